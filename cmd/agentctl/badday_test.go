@@ -175,7 +175,7 @@ func TestTheScreenSaysWhatIsWrong(t *testing.T) {
 	var out bytes.Buffer
 	s := &screen{out: &out, size: func() (int, int, error) { return 80, 24, nil }}
 	s.show(nil, errors.New("refused\u009b2J"), time.Now())
-	assert.Contains(t, out.String(), "It is tried again: refused")
+	assert.Contains(t, out.String(), "Trying again: refused")
 	assert.NotContains(t, out.String(), "\u009b", "what a server says is no order to a terminal")
 }
 
@@ -210,7 +210,7 @@ func TestWhoeverGivesUpIsToldThatTheAgentMayHaveBeenTold(t *testing.T) {
 	defer server.Close()
 	root := rootCommand()
 	root.SetArgs([]string{"do", id, "suspend", "--endpoint", server.URL})
-	assert.ErrorContains(t, root.ExecuteContext(ctx), "the agent may have been told")
+	assert.ErrorContains(t, root.ExecuteContext(ctx), "the command may have been sent")
 	server.Close()
 	client := &api.Client{Endpoint: server.URL, HTTP: http.DefaultClient}
 	_, err := client.Order(t.Context(), id, api.Order{Command: "suspend"})

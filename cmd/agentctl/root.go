@@ -113,7 +113,7 @@ func resolve(all []api.Agent, digits string) (api.Agent, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return api.Agent{}, fmt.Errorf("expected the ID of an agent, or how it begins, got %q, which none of %d agents has", digits, len(all))
+		return api.Agent{}, fmt.Errorf("expected the ID of an agent, or its first digits, got %q, which none of %d agents has", digits, len(all))
 	default:
 		return api.Agent{}, fmt.Errorf("expected an ID that one agent has, got %q, with which %d begin", digits, len(found))
 	}

@@ -25,7 +25,7 @@ func watchCommand(connect *connectFlags) *cobra.Command {
 	var interval time.Duration
 	command := &cobra.Command{
 		Use:   "watch",
-		Short: "Show the agents, and what changes, until it is interrupted",
+		Short: "Show the agents and their changes, until it is interrupted",
 		Long: `Shows a table that is kept up to date. Where the output is no terminal, a line is
 printed for each agent that comes, goes, or changes its state. It ends where the
 collector says that it may not look, or that nothing is there.`,
@@ -46,7 +46,7 @@ collector says that it may not look, or that nothing is there.`,
 		},
 	}
 	which.add(command)
-	command.Flags().DurationVar(&interval, "interval", time.Second, "how often to look")
+	command.Flags().DurationVar(&interval, "interval", time.Second, "interval of the requests")
 	return command
 }
 
@@ -111,7 +111,7 @@ func (s *screen) show(agents []api.Agent, err error, at time.Time) {
 	}
 	var table bytes.Buffer
 	if err != nil {
-		fmt.Fprintln(&table, "It is tried again:", printable(err.Error()))
+		fmt.Fprintln(&table, "Trying again:", printable(err.Error()))
 	} else {
 		// A buffer takes everything.
 		_ = printAgents(&table, agents, at)

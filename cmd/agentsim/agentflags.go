@@ -45,18 +45,18 @@ func (f *agentFlags) add(c *cobra.Command) {
 	flags.SortFlags = false
 	flags.StringVar(&f.endpoint, "endpoint", "localhost:8765", "address of the receiver, host:port")
 	flags.Uint8Var(&f.protocol, "protocol", bytefrog.MinVersion, "version of the protocol: 1 (Java-serialised configuration) or 2 (JSON)")
-	flags.IntVar(&f.connections, "connections", 0, "data connections (0: as many as the configuration says)")
+	flags.IntVar(&f.connections, "connections", 0, "data connections (0: the number in the configuration)")
 	flags.IntVar(&f.buffer, "buffer", bytefrogagent.DefaultBufferSize, "size of a send buffer in bytes")
 	flags.DurationVar(&f.connectTimeout, "connect-timeout", bytefrogagent.DefaultConnectTimeout, "how long to try to connect before the program runs untraced")
 	flags.DurationVar(&f.startTimeout, "start-timeout", bytefrogagent.DefaultStartTimeout, "how long to wait for start before the program counts as hung (a real one waits forever)")
 	flags.DurationVar(&f.hangTimeout, "hang-timeout", 10*time.Second, "how long a hung program hangs before agentsim reports it and exits")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print each order of the receiver")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print each command of the receiver")
 	flags.BoolVar(&f.tls.use, "tls", false, "connect with TLS")
 	flags.StringVar(&f.tls.ca, "tls-ca", "", "file with the certificates (PEM) that the receiver's is checked against (default: the system's)")
 	flags.StringVar(&f.tls.cert, "tls-cert", "", "file with the agent's own certificate (PEM)")
 	flags.StringVar(&f.tls.key, "tls-key", "", "file with the key (PEM) of the agent's own certificate")
 	flags.StringVar(&f.tls.serverName, "tls-server-name", "", "name that the receiver's certificate must have (default: the endpoint's host)")
-	flags.BoolVar(&f.tls.insecure, "tls-insecure-skip-verify", false, "take any certificate of the receiver: for tests only")
+	flags.BoolVar(&f.tls.insecure, "tls-insecure-skip-verify", false, "accept any certificate of the receiver: for tests only")
 	c.MarkFlagsRequiredTogether("tls-cert", "tls-key")
 }
 

@@ -21,7 +21,7 @@ func loadCommand() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "load",
-		Short: "Generate calls, as many as wanted",
+		Short: "Generate any number of calls",
 		Long: `Generates the calls of programs that never were: threads walk up and down call
 trees, as fast as the receiver reads or at a rate. By the same seed the calls are
 the same.
@@ -70,13 +70,13 @@ then end in order.`,
 	flags.IntVar(&o.Depth, "depth", load.DefaultDepth, "depth of the deepest call")
 	flags.IntVar(&o.Functions, "functions", load.DefaultFunctions, "functions of each program")
 	flags.Float64Var(&o.Rate, "rate", 0, "call events in a second of each program (0: as many as the receiver reads)")
-	flags.Uint64Var(&o.Events, "events", 0, "end after so many call events of each program (0: no end)")
+	flags.Uint64Var(&o.Events, "events", 0, "end after this many call events of each program (0: no end)")
 	flags.DurationVar(&o.Duration, "duration", 0, "end after this time (0: no end)")
 	flags.Float64Var(&o.Exceptions, "exceptions", 0, "share of returns that are exceptions, 0 to 1")
 	flags.Float64Var(&o.Markers, "markers", 0, "share of events that are markers, 0 to 1")
-	flags.Float64Var(&o.Loss, "loss", 0, "share of buffers that are thrown away, 0 to 1")
+	flags.Float64Var(&o.Loss, "loss", 0, "share of buffers that are lost, 0 to 1")
 	flags.IntVar(&o.Suspends, "suspends", 0, "how often the program's own user suspends tracing")
-	flags.IntVar(&o.ClockSteps, "clock-steps", 0, "how often the agent's clock is set, by an hour forth and back by turns")
+	flags.IntVar(&o.ClockSteps, "clock-steps", 0, "how often the agent's clock is set, by an hour forward and back by turns")
 	flags.IntVar(&agents, "agents", 1, "how many programs, each with an agent of its own")
 	flags.Uint64Var(&o.Seed, "seed", 1, "seed of the first program; each further one has the next")
 	return command

@@ -225,7 +225,7 @@ func rbkitLoadCommand() *cobra.Command {
 	var l rbkitLoad
 	command := &cobra.Command{
 		Use:   "load",
-		Short: "Generate events, as many as wanted",
+		Short: "Generate any number of events",
 		Long: `Publishes the events of a simulated program: objects that are created and destroyed,
 garbage collections and statistics, and a dump at a command. In the documented dialect
 there are CPU samples and snapshots of allocations instead of objects. The same seed

@@ -93,7 +93,7 @@ func (s *settings) add(c *cobra.Command) {
 	flags.StringVar(&s.tls.CertFile, "tls-cert", "", "file with the guard's own certificate (PEM)")
 	flags.StringVar(&s.tls.KeyFile, "tls-key", "", "file with the key (PEM) of the guard's own certificate")
 	flags.StringVar(&s.tls.ServerName, "tls-server-name", "", "name that the collector's certificate must have (default: its host)")
-	flags.BoolVar(&s.tls.InsecureSkipVerify, "tls-insecure-skip-verify", false, "take any certificate of the collector: for tests only")
+	flags.BoolVar(&s.tls.InsecureSkipVerify, "tls-insecure-skip-verify", false, "accept any certificate of the collector: for tests only")
 	c.MarkFlagsRequiredTogether("tls-cert", "tls-key")
 }
 

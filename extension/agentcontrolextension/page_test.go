@@ -163,7 +163,7 @@ func TestTheAnswerToAFormHasAnAddressOfItsOwn(t *testing.T) {
 	}
 	status, body = look(first)
 	assert.Equal(t, http.StatusNotFound, status)
-	assert.Contains(t, body, "not kept any more")
+	assert.Contains(t, body, "no longer kept")
 	f.do = func(context.Context, agentcontrol.Order) (agentcontrol.Answer, error) {
 		return agentcontrol.Answer{Items: slices.Repeat([]string{strings.Repeat("x", maxText)}, 300)}, nil
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
@@ -70,7 +69,6 @@ func TestAnAgentIsEnabledLetGoAndListedInThisOrder(t *testing.T) {
 	host, err := os.Hostname()
 	require.NoError(t, err)
 	assert.Equal(t, plog.SeverityNumberInfo, registered.severity)
-	assert.Equal(t, [2]string{schema.URL, schema.URL}, registered.schemas)
 	assert.Equal(t, "jul", registered.attributes[attributeDomain])
 	assert.Equal(t, "2.0", registered.attributes[attributeProtocol])
 	assert.Equal(t, "127.0.0.1", registered.attributes[attributePeerAddress])
@@ -100,7 +98,7 @@ func TestAtAShutdownWhatAnAgentWasToldIsTakenBackLastFirst(t *testing.T) {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		b.shutdown()
+		b.Shutdown()
 	}()
 	a.expect(
 		lttngagent.DisableContext{Context: contextOf(t, "shop", "user")},
@@ -112,5 +110,5 @@ func TestAtAShutdownWhatAnAgentWasToldIsTakenBackLastFirst(t *testing.T) {
 	gone := b.awaitRecords(eventGone, 1)[0]
 	assert.Equal(t, plog.SeverityNumberInfo, gone.severity)
 	assert.Equal(t, "shutdown", gone.attributes[attributeCause])
-	assert.EqualValues(t, 1, b.metric("agents_gone"))
+	assert.EqualValues(t, 1, b.Counter("agents_gone"))
 }

@@ -63,7 +63,7 @@ func TestTheRealDaemonsConversationWithTheRealAgentByteForByte(t *testing.T) {
 	a.send(toDaemon[16:63])
 	assert.Equal(t, []string{"com.example.JulDemo", "com.example.db"}, loggersOf(b.awaitRecords(eventAppeared, 2)))
 
-	require.True(t, b.receiver.env.registry.agents()[0].tell(
+	require.True(t, b.receiver.registrar.registry.agents()[0].sendSoon(
 		single, some, lttngagent.EnableContext{Context: user},
 		lttngagent.Disable{Logger: single.Logger}, lttngagent.Disable{Logger: some.Logger}, lttngagent.DisableContext{Context: user},
 	))
@@ -79,7 +79,7 @@ func TestTheRealDaemonsConversationWithTheRealAgentByteForByte(t *testing.T) {
 	require.NoError(t, a.conn.Close())
 	gone := b.awaitRecords(eventGone, 1)[0]
 	assert.Equal(t, "closed", gone.attributes[attributeCause])
-	assert.Empty(t, b.logs.of(eventRefused))
+	assert.Empty(t, b.records(eventRefused))
 }
 
 func TestARealAgentThatIsEnabledAtItsRegistrationByteForByte(t *testing.T) {
@@ -98,7 +98,7 @@ func TestARealAgentThatIsEnabledAtItsRegistrationByteForByte(t *testing.T) {
 		Filter: filter(t, `logger_name == "com.example.db"`),
 	}
 	demo := lttngagent.Enable{Logger: pattern(t, "com.example.JulDemo"), Levels: levels(t, lttngagent.SingleLevel, 800)}
-	require.True(t, b.receiver.env.registry.agents()[0].tell(
+	require.True(t, b.receiver.registrar.registry.agents()[0].sendSoon(
 		db, demo, lttngagent.Disable{Logger: pattern(t, "*")}, lttngagent.Disable{Logger: pattern(t, "com.example.nosuch")},
 	))
 	toAgent, toDaemon = toAgent[316:], toDaemon[67:]
@@ -116,7 +116,7 @@ func TestARealAgentThatIsEnabledAtItsRegistrationByteForByte(t *testing.T) {
 	// * was taken back, so it isn't again.
 	require.Equal(t, lttngagent.List{}, a.next())
 	a.list("com.example.JulDemo", "com.example.db")
-	go b.shutdown()
+	go b.Shutdown()
 	a.expect(lttngagent.Disable{Logger: demo.Logger}, lttngagent.Disable{Logger: db.Logger})
 	a.awaitClosed()
 }

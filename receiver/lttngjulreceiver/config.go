@@ -8,8 +8,8 @@ import (
 
 	"go.opentelemetry.io/collector/config/confignet"
 
-	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
 
@@ -27,8 +27,6 @@ type Config struct {
 	// ServiceName is the resource attribute service.name; empty: unknown_service: and
 	// the name of the agent's program, as far as it is known.
 	ServiceName string `mapstructure:"service_name"`
-	// ResourceAttributes are added to the resource; they win over the receiver's own.
-	ResourceAttributes map[string]any `mapstructure:"resource_attributes"`
 	// ProcessCommandArgs adds process.command_args to the resource, which can hold secrets.
 	ProcessCommandArgs bool `mapstructure:"process_command_args"`
 
@@ -43,14 +41,10 @@ type Config struct {
 	CommandTimeout time.Duration `mapstructure:"command_timeout"`
 	// Limits bound what agents can make the receiver hold.
 	Limits LimitsConfig `mapstructure:"limits"`
-	// Retry is how log records are handed on again that the pipeline refused.
-	Retry RetryConfig `mapstructure:"retry"`
-	// ShutdownTimeout is how long a shutdown takes to leave agents as they were, for
-	// which it has four fifths of it, and to hand on what is in memory.
-	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
+	// Config has the settings of every receiver. A shutdown may restore agents for four
+	// fifths of shutdown_timeout.
+	receiverkit.Config `mapstructure:",squash"`
 
-	// CollectionInterval is how often metrics are handed on.
-	CollectionInterval time.Duration `mapstructure:"collection_interval"`
 	// MetricsBuilderConfig says which metrics.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
 	// LogsBuilderConfig says which log records.
@@ -106,23 +100,17 @@ type LimitsConfig struct {
 	MaxListBytes int `mapstructure:"max_list_bytes"`
 	// MaxInventoryBytes is how many bytes the names of all agents may take in memory.
 	MaxInventoryBytes int `mapstructure:"max_inventory_bytes"`
-	// MaxQueuedLogs is how many log records can wait, and MaxQueuedLogBytes how many
-	// bytes of them: whichever is reached first.
-	MaxQueuedLogs     int `mapstructure:"max_queued_logs"`
-	MaxQueuedLogBytes int `mapstructure:"max_queued_log_bytes"`
+	// The limits of the queue.
+	receiverkit.LogLimits `mapstructure:",squash"`
 }
 
-// RetryConfig is the back-off between tries.
-type RetryConfig = backoff.Config
+// RetryConfig is the back-off between attempts.
+type RetryConfig = receiverkit.RetryConfig
 
 const (
 	defaultEndpoint = "localhost:5345"
 
 	kib, mib = 1 << 10, 1 << 20
-
-	maxRetryInterval = time.Minute
-	// minQueuedLogBytes has room for any record.
-	minQueuedLogBytes = mib
 )
 
 func createDefaultConfig() *Config {
@@ -138,12 +126,9 @@ func createDefaultConfig() *Config {
 			MaxLoggers:          65_536,
 			MaxListBytes:        4 * mib,
 			MaxInventoryBytes:   256 * mib,
-			MaxQueuedLogs:       1_000_000,
-			MaxQueuedLogBytes:   128 * mib,
+			LogLimits:           receiverkit.LogLimits{MaxQueuedLogs: 1_000_000, MaxQueuedLogBytes: 128 * mib},
 		},
-		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second},
-		ShutdownTimeout:      5 * time.Second,
-		CollectionInterval:   10 * time.Second,
+		Config:               receiverkit.DefaultConfig(),
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
 		LogsBuilderConfig:    metadata.DefaultLogsBuilderConfig(),
 	}
@@ -155,4 +140,9 @@ func (c *Config) dialect() lttngagent.Dialect {
 		return lttngagent.RFC
 	}
 	return lttngagent.V2
+}
+
+// ofList is what the reply to a list may have.
+func (c *LimitsConfig) ofList() lttngagent.Limits {
+	return lttngagent.Limits{Names: c.MaxLoggers, NameBytes: c.MaxListBytes}
 }

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 func loadConfig(t *testing.T, name string) (*Config, error) {
@@ -54,7 +55,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.CommandTimeout = 3 * time.Second
 	want.Limits = LimitsConfig{
 		MaxAgents: 10, MaxAgentsPerAddress: 9, RegistrationTimeout: 2 * time.Second, MaxLoggers: 100, MaxListBytes: 8192,
-		MaxInventoryBytes: 2 * mib, MaxQueuedLogs: 500, MaxQueuedLogBytes: 3 * mib,
+		MaxInventoryBytes: 2 * mib, LogLimits: receiverkit.LogLimits{MaxQueuedLogs: 500, MaxQueuedLogBytes: 3 * mib},
 	}
 	want.Retry = RetryConfig{InitialInterval: 10 * time.Millisecond, MaxInterval: 2 * time.Second}
 	want.ShutdownTimeout = 7 * time.Second
@@ -99,7 +100,7 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		"endpoint":            {func(c *Config) { c.Endpoint = "5345" }, `endpoint is "5345": set it to host:port, such as localhost:5345`},
 		"port":                {func(c *Config) { c.Endpoint = "localhost:lttng" }, `endpoint is "localhost:lttng": set its port to 1 to 65535`},
 		"relative port file":  {func(c *Config) { c.PortFiles = []string{"/a", "agent.port"} }, `port_files[1] is "agent.port": set it to an absolute path`},
-		"port file twice":     {func(c *Config) { c.PortFiles = []string{"/a/b", "/a//b"} }, `port_files[1] is "/a//b", which is there twice`},
+		"port file twice":     {func(c *Config) { c.PortFiles = []string{"/a/b", "/a//b"} }, `port_files[1] is "/a//b", and so is another one`},
 		"protocol":            {func(c *Config) { c.Protocol = "2.1" }, `protocol is "2.1": set it to "2.0"`},
 		"resource attributes": {func(c *Config) { c.ResourceAttributes = map[string]any{"x": struct{}{}} }, "resource_attributes: "},
 		"no domain":           {rule(EnableRule{Logger: "*"}), `enable[0].domain is "": set it to jul or log4j or python or log4j2`},

@@ -41,9 +41,9 @@ func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 		c.ListInterval = time.Hour
 		c.ShutdownTimeout = 500 * time.Millisecond // an agent that is silent takes most of it
 	})
-	b.receiver.env.firstPause = time.Hour
-	b.host = host
-	b.start()
+	b.receiver.firstPause = time.Hour
+	b.Host = host
+	b.Start()
 	played, _ := b.registered(lttngagent.JUL, "com.example")
 	o := &obedient{testAgent: played}
 	obeyed := make(chan struct{})
@@ -56,10 +56,10 @@ func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 		<-obeyed
 	})
 	return agentcontroltest.Played{
-		Shutdown: b.shutdown, Silence: func() { o.silent.Store(true) }, Die: o.die,
+		Shutdown: b.Shutdown, Silence: func() { o.silent.Store(true) }, Die: o.die,
 		Told: func() int { return int(o.told.Load()) },
 		Records: func() (all []map[string]any) {
-			for _, r := range b.logs.of(agentcontrol.EventName) {
+			for _, r := range b.records(agentcontrol.EventName) {
 				all = append(all, r.attributes)
 			}
 			return all

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,83 +19,84 @@ import (
 )
 
 // past is a deadline that has passed.
-var past = time.Unix(1, 0)
+var pastDeadline = time.Unix(1, 0)
 
 // inputBytes is how much of a connection is read ahead. Long lists of names are read into
 // their own memory.
 const inputBytes = 512
 
-// conversation is a connection with an agent: one command at a time, each in one write
-// and with a deadline for all of it. It belongs to one goroutine, but for wake and hurry.
+// conversation is a connection with an agent. It sends one command at a time, in one write,
+// with a deadline for command and answer. One goroutine owns it; others may call wake,
+// interrupt and finishBy.
 type conversation struct {
 	conn net.Conn
 	// slot is that of conn; nil in tests of conversations alone.
 	slot *slots.Slot
 	// begun is when the connection was there.
 	begun time.Time
-	with  lttngagent.Agent
+	agent lttngagent.Agent
 	in    *bufio.Reader
-	// purse has the bytes of the budget that what was read takes.
-	purse *purse
-	// out is used for each command; told says that the last was sent, whole.
+	// charge holds memory of the budget for received data.
+	charge *charge
+	// out is the buffer of commands. sent says that the last command was sent as a whole.
 	out  []byte
-	told bool
+	sent bool
 
 	mu sync.Mutex
-	// deadline is that of what goes on; idle says that this is waiting for nothing.
+	// deadline is the deadline of the current operation; idle says that it only waits.
 	deadline time.Time
 	idle     bool
-	// woken says that the next wait, or this one, is over.
+	// woken ends the current wait, or else the next one.
 	woken bool
-	// latest is when all has to be over, if the receiver shuts down.
-	latest time.Time
+	// shutdownBy is the deadline of all operations once the shutdown has begun.
+	shutdownBy time.Time
 }
 
 func newConversation(conn net.Conn, of *inventories) *conversation {
 	c := &conversation{conn: conn, begun: time.Now()}
-	c.purse = of.open(c.interrupt)
-	c.in = bufio.NewReaderSize(&metered{conn, c.purse}, inputBytes)
+	c.charge = of.open(c.interrupt)
+	c.in = bufio.NewReaderSize(&metered{conn, c.charge}, inputBytes)
 	return c
 }
 
-// close closes the connection, and gives back what was held for it.
+// close closes the connection and frees its memory.
 func (c *conversation) close() {
 	_ = c.conn.Close()
-	c.purse.close()
+	c.charge.close()
 }
 
 // errLeft: the agent closed the connection while it was asked nothing.
-var errLeft = errors.New("the agent closed the connection")
+var errAgentClosed = errors.New("the agent closed the connection")
 
 // unaskedError: an agent sends something without being asked.
-type unaskedError struct{}
+type unexpectedDataError struct{}
 
-func (unaskedError) Error() string {
+func (unexpectedDataError) Error() string {
 	return "byte 0: expected nothing before the next command, got something"
 }
 
-// silentError: an agent has not done what it has to in its time.
-type silentError struct {
-	what    string
-	timeout time.Duration
-	// cut says that it had less, because the receiver is shut down.
-	cut bool
-	// err says how far it was.
+// timeoutError is returned if an agent exceeds a timeout.
+type timeoutError struct {
+	expected string
+	timeout  time.Duration
+	// cutShort says that the shutdown shortened the timeout.
+	cutShort bool
+	// err says how far the operation was.
 	err error
 }
 
-func (e *silentError) Error() string {
-	if e.cut {
-		return fmt.Sprintf("expected %s before a shutdown's time for agents is over: %v", e.what, e.err)
+func (e *timeoutError) Error() string {
+	if e.cutShort {
+		return fmt.Sprintf("expected %s before a shutdown's time for agents is over: %v", e.expected, e.err)
 	}
-	return fmt.Sprintf("expected %s within %v: %v", e.what, e.timeout, e.err)
+	return fmt.Sprintf("expected %s within %v: %v", e.expected, e.timeout, e.err)
 }
 
-func (e *silentError) Unwrap() error { return e.err }
+func (e *timeoutError) Unwrap() error { return e.err }
 
-// registration reads what the agent says of itself.
+// registration reads the registration of the agent.
 func (c *conversation) registration(timeout time.Duration) (lttngagent.Registration, error) {
-	c.begin(timeout)
+	c.startTimeout(timeout)
 	b := make([]byte, lttngagent.RegistrationSize)
 	if _, err := c.in.Peek(1); err == nil && c.in.Buffered() < len(b) && c.slot != nil {
 		c.slot.Sent()
@@ -102,51 +104,51 @@ func (c *conversation) registration(timeout time.Duration) (lttngagent.Registrat
 	n, err := io.ReadFull(c.in, b)
 	if err != nil {
 		if timedOut(err) {
-			return lttngagent.Registration{}, &silentError{what: fmt.Sprintf("a registration of %d bytes", len(b)), timeout: timeout, err: fmt.Errorf("got %d", n)}
+			return lttngagent.Registration{}, &timeoutError{expected: fmt.Sprintf("a registration of %d bytes", len(b)), timeout: timeout, err: fmt.Errorf("got %d", n)}
 		}
 		return lttngagent.Registration{}, err
 	}
 	return lttngagent.ParseRegistration(b)
 }
 
-// tell sends a command.
-func (c *conversation) tell(command lttngagent.Command, timeout time.Duration) error {
-	c.begin(timeout)
-	return c.send(command, timeout)
+// send sends a command that has no answer.
+func (c *conversation) send(command lttngagent.Command, timeout time.Duration) error {
+	c.startTimeout(timeout)
+	return c.sendUnprompted(command, timeout)
 }
 
-// order sends a command that is answered with a code, and gives the code.
-func (c *conversation) order(command lttngagent.Command, timeout time.Duration) (lttngagent.Code, error) {
-	c.begin(timeout)
-	if err := c.send(command, timeout); err != nil {
+// ask sends a command and returns the code of its answer.
+func (c *conversation) ask(command lttngagent.Command, timeout time.Duration) (lttngagent.Code, error) {
+	c.startTimeout(timeout)
+	if err := c.sendUnprompted(command, timeout); err != nil {
 		return 0, err
 	}
-	code, err := c.with.ReadCode(c.in)
-	return code, c.late(err, "an answer to "+command.Type().String(), timeout)
+	code, err := c.agent.ReadCode(c.in)
+	return code, c.withTimeout(err, "an answer to "+command.Type().String(), timeout)
 }
 
 // list asks for the agent's loggers.
 func (c *conversation) list(limits lttngagent.Limits, timeout time.Duration) (lttngagent.ListReply, error) {
-	c.begin(timeout)
-	if err := c.send(lttngagent.List{}, timeout); err != nil {
+	c.startTimeout(timeout)
+	if err := c.sendUnprompted(lttngagent.List{}, timeout); err != nil {
 		return lttngagent.ListReply{}, err
 	}
-	reply, err := c.with.ReadList(c.in, limits)
+	reply, err := c.agent.ReadList(c.in, limits)
 	var large *lttngagent.TooLargeError
 	if errors.As(err, &large) {
 		if skipped := c.skip(large.Rest); skipped != nil {
 			err = skipped
 		}
 	}
-	return reply, c.late(err, "a list of loggers", timeout)
+	return reply, c.withTimeout(err, "a list of loggers", timeout)
 }
 
-// skip reads bytes that nobody wants, and holds none of them.
+// skip discards received bytes without holding memory for them.
 func (c *conversation) skip(bytes int) error {
 	for bytes > 0 {
 		n, err := c.in.Discard(min(bytes, inputBytes))
 		// What was skipped is given back, which always succeeds.
-		_ = c.purse.settle(c.purse.taken - n)
+		_ = c.charge.holdExactly(c.charge.held - n)
 		if bytes -= n; err != nil {
 			return fmt.Errorf("%d bytes before the end of a list that is too large: %w", bytes, err)
 		}
@@ -154,52 +156,54 @@ func (c *conversation) skip(bytes int) error {
 	return nil
 }
 
-// send sends a command, before which nothing may have come.
-func (c *conversation) send(command lttngagent.Command, timeout time.Duration) error {
-	c.told = false
+// sendUnprompted sends a command. Data that arrived before it is an error: agents send only
+// answers.
+func (c *conversation) sendUnprompted(command lttngagent.Command, timeout time.Duration) error {
+	c.sent = false
 	if c.in.Buffered() > 0 {
-		return unaskedError{}
+		return unexpectedDataError{}
 	}
 	return c.write(command, timeout)
 }
 
-// write sends a command in one piece.
+// write sends a command in one write.
 func (c *conversation) write(command lttngagent.Command, timeout time.Duration) error {
 	var err error
-	if c.out, err = c.with.AppendCommand(c.out[:0], command); err != nil {
+	if c.out, err = c.agent.AppendCommand(c.out[:0], command); err != nil {
 		return err
 	}
 	_, err = c.conn.Write(c.out)
-	c.told = err == nil
-	return c.late(err, "that "+command.Type().String()+" is read", timeout)
+	c.sent = err == nil
+	return c.withTimeout(err, "that "+command.Type().String()+" is read", timeout)
 }
 
-// late makes of an error that time was over what says so.
-func (c *conversation) late(err error, what string, timeout time.Duration) error {
+// withTimeout returns a timeoutError for an error of a deadline, and every other error
+// unchanged.
+func (c *conversation) withTimeout(err error, what string, timeout time.Duration) error {
 	if timedOut(err) {
-		return &silentError{what: what, timeout: timeout, cut: c.isCut(), err: err}
+		return &timeoutError{expected: what, timeout: timeout, cutShort: c.isCutShort(), err: err}
 	}
 	return err
 }
 
-// isCut reports whether what goes on has no more time than a shutdown leaves.
-func (c *conversation) isCut() bool {
+// isCutShort reports whether the shutdown shortened the current deadline.
+func (c *conversation) isCutShort() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.latest.IsZero() && c.deadline.Equal(c.latest)
+	return !c.shutdownBy.IsZero() && c.deadline.Equal(c.shutdownBy)
 }
 
 func timedOut(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
-// wait waits until then, or until wake is called. The error is that of a connection that
-// ends, or of an agent that sends something.
+// wait waits until a time, or until wake is called. It returns an error if the connection
+// ends or the agent sends data.
 func (c *conversation) wait(until time.Time) error {
 	c.mu.Lock()
 	if c.woken {
-		until = past
+		until = pastDeadline
 	}
 	c.woken = false
-	c.set(until)
+	c.setDeadline(until)
 	c.idle = true
 	c.mu.Unlock()
 	_, err := c.in.Peek(1)
@@ -207,61 +211,98 @@ func (c *conversation) wait(until time.Time) error {
 	c.idle, c.woken = false, false
 	c.mu.Unlock()
 	if err == nil {
-		return unaskedError{}
+		return unexpectedDataError{}
 	}
 	switch {
 	case timedOut(err):
 		return nil
 	case errors.Is(err, io.EOF):
-		return errLeft
+		return errAgentClosed
 	default:
 		return err
 	}
 }
 
-// begin begins something that has a timeout.
-func (c *conversation) begin(timeout time.Duration) {
+// startTimeout begins an operation that has a timeout.
+func (c *conversation) startTimeout(timeout time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.set(time.Now().Add(timeout))
+	c.setDeadline(time.Now().Add(timeout))
 }
 
-// set sets the deadline. The lock is held.
-func (c *conversation) set(deadline time.Time) {
-	if !c.latest.IsZero() && c.latest.Before(deadline) {
-		deadline = c.latest
+// setDeadline sets the deadline. The lock is held.
+func (c *conversation) setDeadline(deadline time.Time) {
+	if !c.shutdownBy.IsZero() && c.shutdownBy.Before(deadline) {
+		deadline = c.shutdownBy
 	}
 	c.deadline = deadline
 	// An error is that of a connection that is closed, which whatever waits will find.
 	_ = c.conn.SetDeadline(deadline)
 }
 
-// wake ends a wait: the one that goes on, or the next.
+// wake ends the current wait, or else the next one.
 func (c *conversation) wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.woken = true
 	if c.idle {
-		c.set(past)
+		c.setDeadline(pastDeadline)
 	}
 }
 
-// interrupt ends what goes on, or the next wait: the agent is to be closed.
+// interrupt ends the current operation, or the next wait, before the connection is closed.
 func (c *conversation) interrupt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.woken = true
 	if !c.deadline.IsZero() {
-		c.set(past)
+		c.setDeadline(pastDeadline)
 	}
 }
 
-// hurry leaves what goes on, and all that follows, no more time than till then.
-func (c *conversation) hurry(latest time.Time) {
+// finishBy limits the current and all later operations to a deadline.
+func (c *conversation) finishBy(latest time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.latest = latest
+	c.shutdownBy = latest
 	if !c.deadline.IsZero() {
-		c.set(c.deadline)
+		c.setDeadline(c.deadline)
+	}
+}
+
+// quietTime is the silence after which an agent has carried out its commands. bytesOfCode
+// is the size of an answer to an undo command.
+const (
+	// quiet is how long an agent sends nothing that has done what it was told.
+	quietTime = time.Second
+	// bytesOfCode is an answer to what takes something back.
+	bytesOfCode = 4
+)
+
+// sendUndo sends undo commands, the last first, on a connection that is about to close.
+// Their answers look like other data that the agent sends. It returns true if the agent
+// sent at least as many bytes as the answers have and became quiet, or closed the
+// connection. The connection can't be used afterwards. The receiver doesn't close its side
+// first: Python's agent would answer that in a loop.
+func (c *conversation) sendUndo(undo []lttngagent.Command, timeout time.Duration) bool {
+	end := time.Now().Add(timeout)
+	c.startTimeout(timeout)
+	for _, command := range slices.Backward(undo) {
+		if c.write(command, timeout) != nil {
+			return false
+		}
+	}
+	b := make([]byte, inputBytes)
+	for got := 0; ; {
+		c.startTimeout(min(quietTime, time.Until(end)))
+		n, err := c.conn.Read(b)
+		got += n
+		switch {
+		case err == nil && time.Now().Before(end):
+		case err == nil:
+			return false
+		default:
+			return got >= bytesOfCode*len(undo) && (timedOut(err) || errors.Is(err, io.EOF))
+		}
 	}
 }

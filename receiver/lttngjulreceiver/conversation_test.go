@@ -19,7 +19,7 @@ import (
 func idleConversation(t *testing.T) (*conversation, net.Conn) {
 	t.Helper()
 	ours, theirs := net.Pipe()
-	c := newConversation(ours, newInventories(mib))
+	c := newConversation(ours, newInventories(mib, nil))
 	t.Cleanup(func() {
 		c.close()
 		_ = theirs.Close()
@@ -80,7 +80,7 @@ func TestAWaitEndsWithTheConnection(t *testing.T) {
 	c, theirs := idleConversation(t)
 	over := waiting(c)
 	require.NoError(t, theirs.Close())
-	assert.ErrorIs(t, awaitOver(t, over), errLeft)
+	assert.ErrorIs(t, awaitOver(t, over), errAgentClosed)
 }
 
 func TestWhatNobodyAskedForEndsAWait(t *testing.T) {
@@ -88,7 +88,7 @@ func TestWhatNobodyAskedForEndsAWait(t *testing.T) {
 	over := waiting(c)
 	_, err := theirs.Write([]byte{1})
 	require.NoError(t, err)
-	assert.ErrorAs(t, awaitOver(t, over), new(unaskedError))
+	assert.ErrorAs(t, awaitOver(t, over), new(unexpectedDataError))
 }
 
 // TestACommandIsOneWriteHoweverLong: Python's agent takes what it reads at once for the
@@ -103,11 +103,11 @@ func TestACommandIsOneWriteHoweverLong(t *testing.T) {
 		lttngagent.Disable{Logger: long.Logger}, lttngagent.EnableContext{Context: contextOf(t, "shop", "user")},
 	} {
 		c, theirs := idleConversation(t)
-		c.with = lttngagent.Agent{Dialect: lttngagent.V2, Domain: lttngagent.JUL}
-		whole, err := c.with.AppendCommand(nil, command)
+		c.agent = lttngagent.Agent{Dialect: lttngagent.V2, Domain: lttngagent.JUL}
+		whole, err := c.agent.AppendCommand(nil, command)
 		require.NoError(t, err)
 		told := make(chan error, 1)
-		go func() { told <- c.tell(command, patience) }()
+		go func() { told <- c.send(command, patience) }()
 		// A read from such a connection gives one write at most.
 		got := make([]byte, 2*len(whole))
 		n, err := theirs.Read(got)
@@ -119,11 +119,11 @@ func TestACommandIsOneWriteHoweverLong(t *testing.T) {
 
 func TestHurryShortensWhatGoesOnAndWhatFollows(t *testing.T) {
 	c, _ := idleConversation(t)
-	c.with = lttngagent.Agent{Dialect: lttngagent.V2, Domain: lttngagent.JUL}
+	c.agent = lttngagent.Agent{Dialect: lttngagent.V2, Domain: lttngagent.JUL}
 	over := waiting(c)
 	awaitIdle(t, c)
-	c.hurry(time.Now())
+	c.finishBy(time.Now())
 	require.NoError(t, awaitOver(t, over), "what goes on")
 	require.NoError(t, awaitOver(t, waiting(c)), "a wait that follows")
-	assert.ErrorAs(t, c.tell(lttngagent.List{}, time.Hour), new(*silentError), "a command that follows")
+	assert.ErrorAs(t, c.send(lttngagent.List{}, time.Hour), new(*timeoutError), "a command that follows")
 }

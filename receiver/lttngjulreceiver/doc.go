@@ -3,49 +3,48 @@
 
 //go:generate mdatagen metadata.yaml
 
-// Package lttngjulreceiver takes the place of LTTng's session daemon towards the agents in
-// Java and Python programs: it registers them, lists their loggers, and enables and
-// disables these. What it learns is handed on as log records and metrics. The records of
-// the loggers themselves go another way: through the tracer to LTTng's own daemons.
+// Package lttngjulreceiver replaces LTTng's session daemon for the agents in Java and Python
+// programs. It registers agents, lists their loggers, and enables and disables loggers. It
+// delivers these events as log records and metrics. The records of the loggers themselves take
+// another way: through the tracer to LTTng's own daemons.
 //
-// It knows what is said in which order. It doesn't know how messages are laid out, nor
-// what an agent can be told: that is internal/lttng/lttngagent, whose page has what real agents
-// do.
+// The package knows the order of messages. Package internal/lttng/lttngagent knows their
+// layout, and the behaviour of real agents.
 //
-// # What an agent can send
+// # Data that an agent can send
 //
-// A registration, once, when it has connected (version 2.0; an agent of the RFC sends
-// nothing). Then nothing but the answers to commands, in their order: a code, or a list
-// of names. It ends by closing the connection: when its process ends, when the last
-// handler of the program is closed, or (Python) because it understood nothing.
+// An agent sends a registration once, after it has connected (version 2.0; an agent of the RFC
+// sends none). Then it sends only answers to commands, in their order: a code, or a list of
+// names. It closes the connection when its process ends, when the program closes its last
+// handler, or (Python) when it doesn't understand a command.
 //
-// What others do that connect, or agents that are ill:
+// Other peers, and agents with errors, are handled so:
 //
-//   - send nothing, less than a registration, or something else: closed after
-//     limits.registration_timeout, or at once;
-//   - answer slowly, never, a byte at a time, or don't read: closed when command_timeout is
-//     over, which holds for the whole of a command. The real agent comes back by itself;
-//   - answer with impossible sizes, names without a NUL, or without being asked: told the
-//     opposite of what they were told, and closed;
-//   - have more loggers than the limits allow: kept, and not listed;
-//   - come in thousands: limits.max_agents is how many connections are open at once;
-//   - refuse a command: counted, said, and no reason to go.
+//   - No registration, or a wrong one: the receiver closes the connection after
+//     limits.registration_timeout, or immediately.
+//   - Slow answers, no answers, or a full receive buffer: the receiver closes the connection
+//     after command_timeout, which covers a whole command. A real agent connects again.
+//   - Impossible sizes, names without a NUL, or data without a command: the receiver sends the
+//     undo commands and closes the connection.
+//   - More loggers than the limits allow: the receiver doesn't list them.
+//   - Thousands of connections: limits.max_agents bounds them.
+//   - A refused command: the receiver counts and logs it.
 //
 // # The way of the data
 //
-// config.go, with validate.go and plan.go, and factory.go are what an operator sees;
-// receiver.go is the life of the receiver, which shutdown.go ends. portfile.go tells
-// agents the port, and portfiles.go looks after the files. accept.go takes connections,
-// registration.go finds out who they are, and agent.go is the life of an agent: one
-// goroutine, which owns the connection. conversation.go is that connection, with one
-// command at a time; commands.go is what becomes of each; orders.go is how others have the
-// agent told something, and steering.go how those who do with the extension agent_control;
-// inventory.go, pace.go and budget.go are about its loggers.
-// ending.go is why an agent has gone, parting.go what it is told before its connection is
-// closed, and leftovers.go remembers what it was not told. registry.go knows all agents.
+//  1. receiver.go listens and writes the port files (portfile.go, portfiles.go).
+//  2. A registrar (registrar.go) accepts connections, reads registrations, and adds agents to
+//     its registry (registry.go).
+//  3. An agent (agent.go) has one goroutine, which sends commands on a conversation
+//     (conversation.go): first those of the plan (plan.go), then orders of extensions
+//     (orders.go, steering.go), and lists at a pace (pace.go). memory.go bounds the names of
+//     loggers (inventory.go).
+//  4. At its end (ending.go) the agent is restored. Undo commands that could not be sent wait
+//     for its next connection (pendingundo.go).
+//  5. Log records (logs.go) have the resource of the agent's process (resource.go, lookups.go).
+//     logsink.go queues them; shares.go bounds the part of each agent. metrics.go collects by
+//     domain, and telemetry.go has the receiver's own counters.
 //
-// events.go is what is said of an agent, in log lines and log records. resource.go says
-// whose the records (logs.go) are, by what lookups.go finds out with process_linux.go and
-// socket_linux.go. metrics.go counts by domain. handover.go gives all to the pipelines, of
-// whose queue each agent has a share (shares.go); telemetry.go counts for the operator.
+// A file uses only files below it; receiver.go and registrar.go are at the top, config.go and
+// results.go at the bottom.
 package lttngjulreceiver

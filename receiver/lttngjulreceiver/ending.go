@@ -10,7 +10,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// cause is why an agent is no longer registered, or a connection never was one.
+// cause is the reason for which a session ended, or a connection was refused.
 type cause string
 
 const (
@@ -28,14 +28,14 @@ const (
 	causeMaxAgents cause = "max_agents"
 )
 
-// ending is how an agent went.
+// ending is the end of a session.
 type ending struct {
 	cause cause
 	// err says more; nil: there is no more.
 	err error
 }
 
-// abandonedError: an agent could not be left as it was.
+// abandonedError: the receiver could not restore an agent.
 type abandonedError struct {
 	// left is how many commands were not taken back.
 	left int
@@ -48,7 +48,7 @@ func (e *abandonedError) Error() string {
 
 func (e *abandonedError) Unwrap() error { return e.err }
 
-// endingOf says how an agent went that work returned an error for.
+// endingOf returns the ending for an error of carryOutOrders.
 func endingOf(err error) ending {
 	var abandoned *abandonedError
 	if err == nil || errors.As(err, &abandoned) {
@@ -57,11 +57,11 @@ func endingOf(err error) ending {
 	return ending{cause: causeOf(err), err: err}
 }
 
-// causeOf is the cause of an end for which there is an error.
+// causeOf returns the cause of an error.
 func causeOf(err error) cause {
-	var silent *silentError
+	var silent *timeoutError
 	var bad *lttngagent.ProtocolError
-	var unasked unaskedError
+	var unasked unexpectedDataError
 	var memory *memoryError
 	switch {
 	case errors.As(err, &silent):
@@ -80,13 +80,22 @@ func (e ending) isOrdinary() bool {
 	return e.cause == causeClosed || e.cause == causeShutdown && e.err == nil
 }
 
-// reads reports whether an agent that is closed may still read what it is told: only one
-// that did nothing in time may not.
-func (e ending) reads() bool { return e.cause == causeBadData || e.cause == causeMemory }
+// canReadCommands reports whether an agent may still read commands before the connection
+// closes. An agent that exceeded a timeout doesn't.
+func (e ending) canReadCommands() bool { return e.cause == causeBadData || e.cause == causeMemory }
 
 // forgets reports whether an agent of a domain that has gone so has forgotten what it was
 // told. Java's forget it when the last handler is closed, and then close the connection;
 // where it is lost in any other way they come back and know it, and so do Python's.
-func (e ending) forgets(domain lttngagent.Domain) bool {
-	return errors.Is(e.err, errLeft) && domain != lttngagent.Python
+func (e ending) forgetsCommands(domain lttngagent.Domain) bool {
+	return errors.Is(e.err, errAgentClosed) && domain != lttngagent.Python
+}
+
+// endingTexts are the texts of causes in log records.
+var endingTexts = map[cause]string{
+	causeClosed:   "it closed the connection",
+	causeSilent:   "it did not answer in time",
+	causeBadData:  "it sent what cannot be read",
+	causeMemory:   "the names of its loggers have no room",
+	causeShutdown: "the receiver left it",
 }

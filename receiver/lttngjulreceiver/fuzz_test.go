@@ -47,7 +47,7 @@ func FuzzAgentConnection(f *testing.F) {
 			b = rfc
 		}
 		ours, theirs := net.Pipe()
-		b.receiver.begin(ours)
+		b.receiver.registrar.admit(ours)
 		if isRFC {
 			// What it sends before it was asked is refused.
 			_, err := lttngagent.RFC.ReadRequest(bufio.NewReader(theirs))
@@ -63,9 +63,9 @@ func FuzzAgentConnection(f *testing.F) {
 		_ = theirs.Close()
 		<-ended
 		open := func() bool {
-			b.receiver.env.registry.mu.Lock()
-			defer b.receiver.env.registry.mu.Unlock()
-			return len(b.receiver.env.registry.connections) > 0
+			b.receiver.registrar.registry.mu.Lock()
+			defer b.receiver.registrar.registry.mu.Unlock()
+			return len(b.receiver.registrar.registry.connections) > 0
 		}
 		for until := time.Now().Add(patience); open(); {
 			require.True(t, time.Now().Before(until), "the connection is still open")

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	lineRefused = "A connection is closed before an agent has registered"
-	lineClosed  = "The connection of an LTTng agent is closed"
+	lineRefused = "Connection closed before an agent registered"
+	lineClosed  = "The receiver closed the connection of an LTTng agent"
 )
 
 func words(values ...uint32) (b []byte) {
@@ -45,12 +45,12 @@ func TestAConnectionThatDoesNotBeginAsAnAgentsDoesIsClosed(t *testing.T) {
 			a := b.connect()
 			a.send([]byte(test.sent))
 			a.awaitClosed()
-			line := b.awaitSaid(lineRefused)
+			line := b.AwaitLine(lineRefused)
 			assert.Contains(t, line.ContextMap()["error"], test.want)
 			assert.Equal(t, a.conn.LocalAddr().String(), line.ContextMap()["peer"])
-			assert.EqualValues(t, 1, b.metric("bad_data"))
-			assert.EqualValues(t, 1, b.metric("refused"))
-			assert.Empty(t, b.logs.all())
+			assert.EqualValues(t, 1, b.Counter("bad_data"))
+			assert.EqualValues(t, 1, b.Counter("refused"))
+			assert.Empty(t, b.records(""))
 		})
 	}
 }
@@ -62,9 +62,9 @@ func TestAConnectionThatDoesNotRegisterInTimeIsClosed(t *testing.T) {
 			a := b.connect()
 			a.send(sent)
 			a.awaitClosed()
-			line := b.awaitSaid(lineRefused)
+			line := b.AwaitLine(lineRefused)
 			assert.Equal(t, fmt.Sprintf("expected a registration of 16 bytes within 10ms: got %d", len(sent)), line.ContextMap()["error"])
-			assert.EqualValues(t, 1, b.metric("refused"))
+			assert.EqualValues(t, 1, b.Counter("refused"))
 		})
 	}
 }
@@ -72,8 +72,8 @@ func TestAConnectionThatDoesNotRegisterInTimeIsClosed(t *testing.T) {
 func TestAConnectionThatIsClosedAgainAsHealthChecksDoIsNoLine(t *testing.T) {
 	b := newBed(t, nil)
 	require.NoError(t, b.connect().conn.Close())
-	b.await("it is counted", func() bool { return b.metric("refused") == 1 })
-	assert.Empty(t, b.said.FilterMessage(lineRefused).All())
+	b.Await("it is counted", func() bool { return b.Counter("refused") == 1 })
+	assert.Empty(t, b.Log.FilterMessage(lineRefused).All())
 }
 
 func TestAnAgentThatSendsWhatItMustNotIsClosed(t *testing.T) {
@@ -99,14 +99,14 @@ func TestAnAgentThatSendsWhatItMustNotIsClosed(t *testing.T) {
 			require.Equal(t, lttngagent.List{}, a.next())
 			a.send(test.answer)
 			a.awaitClosed()
-			line := b.awaitSaid(lineClosed)
+			line := b.AwaitLine(lineClosed)
 			assert.Contains(t, line.ContextMap()["error"], test.want)
 			assert.EqualValues(t, os.Getpid(), line.ContextMap()["pid"])
 			gone := b.awaitRecords(eventGone, 1)[0]
 			assert.Equal(t, plog.SeverityNumberWarn, gone.severity)
 			assert.Equal(t, "bad_data", gone.attributes[attributeCause])
 			assert.Contains(t, gone.body, test.want)
-			assert.EqualValues(t, 1, b.metric("bad_data"))
+			assert.EqualValues(t, 1, b.Counter("bad_data"))
 			b.awaitNothingHeld()
 		})
 	}
@@ -114,12 +114,12 @@ func TestAnAgentThatSendsWhatItMustNotIsClosed(t *testing.T) {
 
 // awaitNothingHeld waits until all connections are closed, and nothing is left of them.
 func (b *bed) awaitNothingHeld() {
-	b.t.Helper()
-	b.await("all connections are closed", func() bool { return b.metric("connections") == 0 && b.metric("agents") == 0 })
+	b.T.Helper()
+	b.Await("all connections are closed", func() bool { return b.Counter("connections") == 0 && b.Counter("agents") == 0 })
 	b.receiver.env.inventories.mu.Lock()
 	defer b.receiver.env.inventories.mu.Unlock()
-	assert.Zero(b.t, b.receiver.env.inventories.used)
-	assert.Empty(b.t, b.receiver.env.registry.agents())
+	assert.Zero(b.T, b.receiver.env.inventories.used)
+	assert.Empty(b.T, b.receiver.registrar.registry.agents())
 }
 
 func TestAnAgentWithMoreLoggersThanAllowedIsKeptAndNotListed(t *testing.T) {
@@ -147,11 +147,11 @@ func TestAnAgentWithMoreLoggersThanAllowedIsKeptAndNotListed(t *testing.T) {
 			require.Equal(t, lttngagent.List{}, a.next())
 			a.list("one") // the others are gone
 			assert.Equal(t, []string{"one"}, loggersOf(b.awaitRecords(eventAppeared, 1)))
-			lines := b.said.FilterMessageSnippet("The loggers of an LTTng agent are not listed").All()
+			lines := b.Log.FilterMessageSnippet("The loggers of an LTTng agent are not listed").All()
 			require.Len(t, lines, 1)
 			assert.Contains(t, lines[0].ContextMap()["error"], test.want)
 			assert.EqualValues(t, 3, b.receiver.env.counts.commands[lttngagent.JUL][lttngagent.CommandList][resultTooLarge].Load())
-			assert.Empty(t, b.logs.of(eventGone))
+			assert.Empty(t, b.records(eventGone))
 			require.NoError(t, a.conn.Close())
 			b.awaitNothingHeld()
 		})
@@ -181,7 +181,7 @@ func TestAnAgentThatAnswersTwiceIsClosedBeforeItIsToldMore(t *testing.T) {
 	a.send(words(1, 1))
 	a.awaitClosed()
 	assert.Equal(t, "bad_data", b.awaitRecords(eventGone, 1)[0].attributes[attributeCause])
-	assert.EqualValues(t, 1, b.metric("bad_data"))
+	assert.EqualValues(t, 1, b.Counter("bad_data"))
 }
 
 func TestAnAgentThatDoesNotAnswerInTimeIsClosedAndOthersAreNot(t *testing.T) {
@@ -204,7 +204,7 @@ func TestAnAgentThatDoesNotAnswerInTimeIsClosedAndOthersAreNot(t *testing.T) {
 			require.IsType(t, lttngagent.Enable{}, a.next())
 			a.send([]byte(test.answer))
 			a.awaitClosed()
-			line := b.awaitSaid(lineClosed)
+			line := b.AwaitLine(lineClosed)
 			assert.Contains(t, line.ContextMap()["error"], test.want)
 			gone := b.awaitRecords(eventGone, 1)[0]
 			assert.Equal(t, "silent", gone.attributes[attributeCause])
@@ -212,8 +212,8 @@ func TestAnAgentThatDoesNotAnswerInTimeIsClosedAndOthersAreNot(t *testing.T) {
 			again := b.register(lttngagent.JUL)
 			again.expect(enable(t, lttngagent.JUL, "*", ""), lttngagent.RegistrationDone{}, lttngagent.List{})
 			go again.serve()
-			b.await("the two that answer", func() bool { return len(b.receiver.env.registry.agents()) == 2 })
-			b.shutdown()
+			b.Await("the two that answer", func() bool { return len(b.receiver.registrar.registry.agents()) == 2 })
+			b.Shutdown()
 		})
 	}
 }
@@ -230,7 +230,7 @@ func TestAnAgentThatAnswersAByteAtATimeIsClosedWhenTheTimeOfTheCommandIsOver(t *
 			break
 		}
 	}
-	assert.Contains(t, b.awaitSaid(lineClosed).ContextMap()["error"], "expected a list of loggers within 50ms: ")
+	assert.Contains(t, b.AwaitLine(lineClosed).ContextMap()["error"], "expected a list of loggers within 50ms: ")
 	b.awaitNothingHeld()
 }
 
@@ -254,8 +254,8 @@ func TestMoreAgentsThanAllowedAreClosedAndSaidOnce(t *testing.T) {
 	for range 20 {
 		b.connect().awaitClosed()
 	}
-	b.await("all are counted", func() bool { return b.metric("refused") == 20 })
-	lines := b.said.FilterMessage(lineRefused).All()
+	b.Await("all are counted", func() bool { return b.Counter("refused") == 20 })
+	lines := b.Log.FilterMessage(lineRefused).All()
 	require.Len(t, lines, 1)
 	assert.Equal(t, "limits.max_agents is reached (2)", lines[0].ContextMap()["error"])
 }
@@ -265,13 +265,13 @@ func TestConnectionsThatSayNothingMakeRoomForAgents(t *testing.T) {
 	first := b.register(lttngagent.JUL)
 	first.expect(lttngagent.RegistrationDone{}, lttngagent.List{})
 	silent := b.connect()
-	b.await("two connections", func() bool { return b.metric("connections") == 2 })
+	b.Await("two connections", func() bool { return b.Counter("connections") == 2 })
 	second := b.register(lttngagent.Python)
 	silent.awaitClosed()
 	second.expect(lttngagent.RegistrationDone{}, lttngagent.List{})
-	b.await("the eviction to be counted", func() bool { return b.metric("connections_evicted") == 1 })
-	assert.Zero(t, b.metric("refused"))
-	assert.Len(t, b.receiver.env.registry.agents(), 2)
+	b.Await("the eviction to be counted", func() bool { return b.Counter("connections_evicted") == 1 })
+	assert.Zero(t, b.Counter("refused"))
+	assert.Len(t, b.receiver.registrar.registry.agents(), 2)
 }
 
 func TestNamesThatHaveNoRoomCostTheAgentThatHasMost(t *testing.T) {
@@ -288,8 +288,8 @@ func TestNamesThatHaveNoRoomCostTheAgentThatHasMost(t *testing.T) {
 	second.list(strings.Repeat("b", 500*kib))
 	first.awaitClosed()
 	assert.Equal(t, "memory", b.awaitRecords(eventGone, 1)[0].attributes[attributeCause])
-	assert.Contains(t, b.awaitSaid(lineClosed).ContextMap()["error"], "limits.max_inventory_bytes is reached (1048576)")
-	b.await("the second alone", func() bool { return len(b.receiver.env.registry.agents()) == 1 })
+	assert.Contains(t, b.AwaitLine(lineClosed).ContextMap()["error"], "limits.max_inventory_bytes is reached (1048576)")
+	b.Await("the second alone", func() bool { return len(b.receiver.registrar.registry.agents()) == 1 })
 	b.awaitRecords(eventAppeared, 2)
 
 	require.NoError(t, second.conn.Close())
@@ -311,14 +311,14 @@ func TestNamesArePaidForAsTheyCome(t *testing.T) {
 	}
 	agents[0].awaitClosed()
 	assert.Equal(t, "memory", b.awaitRecords(eventGone, 1)[0].attributes[attributeCause])
-	b.await("the second alone", func() bool { return len(b.receiver.env.registry.agents()) == 1 })
-	b.await("all bytes of the second", func() bool {
+	b.Await("the second alone", func() bool { return len(b.receiver.registrar.registry.agents()) == 1 })
+	b.Await("all bytes of the second", func() bool {
 		b.receiver.env.inventories.mu.Lock()
 		defer b.receiver.env.inventories.mu.Unlock()
 		used := b.receiver.env.inventories.used
 		return 500*kib < used && used < 501*kib
 	})
-	assert.Len(t, b.logs.of(eventGone), 1)
+	assert.Len(t, b.records(eventGone), 1)
 }
 
 func TestManyConnectionsThatAreOpenedAndDroppedLeaveNothing(t *testing.T) {
@@ -328,7 +328,7 @@ func TestManyConnectionsThatAreOpenedAndDroppedLeaveNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, conn.Close())
 	}
-	b.await("all are counted", func() bool { return b.metric("refused") == 2000 })
+	b.Await("all are counted", func() bool { return b.Counter("refused") == 2000 })
 	b.awaitNothingHeld()
 	b.register(lttngagent.JUL).expect(lttngagent.RegistrationDone{}, lttngagent.List{})
 }
@@ -337,11 +337,11 @@ func TestAShutdownDoesNotWaitForConnectionsThatSayNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agent.port")
 	b := newBed(t, withPortFiles(file))
 	a := b.connect()
-	b.await("it is accepted", func() bool { return b.metric("connections") == 1 })
+	b.Await("it is accepted", func() bool { return b.Counter("connections") == 1 })
 	// All times are those of patience.
-	b.shutdown()
+	b.Shutdown()
 	a.awaitClosed()
-	assert.Empty(t, b.said.FilterMessage(lineRefused).All())
+	assert.Empty(t, b.Log.FilterMessage(lineRefused).All())
 	assert.NoFileExists(t, file)
 }
 
@@ -355,16 +355,16 @@ func TestAgentsHaveFourFifthsOfAShutdown(t *testing.T) {
 	})
 	played := b.register(lttngagent.JUL)
 	played.expect(enable(t, lttngagent.JUL, "a", ""), lttngagent.RegistrationDone{}, lttngagent.List{})
-	c := b.receiver.env.registry.agents()[0].conversation
+	c := b.receiver.registrar.registry.agents()[0].conversation
 	stopped := make(chan struct{})
 	before := time.Now()
 	go func() {
 		defer close(stopped)
-		b.shutdown()
+		b.Shutdown()
 	}()
 	require.Equal(t, lttngagent.Disable{Logger: pattern(t, "a")}, played.next())
 	c.mu.Lock()
-	latest, deadline := c.latest, c.deadline
+	latest, deadline := c.shutdownBy, c.deadline
 	c.mu.Unlock()
 	assert.WithinRange(t, latest, before.Add(8*time.Minute), time.Now().Add(8*time.Minute))
 	assert.True(t, deadline.Before(latest), "a command has its own time besides")
@@ -379,11 +379,11 @@ func TestAnAgentThatDoesNotLetItselfBeLeftIsAbandonedWhenTheTimeIsOver(t *testin
 	})
 	a := b.register(lttngagent.JUL)
 	a.expect(enable(t, lttngagent.JUL, "a", ""), enable(t, lttngagent.JUL, "b", ""), lttngagent.RegistrationDone{}, lttngagent.List{})
-	b.await("the list", func() bool { return len(b.logs.of(eventRegistered)) == 1 })
-	b.shutdown()
+	b.Await("the list", func() bool { return len(b.records(eventRegistered)) == 1 })
+	b.Shutdown()
 	gone := b.awaitRecords(eventGone, 1)[0]
 	assert.Equal(t, "shutdown", gone.attributes[attributeCause])
 	assert.Equal(t, plog.SeverityNumberWarn, gone.severity)
 	assert.Contains(t, gone.body, "2 of the commands that it was told are not taken back: ")
-	assert.Contains(t, b.awaitSaid(lineClosed).ContextMap()["error"], "2 of the commands")
+	assert.Contains(t, b.AwaitLine(lineClosed).ContextMap()["error"], "2 of the commands")
 }

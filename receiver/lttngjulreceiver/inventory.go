@@ -16,8 +16,8 @@ type inventory struct {
 	bytes int
 }
 
-// replace puts the names of a list, which it may change, in the place of those before,
-// and says which are new and which are gone.
+// replace replaces the names by those of a list, which it may change. It returns the names
+// that appeared and disappeared.
 func (i *inventory) replace(names []string) (appeared, disappeared []string) {
 	bytes := 0
 	for _, name := range names {
@@ -33,7 +33,8 @@ func (i *inventory) replace(names []string) (appeared, disappeared []string) {
 	return appeared, disappeared
 }
 
-// difference is what is in a and not in b. Both are sorted, and have each once.
+// difference returns the names that are in a and not in b. Both are sorted without
+// duplicates.
 func difference(a, b []string) (only []string) {
 	for _, name := range a {
 		for len(b) > 0 && b[0] < name {

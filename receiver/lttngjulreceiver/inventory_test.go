@@ -60,7 +60,7 @@ func TestAnInventoryFollowsAnyLists(t *testing.T) {
 
 func TestListsAreOftenAfterChangesAndThenSeldom(t *testing.T) {
 	now := time.Now()
-	p := pace{first: firstPause, interval: 10 * firstPause}
+	p := listPace{first: firstPause, interval: 10 * firstPause}
 	require.True(t, p.isDue(now), "the first is due at once")
 	pauses := func(changed bool, n int) (all []time.Duration) {
 		for range n {
@@ -77,28 +77,28 @@ func TestListsAreOftenAfterChangesAndThenSeldom(t *testing.T) {
 	assert.True(t, p.isDue(now))
 	assert.Equal(t, []time.Duration{1, 2}, pauses(false, 2))
 
-	p = pace{first: firstPause, interval: firstPause / 2}
+	p = listPace{first: firstPause, interval: firstPause / 2}
 	p.listed(now, true)
 	assert.Equal(t, now.Add(firstPause/2), p.due, "never longer than the interval")
 }
 
 func TestTheBudgetIsTakenAndGivenBack(t *testing.T) {
-	b := newInventories(100)
+	b := newInventories(100, nil)
 	left := 0
 	one, other := b.open(func() { left++ }), b.open(func() { t.Error("the smaller agent is closed") })
-	require.NoError(t, one.take(60))
-	require.NoError(t, other.take(30))
-	assert.EqualError(t, one.take(50), "limits.max_inventory_bytes is reached (100): the agent holds most of it (110)")
-	require.NoError(t, one.settle(40))
-	require.NoError(t, one.take(20))
-	require.NoError(t, other.take(20), "the larger one is closed for it")
+	require.NoError(t, one.hold(60))
+	require.NoError(t, other.hold(30))
+	assert.EqualError(t, one.hold(50), "limits.max_inventory_bytes is reached (100): the agent holds most of it (110)")
+	require.NoError(t, one.holdExactly(40))
+	require.NoError(t, one.hold(20))
+	require.NoError(t, other.hold(20), "the larger one is closed for it")
 	assert.Equal(t, 1, left)
-	assert.EqualError(t, one.take(1), "limits.max_inventory_bytes is reached (100): the agent holds most of it (60)")
-	assert.EqualError(t, other.take(5), "limits.max_inventory_bytes is reached (100), and the agent holds 55 of it",
+	assert.EqualError(t, one.hold(1), "limits.max_inventory_bytes is reached (100): the agent holds most of it (60)")
+	assert.EqualError(t, other.hold(5), "limits.max_inventory_bytes is reached (100), and the agent holds 55 of it",
 		"beyond the overdraft, while the larger one returns nothing")
 	one.close()
-	require.NoError(t, other.take(50))
+	require.NoError(t, other.hold(50))
 	other.close()
 	assert.Zero(t, b.used)
-	assert.Empty(t, b.purses)
+	assert.Empty(t, b.charges)
 }

@@ -4,17 +4,15 @@
 package lttngjulreceiver
 
 import (
-	"slices"
 	"strings"
 	"time"
 	"unsafe"
 
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/internal/componentkit/schema"
-	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 // The names of the events that log records report.
@@ -40,7 +38,7 @@ const (
 	attributePeerPort    = "network.peer.port"
 )
 
-// origin is whose log records are.
+// origin is the source of log records: an agent.
 type origin struct {
 	resource pcommon.Resource
 	domain   string
@@ -94,50 +92,9 @@ func (l *logEntry) size() (records, bytes int) {
 	return max(1, len(l.loggers)), bytes
 }
 
-// log hands on an entry of an agent, if a pipeline takes any, or keeps it until the agent
-// is introduced.
-func (a *agent) log(at time.Time, entry logEntry) {
-	entry.origin, entry.time = a.origin, at
-	switch {
-	case a.env.logs == nil, a.env.eventsOff[entry.event]:
-	case a.origin == nil:
-		a.held = append(a.held, entry)
-	default:
-		a.env.logs.Add(entry)
-	}
-}
-
-// logLoggers hands on what happened to loggers.
-func (a *agent) logLoggers(event string, names []string) {
-	now := a.env.now()
-	for some := range slices.Chunk(names, maxLoggersOfEntry) {
-		a.log(now, logEntry{event: event, severity: plog.SeverityNumberInfo, loggers: ofTheirOwn(some)})
-	}
-}
-
-// ofTheirOwn copies names, which would else keep all names of a list in memory.
-func ofTheirOwn(names []string) []string {
-	bytes := 0
-	for _, name := range names {
-		bytes += len(name)
-	}
-	// strings.Join would give a single name as it is.
-	var all strings.Builder
-	all.Grow(bytes)
-	for _, name := range names {
-		all.WriteString(name)
-	}
-	rest := all.String()
-	copies := make([]string, len(names))
-	for i, name := range names {
-		copies[i], rest = rest[:len(name)], rest[len(name):]
-	}
-	return copies
-}
-
-// logsOf makes of entries what the pipeline takes: those of one agent that stand
-// together share a resource.
-func logsOf(entries []logEntry, build component.BuildInfo) plog.Logs {
+// logsOf returns the log records of entries. Adjacent entries of one agent share a
+// resource.
+func logsOf(entries []logEntry, kit *receiverkit.Kit) plog.Logs {
 	logs := plog.NewLogs()
 	var records plog.LogRecordSlice
 	var of *origin
@@ -145,24 +102,17 @@ func logsOf(entries []logEntry, build component.BuildInfo) plog.Logs {
 		l := &entries[i]
 		if l.origin != of {
 			of = l.origin
-			resource := logs.ResourceLogs().AppendEmpty()
-			of.resource.CopyTo(resource.Resource())
-			scope := resource.ScopeLogs().AppendEmpty()
-			scope.Scope().SetName(metadata.ScopeName)
-			scope.Scope().SetVersion(build.Version)
-			resource.SetSchemaUrl(schema.URL)
-			scope.SetSchemaUrl(schema.URL)
-			records = scope.LogRecords()
+			records = kit.AppendLogs(logs, of.resource)
 		}
 		l.to(records)
 	}
 	return logs
 }
 
-// what happened to a logger, by event.
-var happened = map[string]string{eventAppeared: " appeared", eventDisappeared: " disappeared"}
+// loggerBody is the end of the body of a logger's record, by event.
+var loggerBody = map[string]string{eventAppeared: " appeared", eventDisappeared: " disappeared"}
 
-// to writes the record, or those of the loggers.
+// to appends the record, or one record for each logger.
 func (l *logEntry) to(records plog.LogRecordSlice) {
 	if len(l.loggers) == 0 {
 		l.write(records.AppendEmpty(), l.body)
@@ -170,7 +120,7 @@ func (l *logEntry) to(records plog.LogRecordSlice) {
 	}
 	for _, name := range l.loggers {
 		r := records.AppendEmpty()
-		l.write(r, "Logger "+name+happened[l.event])
+		l.write(r, "Logger "+name+loggerBody[l.event])
 		r.Attributes().PutStr(attributeLogger, name)
 	}
 }
@@ -192,4 +142,62 @@ func (l *logEntry) write(r plog.LogRecord, body string) {
 			attributes.PutStr(a.key, a.text)
 		}
 	}
+}
+
+// amount is how much of the queue of log records something has.
+type amount struct{ records, bytes int }
+
+// holds reports whether there is room for more in addition to what is used. What is larger
+// than all the room fits where nothing is used, as it does in the queue.
+func (most amount) hasRoom(used, more amount) bool {
+	return used == amount{} || used.records+more.records <= most.records && used.bytes+more.bytes <= most.bytes
+}
+
+// add adds so many times an amount.
+func (a *amount) change(more amount, times int) {
+	a.records += times * more.records
+	a.bytes += times * more.bytes
+}
+
+// subjectOf returns the logger or context of a command, as text and as an attribute; empty:
+// it has none.
+func subjectOf(command lttngagent.Command) (string, logAttribute) {
+	logger := func(p lttngagent.Pattern) (string, logAttribute) {
+		return p.String(), text(attributeLogger, p.String())
+	}
+	context := func(c lttngagent.Context) (string, logAttribute) {
+		return c.String(), text(attributeContext, c.String())
+	}
+	switch c := command.(type) {
+	case lttngagent.Enable:
+		return logger(c.Logger)
+	case lttngagent.Disable:
+		return logger(c.Logger)
+	case lttngagent.EnableContext:
+		return context(c.Context)
+	case lttngagent.DisableContext:
+		return context(c.Context)
+	default:
+		return "", logAttribute{}
+	}
+}
+
+// copyNames copies names. A substring would keep a whole list in memory.
+func copyNames(names []string) []string {
+	bytes := 0
+	for _, name := range names {
+		bytes += len(name)
+	}
+	// strings.Join would give a single name as it is.
+	var all strings.Builder
+	all.Grow(bytes)
+	for _, name := range names {
+		all.WriteString(name)
+	}
+	rest := all.String()
+	copies := make([]string, len(names))
+	for i, name := range names {
+		copies[i], rest = rest[:len(name)], rest[len(name):]
+	}
+	return copies
 }

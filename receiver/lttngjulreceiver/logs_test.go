@@ -17,7 +17,7 @@ import (
 func TestNamesInTheQueueHaveMemoryOfTheirOwn(t *testing.T) {
 	list := "a long list of names"
 	for _, names := range [][]string{{list[:1], list[2:6]}, {list[2:6]}, {list[2:6], ""}} {
-		own := ofTheirOwn(names)
+		own := copyNames(names)
 		assert.Equal(t, names, own)
 		assert.NotSame(t, unsafe.StringData(names[0]), unsafe.StringData(own[0]))
 	}
@@ -48,7 +48,7 @@ func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {
 	require.Equal(t, lttngagent.List{}, a.next())
 	a.list("com.example.db")
 	b.awaitRecords(eventAppeared, 1)
-	for _, r := range b.logs.all() {
+	for _, r := range b.records("") {
 		assert.NotEqual(t, eventRegistered, r.event)
 	}
 }

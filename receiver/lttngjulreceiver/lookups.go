@@ -19,19 +19,9 @@ const (
 	maxSightings = 64
 )
 
-// process is what is known of the process that an agent is in. Empty: it isn't.
-type process struct {
-	// name is that of the executable file.
-	name string
-	// arguments are the command line, its name included, where it is wanted.
-	arguments []string
-	// started is when it was, in a unit of the system's own.
-	started uint64
-}
-
-// sighting is what was seen of a process at a time: enough to say of each connection that
-// was there then whether it is the process's.
-type sighting struct {
+// processSockets are the sockets of a process at one time. A connection that existed then
+// belongs to the process if its peer is one of them.
+type processSockets struct {
 	// begun is when looking began.
 	begun time.Time
 	// started is when the process was.
@@ -40,30 +30,29 @@ type sighting struct {
 	sockets []uint32
 }
 
-// lookups find out in which processes agents are. Who connects says the process's ID, and so
-// chooses what is looked at: that takes a bounded time, few are looked at at once, and a
-// process is looked at once for all connections that are there by then.
+// lookups find the processes of agents. A peer chooses the process ID that is looked up, so
+// each lookup has a bounded time, few run at the same time, and one lookup serves all
+// connections that exist by then.
 type lookups struct {
 	// withArguments says that command lines are read.
 	withArguments bool
 	// turns has room for those who look.
-	turns chan struct{}
+	slots chan struct{}
 
 	mu sync.Mutex
 	// seen are the processes that were looked at last, order their IDs, the oldest first.
-	seen  map[uint32]*sighting
-	order []uint32
+	sockets map[uint32]*processSockets
+	order   []uint32
 }
 
 func newLookups(withArguments bool) *lookups {
-	return &lookups{withArguments: withArguments, turns: make(chan struct{}, maxLookups), seen: map[uint32]*sighting{}}
+	return &lookups{withArguments: withArguments, slots: make(chan struct{}, maxLookups), sockets: map[uint32]*processSockets{}}
 }
 
-// processOf says what is known of the process with an ID that is said to be at the other
-// end of a connection. Nothing is, unless that process has that end open: an ID that an
-// agent tells may be that of a process elsewhere, or inside a container, where it means
-// another one. Looking takes the rights of its user, or root's. It reports false where it
-// has not looked, because that was given up before it was its turn.
+// processOf describes the process with the ID that an agent sent. The result is empty
+// unless that process has the other end of the connection open: the ID may belong to
+// another machine or to a container. A lookup needs the rights of the process's user, or
+// root's. It returns false if the search was given up before it began.
 func (l *lookups) processOf(c *conversation, pid uint32, givenUp <-chan struct{}) (p process, looked bool) {
 	select {
 	case <-givenUp:
@@ -71,16 +60,16 @@ func (l *lookups) processOf(c *conversation, pid uint32, givenUp <-chan struct{}
 	default:
 	}
 	select {
-	case l.turns <- struct{}{}:
+	case l.slots <- struct{}{}:
 	case <-givenUp:
 		return process{}, false
 	}
-	defer func() { <-l.turns }()
+	defer func() { <-l.slots }()
 	socket, err := peerSocket(c.conn)
 	if err != nil || socket == 0 {
 		return process{}, true
 	}
-	s := l.sighting(pid, c.begun)
+	s := l.socketsOf(pid, c.begun)
 	if _, has := slices.BinarySearch(s.sockets, socket); !has {
 		return process{}, true
 	}
@@ -92,41 +81,32 @@ func (l *lookups) processOf(c *conversation, pid uint32, givenUp <-chan struct{}
 	return p, true
 }
 
-// sighting is one of a process that began when a connection was there: the process has had
-// its end since then, if it is its at all.
-func (l *lookups) sighting(pid uint32, since time.Time) *sighting {
+// socketsOf returns the sockets of a process at a time when a connection already existed.
+func (l *lookups) socketsOf(pid uint32, since time.Time) *processSockets {
 	l.mu.Lock()
-	s := l.seen[pid]
+	s := l.sockets[pid]
 	l.mu.Unlock()
 	if s != nil && !s.begun.Before(since) {
 		return s
 	}
 	now := time.Now()
-	s = &sighting{begun: now}
-	s.started, s.sockets = lookAt(pid, now.Add(maxLookupTime))
+	s = &processSockets{begun: now}
+	s.started, s.sockets = readSockets(pid, now.Add(maxLookupTime))
 	slices.Sort(s.sockets)
 	l.remember(pid, s)
 	return s
 }
 
-// remember remembers a sighting. Where too many are, the oldest is forgotten.
-func (l *lookups) remember(pid uint32, s *sighting) {
+// remember stores sockets. The oldest ones are evicted.
+func (l *lookups) remember(pid uint32, s *processSockets) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.seen[pid] == nil {
+	if l.sockets[pid] == nil {
 		if len(l.order) == maxSightings {
-			delete(l.seen, l.order[0])
+			delete(l.sockets, l.order[0])
 			l.order = l.order[1:]
 		}
 		l.order = append(l.order, pid)
 	}
-	l.seen[pid] = s
-}
-
-// lookUp finds out in which process the agent is, once, unless it is given up before.
-func (a *agent) lookUp(givenUp <-chan struct{}) process {
-	if !a.lookedUp && a.pid != 0 {
-		a.process, a.lookedUp = a.env.lookups.processOf(a.conversation, a.pid, givenUp)
-	}
-	return a.process
+	l.sockets[pid] = s
 }

@@ -21,11 +21,11 @@ import (
 // called.
 func (b *bed) holdLookups() (release func()) {
 	for range maxLookups {
-		b.receiver.env.lookups.turns <- struct{}{}
+		b.receiver.env.lookups.slots <- struct{}{}
 	}
 	return func() {
 		for range maxLookups {
-			<-b.receiver.env.lookups.turns
+			<-b.receiver.env.lookups.slots
 		}
 	}
 }
@@ -39,7 +39,7 @@ func TestAnApplicationDoesNotWaitUntilItIsKnownWhoseItsAgentIs(t *testing.T) {
 			require.IsType(t, lttngagent.Enable{}, a.next())
 			a.answer(code)
 			require.Equal(t, lttngagent.RegistrationDone{}, a.next())
-			assert.Empty(t, b.logs.all(), "it is not known yet whose they are")
+			assert.Empty(t, b.records(""), "it is not known yet whose they are")
 			release()
 			require.Equal(t, lttngagent.List{}, a.next())
 			a.list()
@@ -47,7 +47,7 @@ func TestAnApplicationDoesNotWaitUntilItIsKnownWhoseItsAgentIs(t *testing.T) {
 			if code != lttngagent.Success {
 				b.awaitRecords(eventRefused, 1)
 			}
-			assert.Equal(t, eventRegistered, b.logs.all()[0].event)
+			assert.Equal(t, eventRegistered, b.records("")[0].event)
 		})
 	}
 }
@@ -58,8 +58,8 @@ func TestRecordsThatWaitForLookupsHaveTheTimeOfWhatTheyTell(t *testing.T) {
 	b := unstartedBed(t, func(c *Config) { c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}} })
 	var hours atomic.Int64
 	at := func(hour int64) time.Time { return time.Unix(0, 0).UTC().Add(time.Duration(hour) * time.Hour) }
-	b.receiver.env.now = func() time.Time { return at(hours.Load()) }
-	b.start()
+	b.Kit().Now = func() time.Time { return at(hours.Load()) }
+	b.Start()
 	release := b.holdLookups()
 	a := b.register(lttngagent.JUL)
 	require.IsType(t, lttngagent.Enable{}, a.next())
@@ -84,7 +84,7 @@ func TestAShutdownDoesNotWaitForLookups(t *testing.T) {
 		options[i] = logagent.Options{Address: b.address(), PID: uint32(os.Getpid()), Loggers: []string{"a"}}
 	}
 	agents, _ := playAgents(t, options...)
-	b.await("all are let go on", func() bool {
+	b.Await("all are let go on", func() bool {
 		for _, a := range agents {
 			if a.Stats().Commands[lttngagent.CommandRegistrationDone] == 0 {
 				return false
@@ -92,7 +92,7 @@ func TestAShutdownDoesNotWaitForLookups(t *testing.T) {
 		}
 		return true
 	})
-	b.shutdown()
+	b.Shutdown()
 	for _, a := range agents {
 		assert.Empty(t, a.Enabled())
 	}
@@ -105,10 +105,10 @@ func TestAShutdownDoesNotWaitForLookups(t *testing.T) {
 func TestTwoProcessesAreLookedAtAtOnce(t *testing.T) {
 	l := newLookups(true)
 	for range 2 {
-		l.turns <- struct{}{}
+		l.slots <- struct{}{}
 	}
 	select {
-	case l.turns <- struct{}{}:
+	case l.slots <- struct{}{}:
 		assert.Fail(t, "a third has a turn")
 	default:
 	}
@@ -127,10 +127,10 @@ func TestWhoGivesUpHasNotLooked(t *testing.T) {
 func TestSightingsAreBounded(t *testing.T) {
 	l := newLookups(true)
 	for pid := range uint32(maxSightings + 1) {
-		l.remember(pid, &sighting{})
-		l.remember(pid, &sighting{})
+		l.remember(pid, &processSockets{})
+		l.remember(pid, &processSockets{})
 	}
-	assert.Len(t, l.seen, maxSightings)
+	assert.Len(t, l.sockets, maxSightings)
 	assert.Len(t, l.order, maxSightings)
-	assert.Nil(t, l.seen[0], "the oldest is forgotten")
+	assert.Nil(t, l.sockets[0], "the oldest is forgotten")
 }

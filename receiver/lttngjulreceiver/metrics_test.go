@@ -15,7 +15,7 @@ import (
 
 // points are those of a metric as it was handed on last.
 func (b *bed) points(name string) (points []pmetric.NumberDataPoint) {
-	all := b.metrics.AllMetrics()
+	all := b.Metrics.AllMetrics()
 	if len(all) == 0 {
 		return nil
 	}
@@ -48,18 +48,18 @@ func TestMetricsSayHowManyAgentsAndLoggersThereAreByDomain(t *testing.T) {
 	jul, _ := b.registered(lttngagent.JUL, "a", "b")
 	go jul.serve("a", "b")
 	python, _ := b.registered(lttngagent.Python, "c")
-	b.await("all loggers", func() bool {
+	b.Await("all loggers", func() bool {
 		return b.point("lttng.logger.count", "jul") == 2 && b.point("lttng.logger.count", "python") == 1
 	})
 	assert.EqualValues(t, 1, b.point("lttng.agent.count", "jul"))
 	assert.EqualValues(t, 1, b.point("lttng.agent.count", "python"))
 	assert.Len(t, b.points("lttng.agent.count"), 4, "domains without agents are 0")
 	require.NoError(t, python.conn.Close())
-	b.await("one has gone", func() bool { return b.point("lttng.agent.count", "python") == 0 })
+	b.Await("one has gone", func() bool { return b.point("lttng.agent.count", "python") == 0 })
 	assert.Zero(t, b.point("lttng.logger.count", "python"))
 	assert.EqualValues(t, 1, b.point("lttng.agent.registrations", "python"), "it is cumulative")
 
-	all := b.metrics.AllMetrics()
+	all := b.Metrics.AllMetrics()
 	attributes := all[0].ResourceMetrics().At(0).Resource().Attributes().AsRaw()
 	assert.Equal(t, "unknown_service", attributes[attributeServiceName])
 	assert.Equal(t, b.address(), attributes[attributeServiceInstanceID])
@@ -80,7 +80,7 @@ func TestMetricsSayWhatBecameOfCommands(t *testing.T) {
 	want := map[string]int64{
 		"enable success": 1, "enable invalid_command": 1, "registration_done success": 1, "list no_answer": 1,
 	}
-	b.await("all commands", func() bool { return b.point("lttng.agent.commands", "jul") == 4 })
+	b.Await("all commands", func() bool { return b.point("lttng.agent.commands", "jul") == 4 })
 	got := map[string]int64{}
 	for _, p := range b.points("lttng.agent.commands") {
 		command, _ := p.Attributes().Get(attributeCommand)
@@ -88,5 +88,5 @@ func TestMetricsSayWhatBecameOfCommands(t *testing.T) {
 		got[command.Str()+" "+result.Str()] = p.IntValue()
 	}
 	assert.Equal(t, want, got)
-	assert.EqualValues(t, 4, b.metric("commands"))
+	assert.EqualValues(t, 4, b.Counter("commands"))
 }

@@ -13,10 +13,10 @@ import (
 )
 
 func TestAnEndpointThatOtherMachinesReachIsWarnedOfOnce(t *testing.T) {
-	assert.Zero(t, newBed(t, nil).said.FilterMessage(openlistener.WithoutTLS).Len(), "on localhost")
+	assert.Zero(t, newBed(t, nil).Log.FilterMessage(openlistener.WithoutTLS).Len(), "on localhost")
 	b := newBed(t, func(c *Config) { c.Endpoint = ":0" })
-	warned := b.said.FilterMessage(openlistener.WithoutTLS).All()
+	warned := b.Log.FilterMessage(openlistener.WithoutTLS).All()
 	require.Len(t, warned, 1)
 	assert.Equal(t, b.address(), warned[0].ContextMap()["address"])
-	assert.Equal(t, b.receiver.env.id, warned[0].ContextMap()["component"])
+	assert.Equal(t, b.receiver.env.ID, warned[0].ContextMap()["component"])
 }

@@ -5,75 +5,75 @@ package lttngjulreceiver
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// order is a command that an agent is to be told.
+// order is a command for an agent.
 type order struct {
 	command lttngagent.Command
-	// by is the context of who waits for it; nil: nobody does, and it is told in any case.
-	by context.Context
-	// answered is told what came of it, if somebody waits. It has room for that.
+	// caller is the context of the caller that waits for the answer; nil: no caller waits.
+	caller context.Context
+	// answered receives the answer, if a caller waits. Its buffer has room for it.
 	answered chan<- answer
 }
 
-// answer is what came of a command.
+// answer is the answer to a command.
 type answer struct {
 	result result
 	code   lttngagent.Code
 	// err says why there is no code.
 	err error
-	// loggers are those that a list was answered with.
+	// loggers is the answer to a list.
 	loggers []string
 }
 
-// isWanted reports whether anybody still wants it.
-func (o *order) isWanted() bool { return o.by == nil || o.by.Err() == nil }
+// isWanted reports whether the order has no caller, or one that still waits.
+func (o *order) isWanted() bool { return o.caller == nil || o.caller.Err() == nil }
 
-// done says what came of it.
-func (o *order) done(a answer) {
+// answer sends the answer to the caller.
+func (o *order) answer(a answer) {
 	if o.answered != nil {
 		o.answered <- a
 	}
 }
 
-// orders are what an agent is to be told, in sequence. Anybody gives orders; the agent's
-// goroutine takes them.
+// orders is the queue of an agent's orders. Any goroutine queues orders; the agent's
+// goroutine takes the next one.
 type orders struct {
 	mu      sync.Mutex
 	waiting []order
-	// over says that the agent is to be left as it was, or has gone: no more orders are
-	// taken.
-	over bool
+	// closed says that the receiver is disconnecting from the agent, and accepts no orders.
+	closed bool
 }
 
-// give adds orders, and reports whether the agent will be told. Those that nobody wants any
-// more go then, so that they don't pile up before an agent that is silent.
-func (o *orders) give(given ...order) bool {
+// queue queues orders, and returns false if the queue is closed. It removes orders whose
+// callers have gone, so that these don't pile up for a silent agent.
+func (o *orders) queue(given ...order) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.over {
+	if o.closed {
 		return false
 	}
 	o.waiting = append(slices.DeleteFunc(o.waiting, func(w order) bool { return !w.isWanted() }), given...)
 	return true
 }
 
-// end forgets what waits, and lets no more in.
-func (o *orders) end() {
+// close answers all queued orders, and closes the queue.
+func (o *orders) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range o.waiting {
-		o.waiting[i].done(answer{result: resultNoAnswer, err: errNotTold})
+		o.waiting[i].answer(answer{result: resultNoAnswer, err: errNotSent})
 	}
-	o.over, o.waiting = true, nil
+	o.closed, o.waiting = true, nil
 }
 
-// next takes the next order that is wanted; without a command: there is none now. over says
-// that there will be none.
+// next returns the next wanted order; without a command: there is none now. over says that
+// there will be none.
 func (o *orders) next() (next order, over bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -83,5 +83,8 @@ func (o *orders) next() (next order, over bool) {
 			return next, false
 		}
 	}
-	return order{}, o.over
+	return order{}, o.closed
 }
+
+// errNotSent: the session ended before the order was sent.
+var errNotSent = errors.New("the command was not sent")

@@ -16,13 +16,13 @@ import (
 // registered is an agent that has registered, was listed and waits, with what the
 // receiver knows of it.
 func (b *bed) registered(domain lttngagent.Domain, loggers ...string) (*testAgent, *agent) {
-	b.t.Helper()
-	before := b.receiver.env.registry.agents()
+	b.T.Helper()
+	before := b.receiver.registrar.registry.agents()
 	played := b.register(domain)
 	played.expect(lttngagent.RegistrationDone{})
-	require.Equal(b.t, lttngagent.List{}, played.next())
+	require.Equal(b.T, lttngagent.List{}, played.next())
 	played.list(loggers...)
-	for _, a := range b.receiver.env.registry.agents() {
+	for _, a := range b.receiver.registrar.registry.agents() {
 		known := false
 		for _, other := range before {
 			known = known || other == a
@@ -31,7 +31,7 @@ func (b *bed) registered(domain lttngagent.Domain, loggers ...string) (*testAgen
 			return played, a
 		}
 	}
-	require.Fail(b.t, "the agent is not in the registry")
+	require.Fail(b.T, "the agent is not in the registry")
 	return nil, nil
 }
 
@@ -39,8 +39,8 @@ func (b *bed) registered(domain lttngagent.Domain, loggers ...string) (*testAgen
 func newSlowBed(t *testing.T) *bed {
 	t.Helper()
 	b := unstartedBed(t, func(c *Config) { c.ListInterval = time.Hour })
-	b.receiver.env.firstPause = time.Hour
-	b.start()
+	b.receiver.firstPause = time.Hour
+	b.Start()
 	return b
 }
 
@@ -48,22 +48,22 @@ func TestAnAgentIsToldWhatOthersOrderAndListedAfterThat(t *testing.T) {
 	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.Log4j)
 	command := enable(t, lttngagent.Log4j, "com.example", "WARN")
-	require.True(t, a.tell(command))
+	require.True(t, a.sendSoon(command))
 	played.expect(command)
 	require.Equal(t, lttngagent.List{}, played.next())
 	played.list("com.example")
 	assert.Equal(t, []string{"com.example"}, loggersOf(b.awaitRecords(eventAppeared, 1)))
 
-	go b.shutdown()
+	go b.Shutdown()
 	played.expect(lttngagent.Disable{Logger: command.Logger})
 	played.awaitClosed()
-	assert.False(t, a.tell(command), "it is left")
+	assert.False(t, a.sendSoon(command), "it is left")
 }
 
 func TestWhatAnAgentDoesNotHaveIsNotSent(t *testing.T) {
 	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.Python)
-	require.True(t, a.tell(lttngagent.EnableContext{Context: contextOf(t, "shop", "user")}))
+	require.True(t, a.sendSoon(lttngagent.EnableContext{Context: contextOf(t, "shop", "user")}))
 	require.Equal(t, lttngagent.List{}, played.next())
 	played.list()
 	refused := b.awaitRecords(eventRefused, 1)[0]
@@ -71,7 +71,7 @@ func TestWhatAnAgentDoesNotHaveIsNotSent(t *testing.T) {
 	assert.NotContains(t, refused.attributes, attributeCode)
 	assert.Equal(t, "shop:user", refused.attributes[attributeContext])
 	assert.Contains(t, refused.body, "Agent refused: enable context shop:user: enable context cannot be sent: ")
-	go b.shutdown()
+	go b.Shutdown()
 	played.awaitClosed()
 }
 
@@ -89,12 +89,12 @@ func TestWhatAnAgentRefusesIsSaidWithItsMeaningAndNotTakenBack(t *testing.T) {
 	assert.Equal(t, "Agent refused: enable a: invalid command", refused[0].body)
 	assert.Equal(t, "Agent refused: enable b: unknown code 77", refused[1].body)
 	assert.Equal(t, "other_code", refused[1].attributes[attributeResult])
-	line := b.awaitSaid("An LTTng agent refused a command")
+	line := b.AwaitLine("An LTTng agent refused a command")
 	assert.Equal(t, "enable a", line.ContextMap()["command"])
 	assert.Equal(t, "invalid command", line.ContextMap()["answer"])
-	assert.Equal(t, eventRegistered, b.logs.all()[0].event, "that it registered is said first")
+	assert.Equal(t, eventRegistered, b.records("")[0].event, "that it registered is said first")
 
-	go b.shutdown()
+	go b.Shutdown()
 	played.expect(lttngagent.Disable{Logger: pattern(t, "c")})
 	played.awaitClosed()
 }
@@ -108,12 +108,12 @@ func TestAnApplicationThatStillWaitsIsLetGoOnAtAShutdown(t *testing.T) {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		b.shutdown()
+		b.Shutdown()
 	}()
-	b.await("the shutdown", b.receiver.isStopping)
-	b.await("the agent is left", func() bool {
-		for _, a := range b.receiver.env.registry.agents() {
-			if a.tell() {
+	b.Await("the shutdown", b.receiver.env.IsStopping)
+	b.Await("the agent is left", func() bool {
+		for _, a := range b.receiver.registrar.registry.agents() {
+			if a.sendSoon() {
 				return false
 			}
 		}
@@ -129,10 +129,10 @@ func TestARefusedListLeavesTheLoggersAsTheyWere(t *testing.T) {
 	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.JUL, "a")
 	b.awaitRecords(eventAppeared, 1)
-	require.True(t, a.tell(lttngagent.List{}))
+	require.True(t, a.sendSoon(lttngagent.List{}))
 	require.Equal(t, lttngagent.List{}, played.next())
 	played.answer(lttngagent.Invalid)
 	assert.Equal(t, "Agent refused: list: invalid command", b.awaitRecords(eventRefused, 1)[0].body)
 	assert.EqualValues(t, 1, a.loggers.Load())
-	assert.Empty(t, b.logs.of(eventDisappeared))
+	assert.Empty(t, b.records(eventDisappeared))
 }

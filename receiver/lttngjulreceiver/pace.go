@@ -8,11 +8,10 @@ import "time"
 // firstPause is the time between the first two lists.
 const firstPause = 250 * time.Millisecond
 
-// pace is when an agent is asked for its loggers: at once, then after a pause that
-// doubles up to an interval. It begins anew when something has changed: programs attach
-// their handlers, and so get their loggers, some time after their agent has registered,
-// and agents don't say so.
-type pace struct {
+// listPace decides when to ask an agent for its loggers: immediately, then after a pause
+// that doubles up to an interval. A change resets the pause. Programs attach their handlers
+// some time after the registration, and agents don't report it.
+type listPace struct {
 	// first is the first pause.
 	first, interval time.Duration
 	pause           time.Duration
@@ -20,10 +19,10 @@ type pace struct {
 }
 
 // isDue reports whether it is time for a list.
-func (p *pace) isDue(now time.Time) bool { return !now.Before(p.due) }
+func (p *listPace) isDue(now time.Time) bool { return !now.Before(p.due) }
 
-// listed says that the agent was asked, and whether its loggers were others than before.
-func (p *pace) listed(now time.Time, changed bool) {
+// listed schedules the next list. changed says that the loggers differ from the last list.
+func (p *listPace) listed(now time.Time, changed bool) {
 	if changed || p.pause == 0 {
 		p.pause = p.first
 	} else {
@@ -33,5 +32,10 @@ func (p *pace) listed(now time.Time, changed bool) {
 	p.due = now.Add(p.pause)
 }
 
-// changed says that the agent was told something that may change its loggers.
-func (p *pace) changed() { p.pause, p.due = 0, time.Time{} }
+// changed schedules a list now, after a command that may change the loggers.
+func (p *listPace) changed() { p.pause, p.due = 0, time.Time{} }
+
+// silence is the time without data after which an agent of the RFC is asked for its
+// loggers. An agent of 2.0 registers within a second after it has connected; a command of
+// the RFC would end its thread.
+const silence = time.Second

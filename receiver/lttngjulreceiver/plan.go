@@ -11,12 +11,11 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// plan is what agents are told when they register, by their domains: first what is
-// enabled, then contexts.
+// plan has the commands for agents that register, by domain: first loggers, then contexts.
 type plan map[lttngagent.Domain][]lttngagent.Command
 
-// newPlan makes the plan of a configuration. The error says what is wrong in enable and
-// contexts, by field.
+// newPlan returns the plan of a configuration. The error names each wrong field of enable
+// and contexts.
 func newPlan(c *Config) (plan, error) {
 	p := plan{}
 	var wrong []error
@@ -33,7 +32,7 @@ func newPlan(c *Config) (plan, error) {
 	return p, errors.Join(wrong...)
 }
 
-// add adds a command for the agents of a domain, if they have it.
+// add adds a command for the agents of a domain, if they support it.
 func (p plan) add(to lttngagent.Agent, command lttngagent.Command) error {
 	if err := to.Supports(command); err != nil {
 		return err
@@ -69,7 +68,7 @@ func (p plan) addEnable(r *EnableRule, dialect lttngagent.Dialect) error {
 	return nil
 }
 
-// levels says which levels a rule means.
+// levels returns the levels of a rule.
 func (r *EnableRule) levels(domain lttngagent.Domain) (lttngagent.Levels, error) {
 	kind, err := r.levelType()
 	if err != nil {
@@ -85,8 +84,7 @@ func (r *EnableRule) levels(domain lttngagent.Domain) (lttngagent.Levels, error)
 	return lttngagent.NewLevels(kind, level)
 }
 
-// levelType is what the level of a rule means. Without a level it is all, and else it
-// isn't.
+// levelType returns how the level of a rule is meant: all without a level.
 func (r *EnableRule) levelType() (lttngagent.LevelType, error) {
 	kind := lttngagent.AllLevels
 	if r.Level != nil {

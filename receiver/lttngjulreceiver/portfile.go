@@ -53,7 +53,7 @@ func (e *ownedError) Error() string {
 	return fmt.Sprintf("%s has port %d, on which another daemon listens, such as lttng-sessiond or another collector: stop that one, or leave the file out of port_files", e.path, e.port)
 }
 
-// strangeError: what is there is no port file.
+// strangeError: the file is not a port file.
 type strangeError struct{ path, got string }
 
 func (e *strangeError) Error() string {
@@ -159,7 +159,8 @@ func (f *portFile) write(replace bool) error {
 	return nil
 }
 
-// writeBeside writes a file under another name, and gives that as soon as it is there.
+// writeBeside writes a file under another name, and returns that name as soon as the file
+// exists.
 func (f *portFile) writeBeside(directory string) (path string, err error) {
 	file, err := os.CreateTemp(directory, "."+filepath.Base(f.path)+".*")
 	if err != nil {
@@ -169,7 +170,7 @@ func (f *portFile) writeBeside(directory string) (path string, err error) {
 	return file.Name(), errors.Join(err, file.Chmod(portFileMode), file.Close())
 }
 
-// listens reports whether somebody listens on a port where agents look for a daemon.
+// listens reports whether a daemon listens on a port where agents look for it.
 func listens(port int) bool {
 	conn, err := net.DialTimeout("tcp", net.JoinHostPort(agentHost, strconv.Itoa(port)), askTimeout)
 	if err != nil {

@@ -69,7 +69,7 @@ func TestThePortIsInItsFilesAsLongAsTheReceiverRuns(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, os.FileMode(0o644), info.Mode(), "agents of all users read it")
 	}
-	b.shutdown()
+	b.Shutdown()
 	assert.NoFileExists(t, system)
 	assert.NoFileExists(t, user)
 	assert.NoDirExists(t, filepath.Dir(system), "the receiver made it")
@@ -81,7 +81,7 @@ func TestADirectoryThatSomebodyElseUsesIsLeft(t *testing.T) {
 	b := newBed(t, withPortFiles(file))
 	other := filepath.Join(filepath.Dir(file), "lttng-sessiond.pid")
 	writeFile(t, other, "1\n")
-	b.shutdown()
+	b.Shutdown()
 	assert.NoFileExists(t, file)
 	assert.FileExists(t, other)
 }
@@ -111,7 +111,7 @@ func TestAFileOfAReceiverThatDiedIsTakenOver(t *testing.T) {
 		c.Endpoint = net.JoinHostPort("localhost", strconv.Itoa(port))
 		c.PortFiles = []string{file}
 	})
-	b.shutdown()
+	b.Shutdown()
 	assert.NoFileExists(t, file)
 }
 
@@ -143,11 +143,11 @@ func TestWhatIsNotTheReceiversIsLeftAloneAndItDoesNotStart(t *testing.T) {
 			test.make(taken)
 			before, content := statOf(t, taken), contentOf(taken)
 			b := unstartedBed(t, withPortFiles(free, taken))
-			err := b.component.Start(context.Background(), componenttest.NewNopHost())
+			err := b.Component().Start(context.Background(), componenttest.NewNopHost())
 			require.ErrorContains(t, err, test.want)
 			assert.ErrorContains(t, err, "port_files[1]: "+taken)
 			assert.NoFileExists(t, free, "what was written is removed")
-			b.shutdown()
+			b.Shutdown()
 			assert.Equal(t, before, statOf(t, taken))
 			assert.Equal(t, content, contentOf(taken))
 		})
@@ -162,7 +162,7 @@ func statOf(t *testing.T, path string) string {
 	return fmt.Sprint(info.Mode(), info.Size(), info.ModTime())
 }
 
-const linePortFile = "A port file is not this receiver's: agents that read it don't come here until it is, which is tried again"
+const linePortFile = "This receiver doesn't own a port file: agents that read it connect elsewhere. Retrying"
 
 func TestAFileOfADaemonThatLivesIsLeftToItUntilItIsGone(t *testing.T) {
 	daemon, err := net.Listen("tcp", "127.0.0.1:0")
@@ -174,15 +174,15 @@ func TestAFileOfADaemonThatLivesIsLeftToItUntilItIsGone(t *testing.T) {
 	before := statOf(t, taken)
 	b := newBed(t, withPortFiles(taken, free))
 	assert.Equal(t, fmt.Sprintf("%s has port %d, on which another daemon listens, such as lttng-sessiond or another collector: stop that one, or leave the file out of port_files", taken, port),
-		b.awaitSaid(linePortFile).ContextMap()["error"])
+		b.AwaitLine(linePortFile).ContextMap()["error"])
 	assert.Equal(t, fmt.Sprintln(b.port()), contentOf(free))
-	b.await("more checks", func() bool { return b.metric("port_files_lost") > 3 })
+	b.Await("more checks", func() bool { return b.Counter("port_files_lost") > 3 })
 	assert.Equal(t, before, statOf(t, taken))
-	assert.Len(t, b.said.FilterMessage(linePortFile).All(), 1, "it is said once")
+	assert.Len(t, b.Log.FilterMessage(linePortFile).All(), 1, "it is said once")
 
 	require.NoError(t, daemon.Close())
-	b.await("the file", func() bool { return contentOf(taken) == fmt.Sprintln(b.port()) })
-	b.shutdown()
+	b.Await("the file", func() bool { return contentOf(taken) == fmt.Sprintln(b.port()) })
+	b.Shutdown()
 	assert.NoFileExists(t, taken)
 }
 
@@ -192,23 +192,23 @@ func TestAFileThatCannotBeWrittenIsNamedWithTheRemedyAndWrittenWhenItCanBe(t *te
 	directory := filepath.Join(t.TempDir(), "no", "such")
 	file, free := filepath.Join(directory, "agent.port"), filepath.Join(t.TempDir(), "agent.port")
 	b, host := unstartedBed(t, withPortFiles(file, free)), telemetrytest.NewStatuses()
-	b.host = host
-	b.start()
-	said := b.awaitSaid(linePortFile).ContextMap()["error"]
+	b.Host = host
+	b.Start()
+	said := b.AwaitLine(linePortFile).ContextMap()["error"]
 	assert.Contains(t, said, file+" cannot be written: ")
 	assert.Contains(t, said, "mkdir "+directory+": ")
 	assert.Contains(t, said, ": make for the collector's user the directory "+directory)
-	assert.Equal(t, []any{free}, b.awaitSaid("Listening for LTTng agents").ContextMap()["port_files"])
+	assert.Equal(t, []any{free}, b.AwaitLine("Listening for LTTng agents").ContextMap()["port_files"])
 	assert.Equal(t, fmt.Sprintln(b.port()), contentOf(free))
-	b.await("more checks", func() bool { return b.metric("port_files_lost") > 3 })
-	assert.Len(t, b.said.FilterMessage(linePortFile).All(), 1, "it is said once")
+	b.Await("more checks", func() bool { return b.Counter("port_files_lost") > 3 })
+	assert.Len(t, b.Log.FilterMessage(linePortFile).All(), 1, "it is said once")
 	assert.Len(t, host.All(), 1, "so is the status")
 	assert.Contains(t, host.Last(), "StatusRecoverableError: 1 of 2 failed: port file "+file+": ")
 
 	require.NoError(t, os.MkdirAll(directory, 0o700))
-	b.await("the file", func() bool { return contentOf(file) == fmt.Sprintln(b.port()) })
-	b.await("the status", func() bool { return host.Last() == "StatusOK" })
-	b.shutdown()
+	b.Await("the file", func() bool { return contentOf(file) == fmt.Sprintln(b.port()) })
+	b.Await("the status", func() bool { return host.Last() == "StatusOK" })
+	b.Shutdown()
 	assert.Len(t, host.All(), 2, "a shutdown is no failure")
 	assert.NoFileExists(t, file)
 	assert.DirExists(t, directory, "the receiver didn't make it")
@@ -230,18 +230,18 @@ func TestPortFilesNeedAnEndpointThatAgentsReach(t *testing.T) {
 		c.Endpoint = "127.0.0.2:0"
 		c.PortFiles = []string{filepath.Join(t.TempDir(), "agent.port")}
 	})
-	err := b.component.Start(context.Background(), componenttest.NewNopHost())
+	err := b.Component().Start(context.Background(), componenttest.NewNopHost())
 	assert.ErrorContains(t, err, "agents connect to 127.0.0.1: set its host to localhost")
-	b.shutdown()
+	b.Shutdown()
 }
 
 func TestAPortInUseIsNamedWithTheRemedy(t *testing.T) {
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(livingPort(t)))
 	b := unstartedBed(t, func(c *Config) { c.Endpoint = address })
-	err := b.component.Start(context.Background(), componenttest.NewNopHost())
+	err := b.Component().Start(context.Background(), componenttest.NewNopHost())
 	require.ErrorContains(t, err, "listening for LTTng agents on endpoint "+address)
 	assert.ErrorContains(t, err, "where lttng-sessiond runs, it has the first that is free of ports 5345 to 5354: set endpoint to another one")
-	b.shutdown()
+	b.Shutdown()
 }
 
 func TestAFileThatIsRemovedWhileTheReceiverRunsIsWrittenAgain(t *testing.T) {
@@ -249,11 +249,11 @@ func TestAFileThatIsRemovedWhileTheReceiverRunsIsWrittenAgain(t *testing.T) {
 	b := newBed(t, withPortFiles(file))
 	for range 2 {
 		require.NoError(t, os.Remove(file))
-		b.await("the file", func() bool { return contentOf(file) == fmt.Sprintln(b.port()) })
+		b.Await("the file", func() bool { return contentOf(file) == fmt.Sprintln(b.port()) })
 	}
-	b.awaitSaid("A port file was gone, another daemon's, or could not be written, and is written now")
-	b.await("both are counted", func() bool { return b.metric("port_files_lost") >= 2 })
-	b.shutdown()
+	b.AwaitLine("A port file is written again")
+	b.Await("both are counted", func() bool { return b.Counter("port_files_lost") >= 2 })
+	b.Shutdown()
 	assert.NoFileExists(t, file)
 }
 
@@ -262,11 +262,11 @@ func TestAFileThatAnotherDaemonTakesWhileTheReceiverRunsIsLeftToIt(t *testing.T)
 	b := newBed(t, withPortFiles(file))
 	theirs := fmt.Sprintln(livingPort(t))
 	writeFile(t, file, theirs)
-	line := b.awaitSaid(linePortFile)
+	line := b.AwaitLine(linePortFile)
 	assert.Contains(t, line.ContextMap()["error"], "on which another daemon listens")
-	b.await("more checks", func() bool { return b.metric("port_files_lost") > 3 })
-	assert.Len(t, b.said.FilterMessage(line.Message).All(), 1, "it is said once")
-	b.shutdown()
+	b.Await("more checks", func() bool { return b.Counter("port_files_lost") > 3 })
+	assert.Len(t, b.Log.FilterMessage(line.Message).All(), 1, "it is said once")
+	b.Shutdown()
 	assert.Equal(t, theirs, contentOf(file))
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
 )
 
-// portFiles are all port files. They are looked after while the receiver runs: a session
-// daemon that ends removes them, whoever wrote them.
+// portFiles are all port files. The receiver checks them while it runs: a session daemon
+// removes them when it ends, even if another process wrote them.
 type portFiles struct {
 	env   *environment
 	files []*watchedFile
@@ -25,17 +25,17 @@ type portFiles struct {
 	watching sync.WaitGroup
 }
 
-// watchedFile is a port file, with what was said of it.
+// watchedFile is a port file that is checked.
 type watchedFile struct {
 	*portFile
-	// ours says that the file was the receiver's when that started.
+	// ours says that the receiver owned the file when it started.
 	ours bool
 	// health is its part of the component's.
 	health *serverhealth.Part
-	// trouble is a burst of checks that found the file another daemon's, or no port file.
-	trouble logline.Burst
-	// restored is said seldom.
-	restored logline.Seldom
+	// notOwned is a burst of checks in which the receiver didn't own the file.
+	notOwned logline.Burst
+	// rewritten limits log lines of files that are written again.
+	rewritten logline.Seldom
 }
 
 // claimPortFiles writes the port of an address into all files of the configuration. One
@@ -50,7 +50,7 @@ func claimPortFiles(env *environment, address net.Addr) (*portFiles, error) {
 		return nil, fmt.Errorf("port_files are set, and endpoint is %s: agents connect to %s: set its host to localhost", address, agentHost)
 	}
 	for i, path := range env.config.PortFiles {
-		if err := p.claim(path, tcp.Port); err != nil {
+		if err := p.open(path, tcp.Port); err != nil {
 			p.release()
 			return nil, fmt.Errorf("port_files[%d]: %w", i, err)
 		}
@@ -58,12 +58,12 @@ func claimPortFiles(env *environment, address net.Addr) (*portFiles, error) {
 	return p, nil
 }
 
-func (p *portFiles) claim(path string, port int) error {
+func (p *portFiles) open(path string, port int) error {
 	file, err := newPortFile(path, port)
 	if err != nil {
 		return err
 	}
-	f := &watchedFile{portFile: file, health: p.env.health.Part("port file " + file.path)}
+	f := &watchedFile{portFile: file, health: p.env.Health.Part("port file " + file.path)}
 	_, err = f.claim()
 	var strange *strangeError
 	if errors.As(err, &strange) {
@@ -71,19 +71,17 @@ func (p *portFiles) claim(path string, port int) error {
 	}
 	f.ours = err == nil
 	if !f.ours {
-		p.complain(f, err)
+		p.reportLost(f, err)
 	}
 	p.files = append(p.files, f)
 	return nil
 }
 
-// complain says that a file is not the receiver's, once for each time that it is so.
-func (p *portFiles) complain(f *watchedFile, err error) {
+// reportLost reports that the receiver doesn't own a file, once for a burst.
+func (p *portFiles) reportLost(f *watchedFile, err error) {
 	f.health.Failed(err)
-	if since, say := f.trouble.Say(p.env.now()); say {
-		p.env.logger.Error("A port file is not this receiver's: agents that read it don't come here until it is, which is tried again",
-			zap.Error(err), zap.Duration("every", p.env.checkPortFiles), zap.Int("since_last_line", since))
-	}
+	p.env.LogSeldom(&f.notOwned, p.env.Logger.Error, "This receiver doesn't own a port file: agents that read it connect elsewhere. Retrying",
+		zap.Error(err), zap.Duration("every", p.env.checkPortFiles))
 }
 
 // watch looks after the files until the receiver stops.
@@ -98,7 +96,7 @@ func (p *portFiles) run() {
 	defer ticker.Stop()
 	for {
 		select {
-		case <-p.env.stopping:
+		case <-p.env.Serving.Done():
 			return
 		case <-ticker.C:
 		}
@@ -108,34 +106,32 @@ func (p *portFiles) run() {
 	}
 }
 
-// check writes a file again that is gone or stale, and says it where another daemon has
-// it.
+// check writes a missing or stale file again, and reports a file of another daemon.
 func (p *portFiles) check(f *watchedFile) {
 	written, err := f.claim()
 	if written || err != nil {
 		p.env.telemetry.portFileLost()
 	}
 	if err != nil {
-		p.complain(f, err)
+		p.reportLost(f, err)
 		return
 	}
-	f.trouble.Over()
+	f.notOwned.Over()
 	f.health.Up()
 	if !written {
 		return
 	}
-	if since, say := f.restored.Say(p.env.now()); say {
-		p.env.logger.Info("A port file was gone, another daemon's, or could not be written, and is written now",
-			zap.String("file", f.path), zap.Int("since_last_line", since))
-	}
+	p.env.LogSeldom(&f.rewritten, p.env.Logger.Info, "A port file is written again",
+		zap.String("file", f.path))
 }
 
-// release removes the files that are the receiver's. The receiver has stopped.
+// release removes the files that the receiver owns. The watching goroutine has ended, or
+// ends now.
 func (p *portFiles) release() {
 	p.watching.Wait()
 	for _, f := range p.files {
 		if err := f.release(); err != nil {
-			p.env.logger.Error("A port file cannot be removed", zap.String("file", f.path), zap.Error(err))
+			p.env.Logger.Error("A port file cannot be removed", zap.String("file", f.path), zap.Error(err))
 		}
 	}
 }

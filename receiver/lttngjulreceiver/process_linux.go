@@ -23,9 +23,9 @@ const (
 	openFilesAtOnce = 256
 )
 
-// lookAt says when a process was started and which sockets it has open, of the first
+// readSockets says when a process was started and which sockets it has open, of the first
 // maxOpenFiles files and as far as the time till then goes.
-func lookAt(pid uint32, until time.Time) (started uint64, sockets []uint32) {
+func readSockets(pid uint32, until time.Time) (started uint64, sockets []uint32) {
 	directory := directoryOf(pid)
 	files, err := os.Open(filepath.Join(directory, "fd"))
 	if err != nil {
@@ -60,7 +60,7 @@ func socketOf(target string) (number uint32, is bool) {
 	return uint32(n), err == nil
 }
 
-// describe says what a process is, and with which arguments it was started.
+// describe returns the program, arguments and start of a process.
 func describe(pid uint32, withArguments bool) process {
 	directory := directoryOf(pid)
 	executable, err := os.Readlink(filepath.Join(directory, "exe"))

@@ -39,7 +39,7 @@ func accepted(t *testing.T, network, host string) net.Conn {
 // processOf is what a first look tells of a process that is said to be at the other end of
 // a connection.
 func processOf(conn net.Conn, pid uint32) process {
-	p, _ := newLookups(true).processOf(newConversation(conn, newInventories(0)), pid, nil)
+	p, _ := newLookups(true).processOf(newConversation(conn, newInventories(0, nil)), pid, nil)
 	return p
 }
 
@@ -74,30 +74,30 @@ func TestNothingIsInventedOfAProcessThatHasNotTheConnection(t *testing.T) {
 
 func TestAProcessIsLookedAtOnceForAllConnectionsThatAreThere(t *testing.T) {
 	l, pid := newLookups(true), uint32(os.Getpid())
-	look := func(c *conversation) *sighting {
+	look := func(c *conversation) *processSockets {
 		p, looked := l.processOf(c, pid, nil)
 		require.True(t, looked)
 		require.NotEmpty(t, p.name)
-		return l.seen[pid]
+		return l.sockets[pid]
 	}
-	first := newConversation(accepted(t, "tcp4", "127.0.0.1"), newInventories(0))
-	second := newConversation(accepted(t, "tcp4", "127.0.0.1"), newInventories(0))
+	first := newConversation(accepted(t, "tcp4", "127.0.0.1"), newInventories(0, nil))
+	second := newConversation(accepted(t, "tcp4", "127.0.0.1"), newInventories(0, nil))
 	sighting := look(first)
 	assert.Same(t, sighting, look(second))
-	third := newConversation(accepted(t, "tcp4", "127.0.0.1"), newInventories(0))
+	third := newConversation(accepted(t, "tcp4", "127.0.0.1"), newInventories(0, nil))
 	assert.NotSame(t, sighting, look(third), "its socket may be newer")
 	assert.Len(t, l.order, 1)
 
-	l.seen[pid].started++
+	l.sockets[pid].started++
 	p, _ := l.processOf(third, pid, nil)
 	assert.Equal(t, process{}, p, "the ID is another process's by now")
 }
 
 func TestALookAtAProcessIsOverWhenItsTimeIs(t *testing.T) {
 	accepted(t, "tcp4", "127.0.0.1")
-	_, sockets := lookAt(uint32(os.Getpid()), time.Now().Add(patience))
+	_, sockets := readSockets(uint32(os.Getpid()), time.Now().Add(patience))
 	assert.NotEmpty(t, sockets)
-	_, sockets = lookAt(uint32(os.Getpid()), time.Now())
+	_, sockets = readSockets(uint32(os.Getpid()), time.Now())
 	assert.Empty(t, sockets)
 }
 

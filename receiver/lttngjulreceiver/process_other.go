@@ -15,6 +15,7 @@ import (
 
 func peerSocket(net.Conn) (uint32, error) { return 0, errors.ErrUnsupported }
 
-func lookAt(uint32, time.Time) (started uint64, sockets []uint32) { return 0, nil }
+func readSockets(uint32, time.Time) (started uint64, sockets []uint32) { return 0, nil }
 
+// describe returns the program, arguments and start of a process.
 func describe(uint32, bool) process { return process{} }

@@ -8,154 +8,74 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"syscall"
 	"time"
 
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/receiver"
-	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/agentcontrol"
-	"github.com/callbraid/callbraid/internal/componentkit/budget"
-	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/componentkit/openlistener"
-	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
-	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
-	"github.com/callbraid/callbraid/internal/receiverkit/handover"
-	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
-	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
 
-// julReceiver is what agents take for their session daemon: one for each component ID,
-// however many signals have a pipeline.
+// julReceiver is the session daemon that agents connect to, for all signals of one
+// configuration.
 type julReceiver struct {
-	env      *environment
-	settings receiver.Settings
-
-	listener  net.Listener
-	slots     *slots.Slots
-	portFiles *portFiles
-	// serving are the goroutines of the listener and of all connections.
-	serving sync.WaitGroup
-	// cancel cancels env.ctx.
-	cancel context.CancelFunc
-}
-
-// environment is what all agents share.
-type environment struct {
-	config *Config
-	// eventsOff are the log records that are switched off, by their event names.
-	eventsOff map[string]bool
+	kit       *receiverkit.Kit
+	config    *Config
 	plan      plan
-	build     component.BuildInfo
-	logger    *zap.Logger
 	telemetry *telemetry
-	observer  *receiverhelper.ObsReport
-	registry  *registry
-	leftovers *leftovers
-	// inventories are the names of loggers that are held.
-	inventories *inventories
-	// health is the component's, of its port files.
-	health  *serverhealth.Health
-	lookups *lookups
-	counts  *counts
-	// logs is nil where no pipeline takes them.
-	logs    *logSink
-	metrics *metricsLoop
-	// agents is where agents are shown and steered, if it is anywhere; id is the receiver's.
-	agents agentcontrol.Directories
-	id     string
-	lines  lines
-	// stopping is closed when the shutdown begins; ctx is cancelled when its time is
-	// over.
-	stopping chan struct{}
-	ctx      context.Context
 	hooks
+
+	// The rest is there from Start on.
+	env       *environment
+	listener  net.Listener
+	registrar *registrar
+	portFiles *portFiles
 }
 
-// lines are those of the log that can come very often.
-type lines struct {
-	registered, gone, lost, refused, refusedCommand, unlisted, unaccepted, shareDrops logline.Seldom
-}
+// peerTime is the part of shutdown_timeout, in fifths, in which the receiver restores agents.
+// Log records have the rest.
+const peerTime = 4
 
-// hooks are what tests set.
-type hooks struct {
-	now func() time.Time
-	// checkPortFiles is how often port files are looked after: as often as agents look
-	// for a daemon.
-	checkPortFiles time.Duration
-	// firstPause is the time between the first two lists of an agent.
-	firstPause time.Duration
-	// silence is how long an agent of the RFC has said nothing when it is first asked.
-	silence time.Duration
-}
-
-func newReceiver(settings receiver.Settings, config *Config) (*julReceiver, error) {
+func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Receiver, error) {
 	plan, err := newPlan(config)
 	if err != nil {
 		return nil, err
 	}
-	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings))
+	kit, err := receiverkit.New(settings, &config.Config, receiverkit.Names{Format: "lttng_agent", Scope: metadata.ScopeName})
 	if err != nil {
 		return nil, err
 	}
-	observer, err := handover.NewObserver(settings, "tcp")
+	kit.PeerTime = config.ShutdownTimeout * peerTime / 5
+	telemetry, err := newTelemetry(kit)
 	if err != nil {
 		return nil, err
 	}
-	r := &julReceiver{
-		settings: settings,
-		env: &environment{
-			config:      config,
-			eventsOff:   eventswitch.Off(config.Events),
-			plan:        plan,
-			id:          settings.ID.String(),
-			build:       settings.BuildInfo,
-			logger:      settings.Logger,
-			telemetry:   telemetry,
-			observer:    observer,
-			registry:    newRegistry(),
-			leftovers:   &leftovers{},
-			inventories: newInventories(config.Limits.MaxInventoryBytes),
-			lookups:     newLookups(config.ProcessCommandArgs),
-			counts:      &counts{},
-			health:      serverhealth.New(),
-			stopping:    make(chan struct{}),
-			hooks:       hooks{now: time.Now, checkPortFiles: 3 * time.Second, firstPause: firstPause, silence: silence},
-		},
-	}
-	r.slots = newSlots(r.env)
-	return r, nil
+	return &receiverkit.Receiver{
+		Kit:      kit,
+		Protocol: &julReceiver{kit: kit, config: config, plan: plan, telemetry: telemetry, hooks: defaultHooks},
+	}, nil
 }
 
-// Start listens, and tells agents the port.
-func (r *julReceiver) Start(ctx context.Context, host component.Host, next sharedreceiver.Signals) error {
-	env := r.env
-	listener, err := env.config.TCPAddrConfig.Listen(ctx)
+// Start listens, and writes the port into the port files.
+func (r *julReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
+	listener, err := r.config.TCPAddrConfig.Listen(ctx)
 	if err != nil {
-		return listenError(env.config.Endpoint, err)
+		return listenError(r.config.Endpoint, err)
 	}
-	if r.portFiles, err = claimPortFiles(env, listener.Addr()); err != nil {
+	r.env = newEnvironment(run, r.config, r.telemetry, r.hooks)
+	if r.portFiles, err = claimPortFiles(r.env, listener.Addr()); err != nil {
 		_ = listener.Close()
 		return err
 	}
-	r.listener = listener
-	env.inventories.accounts = budget.Of(host).Group(env.id)
-	// The context of Start is over before the receiver is.
-	env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	env.agents = agentcontrol.Of(host)
-	if next.Logs != nil {
-		env.logs = newLogSink(env, next.Logs)
-	}
-	env.metrics = newMetricsLoop(env, r.settings, next.Metrics, listener.Addr())
-	r.say(listener.Addr())
-	env.health.Start(host)
+	r.listener, r.registrar = listener, newRegistrar(r.env, r.plan)
+	startMetrics(r.env, r.registrar.registry, listener.Addr())
+	r.logListening()
 	r.portFiles.watch()
-	slots.WarnIfShort(env.logger, settingMaxAgents, env.config.Limits.MaxAgents)
-	r.serving.Go(func() { r.accept(r.slots.Listen(listener)) })
+	run.Go(func() { r.registrar.accept(r.registrar.slots.Listen(listener)) })
 	return nil
 }
 
@@ -167,23 +87,29 @@ func listenError(endpoint string, err error) error {
 	return err
 }
 
-// say says where agents are expected, and what keeps them away or lets others in.
-func (r *julReceiver) say(address net.Addr) {
-	logger := r.env.logger
+// logListening logs where agents connect, and what keeps them away or lets others in.
+func (r *julReceiver) logListening() {
+	logger, address := r.env.Logger, r.listener.Addr()
 	logger.Info("Listening for LTTng agents", zap.Stringer("address", address), zap.Strings("port_files", r.portFiles.claimed()))
-	if len(r.env.config.PortFiles) == 0 {
-		logger.Warn("port_files is empty: agents find this receiver only where another file tells them its port, such as /var/run/lttng/agent.port")
+	if len(r.config.PortFiles) == 0 {
+		logger.Warn("port_files is empty: agents find this receiver only if another file has its port, such as /var/run/lttng/agent.port")
 	}
 	openlistener.Listener{
-		Component: r.env.id, Address: address, Remedy: "set endpoint to localhost: the protocol has neither TLS nor names of agents",
+		Component: r.kit.ID, Address: address, Remedy: "set endpoint to localhost: the protocol has neither TLS nor names of agents",
 	}.Warn(logger)
+	slots.WarnIfShort(logger, settingMaxAgents, r.config.Limits.MaxAgents)
 }
 
-func (r *julReceiver) isStopping() bool {
-	select {
-	case <-r.env.stopping:
-		return true
-	default:
-		return false
-	}
+// Stop removes the port files, closes the listener, and begins to restore all agents. The
+// port files go first: they may name the port only as long as it is the receiver's.
+func (r *julReceiver) Stop() {
+	r.portFiles.release()
+	_ = r.listener.Close()
+	r.registrar.registry.close(time.Now().Add(r.kit.PeerTime))
+}
+
+// Close ends the receiver's own telemetry.
+func (r *julReceiver) Close(context.Context) error {
+	r.telemetry.builder.Shutdown()
+	return nil
 }

@@ -11,13 +11,12 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// registry knows all connections, and the agents at the end of those that have
-// registered.
+// registry has all connections, and the agents of those that have registered.
 type registry struct {
 	mu sync.Mutex
-	// connections are those that are open; nil: it has not registered.
+	// connections are the open connections; nil: not registered yet.
 	connections map[*conversation]*agent
-	// closed says that nobody is let in any more.
+	// closed says that no connection is accepted any more.
 	closed bool
 }
 
@@ -31,8 +30,8 @@ var errClosed = errors.New("the receiver is shutting down")
 // errSlotLost: the connection was closed to make room before its agent had registered.
 var errSlotLost = errors.New("the connection was closed to make room for others")
 
-// meet lets a connection in, of which it is not known yet whose it is.
-func (r *registry) meet(c *conversation) error {
+// addConnection adds a connection whose agent hasn't registered.
+func (r *registry) addConnection(c *conversation) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -42,8 +41,8 @@ func (r *registry) meet(c *conversation) error {
 	return nil
 }
 
-// enter says that an agent has registered. It is told what a plan has for it.
-func (r *registry) enter(a *agent, first []lttngagent.Command) error {
+// addAgent adds an agent that has registered, and queues its first commands.
+func (r *registry) addAgent(a *agent, first []lttngagent.Command) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -53,18 +52,18 @@ func (r *registry) enter(a *agent, first []lttngagent.Command) error {
 		return errSlotLost
 	}
 	r.connections[a.conversation] = a
-	a.tell(first...)
+	a.sendSoon(first...)
 	return nil
 }
 
-// forget says that a connection is closed.
-func (r *registry) forget(c *conversation) {
+// remove removes a closed connection.
+func (r *registry) remove(c *conversation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.connections, c)
 }
 
-// agents are those that are registered, in no order.
+// agents returns the registered agents in no order.
 func (r *registry) agents() []*agent {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,17 +76,17 @@ func (r *registry) agents() []*agent {
 	return agents
 }
 
-// shut lets nobody in any more, and leaves all agents as they were, which has to be over
-// at the time latest. Who has not registered has no more time.
-func (r *registry) shut(latest time.Time) {
+// close accepts no more connections and makes all agents restore themselves until the time
+// latest. Connections without a registration end now.
+func (r *registry) close(latest time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
 	for c, a := range r.connections {
 		if a != nil {
-			a.leave(latest)
+			a.restoreUntil(latest)
 		} else {
-			c.hurry(past)
+			c.finishBy(pastDeadline)
 		}
 	}
 }

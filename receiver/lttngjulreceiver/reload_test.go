@@ -17,6 +17,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 )
 
 // playAgents plays agents until the test ends, or until the function that it gives is
@@ -52,7 +53,7 @@ func TestAnAgentComesBackAfterAReloadAndGetsTheWholeSet(t *testing.T) {
 	first.awaitRecords(eventAppeared, 1)
 	assert.Equal(t, enabled, agents[0].Enabled())
 	assert.Equal(t, contexts, agents[0].Contexts())
-	first.shutdown()
+	first.Shutdown()
 	assert.Empty(t, agents[0].Enabled(), "it is left as it was")
 	assert.Empty(t, agents[0].Contexts())
 
@@ -61,7 +62,7 @@ func TestAnAgentComesBackAfterAReloadAndGetsTheWholeSet(t *testing.T) {
 	second.awaitRecords(eventAppeared, 1)
 	assert.Equal(t, enabled, agents[0].Enabled())
 	assert.Equal(t, contexts, agents[0].Contexts())
-	second.shutdown()
+	second.Shutdown()
 	assert.Empty(t, agents[0].Enabled())
 }
 
@@ -74,7 +75,7 @@ func TestLoggersThatComeAndGoAreSaidAndCounted(t *testing.T) {
 	agents[0].Detach("a")
 	gone := b.awaitRecords(eventDisappeared, 1)[0]
 	assert.Equal(t, "Logger a disappeared", gone.body)
-	b.await("the metric", func() bool { return b.point("lttng.logger.count", "jul") == 3 })
+	b.Await("the metric", func() bool { return b.point("lttng.logger.count", "jul") == 3 })
 }
 
 func TestAgentsOfAllDomainsAreToldWhatIsForThem(t *testing.T) {
@@ -103,12 +104,12 @@ func TestAgentsOfAllDomainsAreToldWhatIsForThem(t *testing.T) {
 	for _, a := range agents {
 		assert.Equal(t, 1, a.Stats().Connections)
 	}
-	b.shutdown()
+	b.Shutdown()
 	for _, a := range agents {
 		assert.Empty(t, a.Enabled())
 		assert.Empty(t, a.Contexts())
 	}
-	assert.Empty(t, b.logs.of(eventRefused))
+	assert.Empty(t, b.records(eventRefused))
 }
 
 func TestAnAgentOfTheRFCIsListedAndEnabledByName(t *testing.T) {
@@ -122,8 +123,8 @@ func TestAnAgentOfTheRFCIsListedAndEnabledByName(t *testing.T) {
 	assert.NotContains(t, registered.resource, attributeProcessID)
 	assert.Equal(t, "unknown_service:java", registered.resource[attributeServiceName])
 	b.awaitRecords(eventAppeared, 1)
-	b.await("it is enabled", func() bool { return agents[0].Enabled()["com.example.db"] == 1 })
-	b.shutdown()
+	b.Await("it is enabled", func() bool { return agents[0].Enabled()["com.example.db"] == 1 })
+	b.Shutdown()
 	assert.Empty(t, agents[0].Enabled())
 }
 
@@ -132,15 +133,15 @@ func TestAnAgentOfTheRFCIsListedAndEnabledByName(t *testing.T) {
 func TestAnAgentOf2IsNotTalkedToAsOneOfTheRFC(t *testing.T) {
 	for _, domain := range []lttngagent.Domain{lttngagent.JUL, lttngagent.Python} {
 		b := unstartedBed(t, func(c *Config) { c.Protocol = ProtocolRFC })
-		b.receiver.env.silence = patience
-		b.start()
+		b.receiver.silence = patience
+		b.Start()
 		agents, _ := playAgents(t, logagent.Options{Address: b.address(), Domain: domain, PID: 1, Loggers: []string{"a"}, Retry: time.Millisecond})
-		b.await("it comes back", func() bool { return b.metric("refused") >= 3 })
+		b.Await("it comes back", func() bool { return b.Counter("refused") >= 3 })
 		assert.Equal(t, "byte 0: expected nothing before the next command, got something: an agent of 2.0 registers so: leave out `protocol: rfc`",
-			b.awaitSaid(lineRefused).ContextMap()["error"])
-		assert.Positive(t, b.metric("bad_data"))
+			b.AwaitLine(lineRefused).ContextMap()["error"])
+		assert.Positive(t, b.Counter("bad_data"))
 		assert.Zero(t, agents[0].Stats().Unanswered, "nothing was sent to it")
-		b.shutdown()
+		b.Shutdown()
 	}
 }
 
@@ -148,25 +149,25 @@ func TestAnAgentOf2IsNotTalkedToAsOneOfTheRFC(t *testing.T) {
 // register.
 func TestAnAgentOfTheRFCIsNotAskedBeforeItHasBeenSilentForASecond(t *testing.T) {
 	b := unstartedBed(t, func(c *Config) { c.Protocol = ProtocolRFC })
-	shipped, err := newReceiver(b.receiver.settings, b.receiver.env.config)
+	shipped, err := newReceiver(b.Settings, b.receiver.config)
 	require.NoError(t, err)
-	require.Equal(t, time.Second, shipped.env.silence)
-	b.receiver.env.silence = shipped.env.silence / 10
-	b.start()
+	require.Equal(t, time.Second, shipped.Protocol.(*julReceiver).silence)
+	b.receiver.silence = shipped.Protocol.(*julReceiver).silence / 10
+	b.Start()
 	before := time.Now()
 	a := b.connect()
 	a.dialect = lttngagent.RFC
 	require.Equal(t, lttngagent.List{}, a.next())
-	assert.GreaterOrEqual(t, time.Since(before), b.receiver.env.silence)
+	assert.GreaterOrEqual(t, time.Since(before), b.receiver.silence)
 }
 
 func TestAShutdownDoesNotWaitForTheSilenceOfAnAgentOfTheRFC(t *testing.T) {
 	b := unstartedBed(t, func(c *Config) { c.Protocol = ProtocolRFC })
-	b.receiver.env.silence = time.Hour
-	b.start()
+	b.receiver.silence = time.Hour
+	b.Start()
 	a := b.connect()
-	b.await("it is accepted", func() bool { return b.metric("connections") == 1 })
-	b.shutdown()
+	b.Await("it is accepted", func() bool { return b.Counter("connections") == 1 })
+	b.Shutdown()
 	sent, err := io.ReadAll(a.in)
 	require.NoError(t, err)
 	assert.Empty(t, sent)
@@ -178,8 +179,8 @@ func TestAnAgentOfTheRFCThatNeverAnswersHasNotRegistered(t *testing.T) {
 		c.Limits.RegistrationTimeout = 20 * time.Millisecond
 	})
 	b.connect().awaitClosed()
-	assert.Contains(t, b.awaitSaid(lineRefused).ContextMap()["error"], "expected a list of loggers within 20ms")
-	assert.Empty(t, b.logs.all())
+	assert.Contains(t, b.AwaitLine(lineRefused).ContextMap()["error"], "expected a list of loggers within 20ms")
+	assert.Empty(t, b.records(""))
 }
 
 func TestManyAgentsAreAllListed(t *testing.T) {
@@ -192,21 +193,21 @@ func TestManyAgentsAreAllListed(t *testing.T) {
 		options = append(options, logagent.Options{Address: b.address(), PID: uint32(i + 1), Loggers: logagent.Names(loggerCount)})
 	}
 	agents, _ := playAgents(t, options...)
-	b.await("all loggers", func() bool { return len(b.logs.of(eventAppeared)) == agentCount*loggerCount })
-	b.await("the metrics", func() bool {
+	b.Await("all loggers", func() bool { return len(b.records(eventAppeared)) == agentCount*loggerCount })
+	b.Await("the metrics", func() bool {
 		return b.point("lttng.logger.count", "jul") == agentCount*loggerCount && b.point("lttng.agent.count", "jul") == agentCount &&
 			b.point("lttng.agent.registrations", "jul") == agentCount
 	})
 	instances := map[any]bool{}
-	for _, r := range b.logs.of(eventRegistered) {
+	for _, r := range b.records(eventRegistered) {
 		instances[r.resource[attributeServiceInstanceID]] = true
 	}
 	assert.Len(t, instances, agentCount)
-	b.shutdown()
+	b.Shutdown()
 	for i, a := range agents {
 		assert.Empty(t, a.Enabled(), fmt.Sprint("agent ", i))
 	}
-	assert.Zero(t, b.metric("log_records_dropped"))
+	assert.Zero(t, b.Counter("log_records_dropped"))
 	b.awaitNothingHeld()
 }
 
@@ -225,11 +226,11 @@ func TestEachFaultOfAnAgentCostsItsConnectionAndItComesBack(t *testing.T) {
 				Fault: logagent.Fault{Kind: kind, Times: 1},
 			})
 			if kind == logagent.Refuse {
-				b.await("it is refused", func() bool { return len(b.logs.of(eventRefused)) > 0 })
+				b.Await("it is refused", func() bool { return len(b.records(eventRefused)) > 0 })
 				return
 			}
-			b.await("the connection is lost", func() bool { return b.metric("refused")+b.metric("agents_gone") > 0 })
-			b.await("the agent is back", func() bool { return len(b.logs.of(eventAppeared)) > 0 })
+			b.Await("the connection is lost", func() bool { return b.Counter("refused")+b.Counter("agents_gone") > 0 })
+			b.Await("the agent is back", func() bool { return len(b.records(eventAppeared)) > 0 })
 		})
 	}
 }
@@ -240,15 +241,15 @@ func TestAPipelineThatRefusesLogsHoldsUpNoAgent(t *testing.T) {
 		c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}}
 		c.ShutdownTimeout = time.Second
 	})
-	b.logs.refuse(true)
+	b.Logs.RefuseWith(receivertestbed.ErrRefused)
 	var options []logagent.Options
 	for i := range 20 {
 		options = append(options, logagent.Options{Address: b.address(), PID: uint32(i + 1), Loggers: logagent.Names(10)})
 	}
 	agents, _ := playAgents(t, options...)
-	b.await("all are listed", func() bool { return b.point("lttng.logger.count", "jul") == 200 })
-	b.await("records are dropped", func() bool { return b.metric("log_records_dropped") > 0 })
-	b.shutdown()
+	b.Await("all are listed", func() bool { return b.point("lttng.logger.count", "jul") == 200 })
+	b.Await("records are dropped", func() bool { return b.Counter("log_records_dropped") > 0 })
+	b.Shutdown()
 	for _, a := range agents {
 		assert.Empty(t, a.Enabled())
 	}

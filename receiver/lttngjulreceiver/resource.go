@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 // Resource attributes, by the semantic conventions.
@@ -28,25 +29,23 @@ const (
 // and the name of the program behind it where that is known.
 const unknownService = "unknown_service"
 
-// languages are what programs are written in that have agents of a domain.
+// languages are the languages of programs with agents of a domain.
 var languages = map[lttngagent.Domain]string{
 	lttngagent.JUL: "java", lttngagent.Log4j: "java", lttngagent.Log4j2: "java", lttngagent.Python: "python",
 }
 
-// resourceOf makes the resource of what comes from an agent.
-func (e *environment) resourceOf(a *agent) pcommon.Resource {
-	// Once the receiver stops, there is no time to find it out.
-	p := a.lookUp(e.stopping)
+// resourceOf returns the resource of an agent's data.
+func resourceOf(config *Config, domain lttngagent.Domain, pid uint32, p process, peer net.Addr) pcommon.Resource {
 	program := p.name
 	if program == "" {
-		program = languages[a.who.Domain]
+		program = languages[domain]
 	}
-	resource := e.newResource(unknownService+":"+program, randomUUID(), isLocal(a.conversation.conn.RemoteAddr()))
+	resource := newResource(config, unknownService+":"+program, randomUUID(), isLocal(peer))
 	attributes := resource.Attributes()
-	if _, set := attributes.Get(attributeProcessID); !set && a.pid != 0 {
-		attributes.PutInt(attributeProcessID, int64(a.pid))
+	if _, set := attributes.Get(attributeProcessID); !set && pid != 0 {
+		attributes.PutInt(attributeProcessID, int64(pid))
 	}
-	putNew(attributes, attributeExecutableName, p.name)
+	receiverkit.PutNew(attributes, attributeExecutableName, p.name)
 	if _, set := attributes.Get(attributeCommandArgs); !set && len(p.arguments) > 0 {
 		arguments := attributes.PutEmptySlice(attributeCommandArgs)
 		for _, argument := range p.arguments {
@@ -56,28 +55,20 @@ func (e *environment) resourceOf(a *agent) pcommon.Resource {
 	return resource
 }
 
-// newResource makes a resource with what all have. What the configuration has wins.
-func (e *environment) newResource(service, instance string, onThisHost bool) pcommon.Resource {
-	resource := pcommon.NewResource()
+// newResource returns a resource with the common attributes. Those of the configuration
+// win.
+func newResource(config *Config, service, instance string, onThisHost bool) pcommon.Resource {
+	resource := config.Resource()
 	attributes := resource.Attributes()
-	// Validate has tried it.
-	_ = attributes.FromRaw(e.config.ResourceAttributes)
-	if e.config.ServiceName != "" {
-		service = e.config.ServiceName
+	if config.ServiceName != "" {
+		service = config.ServiceName
 	}
-	putNew(attributes, attributeServiceName, service)
-	putNew(attributes, attributeServiceInstanceID, instance)
+	receiverkit.PutNew(attributes, attributeServiceName, service)
+	receiverkit.PutNew(attributes, attributeServiceInstanceID, instance)
 	if host, err := os.Hostname(); err == nil && onThisHost {
-		putNew(attributes, attributeHostName, host)
+		receiverkit.PutNew(attributes, attributeHostName, host)
 	}
 	return resource
-}
-
-// putNew puts a text that is not empty under a key that is not set.
-func putNew(attributes pcommon.Map, key, value string) {
-	if _, set := attributes.Get(key); !set && value != "" {
-		attributes.PutStr(key, value)
-	}
 }
 
 // isLocal reports whether a peer is on this machine for sure.

@@ -8,19 +8,9 @@ import "sync"
 // droppedShare is why records of loggers are dropped that have no room beside others.
 const droppedShare = "logger_share"
 
-// amount is how much of the queue of log records something has.
-type amount struct{ records, bytes int }
-
-// holds reports whether there is room for more in addition to what is used. What is larger
-// than all the room fits where nothing is used, as it does in the queue.
-func (most amount) holds(used, more amount) bool {
-	return used == amount{} || used.records+more.records <= most.records && used.bytes+more.bytes <= most.bytes
-}
-
-// shares bound what of the queue of log records waits there for the loggers: an agent can
-// have tens of thousands, and others with every list. One agent can have an eighth of the
-// queue with them, and all together three quarters: so the others' have room, and it is
-// said in any case which agents come and go and what they refuse.
+// shares bound the part of the queue that records of loggers use. An agent can have tens of
+// thousands of loggers in each list. One agent may use an eighth of the queue for them, all
+// agents three quarters. So records of registrations, ends and refusals always have room.
 type shares struct {
 	ofAgent, ofAll amount
 
@@ -36,9 +26,9 @@ func newShares(limits *LimitsConfig) *shares {
 	}
 }
 
-// take reports whether an entry has room, and notes that it has. All but those of loggers
-// have.
-func (s *shares) take(entry *logEntry) bool {
+// reserve reserves room for an entry, or returns false. Only records of loggers need a
+// reservation.
+func (s *shares) reserve(entry *logEntry) bool {
 	if len(entry.loggers) == 0 {
 		return true
 	}
@@ -46,16 +36,16 @@ func (s *shares) take(entry *logEntry) bool {
 	more.records, more.bytes = entry.size()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.ofAgent.holds(entry.waiting, more) || !s.ofAll.holds(s.used, more) {
+	if !s.ofAgent.hasRoom(entry.waiting, more) || !s.ofAll.hasRoom(s.used, more) {
 		return false
 	}
-	entry.waiting.add(more, 1)
-	s.used.add(more, 1)
+	entry.waiting.change(more, 1)
+	s.used.change(more, 1)
 	return true
 }
 
-// give notes that an entry no longer waits.
-func (s *shares) give(entry *logEntry) {
+// release frees the reservation of an entry.
+func (s *shares) release(entry *logEntry) {
 	if len(entry.loggers) == 0 {
 		return
 	}
@@ -63,12 +53,6 @@ func (s *shares) give(entry *logEntry) {
 	less.records, less.bytes = entry.size()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	entry.waiting.add(less, -1)
-	s.used.add(less, -1)
-}
-
-// add adds so many times an amount.
-func (a *amount) add(more amount, times int) {
-	a.records += times * more.records
-	a.bytes += times * more.bytes
+	entry.waiting.change(less, -1)
+	s.used.change(less, -1)
 }

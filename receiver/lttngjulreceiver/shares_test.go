@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 )
 
 // TestOneAgentDoesNotTakeTheQueueOfAll: while the pipeline refuses, an agent that has other
@@ -21,7 +23,7 @@ func TestOneAgentDoesNotTakeTheQueueOfAll(t *testing.T) {
 		c.ListInterval = 10 * time.Millisecond
 		c.Limits.MaxQueuedLogs = 800
 	})
-	b.logs.refuse(true)
+	b.Logs.RefuseWith(receivertestbed.ErrRefused)
 	changing := b.register(lttngagent.JUL)
 	changing.expect(lttngagent.RegistrationDone{})
 	lists := 0
@@ -34,19 +36,19 @@ func TestOneAgentDoesNotTakeTheQueueOfAll(t *testing.T) {
 		lists++
 		changing.list(names...)
 	}
-	for b.metric("log_records_dropped") < 800 {
+	for b.Counter("log_records_dropped") < 800 {
 		list()
 	}
-	assert.Len(t, b.said.FilterMessageSnippet("Records of loggers are dropped").All(), 1)
+	assert.Len(t, b.Log.FilterMessageSnippet("Log records of loggers are dropped").All(), 1)
 
 	other := b.register(lttngagent.Python)
 	other.expect(lttngagent.RegistrationDone{})
 	require.Equal(t, lttngagent.List{}, other.next())
 	other.list("of the other agent")
-	b.await("the other agent is listed", func() bool { return b.point("lttng.logger.count", "python") == 1 })
-	b.logs.refuse(false)
-	b.await("its logger is said", func() bool {
-		for _, r := range b.logs.of(eventAppeared) {
+	b.Await("the other agent is listed", func() bool { return b.point("lttng.logger.count", "python") == 1 })
+	b.Logs.RefuseWith(nil)
+	b.Await("its logger is said", func() bool {
+		for _, r := range b.records(eventAppeared) {
 			if r.attributes[attributeLogger] == "of the other agent" {
 				return true
 			}
@@ -55,40 +57,40 @@ func TestOneAgentDoesNotTakeTheQueueOfAll(t *testing.T) {
 	})
 	b.awaitRecords(eventRegistered, 2)
 	// What waited has been handed on: there is room again.
-	said := len(b.logs.all())
+	said := len(b.records(""))
 	list()
-	b.await("the next list is said", func() bool { return len(b.logs.all()) >= said+60 })
+	b.Await("the next list is said", func() bool { return len(b.records("")) >= said+60 })
 }
 
 func TestTheLoggersOfAllAgentsLeaveAQuarterOfTheQueue(t *testing.T) {
-	s := newShares(&LimitsConfig{MaxQueuedLogs: 80, MaxQueuedLogBytes: 1 << 20})
+	s := newShares(&LimitsConfig{LogLimits: receiverkit.LogLimits{MaxQueuedLogs: 80, MaxQueuedLogBytes: 1 << 20}})
 	entries := make([]*logEntry, 8)
 	taken := 0
 	for i := range entries {
 		entries[i] = &logEntry{origin: &origin{}, loggers: make([]string, 10)}
-		if s.take(entries[i]) {
+		if s.reserve(entries[i]) {
 			taken++
 		}
 	}
 	assert.Equal(t, 6, taken, "of 80 records 60")
-	assert.False(t, s.take(&logEntry{origin: entries[0].origin, loggers: make([]string, 1)}), "of an agent an eighth")
-	assert.True(t, s.take(&logEntry{origin: &origin{}}), "all others always")
+	assert.False(t, s.reserve(&logEntry{origin: entries[0].origin, loggers: make([]string, 1)}), "of an agent an eighth")
+	assert.True(t, s.reserve(&logEntry{origin: &origin{}}), "all others always")
 	for _, entry := range entries[:taken] {
-		s.give(entry)
+		s.release(entry)
 		assert.Zero(t, entry.waiting)
 	}
 	assert.Zero(t, s.used)
 	large := &logEntry{origin: &origin{}, loggers: make([]string, 1000)}
-	assert.True(t, s.take(large), "one that is larger, where there is nothing else")
-	assert.False(t, s.take(large))
+	assert.True(t, s.reserve(large), "one that is larger, where there is nothing else")
+	assert.False(t, s.reserve(large))
 }
 
 func TestWhatTheQueueDoesNotTakeIsNotInItsShare(t *testing.T) {
 	b := newBed(t, nil)
-	b.shutdown()
+	b.Shutdown()
 	sink, entry := b.receiver.env.logs, logEntry{origin: &origin{}, loggers: []string{"a"}}
-	sink.Add(entry) // it is closed
-	assert.EqualValues(t, 1, b.metric("log_records_dropped"))
+	sink.Deliver(entry) // it is closed
+	assert.EqualValues(t, 1, b.Counter("log_records_dropped"))
 	assert.Zero(t, sink.shares.used)
 	assert.Zero(t, entry.waiting)
 }

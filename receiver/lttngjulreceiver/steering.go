@@ -6,7 +6,6 @@ package lttngjulreceiver
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
@@ -25,86 +24,64 @@ const (
 	argumentFilter    = "filter"
 )
 
-// steering are the commands that agents can be told. What is enabled is disabled when the
-// receiver is shut down.
-var steering = []agentcontrol.Command{
-	{Name: orderList, Summary: "The names of its loggers."},
-	{Name: orderEnable, Summary: "Have records of a logger recorded by LTTng, until disable or the end of the collector.", Parameters: []agentcontrol.Parameter{
+// commands are the commands that the extensions offer. The shutdown disables everything
+// that they enabled.
+var commands = []agentcontrol.Command{
+	{Name: orderList, Summary: "List the names of the loggers."},
+	{Name: orderEnable, Summary: "LTTng records the records of a logger until disable, or until the collector ends.", Parameters: []agentcontrol.Parameter{
 		{Name: argumentLogger, Summary: "Its name, or * for all.", Kind: agentcontrol.Text, Required: true},
-		{Name: argumentLevel, Summary: "A level of the logger's kind, by name or number: this and more severe.", Kind: agentcontrol.Text},
+		{Name: argumentLevel, Summary: "A level of the logging library, by name or number: this level and more severe ones.", Kind: agentcontrol.Text},
 		{Name: argumentLevelType, Summary: "range: the level and more severe; single: the level alone.", Kind: agentcontrol.Text, OneOf: []string{"range", "single", "all"}},
-		{Name: argumentFilter, Summary: "Which records, in LTTng's words.", Kind: agentcontrol.Text, MaxBytes: 4096},
+		{Name: argumentFilter, Summary: "A filter expression of LTTng.", Kind: agentcontrol.Text, MaxBytes: 4096},
 	}},
-	{Name: orderDisable, Summary: "Have records of a logger recorded no more. Agents count: what was enabled twice is disabled twice.", Parameters: []agentcontrol.Parameter{
-		{Name: argumentLogger, Summary: "Its name as it was enabled.", Kind: agentcontrol.Text, Required: true},
+	{Name: orderDisable, Summary: "Stop recording the records of a logger. Agents count: a logger that was enabled twice has to be disabled twice.", Parameters: []agentcontrol.Parameter{
+		{Name: argumentLogger, Summary: "The name with which it was enabled.", Kind: agentcontrol.Text, Required: true},
 	}},
 }
 
-// errNotTold: the agent is left, or has gone, before it was its turn.
-var errNotTold = errors.New("it was not told")
-
 // steered is an agent as the extension agent_control has it.
-type steered struct {
+type controlledAgent struct {
 	*agent
 	id string
 }
 
-// show shows the agent to whoever steers it, which is done once: when nobody waits for it
-// any more.
-func (a *agent) show() {
-	if len(a.env.agents) == 0 || a.origin == nil {
-		return
-	}
-	instance := agentcontrol.TextOf(a.origin.resource.Attributes(), attributeServiceInstanceID)
-	id := agentcontrol.NewID(a.env.id, a.conversation.conn.RemoteAddr().String(), a.registered.String(), instance)
-	a.unshow = a.env.agents.Register(&steered{agent: a, id: id})
-}
-
-// hide ends what show began, and answers all orders that will not be carried out.
-func (a *agent) hide() {
-	a.orders.end()
-	if a.unshow != nil {
-		a.unshow()
-	}
-}
-
 // ID is that of the registration.
-func (s *steered) ID() string { return s.id }
+func (s *controlledAgent) ID() string { return s.id }
 
-// Snapshot is what is known of the agent. Its origin doesn't change once it is shown.
-func (s *steered) Snapshot() agentcontrol.Snapshot {
+// Snapshot returns the state of the agent. Its origin doesn't change once it is registered.
+func (s *controlledAgent) Snapshot() agentcontrol.Snapshot {
 	attributes := s.origin.resource.Attributes()
 	return agentcontrol.Snapshot{
-		Tracer: metadata.Type.String(), Receiver: s.env.id, Service: agentcontrol.TextOf(attributes, attributeServiceName),
+		Tracer: metadata.Type.String(), Receiver: s.env.ID, Service: agentcontrol.TextOf(attributes, attributeServiceName),
 		Address: s.conversation.conn.RemoteAddr().String(),
 		Process: agentcontrol.Process{PID: uint64(s.pid), Name: agentcontrol.TextOf(attributes, attributeExecutableName)},
-		State:   "registered (" + s.who.Domain.String() + ")",
-		Since:   s.registered, LastSeen: time.Unix(0, s.heard.Load()), Commands: steering,
+		State:   "registered (" + s.identity.Domain.String() + ")",
+		Since:   s.registered, LastSeen: time.Unix(0, s.answeredAt.Load()), Commands: commands,
 		Counters: []agentcontrol.Counter{{Name: "loggers", Unit: "{logger}", Value: s.loggers.Load()}},
 	}
 }
 
-// Told hands on a log record of an order.
-func (s *steered) Told(r agentcontrol.Record) {
+// Told delivers a log record of an order.
+func (s *controlledAgent) Told(r agentcontrol.Record) {
 	if s.env.logs == nil {
 		return
 	}
-	entry := logEntry{origin: s.origin, event: agentcontrol.EventName, severity: r.Severity(), time: s.env.now(), body: r.Body()}
+	entry := logEntry{origin: s.origin, event: agentcontrol.EventName, severity: r.Severity(), time: s.env.Now(), body: r.Body()}
 	for _, a := range r.Attributes() {
 		entry.attributes = append(entry.attributes, text(a.Key, a.Value))
 	}
-	s.env.logs.Add(entry)
+	s.env.logs.Deliver(entry)
 }
 
-// Do has the agent told something, when those before were told.
-func (s *steered) Do(ctx context.Context, o agentcontrol.Order) (agentcontrol.Answer, error) {
+// Do queues a command and waits for the answer.
+func (s *controlledAgent) Do(ctx context.Context, o agentcontrol.Order) (agentcontrol.Answer, error) {
 	command, err := s.commandOf(o)
 	if err != nil {
 		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.BadArgument, "%w", err)
 	}
 	answered := make(chan answer, 1)
-	if !s.give(order{command: command, by: ctx, answered: answered}) {
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the agent is gone, or is being left: %w", errNotTold)
+	if !s.queue(order{command: command, caller: ctx, answered: answered}) {
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the agent has disconnected, or the receiver is disconnecting from it: %w", errNotSent)
 	}
 	select {
 	case a := <-answered:
@@ -114,22 +91,22 @@ func (s *steered) Do(ctx context.Context, o agentcontrol.Order) (agentcontrol.An
 	}
 }
 
-// commandOf is the command that an order means.
-func (s *steered) commandOf(o agentcontrol.Order) (lttngagent.Command, error) {
+// commandOf returns the command of an order.
+func (s *controlledAgent) commandOf(o agentcontrol.Order) (lttngagent.Command, error) {
 	switch o.Command {
 	case orderEnable:
 		rule := EnableRule{
-			Domain: s.who.Domain.String(), Logger: o.Arguments.Text(argumentLogger),
+			Domain: s.identity.Domain.String(), Logger: o.Arguments.Text(argumentLogger),
 			LevelType: o.Arguments.Text(argumentLevelType), Filter: o.Arguments.Text(argumentFilter),
 		}
 		if level := o.Arguments.Text(argumentLevel); level != "" {
 			rule.Level = level
 		}
 		p := plan{}
-		if err := p.addEnable(&rule, s.who.Dialect); err != nil {
+		if err := p.addEnable(&rule, s.identity.Dialect); err != nil {
 			return nil, err
 		}
-		return p[s.who.Domain][0], nil
+		return p[s.identity.Domain][0], nil
 	case orderDisable:
 		logger, err := lttngagent.ParsePattern(o.Arguments.Text(argumentLogger))
 		return lttngagent.Disable{Logger: logger}, err
@@ -138,7 +115,7 @@ func (s *steered) commandOf(o agentcontrol.Order) (lttngagent.Command, error) {
 	}
 }
 
-// answerOf says what came of a command.
+// answerOf returns the answer to an order.
 func answerOf(command lttngagent.Command, a answer) (agentcontrol.Answer, error) {
 	switch a.result {
 	case resultSuccess:
@@ -148,7 +125,7 @@ func answerOf(command lttngagent.Command, a answer) (agentcontrol.Answer, error)
 		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Refused, "the agent has more loggers than limits.max_loggers or limits.max_list_bytes allow: %w", a.err)
 	case resultNoAnswer:
 		reason := agentcontrol.Lost
-		if silent := (*silentError)(nil); errors.As(a.err, &silent) && !silent.cut {
+		if silent := (*timeoutError)(nil); errors.As(a.err, &silent) && !silent.cutShort {
 			reason = agentcontrol.NoAnswer
 		}
 		return agentcontrol.Answer{}, agentcontrol.Errorf(reason, "%w", a.err)
@@ -161,18 +138,9 @@ func answerOf(command lttngagent.Command, a answer) (agentcontrol.Answer, error)
 	return agentcontrol.Answer{Message: "the agent has done it"}, nil
 }
 
-// carryOutOrder tells the agent what it is ordered, and says what came of it.
-func (a *agent) carryOutOrder(o order) error {
-	a.last = answer{}
-	err := a.carryOut(o.command)
-	done := a.last
-	if err != nil && done.err == nil {
-		done.result, done.err = resultNoAnswer, err
-	}
-	if _, isList := o.command.(lttngagent.List); isList && done.result == resultSuccess && o.answered != nil {
-		// The inventory puts others in their place.
-		done.loggers = slices.Clone(a.inventory.names)
-	}
-	o.done(done)
-	return err
+// announce shows an agent in the extensions until withdraw is called.
+func announce(a *agent) (withdraw func()) {
+	instance := agentcontrol.TextOf(a.origin.resource.Attributes(), attributeServiceInstanceID)
+	id := agentcontrol.NewID(a.env.ID, a.conversation.conn.RemoteAddr().String(), a.registered.String(), instance)
+	return a.env.Agents.Register(&controlledAgent{agent: a, id: id})
 }

@@ -20,19 +20,19 @@ import (
 func steerableBed(t *testing.T) *bed {
 	t.Helper()
 	b := unstartedBed(t, func(c *Config) { c.ListInterval = time.Hour })
-	b.receiver.env.firstPause = time.Hour
-	b.host = &agentcontroltest.Directory{}
-	b.start()
+	b.receiver.firstPause = time.Hour
+	b.Host = &agentcontroltest.Directory{}
+	b.Start()
 	return b
 }
 
 // steered is an agent of a domain that is played, and as it is shown.
 func (b *bed) steered(domain lttngagent.Domain, loggers ...string) (*testAgent, agentcontrol.Agent) {
-	b.t.Helper()
+	b.T.Helper()
 	played, _ := b.registered(domain, loggers...)
 	var all []agentcontrol.Agent
-	b.await("an agent to be shown", func() bool {
-		all = b.host.(*agentcontroltest.Directory).Agents()
+	b.Await("an agent to be shown", func() bool {
+		all = b.Host.(*agentcontroltest.Directory).Agents()
 		return len(all) == 1
 	})
 	return played, all[0]
@@ -84,10 +84,10 @@ func TestLoggersAreListedEnabledAndDisabledForWhoSteers(t *testing.T) {
 	all := enable(t, lttngagent.JUL, "*", "")
 	played.expect(all, lttngagent.List{})
 	require.NoError(t, (<-enabling).err)
-	go b.shutdown()
+	go b.Shutdown()
 	played.expect(lttngagent.Disable{Logger: all.Logger})
 	played.awaitClosed()
-	b.await("nobody to be shown", func() bool { return len(b.host.(*agentcontroltest.Directory).Agents()) == 0 })
+	b.Await("nobody to be shown", func() bool { return len(b.Host.(*agentcontroltest.Directory).Agents()) == 0 })
 	expectReason(t, beginOrder(t.Context(), a, "list", nil), agentcontrol.Lost)
 }
 
@@ -114,7 +114,7 @@ func TestWhatADisableThatWasRefusedHasLeftIsTakenBackAtTheEnd(t *testing.T) {
 	expectReason(t, disabling, agentcontrol.Refused)
 	require.Equal(t, lttngagent.List{}, played.next())
 	played.list()
-	go b.shutdown()
+	go b.Shutdown()
 	require.Equal(t, lttngagent.Disable{Logger: all.Logger}, played.next())
 	played.answer(lttngagent.Invalid)
 	played.awaitClosed() // and it is not told a third time
@@ -131,7 +131,7 @@ func TestOrdersThatWereGivenUpDoNotPileUp(t *testing.T) {
 	for range 100 {
 		expectReason(t, beginOrder(gone, a, "disable", map[string]string{"logger": "x"}), agentcontrol.NoAnswer)
 	}
-	o := &a.(*steered).orders
+	o := &a.(*controlledAgent).orders
 	o.mu.Lock()
 	assert.LessOrEqual(t, len(o.waiting), 1)
 	o.mu.Unlock()
@@ -143,9 +143,9 @@ func TestOrdersThatWereGivenUpDoNotPileUp(t *testing.T) {
 
 func TestAListThatIsTooLargeIsRefused(t *testing.T) {
 	b := unstartedBed(t, func(c *Config) { c.ListInterval = time.Hour; c.Limits.MaxLoggers = 1 })
-	b.receiver.env.firstPause = time.Hour
-	b.host = &agentcontroltest.Directory{}
-	b.start()
+	b.receiver.firstPause = time.Hour
+	b.Host = &agentcontroltest.Directory{}
+	b.Start()
 	played, a := b.steered(lttngagent.JUL, "com.example")
 	listing := beginOrder(t.Context(), a, "list", nil)
 	require.Equal(t, lttngagent.List{}, played.next())
@@ -205,8 +205,8 @@ func TestAnOrderThatNobodyWaitsForIsNotCarriedOut(t *testing.T) {
 	require.IsType(t, lttngagent.Disable{}, played.next())
 	ctx, giveUp := context.WithCancel(t.Context())
 	second := beginOrder(ctx, a, "disable", map[string]string{"logger": "second"})
-	b.await("the second to wait", func() bool {
-		o := &a.(*steered).orders
+	b.Await("the second to wait", func() bool {
+		o := &a.(*controlledAgent).orders
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		return len(o.waiting) == 1
@@ -221,9 +221,9 @@ func TestAnOrderThatNobodyWaitsForIsNotCarriedOut(t *testing.T) {
 
 func TestAnAgentThatIsSilentInTheMiddleOfAnOrder(t *testing.T) {
 	b := unstartedBed(t, func(c *Config) { c.ListInterval = time.Hour; c.CommandTimeout = 2 * time.Second })
-	b.receiver.env.firstPause = time.Hour
-	b.host = &agentcontroltest.Directory{}
-	b.start()
+	b.receiver.firstPause = time.Hour
+	b.Host = &agentcontroltest.Directory{}
+	b.Start()
 	_, a := b.steered(lttngagent.JUL)
 	expectReason(t, beginOrder(t.Context(), a, "list", nil), agentcontrol.NoAnswer)
 }
@@ -233,8 +233,8 @@ func TestAnAgentOfWhoseProcessNothingIsKnownIsShown(t *testing.T) {
 	played := b.connect()
 	played.send(lttngagent.NewRegistration(lttngagent.Log4j, 1<<22+1).AppendTo(nil))
 	played.expect(lttngagent.RegistrationDone{})
-	b.await("an agent to be shown", func() bool { return len(b.host.(*agentcontroltest.Directory).Agents()) == 1 })
-	now := b.host.(*agentcontroltest.Directory).Agents()[0].Snapshot()
+	b.Await("an agent to be shown", func() bool { return len(b.Host.(*agentcontroltest.Directory).Agents()) == 1 })
+	now := b.Host.(*agentcontroltest.Directory).Agents()[0].Snapshot()
 	assert.Equal(t, "unknown_service:java", now.Service)
 	assert.Equal(t, agentcontrol.Process{PID: 1<<22 + 1}, now.Process)
 }
@@ -242,7 +242,7 @@ func TestAnAgentOfWhoseProcessNothingIsKnownIsShown(t *testing.T) {
 func TestWhatIsKnownOfAnLTTngAgentIsShown(t *testing.T) {
 	b := steerableBed(t)
 	played, a := b.steered(lttngagent.Python, "root")
-	b.await("its loggers", func() bool { return a.Snapshot().Counters[0].Value == 1 })
+	b.Await("its loggers", func() bool { return a.Snapshot().Counters[0].Value == 1 })
 	now := a.Snapshot()
 	assert.Equal(t, "lttng_jul", now.Tracer)
 	assert.Equal(t, "registered (python)", now.State)

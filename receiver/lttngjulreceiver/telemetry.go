@@ -6,30 +6,26 @@ package lttngjulreceiver
 import (
 	"context"
 
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
 
-// telemetry counts what the receiver does, for its operator.
+// telemetry has the receiver's own counters.
 type telemetry struct {
 	builder *metadata.TelemetryBuilder
 }
 
-func newTelemetry(settings component.TelemetrySettings) (*telemetry, error) {
-	builder, err := metadata.NewTelemetryBuilder(settings)
+func newTelemetry(kit *receiverkit.Kit) (*telemetry, error) {
+	builder, err := metadata.NewTelemetryBuilder(kit.Telemetry)
 	if err != nil {
 		return nil, err
 	}
 	return &telemetry{builder: builder}, nil
-}
-
-func withAttribute(key, value string) metric.MeasurementOption {
-	return metric.WithAttributeSet(attribute.NewSet(attribute.String(key, value)))
 }
 
 // Where something came that could not be read.
@@ -41,8 +37,6 @@ const (
 
 var background = context.Background()
 
-func (t *telemetry) shutdown() { t.builder.Shutdown() }
-
 func (t *telemetry) acceptError() { t.builder.ReceiverLttngJulAcceptErrors.Add(background, 1) }
 
 func (t *telemetry) connections(change int64) {
@@ -50,21 +44,21 @@ func (t *telemetry) connections(change int64) {
 }
 
 func (t *telemetry) evicted(reason slots.Reason) {
-	t.builder.ReceiverLttngJulConnectionsEvicted.Add(background, 1, withAttribute("reason", string(reason)))
+	t.builder.ReceiverLttngJulConnectionsEvicted.Add(background, 1, receiverkit.With("reason", string(reason)))
 }
 
 func (t *telemetry) refused(why cause) {
-	t.builder.ReceiverLttngJulRefused.Add(background, 1, withAttribute("reason", string(why)))
+	t.builder.ReceiverLttngJulRefused.Add(background, 1, receiverkit.With("reason", string(why)))
 }
 
 func (t *telemetry) agents(change int64) { t.builder.ReceiverLttngJulAgents.Add(background, change) }
 
 func (t *telemetry) agentGone(why cause) {
-	t.builder.ReceiverLttngJulAgentsGone.Add(background, 1, withAttribute("cause", string(why)))
+	t.builder.ReceiverLttngJulAgentsGone.Add(background, 1, receiverkit.With("cause", string(why)))
 }
 
 func (t *telemetry) badData(where string) {
-	t.builder.ReceiverLttngJulBadData.Add(background, 1, withAttribute("where", where))
+	t.builder.ReceiverLttngJulBadData.Add(background, 1, receiverkit.With("where", where))
 }
 
 func (t *telemetry) command(command lttngagent.CommandType, r result) {
@@ -75,9 +69,5 @@ func (t *telemetry) command(command lttngagent.CommandType, r result) {
 func (t *telemetry) portFileLost() { t.builder.ReceiverLttngJulPortFilesLost.Add(background, 1) }
 
 func (t *telemetry) logRecordsDropped(n int, reason string) {
-	t.builder.ReceiverLttngJulLogRecordsDropped.Add(background, int64(n), withAttribute("reason", reason))
-}
-
-func (t *telemetry) metricPointsDropped(n int, reason string) {
-	t.builder.ReceiverLttngJulMetricPointsDropped.Add(background, int64(n), withAttribute("reason", reason))
+	t.builder.ReceiverLttngJulLogRecordsDropped.Add(background, int64(n), receiverkit.With("reason", reason))
 }

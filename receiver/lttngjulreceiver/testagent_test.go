@@ -29,17 +29,17 @@ type testAgent struct {
 
 // connect connects and says nothing.
 func (b *bed) connect() *testAgent {
-	b.t.Helper()
+	b.T.Helper()
 	conn, err := net.DialTimeout("tcp", b.address(), patience)
-	require.NoError(b.t, err)
-	b.t.Cleanup(func() { _ = conn.Close() })
-	require.NoError(b.t, conn.SetDeadline(time.Now().Add(patience)))
-	return &testAgent{t: b.t, conn: conn, in: bufio.NewReader(conn)}
+	require.NoError(b.T, err)
+	b.T.Cleanup(func() { _ = conn.Close() })
+	require.NoError(b.T, conn.SetDeadline(time.Now().Add(patience)))
+	return &testAgent{t: b.T, conn: conn, in: bufio.NewReader(conn)}
 }
 
 // register connects and registers as an agent of this process.
 func (b *bed) register(domain lttngagent.Domain) *testAgent {
-	b.t.Helper()
+	b.T.Helper()
 	a := b.connect()
 	a.send(lttngagent.NewRegistration(domain, uint32(os.Getpid())).AppendTo(nil))
 	return a

@@ -18,20 +18,17 @@ import (
 
 var _ confmap.Validator = (*Config)(nil)
 
-// Validate says everything that is wrong, each with its field and its remedy.
+// Validate returns an error for each wrong setting, with its field and remedy.
 func (c *Config) Validate() error {
 	return errors.Join(
 		setting.ListenAddress("endpoint", c.Endpoint, defaultEndpoint),
 		c.validatePortFiles(),
 		c.validateProtocol(),
-		setting.ResourceAttributes(c.ResourceAttributes),
 		c.validatePlan(),
 		setting.Within("list_interval", c.ListInterval, 10*time.Millisecond, 24*time.Hour),
 		setting.Timeout("command_timeout", c.CommandTimeout),
 		c.Limits.validate(),
-		c.Retry.ValidateAs("retry", maxRetryInterval),
-		setting.Timeout("shutdown_timeout", c.ShutdownTimeout),
-		setting.CollectionInterval(c.CollectionInterval),
+		c.ValidateCommon(),
 	)
 }
 
@@ -42,7 +39,7 @@ func (c *Config) validatePortFiles() error {
 			return fmt.Errorf("port_files[%d] is %q: set it to an absolute path, such as /var/run/lttng/agent.port, or to one that begins with %s", i, path, homePrefix)
 		}
 		if clean := filepath.Clean(path); seen[clean] {
-			return fmt.Errorf("port_files[%d] is %q, which is there twice: leave it out once", i, path)
+			return fmt.Errorf("port_files[%d] is %q, and so is another one: remove it", i, path)
 		} else {
 			seen[clean] = true
 		}
@@ -72,7 +69,6 @@ func (c *LimitsConfig) validate() error {
 		setting.Between("limits.max_loggers", c.MaxLoggers, 1, 10_000_000),
 		setting.Between("limits.max_list_bytes", c.MaxListBytes, kib, 1<<30),
 		setting.Between("limits.max_inventory_bytes", c.MaxInventoryBytes, mib, math.MaxInt),
-		setting.Between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 100_000_000),
-		setting.Between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, minQueuedLogBytes, math.MaxInt),
+		c.LogLimits.ValidateQueue(100_000_000),
 	)
 }

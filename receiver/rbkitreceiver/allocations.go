@@ -3,23 +3,20 @@
 
 package rbkitreceiver
 
-import (
-	"math"
+import "github.com/callbraid/callbraid/internal/rbkit"
 
-	"github.com/callbraid/callbraid/internal/rbkit"
-)
-
-// allocations counts what snapshots say was allocated, by class and file, from the first
-// snapshot on: each says what came since the last one.
+// allocations counts the objects that snapshots report as allocated, by class and file. A
+// snapshot reports the allocations since the previous one.
 type allocations struct {
 	classes, files *names
 	max            int
 	sites          map[site]allocated
 	// folded counts how often a pair had no room.
 	folded int64
-	// named is the file under way, as it was sent, and file its number.
-	named []byte
-	file  int32
+	// lastFile is the name of the last file as the server sent it, and lastFileNumber its
+	// number.
+	lastFile       []byte
+	lastFileNumber int32
 }
 
 // site is where objects of a class were allocated.
@@ -33,13 +30,13 @@ func newAllocations(classes *names, limits *LimitsConfig) *allocations {
 }
 
 // begin begins a snapshot.
-func (a *allocations) begin() { a.named, a.file = nil, nameUnknown }
+func (a *allocations) begin() { a.lastFile, a.lastFileNumber = nil, nameUnknown }
 
-func (a *allocations) add(of *rbkit.Allocation) {
-	if !sameText(of.File, a.named) {
-		a.named, a.file = of.File, a.files.file(of.File)
+func (a *allocations) count(of *rbkit.Allocation) {
+	if !sameText(of.File, a.lastFile) {
+		a.lastFile, a.lastFileNumber = of.File, a.files.file(of.File)
 	}
-	at := site{a.classes.class(of.Class), a.file}
+	at := site{a.classes.class(of.Class), a.lastFileNumber}
 	before, known := a.sites[at]
 	if !known && len(a.sites) >= a.max {
 		a.folded++
@@ -58,18 +55,8 @@ func sameText(a, b []byte) bool {
 	return len(a) == len(b) && (a == nil) == (b == nil) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// sum is n and more, or the largest number where that is more.
-func sum(n int64, more uint64) int64 {
-	if more > uint64(math.MaxInt64-n) {
-		return math.MaxInt64
-	}
-	return n + int64(more)
-}
+// bytesOfSite is the memory of a site, about.
+const bytesOfSite = 64
 
-// plus is n and so many times each, or the largest number where that is more.
-func plus(n int64, times, each uint64) int64 {
-	if each > 0 && times > uint64(math.MaxInt64-n)/each {
-		return math.MaxInt64
-	}
-	return n + int64(times*each)
-}
+// held returns how many bytes the files and sites take, about.
+func (a *allocations) held() int { return a.files.held() + bytesOfSite*len(a.sites) }

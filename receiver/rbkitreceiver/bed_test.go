@@ -13,23 +13,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/component/componenttest"
-	"go.opentelemetry.io/collector/consumer/consumertest"
-	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/receiver"
-	"go.opentelemetry.io/collector/receiver/receivertest"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
-	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
-	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
-	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
@@ -43,23 +32,12 @@ func openCapture(t testing.TB, name string) *capture.Capture {
 	return c
 }
 
-// bed is a receiver with everything that it hands on and says.
+// bed is the bed of an Rbkit receiver.
 type bed struct {
-	t         testing.TB
-	receiver  *rbkitReceiver
-	traces    *consumertest.TracesSink
-	logs      *consumertest.LogsSink
-	metrics   *consumertest.MetricsSink
-	profiles  *consumertest.ProfilesSink
-	said      *observer.ObservedLogs
-	telemetry *componenttest.Telemetry
-	next      sharedreceiver.Signals
-	// prepare changes what the receiver is made of; nil: nothing does.
-	prepare func(*environment)
-	making  sync.Once
-	made    component.Component
-	// host is what the receiver is started with.
-	host component.Host
+	*receivertestbed.Bed
+	receiver *rbkitReceiver
+	// prepare changes the receiver before Start; nil: nothing does.
+	prepare func(*rbkitReceiver)
 }
 
 // option changes what a receiver is made with.
@@ -78,133 +56,63 @@ func following(servers ...*played) option {
 func newBed(t testing.TB, options ...option) *bed {
 	t.Helper()
 	b := unstartedBed(t, options...)
-	b.start()
+	b.Start()
 	return b
-}
-
-// start starts the receiver; it ends with the test.
-func (b *bed) start() {
-	b.t.Helper()
-	require.NoError(b.t, b.component().Start(context.Background(), b.host))
-	b.t.Cleanup(b.shutdown)
 }
 
 func unstartedBed(t testing.TB, options ...option) *bed {
 	t.Helper()
-	core, said := observer.New(zapcore.DebugLevel)
-	b := &bed{
-		t: t, traces: new(consumertest.TracesSink), logs: new(consumertest.LogsSink),
-		metrics: new(consumertest.MetricsSink), profiles: new(consumertest.ProfilesSink),
-		said: said, telemetry: componenttest.NewTelemetry(), host: componenttest.NewNopHost(),
-	}
-	t.Cleanup(func() { assert.NoError(t, b.telemetry.Shutdown(context.Background())) })
-	settings := receiver.Settings{
-		ID:                receivertest.NewNopSettings(metadata.Type).ID,
-		TelemetrySettings: b.telemetry.NewTelemetrySettings(),
-	}
-	settings.Logger = zap.New(core)
-	settings.BuildInfo.Version = "v1.2.3"
+	b := &bed{Bed: receivertestbed.New(t, metadata.Type)}
 	config := createDefaultConfig()
 	config.Timeout = 5 * time.Second
 	config.Reconnect = RetryConfig{InitialInterval: 5 * time.Millisecond, MaxInterval: 50 * time.Millisecond}
 	config.Retry = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 20 * time.Millisecond}
-	b.next = sharedreceiver.Signals{Traces: b.traces, Logs: b.logs, Metrics: b.metrics, Profiles: b.profiles}
 	for _, o := range options {
 		o(b, config)
 	}
 	require.NoError(t, config.Validate())
-	r, err := newReceiver(settings, config)
+	r, err := newReceiver(b.Settings, config)
 	require.NoError(t, err)
-	r.env.host = "" // results are the same on all machines
-	b.receiver = r
+	b.Use(r)
+	b.receiver = r.Protocol.(*rbkitReceiver)
 	if b.prepare != nil {
-		b.prepare(r.env)
+		b.prepare(b.receiver)
 	}
 	return b
 }
 
-// alone is a server without sockets, whose messages and time the test gives. Metrics are
-// collected by the test.
+// ofOneServer is an option: a server that no test connects to.
+func ofOneServer(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} }
+
+// alone returns a server without sockets. The test gives it messages and collects metrics.
 func alone(t testing.TB, options ...option) (*bed, *server) {
 	t.Helper()
-	options = append([]option{func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} }}, options...)
-	b := unstartedBed(t, options...)
-	b.receiver.env.ctx = context.Background()
-	next := b.next
-	next.Metrics = nil
-	b.receiver.open(next)
-	b.receiver.env.measured = b.next.Metrics != nil
+	b := unstartedBed(t, append([]option{ofOneServer}, options...)...)
+	measured := b.Next.Metrics != nil
+	b.Next.Metrics = nil
+	b.open().measured = measured
 	return b, b.receiver.servers[0]
 }
 
-// finish hands on all that there is of a server that is alone.
+// open opens the outputs of a receiver that doesn't start. The test ends them with Finish.
+func (b *bed) open() *environment {
+	b.receiver.open(b.Kit().NewRun(context.Background(), b.Host, b.Next))
+	return b.receiver.env
+}
+
+// finish ends a server that is alone and delivers all of its data.
 func (b *bed) finish(s *server) {
-	s.end()
-	b.receiver.env.close()
-}
-
-// component is the receiver as the collector has it.
-func (b *bed) component() component.Component {
-	b.making.Do(func() { b.made = sharedreceiver.Once(b.receiver, b.next) })
-	return b.made
-}
-
-func (b *bed) shutdown() {
-	assert.NoError(b.t, b.component().Shutdown(context.Background()))
-}
-
-// await waits for a condition.
-func (b *bed) await(what string, condition func() bool) {
-	b.t.Helper()
-	if !assert.Eventually(b.t, condition, patience, time.Millisecond, "waited for %s", what) {
-		for _, entry := range b.said.All() {
-			b.t.Log(entry.Level, entry.Message, entry.ContextMap())
-		}
-		b.t.FailNow()
-	}
-}
-
-// awaitSaid waits for a line in the log.
-func (b *bed) awaitSaid(message string) observer.LoggedEntry {
-	b.t.Helper()
-	b.await("log line "+message, func() bool { return b.said.FilterMessage(message).Len() > 0 })
-	return b.said.FilterMessage(message).All()[0]
-}
-
-// counter is the sum of a counter of the receiver's own over all its attributes.
-func (b *bed) counter(name string) int64 {
-	b.t.Helper()
-	return telemetrytest.Sum(b.t, b.telemetry, "otelcol_receiver_rbkit_"+name)
-}
-
-// points are those of all counters of the receiver's own.
-func (b *bed) points() map[string]int64 {
-	b.t.Helper()
-	return telemetrytest.Points(b.t, b.telemetry, "otelcol_receiver_rbkit_")
-}
-
-// records are all log records that have the name of an event.
-func (b *bed) records(event string) (records []plog.LogRecord) {
-	for _, logs := range b.logs.AllLogs() {
-		for _, resource := range logs.ResourceLogs().All() {
-			assert.Equal(b.t, [2]string{schema.URL, schema.URL}, [2]string{resource.SchemaUrl(), resource.ScopeLogs().At(0).SchemaUrl()})
-			for _, r := range resource.ScopeLogs().At(0).LogRecords().All() {
-				if r.EventName() == event {
-					records = append(records, r)
-				}
-			}
-		}
-	}
-	return records
+	s.endLife()
+	b.receiver.env.Finish()
 }
 
 // state is what is known of the first server's process.
 func (b *bed) state() processState {
-	b.t.Helper()
+	b.T.Helper()
 	s := b.receiver.servers[0]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	require.NotNil(b.t, s.process)
+	require.NotNil(b.T, s.process)
 	return s.process.state()
 }
 

@@ -25,7 +25,7 @@ func BenchmarkMessagesToPdata(b *testing.B) {
 			c := openCapture(b, name)
 			nop := consumertest.NewNop()
 			bed, s := alone(b, func(b *bed, _ *Config) {
-				b.next = sharedreceiver.Signals{Traces: nop, Logs: nop, Metrics: nop, Profiles: nop}
+				b.Next = sharedreceiver.Signals{Traces: nop, Logs: nop, Metrics: nop, Profiles: nop}
 			})
 			env, hello := bed.receiver.env, rbkitserver.Hello(c)
 			bytes, events := 0, 0
@@ -35,14 +35,14 @@ func BenchmarkMessagesToPdata(b *testing.B) {
 					events += n
 				}
 			}
-			s.begin(identity{hello: &hello})
+			s.beginLife(identity{state: &hello})
 			cputime.Bytes(b, bytes, events, func() {
 				for _, m := range c.Messages {
 					s.receive(zmtp.Message{m.Data})
 				}
-				env.metrics.metrics([]processState{s.process.state()}, env.now())
+				env.metrics.metrics([]processState{s.process.state()}, env.Now())
 			})
-			env.close()
+			env.Finish()
 		})
 	}
 }
@@ -82,10 +82,10 @@ func BenchmarkMetricsOfSites(b *testing.B) {
 	for _, sites := range []int{1000, createDefaultConfig().Limits.MaxSites, 50_000} {
 		b.Run(strconv.Itoa(sites), func(b *testing.B) {
 			bed, s := alone(b, func(_ *bed, c *Config) { c.Limits.MaxSites = sites })
-			s.begin(identity{})
+			s.beginLife(identity{})
 			for i := range sites {
 				s.process.allocations.begin()
-				s.process.allocations.add(&rbkit.Allocation{File: strconv.AppendInt(nil, int64(i%1000), 10), Class: strconv.AppendInt(nil, int64(i/1000), 10), Count: 1, Size: 40})
+				s.process.allocations.count(&rbkit.Allocation{File: strconv.AppendInt(nil, int64(i%1000), 10), Class: strconv.AppendInt(nil, int64(i/1000), 10), Count: 1, Size: 40})
 			}
 			state := s.process.state()
 			require.Len(b, state.sites, sites)
@@ -95,8 +95,8 @@ func BenchmarkMetricsOfSites(b *testing.B) {
 				points += bed.receiver.env.metrics.metrics([]processState{state}, recorded).DataPointCount()
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(points), "ns/point")
-			s.end()
-			bed.receiver.env.close()
+			s.endLife()
+			bed.receiver.env.Finish()
 		})
 	}
 }
@@ -109,9 +109,9 @@ func BenchmarkLargestMessage(b *testing.B) {
 		require.NoError(b, c.Created(1, 20*id, []byte("String")))
 	}
 	message := c.AppendTo(nil, 1, 0)
-	_, s := alone(b, func(b *bed, _ *Config) { b.next = sharedreceiver.Signals{Metrics: b.metrics} })
+	_, s := alone(b, func(b *bed, _ *Config) { b.Next = sharedreceiver.Signals{Metrics: b.Metrics} })
 	cputime.Bytes(b, len(message), events, func() {
-		s.begin(identity{})
+		s.beginLife(identity{})
 		s.receive(zmtp.Message{message})
 	})
 }

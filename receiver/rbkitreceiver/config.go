@@ -4,11 +4,16 @@
 package rbkitreceiver
 
 import (
+	"errors"
+	"fmt"
+	"math"
 	"time"
 
 	"go.opentelemetry.io/collector/config/configopaque"
+	"go.opentelemetry.io/collector/confmap"
 
-	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/componentkit/setting"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
@@ -39,8 +44,6 @@ type Config struct {
 	// ServiceName is the resource attribute service.name of servers that have no other;
 	// empty: the name of the process.
 	ServiceName string `mapstructure:"service_name"`
-	// ResourceAttributes are added to the resource; they win over the receiver's own.
-	ResourceAttributes map[string]any `mapstructure:"resource_attributes"`
 
 	// Timeout is how long connecting and its handshake may take, each 64 KiB of a message to
 	// come, and a request to be answered.
@@ -51,13 +54,9 @@ type Config struct {
 	Reconnect RetryConfig `mapstructure:"reconnect"`
 	// Limits bound what servers can make the receiver hold.
 	Limits LimitsConfig `mapstructure:"limits"`
-	// Retry is how what the pipeline refused is handed on again.
-	Retry RetryConfig `mapstructure:"retry"`
-	// ShutdownTimeout is how long a shutdown hands on what is in memory.
-	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
+	// Config has the settings of every receiver.
+	receiverkit.Config `mapstructure:",squash"`
 
-	// CollectionInterval is how often metrics are handed on.
-	CollectionInterval time.Duration `mapstructure:"collection_interval"`
 	// Histograms says which of them.
 	Histograms HistogramsConfig `mapstructure:"histograms"`
 	// MetricsBuilderConfig says which other metrics.
@@ -80,7 +79,7 @@ type ServerConfig struct {
 	Password configopaque.String `mapstructure:"password"`
 }
 
-// Clock is by what the CPU is profiled.
+// Clock is the clock of CPU profiles.
 type Clock string
 
 const (
@@ -92,8 +91,8 @@ const (
 	ClockCPU Clock = "cpu"
 )
 
-// LimitsConfig bounds what servers can make the receiver hold. All but MaxMetricPoints,
-// MaxMessageBytes and the queues are for each server.
+// LimitsConfig bounds the memory that servers can use. All limits are for each server,
+// except MaxMetricPoints, MaxMessageBytes and those of the queues.
 type LimitsConfig struct {
 	// MaxMetricPoints is how many metric points with a class, or a class and a file, all servers
 	// together may have. Each server has an equal part.
@@ -117,14 +116,10 @@ type LimitsConfig struct {
 	MaxFrames int `mapstructure:"max_frames"`
 	// MaxProfileStacks is how many different stacks a profile may have.
 	MaxProfileStacks int `mapstructure:"max_profile_stacks"`
-	// MaxQueuedLogs, MaxQueuedSpans and MaxQueuedSamples are how many log records, spans and
-	// samples can wait, and …Bytes how many bytes of them: whichever is reached first.
-	MaxQueuedLogs        int `mapstructure:"max_queued_logs"`
-	MaxQueuedLogBytes    int `mapstructure:"max_queued_log_bytes"`
-	MaxQueuedSpans       int `mapstructure:"max_queued_spans"`
-	MaxQueuedSpanBytes   int `mapstructure:"max_queued_span_bytes"`
-	MaxQueuedSamples     int `mapstructure:"max_queued_samples"`
-	MaxQueuedSampleBytes int `mapstructure:"max_queued_sample_bytes"`
+	// The limits of the queues.
+	receiverkit.LogLimits    `mapstructure:",squash"`
+	receiverkit.SpanLimits   `mapstructure:",squash"`
+	receiverkit.SampleLimits `mapstructure:",squash"`
 }
 
 // HistogramsConfig says which histograms are handed on. The generated configuration of
@@ -141,8 +136,8 @@ type HistogramConfig struct {
 	Enabled bool `mapstructure:"enabled"`
 }
 
-// RetryConfig is the back-off between tries.
-type RetryConfig = backoff.Config
+// RetryConfig is the back-off between attempts.
+type RetryConfig = receiverkit.RetryConfig
 
 const (
 	// defaultPublish and defaultRequest are where servers listen if they aren't told
@@ -172,30 +167,119 @@ func createDefaultConfig() *Config {
 		ProfileInterval: 10 * time.Second,
 		Timeout:         5 * time.Second,
 		Heartbeat:       15 * time.Second,
-		Reconnect:       RetryConfig{InitialInterval: 200 * time.Millisecond, MaxInterval: 30 * time.Second},
+		Reconnect:       receiverkit.DefaultReconnect(),
 		Limits: LimitsConfig{
-			MaxMetricPoints:      50_000,
-			MaxServerMemory:      256 * mib,
-			MaxMessageBytes:      32 * mib,
-			MaxTrackedObjects:    1_000_000,
-			MaxClasses:           1000,
-			MaxFiles:             1000,
-			MaxSites:             5000,
-			MaxDumpObjects:       1_000_000,
-			MaxFrames:            4096,
-			MaxProfileStacks:     10_000,
-			MaxQueuedLogs:        100_000,
-			MaxQueuedLogBytes:    64 * mib,
-			MaxQueuedSpans:       100_000,
-			MaxQueuedSpanBytes:   64 * mib,
-			MaxQueuedSamples:     1_000_000,
-			MaxQueuedSampleBytes: 64 * mib,
+			MaxMetricPoints:   50_000,
+			MaxServerMemory:   256 * mib,
+			MaxMessageBytes:   32 * mib,
+			MaxTrackedObjects: 1_000_000,
+			MaxClasses:        1000,
+			MaxFiles:          1000,
+			MaxSites:          5000,
+			MaxDumpObjects:    1_000_000,
+			MaxFrames:         4096,
+			MaxProfileStacks:  10_000,
+			LogLimits:         receiverkit.LogLimits{MaxQueuedLogs: 100_000, MaxQueuedLogBytes: 64 * mib},
+			SpanLimits:        receiverkit.SpanLimits{MaxQueuedSpans: 100_000, MaxQueuedSpanBytes: 64 * mib},
+			SampleLimits:      receiverkit.SampleLimits{MaxQueuedSamples: 1_000_000, MaxQueuedSampleBytes: 64 * mib},
 		},
-		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second},
-		ShutdownTimeout:      5 * time.Second,
-		CollectionInterval:   10 * time.Second,
+		Config:               receiverkit.DefaultConfig(),
 		Histograms:           HistogramsConfig{MarkDuration: HistogramConfig{Enabled: true}, CycleDuration: HistogramConfig{Enabled: true}},
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
 		LogsBuilderConfig:    metadata.DefaultLogsBuilderConfig(),
 	}
+}
+
+var _ confmap.Validator = (*Config)(nil)
+
+// Validate returns an error for each wrong setting, with its field and remedy.
+func (c *Config) Validate() error {
+	return errors.Join(
+		c.validateServers(),
+		c.validateClock(),
+		withinOrNever("objectspace_snapshot_interval", c.ObjectSpaceSnapshotInterval),
+		withinOrNever("trigger_gc_interval", c.TriggerGCInterval),
+		setting.Within("state_interval", c.StateInterval, 10*time.Millisecond, time.Hour),
+		setting.Within("profile_interval", c.ProfileInterval, 10*time.Millisecond, time.Hour),
+		setting.Timeout("timeout", c.Timeout),
+		setting.Within("heartbeat", c.Heartbeat, 10*time.Millisecond, time.Hour),
+		receiverkit.ValidateReconnect(c.Reconnect),
+		c.Limits.validate(),
+		c.ValidateCommon(),
+	)
+}
+
+func (c *Config) validateServers() error {
+	if len(c.Servers) == 0 {
+		return fmt.Errorf("servers is empty: set it to at least one, with publish: %s and request: %s", defaultPublish, defaultRequest)
+	}
+	seen := map[string]int{}
+	var all error
+	for i, s := range c.Servers {
+		at := fmt.Sprintf("servers[%d].", i)
+		all = errors.Join(all, setting.DialAddress(at+"publish", s.Publish, "a server", defaultPublish), s.validateSecurity(at))
+		if s.Request != "" {
+			all = errors.Join(all, setting.DialAddress(at+"request", s.Request, "a server", defaultRequest))
+		}
+		if s.Request == s.Publish {
+			all = errors.Join(all, fmt.Errorf("%srequest is %q, and so is publish: set them to the two ports of the server", at, s.Request))
+		}
+		if other, twice := seen[s.Publish]; twice {
+			all = errors.Join(all, fmt.Errorf("%spublish is %q, and so is that of servers[%d]: name a server once", at, s.Publish, other))
+		}
+		seen[s.Publish] = i
+	}
+	return all
+}
+
+// maxCredential is how many bytes ZMTP has for a name or a password.
+const maxCredential = 255
+
+func (s *ServerConfig) validateSecurity(at string) error {
+	if len(s.Username) > maxCredential || len(s.Password) > maxCredential {
+		return fmt.Errorf("%susername and %spassword: set each to at most %d bytes", at, at, maxCredential)
+	}
+	if s.Username == "" && s.Password != "" {
+		return fmt.Errorf("%spassword is set without %susername: set both, or none", at, at)
+	}
+	return nil
+}
+
+func (c *Config) validateClock() error {
+	switch c.Clock {
+	case ClockUnchanged, ClockWall, ClockCPU:
+		return nil
+	default:
+		return fmt.Errorf("clock is %q: set it to %s or %s, or leave it out to keep the server's", c.Clock, ClockWall, ClockCPU)
+	}
+}
+
+func (c *LimitsConfig) validate() error {
+	return errors.Join(
+		setting.Between("limits.max_metric_points", c.MaxMetricPoints, 10, 100_000_000),
+		setting.Between("limits.max_server_memory", c.MaxServerMemory, 4*mib, math.MaxInt),
+		setting.Between("limits.max_message_bytes", c.MaxMessageBytes, 64<<10, 1<<30),
+		setting.Between("limits.max_tracked_objects", c.MaxTrackedObjects, 2, 100_000_000),
+		setting.Between("limits.max_classes", c.MaxClasses, 1, 1_000_000),
+		setting.Between("limits.max_files", c.MaxFiles, 1, 1_000_000),
+		setting.Between("limits.max_sites", c.MaxSites, 1, 1_000_000),
+		setting.Between("limits.max_dump_objects", c.MaxDumpObjects, 0, 100_000_000),
+		setting.Between("limits.max_frames", c.MaxFrames, 1, 65_536),
+		setting.Between("limits.max_profile_stacks", c.MaxProfileStacks, 1, 1_000_000),
+		c.LogLimits.ValidateQueue(10_000_000),
+		c.SpanLimits.ValidateQueue(10_000_000),
+		c.SampleLimits.ValidateQueue(100_000_000),
+	)
+}
+
+// withinOrNever is for what stops the program each time.
+func withinOrNever(field string, value time.Duration) error {
+	const least, most = 100 * time.Millisecond, 24 * time.Hour
+	if value == 0 {
+		return nil
+	}
+	if err := setting.Within(field, value, least, most); err != nil {
+		return fmt.Errorf("%w, or to 0 for never", err)
+	}
+	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/confmaptest"
+
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 func TestAllSettingsAreRead(t *testing.T) {
@@ -35,8 +37,10 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Minute}
 	want.Limits = LimitsConfig{
 		MaxMetricPoints: 10_000, MaxServerMemory: 4194305, MaxMessageBytes: 65536, MaxTrackedObjects: 10, MaxClasses: 11, MaxFiles: 12, MaxSites: 13, MaxDumpObjects: 14,
-		MaxFrames: 15, MaxProfileStacks: 16, MaxQueuedLogs: 17, MaxQueuedLogBytes: mib, MaxQueuedSpans: 18,
-		MaxQueuedSpanBytes: mib + 1, MaxQueuedSamples: 19, MaxQueuedSampleBytes: mib + 2,
+		MaxFrames: 15, MaxProfileStacks: 16,
+		LogLimits:    receiverkit.LogLimits{MaxQueuedLogs: 17, MaxQueuedLogBytes: mib},
+		SpanLimits:   receiverkit.SpanLimits{MaxQueuedSpans: 18, MaxQueuedSpanBytes: mib + 1},
+		SampleLimits: receiverkit.SampleLimits{MaxQueuedSamples: 19, MaxQueuedSampleBytes: mib + 2},
 	}
 	want.Retry = RetryConfig{InitialInterval: 2 * time.Millisecond, MaxInterval: 3 * time.Millisecond}
 	want.ShutdownTimeout, want.CollectionInterval = 9*time.Second, 30*time.Second
@@ -46,10 +50,12 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.MetricsBuilderConfig, want.LogsBuilderConfig = config.MetricsBuilderConfig, config.LogsBuilderConfig
 	assert.Equal(t, want, config)
 	// Each setting of the file is another one than the default, so that none is missing.
-	same := func(a, b reflect.Value) []string {
-		var names []string
+	var same func(a, b reflect.Value) []string
+	same = func(a, b reflect.Value) (names []string) {
 		for i := range a.NumField() {
-			if name := a.Type().Field(i).Name; name != "MetricsBuilderConfig" && reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
+			if a.Field(i).Type().PkgPath() == reflect.TypeFor[receiverkit.Config]().PkgPath() {
+				names = append(names, same(a.Field(i), b.Field(i))...)
+			} else if name := a.Type().Field(i).Name; name != "MetricsBuilderConfig" && reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
 				names = append(names, name)
 			}
 		}

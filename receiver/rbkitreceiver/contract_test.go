@@ -43,22 +43,22 @@ func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 		}
 	}})
 	b := newBed(t, following(server), func(b *bed, c *Config) {
-		b.host = host
+		b.Host = host
 		c.Timeout, c.StateInterval = patience, time.Hour
 	})
 	t.Cleanup(func() { close(until) })
-	b.await("the server to be known", func() bool {
+	b.Await("the server to be known", func() bool {
 		s := b.receiver.servers[0]
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.connected && s.said != nil && s.process != nil
+		return s.connected && s.lastReply != nil && s.process != nil
 	})
 	return agentcontroltest.Played{
-		Shutdown: b.shutdown, Silence: func() { silent.Store(true) },
+		Shutdown: b.Shutdown, Silence: func() { silent.Store(true) },
 		Die:  func() { go server.stop() }, // it waits for what is held
 		Told: func() int { return int(told.Load()) },
 		Records: func() (all []map[string]any) {
-			for _, r := range b.records(agentcontrol.EventName) {
+			for _, r := range b.Records(agentcontrol.EventName) {
 				all = append(all, r.Attributes().AsRaw())
 			}
 			return all

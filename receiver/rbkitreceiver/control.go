@@ -17,49 +17,50 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 )
 
-// control asks a server and gives it orders, one at a time, on a connection that is made
-// when it is needed. It is for several goroutines.
+// control sends commands to a server, one at a time, on a connection that it opens when it
+// needs it. It is for several goroutines.
 type control struct {
 	env    *environment
 	config *ServerConfig
 	logger *zap.Logger
-	// soon says that the state of the server should be corrected now.
-	soon chan struct{}
-	// silent is a burst of requests that got no answer, ignored one of orders that
-	// changed nothing.
+	// correction asks the session to correct the state of the server now.
+	correction chan struct{}
+	// silent is a burst of requests without an answer, ignored one of commands that changed
+	// nothing.
 	silent, ignored logline.Burst
 	// dangerous limits warnings of settings that may end the program, and warnedOf is the process
 	// that the last one was about. The turn to steer guards it.
 	dangerous logline.Seldom
 	warnedOf  uint64
 
-	// switched is what may have been switched on, wanted what is to be.
-	switched switched
-	wanted   wanted
+	// switchedOn is the state that the receiver may have switched on, wanted the state that
+	// it has to have.
+	switchedOn switchedOn
+	wanted     wanted
 
-	// steering is held while the state of the server is looked at and changed: by the
-	// receiver, or by somebody who steers it.
-	steering turn
-	// asking is held while something is asked, and guards the requester.
-	asking    turn
-	requester *zmtp.Requester
-	// memory is that of the server, and buffer what the requester has of it.
+	// stateLock is held while the state of the server is read and changed, by the receiver
+	// or by a command of an extension.
+	stateLock contextLock
+	// requestLock is held during a request, and guards the requester.
+	requestLock contextLock
+	requester   *zmtp.Requester
+	// memory is the memory of the server, and buffer the part of the requester.
 	memory *servermemory.Memory
 	buffer *servermemory.Buffer
 }
 
 func newControl(env *environment, config *ServerConfig, logger *zap.Logger) *control {
-	return &control{env: env, config: config, logger: logger, soon: make(chan struct{}, 1), wanted: newWanted(env.config), steering: newTurn(), asking: newTurn(), memory: servermemory.New(nil, 0)}
+	return &control{env: env, config: config, logger: logger, correction: make(chan struct{}, 1), wanted: newWanted(env.config), stateLock: newContextLock(), requestLock: newContextLock(), memory: servermemory.New(nil, 0)}
 }
 
-// handshake asks the server for its state. That it doesn't answer is counted and said.
-func (c *control) handshake(ctx context.Context) (h rbkit.HandshakeReply, ok bool) {
-	h, err := c.greet(ctx)
-	return h, c.answered(ctx, err)
+// queryState asks the server for its state, and reports a server that doesn't answer.
+func (c *control) queryState(ctx context.Context) (h rbkit.HandshakeReply, ok bool) {
+	h, err := c.askState(ctx)
+	return h, c.reportAnswer(ctx, err)
 }
 
-// greet asks the server for its state.
-func (c *control) greet(ctx context.Context) (rbkit.HandshakeReply, error) {
+// askState asks the server for its state.
+func (c *control) askState(ctx context.Context) (rbkit.HandshakeReply, error) {
 	reply, err := c.ask(ctx, rbkit.Handshake)
 	if err != nil {
 		return rbkit.HandshakeReply{}, err
@@ -67,13 +68,14 @@ func (c *control) greet(ctx context.Context) (rbkit.HandshakeReply, error) {
 	return rbkit.DecodeHandshake(reply)
 }
 
-// order gives an order, and reports whether the server says that it has it.
-func (c *control) order(ctx context.Context, command rbkit.Command) bool {
-	return c.answered(ctx, c.tell(ctx, command))
+// sendAndReport sends a command and returns whether the server accepted it. It reports a
+// server that doesn't answer.
+func (c *control) sendAndReport(ctx context.Context, command rbkit.Command) bool {
+	return c.reportAnswer(ctx, c.send(ctx, command))
 }
 
-// tell gives an order, and waits until the server says that it has it.
-func (c *control) tell(ctx context.Context, command rbkit.Command) error {
+// send sends a command, and waits until the server accepts it.
+func (c *control) send(ctx context.Context, command rbkit.Command) error {
 	reply, err := c.ask(ctx, command)
 	if err != nil {
 		return err
@@ -84,8 +86,8 @@ func (c *control) tell(ctx context.Context, command rbkit.Command) error {
 	return nil
 }
 
-// answered counts and says what came of a request.
-func (c *control) answered(ctx context.Context, err error) bool {
+// reportAnswer counts and logs the result of a request.
+func (c *control) reportAnswer(ctx context.Context, err error) bool {
 	if err == nil {
 		if c.silent.Over() {
 			c.logger.Info("The server answers requests again")
@@ -96,19 +98,17 @@ func (c *control) answered(ctx context.Context, err error) bool {
 		return false // nobody waits for it any more
 	}
 	c.env.telemetry.connectionFailed(socketRequest)
-	if since, say := c.silent.Say(c.env.now()); say {
-		c.logger.Warn("The server doesn't answer requests: what it publishes is received all the same, and nothing is switched on or off",
-			zap.String("request", c.config.Request), zap.Error(err), zap.Int("requests_since_last_line", since))
-	}
+	c.env.LogSeldom(&c.silent, c.logger.Warn, "The server doesn't answer requests: its messages are received, but the receiver can't change its state",
+		zap.String("request", c.config.Request), zap.Error(err))
 	return false
 }
 
-// ask sends a command and gives its reply, which is the caller's.
+// ask sends a command and returns a copy of the reply.
 func (c *control) ask(ctx context.Context, command rbkit.Command) ([]byte, error) {
-	if err := c.asking.take(ctx); err != nil {
+	if err := c.requestLock.lock(ctx); err != nil {
 		return nil, err
 	}
-	defer c.asking.give()
+	defer c.requestLock.unlock()
 	if err := c.connect(ctx); err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (c *control) ask(ctx context.Context, command rbkit.Command) ([]byte, error
 	return append([]byte(nil), reply[0]...), nil
 }
 
-// connect makes a connection, if there is none. The lock is held.
+// connect opens a connection, if there is none. The lock is held.
 func (c *control) connect(ctx context.Context) error {
 	if c.requester != nil {
 		return nil
@@ -153,64 +153,64 @@ func (c *control) disconnect() {
 	}
 }
 
-// hangUp closes the connection: the server that answered may be gone.
-func (c *control) hangUp() {
-	_ = c.asking.take(context.Background()) // it is given by the deadlines of what is asked
-	defer c.asking.give()
+// close closes the connection, because the server that answered may have ended.
+func (c *control) close() {
+	_ = c.requestLock.lock(context.Background()) // it is given by the deadlines of what is asked
+	defer c.requestLock.unlock()
 	c.disconnect()
 }
 
-// correctSoon has the state of the server corrected by whoever attends it.
-func (c *control) correctSoon() {
+// requestCorrection asks the session to correct the state of the server.
+func (c *control) requestCorrection() {
 	select {
-	case c.soon <- struct{}{}:
+	case c.correction <- struct{}{}:
 	default:
 	}
 }
 
-// correct switches on what is wanted and is off, and has the server confirm it. said is told
-// each time what the server says of itself. ok is false where it doesn't answer.
+// correct switches on the wanted state, and has the server confirm it. It calls said with
+// each state of the server. ok is false if the server doesn't answer.
 func (c *control) correct(ctx context.Context, said func(*rbkit.HandshakeReply)) (ok bool) {
-	if c.steering.take(ctx) != nil {
+	if c.stateLock.lock(ctx) != nil {
 		return false // it is left
 	}
-	defer c.steering.give()
-	h, ok := c.handshake(ctx)
+	defer c.stateLock.unlock()
+	h, ok := c.queryState(ctx)
 	if !ok {
 		return false
 	}
 	said(&h)
-	c.switched.seen(h)
+	c.switchedOn.noteState(h)
 	c.warnOfDangers(&h)
 	if c.isRight(h) {
 		return true
 	}
 	for _, command := range c.missing(h) {
 		// It may have it, also where its answer doesn't come any more.
-		c.switched.note(command)
-		if !c.order(ctx, command) {
+		c.switchedOn.noteCommand(command)
+		if !c.sendAndReport(ctx, command) {
 			return false
 		}
 	}
-	if h, ok = c.handshake(ctx); !ok {
+	if h, ok = c.queryState(ctx); !ok {
 		return false
 	}
 	said(&h)
 	if c.isRight(h) {
 		c.ignored.Over()
-	} else if since, say := c.ignored.Say(c.env.now()); say {
-		c.logger.Warn("The server has not switched on what it was told to",
-			zap.Bool("memory_profile", h.ObjectTraceEnabled), zap.Bool("cpu_profile", h.CPUProfiling), zap.Int("times_since_last_line", since))
+	} else {
+		c.env.LogSeldom(&c.ignored, c.logger.Warn, "The server accepted commands, but its state has not changed",
+			zap.Bool("memory_profile", h.ObjectTraceEnabled), zap.Bool("cpu_profile", h.CPUProfiling))
 	}
 	return true
 }
 
 func (c *control) isRight(h rbkit.HandshakeReply) bool { return len(c.missing(h)) == 0 }
 
-// missing are the commands that make the state what is wanted. What others switched on
-// stays on, by their clock: it takes effect at a start.
+// missing returns the commands that lead to the wanted state. Profiles that others switched
+// on stay on, with their clock: a clock takes effect when sampling starts.
 func (c *control) missing(h rbkit.HandshakeReply) (commands []rbkit.Command) {
-	wanted, clock := c.wanted.now()
+	wanted, clock := c.wanted.current()
 	if wanted.tracing && !h.ObjectTraceEnabled {
 		commands = append(commands, rbkit.StartMemoryProfile)
 	}
@@ -226,28 +226,74 @@ func (c *control) missing(h rbkit.HandshakeReply) (commands []rbkit.Command) {
 	return commands
 }
 
-// farewell is how long a shutdown tries to leave the server as it was found.
-const farewell = time.Second
+// restoreTime is how long a shutdown tries to restore the server.
+const restoreTime = time.Second
 
-var errFarewell = errors.New("the time for it at a shutdown is over")
+var errRestoreTime = errors.New("the time to restore the server at a shutdown is over")
 
-// leave switches off what the receiver switched on, and closes the connection.
-func (c *control) leave(ctx context.Context) {
-	_ = c.steering.take(context.Background()) // whoever had it do something gives up
-	defer c.steering.give()
-	ctx, end := context.WithTimeoutCause(ctx, min(farewell, c.env.config.ShutdownTimeout), errFarewell)
+// restore switches off everything that the receiver switched on, and closes the connection.
+func (c *control) restore(ctx context.Context) {
+	_ = c.stateLock.lock(context.Background()) // whoever had it do something gives up
+	defer c.stateLock.unlock()
+	ctx, end := context.WithTimeoutCause(ctx, min(restoreTime, c.env.config.ShutdownTimeout), errRestoreTime)
 	defer end()
-	defer c.hangUp()
-	on := c.switched.on()
+	defer c.close()
+	on := c.switchedOn.all()
 	left := true
 	if on.tracing {
-		left = c.order(ctx, rbkit.StopMemoryProfile)
+		left = c.sendAndReport(ctx, rbkit.StopMemoryProfile)
 	}
 	if on.profiling {
-		left = c.order(ctx, rbkit.StopCPUProfiling) && left
+		left = c.sendAndReport(ctx, rbkit.StopCPUProfiling) && left
 	}
 	if !left {
-		c.logger.Warn("The server could not be told to switch off what was switched on",
+		c.logger.Warn("The receiver could not switch off profiles that it switched on in the server",
 			zap.Bool("memory_profile", on.tracing), zap.Bool("cpu_profile", on.profiling))
 	}
+}
+
+// contextLock is a lock for which a goroutine waits no longer than its context.
+type contextLock chan struct{}
+
+func newContextLock() contextLock { return make(contextLock, 1) }
+
+// lock waits for the lock. The error is the cause for which the context ended. Without an
+// error unlock has to follow.
+func (t contextLock) lock(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (t contextLock) unlock() { <-t }
+
+// dangers returns the settings that make an old server crash a program on a current Ruby.
+func (c *control) dangers(h *rbkit.HandshakeReply) (settings []string) {
+	if !isOld(h.ServerVersion) {
+		return nil
+	}
+	if wanted, _ := c.wanted.current(); wanted.tracing && !h.ObjectTraceEnabled {
+		settings = append(settings, "memory_profile")
+	}
+	if c.env.config.ObjectSpaceSnapshotInterval > 0 {
+		settings = append(settings, "objectspace_snapshot_interval")
+	}
+	return settings
+}
+
+// warnOfDangers logs, before commands are sent, that settings may end the program: once for each
+// process, and seldom where processes follow each other closely. The turn to steer is held.
+func (c *control) warnOfDangers(h *rbkit.HandshakeReply) {
+	settings := c.dangers(h)
+	if len(settings) == 0 || c.warnedOf == h.PID {
+		return
+	}
+	c.warnedOf = h.PID
+	c.env.LogSeldom(&c.dangerous, c.logger.Warn, "Settings may crash the program: on Ruby 3.1 an old Rbkit server causes a segmentation fault. "+
+		"Remove the settings, unless this gem is known to work with this Ruby",
+		zap.Strings("settings", settings), zap.String("process", text(h.ProcessName)), zap.Uint64("pid", h.PID),
+		zap.String("version", text(h.ServerVersion)))
 }

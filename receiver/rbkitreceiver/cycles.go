@@ -9,10 +9,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 )
 
-// cycles puts events of garbage collections together. One begins with its start, is in its mark
-// phase to the end of marking, and in its sweep phase to the end of sweeping, which may be seconds
-// later. Neither is a pause: Ruby marks in steps, where a collection is a major one, and sweeps
-// when it needs room. The program runs in between, and no event says when.
+// cycles pairs the events of garbage collections.
 type cycles struct {
 	open  cycle
 	state cycleState
@@ -41,11 +38,11 @@ const (
 	cycleSweeping
 )
 
-// event is told of what begins or ends.
+// event handles the begin or the end of a phase.
 func (c *cycles) event(millis int64, what rbkit.Kind) {
 	switch {
 	case what == rbkit.GCStart:
-		c.breakOff()
+		c.dropOpen()
 		c.number++
 		c.open, c.state = cycle{number: c.number, start: millis}, cycleMarking
 	case what == rbkit.GCEndMark && c.state == cycleMarking:
@@ -61,9 +58,9 @@ func (c *cycles) event(millis int64, what rbkit.Kind) {
 	}
 }
 
-// breakOff is told that events were missed, or that there are no more: what is open has no
-// end, since one that comes may be that of another garbage collection.
-func (c *cycles) breakOff() {
+// dropOpen drops the open garbage collection, because events were missed or there are no
+// more: the next end may belong to another one.
+func (c *cycles) dropOpen() {
 	if c.state != cycleNone {
 		c.noEnd++
 		c.state = cycleNone
@@ -77,7 +74,7 @@ func (c *cycles) markingEnds(millis int64) {
 		return
 	}
 	c.open.marked, c.state = millis, cycleSweeping
-	c.marking.add(time.Duration(millis-c.open.start) * time.Millisecond)
+	c.marking.observe(time.Duration(millis-c.open.start) * time.Millisecond)
 }
 
 func (c *cycles) sweepingEnds(millis int64) {
@@ -87,7 +84,7 @@ func (c *cycles) sweepingEnds(millis int64) {
 		return
 	}
 	c.open.end = millis
-	c.whole.add(time.Duration(millis-c.open.start) * time.Millisecond)
+	c.whole.observe(time.Duration(millis-c.open.start) * time.Millisecond)
 	if c.finished != nil {
 		c.finished(&c.open)
 	}

@@ -17,7 +17,7 @@ import (
 // gem0110 is what the released gem says of itself: no version, and nothing of CPU profiles.
 var gem0110 = rbkit.HandshakeReply{Dialect: rbkit.Released, ProcessName: "rb1.rb", WorkingDirectory: "/nowhere", PID: 4712}
 
-const saidDangerous = "Settings may end the program: on Ruby 3.1 an old Rbkit server crashes it by a segmentation fault. " +
+const saidDangerous = "Settings may crash the program: on Ruby 3.1 an old Rbkit server causes a segmentation fault. " +
 	"Remove the settings, unless this gem is known to work with this Ruby"
 
 func TestVersionsUpToTheLastReleasedOneAreOld(t *testing.T) {
@@ -48,17 +48,17 @@ func TestWhatCrashesAProgramIsWarnedOfBeforeItIsAskedFor(t *testing.T) {
 			server := play(t, rbkitserver.Options{Hello: gem0110, Fatal: fatalOnRuby31, Commanded: func(c rbkit.Command) {
 				if c != rbkit.Handshake {
 					select {
-					case before <- started.Load().said.FilterMessage(saidDangerous).Len():
+					case before <- started.Load().Log.FilterMessage(saidDangerous).Len():
 					default:
 					}
 				}
 			}})
 			b := unstartedBed(t, following(server), func(_ *bed, c *Config) { test.set(c) })
 			started.Store(b)
-			b.start()
-			b.await("the crash", server.Crashed)
+			b.Start()
+			b.Await("the crash", server.Crashed)
 			assert.Equal(t, 1, <-before, "warnings before the command")
-			said := b.awaitSaid(saidDangerous).ContextMap()
+			said := b.AwaitLine(saidDangerous).ContextMap()
 			assert.Equal(t, test.want, said["settings"])
 			assert.Equal(t, "rb1.rb", said["process"])
 		})
@@ -68,7 +68,7 @@ func TestWhatCrashesAProgramIsWarnedOfBeforeItIsAskedFor(t *testing.T) {
 func TestAServerIsNotEndedByDefaults(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: gem0110, Fatal: fatalOnRuby31})
 	b := newBed(t, following(server), func(_ *bed, c *Config) { c.CPUProfile, c.TriggerGCInterval = true, 100*time.Millisecond })
-	b.await("garbage collections", func() bool {
+	b.Await("garbage collections", func() bool {
 		n := 0
 		for _, c := range server.orders() {
 			if c == rbkit.TriggerGC {
@@ -78,7 +78,7 @@ func TestAServerIsNotEndedByDefaults(t *testing.T) {
 		return n > 2
 	})
 	assert.False(t, server.Crashed())
-	assert.Zero(t, b.said.FilterMessage(saidDangerous).Len())
+	assert.Zero(t, b.Log.FilterMessage(saidDangerous).Len())
 }
 
 func TestANewerServerIsNotWarnedOf(t *testing.T) {
@@ -86,6 +86,6 @@ func TestANewerServerIsNotWarnedOf(t *testing.T) {
 	hello.ServerVersion = "0.2.0"
 	server := play(t, rbkitserver.Options{Hello: hello})
 	b := newBed(t, following(server), func(_ *bed, c *Config) { c.MemoryProfile = true })
-	b.await("the memory profile", func() bool { return server.State().ObjectTraceEnabled })
-	assert.Zero(t, b.said.FilterMessage(saidDangerous).Len())
+	b.Await("the memory profile", func() bool { return server.State().ObjectTraceEnabled })
+	assert.Zero(t, b.Log.FilterMessage(saidDangerous).Len())
 }

@@ -3,40 +3,37 @@
 
 //go:generate mdatagen metadata.yaml
 
-// Package rbkitreceiver is a client of Rbkit servers, which run inside Ruby processes: it
-// hands on the statistics of the garbage collector and what is known of objects as
-// metrics, each garbage collection as spans, dumps of all objects as log records, and CPU
-// samples and snapshots of allocations as profiles.
+// Package rbkitreceiver is a client of Rbkit servers, which run inside Ruby processes. It
+// delivers statistics of the garbage collector and of objects as metrics, garbage collections
+// as spans, dumps of all objects as log records, and CPU samples and snapshots of allocations
+// as profiles.
 //
-// It knows what events mean. It knows neither how they are laid out (internal/rbkit), nor
-// how ZeroMQ transports them (internal/rbkit/zmtp).
+// It knows what events mean. Package internal/rbkit knows their layout, and
+// internal/rbkit/zmtp how ZeroMQ transports them.
 //
 // # The way of the data
 //
-// A server (server.go) is one that is configured: it is followed, whatever happens to its
-// connections. Its requests have a connection of their own (control.go), on which it is
-// told what to switch on (wanted.go; and off again, switched.go), and says who it is
-// (meeting.go), and what somebody wants who steers it (steering.go);
-// where nobody answers there, what is published is received all the same.
+//  1. receiver.go starts one server (server.go) for each configured one. A server receives
+//     messages, with as many connections as that takes.
+//  2. It identifies the process that sends them (identity.go), and switches on profiles with
+//     commands on a connection of its own (control.go, switches.go). If the server doesn't
+//     answer there, its messages are received without an identity. steering.go has the
+//     commands that extensions offer.
+//  3. The process (process.go) is one life of a server with one resource (resource.go). It
+//     reads the events of messages and passes each to one part: statistics (stats.go), garbage
+//     collections (cycles.go), objects (objects.go), dumps (dumps.go, idset.go), allocations
+//     (allocations.go, snapshot.go) and CPU samples (samples.go). The parts know no
+//     connection. names.go numbers classes and files; limits.go knows which limit was reached.
+//  4. Spans (spans.go), log records (logs.go, dumprecords.go, serverrecords.go) and profiles
+//     (profile.go) go to the queues of outputs.go. metrics.go collects the states of processes.
 //
-// A process (process.go) is one life of a server, with a resource (resource.go) that says
-// also what this machine knows of it (local.go). It goes through the events of messages
-// (events.go), and tells each to what it is about: statistics (stats.go), garbage
-// collections (cycles.go), objects that are created and destroyed (objects.go), dumps
-// (dumps.go and idset.go), snapshots of allocations (allocations.go counts them, snapshot.go makes
-// profiles of them), and CPU samples (samples.go). None of these knows sockets. Classes and
-// files, of which there may be only so many, are names.go; limits.go says that they are
-// too many, or something else is.
+// A file uses only files below it; receiver.go and steering.go are at the top, config.go and
+// telemetry.go at the bottom.
 //
-// What becomes of it is in a file for each signal: metrics.go and histogram.go, spans.go,
-// logs.go, and profile.go, which has the tables that all profiles are written with. It goes
-// to the pipelines by handover.go: spans, log records and profiles as they are made, and
-// metrics at every collection. telemetry.go is what the receiver counts of itself.
+// # Goroutines
 //
-// Each server has one goroutine that receives and handles its messages. While it is
-// connected there are two more: one asks who it is and gives it orders (attend.go), and one
-// hands on what is old enough; the first of them begins the second. Each signal has one
-// that hands it on, and metrics one that collects them. The state of a process
-// is guarded by one lock, which is taken once for a message, and never held while something
-// is asked.
+// Each server has one goroutine that receives and handles its messages. A connected server has
+// two more: one identifies it and sends commands, one delivers old data. One lock guards the
+// state of a server and its process. The receiver takes it once for a message, and doesn't
+// hold it during a request.
 package rbkitreceiver

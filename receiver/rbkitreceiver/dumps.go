@@ -46,18 +46,19 @@ type dump struct {
 	references                    references
 }
 
-// complete reports whether all objects came that it says it has, and no others.
+// complete reports whether exactly the announced objects arrived.
 func (d *dump) complete() bool {
 	return d.counted && d.received == d.announced && d.received == d.expected
 }
 
-// over reports whether it has what it says, or more. A part belongs to it as a whole.
+// over reports whether the announced objects arrived, or more. A part belongs to one dump
+// as a whole.
 func (d *dump) over() bool {
 	return d.counted && d.received >= d.announced && d.received >= d.expected
 }
 
-// dumpPatience is how long the next part of a dump may take to come: all parts came in one
-// message where they were watched.
+// dumpPatience is how long a dump waits for its next part. All observed servers send the
+// parts in one message.
 const dumpPatience = time.Minute
 
 // part begins a part of a dump.
@@ -79,13 +80,13 @@ func (d *dumps) part(millis int64, p rbkit.Part, now time.Time) {
 	}
 }
 
-// object is told of an object of the last part.
+// object handles an object of the last part.
 func (d *dumps) object(o *rbkit.Object) {
 	open, class := d.open, d.classes.class(o.Class)
 	open.received++
 	open.bytes = sum(open.bytes, o.Size)
-	open.live.objects.add(class, 1)
-	open.live.bytes.add(class, o.Size)
+	open.live.objects.count(class, 1)
+	open.live.bytes.count(class, o.Size)
 	open.references.object(o)
 	d.tracked.dumped(o.ID)
 	if open.over() {
@@ -93,8 +94,8 @@ func (d *dumps) object(o *rbkit.Object) {
 	}
 }
 
-// handOnDue ends a dump of which no more parts come.
-func (d *dumps) handOnDue(now time.Time) {
+// finishDue ends a dump that has waited too long for its next part.
+func (d *dumps) finishDue(now time.Time) {
 	if d.open != nil && now.Sub(d.open.touched) >= dumpPatience {
 		d.finish()
 	}
@@ -125,7 +126,7 @@ func (d *dumps) finish() {
 	}
 }
 
-// references finds objects that refer to what is not in their dump.
+// references finds objects that refer to objects outside of their dump.
 type references struct {
 	max int
 	// seen are the objects that came, waiting what those refer to that had not come yet.
@@ -174,11 +175,11 @@ func (r *references) object(o *rbkit.Object) {
 	}
 }
 
-// giveUp frees what is not of use any more.
+// giveUp frees the memory after an overflow.
 func (r *references) giveUp() { r.overflow, r.seen, r.waiting = true, nil, nil }
 
-// nowhere is how many references point to what did not come, and how many objects have
-// such; known is false where that was not checked.
+// nowhere returns the number of references to objects outside of the dump, and of objects
+// that have such references. known is false if references were not checked.
 func (r *references) nowhere() (dangling, objects int64, known bool) {
 	last := uint32(0)
 	for _, w := range r.waiting {
@@ -193,3 +194,22 @@ func (r *references) nowhere() (dangling, objects int64, known bool) {
 	}
 	return dangling, objects, r.seen != nil
 }
+
+// bytesOfReference is the memory of a reference that waits, about.
+const bytesOfReference = 16
+
+// held returns how many bytes the dumps take, about.
+func (d *dumps) held() int {
+	bytes := d.live.held()
+	if d.open == nil {
+		return bytes
+	}
+	bytes += d.open.live.held()
+	if r := &d.open.references; r.seen != nil {
+		bytes += 8*len(r.seen.slots) + bytesOfReference*cap(r.waiting)
+	}
+	return bytes
+}
+
+// held returns how many bytes the counts take, about.
+func (l *liveCounts) held() int { return l.objects.held() + l.bytes.held() }

@@ -68,13 +68,13 @@ func TestWhatASummarySaysOfADump(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)
-			s.begin(identity{})
+			s.beginLife(identity{})
 			before := func(c *rbkit.Collection) error { return c.Dump(4, 7, 1, []rbkit.DumpObject{object(9, 16)}) }
 			s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, before)})
 			s.receive(zmtp.Message{c.message})
 			b.finish(s)
-			assert.Zero(t, b.counter("bad_messages"))
-			summaries := b.records(eventDump)
+			assert.Zero(t, b.Counter("bad_messages"))
+			summaries := b.Records(eventDump)
 			require.Len(t, summaries, 2)
 			got := summaries[1]
 			assert.Equal(t, c.body, got.Body().Str())
@@ -85,7 +85,7 @@ func TestWhatASummarySaysOfADump(t *testing.T) {
 			for _, key := range []string{attributeDumpAnnounced, attributeDumpReceived, attributeDumpComplete} {
 				assert.Equal(t, c.want[key], attributes[key], key)
 			}
-			assert.Contains(t, b.points(), "dumps{objects="+c.counted+"}")
+			assert.Contains(t, b.Points(), "dumps{objects="+c.counted+"}")
 			assert.Equal(t, c.live, s.process.state().live.objects[firstName], "of the last dump that was complete")
 			assert.Equal(t, c.size, s.process.state().live.bytes[firstName])
 		})
@@ -94,7 +94,7 @@ func TestWhatASummarySaysOfADump(t *testing.T) {
 
 func TestARecordOfAnObjectSaysOfWhichDumpItIs(t *testing.T) {
 	b, s := alone(t, func(_ *bed, c *Config) { c.DumpReferences = true })
-	s.begin(identity{})
+	s.beginLife(identity{})
 	objects := []rbkit.DumpObject{
 		{ID: 20, Class: []byte("A\xff"), File: []byte("a\xff.rb"), Line: 3, Size: 40},
 		{ID: 40, Class: []byte("hidden")},
@@ -102,7 +102,7 @@ func TestARecordOfAnObjectSaysOfWhichDumpItIs(t *testing.T) {
 	}
 	s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, func(c *rbkit.Collection) error { return c.Dump(7, 8, 3, objects) })})
 	b.finish(s)
-	records := b.records(eventObject)
+	records := b.Records(eventObject)
 	require.Len(t, records, 3)
 	for _, r := range records {
 		assert.Equal(t, 7*time.Millisecond, time.Duration(r.Timestamp()))

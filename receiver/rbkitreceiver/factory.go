@@ -8,16 +8,14 @@ import (
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/xreceiver"
 
-	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
-// NewFactory makes the factory of the receiver. It gives profiles, too, where the
-// collector's feature gate service.profilesSupport is on.
+// NewFactory returns the factory of the receiver. It offers profiles if the collector's
+// feature gate service.profilesSupport is on.
 func NewFactory() receiver.Factory {
-	shared := sharedreceiver.New(func(settings receiver.Settings, config component.Config) (sharedreceiver.Receiver, error) {
-		return newReceiver(settings, config.(*Config))
-	})
+	shared := receiverkit.Share(newReceiver)
 	return xreceiver.NewFactory(
 		metadata.Type,
 		func() component.Config { return createDefaultConfig() },

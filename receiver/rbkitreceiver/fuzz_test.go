@@ -35,7 +35,7 @@ func FuzzReceive(f *testing.F) {
 			c.Limits.MaxDumpObjects, c.Limits.MaxProfileStacks = 5, 3
 		})
 		env := b.receiver.env
-		s.begin(identity{})
+		s.beginLife(identity{})
 		for _, m := range [][]byte{object, message, object, message} {
 			s.receive(zmtp.Message{m})
 		}
@@ -44,8 +44,8 @@ func FuzzReceive(f *testing.F) {
 		require.LessOrEqual(t, len(state.classes), 3+int(firstName))
 		require.LessOrEqual(t, len(state.sites), 4+1)
 		require.LessOrEqual(t, state.tracked, 10)
-		_ = env.metrics.metrics([]processState{state}, env.now())
-		for _, p := range b.profiles.AllProfiles() {
+		_ = env.metrics.metrics([]processState{state}, env.Now())
+		for _, p := range b.Profiles.AllProfiles() {
 			checkValid(t, p)
 		}
 	})

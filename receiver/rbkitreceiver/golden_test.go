@@ -50,8 +50,8 @@ func mapCapture(t testing.TB, c *capture.Capture, options ...option) mapped {
 	t.Helper()
 	b, s := alone(t, options...)
 	env, now, hello := b.receiver.env, recorded, rbkitserver.Hello(c)
-	env.now = func() time.Time { return now }
-	s.begin(identity{hello: &hello})
+	env.Now = func() time.Time { return now }
+	s.beginLife(identity{state: &hello})
 	for _, m := range c.Messages {
 		now = recorded.Add(m.At)
 		s.receive(zmtp.Message{m.Data})
@@ -59,8 +59,8 @@ func mapCapture(t testing.TB, c *capture.Capture, options ...option) mapped {
 	b.finish(s)
 	got := mapped{state: s.process.state()}
 	got.metrics = env.metrics.metrics([]processState{got.state}, now)
-	got.spans, got.logs, got.profiles = ptrace.NewTraces(), plog.NewLogs(), b.profiles.AllProfiles()
-	for _, traces := range b.traces.AllTraces() {
+	got.spans, got.logs, got.profiles = ptrace.NewTraces(), plog.NewLogs(), b.Profiles.AllProfiles()
+	for _, traces := range b.Traces.AllTraces() {
 		// How many go together is a matter of time.
 		resource := traces.ResourceSpans().At(0)
 		if got.spans.ResourceSpans().Len() == 0 {
@@ -70,7 +70,7 @@ func mapCapture(t testing.TB, c *capture.Capture, options ...option) mapped {
 		to := got.spans.ResourceSpans().At(0).ScopeSpans().At(0).Spans()
 		resource.ScopeSpans().At(0).Spans().MoveAndAppendTo(to)
 	}
-	for _, logs := range b.logs.AllLogs() {
+	for _, logs := range b.Logs.AllLogs() {
 		logs.ResourceLogs().MoveAndAppendTo(got.logs.ResourceLogs())
 	}
 	return got

@@ -4,8 +4,6 @@
 package rbkitreceiver
 
 import (
-	"context"
-	"errors"
 	"io"
 	"net"
 	"strconv"
@@ -15,13 +13,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 )
 
 func TestWhatIsOldIsHandedOnWhereNothingComes(t *testing.T) {
@@ -29,32 +27,30 @@ func TestWhatIsOldIsHandedOnWhereNothingComes(t *testing.T) {
 	b := newBed(t, following(server), func(_ *bed, c *Config) { c.ProfileInterval = 10 * time.Millisecond })
 	server.awaitSubscriber()
 	server.publishNumbered(0, func(c *rbkit.Collection) error { return c.Sample(1, []rbkit.Frame{{Method: []byte("m")}}) })
-	b.await("the profile", func() bool { return b.profiles.SampleCount() == 1 })
-	assert.EqualValues(t, 1, b.counter("messages"), "there was no other")
+	b.Await("the profile", func() bool { return b.Profiles.SampleCount() == 1 })
+	assert.EqualValues(t, 1, b.Counter("messages"), "there was no other")
 }
 
 func TestTheLastMetricsOfTooManyProcessesAreDroppedAndCounted(t *testing.T) {
-	b, s := alone(t, rarely)
-	env := b.receiver.env
-	env.metrics.Close()
-	env.metrics = newMetricsLoop(env, b.receiver.settings, b.metrics, func() []processState { return nil })
-	s.begin(identity{})
-	last := s.last()
+	b := unstartedBed(t, ofOneServer, rarely)
+	env := b.open()
+	s := b.receiver.servers[0]
+	s.beginLife(identity{})
+	last := s.lastState()
 	const most = 64
 	for range most {
 		env.metrics.Ended(last)
 	}
-	assert.Zero(t, b.counter("metric_points_dropped"))
+	assert.Zero(t, b.Counter("metric_points_dropped"))
 	env.metrics.Ended(last)
-	assert.EqualValues(t, last.points(), b.counter("metric_points_dropped"))
-	env.close()
+	assert.EqualValues(t, last.points(), b.Counter("metric_points_dropped"))
+	env.Finish()
 	require.Len(t, b.eventsOf(), 1)
 	assert.Len(t, b.eventsOf()[0], most)
 }
 
 // Each signal has its own bounds, and drops what is beyond.
 func TestQueuesHaveTheBoundsThatAreSet(t *testing.T) {
-	refuse := consumertest.NewErr(errors.New("not now"))
 	logs := func(n, bytes int) logParcel { return logParcel{logs: plog.NewLogs(), records: n, bytes: bytes} }
 	samples := func(n, bytes int) profileParcel {
 		return profileParcel{profiles: pprofile.NewProfiles(), samples: n, bytes: bytes}
@@ -74,25 +70,25 @@ func TestQueuesHaveTheBoundsThatAreSet(t *testing.T) {
 		"bytes of spans":   {func(l *LimitsConfig) { l.MaxQueuedSpanBytes = mib }, addSpans, "spans_dropped"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, _ := alone(t, func(_ *bed, c2 *Config) { c.set(&c2.Limits) })
+			b, _ := alone(t, func(b *bed, c2 *Config) {
+				c.set(&c2.Limits)
+				for _, pipeline := range []*receivertestbed.Gate{&b.Traces.Gate, &b.Logs.Gate, &b.Profiles.Gate} {
+					pipeline.RefuseWith(receivertestbed.ErrRefused)
+				}
+			})
 			env := b.receiver.env
-			env.close()
-			over, end := contextOf(t)
-			env.ctx = over
-			env.spans, env.logs, env.profiles = newSpans(env, refuse), newLogSink(env, refuse), newProfileSink(env, refuse)
-			env.metrics = newMetricsLoop(env, b.receiver.settings, nil, nil)
 			taken, beyond := 0, most+1 // one is being handed on
 			if c.dropped == "spans_dropped" {
-				beyond = mib/bytesOfCycle + cyclesAtOnce
+				beyond = mib/bytesOfCycle + maxCyclesAtOnce
 			}
 			for c.add(env) {
 				taken++
 				require.LessOrEqual(t, taken, beyond)
 			}
 			assert.GreaterOrEqual(t, taken, most)
-			assert.Positive(t, b.counter(c.dropped))
-			end()
-			env.close()
+			assert.Positive(t, b.Counter(c.dropped))
+			env.Expire()
+			env.Finish()
 		})
 	}
 }
@@ -106,33 +102,33 @@ func TestASnapshotEndsWhereItHasTooManyBytes(t *testing.T) {
 	var w terse
 	w.snapshot(nil, files...)
 	b, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxQueuedSampleBytes = mib })
-	s.begin(identity{})
+	s.beginLife(identity{})
 	s.receive(zmtp.Message{w.message()})
-	s.end()
-	b.receiver.env.close()
-	require.Len(t, b.profiles.AllProfiles(), 1)
-	p := b.profiles.AllProfiles()[0]
+	s.endLife()
+	b.receiver.env.Finish()
+	require.Len(t, b.Profiles.AllProfiles(), 1)
+	p := b.Profiles.AllProfiles()[0]
 	checkValid(t, p)
 	size := (&pprofile.ProtoMarshaler{}).ProfilesSize(p)
 	assert.Less(t, size, mib)
 	assert.Greater(t, size, mib/32)
-	assert.Positive(t, b.counter("samples_dropped"))
+	assert.Positive(t, b.Counter("samples_dropped"))
 }
 
 func TestAProfileOfSamplesEndsWhereItHasTooManyBytes(t *testing.T) {
 	b, s := alone(t)
-	s.begin(identity{})
+	s.beginLife(identity{})
 	const stacks = 8000
 	c := rbkit.NewCollection(rbkit.Released)
 	for i := range stacks {
 		require.NoError(t, c.Sample(1, []rbkit.Frame{{Method: []byte(strconv.Itoa(i) + strings.Repeat("m", 1000))}}))
 	}
 	s.receive(zmtp.Message{c.AppendTo(nil, 1, 0)})
-	s.end()
-	b.receiver.env.close()
+	s.endLife()
+	b.receiver.env.Finish()
 	samples := 0
-	require.Greater(t, len(b.profiles.AllProfiles()), 1)
-	for _, p := range b.profiles.AllProfiles() {
+	require.Greater(t, len(b.Profiles.AllProfiles()), 1)
+	for _, p := range b.Profiles.AllProfiles() {
 		checkValid(t, p)
 		assert.Less(t, (&pprofile.ProtoMarshaler{}).ProfilesSize(p), maxProfileBytes)
 		samples += p.SampleCount()
@@ -144,18 +140,11 @@ func addSpans(e *environment) bool {
 	return e.spans.Add(cycleParcel{cycle: cycle{1, 1, 2, 3}, origin: newOrigin(e.config, &e.config.Servers[0], "", nil, nil, recorded, 1)})
 }
 
-// contextOf is a context of a test and what ends it.
-func contextOf(t *testing.T) (context.Context, context.CancelFunc) {
-	ctx, end := context.WithCancel(context.Background())
-	t.Cleanup(end)
-	return ctx, end
-}
-
 func TestServersAreSpokenWithAsIsSet(t *testing.T) {
 	b, _ := alone(t, func(_ *bed, c *Config) {
 		c.Timeout, c.Heartbeat, c.Limits.MaxMessageBytes = 3*time.Second, 7*time.Second, 1<<20
 	})
-	defer b.receiver.env.close()
+	defer b.receiver.env.Finish()
 	want := zmtp.Options{Timeout: 3 * time.Second, Heartbeat: 7 * time.Second, Limits: zmtp.Limits{Message: 1 << 20}}
 	assert.Equal(t, want, b.receiver.env.zmtpOptions(&ServerConfig{}))
 	want.Security = zmtp.Plain{Username: "reader", Password: "secret"}

@@ -15,7 +15,7 @@ import (
 
 // up is the gauge of a server; -1: there is none.
 func (b *bed) up(server ServerConfig) int64 {
-	if value, has := telemetrytest.Gauge(b.t, b.telemetry, "otelcol_receiver_rbkit_server_up")["{server="+server.Publish+"}"]; has {
+	if value, has := telemetrytest.Gauge(b.T, b.Telemetry, "otelcol_receiver_rbkit_server_up")["{server="+server.Publish+"}"]; has {
 		return value
 	}
 	return -1
@@ -27,27 +27,27 @@ func TestTheHealthOfServersIsReported(t *testing.T) {
 	server := away.addresses
 	host := telemetrytest.NewStatuses()
 	b := unstartedBed(t, following(away, there))
-	b.host = host
-	b.start()
+	b.Host = host
+	b.Start()
 	failure := "StatusRecoverableError: 1 of 2 failed: " + server.Publish + ": "
-	b.await("a server that is away", func() bool { return len(host.All()) > 0 })
+	b.Await("a server that is away", func() bool { return len(host.All()) > 0 })
 	assert.Contains(t, host.Last(), failure)
-	b.await("the other one", func() bool { return b.up(there.addresses) == 1 })
+	b.Await("the other one", func() bool { return b.up(there.addresses) == 1 })
 	assert.Zero(t, b.up(server))
-	tries := func() int64 { return b.points()["connection_failures{socket=publish}"] }
+	tries := func() int64 { return b.Points()["connection_failures{socket=publish}"] }
 	failures := tries()
-	b.await("more tries", func() bool { return tries() > failures+5 })
+	b.Await("more tries", func() bool { return tries() > failures+5 })
 	assert.Len(t, host.All(), 1, "nothing has changed")
 
 	away.start(server.Publish, server.Request)
-	b.await("the server that was away", func() bool { return host.Last() == "StatusOK" })
+	b.Await("the server that was away", func() bool { return host.Last() == "StatusOK" })
 	assert.EqualValues(t, 1, b.up(server))
 	away.stop()
-	b.await("its loss", func() bool { return b.up(server) == 0 })
-	b.await("that in the status", func() bool { return host.Last() != "StatusOK" })
+	b.Await("its loss", func() bool { return b.up(server) == 0 })
+	b.Await("that in the status", func() bool { return host.Last() != "StatusOK" })
 	assert.Contains(t, host.Last(), failure)
 	said := len(host.All())
-	b.shutdown()
+	b.Shutdown()
 	assert.Len(t, host.All(), said, "a shutdown is no failure")
 	assert.EqualValues(t, -1, b.up(server), "no point is left")
 }
@@ -61,9 +61,9 @@ func TestAServerThatDoesNotSayWhoItIsIsNotUp(t *testing.T) {
 		server.Request = "localhost:1"
 		c.Servers, c.Timeout = []ServerConfig{server}, 100*time.Millisecond
 	})
-	b.host = host
-	b.start()
-	b.await("it", func() bool { return len(host.All()) > 0 })
-	assert.Equal(t, "StatusRecoverableError: 1 of 1 failed: "+p.addresses.Publish+": it publishes, and doesn't answer at the address of request", host.Last())
+	b.Host = host
+	b.Start()
+	b.Await("it", func() bool { return len(host.All()) > 0 })
+	assert.Equal(t, "StatusRecoverableError: 1 of 1 failed: "+p.addresses.Publish+": the server publishes messages, but doesn't answer at the address of request", host.Last())
 	assert.Zero(t, b.up(p.addresses))
 }

@@ -22,7 +22,7 @@ type histogram struct {
 	min, max time.Duration
 }
 
-func (h *histogram) add(d time.Duration) {
+func (h *histogram) observe(d time.Duration) {
 	at := 0
 	for at < len(histogramBounds) && d.Seconds() > histogramBounds[at] {
 		at++

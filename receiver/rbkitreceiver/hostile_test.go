@@ -171,12 +171,12 @@ func TestWhatCannotBeStaysWithinItsBounds(t *testing.T) {
 			server.awaitSubscriber()
 			server.publishNumbered(3, h.write)
 			server.publishNumbered(largest, func(c *rbkit.Collection) error { return c.GC(rbkit.GCStart, 1) })
-			b.await("both messages", func() bool { return b.counter("messages") == 2 })
-			b.shutdown()
+			b.Await("both messages", func() bool { return b.Counter("messages") == 2 })
+			b.Shutdown()
 			s := b.state()
 			h.check(t, s)
 			assert.Equal(t, int64(mostLost), s.lost, "as far as can be")
-			assert.Zero(t, b.counter("bad_messages"))
+			assert.Zero(t, b.Counter("bad_messages"))
 			b.checkAll()
 		})
 	}
@@ -184,15 +184,15 @@ func TestWhatCannotBeStaysWithinItsBounds(t *testing.T) {
 
 // checkAll says what of the spans and profiles that were handed on is not as it has to be.
 func (b *bed) checkAll() {
-	b.t.Helper()
-	for _, traces := range b.traces.AllTraces() {
+	b.T.Helper()
+	for _, traces := range b.Traces.AllTraces() {
 		for _, s := range traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().All() {
-			require.Less(b.t, s.StartTimestamp(), s.EndTimestamp())
-			require.LessOrEqual(b.t, uint64(s.EndTimestamp()), uint64(math.MaxInt64)+1)
+			require.Less(b.T, s.StartTimestamp(), s.EndTimestamp())
+			require.LessOrEqual(b.T, uint64(s.EndTimestamp()), uint64(math.MaxInt64)+1)
 		}
 	}
-	for _, p := range b.profiles.AllProfiles() {
-		checkValid(b.t.(*testing.T), p)
+	for _, p := range b.Profiles.AllProfiles() {
+		checkValid(b.T.(*testing.T), p)
 	}
 }
 
@@ -205,10 +205,10 @@ func TestNumbersOfMessagesThatCannotBe(t *testing.T) {
 	for _, number := range []uint64{largest, largest, 7, 8} {
 		server.publishNumbered(number, one)
 	}
-	b.await("messages", func() bool { return b.counter("messages") == 4 })
-	b.shutdown()
-	assert.EqualValues(t, 2, b.counter("restarts"), "the same number again, and a smaller one")
-	assert.Zero(t, b.counter("messages_lost"))
+	b.Await("messages", func() bool { return b.Counter("messages") == 4 })
+	b.Shutdown()
+	assert.EqualValues(t, 2, b.Counter("restarts"), "the same number again, and a smaller one")
+	assert.Zero(t, b.Counter("messages_lost"))
 	assert.EqualValues(t, 2, b.state().messages)
 }
 
@@ -226,9 +226,9 @@ func TestAnotherDialectIsAnotherLife(t *testing.T) {
 		}
 		server.Publish(message)
 	}
-	b.await("messages", func() bool { return b.counter("messages") == 4 })
-	b.shutdown()
-	assert.EqualValues(t, 1, b.counter("bad_messages"))
-	assert.EqualValues(t, 1, b.counter("restarts"))
+	b.Await("messages", func() bool { return b.Counter("messages") == 4 })
+	b.Shutdown()
+	assert.EqualValues(t, 1, b.Counter("bad_messages"))
+	assert.EqualValues(t, 1, b.Counter("restarts"))
 	assert.EqualValues(t, 1, b.state().messages, "the last")
 }

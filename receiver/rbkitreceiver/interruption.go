@@ -3,35 +3,40 @@
 
 package rbkitreceiver
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
-// interruption is the end of the time of a shutdown, or of the memory that there is, in the
-// middle of a message.
+// interruption ends the work on a message early: the time of the shutdown is over, or
+// memory is short.
 type interruption struct {
 	ctx   context.Context
-	asked uint
-	// held counts what is in memory; nil: nobody does.
+	calls uint
+	// held counts memory; nil: no memory is counted.
 	held func() error
-	// why is what came.
-	why error
+	// reason is the error of the interruption.
+	reason error
 }
 
 // asksUntilLook is how often it may be asked for until it is looked for.
-const asksUntilLook = 1024
+const callsPerCheck = 1024
 
-// came reports whether it came. It is asked for before each thing that a message has, so
-// that it looks only now and then.
-func (i *interruption) came() bool {
-	i.asked++
-	return i.asked%asksUntilLook == 0 && i.look() != nil
+// isDue reports whether to stop. It is called for each element of a message, and checks
+// only sometimes.
+func (i *interruption) isDue() bool {
+	i.calls++
+	return i.calls%callsPerCheck == 0 && i.check() != nil
 }
 
-// look finds out whether it came.
-func (i *interruption) look() error {
+// check finds out whether to stop.
+func (i *interruption) check() error {
 	if i.ctx.Err() != nil {
-		i.why = errShutdown
+		i.reason = errShutdown
 	} else if i.held != nil {
-		i.why = i.held()
+		i.reason = i.held()
 	}
-	return i.why
+	return i.reason
 }
+
+var errShutdown = errors.New("the collector is shut down")

@@ -41,9 +41,9 @@ func TestWhatIsWantedIsSwitchedOnAndOffAgain(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), profiling)
 	want := []rbkit.Command{rbkit.StartMemoryProfile, rbkit.UseWallTime, rbkit.StartCPUProfiling}
-	b.await("the state", func() bool { s := server.State(); return s.ObjectTraceEnabled && s.CPUProfiling })
+	b.Await("the state", func() bool { s := server.State(); return s.ObjectTraceEnabled && s.CPUProfiling })
 	assert.Equal(t, want, server.orders())
-	b.shutdown()
+	b.Shutdown()
 	assert.Equal(t, append(want, rbkit.StopMemoryProfile, rbkit.StopCPUProfiling), server.orders())
 	assert.False(t, server.State().ObjectTraceEnabled)
 }
@@ -58,12 +58,13 @@ func TestWhatIsSwitchedOnWhenTheEndComesIsSwitchedOff(t *testing.T) {
 			<-asked // nobody waits for the answer
 		}
 	}})
-	env := unstartedBed(t, following(server), profiling).receiver.env
-	c := newControl(env, &env.config.Servers[0], env.logger)
+	env := unstartedBed(t, following(server), profiling).open()
+	defer env.Finish()
+	c := newControl(env, &env.config.Servers[0], env.Logger)
 	ok := c.correct(ctx, func(*rbkit.HandshakeReply) {})
 	close(asked)
 	assert.False(t, ok)
-	c.leave(context.Background())
+	c.restore(context.Background())
 	assert.Contains(t, server.orders(), rbkit.StopMemoryProfile)
 	assert.Contains(t, server.orders(), rbkit.StopCPUProfiling)
 }
@@ -75,8 +76,8 @@ func TestWhatOthersSwitchedOnStaysOn(t *testing.T) {
 	b := newBed(t, following(server), profiling)
 	server.awaitSubscriber()
 	server.publishObject(20, "String")
-	b.await("an object", func() bool { return b.counter("events") == 1 })
-	b.shutdown()
+	b.Await("an object", func() bool { return b.Counter("events") == 1 })
+	b.Shutdown()
 	assert.Empty(t, server.orders())
 }
 
@@ -84,18 +85,18 @@ func TestWithoutASettingNothingIsSwitchedOn(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server))
 	server.awaitSubscriber()
-	b.awaitSaid("Connected to the server")
-	b.shutdown()
+	b.AwaitLine("Connected to the server")
+	b.Shutdown()
 	assert.Empty(t, server.orders())
 }
 
 func TestAServerThatObeysNothingIsSaid(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released, Deaf: true})
 	b := newBed(t, following(server), profiling, func(_ *bed, c *Config) { c.StateInterval = 10 * time.Millisecond })
-	b.await("it to be told again", func() bool { return len(server.orders()) > 6 })
-	b.awaitSaid("The server has not switched on what it was told to")
-	b.shutdown()
-	assert.Equal(t, 1, b.said.FilterMessage("The server has not switched on what it was told to").Len())
+	b.Await("it to be told again", func() bool { return len(server.orders()) > 6 })
+	b.AwaitLine("The server accepted commands, but its state has not changed")
+	b.Shutdown()
+	assert.Equal(t, 1, b.Log.FilterMessage("The server accepted commands, but its state has not changed").Len())
 }
 
 func TestOrdersComeAtTheirTime(t *testing.T) {
@@ -113,12 +114,12 @@ func TestAServerThatAnswersNothingIsReceivedAllTheSame(t *testing.T) {
 	c := openCapture(t, "documented-30s")
 	server := play(t, rbkitserver.Options{Mute: true})
 	b := newBed(t, following(server), profiling, func(_ *bed, c *Config) { c.Timeout = 100 * time.Millisecond })
-	b.awaitSaid("Connected to the server")
+	b.AwaitLine("Connected to the server")
 	server.replay(c)
-	b.await("messages", func() bool { return b.counter("messages") == 24 })
-	b.shutdown()
-	assert.Equal(t, 1, b.said.FilterMessageSnippet("doesn't answer requests").Len())
-	assert.Positive(t, b.counter("connection_failures"))
+	b.Await("messages", func() bool { return b.Counter("messages") == 24 })
+	b.Shutdown()
+	assert.Equal(t, 1, b.Log.FilterMessageSnippet("doesn't answer requests").Len())
+	assert.Positive(t, b.Counter("connection_failures"))
 	assert.Equal(t, rbkit.Documented, b.receiver.servers[0].dialect)
 	name, _ := b.state().origin.resource.Attributes().Get("service.name")
 	assert.Equal(t, "unknown_service:ruby", name.Str())
@@ -131,8 +132,8 @@ func TestAServerOfWhichNothingIsAskedIsReceived(t *testing.T) {
 	b := newBed(t, profiling, func(_ *bed, c *Config) { c.Servers = []ServerConfig{address} })
 	server.awaitSubscriber()
 	server.publishObject(20, "String")
-	b.await("an object", func() bool { return b.counter("events") == 1 })
-	b.shutdown()
+	b.Await("an object", func() bool { return b.Counter("events") == 1 })
+	b.Shutdown()
 	assert.Empty(t, server.Commands())
 }
 
@@ -142,24 +143,24 @@ func TestARestartedServerIsSwitchedOnAgainAndCountedAnew(t *testing.T) {
 	server.awaitSubscriber()
 	server.publishObject(20, "String")
 	server.publishObject(40, "String")
-	b.await("objects", func() bool { return b.counter("events") == 2 })
+	b.Await("objects", func() bool { return b.Counter("events") == 2 })
 	again := released
 	again.PID++
 	server.restart(rbkitserver.Options{Hello: again})
-	b.await("the state", func() bool { s := server.State(); return s.ObjectTraceEnabled && s.CPUProfiling })
+	b.Await("the state", func() bool { s := server.State(); return s.ObjectTraceEnabled && s.CPUProfiling })
 	server.awaitSubscriber()
 	server.publishObject(20, "Array")
-	b.await("an object", func() bool { return b.counter("events") == 3 })
-	b.shutdown()
+	b.Await("an object", func() bool { return b.Counter("events") == 3 })
+	b.Shutdown()
 	s := b.state()
 	assert.Equal(t, int64(1), s.events, "of the second life")
 	pid, _ := s.origin.resource.Attributes().Get("process.pid")
 	assert.EqualValues(t, again.PID, pid.Int())
-	assert.EqualValues(t, 1, b.counter("restarts"))
-	assert.Zero(t, b.counter("messages_lost"))
-	assert.Len(t, b.records(eventConnected), 2)
-	assert.Len(t, b.records(eventGone), 2)
-	assert.Len(t, b.records(eventRestarted), 1)
+	assert.EqualValues(t, 1, b.Counter("restarts"))
+	assert.Zero(t, b.Counter("messages_lost"))
+	assert.Len(t, b.Records(eventConnected), 2)
+	assert.Len(t, b.Records(eventGone), 2)
+	assert.Len(t, b.Records(eventRestarted), 1)
 }
 
 func TestNumbersThatFallAreARestartAndGapsAreLosses(t *testing.T) {
@@ -174,10 +175,10 @@ func TestNumbersThatFallAreARestartAndGapsAreLosses(t *testing.T) {
 	for _, counter := range []uint64{5, 6, 9, 0, 1} {
 		send(counter)
 	}
-	b.await("messages", func() bool { return b.counter("messages") == 5 })
-	b.shutdown()
-	assert.EqualValues(t, 2, b.counter("messages_lost"), "7 and 8")
-	assert.EqualValues(t, 1, b.counter("restarts"))
+	b.Await("messages", func() bool { return b.Counter("messages") == 5 })
+	b.Shutdown()
+	assert.EqualValues(t, 2, b.Counter("messages_lost"), "7 and 8")
+	assert.EqualValues(t, 1, b.Counter("restarts"))
 	assert.Equal(t, int64(2), b.state().messages)
 }
 
@@ -193,10 +194,10 @@ func TestAMessageWhoseEventsCannotBeReadIsNotLost(t *testing.T) {
 		}
 		server.Publish(message)
 	}
-	b.await("messages", func() bool { return b.counter("messages") == 3 })
-	b.shutdown()
-	assert.EqualValues(t, 1, b.counter("bad_messages"))
-	assert.Zero(t, b.counter("messages_lost"))
+	b.Await("messages", func() bool { return b.Counter("messages") == 3 })
+	b.Shutdown()
+	assert.EqualValues(t, 1, b.Counter("bad_messages"))
+	assert.Zero(t, b.Counter("messages_lost"))
 }
 
 func TestGarbageIsCountedByKindAndSaidOnce(t *testing.T) {
@@ -208,10 +209,10 @@ func TestGarbageIsCountedByKindAndSaidOnce(t *testing.T) {
 		server.Publish(rbkitserver.Garbage(i))
 	}
 	server.publishObject(40, "String")
-	b.await("all of it", func() bool { return b.counter("events") == 2 })
-	b.shutdown()
-	assert.EqualValues(t, rbkitserver.GarbageKinds(), b.counter("bad_messages"))
-	assert.Equal(t, 1, b.said.FilterMessageSnippet("not what it should be").Len())
+	b.Await("all of it", func() bool { return b.Counter("events") == 2 })
+	b.Shutdown()
+	assert.EqualValues(t, rbkitserver.GarbageKinds(), b.Counter("bad_messages"))
+	assert.Equal(t, 1, b.Log.FilterMessageSnippet("is malformed").Len())
 	assert.EqualValues(t, 2, b.state().created[firstName])
 }
 
@@ -220,12 +221,12 @@ func TestAMessageThatIsTooLongEndsTheConnectionOnly(t *testing.T) {
 	b := newBed(t, following(server), func(_ *bed, c *Config) { c.Limits.MaxMessageBytes = 64 << 10 })
 	server.awaitSubscriber()
 	server.Publish(make([]byte, 65<<10))
-	b.await("the loss", func() bool { return b.counter("connection_failures") > 0 })
-	b.await("another connection", func() bool { return len(b.records(eventConnected)) >= 2 })
+	b.Await("the loss", func() bool { return b.Counter("connection_failures") > 0 })
+	b.Await("another connection", func() bool { return len(b.Records(eventConnected)) >= 2 })
 	// The server may not have noticed yet which connection is the present one.
-	b.await("an object", func() bool {
+	b.Await("an object", func() bool {
 		server.publishObject(20, "String")
-		return b.counter("events") > 0
+		return b.Counter("events") > 0
 	})
 }
 
@@ -253,12 +254,12 @@ func TestTheProcessOfThisMachineIsFound(t *testing.T) {
 func TestShutdownWithoutStartAndTwice(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := unstartedBed(t, following(server))
-	b.shutdown()
-	b.shutdown()
+	b.Shutdown()
+	b.Shutdown()
 	b = unstartedBed(t, following(server))
-	require.NoError(t, b.component().Start(context.Background(), componenttest.NewNopHost()))
-	b.shutdown()
-	b.shutdown()
+	require.NoError(t, b.Component().Start(context.Background(), componenttest.NewNopHost()))
+	b.Shutdown()
+	b.Shutdown()
 }
 
 func TestSignalsThatNoPipelineTakesAreNotMade(t *testing.T) {
@@ -266,12 +267,12 @@ func TestSignalsThatNoPipelineTakesAreNotMade(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: rbkitserver.Hello(c)})
 	b := newBed(t, following(server), func(b *bed, c *Config) {
 		c.DumpReferences = true
-		b.next.Traces, b.next.Logs, b.next.Profiles, b.next.Metrics = nil, nil, nil, nil
+		b.Next.Traces, b.Next.Logs, b.Next.Profiles, b.Next.Metrics = nil, nil, nil, nil
 	})
 	server.replay(c)
-	b.await("messages", func() bool { return b.counter("messages") == 132 })
-	b.shutdown()
-	assert.Zero(t, b.counter("spans_dropped")+b.counter("log_records_dropped")+b.counter("samples_dropped")+b.counter("metric_points_dropped"))
+	b.Await("messages", func() bool { return b.Counter("messages") == 132 })
+	b.Shutdown()
+	assert.Zero(t, b.Counter("spans_dropped")+b.Counter("log_records_dropped")+b.Counter("samples_dropped")+b.Counter("metric_points_dropped"))
 }
 
 func TestADumpThatIsCutOffIsSaidToBeIncomplete(t *testing.T) {
@@ -281,11 +282,11 @@ func TestADumpThatIsCutOffIsSaidToBeIncomplete(t *testing.T) {
 	c := rbkit.NewCollection(rbkit.Released)
 	require.NoError(t, c.Dump(1, 1, 2, []rbkit.DumpObject{{ID: 20, Size: 40}}))
 	server.PublishEvents(time.Now(), c)
-	b.await("the part", func() bool { return b.counter("events") == 1 })
+	b.Await("the part", func() bool { return b.Counter("events") == 1 })
 	server.stop()
-	b.await("the summary", func() bool { return len(b.records(eventDump)) == 1 })
-	assert.Equal(t, "Object space dump, incomplete: 1 of 2 objects, 40 bytes", b.records(eventDump)[0].Body().Str())
-	b.await("it to be counted", func() bool { return b.counter("dumps") == 1 })
+	b.Await("the summary", func() bool { return len(b.Records(eventDump)) == 1 })
+	assert.Equal(t, "Object space dump, incomplete: 1 of 2 objects, 40 bytes", b.Records(eventDump)[0].Body().Str())
+	b.Await("it to be counted", func() bool { return b.Counter("dumps") == 1 })
 	assert.Empty(t, b.state().live.objects, "what is live is not known")
 }
 
@@ -297,9 +298,9 @@ func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {
 	})
 	server.awaitSubscriber()
 	server.publishNumbered(0, func(c *rbkit.Collection) error { return c.Dump(1, 1, 1, []rbkit.DumpObject{{ID: 1}}) })
-	b.await("the dump", func() bool { return len(b.records(eventDump)) == 1 })
-	b.shutdown()
-	assert.Empty(t, b.records(eventConnected))
-	assert.Empty(t, b.records(eventObject))
-	assert.Len(t, b.records(eventGone), 1)
+	b.Await("the dump", func() bool { return len(b.Records(eventDump)) == 1 })
+	b.Shutdown()
+	assert.Empty(t, b.Records(eventConnected))
+	assert.Empty(t, b.Records(eventObject))
+	assert.Len(t, b.Records(eventGone), 1)
 }

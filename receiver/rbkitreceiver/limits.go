@@ -3,19 +3,17 @@
 
 package rbkitreceiver
 
-import "go.uber.org/zap"
-
 // limit is one of the settings under limits that a server may reach.
 type limit struct {
 	setting string
 	// reached counts how often a process did.
 	reached func(p *process) int64
-	// then is what becomes of what is beyond it.
+	// then describes the consequence.
 	then string
 }
 
 var limits = [...]limit{
-	{"max_metric_points", (*process).foldedByPart, "each server has an equal part; objects of further classes, and further pairs of class and file, count as other"},
+	{"max_metric_points", (*process).foldedByPart, "each server has an equal part; further classes, and further pairs of class and file, count as other"},
 	{"max_classes", func(p *process) int64 { return foldedBy(!p.classesArePart, p.classes.folded) }, "objects of further classes count as those of the class other"},
 	{"max_files", func(p *process) int64 { return p.allocations.files.folded }, "allocations in further files count as those in the file other"},
 	{"max_sites", func(p *process) int64 { return foldedBy(!p.sitesArePart, p.allocations.folded) }, "further pairs of class and file count as other"},
@@ -36,39 +34,4 @@ func foldedBy(binds bool, folded int64) int64 {
 		return folded
 	}
 	return 0
-}
-
-// tell tells the receiver's counters what is new of the process, and the log which limits
-// the server has reached, each once. The lock is held.
-func (s *server) tell() {
-	s.env.telemetry.tell(s.process)
-	for i := range limits {
-		if s.limited[i] || limits[i].reached(s.process) == 0 {
-			continue
-		}
-		s.limited[i] = true
-		s.logger.Warn("The server has more than a limit allows",
-			zap.String("setting", "limits."+limits[i].setting), zap.String("then", limits[i].then))
-	}
-	if s.process.toldStats {
-		s.process.toldStats = false
-		s.tellUnmeasured(s.process.stats)
-	}
-}
-
-// maxLoggedKeys is how many keys of statistics a log line has.
-const maxLoggedKeys = 16
-
-// tellUnmeasured logs, once for a server, the statistics that no metric has. The lock is held.
-func (s *server) tellUnmeasured(of stats) {
-	if s.unmeasuredLogged || !s.env.measured || s.env.config.Metrics.RubyGcStat.Enabled {
-		return
-	}
-	keys := of.unmeasured()
-	if len(keys) == 0 {
-		return
-	}
-	s.unmeasuredLogged = true
-	s.logger.Info("The server sends statistics that have no metric. To receive them under their keys, set metrics.ruby.gc.stat.enabled to true",
-		zap.Int("count", len(keys)), zap.Strings("keys", keys[:min(len(keys), maxLoggedKeys)]))
 }

@@ -67,16 +67,16 @@ func TestALimitThatIsReachedIsCountedAndSaidOnce(t *testing.T) {
 	} {
 		t.Run(setting, func(t *testing.T) {
 			b, s := alone(t, func(_ *bed, config *Config) { c.set(&config.Limits) })
-			s.begin(identity{})
+			s.beginLife(identity{})
 			message := numbered(t, c.dialect, 0, c.write)
 			s.receive(zmtp.Message{message})
-			counted := b.points()
+			counted := b.Points()
 			for _, name := range []string{"folded", "objects_forgotten", "dumps{objects=complete}", "dumps_unchecked", "samples_dropped{reason=limit}", "stacks_dropped"} {
 				assert.Equal(t, c.want[name], counted[name], name)
 			}
 			s.receive(zmtp.Message{numbered(t, c.dialect, 1, c.write)})
 			b.finish(s)
-			lines := b.said.FilterMessage("The server has more than a limit allows").All()
+			lines := b.Log.FilterMessage("The server has reached a limit").All()
 			if assert.Len(t, lines, 1) {
 				name, _, _ := strings.Cut(setting, ",")
 				assert.Equal(t, "limits."+name, lines[0].ContextMap()["setting"])

@@ -60,13 +60,13 @@ func TestAGarbageCollectionEndsWhereEventsAreMissed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)
-			s.begin(identity{})
+			s.beginLife(identity{})
 			for _, m := range c.messages {
 				s.receive(zmtp.Message{m})
 			}
 			b.finish(s)
-			counted := b.points()
-			assert.Equal(t, c.spans, b.traces.SpanCount())
+			counted := b.Points()
+			assert.Equal(t, c.spans, b.Traces.SpanCount())
 			assert.Equal(t, [...]int64{c.noStart, c.noEnd, c.lost},
 				[...]int64{counted["gc_unpaired{missing=start}"], counted["gc_unpaired{missing=end}"], counted["messages_lost"]})
 			marking := s.process.state().marking
@@ -81,16 +81,16 @@ func TestAGarbageCollectionEndsWithTheConnection(t *testing.T) {
 	b := newBed(t, following(server))
 	server.awaitSubscriber()
 	server.Publish(numbered(t, rbkit.Released, 0, at(1, rbkit.GCStart)))
-	b.await("the start", func() bool { return b.counter("messages") == 1 })
+	b.Await("the start", func() bool { return b.Counter("messages") == 1 })
 	server.restart(server.options) // which is the same process to the receiver
 	server.awaitSubscriber()
 	server.Publish(numbered(t, rbkit.Released, 1, at(3_600_001, rbkit.GCEndMark), at(3_600_002, rbkit.GCEndSweep)))
-	b.await("the end", func() bool { return b.counter("messages") == 2 })
-	b.shutdown()
-	assert.Zero(t, b.counter("restarts"))
-	assert.Zero(t, b.traces.SpanCount())
+	b.Await("the end", func() bool { return b.Counter("messages") == 2 })
+	b.Shutdown()
+	assert.Zero(t, b.Counter("restarts"))
+	assert.Zero(t, b.Traces.SpanCount())
 	assert.Zero(t, b.state().marking.count)
-	assert.EqualValues(t, 1, b.points()["gc_unpaired{missing=end}"])
+	assert.EqualValues(t, 1, b.Points()["gc_unpaired{missing=end}"])
 }
 
 // The first snapshot after a loss says what came since one that nobody has seen.
@@ -109,12 +109,12 @@ func TestWhenWhatASnapshotSaysBeganIsNotKnownAfterALoss(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)
-			s.begin(identity{})
+			s.beginLife(identity{})
 			s.receive(zmtp.Message{numbered(t, rbkit.Documented, 0, snapshot)})
 			s.receive(zmtp.Message{numbered(t, rbkit.Documented, c.second, at(1, rbkit.GCStart), snapshot)})
 			b.finish(s)
 			var durations []uint64
-			for _, p := range b.profiles.AllProfiles() {
+			for _, p := range b.Profiles.AllProfiles() {
 				for _, one := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
 					durations = append(durations, one.DurationNano())
 				}

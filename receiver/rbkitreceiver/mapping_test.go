@@ -4,7 +4,6 @@
 package rbkitreceiver
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -99,7 +98,7 @@ func TestGarbageCollectionsArePaired(t *testing.T) {
 			cycles := cycles{finished: func(c *cycle) { got = append(got, *c) }}
 			for _, e := range c.events {
 				if e.what == missed {
-					cycles.breakOff()
+					cycles.dropOpen()
 					continue
 				}
 				cycles.event(e.at, e.what)
@@ -112,7 +111,8 @@ func TestGarbageCollectionsArePaired(t *testing.T) {
 }
 
 func TestSpansHaveALengthAndChildrenLieInside(t *testing.T) {
-	e := unstartedBed(t, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} }).receiver.env
+	e := unstartedBed(t, ofOneServer).open()
+	defer e.Finish()
 	of := newOrigin(e.config, &e.config.Servers[0], "", nil, nil, recorded, 0)
 	const last = math.MaxInt64 / 1_000_000
 	var parcels []cycleParcel
@@ -120,7 +120,7 @@ func TestSpansHaveALengthAndChildrenLieInside(t *testing.T) {
 		require.EqualValues(t, i+1, c.number)
 		parcels = append(parcels, cycleParcel{cycle: c, origin: of})
 	}
-	traces := e.traces(parcels)
+	traces := tracesOf(e.Kit, parcels)
 	require.Equal(t, 1, traces.ResourceSpans().Len())
 	assert.Equal(t, schema.URL, traces.ResourceSpans().At(0).SchemaUrl())
 	assert.Equal(t, schema.URL, traces.ResourceSpans().At(0).ScopeSpans().At(0).SchemaUrl())
@@ -193,17 +193,17 @@ func TestDumpsArePutTogether(t *testing.T) {
 	}{
 		"in two parts":                  {do: func(d *dumps) { part(d, 1, 3, dumped(1, 2), dumped(2, 1)); part(d, 1, 3, dumped(3, 9, 9, 1, 3)) }, complete: 1, live: 3, nowhere: 2, dangling: 1},
 		"without objects":               {do: func(d *dumps) { part(d, 1, 0) }, complete: 1},
-		"whose last part does not come": {do: func(d *dumps) { part(d, 1, 3, dumped(1, 5)); d.handOnDue(now.Add(dumpPatience)) }, incomplete: 1, nowhere: 1, dangling: 1},
+		"whose last part does not come": {do: func(d *dumps) { part(d, 1, 3, dumped(1, 5)); d.finishDue(now.Add(dumpPatience)) }, incomplete: 1, nowhere: 1, dangling: 1},
 		"that another one follows":      {do: func(d *dumps) { part(d, 1, 3, dumped(1, 5)); part(d, 2, 1, dumped(1, 1)) }, complete: 1, incomplete: 1, live: 1},
-		"that is not over":              {do: func(d *dumps) { part(d, 1, 3, dumped(1)); d.handOnDue(now.Add(dumpPatience - 1)) }},
+		"that is not over":              {do: func(d *dumps) { part(d, 1, 3, dumped(1)); d.finishDue(now.Add(dumpPatience - 1)) }},
 		"that has more than it says":    {do: func(d *dumps) { part(d, 1, 1, dumped(1), dumped(2)) }, incomplete: 1},
 		"of which a part has more":      {do: func(d *dumps) { part(d, 1, 3, dumped(1), dumped(2)); part(d, 1, 3, dumped(3), dumped(4)) }, incomplete: 1},
-		"of which a part breaks off":    {do: func(d *dumps) { cut(d, 3, 5, dumped(1), dumped(2), dumped(3)); d.handOnDue(now.Add(dumpPatience)) }, incomplete: 1},
+		"of which a part breaks off":    {do: func(d *dumps) { cut(d, 3, 5, dumped(1), dumped(2), dumped(3)); d.finishDue(now.Add(dumpPatience)) }, incomplete: 1},
 		"that doesn't say what it has": {do: func(d *dumps) {
 			part(d, 1, 1, dumped(1))
 			uncounted(d, 2, dumped(2), dumped(3))
 			uncounted(d, 2, dumped(4))
-			d.handOnDue(now.Add(dumpPatience))
+			d.finishDue(now.Add(dumpPatience))
 		}, complete: 1, uncounted: 1, live: 1},
 		"without objects, and no count": {do: func(d *dumps) { part(d, 1, 1, dumped(1)); uncounted(d, 2); d.finish() }, complete: 1, uncounted: 1, live: 1},
 		"that ends with the server":     {do: func(d *dumps) { part(d, 1, 3, dumped(1)); d.finish() }, incomplete: 1},
@@ -312,11 +312,11 @@ func TestEveryObjectOfADumpIsARecordOnRequest(t *testing.T) {
 }
 
 func TestWhatAServerDoesNotSayOfAnObjectIsNotInItsRecord(t *testing.T) {
-	b := unstartedBed(t, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} })
-	env := b.receiver.env
-	records := objectRecords{env: env, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
-	records.add(&rbkit.Event{Object: rbkit.Object{ID: 20}}, recorded)
-	records.add(&rbkit.Event{Object: rbkit.Object{ID: 40, Sized: true, Line: 3, File: []byte("a.rb")}}, recorded)
+	env := unstartedBed(t, ofOneServer).open()
+	defer env.Finish()
+	records := objectRecords{out: env.outputs, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
+	records.append(&rbkit.Event{Object: rbkit.Object{ID: 20}}, recorded)
+	records.append(&rbkit.Event{Object: rbkit.Object{ID: 40, Sized: true, Line: 3, File: []byte("a.rb")}}, recorded)
 	keys := func(i int) []string {
 		return slices.Sorted(maps.Keys(records.records.At(i).Attributes().AsRaw()))
 	}
@@ -327,13 +327,13 @@ func TestWhatAServerDoesNotSayOfAnObjectIsNotInItsRecord(t *testing.T) {
 func TestAllocationsAreBoundedAndDontOverflow(t *testing.T) {
 	a := newAllocations(newNames(10), &LimitsConfig{MaxFiles: 10, MaxSites: 2})
 	for i := range 4 {
-		a.add(&rbkit.Allocation{File: fmt.Appendf(nil, "%d.rb", i), Class: []byte("A"), Count: 2, Size: 40})
+		a.count(&rbkit.Allocation{File: fmt.Appendf(nil, "%d.rb", i), Class: []byte("A"), Count: 2, Size: 40})
 	}
 	assert.Equal(t, allocated{4, 160}, a.sites[site{nameOther, nameOther}])
 	assert.EqualValues(t, 2, a.folded)
 	assert.Len(t, a.sites, 3)
 	for range 2 {
-		a.add(&rbkit.Allocation{File: []byte("0.rb"), Class: []byte("A"), Count: math.MaxUint64, Size: math.MaxUint64})
+		a.count(&rbkit.Allocation{File: []byte("0.rb"), Class: []byte("A"), Count: math.MaxUint64, Size: math.MaxUint64})
 	}
 	assert.Equal(t, allocated{math.MaxInt64, math.MaxInt64}, a.sites[site{firstName, firstName}])
 }
@@ -377,7 +377,7 @@ func TestStacksThatAreTooDeepAreDroppedAndCounted(t *testing.T) {
 	got := mapCapture(t, &capture.Capture{Messages: []capture.Message{{Data: c.AppendTo(nil, 1, 0)}}},
 		func(b *bed, c *Config) { with, c.Limits.MaxFrames = b, 1 })
 	assert.EqualValues(t, 2, got.state.samples)
-	assert.EqualValues(t, 1, with.counter("samples_dropped"))
+	assert.EqualValues(t, 1, with.Counter("samples_dropped"))
 	values := map[string][]int64{}
 	for _, p := range got.profiles {
 		checkValid(t, p)
@@ -394,7 +394,7 @@ func TestStacksThatAreTooDeepAreDroppedAndCounted(t *testing.T) {
 func TestDurationsGoToTheirBuckets(t *testing.T) {
 	var h histogram
 	for _, d := range []time.Duration{0, time.Millisecond, 1001 * time.Microsecond, time.Minute, time.Hour} {
-		h.add(d)
+		h.observe(d)
 	}
 	assert.EqualValues(t, 2, h.buckets[0])
 	assert.EqualValues(t, 1, h.buckets[1])
@@ -422,11 +422,9 @@ func TestAProfileEndsWhereItHasTooManyStacks(t *testing.T) {
 }
 
 func TestStacksThatAreFoundAtOnceAreBounded(t *testing.T) {
-	b := unstartedBed(t, func(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} })
-	env := b.receiver.env
-	env.ctx = context.Background()
-	env.profiles = newProfileSink(env, b.profiles)
-	s := samples{env: env, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
+	b := unstartedBed(t, ofOneServer)
+	env := b.open()
+	s := samples{out: env.outputs, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
 	most := 0
 	// Few frames, so that the tables stay small, in long stacks.
 	const stacks, depth, times = 120, 4000, 3
@@ -437,16 +435,16 @@ func TestStacksThatAreFoundAtOnceAreBounded(t *testing.T) {
 		}
 		e := read(t, rbkit.Documented, func(c *rbkit.Collection) error { return c.Sample(1, frames) })
 		for range times {
-			s.add(1, e.Frames, recorded)
+			s.count(1, e.Frames, recorded)
 		}
-		most = max(most, s.toldBytes)
+		most = max(most, s.cachedBytes)
 	}
-	s.flush()
-	assert.LessOrEqual(t, most, maxToldBytes)
-	assert.Greater(t, most, maxToldBytes/2)
-	env.profiles.Close()
+	s.deliver()
+	assert.LessOrEqual(t, most, maxCachedBytes)
+	assert.Greater(t, most, maxCachedBytes/2)
+	env.Finish()
 	total := int64(0)
-	for _, p := range b.profiles.AllProfiles() {
+	for _, p := range b.Profiles.AllProfiles() {
 		checkValid(t, p)
 		for _, sample := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0).Samples().All() {
 			total += sample.Values().At(0)
@@ -476,7 +474,7 @@ func TestTheClockOfSamplesIsKnownOrNotSaid(t *testing.T) {
 	} {
 		var s samples
 		for _, h := range c.said {
-			s.state(h)
+			s.setState(h)
 		}
 		assert.Equal(t, c.want, s.clock, name)
 	}

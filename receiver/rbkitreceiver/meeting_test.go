@@ -56,7 +56,7 @@ func (p *played) publishNumbered(number uint64, write func(*rbkit.Collection) er
 
 // pid is the process ID of the resource of what is known of the first server.
 func (b *bed) pid() int64 {
-	b.t.Helper()
+	b.T.Helper()
 	v, _ := b.state().origin.resource.Attributes().Get(attributeProcessID)
 	return v.Int()
 }
@@ -70,13 +70,13 @@ func TestWhatIsPublishedWhileAServerIsAskedIsReceivedAsItsOwn(t *testing.T) {
 	b := newBed(t, following(server), patiently)
 	server.awaitSubscriber()
 	server.publishLarge(messages)
-	assert.Zero(t, b.counter("messages"), "whose they are is not known")
+	assert.Zero(t, b.Counter("messages"), "whose they are is not known")
 	answer()
-	b.await("messages", func() bool { return b.counter("messages") == messages })
-	b.shutdown()
+	b.Await("messages", func() bool { return b.Counter("messages") == messages })
+	b.Shutdown()
 	assert.EqualValues(t, released.PID, b.pid())
-	assert.Zero(t, b.counter("messages_lost"))
-	assert.Len(t, b.records(eventConnected), 1)
+	assert.Zero(t, b.Counter("messages_lost"))
+	assert.Len(t, b.Records(eventConnected), 1)
 }
 
 func TestWhatIsTooMuchToBeKeptIsNotKeptForAnAnswer(t *testing.T) {
@@ -86,10 +86,10 @@ func TestWhatIsTooMuchToBeKeptIsNotKeptForAnAnswer(t *testing.T) {
 	b := newBed(t, following(server), patiently, func(_ *bed, c *Config) { c.Limits.MaxMessageBytes = 2 * mib })
 	server.awaitSubscriber()
 	server.publishLarge(4)
-	b.await("messages", func() bool { return b.counter("messages") == 4 })
+	b.Await("messages", func() bool { return b.Counter("messages") == 4 })
 	assert.Zero(t, b.pid(), "it has not said who it is")
 	answer()
-	b.awaitSaid("Connected to the server")
+	b.AwaitLine("Connected to the server")
 	assert.EqualValues(t, 4, b.state().messages)
 }
 
@@ -112,19 +112,19 @@ func TestWhatIsPublishedByAnotherLifeIsKeptUntilItSaysWhoItIs(t *testing.T) {
 	server.awaitSubscriber()
 	one := func(c *rbkit.Collection) error { return c.Created(1, 20, []byte("A")) }
 	server.publishNumbered(7, one)
-	b.await("the first life", func() bool { return b.counter("messages") == 1 })
-	b.await("its state", func() bool { mu.Lock(); defer mu.Unlock(); return asked == 2 })
+	b.Await("the first life", func() bool { return b.Counter("messages") == 1 })
+	b.Await("its state", func() bool { mu.Lock(); defer mu.Unlock(); return asked == 2 })
 	for _, number := range []uint64{0, 1, 3} {
 		server.publishNumbered(number, one)
 	}
-	b.await("it to be asked again", func() bool { mu.Lock(); defer mu.Unlock(); return asked == 3 })
-	assert.EqualValues(t, 1, b.counter("messages"))
+	b.Await("it to be asked again", func() bool { mu.Lock(); defer mu.Unlock(); return asked == 3 })
+	assert.EqualValues(t, 1, b.Counter("messages"))
 	answer()
-	b.await("the second life", func() bool { return b.counter("messages") == 4 })
+	b.Await("the second life", func() bool { return b.Counter("messages") == 4 })
 	s := b.state()
 	assert.EqualValues(t, 3, s.messages)
 	assert.EqualValues(t, 1, s.lost)
-	assert.EqualValues(t, 1, b.counter("restarts"))
+	assert.EqualValues(t, 1, b.Counter("restarts"))
 	assert.EqualValues(t, released.PID, b.pid())
 }
 
@@ -136,11 +136,11 @@ func TestWhatCameBeforeAConnectionEndedIsNotLost(t *testing.T) {
 	server.awaitSubscriber()
 	server.publishLarge(2)
 	go server.stop() // it answers nothing, so its end waits for ours
-	b.await("messages", func() bool { return b.counter("messages") == 2 })
+	b.Await("messages", func() bool { return b.Counter("messages") == 2 })
 	answer()
-	b.shutdown()
-	assert.Len(t, b.records(eventConnected), 1)
-	assert.Len(t, b.records(eventGone), 1)
+	b.Shutdown()
+	assert.Len(t, b.Records(eventConnected), 1)
+	assert.Len(t, b.Records(eventGone), 1)
 }
 
 func TestWhatAnotherLifePublishedBeforeItsConnectionEndedIsNotLost(t *testing.T) {
@@ -164,17 +164,17 @@ func TestWhatAnotherLifePublishedBeforeItsConnectionEndedIsNotLost(t *testing.T)
 		s.awaitSubscriber()
 		s.publishNumbered(7, one)
 	}
-	b.await("the first lives", func() bool { return b.counter("messages") == servers })
+	b.Await("the first lives", func() bool { return b.Counter("messages") == servers })
 	for range servers {
 		<-orders // which is under way from now on, so nothing is asked
 	}
 	for _, s := range all {
 		s.publishNumbered(0, one)
 	}
-	b.await("the others to be kept", func() bool {
+	b.Await("the others to be kept", func() bool {
 		for _, s := range b.receiver.servers {
 			s.mu.Lock()
-			kept := len(s.meeting.kept)
+			kept := len(s.identification.held)
 			s.mu.Unlock()
 			if kept == 0 {
 				return false
@@ -182,46 +182,46 @@ func TestWhatAnotherLifePublishedBeforeItsConnectionEndedIsNotLost(t *testing.T)
 		}
 		return true
 	})
-	b.shutdown()
-	assert.EqualValues(t, 2*servers, b.counter("messages"))
-	assert.EqualValues(t, servers, b.counter("restarts"))
+	b.Shutdown()
+	assert.EqualValues(t, 2*servers, b.Counter("messages"))
+	assert.EqualValues(t, servers, b.Counter("restarts"))
 }
 
 func TestWhatIsKeptOfAMeetingIsBounded(t *testing.T) {
-	var m meeting
+	var m identification
 	m.begin(false)
-	const most = 10 * (100 + bytesOfKept)
-	assert.True(t, m.keep(make([]byte, 2*most), time.Time{}, most), "there is always room for one")
-	assert.False(t, m.keep(nil, time.Time{}, most))
+	const most = 10 * (100 + bytesOfHeld)
+	assert.True(t, m.hold(make([]byte, 2*most), time.Time{}, most), "there is always room for one")
+	assert.False(t, m.hold(nil, time.Time{}, most))
 	m.begin(true)
 	kept := 0
-	for m.keep(make([]byte, 100), time.Time{}, most) {
+	for m.hold(make([]byte, 100), time.Time{}, most) {
 		kept++
 	}
 	assert.Equal(t, 10, kept)
 	all := m.end()
 	assert.Len(t, all, 10)
-	assert.True(t, m.keep(make([]byte, 100), time.Time{}, most))
+	assert.True(t, m.hold(make([]byte, 100), time.Time{}, most))
 	m.end()
-	m.keepAll(all)
-	assert.False(t, m.keep(nil, time.Time{}, most), "what was kept before counts")
+	m.holdAll(all)
+	assert.False(t, m.hold(nil, time.Time{}, most), "what was kept before counts")
 	m.begin(true)
 	kept = 0
-	for m.keep(nil, time.Time{}, most) {
+	for m.hold(nil, time.Time{}, most) {
 		kept++
 	}
-	assert.Equal(t, most/bytesOfKept, kept, "what has no bytes, too")
+	assert.Equal(t, most/bytesOfHeld, kept, "what has no bytes, too")
 }
 
 func TestLivesAreToldApartByWhatServersSay(t *testing.T) {
 	hello := func(change func(*rbkit.HandshakeReply)) identity {
 		h := released
 		change(&h)
-		return identity{hello: &h}
+		return identity{state: &h}
 	}
 	same := hello(func(*rbkit.HandshakeReply) {})
 	at := func(seconds int64) identity {
-		return identity{hello: same.hello, local: &localProcess{started: time.Unix(seconds, 0)}}
+		return identity{state: same.state, local: &localProcess{started: time.Unix(seconds, 0)}}
 	}
 	for name, c := range map[string]struct {
 		before, now identity
@@ -248,7 +248,7 @@ func TestLivesAreToldApartByWhatServersSay(t *testing.T) {
 func TestStatisticsThatFallAreOfAnotherLife(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), func(_ *bed, c *Config) { c.MemoryProfile = true })
-	b.await("it to be switched on", func() bool { return server.State().ObjectTraceEnabled })
+	b.Await("it to be switched on", func() bool { return server.State().ObjectTraceEnabled })
 	server.awaitSubscriber()
 	statistics := func(count, allocated uint64) func(c *rbkit.Collection) error {
 		return func(c *rbkit.Collection) error {
@@ -263,18 +263,18 @@ func TestStatisticsThatFallAreOfAnotherLife(t *testing.T) {
 	}
 	server.publishNumbered(0, statistics(10, 1000))
 	server.publishNumbered(1, statistics(11, 1000))
-	b.await("the first life", func() bool { return b.counter("messages") == 2 })
-	assert.Zero(t, b.counter("restarts"))
+	b.Await("the first life", func() bool { return b.Counter("messages") == 2 })
+	assert.Zero(t, b.Counter("restarts"))
 	hello := released
 	hello.ObjectTraceEnabled = true // somebody else wants it
 	server.restart(rbkitserver.Options{Hello: hello})
 	server.awaitSubscriber()
 	server.publishNumbered(5, statistics(12, 900))
 	server.publishNumbered(6, statistics(13, 901))
-	b.await("the second life", func() bool { return b.counter("messages") == 4 })
-	b.shutdown()
+	b.Await("the second life", func() bool { return b.Counter("messages") == 4 })
+	b.Shutdown()
 	s := b.state()
-	assert.EqualValues(t, 1, b.counter("restarts"))
+	assert.EqualValues(t, 1, b.Counter("restarts"))
 	assert.EqualValues(t, 1, s.messages, "that in which it was seen is of the first")
 	assert.EqualValues(t, 5, s.events, "from there on")
 	assert.Equal(t, counts{0, 0, 0, 2, 1}, s.created)
@@ -308,8 +308,8 @@ func refusing(allowed *atomic.Bool, tries *atomic.Int32) option {
 	return func(b *bed, c *Config) {
 		c.MemoryProfile, c.StateInterval = true, time.Hour
 		request := c.Servers[0].Request
-		b.prepare = func(env *environment) {
-			env.dial = func(ctx context.Context, address string) (net.Conn, error) {
+		b.prepare = func(r *rbkitReceiver) {
+			r.dial = func(ctx context.Context, address string) (net.Conn, error) {
 				if address == request && !allowed.Load() {
 					tries.Add(1)
 					return nil, syscall.ECONNREFUSED
@@ -327,11 +327,11 @@ func TestASocketThatIsThereALittleLaterIsAskedAllTheSame(t *testing.T) {
 	b := newBed(t, following(server), patiently, refusing(&allowed, &tries))
 	server.awaitSubscriber()
 	server.publishObject(20, "A")
-	b.await("tries", func() bool { return tries.Load() > 2 })
+	b.Await("tries", func() bool { return tries.Load() > 2 })
 	allowed.Store(true)
-	b.await("the object", func() bool { return b.counter("messages") == 1 })
+	b.Await("the object", func() bool { return b.Counter("messages") == 1 })
 	assert.EqualValues(t, released.PID, b.pid())
-	b.await("the state", func() bool { return server.State().ObjectTraceEnabled })
+	b.Await("the state", func() bool { return server.State().ObjectTraceEnabled })
 }
 
 func TestAServerThatBeginsToAnswerIsSwitchedOn(t *testing.T) {
@@ -339,13 +339,13 @@ func TestAServerThatBeginsToAnswerIsSwitchedOn(t *testing.T) {
 	var tries atomic.Int32
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), refusing(&allowed, &tries), func(_ *bed, c *Config) { c.Timeout = 100 * time.Millisecond })
-	b.awaitSaid("Connected to the server")
+	b.AwaitLine("Connected to the server")
 	assert.Zero(t, b.pid(), "it has not said who it is in time")
 	before := tries.Load()
-	b.await("tries", func() bool { return tries.Load() > before+2 })
+	b.Await("tries", func() bool { return tries.Load() > before+2 })
 	allowed.Store(true)
-	b.await("the state", func() bool { return server.State().ObjectTraceEnabled })
-	b.awaitSaid("The server answers requests again")
+	b.Await("the state", func() bool { return server.State().ObjectTraceEnabled })
+	b.AwaitLine("The server answers requests again")
 }
 
 func TestAServerThatAnswersLateHasItsNameFromThenOn(t *testing.T) {
@@ -366,13 +366,13 @@ func TestAServerThatAnswersLateHasItsNameFromThenOn(t *testing.T) {
 		name, _ := s.process.origin.resource.Attributes().Get(attributeServiceName)
 		return name.Str()
 	}
-	b.await("a server without a name", func() bool { return service() == unknownService })
+	b.Await("a server without a name", func() bool { return service() == unknownService })
 	before := b.state().origin
 	answer()
-	b.await("its name", func() bool { return service() == released.ProcessName })
+	b.Await("its name", func() bool { return service() == released.ProcessName })
 	now := b.state().origin
 	assert.Equal(t, before.begun, now.begun, "it is the same process")
-	assert.Zero(t, b.counter("restarts"))
+	assert.Zero(t, b.Counter("restarts"))
 	gc := func(k rbkit.Kind) func(*rbkit.Collection) error {
 		return func(c *rbkit.Collection) error { return c.GC(k, rbkit.Time(recorded.UnixMilli())) }
 	}
@@ -380,7 +380,7 @@ func TestAServerThatAnswersLateHasItsNameFromThenOn(t *testing.T) {
 	for i, k := range []rbkit.Kind{rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep} {
 		server.publishNumbered(uint64(i), gc(k))
 	}
-	b.await("spans", func() bool { return b.traces.SpanCount() > 0 })
-	name, _ := b.traces.AllTraces()[0].ResourceSpans().At(0).Resource().Attributes().Get(attributeServiceName)
+	b.Await("spans", func() bool { return b.Traces.SpanCount() > 0 })
+	name, _ := b.Traces.AllTraces()[0].ResourceSpans().At(0).Resource().Attributes().Get(attributeServiceName)
 	assert.Equal(t, released.ProcessName, name.Str())
 }

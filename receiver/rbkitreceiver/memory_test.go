@@ -21,12 +21,12 @@ import (
 )
 
 // lineFull is said where a server holds too much memory.
-const lineFull = "The server is disconnected for now: it holds too much memory. What was counted of it begins anew"
+const lineFull = "The server is disconnected for a while: its data needs too much memory. Its counters start again at zero"
 
 // holding gives the receiver a memory budget of so many bytes.
 func holding(limit int64) (of *budget.Budget, o option) {
 	of = budget.New(limit)
-	return of, func(b *bed, _ *Config) { b.host = budgettest.Host(componenttest.NewNopHost(), of) }
+	return of, func(b *bed, _ *Config) { b.Host = budgettest.Host(componenttest.NewNopHost(), of) }
 }
 
 // create publishes a message of so many objects that are created, from an ID on.
@@ -44,7 +44,7 @@ func TestTheServerThatHoldsMostMemoryIsDisconnectedAndTheOtherGoesOn(t *testing.
 	b := newBed(t, following(honest, hostile), limited)
 	honest.awaitSubscriber()
 	sent, first := uint64(0), uint64(0)
-	b.await("the end of the hostile server", func() bool {
+	b.Await("the end of the hostile server", func() bool {
 		if hostile.Subscribers() > 0 {
 			hostile.create(first, 50_000)
 			first += 50_000
@@ -53,14 +53,14 @@ func TestTheServerThatHoldsMostMemoryIsDisconnectedAndTheOtherGoesOn(t *testing.
 			honest.create(sent, 10)
 			sent += 10
 		}
-		return b.counter("servers_disconnected") > 0
+		return b.Counter("servers_disconnected") > 0
 	})
-	line := b.awaitSaid(lineFull)
+	line := b.AwaitLine(lineFull)
 	assert.Equal(t, hostile.addresses.Publish, line.ContextMap()["server"])
 	assert.Contains(t, line.ContextMap()["error"], "limit_mib of memory_budget is reached")
-	b.await("all objects of the other server", func() bool { return b.state().tracked == int(sent) })
+	b.Await("all objects of the other server", func() bool { return b.state().tracked == int(sent) })
 	assert.Zero(t, b.state().lost)
-	b.shutdown()
+	b.Shutdown()
 	assert.Zero(t, of.Used())
 }
 
@@ -70,16 +70,16 @@ func TestAServerThatHoldsMoreThanItsLimitIsDisconnectedAndConnectedToAgain(t *te
 	b := newBed(t, following(server), limited, func(_ *bed, c *Config) { c.Limits.MaxServerMemory = 8 * mib })
 	server.awaitSubscriber()
 	first := uint64(0)
-	b.await("the end of the server", func() bool {
+	b.Await("the end of the server", func() bool {
 		if server.Subscribers() > 0 {
 			server.create(first, 50_000)
 			first += 50_000
 		}
-		return b.counter("servers_disconnected") > 0
+		return b.Counter("servers_disconnected") > 0
 	})
-	assert.Contains(t, b.awaitSaid(lineFull).ContextMap()["error"], "limits.max_server_memory is reached (8388608 bytes)")
-	b.await("memory that is freed", func() bool { return of.Used() < 4*mib })
-	b.await("objects that are counted anew", func() bool {
+	assert.Contains(t, b.AwaitLine(lineFull).ContextMap()["error"], "limits.max_server_memory is reached (8388608 bytes)")
+	b.Await("memory that is freed", func() bool { return of.Used() < 4*mib })
+	b.Await("objects that are counted anew", func() bool {
 		if server.Subscribers() > 0 {
 			server.create(0, 10)
 		}
@@ -114,7 +114,7 @@ func TestWhatAServerHoldsIsCountedAsMuchAsItTakes(t *testing.T) {
 			}
 		},
 		"of a profile": func(p *process) {
-			p.env.config.Limits.MaxProfileStacks = 1_000_000
+			p.out.config.Limits.MaxProfileStacks = 1_000_000
 			d := p.samples
 			d.begin(1, time.Now())
 			p.samples = d
@@ -127,8 +127,8 @@ func TestWhatAServerHoldsIsCountedAsMuchAsItTakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxClasses = 1_000_000 })
-			t.Cleanup(b.receiver.env.close)
-			s.begin(identity{})
+			t.Cleanup(b.receiver.env.Finish)
+			s.beginLife(identity{})
 			before, counted := heap(), s.process.held()
 			fill(s.process)
 			held := heap() - before

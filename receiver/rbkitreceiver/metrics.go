@@ -8,12 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/receiver"
 
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/internal/receiverkit/metricseries"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
@@ -25,7 +24,7 @@ const (
 	metricCycleDuration = "ruby.gc.cycle.duration"
 )
 
-// processState is what metrics are made of: what is known of a process at one moment.
+// processState is the state of a process at one time, for metrics.
 type processState struct {
 	origin                                 *origin
 	messages, bytes, events, lost, samples int64
@@ -37,14 +36,14 @@ type processState struct {
 	tracked            int
 	live               liveCounts
 	sites              map[site]allocated
-	// over says that the process has ended: what it is like now is not known.
+	// over says that the process has ended, so its current state is unknown.
 	over bool
 }
 
-// state is a copy: the process goes on.
+// state returns a copy of the state.
 func (p *process) state() processState {
 	return processState{
-		origin: p.origin, messages: p.messages, bytes: p.bytes, events: p.events, lost: p.lost, samples: p.samples.count,
+		origin: p.origin, messages: p.messages, bytes: p.bytes, events: p.events, lost: p.lost, samples: p.samples.received,
 		stats: maps.Clone(p.stats), marking: p.cycles.marking, whole: p.cycles.whole,
 		classes: p.classes.texts, files: p.allocations.files.texts,
 		created: slices.Clone(p.objects.created), destroyed: slices.Clone(p.objects.destroyed),
@@ -59,15 +58,15 @@ func (s *processState) points() int {
 	return 8 + len(s.stats) + len(s.created) + len(s.destroyed) + 2*len(s.live.objects) + 2*len(s.sites)
 }
 
-// metricsLoop hands on metrics of the servers.
+// metricsLoop makes the metrics of all servers.
 type metricsLoop struct {
 	*handover.Metrics[processState]
-	env     *environment
+	out     *outputs
 	builder *metadata.MetricsBuilder
 	series  allSeries
 }
 
-// allSeries are what is set for metrics that have a point for each class, file or key.
+// allSeries are the settings of metrics with a point for each class, file or key.
 type allSeries struct {
 	allocationCount, allocationSize, created, destroyed, liveObjects, liveSize, other metricseries.Settings
 }
@@ -94,17 +93,16 @@ func newAllSeries(of *metadata.MetricsConfig) allSeries {
 // maxOver bounds the processes that have ended since the last collection.
 const maxOver = 64
 
-func newMetricsLoop(e *environment, settings receiver.Settings, next consumer.Metrics, living func() []processState) *metricsLoop {
+func newMetricsLoop(o *outputs, telemetry *telemetry, living func() []processState) *metricsLoop {
 	m := &metricsLoop{
-		env: e, builder: metadata.NewMetricsBuilder(e.config.MetricsBuilderConfig, settings),
-		series: newAllSeries(&e.config.Metrics),
+		out: o, builder: metadata.NewMetricsBuilder(o.config.MetricsBuilderConfig, o.Settings),
+		series: newAllSeries(&o.config.Metrics),
 	}
-	m.Metrics = handover.NewMetrics(handover.MetricsSettings[processState]{
-		Settings: e.handoverSettings(), Next: next, Interval: e.config.CollectionInterval,
+	m.Metrics = receiverkit.NewMetrics(o.Run, handover.MetricsSettings[processState]{
 		Living:   living,
-		Metrics:  func(states []processState) pmetric.Metrics { return m.metrics(states, e.now()) },
+		Metrics:  func(states []processState) pmetric.Metrics { return m.metrics(states, o.Now()) },
 		MaxEnded: maxOver, Points: (*processState).points, What: "servers",
-		Dropped: e.telemetry.metricPointsDropped,
+		Dropped: receiverkit.CountBy(telemetry.builder.ReceiverRbkitMetricPointsDropped),
 	})
 	return m
 }
@@ -125,7 +123,8 @@ func (m *metricsLoop) metrics(states []processState, at time.Time) pmetric.Metri
 	return metrics
 }
 
-// emit is what was recorded of a process, as of a start on, with the other points of series.
+// emit returns the recorded metrics of a process with a start time, and the other points of
+// series.
 func (m *metricsLoop) emit(s *processState, start time.Time, all []*metricseries.Series[int64]) pmetric.ResourceMetricsSlice {
 	made := m.builder.Emit(metadata.WithResource(s.origin.resource),
 		metadata.WithStartTimeOverride(pcommon.NewTimestampFromTime(start))).ResourceMetrics()
@@ -140,8 +139,8 @@ func (m *metricsLoop) emit(s *processState, start time.Time, all []*metricseries
 	return made
 }
 
-// isUnknown reports whether a metric says what is not known: what a process that has ended
-// is like now, or a sum below zero.
+// isUnknown reports whether a metric has an unknown value: the current state of a process
+// that has ended, or a sum below zero.
 func (s *processState) isUnknown(m pmetric.Metric) bool {
 	if m.Type() == pmetric.MetricTypeGauge {
 		return s.over
@@ -212,8 +211,8 @@ func (m *metricsLoop) appendHistograms(s *processState, observed pmetric.Resourc
 		wanted            bool
 		name, description string
 	}{
-		{&s.marking, m.env.config.Histograms.MarkDuration.Enabled, metricMarkDuration, "Time from the start of a garbage collection to the end of its mark phase. No pause: the program may run between steps of marking."},
-		{&s.whole, m.env.config.Histograms.CycleDuration.Enabled, metricCycleDuration, "Time from the start of a garbage collection to the end of its sweep phase. No pause: the program runs most of it."},
+		{&s.marking, m.out.config.Histograms.MarkDuration.Enabled, metricMarkDuration, "Time from the start of a garbage collection to the end of its mark phase. No pause: the program may run between steps of marking."},
+		{&s.whole, m.out.config.Histograms.CycleDuration.Enabled, metricCycleDuration, "Time from the start of a garbage collection to the end of its sweep phase. No pause: the program runs most of it."},
 	} {
 		if h.of.count == 0 || !h.wanted {
 			continue
@@ -231,5 +230,5 @@ func (m *metricsLoop) appendScope(s *processState, to pmetric.ResourceMetricsSli
 	made := to.AppendEmpty()
 	made.SetSchemaUrl(schema.URL)
 	s.origin.resource.CopyTo(made.Resource())
-	m.env.setScope(made.ScopeMetrics().AppendEmpty().Scope())
+	m.out.SetScope(made.ScopeMetrics().AppendEmpty().Scope())
 }

@@ -26,7 +26,7 @@ import (
 func metricsOf(t testing.TB, state processState, options ...option) map[string]pmetric.Metric {
 	t.Helper()
 	b, _ := alone(t, options...)
-	defer b.receiver.env.close()
+	defer b.receiver.env.Finish()
 	made := b.receiver.env.metrics.metrics([]processState{state}, recorded.Add(time.Hour))
 	all := map[string]pmetric.Metric{}
 	for _, resource := range made.ResourceMetrics().All() {
@@ -59,8 +59,8 @@ func someState() processState {
 	for key := range statMetrics {
 		s.stats[key] = 42
 	}
-	s.marking.add(time.Millisecond)
-	s.whole.add(time.Second)
+	s.marking.observe(time.Millisecond)
+	s.whole.observe(time.Second)
 	return s
 }
 
@@ -112,11 +112,11 @@ func TestTheBuilderHasOnePointOfEachMetric(t *testing.T) {
 		s.sites[site{3 + i, 0}] = allocated{1, 1}
 		s.stats[fmt.Sprint(i)] = 1
 		for _, c := range []*counts{&s.created, &s.destroyed, &s.live.objects, &s.live.bytes} {
-			c.add(3+i, 1)
+			c.count(3+i, 1)
 		}
 	}
 	b, _ := alone(t)
-	defer b.receiver.env.close()
+	defer b.receiver.env.Finish()
 	m := b.receiver.env.metrics
 	m.recordStats(&s, 1)
 	m.recordObserved(&s, 1)
@@ -261,7 +261,7 @@ func TestSumsBelowZeroAreLeftOut(t *testing.T) {
 func TestSumsEndWithTheLargestNumber(t *testing.T) {
 	var h histogram
 	for range 3 {
-		h.add(math.MaxInt64 / 2)
+		h.observe(math.MaxInt64 / 2)
 		assert.Positive(t, h.sum)
 	}
 	assert.Equal(t, time.Duration(math.MaxInt64), h.sum)
@@ -270,7 +270,7 @@ func TestSumsEndWithTheLargestNumber(t *testing.T) {
 // A number near the last one is made up: it says nothing of what was lost.
 func TestAGapHasAsManyMessagesAsAServerCanSend(t *testing.T) {
 	b, s := alone(t)
-	s.begin(identity{})
+	s.beginLife(identity{})
 	receive := func(number uint64) {
 		s.receive(zmtp.Message{rbkit.NewCollection(rbkit.Released).AppendTo(nil, 1, number)})
 	}
@@ -279,16 +279,16 @@ func TestAGapHasAsManyMessagesAsAServerCanSend(t *testing.T) {
 		receive(math.MaxUint64 - 1)
 	}
 	assert.Equal(t, int64(mostLost), s.process.lost)
-	assert.EqualValues(t, 4*int64(mostLost), b.counter("messages_lost"))
+	assert.EqualValues(t, 4*int64(mostLost), b.Counter("messages_lost"))
 	receive(math.MaxUint64)
 	assert.Equal(t, int64(mostLost), s.process.lost)
-	s.end()
-	b.receiver.env.close()
+	s.endLife()
+	b.receiver.env.Finish()
 }
 
 // eventsOf are the values of rbkit.events in each collection.
 func (b *bed) eventsOf() (collections [][]int64) {
-	for _, metrics := range b.metrics.AllMetrics() {
+	for _, metrics := range b.Metrics.AllMetrics() {
 		var values []int64
 		for _, resource := range metrics.ResourceMetrics().All() {
 			for _, m := range resource.ScopeMetrics().At(0).Metrics().All() {
@@ -311,12 +311,12 @@ func TestAProcessThatComesBackHasOneValue(t *testing.T) {
 	for i := range uint64(3) {
 		server.awaitSubscriber()
 		server.publishNumbered(i, func(c *rbkit.Collection) error { return c.Created(1, 20, []byte("A")) })
-		b.await("an object", func() bool { return b.counter("events") == int64(i+1) })
+		b.Await("an object", func() bool { return b.Counter("events") == int64(i+1) })
 		server.restart(rbkitserver.Options{Hello: released})
-		b.await("the loss", func() bool { return len(b.records(eventGone)) == int(i+1) })
+		b.Await("the loss", func() bool { return len(b.Records(eventGone)) == int(i+1) })
 	}
-	b.shutdown()
-	assert.Zero(t, b.counter("restarts"))
+	b.Shutdown()
+	assert.Zero(t, b.Counter("restarts"))
 	assert.Equal(t, [][]int64{{3}}, b.eventsOf())
 }
 
@@ -325,19 +325,19 @@ func TestTheLastMetricsOfAProcessAreHandedOnOnce(t *testing.T) {
 	b := newBed(t, following(server), rarely)
 	server.awaitSubscriber()
 	server.publishObject(20, "A")
-	b.await("an object", func() bool { return b.counter("events") == 1 })
+	b.Await("an object", func() bool { return b.Counter("events") == 1 })
 	living := b.receiver.living()
 	require.Len(t, living, 1)
 	assert.False(t, living[0].over)
 	server.stop()
-	b.await("the loss", func() bool { return len(b.records(eventGone)) == 1 })
+	b.Await("the loss", func() bool { return len(b.Records(eventGone)) == 1 })
 	gone := b.receiver.living()
 	require.Len(t, gone, 1)
 	assert.True(t, gone[0].over)
 	assert.EqualValues(t, 1, gone[0].events)
 	assert.Empty(t, b.receiver.living())
-	b.shutdown()
-	assert.Empty(t, b.metrics.AllMetrics())
+	b.Shutdown()
+	assert.Empty(t, b.Metrics.AllMetrics())
 }
 
 func TestEveryLifeOfAServerHasItsLastMetrics(t *testing.T) {
@@ -346,17 +346,17 @@ func TestEveryLifeOfAServerHasItsLastMetrics(t *testing.T) {
 	one := func(c *rbkit.Collection) error { return c.Created(1, 20, []byte("A")) }
 	server.awaitSubscriber()
 	server.publishNumbered(7, one)
-	b.await("an object", func() bool { return b.counter("events") == 1 })
+	b.Await("an object", func() bool { return b.Counter("events") == 1 })
 	server.publishNumbered(0, one) // another life that is connected
-	b.await("another life", func() bool { return b.counter("events") == 2 })
+	b.Await("another life", func() bool { return b.Counter("events") == 2 })
 	again := released
 	again.PID++
 	server.restart(rbkitserver.Options{Hello: again})
 	server.awaitSubscriber()
 	server.publishNumbered(8, one) // and one that was not
-	b.await("the last life", func() bool { return b.counter("events") == 3 })
-	b.shutdown()
-	assert.EqualValues(t, 2, b.counter("restarts"))
+	b.Await("the last life", func() bool { return b.Counter("events") == 3 })
+	b.Shutdown()
+	assert.EqualValues(t, 2, b.Counter("restarts"))
 	assert.Equal(t, [][]int64{{1, 1, 1}}, b.eventsOf())
 }
 
@@ -379,11 +379,11 @@ func TestStatisticsWithoutAMetricAreLoggedOnceUnlessTheyAreHandedOn(t *testing.T
 	}{"by default": {nil, 1}, "handed on": {[]option{unmeasured}, 0}} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t, c.options...)
-			s.begin(identity{})
+			s.beginLife(identity{})
 			s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, stats)})
 			s.receive(zmtp.Message{numbered(t, rbkit.Released, 1, stats)})
 			b.finish(s)
-			lines := b.said.FilterMessage(said).All()
+			lines := b.Log.FilterMessage(said).All()
 			require.Len(t, lines, c.want)
 			for _, line := range lines {
 				assert.Equal(t, []any{"new_a", "new_b"}, line.ContextMap()["keys"])

@@ -4,24 +4,25 @@
 package rbkitreceiver
 
 import (
-	"bytes"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
-// names are texts that counts are kept by, of which there may be only so many: beyond that
-// all others are one, nameOther. Each has a number.
+// names numbers texts by which the receiver counts. Texts beyond a limit all have the
+// number nameOther.
 type names struct {
 	max int
-	// numbers are by names as servers say them, texts are what they are called.
+	// numbers are by texts as servers send them; texts are as metrics show them.
 	numbers map[string]int32
 	texts   []string
-	// folded counts how often a name had no room.
+	// folded counts how often a text had no number of its own.
 	folded int64
-	// bytes is what they take in memory, about.
+	// bytes is the memory of all names, about.
 	bytes int
 }
+
+// bytesOfName is the memory of a name beside its text, about.
+const bytesOfName = 96
 
 // The numbers that stand for no name of a server.
 const (
@@ -37,8 +38,8 @@ const (
 // The names of these.
 var reservedNames = [firstName]string{nameUnknown: "unknown", nameHidden: "hidden", nameOther: "other"}
 
-// own is the text of a name that a server says. One that could be taken for a reserved
-// name, or for one that was quoted, is quoted.
+// own returns the text for a name of a server. A name that equals a reserved one, or a
+// quoted one, is quoted.
 func own(text string) string {
 	if slices.Contains(reservedNames[:], strings.Trim(text, `"`)) {
 		return `"` + text + `"`
@@ -66,7 +67,7 @@ func (n *names) class(name []byte) int32 {
 	if number, ok := n.numbers[string(name)]; ok {
 		return number
 	}
-	return n.add(withoutAddresses(name))
+	return n.number(withoutAddresses(name))
 }
 
 // file is the number of a file; nil is one that is not known.
@@ -77,11 +78,11 @@ func (n *names) file(name []byte) int32 {
 	if number, ok := n.numbers[string(name)]; ok {
 		return number
 	}
-	return n.add(name)
+	return n.number(name)
 }
 
-// add gives a name a number, if it has none and there is room.
-func (n *names) add(name []byte) int32 {
+// number returns the number of a name, and gives it one if there is room.
+func (n *names) number(name []byte) int32 {
 	text := validText(name)
 	if number, ok := n.numbers[text]; ok {
 		return number
@@ -97,36 +98,5 @@ func (n *names) add(name []byte) int32 {
 	return number
 }
 
-// addressPrefix is what stands before the address of an object in the name of an anonymous
-// class, such as #<Class:0x00007f01999002a8>.
-var addressPrefix = []byte(":0x")
-
-// withoutAddresses is the name of a class without the addresses in it: each anonymous
-// class has another one.
-func withoutAddresses(name []byte) []byte {
-	at := bytes.Index(name, addressPrefix)
-	if at < 0 {
-		return name
-	}
-	plain := make([]byte, 0, len(name))
-	for ; at >= 0; at = bytes.Index(name, addressPrefix) {
-		plain, name = append(plain, name[:at]...), name[at+len(addressPrefix):]
-		name = bytes.TrimLeft(name, "0123456789abcdef")
-	}
-	return append(plain, name...)
-}
-
-// maxTextBytes is how long a text may be that is kept: longer ones are cut.
-const maxTextBytes = 1024
-
-// validText is a text as it may stand in attributes: UTF-8, and not too long.
-func validText(b []byte) string {
-	if len(b) > maxTextBytes {
-		cut := maxTextBytes
-		for cut > maxTextBytes-utf8.UTFMax && !utf8.RuneStart(b[cut]) {
-			cut--
-		}
-		b = b[:cut]
-	}
-	return strings.ToValidUTF8(string(b), "\uFFFD")
-}
+// held returns how many bytes the names take, about.
+func (n *names) held() int { return n.bytes }

@@ -36,7 +36,7 @@ func TestANameThatIsReservedIsQuoted(t *testing.T) {
 // What is folded is not mixed with a class that is called so.
 func TestAClassCalledOtherHasItsOwnNumbers(t *testing.T) {
 	b, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxClasses = 1 })
-	s.begin(identity{})
+	s.beginLife(identity{})
 	objects := []rbkit.DumpObject{{ID: 1, Class: []byte("other"), Size: 100}, {ID: 2, Class: []byte("B"), Size: 1}, {ID: 3, Class: []byte("C"), Size: 1}}
 	s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, func(c *rbkit.Collection) error { return c.Dump(5, 7, 3, objects) })})
 	metrics := b.receiver.env.metrics.metrics([]processState{s.process.state()}, recorded)
@@ -66,12 +66,12 @@ func TestObjectsAreFollowedForMetricsOnly(t *testing.T) {
 		tracked int
 	}{
 		"metrics":    {option: func(*bed, *Config) {}, tracked: 1},
-		"no metrics": {option: func(b *bed, _ *Config) { b.next.Metrics = nil }},
+		"no metrics": {option: func(b *bed, _ *Config) { b.Next.Metrics = nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t, c.option)
 			defer b.finish(s)
-			s.begin(identity{})
+			s.beginLife(identity{})
 			s.receive(zmtp.Message{numbered(t, rbkit.Released, 0,
 				func(c *rbkit.Collection) error { return c.Created(1, 20, []byte("A")) },
 				func(c *rbkit.Collection) error { return c.Created(1, 40, []byte("B")) },
@@ -89,15 +89,15 @@ func TestObjectsAreFollowedForMetricsOnly(t *testing.T) {
 
 func TestAttributesOfProfilesHaveTheTypeOfTheirKey(t *testing.T) {
 	b, s := alone(t)
-	s.begin(identity{})
+	s.beginLife(identity{})
 	s.receive(zmtp.Message{numbered(t, rbkit.Documented, 0, func(c *rbkit.Collection) error {
 		return c.Snapshot(1, nil, []rbkit.FileAllocations{{File: []byte("a.rb"), Allocations: []rbkit.PlaceAllocations{
 			{Line: 1, Class: []byte{}, Size: 40, Count: 1}, {Line: 1, Class: []byte("other"), Size: 40, Count: 1}, {Line: 1, Size: 40, Count: 1},
 		}}})
 	})})
 	b.finish(s)
-	require.Len(t, b.profiles.AllProfiles(), 1)
-	d := b.profiles.AllProfiles()[0].Dictionary()
+	require.Len(t, b.Profiles.AllProfiles(), 1)
+	d := b.Profiles.AllProfiles()[0].Dictionary()
 	var classes []string
 	for _, a := range d.AttributeTable().All() {
 		if d.StringTable().At(int(a.KeyStrindex())) == attributeClass {
@@ -111,7 +111,7 @@ func TestAttributesOfProfilesHaveTheTypeOfTheirKey(t *testing.T) {
 // A method of a single object is called by the object, and there is no end of them.
 func TestFunctionsAreWithoutAddresses(t *testing.T) {
 	b, s := alone(t)
-	s.begin(identity{})
+	s.beginLife(identity{})
 	sample := func(label string) func(*rbkit.Collection) error {
 		return func(c *rbkit.Collection) error {
 			return c.Sample(1, []rbkit.Frame{{Label: []byte(label), Method: []byte("zab"), File: []byte("a.rb"), Line: 3, Thread: 8}})
@@ -120,7 +120,7 @@ func TestFunctionsAreWithoutAddresses(t *testing.T) {
 	s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, sample("#<Object:0x00007f01998f62d0>.zab"), sample("#<Object:0x00007f01998f6000>.zab"))})
 	b.finish(s)
 	assert.Equal(t, "== samples in count, period of \"\"; from 1000000 for 0 ns; 1 samples, total 2\n#<Object>.zab@a.rb:3 {thread.id=8} 2\n",
-		fold(b.profiles.AllProfiles()))
+		fold(b.Profiles.AllProfiles()))
 }
 
 func TestADumpOfVeryFewObjectsSettlesNothing(t *testing.T) {
@@ -130,7 +130,7 @@ func TestADumpOfVeryFewObjectsSettlesNothing(t *testing.T) {
 	} {
 		tracked := newTracked(1000)
 		for id := range c.objects {
-			tracked.add(id+1, firstName)
+			tracked.put(id+1, firstName)
 		}
 		tracked.dumpBegins()
 		tracked.dumpEnds(1)

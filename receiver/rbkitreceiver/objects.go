@@ -15,7 +15,7 @@ type objects struct {
 type counts []int64
 
 // add adds n to that of a name.
-func (c *counts) add(name int32, n uint64) {
+func (c *counts) count(name int32, n uint64) {
 	for int(name) >= len(*c) {
 		*c = append(*c, 0)
 	}
@@ -28,11 +28,11 @@ func newObjects(classes *names, maxTracked int) *objects {
 
 func (o *objects) create(id uint64, class []byte) {
 	number := o.classes.class(class)
-	o.created.add(number, 1)
-	o.tracked.add(id, number)
+	o.created.count(number, 1)
+	o.tracked.put(id, number)
 }
 
-func (o *objects) destroy(id uint64) { o.destroyed.add(o.tracked.remove(id), 1) }
+func (o *objects) destroy(id uint64) { o.destroyed.count(o.tracked.remove(id), 1) }
 
 // tracked remembers of which class objects are. There are two generations: where the
 // young one has its half of what may be remembered it becomes the old one, and what was
@@ -61,7 +61,7 @@ func newTracked(limit int) tracked {
 	return tracked{half: max(limit/2, 1), young: generation{}, old: generation{}}
 }
 
-func (t *tracked) add(id uint64, class int32) {
+func (t *tracked) put(id uint64, class int32) {
 	if _, again := t.young[id]; !again && len(t.young) >= t.half {
 		t.forgotten += int64(len(t.old))
 		t.held()
@@ -73,7 +73,7 @@ func (t *tracked) add(id uint64, class int32) {
 	t.young[id] = trackedObject{class: class, dump: t.dump}
 }
 
-// remove forgets an object and says of which class it was.
+// remove removes an object and returns its class.
 func (t *tracked) remove(id uint64) int32 {
 	for _, g := range t.generations() {
 		if o, ok := g[id]; ok {
@@ -90,9 +90,10 @@ func (t *tracked) generations() [2]generation { return [...]generation{t.young, 
 // at most.
 const trackedForEachDumped = 32
 
-// dumpBegins is told of the begin of a dump of all objects, and dumped of each object of it.
+// dumpBegins begins a dump of all objects.
 func (t *tracked) dumpBegins() { t.dump++ }
 
+// dumped marks an object of the dump.
 func (t *tracked) dumped(id uint64) {
 	for _, g := range t.generations() {
 		if o, ok := g[id]; ok {
@@ -102,10 +103,8 @@ func (t *tracked) dumped(id uint64) {
 	}
 }
 
-// dumpEnds is told that all objects of the dump came. What was there before it and is not
-// in it was destroyed in a message that was lost, or while nothing was told of objects.
-// Servers don't dump all objects that Ruby hides. A dump of very few objects changes
-// nothing: going through all that are tracked is paid for by objects that were dumped.
+// dumpEnds removes the objects that existed before a complete dump and are not in it. Their
+// destruction was in a lost message, or the server didn't report objects at that time.
 func (t *tracked) dumpEnds(objects uint64) {
 	if uint64(t.len()) > trackedForEachDumped*objects {
 		return
@@ -120,3 +119,18 @@ func (t *tracked) dumpEnds(objects uint64) {
 }
 
 func (t *tracked) len() int { return len(t.young) + len(t.old) }
+
+// held is how many bytes the objects take, about. Generations keep the space that they had.
+func (t *tracked) held() int {
+	t.most[0], t.most[1] = max(t.most[0], len(t.young)), max(t.most[1], len(t.old))
+	return bytesOfTracked * (t.most[0] + t.most[1])
+}
+
+// bytesOfTracked is the memory of an object that is remembered, about.
+const bytesOfTracked = 36
+
+// held returns how many bytes the counts take, about.
+func (c counts) held() int { return 8 * cap(c) }
+
+// held returns how many bytes the objects and their counts take, about.
+func (o *objects) held() int { return o.tracked.held() + o.created.held() + o.destroyed.held() }

@@ -4,22 +4,22 @@
 package rbkitreceiver
 
 import (
+	"errors"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 )
 
-// process is one life of a server: it goes through all events of its messages, and tells
-// each thing that they are about. It knows no connections. Its server's lock is held
-// by whoever uses it.
+// process is one life of a server. It reads all events of its messages and knows no
+// connection. The lock of its server guards it.
 type process struct {
-	env    *environment
+	out    *outputs
 	origin *origin
-	// now is when the message under way came.
+	// now is the time at which the current message arrived.
 	now time.Time
 
 	messages, bytes, events, lost int64
-	// dialect is that of its messages; 0: none has come.
+	// dialect is the dialect of its messages; 0: no message has arrived.
 	dialect rbkit.Dialect
 	// last is the number of the last message, if counted.
 	last    uint64
@@ -28,59 +28,59 @@ type process struct {
 
 	classes *names
 	stats   stats
-	// toldStats says that statistics came since the server looked at them.
-	toldStats    bool
-	cycles       cycles
-	objects      *objects
-	dumps        dumps
-	records      objectRecords
-	allocations  *allocations
-	samples      samples
-	snapshots    snapshots
-	interruption interruption
+	// statsReceived says that statistics arrived since the server looked at them.
+	statsReceived bool
+	cycles        cycles
+	objects       *objects
+	dumps         dumps
+	records       objectRecords
+	allocations   *allocations
+	samples       samples
+	snapshots     snapshots
+	interruption  interruption
 	// classesArePart says that its part of max_metric_points allows fewer classes than
 	// max_classes, and sitesArePart the same of sites.
 	classesArePart, sitesArePart bool
-	// said is what of the counts above the receiver's own counters were told.
-	said said
+	// totalsCounted are the totals that the receiver's own counters have.
+	totalsCounted totals
 }
 
-func newProcess(env *environment, of *origin) *process {
-	limits := env.config.limitsOfServer()
+func newProcess(out *outputs, of *origin) *process {
+	limits := out.config.limitsOfServer()
 	classes := newNames(limits.MaxClasses)
 	p := &process{
-		env: env, origin: of, classes: classes,
+		out: out, origin: of, classes: classes,
 		stats:       stats{},
 		objects:     newObjects(classes, limits.MaxTrackedObjects),
-		records:     objectRecords{env: env, origin: of},
+		records:     objectRecords{out: out, origin: of},
 		allocations: newAllocations(classes, &limits),
-		samples:     samples{env: env, origin: of},
-		snapshots:   snapshots{env: env, origin: of},
+		samples:     samples{out: out, origin: of},
+		snapshots:   snapshots{out: out, origin: of},
 
-		interruption: interruption{ctx: env.ctx},
+		interruption: interruption{ctx: out.Delivering},
 
-		classesArePart: limits.MaxClasses < env.config.Limits.MaxClasses,
-		sitesArePart:   limits.MaxSites < env.config.Limits.MaxSites,
+		classesArePart: limits.MaxClasses < out.config.Limits.MaxClasses,
+		sitesArePart:   limits.MaxSites < out.config.Limits.MaxSites,
 	}
 	p.dumps = dumps{classes: classes, tracked: &p.objects.tracked, maxObjects: limits.MaxDumpObjects}
-	if env.spans != nil {
-		p.cycles.finished = func(c *cycle) { env.spans.Add(cycleParcel{cycle: *c, origin: p.origin}) }
+	if out.spans != nil {
+		p.cycles.finished = func(c *cycle) { out.spans.Add(cycleParcel{cycle: *c, origin: p.origin}) }
 	}
-	if env.logs != nil {
+	if out.logs != nil {
 		p.dumps.finished = func(d *dump) {
-			p.records.flush()
-			env.saidDump(p, d)
+			p.records.deliver()
+			out.recordDump(p.origin, d, p.classes)
 		}
 	}
 	return p
 }
 
-// introduce gives the process another origin: its server has said who it is only now. Parcels that
-// are open are handed on with the origin before.
-func (p *process) introduce(of *origin) {
-	p.snapshots.handOn()
-	p.samples.flush()
-	p.records.flush()
+// setOrigin replaces the origin, once the server has identified itself. Open parcels are
+// delivered with the previous origin.
+func (p *process) setOrigin(of *origin) {
+	p.snapshots.deliver()
+	p.samples.deliver()
+	p.records.deliver()
 	p.origin, p.records.origin, p.samples.origin, p.snapshots.origin = of, of, of, of
 }
 
@@ -93,27 +93,169 @@ func (p *process) follows(dialect rbkit.Dialect, h rbkit.Header) bool {
 	return !p.counted || !h.Counted || h.Counter > p.last
 }
 
-// message is told of a message before its events are: when it came, and how long it is.
-func (p *process) message(bytes int, now time.Time) {
+// beginMessage counts a message of so many bytes before its events are read.
+func (p *process) beginMessage(bytes int, now time.Time) {
 	p.messages++
 	p.bytes += int64(bytes)
 	p.now = now
 }
 
-// handOnDue hands on what is old enough.
-func (p *process) handOnDue(now time.Time) {
+// deliverDue delivers data that is old enough.
+func (p *process) deliverDue(now time.Time) {
 	p.now = now
-	p.snapshots.handOn()
-	p.samples.handOnDue(now)
-	p.dumps.handOnDue(now)
-	p.records.flush()
+	p.snapshots.deliver()
+	p.samples.deliverDue(now)
+	p.dumps.finishDue(now)
+	p.records.deliver()
 }
 
-// finish hands on everything: nothing follows, or not what follows upon it.
-func (p *process) finish() {
-	p.snapshots.handOn()
-	p.missed()
-	p.samples.flush()
+// deliver delivers all data. No more events follow, or some were missed.
+func (p *process) deliver() {
+	p.snapshots.deliver()
+	p.breakSequence()
+	p.samples.deliver()
 	p.dumps.finish()
-	p.records.flush()
+	p.records.deliver()
+}
+
+// readEvents reads the events of a message. over says that the reader is at an event of
+// another process.
+func (p *process) readEvents(r *rbkit.Reader) (over bool, err error) {
+	p.header(r.Header())
+	for r.Next() {
+		if p.interruption.isDue() {
+			return false, p.interruption.reason
+		}
+		e := r.Event()
+		if e.Kind == rbkit.GCStats && p.stats.fell(e.Stats) {
+			return true, nil
+		}
+		p.event(e)
+	}
+	return false, p.endMessage(r.Header(), r.Err())
+}
+
+// readFrom reads the current event of the reader and the rest of its message.
+func (p *process) readFrom(r *rbkit.Reader) error {
+	p.header(r.Header())
+	p.event(r.Event())
+	for r.Next() {
+		if p.interruption.isDue() {
+			return p.interruption.reason
+		}
+		p.event(r.Event())
+	}
+	return p.endMessage(r.Header(), r.Err())
+}
+
+// endMessage handles the error with which a message ended. More events may have followed a
+// malformed one, so the sequence breaks. A truncated message has no more events. A message
+// without a number, where others have numbers, breaks nothing: if the server sent it, the
+// next number shows it.
+func (p *process) endMessage(h rbkit.Header, err error) error {
+	var bad *rbkit.ProtocolError
+	switch {
+	case !errors.As(err, &bad) || bad.Problem == rbkit.Truncated:
+	case p.counted && !h.Counted:
+	default:
+		p.breakSequence()
+	}
+	return err
+}
+
+// breakSequence drops open pairs because events were missed.
+func (p *process) breakSequence() {
+	p.cycles.dropOpen()
+	p.snapshots.last = 0
+}
+
+// mostLost bounds the lost messages of one gap. A server needs years to send more, so such
+// numbers are wrong.
+const mostLost = 1 << 32
+
+// header counts lost messages.
+func (p *process) header(h rbkit.Header) {
+	if !h.Counted {
+		return
+	}
+	if p.counted && h.Counter > p.last+1 {
+		p.lost = sum(p.lost, min(h.Counter-p.last-1, mostLost))
+		p.breakSequence()
+	}
+	p.last, p.counted = h.Counter, true
+}
+
+func (p *process) event(e *rbkit.Event) {
+	if e.Kind == rbkit.DumpedObject {
+		p.dumpedObject(e)
+		return
+	}
+	p.events++
+	switch e.Kind {
+	case rbkit.ObjectCreated:
+		if p.out.measured {
+			p.objects.create(e.Object.ID, e.Object.Class)
+		}
+	case rbkit.ObjectDestroyed:
+		if p.out.measured {
+			p.objects.destroy(e.Object.ID)
+		}
+	case rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep:
+		p.cycles.event(int64(e.Time), e.Kind)
+	case rbkit.GCStats:
+		p.stats.set(e.Stats)
+		p.statsReceived = true
+	case rbkit.ObjectSpaceDump:
+		p.dumps.part(int64(e.Time), e.Part, p.now)
+	case rbkit.CPUSample:
+		p.samples.count(int64(e.Time), e.Frames, p.now)
+	case rbkit.AllocationSnapshot:
+		p.allocated(int64(e.Time), e.Snapshot)
+	default:
+		p.unknown++
+	}
+}
+
+// dumpedObject handles an object of the last part of a dump.
+func (p *process) dumpedObject(e *rbkit.Event) {
+	if p.out.config.DumpReferences && p.out.logs != nil && !p.out.eventsOff[eventObject] {
+		p.records.append(e, p.now)
+	}
+	p.dumps.object(&e.Object)
+}
+
+// allocated handles a snapshot of allocations.
+func (p *process) allocated(millis int64, s rbkit.Snapshot) {
+	p.snapshots.begin(millis, s.Size())
+	for id, frames := range s.AllStacks() {
+		p.snapshots.stack(id, frames)
+	}
+	p.allocations.begin()
+	for a := range s.AllAllocations() {
+		if p.interruption.isDue() {
+			return
+		}
+		if p.out.measured {
+			p.allocations.count(&a)
+		}
+		p.snapshots.allocation(&a, &p.interruption)
+	}
+}
+
+// held returns how many bytes the process takes, about.
+func (p *process) held() int {
+	return p.classes.held() + p.objects.held() + p.dumps.held() + p.allocations.held() +
+		p.samples.held() + p.snapshots.held() + p.records.bytes
+}
+
+// totals returns what the process counted of itself.
+func (p *process) totals() totals {
+	return totals{
+		messages: p.messages, bytes: p.bytes, events: p.events, lost: p.lost, unknown: p.unknown,
+		folded:    p.classes.folded + p.allocations.files.folded + p.allocations.folded,
+		forgotten: p.objects.tracked.forgotten,
+		noStart:   p.cycles.noStart, noEnd: p.cycles.noEnd, stepsBack: p.cycles.stepsBack,
+		complete: p.dumps.complete, incomplete: p.dumps.incomplete, uncounted: p.dumps.uncounted, unchecked: p.dumps.unchecked,
+		samplesDropped: p.samples.deep + p.snapshots.dropped, stacksDropped: p.snapshots.deep + p.snapshots.crowded,
+	}
 }

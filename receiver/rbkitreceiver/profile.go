@@ -4,13 +4,15 @@
 package rbkitreceiver
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
-	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 // Attributes of profiles.
@@ -23,7 +25,7 @@ const (
 	frameNative = "native"
 )
 
-// cFile is what servers give as the file of methods that are written in C.
+// cFile is the file that servers send for methods written in C.
 const cFile = "<cfunc>"
 
 // noMethod is the name of frames that are in no method.
@@ -39,9 +41,10 @@ type dictionary struct {
 	locations  map[locationKey]int32
 	stacks     map[string]int32
 	attributes map[attributeKey]int32
-	// frames are by what servers say of them, so that one that was seen is found at once.
+	// frames are the indexes of frames by the bytes that servers send, to find a known
+	// frame quickly.
 	frames map[string]frameIndexes
-	// bytes is what the tables take in memory, about.
+	// bytes is the memory of the tables, about.
 	bytes int
 	// work is how much was looked for: one for each entry, for each byte of its texts and
 	// for each location of a stack.
@@ -64,7 +67,7 @@ type locationKey struct {
 	native   bool
 }
 
-// attributeKey is an attribute whose value is a text or a number.
+// attributeKey is an attribute with a text or a number.
 type attributeKey struct {
 	key    string
 	text   string
@@ -123,7 +126,7 @@ func (d *dictionary) string(s string) int32 {
 	return i
 }
 
-// maxFrameKey is how long what servers say of a frame may be that is kept.
+// maxFrameKey bounds the bytes of a frame that is cached.
 const maxFrameKey = 1024
 
 // frame is where the tables have a frame, as a method of which it is not known which line
@@ -142,8 +145,8 @@ func (d *dictionary) frame(f *rbkit.Frame) frameIndexes {
 	return made
 }
 
-// method is the index of the function of a frame. Servers tell the first line of a method,
-// which is the function's; for methods in C there is none, and no file.
+// method returns the index of a frame's function. Servers send the first line of a method,
+// which is the line of the function. Methods in C have neither line nor file.
 func (d *dictionary) method(f *rbkit.Frame) (function int32, native bool) {
 	native = string(f.File) == cFile
 	name := f.Label
@@ -161,7 +164,7 @@ func (d *dictionary) method(f *rbkit.Frame) (function int32, native bool) {
 	return d.function(key), native
 }
 
-// maxLine is beyond what files have.
+// maxLine is beyond the lines of files.
 const maxLine = 1 << 31
 
 func (d *dictionary) function(key functionKey) int32 {
@@ -239,10 +242,23 @@ func (d *dictionary) attribute(key attributeKey) int32 {
 	return i
 }
 
-// set says what the values of a profile are.
+// set sets the type and the unit of values.
 func (d *dictionary) set(of pprofile.ValueType, kind, unit string) {
 	of.SetTypeStrindex(d.string(kind))
 	of.SetUnitStrindex(d.string(unit))
+}
+
+// newProfiles makes empty profiles of a process, with a dictionary.
+func newProfiles(kit *receiverkit.Kit, resource pcommon.Resource) (profileParcel, pprofile.ProfilesSlice, *dictionary) {
+	p := profileParcel{profiles: pprofile.NewProfiles()}
+	return p, kit.AppendProfiles(p.profiles, resource), newDictionary(p.profiles.Dictionary())
+}
+
+// profileID is a hash of the life of the server and the number of the profile.
+func (o *origin) profileID(kind string, number uint64) (id pprofile.ProfileID) {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%x %s %d", o.seed, kind, number))
+	copy(id[:], sum[:])
+	return id
 }
 
 // profileParcel is profiles of one process on their way to the pipeline.
@@ -250,16 +266,4 @@ type profileParcel struct {
 	profiles pprofile.Profiles
 	samples  int
 	bytes    int
-}
-
-// newProfiles makes empty profiles of a process, with a dictionary.
-func (e *environment) newProfiles(resource pcommon.Resource) (profileParcel, pprofile.ProfilesSlice, *dictionary) {
-	p := profileParcel{profiles: pprofile.NewProfiles()}
-	of := p.profiles.ResourceProfiles().AppendEmpty()
-	resource.CopyTo(of.Resource())
-	scope := of.ScopeProfiles().AppendEmpty()
-	e.setScope(scope.Scope())
-	of.SetSchemaUrl(schema.URL)
-	scope.SetSchemaUrl(schema.URL)
-	return p, scope.Profiles(), newDictionary(p.profiles.Dictionary())
 }

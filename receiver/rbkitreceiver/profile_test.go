@@ -225,10 +225,10 @@ func TestWhatBreaksARuleForProfilesIsFound(t *testing.T) {
 		},
 	} {
 		b, s := alone(t)
-		s.begin(identity{})
+		s.beginLife(identity{})
 		s.receive(zmtp.Message{snapshot})
 		b.finish(s)
-		p := b.profiles.AllProfiles()[0]
+		p := b.Profiles.AllProfiles()[0]
 		require.Empty(t, brokenRules(p))
 		do(p, p.Dictionary())
 		found := brokenRules(p)

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 // Attributes of resources, by the semantic conventions and of the receiver's own.
@@ -33,7 +34,7 @@ const (
 	unknownService = "unknown_service:" + runtimeRuby
 )
 
-// origin is the process that data comes from: one life of a server.
+// origin is the source of data: one life of a server.
 type origin struct {
 	resource pcommon.Resource
 	// seed tells the lives of servers apart, for IDs.
@@ -45,8 +46,8 @@ type origin struct {
 	begun time.Time
 }
 
-// instanceID tells a server from others by its address. One that says nothing of the machine
-// is said with the name of the collector's, since servers on others have the same.
+// instanceID returns the address of a server. A loopback address gets the name of this
+// machine, because servers on other machines have the same address.
 func instanceID(publish, host string) string {
 	name, port, err := net.SplitHostPort(publish)
 	if err != nil || host == "" {
@@ -59,15 +60,13 @@ func instanceID(publish, host string) string {
 	return publish
 }
 
-// newOrigin makes the resource of a process. host is the name of the collector's machine;
-// empty: it has none. hello is what the server says of itself; nil: it was not asked, or
-// didn't answer. first is when the receiver saw it first, in Unix milliseconds, which tells
+// newOrigin returns the origin of a process. host is the name of this machine; empty: it
+// has none. hello is the reply of the server; nil: it was not asked, or didn't answer.
+// first is the time at which the receiver first saw it, in Unix milliseconds. It tells
 // lives of one server apart.
 func newOrigin(config *Config, server *ServerConfig, host string, hello *rbkit.HandshakeReply, local *localProcess, begun time.Time, first int64) *origin {
-	o := &origin{resource: pcommon.NewResource(), started: begun, begun: begun}
+	o := &origin{resource: config.Resource(), started: begun, begun: begun}
 	attributes := o.resource.Attributes()
-	// Validate has tried it.
-	_ = attributes.FromRaw(config.ResourceAttributes)
 	name := server.ServiceName
 	if name == "" {
 		name = config.ServiceName
@@ -82,20 +81,20 @@ func newOrigin(config *Config, server *ServerConfig, host string, hello *rbkit.H
 	if name == "" {
 		name = unknownService
 	}
-	putNew(attributes, attributeServiceName, name)
-	putNew(attributes, attributeServiceInstanceID, instanceID(server.Publish, host))
-	putNew(attributes, attributeRuntimeName, runtimeRuby)
+	receiverkit.PutNew(attributes, attributeServiceName, name)
+	receiverkit.PutNew(attributes, attributeServiceInstanceID, instanceID(server.Publish, host))
+	receiverkit.PutNew(attributes, attributeRuntimeName, runtimeRuby)
 	if hello != nil {
-		putNew(attributes, attributeWorkingDirectory, text(hello.WorkingDirectory))
-		putNew(attributes, attributeProcessName, text(hello.ProcessName))
-		putNew(attributes, attributeServerVersion, text(hello.ServerVersion))
-		putNew(attributes, attributeProtocolVersion, text(hello.ProtocolVersion))
+		receiverkit.PutNew(attributes, attributeWorkingDirectory, text(hello.WorkingDirectory))
+		receiverkit.PutNew(attributes, attributeProcessName, text(hello.ProcessName))
+		receiverkit.PutNew(attributes, attributeServerVersion, text(hello.ServerVersion))
+		receiverkit.PutNew(attributes, attributeProtocolVersion, text(hello.ProtocolVersion))
 		if _, set := attributes.Get(attributeProcessID); !set && pid > 0 && pid <= maxPID {
 			attributes.PutInt(attributeProcessID, int64(pid))
 		}
 	}
 	if local != nil {
-		putNew(attributes, attributeHostName, local.host)
+		receiverkit.PutNew(attributes, attributeHostName, local.host)
 		o.started = local.started
 	}
 	o.seed = sha256.Sum256(fmt.Appendf(nil, "%s %d %d", server.Publish, pid, first))
@@ -113,13 +112,3 @@ func programName(zero string) string {
 	}
 	return name
 }
-
-// putNew puts a text that is not empty under a key that is not set.
-func putNew(attributes pcommon.Map, key, value string) {
-	if _, set := attributes.Get(key); !set && value != "" {
-		attributes.PutStr(key, value)
-	}
-}
-
-// text is a text of a server as it may stand in attributes.
-func text(s string) string { return validText([]byte(s)) }

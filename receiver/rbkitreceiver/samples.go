@@ -25,18 +25,19 @@ const (
 	maxProfileBytes = 4 * mib
 )
 
-// samples makes profiles of CPU samples. How much time a sample stands for is not known:
-// servers take fewer than they were asked to, so they are counted.
+// samples makes profiles of CPU samples. Servers sample less often than configured, so a
+// sample stands for an unknown time, and the profiles count samples.
 type samples struct {
-	env    *environment
+	out    *outputs
 	origin *origin
-	// clock says by what the server samples; empty: not known.
+	// clock is the clock of the samples; empty: unknown.
 	clock string
-	// setting is what the server said of it last, and on whether it sampled then.
-	setting string
-	on      bool
-	// count is how many samples have come.
-	count int64
+	// serverClock is the clock in the server's last reply, and sampling whether it sampled
+	// then.
+	serverClock string
+	sampling    bool
+	// received is the number of samples that arrived.
+	received int64
 	// deep is how many were of stacks with too many frames.
 	deep int64
 
@@ -45,53 +46,53 @@ type samples struct {
 	dictionary *dictionary
 	profile    pprofile.Profile
 	byStack    map[sampleKey]pprofile.Sample
-	// told are samples by what servers say of their stacks, so that one that was seen is
-	// found at once, and toldBytes what these take, about.
-	told      map[string]pprofile.Sample
-	toldBytes int
-	opened    time.Time
+	// cached are samples by the bytes of their stacks, to find a known stack quickly.
+	// cachedBytes is their memory, about.
+	cached      map[string]pprofile.Sample
+	cachedBytes int
+	opened      time.Time
 	// first and last are times of its samples, in Unix milliseconds.
 	first, last int64
 	number      uint64
 	locations   []int32
 }
 
-// state is told of what the server says of itself. A clock that is set takes effect when
-// sampling starts: by which one a server samples whose clock was changed while it was seen to
-// sample is not known, since somebody may have started it anew.
-func (s *samples) state(h *rbkit.HandshakeReply) {
+// setState handles a reply of the server. A clock takes effect when sampling starts. If the
+// clock changed while the server sampled, the clock of its samples is unknown: another
+// client may have started sampling again.
+func (s *samples) setState(h *rbkit.HandshakeReply) {
 	clock := text(h.Clock)
-	if s.on && h.CPUProfiling {
-		if clock != s.setting {
-			s.by("")
+	if s.sampling && h.CPUProfiling {
+		if clock != s.serverClock {
+			s.setClock("")
 		}
 	} else {
-		s.by(clock)
+		s.setClock(clock)
 	}
-	s.setting, s.on = clock, h.CPUProfiling
+	s.serverClock, s.sampling = clock, h.CPUProfiling
 }
 
-// by says by what the server samples from now on.
-func (s *samples) by(clock string) {
+// setClock sets the clock of all later samples.
+func (s *samples) setClock(clock string) {
 	if s.clock != clock {
-		s.flush()
+		s.deliver()
 		s.clock = clock
 	}
 }
 
-// sampleKey is what samples are counted by.
+// sampleKey identifies samples that are counted together.
 type sampleKey struct {
 	stack  int32
 	thread uint64 // 0: not known
 }
 
 // add counts a stack.
-func (s *samples) add(millis int64, frames rbkit.Frames, now time.Time) {
-	s.count++
-	if s.env.profiles == nil || frames.Len() == 0 {
+func (s *samples) count(millis int64, frames rbkit.Frames, now time.Time) {
+	s.received++
+	if s.out.profiles == nil || frames.Len() == 0 {
 		return
 	}
-	if frames.Len() > s.env.config.Limits.MaxFrames {
+	if frames.Len() > s.out.config.Limits.MaxFrames {
 		s.deep++
 		return
 	}
@@ -99,15 +100,15 @@ func (s *samples) add(millis int64, frames rbkit.Frames, now time.Time) {
 		s.begin(millis, now)
 	}
 	s.first, s.last = min(s.first, millis), max(s.last, millis)
-	sample, known := s.told[string(frames.Told())]
+	sample, known := s.cached[string(frames.Told())]
 	if !known {
 		sample = s.sample(frames)
-		s.remember(frames.Told(), sample)
+		s.cacheSample(frames.Told(), sample)
 	}
 	sample.Values().SetAt(0, sample.Values().At(0)+1)
 	s.parcel.samples++
-	if len(s.byStack) >= s.env.config.Limits.MaxProfileStacks || s.parcel.bytes+s.dictionary.bytes >= maxProfileBytes {
-		s.flush()
+	if len(s.byStack) >= s.out.config.Limits.MaxProfileStacks || s.parcel.bytes+s.dictionary.bytes >= maxProfileBytes {
+		s.deliver()
 	}
 }
 
@@ -136,22 +137,22 @@ func (s *samples) sample(frames rbkit.Frames) pprofile.Sample {
 	return sample
 }
 
-// maxToldBytes is what the stacks that are found at once may take.
-const maxToldBytes = 4 * mib
+// maxCachedBytes bounds the memory of cached stacks.
+const maxCachedBytes = 4 * mib
 
-// remember has the sample of a stack found at once, if there is room for it.
-func (s *samples) remember(told []byte, sample pprofile.Sample) {
-	if size := bytesOfString + len(told); s.toldBytes+size <= maxToldBytes {
-		s.told[string(told)] = sample
-		s.toldBytes += size
+// cacheSample caches the sample of a stack, if there is room.
+func (s *samples) cacheSample(told []byte, sample pprofile.Sample) {
+	if size := bytesOfString + len(told); s.cachedBytes+size <= maxCachedBytes {
+		s.cached[string(told)] = sample
+		s.cachedBytes += size
 	}
 }
 
 func (s *samples) begin(millis int64, now time.Time) {
 	var profiles pprofile.ProfilesSlice
-	s.parcel, profiles, s.dictionary = s.env.newProfiles(s.origin.resource)
+	s.parcel, profiles, s.dictionary = newProfiles(s.out.Kit, s.origin.resource)
 	s.profile = profiles.AppendEmpty()
-	s.byStack, s.told, s.toldBytes = map[sampleKey]pprofile.Sample{}, map[string]pprofile.Sample{}, 0
+	s.byStack, s.cached, s.cachedBytes = map[sampleKey]pprofile.Sample{}, map[string]pprofile.Sample{}, 0
 	s.opened, s.first, s.last = now, millis, millis
 	s.dictionary.set(s.profile.SampleType(), typeSamples, unitCount)
 	if s.clock != "" {
@@ -159,15 +160,15 @@ func (s *samples) begin(millis int64, now time.Time) {
 	}
 }
 
-// handOnDue hands on a profile whose time has come.
-func (s *samples) handOnDue(now time.Time) {
-	if s.dictionary != nil && now.Sub(s.opened) >= s.env.config.ProfileInterval {
-		s.flush()
+// deliverDue delivers a profile that is old enough.
+func (s *samples) deliverDue(now time.Time) {
+	if s.dictionary != nil && now.Sub(s.opened) >= s.out.config.ProfileInterval {
+		s.deliver()
 	}
 }
 
-// flush hands on what there is.
-func (s *samples) flush() {
+// deliver delivers the open profile.
+func (s *samples) deliver() {
 	if s.dictionary == nil {
 		return
 	}
@@ -176,6 +177,17 @@ func (s *samples) flush() {
 	s.profile.SetDurationNano(uint64(s.last-s.first) * uint64(time.Millisecond))
 	s.profile.SetProfileID(s.origin.profileID(typeSamples, s.number))
 	s.parcel.bytes += s.dictionary.bytes
-	s.env.profiles.Add(s.parcel)
-	s.parcel, s.dictionary, s.byStack, s.told = profileParcel{}, nil, nil, nil
+	s.out.profiles.Add(s.parcel)
+	s.parcel, s.dictionary, s.byStack, s.cached = profileParcel{}, nil, nil, nil
+}
+
+// bytesOfStackSeen is the memory of a stack that has a sample, about.
+const bytesOfStackSeen = 80
+
+// held returns how many bytes the open profile takes, about.
+func (s *samples) held() int {
+	if s.dictionary == nil {
+		return 0
+	}
+	return s.parcel.bytes + s.dictionary.bytes + s.cachedBytes + bytesOfStackSeen*len(s.byStack)
 }

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/rbkit"
@@ -21,8 +22,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 )
 
-// server is one that is configured. Its fields are those of the goroutine that follows it,
-// but for what is behind the lock.
+// server follows one configured server. Its goroutine owns the fields above the lock.
 type server struct {
 	env    *environment
 	config *ServerConfig
@@ -31,50 +31,50 @@ type server struct {
 	health *serverhealth.Part
 	// control is nil where nothing is asked of the server.
 	control *control
-	// memory is what the server holds, and buffer what the connection does on which it
-	// publishes; nil: there is none.
+	// memory is the memory of the server, and buffer the part of the connection that
+	// receives; nil: there is no connection.
 	memory *servermemory.Memory
 	buffer *servermemory.Buffer
-	// detach ends what goes on beside receiving; nil: there is no connection.
-	detach      func()
+	// endSession ends the other work of a connection; nil: there is no connection.
+	endSession  func()
 	connectedAt time.Time
-	// failing is a burst of connections that can't be made, bad one of messages that are
-	// not what they should be.
+	// failing is a burst of failed connections, bad one of malformed messages.
 	failing, bad logline.Burst
-	// connects, restarts, dialects and full are what a server can make happen very often.
+	// connects, restarts, dialects and full limit log lines of frequent events.
 	connects, restarts, dialects, full logline.Seldom
 
 	mu sync.Mutex
 	// peer is the other side of the last connection, and dialect that of the last message.
 	peer    net.Addr
 	dialect rbkit.Dialect
-	// process is the life that data came from last, nil: none yet; who is what is known of
-	// it, and met what was said of it when the last connection was made.
-	process  *process
-	who, met identity
-	// said is what it said of itself last; nil: it was not asked, or didn't answer. heard is
-	// when a message or an answer came last.
-	said  *rbkit.HandshakeReply
-	heard time.Time
+	// process is the life that sent the last data, nil: none yet. identity is its identity,
+	// and connectedAs the identity at the begin of the last connection.
+	process               *process
+	identity, connectedAs identity
+	// lastReply is the last reply; nil: the server was not asked, or didn't answer.
+	// lastHeard is the time of the last message or reply.
+	lastReply *rbkit.HandshakeReply
+	lastHeard time.Time
 	// first is when it was seen first, in Unix milliseconds: no two lives have the same.
 	first int64
-	// connected says that the process can be heard of, and untold that no collection of
-	// metrics has had it since it was. One that comes back before that has not ended.
-	connected, untold bool
-	// meeting says that it is not known whose messages are those that come.
-	meeting meeting
+	// connected says that the process is reachable. uncollected says that no collection of
+	// metrics has had its state since then: a process that connects again before a
+	// collection hasn't ended.
+	connected, uncollected bool
+	// identification is open while the receiver doesn't know the sender of messages.
+	identification identification
 	// limited are the limits that were reached.
 	limited [len(limits)]bool
-	// unmeasuredLogged says that the log has the statistics without a metric.
+	// unmeasuredLogged says that the statistics without a metric were logged.
 	unmeasuredLogged bool
 }
 
 func newServer(env *environment, config *ServerConfig) *server {
 	s := &server{
 		env: env, config: config,
-		logger: env.logger.With(zap.String("server", config.Publish)),
-		health: env.health.Server(config.Publish),
-		memory: servermemory.New(env.memory, env.config.Limits.MaxServerMemory),
+		logger: env.Logger.With(zap.String("server", config.Publish)),
+		health: env.Health.Server(config.Publish),
+		memory: servermemory.New(env.Memory, env.config.Limits.MaxServerMemory),
 	}
 	if config.Request != "" {
 		s.control = newControl(env, config, s.logger)
@@ -83,25 +83,13 @@ func newServer(env *environment, config *ServerConfig) *server {
 	return s
 }
 
-// zmtpOptions say how the server is spoken with.
-func (e *environment) zmtpOptions(server *ServerConfig) zmtp.Options {
-	o := zmtp.Options{
-		Timeout: e.config.Timeout, Heartbeat: e.config.Heartbeat,
-		Limits: zmtp.Limits{Message: e.config.Limits.MaxMessageBytes},
-	}
-	if server.Username != "" {
-		o.Security = zmtp.Plain{Username: server.Username, Password: string(server.Password)}
-	}
-	return o
-}
-
-// follow receives what the server publishes until the context ends, whatever happens to
-// connections. Then it leaves the server as it was found.
+// follow receives the messages of the server until the context ends, with as many
+// connections as that takes. Then it restores the server.
 func (s *server) follow(ctx context.Context) {
 	options := s.env.zmtpOptions(s.config)
 	options.Room = func(bytes int) error { return s.memory.HoldBuffer(s.buffer, bytes) }
 	var releasing sync.WaitGroup
-	releasing.Go(func() { s.release(ctx) })
+	releasing.Go(func() { s.freeOnDemand(ctx) })
 	defer s.memory.Close()
 	defer releasing.Wait()
 	following := zmtp.Following{
@@ -117,39 +105,30 @@ func (s *server) follow(ctx context.Context) {
 		Backoff:   s.env.config.Reconnect,
 		Connected: func(peer net.Addr) { s.connect(ctx, peer) },
 		Message:   func(m zmtp.Message) error { s.receive(m); return nil },
-		Lost:      s.lost,
+		Lost:      s.connectionLost,
 	}
 	_ = following.Run(ctx) // its end is that of the context
 	s.disconnect(errShutdown)
 	if s.control != nil {
-		s.control.leave(s.env.ctx)
+		s.control.restore(s.env.Delivering)
 	}
 }
 
-var errShutdown = errors.New("the collector is shut down")
-
-// connect is told that the server can be heard of. Messages are received from now on,
-// while it is asked who it is.
+// connect begins a connection. Messages arrive from now on, while the receiver asks for the
+// server's identity.
 func (s *server) connect(ctx context.Context, peer net.Addr) {
 	s.failing.Over()
-	s.connectedAt = s.env.now()
+	s.connectedAt = s.env.Now()
 	s.mu.Lock()
 	s.peer = peer
-	s.meeting.begin(false)
+	s.identification.begin(false)
 	s.mu.Unlock()
 	s.env.telemetry.servers(1)
-	s.detach = s.attend(ctx)
+	s.endSession = s.startSession(ctx)
 }
 
-// seldom logs a line if it is its turn.
-func (s *server) seldom(line *logline.Seldom, log func(string, ...zap.Field), message string, fields ...zap.Field) {
-	if since, say := line.Say(s.env.now()); say {
-		log(message, append(fields, zap.Int("times_since_last_line", since))...)
-	}
-}
-
-// about is what a server says of itself, for the log.
-func about(hello *rbkit.HandshakeReply) []zap.Field {
+// fieldsOf returns the log fields of a server's reply.
+func fieldsOf(hello *rbkit.HandshakeReply) []zap.Field {
 	if hello == nil {
 		return nil
 	}
@@ -159,143 +138,141 @@ func about(hello *rbkit.HandshakeReply) []zap.Field {
 	}
 }
 
-// begin begins a life of the server, and ends the one before. The lock is held.
-func (s *server) begin(who identity) {
+// beginLife begins a life of the server, and ends the previous one. The lock is held.
+func (s *server) beginLife(who identity) {
 	restarted := s.process != nil
 	if restarted {
-		s.end()
+		s.endLife()
 		s.env.telemetry.restarted()
 	}
-	s.renew(who)
+	s.newLife(who)
 	if restarted {
-		s.seldom(&s.restarts, s.logger.Warn, "The server was restarted", about(who.hello)...)
-		s.env.saidRestarted(s.process.origin)
+		s.env.LogSeldom(&s.restarts, s.logger.Warn, "The server was restarted", fieldsOf(who.state)...)
+		s.env.recordRestarted(s.process.origin)
 	}
 }
 
-// renew begins a life of which nothing is known yet. The lock is held.
-func (s *server) renew(who identity) {
-	now := s.env.now()
+// newLife makes the process of a life. The lock is held.
+func (s *server) newLife(who identity) {
+	now := s.env.Now()
 	s.first = max(s.first+1, now.UnixMilli())
-	s.who, s.said = who, who.hello
-	s.process = newProcess(s.env, newOrigin(s.env.config, s.config, s.env.host, who.hello, who.local, now, s.first))
-	s.process.interruption.held = s.held
-	if who.hello != nil {
-		s.heard = now
-		s.process.samples.state(who.hello)
+	s.identity, s.lastReply = who, who.state
+	s.process = newProcess(s.env.outputs, newOrigin(s.env.config, s.config, s.env.Host, who.state, who.local, now, s.first))
+	s.process.interruption.held = s.holdMemory
+	if who.state != nil {
+		s.lastHeard = now
+		s.process.samples.setState(who.state)
 	}
 }
 
-// introduce gives the process its name, if its server has not said until now who it is. The lock is
-// held.
-func (s *server) introduce(hello *rbkit.HandshakeReply) {
-	if s.who.hello != nil || s.meeting.goesOn {
+// nameLife gives the process its name, if the server hadn't identified itself before. The
+// lock is held.
+func (s *server) nameLife(hello *rbkit.HandshakeReply) {
+	if s.identity.state != nil || s.identification.open {
 		return
 	}
-	s.who = identity{hello: hello, local: findLocal(s.peer, hello)}
-	if s.met.hello == nil {
-		s.met = s.who
+	s.identity = identity{state: hello, local: findLocal(s.peer, hello)}
+	if s.connectedAs.state == nil {
+		s.connectedAs = s.identity
 	}
-	s.process.introduce(newOrigin(s.env.config, s.config, s.env.host, s.who.hello, s.who.local, s.process.origin.begun, s.first))
+	s.process.setOrigin(newOrigin(s.env.config, s.config, s.env.Host, s.identity.state, s.identity.local, s.process.origin.begun, s.first))
 }
 
-// end hands on all that there is of a process, and its last metrics. The lock is held.
-func (s *server) end() {
-	s.finish()
-	if s.untold {
-		s.env.metrics.Ended(s.last())
+// endLife delivers all data of a process, and its last metrics. The lock is held.
+func (s *server) endLife() {
+	s.deliver()
+	if s.uncollected {
+		s.env.metrics.Ended(s.lastState())
 	}
 }
 
-// finish hands on all that there is of a process but its metrics. The lock is held.
-func (s *server) finish() {
-	s.process.finish()
-	s.tell()
+// deliver delivers all data of a process except metrics. The lock is held.
+func (s *server) deliver() {
+	s.process.deliver()
+	s.report()
 }
 
-// last is what the process was like when it was heard of last. The lock is held.
-func (s *server) last() processState {
+// lastState returns the last state of a process that has ended. The lock is held.
+func (s *server) lastState() processState {
 	last := s.process.state()
 	last.over = true
 	return last
 }
 
-// lost is told that the server can't be heard of.
-func (s *server) lost(err error, pause time.Duration) {
+// connectionLost handles a connection that failed or ended.
+func (s *server) connectionLost(err error, pause time.Duration) {
 	s.env.telemetry.connectionFailed(socketPublish)
 	s.memory.Disconnected(s.buffer)
 	s.buffer = nil
 	s.disconnect(err)
 	s.health.Failed(err)
-	if since, say := s.failing.Say(s.env.now()); say {
-		s.logger.Warn("The server cannot be reached, or was lost: it is tried again", zap.Error(err),
-			zap.Duration("pause", pause), zap.Int("failures_since_last_line", since))
-	}
+	s.env.LogSeldom(&s.failing, s.logger.Warn, "The connection to the server failed: retrying", zap.Error(err),
+		zap.Duration("pause", pause))
 }
 
-// disconnect ends what a connection began, if there is one. The process may come back.
+// disconnect ends a connection, if there is one. The process may connect again.
 func (s *server) disconnect(why error) {
-	if s.detach == nil {
+	if s.endSession == nil {
 		return
 	}
-	s.detach() // whose messages came is known then
-	s.detach = nil
+	s.endSession() // whose messages came is known then
+	s.endSession = nil
 	s.mu.Lock()
-	s.finish()
+	s.deliver()
 	s.connected = false
 	of := s.process.origin
 	s.mu.Unlock()
 	s.env.telemetry.servers(-1)
-	s.env.saidGone(of, s.connectedAt, why)
+	s.env.recordGone(of, s.connectedAt, why)
 }
 
-// receive handles a message, or keeps it until it is known whose it is.
+// receive handles a message, or holds it until its sender is known.
 func (s *server) receive(m zmtp.Message) {
 	if len(m) != 1 {
-		s.saidBad(badParts, errors.New("expected a message of one part"), zap.Int("parts", len(m)))
+		s.reportBad(badParts, errors.New("expected a message of one part"), zap.Int("parts", len(m)))
 		return
 	}
-	now := s.env.now()
+	now := s.env.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heard = now
-	defer func() { _ = s.held() }() // where it is too much, the server is disconnected
-	for s.meeting.goesOn || !s.handle(m[0], now) {
-		if s.meeting.keep(m[0], now, s.env.config.Limits.MaxMessageBytes) {
+	s.lastHeard = now
+	defer func() { _ = s.holdMemory() }() // where it is too much, the server is disconnected
+	for s.identification.open || !s.handle(m[0], now) {
+		if s.identification.hold(m[0], now, s.env.config.Limits.MaxMessageBytes) {
 			return
 		}
 		// It can't be waited for who that is.
-		s.settle(identity{})
+		s.identified(identity{})
 	}
 }
 
-// handle handles a message that came at a time. ok is false where it is of another life of
-// the server than is known, which is asked who it is then. The lock is held.
+// handle handles a message that arrived at a time. ok is false if it belongs to an unknown
+// life of the server; the receiver then asks for the identity. The lock is held.
 func (s *server) handle(message []byte, at time.Time) (ok bool) {
 	var r rbkit.Reader
 	dialect, err := rbkit.DialectOf(message)
 	if err == nil {
 		if err = r.Open(dialect, message); err == nil {
-			s.speaks(dialect)
+			s.noteDialect(dialect)
 		} else {
 			dialect = 0 // what can't be opened doesn't say it
 		}
 		if !s.process.follows(dialect, r.Header()) {
 			if s.control != nil {
-				s.meeting.begin(true)
-				s.control.correctSoon()
+				s.identification.begin(true)
+				s.control.requestCorrection()
 				return false
 			}
-			s.begin(identity{})
+			s.beginLife(identity{})
 		}
 	}
 	s.process.dialect = cmp.Or(dialect, s.process.dialect)
 	// What can't be opened is a message all the same, without events.
-	if wrong := s.read(&r, len(message), at); err == nil {
+	if wrong := s.readEvents(&r, len(message), at); err == nil {
 		err = wrong
 	}
 	if errors.Is(err, errShutdown) {
-		s.logger.Warn("The time of the shutdown is over: the rest of a message is dropped", zap.Int("bytes", len(message)))
+		s.logger.Warn("shutdown_timeout is over: the rest of a message is dropped", zap.Int("bytes", len(message)))
 		return true
 	}
 	if errors.As(err, new(*budget.Error)) {
@@ -306,56 +283,356 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 		if bad := (*rbkit.ProtocolError)(nil); errors.As(err, &bad) {
 			what = bad.Problem.String()
 		}
-		s.saidBad(what, err, zap.Int("bytes", len(message)))
+		s.reportBad(what, err, zap.Int("bytes", len(message)))
 		return true
 	}
 	s.bad.Over()
 	return true
 }
 
-// speaks is told of the dialect of a message. The lock is held.
-func (s *server) speaks(dialect rbkit.Dialect) {
+// noteDialect logs a change of the dialect. The lock is held.
+func (s *server) noteDialect(dialect rbkit.Dialect) {
 	if s.dialect != dialect {
 		s.dialect = dialect
-		s.seldom(&s.dialects, s.logger.Info, "The messages of the server show its dialect", zap.Stringer("dialect", dialect))
+		s.env.LogSeldom(&s.dialects, s.logger.Info, "Detected the dialect of the server", zap.Stringer("dialect", dialect))
 	}
 }
 
-// read has the process go through the events of a message of so many bytes. The lock is
+// readEvents makes the process read the events of a message of so many bytes. The lock is
 // held.
-func (s *server) read(r *rbkit.Reader, bytes int, at time.Time) error {
+func (s *server) readEvents(r *rbkit.Reader, bytes int, at time.Time) error {
 	p := s.process
-	p.message(bytes, at)
-	over, err := p.read(r)
+	p.beginMessage(bytes, at)
+	over, err := p.readEvents(r)
 	if over {
-		err = s.readOn(r, at)
+		err = s.restartWithin(r, at)
 		p = s.process
 	}
-	p.handOnDue(at)
-	s.tell()
+	p.deliverDue(at)
+	s.report()
 	return err
 }
 
-func (s *server) saidBad(what string, err error, fields ...zap.Field) {
+func (s *server) reportBad(what string, err error, fields ...zap.Field) {
 	s.env.telemetry.badMessage(what)
-	if since, say := s.bad.Say(s.env.now()); say {
-		s.logger.Warn("A message of the server is not what it should be: its events before that count",
-			append(fields, zap.Error(err), zap.Int("messages_since_last_line", since))...)
-	}
+	s.env.LogSeldom(&s.bad, s.logger.Warn, "A message of the server is malformed: only the events before the error count",
+		append(fields, zap.Error(err))...)
 }
 
-// state is what a collection of metrics has to say of the process, if anything: what it is
-// like, or once more what it was like when it was lost.
+// state returns the state of the process for a collection of metrics: the current one, or
+// once more the last one.
 func (s *server) state() (processState, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.connected:
 		return s.process.state(), true
-	case s.untold:
-		s.untold = false
-		return s.last(), true
+	case s.uncollected:
+		s.uncollected = false
+		return s.lastState(), true
 	default:
 		return processState{}, false
 	}
+}
+
+// deliverInterval is how often old data is delivered while no messages arrive.
+const deliverInterval = time.Second
+
+// startSession starts the goroutines of a connection beside the receiving one: they
+// identify the server, switch on the wanted profiles, send commands, and deliver old data.
+// The result ends them and waits for their end.
+func (s *server) startSession(ctx context.Context) (detach func()) {
+	ctx, end := context.WithCancel(ctx)
+	var attending sync.WaitGroup
+	attending.Go(func() {
+		s.identify(ctx)
+		attending.Go(func() { s.deliverOld(ctx) })
+		if s.control != nil {
+			s.sendCommands(ctx)
+		}
+		// Whose messages came last is known at the end in any case.
+		s.identify(ctx)
+	})
+	return func() {
+		end()
+		attending.Wait()
+		if s.control != nil {
+			s.control.close()
+		}
+	}
+}
+
+// deliverOld delivers old data until the context ends.
+func (s *server) deliverOld(ctx context.Context) {
+	ticker := time.NewTicker(deliverInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			s.mu.Lock()
+			s.process.deliverDue(s.env.Now())
+			s.report()
+			s.mu.Unlock()
+		}
+	}
+}
+
+// sendCommands sends commands to the server until the context ends.
+func (s *server) sendCommands(ctx context.Context) {
+	config := s.env.config
+	state, stopState := every(config.StateInterval)
+	defer stopState()
+	collect, stopCollect := every(config.TriggerGCInterval)
+	defer stopCollect()
+	dump, stopDump := every(config.ObjectSpaceSnapshotInterval)
+	defer stopDump()
+	// again is when a state that could not be corrected is tried again; nil: it was.
+	var again <-chan time.Time
+	pauses := backoff.New(config.Reconnect)
+	correct := func() {
+		again = nil
+		if s.correctState(ctx) {
+			pauses.Reset()
+		} else {
+			again = time.After(pauses.Pause())
+		}
+	}
+	s.control.requestCorrection()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-state:
+			correct()
+		case <-again:
+			correct()
+		case <-s.control.correction:
+			s.identify(ctx)
+			correct()
+		case <-collect:
+			s.control.sendAndReport(ctx, rbkit.TriggerGC)
+		case <-dump:
+			s.control.sendAndReport(ctx, rbkit.ObjectSpaceSnapshot)
+		}
+	}
+}
+
+// every ticks at an interval; 0: never.
+func every(interval time.Duration) (ticks <-chan time.Time, stop func()) {
+	if interval == 0 {
+		return nil, func() {}
+	}
+	ticker := time.NewTicker(interval)
+	return ticker.C, ticker.Stop
+}
+
+// correctState corrects the state of the server, and remembers its replies. ok is false if
+// the server doesn't answer.
+func (s *server) correctState(ctx context.Context) (ok bool) {
+	return s.control.correct(ctx, func(h *rbkit.HandshakeReply) {
+		said := *h
+		s.setState(&said)
+	})
+}
+
+// Why a server is disconnected.
+const (
+	reasonBudget = "memory_budget"
+	reasonServer = "max_server_memory"
+)
+
+// bytesOfServer is the memory that a server takes without its process, about.
+const bytesOfServer = 64 << 10
+
+// freeOnDemand frees the server's memory whenever the memory budget demands it, until the
+// context ends.
+func (s *server) freeOnDemand(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case shortage := <-s.memory.Over():
+			if s.memory.IsCurrent(shortage) {
+				s.freeMemory(shortage.Why)
+			}
+		}
+	}
+}
+
+// freeMemory ends the life of the server's process, and its connections.
+func (s *server) freeMemory(why error) {
+	s.mu.Lock()
+	if s.process != nil {
+		s.endLife()
+		s.newLife(s.identity)
+	}
+	dropped := len(s.identification.held)
+	s.identification.held, s.identification.size = nil, 0
+	s.memory.Renew()
+	s.mu.Unlock()
+	reason := reasonBudget
+	if short := (*budget.Error)(nil); errors.As(why, &short) && short.Setting == servermemory.Setting {
+		reason = reasonServer
+	}
+	s.env.telemetry.disconnected(reason)
+	s.env.LogSeldom(&s.full, s.logger.Warn, "The server is disconnected for a while: its data needs too much memory. Its counters start again at zero",
+		zap.Error(why), zap.Int("messages_dropped", dropped))
+}
+
+// holdMemory counts the memory of the server, without the buffers of its connections. The
+// lock is held.
+func (s *server) holdMemory() error {
+	bytes := bytesOfServer + s.identification.size
+	if s.process != nil {
+		bytes += s.process.held()
+	}
+	return s.memory.Hold(bytes)
+}
+
+// identify asks for the server's identity as long as it is unknown.
+func (s *server) identify(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.identification.open {
+		number, peer := s.identification.number, s.peer
+		s.mu.Unlock()
+		who := s.askIdentity(ctx, peer)
+		s.mu.Lock()
+		if s.identification.open && s.identification.number == number {
+			s.identified(who)
+		}
+	}
+}
+
+// askIdentity asks for the server's identity, several times within the timeout: the socket
+// that answers may open a moment after the one that publishes.
+func (s *server) askIdentity(ctx context.Context, peer net.Addr) identity {
+	if s.control == nil {
+		return identity{}
+	}
+	until, pauses := s.env.Now().Add(s.env.config.Timeout), backoff.New(s.env.config.Reconnect)
+	for {
+		if hello, ok := s.control.queryState(ctx); ok {
+			return identity{state: &hello, local: findLocal(peer, &hello)}
+		}
+		pause := pauses.Pause()
+		if s.env.Now().Add(pause).After(until) {
+			return identity{}
+		}
+		select {
+		case <-ctx.Done():
+			return identity{}
+		case <-time.After(pause):
+		}
+	}
+}
+
+// identified ends the identification with an identity, which may be unknown. It handles the
+// held messages up to one of yet another life. The lock is held.
+func (s *server) identified(who identity) {
+	other := s.process == nil || s.identification.restarted || s.identity.isOther(who)
+	if other {
+		s.beginLife(who)
+	} else if who.state != nil {
+		s.identity = who
+		s.process.samples.setState(who.state)
+	}
+	s.connectedAs = who
+	if who.state != nil {
+		s.lastReply = who.state
+	}
+	if s.control != nil {
+		s.control.switchedOn.connected(other)
+	}
+	s.reportHealth()
+	if !s.connected {
+		s.connected, s.uncollected = true, true
+		s.env.LogSeldom(&s.connects, s.logger.Info, "Connected to the server", fieldsOf(who.state)...)
+		s.env.recordConnected(s.process.origin)
+	}
+	kept := s.identification.end()
+	for i, m := range kept {
+		if !s.handle(m.data, m.at) {
+			s.identification.holdAll(kept[i:])
+			return
+		}
+	}
+}
+
+// reportHealth reports whether the server answered, if it has an address for requests. The
+// lock is held.
+func (s *server) reportHealth() {
+	if s.control != nil && s.lastReply == nil {
+		s.health.Failed(errNoAnswer)
+		return
+	}
+	s.health.Up()
+}
+
+var errNoAnswer = errors.New("the server publishes messages, but doesn't answer at the address of request")
+
+// restartWithin begins another life of the server at an event within a message, and reads
+// the rest of the message. That life has existed since the begin of the connection, and
+// identified itself then. The lock is held.
+func (s *server) restartWithin(r *rbkit.Reader, at time.Time) error {
+	s.beginLife(s.connectedAs)
+	if s.control != nil {
+		s.control.switchedOn.connectedToOther()
+	}
+	s.process.now = at
+	return s.process.readFrom(r)
+}
+
+// setState remembers a reply of the server.
+func (s *server) setState(h *rbkit.HandshakeReply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastReply, s.lastHeard = h, s.env.Now()
+	if s.process != nil {
+		s.nameLife(h)
+		if s.connected {
+			s.health.Up()
+		}
+		s.process.samples.setState(h)
+	}
+}
+
+// report adds the totals of the process to the receiver's own counters, and logs each limit
+// that the server reached, once. The lock is held.
+func (s *server) report() {
+	now := s.process.totals()
+	s.env.telemetry.countSince(&s.process.totalsCounted, &now)
+	s.process.totalsCounted = now
+	for i := range limits {
+		if s.limited[i] || limits[i].reached(s.process) == 0 {
+			continue
+		}
+		s.limited[i] = true
+		s.logger.Warn("The server has reached a limit",
+			zap.String("setting", "limits."+limits[i].setting), zap.String("then", limits[i].then))
+	}
+	if s.process.statsReceived {
+		s.process.statsReceived = false
+		s.logUnmeasured(s.process.stats)
+	}
+}
+
+// maxLoggedKeys is how many keys of statistics a log line has.
+const maxLoggedKeys = 16
+
+// logUnmeasured logs, once for a server, the statistics that have no metric. The lock is
+// held.
+func (s *server) logUnmeasured(of stats) {
+	if s.unmeasuredLogged || !s.env.measured || s.env.config.Metrics.RubyGcStat.Enabled {
+		return
+	}
+	keys := of.unmeasured()
+	if len(keys) == 0 {
+		return
+	}
+	s.unmeasuredLogged = true
+	s.logger.Info("The server sends statistics that have no metric. To receive them under their keys, set metrics.ruby.gc.stat.enabled to true",
+		zap.Int("count", len(keys)), zap.Strings("keys", keys[:min(len(keys), maxLoggedKeys)]))
 }

@@ -4,7 +4,6 @@
 package rbkitreceiver
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"strings"
 	"time"
@@ -18,7 +17,7 @@ import (
 // snapshots makes profiles of snapshots of allocations: how many objects were allocated
 // where, and how many bytes. Those of one message are one.
 type snapshots struct {
-	env    *environment
+	out    *outputs
 	origin *origin
 	// last is the time of the last snapshot, in Unix milliseconds; 0: there was none.
 	last   int64
@@ -90,11 +89,11 @@ type snapshotStack struct {
 
 // begin begins an event of so many bytes.
 func (s *snapshots) begin(millis int64, bytes int) {
-	if s.env.profiles == nil {
+	if s.out.profiles == nil {
 		return
 	}
 	if s.open == nil {
-		s.open = s.env.newSnapshot(s.origin.resource, s.last)
+		s.open = s.out.newSnapshot(s.origin.resource, s.last)
 	}
 	open := s.open
 	open.millis, s.last = millis, millis
@@ -106,10 +105,10 @@ func (s *snapshots) begin(millis int64, bytes int) {
 	}
 }
 
-func (e *environment) newSnapshot(resource pcommon.Resource, since int64) *snapshot {
+func (o *outputs) newSnapshot(resource pcommon.Resource, since int64) *snapshot {
 	s := &snapshot{since: since, stacks: map[uint64]snapshotStack{}, placed: map[stackPlace]int32{}, samples: map[siteSample]int{}}
 	var profiles pprofile.ProfilesSlice
-	s.parcel, profiles, s.dictionary = e.newProfiles(resource)
+	s.parcel, profiles, s.dictionary = newProfiles(o.Kit, resource)
 	s.objects, s.spaces = profiles.AppendEmpty(), profiles.AppendEmpty()
 	s.dictionary.set(s.objects.SampleType(), typeObjects, unitCount)
 	s.dictionary.set(s.spaces.SampleType(), typeSpace, unitBytes)
@@ -117,7 +116,7 @@ func (e *environment) newSnapshot(resource pcommon.Resource, since int64) *snaps
 }
 
 func (s *snapshots) stack(id uint64, frames rbkit.Frames) {
-	limits := &s.env.config.Limits
+	limits := &s.out.config.Limits
 	if s.open == nil || frames.Len() == 0 {
 		return
 	}
@@ -152,23 +151,23 @@ func (s *snapshot) hasRoom(n int, limits *LimitsConfig) bool {
 // allocation is told of objects that were allocated in a line. Those of which the stack
 // is known are counted there, the others in the line alone.
 func (s *snapshots) allocation(a *rbkit.Allocation, interruption *interruption) {
-	if s.open == nil || !s.open.site(a, &s.env.config.Limits) {
+	if s.open == nil || !s.open.site(a, &s.out.config.Limits) {
 		return
 	}
 	rest := a.Count
 	for id, count := range a.Stacks.All() {
-		if interruption.came() {
+		if interruption.isDue() {
 			return
 		}
 		s.open.dictionary.work++
 		count = min(count, rest)
 		if stack, ok := s.open.stacks[id]; ok && count > 0 {
-			s.open.add(a, count, &stack, &s.env.config.Limits)
+			s.open.count(a, count, &stack, &s.out.config.Limits)
 			rest -= count
 		}
 	}
 	if rest > 0 {
-		s.open.add(a, rest, &snapshotStack{}, &s.env.config.Limits)
+		s.open.count(a, rest, &snapshotStack{}, &s.out.config.Limits)
 	}
 }
 
@@ -188,7 +187,7 @@ func (s *snapshot) site(a *rbkit.Allocation, limits *LimitsConfig) bool {
 }
 
 // add adds so many objects to the samples of both profiles.
-func (s *snapshot) add(a *rbkit.Allocation, count uint64, stack *snapshotStack, limits *LimitsConfig) {
+func (s *snapshot) count(a *rbkit.Allocation, count uint64, stack *snapshotStack, limits *LimitsConfig) {
 	at := siteSample{stack: s.place(stack), class: s.at.class}
 	index, known := s.samples[at]
 	if !known {
@@ -230,9 +229,9 @@ func (s *snapshot) place(stack *snapshotStack) int32 {
 // of functions, for each line anew.
 const longestPlace = 100
 
-// siteFunction stands for the method that the present line is in, which is not known. It is
-// called by its place, the end of the path and the line: those who show functions by their
-// names have nothing else to tell one place from another.
+// siteFunction returns a function that stands for the unknown method of the current line.
+// Its name is its place, the end of the path and the line: many viewers show nothing else
+// of a function.
 func (s *snapshot) siteFunction() int32 {
 	d := s.dictionary
 	name := noMethod
@@ -266,8 +265,8 @@ func increase(of pprofile.Profile, index int, times, each uint64) {
 	values.SetAt(0, plus(values.At(0), times, each))
 }
 
-// handOn hands on what there is.
-func (s *snapshots) handOn() {
+// deliver delivers the open snapshot.
+func (s *snapshots) deliver() {
 	open := s.open
 	s.open = nil
 	if open == nil {
@@ -289,13 +288,17 @@ func (s *snapshots) handOn() {
 		p.SetProfileID(s.origin.profileID([]string{typeObjects, typeSpace}[i], s.number))
 	}
 	open.parcel.bytes += open.dictionary.bytes
-	s.env.profiles.Add(open.parcel)
+	s.out.profiles.Add(open.parcel)
 }
 
-// profileID is a hash of the life of the server, which is another one whenever the receiver
-// has come to it anew, and of the number of the profile.
-func (o *origin) profileID(kind string, number uint64) (id pprofile.ProfileID) {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%x %s %d", o.seed, kind, number))
-	copy(id[:], sum[:])
-	return id
+// bytesOfPlace is the memory of a place or a sample of a snapshot, about.
+const bytesOfPlace = 48
+
+// held returns how many bytes the open snapshot takes, about.
+func (s *snapshots) held() int {
+	o := s.open
+	if o == nil {
+		return 0
+	}
+	return o.parcel.bytes + o.dictionary.bytes + bytesOfStackSeen*len(o.stacks) + bytesOfPlace*(len(o.placed)+len(o.samples))
 }

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
-	"github.com/callbraid/callbraid/internal/componentkit/schema"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 // The spans of a garbage collection. They are phases and no pauses: Ruby marks in steps and sweeps
@@ -31,21 +31,15 @@ type cycleParcel struct {
 	origin *origin
 }
 
-// traces makes the spans of garbage collections, each a trace of its own.
-func (e *environment) traces(parcels []cycleParcel) ptrace.Traces {
+// tracesOf returns the spans of garbage collections, each a trace of its own.
+func tracesOf(kit *receiverkit.Kit, parcels []cycleParcel) ptrace.Traces {
 	traces := ptrace.NewTraces()
 	spans := map[*origin]ptrace.SpanSlice{}
 	for i := range parcels {
 		p := &parcels[i]
 		to, ok := spans[p.origin]
 		if !ok {
-			resource := traces.ResourceSpans().AppendEmpty()
-			p.origin.resource.CopyTo(resource.Resource())
-			scope := resource.ScopeSpans().AppendEmpty()
-			e.setScope(scope.Scope())
-			resource.SetSchemaUrl(schema.URL)
-			scope.SetSchemaUrl(schema.URL)
-			to = scope.Spans()
+			to = kit.AppendSpans(traces, p.origin.resource)
 			spans[p.origin] = to
 		}
 		p.appendTo(to)

@@ -19,9 +19,8 @@ type stats map[string]int64
 // maxStats is how many keys are kept that servers may choose.
 const maxStats = 256
 
-// set keeps the statistics that are numbers, under the keys of present Rubies; of those that
-// are the same the first. What a server no longer sends, or sends as something else, is no
-// longer known.
+// set replaces the statistics by those with whole numbers, under the keys of current
+// Rubies. The first of equal keys wins.
 func (s stats) set(all rbkit.Stats) {
 	clear(s)
 	for key, number := range all.All() {
@@ -36,7 +35,7 @@ func (s stats) set(all rbkit.Stats) {
 	}
 }
 
-// presentKey is what present Rubies call a statistic.
+// presentKey returns the key of a statistic in current Rubies.
 func presentKey(key []byte) string {
 	if present, ok := formerKeys[string(key)]; ok {
 		return present
@@ -62,7 +61,7 @@ func (s stats) fell(now rbkit.Stats) bool {
 	return false
 }
 
-// maxExact is beyond what a float can say exactly.
+// maxExact bounds the whole numbers that a float holds exactly.
 const maxExact = 1 << 53
 
 // wholeNumber is the number, if it is a whole one that metrics can have.
@@ -137,7 +136,7 @@ var statMetrics = map[string]func(*metadata.MetricsBuilder, pcommon.Timestamp, i
 	"weak_references_count":                   (*metadata.MetricsBuilder).RecordRubyGcWeakReferencesCountDataPoint,
 }
 
-// formerKeys are what Rubies before 2.2 called statistics, with what present ones call them.
+// formerKeys are the keys of Rubies before 2.2, with their current keys.
 var formerKeys = map[string]string{
 	"heap_increment":                 "heap_allocatable_pages",
 	"heap_used":                      "heap_allocated_pages",

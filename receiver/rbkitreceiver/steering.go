@@ -17,50 +17,39 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
-// commands are what a server can be told. A dump and a collection hold the program up for as
-// long as it has objects: the collection is a whole one, of all that live, and the program
-// makes most of its own of the young ones alone. The memory profile and the dump of the released
-// gem end a program on a Ruby of today.
+// commands are the commands that the extensions offer. A dump and a collection of all
+// garbage stop the program, for a time that grows with its objects. The memory profile and
+// the dump of the released gem crash a program on a current Ruby.
 var commands = []agentcontrol.Command{
-	{Name: string(rbkit.Handshake), Summary: "Ask who the server is and what is on."},
-	{Name: string(rbkit.StartMemoryProfile), Disruptive: true, Summary: "Tell of each object that is created and destroyed. It slows the program down. With the released gem it ends a program on Ruby 3.1."},
-	{Name: string(rbkit.StopMemoryProfile), Summary: "Tell of objects no more."},
-	{Name: string(rbkit.TriggerGC), Disruptive: true, Summary: "Collect garbage now, all of it. The program stands still meanwhile."},
-	{Name: string(rbkit.ObjectSpaceSnapshot), Disruptive: true, Summary: "Dump all objects now. The program stands still meanwhile. With the released gem it ends a program on Ruby 3.1."},
-	{Name: string(rbkit.UseCPUTime), Summary: "Sample by processor time, from the next start of CPU profiling on."},
-	{Name: string(rbkit.UseWallTime), Summary: "Sample by wall time, from the next start of CPU profiling on."},
-	{Name: string(rbkit.StartCPUProfiling), Summary: "Begin to sample stacks."},
-	{Name: string(rbkit.StopCPUProfiling), Summary: "Sample no more."},
+	{Name: string(rbkit.Handshake), Summary: "Ask the server for its process and its state."},
+	{Name: string(rbkit.StartMemoryProfile), Disruptive: true, Summary: "Report each object that is created and destroyed. This slows the program down. The released gem crashes a program on Ruby 3.1."},
+	{Name: string(rbkit.StopMemoryProfile), Summary: "Stop reporting objects."},
+	{Name: string(rbkit.TriggerGC), Disruptive: true, Summary: "Collect all garbage now. The program stops meanwhile."},
+	{Name: string(rbkit.ObjectSpaceSnapshot), Disruptive: true, Summary: "Dump all objects now. The program stops meanwhile. The released gem crashes a program on Ruby 3.1."},
+	{Name: string(rbkit.UseCPUTime), Summary: "Sample by processor time after the next start of CPU profiling."},
+	{Name: string(rbkit.UseWallTime), Summary: "Sample by wall time after the next start of CPU profiling."},
+	{Name: string(rbkit.StartCPUProfiling), Summary: "Start sampling stacks."},
+	{Name: string(rbkit.StopCPUProfiling), Summary: "Stop sampling stacks."},
 }
 
-// steered is a server as the extension agent_control has it: one that is configured,
-// whatever process is there.
-type steered struct {
+// controlledServer is a configured server as extensions control it.
+type controlledServer struct {
 	*server
 	id string
-	// following ends with the receiver's shutdown.
-	following context.Context
+	// serving ends when the shutdown begins.
+	serving context.Context
 }
 
 // ID is always the same of a server of a receiver.
-func (s *steered) ID() string { return s.id }
+func (s *controlledServer) ID() string { return s.id }
 
-// steer shows the servers, until the receiver is shut down.
-func (r *rbkitReceiver) steer(following context.Context, agents agentcontrol.Directories) {
-	receiver := r.settings.ID.String()
-	for i, s := range r.servers {
-		id := agentcontrol.NewID(receiver, strconv.Itoa(i), s.config.Publish)
-		r.unsteer = append(r.unsteer, agents.Register(&steered{server: s, id: id, following: following}))
-	}
-}
-
-// Snapshot is what is known of the server and its process.
-func (s *steered) Snapshot() agentcontrol.Snapshot {
+// Snapshot returns the state of the server and its process.
+func (s *controlledServer) Snapshot() agentcontrol.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := agentcontrol.Snapshot{
-		Tracer: metadata.Type.String(), Receiver: s.env.id, Service: s.config.ServiceName, Address: s.config.Publish,
-		State: s.word(), LastSeen: s.heard,
+		Tracer: metadata.Type.String(), Receiver: s.env.ID, Service: s.config.ServiceName, Address: s.config.Publish,
+		State: s.stateText(), LastSeen: s.lastHeard,
 	}
 	if now.Service == "" {
 		now.Service = s.env.config.ServiceName
@@ -68,7 +57,7 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	if s.control != nil {
 		now.Commands = commands
 	}
-	if h := s.said; h != nil {
+	if h := s.lastReply; h != nil {
 		now.Process = agentcontrol.Process{PID: h.PID, Name: text(h.ProcessName)}
 	}
 	if p := s.process; p != nil {
@@ -84,24 +73,24 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	return now
 }
 
-// word is what the server is doing. The lock is held.
-func (s *steered) word() string {
+// stateText returns the state of the server in words. The lock is held.
+func (s *controlledServer) stateText() string {
 	if !s.connected {
 		return "disconnected"
 	}
 	word := "connected"
-	if s.said != nil && s.said.ObjectTraceEnabled {
+	if s.lastReply != nil && s.lastReply.ObjectTraceEnabled {
 		word += ", memory profile"
 	}
-	if s.said != nil && s.said.CPUProfiling {
+	if s.lastReply != nil && s.lastReply.CPUProfiling {
 		word += ", CPU profile"
 	}
 	return word
 }
 
-// Told hands on a log record of an order: of the process, or of what is configured of one that
-// was never reached.
-func (s *steered) Told(r agentcontrol.Record) {
+// Told delivers a log record of a command. Its origin is the process, or the configured
+// server if none was reached.
+func (s *controlledServer) Told(r agentcontrol.Record) {
 	s.mu.Lock()
 	p := s.process
 	s.mu.Unlock()
@@ -109,106 +98,92 @@ func (s *steered) Told(r agentcontrol.Record) {
 	if p != nil {
 		of = p.origin
 	} else {
-		of = newOrigin(s.env.config, s.config, "", nil, nil, s.env.now(), 0)
+		of = newOrigin(s.env.config, s.config, "", nil, nil, s.env.Now(), 0)
 	}
-	s.env.say(of, agentcontrol.EventName, r.Body(), r.Severity(), 0, func(m pcommon.Map) {
+	s.env.log(of, agentcontrol.EventName, r.Body(), r.Severity(), 0, func(m pcommon.Map) {
 		for _, a := range r.Attributes() {
 			m.PutStr(a.Key, a.Value)
 		}
 	})
 }
 
-// Do has the server do something. What was switched stays so when the server is restarted,
-// until the receiver is shut down.
-func (s *steered) Do(ctx context.Context, order agentcontrol.Order) (agentcontrol.Answer, error) {
+// Do sends a command. Its effect outlives a restart of the server, until the shutdown of
+// the receiver.
+func (s *controlledServer) Do(ctx context.Context, order agentcontrol.Order) (agentcontrol.Answer, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	defer context.AfterFunc(s.following, func() { end(errShutdown) })()
+	defer context.AfterFunc(s.serving, func() { end(errShutdown) })()
 	c := s.control
-	if err := c.steering.take(ctx); err != nil {
+	if err := c.stateLock.lock(ctx); err != nil {
 		reason := agentcontrol.NoAnswer
-		if s.following.Err() != nil {
+		if s.serving.Err() != nil {
 			reason = agentcontrol.Lost
 		}
-		return agentcontrol.Answer{}, agentcontrol.Errorf(reason, "others had the server all the time; it was not told: %w", err)
+		return agentcontrol.Answer{}, agentcontrol.Errorf(reason, "other commands kept the server busy, so the command was not sent: %w", err)
 	}
-	defer c.steering.give()
-	if s.following.Err() != nil {
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the server is being left: %w", errShutdown)
+	defer c.stateLock.unlock()
+	if s.serving.Err() != nil {
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the receiver is disconnecting from the server: %w", errShutdown)
 	}
 	return s.carryOut(ctx, rbkit.Command(order.Command))
 }
 
-// carryOut has the server do something, and asks it before and afterwards: what others
-// switched on is not ours, and the server says ok to whatever it is told, so only its state
-// tells.
-func (s *steered) carryOut(ctx context.Context, command rbkit.Command) (agentcontrol.Answer, error) {
+// carryOut sends a command and compares the states before and after it. The server accepts
+// every command, so only its state shows the result; and profiles that others switched on
+// are not the receiver's.
+func (s *controlledServer) carryOut(ctx context.Context, command rbkit.Command) (agentcontrol.Answer, error) {
 	c := s.control
-	h, err := s.greet(ctx)
+	h, err := s.askState(ctx)
 	if err != nil {
 		return agentcontrol.Answer{}, err
 	}
 	if command == rbkit.Handshake {
-		return agentcontrol.Answer{Message: "the server answers", Details: details(&h)}, nil
+		return agentcontrol.Answer{Message: "the server answers", Details: detailsOf(&h)}, nil
 	}
 	// Said before: the receiver would else switch it back in between.
-	takeBack := c.wanted.say(command)
-	if is, switches := isSo(command, &h); is && switches {
-		return agentcontrol.Answer{Message: "that was so already", Details: details(&h)}, nil
+	takeBack := c.wanted.set(command)
+	if is, switches := isInState(command, &h); is && switches {
+		return agentcontrol.Answer{Message: "that was so already", Details: detailsOf(&h)}, nil
 	}
-	if h, err = s.tell(ctx, command); err != nil {
+	if h, err = s.send(ctx, command); err != nil {
 		takeBack()
 		return agentcontrol.Answer{}, err
 	}
-	return agentcontrol.Answer{Message: "the server has done it", Details: details(&h)}, nil
+	return agentcontrol.Answer{Message: "the server has done it", Details: detailsOf(&h)}, nil
 }
 
-// tell tells the server a command, and gives the state that it says it has then.
-func (s *steered) tell(ctx context.Context, command rbkit.Command) (rbkit.HandshakeReply, error) {
-	s.control.switched.note(command)
-	if err := s.control.tell(ctx, command); err != nil {
-		return rbkit.HandshakeReply{}, s.failed(ctx, err)
+// send sends a command, and returns the state of the server after it.
+func (s *controlledServer) send(ctx context.Context, command rbkit.Command) (rbkit.HandshakeReply, error) {
+	s.control.switchedOn.noteCommand(command)
+	if err := s.control.send(ctx, command); err != nil {
+		return rbkit.HandshakeReply{}, s.errorFor(ctx, err)
 	}
-	h, err := s.greet(ctx)
+	h, err := s.askState(ctx)
 	if err != nil {
 		return h, err
 	}
-	if is, _ := isSo(command, &h); !is {
-		return h, agentcontrol.Errorf(agentcontrol.Refused, "the server said ok to %s, and its state is what it was", command)
+	if is, _ := isInState(command, &h); !is {
+		return h, agentcontrol.Errorf(agentcontrol.Refused, "the server accepted %s, but its state has not changed", command)
 	}
 	return h, nil
 }
 
-// greet asks the server for its state, and remembers it.
-func (s *steered) greet(ctx context.Context) (rbkit.HandshakeReply, error) {
-	h, err := s.control.greet(ctx)
+// askState asks the server for its state, and remembers it.
+func (s *controlledServer) askState(ctx context.Context) (rbkit.HandshakeReply, error) {
+	h, err := s.control.askState(ctx)
 	if err != nil {
-		return h, s.failed(ctx, err)
+		return h, s.errorFor(ctx, err)
 	}
-	s.says(&h)
-	s.control.switched.seen(h)
+	s.setState(&h)
+	s.control.switchedOn.noteState(h)
 	return h, nil
 }
 
-// says remembers what the server says of itself.
-func (s *server) says(h *rbkit.HandshakeReply) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.said, s.heard = h, s.env.now()
-	if s.process != nil {
-		s.introduce(h)
-		if s.connected {
-			s.health.Up()
-		}
-		s.process.samples.state(h)
-	}
-}
-
-// failed is why a server could not be told, or asked.
-func (s *steered) failed(ctx context.Context, err error) error {
+// errorFor returns the error of a command that got no answer.
+func (s *controlledServer) errorFor(ctx context.Context, err error) error {
 	switch {
-	case s.following.Err() != nil:
-		return agentcontrol.Errorf(agentcontrol.Lost, "the server is being left: %w", err)
+	case s.serving.Err() != nil:
+		return agentcontrol.Errorf(agentcontrol.Lost, "the receiver is disconnecting from the server: %w", err)
 	case ctx.Err() != nil:
 		return agentcontrol.Errorf(agentcontrol.NoAnswer, "the server has not answered: %w", context.Cause(ctx))
 	case errors.Is(err, zmtp.ErrTimeout), errors.Is(err, os.ErrDeadlineExceeded):
@@ -218,9 +193,9 @@ func (s *steered) failed(ctx context.Context, err error) error {
 	}
 }
 
-// isSo reports whether the state of a server is what a command makes it, and whether the
-// command is about that state.
-func isSo(command rbkit.Command, h *rbkit.HandshakeReply) (is, switches bool) {
+// isInState reports whether a server is in the state that a command leads to. switches says
+// whether the command changes the state at all.
+func isInState(command rbkit.Command, h *rbkit.HandshakeReply) (is, switches bool) {
 	switch command {
 	case rbkit.StartMemoryProfile:
 		return h.ObjectTraceEnabled, true
@@ -235,8 +210,8 @@ func isSo(command rbkit.Command, h *rbkit.HandshakeReply) (is, switches bool) {
 	}
 }
 
-// details are the state of a server.
-func details(h *rbkit.HandshakeReply) []agentcontrol.Detail {
+// detailsOf returns the state of a server as details of an answer.
+func detailsOf(h *rbkit.HandshakeReply) []agentcontrol.Detail {
 	onOff := map[bool]string{true: "on", false: "off"}
 	return []agentcontrol.Detail{
 		{Name: "process", Value: text(h.ProcessName)},

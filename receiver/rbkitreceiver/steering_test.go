@@ -20,14 +20,14 @@ import (
 )
 
 // steerable is an option: servers are shown.
-func steerable(b *bed, _ *Config) { b.host = &agentcontroltest.Directory{} }
+func steerable(b *bed, _ *Config) { b.Host = &agentcontroltest.Directory{} }
 
 // steered is the server that is shown, when it is connected.
 func (b *bed) steered() agentcontrol.Agent {
-	b.t.Helper()
-	all := b.host.(*agentcontroltest.Directory).Agents()
-	require.Len(b.t, all, 1)
-	b.await("the server to be connected", func() bool { return all[0].Snapshot().State != "disconnected" })
+	b.T.Helper()
+	all := b.Host.(*agentcontroltest.Directory).Agents()
+	require.Len(b.T, all, 1)
+	b.Await("the server to be connected", func() bool { return all[0].Snapshot().State != "disconnected" })
 	return all[0]
 }
 
@@ -65,7 +65,7 @@ func TestWhatSomebodySwitchesStaysSoUntilTheEnd(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.MemoryProfile = true })
 	a := b.steered()
-	b.await("the memory profile", func() bool { return server.State().ObjectTraceEnabled })
+	b.Await("the memory profile", func() bool { return server.State().ObjectTraceEnabled })
 	order := func(command rbkit.Command) {
 		t.Helper()
 		_, err := agentcontroltest.Order(t.Context(), a, string(command), nil)
@@ -78,9 +78,9 @@ func TestWhatSomebodySwitchesStaysSoUntilTheEnd(t *testing.T) {
 	again := released
 	again.PID++
 	server.restart(rbkitserver.Options{Hello: again})
-	b.await("the CPU profile of the next life", func() bool { return server.State().CPUProfiling })
+	b.Await("the CPU profile of the next life", func() bool { return server.State().CPUProfiling })
 	assert.Equal(t, []rbkit.Command{rbkit.UseCPUTime, rbkit.StartCPUProfiling}, server.orders())
-	b.shutdown()
+	b.Shutdown()
 	assert.False(t, server.State().CPUProfiling, "it is left as it was found")
 	assert.NotContains(t, server.orders(), rbkit.StartMemoryProfile)
 }
@@ -91,7 +91,7 @@ func TestWhatSomebodySwitchesOnIsSwitchedOffAtTheEnd(t *testing.T) {
 	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartCPUProfiling), nil)
 	require.NoError(t, err)
 	assert.True(t, server.State().CPUProfiling)
-	b.shutdown()
+	b.Shutdown()
 	assert.False(t, server.State().CPUProfiling)
 }
 
@@ -103,7 +103,7 @@ func TestWhatOthersSwitchedOnIsNotSwitchedOffForSomebodyWhoWantsItToo(t *testing
 	answer, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartMemoryProfile), nil)
 	require.NoError(t, err)
 	assert.Equal(t, "that was so already", answer.Message)
-	b.shutdown()
+	b.Shutdown()
 	assert.Empty(t, server.orders())
 	assert.True(t, server.State().ObjectTraceEnabled)
 }
@@ -113,7 +113,7 @@ func TestAServerThatSaysOKAndDoesNothingRefuses(t *testing.T) {
 	b := newBed(t, following(server), steerable)
 	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartCPUProfiling), nil)
 	assert.Equal(t, agentcontrol.Refused, agentcontrol.ReasonOf(err), "%v", err)
-	wanted, _ := b.receiver.servers[0].control.wanted.now()
+	wanted, _ := b.receiver.servers[0].control.wanted.current()
 	assert.Equal(t, switches{}, wanted, "it is not told again by the receiver")
 }
 
@@ -155,11 +155,11 @@ func TestAnOrderThatWaitsForOthersIsGivenUp(t *testing.T) {
 			b := newBed(t, following(server), steerable, patiently, func(_ *bed, c *Config) { c.MemoryProfile = true })
 			defer close(until)
 			a := b.steered()
-			b.await("the memory profile", func() bool { return server.State().ObjectTraceEnabled })
+			b.Await("the memory profile", func() bool { return server.State().ObjectTraceEnabled })
 			holds.Store(true)
 			first := make(chan error, 1)
 			if held == rbkit.Handshake {
-				b.receiver.servers[0].control.correctSoon()
+				b.receiver.servers[0].control.requestCorrection()
 			} else {
 				go func() {
 					_, err := agentcontroltest.Order(t.Context(), a, string(held), nil)
@@ -167,7 +167,7 @@ func TestAnOrderThatWaitsForOthersIsGivenUp(t *testing.T) {
 				}()
 			}
 			<-begun
-			assert.Len(t, b.receiver.servers[0].control.steering, 1, "nobody changes in between what is looked at")
+			assert.Len(t, b.receiver.servers[0].control.stateLock, 1, "nobody changes in between what is looked at")
 			ctx, giveUp := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() {
@@ -195,7 +195,7 @@ func TestTheClockIsRememberedForTheNextLife(t *testing.T) {
 			again := released
 			again.PID++
 			server.restart(rbkitserver.Options{Hello: again})
-			b.await("the CPU profile of the next life", func() bool { return server.State().CPUProfiling })
+			b.Await("the CPU profile of the next life", func() bool { return server.State().CPUProfiling })
 			assert.Equal(t, []rbkit.Command{clock, rbkit.StartCPUProfiling}, server.orders())
 		})
 	}
@@ -219,7 +219,7 @@ func TestAServerThatIsSilentForTheTimeoutHasNotAnswered(t *testing.T) {
 	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.Timeout, c.Clock = 500*time.Millisecond, ClockCPU })
 	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.UseWallTime), nil)
 	assert.Equal(t, agentcontrol.NoAnswer, agentcontrol.ReasonOf(err), "%v", err)
-	_, clock := b.receiver.servers[0].control.wanted.now()
+	_, clock := b.receiver.servers[0].control.wanted.current()
 	assert.Equal(t, ClockCPU, clock, "it is not wanted when nothing came of it")
 }
 
@@ -252,7 +252,7 @@ func TestWhatOthersSwitchedOnMeanwhileIsLeftOn(t *testing.T) {
 	server.Answer([][]byte{[]byte(rbkit.StopMemoryProfile)})
 	order(rbkit.Handshake)
 	server.Answer([][]byte{[]byte(rbkit.StartMemoryProfile)})
-	b.shutdown()
+	b.Shutdown()
 	assert.True(t, server.State().ObjectTraceEnabled)
 }
 
@@ -273,9 +273,9 @@ func TestAShutdownEndsOrders(t *testing.T) {
 		done <- err
 	}()
 	<-begun
-	b.shutdown()
+	b.Shutdown()
 	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(<-done))
-	assert.Empty(t, b.host.(*agentcontroltest.Directory).Agents())
+	assert.Empty(t, b.Host.(*agentcontroltest.Directory).Agents())
 	_, err := agentcontroltest.Order(t.Context(), a, string(rbkit.TriggerGC), nil)
 	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err))
 	assert.NotContains(t, server.orders(), rbkit.TriggerGC)
@@ -287,21 +287,21 @@ func TestAShutdownWaitsForWhoSteers(t *testing.T) {
 	b := newBed(t, following(server), steerable)
 	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartCPUProfiling), nil)
 	require.NoError(t, err)
-	steering := b.receiver.servers[0].control.steering
-	require.NoError(t, steering.take(t.Context()))
+	steering := b.receiver.servers[0].control.stateLock
+	require.NoError(t, steering.lock(t.Context()))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		b.shutdown()
+		b.Shutdown()
 	}()
-	b.await("nobody to be shown", func() bool { return len(b.host.(*agentcontroltest.Directory).Agents()) == 0 })
+	b.Await("nobody to be shown", func() bool { return len(b.Host.(*agentcontroltest.Directory).Agents()) == 0 })
 	select {
 	case <-ended:
 		assert.Fail(t, "somebody still steers")
 	case <-time.After(100 * time.Millisecond): // what may come by mistake has the time to come
 	}
 	assert.True(t, server.State().CPUProfiling)
-	steering.give()
+	steering.unlock()
 	<-ended
 	assert.False(t, server.State().CPUProfiling)
 }
@@ -311,7 +311,7 @@ func TestAServerThatIsGoneIsLost(t *testing.T) {
 	b := newBed(t, following(server), steerable)
 	a := b.steered()
 	server.stop()
-	b.await("the loss", func() bool { return a.Snapshot().State == "disconnected" })
+	b.Await("the loss", func() bool { return a.Snapshot().State == "disconnected" })
 	_, err := agentcontroltest.Order(t.Context(), a, string(rbkit.Handshake), nil)
 	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err), "%v", err)
 }
@@ -320,9 +320,9 @@ func TestWhatAServerWasToldThatWasNeverThereIsALogRecord(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	server.stop()
 	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.ServiceName = "shop" })
-	b.host.(*agentcontroltest.Directory).Agents()[0].Told(agentcontrol.Record{Order: agentcontrol.Order{Command: "trigger_gc"}})
-	b.await("the record", func() bool { return len(b.records(agentcontrol.EventName)) == 1 })
-	service, _ := b.logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeServiceName)
+	b.Host.(*agentcontroltest.Directory).Agents()[0].Told(agentcontrol.Record{Order: agentcontrol.Order{Command: "trigger_gc"}})
+	b.Await("the record", func() bool { return len(b.Records(agentcontrol.EventName)) == 1 })
+	service, _ := b.Logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeServiceName)
 	assert.Equal(t, "shop", service.Str())
 }
 
@@ -341,7 +341,7 @@ func TestWhatIsKnownOfAServerIsShown(t *testing.T) {
 	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.ServiceName = "shop" })
 	a := b.steered()
 	server.publishObject(1, "String")
-	b.await("a message", func() bool {
+	b.Await("a message", func() bool {
 		counters := a.Snapshot().Counters
 		return len(counters) > 0 && counters[0].Value == 1
 	})
@@ -352,8 +352,8 @@ func TestWhatIsKnownOfAServerIsShown(t *testing.T) {
 	assert.False(t, now.LastSeen.IsZero())
 	assert.True(t, slices.ContainsFunc(now.Counters, func(c agentcontrol.Counter) bool { return c.Name == "lost messages" }))
 	a.Told(agentcontrol.Record{Agent: a.ID(), Order: agentcontrol.Order{Command: "trigger_gc", By: "alice"}, Message: "done"})
-	b.await("the record", func() bool { return len(b.records(agentcontrol.EventName)) == 1 })
-	r := b.records(agentcontrol.EventName)[0]
+	b.Await("the record", func() bool { return len(b.Records(agentcontrol.EventName)) == 1 })
+	r := b.Records(agentcontrol.EventName)[0]
 	assert.Equal(t, "Command trigger_gc: done", r.Body().Str())
 	by, _ := r.Attributes().Get(agentcontrol.AttributeBy)
 	assert.Equal(t, "alice", by.Str())

@@ -6,33 +6,25 @@ package rbkitreceiver
 import (
 	"context"
 
-	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
-
-	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
-// telemetry counts what the receiver does, for its operator. Nothing in it is called for
+// telemetry has the receiver's own counters. They are counted once for a message, not for
 // each event.
 type telemetry struct {
 	builder *metadata.TelemetryBuilder
 }
 
-func newTelemetry(settings component.TelemetrySettings, health *serverhealth.Health) (*telemetry, error) {
-	builder, err := metadata.NewTelemetryBuilder(settings)
+func newTelemetry(kit *receiverkit.Kit) (*telemetry, error) {
+	builder, err := metadata.NewTelemetryBuilder(kit.Telemetry)
 	if err != nil {
 		return nil, err
 	}
-	if err := builder.RegisterReceiverRbkitServerUpCallback(health.Observe); err != nil {
+	if err := builder.RegisterReceiverRbkitServerUpCallback(kit.Health.Observe); err != nil {
 		return nil, err
 	}
 	return &telemetry{builder: builder}, nil
-}
-
-func withAttribute(key, value string) metric.MeasurementOption {
-	return metric.WithAttributeSet(attribute.NewSet(attribute.String(key, value)))
 }
 
 // Values of attributes.
@@ -49,81 +41,47 @@ const (
 
 var background = context.Background()
 
-func (t *telemetry) shutdown() { t.builder.Shutdown() }
-
 func (t *telemetry) servers(change int64) { t.builder.ReceiverRbkitServers.Add(background, change) }
 
 func (t *telemetry) disconnected(reason string) {
-	t.builder.ReceiverRbkitServersDisconnected.Add(background, 1, withAttribute("reason", reason))
+	t.builder.ReceiverRbkitServersDisconnected.Add(background, 1, receiverkit.With("reason", reason))
 }
 
 func (t *telemetry) restarted() { t.builder.ReceiverRbkitRestarts.Add(background, 1) }
 
 func (t *telemetry) connectionFailed(socket string) {
-	t.builder.ReceiverRbkitConnectionFailures.Add(background, 1, withAttribute("socket", socket))
+	t.builder.ReceiverRbkitConnectionFailures.Add(background, 1, receiverkit.With("socket", socket))
 }
 
 func (t *telemetry) badMessage(what string) {
-	t.builder.ReceiverRbkitBadMessages.Add(background, 1, withAttribute("what", what))
+	t.builder.ReceiverRbkitBadMessages.Add(background, 1, receiverkit.With("what", what))
 }
 
-func (t *telemetry) spansDropped(n int, reason string) {
-	t.builder.ReceiverRbkitSpansDropped.Add(background, int64(n), withAttribute("reason", reason))
-}
-
-func (t *telemetry) logRecordsDropped(n int, reason string) {
-	t.builder.ReceiverRbkitLogRecordsDropped.Add(background, int64(n), withAttribute("reason", reason))
-}
-
-func (t *telemetry) samplesDropped(n int, reason string) {
-	t.builder.ReceiverRbkitSamplesDropped.Add(background, int64(n), withAttribute("reason", reason))
-}
-
-func (t *telemetry) metricPointsDropped(n int, reason string) {
-	t.builder.ReceiverRbkitMetricPointsDropped.Add(background, int64(n), withAttribute("reason", reason))
-}
-
-// said is what the counters were told of a process.
-type said struct {
+// totals are what a process counted since its begin.
+type totals struct {
 	messages, bytes, events, lost, unknown, folded, forgotten int64
 	noStart, noEnd, stepsBack                                 int64
 	complete, incomplete, uncounted, unchecked                int64
 	samplesDropped, stacksDropped                             int64
 }
 
-// tell tells the counters what is new of a process, once for a message.
-func (t *telemetry) tell(p *process) {
-	now := said{
-		messages: p.messages, bytes: p.bytes, events: p.events, lost: p.lost, unknown: p.unknown,
-		folded:    p.classes.folded + p.allocations.files.folded + p.allocations.folded,
-		forgotten: p.objects.tracked.forgotten,
-		noStart:   p.cycles.noStart, noEnd: p.cycles.noEnd, stepsBack: p.cycles.stepsBack,
-		complete: p.dumps.complete, incomplete: p.dumps.incomplete, uncounted: p.dumps.uncounted, unchecked: p.dumps.unchecked,
-		samplesDropped: p.samples.deep + p.snapshots.dropped, stacksDropped: p.snapshots.deep + p.snapshots.crowded,
-	}
-	before := p.said
-	p.said = now
+// countSince adds to the receiver's own counters what a process counted between two times.
+func (t *telemetry) countSince(before, now *totals) {
 	b := t.builder
-	add(b.ReceiverRbkitMessages, now.messages-before.messages)
-	add(b.ReceiverRbkitBytes, now.bytes-before.bytes)
-	add(b.ReceiverRbkitEvents, now.events-before.events)
-	add(b.ReceiverRbkitMessagesLost, now.lost-before.lost)
-	add(b.ReceiverRbkitEventsUnknown, now.unknown-before.unknown)
-	add(b.ReceiverRbkitFolded, now.folded-before.folded)
-	add(b.ReceiverRbkitObjectsForgotten, now.forgotten-before.forgotten)
-	add(b.ReceiverRbkitGcUnpaired, now.noStart-before.noStart, withAttribute("missing", "start"))
-	add(b.ReceiverRbkitGcUnpaired, now.noEnd-before.noEnd, withAttribute("missing", "end"))
-	add(b.ReceiverRbkitStepsBack, now.stepsBack-before.stepsBack)
-	add(b.ReceiverRbkitDumps, now.complete-before.complete, withAttribute("objects", "complete"))
-	add(b.ReceiverRbkitDumps, now.incomplete-before.incomplete, withAttribute("objects", "incomplete"))
-	add(b.ReceiverRbkitDumps, now.uncounted-before.uncounted, withAttribute("objects", "not_announced"))
-	add(b.ReceiverRbkitDumpsUnchecked, now.unchecked-before.unchecked)
-	add(b.ReceiverRbkitSamplesDropped, now.samplesDropped-before.samplesDropped, withAttribute("reason", droppedLimit))
-	add(b.ReceiverRbkitStacksDropped, now.stacksDropped-before.stacksDropped)
-}
-
-func add(counter metric.Int64Counter, n int64, options ...metric.AddOption) {
-	if n > 0 {
-		counter.Add(background, n, options...)
-	}
+	receiverkit.Count(b.ReceiverRbkitMessages, now.messages-before.messages)
+	receiverkit.Count(b.ReceiverRbkitBytes, now.bytes-before.bytes)
+	receiverkit.Count(b.ReceiverRbkitEvents, now.events-before.events)
+	receiverkit.Count(b.ReceiverRbkitMessagesLost, now.lost-before.lost)
+	receiverkit.Count(b.ReceiverRbkitEventsUnknown, now.unknown-before.unknown)
+	receiverkit.Count(b.ReceiverRbkitFolded, now.folded-before.folded)
+	receiverkit.Count(b.ReceiverRbkitObjectsForgotten, now.forgotten-before.forgotten)
+	receiverkit.Count(b.ReceiverRbkitGcUnpaired, now.noStart-before.noStart, receiverkit.With("missing", "start"))
+	receiverkit.Count(b.ReceiverRbkitGcUnpaired, now.noEnd-before.noEnd, receiverkit.With("missing", "end"))
+	receiverkit.Count(b.ReceiverRbkitStepsBack, now.stepsBack-before.stepsBack)
+	receiverkit.Count(b.ReceiverRbkitDumps, now.complete-before.complete, receiverkit.With("objects", "complete"))
+	receiverkit.Count(b.ReceiverRbkitDumps, now.incomplete-before.incomplete, receiverkit.With("objects", "incomplete"))
+	receiverkit.Count(b.ReceiverRbkitDumps, now.uncounted-before.uncounted, receiverkit.With("objects", "not_announced"))
+	receiverkit.Count(b.ReceiverRbkitDumpsUnchecked, now.unchecked-before.unchecked)
+	receiverkit.Count(b.ReceiverRbkitSamplesDropped, now.samplesDropped-before.samplesDropped, receiverkit.With("reason", droppedLimit))
+	receiverkit.Count(b.ReceiverRbkitStacksDropped, now.stacksDropped-before.stacksDropped)
 }

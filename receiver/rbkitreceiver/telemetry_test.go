@@ -21,7 +21,7 @@ import (
 // Each thing that is counted of a process has a number of its own here.
 func TestEachCounterSaysWhatIsNew(t *testing.T) {
 	b, s := alone(t)
-	s.begin(identity{})
+	s.beginLife(identity{})
 	p := s.process
 	p.messages, p.bytes, p.events, p.lost, p.unknown = 1, 2, 3, 4, 5
 	p.classes.folded, p.allocations.files.folded, p.allocations.folded = 10, 20, 30
@@ -36,27 +36,27 @@ func TestEachCounterSaysWhatIsNew(t *testing.T) {
 		"dumps{objects=complete}": 11, "dumps{objects=incomplete}": 12, "dumps{objects=not_announced}": 13, "dumps_unchecked": 14,
 		"samples_dropped{reason=limit}": 300, "stacks_dropped": 3000,
 	}
-	s.tell()
-	assert.Equal(t, want, b.points())
-	s.tell()
-	assert.Equal(t, want, b.points(), "nothing is new")
+	s.report()
+	assert.Equal(t, want, b.Points())
+	s.report()
+	assert.Equal(t, want, b.Points(), "nothing is new")
 	p.events++
 	want["events"]++
-	s.tell()
-	assert.Equal(t, want, b.points())
-	s.begin(identity{}) // another life begins anew
+	s.report()
+	assert.Equal(t, want, b.Points())
+	s.beginLife(identity{}) // another life begins anew
 	s.process.events = 5
 	want["events"] += 5
 	want["restarts"] = 1
-	s.tell()
-	assert.Equal(t, want, b.points())
+	s.report()
+	assert.Equal(t, want, b.Points())
 	b.finish(s)
 }
 
 func TestEachKindOfBadMessageIsCountedAsSuch(t *testing.T) {
 	good := numbered(t, rbkit.Released, 1, at(1, rbkit.GCStart))
 	b, s := alone(t)
-	s.begin(identity{})
+	s.beginLife(identity{})
 	for i, message := range []zmtp.Message{
 		{good[:len(good)-1]},
 		{append([]byte{0x84, 0x00, 0x07, 0x01, 0xa8}, "12:34:56\x09\x01\x02\x90"...)}, // a text for a time
@@ -71,7 +71,7 @@ func TestEachKindOfBadMessageIsCountedAsSuch(t *testing.T) {
 		}
 	}
 	b.finish(s)
-	bad := b.points()
+	bad := b.Points()
 	for what, want := range map[string]int64{"truncated": 1, "wrong_type": 2, "wrong_value": 3, "missing": 4, "trailing": 5, "parts": 6 + 7} {
 		assert.Equal(t, want, bad["bad_messages{what="+what+"}"], what)
 	}
@@ -80,9 +80,9 @@ func TestEachKindOfBadMessageIsCountedAsSuch(t *testing.T) {
 func TestABurstOfBadMessagesEndsWithAGoodOne(t *testing.T) {
 	b, s := alone(t)
 	now := recorded
-	b.receiver.env.now = func() time.Time { return now }
-	s.begin(identity{})
-	lines := func() int { return b.said.FilterMessageSnippet("not what it should be").Len() }
+	b.receiver.env.Now = func() time.Time { return now }
+	s.beginLife(identity{})
+	lines := func() int { return b.Log.FilterMessageSnippet("is malformed").Len() }
 	for range 3 {
 		s.receive(zmtp.Message{{0xc1}})
 		now = now.Add(2 * logline.Pause)
@@ -97,12 +97,12 @@ func TestABurstOfBadMessagesEndsWithAGoodOne(t *testing.T) {
 func TestConnectionsThatFailAreCountedBySocket(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released, Mute: true})
 	b := newBed(t, following(server), func(_ *bed, c *Config) { c.Timeout = 100 * time.Millisecond })
-	b.await("a request without an answer", func() bool { return b.points()["connection_failures{socket=request}"] > 0 })
-	assert.Zero(t, b.points()["connection_failures{socket=publish}"])
-	assert.EqualValues(t, 1, b.points()["servers"])
+	b.Await("a request without an answer", func() bool { return b.Points()["connection_failures{socket=request}"] > 0 })
+	assert.Zero(t, b.Points()["connection_failures{socket=publish}"])
+	assert.EqualValues(t, 1, b.Points()["servers"])
 	server.stop()
-	b.await("the loss", func() bool { return b.points()["connection_failures{socket=publish}"] > 0 })
-	b.await("no server", func() bool { return b.counter("servers") == 0 })
+	b.Await("the loss", func() bool { return b.Points()["connection_failures{socket=publish}"] > 0 })
+	b.Await("no server", func() bool { return b.Counter("servers") == 0 })
 }
 
 func TestTextsOfAHandshakeAreValid(t *testing.T) {
@@ -121,19 +121,19 @@ func TestTextsOfAHandshakeAreValid(t *testing.T) {
 func TestAServerThatIsGoneSaysWhyAndForHowLongItWasThere(t *testing.T) {
 	b, s := alone(t)
 	now := recorded
-	b.receiver.env.now = func() time.Time { return now }
-	s.begin(identity{hello: &released})
-	s.connectedAt, s.detach = recorded, func() {}
+	b.receiver.env.Now = func() time.Time { return now }
+	s.beginLife(identity{state: &released})
+	s.connectedAt, s.endSession = recorded, func() {}
 	now = now.Add(90 * time.Second)
 	s.disconnect(errText("it \xff went"))
-	b.receiver.env.close()
-	gone := b.records(eventGone)
+	b.receiver.env.Finish()
+	gone := b.Records(eventGone)
 	require.Len(t, gone, 1)
 	assert.Equal(t, plog.SeverityNumberWarn, gone[0].SeverityNumber())
 	assert.Equal(t, now, gone[0].Timestamp().AsTime())
 	assert.Equal(t, now, gone[0].ObservedTimestamp().AsTime())
 	assert.Equal(t, map[string]any{attributeLifetime: 90.0, attributeError: "it \uFFFD went"}, gone[0].Attributes().AsRaw())
-	pid, _ := b.logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeProcessID)
+	pid, _ := b.Logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeProcessID)
 	assert.EqualValues(t, released.PID, pid.Int())
 }
 
@@ -145,7 +145,7 @@ func (e errText) Error() string { return string(e) }
 // A thread's ID is a number that attributes can have.
 func TestAThreadWhoseIDIsTooLargeHasTheLargest(t *testing.T) {
 	b, s := alone(t)
-	s.begin(identity{})
+	s.beginLife(identity{})
 	sample := func(thread uint64) func(*rbkit.Collection) error {
 		return func(c *rbkit.Collection) error {
 			return c.Sample(1, []rbkit.Frame{{Method: []byte("m"), File: []byte("a.rb"), Line: 1, Thread: thread}})
@@ -153,7 +153,7 @@ func TestAThreadWhoseIDIsTooLargeHasTheLargest(t *testing.T) {
 	}
 	s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, sample(math.MaxUint64), sample(math.MaxUint64-1), sample(math.MaxInt64))})
 	b.finish(s)
-	require.Len(t, b.profiles.AllProfiles(), 1)
-	checkValid(t, b.profiles.AllProfiles()[0])
-	assert.Contains(t, fold(b.profiles.AllProfiles()), "{thread.id=9223372036854775807} 3\n")
+	require.Len(t, b.Profiles.AllProfiles(), 1)
+	checkValid(t, b.Profiles.AllProfiles()[0])
+	assert.Contains(t, fold(b.Profiles.AllProfiles()), "{thread.id=9223372036854775807} 3\n")
 }

@@ -4,7 +4,6 @@
 package rbkitreceiver
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -28,8 +27,8 @@ const (
 // work is how much the dictionaries of profiles have to do for a message.
 func work(t testing.TB, message []byte, options ...option) (done int, wrong error) {
 	b, s := alone(t, options...)
-	defer b.receiver.env.close()
-	s.begin(identity{})
+	defer b.receiver.env.Finish()
+	s.beginLife(identity{})
 	var r rbkit.Reader
 	dialect, err := rbkit.DialectOf(message)
 	if err == nil {
@@ -39,7 +38,7 @@ func work(t testing.TB, message []byte, options ...option) (done int, wrong erro
 		return 0, err
 	}
 	p := s.process
-	_, err = p.read(&r)
+	_, err = p.readEvents(&r)
 	if p.snapshots.open != nil {
 		done += p.snapshots.open.dictionary.work
 	}
@@ -182,12 +181,12 @@ func TestTheWorkForEachByteOfAnySnapshotIsBounded(t *testing.T) {
 func allocatedBy(t *testing.T, message []byte) (objects map[int]int64, samples map[int]int) {
 	t.Helper()
 	b, s := alone(t)
-	s.begin(identity{})
+	s.beginLife(identity{})
 	s.receive(zmtp.Message{message})
-	s.end()
-	b.receiver.env.close()
-	require.Len(t, b.profiles.AllProfiles(), 1, "what is in one message is one")
-	p := b.profiles.AllProfiles()[0]
+	s.endLife()
+	b.receiver.env.Finish()
+	require.Len(t, b.Profiles.AllProfiles(), 1, "what is in one message is one")
+	p := b.Profiles.AllProfiles()[0]
 	checkValid(t, p)
 	objects, samples = map[int]int64{}, map[int]int{}
 	for _, sample := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0).Samples().All() {
@@ -227,10 +226,10 @@ func TestStacksAreOfTheirOwnSnapshot(t *testing.T) {
 
 func TestAMessageIsNotReadOnWhenTheTimeOfTheShutdownIsOver(t *testing.T) {
 	var long, events terse
-	long.snapshot([]int{1}, terseFile{"f", places(1, make([]int, 100*asksUntilLook)...)})
+	long.snapshot([]int{1}, terseFile{"f", places(1, make([]int, 100*callsPerCheck)...)})
 	var lines terse
-	lines.snapshot(nil, terseFile{"f", places(100 * asksUntilLook)})
-	for range 100 * asksUntilLook {
+	lines.snapshot(nil, terseFile{"f", places(100 * callsPerCheck)})
+	for range 100 * callsPerCheck {
 		events.snapshot(nil)
 	}
 	for name, message := range map[string][]byte{
@@ -239,28 +238,24 @@ func TestAMessageIsNotReadOnWhenTheTimeOfTheShutdownIsOver(t *testing.T) {
 		"very many events":                  events.message(),
 	} {
 		b, s := alone(t)
-		over, end := context.WithCancel(context.Background())
-		b.receiver.env.ctx = over
-		s.begin(identity{})
-		end()
+		s.beginLife(identity{})
+		b.receiver.env.Expire()
 		var r rbkit.Reader
 		require.NoError(t, r.Open(rbkit.Documented, message))
-		_, _ = s.process.read(&r)
-		assert.LessOrEqual(t, s.process.snapshots.open.dictionary.work, 30*asksUntilLook, name)
-		assert.LessOrEqual(t, s.process.events, int64(asksUntilLook), name)
-		s.end()
-		b.receiver.env.close()
+		_, _ = s.process.readEvents(&r)
+		assert.LessOrEqual(t, s.process.snapshots.open.dictionary.work, 30*callsPerCheck, name)
+		assert.LessOrEqual(t, s.process.events, int64(callsPerCheck), name)
+		s.endLife()
+		b.receiver.env.Finish()
 	}
 	b, s := alone(t)
-	over, end := context.WithCancel(context.Background())
-	b.receiver.env.ctx = over
-	s.begin(identity{})
-	end()
+	s.beginLife(identity{})
+	b.receiver.env.Expire()
 	s.receive(zmtp.Message{events.message()})
-	assert.Equal(t, 1, b.said.FilterMessageSnippet("the rest of a message is dropped").Len())
-	assert.Zero(t, b.counter("bad_messages"), "it is as it should be")
-	s.end()
-	b.receiver.env.close()
+	assert.Equal(t, 1, b.Log.FilterMessageSnippet("the rest of a message is dropped").Len())
+	assert.Zero(t, b.Counter("bad_messages"), "it is as it should be")
+	s.endLife()
+	b.receiver.env.Finish()
 }
 
 func FuzzWork(f *testing.F) {

@@ -75,21 +75,21 @@ func (s *soak) balances() []balance {
 			what: "spans that were finished, through the exporter's queue on disk", sent: int64(look.Sum(pairingSpans)), delivered: s.total(),
 			lost: counts{{"dropped by the processor", droppedSpans}, {"dropped by the exporter", of("exporter_send_failed_spans")}},
 		},
-		{what: "calls of LTTng's session, read again and again", sent: callsOfSession, delivered: lttng.spans},
+		{what: "calls of LTTng's session, read repeatedly", sent: callsOfSession, delivered: lttng.spans},
 		{
 			what: "messages of Rbkit's servers", sent: s.played.messages.Load() + hostileMessages, delivered: of("receiver_rbkit_messages"),
 			lost: counts{{"not sent to a slow subscriber", s.played.slow.Load() + hostileDropped}},
 		},
 		{what: "events in them, in metrics", sent: of("receiver_rbkit_events"), delivered: s.backend.sum(rbkitEvents)},
-		{what: "calls that Greys' monitors told of, in metrics", sent: s.played.calls.Load(), delivered: s.backend.sum(greysCalls)},
+		{what: "calls that Greys' monitors reported, in metrics", sent: s.played.calls.Load(), delivered: s.backend.sum(greysCalls)},
 		{
-			what: "call trees that Greys told, as traces", sent: s.played.trees.Load(), delivered: s.backend.of("greys").traces,
+			what: "call trees that Greys reported, as traces", sent: s.played.trees.Load(), delivered: s.backend.of("greys").traces,
 			lost: counts{
-				{"told again", ofGreys("replies_ignored")}, {"left out, since their times are false", ofGreys("times_left_out", `reply="tree"`)},
+				{"reported twice", ofGreys("replies_ignored")}, {"left out, because their times are wrong", ofGreys("times_left_out", `reply="tree"`)},
 				{"dropped", ofGreys("spans_dropped")},
 			},
 			// Half of a tree can take the one behind it along.
-			atMost: counts{{"in answers that were not understood", ofGreys("bad_replies")}},
+			atMost: counts{{"in unreadable answers", ofGreys("bad_replies")}},
 		},
 		{
 			what: "registrations of LTTng's agents, in log records", sent: s.played.registrations.Load(), delivered: s.backend.recordsOf("lttng.agent.registered"),
@@ -97,15 +97,15 @@ func (s *soak) balances() []balance {
 		},
 		{
 			what: "events of programs behind a guard", sent: mortalSent, delivered: passed,
-			lost: counts{{"came while there was no collector", dropped}},
+			lost: counts{{"arrived without a collector", dropped}},
 		},
 		{
 			what: "events that went to a collector that is killed", sent: passed, delivered: mortal.events,
-			lost: counts{{"announced", s.mortal.toll.announced}},
+			lost: counts{{"counted", s.mortal.toll.announced}},
 			atMost: counts{
 				{"in the guard and sockets", s.mortal.toll.onTheWay}, {"in receivers", s.mortal.toll.received},
 				{"waiting for others", s.mortal.toll.waiting}, {"in open calls", s.mortal.toll.open},
-				{"in spans held", s.mortal.toll.held}, {"came after the last look", s.mortal.toll.unwatched},
+				{"in spans held", s.mortal.toll.held}, {"arrived after the last query", s.mortal.toll.unwatched},
 			},
 		},
 	}
@@ -115,13 +115,13 @@ func (s *soak) balances() []balance {
 func (s *soak) report(length time.Duration, load float64) {
 	t := s.t
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%v at %v times the usual load:\n\n| | sent | delivered | announced as lost | lost with a process, of at most | unexplained |\n|---|---|---|---|---|---|\n", length, load)
+	fmt.Fprintf(&b, "\n%v at %v times the usual load:\n\n| | sent | delivered | counted as lost | lost with a process, of at most | unexplained |\n|---|---|---|---|---|---|\n", length, load)
 	for _, of := range s.balances() {
 		b.WriteString(of.row())
 		assert.Zero(t, of.unexplained(), of.what)
 		assert.Positive(t, of.delivered, of.what)
 	}
-	fmt.Fprintf(&b, "\n| what happened | |\n|---|---|\n")
+	fmt.Fprintf(&b, "\n| event | number |\n|---|---|\n")
 	for _, of := range s.happened() {
 		fmt.Fprintf(&b, "| %s | %d |\n", of.name, of.n)
 	}
@@ -156,23 +156,23 @@ func (s *soak) happened() counts {
 	living, look := s.backend.of("living"), s.collector.Look(s.t)
 	return counts{
 		{"programs traced by Bytefrog that ended by themselves", s.living.lives.Load()},
-		{"their calls that are announced as truncated", sum(living.truncated)},
+		{"their calls that are marked as truncated", sum(living.truncated)},
 		{"of these because a clock was set by an hour", living.truncated["clock"]},
 		{"programs that were killed", s.killed.lives.Load()},
 		{"programs that hang", s.living.hung.Load() + s.mortal.sent.hung.Load()},
-		{"numbers given up because nothing came in time, those of forged batches too", int64(look.Sum("otelcol_processor_stack_pairing_missing_numbers"))},
-		{"times in which a collector was killed, its programs behind a guard", s.mortal.kills},
-		{"spans that came twice then, since they were just being sent", s.backend.of("mortal").duplicates},
-		{"spans that came twice else", s.duplicates()},
-		{"times in which LTTng's relay daemon went away, and came back with the same session", s.played.sessions.Load()},
+		{"sequence numbers given up because no event arrived in time, including those of forged batches", int64(look.Sum("otelcol_processor_stack_pairing_missing_numbers"))},
+		{"kills of a collector, with its programs behind a guard", s.mortal.kills},
+		{"spans that arrived twice then, because they were just being sent", s.backend.of("mortal").duplicates},
+		{"spans that arrived twice otherwise", s.duplicates()},
+		{"times that LTTng's relay daemon stopped, and returned with the same session", s.played.sessions.Load()},
 		{"Rbkit's servers, one after the other", s.played.servers.Load()},
-		{"times in which the backend refused, for 15 s", s.faults.refusals},
-		{"times in which it was away then, for 5 s, and came back", s.faults.restarts},
-		{"times in which the queue's disk was full, for 5 s", s.faults.full},
-		{"times in which the backend read slowly, for 5 s", s.faults.crawls},
+		{"times that the back end refused, for 15 s", s.faults.refusals},
+		{"times that it was stopped then, for 5 s, and returned", s.faults.restarts},
+		{"times that the queue's disk was full, for 5 s", s.faults.full},
+		{"times that the back end read slowly, for 5 s", s.faults.crawls},
 		{"pages that were read at a byte a second", s.readers.asked.Load()},
 		{"of these given up by the server", s.readers.cut.Load()},
-		{"connections with garbage, or a hello and nothing more, at once or a byte a second", s.noises},
+		{"connections with garbage, or a hello and nothing more, in one piece or a byte a second", s.noises},
 	}
 }
 

@@ -44,12 +44,12 @@ func TestAnAgentThatWasLostIsLeftAsItWasWhenItIsBack(t *testing.T) {
 			agents, _ := playAgents(t, logagent.Options{
 				Address: b.address(), PID: uint32(os.Getpid()), Loggers: []string{"a"}, Retry: 5 * time.Millisecond, Fault: fault,
 			})
-			b.await("it is back", func() bool {
+			b.Await("it is back", func() bool {
 				s := agents[0].Stats()
 				return s.Connections == times+1 && s.Commands[lttngagent.CommandRegistrationDone] > 0 && agents[0].Enabled()["*"] > 0
 			})
-			b.await("it is listed", func() bool { return b.point("lttng.logger.count", "jul") == 1 })
-			b.shutdown()
+			b.Await("it is listed", func() bool { return b.point("lttng.logger.count", "jul") == 1 })
+			b.Shutdown()
 			assert.Empty(t, agents[0].Enabled())
 		})
 	}
@@ -73,7 +73,7 @@ func TestWhatAnAgentWasToldIsTakenBackBeforeItIsClosed(t *testing.T) {
 	)
 	a.awaitClosed()
 	b.awaitNothingHeld()
-	assert.False(t, b.receiver.env.leftovers.has(lttngagent.JUL, uint32(os.Getpid())), "nothing is left to be told")
+	assert.False(t, b.receiver.env.pendingUndo.has(lttngagent.JUL, uint32(os.Getpid())), "nothing is left to be told")
 }
 
 // TestPythonsAgentKeepsWhatItWasToldWhenItCloses: only Java's forget it then.
@@ -89,10 +89,10 @@ func TestPythonsAgentKeepsWhatItWasToldWhenItCloses(t *testing.T) {
 			})
 			a := b.register(domain)
 			a.expect(enable(t, domain, "*", ""), lttngagent.RegistrationDone{}, lttngagent.List{})
-			b.await("it is known whose it is", func() bool { return len(b.logs.of(eventRegistered)) == 1 })
+			b.Await("it is known whose it is", func() bool { return len(b.records(eventRegistered)) == 1 })
 			require.NoError(t, a.conn.Close())
 			b.awaitNothingHeld()
-			assert.Equal(t, domain == lttngagent.Python, b.receiver.env.leftovers.has(domain, uint32(os.Getpid())))
+			assert.Equal(t, domain == lttngagent.Python, b.receiver.env.pendingUndo.has(domain, uint32(os.Getpid())))
 		})
 	}
 }

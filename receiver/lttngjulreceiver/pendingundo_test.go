@@ -39,7 +39,7 @@ func TestAnAgentThatComesBackAfterItWasClosedIsDisabledAsOftenAsItWasEnabled(t *
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		b.shutdown()
+		b.Shutdown()
 	}()
 	for range 3 {
 		a.expect(
@@ -66,33 +66,33 @@ func TestAnAgentThatClosesByItselfIsDisabledOnce(t *testing.T) {
 	b.awaitRecords(eventGone, 1)
 	a = b.register(lttngagent.JUL)
 	a.expect(toldFirst...)
-	go b.shutdown()
+	go b.Shutdown()
 	a.expect(lttngagent.Disable{Logger: pattern(t, "*")})
 	a.awaitClosed()
 }
 
 func TestLeftoversAreBounded(t *testing.T) {
-	var l leftovers
+	var l pendingUndo
 	undo := make([]lttngagent.Command, maxUndo+1)
 	for i := range undo {
 		undo[i] = lttngagent.List{}
 	}
 	undo[0] = lttngagent.RegistrationDone{}
-	l.keep(life{pid: 1}, undo)
-	assert.Empty(t, l.take(life{pid: 1}), "it is not known whose it is")
+	l.put(life{pid: 1}, undo)
+	assert.Empty(t, l.remove(life{pid: 1}), "it is not known whose it is")
 	assert.Empty(t, l.order)
-	for pid := range uint32(maxLeftovers + 1) {
-		l.keep(life{pid: pid, started: 1}, undo)
-		l.keep(life{pid: pid, started: 1}, undo)
+	for pid := range uint32(maxPendingUndo + 1) {
+		l.put(life{pid: pid, started: 1}, undo)
+		l.put(life{pid: pid, started: 1}, undo)
 	}
-	assert.Len(t, l.undo, maxLeftovers)
-	assert.Len(t, l.order, maxLeftovers)
-	assert.Empty(t, l.take(life{pid: 0, started: 1}), "the oldest is forgotten")
-	assert.Empty(t, l.take(life{pid: 1, started: 2}), "another process")
+	assert.Len(t, l.commands, maxPendingUndo)
+	assert.Len(t, l.order, maxPendingUndo)
+	assert.Empty(t, l.remove(life{pid: 0, started: 1}), "the oldest is forgotten")
+	assert.Empty(t, l.remove(life{pid: 1, started: 2}), "another process")
 	assert.True(t, l.has(0, 1))
 	assert.False(t, l.has(lttngagent.JUL, 1))
-	assert.Equal(t, undo[1:], l.take(life{pid: 1, started: 1}))
+	assert.Equal(t, undo[1:], l.remove(life{pid: 1, started: 1}))
 	assert.False(t, l.has(0, 1))
-	assert.Empty(t, l.take(life{pid: 1, started: 1}), "once")
-	assert.Len(t, l.order, maxLeftovers-1)
+	assert.Empty(t, l.remove(life{pid: 1, started: 1}), "once")
+	assert.Len(t, l.order, maxPendingUndo-1)
 }

@@ -31,12 +31,12 @@ func TestAConnectionThatCannotBeAcceptedIsNotTheLast(t *testing.T) {
 	b := newBed(t, nil)
 	ours, theirs := net.Pipe()
 	tooMany := func() (net.Conn, error) { return nil, syscall.EMFILE }
-	b.receiver.accept(&script{steps: []func() (net.Conn, error){
+	b.receiver.registrar.accept(&script{steps: []func() (net.Conn, error){
 		tooMany, tooMany, func() (net.Conn, error) { return ours, nil },
 	}})
-	assert.EqualValues(t, 2, b.metric("accept_errors"))
-	assert.Equal(t, syscall.EMFILE.Error(), b.awaitSaid("A connection could not be accepted").ContextMap()["error"])
-	assert.EqualValues(t, 1, b.metric("connections"), "the one after them")
+	assert.EqualValues(t, 2, b.Counter("accept_errors"))
+	assert.Equal(t, syscall.EMFILE.Error(), b.AwaitLine("The receiver could not accept a connection").ContextMap()["error"])
+	assert.EqualValues(t, 1, b.Counter("connections"), "the one after them")
 	require.NoError(t, theirs.Close())
 	b.awaitNothingHeld()
 }

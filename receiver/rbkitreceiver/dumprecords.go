@@ -1,0 +1,151 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/callbraid/callbraid/internal/rbkit"
+)
+
+// recordDump delivers the log record of a dump.
+func (o *outputs) recordDump(of *origin, d *dump, classes *names) {
+	body, severity := d.summary()
+	at := pcommon.Timestamp(d.millis * int64(time.Millisecond))
+	o.log(of, eventDump, body, severity, at, func(m pcommon.Map) {
+		m.PutInt(attributeDumpID, int64(min(d.correlation, math.MaxInt64)))
+		m.PutInt(attributeDumpReceived, int64(d.received))
+		if d.counted {
+			m.PutInt(attributeDumpAnnounced, int64(min(d.announced, math.MaxInt64)))
+			m.PutBool(attributeDumpComplete, d.complete())
+		}
+		m.PutInt(attributeDumpSize, d.bytes)
+		m.PutInt(attributeDumpRefs, d.references.total)
+		if nowhere, objects, known := d.references.nowhere(); known {
+			m.PutInt(attributeDumpNowhere, nowhere)
+			m.PutInt(attributeDumpDangling, objects)
+		}
+		putClasses(m.PutEmptySlice(attributeDumpClasses), &d.live, classes)
+	})
+}
+
+// summary returns the body and the severity of a dump's record.
+func (d *dump) summary() (string, plog.SeverityNumber) {
+	switch {
+	case d.complete():
+		return fmt.Sprintf("Object space dump: %d objects, %d bytes", d.received, d.bytes), plog.SeverityNumberInfo
+	case !d.counted:
+		return fmt.Sprintf("Object space dump: %d objects, %d bytes; the server did not say how many there are", d.received, d.bytes), plog.SeverityNumberWarn
+	case d.received > d.announced:
+		return fmt.Sprintf("Object space dump with more objects than announced: %d, not %d, %d bytes", d.received, d.announced, d.bytes), plog.SeverityNumberWarn
+	default:
+		return fmt.Sprintf("Object space dump, incomplete: %d of %d objects, %d bytes", d.received, max(d.announced, d.expected), d.bytes), plog.SeverityNumberWarn
+	}
+}
+
+// putClasses puts classes with their objects and bytes, those with the most bytes first.
+func putClasses(into pcommon.Slice, live *liveCounts, classes *names) {
+	var all []int32
+	for class, n := range live.objects {
+		if n > 0 {
+			all = append(all, int32(class))
+		}
+	}
+	slices.SortFunc(all, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(live.bytes[b], live.bytes[a]), cmp.Compare(classes.texts[a], classes.texts[b]))
+	})
+	into.EnsureCapacity(len(all))
+	for _, class := range all {
+		m := into.AppendEmpty().SetEmptyMap()
+		m.PutStr("class", classes.texts[class])
+		m.PutInt("objects", live.objects[class])
+		m.PutInt("size", live.bytes[class])
+	}
+}
+
+const (
+	// maxObjectRecords and maxObjectBytes are how many records of objects are handed on at
+	// once.
+	maxObjectRecords = 1000
+	maxObjectBytes   = mib
+	// maxReferences is how many references a record of an object has.
+	maxReferences = 1000
+)
+
+// objectRecords makes a log record of each object of a dump.
+type objectRecords struct {
+	out    *outputs
+	origin *origin
+
+	logs    plog.Logs
+	records plog.LogRecordSlice
+	n       int
+	bytes   int
+}
+
+// append adds the record of an object of a dump.
+func (o *objectRecords) append(e *rbkit.Event, now time.Time) {
+	of := &e.Object
+	if o.n == 0 {
+		o.logs, o.records = newLogs(o.out.Kit, o.origin)
+	}
+	r := o.records.AppendEmpty()
+	r.SetTimestamp(pcommon.Timestamp(int64(e.Time) * int64(time.Millisecond)))
+	r.SetObservedTimestamp(pcommon.NewTimestampFromTime(now))
+	r.SetEventName(eventObject)
+	r.SetSeverityNumber(plog.SeverityNumberDebug)
+	r.SetSeverityText(plog.SeverityNumberDebug.String())
+	class := className(of.Class)
+	r.Body().SetStr(class)
+	m := r.Attributes()
+	m.PutInt(attributeDumpID, int64(min(e.Part.Correlation, math.MaxInt64)))
+	m.PutInt(attributeObjectID, int64(min(of.ID, math.MaxInt64)))
+	m.PutStr(attributeClass, class)
+	if of.Sized {
+		m.PutInt(attributeObjectSize, int64(min(of.Size, math.MaxInt64)))
+	}
+	if of.File != nil {
+		m.PutStr(attributeFile, validText(of.File))
+	}
+	if of.Line > 0 {
+		m.PutInt(attributeLine, int64(min(of.Line, maxLine)))
+	}
+	o.putReferences(m, of.References)
+	o.n++
+	o.bytes += bytesOfRecord + len(class) + len(of.File) + bytesOfValues(m)
+	if o.n >= maxObjectRecords || o.bytes >= maxObjectBytes {
+		o.deliver()
+	}
+}
+
+func (o *objectRecords) putReferences(m pcommon.Map, references rbkit.References) {
+	if references.Len() == 0 {
+		return
+	}
+	into := m.PutEmptySlice(attributeReferences)
+	into.EnsureCapacity(min(references.Len(), maxReferences))
+	for id := range references.All() {
+		if into.Len() >= maxReferences {
+			m.PutInt(attributeMoreRefs, int64(references.Len()-maxReferences))
+			return
+		}
+		into.AppendEmpty().SetInt(int64(min(id, math.MaxInt64)))
+	}
+}
+
+// deliver delivers all records.
+func (o *objectRecords) deliver() {
+	if o.n == 0 {
+		return
+	}
+	o.out.logs.Add(logParcel{logs: o.logs, records: o.n, bytes: o.bytes})
+	o.n, o.bytes = 0, 0
+}

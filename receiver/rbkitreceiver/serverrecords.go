@@ -1,0 +1,28 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rbkitreceiver
+
+import (
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+)
+
+func (o *outputs) recordConnected(of *origin) {
+	o.log(of, eventConnected, "The server is connected", plog.SeverityNumberInfo, 0, noAttributes)
+}
+
+func (o *outputs) recordRestarted(of *origin) {
+	o.log(of, eventRestarted, "The server was restarted", plog.SeverityNumberWarn, 0, noAttributes)
+}
+
+func (o *outputs) recordGone(of *origin, since time.Time, why error) {
+	o.log(of, eventGone, "The server is gone", plog.SeverityNumberWarn, 0, func(m pcommon.Map) {
+		m.PutDouble(attributeLifetime, o.Now().Sub(since).Seconds())
+		m.PutStr(attributeError, text(why.Error()))
+	})
+}
+
+func noAttributes(pcommon.Map) {}

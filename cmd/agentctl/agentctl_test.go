@@ -234,37 +234,39 @@ func TestAgentsAndCommandsAreCompleted(t *testing.T) {
 	assert.Contains(t, mustRun(t, "completion", "bash"), "agentctl")
 }
 
-func TestWatchPrintsWhatChanges(t *testing.T) {
+func TestWatchPrintsChanges(t *testing.T) {
 	var out bytes.Buffer
-	l := &lines{out: &out, known: map[string]api.Agent{}}
+	c := newChanges(&out)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	one, two := api.Agent{ID: "1", State: "tracing"}, api.Agent{ID: "2", State: "tracing"}
-	l.show([]api.Agent{one, two}, nil, at)
+	c.print([]api.Agent{one, two}, 2, at)
 	one.State = "suspended"
-	l.show([]api.Agent{one, two}, nil, at)
-	l.show(nil, errors.New("refused\n"), at)
-	l.show(nil, errors.New("refused\n"), at)
-	l.show([]api.Agent{one}, nil, at)
+	c.print([]api.Agent{one, two}, 2, at)
+	c.printFailure(errors.New("refused\n"), at)
+	c.printFailure(errors.New("refused\n"), at)
+	c.print([]api.Agent{one}, 1, at)
 	const when = "2026-01-02T03:04:05Z "
 	assert.Equal(t, []string{
-		when + "came 1 - - - - tracing", when + "came 2 - - - - tracing", when + "changed 1 - - - - suspended",
-		when + "cannot be asked refused�", when + "can be asked again", when + "went 2 - - - - tracing", "",
+		when + "connected 1 - - - - tracing", when + "connected 2 - - - - tracing", when + "changed 1 - - - - suspended",
+		when + "request failed: refused�", when + "request succeeded again", when + "disconnected 2 - - - - tracing", "",
 	}, strings.Split(out.String(), "\n"))
 }
 
-func TestWatchFitsTheScreen(t *testing.T) {
+func TestWatchPrintsOneLineIfNoAgentMatchesYet(t *testing.T) {
 	var out bytes.Buffer
-	s := &screen{out: &out, size: func() (int, int, error) { return 20, 4, nil }}
-	s.show(make([]api.Agent, 10), nil, time.Now())
-	shown := strings.Split(strings.TrimSuffix(strings.TrimPrefix(out.String(), toCorner), clearBelow), clearLine+"\r\n")
-	require.Len(t, shown, 4)
-	assert.Contains(t, shown[0], "10 agents at ")
-	for _, line := range shown {
-		assert.LessOrEqual(t, len([]rune(line)), 20)
-	}
+	c := newChanges(&out)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	c.print(nil, 3, at)
+	c.print(nil, 3, at)
+	c.print([]api.Agent{{ID: "1", State: "tracing"}}, 4, at)
+	c.print(nil, 3, at)
+	const when = "2026-01-02T03:04:05Z "
+	assert.Equal(t, []string{
+		when + "waiting: none of 3 connected agents matches", when + "connected 1 - - - - tracing", when + "disconnected 1 - - - - tracing", "",
+	}, strings.Split(out.String(), "\n"))
 }
 
-// buffer is for several goroutines.
+// buffer is a bytes.Buffer for several goroutines.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -282,7 +284,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-func TestWatchGoesOnUntilItIsInterrupted(t *testing.T) {
+func TestWatchRunsUntilItIsInterrupted(t *testing.T) {
 	shop := agentOf("shop")
 	endpoint := serve(t, shop)
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -292,7 +294,7 @@ func TestWatchGoesOnUntilItIsInterrupted(t *testing.T) {
 	root.SetArgs([]string{"watch", "--interval", "100ms", "--endpoint", endpoint})
 	ended := make(chan error, 1)
 	go func() { ended <- root.ExecuteContext(ctx) }()
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), "came "+shop.id) }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "connected "+shop.id) }, time.Minute, time.Millisecond)
 	interrupt()
 	assert.NoError(t, <-ended)
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
 )
 
-// played is an agent that does what it is told and says so.
+// played is an agent that executes and confirms each command.
 type played struct {
 	id       string
 	snapshot agentcontrol.Snapshot
@@ -47,7 +47,7 @@ func (*played) Do(_ context.Context, o agentcontrol.Order) (agentcontrol.Answer,
 	}, nil
 }
 
-// serve has the extension show agents, and gives its address.
+// serve starts the extension with agents, and returns its address.
 func serve(t *testing.T, agents ...*played) (endpoint string) {
 	t.Helper()
 	free, err := net.Listen("tcp", "localhost:0")
@@ -83,7 +83,7 @@ func agentOf(service string) *played {
 	}}
 }
 
-// run runs agentctl, and gives what it prints.
+// run runs agentctl, and returns its output.
 func run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	root := rootCommand()
@@ -119,7 +119,7 @@ func TestAgentsAreListed(t *testing.T) {
 	assert.Len(t, strings.Split(mustRun(t, "list", "--state", "paused", "--endpoint", endpoint), "\n"), 2)
 }
 
-func TestAnAgentIsToldWhatItCanBeTold(t *testing.T) {
+func TestCommandsAreListedAndSent(t *testing.T) {
 	shop := agentOf("shop")
 	endpoint := serve(t, shop, agentOf("other"))
 	out := mustRun(t, "commands", shop.id[:6], "--endpoint", endpoint)
@@ -135,7 +135,7 @@ func TestAnAgentIsToldWhatItCanBeTold(t *testing.T) {
 	assert.Equal(t, []string{"com.example", "evil\x1b[2J"}, answer.Items)
 }
 
-func TestWhatIsWrongIsSaid(t *testing.T) {
+func TestWrongArgumentsAreErrors(t *testing.T) {
 	shop := agentOf("shop")
 	endpoint := serve(t, shop, agentOf("other"))
 	for _, c := range []struct {
@@ -163,7 +163,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	assert.ErrorAs(t, err, new(*api.Problem))
 }
 
-func TestAnAgentHasToBeNamed(t *testing.T) {
+func TestAnEmptyOrShortIDIsAnError(t *testing.T) {
 	shop := agentOf("shop")
 	endpoint := serve(t, shop)
 	for _, digits := range []string{"", shop.id[:1], shop.id[:3]} {
@@ -175,7 +175,7 @@ func TestAnAgentHasToBeNamed(t *testing.T) {
 	assert.Contains(t, mustRun(t, "do", shop.id[:4], "suspend", "--endpoint", endpoint), "suspend")
 }
 
-func TestAnIDThatSeveralBeginWithNamesNone(t *testing.T) {
+func TestDigitsOfSeveralAgentsAreAnError(t *testing.T) {
 	one, two := api.Agent{ID: "3f2a"}, api.Agent{ID: "3f2a0000"}
 	for digits, want := range map[string]string{"3f2a": "3f2a", "3f2a0": "3f2a0000"} {
 		for _, all := range [][]api.Agent{{one, two}, {two, one}} {
@@ -188,7 +188,7 @@ func TestAnIDThatSeveralBeginWithNamesNone(t *testing.T) {
 	assert.ErrorContains(t, err, "with which 2 begin")
 }
 
-func TestAServerThatIsNoneIsSaid(t *testing.T) {
+func TestAnotherServerThanACollectorIsAnError(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "Unauthorized", http.StatusUnauthorized)
 	}))
@@ -198,7 +198,7 @@ func TestAServerThatIsNoneIsSaid(t *testing.T) {
 	assert.False(t, errors.As(err, new(*api.Problem)))
 }
 
-func TestATokenIsSentAndNotGivenAway(t *testing.T) {
+func TestATokenIsSentOnlyToTheCollector(t *testing.T) {
 	var mu sync.Mutex
 	var got []string
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { assert.Fail(t, "it followed") }))

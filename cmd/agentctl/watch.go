@@ -42,7 +42,7 @@ The standard program watch shows a table that is always up to date:
 			return watch(c.Context(), client, &which, interval, newChanges(c.OutOrStdout()))
 		},
 	}
-	which.add(command)
+	which.register(command)
 	command.Flags().DurationVar(&interval, "interval", time.Second, "interval of the requests")
 	return command
 }

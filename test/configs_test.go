@@ -542,7 +542,7 @@ func TestOpenYAMLOpensTheListenersOfTheShippedConfiguration(t *testing.T) {
 // packagedAddress is an address, in a file that is packaged, that other machines may reach.
 var packagedAddress = regexp.MustCompile(`0\.0\.0\.0|\[::\]|[= ]:[0-9]{2,5}\b`)
 
-func TestNothingElseThatIsPackagedListensBeyondTheMachine(t *testing.T) {
+func TestOnlyOpenYAMLListensForOtherMachines(t *testing.T) {
 	files, err := filepath.Glob("../packaging/*")
 	require.NoError(t, err)
 	require.Greater(t, len(files), 5)

@@ -81,7 +81,7 @@ func (s *steered) do(t testing.TB, command string) string {
 
 // A program is told all that a Bytefrog agent can be told, on the command line, and what came
 // of each is in the logs.
-func TestABytefrogAgentIsToldItsFiveCommands(t *testing.T) {
+func TestABytefrogAgentExecutesItsFiveCommands(t *testing.T) {
 	s := steerBytefrog(t, "", "agent: {heartbeat_interval: 100ms}")
 	s.do(t, "suspend")
 	assert.Equal(t, "suspended", s.state(t))
@@ -112,7 +112,7 @@ func TestABytefrogAgentIsToldItsFiveCommands(t *testing.T) {
 
 // Several people tell one agent the opposite at once: everybody is answered, and it does what
 // it was told last.
-func TestTwoCommandsAtOnceToOneAgent(t *testing.T) {
+func TestTwoCommandsAtTheSameTimeToOneAgent(t *testing.T) {
 	const times = 10
 	s := steerBytefrog(t, "", "agent: {heartbeat_interval: 50ms}")
 	var people sync.WaitGroup
@@ -165,7 +165,7 @@ func TestAnAgentThatDiesInTheMiddleOfACommand(t *testing.T) {
 }
 
 // With an authenticator of the distribution nobody without its token sees or steers an agent.
-func TestNobodyWithoutTheTokenSteersAnAgent(t *testing.T) {
+func TestACommandNeedsTheToken(t *testing.T) {
 	endpoint, control := testkit.Address(t), testkit.Address(t)
 	c := kit.Start(t, fmt.Sprintf(`
 extensions:
@@ -203,7 +203,7 @@ service:
 
 // Without the extension receivers have neither sockets nor goroutines for it, though agents are
 // there; with it they have no more, until somebody asks.
-func TestWithoutTheExtensionNoReceiverOpensAnything(t *testing.T) {
+func TestWithoutTheExtensionNoReceiverOpensAListener(t *testing.T) {
 	rbkit := newRbkitServer(t)
 	rbkit.play(t, "load", "--rate", "10")
 	const ours = "github.com/callbraid/callbraid/"

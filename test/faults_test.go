@@ -128,7 +128,7 @@ const smallAgents = "agent: {buffer_memory: 131072}"
 
 // While the pipeline is slow, or refuses, the agent waits; when it goes on,
 // everything arrives, once.
-func TestAPipelineThatCannotMakesTheAgentWait(t *testing.T) {
+func TestAnAgentWaitsForASlowOrRefusingPipeline(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		// answer is what the backend does until released is closed.
@@ -158,7 +158,7 @@ func TestAPipelineThatCannotMakesTheAgentWait(t *testing.T) {
 
 // A pipeline that refuses for good costs its spans, which are counted, and
 // nothing else.
-func TestAPipelineThatFailsForGoodDropsAndGoesOn(t *testing.T) {
+func TestAPermanentErrorDropsABatchAndTheAgentContinues(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, condemn)
 	endpoint := testkit.Address(t)
@@ -304,7 +304,7 @@ func isNumbered(s *span) bool {
 
 // An agent that is killed ends its run, and nobody else's. All that came from
 // it is exported.
-func TestAKilledAgentCostsOnlyWhatItDidNotSend(t *testing.T) {
+func TestAKilledAgentLosesOnlyItsUnsentEvents(t *testing.T) {
 	t.Parallel()
 	endpoint := testkit.Address(t)
 	c := kit.Start(t, collector(endpoint, smallAgents, "reorder: {max_wait: 2s}"))
@@ -431,7 +431,7 @@ func TestShutdownWhileThePipelineRefuses(t *testing.T) {
 
 // An agent whose process is stopped for longer than is waited for costs the rest of
 // its run, and not its program.
-func TestAnAgentThatIsStoppedForLongLetsItsProgramLive(t *testing.T) {
+func TestAnAgentThatIsStoppedForLongDoesNotHangItsProgram(t *testing.T) {
 	t.Parallel()
 	endpoint := testkit.Address(t)
 	c := kit.Start(t, collector(endpoint, "agent: {heartbeat_interval: 100ms, buffer_memory: 131072}, missed_heartbeats: 10", ""))
@@ -455,7 +455,7 @@ func TestAnAgentThatIsStoppedForLongLetsItsProgramLive(t *testing.T) {
 }
 
 // An agent that is one too many runs its program untraced.
-func TestAnAgentThatIsOneTooManyLetsItsProgramLive(t *testing.T) {
+func TestAnAgentBeyondTheLimitDoesNotHangItsProgram(t *testing.T) {
 	t.Parallel()
 	endpoint := testkit.Address(t)
 	c := kit.Start(t, collector(endpoint, "limits: {max_connections: 3}", ""))

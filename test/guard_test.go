@@ -380,7 +380,7 @@ func TestBehindAGuardACollectorCanBeRestarted(t *testing.T) {
 }
 
 // The guard as users have it: a program.
-func TestTheGuardPassesACaptureOnAndEndsInOrder(t *testing.T) {
+func TestTheGuardForwardsACaptureAndEndsInOrder(t *testing.T) {
 	endpoint, listen, metrics := testkit.Address(t), testkit.Address(t), testkit.Address(t)
 	c := kit.Start(t, collector(endpoint, "", ""))
 	command := exec.CommandContext(t.Context(), kit.Guard(t), "--listen", listen, "--collector", endpoint, "--metrics", metrics)

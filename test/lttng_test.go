@@ -262,7 +262,7 @@ func TestFaultsOfARelayDaemonLoseNothing(t *testing.T) {
 	}
 }
 
-func TestACollectorThatIsStartedAgainReadsOn(t *testing.T) {
+func TestARestartedCollectorContinuesToRead(t *testing.T) {
 	t.Parallel()
 	endpoint := testkit.Address(t)
 	relayDaemon(t, endpoint, "--speed", "4x", "--linger", "20s", lttngCapture("cyg1"))

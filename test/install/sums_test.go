@@ -17,7 +17,7 @@ import (
 // programs are what is packed.
 var programs = []string{"otelcol-callbraid", "agentctl", "agentsim", "bytefrog-guard"}
 
-func TestTheChecksumsAreThoseOfTheFiles(t *testing.T) {
+func TestTheChecksumsMatchTheFiles(t *testing.T) {
 	packages := dist(t)
 	check := exec.Command("sha256sum", "--check", "--strict", "SHA256SUMS")
 	check.Dir = packages
@@ -30,7 +30,7 @@ func TestTheChecksumsAreThoseOfTheFiles(t *testing.T) {
 	}
 }
 
-func TestTheBillOfMaterialsNamesWhatIsCompiledIn(t *testing.T) {
+func TestTheBillOfMaterialsNamesTheCompiledModules(t *testing.T) {
 	text, err := os.ReadFile(only(t, dist(t), "callbraid_*_linux_amd64.cdx.json"))
 	require.NoError(t, err)
 	var bom struct {

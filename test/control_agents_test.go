@@ -30,7 +30,7 @@ type steered struct {
 	agent     *bytefrogagent.Agent
 	id        string
 	results   chan bytefrogagent.Result
-	// kill ends the agent's program at once.
+	// kill ends the agent's program immediately.
 	kill context.CancelFunc
 }
 
@@ -110,8 +110,7 @@ func TestABytefrogAgentExecutesItsFiveCommands(t *testing.T) {
 	}
 }
 
-// Several people tell one agent the opposite at once: everybody is answered, and it does what
-// it was told last.
+// Several people send opposite commands to one agent at the same time. Each gets an answer, and the last command wins.
 func TestTwoCommandsAtTheSameTimeToOneAgent(t *testing.T) {
 	const times = 10
 	s := steerBytefrog(t, "", "agent: {heartbeat_interval: 50ms}")
@@ -137,7 +136,7 @@ func TestTwoCommandsAtTheSameTimeToOneAgent(t *testing.T) {
 	assert.Len(t, ordersLogged(t, s.collector), 4*times+2)
 }
 
-// A program dies while its agent does what it was told: whoever told it hears so at once.
+// A program dies while its agent executes a command. The sender of the command gets an error immediately.
 func TestAnAgentThatDiesInTheMiddleOfACommand(t *testing.T) {
 	s := steerBytefrog(t, "limits: {max_waiting: 1}", "agent: {heartbeat_interval: 1m}")
 	s.agent.Freeze()

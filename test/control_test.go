@@ -297,7 +297,7 @@ func TestAnRbkitServerExecutesItsNineCommands(t *testing.T) {
 	assert.Equal(t, "unknown_command", records[9].result)
 }
 
-// A thousand programs are listed, and each can be told something.
+// A thousand programs are listed, and each can get a command.
 func TestAThousandAgentsAreListedAndExecuteCommands(t *testing.T) {
 	const loggers = 5
 	endpoint := testkit.Address(t)

@@ -126,8 +126,7 @@ func awaitStandstill(t testing.TB, a *bytefrogagent.Agent) {
 // smallAgents gives agents so few buffers that they soon wait when nobody reads.
 const smallAgents = "agent: {buffer_memory: 131072}"
 
-// While the pipeline is slow, or refuses, the agent waits; when it goes on,
-// everything arrives, once.
+// While the pipeline is slow, or refuses, the agent waits. Afterwards each event arrives once.
 func TestAnAgentWaitsForASlowOrRefusingPipeline(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -156,8 +155,7 @@ func TestAnAgentWaitsForASlowOrRefusingPipeline(t *testing.T) {
 	}
 }
 
-// A pipeline that refuses for good costs its spans, which are counted, and
-// nothing else.
+// A permanent error of the pipeline drops its spans, which are counted, and nothing else.
 func TestAPermanentErrorDropsABatchAndTheAgentContinues(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, condemn)
@@ -375,7 +373,7 @@ func TestReloadUnderLoadLosesNothing(t *testing.T) {
 	c.Reload(t)
 	result := await(t, results)
 	agent{endpoint: endpoint, capture: "shop"}.complete(t)
-	// Metrics begin anew with the reload.
+	// Metrics begin again at 0 after the reload.
 	stopAfter(t, c, 1)
 	got := readStreams(t, c, "spans.bin")
 	require.Len(t, got, 2)
@@ -400,7 +398,7 @@ func sentBy(t testing.TB, result bytefrogagent.Result, e *exported) *reference.R
 	if isShutdown || result.Outcome != bytefrogagent.Completed {
 		rules.End = "shutdown"
 	}
-	// One that has sent everything is ending by itself, and is not told to suspend.
+	// An agent that has sent everything ends by itself, without a suspend.
 	if result.Outcome != bytefrogagent.Completed && result.Stats.Events < mavenEvents {
 		require.Positive(t, result.Stats.Breaks, "suspend is answered")
 		run = run.Before(uint32(result.Stats.Events))

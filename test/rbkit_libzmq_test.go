@@ -156,7 +156,7 @@ func dumpsOf(t *testing.T, c *kit.Collector) (dumps []rbkitDump) {
 	return dumps
 }
 
-// A part of a dump that is missing is said, and what was known of live objects stays.
+// A missing part of a dump is logged, and the earlier live objects stay.
 func TestAnIncompleteRbkitDumpIsLogged(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

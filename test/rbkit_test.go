@@ -101,7 +101,7 @@ type playedRbkit struct {
 	stop   func()
 }
 
-// syncText is text that is written and read at once.
+// syncText is a text that several goroutines write and read.
 type syncText struct {
 	mu   sync.Mutex
 	text strings.Builder

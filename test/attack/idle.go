@@ -16,7 +16,7 @@ import (
 // and the collector would be blamed for it. The program that uses it calls flood.RunIfChild first.
 type Idle struct {
 	Endpoint string
-	// Connections is how many there are at once.
+	// Connections is the number of simultaneous connections.
 	Connections int
 
 	mu     sync.Mutex

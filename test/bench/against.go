@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// hotPaths are benchmarks of what is done for each event, one function each, so that turns are
+// hotPaths are benchmarks of the work for each event, one function each, so that turns are
 // short. What the other checkout doesn't have is left out.
 var hotPaths = []suite{
 	{pkg: bytefrog, pattern: "^BenchmarkDecodeEvents$", time: "0.5s"},

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// programs are what is packed.
+// programs are the packed programs.
 var programs = []string{"otelcol-callbraid", "agentctl", "agentsim", "bytefrog-guard"}
 
 func TestTheChecksumsMatchTheFiles(t *testing.T) {

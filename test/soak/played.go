@@ -26,13 +26,13 @@ type played struct {
 	// Of Rbkit: messages that were published, garbage among them, and those that the
 	// collector was too slow for.
 	servers, messages, slow atomic.Int64
-	// Of Greys: calls that monitors told of, and call trees.
+	// Of Greys: calls in reports of monitors, and call trees.
 	calls, trees atomic.Int64
 	// Of LTTng's agents: how often one registered.
 	registrations atomic.Int64
 }
 
-// lifetime is how long what is played lives before it comes back.
+// lifetime is the time between two restarts of a simulated peer.
 const lifetime = "20s"
 
 // garbageEvery is after how many messages of Rbkit one is garbage.

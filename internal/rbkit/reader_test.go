@@ -102,7 +102,7 @@ func orNil(b []byte) string {
 }
 
 // unusual are messages that no server was seen to write, and that are right all the same.
-func TestWhatMayBeWrittenOtherwise(t *testing.T) {
+func TestOtherSpellingsOfAMessageAreRead(t *testing.T) {
 	for _, tt := range []struct {
 		name, event string
 		want        []string
@@ -244,7 +244,7 @@ var wrongEvents = []struct {
 	{"a flag that is a text", event(9, "91 81 0e a1 61"), WrongType, "expected 0 or 1, got str (0xa1)", 17},
 }
 
-func TestWhatIsWrongIsSaidAndWhatCameBeforeIsKept(t *testing.T) {
+func TestAMistakeIsAnErrorAndEventsBeforeItAreRead(t *testing.T) {
 	before := event(1, "81 03 09")
 	for _, tt := range wrongEvents {
 		t.Run(tt.name, func(t *testing.T) {
@@ -277,7 +277,7 @@ func TestEveryEventBeforeABreakIsKept(t *testing.T) {
 	require.Equal(t, 5, kept)
 }
 
-func TestTheCapturedBrokenMessageIsSaid(t *testing.T) {
+func TestTheCapturedBrokenMessageIsAnError(t *testing.T) {
 	b := files(t, "samples")[malformed]
 	dialect, err := DialectOf(b)
 	require.NoError(t, err)

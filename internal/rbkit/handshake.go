@@ -48,7 +48,7 @@ func DecodeHandshake(reply []byte) (h HandshakeReply, err error) {
 			h.Time = c.time()
 		case fieldPayload:
 			hasPayload = true
-			for range c.mapping("what a server says of itself: a map") {
+			for range c.mapping("the properties of a server: a map") {
 				if c.property(&h); c.err != nil {
 					break
 				}

@@ -50,7 +50,7 @@ func (n *Names) Attack(ctx context.Context) error {
 
 // Sent says how much was named.
 func (n *Names) Sent() string {
-	return fmt.Sprintf("%d agents, %s of names, %d agents turned away", n.started.Load(), mib(n.sent.Load()), n.turnedAway.Load())
+	return fmt.Sprintf("%d agents, %s of names, %d agents refused", n.started.Load(), mib(n.sent.Load()), n.turnedAway.Load())
 }
 
 // namesProgram is the program of one agent.

@@ -82,7 +82,7 @@ func compare(other string, rounds int, within float64, only *regexp.Regexp) erro
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d take more than %.4g times what they do in %s; it took %s\n", missed, within, other, time.Since(began).Round(time.Second))
+	fmt.Printf("%d take more than %.4g times their cost in %s; it took %s\n", missed, within, other, time.Since(began).Round(time.Second))
 	if missed > 0 {
 		return errMissed
 	}

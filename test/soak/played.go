@@ -60,7 +60,7 @@ func (p *played) greys(ctx context.Context, t testing.TB, address string) {
 			err = json.Unmarshal(text, &lives)
 		}
 		if err != nil {
-			t.Errorf("what Greys says it told: %v", err)
+			t.Errorf("numbers of Greys: %v", err)
 		}
 		for _, life := range lives {
 			p.trees.Add(life.Trees)

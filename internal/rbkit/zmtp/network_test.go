@@ -227,7 +227,7 @@ func TestAReplierThatAnswersPingsButNoRequestsIsLeft(t *testing.T) {
 }
 
 func TestAPeerThatTakesNothingIsLeft(t *testing.T) {
-	whenLate(t, "expected the other side to take what is sent, got: time ran out", func(timeout time.Duration) error {
+	whenLate(t, "expected the other side to accept data, got: time ran out", func(timeout time.Duration) error {
 		address := peer(t, func(conn net.Conn) {
 			// It says PING for ever and reads no answer.
 			tell(conn, pub)

@@ -66,5 +66,5 @@ func TestTheConfigurationForLTTngSwitchesLoggers(t *testing.T) {
 	assert.Equal(t, map[string]int{"com.example.*": 1}, agent.Enabled())
 	c.Stop(t)
 	assert.Empty(t, agent.Enabled())
-	assert.NotContains(t, c.Log(), "A port file is not this receiver's")
+	assert.NotContains(t, c.Log(), "This receiver doesn't own a port file")
 }

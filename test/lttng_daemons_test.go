@@ -242,7 +242,7 @@ func TestAllEventsOfTheRelayDaemonArriveWithBuffersForEachProcess(t *testing.T) 
 	assert.EqualValues(t, events, read)
 	assert.EqualValues(t, withheld, cut)
 	assert.Contains(t, c.Log(), "The session has buffers for each process")
-	assert.Equal(t, withheld > 0, strings.Contains(c.Log(), "before the relay daemon gave its last packet"))
+	assert.Equal(t, withheld > 0, strings.Contains(c.Log(), "before the relay daemon sent its last packet"))
 
 	// Nothing is there that was not recorded.
 	got := logged(t, c)

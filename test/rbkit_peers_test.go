@@ -24,7 +24,7 @@ import (
 
 // What the log says of a server that can't be followed, and of one that can't be asked.
 const (
-	saidLost   = "The server cannot be reached, or was lost"
+	saidLost   = "The connection to the server failed"
 	saidSilent = "The server doesn't answer requests"
 )
 

@@ -13,16 +13,16 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
-// bounds say in the log, once for each burst, that a bound was reached, so that nobody takes
-// what is shown for all that there is.
+// bounds log, once for each burst, that a bound was reached. Otherwise an operator would take a
+// part of the calls for all of them.
 type bounds struct {
 	mu    sync.Mutex
 	known [len(bounded)]uint64
 	burst [len(bounded)]logline.Burst
 }
 
-// bounded is what is done at the bounds. Spans that are remembered no more are not among it:
-// that is what max_pending is for, and seldom does harm.
+// bounded are the log lines of bounds. Forgotten calls have none: max_pending is for that, and
+// it seldom does harm.
 var bounded = [...]struct {
 	text string
 	of   func(*calltree.Counters) uint64
@@ -46,13 +46,13 @@ var bounded = [...]struct {
 		func(c *calltree.Counters) uint64 { return c.ParentsNotSeen.Limit }},
 }
 
-// say says what happened since it was called last.
-func (b *bounds) say(now time.Time, counters *calltree.Counters, logger *zap.Logger) {
+// log logs the bounds that were reached since the last call.
+func (b *bounds) log(now time.Time, counters *calltree.Counters, logger *zap.Logger) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range bounded {
 		count := bounded[i].of(counters)
-		// What was counted by another call is known already, or comes with the next.
+		// Another call may have logged this count already.
 		if count <= b.known[i] {
 			b.burst[i].Over()
 			continue
@@ -64,7 +64,7 @@ func (b *bounds) say(now time.Time, counters *calltree.Counters, logger *zap.Log
 	}
 }
 
-func (g *flameGraph) sayBounds() {
+func (g *flameGraph) logBounds() {
 	counters := g.store.Counters()
-	g.bounds.say(time.Now(), &counters, g.set.Logger)
+	g.bounds.log(time.Now(), &counters, g.set.Logger)
 }

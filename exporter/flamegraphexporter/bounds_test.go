@@ -36,7 +36,7 @@ func TestEachBoundIsSaidOnceForABurst(t *testing.T) {
 		now := time.Unix(1, 0)
 		say := func(more uint64) {
 			*field(&counters) += more
-			b.say(now, &counters, zap.New(core))
+			b.log(now, &counters, zap.New(core))
 		}
 		say(0)
 		assert.Zero(t, said.Len())

@@ -16,8 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
 )
 
-// flameGraph is the exporter of a configuration, for both signals. It is shut
-// down once, however many signals ask for it.
+// flameGraph is the exporter of a configuration, for both signals. It is shut down once.
 type flameGraph struct {
 	config    *Config
 	set       exporter.Settings
@@ -27,10 +26,10 @@ type flameGraph struct {
 	memory    memory
 	// spans has memory for chunks of spans.
 	spans sync.Pool
-	// duplicates counts spans that were left out, because they say that another one is of the same
+	// duplicates counts ignored spans: their attribute says that another span is of the same
 	// call.
 	duplicates atomic.Uint64
-	// forget takes it out of those that are shared.
+	// forget removes it from the shared ones.
 	forget func()
 
 	server   server

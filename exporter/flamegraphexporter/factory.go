@@ -28,8 +28,8 @@ func NewFactory() exporter.Factory {
 	)
 }
 
-// options are those of both signals. There is no queue, because nothing is refused and
-// nothing takes long; what is handed on is taken when the call returns.
+// options are those of both signals. There is no queue, because the exporter refuses nothing
+// and takes little time.
 func (g *flameGraph) options() []exporterhelper.Option {
 	return []exporterhelper.Option{
 		exporterhelper.WithCapabilities(consumer.Capabilities{MutatesData: false}),

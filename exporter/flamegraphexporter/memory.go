@@ -13,17 +13,17 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 )
 
-// memory is what the exporter takes from the memory budget of the process: one account for
-// the call trees and the windows that are kept, and one for each response.
+// memory is the exporter's part of the memory budget of the process: one account for the call
+// trees and the kept windows, and one for each response.
 type memory struct {
 	budget *budget.Budget
 	group  *budget.Group
-	// account is nil before the start, and opened is closed when it is not.
+	// account is nil before the start. opened is closed at the start.
 	account *budget.Account
 	opened  chan struct{}
-	// asked has room for one: memory has to be looked at.
+	// asked has room for one demand to free memory.
 	asked chan struct{}
-	// end ends what gives memory back, and done waits for it.
+	// end ends the goroutine that frees memory, and done waits for it.
 	end  context.CancelFunc
 	done sync.WaitGroup
 }
@@ -44,7 +44,7 @@ func (g *flameGraph) openMemory(host component.Host) {
 	m.done.Go(func() { g.giveWay(life) })
 }
 
-// ask has what is held looked at, in a goroutine of our own.
+// ask demands to free memory, which another goroutine does.
 func (m *memory) ask() {
 	select {
 	case m.asked <- struct{}{}:
@@ -52,7 +52,7 @@ func (m *memory) ask() {
 	}
 }
 
-// giveWay gives memory back whenever somebody asks for it.
+// giveWay frees memory at each demand.
 func (g *flameGraph) giveWay(life context.Context) {
 	for {
 		select {
@@ -60,12 +60,12 @@ func (g *flameGraph) giveWay(life context.Context) {
 			return
 		case <-g.memory.asked:
 			g.store.GiveWay()
-			g.sayBounds()
+			g.logBounds()
 		}
 	}
 }
 
-// stop ends it and gives everything back.
+// stop ends the goroutine and closes the account.
 func (m *memory) stop() {
 	if m.end == nil {
 		return // it was not started
@@ -75,8 +75,8 @@ func (m *memory) stop() {
 	m.account.Close()
 }
 
-// hold reports what the call trees and windows hold, and says what of it the trees have to give
-// back. Windows that are kept go first: they are copies. The store calls it.
+// hold reports the memory of call trees and windows, and returns the bytes that the trees have
+// to free. Kept windows go first, because they are copies. The store calls it.
 func (g *flameGraph) hold(trees int64) (excess int64) {
 	select {
 	case <-g.memory.opened:
@@ -94,8 +94,8 @@ func (g *flameGraph) hold(trees int64) (excess int64) {
 	return excess
 }
 
-// forPage takes memory for a response. Pages are not worth call trees, nor agents: they get
-// what is free, and nobody gives way for them.
+// forPage reserves memory for a response. A page must not cost call trees or agents, so it only
+// gets free memory.
 func (g *flameGraph) forPage(bytes int64, leave func()) (release func(), err error) {
 	m := &g.memory
 	if free := m.budget.Limit() - m.budget.Used(); bytes > free {

@@ -66,7 +66,7 @@ func TestTheMemoryBudgetHasTheLargestServiceFolded(t *testing.T) {
 	assert.Positive(t, b.sum(t, "shed"))
 	honest, _ := b.store.Snapshot("honest", calltree.Calls)
 	assert.Len(t, honest.Nodes, 1000)
-	b.sayBounds()
+	b.logBounds()
 	assert.Equal(t, 1, said.FilterMessageSnippet("The memory budget asked for memory").Len())
 
 	require.NoError(t, receiver.Take(1<<20), "nobody folds anything now: the budget asks for it")

@@ -28,50 +28,50 @@ const (
 	someFrames   = 100_000
 	leastFrames  = 8
 
-	// noFunction is the name of a frame of which nothing is known.
+	// noFunction is the name of an unknown frame.
 	noFunction = "(unknown)"
 
-	// attributeClass is of samples of objects: their class, which is shown as what the stack ends
-	// with.
+	// attributeClass has the class of sampled objects, which becomes the last frame of the
+	// stack.
 	attributeClass = "ruby.class"
 	// noAttribute is no index.
 	noAttribute = -1
 
-	// threadsAtOnce is of how many samples the threads are told at once.
+	// threadsAtOnce is the number of threads that are reported together.
 	threadsAtOnce = 512
 )
 
-// consumeProfiles takes all samples. It never fails.
+// consumeProfiles folds all samples. It never fails.
 func (g *flameGraph) consumeProfiles(_ context.Context, pd pprofile.Profiles) error {
 	r := newProfileReader(pd, g.config.MaxNameBytes)
 	r.read(g.store, pd)
 	r.fold(g.store)
-	g.sayBounds()
+	g.logBounds()
 	return nil
 }
 
-// profileReader reads samples by the tables of their dictionary, in which indexes may lead
-// nowhere.
+// profileReader reads samples by the tables of their dictionary. An index may be outside of its
+// table.
 type profileReader struct {
 	tables pprofile.ProfilesDictionary
-	// mostName is how many bytes of a text are looked at. A message can name one often, and
+	// mostName bounds the bytes that are read of a text. A message can refer to a text often,
 	// with few bytes.
 	mostName int
-	// sources are of what there are samples, and numbers their numbers.
+	// sources are the sources of samples, and numbers their numbers.
 	sources []source
 	numbers map[source]int32
-	// threads are those of samples that were not told yet.
+	// threads are those that were not reported yet.
 	threads []calltree.Thread
 	// objects are the names of mappings that were read.
 	objects map[int32]string
 	// frames are those of locations that were read, the innermost first.
 	frames map[int32][]calltree.Frame
-	// sums are what was found of stacks, and found the order in which they were.
+	// sums are the sums of stacks, and found their order.
 	sums  map[sampled]*sum
 	found []sampled
-	// stack is memory that is used again.
+	// stack is memory to use again.
 	stack []calltree.Frame
-	// left is how many frames of stacks may be read.
+	// left is the number of frames that may still be read.
 	left int
 }
 
@@ -114,17 +114,17 @@ func sizeOf(pd pprofile.Profiles) (bytes int) {
 	return bytes
 }
 
-// source is a service in which stacks were sampled, and what for.
+// source is a service with the kind of its samples.
 type source struct {
 	service string
 	kind    calltree.Kind
 }
 
-// sampled is a stack that was sampled, the number of its source, and the index of the attribute
-// that says the class of the objects that were, if any.
+// sampled is a sampled stack: its index, the number of its source, and the index of the
+// attribute with the class of sampled objects, if any.
 type sampled struct{ source, stack, class int32 }
 
-// sum is what was found of a stack.
+// sum is the sum of a stack.
 type sum struct {
 	count uint64
 	value int64

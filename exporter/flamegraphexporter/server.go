@@ -23,11 +23,10 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
 )
 
-// stopTimeout is how long requests that are served have when the exporter is shut down.
+// stopTimeout is the time for requests under way at a shutdown.
 const stopTimeout = 5 * time.Second
 
-// server serves the pages, from start to stop. It is started and stopped once, however
-// many signals ask for it.
+// server serves the pages. It is started and stopped once, for all signals.
 type server struct {
 	starting sync.Once
 	err      error // of the start
@@ -35,7 +34,7 @@ type server struct {
 	slots    *slots.HTTP
 	handler  atomic.Pointer[web.Handler]
 	address  net.Addr
-	// end lets requests end that wait for something, such as the end of a window.
+	// end ends requests that wait, for example for the end of a window.
 	end    context.CancelFunc
 	served sync.WaitGroup
 }
@@ -48,7 +47,7 @@ func (g *flameGraph) start(ctx context.Context, host component.Host) error {
 	return g.server.err
 }
 
-// serve listens, and serves from then on.
+// serve listens and starts to serve.
 func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 	listener, err := g.config.ToListener(ctx)
 	if err != nil {
@@ -91,8 +90,8 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 	return nil
 }
 
-// refuse answers what does not get to the pages. Browsers ask for a name and a password,
-// which is all that they can show to an authenticator by themselves, if they are told to.
+// refuse answers a request that does not reach the pages. A browser shows its form for name and
+// password only on this header.
 func refuse(w http.ResponseWriter, _ *http.Request, text string, status int) {
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Basic realm="flame graphs", charset="UTF-8"`)
@@ -100,7 +99,7 @@ func refuse(w http.ResponseWriter, _ *http.Request, text string, status int) {
 	http.Error(w, text, status)
 }
 
-// stop lets no request come any more, and those that are served end.
+// stop accepts no more requests, and ends those under way.
 func (s *server) stop(ctx context.Context) error {
 	if s.http == nil {
 		return nil // it was not started

@@ -9,14 +9,14 @@ import (
 	"go.opentelemetry.io/collector/exporter"
 )
 
-// shared has the flame graphs of one factory that were made and not shut down: one for each
-// configuration, whatever signals have a pipeline.
+// shared has the flame graphs of a factory that are not shut down: one for each configuration,
+// for all its signals.
 type shared struct {
 	mu   sync.Mutex
 	made map[*Config]*flameGraph
 }
 
-// graph gives the flame graph of a configuration.
+// graph returns the flame graph of a configuration.
 func (s *shared) graph(set exporter.Settings, cfg *Config) (*flameGraph, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -97,7 +97,8 @@ func (g *flameGraph) observeMemory(_ context.Context, o metric.Int64Observer) er
 	return nil
 }
 
-// observeShed tells what was given up because the memory budget asked for memory.
+// observeShed observes the amounts that were given up because the memory budget demanded
+// memory.
 func (g *flameGraph) observeShed(_ context.Context, o metric.Int64Observer) error {
 	shed, windows := g.store.Counters().Shed, int64(0)
 	if handler := g.server.handler.Load(); handler != nil {

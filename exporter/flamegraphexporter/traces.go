@@ -31,7 +31,7 @@ const (
 	attributeMissingFirst   = "callbraid.missing.first"
 )
 
-// unknownService is the service of what names none.
+// unknownService is the service of spans without a service name.
 const unknownService = "unknown_service"
 
 // Flags of spans (opentelemetry-proto, enum SpanFlags).
@@ -40,11 +40,11 @@ const (
 	flagIsRemote    = 0x200
 )
 
-// chunk is how many spans are folded at once: enough to make what it takes to begin small,
-// and few enough that nobody waits long for the store.
+// chunk is the number of spans that are folded together: enough to make the start cheap, and
+// few enough that others do not wait long for the store.
 const chunk = 512
 
-// consumeTraces takes all spans. It never fails.
+// consumeTraces folds all spans. It never fails.
 func (g *flameGraph) consumeTraces(_ context.Context, td ptrace.Traces) error {
 	spans := g.spans.Get().(*[chunk]calltree.Span)
 	defer g.spans.Put(spans)
@@ -69,13 +69,13 @@ func (g *flameGraph) consumeTraces(_ context.Context, td ptrace.Traces) error {
 		}
 		g.seeMissing(from.Service, rs)
 	}
-	// Nothing of what was handed on is held.
+	// The spans must not keep the memory of the message.
 	clear(spans[:])
-	g.sayBounds()
+	g.logBounds()
 	return nil
 }
 
-// seeMissing shows what the scopes of spans say that the spans lack.
+// seeMissing stores the missing classes that scopes declare.
 func (g *flameGraph) seeMissing(service string, rs ptrace.ResourceSpans) {
 	for _, ss := range rs.ScopeSpans().All() {
 		classes, ok := ss.Scope().Attributes().Get(attributeMissingClasses)
@@ -101,14 +101,13 @@ func originOf(resource pcommon.Resource) calltree.Origin {
 	return from
 }
 
-// isScalar reports whether a value has no values in it. Nothing in this package looks into
-// lists and maps, because senders may nest them as deep as a message has bytes.
+// isScalar reports whether a value is no list or map. Senders may nest these as deep as a
+// message has bytes, so nothing in this package reads them.
 func isScalar(v pcommon.Value) bool {
 	return v.Type() != pcommon.ValueTypeMap && v.Type() != pcommon.ValueTypeSlice
 }
 
-// read reads what a call tree needs of a span. counts is false where another span is of the same
-// call.
+// read reads a span for the call tree. It reports false if another span is of the same call.
 func (g *flameGraph) read(span ptrace.Span, to *calltree.Span) (counts bool) {
 	counts = true
 	// A literal would be made elsewhere and copied, which takes as long as all the rest.
@@ -146,8 +145,8 @@ func (g *flameGraph) read(span ptrace.Span, to *calltree.Span) (counts bool) {
 	return counts
 }
 
-// isCalledRemotely reports whether the parent is in another service: as the flags say, or
-// else the kind, which is all that older senders tell.
+// isCalledRemotely reports whether the parent is in another service. The flags say so, or the
+// kind of spans from older senders.
 func isCalledRemotely(span ptrace.Span) bool {
 	if flags := span.Flags(); flags&flagHasIsRemote != 0 {
 		return flags&flagIsRemote != 0
@@ -155,7 +154,7 @@ func isCalledRemotely(span ptrace.Span) bool {
 	return span.Kind() == ptrace.SpanKindServer || span.Kind() == ptrace.SpanKindConsumer
 }
 
-// follow makes the span that a trace was cut at the caller.
+// follow follows the link at which a trace was cut to the caller.
 func follow(links ptrace.SpanLinkSlice, to *calltree.Span) {
 	for _, link := range links.All() {
 		v, ok := link.Attributes().Get(attributeLink)

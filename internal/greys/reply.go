@@ -3,7 +3,10 @@
 
 package greys
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Reply is an answer to a command: a pointer to one of the types of this file. What it
 // points to, slices included, is valid until whoever is given it returns; strings stay.
@@ -181,3 +184,8 @@ func (*Record) reply()       {}
 func (*RecordDetail) reply() {}
 func (*Class) reply()        {}
 func (*Method) reply()       {}
+
+// SimpleName is the name of a class without its package.
+func SimpleName(class string) string {
+	return class[strings.LastIndexByte(class, '.')+1:]
+}

@@ -51,10 +51,13 @@ const (
 
 // ValidateCommon returns an error for each common setting out of bounds. It isn't called
 // Validate because the collector would call it a second time.
-func (c *Config) ValidateCommon() error {
+func (c *Config) ValidateCommon() error { return c.ValidateWithin(maxRetryInterval) }
+
+// ValidateWithin is ValidateCommon for a receiver with its own bound of retry.max_interval.
+func (c *Config) ValidateWithin(maxRetry time.Duration) error {
 	return errors.Join(
 		setting.ResourceAttributes(c.ResourceAttributes),
-		c.Retry.ValidateAs("retry", maxRetryInterval),
+		c.Retry.ValidateAs("retry", maxRetry),
 		setting.Timeout("shutdown_timeout", c.ShutdownTimeout),
 		setting.CollectionInterval(c.CollectionInterval),
 	)

@@ -151,7 +151,7 @@ func TestAShutdownThatDoesNotEndIsAnError(t *testing.T) {
 }
 
 func TestTheTimeOfPeersEndsBeforeThatOfTheShutdown(t *testing.T) {
-	b := newBed(t, receivertestbed.Patience)
+	b := newBed(t, 10*receivertestbed.Patience)
 	b.Kit().PeerTime = time.Millisecond
 	left := make(chan struct{})
 	b.staying = left

@@ -24,6 +24,8 @@ import (
 type Run struct {
 	*Kit
 	Serving, Leaving, Delivering context.Context
+	// Collector has the extensions.
+	Collector component.Host
 	// Next has the consumers of the pipelines.
 	Next sharedreceiver.Signals
 	// Memory has the accounts of peers and queues in the memory budget of the process.
@@ -43,7 +45,7 @@ var ErrPeerTime = errors.New("the time to disconnect peers at a shutdown is over
 
 // NewRun returns a run. Receiver calls it, and tests that need no Start.
 func (k *Kit) NewRun(ctx context.Context, host component.Host, next sharedreceiver.Signals) *Run {
-	r := &Run{Kit: k, Next: next, Memory: budget.Of(host).Group(k.ID), Agents: agentcontrol.Of(host)}
+	r := &Run{Kit: k, Collector: host, Next: next, Memory: budget.Of(host).Group(k.ID), Agents: agentcontrol.Of(host)}
 	// The context of Start ends before the receiver does.
 	r.Delivering, r.stopDelivering = context.WithCancel(context.WithoutCancel(ctx))
 	r.Leaving, r.stopLeaving = context.WithCancelCause(r.Delivering)

@@ -4,24 +4,21 @@
 package stackpairingprocessor
 
 import (
-	"context"
-	"math"
-
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 )
 
-// memory is the processor's account in the memory budget of the process. It has what all
-// streams hold, the finished spans that are held, and what is reserved for calls under way.
+// memory is the processor's account in the memory budget of the process. It has the memory of
+// all streams, of held spans, and of reservations for calls under way.
 type memory struct {
-	// account is nil before the start: then nothing is asked for.
+	// account is nil before the start. Then the budget demands nothing.
 	account *budget.Account
-	// asked has room for one: the budget asks for memory.
+	// asked has room for one demand of the budget.
 	asked chan struct{}
-	// done is closed when nobody waits for asked any more; nil before the start.
+	// done is closed when the goroutine that frees memory has ended; nil before the start.
 	done chan struct{}
 }
 
-// open opens the account. The budget asks in other components' goroutines.
+// open opens the account. The budget makes its demands in goroutines of other components.
 func (m *memory) open(b *budget.Budget, group string) {
 	m.asked, m.done = make(chan struct{}, 1), make(chan struct{})
 	m.account = b.Group(group).Open(budget.Settings{Shrink: func(int64) {
@@ -32,36 +29,17 @@ func (m *memory) open(b *budget.Budget, group string) {
 	}})
 }
 
-// sum is what the processor holds, in bytes.
-func (m *memory) sum(p *pairer) int64 {
-	return p.accounts.bytes.Load() + p.delivery.heldBytes.Load() + p.reserved.Load()
-}
-
-// excess reports what the processor holds to the budget, and gives what it has to free.
-func (m *memory) excess(p *pairer) int64 {
+// excess reports the processor's memory to the budget, and returns the bytes to free.
+func (m *memory) excess(bytes int64) int64 {
 	if m.account == nil {
 		return 0
 	}
-	return m.account.Set(m.sum(p))
+	return m.account.Set(bytes)
 }
 
-// close gives everything back.
+// close closes the account.
 func (m *memory) close() {
 	if m.account != nil {
 		m.account.Close()
-	}
-}
-
-// giveWay gives memory back whenever the budget asks for it, until ctx is done. It is not
-// done by the timers, which may be waiting for the next component.
-func (p *pairer) giveWay(ctx context.Context) {
-	defer close(p.memory.done)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-p.memory.asked:
-			p.lighten(ctx, math.MaxInt64)
-		}
 	}
 }

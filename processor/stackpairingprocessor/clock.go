@@ -9,43 +9,44 @@ import (
 	"time"
 )
 
+// tickInterval is the interval between two runs of the timers of all streams.
+const tickInterval = 100 * time.Millisecond
+
 // clock is the monotonic time by which events and streams wait. It stands still
 //
-//   - while the processor refuses, and while a call to the next component takes
-//     long: what is missing may be among what is refused, or behind what waits;
-//   - while the timers are late: a machine that doesn't get round to them doesn't
-//     get round to what is missing either.
+//   - while the processor refuses, or a call to the next component takes long: the missing
+//     events may be in a refused hand-over, or wait behind the call;
+//   - while the timers are late: a machine that delays them delays missing events too.
 //
-// It also knows which hand-overs are under way: what has come is not missing,
-// however long it takes to be taken.
+// It also knows the hand-overs under way: an event that arrived is not missing, however long
+// accepting it takes.
 type clock struct {
 	// elapsed is the time since the processor was made.
 	elapsed func() time.Duration
-	// patience is how long a call to the next component may take, and
-	// beatPatience how late the timers may be, before the clock stands.
+	// patience bounds a call to the next component, and beatPatience the delay of the timers,
+	// before the clock stands still.
 	patience, beatPatience time.Duration
 
 	mu sync.Mutex
-	// refusing: the processor refuses. calls are when the calls to the next
-	// component that are under way began, earliest first.
+	// refusing: the processor refuses. calls are the begin times of the calls to the next
+	// component that are under way.
 	refusing bool
 	calls    underWay
-	// beating: the timers are looked at, and beat is when they were last.
+	// beating: the timers run. beat is the time of their last run.
 	beating bool
 	beat    time.Duration
-	// arrivals are when the hand-overs under way came, as the clock showed it,
-	// earliest first.
+	// arrivals are the times of the hand-overs under way, as the clock showed them.
 	arrivals underWay
-	// stopped is the time that the clock stood still, and since when it does
-	// now, where standing is true.
+	// stopped is the sum of all times in which the clock stood still. standing: it stands
+	// still now, since since.
 	stopped, since time.Duration
 	standing       bool
 }
 
-// underWay are when those began that have not ended, earliest first.
+// underWay are begin times, earliest first.
 type underWay []time.Duration
 
-// end takes out one that began then. Which of several is all the same.
+// end removes one begin time.
 func (u *underWay) end(began time.Duration) {
 	i := slices.Index(*u, began)
 	*u = slices.Delete(*u, i, i+1)
@@ -62,7 +63,7 @@ func (c *clock) now() time.Duration {
 	return c.shows()
 }
 
-// shows is now, for who has mu.
+// shows is now for a caller that holds mu.
 func (c *clock) shows() time.Duration {
 	now := c.elapsed()
 	c.settle(now)
@@ -72,9 +73,8 @@ func (c *clock) shows() time.Duration {
 	return now - c.stopped
 }
 
-// come says that a hand-over has come, and gives what gone wants when all of it
-// was taken or refused.
-func (c *clock) come() (came time.Duration) {
+// handoverBegun notes that a hand-over arrived. The result is for handoverDone.
+func (c *clock) handoverBegun() (came time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	came = c.shows()
@@ -82,15 +82,16 @@ func (c *clock) come() (came time.Duration) {
 	return came
 }
 
-func (c *clock) gone(came time.Duration) {
+// handoverDone notes that a hand-over was accepted or refused.
+func (c *clock) handoverDone(came time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.arrivals.end(came)
 }
 
-// takenUntil is the time until which all that had come was taken or refused: now,
-// or when the first hand-over came that is under way.
-func (c *clock) takenUntil() time.Duration {
+// settledUntil is the time until which all arrived hand-overs are done: now, or the arrival
+// of the first one under way.
+func (c *clock) settledUntil() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.arrivals) > 0 {
@@ -99,7 +100,7 @@ func (c *clock) takenUntil() time.Duration {
 	return c.shows()
 }
 
-// tick says that the timers are looked at, or from now on no longer.
+// tick notes a run of the timers. again: another one follows.
 func (c *clock) tick(again bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,8 +110,7 @@ func (c *clock) tick(again bool) {
 	c.settle(now)
 }
 
-// refuse says that the processor refuses, or no longer does. Both can be said
-// twice.
+// refuse notes whether the processor refuses.
 func (c *clock) refuse(refusing bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,8 +120,7 @@ func (c *clock) refuse(refusing bool) {
 	c.settle(now)
 }
 
-// begin says that a call to the next component begins, and gives what end wants
-// when it has ended.
+// begin notes that a call to the next component begins. The result is for end.
 func (c *clock) begin() (began time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,10 +138,9 @@ func (c *clock) end(began time.Duration) {
 	c.settle(now)
 }
 
-// settle stops the clock, or lets it go on, if there is reason to at the time
-// now. A call is seen to take long after it began to, and timers to be late after
-// they were due, so the clock is stopped in hindsight; nobody was told a later
-// time meanwhile.
+// settle stops or restarts the clock at the time now, if there is a reason. A slow call or a
+// late timer is noticed afterwards, so settle stops the clock in the past. The clock has not
+// shown a later time meanwhile.
 func (c *clock) settle(now time.Duration) {
 	since, still := now, c.refusing
 	if len(c.calls) > 0 && now-c.calls[0] > c.patience {

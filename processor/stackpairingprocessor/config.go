@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/component"
+
+	"github.com/callbraid/callbraid/internal/call/pairing"
 )
 
 // Config is the configuration of the processor.
@@ -188,4 +190,16 @@ func compileRoots(expressions []string) (func(qualified string) bool, error) {
 		}
 		return false
 	}, nil
+}
+
+// pairing returns the settings of package pairing.
+func (c *Config) pairing(traceRoot func(string) bool) pairing.Settings {
+	return pairing.Settings{
+		MaxEvents: c.Reorder.MaxEvents, MaxWait: c.Reorder.MaxWait,
+		MaxClockJump: c.MaxClockJump.Nanoseconds(),
+		MaxFrames:    c.Limits.MaxFrames, MaxLanes: c.Limits.MaxLanes, MaxNameBytes: c.Limits.MaxNamesMiB << 20,
+		MaxThrows: c.Limits.MaxExceptionsPerSpan, MaxSpansPerTrace: c.MaxSpansPerTrace, TraceRoot: traceRoot,
+		MinDuration: c.MinDuration.Nanoseconds(), MaxDepth: c.MaxDepth,
+		DropTruncated: c.Truncated == truncatedDrop,
+	}
 }

@@ -6,8 +6,6 @@ package stackpairingprocessor
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/consumer/consumererror"
@@ -16,17 +14,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
-	"github.com/callbraid/callbraid/internal/call/pairing"
-	"github.com/callbraid/callbraid/internal/call/pairingmark"
 	"github.com/callbraid/callbraid/internal/componentkit/nesting"
 )
-
-// maxSpansPerCall is how many spans the next component gets in one call.
-const maxSpansPerCall = 2048
-
-// maxBytesPerCall is about how many bytes: gRPC and Kafka refuse more than a few
-// MiB, and names can be long.
-const maxBytesPerCall = 2 << 20
 
 // Attributes that name the program in log lines.
 const (
@@ -34,71 +23,9 @@ const (
 	attributeInstance = "service.instance.id"
 )
 
-var errShutdown = errors.New("the processor is shutting down: call events are not taken any more")
+var errShutdown = errors.New("stack_pairing is shutting down and accepts no more call events")
 
-var errNoRoom = errors.New("no room to take call events: others are being taken; try again")
-
-// ConsumeTraces takes a hand-over, or refuses it whole:
-//
-//	(a) Held spans go first. Refused again: the call is refused.
-//	(b) Room for all its batches is reserved, or the call is refused.
-//	(c) Spans that are not batches pass unchanged. Refused: so is the call.
-//	(d) All batches are taken. One that cannot be unpacked is dropped.
-//	(e) What they finish is handed on; what of it is refused is held.
-//
-// A hand-over with an attribute that is nested too deep is refused for good before
-// all this: copying and holding it would recurse over it.
-//
-// The mark in ctx tells the receiver that its batches get here, accepted or not.
-func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
-	pairingmark.Set(ctx)
-	p.calls.RLock()
-	defer p.calls.RUnlock()
-	if p.closed {
-		return errShutdown
-	}
-	if err := nesting.Traces(td, p.cfg.Limits.MaxAttributeDepth); err != nil {
-		return p.refuseNested(ctx, err)
-	}
-	defer p.clock.gone(p.clock.come())
-	batches, others := split(td)
-	if err := p.delivery.offerHeld(ctx); err != nil {
-		p.telemetry.ProcessorStackPairingRefusedCalls.Add(ctx, 1)
-		// Not wrapped: the error may name the part that was refused of what is
-		// held, and the caller would take it for a part of td.
-		return fmt.Errorf("finished spans are held because the next component refuses them: %v", err)
-	}
-	if len(batches) == 0 {
-		return p.next.ConsumeTraces(ctx, td)
-	}
-	room, ok := p.reserve(batches)
-	if !ok {
-		p.telemetry.ProcessorStackPairingRefusedCalls.Add(ctx, 1)
-		return errNoRoom
-	}
-	defer p.reserved.Add(-room)
-	if others > 0 {
-		if err := p.next.ConsumeTraces(ctx, without(td, callevent.Carries)); err != nil {
-			return withBatches(err, td)
-		}
-	}
-	for _, c := range batches {
-		p.take(ctx, c)
-		// One batch of a call may be what another waits for.
-		p.lighten(ctx, p.maxBytes+room)
-	}
-	p.lighten(ctx, p.maxBytes)
-	return nil
-}
-
-// refuseNested counts and logs a hand-over that is nested too deep, and returns the error
-// that refuses it. Sent again it would be the same, so the error is permanent.
-func (p *pairer) refuseNested(ctx context.Context, err error) error {
-	p.telemetry.ProcessorStackPairingNestedCalls.Add(ctx, 1)
-	p.burst.Warn("Refused a hand-over with an attribute that is nested too deep. If it is honest, raise limits.max_attribute_depth",
-		peer(ctx), zap.Error(err))
-	return consumererror.NewPermanent(fmt.Errorf("%w: flatten the attribute, or raise limits.max_attribute_depth of stack_pairing", err))
-}
+var errNoRoom = errors.New("no room for these call events while others are accepted: try again")
 
 // peer is the address of the client that sent the data in ctx, as a field of a log line.
 func peer(ctx context.Context) zap.Field {
@@ -108,8 +35,8 @@ func peer(ctx context.Context) zap.Field {
 	return zap.Skip()
 }
 
-// split finds the batches, and counts the other spans. td stays as it is, because a refused
-// call is made again.
+// split finds the batches, and counts the other spans. It does not change td, because a
+// refused call is repeated.
 func split(td ptrace.Traces) (batches []carrier, others int) {
 	for _, rs := range td.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {
@@ -125,7 +52,7 @@ func split(td ptrace.Traces) (batches []carrier, others int) {
 	return batches, others
 }
 
-// without is a copy of td without the spans that match.
+// without copies td except the spans that match.
 func without(td ptrace.Traces, match func(ptrace.Span) bool) ptrace.Traces {
 	rest := ptrace.NewTraces()
 	td.CopyTo(rest)
@@ -139,9 +66,8 @@ func without(td ptrace.Traces, match func(ptrace.Span) bool) ptrace.Traces {
 	return rest
 }
 
-// withBatches is the error with which the spans that are not batches were
-// refused. Where it names a part of them, that is all that the caller hands
-// over again, so the batches, of which none was taken, are put to it.
+// withBatches adds the batches of td to an error that refuses a part of the other spans. The
+// caller sends only that part again, and no batch was accepted.
 func withBatches(err error, td ptrace.Traces) error {
 	part, ok := refusedPart(err)
 	if !ok {
@@ -154,49 +80,6 @@ func withBatches(err error, td ptrace.Traces) error {
 	return consumererror.NewTraces(err, left)
 }
 
-// reserve keeps room for what the batches may come to hold. A call that is
-// alone always has room.
-func (p *pairer) reserve(batches []carrier) (room int64, ok bool) {
-	for _, c := range batches {
-		data, found := c.span.Attributes().Get(callevent.AttributeData)
-		if found && data.Type() == pcommon.ValueTypeBytes {
-			room += 2 * int64(data.Bytes().Len())
-		}
-	}
-	if sum := p.reserved.Add(room); sum > room && (sum > p.maxBytes || p.memory.excess(p) > 0) {
-		p.reserved.Add(-room)
-		p.memory.excess(p) // nobody gives way for what was refused
-		return 0, false
-	}
-	return room, true
-}
-
-// take gives one batch to its stream and hands on what that finishes.
-func (p *pairer) take(ctx context.Context, c carrier) {
-	batch := p.batches.Get().(*callevent.Batch)
-	defer p.batches.Put(batch)
-	data, err := callevent.Data(c.span)
-	if err == nil {
-		err = batch.Unpack(data)
-	}
-	if err != nil {
-		p.telemetry.ProcessorStackPairingCorruptBatches.Add(ctx, 1)
-		if line := p.burst.Check(zap.WarnLevel, "Dropped a batch of call events that cannot be read"); line != nil {
-			resource := c.resource.Resource().Attributes()
-			line.Write(peer(ctx), shortText(resource, attributeService), shortText(resource, attributeInstance), zap.Error(err))
-		}
-		return
-	}
-	p.telemetry.ProcessorStackPairingBatches.Add(ctx, 1)
-	if callevent.HasNeeds(c.span) {
-		p.checkNeeds(c.span)
-	}
-	f := p.fresh(ctx)
-	p.shardOf(batch.Stream).take(batch, c, client.FromContext(ctx), p.clock.now(), f)
-	p.handOn(ctx, f)
-	p.boundStreams(ctx, batch.Stream)
-}
-
 // shortText is a text among attributes from outside as a field of a log line, cut where it is
 // long. A resource may have any number of attributes, so no line shows all of them.
 func shortText(attributes pcommon.Map, key string) zap.Field {
@@ -204,69 +87,4 @@ func shortText(attributes pcommon.Map, key string) zap.Field {
 		return zap.String(key, nesting.Cut(v.Str()))
 	}
 	return zap.Skip()
-}
-
-// handOn hands the finished calls of one stream to the next component, in the
-// name of the client that sent it.
-func (p *pairer) handOn(ctx context.Context, f *finished) {
-	if f.Counters.BelowResolution {
-		p.warnBelowResolution()
-	}
-	if f.Counters.Missing+f.Counters.Late > 0 {
-		p.burst.Warn("Call events did not come in time: calls around them are truncated. If it goes on, raise reorder.max_wait and reorder.max_events, or look for what holds up or loses batches",
-			zap.Uint64("missing", f.Counters.Missing), zap.Uint64("late", f.Counters.Late))
-	}
-	p.deliver(ctx, f)
-	p.reuse(f)
-}
-
-// deliver delivers the calls in f, at most maxSpansPerCall in one call. When
-// more are finished at once this happens while their stream is being paired,
-// so that what is finished is bounded; others of its shard wait meanwhile.
-func (p *pairer) deliver(ctx context.Context, f *finished) {
-	if len(f.Spans) == 0 {
-		return
-	}
-	delay := time.Since(time.Unix(0, f.Spans[0].End))
-	p.telemetry.ProcessorStackPairingDelay.Record(ctx, max(delay.Seconds(), 0))
-	if f.unheld && p.delivery.spans.Load() > 0 {
-		p.dropped(len(f.Spans), memoryBudget, p.delivery.whyHeld())
-		f.Taken()
-		return
-	}
-	ctx = client.NewContext(ctx, f.client)
-	for spans := f.Spans; len(spans) > 0; {
-		part := spans[:f.fitting(spans)]
-		p.delivery.deliver(ctx, func() ptrace.Traces { return f.origin.traces(part, &f.Output) })
-		spans = spans[len(part):]
-	}
-	f.Taken()
-}
-
-// fitting is how many of the spans go into one call to the next component: as
-// many as have room, and at least one.
-func (f *finished) fitting(spans []pairing.Span) int {
-	const spanBytes, throwBytes, attributeBytes = 256, 64, 16
-	size := 0
-	for i := range spans {
-		s := &spans[i]
-		size += spanBytes + len(s.Function.Qualified) + len(s.Function.Display) + len(s.Function.Text) +
-			len(s.Function.File) + len(s.LaneName) + len(s.ErrorType)
-		for _, t := range f.Throws[s.Throws.From:s.Throws.To] {
-			size += throwBytes + len(t.Type)
-		}
-		for _, a := range f.Attributes[s.Attributes.From:s.Attributes.To] {
-			size += attributeBytes + len(a.Key) + len(a.Value.Str())
-		}
-		if size > maxBytesPerCall && i > 0 {
-			return i
-		}
-	}
-	return len(spans)
-}
-
-func (p *pairer) handOnAll(ctx context.Context, all []*finished) {
-	for _, f := range all {
-		p.handOn(ctx, f)
-	}
 }

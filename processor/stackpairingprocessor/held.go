@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// dropReason says why spans were dropped. Its text is the metric's attribute.
+// dropReason is the reason why spans were dropped. Its text is the metric's attribute.
 type dropReason string
 
 const (
@@ -25,45 +25,43 @@ const (
 	memoryBudget   dropReason = "memory_budget"
 )
 
-// delivery hands finished spans to the next component, and holds those that it
-// refuses with an error that is not permanent, in order and bounded in bytes.
+// delivery delivers finished spans to the next component. It holds spans that were refused with
+// an error that is not permanent, in order and bounded in bytes.
 type delivery struct {
 	next consumer.Traces
-	// maxBytes bounds what is held.
+	// maxBytes bounds the held spans.
 	maxBytes int
 	clock    *clock
-	// dropped is told of spans that are lost, holding of the change in the
-	// number held.
+	// dropped receives each loss, and holding each change of the number of held spans.
 	dropped func(spans int, reason dropReason, err error)
 	holding func(change int)
-	// isFull reports whether the memory budget asks for memory: then no more is held.
+	// isFull reports whether the memory budget demands memory. Then no more spans are held.
 	isFull func() bool
-	// life ends when the time of the shutdown is over: nobody waits from then on.
+	// life ends at the shutdown timeout. Nothing waits after that.
 	life context.Context
 
-	// offering has room for one: whoever offers what is held, and so takes it out.
+	// offering has room for one: the goroutine that offers held spans.
 	offering chan struct{}
 
-	// mu guards what is held.
+	// mu guards the queue.
 	mu    sync.Mutex
 	queue []held
 	bytes int
-	// why is the last error with which what is held was refused.
+	// why is the last error that refused held spans.
 	why error
-	// spans and heldBytes are what queue holds, to be read without mu.
+	// spans and heldBytes are the contents of queue, to be read without mu.
 	spans, heldBytes atomic.Int64
 }
 
-// held is one refused hand-over of the spans of one stream.
+// held is one refused call with spans of one stream.
 type held struct {
 	traces       ptrace.Traces
 	client       client.Info
 	spans, bytes int
 }
 
-// deliver hands what build makes on, or holds or drops it. What is held already
-// goes first. build is called again where the next component may have changed
-// what it refuses.
+// deliver delivers the spans that build returns, or holds or drops them. Held spans go first.
+// It calls build again if the next component may have changed refused spans.
 func (d *delivery) deliver(ctx context.Context, build func() ptrace.Traces) {
 	traces := build()
 	if d.spans.Load() > 0 {
@@ -89,34 +87,32 @@ func (d *delivery) deliver(ctx context.Context, build func() ptrace.Traces) {
 	d.hold(ctx, traces, err)
 }
 
-// holdInterval is how often what is held is offered by who waits for room.
+// holdInterval is the interval at which a waiting caller offers the held spans.
 const holdInterval = 50 * time.Millisecond
 
-// hold keeps traces for later. Where there is no room, whoever finished these
-// spans waits for it, which its sender feels. When the call that they came with
-// is over they are held all the same: it was taken. Only the end of a shutdown
-// drops them.
+// hold holds traces for later. If there is no room the caller waits, and so does its sender. If
+// the caller's context ends, the spans are held without room, because their batches were
+// accepted. Only the end of a shutdown drops them.
 func (d *delivery) hold(ctx context.Context, traces ptrace.Traces, err error) {
 	h := held{traces: traces, client: client.FromContext(ctx), spans: traces.SpanCount(), bytes: memoryOf(traces)}
 	if h.spans == 0 {
 		return
 	}
-	for !d.keep(h, err, ctx.Err() != nil) {
+	for !d.enqueue(h, err, ctx.Err() != nil) {
 		select {
 		case <-d.life.Done():
 			d.dropped(h.spans, atShutdown, err)
 			return
 		case <-ctx.Done():
 		case <-time.After(holdInterval):
-			// Refused again or not: room may have been made either way.
+			// There may be room now, even if some spans were refused again.
 			_ = d.offerHeld(ctx)
 		}
 	}
 }
 
-// keep puts h to what is held, if there is room, nothing else is held, or it
-// has to be.
-func (d *delivery) keep(h held, why error, must bool) bool {
+// enqueue holds h if there is room, if the queue is empty, or if it must.
+func (d *delivery) enqueue(h held, why error, must bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.life.Err() != nil {
@@ -133,16 +129,15 @@ func (d *delivery) keep(h held, why error, must bool) bool {
 	return true
 }
 
-// whyHeld is why anything is held.
+// whyHeld is the reason why spans are held.
 func (d *delivery) whyHeld() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.why
 }
 
-// offerHeld offers what is held, oldest first, and returns the error with which
-// it was refused again. One offers at a time; the others wait, at most until ctx
-// is done.
+// offerHeld offers the held spans, oldest first, and returns the error that refuses them again.
+// One goroutine offers. The others wait, at most until ctx is done.
 func (d *delivery) offerHeld(ctx context.Context) error {
 	if d.spans.Load() == 0 {
 		return nil
@@ -167,7 +162,7 @@ func (d *delivery) offerHeld(ctx context.Context) error {
 	}
 }
 
-// first is what was held longest. It stays in the queue until it is answered.
+// first is the oldest entry of the queue. It stays there until its answer.
 func (d *delivery) first() (first held, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -177,17 +172,17 @@ func (d *delivery) first() (first held, ok bool) {
 	return d.queue[0], true
 }
 
-// answer takes out of the queue what of first was accepted, or refused for good.
-// Whatever is refused otherwise is the error.
+// answer removes the accepted and the permanently refused part of first from the queue. It
+// returns the error that refuses the rest.
 func (d *delivery) answer(first held, err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	part, named := refusedPart(err)
 	if err != nil && !consumererror.IsPermanent(err) {
 		if named {
-			d.keepOfFirst(part)
+			d.replaceFirst(part)
 		}
-		// That a call was broken off says less than why an earlier one was refused.
+		// The error of a cancelled call says less than that of an earlier one.
 		if d.why == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 			d.why = err
 		}
@@ -200,11 +195,11 @@ func (d *delivery) answer(first held, err error) error {
 		}
 		d.dropped(lost, refusedForGood, err)
 	}
-	d.keepOfFirst(ptrace.NewTraces())
+	d.replaceFirst(ptrace.NewTraces())
 	return nil
 }
 
-// offer is what the next component may do with as it likes.
+// offer returns traces that the next component may change.
 func (d *delivery) offer(traces ptrace.Traces) ptrace.Traces {
 	if !d.next.Capabilities().MutatesData {
 		return traces
@@ -214,8 +209,8 @@ func (d *delivery) offer(traces ptrace.Traces) ptrace.Traces {
 	return offered
 }
 
-// keepOfFirst keeps just this part of what is first in the queue.
-func (d *delivery) keepOfFirst(part ptrace.Traces) {
+// replaceFirst replaces the first entry of the queue by a part of it.
+func (d *delivery) replaceFirst(part ptrace.Traces) {
 	first := &d.queue[0]
 	spans, bytes := part.SpanCount(), memoryOf(part)
 	if spans == 0 {
@@ -236,7 +231,7 @@ func (d *delivery) keepOfFirst(part ptrace.Traces) {
 	}
 }
 
-// dropHeld drops what is held.
+// dropHeld drops all held spans.
 func (d *delivery) dropHeld(reason dropReason) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -254,7 +249,7 @@ func (d *delivery) count(change int) {
 	d.holding(change)
 }
 
-// refusedPart is the part that was not taken, if the error names one.
+// refusedPart is the refused part, if the error names one.
 func refusedPart(err error) (part ptrace.Traces, ok bool) {
 	var partial consumererror.Traces
 	if !errors.As(err, &partial) {

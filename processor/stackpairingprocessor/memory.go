@@ -19,8 +19,8 @@ const (
 	wrapMemory  = 16
 )
 
-// memoryOf is about what the spans take with all that is around them. Texts count
-// wherever they are, though spans share those of their functions.
+// memoryOf is about the memory of the traces. Texts always count, though the spans of one
+// function share them.
 func memoryOf(traces ptrace.Traces) (bytes int) {
 	for _, rs := range traces.ResourceSpans().All() {
 		bytes += memoryOfMap(rs.Resource().Attributes()) + len(rs.SchemaUrl())
@@ -52,7 +52,7 @@ func memoryOfMap(m pcommon.Map) (bytes int) {
 	return bytes
 }
 
-// memoryOfValue is what a value takes beside its place.
+// memoryOfValue is the memory of a value beside its place.
 func memoryOfValue(v pcommon.Value) int {
 	bytes := wrapMemory
 	switch v.Type() {

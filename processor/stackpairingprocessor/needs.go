@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// maxUnmet is how many needs are remembered and logged: receivers have far fewer, and
-	// strangers may send any number.
+	// maxUnmet bounds the needs that are remembered and logged. Receivers have far fewer, and
+	// hostile clients may send any number.
 	maxUnmet = 32
-	// unmetTime is after how long all are forgotten when there are so many, so that strangers'
-	// do not hide those of receivers for good.
+	// unmetTime is the time after which a full memory of needs is cleared, so that hostile
+	// needs do not hide those of receivers for good.
 	unmetTime = time.Hour
 )
 
-// unmet are the needs of receivers that the settings do not meet and that were logged.
+// unmet are the logged needs of receivers that the settings do not meet.
 type unmet struct {
 	mu     sync.Mutex
 	logged map[callevent.Need]bool
@@ -32,8 +32,8 @@ type unmet struct {
 	since time.Duration
 }
 
-// add reports whether the need is new and has room.
-func (u *unmet) add(n callevent.Need, now time.Duration) bool {
+// remember remembers a need, and reports whether it is new and has room.
+func (u *unmet) remember(n callevent.Need, now time.Duration) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if len(u.logged) == maxUnmet && now-u.since >= unmetTime {
@@ -49,24 +49,23 @@ func (u *unmet) add(n callevent.Need, now time.Duration) bool {
 	return true
 }
 
-// checkNeeds warns once of each need that comes with a batch and is not met. Few batches have any.
-func (p *pairer) checkNeeds(span ptrace.Span) {
-	c := p.cfg
-	p.checkNeed(span, "reorder.max_wait", int64(c.Reorder.MaxWait), duration)
-	p.checkNeed(span, "reorder.max_events", int64(c.Reorder.MaxEvents), zap.Int64)
-	p.checkNeed(span, "idle_timeout", int64(c.IdleTimeout), duration)
+// check warns once of each need in a batch that the configuration does not meet. Few batches
+// have needs.
+func (u *unmet) check(span ptrace.Span, c *Config, now time.Duration, logger *zap.Logger) {
+	warn := func(setting string, value int64, field func(string, int64) zap.Field) {
+		for _, need := range callevent.NeedsOf(span, setting, value) {
+			need.Because = strings.Clone(nesting.Cut(need.Because))
+			if u.remember(need, now) {
+				logger.Warn("A setting of stack_pairing is too small for one of a receiver: calls that are only late are given up. Raise the one, or lower the other",
+					zap.String("setting", setting), field("value", value), field("expected_more_than", need.MoreThan), zap.String("receiver", need.Because))
+			}
+		}
+	}
+	warn("reorder.max_wait", int64(c.Reorder.MaxWait), duration)
+	warn("reorder.max_events", int64(c.Reorder.MaxEvents), zap.Int64)
+	warn("idle_timeout", int64(c.IdleTimeout), duration)
 }
 
 func duration(key string, nanoseconds int64) zap.Field {
 	return zap.Duration(key, time.Duration(nanoseconds))
-}
-
-func (p *pairer) checkNeed(span ptrace.Span, setting string, value int64, field func(string, int64) zap.Field) {
-	for _, need := range callevent.NeedsOf(span, setting, value) {
-		need.Because = strings.Clone(nesting.Cut(need.Because))
-		if p.unmet.add(need, p.clock.now()) {
-			p.logger.Warn("A setting of stack_pairing is too small for one of a receiver: calls that are only late are given up. Raise the one, or lower the other",
-				zap.String("setting", setting), field("value", value), field("expected_more_than", need.MoreThan), zap.String("receiver", need.Because))
-		}
-	}
 }

@@ -69,10 +69,10 @@ func TestNeedsOfStrangersAreBounded(t *testing.T) {
 func TestNeedsOfStrangersAreForgottenAfterAnHour(t *testing.T) {
 	var u unmet
 	for i := range maxUnmet {
-		assert.True(t, u.add(callevent.Need{MoreThan: int64(i)}, time.Minute))
+		assert.True(t, u.remember(callevent.Need{MoreThan: int64(i)}, time.Minute))
 	}
 	honest := callevent.Need{Because: "name_wait: 1s"}
-	assert.False(t, u.add(honest, unmetTime))
-	assert.True(t, u.add(honest, time.Minute+unmetTime))
-	assert.False(t, u.add(honest, time.Minute+unmetTime))
+	assert.False(t, u.remember(honest, unmetTime))
+	assert.True(t, u.remember(honest, time.Minute+unmetTime))
+	assert.False(t, u.remember(honest, time.Minute+unmetTime))
 }

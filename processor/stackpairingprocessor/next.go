@@ -10,9 +10,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// nextComponent is the next component as the processor calls it: the clock is
-// told how long calls take, and no call outlives the processor, however long
-// its caller would wait.
+// nextComponent calls the next component. The clock knows the begin and end of each call, and
+// no call outlives the processor.
 type nextComponent struct {
 	consumer.Traces
 	clock *clock

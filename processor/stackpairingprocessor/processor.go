@@ -5,54 +5,31 @@ package stackpairingprocessor
 
 import (
 	"context"
-	"encoding/binary"
+	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor"
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
-	"github.com/callbraid/callbraid/internal/call/pairing"
+	"github.com/callbraid/callbraid/internal/call/pairingmark"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/nesting"
 	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
 )
 
-// pairer is the processor. Whoever hands over does the work, and owns a stream
-// while it has the lock of its shard. The only goroutines are that of the timers, and that
-// which gives memory back.
+// pairer is the processor: the life cycle of an engine, its timers, and the answer to each
+// hand-over. Its only goroutines run the timers and free memory.
 type pairer struct {
-	id        component.ID
-	cfg       *Config
-	next      consumer.Traces
-	telemetry *telemetry
-	logger    *zap.Logger
-	// burst logs the first of many like messages.
-	burst *zap.Logger
-
-	clock    *clock
-	settings pairing.Settings
-	accounts accounts
-	shards   [shardCount]shard
-	delivery delivery
-
-	// maxBytes bounds what streams hold. reserved is for calls under way.
-	maxBytes int64
-	reserved atomic.Int64
-	// lightening is held by who brings the streams below maxBytes.
-	lightening sync.Mutex
-	memory     memory
-
-	// spare and batches are memory to be used again.
-	spare, batches      sync.Pool
-	warnBelowResolution func()
-	unmet               unmet
+	engine
+	id   component.ID
+	next consumer.Traces
 
 	// stop ends the timers, and ticked is closed when they have ended. Both are
 	// nil until Start.
@@ -60,21 +37,18 @@ type pairer struct {
 	ticked   chan struct{}
 	shutdown sync.Once
 
-	// calls is held for reading by each hand-over; closed is set, under calls,
-	// when none is taken any more.
+	// calls is held for reading by each hand-over. closed is set under calls: no further
+	// hand-over is accepted.
 	calls  sync.RWMutex
 	closed bool
 	// endLife ends every call to the next component, and all waiting.
 	endLife context.CancelFunc
 }
 
-// callPatience is how long a call to the next component may take before the
-// clock stands: long enough for one that only queues. A gap that closes makes
-// many calls, and what is missing may be behind all of them.
+// callPatience is the time of a call to the next component after which the clock stands still.
+// It is enough for a call that only queues. A gap that closes makes many calls, and missing
+// events may wait behind all of them.
 const callPatience = 10 * time.Millisecond
-
-// burstInterval is how often a message is logged that many events cause.
-const burstInterval = 10 * time.Second
 
 func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pairer, error) {
 	builder, err := metadata.NewTelemetryBuilder(ownmetrics.Of(component.KindProcessor, set.ID, set.TelemetrySettings))
@@ -87,56 +61,12 @@ func newPairer(set processor.Settings, cfg *Config, next consumer.Traces) (*pair
 	}
 	clock := newClock(callPatience)
 	life, endLife := context.WithCancel(context.Background())
-	next = nextComponent{next, clock, life}
-	p := &pairer{
-		id:        set.ID,
-		endLife:   endLife,
-		cfg:       cfg,
-		next:      next,
-		telemetry: newTelemetry(builder),
-		logger:    set.Logger,
-		burst: set.Logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
-			return zapcore.NewSamplerWithOptions(core, burstInterval, 1, 0)
-		})),
-		clock:    clock,
-		settings: cfg.pairing(roots),
-		maxBytes: int64(cfg.Reorder.MaxMiB) << 20,
-	}
-	p.accounts.telemetry = p.telemetry
-	for i := range p.shards {
-		p.shards[i].settings, p.shards[i].accounts = &p.settings, &p.accounts
-		p.shards[i].shown = cfg.SpanAttributes
-		p.shards[i].streams = map[callevent.StreamID]*stream{}
-	}
-	p.delivery = delivery{
-		next: next, clock: p.clock, maxBytes: cfg.Limits.MaxHeldMiB << 20,
-		life: life, offering: make(chan struct{}, 1),
-		dropped: p.dropped,
-		isFull:  func() bool { return p.memory.excess(p) > 0 },
-		holding: func(change int) { p.telemetry.ProcessorStackPairingHeldSpans.Add(context.Background(), int64(change)) },
-	}
-	p.spare.New = func() any { return new(finished) }
-	p.batches.New = func() any { return new(callevent.Batch) }
-	p.warnBelowResolution = sync.OnceFunc(func() {
-		p.logger.Warn("min_duration is below the resolution of a traced program's clock: short calls are left out as that clock happens to tick",
-			zap.Duration("min_duration", cfg.MinDuration))
-	})
+	p := &pairer{id: set.ID, endLife: endLife, next: nextComponent{next, clock, life}}
+	p.init(cfg, set.Logger, builder, roots, clock, p.next, life)
 	return p, nil
 }
 
-// pairing is the part of the configuration that pairing needs.
-func (c *Config) pairing(traceRoot func(string) bool) pairing.Settings {
-	return pairing.Settings{
-		MaxEvents: c.Reorder.MaxEvents, MaxWait: c.Reorder.MaxWait,
-		MaxClockJump: c.MaxClockJump.Nanoseconds(),
-		MaxFrames:    c.Limits.MaxFrames, MaxLanes: c.Limits.MaxLanes, MaxNameBytes: c.Limits.MaxNamesMiB << 20,
-		MaxThrows: c.Limits.MaxExceptionsPerSpan, MaxSpansPerTrace: c.MaxSpansPerTrace, TraceRoot: traceRoot,
-		MinDuration: c.MinDuration.Nanoseconds(), MaxDepth: c.MaxDepth,
-		DropTruncated: c.Truncated == truncatedDrop,
-	}
-}
-
-// Capabilities: what is handed over is never changed.
+// Capabilities: the processor never changes a hand-over.
 func (p *pairer) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
 
 // Start starts the timers, and opens the account of the memory budget.
@@ -150,9 +80,9 @@ func (p *pairer) Start(_ context.Context, host component.Host) error {
 	return nil
 }
 
-// Shutdown refuses hand-overs from now on, waits for those under way, ends all
-// streams, and offers what is held and what that finishes until the shutdown
-// timeout. What is left is dropped and counted.
+// Shutdown refuses further hand-overs, waits for those under way, and ends all streams. It
+// offers all held and finished spans until the shutdown timeout. The rest is dropped and
+// counted.
 func (p *pairer) Shutdown(ctx context.Context) error {
 	p.shutdown.Do(func() {
 		ctx, cancel := context.WithTimeout(ctx, p.cfg.ShutdownTimeout)
@@ -167,12 +97,9 @@ func (p *pairer) Shutdown(ctx context.Context) error {
 		p.closed = true
 		p.calls.Unlock()
 
-		// What is held goes first, while there is time.
+		// Held spans go first, while there is time.
 		p.offerUntil(ctx)
-		fresh := func() *finished { return p.fresh(ctx) }
-		for i := range p.shards {
-			p.handOnAll(ctx, p.shards[i].end(callevent.CauseShutdown, fresh))
-		}
+		p.endAll(ctx, callevent.CauseShutdown)
 		p.offerUntil(ctx)
 		p.delivery.dropHeld(atShutdown)
 		p.memory.close()
@@ -181,39 +108,82 @@ func (p *pairer) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// offerUntil offers what is held until it is accepted or ctx is done.
-func (p *pairer) offerUntil(ctx context.Context) {
-	for p.delivery.offerHeld(ctx) != nil {
+// tick runs the timers until ctx is done.
+func (p *pairer) tick(ctx context.Context) {
+	defer close(p.ticked)
+	ticker := time.NewTicker(tickInterval)
+	defer ticker.Stop()
+	defer p.clock.tick(false)
+	p.clock.tick(true)
+	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(tickInterval):
+		case <-ticker.C:
+			p.clock.tick(true)
+			p.expire(ctx)
 		}
 	}
 }
 
-func (p *pairer) dropped(spans int, reason dropReason, err error) {
-	p.telemetry.ProcessorStackPairingDroppedSpans.Add(context.Background(), int64(spans), p.telemetry.reasons[reason])
-	p.burst.Error("Dropped finished spans", zap.Int("spans", spans), zap.String("reason", string(reason)), zap.Error(err))
+// ConsumeTraces accepts a hand-over, or refuses all of it:
+//
+//	(a) It delivers held spans. If they are refused again, it refuses the call.
+//	(b) It reserves room for all batches, or refuses the call.
+//	(c) It passes on spans that are not batches. If they are refused, it refuses the call.
+//	(d) It accepts all batches. It drops one that it cannot unpack.
+//	(e) It delivers the finished spans. It holds those that are refused.
+//
+// Before all this it refuses a hand-over with an attribute that is nested too deep, with a
+// permanent error. Copying and holding it would recurse over it.
+//
+// The mark in ctx shows the receiver that its batches reach stack_pairing, accepted or not.
+func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	pairingmark.Set(ctx)
+	p.calls.RLock()
+	defer p.calls.RUnlock()
+	if p.closed {
+		return errShutdown
+	}
+	if err := nesting.Traces(td, p.cfg.Limits.MaxAttributeDepth); err != nil {
+		return p.refuseNested(ctx, err)
+	}
+	defer p.clock.handoverDone(p.clock.handoverBegun())
+	batches, others := split(td)
+	if err := p.delivery.offerHeld(ctx); err != nil {
+		p.telemetry.ProcessorStackPairingRefusedCalls.Add(ctx, 1)
+		// Not wrapped: the error may name a part of the held spans, and the caller would read
+		// that as a part of td.
+		return fmt.Errorf("finished spans are held because the next component refuses them: %v", err)
+	}
+	if len(batches) == 0 {
+		return p.next.ConsumeTraces(ctx, td)
+	}
+	room, ok := p.reserve(batches)
+	if !ok {
+		p.telemetry.ProcessorStackPairingRefusedCalls.Add(ctx, 1)
+		return errNoRoom
+	}
+	defer p.reserved.Add(-room)
+	if others > 0 {
+		if err := p.next.ConsumeTraces(ctx, without(td, callevent.Carries)); err != nil {
+			return withBatches(err, td)
+		}
+	}
+	for _, c := range batches {
+		p.accept(ctx, c)
+		// One batch of a call may be what another waits for.
+		p.lighten(ctx, p.maxBytes+room)
+	}
+	p.lighten(ctx, p.maxBytes)
+	return nil
 }
 
-func (p *pairer) shardIndex(id callevent.StreamID) uint64 {
-	return binary.LittleEndian.Uint64(id[8:]) % shardCount
-}
-
-func (p *pairer) shardOf(id callevent.StreamID) *shard { return &p.shards[p.shardIndex(id)] }
-
-// fresh gives an empty output. Spans that are too many for it are delivered
-// within ctx.
-func (p *pairer) fresh(ctx context.Context) *finished {
-	f := p.spare.Get().(*finished)
-	f.MaxSpans = maxSpansPerCall
-	f.Full = func() { p.deliver(ctx, f) }
-	return f
-}
-
-func (p *pairer) reuse(f *finished) {
-	f.origin, f.client, f.Full, f.unheld = nil, client.Info{}, nil, false
-	f.Reset()
-	p.spare.Put(f)
+// refuseNested counts and logs a hand-over that is nested too deep, and returns its error. It
+// is permanent, because sending the same again does not help.
+func (p *pairer) refuseNested(ctx context.Context, err error) error {
+	p.telemetry.ProcessorStackPairingNestedCalls.Add(ctx, 1)
+	p.burst.Warn("Refused a hand-over with an attribute that is nested too deep. If it is honest, raise limits.max_attribute_depth",
+		peer(ctx), zap.Error(err))
+	return consumererror.NewPermanent(fmt.Errorf("%w: flatten the attribute, or raise limits.max_attribute_depth of stack_pairing", err))
 }

@@ -17,13 +17,12 @@ import (
 	"github.com/callbraid/callbraid/internal/call/pairing"
 )
 
-// shardCount is how many shards streams are spread over: more than most
-// machines have cores, so that two streams seldom wait for each other.
+// shardCount is larger than the number of cores of most machines, so that two streams seldom
+// wait for each other.
 const shardCount = 64
 
-// shard owns the call streams whose IDs fall to it. Its lock is taken once for
-// each batch, not for each event. Spans are handed on without it, but for those
-// that are too many to be finished at once.
+// shard owns a part of the call streams. It locks once for each batch, not for each event.
+// Spans are delivered without the lock, except when one step finishes very many.
 type shard struct {
 	settings *pairing.Settings
 	accounts *accounts
@@ -31,77 +30,80 @@ type shard struct {
 
 	mu      sync.Mutex
 	streams map[callevent.StreamID]*stream
-	// standing are the IDs of the streams by what they have shown, each from the one
-	// that was silent for longest.
+	// standing are the IDs of the streams by standing, the longest silent one first.
 	standing [standings]list.List
 }
 
-// standing is what a stream has shown of itself. Those that have shown less make room
-// first: see boundStreams. It only rises, until the stream ends.
+// standing is the evidence that a stream is honest. Streams with less of it end first, see
+// boundStreams. It only rises, until the stream ends.
 type standing int
 
 const (
-	// hasEnded: nothing follows.
+	// hasEnded: the stream has ended.
 	hasEnded standing = iota
 	// isNew: no call has returned, and all of its batches came together.
 	isNew
 	// hasReturned: calls have returned.
 	hasReturned
-	// isProven: batches came at two times. A million forged streams that show that much
-	// take a million places, and not one at a time.
+	// isProven: batches arrived at two times. A million forged streams need a million places
+	// for that, not one after the other.
 	isProven
 	standings
 )
 
-// provenAfter is how long after its first batch another one proves a stream: longer than
-// a hand-over takes that was cut into several batches.
+// provenAfter is the time after its first batch at which another one proves a stream. A
+// hand-over in several batches takes less.
 const provenAfter = 100 * time.Millisecond
 
-// stream is a call stream with what the processor knows of it beside its calls.
+// stream is a call stream with the processor's own state of it.
 type stream struct {
 	*pairing.Stream
 	origin *origin
-	// client is who sent its last batch, heard is when that came, and since when the
-	// first did.
+	// client is the sender of its last batch. since is when the first batch arrived, and heard
+	// when the last did.
 	client       client.Info
 	heard, since time.Duration
-	// turn is the number of its last batch among those of all streams: the clock can stand.
+	// turn is the number of its last batch among those of all streams. Unlike the clock, it
+	// never stands still.
 	turn     uint64
 	standing standing
-	// place is where it stands among those of its shard with the same standing; nil: nowhere
-	// yet.
+	// place is its place in the shard's list of its standing; nil: none yet.
 	place *list.Element
-	// size is what it holds, as counted in the accounts.
+	// size is its contents, as counted in the accounts.
 	size size
 }
 
-// streamMemory is what a stream takes in which there is nothing and that has ended, with its
-// places in the maps and lists of its shard.
+// streamMemory is the memory of an ended stream without contents, with its places in the maps
+// and lists of its shard.
 const streamMemory = int(unsafe.Sizeof(stream{})+unsafe.Sizeof(pairing.Stream{})) + 500
 
-// finished is what one stream finished, on its way to the next component.
+// finished are the finished calls of one stream, on their way to the next component.
 type finished struct {
 	origin *origin
 	client client.Info
-	// unheld: the spans are dropped where the next component refuses others already.
+	// unheld: the spans are dropped if the next component already refuses others.
 	unheld bool
 	pairing.Output
 }
 
-// accounts sum up what all streams hold, and count what happens to them.
+// accounts have the sums of all streams, and their telemetry.
 type accounts struct {
 	telemetry               *telemetry
 	streams, bytes, waiting atomic.Int64
 	turn                    atomic.Uint64
 }
 
-// settle counts what s holds now, and what it counted into f.
-func (a *accounts) settle(s *stream, f *finished) {
-	a.measure(s)
-	a.telemetry.add(&f.Counters)
+func sizeOf(s *stream) size {
+	return size{int64(streamMemory + s.Bytes() + s.origin.bytes), int64(s.Waiting()), int64(s.OpenFrames())}
 }
 
-// measure counts what s holds now.
+// settle updates the account of the stream, and adds the counters of f.
+func (a *accounts) settle(s *stream, f *finished) {
+	a.measure(s)
+	a.telemetry.record(&f.Counters)
+}
+
+// measure updates the account of the stream.
 func (a *accounts) measure(s *stream) {
 	after := sizeOf(s)
 	a.bytes.Add(after.bytes - s.size.bytes)
@@ -115,8 +117,8 @@ func (a *accounts) countStream(change int64) {
 	a.telemetry.ProcessorStackPairingStreams.Add(context.Background(), change)
 }
 
-// take gives the batch to its stream, which puts what it finishes into f.
-func (sh *shard) take(b *callevent.Batch, c carrier, from client.Info, now time.Duration, f *finished) {
+// accept passes the batch to its stream, which writes finished calls to f.
+func (sh *shard) accept(b *callevent.Batch, c carrier, from client.Info, now time.Duration, f *finished) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	s := sh.streams[b.Stream]
@@ -130,15 +132,15 @@ func (sh *shard) take(b *callevent.Batch, c carrier, from client.Info, now time.
 	}
 	s.client, s.heard, s.turn = from, now, sh.accounts.turn.Add(1)
 	f.origin, f.client = s.origin, s.client
-	s.Take(b, now, &f.Output)
-	sh.stand(b.Stream, s, &f.Counters)
+	s.Accept(b, now, &f.Output)
+	sh.updateStanding(b.Stream, s, &f.Counters)
 	sh.standing[s.standing].MoveToBack(s.place)
 	sh.accounts.settle(s, f)
 }
 
-// stand puts s behind those that it belongs to, unless it is among them. The counters are
-// what was just counted of it.
-func (sh *shard) stand(id callevent.StreamID, s *stream, counted *pairing.Counters) {
+// updateStanding moves the stream to the list of its standing. counted are the counters of
+// its last step.
+func (sh *shard) updateStanding(id callevent.StreamID, s *stream, counted *pairing.Counters) {
 	now := max(s.standing, isNew)
 	switch {
 	case s.Ended():
@@ -149,22 +151,21 @@ func (sh *shard) stand(id callevent.StreamID, s *stream, counted *pairing.Counte
 		now = hasReturned
 	}
 	if s.place == nil || now != s.standing {
-		sh.leave(s)
+		sh.unlist(s)
 		s.standing, s.place = now, sh.standing[now].PushBack(id)
 	}
 }
 
-// leave takes s from where it stands.
-func (sh *shard) leave(s *stream) {
+// unlist removes the stream from its list.
+func (sh *shard) unlist(s *stream) {
 	if s.place != nil {
 		sh.standing[s.standing].Remove(s.place)
 		s.place = nil
 	}
 }
 
-// expire gives up what has been waited for long enough, and ends streams that
-// nothing was heard of for the idle timeout. Each stream that this concerns
-// gets a finished of its own from fresh.
+// expire gives up overdue numbers, and ends streams that were silent for the idle timeout. It
+// returns the results, each with an output from fresh.
 func (sh *shard) expire(now, idle time.Duration, fresh func() *finished) (all []*finished) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -179,7 +180,7 @@ func (sh *shard) expire(now, idle time.Duration, fresh func() *finished) (all []
 		if silent {
 			s.End(callevent.CauseIdle, &f.Output)
 		}
-		sh.stand(id, s, &f.Counters)
+		sh.updateStanding(id, s, &f.Counters)
 		sh.accounts.settle(s, f)
 		if silent {
 			sh.remove(id)
@@ -199,8 +200,7 @@ func (sh *shard) end(cause callevent.Cause, fresh func() *finished) (all []*fini
 	return all
 }
 
-// longestSilent are, of each standing, the stream that was silent for longest, and how
-// many there are.
+// longestSilent has, for each standing, the longest silent stream and the number of streams.
 type longestSilent [standings]struct {
 	in    *shard
 	id    callevent.StreamID
@@ -208,7 +208,7 @@ type longestSilent [standings]struct {
 	count int
 }
 
-// addLongestSilent adds the shard's streams. except is none of those that were silent.
+// addLongestSilent adds the shard's streams. The stream except does not count as silent.
 func (sh *shard) addLongestSilent(all *longestSilent, except callevent.StreamID) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -246,17 +246,17 @@ func (sh *shard) endOne(id callevent.StreamID, cause callevent.Cause, f *finishe
 	return f
 }
 
-// remove forgets a stream, which holds next to nothing any more.
+// remove removes a stream that has ended.
 func (sh *shard) remove(id callevent.StreamID) {
 	s := sh.streams[id]
-	sh.leave(s)
+	sh.unlist(s)
 	sh.accounts.bytes.Add(-s.size.bytes)
 	sh.accounts.telemetry.change(s.size, size{})
 	sh.accounts.countStream(-1)
 	delete(sh.streams, id)
 }
 
-// spare gives memory of all streams back that is not in use.
+// spare frees unused memory of all streams.
 func (sh *shard) spare() {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -266,7 +266,7 @@ func (sh *shard) spare() {
 	}
 }
 
-// largest gives the stream that holds most, and how much that is.
+// largest returns the stream with the most memory, and its bytes.
 func (sh *shard) largest() (id callevent.StreamID, most int64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -278,9 +278,9 @@ func (sh *shard) largest() (id callevent.StreamID, most int64) {
 	return id, most
 }
 
-// lighten makes the stream, if it is there, hold less, and says what it held, in bytes. Its gaps are given up,
-// oldest first, until memory is free. Where nothing waits in it, it forgets its names
-// and open frames, and if that is nothing, it is ended.
+// lighten frees memory of the stream, if it is there, and returns the bytes that it held. The
+// stream gives up gaps, oldest first, until memory is free. If nothing waits, it forgets its
+// names and open frames. If that frees nothing, it ends.
 func (sh *shard) lighten(id callevent.StreamID, f *finished) (held int64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -302,7 +302,35 @@ func (sh *shard) lighten(id callevent.StreamID, f *finished) (held int64) {
 			return held
 		}
 	}
-	sh.stand(id, s, &f.Counters)
+	sh.updateStanding(id, s, &f.Counters)
 	sh.accounts.settle(s, f)
 	return held
+}
+
+// maxSpansPerCall bounds the spans of one call to the next component.
+const maxSpansPerCall = 2048
+
+// maxBytesPerCall bounds the bytes of one call, approximately. gRPC and Kafka refuse more
+// than a few MiB, and names can be long.
+const maxBytesPerCall = 2 << 20
+
+// fitting is the number of spans for one call to the next component, at least one.
+func (f *finished) fitting(spans []pairing.Call) int {
+	const spanBytes, throwBytes, attributeBytes = 256, 64, 16
+	size := 0
+	for i := range spans {
+		s := &spans[i]
+		size += spanBytes + len(s.Function.Qualified) + len(s.Function.Display) + len(s.Function.Text) +
+			len(s.Function.File) + len(s.LaneName) + len(s.ErrorType)
+		for _, t := range f.Throws[s.Throws.From:s.Throws.To] {
+			size += throwBytes + len(t.Type)
+		}
+		for _, a := range f.Attributes[s.Attributes.From:s.Attributes.To] {
+			size += attributeBytes + len(a.Key) + len(a.Value.Str())
+		}
+		if size > maxBytesPerCall && i > 0 {
+			return i
+		}
+	}
+	return len(spans)
 }

@@ -30,8 +30,63 @@ const (
 	eventException = "exception"
 )
 
+// origin is the common part of a stream's spans. It does not change. If the resource or the
+// scope changes, the stream gets a new one.
+type origin struct {
+	identity identity
+	// shown are the optional attributes of spans. textKey is the batches', whether it is shown
+	// or not.
+	shown             SpanAttributesConfig
+	textKey           string
+	resource          pcommon.Resource
+	resourceSchemaURL string
+	scope             pcommon.InstrumentationScope
+	scopeSchemaURL    string
+	// attributes are those of the resource and of the scope, to compare with.
+	attributes [2]attributeList
+	// bytes is about its memory.
+	bytes int
+}
+
+// carrier is the span of a batch, with its resource and scope.
+type carrier struct {
+	resource ptrace.ResourceSpans
+	scope    ptrace.ScopeSpans
+	span     ptrace.Span
+}
+
+// newOrigin copies the resource and scope of a batch.
+func newOrigin(c carrier, b *callevent.Batch, shown SpanAttributesConfig) *origin {
+	o := &origin{
+		shown:             shown,
+		identity:          newIdentity(b.Stream),
+		textKey:           b.TextKey,
+		resource:          pcommon.NewResource(),
+		resourceSchemaURL: c.resource.SchemaUrl(),
+		scope:             pcommon.NewInstrumentationScope(),
+		scopeSchemaURL:    c.scope.SchemaUrl(),
+	}
+	c.resource.Resource().CopyTo(o.resource)
+	c.scope.Scope().CopyTo(o.scope)
+	o.attributes = [2]attributeList{listOf(o.resource.Attributes()), listOf(o.scope.Attributes())}
+	o.bytes = memoryOf(o.traces(nil, nil)) + (len(o.attributes[0])+len(o.attributes[1]))*keyValueBytes
+	return o
+}
+
+// is reports whether newOrigin would return the same. It may report false for attributes in
+// another order. The stream then gets another origin, which does no harm.
+func (o *origin) is(c carrier, b *callevent.Batch) bool {
+	scope := c.scope.Scope()
+	return o.textKey == b.TextKey &&
+		o.resourceSchemaURL == c.resource.SchemaUrl() &&
+		o.attributes[0].are(c.resource.Resource().Attributes()) &&
+		o.scopeSchemaURL == c.scope.SchemaUrl() &&
+		o.scope.Name() == scope.Name() && o.scope.Version() == scope.Version() &&
+		o.attributes[1].are(scope.Attributes())
+}
+
 // traces makes pdata of finished calls.
-func (o *origin) traces(spans []pairing.Span, out *pairing.Output) ptrace.Traces {
+func (o *origin) traces(spans []pairing.Call, out *pairing.Output) ptrace.Traces {
 	traces := ptrace.NewTraces()
 	rs := traces.ResourceSpans().AppendEmpty()
 	o.resource.CopyTo(rs.Resource())
@@ -55,7 +110,7 @@ func (o *origin) traces(spans []pairing.Span, out *pairing.Output) ptrace.Traces
 
 // attributeCount is how many attributes a span that returned normally has: room
 // for more would be the largest part of what a span costs.
-func (o *origin) attributeCount(s *pairing.Span) int {
+func (o *origin) attributeCount(s *pairing.Call) int {
 	n := 1 + int(s.Attributes.To-s.Attributes.From)
 	for _, has := range [...]bool{
 		s.Lane&callevent.LaneKey == 0, s.LaneName != "", o.shown.Sequence, o.showsText(s), s.Function.File != "", s.Function.Line|s.Line != 0,
@@ -68,12 +123,12 @@ func (o *origin) attributeCount(s *pairing.Span) int {
 }
 
 // showsText reports whether the span has the function's text as an attribute.
-func (o *origin) showsText(s *pairing.Span) bool {
+func (o *origin) showsText(s *pairing.Call) bool {
 	return o.shown.FunctionText && o.textKey != "" && s.Function.Text != ""
 }
 
 // span makes one finished call a pdata span, whose trace ID is there.
-func (o *origin) span(s *pairing.Span, out *pairing.Output, span ptrace.Span) {
+func (o *origin) span(s *pairing.Call, out *pairing.Output, span ptrace.Span) {
 	span.SetName(s.Function.Display)
 	span.SetKind(ptrace.SpanKindInternal)
 	span.SetSpanID(o.identity.spanID(s.Sequence))
@@ -124,7 +179,7 @@ func (o *origin) span(s *pairing.Span, out *pairing.Output, span ptrace.Span) {
 
 // putPlace says where the function is: where it is defined, or else the line
 // that it returned from, which is in it.
-func putPlace(attributes pcommon.Map, s *pairing.Span) {
+func putPlace(attributes pcommon.Map, s *pairing.Call) {
 	if s.Function.File != "" {
 		attributes.PutStr(attributeFile, s.Function.File)
 	}
@@ -136,7 +191,7 @@ func putPlace(attributes pcommon.Map, s *pairing.Span) {
 }
 
 // link leads to the calling span, which is in another trace.
-func (o *origin) link(s *pairing.Span, span ptrace.Span) {
+func (o *origin) link(s *pairing.Call, span ptrace.Span) {
 	link := span.Links().AppendEmpty()
 	link.SetTraceID(o.identity.traceID(s.LinkTrace))
 	link.SetSpanID(o.identity.spanID(s.Parent))
@@ -147,7 +202,7 @@ func (o *origin) link(s *pairing.Span, span ptrace.Span) {
 	link.Attributes().PutStr(attributeLink, kind)
 }
 
-func putThrows(span ptrace.Span, s *pairing.Span, out *pairing.Output) {
+func putThrows(span ptrace.Span, s *pairing.Call, out *pairing.Output) {
 	for _, t := range out.Throws[s.Throws.From:s.Throws.To] {
 		event := span.Events().AppendEmpty()
 		event.SetName(eventException)

@@ -26,8 +26,8 @@ func testOrigin() *origin {
 var shopPay = &callevent.Function{Qualified: "demo.Shop$Order.pay", Display: "Shop$Order.pay", Text: "demo/Shop$Order.pay;0;()V"}
 
 // A span with nothing but what every span has.
-func plain() pairing.Span {
-	return pairing.Span{
+func plain() pairing.Call {
+	return pairing.Call{
 		Function: shopPay, Lane: 7, LaneName: "main", Start: 1_000, End: 2_000,
 		Sequence: 5, Parent: 3, Trace: 1,
 	}
@@ -41,7 +41,7 @@ func TestEachThingOfACallHasItsPlaceInTheSpan(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name       string
-		change     func(*pairing.Span, *origin)
+		change     func(*pairing.Call, *origin)
 		throws     []pairing.Throw
 		attributes []pairing.Attribute
 		with       []string
@@ -50,57 +50,57 @@ func TestEachThingOfACallHasItsPlaceInTheSpan(t *testing.T) {
 		{name: "a call that returned"},
 		{
 			name:   "a root",
-			change: func(s *pairing.Span, _ *origin) { s.Parent, s.Trace, s.Sequence = pairing.NoParent, 0, 0 },
+			change: func(s *pairing.Call, _ *origin) { s.Parent, s.Trace, s.Sequence = pairing.NoParent, 0, 0 },
 			with:   []string{"trace @0", "span @0", "no parent", "callbraid.sequence = 0"}, without: []string{"trace @1", "span @5", "parent @3", "callbraid.sequence = 5"},
 		},
 		{
 			name:   "a thread that a runtime numbers",
-			change: func(s *pairing.Span, _ *origin) { s.Lane |= callevent.LaneManaged },
+			change: func(s *pairing.Call, _ *origin) { s.Lane |= callevent.LaneManaged },
 		},
 		{
 			name:    "a lane that is a key and no thread",
-			change:  func(s *pairing.Span, _ *origin) { s.Lane |= callevent.LaneKey },
+			change:  func(s *pairing.Call, _ *origin) { s.Lane |= callevent.LaneKey },
 			without: []string{"thread.id = 7"},
 		},
 		{
 			name:    "a lane without a name",
-			change:  func(s *pairing.Span, _ *origin) { s.LaneName = "" },
+			change:  func(s *pairing.Call, _ *origin) { s.LaneName = "" },
 			without: []string{"thread.name = main"},
 		},
 		{
 			name:    "a function whose text was not sent",
-			change:  func(s *pairing.Span, _ *origin) { s.Function = &callevent.Function{Qualified: "demo.f", Display: "f"} },
+			change:  func(s *pairing.Call, _ *origin) { s.Function = &callevent.Function{Qualified: "demo.f", Display: "f"} },
 			with:    []string{"name f", "code.function.name = demo.f"},
 			without: []string{"name Shop$Order.pay", "code.function.name = demo.Shop$Order.pay", "tracer.signature = demo/Shop$Order.pay;0;()V"},
 		},
 		{
 			name:    "a tracer without a key for the text",
-			change:  func(_ *pairing.Span, o *origin) { o.textKey = "" },
+			change:  func(_ *pairing.Call, o *origin) { o.textKey = "" },
 			without: []string{"tracer.signature = demo/Shop$Order.pay;0;()V"},
 		},
 		{
 			name:    "no attributes that few read",
-			change:  func(_ *pairing.Span, o *origin) { o.shown = SpanAttributesConfig{} },
+			change:  func(_ *pairing.Call, o *origin) { o.shown = SpanAttributesConfig{} },
 			without: []string{"callbraid.sequence = 5", "tracer.signature = demo/Shop$Order.pay;0;()V"},
 		},
 		{
 			name:    "the function's text alone",
-			change:  func(_ *pairing.Span, o *origin) { o.shown.Sequence = false },
+			change:  func(_ *pairing.Call, o *origin) { o.shown.Sequence = false },
 			without: []string{"callbraid.sequence = 5"},
 		},
 		{
 			name:    "the number alone",
-			change:  func(_ *pairing.Span, o *origin) { o.shown.FunctionText = false },
+			change:  func(_ *pairing.Call, o *origin) { o.shown.FunctionText = false },
 			without: []string{"tracer.signature = demo/Shop$Order.pay;0;()V"},
 		},
 		{
 			name:   "the line that it returned from",
-			change: func(s *pairing.Span, _ *origin) { s.Line = 42 },
+			change: func(s *pairing.Call, _ *origin) { s.Line = 42 },
 			with:   []string{"code.line.number = 42"},
 		},
 		{
 			name: "where it is defined is better known than where it returned from",
-			change: func(s *pairing.Span, _ *origin) {
+			change: func(s *pairing.Call, _ *origin) {
 				f := *shopPay
 				f.File, f.Line = "Shop.java", 17
 				s.Function, s.Line = &f, 42
@@ -109,7 +109,7 @@ func TestEachThingOfACallHasItsPlaceInTheSpan(t *testing.T) {
 		},
 		{
 			name:   "left by an exception",
-			change: func(s *pairing.Span, _ *origin) { s.Unwound, s.ErrorType = true, "java.lang.IllegalStateException" },
+			change: func(s *pairing.Call, _ *origin) { s.Unwound, s.ErrorType = true, "java.lang.IllegalStateException" },
 			throws: []pairing.Throw{{Time: 2_000, Type: "java.lang.IllegalStateException"}},
 			with: []string{
 				"status Error", "error.type = java.lang.IllegalStateException",
@@ -119,14 +119,14 @@ func TestEachThingOfACallHasItsPlaceInTheSpan(t *testing.T) {
 		},
 		{
 			name:    "left by an exception whose type is not known",
-			change:  func(s *pairing.Span, _ *origin) { s.Unwound = true },
+			change:  func(s *pairing.Call, _ *origin) { s.Unwound = true },
 			throws:  []pairing.Throw{{Time: 2_000}},
 			with:    []string{"status Error", "event exception at 2000:"},
 			without: []string{"status Unset"},
 		},
 		{
 			name:   "exceptions that were thrown and caught, and one that is not shown",
-			change: func(s *pairing.Span, _ *origin) { s.DroppedThrows = 1 },
+			change: func(s *pairing.Call, _ *origin) { s.DroppedThrows = 1 },
 			throws: []pairing.Throw{{Time: 1_100, Type: "E", Line: 12}, {Time: 1_200, Type: "F"}},
 			with: []string{
 				"event exception at 1100: exception.type = E, code.line.number = 12",
@@ -136,26 +136,26 @@ func TestEachThingOfACallHasItsPlaceInTheSpan(t *testing.T) {
 		},
 		{
 			name:   "truncated",
-			change: func(s *pairing.Span, _ *origin) { s.Truncated = callevent.CauseSuspended },
+			change: func(s *pairing.Call, _ *origin) { s.Truncated = callevent.CauseSuspended },
 			with:   []string{"callbraid.truncated = suspended"},
 		},
 		{
 			name: "calls below it were left out",
-			change: func(s *pairing.Span, _ *origin) {
+			change: func(s *pairing.Call, _ *origin) {
 				s.LeftOut = pairing.LeftOut{Calls: 3, Errors: 1, Time: 250}
 			},
 			with: []string{"callbraid.left_out.calls = 3", "callbraid.left_out.time = 250", "callbraid.left_out.errors = 1"},
 		},
 		{
 			name: "a root that continues a full trace",
-			change: func(s *pairing.Span, _ *origin) {
+			change: func(s *pairing.Call, _ *origin) {
 				s.Trace, s.Link, s.LinkTrace = 5, pairing.LinkContinuation, 1
 			},
 			with: []string{"trace @5", "no parent", "link to @3 in @1: callbraid.link = continuation"}, without: []string{"trace @1", "parent @3"},
 		},
 		{
 			name: "a root by trace_roots",
-			change: func(s *pairing.Span, _ *origin) {
+			change: func(s *pairing.Call, _ *origin) {
 				s.Trace, s.Link, s.LinkTrace = 5, pairing.LinkTraceRoot, 1
 			},
 			with: []string{"trace @5", "no parent", "link to @3 in @1: callbraid.link = trace_root"}, without: []string{"trace @1", "parent @3"},
@@ -171,7 +171,7 @@ func TestEachThingOfACallHasItsPlaceInTheSpan(t *testing.T) {
 		},
 		{
 			name: "attributes of its events don't replace what is known of the call",
-			change: func(s *pairing.Span, _ *origin) {
+			change: func(s *pairing.Call, _ *origin) {
 				s.Unwound, s.ErrorType, s.Truncated, s.Line = true, "E", callevent.CauseGap, 42
 				s.LeftOut = pairing.LeftOut{Calls: 3, Errors: 1, Time: 250}
 			},
@@ -207,7 +207,7 @@ func TestEachThingOfACallHasItsPlaceInTheSpan(t *testing.T) {
 			}
 			s.Throws = pairing.Range{From: 1, To: int32(1 + len(test.throws))}
 			s.Attributes = pairing.Range{From: 1, To: int32(1 + len(test.attributes))}
-			td := o.traces([]pairing.Span{s}, out)
+			td := o.traces([]pairing.Call{s}, out)
 			require.Equal(t, 1, td.SpanCount())
 
 			want := append([]string{}, test.with...)
@@ -267,7 +267,7 @@ func TestEveryCauseIsNamedInTheSpan(t *testing.T) {
 	for cause := callevent.CauseSuspended; cause < callevent.CauseCount; cause++ {
 		s := plain()
 		s.Truncated = cause
-		span := testOrigin().traces([]pairing.Span{s}, &pairing.Output{}).ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
+		span := testOrigin().traces([]pairing.Call{s}, &pairing.Output{}).ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
 		v, ok := span.Attributes().Get(attributeTruncated)
 		require.True(t, ok)
 		assert.Equal(t, cause.String(), v.Str())

@@ -14,7 +14,16 @@ import (
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
 )
 
-// telemetry counts what happens in the meter of the collector.
+// bound is the reason why a stream had to free memory. Its text is the metric's attribute.
+type bound string
+
+const (
+	boundMaxMiB     bound = "max_mib"
+	boundBudget     bound = "memory_budget"
+	boundMaxStreams bound = "max_streams"
+)
+
+// telemetry has the processor's metrics.
 type telemetry struct {
 	*metadata.TelemetryBuilder
 	causes  [callevent.CauseCount]metric.AddOption
@@ -36,15 +45,15 @@ func newTelemetry(builder *metadata.TelemetryBuilder) *telemetry {
 	return t
 }
 
-// add counts what a stream counted.
-func (t *telemetry) add(c *pairing.Counters) {
+// record adds the counters of a stream.
+func (t *telemetry) record(c *pairing.Counters) {
 	ctx := context.Background()
 	for _, counter := range []struct {
 		of    metric.Int64Counter
 		value uint64
 	}{
 		{t.ProcessorStackPairingEvents, c.Events},
-		{t.ProcessorStackPairingSpans, c.Spans},
+		{t.ProcessorStackPairingSpans, c.Finished},
 		{t.ProcessorStackPairingLeftOut, c.LeftOut},
 		{t.ProcessorStackPairingOrphans, c.Orphans},
 		{t.ProcessorStackPairingLateEvents, c.Late},
@@ -69,14 +78,10 @@ func (t *telemetry) add(c *pairing.Counters) {
 	}
 }
 
-// size is what a stream holds.
+// size is the contents of a stream.
 type size struct{ bytes, waiting, frames int64 }
 
-func sizeOf(s *stream) size {
-	return size{int64(streamMemory + s.Bytes() + s.origin.bytes), int64(s.Waiting()), int64(s.OpenFrames())}
-}
-
-// change counts that a stream held before and holds after.
+// change adds the difference between two sizes of a stream.
 func (t *telemetry) change(before, after size) {
 	ctx := context.Background()
 	for _, counter := range []struct {

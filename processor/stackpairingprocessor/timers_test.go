@@ -95,11 +95,11 @@ func TestNoNumberIsGivenUpThatMayBeInAHandOverUnderWay(t *testing.T) {
 	b := newBed(t)
 	withGap(b)
 	b.pass(5*time.Second - time.Millisecond)
-	came := b.clock.come()
+	came := b.clock.handoverBegun()
 	b.pass(time.Hour)
 	b.tick()
 	assert.EqualValues(t, 1, b.sum("streams"), "nor is a stream idle")
-	b.clock.gone(came)
+	b.clock.handoverDone(came)
 	b.next.will(func(context.Context, ptrace.Traces) error {
 		assert.Len(t, b.clock.arrivals, 1)
 		return nil
@@ -112,7 +112,7 @@ func TestNoNumberIsGivenUpThatMayBeInAHandOverUnderWay(t *testing.T) {
 	// What has not come in time is.
 	b.take(call(1, "h", 6))
 	b.pass(5 * time.Second)
-	defer b.clock.gone(b.clock.come())
+	defer b.clock.handoverDone(b.clock.handoverBegun())
 	b.tick()
 	assert.Equal(t, []string{"s1/h 6"}, b.next.accepted())
 	assert.EqualValues(t, 1, b.sum("breaks", "gap"))

@@ -43,7 +43,7 @@ func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 	o.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
 	b.await("the agent to be ready", func() bool {
 		r := b.receiver.env.registry.lookup(1)
-		return r != nil && r.control.lastMode() == bytefrog.ModeTracing && isClosed(r.tracing.prepared)
+		return r != nil && r.control.lastMode() == bytefrog.ModeTracing && r.agent.IsPrepared()
 	})
 	obeyed := make(chan struct{})
 	go func() {

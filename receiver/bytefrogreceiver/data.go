@@ -220,8 +220,8 @@ func (d *dataConnection) wake(now time.Time) time.Time {
 // connection is to be read on.
 func (d *dataConnection) take(n int, now time.Time) bool {
 	err := d.decode(now)
-	if d.fresh > 0 && !isClosed(d.run.tracing.prepared) {
-		d.run.agentPrepared()
+	if d.fresh > 0 && !d.run.agent.IsPrepared() {
+		d.run.agent.SetPrepared()
 	}
 	d.run.countData(d.fresh, n)
 	d.countBuffers()
@@ -385,7 +385,7 @@ func (d *dataConnection) marker(m bytefrog.Marker, now time.Time) error {
 		return d.in.bad(notOfTheRun(sequenceOffset, m.Sequence, reference))
 	}
 	ticks := unwrapTicks(s.clock.expected(now), m.Time)
-	d.run.owed.settle(d.run, sequence)
+	d.run.suspensions.owed.settle(d.run, sequence)
 	d.position.Store(sequence)
 	if d.batch != nil {
 		d.batch.skip(sequence, ticks, now)

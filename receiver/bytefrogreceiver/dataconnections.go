@@ -4,9 +4,15 @@
 package bytefrogreceiver
 
 import (
+	"errors"
 	"net"
 	"sync"
+
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
+
+// errRunOver: the run that a data connection is for takes none any more.
+var errRunOver = errors.New("the run is over")
 
 // dataConnections are those of a run.
 type dataConnections struct {
@@ -22,6 +28,8 @@ type dataConnections struct {
 	closed   bool
 	// joined is closed when the first has been taken in.
 	joined chan struct{}
+	// changed is notified when data has arrived on one, or one is no longer read.
+	changed hq.Signal
 	// finished waits for the goroutines of all.
 	finished sync.WaitGroup
 }
@@ -53,6 +61,7 @@ func (d *dataConnections) attach(c *dataConnection) error {
 
 // detach undoes attach, for a connection that could not be made ready to be read.
 func (d *dataConnections) detach(c *dataConnection) {
+	defer d.changed.Notify()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.open, c)
@@ -66,6 +75,7 @@ func (d *dataConnections) release(c *dataConnection, ended bool) {
 	if ended {
 		_ = c.in.conn.Close()
 	}
+	defer d.changed.Notify()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, mine := d.open[c]; mine && !ended {

@@ -16,8 +16,9 @@
 //
 // config.go, with validate.go, and factory.go are what an operator sees; receiver.go is
 // the life of the receiver, which shutdown.go ends. accept.go takes connections
-// (connection.go), handshake.go finds out what they are. A control connection becomes a
-// run (run.go), with a number from registry.go; control.go reads it. data.go reads a data
+// (connection.go), handshake.go finds out what they are, and refusal.go refuses them. A control
+// connection (control.go) becomes a run (run.go), with an ID from registry.go; controlreader.go
+// reads it. data.go reads a data
 // connection, one of those in dataconnections.go: input.go has the bytes, batching.go
 // decodes events, gives them their names (names.go, namecache.go, identify.go; pending.go
 // for those that come later) and packs them; renames.go says from which number a thread
@@ -30,13 +31,21 @@
 // What connections of a run have to know of each other: sequence.go and clock.go
 // make 32 bit numbers and times long ones, barriers.go has the breaks that batches
 // carry, pacing.go (in numbers), lead.go (in time) and caughtup.go see that no connection
-// gets too far ahead. tracing.go, by what suspension.go remembers, suspends an agent while the pipeline refuses, and keep.go says
-// that a run is alive. steering.go, where the extension agent_control is, has an agent do
-// what somebody wants, of which the agent gives signs (signs.go).
+// gets too far ahead.
 //
-// Every end of a run (ending.go) goes through leave.go, in the steps of farewell.go;
-// what an agent has open then lingers (linger.go). One that is not wanted is turned
-// away (turnaway.go). The times that agents need are in timing.go.
+// # The conversation with an agent
+//
+// internal/bytefrog/hq decides which commands an agent gets, and agent.go sends them, as while
+// the pipeline refuses batches. steering.go carries out the commands of people, which arrive
+// through the extension agent_control. life.go does everything that no message of the agent
+// causes: it reports that the run is alive (keepalive.go), and warns of a high call rate
+// (ratewatch.go).
+//
+// Every end of a run (ending.go) goes through the steps of farewell.go. The connections that the
+// agent has not closed then linger (linger.go). An agent that is not wanted is turned away
+// (turnaway.go). The times that agents need are in timing.go.
+//
+// environment.go has what all runs share.
 //
 // telemetry.go counts.
 package bytefrogreceiver

@@ -9,31 +9,74 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 )
 
-// farewell is the leaving of the agent of a run. Its methods are the steps of
-// keeper.end, each done at most once and in that order.
+// farewell is the one way in which a run ends, so that the traced program lives. Its methods are
+// the steps in which the agent is left, as many as the manner of leaving it needs, and the end of
+// the run. They are for the goroutine of run.live.
 type farewell struct {
-	run *run
-	// answered says that the agent answered suspend: it is alive.
+	run       *run
+	keepAlive *keepAlive
+	// answered says that the agent has answered suspend: it is alive.
 	answered bool
 }
 
-// beginFarewell sees to it that nobody else tells the agent to suspend or to trace
-// again: told so after error, it would be told by a run that is over.
-func (r *run) beginFarewell() *farewell {
-	r.tracing.end()
-	return &farewell{run: r}
+// end ends a run:
+//
+//  1. Ready: an agent that has not opened a data connection gets no command. A shutdown waits
+//     until it has, or has ended.
+//  2. Suspend: the agent gets suspend, and the receiver waits for its answer. A program that is
+//     paused goes on first.
+//  3. Read: the rest that the agent had sent is read and sent to the pipeline. When the time of
+//     the shutdown is over, it is read and dropped.
+//  4. Tell: the agent gets an error message with the reason. Nothing in its program waits for the
+//     receiver then.
+//  5. Part: the agent's connections linger until the agent closes them (linger.go).
+//  6. Finish: everything in memory is sent to the pipeline, then the end, and the ID is free.
+//
+// At any step, memory that is full is freed first, and delivery has a time limit (bound).
+func (f *farewell) end() {
+	r := f.run
+	defer f.bound()()
+	if r.isStarted() {
+		f.leaveAgent()
+	}
+	<-r.control.ended
+	f.logEnding()
+	f.finish()
 }
 
-// isReady is step 1. Between start and its first data connection an agent makes its
-// buffers. An order that it reads then ends its tracing before it has them, and nobody
-// tells them: its program runs until they are full, and hangs. So it is told nothing: it
-// is refused what it opens afterwards, by the listener that is closed or because its
-// run is over, and that ends its tracing in time.
+// leaveAgent is steps 1 to 5.
+func (f *farewell) leaveAgent() {
+	r := f.run
+	defer f.part()
+	if !f.isReady() {
+		r.agent.End()
+		return
+	}
+	switch r.ending.how {
+	case mannerSuspend:
+		f.suspend()
+		f.read()
+		f.tell()
+	case mannerError:
+		f.tell()
+	case mannerNone:
+		r.agent.Release()
+		f.read()
+	}
+}
+
+// isReady is step 1. Between start and its first data connection an agent makes its buffers. A
+// command that ends its tracing then hangs its program when the buffers are full. So the agent
+// gets no command. The connections that it opens afterwards are refused, because the listener is
+// closed or its run is over, and that ends its tracing in time.
 //
-// One that is on its way with the listener's blessing has still to be told: a shutdown
-// waits for the first data connection, for the end of the control connection, or until
+// An agent whose first data connection was accepted, and has not said hello, needs the command. So
+// a shutdown waits for the first data connection, for the end of the control connection, or until
 // its time is over.
 func (f *farewell) isReady() bool {
 	r := f.run
@@ -45,130 +88,196 @@ func (f *farewell) isReady() bool {
 		}
 	}
 	if r.data.refuseUnlessJoined() {
-		r.logger.Debug("The agent is told nothing: it has not opened a data connection")
+		r.logger.Debug("No command is sent to the agent: it has not opened a data connection")
 		return false
 	}
 	return true
 }
 
-// unpause lets the program go on, if somebody had it paused: it was running when it was
-// found.
-func (f *farewell) unpause() {
-	if err := f.run.unpauseForGood(); err != nil {
-		f.run.logger.Warn("The paused program could not be told to go on", zap.Error(err))
-	}
-}
-
-// suspend is step 2. An agent that is shutting down traces no more, and would take
-// suspend for an error, at which it throws away what it has still to send.
+// suspend is step 2. An agent that is shutting down traces no more. It would take suspend for an
+// error, and throw away what it has still to send.
 func (f *farewell) suspend() {
 	r := f.run
-	if r.isEnding() {
+	if r.agent.Status().State == hq.Ended || !f.awaitPrepared() {
 		return
 	}
-	if !r.awaitPrepared() {
-		return
-	}
-	answered, err := r.suspendForGood()
-	if err != nil {
-		r.logger.Debug("Could not send suspend to the agent", zap.Error(err))
-		return
-	}
-	timer := time.NewTimer(r.env.timing.farewell)
-	defer timer.Stop()
-	select {
-	case <-answered:
-		f.answered = true
-	case <-r.control.ended:
-	case <-timer.C:
+	f.answered = r.agent.SuspendForGood(r.control.ended, r.env.timing.farewell).Broken
+	if !f.answered {
 		r.logger.Debug("The agent did not answer suspend")
 	}
 }
 
-// awaitPrepared waits until the agent is prepared to be suspended, and reports false if its
-// control connection ends before.
-func (r *run) awaitPrepared() bool {
+// awaitPrepared waits until the agent obeys commands, and reports false if its control
+// connection ends before.
+func (f *farewell) awaitPrepared() bool {
+	r := f.run
 	timer := time.NewTimer(r.env.timing.prepared)
 	defer timer.Stop()
 	select {
-	case <-r.tracing.prepared:
+	case <-r.agent.Prepared():
 	case <-timer.C:
-		r.agentPrepared()
+		r.agent.SetPrepared()
 	case <-r.control.ended:
 		return false
 	}
 	return true
 }
 
-// readTick is how often read looks.
-const readTick = 2 * time.Millisecond
-
-// read is step 3: it waits until the agent has closed its data connections, or all
-// that it sent has come, or nothing comes any more. While the pipeline refuses,
-// nothing is read, so the clock stands still. When the time for handing on is over
-// nothing waits for the pipeline (handover.send), so what comes is read and dropped:
-// an agent whose data connection is closed with something unread may hang.
+// read is step 3: it waits until the rest has arrived. While the pipeline refuses, nothing is
+// read, so that time does not count. When the time of the shutdown is over nothing waits for
+// the pipeline (handover.Send), so data that arrives is read and dropped: an agent whose data
+// connection is closed with something unread may hang.
 func (f *farewell) read() {
 	r := f.run
-	ticker := time.NewTicker(readTick)
-	defer ticker.Stop()
-	over, limit := r.ctx.Done(), r.env.timing.drain
-	now := r.env.now()
-	since, spent := now, time.Duration(0)
-	for !r.data.complete() && spent < limit {
-		select {
-		case <-ticker.C:
-		case <-r.stream.memory.full:
-			return
-		case <-over:
-			over, limit = nil, r.env.timing.discard
-			since, spent = r.env.now(), 0
-		}
-		before := now
-		now = r.env.now()
-		if over != nil && r.handover != nil && r.handover.Waiting() > 0 {
-			since = now
-			continue
-		}
-		spent += now.Sub(before)
-		if active := r.lastActive(); active.After(since) {
-			since = active
-		}
-		if !r.data.caughtUp() {
-			since = now
-		}
-		if now.Sub(since) >= r.quiet() {
-			return
-		}
+	full, times := r.stream.memory.full, f.restTimes()
+	if r.agent.AwaitRest(&rest{run: r, mayBeHeld: true}, times, r.ctx.Done(), full) || r.stream.memory.isFull() {
+		return
+	}
+	times.Limit = r.env.timing.discard
+	r.agent.AwaitRest(&rest{run: r}, times, nil, full)
+}
+
+// restTimes are the times of step 3. Only an agent that was sent suspend says how many numbers it
+// gave out.
+func (f *farewell) restTimes() hq.RestTimes {
+	t := &f.run.env.timing
+	times := hq.RestTimes{Quiet: t.quiet, Complete: t.complete, Limit: t.drain}
+	if f.run.ending.how != mannerSuspend {
+		times.Complete = times.Quiet
+	}
+	return times
+}
+
+// rest is the data connections of a run in step 3.
+type rest struct {
+	run *run
+	// mayBeHeld says that readers may wait for the pipeline.
+	mayBeHeld bool
+}
+
+// Arrivals returns what has arrived till now.
+func (a *rest) Arrivals() hq.Arrivals {
+	r := a.run
+	return hq.Arrivals{
+		Numbered: r.stream.received.Load(), Bytes: r.bytes.Load(), Ended: r.data.complete(),
+		Held: a.mayBeHeld && r.handover != nil && r.handover.Waiting() > 0, Behind: !r.data.caughtUp(),
 	}
 }
 
-// quiet is how long nothing has to come for all to have come. It is short when an
-// agent that was told to suspend has said how many numbers it gave out, and they came.
-func (r *run) quiet() time.Duration {
-	at, ok := r.tracing.brokenAt()
-	if ok && r.ending.how == mannerSuspend && r.stream.received.Load() >= at {
-		return r.env.timing.complete
-	}
-	return r.env.timing.quiet
-}
+// NextArrival returns a channel that is closed when data arrives or a connection ends.
+func (a *rest) NextArrival() <-chan struct{} { return a.run.data.changed.Next() }
 
-// tell is step 4. The agent closes its connections after its heartbeat interval, its
-// program runs on, and at its end nobody waits for what was not sent.
+// tell is step 4. The agent closes its connections after its heartbeat interval, and its program
+// runs on. At the program's end nothing waits for data that was not sent.
 func (f *farewell) tell() {
+	f.run.agent.Release()
 	if err := f.run.control.send(bytefrog.ErrorMessage{Text: f.run.ending.Error()}); err != nil {
-		f.run.logger.Debug("The agent could not be told why it is left", zap.Error(err))
+		f.run.logger.Debug("Could not send the reason to the agent", zap.Error(err))
 	}
 }
 
-// part is step 5. Whoever reads a connection of the run stops, though it be held up by
-// the pipeline: the agent must not wait for that. The run's ID is given to others as
-// late as can be: a data connection of the agent might still come.
+// part is step 5. The readers of the run's connections stop, even where they wait for the
+// pipeline: the agent must not wait for it. Other runs get the run's ID as late as possible: a
+// data connection of the agent might still arrive.
 func (f *farewell) part() {
 	r := f.run
 	r.env.registry.linger(r.id)
-	r.env.lingering.add(lingerer{
+	r.env.lingering.begin(lingerer{
 		data: r.data.part(), control: r.control.in.takeAway(), answered: f.answered,
 		gone: func() { r.env.registry.gone(r.id) },
 	})
+}
+
+// finish is step 6. Nothing is read any more, and the agent's connections are no longer the run's.
+func (f *farewell) finish() {
+	r := f.run
+	r.data.finished.Wait()
+	r.stream.names.drop()
+	f.keepAlive.finish()
+	if r.handover != nil {
+		r.handover.Wait()
+		f.keepAlive.sendEnd()
+		r.handover.Wait()
+	}
+	r.giveUp(nil)
+	r.agent.End()
+	r.stream.memory.close()
+	r.env.telemetry.runEnded(r.ending.cause)
+	r.env.telemetry.runs(-1)
+	r.env.metrics.ended(r.state())
+	r.env.registry.close(r)
+	close(r.over)
+}
+
+// droppedLate is the reason of data that the pipeline has not accepted in the time that the end of
+// a run has.
+const droppedLate = handover.Late("end_timeout")
+
+// bound bounds the end of a run:
+//
+//  1. When its memory is full, or becomes so meanwhile, its names are dropped. The readers of its
+//     connections drop events that wait for names, and batches that the pipeline refuses are not
+//     tried again.
+//  2. Data that the pipeline has not accepted after end_timeout, or after shutdown_timeout where
+//     the memory is full, is dropped.
+//
+// It returns the end of the bound.
+func (f *farewell) bound() (stop func()) {
+	r := f.run
+	full, limit := r.stream.memory.full, r.env.config.EndTimeout
+	if r.stream.memory.isFull() {
+		f.freeMemory()
+		full, limit = nil, min(limit, r.env.config.ShutdownTimeout)
+	}
+	over, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		for {
+			select {
+			case <-full:
+				f.freeMemory()
+				full = nil
+				timer.Reset(min(limit, r.env.config.ShutdownTimeout))
+			case <-timer.C:
+				r.giveUp(droppedLate)
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		<-stopped
+	}
+}
+
+// freeMemory drops the names of the run, because its memory is full.
+func (f *farewell) freeMemory() {
+	r, m := f.run, f.run.stream.memory
+	r.stream.names.drop()
+	r.env.telemetry.runShed(m.reason())
+	if r.ending.cause != callevent.CauseLimit {
+		r.logger.Warn("The run gives its memory back before its last data was handed on", zap.Error(m.why))
+	}
+}
+
+// logEnding logs that the run ends, and its sums.
+func (f *farewell) logEnding() {
+	r := f.run
+	var breaks uint64
+	s := r.state()
+	for _, n := range s.breaks {
+		breaks += n
+	}
+	r.logger.Log(r.ending.level(), "The run ends: "+r.ending.text,
+		zap.Stringer("cause", r.ending.cause), zap.Error(r.ending.err),
+		zap.Uint64("events", s.events), zap.Uint64("bytes", s.bytes), zap.Uint64("breaks", breaks),
+		zap.Duration("duration", r.env.now().Sub(r.opened).Round(time.Millisecond)))
+	r.failed.log(r.logger, r.env.now(), true)
+	if r.ending.cause == callevent.CauseEnded {
+		r.warnIfUntraced()
+	}
+	r.logs.ended(r.ending)
 }

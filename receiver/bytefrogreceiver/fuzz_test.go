@@ -121,7 +121,7 @@ func FuzzControlConnection(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, piece int) {
 		b = b[:min(len(b), 1<<16)]
 		run, agent, logged := controlledRun(t, config)
-		go run.readControl()
+		go (&controlReader{run}).read()
 		written := make(chan struct{})
 		go func() {
 			defer close(written)

@@ -6,35 +6,16 @@ package bytefrogreceiver
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
 	"github.com/callbraid/callbraid/internal/componentkit/socket"
 )
-
-// Why a connection is refused.
-const (
-	refusedConnections = "max_connections"
-	refusedAddress     = "max_connections_per_address"
-	refusedUnheard     = "unheard"
-	refusedRuns        = "max_runs"
-	refusedVersion     = "version"
-	refusedUnknownRun  = "unknown_run"
-	refusedRunFull     = "data_connections"
-	refusedOtherHost   = "other_host"
-	refusedShutdown    = "shutdown"
-	refusedBadData     = "bad_data"
-	refusedOther       = "other"
-)
-
-// errRunOver: the run that a data connection is for takes none any more.
-var errRunOver = errors.New("the run is over")
 
 // handshakeBytes is how much of a new connection is read at once: less than what
 // an agent could send, so that a connection that is none costs little.
@@ -133,7 +114,7 @@ func (r *bytefrogReceiver) greet(in *input, slot *slots.Slot, m bytefrog.Hello, 
 		return
 	}
 	r.env.telemetry.runs(1)
-	go run.keep()
+	go run.live()
 	r.startAndRead(run)
 }
 
@@ -179,7 +160,7 @@ func (r *bytefrogReceiver) startAndRead(run *run) {
 	if run.isStarted() {
 		end := r.env.agents.Register(newSteered(run, r.env.receiver))
 		defer end()
-		run.readControl()
+		(&controlReader{run}).read()
 		return
 	}
 	close(run.control.ended)
@@ -200,32 +181,6 @@ func (r *bytefrogReceiver) refuseVersion(in *input, spoken string) {
 	text := fmt.Sprintf("%s is not supported: this receiver speaks versions %d and %d", spoken, bytefrog.MinVersion, bytefrog.MaxVersion)
 	r.env.logger.Warn("An agent is refused: "+text, zap.Stringer("peer", in.conn.RemoteAddr()))
 	r.refuse(in.conn, refusedVersion, text)
-}
-
-// refusedByLimit are the reasons for settings that bound connections.
-var refusedByLimit = map[string]string{
-	settingMaxConnections:  refusedConnections,
-	settingPerAddress:      refusedAddress,
-	settingMaxRuns:         refusedRuns,
-	settingDataConnections: refusedRunFull,
-}
-
-func reasonOf(err error) string {
-	var limit *limitError
-	var stranger *strangerError
-	var ended ending
-	switch {
-	case errors.As(err, &stranger):
-		return refusedOtherHost
-	case errors.As(err, &limit):
-		return refusedByLimit[limit.setting]
-	case errors.Is(err, errClosed), errors.As(err, &ended) && ended.cause == callevent.CauseShutdown:
-		return refusedShutdown
-	case errors.Is(err, errRunOver):
-		return refusedUnknownRun
-	default:
-		return refusedOther
-	}
 }
 
 // join answers data hello: the connection joins its run or is refused. An agent that
@@ -266,31 +221,6 @@ func boundReceiveBuffer(conn net.Conn) {
 	}
 }
 
-// strangerError: a data connection comes from another host than the run's control
-// connection. Run IDs are small numbers, and who guesses one could end the run.
-type strangerError struct {
-	run       runID
-	host, got string
-}
-
-func (e *strangerError) Error() string {
-	return fmt.Sprintf("expected data connections of run %d from %s, as its control connection, got one from %s", e.run, e.host, e.got)
-}
-
-// hostOf is the address of a peer without its port.
-func hostOf(conn net.Conn) string {
-	host, _ := hostAndPort(conn.RemoteAddr())
-	return host
-}
-
-// hostAndPort are the parts of an address. One that has no port has 0.
-func hostAndPort(address net.Addr) (host string, port int) {
-	if tcp, ok := address.(*net.TCPAddr); ok {
-		return tcp.AddrPort().Addr().Unmap().String(), tcp.Port
-	}
-	return address.String(), 0
-}
-
 // errSlotLost: a data connection was closed to make room before its run took it.
 var errSlotLost = errors.New("the connection was closed to make room for others")
 
@@ -319,28 +249,11 @@ func (r *run) join(in *input, slot *slots.Slot) error {
 		r.data.detach(d)
 		return err
 	}
+	r.agent.Joined()
 	in.resize(inputBytes)
-	if err := writeMessage(in.conn, bytefrog.DataHelloReply{}); err != nil {
+	if err := hq.Write(in.conn, bytefrog.DataHelloReply{}); err != nil {
 		d.lost = err
 	}
 	d.serve()
 	return nil
-}
-
-// refuseTimeout is how long a refused peer has to read why.
-const refuseTimeout = time.Second
-
-// refuse tells a peer why it is refused, and closes the connection. What the peer
-// still sends is read for a moment: closing before would take the text from it.
-func (r *bytefrogReceiver) refuse(conn net.Conn, reason, text string) {
-	r.env.telemetry.refused(reason)
-	defer conn.Close()
-	if err := writeMessage(conn, bytefrog.ErrorMessage{Text: text}); err != nil {
-		return
-	}
-	half, ok := conn.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil || conn.SetReadDeadline(time.Now().Add(refuseTimeout)) != nil {
-		return
-	}
-	_, _ = io.CopyN(io.Discard, conn, inputBytes)
 }

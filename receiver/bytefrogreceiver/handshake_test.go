@@ -42,7 +42,7 @@ func TestAnAgentIsConfiguredAndStarted(t *testing.T) {
 	}
 }
 
-func TestOtherVersionsAreToldWhichAreSpoken(t *testing.T) {
+func TestARefusedVersionGetsTheSupportedOnes(t *testing.T) {
 	b := newBed(t)
 	for _, version := range []uint8{0, 3, 4, 255} {
 		p := dial(t, b.address())

@@ -9,32 +9,33 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
-// lingering are the agents that were told that their tracing is over and have not
-// closed their connections yet. An agent can be stopped for as long as its debugger
-// wants; one whose connections are closed before it has read what it was told can
-// hang its program for ever. So they are read, and what comes is thrown away, until
-// the agent closes them. The rest of their runs is over.
+// lingering are the agents that were sent an error message and have not closed their connections
+// yet. A debugger can stop an agent for as long as it likes. If its connections are closed before
+// it has read the message, its program can hang for ever. So the connections are read, and the
+// data is dropped, until the agent closes them. The rest of their runs is over.
 //
-// They end at the latest when limits.max_connections needs room, the oldest first;
-// when TCP's keep-alive, which is on for what a listener of Go's accepts, finds the
-// machine gone; when more has come than any agent has; and with the shutdown.
+// A connection ends at the latest when limits.max_connections needs room, the oldest first; when
+// TCP's keep-alive, which is on for a listener of Go's, finds the machine gone; when more data has
+// arrived than any agent has; and with the shutdown.
 type lingering struct {
 	telemetry *telemetry
 	timing    *timing
 	// connections counts the memory of those that linger.
 	connections *connectionMemory
-	// stopping is closed when the shutdown begins; ctx is cancelled when its time
-	// for handing on is over.
+	// stopping is closed when the shutdown begins; ctx is cancelled when its time for deliveries is
+	// over.
 	stopping <-chan struct{}
 	ctx      context.Context
 	// most is how many bytes of a connection are read.
 	most int64
 
 	mu sync.Mutex
-	// byAge are the *discarder that nobody has cut. Those of an agent stand next to
-	// one another, its control connection last.
+	// byAge are the *discarder that were not cut. Those of an agent stand next to one another, its
+	// control connection last.
 	byAge list.List
 	// reading are the goroutines.
 	reading sync.WaitGroup
@@ -43,8 +44,8 @@ type lingering struct {
 const (
 	// discardBytes is how much of a lingering connection is read at once.
 	discardBytes = 4 << 10
-	// maxDiscarded is how much of one is read at all: far more than an agent can
-	// send until it reads what it was told, as long as it runs.
+	// maxDiscarded is how much of one is read at all: far more than an agent can send before it
+	// reads the error message, as long as it runs.
 	maxDiscarded = 1 << 30
 )
 
@@ -57,11 +58,11 @@ const (
 
 // lingerer is one agent.
 type lingerer struct {
-	// data are its data connections, if it has any, and control is the other. Nobody
-	// else uses them any more.
+	// data are its data connections, if it has any, and control is the other. Nothing else uses
+	// them any more.
 	data    []net.Conn
 	control net.Conn
-	// answered says that the agent was alive when it was told.
+	// answered says that the agent has answered suspend: it is alive.
 	answered bool
 	// gone, if it is set, is called when all its connections have ended.
 	gone func()
@@ -80,8 +81,8 @@ type discarder struct {
 	ended chan struct{}
 }
 
-// add lets an agent linger.
-func (l *lingering) add(a lingerer) {
+// begin lets an agent linger.
+func (l *lingering) begin(a lingerer) {
 	a.since = time.Now()
 	l.mu.Lock()
 	for _, conn := range append(a.data, a.control) {
@@ -95,7 +96,7 @@ func (l *lingering) add(a lingerer) {
 	for _, d := range a.connections {
 		go l.discard(d)
 	}
-	go l.attend(&a)
+	go l.awaitParting(&a)
 }
 
 // discard reads a connection until it ends.
@@ -117,13 +118,12 @@ func (l *lingering) discard(d *discarder) {
 			return
 		}
 	}
-	l.take(d)
+	l.remove(d)
 	_ = d.conn.Close()
 }
 
-// take takes a connection out of those by age, and reports false when it was taken
-// before.
-func (l *lingering) take(d *discarder) bool {
+// remove removes a connection from those by age, and reports false when it was removed before.
+func (l *lingering) remove(d *discarder) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if d.place == nil {
@@ -136,7 +136,7 @@ func (l *lingering) take(d *discarder) bool {
 
 // cut closes a connection that its agent has not closed.
 func (l *lingering) cut(d *discarder, reason string) {
-	if l.take(d) {
+	if l.remove(d) {
 		l.telemetry.lingeringCut(reason)
 		_ = d.conn.Close()
 	}
@@ -166,45 +166,43 @@ func (l *lingering) len() int {
 	return l.byAge.Len()
 }
 
-// attend sees to it that an agent's connections outlive the shutdown by no more than
-// they have to. Who has answered closes them soon; who has not may be stopped, and
-// has until the shutdown's time is over. Then the data connections are closed first:
-// an agent that finds those lost, and can say so, lets its program run.
-func (l *lingering) attend(a *lingerer) {
+// awaitParting waits for an agent to close its connections, and closes at a shutdown those that
+// it has not closed. Each agent has the time parting since it was sent error.
+func (l *lingering) awaitParting(a *lingerer) {
 	defer l.reading.Done()
 	if a.gone != nil {
 		defer a.gone()
 	}
-	if awaitEnd(a, l.stopping) {
-		return
-	}
-	if awaitEnd(a, time.After(time.Until(a.since.Add(l.timing.parting)))) {
-		return
-	}
-	if !a.answered && awaitEnd(a, l.ctx.Done()) {
-		return
-	}
 	last := len(a.connections) - 1
-	for _, d := range a.connections[:last] {
-		l.cut(d, cutAtShutdown)
+	hq.Parting{
+		Stopping: l.stopping, Over: l.ctx.Done(), Answered: a.answered, Control: l.timing.control,
+		Grace: func() time.Duration { return time.Until(a.since.Add(l.timing.parting)) },
+	}.Await(&parting{lingering: l, data: a.connections[:last], control: a.connections[last:]})
+}
+
+// parting is the connections of an agent that lingers.
+type parting struct {
+	lingering     *lingering
+	data, control []*discarder
+}
+
+// Gone returns what is closed when the agent has closed its connections.
+func (p *parting) Gone() (data []<-chan struct{}, control <-chan struct{}) {
+	for _, d := range p.data {
+		data = append(data, d.ended)
 	}
-	if !awaitEnd(a, time.After(l.timing.control)) {
-		l.cut(a.connections[last], cutAtShutdown)
+	return data, p.control[0].ended
+}
+
+// CloseData closes the data connections that the agent has not closed.
+func (p *parting) CloseData() {
+	for _, d := range p.data {
+		p.lingering.cut(d, cutAtShutdown)
 	}
 }
 
-// awaitEnd waits until all connections have ended, and reports false when something
-// else came first.
-func awaitEnd[T any](a *lingerer, first <-chan T) bool {
-	for _, d := range a.connections {
-		select {
-		case <-d.ended:
-		case <-first:
-			return false
-		}
-	}
-	return true
-}
+// CloseControl closes the control connection, unless the agent has closed it.
+func (p *parting) CloseControl() { p.lingering.cut(p.control[0], cutAtShutdown) }
 
-// wait waits until nobody lingers; none may be added any more.
+// wait waits until no agent lingers; none may begin any more.
 func (l *lingering) wait() { l.reading.Wait() }

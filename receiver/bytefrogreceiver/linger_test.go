@@ -52,7 +52,7 @@ func TestTheOldestThatLingerMakeRoomDataFirst(t *testing.T) {
 	b.await("no connection", func() bool { return b.openConnections() == 0 })
 }
 
-func TestNobodyIsCutWhereThatMakesNotRoomEnough(t *testing.T) {
+func TestNoConnectionIsCutWhereThatMakesTooLittleRoom(t *testing.T) {
 	b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxConnections = 4 })
 	agents := linger(b, 1)
 	first := connect(b, 1)
@@ -126,7 +126,7 @@ func TestADataConnectionOfAnAgentThatLingersComesToNoOtherRun(t *testing.T) {
 	b.awaitRuns(0)
 }
 
-func TestWhoeverLingersAtTheShutdownHasUntilItsTimeIsOver(t *testing.T) {
+func TestAnAgentThatLingersHasUntilTheShutdownsTimeIsOver(t *testing.T) {
 	b := newBed(t, patiently, func(b *bed, c *Config) {
 		b.timing.parting = time.Millisecond
 		c.ShutdownTimeout = 500 * time.Millisecond

@@ -30,7 +30,7 @@ func (b *bed) awaitDeaf(address string) {
 }
 
 // What it is told before it has its buffers can hang its program.
-func TestAnAgentIsToldNothingBeforeItsFirstDataConnection(t *testing.T) {
+func TestAnAgentGetsNoCommandBeforeItsFirstDataConnection(t *testing.T) {
 	for name, leave := range map[string]func(b *bed) <-chan error{
 		"a shutdown": (*bed).shutdownInBackground,
 		"given up": func(b *bed) <-chan error {
@@ -105,7 +105,7 @@ func TestAShutdownLetsTheProgramOfAnAgentRunThatIsNotReady(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-func TestARunWhoseAgentWasToldNothingTakesNoDataConnection(t *testing.T) {
+func TestARunWhoseAgentGotNoCommandAcceptsNoDataConnection(t *testing.T) {
 	p := newPair(t)
 	assert.False(t, p.run.data.refuseUnlessJoined(), "two have joined")
 	var none dataConnections

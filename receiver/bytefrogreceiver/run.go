@@ -13,15 +13,16 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 )
 
 // run is one run of one agent: from its hello until its ID is given back.
 //
-// Its goroutines: one reads the control connection (control.go). One for each data connection
-// gives its batches to the pipeline, while a coroutine reads it and packs (data.go). One keeps
-// the run (keep.go) and at the end leaves the agent (leave.go).
+// Its goroutines: one reads the control connection (controlreader.go). One for each data connection
+// gives its batches to the pipeline, while a coroutine reads it and packs (data.go). One does the
+// rest (life.go), at last the farewell (farewell.go).
 type run struct {
 	env      *environment
 	id       runID
@@ -39,10 +40,10 @@ type run struct {
 	control  *control
 	data     dataConnections
 	pacing   pacing
-	tracing  tracing
-	owed     owedBreak
 	reuse    sync.Once
-	signs    signs
+
+	agent       *hq.Agent
+	suspensions suspensions
 
 	// started is closed when the agent was told to start.
 	started chan struct{}
@@ -54,7 +55,7 @@ type run struct {
 	// deciding is held while the agent is configured and started, and while it is
 	// decided to leave it: one that is left before is turned away.
 	deciding sync.Mutex
-	// news wakes the keeper.
+	// news wakes live.
 	news chan struct{}
 	// ctx is cancelled by giveUp, with the reason, when what the run has to hand on yet
 	// is dropped: at the latest when the time of the shutdown is over.
@@ -97,9 +98,7 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 	r.stream.clock.zero = now
 	r.pacing.limit = int64(env.config.Limits.MaxConnectionLead)
 	r.data.init(env.config.Agent.DataConnections)
-	r.tracing.prepared = make(chan struct{})
-	// The agent gets suspend when it is prepared.
-	r.tracing.ordered = env.config.Start == StartSuspended
+	r.agent = r.newAgent()
 	r.logs = runLogs{sink: env.logs, off: env.eventsOff, clock: &r.stream.clock, origin: &origin{run: id, resource: resource}, now: env.now}
 	if env.traces != nil {
 		r.handover = r.newHandover()
@@ -149,16 +148,20 @@ func (r *run) isProven() bool { return r.control.heartbeats.Load() > 0 || isClos
 // isLeaving reports whether the end of the run was decided.
 func (r *run) isLeaving() bool { return isClosed(r.leaving) }
 
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
+// leave decides that the run ends. Only the first decision counts; live carries it out. It returns
+// immediately, or as soon as the agent was sent start. An agent that is left before then is
+// turned away by the goroutine that would have started it.
+func (r *run) leave(e ending) {
+	r.deciding.Lock()
+	defer r.deciding.Unlock()
+	if r.isLeaving() {
+		return
 	}
+	r.ending = e
+	close(r.leaving)
 }
 
-// wake wakes the keeper.
+// wake wakes live.
 func (r *run) wake() {
 	select {
 	case r.news <- struct{}{}:
@@ -181,11 +184,18 @@ func (r *run) breakAt(barrier callevent.Barrier) {
 	r.wake()
 }
 
+// agentError ends the run of an agent that has reported an error: it closes its connections.
+func (r *run) agentError(m bytefrog.ErrorMessage) {
+	r.logs.agentError(m)
+	r.leave(failedInAgent(m.Text))
+}
+
 // countData counts what came on a data connection.
 func (r *run) countData(events, bytes int) {
 	r.bytes.Add(uint64(bytes))
 	r.env.telemetry.received(int64(events), int64(bytes))
 	r.active.Store(int64(r.env.now().Sub(r.opened)))
+	r.data.changed.Notify()
 }
 
 // lastActive is when data came last.

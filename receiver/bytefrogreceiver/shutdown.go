@@ -12,12 +12,6 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 )
 
-// farewellTime is how much longer than shutdown_timeout a shutdown may take for what
-// doesn't depend on the pipeline: hearing who has just connected, reading what agents
-// have sent, and closing their connections in the order that lets their programs live.
-// It is more than the times of one agent (timing) together.
-const farewellTime = 6 * time.Second
-
 // Shutdown leaves all agents and hands on what is in memory, for at most
 // shutdown_timeout; then what is left is dropped and counted. It ends farewellTime
 // after that at the latest, whatever agents and the pipeline do.

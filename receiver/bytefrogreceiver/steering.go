@@ -10,6 +10,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )
 
@@ -22,12 +23,9 @@ const (
 	commandStop      = "stop"
 )
 
-// commands are what an agent can be told. Stop ends tracing and lets the program run on
-// where it was measured; by the protocol's document it ends the program.
-//
-// The agent takes each of the others in one mode only, and ends its tracing where it reads
-// one in another: suspend and pause while it traces, unsuspend while it is suspended, unpause
-// while it is paused. So none is sent that doesn't fit (order).
+// commands are the agent's. Stop ends tracing and lets the program run on where it was measured; by
+// the protocol's document it ends the program. The state machine of package hq sends no command
+// that doesn't fit the agent's mode.
 var commands = []agentcontrol.Command{
 	{Name: commandSuspend, Summary: "Stop tracing until unsuspend. The program runs on, also where it was paused; the data has a break."},
 	{Name: commandUnsuspend, Summary: "Go on tracing after suspend."},
@@ -36,13 +34,13 @@ var commands = []agentcontrol.Command{
 	{Name: commandStop, Disruptive: true, Summary: "End tracing for good. Java's agent lets its program run on; by the protocol's document the program ends."},
 }
 
-// steered is a run as the extension agent_control has it.
+// steered is the agent of a run as the extension agent_control sees it.
 type steered struct {
 	*run
 	id string
 }
 
-// newSteered gives the agent of a run that was started to whoever steers it.
+// newSteered returns the agent of a run that was started.
 func newSteered(r *run, receiver string) *steered {
 	return &steered{run: r, id: agentcontrol.NewID(receiver, r.streamID.String())}
 }
@@ -50,7 +48,7 @@ func newSteered(r *run, receiver string) *steered {
 // ID is that of the run.
 func (s *steered) ID() string { return s.id }
 
-// Snapshot is what is known of the agent.
+// Snapshot returns the agent's state.
 func (s *steered) Snapshot() agentcontrol.Snapshot {
 	state := s.run.state()
 	var breaks uint64
@@ -59,7 +57,7 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	}
 	return agentcontrol.Snapshot{
 		Tracer: metadata.Type.String(), Receiver: s.env.receiver, Service: agentcontrol.TextOf(state.resource.Attributes(), attributeServiceName), Address: state.peer,
-		State: s.word(), Since: state.opened, LastSeen: s.lastHeard(), Commands: commands,
+		State: s.mode(), Since: state.opened, LastSeen: s.lastHeard(), Commands: commands,
 		Counters: []agentcontrol.Counter{
 			{Name: "events", Unit: "{event}", Value: int64(state.events)},
 			{Name: "bytes", Unit: "By", Value: int64(state.bytes)},
@@ -70,18 +68,17 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	}
 }
 
-// word is the state of the agent. That it is suspended is known before its next heartbeat.
-func (s *steered) word() string {
+// mode returns the agent's mode. The receiver knows that it is suspended before its next heartbeat.
+func (s *steered) mode() string {
 	mode := s.control.lastMode()
-	_, suspended := s.tracing.brokenAt()
-	// The last heartbeat may be of before it suspended. A paused agent can't have answered suspend.
-	if suspended && (mode == bytefrog.ModeTracing || mode == bytefrog.ModeInitializing || mode == bytefrog.ModePaused) {
+	// The last heartbeat may be older than the agent's answer to suspend.
+	if s.agent.Status().Broken && (mode == bytefrog.ModeTracing || mode == bytefrog.ModeInitializing || mode == bytefrog.ModePaused) {
 		mode = bytefrog.ModeSuspended
 	}
 	return modeAttribute(mode).String()
 }
 
-// lastHeard is when anything came last.
+// lastHeard is when a heartbeat or data arrived last.
 func (s *steered) lastHeard() time.Time {
 	heard := s.opened.Add(time.Duration(s.control.heard.Load()))
 	if active := s.lastActive(); active.After(heard) {
@@ -90,7 +87,7 @@ func (s *steered) lastHeard() time.Time {
 	return heard
 }
 
-// Told hands on a log record of an order.
+// Told sends a log record of an order to the pipeline.
 func (s *steered) Told(r agentcontrol.Record) {
 	if s.logs.sink == nil {
 		return
@@ -102,7 +99,7 @@ func (s *steered) Told(r agentcontrol.Record) {
 	s.logs.add(agentcontrol.EventName, r.Severity(), r.Body(), attributes...)
 }
 
-// Do has the agent do something.
+// Do carries an order out.
 func (s *steered) Do(ctx context.Context, order agentcontrol.Order) (agentcontrol.Answer, error) {
 	if err := s.awaitReady(ctx); err != nil {
 		return agentcontrol.Answer{}, err
@@ -112,7 +109,7 @@ func (s *steered) Do(ctx context.Context, order agentcontrol.Order) (agentcontro
 		return agentcontrol.Answer{}, err
 	}
 	return agentcontrol.Answer{Message: message, Details: []agentcontrol.Detail{
-		{Name: "state", Value: s.word()},
+		{Name: "state", Value: s.mode()},
 		{Name: "events", Value: strconv.FormatUint(s.stream.received.Load(), 10)},
 	}}, nil
 }
@@ -132,37 +129,37 @@ func (s *steered) carryOut(ctx context.Context, command string) (message string,
 	}
 }
 
-// awaitReady waits until the agent is prepared for commands: between start and its first data
+// awaitReady waits until the agent is prepared for commands. Between start and its first data
 // connection it makes its buffers, and a command that it reads then hangs its program.
 func (s *steered) awaitReady(ctx context.Context) error {
 	select {
-	case <-s.tracing.prepared:
+	case <-s.agent.Prepared():
 	case <-s.leaving:
 		return s.errLeft()
 	case <-ctx.Done():
 	}
-	// Of several that can be, any is chosen.
+	// Several can be ready.
 	switch {
 	case ctx.Err() == nil:
 		return nil
-	case isClosed(s.tracing.prepared):
+	case s.agent.IsPrepared():
 		return agentcontrol.Errorf(agentcontrol.NoAnswer, "request cancelled before the command was sent: %w", context.Cause(ctx))
 	default:
-		return agentcontrol.Errorf(agentcontrol.NotNow, "the agent has shown no class and no event yet, and takes no command before; the command was not sent: %w", context.Cause(ctx))
+		return agentcontrol.Errorf(agentcontrol.NotNow, "the agent obeys commands only after its first class report or event; the command was not sent: %w", context.Cause(ctx))
 	}
 }
 
 func (s *steered) errLeft() error {
 	<-s.leaving
-	return agentcontrol.Errorf(agentcontrol.Lost, "the agent is gone, or is being left: %w", s.ending)
+	return agentcontrol.Errorf(agentcontrol.Lost, "the agent is gone, or the receiver is disconnecting from it: %w", s.ending)
 }
 
-// await waits until what is said of the agent is so.
+// await waits until the agent has confirmed a command. The text says what the agent does then.
 func (s *steered) await(ctx context.Context, what string, isSo func() bool) error {
 	for {
-		next := s.signs.next()
+		next := s.agent.Next()
 		if isSo() {
-			if s.isLeaving() { // it may be so by how the agent is left
+			if s.isLeaving() { // the farewell may have caused it
 				return s.errLeft()
 			}
 			return nil
@@ -172,66 +169,53 @@ func (s *steered) await(ctx context.Context, what string, isSo func() bool) erro
 		case <-s.leaving:
 			return s.errLeft()
 		case <-ctx.Done():
-			return agentcontrol.Errorf(agentcontrol.NoAnswer, "the agent was told; that it %s has not been heard of it yet: %w", what, context.Cause(ctx))
+			return agentcontrol.Errorf(agentcontrol.NoAnswer, "command sent, but the agent has not confirmed that it %s: %w", what, context.Cause(ctx))
 		}
 	}
 }
 
-// order decides what the agent is told, and sends it: under the lock, so that orders leave in
-// the sequence in which they were decided. Decide gives none where there is nothing to tell.
-// Whoever waits for what others take back by it hears so. The agent reads orders one after
-// the other, so a mode holds from the moment in which its order was sent.
-func (s *steered) order(decide func(t *tracing) ([]bytefrog.MessageType, error)) error {
-	t := &s.tracing
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	defer s.signs.give()
-	if t.over {
-		return agentcontrol.Errorf(agentcontrol.Lost, "the agent is being left")
-	}
-	if s.tracesNoMore() {
-		return agentcontrol.Errorf(agentcontrol.NotNow, "the agent is ending its run, and would take that for an error")
-	}
-	orders, err := decide(t)
-	if err != nil {
-		return err
-	}
-	for _, of := range orders {
-		t.steered = true
-		if err := s.control.send(bytefrog.Command{Of: of}); err != nil {
-			return agentcontrol.Errorf(agentcontrol.Lost, "the agent could not be told: %w", err)
+// command lets an order happen to the agent, as one step. The order returns the commands that
+// have to be sent, or why it is refused.
+func (s *steered) command(order func(m *hq.Machine) ([]hq.Command, error)) error {
+	var refused error
+	err := s.agent.Do(func(m *hq.Machine) (commands []hq.Command, _ error) {
+		switch {
+		case s.isLeaving():
+			refused = agentcontrol.Errorf(agentcontrol.Lost, "the receiver is disconnecting from the agent")
+		case m.Status().State == hq.Ended:
+			refused = agentcontrol.Errorf(agentcontrol.NotNow, "the agent is ending its run, and would take that for an error")
+		default:
+			commands, refused = order(m)
 		}
+		return commands, refused
+	})
+	if err != nil && refused == nil {
+		return agentcontrol.Errorf(agentcontrol.Lost, "could not send the command to the agent: %w", err)
 	}
-	return nil
+	return refused
 }
 
-// suspend is answered by a data break. A program that is paused goes on first: its agent can
-// answer only then.
+// suspend is answered by a data break. A program that is paused goes on first, and stays so: its
+// agent can answer only then.
 func (s *steered) suspend(ctx context.Context) (string, error) {
 	message := "tracing is suspended"
-	err := s.order(func(t *tracing) ([]bytefrog.MessageType, error) {
-		if t.ordered {
+	err := s.command(func(m *hq.Machine) ([]hq.Command, error) {
+		switch before := m.Status(); {
+		case before.Reasons&hq.Operator != 0:
 			message = "tracing was suspended already"
+		case before.State == hq.Paused:
+			message = "tracing is suspended, and the program, which was paused, goes on"
 		}
-		t.ordered = true
-		if _, first := t.ask(s.env.now()); !first {
-			return nil, nil
-		}
-		if !s.saysPaused() {
-			return []bytefrog.MessageType{bytefrog.TypeSuspend}, nil
-		}
-		t.paused = false
-		message = "tracing is suspended, and the program, which was paused, goes on"
-		return []bytefrog.MessageType{bytefrog.TypeUnpause, bytefrog.TypeSuspend}, nil
+		return append(m.Suspend(hq.Operator), m.Pause(false)...), nil
 	})
 	if err != nil {
 		return "", err
 	}
 	err = s.await(ctx, "suspended tracing", func() bool {
-		if _, answered := s.tracing.brokenAt(); answered {
+		switch now := s.agent.Status(); {
+		case now.Broken:
 			return true
-		}
-		if s.tracing.isOrdered() {
+		case now.Reasons&hq.Operator != 0:
 			return false
 		}
 		message = "somebody else had tracing go on meanwhile"
@@ -240,14 +224,13 @@ func (s *steered) suspend(ctx context.Context) (string, error) {
 	return message, err
 }
 
-// unsuspend is seen in the agent's heartbeats, or in events. The agent is told when it has
-// answered suspend, and when the pipeline has accepted what was held.
+// unsuspend is seen in the agent's heartbeats, or in events. The agent is sent unsuspend when it
+// has answered suspend, and when the pipeline has accepted all batches that were held.
 func (s *steered) unsuspend(ctx context.Context) (string, error) {
 	suspended := false
-	err := s.order(func(t *tracing) ([]bytefrog.MessageType, error) {
-		suspended = t.isSuspended()
-		t.ordered = false
-		return nil, nil
+	err := s.command(func(m *hq.Machine) ([]hq.Command, error) {
+		suspended = m.Status().State.IsSuspended()
+		return m.Resume(hq.Operator), nil
 	})
 	if err != nil {
 		return "", err
@@ -255,30 +238,33 @@ func (s *steered) unsuspend(ctx context.Context) (string, error) {
 	if !suspended {
 		return "tracing was not suspended", nil
 	}
-	s.resume()
-	var overloaded, ordered bool
-	var beats, events uint64
+	s.resumeAfterOverload()
+	var now hq.Status
 	if err := s.await(ctx, "answered suspend, so that it can go on", func() bool {
-		t := &s.tracing
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		overloaded, ordered, beats, events = t.overloaded, t.ordered, t.beats, t.events
-		return overloaded || ordered || !t.isSuspended()
+		now = s.agent.Status()
+		return now.Reasons&(hq.Operator|hq.Overload) != 0 || !now.State.IsSuspended()
 	}); err != nil {
 		return "", err
 	}
 	switch {
-	case ordered:
+	case now.Reasons&hq.Operator != 0:
 		return "somebody else had tracing suspended meanwhile", nil
-	case overloaded:
+	case now.Reasons&hq.Overload != 0:
 		return "tracing goes on when the pipeline has accepted what is held", nil
 	}
+	return s.awaitTracing(ctx)
+}
+
+// awaitTracing waits for a sign that an agent which was sent unsuspend traces again: a heartbeat
+// that says so, or one after new events.
+func (s *steered) awaitTracing(ctx context.Context) (string, error) {
+	heartbeats, events := s.suspensions.heartbeats.Load(), s.suspensions.events.Load()
 	message := "tracing goes on"
-	err = s.await(ctx, "traces again", func() bool {
-		if s.control.heartbeats.Load() > beats && (s.control.lastMode() != bytefrog.ModeSuspended || s.stream.received.Load() > events) {
+	err := s.await(ctx, "traces again", func() bool {
+		if s.control.heartbeats.Load() > heartbeats && (s.control.lastMode() != bytefrog.ModeSuspended || s.stream.received.Load() > events) {
 			return true
 		}
-		if !s.tracing.isWantedSuspended() {
+		if s.agent.Status().Reasons == 0 {
 			return false
 		}
 		message = "tracing was suspended again meanwhile"
@@ -287,23 +273,20 @@ func (s *steered) unsuspend(ctx context.Context) (string, error) {
 	return message, err
 }
 
-// pause is seen in the agent's heartbeats. It is refused while tracing is suspended, or on its
-// way back.
+// pause is seen in the agent's heartbeats. It is refused while tracing is suspended, or will be.
 func (s *steered) pause(ctx context.Context) (string, error) {
 	message := "the program is paused"
-	err := s.order(func(t *tracing) ([]bytefrog.MessageType, error) {
-		switch {
-		case s.saysPaused():
-			t.paused = true
+	err := s.command(func(m *hq.Machine) ([]hq.Command, error) {
+		switch now := m.Status(); {
+		case now.State == hq.Paused:
 			message = "the program was paused already"
 			return nil, nil
-		case t.ordered:
+		case now.Reasons&hq.Operator != 0:
 			return nil, agentcontrol.Errorf(agentcontrol.NotNow, "tracing is suspended, and the agent would end it for good: send unsuspend first")
-		case t.overloaded, t.isSuspended():
+		case now.Reasons&hq.Overload != 0, now.State.IsSuspended():
 			return nil, agentcontrol.Errorf(agentcontrol.NotNow, "tracing is suspended until the pipeline has accepted the batches that are held, and the agent would end it for good: try again then")
 		}
-		t.paused = true
-		return []bytefrog.MessageType{bytefrog.TypePause}, nil
+		return m.Pause(true), nil
 	})
 	if err != nil {
 		return "", err
@@ -312,7 +295,7 @@ func (s *steered) pause(ctx context.Context) (string, error) {
 		if s.control.lastMode() == bytefrog.ModePaused {
 			return true
 		}
-		if s.tracing.isPaused() {
+		if s.agent.IsPauseWanted() {
 			return false
 		}
 		message = "somebody else had the program go on meanwhile"
@@ -321,19 +304,19 @@ func (s *steered) pause(ctx context.Context) (string, error) {
 	return message, err
 }
 
-// unpause is sent to an agent that was told to pause, or that says that its program is paused.
-// Any other takes it for an error, at which it ends tracing for good. One that the pipeline is
-// too slow for is suspended then.
+// unpause is sent to an agent that was sent pause, or whose heartbeat says that its program is
+// paused. Any other agent takes it for an error, at which it ends tracing for good. An agent that
+// waits for the end of an overload is suspended then.
 func (s *steered) unpause(ctx context.Context) (string, error) {
-	var beats uint64
+	var heartbeats uint64
 	running := false
-	err := s.order(func(t *tracing) ([]bytefrog.MessageType, error) {
-		running = !s.saysPaused()
+	err := s.command(func(m *hq.Machine) ([]hq.Command, error) {
+		running = m.Status().State != hq.Paused
 		if running {
 			return nil, nil
 		}
-		t.paused, beats = false, s.control.heartbeats.Load()
-		return []bytefrog.MessageType{bytefrog.TypeUnpause}, nil
+		heartbeats = s.control.heartbeats.Load()
+		return m.Pause(false), nil
 	})
 	if err != nil {
 		return "", err
@@ -341,13 +324,12 @@ func (s *steered) unpause(ctx context.Context) (string, error) {
 	if running {
 		return "the program was not paused", nil
 	}
-	s.suspendOverloaded()
 	message := "the program goes on"
 	err = s.await(ctx, "let the program go on", func() bool {
-		if s.control.heartbeats.Load() > beats && s.control.lastMode() != bytefrog.ModePaused {
+		if s.control.heartbeats.Load() > heartbeats && s.control.lastMode() != bytefrog.ModePaused {
 			return true
 		}
-		if !s.tracing.isPaused() {
+		if !s.agent.IsPauseWanted() {
 			return false
 		}
 		message = "somebody else had the program paused meanwhile"
@@ -356,22 +338,14 @@ func (s *steered) unpause(ctx context.Context) (string, error) {
 	return message, err
 }
 
-// stop ends with the run. A program that is paused could not send what it has.
+// stop ends with the run. A program that is paused goes on first: it could not send its buffers.
 func (s *steered) stop(ctx context.Context) (string, error) {
-	err := s.order(func(t *tracing) ([]bytefrog.MessageType, error) {
-		t.stopped = true
-		if s.saysPaused() {
-			t.paused = false
-			return []bytefrog.MessageType{bytefrog.TypeUnpause, bytefrog.TypeStop}, nil
-		}
-		return []bytefrog.MessageType{bytefrog.TypeStop}, nil
-	})
-	if err != nil {
+	if err := s.command(func(m *hq.Machine) ([]hq.Command, error) { return m.Stop(), nil }); err != nil {
 		return "", err
 	}
-	err = s.await(ctx, "ends its run", func() bool { return s.control.lastMode() == bytefrog.ModeShuttingDown })
+	err := s.await(ctx, "ends its run", func() bool { return s.control.lastMode() == bytefrog.ModeShuttingDown })
 	if agentcontrol.ReasonOf(err) == agentcontrol.Lost && err != nil {
-		err = nil // it has gone, which was wanted
+		err = nil // it has gone, as ordered
 	}
 	return "tracing is over", err
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
@@ -162,14 +163,10 @@ func TestUnsuspendWaitsForTheAnswerToSuspend(t *testing.T) {
 	s.expectTold(bytefrog.TypeSuspend)
 	going := s.order("unsuspend")
 	run := s.receiver.env.registry.lookup(1)
-	s.await("the order to be there", func() bool {
-		run.tracing.mu.Lock()
-		defer run.tracing.mu.Unlock()
-		return !run.tracing.ordered
-	})
+	s.await("the order to be there", func() bool { return run.agent.Status().Reasons&hq.Operator == 0 })
 	// Nothing is sent until the break is there.
 	s.expectNothing(going)
-	assert.True(t, run.tracing.isSuspended())
+	assert.True(t, run.agent.Status().State.IsSuspended())
 	s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
 	s.expectTold(bytefrog.TypeUnsuspend)
 	s.beat(bytefrog.ModeTracing)
@@ -254,7 +251,7 @@ func TestTheProgramIsPausedAndGoesOn(t *testing.T) {
 }
 
 // Somebody else takes it back before the agent has said that it is so.
-func TestWhatIsTakenBackMeanwhileIsSaid(t *testing.T) {
+func TestACommandThatAnotherOneCancelsReportsThat(t *testing.T) {
 	t.Run("suspend", func(t *testing.T) {
 		s := steer(t)
 		suspending := s.order("suspend")
@@ -311,7 +308,7 @@ func TestWhatIsTakenBackMeanwhileIsSaid(t *testing.T) {
 		s.expectTold(bytefrog.TypeSuspend)
 		going := s.order("unsuspend")
 		run := s.receiver.env.registry.lookup(1)
-		s.await("the order to be there", func() bool { return !run.tracing.isOrdered() })
+		s.await("the order to be there", func() bool { return run.agent.Status().Reasons&hq.Operator == 0 })
 		again := s.order("suspend")
 		s.expectDone(going, "somebody else had tracing suspended meanwhile")
 		s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
@@ -332,7 +329,7 @@ func TestAProgramThatIsNotPausedGetsNoUnpause(t *testing.T) {
 }
 
 // Whoever has given up before the agent was told has not paused it.
-func TestAnOrderThatNobodyWaitsForIsNotTold(t *testing.T) {
+func TestACancelledRequestSendsNoCommand(t *testing.T) {
 	s := steer(t)
 	gone, giveUp := context.WithCancel(context.Background())
 	giveUp()
@@ -340,7 +337,7 @@ func TestAnOrderThatNobodyWaitsForIsNotTold(t *testing.T) {
 		o := <-order(gone, s.theirs, "pause")
 		require.ErrorContains(t, o.err, "request cancelled before the command was sent")
 	}
-	assert.False(t, s.receiver.env.registry.lookup(1).tracing.isPaused())
+	assert.False(t, s.receiver.env.registry.lookup(1).agent.IsPauseWanted())
 }
 
 // An agent takes pause for an error while it is suspended, and suspend while it is paused.
@@ -397,11 +394,7 @@ func TestAPausedAgentIsSuspendedForOverloadWhenItsProgramGoesOn(t *testing.T) {
 	s.pipeline.refuseWith(errRefused)
 	s.data.write(calls(0, 5)) // what its buffers had
 	run := s.receiver.env.registry.lookup(1)
-	s.await("an overload", func() bool {
-		run.tracing.mu.Lock()
-		defer run.tracing.mu.Unlock()
-		return run.tracing.overloaded
-	})
+	s.await("an overload", func() bool { return run.agent.Status().Reasons&hq.Overload != 0 })
 	assert.Zero(t, s.metric("receiver_bytefrog_suspends"))
 	s.expectDone(s.order("pause"), "the program was paused already")
 	going := s.order("unpause")
@@ -421,11 +414,7 @@ func TestAnOverloadThatEndsWhileTheProgramIsPausedSuspendsNothing(t *testing.T) 
 	s.pipeline.refuseWith(errRefused)
 	s.data.write(calls(0, 5))
 	run := s.receiver.env.registry.lookup(1)
-	overloaded := func() bool {
-		run.tracing.mu.Lock()
-		defer run.tracing.mu.Unlock()
-		return run.tracing.overloaded
-	}
+	overloaded := func() bool { return run.agent.Status().Reasons&hq.Overload != 0 }
 	s.await("an overload", overloaded)
 	s.pipeline.refuseWith(nil)
 	s.await("the overload to be over", func() bool { return !overloaded() })
@@ -514,7 +503,7 @@ func TestAStoppedAgentEndsItsRun(t *testing.T) {
 	assert.Equal(t, callevent.End(10, callevent.CauseEnded), s.pipeline.only(t).end(t))
 }
 
-func TestAnAgentThatIsStoppedIsNotToldToSuspendAtAShutdown(t *testing.T) {
+func TestAnAgentThatIsStoppedGetsNoSuspendAtAShutdown(t *testing.T) {
 	s := steer(t)
 	stopping := s.order("stop")
 	s.expectTold(bytefrog.TypeStop)
@@ -581,7 +570,7 @@ func TestAnOrderThatWaitsEndsWithTheReceiver(t *testing.T) {
 	<-ended
 }
 
-func TestAnAgentIsToldNothingBeforeItHasItsBuffers(t *testing.T) {
+func TestAnAgentGetsNoCommandBeforeItHasItsBuffers(t *testing.T) {
 	b := newBed(t, patiently, steerable)
 	a := connect(b, 1)
 	theirs := b.onlySteered()
@@ -597,7 +586,7 @@ func TestAnAgentIsToldNothingBeforeItHasItsBuffers(t *testing.T) {
 	b.awaitRuns(0)
 }
 
-func TestAnAgentThatIsShuttingDownIsToldNothing(t *testing.T) {
+func TestAnAgentThatIsShuttingDownGetsNoCommand(t *testing.T) {
 	s := steer(t)
 	s.beat(bytefrog.ModeShuttingDown)
 	s.await("the last heartbeat", func() bool { return s.theirs.Snapshot().State == "shutting_down" })
@@ -621,11 +610,7 @@ func TestOverloadAndOrdersAreSuspendedForTogether(t *testing.T) {
 	s.pipeline.refuseWith(nil)
 	s.await("what was held", func() bool { return s.pipeline.events() == 10 })
 	run := s.receiver.env.registry.lookup(1)
-	s.await("the overload to be over", func() bool {
-		run.tracing.mu.Lock()
-		defer run.tracing.mu.Unlock()
-		return !run.tracing.overloaded
-	})
+	s.await("the overload to be over", func() bool { return run.agent.Status().Reasons&hq.Overload == 0 })
 	assert.Equal(t, "suspended", s.theirs.Snapshot().State, "somebody wants it so")
 	going := s.order("unsuspend")
 	s.expectTold(bytefrog.TypeUnsuspend)
@@ -647,7 +632,7 @@ func connectSuspended(b *bed) *agent {
 	return a
 }
 
-func TestThatNobodyCanHaveAgentsTraceIsSaid(t *testing.T) {
+func TestStartSuspendedWithoutAgentControlIsWarnedOf(t *testing.T) {
 	const line = "nobody can tell them to trace"
 	b := newBed(t, patiently, suspendedAtStart)
 	assert.Equal(t, 1, b.said.FilterMessageSnippet(line).Len())
@@ -676,7 +661,7 @@ func TestAnAgentThatBeginsSuspendedGetsOneSuspendAtItsFirstSign(t *testing.T) {
 			theirs := b.onlySteered()
 			b.await("the heartbeat", func() bool { return theirs.Snapshot().State == "tracing" })
 			run := b.receiver.env.registry.lookup(1)
-			assert.False(t, run.tracing.isSuspended(), "it is not prepared yet")
+			assert.False(t, run.agent.Status().State.IsSuspended(), "it is not prepared yet")
 			sign(a, p)
 			next := uint32(b.metric("receiver_bytefrog_events"))
 			a.control.expectCommand(bytefrog.TypeSuspend)
@@ -790,7 +775,7 @@ func TestWithoutTheExtensionNothingIsShownAndNothingAllocated(t *testing.T) {
 	a.join()
 	run := b.receiver.env.registry.lookup(1)
 	assert.Empty(t, b.receiver.env.agents)
-	assert.Zero(t, testing.AllocsPerRun(100, run.signs.give))
+	assert.Zero(t, testing.AllocsPerRun(100, func() { run.agent.Heartbeat(bytefrog.ModeTracing) }))
 	a.finish()
 	b.awaitRuns(0)
 }

@@ -9,44 +9,48 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
 )
 
-// timing are the times of leaving, refusing and suspending that the agent's behaviour
-// asks for.
+// timing are the times of leaving, refusing and suspending that the agent's behaviour requires.
 type timing struct {
-	// farewell is how long the answer to the last suspend is waited for.
+	// farewell is how long an agent has to answer the last suspend.
 	farewell time.Duration
-	// quiet is how long nothing has to come for all to have come.
+	// quiet is how long nothing has to arrive until all counts as arrived.
 	quiet time.Duration
-	// complete is the same where the counts say that all has come.
+	// complete is the same when as many numbers have arrived as the agent gave out.
 	complete time.Duration
-	// drain bounds the reading of what was sent; time in which the pipeline refuses
-	// doesn't count. discard bounds it when the shutdown's time is over.
+	// drain bounds the reading of the rest; time in which the pipeline refuses doesn't count.
+	// discard bounds it when the shutdown's time is over.
 	drain, discard time.Duration
-	// parting is how long an agent has at a shutdown to close its connections when it
-	// was told error: it does so after its heartbeat interval. control is how long its
-	// control connection outlives its data connections if they have to be closed.
+	// parting is how long an agent has at a shutdown to close its connections when it was sent
+	// error: it does so after its heartbeat interval. control is how long its control connection
+	// outlives its data connections if they have to be closed.
 	parting, control time.Duration
-	// answer is how long the answer to a suspend for overload is waited for.
+	// answer is how long an agent has to answer suspend before it is sent unsuspend all the same.
 	answer time.Duration
-	// hello is how long a new connection has to say what it is when the shutdown has
-	// begun: an agent does so at once.
+	// hello is how long a new connection has for its first message when the shutdown has begun: an
+	// agent sends it immediately.
 	hello time.Duration
-	// ready is how long after start an agent is told error that is turned away, unless
-	// it was ready before.
+	// ready is how long after start an agent that is turned away gets its error message, unless it
+	// was ready before.
 	ready time.Duration
 	// unproven is how long a run keeps its place at limits.max_runs though its agent has
 	// sent neither a heartbeat nor data; giveWay is how long a new agent waits for the place.
 	unproven, giveWay time.Duration
-	// slotGrace is how long a connection that has said nothing keeps its slot, where few
-	// are new.
+	// slotGrace is how long a connection that has sent nothing keeps its slot, where few are new.
 	slotGrace time.Duration
-	// prepared is how long after its first data connection an agent is taken to be prepared
-	// to be suspended, without a sign of it.
+	// prepared is how long after its first data connection an agent counts as prepared for commands,
+	// without a sign of it.
 	prepared time.Duration
-	// untraced is how long a run goes on without a class that is traced before the log warns.
+	// untraced is how long a run may trace no class before the log warns.
 	untraced time.Duration
 	// shutdown is how much longer than shutdown_timeout a shutdown may take.
 	shutdown time.Duration
 }
+
+// farewellTime is how much longer than shutdown_timeout a shutdown may take for what
+// doesn't depend on the pipeline: the first messages of new connections, the rest of the agents'
+// data, and closing connections in the order that lets the programs live.
+// It is more than the times of one agent (timing) together.
+const farewellTime = 6 * time.Second
 
 func defaultTiming() timing {
 	return timing{

@@ -85,7 +85,7 @@ func TestAnAgentWhoseHelloComesDuringTheShutdownLeavesItsProgramRunning(t *testi
 	assert.Contains(t, r.Reason, "the receiver is shutting down")
 }
 
-func TestAnAgentThatIsReadyIsToldAtOnceThatItIsTurnedAway(t *testing.T) {
+func TestAnAgentThatIsReadyGetsTheReasonImmediately(t *testing.T) {
 	b := newBed(t, quickly, func(b *bed, c *Config) {
 		c.Limits.MaxRuns = 1
 		b.timing.ready = time.Hour

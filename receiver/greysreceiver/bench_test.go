@@ -4,7 +4,6 @@
 package greysreceiver
 
 import (
-	"crypto/tls"
 	"fmt"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 )
 
 // connected is a server whose pipelines take all, and nothing keeps. Ended, it has handed on
@@ -24,11 +24,11 @@ import (
 func connected(b *testing.B) (s *server, end func()) {
 	nop := consumertest.NewNop()
 	bed := newBed(b, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
-	bed.receiver.env.ctx = b.Context()
-	bed.receiver.open(sharedreceiver.Signals{Traces: nop, Logs: nop, Metrics: nop}, make([]*tls.Config, 1))
+	bed.Next = sharedreceiver.Signals{Traces: nop, Logs: nop, Metrics: nop}
+	run := bed.open()
 	s = bed.receiver.servers[0]
-	s.begin(identity{pid: 4711, version: "1.7.6.6", protocol: ProtocolConsole})
-	return s, bed.receiver.env.close
+	s.beginProcess(session.Identity{PID: 4711, Version: "1.7.6.6", Protocol: ProtocolConsole})
+	return s, run.Finish
 }
 
 // BenchmarkRowsToMetrics counts the rows of a monitor's cycle, and makes all metrics of them,
@@ -44,14 +44,16 @@ func BenchmarkRowsToMetrics(b *testing.B) {
 			for i := range methods {
 				cycle.Methods = append(cycle.Methods, row(1, fmt.Sprint("com.example.shop.Service", i/10), fmt.Sprint("operation", i%10), 20, 1, ms(1)))
 			}
-			r := &run{task: s.process.tasks[0], process: s.process, number: 1, ctx: b.Context()}
+			monitors, err := s.env.config.tasks()
+			require.NoError(b, err)
 			points := 0
 			cputime.Events(b, methods, func() {
-				r.each(cycle)
-				points = s.env.metrics.metrics([]processState{s.process.state()}, s.env.now()).DataPointCount()
+				s.output.process.Received()
+				s.output.process.Rows(monitors[0], cycle.Methods, false)
+				points = s.env.metrics.metrics([]processState{s.output.state(false)}, s.env.Now()).DataPointCount()
 			})
 			require.Greater(b, points, 7*methods, "seven of each method")
-			copied = s.env.metrics.metrics([]processState{s.process.state()}, s.env.now())
+			copied = s.env.metrics.metrics([]processState{s.output.state(false)}, s.env.Now())
 		})
 		b.Run(fmt.Sprint(methods, "_copied"), func(b *testing.B) { cputime.CopyMetrics(b, methods, copied) })
 	}
@@ -76,9 +78,9 @@ func BenchmarkTreesToSpans(b *testing.B) {
 	b.Run("made", func(b *testing.B) {
 		cputime.Events(b, spans, func() {
 			for i := range parcels {
-				parcels[i], _ = treeSpans(s.process.origin, tree, receivedAt, s.env.config.Limits.MaxTreeNodes)
+				parcels[i], _ = treeSpans(s.output.origin, tree, receivedAt, s.env.config.Limits.MaxTreeNodes)
 			}
-			made = s.env.traces(parcels)
+			made = s.env.spans.batch(parcels)
 		})
 		require.Equal(b, spans, made.SpanCount())
 	})

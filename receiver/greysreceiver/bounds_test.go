@@ -23,14 +23,14 @@ func TestBoundsThatAreReachedAreLogged(t *testing.T) {
 		c.Classes = []ClassesConfig{{Class: "com.example.*", Limit: 2}}
 		c.Methods = []MethodsConfig{{TargetConfig: TargetConfig{Class: "com.example.*", Method: "*"}}}
 	}, server).start()
-	assert.Equal(t, "limits.max_methods: 3 methods for this server", b.awaitSaid("the others are counted as other").ContextMap()["setting"])
-	assert.EqualValues(t, 4, b.awaitSaid("More classes and methods are listed than are remembered").ContextMap()["limits.max_inventory"])
-	assert.EqualValues(t, 1, b.awaitSaid("A call tree has more calls than are handed on").ContextMap()["limits.max_tree_nodes"])
-	assert.EqualValues(t, 2, b.awaitSaid("A list has more than its limit").ContextMap()["limit"])
+	assert.Equal(t, "limits.max_methods: 3 methods for this server", b.awaitSaid("the others are counted together, as other").ContextMap()["setting"])
+	assert.EqualValues(t, 4, b.awaitSaid("More classes and methods are listed than the receiver may remember").ContextMap()["limits.max_inventory"])
+	assert.EqualValues(t, 1, b.awaitSaid("A call tree has more calls than its limit").ContextMap()["limits.max_tree_nodes"])
+	assert.EqualValues(t, 2, b.awaitSaid("A list has more entries than its limit").ContextMap()["limit"])
 }
 
 func TestAFailureThatLastsIsSaidAgain(t *testing.T) {
-	s, begin := &server{env: &environment{hooks: hooks{repeatAfter: usualRepeatAfter}}}, time.Now()
+	f, begin := failures{repeatAfter: usualRepeatAfter}, time.Now()
 	refused := errors.New("dial tcp 127.0.0.1:3658: refused")
 	for _, tt := range []struct {
 		name  string
@@ -47,7 +47,7 @@ func TestAFailureThatLastsIsSaidAgain(t *testing.T) {
 		{"for ten minutes", 10*time.Minute + 3*time.Second, errors.New("time ran out"), 2, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			since, say := s.sayFailure(tt.why, begin.Add(tt.after))
+			since, say := f.say(tt.why, begin.Add(tt.after))
 			assert.Equal(t, tt.say, say)
 			assert.Equal(t, tt.since, since)
 		})

@@ -9,8 +9,9 @@ import (
 	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/config/configtls"
 
-	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
 
@@ -51,8 +52,6 @@ type Config struct {
 
 	// ServiceName is the resource attribute service.name of servers that have no other.
 	ServiceName string `mapstructure:"service_name"`
-	// ResourceAttributes are added to the resource; they win over the receiver's own.
-	ResourceAttributes map[string]any `mapstructure:"resource_attributes"`
 
 	// Timeout is how long connecting, and sending a command, may take.
 	Timeout time.Duration `mapstructure:"timeout"`
@@ -63,14 +62,8 @@ type Config struct {
 	Reconnect RetryConfig `mapstructure:"reconnect"`
 	// Limits bound what servers can make the receiver hold.
 	Limits LimitsConfig `mapstructure:"limits"`
-	// Retry is how what the pipeline refused is handed on again.
-	Retry RetryConfig `mapstructure:"retry"`
-	// ShutdownTimeout is how long a shutdown hands on what is in memory, and leaves servers as
-	// they were found.
-	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
-
-	// CollectionInterval is how often metrics are handed on.
-	CollectionInterval time.Duration `mapstructure:"collection_interval"`
+	// Config has the settings of every receiver.
+	receiverkit.Config `mapstructure:",squash"`
 	// MetricsBuilderConfig says which metrics.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
 	// LogsBuilderConfig says which log records.
@@ -88,15 +81,15 @@ type ServerConfig struct {
 }
 
 // Protocol is what a server speaks.
-type Protocol string
+type Protocol = greys.Protocol
 
 const (
-	// ProtocolAuto asks for the version by GP first, and goes by what comes.
-	ProtocolAuto Protocol = "auto"
+	// ProtocolAuto asks for the version by GP first. The reply decides.
+	ProtocolAuto = greys.ProtocolAuto
 	// ProtocolGP is the binary protocol of the document.
-	ProtocolGP Protocol = "gp"
+	ProtocolGP = greys.ProtocolGP
 	// ProtocolConsole is the text console of the released servers.
-	ProtocolConsole Protocol = "console"
+	ProtocolConsole = greys.ProtocolConsole
 )
 
 // TargetConfig names methods of classes.
@@ -193,12 +186,9 @@ type LimitsConfig struct {
 	MaxTreeNodes int `mapstructure:"max_tree_nodes"`
 	// MaxDetails is how many recorded calls can wait for their detail.
 	MaxDetails int `mapstructure:"max_details"`
-	// MaxQueuedLogs and MaxQueuedSpans are how many log records and spans can wait, and
-	// …Bytes how many bytes of them: whichever is reached first.
-	MaxQueuedLogs      int `mapstructure:"max_queued_logs"`
-	MaxQueuedLogBytes  int `mapstructure:"max_queued_log_bytes"`
-	MaxQueuedSpans     int `mapstructure:"max_queued_spans"`
-	MaxQueuedSpanBytes int `mapstructure:"max_queued_span_bytes"`
+	// The limits of the queues.
+	receiverkit.LogLimits  `mapstructure:",squash"`
+	receiverkit.SpanLimits `mapstructure:",squash"`
 }
 
 // pointsOfMethod is how many metric points a method has.
@@ -215,7 +205,7 @@ func (c *Config) methodsOfServer() (methods int, setting string) {
 }
 
 // RetryConfig is the back-off between tries.
-type RetryConfig = backoff.Config
+type RetryConfig = receiverkit.RetryConfig
 
 const (
 	// localTimezone is that of a Java process on this machine, if nobody has told it another: it
@@ -252,7 +242,7 @@ func createDefaultConfig() *Config {
 		Timezone:      localTimezone,
 		Timeout:       5 * time.Second,
 		AnswerTimeout: 30 * time.Second,
-		Reconnect:     RetryConfig{InitialInterval: 200 * time.Millisecond, MaxInterval: 30 * time.Second},
+		Reconnect:     receiverkit.DefaultReconnect(),
 		Limits: LimitsConfig{
 			MaxMetricPoints:    50_000,
 			MaxServerMemory:    256 * mib,
@@ -263,14 +253,10 @@ func createDefaultConfig() *Config {
 			MaxInventory:       100_000,
 			MaxTreeNodes:       10_000,
 			MaxDetails:         100,
-			MaxQueuedLogs:      100_000,
-			MaxQueuedLogBytes:  64 * mib,
-			MaxQueuedSpans:     100_000,
-			MaxQueuedSpanBytes: 64 * mib,
+			LogLimits:          receiverkit.LogLimits{MaxQueuedLogs: 100_000, MaxQueuedLogBytes: 64 * mib},
+			SpanLimits:         receiverkit.SpanLimits{MaxQueuedSpans: 100_000, MaxQueuedSpanBytes: 64 * mib},
 		},
-		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second},
-		ShutdownTimeout:      5 * time.Second,
-		CollectionInterval:   10 * time.Second,
+		Config:               receiverkit.DefaultConfig(),
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
 		LogsBuilderConfig:    metadata.DefaultLogsBuilderConfig(),
 	}

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 func TestAllSettingsAreRead(t *testing.T) {
@@ -48,7 +49,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Minute}
 	want.Limits = LimitsConfig{
 		MaxMetricPoints: 10_000, MaxServerMemory: 4194305, MaxReplyBytes: 65536, MaxCommands: 10, MaxPatternCommands: 12, MaxMethods: 11, MaxInventory: 12, MaxTreeNodes: 13, MaxDetails: 14,
-		MaxQueuedLogs: 15, MaxQueuedLogBytes: mib, MaxQueuedSpans: 16, MaxQueuedSpanBytes: mib + 1,
+		LogLimits: receiverkit.LogLimits{MaxQueuedLogs: 15, MaxQueuedLogBytes: mib}, SpanLimits: receiverkit.SpanLimits{MaxQueuedSpans: 16, MaxQueuedSpanBytes: mib + 1},
 	}
 	want.Retry = RetryConfig{InitialInterval: 2 * time.Millisecond, MaxInterval: 3 * time.Millisecond}
 	want.ShutdownTimeout, want.CollectionInterval = 9*time.Second, 30*time.Second
@@ -77,11 +78,15 @@ func TestWhatIsSetBecomesCommands(t *testing.T) {
 	require.NoError(t, err)
 	config := createDefaultConfig()
 	require.NoError(t, conf.Unmarshal(config))
-	wants, err := newWants(config)
+	wants, err := config.tasks()
 	require.NoError(t, err)
 	var asked []greys.Command
 	for _, w := range wants {
-		asked = append(asked, w.command(newTask(&environment{config: config}, w).left()))
+		left := w.Limit
+		if w.Every > 0 {
+			left = 0
+		}
+		asked = append(asked, w.Command(left))
 	}
 	target := func(class, method string, regexp bool) greys.Target {
 		return greys.Target{Class: patternOf(t, class), Method: patternOf(t, method), Regexp: regexp}
@@ -96,9 +101,9 @@ func TestWhatIsSetBecomesCommands(t *testing.T) {
 		greys.MethodsCommand{Target: target("com.example.*", "*", false)},
 	}, asked)
 	config.Monitors[0].Cycle = 0
-	wants, err = newWants(config)
+	wants, err = config.tasks()
 	require.NoError(t, err)
-	assert.Equal(t, defaultCycle, wants[0].command(0).(greys.MonitorCommand).Cycle)
+	assert.Equal(t, defaultCycle, wants[0].Command(0).(greys.MonitorCommand).Cycle)
 }
 
 func TestWhatIsWrongIsSaidWithItsFieldAndRemedy(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
 
@@ -59,12 +60,12 @@ func playObedient(t testing.TB, host component.Host, protocol Protocol) agentcon
 		c.GP.RecordsInterval = time.Hour
 		c.ShutdownTimeout = 500 * time.Millisecond // a server that is silent takes half of it
 	})
-	b.host = host
+	b.Host = host
 	o := &obedient{scripted: script(t, b, protocol), died: make(chan struct{})}
-	b.receiver.env.connect = func(context.Context, *server, Protocol) (*link, error) {
+	b.receiver.env.connect = func(context.Context, *link.Dialer, Protocol) (*link.Link, error) {
 		l, err := o.link()
 		if err == nil {
-			l.asker = o
+			l.Asker = o
 		}
 		return l, err
 	}
@@ -78,15 +79,15 @@ func playObedient(t testing.TB, host component.Host, protocol Protocol) agentcon
 		<-obeyed
 	})
 	b.start()
-	b.await("the monitor", func() bool { return b.point("replies") == 1 })
+	b.Await("the monitor", func() bool { return b.point("replies") == 1 })
 	return agentcontroltest.Played{
-		Shutdown: b.shutdown, Silence: func() { o.silent.Store(true) }, Die: sync.OnceFunc(o.die),
+		Shutdown: b.Shutdown, Silence: func() { o.silent.Store(true) }, Die: sync.OnceFunc(o.die),
 		Told: func() (n int) {
 			o.set(func() { n = len(o.said) })
 			return n
 		},
 		Records: func() (all []map[string]any) {
-			for _, r := range b.records(agentcontrol.EventName) {
+			for _, r := range b.Records(agentcontrol.EventName) {
 				all = append(all, r.Attributes().AsRaw())
 			}
 			return all

@@ -33,14 +33,14 @@ func TestServersOfAllLocalesAreUnderstood(t *testing.T) {
 				c.Records = []CallsConfig{some("com.example.*", "*", 3)}
 			}, p).start()
 			id := p.life().ProcessID
-			b.await("the program to rest", func() bool { return p.life().Rests && p.told()[id][0] > 0 })
-			b.await("its counts", func() bool { return b.sums()[id] == p.told()[id] })
-			b.await("recorded calls", func() bool { return len(b.spans()) == 3 })
-			for _, s := range b.spans() {
+			b.Await("the program to rest", func() bool { return p.life().Rests && p.told()[id][0] > 0 })
+			b.Await("its counts", func() bool { return b.sums()[id] == p.told()[id] })
+			b.Await("recorded calls", func() bool { return len(b.Spans()) == 3 })
+			for _, s := range b.Spans() {
 				assert.WithinDuration(t, time.Now(), s.EndTimestamp().AsTime(), patience, "the time of the row")
 			}
 			assert.Zero(t, b.point("replies_malformed"))
-			assert.Zero(t, b.said.FilterMessageSnippet("not understood").Len())
+			assert.Zero(t, b.Log.FilterMessageSnippet("could not be decoded").Len())
 		})
 	}
 }
@@ -85,7 +85,7 @@ func TestAnotherServiceAtThePortIsNamed(t *testing.T) {
 	}{
 		"an HTTP server":             {http, []Protocol{ProtocolAuto, ProtocolConsole, ProtocolGP}, "an HTTP server answers, not Greys"},
 		"a Redis server":             {redis, []Protocol{ProtocolAuto, ProtocolConsole}, "-ERR unknown command"},
-		"a server that says nothing": {silent, []Protocol{ProtocolAuto, ProtocolConsole, ProtocolGP}, "the server accepts connections and answers nothing"},
+		"a server that says nothing": {silent, []Protocol{ProtocolAuto, ProtocolConsole, ProtocolGP}, "the server accepts connections and sends nothing"},
 	} {
 		for _, protocol := range tt.protocols {
 			t.Run(name+", protocol "+string(protocol), func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestASilentServerIsSaidToBeOneBeforeItsTimeIsOver(t *testing.T) {
 		b.receiver.env.silentAfter = 50 * time.Millisecond
 		b.start()
 		assert.Equal(t, zapcore.WarnLevel, b.awaitSaid("The server has not said who it is").Level)
-		assert.Zero(t, b.said.FilterMessageSnippet("cannot be reached").Len(), "it is waited for")
+		assert.Zero(t, b.Log.FilterMessageSnippet("cannot be reached").Len(), "it is waited for")
 	})
 }
 
@@ -129,8 +129,8 @@ func TestAServerThatIsGivenUpIsSaidAgain(t *testing.T) {
 	}, p)
 	b.receiver.env.repeatAfter = 20 * time.Millisecond
 	b.start()
-	b.awaitSaid("is not asked any more")
-	b.await("it to be said again, and again", func() bool { return b.said.FilterMessageSnippet("still not asked").Len() >= 2 })
+	b.awaitSaid("and the receiver gives up")
+	b.Await("it to be said again, and again", func() bool { return b.Log.FilterMessageSnippet("still does not ask the server").Len() >= 2 })
 }
 
 // The probe has the version: each connection asks for it once, and no send_id comes twice.
@@ -142,7 +142,7 @@ func TestByGPTheVersionIsAskedOnce(t *testing.T) {
 		}
 	}})
 	b := following(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("com.example.*", "*")} }, p).start()
-	b.await("calls", func() bool { return b.sums()[p.life().ProcessID][0] > 0 })
+	b.Await("calls", func() bool { return b.sums()[p.life().ProcessID][0] > 0 })
 	assert.Equal(t, "1.7.6.6", b.awaitSaid("Connected to the server").ContextMap()["version"])
 	assert.EqualValues(t, 1, asked.Load())
 }

@@ -162,14 +162,14 @@ func TestGoldenCaptures(t *testing.T) {
 				test.set(c)
 			})
 			b.receiver.env.config.ResourceAttributes = map[string]any{attributeServiceInstanceID: "shop.example:3658"}
-			b.receiver.env.now = func() time.Time { return receivedAt }
+			b.receiver.env.Now = func() time.Time { return receivedAt }
 			b.start()
-			b.await("what the capture has", func() bool {
-				return len(b.records(eventClass))+len(b.records(eventMethod))+len(b.records(eventStack)) >= test.records && len(b.spans()) >= test.spans &&
+			b.Await("what the capture has", func() bool {
+				return len(b.Records(eventClass))+len(b.Records(eventMethod))+len(b.Records(eventStack)) >= test.records && len(b.Spans()) >= test.spans &&
 					(test.methods == 0 || values(b.collect(), "java.method.calls")["demo.Shop.checkout"] == 32)
 			})
 			metrics := b.collect()
-			b.shutdown()
+			b.Shutdown()
 			compare(t, b, filepath.Join("testdata", "golden", name))
 			if test.methods > 0 {
 				file := filepath.Join("testdata", "golden", name, "metrics.yaml")
@@ -188,7 +188,7 @@ func TestGoldenCaptures(t *testing.T) {
 func compare(t *testing.T, b *bed, folder string) {
 	t.Helper()
 	spans, logs := ptrace.NewTraces(), plog.NewLogs()
-	for _, traces := range b.traces.AllTraces() {
+	for _, traces := range b.Traces.AllTraces() {
 		for _, resource := range traces.ResourceSpans().All() {
 			if spans.ResourceSpans().Len() == 0 {
 				resource.MoveTo(spans.ResourceSpans().AppendEmpty())
@@ -197,7 +197,7 @@ func compare(t *testing.T, b *bed, folder string) {
 			}
 		}
 	}
-	for _, handed := range b.logs.AllLogs() {
+	for _, handed := range b.Logs.AllLogs() {
 		for _, resource := range handed.ResourceLogs().All() {
 			if logs.ResourceLogs().Len() == 0 {
 				resource.MoveTo(logs.ResourceLogs().AppendEmpty())

@@ -18,7 +18,7 @@ import (
 
 // up is the gauge of a server; -1: there is none.
 func (b *bed) up(p *played) int64 {
-	if value, has := telemetrytest.Gauge(b.t, b.telemetry, "otelcol_receiver_greys_server_up")["{server="+p.endpoint+"}"]; has {
+	if value, has := telemetrytest.Gauge(b.T, b.Telemetry, "otelcol_receiver_greys_server_up")["{server="+p.endpoint+"}"]; has {
 		return value
 	}
 	return -1
@@ -36,14 +36,14 @@ func TestTheHealthOfServersIsReported(t *testing.T) {
 			c.Protocol = protocol
 			c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
 		}, away, there)
-		b.host = host
+		b.Host = host
 		b.start()
-		b.await("a server that is away", func() bool { return len(host.All()) > 0 })
+		b.Await("a server that is away", func() bool { return len(host.All()) > 0 })
 		assert.Contains(t, host.All()[0], "StatusRecoverableError: 1 of 2 failed: "+away.endpoint+": ")
-		b.await("the other one", func() bool { return b.up(there) == 1 })
+		b.Await("the other one", func() bool { return b.up(there) == 1 })
 		assert.Zero(t, b.up(away))
 		failures := b.point("connection_failures")
-		b.await("more tries", func() bool { return b.point("connection_failures") > failures+5 })
+		b.Await("more tries", func() bool { return b.point("connection_failures") > failures+5 })
 		assert.Len(t, host.All(), 1, "nothing has changed")
 
 		server, err := greysserver.New(greysserver.Options{Protocol: greysserver.Protocol(protocol)})
@@ -53,15 +53,15 @@ func TestTheHealthOfServersIsReported(t *testing.T) {
 		ctx, end := context.WithCancel(context.Background())
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(ctx, listener) }()
-		b.await("the server that was away", func() bool { return host.Last() == "StatusOK" })
+		b.Await("the server that was away", func() bool { return host.Last() == "StatusOK" })
 		assert.EqualValues(t, 1, b.up(away))
 
 		end()
 		assert.NoError(t, <-served)
-		b.await("its loss", func() bool { return b.up(away) == 0 })
+		b.Await("its loss", func() bool { return b.up(away) == 0 })
 		assert.Contains(t, host.Last(), "StatusRecoverableError: 1 of 2 failed: "+away.endpoint+": ")
 		said := len(host.All())
-		b.shutdown()
+		b.Shutdown()
 		assert.Len(t, host.All(), said, "a shutdown is no failure")
 		assert.EqualValues(t, -1, b.up(there), "no point is left")
 	})
@@ -71,9 +71,9 @@ func TestAServerThatIsGivenUpIsAPermanentError(t *testing.T) {
 	p := play(t, greysserver.Options{Protocol: greysserver.GP, ProtocolVersion: 2})
 	host := telemetrytest.NewStatuses()
 	b := following(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("com.example.*", "*")} }, p)
-	b.host = host
+	b.Host = host
 	b.start()
-	b.await("it", func() bool { return len(host.All()) > 0 })
+	b.Await("it", func() bool { return len(host.All()) > 0 })
 	assert.Contains(t, host.Last(), "StatusPermanentError: 1 of 1 failed: "+p.endpoint+": ")
 	assert.Contains(t, host.Last(), "does not know version 0x0001")
 }
@@ -86,9 +86,9 @@ func TestASilentServerIsARecoverableErrorBeforeItsTimeIsOver(t *testing.T) {
 		c.AnswerTimeout = 10 * time.Minute
 		c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
 	}, silent)
-	b.host = host
+	b.Host = host
 	b.receiver.env.silentAfter = 50 * time.Millisecond
 	b.start()
-	b.await("it", func() bool { return len(host.All()) > 0 })
+	b.Await("it", func() bool { return len(host.All()) > 0 })
 	assert.Contains(t, host.Last(), "StatusRecoverableError: 1 of 1 failed: "+silent.endpoint+": it accepts connections, and has not said who it is")
 }

@@ -16,7 +16,7 @@ import (
 
 // lines are the log records of an event: what it is about, and what is new of it.
 func (b *bed) lines(event string) (lines []string) {
-	for _, r := range b.records(event) {
+	for _, r := range b.Records(event) {
 		line := r.Body().Str()
 		if v, ok := r.Attributes().Get(attributeChange); ok {
 			line += " " + v.Str()
@@ -57,10 +57,10 @@ func TestOnlyWhatChangedOfClassesIsSaid(t *testing.T) {
 	list(shop(field))
 	list(shop(field))
 	s.expect("Classes demo.*")
-	b.shutdown()
+	b.Shutdown()
 	assert.Equal(t, []string{"demo.Pay found", "demo.Shop changed", "demo.Shop found"}, b.lines(eventClass))
 	assert.Equal(t, []string{"demo.Pay"}, b.lines(eventClassGone))
-	last := b.records(eventClass)[2].Attributes().AsRaw()
+	last := b.Records(eventClass)[2].Attributes().AsRaw()
 	assert.Equal(t, map[string]any{
 		"greys.command": "classes", "greys.pattern": "demo.*", "greys.change": "changed", "java.class": "demo.Shop",
 		"greys.class.code_source": "/out/", "greys.class.kinds": []any{"interface"}, "greys.class.super": "java.lang.Object",
@@ -90,27 +90,11 @@ func TestWhatIsLeftOutOfAnInventoryIsNotGone(t *testing.T) {
 	a.end <- nil
 	s.expect("Methods demo.* *").end <- nil
 	s.expect("Methods demo.* *")
-	b.shutdown()
+	b.Shutdown()
 	assert.Equal(t, []string{"demo.Shop.a(int) found", "demo.Shop.a(long) found", "demo.Shop.c() found"}, b.lines(eventMethod))
 	assert.EqualValues(t, 1, b.point("inventory_dropped"))
 	assert.Equal(t, []string{"demo.Shop.a(int)", "demo.Shop.a(long)", "demo.Shop.c()"}, b.lines(eventMethodGone), "the list that was complete has none")
-	require.Len(t, b.records(eventUnmatched), 1)
-}
-
-func TestWhatTwoListsHaveIsSaidOnceAndGoneWithTheFirst(t *testing.T) {
-	n := newInventory(10)
-	see := func(of int, number int64, name, content string) change {
-		return n.see(&run{task: &task{want: &want{number: of}}, number: number}, name, name, content)
-	}
-	assert.Equal(t, changeFound, see(1, 1, "demo.Shop", "x"))
-	assert.Equal(t, changeNone, see(2, 2, "demo.Shop", "y"), "it is said otherwise by another")
-	assert.Equal(t, changeFound, see(2, 2, "demo.Pay", "x"))
-	assert.Empty(t, n.gone(&run{task: &task{want: &want{number: 2}}, number: 2}))
-	assert.Equal(t, changeNone, see(1, 3, "demo.Shop", "x"))
-	assert.Equal(t, changeNone, see(1, 3, "demo.Shop", "y"), "two that can't be told apart")
-	assert.Empty(t, n.gone(&run{task: &task{want: &want{number: 1}}, number: 3}))
-	assert.Equal(t, []string{"demo.Pay"}, n.gone(&run{task: &task{want: &want{number: 2}}, number: 4}))
-	assert.Equal(t, []string{"demo.Shop"}, n.gone(&run{task: &task{want: &want{number: 1}}, number: 5}))
+	require.Len(t, b.Records(eventUnmatched), 1)
 }
 
 func TestInventoriesAreAskedForOneAfterTheOther(t *testing.T) {
@@ -134,8 +118,8 @@ func TestStacksBecomeLogRecords(t *testing.T) {
 		{Class: "demo.Native", Method: "call", File: "Native.java", Line: -2},
 		{Class: "demo.Shop", Method: "<clinit>", File: "Shop.java", Line: -1},
 	}}, &greys.CallStack{})
-	b.shutdown()
-	records := b.records(eventStack)
+	b.Shutdown()
+	records := b.Records(eventStack)
 	require.Len(t, records, 1)
 	assert.Equal(t, "demo.Shop.checkout", records[0].Body().Str())
 	assert.Equal(t, map[string]any{

@@ -21,6 +21,8 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/gp"
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 )
 
 func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {
@@ -58,10 +60,10 @@ func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {
 	assert.Equal(t, map[string]float64{"demo.Shop.checkout": 7}, values(metrics, "java.method.calls"))
 	pid, _ := metrics.ResourceMetrics().At(0).Resource().Attributes().Get("process.pid")
 	assert.EqualValues(t, 4712, pid.Int())
-	b.await("the record", func() bool { return len(b.records(eventRestarted)) == 1 })
+	b.Await("the record", func() bool { return len(b.Records(eventRestarted)) == 1 })
 	assert.EqualValues(t, 1, b.point("restarts"))
 	assert.EqualValues(t, 2, b.point("commands{outcome=lost}"))
-	b.shutdown()
+	b.Shutdown()
 	assert.Equal(t, map[int64][2]int64{4711: {17, 3}, 4712: {7, 0}}, b.sums(), "the last of the first process are handed on, too")
 }
 
@@ -89,14 +91,14 @@ func TestALimitIsForTheLifeOfTheProcess(t *testing.T) {
 	second.end <- nil
 	second = s.expect("Stack demo.Shop price 0")
 	assert.Empty(t, s.asked)
-	b.await("the spans", func() bool { return len(b.spans()) == 3 })
+	b.Await("the spans", func() bool { return len(b.Spans()) == 3 })
 
 	// Another process has its own.
 	s.set(func() { s.pid++ })
 	second.end <- greys.ErrSessionTimedOut
 	names := []string{describe(s.next().command), describe(s.next().command)}
 	assert.ElementsMatch(t, []string{"Trace demo.Shop checkout 3", "Stack demo.Shop price 0"}, names)
-	b.await("the record", func() bool { return len(b.records(eventTimedOut)) == 1 })
+	b.Await("the record", func() bool { return len(b.Records(eventTimedOut)) == 1 })
 }
 
 func TestMoreThanTheLimitIsNotTaken(t *testing.T) {
@@ -106,8 +108,8 @@ func TestMoreThanTheLimitIsNotTaken(t *testing.T) {
 	a := s.expect("Trace demo.Shop checkout 2")
 	a.answer(affectedOne, callTree(), callTree(), callTree(), callTree())
 	b.awaitSaid("A command has reached its limit")
-	b.shutdown()
-	assert.Len(t, b.spans(), 2)
+	b.Shutdown()
+	assert.Len(t, b.Spans(), 2)
 	assert.EqualValues(t, 1, b.point("commands{outcome=ended}"))
 }
 
@@ -130,12 +132,12 @@ func TestWhatIsNotSupportedIsSaidOnce(t *testing.T) {
 	close(s.lost)
 	<-a.over
 	s.expect("Monitor demo.Shop * 1s")
-	b.shutdown()
-	assert.Equal(t, 1, b.said.FilterMessageSnippet("The server does not support a command").Len())
-	assert.Len(t, b.records(eventUnsupported), 1)
+	b.Shutdown()
+	assert.Equal(t, 1, b.Log.FilterMessageSnippet("The server does not support a command").Len())
+	assert.Len(t, b.Records(eventUnsupported), 1)
 	assert.EqualValues(t, 1, b.point("commands{outcome=unsupported}"))
-	assert.Len(t, b.records(eventConnected), 2)
-	gone := b.records(eventServerGone)
+	assert.Len(t, b.Records(eventConnected), 2)
+	gone := b.Records(eventServerGone)
 	require.Len(t, gone, 2)
 	assert.Equal(t, "Warn The server is gone", gone[0].SeverityText()+" "+gone[0].Body().Str())
 	assert.Equal(t, "Info The server is no longer asked", gone[1].SeverityText()+" "+gone[1].Body().Str(), "nothing is wrong at a shutdown")
@@ -155,7 +157,7 @@ func TestWhatTheServerRefusesIsAskedAgain(t *testing.T) {
 	s.next().end <- greys.ErrRefused
 	s.next()
 	b.awaitSaid("The server could not carry out a command")
-	assert.Equal(t, 1, b.said.FilterMessageSnippet("The server could not carry out a command").Len())
+	assert.Equal(t, 1, b.Log.FilterMessageSnippet("The server could not carry out a command").Len())
 	assert.EqualValues(t, 2, b.point("commands{outcome=refused}"))
 }
 
@@ -168,10 +170,10 @@ func TestAPatternThatMatchesNothingIsSaidOnceAndTriedAgain(t *testing.T) {
 	}
 	a := s.expect("Monitor demo.Later * 1s")
 	a.answer(affectedOne)
-	b.await("the record", func() bool { return len(b.records(eventUnmatched)) == 1 })
+	b.Await("the record", func() bool { return len(b.Records(eventUnmatched)) == 1 })
 	assert.EqualValues(t, 2, b.point("commands{outcome=unmatched}"))
-	b.shutdown()
-	assert.Len(t, b.records(eventUnmatched), 1)
+	b.Shutdown()
+	assert.Len(t, b.Records(eventUnmatched), 1)
 	for _, text := range s.heard() {
 		assert.NotEqual(t, "Reset demo.Later", text[:min(len(text), 3)])
 	}
@@ -186,7 +188,7 @@ func TestByGPAPatternThatMatchesNothingIsTriedAgain(t *testing.T) {
 	s.expect("Monitor demo.Later * 1s").answer(&greys.Affected{})
 	a := s.expect("Monitor demo.Later * 1s")
 	a.answer(affectedOne, table(row(1, "demo.Later", "on", 1, 0, time.Millisecond)))
-	b.await("the record", func() bool { return len(b.records(eventUnmatched)) == 1 })
+	b.Await("the record", func() bool { return len(b.Records(eventUnmatched)) == 1 })
 	assert.Equal(t, 1, s.links)
 	metrics := b.collect()
 	assert.Equal(t, map[string]float64{"demo.Later.on": 1}, values(metrics, "java.method.calls"))
@@ -198,10 +200,10 @@ func TestAServerOfAnotherVersionOfTheProtocolIsGivenUp(t *testing.T) {
 	s := script(t, b, ProtocolGP)
 	s.refuse = func(greys.Command) error { return &gp.VersionError{Ours: 1} }
 	b.start()
-	b.awaitSaid("is not asked any more")
+	b.awaitSaid("and the receiver gives up")
 	require.Equal(t, phaseGivenUp, b.phase())
 	assert.Equal(t, 1, s.links)
-	b.shutdown()
+	b.Shutdown()
 	assert.EqualValues(t, 1, b.point("connection_failures"))
 }
 
@@ -219,8 +221,8 @@ func TestAServerThatIsNotThereIsTriedAgain(t *testing.T) {
 	s.gone = errors.New("connection refused")
 	b.start()
 	b.awaitSaid("The server cannot be reached")
-	b.await("two tries", func() bool { return b.point("connection_failures") > 1 })
-	assert.Equal(t, 1, b.said.FilterMessageSnippet("The server cannot be reached").Len())
+	b.Await("two tries", func() bool { return b.point("connection_failures") > 1 })
+	assert.Equal(t, 1, b.Log.FilterMessageSnippet("The server cannot be reached").Len())
 	s.set(func() { s.gone = nil })
 	a := s.expect("Monitor demo.* * 1s")
 	assert.Equal(t, phaseConnected, b.phase())
@@ -229,7 +231,7 @@ func TestAServerThatIsNotThereIsTriedAgain(t *testing.T) {
 	// A command is lost, and then nobody answers who the server is.
 	s.set(func() { s.gone = errors.New("connection refused") })
 	a.end <- errors.New("the connection broke")
-	b.await("the server to be lost", func() bool { return b.point("servers") == 0 })
+	b.Await("the server to be lost", func() bool { return b.point("servers") == 0 })
 	s.set(func() { s.gone = nil })
 	s.expect("Monitor demo.* * 1s")
 }
@@ -238,12 +240,12 @@ func TestAShutdownWhileAServerIsAskedEndsThat(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
 		b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
 		s := script(t, b, protocol)
-		require.NoError(t, b.component().Start(t.Context(), b.host))
+		require.NoError(t, b.Component().Start(t.Context(), b.Host))
 		a := s.next()
-		b.shutdown()
+		b.Shutdown()
 		<-a.over
 		assert.Equal(t, []string{"Monitor demo.* * 1s", "ended Monitor demo.* * 1s", "Reset demo.*"}, s.heard())
-		b.shutdown()
+		b.Shutdown()
 		assert.EqualValues(t, 1, b.point("commands{outcome=stopped}"))
 	}
 }
@@ -254,25 +256,25 @@ func TestALinkCountsAreTold(t *testing.T) {
 	b.start()
 	s.next()
 	s.set(func() {
-		s.stats = linkStats{
-			bad: 3, lastBad: errors.New("monitor demo.* *: byte 7: what it is"), missing: 5,
-			repeated: 11, unasked: 12, late: 13, lost: 14, unanswered: 15,
+		s.stats = link.Stats{
+			Bad: 3, LastBad: errors.New("monitor demo.* *: byte 7: what it is"), Missing: 5,
+			Repeated: 11, Unasked: 12, Late: 13, Lost: 14, Unanswered: 15,
 		}
 	})
 	close(s.lost)
 	s.next()
-	b.await("the counts", func() bool { return b.point("bad_replies") > 0 })
+	b.Await("the counts", func() bool { return b.point("bad_replies") > 0 })
 	metrics := b.collect()
 	assert.GreaterOrEqual(t, values(metrics, "greys.replies.bad")[""], 3.0)
 	assert.GreaterOrEqual(t, values(metrics, "greys.replies.missing")[""], 5.0)
-	points := b.points()
+	points := b.Points()
 	for name, at := range map[string]int64{
 		"replies_ignored{reason=repeated}": 11, "replies_ignored{reason=unasked}": 12, "replies_ignored{reason=late}": 13,
 		"console_faults{kind=lost}": 14, "console_faults{kind=unanswered}": 15,
 	} {
 		assert.GreaterOrEqual(t, points[name], at, name)
 	}
-	line := b.awaitSaid("An answer was not understood")
+	line := b.awaitSaid("A reply could not be decoded")
 	assert.Equal(t, "monitor demo.* *: byte 7: what it is", line.ContextMap()["error"])
 	assert.EqualValues(t, 3, line.ContextMap()["bad_replies_of_connection"])
 }
@@ -287,13 +289,13 @@ func TestAnAnswerThatIsNotUnderstoodHasALine(t *testing.T) {
 		c.Protocol = ProtocolGP
 		c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
 	}, server).start()
-	line := b.awaitSaid("An answer was not understood")
+	line := b.awaitSaid("A reply could not be decoded")
 	assert.Regexp(t, `^\w+( com\.example\.\* \*)?: (the data, read as YAML: )?byte \d+: expected .+, got `, line.ContextMap()["error"])
 	assert.Equal(t, server.endpoint, line.ContextMap()["server"])
 	bad := b.point("bad_replies")
-	b.await("more of them", func() bool { return b.point("bad_replies") > bad+10 })
+	b.Await("more of them", func() bool { return b.point("bad_replies") > bad+10 })
 	since := time.Since(line.Time)
-	assert.LessOrEqual(t, b.said.FilterMessageSnippet("An answer was not understood").Len(), 2+int(since/logline.Pause))
+	assert.LessOrEqual(t, b.Log.FilterMessageSnippet("A reply could not be decoded").Len(), 2+int(since/logline.Pause))
 }
 
 func TestWhatNoPipelineTakesIsNotAsked(t *testing.T) {
@@ -308,13 +310,13 @@ func TestWhatNoPipelineTakesIsNotAsked(t *testing.T) {
 		next func(b *bed) sharedreceiver.Signals
 		want []string
 	}{
-		"metrics": {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Metrics: b.metrics} }, []string{"Monitor demo.* * 1s"}},
-		"traces":  {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Traces: b.traces} }, []string{"Record demo.* * 100", "Trace demo.* * 100"}},
-		"logs":    {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Logs: b.logs} }, []string{"Classes demo.*", "Stack demo.* * 100"}},
+		"metrics": {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Metrics: b.Metrics} }, []string{"Monitor demo.* * 1s"}},
+		"traces":  {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Traces: b.Traces} }, []string{"Record demo.* * 100", "Trace demo.* * 100"}},
+		"logs":    {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Logs: b.Logs} }, []string{"Classes demo.*", "Stack demo.* * 100"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, all)
-			b.next = test.next(b)
+			b.Next = test.next(b)
 			s := script(t, b, ProtocolConsole)
 			b.start()
 			var asked []string
@@ -323,7 +325,7 @@ func TestWhatNoPipelineTakesIsNotAsked(t *testing.T) {
 			}
 			slices.Sort(asked)
 			assert.Equal(t, test.want, asked)
-			b.shutdown()
+			b.Shutdown()
 			assert.Empty(t, s.asked)
 		})
 	}
@@ -381,7 +383,7 @@ func TestCommandsThatAreLostTogetherAreOneQuestionWhoItIs(t *testing.T) {
 	for range 20 {
 		s.next().end <- errUnsent
 	}
-	b.await("all to be lost", func() bool { return b.point("commands{outcome=lost}") == 20 })
+	b.Await("all to be lost", func() bool { return b.point("commands{outcome=lost}") == 20 })
 	s.expectNothing()
 	s.set(func() {
 		asked := slices.DeleteFunc(s.said, func(text string) bool { return text != "Sessions" })
@@ -416,7 +418,7 @@ func TestAnAnswerWhoItIsThatIsNotUnderstoodDisturbsNoCommand(t *testing.T) {
 			b.start()
 			a := s.next()
 			a.answer(affectedOne)
-			b.await("an answer that is understood again", func() bool {
+			b.Await("an answer that is understood again", func() bool {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				return asked > 3
@@ -444,6 +446,9 @@ func TestAVersionThatIsNotUnderstoodStaysUnknown(t *testing.T) {
 	assert.Empty(t, b.awaitSaid("Connected to the server").ContextMap()["version"])
 }
 
+// manyLeft is how many commands may go on at a server for nobody.
+const manyLeft = gp.DefaultMaxRequests / 2
+
 // What is left at a server that can't be told to end it goes with the connection, before
 // there is no room for more.
 func TestByGPManyCommandsThatAreLeftEndTheConnection(t *testing.T) {
@@ -453,13 +458,13 @@ func TestByGPManyCommandsThatAreLeftEndTheConnection(t *testing.T) {
 	})
 	s := script(t, b, ProtocolGP)
 	b.start()
-	for range maxLeft {
+	for range manyLeft {
 		s.next().answer(&greys.Affected{})
 	}
 	b.awaitSaid("The server cannot be reached, or was lost")
 	s.next()
 	s.set(func() { assert.Equal(t, 2, s.links) })
-	assert.Less(t, maxLeft+len(b.receiver.env.config.Monitors), gp.DefaultMaxRequests)
+	assert.Less(t, manyLeft+len(b.receiver.env.config.Monitors), gp.DefaultMaxRequests)
 }
 
 // A container's program always has process ID 1.
@@ -518,7 +523,7 @@ func TestAServerThatChangesItsProtocolIsFoundAgain(t *testing.T) {
 	spoke := make(chan Protocol, 1000)
 	refused := fmt.Errorf("connection refused: %w", errUnsent)
 	var down atomic.Bool
-	b.receiver.env.connect = func(_ context.Context, _ *server, protocol Protocol) (*link, error) {
+	b.receiver.env.connect = func(_ context.Context, _ *link.Dialer, protocol Protocol) (*link.Link, error) {
 		select {
 		case spoke <- protocol:
 		default:
@@ -545,46 +550,7 @@ func TestAServerThatChangesItsProtocolIsFoundAgain(t *testing.T) {
 	s.set(func() { s.refuse, s.protocol = nil, ProtocolGP })
 	down.Store(false)
 	s.next()
-	b.await("the other one to be said", func() bool { return len(b.records(eventRestarted)) == 1 })
-}
-
-// What comes after a run was ended is neither counted nor said.
-func TestAnswersAfterTheEndOfARunAreNotTaken(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
-	of := newServer(b.receiver.env, &b.receiver.env.config.Servers[0], nil)
-	p := newProcess(b.receiver.env, newOrigin(b.receiver.env, of.config, identity{}, receivedAt), of.wants)
-	p.tasks[0].state = taskDue
-	r := &run{task: p.tasks[0], process: p, number: 1}
-	r.ctx, r.end = context.WithCancelCause(context.Background())
-	r.each(table(row(1, "demo.A", "a", 1, 0, 0)))
-	r.end(errEnough)
-	r.each(table(row(2, "demo.A", "a", 1, 0, 0)))
-	assert.EqualValues(t, 1, p.replies)
-	assert.EqualValues(t, 1, p.calls.methods[methodName{"demo.A", "a"}].calls)
-}
-
-// Pauses are those of commands that are lost soon, again and again.
-func TestACommandThatRanLongIsAskedAgainSoon(t *testing.T) {
-	b := newBed(t, func(c *Config) {
-		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
-		c.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Hour}
-	})
-	a := script(t, b, ProtocolConsole).alone(b)
-	pause := func(ran time.Duration) time.Duration {
-		task := a.process.tasks[0]
-		r := &run{task: task, attending: a, process: a.process, link: a.link, ended: errors.New("the connection broke")}
-		r.ctx, r.end = context.WithCancelCause(context.Background())
-		task.due = receivedAt.Add(-ran)
-		a.running++
-		a.take(r)
-		return task.due.Sub(receivedAt)
-	}
-	for range 20 {
-		pause(time.Minute)
-	}
-	assert.GreaterOrEqual(t, pause(time.Hour), 30*time.Minute)
-	assert.Less(t, pause(time.Hour+1), 2*time.Second)
-	a.halt()
+	b.Await("the other one to be said", func() bool { return len(b.Records(eventRestarted)) == 1 })
 }
 
 // What has given all its answers is over, however it ends: without what is left of its limit
@@ -600,7 +566,7 @@ func TestACommandThatIsLostAfterItsLimitIsOver(t *testing.T) {
 			a.end <- errors.New("the connection broke")
 			b.awaitSaid("A command has reached its limit")
 			s.expectNothing()
-			b.await("the reset", func() bool { return b.point("resets{outcome=done}") == 1 })
+			b.Await("the reset", func() bool { return b.point("resets{outcome=done}") == 1 })
 		})
 	}
 }
@@ -613,11 +579,11 @@ func TestAServerThatWasThereForLongIsConnectedToAgainSoon(t *testing.T) {
 		c.Reconnect = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: time.Hour}
 	})
 	var later atomic.Int64
-	b.receiver.env.now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	b.receiver.env.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
 	s := script(t, b, ProtocolGP)
 	s.gone = errUnsent
 	b.start()
-	b.await("a pause of 64 ms at least", func() bool { return b.point("connection_failures") >= 8 })
+	b.Await("a pause of 64 ms at least", func() bool { return b.point("connection_failures") >= 8 })
 	s.set(func() { s.gone = nil })
 	s.byPattern(2)
 	later.Store(int64(2 * time.Hour))
@@ -626,104 +592,32 @@ func TestAServerThatWasThereForLongIsConnectedToAgainSoon(t *testing.T) {
 		close(s.lost)
 	})
 	lines := func() []observer.LoggedEntry {
-		return b.said.FilterMessageSnippet("The server cannot be reached, or was lost").All()
+		return b.Log.FilterMessageSnippet("The server cannot be reached, or was lost").All()
 	}
-	b.await("a line", func() bool { return len(lines()) >= 2 })
+	b.Await("a line", func() bool { return len(lines()) >= 2 })
 	assert.Less(t, lines()[1].ContextMap()["pause"], 2*time.Millisecond)
 	s.set(func() { s.gone = nil })
 	s.byPattern(2)
 	assert.Equal(t, map[string]float64{"": 1}, values(b.collect(), "greys.reconnects"))
 }
 
-// alone is what attends a scripted server, of which nothing has been asked; its clock stands.
-func (s *scripted) alone(b *bed) *attending {
-	s.t.Helper()
-	env := b.receiver.env
-	env.now = func() time.Time { return receivedAt }
-	link, err := s.link()
-	require.NoError(s.t, err)
-	server := newServer(env, &env.config.Servers[0], nil)
-	server.process = newProcess(env, newOrigin(env, &env.config.Servers[0], identity{}, receivedAt), server.wants)
-	for _, t := range server.process.tasks {
-		t.state = taskDue
-	}
-	server.who = identity{protocol: s.protocol, pid: s.pid}
-	a := newAttending(server, link)
-	a.begin(s.t.Context(), 0)
-	return a
-}
-
-// Nothing is asked of a server that lost a command before it has said who it is.
-func TestAfterALossNothingIsAskedBeforeTheServerHasSaidWhoItIs(t *testing.T) {
-	b := newBed(t, func(c *Config) {
-		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
-		c.Reconnect = RetryConfig{InitialInterval: time.Minute, MaxInterval: time.Hour}
-	})
-	s := script(t, b, ProtocolConsole)
-	a := s.alone(b)
-	task := a.process.tasks[0]
-	a.checked = receivedAt
-	a.lost(&run{task: task, ended: errors.New("the connection broke")}, outcomeLost, receivedAt)
-	task.due = receivedAt // its pause was shorter than that of the check
-	a.process.owe(task.classes)
-	step := func() {
-		t.Helper()
-		_, err := a.step(t.Context())
-		require.NoError(t, err)
-	}
-	step()
-	assert.Zero(t, a.running)
-	assert.Nil(t, a.round, "there may be nothing of ours in it")
-	a.check = receivedAt
-	step()
-	a.haveReset(<-a.roundEnded)
-	step()
-	assert.Equal(t, 1, a.running)
-	a.halt()
-	assert.Equal(t, []string{"Sessions", "Reset demo.*", "Monitor demo.* * 1s"}, s.said[:3])
-}
-
-// Pauses are those of tries that fail one after the other.
-func TestAServerThatSaidWhoItIsIsAskedAgainSoonWhenItDoesNot(t *testing.T) {
+// Pauses are those of restarts that follow each other soon.
+func TestAProcessThatWasThereForLongIsAskedSoonAfterARestart(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
 		c.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Hour}
 	})
-	s := script(t, b, ProtocolConsole)
-	a := s.alone(b)
-	unclear := errors.New("expected a number as the session's JAVA_PID")
-	var fails error
-	s.refuse = func(greys.Command) error { return fails }
+	b.receiver.env.Now = func() time.Time { return receivedAt }
+	run := b.open()
+	defer run.Finish()
+	s := b.receiver.servers[0]
+	s.output = s.newOutput(session.Identity{})
 	for range 20 {
-		for _, fails = range []error{unclear, unclear, nil} {
-			require.NoError(t, a.checkProcess(t.Context()), "it is lost after three")
-		}
+		s.restartPause()
 	}
-	fails = unclear
-	require.NoError(t, a.checkProcess(t.Context()))
-	assert.Less(t, a.check.Sub(receivedAt), 2*time.Second)
-	// So it is with resets.
-	for range 20 {
-		for _, fails = range []error{unclear, nil} {
-			a.process.owe(classes{})
-			a.resetAt = receivedAt
-			a.clean(receivedAt)
-			a.haveReset(<-a.roundEnded)
-		}
-	}
-	a.process.owe(classes{})
-	fails, a.resetAt = unclear, receivedAt
-	a.clean(receivedAt)
-	a.haveReset(<-a.roundEnded)
-	assert.Less(t, a.resetAt.Sub(receivedAt), 2*time.Second)
-	// And with restarts, of a process that was there for long.
-	for range 20 {
-		a.server.restartPause()
-	}
-	assert.GreaterOrEqual(t, a.server.restartPause(), 30*time.Minute)
-	a.process.origin.begun = receivedAt.Add(-time.Hour - 1)
-	assert.Less(t, a.server.restartPause(), 2*time.Second)
-	a.halt()
+	assert.GreaterOrEqual(t, s.restartPause(), 30*time.Minute)
+	s.output.origin.begun = receivedAt.Add(-time.Hour - 1)
+	assert.Less(t, s.restartPause(), 2*time.Second)
 }
 
 // Sessions of a server have higher and higher numbers: one that is lower than the last is of
@@ -731,7 +625,7 @@ func TestAServerThatSaidWhoItIsIsAskedAgainSoonWhenItDoesNot(t *testing.T) {
 func TestTheLastSessionTellsAServerThatIsStartedAnew(t *testing.T) {
 	for name, follow := range map[string]func(b *bed, s *scripted, a *asked) *asked{
 		"it was asked again and again": func(b *bed, s *scripted, a *asked) *asked {
-			b.await("many sessions", func() bool {
+			b.Await("many sessions", func() bool {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				return s.session > 20
@@ -759,7 +653,7 @@ func TestTheLastSessionTellsAServerThatIsStartedAnew(t *testing.T) {
 			assert.Zero(t, b.point("restarts"))
 			s.set(func() { s.session = 5 })
 			a.end <- errors.New("the connection broke") // it is asked who it is
-			b.await("the restart", func() bool { return b.point("restarts") == 1 })
+			b.Await("the restart", func() bool { return b.point("restarts") == 1 })
 		})
 	}
 }
@@ -772,7 +666,22 @@ func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {
 	s := script(t, b, ProtocolConsole)
 	b.start()
 	s.expect("Monitor demo.* * 1s")
-	b.shutdown()
-	assert.Empty(t, b.records(eventConnected))
-	assert.Len(t, b.records(eventServerGone), 1)
+	b.Shutdown()
+	assert.Empty(t, b.Records(eventConnected))
+	assert.Len(t, b.Records(eventServerGone), 1)
+}
+
+func TestEachPatternHasAPointOfWhatItMatches(t *testing.T) {
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.A", "*"), monitor("demo.B", "*")}
+		c.Stacks = []CallsConfig{some("demo.A", "*", 0)}
+	})
+	s := script(t, b, ProtocolConsole)
+	b.start()
+	for range 3 {
+		s.next().answer(affectedOne)
+	}
+	metrics := b.collect()
+	assert.Equal(t, map[string]float64{"monitor demo.A *": 1, "monitor demo.B *": 1, "stack demo.A *": 1}, values(metrics, "greys.matched.classes"))
+	assert.Equal(t, map[string]float64{"monitor demo.A *": 2, "monitor demo.B *": 2, "stack demo.A *": 2}, values(metrics, "greys.matched.methods"))
 }

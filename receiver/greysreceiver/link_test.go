@@ -57,10 +57,10 @@ func TestPeersThatAreNoServers(t *testing.T) {
 					c.Timeout, c.AnswerTimeout = 100*time.Millisecond, 100*time.Millisecond
 					c.Limits.MaxReplyBytes = 64 << 10
 				}).start()
-				b.await("two tries", func() bool { return b.point("connection_failures") >= 2 })
-				b.shutdown()
-				assert.NotEmpty(t, b.said.FilterMessageSnippet("The server cannot be reached").All())
-				assert.Empty(t, b.spans())
+				b.Await("two tries", func() bool { return b.point("connection_failures") >= 2 })
+				b.Shutdown()
+				assert.NotEmpty(t, b.Log.FilterMessageSnippet("The server cannot be reached").All())
+				assert.Empty(t, b.Spans())
 			})
 		}
 	}
@@ -93,18 +93,18 @@ func TestAProxyBeforeAServerSpeaksTLS(t *testing.T) {
 			})
 		}
 		b := following(string(certificate)).start()
-		b.await("calls", func() bool { return b.sums()[0][0]+b.sums()[7][0] > 0 }) // by GP it says no ID
-		b.shutdown()
+		b.Await("calls", func() bool { return b.sums()[0][0]+b.sums()[7][0] > 0 }) // by GP it says no ID
+		b.Shutdown()
 
 		b = following("").start()
 		line := b.awaitSaid("The server cannot be reached")
 		assert.Contains(t, fmt.Sprint(line.ContextMap()["error"]), "certificate signed by unknown authority")
-		b.shutdown()
+		b.Shutdown()
 	}
 	b := newBed(t, func(c *Config) {
 		c.Servers[0].TLS = configoptional.Some(configtls.ClientConfig{Config: configtls.Config{CAFile: "/nowhere.pem"}})
 		c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
 	})
-	assert.ErrorContains(t, b.component().Start(t.Context(), componenttest.NewNopHost()), "servers[0].tls: ")
-	b.shutdown()
+	assert.ErrorContains(t, b.Component().Start(t.Context(), componenttest.NewNopHost()), "servers[0].tls: ")
+	b.Shutdown()
 }

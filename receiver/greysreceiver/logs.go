@@ -12,8 +12,15 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
 // Names of events.
@@ -53,34 +60,48 @@ const (
 	attributeLifetime    = "greys.server.connected_for"
 )
 
-// What records and their values take in memory, about.
+// The memory of records and their values, estimated.
 const (
 	bytesOfRecord = 512
 	bytesOfValue  = 64
 )
 
-// logParcel is a log record of a process on its way to the pipeline.
+// logParcel is a log record of a process in the queue.
 type logParcel struct {
 	origin *origin
 	record plog.LogRecord
 	bytes  int
 }
 
-// logRecords makes what the pipeline takes.
-func (e *environment) logRecords(parcels []logParcel) plog.Logs {
+// logOutput is the queue of log records.
+type logOutput struct {
+	queue *handover.Logs[logParcel]
+	kit   *receiverkit.Kit
+	// off are the events that are switched off.
+	off map[string]bool
+}
+
+// newLogOutput opens the queue. Without a pipeline records are dropped.
+func newLogOutput(run *receiverkit.Run, config *Config, own *counters.Counters) *logOutput {
+	l := &logOutput{kit: run.Kit, off: eventswitch.Off(config.Events)}
+	l.queue = receiverkit.NewLogs(run, config.Limits.LogLimits, handover.QueueSettings[logParcel, plog.Logs]{
+		MaxAtOnce: parcelsAtOnce,
+		Size:      func(p *logParcel) (records, bytes int) { return 1, p.bytes },
+		Make:      l.batch,
+		Dropped:   own.LogRecordsDropped,
+	})
+	return l
+}
+
+// batch makes the batch for the pipeline.
+func (l *logOutput) batch(parcels []logParcel) plog.Logs {
 	logs := plog.NewLogs()
 	records := map[*origin]plog.LogRecordSlice{}
 	for i := range parcels {
 		p := &parcels[i]
 		to, ok := records[p.origin]
 		if !ok {
-			resource := logs.ResourceLogs().AppendEmpty()
-			p.origin.resource.CopyTo(resource.Resource())
-			scope := resource.ScopeLogs().AppendEmpty()
-			e.setScope(scope.Scope())
-			resource.SetSchemaUrl(schema.URL)
-			scope.SetSchemaUrl(schema.URL)
-			to = scope.LogRecords()
+			to = l.kit.AppendLogs(logs, p.origin.resource)
 			records[p.origin] = to
 		}
 		p.record.MoveTo(to.AppendEmpty())
@@ -88,24 +109,24 @@ func (e *environment) logRecords(parcels []logParcel) plog.Logs {
 	return logs
 }
 
-// say hands on a log record, if logs are wanted.
-func (e *environment) say(of *origin, name, body string, severity plog.SeverityNumber, fill func(pcommon.Map)) {
-	if e.logs == nil || e.eventsOff[name] {
+// forward forwards a log record of a process, if a pipeline takes it.
+func (l *logOutput) forward(of *origin, name, body string, severity plog.SeverityNumber, fill func(pcommon.Map)) {
+	if l.queue == nil || l.off[name] {
 		return
 	}
 	r := plog.NewLogRecord()
-	now := pcommon.NewTimestampFromTime(e.now())
+	now := pcommon.NewTimestampFromTime(l.kit.Now())
 	r.SetTimestamp(now)
 	r.SetObservedTimestamp(now)
 	r.SetEventName(name)
 	r.SetSeverityNumber(severity)
 	r.SetSeverityText(severity.String())
-	r.Body().SetStr(text(body))
+	r.Body().SetStr(text.Short(body))
 	fill(r.Attributes())
-	e.logs.Add(logParcel{origin: of, record: r, bytes: bytesOfRecord + len(body) + bytesOfValues(r.Attributes())})
+	l.queue.Add(logParcel{origin: of, record: r, bytes: bytesOfRecord + len(body) + bytesOfValues(r.Attributes())})
 }
 
-// bytesOfValues is what attributes take in memory, about.
+// bytesOfValues is the memory of attributes, estimated.
 func bytesOfValues(m pcommon.Map) int {
 	bytes := 0
 	for _, v := range m.All() {
@@ -124,75 +145,67 @@ func bytesOfValues(m pcommon.Map) int {
 
 func noAttributes(pcommon.Map) {}
 
-func (e *environment) saidConnected(of *origin) {
-	e.say(of, eventConnected, "The server is connected", plog.SeverityNumberInfo, noAttributes)
+func (l *logOutput) serverConnected(of *origin) {
+	l.forward(of, eventConnected, "The server is connected", plog.SeverityNumberInfo, noAttributes)
 }
 
-func (e *environment) saidRestarted(of *origin) {
-	e.say(of, eventRestarted, "The server was restarted", plog.SeverityNumberWarn, noAttributes)
+func (l *logOutput) serverRestarted(of *origin) {
+	l.forward(of, eventRestarted, "The server was restarted", plog.SeverityNumberWarn, noAttributes)
 }
 
-// saidServerGone says that a server is not asked any more, which is nothing to warn of where
-// the collector is shut down.
-func (e *environment) saidServerGone(of *origin, since time.Time, why error) {
+// serverGone forwards that the server is not asked any more. A shutdown of the collector is no warning.
+func (l *logOutput) serverGone(of *origin, since time.Time, why error) {
 	body, severity := "The server is gone", plog.SeverityNumberWarn
-	if errors.Is(why, errShutdown) {
+	if errors.Is(why, session.ErrShutdown) {
 		body, severity = "The server is no longer asked", plog.SeverityNumberInfo
 	}
-	e.say(of, eventServerGone, body, severity, func(m pcommon.Map) {
-		m.PutDouble(attributeLifetime, e.now().Sub(since).Seconds())
-		m.PutStr(attributeError, text(why.Error()))
+	l.forward(of, eventServerGone, body, severity, func(m pcommon.Map) {
+		m.PutDouble(attributeLifetime, l.kit.Now().Sub(since).Seconds())
+		m.PutStr(attributeError, text.Short(why.Error()))
 	})
 }
 
-// saidUnmatched says that patterns matched no class or method.
-func (e *environment) saidUnmatched(of *origin, t *task) {
-	e.say(of, eventUnmatched, fmt.Sprintf("The pattern of %v matches nothing: %s", t.kind, t.pattern), plog.SeverityNumberWarn, t.put)
+// problems are the log records of problems of tasks: their event names and texts, with the command
+// and the pattern.
+var problems = [...]struct{ event, text string }{
+	session.Unmatched:   {eventUnmatched, "The pattern of %v matches nothing: %s"},
+	session.TimedOut:    {eventTimedOut, "The session of %v timed out: %s"},
+	session.Unsupported: {eventUnsupported, "The server does not support %[1]v"},
+	session.Refused:     {eventRefused, "The server has refused %v: %s"},
 }
 
-// saidTimedOut says that the server ended a session for its silence.
-func (e *environment) saidTimedOut(of *origin, t *task) {
-	e.say(of, eventTimedOut, fmt.Sprintf("The session of %v timed out: %s", t.kind, t.pattern), plog.SeverityNumberWarn, t.put)
+// problem forwards a problem of a task.
+func (l *logOutput) problem(of *origin, p session.Problem, t *task.Task, why error) {
+	record := problems[p]
+	l.forward(of, record.event, fmt.Sprintf(record.text, t.Kind, t.Pattern), plog.SeverityNumberWarn, func(m pcommon.Map) {
+		putTask(m, t)
+		if why != nil {
+			m.PutStr(attributeError, text.Short(why.Error()))
+		}
+	})
 }
 
-func (e *environment) saidUnsupported(of *origin, t *task, why error) {
-	e.say(of, eventUnsupported, fmt.Sprintf("The server does not support %v", t.kind), plog.SeverityNumberWarn, t.putWith(why))
+// putTask puts the command and the pattern of a task.
+func putTask(m pcommon.Map, t *task.Task) {
+	m.PutStr(attributeCommand, t.Kind.String())
+	receiverkit.PutNew(m, attributePattern, t.Pattern)
 }
 
-// saidRefused says that what was taken to have begun was refused.
-func (e *environment) saidRefused(of *origin, t *task, why error) {
-	e.say(of, eventRefused, fmt.Sprintf("The server has refused %v: %s", t.kind, t.pattern), plog.SeverityNumberWarn, t.putWith(why))
-}
-
-// put says what was asked for.
-func (t *task) put(m pcommon.Map) {
-	m.PutStr(attributeCommand, t.kind.String())
-	putNew(m, attributePattern, t.pattern)
-}
-
-// putWith says what was asked for, and what is wrong with it.
-func (t *task) putWith(why error) func(pcommon.Map) {
-	return func(m pcommon.Map) {
-		t.put(m)
-		m.PutStr(attributeError, text(why.Error()))
-	}
-}
-
-// maxFrames is how many frames a stack has in a log record.
+// maxFrames bounds the frames of a stack in a log record.
 const maxFrames = 1000
 
-// saidStack says from where a method was called, as Java writes stacks.
-func (e *environment) saidStack(of *origin, t *task, stack *greys.CallStack) {
+// stack forwards a stack, as Java writes stacks.
+func (l *logOutput) stack(of *origin, t *task.Task, stack *greys.CallStack) {
 	if len(stack.Frames) == 0 {
 		return
 	}
 	top := &stack.Frames[0]
 	name := top.Class + "." + top.Method
-	e.say(of, eventStack, name, plog.SeverityNumberInfo, func(m pcommon.Map) {
-		t.put(m)
+	l.forward(of, eventStack, name, plog.SeverityNumberInfo, func(m pcommon.Map) {
+		putTask(m, t)
 		putThread(m, &stack.Thread)
-		m.PutStr(attributeFunction, text(name))
-		putNew(m, attributeFile, text(top.File))
+		m.PutStr(attributeFunction, text.Short(name))
+		receiverkit.PutNew(m, attributeFile, text.Short(top.File))
 		if top.Line > 0 {
 			m.PutInt(attributeLine, int64(top.Line))
 		}
@@ -200,7 +213,7 @@ func (e *environment) saidStack(of *origin, t *task, stack *greys.CallStack) {
 		for i := range stack.Frames[:min(len(stack.Frames), maxFrames)] {
 			writeFrame(&lines, &stack.Frames[i])
 		}
-		m.PutStr(attributeStacktrace, longText(lines.String()))
+		m.PutStr(attributeStacktrace, text.Long(lines.String()))
 	})
 }
 
@@ -223,7 +236,7 @@ func writeFrame(to *strings.Builder, f *greys.Frame) {
 	to.WriteString(")\n")
 }
 
-// maxValues is how many values an attribute has that is a list.
+// maxValues bounds the values of an attribute that is a list.
 const maxValues = 1000
 
 // putTexts puts a list that is not empty.
@@ -235,22 +248,22 @@ func putTexts(m pcommon.Map, key string, texts []string) {
 	into := m.PutEmptySlice(key)
 	into.EnsureCapacity(len(texts))
 	for _, t := range texts {
-		into.AppendEmpty().SetStr(text(t))
+		into.AppendEmpty().SetStr(text.Short(t))
 	}
 }
 
-// saidClass says that a class was found, or is another than before.
-func (e *environment) saidClass(of *origin, t *task, c *greys.Class, what change) {
-	e.say(of, eventClass, c.Name, plog.SeverityNumberInfo, func(m pcommon.Map) {
-		t.put(m)
-		m.PutStr(attributeChange, what.String())
-		m.PutStr(attributeClass, text(c.Name))
-		putNew(m, attributeCodeSource, text(c.CodeSource))
+// class forwards a class that is new, or has changed.
+func (l *logOutput) class(of *origin, t *task.Task, c *greys.Class, change process.Change) {
+	l.forward(of, eventClass, c.Name, plog.SeverityNumberInfo, func(m pcommon.Map) {
+		putTask(m, t)
+		m.PutStr(attributeChange, change.String())
+		m.PutStr(attributeClass, text.Short(c.Name))
+		receiverkit.PutNew(m, attributeCodeSource, text.Short(c.CodeSource))
 		putTexts(m, attributeKinds, c.Kinds)
-		putNew(m, attributeModifier, text(c.Modifier))
+		receiverkit.PutNew(m, attributeModifier, text.Short(c.Modifier))
 		putTexts(m, attributeAnnotations, c.Annotations)
 		putTexts(m, attributeInterfaces, c.Interfaces)
-		putNew(m, attributeSuper, text(c.Super))
+		receiverkit.PutNew(m, attributeSuper, text.Short(c.Super))
 		putTexts(m, attributeLoaders, c.Loaders)
 		fields := make([]string, 0, min(len(c.Fields), maxValues))
 		for i := range c.Fields[:cap(fields)] {
@@ -261,26 +274,26 @@ func (e *environment) saidClass(of *origin, t *task, c *greys.Class, what change
 	})
 }
 
-// saidMethod says that a method was found, or is another than before.
-func (e *environment) saidMethod(of *origin, t *task, method *greys.Method, what change) {
+// method forwards a method that is new, or has changed.
+func (l *logOutput) method(of *origin, t *task.Task, method *greys.Method, change process.Change) {
 	name := method.Class + "." + method.Name
-	e.say(of, eventMethod, name+"("+strings.Join(method.Parameters, ", ")+")", plog.SeverityNumberInfo, func(m pcommon.Map) {
-		t.put(m)
-		m.PutStr(attributeChange, what.String())
-		m.PutStr(attributeFunction, text(name))
-		putNew(m, attributeModifier, text(method.Modifier))
+	l.forward(of, eventMethod, name+"("+strings.Join(method.Parameters, ", ")+")", plog.SeverityNumberInfo, func(m pcommon.Map) {
+		putTask(m, t)
+		m.PutStr(attributeChange, change.String())
+		m.PutStr(attributeFunction, text.Short(name))
+		receiverkit.PutNew(m, attributeModifier, text.Short(method.Modifier))
 		putTexts(m, attributeAnnotations, method.Annotations)
 		putTexts(m, attributeParameters, method.Parameters)
-		putNew(m, attributeReturn, text(method.Return))
+		receiverkit.PutNew(m, attributeReturn, text.Short(method.Return))
 		putTexts(m, attributeExceptions, method.Exceptions)
 	})
 }
 
-// saidGone says that a class or a method is no longer there.
-func (e *environment) saidGone(of *origin, t *task, name string) {
+// gone forwards that a class or a method is no longer there.
+func (l *logOutput) gone(of *origin, t *task.Task, name string) {
 	event := eventClassGone
-	if t.kind == askMethods {
+	if t.Kind == task.Methods {
 		event = eventMethodGone
 	}
-	e.say(of, event, name, plog.SeverityNumberInfo, t.put)
+	l.forward(of, event, name, plog.SeverityNumberInfo, func(m pcommon.Map) { putTask(m, t) })
 }

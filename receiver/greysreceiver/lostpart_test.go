@@ -82,8 +82,12 @@ func TestATraceOfAPatternThatIsLostIsAskedForTheRestOfItsLimit(t *testing.T) {
 	again.answer(&greys.Affected{Classes: 1, Methods: 1}, callTree(), callTree())
 	again.end <- nil
 	b.awaitSaid("A command has reached its limit")
-	b.await("the spans", func() bool { return len(b.spans()) == 3 })
+	b.Await("the spans", func() bool { return len(b.Spans()) == 3 })
 }
+
+// manyLayers is how often commands may instrument classes, beyond once for each task, until all are
+// ended for a reset.
+const manyLayers = 16
 
 // TestACommandThatIsLostAgainAndAgainIsTakenOut: each time it leaves code in its class.
 func TestACommandThatIsLostAgainAndAgainIsTakenOut(t *testing.T) {
@@ -91,7 +95,7 @@ func TestACommandThatIsLostAgainAndAgainIsTakenOut(t *testing.T) {
 	s := script(t, b, ProtocolConsole)
 	b.start()
 	tax := s.monitorsOf("tax")["tax"]
-	for range maxLayers {
+	for range manyLayers {
 		tax.end <- errReset
 		tax = s.expect("Monitor com.example.Shop tax 1s")
 		tax.answer(&greys.Affected{Classes: 1, Methods: 1})
@@ -110,7 +114,7 @@ func TestSumsOfAPatternHoldWhereConnectionsAreLostAllTheTime(t *testing.T) {
 	})
 	b := following(t, watchAll, server).start()
 	last := ""
-	b.await("the program to rest", func() bool { return server.life().Rests })
+	b.Await("the program to rest", func() bool { return server.life().Rests })
 	ok := assert.Eventually(t, func() bool {
 		told, counted := server.life().Told.Sum().Calls, sum(values(b.collect(), "java.method.calls"))
 		last = fmt.Sprintf("told of %d, counted %v", told, counted)
@@ -130,13 +134,13 @@ func TestWhatAServerTellsLastIsCounted(t *testing.T) {
 	s.set(func() { s.gone = errUnsent })
 	of["pay"].end <- errReset
 	b.awaitSaid("A command of a pattern was lost")
-	b.await("the server to be asked who it is", func() bool { return s.was("Sessions") })
+	b.Await("the server to be asked who it is", func() bool { return s.was("Sessions") })
 	of["tax"].answer(table(row(3, "com.example.Shop", "tax", 5, 0, time.Millisecond)))
 	of["tax"].end <- errReset
 	b.awaitSaid("The server cannot be reached, or was lost")
 	var tax int64
-	for _, m := range b.receiver.servers[0].last().methods {
-		tax += m.calls
+	for _, m := range b.receiver.servers[0].output.state(true).Methods {
+		tax += m.Calls
 	}
 	assert.EqualValues(t, 5, tax)
 }

@@ -18,14 +18,15 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
 // lineFull is said where a server holds too much memory.
-const lineFull = "The server is disconnected for now: it holds too much memory. What was counted of it begins anew"
+const lineFull = "Server disconnected for a while: its data takes too much memory. Its sums begin at zero"
 
 // long is a row of a method with a long name.
 func long(i int) *greys.Statistics {
-	return table(row(1, fmt.Sprint("demo.C", i, strings.Repeat("x", maxTextBytes-20)), "m", 1, 0, 0))
+	return table(row(1, fmt.Sprint("demo.C", i, strings.Repeat("x", text.MaxShort-20)), "m", 1, 0, 0))
 }
 
 // counting gives a receiver that counts any number of methods of one server, and a memory
@@ -39,16 +40,16 @@ func counting(t *testing.T, limit int64, set func(*Config)) (*bed, *scripted, *b
 		set(c)
 	})
 	s := script(t, b, ProtocolConsole)
-	b.host = budgettest.Host(componenttest.NewNopHost(), of)
+	b.Host = budgettest.Host(componenttest.NewNopHost(), of)
 	b.start()
 	return b, s, of
 }
 
 // fill answers until the server is disconnected.
 func (b *bed) fill(a *asked) (methods int) {
-	b.t.Helper()
-	for ; b.said.FilterMessageSnippet(lineFull).Len() == 0; methods++ {
-		require.Less(b.t, methods, 50_000)
+	b.T.Helper()
+	for ; b.Log.FilterMessageSnippet(lineFull).Len() == 0; methods++ {
+		require.Less(b.T, methods, 50_000)
 		select {
 		case a.answers <- long(methods):
 		case <-a.over:
@@ -67,7 +68,7 @@ func TestAServerThatHoldsMoreThanItsLimitIsDisconnectedAndAskedAnew(t *testing.T
 	a := s.next()
 	a.answer(affectedOne)
 	methods := b.fill(a)
-	assert.Greater(t, methods, 4*mib/(maxTextBytes+bytesOfMethod)/2)
+	assert.Greater(t, methods, 4*mib/(text.MaxShort+350)/2)
 	assert.Contains(t, b.awaitSaid(lineFull).ContextMap()["error"], "limits.max_server_memory is reached (4194304 bytes)")
 	s.next().answer(affectedOne, table(row(1, "demo.Shop", "checkout", 5, 0, 0)))
 	assert.Less(t, of.Used(), int64(mib))
@@ -77,7 +78,7 @@ func TestAServerThatHoldsMoreThanItsLimitIsDisconnectedAndAskedAnew(t *testing.T
 
 func TestTheServerThatHoldsMostMemoryIsDisconnectedWhileAnotherOneGoesOn(t *testing.T) {
 	b, s, of := counting(t, 6*mib, func(*Config) {})
-	other := of.Group(b.receiver.env.id).Open(budget.Settings{Leave: func(*budget.Error) { t.Error("the smaller server is asked") }})
+	other := of.Group(b.receiver.env.ID).Open(budget.Settings{Leave: func(*budget.Error) { t.Error("the smaller server is asked") }})
 	require.NoError(t, other.Take(2*mib))
 	a := s.next()
 	a.answer(affectedOne)

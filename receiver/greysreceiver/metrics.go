@@ -6,72 +6,47 @@ package greysreceiver
 import (
 	"time"
 
-	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/receiver"
 
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/internal/receiverkit/metricseries"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
-// processState is what metrics are made of: what is known of a process at one moment.
+// processState is a process as metrics report it, at one moment.
 type processState struct {
-	origin                            *origin
-	replies, bad, missing, reconnects int64
-	sessions                          int
-	hasSessions                       bool
-	matched                           []matchedState
-	methods                           []methodState
-	// over says that the process has ended: what it is like now is not known.
+	process.State
+	origin *origin
+	// over: the process has ended, or is not connected. Its present is unknown.
 	over bool
 }
 
-// matchedState is what the patterns of a command matched.
-type matchedState struct {
-	command          metadata.AttributeGreysCommand
-	pattern          string
-	classes, methods int64
-}
-
-// commands are those that have patterns, as metrics name them.
+// commands are the commands that have patterns, as metrics name them.
 var commands = [...]metadata.AttributeGreysCommand{
-	askMonitor: metadata.AttributeGreysCommandMonitor,
-	askTrace:   metadata.AttributeGreysCommandTrace,
-	askStack:   metadata.AttributeGreysCommandStack,
-	askRecords: metadata.AttributeGreysCommandTt,
+	task.Monitor: metadata.AttributeGreysCommandMonitor,
+	task.Trace:   metadata.AttributeGreysCommandTrace,
+	task.Stack:   metadata.AttributeGreysCommandStack,
+	task.Records: metadata.AttributeGreysCommandTt,
 }
 
-// state is a copy: the process goes on.
-func (p *process) state() processState {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := processState{
-		origin: p.origin, replies: p.replies, bad: p.bad, missing: p.missing, reconnects: p.reconnects,
-		sessions: p.sessions, hasSessions: p.hasSessions,
-		methods: p.calls.states(p.env.now()),
-	}
-	for _, t := range p.tasks {
-		if m := t.matched; m.known {
-			s.matched = append(s.matched, matchedState{commands[t.kind], t.pattern, m.classes, m.methods})
-		}
-	}
-	return s
-}
+// points is how many data points a state makes, estimated.
+func (s *processState) points() int { return 5 + 2*len(s.Matched) + 7*len(s.Methods) }
 
-// points is how many data points a state makes, about.
-func (s *processState) points() int { return 5 + 2*len(s.matched) + 7*len(s.methods) }
-
-// metricsLoop hands on metrics of the servers.
+// metricsLoop forwards metrics of the servers, at an interval.
 type metricsLoop struct {
 	*handover.Metrics[processState]
-	env     *environment
+	now     func() time.Time
 	builder *metadata.MetricsBuilder
 	series  allSeries
 }
 
-// allSeries are what is set for metrics that have a point for each method, or pattern.
+// allSeries are the settings of metrics that have a point for each method, or pattern.
 type allSeries struct {
 	calls, failures, time, mean, shortest, longest, ratio metricseries.Settings
 	matchedClasses, matchedMethods                        metricseries.Settings
@@ -103,17 +78,17 @@ func newAllSeries(of *metadata.MetricsConfig) allSeries {
 // maxOver bounds the processes that have ended since the last collection.
 const maxOver = 64
 
-func newMetricsLoop(e *environment, settings receiver.Settings, next consumer.Metrics, living func() []processState) *metricsLoop {
+// newMetricsLoop starts the loop. living returns the states to report.
+func newMetricsLoop(run *receiverkit.Run, config *Config, own *counters.Counters, living func() []processState) *metricsLoop {
 	m := &metricsLoop{
-		env: e, builder: metadata.NewMetricsBuilder(e.config.MetricsBuilderConfig, settings),
-		series: newAllSeries(&e.config.Metrics),
+		now: run.Now, builder: metadata.NewMetricsBuilder(config.MetricsBuilderConfig, run.Settings),
+		series: newAllSeries(&config.Metrics),
 	}
-	m.Metrics = handover.NewMetrics(handover.MetricsSettings[processState]{
-		Settings: e.handoverSettings(), Next: next, Interval: e.config.CollectionInterval,
+	m.Metrics = receiverkit.NewMetrics(run, handover.MetricsSettings[processState]{
 		Living:   living,
-		Metrics:  func(states []processState) pmetric.Metrics { return m.metrics(states, e.now()) },
+		Metrics:  func(states []processState) pmetric.Metrics { return m.metrics(states, m.now()) },
 		MaxEnded: maxOver, Points: (*processState).points, What: "servers",
-		Dropped: e.telemetry.metricPointsDropped,
+		Dropped: own.MetricPointsDropped,
 	})
 	return m
 }
@@ -140,39 +115,39 @@ func (m *metricsLoop) metrics(states []processState, at time.Time) pmetric.Metri
 
 func (m *metricsLoop) recordReceived(s *processState, now pcommon.Timestamp) {
 	b := m.builder
-	b.RecordGreysRepliesDataPoint(now, s.replies)
-	b.RecordGreysRepliesBadDataPoint(now, s.bad)
-	b.RecordGreysRepliesMissingDataPoint(now, s.missing)
-	b.RecordGreysReconnectsDataPoint(now, s.reconnects)
-	if s.hasSessions && !s.over {
-		b.RecordGreysSessionCountDataPoint(now, int64(s.sessions))
+	b.RecordGreysRepliesDataPoint(now, s.Replies)
+	b.RecordGreysRepliesBadDataPoint(now, s.Bad)
+	b.RecordGreysRepliesMissingDataPoint(now, s.Missing)
+	b.RecordGreysReconnectsDataPoint(now, s.Reconnects)
+	if s.HasSessions && !s.over {
+		b.RecordGreysSessionCountDataPoint(now, int64(s.Sessions))
 	}
 }
 
-// recordMethods records the first point of each metric that has one for each method, and
-// gives what appends the others.
+// recordMethods records the first point of each metric that has one for each method. It returns
+// functions that append the other points.
 func (m *metricsLoop) recordMethods(s *processState, now pcommon.Timestamp) []func(pmetric.MetricSlice) {
-	b, n := m.builder, len(s.methods)
+	b, n := m.builder, len(s.Methods)
 	calls, failures := metricseries.New[int64](m.series.calls, n), metricseries.New[int64](m.series.failures, n)
 	seconds, ratio := metricseries.New[float64](m.series.time, n), metricseries.New[float64](m.series.ratio, n)
 	mean, shortest, longest := metricseries.New[float64](m.series.mean, n), metricseries.New[float64](m.series.shortest, n), metricseries.New[float64](m.series.longest, n)
-	for i := range s.methods {
-		of := &s.methods[i]
-		calls.Add(of.calls, of.function, of.class)
-		failures.Add(of.failures, of.function, of.class)
-		if !of.untimed {
-			seconds.Add(of.seconds, of.function, of.class)
+	for i := range s.Methods {
+		of := &s.Methods[i]
+		calls.Add(of.Calls, of.Function, of.Class)
+		failures.Add(of.Failures, of.Function, of.Class)
+		if !of.Untimed {
+			seconds.Add(of.Seconds, of.Function, of.Class)
 		}
-		if s.over || !of.hasCycle {
+		if s.over || !of.HasCycle {
 			continue
 		}
-		ratio.Add(float64(of.cycle.Failed)/float64(of.cycle.Calls), of.function, of.class)
-		if of.cycle.HasMean {
-			mean.Add(of.cycle.Mean.Seconds(), of.function, of.class)
+		ratio.Add(float64(of.Cycle.Failed)/float64(of.Cycle.Calls), of.Function, of.Class)
+		if of.Cycle.HasMean {
+			mean.Add(of.Cycle.Mean.Seconds(), of.Function, of.Class)
 		}
-		if of.cycle.HasRange {
-			shortest.Add(of.cycle.Min.Seconds(), of.function, of.class)
-			longest.Add(of.cycle.Max.Seconds(), of.function, of.class)
+		if of.Cycle.HasRange {
+			shortest.Add(of.Cycle.Min.Seconds(), of.Function, of.Class)
+			longest.Add(of.Cycle.Max.Seconds(), of.Function, of.Class)
 		}
 	}
 	calls.First(func(v int64, key metricseries.Key) { b.RecordJavaMethodCallsDataPoint(now, v, key[0], key[1]) })
@@ -201,13 +176,14 @@ func (m *metricsLoop) recordMatched(s *processState, now pcommon.Timestamp) []fu
 	if s.over {
 		return nil
 	}
-	classes, methods := metricseries.New[int64](m.series.matchedClasses, len(s.matched)), metricseries.New[int64](m.series.matchedMethods, len(s.matched))
-	named := map[string]metadata.AttributeGreysCommand{"": commands[askMonitor]}
-	for i := range s.matched {
-		of := &s.matched[i]
-		named[of.command.String()] = of.command
-		classes.Add(of.classes, of.command.String(), text(of.pattern))
-		methods.Add(of.methods, of.command.String(), text(of.pattern))
+	classes, methods := metricseries.New[int64](m.series.matchedClasses, len(s.Matched)), metricseries.New[int64](m.series.matchedMethods, len(s.Matched))
+	named := map[string]metadata.AttributeGreysCommand{"": commands[task.Monitor]}
+	for i := range s.Matched {
+		of := &s.Matched[i]
+		command := commands[of.Task.Kind]
+		named[command.String()] = command
+		classes.Add(of.Classes, command.String(), text.Short(of.Task.Pattern))
+		methods.Add(of.Methods, command.String(), text.Short(of.Task.Pattern))
 	}
 	classes.First(func(v int64, key metricseries.Key) {
 		m.builder.RecordGreysMatchedClassesDataPoint(now, v, named[key[0]], key[1])

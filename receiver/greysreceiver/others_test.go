@@ -12,32 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNumbersOfSessionsSayHowManyAreOfOthers(t *testing.T) {
-	var theCount sessionCount
-	for _, tt := range []struct {
-		name                   string
-		session, before, after int64
-		others                 int64
-	}{
-		{"the first number is where it begins", 41, 1, 2, 0},
-		{"the next connection has the next number", 42, 2, 3, 0},
-		{"one of our commands connects meanwhile, before it", 44, 3, 5, 0},
-		{"one of our commands connects meanwhile, after it", 45, 5, 7, 0},
-		{"that one is counted by the next", 47, 7, 8, 0},
-		{"two others", 50, 8, 9, 2},
-		{"none since", 51, 9, 10, 0},
-	} {
-		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.others, theCount.saw(tt.session, tt.before, tt.after)) })
-	}
-}
-
 func TestCommandsThatAnotherClientHasSilencedAreAskedAgain(t *testing.T) {
 	server := withLambdas(t)
 	b := following(t, func(c *Config) {
 		watchAll(c)
 		c.StateInterval = 10 * time.Millisecond
 	}, server).start()
-	b.await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
+	b.Await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
 	conn, err := net.Dial("tcp", server.endpoint)
 	require.NoError(t, err)
 	defer conn.Close()
@@ -45,7 +26,7 @@ func TestCommandsThatAnotherClientHasSilencedAreAskedAgain(t *testing.T) {
 	require.NoError(t, err)
 	b.awaitSaid("Another client has connected to the server")
 	before := sum(values(b.collect(), "java.method.calls"))
-	b.await("more calls", func() bool { return sum(values(b.collect(), "java.method.calls")) > before+100 })
+	b.Await("more calls", func() bool { return sum(values(b.collect(), "java.method.calls")) > before+100 })
 	assert.EqualValues(t, 1, b.point("foreign_resets"))
 	assert.EqualValues(t, 1, b.point("foreign_sessions"))
 }
@@ -56,14 +37,14 @@ func TestAnotherClientThatOnlyLooksDisturbsNothing(t *testing.T) {
 		watchAll(c)
 		c.StateInterval = 10 * time.Millisecond
 	}, server).start()
-	b.await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
+	b.Await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
 	conn, err := net.Dial("tcp", server.endpoint)
 	require.NoError(t, err)
 	defer conn.Close()
 	_, err = conn.Write([]byte("version\n"))
 	require.NoError(t, err)
-	b.await("the other session", func() bool { return b.point("foreign_sessions") == 1 })
+	b.Await("the other session", func() bool { return b.point("foreign_sessions") == 1 })
 	before := sum(values(b.collect(), "java.method.calls"))
-	b.await("many more calls", func() bool { return sum(values(b.collect(), "java.method.calls")) > before+3000 })
+	b.Await("many more calls", func() bool { return sum(values(b.collect(), "java.method.calls")) > before+3000 })
 	assert.Zero(t, b.point("foreign_resets"))
 }

@@ -33,10 +33,10 @@ func watchAll(c *Config) {
 func TestAPatternThatMatchesLambdasAndConstructorsHasTrueCountsAndTimes(t *testing.T) {
 	server := withLambdas(t)
 	b := following(t, watchAll, server).start()
-	b.await("calls of all methods", func() bool {
+	b.Await("calls of all methods", func() bool {
 		return len(values(b.collect(), "java.method.calls")) == 12
 	})
-	b.await("enough calls", func() bool { return sum(values(b.collect(), "java.method.calls")) > 2000 })
+	b.Await("enough calls", func() bool { return sum(values(b.collect(), "java.method.calls")) > 2000 })
 	calls, seconds := values(b.collect(), "java.method.calls"), values(b.collect(), "java.method.time")
 	// Outermost calls are as long as all that they call; with one begin for all they would be
 	// shorter than half of that.
@@ -55,7 +55,7 @@ func TestMethodsWithoutRoomForACommandAreCountedWithoutTheirTimes(t *testing.T) 
 		watchAll(c)
 		c.Limits.MaxPatternCommands = 8 // one class has its own, two share one
 	}, server).start()
-	b.await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
+	b.Await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
 	assert.Len(t, values(b.collect(), "java.method.time"), 4)
 	said := b.awaitSaid("times and call trees of the others are left out")
 	assert.EqualValues(t, 8, said.ContextMap()["methods_without_times"])
@@ -69,8 +69,8 @@ func TestARefusedCommandIsUndoneAndTheOthersGoOn(t *testing.T) {
 		c.Traces = []CallsConfig{{TargetConfig: TargetConfig{Class: "com.example.shop.Service1", Method: "<init>"}}}
 	}, server).start()
 	b.awaitSaid("The server could not carry out a command")
-	b.await("a reset", func() bool { return b.point("resets{outcome=done}") > 0 })
-	b.await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
+	b.Await("a reset", func() bool { return b.point("resets{outcome=done}") > 0 })
+	b.Await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
 	assert.EqualValues(t, 1, b.point("commands{outcome=refused}"), "it is not tried again soon")
 }
 
@@ -128,20 +128,6 @@ func TestTimesOfOverloadsAreLeftOut(t *testing.T) {
 	b.awaitSaid("A command matches several methods of one name")
 }
 
-func TestWhatIsGenerated(t *testing.T) {
-	for class, generated := range map[string]bool{
-		"com.example.Shop": false, "com.example.Shop$Inner": false,
-		"com.example.Shop$$Lambda$14/0x0000000800c03000": true, "com.example.Shop$$EnhancerBySpringCGLIB$$1f": true, "com.example.$Proxy12": true,
-	} {
-		assert.Equal(t, generated, isGenerated(class), class)
-	}
-	for method, ordinary := range map[string]bool{
-		"checkout": true, "get$price": true, "<init>": false, "<clinit>": false, "lambda$tax$0": false, "access$000": false, "$values": false,
-	} {
-		assert.Equal(t, ordinary, isOrdinary(method), method)
-	}
-}
-
 // sum is that of all values.
 func sum(values map[string]float64) (sum float64) {
 	for _, v := range values {
@@ -167,7 +153,7 @@ func TestMethodsThatTheServerListsAndLeavesAloneAreSaid(t *testing.T) {
 	assert.Equal(t, "com.example.New.pay", said.ContextMap()["method"])
 	assert.EqualValues(t, 1, b.point("methods_left_out{reason=no_code}"))
 	assert.Equal(t, map[string]float64{"monitor com.example.* *": 1}, values(b.collect(), "greys.matched.methods"))
-	b.await("the end of its command", func() bool { return s.was("ended Monitor com.example.New pay 1s") })
+	b.Await("the end of its command", func() bool { return s.was("ended Monitor com.example.New pay 1s") })
 }
 
 func TestAPatternOfWhichTheServerLeavesAllAloneMatchesNothing(t *testing.T) {
@@ -195,5 +181,5 @@ func TestATreeOfACallThatHasNotEndedIsLeftOut(t *testing.T) {
 	m.end <- nil
 	b.awaitSaid("A command has reached its limit")
 	assert.EqualValues(t, 1, b.point("times_left_out{reply=tree}"))
-	b.await("the span", func() bool { return len(b.spans()) == 1 })
+	b.Await("the span", func() bool { return len(b.Spans()) == 1 })
 }

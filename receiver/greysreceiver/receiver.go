@@ -8,92 +8,35 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"os"
-	"sync"
 	"time"
 	_ "time/tzdata" // time zones, where the machine has none
 
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/receiver"
-	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
-	"github.com/callbraid/callbraid/internal/componentkit/budget"
-	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
-	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
-	"github.com/callbraid/callbraid/internal/receiverkit/handover"
-	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
-	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 )
 
-// greysReceiver asks servers: one for each component ID, however many signals have a
-// pipeline.
+// greysReceiver asks the servers of one configuration, for all signals.
 type greysReceiver struct {
-	env      *environment
-	settings receiver.Settings
-
-	started bool
+	env     *environment
 	servers []*server
-	// unsteer has servers shown no more.
-	unsteer   []func()
-	following sync.WaitGroup
-	// stop ends the following of servers, leave the time for leaving them as they were found,
-	// and cancel that of the shutdown.
-	stop, cancel context.CancelFunc
-	leave        context.CancelCauseFunc
+	// unregister removes servers from the extensions that show them.
+	unregister []func()
 }
 
-// environment is what all servers share.
-type environment struct {
-	config *Config
-	// eventsOff are the log records that are switched off, by their event names.
-	eventsOff map[string]bool
-	// id is the receiver's.
-	id        string
-	build     component.BuildInfo
-	logger    *zap.Logger
-	telemetry *telemetry
-	observer  *receiverhelper.ObsReport
-	// zone is that of servers, which say times without one.
-	zone *time.Location
-	// spans and logs are nil where no pipeline takes them.
-	spans   *handover.Spans[spanParcel]
-	logs    *handover.Logs[logParcel]
-	metrics *metricsLoop
-	// measured says that a pipeline takes metrics.
-	measured bool
-	// health is the component's, of all servers.
-	health *serverhealth.Health
-	// memory has the accounts of servers; nil: the receiver was not started.
-	memory *budget.Group
-	// ctx is cancelled when the time of the shutdown is over, and asking when that for all that
-	// is asked of servers is, which is the first half of it: the other half is for what is in
-	// memory, of all servers, whichever of them hangs.
-	ctx, asking context.Context
-	hooks
-}
-
-// hooks are what tests set.
-type hooks struct {
-	// host is the name of this machine; empty: it has none.
-	host string
-	now  func() time.Time
-	// connect makes a link to a server, which spoke a protocol when it was reached last; empty:
-	// that is not known.
-	connect func(ctx context.Context, s *server, spoke Protocol) (*link, error)
-	// repeatAfter and silentAfter are when failures that last are said again, and servers that
-	// do not answer.
-	repeatAfter, silentAfter time.Duration
-}
-
-func newReceiver(settings receiver.Settings, config *Config) (*greysReceiver, error) {
-	health := serverhealth.New()
-	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings), health)
+func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Receiver, error) {
+	kit, err := receiverkit.New(settings, &config.Config, receiverkit.Names{Format: "greys", Scope: metadata.ScopeName})
 	if err != nil {
 		return nil, err
 	}
-	observer, err := handover.NewObserver(settings, "tcp")
+	// The other half is for delivery, even if a server hangs.
+	kit.PeerTime = config.ShutdownTimeout / 2
+	own, err := counters.New(kit.Telemetry, kit.Health)
 	if err != nil {
 		return nil, err
 	}
@@ -101,94 +44,54 @@ func newReceiver(settings receiver.Settings, config *Config) (*greysReceiver, er
 	if err != nil {
 		return nil, fmt.Errorf("timezone: %w", err)
 	}
-	// A machine without a name goes without.
-	host, _ := os.Hostname()
-	return &greysReceiver{
-		settings: settings,
-		env: &environment{
-			config:    config,
-			eventsOff: eventswitch.Off(config.Events),
-			id:        settings.ID.String(),
-			build:     settings.BuildInfo,
-			logger:    settings.Logger,
-			telemetry: telemetry,
-			observer:  observer,
-			health:    health,
-			zone:      zone,
-			hooks:     hooks{host: host, now: time.Now, connect: connect, repeatAfter: usualRepeatAfter, silentAfter: usualSilentAfter},
-		},
-	}, nil
+	return &receiverkit.Receiver{Kit: kit, Protocol: &greysReceiver{env: &environment{
+		Kit: kit, config: config, counters: own, zone: zone,
+		hooks: hooks{connect: connect, repeatAfter: usualRepeatAfter, silentAfter: usualSilentAfter},
+	}}}, nil
 }
 
-// Start begins to follow the servers. That one can't be reached is no error: it is tried
-// again. That there is nothing to ask for is one, where nobody can have it started.
-func (r *greysReceiver) Start(ctx context.Context, host component.Host, next sharedreceiver.Signals) error {
-	env := r.env
-	agents := agentcontrol.Of(host)
-	if len(agents) == 0 && env.config.asksNothing() {
+// Start begins to follow the servers. A server that can't be reached is tried again. A configuration
+// that asks for nothing is an error, unless operators can start tasks.
+func (r *greysReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
+	config := r.env.config
+	if len(run.Agents) == 0 && config.asksNothing() {
 		return errNothing
 	}
-	secure := make([]*tls.Config, len(env.config.Servers))
-	for i := range env.config.Servers {
-		config := env.config.Servers[i].TLS.Get()
-		if config == nil {
+	secure := make([]*tls.Config, len(config.Servers))
+	for i := range config.Servers {
+		settings := config.Servers[i].TLS.Get()
+		if settings == nil {
 			continue
 		}
 		var err error
-		if secure[i], err = config.LoadTLSConfig(ctx); err != nil {
+		if secure[i], err = settings.LoadTLSConfig(ctx); err != nil {
 			return fmt.Errorf("servers[%d].tls: %w", i, err)
 		}
 	}
-	// The context of Start is over before the receiver is.
-	env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	env.asking, r.leave = context.WithCancelCause(env.ctx)
-	following, stop := context.WithCancel(env.asking)
-	r.stop = stop
-	env.memory = budget.Of(host).Group(env.id)
-	r.open(next, secure)
-	r.started = true
-	env.health.Start(host)
-	r.steer(following, agents)
+	r.open(run, secure)
+	r.register()
 	for _, s := range r.servers {
-		env.logger.Info("Following a Greys server", zap.String("endpoint", s.config.Endpoint))
-		r.following.Go(func() { s.follow(following) })
+		run.Logger.Info("Following a Greys server", zap.String("endpoint", s.config.Endpoint))
+		run.Go(func() { s.follow(run.Serving) })
 	}
 	return nil
 }
 
-var errNothing = errors.New("monitors, traces, stacks, tt, classes and methods are empty: set one of them to what is to be asked for, or configure the extension agent_control, by which somebody can")
+var errNothing = errors.New("monitors, traces, stacks, tt, classes and methods are empty: set one of them, or configure the extension agent_control, so that operators can start tasks")
 
-// open makes what hands on each signal that has a pipeline, and the servers.
-func (r *greysReceiver) open(next sharedreceiver.Signals, secure []*tls.Config) {
+// open opens the outputs, and makes the servers.
+func (r *greysReceiver) open(run *receiverkit.Run, secure []*tls.Config) {
 	env := r.env
-	if next.Traces != nil {
-		env.spans = newSpans(env, next.Traces)
-	}
-	if next.Logs != nil {
-		env.logs = newLogSink(env, next.Logs)
-	}
-	env.measured = next.Metrics != nil
+	env.run = run
+	env.spans = newSpanOutput(run, &env.config.Limits, env.counters)
+	env.logs = newLogOutput(run, env.config, env.counters)
 	for i := range env.config.Servers {
 		r.servers = append(r.servers, newServer(env, &env.config.Servers[i], secure[i]))
 	}
-	env.metrics = newMetricsLoop(env, r.settings, next.Metrics, r.living)
+	env.metrics = newMetricsLoop(run, env.config, env.counters, r.living)
 }
 
-// wants reports whether a pipeline takes what an asking gives: for nobody a program is left
-// alone.
-func (e *environment) wants(kind askKind) bool {
-	switch kind {
-	case askMonitor:
-		return e.measured
-	case askTrace, askRecords, askRecordList:
-		return e.spans != nil
-	default:
-		return e.logs != nil
-	}
-}
-
-// living are the states of the processes that are connected, or were since they were asked
-// for last.
+// living returns the states of all processes that are connected, or were since the last call.
 func (r *greysReceiver) living() (states []processState) {
 	for _, s := range r.servers {
 		if state, ok := s.state(); ok {
@@ -198,45 +101,31 @@ func (r *greysReceiver) living() (states []processState) {
 	return states
 }
 
-// overtime is how much longer than shutdown_timeout a shutdown may take for what doesn't
-// depend on the pipeline.
-const overtime = 2 * time.Second
-
-// Shutdown leaves servers as they were found, and hands on what is in memory, for at most
-// shutdown_timeout; then what is left is dropped and counted.
-func (r *greysReceiver) Shutdown(ctx context.Context) error {
-	defer r.env.telemetry.shutdown()
-	if !r.started {
-		return nil
+// register shows the servers in the extensions, until the receiver is shut down.
+func (r *greysReceiver) register() {
+	env := r.env
+	if len(env.run.Agents) == 0 {
+		return
 	}
-	r.env.health.Stop()
-	r.stop()
-	for _, end := range r.unsteer {
-		end()
+	commands := env.commands()
+	for _, s := range r.servers {
+		s.orders = make(chan *session.Order)
+		r.unregister = append(r.unregister, env.run.Agents.Register(&steered{
+			server: s, id: agentcontrol.NewID(env.ID, s.config.Endpoint), commands: commands, following: env.run.Serving,
+		}))
 	}
-	half := time.AfterFunc(r.env.config.ShutdownTimeout/2, func() { r.leave(errFarewell) })
-	defer half.Stop()
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		r.following.Wait()
-		r.env.close()
-	}()
-	if !handover.Finish(ctx, over, r.env.config.ShutdownTimeout, overtime, r.cancel) {
-		return fmt.Errorf("the pipeline, or a server, has not returned %v after shutdown_timeout", overtime)
-	}
-	return nil
 }
 
-// close hands on what is in memory, each signal for itself.
-func (e *environment) close() {
-	var closing sync.WaitGroup
-	closing.Go(e.metrics.Close)
-	if e.spans != nil {
-		closing.Go(e.spans.Close)
+// Stop removes the servers from the extensions. The goroutine of each server leaves it as it was
+// found.
+func (r *greysReceiver) Stop() {
+	for _, unregister := range r.unregister {
+		unregister()
 	}
-	if e.logs != nil {
-		closing.Go(e.logs.Close)
-	}
-	closing.Wait()
+}
+
+// Close ends the receiver's own metrics.
+func (r *greysReceiver) Close(context.Context) error {
+	r.env.counters.Shutdown()
+	return nil
 }

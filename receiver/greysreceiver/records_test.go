@@ -14,6 +14,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 )
 
 // recorded is a recorded call of a method, which the console says with the simple name of
@@ -49,8 +50,8 @@ func TestRecordedCallsBecomeSpansWithWhatIsKnownOfThem(t *testing.T) {
 	}
 	b.start()
 	s.expect("Record demo.Shop checkout 0").answer(affectedOne, recorded(1001, 32, true), recorded(1002, 32, false), recorded(1003, 33, true))
-	b.await("the spans", func() bool { return len(b.spans()) == 3 })
-	spans := b.spans()
+	b.Await("the spans", func() bool { return len(b.Spans()) == 3 })
+	spans := b.Spans()
 	assert.Equal(t, "Shop.checkout", spans[0].Name())
 	assert.Equal(t, map[string]any{
 		"code.function.name": "demo.Shop.checkout", "thread.name": "main", "thread.id": int64(1), "error.type": "java.lang.IllegalStateException",
@@ -90,7 +91,7 @@ func TestRecordedCallsThatNobodyCanAskForAreHandedOnAsTheyAre(t *testing.T) {
 			s := script(t, b, ProtocolConsole)
 			b.start()
 			s.next().answer(affectedOne, recorded(1, 1, false), recorded(2, 2, true), recorded(3, 3, false))
-			b.await("the spans", func() bool { return len(b.spans()) == 3 })
+			b.Await("the spans", func() bool { return len(b.Spans()) == 3 })
 			assert.EqualValues(t, 3, b.point("records_simple"))
 			asked := 0
 			for _, text := range s.heard() {
@@ -120,9 +121,9 @@ func TestRecordedCallsThatHaveNoRoomToWaitAreHandedOnAtOnce(t *testing.T) {
 	a.answer(affectedOne, recorded(1, 1, false))
 	<-asked
 	a.answer(recorded(2, 1, false), recorded(3, 1, false), recorded(4, 1, false))
-	b.await("two spans", func() bool { return len(b.spans()) == 2 })
+	b.Await("two spans", func() bool { return len(b.Spans()) == 2 })
 	close(goOn)
-	b.await("all spans", func() bool { return len(b.spans()) == 4 })
+	b.Await("all spans", func() bool { return len(b.Spans()) == 4 })
 	assert.EqualValues(t, 2, b.point("records_simple"))
 }
 
@@ -145,17 +146,17 @@ func TestByGPRecordedCallsAreListedAndOnlyNewOnesTaken(t *testing.T) {
 	}
 	list(record(1001, 1, "demo.Shop"), record(1002, 1, "demo.Other"), record(1003, 2, "demo.Pay"))
 	list(record(1001, 1, "demo.Shop"), record(1002, 1, "demo.Other"), record(1003, 2, "demo.Pay"), record(1004, 2, "demo.Shop"))
-	b.await("three spans", func() bool { return len(b.spans()) == 3 })
+	b.Await("three spans", func() bool { return len(b.Spans()) == 3 })
 	assert.EqualValues(t, 3, b.point("records_repeated"))
 	assert.EqualValues(t, 1, b.point("replies_ignored{reason=unwanted}"), "that of demo.Other")
 	// The server was restarted: it counts anew, which the first list tells.
 	list(record(1001, 9, "demo.Shop"), record(1002, 9, "demo.Shop"))
 	list(record(1001, 9, "demo.Shop"), record(1002, 9, "demo.Shop"))
 	s.expect("Records")
-	b.shutdown()
-	assert.Len(t, b.spans(), 4, "one is above the limit")
+	b.Shutdown()
+	assert.Len(t, b.Spans(), 4, "one is above the limit")
 	ids := map[string]bool{}
-	for _, span := range b.spans() {
+	for _, span := range b.Spans() {
 		ids[span.TraceID().String()] = true
 		assert.NotContains(t, span.Attributes().AsRaw(), "greys.tt.class.is_simple")
 	}
@@ -163,54 +164,13 @@ func TestByGPRecordedCallsAreListedAndOnlyNewOnesTaken(t *testing.T) {
 	assert.EqualValues(t, 0, b.point("records_simple"), "the class is known, and nothing was thrown")
 }
 
-// A server says times of its place in whole seconds: they are in no order, and are set back
-// when summer ends.
-func TestRecordedCallsAreNewOnceInWhateverOrderTheyAreListed(t *testing.T) {
-	for name, list := range map[string][]*greys.Record{
-		"two threads":    {recorded(1001, 5, false), recorded(1002, 4, false)},
-		"newest first":   {recorded(1003, 3, false), recorded(1002, 2, false), recorded(1001, 1, false)},
-		"no order":       {recorded(1002, 9, false), recorded(1001, 1, false), recorded(1003, 1, false)},
-		"clock put back": {recorded(1001, 3599, false), recorded(1002, 0, false), recorded(1003, 1, false)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var r records
-			seen := func(list []*greys.Record) (seen int) {
-				for _, of := range list {
-					if r.isNew(of) {
-						seen++
-					}
-				}
-				return seen
-			}
-			assert.Equal(t, len(list), seen(list))
-			r.listed(true)
-			for _, whole := range []bool{true, false, true} {
-				assert.Zero(t, seen(list))
-				r.listed(whole)
-			}
-			assert.Equal(t, 1, seen(append(list, recorded(1004, 0, false))))
-			r.listed(true)
-			// Somebody deleted some: that is no server that counts anew.
-			assert.Zero(t, seen(list[:1]))
-			r.listed(true)
-			assert.Zero(t, seen(list))
-			r.listed(true)
-			// A list that was cut short doesn't tell, either.
-			later := []*greys.Record{recorded(1, 7200, false)}
-			assert.Zero(t, seen(later))
-			r.listed(false)
-			assert.Zero(t, seen(later))
-		})
-	}
-}
-
 func TestTheSameRecordedCallHasTheSameIDs(t *testing.T) {
 	seed := func(pid int64) *origin {
 		b := newBed(t, func(c *Config) { c.Records = []CallsConfig{some("a", "b", 0)} })
-		return newOrigin(b.receiver.env, &b.receiver.env.config.Servers[0], identity{pid: pid}, time.Now())
+		return newOrigin(b.receiver.env.config, &b.receiver.env.config.Servers[0], "", session.Identity{PID: pid}, time.Now())
 	}
 	span := func(of *origin, r *greys.Record, detail *greys.RecordDetail) string {
-		p := recordSpan(of, &waitingRecord{Record: *r, received: time.Now()}, detail)
+		p := callSpan(of, &session.Call{Record: *r, Received: time.Now(), Detail: detail})
 		return p.trace.String() + p.spans[0].id.String()
 	}
 	first := span(seed(1), recorded(1, 1, false), nil)
@@ -227,7 +187,7 @@ func TestTimesOfRecordedCallsThatAreNoneAreThoseOfReceipt(t *testing.T) {
 	for _, at := range []time.Time{{}, time.Unix(0, 0), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)} {
 		r := recorded(1, 1, false)
 		r.Time, r.Cost = at, 0
-		p := recordSpan(&origin{}, &waitingRecord{Record: *r, received: receivedAt}, nil)
+		p := callSpan(&origin{}, &session.Call{Record: *r, Received: receivedAt})
 		assert.Equal(t, receivedAt.UnixNano(), p.spans[0].end)
 		assert.EqualValues(t, 1, p.spans[0].end-p.spans[0].start, "no span is empty")
 	}
@@ -246,14 +206,14 @@ func TestWhatTheTextOfAnExceptionSays(t *testing.T) {
 		want.happened = true
 		assert.Equal(t, want, newException(of), of)
 	}
-	require.Equal(t, "Shop", simpleName("demo.Shop"))
-	require.Equal(t, "Shop", simpleName("Shop"))
+	require.Equal(t, "Shop", greys.SimpleName("demo.Shop"))
+	require.Equal(t, "Shop", greys.SimpleName("Shop"))
 }
 
 // A zone that is not the program's is said, since spans are off by hours.
 func TestRecordedCallsOfAnotherPlaceAreSaid(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Records = []CallsConfig{some("demo.Shop", "checkout", -1)} })
-	b.receiver.env.now = func() time.Time { return receivedAt }
+	b.receiver.env.Now = func() time.Time { return receivedAt }
 	s := script(t, b, ProtocolConsole)
 	b.start()
 	at := func(ahead time.Duration) *greys.Record {
@@ -262,9 +222,9 @@ func TestRecordedCallsOfAnotherPlaceAreSaid(t *testing.T) {
 		return r
 	}
 	a := s.next()
-	a.answer(affectedOne, at(0), at(elsewhere-1), at(1-elsewhere), &greys.Record{Index: 1, Method: "checkout", Class: "Shop"})
+	a.answer(affectedOne, at(0), at(10*time.Minute-1), at(1-10*time.Minute), &greys.Record{Index: 1, Method: "checkout", Class: "Shop"})
 	said := func() []observer.LoggedEntry {
-		return b.said.FilterMessageSnippet("set timezone to that of the program").All()
+		return b.Log.FilterMessageSnippet("set timezone to that of the program").All()
 	}
 	assert.Empty(t, said())
 	a.answer(at(-2*time.Hour), at(-2*time.Hour))
@@ -283,7 +243,7 @@ func TestARecordedCallThatIsTracedTooIsMarkedAndHasTheSameName(t *testing.T) {
 		c.Records = []CallsConfig{some("com.example.shop.*", "*", -1)}
 	}, p).start()
 	marked := func(class string) (all, traced int) {
-		for _, s := range b.spans() {
+		for _, s := range b.Spans() {
 			_, isRecord := s.Attributes().Get(attributeRecordIndex)
 			name, _ := s.Attributes().Get(attributeFunction)
 			if !isRecord || !strings.HasPrefix(name.Str(), "com.example.shop."+class+".") {
@@ -296,71 +256,16 @@ func TestARecordedCallThatIsTracedTooIsMarkedAndHasTheSameName(t *testing.T) {
 		}
 		return all, traced
 	}
-	b.await("recorded calls that are traced", func() bool { _, traced := marked("Service1"); return traced > 20 })
-	b.await("recorded calls of the other class", func() bool { all, _ := marked("Service0"); return all > 20 })
+	b.Await("recorded calls that are traced", func() bool { _, traced := marked("Service1"); return traced > 20 })
+	b.Await("recorded calls of the other class", func() bool { all, _ := marked("Service0"); return all > 20 })
 	_, traced := marked("Service0")
 	assert.Zero(t, traced, "nobody traces them")
-	for _, s := range b.spans() {
+	for _, s := range b.Spans() {
 		_, isSimple := s.Attributes().Get(attributeRecordSimple)
 		assert.False(t, isSimple, "the command names the class")
 		if _, isRecord := s.Attributes().Get(attributeRecordIndex); !isRecord {
 			_, has := s.Attributes().Get(attributeDuplicate)
 			assert.False(t, has, "a call tree stands for the call")
 		}
-	}
-}
-
-func TestWhichRecordedCallsAreTraced(t *testing.T) {
-	target := func(class, method string) greys.Target {
-		of, err := greys.NewPattern(class)
-		require.NoError(t, err)
-		named, err := greys.NewPattern(method)
-		require.NoError(t, err)
-		return greys.Target{Class: of, Method: named}
-	}
-	tracing := func(target greys.Target) *run {
-		return &run{task: &task{want: &want{ask: ask{kind: askTrace, target: target, limit: 2}}}, affected: true}
-	}
-	simple := &greys.Record{Class: "Shop", Method: "pay", IsSimple: true}
-	full := &greys.Record{Class: "com.example.Shop", Method: "pay"}
-	regexp := target("com.*", "pay")
-	regexp.Regexp = true
-	begun, ended := tracing(target("com.*", "*")), tracing(target("com.*", "*"))
-	begun.affected, ended.answers = false, 2
-	parts := func(of ...*part) *run {
-		r := tracing(target("com.*", "*"))
-		r.telling = of
-		return r
-	}
-	pay := func(timed bool) *part {
-		return &part{classes: []string{"com.example.Shop"}, method: "pay", timed: timed}
-	}
-	for name, tt := range map[string]struct {
-		run    *run
-		record *greys.Record
-		want   bool
-	}{
-		"a command of the method":                                 {parts(pay(true)), full, true},
-		"it by the simple name":                                   {parts(pay(true)), simple, true},
-		"a command of another method":                             {parts(&part{classes: []string{"com.example.Shop"}, method: "price", timed: true}), full, false},
-		"a command whose trees are left out, or that was refused": {parts(pay(false)), full, false},
-		"the method":                       {tracing(target("com.example.Shop", "pay")), full, true},
-		"a pattern of it":                  {tracing(target("com.*", "p*")), full, true},
-		"another method":                   {tracing(target("com.*", "price")), full, false},
-		"another class":                    {tracing(target("com.example.Pay", "*")), full, false},
-		"its class by the simple name":     {tracing(target("com.*", "*")), simple, true},
-		"another class by the simple name": {tracing(target("com.example.Workshop", "*")), simple, false},
-		"a regular expression":             {tracing(regexp), full, false},
-		"a trace that has not begun":       {begun, full, false},
-		"a trace whose limit is reached":   {ended, full, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := new(process)
-			assert.False(t, p.isTraced(tt.record), "there is none")
-			p.traces(tt.run, true)
-			assert.Equal(t, tt.want, p.isTraced(tt.record))
-			p.traces(tt.run, false)
-			assert.False(t, p.isTraced(tt.record), "it has ended")
-		})
 	}
 }

@@ -26,8 +26,8 @@ func TestTimesOfMethodsThatCallThemselvesAreLeftOut(t *testing.T) {
 		Classes: 3, Methods: 4, Recursion: true, Rate: 400, Seed: 7,
 	}})
 	b := following(t, checkAll, server).start()
-	b.await("times of all others", func() bool { return len(values(b.collect(), "java.method.time")) == 9 })
-	b.await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
+	b.Await("times of all others", func() bool { return len(values(b.collect(), "java.method.time")) == 9 })
+	b.Await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
 	for name, seconds := range values(b.collect(), "java.method.time") {
 		assert.NotContains(t, name, "operation0")
 		dot := strings.LastIndexByte(name, '.')
@@ -40,7 +40,7 @@ func TestTimesOfMethodsThatCallThemselvesAreLeftOut(t *testing.T) {
 		assert.NotContains(t, name, "operation0")
 	}
 	b.awaitSaid("A method calls itself")
-	assert.Equal(t, 3, b.said.FilterMessageSnippet("A method calls itself").Len(), "each once")
+	assert.Equal(t, 3, b.Log.FilterMessageSnippet("A method calls itself").Len(), "each once")
 	assert.Positive(t, b.point("times_left_out{reply=row}"))
 }
 
@@ -127,40 +127,6 @@ func TestRecordedCallsOfAMethodThatCallsItselfAreLeftOut(t *testing.T) {
 	}
 	a.end <- nil
 	b.awaitSaid("A method calls itself")
-	b.await("two to be left out", func() bool { return b.point("times_left_out{reply=record}") == 2 })
-	b.await("the first", func() bool { return len(b.spans()) == 1 })
-}
-
-// A server that is attached to a strange program can name any number of methods.
-func TestMethodsThatNobodyAskedForAreNotAllRemembered(t *testing.T) {
-	const limit, named = 2, 50
-	b := newBed(t, func(c *Config) {
-		checkAll(c)
-		c.Monitors = []MonitorConfig{{TargetConfig: TargetConfig{Class: "com.example.Shop", Method: "pay"}, Cycle: time.Second}}
-		c.Limits.MaxMethods, c.Limits.MaxCommands, c.Limits.MaxPatternCommands = limit, 1, 1
-	})
-	s := script(t, b, ProtocolConsole)
-	b.start()
-	m := s.expect("Monitor com.example.Shop pay 1s")
-	m.answer(&greys.Affected{Classes: 1, Methods: 1})
-	for second := range 3 {
-		var rows []greys.MethodStatistics
-		for i := range named {
-			rows = append(rows, row(second, fmt.Sprintf("Strange$%d", i), fmt.Sprint("method", second), 1, 0, time.Millisecond))
-		}
-		m.answer(table(rows...))
-	}
-	p := b.receiver.servers[0].process
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	assert.LessOrEqual(t, len(p.nested), limit+1)
-	assert.LessOrEqual(t, len(p.calls.withheld), limit)
-	assert.Greater(t, p.nestedBytes, len(p.nested)*bytesOfNesting)
-	d := &details{process: p, link: &link{protocol: ProtocolConsole}}
-	p.mu.Unlock()
-	for i := range named {
-		d.isFalse(&greys.RecordDetail{Record: greys.Record{Class: fmt.Sprint("Recorded", i), Method: "m"}})
-	}
-	p.mu.Lock()
-	assert.LessOrEqual(t, len(p.nested), limit+1)
+	b.Await("two to be left out", func() bool { return b.point("times_left_out{reply=record}") == 2 })
+	b.Await("the first", func() bool { return len(b.Spans()) == 1 })
 }

@@ -58,9 +58,9 @@ func TestByGPAResetIsAskedForWhereNoRunningCommandCanMeetIt(t *testing.T) {
 		all[class].answer(affectedOne, stack)
 		all[class].end <- nil
 	}
-	b.await("the resets", func() bool { return b.point("resets{outcome=done}") == 1 && b.point("commands{outcome=ended}") == 2 })
+	b.Await("the resets", func() bool { return b.point("resets{outcome=done}") == 1 && b.point("commands{outcome=ended}") == 2 })
 	assert.Equal(t, []string{"Reset demo.Pay"}, resets(s.heard()), "demo.ShopFront is one that the monitor may count")
-	b.shutdown()
+	b.Shutdown()
 	heard := s.heard()
 	assert.Equal(t, "ended Monitor demo.Shop* * 1s", heard[0])
 	assert.Equal(t, []string{"Reset demo.*Front", "Reset demo.Shop*"}, resets(heard))
@@ -86,7 +86,7 @@ func TestOnTheConsoleAResetIsAskedForWhereNoCommandRuns(t *testing.T) {
 	heard := s.heard()
 	assert.Len(t, resets(heard), 1, "one is for all")
 	assert.Equal(t, "Monitor demo.Shop * 1s", heard[len(heard)-1])
-	b.shutdown()
+	b.Shutdown()
 	assert.Equal(t, []string{"Reset demo.Shop"}, resets(s.heard()))
 }
 
@@ -104,11 +104,11 @@ func TestAResetThatFailsIsTriedAgain(t *testing.T) {
 	a := s.next()
 	a.answer(affectedOne, &greys.CallStack{Frames: []greys.Frame{{Class: "demo.Pay", Method: "charge"}}})
 	a.end <- nil
-	b.await("the reset", func() bool { return b.point("resets{outcome=done}") == 1 })
+	b.Await("the reset", func() bool { return b.point("resets{outcome=done}") == 1 })
 	assert.EqualValues(t, 2, b.point("resets{outcome=failed}"))
-	b.shutdown()
+	b.Shutdown()
 	assert.EqualValues(t, 1, b.point("resets{outcome=done}"), "it is not owed any more")
-	assert.Zero(t, b.receiver.servers[0].process.layers, "nothing lies in classes any more")
+	assert.False(t, b.receiver.servers[0].work.HasLeftovers(), "nothing lies in classes any more")
 }
 
 func TestAServerThatCannotResetIsNotAskedForEver(t *testing.T) {
@@ -124,8 +124,8 @@ func TestAServerThatCannotResetIsNotAskedForEver(t *testing.T) {
 	a := s.next()
 	a.answer(affectedOne, &greys.CallStack{Frames: []greys.Frame{{Class: "demo.Pay", Method: "charge"}}})
 	a.end <- nil
-	b.awaitSaid("could not be taken out")
-	b.shutdown()
+	b.awaitSaid("A reset failed")
+	b.Shutdown()
 	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
 }
 
@@ -138,7 +138,7 @@ func TestWhatWasNotSentOrMatchedNothingIsNotReset(t *testing.T) {
 	s.next().end <- errUnsent
 	s.next().end <- greys.ErrUnsupported
 	b.awaitSaid("does not support")
-	b.shutdown()
+	b.Shutdown()
 	assert.Empty(t, resets(s.heard()))
 }
 
@@ -174,7 +174,7 @@ func takeOutLayers(t *testing.T, refuses error) {
 			again.end <- errors.New("the connection broke")
 		case <-time.After(10 * time.Millisecond):
 		}
-		if lost > 100*maxLayers {
+		if lost > 100*manyLayers {
 			t.Fatal("nothing is ever taken out")
 		}
 	}
@@ -187,7 +187,7 @@ func takeOutLayers(t *testing.T, refuses error) {
 	require.NotEmpty(t, reset)
 	assert.True(t, len(reset) == 1 || refuses != nil, "one is for all, and tried again where it was refused")
 	assert.Less(t, slices.Index(heard, "ended Monitor demo.Shop * 1s"), slices.Index(heard, reset[0]))
-	assert.Greater(t, lost, maxLayers)
+	assert.Greater(t, lost, manyLayers)
 }
 
 // unreachable has a link be lost with what ran on it, and the server not be reached again:
@@ -221,10 +221,10 @@ func TestAShutdownInAPauseAsksForTheResets(t *testing.T) {
 			a.answer(affectedOne)
 			s.unreachable(b, a)
 			s.set(func() { s.gone = nil })
-			b.shutdown()
+			b.Shutdown()
 			assert.Len(t, resets(s.heard()), 1)
 			assert.EqualValues(t, 1, b.point("resets{outcome=done}"))
-			assert.Zero(t, b.said.FilterMessageSnippet("stays there").Len())
+			assert.Zero(t, b.Log.FilterMessageSnippet("No reset was possible").Len())
 		})
 	}
 }
@@ -239,8 +239,8 @@ func TestAShutdownInAPauseSaysWhatStays(t *testing.T) {
 	a := s.next()
 	a.answer(affectedOne)
 	s.unreachable(b, a)
-	b.shutdown()
-	line := b.awaitSaid("stays there").ContextMap()
+	b.Shutdown()
+	line := b.awaitSaid("No reset was possible").ContextMap()
 	assert.Equal(t, []any{"demo.Shop"}, line["patterns"])
 	assert.Contains(t, line["error"], "connection refused")
 	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
@@ -258,7 +258,7 @@ func TestAShutdownInAPauseLeavesAnotherProcessAlone(t *testing.T) {
 	a.answer(affectedOne)
 	s.unreachable(b, a)
 	s.set(func() { s.gone, s.pid = nil, s.pid+1 })
-	b.shutdown()
+	b.Shutdown()
 	assert.Empty(t, resets(s.heard()))
 }
 
@@ -279,8 +279,8 @@ func TestAServerThatIsGivenUpIsLeftAsItWasFound(t *testing.T) {
 			return nil
 		}
 	})
-	b.awaitSaid("is not asked any more")
-	b.await("the reset", func() bool { return s.was("Reset demo.Shop") })
+	b.awaitSaid("and the receiver gives up")
+	b.Await("the reset", func() bool { return s.was("Reset demo.Shop") })
 }
 
 // On the console it is the same line for all patterns, and one failure stays with all.
@@ -298,10 +298,10 @@ func TestOnTheConsoleOneResetIsForAllPatterns(t *testing.T) {
 	s.set(func() {
 		s.refuse = func(greys.Command) error { return errors.New("the connection broke") }
 	})
-	b.shutdown()
+	b.Shutdown()
 	assert.Len(t, resets(s.heard()), 1)
 	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
-	assert.ElementsMatch(t, []any{"demo.A", "demo.B", "demo.C"}, b.awaitSaid("stays there").ContextMap()["patterns"])
+	assert.ElementsMatch(t, []any{"demo.A", "demo.B", "demo.C"}, b.awaitSaid("No reset was possible").ContextMap()["patterns"])
 }
 
 // The end can come while a server is met again, of whose link was lost what ran.
@@ -315,11 +315,11 @@ func TestAShutdownWhileAServerIsMetAgainAsksForTheResets(t *testing.T) {
 		s.silent = func(c greys.Command) bool { return c == greys.Command(greys.VersionCommand{}) }
 		close(s.lost)
 	})
-	b.await("the question", func() bool { return s.was("Version") })
-	b.shutdown()
+	b.Await("the question", func() bool { return s.was("Version") })
+	b.Shutdown()
 	// One may have been asked for on the link when it was lost.
 	assert.NotEmpty(t, resets(s.heard()))
-	assert.Zero(t, b.said.FilterMessageSnippet("stays there").Len())
+	assert.Zero(t, b.Log.FilterMessageSnippet("No reset was possible").Len())
 }
 
 func TestWhatCouldNotBeTakenOutOfAServerThatIsGivenUpIsTriedAgainAtTheEnd(t *testing.T) {
@@ -341,9 +341,9 @@ func TestWhatCouldNotBeTakenOutOfAServerThatIsGivenUpIsTriedAgainAtTheEnd(t *tes
 			return nil
 		}
 	})
-	b.awaitSaid("stays there")
+	b.awaitSaid("No reset was possible")
 	s.set(func() { s.refuse = nil })
-	b.shutdown()
+	b.Shutdown()
 	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
 	assert.EqualValues(t, 1, b.point("resets{outcome=done}"))
 }
@@ -357,6 +357,6 @@ func TestAServerInWhichNothingIsOwedIsNotConnectedToAtTheEnd(t *testing.T) {
 	b.start()
 	s.unreachable(b, s.next())
 	s.set(func() { s.gone = nil })
-	b.shutdown()
+	b.Shutdown()
 	s.set(func() { assert.Equal(t, 1, s.links) })
 }

@@ -4,7 +4,6 @@
 package greysreceiver
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/greys"
@@ -30,87 +28,24 @@ func TestWhoeverWaitsIsAnsweredWhileAResetIsNot(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, monitor := newSteering(t, protocol)
 				s.set(func() { s.silent = isReset })
-				assert.Equal(t, "it has ended; what it has put into classes is being taken out", s.mustDo("end", arguments{"task": "1"}).Message)
+				assert.Equal(t, "ended; a reset restores its classes now", s.mustDo("end", arguments{"task": "1"}).Message)
 				<-monitor.over
 				starting := s.order("stack", on("demo.Pay", "*"))
 				s.expectNothing()
 				assert.Equal(t, []string{
-					"1 monitor demo.Shop *, cycles of 1s, configured: ended", "2 stack demo.Pay *, 100 calls: to be asked again",
+					"1 monitor demo.Shop *, cycles of 1s, configured: ended", "2 stack demo.Pay *, 100 calls: waiting",
 				}, s.mustDo("list", nil).Items)
 				s.mustDo("end", arguments{"task": "2"})
-				expectReason(t, starting, agentcontrol.Lost, "ended meanwhile")
+				expectReason(t, starting, agentcontrol.Lost, "another operator has ended the task")
 				// It is asked again when its time is over.
 				s.set(func() { s.silent = nil })
-				time.Sleep(controlTimeout(s.receiver.env.config))
-				s.awaitSaid("What commands have put into classes could not be taken out")
-				s.await("the reset", func() bool { return s.point("resets{outcome=done}") == 1 })
+				time.Sleep(s.receiver.servers[0].asked.ControlTimeout())
+				s.awaitSaid("A reset failed, and is tried again: classes keep code of commands")
+				s.Await("the reset", func() bool { return s.point("resets{outcome=done}") == 1 })
 				assert.EqualValues(t, 1, s.point("resets{outcome=failed}"))
 			})
 		})
 	}
-}
-
-// Many that are not answered have the time of one, all together.
-func TestResetsThatAreNotAnsweredHaveOneTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
-		s := script(t, b, ProtocolGP)
-		s.silent = isReset
-		a := s.alone(b)
-		const many = 3 * resetsAtOnce
-		for i := range many {
-			pattern, err := greys.NewPattern(fmt.Sprintf("demo.Shop%d", i))
-			require.NoError(t, err)
-			a.process.owe(classes{pattern: pattern})
-		}
-		began := time.Now()
-		a.clean(receivedAt)
-		a.haveReset(<-a.roundEnded)
-		assert.Equal(t, controlTimeout(b.receiver.env.config), time.Since(began))
-		assert.Len(t, a.process.owed, many, "they are tried again")
-		assert.True(t, a.resetAt.After(receivedAt))
-		a.halt()
-	})
-}
-
-// Commands that were ended for a reset which is never answered are asked again.
-func TestCommandsDontWaitForResetsThatAreNeverAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
-		s := script(t, b, ProtocolConsole)
-		s.silent = isReset
-		a := s.alone(b)
-		pattern, err := greys.NewPattern("demo.Shop")
-		require.NoError(t, err)
-		a.process.owe(classes{pattern: pattern})
-		a.process.layers = len(a.process.tasks) + maxLayers + 1
-		a.clean(receivedAt)
-		assert.True(t, a.cleaning)
-		a.haveReset(<-a.roundEnded)
-		assert.False(t, a.cleaning)
-		assert.Zero(t, a.process.layers, "so that they are not ended again at once")
-		assert.Len(t, a.process.owed, 1, "it is tried again")
-		a.halt()
-	})
-}
-
-func TestResetsThatNobodyWaitsForAreNotKept(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
-	a := script(t, b, ProtocolGP).alone(b)
-	defer a.halt()
-	wanted := agentcontrol.Order{Command: orderReset}
-	ctx, giveUp := context.WithCancel(t.Context())
-	for range 100 {
-		o, err := newOrder(ctx, wanted)
-		require.NoError(t, err)
-		a.resetNow(o)
-	}
-	assert.Len(t, a.resetting, 100)
-	giveUp()
-	o, err := newOrder(t.Context(), wanted)
-	require.NoError(t, err)
-	a.resetNow(o)
-	assert.Equal(t, []*order{o}, a.resetting)
 }
 
 // Each who wants a reset is told of the classes that were named.
@@ -131,7 +66,7 @@ func TestResetsThatWaitTogetherHaveResultsOfTheirOwn(t *testing.T) {
 		synctest.Wait()
 		close(slow)
 		<-monitor.over
-		assert.Equal(t, "what commands have put into classes is taken out", mustDone(t, one).Message)
+		assert.Equal(t, "the classes are restored", mustDone(t, one).Message)
 		expectReason(t, other, agentcontrol.Refused, "it is in use")
 		s.expect("Monitor demo.Shop * 1s")
 		assert.Equal(t, []string{"Reset demo.A", "Reset demo.B", "Reset demo.Shop"}, resets(s.heard()), "each once")
@@ -151,10 +86,10 @@ func TestAServerThatIsLostBeforeTheResetIsNotReset(t *testing.T) {
 		s.set(func() { close(s.lost) })
 		close(slow)
 		<-monitor.over
-		expectReason(t, resetting, agentcontrol.Lost, "it was not told")
+		expectReason(t, resetting, agentcontrol.Lost, "before the command was sent")
 		s.expect("Monitor demo.Shop * 1s").answer(affectedOne)
 		s.expectNothing()
-		s.shutdown()
+		s.Shutdown()
 		assert.NotContains(t, resets(s.heard()), "Reset other.*")
 	})
 }
@@ -172,8 +107,8 @@ func TestAResetThatComesWhileOneIsAskedIsAskedAfterIt(t *testing.T) {
 		synctest.Wait()
 		assert.False(t, s.was("Reset demo.B"))
 		s.set(func() { s.silent = func(greys.Command) bool { return false } })
-		time.Sleep(controlTimeout(s.receiver.env.config)) // the first one has its time
-		expectReason(t, first, agentcontrol.NoAnswer, "has not said that it is done")
+		time.Sleep(s.receiver.servers[0].asked.ControlTimeout()) // the first one has its time
+		expectReason(t, first, agentcontrol.NoAnswer, "has not confirmed the reset")
 		mustDone(t, second)
 		s.expect("Monitor demo.Shop * 1s")
 		assert.True(t, s.was("Reset demo.B"))
@@ -199,7 +134,7 @@ func TestWhoEndsIsToldThatWhatWasPutIntoClassesStays(t *testing.T) {
 				})
 				answer := s.mustDo("end", arguments{"task": "1"})
 				<-monitor.over
-				assert.Contains(t, answer.Message, "it has ended; what it has put into classes could not be taken out")
+				assert.Contains(t, answer.Message, "ended; the reset of its classes failed")
 				assert.Contains(t, answer.Message, "it is in use")
 			})
 		})
@@ -218,7 +153,7 @@ func TestAProcessThatIsFoundBeforeAResetIsAsked(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		close(slow)
 		<-monitor.over
-		expectReason(t, resetting, agentcontrol.Lost, "was restarted; it was not told")
+		expectReason(t, resetting, agentcontrol.Lost, "restarted before the command was sent")
 		s.expect("Monitor demo.Shop * 1s").answer(affectedOne)
 		assert.Empty(t, resets(s.heard()), "nothing of ours is in it")
 	})

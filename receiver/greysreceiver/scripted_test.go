@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 )
 
 // scripted is a server without sockets: it says who it is, and notes what it is asked; what
@@ -43,7 +44,7 @@ type scripted struct {
 	gone   error
 	links  int
 	asked  chan *asked
-	stats  linkStats
+	stats  link.Stats
 	detail func(index int64) *greys.RecordDetail
 }
 
@@ -60,33 +61,33 @@ type asked struct {
 // script is an option of a bed: its server is a scripted one.
 func script(t testing.TB, b *bed, protocol Protocol) *scripted {
 	s := &scripted{t: t, protocol: protocol, pid: 4711, version: "1.7.6.6", asked: make(chan *asked, 100)}
-	b.receiver.env.connect = func(context.Context, *server, Protocol) (*link, error) { return s.link() }
+	b.receiver.env.connect = func(context.Context, *link.Dialer, Protocol) (*link.Link, error) { return s.link() }
 	return s
 }
 
-func (s *scripted) link() (*link, error) {
+func (s *scripted) link() (*link.Link, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gone != nil {
 		return nil, s.gone
 	}
 	s.links++
-	l := &link{
-		asker: s, protocol: s.protocol, close: func() {},
-		stats: func() linkStats {
+	l := &link.Link{
+		Asker: s, Protocol: s.protocol, Close: func() {},
+		Total: func() link.Stats {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return s.stats
 		},
-		unsent: func(err error) bool { return errors.Is(err, errUnsent) },
+		Unsent: func(err error) bool { return errors.Is(err, errUnsent) },
 	}
 	if s.protocol == ProtocolConsole {
-		l.resetsAll, l.ends = true, true
+		l.ResetsAll, l.Aborts = true, true
 		return l, nil
 	}
 	lost := make(chan struct{})
-	s.lost, l.lost = lost, lost
-	l.why = func() error { return errors.New("the script ends the link") }
+	s.lost, l.Lost = lost, lost
+	l.Why = func() error { return errors.New("the script ends the link") }
 	return l, nil
 }
 
@@ -312,4 +313,11 @@ func callTree() *greys.Tree {
 		Thread: greys.Thread{Name: "main", ID: 1},
 		Nodes:  []greys.Node{{End: 3 * time.Millisecond, Class: "demo.Shop", Method: "checkout"}},
 	}
+}
+
+func patternOf(t testing.TB, text string) greys.Pattern {
+	t.Helper()
+	p, err := greys.NewPattern(text)
+	require.NoError(t, err)
+	return p
 }

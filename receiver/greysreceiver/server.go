@@ -7,93 +7,80 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"net"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
+	"unicode"
 
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
-	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greys/console"
 	"github.com/callbraid/callbraid/internal/greys/gp"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
-// server is one that is configured. Its fields are those of the goroutine that follows it,
-// but for what is behind the lock.
+// server is a configured one. The goroutine that follows it owns it, except for the fields behind
+// the lock.
 type server struct {
 	env    *environment
 	config *ServerConfig
-	// tls is nil where none is spoken.
-	tls    *tls.Config
 	logger *zap.Logger
 	// health is its part of the component's.
 	health *serverhealth.Part
-	// memory is what the server holds, and full has why it has to be disconnected, once its
-	// connections are closed.
+	dialer *link.Dialer
+	// asked are the settings of its sessions, and tasks what it is asked for.
+	asked session.Settings
+	tasks *session.Tasks
+	// memory is what the server holds. full gets a shortage when the connections are closed for it.
 	memory *servermemory.Memory
 	full   chan servermemory.Shortage
-	// spoke is the protocol by which it was asked last; empty: none was.
+	// orders are those of operators; nil: none can come.
+	orders chan *session.Order
+	// spoke is the protocol of the last link; empty: there was none.
 	spoke       Protocol
 	connectedAt time.Time
-	// failing is a burst of links that can't be made or were lost, resetting one of resets
-	// that failed, garbled one of answers that were not understood.
-	failing, resetting, garbled logline.Burst
-	// unanswered is a burst of connections on which nothing was answered for silentAfter.
-	unanswered logline.Burst
-	// bounds are those that were reached, and the failure that was said last.
-	bounds saidBounds
-	// elsewhere is a burst of recorded calls whose times are of another place.
-	elsewhere logline.Burst
-	// connects and restarts are what a server can make happen very often.
-	connects, restarts, shed logline.Seldom
-
-	// wants are what is asked of it, and numbered is the highest number that one had.
-	wants    []*want
-	numbered int
-	// orders are what somebody wants of it; nil: nobody can. running is how many commands run.
-	orders  chan *order
-	running atomic.Int64
 	// restarting are the pauses after restarts that follow each other.
 	restarting *backoff.Backoff
 
-	// dials is how often it was connected to, with connections under way, and answered how many of
-	// these have read something: the server numbers the session of one somewhere between. sessions
-	// is what the numbers say.
-	dials    atomic.Int64
-	answered atomic.Int64
-	sessions sessionCount
+	failures failures
+	// unanswered is a burst of connections on which nothing came for silentAfter.
+	unanswered logline.Burst
+	// connects, restarts and disconnects are log lines that a server can cause very often.
+	connects, restarts, disconnects logline.Seldom
 
-	// remote is the other side of the last connection; nil: there was none.
-	remote atomic.Pointer[net.Addr]
-
-	mu sync.Mutex
-	// phase is where it stands.
+	mu    sync.Mutex
 	phase phase
-	// process is the life that was asked last, nil: none yet; who is what is known of it.
-	process *process
-	who     identity
-	// connected says that it can be asked, and untold that no collection of metrics has had
-	// it since it could. One that comes back before that has not ended.
-	connected, untold bool
+	// pid is the ID of the process; 0: unknown.
+	pid int64
+	// output is that of the process that was asked last, and work what it is asked for; nil: none
+	// yet.
+	output *output
+	work   *session.Work
+	// unreported: no collection of metrics has had the process since it was connected last.
+	unreported bool
 }
 
 // phase is where a server stands.
 type phase uint8
 
 const (
-	// phaseUnreached: nobody answers, or not so that it can be understood; it is tried again,
-	// with pauses.
+	// phaseUnreached: it does not reply, or can't be understood. After a pause it is tried again.
 	phaseUnreached phase = iota
-	// phaseProbing: it is connected to, asked what it speaks, and who it is.
+	// phaseProbing: the receiver connects, and asks for the protocol and the identity.
 	phaseProbing
 	// phaseConnected: commands are asked.
 	phaseConnected
-	// phaseGivenUp: it doesn't know the version of the protocol that is set, and never will.
+	// phaseGivenUp: it does not know the configured version of the protocol, and never will.
 	phaseGivenUp
 )
 
@@ -102,20 +89,44 @@ func (p phase) String() string {
 }
 
 func newServer(env *environment, config *ServerConfig, secure *tls.Config) *server {
-	wants, err := newWants(env.config)
+	tasks, err := env.config.tasks()
 	if err != nil {
 		panic(err) // Validate has tried it
 	}
-	return &server{
-		env: env, config: config, tls: secure, logger: env.logger.With(zap.String("server", config.Endpoint)),
-		health: env.health.Server(config.Endpoint),
-		memory: servermemory.New(env.memory, env.config.Limits.MaxServerMemory), full: make(chan servermemory.Shortage, 1),
-		wants: wants, numbered: len(wants), restarting: backoff.New(env.config.Reconnect),
+	s := &server{
+		env: env, config: config, logger: env.Logger.With(zap.String("server", config.Endpoint)),
+		health: env.Health.Server(config.Endpoint), tasks: session.NewTasks(tasks),
+		memory: servermemory.New(env.run.Memory, env.config.Limits.MaxServerMemory), full: make(chan servermemory.Shortage, 1),
+		restarting: backoff.New(env.config.Reconnect), failures: failures{repeatAfter: env.repeatAfter},
 	}
+	c := env.config
+	s.dialer = &link.Dialer{Settings: link.Settings{
+		Endpoint: config.Endpoint, TLS: secure, Protocol: c.Protocol, Timeout: c.Timeout, Context: env.run.Leaving, Memory: s.memory,
+		GP: gp.Config{
+			Version: uint16(c.GP.Version), Codes: c.GP.codes(), MaxFrame: c.GP.MaxFrameBytes,
+			Heartbeat: c.GP.Heartbeat, MaxUnanswered: c.GP.MaxUnanswered, ProbeTimeout: c.GP.ProbeTimeout, Provoke: c.Protocol == ProtocolGP,
+			WriteTimeout: c.Timeout, Location: env.zone,
+		},
+		Console: console.Config{
+			Zone: env.zone, MaxReplyBytes: c.Limits.MaxReplyBytes,
+			ConnectTimeout: c.Timeout, WriteTimeout: c.Timeout, AnswerTimeout: c.AnswerTimeout,
+			AbortTimeout: min(c.Timeout, c.ShutdownTimeout/4),
+		},
+	}}
+	s.asked = session.Settings{
+		PerMethod: c.PerMethod, RecursionCheck: c.RecursionCheck, RecordDetails: c.RecordDetails,
+		StateInterval: c.StateInterval, RecordsInterval: c.GP.RecordsInterval,
+		Timeout: c.Timeout, AnswerTimeout: c.AnswerTimeout, Reconnect: c.Reconnect,
+		MaxCommands: c.Limits.MaxCommands, MaxPatternCommands: c.Limits.MaxPatternCommands, MaxDetails: c.Limits.MaxDetails,
+		Timezone: c.Timezone, IsForwarded: env.forwards, OwnSessions: s.dialer.Sessions,
+		Shutdown: env.run.Delivering, LastAsking: env.run.Leaving,
+		Counters: env.counters, Logger: s.logger, Now: env.Now,
+	}
+	return s
 }
 
-// follow asks the server what is wanted until the context ends, whatever happens to
-// connections. Then it leaves the server as it was found.
+// follow asks the server until ctx ends, over all losses of connections. Then it leaves the server
+// as it was found.
 func (s *server) follow(ctx context.Context) {
 	pauses := backoff.New(s.env.config.Reconnect)
 	watching, endWatch := context.WithCancel(context.WithoutCancel(ctx))
@@ -125,24 +136,24 @@ func (s *server) follow(ctx context.Context) {
 	defer watcher.Wait()
 	defer endWatch()
 	for {
-		began := s.env.now()
+		began := s.env.Now()
 		s.enter(phaseProbing)
 		err := s.serve(ctx)
 		s.freeIfFull()
 		if version := (*gp.VersionError)(nil); errors.As(err, &version) && ctx.Err() == nil {
 			s.giveUp(ctx, err)
-			s.farewell(s.env.asking)
+			s.restoreClasses(s.env.run.Leaving)
 			return
 		}
 		s.enter(phaseUnreached)
-		if errors.Is(err, errShutdown) {
+		if errors.Is(err, session.ErrShutdown) {
 			return
 		}
-		if s.env.now().Sub(began) > s.env.config.Reconnect.MaxInterval {
+		if s.env.Now().Sub(began) > s.env.config.Reconnect.MaxInterval {
 			pauses.Reset()
 		}
 		if ctx.Err() != nil || !s.rest(ctx, pauses.Pause(), err) {
-			s.farewell(s.env.asking)
+			s.restoreClasses(s.env.run.Leaving)
 			return
 		}
 	}
@@ -154,22 +165,162 @@ func (s *server) enter(p phase) {
 	s.phase = p
 }
 
-// giveUp leaves the server as it was found, if that can be, and waits for the end: there is
-// nothing that another try could change.
+// serve connects to the server and asks it, until the link is lost or ctx ends. The error is never
+// nil.
+func (s *server) serve(ctx context.Context) error {
+	waiting := time.AfterFunc(s.env.silentAfter, s.reportSilence)
+	defer waiting.Stop()
+	l, err := s.env.connect(ctx, s.dialer, s.spoke)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	who, err := s.asked.Identify(ctx, l)
+	waiting.Stop()
+	if err != nil {
+		s.spoke = "" // the server may have changed its protocol
+		return err
+	}
+	s.spoke = l.Protocol
+	s.connected(who)
+	err = s.ask(ctx, l)
+	s.disconnected(err)
+	return err
+}
+
+// ask asks one process after the other over a link, until it is lost or ctx ends.
+func (s *server) ask(ctx context.Context, l *link.Link) error {
+	for pause := time.Duration(0); ; {
+		inputs := session.Inputs{Orders: s.orders, Full: s.full, Memory: s.memory}
+		err := session.New(l, s.work, inputs).Run(ctx, pause)
+		if full := (*session.OutOfMemory)(nil); errors.As(err, &full) {
+			s.free(full.Shortage)
+			return full.Why
+		}
+		other := (*session.OtherProcess)(nil)
+		if !errors.As(err, &other) {
+			return err
+		}
+		pause = s.restartPause()
+		s.mu.Lock()
+		s.beginProcess(other.Who)
+		s.mu.Unlock()
+		s.output.process.Identified(other.Who.Sessions, other.Who.HasSessions)
+	}
+}
+
+// connected enters the process that has identified itself over a new link.
+func (s *server) connected(who session.Identity) {
+	s.failures.over()
+	s.unanswered.Over()
+	s.mu.Lock()
+	same := s.work != nil && !s.work.Who().IsOther(who)
+	if !same {
+		s.beginProcess(who)
+	}
+	s.unreported, s.phase = true, phaseConnected
+	s.connectedAt = s.env.Now()
+	s.mu.Unlock()
+	s.work.Identified(who)
+	if same {
+		s.output.process.Reconnected()
+	}
+	s.health.Up()
+	s.env.counters.ServersConnected(1)
+	if since, say := s.connects.Say(s.env.Now()); say {
+		s.logger.Info("Connected to the server", append(identityFields(who), zap.Int("times_since_last_line", since))...)
+	}
+	s.env.logs.serverConnected(s.output.origin)
+}
+
+// identityFields are those of a log line.
+func identityFields(who session.Identity) []zap.Field {
+	return []zap.Field{
+		zap.String("protocol", string(who.Protocol)), zap.Int64("pid", who.PID), zap.String("version", text.Short(who.Version)),
+	}
+}
+
+// beginProcess begins with another process of the server. The lock is held.
+func (s *server) beginProcess(who session.Identity) {
+	restarted := s.work != nil
+	if restarted && s.unreported {
+		s.env.metrics.Ended(s.output.state(true))
+	}
+	if s.dialer.IsLocal(who.PID) {
+		who.Host = s.env.Host
+	}
+	s.pid, s.output = who.PID, s.newOutput(who)
+	s.work = session.NewWork(&s.asked, s.tasks, s.output.process, s.output, who)
+	if !restarted {
+		return
+	}
+	s.env.counters.Restarted()
+	if since, say := s.restarts.Say(s.env.Now()); say {
+		s.logger.Warn("The server was restarted", append(identityFields(who), zap.Int("times_since_last_line", since))...)
+	}
+	s.env.logs.serverRestarted(s.output.origin)
+}
+
+// newOutput makes the output of a process of which nothing is known.
+func (s *server) newOutput(who session.Identity) *output {
+	c := s.env.config
+	methods, setting := c.methodsOfServer()
+	p := process.New(process.Settings{
+		MaxMethods: methods, MethodsSetting: setting, MaxInventory: c.Limits.MaxInventory, MaxTreeNodes: c.Limits.MaxTreeNodes,
+		RecursionCheck: c.RecursionCheck, MaxCommands: c.Limits.MaxCommands * c.Limits.MaxPatternCommands,
+		Memory: s.memory, Counters: s.env.counters, Logger: s.logger, Now: s.env.Now,
+	})
+	return &output{env: s.env, origin: newOrigin(c, s.config, s.env.Host, who, p.Begun), process: p}
+}
+
+// restartPause is the pause before another process is asked that was found instead of the last one:
+// a server may claim that at each question.
+func (s *server) restartPause() time.Duration {
+	if s.env.Now().Sub(s.output.origin.begun) > s.env.config.Reconnect.MaxInterval {
+		s.restarting.Reset()
+	}
+	return s.restarting.Pause()
+}
+
+// disconnected enters that the server can't be asked any more. The process may come back.
+func (s *server) disconnected(why error) {
+	s.enter(phaseUnreached)
+	s.env.counters.ServersConnected(-1)
+	s.env.logs.serverGone(s.output.origin, s.connectedAt, why)
+}
+
+// state is what a collection of metrics reports of the process, if anything: its present, or once
+// more its last state.
+func (s *server) state() (processState, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.phase == phaseConnected:
+		return s.output.state(false), true
+	case s.unreported:
+		s.unreported = false
+		return s.output.state(true), true
+	default:
+		return processState{}, false
+	}
+}
+
+// giveUp leaves the server as it was found, if that can be, and waits for the end: no other try can
+// change anything.
 func (s *server) giveUp(ctx context.Context, err error) {
 	s.enter(phaseGivenUp)
-	s.env.telemetry.connectionFailed()
+	s.env.counters.ConnectionFailed()
 	s.health.GivenUp(err)
-	s.logger.Error("The server does not know the version of the protocol, and is not asked any more: set gp.version, and restart the collector", zap.Error(err))
-	s.farewell(ctx)
+	s.logger.Error("The server does not know the version of the protocol, and the receiver gives up: set gp.version, and restart the collector", zap.Error(err))
+	s.restoreClasses(ctx)
 	repeat := time.NewTicker(s.env.repeatAfter)
 	defer repeat.Stop()
 	for {
 		select {
 		case <-repeat.C:
-			s.logger.Error("The server is still not asked: set gp.version, and restart the collector", zap.Error(err))
+			s.logger.Error("The receiver still does not ask the server: set gp.version, and restart the collector", zap.Error(err))
 		case o := <-s.orders:
-			o.failed(agentcontrol.Errorf(agentcontrol.Lost, "the server is not asked any more: %w", err))
+			o.Fail(agentcontrol.Errorf(agentcontrol.Lost, "the server is not asked any more: %w", err))
 		case short := <-s.full:
 			s.free(short)
 		case <-ctx.Done():
@@ -178,47 +329,30 @@ func (s *server) giveUp(ctx context.Context, err error) {
 	}
 }
 
-// farewell leaves a server as it was found that no link is to at the end, where it can be
-// connected to once more.
-func (s *server) farewell(ctx context.Context) {
-	if s.process == nil || len(s.process.owed) == 0 {
+// restoreClasses removes the code of commands from a server without a link, if it can be connected to
+// once more.
+func (s *server) restoreClasses(ctx context.Context) {
+	if s.work == nil || !s.work.HasLeftovers() {
 		return
 	}
-	link, err := s.env.connect(ctx, s, s.who.protocol)
+	l, err := s.env.connect(ctx, s.dialer, s.work.Who().Protocol)
 	if err != nil {
-		s.env.telemetry.reset(resetFailed)
-		s.stays(s.process.owed, because(ctx, err))
+		s.work.FailRestore(session.Because(ctx, err))
 		return
 	}
-	defer link.close()
-	a := newAttending(s, link)
-	a.process = s.process
-	who := identity{protocol: link.protocol}
-	// Where it doesn't say who it is, it is taken for the same.
-	if err := a.askSessions(ctx, &who); err == nil && s.who.isOther(who) {
-		return // nothing of ours is in another process
-	}
-	a.resetAtLast(ctx)
+	defer l.Close()
+	s.work.Restore(ctx, l)
 }
 
-// stays says at the end what is left in classes.
-func (s *server) stays(of []classes, why error) {
-	patterns := make([]string, 0, len(of))
-	for _, c := range of {
-		patterns = append(patterns, c.pattern.String())
-	}
-	s.logger.Warn("What commands have put into classes stays there", zap.Strings("patterns", patterns), zap.Error(why))
-}
-
-// rest pauses before the server is tried again; ok is false where the context has ended.
+// rest pauses before the server is tried again; ok is false where ctx has ended.
 func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok bool) {
-	s.env.telemetry.connectionFailed()
+	s.env.counters.ConnectionFailed()
 	s.health.Failed(why)
 	if !isSilence(why) {
 		s.unanswered.Over()
 	}
-	if since, say := s.sayFailure(why, s.env.now()); say {
-		s.logger.Warn("The server cannot be reached, or was lost: it is tried again", zap.Error(why),
+	if since, say := s.failures.say(why, s.env.Now()); say {
+		s.logger.Warn("The server cannot be reached, or was lost: the receiver tries again", zap.Error(why),
 			zap.Duration("pause", pause), zap.Int("failures_since_last_line", since))
 	}
 	timer := time.NewTimer(pause)
@@ -226,7 +360,7 @@ func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok b
 	for {
 		select {
 		case o := <-s.orders:
-			o.failed(agentcontrol.Errorf(agentcontrol.Lost, "the server cannot be reached, or was lost, and is tried again: %w", why))
+			o.Fail(agentcontrol.Errorf(agentcontrol.Lost, "the server cannot be reached, or was lost, and the receiver tries again: %w", why))
 		case <-ctx.Done():
 			return false
 		case short := <-s.full:
@@ -237,153 +371,135 @@ func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok b
 	}
 }
 
-// serve connects to the server, and asks what is wanted, until it is lost or the context
-// ends. The error is never nil.
-func (s *server) serve(ctx context.Context) error {
-	waiting := time.AfterFunc(s.env.silentAfter, s.sayUnanswered)
-	defer waiting.Stop()
-	link, err := s.env.connect(ctx, s, s.spoke)
-	if err != nil {
-		return err
-	}
-	defer link.close()
-	a := newAttending(s, link)
-	who, err := a.meet(ctx)
-	waiting.Stop()
-	if err != nil {
-		s.spoke = "" // it may speak something else by now
-		return err
-	}
-	s.spoke = link.protocol
-	s.settle(who)
-	err = a.attend(ctx)
-	s.disconnect(err)
-	return err
-}
+// How often a lasting failure is logged again, and after what time without an identity a server is
+// reported as silent.
+const (
+	usualRepeatAfter = 10 * time.Minute
+	usualSilentAfter = 8 * time.Second
+)
 
-// settle is told who the server is.
-func (s *server) settle(who identity) {
-	s.failing.Over()
-	s.unanswered.Over()
-	s.mu.Lock()
-	other := s.process == nil || s.who.isOther(who)
-	if other {
-		s.begin(who)
-	}
-	s.connected, s.untold, s.phase = true, true, phaseConnected
-	s.connectedAt = s.env.now()
-	p := s.process
-	s.mu.Unlock()
-	p.setSessions(who)
-	if !other {
-		s.saw(who)
-		p.reconnected()
-	}
-	s.health.Up()
-	s.env.telemetry.servers(1)
-	if since, say := s.connects.Say(s.env.now()); say {
-		s.logger.Info("Connected to the server", append(who.fields(), zap.Int("times_since_last_line", since))...)
-	}
-	s.env.saidConnected(p.origin)
-}
-
-// saw is told who the server is, which is the same one as before.
-func (s *server) saw(who identity) {
+// reportSilence reports that a server has not identified itself yet, once until it does, or fails for
+// another reason. Any goroutine may call it.
+func (s *server) reportSilence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.who.session = max(s.who.session, who.session)
-}
-
-// fields are what a server says of itself, for the log.
-func (who identity) fields() []zap.Field {
-	return []zap.Field{
-		zap.String("protocol", string(who.protocol)), zap.Int64("pid", who.pid), zap.String("version", text(who.version)),
+	if s.phase != phaseProbing {
+		return // it has identified itself, or failed, just now
+	}
+	s.health.Failed(errUnanswered)
+	if since, say := s.unanswered.Say(s.env.Now()); say {
+		s.logger.Warn("The server has not said who it is: its process hangs, or something else listens at the port. The receiver waits",
+			zap.Duration("after", s.env.silentAfter), zap.Int("times_since_last_line", since))
 	}
 }
 
-// begin begins a life of the server, and ends the one before. The lock is held.
-func (s *server) begin(who identity) {
-	restarted := s.process != nil
-	if restarted && s.untold {
-		s.env.metrics.Ended(s.last())
-	}
-	s.who, s.sessions = who, sessionCount{}
-	s.process = newProcess(s.env, newOrigin(s.env, s.config, who, s.env.now()), s.wants)
-	s.process.memory, s.process.logger = s.memory, s.logger
-	if !restarted {
-		return
-	}
-	s.env.telemetry.restarted()
-	if since, say := s.restarts.Say(s.env.now()); say {
-		s.logger.Warn("The server was restarted", append(who.fields(), zap.Int("times_since_last_line", since))...)
-	}
-	s.env.saidRestarted(s.process.origin)
+var errUnanswered = errors.New("it accepts connections, and has not said who it is")
+
+// isSilence reports whether a failure is that nothing came in time.
+func isSilence(why error) bool {
+	return errors.Is(why, link.ErrSilent) || errors.Is(why, session.ErrSlow) || errors.Is(why, console.ErrTimeout)
 }
 
-// restartPause is how long to wait before a process is asked that is found instead of the
-// last one: a server may say at each question that it is another.
-func (s *server) restartPause() time.Duration {
-	if s.env.now().Sub(s.process.origin.begun) > s.env.config.Reconnect.MaxInterval {
-		s.restarting.Reset()
+// failures decides which failures of a server are logged: the first of a burst, one for another
+// reason, and one that lasts.
+type failures struct {
+	repeatAfter time.Duration
+	burst       logline.Burst
+	changes     logline.Seldom
+	// reason and at are those of the last log line, and count is how many failures came since.
+	reason string
+	at     time.Time
+	count  int
+}
+
+func (f *failures) over() { f.burst.Over() }
+
+// say reports whether a failure is logged, and how many there were since the last line.
+func (f *failures) say(why error, now time.Time) (since int, say bool) {
+	f.count++
+	reason := withoutDigits(why.Error())
+	_, say = f.burst.Say(now)
+	if !say && reason != f.reason && f.reason != "" {
+		_, say = f.changes.Say(now)
 	}
-	return s.restarting.Pause()
+	if !say && (f.reason == "" || now.Sub(f.at) < f.repeatAfter) {
+		return 0, false
+	}
+	since, f.count = f.count, 0
+	f.reason, f.at = reason, now
+	return since, true
 }
 
-// last is what the process was like when it was asked last.
-func (s *server) last() processState {
-	last := s.process.state()
-	last.over = true
-	return last
+// withoutDigits removes digits: ports, for one, differ in each text of the same error.
+func withoutDigits(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, text)
 }
 
-// disconnect is told that the server can't be asked any more. The process may come back.
-func (s *server) disconnect(why error) {
-	s.mu.Lock()
-	s.connected = false
-	of := s.process.origin
-	s.mu.Unlock()
-	s.env.telemetry.servers(-1)
-	s.env.saidServerGone(of, s.connectedAt, why)
+// The memory of a server has an account in the memory budget of the process, with
+// limits.max_server_memory as its own bound. Where either is reached, the server is disconnected:
+//
+//  1. Its connections are closed: nothing more comes, and commands end.
+//  2. All that is known of its process is freed. Classes with code of commands stay known, since
+//     resets have to remove it.
+//  3. After a pause it is connected again. Sums begin at zero.
+
+// watchMemory closes the server's connections when it has to free its memory, and passes that on to
+// the goroutine that follows it.
+func (s *server) watchMemory(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case shortage := <-s.memory.Over():
+			if !s.memory.IsCurrent(shortage) {
+				continue
+			}
+			s.memory.HangUp()
+			select {
+			case <-s.full: // it may be of an account that was closed since
+			default:
+			}
+			s.full <- shortage // nothing else fills it
+		}
+	}
 }
 
-// state is what a collection of metrics has to say of the process, if anything: what it is
-// like, or once more what it was like when it was lost.
-func (s *server) state() (processState, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.connected:
-		return s.process.state(), true
-	case s.untold:
-		s.untold = false
-		return s.last(), true
+// freeIfFull frees the memory of the server if it has to.
+func (s *server) freeIfFull() {
+	select {
+	case short := <-s.full:
+		s.free(short)
 	default:
-		return processState{}, false
 	}
 }
 
-// controlTimeout bounds a command that ends by itself soon: the console connects for it, and
-// says another before it.
-func controlTimeout(config *Config) time.Duration { return config.Timeout + 2*config.AnswerTimeout }
-
-// control asks a command that ends by itself soon.
-func (a *attending) control(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
-	ctx, end := context.WithTimeoutCause(ctx, controlTimeout(a.server.env.config), errSlow)
-	defer end()
-	err := a.link.Run(ctx, command, each)
-	if over := a.server.env.ctx; err != nil && over != nil && over.Err() != nil {
-		return errFarewell // on a busy machine the connections are closed for it first
+// free frees all that is known of the process, of which nothing is asked now.
+func (s *server) free(short servermemory.Shortage) {
+	if !s.memory.IsCurrent(short) {
+		return // it has been freed since
 	}
-	return because(ctx, err)
-}
-
-// because is the error of what was asked of a server, or why it was given no more time.
-func because(ctx context.Context, err error) error {
-	why := context.Cause(ctx)
-	if err != nil && (errors.Is(why, errSlow) || errors.Is(why, errFarewell)) {
-		return why
+	s.mu.Lock()
+	if s.work != nil {
+		if s.unreported {
+			s.env.metrics.Ended(s.output.state(true))
+		}
+		s.output = s.newOutput(s.work.Who())
+		s.work.Renew(s.output.process, s.output)
 	}
-	return err
+	s.mu.Unlock()
+	s.memory.Renew()
+	reason := counters.ReasonBudget
+	if full := (*budget.Error)(nil); errors.As(short.Why, &full) && full.Setting == servermemory.Setting {
+		reason = counters.ReasonServer
+	}
+	s.env.counters.Disconnected(reason)
+	if since, say := s.disconnects.Say(s.env.Now()); say {
+		s.logger.Warn("Server disconnected for a while: its data takes too much memory. Its sums begin at zero",
+			zap.Error(short.Why), zap.Int("times_since_last_line", since))
+	}
 }
-
-var errSlow = errors.New("the server did not answer in time")

@@ -66,7 +66,7 @@ func following(t testing.TB, set func(*Config), servers ...*played) *bed {
 
 // sums are the calls and failures of all methods that were handed on last of each process.
 func (b *bed) sums() map[int64][2]int64 {
-	all := b.metrics.AllMetrics()
+	all := b.Metrics.AllMetrics()
 	for _, metrics := range all[b.summed:] {
 		for _, resource := range metrics.ResourceMetrics().All() {
 			pid, _ := resource.Resource().Attributes().Get(attributeProcessID)
@@ -80,8 +80,8 @@ func (b *bed) sums() map[int64][2]int64 {
 				}
 			}
 			before := b.sumsNow[pid.Int()]
-			assert.GreaterOrEqual(b.t, sum[0], before[0], "sums never fall")
-			assert.GreaterOrEqual(b.t, sum[1], before[1])
+			assert.GreaterOrEqual(b.T, sum[0], before[0], "sums never fall")
+			assert.GreaterOrEqual(b.T, sum[1], before[1])
 			b.sumsNow[pid.Int()] = sum
 		}
 	}
@@ -128,20 +128,20 @@ func TestSumsAreThoseOfTheServerOverLostConnectionsAndRestarts(t *testing.T) {
 		}, p).start()
 		// A server that is restarted just when a command is asked again may be taken for the one
 		// that it was; so faults are over before.
-		b.await("the faults to be over", func() bool { return b.point("replies") > 60 })
+		b.Await("the faults to be over", func() bool { return b.point("replies") > 60 })
 		// A life that is over before the monitor runs has told of nothing: there is another.
 		complete := map[int64][2]int64{}
 		for pid := int64(100); len(complete) < 2; pid++ {
-			b.await("the program to rest", func() bool { return p.life().ProcessID == pid && p.life().Rests })
+			b.Await("the program to rest", func() bool { return p.life().ProcessID == pid && p.life().Rests })
 			if p.told()[pid][0] > 0 {
-				b.await("all that was told to be handed on", func() bool {
+				b.Await("all that was told to be handed on", func() bool {
 					complete[pid] = p.told()[pid]
 					return b.sums()[pid] == complete[pid]
 				})
 			}
 			p.Restart()
 		}
-		b.await("the server to be found restarted", func() bool { return b.point("restarts") >= 2 })
+		b.Await("the server to be found restarted", func() bool { return b.point("restarts") >= 2 })
 		// The last cycle can end after that, and what is told of it in the moment of the restart be
 		// lost with the connection.
 		for pid, before := range complete {
@@ -151,7 +151,7 @@ func TestSumsAreThoseOfTheServerOverLostConnectionsAndRestarts(t *testing.T) {
 				assert.LessOrEqual(t, sums[i], told[i])
 			}
 		}
-		b.shutdown()
+		b.Shutdown()
 	})
 }
 
@@ -163,12 +163,12 @@ func TestAServerIsLeftAsItWasFound(t *testing.T) {
 			c.Monitors = []MonitorConfig{monitor("com.example.shop.Service1", "*")}
 			c.Stacks = []CallsConfig{some("com.example.shop.Service?", "*", 3)}
 		}, p).start()
-		b.await("the stacks", func() bool { return len(b.records(eventStack)) == 3 })
+		b.Await("the stacks", func() bool { return len(b.Records(eventStack)) == 3 })
 		before := b.sums()[p.life().ProcessID][0]
-		b.await("the monitor to go on", func() bool { return b.sums()[p.life().ProcessID][0] > before+20 })
+		b.Await("the monitor to go on", func() bool { return b.sums()[p.life().ProcessID][0] > before+20 })
 		assert.Zero(t, p.life().Resets, "the monitor needs what is in a class that both name")
 		assert.Positive(t, p.life().Enhanced)
-		b.shutdown()
+		b.Shutdown()
 		assert.Zero(t, p.life().Enhanced)
 		assert.Positive(t, p.life().Resets)
 	})
@@ -188,7 +188,7 @@ func TestAutoFindsOutWhatAServerSpeaks(t *testing.T) {
 			}, p).start()
 			line := b.awaitSaid("Connected to the server")
 			assert.Equal(t, string(want), line.ContextMap()["protocol"])
-			b.await("calls", func() bool { return b.sums()[p.life().ProcessID][0] > 0 })
+			b.Await("calls", func() bool { return b.sums()[p.life().ProcessID][0] > 0 })
 		})
 	}
 }
@@ -239,18 +239,18 @@ func TestFaultsCostNothingElse(t *testing.T) {
 					c.AnswerTimeout = 500 * time.Millisecond
 					c.GP.Heartbeat = 300 * time.Millisecond
 				}, bad, good).start()
-				b.await("the good one's calls", func() bool {
+				b.Await("the good one's calls", func() bool {
 					sums := b.sums()[1000]
 					return sums[0] > 100 && sums[0] <= good.told()[1000][0]
 				})
 				if fault == greysserver.WrongVersion {
-					b.await("the bad one to be given up", func() bool { return b.phase() == phaseGivenUp })
+					b.Await("the bad one to be given up", func() bool { return b.phase() == phaseGivenUp })
 				} else {
 					replies := b.point("replies")
-					b.await("the bad one's answers to go on", func() bool { return b.point("replies") > replies+100 })
+					b.Await("the bad one's answers to go on", func() bool { return b.point("replies") > replies+100 })
 					assert.NotEqual(t, phaseGivenUp, b.phase())
 				}
-				assert.Equal(t, 1, b.said.FilterMessage("Connected to the server").FilterField(zap.String("server", good.endpoint)).Len())
+				assert.Equal(t, 1, b.Log.FilterMessage("Connected to the server").FilterField(zap.String("server", good.endpoint)).Len())
 			})
 		}
 	}
@@ -265,7 +265,7 @@ func TestAServerIsRestartedWithTheSameProcessID(t *testing.T) {
 		c.Protocol = ProtocolConsole
 	}, p).start()
 	roots := func() (roots int) {
-		for _, s := range b.spans() {
+		for _, s := range b.Spans() {
 			if s.ParentSpanID().IsEmpty() {
 				roots++
 			}
@@ -273,7 +273,7 @@ func TestAServerIsRestartedWithTheSameProcessID(t *testing.T) {
 		return roots
 	}
 	for life := range 3 {
-		b.await("call trees of each life", func() bool { return roots() == 3*(life+1) })
+		b.Await("call trees of each life", func() bool { return roots() == 3*(life+1) })
 		assert.EqualValues(t, life, b.point("restarts"))
 		p.Restart()
 	}
@@ -287,10 +287,10 @@ func TestRecordedCallsOfAServerAreHandedOnOnce(t *testing.T) {
 		c.Protocol = ProtocolGP
 		c.Records = []CallsConfig{some("com.example.*", "*", -1)}
 	}, p).start()
-	b.await("the program to rest", func() bool { return p.life().Rests })
+	b.Await("the program to rest", func() bool { return p.life().Rests })
 	recorded := int(p.life().Recorded)
-	b.await("all of them", func() bool { return len(b.spans()) >= recorded })
+	b.Await("all of them", func() bool { return len(b.Spans()) >= recorded })
 	again := b.point("records_repeated")
-	b.await("the list to come again", func() bool { return b.point("records_repeated") >= again+2*int64(recorded) })
-	assert.Len(t, b.spans(), recorded)
+	b.Await("the list to come again", func() bool { return b.point("records_repeated") >= again+2*int64(recorded) })
+	assert.Len(t, b.Spans(), recorded)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/console"
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 // hanging is a console that says who it is, and loses the first command that puts something
@@ -77,21 +78,21 @@ func TestAServerThatHangsAtAShutdownTakesNothingOfOthers(t *testing.T) {
 			}, good)
 			// As an exporter does it, it takes nothing when its time is over.
 			next, err := consumer.NewMetrics(func(ctx context.Context, metrics pmetric.Metrics) error {
-				return errors.Join(ctx.Err(), b.metrics.ConsumeMetrics(ctx, metrics))
+				return errors.Join(ctx.Err(), b.Metrics.ConsumeMetrics(ctx, metrics))
 			})
 			require.NoError(t, err)
-			b.next.Metrics = next
+			b.Next.Metrics = next
 			b.start()
-			b.await("it to hang", func() bool { return len(asked) > 0 })
-			b.await("calls", func() bool {
+			b.Await("it to hang", func() bool { return len(asked) > 0 })
+			b.Await("calls", func() bool {
 				return values(b.collect(), "java.method.calls")["com.example.shop.Service1.operation1"] > 0
 			})
-			b.shutdown()
+			b.Shutdown()
 			assert.Positive(t, b.sums()[1000][0], "those of the last collection")
 			assert.Zero(t, b.point("metric_points_dropped{reason=refused}"))
 			assert.Zero(t, good.life().Enhanced)
 			if at == "reset" {
-				assert.Equal(t, errFarewell.Error(), b.awaitSaid("stays there").ContextMap()["error"])
+				assert.Equal(t, receiverkit.ErrPeerTime.Error(), b.awaitSaid("No reset was possible").ContextMap()["error"])
 			}
 		})
 	}
@@ -105,25 +106,9 @@ func TestOfACommandThatWasNotSentNothingIsTakenOut(t *testing.T) {
 		c.Protocol = ProtocolConsole
 		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
 	}).start()
-	b.await("it to hang", func() bool { return len(asked) > 0 })
-	b.shutdown()
-	points := b.points()
+	b.Await("it to hang", func() bool { return len(asked) > 0 })
+	b.Shutdown()
+	points := b.Points()
 	assert.EqualValues(t, 1, points["commands{outcome=stopped}"])
 	assert.Zero(t, points["resets{outcome=done}"]+points["resets{outcome=failed}"])
-}
-
-// What waits for a server at a shutdown, such as for the end of what is aborted, waits no
-// longer than the time for servers.
-func TestConnectionsEndWithTheTimeForServers(t *testing.T) {
-	b := newBed(t, func(c *Config) {
-		c.Servers[0].Endpoint = listen(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
-		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
-	}).start()
-	conn, err := b.receiver.servers[0].dial(t.Context())
-	require.NoError(t, err)
-	require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
-	b.receiver.leave(errFarewell)
-	_, err = conn.Read(make([]byte, 1))
-	require.ErrorIs(t, err, net.ErrClosed)
-	require.ErrorIs(t, conn.Close(), net.ErrClosed)
 }

@@ -4,11 +4,9 @@
 package greysreceiver
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,7 +25,7 @@ func silentStack(t *testing.T, s *steering) *asked {
 	starting := s.order("stack", on("demo.Pay", "*"))
 	stack := s.expect("Stack demo.Pay * 100")
 	answer := mustDone(t, starting)
-	assert.Equal(t, "the server was asked, and has said nothing yet", answer.Message)
+	assert.Equal(t, "command sent; no reply yet", answer.Message)
 	assert.Equal(t, arguments{"task": "2"}, numberOf(t, answer))
 	return stack
 }
@@ -52,7 +50,7 @@ func TestByGPSilenceIsAYes(t *testing.T) {
 					require.Equal(t, "Monitor demo.Shop * 1s", describe(again.command))
 				}
 				assert.Contains(t, s.mustDo("list", nil).Items[1], "2 stack demo.Pay *, 100 calls: running")
-				assert.Empty(t, s.records(eventRefused))
+				assert.Empty(t, s.Records(eventRefused))
 			})
 		})
 	}
@@ -73,18 +71,18 @@ func TestByGPANoAfterTheSilenceIsSaid(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, _ := newSteering(t, ProtocolGP)
 				c.no(silentStack(t, s))
-				s.await("the list", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
+				s.Await("the list", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
 				s.expectNothing()
-				assert.Len(t, s.bed.receiver.servers[0].wants, 1)
-				s.shutdown()
-				assert.Zero(t, s.bed.said.FilterMessageSnippet(": it is asked again").Len()+s.bed.said.FilterMessageSnippet(": it is tried again").Len())
-				records := s.records(eventRefused)
+				assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len())
+				s.Shutdown()
+				assert.Zero(t, s.bed.Log.FilterMessageSnippet(": the receiver asks again").Len()+s.bed.Log.FilterMessageSnippet(": the receiver tries again").Len())
+				records := s.Records(eventRefused)
 				require.Len(t, records, c.want)
 				if c.want == 0 {
-					assert.Len(t, s.records(eventUnsupported), 1)
+					assert.Len(t, s.Records(eventUnsupported), 1)
 					return
 				}
-				assert.Contains(t, s.awaitSaid("has not begun after all").ContextMap()["error"], c.why)
+				assert.Contains(t, s.awaitSaid("Command did not start").ContextMap()["error"], c.why)
 				why, _ := records[0].Attributes().Get(attributeError)
 				assert.Contains(t, why.Str(), c.why)
 				of, _ := records[0].Attributes().Get(attributePattern)
@@ -104,7 +102,7 @@ func TestByGPANoAfterTheSilenceLeavesWhatIsConfiguredAsItWas(t *testing.T) {
 		again := s.expect("Monitor demo.Shop * 5s")
 		mustDone(t, starting)
 		again.end <- greys.ErrRefused
-		s.awaitSaid("has not begun after all")
+		s.awaitSaid("Command did not start")
 		assert.Equal(t, []string{"1 monitor demo.Shop *, cycles of 1s, configured: ended"}, s.mustDo("list", nil).Items)
 		s.expectNothing()
 	})
@@ -116,14 +114,14 @@ func TestWhatIsBeingEndedIsNotStartedMeanwhile(t *testing.T) {
 	slow := make(chan struct{})
 	s.set(func() { s.slow = slow })
 	ending := s.order("end", arguments{"task": "1"})
-	s.await("the end", func() bool { return s.was("ended Monitor demo.Shop * 1s") })
-	expectReason(t, s.order("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "1"}), agentcontrol.NotNow, "task 1 is just being ended")
+	s.Await("the end", func() bool { return s.was("ended Monitor demo.Shop * 1s") })
+	expectReason(t, s.order("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "1"}), agentcontrol.NotNow, "task 1 is ending")
 	close(slow)
 	<-monitor.over
 	mustDone(t, ending)
 	starting := s.order("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "1"})
 	s.expect("Monitor demo.Shop * 1s").answer(affectedOne)
-	assert.Equal(t, "it is started", mustDone(t, starting).Message)
+	assert.Equal(t, "started", mustDone(t, starting).Message)
 }
 
 // By GP who starts tt waits for the end of a list of what is recorded. Who ends it meanwhile
@@ -133,11 +131,11 @@ func TestByGPRecordedCallsThatAreEndedBeforeTheirListAreNotStarted(t *testing.T)
 	first := s.order("tt", on("demo.First", "*"))
 	list := s.expect("Records")
 	second := s.order("tt", on("demo.Second", "*")) // waits for the next list
-	s.await("it", func() bool { return len(s.mustDo("list", nil).Items) == 3 })
+	s.Await("it", func() bool { return len(s.mustDo("list", nil).Items) == 3 })
 	mustDone(t, s.order("end", arguments{"task": "4"}))
-	expectReason(t, second, agentcontrol.Lost, "somebody else has had it ended meanwhile")
+	expectReason(t, second, agentcontrol.Lost, "another operator has ended the task")
 	mustDone(t, s.order("end", arguments{"task": "2"}))
-	expectReason(t, first, agentcontrol.Lost, "somebody else has had it ended meanwhile")
+	expectReason(t, first, agentcontrol.Lost, "another operator has ended the task")
 	list.end <- nil
 	assert.Len(t, s.mustDo("list", nil).Items, 1)
 	s.expectNothing()
@@ -156,56 +154,13 @@ func TestByGPAStartThatWasEndedUndoesNoLaterOne(t *testing.T) {
 	first := s.order("tt", on("demo.Pay", "*"))
 	list := s.expect("Records")
 	s.mustDo("end", arguments{"task": "1"})
-	expectReason(t, first, agentcontrol.Lost, "ended meanwhile")
+	expectReason(t, first, agentcontrol.Lost, "another operator has ended the task")
 	second := s.order("tt", on("demo.Pay", "*"))
-	s.await("the start", func() bool { return strings.Contains(s.mustDo("list", nil).Items[0], "0 calls told") })
+	s.Await("the start", func() bool { return strings.Contains(s.mustDo("list", nil).Items[0], "0 calls received") })
 	list.end <- greys.ErrRefused
 	s.expect("Records").end <- nil
-	assert.Equal(t, "it is started", mustDone(t, second).Message)
-	assert.Contains(t, s.mustDo("list", nil).Items[0], "0 calls told")
-}
-
-// locked is a context, and what ends it, that are asked and told while a lock is held.
-type locked struct {
-	context.Context
-	t  *testing.T
-	mu *sync.Mutex
-}
-
-func (l locked) expectLock(what string) {
-	l.t.Helper()
-	if l.mu.TryLock() {
-		l.mu.Unlock()
-		assert.Fail(l.t, what)
-	}
-}
-
-func (l locked) Err() error {
-	l.expectLock("somebody may end the run before its answer is handled")
-	return l.Context.Err()
-}
-
-// What comes of a monitor when it is ended does not take back its methods, which are left to
-// others then.
-func TestAMonitorThatIsEndedTakesNothingBack(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
-	a := script(t, b, ProtocolConsole).alone(b)
-	task := a.process.tasks[0]
-	ctx, end := context.WithCancelCause(t.Context())
-	of := locked{ctx, t, &a.process.mu}
-	r := &run{task: task, attending: a, process: a.process, link: a.link, ctx: of, end: func(why error) {
-		of.expectLock("a row may be counted when the methods are left to others")
-		end(why)
-	}}
-	task.run, task.state = r, taskRunning
-	r.each(table(row(1, "demo.Shop", "checkout", 2, 0, ms(1))))
-	method := a.process.calls.methods[methodName{"demo.Shop", "checkout"}]
-	assert.Equal(t, task.number, method.monitor)
-	a.endTask(&order{task: task.number, outcome: make(chan outcomeOfOrder, 1)})
-	r.each(table(row(2, "demo.Shop", "checkout", 3, 0, ms(1))))
-	assert.Equal(t, noMonitor, method.monitor)
-	assert.EqualValues(t, 2, method.calls)
-	a.halt()
+	assert.Equal(t, "started", mustDone(t, second).Message)
+	assert.Contains(t, s.mustDo("list", nil).Items[0], "0 calls received")
 }
 
 // What is over by its limit is asked of the next process again, beside what was started since.
@@ -220,7 +175,7 @@ func TestWhatIsOverByItsLimitCountsAmongTheCommands(t *testing.T) {
 	stack.end <- nil
 	s.awaitSaid("A command has reached its limit")
 	expectReason(t, s.order("trace", on("demo.Pay", "*")), agentcontrol.NotNow,
-		"2 commands are asked for (limits.max_commands), with those whose limit is reached: end one first")
+		"there are 2 commands (limits.max_commands), with those that have reached their limit: end one first")
 	// It can be started itself, and ended.
 	starting := s.order("stack", arguments{"class": "demo.Pay", "method": "*", "limit": "1"})
 	s.expect("Stack demo.Pay * 1").answer(affectedOne)
@@ -251,9 +206,9 @@ func TestByGPRecordedCallsThatAreConfiguredAreOverByTheirLimit(t *testing.T) {
 	list.answer(&greys.Record{Index: 2, Class: "demo.Pay", Method: "charge"})
 	list.end <- nil
 	assert.Equal(t, arguments{"task": "1"}, numberOf(t, mustDone(t, starting)))
-	s.await("the spans", func() bool { return len(s.spans()) == 2 })
+	s.Await("the spans", func() bool { return len(s.Spans()) == 2 })
 	s.expect("Records")
-	assert.Equal(t, []string{"1 tt demo.Pay *, 2 calls, configured: taken from the server's list, 1 calls told"}, s.mustDo("list", nil).Items)
+	assert.Equal(t, []string{"1 tt demo.Pay *, 2 calls, configured: read from the server's list, 1 calls received"}, s.mustDo("list", nil).Items)
 }
 
 // Who starts tt while a list is read that has as many calls as the limit is told that it began.
@@ -266,9 +221,9 @@ func TestByGPWhatIsOverBeforeItsListHasBegun(t *testing.T) {
 	s.theirs = s.only()
 	list := s.expect("Records")
 	starting := s.order("tt", arguments{"class": "demo.Pay", "method": "*", "limit": "1"})
-	s.await("it", func() bool { return len(s.mustDo("list", nil).Items) == 2 })
+	s.Await("it", func() bool { return len(s.mustDo("list", nil).Items) == 2 })
 	list.answer(&greys.Record{Index: 1, Class: "demo.Pay", Method: "charge"})
 	list.end <- nil
-	assert.Equal(t, "it is started", mustDone(t, starting).Message)
+	assert.Equal(t, "started", mustDone(t, starting).Message)
 	assert.Len(t, s.mustDo("list", nil).Items, 1)
 }

@@ -17,9 +17,11 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
-// Names of commands that are none of the server's, and of arguments.
+// Names of commands that the server does not have, and of arguments.
 const (
 	orderList  = "list"
 	orderEnd   = "end"
@@ -30,19 +32,18 @@ const (
 	argumentRegexp = "regexp"
 	argumentCycle  = "cycle"
 	argumentLimit  = "limit"
-	argumentTask   = "task"
+	argumentTask   = session.ArgumentTask
 )
 
-// startable are what somebody can have started, by the names of the commands.
-var startable = map[string]askKind{
-	askMonitor.String(): askMonitor, askTrace.String(): askTrace, askStack.String(): askStack, askRecords.String(): askRecords,
+// startable are the tasks of calls that an operator can start, by the names of their commands.
+var startable = map[string]task.Kind{
+	task.Trace.String(): task.Trace, task.Stack.String(): task.Stack, task.Records.String(): task.Records,
 }
 
-// What may hold the program up is in the arguments. Classes are changed while the program
-// stands still, all that match at once; a regular expression is tried on the names of all that are
-// loaded, and one that backtracks doesn't end, as wildcards do, of which the server tries each with
-// all that is left; what is recorded stays in the program's memory, with all that it leads to,
-// until there is none left.
+// Arguments can stop the traced program. It stands still while the server instruments all classes
+// that match. The server tries a regular expression on the names of all loaded classes, and one that
+// backtracks may never end; neither may many wildcards. Recorded calls stay in the program's memory,
+// with all objects that they lead to.
 var (
 	allClasses = &agentcontrol.Condition{Text: "it has no letter or digit, or " + tooMany, Holds: func(class string) bool {
 		return manyWildcards.Holds(class) ||
@@ -60,41 +61,40 @@ var (
 	}}
 )
 
-// fewWildcards is how many runs of asterisks are tried in a moment, on whatever names: with 5 it
-// took 68 million steps for a name of 61 characters, with 3 fewer than a million.
+// fewWildcards is how many runs of asterisks the server tries fast: with 5 it took 68 million steps
+// for a name of 61 characters, with 3 fewer than a million.
 const fewWildcards = 3
 
-// fewRecords is how many calls may be recorded at once without the program's memory being at
-// stake, as far as that can be said of a number.
+// fewRecords is how many recorded calls should not exhaust the program's memory.
 const fewRecords = 1000
 
-// steering are the commands that servers can be told: what no pipeline takes can't be started.
-func (e *environment) steering() (all []agentcontrol.Command) {
+// commands returns the commands for operators. A task without a pipeline can not be started.
+func (e *environment) commands() (all []agentcontrol.Command) {
 	target := []agentcontrol.Parameter{
 		{Name: argumentClass, Summary: "Qualified names of classes: * is any text, ? a character.", Kind: agentcontrol.Text, Required: true, MaxBytes: greys.MaxPatternBytes, DisruptiveIf: allClasses},
 		{Name: argumentMethod, Summary: "Names of methods, in the same way.", Kind: agentcontrol.Text, Required: true, MaxBytes: greys.MaxPatternBytes, DisruptiveIf: manyWildcards},
 		{Name: argumentRegexp, Summary: "Both are Java's regular expressions.", Kind: agentcontrol.Boolean, DisruptiveIf: expressions},
 	}
-	add := func(kind askKind, summary string, more agentcontrol.Parameter) {
-		if e.wants(kind) {
+	add := func(kind task.Kind, summary string, more agentcontrol.Parameter) {
+		if e.forwards(kind) {
 			all = append(all, agentcontrol.Command{Name: kind.String(), Summary: summary, Parameters: append(target[:3:3], more)})
 		}
 	}
-	limit := agentcontrol.Parameter{Name: argumentLimit, Summary: "After how many it ends, 100 if it is not said; -1: no limit.", Kind: agentcontrol.Integer, Least: unlimited, Most: math.MaxInt32}
-	add(askMonitor, "Count the calls of methods, until end or the end of the collector.", agentcontrol.Parameter{
-		Name: argumentCycle, Summary: "How many seconds are counted together, 10 if it is not said.", Kind: agentcontrol.Integer, Least: 1, Most: int64(maxCycle / time.Second),
+	limit := agentcontrol.Parameter{Name: argumentLimit, Summary: "The number of calls after which it ends; default 100, -1: no limit.", Kind: agentcontrol.Integer, Least: unlimited, Most: math.MaxInt32}
+	add(task.Monitor, "Count the calls of methods, until the task or the collector ends.", agentcontrol.Parameter{
+		Name: argumentCycle, Summary: "The length of a cycle in seconds; default 10.", Kind: agentcontrol.Integer, Least: 1, Most: int64(maxCycle / time.Second),
 	})
-	add(askTrace, "Tell of calls of methods with what they call. GP has none.", limit)
-	add(askStack, "Tell from where methods are called.", limit)
+	add(task.Trace, "Report calls of methods with the calls inside them. GP has no such command.", limit)
+	add(task.Stack, "Report the callers of methods.", limit)
 	limit.DisruptiveIf = manyRecords
-	add(askRecords, "Have calls recorded, with parameters and results in the program's memory. By GP: take those that are recorded, by whomever, and were in no list before.", limit)
+	add(task.Records, "Record calls, with parameters and results in the program's memory. By GP: report calls that any client has recorded, unless an earlier list had them.", limit)
 	return append(all,
-		agentcontrol.Command{Name: orderList, Summary: "What was started, or is configured, and how it goes."},
-		agentcontrol.Command{Name: orderEnd, Summary: "End what was started, or is configured, until it is started again.", Parameters: []agentcontrol.Parameter{
+		agentcontrol.Command{Name: orderList, Summary: "List the tasks that were started, or are configured, with their state."},
+		agentcontrol.Command{Name: orderEnd, Summary: "End a task. A configured one rests until it is started again.", Parameters: []agentcontrol.Parameter{
 			{Name: argumentTask, Summary: "Its number in the list.", Kind: agentcontrol.Integer, Required: true, Least: 1, Most: math.MaxInt32},
 		}},
-		agentcontrol.Command{Name: orderReset, Summary: "Take out of classes what commands have put there, whoever asked for them. Commands of the receiver are ended for it, and asked again.", Parameters: []agentcontrol.Parameter{
-			{Name: argumentClass, Summary: "Of which classes by GP, all if it is not said. A console resets all.", Kind: agentcontrol.Text, MaxBytes: greys.MaxPatternBytes, DisruptiveIf: manyWildcards},
+		agentcontrol.Command{Name: orderReset, Summary: "Restore classes: remove the code of all commands of all clients. The receiver ends its commands for it, and asks for them again.", Parameters: []agentcontrol.Parameter{
+			{Name: argumentClass, Summary: "Names of classes by GP; default: all. A console restores all classes.", Kind: agentcontrol.Text, MaxBytes: greys.MaxPatternBytes, DisruptiveIf: manyWildcards},
 			{Name: argumentRegexp, Summary: "It is one of Java's regular expressions.", Kind: agentcontrol.Boolean, DisruptiveIf: expressions},
 		}},
 	)
@@ -113,70 +113,90 @@ type steered struct {
 // ID is always the same of a server of a receiver.
 func (s *steered) ID() string { return s.id }
 
-// steer shows the servers, until the receiver is shut down.
-func (r *greysReceiver) steer(following context.Context, agents agentcontrol.Directories) {
-	if len(agents) == 0 {
-		return
-	}
-	commands := r.env.steering()
-	for _, s := range r.servers {
-		s.orders = make(chan *order)
-		r.unsteer = append(r.unsteer, agents.Register(&steered{
-			server: s, id: agentcontrol.NewID(r.env.id, s.config.Endpoint), commands: commands, following: following,
-		}))
-	}
-}
-
-// Snapshot is what is known of the server and its process.
+// Snapshot is the present state of the server and its process.
 func (s *steered) Snapshot() agentcontrol.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := agentcontrol.Snapshot{
-		Tracer: metadata.Type.String(), Receiver: s.env.id, Address: s.config.Endpoint,
+		Tracer: metadata.Type.String(), Receiver: s.env.ID, Address: s.config.Endpoint,
 		Service: agentcontrol.TextOf(s.origin().resource.Attributes(), attributeServiceName),
 		State:   s.phase.String(), Commands: s.commands,
 	}
-	p := s.process
-	if p == nil {
+	if s.output == nil {
 		return now
 	}
-	now.Process.PID = uint64(s.who.pid)
-	now.Since = p.origin.begun
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now.LastSeen = p.heard
+	p := s.output.process.Summary()
+	now.Process.PID = uint64(s.pid)
+	now.Since = s.output.origin.begun
+	now.LastSeen = p.Heard
 	now.Counters = []agentcontrol.Counter{
-		{Name: "commands running", Unit: "{command}", Value: s.running.Load()},
-		{Name: "replies", Unit: "{reply}", Value: p.replies},
-		{Name: "bad replies", Unit: "{reply}", Value: p.bad},
-		{Name: "missing replies", Unit: "{reply}", Value: p.missing},
-		{Name: "reconnects", Unit: "{connection}", Value: p.reconnects},
+		{Name: "commands running", Unit: "{command}", Value: s.work.Commands()},
+		{Name: "replies", Unit: "{reply}", Value: p.Replies},
+		{Name: "bad replies", Unit: "{reply}", Value: p.Bad},
+		{Name: "missing replies", Unit: "{reply}", Value: p.Missing},
+		{Name: "reconnects", Unit: "{connection}", Value: p.Reconnects},
 	}
 	return now
 }
 
-// origin is that of the process, or of what is configured of one that was never reached. The
-// lock is held.
+// origin is that of the process. Before there is one, it has only configured attributes. The lock is
+// held.
 func (s *steered) origin() *origin {
-	if s.process != nil {
-		return s.process.origin
+	if s.output != nil {
+		return s.output.origin
 	}
-	return newOrigin(s.env, s.config, identity{}, s.env.now())
+	return newOrigin(s.env.config, s.config, s.env.Host, session.Identity{}, s.env.Now())
 }
 
-// Told hands on a log record of an order.
+// Told forwards a log record of an order.
 func (s *steered) Told(r agentcontrol.Record) {
 	s.mu.Lock()
 	of := s.origin()
 	s.mu.Unlock()
-	s.env.say(of, agentcontrol.EventName, r.Body(), r.Severity(), func(m pcommon.Map) {
+	s.env.logs.forward(of, agentcontrol.EventName, r.Body(), r.Severity(), func(m pcommon.Map) {
 		for _, a := range r.Attributes() {
 			m.PutStr(a.Key, a.Value)
 		}
 	})
 }
 
-// Do has the server do something: whoever follows it does.
+// newOrder checks an order as the configuration is checked.
+func newOrder(ctx context.Context, wanted agentcontrol.Order) (*session.Order, error) {
+	arguments := wanted.Arguments
+	target := TargetConfig{Class: arguments.Text(argumentClass), Method: arguments.Text(argumentMethod), Regexp: arguments.Boolean(argumentRegexp)}
+	var started *task.Task
+	var err error
+	switch wanted.Command {
+	case orderList:
+		return session.NewOrder(ctx, session.List), nil
+	case orderEnd:
+		o := session.NewOrder(ctx, session.End)
+		number, _ := arguments.Integer(argumentTask)
+		o.Number = int(number)
+		return o, nil
+	case orderReset:
+		if target.Class == "" {
+			target.Class = "*"
+		}
+		o := session.NewOrder(ctx, session.Reset)
+		o.Classes.Regexp = target.Regexp
+		o.Classes.Pattern, err = pattern("arguments.class", target.Class, "com.example.*")
+		return o, err
+	case task.Monitor.String():
+		seconds, _ := arguments.Integer(argumentCycle)
+		monitor := MonitorConfig{TargetConfig: target, Cycle: time.Duration(seconds) * time.Second}
+		started, err = monitor.task("arguments")
+	default:
+		limit, _ := arguments.Integer(argumentLimit)
+		calls := CallsConfig{TargetConfig: target, Limit: int(limit)}
+		started, err = calls.task("arguments", startable[wanted.Command])
+	}
+	o := session.NewOrder(ctx, session.Start)
+	o.Task = *started
+	return o, err
+}
+
+// Do passes an order to the goroutine that follows the server, and waits for its result.
 func (s *steered) Do(ctx context.Context, wanted agentcontrol.Order) (agentcontrol.Answer, error) {
 	o, err := newOrder(ctx, wanted)
 	if err != nil {
@@ -184,29 +204,29 @@ func (s *steered) Do(ctx context.Context, wanted agentcontrol.Order) (agentcontr
 	}
 	switch {
 	case s.following.Err() != nil:
-		return agentcontrol.Answer{}, errNotToldAnyMore
+		return agentcontrol.Answer{}, errLeaving
 	case ctx.Err() != nil:
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "nobody waits for the server any more; it was not told: %w", context.Cause(ctx))
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "request cancelled before the command was sent: %w", context.Cause(ctx))
 	}
 	select {
 	case s.orders <- o:
 	case <-s.following.Done():
-		return agentcontrol.Answer{}, errNotToldAnyMore
+		return agentcontrol.Answer{}, errLeaving
 	case <-ctx.Done():
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "the server is being connected to, or asked for something else; it was not told: %w", context.Cause(ctx))
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "the receiver is connecting to the server, or waits for a reply: the command was not sent: %w", context.Cause(ctx))
 	}
 	select {
-	case now := <-o.outcome:
-		// What a shutdown cuts short is not asked again.
-		if agentcontrol.ReasonOf(now.err) == agentcontrol.NoAnswer && s.following.Err() != nil {
-			return agentcontrol.Answer{}, errNotToldAnyMore
+	case result := <-o.Result():
+		// A command that the shutdown ends is not asked again.
+		if agentcontrol.ReasonOf(result.Err) == agentcontrol.NoAnswer && s.following.Err() != nil {
+			return agentcontrol.Answer{}, errLeaving
 		}
-		return now.answer, now.err
+		return result.Answer, result.Err
 	case <-s.following.Done():
-		return agentcontrol.Answer{}, errNotToldAnyMore
+		return agentcontrol.Answer{}, errLeaving
 	case <-ctx.Done():
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "the server was told, or will be; it has not said what came of it: %w", context.Cause(ctx))
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "no result yet: the command was sent to the server, or will be: %w", context.Cause(ctx))
 	}
 }
 
-var errNotToldAnyMore = agentcontrol.Errorf(agentcontrol.Lost, "the server is being left: %w", errShutdown)
+var errLeaving = agentcontrol.Errorf(agentcontrol.Lost, "the receiver is disconnecting from the server: %w", session.ErrShutdown)

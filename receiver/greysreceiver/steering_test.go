@@ -52,15 +52,15 @@ func newUnstartedSteering(t *testing.T, protocol Protocol, set ...func(*Config))
 			more(c)
 		}
 	})
-	b.host = &agentcontroltest.Directory{}
+	b.Host = &agentcontroltest.Directory{}
 	return &steering{bed: b, scripted: script(t, b, protocol)}
 }
 
 // only is the server that is shown.
 func (b *bed) only() agentcontrol.Agent {
-	b.t.Helper()
-	all := b.host.(*agentcontroltest.Directory).Agents()
-	require.Len(b.t, all, 1)
+	b.T.Helper()
+	all := b.Host.(*agentcontroltest.Directory).Agents()
+	require.Len(b.T, all, 1)
 	return all[0]
 }
 
@@ -81,13 +81,13 @@ func beginOrder(ctx context.Context, a agentcontrol.Agent, command string, writt
 }
 
 func (s *steering) order(command string, written arguments) <-chan ordered {
-	return beginOrder(s.bed.t.Context(), s.theirs, command, written)
+	return beginOrder(s.bed.T.Context(), s.theirs, command, written)
 }
 
 // mustDo has an order carried out.
 func (s *steering) mustDo(command string, written arguments) agentcontrol.Answer {
-	s.bed.t.Helper()
-	return mustDone(s.bed.t, s.order(command, written))
+	s.bed.T.Helper()
+	return mustDone(s.bed.T, s.order(command, written))
 }
 
 func mustDone(t testing.TB, done <-chan ordered) agentcontrol.Answer {
@@ -139,19 +139,19 @@ func TestWhatSomebodyStartsRunsUntilItsLimit(t *testing.T) {
 		assert.Empty(t, starting, "the server has said nothing")
 		trace.answer(affectedOne)
 		answer := mustDone(t, starting)
-		assert.Equal(t, agentcontrol.Answer{Message: "it is started", Details: []agentcontrol.Detail{
+		assert.Equal(t, agentcontrol.Answer{Message: "started", Details: []agentcontrol.Detail{
 			{Name: "task", Value: "2"}, {Name: "matching classes", Value: "1"}, {Name: "matching methods", Value: "2"},
 		}}, answer)
 		trace.answer(callTree())
 		assert.Equal(t, []string{
 			"1 monitor demo.Shop *, cycles of 1s, configured: running, matches 1 classes and 2 methods",
-			"2 trace demo.Pay charge, 2 calls: running, 1 calls told, matches 1 classes and 2 methods",
+			"2 trace demo.Pay charge, 2 calls: running, 1 calls received, matches 1 classes and 2 methods",
 		}, s.mustDo("list", nil).Items)
 		trace.answer(callTree())
 		trace.end <- nil
-		s.await("the spans", func() bool { return len(s.spans()) == 2 })
-		s.await("it to be over", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
-		assert.Len(t, s.bed.receiver.servers[0].wants, 1, "it is forgotten")
+		s.Await("the spans", func() bool { return len(s.Spans()) == 2 })
+		s.Await("it to be over", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
+		assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len(), "it is forgotten")
 		// It can be started anew, as another one.
 		starting = s.order("trace", arguments{"class": "demo.Pay", "method": "charge", "limit": "2"})
 		s.expect("Trace demo.Pay charge 2").answer(affectedOne)
@@ -205,7 +205,7 @@ func TestWhatIsNoPatternIsNotSent(t *testing.T) {
 	}
 	expectReason(t, s.order("reset", arguments{"class": "a b"}), agentcontrol.BadArgument, "arguments.class")
 	expectReason(t, s.order("end", nil), agentcontrol.BadArgument, "task")
-	expectReason(t, s.order("end", arguments{"task": "7"}), agentcontrol.BadArgument, "no task has the number 7")
+	expectReason(t, s.order("end", arguments{"task": "7"}), agentcontrol.BadArgument, "task 7 does not exist")
 	expectReason(t, s.order("watch", nil), agentcontrol.UnknownCommand, "monitor or trace or stack or tt or list or end or reset")
 	s.expectNothing()
 }
@@ -213,13 +213,13 @@ func TestWhatIsNoPatternIsNotSent(t *testing.T) {
 func TestWhatIsAskedForAlreadyIsNotStartedTwice(t *testing.T) {
 	s, _ := newSteering(t, ProtocolConsole, func(c *Config) { c.Limits.MaxCommands = 2 })
 	answer := s.mustDo("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "1"})
-	assert.Equal(t, "that is asked for already", answer.Message)
+	assert.Equal(t, "this task exists already", answer.Message)
 	assert.Equal(t, arguments{"task": "1"}, numberOf(t, answer))
 	expectReason(t, s.order("monitor", on("demo.Shop", "*")), agentcontrol.NotNow, "task 1 has the same patterns, and another cycle or limit")
 	starting := s.order("stack", on("demo.Shop", "*"))
 	s.expect("Stack demo.Shop * 100").answer(affectedOne)
 	mustDone(t, starting)
-	expectReason(t, s.order("trace", on("demo.Shop", "*")), agentcontrol.NotNow, "2 commands are asked for (limits.max_commands)")
+	expectReason(t, s.order("trace", on("demo.Shop", "*")), agentcontrol.NotNow, "there are 2 commands (limits.max_commands)")
 	s.expectNothing()
 }
 
@@ -235,15 +235,15 @@ func TestWhatTheServerDoesNotBeginIsNotAskedAgain(t *testing.T) {
 			{func(a *asked) { a.end <- greys.ErrUnsupported }, agentcontrol.Refused, "does not support"},
 			{func(a *asked) { a.end <- fmt.Errorf("%w: no such class", greys.ErrRefused) }, agentcontrol.Refused, "no such class"},
 			{func(a *asked) { a.end <- errors.New("the connection broke") }, agentcontrol.Lost, "the connection broke"},
-			{func(a *asked) { a.end <- nil }, agentcontrol.Lost, errEarly.Error()},
+			{func(a *asked) { a.end <- nil }, agentcontrol.Lost, "the server ended the command before its limit"},
 		} {
 			starting := s.order("stack", on("demo.Pay", "*"))
 			c.end(s.expect("Stack demo.Pay * 100"))
 			expectReason(t, starting, c.reason, c.text)
-			s.await("the list", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
+			s.Await("the list", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
 		}
 		s.expectNothing()
-		assert.Len(t, s.bed.receiver.servers[0].wants, 1)
+		assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len())
 	})
 }
 
@@ -259,21 +259,21 @@ func TestWhatSomebodyEndsIsEndedAndReset(t *testing.T) {
 		<-stack.over
 		heard := s.heard()
 		if protocol == ProtocolConsole {
-			assert.Equal(t, "it has ended; what it has put into classes is taken out when no other command needs it, or by reset", answer.Message)
+			assert.Equal(t, "ended; a reset restores its classes when no other command needs them, or with the command reset", answer.Message)
 			assert.Equal(t, []string{"ended Stack other.Pay * 100"}, heard)
 		} else {
-			assert.Equal(t, "it has ended", answer.Message)
+			assert.Equal(t, "ended", answer.Message)
 			assert.Equal(t, []string{"ended Stack other.Pay * 100", "Reset other.Pay"}, heard)
 		}
 		assert.Len(t, s.mustDo("list", nil).Items, 1)
 		s.expectNothing()
 		// The last one leaves nothing in classes, on the console either.
-		assert.Equal(t, "it has ended", s.mustDo("end", arguments{"task": "1"}).Message)
+		assert.Equal(t, "ended", s.mustDo("end", arguments{"task": "1"}).Message)
 		<-monitor.over
 		assert.Len(t, resets(s.heard()), 1)
 		assert.Equal(t, []string{"1 monitor demo.Shop *, cycles of 1s, configured: ended"}, s.mustDo("list", nil).Items)
 		s.expectNothing()
-		s.shutdown()
+		s.Shutdown()
 		assert.Empty(t, resets(s.heard()), "nothing is owed")
 	})
 }
@@ -330,7 +330,7 @@ func TestWhatIsStartedIsAskedAgainWhereItIsLost(t *testing.T) {
 		}
 		again := s.byPattern(2)["demo.Pay"]
 		assert.Equal(t, "Stack demo.Pay * 99", describe(again.command), "what is left of the limit")
-		s.shutdown()
+		s.Shutdown()
 		assert.NotEmpty(t, resets(s.heard()))
 	})
 }
@@ -339,7 +339,7 @@ func TestASteeredResetTakesOutEverythingAndCommandsGoOn(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, protocol Protocol) {
 		s, monitor := newSteering(t, protocol)
 		s.heard()
-		assert.Equal(t, "what commands have put into classes is taken out", s.mustDo("reset", nil).Message)
+		assert.Equal(t, "the classes are restored", s.mustDo("reset", nil).Message)
 		<-monitor.over
 		again := s.expect("Monitor demo.Shop * 1s")
 		heard := s.heard()
@@ -396,8 +396,8 @@ func TestAServerThatIsLostInTheMiddleOfAnOrder(t *testing.T) {
 		}
 		expectReason(t, starting, agentcontrol.Lost, "")
 		assert.Equal(t, "unreached", s.theirs.Snapshot().State)
-		expectReason(t, s.order("list", nil), agentcontrol.Lost, "the server cannot be reached, or was lost, and is tried again")
-		assert.Len(t, s.bed.receiver.servers[0].wants, 1)
+		expectReason(t, s.order("list", nil), agentcontrol.Lost, "the server cannot be reached, or was lost, and the receiver tries again")
+		assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len())
 	})
 }
 
@@ -416,7 +416,7 @@ func TestAServerThatSaysNothingInTimeIsGivenUp(t *testing.T) {
 	starting := beginOrder(ctx, s.theirs, "stack", on("demo.Pay", "*"))
 	stack := s.expect("Stack demo.Pay * 100")
 	giveUp()
-	expectReason(t, starting, agentcontrol.NoAnswer, "it has not said what came of it")
+	expectReason(t, starting, agentcontrol.NoAnswer, "no result yet")
 	// It goes on with what it answers.
 	stack.answer(affectedOne)
 	assert.Contains(t, s.mustDo("list", nil).Items[1], "2 stack demo.Pay *, 100 calls: running")
@@ -426,14 +426,14 @@ func TestTwoOrdersAtOnce(t *testing.T) {
 	s, _ := newSteering(t, ProtocolConsole)
 	one, two := s.order("stack", on("demo.Pay", "*")), s.order("stack", on("demo.Pay", "*"))
 	s.expect("Stack demo.Pay * 100").answer(affectedOne)
-	assert.ElementsMatch(t, []string{"it is started", "that is asked for already"}, []string{mustDone(t, one).Message, mustDone(t, two).Message})
+	assert.ElementsMatch(t, []string{"started", "this task exists already"}, []string{mustDone(t, one).Message, mustDone(t, two).Message})
 	s.expectNothing()
 	// One ends what the other waits for.
 	starting := s.order("trace", on("demo.Pay", "*"))
 	trace := s.expect("Trace demo.Pay * 100")
 	s.mustDo("end", arguments{"task": "3"})
 	<-trace.over
-	expectReason(t, starting, agentcontrol.Lost, "somebody else has had it ended meanwhile")
+	expectReason(t, starting, agentcontrol.Lost, "another operator has ended the task")
 	// One resets what the other waits for: it is asked again.
 	starting = s.order("trace", on("demo.Pay", "*"))
 	trace = s.expect("Trace demo.Pay * 100")
@@ -454,10 +454,10 @@ func TestAShutdownEndsOrders(t *testing.T) {
 		waiting := s.order("trace", on("demo.Pay", "*"))
 		s.expect("Trace demo.Pay * 100")
 		s.heard()
-		s.shutdown()
-		expectReason(t, waiting, agentcontrol.Lost, "the server is being left")
-		expectReason(t, s.order("list", nil), agentcontrol.Lost, "the server is being left")
-		assert.Empty(t, s.host.(*agentcontroltest.Directory).Agents())
+		s.Shutdown()
+		expectReason(t, waiting, agentcontrol.Lost, "the receiver is disconnecting from the server")
+		expectReason(t, s.order("list", nil), agentcontrol.Lost, "the receiver is disconnecting from the server")
+		assert.Empty(t, s.Host.(*agentcontroltest.Directory).Agents())
 		heard := s.heard()
 		assert.Subset(t, heard, []string{"ended Stack demo.Pay * 100", "ended Trace demo.Pay * 100", "ended Monitor demo.Shop * 1s"})
 		assert.NotEmpty(t, resets(heard), "it is left as it was found")
@@ -491,11 +491,11 @@ func TestByGPRecordedCallsAreTakenFromTheList(t *testing.T) {
 	list.end <- nil
 	assert.Equal(t, arguments{"task": "2"}, numberOf(t, mustDone(t, starting)))
 	list = s.expect("Records")
-	assert.Contains(t, s.mustDo("list", nil).Items[1], "taken from the server's list, 0 calls told")
+	assert.Contains(t, s.mustDo("list", nil).Items[1], "read from the server's list, 0 calls received")
 	list.answer(&greys.Record{Index: 2, Class: "demo.Pay", Method: "charge"}, &greys.Record{Index: 3, Class: "demo.Pay", Method: "charge"})
 	list.end <- nil
-	s.await("the span", func() bool { return len(s.spans()) == 1 })
-	s.await("it to be over", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
+	s.Await("the span", func() bool { return len(s.Spans()) == 1 })
+	s.Await("it to be over", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
 	s.expectNothing()
 	// It is asked for again where somebody wants some again, and not if the server has none.
 	starting = s.order("tt", on("demo.Pay", "*"))
@@ -513,11 +513,11 @@ func TestByGPRecordedCallsThatSomebodyEndedAreNotTaken(t *testing.T) {
 	s.start()
 	s.theirs = s.only()
 	list := s.expect("Records")
-	assert.Equal(t, "it has ended", s.mustDo("end", arguments{"task": "1"}).Message)
+	assert.Equal(t, "ended", s.mustDo("end", arguments{"task": "1"}).Message)
 	list.answer(&greys.Record{Index: 1, Class: "demo.Pay", Method: "charge"})
 	list.end <- nil
 	s.expectNothing()
-	assert.Empty(t, s.spans())
+	assert.Empty(t, s.Spans())
 	assert.Contains(t, s.mustDo("list", nil).Items[0], "configured: ended")
 }
 
@@ -526,13 +526,13 @@ func TestWhatNoPipelineTakesCannotBeStarted(t *testing.T) {
 		next func(b *bed) sharedreceiver.Signals
 		want []string
 	}{
-		"metrics": {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Metrics: b.metrics} }, []string{"monitor"}},
-		"traces":  {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Traces: b.traces} }, []string{"trace", "tt"}},
-		"logs":    {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Logs: b.logs} }, []string{"stack"}},
+		"metrics": {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Metrics: b.Metrics} }, []string{"monitor"}},
+		"traces":  {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Traces: b.Traces} }, []string{"trace", "tt"}},
+		"logs":    {func(b *bed) sharedreceiver.Signals { return sharedreceiver.Signals{Logs: b.Logs} }, []string{"stack"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newUnstartedSteering(t, ProtocolConsole)
-			s.bed.next = c.next(s.bed)
+			s.bed.Next = c.next(s.bed)
 			s.start()
 			var names []string
 			for _, command := range s.only().Snapshot().Commands {
@@ -589,7 +589,7 @@ func TestWhatIsKnownOfAServerIsShown(t *testing.T) {
 	assert.False(t, now.LastSeen.Before(now.Since))
 	now.Since, now.LastSeen, now.Commands = time.Time{}, time.Time{}, nil
 	assert.Equal(t, agentcontrol.Snapshot{
-		Tracer: "greys", Receiver: "greys/" + s.bed.receiver.settings.ID.Name(), Service: "shop", Address: "shop.example:3658",
+		Tracer: "greys", Receiver: "greys/" + s.bed.Settings.ID.Name(), Service: "shop", Address: "shop.example:3658",
 		Process: agentcontrol.Process{PID: 4711}, State: "connected",
 		Counters: []agentcontrol.Counter{
 			{Name: "commands running", Unit: "{command}", Value: 1},
@@ -600,8 +600,8 @@ func TestWhatIsKnownOfAServerIsShown(t *testing.T) {
 		},
 	}, now)
 	s.theirs.Told(agentcontrol.Record{Agent: s.theirs.ID(), Order: agentcontrol.Order{Command: "list", By: "alice"}, Message: "done"})
-	s.await("the record", func() bool { return len(s.records(agentcontrol.EventName)) == 1 })
-	r := s.records(agentcontrol.EventName)[0]
+	s.Await("the record", func() bool { return len(s.Records(agentcontrol.EventName)) == 1 })
+	r := s.Records(agentcontrol.EventName)[0]
 	assert.Equal(t, "Command list: done", r.Body().Str())
 	by, _ := r.Attributes().Get(agentcontrol.AttributeBy)
 	assert.Equal(t, "alice", by.Str())
@@ -629,8 +629,8 @@ func neverReached(t *testing.T, want string, set func(*Config)) {
 	assert.Zero(t, now.Since)
 	assert.Empty(t, now.Counters)
 	s.theirs.Told(agentcontrol.Record{})
-	s.await("the record", func() bool { return len(s.records(agentcontrol.EventName)) == 1 })
-	service, _ := s.logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeServiceName)
+	s.Await("the record", func() bool { return len(s.Records(agentcontrol.EventName)) == 1 })
+	service, _ := s.Logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeServiceName)
 	assert.Equal(t, want, service.Str())
 }
 
@@ -645,7 +645,7 @@ func TestAServerOfWhichNothingIsConfiguredIsSteered(t *testing.T) {
 	s.expect("Stack demo.Pay * 100").answer(affectedOne)
 	mustDone(t, starting)
 
-	err := newBed(t, nothing).component().Start(t.Context(), componenttest.NewNopHost())
+	err := newBed(t, nothing).Component().Start(t.Context(), componenttest.NewNopHost())
 	require.ErrorContains(t, err, "monitors, traces, stacks, tt, classes and methods are empty: set one of them")
 	assert.ErrorContains(t, err, "agent_control")
 }
@@ -655,7 +655,7 @@ func TestNobodySteersWithoutTheExtension(t *testing.T) {
 	script(t, b, ProtocolConsole)
 	b.start()
 	assert.Nil(t, b.receiver.servers[0].orders)
-	assert.Empty(t, b.receiver.unsteer)
+	assert.Empty(t, b.receiver.unregister)
 }
 
 // Played servers speak over sockets.
@@ -666,26 +666,26 @@ func TestPlayedServersAreSteered(t *testing.T) {
 			c.Protocol = protocol
 			c.Methods = []MethodsConfig{{TargetConfig: TargetConfig{Class: "com.example.*", Method: "*"}}}
 		}, server)
-		b.host = &agentcontroltest.Directory{}
+		b.Host = &agentcontroltest.Directory{}
 		b.start()
 		a := b.only()
 		do := func(command string, written arguments) agentcontrol.Answer {
 			t.Helper()
 			return mustDone(t, beginOrder(t.Context(), a, command, written))
 		}
-		b.await("it to be connected", func() bool { return a.Snapshot().State == "connected" })
+		b.Await("it to be connected", func() bool { return a.Snapshot().State == "connected" })
 		monitor := do("monitor", arguments{"class": "com.example.*", "method": "*", "cycle": "1"})
 		do("stack", arguments{"class": "com.example.shop.Service1", "method": "*", "limit": "3"})
-		b.await("what was started", func() bool {
-			return len(b.records(eventStack)) == 3 && len(do("list", nil).Items) == 1 && len(b.sums()) == 1
+		b.Await("what was started", func() bool {
+			return len(b.Records(eventStack)) == 3 && len(do("list", nil).Items) == 1 && len(b.sums()) == 1
 		})
 		assert.Positive(t, server.Lives()[0].Enhanced)
 		do("end", numberOf(t, monitor))
 		assert.Zero(t, server.Lives()[0].Enhanced, "nothing is left in classes")
 		do("monitor", arguments{"class": "com.example.*", "method": "*", "cycle": "1"})
 		do("reset", nil)
-		b.await("the monitor to be asked again", func() bool { return server.Lives()[0].Enhanced == 10 })
-		b.shutdown()
+		b.Await("the monitor to be asked again", func() bool { return server.Lives()[0].Enhanced == 10 })
+		b.Shutdown()
 		assert.Zero(t, server.Lives()[0].Enhanced, "it is left as it was found")
 	})
 }

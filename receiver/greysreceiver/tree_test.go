@@ -67,8 +67,8 @@ func TestCallsBeyondTheLimitOfATreeAreLeftOutAndCounted(t *testing.T) {
 	s := script(t, b, ProtocolConsole)
 	b.start()
 	s.next().answer(&greys.Tree{Nodes: []greys.Node{{End: 1}, {Depth: 1}, {Depth: 2}, {Depth: 1}, {Depth: 1}}})
-	b.shutdown()
-	assert.Len(t, b.spans(), 2)
+	b.Shutdown()
+	assert.Len(t, b.Spans(), 2)
 	assert.EqualValues(t, 3, b.point("nodes_dropped"))
 }
 
@@ -117,14 +117,14 @@ func TestSpansOfAnyTreeAreInOrder(t *testing.T) {
 func TestWhatSpansOfATreeSay(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Traces = []CallsConfig{some("a", "b", 0)} })
 	s := script(t, b, ProtocolConsole)
-	b.receiver.env.now = func() time.Time { return receivedAt }
+	b.receiver.env.Now = func() time.Time { return receivedAt }
 	b.start()
 	s.next().answer(&greys.Tree{Thread: greys.Thread{Name: "main", ID: 7}, Nodes: []greys.Node{
 		{End: ms(5), Class: "demo.Shop", Method: "checkout"},
 		{Depth: 1, End: ms(5), Class: "demo.Pay", Method: "charge\xff", Line: 10, Throws: "demo.Declined"},
 	}})
-	b.shutdown()
-	spans := b.spans()
+	b.Shutdown()
+	spans := b.Spans()
 	require.Len(t, spans, 2)
 	assert.Equal(t, "Shop.checkout", spans[0].Name())
 	assert.Equal(t, map[string]any{"code.function.name": "demo.Shop.checkout", "thread.name": "main", "thread.id": int64(7)}, spans[0].Attributes().AsRaw())

@@ -14,13 +14,13 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
-	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 var _ confmap.Validator = (*Config)(nil)
 
-// Validate says everything that is wrong, each with its field and its remedy.
+// Validate returns all errors of the configuration, each with its field and its remedy.
 func (c *Config) Validate() error {
 	_, zone := time.LoadLocation(c.Timezone)
 	if zone != nil {
@@ -35,14 +35,11 @@ func (c *Config) Validate() error {
 		setting.Between("recursion_check", c.RecursionCheck, 0, 1000),
 		c.GP.validate(),
 		zone,
-		setting.ResourceAttributes(c.ResourceAttributes),
 		setting.Timeout("timeout", c.Timeout),
 		setting.Timeout("answer_timeout", c.AnswerTimeout),
-		c.Reconnect.ValidateAs("reconnect", time.Hour),
+		receiverkit.ValidateReconnect(c.Reconnect),
 		c.Limits.validate(),
-		c.Retry.ValidateAs("retry", time.Minute),
-		setting.Timeout("shutdown_timeout", c.ShutdownTimeout),
-		setting.CollectionInterval(c.CollectionInterval),
+		c.ValidateCommon(),
 	)
 }
 
@@ -64,7 +61,7 @@ func (c *Config) validateServers() error {
 	return all
 }
 
-// serverOf is the same for endpoints that name this machine in several ways.
+// serverOf returns the same text for all names of this machine.
 func serverOf(endpoint string) string {
 	host, port, err := net.SplitHostPort(endpoint)
 	if err != nil {
@@ -89,9 +86,9 @@ func (c *Config) validateProtocol() error {
 	}
 }
 
-// validateCommands checks what is to be asked for, by what makes commands of it.
+// validateCommands checks what servers are asked for.
 func (c *Config) validateCommands() error {
-	_, err := newWants(c)
+	_, err := c.tasks()
 	running := len(c.Monitors) + len(c.Traces) + len(c.Stacks) + len(c.Records)
 	if running > c.Limits.MaxCommands {
 		err = errors.Join(err, fmt.Errorf("monitors, traces, stacks and tt have %d commands together: use patterns that match more, or raise limits.max_commands, which is %d", running, c.Limits.MaxCommands))
@@ -99,49 +96,9 @@ func (c *Config) validateCommands() error {
 	return err
 }
 
-// asksNothing reports whether nothing is to be asked for, unless somebody has it started.
+// asksNothing reports whether the configuration has nothing to ask for.
 func (c *Config) asksNothing() bool {
 	return len(c.Monitors)+len(c.Traces)+len(c.Stacks)+len(c.Records)+len(c.Classes)+len(c.Methods) == 0
-}
-
-// target makes of a configuration what commands take. The error names the field.
-func (t *TargetConfig) target(field string) (greys.Target, error) {
-	class, err := pattern(field+".class", t.Class, "com.example.*")
-	method, wrong := pattern(field+".method", t.Method, "*")
-	return greys.Target{Class: class, Method: method, Regexp: t.Regexp}, errors.Join(err, wrong)
-}
-
-func pattern(field, text, example string) (greys.Pattern, error) {
-	p, err := greys.NewPattern(text)
-	if err != nil {
-		return p, fmt.Errorf("%s: %w: set it to a pattern of names, such as %s", field, err, example)
-	}
-	return p, nil
-}
-
-// limitOf is a limit that is set, or the standard one; 0: there is none.
-func limitOf(field string, value, standard int) (greys.Limit, error) {
-	switch {
-	case value == 0:
-		return greys.Limit(standard), nil
-	case value == unlimited:
-		return 0, nil
-	case value < 0 || value > math.MaxInt32:
-		return 0, fmt.Errorf("%s.limit is %d: set it to 1 to %d, or to %d for none", field, value, math.MaxInt32, unlimited)
-	default:
-		return greys.Limit(value), nil
-	}
-}
-
-// cycle is that of a monitor.
-func (m *MonitorConfig) cycle(field string) (time.Duration, error) {
-	if m.Cycle == 0 {
-		return defaultCycle, nil
-	}
-	if m.Cycle%time.Second != 0 || m.Cycle < time.Second || m.Cycle > maxCycle {
-		return 0, fmt.Errorf("%s.cycle is %v: set it to whole seconds, 1s to 24h", field, m.Cycle)
-	}
-	return m.Cycle, nil
 }
 
 func (c *GPConfig) validate() error {
@@ -188,9 +145,7 @@ func (c *LimitsConfig) validate() error {
 		setting.Between("limits.max_inventory", c.MaxInventory, 1, 10_000_000),
 		setting.Between("limits.max_tree_nodes", c.MaxTreeNodes, 1, 1_000_000),
 		setting.Between("limits.max_details", c.MaxDetails, 1, 1_000_000),
-		setting.Between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
-		setting.Between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, mib, math.MaxInt),
-		setting.Between("limits.max_queued_spans", c.MaxQueuedSpans, 1, 10_000_000),
-		setting.Between("limits.max_queued_span_bytes", c.MaxQueuedSpanBytes, mib, math.MaxInt),
+		c.LogLimits.ValidateQueue(10_000_000),
+		c.SpanLimits.ValidateQueue(10_000_000),
 	)
 }

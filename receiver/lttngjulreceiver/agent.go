@@ -91,7 +91,7 @@ func (a *agent) restoreUntil(latest time.Time) {
 func (a *agent) serve() {
 	a.logRegistered()
 	if a.identity.Dialect == lttngagent.RFC {
-		// Nobody waits for it.
+		// No application waits for it.
 		a.createOrigin()
 		a.register()
 	}
@@ -161,7 +161,7 @@ func (a *agent) restore() error {
 		if err := a.carryOut(a.undo[n-1]); err != nil {
 			return &abandonedError{left: n, err: err}
 		}
-		a.undo = a.undo[:n-1] // what the agent refuses is not tried again
+		a.undo = a.undo[:n-1] // a refused command is not sent again
 	}
 	return nil
 }
@@ -174,9 +174,9 @@ func (a *agent) carryOut(command lttngagent.Command) error {
 		return a.list()
 	case lttngagent.RegistrationDone:
 		err := a.registrationDone()
-		// Nobody waits for the agent any more.
+		// The application no longer waits.
 		a.createOrigin()
-		// It cannot be found out any more once the agent has closed its connection.
+		// This is impossible once the agent has closed its connection.
 		a.findProcess(a.env.Serving.Done())
 		a.register()
 		return err

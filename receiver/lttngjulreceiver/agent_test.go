@@ -51,7 +51,7 @@ func twoRules(c *Config) {
 	c.Contexts = []ContextRule{{Provider: "shop", Name: "user"}}
 }
 
-func TestAnAgentIsEnabledLetGoAndListedInThisOrder(t *testing.T) {
+func TestAnAgentIsEnabledReleasedAndListedInThisOrder(t *testing.T) {
 	b := newBed(t, twoRules)
 	a := b.register(lttngagent.JUL)
 	a.expect(
@@ -85,7 +85,7 @@ func TestAnAgentIsEnabledLetGoAndListedInThisOrder(t *testing.T) {
 	assert.Equal(t, registered.resource, appeared[0].resource)
 }
 
-func TestAtAShutdownWhatAnAgentWasToldIsTakenBackLastFirst(t *testing.T) {
+func TestAShutdownUndoesCommandsLastFirst(t *testing.T) {
 	b := newBed(t, twoRules)
 	a := b.register(lttngagent.JUL)
 	a.expect(

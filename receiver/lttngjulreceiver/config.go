@@ -21,7 +21,7 @@ type Config struct {
 	// PortFiles are the files from which agents learn the port: absolute paths, or such
 	// that begin with ~/. The receiver writes them, and removes them at its shutdown.
 	PortFiles []string `mapstructure:"port_files"`
-	// Protocol is what agents speak.
+	// Protocol is the version of the protocol.
 	Protocol Protocol `mapstructure:"protocol"`
 
 	// ServiceName is the resource attribute service.name; empty: unknown_service: and
@@ -30,7 +30,7 @@ type Config struct {
 	// ProcessCommandArgs adds process.command_args to the resource, which can hold secrets.
 	ProcessCommandArgs bool `mapstructure:"process_command_args"`
 
-	// Enable and Contexts are what each agent is told when it registers, in this order.
+	// Enable and Contexts become commands for each agent that registers, in this order.
 	Enable   []EnableRule  `mapstructure:"enable"`
 	Contexts []ContextRule `mapstructure:"contexts"`
 
@@ -39,7 +39,7 @@ type Config struct {
 	ListInterval time.Duration `mapstructure:"list_interval"`
 	// CommandTimeout is how long an agent has for a command, with all of the answer.
 	CommandTimeout time.Duration `mapstructure:"command_timeout"`
-	// Limits bound what agents can make the receiver hold.
+	// Limits bound the memory that agents can use.
 	Limits LimitsConfig `mapstructure:"limits"`
 	// Config has the settings of every receiver. A shutdown may restore agents for four
 	// fifths of shutdown_timeout.
@@ -51,11 +51,11 @@ type Config struct {
 	metadata.LogsBuilderConfig `mapstructure:",squash"`
 }
 
-// Protocol is what agents speak.
+// Protocol is the version of the protocol.
 type Protocol string
 
 const (
-	// Protocol2 is what LTTng's agents have spoken since 2.6.
+	// Protocol2 is the protocol of LTTng's agents since 2.6.
 	Protocol2 Protocol = "2.0"
 	// ProtocolRFC is version 0.1, of the proposal of 2013.
 	ProtocolRFC Protocol = "rfc"
@@ -69,7 +69,7 @@ type EnableRule struct {
 	Logger string `mapstructure:"logger"`
 	// Level is the name or the number of a level of the domain; nil: all levels.
 	Level any `mapstructure:"level"`
-	// LevelType is what Level means: range (this and the more severe ones, the default
+	// LevelType is the meaning of Level: range (this and the more severe ones, the default
 	// where there is a level), single, or all (without a level).
 	LevelType string `mapstructure:"level_type"`
 	// Filter is an expression in the language of LTTng; empty: none.
@@ -80,14 +80,14 @@ type EnableRule struct {
 type ContextRule struct {
 	// Domain is the logging library: jul, log4j or log4j2; empty: all of these.
 	Domain string `mapstructure:"domain"`
-	// Provider and Name are what the application calls it.
+	// Provider and Name are the names in the application.
 	Provider string `mapstructure:"provider"`
 	Name     string `mapstructure:"name"`
 }
 
-// LimitsConfig bounds what agents can make the receiver hold.
+// LimitsConfig bounds the memory that agents can use.
 type LimitsConfig struct {
-	// MaxAgents is how many connections are open at once, registered or not.
+	// MaxAgents bounds the open connections, registered or not.
 	MaxAgents int `mapstructure:"max_agents"`
 	// MaxAgentsPerAddress is how many of them one address can have; an IPv6 /64 network
 	// counts as one address. 0: as many as there are.
@@ -142,7 +142,7 @@ func (c *Config) dialect() lttngagent.Dialect {
 	return lttngagent.V2
 }
 
-// ofList is what the reply to a list may have.
+// ofList returns the limits of a reply to a list.
 func (c *LimitsConfig) ofList() lttngagent.Limits {
 	return lttngagent.Limits{Names: c.MaxLoggers, NameBytes: c.MaxListBytes}
 }

@@ -65,7 +65,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	assert.Equal(t, want, config)
 }
 
-func TestRulesBecomeWhatAgentsOfTheirDomainAreTold(t *testing.T) {
+func TestRulesBecomeCommandsForTheirDomain(t *testing.T) {
 	config, err := loadConfig(t, "all.yaml")
 	require.NoError(t, err)
 	p, err := newPlan(config)
@@ -87,7 +87,7 @@ func TestRulesBecomeWhatAgentsOfTheirDomainAreTold(t *testing.T) {
 	}, p)
 }
 
-func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
+func TestAnErrorNamesTheSettingAndItsRemedy(t *testing.T) {
 	rule := func(r EnableRule) func(*Config) { return func(c *Config) { c.Enable = []EnableRule{r} } }
 	rfcRule := func(r EnableRule) func(*Config) {
 		return func(c *Config) { c.Protocol, c.Enable = ProtocolRFC, []EnableRule{r} }

@@ -147,7 +147,7 @@ func (c *conversation) list(limits lttngagent.Limits, timeout time.Duration) (lt
 func (c *conversation) skip(bytes int) error {
 	for bytes > 0 {
 		n, err := c.in.Discard(min(bytes, inputBytes))
-		// What was skipped is given back, which always succeeds.
+		// Freeing the skipped bytes always succeeds.
 		_ = c.charge.holdExactly(c.charge.held - n)
 		if bytes -= n; err != nil {
 			return fmt.Errorf("%d bytes before the end of a list that is too large: %w", bytes, err)
@@ -273,9 +273,9 @@ func (c *conversation) finishBy(latest time.Time) {
 // quietTime is the silence after which an agent has carried out its commands. bytesOfCode
 // is the size of an answer to an undo command.
 const (
-	// quiet is how long an agent sends nothing that has done what it was told.
+	// quietTime is the silence after which an agent has carried out its commands.
 	quietTime = time.Second
-	// bytesOfCode is an answer to what takes something back.
+	// bytesOfCode is the size of an answer to an undo command.
 	bytesOfCode = 4
 )
 

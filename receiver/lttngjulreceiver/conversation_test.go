@@ -55,13 +55,13 @@ func awaitOver(t *testing.T, over <-chan error) error {
 	}
 }
 
-func TestAWaitEndsWhenItsTimeIsOver(t *testing.T) {
+func TestAWaitEndsAfterItsTime(t *testing.T) {
 	c, _ := idleConversation(t)
 	require.NoError(t, c.wait(time.Now().Add(time.Millisecond)))
 	require.NoError(t, c.wait(time.Now().Add(-time.Hour)))
 }
 
-func TestAWakeEndsTheWaitThatGoesOnOrElseTheNext(t *testing.T) {
+func TestAWakeEndsTheCurrentWaitOrElseTheNext(t *testing.T) {
 	c, _ := idleConversation(t)
 	c.wake()
 	require.NoError(t, awaitOver(t, waiting(c)), "the next")
@@ -83,7 +83,7 @@ func TestAWaitEndsWithTheConnection(t *testing.T) {
 	assert.ErrorIs(t, awaitOver(t, over), errAgentClosed)
 }
 
-func TestWhatNobodyAskedForEndsAWait(t *testing.T) {
+func TestUnexpectedDataEndsAWait(t *testing.T) {
 	c, theirs := idleConversation(t)
 	over := waiting(c)
 	_, err := theirs.Write([]byte{1})
@@ -117,7 +117,7 @@ func TestACommandIsOneWriteHoweverLong(t *testing.T) {
 	}
 }
 
-func TestHurryShortensWhatGoesOnAndWhatFollows(t *testing.T) {
+func TestADeadlineShortensTheCurrentAndLaterOperations(t *testing.T) {
 	c, _ := idleConversation(t)
 	c.agent = lttngagent.Agent{Dialect: lttngagent.V2, Domain: lttngagent.JUL}
 	over := waiting(c)

@@ -9,7 +9,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// counts are what has happened with all agents, by domain. They are for many goroutines.
+// counts are registrations and commands of all agents by domain. They are for many goroutines.
 type counts struct {
 	registrations [domainCount]atomic.Int64
 	commands      [domainCount][commandCount][resultCount]atomic.Int64

@@ -16,9 +16,9 @@ type cause string
 const (
 	// causeClosed: the agent closed the connection, or its process ended.
 	causeClosed cause = "closed"
-	// causeSilent: it didn't do in time what it had to.
+	// causeSilent: the agent exceeded a timeout.
 	causeSilent cause = "silent"
-	// causeBadData: it sent what it must not.
+	// causeBadData: the agent sent wrong data.
 	causeBadData cause = "bad_data"
 	// causeMemory: the names of its loggers have no room.
 	causeMemory cause = "memory"

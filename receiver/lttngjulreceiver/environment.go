@@ -11,7 +11,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
 )
 
-// environment is what all agents share.
+// environment is shared by all agents.
 type environment struct {
 	*receiverkit.Run
 	config *Config

@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
 
-func TestThereIsOneReceiverForAllSignals(t *testing.T) {
+func TestAllSignalsShareOneReceiver(t *testing.T) {
 	ctx, factory, settings := context.Background(), NewFactory(), receivertest.NewNopSettings(metadata.Type)
 	config := factory.CreateDefaultConfig().(*Config)
 	config.Endpoint = "localhost:0"

@@ -33,7 +33,7 @@ func words(values ...uint32) (b []byte) {
 	return b
 }
 
-func TestAConnectionThatDoesNotBeginAsAnAgentsDoesIsClosed(t *testing.T) {
+func TestAConnectionWithoutAnAgentIsClosed(t *testing.T) {
 	cases := map[string]struct{ sent, want string }{
 		"a domain that there isn't":  {string(words(9, 1, 2, 0)), "byte 0: expected a registration with domain 3 (jul), 4 (log4j), 5 (python) or 6 (log4j2), got 9"},
 		"a version that there isn't": {string(words(3, 1, 3, 0)), "byte 8: expected a registration with version 2.0 of the protocol, got 3.0"},
@@ -69,14 +69,14 @@ func TestAConnectionThatDoesNotRegisterInTimeIsClosed(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatIsClosedAgainAsHealthChecksDoIsNoLine(t *testing.T) {
+func TestAConnectionOfAHealthCheckIsNotLogged(t *testing.T) {
 	b := newBed(t, nil)
 	require.NoError(t, b.connect().conn.Close())
 	b.Await("it is counted", func() bool { return b.Counter("refused") == 1 })
 	assert.Empty(t, b.Log.FilterMessage(lineRefused).All())
 }
 
-func TestAnAgentThatSendsWhatItMustNotIsClosed(t *testing.T) {
+func TestAnAgentThatSendsWrongDataIsClosed(t *testing.T) {
 	cases := map[string]struct {
 		answer []byte
 		want   string
@@ -122,7 +122,7 @@ func (b *bed) awaitNothingHeld() {
 	assert.Empty(b.T, b.receiver.registrar.registry.agents())
 }
 
-func TestAnAgentWithMoreLoggersThanAllowedIsKeptAndNotListed(t *testing.T) {
+func TestAnAgentWithTooManyLoggersStaysConnectedWithoutAList(t *testing.T) {
 	large := map[string]struct {
 		loggers []string
 		want    string
@@ -158,7 +158,7 @@ func TestAnAgentWithMoreLoggersThanAllowedIsKeptAndNotListed(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatDoesNotSendAllOfAListThatIsTooLargeIsClosed(t *testing.T) {
+func TestAnAgentThatSendsAPartOfATooLargeListIsClosed(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.CommandTimeout = 100 * time.Millisecond
 		c.Limits.MaxListBytes = kib
@@ -172,7 +172,7 @@ func TestAnAgentThatDoesNotSendAllOfAListThatIsTooLargeIsClosed(t *testing.T) {
 	b.awaitNothingHeld()
 }
 
-func TestAnAgentThatAnswersTwiceIsClosedBeforeItIsToldMore(t *testing.T) {
+func TestAnAgentThatAnswersTwiceIsClosedBeforeTheNextCommand(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Enable = []EnableRule{{Domain: "jul", Logger: "a"}, {Domain: "jul", Logger: "b"}}
 	})
@@ -218,7 +218,7 @@ func TestAnAgentThatDoesNotAnswerInTimeIsClosedAndOthersAreNot(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatAnswersAByteAtATimeIsClosedWhenTheTimeOfTheCommandIsOver(t *testing.T) {
+func TestAnAgentThatAnswersByteByByteIsClosedAfterTheTimeout(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.CommandTimeout = 50 * time.Millisecond })
 	a := b.register(lttngagent.JUL)
 	a.expect(lttngagent.RegistrationDone{})
@@ -234,7 +234,7 @@ func TestAnAgentThatAnswersAByteAtATimeIsClosedWhenTheTimeOfTheCommandIsOver(t *
 	b.awaitNothingHeld()
 }
 
-func TestAnAgentThatDiesInTheMiddleOfAnAnswerIsGone(t *testing.T) {
+func TestAnAgentThatEndsDuringAnAnswerIsDisconnected(t *testing.T) {
 	b := newBed(t, nil)
 	a := b.register(lttngagent.JUL)
 	a.expect(lttngagent.RegistrationDone{})
@@ -246,7 +246,7 @@ func TestAnAgentThatDiesInTheMiddleOfAnAnswerIsGone(t *testing.T) {
 	b.awaitNothingHeld()
 }
 
-func TestMoreAgentsThanAllowedAreClosedAndSaidOnce(t *testing.T) {
+func TestTooManyAgentsAreClosedAndLoggedOnce(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxAgents = 2 })
 	for range 2 {
 		b.register(lttngagent.JUL).expect(lttngagent.RegistrationDone{}, lttngagent.List{})
@@ -296,10 +296,10 @@ func TestNamesThatHaveNoRoomCostTheAgentThatHasMost(t *testing.T) {
 	b.awaitNothingHeld()
 }
 
-// TestNamesArePaidForAsTheyCome: also those of lists that never end. Both lists together
+// TestNamesAreChargedAsTheyArrive: also those of lists that never end. Both lists together
 // exceed the limit, but not the overdraft: the second agent stays, however late the first
 // returns its bytes.
-func TestNamesArePaidForAsTheyCome(t *testing.T) {
+func TestNamesAreChargedAsTheyArrive(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxInventoryBytes = mib })
 	var agents []*testAgent
 	for _, bytes := range []int{600 * kib, 500 * kib} {
@@ -372,7 +372,7 @@ func TestAgentsHaveFourFifthsOfAShutdown(t *testing.T) {
 	<-stopped
 }
 
-func TestAnAgentThatDoesNotLetItselfBeLeftIsAbandonedWhenTheTimeIsOver(t *testing.T) {
+func TestAnAgentThatCannotBeRestoredIsAbandonedAfterItsTime(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Enable = []EnableRule{{Domain: "jul", Logger: "a"}, {Domain: "jul", Logger: "b"}}
 		c.ShutdownTimeout = 100 * time.Millisecond

@@ -5,14 +5,14 @@ package lttngjulreceiver
 
 import "slices"
 
-// bytesOfName is what a name takes in memory beside its text.
+// bytesOfName is the memory of a name beside its text.
 const bytesOfName = 16
 
 // inventory is the loggers that an agent has. It belongs to the agent's goroutine.
 type inventory struct {
 	// names are sorted, each once. They lie in one piece of memory.
 	names []string
-	// bytes is what they take in memory.
+	// bytes is the memory of all names.
 	bytes int
 }
 

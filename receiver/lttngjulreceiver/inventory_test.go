@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatIsNewAndWhatIsGoneIsTheDifferenceOfTwoLists(t *testing.T) {
+func TestAppearedAndDisappearedAreTheDifferenceOfTwoLists(t *testing.T) {
 	cases := []struct{ before, after, appeared, disappeared []string }{
 		{nil, nil, nil, nil},
 		{nil, []string{"b", "a"}, []string{"a", "b"}, nil},
@@ -82,7 +82,7 @@ func TestListsAreOftenAfterChangesAndThenSeldom(t *testing.T) {
 	assert.Equal(t, now.Add(firstPause/2), p.due, "never longer than the interval")
 }
 
-func TestTheBudgetIsTakenAndGivenBack(t *testing.T) {
+func TestTheBudgetIsChargedAndFreed(t *testing.T) {
 	b := newInventories(100, nil)
 	left := 0
 	one, other := b.open(func() { left++ }), b.open(func() { t.Error("the smaller agent is closed") })

@@ -42,7 +42,7 @@ const (
 type origin struct {
 	resource pcommon.Resource
 	domain   string
-	// waiting is what of the queue the records of its loggers have. It belongs to shares.
+	// waiting is the part of the queue that records of its loggers use. It belongs to shares.
 	waiting amount
 }
 
@@ -75,7 +75,7 @@ const (
 	// maxLoggersOfEntry is how many loggers one entry has, so that what is handed on at
 	// once is bounded.
 	maxLoggersOfEntry = 1000
-	// bytesOfLoggerRecord is what the record of a logger takes in the queue, about,
+	// bytesOfLoggerRecord is the memory of a logger's record in the queue, about,
 	// beside its name.
 	bytesOfLoggerRecord = bytesOfName
 )

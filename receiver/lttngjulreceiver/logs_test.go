@@ -41,7 +41,7 @@ func TestEntriesOfALongListAreBounded(t *testing.T) {
 	assert.Greater(t, bytes, maxLoggersOfEntry*(len("logger 1")+bytesOfLoggerRecord))
 }
 
-func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {
+func TestLogRecordsThatAreSwitchedOffAreNotDelivered(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Events.LttngAgentRegistered.Enabled = false })
 	a := b.register(lttngagent.JUL)
 	a.expect(lttngagent.RegistrationDone{})

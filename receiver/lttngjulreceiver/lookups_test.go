@@ -30,7 +30,7 @@ func (b *bed) holdLookups() (release func()) {
 	}
 }
 
-func TestAnApplicationDoesNotWaitUntilItIsKnownWhoseItsAgentIs(t *testing.T) {
+func TestAnApplicationDoesNotWaitForALookup(t *testing.T) {
 	for name, code := range map[string]lttngagent.Code{"enabled": lttngagent.Success, "refused": lttngagent.Invalid} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, func(c *Config) { c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}} })
@@ -102,7 +102,7 @@ func TestAShutdownDoesNotWaitForLookups(t *testing.T) {
 	}
 }
 
-func TestTwoProcessesAreLookedAtAtOnce(t *testing.T) {
+func TestTwoLookupsRunAtTheSameTime(t *testing.T) {
 	l := newLookups(true)
 	for range 2 {
 		l.slots <- struct{}{}
@@ -114,7 +114,7 @@ func TestTwoProcessesAreLookedAtAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhoGivesUpHasNotLooked(t *testing.T) {
+func TestALookupThatWasGivenUpHasNotRun(t *testing.T) {
 	c, _ := idleConversation(t)
 	givenUp := make(chan struct{})
 	close(givenUp)

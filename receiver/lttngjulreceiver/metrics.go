@@ -30,7 +30,7 @@ func (r *registry) state() (s state) {
 	return s
 }
 
-// metricsLoop hands on metrics of all agents together.
+// metricsLoop makes the metrics of all agents together.
 type metricsLoop struct {
 	env      *environment
 	builder  *metadata.MetricsBuilder
@@ -46,7 +46,7 @@ func startMetrics(env *environment, registry *registry, address net.Addr) {
 	receiverkit.NewMetrics(env.Run, handover.MetricsSettings[state]{
 		Living:  func() []state { return []state{registry.state()} },
 		Metrics: func(states []state) pmetric.Metrics { return m.metrics(&states[0]) },
-		// The receiver is what lives, and it ends with its metrics.
+		// The only state is the receiver's, which ends with its metrics.
 		MaxEnded: 0, Points: func(*state) int { return 0 }, What: "receivers",
 		Dropped: receiverkit.CountBy(env.telemetry.builder.ReceiverLttngJulMetricPointsDropped),
 	})

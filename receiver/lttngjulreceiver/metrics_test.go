@@ -43,7 +43,7 @@ func (b *bed) point(name, domain string) (sum int64) {
 	return sum
 }
 
-func TestMetricsSayHowManyAgentsAndLoggersThereAreByDomain(t *testing.T) {
+func TestMetricsCountAgentsAndLoggersByDomain(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.ResourceAttributes = map[string]any{"team": "shop"} })
 	jul, _ := b.registered(lttngagent.JUL, "a", "b")
 	go jul.serve("a", "b")
@@ -67,7 +67,7 @@ func TestMetricsSayHowManyAgentsAndLoggersThereAreByDomain(t *testing.T) {
 	assert.Contains(t, attributes, attributeHostName)
 }
 
-func TestMetricsSayWhatBecameOfCommands(t *testing.T) {
+func TestMetricsCountResultsOfCommands(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Enable = []EnableRule{{Domain: "jul", Logger: "a"}, {Domain: "jul", Logger: "b"}} })
 	a := b.register(lttngagent.JUL)
 	a.next()

@@ -12,7 +12,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/openlistener"
 )
 
-func TestAnEndpointThatOtherMachinesReachIsWarnedOfOnce(t *testing.T) {
+func TestTheLogWarnsOnceOfAnEndpointThatOtherMachinesReach(t *testing.T) {
 	assert.Zero(t, newBed(t, nil).Log.FilterMessage(openlistener.WithoutTLS).Len(), "on localhost")
 	b := newBed(t, func(c *Config) { c.Endpoint = ":0" })
 	warned := b.Log.FilterMessage(openlistener.WithoutTLS).All()

@@ -44,7 +44,7 @@ func newSlowBed(t *testing.T) *bed {
 	return b
 }
 
-func TestAnAgentIsToldWhatOthersOrderAndListedAfterThat(t *testing.T) {
+func TestAnAgentGetsOrdersAndIsListedAfterThem(t *testing.T) {
 	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.Log4j)
 	command := enable(t, lttngagent.Log4j, "com.example", "WARN")
@@ -60,7 +60,7 @@ func TestAnAgentIsToldWhatOthersOrderAndListedAfterThat(t *testing.T) {
 	assert.False(t, a.sendSoon(command), "it is left")
 }
 
-func TestWhatAnAgentDoesNotHaveIsNotSent(t *testing.T) {
+func TestUnsupportedCommandsAreNotSent(t *testing.T) {
 	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.Python)
 	require.True(t, a.sendSoon(lttngagent.EnableContext{Context: contextOf(t, "shop", "user")}))
@@ -75,7 +75,7 @@ func TestWhatAnAgentDoesNotHaveIsNotSent(t *testing.T) {
 	played.awaitClosed()
 }
 
-func TestWhatAnAgentRefusesIsSaidWithItsMeaningAndNotTakenBack(t *testing.T) {
+func TestARefusalIsLoggedWithItsMeaningAndNotUndone(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Enable = []EnableRule{{Domain: "jul", Logger: "a"}, {Domain: "jul", Logger: "b"}, {Domain: "jul", Logger: "c"}}
 	})
@@ -99,7 +99,7 @@ func TestWhatAnAgentRefusesIsSaidWithItsMeaningAndNotTakenBack(t *testing.T) {
 	played.awaitClosed()
 }
 
-func TestAnApplicationThatStillWaitsIsLetGoOnAtAShutdown(t *testing.T) {
+func TestAShutdownReleasesAWaitingApplication(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Enable = []EnableRule{{Domain: "jul", Logger: "a"}, {Domain: "jul", Logger: "b"}}
 	})

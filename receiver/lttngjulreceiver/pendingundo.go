@@ -15,7 +15,7 @@ import (
 type life struct {
 	domain  lttngagent.Domain
 	pid     uint32
-	started uint64 // 0: it is not known whose the agent is
+	started uint64 // 0: unknown
 }
 
 // maxPendingUndo bounds the remembered agents. Agents connect again within seconds.

@@ -15,8 +15,8 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// TestAnAgentThatComesBackAfterItWasClosedIsDisabledAsOftenAsItWasEnabled: agents count.
-func TestAnAgentThatComesBackAfterItWasClosedIsDisabledAsOftenAsItWasEnabled(t *testing.T) {
+// TestAnAgentThatConnectsAgainIsDisabledAsOftenAsItWasEnabled: agents count.
+func TestAnAgentThatConnectsAgainIsDisabledAsOftenAsItWasEnabled(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("whose an agent is, is found out on Linux only")
 	}
@@ -71,7 +71,7 @@ func TestAnAgentThatClosesByItselfIsDisabledOnce(t *testing.T) {
 	a.awaitClosed()
 }
 
-func TestLeftoversAreBounded(t *testing.T) {
+func TestPendingUndoCommandsAreBounded(t *testing.T) {
 	var l pendingUndo
 	undo := make([]lttngagent.Command, maxUndo+1)
 	for i := range undo {

@@ -25,7 +25,7 @@ const (
 	portFileMode = 0o644
 	// portDirectoryMode is that of a directory that is made for it.
 	portDirectoryMode = 0o755
-	// askTimeout is how long it may take to find out whether somebody listens.
+	// askTimeout bounds the check if a daemon listens.
 	askTimeout = time.Second
 )
 

@@ -55,7 +55,7 @@ func withPortFiles(paths ...string) func(*Config) {
 	return func(c *Config) { c.PortFiles = paths }
 }
 
-func TestThePortIsInItsFilesAsLongAsTheReceiverRuns(t *testing.T) {
+func TestThePortFilesExistWhileTheReceiverRuns(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	system := filepath.Join(t.TempDir(), "lttng", "agent.port")
@@ -76,7 +76,7 @@ func TestThePortIsInItsFilesAsLongAsTheReceiverRuns(t *testing.T) {
 	assert.DirExists(t, filepath.Dir(user), "it was there before")
 }
 
-func TestADirectoryThatSomebodyElseUsesIsLeft(t *testing.T) {
+func TestADirectoryWithOtherFilesStays(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "lttng", "agent.port")
 	b := newBed(t, withPortFiles(file))
 	other := filepath.Join(filepath.Dir(file), "lttng-sessiond.pid")
@@ -86,7 +86,7 @@ func TestADirectoryThatSomebodyElseUsesIsLeft(t *testing.T) {
 	assert.FileExists(t, other)
 }
 
-func TestAFileThatNobodyNeedsIsReplaced(t *testing.T) {
+func TestAStaleFileIsReplaced(t *testing.T) {
 	for name, content := range map[string]string{
 		"of a daemon that died":                fmt.Sprintln(deadPort(t)),
 		"of a daemon that died when it wrote":  "",
@@ -104,7 +104,7 @@ func TestAFileThatNobodyNeedsIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAFileOfAReceiverThatDiedIsTakenOver(t *testing.T) {
+func TestAFileOfACrashedReceiverIsReplaced(t *testing.T) {
 	port, file := deadPort(t), filepath.Join(t.TempDir(), "agent.port")
 	writeFile(t, file, fmt.Sprintln(port))
 	b := newBed(t, func(c *Config) {
@@ -115,7 +115,7 @@ func TestAFileOfAReceiverThatDiedIsTakenOver(t *testing.T) {
 	assert.NoFileExists(t, file)
 }
 
-func TestWhatIsNotTheReceiversIsLeftAloneAndItDoesNotStart(t *testing.T) {
+func TestAStrangeFileStaysAndIsAnErrorOfStart(t *testing.T) {
 	cases := map[string]struct {
 		make func(path string)
 		want string
@@ -164,7 +164,7 @@ func statOf(t *testing.T, path string) string {
 
 const linePortFile = "This receiver doesn't own a port file: agents that read it connect elsewhere. Retrying"
 
-func TestAFileOfADaemonThatLivesIsLeftToItUntilItIsGone(t *testing.T) {
+func TestAFileOfARunningDaemonStaysUntilItEnds(t *testing.T) {
 	daemon, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer daemon.Close()
@@ -186,9 +186,9 @@ func TestAFileOfADaemonThatLivesIsLeftToItUntilItIsGone(t *testing.T) {
 	assert.NoFileExists(t, taken)
 }
 
-// TestAFileThatCannotBeWrittenIsNamedWithTheRemedyAndWrittenWhenItCanBe: the directory of
+// TestAFileThatCannotBeWrittenIsLoggedAndWrittenLater: the directory of
 // the system's file is made by LTTng's session daemon, or by nobody, after each boot.
-func TestAFileThatCannotBeWrittenIsNamedWithTheRemedyAndWrittenWhenItCanBe(t *testing.T) {
+func TestAFileThatCannotBeWrittenIsLoggedAndWrittenLater(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "no", "such")
 	file, free := filepath.Join(directory, "agent.port"), filepath.Join(t.TempDir(), "agent.port")
 	b, host := unstartedBed(t, withPortFiles(file, free)), telemetrytest.NewStatuses()
@@ -214,9 +214,9 @@ func TestAFileThatCannotBeWrittenIsNamedWithTheRemedyAndWrittenWhenItCanBe(t *te
 	assert.DirExists(t, directory, "the receiver didn't make it")
 }
 
-// TestWhatADirectoryDoesNotTakeIsNamedWithTheDirectory: as root may write everywhere, by a
+// TestAnErrorNamesTheDirectoryThatCannotBeWritten: as root may write everywhere, by a
 // name that is too long for a file beside it.
-func TestWhatADirectoryDoesNotTakeIsNamedWithTheDirectory(t *testing.T) {
+func TestAnErrorNamesTheDirectoryThatCannotBeWritten(t *testing.T) {
 	directory := t.TempDir()
 	f, err := newPortFile(filepath.Join(directory, strings.Repeat("x", 250)), 1)
 	require.NoError(t, err)
@@ -235,7 +235,7 @@ func TestPortFilesNeedAnEndpointThatAgentsReach(t *testing.T) {
 	b.Shutdown()
 }
 
-func TestAPortInUseIsNamedWithTheRemedy(t *testing.T) {
+func TestAnErrorNamesAPortInUseAndTheRemedy(t *testing.T) {
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(livingPort(t)))
 	b := unstartedBed(t, func(c *Config) { c.Endpoint = address })
 	err := b.Component().Start(context.Background(), componenttest.NewNopHost())
@@ -257,7 +257,7 @@ func TestAFileThatIsRemovedWhileTheReceiverRunsIsWrittenAgain(t *testing.T) {
 	assert.NoFileExists(t, file)
 }
 
-func TestAFileThatAnotherDaemonTakesWhileTheReceiverRunsIsLeftToIt(t *testing.T) {
+func TestAFileThatAnotherDaemonWritesMeanwhileStays(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agent.port")
 	b := newBed(t, withPortFiles(file))
 	theirs := fmt.Sprintln(livingPort(t))
@@ -270,7 +270,7 @@ func TestAFileThatAnotherDaemonTakesWhileTheReceiverRunsIsLeftToIt(t *testing.T)
 	assert.Equal(t, theirs, contentOf(file))
 }
 
-func TestAFileThatComesIntoBeingMeanwhileIsNotReplaced(t *testing.T) {
+func TestAFileThatAppearsMeanwhileIsNotReplaced(t *testing.T) {
 	f, err := newPortFile(filepath.Join(t.TempDir(), "agent.port"), 1)
 	require.NoError(t, err)
 	writeFile(t, f.path, "2\n")

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxCommandLine is how many bytes of a command line are told.
+	// maxCommandLine bounds the bytes of a command line.
 	maxCommandLine = 4096
 	// maxOpenFiles is how many open files of a process are looked at for its sockets, and
 	// openFilesAtOnce how many of them at once.

@@ -43,7 +43,7 @@ func processOf(conn net.Conn, pid uint32) process {
 	return p
 }
 
-func TestTheProcessAtTheOtherEndIsKnown(t *testing.T) {
+func TestTheProcessAtTheOtherEndIsFound(t *testing.T) {
 	executable, err := os.Executable()
 	require.NoError(t, err)
 	for _, at := range []struct{ network, host string }{{"tcp4", "127.0.0.1"}, {"tcp6", "::1"}} {

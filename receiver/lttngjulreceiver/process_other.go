@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Only Linux tells whose the other end of a connection is.
+// Only Linux shows the process at the other end of a connection.
 
 func peerSocket(net.Conn) (uint32, error) { return 0, errors.ErrUnsupported }
 

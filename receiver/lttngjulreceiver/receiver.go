@@ -87,7 +87,7 @@ func listenError(endpoint string, err error) error {
 	return err
 }
 
-// logListening logs where agents connect, and what keeps them away or lets others in.
+// logListening logs the address, and warns if agents can't find it or others can reach it.
 func (r *julReceiver) logListening() {
 	logger, address := r.env.Logger, r.listener.Addr()
 	logger.Info("Listening for LTTng agents", zap.Stringer("address", address), zap.Strings("port_files", r.portFiles.claimed()))

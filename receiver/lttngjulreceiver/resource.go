@@ -25,7 +25,7 @@ const (
 	attributeCommandArgs       = "process.command_args"
 )
 
-// unknownService is the service.name of what has none, by the conventions: with a colon
+// unknownService is the default service.name of the conventions: with a colon
 // and the name of the program behind it where that is known.
 const unknownService = "unknown_service"
 

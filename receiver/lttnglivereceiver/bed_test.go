@@ -32,6 +32,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/sim/capture"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
@@ -44,6 +45,7 @@ const patience = time.Minute
 type bed struct {
 	t         testing.TB
 	receiver  *liveReceiver
+	whole     *receiverkit.Receiver
 	pipeline  *pipeline
 	logs      *logPipeline
 	metrics   *consumertest.MetricsSink
@@ -102,7 +104,7 @@ func unstartedBed(t testing.TB, options ...option) *bed {
 	require.NoError(t, config.Validate())
 	r, err := newReceiver(settings, config)
 	require.NoError(t, err)
-	b.receiver = r
+	b.whole, b.receiver = r, r.Protocol.(*liveReceiver)
 	if b.pipeline != nil {
 		b.next.Traces = b.pipeline
 	}
@@ -115,7 +117,7 @@ func unstartedBed(t testing.TB, options ...option) *bed {
 
 // component is the receiver as the collector has it.
 func (b *bed) component() component.Component {
-	b.making.Do(func() { b.made = sharedreceiver.Once(b.receiver, b.next) })
+	b.making.Do(func() { b.made = sharedreceiver.Once(b.whole, b.next) })
 	return b.made
 }
 
@@ -248,7 +250,7 @@ func (r *relay) stop() {
 	r.serving.Wait()
 }
 
-// pipeline takes batches, or refuses them as it is told.
+// pipeline accepts batches, or refuses them when a test says so.
 type pipeline struct {
 	mu      sync.Mutex
 	batches []ptrace.Traces
@@ -287,7 +289,7 @@ func (p *pipeline) tried() int {
 	return p.tries
 }
 
-// logPipeline takes log records, or refuses them as it is told.
+// logPipeline accepts log records, or refuses them when a test says so.
 type logPipeline struct {
 	consumertest.LogsSink
 	mu     sync.Mutex

@@ -26,6 +26,9 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/printed"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/process"
+	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
 
@@ -136,7 +139,7 @@ func TestJavaCallRecordsBecomeCallsWithTheirArguments(t *testing.T) {
 	for _, e := range s.inOrder(t) {
 		require.NotZero(t, e.lane&callevent.LaneManaged)
 		thread, _ := callevent.ThreadID(e.lane)
-		got = append(got, fmt.Sprint(e.kind, " ", e.function, " ", thread, " ", e.thread, " ", e.values[attributeArguments]+e.values[attributeReturnValue]))
+		got = append(got, fmt.Sprint(e.kind, " ", e.function, " ", thread, " ", e.thread, " ", e.values[process.AttributeArguments]+e.values[process.AttributeReturnValue]))
 	}
 	assert.Equal(t, want, got)
 
@@ -262,13 +265,13 @@ func checkCygSpans(t *testing.T, capture string, p *pipeline) {
 }
 
 // julCalls is a session with calls of Java that have arguments of so many bytes.
-func julCalls(calls, bytes int) *synthetic {
-	s := newSynthetic("arguments", "vpid", "vtid")
-	s.class(julEvent, "msg$", "logger_name$", "class_name$", "method_name$", "long_millis", "int_loglevel", "int_threadid")
-	p := s.stream().packet(10)
+func julCalls(calls, bytes int) *synthetic.Session {
+	s := synthetic.New("arguments", "vpid", "vtid")
+	s.Class(mapping.EventJUL, "msg$", "logger_name$", "class_name$", "method_name$", "long_millis", "int_loglevel", "int_threadid")
+	p := s.Stream().Packet(10)
 	for i := range calls {
-		p.event(uint64(10+2*i), julEvent, 7, 7, fmt.Sprintf("ENTRY %d %s", i, strings.Repeat("x", bytes)), "l", "C", "m", 0, julFiner, 1)
-		p.event(uint64(11+2*i), julEvent, 7, 7, "RETURN", "l", "C", "m", 0, julFiner, 1)
+		p.Event(uint64(10+2*i), mapping.EventJUL, 7, 7, fmt.Sprintf("ENTRY %d %s", i, strings.Repeat("x", bytes)), "l", "C", "m", 0, mapping.JULFiner, 1)
+		p.Event(uint64(11+2*i), mapping.EventJUL, 7, 7, "RETURN", "l", "C", "m", 0, mapping.JULFiner, 1)
 	}
 	return s
 }
@@ -278,7 +281,7 @@ func TestNoCallIsWithoutItsArgumentsSinceABatchIsFull(t *testing.T) {
 		"long": {200, 5000}, "short": {20_000, 55},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRelay(t, []*lttnglive.Recording{julCalls(test.calls, test.bytes).recording(1)}, lttnglive.RelayOptions{})
+			r := newRelay(t, []*lttnglive.Recording{julCalls(test.calls, test.bytes).Recording(1)}, lttnglive.RelayOptions{})
 			b := newBed(t, reading(r.address()), withoutLogs)
 			b.awaitSaid("The session was closed")
 			b.shutdown()
@@ -286,7 +289,7 @@ func TestNoCallIsWithoutItsArgumentsSinceABatchIsFull(t *testing.T) {
 			require.Len(t, events, 2*test.calls)
 			for i, e := range events {
 				if i%2 == 0 {
-					require.Equal(t, fmt.Sprint(i/2, " ", strings.Repeat("x", test.bytes)), e.values[attributeArguments])
+					require.Equal(t, fmt.Sprint(i/2, " ", strings.Repeat("x", test.bytes)), e.values[process.AttributeArguments])
 				}
 			}
 			assert.Zero(t, b.metric("receiver_lttng_live_call_values_cut"))
@@ -295,14 +298,14 @@ func TestNoCallIsWithoutItsArgumentsSinceABatchIsFull(t *testing.T) {
 }
 
 func TestArgumentsThatAreTooLongAreCutAndCounted(t *testing.T) {
-	r := newRelay(t, []*lttnglive.Recording{julCalls(3, callevent.MaxNameBytes).recording(1)}, lttnglive.RelayOptions{})
+	r := newRelay(t, []*lttnglive.Recording{julCalls(3, callevent.MaxNameBytes).Recording(1)}, lttnglive.RelayOptions{})
 	b := newBed(t, reading(r.address()), withoutLogs)
 	b.awaitSaid("The session was closed")
 	b.shutdown()
 	events := b.pipeline.only(t).inOrder(t)
 	require.Len(t, events, 6)
 	for i := range 3 {
-		assert.Equal(t, fmt.Sprint(i, " ", strings.Repeat("x", callevent.MaxNameBytes-2)), events[2*i].values[attributeArguments])
+		assert.Equal(t, fmt.Sprint(i, " ", strings.Repeat("x", callevent.MaxNameBytes-2)), events[2*i].values[process.AttributeArguments])
 	}
 	assert.EqualValues(t, 3, b.metric("receiver_lttng_live_call_values_cut"))
 }

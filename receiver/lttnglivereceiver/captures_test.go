@@ -11,9 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/process"
 )
 
-func TestMetricsSayWhatASessionIsLike(t *testing.T) {
+func TestMetricsShowTheStateOfASession(t *testing.T) {
 	var clock handClock
 	recordings := captured(t, "cyg1")
 	r := newRelay(t, recordings, lttnglive.RelayOptions{Clock: clock.read})
@@ -28,7 +29,7 @@ func TestMetricsSayWhatASessionIsLike(t *testing.T) {
 			return nil
 		}
 		resource := all[len(all)-1].ResourceMetrics().At(0)
-		assert.Equal(t, "cyg1", textOf(resource.Resource().Attributes(), attributeSession))
+		assert.Equal(t, "cyg1", textOf(resource.Resource().Attributes(), process.AttributeSession))
 		for _, m := range resource.ScopeMetrics().At(0).Metrics().All() {
 			if m.Name() == "lttng.lag" {
 				values[m.Name()] = m.Gauge().DataPoints().At(0).DoubleValue()

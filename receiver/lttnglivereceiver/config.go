@@ -9,9 +9,13 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/confignet"
 
-	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/lttng/callstream"
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/process"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
 )
 
 // Config is the configuration of the receiver.
@@ -19,101 +23,76 @@ type Config struct {
 	// TCPAddrConfig has the endpoint of the relay daemon, host:port, and how long
 	// connecting to it may take.
 	confignet.TCPAddrConfig `mapstructure:",squash"`
-	// Sessions are patterns of host/name: sessions that match one of them are read. *
-	// stands for anything, slashes too, and ? for one character.
+	receiverkit.Config      `mapstructure:",squash"`
+	// Sessions are patterns of host/name. Sessions that match one of them are read. * stands for any
+	// text, also with slashes, and ? for one character.
 	Sessions []string `mapstructure:"sessions"`
-	// Seek says from where a session is read that is attached for the first time.
+	// Seek says where reading begins when a session is attached for the first time.
 	Seek Seek `mapstructure:"seek"`
-	// MaxDelay is how long a stream that says nothing may hold up the others of its
-	// trace.
+	// MaxDelay is how long other streams of a trace wait for a stream that sends nothing.
 	MaxDelay time.Duration `mapstructure:"max_delay"`
 
-	// ServiceName is the resource attribute service.name; empty: unknown_service: and
-	// the name of the process, where it is known.
+	// ServiceName is the resource attribute service.name. Empty: unknown_service: and the name of the
+	// process, if it is known.
 	ServiceName string `mapstructure:"service_name"`
-	// ResourceAttributes are added to the resource; they win over the receiver's own.
-	ResourceAttributes map[string]any `mapstructure:"resource_attributes"`
 
-	// SymbolPaths are directories in which object files are looked for, under the
-	// paths that the tracer tells. Empty: no file is read, and functions go by
-	// object and offset.
+	// SymbolPaths are directories that have object files under the paths that the tracer recorded.
+	// Empty: no file is read, and functions are named by object and offset.
 	SymbolPaths []string `mapstructure:"symbol_paths"`
-	// NameWait is how long addresses wait for the list of the process's objects. Always
-	// less than what the processor waits for events (its reorder.max_wait).
+	// NameWait is how long addresses wait for the list of the process's objects. It is always less than
+	// the processor's reorder.max_wait.
 	NameWait time.Duration `mapstructure:"name_wait"`
 	// CallRules make calls of other pairs of events.
 	CallRules []CallRule `mapstructure:"call_rules"`
 
 	// Poll is how often the relay daemon is asked.
 	Poll PollConfig `mapstructure:"poll"`
-	// RequestTimeout is how long a request may take to be sent, and each 64 KiB of a
-	// reply to come.
+	// RequestTimeout is the maximum time to send a request, and to receive each 64 KiB of a reply.
 	RequestTimeout time.Duration `mapstructure:"request_timeout"`
-	// Reconnect are the pauses before a connection or a session is tried again.
+	// Reconnect has the pauses before the receiver connects or attaches a session again.
 	Reconnect RetryConfig `mapstructure:"reconnect"`
-	// Storage is the extension that keeps how far sessions were read; nil: memory
-	// does, as long as the collector runs.
+	// Storage is the extension that stores positions; nil: memory keeps them while the collector runs.
 	Storage *component.ID `mapstructure:"storage"`
 
-	// ExpectPairing says that stack_pairing follows in this collector. A warning is logged
-	// where batches go elsewhere.
+	// ExpectPairing says that stack_pairing follows in this collector. The receiver logs a warning if
+	// batches go elsewhere.
 	ExpectPairing bool `mapstructure:"expect_pairing"`
 
 	// Batch says when a batch of call events, or of log records, is closed.
 	Batch BatchConfig `mapstructure:"batch"`
-	// KeepaliveInterval is how often an empty batch says that a process can still be
-	// heard of.
+	// KeepaliveInterval is the interval of empty batches, which say that a process is still traced.
 	KeepaliveInterval time.Duration `mapstructure:"keepalive_interval"`
 	// Limits bound what a relay daemon can make the receiver hold.
 	Limits LimitsConfig `mapstructure:"limits"`
-	// Retry is how what the pipeline refused is handed on again.
-	Retry RetryConfig `mapstructure:"retry"`
-	// ShutdownTimeout is how long a shutdown hands on what is in memory.
-	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
-
-	// CollectionInterval is how often metrics are handed on.
-	CollectionInterval time.Duration `mapstructure:"collection_interval"`
 	// MetricsBuilderConfig says which metrics.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
 }
 
-// Seek is from where a session is read.
+// Seek says where reading of a session begins.
 type Seek string
 
 const (
-	// SeekBeginning: everything that the relay daemon still has.
+	// SeekBeginning: at the beginning of the relay daemon's recording.
 	SeekBeginning Seek = "beginning"
-	// SeekLast: what is recorded from now on.
+	// SeekLast: now.
 	SeekLast Seek = "last"
 )
 
-// CallRule makes calls of a pair of events: an event named Entry enters a function,
-// one named Exit leaves it. Either Name or NameField says which function it is.
-type CallRule struct {
-	// Entry and Exit are the full names of events.
-	Entry string `mapstructure:"entry"`
-	Exit  string `mapstructure:"exit"`
-	// Name is the name of the function.
-	Name string `mapstructure:"name"`
-	// NameField is the field of the entry that has the name; dots go into structures.
-	NameField string `mapstructure:"name_field"`
-	// KeyField is the field by whose value events are paired; empty: by thread.
-	KeyField string `mapstructure:"key_field"`
-}
+// CallRule makes calls of a pair of events.
+type CallRule = mapping.CallRule
 
 // PollConfig is how often the relay daemon is asked.
 type PollConfig struct {
 	// ListInterval is how often its sessions are listed.
 	ListInterval time.Duration `mapstructure:"list_interval"`
-	// MinInterval is the pause between two rounds through all streams of a session
-	// that had nothing new; it doubles up to MaxInterval while nothing comes. Sessions
-	// with buffers for each process stay at MinInterval: their relay daemon gives up
-	// what was not asked for when a process ends.
+	// MinInterval is the pause after a round through all streams of a session without news. It doubles
+	// up to MaxInterval while there is no news. For sessions with buffers for each process it stays at
+	// MinInterval: their relay daemon discards data that was not read when a process ends.
 	MinInterval time.Duration `mapstructure:"min_interval"`
 	MaxInterval time.Duration `mapstructure:"max_interval"`
 }
 
-// BatchConfig says when a batch is closed: by whatever comes first.
+// BatchConfig says when a batch is closed: at the size or at the delay.
 type BatchConfig struct {
 	MaxBytes int           `mapstructure:"max_bytes"`
 	MaxDelay time.Duration `mapstructure:"max_delay"`
@@ -121,66 +100,65 @@ type BatchConfig struct {
 
 // LimitsConfig bounds what a relay daemon can make the receiver hold.
 type LimitsConfig struct {
-	// MaxSessions is how many sessions are attached at once.
+	// MaxSessions is the maximum number of attached sessions.
 	MaxSessions int `mapstructure:"max_sessions"`
-	// MaxStreams is how many streams a session may have at once.
+	// MaxStreams is the maximum number of streams of a session.
 	MaxStreams int `mapstructure:"max_streams"`
 	// MaxPacketBytes and MaxMetadataBytes bound a packet, and the metadata of a trace.
 	MaxPacketBytes   int `mapstructure:"max_packet_bytes"`
 	MaxMetadataBytes int `mapstructure:"max_metadata_bytes"`
-	// MaxSessionMetadataBytes bounds the metadata of all traces of a session together, with
-	// what is made of it: with buffers for each process it has one for each.
+	// MaxSessionMetadataBytes bounds the metadata of all traces of a session, with its representation in
+	// memory. A session with buffers for each process has a trace for each process.
 	MaxSessionMetadataBytes int `mapstructure:"max_session_metadata_bytes"`
-	// MaxWaitingBytes is how many bytes of packets of a session may wait for packets of
-	// other streams, and one packet more. Half of it is for packets that others wait
-	// for; where these have no room, the others go on without them.
+	// MaxWaitingBytes bounds the packets of a session that wait for packets of other streams; one packet
+	// may exceed it. Half of it is for packets for which other streams wait. If these have no room, the
+	// others continue without them.
 	MaxWaitingBytes int `mapstructure:"max_waiting_bytes"`
-	// MaxNamesBytes bounds what the names of functions and threads take that are
-	// remembered of all processes of a session. Beyond it all are forgotten, and come again.
+	// MaxNamesBytes bounds the names of functions and threads of all processes of a session. Beyond it
+	// all are forgotten and read again.
 	MaxNamesBytes int `mapstructure:"max_names_bytes"`
-	// MaxObjectsBytes bounds what the lists of objects take that all processes of a session
-	// have loaded. What has no room is refused.
+	// MaxObjectsBytes bounds the lists of objects that the processes of a session have loaded. Objects
+	// without room are refused.
 	MaxObjectsBytes int `mapstructure:"max_objects_bytes"`
-	// MaxProcesses is how many processes of a session are followed. Beyond it the one
-	// that was silent for longest ends.
+	// MaxProcesses is the maximum number of processes of a session. Beyond it the call stream of the
+	// process whose last event is the oldest ends.
 	MaxProcesses int `mapstructure:"max_processes"`
-	// MaxWaitingEvents is how many call events of a session wait for the lists of their
-	// processes' objects. Beyond it those of the process that has most go without.
+	// MaxWaitingEvents is the maximum number of call events of a session that wait for lists of objects.
+	// Beyond it those of the process with the most stop waiting.
 	MaxWaitingEvents int `mapstructure:"max_waiting_events"`
-	// MaxLogRecordBytes is how large a log record may be, about. What has no room is left
+	// MaxLogRecordBytes is the approximate maximum size of a log record. Values without room are left
 	// out or cut.
 	MaxLogRecordBytes int `mapstructure:"max_log_record_bytes"`
-	// MaxQueuedLogs is how many log records can wait, and MaxQueuedLogBytes how many
-	// bytes of them: whichever is reached first.
-	MaxQueuedLogs     int `mapstructure:"max_queued_logs"`
-	MaxQueuedLogBytes int `mapstructure:"max_queued_log_bytes"`
+	// LogLimits bound the log records that wait for the pipeline.
+	receiverkit.LogLimits `mapstructure:",squash"`
 }
 
 // RetryConfig is the back-off between tries.
-type RetryConfig = backoff.Config
+type RetryConfig = receiverkit.RetryConfig
 
 const (
 	defaultEndpoint = "localhost:5344"
 
 	kib, mib = 1 << 10, 1 << 20
 
-	// maxNameWait leaves the processor's default wait of 5 s a second, and
-	// maxRetryInterval two: what is handed on again is on its way for some time.
+	// maxNameWait leaves a second of the processor's default wait of 5 s, and maxRetryInterval leaves
+	// two: data that is delivered again takes some time.
 	maxNameWait      = 4 * time.Second
 	maxRetryInterval = 3 * time.Second
-	// minPacketBytes has room for the smallest buffer that tracers are told to have.
+	// minPacketBytes has room for the smallest buffers that tracers use.
 	minPacketBytes = 64 * kib
-	// minNamesBytes has room for the longest names, and minObjectsBytes for the objects of a
-	// small process.
+	// minNamesBytes has room for the longest names, and minObjectsBytes for the objects of a small
+	// process.
 	minNamesBytes   = mib
 	minObjectsBytes = 64 * kib
-	// minLogRecordBytes has room for what a record of an ordinary program says.
+	// minLogRecordBytes has room for the record of an ordinary program.
 	minLogRecordBytes = 16 * kib
 	maxLogRecordBytes = 64 * mib
 )
 
 func createDefaultConfig() *Config {
 	return &Config{
+		Config:         receiverkit.DefaultConfig(),
 		TCPAddrConfig:  confignet.TCPAddrConfig{Endpoint: defaultEndpoint, DialerConfig: confignet.DialerConfig{Timeout: 10 * time.Second}},
 		Sessions:       []string{"*"},
 		Seek:           SeekBeginning,
@@ -189,7 +167,7 @@ func createDefaultConfig() *Config {
 		NameWait:       time.Second,
 		Poll:           PollConfig{ListInterval: time.Second, MinInterval: 2 * time.Millisecond, MaxInterval: 50 * time.Millisecond},
 		RequestTimeout: 10 * time.Second,
-		Reconnect:      RetryConfig{InitialInterval: 200 * time.Millisecond, MaxInterval: 30 * time.Second},
+		Reconnect:      receiverkit.DefaultReconnect(),
 
 		ExpectPairing:     true,
 		Batch:             BatchConfig{MaxBytes: 256 * kib, MaxDelay: 200 * time.Millisecond},
@@ -206,12 +184,36 @@ func createDefaultConfig() *Config {
 			MaxProcesses:            1024,
 			MaxWaitingEvents:        100_000,
 			MaxLogRecordBytes:       mib,
-			MaxQueuedLogs:           100_000,
-			MaxQueuedLogBytes:       64 * mib,
+			LogLimits:               receiverkit.LogLimits{MaxQueuedLogs: 100_000, MaxQueuedLogBytes: 64 * mib},
 		},
-		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second},
-		ShutdownTimeout:      5 * time.Second,
-		CollectionInterval:   10 * time.Second,
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
+	}
+}
+
+// sessionSettings returns the settings of sessions.
+func (c *Config) sessionSettings() session.Settings {
+	return session.Settings{
+		Endpoint: c.Endpoint, FromNow: c.Seek == SeekLast, MaxDelay: c.MaxDelay,
+		MinPoll: c.Poll.MinInterval, MaxPoll: c.Poll.MaxInterval, RequestTimeout: c.RequestTimeout, Reconnect: c.Reconnect,
+		Stored: c.Storage != nil, ShutdownTimeout: c.ShutdownTimeout,
+		Limits: session.Limits{
+			Streams: c.Limits.MaxStreams, PacketBytes: c.Limits.MaxPacketBytes, MetadataBytes: c.Limits.MaxMetadataBytes,
+			SessionMetadataBytes: c.Limits.MaxSessionMetadataBytes, WaitingBytes: c.Limits.MaxWaitingBytes,
+		},
+	}
+}
+
+// processSettings returns the settings of processes. now returns the time.
+func (c *Config) processSettings(now func() time.Time) *process.Settings {
+	return &process.Settings{
+		ServiceName: c.ServiceName, ResourceAttributes: c.ResourceAttributes, NameWait: c.NameWait, Rules: mapping.NewRules(c.CallRules),
+		Calls: callstream.Settings{
+			TextKey: process.AttributeText, MaxBytes: c.Batch.MaxBytes, MaxDelay: c.Batch.MaxDelay, KeepaliveInterval: c.KeepaliveInterval, Now: now,
+		},
+		Resumes: c.Storage != nil, Now: now,
+		Limits: process.Limits{
+			Processes: c.Limits.MaxProcesses, NamesBytes: c.Limits.MaxNamesBytes, ObjectsBytes: c.Limits.MaxObjectsBytes,
+			WaitingEvents: c.Limits.MaxWaitingEvents,
+		},
 	}
 }

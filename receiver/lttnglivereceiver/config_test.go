@@ -13,6 +13,8 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/confmaptest"
+
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 func loadConfig(t *testing.T, name string) (*Config, error) {
@@ -63,7 +65,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Limits = LimitsConfig{
 		MaxSessions: 5, MaxStreams: 100, MaxPacketBytes: mib, MaxMetadataBytes: 2 * mib, MaxSessionMetadataBytes: 4 * mib,
 		MaxWaitingBytes: 16 * mib, MaxNamesBytes: 8 * mib, MaxObjectsBytes: 3 * mib,
-		MaxProcesses: 50, MaxWaitingEvents: 1000, MaxLogRecordBytes: 512 * kib, MaxQueuedLogs: 500, MaxQueuedLogBytes: 2 * mib,
+		MaxProcesses: 50, MaxWaitingEvents: 1000, MaxLogRecordBytes: 512 * kib, LogLimits: receiverkit.LogLimits{MaxQueuedLogs: 500, MaxQueuedLogBytes: 2 * mib},
 	}
 	want.Retry = RetryConfig{InitialInterval: 10 * time.Millisecond, MaxInterval: 2 * time.Second}
 	want.ShutdownTimeout = 7 * time.Second
@@ -73,7 +75,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	assert.Equal(t, want, config)
 }
 
-func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
+func TestErrorsNameTheSettingAndItsRemedy(t *testing.T) {
 	rule := func(r CallRule) func(*Config) { return func(c *Config) { c.CallRules = []CallRule{r} } }
 	cases := map[string]struct {
 		change func(c *Config)
@@ -98,7 +100,7 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		"rule with two names": {rule(CallRule{Entry: "a:b", Exit: "a:c", Name: "n", NameField: "f"}), "call_rules[0]: set either name, or name_field"},
 		"event in two rules": {func(c *Config) {
 			c.CallRules = []CallRule{{Entry: "a:b", Exit: "a:c", Name: "n"}, {Entry: "a:c", Exit: "a:d", Name: "m"}}
-		}, "call_rules[1]: event a:c is in call_rules[0], too"},
+		}, "call_rules[1]: event a:c is also in call_rules[0]"},
 		"list interval":     {func(c *Config) { c.Poll.ListInterval = 0 }, "poll.list_interval is 0s: set it to 10ms to"},
 		"poll interval":     {func(c *Config) { c.Poll.MinInterval = 0 }, "poll.min_interval is 0s: set it to 100µs to"},
 		"longest interval":  {func(c *Config) { c.Poll.MaxInterval = time.Millisecond }, "poll.max_interval is 1ms: set it to 2ms to"},
@@ -107,7 +109,7 @@ func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
 		"batch size":        {func(c *Config) { c.Batch.MaxBytes = 1 }, "batch.max_bytes is 1: set it to 163840 to 1048576"},
 		"batch delay":       {func(c *Config) { c.Batch.MaxDelay = time.Hour }, "batch.max_delay is 1h0m0s: set it to 1ms to 1m0s"},
 		"keepalive":         {func(c *Config) { c.KeepaliveInterval = 0 }, "keepalive_interval is 0s"},
-		"sessions at once":  {func(c *Config) { c.Limits.MaxSessions = 0 }, "limits.max_sessions is 0: set it to 1 to"},
+		"sessions":          {func(c *Config) { c.Limits.MaxSessions = 0 }, "limits.max_sessions is 0: set it to 1 to"},
 		"streams":           {func(c *Config) { c.Limits.MaxStreams = 1 }, "limits.max_streams is 1: set it to 2 to"},
 		"packet":            {func(c *Config) { c.Limits.MaxPacketBytes = 1 }, "limits.max_packet_bytes is 1: set it to 65536 to"},
 		"metadata":          {func(c *Config) { c.Limits.MaxMetadataBytes = 1<<31 - 1 }, "limits.max_metadata_bytes is 2147483647"},

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
 // edited is a connection on which bytes that are sent are changed: each edit is the
@@ -68,10 +69,10 @@ type hostileSeed struct {
 
 func hostileSeeds(t testing.TB) (seeds []hostileSeed) {
 	t.Helper()
-	for _, s := range []*synthetic{toldAgain("first", 0x1000), toldAgain("second", 0x5000)} {
-		for i := range s.streams[0].packets {
-			p := &s.streams[0].packets[i]
-			seeds = append(seeds, hostileSeed{s.metadata(), s.packetBytes(0, p), p.begin, p.end})
+	for _, s := range []*synthetic.Session{toldAgain("first", 0x1000), toldAgain("second", 0x5000)} {
+		for i := range s.Streams[0].Packets {
+			p := &s.Streams[0].Packets[i]
+			seeds = append(seeds, hostileSeed{s.Metadata(), s.PacketBytes(0, p), p.Begin, p.End})
 		}
 	}
 	for _, r := range captured(t, "jul1", "julctx", "cygok", "tp1") {
@@ -140,7 +141,7 @@ func FuzzReceiver(f *testing.F) {
 }
 
 // Otherwise the fuzz test finds nothing, whatever is wrong.
-func TestWhatTheFuzzTestBeginsWithIsRead(t *testing.T) {
+func TestTheSeedsOfTheFuzzTestAreRead(t *testing.T) {
 	for i, s := range hostileSeeds(t) {
 		b := readHostile(t, s, nil, patience)
 		b.awaitSaid("The session was closed")

@@ -15,9 +15,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
-// jumpingClock is the receiver's clock: it goes on as others do, and jumps as it is told.
+// jumpingClock is the receiver's clock. It runs like others, and jumps when a test says so.
 type jumpingClock struct{ jumped atomic.Int64 }
 
 func (c *jumpingClock) now() time.Time       { return time.Now().Add(time.Duration(c.jumped.Load())) }
@@ -38,11 +40,11 @@ func (p *slowPipeline) ConsumeTraces(ctx context.Context, traces ptrace.Traces) 
 // waitingForALateStream is a session in which what the first stream has at 20 waits for
 // the second one, whose next word comes after a second.
 func waitingForALateStream() *lttnglive.Recording {
-	s := newSynthetic("held", "vpid", "vtid")
-	s.class(cygEntry, "addr", "call_site")
-	s.stream().packet(10).event(10, cygEntry, 7, 7, 16, 0).event(20, cygEntry, 7, 7, 48, 0)
-	s.stream().packet(15).event(15, cygEntry, 7, 7, 32, 0).packet(30).event(30, cygEntry, 7, 7, 64, 0)
-	recording := s.recording(1)
+	s := synthetic.New("held", "vpid", "vtid")
+	s.Class(mapping.EventCygEntry, "addr", "call_site")
+	s.Stream().Packet(10).Event(10, mapping.EventCygEntry, 7, 7, 16, 0).Event(20, mapping.EventCygEntry, 7, 7, 48, 0)
+	s.Stream().Packet(15).Event(15, mapping.EventCygEntry, 7, 7, 32, 0).Packet(30).Event(30, mapping.EventCygEntry, 7, 7, 64, 0)
+	recording := s.Recording(1)
 	recording.End = 2 * time.Second
 	for i := range recording.Streams {
 		recording.Streams[i].End = 2 * time.Second
@@ -72,10 +74,10 @@ func TestTimeInWhichTheSessionIsNotReadDoesNotCountForMaxDelay(t *testing.T) {
 			var clock jumpingClock
 			slow := &slowPipeline{clock: &clock, takes: c.takes}
 			b := unstartedBed(t, reading(r.address()), func(_ *bed, c *Config) { c.MaxDelay, c.KeepaliveInterval = long/2, time.Hour })
-			b.receiver.env.now, b.next.Traces = clock.now, slow
+			b.receiver.kit.Now, b.next.Traces = clock.now, slow
 			var down atomic.Bool
-			dial := b.receiver.env.dial
-			b.receiver.env.dial = func(ctx context.Context) (net.Conn, error) {
+			dial := b.receiver.env.Dial
+			b.receiver.env.Dial = func(ctx context.Context) (net.Conn, error) {
 				if down.Load() {
 					return nil, errRefused
 				}
@@ -87,7 +89,7 @@ func TestTimeInWhichTheSessionIsNotReadDoesNotCountForMaxDelay(t *testing.T) {
 			if c.off > 0 {
 				down.Store(true)
 				r.hangUp()
-				b.awaitSaid("The connection to the relay daemon failed: it is made again")
+				b.awaitSaid("The connection to the relay daemon failed: the receiver connects again")
 				clock.jump(c.off)
 				down.Store(false)
 				b.awaitSaid("The session is attached again")
@@ -97,7 +99,7 @@ func TestTimeInWhichTheSessionIsNotReadDoesNotCountForMaxDelay(t *testing.T) {
 			relayed.move(2 * time.Second)
 			b.awaitSaid("The session was closed")
 			b.shutdown()
-			assert.Zero(t, b.said.FilterMessageSnippet("A stream says nothing").Len())
+			assert.Zero(t, b.said.FilterMessageSnippet("A stream sends nothing").Len())
 			assert.Zero(t, b.metric("receiver_lttng_live_events_late"))
 			assert.Equal(t, []string{"enter 0x10 7", "enter 0x20 7", "enter 0x30 7", "enter 0x40 7"}, slow.only(t).story(t))
 		})

@@ -5,7 +5,6 @@ package lttnglivereceiver
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -17,10 +16,13 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/process"
+	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
 // lineDetached is said where a session has to free its memory.
-const lineDetached = "The session is detached for now: it holds more of the memory budget than it may. Calls that were open are not paired"
+const lineDetached = "The session is detached for now: it holds more of the memory budget than it may. Open calls are not paired"
 
 // holding gives the receiver a memory budget of so many bytes.
 func holding(limit int64) (of *budget.Budget, o option) {
@@ -30,15 +32,15 @@ func holding(limit int64) (of *budget.Budget, o option) {
 
 // namer is a session with one process, which enters so many functions with names of so many
 // bytes, each once.
-func namer(name string, functions, nameBytes int) *synthetic {
-	s := newSynthetic(name, "vpid", "vtid")
-	s.class(julEvent, "msg$", "logger_name$", "class_name$", "method_name$", "long_millis", "int_loglevel", "int_threadid")
-	p := s.stream()
+func namer(name string, functions, nameBytes int) *synthetic.Session {
+	s := synthetic.New(name, "vpid", "vtid")
+	s.Class(mapping.EventJUL, "msg$", "logger_name$", "class_name$", "method_name$", "long_millis", "int_loglevel", "int_threadid")
+	p := s.Stream()
 	for i := range functions {
 		if i%20 == 0 {
-			p.packet(uint64(10 + i))
+			p.Packet(uint64(10 + i))
 		}
-		p.event(uint64(10+i), julEvent, 7, 7, "ENTRY", "l", "", fmt.Sprint(i, strings.Repeat("x", nameBytes)), 0, julFiner, 1)
+		p.Event(uint64(10+i), mapping.EventJUL, 7, 7, "ENTRY", "l", "", fmt.Sprint(i, strings.Repeat("x", nameBytes)), 0, mapping.JULFiner, 1)
 	}
 	return s
 }
@@ -46,7 +48,7 @@ func namer(name string, functions, nameBytes int) *synthetic {
 // of are the call streams of a session.
 func (p *pipeline) of(t *testing.T, session string) (streams []*streamSeen) {
 	for _, s := range p.streams(t) {
-		if textOf(s.resource.Attributes(), attributeSession) == session {
+		if textOf(s.resource.Attributes(), process.AttributeSession) == session {
 			streams = append(streams, s)
 		}
 	}
@@ -56,7 +58,7 @@ func (p *pipeline) of(t *testing.T, session string) (streams []*streamSeen) {
 func TestTheSessionThatHoldsMostMemoryIsDetachedAndReadOnLater(t *testing.T) {
 	const functions, nameBytes = 600, 10_000
 	hostile, honest := namer("hostile", functions, nameBytes), namer("honest", 50, 10)
-	recordings := []*lttnglive.Recording{hostile.recording(1), honest.recording(2)}
+	recordings := []*lttnglive.Recording{hostile.Recording(1), honest.Recording(2)}
 	for _, recording := range recordings {
 		recording.End = lttnglive.Never
 		for i := range recording.Streams {
@@ -89,7 +91,7 @@ func TestTheSessionThatHoldsMostMemoryIsDetachedAndReadOnLater(t *testing.T) {
 }
 
 func TestADetachedSessionFreesItsMemoryWhileThePipelineRefuses(t *testing.T) {
-	r := newRelay(t, []*lttnglive.Recording{namer("hostile", 300, 10_000).recording(1)}, lttnglive.RelayOptions{})
+	r := newRelay(t, []*lttnglive.Recording{namer("hostile", 300, 10_000).Recording(1)}, lttnglive.RelayOptions{})
 	of, limited := holding(64 * mib)
 	b := unstartedBed(t, reading(r.address()), withoutLogs, limited, func(_ *bed, c *Config) {
 		c.ShutdownTimeout = 20 * time.Millisecond
@@ -111,28 +113,10 @@ func TestADetachedSessionFreesItsMemoryWhileThePipelineRefuses(t *testing.T) {
 	assert.Zero(t, b.pipeline.events())
 }
 
-func TestWhatASessionHoldsIsCountedAsMuchAsItTakes(t *testing.T) {
-	for name, nameBytes := range map[string]int{"with short names": 30, "with long names": 4000} {
-		t.Run(name, func(t *testing.T) {
-			before := heap()
-			f, processes := naming(t, 100, func(limits *LimitsConfig) { limits.MaxNamesBytes = 1 << 30 })
-			for i, p := range processes {
-				for j := range 4_000_000 / (nameBytes * 50) {
-					p.named(fmt.Appendf(nil, "%d %d %s", i, j, strings.Repeat("x", nameBytes)))
-				}
-			}
-			held := heap() - before
-			t.Logf("counted %d of %d bytes", f.names, held)
-			assert.InDelta(t, 1, float64(f.names)/float64(held), 0.3)
-			runtime.KeepAlive(processes)
-		})
-	}
-}
-
 // Reading metadata takes many times its length for a moment, and cannot be stopped. So the budget
 // is asked before.
-func TestMetadataThatTheBudgetHasNoRoomForIsNotRead(t *testing.T) {
-	recording := namer("hostile", 5, 10).recording(1)
+func TestMetadataIsNotReadWithoutRoomInTheBudget(t *testing.T) {
+	recording := namer("hostile", 5, 10).Recording(1)
 	recording.End = lttnglive.Never
 	for i := range recording.Streams {
 		s := &recording.Streams[i]

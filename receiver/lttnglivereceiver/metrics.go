@@ -6,76 +6,56 @@ package lttnglivereceiver
 import (
 	"time"
 
-	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/receiver"
 
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
-// metricsLoop hands on metrics of the sessions.
-type metricsLoop struct {
-	*handover.Metrics[sessionState]
-	builder *metadata.MetricsBuilder
-}
-
 const (
-	// maxOver bounds the sessions that have ended since the last collection.
-	maxOver = 1024
-	// pointsOfSession is how many points record makes of a session.
+	// maxEnded bounds the sessions that have ended since the last collection.
+	maxEnded = 1024
+	// pointsOfSession is the maximum number of points of a session.
 	pointsOfSession = 8
 )
 
-func newMetricsLoop(env *environment, settings receiver.Settings, next consumer.Metrics, sessions func() []*follower) *metricsLoop {
-	m := &metricsLoop{}
-	if next != nil {
-		m.builder = metadata.NewMetricsBuilder(env.config.MetricsBuilderConfig, settings)
+// openMetrics starts the delivery of the metrics of sessions; living returns the states of those that
+// have not ended.
+func openMetrics(run *receiverkit.Run, config *Config, counters *telemetry.Telemetry, living func() []session.State) *handover.Metrics[session.State] {
+	var builder *metadata.MetricsBuilder
+	if run.Next.Metrics != nil {
+		builder = metadata.NewMetricsBuilder(config.MetricsBuilderConfig, run.Settings)
 	}
-	m.Metrics = handover.NewMetrics(handover.MetricsSettings[sessionState]{
-		Settings: env.handoverSettings(env.logger), Next: next, Interval: env.config.CollectionInterval,
-		Living:   func() []sessionState { return statesOf(sessions()) },
-		Metrics:  func(states []sessionState) pmetric.Metrics { return m.metrics(states, env.now()) },
-		MaxEnded: maxOver, Points: func(*sessionState) int { return pointsOfSession }, What: "sessions",
-		Dropped: env.telemetry.metricPointsDropped,
+	return receiverkit.NewMetrics(run, handover.MetricsSettings[session.State]{
+		Living: living,
+		Metrics: func(states []session.State) pmetric.Metrics {
+			now := run.Now()
+			for i := range states {
+				recordSession(builder, &states[i], now)
+			}
+			return builder.Emit()
+		},
+		MaxEnded: maxEnded, Points: func(*session.State) int { return pointsOfSession }, What: "sessions",
+		Dropped: counters.MetricPointsDropped,
 	})
-	return m
 }
 
-// ended says what a session was like at its end.
-func (m *metricsLoop) ended(s sessionState) {
-	s.over, s.streams, s.processes = true, 0, 0
-	m.Ended(s)
-}
-
-func statesOf(sessions []*follower) []sessionState {
-	states := make([]sessionState, len(sessions))
-	for i, f := range sessions {
-		states[i] = f.state()
+func recordSession(b *metadata.MetricsBuilder, s *session.State, at time.Time) {
+	now := pcommon.NewTimestampFromTime(at)
+	b.RecordLttngStreamCountDataPoint(now, s.Streams)
+	b.RecordLttngProcessCountDataPoint(now, s.Processes)
+	b.RecordLttngPacketsDataPoint(now, s.Packets)
+	b.RecordLttngPacketsLostDataPoint(now, s.PacketsLost)
+	b.RecordLttngNetworkIoDataPoint(now, s.Bytes, metadata.AttributeNetworkIoDirectionReceive)
+	b.RecordLttngEventsDataPoint(now, s.Events)
+	b.RecordLttngEventsDiscardedDataPoint(now, s.Discarded)
+	if s.Newest > 0 && !s.Ended {
+		b.RecordLttngLagDataPoint(now, time.Duration(at.UnixNano()-s.Newest).Seconds())
 	}
-	return states
-}
-
-func (m *metricsLoop) metrics(states []sessionState, at time.Time) pmetric.Metrics {
-	for i := range states {
-		m.record(&states[i], at)
-	}
-	return m.builder.Emit()
-}
-
-func (m *metricsLoop) record(s *sessionState, at time.Time) {
-	b, now := m.builder, pcommon.NewTimestampFromTime(at)
-	b.RecordLttngStreamCountDataPoint(now, s.streams)
-	b.RecordLttngProcessCountDataPoint(now, s.processes)
-	b.RecordLttngPacketsDataPoint(now, s.packets)
-	b.RecordLttngPacketsLostDataPoint(now, s.packetsLost)
-	b.RecordLttngNetworkIoDataPoint(now, s.bytes, metadata.AttributeNetworkIoDirectionReceive)
-	b.RecordLttngEventsDataPoint(now, s.events)
-	b.RecordLttngEventsDiscardedDataPoint(now, s.discarded)
-	if s.newest > 0 && !s.over {
-		b.RecordLttngLagDataPoint(now, time.Duration(at.UnixNano()-s.newest).Seconds())
-	}
-	b.EmitForResource(metadata.WithResource(s.resource),
-		metadata.WithStartTimeOverride(pcommon.NewTimestampFromTime(s.opened)))
+	b.EmitForResource(metadata.WithResource(s.Resource),
+		metadata.WithStartTimeOverride(pcommon.NewTimestampFromTime(s.Opened)))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf/printed"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/mapping"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
 
@@ -43,13 +44,19 @@ var (
 	// Of a managed thread the runtime's number is thread.id, and the system's has its own name.
 	renamedContextsOfJava = map[string]string{"procname": "thread.name", "vpid": "", "debug_info": ""}
 	renamedFields         = map[string]map[string]string{
-		julEvent:                 {"msg": "", "logger_name": "", "int_loglevel": "", "class_name": "", "method_name": "", "int_threadid": "thread.id"},
+		mapping.EventJUL:         {"msg": "", "logger_name": "", "int_loglevel": "", "class_name": "", "method_name": "", "int_threadid": "thread.id"},
 		"lttng_ust_tracef:event": {"msg": ""},
 		tracelogError:            {"msg": "", "line": "code.line.number", "file": "code.file.path", "func": "code.function.name"},
 	}
 )
 
 const tracelogError = "lttng_ust_tracelog:LTTNG_UST_TRACEPOINT_LOGLEVEL_ERR"
+
+// severity is the severity of a log record.
+type severity struct {
+	number plog.SeverityNumber
+	text   string
+}
 
 // severitiesOfJava are those that OpenTelemetry's instrumentation of java.util.logging
 // gives the standard levels, with the levels' names.
@@ -89,14 +96,14 @@ func expectedOf(t *testing.T, e *printed.Event) comparedRecord {
 	if text := e.Field("msg"); renamedFields[e.Name] != nil {
 		r.Body = text
 	}
-	if e.Name == julEvent {
+	if e.Name == mapping.EventJUL {
 		r.Scope = e.Field("logger_name")
 		r.Severity = severitiesOfJava[e.Field("int_loglevel")]
 		r.Attributes["code.function.name"] = e.Field("class_name") + "." + e.Field("method_name")
 	}
 	require.NotZero(t, r.Severity.number, e.Text)
 	renamed := renamedContexts
-	if e.Name == julEvent {
+	if e.Name == mapping.EventJUL {
 		renamed = renamedContextsOfJava
 	}
 	for _, context := range []printed.Struct{e.PacketContext, e.StreamContext, e.EventContext} {

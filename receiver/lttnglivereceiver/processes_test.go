@@ -15,16 +15,19 @@ import (
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/process"
+	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
 const second = 1_000_000_000
 
 // served reads synthetic sessions to their ends.
-func served(t *testing.T, sessions []*synthetic, options ...option) *bed {
+func served(t *testing.T, sessions []*synthetic.Session, options ...option) *bed {
 	t.Helper()
 	var recordings []*lttnglive.Recording
 	for i, s := range sessions {
-		recordings = append(recordings, s.recording(uint64(i+1)))
+		recordings = append(recordings, s.Recording(uint64(i+1)))
 	}
 	r := newRelay(t, recordings, lttnglive.RelayOptions{})
 	b := newBed(t, append([]option{reading(r.address())}, options...)...)
@@ -43,23 +46,23 @@ func (s *streamSeen) story(t *testing.T) []string {
 }
 
 func TestAProcessIDThatIsUsedAgainIsAnotherProcess(t *testing.T) {
-	s := newSynthetic("reuse", "vpid", "vtid", "procname$")
-	s.class("lttng_ust_statedump:start")
-	s.class("lttng_ust_statedump:end")
-	s.class(cygEntry, "addr", "call_site")
-	s.class(cygExit, "addr", "call_site")
-	a := s.stream().packet(1)
-	a.event(1*second, "lttng_ust_statedump:start", 7, 8, "first-ust").event(1*second, "lttng_ust_statedump:start", 7, 8, "first-ust")
-	a.event(1*second+1, "lttng_ust_statedump:end", 7, 8, "first-ust")
-	a.event(1*second+2, cygEntry, 7, 7, "first", 16, 0)
-	a.event(9*second, "lttng_ust_statedump:start", 7, 8, "second-ust").event(9*second+1, "lttng_ust_statedump:end", 7, 8, "second-ust")
-	a.event(9*second+2, cygEntry, 7, 7, "second", 32, 0).event(9*second+3, cygExit, 7, 7, "second", 32, 0)
-	b := served(t, []*synthetic{s})
+	s := synthetic.New("reuse", "vpid", "vtid", "procname$")
+	s.Class("lttng_ust_statedump:start")
+	s.Class("lttng_ust_statedump:end")
+	s.Class(mapping.EventCygEntry, "addr", "call_site")
+	s.Class(mapping.EventCygExit, "addr", "call_site")
+	a := s.Stream().Packet(1)
+	a.Event(1*second, "lttng_ust_statedump:start", 7, 8, "first-ust").Event(1*second, "lttng_ust_statedump:start", 7, 8, "first-ust")
+	a.Event(1*second+1, "lttng_ust_statedump:end", 7, 8, "first-ust")
+	a.Event(1*second+2, mapping.EventCygEntry, 7, 7, "first", 16, 0)
+	a.Event(9*second, "lttng_ust_statedump:start", 7, 8, "second-ust").Event(9*second+1, "lttng_ust_statedump:end", 7, 8, "second-ust")
+	a.Event(9*second+2, mapping.EventCygEntry, 7, 7, "second", 32, 0).Event(9*second+3, mapping.EventCygExit, 7, 7, "second", 32, 0)
+	b := served(t, []*synthetic.Session{s})
 	programs := map[string][]string{}
 	for id, stream := range b.pipeline.streams(t) {
-		programs[textOf(stream.resource.Attributes(), attributeServiceName)] = stream.story(t)
-		assert.Equal(t, "7", textOf(stream.resource.Attributes(), attributeProcessID))
-		assert.Equal(t, uuidText(id), textOf(stream.resource.Attributes(), attributeServiceInstanceID))
+		programs[textOf(stream.resource.Attributes(), process.AttributeServiceName)] = stream.story(t)
+		assert.Equal(t, "7", textOf(stream.resource.Attributes(), process.AttributeProcessID))
+		assert.Equal(t, process.UUIDText(id), textOf(stream.resource.Attributes(), process.AttributeServiceInstanceID))
 		assert.True(t, stream.has(callevent.BarrierEnd, callevent.CauseEnded))
 	}
 	assert.Equal(t, map[string][]string{
@@ -69,69 +72,69 @@ func TestAProcessIDThatIsUsedAgainIsAnotherProcess(t *testing.T) {
 }
 
 // state has a process tell that it has an object at an address, in a stream.
-func state(s *syntheticStream, at uint64, program string, base int) {
-	s.event(at, "lttng_ust_statedump:start", 7, 8, program+"-ust")
-	s.event(at+1, "lttng_ust_statedump:procname", 7, 8, program+"-ust", program)
-	s.event(at+2, "lttng_ust_statedump:bin_info", 7, 8, program+"-ust", base, 0x100, "/lib/common", 0)
+func state(s *synthetic.Stream, at uint64, program string, base int) {
+	s.Event(at, "lttng_ust_statedump:start", 7, 8, program+"-ust")
+	s.Event(at+1, "lttng_ust_statedump:procname", 7, 8, program+"-ust", program)
+	s.Event(at+2, "lttng_ust_statedump:bin_info", 7, 8, program+"-ust", base, 0x100, "/lib/common", 0)
 }
 
 // toldAgain is a session in which process 7 tells its state, and that of a program of
 // that name and with its object at base again later, with calls before, meanwhile and
 // behind.
-func toldAgain(program string, base int) *synthetic {
-	s := newSynthetic("again", "vpid", "vtid", "procname$")
-	s.class("lttng_ust_statedump:start")
-	s.class("lttng_ust_statedump:procname", "procname$")
-	s.class("lttng_ust_statedump:bin_info", "baddr", "memsz", "path$", "has_build_id")
-	s.class("lttng_ust_statedump:end")
-	s.class(cygEntry, "addr", "call_site")
-	s.class(cygExit, "addr", "call_site")
-	a := s.stream().packet(1)
+func toldAgain(program string, base int) *synthetic.Session {
+	s := synthetic.New("again", "vpid", "vtid", "procname$")
+	s.Class("lttng_ust_statedump:start")
+	s.Class("lttng_ust_statedump:procname", "procname$")
+	s.Class("lttng_ust_statedump:bin_info", "baddr", "memsz", "path$", "has_build_id")
+	s.Class("lttng_ust_statedump:end")
+	s.Class(mapping.EventCygEntry, "addr", "call_site")
+	s.Class(mapping.EventCygExit, "addr", "call_site")
+	a := s.Stream().Packet(1)
 	state(a, 1*second, "first", 0x1000)
-	a.event(1*second+3, "lttng_ust_statedump:end", 7, 8, "first-ust")
-	a.event(2*second, cygEntry, 7, 7, "first", 0x1010, 0)
+	a.Event(1*second+3, "lttng_ust_statedump:end", 7, 8, "first-ust")
+	a.Event(2*second, mapping.EventCygEntry, 7, 7, "first", 0x1010, 0)
 	// Tracing is stopped. It goes on for a thread before the process says so.
-	a.packet(9*second-5).event(9*second-5, cygExit, 7, 7, program, base+0x10, 0)
+	a.Packet(9*second-5).Event(9*second-5, mapping.EventCygExit, 7, 7, program, base+0x10, 0)
 	state(a, 9*second, program, base)
-	a.event(9*second+3, cygEntry, 7, 9, program, base+0x20, 0)
-	a.event(9*second+4, "lttng_ust_statedump:end", 7, 8, program+"-ust")
-	a.event(9*second+5, cygExit, 7, 9, program, base+0x20, 0)
+	a.Event(9*second+3, mapping.EventCygEntry, 7, 9, program, base+0x20, 0)
+	a.Event(9*second+4, "lttng_ust_statedump:end", 7, 8, program+"-ust")
+	a.Event(9*second+5, mapping.EventCygExit, 7, 9, program, base+0x20, 0)
 	return s
 }
 
 // The kernel cuts names of threads behind 15 bytes, and the tracer's first word of a process
 // comes from a thread that has a suffix besides.
-func TestAServiceHasTheWholeNameThatTheProcessTells(t *testing.T) {
-	s := newSynthetic("long", "vpid", "vtid", "procname$")
-	s.class("lttng_ust_statedump:start")
-	s.class("lttng_ust_statedump:procname", "procname$")
-	s.stream().packet(1).
-		event(1, "lttng_ust_statedump:start", 7, 8, "warehouse-s-ust").
-		event(2, "lttng_ust_statedump:procname", 7, 8, "warehouse-s-ust", "warehouse-shop")
-	r := newRelay(t, []*lttnglive.Recording{s.recording(1)}, lttnglive.RelayOptions{})
+func TestAServiceHasTheWholeNameOfItsProcess(t *testing.T) {
+	s := synthetic.New("long", "vpid", "vtid", "procname$")
+	s.Class("lttng_ust_statedump:start")
+	s.Class("lttng_ust_statedump:procname", "procname$")
+	s.Stream().Packet(1).
+		Event(1, "lttng_ust_statedump:start", 7, 8, "warehouse-s-ust").
+		Event(2, "lttng_ust_statedump:procname", 7, 8, "warehouse-s-ust", "warehouse-shop")
+	r := newRelay(t, []*lttnglive.Recording{s.Recording(1)}, lttnglive.RelayOptions{})
 	b := newBed(t, reading(r.address()))
 	for _, r := range b.awaitRecords(2) {
-		assert.Equal(t, "unknown_service:warehouse-shop", textOf(r.resource.Attributes(), attributeServiceName), r.EventName())
+		assert.Equal(t, "unknown_service:warehouse-shop", textOf(r.resource.Attributes(), process.AttributeServiceName), r.EventName())
 	}
 }
 
-func TestAServiceOfJavaOrPythonIsNotCalledAsItsThreads(t *testing.T) {
+func TestAServiceOfJavaOrPythonIsNotNamedAfterItsThreads(t *testing.T) {
 	for event, service := range map[string]string{
 		"lttng_jul:event": "java", "lttng_log4j:event": "java", "lttng_log4j2:event": "java", "lttng_python:event": "python",
 		"shop:open": "pool-1-thread-1",
 	} {
-		s := newSynthetic("threads", "vpid", "vtid", "procname$")
-		s.class(event, "msg$")
-		s.stream().packet(1).event(2, event, 7, 8, "pool-1-thread-1", "text")
-		r := newRelay(t, []*lttnglive.Recording{s.recording(1)}, lttnglive.RelayOptions{})
+		s := synthetic.New("threads", "vpid", "vtid", "procname$")
+		s.Class(event, "msg$")
+		s.Stream().Packet(1).Event(2, event, 7, 8, "pool-1-thread-1", "text")
+		r := newRelay(t, []*lttnglive.Recording{s.Recording(1)}, lttnglive.RelayOptions{})
 		b := newBed(t, reading(r.address()))
-		assert.Equal(t, "unknown_service:"+service, textOf(b.awaitRecords(1)[0].resource.Attributes(), attributeServiceName), event)
+		assert.Equal(t, "unknown_service:"+service, textOf(b.awaitRecords(1)[0].resource.Attributes(), process.AttributeServiceName), event)
 		b.shutdown()
 	}
 }
 
-func TestAProcessThatTellsItsStateAgainIsTheSame(t *testing.T) {
-	b := served(t, []*synthetic{toldAgain("first", 0x1000)})
+func TestAProcessWithTheSameSecondStateDumpIsTheSame(t *testing.T) {
+	b := served(t, []*synthetic.Session{toldAgain("first", 0x1000)})
 	stream := b.pipeline.only(t)
 	assert.Equal(t, []string{"enter common+0x10 7", "exit common+0x10 7", "enter common+0x20 9", "exit common+0x20 9"}, stream.story(t))
 	assert.Contains(t, stream.barriers, callevent.Interval(1, 2, callevent.CauseSuspended), "what came before the process's word is not paired")
@@ -143,35 +146,35 @@ func TestAProcessThatTellsItsStateAgainIsTheSame(t *testing.T) {
 	assert.Zero(t, b.said.FilterMessageSnippet("lttng_ust_statedump:*").Len())
 }
 
-// A library that is unloaded while tracing is stopped is told no more.
-func TestAnObjectThatAProcessDoesNotTellAgainIsGone(t *testing.T) {
-	s := newSynthetic("unloaded", "vpid", "vtid", "procname$")
-	s.class("lttng_ust_statedump:start")
-	s.class("lttng_ust_statedump:procname", "procname$")
-	s.class("lttng_ust_statedump:bin_info", "baddr", "memsz", "path$", "has_build_id")
-	s.class("lttng_ust_statedump:end")
-	s.class(cygEntry, "addr", "call_site")
-	a := s.stream().packet(1)
+// The second state dump lacks a library that was unloaded while tracing was stopped.
+func TestAnObjectThatASecondStateDumpLacksIsUnloaded(t *testing.T) {
+	s := synthetic.New("unloaded", "vpid", "vtid", "procname$")
+	s.Class("lttng_ust_statedump:start")
+	s.Class("lttng_ust_statedump:procname", "procname$")
+	s.Class("lttng_ust_statedump:bin_info", "baddr", "memsz", "path$", "has_build_id")
+	s.Class("lttng_ust_statedump:end")
+	s.Class(mapping.EventCygEntry, "addr", "call_site")
+	a := s.Stream().Packet(1)
 	state(a, 1*second, "first", 0x1000)
-	a.event(1*second+3, "lttng_ust_statedump:bin_info", 7, 8, "first-ust", 0x2000, 0x100, "/lib/plugin", 0)
-	a.event(1*second+4, "lttng_ust_statedump:end", 7, 8, "first-ust")
-	a.event(2*second, cygEntry, 7, 7, "first", 0x2010, 0)
+	a.Event(1*second+3, "lttng_ust_statedump:bin_info", 7, 8, "first-ust", 0x2000, 0x100, "/lib/plugin", 0)
+	a.Event(1*second+4, "lttng_ust_statedump:end", 7, 8, "first-ust")
+	a.Event(2*second, mapping.EventCygEntry, 7, 7, "first", 0x2010, 0)
 	state(a, 9*second, "first", 0x1000)
-	a.event(9*second+3, "lttng_ust_statedump:end", 7, 8, "first-ust")
-	a.event(9*second+4, cygEntry, 7, 7, "first", 0x2010, 0).event(9*second+5, cygEntry, 7, 7, "first", 0x1010, 0)
-	b := served(t, []*synthetic{s})
+	a.Event(9*second+3, "lttng_ust_statedump:end", 7, 8, "first-ust")
+	a.Event(9*second+4, mapping.EventCygEntry, 7, 7, "first", 0x2010, 0).Event(9*second+5, mapping.EventCygEntry, 7, 7, "first", 0x1010, 0)
+	b := served(t, []*synthetic.Session{s})
 	assert.Equal(t, []string{"enter plugin+0x10 7", "enter 0x2010 7", "enter common+0x10 7"}, b.pipeline.only(t).story(t))
 }
 
 // Where processes don't tell their state, buffers that were empty when tracing was stopped
 // say so.
 func TestCallsAreNotPairedAcrossTracingThatWasStopped(t *testing.T) {
-	s := newSynthetic("stopped", "vpid", "vtid")
-	s.class(cygEntry, "addr", "call_site")
-	s.class(cygExit, "addr", "call_site")
-	s.stream().packet(10).event(10, cygEntry, 7, 7, 16, 0).packet(200).event(200, cygExit, 7, 7, 16, 0)
-	s.stream().packet(5).event(5, cygEntry, 7, 8, 32, 0).event(20, cygExit, 7, 8, 32, 0).packet(100).packet(300).event(300, cygEntry, 7, 8, 32, 0)
-	b := served(t, []*synthetic{s})
+	s := synthetic.New("stopped", "vpid", "vtid")
+	s.Class(mapping.EventCygEntry, "addr", "call_site")
+	s.Class(mapping.EventCygExit, "addr", "call_site")
+	s.Stream().Packet(10).Event(10, mapping.EventCygEntry, 7, 7, 16, 0).Packet(200).Event(200, mapping.EventCygExit, 7, 7, 16, 0)
+	s.Stream().Packet(5).Event(5, mapping.EventCygEntry, 7, 8, 32, 0).Event(20, mapping.EventCygExit, 7, 8, 32, 0).Packet(100).Packet(300).Event(300, mapping.EventCygEntry, 7, 8, 32, 0)
+	b := served(t, []*synthetic.Session{s})
 	assert.Contains(t, b.pipeline.only(t).barriers, callevent.Point(3, callevent.CauseSuspended))
 	spans := map[string]string{}
 	for _, span := range b.pipeline.spans(t) {
@@ -181,8 +184,8 @@ func TestCallsAreNotPairedAcrossTracingThatWasStopped(t *testing.T) {
 	assert.Equal(t, 1, b.said.FilterMessageSnippet("lttng_ust_statedump:*").Len())
 }
 
-func TestAProcessThatTellsAnotherStateIsAnother(t *testing.T) {
-	b := served(t, []*synthetic{toldAgain("second", 0x5000)})
+func TestAProcessWithAnotherStateDumpIsAnother(t *testing.T) {
+	b := served(t, []*synthetic.Session{toldAgain("second", 0x5000)})
 	stories := map[string][]string{}
 	for _, span := range b.pipeline.spans(t) {
 		assert.NotContains(t, span.Name(), "0x5010", "an exit alone is no call")
@@ -190,7 +193,7 @@ func TestAProcessThatTellsAnotherStateIsAnother(t *testing.T) {
 	}
 	assert.ElementsMatch(t, []string{"common+0x10", "common+0x20"}, stories["spans"])
 	for _, stream := range b.pipeline.streams(t) {
-		program := textOf(stream.resource.Attributes(), attributeServiceName)
+		program := textOf(stream.resource.Attributes(), process.AttributeServiceName)
 		assert.True(t, stream.has(callevent.BarrierEnd, callevent.CauseEnded))
 		if program == "unknown_service:second" {
 			stories[program] = stream.story(t)
@@ -205,14 +208,14 @@ func TestAProcessThatTellsAnotherStateIsAnother(t *testing.T) {
 }
 
 func TestPIDNamespacesAreDifferentProcesses(t *testing.T) {
-	s := newSynthetic("containers", "vpid", "vtid", "pid_ns")
-	s.class(cygEntry, "addr", "call_site")
-	s.stream().packet(1).event(1, cygEntry, 1, 1, 100, 16, 0).event(2, cygEntry, 1, 1, 200, 32, 0)
-	b := served(t, []*synthetic{s})
+	s := synthetic.New("containers", "vpid", "vtid", "pid_ns")
+	s.Class(mapping.EventCygEntry, "addr", "call_site")
+	s.Stream().Packet(1).Event(1, mapping.EventCygEntry, 1, 1, 100, 16, 0).Event(2, mapping.EventCygEntry, 1, 1, 200, 32, 0)
+	b := served(t, []*synthetic.Session{s})
 	assert.Len(t, b.pipeline.streams(t), 2)
 }
 
-func TestACallEventThatSaysOfNoProcessOrThreadIsCounted(t *testing.T) {
+func TestACallEventWithoutProcessOrThreadIsCounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		contexts []string
 		values   []any
@@ -221,13 +224,13 @@ func TestACallEventThatSaysOfNoProcessOrThreadIsCounted(t *testing.T) {
 		"no thread":  {[]string{"vpid"}, []any{5}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSynthetic("blind", c.contexts...)
-			s.class(cygEntry, "addr", "call_site")
-			a := s.stream().packet(1)
+			s := synthetic.New("blind", c.contexts...)
+			s.Class(mapping.EventCygEntry, "addr", "call_site")
+			a := s.Stream().Packet(1)
 			for i := range 3 {
-				a.event(uint64(i+1), cygEntry, append(slices.Clone(c.values), 16, 0)...)
+				a.Event(uint64(i+1), mapping.EventCygEntry, append(slices.Clone(c.values), 16, 0)...)
 			}
-			b := served(t, []*synthetic{s})
+			b := served(t, []*synthetic.Session{s})
 			assert.EqualValues(t, 3, b.metric("receiver_lttng_live_call_events_dropped"))
 			assert.Zero(t, b.pipeline.events())
 			assert.Len(t, b.records(), 3)
@@ -238,20 +241,20 @@ func TestACallEventThatSaysOfNoProcessOrThreadIsCounted(t *testing.T) {
 }
 
 func TestATraceOfOneProcessHasItsIDInItsEnvironment(t *testing.T) {
-	s := newSynthetic("own", "vtid")
-	s.environment = `vpid = 42; procname = "shop";`
-	s.class(cygEntry, "addr", "call_site")
-	a := s.stream().packet(1).event(1, cygEntry, 5, 16, 0)
-	a.path = "ust/pid/shop-42-20260101-000000"
-	b := served(t, []*synthetic{s})
+	s := synthetic.New("own", "vtid")
+	s.Environment = `vpid = 42; procname = "shop";`
+	s.Class(mapping.EventCygEntry, "addr", "call_site")
+	a := s.Stream().Packet(1).Event(1, mapping.EventCygEntry, 5, 16, 0)
+	a.Path = "ust/pid/shop-42-20260101-000000"
+	b := served(t, []*synthetic.Session{s})
 	stream := b.pipeline.only(t)
-	assert.Equal(t, "42", textOf(stream.resource.Attributes(), attributeProcessID))
-	assert.Equal(t, "unknown_service:shop", textOf(stream.resource.Attributes(), attributeServiceName))
+	assert.Equal(t, "42", textOf(stream.resource.Attributes(), process.AttributeProcessID))
+	assert.Equal(t, "unknown_service:shop", textOf(stream.resource.Attributes(), process.AttributeServiceName))
 	assert.Equal(t, 1, b.said.FilterMessageSnippet("The session has buffers for each process").Len())
 }
 
 // A relay daemon up to 2.13 gives up what was not asked for when a process ends.
-func TestAStreamOfAProcessThatEndedBeforeItsLastPacketIsSaid(t *testing.T) {
+func TestAStreamThatEndedBeforeItsLastPacketIsLogged(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		path    string
@@ -264,28 +267,28 @@ func TestAStreamOfAProcessThatEndedBeforeItsLastPacketIsSaid(t *testing.T) {
 		{"a user's buffers outlive processes", "ust/uid/0/64-bit", []uint64{20_000, 0}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newSynthetic("own", "vpid", "vtid")
-			s.class(cygEntry, "addr", "call_site")
-			a := s.stream()
-			a.path = c.path
+			s := synthetic.New("own", "vpid", "vtid")
+			s.Class(mapping.EventCygEntry, "addr", "call_site")
+			a := s.Stream()
+			a.Path = c.path
 			for i, room := range c.packets {
-				a.packet(uint64(10*i+1)).event(uint64(10*i+1), cygEntry, 42, 5, 16, 0)
-				a.packets[i].room = room
+				a.Packet(uint64(10*i+1)).Event(uint64(10*i+1), mapping.EventCygEntry, 42, 5, 16, 0)
+				a.Packets[i].Room = room
 			}
-			b := served(t, []*synthetic{s})
+			b := served(t, []*synthetic.Session{s})
 			assert.EqualValues(t, c.cut, b.metric("receiver_lttng_live_streams_cut"))
-			assert.EqualValues(t, c.cut, b.said.FilterMessageSnippet("before the relay daemon gave its last packet").Len())
+			assert.EqualValues(t, c.cut, b.said.FilterMessageSnippet("before the relay daemon sent its last packet").Len())
 		})
 	}
 }
 
-func TestTheFastVariantLeavesWhateverWasEnteredLast(t *testing.T) {
-	s := newSynthetic("fast", "vpid", "vtid")
-	s.class(cygFastEntry, "addr")
-	s.class(cygFastExit)
-	s.stream().packet(1).event(1, cygFastEntry, 7, 7, 16).event(2, cygFastEntry, 7, 7, 32).
-		event(3, cygFastExit, 7, 7).event(4, cygFastExit, 7, 7)
-	b := served(t, []*synthetic{s})
+func TestAnExitOfTheFastVariantLeavesTheLastEnteredFunction(t *testing.T) {
+	s := synthetic.New("fast", "vpid", "vtid")
+	s.Class(mapping.EventCygFastEntry, "addr")
+	s.Class(mapping.EventCygFastExit)
+	s.Stream().Packet(1).Event(1, mapping.EventCygFastEntry, 7, 7, 16).Event(2, mapping.EventCygFastEntry, 7, 7, 32).
+		Event(3, mapping.EventCygFastExit, 7, 7).Event(4, mapping.EventCygFastExit, 7, 7)
+	b := served(t, []*synthetic.Session{s})
 	assert.Equal(t, []string{"enter 0x10 7", "enter 0x20 7", "exit top  7", "exit top  7"}, b.pipeline.only(t).story(t))
 	names := map[string]int{}
 	for _, span := range b.pipeline.spans(t) {
@@ -295,22 +298,22 @@ func TestTheFastVariantLeavesWhateverWasEnteredLast(t *testing.T) {
 }
 
 func TestRulesMakeCallsOfOtherEvents(t *testing.T) {
-	s := newSynthetic("rules", "vpid", "vtid")
-	s.class("shop:begin", "id", "what$")
-	s.class("shop:end", "id")
-	s.class("db:begin", "sql$")
-	s.class("db:end", "rows")
-	s.class("gc:begin")
-	s.class("gc:end")
-	s.stream().packet(1).
-		event(1, "shop:begin", 7, 7, 1, "pay").
-		event(2, "shop:begin", 7, 7, 2, "list").
-		event(3, "db:begin", 7, 9, "select").
-		event(4, "gc:begin", 7, 9).
-		event(5, "gc:end", 7, 9).
-		event(6, "db:end", 7, 9, 3).
-		event(7, "shop:end", 7, 8, 1).
-		event(8, "shop:end", 7, 8, 2)
+	s := synthetic.New("rules", "vpid", "vtid")
+	s.Class("shop:begin", "id", "what$")
+	s.Class("shop:end", "id")
+	s.Class("db:begin", "sql$")
+	s.Class("db:end", "rows")
+	s.Class("gc:begin")
+	s.Class("gc:end")
+	s.Stream().Packet(1).
+		Event(1, "shop:begin", 7, 7, 1, "pay").
+		Event(2, "shop:begin", 7, 7, 2, "list").
+		Event(3, "db:begin", 7, 9, "select").
+		Event(4, "gc:begin", 7, 9).
+		Event(5, "gc:end", 7, 9).
+		Event(6, "db:end", 7, 9, 3).
+		Event(7, "shop:end", 7, 8, 1).
+		Event(8, "shop:end", 7, 8, 2)
 	rules := func(_ *bed, c *Config) {
 		c.CallRules = []CallRule{
 			{Entry: "shop:begin", Exit: "shop:end", NameField: "what", KeyField: "id"},
@@ -318,7 +321,7 @@ func TestRulesMakeCallsOfOtherEvents(t *testing.T) {
 			{Entry: "gc:begin", Exit: "gc:end", Name: "collect garbage"},
 		}
 	}
-	b := served(t, []*synthetic{s}, rules)
+	b := served(t, []*synthetic.Session{s}, rules)
 	ends := map[string]int64{}
 	for _, span := range b.pipeline.spans(t) {
 		ends[span.Name()] = span.EndTimestamp().AsTime().UnixNano() - 1_700_000_000*second
@@ -328,12 +331,12 @@ func TestRulesMakeCallsOfOtherEvents(t *testing.T) {
 	assert.Equal(t, map[string]int64{"pay": 7, "list": 8, "select": 6, "collect garbage": 5}, ends)
 }
 
-func TestARuleWhoseKeyIsNotThereIsNamed(t *testing.T) {
-	s := newSynthetic("keyless", "vpid", "vtid")
-	s.class("shop:begin")
-	s.class("shop:end")
-	s.stream().packet(1).event(1, "shop:begin", 7, 7).event(2, "shop:end", 7, 7)
-	b := served(t, []*synthetic{s}, func(_ *bed, c *Config) {
+func TestARuleWithoutItsKeyFieldIsLogged(t *testing.T) {
+	s := synthetic.New("keyless", "vpid", "vtid")
+	s.Class("shop:begin")
+	s.Class("shop:end")
+	s.Stream().Packet(1).Event(1, "shop:begin", 7, 7).Event(2, "shop:end", 7, 7)
+	b := served(t, []*synthetic.Session{s}, func(_ *bed, c *Config) {
 		c.CallRules = []CallRule{{Entry: "shop:begin", Exit: "shop:end", Name: "n", KeyField: "id"}}
 	})
 	assert.EqualValues(t, 2, b.metric("receiver_lttng_live_call_events_dropped"))
@@ -341,62 +344,62 @@ func TestARuleWhoseKeyIsNotThereIsNamed(t *testing.T) {
 }
 
 func TestAddressesWaitForTheListOfObjects(t *testing.T) {
-	s := newSynthetic("waiting", "vpid", "vtid")
-	s.class("lttng_ust_statedump:start")
-	s.class("lttng_ust_statedump:bin_info", "baddr", "memsz", "path$", "has_build_id")
-	s.class("lttng_ust_statedump:end")
-	s.class(cygEntry, "addr", "call_site")
-	s.class("lttng_ust_dl:dlclose", "baddr")
-	s.stream().packet(1).
-		event(1, "lttng_ust_statedump:start", 7, 8).
-		event(2, cygEntry, 7, 7, 0x1010, 0).
-		event(3, "lttng_ust_statedump:bin_info", 7, 8, 0x1000, 0x100, "/bin/shop", 0).
-		event(4, "lttng_ust_statedump:end", 7, 8).
-		event(5, cygEntry, 7, 7, 0x1020, 0).
-		event(6, "lttng_ust_dl:dlclose", 7, 7, 0x1000).
-		event(7, cygEntry, 7, 7, 0x1010, 0)
-	b := served(t, []*synthetic{s})
+	s := synthetic.New("waiting", "vpid", "vtid")
+	s.Class("lttng_ust_statedump:start")
+	s.Class("lttng_ust_statedump:bin_info", "baddr", "memsz", "path$", "has_build_id")
+	s.Class("lttng_ust_statedump:end")
+	s.Class(mapping.EventCygEntry, "addr", "call_site")
+	s.Class("lttng_ust_dl:dlclose", "baddr")
+	s.Stream().Packet(1).
+		Event(1, "lttng_ust_statedump:start", 7, 8).
+		Event(2, mapping.EventCygEntry, 7, 7, 0x1010, 0).
+		Event(3, "lttng_ust_statedump:bin_info", 7, 8, 0x1000, 0x100, "/bin/shop", 0).
+		Event(4, "lttng_ust_statedump:end", 7, 8).
+		Event(5, mapping.EventCygEntry, 7, 7, 0x1020, 0).
+		Event(6, "lttng_ust_dl:dlclose", 7, 7, 0x1000).
+		Event(7, mapping.EventCygEntry, 7, 7, 0x1010, 0)
+	b := served(t, []*synthetic.Session{s})
 	assert.Equal(t, []string{"enter shop+0x10 7", "enter shop+0x20 7", "enter 0x1010 7"}, b.pipeline.only(t).story(t))
 }
 
 func TestAddressesDoNotWaitForEver(t *testing.T) {
-	s := newSynthetic("incomplete", "vpid", "vtid")
-	s.class("lttng_ust_statedump:start")
-	s.class(cygEntry, "addr", "call_site")
-	a := s.stream().packet(1).event(1, "lttng_ust_statedump:start", 7, 8)
+	s := synthetic.New("incomplete", "vpid", "vtid")
+	s.Class("lttng_ust_statedump:start")
+	s.Class(mapping.EventCygEntry, "addr", "call_site")
+	a := s.Stream().Packet(1).Event(1, "lttng_ust_statedump:start", 7, 8)
 	for i := range 5 {
-		a.event(uint64(i)*second, cygEntry, 7, 7, 0x1010, 0)
+		a.Event(uint64(i)*second, mapping.EventCygEntry, 7, 7, 0x1010, 0)
 	}
-	b := served(t, []*synthetic{s})
+	b := served(t, []*synthetic.Session{s})
 	assert.Len(t, b.pipeline.only(t).story(t), 5)
 }
 
-func TestProcessesBeyondTheLimitEndTheOneThatWasSilentForLongest(t *testing.T) {
-	s := newSynthetic("many", "vpid", "vtid")
-	s.class(cygEntry, "addr", "call_site")
-	a := s.stream().packet(1)
+func TestAProcessBeyondTheLimitEndsTheOneWithTheOldestEvent(t *testing.T) {
+	s := synthetic.New("many", "vpid", "vtid")
+	s.Class(mapping.EventCygEntry, "addr", "call_site")
+	a := s.Stream().Packet(1)
 	for i := range 4 {
-		a.event(uint64(i+1), cygEntry, 10+i%3, 1, 16, 0)
+		a.Event(uint64(i+1), mapping.EventCygEntry, 10+i%3, 1, 16, 0)
 	}
-	b := served(t, []*synthetic{s}, func(_ *bed, c *Config) { c.Limits.MaxProcesses = 2 })
+	b := served(t, []*synthetic.Session{s}, func(_ *bed, c *Config) { c.Limits.MaxProcesses = 2 })
 	ends := map[string]int{}
 	for _, stream := range b.pipeline.streams(t) {
 		for barrier := range stream.barriers {
-			ends[fmt.Sprint(textOf(stream.resource.Attributes(), attributeProcessID), " ", barrier.Cause)]++
+			ends[fmt.Sprint(textOf(stream.resource.Attributes(), process.AttributeProcessID), " ", barrier.Cause)]++
 		}
 	}
 	assert.Equal(t, map[string]int{"10 limit": 1, "11 limit": 1, "12 ended": 1, "10 ended": 1}, ends)
 }
 
 func TestProcessesAreBoundedOverAllTracesOfASession(t *testing.T) {
-	var traces []*synthetic
+	var traces []*synthetic.Session
 	for i := range 5 {
-		s := newSynthetic(fmt.Sprint("trace ", i), "vpid", "vtid")
-		s.class(cygEntry, "addr", "call_site")
-		s.stream().packet(1).event(uint64(1+i), cygEntry, 7, 1, 16, 0)
+		s := synthetic.New(fmt.Sprint("trace ", i), "vpid", "vtid")
+		s.Class(mapping.EventCygEntry, "addr", "call_site")
+		s.Stream().Packet(1).Event(uint64(1+i), mapping.EventCygEntry, 7, 1, 16, 0)
 		traces = append(traces, s)
 	}
-	r := newRelay(t, []*lttnglive.Recording{inOneSession("many", traces...)}, lttnglive.RelayOptions{})
+	r := newRelay(t, []*lttnglive.Recording{synthetic.InOneSession("many", traces...)}, lttnglive.RelayOptions{})
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxProcesses = 2 })
 	b.awaitSaid("The session was closed")
 	b.shutdown()
@@ -411,22 +414,22 @@ func TestProcessesAreBoundedOverAllTracesOfASession(t *testing.T) {
 
 func TestCallsThatWaitForNamesAreBoundedOverAllTracesOfASession(t *testing.T) {
 	const traces, calls = 3, 6
-	var all []*synthetic
+	var all []*synthetic.Session
 	for i := range traces {
-		s := newSynthetic(fmt.Sprint("trace ", i), "vpid", "vtid")
-		s.class("lttng_ust_statedump:start")
-		s.class("lttng_ust_statedump:bin_info", "baddr", "memsz", "path$", "has_build_id")
-		s.class("lttng_ust_statedump:end")
-		s.class(cygEntry, "addr", "call_site")
-		a := s.stream().packet(1).event(1, "lttng_ust_statedump:start", 7, 8)
+		s := synthetic.New(fmt.Sprint("trace ", i), "vpid", "vtid")
+		s.Class("lttng_ust_statedump:start")
+		s.Class("lttng_ust_statedump:bin_info", "baddr", "memsz", "path$", "has_build_id")
+		s.Class("lttng_ust_statedump:end")
+		s.Class(mapping.EventCygEntry, "addr", "call_site")
+		a := s.Stream().Packet(1).Event(1, "lttng_ust_statedump:start", 7, 8)
 		for n := range calls {
-			a.event(uint64(2+n), cygEntry, 7, 7, 0x1010, 0)
+			a.Event(uint64(2+n), mapping.EventCygEntry, 7, 7, 0x1010, 0)
 		}
-		a.packet(100).event(100, "lttng_ust_statedump:bin_info", 7, 8, 0x1000, 0x100, "/lib/common", 0)
-		a.event(101, "lttng_ust_statedump:end", 7, 8)
+		a.Packet(100).Event(100, "lttng_ust_statedump:bin_info", 7, 8, 0x1000, 0x100, "/lib/common", 0)
+		a.Event(101, "lttng_ust_statedump:end", 7, 8)
 		all = append(all, s)
 	}
-	recording := inOneSession("unnamed", all...)
+	recording := synthetic.InOneSession("unnamed", all...)
 	recording.End = 2 * time.Second
 	for i := range recording.Streams {
 		s := &recording.Streams[i]
@@ -438,7 +441,7 @@ func TestCallsThatWaitForNamesAreBoundedOverAllTracesOfASession(t *testing.T) {
 	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Clock: relayed.read})
 	b := unstartedBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxWaitingEvents = 10 })
 	begin := time.Now()
-	b.receiver.env.now = func() time.Time { return begin } // no time passes in which to wait
+	b.receiver.kit.Now = func() time.Time { return begin } // no time passes in which to wait
 	require.NoError(t, b.component().Start(t.Context(), b.host))
 	t.Cleanup(b.shutdown)
 	b.await("the calls", func() bool { return b.metric("receiver_lttng_live_packets") == traces })
@@ -456,17 +459,17 @@ func TestCallsThatWaitForNamesAreBoundedOverAllTracesOfASession(t *testing.T) {
 }
 
 func TestDiscardedEventsAreAnIntervalInEveryCallStream(t *testing.T) {
-	s := newSynthetic("discarded", "vpid", "vtid")
-	s.class(cygEntry, "addr", "call_site")
-	s.class(cygExit, "addr", "call_site")
-	a := s.stream().packet(1).event(1, cygEntry, 7, 7, 16, 0).event(2, cygEntry, 9, 9, 32, 0)
-	a.packets[0].end = 10 // where the next packet begins
-	a.packet(10).event(30, cygExit, 9, 9, 32, 0)
-	a.packets[1].discarded, a.packets[1].end = 3, 35
-	a.packet(40).event(50, cygEntry, 7, 7, 48, 0)
+	s := synthetic.New("discarded", "vpid", "vtid")
+	s.Class(mapping.EventCygEntry, "addr", "call_site")
+	s.Class(mapping.EventCygExit, "addr", "call_site")
+	a := s.Stream().Packet(1).Event(1, mapping.EventCygEntry, 7, 7, 16, 0).Event(2, mapping.EventCygEntry, 9, 9, 32, 0)
+	a.Packets[0].End = 10 // where the next packet begins
+	a.Packet(10).Event(30, mapping.EventCygExit, 9, 9, 32, 0)
+	a.Packets[1].Discarded, a.Packets[1].End = 3, 35
+	a.Packet(40).Event(50, mapping.EventCygEntry, 7, 7, 48, 0)
 	// The packet is full after its last event: what was lost lies between 30 and 35.
-	s.stream().packet(5).event(20, cygEntry, 7, 7, 64, 0).event(33, cygEntry, 7, 7, 80, 0).event(45, cygExit, 7, 7, 64, 0)
-	b := served(t, []*synthetic{s})
+	s.Stream().Packet(5).Event(20, mapping.EventCygEntry, 7, 7, 64, 0).Event(33, mapping.EventCygEntry, 7, 7, 80, 0).Event(45, mapping.EventCygExit, 7, 7, 64, 0)
+	b := served(t, []*synthetic.Session{s})
 	assert.EqualValues(t, 3, b.metric("receiver_lttng_live_events_discarded"))
 	got := map[string][]callevent.Barrier{}
 	for _, stream := range b.pipeline.streams(t) {
@@ -476,7 +479,7 @@ func TestDiscardedEventsAreAnIntervalInEveryCallStream(t *testing.T) {
 				breaks = append(breaks, barrier)
 			}
 		}
-		got[textOf(stream.resource.Attributes(), attributeProcessID)] = breaks
+		got[textOf(stream.resource.Attributes(), process.AttributeProcessID)] = breaks
 	}
 	// They may have been lost at the end of the packet before, too.
 	before := callevent.Point(1, callevent.CauseDiscarded)
@@ -486,15 +489,15 @@ func TestDiscardedEventsAreAnIntervalInEveryCallStream(t *testing.T) {
 }
 
 func TestRecordsOfOtherLoggers(t *testing.T) {
-	s := newSynthetic("loggers", "vpid", "vtid", "procname$")
-	s.class("lttng_log4j:event", "msg$", "logger_name$", "class_name$", "method_name$", "filename$", "line_number$", "timestamp", "int_loglevel", "thread_name$")
-	s.class("lttng_log4j2:event", "msg$", "logger_name$", "class_name$", "method_name$", "filename$", "line_number", "timestamp", "int_loglevel", "thread_name$")
-	s.class("lttng_python:event", "asctime$", "msg$", "logger_name$", "funcName$", "lineno", "int_loglevel", "thread", "threadName$")
-	s.stream().packet(1).
-		event(1, "lttng_log4j:event", 7, 8, "java", "hello", "com.Shop", "com.Shop", "pay", "Shop.java", "12", 99, 30000, "main").
-		event(2, "lttng_log4j2:event", 7, 8, "java", "hello", "com.Shop", "com.Shop", "pay", "Shop.java", 12, 99, 200, "main").
-		event(3, "lttng_python:event", 7, 8, "python3", "now", "hello", "shop", "pay", 12, 21, 140, "MainThread")
-	b := served(t, []*synthetic{s})
+	s := synthetic.New("loggers", "vpid", "vtid", "procname$")
+	s.Class("lttng_log4j:event", "msg$", "logger_name$", "class_name$", "method_name$", "filename$", "line_number$", "timestamp", "int_loglevel", "thread_name$")
+	s.Class("lttng_log4j2:event", "msg$", "logger_name$", "class_name$", "method_name$", "filename$", "line_number", "timestamp", "int_loglevel", "thread_name$")
+	s.Class("lttng_python:event", "asctime$", "msg$", "logger_name$", "funcName$", "lineno", "int_loglevel", "thread", "threadName$")
+	s.Stream().Packet(1).
+		Event(1, "lttng_log4j:event", 7, 8, "java", "hello", "com.Shop", "com.Shop", "pay", "Shop.java", "12", 99, 30000, "main").
+		Event(2, "lttng_log4j2:event", 7, 8, "java", "hello", "com.Shop", "com.Shop", "pay", "Shop.java", 12, 99, 200, "main").
+		Event(3, "lttng_python:event", 7, 8, "python3", "now", "hello", "shop", "pay", 12, 21, 140, "MainThread")
+	b := served(t, []*synthetic.Session{s})
 	records := b.records()
 	require.Len(t, records, 3)
 	java := map[string]any{

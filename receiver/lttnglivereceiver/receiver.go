@@ -7,200 +7,143 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
-	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/receiver"
-	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
-	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
+	"github.com/callbraid/callbraid/internal/lttng/position"
 	"github.com/callbraid/callbraid/internal/lttng/symbols"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
-	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
-	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
-// liveReceiver is a viewer of a relay daemon: one for each component ID, however many
-// signals have a pipeline.
+// liveReceiver is a viewer of the relay daemon of one configuration, for all signals.
 type liveReceiver struct {
-	env      *environment
-	settings receiver.Settings
-
-	started bool
-
-	watcher *watcher
-	// cancelReading and cancel cancel env.reading and env.ctx.
-	cancelReading, cancel context.CancelFunc
-}
-
-// environment is what all sessions share.
-type environment struct {
+	kit       *receiverkit.Kit
 	config    *Config
-	id        component.ID
-	build     component.BuildInfo
-	logger    *zap.Logger
-	telemetry *telemetry
-	observer  *receiverhelper.ObsReport
-	// traces and logs are nil where no pipeline takes them.
-	traces  consumer.Traces
-	logs    *logSink
-	metrics *metricsLoop
-	// files are the symbol tables of object files; nil without traces.
-	files     *symbols.Files
-	positions *positions
-	// health is the component's, of the relay daemon and of sessions.
-	health *serverhealth.Health
-	// memory has the accounts of sessions, and accounts are those of what they share.
-	memory   *budget.Group
-	accounts []*budget.Account
-	// stopping is closed when the shutdown begins. reading is cancelled some time
-	// after it, for requests that are not answered; ctx when the time of the shutdown
-	// is over.
-	stopping     chan struct{}
-	reading, ctx context.Context
-	lines        sharedLines
+	telemetry *telemetry.Telemetry
+	// env is what all sessions share.
+	env *session.Environment
 	// unpaired warns once that no stack_pairing follows; nil: expect_pairing is off.
 	unpaired func()
-	hooks
+
+	// The fields below exist from Start on. accounts are the memory accounts of what sessions share.
+	accounts []*budget.Account
+	watcher  *watcher
+	logs     *handover.Logs[logParcel]
+	metrics  *handover.Metrics[session.State]
 }
 
-// hooks are what tests set.
-type hooks struct {
-	now  func() time.Time
-	dial func(ctx context.Context) (net.Conn, error)
-	// held is called when more or less packets of a session wait; nil: nobody listens.
-	held func(*buffers)
-}
-
-func newReceiver(settings receiver.Settings, config *Config) (*liveReceiver, error) {
-	health := serverhealth.New()
-	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings), health)
+func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Receiver, error) {
+	kit, err := receiverkit.New(settings, &config.Config, receiverkit.Names{Format: "lttng", Scope: metadata.ScopeName})
 	if err != nil {
 		return nil, err
 	}
-	observer, err := handover.NewObserver(settings, "tcp")
+	counters, err := telemetry.New(kit.Telemetry, kit.Health)
 	if err != nil {
 		return nil, err
 	}
-	r := &liveReceiver{
-		settings: settings,
-		env: &environment{
-			config:    config,
-			id:        settings.ID,
-			build:     settings.BuildInfo,
-			logger:    settings.Logger,
-			telemetry: telemetry,
-			observer:  observer,
-			health:    health,
-			positions: newPositions(),
-			stopping:  make(chan struct{}),
-			hooks:     hooks{now: time.Now, dial: config.TCPAddrConfig.Dial},
-		},
-	}
+	r := &liveReceiver{kit: kit, config: config, telemetry: counters}
 	if config.ExpectPairing {
-		r.env.unpaired = handover.WarnUnpaired(settings.Logger)
+		r.unpaired = handover.WarnUnpaired(kit.Logger)
 	}
-	r.env.memory = budget.Of(nil).Group(settings.ID.String()) // until it is started
-	r.env.lines.ordinary()
-	return r, nil
+	now := func() time.Time { return kit.Now() }
+	r.env = &session.Environment{
+		Settings: config.sessionSettings(), Process: config.processSettings(now), Logger: kit.Logger, Telemetry: counters,
+		Health: kit.Health, Now: now, Dial: config.TCPAddrConfig.Dial,
+		DeliverLogs: func(logs plog.Logs, records, bytes int) { r.logs.Add(logParcel{logs, records, bytes}) },
+		Ended:       func(s session.State) { r.metrics.Ended(s) },
+	}
+	r.env.Process.Telemetry = counters
+	r.env.Prepare()
+	kit.PeerTime = r.env.AnswerTime()
+	return &receiverkit.Receiver{Kit: kit, Protocol: r}, nil
 }
 
-// Start begins to look for sessions. That no relay daemon can be reached is no error:
-// it is tried again.
-func (r *liveReceiver) Start(ctx context.Context, host component.Host, next sharedreceiver.Signals) error {
+// Start begins to look for sessions. It returns no error for a relay daemon that cannot be reached: the
+// receiver tries again.
+func (r *liveReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
 	env := r.env
-	env.memory = budget.Of(host).Group(r.settings.ID.String())
-	if next.Traces != nil {
-		settings := symbols.DefaultSettings()
-		settings.Paths = env.config.SymbolPaths
-		settings.Report = env.saidNoNames
-		tables := env.shared()
-		settings.Hold = tables.Set
-		files, err := symbols.NewFiles(settings)
-		if err != nil {
-			return fmt.Errorf("symbol_paths: %w", err)
+	env.Memory = run.Memory
+	env.Stopping, env.Reading, env.Context = run.Serving.Done(), run.Leaving, run.Delivering
+	if run.Next.Traces != nil {
+		if err := r.openFiles(); err != nil {
+			return err
 		}
-		env.files = files
 	}
-	env.positions.memory = env.shared()
-	if err := env.positions.open(ctx, host, env); err != nil {
-		env.closeShared()
-		return err
+	env.Positions = position.NewStore(env.Logger, r.openAccount())
+	if id := r.config.Storage; id != nil {
+		if err := env.Positions.Open(ctx, run.Collector, *id, r.kit.Settings.ID); err != nil {
+			return err
+		}
 	}
-	// The context of Start is over before the receiver is.
-	env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	env.reading, r.cancelReading = context.WithCancel(env.ctx)
-	env.traces = next.Traces
-	if next.Logs != nil {
-		env.logs = newLogSink(env, next.Logs)
+	env.NewBatches = batches(run, r.telemetry, r.unpaired)
+	if r.logs = openLogs(run, r.config, r.telemetry); r.logs != nil {
+		env.Logs = logSettings(run, r.config)
 	}
-	r.watcher = newWatcher(env)
-	env.metrics = newMetricsLoop(env, r.settings, next.Metrics, r.watcher.active)
-	r.started = true
-	env.health.Start(host)
-	env.logger.Info("Looking for LTTng sessions", zap.String("endpoint", env.config.Endpoint), zap.Strings("sessions", env.config.Sessions))
-	r.watcher.start()
+	r.watcher = newWatcher(env, r.config, r.shrink, run.Go)
+	r.metrics = openMetrics(run, r.config, r.telemetry, r.watcher.states)
+	env.Logger.Info("Looking for LTTng sessions", zap.String("endpoint", r.config.Endpoint), zap.Strings("sessions", r.config.Sessions))
+	run.Go(r.watcher.run)
 	return nil
 }
 
-const (
-	// answerTime is how long a request that is under way at the shutdown has to be
-	// answered, so that the session can be detached.
-	answerTime = time.Second
-	// overtime is how much longer than shutdown_timeout a shutdown may take for what
-	// doesn't depend on the pipeline.
-	overtime = 2 * time.Second
-)
+// openFiles opens the symbol tables of object files.
+func (r *liveReceiver) openFiles() error {
+	settings := symbols.DefaultSettings()
+	settings.Paths = r.config.SymbolPaths
+	settings.Report = r.logNoNames
+	settings.Hold = r.openAccount().Set
+	files, err := symbols.NewFiles(settings)
+	if err != nil {
+		return fmt.Errorf("symbol_paths: %w", err)
+	}
+	r.env.Process.Traces, r.env.Process.Files = true, files
+	return nil
+}
 
-// Shutdown detaches all sessions and hands on what is in memory, for at most
-// shutdown_timeout; then what is left is dropped and counted.
-func (r *liveReceiver) Shutdown(ctx context.Context) error {
-	defer r.env.telemetry.shutdown()
-	defer r.env.closeShared()
-	r.env.health.Stop()
-	close(r.env.stopping)
-	if !r.started {
+// logNoNames logs why functions of an object are named by their offsets.
+func (r *liveReceiver) logNoNames(object string, err error) {
+	message := "Functions of an object have no names"
+	if errors.Is(err, symbols.ErrNoFile) {
+		message += ": no directory of symbol_paths has its file. Add the directory that has it under that path: / where the program runs, or a copy of that machine's root"
+	}
+	r.kit.Logger.Info(message, zap.String("object", object), zap.Error(err))
+}
+
+// openAccount opens a memory account of something that sessions share. Its size is set when it grows and
+// after each list of sessions, and then it shrinks if the budget needs memory.
+func (r *liveReceiver) openAccount() *budget.Account {
+	a := r.env.Memory.Open(budget.Settings{Shrink: func(int64) {}})
+	r.accounts = append(r.accounts, a)
+	return a
+}
+
+// shrink returns memory of what sessions share, if the budget needs it.
+func (r *liveReceiver) shrink() {
+	if files := r.env.Process.Files; files != nil {
+		files.Fit()
+	}
+	r.env.Positions.Shrink()
+}
+
+// Stop does nothing: each session detaches in its own goroutine.
+func (*liveReceiver) Stop() {}
+
+// Close closes what sessions shared.
+func (r *liveReceiver) Close(ctx context.Context) error {
+	defer r.telemetry.Shutdown()
+	for _, a := range r.accounts {
+		a.Close()
+	}
+	if r.env.Positions == nil {
 		return nil
 	}
-	late := time.AfterFunc(min(answerTime, r.env.config.ShutdownTimeout/2), r.cancelReading)
-	defer late.Stop()
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		r.watcher.wait()
-		r.env.metrics.Close()
-		if r.env.logs != nil {
-			r.env.logs.Close()
-		}
-	}()
-	var err error
-	if !handover.Finish(ctx, over, r.env.config.ShutdownTimeout, overtime, r.cancel) {
-		err = fmt.Errorf("the pipeline has not returned from a hand-over %v after shutdown_timeout", overtime)
-	}
-	return errors.Join(err, r.env.positions.close(ctx))
-}
-
-func (e *environment) isStopping() bool {
-	select {
-	case <-e.stopping:
-		return true
-	default:
-		return false
-	}
-}
-
-// pause waits, and reports whether the receiver is not to be shut down meanwhile.
-func (e *environment) pause(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-e.stopping:
-		return false
-	}
+	return r.env.Positions.Close(ctx)
 }

@@ -14,6 +14,9 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/process"
+	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
 // handClock is a clock that a test moves.
@@ -62,8 +65,8 @@ func TestNothingIsReadTwiceWhenTheConnectionIsLost(t *testing.T) {
 	assert.Positive(t, b.metric("receiver_lttng_live_connection_failures"))
 	// Connections that break again and again, with packets between, are said seldom.
 	for _, line := range []string{
-		"The connection to the relay daemon failed: it is made again", "The session is attached again",
-		"The sessions of the relay daemon cannot be listed: it is tried again", "The relay daemon can be reached again",
+		"The connection to the relay daemon failed: the receiver connects again", "The session is attached again",
+		"The sessions of the relay daemon cannot be listed: the receiver tries again", "The relay daemon can be reached again",
 	} {
 		assert.Less(t, b.saidAloud(line), parts/2, line)
 	}
@@ -77,7 +80,7 @@ func TestSessionsAreReadBesideEachOther(t *testing.T) {
 	records := b.awaitRecords(282 + 245 + 656)
 	sessions := map[string]int{}
 	for _, record := range records {
-		sessions[textOf(record.resource.Attributes(), attributeSession)]++
+		sessions[textOf(record.resource.Attributes(), process.AttributeSession)]++
 	}
 	assert.Equal(t, map[string]int{"jul1": 282, "cygok": 245, "meta1": 656}, sessions)
 }
@@ -92,15 +95,15 @@ func TestASessionThatIsReadToItsEndIsNotReadAgain(t *testing.T) {
 	assert.Len(t, b.records(), 282)
 }
 
-func TestARelayDaemonThatComesLateIsFound(t *testing.T) {
+func TestARelayDaemonThatStartsLaterIsFound(t *testing.T) {
 	r := newRelay(t, captured(t, "jul1"), lttnglive.RelayOptions{})
 	address := r.address()
 	r.stop()
 	b := newBed(t, reading(address))
-	said := b.awaitSaid("The sessions of the relay daemon cannot be listed: it is tried again")
+	said := b.awaitSaid("The sessions of the relay daemon cannot be listed: the receiver tries again")
 	assert.Equal(t, zapcore.WarnLevel, said.Level)
 	b.await("tries", func() bool { return b.metric("receiver_lttng_live_connection_failures") > 3 })
-	assert.Equal(t, 1, b.said.FilterMessage("The sessions of the relay daemon cannot be listed: it is tried again").Len())
+	assert.Equal(t, 1, b.said.FilterMessage("The sessions of the relay daemon cannot be listed: the receiver tries again").Len())
 
 	again := newRelayAt(t, address, captured(t, "jul1"), lttnglive.RelayOptions{})
 	b.awaitSaid("The relay daemon can be reached again")
@@ -147,16 +150,16 @@ func TestASessionThatIsReadFromNowOnLosesNothingOnAnotherConnection(t *testing.T
 
 // What a stream had that was closed in between is not known: calls that were open then
 // may have ended, and so may those that others tell of up to the new connection.
-func TestAStreamThatIsGoneOnAnotherConnectionIsABreak(t *testing.T) {
-	s := newSynthetic("gone", "vpid", "vtid")
-	s.class(cygEntry, "addr", "call_site")
-	s.class(cygExit, "addr", "call_site")
-	stays := s.stream().packet(10).event(10, cygEntry, 7, 7, 16, 0)
+func TestAStreamThatAnotherConnectionLacksIsABreak(t *testing.T) {
+	s := synthetic.New("gone", "vpid", "vtid")
+	s.Class(mapping.EventCygEntry, "addr", "call_site")
+	s.Class(mapping.EventCygExit, "addr", "call_site")
+	stays := s.Stream().Packet(10).Event(10, mapping.EventCygEntry, 7, 7, 16, 0)
 	// What is recorded before the connection is made again: an exit and an entry between
 	// are gone with the other stream.
-	stays.packet(30).event(30, cygEntry, 7, 7, 48, 0).packet(40).event(40, cygExit, 7, 7, 48, 0).event(41, cygExit, 7, 7, 16, 0)
-	stays.packet(100).event(100, cygEntry, 7, 7, 64, 0).event(110, cygExit, 7, 7, 64, 0)
-	s.stream().packet(5).event(5, cygEntry, 7, 8, 32, 0).event(20, cygExit, 7, 8, 32, 0)
+	stays.Packet(30).Event(30, mapping.EventCygEntry, 7, 7, 48, 0).Packet(40).Event(40, mapping.EventCygExit, 7, 7, 48, 0).Event(41, mapping.EventCygExit, 7, 7, 16, 0)
+	stays.Packet(100).Event(100, mapping.EventCygEntry, 7, 7, 64, 0).Event(110, mapping.EventCygExit, 7, 7, 64, 0)
+	s.Stream().Packet(5).Event(5, mapping.EventCygEntry, 7, 8, 32, 0).Event(20, mapping.EventCygExit, 7, 8, 32, 0)
 	for name, c := range map[string]struct {
 		// at is when the calls behind the first are recorded, of which so many records come
 		// at once.
@@ -169,7 +172,7 @@ func TestAStreamThatIsGoneOnAnotherConnectionIsABreak(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			session := func(at time.Duration) *lttnglive.Recording {
-				r := s.recording(1)
+				r := s.Recording(1)
 				r.End = 2 * time.Hour
 				for i := range r.Streams {
 					r.Streams[i].End = r.End
@@ -213,11 +216,11 @@ func TestAStreamThatIsGoneOnAnotherConnectionIsABreak(t *testing.T) {
 // A stream that hung up may wait for others in its trace when the connection is lost, and
 // is told again on the next.
 func TestAStreamThatHungUpAndWaitsForOthersIsReadOnOnAnotherConnection(t *testing.T) {
-	s := newSynthetic("held", "vpid", "vtid")
-	s.class("shop:sold", "number")
-	s.stream().packet(10).event(10, "shop:sold", 7, 7, 1).event(500, "shop:sold", 7, 7, 2)
-	s.stream().packet(5).event(5, "shop:sold", 7, 8, 3).packet(600).event(600, "shop:sold", 7, 8, 4)
-	recording := s.recording(1)
+	s := synthetic.New("held", "vpid", "vtid")
+	s.Class("shop:sold", "number")
+	s.Stream().Packet(10).Event(10, "shop:sold", 7, 7, 1).Event(500, "shop:sold", 7, 7, 2)
+	s.Stream().Packet(5).Event(5, "shop:sold", 7, 8, 3).Packet(600).Event(600, "shop:sold", 7, 8, 4)
+	recording := s.Recording(1)
 	recording.End = 3 * time.Hour
 	for i := range recording.Streams {
 		recording.Streams[i].End = 3 * time.Hour

@@ -4,113 +4,15 @@
 package lttnglivereceiver
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
-
-// members declares n numbers of a bit.
-func members(n int) string {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, "integer { size = 1; } m%d; ", i)
-	}
-	return b.String()
-}
-
-// What is too large for a record is left out, and the record says how much that is. What
-// else the event says is there.
-func TestARecordIsBoundedWhateverItsEventHolds(t *testing.T) {
-	for _, most := range []int{minLogRecordBytes, mib} {
-		t.Run(strconv.Itoa(most), func(t *testing.T) { requireBoundedRecords(t, most) })
-	}
-}
-
-func requireBoundedRecords(t *testing.T, most int) {
-	text := func(n int) []byte { return append([]byte(strings.Repeat("x", n)), 0) }
-	for what, c := range map[string]struct {
-		fields  string
-		content []byte
-		leftOut int
-		// attributes is how many there are besides that of the last byte.
-		attributes int
-	}{
-		"what has room": {"string f;", text(most / 2), 0, 1},
-		"two texts that have no room together": {
-			"string f; string g;", append(text(most/2), text(most/2)...), 1, 1,
-		},
-		"an array":           {"integer { size = 1; } f[200000];", make([]byte, 200000/8), 1, 0},
-		"an array of arrays": {"struct { integer { size = 1; } n; integer { size = 1; } a[1000]; } f[200];", make([]byte, 1001*200/8), 1, 0},
-		"an array of texts":  {"string f[100];", slices.Repeat(text(most/50), 100), 1, 0},
-		"bytes":              {fmt.Sprintf("integer { size = 8; align = 8; } f[%d];", most), make([]byte, most), 1, 0},
-		"a text in a structure in an option": {
-			"enum : integer { size = 8; } { s = 0 } t; variant <t> { struct { string x; } s; } f;", append([]byte{0}, text(most)...), 1, 0,
-		},
-		"a structure of many members": {"struct { " + members(maxAttributes+8) + "} f;", make([]byte, (maxAttributes+8)/8), 1, 0},
-		"many fields":                 {members(maxAttributes + 7), make([]byte, (maxAttributes+8)/8), 8, maxAttributes},
-		"a name":                      {"string " + strings.Repeat("f", maxNameBytes+1) + ";", text(1), 1, 0},
-	} {
-		t.Run(what, func(t *testing.T) {
-			r := eventOf(t, c.fields+" integer { size = 8; } last;", append(c.content, 7)...)
-			record := newPlan(r.Event.Class, nil, most).record
-			made := plog.NewLogRecord()
-			size := record.write(made, &r.Event, &ctf.Packet{}, newTexts())
-			assert.Equal(t, c.leftOut, size.leftOut)
-			assert.EqualValues(t, c.leftOut, made.DroppedAttributesCount())
-			assert.LessOrEqual(t, size.bytes, most+maxAttributes*bytesOfValue)
-			attributes := made.Attributes().AsRaw()
-			if what != "many fields" {
-				assert.EqualValues(t, 7, attributes["last"])
-				c.attributes++
-			}
-			assert.Len(t, attributes, c.attributes)
-			assert.Equal(t, "e", made.EventName())
-		})
-	}
-}
-
-// TestARecordHasRoomForAsMuchAsItMayHave: to the byte.
-func TestARecordHasRoomForAsMuchAsItMayHave(t *testing.T) {
-	for _, most := range []int{minLogRecordBytes, mib} {
-		for _, more := range []int{0, 1} {
-			plain := newPlan(eventOf(t, "string f;", 0).Event.Class, nil, most).record
-			text := strings.Repeat("x", most-plain.bytes+more)
-			r := eventOf(t, "string f;", append([]byte(text), 0)...)
-			made := plog.NewLogRecord()
-			size := newPlan(r.Event.Class, nil, most).record.write(made, &r.Event, &ctf.Packet{}, newTexts())
-			assert.Equal(t, more, size.leftOut)
-			assert.Equal(t, 1-more, made.Attributes().Len())
-		}
-	}
-}
-
-// Names of attributes are in the record as well.
-func TestARecordHasNoMoreNamesThanHaveRoom(t *testing.T) {
-	const names = 300
-	var fields strings.Builder
-	for i := range names {
-		fmt.Fprintf(&fields, "integer { size = 8; } f%d%s; ", i, strings.Repeat("x", maxNameBytes-10))
-	}
-	for _, most := range []int{minLogRecordBytes, mib} {
-		r := eventOf(t, fields.String(), make([]byte, names)...)
-		made := plog.NewLogRecord()
-		size := newPlan(r.Event.Class, nil, most).record.write(made, &r.Event, &ctf.Packet{}, newTexts())
-		bytes := 0
-		for key := range made.Attributes().All() {
-			bytes += len(key)
-		}
-		assert.LessOrEqual(t, bytes, most)
-		assert.Greater(t, bytes, most/2)
-		assert.Equal(t, names-made.Attributes().Len(), size.leftOut)
-	}
-}
 
 func TestMessagesAndNamesThatAreTooLongAreCut(t *testing.T) {
 	for _, most := range []int{minLogRecordBytes, mib} {
@@ -119,18 +21,18 @@ func TestMessagesAndNamesThatAreTooLongAreCut(t *testing.T) {
 }
 
 func requireCut(t *testing.T, most int) {
-	s := newSynthetic("long")
-	s.class("lttng_log4j:event", "msg$", "logger_name$", "method_name$", "filename$", "thread_name$")
-	long := strings.Repeat("x", maxNameBytes+1)
-	s.stream().packet(1).event(1, "lttng_log4j:event", strings.Repeat("m", most+1), long, long, long, long)
-	b := served(t, []*synthetic{s}, func(_ *bed, c *Config) { c.Limits.MaxLogRecordBytes = most })
+	s := synthetic.New("long")
+	s.Class("lttng_log4j:event", "msg$", "logger_name$", "method_name$", "filename$", "thread_name$")
+	long := strings.Repeat("x", mapping.MaxNameBytes+1)
+	s.Stream().Packet(1).Event(1, "lttng_log4j:event", strings.Repeat("m", most+1), long, long, long, long)
+	b := served(t, []*synthetic.Session{s}, func(_ *bed, c *Config) { c.Limits.MaxLogRecordBytes = most })
 	records := b.records()
 	assert.Len(t, records, 1)
 	assert.Less(t, len(records[0].Body().Str()), most)
 	assert.Greater(t, len(records[0].Body().Str()), most/2)
-	assert.Len(t, records[0].scope, maxNameBytes)
+	assert.Len(t, records[0].scope, mapping.MaxNameBytes)
 	for key, value := range records[0].Attributes().All() {
-		assert.Len(t, value.Str(), maxNameBytes, key)
+		assert.Len(t, value.Str(), mapping.MaxNameBytes, key)
 	}
 	assert.EqualValues(t, 4, records[0].DroppedAttributesCount(), "the body, and three of the attributes")
 	assert.EqualValues(t, 5, b.metric("receiver_lttng_live_log_values_left_out"), "and the name of the logger")

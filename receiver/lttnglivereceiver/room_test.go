@@ -14,6 +14,9 @@ import (
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/process"
+	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
 // heldMost is the most that packets of a session take, those to be used again too, and
@@ -23,10 +26,10 @@ type heldMost struct {
 	most, now int
 }
 
-func (h *heldMost) listen(b *buffers) {
+func (h *heldMost) listen(waiting, free int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.most, h.now = max(h.most, b.held+b.bytes), b.held
+	h.most, h.now = max(h.most, waiting+free), waiting
 }
 
 // crowd is a session with so many traces of so many streams with large packets, which
@@ -39,24 +42,24 @@ type crowd struct {
 
 func (c *crowd) recording() *lttnglive.Recording {
 	const textBytes, events = 10_000, 10
-	var all []*synthetic
+	var all []*synthetic.Session
 	for i := range c.traces {
-		s := newSynthetic(fmt.Sprintf("crowd %08d", i), "vpid", "vtid")
-		s.class(cygEntry, "addr", "call_site", "text$")
+		s := synthetic.New(fmt.Sprintf("crowd %08d", i), "vpid", "vtid")
+		s.Class(mapping.EventCygEntry, "addr", "call_site", "text$")
 		for j := range c.streams {
-			stream := s.stream()
+			stream := s.Stream()
 			for k := range c.packets {
 				begin := 1000*k + j
-				stream.packet(uint64(begin))
+				stream.Packet(uint64(begin))
 				for n := range events {
-					stream.event(uint64(begin+100*n), cygEntry, 7+i, j, 16*(1+n+events*k), 0, strings.Repeat("x", textBytes))
+					stream.Event(uint64(begin+100*n), mapping.EventCygEntry, 7+i, j, 16*(1+n+events*k), 0, strings.Repeat("x", textBytes))
 				}
-				c.packetBytes = max(c.packetBytes, len(s.packetBytes(j, &stream.packets[k])))
+				c.packetBytes = max(c.packetBytes, len(s.PacketBytes(j, &stream.Packets[k])))
 			}
 		}
 		all = append(all, s)
 	}
-	return inOneSession("crowd", all...)
+	return synthetic.InOneSession("crowd", all...)
 }
 
 func (c *crowd) events() int { return c.traces * c.streams * c.packets * 10 }
@@ -67,7 +70,7 @@ func (c *crowd) follow(t *testing.T, recording *lttnglive.Recording, bound int, 
 	r := newRelay(t, []*lttnglive.Recording{recording}, options)
 	b := unstartedBed(t, reading(r.address()), func(_ *bed, config *Config) { config.Limits.MaxWaitingBytes = bound })
 	var h heldMost
-	b.receiver.env.held = h.listen
+	b.receiver.env.Held = h.listen
 	require.NoError(t, b.component().Start(t.Context(), b.host))
 	t.Cleanup(b.shutdown)
 	b.awaitSaid("The session was closed")
@@ -86,7 +89,7 @@ func (s *streamSeen) limited() (n int) {
 	return n
 }
 
-const saidNoRoom = "The next packet of a stream has no room: others no longer wait for it"
+const saidNoRoom = "The next packet of a stream has no room: other streams no longer wait for it"
 
 func TestWithRoomForAPacketOfEachStreamEventsAreInOrder(t *testing.T) {
 	for name, c := range map[string]crowd{
@@ -109,7 +112,7 @@ func TestWithRoomForAPacketOfEachStreamEventsAreInOrder(t *testing.T) {
 			require.Len(t, records, c.events())
 			last := map[any]int64{}
 			for _, r := range records {
-				trace := r.resource.Attributes().AsRaw()[attributeProcessID]
+				trace := r.resource.Attributes().AsRaw()[process.AttributeProcessID]
 				require.GreaterOrEqual(t, int64(r.Timestamp()), last[trace])
 				last[trace] = int64(r.Timestamp())
 			}

@@ -12,14 +12,16 @@ import (
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
-func TestAStreamThatSaysNothingHoldsUpTheOthersForMaxDelayAtMost(t *testing.T) {
-	s := newSynthetic("stalled", "vpid", "vtid")
-	s.class(cygEntry, "addr", "call_site")
-	s.stream().packet(1).event(10, cygEntry, 7, 7, 16, 0).event(20, cygEntry, 7, 7, 32, 0)
-	s.stream().packet(5).event(15, cygEntry, 7, 7, 48, 0).event(30, cygEntry, 7, 7, 64, 0)
-	recording := s.recording(1)
+func TestASilentStreamDelaysOthersForMaxDelayAtMost(t *testing.T) {
+	s := synthetic.New("stalled", "vpid", "vtid")
+	s.Class(mapping.EventCygEntry, "addr", "call_site")
+	s.Stream().Packet(1).Event(10, mapping.EventCygEntry, 7, 7, 16, 0).Event(20, mapping.EventCygEntry, 7, 7, 32, 0)
+	s.Stream().Packet(5).Event(15, mapping.EventCygEntry, 7, 7, 48, 0).Event(30, mapping.EventCygEntry, 7, 7, 64, 0)
+	recording := s.Recording(1)
 	recording.End = 2 * time.Second
 	for i := range recording.Streams {
 		recording.Streams[i].End = 2 * time.Second
@@ -28,7 +30,7 @@ func TestAStreamThatSaysNothingHoldsUpTheOthersForMaxDelayAtMost(t *testing.T) {
 	var clock handClock
 	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Clock: clock.read})
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.MaxDelay = 50 * time.Millisecond })
-	said := b.awaitSaid("A stream says nothing: others no longer wait for it")
+	said := b.awaitSaid("A stream sends nothing: other streams no longer wait for it")
 	assert.Equal(t, "ust/uid/0/64-bit/channel0_1", said.ContextMap()["stream"])
 	b.awaitRecords(2)
 	clock.move(2 * time.Second)
@@ -43,11 +45,11 @@ func TestAStreamThatSaysNothingHoldsUpTheOthersForMaxDelayAtMost(t *testing.T) {
 }
 
 func TestAStreamThatIsNewWhileTheOthersAreSilentIsAskedFor(t *testing.T) {
-	s := newSynthetic("silent", "vpid", "vtid")
-	s.class(cygEntry, "addr", "call_site")
-	s.stream().packet(1).event(10, cygEntry, 7, 7, 16, 0)
-	s.stream().packet(50).event(60, cygEntry, 8, 8, 32, 0)
-	recording := s.recording(1)
+	s := synthetic.New("silent", "vpid", "vtid")
+	s.Class(mapping.EventCygEntry, "addr", "call_site")
+	s.Stream().Packet(1).Event(10, mapping.EventCygEntry, 7, 7, 16, 0)
+	s.Stream().Packet(50).Event(60, mapping.EventCygEntry, 8, 8, 32, 0)
+	recording := s.Recording(1)
 	recording.End = 4 * time.Second
 	for i := range recording.Streams {
 		recording.Streams[i].End = 4 * time.Second

@@ -19,6 +19,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
 // memory is a storage extension that outlives receivers.
@@ -146,11 +147,11 @@ func packetTimesOf(recordings []*lttnglive.Recording) []time.Duration {
 // Sessions have their traces at the same paths.
 func TestATraceWithoutUUIDIsNotTakenForThatOfAnotherSession(t *testing.T) {
 	recording := func(name string, id uint64) *lttnglive.Recording {
-		s := newSynthetic(name, "vpid", "vtid")
-		s.anonymous = true
-		s.class("shop:sold", "number")
-		s.stream().packet(10).event(10, "shop:sold", 7, 7, 1).event(20, "shop:sold", 7, 7, 2)
-		return s.recording(id)
+		s := synthetic.New(name, "vpid", "vtid")
+		s.Anonymous = true
+		s.Class("shop:sold", "number")
+		s.Stream().Packet(10).Event(10, "shop:sold", 7, 7, 1).Event(20, "shop:sold", 7, 7, 2)
+		return s.Recording(id)
 	}
 	for name, test := range map[string]struct {
 		again *lttnglive.Recording
@@ -176,7 +177,7 @@ func TestATraceWithoutUUIDIsNotTakenForThatOfAnotherSession(t *testing.T) {
 	}
 }
 
-func TestAStorageThatIsNoneIsNamed(t *testing.T) {
+func TestAnErrorNamesAMissingOrWrongStorage(t *testing.T) {
 	id := component.MustNewID("memory")
 	for name, c := range map[string]struct {
 		extensions map[component.ID]component.Component

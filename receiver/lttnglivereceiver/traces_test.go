@@ -16,6 +16,10 @@ import (
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
 // ticking is a clock that goes on whenever it is asked.
@@ -33,11 +37,11 @@ func shortProcesses(n int) *lttnglive.Recording {
 		End:     time.Duration(n+1) * life,
 	}
 	for i := range n {
-		s := newSynthetic(fmt.Sprintf("process %08d", i))
-		s.environment = fmt.Sprintf("vpid = %d; procname = \"p\";", i+1)
-		s.class("shop:sold", "number")
-		s.stream().packet(uint64(100*i+1)).event(uint64(100*i+2), "shop:sold", i)
-		for _, stream := range s.recording(uint64(i + 1)).Streams {
+		s := synthetic.New(fmt.Sprintf("process %08d", i))
+		s.Environment = fmt.Sprintf("vpid = %d; procname = \"p\";", i+1)
+		s.Class("shop:sold", "number")
+		s.Stream().Packet(uint64(100*i+1)).Event(uint64(100*i+2), "shop:sold", i)
+		for _, stream := range s.Recording(uint64(i + 1)).Streams {
 			stream.At = time.Duration(i) * life
 			stream.End = stream.At + life/2
 			for j := range stream.Pieces {
@@ -57,17 +61,18 @@ func TestProcessesThatHaveEndedAreForgottenAndNotReadTwice(t *testing.T) {
 	const processes = 60
 	r := newRelay(t, []*lttnglive.Recording{shortProcesses(processes)}, lttnglive.RelayOptions{Clock: ticking()})
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxStreams, c.Poll.MaxInterval = 200, c.Poll.MinInterval })
-	var followers []*follower
+	var sessions []*watchedSession
 	b.await("the session", func() bool {
-		followers = b.receiver.watcher.active()
-		return len(followers) == 1
+		sessions = b.receiver.watcher.active()
+		return len(sessions) == 1
 	})
-	// The relay daemon tells of all of them again to whoever comes again.
+	// The relay daemon announces all of them again on another connection.
 	b.await("some records", func() bool { return b.logs.LogRecordCount() >= processes/2 })
 	r.hangUp()
 	b.awaitSaid("The session was closed")
-	<-followers[0].done
-	assert.Less(t, len(followers[0].traces), processes/4)
+	read := sessions[0].runningSession.(*session.Session)
+	<-read.Done()
+	assert.Less(t, read.Traces(), processes/4)
 	b.shutdown()
 	seen := map[int64]int{}
 	for _, record := range b.records() {
@@ -96,7 +101,7 @@ func TestStreamsWithoutMetadataCountAsStreamsOfTheSession(t *testing.T) {
 	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Clock: ticking()})
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxStreams, c.Poll.MaxInterval = 50, c.Poll.MinInterval })
 	said := b.awaitSaid(dropped)
-	assert.Equal(t, badProtocol, said.ContextMap()["what"])
+	assert.Equal(t, telemetry.BadProtocol, said.ContextMap()["what"])
 	assert.Contains(t, said.ContextMap()["error"], "expected at most 50 streams of the session (limits.max_streams), got 51")
 }
 
@@ -117,18 +122,18 @@ func TestCallsThatAreOpenAtTheShutdownEndWithIt(t *testing.T) {
 }
 
 func TestALossInsideOfAnotherDoesNotEndIt(t *testing.T) {
-	s := newSynthetic("overlapping", "vpid", "vtid")
-	s.class(cygEntry, "addr", "call_site")
+	s := synthetic.New("overlapping", "vpid", "vtid")
+	s.Class(mapping.EventCygEntry, "addr", "call_site")
 	for range 3 {
-		s.stream()
+		s.Stream()
 	}
 	entry := func(stream int, at uint64) {
-		s.streams[stream].packet(at).event(at, cygEntry, 7, 7, int(at), 0)
+		s.Streams[stream].Packet(at).Event(at, mapping.EventCygEntry, 7, 7, int(at), 0)
 	}
 	discarded := func(stream int, end uint64) {
-		packets := s.streams[stream].packets
+		packets := s.Streams[stream].Packets
 		last := &packets[len(packets)-1]
-		last.end, last.discarded = end, 1
+		last.End, last.Discarded = end, 1
 	}
 	entry(2, 5)
 	entry(0, 10)
@@ -139,7 +144,7 @@ func TestALossInsideOfAnotherDoesNotEndIt(t *testing.T) {
 	discarded(1, 60)
 	entry(2, 70) // behind the end of the loss of stream 1, inside of that of stream 0
 	entry(2, 200)
-	r := newRelay(t, []*lttnglive.Recording{s.recording(1)}, lttnglive.RelayOptions{})
+	r := newRelay(t, []*lttnglive.Recording{s.Recording(1)}, lttnglive.RelayOptions{})
 	b := newBed(t, reading(r.address()))
 	b.awaitSaid("The session was closed")
 	b.shutdown()
@@ -157,11 +162,11 @@ func TestALossInsideOfAnotherDoesNotEndIt(t *testing.T) {
 // What a stream had behind where it can't be read is not known: calls that were open then
 // may have ended.
 func TestAStreamThatCannotBeReadFurtherIsABreak(t *testing.T) {
-	s := newSynthetic("unreadable", "vpid", "vtid")
-	s.class(cygEntry, "addr", "call_site")
-	s.stream().packet(10).event(10, cygEntry, 7, 7, 16, 0).packet(20).event(20, cygEntry, 7, 7, 64, 0)
-	s.stream().packet(5).event(5, cygEntry, 7, 7, 32, 0).event(30, cygEntry, 7, 7, 48, 0)
-	recording := s.recording(1)
+	s := synthetic.New("unreadable", "vpid", "vtid")
+	s.Class(mapping.EventCygEntry, "addr", "call_site")
+	s.Stream().Packet(10).Event(10, mapping.EventCygEntry, 7, 7, 16, 0).Packet(20).Event(20, mapping.EventCygEntry, 7, 7, 64, 0)
+	s.Stream().Packet(5).Event(5, mapping.EventCygEntry, 7, 7, 32, 0).Event(30, mapping.EventCygEntry, 7, 7, 48, 0)
+	recording := s.Recording(1)
 	unreadable := &recording.Streams[1]
 	unreadable.Packets = io.NewSectionReader(unreadable.Packets, 0, int64(unreadable.Steps[1].Index.Offset))
 	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{})
@@ -174,11 +179,11 @@ func TestAStreamThatCannotBeReadFurtherIsABreak(t *testing.T) {
 	assert.True(t, seen.has(callevent.BarrierBreak, callevent.CauseDisconnected), "%v", seen.barriers)
 }
 
-func TestMetadataMayComeInPiecesBeforeItSaysWhichTraceItIs(t *testing.T) {
-	s := newSynthetic("pieces")
-	s.class("shop:sold", "number")
-	s.stream().packet(1).event(2, "shop:sold", 1)
-	recording := s.recording(1)
+func TestMetadataMayArriveInPieces(t *testing.T) {
+	s := synthetic.New("pieces")
+	s.Class("shop:sold", "number")
+	s.Stream().Packet(1).Event(2, "shop:sold", 1)
+	recording := s.Recording(1)
 	recording.End = lttnglive.Never
 	metadata := &recording.Streams[0]
 	all := metadata.Pieces[0].Data
@@ -201,13 +206,13 @@ func TestMetadataMayComeInPiecesBeforeItSaysWhichTraceItIs(t *testing.T) {
 
 // Of two traces with one UUID on a connection each may be given metadata later.
 func TestTracesWithOneUUIDAreBothAskedForMetadata(t *testing.T) {
-	s := newSynthetic("one UUID")
-	s.class("shop:sold", "number")
-	first := s.metadata()
-	s.class("shop:bought", "number")
-	s.stream().packet(10).event(10, "shop:sold", 1).packet(30).event(30, "shop:sold", 3)
-	s.stream().packet(20).event(20, "shop:sold", 2).packet(40).event(40, "shop:bought", 4)
-	rest := s.metadata()[len(first):]
+	s := synthetic.New("one UUID")
+	s.Class("shop:sold", "number")
+	first := s.Metadata()
+	s.Class("shop:bought", "number")
+	s.Stream().Packet(10).Event(10, "shop:sold", 1).Packet(30).Event(30, "shop:sold", 3)
+	s.Stream().Packet(20).Event(20, "shop:sold", 2).Packet(40).Event(40, "shop:bought", 4)
+	rest := s.Metadata()[len(first):]
 	other := bytes.Replace(rest, []byte("_number"), []byte("_amount"), 1)
 	for name, c := range map[string]struct {
 		// more is what each of the traces is given later.
@@ -220,7 +225,7 @@ func TestTracesWithOneUUIDAreBothAskedForMetadata(t *testing.T) {
 		"which is not the same in both traces": {more: [2][]byte{other, rest}, bad: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := s.recording(1)
+			r := s.Recording(1)
 			r.End = 2 * time.Second
 			again := r.Streams[0]
 			again.ID, again.TraceID, again.Path = 98, 2, "ust/uid/1/64-bit"
@@ -241,8 +246,8 @@ func TestTracesWithOneUUIDAreBothAskedForMetadata(t *testing.T) {
 			clock.move(time.Second)
 			if c.bad {
 				said := b.awaitSaid(dropped)
-				assert.Equal(t, badMetadata, said.ContextMap()["what"])
-				assert.Contains(t, said.ContextMap()["error"], "what another trace with the UUID")
+				assert.Equal(t, telemetry.BadMetadata, said.ContextMap()["what"])
+				assert.Contains(t, said.ContextMap()["error"], "as in another trace with the UUID")
 				return
 			}
 			b.await("packets", func() bool { return b.metric("receiver_lttng_live_packets") == 4 })

@@ -16,31 +16,30 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 var _ confmap.Validator = (*Config)(nil)
 
-// Validate says everything that is wrong, each with its field and its remedy.
+// Validate returns all errors, each with its field and its remedy.
 func (c *Config) Validate() error {
 	return errors.Join(
 		setting.DialAddress("endpoint", c.Endpoint, "a relay daemon", defaultEndpoint),
 		setting.Timeout("dialer.timeout", c.DialerConfig.Timeout),
 		c.validateSessions(),
-		setting.ResourceAttributes(c.ResourceAttributes),
+		c.Config.ValidateWithin(maxRetryInterval),
 		setting.Within("max_delay", c.MaxDelay, time.Millisecond, time.Hour),
 		c.validateSymbolPaths(),
 		setting.Within("name_wait", c.NameWait, time.Millisecond, maxNameWait),
-		c.validateCallRules(),
+		mapping.ValidateCallRules(c.CallRules),
 		c.Poll.validate(),
 		setting.Timeout("request_timeout", c.RequestTimeout),
-		c.Reconnect.ValidateAs("reconnect", time.Hour),
+		receiverkit.ValidateReconnect(c.Reconnect),
 		setting.Between("batch.max_bytes", c.Batch.MaxBytes, callevent.MinBatchBytes, callevent.MaxBatchBytes),
 		setting.Within("batch.max_delay", c.Batch.MaxDelay, time.Millisecond, time.Minute),
 		setting.Within("keepalive_interval", c.KeepaliveInterval, 100*time.Millisecond, time.Hour),
 		c.Limits.validate(),
-		c.Retry.ValidateAs("retry", maxRetryInterval),
-		setting.Timeout("shutdown_timeout", c.ShutdownTimeout),
-		setting.CollectionInterval(c.CollectionInterval),
 	)
 }
 
@@ -65,29 +64,6 @@ func (c *Config) validateSymbolPaths() error {
 	for i, path := range c.SymbolPaths {
 		if !filepath.IsAbs(path) {
 			return fmt.Errorf("symbol_paths[%d] is %q: set it to an absolute path of a directory", i, path)
-		}
-	}
-	return nil
-}
-
-func (c *Config) validateCallRules() error {
-	seen := map[string]string{}
-	for i := range c.CallRules {
-		r := &c.CallRules[i]
-		at := fmt.Sprintf("call_rules[%d]", i)
-		switch {
-		case r.Entry == "" || r.Exit == "":
-			return fmt.Errorf("%s: set entry and exit to full names of events, such as my_app:request_begin", at)
-		case r.Entry == r.Exit:
-			return fmt.Errorf("%s: entry and exit are both %q: set them to different events", at, r.Entry)
-		case (r.Name == "") == (r.NameField == ""):
-			return fmt.Errorf("%s: set either name, or name_field to a field of %s", at, r.Entry)
-		}
-		for _, event := range []string{r.Entry, r.Exit} {
-			if other, twice := seen[event]; twice {
-				return fmt.Errorf("%s: event %s is in %s, too: an event can be in one rule only", at, event, other)
-			}
-			seen[event] = at
 		}
 	}
 	return nil

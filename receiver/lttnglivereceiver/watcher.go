@@ -14,72 +14,92 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
 )
 
-// watcher lists the sessions of the relay daemon, on a connection of its own, and has
-// a follower for each that is to be read.
+// watcher lists the sessions of the relay daemon, on a connection of its own, and reads those that
+// match the setting sessions.
 type watcher struct {
-	env      *environment
+	env      *session.Environment
+	config   *Config
 	patterns patterns
-	group    sync.WaitGroup
-	backoff  *backoff.Backoff
-	// health is the relay daemon's part of the component's.
+	// listed is called after each list.
+	listed func()
+	// startGoroutine starts a goroutine that the shutdown waits for.
+	startGoroutine func(func())
+	backoff        *backoff.Backoff
+	// health is the relay daemon's part of the component's status.
 	health *serverhealth.Part
-	// failing is that the relay daemon can't be reached.
-	failing logline.Burst
-	// warned are sessions that can't be read, which is logged once for each.
+	// failing is logged while the relay daemon cannot be reached; notLive and tooMany for sessions that
+	// cannot be read.
+	failing          logline.Burst
+	notLive, tooMany logline.Seldom
+	// warned are sessions that cannot be read. Each is logged once, until a list lacks it.
 	warned map[sessionKey]bool
 
 	conn   net.Conn
 	viewer *lttnglive.Viewer
-	// rounds counts the lists that came.
+	// rounds is the number of lists.
 	rounds atomic.Int64
 
-	mu        sync.Mutex
-	followers map[sessionKey]*follower
+	mu       sync.Mutex
+	sessions map[sessionKey]*watchedSession
 }
 
-// sessionKey is a session of a relay daemon.
+// sessionKey identifies a session of a relay daemon.
 type sessionKey struct {
 	id         uint64
 	host, name string
 }
 
-func newWatcher(env *environment) *watcher {
+// runningSession is a session that is read, or has ended.
+type runningSession interface {
+	// State returns the session's state for metrics.
+	State() session.State
+	IsDone() bool
+	// WasClosed reports whether the session, which has ended, was closed in LTTng.
+	WasClosed() bool
+}
+
+// watchedSession is a listed session.
+type watchedSession struct {
+	runningSession
+	// stale says that the connection on which the session was listed is gone.
+	stale bool
+}
+
+// isReplaceable reports whether a session that is listed under the same key is read by a new one: this
+// one has ended, and it was not closed, or the listed one may be another. Positions are stored by trace,
+// so no event is read twice.
+func (s *watchedSession) isReplaceable() bool { return s.IsDone() && (!s.WasClosed() || s.stale) }
+
+func newWatcher(env *session.Environment, config *Config, listed func(), startGoroutine func(func())) *watcher {
 	return &watcher{
-		env: env, health: env.health.Server(env.config.Endpoint), patterns: compilePatterns(env.config.Sessions), backoff: backoff.New(env.config.Reconnect),
-		warned: map[sessionKey]bool{}, followers: map[sessionKey]*follower{},
+		env: env, config: config, health: env.Health.Server(config.Endpoint), patterns: compilePatterns(config.Sessions), listed: listed, startGoroutine: startGoroutine,
+		backoff: backoff.New(config.Reconnect), warned: map[sessionKey]bool{}, sessions: map[sessionKey]*watchedSession{},
 	}
 }
 
-func (w *watcher) start() {
-	w.group.Add(1)
-	go w.run()
-}
-
-// wait waits for the end of the watcher and of all followers.
-func (w *watcher) wait() { w.group.Wait() }
-
+// run lists the sessions until the shutdown begins.
 func (w *watcher) run() {
-	defer w.group.Done()
 	defer w.disconnect()
-	for !w.env.isStopping() {
-		pause := w.env.config.Poll.ListInterval
+	for !w.env.IsStopping() {
+		pause := w.config.Poll.ListInterval
 		sessions, err := w.list()
 		if err == nil {
 			w.backoff.Reset()
 			w.health.Up()
 			if w.failing.Over() {
-				w.env.logger.Info("The relay daemon can be reached again", zap.String("endpoint", w.env.config.Endpoint))
+				w.env.Logger.Info("The relay daemon can be reached again", zap.String("endpoint", w.config.Endpoint))
 			}
-			w.follow(sessions)
-			w.env.fit()
+			w.readListed(sessions)
+			w.listed()
 			w.rounds.Add(1)
-		} else if !w.env.isStopping() {
-			w.failed(err)
+		} else if !w.env.IsStopping() {
+			w.logFailure(err)
 			pause = w.backoff.Pause()
 		}
-		if !w.env.pause(pause) {
+		if !w.env.Pause(pause) {
 			return
 		}
 	}
@@ -88,21 +108,21 @@ func (w *watcher) run() {
 // list asks for the sessions, on a new connection if there is none.
 func (w *watcher) list() ([]lttnglive.Session, error) {
 	if w.conn == nil {
-		conn, viewer, err := w.env.connect(w.env.reading, nil)
+		conn, viewer, err := w.env.Connect(w.env.Reading, nil)
 		if err != nil {
 			return nil, err
 		}
 		w.conn, w.viewer = conn, viewer
 	}
-	sessions, err := w.viewer.Sessions(w.env.reading)
+	sessions, err := w.viewer.Sessions(w.env.Reading)
 	if err != nil {
 		w.disconnect()
 	}
 	return sessions, err
 }
 
-// disconnect closes the connection. A relay daemon that was started again counts IDs from
-// 1 again, so on the next one a key may be that of another session.
+// disconnect closes the connection. A relay daemon that was started again counts IDs from 1 again, so on
+// the next connection a key may belong to another session.
 func (w *watcher) disconnect() {
 	if w.conn == nil {
 		return
@@ -111,73 +131,69 @@ func (w *watcher) disconnect() {
 	w.conn, w.viewer = nil, nil
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, f := range w.followers {
-		f.outlived = true
+	for _, s := range w.sessions {
+		s.stale = true
 	}
 }
 
-func (w *watcher) failed(err error) {
-	w.env.telemetry.connectionFailed()
+func (w *watcher) logFailure(err error) {
+	w.env.Telemetry.ConnectionFailed()
 	w.health.Failed(err)
-	if since, say := w.failing.Say(w.env.now()); say {
-		w.env.logger.Warn("The sessions of the relay daemon cannot be listed: it is tried again",
-			zap.String("endpoint", w.env.config.Endpoint), zap.Error(err), zap.Int("since_last", since))
+	if since, say := w.failing.Say(w.env.Now()); say {
+		w.env.Logger.Warn("The sessions of the relay daemon cannot be listed: the receiver tries again",
+			zap.String("endpoint", w.config.Endpoint), zap.Error(err), zap.Int("times_since_last_line", since))
 	}
 }
 
-// follow starts a follower for each session that is to be read and has none.
-func (w *watcher) follow(sessions []lttnglive.Session) {
+// readListed begins to read each listed session that matches, unless it is read already.
+func (w *watcher) readListed(listed []lttnglive.Session) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	listed := make(map[sessionKey]bool, len(sessions))
+	keys := make(map[sessionKey]bool, len(listed))
 	reading := len(w.living())
-	for _, s := range sessions {
+	for _, s := range listed {
 		key := sessionKey{s.ID, s.Host, s.Name}
-		listed[key] = true
-		if f := w.followers[key]; f != nil && !f.isReplaceable() || !w.patterns.match(sessionName(s)) {
+		keys[key] = true
+		if watched := w.sessions[key]; watched != nil && !watched.isReplaceable() || !w.patterns.match(session.Name(s)) {
 			continue
 		}
 		if w.isReadable(key, s, reading) {
-			w.begin(key, s)
+			w.read(key, s)
 			reading++
 		}
 	}
-	w.forget(listed)
+	w.forgetUnlisted(keys)
 }
 
-// isReadable reports whether a session can be read now, with so many that are; if not, it
-// says why, once for each session.
+// isReadable reports whether a session can be read beside so many others. If not, it logs the reason,
+// once for each session.
 func (w *watcher) isReadable(key sessionKey, s lttnglive.Session, reading int) bool {
-	line, reason := &w.env.lines.notLive, "it was not created with a live timer: lttng create --live"
+	line, reason := &w.notLive, "it was not created with a live timer: lttng create --live"
 	if s.LiveTimer != 0 {
-		if reading < w.env.config.Limits.MaxSessions {
+		if reading < w.config.Limits.MaxSessions {
 			return true
 		}
-		line, reason = &w.env.lines.tooMany, "limits.max_sessions is reached"
+		line, reason = &w.tooMany, "limits.max_sessions is reached"
 	}
 	if !w.warned[key] {
 		w.warned[key] = true
-		w.env.said(line, w.env.logger, zap.WarnLevel, "A session is not read: "+reason, zap.String("session", sessionName(s)))
+		w.env.LogSeldom(line, w.env.Logger, zap.WarnLevel, "A session is not read: "+reason, zap.String("session", session.Name(s)))
 	}
 	return false
 }
 
-// begin begins to read a session.
-func (w *watcher) begin(key sessionKey, s lttnglive.Session) {
-	f := newFollower(w.env, s)
-	w.followers[key] = f
-	w.group.Add(1)
-	go func() {
-		defer w.group.Done()
-		f.run()
-	}()
+// read begins to read a session.
+func (w *watcher) read(key sessionKey, listed lttnglive.Session) {
+	s := session.New(w.env, listed)
+	w.sessions[key] = &watchedSession{runningSession: s}
+	w.startGoroutine(s.Run)
 }
 
-// forget gives up what was known of sessions that are no longer listed.
-func (w *watcher) forget(listed map[sessionKey]bool) {
-	for key, f := range w.followers {
-		if !listed[key] && f.isDone() {
-			delete(w.followers, key)
+// forgetUnlisted forgets ended sessions that are no longer listed.
+func (w *watcher) forgetUnlisted(listed map[sessionKey]bool) {
+	for key, s := range w.sessions {
+		if !listed[key] && s.IsDone() {
+			delete(w.sessions, key)
 		}
 	}
 	for key := range w.warned {
@@ -187,35 +203,28 @@ func (w *watcher) forget(listed map[sessionKey]bool) {
 	}
 }
 
-// isDone reports whether the follower has ended.
-func (f *follower) isDone() bool {
-	select {
-	case <-f.done:
-		return true
-	default:
-		return false
+// states returns the states of the sessions that have not ended.
+func (w *watcher) states() []session.State {
+	var states []session.State
+	for _, s := range w.active() {
+		states = append(states, s.State())
 	}
+	return states
 }
 
-// isReplaceable reports whether a session that is listed under the follower's key is to
-// be read by a new one: this one has ended, and its session was not closed, or the
-// listed one may be another. What was read of it is not read twice: that is known by
-// trace.
-func (f *follower) isReplaceable() bool { return f.isDone() && (!f.over || f.outlived) }
-
-// active are the followers that have not ended.
-func (w *watcher) active() []*follower {
+// active returns the sessions that have not ended.
+func (w *watcher) active() []*watchedSession {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.living()
 }
 
-// living is active for those who hold mu.
-func (w *watcher) living() []*follower {
-	living := make([]*follower, 0, len(w.followers))
-	for _, f := range w.followers {
-		if !f.isDone() {
-			living = append(living, f)
+// living is active for callers that hold mu.
+func (w *watcher) living() []*watchedSession {
+	living := make([]*watchedSession, 0, len(w.sessions))
+	for _, s := range w.sessions {
+		if !s.IsDone() {
+			living = append(living, s)
 		}
 	}
 	return living

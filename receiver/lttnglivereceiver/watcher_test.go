@@ -15,16 +15,18 @@ import (
 
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
 )
 
 // shop is a session of that name, with two events in a trace of its own. It is closed
 // once it was read.
 func shop(trace string) *lttnglive.Recording {
-	s := newSynthetic(trace, "vpid", "vtid")
-	s.name = "shop"
-	s.class("shop:sold", "number")
-	s.stream().packet(10).event(10, "shop:sold", 7, 7, 1).event(20, "shop:sold", 7, 7, 2)
-	return s.recording(1)
+	s := synthetic.New(trace, "vpid", "vtid")
+	s.Name = "shop"
+	s.Class("shop:sold", "number")
+	s.Stream().Packet(10).Event(10, "shop:sold", 7, 7, 1).Event(20, "shop:sold", 7, 7, 2)
+	return s.Recording(1)
 }
 
 // shopNumber is such a session with an ID and a name of its own.
@@ -64,29 +66,39 @@ func TestASessionWithTheIDAndNameOfOneBeforeTheRelayDaemonsRestartIsRead(t *test
 	assert.Equal(t, 3, b.said.FilterMessage("The session was closed").Len(), "nor for every list")
 }
 
+// endingSession is a session that ends when the test says so.
+type endingSession struct {
+	session.Session
+	done, closed bool
+}
+
+func (s *endingSession) IsDone() bool    { return s.done }
+func (s *endingSession) WasClosed() bool { return s.closed }
+
 // What is left of the session before may take longer to be handed on than the relay
 // daemon's restart.
 func TestASessionThatEndedAfterTheListConnectionDoesNotStandForALaterOne(t *testing.T) {
-	w := newWatcher(unstartedBed(t).receiver.env)
-	f := newFollower(w.env, lttnglive.Session{ID: 1})
-	w.followers[sessionKey{id: 1}] = f
+	r := unstartedBed(t).receiver
+	w := newWatcher(r.env, r.config, func() {}, func(func()) {})
+	ended := &endingSession{}
+	f := &watchedSession{runningSession: ended}
+	w.sessions[sessionKey{id: 1}] = f
 	w.conn, _ = net.Pipe()
 	w.disconnect()
 	assert.False(t, f.isReplaceable(), "it is read yet")
-	f.over = true
-	close(f.done)
+	ended.done, ended.closed = true, true
 	assert.True(t, f.isReplaceable())
 }
 
 const notLive = "A session is not read: it was not created with a live timer: lttng create --live"
 
 // A relay daemon may tell of other sessions in each list.
-func TestSessionsThatCannotBeReadAreSaidSeldom(t *testing.T) {
+func TestSessionsThatCannotBeReadAreLoggedSeldom(t *testing.T) {
 	const lists, sessions = 5, 1000
 	b := unstartedBed(t)
 	now := time.Unix(1, 0)
-	b.receiver.env.now = func() time.Time { return now }
-	w := newWatcher(b.receiver.env)
+	b.receiver.kit.Now = func() time.Time { return now }
+	w := newWatcher(b.receiver.env, b.receiver.config, func() {}, func(func()) {})
 	list := func(from int) (all []lttnglive.Session) {
 		for i := range sessions {
 			all = append(all, lttnglive.Session{ID: uint64(from + i), Host: "vm", Name: "shop"})
@@ -94,22 +106,22 @@ func TestSessionsThatCannotBeReadAreSaidSeldom(t *testing.T) {
 		return all
 	}
 	for i := range lists {
-		w.follow(list(i * sessions))
+		w.readListed(list(i * sessions))
 		assert.Len(t, w.warned, sessions, "those of lists before are forgotten")
 	}
 	assert.Equal(t, 1, b.saidAloud(notLive))
 	assert.Equal(t, lists*sessions, b.said.FilterMessage(notLive).Len(), "who debugs sees each")
 	now = now.Add(logline.Pause)
-	w.follow(list((lists - 1) * sessions))
+	w.readListed(list((lists - 1) * sessions))
 	assert.Equal(t, 1, b.saidAloud(notLive), "it is said once for each session")
-	w.follow(list(0))
+	w.readListed(list(0))
 	assert.Equal(t, 2, b.saidAloud(notLive))
-	w.follow(nil)
+	w.readListed(nil)
 	assert.Empty(t, w.warned)
 }
 
-func TestSessionsThatComeAndGoAreSaidSeldom(t *testing.T) {
-	const sessions = sessionsAloud + 5
+func TestSessionsThatComeAndGoAreLoggedSeldom(t *testing.T) {
+	const sessions = session.SessionsLogged + 5
 	var recordings []*lttnglive.Recording
 	for i := range sessions {
 		recordings = append(recordings, shopNumber(i))
@@ -117,16 +129,16 @@ func TestSessionsThatComeAndGoAreSaidSeldom(t *testing.T) {
 	r := newRelay(t, recordings, lttnglive.RelayOptions{})
 	now := time.Unix(1, 0)
 	b := unstartedBed(t, reading(r.address()))
-	b.receiver.env.now = func() time.Time { return now }
+	b.receiver.kit.Now = func() time.Time { return now }
 	require.NoError(t, b.component().Start(t.Context(), b.host))
 	t.Cleanup(b.shutdown)
 	for _, line := range []string{"The session is attached", "The session was closed"} {
 		b.await(line, func() bool { return b.said.FilterMessage(line).Len() == sessions })
-		assert.Equal(t, sessionsAloud, b.saidAloud(line), line)
+		assert.Equal(t, session.SessionsLogged, b.saidAloud(line), line)
 	}
 }
 
-func TestNoMoreSessionsAreReadAtOnceThanMaxSessions(t *testing.T) {
+func TestAtMostMaxSessionsAreReadTogether(t *testing.T) {
 	const most, sessions = 2, 5
 	var recordings []*lttnglive.Recording
 	for i := range sessions {

@@ -25,20 +25,20 @@ type Config struct {
 	// MemoryProfile switches on that the server tells of garbage collections and of each
 	// object that is created and destroyed. It slows the program down.
 	MemoryProfile bool `mapstructure:"memory_profile"`
-	// CPUProfile switches on that the server samples what runs.
+	// CPUProfile switches on that the server samples stacks.
 	CPUProfile bool `mapstructure:"cpu_profile"`
-	// Clock is by what it samples; empty: as the server is set.
+	// Clock is the clock of its samples; empty: the one that is set in the server.
 	Clock Clock `mapstructure:"clock"`
-	// ObjectSpaceSnapshotInterval and TriggerGCInterval are how often the server is told to
+	// ObjectSpaceSnapshotInterval and TriggerGCInterval are how often the server gets the command to
 	// dump all objects, or to collect garbage; 0: never. The program stands still meanwhile.
 	ObjectSpaceSnapshotInterval time.Duration `mapstructure:"objectspace_snapshot_interval"`
 	TriggerGCInterval           time.Duration `mapstructure:"trigger_gc_interval"`
 	// StateInterval is how often the server is asked for its state, which is corrected.
 	StateInterval time.Duration `mapstructure:"state_interval"`
 
-	// DumpReferences makes a log record of each object of a dump, with what it refers to.
+	// DumpReferences makes a log record of each object of a dump, with its references.
 	DumpReferences bool `mapstructure:"dump_references"`
-	// ProfileInterval is what time a profile of CPU samples is of.
+	// ProfileInterval is the length of a profile of CPU samples.
 	ProfileInterval time.Duration `mapstructure:"profile_interval"`
 
 	// ServiceName is the resource attribute service.name of servers that have no other;
@@ -52,7 +52,7 @@ type Config struct {
 	Heartbeat time.Duration `mapstructure:"heartbeat"`
 	// Reconnect are the pauses before a connection is tried again.
 	Reconnect RetryConfig `mapstructure:"reconnect"`
-	// Limits bound what servers can make the receiver hold.
+	// Limits bound the memory that servers can use.
 	Limits LimitsConfig `mapstructure:"limits"`
 	// Config has the settings of every receiver.
 	receiverkit.Config `mapstructure:",squash"`
@@ -122,7 +122,7 @@ type LimitsConfig struct {
 	receiverkit.SampleLimits `mapstructure:",squash"`
 }
 
-// HistogramsConfig says which histograms are handed on. The generated configuration of
+// HistogramsConfig switches histograms on. The generated configuration of
 // metrics has none.
 type HistogramsConfig struct {
 	// MarkDuration is how long mark phases of garbage collections lasted, CycleDuration how long
@@ -272,7 +272,7 @@ func (c *LimitsConfig) validate() error {
 	)
 }
 
-// withinOrNever is for what stops the program each time.
+// withinOrNever checks the interval of a command that stops the program each time.
 func withinOrNever(field string, value time.Duration) error {
 	const least, most = 100 * time.Millisecond, 24 * time.Hour
 	if value == 0 {

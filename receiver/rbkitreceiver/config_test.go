@@ -66,7 +66,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	assert.Empty(t, same(reflect.ValueOf(config.Limits), reflect.ValueOf(defaults.Limits)))
 }
 
-func TestWhatIsWrongIsSaidWithItsFieldAndRemedy(t *testing.T) {
+func TestAnErrorNamesTheSettingAndItsRemedy(t *testing.T) {
 	cases := map[string]func(*Config){
 		"servers is empty: set it to at least one":                                       func(c *Config) { c.Servers = nil },
 		`servers[0].publish is "": set it to host:port of a server`:                      func(c *Config) { c.Servers[0].Publish = "" },

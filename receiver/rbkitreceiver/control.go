@@ -95,7 +95,7 @@ func (c *control) reportAnswer(ctx context.Context, err error) bool {
 		return true
 	}
 	if ctx.Err() != nil {
-		return false // nobody waits for it any more
+		return false // no caller waits any more
 	}
 	c.env.telemetry.connectionFailed(socketRequest)
 	c.env.LogSeldom(&c.silent, c.logger.Warn, "The server doesn't answer requests: its messages are received, but the receiver can't change its state",
@@ -155,7 +155,7 @@ func (c *control) disconnect() {
 
 // close closes the connection, because the server that answered may have ended.
 func (c *control) close() {
-	_ = c.requestLock.lock(context.Background()) // it is given by the deadlines of what is asked
+	_ = c.requestLock.lock(context.Background()) // deadlines end the requests of others
 	defer c.requestLock.unlock()
 	c.disconnect()
 }
@@ -233,7 +233,7 @@ var errRestoreTime = errors.New("the time to restore the server at a shutdown is
 
 // restore switches off everything that the receiver switched on, and closes the connection.
 func (c *control) restore(ctx context.Context) {
-	_ = c.stateLock.lock(context.Background()) // whoever had it do something gives up
+	_ = c.stateLock.lock(context.Background()) // commands of extensions end now
 	defer c.stateLock.unlock()
 	ctx, end := context.WithTimeoutCause(ctx, min(restoreTime, c.env.config.ShutdownTimeout), errRestoreTime)
 	defer end()

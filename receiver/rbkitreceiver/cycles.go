@@ -20,7 +20,7 @@ type cycles struct {
 	noStart, noEnd, stepsBack int64
 	// number is how many garbage collections have begun.
 	number uint64
-	// finished is told of a garbage collection of which all came; nil: nobody wants to know.
+	// finished handles a complete garbage collection; nil: no pipeline takes spans.
 	finished func(*cycle)
 }
 
@@ -52,7 +52,7 @@ func (c *cycles) event(millis int64, what rbkit.Kind) {
 	default:
 		c.noStart++
 		if what == rbkit.GCEndSweep {
-			// The end of marking did not come: what is open has no other end.
+			// The end of marking is missing, so the open garbage collection has no end.
 			c.state = cycleNone
 		}
 	}

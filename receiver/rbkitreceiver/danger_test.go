@@ -33,7 +33,7 @@ func TestVersionsUpToTheLastReleasedOneAreOld(t *testing.T) {
 // asked for.
 var fatalOnRuby31 = []rbkit.Command{rbkit.StartMemoryProfile, rbkit.ObjectSpaceSnapshot}
 
-func TestWhatCrashesAProgramIsWarnedOfBeforeItIsAskedFor(t *testing.T) {
+func TestTheLogWarnsBeforeACommandCanCrashAProgram(t *testing.T) {
 	for name, test := range map[string]struct {
 		set  func(*Config)
 		want []any
@@ -65,7 +65,7 @@ func TestWhatCrashesAProgramIsWarnedOfBeforeItIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestAServerIsNotEndedByDefaults(t *testing.T) {
+func TestDefaultsCrashNoServer(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: gem0110, Fatal: fatalOnRuby31})
 	b := newBed(t, following(server), func(_ *bed, c *Config) { c.CPUProfile, c.TriggerGCInterval = true, 100*time.Millisecond })
 	b.Await("garbage collections", func() bool {
@@ -81,7 +81,7 @@ func TestAServerIsNotEndedByDefaults(t *testing.T) {
 	assert.Zero(t, b.Log.FilterMessage(saidDangerous).Len())
 }
 
-func TestANewerServerIsNotWarnedOf(t *testing.T) {
+func TestTheLogDoesNotWarnOfANewerServer(t *testing.T) {
 	hello := gem0110
 	hello.ServerVersion = "0.2.0"
 	server := play(t, rbkitserver.Options{Hello: hello})

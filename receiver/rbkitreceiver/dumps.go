@@ -17,7 +17,7 @@ type dumps struct {
 	// maxObjects is of how many objects references are checked.
 	maxObjects int
 	open       *dump
-	// live is what the last complete dump had, by class.
+	// live has the objects of the last complete dump by class.
 	live liveCounts
 	// complete and incomplete count dumps, uncounted those that don't say how many objects
 	// they have, and unchecked those with too many for their references to be checked.
@@ -129,7 +129,7 @@ func (d *dumps) finish() {
 // references finds objects that refer to objects outside of their dump.
 type references struct {
 	max int
-	// seen are the objects that came, waiting what those refer to that had not come yet.
+	// seen are the objects that arrived. waiting are references to objects that had not.
 	seen    *idSet
 	waiting []reference
 	// objects is how many objects there were, and total how many references they had.

@@ -24,7 +24,7 @@ func uncountedDump(number byte) []byte {
 		0x0a, 0x08, 0x02, 0x92, 0x82, 0x03, 0x01, 0x08, 40, 0x82, 0x03, 0x02, 0x08, 40)
 }
 
-func TestWhatASummarySaysOfADump(t *testing.T) {
+func TestASummaryDescribesADump(t *testing.T) {
 	object := func(id, size uint64) rbkit.DumpObject {
 		return rbkit.DumpObject{ID: id, Class: []byte("A"), Size: size}
 	}
@@ -92,7 +92,7 @@ func TestWhatASummarySaysOfADump(t *testing.T) {
 	}
 }
 
-func TestARecordOfAnObjectSaysOfWhichDumpItIs(t *testing.T) {
+func TestARecordOfAnObjectNamesItsDump(t *testing.T) {
 	b, s := alone(t, func(_ *bed, c *Config) { c.DumpReferences = true })
 	s.beginLife(identity{})
 	objects := []rbkit.DumpObject{

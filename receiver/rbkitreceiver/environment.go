@@ -12,7 +12,7 @@ import (
 
 type dialFunc func(ctx context.Context, address string) (net.Conn, error)
 
-// environment is what the connections to all servers share.
+// environment is shared by the connections to all servers.
 type environment struct {
 	*outputs
 	telemetry *telemetry

@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
-func TestThereIsOneReceiverForAllSignals(t *testing.T) {
+func TestAllSignalsShareOneReceiver(t *testing.T) {
 	ctx, factory, settings := context.Background(), NewFactory().(xreceiver.Factory), receivertest.NewNopSettings(metadata.Type)
 	config := factory.CreateDefaultConfig().(*Config)
 	config.Servers = []ServerConfig{{Publish: "localhost:1"}}

@@ -22,7 +22,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 )
 
-func TestWhatIsOldIsHandedOnWhereNothingComes(t *testing.T) {
+func TestOldDataIsDeliveredWhileNoMessagesArrive(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), func(_ *bed, c *Config) { c.ProfileInterval = 10 * time.Millisecond })
 	server.awaitSubscriber()
@@ -140,7 +140,7 @@ func addSpans(e *environment) bool {
 	return e.spans.Add(cycleParcel{cycle: cycle{1, 1, 2, 3}, origin: newOrigin(e.config, &e.config.Servers[0], "", nil, nil, recorded, 1)})
 }
 
-func TestServersAreSpokenWithAsIsSet(t *testing.T) {
+func TestConnectionsHaveTheConfiguredOptions(t *testing.T) {
 	b, _ := alone(t, func(_ *bed, c *Config) {
 		c.Timeout, c.Heartbeat, c.Limits.MaxMessageBytes = 3*time.Second, 7*time.Second, 1<<20
 	})
@@ -168,7 +168,7 @@ func greeted(t *testing.T, l net.Listener) string {
 	return strings.TrimRight(string(greeting[mechanism:end]), "\x00")
 }
 
-func TestAServerIsToldTheNameAndThePassword(t *testing.T) {
+func TestTheReceiverSendsNameAndPassword(t *testing.T) {
 	publish, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer publish.Close()

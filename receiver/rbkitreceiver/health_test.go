@@ -53,7 +53,7 @@ func TestTheHealthOfServersIsReported(t *testing.T) {
 }
 
 // A server that publishes may have another one at the address of request, or none.
-func TestAServerThatDoesNotSayWhoItIsIsNotUp(t *testing.T) {
+func TestAServerWithoutAnIdentityIsNotUp(t *testing.T) {
 	p := play(t, rbkitserver.Options{})
 	host := telemetrytest.NewStatuses()
 	b := unstartedBed(t, func(_ *bed, c *Config) {

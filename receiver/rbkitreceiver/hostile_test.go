@@ -163,7 +163,7 @@ func little(_ *bed, c *Config) {
 	c.Limits.MaxQueuedLogs = 1000
 }
 
-func TestWhatCannotBeStaysWithinItsBounds(t *testing.T) {
+func TestImpossibleValuesStayWithinTheirBounds(t *testing.T) {
 	for _, h := range hostile {
 		t.Run(h.name, func(t *testing.T) {
 			server := play(t, rbkitserver.Options{Hello: rbkit.HandshakeReply{Dialect: h.dialect, PID: largest, ProcessName: strings.Repeat("\xff", 10_000)}})

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestASetHasWhatWasAdded(t *testing.T) {
+func TestASetHasTheIDsThatWereAdded(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for name, id := range map[string]func(n uint64) uint64{
 		"as servers number":   func(n uint64) uint64 { return 20 * n },

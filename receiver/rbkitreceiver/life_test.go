@@ -37,7 +37,7 @@ func profiling(_ *bed, c *Config) {
 	c.MemoryProfile, c.CPUProfile, c.Clock = true, true, ClockWall
 }
 
-func TestWhatIsWantedIsSwitchedOnAndOffAgain(t *testing.T) {
+func TestWantedProfilesAreSwitchedOnAndOffAgain(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), profiling)
 	want := []rbkit.Command{rbkit.StartMemoryProfile, rbkit.UseWallTime, rbkit.StartCPUProfiling}
@@ -48,7 +48,7 @@ func TestWhatIsWantedIsSwitchedOnAndOffAgain(t *testing.T) {
 	assert.False(t, server.State().ObjectTraceEnabled)
 }
 
-func TestWhatIsSwitchedOnWhenTheEndComesIsSwitchedOff(t *testing.T) {
+func TestAProfileSwitchedOnDuringTheShutdownIsSwitchedOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	asked := make(chan struct{})
@@ -69,7 +69,7 @@ func TestWhatIsSwitchedOnWhenTheEndComesIsSwitchedOff(t *testing.T) {
 	assert.Contains(t, server.orders(), rbkit.StopCPUProfiling)
 }
 
-func TestWhatOthersSwitchedOnStaysOn(t *testing.T) {
+func TestProfilesOfOthersStayOn(t *testing.T) {
 	hello := released
 	hello.ObjectTraceEnabled, hello.CPUProfiling = true, true
 	server := play(t, rbkitserver.Options{Hello: hello})
@@ -90,7 +90,7 @@ func TestWithoutASettingNothingIsSwitchedOn(t *testing.T) {
 	assert.Empty(t, server.orders())
 }
 
-func TestAServerThatObeysNothingIsSaid(t *testing.T) {
+func TestTheLogNamesAServerWhoseStateDoesNotChange(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released, Deaf: true})
 	b := newBed(t, following(server), profiling, func(_ *bed, c *Config) { c.StateInterval = 10 * time.Millisecond })
 	b.Await("it to be told again", func() bool { return len(server.orders()) > 6 })
@@ -99,7 +99,7 @@ func TestAServerThatObeysNothingIsSaid(t *testing.T) {
 	assert.Equal(t, 1, b.Log.FilterMessage("The server accepted commands, but its state has not changed").Len())
 }
 
-func TestOrdersComeAtTheirTime(t *testing.T) {
+func TestCommandsAreSentAtTheirIntervals(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	newBed(t, following(server), func(_ *bed, c *Config) {
 		c.TriggerGCInterval, c.ObjectSpaceSnapshotInterval = 100*time.Millisecond, 100*time.Millisecond
@@ -110,7 +110,7 @@ func TestOrdersComeAtTheirTime(t *testing.T) {
 	}, patience, time.Millisecond)
 }
 
-func TestAServerThatAnswersNothingIsReceivedAllTheSame(t *testing.T) {
+func TestMessagesOfASilentServerAreReceived(t *testing.T) {
 	c := openCapture(t, "documented-30s")
 	server := play(t, rbkitserver.Options{Mute: true})
 	b := newBed(t, following(server), profiling, func(_ *bed, c *Config) { c.Timeout = 100 * time.Millisecond })
@@ -125,7 +125,7 @@ func TestAServerThatAnswersNothingIsReceivedAllTheSame(t *testing.T) {
 	assert.Equal(t, "unknown_service:ruby", name.Str())
 }
 
-func TestAServerOfWhichNothingIsAskedIsReceived(t *testing.T) {
+func TestMessagesOfAServerWithoutRequestsAreReceived(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	address := server.config()
 	address.Request = ""
@@ -137,7 +137,7 @@ func TestAServerOfWhichNothingIsAskedIsReceived(t *testing.T) {
 	assert.Empty(t, server.Commands())
 }
 
-func TestARestartedServerIsSwitchedOnAgainAndCountedAnew(t *testing.T) {
+func TestARestartedServerIsSwitchedOnAgainAndItsCountersStartAtZero(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), profiling)
 	server.awaitSubscriber()
@@ -182,7 +182,7 @@ func TestNumbersThatFallAreARestartAndGapsAreLosses(t *testing.T) {
 	assert.Equal(t, int64(2), b.state().messages)
 }
 
-func TestAMessageWhoseEventsCannotBeReadIsNotLost(t *testing.T) {
+func TestAMalformedMessageIsNoLostMessage(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server))
 	server.awaitSubscriber()
@@ -200,7 +200,7 @@ func TestAMessageWhoseEventsCannotBeReadIsNotLost(t *testing.T) {
 	assert.Zero(t, b.Counter("messages_lost"))
 }
 
-func TestGarbageIsCountedByKindAndSaidOnce(t *testing.T) {
+func TestGarbageIsCountedByKindAndLoggedOnce(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server))
 	server.awaitSubscriber()
@@ -275,7 +275,7 @@ func TestSignalsThatNoPipelineTakesAreNotMade(t *testing.T) {
 	assert.Zero(t, b.Counter("spans_dropped")+b.Counter("log_records_dropped")+b.Counter("samples_dropped")+b.Counter("metric_points_dropped"))
 }
 
-func TestADumpThatIsCutOffIsSaidToBeIncomplete(t *testing.T) {
+func TestATruncatedDumpIsIncomplete(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server))
 	server.awaitSubscriber()
@@ -290,7 +290,7 @@ func TestADumpThatIsCutOffIsSaidToBeIncomplete(t *testing.T) {
 	assert.Empty(t, b.state().live.objects, "what is live is not known")
 }
 
-func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {
+func TestLogRecordsThatAreSwitchedOffAreNotDelivered(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), func(_ *bed, c *Config) {
 		c.DumpReferences = true

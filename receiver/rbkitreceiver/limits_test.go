@@ -15,7 +15,7 @@ import (
 )
 
 // Each of the limits that a server may reach is counted, and said once.
-func TestALimitThatIsReachedIsCountedAndSaidOnce(t *testing.T) {
+func TestAReachedLimitIsCountedAndLoggedOnce(t *testing.T) {
 	frames := func(n int) (frames []rbkit.Frame) {
 		for i := range n {
 			frames = append(frames, rbkit.Frame{Method: fmt.Appendf(nil, "m%d", i), File: []byte("a.rb"), Line: 1})

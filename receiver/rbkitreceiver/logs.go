@@ -40,7 +40,7 @@ const (
 	attributeLifetime      = "rbkit.server.connected_for"
 )
 
-// What records and their values take in memory, about.
+// The memory of records and their values, about.
 const (
 	bytesOfRecord = 256
 	bytesOfValue  = 64
@@ -53,7 +53,7 @@ type logParcel struct {
 	bytes   int
 }
 
-// bytesOfValues is what attributes take in memory, about.
+// bytesOfValues returns the memory of attributes, about.
 func bytesOfValues(m pcommon.Map) int {
 	bytes := 0
 	for _, v := range m.All() {

@@ -94,7 +94,7 @@ func TestAGarbageCollectionEndsWithTheConnection(t *testing.T) {
 }
 
 // The first snapshot after a loss says what came since one that nobody has seen.
-func TestWhenWhatASnapshotSaysBeganIsNotKnownAfterALoss(t *testing.T) {
+func TestASnapshotAfterALossHasNoBegin(t *testing.T) {
 	snapshot := func(c *rbkit.Collection) error {
 		return c.Snapshot(rbkit.Time(1000*(c.Len()+1)), nil, []rbkit.FileAllocations{{
 			File: []byte("a.rb"), Allocations: []rbkit.PlaceAllocations{{Line: 1, Class: []byte("A"), Size: 40, Count: 1}},

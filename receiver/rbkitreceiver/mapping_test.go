@@ -237,7 +237,7 @@ func trackedIDs(t *tracked) (ids []uint64) {
 	return ids
 }
 
-func TestADumpSaysWhichObjectsAreStillThere(t *testing.T) {
+func TestADumpShowsTheObjectsThatStillExist(t *testing.T) {
 	dumped := dumper(t)
 	for name, c := range map[string]struct {
 		announced uint64
@@ -287,7 +287,7 @@ func TestReferencesThatAreTooManyAreNotChecked(t *testing.T) {
 	}
 }
 
-func TestEveryObjectOfADumpIsARecordOnRequest(t *testing.T) {
+func TestEachObjectOfADumpHasARecordIfConfigured(t *testing.T) {
 	got := mapCapture(t, openCapture(t, "released-30s"), func(_ *bed, c *Config) { c.DumpReferences = true })
 	objects, references := 0, 0
 	for _, resource := range got.logs.ResourceLogs().All() {
@@ -311,7 +311,7 @@ func TestEveryObjectOfADumpIsARecordOnRequest(t *testing.T) {
 	assert.EqualValues(t, references, all.Int())
 }
 
-func TestWhatAServerDoesNotSayOfAnObjectIsNotInItsRecord(t *testing.T) {
+func TestUnknownPropertiesOfAnObjectAreNotInItsRecord(t *testing.T) {
 	env := unstartedBed(t, ofOneServer).open()
 	defer env.Finish()
 	records := objectRecords{out: env.outputs, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
@@ -357,7 +357,7 @@ func TestOnlyWholeNumbersAreStatistics(t *testing.T) {
 	}
 }
 
-func TestAProcessIDThatNoProcessHasIsLeftOut(t *testing.T) {
+func TestAnImpossibleProcessIDIsLeftOut(t *testing.T) {
 	for pid, want := range map[uint64]bool{0: false, 1: true, math.MaxInt32: true, math.MaxInt32 + 1: false, math.MaxUint64: false} {
 		of := newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, "", &rbkit.HandshakeReply{PID: pid}, nil, recorded, 0)
 		_, got := of.resource.Attributes().Get(attributeProcessID)
@@ -421,7 +421,7 @@ func TestAProfileEndsWhereItHasTooManyStacks(t *testing.T) {
 	assert.EqualValues(t, 6145, samples, "none is lost")
 }
 
-func TestStacksThatAreFoundAtOnceAreBounded(t *testing.T) {
+func TestCachedStacksAreBounded(t *testing.T) {
 	b := unstartedBed(t, ofOneServer)
 	env := b.open()
 	s := samples{out: env.outputs, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
@@ -453,7 +453,7 @@ func TestStacksThatAreFoundAtOnceAreBounded(t *testing.T) {
 	assert.EqualValues(t, stacks*times, total)
 }
 
-func TestTheClockOfSamplesIsKnownOrNotSaid(t *testing.T) {
+func TestAnUnknownClockOfSamplesIsLeftOut(t *testing.T) {
 	off := func(clock string) *rbkit.HandshakeReply { return &rbkit.HandshakeReply{Clock: clock} }
 	on := func(clock string) *rbkit.HandshakeReply {
 		return &rbkit.HandshakeReply{Clock: clock, CPUProfiling: true}
@@ -509,7 +509,7 @@ func TestStatisticsOfTheDocumentHaveTheirKind(t *testing.T) {
 }
 
 // Times are set when something is packed, and may step back.
-func TestTimesOfProfilesAreWhatTheyAreOf(t *testing.T) {
+func TestProfilesHaveTheTimesOfTheirSamples(t *testing.T) {
 	sample := func(at rbkit.Time) *rbkit.Collection {
 		c := rbkit.NewCollection(rbkit.Documented)
 		require.NoError(t, c.Sample(at, []rbkit.Frame{{Method: []byte("m")}}))
@@ -544,7 +544,7 @@ func TestTimesOfProfilesAreWhatTheyAreOf(t *testing.T) {
 	}
 }
 
-func TestADumpMayComeInSeveralMessages(t *testing.T) {
+func TestADumpMaySpanSeveralMessages(t *testing.T) {
 	part := func(number uint64, objects ...rbkit.DumpObject) capture.Message {
 		c := rbkit.NewCollection(rbkit.Released)
 		require.NoError(t, c.Created(1, 100+number, []byte("B"))) // something stands between the parts

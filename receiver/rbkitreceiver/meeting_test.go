@@ -61,7 +61,7 @@ func (b *bed) pid() int64 {
 	return v.Int()
 }
 
-func TestWhatIsPublishedWhileAServerIsAskedIsReceivedAsItsOwn(t *testing.T) {
+func TestMessagesDuringAnIdentificationBelongToTheIdentifiedServer(t *testing.T) {
 	// More than sockets and publishers keep.
 	const messages = 24
 	options, answer := hesitant(released)
@@ -79,7 +79,7 @@ func TestWhatIsPublishedWhileAServerIsAskedIsReceivedAsItsOwn(t *testing.T) {
 	assert.Len(t, b.Records(eventConnected), 1)
 }
 
-func TestWhatIsTooMuchToBeKeptIsNotKeptForAnAnswer(t *testing.T) {
+func TestHeldMessagesBeyondTheLimitEndAnIdentification(t *testing.T) {
 	options, answer := hesitant(released)
 	server := play(t, options)
 	t.Cleanup(answer)
@@ -93,7 +93,7 @@ func TestWhatIsTooMuchToBeKeptIsNotKeptForAnAnswer(t *testing.T) {
 	assert.EqualValues(t, 4, b.state().messages)
 }
 
-func TestWhatIsPublishedByAnotherLifeIsKeptUntilItSaysWhoItIs(t *testing.T) {
+func TestMessagesOfAnotherLifeWaitForItsIdentification(t *testing.T) {
 	var mu sync.Mutex
 	asked := 0
 	ask := make(chan struct{})
@@ -128,7 +128,7 @@ func TestWhatIsPublishedByAnotherLifeIsKeptUntilItSaysWhoItIs(t *testing.T) {
 	assert.EqualValues(t, released.PID, b.pid())
 }
 
-func TestWhatCameBeforeAConnectionEndedIsNotLost(t *testing.T) {
+func TestMessagesBeforeTheEndOfAConnectionAreNotLost(t *testing.T) {
 	options, answer := hesitant(released)
 	server := play(t, options)
 	t.Cleanup(answer)
@@ -143,7 +143,7 @@ func TestWhatCameBeforeAConnectionEndedIsNotLost(t *testing.T) {
 	assert.Len(t, b.Records(eventGone), 1)
 }
 
-func TestWhatAnotherLifePublishedBeforeItsConnectionEndedIsNotLost(t *testing.T) {
+func TestMessagesOfAnotherLifeBeforeTheEndOfAConnectionAreNotLost(t *testing.T) {
 	// Which comes first, the end or the need to ask again, is a matter of chance.
 	const servers = 6
 	orders := make(chan rbkit.Command)
@@ -187,7 +187,7 @@ func TestWhatAnotherLifePublishedBeforeItsConnectionEndedIsNotLost(t *testing.T)
 	assert.EqualValues(t, servers, b.Counter("restarts"))
 }
 
-func TestWhatIsKeptOfAMeetingIsBounded(t *testing.T) {
+func TestHeldMessagesAreBounded(t *testing.T) {
 	var m identification
 	m.begin(false)
 	const most = 10 * (100 + bytesOfHeld)
@@ -213,7 +213,7 @@ func TestWhatIsKeptOfAMeetingIsBounded(t *testing.T) {
 	assert.Equal(t, most/bytesOfHeld, kept, "what has no bytes, too")
 }
 
-func TestLivesAreToldApartByWhatServersSay(t *testing.T) {
+func TestRepliesTellLivesApart(t *testing.T) {
 	hello := func(change func(*rbkit.HandshakeReply)) identity {
 		h := released
 		change(&h)
@@ -320,7 +320,7 @@ func refusing(allowed *atomic.Bool, tries *atomic.Int32) option {
 	}
 }
 
-func TestASocketThatIsThereALittleLaterIsAskedAllTheSame(t *testing.T) {
+func TestASocketThatOpensALittleLaterIsAsked(t *testing.T) {
 	var allowed atomic.Bool
 	var tries atomic.Int32
 	server := play(t, rbkitserver.Options{Hello: released})
@@ -334,7 +334,7 @@ func TestASocketThatIsThereALittleLaterIsAskedAllTheSame(t *testing.T) {
 	b.Await("the state", func() bool { return server.State().ObjectTraceEnabled })
 }
 
-func TestAServerThatBeginsToAnswerIsSwitchedOn(t *testing.T) {
+func TestProfilesAreSwitchedOnWhenAServerBeginsToAnswer(t *testing.T) {
 	var allowed atomic.Bool
 	var tries atomic.Int32
 	server := play(t, rbkitserver.Options{Hello: released})

@@ -38,7 +38,7 @@ func (p *played) create(first, objects uint64) {
 	p.PublishEvents(time.Now(), events)
 }
 
-func TestTheServerThatHoldsMostMemoryIsDisconnectedAndTheOtherGoesOn(t *testing.T) {
+func TestTheServerWithMostMemoryIsDisconnectedAndTheOtherContinues(t *testing.T) {
 	hostile, honest := play(t, rbkitserver.Options{Hello: released}), play(t, rbkitserver.Options{Hello: released})
 	of, limited := holding(24 * mib)
 	b := newBed(t, following(honest, hostile), limited)
@@ -64,7 +64,7 @@ func TestTheServerThatHoldsMostMemoryIsDisconnectedAndTheOtherGoesOn(t *testing.
 	assert.Zero(t, of.Used())
 }
 
-func TestAServerThatHoldsMoreThanItsLimitIsDisconnectedAndConnectedToAgain(t *testing.T) {
+func TestAServerBeyondItsMemoryLimitIsDisconnectedAndConnectsAgain(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	of, limited := holding(1 << 30)
 	b := newBed(t, following(server), limited, func(_ *bed, c *Config) { c.Limits.MaxServerMemory = 8 * mib })
@@ -88,7 +88,7 @@ func TestAServerThatHoldsMoreThanItsLimitIsDisconnectedAndConnectedToAgain(t *te
 	})
 }
 
-func TestWhatAServerHoldsIsCountedAsMuchAsItTakes(t *testing.T) {
+func TestTheCountedMemoryOfAServerIsItsMemory(t *testing.T) {
 	heap := func() int64 {
 		runtime.GC()
 		var m runtime.MemStats

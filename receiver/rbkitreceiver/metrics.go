@@ -48,7 +48,7 @@ func (p *process) state() processState {
 		classes: p.classes.texts, files: p.allocations.files.texts,
 		created: slices.Clone(p.objects.created), destroyed: slices.Clone(p.objects.destroyed),
 		tracked: p.objects.tracked.len(),
-		live:    p.dumps.live, // made anew by each dump
+		live:    p.dumps.live, // each dump makes another one
 		sites:   maps.Clone(p.allocations.sites),
 	}
 }
@@ -112,7 +112,7 @@ func (m *metricsLoop) metrics(states []processState, at time.Time) pmetric.Metri
 	metrics := pmetric.NewMetrics()
 	for i := range states {
 		s := &states[i]
-		// What the process counts begins with it, what the receiver counts when it came.
+		// Sums of the process begin with it, sums of the receiver with its first message.
 		series := m.recordStats(s, now)
 		m.emit(s, s.origin.started, series).MoveAndAppendTo(metrics.ResourceMetrics())
 		series = m.recordObserved(s, now)
@@ -203,7 +203,7 @@ func (s *processState) byClass(settings metricseries.Settings, of counts) *metri
 	return made
 }
 
-// appendHistograms appends them to what was observed of the process.
+// appendHistograms appends the histograms of the process.
 func (m *metricsLoop) appendHistograms(s *processState, observed pmetric.ResourceMetricsSlice, now pcommon.Timestamp) {
 	start := pcommon.NewTimestampFromTime(s.origin.begun)
 	for _, h := range []struct {

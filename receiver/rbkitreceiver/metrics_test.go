@@ -148,7 +148,7 @@ func TestPointsAreOfTheAttributesThatAreWanted(t *testing.T) {
 	assert.NotContains(t, none, "ruby.object.destroyed")
 }
 
-func TestSumsBeginWithTheProcessOrWhenItCame(t *testing.T) {
+func TestSumsBeginWithTheProcessOrItsFirstMessage(t *testing.T) {
 	s := someState()
 	all := metricsOf(t, s)
 	started, begun := pcommon.NewTimestampFromTime(s.origin.started), pcommon.NewTimestampFromTime(s.origin.begun)
@@ -174,7 +174,7 @@ func TestSumsBeginWithTheProcessOrWhenItCame(t *testing.T) {
 	}
 }
 
-func TestWhatAProcessThatIsOverIsLikeIsNotKnown(t *testing.T) {
+func TestAnEndedProcessHasNoCurrentValues(t *testing.T) {
 	s := someState()
 	living := metricsOf(t, s)
 	s.over = true
@@ -305,7 +305,7 @@ func (b *bed) eventsOf() (collections [][]int64) {
 // rarely is an option: metrics are collected at the end alone.
 func rarely(_ *bed, c *Config) { c.CollectionInterval = 24 * time.Hour }
 
-func TestAProcessThatComesBackHasOneValue(t *testing.T) {
+func TestAProcessThatConnectsAgainHasOneValue(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), rarely)
 	for i := range uint64(3) {
@@ -320,7 +320,7 @@ func TestAProcessThatComesBackHasOneValue(t *testing.T) {
 	assert.Equal(t, [][]int64{{3}}, b.eventsOf())
 }
 
-func TestTheLastMetricsOfAProcessAreHandedOnOnce(t *testing.T) {
+func TestTheLastMetricsOfAProcessAreDeliveredOnce(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), rarely)
 	server.awaitSubscriber()
@@ -368,7 +368,7 @@ func TestDurationsOfStatisticsAreSeconds(t *testing.T) {
 	}
 }
 
-func TestStatisticsWithoutAMetricAreLoggedOnceUnlessTheyAreHandedOn(t *testing.T) {
+func TestStatisticsWithoutAMetricAreLoggedOnce(t *testing.T) {
 	const said = "The server sends statistics that have no metric. To receive them under their keys, set metrics.ruby.gc.stat.enabled to true"
 	stats := func(c *rbkit.Collection) error {
 		return c.Stats(1, []rbkit.Stat{{Name: "count", Value: 1}, {Name: "new_b", Value: 2}, {Name: "new_a", Value: 3}})

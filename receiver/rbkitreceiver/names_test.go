@@ -138,7 +138,7 @@ func TestADumpOfVeryFewObjectsSettlesNothing(t *testing.T) {
 	}
 }
 
-func TestALineWhoseMethodIsNotKnownIsCalledByItsPlace(t *testing.T) {
+func TestALineOfAnUnknownMethodHasItsPlaceAsName(t *testing.T) {
 	for file, want := range map[string]string{
 		"/app/lib/shop/cart.rb":        "shop/cart.rb:40",
 		"shop/cart.rb":                 "shop/cart.rb:40",

@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 )
 
-// outputs is what the lives of all servers share: settings, and where their data goes.
+// outputs is shared by the lives of all servers: settings, and the queues for their data.
 type outputs struct {
 	*receiverkit.Run
 	config *Config
@@ -34,7 +34,7 @@ const maxCyclesAtOnce = 256
 
 // newOutputs opens the outputs of each signal that has a pipeline. Data that a server
 // publishes is lost if the receiver doesn't read it, so the receiver never waits for a
-// pipeline. Each queue drops and counts what it has no room for.
+// pipeline. Each queue drops and counts data without room.
 func newOutputs(run *receiverkit.Run, config *Config, telemetry *telemetry) *outputs {
 	o := &outputs{
 		Run: run, config: config,

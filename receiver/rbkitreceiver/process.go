@@ -248,7 +248,7 @@ func (p *process) held() int {
 		p.samples.held() + p.snapshots.held() + p.records.bytes
 }
 
-// totals returns what the process counted of itself.
+// totals returns the counts of the process.
 func (p *process) totals() totals {
 	return totals{
 		messages: p.messages, bytes: p.bytes, events: p.events, lost: p.lost, unknown: p.unknown,

@@ -81,7 +81,7 @@ func textAttribute(key, text string) attributeKey {
 
 func numberAttribute(key string, n int64) attributeKey { return attributeKey{key: key, n: n} }
 
-// What entries of the tables take in memory, about.
+// The memory of entries of the tables, about.
 const (
 	bytesOfString    = 32
 	bytesOfFunction  = 96

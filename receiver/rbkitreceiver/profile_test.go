@@ -159,7 +159,7 @@ func TestProfilesAreValid(t *testing.T) {
 }
 
 // What checkValid looks for it finds.
-func TestWhatBreaksARuleForProfilesIsFound(t *testing.T) {
+func TestTheCheckFindsBrokenRulesOfProfiles(t *testing.T) {
 	snapshot := only(openCapture(t, "samples"), "documented-watch-with-allocation_snapshot").Messages[0].Data
 	first := func(p pprofile.Profiles) pprofile.Profile {
 		return p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0)

@@ -30,7 +30,7 @@ const (
 	attributeProtocolVersion   = "rbkit.protocol.version"
 
 	runtimeRuby = "ruby"
-	// unknownService is the service.name of what has none, by the conventions.
+	// unknownService is the default service.name of the conventions.
 	unknownService = "unknown_service:" + runtimeRuby
 )
 

@@ -49,7 +49,7 @@ func TestProcessesAreCalledAsTheySay(t *testing.T) {
 	}
 }
 
-func TestAServiceIsCalledAsItsProgram(t *testing.T) {
+func TestAServiceHasTheNameOfItsProgram(t *testing.T) {
 	for zero, want := range map[string]string{
 		"rb1.rb":                                  "rb1.rb",
 		"../rb1.rb":                               "rb1.rb",
@@ -75,7 +75,7 @@ func TestAServiceIsCalledAsItsProgram(t *testing.T) {
 	}
 }
 
-func TestWhatIsSetWinsOverWhatAServerSays(t *testing.T) {
+func TestConfiguredAttributesWin(t *testing.T) {
 	config, server := createDefaultConfig(), ServerConfig{Publish: "localhost:5555"}
 	name := func() string {
 		of := newOrigin(config, &server, "", &released, nil, recorded, 1)
@@ -101,7 +101,7 @@ func TestWhatIsSetWinsOverWhatAServerSays(t *testing.T) {
 	assert.Equal(t, want, of.resource.Attributes().AsRaw())
 }
 
-func TestTheResourceIsWhatAServerSays(t *testing.T) {
+func TestTheResourceHasTheReplyOfTheServer(t *testing.T) {
 	hello := released
 	hello.ProcessName, hello.WorkingDirectory = "prog\xff.rb", "/caf\xe9"
 	started := recorded.Add(-time.Hour)

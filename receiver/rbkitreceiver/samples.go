@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 )
 
-// What the values of profiles are.
+// Types and units of the values of profiles.
 const (
 	typeSamples     = "samples"
 	typeObjects     = "alloc_objects"
@@ -41,7 +41,7 @@ type samples struct {
 	// deep is how many were of stacks with too many frames.
 	deep int64
 
-	// What follows is of the profile under way; dictionary nil: there is none.
+	// The rest belongs to the open profile; dictionary nil: there is none.
 	parcel     profileParcel
 	dictionary *dictionary
 	profile    pprofile.Profile

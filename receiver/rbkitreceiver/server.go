@@ -215,7 +215,7 @@ func (s *server) disconnect(why error) {
 	if s.endSession == nil {
 		return
 	}
-	s.endSession() // whose messages came is known then
+	s.endSession() // the sender of all messages is known then
 	s.endSession = nil
 	s.mu.Lock()
 	s.deliver()
@@ -241,7 +241,7 @@ func (s *server) receive(m zmtp.Message) {
 		if s.identification.hold(m[0], now, s.env.config.Limits.MaxMessageBytes) {
 			return
 		}
-		// It can't be waited for who that is.
+		// There is no memory to wait for the identity.
 		s.identified(identity{})
 	}
 }
@@ -255,7 +255,7 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 		if err = r.Open(dialect, message); err == nil {
 			s.noteDialect(dialect)
 		} else {
-			dialect = 0 // what can't be opened doesn't say it
+			dialect = 0 // a message that can't be opened has no dialect
 		}
 		if !s.process.follows(dialect, r.Header()) {
 			if s.control != nil {
@@ -267,7 +267,7 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 		}
 	}
 	s.process.dialect = cmp.Or(dialect, s.process.dialect)
-	// What can't be opened is a message all the same, without events.
+	// A message that can't be opened counts as a message without events.
 	if wrong := s.readEvents(&r, len(message), at); err == nil {
 		err = wrong
 	}
@@ -350,7 +350,7 @@ func (s *server) startSession(ctx context.Context) (detach func()) {
 		if s.control != nil {
 			s.sendCommands(ctx)
 		}
-		// Whose messages came last is known at the end in any case.
+		// At the end the sender of the last messages is known in any case.
 		s.identify(ctx)
 	})
 	return func() {

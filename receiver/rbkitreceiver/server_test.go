@@ -12,7 +12,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 )
 
-func TestACaptureThatIsPublishedArrives(t *testing.T) {
+func TestAPublishedCaptureArrives(t *testing.T) {
 	for name, want := range map[string]struct {
 		messages, events, samples int64
 		dialect                   rbkit.Dialect

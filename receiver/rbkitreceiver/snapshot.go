@@ -28,7 +28,7 @@ type snapshots struct {
 	deep, crowded, dropped int64
 }
 
-// snapshot is what is made of one, or of several of a message.
+// snapshot has the profiles of one snapshot, or of all snapshots of a message.
 type snapshot struct {
 	// since is the time of the snapshot before, 0 where there was none; millis its own.
 	since, millis   int64
@@ -39,7 +39,7 @@ type snapshot struct {
 	stacks map[uint64]snapshotStack
 	// numbered is how many stacks have a number.
 	numbered int32
-	// placed are stacks of the dictionary by what they are made of.
+	// placed are stacks of the dictionary by place.
 	placed map[stackPlace]int32
 	// samples are the indexes of samples in both profiles: objects of a class that were
 	// allocated in one place may have several sizes.
@@ -279,7 +279,7 @@ func (s *snapshots) deliver() {
 	s.number++
 	for i, p := range []pprofile.Profile{open.objects, open.spaces} {
 		if open.since > 0 && open.since <= open.millis {
-			// What came since the last one.
+			// The allocations since the last snapshot.
 			p.SetTime(pcommon.Timestamp(open.since * int64(time.Millisecond)))
 			p.SetDurationNano(uint64(open.millis-open.since) * uint64(time.Millisecond))
 		} else {

@@ -21,7 +21,7 @@ const (
 	spanSweep = "sweep phase"
 
 	spansOfCycle = 3
-	// bytesOfCycle is what its spans take in memory, about, beside the resource.
+	// bytesOfCycle is the memory of its spans, about, without the resource.
 	bytesOfCycle = 1024
 )
 

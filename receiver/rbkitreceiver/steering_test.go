@@ -61,7 +61,7 @@ func TestAServerHasNineCommands(t *testing.T) {
 	assert.Equal(t, told, server.orders())
 }
 
-func TestWhatSomebodySwitchesStaysSoUntilTheEnd(t *testing.T) {
+func TestTheEffectOfACommandLastsUntilTheEnd(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.MemoryProfile = true })
 	a := b.steered()
@@ -85,7 +85,7 @@ func TestWhatSomebodySwitchesStaysSoUntilTheEnd(t *testing.T) {
 	assert.NotContains(t, server.orders(), rbkit.StartMemoryProfile)
 }
 
-func TestWhatSomebodySwitchesOnIsSwitchedOffAtTheEnd(t *testing.T) {
+func TestAProfileOfACommandIsSwitchedOffAtTheEnd(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), steerable)
 	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartCPUProfiling), nil)
@@ -95,7 +95,7 @@ func TestWhatSomebodySwitchesOnIsSwitchedOffAtTheEnd(t *testing.T) {
 	assert.False(t, server.State().CPUProfiling)
 }
 
-func TestWhatOthersSwitchedOnIsNotSwitchedOffForSomebodyWhoWantsItToo(t *testing.T) {
+func TestAProfileOfOthersStaysOnAfterTheSameCommand(t *testing.T) {
 	on := released
 	on.ObjectTraceEnabled = true
 	server := play(t, rbkitserver.Options{Hello: on})
@@ -108,7 +108,7 @@ func TestWhatOthersSwitchedOnIsNotSwitchedOffForSomebodyWhoWantsItToo(t *testing
 	assert.True(t, server.State().ObjectTraceEnabled)
 }
 
-func TestAServerThatSaysOKAndDoesNothingRefuses(t *testing.T) {
+func TestAnAcceptedCommandWithoutAnEffectIsRefused(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released, Deaf: true})
 	b := newBed(t, following(server), steerable)
 	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartCPUProfiling), nil)
@@ -117,7 +117,7 @@ func TestAServerThatSaysOKAndDoesNothingRefuses(t *testing.T) {
 	assert.Equal(t, switches{}, wanted, "it is not told again by the receiver")
 }
 
-func TestAServerThatDoesNotAnswerInTimeIsGivenUp(t *testing.T) {
+func TestACommandWithoutAnAnswerInTimeFails(t *testing.T) {
 	begun := make(chan struct{}, 10)
 	until := make(chan struct{})
 	server := play(t, rbkitserver.Options{Hello: released, Commanded: func(c rbkit.Command) {
@@ -141,7 +141,7 @@ func TestAServerThatDoesNotAnswerInTimeIsGivenUp(t *testing.T) {
 }
 
 // Whoever waits for others, or for the receiver itself, waits no longer than they want to.
-func TestAnOrderThatWaitsForOthersIsGivenUp(t *testing.T) {
+func TestACommandThatWaitsForOthersTooLongFails(t *testing.T) {
 	for name, held := range map[string]rbkit.Command{"an order of somebody else's": rbkit.TriggerGC, "a question of the receiver's": rbkit.Handshake} {
 		t.Run(name, func(t *testing.T) {
 			begun, until := make(chan struct{}, 10), make(chan struct{})
@@ -182,7 +182,7 @@ func TestAnOrderThatWaitsForOthersIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestTheClockIsRememberedForTheNextLife(t *testing.T) {
+func TestTheNextLifeHasTheClockOfACommand(t *testing.T) {
 	for _, clock := range []rbkit.Command{rbkit.UseCPUTime, rbkit.UseWallTime} {
 		t.Run(string(clock), func(t *testing.T) {
 			server := play(t, rbkitserver.Options{Hello: released})
@@ -214,7 +214,7 @@ func heldAt(t *testing.T, command rbkit.Command) (server *played, begun <-chan s
 	return server, has
 }
 
-func TestAServerThatIsSilentForTheTimeoutHasNotAnswered(t *testing.T) {
+func TestASilentServerHasNotAnswered(t *testing.T) {
 	server, _ := heldAt(t, rbkit.UseWallTime)
 	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.Timeout, c.Clock = 500*time.Millisecond, ClockCPU })
 	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.UseWallTime), nil)
@@ -223,7 +223,7 @@ func TestAServerThatIsSilentForTheTimeoutHasNotAnswered(t *testing.T) {
 	assert.Equal(t, ClockCPU, clock, "it is not wanted when nothing came of it")
 }
 
-func TestAServerThatDiesInTheMiddleOfAnOrderIsLost(t *testing.T) {
+func TestAServerThatEndsDuringACommandIsLost(t *testing.T) {
 	server, begun := heldAt(t, rbkit.TriggerGC)
 	b := newBed(t, following(server), steerable, patiently)
 	a := b.steered()
@@ -239,7 +239,7 @@ func TestAServerThatDiesInTheMiddleOfAnOrderIsLost(t *testing.T) {
 }
 
 // What was ours and others switched off and on again is theirs.
-func TestWhatOthersSwitchedOnMeanwhileIsLeftOn(t *testing.T) {
+func TestProfilesThatOthersSwitchOnMeanwhileStayOn(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.StateInterval = time.Hour })
 	a := b.steered()
@@ -282,7 +282,7 @@ func TestAShutdownEndsOrders(t *testing.T) {
 }
 
 // What is to be switched off is known when nobody switches any more.
-func TestAShutdownWaitsForWhoSteers(t *testing.T) {
+func TestAShutdownWaitsForACommand(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), steerable)
 	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartCPUProfiling), nil)
@@ -306,7 +306,7 @@ func TestAShutdownWaitsForWhoSteers(t *testing.T) {
 	assert.False(t, server.State().CPUProfiling)
 }
 
-func TestAServerThatIsGoneIsLost(t *testing.T) {
+func TestACommandForAMissingServerFails(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), steerable)
 	a := b.steered()
@@ -316,7 +316,7 @@ func TestAServerThatIsGoneIsLost(t *testing.T) {
 	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err), "%v", err)
 }
 
-func TestWhatAServerWasToldThatWasNeverThereIsALogRecord(t *testing.T) {
+func TestACommandForAServerThatNeverConnectedHasALogRecord(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	server.stop()
 	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.ServiceName = "shop" })
@@ -326,7 +326,7 @@ func TestWhatAServerWasToldThatWasNeverThereIsALogRecord(t *testing.T) {
 	assert.Equal(t, "shop", service.Str())
 }
 
-func TestAServerWithoutASocketForRequestsCanBeToldNothing(t *testing.T) {
+func TestAServerWithoutRequestsHasNoCommands(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, func(_ *bed, c *Config) {
 		one := server.config()
@@ -336,7 +336,7 @@ func TestAServerWithoutASocketForRequestsCanBeToldNothing(t *testing.T) {
 	assert.Empty(t, b.steered().Snapshot().Commands)
 }
 
-func TestWhatIsKnownOfAServerIsShown(t *testing.T) {
+func TestExtensionsShowTheStateOfAServer(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.ServiceName = "shop" })
 	a := b.steered()

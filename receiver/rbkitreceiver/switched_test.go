@@ -12,7 +12,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 )
 
-func TestWhatWasSwitchedOnInAnotherLifeIsNotSwitchedOff(t *testing.T) {
+func TestProfilesOfAnEarlierLifeAreNotSwitchedOff(t *testing.T) {
 	both := switches{true, true}
 	on := func(s *switchedOn) {
 		s.noteCommand(rbkit.StartMemoryProfile)
@@ -50,7 +50,7 @@ func TestWhatWasSwitchedOnInAnotherLifeIsNotSwitchedOff(t *testing.T) {
 	}
 }
 
-func TestWhatOthersSwitchedOnAfterARestartStaysOn(t *testing.T) {
+func TestProfilesThatOthersSwitchOnAfterARestartStayOn(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), profiling)
 	b.Await("the state", func() bool { s := server.State(); return s.ObjectTraceEnabled && s.CPUProfiling })

@@ -57,7 +57,7 @@ func (t *telemetry) badMessage(what string) {
 	t.builder.ReceiverRbkitBadMessages.Add(background, 1, receiverkit.With("what", what))
 }
 
-// totals are what a process counted since its begin.
+// totals are the counts of a process since its begin.
 type totals struct {
 	messages, bytes, events, lost, unknown, folded, forgotten int64
 	noStart, noEnd, stepsBack                                 int64
@@ -65,7 +65,7 @@ type totals struct {
 	samplesDropped, stacksDropped                             int64
 }
 
-// countSince adds to the receiver's own counters what a process counted between two times.
+// countSince adds the difference of two totals to the receiver's own counters.
 func (t *telemetry) countSince(before, now *totals) {
 	b := t.builder
 	receiverkit.Count(b.ReceiverRbkitMessages, now.messages-before.messages)

@@ -19,7 +19,7 @@ import (
 )
 
 // Each thing that is counted of a process has a number of its own here.
-func TestEachCounterSaysWhatIsNew(t *testing.T) {
+func TestEachCounterGrowsByTheNewTotals(t *testing.T) {
 	b, s := alone(t)
 	s.beginLife(identity{})
 	p := s.process
@@ -53,7 +53,7 @@ func TestEachCounterSaysWhatIsNew(t *testing.T) {
 	b.finish(s)
 }
 
-func TestEachKindOfBadMessageIsCountedAsSuch(t *testing.T) {
+func TestBadMessagesAreCountedByKind(t *testing.T) {
 	good := numbered(t, rbkit.Released, 1, at(1, rbkit.GCStart))
 	b, s := alone(t)
 	s.beginLife(identity{})
@@ -118,7 +118,7 @@ func TestTextsOfAHandshakeAreValid(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsGoneSaysWhyAndForHowLongItWasThere(t *testing.T) {
+func TestTheRecordOfALostServerHasReasonAndLifetime(t *testing.T) {
 	b, s := alone(t)
 	now := recorded
 	b.receiver.env.Now = func() time.Time { return now }

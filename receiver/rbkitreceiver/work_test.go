@@ -197,7 +197,7 @@ func allocatedBy(t *testing.T, message []byte) (objects map[int]int64, samples m
 	return objects, samples
 }
 
-func TestWhatCostsTooMuchCountsWithoutItsStack(t *testing.T) {
+func TestAnExpensiveAllocationCountsWithoutItsStack(t *testing.T) {
 	var w terse
 	w.snapshot([]int{4096, 3}, terseFile{"f", places(50, 0, 1)})
 	objects, samples := allocatedBy(t, w.message())
@@ -224,7 +224,7 @@ func TestStacksAreOfTheirOwnSnapshot(t *testing.T) {
 	assert.Equal(t, map[int]int64{4: 1, 6: 1, 1: 3<<30 - 2}, objects)
 }
 
-func TestAMessageIsNotReadOnWhenTheTimeOfTheShutdownIsOver(t *testing.T) {
+func TestReadingEndsWithTheTimeOfTheShutdown(t *testing.T) {
 	var long, events terse
 	long.snapshot([]int{1}, terseFile{"f", places(1, make([]int, 100*callsPerCheck)...)})
 	var lines terse

@@ -66,7 +66,7 @@ const (
 	receiver     = "./receiver/bytefrogreceiver"
 	pairing      = "./processor/stackpairingprocessor"
 	distribution = "./test"
-	lttng        = "./receiver/lttnglivereceiver"
+	lttng        = "./receiver/lttnglivereceiver/internal/session"
 	rbkit        = "./internal/rbkit"
 	rbkitToPdata = "./receiver/rbkitreceiver"
 	greysBinary  = "./internal/greys/gp"

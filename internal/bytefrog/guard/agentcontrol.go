@@ -10,38 +10,39 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
 // readControl reads the agent's control connection to its end, which is the agent's.
 func (s *session) readControl() {
 	defer s.wake()
 	defer close(s.gone)
-	s.in.patience = s.guard.timing.rest
+	s.in.patience = s.env.timing.rest
 	for {
 		m, raw, err := s.in.next(fromAgent, s.heardBy())
 		if err != nil {
 			s.controlEnded(err)
 			return
 		}
-		s.hear()
+		s.setHeard()
 		s.pass(m, raw)
 	}
 }
 
-// heardBy is until when an agent has to be heard: one that has no data connection yet soon,
-// or it is none. It takes the place of one. An agent that traces may be silent for as long as
-// somebody looks at its program with a debugger.
+// heardBy is until when an agent has to send a message. An agent without a data connection may not
+// be one, and takes the place of one. An agent that traces may be silent for as long as a debugger
+// holds its program.
 func (s *session) heardBy() time.Time {
-	if isClosed(s.joined) {
+	if isClosed(s.data.joined) {
 		return time.Time{}
 	}
-	return time.Now().Add(s.guard.timing.linger)
+	return time.Now().Add(s.env.timing.linger)
 }
 
-// controlEnded is the end of the control connection. Where it ended for what can't be
-// read, the collector and the agent are told, as a collector would tell it.
+// controlEnded ends the agent's tracing. Where the connection ended for bad data, the collector and
+// the agent get an error message, as a collector would send it.
 func (s *session) controlEnded(err error) {
-	s.tracing.end()
+	s.agent.End()
 	var bad *badData
 	if !errors.As(err, &bad) {
 		s.logger.Debug("The agent has closed its control connection", zap.Error(err))
@@ -50,18 +51,18 @@ func (s *session) controlEnded(err error) {
 	s.giveUpBadData("control", err)
 }
 
-// giveUpBadData says to both sides that the agent has sent what can't be read.
+// giveUpBadData sends both sides an error message: the agent has sent bad data.
 func (s *session) giveUpBadData(connection string, err error) {
-	s.tracing.release()
-	s.guard.counts.BadData.Add(1)
-	s.guard.warn(s.guard.lines.badData, s.logger, "What came on a "+connection+" connection can't be read", zap.Error(err))
-	said := bytefrog.ErrorMessage{Text: "bytefrog-guard: what came on a " + connection + " connection could not be read: " + err.Error()}
-	s.tell(said.AppendTo(nil))
-	_ = s.send(said) // an agent that is gone needs no word
-	s.in.endBy(time.Now().Add(s.guard.timing.linger))
+	s.agent.Release()
+	s.env.counts.BadData.Add(1)
+	s.env.warn(s.env.lines.badData, s.logger, "The agent sent bad data", zap.String("connection", connection), zap.Error(err))
+	said := bytefrog.ErrorMessage{Text: "bytefrog-guard: bad data on a " + connection + " connection: " + err.Error()}
+	s.sendToCollector(said.AppendTo(nil))
+	_ = s.send(said) // an agent that is gone needs no reason
+	s.in.endBy(time.Now().Add(s.env.timing.linger))
 }
 
-// pass passes a message on, and takes from it what the guard has to know.
+// pass passes a message on, and notes what the guard has to know of it.
 func (s *session) pass(m bytefrog.Message, raw []byte) {
 	switch m := m.(type) {
 	case bytefrog.DataBreak:
@@ -71,62 +72,60 @@ func (s *session) pass(m bytefrog.Message, raw []byte) {
 		s.mu.Lock()
 		s.heartbeat = m
 		s.mu.Unlock()
-		if m.Mode == bytefrog.ModeShuttingDown {
-			s.tracing.end()
-		}
+		s.agent.Heartbeat(m.Mode)
 	case bytefrog.ErrorMessage:
-		if !s.tracing.is(stateEnding) { // or it only repeats what it was told
-			s.guard.warn(s.guard.lines.failed, s.logger, "The agent reports an error", zap.String("text", m.Text))
+		if s.agent.Status().State != hq.Ended { // or it repeats the guard's own error
+			s.env.warn(s.env.lines.failed, s.logger, "The agent reports an error", zap.String("text", m.Text))
 		}
-		s.tracing.end()
+		s.agent.End()
 	case bytefrog.ClassReport:
-		s.isPrepared()
+		s.agent.SetPrepared()
 	}
-	if _, ofClass := m.(bytefrog.ClassReport); !s.tell(raw) && ofClass {
-		s.guard.counts.ClassReports.Add(1)
+	if _, ofClass := m.(bytefrog.ClassReport); !s.sendToCollector(raw) && ofClass {
+		s.env.counts.ClassReports.Add(1)
 	}
 }
 
-// dataBreak passes a data break on, with the number that the run has there.
+// dataBreak passes a data break on, with the collector's number.
 func (s *session) dataBreak(m bytefrog.DataBreak) {
 	at := unwrap(s.next.Load(), m.Sequence)
-	s.tellBreak(at)
-	s.tracing.answer(at)
+	s.sendBreak(at)
+	s.agent.DataBreak(at)
 }
 
-// tellBreak tells the collector that the data breaks before a number.
-func (s *session) tellBreak(at uint64) {
+// sendBreak tells the collector that the data breaks before a number.
+func (s *session) sendBreak(at uint64) {
 	if l := s.current(); l != nil {
 		l.control.send(bytefrog.DataBreak{Sequence: l.number(at)}.AppendTo(nil))
 		s.bound(l)
 	}
 }
 
-// obey does what the collector orders. The error says that it has given the run up.
+// obey obeys a message of the collector. The error says that the collector has given the run up.
 func (s *session) obey(m bytefrog.Message) error {
 	switch m := m.(type) {
 	case bytefrog.ErrorMessage:
-		return errors.New("the collector says: " + m.Text)
+		return errors.New("error from the collector: " + m.Text)
 	case bytefrog.Command:
 		s.command(m.Of)
 		return nil
 	default:
-		return &badData{errors.New("expected an order from the collector, got " + m.Type().String())}
+		return &badData{errors.New("expected a command from the collector, got " + m.Type().String())}
 	}
 }
 
 func (s *session) command(of bytefrog.MessageType) {
 	switch of {
 	case bytefrog.TypeSuspend:
-		// One that is suspended already doesn't answer again, so its answer is repeated.
-		if at, suspended := s.tracing.want(wantedByCollector); suspended {
-			s.tellBreak(at)
+		// An agent that is suspended already doesn't answer again, so its answer is repeated.
+		if before := s.agent.Suspend(hq.Operator); before.State == hq.Suspended {
+			s.sendBreak(before.BreakAt)
 		}
 	case bytefrog.TypeUnsuspend:
-		s.tracing.unwant(wantedByCollector)
+		s.agent.Resume(hq.Operator)
 	case bytefrog.TypePause, bytefrog.TypeUnpause:
-		s.tracing.pause(of == bytefrog.TypePause)
+		s.agent.Pause(of == bytefrog.TypePause)
 	case bytefrog.TypeStop:
-		s.tracing.orderStop()
+		s.agent.Stop()
 	}
 }

@@ -10,52 +10,54 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
 // inflow is one data connection of an agent. It is for the goroutine that reads it.
 type inflow struct {
 	session *session
 	conn    net.Conn
-	// i is the how-manieth of the agent's it is, from 0.
+	// i is the connection's number, from 0.
 	i int
-	// chunk is what is being filled; its beginning is what has come of a message that has
-	// not come whole. offset is that of the chunk from the first byte of the connection.
+	// chunk is being filled. It begins with the part of a message that has not arrived whole. offset
+	// is the chunk's from the first byte of the connection.
 	chunk  *chunk
 	offset int64
-	// link and outlet are where it was passed to last.
+	// link and outlet got the last data.
 	link   *link
 	outlet *outlet
-	// allowed is for how long the connection may still not be read because the collector
-	// is slow.
+	// allowed is for how long the connection may still stay unread because the collector is slow.
 	allowed allowance
 }
 
-// serve takes a data connection that has said hello into the session, and reads it to its
-// end. rest is what came with the hello. The error says why it is refused; isTaken is called
-// when it is not.
-func (s *session) serve(conn net.Conn, rest []byte, isTaken func()) error {
+// serve accepts a data connection that has sent hello, and reads it to its end. rest is the data
+// behind the hello. The error is the reason of a refusal; without one, accepted is called.
+func (s *session) serve(conn net.Conn, rest []byte, accepted func()) error {
 	select {
 	case <-s.started:
 	case <-s.over: // also where it could not be started
 		return errRunOver
 	}
-	i, err := s.attach(conn)
+	i, err := s.data.attach(conn)
 	if err != nil {
 		return err
 	}
-	isTaken()
+	accepted()
 	if tcp, ok := netConn(conn).(*net.TCPConn); ok {
 		_ = tcp.SetReadBuffer(readBuffer)
 	}
 	f := &inflow{
-		session: s, conn: conn, i: i, offset: 2, chunk: s.guard.chunks.take(len(rest)),
-		allowed: newAllowance(s.guard.options.MaxWaitPerSecond),
+		session: s, conn: conn, i: i, offset: 2, chunk: s.env.chunks.take(len(rest)),
+		allowed: newAllowance(s.env.options.MaxWaitPerSecond),
 	}
 	f.chunk.add(rest)
-	f.open()
-	// Before anything is waited for: the agent waits in front of its program's main.
-	err = writeMessage(conn, bytefrog.DataHelloReply{})
-	s.isReady()
+	f.openOutlet()
+	// Immediately: the agent waits in front of its program's main.
+	err = hq.Write(conn, bytefrog.DataHelloReply{})
+	if i == 0 {
+		s.agent.Joined() // it obeys commands soon
+		s.wake()
+	}
 	if err == nil {
 		err = f.read()
 	}
@@ -63,13 +65,13 @@ func (s *session) serve(conn net.Conn, rest []byte, isTaken func()) error {
 	return nil
 }
 
-// readBuffer is what the system is asked to hold of an agent's data connection that is not read,
-// in bytes; it may hold twice as much. By itself it would hold up to net.ipv4.tcp_rmem, many MiB,
-// all of which would have to be taken before an agent that was suspended goes on.
+// readBuffer is the size of the system's buffer for an agent's data connection, in bytes; the system
+// may hold twice as much. By itself it would hold up to net.ipv4.tcp_rmem, many MiB. The collector
+// would have to read all of that before a suspended agent resumes.
 const readBuffer = 512 * kib
 
-// open has the connection's way to the collector opened.
-func (f *inflow) open() {
+// openOutlet opens the connection's outlet to the collector.
+func (f *inflow) openOutlet() {
 	f.session.passing.RLock()
 	defer f.session.passing.RUnlock()
 	if l := f.session.link; l != nil {
@@ -77,32 +79,7 @@ func (f *inflow) open() {
 	}
 }
 
-// isReady says that the first data connection has come. The agent takes orders soon: at its
-// first class report or event, or after a while (isPrepared).
-func (s *session) isReady() {
-	s.mu.Lock()
-	first := !isClosed(s.joined)
-	if first {
-		close(s.joined)
-		s.preparing = time.AfterFunc(s.guard.timing.prepared, s.isPrepared)
-	}
-	s.mu.Unlock()
-	if first {
-		s.wake()
-	}
-}
-
-// isPrepared says that the agent takes orders now. A suspend that it reads before its buffers
-// listen to its mode holds no event back, and the next one ends its tracing. They do when it
-// has opened its data connections; its first class report or event comes after that.
-func (s *session) isPrepared() {
-	if !s.prepared.Swap(true) {
-		s.tracing.ready()
-		s.wake()
-	}
-}
-
-// read reads the connection to its end, of which the error says how it was.
+// read reads the connection to its end. The error is the kind of the end.
 func (f *inflow) read() error {
 	if err := f.conn.SetReadDeadline(time.Time{}); err != nil {
 		return err
@@ -121,8 +98,7 @@ func (f *inflow) read() error {
 	}
 }
 
-// pass passes on all messages that are whole, and waits for the collector where that is
-// what the agent has to feel.
+// pass passes all whole messages on, and waits for the collector as long as the options allow.
 func (f *inflow) pass() error {
 	outlet, err := f.passOn()
 	s := f.session
@@ -130,12 +106,12 @@ func (f *inflow) pass() error {
 		return badAt(f.conn, f.offset, err)
 	}
 	if outlet == nil {
-		s.giveWay(nil, s.weigh(nil)) // the keeper may be connecting for long
+		s.free(nil, s.setHeld(nil)) // the keeper may be connecting for long
 		return nil
 	}
 	l := outlet.link
 	s.bound(l)
-	if !outlet.awaitRoom(s.guard.options.MaxWait, &f.allowed) {
+	if !outlet.awaitRoom(s.env.options.MaxWait, &f.allowed) {
 		outlet.rise()
 	}
 	if l.waiting.Load() >= l.flood {
@@ -144,7 +120,8 @@ func (f *inflow) pass() error {
 	return nil
 }
 
-// passOn puts what is whole into the outlet, which it gives; nil where there is none.
+// passOn puts all whole messages into the outlet, which it returns; nil where there is no
+// collector.
 func (f *inflow) passOn() (*outlet, error) {
 	s := f.session
 	s.passing.RLock()
@@ -159,22 +136,23 @@ func (f *inflow) passOn() (*outlet, error) {
 		w, err = walk(b, s.next.Load(), s.names)
 	}
 	s.advance(w.next, uint64(w.events))
-	if w.events > 0 && !s.prepared.Load() {
-		s.isPrepared()
+	if w.events > 0 && !s.agent.IsPrepared() {
+		s.agent.SetPrepared()
 	}
-	s.guard.counts.Bytes.Add(uint64(w.taken))
+	s.data.changed.Notify()
+	s.env.counts.Bytes.Add(uint64(w.taken))
 	if w.reported {
-		s.tracing.end()
+		s.agent.End()
 	}
 	rest := b[w.taken:]
 	f.offset += int64(w.taken)
 	if l == nil {
-		s.guard.counts.Dropped.Add(uint64(w.events))
+		s.env.counts.Dropped.Add(uint64(w.events))
 		f.keep(f.chunk, rest)
 		return nil, err
 	}
-	s.guard.counts.Dropped.Add(uint64(w.dropped))
-	s.guard.counts.Passed.Add(uint64(w.events - w.dropped))
+	s.env.counts.Dropped.Add(uint64(w.dropped))
+	s.env.counts.Passed.Add(uint64(w.events - w.dropped))
 	o := f.outletOf(l)
 	if w.kept > 0 {
 		whole := f.chunk
@@ -186,14 +164,13 @@ func (f *inflow) passOn() (*outlet, error) {
 	return o, err
 }
 
-// keepBehind puts the whole messages of a chunk into an outlet, and goes on with the rest
-// of it.
+// keepBehind puts the whole messages of a chunk into an outlet. The rest begins the next chunk.
 func (f *inflow) keepBehind(o *outlet, whole *chunk, rest []byte) {
 	var few [bytefrog.MaxEventSize]byte
 	if len(rest) > len(few) {
-		next := f.session.guard.chunks.take(roomFor(rest))
+		next := f.session.env.chunks.take(roomFor(rest))
 		next.add(rest)
-		f.session.guard.chunks.put(o.put(whole))
+		f.session.env.chunks.put(o.put(whole))
 		f.chunk = next
 		return
 	}
@@ -205,7 +182,7 @@ func (f *inflow) keepBehind(o *outlet, whole *chunk, rest []byte) {
 // keep goes on with the rest of a chunk, of which all else was thrown away.
 func (f *inflow) keep(c *chunk, rest []byte) {
 	if size := roomFor(rest); size > len(c.buf) {
-		bigger := f.session.guard.chunks.take(size)
+		bigger := f.session.env.chunks.take(size)
 		bigger.add(rest)
 		f.chunk = bigger
 		return
@@ -214,7 +191,7 @@ func (f *inflow) keep(c *chunk, rest []byte) {
 	f.chunk = c
 }
 
-// roomFor is how large a chunk has to be that begins with a part of a message.
+// roomFor is the size of a chunk that begins with a part of a message.
 func roomFor(rest []byte) int {
 	if len(rest) < chunkBytes {
 		return chunkBytes
@@ -222,8 +199,8 @@ func roomFor(rest []byte) int {
 	return bytefrog.MaxMessageSize(bytefrog.MaxString) + 1
 }
 
-// outletOf is where the connection goes in a link: the collector may have another number
-// of connections than the agent.
+// outletOf returns the connection's outlet in a link. The collector may have another number of
+// connections than the agent.
 func (f *inflow) outletOf(l *link) *outlet {
 	if f.link != l {
 		f.link, f.outlet = l, l.openData(f.i%len(l.data))
@@ -231,24 +208,24 @@ func (f *inflow) outletOf(l *link) *outlet {
 	return f.outlet
 }
 
-// ended says that the connection has ended, so that those to the collector end that
-// nothing more goes to.
+// ended closes the connection when it has ended, and the collector's connections that get no more
+// data.
 func (f *inflow) ended(err error) {
 	s := f.session
-	defer s.reading.Done()
+	defer s.data.reading.Done()
 	defer s.wake()
 	var bad *badData
 	cut := false
 	switch {
 	case errors.As(err, &bad):
 		s.giveUpBadData("data", err)
-		s.guard.linger(f.conn)
+		s.env.linger(f.conn)
 	case f.chunk.end > 0 || !errors.Is(err, io.EOF):
 		cut = true
-		s.wasCut.Store(true)
+		s.data.wasCut.Store(true)
 	}
-	none := s.detach(f.conn)
-	s.guard.chunks.put(f.chunk)
+	none := s.data.detach(f.conn)
+	s.env.chunks.put(f.chunk)
 	s.passing.RLock()
 	defer s.passing.RUnlock()
 	switch l := s.link; {
@@ -257,14 +234,14 @@ func (f *inflow) ended(err error) {
 		f.outletOf(l).end(cut) // each has its own
 	case none:
 		for _, o := range l.outlets()[1:] {
-			o.end(s.wasCut.Load())
+			o.end(s.data.wasCut.Load())
 		}
 	}
 }
 
-// end closes the connection when all was written. A connection of the agent that was cut off
-// looks so to the collector, as it would without us: it ends inside a message, of which it
-// gets the first byte. Nothing may be put in any more, or it would be taken for the rest.
+// end closes the connection when all was written. Where the agent's connection was cut off, the
+// collector sees that, as without a guard: its connection ends inside a message, of which it gets
+// the first byte. Nothing may be put in any more: the collector would read it as the rest.
 func (o *outlet) end(cut bool) {
 	if cut {
 		o.send([]byte{byte(bytefrog.TypeMethodEntry)})

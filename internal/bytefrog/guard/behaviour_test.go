@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/testkit"
 )
@@ -122,16 +123,16 @@ func TestAnAgentIsLeftInOrder(t *testing.T) {
 }
 
 // An agent that has no buffers yet is told nothing: it would hang at that.
-func TestAnAgentThatHasNoBuffersIsToldNothingWhenTheGuardEnds(t *testing.T) {
+func TestAnAgentWithoutBuffersGetsNoCommandWhenTheGuardEnds(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address})
 	a := b.byHand(t)
 	s := b.guard.sessions()[0]
 	done := b.shutdown()
 	b.await("what it opens to be refused", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.closed
+		s.data.mu.Lock()
+		defer s.data.mu.Unlock()
+		return s.data.closed
 	})
 	a.hearsNothing()
 	assert.NoError(t, <-done)
@@ -147,7 +148,7 @@ func TestDataConnectionsAreClosedFirst(t *testing.T) {
 	a := b.byHand(t)
 	data := a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) })
+	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing })
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- b.guard.Shutdown(ctx) }()
@@ -176,7 +177,7 @@ func TestDataConnectionsOutliveTheControlConnectionForAWhile(t *testing.T) {
 }
 
 // An agent whose tracing is over is not told to suspend when the collector is lost.
-func TestAnAgentThatEndsIsToldNothing(t *testing.T) {
+func TestAnAgentThatEndsGetsNoCommand(t *testing.T) {
 	for name, end := range map[string]func(a *byHand, data net.Conn){
 		"it shuts down": func(a *byHand, _ net.Conn) { a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown}) },
 		"it reports an error": func(a *byHand, _ net.Conn) {
@@ -193,7 +194,7 @@ func TestAnAgentThatEndsIsToldNothing(t *testing.T) {
 			data := a.data()
 			s := b.guard.sessions()[0]
 			end(a, data)
-			b.await("that to be noticed", func() bool { return s.tracing.is(stateEnding) })
+			b.await("that to be noticed", func() bool { return s.agent.Status().State == hq.Ended })
 			b.network.cut()
 			b.await("the loss", func() bool { return b.guard.counts.Losses.Load() == 1 })
 			_ = data.Close()
@@ -205,7 +206,7 @@ func TestAnAgentThatEndsIsToldNothing(t *testing.T) {
 
 // What an agent still sends that was told that it can't be read has to find somebody who
 // reads it.
-func TestWhatCannotBeReadIsReadOn(t *testing.T) {
+func TestAConnectionWithBadDataIsReadOn(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	a := newBed(t, []string{c.address}).byHand(t)
 	data := a.data()
@@ -254,13 +255,13 @@ func TestAnAgentThatNeverAnswersGetsANewRun(t *testing.T) {
 }
 
 // One that doesn't answer, and is to trace again, is told so after its time.
-func TestAnAgentThatNeverAnswersIsToldToGoOn(t *testing.T) {
+func TestAnAgentThatNeverAnswersGetsUnsuspend(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.answer = 300 * time.Millisecond })
 	a := b.byHand(t)
 	a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) }) // two that cancel each other are not told before
+	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing }) // two that cancel each other are not told before
 	c.say <- []byte{byte(bytefrog.TypeSuspend), byte(bytefrog.TypeUnsuspend)}
 	a.hears(bytefrog.TypeSuspend, bytefrog.TypeUnsuspend)
 }
@@ -324,7 +325,7 @@ func TestANewCollectorHearsThatTheAgentLives(t *testing.T) {
 	assert.Equal(t, []string{"heartbeat S", "break 0"}, second.seen()[:2])
 }
 
-func TestForWhomTheGuardSaysThatAnAgentLives(t *testing.T) {
+func TestCollectorsThatGetRepeatedHeartbeats(t *testing.T) {
 	const told = 10 * time.Second
 	begin := time.Now()
 	for name, c := range map[string]struct {
@@ -345,13 +346,13 @@ func TestForWhomTheGuardSaysThatAnAgentLives(t *testing.T) {
 			l := &link{chunks: &chunks{}, wakeUp: func() {}, made: begin}
 			l.control = newOutlet(l)
 			l.configuration.HeartbeatInterval = c.promised
-			s := &session{guard: &Guard{options: DefaultOptions()}, link: l, heard: begin, beaten: begin}
+			s := &session{env: &environment{options: DefaultOptions()}, link: l, heard: begin, beaten: begin}
 			s.configuration.HeartbeatInterval = c.told
 			now := begin.Add(c.after)
 			if c.heard {
 				s.heard = now
 			}
-			(&keeper{session: s}).beat(l, now)
+			(&keeper{session: s}).repeatHeartbeat(l, now)
 			assert.Equal(t, c.want, l.waiting.Load() > 0)
 		})
 	}
@@ -362,22 +363,37 @@ func TestWhichAgentIsWorthANewRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		interval time.Duration
 		heard    time.Time
-		state    tracingState
+		answer   time.Duration
+		then     func(a *hq.Agent)
 		want     bool
 	}{
-		"one that was heard since":    {time.Second, lost.Add(1), stateSuspended, true},
-		"not one that may be dead":    {time.Second, lost.Add(-1), stateSuspended, false},
-		"one that is to say nothing":  {0, lost.Add(-1), stateSuspended, true},
-		"not before it has suspended": {time.Second, lost.Add(1), stateSuspending, false},
-		"not one that ends":           {time.Second, lost.Add(1), stateEnding, false},
+		"one that was heard since":             {time.Second, lost.Add(1), time.Hour, func(a *hq.Agent) { a.DataBreak(0) }, true},
+		"not one that may be dead":             {time.Second, lost.Add(-1), time.Hour, func(a *hq.Agent) { a.DataBreak(0) }, false},
+		"one that is to say nothing":           {0, lost.Add(-1), time.Hour, func(a *hq.Agent) { a.DataBreak(0) }, true},
+		"not before it has suspended":          {time.Second, lost.Add(1), time.Hour, func(*hq.Agent) {}, false},
+		"one that has not answered in time":    {time.Second, lost.Add(1), 1, awaitUnanswered, true},
+		"not one that ends":                    {time.Second, lost.Add(1), time.Hour, (*hq.Agent).End, false},
+		"not one that ends after it suspended": {time.Second, lost.Add(1), time.Hour, func(a *hq.Agent) { a.DataBreak(0); a.End() }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &session{heard: c.heard}
 			s.configuration.HeartbeatInterval = c.interval
-			s.tracing.state, s.tracing.askedAt, s.tracing.patience = c.state, lost, time.Hour
+			s.agent = hq.NewAgent(hq.Settings{Send: sendNothing, Answer: c.answer})
+			defer s.agent.End()
+			s.agent.SetPrepared()
+			s.agent.Suspend(hq.Absence)
+			c.then(s.agent)
 			assert.Equal(t, c.want, s.isReadyForCollector(lost))
 		})
 	}
+}
+
+// sendNothing is the way to an agent that obeys nothing.
+func sendNothing(hq.Command) error { return nil }
+
+// awaitUnanswered waits until the time in which an agent answers suspend is over.
+func awaitUnanswered(a *hq.Agent) {
+	a.Await(func(s hq.Status) bool { return s.State == hq.Unanswered }, nil, nil)
 }
 
 // The collector that worked last is tried first.
@@ -428,7 +444,7 @@ func TestOnlyACollectorThatStayedMakesPausesShort(t *testing.T) {
 			retry.Pause()
 		}
 		begin := time.Now()
-		k := &keeper{session: &session{guard: &Guard{timing: defaultTiming(), options: DefaultOptions()}}, retry: retry, attended: begin}
+		k := &keeper{session: &session{env: &environment{timing: defaultTiming(), options: DefaultOptions()}}, retry: retry, linked: begin}
 		k.judge(&link{}, begin.Add(stayed))
 		assert.Equal(t, stayed == time.Hour, retry.Pause() <= 2*first, "a collector that stayed for %v", stayed)
 	}
@@ -437,13 +453,13 @@ func TestOnlyACollectorThatStayedMakesPausesShort(t *testing.T) {
 // An agent that has no data connection is not told that nobody was reached for too long: it
 // would hang at that.
 func TestAnAgentThatHasNoBuffersIsNotGivenUp(t *testing.T) {
-	g := &Guard{timing: timing{tick: time.Millisecond}, options: Options{GiveUp: 1}}
+	g := &environment{timing: timing{tick: time.Millisecond}, options: Options{GiveUp: 1}}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s := &session{guard: g, joined: make(chan struct{}), awake: make(chan struct{})}
+	s := &session{env: g, agent: hq.NewAgent(hq.Settings{Send: sendNothing}), data: newDataConnections(), awake: make(chan struct{})}
 	k := &keeper{session: s, ctx: ctx, absent: time.Now().Add(-time.Hour), retry: backoff.New(backoff.Config{})}
 	ended := make(chan *link, 1)
-	go func() { ended <- k.again() }()
+	go func() { ended <- k.reconnect() }()
 	for range 2 {
 		select {
 		case s.awake <- struct{}{}: // it waits
@@ -459,7 +475,7 @@ func TestAnAgentThatHasNoBuffersIsNotGivenUp(t *testing.T) {
 }
 
 // Connections that have said nothing when the guard ends have to be quick.
-func TestWhoHasSaidNothingDoesntHoldTheEndUp(t *testing.T) {
+func TestSilentConnectionsDoNotDelayTheEnd(t *testing.T) {
 	b := newBed(t, []string{testkit.Address(t)}, func(g *Guard) {
 		g.options.HandshakeTimeout, g.timing.hello = time.Hour, 10*time.Millisecond
 	})
@@ -545,12 +561,12 @@ func TestACollectorThatIsThereIsNotGivenUp(t *testing.T) {
 	a := b.byHand(t)
 	a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) })
+	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing })
 	b.network.move(first.address, second.address)
 	lost := time.Now()
 	first.leave()
 	a.hears(bytefrog.TypeSuspend)
-	b.await("the time to be over", func() bool { return time.Since(lost) > 100*s.guard.options.GiveUp })
+	b.await("the time to be over", func() bool { return time.Since(lost) > 100*s.env.options.GiveUp })
 	a.say(bytefrog.DataBreak{Sequence: 0})
 	a.hears(bytefrog.TypeUnsuspend)
 }
@@ -558,7 +574,7 @@ func TestACollectorThatIsThereIsNotGivenUp(t *testing.T) {
 // The time in which an agent says nothing is none in which there was no collector.
 func TestWaitingForTheAgentIsNoAbsence(t *testing.T) {
 	absent := time.Now()
-	k := &keeper{session: &session{guard: &Guard{timing: timing{tick: 10 * time.Millisecond}}}, absent: absent}
+	k := &keeper{session: &session{env: &environment{timing: timing{tick: 10 * time.Millisecond}}}, absent: absent}
 	k.awaitAgent()
-	assert.GreaterOrEqual(t, k.absent.Sub(absent), k.session.guard.timing.tick)
+	assert.GreaterOrEqual(t, k.absent.Sub(absent), k.session.env.timing.tick)
 }

@@ -5,6 +5,8 @@ package guard
 
 import "sync"
 
+const kib, mib = 1 << 10, 1 << 20
+
 // chunkBytes is how much of a connection is read at once.
 const chunkBytes = 64 * kib
 

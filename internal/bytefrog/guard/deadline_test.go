@@ -15,7 +15,7 @@ import (
 )
 
 // A time by which all has to come outlives what is awaited later.
-func TestWhatEndsByATimeIsNotAwaitedLonger(t *testing.T) {
+func TestAReadEndsAtTheTimeOfEndBy(t *testing.T) {
 	near, far := net.Pipe()
 	defer far.Close()
 	defer time.AfterFunc(patience, func() { _ = near.Close() }).Stop()
@@ -33,7 +33,7 @@ func TestWhatEndsByATimeIsNotAwaitedLonger(t *testing.T) {
 
 // Who connects when the guard is ending already has to be quick, too, and what he says first is
 // the end of that.
-func TestWhoIsSilentAtTheLastCallDoesntHoldTheEndUp(t *testing.T) {
+func TestASilentConnectionAtTheLastCallDoesNotDelayTheEnd(t *testing.T) {
 	for range 20 {
 		g := silentGuard(t, "127.0.0.1:1")
 		g.timing.hello, g.options.HandshakeTimeout = time.Millisecond, time.Hour

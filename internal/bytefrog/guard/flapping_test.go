@@ -86,7 +86,7 @@ func TestCollectorsShareTheStartTimeout(t *testing.T) {
 	assert.Equal(t, bytefrogagent.Completed, result.Outcome, result.Reason)
 }
 
-func TestWhatALossMeansForTheNextTry(t *testing.T) {
+func TestALossDecidesWhenAndWhereTheNextTryIs(t *testing.T) {
 	const steady, giveUp = time.Minute, 10 * time.Second
 	begin := time.Now()
 	for name, c := range map[string]struct {
@@ -100,8 +100,8 @@ func TestWhatALossMeansForTheNextTry(t *testing.T) {
 		"after long":                       {stayed: steady, from: -1, absent: steady},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := &Guard{timing: timing{steady: steady}, options: Options{GiveUp: giveUp}}
-			k := &keeper{session: &session{guard: g}, retry: backoff.New(backoff.Config{}), attended: begin, absent: begin, from: -1}
+			g := &environment{timing: timing{steady: steady}, options: Options{GiveUp: giveUp}}
+			k := &keeper{session: &session{env: g}, retry: backoff.New(backoff.Config{}), linked: begin, absent: begin, from: -1}
 			lost := begin.Add(c.stayed)
 			k.judge(&link{index: 2}, lost)
 			assert.Equal(t, c.tooSoon, k.tooSoon)

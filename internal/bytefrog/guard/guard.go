@@ -10,39 +10,24 @@ import (
 	"net"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
 )
 
 // Guard stands between agents and collectors.
 type Guard struct {
-	options Options
-	logger  *zap.Logger
-	timing  timing
-	dial    func(ctx context.Context, address string) (net.Conn, error)
-	chunks  chunks
-	counts  Counts
+	environment
 
-	// stopping ends when the guard is to end, ctx when its time for that is over.
-	stopping, ctx context.Context
-	stop, cancel  context.CancelFunc
-	serving       sync.WaitGroup
-	// slots has the connections that are of no agent which was taken.
+	// stop ends stopping, and cancel ctx.
+	stop, cancel context.CancelFunc
+	// slots has the connections that belong to no accepted agent.
 	slots *slots.Slots
-	// cutOff is how many agents were left with open connections, and without an answer.
-	cutOff atomic.Int32
-	// budget bounds what all agents hold together, whose accounts are in memory.
-	budget *budget.Budget
-	memory *budget.Group
-	// best is which collector was reached last.
-	best  atomic.Int32
-	lines lines
 
 	mu     sync.Mutex
 	agents map[*session]struct{}
@@ -56,12 +41,11 @@ func New(o Options) (*Guard, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	g := &Guard{
-		options: o, logger: o.Logger, timing: defaultTiming(), dial: o.dialer(),
-		lines: newLines(), agents: map[*session]struct{}{},
-	}
-	if g.logger == nil {
-		g.logger = zap.NewNop()
+	g := &Guard{agents: map[*session]struct{}{}}
+	e := &g.environment
+	e.options, e.logger, e.timing, e.dial, e.lines = o, o.Logger, defaultTiming(), o.dialer(), newLines()
+	if e.logger == nil {
+		e.logger = zap.NewNop()
 	}
 	g.slots = slots.New(slots.Options{
 		Max: o.MaxNewConnections, Setting: "--max-new-connections",
@@ -73,24 +57,17 @@ func New(o Options) (*Guard, error) {
 	return g, nil
 }
 
-// limit bounds what all agents hold together, in bytes.
-func (g *Guard) limit(bytes int64) {
-	g.budget = budget.New(bytes)
-	g.memory = g.budget.Group("agents")
-}
-
-// acceptPause is how long to wait when a connection could not be accepted, as when the
-// process has too many open files. When the guard ends connections are still accepted until
-// none has come for the time lastCall, or lastCalls have: those that wait are of programs that
-// would end if they were closed.
+// acceptPause is how long to wait when a connection could not be accepted, as when the process has
+// too many open files. A guard that ends still accepts connections until none has arrived for the
+// time lastCall, or lastCalls have: a program would end if its waiting connection were closed.
 const (
 	acceptPause = 100 * time.Millisecond
 	lastCall    = 100 * time.Millisecond
 	lastCalls   = 1024
 )
 
-// Serve takes agents that connect to a listener, which it closes, until Shutdown. The
-// error is the listener's.
+// Serve accepts agents that connect to a listener until Shutdown, and closes the listener. The error
+// is the listener's.
 func (g *Guard) Serve(listener net.Listener) error {
 	defer listener.Close()
 	defer context.AfterFunc(g.stopping, func() { endSoon(listener) })()
@@ -117,14 +94,14 @@ func (g *Guard) Serve(listener net.Listener) error {
 		case errors.Is(err, net.ErrClosed):
 			return err
 		}
-		g.warn(g.lines.accepting, g.logger, "A connection could not be accepted", zap.Error(err))
+		g.warn(g.lines.accepting, g.logger, "Could not accept a connection", zap.Error(err))
 		g.pause(g.ctx, acceptPause)
 	}
 	return nil
 }
 
-// begin counts Serve among what Shutdown waits for, with the connections that are accepted after
-// it was called. It reports false if Shutdown was called before.
+// begin makes Shutdown wait for Serve, and for the connections that it still accepts. It reports
+// false if Shutdown was called before.
 func (g *Guard) begin() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -135,7 +112,7 @@ func (g *Guard) begin() bool {
 	return true
 }
 
-// endSoon has a listener end when nobody connects for a moment.
+// endSoon ends a listener when no connection arrives for a moment.
 func endSoon(listener net.Listener) {
 	l, ok := listener.(interface{ SetDeadline(t time.Time) error })
 	if !ok || l.SetDeadline(time.Now().Add(lastCall)) != nil {
@@ -143,10 +120,10 @@ func endSoon(listener net.Listener) {
 	}
 }
 
-// admit gives a new connection a slot. Where others without a handshake are in the way one
-// of them is closed, but none that may still be an agent's: then the new one waits. It also
-// waits where all others are refused or turned away, which have a time after which they are
-// closed. When the guard ends there is a slot for all.
+// admit gives a new connection a slot. Where all slots are used, a connection without a handshake is
+// closed, unless it may still be an agent's: then the new one waits. It also waits where all
+// others are refused or turned away, which are closed after some time. When the guard ends, each
+// connection gets a slot.
 func (g *Guard) admit(conn net.Conn) *slots.Slot {
 	for {
 		slot, full := g.slots.Admit(conn)
@@ -165,20 +142,10 @@ func (g *Guard) admit(conn net.Conn) *slots.Slot {
 	}
 }
 
-// pause waits, at most until the context is over.
-func (g *Guard) pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
-// Shutdown leaves all agents in the order that lets their programs live, and passes on
-// what they had sent. It returns when all have closed their connections, and collectors have
-// taken all. When the context is over connections are cut; the error says that there were
-// agents among them whose programs can hang.
+// Shutdown disconnects from all agents in the order that lets their programs live, and passes the
+// rest of their data on. It returns when all have closed their connections, and collectors have
+// read all data. When the context is over, connections are cut; the error then reports agents
+// whose programs can hang.
 func (g *Guard) Shutdown(ctx context.Context) error {
 	defer g.budget.Stop()
 	g.mu.Lock()
@@ -197,13 +164,13 @@ func (g *Guard) Shutdown(ctx context.Context) error {
 	g.cancel()
 	<-over
 	if n := g.cutOff.Load(); n > 0 {
-		return fmt.Errorf("%d agents didn't answer, and were cut off: %w", n, ctx.Err())
+		return fmt.Errorf("%d agents did not answer, and their connections were cut: %w", n, ctx.Err())
 	}
 	return nil
 }
 
-// serve finds out what a new connection is, and is its reader from then on. It releases the
-// slot when the connection is an agent's that was taken, and at the end.
+// serve reads the first message of a new connection, and is the connection's reader from then on. It
+// releases the slot when the agent was accepted, and at the end.
 func (g *Guard) serve(conn net.Conn, slot *slots.Slot) {
 	defer g.serving.Done()
 	defer slot.Release()
@@ -211,18 +178,18 @@ func (g *Guard) serve(conn net.Conn, slot *slots.Slot) {
 	in := newInlet(conn, controlBytes, bytefrog.MaxMessageSize(bytefrog.MaxString))
 	first, err := g.readFirst(in, slot)
 	if err != nil && slot.Taken() {
-		return // it was closed to make room, and counted
+		return // closed to make room, and counted
 	}
 	if err != nil {
 		g.counts.Refused.Add(1)
-		g.logger.Debug("A connection is closed that didn't begin as an agent's does", zap.Error(err))
+		g.logger.Debug("Connection closed before the handshake", zap.Error(err))
 		return
 	}
 	switch m := first.(type) {
 	case bytefrog.Hello:
-		g.greet(in, m, slot)
+		g.serveControl(in, m, slot)
 	case bytefrog.DataHello:
-		g.join(in, m, slot)
+		g.serveData(in, m, slot)
 	}
 }
 
@@ -250,12 +217,13 @@ func (g *Guard) readFirst(in *inlet, slot *slots.Slot) (bytefrog.Message, error)
 	return m, err
 }
 
-// greet takes an agent that has said hello.
-func (g *Guard) greet(in *inlet, m bytefrog.Hello, slot *slots.Slot) {
+// serveControl accepts an agent that has sent hello, and lives with it.
+func (g *Guard) serveControl(in *inlet, m bytefrog.Hello, slot *slots.Slot) {
 	if !slot.Establish() {
 		return // it was closed to make room
 	}
-	s := newSession(g, m.Version, in)
+	s := newSession(&g.environment, m.Version, in)
+	s.register = func(wanted uint8) uint8 { return g.assignRun(s, wanted) }
 	if m.Version < bytefrog.MinVersion || m.Version > bytefrog.MaxVersion {
 		g.refuse(in.conn, "this guard speaks protocol versions 1 and 2")
 		return
@@ -264,19 +232,19 @@ func (g *Guard) greet(in *inlet, m bytefrog.Hello, slot *slots.Slot) {
 		s.turnAway("the guard has as many agents as it may (--max-agents)")
 		return
 	}
-	defer g.forget(s)
+	defer g.remove(s)
 	defer s.end()
 	s.account = g.memory.Open(budget.Settings{Shrink: func(int64) { s.wake() }})
 	slot.Release()
-	s.keep()
+	s.live()
 }
 
-// join takes a data connection.
-func (g *Guard) join(in *inlet, m bytefrog.DataHello, slot *slots.Slot) {
+// serveData accepts a data connection, and reads it to its end.
+func (g *Guard) serveData(in *inlet, m bytefrog.DataHello, slot *slots.Slot) {
 	s := g.lookup(m.Run)
 	err := errUnknownRun
 	if s != nil && hostOf(s.in.conn) != hostOf(in.conn) {
-		// Run IDs are small numbers, and who guesses one could end the run.
+		// Run IDs are small numbers: a stranger who guesses one could end the run.
 		s, err = nil, errOtherHost
 	}
 	if s != nil && !slot.Establish() {
@@ -286,7 +254,7 @@ func (g *Guard) join(in *inlet, m bytefrog.DataHello, slot *slots.Slot) {
 		err = s.serve(in.conn, in.buf[in.begin:in.end], slot.Release)
 	}
 	if err != nil {
-		g.warn(g.lines.refused, g.logger, "A data connection is refused", zap.Uint8("run", m.Run), zap.Error(err), zap.Stringer("peer", in.conn.RemoteAddr()))
+		g.warn(g.lines.refused, g.logger, "Data connection refused", zap.Uint8("run", m.Run), zap.Error(err), zap.Stringer("peer", in.conn.RemoteAddr()))
 		g.refuse(in.conn, err.Error())
 	}
 }
@@ -304,24 +272,13 @@ func hostOf(conn net.Conn) string {
 	return host
 }
 
-// refuseTimeout is how long a refused peer has to read why.
-const refuseTimeout = time.Second
-
-// refuse tells a peer why it is refused. What it still sends is read for a moment:
-// closing before would take the text from it.
+// refuse refuses a connection and sends the reason.
 func (g *Guard) refuse(conn net.Conn, text string) {
 	g.counts.Refused.Add(1)
-	if writeMessage(conn, bytefrog.ErrorMessage{Text: text}) != nil {
-		return
-	}
-	half, ok := conn.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil || conn.SetReadDeadline(time.Now().Add(refuseTimeout)) != nil {
-		return
-	}
-	discard(conn, chunkBytes)
+	hq.Refuse(conn, text)
 }
 
-// enter counts an agent, unless it is one too many. Those that are not heard are none too many.
+// enter accepts an agent, unless there are --max-agents. Agents that send nothing don't count.
 func (g *Guard) enter(s *session) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -339,8 +296,8 @@ func (g *Guard) enter(s *session) bool {
 	return true
 }
 
-// forget gives the place and the run ID of an agent back.
-func (g *Guard) forget(s *session) {
+// remove frees the place and the run ID of an agent.
+func (g *Guard) remove(s *session) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.agents, s)
@@ -349,9 +306,9 @@ func (g *Guard) forget(s *session) {
 	}
 }
 
-// register gives a session a run ID: the one that is wanted if no other agent has it, or
-// else the one that is free for the longest time.
-func (g *Guard) register(s *session, wanted uint8) uint8 {
+// assignRun gives a session a run ID: the wanted one if no other agent has it, or else the one that
+// is free for the longest time.
+func (g *Guard) assignRun(s *session, wanted uint8) uint8 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if wanted != 0 && g.runs[wanted] == nil {
@@ -372,7 +329,7 @@ func (g *Guard) lookup(run uint8) *session {
 	return g.runs[run]
 }
 
-// sessions are all agents that are there.
+// sessions returns the sessions of all agents.
 func (g *Guard) sessions() []*session {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -381,4 +338,25 @@ func (g *Guard) sessions() []*session {
 		all = append(all, s)
 	}
 	return all
+}
+
+// Counts returns the guard's counts.
+func (g *Guard) Counts() *Counts { return &g.counts }
+
+// State returns the guard's state.
+func (g *Guard) State() State {
+	var state State
+	for _, s := range g.sessions() {
+		state.Agents++
+		s.untraced.count()
+		state.Names += s.names.size()
+		if l := s.current(); l != nil {
+			state.Connected++
+			state.Waiting += int(l.waiting.Load())
+			if l.held.Load() {
+				state.Stalled++
+			}
+		}
+	}
+	return state
 }

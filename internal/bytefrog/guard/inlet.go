@@ -15,22 +15,22 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// inlet reads messages one by one from a connection that has few of them: those of a
-// handshake, and control connections. It is for one goroutine, but for endBy.
+// inlet reads messages one by one from a connection that has few of them: those of a handshake, and
+// control connections. It is for one goroutine, except endBy.
 type inlet struct {
 	conn net.Conn
 	buf  []byte
-	// begin and end are of what was not decoded; offset is that of buf[begin] from the
-	// first byte of the connection.
+	// buf[begin:end] was not decoded yet; offset is that of buf[begin] from the first byte of the
+	// connection.
 	begin, end int
 	offset     int64
-	// most is the longest message that is read, and patience, where it isn't zero, how long
-	// one may take to come whole when its begin has come.
+	// most is the longest message that is read, in bytes. patience, where it isn't zero, is how long a
+	// message may take to arrive whole after its first byte.
 	most     int
 	patience time.Duration
 
 	ending sync.Mutex
-	// until is when what is waited for has to have come, and endsBy when all has; zero: never.
+	// until is the time of the next message, and endsBy that of all; zero: never.
 	until, endsBy time.Time
 }
 
@@ -44,8 +44,8 @@ func newInlet(conn net.Conn, size, most int) *inlet {
 // decoder decodes the message at the front of some bytes, as those of package bytefrog.
 type decoder func(b []byte) (m bytefrog.Message, n int, err error)
 
-// next waits for a message, until the time until if it is not zero. raw is the message as
-// it came, for use before the next.
+// next waits for a message, until the time until if it is not zero. raw is the message's bytes, for
+// use before the next call.
 func (in *inlet) next(decode decoder, until time.Time) (m bytefrog.Message, raw []byte, err error) {
 	if err := in.awaitUntil(until); err != nil {
 		return nil, nil, err
@@ -78,7 +78,7 @@ func (in *inlet) next(decode decoder, until time.Time) (m bytefrog.Message, raw 
 	}
 }
 
-// awaitUntil has what is read next be awaited until a time.
+// awaitUntil sets the time of the next read.
 func (in *inlet) awaitUntil(until time.Time) error {
 	in.ending.Lock()
 	defer in.ending.Unlock()
@@ -86,8 +86,8 @@ func (in *inlet) awaitUntil(until time.Time) error {
 	return in.conn.SetReadDeadline(earliest(in.until, in.endsBy))
 }
 
-// endBy has nothing be awaited any longer than until a time, whatever next is called with;
-// zero: that is so no more. It is for any goroutine.
+// endBy ends all reads at a time at the latest, whatever next is called with; zero: no longer. It is
+// for any goroutine.
 func (in *inlet) endBy(t time.Time) {
 	in.ending.Lock()
 	defer in.ending.Unlock()
@@ -128,11 +128,11 @@ func (in *inlet) read() error {
 	return err
 }
 
-// bad says where a message stands that can't be read.
+// bad returns the error of a bad message, with its position.
 func (in *inlet) bad(err error) error { return badAt(in.conn, in.offset, err) }
 
-// badAt says where what err is about stands on a connection: offset bytes from its first,
-// and what err adds to that.
+// badAt returns the error of bad data, with its position on a connection: offset bytes from the first,
+// and the offset in err.
 func badAt(conn net.Conn, offset int64, err error) error {
 	var protocol *bytefrog.ProtocolError
 	if errors.As(err, &protocol) {
@@ -147,31 +147,17 @@ type badData struct{ error }
 
 func (b *badData) Unwrap() error { return b.error }
 
-// fromAgent decodes what an agent sends on its control connection.
+// fromAgent decodes messages of an agent's control connection.
 func fromAgent(b []byte) (bytefrog.Message, int, error) {
 	return bytefrog.DecodeControl(b, bytefrog.MaxString)
 }
 
-// maxConfiguration is the longest configuration that is taken from a collector, in bytes.
+// maxConfiguration is the longest configuration that is accepted from a collector, in bytes.
 const maxConfiguration = mib
 
-// fromCollector decodes what is sent to agents of a version.
+// fromCollector decodes messages to agents of a version.
 func fromCollector(version uint8) decoder {
 	return func(b []byte) (bytefrog.Message, int, error) {
 		return bytefrog.DecodeCommand(b, version, maxConfiguration)
 	}
-}
-
-// writeTimeout is how long a peer has to take a message: agents read their control
-// connection all the time.
-const writeTimeout = time.Second
-
-func writeMessage(conn net.Conn, m bytefrog.Message) error {
-	if err := conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-		return err
-	}
-	if _, err := conn.Write(m.AppendTo(nil)); err != nil {
-		return fmt.Errorf("sending %v: %w", m.Type(), err)
-	}
-	return nil
 }

@@ -13,24 +13,25 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
-// keep is the life of an agent that has said hello.
-func (s *session) keep() {
-	ctx, cancel := context.WithCancel(s.guard.stopping)
+// live is the life of an agent that has said hello.
+func (s *session) live() {
+	ctx, cancel := context.WithCancel(s.env.stopping)
 	defer cancel()
 	context.AfterFunc(ctx, s.wake)
-	k := &keeper{session: s, ctx: ctx, retry: backoff.New(s.guard.options.Retry), from: -1}
+	k := &keeper{session: s, ctx: ctx, retry: backoff.New(s.env.options.Retry), from: -1}
 	l, err := k.first()
 	if err != nil {
 		s.turnAway(err.Error())
 		return
 	}
-	s.guard.serving.Add(1)
+	s.env.serving.Add(1)
 	go func() {
-		defer s.guard.serving.Done()
+		defer s.env.serving.Done()
 		defer cancel()
 		s.readControl()
 	}()
@@ -44,95 +45,89 @@ type keeper struct {
 	ctx context.Context
 	// retry has the pauses between tries to reach a collector.
 	retry *backoff.Backoff
-	// attended is since when there is the link, or was the last; lostAt when that was lost;
-	// absent since when there was none that stayed.
-	attended, lostAt, absent time.Time
-	// tooSoon says that the last link was lost before it had stayed.
+	// linked is when the last link began, and lostAt when it was lost; absent is since when there
+	// was none that stayed.
+	linked, lostAt, absent time.Time
+	// tooSoon says that the last link was lost early.
 	tooSoon bool
-	// from is which collector is tried first; less than 0: the one that was reached last.
+	// from is the collector that is tried first; less than 0: the one that accepted an agent last.
 	from    int
 	failing logline.Burst
-	// givenUp says that no collector could be reached for too long.
+	// givenUp says that no collector accepted the agent for too long.
 	givenUp bool
 }
 
-// run keeps a link until the agent goes, or is to be left. l is the first link.
+// run keeps a link until the agent closes its connections, or the guard leaves it. l is the first
+// link.
 func (k *keeper) run(l *link) {
 	s := k.session
 	for l != nil {
-		k.attend(l)
+		k.watch(l)
 		if k.ctx.Err() != nil {
 			break
 		}
-		k.lost(l)
-		l = k.again()
+		k.endLost(l)
+		l = k.reconnect()
 	}
 	if !isClosed(s.gone) {
-		s.takeLeave(k)
+		(&farewell{s}).leave(k.givenUp)
 		return
 	}
-	s.agentGone()
+	(&farewell{s}).passRest()
 }
 
-// first finds a collector for a new agent, passes its configuration on, and start. The
-// error says why the agent has to be turned away.
+// first finds a collector for a new agent, and passes its configuration and start on. The error is
+// the reason to turn the agent away.
 func (k *keeper) first() (*link, error) {
 	s := k.session
-	ctx, cancel := context.WithTimeout(k.ctx, s.guard.options.StartTimeout)
+	ctx, cancel := context.WithTimeout(k.ctx, s.env.options.StartTimeout)
 	defer cancel()
 	l, err := k.reach(ctx)
 	for why := err; err != nil; {
-		if s.guard.pause(ctx, k.retry.Pause()); ctx.Err() != nil {
+		if s.env.pause(ctx, k.retry.Pause()); ctx.Err() != nil {
 			return nil, k.noCollector(why)
 		}
 		if l, err = k.reach(ctx); err != nil && ctx.Err() == nil {
-			why = err // and not that the time was over
+			why = err // and not the end of the time
 		}
 	}
-	s.run = s.guard.register(s, l.configuration.RunID)
+	s.run = s.register(l.configuration.RunID)
 	s.logger = s.logger.With(zap.Uint8("run", s.run))
 	if err := s.configure(l); err != nil {
 		l.discard()
 		return nil, err
 	}
-	// Before the agent is started, or what it sends at once would go nowhere.
+	// Before the agent is started, or its first data would go nowhere.
 	s.install(l)
 	l.begin(s.obey)
 	if err := s.start(); err != nil {
-		s.logger.Debug("The agent could not be told to start", zap.Error(err))
+		s.logger.Debug("Could not start the agent", zap.Error(err))
 	}
 	k.found(l)
 	return l, nil
 }
 
-// noCollector says why there is no collector for a new agent.
+// noCollector returns the reason why there is no collector for a new agent.
 func (k *keeper) noCollector(err error) error {
 	if k.ctx.Err() != nil {
 		return errors.New("the guard is ending")
 	}
-	return fmt.Errorf("no collector takes the agent within %v (--start-timeout): %w", k.session.guard.options.StartTimeout, err)
+	return fmt.Errorf("no collector accepted the agent within %v (--start-timeout): %w", k.session.env.options.StartTimeout, err)
 }
 
-// found notes that a collector was reached.
+// found notes that a collector accepted the agent.
 func (k *keeper) found(l *link) {
 	s := k.session
-	s.guard.counts.Runs.Add(1)
+	s.env.counts.Runs.Add(1)
 	k.failing.Over()
-	s.logger.Info("A run begins at a collector", zap.String("collector", l.address), zap.Uint8("collector_run", l.configuration.RunID))
+	s.logger.Info("Run started at a collector", zap.String("collector", l.address), zap.Uint8("collector_run", l.configuration.RunID))
 }
 
-// install makes a link the one that things are passed to.
-func (s *session) install(l *link) {
-	s.passing.Lock()
-	defer s.passing.Unlock()
-	s.link = l
-}
-
-// reach tries the collectors one after the other, and gives a link to the first that
-// takes the agent and says start.
+// reach tries the collectors one after the other, and returns a link to the first that accepts the
+// agent and sends start.
 func (k *keeper) reach(ctx context.Context) (*link, error) {
 	s := k.session
-	g := s.guard
+	g := s.env
 	addresses := g.options.Collectors
 	var failed []error
 	from := k.from
@@ -143,7 +138,7 @@ func (k *keeper) reach(ctx context.Context) (*link, error) {
 		at := (from + i) % len(addresses)
 		l := s.newLink(ctx, at)
 		if until, ok := ctx.Deadline(); ok {
-			// Some time is left for those behind one that doesn't answer.
+			// A collector that doesn't answer leaves some time to those after it.
 			l.timeout = min(l.timeout, time.Until(until)/time.Duration(len(addresses)-i))
 		}
 		err := l.hello()
@@ -164,12 +159,12 @@ func (k *keeper) reach(ctx context.Context) (*link, error) {
 	}
 	err := errors.Join(failed...)
 	if since, say := k.failing.Say(time.Now()); say {
-		s.logger.Warn("No collector takes the agent", zap.Error(err), zap.Int("since_last_line", since))
+		s.logger.Warn("No collector accepts the agent", zap.Error(err), zap.Int("since_last_line", since))
 	}
 	return nil, err
 }
 
-// unreachable: a collector could not be reached, or doesn't take the agent.
+// unreachable: a collector could not be reached, or refuses the agent.
 type unreachable struct {
 	address string
 	err     error
@@ -178,35 +173,35 @@ type unreachable struct {
 func (u *unreachable) Error() string { return u.address + ": " + u.err.Error() }
 func (u *unreachable) Unwrap() error { return u.err }
 
-// attend sees to a link until it is lost, the agent has gone, or the guard ends.
-func (k *keeper) attend(l *link) {
-	k.attended = time.Now()
+// watch watches a link until it is lost, the agent has gone, or the guard ends.
+func (k *keeper) watch(l *link) {
+	k.linked = time.Now()
 	for k.ctx.Err() == nil && !l.isLost() {
 		s := k.session
 		now := time.Now()
-		k.mayGoOn(l)
-		if s.giveWay(l, s.weigh(l)); l.isLost() {
+		k.resumeIfDrained(l)
+		if s.free(l, s.setHeld(l)); l.isLost() {
 			break
 		}
-		if l.isSilent(s.guard.options.Silence) {
-			l.lose(loss{lostSilence, errors.New("the collector takes nothing (--silence)")})
+		if l.isSilent(s.env.options.Silence) {
+			l.lose(loss{lostSilence, errors.New("the collector reads nothing (--silence)")})
 			break
 		}
-		k.beat(l, now)
+		k.repeatHeartbeat(l, now)
 		k.wait(k.untilNext(l))
 	}
 }
 
-// judge says what the loss of a link means for those to come. A collector that takes agents
-// and loses them soon is no better than one that doesn't take them: it is not tried at once,
-// nor before the others, and doesn't count as one that was there.
+// judge notes what the loss of a link means for the next. A collector that accepts agents and loses
+// them soon is no better than one that refuses them: it is tried after a pause and after the
+// others, and the time for --give-up goes on.
 func (k *keeper) judge(l *link, lost time.Time) {
-	stayed := lost.Sub(k.attended)
+	stayed := lost.Sub(k.linked)
 	k.lostAt = lost
-	if k.absent.IsZero() || stayed >= min(k.session.guard.timing.steady, k.session.guard.options.GiveUp) {
+	if k.absent.IsZero() || stayed >= min(k.session.env.timing.steady, k.session.env.options.GiveUp) {
 		k.absent = lost
 	}
-	k.tooSoon = stayed < k.session.guard.timing.steady
+	k.tooSoon = stayed < k.session.env.timing.steady
 	if k.tooSoon {
 		k.from = l.index + 1
 		return
@@ -214,9 +209,9 @@ func (k *keeper) judge(l *link, lost time.Time) {
 	k.retry.Reset()
 }
 
-// untilNext is how long there is nothing to do if nothing happens.
+// untilNext is when the link needs another look though nothing happens.
 func (k *keeper) untilNext(l *link) time.Duration {
-	tick := k.session.guard.timing.tick
+	tick := k.session.env.timing.tick
 	if interval := l.configuration.HeartbeatInterval; interval > 0 {
 		tick = min(tick, interval)
 	}
@@ -233,7 +228,7 @@ func (k *keeper) wait(d time.Duration) {
 	}
 }
 
-// stall says that a collector takes nothing, or too little: the agent is suspended, and what it sends
+// stall suspends the agent of a collector that reads nothing, or too slowly. Data that still arrives
 // waits here.
 func (s *session) stall(l *link) {
 	s.passing.RLock()
@@ -242,36 +237,35 @@ func (s *session) stall(l *link) {
 		return
 	}
 	l.wakeAll()
-	s.guard.counts.Stalls.Add(1)
-	s.tracing.want(wantedForStall)
-	s.guard.warn(s.guard.lines.stalled, s.logger, "The collector takes too little: the agent is suspended until all that waits was taken",
+	s.env.counts.Stalls.Add(1)
+	s.agent.Suspend(hq.Overload)
+	s.env.warn(s.env.lines.stalled, s.logger, "The collector reads too slowly: the agent is suspended until the collector has read all waiting data",
 		zap.String("collector", l.address), zap.Duration("took_nothing_for", time.Since(l.lastProgress())), zap.Int64("waiting_bytes", l.waiting.Load()),
-		zap.Int64("most_waiting_bytes", l.flood), zap.Duration("max_wait", s.guard.options.MaxWait), zap.Duration("max_wait_per_second", s.guard.options.MaxWaitPerSecond))
+		zap.Int64("most_waiting_bytes", l.flood), zap.Duration("max_wait", s.env.options.MaxWait), zap.Duration("max_wait_per_second", s.env.options.MaxWaitPerSecond))
 	s.wake()
 }
 
-// mayGoOn tells the agent to trace again when the collector has taken all that waited. There
-// is no pause: what it has taken is as much as makes the agent be suspended, so that the next
-// suspension comes the later the slower it is.
-func (k *keeper) mayGoOn(l *link) {
+// resumeIfDrained lets the agent trace again when the collector has read all waiting data. There is
+// no pause: the slower the collector, the longer it reads the data of one suspension, so
+// suspensions are never closer than it can bear.
+func (k *keeper) resumeIfDrained(l *link) {
 	s := k.session
-	if !l.held.Load() || !l.drained() {
+	if !l.held.Load() || !l.isDrained() {
 		return
 	}
 	l.held.Store(false)
-	if since, say := s.guard.lines.goesOn.Say(time.Now()); say {
-		s.logger.Info("The collector has taken all: the agent may go on", zap.String("collector", l.address), zap.Int("since_last_line", since))
+	if since, say := s.env.lines.goesOn.Say(time.Now()); say {
+		s.logger.Info("The collector has read all waiting data: the agent resumes", zap.String("collector", l.address), zap.Int("since_last_line", since))
 	}
-	s.tracing.unwant(wantedForStall | wantedForAbsence)
+	s.agent.Resume(hq.Overload | hq.Absence)
 }
 
-// missedBeats is after how many of its heartbeats that didn't come an agent is not said to
-// be alive.
+// missedBeats is after how many missing heartbeats the guard reports an agent alive no more.
 const missedBeats = 3
 
-// beat says for an agent that lives that it does, where the collector was promised that
-// sooner than the agent was.
-func (k *keeper) beat(l *link, now time.Time) {
+// repeatHeartbeat sends the collector the last heartbeat of an agent that is alive, where the
+// collector expects heartbeats more often than the agent sends them.
+func (k *keeper) repeatHeartbeat(l *link, now time.Time) {
 	s := k.session
 	promised, told := l.configuration.HeartbeatInterval, s.configuration.HeartbeatInterval
 	if promised <= 0 || told > 0 && told <= promised {
@@ -283,81 +277,81 @@ func (k *keeper) beat(l *link, now time.Time) {
 	last := s.heartbeat
 	s.mu.Unlock()
 	if due && alive {
-		s.tell(last.AppendTo(nil))
+		s.sendToCollector(last.AppendTo(nil))
 	}
 }
 
-// lost ends a link that was lost. The agent is suspended first.
-func (k *keeper) lost(l *link) {
+// endLost ends a link that was lost. The agent is suspended first.
+func (k *keeper) endLost(l *link) {
 	s := k.session
 	k.judge(l, time.Now())
-	s.tracing.want(wantedForAbsence)
+	s.agent.Suspend(hq.Absence)
 	s.install(nil)
-	s.guard.counts.Losses.Add(1)
-	s.logger.Warn("The collector is lost: the agent is suspended until there is one", zap.String("collector", l.address),
+	s.env.counts.Losses.Add(1)
+	s.logger.Warn("Lost the collector: the agent is suspended until another accepts it", zap.String("collector", l.address),
 		zap.String("cause", string(l.loss.cause)), zap.Error(l.loss.err))
 	l.discard()
-	s.guard.counts.LostBytes.Add(uint64(l.lostBytes.Load()))
-	s.weigh(nil)
-	s.tracing.lose()
+	s.env.counts.LostBytes.Add(uint64(l.lostBytes.Load()))
+	s.setHeld(nil)
+	s.agent.Withdraw(hq.Operator | hq.Overload)
 }
 
-// again finds a collector for an agent that runs. It gives nil when the agent has gone, is
-// to be left, or no collector could be reached for too long.
-func (k *keeper) again() *link {
+// reconnect finds a collector for an agent that runs. It returns nil when the agent has gone, the
+// guard ends, or no collector accepted the agent for too long.
+func (k *keeper) reconnect() *link {
 	s := k.session
 	if k.tooSoon {
-		s.guard.pause(k.ctx, k.retry.Pause())
+		s.env.pause(k.ctx, k.retry.Pause())
 	}
 	failed := k.tooSoon
 	for k.ctx.Err() == nil {
-		s.giveWay(nil, s.weigh(nil))
+		s.free(nil, s.setHeld(nil))
 		if !s.isReadyForCollector(k.lostAt) {
 			k.awaitAgent()
 			continue
 		}
-		if most := s.guard.options.GiveUp; failed && most > 0 && time.Since(k.absent) >= most {
+		if most := s.env.options.GiveUp; failed && most > 0 && time.Since(k.absent) >= most {
 			k.givenUp = true
 			return nil
 		}
 		l, err := k.reach(k.ctx)
 		if err == nil {
-			k.goOn(l)
+			k.startAgain(l)
 			return l
 		}
 		failed = true
-		s.guard.pause(k.ctx, k.retry.Pause())
+		s.env.pause(k.ctx, k.retry.Pause())
 	}
 	return nil
 }
 
-// awaitAgent waits for the agent to say something. In that time no collector is tried, so it
-// is none in which there was no collector.
+// awaitAgent waits for a message of the agent. No collector is tried meanwhile, so the time does
+// not count for --give-up.
 func (k *keeper) awaitAgent() {
 	began := time.Now()
-	k.wait(k.session.guard.timing.tick)
+	k.wait(k.session.env.timing.tick)
 	k.absent = k.absent.Add(time.Since(began))
 }
 
-// isReadyForCollector reports whether an agent is worth a new run: it has been heard since
-// it lost the last, will trace, and what it had collected before stands before a number
-// that is known.
+// isReadyForCollector reports whether an agent is worth a new run. It has sent a message since it
+// lost the last collector, it can trace, and it has answered suspend or had its time.
 func (s *session) isReadyForCollector(since time.Time) bool {
-	_, _, quiet := s.tracing.quiet()
+	state := s.agent.Status().State
+	quiet := state == hq.Suspended || state == hq.Unanswered
 	return quiet && (s.configuration.HeartbeatInterval <= 0 || s.lastHeard().After(since))
 }
 
-// goOn lets a run of an agent that has been traced before begin at another collector, or
-// another life of it. The agent is suspended. The run has what it has to know first: that
-// the agent lives, that the data breaks, and all names. Only when that was taken the agent
-// is told to trace again.
-func (k *keeper) goOn(l *link) {
+// startAgain starts a run of an agent that was traced before, at another collector or at one that
+// was restarted. The agent is suspended. The collector first gets the agent's heartbeat, the data
+// break and all names. When it has read them, the agent resumes.
+func (k *keeper) startAgain(l *link) {
 	s := k.session
-	at, broken, _ := s.tracing.quiet()
+	status := s.agent.Status()
+	at := status.BreakAt
 	l.begin(s.obey)
 	l.held.Store(true)
 	s.passing.Lock()
-	if !broken {
+	if !status.Broken {
 		at = s.next.Load()
 	}
 	l.translation = translation{since: at, ticks: uint64(max(0, l.began.Sub(s.startedAt).Milliseconds())), needed: true}
@@ -370,11 +364,11 @@ func (k *keeper) goOn(l *link) {
 	s.mu.Lock()
 	heartbeat := s.heartbeat
 	s.mu.Unlock()
-	s.tell(heartbeat.AppendTo(nil))
-	s.tellBreak(at)
+	s.sendToCollector(heartbeat.AppendTo(nil))
+	s.sendBreak(at)
 	k.found(l)
 	if l.configuration.HeartbeatInterval != s.configuration.HeartbeatInterval || !sameFilters(l.configuration, s.configuration) {
-		s.logger.Info("The agent keeps the configuration that it was started with, which this collector would not have given")
+		s.logger.Info("The agent keeps its first configuration, which differs from this collector's")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
 )
@@ -60,7 +61,7 @@ func TestNamesOfALaterRunAreRememberedToo(t *testing.T) {
 	a := b.byHand(t)
 	data := a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) })
+	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing })
 	c.leave()
 	a.suspends(0)
 	assert.Zero(t, s.names.size())
@@ -113,12 +114,12 @@ func TestClassReportsWithoutEndAreBounded(t *testing.T) {
 }
 
 // Nothing is added to what waits for a collector that was given up because too much does.
-func TestNothingIsToldToACollectorThatIsLost(t *testing.T) {
+func TestNothingIsSentToALostCollector(t *testing.T) {
 	l := &link{chunks: &chunks{}, wakeUp: func() {}, cancel: func() {}, lost: make(chan struct{})}
 	l.control = newOutlet(l)
-	s := &session{guard: &Guard{options: DefaultOptions()}, link: l}
-	assert.True(t, s.tell([]byte{1}))
+	s := &session{env: &environment{options: DefaultOptions()}, link: l}
+	assert.True(t, s.sendToCollector([]byte{1}))
 	l.lose(loss{})
-	assert.False(t, s.tell([]byte{1}))
+	assert.False(t, s.sendToCollector([]byte{1}))
 	assert.EqualValues(t, 1, l.waiting.Load())
 }

@@ -14,10 +14,11 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
-// link is the connections to a collector for one agent: one run there, from hello until
-// the link is lost or closed. Its goroutines: one writes and one reads each connection.
+// link is the connections to a collector for one agent: one run there, from hello until the link
+// is lost or closed. One goroutine writes and one reads each connection.
 type link struct {
 	address string
 	index   int // of the collector in the list
@@ -27,11 +28,10 @@ type link struct {
 	chunks  *chunks
 
 	in *inlet // of the control connection
-	// configuration is what the collector told, and message as it came.
+	// configuration is the collector's, and message the one in which it arrived.
 	configuration bytefrog.AgentConfiguration
 	message       bytefrog.Message
-	// began is when start came: the run's clock begins then. early are the orders that came
-	// before it.
+	// began is when start arrived: the run's clock begins then. early are the commands before it.
 	began time.Time
 	early []bytefrog.Command
 	translation
@@ -42,20 +42,19 @@ type link struct {
 	writing sync.WaitGroup
 	reading sync.WaitGroup
 
-	// waiting is how many bytes were put in and not written; unopened how many
-	// connections are still to be opened. wakeUp is told when either becomes zero, and
-	// when the link is lost.
+	// waiting is how many bytes wait to be written; unopened how many connections are not open yet.
+	// wakeUp is called when either becomes zero, and when the link is lost.
 	waiting   atomic.Int64
 	unopened  atomic.Int32
 	lostBytes atomic.Int64
 	wakeUp    func()
-	// queue is how much may wait for a data connection before the agent's is not read,
-	// rise how much more is read where the collector takes nothing for too long, and flood
-	// at how much in all the agent has to be suspended.
+	// queue is how many bytes may wait for a data connection before the agent's is not read. rise
+	// is how many more are read where the collector reads nothing for too long. When flood bytes
+	// wait in all, the agent is suspended.
 	queue, rise, flood int64
-	// held says that the agent is suspended until all that waits was taken.
+	// held says that the agent is suspended until the collector has read all waiting data.
 	held atomic.Bool
-	// progress is when the collector took data last, as time since made.
+	// progress is when the collector read data last, as time since made.
 	made     time.Time
 	progress atomic.Int64
 
@@ -81,11 +80,11 @@ type lossCause string
 
 const (
 	lostConnection lossCause = "connection"   // closed, reset, or it could not be opened
-	lostSilence    lossCause = "silence"      // nothing was taken for too long
-	lostMemory     lossCause = "memory"       // more waits than may
-	lostTotal      lossCause = "total_memory" // all agents together hold more than may, this one the most
-	lostTold       lossCause = "told"         // the collector said error: it shuts down, or has given the run up
-	lostBadData    lossCause = "bad_data"     // what it said can't be read
+	lostSilence    lossCause = "silence"      // it read nothing for too long
+	lostMemory     lossCause = "memory"       // more data waits than --memory allows
+	lostTotal      lossCause = "total_memory" // all agents together hold too much, and this one most
+	lostTold       lossCause = "told"         // it sent an error message: it shuts down, or has given the run up
+	lostBadData    lossCause = "bad_data"     // it sent bad data
 )
 
 func lossOf(cause lossCause, err error) loss {
@@ -99,22 +98,22 @@ func lossOf(cause lossCause, err error) loss {
 	return loss{cause, err}
 }
 
-// refusal: a collector doesn't want the agent.
+// refusal: a collector refuses the agent.
 type refusal struct{ text string }
 
 func (r *refusal) Error() string { return "the collector refuses the agent: " + r.text }
 
-// stayAfter has the link outlive the context that it was made in, unless that is over. From
-// then on answers may take so long.
+// stayAfter lets the link outlive the context that it was made in, unless that is over. From then
+// on answers may take the time timeout.
 func (l *link) stayAfter(timeout time.Duration) {
 	l.untie()
 	l.timeout = timeout
 }
 
-// refusalTime is how long a collector that has turned the agent away may take to say why.
+// refusalTime is how long a collector that has turned the agent away may take to send the reason.
 const refusalTime = 2 * time.Second
 
-// hello connects, says hello, and takes the configuration.
+// hello connects, sends hello, and reads the configuration.
 func (l *link) hello() error {
 	conn, err := l.connect()
 	if err != nil {
@@ -136,16 +135,16 @@ func (l *link) connect() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is written at once is small, so that what the collector takes is seen soon.
+	// With a small buffer the guard soon sees how fast the collector reads.
 	if tcp, ok := netConn(conn).(*net.TCPConn); ok {
 		_ = tcp.SetWriteBuffer(writeBuffer)
 	}
 	return conn, nil
 }
 
-// writeBuffer is what the system is asked to hold of what is written to a collector. It
-// says that there is room when a good part of it is free, so with much of it a collector
-// that is slow would seem to take nothing for long.
+// writeBuffer is the size of the system's buffer for a connection to a collector, in bytes. The
+// system reports room only when a good part of the buffer is free. With a large one a slow
+// collector would seem to read nothing for long.
 const writeBuffer = 128 * kib
 
 // netConn is the connection below: TLS's, or the socket.
@@ -162,7 +161,7 @@ func netConn(conn net.Conn) net.Conn {
 func (l *link) configure(conn net.Conn) error {
 	stop := context.AfterFunc(l.ctx, func() { _ = conn.Close() })
 	defer stop()
-	if err := writeMessage(conn, bytefrog.Hello{Version: l.version}); err != nil {
+	if err := hq.Write(conn, bytefrog.Hello{Version: l.version}); err != nil {
 		return err
 	}
 	m, _, err := l.in.next(fromCollector(l.version), time.Now().Add(l.timeout))
@@ -192,11 +191,12 @@ func (l *link) configure(conn net.Conn) error {
 	return nil
 }
 
-// maxDataConnections bounds what a collector has the guard and an agent open.
+// maxDataConnections bounds how many data connections a collector can make the guard and an agent
+// open.
 const maxDataConnections = 64
 
-// awaitRefusal reads why an agent was turned away, which a collector says after it has
-// started it to trace nothing.
+// awaitRefusal reads the reason why an agent was turned away. A collector sends it after it has
+// started the agent to trace nothing.
 func (l *link) awaitRefusal() error {
 	until := time.Now().Add(refusalTime)
 	for {
@@ -210,11 +210,11 @@ func (l *link) awaitRefusal() error {
 	}
 }
 
-// maxEarly bounds how many orders come in front of start, where two make sense.
+// maxEarly bounds the commands in front of start, where two make sense.
 const maxEarly = 16
 
-// awaitStart waits for start. Other orders in front of it are kept until the link is one
-// that is obeyed.
+// awaitStart waits for start. Other commands in front of it are kept until the guard obeys the
+// link.
 func (l *link) awaitStart() error {
 	stop := context.AfterFunc(l.ctx, func() { _ = l.in.conn.Close() })
 	defer stop()
@@ -237,11 +237,11 @@ func (l *link) awaitStart() error {
 			return fmt.Errorf("expected start, got %v", m.Type())
 		}
 	}
-	return fmt.Errorf("expected start after at most %d other orders", maxEarly)
+	return fmt.Errorf("expected start after at most %d other commands", maxEarly)
 }
 
-// begin starts what writes and reads the control connection, whose orders are given to
-// obey.
+// begin starts the writer and the reader of the control connection. The reader calls obey for each
+// message.
 func (l *link) begin(obey func(m bytefrog.Message) error) {
 	l.progressed()
 	l.unopened.Add(1)
@@ -254,7 +254,7 @@ func (l *link) begin(obey func(m bytefrog.Message) error) {
 	}()
 }
 
-// readControl reads what the collector orders, until the link is lost.
+// readControl reads the collector's messages until the link is lost.
 func (l *link) readControl(obey func(m bytefrog.Message) error) loss {
 	for _, m := range l.early {
 		if err := obey(m); err != nil {
@@ -284,7 +284,7 @@ func (l *link) openData(i int) *outlet {
 	return l.data[i]
 }
 
-// joinRun opens a data connection, which is read until it ends: nothing is to come.
+// joinRun opens a data connection. It is read until it ends, though the collector sends nothing.
 func (l *link) joinRun() (net.Conn, error) {
 	conn, err := l.connect()
 	if err != nil {
@@ -293,7 +293,7 @@ func (l *link) joinRun() (net.Conn, error) {
 	stop := context.AfterFunc(l.ctx, func() { _ = conn.Close() })
 	defer stop()
 	in := newInlet(conn, controlBytes, bytefrog.MaxMessageSize(bytefrog.MaxString))
-	err = writeMessage(conn, bytefrog.DataHello{Run: l.configuration.RunID})
+	err = hq.Write(conn, bytefrog.DataHello{Run: l.configuration.RunID})
 	if err == nil {
 		err = l.awaitReply(in)
 	}
@@ -326,13 +326,13 @@ func (l *link) awaitReply(in *inlet) error {
 	}
 }
 
-// watch waits for the end of a data connection that we didn't make.
+// watch waits for an end of a data connection that the guard did not cause.
 func (l *link) watch(in *inlet) {
 	m, _, err := in.next(fromCollector(l.version), time.Time{})
 	switch said, isError := m.(bytefrog.ErrorMessage); {
 	case errors.Is(err, net.ErrClosed):
 	case isError:
-		l.lose(loss{lostTold, errors.New("the collector says: " + said.Text)})
+		l.lose(loss{lostTold, errors.New("error from the collector: " + said.Text)})
 	case err != nil:
 		l.lose(lossOf(lostConnection, err))
 	default:
@@ -340,8 +340,8 @@ func (l *link) watch(in *inlet) {
 	}
 }
 
-// lose gives the link up: what waits is thrown away, and all connections are closed. Only
-// the first reason counts.
+// lose gives the link up: waiting data is dropped, and all connections are closed. Only the first
+// reason counts.
 func (l *link) lose(why loss) {
 	l.losing.Do(func() {
 		l.loss = why
@@ -367,7 +367,7 @@ func (l *link) discard() {
 	l.reading.Wait()
 }
 
-// outlets are all that there are.
+// outlets returns the outlets of all connections.
 func (l *link) outlets() []*outlet {
 	l.opening.Lock()
 	defer l.opening.Unlock()
@@ -380,31 +380,31 @@ func (l *link) outlets() []*outlet {
 	return all
 }
 
-// wakeAll has those look who wait for room.
+// wakeAll wakes those that wait for room.
 func (l *link) wakeAll() {
 	for _, o := range l.outlets() {
 		o.wake()
 	}
 }
 
-// drained reports whether all connections are open and nothing waits.
-func (l *link) drained() bool { return l.waiting.Load() == 0 && l.unopened.Load() == 0 }
+// isDrained reports whether all connections are open and no data waits.
+func (l *link) isDrained() bool { return l.waiting.Load() == 0 && l.unopened.Load() == 0 }
 
-// news tells that something became zero.
-func (l *link) news() {
-	if l.drained() {
+// wakeIfDrained wakes the keeper when waiting or unopened has become zero.
+func (l *link) wakeIfDrained() {
+	if l.isDrained() {
 		l.wakeUp()
 	}
 }
 
-// progressed says that the collector took data, or that nothing waited till now.
+// progressed notes that the collector has read data, or that none waited till now.
 func (l *link) progressed() { l.progress.Store(int64(time.Since(l.made))) }
 
 func (l *link) lastProgress() time.Time { return l.made.Add(time.Duration(l.progress.Load())) }
 
-// isSilent reports whether something waits of which nothing was taken for so long.
+// isSilent reports whether data waits and the collector has read none for so long.
 func (l *link) isSilent(after time.Duration) bool {
-	return !l.drained() && time.Since(l.lastProgress()) >= after
+	return !l.isDrained() && time.Since(l.lastProgress()) >= after
 }
 
 func isClosed(c <-chan struct{}) bool {

@@ -115,7 +115,7 @@ func TestTheProgramRunsOnWhenTheGuardEnds(t *testing.T) {
 	}
 }
 
-func TestWhatIsSaidOfClassesWithoutACollectorIsCounted(t *testing.T) {
+func TestClassReportsWithoutACollectorAreCounted(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.answer = patience })
 	a := b.byHand(t)

@@ -74,8 +74,6 @@ type Options struct {
 	Logger *zap.Logger
 }
 
-const kib, mib = 1 << 10, 1 << 20
-
 // maxRunID is the largest run ID, of which 0 is none.
 const maxRunID = 255
 

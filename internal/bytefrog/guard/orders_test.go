@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/testkit"
 )
@@ -181,7 +182,7 @@ func TestAProgramThatIsLeftIsNotPaused(t *testing.T) {
 	a := b.byHand(t)
 	data := a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) })
+	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing })
 	done := b.shutdown()
 	a.hears(bytefrog.TypeSuspend)
 	s.command(bytefrog.TypePause)
@@ -193,7 +194,7 @@ func TestAProgramThatIsLeftIsNotPaused(t *testing.T) {
 }
 
 // Who said hello, and nothing more, is no agent that was cut off.
-func TestWhoSaidOnlyHelloIsNotCutOff(t *testing.T) {
+func TestAConnectionThatSentOnlyHelloDoesNotCountAsCutOff(t *testing.T) {
 	for name, heard := range map[string]bool{"and nothing more": false, "and is alive": true} {
 		t.Run(name, func(t *testing.T) {
 			c := watch(t, starting(t, 1))
@@ -214,7 +215,7 @@ func TestWhoSaidOnlyHelloIsNotCutOff(t *testing.T) {
 
 // A guard that ends waits for no collector longer than it has time, however long that may have
 // what comes wait.
-func TestWhoWaitsForRoomDoesntHoldTheEndUp(t *testing.T) {
+func TestAReaderThatWaitsForRoomDoesNotDelayTheEnd(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) {
 		g.options.Queue, g.options.MaxWait, g.options.Silence = chunkBytes, time.Hour, time.Hour

@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// outlet is the writing side of one connection to a collector: what is put in waits until
-// it is written, by a goroutine of the outlet's own. So who puts in never waits for the
-// collector, unless it asks to. Where nothing waits and the system has room, who puts in
-// writes it there itself: that waits for nobody, and waking the goroutine costs more than all
-// else that is done with the bytes.
+// outlet is the writing side of one connection to a collector. Chunks wait in it until its own
+// goroutine writes them. So put never waits for the collector; awaitRoom does. Where nothing
+// waits and the system has room, put writes the chunk itself: that does not block, and waking the
+// goroutine costs more than all other work with the bytes.
 type outlet struct {
 	link *link
 
@@ -23,19 +22,19 @@ type outlet struct {
 	// waiting is how many bytes are in the queue or being written.
 	waiting int64
 	room    room
-	// opened says that the connection is open; closing that it is to be closed when all
-	// was written; over that nothing is written any more.
+	// opened says that the connection is open; closing that it will be closed when all was written;
+	// over that nothing is written any more.
 	opened, closing, over bool
-	// conn is the connection once it is open; socket writes to it as much as there is room
-	// for, nil where that can't be, as with TLS.
+	// conn is the connection once it is open; socket writes as much to it as there is room for, and
+	// is nil where that is impossible, as with TLS.
 	conn   net.Conn
 	socket *socket
 	// ended is closed with the goroutine.
 	ended chan struct{}
 }
 
-// pieceBytes is how much is written at once where pressureBytes wait, so that what the
-// collector takes is seen soon. A socket says it by itself.
+// pieceBytes is how much is written in one step where pressureBytes wait, so that the guard soon
+// sees how fast the collector reads. A socket reports it by itself.
 const pieceBytes, pressureBytes = 16 * kib, 512 * kib
 
 func newOutlet(l *link) *outlet {
@@ -50,8 +49,8 @@ func (o *outlet) start(open func() (net.Conn, error)) {
 	go o.run(open)
 }
 
-// put gives a chunk to be written. It gives back one to go on with: the same, emptied,
-// where what waits has room for what is in it.
+// put accepts a chunk to be written. It returns the next chunk to fill: the same, emptied, where
+// the waiting chunks have room for its bytes.
 func (o *outlet) put(c *chunk) *chunk {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -67,10 +66,10 @@ func (o *outlet) put(c *chunk) *chunk {
 	n := int64(len(c.bytes()))
 	o.waiting += n
 	if o.link.waiting.Add(n) == n {
-		o.link.progressed() // it can't have taken what was not there
+		o.link.progressed() // before, there was nothing to read
 	}
-	// The first may be the one that is being written. All others are filled, so that what
-	// waits takes no more memory than it has to.
+	// The first chunk may be the one that is being written. All others are filled, so that waiting
+	// data takes no more memory than it must.
 	if last := len(o.queue) - 1; last > 0 && o.queue[last].left() >= fillBytes {
 		if c.drop(o.queue[last].add(c.bytes())); c.end == 0 {
 			return c
@@ -81,9 +80,9 @@ func (o *outlet) put(c *chunk) *chunk {
 	return o.link.chunks.take(chunkBytes)
 }
 
-// writeAtOnce writes what the system has room for of a chunk in front of which nothing
-// waits, and reports whether that is all. The caller holds the lock. That the connection is
-// broken is found by the goroutine, which then has something to write.
+// writeAtOnce writes as much of a chunk as the system has room for, if nothing waits before it. It
+// reports whether that is all. The caller holds the lock. The goroutine finds a broken connection
+// when it has something to write.
 func (o *outlet) writeAtOnce(c *chunk) bool {
 	if o.socket == nil || len(o.queue) > 0 {
 		return false
@@ -95,16 +94,16 @@ func (o *outlet) writeAtOnce(c *chunk) bool {
 	return c.begin == c.end
 }
 
-// send gives bytes, which are copied, to be written.
+// send copies bytes to be written.
 func (o *outlet) send(b []byte) {
 	c := o.link.chunks.take(len(b))
 	c.add(b)
 	o.link.chunks.put(o.put(c))
 }
 
-// awaitRoom waits until no more waits than may, or nobody is to wait for the collector. It
-// reports false when the collector has taken nothing at all for the time patience, or no
-// more waiting is allowed.
+// awaitRoom waits until there is room for more data, or waiting has become useless. It reports
+// false when the collector has read nothing at all for the time patience, or no more waiting is
+// allowed.
 func (o *outlet) awaitRoom(patience time.Duration, allowed *allowance) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,7 +133,7 @@ func (o *outlet) hasRoom() bool {
 	return o.room.isLeft(o.waiting) || o.over || o.link.held.Load()
 }
 
-// rise has some more read from the agent, whatever the collector takes.
+// rise makes room for some more data of the agent, however slowly the collector reads.
 func (o *outlet) rise() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -142,14 +141,13 @@ func (o *outlet) rise() {
 	o.changed.Broadcast()
 }
 
-// recede says that the collector took n bytes of data, of which the bytes that wait are left.
-// The caller holds the lock.
+// recede notes that the collector has read n bytes of data. The caller holds the lock.
 func (o *outlet) recede(n int64) {
 	o.link.progressed()
 	o.room.shrink(n, o.waiting)
 }
 
-// wake has those look who wait.
+// wake wakes those that wait for room.
 func (o *outlet) wake() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -164,14 +162,14 @@ func (o *outlet) close() {
 	o.changed.Broadcast()
 }
 
-// abandon closes the connection now; what waits is thrown away.
+// abandon closes the connection now; waiting data is dropped.
 func (o *outlet) abandon() {
 	if conn := o.empty(); conn != nil {
 		_ = conn.Close() // which may take its time
 	}
 }
 
-// empty throws away what waits, and gives the connection if it is open.
+// empty drops waiting data, and returns the connection if it is open.
 func (o *outlet) empty() net.Conn {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -189,7 +187,7 @@ func (o *outlet) run(open func() (net.Conn, error)) {
 	defer o.link.writing.Done()
 	defer close(o.ended)
 	conn, err := open()
-	if err == nil && !o.take(conn) {
+	if err == nil && !o.setOpen(conn) {
 		_ = conn.Close()
 		return
 	}
@@ -207,8 +205,8 @@ func (o *outlet) run(open func() (net.Conn, error)) {
 	o.abandon()
 }
 
-// take takes the connection, and reports false when it isn't wanted any more.
-func (o *outlet) take(conn net.Conn) bool {
+// setOpen accepts the connection, and reports false when it isn't wanted any more.
+func (o *outlet) setOpen(conn net.Conn) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over {
@@ -216,11 +214,11 @@ func (o *outlet) take(conn net.Conn) bool {
 	}
 	o.conn, o.opened, o.socket = conn, true, newSocket(conn)
 	o.link.unopened.Add(-1)
-	o.link.news()
+	o.link.wakeIfDrained()
 	return true
 }
 
-// next waits for something to write, and gives nil when nothing will come.
+// next waits for a chunk to write, and returns nil when none will follow.
 func (o *outlet) next() *chunk {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -239,7 +237,7 @@ func (o *outlet) write(conn net.Conn, c *chunk) error {
 	for b := c.bytes(); len(b) > 0; {
 		n, err := o.writePart(conn, b)
 		b = b[n:]
-		o.took(int64(n))
+		o.noteRead(int64(n))
 		if err != nil {
 			return err
 		}
@@ -247,7 +245,7 @@ func (o *outlet) write(conn net.Conn, c *chunk) error {
 	return nil
 }
 
-// writePart writes some of b, and says how much.
+// writePart writes a part of b, and returns its length.
 func (o *outlet) writePart(conn net.Conn, b []byte) (n int, err error) {
 	if o.socket != nil {
 		return o.socket.write(b)
@@ -258,8 +256,8 @@ func (o *outlet) writePart(conn net.Conn, b []byte) (n int, err error) {
 	return conn.Write(b)
 }
 
-// took says that the collector took n bytes.
-func (o *outlet) took(n int64) {
+// noteRead notes that the collector has read n bytes.
+func (o *outlet) noteRead(n int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over {
@@ -268,16 +266,16 @@ func (o *outlet) took(n int64) {
 	o.waiting -= n
 	left := o.link.waiting.Add(-n)
 	if o != o.link.control {
-		// The few bytes of heartbeats find room in the systems' buffers for days.
+		// The systems' buffers have room for the few bytes of heartbeats for days.
 		o.recede(n)
 	}
 	if left == 0 {
-		o.link.news()
+		o.link.wakeIfDrained()
 	}
 	o.changed.Broadcast()
 }
 
-// written takes a chunk out of the queue.
+// written removes a chunk from the queue.
 func (o *outlet) written(c *chunk) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 
 // Where the collector takes nothing, more is read at once than one read brings: the agent's
 // system doesn't notice less. It is forgotten slower than the collector takes.
-func TestWhatIsReadWhereNothingIsTaken(t *testing.T) {
+func TestHowMuchIsReadWhileTheCollectorReadsNothing(t *testing.T) {
 	l := &link{chunks: &chunks{}, wakeUp: func() {}, made: time.Now(), queue: chunkBytes, rise: 5 * chunkBytes}
 	o := newOutlet(l)
 	always := newAllowance(time.Second)
@@ -32,14 +32,14 @@ func TestWhatIsReadWhereNothingIsTaken(t *testing.T) {
 	assert.Equal(t, 6, put())
 	o.rise()
 	assert.Equal(t, 6, put())
-	o.took(8 * chunkBytes)
+	o.noteRead(8 * chunkBytes)
 	assert.Equal(t, 8/recession, put(), "half of what was taken")
-	o.took(10 * chunkBytes)
+	o.noteRead(10 * chunkBytes)
 	assert.Equal(t, 2, put(), "the queue alone, when all was taken")
 }
 
 // What an agent has waited is not there to be waited again.
-func TestWaitingIsTakenFromWhatIsAllowed(t *testing.T) {
+func TestWaitingUsesUpTheAllowance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &link{chunks: &chunks{}, wakeUp: func() {}, made: time.Now(), queue: chunkBytes, rise: chunkBytes}
 		o := newOutlet(l)

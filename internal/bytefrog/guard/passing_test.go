@@ -63,7 +63,7 @@ func TestTheReceiverSeesNoDifferenceBetweenAnAgentAndOneBehindAGuard(t *testing.
 	}
 }
 
-func TestManyAgentsAtOnce(t *testing.T) {
+func TestManyAgentsAtTheSameTime(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address})
 	var results []<-chan bytefrogagent.Result

@@ -42,7 +42,7 @@ func TestAgentsDontWaitForEachOthersPlaces(t *testing.T) {
 
 // Programs that wait to be let in when the guard ends are let in, and run untraced: closed
 // they would end.
-func TestWhoWaitsForAPlaceWhenTheGuardEndsRunsUntraced(t *testing.T) {
+func TestAnAgentThatWaitsForAPlaceWhenTheGuardEndsRunsUntraced(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, strangers(1), func(g *Guard) { g.timing.ready = patience })
 	near, far := net.Pipe()
@@ -75,7 +75,7 @@ func TestWhoWaitsForAPlaceWhenTheGuardEndsRunsUntraced(t *testing.T) {
 }
 
 // A connection that says nothing is no agent's, which speaks in milliseconds.
-func TestWhoIsSilentMakesRoomInTheGuard(t *testing.T) {
+func TestSilentConnectionsMakeRoomInTheGuard(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, strangers(1))
 	silent, err := net.Dial("tcp", b.address)
@@ -93,7 +93,7 @@ func TestWhoIsSilentMakesRoomInTheGuard(t *testing.T) {
 }
 
 // Who says hello, and nothing more, is no agent.
-func TestWhoSaysOnlyHelloLosesItsPlace(t *testing.T) {
+func TestAConnectionThatSentOnlyHelloLosesItsPlace(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.MaxAgents, g.timing.linger = 1, 200*time.Millisecond })
 	for name, sent := range map[string][]byte{
@@ -121,7 +121,7 @@ func TestWhoSaysOnlyHelloLosesItsPlace(t *testing.T) {
 }
 
 // An agent that has no collector, and is not heard, takes nobody's place.
-func TestWhoIsForsakenTakesNobodysPlace(t *testing.T) {
+func TestAForsakenAgentDoesNotCountForMaxAgents(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.MaxAgents, g.timing.answer = 1, time.Hour })
 	first := b.byHand(t)

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
@@ -190,7 +191,7 @@ func TestTwoAgentsOfOneRunIDAreKeptApart(t *testing.T) {
 }
 
 // What isn't an agent costs its own connection.
-func TestHostileAgentsHarmNobodyElse(t *testing.T) {
+func TestHostileAgentsHarmNoOtherAgent(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.HandshakeTimeout = time.Second })
 	p := &counting{slow: true}
@@ -326,7 +327,7 @@ func TestCollectorsAreSpokenToWithTLS(t *testing.T) {
 	assert.Equal(t, 20_000, len(behind.only().events))
 }
 
-func TestWhatIsOutOfItsBoundsIsNamed(t *testing.T) {
+func TestAnOptionOutOfItsBoundsIsNamed(t *testing.T) {
 	for want, change := range map[string]func(o *Options){
 		"collector is not set":      func(o *Options) { o.Collectors = nil },
 		`collector is "x"`:          func(o *Options) { o.Collectors = []string{"x"} },
@@ -379,7 +380,7 @@ func TestADataConnectionOfAnAgentThatIsNotStartedIsRefused(t *testing.T) {
 	greeted := make(chan struct{})
 	go func() {
 		defer close(greeted)
-		g.greet(newInlet(agent, controlBytes, controlBytes), bytefrog.Hello{Version: 1}, g.slots.AdmitAlways(near))
+		g.serveControl(newInlet(agent, controlBytes, controlBytes), bytefrog.Hello{Version: 1}, g.slots.AdmitAlways(near))
 	}()
 	<-agent.sending // its configuration, so it has a run
 	served := make(chan error, 1)
@@ -397,13 +398,13 @@ func TestADataConnectionOfAnAgentThatIsNotStartedIsRefused(t *testing.T) {
 
 // An agent that was told that what it sent can't be read, and says that it lives, would keep its
 // place.
-func TestWhoSentWhatCannotBeReadLosesItsPlace(t *testing.T) {
+func TestAnAgentThatSentBadDataLosesItsPlace(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address})
 	a := b.byHand(t)
 	data := a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.tracing.is(stateTracing) })
+	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing })
 	before := time.Now()
 	a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
 	b.await("it to be heard", func() bool { return s.lastHeard().After(before) })

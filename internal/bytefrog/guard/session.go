@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 )
 
@@ -22,77 +22,67 @@ import (
 //
 // Its goroutines: one reads the agent's control connection (agentcontrol.go), one each of
 // its data connections (agentdata.go), and one keeps a link to a collector (keeper.go) and
-// leaves the agent at the end (leave.go).
+// leaves the agent at the end (farewell.go).
 type session struct {
-	guard   *Guard
-	run     uint8 // what the agent is told to be
+	env     *environment
+	run     uint8 // the ID in the agent's configuration
 	version uint8
 	logger  *zap.Logger
+	// register gives the session a run ID: the one that is wanted, if it is free.
+	register func(wanted uint8) uint8
 
 	in      *inlet // of the control connection
 	sending sync.Mutex
-	tracing tracing
+	agent   *hq.Agent
 	names   *names
 	numbering
+	untraced untraced
+	data     dataConnections
 
-	// account has what waits for the collector, and the names, in the memory of all agents; nil
-	// until the guard has taken the agent.
+	// account has the data that waits for the collector, and the names, in the memory of all
+	// agents; nil until the guard has accepted the agent.
 	account *budget.Account
 
-	// configuration is what the agent was told.
+	// configuration is the agent's.
 	configuration bytefrog.AgentConfiguration
-	// startedAt is when the agent was told to start, before started is closed.
+	// startedAt is when the agent was sent start, before started is closed.
 	startedAt time.Time
 	started   chan struct{}
 
-	// passing is held for reading while something is taken from the agent and put into
-	// link, and for writing while that changes. link is nil while there is no collector,
-	// and what comes is thrown away.
+	// passing is held for reading while data of the agent is put into link, and for writing while
+	// link changes. link is nil while there is no collector, and data is dropped.
 	passing sync.RWMutex
 	link    *link
 
 	mu sync.Mutex
-	// data are the data connections; attached counts those that have come.
-	data     map[net.Conn]struct{}
-	attached int
-	// mode and sign are the last heartbeat's, and when the agent was heard last.
-	heartbeat bytefrog.Heartbeat
-	heard     time.Time
-	beaten    time.Time // when the collector was told that it lives
-	closed    bool      // it takes no data connection any more
-	// preparing takes the agent for prepared when it has run out; nil until the first data
-	// connection has come.
-	preparing *time.Timer
-	// wasCut says that one of the data connections was cut off.
-	wasCut atomic.Bool
+	// heartbeat is the agent's last, heard when its last message arrived, and beaten when the
+	// collector was sent the last message on the control connection.
+	heartbeat     bytefrog.Heartbeat
+	heard, beaten time.Time
 
-	joined chan struct{} // closed with the first data connection
-	// prepared says that the agent takes orders.
-	prepared atomic.Bool
-	gone     chan struct{}  // closed when the control connection has ended
-	over     chan struct{}  // closed when the session has ended, whether or not it was started
-	reading  sync.WaitGroup // of data connections
+	gone chan struct{} // closed when the control connection has ended
+	over chan struct{} // closed when the session has ended, whether or not it was started
 	// awake wakes the keeper.
 	awake chan struct{}
 }
 
-func newSession(g *Guard, version uint8, in *inlet) *session {
+func newSession(g *environment, version uint8, in *inlet) *session {
 	s := &session{
-		guard: g, version: version, in: in,
+		env: g, version: version, in: in,
 		logger:  g.logger.With(zap.Stringer("agent", in.conn.RemoteAddr())),
-		data:    map[net.Conn]struct{}{},
-		started: make(chan struct{}), joined: make(chan struct{}), gone: make(chan struct{}), over: make(chan struct{}),
+		data:    newDataConnections(),
+		started: make(chan struct{}), gone: make(chan struct{}), over: make(chan struct{}),
 		awake:     make(chan struct{}, 1),
 		heard:     time.Now(),
 		heartbeat: bytefrog.Heartbeat{Mode: bytefrog.ModeInitializing},
 	}
 	s.names = newNames(g.options.NamesMemory, s.elapsed, func() { g.counts.Forgotten.Add(1) })
-	s.tracing.tell, s.tracing.patience, s.tracing.news = s.order, g.timing.answer, s.wake
-	s.tracing.untraced = &g.counts.Untraced
+	s.agent = hq.NewAgent(hq.Settings{Send: s.sendCommand, Changed: s.tracingChanged, Answer: g.timing.answer, Prepared: g.timing.prepared})
+	s.untraced.total = &g.counts.Untraced
 	return s
 }
 
-// wake has the keeper look.
+// wake wakes the keeper.
 func (s *session) wake() {
 	select {
 	case s.awake <- struct{}{}:
@@ -100,52 +90,56 @@ func (s *session) wake() {
 	}
 }
 
-// elapsed is where the agent's clock should be, in milliseconds.
+// elapsed is the expected time of the agent's clock, in milliseconds.
 func (s *session) elapsed() uint64 { return uint64(time.Since(s.startedAt).Milliseconds()) }
 
 // send sends a message to the agent.
 func (s *session) send(m bytefrog.Message) error {
 	s.sending.Lock()
 	defer s.sending.Unlock()
-	return writeMessage(s.in.conn, m)
+	return hq.Write(s.in.conn, m)
 }
 
-// order sends an order to the agent.
-func (s *session) order(of bytefrog.MessageType) {
-	s.logger.Debug("The agent is told", zap.Stringer("order", of))
-	if of == bytefrog.TypeSuspend {
-		s.guard.counts.Suspensions.Add(1)
+// sendCommand sends a command to the agent.
+func (s *session) sendCommand(c hq.Command) error {
+	s.logger.Debug("Sending a command to the agent", zap.Stringer("command", c.Of))
+	if c.Of == bytefrog.TypeSuspend {
+		s.env.counts.Suspensions.Add(1)
 	}
-	if err := s.send(bytefrog.Command{Of: of}); err != nil {
-		s.logger.Debug("The agent could not be told", zap.Error(err))
+	err := s.send(bytefrog.Command{Of: c.Of})
+	if err != nil {
+		s.logger.Debug("Could not send a command to the agent", zap.Error(err))
 	}
+	return err
 }
 
-// end says that the agent has gone, or was turned away: nothing of the session runs after it.
+// tracingChanged counts untraced time, and wakes the keeper.
+func (s *session) tracingChanged(status hq.Status) {
+	s.untraced.set(status.Reasons&(hq.Overload|hq.Absence) != 0 && status.State != hq.Ended)
+	s.wake()
+}
+
+// end ends a session whose agent has gone, or was turned away. Nothing of it runs afterwards.
 func (s *session) end() {
-	s.mu.Lock()
-	preparing := s.preparing
-	s.mu.Unlock()
-	if preparing != nil {
-		preparing.Stop()
-	}
+	s.agent.End()
 	if s.account != nil {
 		s.account.Close()
 	}
 	close(s.over)
 }
 
-// start tells the agent to start.
+// start sends start to the agent.
 func (s *session) start() error {
 	s.startedAt = time.Now()
 	defer close(s.started)
 	return s.send(bytefrog.Command{Of: bytefrog.TypeStart})
 }
 
-// configure tells the agent its configuration: as the collector said it, unless another
-// agent has the run ID.
+// configure sends the agent its configuration, which is the collector's, unless another agent has
+// the run ID.
 func (s *session) configure(l *link) error {
 	s.configuration = l.configuration
+	s.data.expect(int(l.configuration.DataConnections))
 	message := l.message
 	if s.run != l.configuration.RunID {
 		s.configuration.RunID = s.run
@@ -158,41 +152,8 @@ func (s *session) configure(l *link) error {
 	return s.send(message)
 }
 
-// Why a data connection is refused.
-var (
-	errRunOver = errors.New("the run is over")
-	errRunFull = errors.New("the run has had all its data connections")
-)
-
-// attach takes a data connection in.
-func (s *session) attach(conn net.Conn) (i int, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return 0, errRunOver
-	}
-	if s.attached >= int(s.configuration.DataConnections) {
-		return 0, errRunFull // also where one has ended: what it went to has, too
-	}
-	i = s.attached
-	s.attached++
-	s.data[conn] = struct{}{}
-	s.reading.Add(1)
-	return i, nil
-}
-
-// detach says that a data connection has ended, and closes it. It reports whether the
-// agent has none left.
-func (s *session) detach(conn net.Conn) (none bool) {
-	_ = conn.Close()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.data, conn)
-	return len(s.data) == 0
-}
-
-// hear notes that the agent is alive.
-func (s *session) hear() {
+// setHeard notes that the agent has sent a message.
+func (s *session) setHeard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.heard = time.Now()
@@ -204,18 +165,18 @@ func (s *session) lastHeard() time.Time {
 	return s.heard
 }
 
-// wasHeard reports whether the agent has said something since it was started, or opened a data
-// connection. One that is to say nothing may be there all the same.
+// wasHeard reports whether the agent has sent a message since it was started, or opened a data
+// connection. An agent without heartbeats may be there all the same.
 func (s *session) wasHeard() bool {
-	return isClosed(s.joined) || s.configuration.HeartbeatInterval <= 0 || s.lastHeard().After(s.startedAt)
+	return isClosed(s.data.joined) || s.configuration.HeartbeatInterval <= 0 || s.lastHeard().After(s.startedAt)
 }
 
-// forsakenBeats is after how many of its heartbeats that didn't come an agent without a
-// collector takes nobody's place any more.
+// forsakenBeats is after how many missing heartbeats an agent without a collector no longer counts
+// for --max-agents.
 const forsakenBeats = 30
 
-// isForsaken reports whether an agent has no collector, which may have given it up, and is not
-// heard: its connections are kept, as its program may be stopped and would hang without them.
+// isForsaken reports whether an agent has no collector and sends nothing. Its connections stay open:
+// its program may be stopped, and would hang without them.
 func (s *session) isForsaken(now time.Time) bool {
 	if !isClosed(s.started) || s.current() != nil {
 		return false
@@ -224,18 +185,25 @@ func (s *session) isForsaken(now time.Time) bool {
 	return told > 0 && now.Sub(s.lastHeard()) > forsakenBeats*told
 }
 
-// current gives the link that things are passed to, or nil.
+// current returns the link to the collector, or nil.
 func (s *session) current() *link {
 	s.passing.RLock()
 	defer s.passing.RUnlock()
 	return s.link
 }
 
-// tell sends bytes to the collector on the control connection, and reports false when there
-// is none any more.
-func (s *session) tell(b []byte) bool {
+// install makes a link the current one.
+func (s *session) install(l *link) {
+	s.passing.Lock()
+	defer s.passing.Unlock()
+	s.link = l
+}
+
+// sendToCollector sends bytes to the collector on the control connection, and reports false when
+// there is no collector.
+func (s *session) sendToCollector(b []byte) bool {
 	l := s.current()
-	if l == nil || l.isLost() { // as for too much that waits, to which this would be added
+	if l == nil || l.isLost() { // perhaps because too much waits
 		return false
 	}
 	l.control.send(b)
@@ -246,20 +214,20 @@ func (s *session) tell(b []byte) bool {
 	return true
 }
 
-// bound gives a link up for which too much waits, and has the keeper look where all agents
-// together hold too much.
+// bound gives a link up for which too much data waits, and wakes the keeper where all agents together
+// hold too much.
 func (s *session) bound(l *link) {
-	if s.weigh(l) > 0 {
+	if s.setHeld(l) > 0 {
 		s.wake()
 	}
-	if most := s.guard.options.Memory; l.waiting.Load() > int64(most) {
-		l.lose(loss{lostMemory, errors.New("the collector takes nothing, and more waits for it than may (--memory)")})
+	if most := s.env.options.Memory; l.waiting.Load() > int64(most) {
+		l.lose(loss{lostMemory, errors.New("the collector reads nothing, and more data waits for it than --memory allows")})
 	}
 }
 
-// weigh reports what the session holds to the memory of all agents: what waits in a link, which
-// may be nil, and the names. It returns how many bytes the session has to give back.
-func (s *session) weigh(l *link) (excess int64) {
+// setHeld reports the session's bytes to the memory of all agents: the data that waits in a link,
+// which may be nil, and the names. It returns how many bytes the session has to free.
+func (s *session) setHeld(l *link) (excess int64) {
 	if s.account == nil {
 		return 0
 	}
@@ -270,27 +238,27 @@ func (s *session) weigh(l *link) (excess int64) {
 	return s.account.Set(held)
 }
 
-// giveWay gives bytes back that the agents hold too much: what waits in the link, which is lost
+// free frees bytes that the agents hold too much: the data that waits in the link, which is lost
 // then, or names where there are more of those.
-func (s *session) giveWay(l *link, excess int64) {
+func (s *session) free(l *link, excess int64) {
 	if excess <= 0 {
 		return
 	}
-	s.guard.counts.GaveWay.Add(1)
+	s.env.counts.GaveWay.Add(1)
 	if l != nil && l.waiting.Load() > int64(s.names.size()) {
-		l.lose(loss{lostTotal, fmt.Errorf("all agents together hold more than %d bytes (--total-memory), and this one the most", s.guard.budget.Limit())})
+		l.lose(loss{lostTotal, fmt.Errorf("all agents together hold more than %d bytes (--total-memory), and this one most", s.env.budget.Limit())})
 		return
 	}
 	forgotten := s.names.forget(excess)
-	s.weigh(l)
-	s.guard.warn(s.guard.lines.forgotten, s.logger, "Names are forgotten: all agents together hold more than --total-memory, and this one the most",
-		zap.Int("names", forgotten), zap.Int64("total_memory", s.guard.budget.Limit()))
+	s.setHeld(l)
+	s.env.warn(s.env.lines.forgotten, s.logger, "Names evicted: all agents together hold more than --total-memory, and this one most",
+		zap.Int("names", forgotten), zap.Int64("total_memory", s.env.budget.Limit()))
 }
 
-// newLink is a link to a collector of the list that is not connected yet. The context ends it
+// newLink returns a link to a collector of the list that is not connected yet. The context ends it
 // until stayAfter.
 func (s *session) newLink(ctx context.Context, index int) *link {
-	g := s.guard
+	g := s.env
 	address := g.options.Collectors[index]
 	l := &link{
 		address: address, index: index, version: s.version, timeout: g.options.ConnectTimeout, chunks: &g.chunks,

@@ -48,9 +48,9 @@ func TestAConnectionThatIsCutOffSpoilsNothing(t *testing.T) {
 			require.NoError(t, x.Close())
 			s := b.guard.sessions()[0]
 			b.await("the end of one", func() bool {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				return len(s.data) == 1
+				s.data.mu.Lock()
+				defer s.data.mu.Unlock()
+				return len(s.data.open) == 1
 			})
 			_, err = y.Write(everything(2*inEverything, 1000))
 			require.NoError(t, err)
@@ -74,10 +74,10 @@ func TestADataConnectionIsNotOpenedAgain(t *testing.T) {
 	require.NoError(t, a.data().Close())
 	s := b.guard.sessions()[0]
 	b.await("its end", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return len(s.data) == 0
+		s.data.mu.Lock()
+		defer s.data.mu.Unlock()
+		return len(s.data.open) == 0
 	})
-	_, err := s.attach(nil)
+	_, err := s.data.attach(nil)
 	assert.ErrorIs(t, err, errRunFull)
 }

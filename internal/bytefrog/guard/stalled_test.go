@@ -144,7 +144,7 @@ func TestMoreThanMayWaitIsALoss(t *testing.T) {
 
 // An agent that closes its connections while the collector takes nothing has gone for the
 // collector when that has taken what waited.
-func TestWhatAnAgentThatHasGoneHasSentIsStillPassedOn(t *testing.T) {
+func TestTheRestOfAnAgentThatHasGoneIsPassedOn(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address})
 	p := &counting{until: 50_000}

@@ -105,7 +105,7 @@ func inWords(attributes pcommon.Map) string {
 }
 
 // All that an agent can say is told the same behind a guard, however it ends.
-func TestEverythingAnAgentSaysIsTold(t *testing.T) {
+func TestEveryMessageOfAnAgentIsPassedOn(t *testing.T) {
 	for _, version := range []uint8{1, 2} {
 		for name, end := range map[string]func(a *byHand, data *endings){
 			"it shuts down": func(a *byHand, data *endings) {

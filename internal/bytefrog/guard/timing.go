@@ -5,40 +5,39 @@ package guard
 
 import "time"
 
-// timing are the times that an agent's behaviour asks for.
+// timing are the times that an agent's behaviour requires.
 type timing struct {
-	// answer is how long the data break that answers suspend is waited for before the
-	// agent is told to trace again; farewell the same before it is left.
+	// answer is how long an agent has to answer suspend with a data break before it is sent unsuspend
+	// all the same; farewell the same before the guard disconnects from it.
 	answer, farewell time.Duration
-	// quiet is how long nothing has to come of an agent that is left for all to have come,
-	// complete the same where the counts say that all has come, and drain how long that
-	// may take at the most.
+	// quiet is how long nothing has to arrive of an agent in its farewell until all counts as arrived,
+	// complete the same when as many numbers have arrived as it gave out, and drain how long that
+	// may take at most.
 	quiet, complete, drain time.Duration
-	// parting is how much longer than its heartbeat interval an agent has to close its
-	// connections when it was told error; control how long its control connection
-	// outlives its data connections if they have to be closed.
+	// parting is how much longer than its heartbeat interval an agent has to close its connections
+	// when it was sent error; control how long its control connection outlives its data connections
+	// if they have to be closed.
 	parting, control time.Duration
-	// orphan is for how long nothing has to come of data connections whose control
-	// connection has ended for them to be closed.
+	// orphan is how long nothing has to arrive on data connections, whose control connection has
+	// ended, until they are closed.
 	orphan time.Duration
-	// linger is how long an agent that was told that it is over has to close its connections,
-	// and one that was started to open a data connection, or to be heard; rest the same for
-	// one that has begun a message on its control connection to say the rest of it.
+	// linger is how long an agent that was sent error has to close its connections, and one that was
+	// started to open a data connection or to send a message; rest is how long a message on a control
+	// connection may take to arrive whole.
 	linger, rest time.Duration
-	// lastSilence is after how long a guard that ends gives a collector up that takes nothing.
+	// lastSilence is after how long a guard that ends gives a collector up that reads nothing.
 	lastSilence time.Duration
-	// hello is how long a new connection has to say what it is when the guard ends.
+	// hello is how long a new connection has for its first message when the guard ends.
 	hello time.Duration
-	// ready is how long after start an agent is told error that is turned away, unless it
+	// ready is how long after start an agent that is turned away gets its error message, unless it
 	// was ready before.
 	ready time.Duration
-	// prepared is how long after its first data connection an agent is taken to obey orders,
+	// prepared is how long after its first data connection an agent counts as prepared for commands,
 	// without a sign of it.
 	prepared time.Duration
-	// tick is how often a session looks what time has done.
+	// tick is how often a session checks what time has changed.
 	tick time.Duration
-	// steady is how long a link has to live, or to take all, for the next pause to be the
-	// first again.
+	// steady is how long a link has to live for the next pause to be the first again.
 	steady time.Duration
 }
 

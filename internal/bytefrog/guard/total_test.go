@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
 // Where all agents together hold as much as they may, the one that holds most loses its
@@ -45,7 +46,7 @@ func TestTheAgentThatHoldsMostGivesWay(t *testing.T) {
 	assert.Greater(t, link.waiting.Load(), int64(total/4-2*len(sent)))
 	assert.LessOrEqual(t, b.guard.budget.Used(), int64(total))
 	b.network.stick(false)
-	b.await("what waited to be taken", func() bool { return link.drained() })
+	b.await("what waited to be taken", func() bool { return link.isDrained() })
 	assert.EqualValues(t, 1, b.guard.counts.Losses.Load())
 }
 
@@ -111,17 +112,17 @@ func TestByDefaultAllAgentsHaveAShareOfTheMemory(t *testing.T) {
 	assert.EqualValues(t, 5*mib, o.totalMemory())
 }
 
-// A session that has ended has nobody prepared, and nothing in the memory of all agents.
+// An agent that has ended gets no command, and holds nothing of the memory of all agents.
 func TestNothingIsLeftOfASessionThatHasEnded(t *testing.T) {
 	c := play(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.prepared = patience })
 	a := b.byHand(t)
 	data := a.data()
 	s := b.guard.lookup(a.configuration.RunID)
-	b.await("it to have joined", func() bool { return isClosed(s.joined) })
+	b.await("it to have joined", func() bool { return isClosed(s.data.joined) })
 	_ = data.Close()
 	_ = a.control.Close()
 	<-s.over
-	assert.False(t, s.preparing.Stop(), "it was stopped")
+	assert.Equal(t, hq.Ended, s.agent.Status().State)
 	assert.Zero(t, b.guard.budget.Used())
 }

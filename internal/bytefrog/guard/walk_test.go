@@ -32,7 +32,7 @@ func everything(from, at uint32) []byte {
 
 const inEverything = 5 // that have a number
 
-func TestOnlyWholeMessagesAreTaken(t *testing.T) {
+func TestOnlyWholeMessagesAreWalkedOver(t *testing.T) {
 	b := everything(0, 1)
 	ends := map[int]int{0: 0}
 	for at := 0; at < len(b); {
@@ -128,7 +128,7 @@ func TestThatTheAgentReportsAnErrorIsSeenInEveryRun(t *testing.T) {
 	assert.True(t, w.reported)
 }
 
-func TestWhatIsBeforeARunIsTakenOut(t *testing.T) {
+func TestMessagesFromBeforeARunAreRemoved(t *testing.T) {
 	n := someNames()
 	b := append(everything(95, 1), everything(100, 1)...)
 	b = append(b, everything(90, 1)...)
@@ -169,7 +169,7 @@ func TestACaptureIsWalkedAsItIsDecoded(t *testing.T) {
 	assert.EqualValues(t, 9_628, next)
 }
 
-func TestWhatIsNoMessageIsAnErrorBehindWhatIs(t *testing.T) {
+func TestBytesThatAreNoMessageAreAnErrorBehindWholeMessages(t *testing.T) {
 	whole := everything(0, 1)
 	b := append(append([]byte(nil), whole...), 200, 1, 2, 3)
 	w, err := walk(b, 0, someNames())

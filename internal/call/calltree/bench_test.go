@@ -27,7 +27,7 @@ func BenchmarkSnapshot(b *testing.B) {
 		}
 	})
 	b.Run("locked", func(b *testing.B) {
-		t := s.tree("s", Calls)
+		t := s.services.tree("s", Calls)
 		for b.Loop() {
 			t.copy()
 		}

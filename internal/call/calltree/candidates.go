@@ -8,18 +8,19 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"unsafe"
 )
 
-// candidates are services without a place of their own, with what they have shown: a sketch,
-// which a flood of names that come once doesn't make forget those that come again. Names are
-// in buckets by their hash. Where a bucket is full, each newcomer takes from what the one has
-// shown that has shown least, and takes its place when nothing is left.
+// candidates are services without a place, with the evidence of each. They are a sketch: a
+// flood of names that arrive once does not displace those that return. Names are in buckets by
+// their hash. In a full bucket a newcomer reduces the evidence of the weakest candidate, and
+// takes its place when nothing is left.
 type candidates struct {
 	buckets []candidateBucket
 	seed    maphash.Seed
-	// texts is what the names take, in bytes.
+	// texts is the memory of the names, in bytes.
 	texts int
-	// seen: one came since they were looked through last.
+	// seen: a candidate arrived since the last search.
 	seen bool
 }
 
@@ -27,20 +28,21 @@ type candidateBucket [8]candidate
 
 type candidate struct {
 	name string
-	// shown is empty where there is none.
+	// shown is empty if there is no candidate.
 	shown evidence
 }
 
 const (
-	// candidatesOfService is how many candidates there are for each service.
+	// candidatesOfService is the number of candidates for each service.
 	candidatesOfService = 4
 	leastCandidates     = 1024
-	// candidatePatience is for how many seconds of silence one keeps its place.
+	// candidatePatience is the number of seconds after which a silent candidate loses its
+	// place.
 	candidatePatience = 60
 )
 
-// see sees a name of which so many spans or samples came in a second. There are so many
-// services.
+// see notes a name of which so many spans or samples arrived in a second. services is the
+// number of places for services.
 func (c *candidates) see(name string, second uint32, items uint64, services int) {
 	if c.buckets == nil {
 		number := max(leastCandidates, candidatesOfService*services) / len(candidateBucket{})
@@ -77,7 +79,7 @@ func (c *candidates) drop(one *candidate) {
 	*one = candidate{}
 }
 
-// best are those of which something came not long ago, those first that have shown most.
+// best are the candidates that are not silent, the one that has shown most first.
 func (c *candidates) best(second uint32) (all []*candidate) {
 	for i := range c.buckets {
 		for j := range c.buckets[i] {
@@ -90,85 +92,7 @@ func (c *candidates) best(second uint32) (all []*candidate) {
 	return all
 }
 
-// admit gives candidates the places of services that have shown less:
-//
-//  1. The candidate that has shown most is compared with the service that has shown least,
-//     the next one with the next, as long as they have shown more.
-//  2. These services' calls that are waited for or remembered are forgotten, and their trees
-//     added to that of all other services.
-//  3. The candidates begin with empty trees. What came of them before is in the other tree.
-//
-// It is done at most once a second. Services of which a window is being collected stay.
-func (s *Store) admit(now uint32) {
-	if !s.candidates.seen {
-		return
-	}
-	s.candidates.seen = false
-	best, weakest := s.candidates.best(now), s.weakest()
-	leaving := map[uint32]bool{}
-	number := 0
-	for number < min(len(best), len(weakest)) && best[number].shown.exceeds(&weakest[number].shown) {
-		leaving[weakest[number].calls.number] = true
-		number++
-	}
-	if number == 0 {
-		return
-	}
-	for n := range s.seen.spans {
-		if span := &s.seen.spans[n]; span.state != seenFree && leaving[span.tree] {
-			s.forget(uint32(n))
-		}
-	}
-	s.lastCaller = 0
-	for i, sv := range weakest[:number] {
-		s.join(sv, s.other())
-		if s.reset(sv); s.services[sv.name] != nil {
-			continue // something needs it
-		}
-		s.counters.YieldedServices++
-		s.begin(best[i].name).shown = best[i].shown
-		s.candidates.drop(best[i])
-	}
-}
-
-// weakest are the services that can leave their places, those first that have shown least.
-func (s *Store) weakest() (all []*service) {
-	for _, sv := range s.services {
-		if sv.name != OtherServices && !sv.isWatched() {
-			all = append(all, sv)
-		}
-	}
-	slices.SortFunc(all, func(a, b *service) int { return a.shown.compare(&b.shown) })
-	return all
-}
-
-// join adds what was counted of a service to another. Nothing waits in its trees.
-func (s *Store) join(from, into *service) {
-	into.count += from.count
-	into.errors += from.errors
-	into.called = into.called || from.called
-	s.joinTree(from.calls, into.calls)
-	for kind, t := range from.profiles {
-		if other := s.profile(into, kind); other != nil {
-			s.joinTree(t, other)
-		}
-	}
-}
-
-// joinTree adds the paths of a tree to another's.
-func (s *Store) joinTree(from, into *tree) {
-	numbers := make([]uint32, len(from.nodes))
-	s.order = from.preOrder(s.order[:0])
-	for _, n := range s.order[1:] {
-		at := &from.nodes[n]
-		l := at.label
-		if f := &from.functions.all[l.function()]; l.function() != 0 {
-			function := into.functions.number(f.name, s.settings.MaxNameBytes)
-			into.functions.place(function, f.file, f.line, s.settings.MaxNameBytes)
-			l = newLabel(function, l.mark())
-		}
-		numbers[n] = into.child(numbers[at.parent], l)
-		into.add(numbers[n], &at.values)
-	}
-	into.lost.add(from.lost)
+// bytes is the memory of the candidates.
+func (c *candidates) bytes() int64 {
+	return int64(len(c.buckets))*int64(unsafe.Sizeof(candidateBucket{})) + int64(c.texts)
 }

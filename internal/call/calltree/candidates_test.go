@@ -146,7 +146,7 @@ func TestAServiceThatLeavesItsPlaceIsCountedAmongTheOthers(t *testing.T) {
 		script(t, s, fmt.Sprintf("strong/f %c took 1", 'd'+i))
 	}
 	check(t, s)
-	assert.Nil(t, s.services["weak"])
+	assert.Nil(t, s.services.byName["weak"])
 	got := treeOf(t, s, OtherServices)
 	for _, line := range []string{"main: 1 calls, 0 errors, total 100, self 60", "main/f: 1 calls, 1 errors, total 40, self 40", "(parent not seen)/late: 1 calls, 0 errors, total 7, self 7"} {
 		assert.Contains(t, got, line)
@@ -154,7 +154,7 @@ func TestAServiceThatLeavesItsPlaceIsCountedAmongTheOthers(t *testing.T) {
 	profile, ok := s.Snapshot(OtherServices, Kind{"cpu", "ns"})
 	require.True(t, ok)
 	assert.Equal(t, []Node{{Parent: -1, Function: "g", File: "g.rb", Line: 3, Calls: 2, Total: 5, Self: 5}}, profile.Nodes)
-	assert.NotNil(t, s.services["strong"])
+	assert.NotNil(t, s.services.byName["strong"])
 }
 
 // A service of which a window is being collected keeps its place.
@@ -164,7 +164,7 @@ func TestAServiceThatIsWatchedKeepsItsPlace(t *testing.T) {
 	clock := newClock(&set)
 	s := NewStore(set)
 	script(t, s, "weak/f a took 1")
-	tree, w, err := s.open("weak", Calls)
+	tree, w, err := s.openWindow("weak", Calls)
 	require.NoError(t, err)
 	send := func(i int) {
 		clock.pass(time.Second)
@@ -174,10 +174,10 @@ func TestAServiceThatIsWatchedKeepsItsPlace(t *testing.T) {
 		send(i)
 	}
 	assert.Equal(t, "f: 1 calls, 0 errors, total 1, self 1", treeOf(t, s, "weak"))
-	s.drop(tree, w)
+	s.closeWindow(tree, w)
 	send(5)
 	send(6)
-	assert.Nil(t, s.services["weak"])
+	assert.Nil(t, s.services.byName["weak"])
 	check(t, s)
 }
 

@@ -14,13 +14,13 @@ func check(t testing.TB, s *Store) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	refs := make([]map[uint32]uint32, len(s.trees))
+	refs := make([]map[uint32]uint32, len(s.forest.trees))
 	for i := range refs {
 		refs[i] = map[uint32]uint32{}
 	}
 	checkSeen(t, s, refs)
 	live, names, measured := 0, 0, int64(0)
-	for number, tree := range s.trees {
+	for number, tree := range s.forest.trees {
 		if tree == nil {
 			require.Empty(t, refs[number], "tree %d is not there", number)
 			continue
@@ -37,9 +37,9 @@ func check(t testing.TB, s *Store) {
 		require.Equal(t, bytes, tree.functions.bytes)
 		names += bytes
 	}
-	require.Equal(t, live, s.used.nodes)
-	require.Equal(t, measured, s.memory.trees)
-	require.Equal(t, names, s.used.names)
+	require.Equal(t, live, s.forest.used.nodes)
+	require.Equal(t, measured, s.forest.bytes)
+	require.Equal(t, names, s.forest.used.names)
 	kept := 0
 	for id, trace := range s.kept.traces {
 		require.Equal(t, id, trace.id)
@@ -60,9 +60,9 @@ func checkThreads(t testing.TB, s *Store) {
 	kept, all := map[place]uint32{}, 0
 	for i := range s.kept.spans {
 		span := &s.kept.spans[i]
-		kept[place{s.trees[span.tree].owner.name, span.threadNumber}]++
+		kept[place{s.forest.owners[span.tree].name, span.threadNumber}]++
 	}
-	for name, sv := range s.services {
+	for name, sv := range s.services.byName {
 		all += sv.threads.count()
 		require.Len(t, sv.threads.known, 1+sv.threads.count()+len(sv.threads.free))
 		for n, thread := range sv.threads.known {
@@ -72,7 +72,7 @@ func checkThreads(t testing.TB, s *Store) {
 			require.Zero(t, sv.threads.known[n].kept)
 		}
 	}
-	require.Equal(t, all, s.threads)
+	require.Equal(t, all, s.services.threads)
 }
 
 // checkSeen counts the references to nodes.
@@ -91,7 +91,7 @@ func checkSeen(t testing.TB, s *Store, refs []map[uint32]uint32) {
 			refs[span.tree][span.node]++
 			found, _ := s.seen.findOwn(s.seen.hash(span.spanKey), span.spanKey, span.tree, span.remote)
 			require.Equal(t, n, found)
-			node := &s.trees[span.tree].nodes[span.node]
+			node := &s.forest.trees[span.tree].nodes[span.node]
 			require.Equal(t, seenState(state) != seenFolded, node.state == stateWaiting, "node of state %d", node.state)
 			if node.state == stateWaiting {
 				require.Equal(t, map[seenState]label{seenWaiting: labelMissing, seenElsewhere: labelAtTop}[span.state], node.label)
@@ -159,8 +159,8 @@ func checkTree(t testing.TB, s *Store, tree *tree, refs map[uint32]uint32) {
 			functions[span.instance]++
 		}
 	}
-	if tree == tree.owner.calls {
-		functions[tree.owner.instance]++
+	if tree == s.forest.owners[tree.number].calls {
+		functions[s.forest.owners[tree.number].instance]++
 	}
 	for n, f := range tree.functions.all[1:] {
 		require.Equal(t, functions[uint32(n)+1], f.refs, "references to %q", f.name)

@@ -27,7 +27,7 @@ func TestTreesGiveBackWhatTheyDoNotUse(t *testing.T) {
 	}
 	check(t, s)
 	nodes, functions := 0, 0
-	for _, tree := range s.trees {
+	for _, tree := range s.forest.trees {
 		nodes += cap(tree.nodes)
 		functions += cap(tree.functions.all)
 	}

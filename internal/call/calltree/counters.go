@@ -3,97 +3,62 @@
 
 package calltree
 
-// Counters are what a store counts, since it was made.
+// Counters are the counts of a store since it was made.
 type Counters struct {
-	// Spans are those that were folded, and Duplicates those that came before and were
-	// not.
+	// Spans were folded. Duplicates had arrived before and were ignored.
 	Spans, Duplicates uint64
 	// OtherServices are spans and samples of more services than are allowed.
 	OtherServices uint64
-	// SilentServices are those that were forgotten, with their trees, because nothing came
-	// of them for PendingTimeout and others needed their place.
+	// SilentServices were evicted with their trees, because they were silent for PendingTimeout
+	// and others needed their place.
 	SilentServices uint64
-	// YieldedServices are those that left their place to one that had shown more, with what
-	// was counted of them in [OtherServices].
+	// YieldedServices left their place to one that had shown more. Their counts are in
+	// [OtherServices].
 	YieldedServices uint64
-	// Shed is what was given up because Settings.Hold asked for memory. It counts among the
-	// others, too.
+	// Shed was given up because Settings.Hold demanded memory. The other counters include it.
 	Shed Shed
-	// ParentsNotSeen are calls that were waited for in vain.
+	// ParentsNotSeen are callers that did not arrive.
 	ParentsNotSeen ParentsNotSeen
-	// Forgotten are calls that were not remembered any more before PendingTimeout.
+	// Forgotten are calls that were forgotten before PendingTimeout.
 	Forgotten uint64
 	// FoldedPaths are paths that were folded to make room.
 	FoldedPaths uint64
-	// Samples are those of profiles that were folded, and DroppedSamples those that were
-	// of more kinds than are allowed.
+	// Samples of profiles were folded. DroppedSamples were of more kinds than are allowed.
 	Samples, DroppedSamples uint64
-	// CutSamples are those that were folded below [MissingParent]: their stacks have no
-	// frames, or were cut.
+	// CutSamples were folded below [MissingParent], because their stacks have no frames or were
+	// cut.
 	CutSamples uint64
-	// RefusedWindows are those that were asked for while as many as are allowed were
-	// collected.
+	// RefusedWindows were refused because too many were open.
 	RefusedWindows uint64
-	// DroppedKept are spans that were kept and made room for others, and DroppedTraces
-	// the traces of which none is kept any more.
+	// DroppedKept are kept spans that made room for others, and DroppedTraces the traces
+	// without any kept span left.
 	DroppedKept, DroppedTraces uint64
 }
 
-// ParentsNotSeen are calls that were waited for in vain, by the reason.
+// ParentsNotSeen are callers that did not arrive, by reason.
 type ParentsNotSeen struct {
-	// Timeout: for PendingTimeout. Limit: as long as there was room. Cycle: it is one that
-	// the call itself led to.
+	// Timeout: they did not arrive within PendingTimeout. Limit: there was no more room to
+	// wait. Cycle: the caller would be a callee of its own callee.
 	Timeout, Limit, Cycle uint64
 }
 
-// Shed is what was given up to hold less memory: spans that were kept, calls that were
-// waited for or remembered, and paths.
+// Shed was given up to free memory: kept spans, calls that were waited for or remembered, and
+// paths.
 type Shed struct {
 	KeptSpans, Calls, Paths uint64
 }
 
-// Usage is what a store holds.
+// Usage is the contents of a store.
 type Usage struct {
 	Services int
 	// Nodes are the paths of all trees.
 	Nodes int
-	// Waiting are calls that are waited for, and Remembered those that came and are
-	// remembered.
+	// Waiting are callers that have not arrived, and Remembered calls that arrived.
 	Waiting, Remembered int
-	// NameBytes is what names of functions take.
+	// NameBytes is the memory of names of functions.
 	NameBytes int
-	// Kept are spans that are kept as they came.
+	// Kept are kept spans.
 	Kept int
-	// Windows are being collected.
+	// Windows are open.
 	Windows int
-}
-
-// Counters gives what was counted.
-func (s *Store) Counters() Counters {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	counters := s.counters
-	counters.DroppedKept, counters.DroppedTraces = s.kept.dropped, s.kept.gone
-	return counters
-}
-
-// Paths is how many paths a tree has, those included that wait; 0 where there is none.
-func (s *Store) Paths(service string, kind Kind) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t := s.tree(service, kind); t != nil {
-		return t.live
-	}
-	return 0
-}
-
-// Usage gives what is held.
-func (s *Store) Usage() Usage {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return Usage{
-		Services: len(s.services), Nodes: s.used.nodes, NameBytes: s.used.names,
-		Waiting: s.seen.count(seenWaiting), Remembered: s.seen.total() - s.seen.count(seenWaiting),
-		Kept: len(s.kept.spans), Windows: s.windows,
-	}
 }

@@ -88,7 +88,7 @@ func TestCalleesThatComeWithTheirCallersAreGivenTheirPlaceAtOnce(t *testing.T) {
 		s.Fold(Origin{Service: "s"}, spans)
 		check(t, s)
 		require.Equal(t, "caller: 100 calls, 0 errors, total 0, self 0; caller/callee: 100 calls, 0 errors, total 0, self 0", treeOf(t, s, "s"))
-		require.Len(t, s.tree("s", Calls).nodes, 3, "the top, and one of each path")
+		require.Len(t, s.services.tree("s", Calls).nodes, 3, "the top, and one of each path")
 	}
 }
 
@@ -412,7 +412,7 @@ func TestAThreadIsKnownAgainInItsInstance(t *testing.T) {
 		s.SeeThreads(Origin{Service: "s", Instance: "pod-4"}, Thread{ID: 1})
 	}
 	assert.Equal(t, 6, s.Services()[0].Threads)
-	assert.Len(t, s.services["s"].threads.known, 7, "and one that is not known")
+	assert.Len(t, s.services.byName["s"].threads.known, 7, "and one that is not known")
 }
 
 func TestThereAreNoMoreThreadsThanKnown(t *testing.T) {
@@ -470,7 +470,7 @@ func TestThreadsThatAreSeenNoMoreAreForgotten(t *testing.T) {
 	assert.Equal(t, []string{"worker 2", "worker 3", "worker 4"}, names)
 	c.pass(2 * time.Hour)
 	assert.Equal(t, 3, s.Services()[0].Threads)
-	assert.Len(t, s.services["s"].threads.known, 6)
+	assert.Len(t, s.services.byName["s"].threads.known, 6)
 	for range 200 {
 		s.SeeThreads(Origin{Service: "s", Instance: "pod-9"}, Thread{ID: 1})
 		c.pass(time.Minute)
@@ -498,7 +498,7 @@ func TestThreadsAreKnownWhenThereIsRoomAgain(t *testing.T) {
 	c.pass(40 * time.Minute)
 	see("pod-2", 10)
 	assert.Equal(t, Service{Name: "s", Threads: 10}, Service{Name: "s", Threads: s.Services()[0].Threads, ThreadsMore: s.Services()[0].ThreadsMore})
-	assert.Equal(t, 10, s.threads)
+	assert.Equal(t, 10, s.services.threads)
 }
 
 func TestResetForgetsWhatNothingWaitsFor(t *testing.T) {
@@ -540,8 +540,8 @@ func TestASilentServiceThatIsWatchedStays(t *testing.T) {
 	for i, service := range []string{"watched", "silent", "other"} {
 		fold(service, i)
 	}
-	tree := s.tree("watched", Calls)
-	tree.windows = append(tree.windows, newWindow(now, s.epoch, tree.lost))
+	tree := s.services.tree("watched", Calls)
+	tree.windows = append(tree.windows, newWindow(now, s.forest.epoch, tree.lost))
 	now = now.Add(2 * set.PendingTimeout)
 	fold("new", 3)
 	names := []string{}
@@ -575,7 +575,7 @@ func TestHowLongAServiceIsSilentIsLookedAtOnceASecond(t *testing.T) {
 	} {
 		c.now = begin.Add(step.at)
 		s.Fold(Origin{Service: step.service}, []Span{{Function: "f", Start: 1, End: 2}})
-		assert.Contains(t, s.services, step.there, step.at)
+		assert.Contains(t, s.services.byName, step.there, step.at)
 		s.Reset(OtherServices) // or it would have the place
 	}
 	assert.EqualValues(t, 2, s.Counters().SilentServices)

@@ -7,17 +7,18 @@ import (
 	"hash/maphash"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 )
 
-// functions are the functions of a tree, each once, by number. A function is there for as
-// long as something refers to it. Number 0 is that of nodes which are no function.
+// functions are the functions of a tree by number. A function is there while something refers
+// to it. Number 0 is that of nodes without a function.
 type functions struct {
 	all  []function
 	free []uint32
-	// byName finds those that something refers to, or will at once.
+	// byName finds the functions with references, and those that will have some soon.
 	byName index
 	seed   maphash.Seed
-	// bytes is what they take, and used what those of all trees do.
+	// bytes is the memory of the functions, and used has that of all trees.
 	bytes int
 	used  *usage
 }
@@ -29,16 +30,23 @@ type function struct {
 	hash       uint32 // of the name
 }
 
-// bytesOfFunction is what a function takes beside its name: its entry in the slice, and
-// that in the index.
+// usage is the contents of all trees of a store.
+type usage struct {
+	// nodes are those that are neither free nor merged, but for the tops, and names the
+	// bytes of functions' names.
+	nodes, names int
+}
+
+// bytesOfFunction is the memory of a function beside its name: its entry in the slice, and that
+// in the index.
 const bytesOfFunction = 72
 
 func newFunctions(used *usage) functions {
 	return functions{all: make([]function, 1), seed: maphash.MakeSeed(), used: used}
 }
 
-// number is that of a function of a name of at most so many bytes, which is new if it
-// wasn't there; then nothing refers to it yet.
+// number is the number of the function of a name, cut to most bytes. A new function has no
+// references yet.
 func (f *functions) number(name string, most int) uint32 {
 	name = Cut(name, most)
 	hash := uint32(maphash.String(f.seed, name))
@@ -55,7 +63,7 @@ func (f *functions) number(name string, most int) uint32 {
 	}
 	f.all[n] = function{name: name, hash: hash}
 	f.byName.add(hash, n, f)
-	f.take(bytesOfFunction + len(name))
+	f.charge(bytesOfFunction + len(name))
 	return n
 }
 
@@ -70,20 +78,20 @@ func (f *functions) find(hash uint32, name string) uint32 {
 
 func (f *functions) hashOf(n uint32) uint32 { return f.all[n].hash }
 
-// place tells where a function is. What was told first stays.
+// place sets file and line of a function, unless they are set.
 func (f *functions) place(n uint32, file string, line int64, most int) {
 	fn := &f.all[n]
 	if file != "" && fn.file == "" {
 		fn.file = strings.Clone(Cut(file, most))
-		f.take(len(fn.file))
+		f.charge(len(fn.file))
 	}
 	if line != 0 && fn.line == 0 {
 		fn.line = line
 	}
 }
 
-// take counts bytes that are taken.
-func (f *functions) take(bytes int) {
+// charge counts bytes that functions take. A negative number is memory freed.
+func (f *functions) charge(bytes int) {
 	f.bytes += bytes
 	f.used.names += bytes
 }
@@ -95,13 +103,40 @@ func (f *functions) unref(n uint32) {
 	if fn.refs--; n == 0 || fn.refs > 0 {
 		return
 	}
-	f.take(-bytesOfFunction - len(fn.name) - len(fn.file))
+	f.charge(-bytesOfFunction - len(fn.name) - len(fn.file))
 	f.byName.remove(fn.hash, n, f)
 	*fn = function{}
 	f.free = append(f.free, n)
 }
 
-// Cut shortens a text to so many bytes, and not inside a letter where it is UTF-8.
+// compact keeps only functions with references. It returns their new numbers.
+func (f *functions) compact() (numbers []uint32) {
+	numbers = make([]uint32, len(f.all))
+	used := make([]function, 1, withSpareRoom(len(f.all)-len(f.free)))
+	used[0] = f.all[0]
+	for i, fn := range f.all {
+		if i > 0 && fn.refs > 0 {
+			numbers[i] = uint32(len(used))
+			used = append(used, fn)
+		}
+	}
+	f.all, f.free, f.byName = used, nil, index{}
+	for n := range used[1:] {
+		f.byName.add(used[n+1].hash, uint32(n)+1, f)
+	}
+	return numbers
+}
+
+// textBytes is the memory of a text beside its length, since sizes are rounded up.
+const textBytes = 8
+
+// memory is the memory of the functions.
+func (f *functions) memory() int64 {
+	return int64(cap(f.all))*int64(unsafe.Sizeof(function{})) + int64(cap(f.free))*int64(unsafe.Sizeof(uint32(0))) + f.byName.bytes() +
+		int64(f.bytes) - int64(f.byName.used)*(bytesOfFunction-textBytes)
+}
+
+// Cut shortens a text to most bytes, and not inside a UTF-8 letter.
 func Cut(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -38,7 +38,7 @@ func FuzzStore(f *testing.F) {
 			case 2:
 				c.pass(time.Duration(data[1]) * time.Second / 8)
 			case 3:
-				if _, _, err := s.open(service, Calls); err == nil {
+				if _, _, err := s.openWindow(service, Calls); err == nil {
 					windows++
 				}
 			case 4:

@@ -6,17 +6,16 @@ package calltree
 import (
 	"encoding/binary"
 	"math/bits"
+	"unsafe"
 )
 
-// index finds numbers by hashes, in one slice that the garbage collector has nothing to
-// look for in. What a number stands for, and whether it is what is looked for, the caller
-// knows.
+// index finds numbers by hashes, in one slice without pointers. The caller compares the things
+// that the numbers stand for.
 //
-// It is open addressing by buckets, each of which is a line of the processor's cache. Which
-// numbers of a bucket may be of a hash is found for all of them at once: branches that
-// depend on what is where would be guessed wrong most often, and cost more than all else. A
-// number whose bucket is full is in another, and the buckets that it passed count it, so
-// nothing is left of what is removed.
+// It is open addressing by buckets, each of which is a cache line. All numbers of a bucket are
+// compared with a hash together, because unpredictable branches would cost more than everything
+// else. If a bucket is full its number goes to another one, and each full bucket on the way
+// counts that. So removing a number leaves no trace.
 //
 // The zero index is empty.
 type index struct {
@@ -24,10 +23,10 @@ type index struct {
 	used    int
 }
 
-// bucket has numbers, and of each a tag, which is some bits of its hash; 0: there is none.
+// bucket has numbers, and a tag for each, which is some bits of its hash; 0: no number.
 type bucket struct {
 	tags [bucketSize]uint8
-	// passed is how many numbers would be here if there had been room.
+	// passed is the number of numbers that had no room here.
 	passed  uint32
 	numbers [bucketSize]uint32
 }
@@ -38,18 +37,18 @@ const (
 	leastBuckets = 1
 )
 
-// hashes know the hash of each number that an index has, for when it is made anew.
+// hashes return the hash of each number in an index, for growing and shrinking.
 type hashes interface{ hashOf(number uint32) uint32 }
 
-// tagOf is the tag of a hash. Its bits are not those that the bucket is found by.
+// tagOf is the tag of a hash. Its bits do not choose the bucket.
 func tagOf(hash uint32) uint8 { return uint8(hash>>25 | 0x80) }
 
-// stepOf is how far apart the buckets are that a hash is looked for in. It is odd, so that all
-// are met; and not 1, or full buckets would stand together and be passed by all around.
+// stepOf is the distance of the buckets for a hash. It is odd, so it reaches all of them; and
+// it is not always 1, so full buckets do not form groups.
 func stepOf(hash uint32) uint32 { return hash>>16 | 1 }
 
-// places are places in a bucket: bit 8i+7 for each of the first eight, and bit 8i+6 for each
-// behind them.
+// places are places in a bucket: bit 8i+7 for each of the first eight, and bit 8i+6 for each of
+// the others.
 type places uint64
 
 const eachByte, highBits, highBitsOf4 = 0x0101010101010101, 0x8080808080808080, 0x80808080
@@ -60,36 +59,36 @@ func (p places) first() int {
 	return bit/8 + 8*(^bit&1)
 }
 
-// after are the places behind that of the lowest bit.
+// after are the places without that of the lowest bit.
 func (p places) after() places { return p & (p - 1) }
 
 func newPlaces(low, high uint64) places { return places(low&highBits | high&highBitsOf4>>1) }
 
-// words are the tags, as many as have room in each.
+// words are the tags as two numbers.
 func (b *bucket) words() (low, high uint64) {
 	return binary.LittleEndian.Uint64(b.tags[:8]), uint64(binary.LittleEndian.Uint32(b.tags[8:]))
 }
 
-// candidates are the places that may be of a tag. What is behind one that is may look so.
+// candidates are the places that may have the tag. A place after one with the tag may be wrong.
 func (b *bucket) candidates(tag uint8) places {
 	low, high := b.words()
 	low, high = low^uint64(tag)*eachByte, high^uint64(tag)*eachByte
 	return newPlaces((low-eachByte)&^low, (high-eachByte)&^high)
 }
 
-// free are the places that have no number.
+// free are the places without a number.
 func (b *bucket) free() places {
 	low, high := b.words()
 	return newPlaces(^low, ^high)
 }
 
-// cursor says where a number was found: in which of the buckets of a hash, and at which bit of
-// their places.
+// cursor is the position of a number: the bucket among those of a hash, and the bit of its
+// place.
 type cursor uint64
 
 const cursorBits = 7
 
-// next is the next number that may be of a hash, or 0. The first is found with cursor 0.
+// next is the next number that may have the hash, or 0. Cursor 0 finds the first.
 func (x *index) next(hash uint32, from cursor) (number uint32, found cursor) {
 	mask := uint32(len(x.buckets) - 1)
 	step, looked := uint32(from>>cursorBits), from&(1<<cursorBits-1)
@@ -106,15 +105,15 @@ func (x *index) next(hash uint32, from cursor) (number uint32, found cursor) {
 	return 0, 0
 }
 
-// read reads the bucket of a hash, and gives something of it.
+// read reads the bucket of a hash. The result has no meaning.
 func (x *index) read(hash uint32) uint32 {
 	return x.buckets[hash&uint32(len(x.buckets)-1)].passed
 }
 
-// room is for how many numbers there is room.
+// room is the number of places.
 func (x *index) room() int { return bucketSize * len(x.buckets) }
 
-// add adds a number that isn't there.
+// add adds a number that is not in the index.
 func (x *index) add(hash, number uint32, of hashes) {
 	// At most five eighths are used: few buckets are full then.
 	if 8*(x.used+1) > 5*x.room() {
@@ -148,7 +147,7 @@ func (x *index) resize(length int, of hashes) {
 	}
 }
 
-// remove removes a number that is there.
+// remove removes a number that is in the index.
 func (x *index) remove(hash, number uint32, of hashes) {
 	for at := hash; ; at += stepOf(hash) {
 		b := &x.buckets[at&uint32(len(x.buckets)-1)]
@@ -163,7 +162,7 @@ func (x *index) remove(hash, number uint32, of hashes) {
 	}
 }
 
-// remove removes a number if it is in the bucket.
+// remove removes a number, and reports whether it was in the bucket.
 func (b *bucket) remove(hash, number uint32) bool {
 	for c := b.candidates(tagOf(hash)); c != 0; c = c.after() {
 		if i := c.first(); b.numbers[i] == number {
@@ -173,3 +172,5 @@ func (b *bucket) remove(hash, number uint32) bool {
 	}
 	return false
 }
+
+func (x *index) bytes() int64 { return int64(len(x.buckets)) * int64(unsafe.Sizeof(bucket{})) }

@@ -11,27 +11,26 @@ type (
 	SpanID  [8]byte
 )
 
-// TraceSummary tells of a trace of which spans are kept.
+// TraceSummary summarizes a trace with kept spans.
 type TraceSummary struct {
 	ID TraceID
-	// Root is the function of the first span, by its start, of those that are kept.
+	// Root is the function of the earliest kept span.
 	Root string
-	// Spans and Errors are how many are kept, of all services; Dropped is how many came
-	// that are kept no more.
+	// Spans and Errors are kept, of all services. Dropped spans arrived and are no longer kept.
 	Spans, Errors, Dropped int
-	// Start and End are those of the earliest and of the latest span.
+	// Start is that of the earliest span, and End that of the latest.
 	Start, End time.Time
 }
 
-// KeptSpan is a span as it came.
+// KeptSpan is a span as it arrived.
 type KeptSpan struct {
 	ID, Parent SpanID // Parent is zero for a root
 	Service    string
-	Instance   string // of the service; empty if not told
+	Instance   string // of the service; empty if not known
 	Function   string
 	File       string
 	Line       int64
-	// Thread is the thread's ID, and ThreadName its name; 0 and empty if not told.
+	// Thread is the ID of the thread, and ThreadName its name; 0 and empty if not known.
 	Thread     int64
 	ThreadName string
 	Start, End int64 // nanoseconds since 1970

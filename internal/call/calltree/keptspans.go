@@ -3,27 +3,29 @@
 
 package calltree
 
-import "slices"
+import (
+	"slices"
+	"unsafe"
+)
 
-// keptSpans are the spans that came last, as they came, in a ring.
+// keptSpans are the latest spans as they arrived, in a ring.
 type keptSpans struct {
 	spans []keptSpan
 	most  int
-	// next is where the next one goes, once the ring is full.
+	// next is the place of the next span, once the ring is full.
 	next int
-	// traces are those of which spans are kept. newest and oldest were looked up last, for
-	// what is kept and for what makes room: spans of a trace mostly come together.
+	// traces are those with kept spans. newest and oldest are the last ones that were looked
+	// up, for a new span and for a dropped one. Spans of a trace mostly arrive together.
 	traces         map[TraceID]*keptTrace
 	newest, oldest *keptTrace
-	// dropped is how many spans made room for others, and gone the traces of which none is
-	// kept any more.
+	// dropped is the number of spans that made room for others, and gone that of traces without
+	// any kept span left.
 	dropped, gone uint64
-	// release is called with what makes room.
-	release func(*keptSpan)
+	forest        *forest
 }
 
-// keptSpan is one of them. The tree is that of its service; function and instance are
-// numbers of its functions.
+// keptSpan is a kept span. tree is that of its service. function and instance are numbers of
+// its functions.
 type keptSpan struct {
 	trace                                  TraceID
 	id, parent                             SpanID
@@ -35,16 +37,16 @@ type keptSpan struct {
 
 type keptTrace struct {
 	id TraceID
-	// kept is how many spans are kept, and dropped how many made room for others.
+	// kept is the number of kept spans, and dropped of those that made room for others.
 	kept, dropped int
 }
 
-func newKeptSpans(most int, release func(*keptSpan)) keptSpans {
-	return keptSpans{most: most, traces: map[TraceID]*keptTrace{}, release: release}
+func newKeptSpans(most int, f *forest) keptSpans {
+	return keptSpans{most: most, traces: map[TraceID]*keptTrace{}, forest: f}
 }
 
-// add gives the place for a span of a trace, which may hold what was there before.
-func (r *keptSpans) add(trace *TraceID) (span *keptSpan) {
+// appendTo returns the place for a span of a trace. The place may hold an earlier span.
+func (r *keptSpans) appendTo(trace *TraceID) (span *keptSpan) {
 	if len(r.spans) < r.most {
 		r.spans = append(r.spans, keptSpan{})
 		span = &r.spans[len(r.spans)-1]
@@ -85,7 +87,7 @@ func (r *keptSpans) drop(span *keptSpan) {
 	r.oldest = nil
 }
 
-// dropOldest drops so many spans.
+// dropOldest drops the oldest spans.
 func (r *keptSpans) dropOldest(number int) {
 	rest := make([]keptSpan, 0, len(r.spans)-number)
 	for i := range r.spans {
@@ -115,19 +117,19 @@ func (r *keptSpans) dropOf(tree uint32) {
 	r.spans, r.next = rest, 0
 }
 
-// keep keeps a span as it came.
-func (s *Store) keep(sv *service, span *Span, function, now uint32) {
+// keep keeps a span of a service as it arrived, and notes its thread.
+func (r *keptSpans) keep(sv *service, span *Span, function, now uint32) {
 	thread := uint32(0)
 	if span.HasThread {
 		thread = sv.threads.number(span.Thread, span.ThreadName, now)
 	}
-	if s.settings.MaxKeptSpans == 0 {
+	if r.most == 0 {
 		return
 	}
 	sv.calls.functions.ref(function)
 	sv.calls.functions.ref(sv.instance)
 	sv.threads.known[thread].kept++
-	kept := s.kept.add(&span.Trace)
+	kept := r.appendTo(&span.Trace)
 	kept.trace, kept.id, kept.parent = span.Trace, span.ID, SpanID{}
 	if span.ParentTrace == span.Trace {
 		kept.parent = span.Parent
@@ -139,9 +141,67 @@ func (s *Store) keep(sv *service, span *Span, function, now uint32) {
 	kept.failed, kept.truncated = span.Error, span.Truncated
 }
 
-func (s *Store) releaseKept(span *keptSpan) {
-	t := s.trees[span.tree]
+// release releases the names and the thread of a span.
+func (r *keptSpans) release(span *keptSpan) {
+	t, sv := r.forest.trees[span.tree], r.forest.owners[span.tree]
 	t.functions.unref(span.function)
 	t.functions.unref(span.instance)
-	t.owner.threads.known[span.threadNumber].kept--
+	sv.threads.known[span.threadNumber].kept--
+}
+
+// moveFunctions replaces the numbers of functions after trees were compacted.
+func (r *keptSpans) moveFunctions(functions [][]uint32) {
+	for i := range r.spans {
+		if span := &r.spans[i]; functions[span.tree] != nil {
+			span.function = functions[span.tree][span.function]
+			span.instance = functions[span.tree][span.instance]
+		}
+	}
+}
+
+// summed copies all spans for summaries, and the number of dropped spans of each trace.
+// tree is that of the service.
+func (r *keptSpans) summed(tree uint32) ([]summedSpan, map[TraceID]int) {
+	spans := make([]summedSpan, len(r.spans))
+	for i := range spans {
+		from, to := &r.spans[i], &spans[i]
+		to.trace, to.start, to.end, to.failed = from.trace, from.start, from.end, from.failed
+		to.function = r.forest.trees[from.tree].functions.all[from.function].name
+		to.isOfService = from.tree == tree
+	}
+	dropped := map[TraceID]int{}
+	for id, trace := range r.traces {
+		if trace.dropped > 0 {
+			dropped[id] = trace.dropped
+		}
+	}
+	return spans, dropped
+}
+
+// ofTrace copies the spans of a trace.
+func (r *keptSpans) ofTrace(id TraceID) (spans []KeptSpan) {
+	for i := range r.spans {
+		if span := &r.spans[i]; span.trace == id {
+			spans = append(spans, r.copy(span))
+		}
+	}
+	return spans
+}
+
+func (r *keptSpans) copy(span *keptSpan) KeptSpan {
+	t, sv := r.forest.trees[span.tree], r.forest.owners[span.tree]
+	f := &t.functions.all[span.function]
+	return KeptSpan{
+		ID: span.id, Parent: span.parent, Service: sv.name, Instance: t.functions.all[span.instance].name,
+		Function: f.name, File: f.file, Line: f.line,
+		Thread: span.thread, ThreadName: sv.threads.known[span.threadNumber].name,
+		Start: span.start, End: span.end, Error: span.failed, Truncated: span.truncated,
+	}
+}
+
+// keptTraceBytes is about the memory of a trace in the map.
+const keptTraceBytes = 100
+
+func (r *keptSpans) bytes() int64 {
+	return int64(cap(r.spans))*int64(unsafe.Sizeof(keptSpan{})) + int64(len(r.traces))*keptTraceBytes
 }

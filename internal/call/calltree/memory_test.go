@@ -88,7 +88,7 @@ func TestWhatAStoreSaysThatItTakesIsWhatTheHeapGrowsBy(t *testing.T) {
 		},
 		"a window": func(s *Store) {
 			s.Fold(shop, []Span{callOf(0, 0, -1, "f")})
-			_, _, err := s.open("shop", Calls)
+			_, _, err := s.openWindow("shop", Calls)
 			require.NoError(t, err)
 			for i := range n {
 				s.Fold(shop, []Span{callOf(1, i, 0, fmt.Sprint("f", i))})

@@ -107,7 +107,7 @@ func (st *story) take() {
 	}
 	st.store.Fold(Origin{Service: service, Instance: []string{"", "one", "f0"}[st.random.IntN(3)]}, batch)
 	if st.random.IntN(10) == 0 {
-		st.store.compactAll(func(*tree) bool { return true })
+		st.store.room.compact(func(*tree) bool { return true })
 	}
 	if st.random.IntN(5) == 0 {
 		check(st.t, st.store)
@@ -151,7 +151,7 @@ func TestAWindowHasWhatCameInItAndSoHasATreeThatWasReset(t *testing.T) {
 		}
 		const service = "service 0"
 		from := len(st.model.spans)
-		tree, window, err := st.store.open(service, Calls)
+		tree, window, err := st.store.openWindow(service, Calls)
 		if err != nil {
 			require.ErrorIs(t, err, ErrNotThere)
 			continue
@@ -166,10 +166,10 @@ func TestAWindowHasWhatCameInItAndSoHasATreeThatWasReset(t *testing.T) {
 				st.take()
 			}
 		}
-		copied := st.store.close(tree, window)
-		copied.show(window.values)
+		copied := st.store.copyAndCloseWindow(tree, window)
+		showWindow(copied, window.values)
 		want := lines(st.model.tree(service, from))
-		require.Equal(t, want, lines(paths(t, copied.tell())), "seed %d", seed)
+		require.Equal(t, want, lines(paths(t, snapshotNodes(copied))), "seed %d", seed)
 		if isReset {
 			snapshot, _ := st.store.Snapshot(service, Calls)
 			require.Equal(t, want, lines(paths(t, snapshot.Nodes)), "seed %d", seed)

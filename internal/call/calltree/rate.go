@@ -3,16 +3,16 @@
 
 package calltree
 
-// rateSeconds is over how many seconds a rate is taken.
+// rateSeconds is the number of seconds for a rate.
 const rateSeconds = 10
 
-// rate counts what came in each of the last seconds, and in the one that is not over.
+// rate counts items in each of the last seconds, and in the current one.
 type rate struct {
 	counts  [rateSeconds + 1]uint64
 	seconds [rateSeconds + 1]uint32
 }
 
-// add adds what came in a second.
+// add adds the items of a second.
 func (r *rate) add(second uint32, n uint64) {
 	i := second % (rateSeconds + 1)
 	if r.seconds[i] != second {
@@ -21,7 +21,7 @@ func (r *rate) add(second uint32, n uint64) {
 	r.counts[i] += n
 }
 
-// of is how much came in each of the seconds before this one, in the mean.
+// of is the mean number of items in the seconds before this one.
 func (r *rate) of(second uint32) float64 {
 	length := min(second, rateSeconds)
 	if length == 0 {

@@ -3,256 +3,259 @@
 
 package calltree
 
-import (
-	"encoding/binary"
-	"math/bits"
-	"math/rand/v2"
-)
-
-// spanKey is what a span is known by, as numbers, which the compiler keeps in registers.
-type spanKey struct{ high, low, id uint64 }
-
-func newSpanKey(trace *TraceID, id *SpanID) spanKey {
-	return spanKey{
-		high: binary.BigEndian.Uint64(trace[:8]), low: binary.BigEndian.Uint64(trace[8:]),
-		id: binary.BigEndian.Uint64(id[:]),
-	}
-}
-
-// seenSpan is a span that was seen in a tree: because it came, or because another says that it
-// was called by it. Two services can have spans of one ID, as Zipkin's clients and servers do;
-// and so can one that calls itself: both came then, and remote is what tells them apart.
-type seenSpan struct {
-	spanKey
-	// own is the time of the call without its callees', which is negative where they took
-	// longer; where the call has not come it is that of its callees alone, below 0.
-	own int64
-	// tree is the number of the tree, and node that of the node in it. One that has not
-	// come has a node that waits.
-	tree, node uint32
-	// next and prev are in a list.
-	next, prev uint32
-	// at is the second in which it was touched last.
-	at    uint32
-	state seenState
-	// remote says of one that came that its caller is in another service.
-	remote bool
-	// hash is that of the key, kept because computing it takes longer than reading it.
-	hash uint32
-	// epoch is the store's when the call came.
-	epoch uint32
-}
-
-type seenState uint8
-
-const (
-	seenFree seenState = iota
-	// seenFolded: it came.
-	seenFolded
-	// seenWaiting: callees came.
-	seenWaiting
-	// seenElsewhere: callees came, and it came in another service. Its own may have one of
-	// that ID, too; until it comes they are at the top.
-	seenElsewhere
-	seenStates
-)
-
-// seen has spans, bounded by whoever adds them, and in each state those that were touched
-// longest ago first. A span has a number above 0, which is used again.
+// seen are the single spans that a store knows: those that arrived and are remembered for
+// later callees, and callers that have not arrived, for which callees wait.
 type seen struct {
-	spans []seenSpan
-	index index // of those that are not free
-	seeds [3]uint64
-	lists [seenStates]list // but for the free
-	// free is a list by next; 0: none.
-	free uint32
-	// touched keeps the compiler from leaving out what warm reads.
-	touched uint32
+	spanTable
+	forest *forest
+	// lastCaller is the last caller that was looked up, if it is still there.
+	lastCaller uint32
 }
 
-// list is a list of spans, of which the oldest is first.
-type list struct {
-	first, last uint32
-	count       int
+func newSeen(f *forest) seen { return seen{spanTable: newSpanTable(), forest: f} }
+
+// compact frees unused memory. All spans get other numbers.
+func (s *seen) compact() {
+	s.spanTable.compact()
+	s.lastCaller = 0
 }
 
-func newSeen() seen {
-	return seen{spans: make([]seenSpan, 1), seeds: [3]uint64{rand.Uint64(), rand.Uint64(), rand.Uint64()}}
-}
-
-// hash mixes the IDs, which others choose, with numbers that they don't know.
-func (s *seen) hash(k spanKey) uint32 {
-	high, low := bits.Mul64(k.high^s.seeds[0], k.low^s.seeds[1])
-	high, low = bits.Mul64(high^low^k.id, s.seeds[2]|1)
-	return uint32(high ^ low)
-}
-
-func (s *seen) hashOf(n uint32) uint32 { return s.spans[n].hash }
-
-// warm reads where the next steps will look: the slots of these hashes. Each alone would be
-// waited for, since a large index isn't in the processor's caches; reads that don't depend
-// on each other are waited for together.
-func (s *seen) warm(hashes []uint32) {
-	if s.index.used == 0 {
-		return
+// arrive looks up a span that arrives in a tree: step 1 of folding. It returns the number of
+// the span if its callees wait for it, or 0. It reports false for a duplicate.
+func (s *seen) arrive(t *tree, span *Span, hash, now uint32) (own uint32, first bool) {
+	if span.ID == (SpanID{}) {
+		return 0, true
 	}
-	for _, h := range hashes {
-		s.touched += s.index.read(h)
+	key := span.key()
+	own, elsewhere := s.findOwn(hash, key, t.number, span.Remote)
+	if own != 0 && s.spans[own].state == seenFolded {
+		// Its sender may send it once more.
+		s.touch(own, seenFolded, now)
+		return own, false
 	}
+	if elsewhere {
+		s.arriveElsewhere(t, key, hash, now)
+	}
+	return own, true
 }
 
-// warmOldest is warm for so many of the oldest spans that came.
-func (s *seen) warmOldest(spans int) {
-	n := s.oldest(seenFolded)
-	for range spans {
-		if n == 0 {
-			return
-		}
-		s.touched += s.index.read(s.spans[n].hash)
-		n = s.spans[n].next
-	}
-}
-
-// find is the span that came, or waits in a tree, and whether there is one of that ID in
-// another tree. Where a server and its client came it is the server: what it calls has its ID.
-func (s *seen) find(hash uint32, k spanKey, tree uint32) (n uint32, elsewhere bool) {
-	for one, at := s.index.next(hash, 0); one != 0; one, at = s.index.next(hash, at) {
-		if span := &s.spans[one]; span.spanKey == k {
-			switch {
-			case span.tree != tree:
-				elsewhere = true
-			case n == 0 || span.remote:
-				n = one
-			}
-		}
-	}
-	return n, elsewhere
-}
-
-// findOwn is as find, but where only the other side came, a client or a server, it is none.
-func (s *seen) findOwn(hash uint32, k spanKey, tree uint32, remote bool) (n uint32, elsewhere bool) {
-	for one, at := s.index.next(hash, 0); one != 0; one, at = s.index.next(hash, at) {
-		if span := &s.spans[one]; span.spanKey == k {
-			switch {
-			case span.tree != tree:
-				elsewhere = true
-			case span.state != seenFolded || span.remote == remote:
-				n = one
-			}
-		}
-	}
-	return n, elsewhere
-}
-
-// cameElsewhere reports whether the span came in another tree.
-func (s *seen) cameElsewhere(hash uint32, k spanKey, tree uint32) bool {
+// arriveElsewhere marks spans that callees wait for in other trees: they arrived in this one.
+func (s *seen) arriveElsewhere(t *tree, key spanKey, hash, now uint32) {
 	for n, at := s.index.next(hash, 0); n != 0; n, at = s.index.next(hash, at) {
-		if span := &s.spans[n]; span.spanKey == k && span.tree != tree && span.state == seenFolded {
-			return true
+		if span := &s.spans[n]; span.spanKey == key && span.tree != t.number && span.state == seenWaiting {
+			s.treeOf(n).nodes[span.node].label = labelAtTop
+			s.touch(n, seenElsewhere, now)
 		}
 	}
-	return false
 }
 
-// add adds a span of a tree that isn't there, touched now, a second. Its node and its time are
-// not set.
-func (s *seen) add(k spanKey, hash, tree uint32, state seenState, now uint32) uint32 {
-	n := s.free
-	if n != 0 {
-		s.free = s.spans[n].next
-	} else {
-		n = uint32(len(s.spans))
-		s.spans = append(s.spans, seenSpan{})
+// place returns the caller of a span, or 0, and the caller's node: step 2 of folding.
+func (s *seen) place(t *tree, span *Span, own, now uint32) (caller, parent uint32) {
+	if !span.hasCaller() {
+		return 0, top
 	}
-	span := &s.spans[n]
-	span.spanKey, span.hash, span.tree, span.state, span.at = k, hash, tree, state, now
-	s.link(n)
-	s.index.add(hash, n, s)
+	if key := span.caller(); key != span.key() {
+		caller = s.callerOf(t, key, now)
+	}
+	if caller == 0 || own != 0 && s.spans[caller].state == seenFolded && t.isBelow(s.nodeOf(t, caller), s.spans[own].node) {
+		// It would call itself, or a call above it, which is impossible.
+		s.forest.counters.ParentsNotSeen.Cycle++
+		return 0, t.child(top, labelMissing)
+	}
+	return caller, s.nodeOf(t, caller)
+}
+
+// callerOf is the span of a caller, which waits from now on if it has not arrived. Often it
+// is also the caller of the previous span.
+func (s *seen) callerOf(t *tree, key spanKey, now uint32) uint32 {
+	if last := &s.spans[s.lastCaller]; last.spanKey == key && last.tree == t.number && last.state != seenFree {
+		return s.lastCaller
+	}
+	hash := s.hash(key)
+	caller, elsewhere := s.find(hash, key, t.number)
+	if caller == 0 {
+		caller = s.wait(t, key, hash, now, elsewhere && s.cameElsewhere(hash, key, t.number))
+	}
+	s.lastCaller = caller
+	return caller
+}
+
+// wait adds a span that its callees wait for. It may have arrived in another service.
+func (s *seen) wait(t *tree, key spanKey, hash, now uint32, cameElsewhere bool) uint32 {
+	state, l := seenWaiting, labelMissing
+	if cameElsewhere {
+		state, l = seenElsewhere, labelAtTop
+	}
+	n := s.add(key, hash, t.number, state, now)
+	s.spans[n].node = t.wait(l)
+	t.ref(s.spans[n].node)
 	return n
 }
 
-// forget removes a span.
+// nodeOf is the node of a span.
+func (s *seen) nodeOf(t *tree, n uint32) uint32 {
+	span := &s.spans[n]
+	node := t.resolve(span.node)
+	if node != span.node {
+		t.ref(node)
+		t.unref(span.node)
+		span.node = node
+	}
+	return node
+}
+
+// waiting returns the node below which the callees of a span wait, and their time, which
+// counts below 0. Both are 0 for span 0.
+func (s *seen) waiting(n uint32) (node uint32, callees int64) {
+	if n == 0 {
+		return 0, 0
+	}
+	return s.spans[n].node, s.spans[n].own
+}
+
+// reduceCaller reduces the caller's own time by the time of a call: step 5 of folding.
+func (s *seen) reduceCaller(t *tree, caller, node uint32, took int64, now uint32) {
+	span := &s.spans[caller]
+	before := max(0, span.own)
+	span.own = plus(span.own, -took)
+	if span.state != seenFolded {
+		s.touch(caller, span.state, now)
+	} else if less := before - max(0, span.own); less > 0 {
+		t.reduceOwn(node, less, span.epoch)
+	}
+}
+
+// remember remembers a folded span and its node for later callees: step 6 of folding.
+func (s *seen) remember(t *tree, span *Span, own, n uint32, took int64, hash, now uint32) {
+	switch {
+	case own != 0:
+		seen := &s.spans[own]
+		seen.own = plus(seen.own, took)
+		if waited := seen.node; waited != n {
+			t.ref(n)
+			seen.node = n
+			t.unref(waited)
+		}
+		seen.epoch, seen.remote = s.forest.epoch, span.Remote
+		s.touch(own, seenFolded, now)
+	case span.ID != (SpanID{}):
+		t.ref(n)
+		seen := &s.spans[s.add(span.key(), hash, t.number, seenFolded, now)]
+		seen.own, seen.node, seen.epoch, seen.remote = took, n, s.forest.epoch, span.Remote
+		if span.Remote {
+			s.lastCaller = 0 // it may have been the client
+		}
+	}
+}
+
+// treeOf is the tree of a span.
+func (s *seen) treeOf(n uint32) *tree { return s.forest.trees[s.spans[n].tree] }
+
+// forget forgets a span. Callees that wait for it get their places without it.
 func (s *seen) forget(n uint32) {
 	span := &s.spans[n]
-	s.index.remove(span.hash, n, s)
-	s.unlink(n)
-	// It is used next, while it is in the processor's cache.
-	*span = seenSpan{next: s.free}
-	s.free = n
+	t, node := s.forest.trees[span.tree], span.node
+	if span.state != seenFolded {
+		below := t.without(node)
+		t.merge(node, below)
+		t.prune(below)
+	}
+	t.unref(node)
+	s.remove(n)
 }
 
-// touch says that the span was touched now, a second, and what it is now.
-func (s *seen) touch(n uint32, state seenState, now uint32) {
-	span := &s.spans[n]
-	if span.state == state && span.at == now {
+// expire forgets the spans that were not touched for so many seconds.
+func (s *seen) expire(now, patience uint32) {
+	old := func(n uint32) bool { return n != 0 && now-s.spans[n].at > patience }
+	for state := seenFolded; state < seenStates; state++ {
+		for n := s.oldest(state); old(n); n = s.oldest(state) {
+			if state == seenWaiting {
+				s.forest.counters.ParentsNotSeen.Timeout++
+				s.treeOf(n).lost.GivenUp++
+			}
+			s.forget(n)
+		}
+	}
+}
+
+// forgetOf forgets all spans of some trees.
+func (s *seen) forgetOf(trees map[uint32]bool) {
+	for n := range s.spans {
+		if span := &s.spans[n]; span.state != seenFree && trees[span.tree] {
+			s.forget(uint32(n))
+		}
+	}
+	s.lastCaller = 0
+}
+
+// forgetOldest forgets the span that matters least. Of the arrived ones that is the one that
+// was touched longest ago, since most callees arrive before their callers. If there is none,
+// it gives up the caller that callees wait for longest.
+func (s *seen) forgetOldest() {
+	n, elsewhere := s.oldest(seenFolded), s.oldest(seenElsewhere)
+	if n == 0 || elsewhere != 0 && s.spans[elsewhere].at < s.spans[n].at {
+		n = elsewhere
+	}
+	if n == 0 {
+		s.giveUpOldest()
 		return
 	}
-	s.unlink(n)
-	span.state, span.at = state, now
-	s.link(n)
+	s.forgetEarly(n)
 }
 
-// oldest is the span in a state that was touched longest ago, or 0.
-func (s *seen) oldest(state seenState) uint32 { return s.lists[state].first }
-
-// count is how many spans are in a state.
-func (s *seen) count(state seenState) int { return s.lists[state].count }
-
-// total is how many spans there are.
-func (s *seen) total() int { return s.index.used }
-
-// trees says of so many trees, by number, which have spans here.
-func (s *seen) trees(number int) []bool {
-	have := make([]bool, number)
-	for _, l := range s.lists {
-		for n := l.first; n != 0; n = s.spans[n].next {
-			have[s.spans[n].tree] = true
-		}
-	}
-	return have
+// forgetEarly forgets an arrived span, for want of room.
+func (s *seen) forgetEarly(n uint32) {
+	s.forest.counters.Forgotten++
+	s.treeOf(n).lost.Forgotten++
+	s.forget(n)
 }
 
-// compact gives memory back that is not in use. All spans have other numbers then.
-func (s *seen) compact() {
-	old, lists := s.spans, s.lists
-	s.spans = make([]seenSpan, 1, withSpareRoom(s.total()+1))
-	s.index, s.free, s.lists = index{}, 0, [seenStates]list{}
-	for _, l := range lists {
-		for n := l.first; n != 0; n = old[n].next {
-			s.spans = append(s.spans, old[n])
-			number := uint32(len(s.spans) - 1)
-			s.link(number)
-			s.index.add(old[n].hash, number, s)
+// giveUpOldest gives up the caller that callees wait for longest.
+func (s *seen) giveUpOldest() {
+	n := s.oldest(seenWaiting)
+	s.forest.counters.ParentsNotSeen.Limit++
+	s.treeOf(n).lost.GivenUp++
+	s.forget(n)
+}
+
+// reduceWaiting gives up callers that have not arrived in their trees until at most so many
+// are left, first those that arrived elsewhere.
+func (s *seen) reduceWaiting(most int) {
+	for s.count(seenWaiting)+s.count(seenElsewhere) > most {
+		if n := s.oldest(seenElsewhere); n != 0 {
+			s.forgetEarly(n)
+		} else {
+			s.giveUpOldest()
 		}
 	}
 }
 
-// link puts a span at the end of its list.
-func (s *seen) link(n uint32) {
-	span := &s.spans[n]
-	l := &s.lists[span.state]
-	l.count++
-	span.prev, span.next = l.last, 0
-	if l.last != 0 {
-		s.spans[l.last].next = n
-	} else {
-		l.first = n
+// forgetPart is the largest part of the bound that is forgotten together, as its
+// denominator.
+const forgetPart = 16
+
+// makeRoomForMany makes room for so many spans together, but not for a large part of the
+// bound. Forgetting a span is mostly waiting for memory, and many can wait together.
+func (s *seen) makeRoomForMany(spans, bound int) {
+	least := bound - min(spans, bound/forgetPart)
+	s.warmOldest(s.total() - least)
+	for s.total() > least && s.total() > s.count(seenWaiting) {
+		s.forgetOldest()
 	}
-	l.last = n
 }
 
-func (s *seen) unlink(n uint32) {
-	span := &s.spans[n]
-	l := &s.lists[span.state]
-	l.count--
-	if span.prev != 0 {
-		s.spans[span.prev].next = span.next
-	} else {
-		l.first = span.next
+// makeRoomForOne makes room for a span and its caller.
+func (s *seen) makeRoomForOne(bound int) {
+	for s.total()+2 > bound {
+		s.forgetOldest()
 	}
-	if span.next != 0 {
-		s.spans[span.next].prev = span.prev
-	} else {
-		l.last = span.prev
+}
+
+// moveNodes replaces the numbers of nodes after trees were compacted.
+func (s *seen) moveNodes(nodes [][]uint32) {
+	for i := range s.spans {
+		if span := &s.spans[i]; span.state != seenFree && nodes[span.tree] != nil {
+			span.node = nodes[span.tree][span.node]
+		}
 	}
 }

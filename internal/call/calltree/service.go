@@ -11,23 +11,22 @@ import (
 	"time"
 )
 
-// Service is what is known of a service.
+// Service describes a service.
 type Service struct {
-	// Name is the service's as telemetry told it: it can be anything, empty too.
+	// Name is the name in the telemetry. It can be any text, empty too.
 	Name string
-	// Threads is how many threads made calls, or were sampled, in PendingTimeout, or have spans
-	// that are kept; ThreadsMore that there were more than are counted.
+	// Threads is the number of threads with calls or samples within PendingTimeout, or with
+	// kept spans. ThreadsMore: there were more than are counted.
 	Threads     int
 	ThreadsMore bool
-	// Calls and Errors are since From, the start or the last reset.
+	// Calls and Errors count since From, which is the start or the last reset.
 	Calls, Errors uint64
 	From          time.Time
-	// Rate is how many calls came in a second, of late.
+	// Rate is the recent number of calls per second.
 	Rate float64
-	// LastSeen is when the last call or sample came.
+	// LastSeen is the time of the last call or sample.
 	LastSeen time.Time
-	// Kinds are those that there are trees of: Calls first, then in the order of their
-	// texts.
+	// Kinds are those with trees: Calls first, then in the order of their texts.
 	Kinds []Kind
 }
 
@@ -37,22 +36,22 @@ type service struct {
 	calls    *tree
 	profiles map[Kind]*tree
 	threads  threads
-	// instance is which one spans were of last: a number of the functions of calls.
+	// instance is that of the last spans: a number of the functions of calls.
 	instance uint32
 	missing  Missing
-	// called: calls came, and not samples alone.
+	// called: calls arrived, not only samples.
 	called        bool
 	count, errors uint64
 	from, last    time.Time
 	rate          rate
-	// shown is what came of it since it is there: resets leave it.
+	// shown is the evidence of the service since it was made. Resets leave it.
 	shown evidence
 }
 
-// begin says what instance the next spans are of. Its text is kept where that of functions
-// are, as long as a span is kept that is of it.
-func (sv *service) begin(instance string) {
-	sv.threads.begin(instance)
+// setInstance sets the instance of the next spans. Its text is among the functions while a kept
+// span refers to it.
+func (sv *service) setInstance(instance string) {
+	sv.threads.setInstance(instance)
 	instance = Cut(instance, maxThreadName)
 	f := &sv.calls.functions
 	if f.all[sv.instance].name == instance {
@@ -65,15 +64,15 @@ func (sv *service) begin(instance string) {
 	f.ref(sv.instance)
 }
 
-// seenAt says that so many calls or samples came.
-func (sv *service) seenAt(now time.Time, second uint32, calls int) {
+// countArrival counts calls or samples that arrive.
+func (sv *service) countArrival(now time.Time, second uint32, calls int) {
 	sv.last = now
 	sv.shown.add(second, max(1, uint64(calls)))
 	sv.rate.add(second, uint64(calls))
 }
 
-// counted counts a call.
-func (sv *service) counted(failed bool) {
+// countCall counts a folded call.
+func (sv *service) countCall(failed bool) {
 	sv.called = true
 	sv.count++
 	if failed {
@@ -90,12 +89,13 @@ func (sv *service) trees() []*tree {
 	return all
 }
 
-// isWatched reports whether a window is being collected of a tree of the service.
+// isWatched reports whether a tree of the service has a window.
 func (sv *service) isWatched() bool {
 	return slices.ContainsFunc(sv.trees(), func(t *tree) bool { return len(t.windows) > 0 })
 }
 
-func (sv *service) tell(second uint32) Service {
+// describe returns the description of the service.
+func (sv *service) describe(second uint32) Service {
 	return Service{
 		Name: sv.name, Threads: sv.threads.count(), ThreadsMore: sv.threads.more,
 		Calls: sv.count, Errors: sv.errors, From: sv.from,
@@ -103,7 +103,7 @@ func (sv *service) tell(second uint32) Service {
 	}
 }
 
-// kinds are those of which something came.
+// kinds are those with calls or samples.
 func (sv *service) kinds() []Kind {
 	kinds := slices.SortedFunc(maps.Keys(sv.profiles), func(a, b Kind) int {
 		return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Unit, b.Unit))
@@ -113,3 +113,8 @@ func (sv *service) kinds() []Kind {
 	}
 	return kinds
 }
+
+const emptyServiceBytes = 500
+
+// bytes is the memory of the service beside its trees.
+func (sv *service) bytes() int64 { return emptyServiceBytes + int64(len(sv.name)) + sv.threads.bytes() }

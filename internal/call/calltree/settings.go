@@ -5,34 +5,32 @@ package calltree
 
 import "time"
 
-// Settings bound what a store holds.
+// Settings bound the contents of a store.
 type Settings struct {
-	// PendingTimeout is how long what was called by a call that has not come waits for it,
-	// and how long a call that came is remembered for what it called and has not come; and how
-	// long a thread is known of which no span is kept.
+	// PendingTimeout is the time for which callees wait for their caller, calls are remembered
+	// for later callees, and threads without kept spans are known.
 	PendingTimeout time.Duration
-	// MaxServices is how many services have trees of their own, above 0. One more takes the
-	// place of one of which nothing came for PendingTimeout; others share one, until they have
-	// shown more than the one that has shown least.
+	// MaxServices bounds the services with trees of their own, above 0. A further one takes the
+	// place of one that was silent for PendingTimeout. The others share one service, until they
+	// have shown more than the weakest.
 	MaxServices int
-	// MaxNodes is how many paths all trees have, those of calls that wait included: at
-	// least [LeastNodes], and [NodesOfService] for each service. With fewer there may be
-	// nothing to fold, and it is looked for with every span.
+	// MaxNodes bounds the paths of all trees, with those that wait: at least [LeastNodes], and
+	// [NodesOfService] for each service. With fewer there may be nothing to fold, which is
+	// searched with every span.
 	MaxNodes int
-	// MaxPending is how many calls are waited for or remembered: at least [LeastPending].
+	// MaxPending bounds the calls that are waited for or remembered: at least [LeastPending].
 	MaxPending int
-	// MaxNameBytes is how long a name may be, and MaxNamesBytes what all take. The second
-	// has to be so many times the first, and so many bytes for each service: [LeastNames]
-	// and [NamesOfService].
+	// MaxNameBytes bounds a name, and MaxNamesBytes all names. The second has to be at least
+	// [LeastNames] times the first, and [NamesOfService] for each service.
 	MaxNameBytes, MaxNamesBytes int
-	// MaxKeptSpans is how many spans are kept as they came, for [Store.Trace]; 0: none.
+	// MaxKeptSpans bounds the spans that are kept as they arrived, for [Store.Trace]; 0: none.
 	MaxKeptSpans int
-	// MaxWindows is how many windows are collected at once.
+	// MaxWindows bounds the open windows.
 	MaxWindows int
-	// Hold is called with how many bytes the store holds, and says how many of these it has
-	// to give back; nil: none. It must not call the store.
+	// Hold receives the memory of the store in bytes, and returns how many of them the store
+	// has to free; nil: none. It must not call the store.
 	Hold func(bytes int64) (excess int64)
-	// Now tells the time; nil: time.Now.
+	// Now returns the time; nil: time.Now.
 	Now func() time.Time
 }
 
@@ -45,25 +43,22 @@ const (
 	NamesOfService = 1024
 )
 
-// MaxDepth is how deep the trees of snapshots are. What is deeper is in a node [Deep]. Of
-// stacks that are deeper the lowest frames are taken, below a node [MissingParent].
+// MaxDepth is the depth of the trees of snapshots. Deeper nodes are in a node [Deep]. Of deeper
+// stacks the lowest frames are used, below a node [MissingParent].
 const MaxDepth = 1000
 
 const (
-	// maxFrames is how many frames of a stack are taken: with the node above them that is
-	// as much as is shown.
+	// maxFrames bounds the frames of a stack. With the node above them they reach MaxDepth.
 	maxFrames = MaxDepth - 2
-	// maxKinds is how many kinds of profiles a service has trees of.
+	// maxKinds bounds the kinds of profiles of a service.
 	maxKinds = 16
-	// maxThreads is how many threads of a service are known, maxAllThreads of all
-	// services, and maxThreadName how long their names are.
+	// maxThreads bounds the threads of a service, maxAllThreads those of all services, and
+	// maxThreadName their names in bytes.
 	maxThreads    = 10_000
 	maxAllThreads = 100_000
 	maxThreadName = 128
-	// sweepThreads is how often is looked for threads that are to be forgotten, in seconds.
-	sweepThreads = 60
 )
 
-// OtherServices is the service of what is of more services than are allowed. Of spans of one
-// ID that two of them have it has the first that came.
+// OtherServices is the service of all services without a place. If two of them have a span of
+// one ID, it has the first one.
 const OtherServices = "(other services)"

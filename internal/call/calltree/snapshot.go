@@ -4,13 +4,12 @@
 package calltree
 
 import (
-	"slices"
 	"strings"
 	"time"
 )
 
-// Kind says what the values of a tree are. The zero Kind is [Calls]; any other is a
-// sample type of profiles, as telemetry told it: both texts can be anything.
+// Kind is the meaning of a tree's values. The zero Kind is [Calls]. Any other is a sample type
+// of profiles from telemetry: both texts can be anything.
 type Kind struct {
 	Type, Unit string
 }
@@ -22,44 +21,19 @@ var Calls = Kind{}
 type Snapshot struct {
 	Service string
 	Kind    Kind
-	// From and To are the times between which came what was folded.
+	// From and To are the begin and end of the time in which the calls arrived.
 	From, To time.Time
-	// Lost is what happened between them that the numbers lack.
+	// Lost are the gaps of the numbers.
 	Lost Lost
-	// Missing is what the service's programs have that makes no calls.
+	// Missing are the classes of the service whose calls are not recorded.
 	Missing Missing
 	// Nodes are in pre-order: a parent stands before its children, and a node's
 	// subtree follows it without a gap. Several can stand at the top.
 	Nodes []Node
 }
 
-// Snapshot gives the tree of a service and kind, or false if there is none. What waits for
-// its callers is shown below a node [MissingParent].
-func (s *Store) Snapshot(service string, kind Kind) (Snapshot, bool) {
-	s.mu.Lock()
-	t := s.tree(service, kind)
-	if t == nil {
-		s.mu.Unlock()
-		return Snapshot{}, false
-	}
-	snapshot := Snapshot{Service: service, Kind: kind, From: t.owner.from, To: s.now(), Lost: t.lost, Missing: t.owner.missing}
-	copied := t.copy()
-	s.mu.Unlock()
-	snapshot.Nodes = copied.tell()
-	return snapshot, true
-}
-
-// copy is what a snapshot needs of the tree.
-func (t *tree) copy() *tree {
-	return &tree{
-		nodes: slices.Clone(t.nodes), free: t.free, seed: t.seed, used: &usage{}, lost: t.lost,
-		children:  index{buckets: slices.Clone(t.children.buckets), used: t.children.used},
-		functions: functions{all: slices.Clone(t.functions.all), used: &usage{}},
-	}
-}
-
-// Missing are classes whose calls a tracer cannot see: what they call looks as if called by
-// their callers.
+// Missing are classes whose calls a tracer cannot see. Their callees look as if their callers
+// called them.
 type Missing struct {
 	Classes int64
 	// First has the names of some of them.
@@ -69,34 +43,20 @@ type Missing struct {
 // maxMissingNames bounds the names in Missing, in bytes.
 const maxMissingNames = 1024
 
-// SeeMissing sets which classes are missing in the calls of a service, if the store has the
-// service. The statement stays until the next one, or until the store evicts the service.
-func (s *Store) SeeMissing(service string, m Missing) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sv, ok := s.services[Cut(service, s.settings.MaxNameBytes)]
-	m.First = Cut(m.First, maxMissingNames)
-	if !ok || m == sv.missing {
-		return
-	}
-	m.First = strings.Clone(m.First)
-	sv.missing = m
-}
-
-// Lost is what the numbers of a tree lack, for want of room or time.
+// Lost are the gaps of a tree's numbers, for want of room or time.
 type Lost struct {
-	// Forgotten are calls that were not remembered any more before PendingTimeout. What they
-	// called and came later is below [MissingParent], and part of their own time; most often
-	// nothing did.
+	// Forgotten are calls that were forgotten before PendingTimeout. Later callees of them are
+	// below [MissingParent], and count as their own time. Most have none.
 	Forgotten uint64
-	// GivenUp are calls that were waited for in vain, because there was no more room or time
-	// to wait: what they called is below [MissingParent].
+	// GivenUp are callers that did not arrive while there was room and time to wait. Their
+	// callees are below [MissingParent].
 	GivenUp uint64
-	// FoldedPaths are paths that were folded to make room: they are in nodes [Folded].
+	// Folded stands for small paths below its parent that were folded to make room. Later calls
+	// of the same paths can have nodes again.
 	FoldedPaths uint64
 }
 
-// since is what was lost since another one was.
+// since is the difference to an earlier state.
 func (l Lost) since(then Lost) Lost {
 	return Lost{l.Forgotten - then.Forgotten, l.GivenUp - then.GivenUp, l.FoldedPaths - then.FoldedPaths}
 }
@@ -107,49 +67,47 @@ func (l *Lost) add(o Lost) {
 	l.FoldedPaths += o.FoldedPaths
 }
 
-// Node is a path of calls: the function, below what its parent is.
+// Node is a path of calls: a function below its parent.
 type Node struct {
 	// Parent is an index in Nodes, or -1 at the top.
 	Parent int32
-	// Function is the name as telemetry told it: it can be anything, empty too, but
-	// is no longer than the setting. Where Mark says that the node stands for
-	// something else than a function it is Mark's text.
+	// Function is the name in the telemetry, cut to the setting. It can be any text, empty too.
+	// If Mark says that the node is no function, it is the text of Mark.
 	Function string
-	// File and Line are those of the first call that told them, or empty and 0.
+	// File and Line are those of the first call that has them, or empty and 0.
 	File string
 	Line int64
 	Mark Mark
-	// Calls is how many calls, or samples, ended in just this path, or in all paths that
-	// the node stands for; Errors how many of them failed.
+	// Calls is the number of calls or samples that ended in this path, or in all paths that the
+	// node stands for. Errors is the number of failed ones.
 	Calls, Errors uint64
-	// Total is what they took with what they called, Self without: nanoseconds, or
-	// the kind's unit. Self is never below 0 where values are not, and a node's Self
-	// and its children's Totals need not add up to its Total: children that ran at
-	// the same time, or longer than their parent, take more together than it did.
+	// Total is their time with callees, and Self without: nanoseconds, or the unit of the kind.
+	// Self is below 0 only if values are. A node's Self and its children's Totals may not add
+	// up to its Total: children that run at the same time, or longer than their parent, take
+	// more together.
 	Total, Self int64
 }
 
-// Mark says what is unusual about a node.
+// Mark is the special meaning of a node.
 type Mark uint8
 
 // The marks.
 const (
-	// Plain: nothing is.
+	// Plain: none.
 	Plain Mark = iota
-	// Truncated: calls whose end was not seen. Those of the same function whose end
-	// was seen are another node.
+	// Truncated: the ends of the calls were not seen. Calls of the same function with an end
+	// are another node.
 	Truncated
 	// MissingParent stands at the top, for all callers that were not seen.
 	MissingParent
-	// Folded stands for small paths below its parent that were folded to make room. The
-	// same paths can have nodes again, for what came later.
+	// Folded stands for small paths below its parent that were folded to make room. Later calls
+	// of the same paths can have nodes again.
 	Folded
-	// Deep stands for all that is deeper than [MaxDepth].
+	// Deep stands for everything deeper than [MaxDepth].
 	Deep
 )
 
-// String is the name of nodes that stand for something else than a function; of the
-// others it is what is unusual about them.
+// String is the name of a node that is no function, or the special meaning of a function.
 func (m Mark) String() string {
 	switch m {
 	case Truncated:

@@ -87,7 +87,7 @@ func TestAWindowIsCollected(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	check(t, s)
 	assert.Zero(t, s.windows)
-	assert.Empty(t, s.services["s"].calls.windows)
+	assert.Empty(t, s.services.byName["s"].calls.windows)
 }
 
 // What comes while a window that has ended waits for its turn is not in it, and doesn't hurt it:
@@ -99,7 +99,7 @@ func TestAWindowEndsBeforeItsTurn(t *testing.T) {
 	}{
 		"more calls": {func(s *Store) {
 			script(t, s, "f x took 9", "h d < b took 1")
-			s.compactAll(func(*tree) bool { return true })
+			s.room.compact(func(*tree) bool { return true })
 			script(t, s, "f a took 5")
 		}, "f/g: 2 calls, 0 errors, total 4, self 4\n"},
 		"a reset": {func(s *Store) { s.Reset("s"); script(t, s, "f y took 9") }, ""},
@@ -200,7 +200,7 @@ func TestAWindowThatGetsNoTurnIsNoMore(t *testing.T) {
 	})
 	require.ErrorIs(t, err, noTurn)
 	assert.Zero(t, s.Usage().Windows)
-	assert.Empty(t, s.services["s"].calls.windows)
+	assert.Empty(t, s.services.byName["s"].calls.windows)
 }
 
 func TestThereAreNoMoreWindowsThanAllowed(t *testing.T) {
@@ -265,11 +265,11 @@ func TestASnapshotSaysWhatItsNumbersLack(t *testing.T) {
 	assert.Equal(t, counters.ParentsNotSeen.Limit, lost("waits").GivenUp)
 	assert.Equal(t, counters.Forgotten, lost("waits").Forgotten+lost("other").Forgotten)
 	before := lost("waits")
-	tree, window, err := s.open("waits", Calls)
+	tree, window, err := s.openWindow("waits", Calls)
 	require.NoError(t, err)
 	fold("waits", LeastNodes, false)
-	s.end(tree, window)
-	s.close(tree, window)
+	s.endWindow(tree, window)
+	s.copyAndCloseWindow(tree, window)
 	assert.Positive(t, lost("waits").FoldedPaths)
 	assert.Equal(t, lost("waits").since(before), window.lost)
 	assert.Equal(t, s.Counters().FoldedPaths, lost("waits").FoldedPaths+lost("late").FoldedPaths+lost("other").FoldedPaths)
@@ -329,15 +329,15 @@ func TestAWindowBeginsAnewWithAReset(t *testing.T) {
 	c := newClock(&set)
 	s := NewStore(set)
 	script(t, s, "f a took 1")
-	_, window, err := s.open("s", Calls)
+	_, window, err := s.openWindow("s", Calls)
 	require.NoError(t, err)
 	script(t, s, "f b took 2")
 	c.pass(time.Minute)
 	s.Reset("s")
 	script(t, s, "f c took 4")
-	copied := s.close(s.tree("s", Calls), window)
-	copied.show(window.values)
-	assert.Equal(t, "f: 1 calls, 0 errors, total 4, self 4\n", lines(paths(t, copied.tell())))
+	copied := s.copyAndCloseWindow(s.services.tree("s", Calls), window)
+	showWindow(copied, window.values)
+	assert.Equal(t, "f: 1 calls, 0 errors, total 4, self 4\n", lines(paths(t, snapshotNodes(copied))))
 	assert.Equal(t, c.now, window.from)
 }
 
@@ -348,17 +348,17 @@ func TestSpansThatAreKeptKnowTheirInstance(t *testing.T) {
 	trace := traceID(1)
 	for i, instance := range []string{"gone", "pod-1", "pod-2", "", "pod-1", strings.Repeat("p", maxThreadName+1)} {
 		s.Fold(Origin{Service: "s", Instance: instance}, []Span{{Trace: trace, ID: spanID(i), Function: "f", HasThread: true, Thread: 1, Start: uint64(i)}})
-		s.compactAll(func(*tree) bool { return true })
+		s.room.compact(func(*tree) bool { return true })
 		check(t, s)
 	}
 	spans, _ := s.Trace(trace)
 	require.Len(t, spans, 3)
 	assert.Equal(t, []string{"", "pod-1", strings.Repeat("p", maxThreadName)}, []string{spans[0].Instance, spans[1].Instance, spans[2].Instance})
-	assert.Len(t, s.tree("s", Calls).functions.free, 0)
+	assert.Len(t, s.services.tree("s", Calls).functions.free, 0)
 	s.Fold(Origin{Service: "s"}, []Span{{Trace: trace, ID: spanID(10), Function: "f"}})
 	s.ResetAll()
 	check(t, s)
-	assert.Equal(t, 1, s.tree("s", Calls).functions.byName.used, "no instance is kept without its spans")
+	assert.Equal(t, 1, s.services.tree("s", Calls).functions.byName.used, "no instance is kept without its spans")
 }
 
 func TestSamplesAreFolded(t *testing.T) {

@@ -3,30 +3,30 @@
 
 package calltree
 
-// Origin is who made calls, or was sampled.
+// Origin is the program that made calls, or was sampled.
 type Origin struct {
 	Service string
-	// Instance tells threads of one ID apart.
+	// Instance distinguishes threads of one ID.
 	Instance string
 }
 
 // Span is a call that ended.
 type Span struct {
 	Trace TraceID
-	// ID is zero where none was told: then it is not known what it called.
+	// ID is zero if it is not known. Then the callees are not known either.
 	ID SpanID
-	// Parent is the caller, and ParentTrace its trace, which can be another's where a
-	// trace was cut; zero: there is none.
+	// Parent is the caller, and ParentTrace its trace, which can be another one if a trace was
+	// cut; zero: no caller.
 	ParentTrace TraceID
 	Parent      SpanID
-	// Remote says that the caller is in another service.
+	// Remote: the caller is in another service.
 	Remote bool
 
 	Function string
 	File     string
-	Line     int64 // 0: not told
-	// Start and End are nanoseconds since 1970. A call that ends before it starts, or of
-	// which one of them is not told, took no time.
+	Line     int64 // 0: not known
+	// Start and End are nanoseconds since 1970. A call that ends before it starts, or lacks one
+	// of them, has no time.
 	Start, End uint64
 	Error      bool
 	Truncated  bool
@@ -48,3 +48,27 @@ func (s *Span) caller() spanKey { return newSpanKey(&s.ParentTrace, &s.Parent) }
 
 // hasCaller reports whether the caller can be in the span's own tree.
 func (s *Span) hasCaller() bool { return s.Parent != (SpanID{}) && !s.Remote }
+
+// mark is Truncated or Plain.
+func (s *Span) mark() Mark {
+	if s.Truncated {
+		return Truncated
+	}
+	return Plain
+}
+
+// areCalleesFirst reports whether spans arrive when their calls end. Then a caller mostly
+// follows its last callee. Otherwise they arrive when their calls begin, and the first callee
+// mostly follows its caller.
+func areCalleesFirst(spans []Span) bool {
+	ends := 0
+	for i := 1; i < len(spans); i++ {
+		if spans[i-1].Parent == spans[i].ID {
+			ends++
+		}
+		if spans[i].Parent == spans[i-1].ID {
+			ends--
+		}
+	}
+	return ends > 0
+}

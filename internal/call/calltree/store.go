@@ -4,175 +4,277 @@
 package calltree
 
 import (
+	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// Store has the trees of all services. It can be used by several goroutines at once; a
-// reader holds it for as long as copying takes, and does the rest by itself.
+// Store has the trees of all services. Several goroutines can use it. A reader holds its
+// lock while it copies, and works on the copy.
+//
+// Its parts own its state: forest the trees, seen the single spans, kept the latest spans,
+// services the services. room frees memory of all of them.
 type Store struct {
 	settings Settings
 	now      func() time.Time
 	start    time.Time
 
 	mu       sync.Mutex
-	services map[string]*service
-	// trees are those of all services by number; nil: the number is free.
-	trees  []*tree
-	used   usage
-	memory memory
-	// candidates are services that have no place of their own yet.
-	candidates candidates
-	seen       seen
-	kept       keptSpans
-	counters   Counters
-	// expired is the second in which was looked for what waits for too long.
-	expired uint32
-	// sweptThreads is the second in which was looked for threads of which nothing came for long.
-	sweptThreads uint32
-	// searched is the second in which a silent service was looked for in vain.
-	searched uint32
-	// windows and threads are how many there are.
-	windows, threads int
-	// epoch is how often it was begun to count anew: by a reset, or for a window.
-	epoch uint32
-	// lastCaller is the span that was looked up last as a caller, if it is still seen.
-	lastCaller uint32
-	// hashes, of spans that are folded together, and order are memory that is used again.
+	counters Counters
+	forest   forest
+	seen     seen
+	kept     keptSpans
+	services services
+	room     room
+	// expired is the last second in which old spans were forgotten, and sweptThreads that of
+	// old threads.
+	expired, sweptThreads uint32
+	// windows is the number of open windows.
+	windows int
+	// hashes are those of spans that are folded together: memory to use again.
 	hashes [512]uint32
-	order  []uint32
 }
 
-// NewStore makes a store that is empty.
+// NewStore returns an empty store.
 func NewStore(settings Settings) *Store {
-	s := &Store{settings: settings, now: settings.Now, services: map[string]*service{}, seen: newSeen()}
+	s := &Store{settings: settings, now: settings.Now}
 	if s.now == nil {
 		s.now = time.Now
 	}
 	s.start = s.now()
-	s.kept = newKeptSpans(settings.MaxKeptSpans, s.releaseKept)
+	s.forest = forest{counters: &s.counters}
+	s.seen = newSeen(&s.forest)
+	s.kept = newKeptSpans(settings.MaxKeptSpans, &s.forest)
+	s.services = newServices(&s.settings, s.now, &s.forest, &s.seen, &s.kept)
+	s.room = room{settings: &s.settings, forest: &s.forest, seen: &s.seen, kept: &s.kept}
 	return s
 }
 
-// second is how many seconds the store is there.
+// second is the number of seconds since the store was made.
 func (s *Store) second() uint32 { return uint32(max(0, s.now().Sub(s.start)) / time.Second) }
 
-// service gives the service of a name, of which so much came.
-func (s *Store) service(name string, came uint64) *service {
-	if sv, ok := s.services[name]; ok {
-		return sv
-	}
-	name = Cut(name, s.settings.MaxNameBytes)
-	if sv, ok := s.services[name]; ok {
-		return sv
-	}
-	for len(s.services) >= s.settings.MaxServices && s.forgetSilent() {
-	}
-	if len(s.services) >= s.settings.MaxServices {
-		s.counters.OtherServices += came
-		s.candidates.see(name, s.second(), max(1, came), s.settings.MaxServices)
-		return s.other()
-	}
-	return s.begin(name)
-}
-
-// other is the service of those that have no place of their own.
-func (s *Store) other() *service {
-	if sv := s.services[OtherServices]; sv != nil {
-		return sv
-	}
-	return s.begin(OtherServices)
-}
-
-// begin makes a service of a name that there is none of.
-func (s *Store) begin(name string) *service {
-	sv := &service{name: strings.Clone(name), from: s.now(), last: s.now(), profiles: map[Kind]*tree{}, threads: newThreads(&s.threads)}
-	sv.calls = s.plant(sv)
-	s.services[sv.name] = sv
-	return sv
-}
-
-// forgetSilent forgets the service that is silent for longest of those that nothing needs:
-// without a window, and of which nothing waits or is remembered; if it is for longer than
-// PendingTimeout. It looks for one once a second.
-func (s *Store) forgetSilent() bool {
+// Fold folds spans of one service. It copies the texts that it keeps.
+func (s *Store) Fold(from Origin, spans []Span) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	now := s.second()
 	s.expire(now)
-	if s.searched == now {
-		return false
+	sv := s.services.named(from.Service, uint64(len(spans)), now)
+	sv.countArrival(s.now(), now, len(spans))
+	sv.setInstance(from.Instance)
+	for len(spans) > 0 {
+		n := min(len(spans), len(s.hashes))
+		s.foldSome(sv, spans[:n], now)
+		spans = spans[n:]
 	}
-	needed := s.seen.trees(len(s.trees))
-	var silent *service
-	for _, sv := range s.services {
-		if !needed[sv.calls.number] && !sv.isWatched() && (silent == nil || sv.last.Before(silent.last)) {
-			silent = sv
+	s.settle(sv)
+}
+
+// foldSome folds spans for whose hashes there is room. If callees come first it begins with
+// the last span, so that most spans find their callers placed.
+func (s *Store) foldSome(sv *service, spans []Span, now uint32) {
+	s.seen.makeRoomForMany(len(spans), s.settings.MaxPending)
+	for i := range spans {
+		s.hashes[i] = s.seen.hash(spans[i].key())
+	}
+	s.seen.warm(s.hashes[:len(spans)])
+	if areCalleesFirst(spans) {
+		for i := len(spans) - 1; i >= 0; i-- {
+			s.room.makeForOne()
+			s.fold(sv, &spans[i], s.hashes[i], now)
+		}
+		return
+	}
+	for i := range spans {
+		s.room.makeForOne()
+		s.fold(sv, &spans[i], s.hashes[i], now)
+	}
+}
+
+// fold folds a span:
+//
+//  1. Look up what was seen of the span. A span that arrived before is a duplicate.
+//     Otherwise its callees may have arrived, and wait for it. Callees that wait in trees
+//     of other services are now known to be at the top there, unless these services have a
+//     span of that ID, too.
+//  2. Find its caller and the caller's node: the top if it has no caller, and a waiting node
+//     if the caller has not arrived.
+//  3. Find or make the node of the span below it. What waited for the span is hung there.
+//  4. Count the call at the node. Its own time is its time without its callees', or 0 if
+//     those took longer.
+//  5. Reduce the caller's own time by the time of the call.
+//  6. Remember the span for callees that arrive later.
+func (s *Store) fold(sv *service, span *Span, hash, now uint32) {
+	t := sv.calls
+	own, first := s.seen.arrive(t, span, hash, now)
+	if !first {
+		s.counters.Duplicates++
+		return
+	}
+	function := t.functions.number(span.Function, s.settings.MaxNameBytes)
+	t.functions.ref(function)
+	t.functions.place(function, span.File, span.Line, s.settings.MaxNameBytes)
+	s.kept.keep(sv, span, function, now)
+
+	caller, parent := s.seen.place(t, span, own, now)
+	took := span.duration()
+	waiting, callees := s.seen.waiting(own)
+	n := t.nodeOfCall(waiting, parent, function, span.mark())
+	t.countCall(n, took, callees, span.Error)
+	if caller != 0 {
+		s.seen.reduceCaller(t, caller, parent, took, now)
+	}
+	s.seen.remember(t, span, own, n, took, hash, now)
+	t.functions.unref(function)
+	s.counters.Spans++
+	sv.countCall(span.Error)
+}
+
+// FoldSamples folds samples of one service and kind, which is not [Calls]. It copies the
+// texts that it keeps.
+func (s *Store) FoldSamples(from Origin, kind Kind, samples ...Sample) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.second()
+	s.expire(now)
+	count := uint64(0)
+	for i := range samples {
+		count += samples[i].Count
+	}
+	sv := s.services.named(from.Service, count, now)
+	sv.countArrival(s.now(), now, 0)
+	defer s.settle(sv)
+	t := s.services.profile(sv, kind)
+	if t == nil {
+		s.counters.DroppedSamples += count
+		return
+	}
+	for i := range samples {
+		s.room.makeForOne()
+		if t.foldSample(&samples[i], s.settings.MaxNameBytes) {
+			s.counters.CutSamples += samples[i].Count
 		}
 	}
-	if silent != nil && s.now().Sub(silent.last) > s.settings.PendingTimeout {
-		if s.reset(silent); s.services[silent.name] == nil {
-			s.counters.SilentServices++
-			return true
+	s.counters.Samples += count
+}
+
+// SeeThreads counts threads that were sampled.
+func (s *Store) SeeThreads(from Origin, threads ...Thread) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.second()
+	s.expire(now)
+	sv := s.services.named(from.Service, 0, now)
+	defer s.settle(sv)
+	sv.threads.setInstance(from.Instance)
+	for _, t := range threads {
+		sv.threads.number(t.ID, t.Name, now)
+	}
+}
+
+// SeeMissing sets which classes are missing in the calls of a service, if the store has the
+// service. The statement stays until the next one, or until the store evicts the service.
+func (s *Store) SeeMissing(service string, m Missing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sv, ok := s.services.byName[Cut(service, s.settings.MaxNameBytes)]
+	m.First = Cut(m.First, maxMissingNames)
+	if !ok || m == sv.missing {
+		return
+	}
+	m.First = strings.Clone(m.First)
+	sv.missing = m
+}
+
+// sweepThreads is the interval at which old threads are forgotten, in seconds.
+const sweepThreads = 60
+
+// expire forgets spans and threads that are older than the settings allow, and lets
+// candidates take the places of services. It does so once in a second.
+func (s *Store) expire(now uint32) {
+	if now == s.expired {
+		return
+	}
+	s.expired = now
+	patience := uint32(s.settings.PendingTimeout.Seconds())
+	s.seen.expire(now, patience)
+	if now-s.sweptThreads >= sweepThreads {
+		s.sweptThreads = now
+		for _, sv := range s.services.byName {
+			sv.threads.forget(now, patience)
 		}
 	}
-	s.searched = now
-	return false
+	s.room.compact(isSparseTree)
+	s.services.admit(now)
+	s.forest.measureAll()
 }
 
-// plant makes a tree of a service.
-func (s *Store) plant(sv *service) *tree {
-	t := newTree(&s.used)
-	t.owner = sv
-	number := slices.Index(s.trees, nil)
-	if number < 0 {
-		number = len(s.trees)
-		s.trees = append(s.trees, nil)
+// settle measures the trees of a service after folding, and frees memory on request of
+// Settings.Hold.
+func (s *Store) settle(sv *service) {
+	if s.settings.Hold == nil {
+		return
 	}
-	t.number = uint32(number)
-	s.trees[number] = t
-	return t
+	for _, t := range sv.trees() {
+		s.forest.measure(t)
+	}
+	s.hold()
 }
 
-// tree is the tree of a service and kind, or nil.
-func (s *Store) tree(service string, kind Kind) *tree {
-	sv, ok := s.services[service]
-	switch {
-	case !ok:
-		return nil
-	case kind == Calls:
-		return sv.calls
-	default:
-		return sv.profiles[kind]
+// GiveWay frees the memory that Settings.Hold demands.
+func (s *Store) GiveWay() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.settings.Hold != nil {
+		s.forest.measureAll()
+		s.hold()
 	}
 }
 
-// Services tells of all services, sorted by name.
+func (s *Store) hold() { s.room.hold(s.otherBytes(), s.second) }
+
+const emptyStoreBytes = 8 << 10
+
+// otherBytes is the memory that cannot be freed.
+func (s *Store) otherBytes() int64 { return emptyStoreBytes + s.services.candidates.bytes() }
+
+// Bytes is about the memory of the store.
+func (s *Store) Bytes() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forest.measureAll()
+	return s.otherBytes() + s.room.bytes()
+}
+
+// Services describes all services, sorted by name.
 func (s *Store) Services() []Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.second()
 	s.expire(now)
-	all := make([]Service, 0, len(s.services))
-	for _, sv := range s.services {
-		all = append(all, sv.tell(now))
+	all := make([]Service, 0, len(s.services.byName))
+	for _, sv := range s.services.byName {
+		all = append(all, sv.describe(now))
 	}
 	slices.SortFunc(all, func(a, b Service) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
-// Reset forgets what was counted of a service until now, and reports whether there is such
-// a service. Its windows begin anew, and of its spans none is kept. A service of which
-// nothing waits or is remembered any more is gone.
+// Reset forgets the counts of a service until now, and reports whether there is such a
+// service. Its windows begin again, and its kept spans go. A service without spans that wait
+// or are remembered is removed.
 func (s *Store) Reset(service string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire(s.second())
-	sv, ok := s.services[service]
+	sv, ok := s.services.byName[service]
 	if ok {
-		s.reset(sv)
-		s.compact()
-		s.measureAll()
+		s.services.reset(sv)
+		s.room.compact(isSparseTree)
+		s.forest.measureAll()
 	}
 	return ok
 }
@@ -182,51 +284,170 @@ func (s *Store) ResetAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire(s.second())
-	for _, sv := range s.services {
-		s.reset(sv)
+	for _, sv := range s.services.byName {
+		s.services.reset(sv)
 	}
-	s.compact()
-	s.measureAll()
+	s.room.compact(isSparseTree)
+	s.forest.measureAll()
 }
 
-// reset leaves calls that wait, or are remembered, their places and times, so that the own
-// time of their callers is right.
-func (s *Store) reset(sv *service) {
-	sv.from, sv.count, sv.errors = s.now(), 0, 0
-	s.epoch++
-	s.kept.dropOf(sv.calls.number)
-	sv.begin("")
-	idle := true
-	for _, t := range sv.trees() {
-		t.clear(sv.from, s.epoch)
-		idle = idle && t.isIdle()
-	}
-	if !idle {
-		return
-	}
-	for _, t := range sv.trees() {
-		s.trees[t.number] = nil
-		s.memory.trees -= t.measured
-	}
-	s.threads -= sv.threads.count()
-	delete(s.services, sv.name)
+// Counters returns a copy of the counters.
+func (s *Store) Counters() Counters {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counters := s.counters
+	counters.DroppedKept, counters.DroppedTraces = s.kept.dropped, s.kept.gone
+	return counters
 }
 
-// clear takes all values from the nodes, and frees those that nothing needs.
-func (t *tree) clear(now time.Time, epoch uint32) {
-	t.epoch, t.lost = epoch, Lost{}
-	for i := range t.nodes {
-		t.nodes[i].values = values{}
+// Paths is the number of paths of a tree, with those that wait; 0 if there is no tree.
+func (s *Store) Paths(service string, kind Kind) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.services.tree(service, kind); t != nil {
+		return t.live
 	}
-	for _, w := range t.windows {
-		w.reset(now, epoch, t.lost)
-	}
-	for i := range t.nodes {
-		t.prune(uint32(i))
+	return 0
+}
+
+// Usage returns the current contents.
+func (s *Store) Usage() Usage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waiting := s.seen.count(seenWaiting)
+	return Usage{
+		Services: len(s.services.byName), Nodes: s.forest.used.nodes, NameBytes: s.forest.used.names,
+		Waiting: waiting, Remembered: s.seen.total() - waiting,
+		Kept: len(s.kept.spans), Windows: s.windows,
 	}
 }
 
-// isIdle reports whether nothing of the tree is needed.
-func (t *tree) isIdle() bool {
-	return t.live == 0 && t.functions.byName.used == 0 && len(t.windows) == 0
+// Snapshot returns the tree of a service and kind, or false if there is none. Calls that
+// wait for their callers are below a node [MissingParent].
+func (s *Store) Snapshot(service string, kind Kind) (Snapshot, bool) {
+	s.mu.Lock()
+	t := s.services.tree(service, kind)
+	if t == nil {
+		s.mu.Unlock()
+		return Snapshot{}, false
+	}
+	owner := s.forest.owners[t.number]
+	snapshot := Snapshot{Service: service, Kind: kind, From: owner.from, To: s.now(), Lost: t.lost, Missing: owner.missing}
+	copied := t.copy()
+	s.mu.Unlock()
+	snapshot.Nodes = snapshotNodes(copied)
+	return snapshot, true
+}
+
+// Collect collects the calls of a service and kind from now on, for a length of time or
+// until the context is done. It then returns the context's error. Other errors are
+// [ErrNotThere], [ErrBusy], and that of turn. A call that ends in the window counts as a
+// whole, below its callers, which may have arrived before.
+//
+// Collect makes the snapshot when turn returns, which it calls at the end of the time. So
+// turn bounds how many snapshots are made at the same time.
+func (s *Store) Collect(ctx context.Context, service string, kind Kind, length time.Duration, turn func(context.Context) error) (Snapshot, error) {
+	t, w, err := s.openWindow(service, kind)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		s.closeWindow(t, w)
+		return Snapshot{}, ctx.Err()
+	}
+	s.endWindow(t, w)
+	if err := turn(ctx); err != nil {
+		s.closeWindow(t, w)
+		return Snapshot{}, err
+	}
+	copied := s.copyAndCloseWindow(t, w)
+	showWindow(copied, w.values)
+	return Snapshot{Service: service, Kind: kind, From: w.from, To: w.to, Lost: w.lost, Missing: w.missing, Nodes: snapshotNodes(copied)}, nil
+}
+
+func (s *Store) openWindow(service string, kind Kind) (*tree, *window, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.services.tree(service, kind)
+	switch {
+	case t == nil:
+		return nil, nil, ErrNotThere
+	case s.windows >= s.settings.MaxWindows:
+		s.counters.RefusedWindows++
+		return nil, nil, ErrBusy
+	}
+	s.forest.epoch++
+	w := newWindow(s.now(), s.forest.epoch, t.lost)
+	s.windows++
+	t.windows = append(t.windows, w)
+	return t, w, nil
+}
+
+// endWindow ends the counting in a window.
+func (s *Store) endWindow(t *tree, w *window) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.to, w.lost, w.missing = s.now(), t.lost.since(w.lost), s.forest.owners[t.number].missing
+}
+
+// copyAndCloseWindow copies the tree and removes the window from it.
+func (s *Store) copyAndCloseWindow(t *tree, w *window) *tree {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.detach(t, w)
+	return t.copy()
+}
+
+// closeWindow removes a window from its tree.
+func (s *Store) closeWindow(t *tree, w *window) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.detach(t, w)
+}
+
+func (s *Store) detach(t *tree, w *window) {
+	s.windows--
+	t.windows = slices.DeleteFunc(t.windows, func(other *window) bool { return other == w })
+}
+
+// Traces summarizes the traces with kept spans of the service, the latest first.
+func (s *Store) Traces(service string) []TraceSummary {
+	spans, dropped := s.copySummed(service)
+	all := summarize(spans, dropped)
+	slices.SortFunc(all, func(a, b TraceSummary) int {
+		return cmp.Or(b.End.Compare(a.End), slices.Compare(a.ID[:], b.ID[:]))
+	})
+	return all
+}
+
+// copySummed copies the kept spans for summaries, and the number of dropped spans of each
+// trace. It returns nothing if there is no such service.
+func (s *Store) copySummed(service string) ([]summedSpan, map[TraceID]int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sv, ok := s.services.byName[service]
+	if !ok {
+		return nil, nil
+	}
+	return s.kept.summed(sv.calls.number)
+}
+
+// Trace returns the kept spans of a trace, in the order of their starts. If two start at
+// the same time, the longer one is first.
+func (s *Store) Trace(id TraceID) ([]KeptSpan, bool) {
+	spans := s.copyTrace(id)
+	slices.SortStableFunc(spans, func(a, b KeptSpan) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
+	})
+	return spans, len(spans) > 0
+}
+
+func (s *Store) copyTrace(id TraceID) []KeptSpan {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kept.ofTrace(id)
 }

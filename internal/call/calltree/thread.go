@@ -3,24 +3,25 @@
 
 package calltree
 
-import "strings"
+import (
+	"strings"
+	"unsafe"
+)
 
-// threads are those of a service of which something came of late, by a number from 1 on; 0: it
-// is not known which.
+// threads are the recent threads of a service, by a number from 1 on; 0: not known.
 type threads struct {
 	numbers map[threadKey]uint32
 	known   []thread
-	// free are numbers of threads that were forgotten.
+	// free are numbers of forgotten threads.
 	free []uint32
-	// more: there were more than are known.
+	// more: there were more threads than are known.
 	more bool
-	// all is how many there are in the store.
+	// all is the number of threads in the store.
 	all *int
-	// texts is what their names, and those of instances, take in bytes.
+	// texts is the memory of their names and of instances, in bytes.
 	texts int
 
-	// instance is that of the spans that are folded, and last the thread that was asked
-	// for last in it.
+	// instance is that of the current spans. last is the last thread of it that was looked up.
 	instance   string
 	last       int64
 	lastNumber uint32
@@ -32,10 +33,9 @@ type threadKey struct {
 }
 
 type thread struct {
-	// name is what it was called last.
+	// name is its latest name.
 	name string
-	// kept is how many spans are kept that are of it, and at the second in which it was seen
-	// last.
+	// kept is the number of its kept spans, and at the second of its last call or sample.
 	kept, at uint32
 }
 
@@ -43,12 +43,12 @@ func newThreads(all *int) threads {
 	return threads{numbers: map[threadKey]uint32{}, known: make([]thread, 1), all: all}
 }
 
-// begin says what instance the next threads are of.
-func (t *threads) begin(instance string) {
+// setInstance sets the instance of the next threads.
+func (t *threads) setInstance(instance string) {
 	t.instance, t.lastNumber = Cut(instance, maxThreadName), 0
 }
 
-// number is that of a thread which is called so now, a second.
+// number is the number of a thread with its current name. now is a second.
 func (t *threads) number(id int64, name string, now uint32) uint32 {
 	if t.lastNumber == 0 || t.last != id {
 		t.last, t.lastNumber = id, t.find(id)
@@ -91,9 +91,9 @@ func (t *threads) find(id int64) uint32 {
 
 func (t *threads) hasRoom() bool { return len(t.numbers) < maxThreads && *t.all < maxAllThreads }
 
-// forget forgets those that were not seen for so many seconds, and of which no span is kept.
-// Those for which there was no room are known when they are seen next, if there is now. It is
-// called before begin.
+// forget forgets threads that were silent for more than patience seconds and have no kept
+// spans. Threads without a number get one at their next call, if there is room then. It is
+// called before setInstance.
 func (t *threads) forget(now, patience uint32) {
 	for key, n := range t.numbers {
 		if old := &t.known[n]; old.kept == 0 && now-old.at > patience {
@@ -108,3 +108,11 @@ func (t *threads) forget(now, patience uint32) {
 }
 
 func (t *threads) count() int { return len(t.numbers) }
+
+// threadPlaceBytes is about the memory of a thread in the map.
+const threadPlaceBytes = 72
+
+// bytes is the memory of the threads.
+func (t *threads) bytes() int64 {
+	return int64(cap(t.known))*int64(unsafe.Sizeof(thread{})) + int64(len(t.numbers))*threadPlaceBytes + int64(t.texts)
+}

@@ -6,36 +6,38 @@ package calltree
 import (
 	"math/bits"
 	"math/rand/v2"
+	"slices"
+	"time"
+	"unsafe"
 )
 
-// tree is a call tree that grows: a node for each path from the top. Beside the paths that
-// are known from the top on there are fragments: paths below a call that has not come, each
-// below a node that waits to be given its function and its place.
+// tree is a call tree that grows: a node for each path from the top. Beside them there are
+// fragments: paths below a call that has not arrived. A fragment is below a waiting node, which
+// gets its function and its place when the call arrives.
 //
-// Nodes are found by number in one slice without pointers, and used again. Merging two of
-// one path leaves one; where somebody still refers to the other it leads there.
+// Nodes are in one slice without pointers, by number, and are used again. Merging two nodes of
+// one path leaves one. If something still refers to the other, it leads there.
 type tree struct {
-	// number is the tree's in its store, and owner the service that it is of.
+	// number is the tree's in its forest.
 	number uint32
-	owner  *service
 	used   *usage
 	// nodes has the top as number 0, which is no child of any.
 	nodes []node
 	free  uint32 // a list by next; 0: none
 	live  int    // nodes that are neither free nor merged, but for the top
-	// released is how many nodes are free.
+	// released is the number of free nodes.
 	released int
-	// children finds nodes by parent and label. Nodes that wait are not in it.
+	// children finds nodes by parent and label. It has no waiting nodes.
 	children  index
 	functions functions
 	windows   []*window
-	// epoch is the store's since which is counted, and lost what was lost since.
+	// epoch is that of the last reset, and lost counts since then.
 	epoch uint32
 	lost  Lost
 	seed  uint64
-	// pairs is memory of merge that is used again.
+	// pairs is memory for merge to use again.
 	pairs []pair
-	// measured is what the tree took, in bytes, when it was measured last.
+	// measured is the memory of the tree when it was measured last, in bytes.
 	measured int64
 }
 
@@ -43,19 +45,19 @@ const top = 0
 
 // node is a path.
 type node struct {
-	// parent is what the node is below, or what it was merged into. Nodes that wait, and
-	// the top, have none.
+	// parent is the node above, or the node that this one was merged into. Waiting nodes and
+	// the top have none.
 	parent uint32
 	label  label
 	// first is its first child; next and prev are its siblings. 0: none.
 	first, next, prev uint32
-	// refs is how many spans, and merged nodes, refer to it.
+	// refs is the number of spans and merged nodes that refer to it.
 	refs  uint32
 	state state
 	values
 }
 
-// label is what tells children of one parent apart: the number of a function, and a mark.
+// label distinguishes the children of one parent: the number of a function, and a mark.
 type label uint32
 
 const (
@@ -73,11 +75,12 @@ var (
 	labelFolded  = newLabel(0, Folded)
 )
 
-// labelAtTop is that of a node that waits, and of which the children are at the top until
-// what it waits for comes. Those of others, labelMissing, are below the node of that label.
+// labelAtTop is the label of a waiting node whose children are at the top until its call
+// arrives. The children of other waiting nodes, with labelMissing, are below the node of that
+// label.
 const labelAtTop = label(0)
 
-// state is what a node is.
+// state is the kind of a node.
 type state uint32
 
 const (
@@ -96,13 +99,6 @@ func newTree(used *usage) *tree {
 	return &tree{used: used, nodes: []node{{state: statePlaced}}, functions: newFunctions(used), seed: rand.Uint64()}
 }
 
-// usage is what all trees of a store take.
-type usage struct {
-	// nodes are those that are neither free nor merged, but for the tops, and names the
-	// bytes of functions' names.
-	nodes, names int
-}
-
 func (t *tree) hash(parent uint32, l label) uint32 {
 	const odd = 0x9e3779b97f4a7c15
 	high, low := bits.Mul64((uint64(parent)<<32|uint64(l))^t.seed, odd)
@@ -111,7 +107,7 @@ func (t *tree) hash(parent uint32, l label) uint32 {
 
 func (t *tree) hashOf(n uint32) uint32 { return t.hash(t.nodes[n].parent, t.nodes[n].label) }
 
-// find is the child of a node, or 0.
+// find is the child of a node with a label, or 0.
 func (t *tree) find(parent uint32, l label) uint32 {
 	return t.findHash(t.hash(parent, l), parent, l)
 }
@@ -124,7 +120,7 @@ func (t *tree) findHash(hash, parent uint32, l label) uint32 {
 	return n
 }
 
-// child is the child of a node, which is new if it wasn't there.
+// child is the child of a node with a label. It makes one if there is none.
 func (t *tree) child(parent uint32, l label) uint32 {
 	hash := t.hash(parent, l)
 	if n := t.findHash(hash, parent, l); n != 0 {
@@ -136,15 +132,14 @@ func (t *tree) child(parent uint32, l label) uint32 {
 	return n
 }
 
-// wait is a new node that waits, of labelMissing or labelAtTop.
+// wait is a new waiting node with labelMissing or labelAtTop.
 func (t *tree) wait(l label) uint32 {
 	n := t.newNode()
 	t.nodes[n].state, t.nodes[n].label = stateWaiting, l
 	return n
 }
 
-// without is what the children of a node that waits are below as long as what it waits for
-// has not come.
+// without is the node above the children of a waiting node, until its call arrives.
 func (t *tree) without(waiting uint32) uint32 {
 	if t.nodes[waiting].label == labelAtTop {
 		return top
@@ -165,7 +160,7 @@ func (t *tree) newNode() uint32 {
 	return uint32(len(t.nodes) - 1)
 }
 
-// place makes a node the child of a parent that has no such child.
+// place makes a node a child of a parent that has no such child.
 func (t *tree) place(n, parent uint32, l label, hash uint32) {
 	at := &t.nodes[n]
 	at.state, at.parent, at.label = statePlaced, parent, l
@@ -177,7 +172,7 @@ func (t *tree) place(n, parent uint32, l label, hash uint32) {
 	t.children.add(hash, n, t)
 }
 
-// displace takes a node from its parent.
+// displace removes a node from its parent.
 func (t *tree) displace(n uint32) {
 	at := &t.nodes[n]
 	t.children.remove(t.hashOf(n), n, t)
@@ -200,9 +195,9 @@ func (t *tree) add(n uint32, v *values) {
 	}
 }
 
-// lose takes from a node the own time of a call that came in an epoch. Whoever has begun to
-// count later doesn't have the call.
-func (t *tree) lose(n uint32, own int64, epoch uint32) {
+// reduceOwn reduces the own time of a call that arrived in an epoch. Counts that began later do
+// not include the call.
+func (t *tree) reduceOwn(n uint32, own int64, epoch uint32) {
 	less := values{self: -own}
 	if epoch >= t.epoch {
 		t.nodes[n].values.add(&less)
@@ -214,7 +209,8 @@ func (t *tree) lose(n uint32, own int64, epoch uint32) {
 	}
 }
 
-// hang gives a node that waits its function and its place, and says which node it is now.
+// hang gives a waiting node its function and its place. It returns the node of the path, which
+// may be another one.
 func (t *tree) hang(waiting, parent uint32, l label) uint32 {
 	if t.nodes[parent].label.mark() == Folded {
 		t.absorb(waiting, parent)
@@ -230,8 +226,8 @@ func (t *tree) hang(waiting, parent uint32, l label) uint32 {
 	return waiting
 }
 
-// merge adds a node without parent, and all below it, to another. It walks what both have:
-// each step ends with a node less, but for those that move a child.
+// merge adds a node without parent, and all below it, to another. It walks the paths that both
+// have. Each step removes a node, except those that move a child.
 func (t *tree) merge(from, into uint32) {
 	t.pairs = append(t.pairs[:0], pair{from, into})
 	for len(t.pairs) > 0 {
@@ -252,7 +248,7 @@ func (t *tree) merge(from, into uint32) {
 	}
 }
 
-// give adds the values of a node to another's, and leaves it none.
+// give moves the values of a node to another.
 func (t *tree) give(from, into uint32) {
 	t.nodes[into].values.add(&t.nodes[from].values)
 	t.nodes[from].values = values{}
@@ -261,7 +257,7 @@ func (t *tree) give(from, into uint32) {
 	}
 }
 
-// nest says that the total of a node is part of another's.
+// nest clears the total of a node, which is part of another's.
 func (t *tree) nest(n uint32) {
 	t.nodes[n].total = 0
 	for _, w := range t.windows {
@@ -269,7 +265,7 @@ func (t *tree) nest(n uint32) {
 	}
 }
 
-// lead makes a node that has no children, values and parent any more lead to another.
+// lead makes a node without children, values and parent lead to another.
 func (t *tree) lead(from, into uint32) {
 	t.live--
 	t.used.nodes--
@@ -289,8 +285,8 @@ func (t *tree) release(n uint32) {
 	t.released++
 }
 
-// resolve is the node that one is by now. It halves the way there, so that a long one is
-// not gone often.
+// resolve follows merge links to the current node. It halves the way, so that long ways are
+// rare.
 func (t *tree) resolve(n uint32) uint32 {
 	for t.nodes[n].state == stateMerged {
 		next := t.nodes[n].parent
@@ -308,7 +304,7 @@ func (t *tree) resolve(n uint32) uint32 {
 
 func (t *tree) ref(n uint32) { t.nodes[n].refs++ }
 
-// unref says that one refers to the node no more.
+// unref removes a reference to the node.
 func (t *tree) unref(n uint32) {
 	for {
 		at := &t.nodes[n]
@@ -325,8 +321,8 @@ func (t *tree) unref(n uint32) {
 	}
 }
 
-// prune frees a node that nothing is known of, and those above it of which that is true
-// then.
+// prune frees a node without references, children and values, and then the nodes above it for
+// which the same is true.
 func (t *tree) prune(n uint32) {
 	for n != top {
 		at := &t.nodes[n]
@@ -343,8 +339,7 @@ func (t *tree) prune(n uint32) {
 	}
 }
 
-// absorb adds all of a node without parent, and of what is below it, to one that stands
-// for folded paths.
+// absorb adds a node without parent, and all below it, to a node of folded paths.
 func (t *tree) absorb(from, folded uint32) {
 	for n := from; ; {
 		if c := t.nodes[n].first; c != 0 {
@@ -363,4 +358,176 @@ func (t *tree) absorb(from, folded uint32) {
 		}
 		n = parent
 	}
+}
+
+// isBelow reports whether a node is below a waiting one. In turn it goes up from the one, and
+// through the nodes below the other, until either ends. So it takes no more steps than the
+// smaller of the two has nodes, and all joining together n·log(n).
+func (t *tree) isBelow(n, waiting uint32) bool {
+	for inside := waiting; ; {
+		if n == waiting {
+			return true
+		}
+		if n == top || t.nodes[n].state == stateWaiting {
+			return false
+		}
+		n = t.nodes[n].parent
+		if inside = t.following(inside, waiting); inside == 0 {
+			return false
+		}
+	}
+}
+
+// following is the next node in pre-order below a root, or 0.
+func (t *tree) following(n, root uint32) uint32 {
+	if c := t.nodes[n].first; c != 0 {
+		return c
+	}
+	for n != root {
+		if next := t.nodes[n].next; next != 0 {
+			return next
+		}
+		n = t.nodes[n].parent
+	}
+	return 0
+}
+
+// preOrder appends all nodes except merged and free ones, each before those below it.
+func (t *tree) preOrder(order []uint32) []uint32 {
+	for i := range t.nodes {
+		if i == top || t.nodes[i].state == stateWaiting {
+			for n := uint32(i); ; {
+				order = append(order, n)
+				if n = t.following(n, uint32(i)); n == 0 {
+					break
+				}
+			}
+		}
+	}
+	return order
+}
+
+// clear removes all values, and frees the nodes that nothing needs.
+func (t *tree) clear(now time.Time, epoch uint32) {
+	t.epoch, t.lost = epoch, Lost{}
+	for i := range t.nodes {
+		t.nodes[i].values = values{}
+	}
+	for _, w := range t.windows {
+		w.reset(now, epoch, t.lost)
+	}
+	for i := range t.nodes {
+		t.prune(uint32(i))
+	}
+}
+
+// isIdle reports whether nothing of the tree is needed.
+func (t *tree) isIdle() bool {
+	return t.live == 0 && t.functions.byName.used == 0 && len(t.windows) == 0
+}
+
+// nodeOfCall is the node of a call below its caller's: step 3 of folding. Callees that wait
+// for the call are hung there; waiting is their node, or 0.
+func (t *tree) nodeOfCall(waiting, parent, function uint32, m Mark) uint32 {
+	switch l := newLabel(function, m); {
+	case waiting != 0:
+		return t.hang(waiting, parent, l)
+	case t.nodes[parent].label.mark() == Folded:
+		return parent
+	default:
+		return t.child(parent, l)
+	}
+}
+
+// countCall counts a call at its node: step 4 of folding. callees is the time of callees that
+// arrived before, which counts below 0.
+func (t *tree) countCall(n uint32, took, callees int64, failed bool) {
+	v := values{calls: 1, total: took, self: took}
+	if callees != 0 {
+		v.self = max(0, plus(took, callees))
+	}
+	if failed {
+		v.errors = 1
+	}
+	if t.nodes[n].label.mark() == Folded {
+		v.total = 0 // it is in that of the path that was folded
+	}
+	t.add(n, &v)
+}
+
+// foldSample adds a sample to each path that leads to it, and reports whether its stack was
+// cut or empty. Names have at most so many bytes.
+func (t *tree) foldSample(sample *Sample, maxNameBytes int) (isCut bool) {
+	frames, isCut := sample.Frames, sample.IsCut
+	if len(frames) > maxFrames {
+		frames, isCut = frames[len(frames)-maxFrames:], true
+	}
+	isCut = isCut || len(frames) == 0
+	n := uint32(top)
+	if isCut {
+		n = t.child(top, labelMissing)
+	}
+	for _, f := range frames {
+		function := t.functions.number(f.Function, maxNameBytes)
+		t.functions.place(function, f.File, f.Line, maxNameBytes)
+		n = t.child(n, newLabel(function, Plain))
+		t.add(n, &values{total: sample.Value})
+	}
+	t.add(n, &values{calls: sample.Count, self: sample.Value})
+	return isCut
+}
+
+// copy is the part of the tree that a snapshot needs.
+func (t *tree) copy() *tree {
+	return &tree{
+		nodes: slices.Clone(t.nodes), free: t.free, seed: t.seed, used: &usage{}, lost: t.lost,
+		children:  index{buckets: slices.Clone(t.children.buckets), used: t.children.used},
+		functions: functions{all: slices.Clone(t.functions.all), used: &usage{}},
+	}
+}
+
+// compact keeps only nodes and functions in use. It returns their new numbers.
+func (t *tree) compact() (nodes, functions []uint32) {
+	functions = t.functions.compact()
+	nodes = make([]uint32, len(t.nodes))
+	used := make([]node, 0, withSpareRoom(len(t.nodes)-t.released))
+	for i := range t.nodes {
+		if at := &t.nodes[i]; i == top || at.state != stateFree {
+			nodes[i] = uint32(len(used))
+			used = append(used, *at)
+		}
+	}
+	t.nodes, t.free, t.released, t.children, t.pairs = used, 0, 0, index{}, nil
+	for i := range used {
+		at := &used[i]
+		at.parent, at.first, at.next, at.prev = nodes[at.parent], nodes[at.first], nodes[at.next], nodes[at.prev]
+		at.label = newLabel(functions[at.label.function()], at.label.mark())
+		if i != top && at.state == statePlaced {
+			t.children.add(t.hashOf(uint32(i)), uint32(i), t)
+		}
+	}
+	for _, w := range t.windows {
+		values := make(map[uint32]values, len(w.values))
+		for n, v := range w.values {
+			values[nodes[n]] = v
+		}
+		w.values = values
+	}
+	return nodes, functions
+}
+
+const (
+	nodeBytes         = int64(unsafe.Sizeof(node{}))
+	pairBytes         = int64(unsafe.Sizeof(pair{}))
+	emptyTreeBytes    = 400
+	windowValuesBytes = 80 // measured, with free places of the map
+)
+
+// bytes is the memory of the tree.
+func (t *tree) bytes() int64 {
+	bytes := emptyTreeBytes + int64(cap(t.nodes))*nodeBytes + t.children.bytes() + int64(cap(t.pairs))*pairBytes + t.functions.memory()
+	for _, w := range t.windows {
+		bytes += int64(len(w.values)) * windowValuesBytes
+	}
+	return bytes
 }

@@ -5,7 +5,7 @@ package calltree
 
 import "math"
 
-// values are what is known of the calls of a path.
+// values are the values of a path.
 type values struct {
 	calls, errors uint64
 	total, self   int64
@@ -18,7 +18,7 @@ func (v *values) add(o *values) {
 	v.self = plus(v.self, o.self)
 }
 
-// plus adds; what is beyond the numbers that there are is the last of them.
+// plus adds two numbers. A sum beyond their range is the largest or smallest number.
 func plus(a, b int64) int64 {
 	sum := a + b
 	switch {
@@ -30,5 +30,5 @@ func plus(a, b int64) int64 {
 	return sum
 }
 
-// clamp is n, or the largest number that there is.
+// clamp is n, or the largest number of the range.
 func clamp(n uint64) int64 { return int64(min(n, math.MaxInt64)) }

@@ -5,20 +5,20 @@ package calltree
 
 import "time"
 
-// window has what came to a tree since a moment. Values stand at the tree's own nodes, so
-// that a call is shown at its place also where its callers came before the window, and a
-// caller's own time is without what it called before.
+// window has the calls of a tree since a moment. Its values belong to the tree's own nodes. So
+// a call is at its place even if its callers arrived before the window, and the own time of a
+// caller does not include earlier callees.
 type window struct {
 	from time.Time
-	// to is when it ended; zero: it goes on. One that has ended is kept with its tree until it
-	// is read, because nodes are merged and numbered anew.
+	// to is its end; zero: it is open. An ended window stays with its tree until it is read,
+	// because nodes are merged and get other numbers.
 	to time.Time
-	// epoch is the store's since which it counts.
+	// epoch is that of the forest since which it counts.
 	epoch  uint32
 	values map[uint32]values
-	// lost is what its tree had lost before, or, once it has ended, what it lost meanwhile.
+	// lost is the tree's loss at its begin, or after its end the loss in between.
 	lost Lost
-	// missing is what was missing when it ended.
+	// missing are the missing classes at its end.
 	missing Missing
 }
 
@@ -26,14 +26,14 @@ func newWindow(from time.Time, epoch uint32, lost Lost) *window {
 	return &window{from: from, epoch: epoch, values: map[uint32]values{}, lost: lost}
 }
 
-// count adds what came.
+// count adds values, if the window is open.
 func (w *window) count(n uint32, v *values) {
 	if w.to.IsZero() {
 		w.add(n, v)
 	}
 }
 
-// reset lets it begin anew; one that has ended has nothing then.
+// reset starts the window again. An ended window becomes empty.
 func (w *window) reset(now time.Time, epoch uint32, lost Lost) {
 	from, to := w.from, w.to
 	*w = *newWindow(now, epoch, lost)
@@ -48,7 +48,7 @@ func (w *window) add(n uint32, v *values) {
 	w.values[n] = sum
 }
 
-// give adds what it has of a node to another.
+// give moves the values of a node to another.
 func (w *window) give(from, into uint32) {
 	if v, ok := w.values[from]; ok {
 		delete(w.values, from)
@@ -56,7 +56,7 @@ func (w *window) give(from, into uint32) {
 	}
 }
 
-// nest says that the total of a node is part of another's.
+// nest clears the total of a node, which is part of another's.
 func (w *window) nest(n uint32) {
 	if v, ok := w.values[n]; ok {
 		v.total = 0

@@ -10,112 +10,79 @@ import (
 )
 
 const (
-	// maxAttributes bounds the attributes of a frame. More are dropped and
-	// counted.
+	// maxAttributes bounds the attributes of a frame. More are dropped and counted.
 	maxAttributes = 128
-	// keptAttributes is for how many waiting events a map keeps its places when
-	// it is empty: maps never shrink.
+	// keptAttributes is the number of places that an empty map of waiting attributes
+	// keeps. Maps never shrink.
 	keptAttributes = 256
+	attributeBytes = int(unsafe.Sizeof(attribute{}))
+	// waitingBytes is about the part of a map for the attributes of an event: its number,
+	// a slice, and empty places.
+	waitingBytes = 56
+	// sharedBytes is about the memory of a shared value without its text.
+	sharedBytes = int(unsafe.Sizeof(sharedValue{})) + 16
 )
 
 // attribute is an attribute of a waiting event or of an open frame.
 type attribute struct{ key, value *sharedValue }
 
-// sharedValue is a value of a batch, with memory of its own: a batch's strings
-// share theirs, and an open frame may keep one of them for hours. A value that a
-// thousand attributes have is one, and counts once.
+// sharedValue is a value of a batch, copied: the strings of a batch share memory, and an
+// open frame may keep one of them for hours. A thousand attributes can share one value,
+// which counts once.
 type sharedValue struct {
 	value callevent.Value
-	// users is how many attributes of waiting events and of open frames have it as
-	// their key or value.
+	// users is the number of keys and values of kept attributes that refer to it.
 	users int
 }
 
-// ownValues makes shared values of those of b.
-func (o *Output) ownValues(b *callevent.Batch) {
-	clear(o.values)
-	o.values = o.values[:0]
+// batchValues are the values of the current batch.
+type batchValues []*sharedValue
+
+// set copies the values of the batch, if one of its events has attributes.
+func (v *batchValues) set(b *callevent.Batch) {
+	clear(*v)
+	*v = (*v)[:0]
 	if len(b.Attributes) == 0 {
 		return
 	}
-	for _, v := range b.Values {
-		o.values = append(o.values, &sharedValue{value: v.Clone()})
+	for _, value := range b.Values {
+		*v = append(*v, &sharedValue{value: value.Clone()})
 	}
 }
 
-// ownAttributes gives the attributes of the event that is the first in rest,
-// and the rest after them.
-func (o *Output) ownAttributes(rest []callevent.Attribute) (own []attribute, left []callevent.Attribute) {
+// ofFirstEvent splits the attributes of the first event from the rest.
+func (v batchValues) ofFirstEvent(all []callevent.Attribute) (own []attribute, rest []callevent.Attribute) {
 	n := 1
-	for n < len(rest) && rest[n].Event == rest[0].Event {
+	for n < len(all) && all[n].Event == all[0].Event {
 		n++
 	}
 	own = make([]attribute, n)
 	for i := range own {
-		own[i] = attribute{key: o.values[rest[i].Key], value: o.values[rest[i].Value]}
+		own[i] = attribute{key: v[all[i].Key], value: v[all[i].Value]}
 	}
-	return own, rest[n:]
+	return own, all[n:]
 }
 
-// tell puts attributes to those of finished calls.
-func (o *Output) tell(attributes []attribute) {
+// attributeMemory counts the bytes that the kept attributes of a stream take: those of
+// waiting events and of open frames.
+type attributeMemory int
+
+// charge counts attributes that are kept from now on.
+func (m *attributeMemory) charge(attributes []attribute) {
 	for _, a := range attributes {
-		o.Attributes = append(o.Attributes, Attribute{Key: a.key.value.Str(), Value: a.value.value})
+		*m += attributeMemory(a.key.use() + a.value.use())
 	}
 }
 
-// keepAttributes keeps the attributes of a waiting event.
-func (s *Stream) keepAttributes(sequence uint64, attributes []attribute) {
-	s.attributes[sequence] = attributes
-	s.mostAttributes = max(s.mostAttributes, len(s.attributes))
-	s.attributeBytes += len(attributes) * attributeBytes
-	s.charge(attributes)
-}
-
-// takeAttributes takes the attributes of an event that no longer waits.
-func (s *Stream) takeAttributes(sequence uint64) []attribute {
-	attributes := s.attributes[sequence]
-	delete(s.attributes, sequence)
-	s.attributeBytes -= len(attributes) * attributeBytes
-	s.release(attributes)
-	if len(s.attributes) == 0 && s.mostAttributes > keptAttributes {
-		s.attributes, s.mostAttributes = map[uint64][]attribute{}, 0
-	}
-	return attributes
-}
-
-// giveAttributes gives attributes to the top frame of l.
-func (s *Stream) giveAttributes(l *lane, f *frame, attributes []attribute) {
-	if room := maxAttributes - int(f.attributes); len(attributes) > room {
-		s.out.Counters.DroppedAttributes += uint64(len(attributes) - room)
-		attributes = attributes[:room]
-	}
-	s.stackBytes -= l.bytes()
-	l.attributes = append(l.attributes, attributes...)
-	s.stackBytes += l.bytes()
-	f.attributes += uint32(len(attributes))
-	s.charge(attributes)
-}
-
-// sharedBytes is about what a shared value takes beside its text.
-const sharedBytes = int(unsafe.Sizeof(sharedValue{})) + 16
-
-// charge counts what attributes take that are kept from now on.
-func (s *Stream) charge(attributes []attribute) {
+// release counts that the attributes are not kept any more.
+func (m *attributeMemory) release(attributes []attribute) {
 	for _, a := range attributes {
-		s.attributeBytes += a.key.use() + a.value.use()
+		*m -= attributeMemory(a.key.drop() + a.value.drop())
 	}
 }
 
-// release counts that attributes are not kept any more.
-func (s *Stream) release(attributes []attribute) {
-	for _, a := range attributes {
-		s.attributeBytes -= a.key.leave() + a.value.leave()
-	}
-}
-
-// use counts a user, and says how much more is held for it.
-func (v *sharedValue) use() (more int) {
+// use adds a user. It returns the bytes that are held because of it.
+func (v *sharedValue) use() (bytes int) {
 	v.users++
 	if v.users > 1 {
 		return 0
@@ -123,11 +90,42 @@ func (v *sharedValue) use() (more int) {
 	return sharedBytes + len(v.value.Str())
 }
 
-// leave is the opposite of use.
-func (v *sharedValue) leave() (less int) {
+// drop removes a user. It returns the bytes that are not held any more.
+func (v *sharedValue) drop() (bytes int) {
 	v.users--
 	if v.users > 0 {
 		return 0
 	}
 	return sharedBytes + len(v.value.Str())
 }
+
+// waitingAttributes are the attributes of waiting events, by sequence number.
+type waitingAttributes struct {
+	byNumber map[uint64][]attribute
+	// most is the largest size of the map since it was made.
+	most  int
+	bytes *attributeMemory
+}
+
+// put keeps the attributes of an event.
+func (w *waitingAttributes) put(sequence uint64, attributes []attribute) {
+	w.byNumber[sequence] = attributes
+	w.most = max(w.most, len(w.byNumber))
+	*w.bytes += attributeMemory(len(attributes) * attributeBytes)
+	w.bytes.charge(attributes)
+}
+
+// remove returns the attributes of an event that stops waiting.
+func (w *waitingAttributes) remove(sequence uint64) []attribute {
+	attributes := w.byNumber[sequence]
+	delete(w.byNumber, sequence)
+	*w.bytes -= attributeMemory(len(attributes) * attributeBytes)
+	w.bytes.release(attributes)
+	if len(w.byNumber) == 0 && w.most > keptAttributes {
+		w.byNumber, w.most = map[uint64][]attribute{}, 0
+	}
+	return attributes
+}
+
+// tableBytes is about the memory of the map.
+func (w *waitingAttributes) tableBytes() int { return w.most * waitingBytes }

@@ -123,7 +123,7 @@ func connections(b *testing.B, events []happened) (order []*callevent.Batch) {
 func benchmarkPair(b *testing.B, order []*callevent.Batch, settings Settings) {
 	var out Output
 	// As in the processor, calls are taken over some thousands at a time.
-	out.MaxSpans, out.Full = 2048, out.Taken
+	out.MaxCalls, out.Full = 2048, out.ClearCalls
 	events, spans, allocs := 0, uint64(0), uint64(0)
 	var before, after runtime.MemStats
 	for b.Loop() {
@@ -133,9 +133,9 @@ func benchmarkPair(b *testing.B, order []*callevent.Batch, settings Settings) {
 			if i == len(order)/5 {
 				runtime.ReadMemStats(&before)
 			}
-			s.Take(batch, 0, &out)
+			s.Accept(batch, 0, &out)
 			events += batch.Len()
-			spans += out.Counters.Spans + out.Counters.LeftOut
+			spans += out.Counters.Finished + out.Counters.LeftOut
 			out.Reset()
 		}
 		runtime.ReadMemStats(&after)

@@ -302,8 +302,8 @@ func TestTheMapOfWaitingAttributesIsNotKeptWhenItWasLarge(t *testing.T) {
 	batch("0 .")(r)
 	r.expire()
 	checkNoFault(t, r)
-	if r.stream.mostAttributes != 0 || r.stream.Bytes()-empty > keptStack {
-		t.Errorf("places for %d events are kept in %d bytes", r.stream.mostAttributes, r.stream.Bytes()-empty)
+	if r.stream.order.attributes.most != 0 || r.stream.Bytes()-empty > keptStack {
+		t.Errorf("places for %d events are kept in %d bytes", r.stream.order.attributes.most, r.stream.Bytes()-empty)
 	}
 }
 

@@ -3,37 +3,47 @@
 
 package pairing
 
-import (
-	"math"
-
-	"github.com/callbraid/callbraid/internal/call/callevent"
-)
+import "math"
 
 // beforeAll is earlier than every event.
 const beforeAll = math.MinInt64 / 2
 
-// tick makes last the time of the event, which is after those of all events
-// before it, but where the clock jumped: rule 7.
-func (s *Stream) tick(e *event, sequence uint64) {
-	t := e.time + s.offset
-	// A difference of times may not fit into 63 bits.
-	behind := t < s.last && uint64(s.last-t) > uint64(s.settings.MaxClockJump)
-	if behind || e.ahead && t-e.received() > s.settings.MaxClockJump {
-		s.setClock(e, sequence)
-	} else {
-		s.last = max(t, s.last+1)
-	}
+// clock gives the events of a stream times that strictly increase: rule 7.
+type clock struct {
+	// now is the time of the last event, in Unix nanoseconds, or beforeAll.
+	now int64
+	// offset is the correction of the source's clock since its last jump, in nanoseconds.
+	offset int64
 }
 
-// setClock ends all stacks because the clock jumped, and sets it anew: a time
-// that is too far ahead becomes the time of receipt, and any other is taken as
-// it is.
-func (s *Stream) setClock(e *event, sequence uint64) {
-	s.out.Counters.Breaks[callevent.CauseClock]++
-	s.truncateBefore(sequence, callevent.CauseClock)
-	s.offset = 0
-	if e.ahead {
-		s.offset = e.received() - e.time
+// tick advances the clock to the event. It returns false, and changes nothing, if the
+// event's time is more than maxJump ahead of its receipt or behind the last event.
+func (c *clock) tick(e *event, maxJump int64) bool {
+	t := e.time + c.offset
+	// A difference of times may not fit into 63 bits.
+	behind := t < c.now && uint64(c.now-t) > uint64(maxJump)
+	if behind || e.ahead && t-e.received() > maxJump {
+		return false
 	}
-	s.last = e.time + s.offset
+	c.now = max(t, c.now+1)
+	return true
+}
+
+// reset sets the clock to the event after a jump. A time that is too far ahead becomes the
+// time of receipt. Any other time is correct as it is.
+func (c *clock) reset(e *event) {
+	c.offset = 0
+	if e.ahead {
+		c.offset = e.received() - e.time
+	}
+	c.now = e.time + c.offset
+}
+
+// earliest is the earliest time, by the source's clock, of a later event that does not
+// reset the clock.
+func (c *clock) earliest(maxJump int64) int64 {
+	if c.now < maxJump {
+		return beforeAll
+	}
+	return c.now - maxJump - c.offset
 }

@@ -1,20 +1,23 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pairing turns the call events of one call stream into finished calls:
-// it puts them in order, keeps one stack for each lane, pairs entry and exit,
-// and obeys barriers.
+// Package pairing turns the call events of one call stream into finished calls. It puts
+// them in order, keeps one stack for each lane, pairs entries with exits, and obeys
+// barriers.
 //
-// It knows batches of call events and the rules of pairing. It knows no tracer's
-// protocol, no pdata, no pipeline, no goroutines and no clock of its own: a
-// Stream belongs to whoever calls it, one call at a time.
+// It knows batches of call events and the rules of pairing. It knows no tracer's protocol,
+// no pdata, no pipeline, no goroutines and no clock of its own. The caller of a Stream owns
+// it, and makes one call at a time.
 //
-// The way of an event: stream.go takes it out of its batch, and names.go gives
-// its names the stream's numbers; window.go lets it wait for those before it,
-// order.go says for how long, giveup.go goes on without them, and ranges.go
-// remembers their numbers; barriers.go ends stacks; clock.go says when the event
-// was, lanes.go on which stack, renames.go what that is called then; stack.go opens
-// and closes frames; trace.go puts them into traces; finish.go makes the finished
-// Span, or leaves it out. attributes.go is about what few events have, sweep.go
-// forgets names that nothing has any more, and memory.go says what all this takes.
+// A batch passes these files, each using only files below it:
+//
+//  1. stream.go accepts it. names.go numbers its functions, lanes and exceptions for the
+//     stream, and renames.go learns the names of lanes.
+//  2. order.go passes the events on in the order of their sequence numbers. Early events
+//     wait in the window (window.go). arrivals.go tells since when a number is missing,
+//     ranges.go remembers given-up numbers, and barriers.go the barriers ahead.
+//  3. stacks.go pairs each event on the stack of its lane (lane.go), at its time (clock.go),
+//     in its trace (traces.go). reuse.go has the rules for a lane that two threads share.
+//  4. A call that ends is written to an Output (output.go), with its attributes
+//     (attributes.go). A reader makes spans, metrics or profiles of it.
 package pairing

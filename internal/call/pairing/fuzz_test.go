@@ -201,7 +201,7 @@ func playScript(t *testing.T, s *script) {
 	settings, bounded := s.settings()
 	r, m := newRig(&settings, 1), newModel(&settings, 1)
 	if s.byte()%4 == 0 {
-		r.out.MaxSpans = 1 + s.below(4)
+		r.out.MaxCalls = 1 + s.below(4)
 	}
 	r.out.Full = r.full
 	compare := func(what string) {

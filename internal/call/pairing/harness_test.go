@@ -118,7 +118,7 @@ func countersText(c Counters) string {
 		name string
 		n    uint64
 	}{
-		{"events", c.Events}, {"spans", c.Spans}, {"left out", c.LeftOut}, {"orphans", c.Orphans}, {"late", c.Late},
+		{"events", c.Events}, {"spans", c.Finished}, {"left out", c.LeftOut}, {"orphans", c.Orphans}, {"late", c.Late},
 		{"duplicates", c.Duplicates}, {"in break", c.InBreak}, {"missing", c.Missing}, {"dropped throws", c.DroppedThrows},
 		{"dropped attributes", c.DroppedAttributes}, {"dropped renames", c.DroppedRenames},
 	} {
@@ -241,7 +241,7 @@ func (r *rig) takeData(data []byte) {
 		r.blame("unpacking: %v", err)
 		return
 	}
-	r.stream.Take(&r.batch, r.now, &r.out)
+	r.stream.Accept(&r.batch, r.now, &r.out)
 	// What the stream keeps must not be the batch's.
 	r.collect()
 }
@@ -268,7 +268,7 @@ func (r *rig) collect() {
 
 // full takes over the spans that came out so far.
 func (r *rig) full() {
-	for _, s := range r.out.Spans {
+	for _, s := range r.out.Calls {
 		f := finished{
 			Function: *s.Function, Lane: s.Lane, LaneName: s.LaneName, Start: s.Start, End: s.End, Sequence: s.Sequence,
 			Parent: s.Parent, Trace: s.Trace, Link: s.Link, LinkTrace: s.LinkTrace, Truncated: s.Truncated, Unwound: s.Unwound,
@@ -278,7 +278,7 @@ func (r *rig) full() {
 		f.Attributes = append(f.Attributes, r.out.Attributes[s.Attributes.From:s.Attributes.To]...)
 		r.spans = append(r.spans, f)
 	}
-	r.out.Taken()
+	r.out.ClearCalls()
 }
 
 func (r *rig) blame(format string, args ...any) {
@@ -289,7 +289,7 @@ func (r *rig) blame(format string, args ...any) {
 
 func (c *Counters) add(o Counters) {
 	c.Events += o.Events
-	c.Spans += o.Spans
+	c.Finished += o.Finished
 	c.LeftOut += o.LeftOut
 	c.Orphans += o.Orphans
 	c.Late += o.Late

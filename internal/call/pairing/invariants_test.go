@@ -25,17 +25,17 @@ func (s *Stream) wrong() string {
 
 func (s *Stream) wrongOrder() string {
 	waiting, attributed := 0, 0
-	for number := s.window.low; s.window.count > 0 && number < s.window.high; number++ {
-		if s.window.has(number) {
+	for number := s.order.window.low; s.order.window.count > 0 && number < s.order.window.high; number++ {
+		if s.order.window.has(number) {
 			waiting++
-			if s.window.at(number).attributes {
+			if s.order.window.at(number).attributes {
 				attributed++
 			}
 		}
 	}
 	occupied := 0
 	made := 0
-	for _, page := range s.window.pages {
+	for _, page := range s.order.window.pages {
 		made += len(page)
 		for _, slot := range page {
 			if slot.kind != 0 {
@@ -44,34 +44,34 @@ func (s *Stream) wrongOrder() string {
 		}
 	}
 	switch {
-	case made != s.window.made:
-		return fmt.Sprintf("%d places, counted %d", made, s.window.made)
-	case s.out != nil:
+	case made != s.order.window.made:
+		return fmt.Sprintf("%d places, counted %d", made, s.order.window.made)
+	case s.stacks.out != nil:
 		return "the stream keeps an output"
-	case waiting != s.window.count || occupied != waiting:
-		return fmt.Sprintf("%d events wait in the window's range and %d in all of it, counted %d", waiting, occupied, s.window.count)
-	case attributed != len(s.attributes):
-		return fmt.Sprintf("%d waiting events have attributes, kept are those of %d", attributed, len(s.attributes))
-	case s.window.count > 0 && s.window.first() <= s.next:
-		return fmt.Sprintf("%d waits, but next is %d", s.window.first(), s.next)
-	case s.window.count > 0 && s.window.high-s.window.first() > uint64(s.settings.MaxEvents):
-		return fmt.Sprintf("the window covers %d numbers", s.window.high-s.window.first())
-	case s.ended && (s.window.count > 0 || s.open > 0 || len(s.barriers.pending) > 0):
+	case waiting != s.order.window.count || occupied != waiting:
+		return fmt.Sprintf("%d events wait in the window's range and %d in all of it, counted %d", waiting, occupied, s.order.window.count)
+	case attributed != len(s.order.attributes.byNumber):
+		return fmt.Sprintf("%d waiting events have attributes, kept are those of %d", attributed, len(s.order.attributes.byNumber))
+	case s.order.window.count > 0 && s.order.window.first() <= s.order.next:
+		return fmt.Sprintf("%d waits, but next is %d", s.order.window.first(), s.order.next)
+	case s.order.window.count > 0 && s.order.window.high-s.order.window.first() > uint64(s.settings.MaxEvents):
+		return fmt.Sprintf("the window covers %d numbers", s.order.window.high-s.order.window.first())
+	case s.order.ended && (s.order.window.count > 0 || s.stacks.open > 0 || len(s.order.barriers.pending) > 0):
 		return "the stream has ended and holds something"
-	case !slices.IsSortedFunc(s.barriers.pending, compareBarriers):
+	case !slices.IsSortedFunc(s.order.barriers.pending, compareBarriers):
 		return "barriers are not sorted"
-	case len(s.barriers.pending) == 0 && s.barriers.stop != never,
-		len(s.barriers.pending) > 0 && s.barriers.stop != s.barriers.pending[0].From:
-		return fmt.Sprintf("stop is %d with barriers %v", s.barriers.stop, s.barriers.pending)
-	case s.barriers.stop <= s.next:
-		return fmt.Sprintf("a barrier before %d has not been obeyed, next is %d", s.barriers.stop, s.next)
-	case len(s.barriers.pending) > maxPending || len(s.barriers.heard) > maxHeard || len(s.passed) > maxRanges:
+	case len(s.order.barriers.pending) == 0 && s.order.barriers.stop != never,
+		len(s.order.barriers.pending) > 0 && s.order.barriers.stop != s.order.barriers.pending[0].From:
+		return fmt.Sprintf("stop is %d with barriers %v", s.order.barriers.stop, s.order.barriers.pending)
+	case s.order.barriers.stop <= s.order.next:
+		return fmt.Sprintf("a barrier before %d has not been obeyed, next is %d", s.order.barriers.stop, s.order.next)
+	case len(s.order.barriers.pending) > maxPending || len(s.order.barriers.heard) > maxHeard || len(s.order.passed) > maxRanges:
 		return "a list is longer than its bound"
 	}
 	last := uint64(0)
-	for _, p := range s.passed {
-		if p.from < last || p.from >= p.to || p.to > s.next {
-			return fmt.Sprintf("passed numbers %+v, next is %d", s.passed, s.next)
+	for _, p := range s.order.passed {
+		if p.from < last || p.from >= p.to || p.to > s.order.next {
+			return fmt.Sprintf("passed numbers %+v, next is %d", s.order.passed, s.order.next)
 		}
 		last = p.to
 	}
@@ -81,14 +81,14 @@ func (s *Stream) wrongOrder() string {
 func (s *Stream) wrongStacks() string {
 	open, byFunction := 0, make([]int32, len(s.names.functions))
 	stackBytes := 0
-	kept := slices.Collect(maps.Values(s.attributes))
+	kept := slices.Collect(maps.Values(s.order.attributes.byNumber))
 	ownBytes := 0
 	for _, a := range kept {
 		ownBytes += len(a) * attributeBytes
 	}
-	for i := range s.lanes {
-		l := &s.lanes[i]
-		if s.laneIDs[l.id] != int32(i) {
+	for i := range s.stacks.lanes {
+		l := &s.stacks.lanes[i]
+		if s.stacks.laneIDs[l.id] != int32(i) {
 			return fmt.Sprintf("lane %d is not number %d", l.id, i)
 		}
 		stackBytes += l.bytes()
@@ -105,7 +105,7 @@ func (s *Stream) wrongStacks() string {
 			open++
 			byFunction[f.function]++
 			throws += int(f.throws)
-			if f.start < start || depth > 0 && f.sequence <= sequence || f.inner < f.start || f.inner > s.last+1 {
+			if f.start < start || depth > 0 && f.sequence <= sequence || f.inner < f.start || f.inner > s.stacks.clock.now+1 {
 				return fmt.Sprintf("lane %d, frame %d: %+v above %d %d", l.id, depth, f, start, sequence)
 			}
 			start, sequence = f.start, f.sequence
@@ -117,15 +117,15 @@ func (s *Stream) wrongStacks() string {
 			return fmt.Sprintf("lane %d has %d frames", l.id, len(l.frames))
 		}
 	}
-	if len(s.laneIDs) != len(s.lanes) || len(s.lanes) > s.settings.MaxLanes {
-		return fmt.Sprintf("%d lanes with %d IDs", len(s.lanes), len(s.laneIDs))
+	if len(s.stacks.laneIDs) != len(s.stacks.lanes) || len(s.stacks.lanes) > s.settings.MaxLanes {
+		return fmt.Sprintf("%d lanes with %d IDs", len(s.stacks.lanes), len(s.stacks.laneIDs))
 	}
 	ownBytes += sizeOfValues(kept)
-	if stackBytes != s.stackBytes || ownBytes != s.attributeBytes {
-		return fmt.Sprintf("stacks take %d bytes and attributes %d, counted %d and %d", stackBytes, ownBytes, s.stackBytes, s.attributeBytes)
+	if stackBytes != s.stacks.bytes || ownBytes != int(s.stacks.attributes) {
+		return fmt.Sprintf("stacks take %d bytes and attributes %d, counted %d and %d", stackBytes, ownBytes, s.stacks.bytes, s.stacks.attributes)
 	}
-	if open != s.open {
-		return fmt.Sprintf("%d frames are open, counted %d", open, s.open)
+	if open != s.stacks.open {
+		return fmt.Sprintf("%d frames are open, counted %d", open, s.stacks.open)
 	}
 	for i, f := range s.names.functions {
 		if f.open != byFunction[i] {
@@ -136,19 +136,19 @@ func (s *Stream) wrongStacks() string {
 }
 
 func (s *Stream) wrongTraces() string {
-	references := make([]int, len(s.traces.all))
-	for i := range s.lanes {
-		if c := s.lanes[i].continuation; c != noTrace {
+	references := make([]int, len(s.stacks.traces.all))
+	for i := range s.stacks.lanes {
+		if c := s.stacks.lanes[i].continuation; c != noTrace {
 			references[c]++
 		}
-		for _, f := range s.lanes[i].frames {
+		for _, f := range s.stacks.lanes[i].frames {
 			if f.trace != noTrace {
 				references[f.trace]++
 			}
 		}
 	}
-	for i, t := range s.traces.all {
-		free := slices.Contains(s.traces.free, uint32(i))
+	for i, t := range s.stacks.traces.all {
+		free := slices.Contains(s.stacks.traces.free, uint32(i))
 		if t.references != references[i] || free != (references[i] == 0) {
 			return fmt.Sprintf("trace of %d has %d references, counted %d, free: %t", t.root, references[i], t.references, free)
 		}
@@ -160,14 +160,14 @@ func (s *Stream) wrongTraces() string {
 }
 
 func (s *Stream) wrongNames() string {
-	if wrong := s.names.wrongBytes(); wrong != "" {
+	if wrong := s.names.wrongBytes(&s.stacks); wrong != "" {
 		return wrong
 	}
-	for id, h := range s.names.histories {
+	for id, h := range s.stacks.renames.histories {
 		if h.lane != id || h.before != nil || len(h.renames) == 0 || len(h.renames) > maxRenames {
 			return fmt.Sprintf("lane %d has the history %+v", id, h)
 		}
-		if !slices.IsSortedFunc(h.renames, s.names.compareRenames) {
+		if !slices.IsSortedFunc(h.renames, s.stacks.renames.compare) {
 			return fmt.Sprintf("the renames of lane %d are not sorted: %+v", id, h.renames)
 		}
 		provisional := 0
@@ -188,19 +188,19 @@ func (s *Stream) wrongNames() string {
 			return fmt.Sprintf("lane %d has %d provisional renames, counted %d", id, provisional, h.provisional)
 		}
 	}
-	for i := range s.lanes {
-		want := lane{id: s.lanes[i].id, from: never}
-		want.follow(s.names.histories[want.id])
-		if l := &s.lanes[i]; l.history != want.history || l.from != want.from || l.name != want.name {
+	for i := range s.stacks.lanes {
+		want := lane{id: s.stacks.lanes[i].id, from: never}
+		want.follow(s.stacks.renames.histories[want.id])
+		if l := &s.stacks.lanes[i]; l.history != want.history || l.from != want.from || l.name != want.name {
 			return fmt.Sprintf("lane %d is called %d from %d, expected %d from %d", l.id, l.name, l.from, want.name, want.from)
 		}
 	}
 	return ""
 }
 
-// wrongBytes counts again what names take, and looks at their numbers.
-func (n *names) wrongBytes() string {
-	lanes := len(n.laneNames)*nameOverhead + len(n.histories)*historyBytes + len(n.reuses)*reuseBytes
+// wrongBytes counts the memory of names again, and checks their numbers.
+func (n *names) wrongBytes(s *stacks) string {
+	lanes := len(n.laneNames)*nameOverhead + len(s.renames.histories)*historyBytes + len(s.reuses)*reuseBytes
 	for i := range n.laneNames {
 		l := &n.laneNames[i]
 		lanes += len(l.name)
@@ -208,7 +208,7 @@ func (n *names) wrongBytes() string {
 			return fmt.Sprintf("the name %q of lane %d is %d, expected %d", l.name, l.id, id, i)
 		}
 	}
-	for _, h := range n.histories {
+	for _, h := range s.renames.histories {
 		lanes += len(h.renames) * renameBytes
 	}
 	bytes := lanes
@@ -302,11 +302,11 @@ func wrongCounters(c Counters, spans []finished, paired, entered uint64) string 
 			ended++
 		}
 	}
-	if c.Spans != uint64(len(spans)) {
-		return fmt.Sprintf("%d spans, counted %d", len(spans), c.Spans)
+	if c.Finished != uint64(len(spans)) {
+		return fmt.Sprintf("%d spans, counted %d", len(spans), c.Finished)
 	}
-	if closed := c.Spans + c.LeftOut; closed > entered || closed+truncated < entered {
-		return fmt.Sprintf("%d calls entered, %d spans, %d left out, %d truncated", entered, c.Spans, c.LeftOut, truncated)
+	if closed := c.Finished + c.LeftOut; closed > entered || closed+truncated < entered {
+		return fmt.Sprintf("%d calls entered, %d spans, %d left out, %d truncated", entered, c.Finished, c.LeftOut, truncated)
 	}
 	if n := c.Truncated[0] + c.Breaks[0]; n != 0 {
 		return fmt.Sprintf("%d truncations or breaks without a cause", n)

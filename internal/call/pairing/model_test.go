@@ -298,14 +298,14 @@ func (m *calls) breakLate(at uint64, cause callevent.Cause) {
 // brought up to date.
 func (m *calls) spans() []finished {
 	var spans []finished
-	m.counters.Spans, m.counters.LeftOut = 0, 0
+	m.counters.Finished, m.counters.LeftOut = 0, 0
 	for _, c := range m.all {
 		switch {
 		case c.open:
 		case m.leftOut(c):
 			m.counters.LeftOut++
 		case m.emitted(c):
-			m.counters.Spans++
+			m.counters.Finished++
 			spans = append(spans, m.span(c))
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// names gives the functions, lanes and exceptions of a stream numbers that are
-// the same in all its batches.
+// names numbers the functions, lanes and exceptions of a stream. A number is the same in
+// all its batches.
 type names struct {
 	functions   []function
 	functionIDs map[callevent.Function]uint32
@@ -21,18 +21,12 @@ type names struct {
 	exceptions   []string
 	exceptionIDs map[string]uint32
 
-	// histories are the renames of lanes, by the lanes' IDs.
-	histories map[uint64]*history
-	// reuses are those of lanes that other threads have got, by the lanes' IDs.
-	reuses map[uint64]*reuse
-
-	// bytes is about what the names take, and laneBytes what those of lanes take of it;
-	// sweptBytes was that when those that nothing has were forgotten last, or the least
-	// since then.
+	// bytes is about the memory of all names, and laneBytes the part of lanes, with their
+	// renames. sweptBytes is the least value of laneBytes since the last sweep.
 	bytes, laneBytes, sweptBytes int
 
-	// What the indexes of the batch that is being taken stand for. An
-	// exception's index is that of the event, so 0 stands for none.
+	// The stream's numbers for the indexes of the current batch. Index 0 of an exception
+	// is none.
 	batchFunctions, batchLanes, batchExceptions []uint32
 }
 
@@ -40,25 +34,25 @@ type function struct {
 	name *callevent.Function
 	// open counts the open frames of the function in all lanes.
 	open int32
-	// root: it starts a new trace.
+	// root: the function starts a new trace.
 	root bool
 }
 
-// laneName is a lane under one of its names.
+// laneName is a lane with one of its names.
 type laneName struct {
 	id   uint64
 	name string
-	// lane is the index of the lane in the stream, or noLane.
-	lane int32
+	// index is that of the lane in the stacks, or noLane.
+	index int32
 }
 
 const noLane = -1
 
-// nameOverhead is about what a name takes beside its bytes: its places in the
-// tables, a map's entry.
+// nameOverhead is about the memory of a name beside its text: its places in the tables and
+// an entry of a map.
 const nameOverhead = 160
 
-// functionOverhead is that of a function, which is the key of a map with all of its texts.
+// functionOverhead is the same for a function. The key of its map holds all of its texts.
 const functionOverhead = 320
 
 func newNames() names {
@@ -66,20 +60,18 @@ func newNames() names {
 		functionIDs:  map[callevent.Function]uint32{},
 		laneNameIDs:  map[callevent.Lane]uint32{},
 		exceptionIDs: map[string]uint32{},
-		histories:    map[uint64]*history{},
-		reuses:       map[uint64]*reuse{},
 		// Exception 0 is none.
 		exceptions: []string{""},
 	}
 }
 
-// learn numbers the names of b.
-func (n *names) learn(b *callevent.Batch, isRoot func(string) bool) {
+// setBatch numbers the names of the batch, which is the current one from now on.
+func (n *names) setBatch(b *callevent.Batch, isRoot func(string) bool) {
 	n.batchFunctions = n.batchFunctions[:0]
 	for i := range b.Functions {
 		id, ok := n.functionIDs[b.Functions[i]]
 		if !ok {
-			id = n.addFunction(&b.Functions[i], isRoot)
+			id = n.newFunction(&b.Functions[i], isRoot)
 		}
 		n.batchFunctions = append(n.batchFunctions, id)
 	}
@@ -91,15 +83,15 @@ func (n *names) learn(b *callevent.Batch, isRoot func(string) bool) {
 	for _, e := range b.Exceptions {
 		id, ok := n.exceptionIDs[e]
 		if !ok {
-			id = n.addException(e)
+			id = n.newException(e)
 		}
 		n.batchExceptions = append(n.batchExceptions, id)
 	}
 }
 
-// The batch's strings share memory, so what is kept is cloned.
+// The strings of a batch share memory, so names are cloned.
 
-func (n *names) addFunction(f *callevent.Function, isRoot func(string) bool) uint32 {
+func (n *names) newFunction(f *callevent.Function, isRoot func(string) bool) uint32 {
 	id := uint32(len(n.functions))
 	own := &callevent.Function{
 		Qualified: strings.Clone(f.Qualified), Display: strings.Clone(f.Display),
@@ -111,31 +103,68 @@ func (n *names) addFunction(f *callevent.Function, isRoot func(string) bool) uin
 	return id
 }
 
-// laneName numbers a lane under a name.
+// laneName returns the number of a lane with a name.
 func (n *names) laneName(l callevent.Lane) uint32 {
 	if id, ok := n.laneNameIDs[l]; ok {
 		return id
 	}
 	id := uint32(len(n.laneNames))
 	l.Name = strings.Clone(l.Name)
-	n.laneNames = append(n.laneNames, laneName{id: l.ID, name: l.Name, lane: noLane})
+	n.laneNames = append(n.laneNames, laneName{id: l.ID, name: l.Name, index: noLane})
 	n.laneNameIDs[l] = id
-	n.takeForLanes(len(l.Name) + nameOverhead)
+	n.chargeLanes(len(l.Name) + nameOverhead)
 	return id
 }
 
-// takeForLanes counts bytes that names of lanes take, or, below 0, give back.
-func (n *names) takeForLanes(bytes int) {
+// chargeLanes counts bytes that lanes' names take. A negative number is memory freed.
+func (n *names) chargeLanes(bytes int) {
 	n.bytes += bytes
 	n.laneBytes += bytes
 	n.sweptBytes = min(n.sweptBytes, n.laneBytes)
 }
 
-func (n *names) addException(e string) uint32 {
+func (n *names) newException(e string) uint32 {
 	id := uint32(len(n.exceptions))
 	e = strings.Clone(e)
 	n.exceptions = append(n.exceptions, e)
 	n.exceptionIDs[e] = id
 	n.bytes += len(e) + nameOverhead
 	return id
+}
+
+// laneSweep forgets the names of lanes that nothing refers to. The others get new numbers.
+type laneSweep struct {
+	names *names
+	old   []laneName
+	// moved is the new number of each name plus 1, or 0.
+	moved []uint32
+}
+
+// startSweep starts a sweep: move has to be called with each number of a lane's name that
+// is in use, and end after that.
+func (n *names) startSweep() *laneSweep {
+	s := &laneSweep{names: n, old: n.laneNames, moved: make([]uint32, len(n.laneNames))}
+	n.laneNames, n.laneNameIDs = nil, map[callevent.Lane]uint32{}
+	return s
+}
+
+// move keeps a name, and replaces its number.
+func (s *laneSweep) move(name *uint32) {
+	if n := s.names; s.moved[*name] == 0 {
+		kept := &s.old[*name]
+		n.laneNames = append(n.laneNames, *kept)
+		s.moved[*name] = uint32(len(n.laneNames))
+		n.laneNameIDs[callevent.Lane{ID: kept.id, Name: kept.name}] = s.moved[*name] - 1
+	}
+	*name = s.moved[*name] - 1
+}
+
+// end counts the memory of the names that were not moved as free.
+func (s *laneSweep) end() {
+	for i := range s.old {
+		if s.moved[i] == 0 {
+			s.names.chargeLanes(-len(s.old[i].name) - nameOverhead)
+		}
+	}
+	s.names.sweptBytes = s.names.laneBytes
 }

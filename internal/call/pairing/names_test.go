@@ -53,11 +53,11 @@ func TestWhatAStreamKeepsIsNotTheBatchs(t *testing.T) {
 	keep("file", name.File, "file")
 	keep("lane's name", s.names.laneNames[0].name, "lane")
 	keep("exception", s.names.exceptions[1], "exception")
-	keep("type of a throw", s.lanes[0].throws[0].Type, "exception")
-	keep("key of a frame's attribute", s.lanes[0].attributes[0].key.value.Str(), "key")
-	keep("value of a frame's attribute", s.lanes[0].attributes[0].value.value.Str(), "value")
-	keep("key of a waiting attribute", s.attributes[3][0].key.value.Str(), "key")
-	keep("value of a waiting attribute", s.attributes[3][0].value.value.Str(), "value")
+	keep("type of a throw", s.stacks.lanes[0].throws[0].Type, "exception")
+	keep("key of a frame's attribute", s.stacks.lanes[0].attributes[0].key.value.Str(), "key")
+	keep("value of a frame's attribute", s.stacks.lanes[0].attributes[0].value.value.Str(), "value")
+	keep("key of a waiting attribute", s.order.attributes.byNumber[3][0].key.value.Str(), "key")
+	keep("value of a waiting attribute", s.order.attributes.byNumber[3][0].value.value.Str(), "value")
 	for f := range s.names.functionIDs {
 		keep("function's key", f.Qualified, "qualified")
 		keep("text in the function's key", f.Text, "text")
@@ -91,7 +91,7 @@ func TestForgettingNamesForgetsContinuationTraces(t *testing.T) {
 		r.collect()
 	}
 	checkNoFault(t, r)
-	if n := len(r.stream.traces.all); n > 2 {
+	if n := len(r.stream.stacks.traces.all); n > 2 {
 		t.Errorf("%d traces are remembered", n)
 	}
 }

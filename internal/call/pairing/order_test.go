@@ -287,8 +287,8 @@ func TestWaitingBeginsWithTheFirstLaterNumber(t *testing.T) {
 		t.Fatalf("%d events wait after %d gaps, expected none after 1", n, r.counters.Breaks[callevent.CauseGap])
 	}
 	checkNoFault(t, r)
-	if len(r.stream.arrivals) > 66 {
-		t.Errorf("%d arrivals are remembered", len(r.stream.arrivals))
+	if len(r.stream.order.arrivals) > 66 {
+		t.Errorf("%d arrivals are remembered", len(r.stream.order.arrivals))
 	}
 }
 
@@ -360,8 +360,8 @@ func TestAStreamThatLosesNothingRemembersFewArrivals(t *testing.T) {
 	for n := uint64(0); r.now < time.Hour; n++ {
 		// Two and two change places.
 		batchOf(func(d *delivery) { d.events[0].sequence = n ^ 1 }, "0 .")(r)
-		if len(r.stream.arrivals) > 1 || r.stream.Due(r.now) {
-			t.Fatalf("after %s, %d arrivals are remembered, due: %t", r.now, len(r.stream.arrivals), r.stream.Due(r.now))
+		if len(r.stream.order.arrivals) > 1 || r.stream.Due(r.now) {
+			t.Fatalf("after %s, %d arrivals are remembered, due: %t", r.now, len(r.stream.order.arrivals), r.stream.Due(r.now))
 		}
 		r.now += step
 	}

@@ -3,11 +3,13 @@
 
 package pairing
 
-import "sort"
+import (
+	"sort"
+	"unsafe"
+)
 
-// ranges remembers numbers that were passed over, so that one that comes after
-// all is told from one that comes a second time. It is bounded: the oldest
-// ranges are forgotten.
+// ranges remembers the numbers that were passed over, to tell a late event from a
+// duplicate. It is bounded: the oldest ranges are forgotten.
 type ranges []passed
 
 // passed are the numbers from to to-1.
@@ -19,8 +21,8 @@ type passed struct {
 
 const maxRanges = 1024
 
-// add remembers a range above all others.
-func (r *ranges) add(p passed) {
+// append remembers a range above all others.
+func (r *ranges) append(p passed) {
 	if p.from == p.to {
 		return
 	}
@@ -34,7 +36,7 @@ func (r *ranges) add(p passed) {
 	*r = append(*r, p)
 }
 
-// remove forgets one number and says whether it was remembered, and how.
+// remove forgets one number. It returns the range that had the number, if there was one.
 func (r *ranges) remove(number uint64) (p passed, found bool) {
 	i := sort.Search(len(*r), func(i int) bool { return (*r)[i].to > number })
 	if i == len(*r) || (*r)[i].from > number {
@@ -60,3 +62,6 @@ func (r *ranges) remove(number uint64) (p passed, found bool) {
 	}
 	return p, true
 }
+
+// bytes is the memory of the ranges.
+func (r ranges) bytes() int { return cap(r) * int(unsafe.Sizeof(passed{})) }

@@ -8,7 +8,7 @@ import "testing"
 // A range that is split makes two of one, which counts as well.
 func TestRangesAreBoundedWhenTheyAreSplit(t *testing.T) {
 	var r ranges
-	r.add(passed{from: 0, to: 10 * maxRanges})
+	r.append(passed{from: 0, to: 10 * maxRanges})
 	for n := uint64(1); n < 4*maxRanges; n += 2 {
 		if _, found := r.remove(n); !found {
 			t.Fatalf("%d is not remembered", n)

@@ -15,9 +15,9 @@ import (
 // rename is a callevent.Rename with the stream's number for the name.
 type rename struct {
 	sequence uint64
-	// from is the least sequence of the rename and of those after it: where one of
-	// those holds, whether this one does makes no difference. So they are sorted by
-	// time and by from, and those that hold for an event are the first ones.
+	// from is the least sequence of the rename and of those after it. Where a later one holds,
+	// this one makes no difference. So they are sorted by time and by from, and the first ones
+	// hold for an event.
 	from        uint64
 	time        int64
 	name, order uint32
@@ -25,30 +25,29 @@ type rename struct {
 	first, provisional bool
 }
 
-// holds reports whether the lane had been renamed at the event.
+// holds reports whether the lane had this name, or a later one, at the event.
 func (r *rename) holds(sequence uint64, time int64) bool {
 	return sequence >= r.from || time >= r.time
 }
 
-// history is what a lane is called from when on.
+// history has the names of a lane.
 type history struct {
 	lane uint64
-	// renames are sorted by time, and by number where that is equal.
+	// renames are sorted by time, and then by sequence number.
 	renames []rename
 	// forgotten: the earliest are no longer there.
 	forgotten bool
-	// provisional is how many are.
+	// provisional is the number of provisional renames.
 	provisional int
-	// before are those that there were before the batch that is being taken, and nil
-	// where they are the same: open frames may have to be called otherwise.
+	// before are the renames before the current batch, or nil if it changes none. Open frames
+	// may need other names.
 	before []rename
 }
 
 const (
-	// keptRenames is how many renames of a lane are remembered in any case: beyond
-	// it those are forgotten that hold for no event any more. maxRenames bounds
-	// those that are still to come: there are programs that rename their threads
-	// with every request, and events wait for others for seconds.
+	// keptRenames is the number of renames of a lane that are always remembered. Beyond it the
+	// past ones are forgotten. maxRenames bounds the others: some programs rename their threads
+	// with every request, and events wait for seconds.
 	keptRenames = 64
 	maxRenames  = 4096
 
@@ -56,8 +55,8 @@ const (
 	historyBytes = int(unsafe.Sizeof(history{})) + nameOverhead
 )
 
-// lastOf is the index of the last rename that holds for an event, by its number and
-// its time as the source's clock showed it; -1: none.
+// lastOf is the index of the last rename that holds for an event, by its number and its time on
+// the source's clock; -1: none.
 func lastOf(renames []rename, sequence uint64, time int64) int {
 	low, high := 0, len(renames)
 	for low < high {
@@ -70,8 +69,8 @@ func lastOf(renames []rename, sequence uint64, time int64) int {
 	return low - 1
 }
 
-// nameOf is the index of the rename that says what the lane is called at an event: the
-// last that holds, or before all the lane's first. It is -1 where that is not known.
+// nameOf is the index of the rename with the lane's name at an event: the last that holds, or
+// the lane's first name. It is -1 if the name is not known.
 func nameOf(renames []rename, sequence uint64, time int64) int {
 	i := lastOf(renames, sequence, time)
 	if i < 0 && len(renames) > 0 && renames[0].first {
@@ -80,77 +79,32 @@ func nameOf(renames []rename, sequence uint64, time int64) int {
 	return i
 }
 
-// follow lets the lane know of its history, which may be nil.
-func (l *lane) follow(h *history) {
+// renames are the histories of the lanes of a stream, by the lanes' IDs.
+type renames struct {
+	names     *names
+	histories map[uint64]*history
+}
+
+// position is how far a stream has come: the next number, and the earliest time by the
+// source's clock that a later event can have.
+type position struct {
+	next     uint64
+	earliest int64
+}
+
+// nameAt is the number of the lane's name at an event, or of no name if the rename that
+// holds for it may be forgotten. It reports false where only the event says the name.
+func (h *history) nameAt(e *event, sequence uint64, n *names) (name uint32, known bool) {
 	if h == nil {
-		return
+		return 0, false
 	}
-	last := &h.renames[len(h.renames)-1]
-	l.history, l.from, l.name = h, last.from, last.name
-}
-
-// nameBefore is what the lane is called at an event whose number is below l.from: by
-// its history, or as the event says. Where a rename may have been forgotten that holds
-// for it, it has no name.
-func (s *Stream) nameBefore(l *lane, e *event, sequence uint64) uint32 {
-	if l.history == nil {
-		return e.lane
+	if i := nameOf(h.renames, sequence, e.time); i >= 0 {
+		return h.renames[i].name, true
 	}
-	if i := nameOf(l.history.renames, sequence, e.time); i >= 0 {
-		return l.history.renames[i].name
+	if h.forgotten {
+		return n.laneName(callevent.Lane{ID: h.lane}), true
 	}
-	if l.history.forgotten {
-		return s.names.laneName(callevent.Lane{ID: l.id})
-	}
-	return e.lane
-}
-
-// learnRenames takes the renames of the batch, and gives open frames the names that
-// were heard of late.
-func (s *Stream) learnRenames(b *callevent.Batch) {
-	for i := range b.Renames {
-		s.learnRename(&b.Renames[i])
-		if b.Renames[i].Reused {
-			s.learnReuse(&b.Renames[i])
-		}
-	}
-	for i := range b.Renames {
-		// Once for all of a lane.
-		h := s.names.histories[b.Renames[i].Lane]
-		if h.before == nil {
-			continue
-		}
-		if index, ok := s.laneIDs[h.lane]; ok {
-			l := &s.lanes[index]
-			l.follow(h)
-			if !l.isShared() {
-				s.renameFrames(l)
-			}
-		}
-		h.before = nil
-	}
-}
-
-// renameFrames gives the open frames of a lane the names that other renames than before
-// say. A frame's own time is told by its start, which is less than the clock's
-// resolution behind it but where that went back, or stood for longer.
-func (s *Stream) renameFrames(l *lane) {
-	before, now := l.history.before, l.history.renames
-	same := 0
-	for same < len(before) && same < len(now) && before[same].isThat(&now[same]) {
-		same++
-	}
-	for depth := len(l.frames) - 1; depth >= 0; depth-- {
-		f := &l.frames[depth]
-		was, is := nameOf(before, f.sequence, f.start-s.offset), nameOf(now, f.sequence, f.start-s.offset)
-		if was < same && is < same {
-			// Both are the same one, and none below was entered later.
-			return
-		}
-		if is >= 0 && (was < 0 || !before[was].isThat(&now[is])) {
-			f.name = now[is].name
-		}
-	}
+	return 0, false
 }
 
 // isThat reports whether two renames are the same.
@@ -160,42 +114,42 @@ func (r *rename) isThat(other *rename) bool {
 	return a == b
 }
 
-// learnRename puts a rename to its lane's, unless it is there, or something better is.
-func (s *Stream) learnRename(told *callevent.Rename) {
-	n := &s.names
-	h := n.histories[told.Lane]
+// accept adds a rename to its lane's history, unless it is there, or one of its order that
+// is not provisional. Where it changes the history, before is set.
+func (r *renames) accept(from *callevent.Rename, at position, c *Counters) {
+	h := r.histories[from.Lane]
 	if h == nil {
-		h = &history{lane: told.Lane}
-		n.histories[told.Lane] = h
-		n.takeForLanes(historyBytes)
+		h = &history{lane: from.Lane}
+		r.histories[from.Lane] = h
+		r.names.chargeLanes(historyBytes)
 	}
-	r := rename{
-		sequence: told.Sequence, from: told.Sequence, time: told.Time, order: told.Order, first: told.First, provisional: told.Provisional,
-		name: n.laneName(callevent.Lane{ID: told.Lane, Name: told.Name}),
+	one := rename{
+		sequence: from.Sequence, from: from.Sequence, time: from.Time, order: from.Order, first: from.First, provisional: from.Provisional,
+		name: r.names.laneName(callevent.Lane{ID: from.Lane, Name: from.Name}),
 	}
-	i, there := slices.BinarySearchFunc(h.renames, r, n.compareRenames)
-	if there || r.provisional && h.isBetter(r.order) {
+	i, there := slices.BinarySearchFunc(h.renames, one, r.compare)
+	if there || one.provisional && h.isBetter(one.order) {
 		return
 	}
 	if h.forgotten && i <= 0 {
-		s.refuseRename(h, &r)
+		h.refuse(&one, at, c)
 		return
 	}
 	if h.before == nil {
 		h.before = append(make([]rename, 0, len(h.renames)), h.renames...)
 	}
-	if !r.provisional && h.provisional > 0 {
-		i -= n.giveWay(h, r.order, i)
+	if !one.provisional && h.provisional > 0 {
+		i -= r.removeProvisional(h, one.order, i)
 	}
 	// Not each time: when there is no room.
 	if l := len(h.renames); l >= maxRenames || l >= keptRenames && l == cap(h.renames) {
-		if i -= s.makeRoomForRename(h); i < 0 {
-			s.refuseRename(h, &r)
+		if i -= r.makeRoom(h, at, c); i < 0 {
+			h.refuse(&one, at, c)
 			return
 		}
 	}
-	h.insert(i, r)
-	n.takeForLanes(renameBytes)
+	h.insert(i, one)
+	r.names.chargeLanes(renameBytes)
 }
 
 // isBetter reports whether a rename of the order is known that is not provisional.
@@ -203,15 +157,15 @@ func (h *history) isBetter(order uint32) bool {
 	return slices.ContainsFunc(h.renames, func(r rename) bool { return r.order == order && !r.provisional })
 }
 
-// refuseRename counts a rename that is one of those that were forgotten, or among them,
-// unless it is over. Of a provisional one something better is told.
-func (s *Stream) refuseRename(h *history, r *rename) {
-	if !r.provisional && !h.renames[0].holds(s.next, s.earliest()) {
-		s.out.Counters.DroppedRenames++
+// refuse counts a rename that belongs to the forgotten ones, unless it holds for no event
+// any more. A provisional one does not count, because a better one follows.
+func (h *history) refuse(r *rename, at position, c *Counters) {
+	if !r.provisional && !h.renames[0].holds(at.next, at.earliest) {
+		c.DroppedRenames++
 	}
 }
 
-// insert puts a rename at its place.
+// insert inserts a rename at its index.
 func (h *history) insert(i int, r rename) {
 	h.renames = slices.Insert(h.renames, i, r)
 	h.from(i)
@@ -220,7 +174,7 @@ func (h *history) insert(i int, r rename) {
 	}
 }
 
-// from makes those before i hold from the number that they have to, as i is another.
+// from updates the field from of the renames up to index i.
 func (h *history) from(i int) {
 	for ; i >= 0; i-- {
 		r := &h.renames[i]
@@ -231,17 +185,17 @@ func (h *history) from(i int) {
 	}
 }
 
-// giveWay takes out the provisional renames of the order, and gives how many of them
-// were before i.
-func (n *names) giveWay(h *history, order uint32, i int) (before int) {
+// removeProvisional removes the provisional renames of the order. It returns how many of
+// them were before i.
+func (r *renames) removeProvisional(h *history, order uint32, i int) (before int) {
 	for j := len(h.renames) - 1; j >= 0; j-- {
-		if r := &h.renames[j]; !r.provisional || r.order != order {
+		if one := &h.renames[j]; !one.provisional || one.order != order {
 			continue
 		}
 		h.renames = slices.Delete(h.renames, j, j+1)
 		h.from(j - 1)
 		h.provisional--
-		n.takeForLanes(-renameBytes)
+		r.names.chargeLanes(-renameBytes)
 		if j < i {
 			before++
 		}
@@ -249,36 +203,26 @@ func (n *names) giveWay(h *history, order uint32, i int) (before int) {
 	return before
 }
 
-// earliest is the earliest time, by the source's clock, of an event from next on that
-// doesn't set the clock anew.
-func (s *Stream) earliest() int64 {
-	if s.last < s.settings.MaxClockJump {
-		return beforeAll
-	}
-	return s.last - s.settings.MaxClockJump - s.offset
+// past is the number of renames that hold for no later event, because a later one does.
+func (h *history) past(at position) int {
+	return max(0, lastOf(h.renames, at.next, at.earliest))
 }
 
-// over is how many renames of the lane hold for no event from next on because a later
-// one does.
-func (s *Stream) over(h *history) int {
-	return max(0, lastOf(h.renames, s.next, s.earliest()))
-}
-
-// makeRoomForRename forgets the renames that are over, and gives how many there were.
-// Where there are too many that are not, it forgets the earliest quarter in any case.
-func (s *Stream) makeRoomForRename(h *history) (forgotten int) {
-	over := s.over(h)
-	forgotten = over
+// makeRoom forgets the renames of the lane that are past, and returns how many. If there
+// are too many others it forgets at least the earliest quarter.
+func (r *renames) makeRoom(h *history, at position, c *Counters) (forgotten int) {
+	past := h.past(at)
+	forgotten = past
 	if len(h.renames) >= maxRenames {
-		forgotten = max(over, maxRenames/4)
+		forgotten = max(past, maxRenames/4)
 	}
-	s.out.Counters.DroppedRenames += uint64(forgotten - over)
-	s.names.forgetRenames(h, forgotten)
+	c.DroppedRenames += uint64(forgotten - past)
+	r.forget(h, forgotten)
 	return forgotten
 }
 
-// forgetRenames forgets the first renames of a lane.
-func (n *names) forgetRenames(h *history, first int) {
+// forget forgets the first renames of a lane.
+func (r *renames) forget(h *history, first int) {
 	for i := range h.renames[:first] {
 		if h.renames[i].provisional {
 			h.provisional--
@@ -290,13 +234,37 @@ func (n *names) forgetRenames(h *history, first int) {
 		h.renames = slices.Delete(h.renames, 0, first)
 	}
 	h.forgotten = h.forgotten || first > 0
-	n.takeForLanes(-first * renameBytes)
+	r.names.chargeLanes(-first * renameBytes)
 }
 
-// compareRenames orders by time and number, and where those are equal by what was heard
-// of earlier; by all the rest too, so that the order in which they are heard of doesn't
-// matter, whatever is said.
-func (n *names) compareRenames(a, b rename) int {
+// forgetPast forgets the past renames of all lanes.
+func (r *renames) forgetPast(at position) {
+	for _, h := range r.histories {
+		r.forget(h, h.past(at))
+	}
+}
+
+// forgetAllButLast forgets all renames except the last of each lane. The past ones were
+// forgotten before.
+func (r *renames) forgetAllButLast(c *Counters) {
+	for _, h := range r.histories {
+		c.DroppedRenames += uint64(len(h.renames) - 1)
+		r.forget(h, len(h.renames)-1)
+	}
+}
+
+// moveNames moves the names of all renames in a sweep.
+func (r *renames) moveNames(sweep *laneSweep) {
+	for _, h := range r.histories {
+		for i := range h.renames {
+			sweep.move(&h.renames[i].name)
+		}
+	}
+}
+
+// compare orders by time, sequence number and order, and then by all other fields,
+// so that the order of arrival makes no difference.
+func (r *renames) compare(a, b rename) int {
 	c := cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.sequence, b.sequence), cmp.Compare(a.order, b.order))
 	switch {
 	case c != 0:
@@ -308,7 +276,7 @@ func (n *names) compareRenames(a, b rename) int {
 	case a.name == b.name:
 		return 0
 	}
-	return strings.Compare(n.laneNames[a.name].name, n.laneNames[b.name].name)
+	return strings.Compare(r.names.laneNames[a.name].name, r.names.laneNames[b.name].name)
 }
 
 func trueFirst(a bool) int {

@@ -136,7 +136,7 @@ func TestManyRenames(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	random.Shuffle(len(d.renames), func(i, j int) { d.renames[i], d.renames[j] = d.renames[j], d.renames[i] })
 	r.take(d)
-	h := r.stream.names.histories[1]
+	h := r.stream.stacks.renames.histories[1]
 	if n := len(h.renames); n != requests {
 		t.Fatalf("%d renames are remembered while events wait, expected %d", n, requests)
 	}
@@ -236,7 +236,7 @@ func TestARenameAmongThoseThatAreForgotten(t *testing.T) {
 			r.take(d)
 		}
 		checkNoFault(t, r)
-		h := r.stream.names.histories[1]
+		h := r.stream.stacks.renames.histories[1]
 		if n := uint64(len(h.renames)); n > maxRenames || r.counters.DroppedRenames+n != told {
 			t.Errorf("%s: %d renames are remembered and %d dropped, of %d", name, n, r.counters.DroppedRenames, told)
 		}
@@ -269,7 +269,7 @@ func TestRenamesByTimeAreOver(t *testing.T) {
 	if n := r.counters.DroppedRenames; n != 0 || len(r.spans) != all {
 		t.Errorf("%d renames were dropped, %d spans", n, len(r.spans))
 	}
-	if n := len(r.stream.names.histories[1].renames); n > maxRenames/2 {
+	if n := len(r.stream.stacks.renames.histories[1].renames); n > maxRenames/2 {
 		t.Errorf("%d renames are remembered", n)
 	}
 }
@@ -386,7 +386,7 @@ func TestRenamesAreBounded(t *testing.T) {
 			}
 			r.take(d)
 			most = max(most, r.stream.Bytes())
-			for id, h := range r.stream.names.histories {
+			for id, h := range r.stream.stacks.renames.histories {
 				if len(h.renames) > maxRenames {
 					t.Fatalf("%d renames of lane %d are remembered", len(h.renames), id)
 				}
@@ -397,7 +397,7 @@ func TestRenamesAreBounded(t *testing.T) {
 			t.Errorf("%d lanes: the stream took %d bytes, expected at most %d", lanes, most, limit)
 		}
 		kept := uint64(0)
-		for _, h := range r.stream.names.histories {
+		for _, h := range r.stream.stacks.renames.histories {
 			kept += uint64(len(h.renames))
 		}
 		if n := r.counters.DroppedRenames; n == 0 || n+kept != 20*callevent.MaxRenames {
@@ -415,7 +415,7 @@ func TestRenamesAreNotTheBatchs(t *testing.T) {
 	r := newRig(&settings, 1)
 	told("0 1:somebody", "0 +a")(r)
 	checkNoFault(t, r)
-	name := r.stream.names.laneNames[r.stream.lanes[0].name].name
+	name := r.stream.names.laneNames[r.stream.stacks.lanes[0].name].name
 	if name != "somebody" {
 		t.Fatalf("the lane is called %q", name)
 	}

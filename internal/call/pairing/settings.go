@@ -7,28 +7,27 @@ import "time"
 
 // Settings are the bounds and choices of pairing. All streams share them.
 type Settings struct {
-	// MaxEvents bounds the numbers between the lowest and the highest event of a
-	// stream that wait for missing ones.
+	// MaxEvents bounds the numbers between the lowest and the highest waiting event of a
+	// stream.
 	MaxEvents int
-	// MaxWait is how long missing numbers are waited for after the first later
-	// one was known.
+	// MaxWait is the longest wait for missing numbers, from the first later number on.
 	MaxWait time.Duration
-	// MaxClockJump is how far, in nanoseconds, an event's time may be ahead of
-	// the time its batch was received, or behind the event before it.
+	// MaxClockJump is the largest distance, in nanoseconds, of an event's time ahead of the
+	// receive time of its batch, or behind the event before it.
 	MaxClockJump int64
-	// MaxFrames bounds the open frames of a lane, MaxLanes the lanes of a
-	// stream, MaxNameBytes the names it remembers.
+	// MaxFrames bounds the open frames of a lane, MaxLanes the lanes of a stream, and
+	// MaxNameBytes the memory of its names.
 	MaxFrames, MaxLanes, MaxNameBytes int
-	// MaxThrows bounds the exceptions that are remembered for a frame.
+	// MaxThrows bounds the exceptions of a frame.
 	MaxThrows int
-	// MaxSpansPerTrace is how many frames a trace takes; 0: no limit.
+	// MaxSpansPerTrace bounds the frames of a trace; 0: no limit.
 	MaxSpansPerTrace int
-	// TraceRoot says whether the function with this qualified name starts a new
-	// trace; nil: none does. It is asked once for each function of a stream.
+	// TraceRoot reports whether the function with this qualified name starts a new trace;
+	// nil: none does. It is called once for each function of a stream.
 	TraceRoot func(qualified string) bool
-	// MinDuration in nanoseconds: shorter calls are left out; 0: none.
+	// MinDuration is in nanoseconds: shorter calls are left out; 0: none.
 	MinDuration int64
-	// MaxDepth: frames above this many are left out; 0: none.
+	// MaxDepth bounds the depth of frames; deeper ones are left out; 0: no bound.
 	MaxDepth int
 	// DropTruncated leaves truncated frames out.
 	DropTruncated bool

@@ -202,7 +202,7 @@ func TestALaneKeepsTheNameItHadAtEntry(t *testing.T) {
 	if len(r.spans) != 2 || r.spans[0].LaneName != "draining" || r.spans[1].LaneName != "worker" {
 		t.Errorf("spans %v", r.spans)
 	}
-	if n := len(r.stream.lanes); n != 1 {
+	if n := len(r.stream.stacks.lanes); n != 1 {
 		t.Errorf("%d lanes, expected 1", n)
 	}
 }
@@ -257,7 +257,7 @@ func TestOrphansOnADeepStack(t *testing.T) {
 	}
 	events(1, "2:+other")
 	events(2*countedStack, "+f")
-	l := &r.stream.lanes[1]
+	l := &r.stream.stacks.lanes[1]
 	if events(1, "+g -g -f"); l.counts != nil {
 		t.Error("frames are counted though nothing was looked for in vain")
 	}

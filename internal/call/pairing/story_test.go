@@ -183,7 +183,7 @@ func tell(t *testing.T, stories []story) {
 				t.Errorf("spans:\n%sexpected:\n%s", got.String(), want)
 			}
 			counters := r.counters
-			counters.Events, counters.Spans = 0, 0
+			counters.Events, counters.Finished = 0, 0
 			if got, want := countersText(counters), indented(s.counts); got != want {
 				t.Errorf("counters:\n%sexpected:\n%s", got, want)
 			}

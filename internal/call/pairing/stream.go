@@ -9,299 +9,178 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// Stream pairs the call events of one call stream.
-//
-// Its state is: next, the lowest number that has neither been paired nor given
-// up; the window of events above it that wait; the barriers ahead; and the
-// lanes with their open frames. Every method ends with nothing left to do: the
-// event at next is missing, and no barrier stands before it.
+// Stream pairs the call events of one call stream. Its parts own its state: names has
+// the numbers of functions, lanes and exceptions, order the events that wait, and stacks
+// the open calls. It must not be copied.
 type Stream struct {
 	settings *Settings
-	// out is where finished calls go, during a call of a method.
-	out *Output
-
 	names    names
-	window   window
-	arrivals arrivals
-	passed   ranges
-	barriers barriers
-	traces   traces
-
-	lanes []lane
-	// laneIDs gives the index in lanes.
-	laneIDs map[uint64]int32
-	// breaks is how often the knowledge of stacks ended.
-	breaks uint64
-	// open counts the open frames of all lanes.
-	open int
-
-	next uint64
-	// direct is the event that is paired without waiting.
-	direct event
-	// fresh: the stream has not begun yet, neither with number 0 nor elsewhere.
-	fresh bool
-	// lost is the cause of the break before next, if numbers were given up since
-	// the last event: numbers missing right after them are of the same break.
-	lost  callevent.Cause
-	ended bool
-
-	// last is the time of the last event, in Unix nanoseconds, or beforeAll;
-	// offset is what was added to the source's clock when it was set anew.
-	last, offset int64
-
-	// attributes of waiting events, by number, of which there were mostAttributes
-	// at once since the map was made.
-	attributes     map[uint64][]attribute
-	mostAttributes int
-	// attributeBytes is what attributes of waiting events and of open frames
-	// take, stackBytes the lanes' stacks.
-	attributeBytes, stackBytes int
+	stacks   stacks
+	order    order
 }
 
-// NewStream returns a stream of which nothing is known.
+// NewStream returns a stream without any events.
 func NewStream(settings *Settings) *Stream {
-	return &Stream{
-		settings:   settings,
-		names:      newNames(),
-		barriers:   barriers{stop: never},
-		laneIDs:    map[uint64]int32{},
-		attributes: map[uint64][]attribute{},
-		fresh:      true,
-		last:       beforeAll,
-	}
+	s := &Stream{settings: settings, names: newNames()}
+	s.stacks = newStacks(settings, &s.names)
+	s.order = newOrder(settings, &s.names, &s.stacks)
+	return s
 }
 
-// letGo forgets the output when a method ends: it belongs to others, who may
-// keep it for a long time or not at all.
-func (s *Stream) letGo() { s.out = nil }
-
-// Waiting is the number of events that wait for earlier ones.
-func (s *Stream) Waiting() int { return s.window.count }
-
-// OpenFrames is the number of calls that have not ended.
-func (s *Stream) OpenFrames() int { return s.open }
-
-// Ended reports whether nothing of the stream follows.
-func (s *Stream) Ended() bool { return s.ended }
-
-// Take takes a batch of the stream, at the monotonic time now, and puts what is
-// finished by it into out:
+// Accept accepts a batch of the stream at the monotonic time now, and writes the calls that
+// it finishes to out:
 //
-//  1. What the batch says of the whole stream is learned: its barriers and the
-//     highest number.
-//  2. Its names are given the stream's numbers.
-//  3. Each event that is the next is paired at once; one above it waits in the
-//     window; one below it is old, and only counted.
-//  4. What stands behind an event that was missing, and waits, is paired.
-func (s *Stream) Take(b *callevent.Batch, now time.Duration, out *Output) {
-	s.out = out
-	defer s.letGo()
+//  1. If the names take too much memory, the stream forgets some.
+//  2. The names of the batch get the stream's numbers.
+//  3. The renames of the batch apply to lanes and to open frames. They come before the
+//     barriers, which can release waiting events.
+//  4. The barriers and events are put into order. Each event whose turn it is is paired on
+//     the stack of its lane, and a call that ends is written to out.
+func (s *Stream) Accept(b *callevent.Batch, now time.Duration, out *Output) {
+	s.stacks.out = out
+	defer s.finish()
 	out.Counters.Events += uint64(b.Len())
 	if s.settings.MinDuration > 0 && s.settings.MinDuration < b.Resolution {
 		out.Counters.BelowResolution = true
 	}
 	s.boundNames()
-	known := b.Next
-	var attributes []callevent.Attribute
-	if !s.ended {
-		known, attributes = s.learn(b), b.Attributes
+	if !s.order.ended {
+		s.names.setBatch(b, s.settings.TraceRoot)
+		s.stacks.rename(b.Renames, s.order.next)
 	}
-	for first := 0; first < b.Len(); {
-		n := b.Events(s.out.chunk[:], first)
-		for i := 0; i < n; i++ {
-			if len(attributes) == 0 {
-				i += s.waitAll(s.out.chunk[i:n], b.Received)
-				if i == n {
-					break
-				}
-			}
-			e := &s.out.chunk[i]
-			var own []attribute
-			if len(attributes) > 0 && int(attributes[0].Event) == first+i {
-				own, attributes = out.ownAttributes(attributes)
-			}
-			s.accept(e, b.Received, own)
+	s.order.acceptBatch(b, now)
+}
+
+// finish ends a method that writes to an output. The stream must not keep the output, which
+// belongs to its caller. An ended stream frees its memory.
+func (s *Stream) finish() {
+	if s.order.ended {
+		s.order.freeEnded()
+		s.names, s.stacks = names{}, stacks{settings: s.settings, names: &s.names}
+	}
+	s.stacks.out = nil
+}
+
+// Due reports whether Expire has work: a number is missing for too long, or memory is free.
+func (s *Stream) Due(now time.Duration) bool {
+	o := &s.order
+	o.window.tighten()
+	return !o.ended && o.next < o.overdue(now) || o.window.rests()
+}
+
+// Expire gives up the numbers that are missing for longer than MaxWait. now is the
+// monotonic time of Accept, which stands still while waiting is not the stream's fault.
+func (s *Stream) Expire(now time.Duration, out *Output) {
+	s.stacks.out = out
+	defer s.finish()
+	s.order.expire(now)
+	s.order.window.shrink()
+}
+
+// GiveUpOldest gives up the oldest gap, to free memory. It reports false if nothing waits.
+func (s *Stream) GiveUpOldest(out *Output) bool {
+	s.stacks.out = out
+	defer s.finish()
+	if s.order.window.count == 0 {
+		return false
+	}
+	s.order.giveUp(never)
+	s.order.window.shrink()
+	return true
+}
+
+// Forget forgets all stacks and names, to free memory.
+func (s *Stream) Forget(out *Output) {
+	s.stacks.out = out
+	defer s.finish()
+	s.forgetNames()
+	s.order.window.shrink()
+}
+
+// End ends the stream for a cause that is not in its batches. It gives up all gaps, and
+// truncates open frames.
+func (s *Stream) End(cause callevent.Cause, out *Output) {
+	s.stacks.out = out
+	defer s.finish()
+	s.order.end(cause)
+}
+
+// sweepShare limits the memory that lanes' names may gain between two sweeps, as a share of
+// the bound of all names: one of so many. Some programs rename their threads with every
+// request.
+const sweepShare = 8
+
+// boundNames keeps the memory of names below its bound:
+//
+//  1. It forgets the names of lanes that nothing refers to.
+//  2. If the others take half of the bound, it forgets all renames except the last of each
+//     lane.
+//  3. If functions, exceptions or lanes are too many, it forgets all names.
+func (s *Stream) boundNames() {
+	n, limit := &s.names, s.settings.MaxNameBytes
+	if n.laneBytes-n.sweptBytes > limit/sweepShare {
+		s.sweepLaneNames()
+		if n.laneBytes > limit/2 {
+			s.stacks.renames.forgetAllButLast(&s.stacks.out.Counters)
+			s.sweepLaneNames()
 		}
-		first += n
 	}
-	known = max(known, s.next, s.window.next())
-	s.arrivals.forget(s.next)
-	if known > s.next {
-		s.arrivals.rise(known, now, s.settings.MaxWait/64)
+	if n.bytes > limit {
+		s.forgetNames()
 	}
-	s.trim()
 }
 
-// learn learns what the batch says beside its events: barriers, names and
-// values. It gives the number below which all numbers are known by that.
-func (s *Stream) learn(b *callevent.Batch) (known uint64) {
-	known = b.Next
-	// Before the barriers, which may end the wait of events.
-	s.learnRenames(b)
-	for _, barrier := range b.Barriers {
-		if s.ended {
-			break
+// sweepLaneNames forgets the past renames, and the names of lanes that nothing refers to.
+func (s *Stream) sweepLaneNames() {
+	s.stacks.renames.forgetPast(s.stacks.position(s.order.next))
+	sweep := s.names.startSweep()
+	s.stacks.moveNames(sweep)
+	s.order.window.each(func(e *event) {
+		if e.kind != callevent.KindSkip {
+			sweep.move(&e.lane)
 		}
-		// Whoever knows of a barrier knows of the numbers before it.
-		known = max(known, barrier.From)
-		s.learnBarrier(barrier)
-	}
-	s.names.learn(b, s.settings.TraceRoot)
-	s.out.ownValues(b)
-	return known
+	})
+	sweep.end()
 }
 
-// accept takes one event of the batch that is being taken.
-func (s *Stream) accept(e *callevent.Event, received int64, attributes []attribute) {
-	if e.Sequence > s.next && !s.ended && !s.window.roomy(e.Sequence, s.settings.MaxEvents) {
-		s.makeRoom(e.Sequence)
-	}
-	switch {
-	case e.Sequence < s.next:
-		s.old(e.Sequence)
-	case s.ended:
-		s.out.Counters.Late++
-	case e.Sequence > s.next:
-		s.wait(e, received, attributes)
-	default:
-		s.translate(e, received, &s.direct)
-		s.pair(&s.direct, e.Sequence, attributes)
-		s.step()
-		s.advance()
-	}
-}
-
-// translate makes into an event of the batch with the stream's numbers for its
-// names.
-func (s *Stream) translate(e *callevent.Event, received int64, into *event) {
-	// No clock shows a time before 1970.
-	t := max(e.Time, 0)
-	into.time, into.line = t, e.Line
-	into.function, into.lane, into.exception = 0, 0, 0
-	into.kind, into.ahead, into.attributes = e.Kind, t-received > s.settings.MaxClockJump, false
-	into.setReceived(received)
-	if e.Kind == callevent.KindSkip {
+// forgetNames forgets all names. Before that it gives up all gaps, and truncates open
+// frames.
+func (s *Stream) forgetNames() {
+	s.order.giveUpAll()
+	if s.order.ended {
 		return
 	}
-	into.lane = s.names.batchLanes[e.Lane]
-	if e.Kind != callevent.KindExitTop {
-		into.function = s.names.batchFunctions[e.Function]
-	}
-	if e.Kind >= callevent.KindThrow {
-		into.exception = s.names.batchExceptions[e.Exception]
+	s.stacks.endAll(callevent.CauseLimit)
+	s.stacks.out.Counters.Breaks[callevent.CauseLimit]++
+	s.stacks.forget()
+	s.names = newNames()
+}
+
+// Waiting is the number of events that wait for earlier ones.
+func (s *Stream) Waiting() int { return s.order.window.count }
+
+// OpenFrames is the number of calls that have not ended.
+func (s *Stream) OpenFrames() int { return s.stacks.open }
+
+// Ended reports whether the stream has ended.
+func (s *Stream) Ended() bool { return s.order.ended }
+
+// Spare frees memory that is not in use: places of events that waited, and former names of
+// lanes. It loses nothing.
+func (s *Stream) Spare() {
+	s.order.window.shrink()
+	if s.names.laneBytes > s.names.sweptBytes {
+		s.sweepLaneNames()
 	}
 }
 
-// old counts an event whose number has been passed.
-func (s *Stream) old(sequence uint64) {
-	p, found := s.passed.remove(sequence)
-	switch {
-	case !found:
-		s.out.Counters.Duplicates++
-	case p.inBreak:
-		s.out.Counters.InBreak++
-	default:
-		s.out.Counters.Late++
-	}
-}
+// emptyBytes is the memory of a stream's empty maps.
+const emptyBytes = 1100
 
-// wait puts the event into the window, which has room for it.
-func (s *Stream) wait(e *callevent.Event, received int64, attributes []attribute) {
-	place := s.window.place(e.Sequence)
-	if place.kind != 0 {
-		s.out.Counters.Duplicates++
-		return
+// Bytes is about the memory of the stream.
+func (s *Stream) Bytes() int {
+	if s.order.ended {
+		return s.order.bytes()
 	}
-	s.translate(e, received, place)
-	s.window.count++
-	if len(attributes) > 0 {
-		place.attributes = true
-		s.keepAttributes(e.Sequence, attributes)
-	}
-}
-
-// waitAll puts events into the window as long as they go there, have a place, and
-// have no attributes, and says how many those were. It is wait for the many.
-func (s *Stream) waitAll(events []callevent.Event, received int64) (n int) {
-	if s.ended {
-		return 0
-	}
-	least, limit := s.next, uint64(s.settings.MaxEvents)
-	for ; n < len(events); n++ {
-		e := &events[n]
-		if e.Sequence <= least {
-			break
-		}
-		place := s.window.ready(e.Sequence, limit)
-		if place == nil {
-			break
-		}
-		if place.kind != 0 {
-			s.out.Counters.Duplicates++
-			continue
-		}
-		s.translate(e, received, place)
-		s.window.count++
-	}
-	return n
-}
-
-// advance pairs what waits from the next number on.
-func (s *Stream) advance() {
-	for !s.ended && s.window.has(s.next) {
-		s.pairRun(s.window.run(s.next))
-	}
-}
-
-// pairRun pairs the events of a run, which begins with the next number: up to the
-// first that is missing, or behind a barrier.
-func (s *Stream) pairRun(run []event) {
-	for i := range run {
-		e, sequence := &run[i], s.next
-		if e.kind == 0 {
-			return
-		}
-		var attributes []attribute
-		if e.attributes {
-			attributes = s.takeAttributes(sequence)
-		}
-		s.pair(e, sequence, attributes)
-		s.window.removeFrom(e, sequence)
-		if s.step(); s.next != sequence+1 || s.ended {
-			return
-		}
-	}
-}
-
-// step goes on to the next number, and past the barriers before it.
-func (s *Stream) step() {
-	s.next++
-	s.fresh, s.lost = false, 0
-	if s.barriers.stop <= s.next {
-		s.cross()
-	}
-}
-
-// pair brings the event to its lane, at its time.
-func (s *Stream) pair(e *event, sequence uint64, attributes []attribute) {
-	if e.kind == callevent.KindSkip {
-		return
-	}
-	s.tick(e, sequence)
-	l := s.lane(e.lane)
-	if l.reuse != nil && s.pairReused(l, e, sequence, attributes) {
-		return
-	}
-	switch e.kind {
-	case callevent.KindEnter:
-		s.enter(l, e, sequence, attributes)
-	case callevent.KindExit:
-		s.exit(l, e, attributes)
-	case callevent.KindExitTop:
-		s.exitTop(l, e, attributes)
-	case callevent.KindThrow:
-		s.throw(l, e, attributes)
-	case callevent.KindUnwind:
-		s.unwind(l, e, attributes)
-	}
+	return emptyBytes + s.order.bytes() + s.names.bytes + s.stacks.memory()
 }

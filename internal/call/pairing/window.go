@@ -5,51 +5,23 @@ package pairing
 
 import (
 	"math/bits"
-
-	"github.com/callbraid/callbraid/internal/call/callevent"
+	"unsafe"
 )
 
-// event is a call event with the stream's numbers for its names. Its sequence
-// number is where it is. 32 bytes, without pointers: a window holds a million.
-type event struct {
-	time                            int64
-	function, lane, exception, line uint32
-	// receivedLow and receivedHigh say when the batch was received, Unix
-	// nanoseconds without the low receivedShift bits. What comes of an event's
-	// time must not depend on which batch came last.
-	receivedLow       uint32
-	receivedHigh      uint8
-	kind              callevent.Kind
-	ahead, attributes bool
-}
-
-// receivedShift makes receive times, which are below 2^62, 40 bits: 4 ms are
-// near enough to set a clock by.
-const receivedShift = 22
-
-func (e *event) setReceived(t int64) {
-	e.receivedLow, e.receivedHigh = uint32(t>>receivedShift), uint8(t>>(receivedShift+32))
-}
-
-func (e *event) received() int64 {
-	return (int64(e.receivedHigh)<<32 | int64(e.receivedLow)) << receivedShift
-}
-
-// window holds the events that wait for earlier ones: a ring that is indexed by
-// the sequence number, so that waiting costs one write and one read.
+// window has the events that wait for earlier ones. It is a ring with the sequence number
+// as its index, so waiting costs one write and one read.
 type window struct {
-	// pages are the ring's places, pageSlots in each; those of a ring of more
-	// than flatSlots are made when something waits there. A place that holds no
-	// waiting event has kind 0.
+	// pages are the ring's places, pageSlots in each. A ring of more than flatSlots makes a
+	// page when an event waits there. A place without a waiting event has kind 0.
 	pages [][]event
-	// slots is how many places there would be in all pages: a power of two, or 0.
+	// slots is the number of places in all pages, if all were made: a power of two, or 0.
 	slots uint64
-	// made is how many there are.
+	// made is the number of places that were made.
 	made int
 	// All waiting events are in [low, high), which is no longer than slots.
 	low, high uint64
 	count     int
-	// busy: more of the ring was in use than idle allows, since rests was asked last.
+	// busy: more of the ring was in use than idle allows, since the last call of rests.
 	busy bool
 }
 
@@ -57,15 +29,16 @@ const (
 	minSlots  = 256
 	pageBits  = 10
 	pageSlots = 1 << pageBits
-	// flatSlots is up to how many places are made at once. Beyond that, a few
-	// events that are far apart must not cost what a million do.
+	// flatSlots is the size up to which a ring makes all places together. In a larger one, a
+	// few events that are far apart must not cost as much as a million.
 	flatSlots = 1 << 14
-	eventSize = 32
-	// idleShare is the share of the ring, one of so many, that an idle one uses.
+	eventSize = int(unsafe.Sizeof(event{}))
+	pageBytes = int(unsafe.Sizeof([]event{}))
+	// idleShare is the largest share of the ring, one of so many, that an idle ring uses.
 	idleShare = 8
 )
 
-// span is how many numbers the window covers, at most, once it holds sequence.
+// span bounds the numbers that the window would cover with sequence in it.
 func (w *window) span(sequence uint64) uint64 {
 	if w.count == 0 {
 		return 1
@@ -73,8 +46,8 @@ func (w *window) span(sequence uint64) uint64 {
 	return max(w.high, sequence+1) - min(w.low, sequence)
 }
 
-// exceeds reports whether the window, once it holds sequence, covers more
-// numbers than limit.
+// exceeds reports whether the window with sequence in it would cover more numbers than
+// limit.
 func (w *window) exceeds(limit, sequence uint64) bool {
 	if w.span(sequence) <= limit {
 		return false
@@ -83,14 +56,14 @@ func (w *window) exceeds(limit, sequence uint64) bool {
 	return w.span(sequence) > limit
 }
 
-// roomy reports, quickly and at times falsely not, whether the number can wait
-// without the window covering more numbers than limit.
+// roomy reports quickly whether the number can wait without the window covering more
+// numbers than limit. A false may be wrong.
 func (w *window) roomy(sequence uint64, limit int) bool {
 	return w.count > 0 && sequence >= w.low && sequence-w.low < uint64(limit)
 }
 
-// place gives the place of a waiting event, after making room for it.
-// The place's kind is not 0 if the number waits already.
+// place returns the place for an event, after making room for it. The kind of the place is
+// not 0 if the number waits already.
 func (w *window) place(sequence uint64) *event {
 	if w.count > 0 && sequence-w.low < w.slots {
 		w.high = max(w.high, sequence+1)
@@ -107,7 +80,7 @@ func (w *window) place(sequence uint64) *event {
 	return w.slot(sequence)
 }
 
-// slot gives the number's place, on a page that it may make.
+// slot returns the number's place, on a page that it may make.
 func (w *window) slot(sequence uint64) *event {
 	i := sequence & (w.slots - 1)
 	page := &w.pages[i>>pageBits]
@@ -118,7 +91,7 @@ func (w *window) slot(sequence uint64) *event {
 	return &(*page)[i&(pageSlots-1)]
 }
 
-// at is where the event with the number waits, which does.
+// at is the place of a waiting event.
 func (w *window) at(sequence uint64) *event {
 	i := sequence & (w.slots - 1)
 	return &w.pages[i>>pageBits][i&(pageSlots-1)]
@@ -134,25 +107,25 @@ func (w *window) has(sequence uint64) bool {
 	return page != nil && page[i&(pageSlots-1)].kind != 0
 }
 
-// run is the part of the ring from the number on whose places are beside each other
-// and before high: those of kind 0 hold nothing. The number waits.
+// run is the part of the ring from a waiting number on, up to high or the end of a page. A
+// place of kind 0 holds nothing.
 func (w *window) run(sequence uint64) []event {
 	i := sequence & (w.slots - 1)
 	page := w.pages[i>>pageBits][i&(pageSlots-1):]
 	return page[:min(uint64(len(page)), w.high-sequence)]
 }
 
-// remove takes the event, which waits and is the lowest, out of the window.
+// remove removes the lowest waiting event.
 func (w *window) remove(sequence uint64) { w.removeFrom(w.at(sequence), sequence) }
 
-// removeFrom is remove where the event's place is known.
+// removeFrom is remove for a known place.
 func (w *window) removeFrom(place *event, sequence uint64) {
 	place.kind = 0
 	w.count--
 	w.low = sequence + 1
 }
 
-// next is the number above all that wait, or 0.
+// next is the number above all waiting ones, or 0.
 func (w *window) next() uint64 {
 	if w.count == 0 {
 		return 0
@@ -160,8 +133,8 @@ func (w *window) next() uint64 {
 	return w.high
 }
 
-// ready gives the number's place if the window has it without being changed, and
-// covers no more than limit numbers then.
+// ready returns the number's place if it is made and the window then covers no more than
+// limit numbers. Otherwise it returns nil.
 func (w *window) ready(sequence, limit uint64) *event {
 	if w.count == 0 || sequence-w.low >= min(w.slots, limit) {
 		return nil
@@ -176,20 +149,20 @@ func (w *window) ready(sequence, limit uint64) *event {
 	return &page[i&(pageSlots-1)]
 }
 
-// first is the lowest number that waits. The window is not empty.
+// first is the lowest waiting number. The window is not empty.
 func (w *window) first() uint64 {
 	w.low = w.from(w.low)
 	return w.low
 }
 
-// tighten lets the window begin with the first event that waits.
+// tighten makes the window begin with the first waiting event.
 func (w *window) tighten() {
 	if w.count > 0 {
 		w.first()
 	}
 }
 
-// from is the lowest number from sequence on that waits. There is one.
+// from is the lowest waiting number from sequence on. There is one.
 func (w *window) from(sequence uint64) uint64 {
 	for {
 		i := sequence & (w.slots - 1)
@@ -204,7 +177,7 @@ func (w *window) from(sequence uint64) uint64 {
 	}
 }
 
-// each calls do with all events that wait, in no order.
+// each calls do with all waiting events, in no order.
 func (w *window) each(do func(e *event)) {
 	for _, page := range w.pages {
 		for i := range page {
@@ -215,7 +188,7 @@ func (w *window) each(do func(e *event)) {
 	}
 }
 
-// resize makes a ring that has room for span numbers.
+// resize makes a ring with room for span numbers.
 func (w *window) resize(span uint64) {
 	old := *w
 	w.busy = true
@@ -236,21 +209,20 @@ func (w *window) resize(span uint64) {
 	}
 }
 
-// idle reports whether little of the window's memory is in use, as far as it is
-// tight.
+// idle reports whether little of a tight window's memory is in use.
 func (w *window) idle() bool {
 	return w.slots > minSlots && (w.count == 0 || (w.high-w.low)*idleShare <= w.slots)
 }
 
-// rests reports whether the window is idle, and has been since it was asked last:
-// one that empties between two batches would be made anew with each.
+// rests reports whether the window has been idle since the last call of rests. A window
+// that empties between two batches would otherwise be made again for each.
 func (w *window) rests() bool {
 	busy := w.busy
 	w.busy = false
 	return !busy && w.idle()
 }
 
-// shrink gives memory back when little of it is in use.
+// shrink frees memory if little of it is in use.
 func (w *window) shrink() {
 	w.tighten()
 	switch {

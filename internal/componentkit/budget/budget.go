@@ -18,8 +18,10 @@ const (
 	overdraft = 8
 	// A shrinking account releases limit/spare more than necessary, so that the next chunk needs no other release.
 	spare = 16
-	// After a release of limit/returned, the budget returns memory to the operating system.
-	returned = 8
+	// After a release of limit/returned, the budget returns memory to the operating system. leastReturned is enough if
+	// accounts released more than they still hold: then the collection of garbage costs little.
+	returned      = 8
+	leastReturned = 64 << 20
 	// settleTime is the pause between such a release and the first return of memory. During it, the owner of a closed
 	// account drops its references. longestPause is the pause before the last return.
 	settleTime   = time.Second

@@ -194,6 +194,33 @@ func TestMemoryGoesBackToTheSystemWhenMuchWasReleased(t *testing.T) {
 	}
 }
 
+// A collector without an offender releases a small part of its limit, and still has to get small again.
+func TestLittleMemoryGoesBackWhenLittleIsStillInUse(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		take, give  int // MiB
+		wantReturns int
+	}{
+		{"64 MiB, and less remains", 100, 66, 5},
+		{"less than 64 MiB", 100, 60, 0},
+		{"64 MiB, and more remains", 400, 66, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := New(4096 * testMiB)
+				defer b.Stop()
+				returns := returnsOf(b)
+				p := leaver(b.Group("bytefrog"), "run")
+				require.NoError(t, p.Take(test.take*testMiB))
+				p.Give(test.give * testMiB)
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				assert.Len(t, *returns, test.wantReturns)
+			})
+		})
+	}
+}
+
 func TestReleasesWhileMemoryIsReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(16 * testMiB)

@@ -125,7 +125,9 @@ func ask(asked []*Account, inNeed *Account) {
 //
 // The lock is held.
 func (b *Budget) returnMemory() {
-	if b.stopped || b.pause == settleTime || b.peak-b.granted < b.limit/returned {
+	released := b.peak - b.granted
+	much := released >= b.limit/returned || released >= leastReturned && released > b.granted
+	if b.stopped || b.pause == settleTime || !much {
 		return
 	}
 	b.returnAfter(settleTime)

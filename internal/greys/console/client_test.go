@@ -370,7 +370,7 @@ func TestPeersThatDieOrAreSlow(t *testing.T) {
 		took    time.Duration
 	}{
 		"nobody answers": {traceAll(t, 0), func(p *played) { p.wait() },
-			`"session -s false", which comes first: byte 0: expected the next answer, or the end, got: the server accepts connections and answers nothing: time ran out`, 30 * time.Second},
+			`"session -s false", which comes first: byte 0: expected the next answer, or the end, got: the server accepts connections and sends nothing: time ran out`, 30 * time.Second},
 		"another service": {greys.VersionCommand{}, func(p *played) { _ = p.line() && p.say("-ERR unknown command 'version'\n") },
 			`expected the rest of an answer, got: the connection was closed (the server said "-ERR unknown command 'version'": another service may listen at the port)`, 0},
 		"a list of which nothing comes": {greys.MethodsCommand{Target: target(t, "*", "*", false)}, func(p *played) { p.wait() },

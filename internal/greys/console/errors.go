@@ -16,7 +16,7 @@ var (
 	// took too long.
 	ErrTimeout = errors.New("time ran out")
 	// ErrSilent says that the server has said nothing at all. It wraps ErrTimeout.
-	ErrSilent = fmt.Errorf("the server accepts connections and answers nothing: %w", ErrTimeout)
+	ErrSilent = fmt.Errorf("the server accepts connections and sends nothing: %w", ErrTimeout)
 	// ErrLost says that the server ended a command for no reason: it does that to one that
 	// comes while it ends another. It can be asked for again.
 	ErrLost = errors.New("the server lost the command")

@@ -6,21 +6,24 @@ package pprofpages
 import (
 	"bytes"
 	_ "embed" // for the style
+	"slices"
 )
 
-// style hides what leads to pages that are not served: those that save settings, read
-// source or object files, or run graphviz.
+// style hides links to pages that are not served: those that save settings, read source or
+// object files, or run graphviz.
 //
 //go:embed style.css
 var style []byte
 
-// adapt makes a page of the driver one of ours: its scripts and styles get the nonce
-// without which the security policy lets none run, and its head gets our style, and an
-// icon so that the browser asks for none.
+// adapt adapts a page of the driver. Its scripts and styles get the nonce that the security
+// policy demands, and its head gets our style, and an icon so that the browser requests none.
+// The names of the user's saved settings are removed.
 //
-// Scripts and styles are those of the driver's templates: in whatever else is in a page,
-// "<" is escaped.
+// All tags are those of the driver's templates: anywhere else in a page "<" is escaped.
 func adapt(page []byte, nonce string) []byte {
+	for _, list := range settingsLists {
+		page = cut(page, list.from, list.to)
+	}
 	attribute := []byte(` nonce="` + nonce + `"`)
 	out := make([]byte, 0, len(page)+len(style)+1024)
 	for len(page) > 0 {
@@ -45,14 +48,30 @@ func adapt(page []byte, nonce string) []byte {
 	return out
 }
 
-// The tags at which something is put in: behind the first two, before the third.
+// settingsLists are the two lists of saved settings in a page: each is between two tags.
+var settingsLists = []struct{ from, to string }{
+	{`id="save-config">Save as ...</a>`, "</div>"},
+	{`<datalist id="config-list">`, "</datalist>"},
+}
+
+// cut removes the text between two tags, if both are in the page.
+func cut(page []byte, from, to string) []byte {
+	before, rest, found := bytes.Cut(page, []byte(from))
+	end := bytes.Index(rest, []byte(to))
+	if !found || end < 0 {
+		return page
+	}
+	return slices.Concat(before, []byte(from), rest[end:])
+}
+
+// The tags at which text is inserted: behind the first two, before the third.
 var (
 	scriptTag = []byte("<script")
 	styleTag  = []byte("<style")
 	headEnd   = []byte("</head>")
 )
 
-// nextTag finds the first of the tags, or gives the end of the page.
+// nextTag finds the first of the tags, or returns the end of the page.
 func nextTag(page []byte) (at int, tag []byte) {
 	for at = 0; ; at++ {
 		next := bytes.IndexByte(page[at:], '<')

@@ -13,8 +13,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// options lets the driver serve the profile, and have nothing else: no command line, no
-// files, no network, no object files, no terminal, no browser.
+// options makes the driver serve the profile and nothing else: it has no command line, files,
+// network, object files, terminal or browser.
 func options(p *profile.Profile, serve func(*driver.HTTPServerArgs) error) *driver.Options {
 	return &driver.Options{
 		Flagset:       flags{},
@@ -28,8 +28,8 @@ func options(p *profile.Profile, serve func(*driver.HTTPServerArgs) error) *driv
 	}
 }
 
-// flags are a command line that asks for pages; nothing listens on the address. All other
-// flags are at their defaults.
+// flags are a command line that demands pages. Nothing listens on the address. All other flags
+// have their defaults.
 type flags struct{}
 
 func (flags) Bool(name string, standard bool, _ string) *bool {
@@ -54,22 +54,22 @@ func (flags) ExtraUsage() string { return "" }
 
 func (flags) AddExtraUsage(string) {}
 
-// Parse gives the profile's source, which [fetcher] doesn't look at.
+// Parse returns the profile's source, which [fetcher] does not use.
 func (flags) Parse(func()) []string { return []string{"call tree"} }
 
-// fetcher has the profile already. Its source is told as local.
+// fetcher has the profile already.
 type fetcher struct{ profile *profile.Profile }
 
 func (f fetcher) Fetch(string, time.Duration, time.Duration) (*profile.Profile, string, error) {
 	return f.profile, "", nil
 }
 
-// noSymbols looks nothing up: all names are known.
+// noSymbols looks up nothing: all names are known.
 type noSymbols struct{}
 
 func (noSymbols) Symbolize(string, driver.MappingSources, *profile.Profile) error { return nil }
 
-// errNothing is what the driver gets where it wants to look outside of the profile.
+// errNothing stops the driver when it wants to read outside of the profile.
 var errNothing = errors.New("pages show the profile and nothing else")
 
 type noObjects struct{}
@@ -90,8 +90,8 @@ type noNetwork struct{}
 
 func (noNetwork) RoundTrip(*http.Request) (*http.Response, error) { return nil, errNothing }
 
-// silent is a terminal that nobody sits at: what the driver has to say of a request it
-// answers with.
+// silent is a terminal without a user. The driver's messages about a request are in its
+// answer.
 type silent struct{}
 
 func (silent) ReadLine(string) (string, error) { return "", io.EOF }

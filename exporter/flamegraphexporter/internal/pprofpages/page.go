@@ -10,37 +10,44 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 
 	"github.com/google/pprof/profile"
 )
 
-// The pages that there are.
+// The served pages.
 const (
 	FlameGraph = "flamegraph"
 	Top        = "top"
 	Peek       = "peek"
 )
 
-// Page is what the driver answers.
+// Page is an answer of the driver.
 type Page struct {
-	// Status is that of HTTP. Unless it is 200, Body is a text that says what is wrong
-	// with the query.
+	// Status is that of HTTP. If it is not 200, Body is a text with the reason.
 	Status int
 	Body   []byte
 	// Nonce is that of all scripts and styles of the page, for its security policy.
 	Nonce string
 }
 
-// Render gives a page of a profile, by the query of its address. The profile is the
-// driver's then.
+// noHome is the reason in a Page without the user's directory.
+const noHome = "These pages need the environment variable HOME, because pprof looks for its settings there. " +
+	"Set HOME for the collector to any directory."
+
+// Render returns a page of a profile, by the query of its address. The driver owns the
+// profile afterwards.
 //
-// Pages are rendered one after the other, whoever asks: the driver's state is the
-// process's. The context is looked at before.
+// It renders one page at a time, because the driver has state of its process. It returns the
+// context's error if the context is done before that.
 func Render(ctx context.Context, name string, query url.Values, p *profile.Profile) (Page, error) {
 	driverState.Lock()
 	defer driverState.Unlock()
 	if err := ctx.Err(); err != nil {
 		return Page{}, err
+	}
+	if _, err := os.UserConfigDir(); err != nil {
+		return Page{Status: http.StatusServiceUnavailable, Body: []byte(noHome)}, nil
 	}
 	handlers, err := handlersOf(p)
 	if err != nil {
@@ -48,7 +55,7 @@ func Render(ctx context.Context, name string, query url.Values, p *profile.Profi
 	}
 	handler, ok := handlers["/"+name]
 	if !ok {
-		return Page{}, fmt.Errorf("pprof: expected it to have the page %s, it hasn't", name)
+		return Page{}, fmt.Errorf("pprof: expected a page %s, but there is none", name)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "/"+name+"?"+query.Encode(), nil)
 	if err != nil {
@@ -63,7 +70,7 @@ func Render(ctx context.Context, name string, query url.Values, p *profile.Profi
 	return Page{Status: http.StatusOK, Body: adapt(answer.body.Bytes(), nonce), Nonce: nonce}, nil
 }
 
-// answer is what a handler of the driver says.
+// answer is the answer of a handler of the driver.
 type answer struct {
 	header http.Header
 	status int

@@ -35,10 +35,39 @@ const (
 
 var attributeKinds = [...]string{"a string", "a word", "a number", "a type"}
 
-// attributes reads a block in braces and gives each attribute to set, which says
-// whether it knows it. Types that are declared between them belong to s; without s
-// there may be none.
-func (p *Parser) attributes(s *scope, what string, set func(attribute) bool) {
+// block is a table of the attributes of a block.
+type block []entry
+
+// entry is an attribute of a block, and the function that reads its value.
+type entry struct {
+	name string
+	read func(attribute)
+}
+
+// set returns a function that sets a variable to the value of an attribute.
+func set[T any](to *T, of func(attribute) T) func(attribute) {
+	return func(a attribute) { *to = of(a) }
+}
+
+// setPresent is set for a variable with another one that says whether it is set.
+func setPresent[T any](to *T, present *bool, of func(attribute) T) func(attribute) {
+	return func(a attribute) { *to, *present = of(a), true }
+}
+
+// read reads an attribute, and returns false if the block has no such attribute.
+func (b block) read(a attribute) bool {
+	for _, e := range b {
+		if e.name == a.name {
+			e.read(a)
+			return true
+		}
+	}
+	return false
+}
+
+// attributes reads a block in braces and passes each attribute to read, which returns false for an
+// unknown one. Types that are declared between attributes belong to s; without s there may be none.
+func (p *Parser) attributes(s *scope, what string, read func(attribute) bool) {
 	defer p.deeper()()
 	p.expect("{")
 	names := map[string]bool{}
@@ -53,7 +82,7 @@ func (p *Parser) attributes(s *scope, what string, set func(attribute) bool) {
 			p.fail(a.where, "one attribute "+a.name, "a second one")
 		}
 		names[a.name] = true
-		if !set(a) {
+		if !read(a) {
 			p.trace.Note(fmt.Sprintf("metadata, %s: %s has no attribute %q: passed over", a.where, what, a.name))
 		}
 	}

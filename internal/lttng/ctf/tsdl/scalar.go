@@ -13,31 +13,23 @@ import (
 func (p *Parser) integerType() metadata.Type {
 	at := p.take().where
 	t := &metadata.Integer{Base: 10}
-	p.attributes(nil, "an integer", func(a attribute) bool {
-		switch a.name {
-		case "size":
+	p.attributes(nil, "an integer", block{
+		{"size", func(a attribute) {
 			t.Size = p.unsignedOf(a)
 			if t.Size == 0 || t.Size > 64 {
 				p.fail(a.where, "a size of 1 to 64 bits", "%d", t.Size)
 			}
-		case "align":
+		}},
+		{"align", func(a attribute) {
 			t.Align = p.unsignedOf(a)
 			p.checkAlignment(t.Align, a.where)
-		case "signed":
-			t.Signed = p.booleanOf(a)
-		case "byte_order":
-			t.Order = p.byteOrderOf(a, true)
-		case "base":
-			t.Base = p.baseOf(a)
-		case "encoding":
-			t.Encoding = p.encodingOf(a)
-		case "map":
-			t.Clock = p.clockOf(a)
-		default:
-			return false
-		}
-		return true
-	})
+		}},
+		{"signed", set(&t.Signed, p.booleanOf)},
+		{"byte_order", func(a attribute) { t.Order = p.byteOrderOf(a, true) }},
+		{"base", set(&t.Base, p.baseOf)},
+		{"encoding", set(&t.Encoding, p.encodingOf)},
+		{"map", set(&t.Clock, p.clockOf)},
+	}.read)
 	if t.Size == 0 {
 		p.fail(at, "an integer with a size", "none")
 	}
@@ -109,22 +101,15 @@ func (p *Parser) floatType() metadata.Type {
 	at := p.take().where
 	t := &metadata.Float{}
 	var exponent, mantissa uint64
-	p.attributes(nil, "a floating point number", func(a attribute) bool {
-		switch a.name {
-		case "exp_dig":
-			exponent = p.unsignedOf(a)
-		case "mant_dig":
-			mantissa = p.unsignedOf(a)
-		case "align":
+	p.attributes(nil, "a floating point number", block{
+		{"exp_dig", set(&exponent, p.unsignedOf)},
+		{"mant_dig", set(&mantissa, p.unsignedOf)},
+		{"align", func(a attribute) {
 			t.Align = p.unsignedOf(a)
 			p.checkAlignment(t.Align, a.where)
-		case "byte_order":
-			t.Order = p.byteOrderOf(a, true)
-		default:
-			return false
-		}
-		return true
-	})
+		}},
+		{"byte_order", func(a attribute) { t.Order = p.byteOrderOf(a, true) }},
+	}.read)
 	switch {
 	case exponent == 8 && mantissa == 24:
 		t.Size = 32

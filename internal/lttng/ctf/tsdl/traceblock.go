@@ -21,23 +21,13 @@ const maxEnv = 1 << 10
 // traceBlock reads: { major = 1; minor = 8; byte_order = le; … };
 func (p *Parser) traceBlock(at metadata.Position) {
 	t := metadata.Trace{Major: major, Minor: minor}
-	p.attributes(p.root.inner(), "a trace", func(a attribute) bool {
-		switch a.name {
-		case "major":
-			p.version(a, major)
-		case "minor":
-			p.version(a, minor)
-		case "uuid":
-			t.UUID, t.HasUUID = p.uuidOf(a), true
-		case "byte_order":
-			t.ByteOrder = p.byteOrderOf(a, false)
-		case "packet.header":
-			t.PacketHeader = p.structOf(a)
-		default:
-			return false
-		}
-		return true
-	})
+	p.attributes(p.root.inner(), "a trace", block{
+		{"major", func(a attribute) { p.version(a, major) }},
+		{"minor", func(a attribute) { p.version(a, minor) }},
+		{"uuid", setPresent(&t.UUID, &t.HasUUID, p.uuidOf)},
+		{"byte_order", func(a attribute) { t.ByteOrder = p.byteOrderOf(a, false) }},
+		{"packet.header", set(&t.PacketHeader, p.structOf)},
+	}.read)
 	p.expect(";")
 	if t.ByteOrder == metadata.NativeOrder {
 		p.fail(at, "a trace with byte_order", "none")
@@ -60,21 +50,12 @@ func (p *Parser) version(a attribute, want uint64) {
 // streamBlock reads: { id = 0; event.header := …; … };
 func (p *Parser) streamBlock(at metadata.Position) {
 	t := &metadata.Stream{}
-	p.attributes(p.root.inner(), "a stream", func(a attribute) bool {
-		switch a.name {
-		case "id":
-			t.ID, t.HasID = p.unsignedOf(a), true
-		case "event.header":
-			t.EventHeader = p.structOf(a)
-		case "event.context":
-			t.EventContext = p.structOf(a)
-		case "packet.context":
-			t.PacketContext = p.structOf(a)
-		default:
-			return false
-		}
-		return true
-	})
+	p.attributes(p.root.inner(), "a stream", block{
+		{"id", setPresent(&t.ID, &t.HasID, p.unsignedOf)},
+		{"event.header", set(&t.EventHeader, p.structOf)},
+		{"event.context", set(&t.EventContext, p.structOf)},
+		{"packet.context", set(&t.PacketContext, p.structOf)},
+	}.read)
 	p.expect(";")
 	if !p.repeated(at, fmt.Sprintf("stream class %d", t.ID)) {
 		p.trace.Streams = append(p.trace.Streams, t)
@@ -84,27 +65,15 @@ func (p *Parser) streamBlock(at metadata.Position) {
 // eventBlock reads: { name = "x"; id = 0; stream_id = 0; fields := …; … };
 func (p *Parser) eventBlock(at metadata.Position) {
 	t := &metadata.Event{}
-	p.attributes(p.root.inner(), "an event", func(a attribute) bool {
-		switch a.name {
-		case "name":
-			t.Name = p.stringOf(a)
-		case "id":
-			t.ID, t.HasID = p.unsignedOf(a), true
-		case "stream_id":
-			t.StreamID, t.HasStreamID = p.unsignedOf(a), true
-		case "loglevel":
-			t.LogLevel, t.HasLogLevel = p.signedOf(a), true
-		case "model.emf.uri":
-			t.URI = p.stringOf(a)
-		case "context":
-			t.Context = p.structOf(a)
-		case "fields":
-			t.Fields = p.structOf(a)
-		default:
-			return false
-		}
-		return true
-	})
+	p.attributes(p.root.inner(), "an event", block{
+		{"name", set(&t.Name, p.stringOf)},
+		{"id", setPresent(&t.ID, &t.HasID, p.unsignedOf)},
+		{"stream_id", setPresent(&t.StreamID, &t.HasStreamID, p.unsignedOf)},
+		{"loglevel", setPresent(&t.LogLevel, &t.HasLogLevel, p.signedOf)},
+		{"model.emf.uri", set(&t.URI, p.stringOf)},
+		{"context", set(&t.Context, p.structOf)},
+		{"fields", set(&t.Fields, p.structOf)},
+	}.read)
 	p.expect(";")
 	if !p.repeated(at, fmt.Sprintf("event class %d of stream class %d", t.ID, t.StreamID)) {
 		p.trace.Events = append(p.trace.Events, t)
@@ -114,31 +83,20 @@ func (p *Parser) eventBlock(at metadata.Position) {
 // clockBlock reads: { name = "monotonic"; freq = 1000000000; … };
 func (p *Parser) clockBlock(at metadata.Position) {
 	t := &metadata.Clock{Frequency: 1e9}
-	p.attributes(p.root.inner(), "a clock", func(a attribute) bool {
-		switch a.name {
-		case "name":
-			t.Name = p.stringOf(a)
-		case "uuid":
-			t.UUID, t.HasUUID = p.uuidOf(a), true
-		case "description":
-			t.Description = p.stringOf(a)
-		case "freq":
+	p.attributes(p.root.inner(), "a clock", block{
+		{"name", set(&t.Name, p.stringOf)},
+		{"uuid", setPresent(&t.UUID, &t.HasUUID, p.uuidOf)},
+		{"description", set(&t.Description, p.stringOf)},
+		{"freq", func(a attribute) {
 			if t.Frequency = p.unsignedOf(a); t.Frequency == 0 {
 				p.fail(a.where, "a frequency above 0", "0")
 			}
-		case "precision":
-			t.Precision = p.unsignedOf(a)
-		case "offset":
-			t.Offset = p.signedOf(a)
-		case "offset_s":
-			t.OffsetSeconds = p.signedOf(a)
-		case "absolute":
-			t.Absolute = p.booleanOf(a)
-		default:
-			return false
-		}
-		return true
-	})
+		}},
+		{"precision", set(&t.Precision, p.unsignedOf)},
+		{"offset", set(&t.Offset, p.signedOf)},
+		{"offset_s", set(&t.OffsetSeconds, p.signedOf)},
+		{"absolute", set(&t.Absolute, p.booleanOf)},
+	}.read)
 	p.expect(";")
 	if t.Name == "" {
 		p.fail(at, "a clock with a name", "none")
@@ -183,23 +141,13 @@ func (p *Parser) environment(e metadata.EnvEntry, at metadata.Position) {
 // callsiteBlock reads: { name = "x"; func = "f"; file = "f.c"; line = 1; };
 func (p *Parser) callsiteBlock(metadata.Position) {
 	var t metadata.Callsite
-	p.attributes(p.root.inner(), "a callsite", func(a attribute) bool {
-		switch a.name {
-		case "name":
-			t.Name = p.stringOf(a)
-		case "func":
-			t.Function = p.stringOf(a)
-		case "file":
-			t.File = p.stringOf(a)
-		case "line":
-			t.Line = p.unsignedOf(a)
-		case "ip":
-			t.IP = p.unsignedOf(a)
-		default:
-			return false
-		}
-		return true
-	})
+	p.attributes(p.root.inner(), "a callsite", block{
+		{"name", set(&t.Name, p.stringOf)},
+		{"func", set(&t.Function, p.stringOf)},
+		{"file", set(&t.File, p.stringOf)},
+		{"line", set(&t.Line, p.unsignedOf)},
+		{"ip", set(&t.IP, p.unsignedOf)},
+	}.read)
 	p.expect(";")
 	p.trace.Callsites = append(p.trace.Callsites, t)
 }

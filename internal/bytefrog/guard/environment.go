@@ -1,0 +1,98 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
+)
+
+// environment is what all agents of a guard share.
+type environment struct {
+	options Options
+	logger  *zap.Logger
+	timing  timing
+	dial    func(ctx context.Context, address string) (net.Conn, error)
+	chunks  chunks
+	counts  Counts
+	lines   lines
+
+	// stopping ends when the guard is to end, ctx when its time for that is over.
+	stopping, ctx context.Context
+	// serving counts the goroutines that the guard's end waits for.
+	serving sync.WaitGroup
+	// cutOff is how many agents were left with open connections, and without an answer.
+	cutOff atomic.Int32
+	// budget bounds what all agents hold together, whose accounts are in memory.
+	budget *budget.Budget
+	memory *budget.Group
+	// best is which collector was reached last.
+	best atomic.Int32
+}
+
+// limit bounds what all agents hold together, in bytes.
+func (e *environment) limit(bytes int64) {
+	e.budget = budget.New(bytes)
+	e.memory = e.budget.Group("agents")
+}
+
+// pause waits, at most until the context is over.
+func (e *environment) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// linger reads a connection of an agent that was told that it is over, and closes it itself:
+// it must not find it closed before.
+func (e *environment) linger(conn net.Conn) {
+	defer context.AfterFunc(e.ctx, func() { _ = conn.Close() })()
+	_ = conn.SetReadDeadline(time.Now().Add(e.timing.linger))
+	discard(conn, maxDiscarded)
+}
+
+// maxDiscarded is how much of a connection that is no use any more is read: far more than
+// an agent can send until it reads what it was told, as long as it runs.
+const maxDiscarded = 1 << 30
+
+// discard reads a connection to its end.
+func discard(conn net.Conn, most int64) {
+	_, _ = io.Copy(io.Discard, io.LimitReader(conn, most))
+}
+
+// lines are those of the log that anybody can cause who can connect, as often as he likes, and
+// those that a slow collector causes again and again.
+type lines struct{ accepting, refused, turnedAway, badData, failed, stalled, goesOn, forgotten *logline.Seldom }
+
+// mostLines is how many lines of a sort are written in each logline.Pause.
+const mostLines = 10
+
+func newLines() lines {
+	seldom := func() *logline.Seldom { return &logline.Seldom{Most: mostLines} }
+	return lines{seldom(), seldom(), seldom(), seldom(), seldom(), seldom(), seldom(), seldom()}
+}
+
+// warn writes a line of a sort, unless there were too many of them.
+func (e *environment) warn(of *logline.Seldom, logger *zap.Logger, text string, fields ...zap.Field) {
+	since, say := of.Say(time.Now())
+	if !say {
+		return
+	}
+	if since > 1 {
+		fields = append(fields, zap.Int("since_last_line", since))
+	}
+	logger.Warn(text, fields...)
+}

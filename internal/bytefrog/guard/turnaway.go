@@ -1,0 +1,34 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/hq"
+)
+
+// turnAway refuses an agent that was not started.
+func (s *session) turnAway(why string) {
+	s.env.counts.TurnedAway.Add(1)
+	s.env.warn(s.env.lines.turnedAway, s.logger, "An agent is turned away: its program runs on untraced", zap.String("why", why))
+	if err := hq.TurnAway(unstarted{s}, s.version, "bytefrog-guard: "+why, s.env.timing.ready); err != nil {
+		s.logger.Debug("Could not send the reason to an agent that is turned away", zap.Error(err))
+		return
+	}
+	s.env.linger(s.in.conn)
+}
+
+// unstarted is the control connection of an agent that was not started.
+type unstarted struct{ session *session }
+
+func (u unstarted) Send(m bytefrog.Message) error { return u.session.send(m) }
+
+func (u unstarted) Next(until time.Time) (bytefrog.Message, error) {
+	m, _, err := u.session.in.next(fromAgent, until)
+	return m, err
+}

@@ -1,0 +1,187 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package hq
+
+import (
+	"slices"
+	"time"
+)
+
+// A headquarters leaves an agent whose program runs in steps. Any other order can hang the
+// program for ever:
+//
+//  1. An agent without a data connection gets no command: it is refused the connections that it
+//     opens, and that ends its tracing. Between start and its first data connection it makes
+//     its buffers; a command that ends its tracing then leaves the program waiting for them.
+//  2. SuspendForGood: the agent gets suspend, and answers with a data break.
+//  3. AwaitRest: the headquarters reads what the agent had collected till then.
+//  4. The agent gets an error message with the reason. It closes its connections itself, after
+//     its heartbeat interval.
+//  5. Parting: the headquarters reads the connections until the agent closes them.
+
+// SuspendForGood is step 2. A program that is paused goes on first. It waits for the answer, and
+// returns the status in which the agent is then: Suspended, or Ended where it has ended its
+// tracing itself, or another one when its control connection is gone or the patience is over.
+func (a *Agent) SuspendForGood(gone <-chan struct{}, patience time.Duration) Status {
+	a.Suspend(Leaving)
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	a.Await(func(s Status) bool { return s.State == Suspended || s.State == Ended }, gone, timer.C)
+	return a.Status()
+}
+
+// Arrivals is what has arrived of an agent on its data connections.
+type Arrivals struct {
+	// Numbered is how many messages with a sequence number have arrived, and Bytes how many bytes.
+	Numbered, Bytes uint64
+	// Ended says that all data connections have ended, or that none can come any more.
+	Ended bool
+	// Held says that the readers wait for somebody else, as for a pipeline: silence means nothing
+	// then, and the time does not count. Behind says that they have not caught up: silence means
+	// nothing, and the time counts.
+	Held, Behind bool
+}
+
+// Incoming are an agent's data connections.
+type Incoming interface {
+	// Arrivals returns what has arrived till now.
+	Arrivals() Arrivals
+	// NextArrival returns a channel that is closed when data arrives or a connection ends.
+	NextArrival() <-chan struct{}
+}
+
+// RestTimes bound step 3.
+type RestTimes struct {
+	// Quiet is how long nothing has to arrive until all counts as arrived, and Complete the same
+	// when as many numbers have arrived as the agent's data break says.
+	Quiet, Complete time.Duration
+	// Limit is how long the step may take at most.
+	Limit time.Duration
+}
+
+// AwaitRest is step 3. It waits until all data connections have ended, nothing has arrived for
+// some time, or the limit is reached. It reports false when over or full was closed first; nil
+// channels never are.
+func (a *Agent) AwaitRest(in Incoming, times RestTimes, over, full <-chan struct{}) bool {
+	timer := time.NewTimer(times.Limit)
+	defer timer.Stop()
+	now := time.Now()
+	since, spent, last := now, time.Duration(0), in.Arrivals()
+	for {
+		arrival, change := in.NextArrival(), a.Next()
+		arrived, before := in.Arrivals(), now
+		now = time.Now()
+		if !arrived.Held {
+			spent += now.Sub(before)
+		}
+		if arrived.Held || arrived.Behind || arrived.Numbered != last.Numbered || arrived.Bytes != last.Bytes {
+			since, last = now, arrived
+		}
+		left := min(a.quiet(arrived, times)-now.Sub(since), times.Limit-spent)
+		if arrived.Ended || left <= 0 {
+			return true
+		}
+		timer.Reset(left)
+		select {
+		case <-timer.C:
+		case <-arrival:
+		case <-change:
+		case <-over:
+			return false
+		case <-full:
+			return false
+		}
+	}
+}
+
+// quiet returns how long nothing has to arrive until all counts as arrived.
+func (a *Agent) quiet(arrived Arrivals, times RestTimes) time.Duration {
+	if s := a.Status(); s.Broken && arrived.Numbered >= s.BreakAt {
+		return times.Complete
+	}
+	return times.Quiet
+}
+
+// Connections are those of an agent that was sent an error message, for step 5.
+type Connections interface {
+	// Gone returns channels that are closed when the agent has closed its data connections and
+	// its control connection.
+	Gone() (data []<-chan struct{}, control <-chan struct{})
+	// CloseData closes the data connections and CloseControl the control connection, where the
+	// agent has not done so.
+	CloseData()
+	CloseControl()
+}
+
+// Parting is step 5: the wait for an agent to close its connections. An agent can be stopped for
+// as long as its debugger wants, so its connections stay open until the headquarters ends.
+type Parting struct {
+	// Stopping is closed when the headquarters begins to end. From then on the agent has at least
+	// the time that Grace returns.
+	Stopping <-chan struct{}
+	Grace    func() time.Duration
+	// Answered says that the agent has answered suspend: it closes its connections soon. One that
+	// has not has until Over is closed, too.
+	Answered bool
+	Over     <-chan struct{}
+	// Cut, when it is closed, ends the wait in any case. Nil: it never is.
+	Cut <-chan struct{}
+	// Control is how long the control connection outlives the data connections, if they have to
+	// be closed: an agent that finds those lost, and can say so, lets its program run.
+	Control time.Duration
+}
+
+// Await waits, and then closes in order what the agent has not closed.
+func (p Parting) Await(c Connections) {
+	data, control := c.Gone()
+	if p.waitUntilGone(append(slices.Clone(data), control)) {
+		return
+	}
+	open := slices.ContainsFunc(data, func(gone <-chan struct{}) bool { return !isClosed(gone) })
+	c.CloseData()
+	if open {
+		timer := time.NewTimer(p.Control)
+		defer timer.Stop()
+		select {
+		case <-control:
+		case <-timer.C:
+		}
+	}
+	c.CloseControl()
+}
+
+// waitUntilGone waits as long as the agent may take, and reports whether it has closed all.
+func (p Parting) waitUntilGone(connections []<-chan struct{}) bool {
+	stopping := p.Stopping
+	var grace <-chan time.Time
+	var over <-chan struct{}
+	for _, gone := range connections {
+		for !isClosed(gone) {
+			select {
+			case <-gone:
+			case <-stopping:
+				stopping, grace = nil, time.After(p.Grace())
+			case <-grace:
+				if p.Answered {
+					return false
+				}
+				grace, over = nil, p.Over
+			case <-over:
+				return false
+			case <-p.Cut:
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,53 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairing
+
+import "github.com/callbraid/callbraid/internal/call/callevent"
+
+// event is a call event with the stream's numbers for its names. Its place in the window
+// gives its sequence number. It has 32 bytes and no pointers, because a window holds a
+// million events.
+type event struct {
+	time                            int64
+	function, lane, exception, line uint32
+	// receivedLow and receivedHigh are the receive time of the event's batch, in Unix
+	// nanoseconds without the low receivedShift bits. Each event has its own, because the
+	// result must not depend on the batch that arrived last.
+	receivedLow       uint32
+	receivedHigh      uint8
+	kind              callevent.Kind
+	ahead, attributes bool
+}
+
+// receivedShift reduces receive times, which are below 2^62, to 40 bits. A precision of
+// 4 ms is enough to set a clock.
+const receivedShift = 22
+
+func (e *event) setReceived(t int64) {
+	e.receivedLow, e.receivedHigh = uint32(t>>receivedShift), uint8(t>>(receivedShift+32))
+}
+
+func (e *event) received() int64 {
+	return (int64(e.receivedHigh)<<32 | int64(e.receivedLow)) << receivedShift
+}
+
+// set translates an event of the current batch. The batch arrived at the time received.
+func (e *event) set(from *callevent.Event, received, maxClockJump int64, n *names) {
+	// No clock shows a time before 1970.
+	t := max(from.Time, 0)
+	e.time, e.line = t, from.Line
+	e.function, e.lane, e.exception = 0, 0, 0
+	e.kind, e.ahead, e.attributes = from.Kind, t-received > maxClockJump, false
+	e.setReceived(received)
+	if from.Kind == callevent.KindSkip {
+		return
+	}
+	e.lane = n.batchLanes[from.Lane]
+	if from.Kind != callevent.KindExitTop {
+		e.function = n.batchFunctions[from.Function]
+	}
+	if from.Kind >= callevent.KindThrow {
+		e.exception = n.batchExceptions[from.Exception]
+	}
+}

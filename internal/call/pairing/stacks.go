@@ -1,0 +1,618 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairing
+
+import (
+	"slices"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+)
+
+// stacks pair the ordered events of a stream. They have one stack for each lane, and emit
+// each call that ends: rules 2, 3 and 6 to 10.
+type stacks struct {
+	settings *Settings
+	names    *names
+	// out receives finished calls during a call of a Stream's method.
+	out *Output
+
+	renames renames
+	// reuses are the lanes that other threads have got, by ID.
+	reuses map[uint64]*reuse
+	clock  clock
+	traces traces
+
+	lanes []lane
+	// laneIDs maps an ID to the index in lanes.
+	laneIDs map[uint64]int32
+	// breaks is the number of times when all stacks became unknown.
+	breaks uint64
+	// open is the number of open frames of all lanes, and bytes the memory of the stacks.
+	open, bytes int
+	// attributes is the memory of attributes of open frames and of waiting events.
+	attributes attributeMemory
+}
+
+func newStacks(settings *Settings, n *names) stacks {
+	return stacks{
+		settings: settings, names: n,
+		renames: renames{names: n, histories: map[uint64]*history{}}, reuses: map[uint64]*reuse{},
+		clock:   clock{now: beforeAll},
+		laneIDs: map[uint64]int32{},
+	}
+}
+
+// pair applies the event to the stack of its lane:
+//
+//  1. The clock advances to its time. If the time jumps, all stacks end.
+//  2. Its name leads to its lane.
+//  3. If two threads share the lane, the rules of reuse apply.
+//  4. Otherwise its kind opens a frame, closes one, or adds an exception to one.
+func (s *stacks) pair(e *event, sequence uint64, attributes []attribute) {
+	if e.kind == callevent.KindSkip {
+		return
+	}
+	if !s.clock.tick(e, s.settings.MaxClockJump) {
+		s.out.Counters.Breaks[callevent.CauseClock]++
+		s.endAll(callevent.CauseClock)
+		s.clock.reset(e)
+	}
+	l := s.lane(e.lane)
+	if l.reuse != nil && s.pairReused(l, e, sequence, attributes) {
+		return
+	}
+	switch e.kind {
+	case callevent.KindEnter:
+		s.enter(l, e, sequence, attributes)
+	case callevent.KindExit:
+		s.exit(l, e, attributes)
+	case callevent.KindExitTop:
+		s.exitTop(l, e, attributes)
+	case callevent.KindThrow:
+		s.throw(l, e, attributes)
+	case callevent.KindUnwind:
+		s.unwind(l, e, attributes)
+	}
+}
+
+// lane returns the lane of a name. A new lane may end calls of others, to make room.
+func (s *stacks) lane(name uint32) *lane {
+	n := &s.names.laneNames[name]
+	if n.index != noLane {
+		return &s.lanes[n.index]
+	}
+	index, ok := s.laneIDs[n.id]
+	if !ok {
+		if len(s.lanes) >= s.settings.MaxLanes {
+			s.forgetLanes()
+		}
+		index = int32(len(s.lanes))
+		s.lanes = append(s.lanes, lane{id: n.id, continuation: noTrace, from: never})
+		s.lanes[index].follow(s.renames.histories[n.id])
+		s.lanes[index].reuse = s.reuses[n.id]
+		s.laneIDs[n.id] = index
+	}
+	n.index = index
+	return &s.lanes[index]
+}
+
+// forgetLanes makes room for another lane. It forgets the lanes without open frames. If
+// these are less than half, it forgets all.
+func (s *stacks) forgetLanes() {
+	kept := s.lanes[:0]
+	busy := 0
+	for i := range s.lanes {
+		if len(s.lanes[i].frames) > 0 {
+			busy++
+		}
+	}
+	for i := range s.lanes {
+		l := s.lanes[i]
+		if busy > len(s.lanes)/2 {
+			s.truncate(&l, 0, callevent.CauseLimit, s.clock.now)
+		}
+		if len(l.frames) > 0 || l.isShared() && busy <= len(s.lanes)/2 {
+			kept = append(kept, l)
+		} else {
+			s.traces.release(l.continuation)
+			s.free(&l)
+		}
+	}
+	clear(s.lanes[len(kept):])
+	s.lanes = kept
+	clear(s.laneIDs)
+	for i := range s.lanes {
+		s.laneIDs[s.lanes[i].id] = int32(i)
+	}
+	for i := range s.names.laneNames {
+		s.names.laneNames[i].index = noLane
+	}
+}
+
+// enter opens a frame: rule 2. Rule 9 gives it a trace.
+func (s *stacks) enter(l *lane, e *event, sequence uint64, attributes []attribute) {
+	if len(l.frames) >= s.settings.MaxFrames {
+		s.truncate(l, 0, callevent.CauseLimit, s.clock.now)
+	}
+	depth := len(l.frames)
+	if depth == cap(l.frames) {
+		s.bytes -= l.bytes()
+		l.frames = slices.Grow(l.frames, 1)
+		s.bytes += l.bytes()
+	}
+	l.frames = l.frames[:depth+1]
+	f := &l.frames[depth]
+	// Field by field: a literal would be built elsewhere and copied.
+	*f = frame{}
+	now := s.clock.now
+	f.sequence, f.start, f.inner = sequence, now, now
+	f.function, f.name = e.function, l.name
+	if sequence < l.from {
+		name, known := l.history.nameAt(e, sequence, s.names)
+		if !known {
+			name = e.lane
+		}
+		f.name = name
+	}
+	if l.isShared() {
+		depth, f.name = 0, s.names.laneName(callevent.Lane{ID: l.id})
+	}
+	s.chooseTrace(l, f, depth)
+	s.names.functions[e.function].open++
+	s.open++
+	if l.counts != nil {
+		l.counts[e.function]++
+	}
+	if len(attributes) > 0 {
+		s.attach(l, f, attributes)
+	}
+}
+
+// chooseTrace puts the top frame of the lane into a trace: rule 9.
+func (s *stacks) chooseTrace(l *lane, f *frame, depth int) {
+	tooDeep := s.settings.MaxDepth > 0 && depth >= s.settings.MaxDepth
+	if tooDeep || depth > 0 && l.frames[depth-1].trace == noTrace {
+		f.trace = noTrace
+		return
+	}
+	limit := s.settings.MaxSpansPerTrace
+	switch {
+	case depth == 0:
+		f.trace = s.traces.begin(f.sequence)
+	case s.names.functions[f.function].root:
+		f.trace, f.link = s.traces.begin(f.sequence), LinkTraceRoot
+	case !s.traces.isFull(l.frames[depth-1].trace, limit):
+		f.trace = l.frames[depth-1].trace
+		s.traces.refer(f.trace)
+	default:
+		if l.continuation == noTrace || s.traces.isFull(l.continuation, limit) {
+			s.traces.release(l.continuation)
+			l.continuation = s.traces.begin(f.sequence)
+		}
+		f.trace, f.link = l.continuation, LinkContinuation
+		s.traces.refer(f.trace)
+	}
+	s.traces.all[f.trace].frames++
+}
+
+// find makes the nearest frame of the function the top of the stack: rule 3. It truncates
+// the frames above it, and reports false for an orphan.
+func (s *stacks) find(l *lane, function uint32) bool {
+	top := len(l.frames) - 1
+	if top >= 0 && l.frames[top].function == function {
+		return true
+	}
+	if s.names.functions[function].open > 0 && (l.counts == nil || l.counts[function] > 0) {
+		for i := top - 1; i >= 0; i-- {
+			if l.frames[i].function == function {
+				s.truncate(l, i+1, callevent.CauseMismatch, s.clock.now)
+				return true
+			}
+		}
+		l.count()
+	}
+	return false
+}
+
+// orphan counts an event without a frame, and its attributes.
+func (s *stacks) orphan(attributes []attribute) {
+	s.out.Counters.Orphans++
+	s.out.Counters.DroppedAttributes += uint64(len(attributes))
+}
+
+// attach adds attributes to the top frame of the lane.
+func (s *stacks) attach(l *lane, f *frame, attributes []attribute) {
+	if room := maxAttributes - int(f.attributes); len(attributes) > room {
+		s.out.Counters.DroppedAttributes += uint64(len(attributes) - room)
+		attributes = attributes[:room]
+	}
+	s.bytes -= l.bytes()
+	l.attributes = append(l.attributes, attributes...)
+	s.bytes += l.bytes()
+	f.attributes += uint32(len(attributes))
+	s.attributes.charge(attributes)
+}
+
+// throw adds an exception to the frame of the function. The program has left all frames
+// above it.
+func (s *stacks) throw(l *lane, e *event, attributes []attribute) {
+	if !s.find(l, e.function) {
+		s.orphan(attributes)
+		return
+	}
+	f := &l.frames[len(l.frames)-1]
+	f.inner = s.clock.now
+	if len(attributes) > 0 {
+		s.attach(l, f, attributes)
+	}
+	s.attachThrow(l, f, e)
+}
+
+func (s *stacks) attachThrow(l *lane, f *frame, e *event) {
+	if int(f.throws) >= s.settings.MaxThrows {
+		f.droppedThrows++
+		f.dropped = e.exception
+		s.out.Counters.DroppedThrows++
+		return
+	}
+	f.throws++
+	s.bytes -= l.bytes()
+	l.throws = append(l.throws, Throw{Time: s.clock.now, Type: s.names.exceptions[e.exception], Line: e.line})
+	s.bytes += l.bytes()
+}
+
+// exit closes the frame of the function, which returned.
+func (s *stacks) exit(l *lane, e *event, attributes []attribute) {
+	if !s.find(l, e.function) {
+		s.orphan(attributes)
+		return
+	}
+	s.close(l, &outcome{end: s.clock.now, line: e.line, attributes: attributes})
+}
+
+// exitTop closes the top frame, of any function.
+func (s *stacks) exitTop(l *lane, e *event, attributes []attribute) {
+	if len(l.frames) == 0 {
+		s.orphan(attributes)
+		return
+	}
+	s.close(l, &outcome{end: s.clock.now, line: e.line, attributes: attributes})
+}
+
+// unwind closes the frame of the function, which an exception left.
+func (s *stacks) unwind(l *lane, e *event, attributes []attribute) {
+	if !s.find(l, e.function) {
+		s.orphan(attributes)
+		return
+	}
+	f := &l.frames[len(l.frames)-1]
+	exception := s.names.exceptions[e.exception]
+	// A dropped one was counted.
+	thrown := f.droppedThrows > 0 && s.names.exceptions[f.dropped] == exception
+	for _, t := range l.throws[len(l.throws)-int(f.throws):] {
+		thrown = thrown || t.Type == exception
+	}
+	if !thrown {
+		s.attachThrow(l, f, e)
+	}
+	s.close(l, &outcome{end: s.clock.now, unwound: true, errorType: exception, attributes: attributes})
+}
+
+// pairReused pairs the event of a lane that another thread has got, or will get. It
+// reports false if the lane is not shared.
+func (s *stacks) pairReused(l *lane, e *event, sequence uint64, attributes []attribute) bool {
+	r := l.reuse
+	if r.begins(e, sequence) {
+		if !r.shared && (len(l.frames) > 0 || l.cut) {
+			r.prepare(l.cut, s.breaks)
+			for i := range l.frames {
+				r.enter(l.frames[i].function)
+			}
+			s.truncate(l, 0, callevent.CauseThreadReused, s.clock.now)
+			r.shared = true
+		}
+		r.pending = sequence < r.sequence && e.time < r.time
+	}
+	if !r.shared {
+		return false
+	}
+	s.pairShared(l, e, sequence, attributes)
+	return true
+}
+
+// pairShared pairs an event of a lane that several threads have.
+func (s *stacks) pairShared(l *lane, e *event, sequence uint64, attributes []attribute) {
+	r := l.reuse
+	r.noteBreaks(s.breaks)
+	switch e.kind {
+	case callevent.KindEnter:
+		sure := r.enter(e.function)
+		s.enter(l, e, sequence, nil)
+		s.out.Counters.DroppedAttributes += uint64(len(attributes))
+		if !sure {
+			for s.closeShared(l, e.function, &outcome{end: s.clock.now, truncated: callevent.CauseThreadReused}) {
+			}
+		}
+	case callevent.KindExit, callevent.KindUnwind:
+		if !r.exit(e.function) {
+			s.orphan(attributes)
+			return
+		}
+		o := outcome{end: s.clock.now, line: e.line, attributes: attributes}
+		if e.kind == callevent.KindUnwind {
+			o = outcome{end: s.clock.now, unwound: true, errorType: s.names.exceptions[e.exception], attributes: attributes}
+		}
+		if !s.closeShared(l, e.function, &o) {
+			s.out.Counters.DroppedAttributes += uint64(len(attributes))
+		}
+		r.unshareIfIdle()
+	default:
+		s.orphan(attributes)
+	}
+}
+
+// closeShared closes the latest call of the function on a shared lane. It reports false if
+// there is none.
+func (s *stacks) closeShared(l *lane, function uint32, o *outcome) bool {
+	if s.names.functions[function].open == 0 {
+		return false
+	}
+	for i := len(l.frames) - 1; i >= 0; i-- {
+		if f := &l.frames[i]; f.function == function {
+			s.conclude(l, f, nil, &belongings{}, o)
+			l.frames = slices.Delete(l.frames, i, i+1)
+			s.freeIfEmpty(l)
+			return true
+		}
+	}
+	return false
+}
+
+// endAll truncates all frames 1 ns after the last event: all numbers before the next one
+// are done.
+func (s *stacks) endAll(cause callevent.Cause) {
+	s.breaks++
+	if s.open == 0 {
+		return
+	}
+	for i := range s.lanes {
+		l := &s.lanes[i]
+		l.cut = l.cut || len(l.frames) > 0
+		s.truncate(l, 0, cause, s.clock.now+1)
+	}
+}
+
+// endBefore truncates the frames that were entered before a break that arrives late, each
+// at the last event inside it. Frames that were entered after it stay, without a parent.
+func (s *stacks) endBefore(sequence uint64, cause callevent.Cause) {
+	s.breaks++
+	if s.open == 0 {
+		return
+	}
+	for i := range s.lanes {
+		l := &s.lanes[i]
+		l.cut = l.cut || len(l.frames) > 0
+		old := 0
+		for old < len(l.frames) && l.frames[old].sequence < sequence {
+			old++
+		}
+		s.truncateLowest(l, old, cause)
+	}
+}
+
+// truncate closes the frames from number depth on, top first.
+func (s *stacks) truncate(l *lane, depth int, cause callevent.Cause, end int64) {
+	for len(l.frames) > depth {
+		s.close(l, &outcome{end: end, truncated: cause})
+	}
+}
+
+// truncateLowest closes the lowest frames of the lane, the upper ones first.
+func (s *stacks) truncateLowest(l *lane, frames int, cause callevent.Cause) {
+	throws, attributes := l.belongingsBelow(frames)
+	restThrows, restAttributes := throws, attributes
+	for i := frames - 1; i >= 0; i-- {
+		f := &l.frames[i]
+		own := l.belongings(f, throws, attributes)
+		throws -= int(f.throws)
+		attributes -= int(f.attributes)
+		s.conclude(l, f, l.parentOf(i), &own, &outcome{end: max(f.inner, f.start+1), truncated: cause})
+	}
+	l.removeLowest(frames, restThrows, restAttributes)
+	s.freeIfEmpty(l)
+}
+
+// outcome is the way in which a frame ends.
+type outcome struct {
+	end        int64
+	truncated  callevent.Cause
+	unwound    bool
+	errorType  string
+	line       uint32
+	attributes []attribute
+}
+
+// close closes the top frame.
+func (s *stacks) close(l *lane, o *outcome) {
+	depth := len(l.frames) - 1
+	f := &l.frames[depth]
+	var own belongings
+	if f.throws|f.attributes != 0 {
+		own = l.belongings(f, len(l.throws), len(l.attributes))
+	}
+	s.conclude(l, f, l.parentOf(depth), &own, o)
+	if f.throws|f.attributes != 0 {
+		l.removeTop(&own)
+	}
+	l.frames = l.frames[:depth]
+	if depth == 0 {
+		s.freeIfEmpty(l)
+	}
+}
+
+// conclude ends the call of a frame that is about to leave the stack. Every call passes
+// here once, the left-out ones too, so this is the place for every output.
+func (s *stacks) conclude(l *lane, f, parent *frame, own *belongings, o *outcome) {
+	s.open--
+	s.names.functions[f.function].open--
+	if l.counts != nil {
+		l.uncount(f)
+	}
+	if len(own.attributes) > 0 {
+		s.attributes.release(own.attributes)
+	}
+	if parent != nil {
+		parent.inner = max(parent.inner, o.end)
+	}
+	if o.truncated != 0 {
+		s.out.Counters.Truncated[o.truncated]++
+	}
+	if s.leaveOut(f, parent, o) {
+		return
+	}
+	emitted := o.truncated == 0 || !s.settings.DropTruncated
+	if emitted {
+		s.emit(l, f, parent, own, o)
+	} else {
+		s.traces.all[f.trace].frames--
+	}
+	if parent != nil {
+		parent.kept = parent.kept || f.kept || emitted
+	}
+	s.traces.release(f.trace)
+}
+
+// leaveOut leaves the call out if rule 10 demands it, and reports whether it did. The
+// length of a truncated frame is not known, so it does not count as short.
+func (s *stacks) leaveOut(f, parent *frame, o *outcome) bool {
+	tooDeep := f.trace == noTrace
+	short := o.end-f.start < s.settings.MinDuration && o.truncated == 0
+	if !tooDeep && (!short || f.kept) {
+		return false
+	}
+	s.out.Counters.LeftOut++
+	if !tooDeep {
+		s.traces.all[f.trace].frames--
+		s.traces.release(f.trace)
+	}
+	if parent == nil {
+		return true
+	}
+	parent.leftOut.Calls += f.leftOut.Calls + 1
+	parent.leftOut.Errors += f.leftOut.Errors
+	parent.leftOut.Time += o.end - f.start
+	if o.unwound {
+		parent.leftOut.Errors++
+	}
+	return true
+}
+
+// emit writes the call to the output.
+func (s *stacks) emit(l *lane, f, parent *frame, own *belongings, o *outcome) {
+	out := s.out
+	call := out.append()
+	call.Function = s.names.functions[f.function].name
+	call.Lane, call.LaneName = l.id, s.names.laneNames[f.name].name
+	call.Start, call.End = f.start, o.end
+	call.Sequence, call.Parent = f.sequence, NoParent
+	call.Trace = s.traces.all[f.trace].root
+	call.Truncated, call.Unwound, call.ErrorType, call.Line = o.truncated, o.unwound, o.errorType, o.line
+	call.LeftOut, call.DroppedThrows = f.leftOut, f.droppedThrows
+	if parent != nil {
+		call.Parent = parent.sequence
+		if f.link != LinkNone {
+			call.Link, call.LinkTrace = f.link, s.traces.all[parent.trace].root
+		}
+	}
+	if len(own.throws) > 0 {
+		call.Throws = out.appendThrows(own.throws)
+	}
+	if len(own.attributes)+len(o.attributes) > 0 {
+		call.Attributes = out.appendAttributes(own.attributes, o.attributes)
+	}
+}
+
+// rename applies the renames of a batch to lanes and to their open frames. next is the
+// stream's next sequence number.
+func (s *stacks) rename(all []callevent.Rename, next uint64) {
+	for i := range all {
+		s.renames.accept(&all[i], s.position(next), &s.out.Counters)
+		if all[i].Reused {
+			s.noteReuse(&all[i])
+		}
+	}
+	for i := range all {
+		// Once for all renames of a lane.
+		h := s.renames.histories[all[i].Lane]
+		if h.before == nil {
+			continue
+		}
+		if index, ok := s.laneIDs[h.lane]; ok {
+			l := &s.lanes[index]
+			l.follow(h)
+			if !l.isShared() {
+				l.renameFrames(s.clock.offset)
+			}
+		}
+		h.before = nil
+	}
+}
+
+// noteReuse notes that another thread has a lane.
+func (s *stacks) noteReuse(from *callevent.Rename) {
+	r := s.reuses[from.Lane]
+	if r == nil {
+		r = &reuse{}
+		s.reuses[from.Lane] = r
+		s.names.chargeLanes(reuseBytes)
+		if index, ok := s.laneIDs[from.Lane]; ok {
+			s.lanes[index].reuse = r
+		}
+	} else if !r.isNew(from) {
+		return
+	}
+	r.accept(from)
+}
+
+// position is the stream's, with next as its next sequence number.
+func (s *stacks) position(next uint64) position {
+	return position{next: next, earliest: s.clock.earliest(s.settings.MaxClockJump)}
+}
+
+// moveNames moves the names of renames and of open frames in a sweep.
+func (s *stacks) moveNames(sweep *laneSweep) {
+	s.renames.moveNames(sweep)
+	for i := range s.lanes {
+		l := &s.lanes[i]
+		l.follow(l.history)
+		for j := range l.frames {
+			sweep.move(&l.frames[j].name)
+		}
+	}
+}
+
+// forget forgets all lanes with their names. None has open frames.
+func (s *stacks) forget() {
+	for i := range s.lanes {
+		s.traces.release(s.lanes[i].continuation)
+	}
+	s.lanes, s.laneIDs, s.bytes = nil, map[uint64]int32{}, 0
+	s.renames.histories, s.reuses = map[uint64]*history{}, map[uint64]*reuse{}
+}
+
+// memory is about the bytes of lanes, and of all attributes of the stream.
+func (s *stacks) memory() int { return s.bytes + cap(s.lanes)*laneBytes + int(s.attributes) }
+
+// freeIfEmpty frees the memory of an empty stack that was deep.
+func (s *stacks) freeIfEmpty(l *lane) {
+	if len(l.frames) == 0 && l.bytes() > keptStack {
+		s.free(l)
+	}
+}
+
+// free frees the memory of an empty stack.
+func (s *stacks) free(l *lane) {
+	s.bytes -= l.bytes()
+	l.frames, l.throws, l.attributes, l.counts = nil, nil, nil, nil
+}

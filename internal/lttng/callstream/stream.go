@@ -1,0 +1,238 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package callstream packs the call events of one traced process into batches, with their sequence
+// numbers and with the breaks of the stream. It knows no LTTng events and no processes.
+package callstream
+
+import (
+	"math"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+)
+
+// Function is a function in the tables of batches. It belongs to one Stream.
+type Function struct {
+	callevent.Function
+	index      uint16
+	generation uint32
+}
+
+// Lane is a thread, or a key of a call rule, in the tables of batches. It belongs to one Stream.
+type Lane struct {
+	callevent.Lane
+	index      uint16
+	generation uint32
+}
+
+// Annotation is an attribute of the span of a call.
+type Annotation struct {
+	Key   string
+	Value callevent.Value
+}
+
+// Output delivers the batches of a stream.
+type Output interface {
+	// SendBatch delivers a batch of so many events, and may wait for the pipeline.
+	SendBatch(batch callevent.Packed, events int)
+	// OfferBatch delivers an empty batch, unless the pipeline is busy.
+	OfferBatch(callevent.Packed)
+	// DropBatch counts the events of a batch that could not be made.
+	DropBatch(events int)
+}
+
+// Settings are what all call streams of a reader have in common.
+type Settings struct {
+	// TextKey is the span attribute that has a function's text as the tracer recorded it.
+	TextKey string
+	// MaxBytes and MaxDelay close a batch: its size, and the time since its first event.
+	MaxBytes int
+	MaxDelay time.Duration
+	// KeepaliveInterval is the interval of empty batches while there are no events.
+	KeepaliveInterval time.Duration
+	Now               func() time.Time
+}
+
+// Stream is the call stream of a process. Numbers and breaks exist from the beginning; batches exist
+// from Open on. One goroutine at a time may use it.
+type Stream struct {
+	settings *Settings
+	output   Output
+	// next is the sequence number of the next call event.
+	next   uint64
+	breaks breaks
+
+	// packer is nil before the first call event and after the end.
+	packer *callevent.Packer
+	// first is the smallest number in the batch. opened is when the batch got its first event, closed
+	// when the last batch was delivered.
+	first          uint64
+	opened, closed time.Time
+	barriers       []callevent.Barrier
+}
+
+// maxFreshBreaks is the number of new breaks that closes a batch: it also needs room for older ones.
+const maxFreshBreaks = callevent.MaxBarriers / 2
+
+// New returns a stream whose first call event gets the number next.
+func New(settings *Settings, output Output, next uint64) *Stream {
+	return &Stream{settings: settings, output: output, next: next, first: math.MaxUint64, closed: settings.Now()}
+}
+
+// Open prepares the stream for its first call event.
+func (s *Stream) Open(id callevent.StreamID) error {
+	packer, err := callevent.NewPacker(callevent.Stream{ID: id, Resolution: 1, TextKey: s.settings.TextKey}, s.settings.MaxBytes)
+	if err != nil {
+		return err
+	}
+	s.packer = packer
+	return nil
+}
+
+// IsOpen reports whether the stream has or had call events, and has not ended.
+func (s *Stream) IsOpen() bool { return s.packer != nil }
+
+// Next returns the number of the next call event.
+func (s *Stream) Next() uint64 { return s.next }
+
+// AssignNumber returns the number of a call event.
+func (s *Stream) AssignNumber() uint64 {
+	n := s.next
+	s.next++
+	return n
+}
+
+// Packed returns the number of events in the current batch.
+func (s *Stream) Packed() int { return s.packer.Len() }
+
+// Held returns the size of the current batch in memory, in bytes.
+func (s *Stream) Held() int {
+	if s.packer == nil {
+		return 0
+	}
+	return s.packer.Held()
+}
+
+// Pack packs a call event with its number. Function and annotation may be nil.
+func (s *Stream) Pack(kind callevent.Kind, number uint64, nanos int64, f *Function, l *Lane, with *Annotation) {
+	for !s.tryPack(kind, number, nanos, f, l, with) {
+		// The batch is full, or its times lie too far apart. Every event fits into an empty batch.
+		s.Flush()
+		if s.packer.Len() == 0 {
+			s.packer.Reset()
+		}
+	}
+	s.first = min(s.first, number)
+	if s.opened.IsZero() {
+		s.opened = s.settings.Now()
+	}
+}
+
+func (s *Stream) tryPack(kind callevent.Kind, number uint64, nanos int64, f *Function, l *Lane, with *Annotation) bool {
+	generation := s.packer.Generation()
+	if l.generation != generation {
+		index, ok := s.packer.Lane(l.Lane)
+		if !ok {
+			return false
+		}
+		l.index, l.generation = index, generation
+	}
+	e := callevent.Event{Sequence: number, Time: nanos, Lane: l.index, Kind: kind}
+	if f != nil {
+		if f.generation != generation {
+			index, ok := s.packer.Function(&f.Function)
+			if !ok {
+				return false
+			}
+			f.index, f.generation = index, generation
+		}
+		e.Function = f.index
+	}
+	if with != nil {
+		return s.packer.AddWith(&e, with.Key, with.Value)
+	}
+	return s.packer.Add(&e)
+}
+
+// BreakHere breaks the stream before the next call event.
+func (s *Stream) BreakHere(cause callevent.Cause) { s.breaks.append(callevent.Point(s.next, cause)) }
+
+// BreakSince breaks the stream from a number to the next call event.
+func (s *Stream) BreakSince(from uint64, cause callevent.Cause) {
+	s.breaks.append(callevent.Interval(from, s.next, cause))
+}
+
+// BeginBreak begins a break that lasts until EndBreak, unless one has begun.
+func (s *Stream) BeginBreak(cause callevent.Cause) { s.breaks.begin(s.next, cause) }
+
+// IsBroken reports whether a break has begun and not ended.
+func (s *Stream) IsBroken() bool { return s.breaks.isOpen }
+
+// EndBreak ends the break that has begun, if there is one.
+func (s *Stream) EndBreak() { s.breaks.finish(s.next) }
+
+// FlushBreaks delivers the batch if it has many new breaks.
+func (s *Stream) FlushBreaks() {
+	if s.breaks.fresh >= maxFreshBreaks {
+		s.Flush()
+	}
+}
+
+// DeliverDue delivers the batch if it is old enough or has many breaks, and an empty batch if the
+// stream had no events for the keep-alive interval.
+func (s *Stream) DeliverDue(now time.Time) {
+	switch {
+	case !s.opened.IsZero() && now.Sub(s.opened) >= s.settings.MaxDelay, s.breaks.fresh >= maxFreshBreaks:
+		s.Flush()
+	case s.opened.IsZero() && s.breaks.unsent:
+		s.Flush()
+	case s.opened.IsZero() && now.Sub(s.closed) >= s.settings.KeepaliveInterval:
+		if batch, ok := s.closeBatch(); ok {
+			s.output.OfferBatch(batch)
+		}
+		s.beginBatch()
+	}
+}
+
+// Flush delivers the batch, if it has events or new breaks, and begins the next.
+func (s *Stream) Flush() {
+	if s.packer == nil || s.packer.Len() == 0 && !s.breaks.unsent {
+		return
+	}
+	events := s.packer.Len()
+	if batch, ok := s.closeBatch(); ok {
+		s.output.SendBatch(batch, events)
+	}
+	s.beginBatch()
+}
+
+func (s *Stream) closeBatch() (callevent.Packed, bool) {
+	s.barriers = s.breaks.appendConcerning(s.barriers[:0], min(s.first, s.next), s.next)
+	batch, err := s.packer.Close(s.barriers, s.next, s.settings.Now().UnixNano())
+	if err != nil {
+		// No accepted event makes a batch impossible. If one does, only these events are lost.
+		s.output.DropBatch(s.packer.Len())
+		return callevent.Packed{}, false
+	}
+	return batch, true
+}
+
+func (s *Stream) beginBatch() {
+	s.packer.Reset()
+	s.breaks.unsent, s.breaks.fresh = false, 0
+	s.first, s.opened, s.closed = math.MaxUint64, time.Time{}, s.settings.Now()
+}
+
+// Close delivers the last batch. If the stream resumes later, it ends with a break instead of an
+// end.
+func (s *Stream) Close(cause callevent.Cause, resumes bool) {
+	s.EndBreak()
+	if resumes {
+		s.BreakHere(cause)
+	} else {
+		s.breaks.append(callevent.End(s.next, cause))
+	}
+	s.Flush()
+	s.packer = nil
+}

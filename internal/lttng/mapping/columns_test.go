@@ -1,0 +1,111 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mapping
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
+	"github.com/callbraid/callbraid/internal/lttng/sim/usttrace"
+)
+
+// eventOf reads an event of one class whose fields are these, from these bytes.
+func eventOf(t *testing.T, fields string, content ...byte) *ctf.Reader {
+	t.Helper()
+	trace := ctf.NewTrace()
+	require.NoError(t, trace.Append([]byte(`/* CTF 1.8 */
+trace { major = 1; minor = 8; byte_order = le; };
+stream { id = 0; };
+event { name = e; id = 0; stream_id = 0; fields := struct { `+fields+` }; };
+`)))
+	r := ctf.NewReader(trace)
+	require.NoError(t, r.Begin(content))
+	require.True(t, r.Next(), r.Err())
+	return r
+}
+
+// A field becomes the same attribute whichever way its type lets it go.
+func TestAFieldBecomesAnAttributeByItsType(t *testing.T) {
+	u64 := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
+	for what, c := range map[string]struct {
+		fields  string
+		content []byte
+		form    columnForm
+		want    any
+	}{
+		"a small number":                         {"integer { size = 8; align = 8; } f;", []byte{200}, formNumber, int64(200)},
+		"a number with sign":                     {"integer { size = 64; align = 8; signed = true; } f;", u64(1<<64 - 5), formNumber, int64(-5)},
+		"a number of 63 bits":                    {"integer { size = 63; align = 8; } f;", u64(1<<63 - 1), formNumber, int64(1<<63 - 1)},
+		"a number without sign that has room":    {"integer { size = 64; align = 8; } f;", u64(1<<63 - 1), formUnsigned, int64(1<<63 - 1)},
+		"a number without sign that has no room": {"integer { size = 64; align = 8; } f;", u64(1 << 63), formUnsigned, "9223372036854775808"},
+		"the largest number":                     {"integer { size = 64; align = 8; } f;", u64(1<<64 - 1), formUnsigned, "18446744073709551615"},
+		"a number with a name":                   {"enum : integer { size = 8; align = 8; } { RED = 3 } f;", []byte{3}, formAny, "RED"},
+		"a number that has lost its name":        {"enum : integer { size = 8; align = 8; } { RED = 3 } f;", []byte{4}, formAny, int64(4)},
+		"text":                                   {"string f;", []byte("h\xC3\xA9\x00"), formText, "hé"},
+		"text that is none":                      {"string f;", []byte("h\xC3\x00"), formText, "h\uFFFD"},
+		"an array":                               {"integer { size = 16; align = 8; signed = true; } f[2];", []byte{1, 0, 0xFF, 0xFF}, formAny, []any{int64(1), int64(-1)}},
+		"a structure":                            {"struct { integer { size = 8; align = 8; } a; string b; } f;", []byte("\x07x\x00"), formOptional, map[string]any{"a": int64(7), "b": "x"}},
+		"an empty structure":                     {"struct { } f; integer { size = 8; align = 8; } g;", []byte{1}, formOptional, nil},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := eventOf(t, c.fields, c.content...)
+			column := newColumn("f", r.Event.Class.Fields.Members[0])
+			assert.Equal(t, c.form, column.form)
+			attributes := plog.NewLogRecord().Attributes()
+			column.write(attributes, &r.Event.Values, NewTexts(), &RecordSize{most: 1 << 20})
+			assert.Equal(t, c.want, attributes.AsRaw()["f"])
+		})
+	}
+}
+
+// What a record costs is what its library needs to keep it: as much as a copy of it.
+func TestALogRecordAllocatesOnlyWhatItConsistsOf(t *testing.T) {
+	dir := t.TempDir()
+	_, err := usttrace.Write(dir, usttrace.Options{Events: 2000, Contexts: true})
+	require.NoError(t, err)
+	seen := map[string]int{}
+	source, err := lttngrelay.FromDirectory(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, source.Close()) })
+	forEachEvent(t, source.Recordings[0], func(p *Plan, e *ctf.Event, packet *ctf.Packet) {
+		record := p.Record
+		made := plog.NewLogRecord()
+		record.Write(made, e, packet, NewTexts())
+		copied := allocations(func() func() { return func() { made.CopyTo(plog.NewLogRecord()) } })
+		for _, value := range made.Attributes().All() {
+			if value.Type() == pcommon.ValueTypeBytes && value.Bytes().Len() > 0 {
+				copied++ // copies share their bytes
+			}
+		}
+		written := allocations(func() func() {
+			// Two texts of the record may have one place, by chance, and be made each time: not
+			// in all of these.
+			known := NewTexts()
+			return func() { record.Write(plog.NewLogRecord(), e, packet, known) }
+		})
+		assert.LessOrEqual(t, written, copied, "%s: %v", e.Class.Name, made.Attributes().AsRaw())
+		seen[e.Class.Name]++
+	})
+	for _, name := range []string{EventCygEntry, EventCygExit, usttrace.ProviderWork + ":request", usttrace.ProviderWork + ":samples"} {
+		assert.NotZero(t, seen[name], name)
+	}
+}
+
+// allocations is how often functions allocate that prepare gives, when they are called a second
+// time. All of the process is counted, and what runs beside only ever adds to it: the least
+// of some tries is a function's own.
+func allocations(prepare func() func()) float64 {
+	least := testing.AllocsPerRun(1, prepare())
+	for range 4 {
+		least = min(least, testing.AllocsPerRun(1, prepare()))
+	}
+	return least
+}

@@ -1,0 +1,52 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mapping
+
+import "github.com/callbraid/callbraid/internal/lttng/ctf"
+
+// Plan says what a reader does with the events of one class. It is made once for each class, so a
+// reader looks up no name for an event.
+type Plan struct {
+	// Name is the full name of the events, such as lttng_ust_tracef:event.
+	Name string
+	Contexts
+	// Runtime is the runtime of the process, such as java. Empty: the events do not say it.
+	Runtime string
+	// State is the event's part in the state of its process.
+	State StateEvent
+	// Call says whether the events are call events.
+	Call CallPlan
+	// Record says how the events become log records; nil if the reader makes none.
+	Record *RecordPlan
+}
+
+// NewPlan makes the plan for the events of a class. Their log records have at most recordBytes
+// bytes; 0: the reader makes no log records.
+func NewPlan(class *ctf.EventClass, rules Rules, recordBytes int) *Plan {
+	p := &Plan{
+		Name:     class.Name,
+		Contexts: newContexts(class),
+		Runtime:  loggers[class.Name].runtime,
+		State:    newStateEvent(class),
+		Call:     newCallPlan(class, rules),
+	}
+	if recordBytes > 0 {
+		p.Record = newRecordPlan(class, &p.Contexts, recordBytes)
+	}
+	return p
+}
+
+// planBytes and columnBytes are the approximate sizes of a plan and of one of its attributes.
+const (
+	planBytes   = 1 << 10
+	columnBytes = 300
+)
+
+// Size returns the approximate size of the plan in memory, in bytes.
+func (p *Plan) Size() int {
+	if p.Record == nil {
+		return planBytes
+	}
+	return planBytes + columnBytes*len(p.Record.columns)
+}

@@ -1,0 +1,280 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package mapping
+
+import (
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
+)
+
+// Attributes of log records in the semantic conventions.
+const (
+	attributeThreadID   = "thread.id"
+	attributeThreadName = "thread.name"
+	attributeFunction   = "code.function.name"
+	attributeFile       = "code.file.path"
+	attributeLine       = "code.line.number"
+)
+
+// attributeCPU is the CPU that recorded the event, under the tracer's name.
+const attributeCPU = "cpu_id"
+
+// RecordPlan says how events of a class become log records.
+type RecordPlan struct {
+	// Logger is the name of the logger.
+	Logger Text
+
+	name string
+	// severity is the severity of the class. If records have a level of their own, severityOf maps
+	// it.
+	severity   severity
+	level      Number
+	severityOf func(level int64) severity
+
+	// message is the message of a log record of a program. Without it the event's name is the body.
+	message Text
+	// class, function, file and line are the place in the code.
+	class, function, file Text
+	line                  *ctf.Field
+	thread                Number
+	// threadName: the first of these that the event has.
+	threadName [2]Text
+	// hasThread and hasPlace say that the class has fields for the thread and for the place in the
+	// code.
+	hasThread, hasPlace bool
+
+	columns []column
+	// beyond is the number of values without a column. bytes is the size of a record without its
+	// values, and most its maximum size with them.
+	beyond, bytes, most int
+	// cpu is the number of the CPU, in the packet's context.
+	cpu Number
+	// attributes is the maximum number of attributes of a record.
+	attributes int
+}
+
+// newRecordPlan makes the plan for log records of at most so many bytes.
+func newRecordPlan(class *ctf.EventClass, contexts *Contexts, most int) *RecordPlan {
+	r := &RecordPlan{bytes: recordBytes, most: most, thread: contexts.TID, threadName: [2]Text{contexts.ThreadName}}
+	if class.Meta.HasLogLevel {
+		r.severity = tracepointSeverity(class.Meta.LogLevel)
+	}
+	used := map[*ctf.Field]bool{contexts.PID.field: true, contexts.TID.field: true, contexts.ThreadName.field: true}
+	if fields, ok := logFieldsOf(class.Name); ok {
+		r.useLogFields(class, fields, used)
+	}
+	r.setName(class.Name)
+	r.appendColumns(class, used)
+	r.cpu = numberAt(class, metadata.PacketContext, attributeCPU)
+	r.hasThread = r.thread.exists() || r.threadName[0].exists() || r.threadName[1].exists()
+	r.hasPlace = r.function.exists() || r.file.exists() || r.line != nil
+	r.attributes = r.countAttributes()
+	return r
+}
+
+// countAttributes returns the maximum number of attributes of a record.
+func (r *RecordPlan) countAttributes() int {
+	n := len(r.columns)
+	for _, exists := range [...]bool{
+		r.thread.exists(), r.threadName[0].exists() || r.threadName[1].exists(),
+		r.function.exists(), r.file.exists(), r.line != nil, r.cpu.exists(),
+	} {
+		if exists {
+			n++
+		}
+	}
+	return n
+}
+
+// useLogFields uses the fields of a program's log record, which then do not become attributes under
+// their own names.
+func (r *RecordPlan) useLogFields(class *ctf.EventClass, f logFields, used map[*ctf.Field]bool) {
+	field := func(name string) Text {
+		t := Text{}
+		if name != "" {
+			t = textAt(class, metadata.EventFields, name)
+			used[t.field] = true
+		}
+		return t
+	}
+	r.message = field(f.message)
+	if !r.message.exists() {
+		return
+	}
+	r.Logger, r.class, r.function, r.file = field(f.logger), field(f.class), field(f.function), field(f.file)
+	if f.severityOf != nil {
+		if r.level = numberAt(class, metadata.EventFields, f.level); r.level.exists() {
+			r.severityOf = f.severityOf
+			used[r.level.field] = true
+		}
+	}
+	if f.line != "" {
+		r.line = class.Field(metadata.EventFields, f.line)
+		used[r.line] = true
+	}
+	if f.runtime != "" {
+		// A managed thread has the runtime's number. The system's number stays an attribute.
+		delete(used, r.thread.field)
+		r.thread = Number{}
+	}
+	if f.thread != "" {
+		r.thread = numberAt(class, metadata.EventFields, f.thread)
+		used[r.thread.field] = true
+	}
+	if f.threadName != "" {
+		// The program's name of the thread is better than the kernel's.
+		r.threadName = [2]Text{field(f.threadName), r.threadName[0]}
+	}
+}
+
+// setName sets the records' name, which is also their body if they have no message.
+func (r *RecordPlan) setName(name string) {
+	if len(name) > MaxNameBytes {
+		name = strings.ToValidUTF8(name[:MaxNameBytes], "")
+		r.beyond++
+	}
+	r.name = name
+	r.bytes += len(name)
+	if !r.message.exists() {
+		r.bytes += len(name)
+	}
+}
+
+// appendColumns makes attributes of the fields and contexts that are not in use. A context with the
+// name of a field gets the prefix "context.".
+func (r *RecordPlan) appendColumns(class *ctf.EventClass, used map[*ctf.Field]bool) {
+	taken := map[string]bool{}
+	for _, scope := range [...]metadata.Scope{metadata.EventFields, metadata.EventContext, metadata.EventCommonContext} {
+		root := class.Scope(scope)
+		if root == nil || root.Kind != ctf.Struct {
+			continue
+		}
+		described := descriptions(root)
+		for _, f := range root.Members {
+			if used[f] || f.Name == "" || described[f.Name] {
+				continue
+			}
+			key := f.Name
+			if taken[key] {
+				key = "context." + key
+			}
+			taken[key] = true
+			if len(key) > MaxNameBytes || len(r.columns) >= maxAttributes || r.bytes+len(key) > r.most {
+				r.beyond++
+				continue
+			}
+			r.columns = append(r.columns, newColumn(key, f))
+			r.bytes += len(key)
+		}
+	}
+}
+
+// Write writes the log record of an event in a packet, without its times, and returns its size.
+func (r *RecordPlan) Write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, known *Texts) (size RecordSize) {
+	v := &e.Values
+	size = RecordSize{Bytes: r.bytes, most: r.most, LeftOut: r.beyond}
+	l.SetEventName(r.name)
+	s := r.severity
+	if r.severityOf != nil {
+		if level, ok := r.level.Value(v); ok {
+			s = r.severityOf(level)
+			if s.text == "" {
+				s.text = strconv.FormatInt(level, 10)
+			}
+		}
+	}
+	l.SetSeverityNumber(s.number)
+	l.SetSeverityText(s.text)
+	if r.message.exists() {
+		l.Body().SetStr(size.text(validText(v, r.message.field)))
+	} else {
+		l.Body().SetStr(r.name)
+	}
+	attributes := l.Attributes()
+	attributes.EnsureCapacity(r.attributes)
+	if r.hasThread {
+		r.writeThread(attributes, v, known, &size)
+	}
+	if r.hasPlace {
+		r.writePlace(attributes, v, known, &size)
+	}
+	if cpu, ok := r.cpu.Value(&packet.Values); ok {
+		attributes.PutInt(attributeCPU, cpu)
+	}
+	for i := range r.columns {
+		r.columns[i].write(attributes, v, known, &size)
+	}
+	if size.LeftOut > 0 {
+		l.SetDroppedAttributesCount(uint32(size.LeftOut))
+	}
+	size.Bytes += attributes.Len() * valueBytes
+	return size
+}
+
+// writeThread writes the thread.
+func (r *RecordPlan) writeThread(attributes pcommon.Map, v *ctf.Values, known *Texts, size *RecordSize) {
+	if id, ok := r.thread.Value(v); ok {
+		attributes.PutInt(attributeThreadID, id)
+	}
+	for _, name := range r.threadName {
+		if b := name.Bytes(v); len(b) > 0 {
+			attributes.PutStr(attributeThreadName, known.text(size.name(b)))
+			return
+		}
+	}
+}
+
+// writePlace writes the place in the code.
+func (r *RecordPlan) writePlace(attributes pcommon.Map, v *ctf.Values, known *Texts, size *RecordSize) {
+	if function := r.function.Bytes(v); len(function) > 0 {
+		attributes.PutStr(attributeFunction, known.method(size.name(r.class.Bytes(v)), size.name(function)))
+	}
+	if file := r.file.Bytes(v); len(file) > 0 {
+		attributes.PutStr(attributeFile, known.text(size.name(file)))
+	}
+	if r.line != nil && v.Present(r.line) {
+		writeLine(attributes, v, r.line)
+	}
+}
+
+// writeLine writes a line number. Some tracers send it as text.
+func writeLine(attributes pcommon.Map, v *ctf.Values, f *ctf.Field) {
+	switch f.Kind {
+	case ctf.Int, ctf.Uint:
+		attributes.PutInt(attributeLine, v.Int(f))
+	case ctf.Text:
+		if n, err := strconv.ParseInt(string(v.Text(f)), 10, 64); err == nil {
+			attributes.PutInt(attributeLine, n)
+		}
+	}
+}
+
+// descriptions returns the names of fields that only give the length of another field, or select an
+// option of one: that field's value contains the same information.
+func descriptions(root *ctf.Field) map[string]bool {
+	names := map[string]bool{}
+	for _, m := range root.Members {
+		var ref *metadata.Ref
+		switch t := m.Type.(type) {
+		case *metadata.Array:
+			ref = t.LengthRef
+		case *metadata.Bytes:
+			ref = t.LengthRef
+		case *metadata.Variant:
+			ref = &t.Selector
+		case *metadata.Optional:
+			ref = &t.Selector
+		}
+		if ref != nil && len(ref.Path) > 0 {
+			names[strings.TrimPrefix(ref.Path[len(ref.Path)-1], "_")] = true
+		}
+	}
+	return names
+}

@@ -1,0 +1,182 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"bytes"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/lttng/callstream"
+	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/symbols"
+)
+
+const (
+	// maxFunctions and maxLanes bound the names of a process; limits.max_names_bytes bounds those of
+	// all processes of a group. At a bound the names are forgotten, and read again.
+	maxFunctions = 1 << 16
+	maxLanes     = 1 << 16
+	// nameBytes is the approximate size in memory of a function or a lane without its names.
+	nameBytes = 140
+)
+
+// nameTable has the functions and lanes of a process, so that batches have each of them once.
+type nameTable struct {
+	shared *shared
+	// forgetAll packs the calls that wait, and forgets the names of the process.
+	forgetAll func()
+
+	functions map[string]*callstream.Function
+	lanes     map[uint64]*callstream.Lane
+	lastLane  *callstream.Lane
+	// byAddress are the functions at addresses, and addressBytes their approximate size.
+	byAddress    map[uint64]*callstream.Function
+	addressBytes int
+	lastFunction *callstream.Function
+	lastAddress  uint64
+	// bytes is the approximate size of all names.
+	bytes int
+	// scratch is a buffer to write names in.
+	scratch []byte
+}
+
+// open prepares the table for the first call event.
+func (t *nameTable) open() {
+	t.functions, t.lanes = map[string]*callstream.Function{}, map[uint64]*callstream.Lane{}
+}
+
+// lane returns the lane of an ID, with the name that it has now. Without a name it keeps its last
+// one. inUse says that waiting calls may refer to the lane by its last name.
+func (t *nameTable) lane(id uint64, name []byte, inUse bool) *callstream.Lane {
+	l := t.lastLane
+	if l == nil || l.ID != id {
+		l = t.lanes[id]
+	}
+	if l == nil {
+		l = t.newLane(id, callevent.Name(name))
+	} else if len(name) > 0 && string(name) != l.Name {
+		if valid := callevent.Name(name); valid != l.Name {
+			if !inUse {
+				t.hold(-nameBytes - len(l.Name))
+			}
+			l = t.newLane(id, valid)
+		}
+	}
+	t.lastLane = l
+	return l
+}
+
+func (t *nameTable) newLane(id uint64, name string) *callstream.Lane {
+	if len(t.lanes) >= maxLanes {
+		t.forgetAll()
+	}
+	t.hold(nameBytes + len(name))
+	l := &callstream.Lane{Lane: callevent.Lane{ID: id, Name: name}}
+	t.lanes[id] = l
+	return l
+}
+
+// method returns the function of a class and a method, as Java names them.
+func (t *nameTable) method(class, method []byte) *callstream.Function {
+	class, method = usedPrefix(class), usedPrefix(method)
+	t.scratch = append(t.scratch[:0], class...)
+	if len(class) > 0 {
+		t.scratch = append(t.scratch, '.')
+	}
+	t.scratch = append(t.scratch, method...)
+	if f := t.functions[string(t.scratch)]; f != nil {
+		return f
+	}
+	// The display name is the last part of the class, unless that is empty, and the method.
+	simple := bytes.LastIndexByte(class, '.') + 1
+	if simple > 0 && simple == len(class) {
+		simple++
+	}
+	return t.newFunction(t.scratch, t.scratch[simple:])
+}
+
+// named returns the function of a name.
+func (t *nameTable) named(name []byte) *callstream.Function {
+	name = usedPrefix(name)
+	if f := t.functions[string(name)]; f != nil {
+		return f
+	}
+	return t.newFunction(name, name)
+}
+
+// usedPrefix returns the part of a name that callevent.Name reads.
+func usedPrefix(name []byte) []byte { return mapping.Prefix(name, callevent.MaxNameBytes+1) }
+
+func (t *nameTable) newFunction(qualified, display []byte) *callstream.Function {
+	f := &callstream.Function{Function: callevent.Function{Qualified: callevent.Name(qualified), Display: callevent.Name(display)}}
+	f.Text = f.Qualified
+	key, bytes := f.Qualified, nameBytes+len(f.Qualified)+len(f.Display)
+	if key != string(qualified) {
+		key = string(qualified)
+		bytes += len(key)
+	}
+	if len(t.functions) >= maxFunctions {
+		t.forgetAll()
+	}
+	t.hold(bytes)
+	t.functions[key] = f
+	return f
+}
+
+// at returns the function at an address in the objects of the process.
+func (t *nameTable) at(address uint64, objects *symbols.Objects) *callstream.Function {
+	if t.lastFunction != nil && t.lastAddress == address {
+		return t.lastFunction
+	}
+	f := t.byAddress[address]
+	if f == nil {
+		f = t.lookUp(address, objects)
+		if len(t.byAddress) >= maxFunctions {
+			t.forgetAddresses()
+		}
+		bytes := nameBytes + len(f.Qualified) + len(f.Display) + len(f.Text)
+		t.hold(bytes)
+		if t.byAddress == nil {
+			t.byAddress = map[uint64]*callstream.Function{}
+		}
+		t.byAddress[address] = f
+		t.addressBytes += bytes
+	}
+	t.lastFunction, t.lastAddress = f, address
+	return f
+}
+
+func (t *nameTable) lookUp(address uint64, objects *symbols.Objects) *callstream.Function {
+	named := objects.Name(address)
+	if !named.Named {
+		t.shared.Telemetry.NameUnknown()
+	}
+	return &callstream.Function{Function: callevent.Function{Qualified: named.Qualified, Display: named.Display, Text: named.Text}}
+}
+
+// forgetAddresses forgets the functions at addresses: another object may lie there.
+func (t *nameTable) forgetAddresses() {
+	clear(t.byAddress)
+	t.lastFunction = nil
+	t.hold(-t.addressBytes)
+	t.addressBytes = 0
+}
+
+// hold counts bytes of names.
+func (t *nameTable) hold(bytes int) {
+	t.shared.holdNames(bytes)
+	t.bytes += bytes
+}
+
+// len returns the number of names.
+func (t *nameTable) len() int { return len(t.functions) + len(t.lanes) + len(t.byAddress) }
+
+// clear forgets all names. Calls that wait keep theirs.
+func (t *nameTable) clear() {
+	clear(t.functions)
+	clear(t.lanes)
+	t.lastLane = nil
+	t.forgetAddresses()
+	t.hold(-t.bytes)
+}

@@ -1,0 +1,112 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+)
+
+// Resource attributes of the semantic conventions, and LTTng's own.
+const (
+	AttributeServiceName       = "service.name"
+	AttributeServiceInstanceID = "service.instance.id"
+	AttributeHostName          = "host.name"
+	AttributeProcessID         = "process.pid"
+	AttributeSession           = "lttng.session.name"
+)
+
+// unknownService is the service.name of a process without one, in the semantic conventions. A colon
+// and the name of the program follow if it is known.
+const unknownService = "unknown_service"
+
+// Origin is the source of data: a process, or a trace whose events do not say their process.
+type Origin struct {
+	Settings *Settings
+	ID       callevent.StreamID
+	Host     string
+	Session  string
+	// PID is the process's ID, if HasPID.
+	PID    int64
+	HasPID bool
+	// program is the name of the process, as far as it is known when the first data is delivered.
+	program string
+
+	resource pcommon.Resource
+	made     bool
+}
+
+// Resource returns the resource. It never changes after the first call, because two resources would
+// appear as two processes.
+func (o *Origin) Resource() pcommon.Resource {
+	if o.made {
+		return o.resource
+	}
+	o.made = true
+	o.resource = pcommon.NewResource()
+	attributes := o.resource.Attributes()
+	// Validate has checked them.
+	_ = attributes.FromRaw(o.Settings.ResourceAttributes)
+	service := o.Settings.ServiceName
+	if service == "" {
+		service = unknownService
+		if o.program != "" {
+			service += ":" + o.program
+		}
+	}
+	putIfAbsent(attributes, AttributeServiceName, service)
+	putIfAbsent(attributes, AttributeServiceInstanceID, UUIDText(o.ID))
+	putIfAbsent(attributes, AttributeHostName, o.Host)
+	putIfAbsent(attributes, AttributeSession, o.Session)
+	if _, set := attributes.Get(AttributeProcessID); !set && o.HasPID {
+		attributes.PutInt(AttributeProcessID, o.PID)
+	}
+	return o.resource
+}
+
+// putIfAbsent puts a text under a key that is not set, unless the text is empty. Names of hosts,
+// sessions and processes may be invalid UTF-8, and peers of exporters refuse all data with such a
+// text.
+func putIfAbsent(attributes pcommon.Map, key, value string) {
+	if _, set := attributes.Get(key); !set && value != "" {
+		attributes.PutStr(key, strings.ToValidUTF8(value, "\uFFFD"))
+	}
+}
+
+// UUIDText returns the text of a UUID.
+func UUIDText(id [16]byte) string {
+	digits := hex.EncodeToString(id[:])
+	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
+}
+
+// Key is a process of a trace: its ID in its namespace. Systems use IDs again, so several processes
+// can have the same key, one after the other.
+type Key struct {
+	namespace int64
+	pid       int64
+}
+
+// StreamID returns the ID of the call stream of a process whose first event has the time begun. It is
+// the same each time a recording is read.
+func StreamID(trace, host string, key Key, begun int64) (id callevent.StreamID) {
+	h := sha256.New()
+	var n [8]byte
+	for _, s := range [...]string{trace, host} {
+		binary.LittleEndian.PutUint64(n[:], uint64(len(s)))
+		h.Write(n[:])
+		h.Write([]byte(s))
+	}
+	for _, i := range [...]uint64{uint64(key.namespace), uint64(key.pid), uint64(begun)} {
+		binary.LittleEndian.PutUint64(n[:], i)
+		h.Write(n[:])
+	}
+	copy(id[:], h.Sum(nil))
+	return id
+}

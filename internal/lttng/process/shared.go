@@ -1,0 +1,108 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"sync/atomic"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
+)
+
+// shared is what the processes of a group have in common: their settings, their warnings, and what
+// they hold together. A group's goroutine uses it.
+type shared struct {
+	*Settings
+	logger *zap.Logger
+	// host and session are resource attributes of all processes.
+	host, session string
+	batches       Batches
+	logs          *Logs
+
+	// processes is the number of processes. Any goroutine may read it.
+	processes atomic.Int64
+	// waiting is the number of call events that wait for a list of objects.
+	waiting int
+	// names and objects are the sizes of the names and of the lists of objects, in bytes.
+	names, objects int
+	// grown is called with the growth of names and objects.
+	grown func(bytes int)
+	// namesFull, waitingFull and processesFull make room when a limit is reached.
+	namesFull, waitingFull, processesFull func()
+
+	// warned has the warnings that a group logs once.
+	warned     map[string]bool
+	cannotPack logline.Seldom
+}
+
+// holdNames counts bytes of names. If they have no room, all processes forget their names first.
+func (s *shared) holdNames(bytes int) {
+	if s.names+bytes > s.Limits.NamesBytes {
+		s.namesFull()
+	}
+	s.names += bytes
+	s.grown(bytes)
+}
+
+// holdObjects counts bytes of lists of objects.
+func (s *shared) holdObjects(bytes int) {
+	s.objects += bytes
+	s.grown(bytes)
+}
+
+// isFirst reports whether a warning has not been logged, and remembers it.
+func (s *shared) isFirst(warning string) bool {
+	if s.warned[warning] {
+		return false
+	}
+	s.warned[warning] = true
+	return true
+}
+
+func (s *shared) warnObjectRefused(err error) {
+	if s.isFirst("objects") {
+		s.logger.Warn("An object has no room: functions in it are named by their addresses", zap.Error(err))
+	}
+}
+
+func (s *shared) logNamesForgotten(forgotten int) {
+	if s.isFirst("names") {
+		s.logger.Info("Names of functions and threads have no room. They are forgotten and read again, which costs time. Raise limits.max_names_bytes",
+			zap.Int("forgotten", forgotten), zap.Int("max_names_bytes", s.Limits.NamesBytes))
+	}
+}
+
+func (s *shared) logNoStateDump() {
+	if s.isFirst("no state") {
+		s.logger.Info("Processes record no state dumps, so calls may be paired across lttng stop and start. Record them with lttng enable-event --userspace 'lttng_ust_statedump:*'")
+	}
+}
+
+const recordContexts = "Record it with lttng add-context --userspace --type=vpid --type=vtid --type=procname"
+
+func (s *shared) warnNoProcess(event string) {
+	if s.isFirst("no process") {
+		s.logger.Warn("Call events lack their process, so they are counted and not paired. "+recordContexts, zap.String("event", event))
+	}
+}
+
+func (s *shared) warnNoThread(event string) {
+	if s.isFirst("no thread") {
+		s.logger.Warn("Call events lack their thread, so they are counted and not paired. "+recordContexts, zap.String("event", event))
+	}
+}
+
+func (s *shared) warnNoKey(event, field string) {
+	if s.isFirst("no key " + event) {
+		s.logger.Warn("Events of a call rule lack the field by which it pairs them, so they are counted and not paired: correct key_field",
+			zap.String("event", event), zap.String("key_field", field))
+	}
+}
+
+func (s *shared) logCannotPack(err error) {
+	if since, say := s.cannotPack.Say(s.Now()); say {
+		s.logger.Error("Call events of a process cannot be packed", zap.Error(err), zap.Int("times_since_last_line", since))
+	}
+}

@@ -1,0 +1,472 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/lttng/callstream"
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
+	"github.com/callbraid/callbraid/internal/lttng/mapping"
+)
+
+// Trace has the processes of a CTF trace, and makes log records and call events of its events. The
+// group's goroutine uses it.
+type Trace struct {
+	shared *shared
+	// key identifies the trace, now and in later collectors.
+	key string
+	// resumed are processes that an earlier reader followed, and that had no event since.
+	resumed []Record
+
+	plans []*mapping.Plan
+	// planBytes is the approximate size of the plans.
+	planBytes int
+	// hasStateDumps says that processes may record their objects. Without state dumps no call waits
+	// for one.
+	hasStateDumps bool
+	// pid and program are those of a trace of one process.
+	pid     int64
+	hasPID  bool
+	program string
+
+	processes map[Key]*Process
+	last      *Process
+	// unknown is the origin of events that do not say their process.
+	unknown *Origin
+
+	// losses is the number of open intervals in which events are missing, and lossCause the cause of
+	// the first.
+	losses    int
+	lossCause callevent.Cause
+
+	// Call events that were dropped, and call values that were cut, since Publish.
+	noProcess, noThread, noKey, cutValues int64
+	// scratch is a buffer for keys and names.
+	scratch []byte
+}
+
+const (
+	// sameStart is the maximum time in nanoseconds between a process's first event and its state dump,
+	// and between its dumps for several channels: a program runs during a dump.
+	sameStart = int64(time.Second)
+	// threadSuffix is LTTng-UST's suffix of the program's name for its own threads.
+	threadSuffix = "-ust"
+)
+
+// Begin begins to read the trace, from the beginning or after Break.
+func (t *Trace) Begin(c *ctf.Trace) {
+	t.plans, t.planBytes, t.losses = nil, 0, 0
+	t.ReadMetadata(c)
+}
+
+// ReadMetadata reads metadata that is new since the last call.
+func (t *Trace) ReadMetadata(c *ctf.Trace) {
+	pid, err := strconv.ParseInt(c.Env("vpid"), 10, 64)
+	if t.hasPID = err == nil; t.hasPID {
+		t.pid, t.program = pid, c.Env("procname")
+	}
+	if len(t.plans) == c.EventClasses() {
+		return
+	}
+	t.plans = append(t.plans, make([]*mapping.Plan, c.EventClasses()-len(t.plans))...)
+	for _, s := range c.Metadata().Events {
+		if strings.HasPrefix(s.Name, mapping.StateDumpPrefix) {
+			t.hasStateDumps = true
+		}
+	}
+}
+
+// IsOfOneProcess reports whether the metadata says that the trace is of one process.
+func (t *Trace) IsOfOneProcess() bool { return t.hasPID }
+
+// plan returns the plan of an event class.
+func (t *Trace) plan(class *ctf.EventClass) *mapping.Plan {
+	p := t.plans[class.Index]
+	if p == nil {
+		recordBytes := 0
+		if t.shared.logs != nil {
+			recordBytes = t.shared.logs.settings.MaxRecordBytes
+		}
+		p = mapping.NewPlan(class, t.shared.Rules, recordBytes)
+		t.plans[class.Index] = p
+		t.planBytes += p.Size()
+	}
+	return p
+}
+
+// ReadEvent makes a log record and a call event of an event, and applies it to the state of its
+// process. nanos is its Unix time.
+func (t *Trace) ReadEvent(e *ctf.Event, packet *ctf.Packet, nanos int64) {
+	p := t.plan(e.Class)
+	process := t.processOf(p, e, nanos)
+	if process != nil && p.State.Kind != mapping.StateNone && !process.applyState(&p.State, &e.Values) {
+		process = t.replace(process)
+	}
+	if p.Record != nil {
+		of := t.unknown
+		if process != nil {
+			of = &process.Origin
+		}
+		t.shared.logs.append(p, e, packet, nanos, of)
+	}
+	if p.Call.Source != mapping.CallNone && t.shared.Traces {
+		t.readCall(p, e, nanos, process)
+	}
+}
+
+// processOf returns the process of an event; nil: the event does not say it.
+func (t *Trace) processOf(p *mapping.Plan, e *ctf.Event, nanos int64) *Process {
+	key, ok := t.keyOf(p, e)
+	if !ok {
+		return nil
+	}
+	process := t.last
+	if process == nil || process.key != key {
+		if process = t.processes[key]; process == nil {
+			process = t.addProcess(key, p, e, nanos)
+		}
+		t.last = process
+	}
+	process.seen = nanos
+	if p.State.Kind == mapping.StateBegin {
+		return t.beginDump(process, p, e, nanos)
+	}
+	return process
+}
+
+// keyOf returns the key of an event's process, if the event says it.
+func (t *Trace) keyOf(p *mapping.Plan, e *ctf.Event) (key Key, ok bool) {
+	if key.pid, ok = p.PID.Value(&e.Values); !ok {
+		if !t.hasPID {
+			return key, false
+		}
+		key.pid = t.pid
+	}
+	key.namespace, _ = p.Namespace.Value(&e.Values)
+	return key, true
+}
+
+// addProcess returns a process whose first event this is.
+func (t *Trace) addProcess(key Key, p *mapping.Plan, e *ctf.Event, nanos int64) *Process {
+	if t.shared.processes.Load() >= int64(t.shared.Limits.Processes) {
+		t.shared.processesFull()
+	}
+	process := t.resume(key)
+	if process == nil {
+		process = newProcess(t.shared, t.key, key, nanos, 0)
+		process.program = cmp.Or(t.program, p.Runtime)
+		if process.program == "" {
+			// The thread's name is the program's, unless the program names its threads, as Java and
+			// Python do.
+			process.program = strings.TrimSuffix(callevent.Name(p.ThreadName.Bytes(&e.Values)), threadSuffix)
+		}
+	}
+	if t.losses > 0 {
+		process.calls.BeginBreak(t.lossCause)
+	}
+	t.processes[key] = process
+	t.shared.processes.Add(1)
+	return process
+}
+
+// resume returns the process of a key if an earlier reader followed it; nil otherwise.
+func (t *Trace) resume(key Key) *Process {
+	i := slices.IndexFunc(t.resumed, func(r Record) bool { return Key{r.Namespace, r.PID} == key })
+	if i < 0 {
+		return nil
+	}
+	r := t.resumed[i]
+	t.resumed = slices.Delete(slices.Clone(t.resumed), i, i+1)
+	process := newProcess(t.shared, t.key, key, r.Begun, r.Next)
+	process.program = r.Program
+	process.dump.begun, process.dump.begunAt = len(r.Objects) > 0, r.Begun
+	process.restoreObjects(r.Objects)
+	if r.Next > 0 {
+		process.calls.BreakHere(callevent.CauseDisconnected)
+	}
+	return process
+}
+
+// beginDump begins a state dump of a process. If the process had a complete dump before, tracing was
+// stopped for a time, or another process has its ID now. The objects will show which.
+func (t *Trace) beginDump(old *Process, p *mapping.Plan, e *ctf.Event, nanos int64) *Process {
+	before := old.begun
+	if old.dump.begun {
+		before = old.dump.begunAt
+	}
+	if nanos-before <= sameStart && !old.dump.listed {
+		old.dump.begun, old.dump.begunAt = true, nanos
+		return old
+	}
+	if old.beginDumpAgain(nanos) {
+		return old
+	}
+	old.end(callevent.CauseEnded)
+	t.remove(old)
+	process := t.addProcess(old.key, p, e, nanos)
+	process.dump.begun, process.dump.begunAt, process.seen = true, nanos, nanos
+	t.last = process
+	return process
+}
+
+// remove removes a process that has ended.
+func (t *Trace) remove(p *Process) {
+	p.objects.clear()
+	delete(t.processes, p.key)
+	t.shared.processes.Add(-1)
+	if t.last == p {
+		t.last = nil
+	}
+}
+
+// replace ends a process whose key belongs to another process since the last state dump began. The new
+// process gets the calls that wait for names; other calls since then are not paired.
+func (t *Trace) replace(old *Process) *Process {
+	objects, waiting := old.objects.recorded, old.removeWaiting()
+	old.calls.EndBreak()
+	old.calls.BreakSince(old.dump.againFrom, callevent.CauseSuspended)
+	old.end(callevent.CauseEnded)
+	old.objects.clear()
+
+	p := newProcess(t.shared, t.key, old.key, old.dump.againAt, 0)
+	p.program = cmp.Or(old.dump.program, old.program)
+	p.dump.begun, p.dump.begunAt, p.seen = true, old.dump.againAt, old.seen
+	p.restoreObjects(objects)
+	if t.losses > 0 {
+		p.calls.BeginBreak(t.lossCause)
+	}
+	t.processes[p.key], t.last = p, p
+	p.packInherited(waiting)
+	return p
+}
+
+// Resumes reports whether an event says that a process is traced again.
+func (t *Trace) Resumes(e *ctf.Event) bool {
+	p := t.plan(e.Class)
+	if p.State.Kind != mapping.StateBegin {
+		return false
+	}
+	key, ok := t.keyOf(p, e)
+	if !ok {
+		return false
+	}
+	process := t.processes[key]
+	return process != nil && process.dump.listed
+}
+
+// readCall packs an event that may be a call event.
+func (t *Trace) readCall(p *mapping.Plan, e *ctf.Event, nanos int64, process *Process) {
+	c, v := &p.Call, &e.Values
+	kind := c.Kind
+	var values []byte
+	if c.Source == mapping.CallRecord {
+		if kind, values = c.CallOfRecord(v); kind == 0 {
+			return
+		}
+	}
+	if process == nil {
+		t.noProcess++
+		t.shared.warnNoProcess(p.Name)
+		return
+	}
+	if !process.calls.IsOpen() {
+		if err := process.open(); err != nil {
+			t.noProcess++
+			t.shared.logCannotPack(err)
+			return
+		}
+		if !t.hasStateDumps {
+			t.shared.logNoStateDump()
+		}
+	}
+	l := t.lane(p, v, process)
+	if l == nil {
+		return
+	}
+	switch c.Source {
+	case mapping.CallAddress:
+		process.packAddress(kind, nanos, c.Address(v), l, t.hasStateDumps)
+	case mapping.CallTop:
+		process.pack(kind, nanos, nil, l, nil)
+	case mapping.CallRecord:
+		f := process.names.method(c.Class.Bytes(v), c.Method.Bytes(v))
+		if len(values) == 0 {
+			process.pack(kind, nanos, f, l, nil)
+			return
+		}
+		with := t.annotation(kind, values)
+		process.pack(kind, nanos, f, l, &with)
+	case mapping.CallByRule:
+		t.packByRule(c, v, nanos, process, l)
+	}
+}
+
+// lane returns the owner of the call stack of an event: its thread, or the key of a rule. It returns
+// nil if the event does not say it.
+func (t *Trace) lane(p *mapping.Plan, v *ctf.Values, process *Process) *callstream.Lane {
+	c := &p.Call
+	if c.PairsByKey() {
+		key, ok := c.AppendKey(t.scratch[:0], v)
+		if !ok {
+			t.noKey++
+			t.shared.warnNoKey(p.Name, c.KeyField())
+			return nil
+		}
+		t.reuse(key)
+		return process.lane(c.KeyLane(key), key)
+	}
+	if id, ok := c.Thread.Value(v); ok {
+		return process.lane(uint64(id)|callevent.LaneManaged, p.ThreadName.Bytes(v))
+	}
+	id, ok := p.TID.Value(v)
+	if !ok {
+		t.noThread++
+		t.shared.warnNoThread(p.Name)
+		return nil
+	}
+	return process.lane(uint64(id), p.ThreadName.Bytes(v))
+}
+
+// annotation returns the arguments or the return value of a call of a log record, cut to the maximum
+// of a batch.
+func (t *Trace) annotation(kind callevent.Kind, values []byte) callstream.Annotation {
+	if len(values) > callevent.MaxNameBytes {
+		t.cutValues++
+	}
+	key := AttributeArguments
+	if kind == callevent.KindExit {
+		key = AttributeReturnValue
+	}
+	return callstream.Annotation{Key: key, Value: callevent.StringValue(callevent.Name(values))}
+}
+
+// packByRule packs an event of a call rule. An exit without a function's name leaves the function that
+// was entered last.
+func (t *Trace) packByRule(c *mapping.CallPlan, v *ctf.Values, nanos int64, process *Process, l *callstream.Lane) {
+	name, ok := c.AppendFunction(t.scratch[:0], v)
+	if !ok {
+		process.pack(callevent.KindExitTop, nanos, nil, l, nil)
+		return
+	}
+	t.reuse(name)
+	process.pack(c.Kind, nanos, process.names.named(name), l, nil)
+}
+
+// reuse uses the buffer of a text for the next one, unless it is large.
+func (t *Trace) reuse(text []byte) {
+	if cap(text) <= 2*callevent.MaxNameBytes {
+		t.scratch = text
+	}
+}
+
+// BeginLoss begins an interval with missing events. It breaks all call streams: threads move between
+// CPUs, so each stream of packets may have events of every thread.
+func (t *Trace) BeginLoss(lost merge.Cause) {
+	t.losses++
+	if t.losses > 1 {
+		return
+	}
+	t.lossCause = breakCause(lost)
+	for _, p := range t.processes {
+		p.calls.BeginBreak(t.lossCause)
+	}
+	t.shared.Telemetry.Break(t.lossCause)
+}
+
+// EndLoss ends an interval of BeginLoss.
+func (t *Trace) EndLoss() {
+	if t.losses--; t.losses > 0 {
+		return
+	}
+	for _, p := range t.processes {
+		p.calls.EndBreak()
+		p.calls.FlushBreaks()
+	}
+}
+
+// breakCause returns the cause of the break for missing events.
+func breakCause(c merge.Cause) callevent.Cause {
+	switch c {
+	case merge.Overtaken, merge.Disordered:
+		return callevent.CauseUnresponsive
+	case merge.Interrupted:
+		return callevent.CauseDisconnected
+	case merge.Stopped:
+		return callevent.CauseSuspended
+	case merge.NoRoom:
+		return callevent.CauseLimit
+	default:
+		return callevent.CauseDiscarded
+	}
+}
+
+// Break breaks all call streams and delivers them: the trace cannot be read until Begin.
+func (t *Trace) Break(cause callevent.Cause) {
+	for _, p := range t.processes {
+		p.calls.EndBreak()
+		p.calls.BreakHere(cause)
+		p.calls.Flush()
+	}
+	t.shared.Telemetry.Break(cause)
+	t.plans, t.planBytes, t.losses = nil, 0, 0
+}
+
+// End ends the call streams of all processes. After a shutdown a later collector can resume the
+// processes.
+func (t *Trace) End(cause callevent.Cause) {
+	for _, p := range t.processes {
+		p.end(cause)
+	}
+	if cause == callevent.CauseShutdown {
+		return
+	}
+	for _, p := range t.processes {
+		p.objects.clear()
+	}
+	t.shared.processes.Add(-int64(len(t.processes)))
+	clear(t.processes)
+	t.last = nil
+}
+
+// Flush delivers the current batches.
+func (t *Trace) Flush() {
+	for _, p := range t.processes {
+		p.calls.Flush()
+	}
+}
+
+// Records returns the positions of the processes that have not ended.
+func (t *Trace) Records() (records []Record) {
+	for _, p := range t.processes {
+		records = append(records, p.record())
+	}
+	for _, r := range t.resumed {
+		if t.processes[Key{r.Namespace, r.PID}] == nil {
+			records = append(records, r)
+		}
+	}
+	return records
+}
+
+// Publish reports dropped call events and cut values to the telemetry.
+func (t *Trace) Publish() {
+	for _, dropped := range [...]struct {
+		n      *int64
+		reason string
+	}{{&t.noProcess, DroppedNoProcess}, {&t.noThread, DroppedNoThread}, {&t.noKey, DroppedNoKey}} {
+		if *dropped.n > 0 {
+			t.shared.Telemetry.CallEventsDropped(*dropped.n, dropped.reason)
+		}
+		*dropped.n = 0
+	}
+	t.shared.Telemetry.CallValuesCut(t.cutValues)
+	t.cutValues = 0
+}

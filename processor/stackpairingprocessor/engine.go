@@ -1,0 +1,376 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingprocessor
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/client"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/pairing"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
+)
+
+// engine has all call streams. It accepts their batches, delivers the spans of finished calls,
+// and keeps memory and the number of streams below their bounds. It knows no life cycle.
+//
+// The goroutine of a caller does the work, and owns a stream while it holds the lock of its
+// shard.
+type engine struct {
+	cfg       *Config
+	telemetry *telemetry
+	logger    *zap.Logger
+	// burst logs the first of many like messages.
+	burst *zap.Logger
+
+	clock    *clock
+	settings pairing.Settings
+	accounts accounts
+	shards   [shardCount]shard
+	delivery delivery
+
+	// maxBytes bounds the memory of streams. reserved is for calls under way.
+	maxBytes int64
+	reserved atomic.Int64
+	// lightening is held while streams are brought below maxBytes.
+	lightening sync.Mutex
+	memory     memory
+
+	// spare and batches are memory to use again.
+	spare, batches      sync.Pool
+	warnBelowResolution func()
+	unmet               unmet
+}
+
+// burstInterval is the interval between two log lines of the same cause.
+const burstInterval = 10 * time.Second
+
+// init sets up an engine that delivers to the next component. life ends at the shutdown
+// timeout.
+func (e *engine) init(cfg *Config, logger *zap.Logger, builder *metadata.TelemetryBuilder, roots func(string) bool, clock *clock, next consumer.Traces, life context.Context) {
+	e.cfg, e.logger, e.clock, e.telemetry = cfg, logger, clock, newTelemetry(builder)
+	e.burst = logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+		return zapcore.NewSamplerWithOptions(core, burstInterval, 1, 0)
+	}))
+	e.settings = cfg.pairing(roots)
+	e.maxBytes = int64(cfg.Reorder.MaxMiB) << 20
+	e.accounts.telemetry = e.telemetry
+	for i := range e.shards {
+		e.shards[i].settings, e.shards[i].accounts = &e.settings, &e.accounts
+		e.shards[i].shown = cfg.SpanAttributes
+		e.shards[i].streams = map[callevent.StreamID]*stream{}
+	}
+	e.delivery = delivery{
+		next: next, clock: clock, maxBytes: cfg.Limits.MaxHeldMiB << 20,
+		life: life, offering: make(chan struct{}, 1),
+		dropped: e.dropped,
+		isFull:  func() bool { return e.excess() > 0 },
+		holding: func(change int) { e.telemetry.ProcessorStackPairingHeldSpans.Add(context.Background(), int64(change)) },
+	}
+	e.spare.New = func() any { return new(finished) }
+	e.batches.New = func() any { return new(callevent.Batch) }
+	e.warnBelowResolution = sync.OnceFunc(func() {
+		logger.Warn("min_duration is below the resolution of a traced program's clock, so that clock decides by chance which short calls are left out",
+			zap.Duration("min_duration", cfg.MinDuration))
+	})
+}
+
+// reserve reserves memory for the events of the batches. A single call always has room.
+func (e *engine) reserve(batches []carrier) (room int64, ok bool) {
+	for _, c := range batches {
+		data, found := c.span.Attributes().Get(callevent.AttributeData)
+		if found && data.Type() == pcommon.ValueTypeBytes {
+			room += 2 * int64(data.Bytes().Len())
+		}
+	}
+	if sum := e.reserved.Add(room); sum > room && (sum > e.maxBytes || e.excess() > 0) {
+		e.reserved.Add(-room)
+		e.excess() // the refused call needs no memory of others
+		return 0, false
+	}
+	return room, true
+}
+
+// accept passes one batch to its stream and delivers the finished calls.
+func (e *engine) accept(ctx context.Context, c carrier) {
+	batch := e.batches.Get().(*callevent.Batch)
+	defer e.batches.Put(batch)
+	data, err := callevent.Data(c.span)
+	if err == nil {
+		err = batch.Unpack(data)
+	}
+	if err != nil {
+		e.telemetry.ProcessorStackPairingCorruptBatches.Add(ctx, 1)
+		if line := e.burst.Check(zap.WarnLevel, "Dropped a batch of call events that cannot be read"); line != nil {
+			resource := c.resource.Resource().Attributes()
+			line.Write(peer(ctx), shortText(resource, attributeService), shortText(resource, attributeInstance), zap.Error(err))
+		}
+		return
+	}
+	e.telemetry.ProcessorStackPairingBatches.Add(ctx, 1)
+	if callevent.HasNeeds(c.span) {
+		e.unmet.check(c.span, e.cfg, e.clock.now(), e.logger)
+	}
+	f := e.fresh(ctx)
+	e.shardOf(batch.Stream).accept(batch, c, client.FromContext(ctx), e.clock.now(), f)
+	e.handOn(ctx, f)
+	e.boundStreams(ctx, batch.Stream)
+}
+
+// handOn delivers the finished calls of one stream for the client that sent it, and reuses f.
+func (e *engine) handOn(ctx context.Context, f *finished) {
+	if f.Counters.BelowResolution {
+		e.warnBelowResolution()
+	}
+	if f.Counters.Missing+f.Counters.Late > 0 {
+		e.burst.Warn("Call events did not arrive in time, so calls around them are truncated. If this repeats, raise reorder.max_wait and reorder.max_events, or find where batches are delayed or lost",
+			zap.Uint64("missing", f.Counters.Missing), zap.Uint64("late", f.Counters.Late))
+	}
+	e.deliver(ctx, f)
+	e.reuse(f)
+}
+
+func (e *engine) handOnAll(ctx context.Context, all []*finished) {
+	for _, f := range all {
+		e.handOn(ctx, f)
+	}
+}
+
+// deliver delivers the calls in f, at most maxSpansPerCall in one call. If one step finishes
+// more, deliver runs during that step, which bounds the memory. Other streams of the shard
+// wait meanwhile.
+func (e *engine) deliver(ctx context.Context, f *finished) {
+	if len(f.Calls) == 0 {
+		return
+	}
+	delay := time.Since(time.Unix(0, f.Calls[0].End))
+	e.telemetry.ProcessorStackPairingDelay.Record(ctx, max(delay.Seconds(), 0))
+	if f.unheld && e.delivery.spans.Load() > 0 {
+		e.dropped(len(f.Calls), memoryBudget, e.delivery.whyHeld())
+		f.ClearCalls()
+		return
+	}
+	ctx = client.NewContext(ctx, f.client)
+	for spans := f.Calls; len(spans) > 0; {
+		part := spans[:f.fitting(spans)]
+		e.delivery.deliver(ctx, func() ptrace.Traces { return f.origin.traces(part, &f.Output) })
+		spans = spans[len(part):]
+	}
+	f.ClearCalls()
+}
+
+func (e *engine) dropped(spans int, reason dropReason, err error) {
+	e.telemetry.ProcessorStackPairingDroppedSpans.Add(context.Background(), int64(spans), e.telemetry.reasons[reason])
+	e.burst.Error("Dropped finished spans", zap.Int("spans", spans), zap.String("reason", string(reason)), zap.Error(err))
+}
+
+// fresh returns an empty output. If it gets full, its spans are delivered with ctx.
+func (e *engine) fresh(ctx context.Context) *finished {
+	f := e.spare.Get().(*finished)
+	f.MaxCalls = maxSpansPerCall
+	f.Full = func() { e.deliver(ctx, f) }
+	return f
+}
+
+func (e *engine) reuse(f *finished) {
+	f.origin, f.client, f.Full, f.unheld = nil, client.Info{}, nil, false
+	f.Reset()
+	e.spare.Put(f)
+}
+
+func (e *engine) shardIndex(id callevent.StreamID) uint64 {
+	return binary.LittleEndian.Uint64(id[8:]) % shardCount
+}
+
+func (e *engine) shardOf(id callevent.StreamID) *shard { return &e.shards[e.shardIndex(id)] }
+
+// expire gives up overdue events. Events of a hand-over under way are not overdue, and while
+// the next component refuses the clock stands still.
+func (e *engine) expire(ctx context.Context) {
+	if e.delivery.offerHeld(ctx) != nil {
+		return
+	}
+	now := e.clock.settledUntil()
+	fresh := func() *finished { return e.fresh(ctx) }
+	for i := range e.shards {
+		e.handOnAll(ctx, e.shards[i].expire(now, e.cfg.IdleTimeout, fresh))
+	}
+	e.lighten(ctx, e.maxBytes)
+}
+
+// offerUntil offers the held spans until they are accepted or ctx is done.
+func (e *engine) offerUntil(ctx context.Context) {
+	for e.delivery.offerHeld(ctx) != nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(tickInterval):
+		}
+	}
+}
+
+// lighten keeps the memory of all streams below most bytes, and that of the processor within
+// the memory budget of the process:
+//
+//  1. It frees memory that is not in use.
+//  2. The stream with the most memory gives up its oldest gaps.
+//  3. If nothing waits in it, it forgets its names and open frames instead. Other streams do
+//     not pay for it, even if events wait in them.
+//
+// It runs after a batch was accepted, because the batch may be the missing one. Other callers
+// wait meanwhile, because finished spans have to be delivered before more is accepted.
+func (e *engine) lighten(ctx context.Context, most int64) {
+	if over, _ := e.over(most); over <= 0 {
+		return
+	}
+	e.lightening.Lock()
+	defer e.lightening.Unlock()
+	if over, _ := e.over(most); over > 0 {
+		for i := range e.shards {
+			e.shards[i].spare()
+		}
+	}
+	for {
+		over, by := e.over(most)
+		if over <= 0 {
+			return
+		}
+		before, waited := e.accounts.bytes.Load(), e.accounts.waiting.Load()
+		sh, id := e.largest()
+		if sh == nil {
+			return
+		}
+		e.makeRoom(ctx, sh, id, by, over)
+		if e.accounts.bytes.Load() >= before && e.accounts.waiting.Load() >= waited {
+			return
+		}
+	}
+}
+
+// over returns the bytes that the streams have to free, and the bound that demands it. Held
+// spans and reserved memory reduce the share of the streams to no less than half.
+func (e *engine) over(most int64) (bytes int64, by bound) {
+	streams := e.accounts.bytes.Load()
+	bytes, by = streams-most, boundMaxMiB
+	if excess := e.excess(); excess > 0 {
+		allowed := e.held() - excess
+		if owed := min(excess, streams-allowed/2); owed > bytes {
+			bytes, by = owed, boundBudget
+		}
+	}
+	return bytes, by
+}
+
+// makeRoom frees memory of a stream.
+func (e *engine) makeRoom(ctx context.Context, in *shard, id callevent.StreamID, by bound, over int64) {
+	f := e.fresh(ctx)
+	if by == boundBudget {
+		// Others need the memory now, so the spans must not wait long for the next component.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, e.cfg.ShutdownTimeout)
+		defer cancel()
+		f.Full, f.unheld = func() { e.deliver(ctx, f) }, true
+	}
+	held := in.lighten(id, f)
+	e.telemetry.ProcessorStackPairingShedStreams.Add(ctx, 1, e.telemetry.bounds[by])
+	if line := e.burst.Check(zap.WarnLevel, "Call streams hold too much memory: the largest one gave up its oldest gap, or its names and open calls"); line != nil {
+		line.Write(zap.String("bound", string(by)), zap.Stringer("stream", id), zap.Int64("stream_bytes", held), zap.Int64("excess_bytes", over),
+			zap.String("remedy", remedies[by]))
+	}
+	e.handOn(ctx, f)
+}
+
+// remedies are for the operator.
+var remedies = map[bound]string{
+	boundMaxMiB: "raise reorder.max_mib, or trace less",
+	boundBudget: "raise limit_mib of the extension memory_budget, or trace less",
+}
+
+// largest finds the stream with the most memory.
+func (e *engine) largest() (in *shard, id callevent.StreamID) {
+	var most int64
+	for i := range e.shards {
+		if found, n := e.shards[i].largest(); n > most {
+			in, id, most = &e.shards[i], found, n
+		}
+	}
+	return in, id
+}
+
+// provenPart is the denominator of the part of limits.max_streams that is for streams that
+// are not proven yet. Proven streams keep the rest.
+const provenPart = 4
+
+// boundStreams ends streams while there are too many:
+//
+//  1. Ended streams go first.
+//  2. If more than a quarter of all are not proven, the longest silent one with the lowest
+//     standing goes. So a flood of new streams makes room for itself.
+//  3. Otherwise the longest silent proven stream goes. So silent streams do not keep new ones
+//     out.
+//
+// The newest is never the one that ends.
+func (e *engine) boundStreams(ctx context.Context, newest callevent.StreamID) {
+	for e.accounts.streams.Load() > int64(e.cfg.Limits.MaxStreams) {
+		var all longestSilent
+		for i := range e.shards {
+			e.shards[i].addLongestSilent(&all, newest)
+		}
+		order := [...]standing{hasEnded, isNew, hasReturned, isProven}
+		if unproven := all[isNew].count + all[hasReturned].count; unproven <= e.cfg.Limits.MaxStreams/provenPart {
+			order = [...]standing{hasEnded, isProven, isNew, hasReturned}
+		}
+		i := slices.IndexFunc(order[:], func(of standing) bool { return all[of].in != nil })
+		if i < 0 {
+			return
+		}
+		first := all[order[i]]
+		f := e.fresh(ctx)
+		first.in.endIfThere(first.id, callevent.CauseLimit, f)
+		e.telemetry.ProcessorStackPairingShedStreams.Add(ctx, 1, e.telemetry.bounds[boundMaxStreams])
+		e.handOn(ctx, f)
+	}
+}
+
+// giveWay frees memory at each demand of the budget, until ctx is done. The timers do not do
+// that, because they may wait for the next component.
+func (e *engine) giveWay(ctx context.Context) {
+	defer close(e.memory.done)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.memory.asked:
+			e.lighten(ctx, math.MaxInt64)
+		}
+	}
+}
+
+// endAll ends all streams.
+func (e *engine) endAll(ctx context.Context, cause callevent.Cause) {
+	fresh := func() *finished { return e.fresh(ctx) }
+	for i := range e.shards {
+		e.handOnAll(ctx, e.shards[i].end(cause, fresh))
+	}
+}
+
+// held is the memory of the engine, in bytes.
+func (e *engine) held() int64 {
+	return e.accounts.bytes.Load() + e.delivery.heldBytes.Load() + e.reserved.Load()
+}
+
+// excess reports the memory to the budget, and returns the bytes to free.
+func (e *engine) excess() int64 { return e.memory.excess(e.held()) }

@@ -1,0 +1,470 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bytefrogreceiver
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+)
+
+func (b *bed) shutdownInBackground() <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- b.component().Shutdown(context.Background()) }()
+	return done
+}
+
+func TestAShutdownReadsAllThenSaysErrorThenWaitsForTheAgent(t *testing.T) {
+	b := newBed(t, patiently)
+	a := connect(b, 1)
+	p := a.join()
+	a.join()
+	p.write(append(namesOne(), calls(0, 50)...))
+	done := b.shutdownInBackground()
+	a.control.expectCommand(bytefrog.TypeSuspend)
+	// What was on its way still comes, before and after the break is heard of.
+	p.write(calls(100, 50))
+	a.control.send(bytefrog.DataBreak{Sequence: 300})
+	p.write(calls(200, 50))
+	// All numbers have come: no silence has to say so.
+	assert.Equal(t, "the receiver is shutting down", a.control.expectError())
+	a.expectToLinger(b, 3)
+	require.NoError(t, <-done)
+	s := b.pipeline.only(t)
+	assert.Len(t, s.events, 300)
+	assert.Equal(t, callevent.End(300, callevent.CauseShutdown), s.end(t))
+	assert.Equal(t, []callevent.Barrier{callevent.Point(300, callevent.CauseShutdown)}, s.breaks(), "the break that leaving asks for")
+}
+
+func TestSilenceIsShortOnlyForAnAgentThatWasSentSuspend(t *testing.T) {
+	for name, c := range map[string]struct {
+		how   manner
+		short bool
+	}{
+		"the receiver leaves it":        {mannerSuspend, true},
+		"the agent ends the run itself": {mannerNone, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &run{env: &environment{hooks: defaultHooks()}, ending: ending{how: c.how}}
+			times := (&farewell{run: r}).restTimes()
+			assert.Equal(t, c.short, times.Complete < times.Quiet)
+		})
+	}
+}
+
+// expectDataToBeClosedFirst expects that the agent's data connections are closed while
+// its control connection stays open, and closes that.
+func (a *agent) expectDataToBeClosedFirst(b *bed) {
+	a.t.Helper()
+	for _, p := range a.data {
+		p.expectEnd()
+	}
+	assert.EqualValues(a.t, len(a.data), b.metric("receiver_bytefrog_lingering_cut"))
+	b.await("the control connection to be left", func() bool { return b.metric("receiver_bytefrog_lingering") == 1 })
+	a.control.close()
+}
+
+func TestAnAgentThatDoesNotCloseIsClosedDataFirst(t *testing.T) {
+	b := newBed(t, patiently, func(b *bed, _ *Config) { b.timing.parting = time.Millisecond })
+	a := connect(b, 1)
+	a.join()
+	a.join()
+	done := b.shutdownInBackground()
+	a.answerSuspend(0)
+	a.control.expectError()
+	a.expectDataToBeClosedFirst(b)
+	require.NoError(t, <-done)
+	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_lingering_cut"))
+}
+
+func TestAnAgentThatClosesNothingAtAllIsClosed(t *testing.T) {
+	b := newBed(t, patiently, func(b *bed, _ *Config) { b.timing.parting, b.timing.control = time.Millisecond, time.Millisecond })
+	a := connect(b, 1)
+	a.join()
+	done := b.shutdownInBackground()
+	a.answerSuspend(0)
+	a.control.expectError()
+	require.NoError(t, <-done)
+	a.data[0].expectEnd()
+	a.control.expectEnd()
+	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_lingering_cut"))
+}
+
+// Such an agent may be stopped: it has all the time there is.
+func TestAnAgentThatDoesNotAnswerHasUntilTheShutdownsTimeIsOver(t *testing.T) {
+	b := newBed(t, patiently, func(b *bed, c *Config) {
+		b.timing.farewell, b.timing.quiet, b.timing.parting = time.Millisecond, 50*time.Millisecond, time.Millisecond
+		c.ShutdownTimeout = time.Second
+	})
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 50)...))
+	b.await("events", func() bool { return b.pipeline.events() == 100 })
+	done := b.shutdownInBackground()
+	a.control.expectCommand(bytefrog.TypeSuspend)
+	a.control.expectError()
+	p.expectEnd()
+	assert.Error(t, b.receiver.env.ctx.Err(), "the shutdown's time is over")
+	a.expectDataToBeClosedFirst(b)
+	require.NoError(t, <-done)
+	assert.Len(t, b.pipeline.only(t).events, 100)
+}
+
+// While the pipeline refuses, the agent must not be left with something unsent.
+func TestWhatAnAgentHasSentIsReadThoughTheShutdownsTimeIsOver(t *testing.T) {
+	b := newBed(t, patiently, quickRetries, func(_ *bed, c *Config) {
+		c.Limits.MaxConnectionLead = 1000
+		c.ShutdownTimeout = 100 * time.Millisecond
+	})
+	b.pipeline.refuseWith(errRefused)
+	a := connect(b, 1)
+	const each = 100_000 // Far more than sockets hold.
+	var sending sync.WaitGroup
+	for i := range uint32(2) {
+		p := a.join()
+		require.NoError(t, p.conn.(*net.TCPConn).SetWriteBuffer(64<<10))
+		sending.Add(1)
+		go func() {
+			defer sending.Done()
+			_, err := p.conn.Write(append(namesOne(), calls(i*2*each, each)...))
+			assert.NoError(t, err)
+		}()
+	}
+	run := b.receiver.env.registry.lookup(1)
+	b.await("a connection to wait", func() bool { return run.handover.Waiting() > 0 })
+	done := b.shutdownInBackground()
+	a.answerSuspend(4 * each)
+	a.control.expectError()
+	sending.Wait()
+	assert.EqualValues(t, 4*each, run.stream.received.Load())
+	b.await("what is dropped", func() bool { return b.metric("receiver_bytefrog_events_dropped") == 4*each })
+	a.expectToLinger(b, 3)
+	require.NoError(t, <-done)
+}
+
+func TestARunThatIsGivenUpEndsThoughItsAgentDoesNotClose(t *testing.T) {
+	b := newBed(t, quickly)
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 50)...))
+	run := b.receiver.env.registry.lookup(1)
+	b.await("events", func() bool { return run.stream.received.Load() == 100 })
+	run.leave(unresponsive(time.Second))
+	a.control.expectError()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	assert.Len(t, s.events, 100)
+	assert.Equal(t, callevent.End(100, callevent.CauseUnresponsive), s.end(t))
+	again := connect(b, 1)
+	assert.NotEqual(t, a.configuration.RunID, again.configuration.RunID)
+	again.finish()
+	b.awaitRuns(0)
+	a.expectToLinger(b, 2)
+}
+
+// The agent must not wait for a pipeline that holds its run up.
+func TestConnectionsLingerThoughThePipelineHoldsTheRunUp(t *testing.T) {
+	for name, hold := range map[string]func(p *pipeline) (free func()){
+		"it refuses": func(p *pipeline) func() {
+			p.refuseWith(errRefused)
+			return func() { p.refuseWith(nil) }
+		},
+		"it doesn't answer": func(p *pipeline) func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			hang := make(chan struct{})
+			p.hang = hang
+			return func() { close(hang) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, quickly, quickRetries, withDataConnections(1))
+			free := hold(b.pipeline)
+			a := connect(b, 1)
+			p := a.join()
+			p.write(append(namesOne(), calls(0, 50)...))
+			run := b.receiver.env.registry.lookup(1)
+			b.await("the connection to wait", func() bool { return run.handover.Waiting() == 1 })
+			run.leave(unresponsive(time.Second))
+			a.control.expectError()
+			late := calls(100, 500_000) // Far more than sockets hold.
+			p.write(late)
+			b.await("it to be thrown away", func() bool { return b.metric("receiver_bytefrog_bytes_discarded") == int64(len(late)) })
+			assert.Len(t, b.receiver.env.registry.list(), 1)
+			free()
+			a.expectToLinger(b, 2)
+			s := b.pipeline.only(t)
+			assert.Len(t, s.events, 100)
+			assert.Equal(t, callevent.End(100, callevent.CauseUnresponsive), s.end(t))
+		})
+	}
+}
+
+// It would take it for an error.
+func TestAnAgentThatWasSentErrorGetsNoSuspend(t *testing.T) {
+	b := newBed(t, quickly, quickRetries, suspendsOnOverload, withDataConnections(1), func(_ *bed, c *Config) {
+		c.ShutdownTimeout = 50 * time.Millisecond
+	})
+	hang := make(chan struct{})
+	b.pipeline.hang = hang
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 50)...))
+	run := b.receiver.env.registry.lookup(1)
+	b.await("the connection to wait", func() bool { return run.handover.Waiting() == 1 })
+	run.leave(unresponsive(time.Second))
+	a.control.expectError()
+	// Now it is refused, which an agent would be told to suspend for.
+	b.pipeline.refuseWith(errRefused)
+	close(hang)
+	b.await("the batch to be held", run.handover.Holds)
+	b.pipeline.refuseWith(nil)
+	b.awaitRuns(0)
+	assert.Len(t, b.pipeline.only(t).events, 100)
+	assert.Zero(t, b.metric("receiver_bytefrog_suspends"))
+	b.shutdown()
+	a.control.expectEnd()
+}
+
+func TestTheEndOfARunIsLoggedWithItsSums(t *testing.T) {
+	b := newBed(t, quickly, withDataConnections(1))
+	a := connect(b, 1)
+	p := a.join()
+	data := append(namesOne(), calls(0, 50)...)
+	p.write(data)
+	a.control.send(bytefrog.DataBreak{Sequence: 100})
+	run := b.receiver.env.registry.lookup(1)
+	b.await("the break", func() bool { return run.breaks[callevent.CauseSuspended].Load() == 1 })
+	a.finish()
+	b.awaitRuns(0)
+	lines := b.said.FilterMessage("The run ends: the agent ended the run").All()
+	require.Len(t, lines, 1)
+	said := lines[0].ContextMap()
+	assert.EqualValues(t, 100, said["events"])
+	assert.EqualValues(t, len(data), said["bytes"])
+	assert.EqualValues(t, 1, said["breaks"])
+	assert.Positive(t, said["duration"])
+	assert.Equal(t, "ended", said["cause"])
+}
+
+func TestAShutdownUnderFullLoadEnds(t *testing.T) {
+	for name, refusal := range map[string]error{"accepting": nil, "refusing": errRefused} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t, func(_ *bed, c *Config) { c.ShutdownTimeout = 500 * time.Millisecond })
+			b.pipeline.refuseWith(refusal)
+			var agents []*agent
+			var sending sync.WaitGroup
+			for range 3 {
+				a := connect(b, 1)
+				for range 2 {
+					p := a.join()
+					sending.Add(1)
+					go func() {
+						defer sending.Done()
+						block := append(namesOne(), calls(0, 5000)...)
+						for {
+							if _, err := p.conn.Write(block); err != nil {
+								return
+							}
+						}
+					}()
+				}
+				agents = append(agents, a)
+			}
+			b.await("load", func() bool { return b.metric("receiver_bytefrog_events") > 10_000 })
+			done := b.shutdownInBackground()
+			for _, a := range agents {
+				a.answerSuspend(1 << 20)
+			}
+			require.NoError(t, <-done)
+			sending.Wait()
+			assert.Empty(t, b.receiver.env.registry.list())
+			if refusal != nil {
+				assert.NotZero(t, b.metric("receiver_bytefrog_batches_dropped"))
+				assert.NotZero(t, b.metric("receiver_bytefrog_events_dropped"))
+			}
+		})
+	}
+}
+
+// What one agent can take of a shutdown, one after the other, has room in its time.
+func TestAShutdownsTimeIsMoreThanWhatAnAgentCanTake(t *testing.T) {
+	d := defaultTiming()
+	assert.Less(t, d.farewell+d.discard+d.parting+d.control, d.shutdown)
+	assert.Less(t, d.hello+d.ready+d.parting+d.control, d.shutdown)
+}
+
+func TestAShutdownSaysWhatItWaitedFor(t *testing.T) {
+	b := unstartedBed(t, quickly, func(_ *bed, c *Config) { c.ShutdownTimeout = 50 * time.Millisecond })
+	deaf := &deafPipeline{release: make(chan struct{})}
+	b.next.Traces = deaf
+	b.receiver.env.timing.shutdown = time.Second
+	require.NoError(t, b.component().Start(context.Background(), componenttest.NewNopHost()))
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 5)...))
+	a.join().close()
+	p.close()
+	a.control.close()
+	b.await("the hand-over", func() bool { return deaf.entered() })
+	assert.ErrorContains(t, b.component().Shutdown(context.Background()), "the shutdown is not over 1s after its time for handing on: "+
+		"still open are runs (1), hand-overs of call events that the pipeline has not returned from (1)")
+	close(deaf.release)
+	b.awaitRuns(0)
+}
+
+func TestShutdownTwiceAndWithoutStart(t *testing.T) {
+	b := unstartedBed(t)
+	b.shutdown()
+	b.shutdown()
+	b = newBed(t)
+	b.shutdown()
+	b.shutdown()
+}
+
+func TestAPortInUseIsAClearError(t *testing.T) {
+	first := newBed(t)
+	second := unstartedBed(t, func(_ *bed, c *Config) { c.Endpoint = first.address() })
+	err := second.component().Start(context.Background(), componenttest.NewNopHost())
+	assert.ErrorContains(t, err, "listening for Bytefrog agents on endpoint "+first.address())
+	assert.ErrorContains(t, err, "address already in use")
+	assert.ErrorIs(t, second.component().Start(context.Background(), componenttest.NewNopHost()), err)
+	second.shutdown()
+}
+
+func TestAnAgentThatIsLeftBeforeItIsStartedGetsTheReason(t *testing.T) {
+	b := newBed(t, quickly)
+	conn, server := net.Pipe()
+	p := &peer{t: t, conn: conn, version: 1}
+	run, err := b.receiver.env.registry.open(func(id runID) (*run, error) {
+		return newRun(b.receiver.env, id, 1, newInput(server, controlBytes, bytefrog.MaxString, time.Minute))
+	})
+	require.NoError(t, err)
+	run.leave(shutdown())
+	b.receiver.env.telemetry.runs(1)
+	go run.live()
+	b.receiver.serving.Go(func() { b.receiver.startAndRead(run) })
+	p.expectToBeTurnedAway("the receiver is shutting down")
+	p.close()
+	b.awaitRuns(0)
+	assert.Empty(t, b.pipeline.streams(t), "a run that never began has no end")
+}
+
+// A guard does so whose collector was stopped for too long, and its program is traced then.
+func TestAnAgentThatHasClosedItsConnectionIsNotTurnedAway(t *testing.T) {
+	b := newBed(t, quickly)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	p := dial(t, listener.Addr().String())
+	server, err := listener.Accept()
+	require.NoError(t, err)
+	// Reset at once, in place of at the first message that nobody reads.
+	require.NoError(t, p.conn.(*net.TCPConn).SetLinger(0))
+	p.close()
+	run, err := b.receiver.env.registry.open(func(id runID) (*run, error) {
+		return newRun(b.receiver.env, id, 1, newInput(server, controlBytes, bytefrog.MaxString, time.Minute))
+	})
+	require.NoError(t, err)
+	b.receiver.env.telemetry.runs(1)
+	go run.live()
+	b.receiver.startAndRead(run)
+	b.awaitRuns(0)
+	assert.Empty(t, b.said.FilterLevelExact(zapcore.WarnLevel).All())
+	assert.Equal(t, 1, b.said.FilterMessage("The run ends: the agent closed its connection before it was started").Len())
+	assert.Zero(t, b.metric("receiver_bytefrog_refused"))
+	assert.Empty(t, b.pipeline.streams(t), "a run that never began has no end")
+}
+
+func TestAnAgentThatIsLeftWhileItIsStartedIsStartedFirst(t *testing.T) {
+	b := newBed(t, quickly)
+	conn, server := net.Pipe()
+	p := &peer{t: t, conn: conn, version: 1}
+	run, err := b.receiver.env.registry.open(func(id runID) (*run, error) {
+		return newRun(b.receiver.env, id, 1, newInput(server, controlBytes, bytefrog.MaxString, time.Minute))
+	})
+	require.NoError(t, err)
+	b.receiver.env.telemetry.runs(1)
+	go run.live()
+	b.receiver.serving.Go(func() { b.receiver.startAndRead(run) })
+	m, err := p.receive()
+	require.NoError(t, err)
+	c, err := bytefrog.ParseAgentConfiguration(m)
+	require.NoError(t, err)
+	assert.Positive(t, c.DataConnections, "it is not turned away")
+	// Nobody reads, so start is being sent till now.
+	go run.leave(shutdown())
+	p.expectCommand(bytefrog.TypeStart)
+	b.await("the run to be left", run.isLeaving)
+	p.close()
+	b.awaitRuns(0)
+	assert.Equal(t, callevent.CauseShutdown, b.pipeline.only(t).end(t).Cause, "a run that began has an end")
+}
+
+func TestAReloadTakesTheSamePortAgain(t *testing.T) {
+	b := newBed(t, quickly)
+	address := b.address()
+	a := connect(b, 1)
+	a.join()
+	done := b.shutdownInBackground()
+	a.answerSuspend(0)
+	require.NoError(t, <-done)
+	next := newBed(t, quickly, func(_ *bed, c *Config) { c.Endpoint = address })
+	b2 := connect(next, 1)
+	b2.finish()
+	next.awaitRuns(0)
+}
+
+func TestARunBeyondItsMemoryIsGivenUp(t *testing.T) {
+	b := newBed(t, quickly, withDataConnections(1), func(_ *bed, c *Config) { c.Limits.MaxRunMemory = minRunMemory })
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 5)...))
+	go func() {
+		for i := range uint32(100_000) {
+			name := bytefrog.MapMethod{Method: 2 + i, Signature: string(make([]byte, 1000)) + string(rune('a'+i%26)) + time.Now().String()}
+			if _, err := p.conn.Write(encode(name)); err != nil {
+				return
+			}
+		}
+	}()
+	assert.Contains(t, a.control.expectError(), "limits.max_run_memory is reached (1048576)")
+	a.control.close()
+	p.close()
+	b.awaitRuns(0)
+	s := b.pipeline.only(t)
+	assert.Len(t, s.events, 10)
+	assert.Equal(t, callevent.CauseLimit, s.end(t).Cause)
+}
+
+// It would take suspend for an error, and throw away what it has not sent.
+func TestAnAgentThatIsShuttingDownGetsNoSuspend(t *testing.T) {
+	b := newBed(t, patiently, withDataConnections(1))
+	a := connect(b, 1)
+	p := a.join()
+	p.write(append(namesOne(), calls(0, 50)...))
+	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
+	run := b.receiver.env.registry.lookup(1)
+	b.await("mode X", func() bool { return run.control.lastMode() == bytefrog.ModeShuttingDown })
+	done := b.shutdownInBackground()
+	b.await("leaving", run.isLeaving)
+	p.write(calls(100, 50))
+	p.close()
+	assert.Equal(t, "the receiver is shutting down", a.control.expectError())
+	a.control.close()
+	require.NoError(t, <-done)
+	s := b.pipeline.only(t)
+	assert.Len(t, s.events, 200)
+	assert.Empty(t, s.breaks())
+}

@@ -1,0 +1,175 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package counters has the receiver's own metrics, for its operator.
+package counters
+
+import (
+	"context"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
+)
+
+// Counters are the receiver's own metrics. Several goroutines may use them.
+type Counters struct {
+	builder *metadata.TelemetryBuilder
+}
+
+// New registers the metrics, with the gauge of servers that are up.
+func New(settings component.TelemetrySettings, health *serverhealth.Health) (*Counters, error) {
+	builder, err := metadata.NewTelemetryBuilder(settings)
+	if err != nil {
+		return nil, err
+	}
+	if err := builder.RegisterReceiverGreysServerUpCallback(health.Observe); err != nil {
+		return nil, err
+	}
+	return &Counters{builder: builder}, nil
+}
+
+var background = context.Background()
+
+// increase adds to a counter, with an attribute where key is not empty.
+func increase(counter metric.Int64Counter, n int64, key, value string) {
+	switch {
+	case n <= 0:
+	case key == "":
+		counter.Add(background, n)
+	default:
+		counter.Add(background, n, metric.WithAttributeSet(attribute.NewSet(attribute.String(key, value))))
+	}
+}
+
+// Shutdown unregisters the gauge.
+func (c *Counters) Shutdown() { c.builder.Shutdown() }
+
+// ServersConnected changes the number of connected servers.
+func (c *Counters) ServersConnected(change int64) {
+	c.builder.ReceiverGreysServers.Add(background, change)
+}
+
+// ConnectionFailed counts a failed or lost connection to a server.
+func (c *Counters) ConnectionFailed() {
+	increase(c.builder.ReceiverGreysConnectionFailures, 1, "", "")
+}
+
+// Reasons for which a server is disconnected.
+const (
+	ReasonBudget = "memory_budget"
+	ReasonServer = "max_server_memory"
+)
+
+// Disconnected counts a server that is disconnected, by its reason.
+func (c *Counters) Disconnected(reason string) {
+	increase(c.builder.ReceiverGreysServersDisconnected, 1, "reason", reason)
+}
+
+// Restarted counts a server that was found to be another process.
+func (c *Counters) Restarted() { increase(c.builder.ReceiverGreysRestarts, 1, "", "") }
+
+// ForeignSessions counts sessions of other clients.
+func (c *Counters) ForeignSessions(n int64) {
+	increase(c.builder.ReceiverGreysForeignSessions, n, "", "")
+}
+
+// ForeignReset counts a reset that another client seems to have done.
+func (c *Counters) ForeignReset() { increase(c.builder.ReceiverGreysForeignResets, 1, "", "") }
+
+// CommandEnded counts a command, by its outcome.
+func (c *Counters) CommandEnded(outcome string) {
+	increase(c.builder.ReceiverGreysCommands, 1, "outcome", outcome)
+}
+
+// Reset counts a reset that is done, or has failed.
+func (c *Counters) Reset(err error) {
+	outcome := "done"
+	if err != nil {
+		outcome = "failed"
+	}
+	increase(c.builder.ReceiverGreysResets, 1, "outcome", outcome)
+}
+
+// Link counts the new counts of a link that no process has.
+func (c *Counters) Link(since link.Stats) {
+	b := c.builder
+	increase(b.ReceiverGreysRepliesIgnored, int64(since.Repeated), "reason", "repeated")
+	increase(b.ReceiverGreysRepliesIgnored, int64(since.Unasked), "reason", "unasked")
+	increase(b.ReceiverGreysRepliesIgnored, int64(since.Late), "reason", "late")
+	increase(b.ReceiverGreysConsoleFaults, int64(since.Lost), "kind", "lost")
+	increase(b.ReceiverGreysConsoleFaults, int64(since.Unanswered), "kind", "unanswered")
+}
+
+// Reasons for which methods are left out of a pattern.
+const (
+	LeftOutRefused = "refused"
+	LeftOutNoCode  = "no_code"
+	LeftOutNoRoom  = "no_room"
+)
+
+// MethodsLeftOut counts methods that are left out of a pattern, by the reason.
+func (c *Counters) MethodsLeftOut(n int, reason string) {
+	increase(c.builder.ReceiverGreysMethodsLeftOut, int64(n), "reason", reason)
+}
+
+// RecordWithoutDetail counts a recorded call that is forwarded without its detail.
+func (c *Counters) RecordWithoutDetail() {
+	increase(c.builder.ReceiverGreysRecordsSimple, 1, "", "")
+}
+
+// SpansDropped, LogRecordsDropped and MetricPointsDropped count dropped data, by the reason.
+func (c *Counters) SpansDropped(n int, reason string) {
+	increase(c.builder.ReceiverGreysSpansDropped, int64(n), "reason", reason)
+}
+
+func (c *Counters) LogRecordsDropped(n int, reason string) {
+	increase(c.builder.ReceiverGreysLogRecordsDropped, int64(n), "reason", reason)
+}
+
+func (c *Counters) MetricPointsDropped(n int, reason string) {
+	increase(c.builder.ReceiverGreysMetricPointsDropped, int64(n), "reason", reason)
+}
+
+// Process are the counts of one process of a server.
+type Process struct {
+	// Replies were received. Bad ones could not be decoded, Missing ones are gaps in sequence
+	// numbers.
+	Replies, Bad, Missing int64
+	// Folded are rows of methods beyond the limit. OtherMonitor are rows of methods that another
+	// monitor counts.
+	Folded, OtherMonitor int64
+	// Unwanted are recorded calls of other clients that no task asks for.
+	Unwanted int64
+	Untimed  Untimed
+	// Repeated are recorded calls that an earlier list had.
+	Repeated int64
+	// NodesDropped are calls beyond the limit of a call tree, InventoryDropped classes and methods
+	// beyond that of the inventory.
+	NodesDropped, InventoryDropped int64
+}
+
+// Untimed are replies with times that may be false: rows are counted without them, call trees and
+// recorded calls are left out.
+type Untimed struct{ Rows, Trees, Records int64 }
+
+// Process counts the difference of two counts of a process.
+func (c *Counters) Process(now, before *Process) {
+	b := c.builder
+	increase(b.ReceiverGreysReplies, now.Replies-before.Replies, "", "")
+	increase(b.ReceiverGreysBadReplies, now.Bad-before.Bad, "", "")
+	increase(b.ReceiverGreysRepliesMissing, now.Missing-before.Missing, "", "")
+	increase(b.ReceiverGreysFolded, now.Folded-before.Folded, "", "")
+	increase(b.ReceiverGreysRowsIgnored, now.OtherMonitor-before.OtherMonitor, "", "")
+	increase(b.ReceiverGreysRepliesIgnored, now.Unwanted-before.Unwanted, "reason", "unwanted")
+	increase(b.ReceiverGreysTimesLeftOut, now.Untimed.Rows-before.Untimed.Rows, "reply", "row")
+	increase(b.ReceiverGreysTimesLeftOut, now.Untimed.Trees-before.Untimed.Trees, "reply", "tree")
+	increase(b.ReceiverGreysTimesLeftOut, now.Untimed.Records-before.Untimed.Records, "reply", "record")
+	increase(b.ReceiverGreysRecordsRepeated, now.Repeated-before.Repeated, "", "")
+	increase(b.ReceiverGreysNodesDropped, now.NodesDropped-before.NodesDropped, "", "")
+	increase(b.ReceiverGreysInventoryDropped, now.InventoryDropped-before.InventoryDropped, "", "")
+}

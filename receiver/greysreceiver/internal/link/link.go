@@ -1,0 +1,276 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package link connects to a Greys server by one of its two protocols. A Dialer counts its
+// connections; a Link sends commands until it is lost.
+package link
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/greys/console"
+	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
+)
+
+// Asker sends a command. It calls each for every reply, in order, and returns when the command
+// has ended, or when ctx ends it. Several goroutines may use it.
+type Asker interface {
+	Run(ctx context.Context, command greys.Command, each func(greys.Reply)) error
+}
+
+// Link is a server that speaks a known protocol. It ends when it is lost, or by Close.
+type Link struct {
+	Asker
+	Protocol greys.Protocol
+	// Lost is closed when the link is lost. Why returns the reason then. Both are nil where each
+	// command has a connection of its own.
+	Lost <-chan struct{}
+	Why  func() error
+	// Close ends the link and waits for its goroutines.
+	Close func()
+	// Total returns the counts of the link so far.
+	Total func() Stats
+	// Unsent reports whether an error says that a command did not reach the server.
+	Unsent func(error) bool
+	// ResetsAll: a reset is for all classes, and its pattern has no effect.
+	ResetsAll bool
+	// Aborts: the protocol tells the server when a command is no longer wanted. Otherwise the
+	// command goes on at the server until the connection ends.
+	Aborts bool
+
+	// Left is how many commands go on at the server for nobody, since it can not be told to end them.
+	Left int
+
+	reported Stats
+}
+
+// IsLost reports whether the link is lost.
+func (l *Link) IsLost() bool {
+	select {
+	case <-l.Lost:
+		return true
+	default:
+		return false
+	}
+}
+
+// IsOneConnection reports whether all commands share one connection.
+func (l *Link) IsOneConnection() bool { return l.Lost != nil }
+
+// NewStats returns the counts since the last call, and the total. One goroutine may call it.
+func (l *Link) NewStats() (since, total Stats) {
+	total = l.Total()
+	since = total.minus(l.reported)
+	l.reported = total
+	return since, total
+}
+
+// Stats are counts of a link.
+type Stats struct {
+	// Bad are replies that could not be decoded. LastBad is the error of the last one where no
+	// command reports it. Missing are gaps in the sequence numbers of replies.
+	Bad, Missing uint64
+	LastBad      error
+	// Repeated, Unasked and Late are dropped replies: the server sent them twice, without a
+	// command, or after the end of their command.
+	Repeated, Unasked, Late uint64
+	// Lost are commands that the server ended without a reason. Unanswered are aborted commands
+	// whose end the server did not confirm in time.
+	Lost, Unanswered uint64
+}
+
+func (s Stats) minus(before Stats) Stats {
+	return Stats{
+		Bad: s.Bad - before.Bad, Missing: s.Missing - before.Missing, LastBad: s.LastBad,
+		Repeated: s.Repeated - before.Repeated, Unasked: s.Unasked - before.Unasked, Late: s.Late - before.Late,
+		Lost: s.Lost - before.Lost, Unanswered: s.Unanswered - before.Unanswered,
+	}
+}
+
+// Settings are those of a Dialer.
+type Settings struct {
+	// Endpoint is host:port. TLS is nil where the connection is plain.
+	Endpoint string
+	TLS      *tls.Config
+	Protocol greys.Protocol
+	GP       gp.Config
+	Console  console.Config
+	// Timeout bounds connecting, with the TLS handshake.
+	Timeout time.Duration
+	// Context closes all connections when it ends.
+	Context context.Context
+	// Memory accounts for the buffers of connections.
+	Memory *servermemory.Memory
+}
+
+// Dialer connects to one server, and counts its connections. Several goroutines may use it.
+type Dialer struct {
+	Settings
+	// dials counts connections, with those under way. answered counts those from which something
+	// was read.
+	dials, answered atomic.Int64
+	// remote is the address of the last connection's peer; nil: none.
+	remote atomic.Pointer[net.Addr]
+}
+
+// Sessions returns how many sessions of the server are the Dialer's. The server numbers a session
+// between the dial and its first bytes, so there is a least and a most.
+func (d *Dialer) Sessions() (least, most int64) { return d.answered.Load(), d.dials.Load() }
+
+// Connect makes a link. spoke is the protocol of the last link; empty: unknown.
+func (d *Dialer) Connect(ctx context.Context, spoke greys.Protocol) (*Link, error) {
+	if d.Protocol == greys.ProtocolConsole || d.Protocol == greys.ProtocolAuto && spoke == greys.ProtocolConsole {
+		return d.consoleLink(), nil
+	}
+	conn, err := d.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	probed, err := gp.Probe(ctx, conn, d.GP)
+	speaks := probed.Speaks
+	if err == nil && speaks == gp.SpeaksGP {
+		return d.gpLink(conn, probed.Client(conn, d.GP)), nil
+	}
+	remote := conn.RemoteAddr()
+	_ = conn.Close() // nothing is under way
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%v: asking for the version by GP: %w", remote, err)
+	case d.Protocol == greys.ProtocolAuto && (speaks == gp.SpeaksConsole || speaks == gp.SpeaksNothing):
+		return d.consoleLink(), nil
+	case speaks == gp.SpeaksNothing:
+		return nil, fmt.Errorf("%v: %w: no answer to GP's request for the version within gp.probe_timeout (%v), nor to a line end", remote, ErrSilent, d.GP.ProbeTimeout)
+	case speaks == gp.SpeaksConsole:
+		return nil, fmt.Errorf("%v: %w: set protocol to %s or %s", remote, gp.ErrConsole, greys.ProtocolConsole, greys.ProtocolAuto)
+	default:
+		return nil, fmt.Errorf("%v: %w", remote, errNeither)
+	}
+}
+
+// ErrSilent says that a server accepts connections and sends nothing.
+var ErrSilent = errors.New("the server accepts connections and sends nothing: its process hangs, or another service listens at the port")
+
+var errNeither = errors.New("the peer speaks neither GP nor the Greys text console")
+
+// Dial connects. The Context closes the connection, so that nothing waits for it any longer.
+func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {
+	conn, err := d.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(d.Context, func() { _ = conn.Close() })
+	return accountedConn{conn, stop, d.Memory, d.Memory.Connected(conn)}, nil
+}
+
+// accountedConn is a connection with its account of memory, which Close gives back.
+type accountedConn struct {
+	net.Conn
+	stop   func() bool
+	memory *servermemory.Memory
+	buffer *servermemory.Buffer
+}
+
+func (c accountedConn) Close() error {
+	c.stop()
+	c.memory.Disconnected(c.buffer)
+	return c.Conn.Close()
+}
+
+// Room accounts for more bytes of buffers, or fewer.
+func (c accountedConn) Room(more int) error { return c.memory.Add(c.buffer, more) }
+
+// dial connects, with a TLS handshake where a proxy before the server has TLS.
+func (d *Dialer) dial(ctx context.Context) (net.Conn, error) {
+	ctx, end := context.WithTimeout(ctx, d.Timeout)
+	defer end()
+	var dialer net.Dialer
+	d.dials.Add(1)
+	conn, err := dialer.DialContext(ctx, "tcp", d.Endpoint)
+	if err != nil {
+		d.dials.Add(-1)
+		return nil, err
+	}
+	remote := conn.RemoteAddr()
+	d.remote.Store(&remote)
+	if d.TLS == nil {
+		return &answeredConn{Conn: conn, answered: &d.answered}, nil
+	}
+	config := d.TLS.Clone()
+	if config.ServerName == "" {
+		config.ServerName, _, _ = net.SplitHostPort(d.Endpoint) // Validate has tried it
+	}
+	secure := tls.Client(conn, config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = conn.Close() // nothing is under way
+		return nil, fmt.Errorf("%v: TLS handshake: %w", conn.RemoteAddr(), err)
+	}
+	return &answeredConn{Conn: secure, answered: &d.answered}, nil
+}
+
+// answeredConn counts its connection when its first bytes are read: the server has numbered the
+// session by then.
+type answeredConn struct {
+	net.Conn
+	answered *atomic.Int64
+	counted  atomic.Bool
+}
+
+func (c *answeredConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && !c.counted.Load() && !c.counted.Swap(true) {
+		c.answered.Add(1)
+	}
+	return n, err
+}
+
+// gpLink is a link over one connection, which it owns.
+func (d *Dialer) gpLink(conn net.Conn, client *gp.Client) *Link {
+	ctx, end := context.WithCancel(d.Context)
+	lost := make(chan struct{})
+	var why error
+	go func() {
+		defer close(lost)
+		why = client.Serve(ctx)
+	}()
+	return &Link{
+		Asker: client, Protocol: greys.ProtocolGP,
+		Lost: lost, Why: func() error { return why },
+		Close: func() {
+			end()
+			<-lost
+		},
+		Total: func() Stats {
+			stats := client.Stats()
+			return Stats{
+				Bad: stats.Dropped, LastBad: stats.LastDropped, Missing: stats.Gaps, Unasked: stats.Unasked, Late: stats.Late,
+			}
+		},
+		Unsent: func(error) bool { return false },
+	}
+}
+
+// consoleLink is a link that makes a connection for each command.
+func (d *Dialer) consoleLink() *Link {
+	client := &console.Client{Dial: d.Dial, Config: d.Console}
+	return &Link{
+		Asker: client, Protocol: greys.ProtocolConsole,
+		Close: func() {},
+		Total: func() Stats {
+			stats := client.Stats()
+			return Stats{Bad: stats.Malformed, Repeated: stats.Repeated, Lost: stats.Lost, Unanswered: stats.Unanswered}
+		},
+		Unsent: func(err error) bool {
+			failed := (*console.Error)(nil)
+			return errors.As(err, &failed) && !failed.Sent
+		},
+		ResetsAll: true, Aborts: true,
+	}
+}

@@ -1,0 +1,84 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
+)
+
+// Action is what an order asks for.
+type Action uint8
+
+const (
+	// Start starts Task.
+	Start Action = iota
+	// List lists the tasks.
+	List
+	// End ends the task of Number.
+	End
+	// Reset removes the code of commands from Classes.
+	Reset
+)
+
+// Order is what an operator wants of a server.
+type Order struct {
+	Action  Action
+	Task    task.Task
+	Number  int
+	Classes greys.Classes
+	// result has room for one.
+	result chan Result
+	// over is closed when nobody waits for the result any more.
+	over <-chan struct{}
+}
+
+// Result is the answer to an order, or its error.
+type Result struct {
+	Answer agentcontrol.Answer
+	Err    error
+}
+
+// NewOrder makes an order, for whose result somebody waits until ctx ends.
+func NewOrder(ctx context.Context, action Action) *Order {
+	return &Order{Action: action, result: make(chan Result, 1), over: ctx.Done()}
+}
+
+// Result gets the first result of the order.
+func (o *Order) Result() <-chan Result { return o.result }
+
+// succeed and Fail set the result, if there is none yet.
+func (o *Order) succeed(message string, details ...agentcontrol.Detail) {
+	o.finish(Result{Answer: agentcontrol.Answer{Message: message, Details: details}})
+}
+
+func (o *Order) Fail(why *agentcontrol.Error) { o.finish(Result{Err: why}) }
+
+func (o *Order) finish(r Result) {
+	select {
+	case o.result <- r:
+	default:
+	}
+}
+
+// isCancelled reports whether nobody waits for the result any more.
+func (o *Order) isCancelled() bool {
+	select {
+	case <-o.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// ArgumentTask names the number of a task in orders and answers.
+const ArgumentTask = "task"
+
+func taskDetail(number int) agentcontrol.Detail {
+	return agentcontrol.Detail{Name: ArgumentTask, Value: strconv.Itoa(number)}
+}

@@ -1,0 +1,345 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/agentcontrol"
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
+)
+
+// A task that an operator has started is asked for as a configured one is: again where it was lost,
+// and in the next process, until it is over, an operator ends it, or the receiver is shut down. A
+// command that fails before it has begun is not asked for again. A configured task that an operator
+// has ended rests until one starts it.
+
+// carryOut carries out an order, or begins to.
+func (w *Work) carryOut(o *Order, protocol greys.Protocol) {
+	switch o.Action {
+	case List:
+		w.list(o, protocol)
+	case End:
+		w.endTask(o)
+	case Reset:
+		w.resets.enterOrder(o)
+		w.endForReset()
+	default:
+		w.startTask(o, protocol)
+	}
+}
+
+// startTask begins to start a task, unless it is there.
+func (w *Work) startTask(o *Order, protocol greys.Protocol) {
+	t := &o.Task
+	there := w.find(func(j *job) bool { return j.Kind == t.Kind && j.Pattern == t.Pattern })
+	switch {
+	case there == nil || there.isOver():
+	case there.Ended:
+		o.Fail(agentcontrol.Errorf(agentcontrol.NotNow, "task %d is ending: start it afterwards", there.Number))
+		return
+	case there.Limit == t.Limit && there.Cycle == t.Cycle:
+		o.succeed("this task exists already", taskDetail(there.Number))
+		return
+	default:
+		o.Fail(agentcontrol.Errorf(agentcontrol.NotNow, "task %d has the same patterns, and another cycle or limit: end it first", there.Number))
+		return
+	}
+	if w.commandsBeside(there) >= w.MaxCommands {
+		o.Fail(agentcontrol.Errorf(agentcontrol.NotNow, "there are %d commands (limits.max_commands), with those that have reached their limit: end one first", w.MaxCommands))
+		return
+	}
+	s := w.newStart(o, there)
+	waited := s.job
+	if t.Kind == task.Records {
+		list := w.recordList()
+		if protocol == greys.ProtocolGP {
+			waited = list
+		}
+	}
+	if waited.isOver() {
+		s.fail(agentcontrol.Errorf(agentcontrol.Refused, "%w", greys.ErrUnsupported))
+		return
+	}
+	waited.starts = append(waited.starts, s)
+	if !waited.isRunning() {
+		waited.due = w.Now()
+	}
+}
+
+// commandsBeside is how many tasks beside one count for limits.max_commands. Those that are over
+// count, since the next process is asked for them again.
+func (w *Work) commandsBeside(one *job) (n int) {
+	for _, j := range w.jobs {
+		if j != one && j.Kind.Instruments() && !j.Ended && w.IsForwarded(j.Kind) {
+			n++
+		}
+	}
+	return n
+}
+
+// newStart makes a job of an order: of one that is over, or a new one.
+func (w *Work) newStart(o *Order, over *job) *startOrder {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if over == nil {
+		t := o.Task
+		t.Started = true
+		j := w.addTask(&t)
+		return &startOrder{order: o, job: j, undo: func() { w.forget(j) }}
+	}
+	limit, cycle, ended := over.Limit, over.Cycle, over.Ended
+	over.restart(&o.Task)
+	return &startOrder{order: o, job: over, undo: func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		over.Limit, over.Cycle, over.Ended = limit, cycle, ended
+		over.finish()
+		w.process.Unmatch(over.Task)
+	}}
+}
+
+// settle tells the orders that wait for a run that has ended.
+func (w *Work) settle(r *run, how outcome) {
+	j := r.job
+	switch {
+	case !r.isStarting():
+	case how == outcomeEnded:
+		r.reportBegun()
+	case r.presumed && !how.isRefusal():
+		// It goes on as a command does that has begun.
+	case errors.Is(context.Cause(r.ctx), errCleaning):
+		j.starts = append(r.starts, j.starts...)
+	default:
+		w.failStarts(r, how)
+	}
+	if j.isList() && len(j.starts) > 0 {
+		j.due = w.Now()
+	}
+	if j.Ended {
+		j.finish()
+	}
+	if j.Kind == task.RecordList {
+		w.finishRecordJobs()
+	}
+	if j.Started && j.isOver() {
+		w.forget(j)
+	}
+}
+
+// failStarts fails the orders of a run that has not begun. A command that was presumed to have
+// begun is reported.
+func (w *Work) failStarts(r *run, how outcome) {
+	why := r.startError(how)
+	if r.presumed && how != outcomeUnsupported { // which is reported
+		w.Logger.Warn("Command did not start: the receiver gives it up", append(r.job.LogFields(), zap.Error(why))...)
+		w.events.Problem(Refused, r.job.Task, why)
+	}
+	for _, s := range r.starts {
+		s.fail(why)
+	}
+}
+
+// finishRecordJobs ends jobs for which as many recorded calls were listed as their limit has.
+func (w *Work) finishRecordJobs() {
+	for _, j := range slices.Clone(w.jobs) {
+		w.mu.Lock()
+		full := j.Kind == task.Records && j.state == jobDue && j.hasForwardedAll()
+		var waited []*startOrder
+		if full {
+			j.finish()
+			waited = w.withdraw(j)
+		}
+		w.mu.Unlock()
+		for _, s := range waited {
+			m, known := w.process.Matched(j.Task)
+			s.begun(m, known)
+		}
+		if !full {
+			continue
+		}
+		w.Logger.Info("A command has reached its limit", j.LogFields()...)
+		if j.Started {
+			w.forget(j)
+		}
+	}
+}
+
+// endOrder is an order to end a job.
+type endOrder struct {
+	order *Order
+	job   *job
+	// run is the one that has to end; nil: none.
+	run *run
+	// over is when it had ended; zero: not yet.
+	over time.Time
+}
+
+// endTask begins to end a task.
+func (w *Work) endTask(o *Order) {
+	j := w.find(func(j *job) bool { return j.Number == o.Number && j.Kind.Instruments() })
+	if j == nil {
+		o.Fail(agentcontrol.Errorf(agentcontrol.BadArgument, "task %d does not exist, or cannot be ended: see list", o.Number))
+		return
+	}
+	w.ends = append(w.ends, &endOrder{order: o, job: j, run: j.run})
+	for _, s := range w.endJob(j) {
+		s.order.Fail(agentcontrol.Errorf(agentcontrol.Lost, "%w", errEnded))
+	}
+	if j.run != nil {
+		return
+	}
+	j.finish()
+	if j.Started {
+		w.forget(j)
+	}
+}
+
+// endJob marks a job as ended, and returns the orders that waited for it to begin. A row of its
+// run is counted before other monitors may count its methods, or not at all.
+func (w *Work) endJob(j *job) (waited []*startOrder) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	j.Ended = true
+	w.process.Unmatch(j.Task)
+	if j.run != nil {
+		j.run.end(errEnded)
+	}
+	w.process.ReleaseMethods(j.Number)
+	return w.withdraw(j)
+}
+
+// withdraw removes and returns the orders that wait for a job to begin. The lock is held.
+func (w *Work) withdraw(j *job) (waited []*startOrder) {
+	ofJob := func(s *startOrder) bool {
+		if s.job == j {
+			waited = append(waited, s)
+		}
+		return s.job == j
+	}
+	for _, of := range w.jobs {
+		of.starts = slices.DeleteFunc(of.starts, ofJob)
+		if of.run != nil {
+			of.run.starts = slices.DeleteFunc(of.run.starts, ofJob)
+		}
+	}
+	return waited
+}
+
+// finishEnds answers orders to end a job that has ended. A reset that is asked for now may end
+// first, if that does not take long.
+func (w *Work) finishEnds(now time.Time) {
+	w.ends = slices.DeleteFunc(w.ends, func(e *endOrder) bool {
+		if e.run != nil && e.job.run == e.run {
+			return false
+		}
+		if e.over.IsZero() {
+			e.over = now
+		}
+		asked := w.resets.round != nil && slices.Contains(w.resets.round.of, e.job.Classes())
+		switch {
+		case asked && now.Before(e.over.Add(silence)):
+			return false
+		case asked:
+			e.order.succeed("ended; a reset restores its classes now")
+		case slices.Contains(w.resets.owed, e.job.Classes()):
+			e.order.succeed("ended; a reset restores its classes when no other command needs them, or with the command reset")
+		default:
+			e.order.succeed("ended")
+		}
+		return true
+	})
+}
+
+// reportFailedReset answers orders to end a job whose reset has failed.
+func (w *Work) reportFailedReset(of []greys.Classes, failed []error) {
+	w.ends = slices.DeleteFunc(w.ends, func(e *endOrder) bool {
+		i := slices.Index(of, e.job.Classes())
+		if e.over.IsZero() || i < 0 || failed[i] == nil {
+			return false
+		}
+		e.order.succeed(fmt.Sprintf("ended; the reset of its classes failed: %v", failed[i]))
+		return true
+	})
+}
+
+// failOrders fails all orders that wait: the link is lost, or closes.
+func (w *Work) failOrders() {
+	lost := agentcontrol.Errorf(agentcontrol.Lost, "the server was lost or restarted before the command was sent")
+	for _, j := range slices.Clone(w.jobs) {
+		for _, s := range j.starts {
+			s.fail(lost)
+		}
+		j.starts = nil
+	}
+	w.finishEnds(w.Now())
+	for _, o := range w.resets.orders {
+		o.Fail(lost)
+	}
+	w.resets.orders = nil
+}
+
+// list answers an order with all tasks that instrument, and their states.
+func (w *Work) list(o *Order, protocol greys.Protocol) {
+	var items []string
+	running := 0
+	for _, j := range w.jobs {
+		if !j.Kind.Instruments() {
+			continue
+		}
+		if j.isRunning() {
+			running++
+		}
+		items = append(items, w.describe(j, protocol))
+	}
+	o.finish(Result{Answer: agentcontrol.Answer{Message: fmt.Sprintf("%d of %d run", running, len(items)), Items: items}})
+}
+
+// describe returns a line of the list.
+func (w *Work) describe(j *job, protocol greys.Protocol) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	line := fmt.Sprintf("%d %v %s", j.Number, j.Kind, j.Pattern)
+	switch {
+	case j.Cycle > 0:
+		line += fmt.Sprintf(", cycles of %v", j.Cycle)
+	case j.Limit > 0:
+		line += fmt.Sprintf(", %d calls", j.Limit)
+	}
+	if !j.Started {
+		line += ", configured"
+	}
+	line += ": " + w.describeState(j, protocol)
+	if m, known := w.process.Matched(j.Task); known {
+		line += fmt.Sprintf(", matches %d classes and %d methods", m.Classes, m.Methods)
+	}
+	return line
+}
+
+// describeState returns the state of a job. The lock is held.
+func (w *Work) describeState(j *job, protocol greys.Protocol) string {
+	switch {
+	case j.Ended:
+		return "ended"
+	case !w.IsForwarded(j.Kind):
+		return "no pipeline takes it"
+	case j.isRunning() && j.Kind == task.Monitor:
+		return "running"
+	case j.isRunning():
+		return fmt.Sprintf("running, %d calls received", j.run.total())
+	case j.isOver():
+		return "over"
+	case !j.Kind.AskedBy(protocol):
+		return fmt.Sprintf("read from the server's list, %d calls received", j.forwarded)
+	default:
+		return "waiting"
+	}
+}

@@ -1,0 +1,75 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"errors"
+
+	"github.com/callbraid/callbraid/internal/greys"
+)
+
+// outcome is how a run ended.
+type outcome uint8
+
+const (
+	// outcomeEnded: the limit is reached, or the list is complete.
+	outcomeEnded outcome = iota
+	outcomeRefused
+	outcomeUnsupported
+	// outcomeLost: the connection ended, or a reply could not be decoded.
+	outcomeLost
+	outcomeTimedOut
+	// outcomeUnmatched: the pattern matches no class or method yet.
+	outcomeUnmatched
+	// outcomeStopped: the receiver ended the run.
+	outcomeStopped
+)
+
+func (o outcome) String() string {
+	return [...]string{"ended", "refused", "unsupported", "lost", "timed_out", "unmatched", "stopped"}[o]
+}
+
+// isRefusal reports whether the server has said that it does not run the command.
+func (o outcome) isRefusal() bool {
+	return o == outcomeRefused || o == outcomeUnsupported || o == outcomeUnmatched
+}
+
+// Causes for which the receiver ends a run.
+var (
+	errUnmatched = errors.New("the pattern matches nothing yet")
+	errEnough    = errors.New("the limit is reached")
+	errCleaning  = errors.New("a reset removes the code of lost commands")
+	errEnded     = errors.New("another operator has ended the task")
+	// errPart says that a part has ended as it should not, errPoisoned that the server has refused
+	// one, and may have left code in classes.
+	errPart     = errors.New("a command of the pattern has ended")
+	errPoisoned = errors.New("a reset undoes a refused command, and the others are asked again")
+)
+
+// errEarly is the error of a run that ended before its limit without an error.
+var errEarly = errors.New("the server ended the command before its limit")
+
+// outcomeOf returns the outcome of a command that gave an error.
+func outcomeOf(err error) outcome {
+	for _, of := range []struct {
+		err     error
+		outcome outcome
+	}{
+		{greys.ErrUnsupported, outcomeUnsupported},
+		{greys.ErrSessionTimedOut, outcomeTimedOut},
+		{greys.ErrRefused, outcomeRefused},
+	} {
+		if errors.Is(err, of.err) {
+			return of.outcome
+		}
+	}
+	return outcomeLost
+}
+
+func orEarly(err error) error {
+	if err == nil {
+		return errEarly
+	}
+	return err
+}

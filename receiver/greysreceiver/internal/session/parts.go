@@ -1,0 +1,343 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
+)
+
+// The released server keeps one begin for each thread and command. Where a method that a command
+// matches calls another one that it matches, the begin of the inner call replaces that of the
+// outer one: times are too short, and call trees are those of other calls. So by default
+// (per_method) a pattern of the console is asked for in parts:
+//
+//  1. The server lists the classes and methods that match.
+//  2. Constructors, static initialisers, lambdas, generated classes, interfaces and methods
+//     without code are left out: the server fails on them, or has nothing to report. A pattern
+//     without wildcards is asked for as it is.
+//  3. Each method has a command of its own, up to limits.max_pattern_commands.
+//  4. Classes beyond that share commands, whose times and call trees are left out.
+//  5. A command that the server says to match more than one method (overloads, subclasses that
+//     override it) has its times and call trees left out, too.
+//  6. A part that the server refuses is left out from then on. A reset removes the code that it has
+//     left in classes, and all other parts are asked for again.
+//  7. A part that is lost is asked for again alone. The other parts go on, and so do their sums.
+
+// isInParts reports whether a run is asked for in parts.
+func (r *run) isInParts() bool {
+	return r.work.PerMethod && r.link.Protocol == greys.ProtocolConsole && r.job.Kind.Instruments()
+}
+
+// partsRun is a run that is asked for in parts.
+type partsRun struct {
+	*run
+	// lost gets parts that were lost, for the goroutine of the session.
+	lost chan<- *lostPart
+
+	// listed: the parts are of listed methods. Otherwise the only part is the pattern.
+	listed bool
+	// The lock guards all below: why the first part ended as it should not, how many parts may still
+	// report calls, and how many have no code in classes.
+	ending        sync.Mutex
+	first         error
+	left, without int
+}
+
+// lostPart is a part that was lost, and waits to be asked for again.
+type lostPart struct {
+	run  *run
+	part *part
+	err  error
+	// due is when it is asked for again.
+	due time.Time
+	// again gets whether it is asked for again in this run. It has room for one.
+	again chan bool
+}
+
+// makeParts makes the parts of the pattern, and enters what they match.
+func (r *partsRun) makeParts() ([]*part, error) {
+	t, left := r.job.Task, r.job.left()
+	if isExact(t.Target) {
+		return []*part{{target: t.Target, limit: left, name: t.Pattern, timed: true}}, nil
+	}
+	list, methods, err := r.listMethods()
+	if err != nil {
+		return nil, err
+	}
+	r.listed = true
+	most := r.work.MaxPatternCommands
+	all := list.partition(t.Kind, left, most)
+	logLimit := func(message string, fields ...zap.Field) {
+		r.work.Logger.Warn(message, append(append(t.LogFields(), fields...), zap.Int("limits.max_pattern_commands", most))...)
+	}
+	if len(all.without) > 0 {
+		r.work.Counters.MethodsLeftOut(list.count(all.without), counters.LeftOutNoRoom)
+		logLimit("A pattern needs more commands than it may have: its other classes are not watched", zap.Int("classes_not_watched", len(all.without)))
+	}
+	if all.shared > 0 {
+		logLimit("A pattern matches more methods than may have a command of their own: times and call trees of the others are left out",
+			zap.Int("methods", methods), zap.Int("methods_without_times", all.shared))
+	}
+	parts := slices.DeleteFunc(all.parts, func(p *part) bool { return r.job.refusedParts[p.name] })
+	r.work.mu.Lock()
+	defer r.work.mu.Unlock()
+	if len(parts) == 0 {
+		r.affect(0, 0)
+		return nil, nil
+	}
+	r.parts = parts
+	r.affect(int64(len(list.classes)), int64(methods))
+	if r.isStarting() {
+		r.reportBegun()
+	}
+	return parts, nil
+}
+
+// listMethods asks the server for the methods of the pattern into which it can put code.
+func (r *partsRun) listMethods() (methodList, int, error) {
+	target, found := r.job.Target, newListing()
+	err := r.link.Run(r.ctx, greys.ClassesCommand{Class: target.Class, Regexp: target.Regexp}, func(reply greys.Reply) {
+		if c, is := reply.(*greys.Class); is {
+			found.class(c)
+		}
+	})
+	if err != nil {
+		return methodList{}, 0, err
+	}
+	err = r.link.Run(r.ctx, greys.MethodsCommand{Target: target}, func(reply greys.Reply) {
+		if m, is := reply.(*greys.Method); is {
+			found.method(m)
+		}
+	})
+	list, methods := found.inOrder()
+	return list, methods, err
+}
+
+// askAll asks for all parts until they have ended, and returns why the first one ended as it
+// should not. begun is called when all have been asked for once.
+func (r *partsRun) askAll(parts []*part, begun func()) error {
+	var running sync.WaitGroup
+	r.left = len(parts)
+	for _, p := range parts {
+		leave, ok := r.work.gate.enter(r.ctx)
+		if !ok {
+			break
+		}
+		running.Go(func() { r.enterEnd(p, len(parts), r.askUntilEnd(p, leave)) })
+	}
+	begun()
+	running.Wait()
+	if r.first == nil {
+		return r.ctx.Err()
+	}
+	return r.first
+}
+
+// errNoCode says that the server lists a method, and has put no code into it.
+var errNoCode = errors.New("the server lists the method, and has put no code into it")
+
+// isAlone reports whether the error of a part has no meaning for the other parts.
+func isAlone(err error) bool { return !isReply(err) && !errors.Is(err, errPoisoned) }
+
+// askUntilEnd asks for a part until it ends by its limit or the server refuses it, again where it
+// was lost. A part that is the whole pattern ends with its run.
+func (r *partsRun) askUntilEnd(p *part, leave func()) error {
+	for {
+		err := r.askPart(p, leave)
+		ended := err == nil && r.job.Limit > 0
+		if ended || !r.listed || errors.Is(err, errNoCode) || err != nil && !isAlone(err) {
+			return err
+		}
+		if !r.awaitAgain(p, orEarly(err)) {
+			return err
+		}
+		if r.job.Limit > 0 {
+			r.work.mu.Lock()
+			p.limit = max(1, r.job.Limit-greys.Limit(r.total()))
+			r.work.mu.Unlock()
+		}
+		again, ok := r.work.gate.enter(r.ctx)
+		if !ok {
+			return err
+		}
+		leave = again
+	}
+}
+
+// askPart asks for a part until it ends, by its limit without an error. Nothing is asked for after
+// a command that the server has refused: which of two it refuses for itself would be unknown.
+func (r *partsRun) askPart(p *part, leave func()) error {
+	defer leave()
+	p.asked = r.work.Now()
+	if r.work.resets.poisoned.Load() {
+		return errPoisoned
+	}
+	ctx, end := context.WithCancel(r.ctx)
+	defer end()
+	noCode := false
+	err := r.link.Run(ctx, r.job.CommandFor(p.target, p.limit), func(reply greys.Reply) {
+		if of, is := reply.(*greys.Affected); is && r.listed && of.Methods == 0 {
+			noCode = true
+			end()
+		}
+		leave() // the server replies when it has instrumented the classes
+		r.receivePart(p, reply)
+	})
+	if errors.Is(err, greys.ErrRefused) {
+		r.work.resets.poisoned.Store(true)
+		if !r.work.gate.oneByOne.Swap(true) {
+			return errPoisoned // all are asked for again, one at a time
+		}
+	}
+	if noCode && r.ctx.Err() == nil {
+		return errNoCode
+	}
+	return err
+}
+
+// enterEnd enters the end of a part: one of so many.
+func (r *partsRun) enterEnd(p *part, parts int, err error) {
+	r.ending.Lock()
+	defer r.ending.Unlock()
+	limited := r.job.Limit > 0
+	if r.ctx.Err() == nil {
+		switch {
+		case errors.Is(err, errNoCode):
+			r.left--
+			r.without++
+			r.reportNoCode(p, r.without == parts)
+		case err == nil && limited:
+			r.left-- // it has reported as many calls as the limit has
+		}
+	}
+	if err == nil && limited || errors.Is(err, errNoCode) {
+		if limited && r.left == 0 && r.without < parts {
+			r.end(errEnough)
+		}
+		return
+	}
+	if r.first != nil || r.ctx.Err() != nil {
+		return
+	}
+	err = orEarly(err)
+	r.first = fmt.Errorf("%s: %w", p.name, err)
+	switch {
+	case r.listed && isAlone(err):
+	case r.listed && errors.Is(err, greys.ErrRefused):
+		r.refusePart(p, err)
+		r.end(errPoisoned)
+	case errors.Is(err, errPoisoned):
+		r.end(errPoisoned)
+	default:
+		r.end(errPart)
+	}
+}
+
+// reportNoCode reports a part for which the server has put no code into classes. all: that is so
+// of all parts.
+func (r *partsRun) reportNoCode(p *part, all bool) {
+	w, t := r.work, r.job.Task
+	w.Counters.MethodsLeftOut(1, counters.LeftOutNoCode)
+	if _, say := r.job.withoutCode.Say(w.Now()); say {
+		w.Logger.Warn("The server lists a method, and leaves it alone: its library can't read classes of newer Java, such as nested ones that are compiled for Java 11. The program's standard output has the reason",
+			append(t.LogFields(), zap.String("method", p.name))...)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if m, known := w.process.Matched(t); known {
+		w.process.Match(t, process.Matched{Classes: m.Classes, Methods: m.Methods - 1})
+	}
+	if all {
+		r.matched = false
+		r.affect(0, 0)
+	}
+}
+
+// refusePart leaves out a part that the server has refused, from now on.
+func (r *partsRun) refusePart(p *part, why error) {
+	w := r.work
+	w.mu.Lock()
+	if r.job.refusedParts == nil {
+		r.job.refusedParts = map[string]bool{}
+	}
+	r.job.refusedParts[p.name], p.timed = true, false
+	w.mu.Unlock()
+	w.Counters.MethodsLeftOut(1, counters.LeftOutRefused)
+	w.Logger.Warn("The server could not put its code into a method: the receiver leaves the method out, and a reset removes the rest of the code. The program's standard output has the reason; a pattern that does not match the method spares the reset",
+		append(r.job.LogFields(), zap.String("method", p.name), zap.Error(why))...)
+}
+
+// awaitAgain waits until a lost part may be asked for again, and reports whether it may.
+func (r *partsRun) awaitAgain(p *part, err error) bool {
+	if r.ctx.Err() != nil {
+		return false
+	}
+	l := &lostPart{run: r.run, part: p, err: err, again: make(chan bool, 1)}
+	select {
+	case r.lost <- l:
+	case <-r.ctx.Done():
+		return false
+	}
+	select {
+	case again := <-l.again:
+		return again
+	case <-r.ctx.Done():
+		return false
+	}
+}
+
+// receivePart handles a reply to a part. Replies about methods of other parts are dropped, and so
+// are times, call trees and recorded calls that may be false.
+func (r *partsRun) receivePart(p *part, reply greys.Reply) {
+	w := r.work
+	w.mu.Lock()
+	timed := p.timed
+	if of, is := reply.(*greys.Affected); is && timed && of.Methods != 1 {
+		p.timed = false
+	}
+	w.mu.Unlock()
+	mayBeTrue, counts := true, true
+	switch reply := reply.(type) {
+	case *greys.Affected:
+		if timed && reply.Methods > 1 && r.job.Kind != task.Stack {
+			w.Logger.Warn("A command matches several methods of one name, which may call each other: its times and call trees are left out",
+				append(r.job.LogFields(), zap.String("method", p.name), zap.Int64("methods", reply.Methods))...)
+		}
+		counts = !r.listed // the list was counted
+	case *greys.Statistics:
+		reply.Methods = slices.DeleteFunc(reply.Methods, func(m greys.MethodStatistics) bool { return !p.owns(m.Class, m.Method) })
+		if !timed {
+			for i := range reply.Methods {
+				reply.Methods[i].HasMean, reply.Methods[i].HasRange = false, false
+			}
+			w.process.Untimed(counters.Untimed{Rows: int64(len(reply.Methods))})
+		}
+	case *greys.Tree:
+		root := reply.Nodes[0]
+		mayBeTrue = timed && !reply.Unended && p.owns(root.Class, root.Method) && !w.process.IsRecursive(root.Class, root.Method)
+	case *greys.Record:
+		mayBeTrue = timed && !w.process.IsRecursive(p.target.Class.String(), p.target.Method.String())
+		if class := p.class(); reply.IsSimple && greys.SimpleName(class) == reply.Class {
+			reply.Class = class
+		}
+	}
+	switch {
+	case !mayBeTrue:
+		r.leaveOut()
+	case counts:
+		r.receive(reply, timed)
+	}
+}

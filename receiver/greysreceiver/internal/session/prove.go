@@ -1,0 +1,160 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
+)
+
+// The times of a method are false where it calls itself (process/recursion.go). While a monitor runs,
+// the receiver asks for stacks of its methods until it knows which of them do.
+
+// askInParts asks for all parts of the pattern, and for stacks of the methods of a monitor, until the parts
+// have ended.
+func (r *partsRun) askInParts() error {
+	parts, err := r.makeParts()
+	if err != nil || len(parts) == 0 {
+		return err
+	}
+	ctx, end := context.WithCancel(r.ctx)
+	var proving sync.WaitGroup
+	defer proving.Wait()
+	defer end()
+	return r.askAll(parts, func() {
+		proving.Go(func() { r.prove(ctx, parts) })
+	})
+}
+
+const (
+	// maxProofs is how often stacks of the same methods are asked for: each time leaves code in their
+	// classes.
+	maxProofs = 16
+	// maxStacks is how many stacks the server sends each time, at most.
+	maxStacks = 1000
+)
+
+// prove asks for stacks of the methods of a monitor until it is known which call themselves.
+func (r *partsRun) prove(ctx context.Context, parts []*part) {
+	if r.work.RecursionCheck == 0 || r.job.Kind != task.Monitor || r.job.unprovable {
+		return
+	}
+	leave, ok := r.work.gate.enterAlone(r.ctx)
+	if !ok {
+		return
+	}
+	leave() // the server has instrumented the classes of all parts
+	var proving sync.WaitGroup
+	defer proving.Wait()
+	list := r.unproven(parts)
+	for classes := list.classes; len(classes) > 0; {
+		p, n := list.sharedPart(classes, 0)
+		if p != nil {
+			of := classes[:n]
+			proving.Go(func() { r.proveClasses(ctx, parts, of) })
+		}
+		classes = classes[n:]
+	}
+}
+
+// unproven are the methods of parts of which it is unknown whether they call themselves. Names that
+// the server has refused for one class are not asked for in others.
+func (r *partsRun) unproven(parts []*part) (list methodList) {
+	r.work.mu.Lock()
+	defer r.work.mu.Unlock()
+	refused := r.job.refusedParts
+	for _, p := range parts {
+		if !p.timed || p.target.Regexp || slices.ContainsFunc(parts, func(other *part) bool {
+			return other.target.Method == p.target.Method && refused[other.name]
+		}) {
+			continue
+		}
+		if class, method := p.target.Class.String(), p.target.Method.String(); r.work.process.NeedsStacks(class, method) {
+			list.add(class, method)
+		}
+	}
+	return list
+}
+
+// proveClasses asks for stacks of the methods of some classes, again for those that were called too
+// seldom.
+func (r *partsRun) proveClasses(ctx context.Context, parts []*part, of []string) {
+	for range maxProofs {
+		list := r.unproven(parts)
+		classes := slices.DeleteFunc(list.classes, func(class string) bool { return !slices.Contains(of, class) })
+		if len(classes) == 0 || ctx.Err() != nil {
+			return
+		}
+		p, n := list.sharedPart(classes, 0)
+		if p == nil {
+			return
+		}
+		methods := map[process.MethodKey]bool{}
+		for _, class := range classes[:n] {
+			for _, method := range list.methods[class] {
+				methods[process.KeyOf(class, method)] = true
+			}
+		}
+		switch err := r.askStacks(ctx, p, methods); {
+		case ctx.Err() != nil:
+			return
+		case isReply(err):
+			r.giveUpProof(err)
+			return
+		case err != nil: // the connection ended, or a reply could not be decoded
+			p.name = "stacks of " + p.name
+			if !r.awaitAgain(p, err) {
+				return
+			}
+		}
+	}
+}
+
+// askStacks asks for stacks of methods, until enough is known of all, or as many came as the limit
+// has.
+func (r *partsRun) askStacks(ctx context.Context, p *part, methods map[process.MethodKey]bool) error {
+	leave, ok := r.work.gate.enterAlone(r.ctx)
+	if !ok {
+		return nil
+	}
+	defer leave()
+	p.asked = r.work.Now()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	limit := greys.Limit(min(maxStacks, r.work.RecursionCheck*len(methods)))
+	decided := false
+	err := r.link.Run(ctx, greys.StackCommand{Target: p.target, Limit: limit}, func(reply greys.Reply) {
+		leave()
+		if stack, is := reply.(*greys.CallStack); is && ctx.Err() == nil {
+			if decided = r.work.process.Stack(methods, stack.Frames); decided {
+				end()
+			}
+		}
+	})
+	if decided {
+		return nil
+	}
+	return err
+}
+
+// giveUpProof notes that the server sends no stacks: times stay withheld.
+func (r *partsRun) giveUpProof(why error) {
+	r.work.mu.Lock()
+	r.job.unprovable = true
+	r.work.mu.Unlock()
+	r.work.Logger.Warn("The server sends no stacks of the methods of a pattern, so the receiver cannot tell which of them call themselves, and leaves their times out. With recursion_check: 0 it delivers them unchecked",
+		append(r.job.LogFields(), zap.Error(why))...)
+	if errors.Is(why, greys.ErrRefused) {
+		r.work.resets.poisoned.Store(true)
+		r.end(errPoisoned)
+	}
+}

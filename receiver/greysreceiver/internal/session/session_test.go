@@ -1,0 +1,439 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var receivedAt = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+var errLost = errors.New("the connection broke")
+
+func patternOf(t testing.TB, text string) greys.Pattern {
+	t.Helper()
+	p, err := greys.NewPattern(text)
+	require.NoError(t, err)
+	return p
+}
+
+// peer is a server without sockets. It notes what it is asked. Monitors have no reply.
+type peer struct {
+	mu   sync.Mutex
+	said []string
+	// refuse is the error of a command; nil: it has none. silent: resets have no reply.
+	refuse func(greys.Command) error
+	silent bool
+}
+
+// Run implements link.Asker.
+func (p *peer) Run(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
+	p.mu.Lock()
+	p.said = append(p.said, fmt.Sprintf("%T", command))
+	refuse, silent := p.refuse, p.silent
+	p.mu.Unlock()
+	if refuse != nil {
+		if err := refuse(command); err != nil {
+			return err
+		}
+	}
+	switch command.(type) {
+	case greys.SessionsCommand:
+		each(&greys.Sessions{ProcessID: 4711, Sessions: make([]greys.Session, 1)})
+		return nil
+	case greys.ResetCommand:
+		if !silent {
+			return ctx.Err()
+		}
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// noEvents drops all results.
+type noEvents struct{ Events }
+
+func (noEvents) Problem(Problem, *task.Task, error) {}
+
+// idleSession is a session for monitors of classes, which has asked nothing. Its clock stands.
+func idleSession(t *testing.T, p *peer, protocol greys.Protocol, change func(*Settings), classes ...string) *Session {
+	t.Helper()
+	telemetry := componenttest.NewTelemetry()
+	own, err := counters.New(telemetry.NewTelemetrySettings(), serverhealth.New())
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		own.Shutdown()
+		require.NoError(t, telemetry.Shutdown(context.Background()))
+	})
+	now := func() time.Time { return receivedAt }
+	settings := &Settings{
+		Reconnect: backoff.Config{InitialInterval: time.Millisecond, MaxInterval: 10 * time.Millisecond},
+		Timeout:   5 * time.Second, AnswerTimeout: 30 * time.Second, StateInterval: time.Hour, MaxDetails: 1,
+		IsForwarded: func(task.Kind) bool { return true }, OwnSessions: func() (int64, int64) { return 0, 0 },
+		Counters: own, Logger: zap.NewNop(), Now: now,
+	}
+	change(settings)
+	var tasks []*task.Task
+	for _, class := range classes {
+		tasks = append(tasks, &task.Task{Kind: task.Monitor, Pattern: class + " *", Target: greys.Target{Class: patternOf(t, class), Method: patternOf(t, "*")}, Cycle: time.Second})
+	}
+	known := process.New(process.Settings{MaxMethods: 10, MaxInventory: 10, MaxTreeNodes: 10, Counters: own, Logger: zap.NewNop(), Now: now})
+	l := &link.Link{
+		Asker: p, Protocol: protocol, Total: func() link.Stats { return link.Stats{} }, Unsent: func(error) bool { return false }, Close: func() {},
+		ResetsAll: protocol == greys.ProtocolConsole, Aborts: protocol == greys.ProtocolConsole,
+	}
+	who := Identity{Protocol: protocol, PID: 4711}
+	s := New(l, NewWork(settings, NewTasks(tasks), known, noEvents{}, who), Inputs{})
+	s.begin(t.Context(), 0)
+	return s
+}
+
+func unchanged(*Settings) {}
+
+// newRun is a run of a job that nobody asks for.
+func newRun(s *Session, j *job) *run {
+	r := &run{job: j, work: s.Work, link: s.link}
+	r.ctx, r.end = context.WithCancelCause(context.Background())
+	return r
+}
+
+func statistics(calls int64) *greys.Statistics {
+	return &greys.Statistics{Methods: []greys.MethodStatistics{{Class: "demo.Shop", Method: "checkout", Calls: calls}}}
+}
+
+// calls are the counted calls of all methods.
+func calls(s *Session) (n int64) {
+	for _, m := range s.process.State().Methods {
+		n += m.Calls
+	}
+	return n
+}
+
+func TestRepliesAfterTheEndOfARunAreDropped(t *testing.T) {
+	s := idleSession(t, &peer{}, greys.ProtocolConsole, unchanged, "demo.*")
+	r := newRun(s, s.jobs[0])
+	r.receive(statistics(1), false)
+	r.end(errEnough)
+	r.receive(statistics(1), false)
+	assert.EqualValues(t, 1, s.process.State().Replies)
+	assert.EqualValues(t, 1, calls(s))
+	s.halt()
+}
+
+// Pauses are those of commands that are lost soon, again and again.
+func TestACommandThatRanLongIsAskedAgainSoon(t *testing.T) {
+	s := idleSession(t, &peer{}, greys.ProtocolConsole, func(c *Settings) {
+		c.Reconnect = backoff.Config{InitialInterval: time.Second, MaxInterval: time.Hour}
+	}, "demo.*")
+	pause := func(ran time.Duration) time.Duration {
+		j := s.jobs[0]
+		r := newRun(s, j)
+		r.err, r.began = errLost, receivedAt.Add(-ran)
+		s.countRun(r, 1)
+		s.runEnded(r)
+		return j.due.Sub(receivedAt)
+	}
+	for range 20 {
+		pause(time.Minute)
+	}
+	assert.GreaterOrEqual(t, pause(time.Hour), 30*time.Minute)
+	assert.Less(t, pause(time.Hour+1), 2*time.Second)
+	s.halt()
+}
+
+func TestAfterALossNothingIsAskedBeforeTheServerHasIdentifiedItself(t *testing.T) {
+	p := &peer{}
+	s := idleSession(t, p, greys.ProtocolConsole, func(c *Settings) {
+		c.Reconnect = backoff.Config{InitialInterval: time.Minute, MaxInterval: time.Hour}
+	}, "demo.*")
+	j := s.jobs[0]
+	s.check.last = receivedAt
+	r := newRun(s, j)
+	r.err = errLost
+	s.schedule(r, outcomeLost, receivedAt)
+	j.due = receivedAt // its pause was shorter than that of the check
+	s.resets.owe(j.Classes())
+	step := func() {
+		t.Helper()
+		_, err := s.step(t.Context())
+		require.NoError(t, err)
+	}
+	step()
+	assert.Zero(t, s.running)
+	assert.Nil(t, s.resets.round, "the process may have nothing of ours")
+	s.check.due = receivedAt
+	step()
+	s.resetsEnded(<-s.reset)
+	step()
+	assert.Equal(t, 1, s.running)
+	s.halt()
+	assert.Equal(t, []string{"greys.SessionsCommand", "greys.ResetCommand", "greys.MonitorCommand"}, p.said[:3])
+}
+
+// Pauses are those of tries that fail in a row.
+func TestAServerThatIdentifiedItselfIsAskedAgainSoonWhenItDoesNot(t *testing.T) {
+	unclear := errors.New("expected a number as the session's JAVA_PID")
+	var fails error
+	s := idleSession(t, &peer{refuse: func(greys.Command) error { return fails }}, greys.ProtocolConsole, func(c *Settings) {
+		c.Reconnect = backoff.Config{InitialInterval: time.Second, MaxInterval: time.Hour}
+	}, "demo.*")
+	for range 20 {
+		for _, fails = range []error{unclear, unclear, nil} {
+			require.NoError(t, s.checkIdentity(t.Context()), "it is lost after three")
+		}
+	}
+	fails = unclear
+	require.NoError(t, s.checkIdentity(t.Context()))
+	assert.Less(t, s.check.due.Sub(receivedAt), 2*time.Second)
+	// So it is with resets.
+	reset := func() {
+		s.resets.owe(greys.Classes{})
+		s.resets.due = receivedAt
+		s.startResets(receivedAt)
+		s.resetsEnded(<-s.reset)
+	}
+	s.check.doubted = false
+	for range 20 {
+		for _, fails = range []error{unclear, nil} {
+			reset()
+		}
+	}
+	fails = unclear
+	reset()
+	assert.Less(t, s.resets.due.Sub(receivedAt), 2*time.Second)
+	s.halt()
+}
+
+// Many resets without a reply have the time of one, all together.
+func TestResetsWithoutAReplyHaveOneTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := idleSession(t, &peer{silent: true}, greys.ProtocolGP, unchanged, "demo.*")
+		const many = 3 * resetsAtOnce
+		for i := range many {
+			s.resets.owe(greys.Classes{Pattern: patternOf(t, fmt.Sprintf("demo.Shop%d", i))})
+		}
+		began := time.Now()
+		s.startResets(receivedAt)
+		s.resetsEnded(<-s.reset)
+		assert.Equal(t, s.ControlTimeout(), time.Since(began))
+		assert.Len(t, s.resets.owed, many, "they are tried again")
+		assert.True(t, s.resets.due.After(receivedAt))
+		s.halt()
+	})
+}
+
+func TestAfterAResetNothingLiesInClasses(t *testing.T) {
+	s := idleSession(t, &peer{}, greys.ProtocolGP, unchanged, "demo.*")
+	s.resets.owe(s.jobs[0].Classes())
+	s.resets.layers = 3
+	s.startResets(receivedAt)
+	s.resetsEnded(<-s.reset)
+	assert.Zero(t, s.resets.layers)
+	assert.False(t, s.HasLeftovers())
+	s.halt()
+}
+
+// Commands that were ended for a reset without a reply are asked again.
+func TestCommandsDoNotWaitForResetsWithoutAReply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := idleSession(t, &peer{silent: true}, greys.ProtocolConsole, unchanged, "demo.*")
+		s.resets.owe(greys.Classes{Pattern: patternOf(t, "demo.Shop")})
+		s.resets.overload(len(s.jobs))
+		s.startResets(receivedAt)
+		assert.True(t, s.resets.cleaning)
+		s.resetsEnded(<-s.reset)
+		assert.False(t, s.resets.cleaning)
+		assert.Zero(t, s.resets.layers, "so that they are not ended again immediately")
+		assert.Len(t, s.resets.owed, 1, "it is tried again")
+		s.halt()
+	})
+}
+
+func TestCancelledResetsAreDropped(t *testing.T) {
+	s := idleSession(t, &peer{}, greys.ProtocolGP, unchanged, "demo.*")
+	defer s.halt()
+	ctx, cancel := context.WithCancel(t.Context())
+	for range 100 {
+		s.carryOut(NewOrder(ctx, Reset), greys.ProtocolGP)
+	}
+	assert.Len(t, s.resets.orders, 100)
+	cancel()
+	o := NewOrder(t.Context(), Reset)
+	s.carryOut(o, greys.ProtocolGP)
+	assert.Equal(t, []*Order{o}, s.resets.orders)
+}
+
+// locked is a context whose use has to happen with a lock held.
+type locked struct {
+	context.Context
+	t  *testing.T
+	mu *sync.Mutex
+}
+
+func (l locked) expectLock(what string) {
+	l.t.Helper()
+	if l.mu.TryLock() {
+		l.mu.Unlock()
+		assert.Fail(l.t, what)
+	}
+}
+
+func (l locked) Err() error {
+	l.expectLock("an order may end the run before its reply is handled")
+	return l.Context.Err()
+}
+
+// A late row of a monitor that has ended takes no method back from other monitors.
+func TestAMonitorThatIsEndedTakesNothingBack(t *testing.T) {
+	s := idleSession(t, &peer{}, greys.ProtocolConsole, unchanged, "demo.*", "demo.Shop")
+	j := s.jobs[0]
+	ctx, end := context.WithCancelCause(t.Context())
+	of := locked{ctx, t, &s.mu}
+	r := &run{job: j, work: s.Work, link: s.link, ctx: of, end: func(why error) {
+		of.expectLock("a row may be counted when other monitors may have the methods")
+		end(why)
+	}}
+	j.run, j.state = r, jobRunning
+	r.receive(statistics(2), false)
+	s.carryOut(&Order{Action: End, Number: j.Number, result: make(chan Result, 1)}, greys.ProtocolConsole)
+	r.receive(statistics(3), false)
+	assert.EqualValues(t, 2, calls(s))
+	other := newRun(s, s.jobs[1])
+	later := statistics(4)
+	later.Methods[0].Time = receivedAt // a cycle that began after the monitor's end
+	other.receive(later, false)
+	assert.EqualValues(t, 6, calls(s), "the other monitor counts the method now")
+	j.run = nil
+	s.halt()
+}
+
+func TestWhichRecordedCallsAreTraced(t *testing.T) {
+	target := func(class, method string) greys.Target {
+		of, err := greys.NewPattern(class)
+		require.NoError(t, err)
+		named, err := greys.NewPattern(method)
+		require.NoError(t, err)
+		return greys.Target{Class: of, Method: named}
+	}
+	tracing := func(target greys.Target) *run {
+		return &run{job: &job{Task: &task.Task{Kind: task.Trace, Target: target, Limit: 2}}, affected: true}
+	}
+	simple := &greys.Record{Class: "Shop", Method: "pay", IsSimple: true}
+	full := &greys.Record{Class: "com.example.Shop", Method: "pay"}
+	regexp := target("com.*", "pay")
+	regexp.Regexp = true
+	begun, ended := tracing(target("com.*", "*")), tracing(target("com.*", "*"))
+	begun.affected, ended.replies = false, 2
+	parts := func(of ...*part) *run {
+		r := tracing(target("com.*", "*"))
+		r.parts = of
+		return r
+	}
+	pay := func(timed bool) *part {
+		return &part{classes: []string{"com.example.Shop"}, method: "pay", timed: timed}
+	}
+	for name, tt := range map[string]struct {
+		run    *run
+		record *greys.Record
+		want   bool
+	}{
+		"a command of the method":                                 {parts(pay(true)), full, true},
+		"it by the simple name":                                   {parts(pay(true)), simple, true},
+		"a command of another method":                             {parts(&part{classes: []string{"com.example.Shop"}, method: "price", timed: true}), full, false},
+		"a command whose trees are left out, or that was refused": {parts(pay(false)), full, false},
+		"the method":                       {tracing(target("com.example.Shop", "pay")), full, true},
+		"a pattern of it":                  {tracing(target("com.*", "p*")), full, true},
+		"another method":                   {tracing(target("com.*", "price")), full, false},
+		"another class":                    {tracing(target("com.example.Pay", "*")), full, false},
+		"its class by the simple name":     {tracing(target("com.*", "*")), simple, true},
+		"another class by the simple name": {tracing(target("com.example.Workshop", "*")), simple, false},
+		"a regular expression":             {tracing(regexp), full, false},
+		"a trace that has not begun":       {begun, full, false},
+		"a trace whose limit is reached":   {ended, full, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := new(Work)
+			assert.False(t, w.isTraced(tt.record), "there is none")
+			w.jobs = []*job{tt.run.job}
+			assert.False(t, w.isTraced(tt.record), "it does not run")
+			tt.run.job.run = tt.run
+			assert.Equal(t, tt.want, w.isTraced(tt.record))
+		})
+	}
+}
+
+func TestTheNumbersOfSessionsShowHowManyAreOfOthers(t *testing.T) {
+	var sessions foreignSessions
+	for _, tt := range []struct {
+		name                 string
+		session, least, most int64
+		others               int64
+	}{
+		{"the first number is where it begins", 41, 1, 2, 0},
+		{"the next connection has the next number", 42, 2, 3, 0},
+		{"one of our commands connects meanwhile, before it", 44, 3, 5, 0},
+		{"one of our commands connects meanwhile, after it", 45, 5, 7, 0},
+		{"that one is counted by the next", 47, 7, 8, 0},
+		{"two others", 50, 8, 9, 2},
+		{"none since", 51, 9, 10, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.others, sessions.compare(tt.session, tt.least, tt.most)) })
+	}
+}
+
+func TestAnIdentityTellsAProcessFromAnother(t *testing.T) {
+	was := Identity{Protocol: greys.ProtocolConsole, PID: 7, Version: "1.7.6.6"}
+	for name, tt := range map[string]struct {
+		before, now Identity
+		want        bool
+	}{
+		"the same":                  {was, was, false},
+		"another ID":                {was, Identity{Protocol: greys.ProtocolConsole, PID: 8, Version: "1.7.6.6"}, true},
+		"another version":           {was, Identity{Protocol: greys.ProtocolConsole, PID: 7, Version: "1.7.6.7"}, true},
+		"another protocol":          {was, Identity{Protocol: greys.ProtocolGP, PID: 7, Version: "1.7.6.6"}, true},
+		"no ID now":                 {was, Identity{Protocol: greys.ProtocolConsole, Version: "1.7.6.6"}, false},
+		"no version now":            {was, Identity{Protocol: greys.ProtocolConsole, PID: 7}, false},
+		"no ID before":              {Identity{Protocol: greys.ProtocolConsole, Version: "1.7.6.6"}, was, false},
+		"no version before":         {Identity{Protocol: greys.ProtocolConsole, PID: 7}, was, false},
+		"no ID and another version": {was, Identity{Protocol: greys.ProtocolConsole, Version: "1"}, true},
+	} {
+		assert.Equal(t, tt.want, tt.before.IsOther(tt.now), name)
+	}
+}
+
+func TestClassesAndMethodsThatNoProgrammerHasNamed(t *testing.T) {
+	for class, generated := range map[string]bool{
+		"com.example.Shop": false, "com.example.Shop$Inner": false,
+		"com.example.Shop$$Lambda$14/0x0000000800c03000": true, "com.example.Shop$$EnhancerBySpringCGLIB$$1f": true, "com.example.$Proxy12": true,
+	} {
+		assert.Equal(t, generated, isGenerated(class), class)
+	}
+	for method, ordinary := range map[string]bool{
+		"checkout": true, "get$price": true, "<init>": false, "<clinit>": false, "lambda$tax$0": false, "access$000": false, "$values": false,
+	} {
+		assert.Equal(t, ordinary, isOrdinary(method), method)
+	}
+}

@@ -1,0 +1,96 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"context"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/process"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
+)
+
+// environment is what all servers share.
+type environment struct {
+	*receiverkit.Kit
+	config   *Config
+	counters *counters.Counters
+	// zone is the time zone of servers, which send times without one.
+	zone *time.Location
+	hooks
+
+	// All below exists from the start on. spans is nil where no pipeline takes them.
+	run     *receiverkit.Run
+	spans   *spanOutput
+	logs    *logOutput
+	metrics *metricsLoop
+}
+
+// hooks are what tests replace.
+type hooks struct {
+	// connect makes a link to a server. spoke is the protocol of the last link; empty: unknown.
+	connect func(ctx context.Context, d *link.Dialer, spoke Protocol) (*link.Link, error)
+	// repeatAfter is when lasting failures are logged again, silentAfter when silent servers are.
+	repeatAfter, silentAfter time.Duration
+}
+
+// forwards reports whether a pipeline takes the results of a kind of task. Without one the program
+// is left alone.
+func (e *environment) forwards(kind task.Kind) bool {
+	switch next := &e.run.Next; kind {
+	case task.Monitor:
+		return next.Metrics != nil
+	case task.Trace, task.Records, task.RecordList:
+		return next.Traces != nil
+	default:
+		return next.Logs != nil
+	}
+}
+
+// output forwards the results of one process: it is the [session.Events] of its sessions.
+type output struct {
+	env     *environment
+	origin  *origin
+	process *process.Process
+}
+
+// state is the process at this moment, as metrics report it. over: it is not connected.
+func (o *output) state(over bool) processState {
+	return processState{State: o.process.State(), origin: o.origin, over: over}
+}
+
+func (o *output) Tree(tree *greys.Tree) {
+	parcel, dropped := treeSpans(o.origin, tree, o.env.Now(), o.env.config.Limits.MaxTreeNodes)
+	if dropped > 0 {
+		o.process.NodesDropped(dropped)
+	}
+	o.env.spans.Add(parcel)
+}
+
+func (o *output) Call(call *session.Call) { o.env.spans.Add(callSpan(o.origin, call)) }
+
+func (o *output) Stack(t *task.Task, stack *greys.CallStack) { o.env.logs.stack(o.origin, t, stack) }
+
+func (o *output) Class(t *task.Task, c *greys.Class, change process.Change) {
+	o.env.logs.class(o.origin, t, c, change)
+}
+
+func (o *output) Method(t *task.Task, m *greys.Method, change process.Change) {
+	o.env.logs.method(o.origin, t, m, change)
+}
+
+func (o *output) Gone(t *task.Task, name string) { o.env.logs.gone(o.origin, t, name) }
+
+func (o *output) Problem(p session.Problem, t *task.Task, why error) {
+	o.env.logs.problem(o.origin, p, t, why)
+}
+
+func connect(ctx context.Context, d *link.Dialer, spoke Protocol) (*link.Link, error) {
+	return d.Connect(ctx, spoke)
+}

@@ -1,0 +1,348 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package greysreceiver
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/greys"
+	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/counters"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
+)
+
+// Attributes of spans and log records, by the semantic conventions and of the receiver's own.
+const (
+	attributeFunction         = "code.function.name"
+	attributeFile             = "code.file.path"
+	attributeLine             = "code.line.number"
+	attributeStacktrace       = "code.stacktrace"
+	attributeThreadName       = "thread.name"
+	attributeThreadID         = "thread.id"
+	attributeErrorType        = "error.type"
+	attributeExceptionType    = "exception.type"
+	attributeExceptionMessage = "exception.message"
+	attributeExceptionStack   = "exception.stacktrace"
+
+	attributeRecordIndex   = "greys.tt.index"
+	attributeRecordProcess = "greys.tt.process_id"
+	attributeRecordObject  = "greys.tt.object"
+	attributeRecordSimple  = "greys.tt.class.is_simple"
+	// attributeDuplicate says that a call tree has the call, too. flame_graph counts it once.
+	attributeDuplicate = "callbraid.duplicate"
+
+	eventException = "exception"
+)
+
+// spanParcel is a trace in the queue: a call tree, or a recorded call.
+type spanParcel struct {
+	origin *origin
+	trace  pcommon.TraceID
+	thread greys.Thread
+	// hasThread: the thread is known.
+	hasThread bool
+	// record is the recorded call; nil: the parcel is a call tree. traced: a call tree has the same
+	// call.
+	record *greys.Record
+	traced bool
+	spans  []span
+}
+
+// span is a call.
+type span struct {
+	id, parent pcommon.SpanID
+	// start and end are Unix nanoseconds.
+	start, end    int64
+	class, method string
+	line          int32
+	threw         exception
+}
+
+// exception is the exception of a call. Unknown parts are empty.
+type exception struct {
+	happened             bool
+	kind, message, stack string
+}
+
+// The memory of spans and their values, estimated.
+const (
+	bytesOfParcel = 512
+	bytesOfSpan   = 512
+)
+
+// bytes is the memory of the parcel, estimated.
+func (p *spanParcel) bytes() int {
+	n := bytesOfParcel
+	for i := range p.spans {
+		s := &p.spans[i]
+		n += bytesOfSpan + 2*len(s.class) + 2*len(s.method) + len(s.threw.message) + len(s.threw.stack)
+	}
+	return n
+}
+
+// spanOutput is the queue of spans.
+type spanOutput struct {
+	*handover.Spans[spanParcel]
+	kit *receiverkit.Kit
+}
+
+// newSpanOutput opens the queue. Without a pipeline it is nil.
+func newSpanOutput(run *receiverkit.Run, limits *LimitsConfig, own *counters.Counters) *spanOutput {
+	if run.Next.Traces == nil {
+		return nil
+	}
+	o := &spanOutput{kit: run.Kit}
+	o.Spans = receiverkit.NewSpans(run, limits.SpanLimits, handover.QueueSettings[spanParcel, ptrace.Traces]{
+		MaxAtOnce: parcelsAtOnce,
+		Size:      func(p *spanParcel) (spans, bytes int) { return len(p.spans), p.bytes() },
+		Make:      o.batch,
+		Dropped:   own.SpansDropped,
+	})
+	return o
+}
+
+// parcelsAtOnce is how many call trees, recorded calls, or log records a batch has at most.
+const parcelsAtOnce = 256
+
+// batch makes the batch for the pipeline.
+func (o *spanOutput) batch(parcels []spanParcel) ptrace.Traces {
+	traces := ptrace.NewTraces()
+	spans := map[*origin]ptrace.SpanSlice{}
+	for i := range parcels {
+		p := &parcels[i]
+		to, ok := spans[p.origin]
+		if !ok {
+			to = o.kit.AppendSpans(traces, p.origin.resource)
+			spans[p.origin] = to
+		}
+		for j := range p.spans {
+			p.spans[j].to(to.AppendEmpty(), p)
+		}
+	}
+	return traces
+}
+
+func (s *span) to(made ptrace.Span, p *spanParcel) {
+	made.SetTraceID(p.trace)
+	made.SetSpanID(s.id)
+	made.SetParentSpanID(s.parent)
+	made.SetName(text.Short(greys.SimpleName(s.class) + "." + s.method))
+	made.SetKind(ptrace.SpanKindInternal)
+	made.SetStartTimestamp(pcommon.Timestamp(s.start))
+	made.SetEndTimestamp(pcommon.Timestamp(s.end))
+	m := made.Attributes()
+	m.PutStr(attributeFunction, text.Short(s.class+"."+s.method))
+	if s.line > 0 {
+		m.PutInt(attributeLine, int64(s.line))
+	}
+	if p.hasThread {
+		putThread(m, &p.thread)
+	}
+	if p.record != nil {
+		putRecord(m, p.record)
+		if p.traced {
+			m.PutBool(attributeDuplicate, true)
+		}
+	}
+	s.threw.to(made)
+}
+
+func putThread(m pcommon.Map, thread *greys.Thread) {
+	m.PutStr(attributeThreadName, text.Short(thread.Name))
+	m.PutInt(attributeThreadID, thread.ID)
+}
+
+func putRecord(m pcommon.Map, record *greys.Record) {
+	m.PutInt(attributeRecordIndex, record.Index)
+	if record.Process != 0 {
+		m.PutInt(attributeRecordProcess, record.Process)
+	}
+	receiverkit.PutNew(m, attributeRecordObject, text.Short(record.Object))
+	if record.IsSimple {
+		m.PutBool(attributeRecordSimple, true)
+	}
+}
+
+// to puts the exception into a span.
+func (x *exception) to(made ptrace.Span) {
+	if !x.happened && x.kind == "" {
+		return
+	}
+	made.Status().SetCode(ptrace.StatusCodeError)
+	made.Status().SetMessage(text.Short(x.message))
+	receiverkit.PutNew(made.Attributes(), attributeErrorType, text.Short(x.kind))
+	if x.kind == "" && x.message == "" {
+		return // an exception has a type or a message
+	}
+	event := made.Events().AppendEmpty()
+	event.SetName(eventException)
+	event.SetTimestamp(made.EndTimestamp())
+	m := event.Attributes()
+	receiverkit.PutNew(m, attributeExceptionType, text.Short(x.kind))
+	receiverkit.PutNew(m, attributeExceptionMessage, text.Short(x.message))
+	receiverkit.PutNew(m, attributeExceptionStack, text.Long(x.stack))
+}
+
+// callSpan makes a span of a recorded call, with what its detail adds. The span ends when the call
+// was recorded, which the server knows in whole seconds.
+func callSpan(of *origin, call *session.Call) spanParcel {
+	record := call.Record
+	p := spanParcel{origin: of, record: &record, traced: call.Traced}
+	p.spans = []span{{threw: exception{happened: record.Threw}}}
+	s := &p.spans[0]
+	if detail := call.Detail; detail != nil {
+		record.Class, record.IsSimple = detail.Class, detail.IsSimple
+		if detail.HasStack {
+			p.thread, p.hasThread = detail.Stack.Thread, true
+		}
+		if record.Threw {
+			s.threw = newException(detail.Exception)
+		}
+	}
+	s.class, s.method = record.Class, record.Method
+	at := record.Time
+	if at.Unix() <= 0 || at.After(call.Received.Add(maxCallTime)) {
+		at = call.Received // the server knows no time
+	}
+	s.end = at.UnixNano()
+	s.start = s.end - max(min(record.Cost, maxCallTime).Nanoseconds(), 1)
+	p.trace, s.id = callIDs(of, &record, at)
+	return p
+}
+
+// callIDs are a hash of the process and of the recorded call: a call that is read twice has the
+// same IDs.
+func callIDs(of *origin, record *greys.Record, at time.Time) (trace pcommon.TraceID, id pcommon.SpanID) {
+	h := sha256.New()
+	h.Write(of.seed[:])
+	var n [24]byte
+	binary.BigEndian.PutUint64(n[:], uint64(record.Index))
+	binary.BigEndian.PutUint64(n[8:], uint64(at.UnixNano()))
+	binary.BigEndian.PutUint64(n[16:], uint64(record.Cost))
+	h.Write(n[:])
+	h.Write([]byte(record.Method))
+	sum := h.Sum(nil)
+	copy(trace[:], sum)
+	binary.BigEndian.PutUint64(id[:], binary.BigEndian.Uint64(sum[16:])|1<<63) // never zero
+	return trace, id
+}
+
+// newException parses the text of an exception. A text of Java's own, as a stack trace begins with,
+// has the type first.
+func newException(of string) exception {
+	first, rest, _ := strings.Cut(of, "\n")
+	kind, message, _ := strings.Cut(strings.TrimSuffix(first, "\r"), ": ")
+	if !isQualified(kind) {
+		return exception{happened: true, message: of}
+	}
+	x := exception{happened: true, kind: kind, message: message}
+	if rest != "" {
+		x.stack = of
+	}
+	return x
+}
+
+// isQualified reports whether a text is the qualified name of a class.
+func isQualified(name string) bool {
+	parts := strings.Split(name, ".")
+	for _, part := range parts {
+		if part == "" || strings.ContainsAny(part, " \t\"'{}[]()<>:,;=") {
+			return false
+		}
+	}
+	return len(parts) > 1
+}
+
+// maxCallTime is the longest time of a call. Longer ones are shortened, so that times do not
+// overflow.
+const maxCallTime = 365 * 24 * time.Hour
+
+// treeSpans makes spans of a call tree, at most so many; dropped is how many calls were beyond. The
+// server sends times in whole milliseconds since the tree's start, and no clock. So the tree ends
+// when it was received. The time of each event, the begin or the end of a call, is the larger of its
+// own and the last one's plus 1 ns: calls lie inside their callers, after one another, and none is
+// empty.
+func treeSpans(of *origin, tree *greys.Tree, received time.Time, most int) (p spanParcel, dropped int) {
+	nodes := tree.Nodes
+	if len(nodes) > most {
+		nodes, dropped = nodes[:most], len(nodes)-most
+	}
+	p = spanParcel{origin: of, thread: tree.Thread, hasThread: true, spans: make([]span, len(nodes))}
+	binary.BigEndian.PutUint64(p.trace[:8], rand.Uint64())
+	binary.BigEndian.PutUint64(p.trace[8:], nonZero())
+	t := treeTime{nodes: nodes, spans: p.spans, last: -1}
+	for i := range nodes {
+		t.leave(nodes[i].Depth)
+		t.enter(i)
+	}
+	t.leave(0)
+	began := received.UnixNano() - t.last
+	for i := range p.spans {
+		p.spans[i].start += began
+		p.spans[i].end += began
+	}
+	return p, dropped
+}
+
+// treeTime is a walk through the calls of a tree, in order.
+type treeTime struct {
+	nodes []greys.Node
+	spans []span
+	// open are calls that have begun and not ended.
+	open []openCall
+	// last is the time of the last event, in nanoseconds since the tree's start.
+	last int64
+}
+
+// openCall is a call by its index, and its end. Calls inside it end by then.
+type openCall struct {
+	index int
+	end   time.Duration
+}
+
+// at returns the time of an event, whose own is since the tree's start.
+func (t *treeTime) at(own time.Duration) int64 {
+	t.last = max(own.Nanoseconds(), t.last+1)
+	return t.last
+}
+
+// leave ends the open calls down to a depth.
+func (t *treeTime) leave(depth int32) {
+	for n := len(t.open); n > 0; n = len(t.open) {
+		call := t.open[n-1]
+		if t.nodes[call.index].Depth < depth {
+			return
+		}
+		t.spans[call.index].end = t.at(call.end)
+		t.open = t.open[:n-1]
+	}
+}
+
+// enter begins a call.
+func (t *treeTime) enter(i int) {
+	node := &t.nodes[i]
+	latest, parent := maxCallTime, pcommon.SpanID{}
+	if n := len(t.open); n > 0 {
+		latest, parent = t.open[n-1].end, t.spans[t.open[n-1].index].id
+	}
+	s := &t.spans[i]
+	*s = span{
+		parent: parent, start: t.at(min(node.Start, latest)),
+		class: node.Class, method: node.Method, line: node.Line, threw: exception{kind: node.Throws},
+	}
+	binary.BigEndian.PutUint64(s.id[:], nonZero())
+	t.open = append(t.open, openCall{i, min(node.End, latest)})
+}
+
+// nonZero is a random number that is not zero.
+func nonZero() uint64 { return max(rand.Uint64(), 1) }

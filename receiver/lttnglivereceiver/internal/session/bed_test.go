@@ -1,0 +1,89 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/receiver/receivertest"
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/lttng/callstream"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/position"
+	"github.com/callbraid/callbraid/internal/lttng/process"
+	"github.com/callbraid/callbraid/internal/lttng/symbols"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
+)
+
+const kib, mib = 1 << 10, 1 << 20
+
+// newEnvironment returns an environment with the receiver's default settings. Batches go to traces,
+// unless that is nil. No pipeline takes log records.
+func newEnvironment(t testing.TB, traces consumer.Traces) *Environment {
+	t.Helper()
+	health := serverhealth.New()
+	counters, err := telemetry.New(componenttest.NewNopTelemetrySettings(), health)
+	require.NoError(t, err)
+	t.Cleanup(counters.Shutdown)
+	env := &Environment{
+		Settings: Settings{
+			Endpoint: "localhost:5344", MaxDelay: 5 * time.Second,
+			Reconnect: backoff.Config{InitialInterval: 200 * time.Millisecond, MaxInterval: 30 * time.Second},
+			Limits:    Limits{Streams: 4096, PacketBytes: 64 * mib, MetadataBytes: 16 * mib, SessionMetadataBytes: 128 * mib, WaitingBytes: 64 * mib},
+		},
+		Process: &process.Settings{
+			NameWait: time.Second, Traces: traces != nil, Telemetry: counters, Now: time.Now,
+			Calls: callstream.Settings{
+				TextKey: process.AttributeText, MaxBytes: 256 * kib, MaxDelay: 200 * time.Millisecond, KeepaliveInterval: 10 * time.Second, Now: time.Now,
+			},
+			Limits: process.Limits{Processes: 1024, NamesBytes: 128 * mib, ObjectsBytes: 64 * mib, WaitingEvents: 100_000},
+		},
+		Logger: zap.NewNop(), Telemetry: counters, Health: health, Positions: position.NewStore(zap.NewNop(), nil),
+		Memory: budget.Of(nil).Group("lttng_live"), Ended: func(State) {},
+		Stopping: make(chan struct{}), Reading: context.Background(), Context: context.Background(), Now: time.Now,
+	}
+	settings := handoverSettings(t, env)
+	if traces == nil {
+		traces = consumertest.NewNop()
+	} else {
+		env.Process.Files, err = symbols.NewFiles(symbols.DefaultSettings())
+		require.NoError(t, err)
+	}
+	env.NewBatches = func(context.Context, *zap.Logger) process.Batches {
+		return handover.NewBatches(handover.BatchesSettings{
+			Settings: settings, Next: traces, ScopeName: metadata.ScopeName, TryLate: true,
+			Accepted: counters.BatchAccepted, Dropped: counters.BatchDropped, Retried: counters.HandoverRetried,
+		})
+	}
+	return env
+}
+
+func handoverSettings(t testing.TB, env *Environment) handover.Settings {
+	t.Helper()
+	observer, err := handover.NewObserver(receivertest.NewNopSettings(metadata.Type), "tcp")
+	require.NoError(t, err)
+	return handover.Settings{
+		Context: env.Context, Observer: observer, Format: "lttng", Logger: env.Logger,
+		Retry: backoff.Config{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second}, Now: env.Now, Memory: env.Memory,
+	}
+}
+
+// newSession returns a session that delivers batches without having been attached.
+func newSession(env *Environment, listed lttnglive.Session) *Session {
+	s := New(env, listed)
+	s.recording.group.SetBatches(env.NewBatches(env.Context, env.Logger))
+	return s
+}

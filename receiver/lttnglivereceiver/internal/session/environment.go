@@ -1,0 +1,160 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/position"
+	"github.com/callbraid/callbraid/internal/lttng/process"
+	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
+	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
+)
+
+// Settings are the settings of all sessions of a receiver.
+type Settings struct {
+	// Endpoint is the address of the relay daemon.
+	Endpoint string
+	// FromNow says that a session is read from the time when it is attached for the first time, and
+	// not from its beginning.
+	FromNow bool
+	// MaxDelay is how long other streams of a trace wait for a stream that sends nothing.
+	MaxDelay time.Duration
+	// MinPoll and MaxPoll are the shortest and the longest pause after a round without news.
+	MinPoll, MaxPoll time.Duration
+	RequestTimeout   time.Duration
+	Reconnect        backoff.Config
+	// Stored says that a storage keeps positions, so that the next collector continues.
+	Stored          bool
+	ShutdownTimeout time.Duration
+	Limits          Limits
+}
+
+// Limits bound what a relay daemon can make a session hold.
+type Limits struct {
+	// Streams is the maximum number of streams.
+	Streams int
+	// PacketBytes and MetadataBytes bound a packet, and the metadata of a trace.
+	PacketBytes, MetadataBytes int
+	// SessionMetadataBytes bounds the metadata of all traces, with its representation in memory.
+	SessionMetadataBytes int
+	// WaitingBytes bounds the packets that wait for packets of other streams.
+	WaitingBytes int
+}
+
+// Environment is what all sessions of a receiver share.
+type Environment struct {
+	Settings  Settings
+	Process   *process.Settings
+	Logger    *zap.Logger
+	Telemetry *telemetry.Telemetry
+	// Health is the status of the component.
+	Health    *serverhealth.Health
+	Positions *position.Store
+	// Memory has the memory accounts of sessions.
+	Memory *budget.Group
+	// Logs say how log records are made; nil: no pipeline takes log records. DeliverLogs delivers
+	// them.
+	Logs        *process.LogSettings
+	DeliverLogs func(logs plog.Logs, records, bytes int)
+	// NewBatches returns the delivery of a session's batches. Batches that are not delivered when ctx
+	// ends are dropped.
+	NewBatches func(ctx context.Context, logger *zap.Logger) process.Batches
+	// Ended is called with the last state of a session.
+	Ended func(State)
+	// Stopping is closed when the shutdown begins. Reading ends some time later, for requests without
+	// a reply. Context ends when the time of the shutdown is over.
+	Stopping         <-chan struct{}
+	Reading, Context context.Context
+	Now              func() time.Time
+	Dial             func(context.Context) (net.Conn, error)
+	// Held is called with the bytes of packets that wait and of buffers for reuse, when they change;
+	// nil: nobody needs them.
+	Held func(waiting, free int)
+
+	seldom seldomLines
+}
+
+// seldomLines count log lines of all sessions: a relay daemon may list other sessions each time. Some are
+// logged immediately, the others seldom; for debugging all are logged.
+type seldomLines struct{ attached, closed, gone, detached logline.Seldom }
+
+// SessionsLogged is the number of sessions in 10 seconds whose begin and end are logged: more than a
+// person starts by hand.
+const SessionsLogged = 20
+
+// Prepare prepares the environment for its first session.
+func (e *Environment) Prepare() {
+	for _, line := range []*logline.Seldom{&e.seldom.attached, &e.seldom.closed, &e.seldom.gone} {
+		line.Most = SessionsLogged
+	}
+}
+
+// LogSeldom logs a line, at the debug level if the line was logged a short time ago.
+func (e *Environment) LogSeldom(line *logline.Seldom, logger *zap.Logger, level zapcore.Level, message string, fields ...zap.Field) {
+	since, say := line.Say(e.Now())
+	if !say {
+		logger.Debug(message, fields...)
+		return
+	}
+	logger.Log(level, message, append(fields, zap.Int("times_since_last_line", since))...)
+}
+
+// IsStopping reports whether the shutdown has begun.
+func (e *Environment) IsStopping() bool {
+	select {
+	case <-e.Stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// Pause waits. It returns false if the shutdown begins.
+func (e *Environment) Pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-e.Stopping:
+		return false
+	}
+}
+
+// AnswerTime is how long a request that is under way at the shutdown may take, so that the session can
+// be detached.
+func (e *Environment) AnswerTime() time.Duration {
+	return min(time.Second, e.Settings.ShutdownTimeout/2)
+}
+
+// Connect connects to the relay daemon. room is called with the size of each reply before it is read;
+// its error refuses the reply. The connection closes when ctx ends.
+func (e *Environment) Connect(ctx context.Context, room func(bytes int) error) (net.Conn, *lttnglive.Viewer, error) {
+	conn, err := e.Dial(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connecting to relay daemon %s: %w", e.Settings.Endpoint, err)
+	}
+	limits := &e.Settings.Limits
+	viewer, err := lttnglive.Connect(ctx, conn, lttnglive.ViewerOptions{
+		Timeout: e.Settings.RequestTimeout, Room: room,
+		Limits: lttnglive.Limits{Streams: limits.Streams, Packet: limits.PacketBytes, Metadata: limits.MetadataBytes},
+	})
+	if err != nil {
+		_ = conn.Close()
+		return nil, nil, err
+	}
+	return conn, viewer, nil
+}

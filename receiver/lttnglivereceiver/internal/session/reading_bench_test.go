@@ -1,0 +1,197 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor/processortest"
+
+	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/lttng/sim/usttrace"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
+)
+
+// writtenEvents is how many events the traces have that are read: enough that a reader's
+// start, and what it works out for each class, count for nothing.
+const writtenEvents = 2_000_000
+
+// BenchmarkReadLTTng reads the same traces with babeltrace2, which is the reference
+// reader, and with what this receiver is made of: in order of time, from files, without
+// a relay daemon between. It measures processor time; run it with -cpu 1, since
+// babeltrace2 uses one core. Without contexts nothing says of which thread a call is, so
+// that there are no spans.
+func BenchmarkReadLTTng(b *testing.B) {
+	for _, contexts := range []bool{true, false} {
+		name := "bare"
+		if contexts {
+			name = "contexts"
+		}
+		b.Run(name, func(b *testing.B) {
+			dir := b.TempDir()
+			written, err := usttrace.Write(dir, usttrace.Options{Events: writtenEvents, Contexts: contexts})
+			require.NoError(b, err)
+			played := openPlayed(b, dir)
+			b.Run("babeltrace2Dummy", func(b *testing.B) { benchmarkBabeltrace(b, written.Events, "-o", "dummy", dir) })
+			b.Run("fields", func(b *testing.B) { benchmarkFields(b, played, written) })
+			b.Run("babeltrace2Text", func(b *testing.B) { benchmarkBabeltrace(b, written.Events, dir) })
+			b.Run("logRecords", func(b *testing.B) { benchmarkLogRecords(b, played, written) })
+			b.Run("copiedRecords", func(b *testing.B) { benchmarkCopiedRecords(b, played, written) })
+			if contexts {
+				b.Run("spans", func(b *testing.B) { benchmarkSpans(b, played, written) })
+			}
+		})
+	}
+}
+
+// benchmarkBabeltrace runs babeltrace2, whose text goes nowhere.
+func benchmarkBabeltrace(b *testing.B, events int, arguments ...string) {
+	if _, err := exec.LookPath("babeltrace2"); err != nil {
+		const remedy = "install babeltrace2 (Debian: apt-get install babeltrace2)"
+		if os.Getenv("CALLBRAID_REQUIRE_PEERS") != "" {
+			b.Fatalf("expected babeltrace2 in PATH, since CALLBRAID_REQUIRE_PEERS is set; %s", remedy)
+		}
+		b.Skipf("no babeltrace2 in PATH: %s", remedy)
+	}
+	cputime.Command(b, events, func() *exec.Cmd {
+		command := exec.CommandContext(b.Context(), "babeltrace2", arguments...)
+		command.Stdout = io.Discard
+		return command
+	})
+}
+
+// benchmarkFields reads every event, and asks for the value of each of its fields.
+func benchmarkFields(b *testing.B, p *played, written usttrace.Counts) {
+	cputime.Events(b, written.Events, func() {
+		events, sum := 0, uint64(0)
+		var values []fieldValues
+		p.merge(b, func(e *ctf.Event, _ *ctf.Packet) {
+			events++
+			for len(values) <= e.Class.Index {
+				values = append(values, nil)
+			}
+			if values[e.Class.Index] == nil {
+				values[e.Class.Index] = newFieldValues(e.Class)
+			}
+			sum += e.Clock + values[e.Class.Index].sum(&e.Values)
+		})
+		require.Equal(b, written.Events, events)
+		require.NotZero(b, sum)
+	})
+}
+
+// benchmarkLogRecords makes log records of every event, as a logs pipeline has them.
+func benchmarkLogRecords(b *testing.B, p *played, written usttrace.Counts) {
+	cputime.Events(b, written.Events, func() {
+		var records atomic.Int64
+		next, err := consumer.NewLogs(func(_ context.Context, logs plog.Logs) error {
+			records.Add(int64(logs.LogRecordCount()))
+			return nil
+		})
+		require.NoError(b, err)
+		p.readSession(b, nil, next)
+		require.EqualValues(b, written.Events, records.Load())
+	})
+}
+
+// benchmarkCopiedRecords copies log records of the same events, some thousand over and over.
+func benchmarkCopiedRecords(b *testing.B, p *played, written usttrace.Counts) {
+	const enough = 10_000
+	some := plog.NewLogs()
+	next, err := consumer.NewLogs(func(_ context.Context, logs plog.Logs) error {
+		if some.LogRecordCount() < enough {
+			logs.ResourceLogs().MoveAndAppendTo(some.ResourceLogs())
+		}
+		return nil
+	})
+	require.NoError(b, err)
+	p.readSession(b, nil, next)
+	times := written.Events / some.LogRecordCount()
+	cputime.CopyLogs(b, times*some.LogRecordCount(), times, some)
+}
+
+// benchmarkSpans packs the call events among all events, and pairs them to spans.
+func benchmarkSpans(b *testing.B, p *played, written usttrace.Counts) {
+	cputime.Events(b, written.Events, func() {
+		spans := 0
+		next, err := consumer.NewTraces(func(_ context.Context, td ptrace.Traces) error {
+			spans += td.SpanCount()
+			return nil
+		})
+		require.NoError(b, err)
+		factory := stackpairingprocessor.NewFactory()
+		pairing, err := factory.CreateTraces(context.Background(), processortest.NewNopSettings(factory.Type()), factory.CreateDefaultConfig(), next)
+		require.NoError(b, err)
+		p.readSession(b, pairing, nil)
+		require.NoError(b, pairing.Shutdown(context.Background()))
+		require.Equal(b, written.Calls, spans)
+	})
+}
+
+// fieldValues are the fields of an event class that have values, for a reader that wants
+// all of them. Those of the event's header are its class and its time.
+type fieldValues []*ctf.Field
+
+func newFieldValues(class *ctf.EventClass) fieldValues {
+	var fields fieldValues
+	for _, root := range []*ctf.Field{class.Stream.EventCommonContext, class.Context, class.Fields} {
+		fields = append(fields, valuesBelow(root)...)
+	}
+	return fields
+}
+
+func valuesBelow(f *ctf.Field) (fields fieldValues) {
+	if f.Kind != ctf.Struct {
+		return fieldValues{f}
+	}
+	for _, m := range f.Members {
+		fields = append(fields, valuesBelow(m)...)
+	}
+	return fields
+}
+
+// sum adds up what can be added of all values, so that each is taken. There are no
+// variants.
+func (fields fieldValues) sum(v *ctf.Values) (sum uint64) {
+	for _, f := range fields {
+		if f.Kind == ctf.Array {
+			sum += sumOfElements(v, f)
+		} else {
+			sum += sumOfScalar(v, f)
+		}
+	}
+	return sum
+}
+
+// sumOfElements is that of an array of numbers.
+func sumOfElements(v *ctf.Values, f *ctf.Field) (sum uint64) {
+	for i := range v.Len(f) {
+		element := v.Element(f, i)
+		sum += sumOfScalar(&element, f.Members[0])
+	}
+	return sum
+}
+
+func sumOfScalar(v *ctf.Values, f *ctf.Field) uint64 {
+	switch f.Kind {
+	case ctf.Float:
+		return uint64(v.Float(f))
+	case ctf.Text:
+		return uint64(len(v.Text(f)))
+	case ctf.Bytes:
+		return uint64(len(v.Bytes(f)))
+	default:
+		return v.Uint(f)
+	}
+}

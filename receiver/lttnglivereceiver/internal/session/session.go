@@ -1,0 +1,289 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package session reads one session of a relay daemon, over as many connections as it takes.
+//
+//	session.go     the life of a session: connect, attach, read, pause, again
+//	attachment.go  one connection: streams, metadata and packets arrive; source.go is one trace on it
+//	recording.go   what was read, which outlives connections: traces, processes, positions
+//	trace.go       one CTF trace and its streams, merged by time
+//	               buffers.go, endedstreams.go, memory.go, lines.go, state.go
+//	environment.go what all sessions share
+//
+// A session's life:
+//
+//	connect, attach ──► read ──► closed
+//	   ▲        │         │
+//	   │        └────┬────┘
+//	   │             ├──► gone, or shut down
+//	   └── pause ◄───┘ connection lost, refused, bad data, no memory
+//
+// One goroutine does all the work of a session.
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/process"
+)
+
+// Session reads one session. Run does it; other goroutines may use Done, State and, after Done,
+// WasClosed.
+type Session struct {
+	env       *Environment
+	lines     *lines
+	recording *recording
+	opened    time.Time
+	// backoff is for connections and bad data, detached for a session that had no memory.
+	backoff, detached *backoff.Backoff
+	// attached says that the session was attached before. interrupted says that a line was logged since
+	// then because it is not attached any more.
+	attached, interrupted bool
+
+	// done is closed at the end. closed says that the session was closed, and has no more events while
+	// the relay daemon still lists it.
+	done   chan struct{}
+	closed bool
+}
+
+// Name returns the name of a session for settings and log lines: host/name.
+func Name(s lttnglive.Session) string { return s.Host + "/" + s.Name }
+
+// New returns a session that the relay daemon listed.
+func New(env *Environment, s lttnglive.Session) *Session {
+	l := newLines(env.Logger.With(zap.String("session", Name(s))), env.Now)
+	return &Session{
+		env: env, lines: l, recording: newRecording(env, s, l), opened: env.Now(),
+		backoff: backoff.New(env.Settings.Reconnect), detached: backoff.New(detachedRetry(env.Settings.Reconnect)),
+		done: make(chan struct{}),
+	}
+}
+
+// Done is closed when the session has ended.
+func (s *Session) Done() <-chan struct{} { return s.done }
+
+// IsDone reports whether the session has ended.
+func (s *Session) IsDone() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// WasClosed reports whether the session, which has ended, was closed in LTTng.
+func (s *Session) WasClosed() bool { return s.closed }
+
+// Traces returns the number of CTF traces that are read, after Done.
+func (s *Session) Traces() int { return len(s.recording.traces) }
+
+// State returns the session's state for metrics.
+func (s *Session) State() State {
+	r := s.recording
+	// Sessions of several users may have one name.
+	o := process.Origin{
+		Settings: s.env.Process, Host: r.host, Session: r.session,
+		ID: process.StreamID(fmt.Sprint(r.id, " ", r.host, "/", r.session), s.env.Settings.Endpoint, process.Key{}, 0),
+	}
+	state := State{Resource: o.Resource(), Opened: s.opened, Processes: r.group.Processes()}
+	r.counts.write(&state)
+	return state
+}
+
+// Run reads the session until it ends.
+func (s *Session) Run() {
+	defer close(s.done)
+	r := s.recording
+	defer r.memory.close()
+	defer r.health.Remove()
+	for {
+		if r.memory.account == nil {
+			r.openMemory()
+		}
+		err := s.attach()
+		if !r.group.HasAbandoned() {
+			r.group.Flush()
+		}
+		switch {
+		case errors.Is(err, errStopping) || s.env.IsStopping():
+			s.finish(callevent.CauseShutdown)
+			return
+		case errors.Is(err, errClosed):
+			s.closed = true
+			s.env.LogSeldom(&s.env.seldom.closed, s.lines.logger, zap.InfoLevel, "The session was closed")
+			s.finish(callevent.CauseEnded)
+			return
+		case errors.Is(err, errGone):
+			s.env.LogSeldom(&s.env.seldom.gone, s.lines.logger, zap.InfoLevel, "The session is gone from the relay daemon")
+			s.finish(callevent.CauseDisconnected)
+			return
+		}
+		if !r.memory.isAsked() {
+			pause := s.backoff.Pause()
+			s.logFailure(err, pause)
+			r.save()
+			if r.memory.pause(pause) {
+				continue
+			}
+		}
+		if !s.env.IsStopping() {
+			s.freeMemory(r.memory.reason())
+			if s.env.Pause(s.detachedPause()) {
+				continue
+			}
+			r.openMemory() // the session has nothing left
+		}
+		s.finish(callevent.CauseShutdown)
+		return
+	}
+}
+
+// finish delivers the rest of the session.
+func (s *Session) finish(cause callevent.Cause) {
+	s.recording.finish(cause)
+	last := s.State()
+	last.Ended, last.Streams, last.Processes = true, 0, 0
+	s.env.Ended(last)
+}
+
+// logFailure logs why the session is not read until it is attached again.
+func (s *Session) logFailure(err error, pause time.Duration) {
+	var bad *badData
+	var refused *lttnglive.StatusError
+	now := s.env.Now()
+	switch {
+	case errors.As(err, &bad):
+		s.env.Telemetry.BadData(bad.what)
+		s.recording.health.Failed(err)
+		if since, say := s.lines.badData.Say(now); say {
+			s.interrupted = true
+			s.lines.logger.Error("The session is dropped for now: its data cannot be read",
+				zap.String("what", bad.what), zap.Error(bad.err), zap.Duration("again_in", pause), zap.Int("times_since_last_line", since))
+		}
+	case errors.As(err, &refused):
+		s.recording.health.Failed(err)
+		if since, say := s.lines.refused.Say(now); say {
+			s.interrupted = true
+			s.lines.logger.Warn("The session cannot be attached: the receiver tries again", zap.Error(err), zap.Int("times_since_last_line", since))
+		}
+	default:
+		s.env.Telemetry.ConnectionFailed()
+		if since, say := s.lines.disconnected.Say(now); say {
+			s.interrupted = true
+			s.lines.logger.Warn("The connection to the relay daemon failed: the receiver connects again", zap.Error(err), zap.Int("times_since_last_line", since))
+		}
+	}
+}
+
+// attach connects to the relay daemon, attaches the session and reads it until it cannot be read any
+// longer. The error is the reason for the end.
+func (s *Session) attach() error {
+	r := s.recording
+	ctx := r.memory.reading
+	conn, viewer, err := s.env.Connect(ctx, r.memory.charge)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if err := s.checkListed(ctx, viewer); err != nil {
+		return protocolError(err)
+	}
+	seek := lttnglive.SeekBeginning
+	if s.env.Settings.FromNow && !r.hasRead() {
+		seek = lttnglive.SeekLast
+	}
+	relay, streams, err := viewer.Attach(ctx, r.id, seek)
+	if err != nil {
+		var status *lttnglive.StatusError
+		if errors.As(err, &status) && status.Status == lttnglive.AttachUnknown {
+			return errGone
+		}
+		return protocolError(err)
+	}
+	s.logAttached(viewer)
+	s.env.Telemetry.Sessions(1)
+	defer s.env.Telemetry.Sessions(-1)
+	r.held += s.env.Now().Sub(r.stopped)
+	defer func() { r.stopped = s.env.Now() }()
+	a := newAttachment(ctx, r, relay, s.backoff)
+	r.attachedAt = s.env.Now()
+	err = a.read(streams)
+	if r.memory.isAsked() {
+		r.abandon()
+	}
+	a.detach(err)
+	return err
+}
+
+// logAttached logs that the session is attached.
+func (s *Session) logAttached(viewer *lttnglive.Viewer) {
+	s.lines.endBursts()
+	version := zap.Stringer("relay_version", viewer.RelayVersion())
+	switch again := "The session is attached again"; {
+	case !s.attached:
+		s.env.LogSeldom(&s.env.seldom.attached, s.lines.logger, zap.InfoLevel, "The session is attached", version)
+	case s.interrupted:
+		s.lines.logger.Info(again, version)
+	default:
+		s.lines.logger.Debug(again, version)
+	}
+	s.attached, s.interrupted = true, false
+}
+
+// checkListed returns errGone if the relay daemon does not list the session. Its ID is valid as long as
+// the relay daemon runs.
+func (s *Session) checkListed(ctx context.Context, viewer *lttnglive.Viewer) error {
+	sessions, err := viewer.Sessions(ctx)
+	if err != nil {
+		return err
+	}
+	r := s.recording
+	for _, listed := range sessions {
+		if listed.ID == r.id && listed.Host == r.host && listed.Name == r.session {
+			return nil
+		}
+	}
+	return errGone
+}
+
+// freeMemory frees the memory of the session, because the budget needs it.
+func (s *Session) freeMemory(why error) {
+	r := s.recording
+	r.abandon() // unless attach did it
+	r.group.DeliverAbandoned()
+	r.memory.close()
+	s.env.Telemetry.SessionDetached(process.DroppedMemory)
+	if since, say := s.env.seldom.detached.Say(s.env.Now()); say {
+		s.lines.logger.Warn("The session is detached for now: it holds more of the memory budget than it may. Open calls are not paired",
+			zap.Error(why), zap.Int("times_since_last_line", since))
+	}
+	// Log records that were made are held until the pipeline has room: at most one batch.
+	r.group.FlushLogs()
+}
+
+// firstDetachedPause is the first pause of a session that had no memory.
+const firstDetachedPause = time.Second
+
+// detachedRetry returns the pauses of a session that had no memory.
+func detachedRetry(reconnect backoff.Config) backoff.Config {
+	reconnect.InitialInterval = min(max(reconnect.InitialInterval, firstDetachedPause), reconnect.MaxInterval)
+	return reconnect
+}
+
+// detachedPause returns the pause until a session that had no memory is attached again. It grows, unless
+// the session was read for a long time.
+func (s *Session) detachedPause() time.Duration {
+	if s.env.Now().Sub(s.recording.attachedAt) > 2*s.env.Settings.Reconnect.MaxInterval {
+		s.detached.Reset()
+	}
+	return s.detached.Pause()
+}

@@ -25,9 +25,9 @@ import (
 // agent is how an agent plays a capture.
 type agent struct {
 	endpoint, capture string
-	// connections, buffer: what the agent has; 0: as it is told, 8 KiB.
+	// connections and buffer of the agent; 0: as the collector configures, and 8 KiB.
 	connections, buffer int
-	// settle is what happens at once for the agent; 0: 250 ms.
+	// settle is Options.Settle of the agent; 0: 250 ms.
 	settle time.Duration
 	replay replay.Options
 	dial   func(context.Context) (net.Conn, error)

@@ -35,7 +35,7 @@ func TestTheSimulatorReplaysACapture(t *testing.T) {
 	checkEqual(t, reference.Spans(openCapture(t, "shop"), defaultRules), readStreams(t, c, "spans.bin").only(t))
 }
 
-// LTTng's log agents find the collector by its port file, and end when they are told to.
+// LTTng's log agents find the collector by its port file, and end after an interrupt.
 func TestTheSimulatorPlaysLogAgents(t *testing.T) {
 	t.Parallel()
 	portFile := filepath.Join(t.TempDir(), "agent.port")

@@ -87,7 +87,7 @@ func wantedLooks(lives []greysLife) map[string]looks {
 	}
 }
 
-// checkLooks compares all attributes of what each tracer has said with what is wanted.
+// checkLooks compares all attributes in the data of each tracer with the expected ones.
 func (s *jaegerSpans) checkLooks(t *testing.T, lives []greysLife) {
 	for tracer, want := range wantedLooks(lives) {
 		var spans []string

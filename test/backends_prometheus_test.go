@@ -228,7 +228,7 @@ var endings = map[string][]string{"gauge": {""}, "counter": {"_total"}, "histogr
 // othersShown are metrics of the exporter, of resources, and of Prometheus itself.
 var othersShown = regexp.MustCompile(`^(target_info|up|scrape_.*)$`)
 
-// checkDeclared compares what Prometheus has and knows of each metric with what is declared.
+// checkDeclared compares the series and types of each metric in Prometheus with its declaration.
 func (n *numbers) checkDeclared(t *testing.T) {
 	want := maps.Clone(undeclared)
 	labels := n.Labels(t)

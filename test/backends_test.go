@@ -163,7 +163,7 @@ func TestTheConfigurationForJaegerAndPrometheusHasPortsBesideThoseOfJaeger(t *te
 	}
 }
 
-func TestJaegerAndPrometheusHaveWhatEveryTracerSays(t *testing.T) {
+func TestJaegerAndPrometheusHaveTheDataOfEveryTracer(t *testing.T) {
 	t.Parallel()
 	for _, version := range jaeger.Versions() {
 		t.Run(string(version), func(t *testing.T) {

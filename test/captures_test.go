@@ -102,7 +102,7 @@ func checkTraces(t testing.TB, e *exported, limit int) {
 // However events are spread, cut and shuffled on their way, and however many
 // agents talk at once: one agent's run becomes one call stream, and always the
 // same one.
-func TestTheWayOfTheEventsDoesNotMatter(t *testing.T) {
+func TestSpansDoNotDependOnBuffersAndConnections(t *testing.T) {
 	agents := []agent{
 		{connections: 1},
 		{connections: 2, buffer: 200},

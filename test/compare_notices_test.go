@@ -18,7 +18,7 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/reference"
 )
 
-// failures is a test that notes what it is told, to test what tests.
+// failures is a testing.TB that notes failures, to test the checks themselves.
 type failures struct {
 	testing.TB
 	texts []string
@@ -67,7 +67,7 @@ func perfect(want *reference.Result) *exported {
 	return e
 }
 
-// Whatever is wrong with one span is noticed.
+// The check finds each kind of mistake in one span.
 func TestAWrongSpanIsNoticed(t *testing.T) {
 	want := reference.Spans(openCapture(t, "shop"), reference.Rules{End: "ended", MaxSpansPerTrace: 100})
 	find := func(e *exported, is func(span) bool) *span {

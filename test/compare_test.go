@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/reference"
 )
 
-// differences collects what is wrong, as much of it as a person reads.
+// differences collects mistakes, up to a readable number.
 type differences struct {
 	lines []string
 	more  int
@@ -198,7 +198,7 @@ func (c *comparison) compareParent(want *reference.Span, got *span, equal func(s
 	}
 }
 
-// compareTrace checks that what has one trace has one trace ID, and no other.
+// compareTrace checks that all spans of a trace have one trace ID, which no other trace has.
 func (c *comparison) compareTrace(want *reference.Span, got *span) {
 	if id, ok := c.traces[want.Trace]; ok && id != got.trace {
 		c.wrong.add("span %d, %s: is not in trace %v with the others that %d began", got.sequence, got.function, id, want.Trace)

@@ -341,7 +341,7 @@ func queueViolations(where string, p pipelineConfig, config collectorConfig) []s
 // hostSettings are the names under which components listen or connect.
 var hostSettings = regexp.MustCompile(`^(endpoint|host|hostnames|publish|request)$`)
 
-// hostAndPort is what an address looks like, whatever its setting is called.
+// hostAndPort matches an address in any setting.
 var hostAndPort = regexp.MustCompile(`^(\[[^]]*\]|[^/ :]*):[0-9]+$`)
 
 // endpointViolations walks the document and checks that every address is on localhost.
@@ -391,7 +391,7 @@ func TestShippedConfigurationsFollowTheRules(t *testing.T) {
 // yamlBlock is a piece of configuration in a page, without what it is indented by.
 var yamlBlock = regexp.MustCompile("(?ms)^( *)```yaml\n(.*?)^ *```")
 
-// Who copies a receiver from a page copies its limits.
+// A user who copies a receiver from a page must also copy its limits.
 func TestReceiversInPagesLimitRequests(t *testing.T) {
 	var pages []string
 	for _, pattern := range []string{"../README.md", "../docs/*.md", "../*/*/README.md"} {
@@ -542,7 +542,7 @@ func TestOpenYAMLOpensTheListenersOfTheShippedConfiguration(t *testing.T) {
 // packagedAddress is an address, in a file that is packaged, that other machines may reach.
 var packagedAddress = regexp.MustCompile(`0\.0\.0\.0|\[::\]|[= ]:[0-9]{2,5}\b`)
 
-func TestNothingElseThatIsPackagedListensBeyondTheMachine(t *testing.T) {
+func TestOnlyOpenYAMLListensForOtherMachines(t *testing.T) {
 	files, err := filepath.Glob("../packaging/*")
 	require.NoError(t, err)
 	require.Greater(t, len(files), 5)

@@ -30,7 +30,7 @@ type steered struct {
 	agent     *bytefrogagent.Agent
 	id        string
 	results   chan bytefrogagent.Result
-	// kill ends the agent's program at once.
+	// kill ends the agent's program immediately.
 	kill context.CancelFunc
 }
 
@@ -81,7 +81,7 @@ func (s *steered) do(t testing.TB, command string) string {
 
 // A program is told all that a Bytefrog agent can be told, on the command line, and what came
 // of each is in the logs.
-func TestABytefrogAgentIsToldItsFiveCommands(t *testing.T) {
+func TestABytefrogAgentExecutesItsFiveCommands(t *testing.T) {
 	s := steerBytefrog(t, "", "agent: {heartbeat_interval: 100ms}")
 	s.do(t, "suspend")
 	assert.Equal(t, "suspended", s.state(t))
@@ -110,9 +110,8 @@ func TestABytefrogAgentIsToldItsFiveCommands(t *testing.T) {
 	}
 }
 
-// Several people tell one agent the opposite at once: everybody is answered, and it does what
-// it was told last.
-func TestTwoCommandsAtOnceToOneAgent(t *testing.T) {
+// Several people send opposite commands to one agent at the same time. Each gets an answer, and the last command wins.
+func TestTwoCommandsAtTheSameTimeToOneAgent(t *testing.T) {
 	const times = 10
 	s := steerBytefrog(t, "", "agent: {heartbeat_interval: 50ms}")
 	var people sync.WaitGroup
@@ -137,7 +136,7 @@ func TestTwoCommandsAtOnceToOneAgent(t *testing.T) {
 	assert.Len(t, ordersLogged(t, s.collector), 4*times+2)
 }
 
-// A program dies while its agent does what it was told: whoever told it hears so at once.
+// A program dies while its agent executes a command. The sender of the command gets an error immediately.
 func TestAnAgentThatDiesInTheMiddleOfACommand(t *testing.T) {
 	s := steerBytefrog(t, "limits: {max_waiting: 1}", "agent: {heartbeat_interval: 1m}")
 	s.agent.Freeze()
@@ -165,7 +164,7 @@ func TestAnAgentThatDiesInTheMiddleOfACommand(t *testing.T) {
 }
 
 // With an authenticator of the distribution nobody without its token sees or steers an agent.
-func TestNobodyWithoutTheTokenSteersAnAgent(t *testing.T) {
+func TestACommandNeedsTheToken(t *testing.T) {
 	endpoint, control := testkit.Address(t), testkit.Address(t)
 	c := kit.Start(t, fmt.Sprintf(`
 extensions:
@@ -203,7 +202,7 @@ service:
 
 // Without the extension receivers have neither sockets nor goroutines for it, though agents are
 // there; with it they have no more, until somebody asks.
-func TestWithoutTheExtensionNoReceiverOpensAnything(t *testing.T) {
+func TestWithoutTheExtensionNoReceiverOpensAListener(t *testing.T) {
 	rbkit := newRbkitServer(t)
 	rbkit.play(t, "load", "--rate", "10")
 	const ours = "github.com/callbraid/callbraid/"

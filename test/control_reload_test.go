@@ -23,7 +23,7 @@ import (
 
 // The collector is reloaded while people wait for agents: they are answered, and agents are
 // shown again, each once, and can be told.
-func TestAReloadAnswersWhoWaitsAndShowsAgentsAgain(t *testing.T) {
+func TestAReloadAnswersWaitingClientsAndListsAgentsAgain(t *testing.T) {
 	bytefrog, jul := testkit.Address(t), testkit.Address(t)
 	server := holdRbkit(t, protocol.TriggerGC)
 	c, client := startControlled(t, "allow_disruptive: true, command_timeout: 25s", fmt.Sprintf(`

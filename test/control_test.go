@@ -149,7 +149,7 @@ func checkTruth(t testing.TB, truth load.Truth, e *exported) {
 }
 
 // With start: suspended nothing is traced until somebody says so.
-func TestAnAgentThatStartsSuspendedTracesWhenItIsTold(t *testing.T) {
+func TestAnAgentThatStartsSuspendedTracesAfterUnsuspend(t *testing.T) {
 	endpoint := testkit.Address(t)
 	c, client := startControlled(t, "", controlledPipeline(endpoint, "start: suspended", "", "file: "+kit.FileExporter("spans.bin")))
 	program, err := load.New(load.Options{Record: true, Rate: 50_000})
@@ -175,7 +175,7 @@ func TestAnAgentThatStartsSuspendedTracesWhenItIsTold(t *testing.T) {
 
 // What stops or pauses programs is done only where that is allowed; a program that somebody
 // paused goes on when the collector ends.
-func TestAProgramThatIsPausedGoesOnWhenTheCollectorEnds(t *testing.T) {
+func TestAPausedProgramContinuesWhenTheCollectorEnds(t *testing.T) {
 	endpoint := testkit.Address(t)
 	start := func(settings string) (*kit.Collector, *api.Client, <-chan bytefrogagent.Result, string) {
 		c, client := startControlled(t, settings, controlledPipeline(endpoint, "", "", "nop: {}"))
@@ -261,7 +261,7 @@ func ordersLogged(t *testing.T, c *kit.Collector) (records []orderRecord) {
 
 // An Rbkit server is told its nine commands on the command line, and what came of each is in
 // the logs.
-func TestAnRbkitServerIsToldItsNineCommands(t *testing.T) {
+func TestAnRbkitServerExecutesItsNineCommands(t *testing.T) {
 	s := newRbkitServer(t)
 	played := s.play(t, "load", "--rate", "10")
 	c, client := startControlled(t, "allow_disruptive: true", controlledReceiver("rbkit", fmt.Sprintf("service_name: shop, servers: [{publish: %q, request: %q}]", s.publish, s.request)))
@@ -297,8 +297,8 @@ func TestAnRbkitServerIsToldItsNineCommands(t *testing.T) {
 	assert.Equal(t, "unknown_command", records[9].result)
 }
 
-// A thousand programs are listed, and each can be told something.
-func TestAThousandAgentsAreShownAndTold(t *testing.T) {
+// A thousand programs are listed, and each can get a command.
+func TestAThousandAgentsAreListedAndExecuteCommands(t *testing.T) {
 	const loggers = 5
 	endpoint := testkit.Address(t)
 	c, client := startControlled(t, "", controlledReceiver("lttng_jul", fmt.Sprintf("endpoint: %q, port_files: [], list_interval: 1h", endpoint)))
@@ -325,7 +325,7 @@ func TestAThousandAgentsAreShownAndTold(t *testing.T) {
 
 // In a browser somebody sees the agents, suspends one and lets it go on; a page of another
 // site can't.
-func TestAnAgentIsSteeredInABrowser(t *testing.T) {
+func TestAnAgentGetsCommandsFromABrowser(t *testing.T) {
 	b := browser.Start(t)
 	endpoint := testkit.Address(t)
 	const evil = `<img src=x onerror=document.title=1>`
@@ -377,7 +377,7 @@ func TestAnAgentIsSteeredInABrowser(t *testing.T) {
 }
 
 // Real agents of LTTng, in Java and in Python.
-func TestRealLTTngAgentsAreTold(t *testing.T) {
+func TestRealLTTngAgentsExecuteCommands(t *testing.T) {
 	lttng.RequireAgents(t)
 	for _, domain := range []string{"jul", "python"} {
 		t.Run(domain, func(t *testing.T) {
@@ -410,7 +410,7 @@ func TestRealLTTngAgentsAreTold(t *testing.T) {
 }
 
 // An Rbkit server with libzmq's own sockets.
-func TestAnRbkitServerWithLibzmqIsTold(t *testing.T) {
+func TestAnRbkitServerWithLibzmqExecutesCommands(t *testing.T) {
 	s := newRbkitServer(t)
 	played := s.start(t, openRbkit(t, "released-30s"))
 	_, client := startControlled(t, "allow_disruptive: true", controlledReceiver("rbkit", fmt.Sprintf("servers: [{publish: %q, request: %q}]", s.publish, s.request)))
@@ -424,7 +424,7 @@ func TestAnRbkitServerWithLibzmqIsTold(t *testing.T) {
 
 // A Greys server is told to count calls and to tell of some, on the command line, and is left
 // as it was found.
-func TestAGreysServerIsTold(t *testing.T) {
+func TestAGreysServerExecutesCommands(t *testing.T) {
 	for _, protocol := range greysProtocols {
 		t.Run(protocol, func(t *testing.T) {
 			server := newGreysServer(t)

@@ -89,7 +89,7 @@ func TestTheDemoLeavesAPictureOfAMavenBuild(t *testing.T) {
 	assert.Less(t, dark, pixels/4)
 }
 
-func TestADemoWhoseBrowserFailsSaysAllElse(t *testing.T) {
+func TestADemoWhoseBrowserFailsPrintsItsResult(t *testing.T) {
 	t.Parallel()
 	said, picture, err := demo(t, "shop", "echo no display; exit 1")
 	assert.Error(t, err, "the picture was asked for")

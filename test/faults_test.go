@@ -126,9 +126,8 @@ func awaitStandstill(t testing.TB, a *bytefrogagent.Agent) {
 // smallAgents gives agents so few buffers that they soon wait when nobody reads.
 const smallAgents = "agent: {buffer_memory: 131072}"
 
-// While the pipeline is slow, or refuses, the agent waits; when it goes on,
-// everything arrives, once.
-func TestAPipelineThatCannotMakesTheAgentWait(t *testing.T) {
+// While the pipeline is slow, or refuses, the agent waits. Afterwards each event arrives once.
+func TestAnAgentWaitsForASlowOrRefusingPipeline(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		// answer is what the backend does until released is closed.
@@ -156,9 +155,8 @@ func TestAPipelineThatCannotMakesTheAgentWait(t *testing.T) {
 	}
 }
 
-// A pipeline that refuses for good costs its spans, which are counted, and
-// nothing else.
-func TestAPipelineThatFailsForGoodDropsAndGoesOn(t *testing.T) {
+// A permanent error of the pipeline drops its spans, which are counted, and nothing else.
+func TestAPermanentErrorDropsABatchAndTheAgentContinues(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, condemn)
 	endpoint := testkit.Address(t)
@@ -304,7 +302,7 @@ func isNumbered(s *span) bool {
 
 // An agent that is killed ends its run, and nobody else's. All that came from
 // it is exported.
-func TestAKilledAgentCostsOnlyWhatItDidNotSend(t *testing.T) {
+func TestAKilledAgentLosesOnlyItsUnsentEvents(t *testing.T) {
 	t.Parallel()
 	endpoint := testkit.Address(t)
 	c := kit.Start(t, collector(endpoint, smallAgents, "reorder: {max_wait: 2s}"))
@@ -375,7 +373,7 @@ func TestReloadUnderLoadLosesNothing(t *testing.T) {
 	c.Reload(t)
 	result := await(t, results)
 	agent{endpoint: endpoint, capture: "shop"}.complete(t)
-	// Metrics begin anew with the reload.
+	// Metrics begin again at 0 after the reload.
 	stopAfter(t, c, 1)
 	got := readStreams(t, c, "spans.bin")
 	require.Len(t, got, 2)
@@ -400,7 +398,7 @@ func sentBy(t testing.TB, result bytefrogagent.Result, e *exported) *reference.R
 	if isShutdown || result.Outcome != bytefrogagent.Completed {
 		rules.End = "shutdown"
 	}
-	// One that has sent everything is ending by itself, and is not told to suspend.
+	// An agent that has sent everything ends by itself, without a suspend.
 	if result.Outcome != bytefrogagent.Completed && result.Stats.Events < mavenEvents {
 		require.Positive(t, result.Stats.Breaks, "suspend is answered")
 		run = run.Before(uint32(result.Stats.Events))
@@ -431,7 +429,7 @@ func TestShutdownWhileThePipelineRefuses(t *testing.T) {
 
 // An agent whose process is stopped for longer than is waited for costs the rest of
 // its run, and not its program.
-func TestAnAgentThatIsStoppedForLongLetsItsProgramLive(t *testing.T) {
+func TestAnAgentThatIsStoppedForLongDoesNotHangItsProgram(t *testing.T) {
 	t.Parallel()
 	endpoint := testkit.Address(t)
 	c := kit.Start(t, collector(endpoint, "agent: {heartbeat_interval: 100ms, buffer_memory: 131072}, missed_heartbeats: 10", ""))
@@ -455,7 +453,7 @@ func TestAnAgentThatIsStoppedForLongLetsItsProgramLive(t *testing.T) {
 }
 
 // An agent that is one too many runs its program untraced.
-func TestAnAgentThatIsOneTooManyLetsItsProgramLive(t *testing.T) {
+func TestAnAgentBeyondTheLimitDoesNotHangItsProgram(t *testing.T) {
 	t.Parallel()
 	endpoint := testkit.Address(t)
 	c := kit.Start(t, collector(endpoint, "limits: {max_connections: 3}", ""))

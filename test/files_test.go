@@ -21,7 +21,7 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// Files of spans, whatever happens to the disk and to the process that writes them.
+// Files of spans, after failures of the disk and of the process that writes them.
 
 // Metrics of otlp_json_file.
 const (

@@ -104,7 +104,7 @@ func number(names map[string]uint32, name string) (n uint32, known bool) {
 	return n, known
 }
 
-// fleet are agents that do the same at once.
+// fleet has agents that do the same at the same time.
 type fleet struct {
 	agents  []*bytefrogagent.Agent
 	results []chan bytefrogagent.Result

@@ -19,7 +19,7 @@ import (
 // the agents'. How many events a second that is depends on how many cores there are.
 
 const (
-	// benchStreams are played at once, so that each of three pairing collectors has some.
+	// benchStreams is the number of simultaneous streams, so that each of three pairing collectors has some.
 	benchStreams = 9
 	// benchEvents are of a build, in each.
 	benchEvents = 200_000

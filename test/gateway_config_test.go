@@ -141,7 +141,7 @@ func validateOverlay(t *testing.T, collector, name, overlay string) {
 
 // What the page on several collectors says of Kafka was tried with no Kafka: at least its
 // settings are there, and are those that keep batches whole, together, and from being lost.
-func TestWhatThePageLaysOverTheTiersIsValid(t *testing.T) {
+func TestTheConfigurationOfThePageForTiersIsValid(t *testing.T) {
 	found := overlays(t, "scale.md")
 	require.Len(t, found, 4, "the tiers on several machines, a queue on disk, and Kafka")
 	for i, name := range []string{"gateway-pair.yaml", "gateway-receive.yaml", "gateway-pair.yaml", "gateway-receive.yaml"} {

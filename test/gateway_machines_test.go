@@ -26,7 +26,7 @@ import (
 
 // What docs/scale.md lays over the tiers on several machines: batches go from one tier to the
 // other, and nobody else gets a connection.
-func TestTiersOnSeveralMachinesLetNobodyElseIn(t *testing.T) {
+func TestTiersOnSeveralMachinesRefuseOtherClients(t *testing.T) {
 	t.Parallel()
 	const agents, where, name = 3, "/etc/callbraid", "pairing.example.com"
 	a := newAuthority(t)

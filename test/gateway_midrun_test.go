@@ -23,7 +23,7 @@ const stagesInMidRun = 100
 // A pairing collector is killed, and one is added, while agents send: what the killed one takes
 // with it is the calls that it had not handed on, and nothing else is missing that is not counted
 // as late. Streams that neither concerns are as if nothing had happened.
-func TestWhatAKilledPairingCollectorTakesInMidRunIsBounded(t *testing.T) {
+func TestTheLossOfAKilledPairingCollectorInMidRunIsBounded(t *testing.T) {
 	t.Parallel()
 	const agents, kill, lastBeforeAdded = 24, 40, 90
 	ips, port := loopbacks(t, 4)

@@ -239,7 +239,7 @@ func TestAnOutageOfTheSecondTierLosesNothing(t *testing.T) {
 }
 
 // The second tier isn't there at all, so that each try is refused, until all agents have ended.
-func TestASecondTierThatComesLaterMissesNothing(t *testing.T) {
+func TestASecondTierThatStartsLaterGetsAllSpans(t *testing.T) {
 	t.Parallel()
 	const agents = 20
 	tt := newTiers(t, 3)
@@ -290,7 +290,7 @@ func (tt *tiers) checkNothingLost(agents int) {
 
 // What a pairing collector has finished, and the backend didn't take, is there after it was
 // killed where its queue is on disk, as docs/scale.md says how.
-func TestAKilledPairingCollectorKeepsWhatItFinished(t *testing.T) {
+func TestAKilledPairingCollectorKeepsItsFinishedSpans(t *testing.T) {
 	t.Parallel()
 	const agents = 3
 	jaeger, pairing := testkit.Address(t), testkit.Address(t)

@@ -47,7 +47,7 @@ type tiers struct {
 	jaegers []string
 }
 
-// spansFile is the file with what a collector of the second tier handed on.
+// spansFile is the file with the exported spans of a collector of the second tier.
 func spansFile(pairing int) string { return fmt.Sprintf("spans-%d.bin", pairing) }
 
 // newTiers starts the backend, for so many pairing collectors.
@@ -233,7 +233,7 @@ func (tt *tiers) awaitPairing(n int) {
 	}
 }
 
-// duplicateEvents are counted beside what was taken.
+// duplicateEvents are counted separately from the accepted events.
 const duplicateEvents = "otelcol_processor_stack_pairing_duplicate_events"
 
 // awaitTaken waits until collectors of the second tier have taken so many events, with what

@@ -286,7 +286,7 @@ func checkGreysSpans(t *testing.T, spans []ptrace.Span) (roots int64) {
 	return roots
 }
 
-func TestGreysServersAreLeftAsTheyWere(t *testing.T) {
+func TestGreysServersAreRestoredAtTheEnd(t *testing.T) {
 	for _, protocol := range greysProtocols {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()

@@ -45,7 +45,7 @@ func TestBehindAGuardTheNetworkCanBeCutForAWhile(t *testing.T) {
 }
 
 // A network that stays cut is a collector that is lost, and the trace goes on at another.
-func TestBehindAGuardTheTraceGoesOnElsewhereWhenTheNetworkIsCut(t *testing.T) {
+func TestBehindAGuardTheTraceContinuesAtAnotherCollectorWhenTheNetworkIsCut(t *testing.T) {
 	p := &tidal{}
 	s := newTides(t, p)
 	endpoint, elsewhere := testkit.Address(t), testkit.Address(t)

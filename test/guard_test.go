@@ -148,7 +148,7 @@ type tides struct {
 	runs map[string]map[int]int
 	// callers are those of spans that came, which themselves have not: callees come first.
 	callers map[pcommon.SpanID]string
-	// wrong are spans that tell what was not so.
+	// wrong are spans of calls that did not happen.
 	wrong differences
 }
 
@@ -221,7 +221,7 @@ func (s *tides) whole() int {
 	return n
 }
 
-// check checks that nothing untrue was told, and says how it went.
+// check checks that no span is wrong, and logs the result.
 func (s *tides) check(g *guard.Guard, result bytefrogagent.Result) {
 	s.t.Helper()
 	require.Equal(s.t, bytefrogagent.Untraced, result.Outcome, result.Reason)
@@ -380,7 +380,7 @@ func TestBehindAGuardACollectorCanBeRestarted(t *testing.T) {
 }
 
 // The guard as users have it: a program.
-func TestTheGuardPassesACaptureOnAndEndsInOrder(t *testing.T) {
+func TestTheGuardForwardsACaptureAndEndsInOrder(t *testing.T) {
 	endpoint, listen, metrics := testkit.Address(t), testkit.Address(t), testkit.Address(t)
 	c := kit.Start(t, collector(endpoint, "", ""))
 	command := exec.CommandContext(t.Context(), kit.Guard(t), "--listen", listen, "--collector", endpoint, "--metrics", metrics)

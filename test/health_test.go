@@ -17,9 +17,9 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// TestHealthOfServersIsThatOfTheCollector: each receiver that is a client says in the health
+// TestTheHealthOfServersIsTheHealthOfTheCollector: each receiver that is a client says in the health
 // check, and by a gauge, whether its servers are there.
-func TestHealthOfServersIsThatOfTheCollector(t *testing.T) {
+func TestTheHealthOfServersIsTheHealthOfTheCollector(t *testing.T) {
 	s, health, absent := newGreysServer(t), testkit.Address(t), testkit.Address(t)
 	c := kit.StartGated(t, "extension.healthcheck.useComponentStatus", fmt.Sprintf(`
 extensions:

@@ -25,7 +25,7 @@ var (
 	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}\-_ ]`)
 )
 
-// pagesOf are the pages below a directory of the project, without what is built.
+// pagesOf returns the pages below a directory of the project, without build results.
 func pagesOf(t *testing.T, project string) (pages []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(project, func(path string, entry fs.DirEntry, err error) error {
@@ -44,7 +44,7 @@ func pagesOf(t *testing.T, project string) (pages []string) {
 	return pages
 }
 
-// prose is a page without what is in fences.
+// prose returns a page without its code blocks.
 func prose(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(page)

@@ -135,7 +135,7 @@ func launchLoggers(t *testing.T, home *lttng.Home, domain string) *lttng.Program
 
 // Whether the agent is Java's or Python's: its loggers are seen and switched, without any
 // daemon of LTTng; and it comes back to a collector that was away.
-func TestLTTngAgentsAreSwitched(t *testing.T) {
+func TestTheCollectorSwitchesLoggersOfLTTngAgents(t *testing.T) {
 	lttng.RequireAgents(t)
 	for _, domain := range []string{"jul", "log4j", "python"} {
 		t.Run(domain, func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestAProgramsFirstHandlerDoesNotWaitForItsTimeout(t *testing.T) {
 // With LTTng's daemons beside the collector, records of what the collector has switched
 // on come by lttng_live. The session daemon has the port file of the user, the collector
 // that of the system, and a program in Java or Python has an agent's client for each.
-func TestRecordsThatTheCollectorSwitchesOnComeByLTTngLive(t *testing.T) {
+func TestRecordsThatTheCollectorEnablesArriveByLTTngLive(t *testing.T) {
 	lttng.RequireAgents(t)
 	daemons := lttng.Start(t)
 	session := daemons.Create(t, lttng.Session{Name: "any", AnyAgentRecords: true})
@@ -264,7 +264,7 @@ receivers:
 
 // A port file that LTTng's session daemon has is left to it; when it ends, agents are told
 // the collector's port.
-func TestAPortFileOfTheSessionDaemonIsLeftToItUntilItEnds(t *testing.T) {
+func TestTheSessionDaemonKeepsItsPortFileUntilItEnds(t *testing.T) {
 	daemons, endpoint := lttng.Start(t), testkit.Address(t)
 	theirs, err := os.ReadFile(daemons.PortFile())
 	require.NoError(t, err)

@@ -106,7 +106,7 @@ func runC(t *testing.T, daemons *lttng.Daemons, path string, args ...string) *lt
 	return p
 }
 
-func TestAllThatProgramsDoComesOutWithBuffersForEachUser(t *testing.T) {
+func TestAllCallsArriveWithBuffersForEachUser(t *testing.T) {
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -163,7 +163,7 @@ func TestAllThatProgramsDoComesOutWithBuffersForEachUser(t *testing.T) {
 	requireRecorded(t, daemons, c)
 }
 
-func TestTheFastVariantOfTheTracerGivesTheSameSpans(t *testing.T) {
+func TestTheFastVariantOfTheTracerHasTheSameSpans(t *testing.T) {
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -206,7 +206,7 @@ func TestTheFastVariantOfTheTracerGivesTheSameSpans(t *testing.T) {
 
 // Relay daemons up to 2.13 don't give all to viewers when a process ends, however fast
 // they are.
-func TestAllThatTheRelayDaemonGivesComesOutWithBuffersForEachProcess(t *testing.T) {
+func TestAllEventsOfTheRelayDaemonArriveWithBuffersForEachProcess(t *testing.T) {
 	const threads = 3
 	daemons := lttng.Start(t)
 	tap := newTap(t, daemons.Relay.Live)
@@ -279,7 +279,7 @@ func TestAllThatTheRelayDaemonGivesComesOutWithBuffersForEachProcess(t *testing.
 	}
 }
 
-func TestNoSpanIsWrongWhereTheTracerDiscards(t *testing.T) {
+func TestNoSpanIsWrongIfTheTracerDiscardsEvents(t *testing.T) {
 	for name, start := range map[string]func(*lttng.Daemons, testing.TB, string, ...string) *lttng.Program{
 		"tracer":       (*lttng.Daemons).StartC,
 		"fast variant": (*lttng.Daemons).StartFastC,
@@ -334,7 +334,7 @@ func requireNothingWrongOverloaded(t *testing.T, start func(*lttng.Daemons, test
 	assert.Less(t, whole, did, "the tracer had room for all: the test needs more calls")
 }
 
-func TestARelayDaemonThatIsKilledAndStartedAgainIsReadAgain(t *testing.T) {
+func TestARestartedRelayDaemonIsReadAgain(t *testing.T) {
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -378,7 +378,7 @@ func TestARelayDaemonThatIsKilledAndStartedAgainIsReadAgain(t *testing.T) {
 	}
 }
 
-func TestASessionThatIsCreatedAgainUnderItsNameIsAnother(t *testing.T) {
+func TestASessionThatIsCreatedAgainIsANewSession(t *testing.T) {
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -397,7 +397,7 @@ func TestASessionThatIsCreatedAgainUnderItsNameIsAnother(t *testing.T) {
 	}
 }
 
-func TestTwoSessionsAtOnceAreBothReadWhole(t *testing.T) {
+func TestTwoSessionsAtTheSameTimeAreReadCompletely(t *testing.T) {
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -423,7 +423,7 @@ func TestTwoSessionsAtOnceAreBothReadWhole(t *testing.T) {
 	requireRecorded(t, daemons, c)
 }
 
-func TestAProgramThatIsStartedWhileTheSessionIsReadIsSeenAtOnce(t *testing.T) {
+func TestAProgramThatStartsDuringASessionIsReadImmediately(t *testing.T) {
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -446,7 +446,7 @@ func TestAProgramThatIsStartedWhileTheSessionIsReadIsSeenAtOnce(t *testing.T) {
 	}
 }
 
-func TestALTTngClearIsSaidAndMakesNoSpanWrong(t *testing.T) {
+func TestAnLTTngClearIsLoggedAndMakesNoSpanWrong(t *testing.T) {
 	const threads = 3
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
@@ -490,7 +490,7 @@ func TestALTTngClearIsSaidAndMakesNoSpanWrong(t *testing.T) {
 
 // What the relay daemon has given up between a packet's index and the request for it is
 // missing, and no more.
-func TestPacketsThatAreGoneBeforeTheyAreAskedForMakeNoSpanWrong(t *testing.T) {
+func TestOverwrittenPacketsMakeNoSpanWrong(t *testing.T) {
 	const threads = 2
 	for name, test := range map[string]struct {
 		session lttng.Session

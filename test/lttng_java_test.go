@@ -30,7 +30,7 @@ var levelsOfJava = map[string]plog.SeverityNumber{
 // timeOfDay is a time as babeltrace prints it.
 func timeOfDay(t pcommon.Timestamp) string { return t.AsTime().Format("15:04:05.000000000") }
 
-func TestAJavaProgramGivesItsRecordsWithTheirLevelsAndItsCalls(t *testing.T) {
+func TestRecordsWithLevelsAndCallsOfAJavaProgramArrive(t *testing.T) {
 	endpoint := testkit.Address(t)
 	relayDaemon(t, endpoint, lttngCapture("jul1"))
 	c := kit.Start(t, viewer(endpoint, ""))

@@ -153,7 +153,7 @@ func lastPoint(t testing.TB, c *kit.Collector, name string) (sum int64) {
 
 // A thousand agents with 500 loggers each are registered, let go on, switched and listed,
 // over and over, in memory that doesn't grow; and left as they were.
-func TestAThousandAgentsAreListedAndLeftAsTheyWere(t *testing.T) {
+func TestAThousandAgentsAreListedAndRestored(t *testing.T) {
 	endpoint := testkit.Address(t)
 	c := kit.Start(t, manySwitcher(endpoint))
 	before := c.Goroutines(t)

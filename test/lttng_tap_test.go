@@ -39,7 +39,7 @@ type tap struct {
 	waiting int
 }
 
-// tappedConnection is what was sent on one connection.
+// tappedConnection has the bytes of one connection.
 type tappedConnection struct {
 	viewer, relay     net.Conn
 	requests, replies bytes.Buffer
@@ -80,7 +80,7 @@ func (tp *tap) accept() {
 	}
 }
 
-// copy hands on one direction, and ends the connection with it.
+// copy forwards one direction, and closes the connection at its end.
 func (tp *tap) copy(to, from net.Conn, kept *bytes.Buffer) {
 	defer tp.group.Done()
 	_, _ = io.Copy(io.MultiWriter(kept, to), from) // ends when one of them is closed
@@ -147,7 +147,7 @@ func (tp *tap) close() {
 	tp.group.Wait()
 }
 
-// captures are what was said on the connections, in the order in which they were made.
+// captures returns the bytes of the connections, in the order of their start.
 // Nothing more may be said.
 func (tp *tap) captures(t *testing.T) (captures []*capture.Capture) {
 	t.Helper()

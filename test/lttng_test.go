@@ -159,7 +159,7 @@ var lttngCaptures = []struct {
 	{name: "cygok", events: 245, calls: 218, spans: 109},
 	{name: "cyg1", events: 7_886, calls: 7_859, discarded: 8_951, spans: 2_043},
 	{name: "tp1", events: 152},
-	// It was recorded without vpid: its calls can't be told apart.
+	// It was recorded without vpid, so calls of different processes look the same.
 	{name: "meta1", events: 656},
 }
 
@@ -262,7 +262,7 @@ func TestFaultsOfARelayDaemonLoseNothing(t *testing.T) {
 	}
 }
 
-func TestACollectorThatIsStartedAgainReadsOn(t *testing.T) {
+func TestARestartedCollectorContinuesToRead(t *testing.T) {
 	t.Parallel()
 	endpoint := testkit.Address(t)
 	relayDaemon(t, endpoint, "--speed", "4x", "--linger", "20s", lttngCapture("cyg1"))

@@ -102,7 +102,7 @@ func (t truth) count() (n int) {
 	return n
 }
 
-// String says what is compared of a call with a span.
+// String returns the parts of a call that are compared with a span.
 func (c call) String() string {
 	thrown := ""
 	if c.thrown {

@@ -200,7 +200,7 @@ func TestTheDeepestRequestThatFitsIsAffordable(t *testing.T) {
 
 // Many clients send the deepest and the widest requests at the same time. What an honest one sends
 // in between is made spans.
-func TestManyRequestsAtOnceAreAffordable(t *testing.T) {
+func TestManyRequestsAtTheSameTimeAreAffordable(t *testing.T) {
 	for name, start := range shippedOTLP {
 		t.Run(name, func(t *testing.T) {
 			c := start(t)
@@ -243,7 +243,7 @@ func TestManyRequestsAtOnceAreAffordable(t *testing.T) {
 }
 
 // The limits apply to what a request is when it is unpacked.
-func TestCompressedRequestsAreLimitedUnpacked(t *testing.T) {
+func TestTheLimitOfCompressedRequestsIsTheirUnpackedSize(t *testing.T) {
 	t.Parallel()
 	c := startStandalone(t)
 	before := c.PeakMemory(t)

@@ -47,7 +47,7 @@ service: {pipelines: {traces: {receivers: [otlp], exporters: [otlp_http]}}}
 `
 
 // What docs/ocb.md says has somebody's collector make spans of a program's calls.
-func TestSomebodysCollectorIsBuiltAndRunsAsThePageSays(t *testing.T) {
+func TestACustomCollectorIsBuiltAndRunsByThePage(t *testing.T) {
 	t.Parallel()
 	blocks := yamlBlocks(t, "../docs/ocb.md")
 	require.Len(t, blocks, 6, "the manifest's lines, where the module is, the configuration's lines; limits of otlp; and two for basicauth, which can't be built here")

@@ -14,31 +14,31 @@ import (
 // What the pages of the tracers have a newcomer do gives what they say, from nothing to the
 // first span: the commands are the pages' own.
 
-func TestThePageOfBytefrogGivesWhatItSays(t *testing.T) {
+func TestTheExamplesOfThePageOfBytefrogAreTrue(t *testing.T) {
 	t.Parallel()
 	page.Follow(t, "..", "bytefrog.md")
 }
 
-func TestThePageOfLTTngGivesWhatItSays(t *testing.T) {
+func TestTheExamplesOfThePageOfLTTngAreTrue(t *testing.T) {
 	t.Parallel()
 	lttng.Require(t)
 	jaeger.Require(t, jaeger.V1)
 	page.Follow(t, "..", "lttng.md")
 }
 
-func TestThePageOfLTTngsAgentsGivesWhatItSays(t *testing.T) {
+func TestTheExamplesOfThePageOfLTTngsAgentsAreTrue(t *testing.T) {
 	t.Parallel()
 	lttng.Require(t)
 	lttng.RequireAgents(t)
 	page.Follow(t, "..", "lttng-agents.md")
 }
 
-func TestThePageOfRbkitGivesWhatItSays(t *testing.T) {
+func TestTheExamplesOfThePageOfRbkitAreTrue(t *testing.T) {
 	t.Parallel()
 	page.Follow(t, "..", "rbkit.md")
 }
 
-func TestThePageOfGreysGivesWhatItSays(t *testing.T) {
+func TestTheExamplesOfThePageOfGreysAreTrue(t *testing.T) {
 	t.Parallel()
 	page.Follow(t, "..", "greys.md")
 }

@@ -49,7 +49,7 @@ func topOf(t *testing.T, address, sampleType string) map[string]flatCum {
 
 // What Go's own program says of the download of a build of Maven, that came through the
 // built distribution, is what its capture has: for each function, to the nanosecond.
-func TestGoToolPprofSaysOfAMavenBuildWhatItsCaptureDoes(t *testing.T) {
+func TestGoToolPprofHasTheTimesOfTheCaptureOfAMavenBuild(t *testing.T) {
 	t.Parallel()
 	pages, endpoint := testkit.Address(t), testkit.Address(t)
 	c := kit.Start(t, pipeline(endpoint, "service_name: maven", "", fmt.Sprintf("flame_graph: {endpoint: %q}", pages)))

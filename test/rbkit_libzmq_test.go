@@ -156,8 +156,8 @@ func dumpsOf(t *testing.T, c *kit.Collector) (dumps []rbkitDump) {
 	return dumps
 }
 
-// A part of a dump that is missing is said, and what was known of live objects stays.
-func TestARbkitDumpThatIsNotCompleteIsSaid(t *testing.T) {
+// A missing part of a dump is logged, and the earlier live objects stay.
+func TestAnIncompleteRbkitDumpIsLogged(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		dump uint64 // its type
@@ -241,7 +241,7 @@ func withoutPart(t *testing.T, message []byte, eventType uint64, part int) []byt
 
 // What was switched on is switched on again in a server that comes back, and confirmed;
 // what it sends is a life of its own.
-func TestALibzmqServerThatIsRestartedIsSetUpAgain(t *testing.T) {
+func TestARestartedLibzmqServerGetsItsCommandsAgain(t *testing.T) {
 	t.Parallel()
 	server, played := newRbkitServer(t), openRbkit(t, "released-30s")
 	c := kit.Start(t, server.client("memory_profile: true\n    cpu_profile: true\n    clock: cpu", ""))
@@ -388,7 +388,7 @@ func TestALibzmqServerIsFollowedThroughOutagesAndRestarts(t *testing.T) {
 
 // A collector that doesn't run for a while gets what the server keeps for it, and knows
 // what it didn't keep.
-func TestACollectorThatIsSlowLosesWhatLibzmqDoesNotKeep(t *testing.T) {
+func TestASlowCollectorLosesOnlyMessagesThatLibzmqDrops(t *testing.T) {
 	t.Parallel()
 	// More than the buffers of the system have room for, less than real servers keep.
 	const messages, eventsOfMessage = 250, 4000
@@ -437,7 +437,7 @@ func TestACollectorThatIsSlowLosesWhatLibzmqDoesNotKeep(t *testing.T) {
 
 // A pipeline that refuses holds up nobody: the server is read all the same, and what the
 // pipeline didn't take it gets when it does.
-func TestAPipelineThatRefusesDoesNotHoldUpALibzmqServer(t *testing.T) {
+func TestAPipelineThatRefusesDoesNotDelayALibzmqServer(t *testing.T) {
 	t.Parallel()
 	var accepts atomic.Bool
 	var spans, refused atomic.Int64

@@ -30,7 +30,7 @@ const (
 
 // Whatever stands where a server should be costs its own line in the log, and servers
 // nothing.
-func TestWrongPeersOfRbkitCostServersNothing(t *testing.T) {
+func TestWrongPeersDoNotDisturbRbkitServers(t *testing.T) {
 	t.Parallel()
 	played := openRbkit(t, "released-30s")
 	good, mute, alone, swapped := newRbkitServer(t), newRbkitServer(t), newRbkitServer(t), newRbkitServer(t)

@@ -204,7 +204,7 @@ func with(eventType uint64, messages []capture.Message) []capture.Message {
 	return slices.DeleteFunc(slices.Clone(messages), func(m capture.Message) bool { return m.Events[eventType] == 0 })
 }
 
-// statisticsOf are the last statistics of a capture, but for what is no number.
+// statisticsOf returns the last statistics of a capture that are numbers.
 func statisticsOf(t *testing.T, of *capture.Capture, eventType uint64) map[string]float64 {
 	t.Helper()
 	messages := with(eventType, of.Messages)

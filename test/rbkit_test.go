@@ -101,7 +101,7 @@ type playedRbkit struct {
 	stop   func()
 }
 
-// syncText is text that is written and read at once.
+// syncText is a text that several goroutines write and read.
 type syncText struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -223,7 +223,7 @@ func TestRbkitProfilesNeedTheFeatureGate(t *testing.T) {
 	assert.Len(t, readSpans(t, c), 21, "the other signals are the same")
 }
 
-func TestRbkitServersAreToldWhatToSwitchOnAndLeftAsTheyWere(t *testing.T) {
+func TestRbkitServersGetTheirCommandsAndAreRestored(t *testing.T) {
 	t.Parallel()
 	server := newRbkitServer(t)
 	c := kit.Start(t, server.client("memory_profile: true\n    cpu_profile: true\n    clock: cpu\n    objectspace_snapshot_interval: 100ms", ""))
@@ -246,7 +246,7 @@ func TestRbkitServersAreToldWhatToSwitchOnAndLeftAsTheyWere(t *testing.T) {
 	assert.Equal(t, []string{"start_memory_profile", "use_cpu_time", "start_cpu_profiling", "stop_memory_profile", "stop_cpu_profiling"}, commands)
 }
 
-func TestRbkitGarbageCostsNothingElse(t *testing.T) {
+func TestGarbageOfOneRbkitServerDoesNotDisturbOthers(t *testing.T) {
 	t.Parallel()
 	server := newRbkitServer(t)
 	c := kit.Start(t, server.client("timeout: 200ms", ""))
@@ -334,7 +334,7 @@ func memoryOf(t testing.TB, add func(into *protocol.Collection, i uint64) error)
 	return more
 }
 
-func TestALargeRbkitMessageTakesLittleMemory(t *testing.T) {
+func TestALargeRbkitMessageNeedsLittleMemory(t *testing.T) {
 	const most = 64 << 20
 	for what, add := range largeMessages {
 		more := memoryOf(t, add)

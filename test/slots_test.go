@@ -134,7 +134,7 @@ func get(client *http.Client, address string) error {
 	return err
 }
 
-func TestAFloodOfIdleConnectionsKeepsNobodyOut(t *testing.T) {
+func TestAFloodOfIdleConnectionsKeepsNoAgentOut(t *testing.T) {
 	c := startAttacked(t)
 	for name, o := range map[string]flood.Options{
 		"from one address":   {},

@@ -41,7 +41,7 @@ type link struct {
 	kind  string
 }
 
-// exported is one call stream as it was exported: what has one resource.
+// exported has the exported spans of one call stream: those of one resource.
 type exported struct {
 	resource map[string]any
 	scopes   map[string]int
@@ -51,7 +51,7 @@ type exported struct {
 // streams are the call streams that were exported, by service.instance.id.
 type streams map[string]*exported
 
-// add takes what was exported in one hand-over.
+// add adds the spans of one export.
 func (s streams) add(t testing.TB, traces ptrace.Traces) {
 	t.Helper()
 	for _, rs := range traces.ResourceSpans().All() {

@@ -28,7 +28,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
 )
 
-// played is an agent that does what it is told and says so.
+// played is an agent that executes and confirms each command.
 type played struct {
 	id       string
 	snapshot agentcontrol.Snapshot
@@ -47,7 +47,7 @@ func (*played) Do(_ context.Context, o agentcontrol.Order) (agentcontrol.Answer,
 	}, nil
 }
 
-// serve has the extension show agents, and gives its address.
+// serve starts the extension with agents, and returns its address.
 func serve(t *testing.T, agents ...*played) (endpoint string) {
 	t.Helper()
 	free, err := net.Listen("tcp", "localhost:0")
@@ -83,7 +83,7 @@ func agentOf(service string) *played {
 	}}
 }
 
-// run runs agentctl, and gives what it prints.
+// run runs agentctl, and returns its output.
 func run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	root := rootCommand()
@@ -119,7 +119,7 @@ func TestAgentsAreListed(t *testing.T) {
 	assert.Len(t, strings.Split(mustRun(t, "list", "--state", "paused", "--endpoint", endpoint), "\n"), 2)
 }
 
-func TestAnAgentIsToldWhatItCanBeTold(t *testing.T) {
+func TestCommandsAreListedAndSent(t *testing.T) {
 	shop := agentOf("shop")
 	endpoint := serve(t, shop, agentOf("other"))
 	out := mustRun(t, "commands", shop.id[:6], "--endpoint", endpoint)
@@ -135,7 +135,7 @@ func TestAnAgentIsToldWhatItCanBeTold(t *testing.T) {
 	assert.Equal(t, []string{"com.example", "evil\x1b[2J"}, answer.Items)
 }
 
-func TestWhatIsWrongIsSaid(t *testing.T) {
+func TestWrongArgumentsAreErrors(t *testing.T) {
 	shop := agentOf("shop")
 	endpoint := serve(t, shop, agentOf("other"))
 	for _, c := range []struct {
@@ -163,7 +163,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 	assert.ErrorAs(t, err, new(*api.Problem))
 }
 
-func TestAnAgentHasToBeNamed(t *testing.T) {
+func TestAnEmptyOrShortIDIsAnError(t *testing.T) {
 	shop := agentOf("shop")
 	endpoint := serve(t, shop)
 	for _, digits := range []string{"", shop.id[:1], shop.id[:3]} {
@@ -175,7 +175,7 @@ func TestAnAgentHasToBeNamed(t *testing.T) {
 	assert.Contains(t, mustRun(t, "do", shop.id[:4], "suspend", "--endpoint", endpoint), "suspend")
 }
 
-func TestAnIDThatSeveralBeginWithNamesNone(t *testing.T) {
+func TestDigitsOfSeveralAgentsAreAnError(t *testing.T) {
 	one, two := api.Agent{ID: "3f2a"}, api.Agent{ID: "3f2a0000"}
 	for digits, want := range map[string]string{"3f2a": "3f2a", "3f2a0": "3f2a0000"} {
 		for _, all := range [][]api.Agent{{one, two}, {two, one}} {
@@ -188,7 +188,7 @@ func TestAnIDThatSeveralBeginWithNamesNone(t *testing.T) {
 	assert.ErrorContains(t, err, "with which 2 begin")
 }
 
-func TestAServerThatIsNoneIsSaid(t *testing.T) {
+func TestAnotherServerThanACollectorIsAnError(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "Unauthorized", http.StatusUnauthorized)
 	}))
@@ -198,7 +198,7 @@ func TestAServerThatIsNoneIsSaid(t *testing.T) {
 	assert.False(t, errors.As(err, new(*api.Problem)))
 }
 
-func TestATokenIsSentAndNotGivenAway(t *testing.T) {
+func TestATokenIsSentOnlyToTheCollector(t *testing.T) {
 	var mu sync.Mutex
 	var got []string
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { assert.Fail(t, "it followed") }))
@@ -234,37 +234,39 @@ func TestAgentsAndCommandsAreCompleted(t *testing.T) {
 	assert.Contains(t, mustRun(t, "completion", "bash"), "agentctl")
 }
 
-func TestWatchPrintsWhatChanges(t *testing.T) {
+func TestWatchPrintsChanges(t *testing.T) {
 	var out bytes.Buffer
-	l := &lines{out: &out, known: map[string]api.Agent{}}
+	c := newChanges(&out)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	one, two := api.Agent{ID: "1", State: "tracing"}, api.Agent{ID: "2", State: "tracing"}
-	l.show([]api.Agent{one, two}, nil, at)
+	c.print([]api.Agent{one, two}, 2, at)
 	one.State = "suspended"
-	l.show([]api.Agent{one, two}, nil, at)
-	l.show(nil, errors.New("refused\n"), at)
-	l.show(nil, errors.New("refused\n"), at)
-	l.show([]api.Agent{one}, nil, at)
+	c.print([]api.Agent{one, two}, 2, at)
+	c.printFailure(errors.New("refused\n"), at)
+	c.printFailure(errors.New("refused\n"), at)
+	c.print([]api.Agent{one}, 1, at)
 	const when = "2026-01-02T03:04:05Z "
 	assert.Equal(t, []string{
-		when + "came 1 - - - - tracing", when + "came 2 - - - - tracing", when + "changed 1 - - - - suspended",
-		when + "cannot be asked refused�", when + "can be asked again", when + "went 2 - - - - tracing", "",
+		when + "connected 1 - - - - tracing", when + "connected 2 - - - - tracing", when + "changed 1 - - - - suspended",
+		when + "request failed: refused�", when + "request succeeded again", when + "disconnected 2 - - - - tracing", "",
 	}, strings.Split(out.String(), "\n"))
 }
 
-func TestWatchFitsTheScreen(t *testing.T) {
+func TestWatchPrintsOneLineIfNoAgentMatchesYet(t *testing.T) {
 	var out bytes.Buffer
-	s := &screen{out: &out, size: func() (int, int, error) { return 20, 4, nil }}
-	s.show(make([]api.Agent, 10), nil, time.Now())
-	shown := strings.Split(strings.TrimSuffix(strings.TrimPrefix(out.String(), toCorner), clearBelow), clearLine+"\r\n")
-	require.Len(t, shown, 4)
-	assert.Contains(t, shown[0], "10 agents at ")
-	for _, line := range shown {
-		assert.LessOrEqual(t, len([]rune(line)), 20)
-	}
+	c := newChanges(&out)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	c.print(nil, 3, at)
+	c.print(nil, 3, at)
+	c.print([]api.Agent{{ID: "1", State: "tracing"}}, 4, at)
+	c.print(nil, 3, at)
+	const when = "2026-01-02T03:04:05Z "
+	assert.Equal(t, []string{
+		when + "waiting: none of 3 connected agents matches", when + "connected 1 - - - - tracing", when + "disconnected 1 - - - - tracing", "",
+	}, strings.Split(out.String(), "\n"))
 }
 
-// buffer is for several goroutines.
+// buffer is a bytes.Buffer for several goroutines.
 type buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -282,7 +284,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-func TestWatchGoesOnUntilItIsInterrupted(t *testing.T) {
+func TestWatchRunsUntilItIsInterrupted(t *testing.T) {
 	shop := agentOf("shop")
 	endpoint := serve(t, shop)
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -292,7 +294,7 @@ func TestWatchGoesOnUntilItIsInterrupted(t *testing.T) {
 	root.SetArgs([]string{"watch", "--interval", "100ms", "--endpoint", endpoint})
 	ended := make(chan error, 1)
 	go func() { ended <- root.ExecuteContext(ctx) }()
-	require.Eventually(t, func() bool { return strings.Contains(out.String(), "came "+shop.id) }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "connected "+shop.id) }, time.Minute, time.Millisecond)
 	interrupt()
 	assert.NoError(t, <-ended)
 }

@@ -15,7 +15,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
-	"fmt"
 	"io"
 	"math/big"
 	"net/http"
@@ -34,7 +33,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
 )
 
-// What a server says must not be obeyed by the terminal of who presses TAB.
+// A terminal must not execute control characters of a server in completions.
 func TestCompletionsArePrintable(t *testing.T) {
 	shop := agentOf("shop")
 	shop.snapshot.Commands = []agentcontrol.Command{
@@ -49,7 +48,7 @@ func TestCompletionsArePrintable(t *testing.T) {
 	}
 }
 
-// A terminal obeys more than what JSON has to write by its number.
+// JSON may contain some control characters of terminals, so agentctl escapes them.
 func TestJSONIsPrintable(t *testing.T) {
 	const name = "shop\u009b31m\u202e\x7f\U000e0001 é"
 	endpoint := serve(t, agentOf(name))
@@ -61,7 +60,7 @@ func TestJSONIsPrintable(t *testing.T) {
 	assert.Equal(t, name, agents[0].Service)
 }
 
-func TestValuesAreCompletedAndWhatIsThereIsNot(t *testing.T) {
+func TestValuesAndMissingArgumentsAreCompleted(t *testing.T) {
 	shop := agentOf("shop")
 	endpoint := serve(t, shop)
 	complete := func(words ...string) string {
@@ -74,7 +73,7 @@ func TestValuesAreCompletedAndWhatIsThereIsNot(t *testing.T) {
 	assert.NotContains(t, out, "logger=")
 }
 
-// silent is a server that takes requests and never answers, until the test ends.
+// silent returns a server that accepts requests and never answers.
 func silent(t *testing.T) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // so that the end of the connection is noticed
@@ -84,9 +83,8 @@ func silent(t *testing.T) *httptest.Server {
 	return server
 }
 
-// A shell that completes a word must not stand for a minute. By --timeout this would end after
-// an hour.
-func TestACompletionWaitsNotForLong(t *testing.T) {
+// A completion must not block the shell for a minute. With --timeout alone it would end after an hour.
+func TestACompletionEndsSoon(t *testing.T) {
 	server := silent(t)
 	for _, words := range [][]string{{"do", ""}, {"do", "3f2a", ""}} {
 		out := mustRun(t, append([]string{"__complete", "--timeout", "1h", "--endpoint", server.URL}, words...)...)
@@ -94,12 +92,12 @@ func TestACompletionWaitsNotForLong(t *testing.T) {
 	}
 }
 
-func TestNobodyWaitsLongerThanTheTimeout(t *testing.T) {
+func TestARequestEndsAtTheTimeout(t *testing.T) {
 	_, err := run(t, "list", "--timeout", "20ms", "--endpoint", silent(t).URL)
 	assert.ErrorContains(t, err, "Client.Timeout exceeded")
 }
 
-func TestWatchEndsWhereItMayNotLook(t *testing.T) {
+func TestWatchEndsIfTheCollectorRefusesIt(t *testing.T) {
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound} {
 		for _, problem := range []bool{false, true} {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -118,41 +116,41 @@ func TestWatchEndsWhereItMayNotLook(t *testing.T) {
 	}
 }
 
-// A collector that is restarted is asked again, and that is said.
-func TestWatchGoesOnAfterAnError(t *testing.T) {
+// A collector may restart. Each series of failures has one line.
+func TestWatchContinuesAfterAnError(t *testing.T) {
 	assert.False(t, isFinal(nil))
 	assert.False(t, isFinal(errors.New("connection refused")))
 	assert.False(t, isFinal(&api.Problem{Status: http.StatusServiceUnavailable}))
 	var out bytes.Buffer
-	l := &lines{out: &out, known: map[string]api.Agent{}}
+	c := newChanges(&out)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	c.print([]api.Agent{{ID: "1"}}, 1, at)
+	out.Reset()
 	for range 2 {
-		l.show(nil, errors.New("refused"), at)
-		l.show(nil, nil, at)
+		c.printFailure(errors.New("refused\u009b2J"), at)
+		c.printFailure(errors.New("refused"), at)
+		c.print([]api.Agent{{ID: "1"}}, 1, at)
 	}
 	const when = "2026-01-02T03:04:05Z "
-	const once = when + "cannot be asked refused\n" + when + "can be asked again\n"
-	assert.Equal(t, once+once, out.String())
+	const once = when + "request failed: refused\ufffd2J\n" + when + "request succeeded again\n"
+	assert.Equal(t, once+once, out.String(), "no control characters of a server reach the terminal")
 }
 
-// shown notes what it is to show, and ends the watch after so many.
-type shown struct {
-	said []string
-	most int
-	end  context.CancelFunc
+// endingWriter ends a watch after a number of lines.
+type endingWriter struct {
+	bytes.Buffer
+	lines int
+	end   context.CancelFunc
 }
 
-func (s *shown) show(agents []api.Agent, err error, _ time.Time) {
-	what := fmt.Sprintf("%d agents", len(agents))
-	if err != nil {
-		what = err.Error()
+func (e *endingWriter) Write(p []byte) (int, error) {
+	if e.lines--; e.lines == 0 {
+		e.end()
 	}
-	if s.said = append(s.said, what); len(s.said) == s.most {
-		s.end()
-	}
+	return e.Buffer.Write(p)
 }
 
-func TestWatchAsksAgain(t *testing.T) {
+func TestWatchRepeatsItsRequest(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if asked.Add(1) == 2 {
@@ -166,31 +164,13 @@ func TestWatchAsksAgain(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	ctx, end := context.WithCancel(t.Context())
-	s := &shown{most: 3, end: end}
-	require.NoError(t, watch(ctx, &api.Client{Endpoint: server.URL, HTTP: server.Client()}, &filter{}, time.Millisecond, s))
-	assert.Equal(t, []string{"1 agents", "Too many wait: later", "1 agents"}, s.said)
+	out := &endingWriter{lines: 3, end: end}
+	require.NoError(t, watch(ctx, &api.Client{Endpoint: server.URL, HTTP: server.Client()}, &filter{}, time.Millisecond, newChanges(out)))
+	assert.Regexp(t, `^\S+ connected 3f2a .*\n\S+ request failed: Too many wait: later\n\S+ request succeeded again\n$`, out.String())
 }
 
-func TestTheScreenSaysWhatIsWrong(t *testing.T) {
-	var out bytes.Buffer
-	s := &screen{out: &out, size: func() (int, int, error) { return 80, 24, nil }}
-	s.show(nil, errors.New("refused\u009b2J"), time.Now())
-	assert.Contains(t, out.String(), "Trying again: refused")
-	assert.NotContains(t, out.String(), "\u009b", "what a server says is no order to a terminal")
-}
-
-// Serial lines, and terminals of scripts, say that they have no lines of no characters.
-func TestAScreenWithoutASizeIsShownSomething(t *testing.T) {
-	for _, size := range [][2]int{{0, 0}, {80, 0}, {0, 24}} {
-		var out bytes.Buffer
-		s := &screen{out: &out, size: func() (int, int, error) { return size[0], size[1], nil }}
-		s.show([]api.Agent{{ID: "3f2a", Tracer: "bytefrog"}}, nil, time.Now())
-		assert.Contains(t, out.String(), "3f2a  bytefrog")
-	}
-}
-
-// Whoever interrupts a command has to know that the agent may do it.
-func TestWhoeverGivesUpIsToldThatTheAgentMayHaveBeenTold(t *testing.T) {
+// The error after an interrupt must not hide that the agent may execute the command.
+func TestAnInterruptedCommandMayHaveBeenSent(t *testing.T) {
 	const id = "3f2a000000000000"
 	ctx, interrupt := context.WithCancel(t.Context())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -233,7 +213,7 @@ func TestAPasswordIsNotShown(t *testing.T) {
 	assert.ErrorContains(t, err, "alice:xxxxx")
 }
 
-func TestWhatSaysWhoOneIsGoesOverTheNetworkWithAWarning(t *testing.T) {
+func TestCredentialsOverANetworkWithoutTLSHaveAWarning(t *testing.T) {
 	for _, c := range []struct {
 		endpoint, token string
 		warned          bool
@@ -269,7 +249,7 @@ func files(t *testing.T, pair *tls.Certificate) (cert, key string) {
 	return cert, key
 }
 
-func TestTheCollectorsCertificateIsCheckedAndOnesOwnIsShown(t *testing.T) {
+func TestAgentctlChecksTheCollectorsCertificateAndSendsItsOwn(t *testing.T) {
 	shown := make(chan int, 4)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		shown <- len(r.TLS.PeerCertificates)
@@ -298,7 +278,7 @@ func pkcs8(t *testing.T, pair *tls.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
-// selfSigned is a certificate of somebody else.
+// selfSigned returns a certificate that no server of the tests has.
 func selfSigned(t *testing.T) *tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -14,10 +14,10 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
 )
 
-// completionTimeout is how long a shell waits for what completes a word.
+// completionTimeout bounds the wait of a shell for completions.
 const completionTimeout = 2 * time.Second
 
-// hasten makes a command wait no longer than a shell does.
+// hasten limits the time-out of a command to that of a completion.
 func hasten(c *cobra.Command) (done context.CancelFunc) {
 	ctx, done := context.WithTimeout(c.Context(), completionTimeout)
 	c.SetContext(ctx)
@@ -66,7 +66,7 @@ func (f *connectFlags) completeOrder(c *cobra.Command, args []string, begun stri
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeArgument completes the name of an argument that is not there yet, or a value.
+// completeArgument completes the name of a missing argument, or a value.
 func completeArgument(command *api.Command, given []string, begun string) (all []cobra.Completion, directive cobra.ShellCompDirective) {
 	name, _, hasValue := strings.Cut(begun, "=")
 	for i := range command.Parameters {
@@ -86,7 +86,7 @@ func completeArgument(command *api.Command, given []string, begun string) (all [
 	return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// valuesOf are the values that a parameter can have, if those are few.
+// valuesOf returns the values of a parameter with few possible values.
 func valuesOf(p *api.Parameter) []string {
 	if p.Kind == "boolean" {
 		return []string{"true", "false"}
@@ -94,7 +94,7 @@ func valuesOf(p *api.Parameter) []string {
 	return p.OneOf
 }
 
-// completion is a word that a terminal may be shown.
+// completion returns a word without control characters of terminals.
 func completion(word, description string) cobra.Completion {
 	return cobra.CompletionWithDesc(printable(word), printable(description))
 }

@@ -20,18 +20,18 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
 )
 
-// connectFlags say where the collector is, and who asks.
+// connectFlags have the address of the collector and the credentials of the user.
 type connectFlags struct {
 	endpoint, tokenFile string
 	timeout             time.Duration
 	ca, cert, key       string
 }
 
-func (f *connectFlags) add(c *cobra.Command) {
+func (f *connectFlags) register(c *cobra.Command) {
 	flags := c.PersistentFlags()
 	flags.SortFlags = false
 	flags.StringVar(&f.endpoint, "endpoint", fromEnvironment(endpointVariable, defaultEndpoint), "address of agent_control (also: "+endpointVariable+")")
-	// It may have a password.
+	// The address may have a password.
 	flags.Lookup("endpoint").DefValue = redacted(f.endpoint)
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "how long to wait for an answer")
 	flags.StringVar(&f.tokenFile, "token-file", "", "file with a bearer token (or "+tokenVariable+", the token)")
@@ -41,7 +41,7 @@ func (f *connectFlags) add(c *cobra.Command) {
 	c.MarkFlagsRequiredTogether("tls-cert", "tls-key")
 }
 
-// client is what asks.
+// client returns a client of the API.
 func (f *connectFlags) client() (*api.Client, error) {
 	address, err := url.Parse(f.endpoint)
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
@@ -60,12 +60,12 @@ func (f *connectFlags) client() (*api.Client, error) {
 	}
 	return &api.Client{Endpoint: f.endpoint, Token: token, HTTP: &http.Client{
 		Timeout: f.timeout, Transport: &http.Transport{TLSClientConfig: secure, Proxy: http.ProxyFromEnvironment},
-		// Commands are told to whom they were meant for, and tokens too.
+		// A redirection would send commands and tokens to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
 
-// redacted is an address without its password, if it can be told where that is.
+// redacted returns an address without its password.
 func redacted(endpoint string) string {
 	if address, err := url.Parse(endpoint); err == nil {
 		return address.Redacted()
@@ -73,7 +73,7 @@ func redacted(endpoint string) string {
 	return "an address that can't be read"
 }
 
-// warning says what is wrong with how the collector is asked; empty: nothing.
+// warning returns a warning about credentials without TLS; empty: none.
 func (f *connectFlags) warning() string {
 	address, err := url.Parse(f.endpoint)
 	if err != nil || address.Scheme != "http" || f.tokenFile == "" && os.Getenv(tokenVariable) == "" && address.User == nil {

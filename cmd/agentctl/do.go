@@ -70,7 +70,7 @@ func doCommand(connect *connectFlags) *cobra.Command {
 	return command
 }
 
-// uncertain says of an error that it isn't known what came of an order, where that is so.
+// uncertain adds to an error that the collector may have sent the command, unless that is impossible.
 func uncertain(err error) error {
 	var dial *net.OpError
 	if errors.As(err, new(*api.Problem)) || errors.As(err, new(*api.NoAnswer)) || errors.As(err, &dial) && dial.Op == "dial" {
@@ -79,7 +79,7 @@ func uncertain(err error) error {
 	return fmt.Errorf("there is no answer; the command may have been sent, check the agent's state: %w", err)
 }
 
-// parseOrder is what words mean: a command, and name=value.
+// parseOrder parses the words of an order: a command, and name=value.
 func parseOrder(words []string) (api.Order, error) {
 	order := api.Order{Command: words[0], Arguments: map[string]any{}}
 	for _, word := range words[1:] {
@@ -95,7 +95,7 @@ func parseOrder(words []string) (api.Order, error) {
 	return order, nil
 }
 
-// agent finds an agent by how its ID begins.
+// agent returns the agent whose ID begins with some digits.
 func (f *connectFlags) agent(c *cobra.Command, digits string) (*api.Client, api.AgentDetail, error) {
 	client, err := f.client()
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// defaultHealth is where the shipped configurations have health_check.
+// defaultHealth is the address of health_check in the shipped configurations.
 const defaultHealth = "http://localhost:13133"
 
-// maxHealthBytes is how much of an answer is printed.
+// maxHealthBytes bounds the printed bytes of a response.
 const maxHealthBytes = 1024
 
 func healthCommand(connect *connectFlags) *cobra.Command {
@@ -49,8 +49,7 @@ which has no other program that can ask.`,
 	}
 }
 
-// health asks for the health at a URL, and returns the answer. An answer of any status but 200
-// is an error.
+// health requests the health at a URL, and returns the response. A response with another status than 200 is an error.
 func health(ctx context.Context, client *http.Client, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

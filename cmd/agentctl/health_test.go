@@ -14,17 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestHealthIsWhatTheCollectorSays(t *testing.T) {
+func TestHealthPrintsTheCollectorsResponse(t *testing.T) {
 	for name, c := range map[string]struct {
 		status    int
 		body      string
 		out, fail string
 	}{
-		"a healthy collector":                   {200, `{"status":"Server available"}`, "{\"status\":\"Server available\"}\n", ""},
-		"a collector that starts or ends":       {503, `{"status":"Server not available"}`, "", `expected status 200, got 503 Service Unavailable: {"status":"Server not available"}`},
-		"another server than health_check":      {404, "no", "", "expected status 200, got 404"},
-		"a redirection is not followed":         {302, "", "", "expected status 200, got 302"},
-		"no more than the beginning is printed": {200, strings.Repeat("x", 5000), strings.Repeat("x", maxHealthBytes) + "\n", ""},
+		"a healthy collector":              {200, `{"status":"Server available"}`, "{\"status\":\"Server available\"}\n", ""},
+		"a collector that starts or ends":  {503, `{"status":"Server not available"}`, "", `expected status 200, got 503 Service Unavailable: {"status":"Server not available"}`},
+		"another server than health_check": {404, "no", "", "expected status 200, got 404"},
+		"a redirection is not followed":    {302, "", "", "expected status 200, got 302"},
+		"only the beginning is printed":    {200, strings.Repeat("x", 5000), strings.Repeat("x", maxHealthBytes) + "\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

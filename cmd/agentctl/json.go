@@ -13,8 +13,7 @@ import (
 	"unicode/utf16"
 )
 
-// printJSON prints a value. It writes what a terminal could obey by its numbers, which are
-// the same to who reads JSON.
+// printJSON prints a value. It escapes control characters of terminals by their numbers; JSON readers decode them.
 func printJSON(out io.Writer, value any) error {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

@@ -40,7 +40,7 @@ func listCommand(connect *connectFlags) *cobra.Command {
 		},
 	}
 	addOutput(command, &output)
-	which.add(command)
+	which.register(command)
 	return command
 }
 
@@ -54,7 +54,7 @@ func printAgents(out io.Writer, agents []api.Agent, now time.Time) error {
 	return table.Flush()
 }
 
-// row is an agent in a table.
+// row returns the cells of an agent in a table.
 func row(a *api.Agent, now time.Time) []string {
 	process := ""
 	if a.Process != nil && a.Process.PID > 0 {
@@ -76,16 +76,16 @@ func row(a *api.Agent, now time.Time) []string {
 	return cells
 }
 
-// How many characters are printed of a text: of one that stands in a table, and of any.
+// Longest printed texts, in characters: of a cell in a table, and of any text.
 const (
 	longestCell = 60
 	longestText = 2000
 )
 
-// printable is a text without what a terminal would obey, and not too long.
+// printable returns a text without control characters of terminals, cut to longestText.
 func printable(text string) string { return clip(text, longestText) }
 
-// clip is so many characters of a text, without what a terminal would obey.
+// clip returns the first characters of a text, without control characters of terminals.
 func clip(text string, most int) string {
 	shown := []rune(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -1,8 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command agentctl lists the agents of a collector that has the extension agent_control,
-// and has them do what somebody wants.
+// Command agentctl lists the agents of a collector with the extension agent_control, and sends them commands.
 package main
 
 import (
@@ -20,7 +19,7 @@ import (
 // Exit codes, beside 0.
 const (
 	exitError = 1
-	// exitProblem: the collector answered, and it was not done.
+	// exitProblem: the collector refused the request.
 	exitProblem = 2
 )
 

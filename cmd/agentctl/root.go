@@ -17,7 +17,7 @@ import (
 
 const defaultEndpoint = "http://localhost:8766"
 
-// Environment variables that stand for flags.
+// Environment variables with the defaults of flags.
 const (
 	endpointVariable = "AGENTCTL_ENDPOINT"
 	tokenVariable    = "AGENTCTL_TOKEN"
@@ -49,7 +49,7 @@ with 1 for any other error.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	connect.add(root)
+	connect.register(root)
 	root.PersistentPreRun = func(c *cobra.Command, _ []string) {
 		if warning := connect.warning(); warning != "" {
 			fmt.Fprintln(c.ErrOrStderr(), "agentctl: warning:", warning)
@@ -59,10 +59,10 @@ with 1 for any other error.`,
 	return root
 }
 
-// filter says which agents are listed.
+// filter selects agents.
 type filter struct{ tracer, service, state string }
 
-func (f *filter) add(c *cobra.Command) {
+func (f *filter) register(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.tracer, "tracer", "", "only agents of this tracer, such as bytefrog")
 	flags.StringVar(&f.service, "service", "", "only agents of this service")
@@ -75,7 +75,7 @@ func (f *filter) apply(all []api.Agent) []api.Agent {
 	})
 }
 
-// addOutput adds the flag that says how something is printed.
+// addOutput adds the flag for the format of the output.
 func addOutput(c *cobra.Command, output *string) {
 	c.Flags().StringVarP(output, "output", "o", outputTable, "table or json")
 	c.PreRunE = func(*cobra.Command, []string) error {
@@ -84,18 +84,18 @@ func addOutput(c *cobra.Command, output *string) {
 		}
 		return nil
 	}
-	// It fails where there is no such flag.
+	// The only error is an unknown flag.
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{outputTable, outputJSON}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// fromEnvironment is the value of a variable, or another where it is not set.
+// fromEnvironment returns the value of a variable, or another if it is not set.
 func fromEnvironment(name, otherwise string) string { return cmp.Or(os.Getenv(name), otherwise) }
 
-// leastDigits is how many digits of an ID have to be there. What is empty, as a variable that
-// isn't set, must not name the only agent, and what is short would soon name another.
+// leastDigits is the least number of digits of an ID. An empty text, of an unset variable, must not name the only agent.
+// A short text would soon match another agent.
 const leastDigits = 4
 
-// resolve finds the agent whose ID begins with some digits.
+// resolve returns the agent whose ID begins with some digits.
 func resolve(all []api.Agent, digits string) (api.Agent, error) {
 	if len(digits) < leastDigits {
 		return api.Agent{}, fmt.Errorf("expected the ID of an agent, or at least its first %d digits, got %q", leastDigits, digits)

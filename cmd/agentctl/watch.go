@@ -4,18 +4,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
 )
@@ -25,10 +22,14 @@ func watchCommand(connect *connectFlags) *cobra.Command {
 	var interval time.Duration
 	command := &cobra.Command{
 		Use:   "watch",
-		Short: "Show the agents and their changes, until it is interrupted",
-		Long: `Shows a table that is kept up to date. Where the output is no terminal, a line is
-printed for each agent that comes, goes, or changes its state. It ends where the
-collector says that it may not look, or that nothing is there.`,
+		Short: "Print a line for each change of the agents, until it is interrupted",
+		Long: `Prints a line for each agent that connects, disconnects, or changes its state. The
+first lines are the connected agents, or one line if no agent matches. It ends if the
+collector refuses the request, or has no extension agent_control.
+
+The standard program watch shows a table that is always up to date:
+
+  watch agentctl list --service shop`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if interval < 100*time.Millisecond {
@@ -38,25 +39,17 @@ collector says that it may not look, or that nothing is there.`,
 			if err != nil {
 				return err
 			}
-			var show shower = &lines{out: c.OutOrStdout(), known: map[string]api.Agent{}}
-			if f, ok := c.OutOrStdout().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-				show = &screen{out: f, size: func() (int, int, error) { return term.GetSize(int(f.Fd())) }}
-			}
-			return watch(c.Context(), client, &which, interval, show)
+			return watch(c.Context(), client, &which, interval, newChanges(c.OutOrStdout()))
 		},
 	}
-	which.add(command)
+	which.register(command)
 	command.Flags().DurationVar(&interval, "interval", time.Second, "interval of the requests")
 	return command
 }
 
-// shower shows how agents are at a time, or that they can't be asked for.
-type shower interface {
-	show(agents []api.Agent, err error, at time.Time)
-}
-
-// watch shows the agents until the context ends.
-func watch(ctx context.Context, client *api.Client, which *filter, interval time.Duration, to shower) error {
+// watch requests the agents and prints their changes until the context ends. It returns an error if the collector
+// refuses the request.
+func watch(ctx context.Context, client *api.Client, which *filter, interval time.Duration, changes *changes) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -67,7 +60,12 @@ func watch(ctx context.Context, client *api.Client, which *filter, interval time
 		if isFinal(err) {
 			return err
 		}
-		to.show(which.apply(list.Agents), err, time.Now())
+		if err != nil {
+			changes.printFailure(err, time.Now())
+		} else {
+			all := len(list.Agents)
+			changes.print(which.apply(list.Agents), all, time.Now())
+		}
 		select {
 		case <-ctx.Done():
 			return nil
@@ -76,7 +74,7 @@ func watch(ctx context.Context, client *api.Client, which *filter, interval time
 	}
 }
 
-// isFinal says of an error that it will be the same if the collector is asked again.
+// isFinal reports whether another request would get the same error.
 func isFinal(err error) bool {
 	status := 0
 	if p := (*api.Problem)(nil); errors.As(err, &p) {
@@ -91,91 +89,57 @@ func isFinal(err error) bool {
 	return false
 }
 
-// screen shows a table on a terminal.
-type screen struct {
-	out  io.Writer
-	size func() (width, height int, err error)
-}
-
-// Orders to a terminal: to its upper left corner, and to clear what is right and below.
-const (
-	toCorner   = "\x1b[H"
-	clearLine  = "\x1b[K"
-	clearBelow = "\x1b[J"
-)
-
-func (s *screen) show(agents []api.Agent, err error, at time.Time) {
-	width, height, sizeErr := s.size()
-	if sizeErr != nil || width <= 0 || height <= 0 { // serial lines don't know theirs
-		width, height = 80, 24
-	}
-	var table bytes.Buffer
-	if err != nil {
-		fmt.Fprintln(&table, "Trying again:", printable(err.Error()))
-	} else {
-		// A buffer takes everything.
-		_ = printAgents(&table, agents, at)
-	}
-	rows := strings.Split(strings.TrimSuffix(table.String(), "\n"), "\n")
-	title := fmt.Sprintf("%d agents at %s", len(agents), at.Format(time.TimeOnly))
-	if most := max(1, height-2); len(rows) > most {
-		title += fmt.Sprintf(" (%d don't fit)", len(rows)-most)
-		rows = rows[:most]
-	}
-	var b strings.Builder
-	b.WriteString(toCorner)
-	for _, line := range append([]string{title}, rows...) {
-		characters := []rune(line)
-		b.WriteString(string(characters[:min(len(characters), width)]) + clearLine + "\r\n")
-	}
-	b.WriteString(clearBelow)
-	// Who looks at it sees if it fails.
-	_, _ = io.WriteString(s.out, b.String())
-}
-
-// lines prints what changes.
-type lines struct {
-	out   io.Writer
+// changes prints the changes between two lists of agents.
+type changes struct {
+	out io.Writer
+	// known has the agents of the last list, by ID; nil: there was no list yet.
 	known map[string]api.Agent
-	// failing says that the agents could not be asked for.
+	// failing: the last request failed.
 	failing bool
 }
 
-func (l *lines) show(agents []api.Agent, err error, at time.Time) {
-	if err != nil {
-		if !l.failing {
-			l.say(at, "cannot be asked", printable(err.Error()))
-		}
-		l.failing = true
-		return
+func newChanges(out io.Writer) *changes { return &changes{out: out} }
+
+// printFailure prints the error of the first failed request.
+func (c *changes) printFailure(err error, at time.Time) {
+	if !c.failing {
+		c.printLine(at, "request failed:", printable(err.Error()))
 	}
-	if l.failing {
-		l.say(at, "can be asked", "again")
+	c.failing = true
+}
+
+// print prints the changes since the last list. all is the number of agents before the filter.
+func (c *changes) print(agents []api.Agent, all int, at time.Time) {
+	if c.failing {
+		c.printLine(at, "request", "succeeded again")
 	}
-	l.failing = false
-	gone := l.known
-	l.known = map[string]api.Agent{}
+	c.failing = false
+	if c.known == nil && len(agents) == 0 {
+		c.printLine(at, "waiting:", fmt.Sprintf("none of %d connected agents matches", all))
+	}
+	gone := c.known
+	c.known = map[string]api.Agent{}
 	for _, a := range agents {
 		before, was := gone[a.ID]
 		switch {
 		case !was:
-			l.say(at, "came", describe(&a))
+			c.printLine(at, "connected", describe(&a))
 		case before.State != a.State:
-			l.say(at, "changed", describe(&a))
+			c.printLine(at, "changed", describe(&a))
 		}
 		delete(gone, a.ID)
-		l.known[a.ID] = a
+		c.known[a.ID] = a
 	}
 	for _, a := range gone {
-		l.say(at, "went", describe(&a))
+		c.printLine(at, "disconnected", describe(&a))
 	}
 }
 
-func (l *lines) say(at time.Time, what, which string) {
-	fmt.Fprintln(l.out, at.Format(time.RFC3339), what, which)
+func (c *changes) printLine(at time.Time, change, text string) {
+	fmt.Fprintln(c.out, at.Format(time.RFC3339), change, text)
 }
 
-// describe is an agent in a line.
+// describe returns the text of an agent in a line.
 func describe(a *api.Agent) string {
 	cells := row(a, time.Time{})
 	return strings.Join(cells[:len(cells)-1], " ")

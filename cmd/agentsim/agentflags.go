@@ -17,7 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 )
 
-// agentFlags are the flags of every command that plays a Bytefrog agent.
+// agentFlags are the flags of each command that simulates a Bytefrog agent.
 type agentFlags struct {
 	endpoint       string
 	protocol       uint8
@@ -30,7 +30,7 @@ type agentFlags struct {
 	tls            tlsFlags
 }
 
-// tlsFlags say how connections are encrypted.
+// tlsFlags are the flags of encryption.
 type tlsFlags struct {
 	use        bool
 	ca         string
@@ -87,7 +87,7 @@ func (f *agentFlags) options() (bytefrogagent.Options, error) {
 	return o, nil
 }
 
-// config returns nil if TLS is not wanted.
+// config returns nil without --tls.
 func (f tlsFlags) config() (*tls.Config, error) {
 	if !f.use {
 		if f.ca != "" || f.cert != "" || f.serverName != "" || f.insecure {

@@ -47,7 +47,7 @@ func execute(t *testing.T, script func(hq *hqtest.HQ), args ...string) (output s
 	return out.String(), err
 }
 
-func TestACaptureThatWasPlayedExitsWithZero(t *testing.T) {
+func TestACompleteReplayExitsWithZero(t *testing.T) {
 	out, err := execute(t, func(hq *hqtest.HQ) { hq.Begin(configuration(3)) }, "bytefrog", "replay", shop)
 	require.NoError(t, err)
 	assert.Contains(t, out, "the program ended and everything was sent")
@@ -73,7 +73,7 @@ func TestLoadEndsInOrder(t *testing.T) {
 	assert.Contains(t, out, "2 data breaks")
 }
 
-func TestAHungProgramHasAnExitCodeOfItsOwn(t *testing.T) {
+func TestAHungProgramHasItsOwnExitCode(t *testing.T) {
 	out, err := execute(t, func(hq *hqtest.HQ) {
 		hq.Begin(configuration(1))
 		hq.WaitBytes(1)
@@ -84,7 +84,7 @@ func TestAHungProgramHasAnExitCodeOfItsOwn(t *testing.T) {
 	assert.Contains(t, out, "the traced program hangs: ")
 }
 
-func TestAProgramThatIsEndedHasAnExitCodeOfItsOwn(t *testing.T) {
+func TestAnEndedProgramHasItsOwnExitCode(t *testing.T) {
 	out, err := execute(t, func(hq *hqtest.HQ) {
 		hq.Accept()
 		hq.Send(bytefrog.ErrorMessage{Text: "not you"})
@@ -93,7 +93,7 @@ func TestAProgramThatIsEndedHasAnExitCodeOfItsOwn(t *testing.T) {
 	assert.Contains(t, out, "was ended before its main: the HQ refused the agent: not you")
 }
 
-func TestAnAgentThatIsTurnedAwayHasAnExitCodeOfItsOwn(t *testing.T) {
+func TestARefusedAgentHasItsOwnExitCode(t *testing.T) {
 	out, err := execute(t, func(hq *hqtest.HQ) {
 		c := configuration(0)
 		c.Exclusions, c.Inclusions = []string{""}, nil

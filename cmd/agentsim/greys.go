@@ -24,7 +24,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 )
 
-// greysFlags are those of the command that plays a Greys server.
+// greysFlags are the flags of the command that simulates a Greys server.
 type greysFlags struct {
 	options                 greysserver.Options
 	listen, protocol, style string
@@ -101,7 +101,7 @@ func faultNames() string {
 	return strings.Join(names, ", ")
 }
 
-// greysStyles are how data of GP can be written.
+// greysStyles are the styles of GP's data.
 var greysStyles = map[string]gp.Style{"documented": gp.Documented, "typed": gp.Typed, "sloppy": gp.Sloppy}
 
 // check checks the flags, and completes the options.
@@ -133,7 +133,7 @@ func (f *greysFlags) check() error {
 	return errors.Join(f.name(), o.Check())
 }
 
-// name completes the options by what flags name.
+// name completes the options with the names in flags.
 func (f *greysFlags) name() (err error) {
 	o := &f.options
 	o.Protocol = greysserver.Protocol(f.protocol)
@@ -154,7 +154,7 @@ func (f *greysFlags) name() (err error) {
 	return nil
 }
 
-// play serves until it is interrupted, or for as long as was asked for.
+// play serves until it is interrupted, or for the time of --duration.
 func (f *greysFlags) play(ctx context.Context, out io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -189,7 +189,7 @@ func (f *greysFlags) play(ctx context.Context, out io.Writer) error {
 	return errors.Join(err, f.sumUp(out, server.Lives()))
 }
 
-// restart ends the process each time that was asked for, until ctx ends.
+// restart restarts the process at its interval, until ctx ends.
 func (f *greysFlags) restart(ctx context.Context, server *greysserver.Server) {
 	if f.restartEvery == 0 {
 		return
@@ -203,7 +203,7 @@ func (f *greysFlags) restart(ctx context.Context, server *greysserver.Server) {
 	}
 }
 
-// made is how many calls there were.
+// made returns the number of calls.
 func made(lives []greysserver.Truth) (calls uint64) {
 	for _, t := range lives {
 		calls += uint64(t.Made.Sum().Calls)
@@ -211,7 +211,7 @@ func made(lives []greysserver.Truth) (calls uint64) {
 	return calls
 }
 
-// sumUp says what happened.
+// sumUp prints the result.
 func (f *greysFlags) sumUp(out io.Writer, lives []greysserver.Truth) error {
 	for _, t := range lives {
 		made, told := t.Made.Sum(), t.Told.Sum()

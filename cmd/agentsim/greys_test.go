@@ -124,7 +124,7 @@ func TestAGreysServerIsRestarted(t *testing.T) {
 	assert.Regexp(t, `(?s)process \d+: .*process \d+: `, out.String())
 }
 
-func TestGreysFaultsComeAsOftenAsWasAskedFor(t *testing.T) {
+func TestGreysFaultsHaveTheirNumber(t *testing.T) {
 	address, _ := playGreys(t, "--protocol", "gp", "--fault", "failure,unsupported", "--fault-every", "2", "--fault-times", "2", "--verbose")
 	conn, err := net.Dial("tcp", address)
 	require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestGreysFaultsComeAsOftenAsWasAskedFor(t *testing.T) {
 	require.Error(t, <-served)
 }
 
-func TestGreysFlagsThatAreWrongAreSaid(t *testing.T) {
+func TestWrongFlagsOfGreysAreNamed(t *testing.T) {
 	for text, args := range map[string][]string{
 		"--classes: expected at least 1, got 0":       {"--classes", "0"},
 		"--methods: expected at least 1":              {"--methods", "0"},

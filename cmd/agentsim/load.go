@@ -42,7 +42,7 @@ then end in order.`,
 				name  string
 				value int
 			}{{"agents", agents}, {"threads", o.Threads}, {"depth", o.Depth}, {"functions", o.Functions}} {
-				// load.Options would take 0 for its default.
+				// load.Options has 0 for its default.
 				if flag.value < 1 {
 					return fmt.Errorf("--%s: expected at least 1, got %d", flag.name, flag.value)
 				}

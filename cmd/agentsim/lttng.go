@@ -25,7 +25,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
 )
 
-// lttngFlags are those of the command that plays a relay daemon.
+// lttngFlags are the flags of the command that simulates a relay daemon.
 type lttngFlags struct {
 	listen     string
 	speed      string
@@ -102,7 +102,7 @@ func (f *lttngFlags) options() (o lttngrelay.Options, err error) {
 	return o, nil
 }
 
-// faultKinds are the faults by the names that flags have for them.
+// faultKinds are the faults by their names in flags.
 var faultKinds = map[string]lttngrelay.FaultKind{
 	"hangup": lttngrelay.HangUp, "stall": lttngrelay.Stall, "announce": lttngrelay.Announce,
 }
@@ -164,7 +164,7 @@ func (f *lttngFlags) run(out io.Writer, path string) (err error) {
 	return err
 }
 
-// reportServed prints what viewers were given.
+// reportServed prints the numbers of served packets.
 func reportServed(w io.Writer, s lttngrelay.Stats, took time.Duration) {
 	fmt.Fprintf(w, "gave %s events, %s in %s packets, in %v to %d viewers; %d connections broke, %d by a fault\n",
 		figures.Count(s.Events), figures.Bytes(s.Bytes), figures.Count(s.Packets), took.Round(time.Millisecond),

@@ -143,7 +143,7 @@ func comparable(text string) []string {
 }
 
 // babeltrace2 reads from a played relay daemon what it read from the real one.
-func TestBabeltraceReadsWhatAgentsimServes(t *testing.T) {
+func TestBabeltraceReadsTheSessionsOfAgentsim(t *testing.T) {
 	needBabeltrace(t)
 	for _, name := range []string{"jul1", "julctx", "cygok", "cyg1", "tp1", "meta1"} {
 		for kind, args := range map[string][]string{

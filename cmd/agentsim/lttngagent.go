@@ -26,7 +26,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
 )
 
-// lttngAgentFlags are those of the command that plays LTTng's log agents.
+// lttngAgentFlags are the flags of the command that simulates LTTng's log agents.
 type lttngAgentFlags struct {
 	options  logagent.Options
 	domain   string
@@ -41,7 +41,7 @@ type lttngAgentFlags struct {
 	verbose  bool
 }
 
-// unusedPID is above all process IDs that Linux gives out.
+// unusedPID is above all process IDs of Linux.
 const unusedPID = 1<<22 + 1
 
 func lttngAgentCommand() *cobra.Command {
@@ -182,7 +182,7 @@ func (f *lttngAgentFlags) run(ctx context.Context, out io.Writer) error {
 	return err
 }
 
-// fleet is agents that are played together.
+// fleet has the simulated agents.
 type fleet []*logagent.Agent
 
 // run plays them until ctx ends.
@@ -204,7 +204,7 @@ func (f fleet) stats() logagent.Stats {
 	return all
 }
 
-// report prints what happened.
+// report prints the result.
 func (f fleet) report(w io.Writer, took time.Duration) {
 	s := f.stats()
 	fmt.Fprintf(w, "%s connections, %s commands answered in %v", figures.Count(uint64(s.Connections)),

@@ -79,7 +79,7 @@ func (p player) play(o bytefrogagent.Options, programs []bytefrogagent.Program) 
 	return results, nil
 }
 
-// name is what stands before the lines of one of several agents.
+// name returns the prefix of the lines of one of several agents.
 func name(i, of int) string {
 	if of == 1 {
 		return ""

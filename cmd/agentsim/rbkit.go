@@ -25,7 +25,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 )
 
-// rbkitFlags are those of every command that plays an Rbkit server.
+// rbkitFlags are the flags of each command that simulates an Rbkit server.
 type rbkitFlags struct {
 	publish, request string
 	mute, deaf       bool
@@ -73,7 +73,7 @@ func (f *rbkitFlags) check() error {
 	return nil
 }
 
-// rbkitRun is a server that is being played.
+// rbkitRun is a simulated server.
 type rbkitRun struct {
 	*rbkitserver.Server
 	flags *rbkitFlags
@@ -142,7 +142,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// commanded is told of each command.
+// commanded is called for each command.
 func (r *rbkitRun) commanded(command rbkit.Command) {
 	if r.flags.verbose {
 		r.bar.Println("command: " + string(command))
@@ -210,7 +210,7 @@ begin again, as those of a restarted server.`,
 	return command
 }
 
-// rbkitLoad is what the load command generates.
+// rbkitLoad has the options of the load command.
 type rbkitLoad struct {
 	options     rbkitserver.LoadOptions
 	documented  bool
@@ -287,7 +287,7 @@ func (l *rbkitLoad) dialect() rbkit.Dialect {
 	return rbkit.Released
 }
 
-// publish publishes messages until there are enough.
+// publish publishes messages up to their number.
 func (l *rbkitLoad) publish(ctx context.Context, r *rbkitRun) error {
 	if l.duration > 0 {
 		var end context.CancelFunc

@@ -82,7 +82,7 @@ func readMessage(message []byte) (h rbkit.Header, events int, err error) {
 	return r.Header(), events, r.Err()
 }
 
-func TestARbkitCaptureIsPublishedAsItIs(t *testing.T) {
+func TestARbkitCaptureIsPublishedUnchanged(t *testing.T) {
 	messages, out := subscribed(t, "replay", "../../testdata/rbkit/released-30s.zip")
 	require.Len(t, messages, 132)
 	events := 0
@@ -96,7 +96,7 @@ func TestARbkitCaptureIsPublishedAsItIs(t *testing.T) {
 	assert.Contains(t, out, "in the released dialect")
 }
 
-func TestRbkitLoadIsWhatWasAskedFor(t *testing.T) {
+func TestRbkitLoadFollowsItsFlags(t *testing.T) {
 	for flag, dialect := range map[string]rbkit.Dialect{"--documented=false": rbkit.Released, "--documented": rbkit.Documented} {
 		messages, _ := subscribed(t, "load", flag, "--messages", "100", "--rate", "0", "--events", "30", "--seed", "7")
 		require.Len(t, messages, 100)
@@ -112,7 +112,7 @@ func TestRbkitLoadIsWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-func TestRbkitGarbageComesBetween(t *testing.T) {
+func TestRbkitGarbageIsSentBetweenMessages(t *testing.T) {
 	messages, _ := subscribed(t, "replay", "--garbage", "12", "../../testdata/rbkit/documented-30s.zip")
 	require.Len(t, messages, 26)
 	bad := 0
@@ -124,7 +124,7 @@ func TestRbkitGarbageComesBetween(t *testing.T) {
 	assert.Equal(t, 2, bad)
 }
 
-func TestRbkitFlagsThatAreWrongAreSaid(t *testing.T) {
+func TestWrongFlagsOfRbkitAreNamed(t *testing.T) {
 	for text, args := range map[string][]string{
 		"--events: expected at least 1, got 0":      {"load", "--events", "0"},
 		"--classes: expected at least 1":            {"load", "--classes", "0"},
@@ -143,7 +143,7 @@ func TestRbkitFlagsThatAreWrongAreSaid(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatTakesItsTimeEndsWithTheServer(t *testing.T) {
+func TestASlowAnswerEndsWithTheServer(t *testing.T) {
 	serving, end := context.WithCancel(context.Background())
 	r := &rbkitRun{flags: &rbkitFlags{replyDelay: time.Hour}, serving: serving, dumps: make(chan struct{}, 1)}
 	answered := make(chan struct{})

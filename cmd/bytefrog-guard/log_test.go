@@ -23,7 +23,7 @@ const patience = time.Minute
 
 // A log that is not read is waited for by nobody; when it is read again it says what it lacks,
 // and where.
-func TestALogThatIsNotReadIsNotWaitedFor(t *testing.T) {
+func TestTheGuardDoesNotWaitForTheReaderOfItsLog(t *testing.T) {
 	near, far := io.Pipe()
 	log := newLines(far)
 	logger := log.logger(zap.InfoLevel)

@@ -26,7 +26,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/guard"
 )
 
-func TestFlagsThatAreWrongAreNamed(t *testing.T) {
+func TestWrongFlagsAreNamed(t *testing.T) {
 	for arguments, want := range map[string]string{
 		"":                                           "collector is not set",
 		"--collector x":                              `collector is "x"`,

@@ -90,7 +90,7 @@ func (p *process) endsInOrder() {
 	}
 }
 
-func TestALogWhoseReaderHasGoneDoesntEndTheGuard(t *testing.T) {
+func TestTheGuardContinuesWithoutAReaderOfItsLog(t *testing.T) {
 	near, far, err := os.Pipe()
 	require.NoError(t, err)
 	defer far.Close()
@@ -100,7 +100,7 @@ func TestALogWhoseReaderHasGoneDoesntEndTheGuard(t *testing.T) {
 	p.endsInOrder()
 }
 
-func TestALogThatIsFullDoesntHoldTheGuardUp(t *testing.T) {
+func TestAFullLogDoesNotStopTheGuard(t *testing.T) {
 	near, far, err := os.Pipe()
 	require.NoError(t, err)
 	defer near.Close()
@@ -122,7 +122,7 @@ func TestSIGHUPDoesNothing(t *testing.T) {
 	p.endsInOrder()
 }
 
-func TestListenersThatOtherMachinesReachAreWarnedOfOnce(t *testing.T) {
+func TestOneLineWarnsOfAnOpenListener(t *testing.T) {
 	for _, c := range []struct {
 		listen, metrics bool // beyond the machine
 		want            []string

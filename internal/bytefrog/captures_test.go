@@ -37,7 +37,7 @@ func signatures(tb testing.TB, name string) []string {
 	return texts
 }
 
-// stream is what a connection carried.
+// stream has the bytes of a connection.
 type stream struct {
 	events   []Event
 	messages []Message
@@ -157,7 +157,7 @@ func decodeCapture(tb testing.TB, c *capture.Capture, next chunking) (counts, []
 	return total, streams
 }
 
-func TestCapturesAreDecodedWholly(t *testing.T) {
+func TestCapturesAreDecodedCompletely(t *testing.T) {
 	for _, name := range captures {
 		t.Run(name, func(t *testing.T) {
 			c := openCapture(t, name)
@@ -181,7 +181,7 @@ func TestCapturesAreDecodedWholly(t *testing.T) {
 	}
 }
 
-func TestCapturesSayWhatWasTraced(t *testing.T) {
+func TestCapturesHaveTheTracedMethods(t *testing.T) {
 	_, streams := decodeCapture(t, openCapture(t, "suspend"), wholly)
 	var breaks []uint32
 	var modes []Mode

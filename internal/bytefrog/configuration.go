@@ -31,7 +31,7 @@ const (
 // a class's name with slashes ("^org/apache/maven"). A class is traced unless an
 // exclusion matches; an inclusion that matches wins over every exclusion.
 type AgentConfiguration struct {
-	// RunID is what the agent sends in its data hellos.
+	// RunID is the ID that the agent sends in its data hellos.
 	RunID uint8
 	// HeartbeatInterval is the time between heartbeats, in whole milliseconds of at
 	// most 2^31-1.
@@ -198,7 +198,7 @@ func parseSerialized(data []byte) (AgentConfiguration, error) {
 	return c, nil
 }
 
-// fieldReader takes fields out of an object and keeps the first error.
+// fieldReader reads fields of an object and stores the first error.
 type fieldReader struct {
 	object javaser.Object
 	err    error

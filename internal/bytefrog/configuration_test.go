@@ -42,7 +42,7 @@ func equalConfigurations(a, b AgentConfiguration) bool {
 		a.DataConnections == b.DataConnections
 }
 
-func TestConfigurationsAreWhatAJVMSerialised(t *testing.T) {
+func TestConfigurationsEqualThoseOfAJVM(t *testing.T) {
 	for name, c := range map[string]AgentConfiguration{
 		"shop": demoConfiguration, "suspend": demoConfiguration, "startsuspended": demoConfiguration, "maven": mavenConfiguration,
 	} {

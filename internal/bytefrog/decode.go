@@ -10,7 +10,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/mutf8"
 )
 
-// What each decoder allows, for its errors.
+// Allowed messages of each decoder, for its errors.
 const (
 	expectedFirst   = "hello (0) or data hello (30)"
 	expectedControl = "a message of a control connection (heartbeat, data break, class transformed, class ignored, class transform failed, error)"
@@ -20,8 +20,8 @@ const (
 
 // DecodeFirst decodes the message at the front of a fresh connection: Hello or
 // DataHello. n is its size; n == 0 without an error means that b ends inside it.
-// Anything else is a *ProtocolError. maxString is taken for symmetry with the
-// other decoders: neither message has a string.
+// Anything else is a *ProtocolError. maxString is unused, because neither message
+// has a string; the other decoders have it too.
 func DecodeFirst(b []byte, maxString int) (m Message, n int, err error) {
 	_ = maxString
 	if len(b) == 0 {
@@ -39,7 +39,7 @@ func DecodeFirst(b []byte, maxString int) (m Message, n int, err error) {
 	}
 }
 
-// DecodeControl decodes the message at the front of what an agent sends on its
+// DecodeControl decodes the first message of b, the bytes of an agent on its
 // control connection after Hello: Heartbeat, DataBreak, ClassReport or
 // ErrorMessage. n is its size; n == 0 without an error means that b ends inside
 // it. A string of more than maxString bytes, and any other type, is a
@@ -68,12 +68,12 @@ func DecodeControl(b []byte, maxString int) (m Message, n int, err error) {
 	}
 }
 
-// DecodeData decodes the message at the front of what an agent sends on a data
+// DecodeData decodes the first message of b, the bytes of an agent on a data
 // connection after DataHello, if it is no call event: MapThreadName, MapMethod,
 // MapException, Marker or ErrorMessage. n is its size; n == 0 without an error
 // means that b ends inside it, or inside a call event. A string of more than
 // maxString bytes, and any other type, is a *ProtocolError; so is a complete call
-// event, which DecodeEvents should have taken.
+// event, which is for DecodeEvents.
 func DecodeData(b []byte, maxString int) (m Message, n int, err error) {
 	if len(b) == 0 {
 		return nil, 0, nil
@@ -105,9 +105,9 @@ func DecodeData(b []byte, maxString int) (m Message, n int, err error) {
 	}
 }
 
-// DecodeCommand decodes the message at the front of what is sent to an agent, on
-// any of its connections: Configuration or ConfigurationV2 (as version, 1 or 2,
-// says), Command, DataHelloReply or ErrorMessage. n is its size; n == 0 without an
+// DecodeCommand decodes the first message of b, the bytes to an agent on any of its
+// connections: Configuration for version 1 or ConfigurationV2 for version 2,
+// Command, DataHelloReply or ErrorMessage. n is its size; n == 0 without an
 // error means that b ends inside it. A configuration of more than maxConfiguration
 // bytes, another version, and any other type, is a *ProtocolError.
 func DecodeCommand(b []byte, version uint8, maxConfiguration int) (m Message, n int, err error) {
@@ -203,8 +203,8 @@ func decodeConfiguration(b []byte, maxConfiguration int) (Message, int, error) {
 	return Configuration{Data: append([]byte(nil), b[configurationSize:end]...)}, end, nil
 }
 
-// decodeString decodes the string whose length stands at offset at. end is where
-// it ends; 0 without an error means that b ends before that.
+// decodeString decodes the string whose length is at offset at. end is the offset of
+// its end; 0 without an error means that b ends earlier.
 func decodeString(b []byte, at, maxString int) (s string, end int, err error) {
 	end, err = stringEnd(b, at, maxString)
 	if end == 0 || err != nil {
@@ -213,8 +213,8 @@ func decodeString(b []byte, at, maxString int) (s string, end int, err error) {
 	return mutf8.Decode(b[at+stringLengthSize : end]), end, nil
 }
 
-// stringEnd returns where the string ends whose length stands at offset at. 0
-// without an error means that b ends before that.
+// stringEnd returns the end of the string whose length is at offset at. 0 without
+// an error means that b ends earlier.
 func stringEnd(b []byte, at, maxString int) (int, error) {
 	if len(b) < at+stringLengthSize {
 		return 0, nil

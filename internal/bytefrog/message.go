@@ -48,45 +48,44 @@ type ConfigurationV2 struct {
 	JSON string
 }
 
-// Heartbeat says that the agent is alive.
+// Heartbeat reports that the agent is alive.
 type Heartbeat struct {
 	Mode        Mode
 	SendBuffers uint16 // buffers (of 8 KiB) that are full and wait to be sent
 }
 
-// DataBreak says that calls were not seen before Sequence: nothing is known of the
-// call stacks there.
+// DataBreak reports unseen calls before Sequence: the call stacks there are unknown.
 type DataBreak struct {
 	Sequence uint32 // of the next event or marker
 }
 
-// MapThreadName gives a thread's ID a name from Time on.
+// MapThreadName has the name of a thread's ID from Time on.
 type MapThreadName struct {
 	Thread uint16
 	Time   uint32 // milliseconds, as Event.Time
 	Name   string
 }
 
-// MapMethod gives a method's ID its signature; see ParseMethodSignature.
+// MapMethod has the signature of a method's ID; see ParseMethodSignature.
 type MapMethod struct {
 	Method    uint32
 	Signature string
 }
 
-// MapException gives an exception's ID its class, such as
+// MapException has the class of an exception's ID, such as
 // "java.lang.IllegalStateException".
 type MapException struct {
 	Exception uint32
 	Name      string
 }
 
-// ClassReport says what the agent did with a class of the traced program.
+// ClassReport has the agent's result for a class of the traced program.
 type ClassReport struct {
 	Result MessageType // TypeClassTransformed, TypeClassIgnored or TypeClassTransformFailed
 	Class  string      // with slashes: "demo/Shop$Order"
 }
 
-// Marker is an event of the traced program's own. It uses up a sequence number.
+// Marker is an event that the traced program itself makes. It has a sequence number.
 type Marker struct {
 	Time     uint32 // milliseconds, as Event.Time
 	Sequence uint32
@@ -94,7 +93,7 @@ type Marker struct {
 	Value    string
 }
 
-// ErrorMessage says, in either direction, that the run is over and why.
+// ErrorMessage ends the run, in either direction, with a reason.
 type ErrorMessage struct {
 	Text string
 }
@@ -123,7 +122,7 @@ const (
 
 // MaxMessageSize returns the size in bytes of the longest message that DecodeFirst,
 // DecodeControl and DecodeData accept with maxString, and of the longest call
-// event: a buffer of that size can always be read on.
+// event: a buffer of that size always has room for a whole message.
 func MaxMessageSize(maxString int) int {
 	return max(markerFixed+2*(stringLengthSize+min(maxString, MaxString)), MaxEventSize)
 }

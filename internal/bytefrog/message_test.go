@@ -120,7 +120,7 @@ func TestEachDecoderTakesItsOwnMessagesOnly(t *testing.T) {
 	}
 }
 
-func TestProtocolErrorsSayWhatIsWrong(t *testing.T) {
+func TestProtocolErrorsNameTheWrongBytes(t *testing.T) {
 	event := "14 00000000 00000000 00000000 0000"
 	cases := []struct {
 		name   string

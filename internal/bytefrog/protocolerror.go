@@ -5,11 +5,11 @@ package bytefrog
 
 import "fmt"
 
-// ProtocolError says where bytes stand that the protocol does not allow there.
+// ProtocolError has the position of bytes that the protocol does not allow there.
 type ProtocolError struct {
 	Offset   int    // of the wrong byte or field, from the start of the bytes that were decoded
-	Expected string // what the protocol allows there
-	Got      string // what stands there
+	Expected string // the allowed bytes
+	Got      string // the actual bytes
 }
 
 func (e *ProtocolError) Error() string {

@@ -5,7 +5,7 @@ package bytefrog
 
 import "strings"
 
-// MethodName is what a method signature's text says.
+// MethodName has the names in a method signature's text.
 type MethodName struct {
 	// Qualified is class and method with dots: "demo.Shop$Order.process".
 	Qualified string
@@ -15,8 +15,8 @@ type MethodName struct {
 
 // ParseMethodSignature reads the text of a MapMethod message. The Java agent
 // writes the class with slashes, a dot, the method, the Java access flags in
-// decimal, and the descriptor: "demo/Shop$Order.process;0;()V". Of any other text
-// nothing is known: both names are the text as it is.
+// decimal, and the descriptor: "demo/Shop$Order.process;0;()V". For any other text,
+// both names are the text itself.
 func ParseMethodSignature(text string) MethodName {
 	unknown := MethodName{Qualified: text, Display: text}
 	name, rest, ok := strings.Cut(text, ";")

@@ -5,8 +5,8 @@ package rbkit
 
 import "fmt"
 
-// Command is what a server can be asked: these bytes, in one frame. An empty frame must
-// never be sent: the server answers nobody any more after it.
+// Command is a command to a server: these bytes, in one frame. A client must never send an
+// empty frame: after it the server answers no client any more.
 type Command string
 
 // The commands.
@@ -22,11 +22,11 @@ const (
 	StopCPUProfiling    Command = "stop_cpu_profiling"
 )
 
-// ok is the answer to every command but Handshake, to those that don't exist, too: what a
-// command has changed is seen by a handshake.
+// ok is the answer to every command except Handshake, also to an unknown command. Another
+// handshake shows the effect of a command.
 const ok = "ok"
 
-// CheckOK says whether that is the answer to a command. The error is a *ProtocolError.
+// CheckOK returns a *ProtocolError if the reply to a command is not ok.
 func CheckOK(reply []byte) error {
 	if string(reply) != ok {
 		return &ProtocolError{Problem: WrongValue, Expected: fmt.Sprintf("%q", ok), Got: fmt.Sprintf("%.32q", reply)}

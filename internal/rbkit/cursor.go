@@ -24,13 +24,13 @@ type cursor struct {
 
 func newCursor(message []byte) cursor { return cursor{message: message} }
 
-// rest is what stands from here on.
+// rest returns the bytes from the cursor on.
 func (c *cursor) rest() []byte { return c.message[c.at:] }
 
 // leave goes on where only rest is left.
 func (c *cursor) leave(rest []byte) { c.at = len(c.message) - len(rest) }
 
-// failure is what was wrong, as an error.
+// failure returns the noted problem as an error.
 func (c *cursor) failure() error {
 	if c.err == nil {
 		return nil
@@ -38,7 +38,7 @@ func (c *cursor) failure() error {
 	return c.err
 }
 
-// fail notes what is wrong where the cursor stands.
+// fail notes a problem at the position of the cursor.
 func (c *cursor) fail(problem Problem, expected, got string) {
 	if c.err == nil {
 		c.err = &ProtocolError{Problem: problem, Offset: c.at, Expected: expected, Got: got}
@@ -46,7 +46,7 @@ func (c *cursor) fail(problem Problem, expected, got string) {
 	c.message, c.at = nil, 0
 }
 
-// wrong notes what msgp says is wrong where the cursor stands.
+// wrong notes an error of msgp at the position of the cursor.
 func (c *cursor) wrong(expected string, err error) {
 	var below msgp.UintBelowZero
 	var above msgp.UintOverflow
@@ -216,7 +216,7 @@ func (c *cursor) follows(b byte) bool {
 	return false
 }
 
-// null reads nil, if that is what stands there.
+// null reads nil, if it is the next value.
 func (c *cursor) null() bool { return c.follows(firstNil) }
 
 // text reads a text, as str, as raw of the old msgpack, or as bin. It is nil for nil, and

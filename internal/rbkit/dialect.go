@@ -25,7 +25,7 @@ func (d Dialect) String() string {
 	}
 }
 
-// Kind is what an event is, in either dialect.
+// Kind is the kind of an event, in either dialect.
 type Kind uint8
 
 // The kinds of events. The zero value is none.
@@ -60,7 +60,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// The types of what there is most of, in the released dialect.
+// The types of the most frequent events, in the released dialect.
 const (
 	releasedCreated   = 0
 	releasedDestroyed = 1
@@ -72,7 +72,7 @@ var (
 	documentedTypes = [...]Kind{AllocationSnapshot, GCStart, GCEndMark, GCEndSweep, ObjectSpaceDump, GCStats, collection, handshake, CPUSample}
 )
 
-// kind is what an event of that type is.
+// kind returns the kind of a type.
 func (d Dialect) kind(eventType uint64) Kind {
 	types := releasedTypes[:]
 	if d == Documented {

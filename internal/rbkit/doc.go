@@ -1,24 +1,24 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rbkit is Rbkit's message protocol, 2.1, in both dialects that are called so:
-// what a Ruby process says of its garbage collector, its objects and its stacks.
+// Package rbkit decodes and encodes the messages of Rbkit's protocol 2.1, in both dialects
+// of that version. A Ruby process reports its garbage collector, its objects and its stacks.
 //
-// It knows commands, what stands in their replies and in published messages, and how both
-// are written. It knows no sockets, and doesn't count, sum or remember anything.
+// It knows commands, their replies, and published messages. It knows no sockets, and
+// counts, sums and stores nothing.
 //
 // # Messages
 //
 // A published message is an event collection in msgpack, and has any number of events.
-// Reader goes through them without making anything of its own: texts and lists lie in the
-// message. What is nested and may be long, as the references of an object, is checked when
-// its event is read, and decoded when it is gone through, so that a message costs no more
-// memory than it has bytes, whatever is in it.
+// Reader reads them without copies: texts and lists point into the message. Nested lists
+// that may be long, such as the references of an object, are checked when their event is
+// read, and decoded when the caller iterates over them. So no message needs more memory
+// than its bytes.
 //
-// A message that is broken somewhere gives every event before that place.
+// Of a broken message, Reader returns all events before the broken place.
 //
 // # Dialects
 //
-// The released server numbers its events otherwise than the document, and both say that
-// they are 2.1. A handshake tells them apart, or else any published message does: Dialect.
+// The released server has other numbers of events than the document, and both have the
+// version 2.1. A handshake shows the dialect, or else any published message: Dialect.
 package rbkit

@@ -13,7 +13,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// What errors expect, where it is read in several places.
+// Expectations of errors, for values that are read in several places.
 const (
 	expectedID    = "the ID of an object"
 	expectedClass = "the name of a class"
@@ -272,7 +272,7 @@ func (c *cursor) flag() bool {
 	return c.number("0 or 1") != 0
 }
 
-// stats reads what GC.stat says.
+// stats reads the result of GC.stat.
 func (c *cursor) stats() Stats {
 	return Stats{c.listed(c.mapping("statistics: a map"), func(c *cursor) { c.stat() })}
 }

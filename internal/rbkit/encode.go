@@ -22,7 +22,7 @@ type Collection struct {
 // NewCollection is an empty message.
 func NewCollection(dialect Dialect) *Collection { return &Collection{dialect: dialect} }
 
-// DialectError says that a dialect has no events of a kind.
+// DialectError is the error of a dialect that has no events of a kind.
 type DialectError struct {
 	Dialect Dialect
 	Kind    Kind
@@ -47,7 +47,7 @@ func (c *Collection) AppendTo(b []byte, at Time, counter uint64) []byte {
 	return append(b, c.events...)
 }
 
-// begin begins an event with so many fields.
+// begin begins an event with a number of fields.
 func (c *Collection) begin(k Kind, at Time, fields int) error {
 	eventType, ok := c.dialect.number(k)
 	if !ok || k >= collection {

@@ -48,7 +48,7 @@ func DecodeHandshake(reply []byte) (h HandshakeReply, err error) {
 			h.Time = c.time()
 		case fieldPayload:
 			hasPayload = true
-			for range c.mapping("what a server says of itself: a map") {
+			for range c.mapping("the properties of a server: a map") {
 				if c.property(&h); c.err != nil {
 					break
 				}
@@ -75,7 +75,7 @@ func DecodeHandshake(reply []byte) (h HandshakeReply, err error) {
 	return h, nil
 }
 
-// property reads one of what a server says of itself.
+// property reads one property of a server.
 func (c *cursor) property(h *HandshakeReply) {
 	if msgp.NextType(c.rest()) != msgp.StrType {
 		c.skip()

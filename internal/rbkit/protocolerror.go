@@ -5,7 +5,7 @@ package rbkit
 
 import "fmt"
 
-// Problem is what is wrong with a message. Its text is for a counter's attribute.
+// Problem is a kind of mistake in a message. Its text is for a counter's attribute.
 type Problem uint8
 
 // The problems.
@@ -34,7 +34,7 @@ func (p Problem) String() string {
 	}
 }
 
-// ProtocolError says where a message is not what the protocol says.
+// ProtocolError has the position where a message breaks the protocol.
 type ProtocolError struct {
 	Problem  Problem
 	Offset   int    // of the wrong field, from the beginning of the message

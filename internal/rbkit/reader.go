@@ -21,7 +21,7 @@ type Reader struct {
 	event   Event
 }
 
-// Header is what a message says of itself.
+// Header is the header of a message.
 type Header struct {
 	Time    Time
 	Counter uint64 // from 0 in each process, one more in each message
@@ -145,7 +145,7 @@ func (r *Reader) Next() bool {
 	return c.err == nil
 }
 
-// finish looks for what stands behind the message.
+// finish looks for bytes behind the message.
 func (r *Reader) finish() {
 	c := &r.cursor
 	if r.last > 0 {

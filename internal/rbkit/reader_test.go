@@ -102,7 +102,7 @@ func orNil(b []byte) string {
 }
 
 // unusual are messages that no server was seen to write, and that are right all the same.
-func TestWhatMayBeWrittenOtherwise(t *testing.T) {
+func TestOtherSpellingsOfAMessageAreRead(t *testing.T) {
 	for _, tt := range []struct {
 		name, event string
 		want        []string
@@ -244,7 +244,7 @@ var wrongEvents = []struct {
 	{"a flag that is a text", event(9, "91 81 0e a1 61"), WrongType, "expected 0 or 1, got str (0xa1)", 17},
 }
 
-func TestWhatIsWrongIsSaidAndWhatCameBeforeIsKept(t *testing.T) {
+func TestAMistakeIsAnErrorAndEventsBeforeItAreRead(t *testing.T) {
 	before := event(1, "81 03 09")
 	for _, tt := range wrongEvents {
 		t.Run(tt.name, func(t *testing.T) {
@@ -277,7 +277,7 @@ func TestEveryEventBeforeABreakIsKept(t *testing.T) {
 	require.Equal(t, 5, kept)
 }
 
-func TestTheCapturedBrokenMessageIsSaid(t *testing.T) {
+func TestTheCapturedBrokenMessageIsAnError(t *testing.T) {
 	b := files(t, "samples")[malformed]
 	dialect, err := DialectOf(b)
 	require.NoError(t, err)
@@ -398,7 +398,7 @@ func TestWrongHandshakes(t *testing.T) {
 		{"another type", "82 00 05 02 80", "expected type 8 or 7, handshake, got type 5"},
 		{"no type", "81 02 80", "byte 3: expected a handshake with a type and a payload, got one without"},
 		{"no payload", "81 00 08", "byte 3: expected a handshake with a type and a payload, got one without"},
-		{"a payload that is no map", "82 00 08 02 90", "byte 4: expected what a server says of itself: a map, got array (0x90)"},
+		{"a payload that is no map", "82 00 08 02 90", "byte 4: expected the properties of a server: a map, got array (0x90)"},
 		{"a process that is a text", "82 00 08 02 81 a3 70 69 64 a1 61", "byte 9: expected the ID of a process, got str (0xa1)"},
 		{"more than a handshake", "82 00 08 02 80 80", "byte 5: expected the end of the handshake, got more bytes"},
 		{"4 G properties", "82 00 08 02 df ff ff ff ff", "byte 9: expected a value, got the end of the message after 9 bytes"},

@@ -80,7 +80,7 @@ func TestTheUsualWayReadsAsAnyOther(t *testing.T) {
 	require.Greater(t, 100*frames, 98*framesAnnounced)
 }
 
-func TestWhatEndsTooEarlyIsNotUsual(t *testing.T) {
+func TestATruncatedValueIsNotUsual(t *testing.T) {
 	whole := unhex(t, "86 03 ce 00 01 00 00 04 a1 41 05 92 ce 00 01 00 01 ce 00 01 00 02 06 d9 01 66 07 cc 80 08 cd 01 00 00 00")
 	var o Object
 	c := newCursor(whole)

@@ -39,7 +39,7 @@ type Time int64
 // Time is the same as a time.
 func (t Time) Time() time.Time { return time.UnixMilli(int64(t)).UTC() }
 
-// Object is what is known of an object. Texts lie in the message.
+// Object has the properties of an object. Texts point into the message.
 type Object struct {
 	ID    uint64
 	Class []byte // nil: hidden. Anonymous classes have an address, so there is no end of them
@@ -113,7 +113,7 @@ func (f Frames) All() iter.Seq[Frame] {
 	}
 }
 
-// Stats is what GC.stat says: names and numbers.
+// Stats is the result of GC.stat: names and numbers.
 type Stats struct{ list }
 
 // All are the names, which lie in the message, and their numbers. What this Ruby doesn't
@@ -170,7 +170,7 @@ func (s Snapshot) AllAllocations() iter.Seq[Allocation] {
 	}
 }
 
-// hiddenClass is what snapshots have in the place of a class that is hidden.
+// hiddenClass is the name of a hidden class in snapshots.
 const hiddenClass = "(null)"
 
 // Allocation is what was allocated of one class and size at one place. Texts lie in the

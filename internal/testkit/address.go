@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// Ports that systems don't give out to clients by themselves, so that nobody
-// takes one between its choice and its use.
+// Ports that systems do not assign to clients, so that no client gets one between its choice and its use.
 const firstPort, lastPort = 20_000, 32_000
 
 var ports struct {
@@ -20,14 +19,13 @@ var ports struct {
 	next int
 }
 
-// Address gives a loopback address with a port on which nobody listens, another
-// one at each call.
+// Address returns a loopback address with a free port, another one at each call.
 func Address(t testing.TB) string {
 	t.Helper()
 	ports.Lock()
 	defer ports.Unlock()
 	if ports.next == 0 {
-		// Test processes that run at once begin at different places.
+		// Simultaneous test processes begin at different ports.
 		ports.next = firstPort + os.Getpid()*64%(lastPort-firstPort)
 	}
 	for range lastPort - firstPort {

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testkit holds what unit tests of several packages share: free addresses, and waiting
+// Package testkit has the common parts of the unit tests of several packages: free addresses, and waiting
 // for a condition. Its packages below are test data in code: a slow and obvious pairing
 // (reference), hostile requests (nested, handovers), and measurements (cputime, telemetrytest).
 // No program imports them, except the readers of captures, which the simulators use.

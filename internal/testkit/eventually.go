@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Patience is how long a condition is waited for that is certain to come. It is
-// long because it costs only a test that fails, and a busy machine is slow.
+// Patience bounds the wait for a condition that must become true. It is long because a busy
+// machine is slow, and only failing tests wait so long.
 const Patience = 2 * time.Minute
 
 // interval between two looks at a condition of another process.
 const interval = 10 * time.Millisecond
 
-// Eventually waits until met is true, and fails the test after Patience with
-// what met said last.
+// Eventually waits until met returns true. After Patience it fails the test with the last
+// text of met.
 func Eventually(t testing.TB, what string, met func() (ok bool, got string)) {
 	t.Helper()
 	EventuallyWithin(t, Patience, what, met)

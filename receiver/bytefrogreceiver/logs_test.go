@@ -174,7 +174,7 @@ func TestLogRecordsThatAreRefusedForGoodAreDroppedAndCounted(t *testing.T) {
 	s.Add(logRecord{origin: from, event: "x"})
 	s.Close()
 	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_log_records_dropped"))
-	assert.Len(t, b.said.FilterMessageSnippet("Some log records are dropped").All(), 1)
+	assert.Len(t, b.said.FilterMessageSnippet("The pipeline refuses log records with a permanent error").All(), 1)
 }
 
 func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {

@@ -116,7 +116,7 @@ func TestTheLastMetricsOfTooManyRunsAreDroppedAndCounted(t *testing.T) {
 		loop.ended(state)
 	}
 	assert.EqualValues(t, 2*11, b.metric("receiver_bytefrog_metric_points_dropped"))
-	assert.Len(t, b.said.FilterMessageSnippet("More runs ended").All(), 1)
+	assert.Len(t, b.said.FilterMessageSnippet("Too many runs ended").All(), 1)
 	b.shutdown()
 	all := b.metrics.AllMetrics()
 	require.Len(t, all, 1)

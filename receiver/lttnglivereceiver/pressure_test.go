@@ -42,7 +42,7 @@ func TestBatchesThatAreRefusedForGoodAreDroppedAndCounted(t *testing.T) {
 	require.NoError(t, b.component().Start(context.Background(), b.host))
 	t.Cleanup(b.shutdown)
 	b.await("the count", func() bool { return b.metric("receiver_lttng_live_call_events_dropped") == 218 })
-	assert.Equal(t, 1, b.said.FilterMessageSnippet("A batch of call events is dropped").Len())
+	assert.Equal(t, 1, b.said.FilterMessageSnippet("The receiver drops batches of call events").Len())
 	b.awaitRecords(245)
 }
 

@@ -56,8 +56,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// atOnce runs so many peers at once, and waits for all. Each learns which one it is.
-func atOnce(n int, peer func(turn int)) {
+// together runs n peers at the same time, and waits for all. Each gets its index.
+func together(n int, peer func(turn int)) {
 	var all sync.WaitGroup
 	for turn := range n {
 		all.Go(func() { peer(turn) })
@@ -69,7 +69,7 @@ func atOnce(n int, peer func(turn int)) {
 // comes again after a rest, until ctx ends.
 func (n *tally) again(ctx context.Context, endpoint string, peers int, rest time.Duration, use func(net.Conn)) {
 	const unreachable = 100 * time.Millisecond
-	atOnce(peers, func(turn int) {
+	together(peers, func(turn int) {
 		for ctx.Err() == nil {
 			connection, err := dial(ctx, endpoint, turn)
 			if err != nil {

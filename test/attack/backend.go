@@ -115,7 +115,7 @@ type spansFile struct {
 	read int64 // bytes of whole lines
 }
 
-// look reads what was added to the file.
+// look reads the new lines of the file.
 func (f *spansFile) look() error {
 	file, err := os.Open(f.path)
 	if errors.Is(err, os.ErrNotExist) {

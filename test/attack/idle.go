@@ -16,7 +16,7 @@ import (
 // and the collector would be blamed for it. The program that uses it calls flood.RunIfChild first.
 type Idle struct {
 	Endpoint string
-	// Connections is how many there are at once.
+	// Connections is the number of simultaneous connections.
 	Connections int
 
 	mu     sync.Mutex
@@ -56,5 +56,5 @@ func (n *Idle) note(c flood.Counts) {
 func (n *Idle) Sent() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return fmt.Sprintf("%d at once, opened %d times, %d not accepted", n.Connections, n.counts.Opened, n.counts.Failed)
+	return fmt.Sprintf("%d at the same time, opened %d times, %d not accepted", n.Connections, n.counts.Opened, n.counts.Failed)
 }

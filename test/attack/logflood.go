@@ -19,7 +19,7 @@ import (
 // 64 KiB, and long texts that no agent sends.
 type LogFlood struct {
 	Endpoint string
-	// Peers is how many there are at once, of each kind. They come again until ctx ends.
+	// Peers is the number of simultaneous peers of each kind. They connect again until ctx ends.
 	Peers int
 	// Pause is how long each stays away before it comes again.
 	Pause time.Duration
@@ -44,7 +44,7 @@ func (n *LogFlood) Attack(ctx context.Context) error {
 
 // agents are those that report errors.
 func (n *LogFlood) agents(ctx context.Context, text string) {
-	atOnce(n.Peers, func(int) {
+	together(n.Peers, func(int) {
 		for ctx.Err() == nil {
 			n.connections.Add(1)
 			agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: n.Endpoint, ConnectTimeout: time.Second, StartTimeout: 10 * time.Second}, &errorProgram{n, text})

@@ -17,7 +17,7 @@ import (
 // Names are Bytefrog agents each of which names methods that are never called, and then stays.
 type Names struct {
 	Endpoint string
-	// Agents is how many there are at once, Bytes how long the names of each are together.
+	// Agents is the number of simultaneous agents, and Bytes the total length of the names of each.
 	Agents int
 	Bytes  int64
 	// Stay is how long each stays when it has sent its names, unless it is turned away.
@@ -35,7 +35,7 @@ const signatureBytes = 60_000
 // Attack has all agents connect, send and stay.
 func (n *Names) Attack(ctx context.Context) error {
 	text := strings.Repeat("n", signatureBytes)
-	atOnce(n.Agents, func(turn int) {
+	together(n.Agents, func(turn int) {
 		if !pause(ctx, time.Duration(turn)*apart) {
 			return
 		}
@@ -50,7 +50,7 @@ func (n *Names) Attack(ctx context.Context) error {
 
 // Sent says how much was named.
 func (n *Names) Sent() string {
-	return fmt.Sprintf("%d agents, %s of names, %d agents turned away", n.started.Load(), mib(n.sent.Load()), n.turnedAway.Load())
+	return fmt.Sprintf("%d agents, %s of names, %d agents refused", n.started.Load(), mib(n.sent.Load()), n.turnedAway.Load())
 }
 
 // namesProgram is the program of one agent.

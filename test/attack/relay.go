@@ -76,7 +76,7 @@ func serve(ctx context.Context, endpoint string, handle func(net.Conn)) error {
 	}
 }
 
-// countingConn counts what is written.
+// countingConn counts written bytes.
 type countingConn struct {
 	net.Conn
 	written *atomic.Int64

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// row is what was measured of an attack. Memory is in bytes.
+// row has the measurements of an attack. Memory is in bytes.
 type row struct {
 	scenario
 	sent []string
@@ -36,7 +36,7 @@ type row struct {
 	ended time.Duration
 	// died is how the process ended by itself; empty: it didn't.
 	died string
-	// notes are what else was seen, wrong what is not as it has to be.
+	// notes are other observations, and wrong has the violated bounds.
 	notes, wrong []string
 }
 
@@ -67,7 +67,7 @@ func (r *row) broken() (all []string) {
 	return append(all, r.wrong...)
 }
 
-// readLog measures what was logged in some time. A burst counts for at least 5 s.
+// readLog measures the rate of log lines. A burst counts for at least 5 s.
 func (r *row) readLog(text string, time time.Duration) {
 	seconds := max(5, time.Seconds())
 	r.logBytes = float64(len(text)) / seconds

@@ -68,7 +68,7 @@ func TestALogIsMeasuredOverAtLeastFiveSeconds(t *testing.T) {
 	}
 }
 
-func TestEveryBoundIsOfAScenario(t *testing.T) {
+func TestEveryBoundBelongsToAScenario(t *testing.T) {
 	names := map[string]bool{}
 	for _, s := range scenarios() {
 		assert.False(t, names[s.name], "two scenarios are called %q", s.name)

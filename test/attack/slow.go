@@ -17,7 +17,7 @@ const comesAgain = 100 * time.Millisecond
 // SlowReaders ask an HTTP server for pages and read a byte a second.
 type SlowReaders struct {
 	Endpoint string
-	// Paths are asked for by turns, by so many readers at once.
+	// Readers request the Paths by turns, all at the same time.
 	Paths   []string
 	Readers int
 
@@ -59,7 +59,7 @@ type SlowWriters struct {
 	Endpoint string
 	// Text is what they write, without end if it ends.
 	Text string
-	// Writers is how many there are at once.
+	// Writers is the number of simultaneous writers.
 	Writers int
 
 	tally

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// hotPaths are benchmarks of what is done for each event, one function each, so that turns are
+// hotPaths are benchmarks of the work for each event, one function each, so that turns are
 // short. What the other checkout doesn't have is left out.
 var hotPaths = []suite{
 	{pkg: bytefrog, pattern: "^BenchmarkDecodeEvents$", time: "0.5s"},
@@ -82,7 +82,7 @@ func compare(other string, rounds int, within float64, only *regexp.Regexp) erro
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d take more than %.4g times what they do in %s; it took %s\n", missed, within, other, time.Since(began).Round(time.Second))
+	fmt.Printf("%d take more than %.4g times their cost in %s; it took %s\n", missed, within, other, time.Since(began).Round(time.Second))
 	if missed > 0 {
 		return errMissed
 	}

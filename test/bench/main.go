@@ -107,7 +107,7 @@ func countClaims(claims []claim) (n int) {
 	return n
 }
 
-// progress says what is done, and how long all before it took.
+// progress prints the current step, and the time of all steps before it.
 func progress(began time.Time, format string, values ...any) {
 	fmt.Fprintf(os.Stderr, "[%4.0f s] %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, values...))
 }

@@ -18,7 +18,7 @@ import (
 // says by reporting both its time for a round and that for an event.
 const allocationsPerEvent = "allocs/event"
 
-// results are the values of what was measured, one for each round.
+// results are the measured values, one for each round.
 type results map[measured][]float64
 
 // cores is how many cores a benchmark had, at the end of its name.
@@ -78,7 +78,7 @@ func median(values []float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-// absolute is what was measured on this machine, of the side that is ours.
+// absolute is the value of our side on this machine.
 func (c claim) absolute(r results) string {
 	of := c.of
 	if c.atLeast {

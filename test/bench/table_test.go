@@ -38,7 +38,7 @@ func tableOf(t *testing.T, missing bool, claims ...claim) (lines []string, misse
 	return lines, missed
 }
 
-func TestTheTableSaysWhatIsReached(t *testing.T) {
+func TestTheTableShowsReachedClaims(t *testing.T) {
 	lines, missed := tableOf(t, false,
 		below(0.1, "memory", "each", ours.in(allocationsPerEvent)),
 		atMost(0.3, "time", "theirs", ours, theirs),
@@ -65,7 +65,7 @@ func TestTheMedianOfRatiosOfEachRoundCounts(t *testing.T) {
 	assert.InDelta(t, 2, median(values[:2]), 0)
 }
 
-func TestTheTableSaysWhichPeerIsMissing(t *testing.T) {
+func TestTheTableNamesAMissingPeer(t *testing.T) {
 	lines, missed := tableOf(t, true,
 		claim{what: "speed", against: "theirs", bound: 5, atLeast: true, of: at("./p", "None"), over: ours, peer: "other", remedy: "get it"},
 	)
@@ -100,7 +100,7 @@ func TestEveryClaimAndItsYardstickAreMeasuredByOneSuite(t *testing.T) {
 }
 
 // Absolute figures depend on the machine, so only those of memory and allocations are claimed.
-func TestNoTimeIsClaimedButAsARatio(t *testing.T) {
+func TestTimesAreClaimedOnlyAsRatios(t *testing.T) {
 	for _, c := range claims {
 		if c.bound > 0 && c.over == (measured{}) {
 			assert.Contains(t, []string{allocationsPerEvent, "mallocs/event", peak, "B/path", "times-at-50M"}, c.of.metric, c.what)

@@ -186,7 +186,7 @@ func TestTheImageRuns(t *testing.T) {
 	})
 }
 
-func TestAnImageIsBuiltFromWhatItNeedsAlone(t *testing.T) {
+func TestAnImageHasOnlyNecessaryFiles(t *testing.T) {
 	b := imageBuilder(t)
 	file := filepath.Join(t.TempDir(), "Dockerfile")
 	require.NoError(t, os.WriteFile(file, []byte("FROM scratch\nCOPY . /\n"), 0o644))

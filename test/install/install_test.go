@@ -103,7 +103,7 @@ func query(t *testing.T, packages, name, format string) string {
 	return run(t, exec.Command("rpm", "--query", "--queryformat", format, "--package", only(t, packages, name+"-*.x86_64.rpm")))
 }
 
-func TestTheRPMPackagesHaveWhatTheDebianOnesHave(t *testing.T) {
+func TestTheRPMPackagesHaveTheFilesOfTheDebianOnes(t *testing.T) {
 	packages := dist(t)
 	want(t, "rpm", "rpm")
 	for _, name := range []string{"otelcol-callbraid", "bytefrog-guard"} {

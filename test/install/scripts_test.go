@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What systemd is told when the collector is installed, upgraded, removed.
+// Commands to systemd when the collector is installed, upgraded, removed.
 var (
 	installed = []string{"daemon-reload", "enable --now otelcol-callbraid.service"}
 	restarted = []string{"daemon-reload", "try-restart otelcol-callbraid.service"}
@@ -120,7 +120,7 @@ func checkGuardGoesOn(t *testing.T, s *system) {
 	assert.Empty(t, s.script(t, "bytefrog-guard.postinst", "configure", ""))
 }
 
-// checkUpgrade has dpkg install a package again, as an upgrade: what was changed is kept.
+// checkUpgrade installs a package again with dpkg, as an upgrade: changed files stay.
 func checkUpgrade(t *testing.T, s *system, file string) {
 	shipped := s.read(t, configuration)
 	changed := shipped + "# ours\n"

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// program is what is to be run in a system, and as whom.
+// program is a program to run in a system, with its user.
 type program struct {
 	user, group string
 	environment map[string]string

@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// programs are what is packed.
+// programs are the packed programs.
 var programs = []string{"otelcol-callbraid", "agentctl", "agentsim", "bytefrog-guard"}
 
-func TestTheChecksumsAreThoseOfTheFiles(t *testing.T) {
+func TestTheChecksumsMatchTheFiles(t *testing.T) {
 	packages := dist(t)
 	check := exec.Command("sha256sum", "--check", "--strict", "SHA256SUMS")
 	check.Dir = packages
@@ -30,7 +30,7 @@ func TestTheChecksumsAreThoseOfTheFiles(t *testing.T) {
 	}
 }
 
-func TestTheBillOfMaterialsNamesWhatIsCompiledIn(t *testing.T) {
+func TestTheBillOfMaterialsNamesTheCompiledModules(t *testing.T) {
 	text, err := os.ReadFile(only(t, dist(t), "callbraid_*_linux_amd64.cdx.json"))
 	require.NoError(t, err)
 	var bom struct {

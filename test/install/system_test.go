@@ -88,7 +88,7 @@ func (s *system) write(t *testing.T, inside, text string) {
 	require.NoError(t, os.WriteFile(s.path(inside), []byte(text), 0o644))
 }
 
-// install installs a package, whose file it copies into the system, and gives what was said.
+// install copies a package into the system, installs it, and returns the output.
 func (s *system) install(t *testing.T, file string) string {
 	t.Helper()
 	inside := "/" + filepath.Base(file)

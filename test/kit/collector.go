@@ -243,13 +243,13 @@ func (c *Collector) signal(t testing.TB, s os.Signal) {
 	}
 }
 
-// kill ends the collector at once, unless it has ended.
+// kill ends the collector immediately, unless it has ended.
 func (c *Collector) kill() {
 	_ = c.command.Process.Kill() // an error says that it has ended
 	<-c.exited
 }
 
-// Kill ends the collector at once, as a crash does.
+// Kill ends the collector immediately, like a crash.
 func (c *Collector) Kill() { c.kill() }
 
 // Health is the address of the collector's health_check.

@@ -19,7 +19,7 @@ import (
 )
 
 // Far is an address in a network of its own, a namespace at the other end of a wire, that
-// leads to one on loopback. The wire can be cut: what is sent then is lost, and nobody says so.
+// leads to one on loopback. The wire can be cut. Then packets are lost without an error.
 type Far struct {
 	// Address is host:port.
 	Address string

@@ -32,14 +32,14 @@ func NewHosts(t testing.TB, name string, addresses ...string) *Hosts {
 	return h
 }
 
-// Set changes the addresses that the name has. Who looks sees it after some seconds.
+// Set changes the addresses of the name. Programs see them after some seconds.
 func (h *Hosts) Set(t testing.TB, addresses ...string) {
 	t.Helper()
 	lines := "127.0.0.1 localhost\n"
 	for _, address := range addresses {
 		lines += address + " " + h.name + "\n"
 	}
-	// In place: who sees the file as /etc/hosts sees this file, whatever its name becomes.
+	// It writes in place: a program that has the file as /etc/hosts would not see a new file of the same name.
 	if err := os.WriteFile(h.path, []byte(lines), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func TestFilesAreReadWhole(t *testing.T) {
 	}
 }
 
-func TestABackendAnswersAsItIsTold(t *testing.T) {
+func TestABackendAnswersAsConfigured(t *testing.T) {
 	answer, taken := http.StatusOK, []string(nil)
 	endpoint, stop := ServeOTLP(t, func(traces ptrace.Traces) int {
 		taken = append(taken, nameOf(traces))

@@ -88,7 +88,7 @@ func (c *Collector) PeakMemory(t testing.TB) uint64 {
 	return 0
 }
 
-// ResetPeakMemory has PeakMemory begin anew with what the process has in RAM now.
+// ResetPeakMemory sets PeakMemory to the memory that the process has in RAM now.
 func (c *Collector) ResetPeakMemory(t testing.TB) {
 	t.Helper()
 	const peak = "5" // proc(5), clear_refs

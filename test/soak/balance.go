@@ -49,7 +49,7 @@ func (c counts) String() string {
 type balance struct {
 	what            string
 	sent, delivered int64
-	// lost is what is counted as lost, exactly.
+	// lost is the exact number of events that are counted as lost.
 	lost counts
 	// atMost is what can be lost beyond that, each for a reason that bounds it.
 	atMost counts
@@ -57,7 +57,7 @@ type balance struct {
 	more int64
 }
 
-// missing is what was neither delivered nor counted.
+// missing returns the number of events that were neither delivered nor counted.
 func (b balance) missing() int64 { return b.sent - b.delivered - b.lost.sum() }
 
 // unexplained is what of that has no reason: less than 0, what came and nobody sent.

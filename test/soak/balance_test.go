@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-func TestWhatIsNeitherDeliveredNorCountedIsUnexplained(t *testing.T) {
+func TestEventsThatAreNeitherDeliveredNorCountedAreUnexplained(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		balance
@@ -33,7 +33,7 @@ func TestWhatIsNeitherDeliveredNorCountedIsUnexplained(t *testing.T) {
 	}
 }
 
-func TestEventsOfASpanAreItsEntryItsEndAndWhatWasThrownInIt(t *testing.T) {
+func TestEventsOfASpanAreItsEntryItsEndAndItsExceptions(t *testing.T) {
 	span := func(throws ...pcommon.Timestamp) ptrace.Span {
 		s := ptrace.NewSpan()
 		s.SetStartTimestamp(10)
@@ -53,7 +53,7 @@ func TestEventsOfASpanAreItsEntryItsEndAndWhatWasThrownInIt(t *testing.T) {
 	assert.EqualValues(t, 8, eventsOf(many, false))
 }
 
-func TestSumsAreThoseOfAllLives(t *testing.T) {
+func TestSumsAddUpAllLives(t *testing.T) {
 	all := sums{}
 	say := func(process string, began pcommon.Timestamp, method string, n int64) {
 		metrics := pmetric.NewMetrics()
@@ -76,7 +76,7 @@ func TestSumsAreThoseOfAllLives(t *testing.T) {
 	assert.EqualValues(t, 1117, all.of(greysCalls))
 }
 
-func TestWhatGrowsIsSeen(t *testing.T) {
+func TestAGrowingNumberIsFound(t *testing.T) {
 	samples := func(of func(i int) sample) (all []sample) {
 		for i := range samplesOfRun {
 			all = append(all, of(i))

@@ -33,7 +33,7 @@ const (
 	dataConnections = 2
 )
 
-// programs are what is traced by Bytefrog at one address.
+// programs are the programs that Bytefrog traces at one address.
 type programs struct {
 	endpoint string
 	rate     float64 // events a second of each

@@ -26,13 +26,13 @@ type played struct {
 	// Of Rbkit: messages that were published, garbage among them, and those that the
 	// collector was too slow for.
 	servers, messages, slow atomic.Int64
-	// Of Greys: calls that monitors told of, and call trees.
+	// Of Greys: calls in reports of monitors, and call trees.
 	calls, trees atomic.Int64
 	// Of LTTng's agents: how often one registered.
 	registrations atomic.Int64
 }
 
-// lifetime is how long what is played lives before it comes back.
+// lifetime is the time between two restarts of a simulated peer.
 const lifetime = "20s"
 
 // garbageEvery is after how many messages of Rbkit one is garbage.
@@ -60,7 +60,7 @@ func (p *played) greys(ctx context.Context, t testing.TB, address string) {
 			err = json.Unmarshal(text, &lives)
 		}
 		if err != nil {
-			t.Errorf("what Greys says it told: %v", err)
+			t.Errorf("numbers of Greys: %v", err)
 		}
 		for _, life := range lives {
 			p.trees.Add(life.Trees)

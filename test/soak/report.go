@@ -137,7 +137,7 @@ func (s *soak) report(length time.Duration, load float64) {
 	}
 	fmt.Println(b.String())
 
-	assert.Empty(t, grown(s.samples), "what the collector takes more and more of")
+	assert.Empty(t, grown(s.samples), "numbers of the collector that grow without an end")
 	assert.Zero(t, s.living.hung.Load()+s.mortal.sent.hung.Load(), "programs that hang")
 	assert.Zero(t, s.duplicates(), "delivered twice")
 }

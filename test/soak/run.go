@@ -77,8 +77,8 @@ func (s *soak) settle() {
 	s.awaitDelivery()
 }
 
-// awaitDelivery waits until what was being sent has come, and metrics have been said once
-// more: what has not come then is unexplained.
+// awaitDelivery waits until data on its way has arrived, and until metrics were exported once more. Data that is still
+// missing then is unexplained.
 func (s *soak) awaitDelivery() {
 	const patience = 30 * time.Second
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {

@@ -13,7 +13,7 @@ import (
 )
 
 // sums are the highest values of cumulative sums: by metric, then by series and when it
-// began. A server that is restarted begins anew.
+// began. A restarted server begins at 0.
 type sums map[string]map[series]int64
 
 type series struct {

@@ -6,12 +6,11 @@
 // without a superclass, whose fields are primitives, Strings and
 // java.util.ArrayLists of Strings.
 //
-// What Marshal writes is what java.io.ObjectOutputStream writes for such an
-// object, byte for byte, if values that are equal strings are one String in Java.
-// Unmarshal reads that and refuses everything else with the offset: other
-// classes, superclasses, arrays, enums, proxies, and data that a class writes by
-// itself. It needs no classes, runs no code, and allocates in proportion to the
-// bytes it was given.
+// Marshal writes the same bytes as java.io.ObjectOutputStream for such an object, if
+// equal strings are one String in Java. Unmarshal reads these, and refuses all other
+// content with its offset: other classes, superclasses, arrays, enums, proxies, and
+// data that a class writes by itself. It needs no classes, runs no code, and
+// allocates in proportion to its input.
 //
 // The package knows values and bytes. It does no I/O.
 //

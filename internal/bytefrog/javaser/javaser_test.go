@@ -43,7 +43,7 @@ var serialised = map[string]Object{
 		[]string{""}, []string{"^org/apache/maven", "^org/codehaus/plexus"}),
 }
 
-func TestWhatAJVMWrote(t *testing.T) {
+func TestObjectsThatAJVMWrote(t *testing.T) {
 	for name, o := range serialised {
 		t.Run(name, func(t *testing.T) {
 			want, err := os.ReadFile("testdata/bytefrog/" + name)

@@ -48,7 +48,7 @@ func (w *writer) u16(v uint16) { w.b = binary.BigEndian.AppendUint16(w.b, v) }
 func (w *writer) u32(v uint32) { w.b = binary.BigEndian.AppendUint32(w.b, v) }
 func (w *writer) u64(v uint64) { w.b = binary.BigEndian.AppendUint64(w.b, v) }
 
-// handle gives the next handle to what is being written.
+// handle assigns the next handle to the element that is written now.
 func (w *writer) handle() uint32 {
 	h := w.next
 	w.next++

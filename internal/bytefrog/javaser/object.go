@@ -9,10 +9,10 @@ import "fmt"
 type Object struct {
 	// Class is the name with dots: "com.example.Settings".
 	Class string
-	// SerialVersionUID is what the class declares; both sides must agree on it.
+	// SerialVersionUID is declared by the class; both sides must agree on it.
 	SerialVersionUID int64
 	// Fields are all fields of the class that are neither static nor transient.
-	// Marshal puts them in the stream's order, whatever their order here.
+	// Marshal sorts them as the stream requires.
 	Fields []Field
 }
 
@@ -33,11 +33,11 @@ func (o Object) Field(name string) (f Field, ok bool) {
 	return Field{}, false
 }
 
-// Value is what a field holds: one of Byte to Boolean, String, ArrayList, or nil.
+// Value is the value of a field: one of Byte to Boolean, String, ArrayList, or nil.
 type Value interface{ appendTo(w *writer) }
 
 // The types of values. A String or ArrayList may stand in a field of any class
-// type; whether Java accepts it there is for the class to say.
+// type; the class decides whether Java accepts it there.
 type (
 	Byte    int8
 	Char    uint16 // one UTF-16 code unit
@@ -68,11 +68,11 @@ const (
 	TypeList    = "Ljava/util/List;"
 )
 
-// Error says where a stream is not what this package reads.
+// Error has the position in a stream that this package cannot read.
 type Error struct {
 	Offset   int    // of the first byte that is wrong
-	Expected string // what could stand there
-	Got      string // what stands there
+	Expected string // the readable content
+	Got      string // the actual content
 }
 
 func (e *Error) Error() string {

@@ -29,8 +29,8 @@ const (
 // is a short.
 const maxFields = math.MaxInt16
 
-// The class java.util.ArrayList: its one field is the size; what its writeObject
-// adds is the capacity as block data, and the elements.
+// The class java.util.ArrayList: its one field is the size; its writeObject adds the
+// capacity as block data, and the elements.
 const (
 	arrayListClass            = "java.util.ArrayList"
 	arrayListSerialVersionUID = 8683452581122892189
@@ -38,5 +38,5 @@ const (
 	arrayListBlockSize        = 4
 )
 
-// primitiveSizes gives the size in the stream of a value of each primitive type.
+// primitiveSizes has the size in the stream of a value of each primitive type.
 var primitiveSizes = map[byte]int{'B': 1, 'C': 2, 'D': 8, 'F': 4, 'I': 4, 'J': 8, 'S': 2, 'Z': 1}

@@ -64,7 +64,7 @@ func (r *reader) newClassDesc() (*classDesc, error) {
 	return class, nil
 }
 
-// fieldDescs reads the number of fields and what they are.
+// fieldDescs reads the number of fields and their descriptions.
 func (r *reader) fieldDescs(class *classDesc) error {
 	start := r.at
 	count, err := r.u16("a number of fields")

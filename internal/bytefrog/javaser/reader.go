@@ -10,8 +10,8 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/mutf8"
 )
 
-// reader reads b from offset at. handles are what the stream may refer to, by
-// number: a classDesc, a string, an ArrayList, or nil for what can't be referred to.
+// reader reads b from offset at. handles has the elements that the stream may refer
+// to, by number: a classDesc, a string, an ArrayList, or nil for all others.
 type reader struct {
 	b       []byte
 	at      int

@@ -60,7 +60,7 @@ func (r *reader) value() (Value, error) {
 	}
 }
 
-// string reads a string that is written out, and gives it a handle.
+// string reads a string that is written out, and assigns a handle to it.
 func (r *reader) string(code byte) (String, error) {
 	const what = "a string"
 	var text string
@@ -85,7 +85,7 @@ func (r *reader) string(code byte) (String, error) {
 	return String(text), nil
 }
 
-// arrayList reads a list behind its type code, and gives it a handle.
+// arrayList reads a list behind its type code, and assigns a handle to it.
 func (r *reader) arrayList() (Value, error) {
 	start := r.at
 	class, err := r.classDesc()
@@ -105,7 +105,7 @@ func (r *reader) arrayList() (Value, error) {
 	if err := r.capacity(); err != nil {
 		return nil, err
 	}
-	// Each element takes a type code and a 16-bit length at least.
+	// Each element has at least a type code and a 16-bit length.
 	const minElement = 3
 	if uint64(size)*minElement > uint64(len(r.b)-r.at) {
 		return nil, r.fail(at, fmt.Sprintf("a size that the %d bytes that follow can hold", len(r.b)-r.at), fmt.Sprint(int32(size)))

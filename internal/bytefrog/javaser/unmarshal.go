@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// Unmarshal reads a complete stream with one object and nothing after it: what
-// Marshal writes, and the same with equal strings written more than once, with one
-// list in two fields, and with fields in another order. Anything else is an *Error.
+// Unmarshal reads a complete stream with one object and nothing after it, as Marshal
+// writes it. Equal strings may be written more than once, two fields may share a
+// list, and fields may have another order. Anything else is an *Error.
 //
 // Its recursion has a fixed depth, since neither lists nor classes nest, and no
 // number of the stream makes it allocate more than the bytes that are there can
@@ -70,7 +70,7 @@ func (r *reader) object() (Object, error) {
 	return o, nil
 }
 
-// referTo reads a handle and returns what it stands for, which must be a T.
+// referTo reads a handle and returns its element, which must be a T.
 func referTo[T any](r *reader, what string) (T, error) {
 	var none T
 	start := r.at

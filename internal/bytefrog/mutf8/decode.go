@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// SyntaxError says where a text is not modified UTF-8.
+// SyntaxError has the position where a text is not modified UTF-8.
 type SyntaxError struct {
 	Offset int    // of the first byte that is wrong, from the start of the text
-	Got    string // what stands there
+	Got    string // the actual bytes
 }
 
 func (e *SyntaxError) Error() string {
@@ -40,9 +40,9 @@ func DecodeStrict(b []byte) (string, error) {
 // Decode returns the text of b and always succeeds: it is for names that people
 // read, where one wrong byte is no reason to lose the rest. Each byte that begins
 // no character, and each surrogate without its partner, becomes one U+FFFD. A
-// zero byte and four-byte sequences of plain UTF-8, which agents that are not
-// Java may send, are read as what they mean. The result is valid UTF-8 of at most
-// three times the length of b.
+// zero byte and four-byte sequences of plain UTF-8 become their characters, because
+// agents that are not Java may send them. The result is valid UTF-8 of at most three
+// times the length of b.
 func Decode(b []byte) string {
 	if utf8.Valid(b) {
 		// Where plain and modified UTF-8 are both valid they mean the same.
@@ -98,7 +98,7 @@ func decodeRune(b []byte) (r rune, n int) {
 	return r, n
 }
 
-// decodeForeign reads what decodeRune refused, as well as it can be read.
+// decodeForeign reads a character that decodeRune refused, or returns U+FFFD.
 func decodeForeign(b []byte) (r rune, n int) {
 	if _, ok := surrogate(b); ok {
 		return utf8.RuneError, 3
@@ -114,7 +114,7 @@ func surrogate(b []byte) (r rune, ok bool) {
 	return 0xD000 | rune(b[1]&0x3F)<<6 | rune(b[2]&0x3F), true
 }
 
-// describe names what decodeRune refused.
+// describe names the bytes that decodeRune refused.
 func describe(b []byte) string {
 	if _, ok := surrogate(b); ok {
 		return fmt.Sprintf("% X, a surrogate without its partner", b[:3])

@@ -11,7 +11,7 @@ import (
 // MaxShort is the most bytes a string behind a 16-bit length can have.
 const MaxShort = 1<<16 - 1
 
-// Ranges of UTF-16 surrogates, and what is added to the bits of a pair.
+// Ranges of UTF-16 surrogates, and the offset of the bits of a pair.
 const (
 	highSurrogateMin = 0xD800
 	lowSurrogateMin  = 0xDC00

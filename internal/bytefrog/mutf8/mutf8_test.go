@@ -51,7 +51,7 @@ func TestExactText(t *testing.T) {
 	}
 }
 
-func TestAppendReplacesWhatIsNoUTF8(t *testing.T) {
+func TestAppendReplacesBytesThatAreNotUTF8(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\xFFb":             "a\uFFFDb",
 		"\xC3":               "\uFFFD",

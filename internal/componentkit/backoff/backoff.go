@@ -1,8 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backoff says how long to pause before something that failed is tried again.
-// It knows no clock: whoever tries waits.
+// Package backoff computes the pauses between tries of a failing operation. It has no clock: the caller waits.
 package backoff
 
 import (
@@ -12,15 +11,14 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
 )
 
-// Config are the bounds of pauses: one is between half of what doubles from
-// InitialInterval on and one and a half, by chance, and never more than MaxInterval.
+// Config has the bounds of pauses. An interval doubles from InitialInterval with each try. A pause is a random time from
+// half to one and a half of the interval, and at most MaxInterval.
 type Config struct {
 	InitialInterval time.Duration `mapstructure:"initial_interval"`
 	MaxInterval     time.Duration `mapstructure:"max_interval"`
 }
 
-// ValidateAs says what is wrong with the configuration, which is that of a field. No
-// pause may be longer than most.
+// ValidateAs returns an error if the configuration of a field is wrong, or if a pause may be longer than most.
 func (c Config) ValidateAs(field string, most time.Duration) error {
 	if err := setting.Within(field+".initial_interval", c.InitialInterval, time.Millisecond, most); err != nil {
 		return err
@@ -28,24 +26,23 @@ func (c Config) ValidateAs(field string, most time.Duration) error {
 	return setting.Within(field+".max_interval", c.MaxInterval, c.InitialInterval, most)
 }
 
-// Backoff is the pauses between tries: longer from try to try, and not everywhere the
-// same. It is for one goroutine.
+// Backoff has the pauses between tries. They grow from try to try, and are random. One goroutine at a time may use it.
 type Backoff struct {
 	config Config
-	// next is what the next pause is by its middle; 0: config.InitialInterval.
+	// next is the interval of the next pause; 0: config.InitialInterval.
 	next time.Duration
 }
 
-// New is a back-off of which no try has failed yet.
+// New returns a Backoff before its first failure.
 func New(config Config) *Backoff { return &Backoff{config: config} }
 
-// Pause is how long to pause after another try that failed: by chance, so that those who
-// failed together don't come back together.
+// Pause returns the pause after another failure. It is random, so that clients that failed together do not return
+// together.
 func (b *Backoff) Pause() time.Duration {
 	pause := max(b.next, b.config.InitialInterval)
 	b.next = min(2*pause, b.config.MaxInterval)
 	return min(pause/2+rand.N(pause), b.config.MaxInterval)
 }
 
-// Reset says that a try succeeded: the next pause is the first again.
+// Reset notes a success: the next pause is as short as the first.
 func (b *Backoff) Reset() { b.next = 0 }

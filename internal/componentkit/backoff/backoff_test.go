@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestPausesDoubleUntilTheLongestAndAreByChance(t *testing.T) {
+func TestPausesDoubleUntilTheLongestAndAreRandom(t *testing.T) {
 	b := New(Config{InitialInterval: 100, MaxInterval: 300})
 	for range 1000 {
-		// What doubles is 100, 200, then 300 for ever.
+		// The interval is 100, 200, and then always 300.
 		for _, bounds := range [][2]time.Duration{{50, 149}, {100, 299}, {150, 300}, {150, 300}} {
 			pause := b.Pause()
 			assert.GreaterOrEqual(t, pause, bounds[0])
@@ -23,7 +23,7 @@ func TestPausesDoubleUntilTheLongestAndAreByChance(t *testing.T) {
 	}
 }
 
-func TestPausesOfTwoDiffer(t *testing.T) {
+func TestPausesOfTwoBackoffsDiffer(t *testing.T) {
 	config := Config{InitialInterval: time.Hour, MaxInterval: 2 * time.Hour}
 	a, b := New(config), New(config)
 	differ := 0

@@ -12,31 +12,27 @@ import (
 )
 
 const (
-	// chunk is how many bytes an account takes from the budget at a time. Within its chunk
-	// it needs no lock.
+	// chunk is the number of bytes that an account reserves in the budget at a time. Within its chunk it needs no lock.
 	chunk = 64 << 10
-	// overdraft is how far accounts may exceed the limit while others free their memory: by one
-	// part of so many of the limit.
+	// Accounts may exceed the limit by limit/overdraft while others free their memory.
 	overdraft = 8
-	// spare is how much a shrinking account gives back beyond the need, so that the next chunk
-	// asks nothing of it: one part of so many of the limit.
+	// A shrinking account releases limit/spare more than necessary, so that the next chunk needs no other release.
 	spare = 16
-	// returned is the share of the limit after whose release the memory goes back to the
-	// operating system: one part of so many. Less is enough, but leastReturned, if accounts
-	// released more than they still hold: then the collection of garbage costs little.
+	// After a release of limit/returned, the budget returns memory to the operating system. leastReturned is enough if
+	// accounts released more than they still hold: then the collection of garbage costs little.
 	returned      = 8
 	leastReturned = 64 << 20
-	// settleTime is the pause between such a release and the first return of memory. In it the
-	// owner of a closed account drops its references. longestPause is the one before the last return.
+	// settleTime is the pause between such a release and the first return of memory. During it, the owner of a closed
+	// account drops its references. longestPause is the pause before the last return.
 	settleTime   = time.Second
 	longestPause = 16 * settleTime
 )
 
-// Budget bounds what all accounts hold together. It is for many goroutines.
+// Budget bounds the memory of all accounts together. Its methods can be called from many goroutines.
 type Budget struct {
 	mu    sync.Mutex
 	limit int64
-	// granted is how many bytes accounts have taken, and owed how many of them they have to give back.
+	// granted is the number of bytes that accounts have reserved. owed is the part of it that they must release.
 	granted, owed int64
 	// groups has one for each component, also for those without an open account.
 	groups []*Group
@@ -51,33 +47,33 @@ type Budget struct {
 	free func()
 }
 
-// New makes a budget of so many bytes.
+// New returns a budget with a limit in bytes.
 func New(limit int64) *Budget {
 	return &Budget{limit: max(limit, chunk), free: debug.FreeOSMemory}
 }
 
-// Limit is the number of bytes that accounts may hold together.
+// Limit returns the number of bytes that accounts may hold together.
 func (b *Budget) Limit() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.limit
 }
 
-// SetLimit changes the number of bytes. A lower limit takes effect when an account grows.
+// SetLimit changes the limit, in bytes. A lower limit takes effect when an account grows.
 func (b *Budget) SetLimit(limit int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.limit = max(limit, chunk)
 }
 
-// Used is the number of bytes that accounts hold together.
+// Used returns the number of bytes that accounts hold together.
 func (b *Budget) Used() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.granted
 }
 
-// Stop ends the budget's own work. Accounts stay usable.
+// Stop stops the timer of the budget. Accounts stay usable.
 func (b *Budget) Stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,8 +83,8 @@ func (b *Budget) Stop() {
 	}
 }
 
-// Group gives the accounts of one component a place. The name stands in errors and metrics;
-// groups of the same name are one.
+// Group returns the group of one component's accounts. The name stands in errors and metrics. The same name returns the
+// same group.
 func (b *Budget) Group(name string) *Group {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,16 +98,16 @@ func (b *Budget) Group(name string) *Group {
 	return g
 }
 
-// Usage is what one group holds.
+// Usage is the memory of one group.
 type Usage struct {
 	Group string
-	// Bytes are held, by Accounts. Asked is how often one of them had to give way.
+	// Bytes is the size of all Accounts. Asked counts how often an account had to give way.
 	Bytes    int64
 	Accounts int
 	Asked    int64
 }
 
-// Usages are those of all groups.
+// Usages returns the usage of each group.
 func (b *Budget) Usages() []Usage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -130,21 +126,18 @@ type Group struct {
 	accounts      []*Account
 	granted, owed int64
 	asked         int64
-	// passive is the part of granted that accounts have which cannot give way.
+	// passive is the part of granted that belongs to accounts that cannot give way.
 	passive int64
 }
 
-// Settings are what an account is opened with.
+// Settings are the settings of an account.
 type Settings struct {
-	// Limit is the most that the account itself may hold, in bytes; 0: no limit but the
-	// budget's. Setting is its name, for errors.
+	// Limit is the limit of the account itself, in bytes; 0: only the budget's. Setting is its name, for errors.
 	Limit   int64
 	Setting string
-	// Leave asks the owner to end its peer and close the account. Shrink asks it to hold
-	// so many bytes less. Without either the account is passive: nothing is asked of it, so
-	// its owner has a low bound of its own. They run in the goroutine of whichever
-	// account needs memory, so they only send a signal: they neither block nor call the
-	// account.
+	// Leave asks the owner to disconnect its peer and close the account. Shrink asks it to free bytes. Without both, the
+	// account is passive: the budget never asks it, so its owner needs its own low bound. Leave and Shrink run in the
+	// goroutine of another account. So they only send a signal: they must not block or call the account.
 	Leave  func(*Error)
 	Shrink func(bytes int64)
 }
@@ -162,11 +155,11 @@ func (g *Group) Open(s Settings) *Account {
 	return a
 }
 
-// Account is what one peer, or one component, holds. It is for many goroutines.
+// Account is the memory of one peer or one component. Its methods can be called from many goroutines.
 type Account struct {
 	group    *Group
 	settings Settings
-	// used is how many bytes the owner has taken.
+	// used is the number of bytes that the owner has reserved.
 	used atomic.Int64
 	// ceiling is up to how many bytes Take needs no lock: the granted ones, or -1 when the account
 	// has to leave or is closed.
@@ -179,8 +172,8 @@ type Account struct {
 	closed        bool
 }
 
-// Take takes bytes, all or none. The error is a *Error if the account's own limit is reached,
-// or the budget's and this account gives way. A closed account gives another error.
+// Take reserves bytes, all or none. The error is a *Error if the account's own limit is reached, or if the budget's
+// limit is reached and this account gives way. A closed account returns another error.
 func (a *Account) Take(bytes int) error {
 	used := a.used.Add(int64(bytes))
 	if used > a.settings.Limit {
@@ -197,8 +190,8 @@ func (a *Account) Take(bytes int) error {
 	return nil
 }
 
-// TakeOfHalf takes bytes if the account then holds no more than half of its own limit, which
-// leaves the other half for memory that the peer cannot go on without.
+// TakeOfHalf reserves bytes if the account then holds at most half of its own limit. The other half stays free for
+// memory that the peer needs to continue.
 func (a *Account) TakeOfHalf(bytes int) error {
 	if used := a.used.Load() + int64(bytes); used > a.settings.Limit/2 {
 		return &Error{Setting: a.settings.Setting, Limit: a.settings.Limit / 2, Account: used}
@@ -206,7 +199,7 @@ func (a *Account) TakeOfHalf(bytes int) error {
 	return a.Take(bytes)
 }
 
-// TakeIfRoom takes bytes if nobody has to give way for them, and reports whether it did.
+// TakeIfRoom reserves bytes if no account has to give way for them, and reports whether it did.
 func (a *Account) TakeIfRoom(bytes int) bool {
 	b := a.group.budget
 	b.mu.Lock()
@@ -222,7 +215,7 @@ func (a *Account) TakeIfRoom(bytes int) bool {
 	return true
 }
 
-// Give gives bytes back.
+// Give releases bytes.
 func (a *Account) Give(bytes int) {
 	used := a.used.Add(-int64(bytes))
 	if ceiling := a.ceiling.Load(); ceiling < 0 || ceiling-used > 2*chunk {
@@ -230,8 +223,8 @@ func (a *Account) Give(bytes int) {
 	}
 }
 
-// Set says that the account holds so many bytes, whatever it held before. It is for owners
-// that know their size only afterwards. It returns how many bytes the owner has to free.
+// Set sets the size of the account. It is for owners that know their size only afterwards. It returns the number of
+// bytes that the owner must free.
 func (a *Account) Set(bytes int64) (excess int64) {
 	a.used.Store(bytes)
 	if ceiling := a.ceiling.Load(); bytes <= ceiling && ceiling-bytes <= 2*chunk {
@@ -244,7 +237,7 @@ func (a *Account) Set(bytes int64) (excess int64) {
 		b.mu.Unlock()
 		return 0
 	}
-	// It is held already: the choice below only decides which account gives way.
+	// The owner holds the bytes already: the choice below only decides which account gives way.
 	var asked []*Account
 	if need := roundUp(bytes) - a.granted; need > 0 {
 		a.grant(need)
@@ -259,9 +252,8 @@ func (a *Account) Set(bytes int64) (excess int64) {
 	return excess
 }
 
-// Hold says that the account holds so many bytes, whatever it held before: it takes or gives
-// the difference. The error is that of Take; it also comes where the account has to leave
-// and does not grow. It is for one goroutine at a time.
+// Hold sets the size of the account: it reserves or releases the difference. The error is that of Take. An account that
+// has to leave gets it even if it does not grow. One goroutine at a time may call it.
 func (a *Account) Hold(bytes int64) error {
 	more := bytes - a.used.Load()
 	if more > 0 {
@@ -271,7 +263,7 @@ func (a *Account) Hold(bytes int64) error {
 	return a.Err()
 }
 
-// Err is why the account has to leave; nil: it does not, or it is closed.
+// Err returns the reason why the account has to leave; nil: it does not, or it is closed.
 func (a *Account) Err() error {
 	if a.ceiling.Load() >= 0 {
 		return nil
@@ -285,10 +277,10 @@ func (a *Account) Err() error {
 	return nil
 }
 
-// Used is what the account holds, in bytes.
+// Used returns the size of the account, in bytes.
 func (a *Account) Used() int64 { return a.used.Load() }
 
-// Close gives everything back. It is safe twice.
+// Close releases all bytes. A second call does nothing.
 func (a *Account) Close() {
 	b := a.group.budget
 	b.mu.Lock()
@@ -305,7 +297,7 @@ func (a *Account) Close() {
 	}
 }
 
-// grow gets the account what it holds beyond what is granted.
+// grow reserves the bytes of the account that are not granted yet.
 func (a *Account) grow() error {
 	b := a.group.budget
 	b.mu.Lock()
@@ -339,7 +331,7 @@ func (a *Account) grow() error {
 	return nil
 }
 
-// trim gives back what is granted beyond what is used and a chunk.
+// trim releases the granted bytes beyond the used ones and a chunk.
 func (a *Account) trim() {
 	b := a.group.budget
 	b.mu.Lock()
@@ -349,7 +341,7 @@ func (a *Account) trim() {
 	}
 	keep := int64(chunk)
 	if a.owed > 0 {
-		keep = 0 // or an account that holds nothing would owe for ever
+		keep = 0 // otherwise an empty account would owe forever
 	}
 	if much := a.granted - roundUp(a.used.Load()) - keep; much > 0 {
 		a.grant(-much)
@@ -359,8 +351,7 @@ func (a *Account) trim() {
 	}
 }
 
-// grant changes how many bytes are granted to the account. Fewer bytes pay its debt first. The lock
-// is held.
+// grant changes the granted bytes of the account. A decrease pays its debt first. The lock is held.
 func (a *Account) grant(bytes int64) {
 	g, b := a.group, a.group.budget
 	a.granted += bytes
@@ -378,7 +369,7 @@ func (a *Account) grant(bytes int64) {
 	b.returnMemory()
 }
 
-// owe changes how many bytes the account has to give back. The lock is held.
+// owe changes the number of bytes that the account must release. The lock is held.
 func (a *Account) owe(bytes int64) {
 	a.owed += bytes
 	a.group.owed += bytes
@@ -388,5 +379,5 @@ func (a *Account) owe(bytes int64) {
 // isPassive reports whether the account cannot give way.
 func (a *Account) isPassive() bool { return a.settings.Leave == nil && a.settings.Shrink == nil }
 
-// roundUp is the number of whole chunks that have room for bytes, in bytes.
+// roundUp returns bytes, rounded up to whole chunks.
 func roundUp(bytes int64) int64 { return (bytes + chunk - 1) / chunk * chunk }

@@ -16,7 +16,7 @@ import (
 
 const testMiB = 1 << 20
 
-// peer is an owner of an account, which notes how it was asked to give way.
+// peer is an owner of an account. It notes the requests to give way.
 type peer struct {
 	*Account
 	name  string
@@ -25,14 +25,14 @@ type peer struct {
 	owes  int64
 }
 
-// leaver opens an account whose owner leaves when it is asked.
+// leaver opens an account whose owner leaves on request.
 func leaver(g *Group, name string) *peer {
 	p := &peer{name: name}
 	p.Account = g.Open(Settings{Leave: func(why *Error) { p.asked, p.why = p.asked+1, why }})
 	return p
 }
 
-// shrinker opens an account whose owner frees what it is asked for.
+// shrinker opens an account whose owner frees memory on request.
 func shrinker(g *Group, name string) *peer {
 	p := &peer{name: name}
 	p.Account = g.Open(Settings{Shrink: func(bytes int64) { p.asked, p.owes = p.asked+1, bytes }})
@@ -93,14 +93,14 @@ func TestAShrinkingAccountOwesTheExcessAndSomeToSpare(t *testing.T) {
 	assert.Zero(t, run.asked)
 }
 
-func TestAShrinkingAccountOwesAlsoWhatItHasJustComeToHold(t *testing.T) {
+func TestAShrinkingAccountOwesAlsoBytesThatItHasJustSet(t *testing.T) {
 	b := quietBudget(16 * testMiB)
 	tree := shrinker(b.Group("flame_graph"), "tree")
 	assert.Equal(t, int64(5*testMiB), tree.Set(20*testMiB))
 	assert.Zero(t, tree.Set(15*testMiB-2*chunk))
 }
 
-func TestAShrinkingAccountThatTakesIsRefusedWhileItOwes(t *testing.T) {
+func TestAShrinkingAccountGetsNoMoreWhileItOwes(t *testing.T) {
 	b := quietBudget(16 * testMiB)
 	queue := shrinker(b.Group("logs"), "queue")
 	require.NoError(t, queue.Take(16*testMiB))
@@ -110,7 +110,7 @@ func TestAShrinkingAccountThatTakesIsRefusedWhileItOwes(t *testing.T) {
 	require.NoError(t, queue.Take(testMiB))
 }
 
-func TestAnAccountHasALimitOfItsOwn(t *testing.T) {
+func TestAnAccountHasItsOwnLimit(t *testing.T) {
 	b := quietBudget(16 * testMiB)
 	a := b.Group("bytefrog").Open(Settings{Limit: 1000, Setting: "limits.max_run_memory", Leave: func(*Error) { t.Error("asked") }})
 	require.NoError(t, a.Take(600))
@@ -121,7 +121,7 @@ func TestAnAccountHasALimitOfItsOwn(t *testing.T) {
 	require.NoError(t, a.TakeOfHalf(300))
 }
 
-func TestAClosedAccountGivesBackAllAndTakesNothing(t *testing.T) {
+func TestAClosedAccountReleasesAllAndGetsNothing(t *testing.T) {
 	b := quietBudget(16 * testMiB)
 	p := leaver(b.Group("bytefrog"), "run")
 	require.NoError(t, p.Take(testMiB))
@@ -134,7 +134,7 @@ func TestAClosedAccountGivesBackAllAndTakesNothing(t *testing.T) {
 	assert.Zero(t, b.Used())
 }
 
-// returnsOf counts how often a budget returned memory to the operating system, and when.
+// returnsOf records the times at which a budget returned memory to the operating system.
 func returnsOf(b *Budget) *[]time.Duration {
 	began, returns := time.Now(), new([]time.Duration)
 	b.free = func() { *returns = append(*returns, time.Since(began)) }
@@ -244,9 +244,8 @@ func TestReleasesWhileMemoryIsReturned(t *testing.T) {
 	})
 }
 
-// TestTheChoiceIsFair gives random accounts random sizes. Owners do what they are asked for
-// after a while, as real ones do. An account that holds less than its equal share is never
-// asked, sums stay right, and the hard bound holds.
+// TestTheChoiceIsFair gives random accounts random sizes. Owners give way after some time, as real ones do. The budget
+// never asks an account below its equal share, sums stay right, and the hard bound holds.
 func TestTheChoiceIsFair(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -355,7 +354,7 @@ func TestManyGoroutinesShareABudget(t *testing.T) {
 	assert.Zero(t, b.owed)
 }
 
-func TestTheDefaultIsAShareOfWhatTheProcessMayUse(t *testing.T) {
+func TestTheDefaultIsAShareOfTheMemoryOfTheProcess(t *testing.T) {
 	available := Available()
 	assert.Positive(t, available)
 	assert.Equal(t, available/100*DefaultPercentage, Of(nil).Limit())
@@ -384,7 +383,7 @@ func BenchmarkTakeAndGive(b *testing.B) {
 	}
 }
 
-// An account that was asked to shrink, and has given all back, gets memory again.
+// An account that has released all bytes on request gets memory again.
 func TestAnAccountThatHoldsNothingOwesNothing(t *testing.T) {
 	b := New(1 << 20)
 	a := b.Group("otlp").Open(Settings{Shrink: func(int64) {}})
@@ -413,7 +412,7 @@ func TestAPassiveAccountIsNeverAsked(t *testing.T) {
 	assert.Zero(t, runs.passive)
 }
 
-func TestAnAccountThatGaveBackAllItOwedTakesAgain(t *testing.T) {
+func TestAnAccountThatHasReleasedAllOwedBytesGetsMemoryAgain(t *testing.T) {
 	b := quietBudget(256 * testMiB)
 	queue, runs := shrinker(b.Group("logs"), "queue"), b.Group("bytefrog")
 	require.NoError(t, queue.Take(2*testMiB))
@@ -431,7 +430,7 @@ func TestAnAccountThatGaveBackAllItOwedTakesAgain(t *testing.T) {
 	require.NoError(t, queue.Take(testMiB))
 }
 
-func TestMemoryThatIsTakenAndGivenAgainAndAgainStaysWithTheProcess(t *testing.T) {
+func TestMemoryThatIsReservedAndReleasedRepeatedlyStaysWithTheProcess(t *testing.T) {
 	b := New(16 * testMiB)
 	b.free = func() { t.Error("memory went back though little was ever held") }
 	p := leaver(b.Group("bytefrog"), "run")

@@ -5,15 +5,14 @@ package budget
 
 import "time"
 
-// makeRoom makes room for what an account needs. It returns the accounts that have to give
-// way, which the caller asks without the lock:
+// makeRoom makes room for the bytes that an account needs. It returns the accounts that have to give
+// way. The caller asks them without the lock:
 //
 //  1. If there is room, nothing happens.
-//  2. Of the group that holds most, the account that holds most has to give way, until
-//     there will be room when those that were asked have done so. The account in need may
-//     be among them: it then gets an error, unless it shrinks.
-//  3. Until they have done so the limit may be exceeded by an eighth. Beyond that the account
-//     in need gets an error too, unless it holds less than its equal share.
+//  2. It chooses the largest account of the largest group, and repeats this until the chosen
+//     ones will free enough. The account in need may be among them: it then gets an error.
+//  3. Until they have freed it, accounts may exceed the limit by an eighth. Beyond that the
+//     account in need gets an error too, unless it holds less than its equal share.
 //
 // The lock is held.
 func (b *Budget) makeRoom(a *Account, need int64) (asked []*Account, err *Error) {
@@ -37,9 +36,8 @@ func (b *Budget) makeRoom(a *Account, need int64) (asked []*Account, err *Error)
 	return asked, nil
 }
 
-// largest finds the account that gives way: that which holds most in the group that holds
-// most. Memory that is owed does not count, nor do accounts that cannot give way. The lock is
-// held.
+// largest returns the account that gives way: the largest account of the largest group. It does not count owed memory,
+// and accounts that cannot give way. The lock is held.
 func (b *Budget) largest(inNeed *Account, need int64) (victim *Account) {
 	var group *Group
 	var most int64
@@ -81,8 +79,7 @@ func (a *Account) isBelowShare(need int64) bool {
 	return a.granted+need <= b.limit/max(groups, 1)/int64(max(len(g.accounts), 1))
 }
 
-// mustGive makes the account owe all that it holds, or, if it shrinks, so many bytes and some
-// to spare. The lock is held.
+// mustGive makes the account owe all its bytes or, if it shrinks, the excess and some to spare. The lock is held.
 func (a *Account) mustGive(excess int64) {
 	b := a.group.budget
 	a.group.asked++
@@ -95,14 +92,13 @@ func (a *Account) mustGive(excess int64) {
 	a.leaving = a.refusal(0)
 }
 
-// refusal is the error of an account that gets nothing, though it needs so many bytes. The lock
-// is held.
+// refusal returns the error of an account that needs bytes and gets none. The lock is held.
 func (a *Account) refusal(need int64) *Error {
 	b, g := a.group.budget, a.group
 	return &Error{Setting: Setting, Limit: b.limit, Used: b.granted, Group: g.name, InGroup: g.granted, Account: a.granted + need}
 }
 
-// ask tells the owners of accounts to give way, but not the one in need, which has its error.
+// ask asks the owners of accounts to give way, except the one in need, which gets the error.
 func ask(asked []*Account, inNeed *Account) {
 	for _, a := range asked {
 		switch {
@@ -120,7 +116,7 @@ func ask(asked []*Account, inNeed *Account) {
 }
 
 // returnMemory plans to return memory to the operating system when accounts hold much less than
-// they did. Without it the process would keep that memory for minutes:
+// before. Without it the process would keep that memory for minutes:
 //
 //  1. The first return comes settleTime later. By then most owners have dropped their references.
 //  2. Some drop them later: they still deliver a batch, or close a connection. So there are more

@@ -1,8 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package budget bounds the memory that peers make the process hold: names, waiting
-// events, open frames, queues, metadata, call trees.
+// Package budget bounds the memory that the process holds for its peers: names, waiting events, open frames, queues,
+// metadata, call trees.
 //
 // The process has one Budget. Each component has a Group in it. Each run, session or
 // server of a component has an Account in the group; a component whose data belongs to
@@ -19,13 +19,13 @@
 //     share never pays for another one.
 //  2. In that group the account that holds most gives way. So a run that holds less than
 //     an equal share never pays for a hostile one beside it.
-//  3. The account that asks for memory takes part in the choice, with the memory that it
-//     asks for. If it is chosen itself, it gets an error and has to leave.
+//  3. The account that requests memory takes part in the choice, with the requested bytes
+//     added. If the budget chooses it, it gets an error and has to leave.
 //
 // An account that has to leave gets no more memory. Its owner frees the memory first, and
 // only then delivers the last data of its peer. Until the memory is free the process may
 // hold an eighth more than the limit, and accounts below their equal share still get memory.
 //
-// The package counts what its callers report. It does not measure the heap: an owner
-// reports the size of what it keeps, with the share of maps and slices.
+// The package counts the sizes that its callers report. It does not measure the heap: an owner
+// reports the size of its data, with the share of maps and slices.
 package budget

@@ -11,17 +11,17 @@ import (
 // Setting is the name of the budget's limit, as users know it.
 const Setting = "limit_mib of memory_budget"
 
-// Error says which bound an account has reached. Sizes are in bytes.
+// Error names the bound that an account has reached. Sizes are in bytes.
 type Error struct {
 	// Setting is the name of the bound, and Limit its value.
 	Setting string
 	Limit   int64
-	// Used is what all groups hold, and InGroup what the group of that name holds. They are
-	// empty where the account's own bound is reached.
+	// Used is the size of all groups, and InGroup the size of the group with that name. They are empty if the account's
+	// own bound is reached.
 	Used    int64
 	Group   string
 	InGroup int64
-	// Account is what the account holds, with the memory that it asked for.
+	// Account is the size of the account, with the requested bytes.
 	Account int64
 }
 

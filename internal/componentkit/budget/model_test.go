@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// model is the budget without anything that makes it fast: it has no sums, no ceilings and no
-// locks, and adds everything up whenever it needs a number.
+// model is a slow budget without stored sums, ceilings and locks. It adds up all accounts each time it needs a number.
 type model struct {
 	limit    int64
 	accounts []*modelAccount
@@ -28,7 +27,7 @@ type modelAccount struct {
 	leaving       bool
 }
 
-// kind is how an account gives way.
+// kind is the way in which an account gives way.
 type kind int
 
 const (
@@ -53,7 +52,7 @@ func (a *modelAccount) canGiveWay() bool    { return a.kind != passive }
 func (a *modelAccount) grantedNow() int64   { return a.granted }
 func (a *modelAccount) staysGranted() int64 { return a.granted - a.owed }
 
-// victim is the largest account of the largest group, each counted with what inNeed needs.
+// victim returns the largest account of the largest group. The sizes include the bytes that inNeed needs.
 func (m *model) victim(inNeed *modelAccount, need int64) (victim *modelAccount) {
 	holds := func(a *modelAccount) int64 {
 		if a == inNeed {
@@ -99,7 +98,7 @@ func (m *model) makeRoom(a *modelAccount, need int64) (asked []*modelAccount, re
 	return asked, false
 }
 
-// share is an equal part of what an equal part of the groups may hold.
+// share returns the equal share of an account in the equal share of its group.
 func (m *model) share(a *modelAccount) int64 {
 	count := map[string]int64{}
 	for _, other := range m.accounts {
@@ -177,9 +176,8 @@ func (a *modelAccount) close() {
 
 var modelGroups = []string{"bytefrog", "lttng_live", "stack_pairing"}
 
-// TestTheBudgetIsItsSlowModel does the same with both, in random order, and compares every
-// number, every refusal, and every account that was asked.
-func TestTheBudgetIsItsSlowModel(t *testing.T) {
+// The test calls both in the same random order. It compares each number, each refusal, and each request to an account.
+func TestTheBudgetBehavesLikeItsSlowModel(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		limit := int64(4+random.IntN(60)) * testMiB

@@ -17,11 +17,11 @@ const (
 	// default. The rest is for the garbage that Go's collector has not yet collected, for
 	// exporters' queues, and for other programs.
 	DefaultPercentage = 25
-	// unknownMemory is the memory of the process where the operating system does not say.
+	// unknownMemory is the assumed memory of the process if the operating system has no value.
 	unknownMemory = 2 << 30
 )
 
-// Available is the memory that the process may use, in bytes: the least of GOMEMLIMIT, the
+// Available returns the memory that the process may use, in bytes: the least of GOMEMLIMIT, the
 // limit of its cgroup, and the memory of the machine.
 func Available() int64 {
 	available := int64(math.MaxInt64)
@@ -36,8 +36,8 @@ func Available() int64 {
 	return min(available, debug.SetMemoryLimit(-1))
 }
 
-// process is the budget of a process without the extension memory_budget. Memory belongs to
-// the process, so this is the one place where its components meet without being introduced.
+// process returns the budget of a process without the extension memory_budget. Memory belongs to the process, so this is
+// the only state that components share without configuration.
 var process = sync.OnceValue(func() *Budget { return New(Available() / 100 * DefaultPercentage) })
 
 // Provider is the extension memory_budget, as components see it.
@@ -45,7 +45,7 @@ type Provider interface {
 	MemoryBudget() *Budget
 }
 
-// Of gives the budget that the components of a host share: that of the extension
+// Of returns the budget that the components of a host share: that of the extension
 // memory_budget, or one with the default limit if no such extension is configured.
 func Of(host component.Host) *Budget {
 	if host != nil {

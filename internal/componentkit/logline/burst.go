@@ -8,18 +8,16 @@ import (
 	"time"
 )
 
-// Burst lets something be said once that happens many times on end, until it is over;
-// and seldom when bursts follow each other closely. Its zero value is no burst. It is
-// for many goroutines.
+// Burst decides which events of a burst get a log line: the first one, until the burst is over. When bursts follow each
+// other closely, it allows at most one line in a Pause. Its zero value has no burst. Many goroutines can use it.
 type Burst struct {
-	// said says that a burst goes on and was said.
+	// said: a burst continues, and it has a line.
 	said   atomic.Bool
 	seldom Seldom
 }
 
-// Say counts one of a burst and reports whether to say so: once for a burst, and not at
-// once for one that follows another closely. Then since is how often it has happened
-// since it was said last, this time included.
+// Say counts an event of a burst, and reports whether to log it: once for a burst, and later for a burst that closely
+// follows another. Then since is the number of events since the last line, including this one.
 func (b *Burst) Say(now time.Time) (since int, say bool) {
 	if b.said.Load() {
 		b.seldom.pass()
@@ -31,5 +29,5 @@ func (b *Burst) Say(now time.Time) (since int, say bool) {
 	return since, say
 }
 
-// Over ends a burst, if one goes on, and reports whether that was said.
+// Over ends the burst, and reports whether it had a line.
 func (b *Burst) Over() (wasSaid bool) { return b.said.Load() && b.said.Swap(false) }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestWhatHappensOftenIsSaidAtOnceAndThenSeldom(t *testing.T) {
+func TestTheFirstEventHasALineAndThenOneInEachPause(t *testing.T) {
 	var s Seldom
 	now := time.Now()
 	since, say := s.Say(now)
@@ -25,7 +25,7 @@ func TestWhatHappensOftenIsSaidAtOnceAndThenSeldom(t *testing.T) {
 	assert.Equal(t, 101, since)
 }
 
-func TestSomeAreSaidInEachPause(t *testing.T) {
+func TestMostBoundsTheLinesInEachPause(t *testing.T) {
 	s := Seldom{Most: 3}
 	now := time.Now()
 	for _, expected := range []int{1, 98} {
@@ -42,23 +42,23 @@ func TestSomeAreSaidInEachPause(t *testing.T) {
 	}
 }
 
-func TestABurstIsSaidOnce(t *testing.T) {
+func TestABurstHasOneLine(t *testing.T) {
 	var b Burst
-	assert.False(t, b.Over(), "there was none")
+	assert.False(t, b.Over(), "no burst")
 	now := time.Now()
 	since, say := b.Say(now)
 	assert.True(t, say)
 	assert.Equal(t, 1, since)
 	_, say = b.Say(now.Add(2 * Pause))
-	assert.False(t, say, "it goes on")
+	assert.False(t, say, "the burst continues")
 	assert.True(t, b.Over())
 	assert.False(t, b.Over())
 	since, say = b.Say(now.Add(3 * Pause))
 	assert.True(t, say)
-	assert.Equal(t, 2, since, "those that were not said are counted")
+	assert.Equal(t, 2, since, "events without a line are counted")
 }
 
-func TestOneOfManyBurstsIsSaid(t *testing.T) {
+func TestOneOfManyCloseBurstsHasALine(t *testing.T) {
 	var b Burst
 	now, lines, overs := time.Now(), 0, 0
 	for range 100 {
@@ -73,9 +73,9 @@ func TestOneOfManyBurstsIsSaid(t *testing.T) {
 		now = now.Add(10 * time.Millisecond)
 	}
 	assert.Equal(t, 1, lines)
-	assert.Equal(t, 1, overs, "what was not said to begin is not said to be over")
+	assert.Equal(t, 1, overs, "a burst without a line has no line at its end")
 
-	// One that goes on is said when its time has come, and once.
+	// A burst that continues has one line, after the pause.
 	_, say := b.Say(now)
 	assert.False(t, say)
 	since, say := b.Say(now.Add(Pause))

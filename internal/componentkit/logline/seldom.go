@@ -1,8 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logline decides which of the things that can happen very often are worth a
-// line in the log. It knows no logger and no clock.
+// Package logline decides which of many equal events get a log line. It has no logger and no clock.
 package logline
 
 import (
@@ -10,23 +9,23 @@ import (
 	"time"
 )
 
-// Pause is the least time between two lines about the same thing.
+// Pause is the least time between two lines about equal events.
 const Pause = 10 * time.Second
 
-// Seldom lets something be said that can happen very often: at once, and then not more
-// than every Pause. Its zero value has said nothing. It is for many goroutines.
+// Seldom decides which of many equal events get a log line: the first Most events, and then Most in each Pause. Its zero
+// value has had no event. Many goroutines can use it.
 type Seldom struct {
-	// Most is how often it is said at once, and in each Pause; 0: once.
+	// Most bounds the lines in each Pause; 0: one.
 	Most int
 
 	mu sync.Mutex
-	// said is when the lines of this Pause began.
+	// said is the time of the first line of this Pause.
 	said         time.Time
 	lines, count int
 }
 
-// Say counts that it has happened, and reports whether to say so. Then since is how
-// often it has happened since it was said last, this time included.
+// Say counts an event, and reports whether to log it. Then since is the number of events since the last line, including
+// this one.
 func (s *Seldom) Say(now time.Time) (since int, say bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +41,7 @@ func (s *Seldom) Say(now time.Time) (since int, say bool) {
 	return since, true
 }
 
-// pass counts that it has happened, without a need to say so.
+// pass counts an event without a line.
 func (s *Seldom) pass() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

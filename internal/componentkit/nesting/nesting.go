@@ -32,15 +32,14 @@ const (
 	placeProfiles = "dictionary of profiles"
 )
 
-// Error says which attribute is nested deeper than allowed.
+// Error names an attribute that is nested deeper than allowed.
 type Error struct {
 	// Place is where the attribute is, such as "resource", "scope", "span" or "log record".
 	Place string
 	// Span, Scope and Key name the attribute, each cut to [MaxText] bytes. Span is empty for a
 	// resource or a scope, and Scope for a resource.
 	Span, Scope, Key string
-	// Most is how many levels are allowed. How many the attribute has is not known: nothing
-	// walks deeper.
+	// Most is the number of allowed levels. The number of the attribute's levels is unknown, because the walk stops.
 	Most int
 }
 

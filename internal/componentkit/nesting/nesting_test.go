@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/nesting"
 )
 
-// example is traces with a flat attribute in each place, and those places.
+// example returns traces with a flat attribute in each place, and those places.
 func example() (td ptrace.Traces, places map[string]pcommon.Map) {
 	td = ptrace.NewTraces()
 	td.ResourceSpans().AppendEmpty() // has nothing
@@ -39,7 +39,7 @@ func example() (td ptrace.Traces, places map[string]pcommon.Map) {
 	return td, places
 }
 
-func TestAnAttributeThatIsTooDeepIsNamed(t *testing.T) {
+func TestTheErrorNamesAnAttributeThatIsTooDeep(t *testing.T) {
 	for place, want := range map[string]string{
 		"resource": `attribute "k" of a resource: expected at most 2 levels of lists and maps, got more`,
 		"scope":    `attribute "k" of scope "lib": expected at most 2 levels of lists and maps, got more`,

@@ -117,7 +117,7 @@ func Profiles(pd pprofile.Profiles, most int) error {
 	return nil
 }
 
-// inMap is an error where an attribute of a place is too deep.
+// inMap returns an error if an attribute of a place is too deep.
 func inMap(place, scope string, m pcommon.Map, most int) error {
 	if key, found := deeper(m, most); found {
 		return &Error{Place: place, Scope: Cut(scope), Key: Cut(key), Most: most}

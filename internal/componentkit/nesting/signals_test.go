@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/nesting"
 )
 
-// nest puts so many levels of lists into an attribute, or below a value.
+// nest puts levels of lists into a value.
 func nest(v pcommon.Value, levels int) {
 	v.SetStr("flat")
 	for range levels {

@@ -1,8 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openlistener decides whether other machines can connect to a listener that does not
-// ask clients who they are, and logs one warning with the same words for every component. It
-// looks at the address that the listener has, not at the one that was configured: a host name
-// may resolve to any address.
+// Package openlistener warns of listeners that other machines can connect to without authentication. The warning has the
+// same words for every component. The package checks the actual address of the listener and not the configured one,
+// because a host name may resolve to any address.
 package openlistener

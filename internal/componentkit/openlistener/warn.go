@@ -21,25 +21,25 @@ const (
 type Listener struct {
 	// Component is the ID of the component, or the program, that owns the listener.
 	Component string
-	// Address is the address that the listener has: that of net.Listener.Addr.
+	// Address is the actual address, of net.Listener.Addr.
 	Address net.Addr
-	// TLS is how the listener encrypts; nil: it does not.
+	// TLS has the settings of encryption; nil: the listener does not encrypt.
 	TLS *configtls.ServerConfig
 	// Authenticated means that an authenticator checks every request.
 	Authenticated bool
-	// Remedy says which settings close the listener, such as "listen on localhost".
+	// Remedy names the settings that close the listener, such as "listen on localhost".
 	Remedy string
 }
 
-// Warn logs one warning if other machines can connect to the listener and neither client
-// certificates nor an authenticator say who they are. Call it once, after the start.
+// Warn logs one warning if other machines can connect to the listener, and it requires neither client certificates nor
+// an authenticator. Call it once, after the start.
 func (l Listener) Warn(logger *zap.Logger) {
 	if message := l.warning(); message != "" {
 		logger.WithOptions(zap.AddCallerSkip(1)).Warn(message, zap.String("component", l.Component), zap.Stringer("address", l.Address), zap.String("remedy", l.Remedy))
 	}
 }
 
-// warning is the message for the listener; empty: there is nothing to warn of.
+// warning returns the message for the listener; empty: no warning is necessary.
 func (l Listener) warning() string {
 	switch {
 	case !reachable(l.Address) || l.Authenticated:

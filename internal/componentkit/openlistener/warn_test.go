@@ -22,7 +22,7 @@ func (p pipe) String() string { return string(p) }
 
 func tcp(ip string) net.Addr { return &net.TCPAddr{IP: net.ParseIP(ip), Port: 8765} }
 
-func TestWhichListenersAreWarnedOf(t *testing.T) {
+func TestAnOpenListenerHasAWarning(t *testing.T) {
 	encrypts, asks := &configtls.ServerConfig{}, &configtls.ServerConfig{ClientCAFile: "ca.pem"}
 	for name, c := range map[string]struct {
 		listener Listener
@@ -43,11 +43,11 @@ func TestWhichListenersAreWarnedOf(t *testing.T) {
 		"a link-local address is open":                      {Listener{Address: &net.TCPAddr{IP: net.ParseIP("fe80::1"), Zone: "eth0"}}, WithoutTLS},
 		"an open address of another type":                   {Listener{Address: pipe("192.0.2.7:80")}, WithoutTLS},
 		"an address that cannot be read counts as open":     {Listener{Address: pipe(`\\.\pipe\x`)}, WithoutTLS},
-		"TLS alone lets everybody in":                       {Listener{Address: tcp("::"), TLS: encrypts}, WithoutCertificates},
+		"TLS without client certificates is open":           {Listener{Address: tcp("::"), TLS: encrypts}, WithoutCertificates},
 		"TLS on loopback":                                   {Listener{Address: tcp("::1"), TLS: encrypts}, ""},
-		"client certificates say who clients are":           {Listener{Address: tcp("::"), TLS: asks}, ""},
-		"an authenticator says who clients are":             {Listener{Address: tcp("::"), Authenticated: true}, ""},
-		"an authenticator with TLS says who clients are":    {Listener{Address: tcp("::"), TLS: encrypts, Authenticated: true}, ""},
+		"client certificates authenticate clients":          {Listener{Address: tcp("::"), TLS: asks}, ""},
+		"an authenticator authenticates clients":            {Listener{Address: tcp("::"), Authenticated: true}, ""},
+		"an authenticator with TLS authenticates clients":   {Listener{Address: tcp("::"), TLS: encrypts, Authenticated: true}, ""},
 		"a wildcard with TLS and no authenticator is open":  {Listener{Address: tcp("0.0.0.0"), TLS: encrypts}, WithoutCertificates},
 		"client certificates suffice without authenticator": {Listener{Address: tcp("0.0.0.0"), TLS: asks}, ""},
 	} {

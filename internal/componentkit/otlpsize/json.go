@@ -4,11 +4,11 @@
 package otlpsize
 
 const (
-	// ofObject is what the largest message takes that {} can become, in bytes.
+	// ofObject is the size of the largest message that {} can become, in bytes.
 	ofObject = 220
-	// ofComma is what an element of a list of numbers or texts takes at most.
+	// ofComma is the largest size of an element in a list of numbers or texts, in bytes.
 	ofComma = ofTexts
-	// bracketsOfLevel is how many brackets one level of nesting has in JSON:
+	// bracketsOfLevel is the number of brackets of one level of nesting in JSON:
 	// {"kvlistValue":{"values":[{"value":. A level of lists has three.
 	bracketsOfLevel = 4
 	// bracketsAround are those of the messages around a value, with some to spare.

@@ -37,7 +37,7 @@ var requests = map[nested.Signal]otlpsize.Message{
 	nested.Traces: otlpsize.Traces, nested.Logs: otlpsize.Logs, nested.Metrics: otlpsize.Metrics, nested.Profiles: otlpsize.Profiles,
 }
 
-// of returns an empty request, what checks its depth, and what counts its elements.
+// of returns an empty request, a function that checks its depth, and one that counts its elements.
 func of(signal nested.Signal) (request decoded, deeper func(most int) error, elements func() int) {
 	switch signal {
 	case nested.Traces:
@@ -76,8 +76,7 @@ func TestTheDepthIsThatOfTheRequest(t *testing.T) {
 	}
 }
 
-// wide is a request whose message at the end of path is there so many times, empty or with
-// content.
+// wide returns a request that repeats the message at the end of path, empty or with content.
 func wide(times int, content string, path ...byte) []byte {
 	one := append([]byte{path[len(path)-1]<<3 | 2, byte(len(content))}, content...)
 	request := bytes.Repeat(one, times)
@@ -97,7 +96,7 @@ func repeatedly[T any](n int, one func(i int) T) {
 	}
 }
 
-// spans are a request of an ordinary instrumented service.
+// spans returns a request of an ordinary instrumented service.
 func spans(n int) []byte {
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
@@ -121,8 +120,8 @@ func spans(n int) []byte {
 	return body
 }
 
-// The memory of the decoded request is what the heap has more with it than without.
-func TestTheEstimateIsWhatTheHeapHasMore(t *testing.T) {
+// The real size of the decoded request is the growth of the heap.
+func TestTheEstimateIsCloseToTheGrowthOfTheHeap(t *testing.T) {
 	texts := string([]byte{3<<3 | 2, 4}) + "abcd"
 	for name, c := range map[string]struct {
 		signal  nested.Signal
@@ -194,7 +193,7 @@ func TestTheEstimateIsWhatTheHeapHasMore(t *testing.T) {
 	}
 }
 
-// heap is what is in use, in bytes.
+// heap returns the bytes in use.
 func heap() int {
 	runtime.GC()
 	var m runtime.MemStats
@@ -223,7 +222,7 @@ func TestBrokenRequestsAreErrors(t *testing.T) {
 	}
 }
 
-func TestTextsAreNoBracketsInJSON(t *testing.T) {
+func TestBracketsInTextsOfJSONAreNotCounted(t *testing.T) {
 	body := `{"a":"` + strings.Repeat(`[{\"\\`, 1000) + `"}`
 	size, err := otlpsize.JSON([]byte(body), 1)
 	require.NoError(t, err)

@@ -8,22 +8,22 @@ import (
 	"fmt"
 )
 
-// Size is what a walk finds.
+// Size is the result of a walk.
 type Size struct {
-	// Bytes is what the decoded request takes, in bytes, without the request itself: at most
-	// a fifth below the truth, and at most twice of it.
+	// Bytes is the estimated memory of the decoded request, in bytes, without the request itself. It is at least 0.8
+	// times and at most twice the real size.
 	Bytes int
-	// Depth is how many levels of lists and maps the deepest value has. A text or a number
-	// has none, and a list of texts has one. For JSON it is levels of brackets.
+	// Depth is the number of levels of lists and maps of the deepest value. A text or a number has none, and a list of
+	// texts has one. For JSON it counts levels of brackets.
 	Depth int
-	// Elements is the number of spans, log records, data points or samples. JSON: not known.
+	// Elements is the number of spans, log records, data points or samples. For JSON it is unknown.
 	Elements int
 }
 
-// ErrDepth says that values are nested deeper than allowed.
+// ErrDepth is the error of values that are nested deeper than allowed.
 var ErrDepth = errors.New("more levels than allowed")
 
-// MalformedError says where a request is no protobuf. The Collector cannot decode it either.
+// MalformedError has the position where a request is no protobuf. The Collector cannot decode it either.
 type MalformedError struct {
 	// At is the offset of the field, in bytes.
 	At int
@@ -44,9 +44,9 @@ const (
 )
 
 const (
-	// structure is how many messages are around a value at most, with some to spare.
+	// structure bounds the messages around a value, with some to spare.
 	structure = 16
-	// framesOfLevel is how many messages one level of nesting has: AnyValue, KeyValueList, KeyValue.
+	// framesOfLevel is the number of messages of one level of nesting: AnyValue, KeyValueList, KeyValue.
 	framesOfLevel = 3
 	// framesOnStack are enough for 32 levels without an allocation.
 	framesOnStack = 128
@@ -63,7 +63,7 @@ type frame struct {
 }
 
 // Protobuf walks a request, whose values may have most levels. If the error is [ErrDepth] or a
-// *[MalformedError], the size is what was found before it. Its time is in proportion to the
+// *[MalformedError], the size is that of the part before it. Its time is in proportion to the
 // number of fields.
 //
 //  1. The frames are the messages around the position, the innermost last.

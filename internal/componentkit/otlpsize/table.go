@@ -57,7 +57,7 @@ const (
 	messages
 )
 
-// content is what a field holds.
+// content is the kind of a field's content.
 type content uint8
 
 const (
@@ -78,7 +78,7 @@ type field struct {
 	child   Message
 	// counts: each is an element of the request.
 	counts bool
-	// cost is what one takes, in bytes, beside what is inside of it.
+	// cost is the memory of one, in bytes, without its content.
 	cost uint16
 }
 
@@ -90,7 +90,7 @@ const (
 	deprecated = 1000
 )
 
-// Slices have room to grow, up to twice of what is in them. A slice of pointers costs pointer for
+// Slices have room to grow, up to twice their length. A slice of pointers costs pointer for
 // each element. Elements of other slices cost 1.6 times their size.
 const (
 	pointer      = 12
@@ -100,7 +100,7 @@ const (
 	ofTexts      = 26
 	ofWords      = 13
 	ofHalfWords  = 7
-	ofWholeWords = 8 // of a slice that is made at once
+	ofWholeWords = 8 // of a slice that is allocated with its final size
 	// oneOf is a number that a field of several types points to. listOrMap is such a field
 	// with an ArrayValue or a KeyValueList.
 	oneOf     = 8

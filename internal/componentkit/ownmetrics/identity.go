@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// maxKnown bounds the sets of attributes whose options are kept. Attributes of a component's
-// own metrics have few values; options of further sets are made each time.
+// maxKnown bounds the sets of attributes with stored options. Attributes of a component's own metrics have few values.
+// The options of further sets are made for each point.
 const maxKnown = 1_000
 
 // identity is the attribute that all points of a component have.
@@ -22,8 +22,8 @@ type identity struct {
 	// alone are the options of points that have no other attribute.
 	alone *pointOptions
 
-	// known are the options of sets of attributes that were seen. The map is replaced, never
-	// changed, so that nobody waits to read it; growing is held to replace it.
+	// known has the options of earlier sets of attributes. The map is replaced and never changed, so readers need no
+	// lock. growing is held to replace it.
 	known   atomic.Pointer[map[attribute.Distinct]*pointOptions]
 	growing sync.Mutex
 }
@@ -67,8 +67,7 @@ func (i *identity) observe(options []metric.ObserveOption) []metric.ObserveOptio
 	return i.with(metric.NewObserveConfig(options).Attributes()).observe
 }
 
-// with gives the options of a set of attributes and the identity. It allocates nothing for a set
-// that it has seen.
+// with returns the options of a set of attributes and the identity. It allocates nothing for a known set.
 func (i *identity) with(set attribute.Set) *pointOptions {
 	if set.Len() == 0 {
 		return i.alone

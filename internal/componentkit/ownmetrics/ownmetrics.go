@@ -1,8 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ownmetrics gives the collector's own metrics of a component the component's ID, so
-// that two instances of a component have series of their own.
+// Package ownmetrics adds the ID of a component to its own metrics, so that two instances of a component have separate
+// series.
 //
 // The attribute is that of the Collector's own metrics, such as those of exporterhelper: it has
 // the name of the component's kind, such as receiver, and the ID of the configuration, such as
@@ -18,8 +18,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Of gives the settings that a component makes its telemetry builder of: each point of their
-// instruments has the component's ID, beside the attributes that it is recorded with.
+// Of returns the settings for a component's telemetry builder. Each point of their instruments has the component's ID,
+// in addition to its own attributes.
 func Of(kind component.Kind, id component.ID, settings component.TelemetrySettings) component.TelemetrySettings {
 	provider := settings.MeterProvider
 	if all, ok := provider.(injecting); ok {

@@ -210,7 +210,7 @@ func TestAComponentOfSeveralPipelinesHasOneScope(t *testing.T) {
 	assert.Equal(t, []string{"otelcol.component.id=x|receiver=bytefrog/first"}, points(t, reader))
 }
 
-func TestManySetsOfAttributesAtOnce(t *testing.T) {
+func TestManySetsOfAttributesAtTheSameTime(t *testing.T) {
 	reader := sdk.NewManualReader()
 	counter := must(of("first", sdk.NewMeterProvider(sdk.WithReader(reader), sdk.WithCardinalityLimit(-1))).Int64Counter("m"))
 	const sets, workers = 1_500, 4

@@ -1,7 +1,6 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sameorigin keeps requests of other sites, which a browser sends for whoever
-// looks at them, away from a server that is for the people and programs of one machine or
-// network. It knows no pages.
+// Package sameorigin protects a server for one machine or network from pages of other sites. A browser sends requests
+// for such a page when a person visits it. The package knows no pages.
 package sameorigin

@@ -9,15 +9,14 @@ import (
 	"net/http"
 )
 
-// Guard is what a handler stands behind.
+// Guard checks requests before a handler.
 type Guard struct {
-	// Address is where the server listens, and Hosts what it may be called there beside
-	// localhost and its addresses. Without any, that is nothing where it listens on a
-	// loopback address, and else anything.
+	// Address is the address of the listener. Hosts are its allowed names, beside localhost and its addresses. Without
+	// Hosts, a listener on a loopback address has no other name, and other listeners may have any name.
 	Address net.Addr
 	Hosts   []string
-	// Steers says that requests can do harm. Those that are not GET or HEAD then need one of
-	// those names, or this machine's, wherever the server listens.
+	// Steers: requests can do harm. Then requests other than GET and HEAD need an allowed name or the machine's name,
+	// on every listener.
 	Steers bool
 	// MaxQuery and MaxBody bound requests, in bytes.
 	MaxQuery int
@@ -26,10 +25,10 @@ type Guard struct {
 	Refuse func(w http.ResponseWriter, r *http.Request, status int, why string)
 }
 
-// policy lets pages have our style and nothing else.
+// policy lets pages load only the style sheets, images and forms of this server.
 const policy = "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// Handler is the handler behind the guard.
+// Handler returns a handler that checks requests, and passes the allowed ones to next.
 func (g *Guard) Handler(next http.Handler) http.Handler {
 	allowed := newHosts(g.Address, g.Hosts)
 	limited := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -59,11 +58,11 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 }
 
 func (g *Guard) refuseOtherSite(w http.ResponseWriter, r *http.Request) {
-	g.Refuse(w, r, http.StatusForbidden, "the request is of another site's page")
+	g.Refuse(w, r, http.StatusForbidden, "expected a request from a page of this server, got one from a page of another site")
 }
 
-// IsOfOtherSite says whether a page of another site lets a browser ask. It could not read
-// the answer, but each costs time.
+// IsOfOtherSite reports whether a browser sends the request for a page of another site. The page cannot read the
+// response, but each request costs time.
 func IsOfOtherSite(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
@@ -72,22 +71,20 @@ func IsOfOtherSite(r *http.Request) bool {
 	return true
 }
 
-// isFollowedLink reports whether a person followed a link, which then fills the window: frames
-// and windows that pages open by themselves are none.
+// isFollowedLink reports whether a person followed a link in a window. Frames, and windows that a page opens, are not
+// followed links.
 func isFollowedLink(r *http.Request) bool {
 	h := r.Header
 	return r.Method == http.MethodGet && h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document" && h.Get("Sec-Fetch-User") == "?1"
 }
 
-// SetHeaders says what browsers may do with a response: not guess its type, show it in
-// no frame, give it to no other site, keep it nowhere. A handler behind the guard has them;
-// what is answered before it needs them, too.
+// SetHeaders sets the headers that restrict browsers. They may not guess the type of the response, show it in a frame,
+// share it with another site, or store it. The Guard calls it; handlers without a Guard must call it.
 func SetHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
-	// With no-referrer browsers hide where a form was sent from, too, and it would be
-	// refused as another site's.
+	// With no-referrer, browsers would also hide the origin of a form, and the guard would refuse it.
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")

@@ -11,15 +11,14 @@ import (
 	"strings"
 )
 
-// hosts are what the server may be called by those who ask. Who owns a name can let it
-// lead to an address that only this machine reaches, or only this network: then pages of
-// another site are, for a browser, of the same site as ours, and could read all of it, and
-// order all that can be ordered. An address cannot be made to lead elsewhere.
+// hosts has the allowed names of the server. They are necessary against DNS rebinding. The owner of a name can let it
+// resolve to an address of this machine or network. Then a browser takes pages of the other site for pages of this
+// server: they can read all responses and send all commands. An address cannot be abused in this way.
 type hosts struct {
-	// loopback: only this machine gets here, so names of others are none of ours.
+	// loopback: only this machine can connect, so names of other machines are not allowed.
 	loopback bool
 	names    []string
-	// own is the name of this machine; empty: it has none.
+	// own is the name of this machine; empty: unknown.
 	own string
 }
 
@@ -35,19 +34,19 @@ func newHosts(address net.Addr, names []string) hosts {
 	return hs
 }
 
-// allow says whether a Host header may be that of a request: it names this server, or no
-// names are told and the server isn't on a loopback address.
+// allow reports whether a request may have a Host header. The header names this server, or no names are configured and
+// other machines can connect.
 func (hs hosts) allow(host string) bool {
 	return hs.isOurs(host) || !hs.loopback && len(hs.names) == 0
 }
 
-// allowToSteer says whether a Host header may be that of a request that can do harm: it names
-// this server, or is this machine's name where others reach it.
+// allowToSteer reports whether a request that can do harm may have a Host header. The header names this server, or it is
+// the machine's name and other machines can connect.
 func (hs hosts) allowToSteer(host string) bool {
 	return hs.isOurs(host) || !hs.loopback && hs.own != "" && nameOf(host) == hs.own
 }
 
-// isOurs says whether a Host header names this server: an address, localhost, or one of the names.
+// isOurs reports whether a Host header names this server: an address, localhost, or an allowed name.
 func (hs hosts) isOurs(host string) bool {
 	name := nameOf(host)
 	if address, err := netip.ParseAddr(name); err == nil {
@@ -56,7 +55,7 @@ func (hs hosts) isOurs(host string) bool {
 	return name == "localhost" || slices.Contains(hs.names, name)
 }
 
-// nameOf is the host of a Host header, without its port and the brackets of addresses.
+// nameOf returns the host of a Host header, without its port and the brackets of addresses.
 func nameOf(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return canonical(name)

@@ -23,7 +23,7 @@ func TestHosts(t *testing.T) {
 		address net.Addr
 		names   []string
 		allowed []string
-		// looks are allowed for who looks and refused for who steers.
+		// looks are allowed for GET and HEAD, and refused for requests that can do harm.
 		looks   []string
 		refused []string
 	}{
@@ -66,9 +66,8 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestANameThatLeadsHereIsRefused is what a browser sends that was led to this machine by a
-// name of another site: for it, all is of the same origin.
-func TestANameThatLeadsHereIsRefused(t *testing.T) {
+// A name of another site resolves to this machine. The browser takes both for the same origin.
+func TestANameOfAnotherSiteThatResolvesToThisMachineIsRefused(t *testing.T) {
 	served := 0
 	g := Guard{
 		Address: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4040}, MaxQuery: 100, MaxBody: 100,
@@ -85,11 +84,11 @@ func TestANameThatLeadsHereIsRefused(t *testing.T) {
 			assert.Equal(t, allowed, w.Code != http.StatusForbidden, "%s %s", method, host)
 		}
 	}
-	assert.Equal(t, 2, served, "from here alone")
+	assert.Equal(t, 2, served, "only those to localhost")
 }
 
-// Who only looks may call the server anything where it listens for others; who steers may not.
-func TestOnlyWhoSteersNeedsAName(t *testing.T) {
+// On a listener for other machines, GET and HEAD may have any name.
+func TestOnlyRequestsThatCanDoHarmNeedAnAllowedName(t *testing.T) {
 	for _, test := range []struct {
 		steers         bool
 		method         string

@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// ListenAddress is an error where the value of a field is no host:port to listen on, such
-// as example. Without a host that is on all addresses, and port 0 is any that is free.
+// ListenAddress returns an error if the value of a field is no host:port to listen on. Without a host it listens on all
+// addresses, and port 0 is any free port. The error shows the example.
 func ListenAddress(field, value, example string) error {
 	_, port, err := net.SplitHostPort(value)
 	if err != nil {
@@ -22,8 +22,8 @@ func ListenAddress(field, value, example string) error {
 	return nil
 }
 
-// DialAddress is an error where the value of a field is no host:port at which a peer, such
-// as "a server", can be reached, such as example.
+// DialAddress returns an error if the value of a field is no host:port of a peer, such as "a server". The error shows
+// the example.
 func DialAddress(field, value, peer, example string) error {
 	host, port, err := net.SplitHostPort(value)
 	if err != nil || host == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestWhatIsOutOfItsBoundsIsNamedWithThem(t *testing.T) {
+func TestErrorsNameTheFieldAndItsBounds(t *testing.T) {
 	for _, value := range []int{2, 3, 4} {
 		assert.NoError(t, Between("limits.max_agents", value, 2, 4))
 		assert.NoError(t, Within("list_interval", time.Duration(value)*time.Second, 2*time.Second, 4*time.Second))

@@ -9,22 +9,21 @@ import (
 	"net/netip"
 )
 
-// address is where connections come from. It is under the lock of its slots.
+// address has the connections of one peer address. The lock of its Slots guards it.
 type address struct {
 	key string
-	// open is how many connections it has, whatever their state.
+	// open counts its connections in all states.
 	open int
 	// silent have sent nothing; unfinished have sent a part, or wait for a next request.
 	silent, unfinished queue
-	// place is where it is in the heap; -1: not there.
+	// place is its index in the heap; -1: it is not in the heap.
 	place int
 }
 
 // networkBits is the part of an IPv6 address that a provider gives to one customer.
 const networkBits = 64
 
-// keyOf names the address of a connection's peer: without port, IPv6 without the part
-// that a machine chooses for itself.
+// keyOf returns the address of a connection's peer without its port, and for IPv6 only the network.
 func keyOf(conn net.Conn) string {
 	remote := conn.RemoteAddr()
 	tcp, ok := remote.(*net.TCPAddr)
@@ -38,7 +37,7 @@ func keyOf(conn net.Conn) string {
 	return ip.String()
 }
 
-// at is the address with a key. The lock is held.
+// at returns the address with a key. The lock is held.
 func (s *Slots) at(key string) *address {
 	at := s.addresses[key]
 	if at == nil {
@@ -54,10 +53,10 @@ func (s *Slots) dropIfEmpty(at *address) {
 	}
 }
 
-// waiting is how many of its connections can lose their slot.
+// waiting returns the number of its connections that can lose their slot.
 func (a *address) waiting() int { return a.silent.n + a.unfinished.n }
 
-// oldest is the number of the oldest of them.
+// oldest returns the number of the oldest of them.
 func (a *address) oldest() uint64 {
 	switch {
 	case a.silent.first == nil:
@@ -69,7 +68,7 @@ func (a *address) oldest() uint64 {
 	}
 }
 
-// queue is the queue of a state; nil: it has none.
+// queue returns the queue of a state; nil: it has none.
 func (a *address) queue(of state) *queue {
 	switch of {
 	case silent:
@@ -113,8 +112,8 @@ func (q *queue) remove(s *Slot) {
 	q.n--
 }
 
-// crowded is a heap of addresses: the first has most connections that can lose their
-// slot, and of several the oldest.
+// crowded is a heap of addresses. The first has the most connections that can lose their slot. Of equal ones, it has the
+// oldest connection.
 type crowded []*address
 
 var _ heap.Interface = (*crowded)(nil)

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// HTTP are the slots of an HTTP server. A connection that has sent the header of a request
-// is established until the response is written; between two requests it can lose its slot.
+// HTTP has the slots of an HTTP server. A connection with the header of a request is established until the response is
+// written. Between two requests it can lose its slot.
 type HTTP struct {
 	*Slots
 
@@ -18,17 +18,17 @@ type HTTP struct {
 	open map[net.Conn]*Slot
 }
 
-// Serve makes a server use slots, and returns the listener that it has to serve. One
-// address has at most half of the connections.
+// Serve makes a server use slots, and returns the listener for its Serve. One address has at most half of the
+// connections.
 func Serve(server *http.Server, from net.Listener, o Options) (*HTTP, net.Listener) {
 	o.PerAddress, o.SettingPerAddress = (o.Max+1)/2, "half of "+o.Setting
 	h := &HTTP{Slots: New(o), open: map[net.Conn]*Slot{}}
-	server.ConnState = h.note
+	server.ConnState = h.onState
 	return h, h.Listen(from)
 }
 
-// note is the ConnState of the server.
-func (h *HTTP) note(conn net.Conn, state http.ConnState) {
+// onState is the ConnState of the server.
+func (h *HTTP) onState(conn net.Conn, state http.ConnState) {
 	if state == http.StateNew {
 		h.begin(conn)
 		return
@@ -52,7 +52,7 @@ func (h *HTTP) note(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// begin gives a new connection a slot, or closes it.
+// begin admits a new connection, or closes it.
 func (h *HTTP) begin(conn net.Conn) {
 	slot, full := h.AdmitBeyond(conn)
 	if full != nil {

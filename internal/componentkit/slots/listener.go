@@ -22,7 +22,7 @@ type listener struct {
 
 // Listen returns a listener that accepts for slots. When a connection cannot be accepted
 // because the process or the system has too many open files, it closes one without a
-// handshake and tries again. Admission is the caller's.
+// handshake and tries again. The caller admits the connections.
 func (s *Slots) Listen(from net.Listener) net.Listener { return &listener{from, s} }
 
 func (l *listener) Accept() (net.Conn, error) {
@@ -34,7 +34,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// SetDeadline sets the deadline of Accept, where the listener below has one.
+// SetDeadline sets the deadline of Accept. It returns an error if the wrapped listener has none.
 func (l *listener) SetDeadline(t time.Time) error {
 	below, ok := l.Listener.(interface{ SetDeadline(t time.Time) error })
 	if !ok {
@@ -47,11 +47,11 @@ func isNoFiles(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// spareFiles is how many files a collector has open beside the connections of a listener.
+// spareFiles is the number of open files of a collector beside the connections of a listener.
 const spareFiles = 64
 
-// WarnIfShort logs one warning if the process may not have as many open files as max
-// connections need. It does nothing where that is unknown.
+// WarnIfShort logs one warning if the process may have fewer open files than max connections need. It does nothing if
+// the limit is unknown.
 func WarnIfShort(logger *zap.Logger, setting string, max int) {
 	if limit, known := socket.MaxOpenFiles(); known && limit < uint64(max)+spareFiles {
 		logger.Warn("The process may have fewer open files than its connections need: raise the limit of open files (ulimit -n, LimitNOFILE), or lower the setting",
@@ -59,12 +59,12 @@ func WarnIfShort(logger *zap.Logger, setting string, max int) {
 	}
 }
 
-// closeRaw closes the socket below a connection, without what TLS would send before. It
-// is reset if wanted: then nothing of it stays in the system.
+// closeRaw closes the socket of a connection without the closing messages of TLS. With reset the system keeps no state
+// of the connection.
 func closeRaw(conn net.Conn, reset bool) {
 	conn = socket.Below(conn)
 	if tcp, ok := conn.(*net.TCPConn); ok && reset {
-		_ = tcp.SetLinger(0) // it is closed all the same
+		_ = tcp.SetLinger(0) // without it, the close is a normal one
 	}
-	_ = conn.Close() // nobody reads what could be wrong
+	_ = conn.Close() // the connection is not used any more
 }

@@ -108,7 +108,7 @@ func serve(t *testing.T, max int) *served {
 	return s
 }
 
-// dial opens a connection and sends something.
+// dial opens a connection and sends a text.
 func (s *served) dial(text string) net.Conn {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", s.address)
@@ -142,7 +142,7 @@ func TestAConnectionWithARequestKeepsItsSlot(t *testing.T) {
 	s.await(2, 2)
 }
 
-func TestANewConnectionIsClosedWhereAllOthersHaveRequests(t *testing.T) {
+func TestANewConnectionIsClosedIfAllOthersHaveRequests(t *testing.T) {
 	s := serve(t, 4)
 	s.dial(request)
 	s.dial(request)

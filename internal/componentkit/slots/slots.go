@@ -3,8 +3,8 @@
 
 // Package slots bounds the open connections of one listener. At the bound a new
 // connection takes the slot of one that has not completed its handshake, so silent
-// connections keep no honest peer out. The package knows no protocol: its user says when
-// a connection has sent something and when its handshake is complete.
+// connections keep no honest peer out. The package knows no protocol: its user calls Sent when a connection has sent
+// data, and Establish when its handshake is complete.
 //
 // # Which connection is closed
 //
@@ -17,14 +17,14 @@
 //     is the longer one of that address; of two that are equal, that of the silent ones.
 //     The connection is the oldest of that queue.
 //  2. If that connection is young and its address has no more than an eighth of the slots
-//     in its queues, it may be one of a host on which many agents start. Then the oldest
-//     connection of all addresses is taken.
-//  3. If that one is young too, and few connections have no handshake, none is closed.
+//     in its queues, it may be one of a host on which many agents start. Then the connection is the oldest of all
+//     addresses.
+//  3. If that connection is young too, and few connections have no handshake, none is closed.
 //
 // A connection whose bytes have arrived and are not read yet goes to the end of the queues
-// instead, whichever step finds it: its hello may be complete. Before a connection is
-// closed, then, hundreds of others were opened after it. At 4096 slots and 20,000 new
-// connections a second an agent has 0.1 s for its first byte, and again for the rest.
+// instead, in each step: its hello may be complete. So hundreds of newer connections were opened before a connection is
+// closed. At 4096 slots and 20,000 new connections a second, an agent has 0.1 s for its first byte, and again for the
+// rest.
 //
 // Waiting with Accept while all are young would be worse: the kernel's queue of connections
 // would fill, and honest peers would wait there for the retry of TCP, which is a second and
@@ -45,43 +45,41 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/socket"
 )
 
-// Reason says why a connection was closed.
+// Reason is the reason why a connection was closed.
 type Reason string
 
 const (
-	// Silent: it had sent nothing, and its slot was needed.
+	// Silent: it had sent nothing, and a new connection got its slot.
 	Silent Reason = "silent"
-	// Unfinished: it had sent a part of its handshake, or was idle between two requests,
-	// and its slot was needed.
+	// Unfinished: it had sent a part of its handshake, or was idle between two requests, and a new connection got its
+	// slot.
 	Unfinished Reason = "unfinished"
 	// NoFiles: the process or the system had too many open files.
 	NoFiles Reason = "no_files"
-	// Refused: it was new, and no other could lose its slot.
+	// Refused: it was new, and no other connection could lose its slot.
 	Refused Reason = "refused"
 )
 
 const (
-	// Grace is how long a connection keeps its slot though it has sent nothing, where
-	// few are new. An agent sends its first message within milliseconds.
+	// Grace is the time that a silent connection keeps its slot, if few connections are new. An agent sends its first
+	// message within milliseconds.
 	Grace = 250 * time.Millisecond
-	// crowd is how many connections without a handshake are a flood: the next victim
-	// loses its slot even within Grace.
+	// crowd is the number of connections without a handshake that counts as a flood. Then the next victim loses its
+	// slot even within Grace.
 	crowd = 64
-	// maxMoved bounds the connections that are moved for one new connection because bytes
-	// of them have arrived.
+	// maxMoved bounds the connections with unread bytes that one new connection moves to the end of their queue.
 	maxMoved = 16
 )
 
-// Options say what the bounds are.
+// Options has the bounds.
 type Options struct {
-	// Max is how many connections can be open, at least 1. Setting is its name.
+	// Max bounds the open connections, at least 1. Setting is its name.
 	Max     int
 	Setting string
-	// PerAddress is how many of them one address can have; 0: as many as there are.
-	// SettingPerAddress is its name.
+	// PerAddress bounds the open connections of one address; 0: Max. SettingPerAddress is its name.
 	PerAddress        int
 	SettingPerAddress string
-	// Beyond is how many connections beyond the bounds AdmitBeyond lets in.
+	// Beyond is the number of connections beyond the bounds that AdmitBeyond admits.
 	Beyond int
 	// Grace replaces the constant Grace, if it is set. Negative: none.
 	Grace time.Duration
@@ -97,14 +95,14 @@ type Options struct {
 
 // Full is the error of a connection that finds no slot.
 type Full struct {
-	// Setting is the bound that was reached; Limit is its value.
+	// Setting is the reached bound; Limit is its value.
 	Setting string
 	Limit   int
 }
 
 func (e *Full) Error() string { return fmt.Sprintf("%s is reached (%d)", e.Setting, e.Limit) }
 
-// Slots are the connections of one listener. It is for many goroutines.
+// Slots has the connections of one listener. Its methods can be called from many goroutines.
 type Slots struct {
 	options Options
 	line    logline.Seldom
@@ -112,19 +110,17 @@ type Slots struct {
 	freed chan struct{}
 
 	mu sync.Mutex
-	// open is how many connections there are, and waiting how many of them can lose
-	// their slot.
+	// open counts the connections, and waiting those that can lose their slot.
 	open, waiting int
-	// addresses are those that have a connection; crowded are those of them that have one
-	// without a handshake, as a heap: the first is that of the next victim.
+	// addresses has all addresses with a connection. crowded is a heap of those with one that can lose its slot: the
+	// first has the next victim.
 	addresses map[string]*address
 	crowded   crowded
-	// byAge are all *Slot that can lose their slot, in the order in which they joined
-	// their queues.
+	// byAge has all *Slot that can lose their slot, in the order in which they joined their queues.
 	byAge list.List
-	// joined counts how often a connection joined a queue: it says which is older.
+	// joined numbers the joins of queues. An older join has a lower number.
 	joined uint64
-	// shut says that connections without a handshake are closed immediately.
+	// shut: connections without a handshake are closed immediately.
 	shut bool
 }
 
@@ -140,25 +136,24 @@ func New(o Options) *Slots {
 		o.Unread = socket.Unread
 	}
 	if o.PerAddress >= o.Max {
-		o.PerAddress = 0 // the other bound is reached before
+		o.PerAddress = 0 // Max is reached earlier
 	}
 	return &Slots{options: o, freed: make(chan struct{}, 1), addresses: map[string]*address{}}
 }
 
-// Admit gives a new connection a slot, for which it may close another. Where there is
-// none the slot is nil and the error says which bound is reached. The slot has to be
-// released when the connection is closed.
+// Admit returns a slot for a new connection, and may close another connection for it. If no slot is free, it returns nil
+// and an error that names the bound. The caller must release the slot when it closes the connection.
 func (s *Slots) Admit(conn net.Conn) (*Slot, *Full) {
 	return s.admit(conn, 0, false)
 }
 
-// AdmitBeyond is Admit with the slots beyond the bounds, for a connection that is heard
-// to be refused. It closes any connection without a handshake, however young.
+// AdmitBeyond is Admit with the slots beyond the bounds, for a connection whose hello is read before it is refused. It
+// may also close a young connection without a handshake.
 func (s *Slots) AdmitBeyond(conn net.Conn) (*Slot, *Full) {
 	return s.admit(conn, s.options.Beyond, true)
 }
 
-// AdmitAlways gives a new connection a slot, whatever the bounds are.
+// AdmitAlways returns a slot for a new connection, without regard to the bounds.
 func (s *Slots) AdmitAlways(conn net.Conn) *Slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,8 +190,7 @@ func (s *Slots) admit(conn net.Conn, beyond int, hard bool) (*Slot, *Full) {
 	return slot, nil
 }
 
-// Evict closes the next victim, however young, because there are too many open files. It
-// reports whether there was one.
+// Evict closes the next victim, even a young one, because too many files are open. It reports whether there was one.
 func (s *Slots) Evict() bool {
 	s.mu.Lock()
 	victim, _ := s.victim(nil, true)
@@ -210,8 +204,8 @@ func (s *Slots) Evict() bool {
 	return victim != nil
 }
 
-// victim is the connection that loses its slot, in the order of the package's comment: one
-// of an address, or of all where that is nil. The slot is nil where there is none.
+// victim returns the connection that loses its slot, in the order of the package's comment: one of an address or, if
+// only is nil, of all. It returns nil if there is none.
 func (s *Slots) victim(only *address, hard bool) (*Slot, Reason) {
 	for moved := 0; ; moved++ {
 		found := s.find(only)
@@ -232,7 +226,7 @@ func (s *Slots) victim(only *address, hard bool) (*Slot, Reason) {
 	}
 }
 
-// find is victim without what has arrived and without step 3.
+// find returns the connection of steps 1 and 2, without regard to unread bytes.
 func (s *Slots) find(only *address) *Slot {
 	at := only
 	if at == nil {
@@ -255,8 +249,8 @@ func (s *Slots) isYoung(slot *Slot) bool {
 	return s.options.Now().Sub(slot.since) < s.options.Grace
 }
 
-// close closes a connection that has lost its slot. One that has sent nothing is reset:
-// the system keeps no state of it, so a flood can't use up its ports.
+// close closes a connection that has lost its slot. It resets a silent connection, so that the system keeps no state of
+// it, and a flood cannot use up the ports.
 func (s *Slots) close(victim *Slot, reason Reason, full *Full) {
 	closeRaw(victim.conn, reason == Silent || reason == NoFiles)
 	if s.options.Closed != nil {
@@ -279,26 +273,26 @@ func (s *Slots) close(victim *Slot, reason Reason, full *Full) {
 	s.options.Logger.Warn("Connections without a complete handshake are closed to make room for new ones", fields...)
 }
 
-// Open is how many connections have a slot.
+// Open returns the number of connections with a slot.
 func (s *Slots) Open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.open
 }
 
-// Waiting is how many of them can lose their slot.
+// Waiting returns the number of connections that can lose their slot.
 func (s *Slots) Waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.waiting
 }
 
-// Freed has a token after a slot became free or a connection became one that can lose
+// Freed returns a channel that receives a token when a slot becomes free, or when a connection becomes one that can lose
 // its slot. One goroutine can wait for it.
 func (s *Slots) Freed() <-chan struct{} { return s.freed }
 
-// Shut closes all connections without a handshake or between two requests, and those that
-// become so from now on.
+// Shut closes all connections without a handshake or between two requests. Later it closes each connection that enters
+// such a state.
 func (s *Slots) Shut() {
 	s.mu.Lock()
 	s.shut = true
@@ -317,7 +311,7 @@ func (s *Slots) Shut() {
 	}
 }
 
-// enter makes the slot of a new connection. The lock is held.
+// enter returns a slot for a new connection. The lock is held.
 func (s *Slots) enter(at *address, conn net.Conn) *Slot {
 	slot := &Slot{slots: s, at: at, conn: conn}
 	// The victim may have been the last of this address.
@@ -332,7 +326,7 @@ func (s *Slots) enter(at *address, conn net.Conn) *Slot {
 	return slot
 }
 
-// remove takes the slot from a connection. The lock is held.
+// remove removes a connection and its slot. The lock is held.
 func (s *Slots) remove(slot *Slot) {
 	s.move(slot, closed)
 	slot.at.open--
@@ -379,12 +373,12 @@ func (s *Slots) signal() {
 	}
 }
 
-// Slot is the slot of one connection. Its methods are for any goroutine.
+// Slot is the slot of one connection. Its methods can be called from any goroutine.
 type Slot struct {
 	slots *Slots
 	at    *address
 	conn  net.Conn
-	// since and number say when it joined its queue: the lower the number, the earlier.
+	// since is the time when it joined its queue, and number the order of joins.
 	since      time.Time
 	number     uint64
 	state      state
@@ -392,7 +386,7 @@ type Slot struct {
 	age        *list.Element
 }
 
-// state is what is known of a connection.
+// state is the state of a connection.
 type state uint8
 
 const (
@@ -402,12 +396,12 @@ const (
 	established
 )
 
-// Sent says that the connection has sent a part of its handshake. A connection that has
-// done so before keeps its place in the queue.
+// Sent notes that the connection has sent a part of its handshake. Only the first call moves the connection to another
+// queue.
 func (s *Slot) Sent() { s.change(silent, unfinished) }
 
-// Establish says that the handshake is complete, or a request has come: the connection
-// keeps its slot now. It reports false when the connection has lost it before.
+// Establish notes that the handshake is complete, or that a request has arrived. Then the connection keeps its slot. It
+// returns false if the connection has lost its slot before.
 func (s *Slot) Establish() bool {
 	s.slots.mu.Lock()
 	defer s.slots.mu.Unlock()
@@ -420,8 +414,7 @@ func (s *Slot) Establish() bool {
 	return true
 }
 
-// Rest says that an established connection waits for its next request: it can lose its
-// slot from now on.
+// Rest notes that an established connection waits for its next request. Then it can lose its slot.
 func (s *Slot) Rest() { s.change(established, unfinished) }
 
 func (s *Slot) change(from, to state) {
@@ -442,7 +435,7 @@ func (s *Slot) change(from, to state) {
 	slots.mu.Unlock()
 }
 
-// Release gives the slot back. More than once does no harm.
+// Release frees the slot. Further calls do nothing.
 func (s *Slot) Release() {
 	s.slots.mu.Lock()
 	defer s.slots.mu.Unlock()
@@ -451,7 +444,7 @@ func (s *Slot) Release() {
 	}
 }
 
-// Taken reports whether the connection has lost its slot to another, or gave it back.
+// Taken reports whether the connection has lost or released its slot.
 func (s *Slot) Taken() bool {
 	s.slots.mu.Lock()
 	defer s.slots.mu.Unlock()

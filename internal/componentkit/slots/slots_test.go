@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// played is a connection that only has an address.
+// played is a connection with only an address.
 type played struct {
 	net.Conn
 	remote net.TCPAddr
@@ -33,7 +33,7 @@ func (p *played) Close() error {
 
 func from(ip string) *played { return &played{remote: net.TCPAddr{IP: net.ParseIP(ip), Port: 1}} }
 
-// bed is slots whose clock a test moves.
+// bed has slots whose clock a test moves.
 type bed struct {
 	*Slots
 	now    time.Time
@@ -52,7 +52,7 @@ func newBed(o Options) *bed {
 	return b
 }
 
-// admit lets a connection in and makes it older than the grace.
+// admit admits a connection and makes it older than the grace.
 func (b *bed) admit(t *testing.T, p *played) *Slot {
 	t.Helper()
 	slot, full := b.Admit(p)
@@ -120,7 +120,7 @@ func TestTheVictimIs(t *testing.T) {
 	}
 }
 
-// A hello that has arrived but is not read is no silence.
+// A connection with an unread hello is not silent.
 func TestASilentConnectionWhoseFirstBytesHaveArrivedIsNotClosed(t *testing.T) {
 	b := newBed(Options{Max: 3})
 	honest := from("10.0.0.1")
@@ -136,7 +136,7 @@ func TestASilentConnectionWhoseFirstBytesHaveArrivedIsNotClosed(t *testing.T) {
 }
 
 // Many agents start on one host, and the flood is spread over many.
-func TestYoungConnectionsOfTheAddressThatHasMostAreKeptForOlderOnesOfOthers(t *testing.T) {
+func TestTheAddressWithMostConnectionsKeepsYoungOnesAndOthersLoseOldOnes(t *testing.T) {
 	b := newBed(Options{Max: 200})
 	var flood []*Slot
 	for i := range 180 {
@@ -161,7 +161,7 @@ func TestYoungConnectionsOfTheAddressThatHasMostAreKeptForOlderOnesOfOthers(t *t
 	}
 }
 
-func TestAnAddressThatHasAnEighthOfTheSlotsLosesYoungOnes(t *testing.T) {
+func TestAnAddressWithMoreThanAnEighthOfTheSlotsLosesYoungConnections(t *testing.T) {
 	b := newBed(Options{Max: 80})
 	var others []*Slot
 	for i := range 69 {
@@ -198,7 +198,7 @@ func TestFewYoungConnectionsKeepTheirSlots(t *testing.T) {
 	slot, full := b.Admit(from("10.0.0.2"))
 	assert.Nil(t, slot)
 	assert.EqualError(t, full, "limits.max_connections is reached (2)")
-	// It is heard all the same, and the next one takes the oldest's place.
+	// AdmitBeyond admits it, and the next one gets the slot of the oldest.
 	_, full = b.AdmitBeyond(from("10.0.0.2"))
 	assert.Nil(t, full)
 	assert.Empty(t, b.closed)
@@ -292,7 +292,7 @@ func TestAfterShutNoConnectionWaits(t *testing.T) {
 	assert.Zero(t, b.Open())
 }
 
-func TestWhoWaitsForASlotLearnsThatOneIsFree(t *testing.T) {
+func TestFreedHasATokenWhenASlotIsFree(t *testing.T) {
 	b := newBed(Options{Max: 1})
 	slot := b.admit(t, from("10.0.0.1"))
 	slot.Release()
@@ -302,7 +302,7 @@ func TestWhoWaitsForASlotLearnsThatOneIsFree(t *testing.T) {
 	assert.Empty(t, b.addresses)
 }
 
-// obvious is a slow model of the order: all connections in one list.
+// obvious is a slow model of the order, with all connections in one list.
 type obvious struct {
 	max   int
 	clock int
@@ -364,7 +364,7 @@ func (m *obvious) move(e *entry, to state) {
 	e.state, e.order = to, m.clock
 }
 
-func TestTheVictimIsThatOfASlowModel(t *testing.T) {
+func TestTheVictimIsTheSameAsInASlowModel(t *testing.T) {
 	for seed := range uint64(100) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		m := &obvious{max: 1 + random.IntN(12)}

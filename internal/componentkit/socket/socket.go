@@ -6,7 +6,7 @@ package socket
 
 import "net"
 
-// Below is the connection below all those that wrap another, such as that of TLS.
+// Below returns the innermost connection of one that wraps others, such as that of TLS.
 func Below(conn net.Conn) net.Conn {
 	for {
 		above, ok := conn.(interface{ NetConn() net.Conn })

@@ -7,8 +7,8 @@ package socket
 
 import "net"
 
-// Unread reports false: it is not known here.
+// Unread returns false: this system does not show unread bytes.
 func Unread(net.Conn) bool { return false }
 
-// MaxOpenFiles knows nothing here.
+// MaxOpenFiles returns false: this system does not show the limit.
 func MaxOpenFiles() (limit uint64, known bool) { return 0, false }

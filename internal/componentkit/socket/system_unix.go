@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Unread reports whether something has arrived on a connection that was not read yet.
+// Unread reports whether a connection has received bytes that were not read yet.
 func Unread(conn net.Conn) bool {
 	socket, ok := Below(conn).(syscall.Conn)
 	if !ok {
@@ -28,7 +28,7 @@ func Unread(conn net.Conn) bool {
 	return err == nil && n > 0
 }
 
-// MaxOpenFiles is how many files the process can have open, if that is known.
+// MaxOpenFiles returns the number of files that the process can have open, if that is known.
 func MaxOpenFiles() (limit uint64, known bool) {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {

@@ -5,8 +5,8 @@ package socket
 
 import "net"
 
-// Watch has the connections of a listener show whether all that arrived on them was read:
-// Drained is then exact. Where the system cannot show it, connections stay as they are.
+// Watch wraps a listener so that Drained is exact for its connections. If the system cannot show it, the connections
+// stay unchanged.
 func Watch(listener net.Listener) net.Listener { return watchedListener{listener} }
 
 type watchedListener struct{ net.Listener }
@@ -19,11 +19,11 @@ func (l watchedListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// Drained reports whether all that has arrived on a connection was read, and its reader has
-// asked for more. On a connection that is not watched, it reports whether nothing is unread:
-// bytes that the reader has just taken from the socket count as read.
+// Drained reports whether the reader of a connection has read and processed all received bytes, and has begun the next
+// read. On a connection that is not watched, it reports whether no byte is unread: bytes that the reader processes now
+// count as read.
 func Drained(conn net.Conn) bool {
-	// In this order: what was read before the first look has ended the wait before the second.
+	// The order matters: a read before the first check has ended the wait before the second check.
 	return !Unread(conn) && asksForMore(conn)
 }
 
@@ -44,7 +44,7 @@ func OnWait(conn net.Conn, f func()) {
 	}
 }
 
-// asksForMore reports whether the reader of a watched connection has found nothing to read.
+// asksForMore reports whether the reader of a watched connection waits for bytes.
 func asksForMore(conn net.Conn) bool {
 	for {
 		if w, ok := conn.(interface{ asksForMore() bool }); ok {

@@ -19,7 +19,7 @@ import (
 
 const patience = time.Minute
 
-// pair is a watched connection and its client.
+// pair returns a watched connection and its client.
 func pair(t *testing.T) (conn net.Conn, client *net.TCPConn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,7 +37,7 @@ func pair(t *testing.T) (conn net.Conn, client *net.TCPConn) {
 
 func TestAConnectionIsDrainedOnlyWhenItsReaderAsksForMore(t *testing.T) {
 	conn, client := pair(t)
-	assert.False(t, Drained(conn), "nothing was read yet")
+	assert.False(t, Drained(conn), "the reader has not started")
 	read := make(chan int)
 	more := make(chan struct{})
 	go func() {
@@ -82,9 +82,9 @@ func TestOnWaitIsCalledWhenTheConnectionIsDrained(t *testing.T) {
 	<-read
 }
 
-func TestAWatchedConnectionReadsAsAnyOther(t *testing.T) {
+func TestAWatchedConnectionReadsLikeAnyOther(t *testing.T) {
 	b := make([]byte, 10)
-	t.Run("what arrived in parts", func(t *testing.T) {
+	t.Run("data in parts", func(t *testing.T) {
 		conn, client := pair(t)
 		_, err := client.Write(make([]byte, 25))
 		require.NoError(t, err)
@@ -130,7 +130,7 @@ func TestAWatchedConnectionReadsAsAnyOther(t *testing.T) {
 			_, _ = io.ReadFull(conn, b)
 		}))
 	})
-	t.Run("and is found below others", func(t *testing.T) {
+	t.Run("and Below finds the TCP connection", func(t *testing.T) {
 		conn, _ := pair(t)
 		_, ok := Below(conn).(*net.TCPConn)
 		assert.True(t, ok)

@@ -15,27 +15,26 @@ import (
 	"syscall"
 )
 
-// watched is a TCP connection that shows whether its reader waits. The state changes before
-// the system gives a byte away: a read that has returned, in a goroutine that the machine does
-// not run yet, is not taken for a wait.
+// watched is a TCP connection that shows whether its reader waits. The state changes before a read returns. So a reader
+// that has bytes, but has no processor yet, does not count as waiting.
 type watched struct {
 	*net.TCPConn
 	raw syscall.RawConn
-	// waits says that the last look of the reader found nothing.
+	// waits: the last look of the reader found no byte.
 	waits atomic.Bool
 	// onWait, if set, is called when the reader begins to wait.
 	onWait atomic.Pointer[func()]
 
-	// reading guards what follows: the read that goes on.
+	// reading guards the state of the current read, in the fields below.
 	reading sync.Mutex
 	into    []byte
 	n       int
 	err     error
-	// try is look, made once: no read allocates.
+	// try is the method look, stored so that no read allocates.
 	try func(fd uintptr) bool
 }
 
-// watch returns the connection itself where the system gives no access to its socket.
+// watch returns a watched connection. It returns conn unchanged if the system gives no access to its socket.
 func watch(conn *net.TCPConn) net.Conn {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -46,14 +45,14 @@ func watch(conn *net.TCPConn) net.Conn {
 	return w
 }
 
-// NetConn is the connection below.
+// NetConn returns the wrapped connection.
 func (w *watched) NetConn() net.Conn { return w.TCPConn }
 
 func (w *watched) asksForMore() bool { return w.waits.Load() }
 
 func (w *watched) setOnWait(f func()) { w.onWait.Store(&f) }
 
-// Read reads as a TCP connection does, with the same errors.
+// Read reads like a TCP connection, with the same errors.
 func (w *watched) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
@@ -74,7 +73,7 @@ func (w *watched) Read(b []byte) (int, error) {
 	}
 }
 
-// asRead is an error of a raw read with the operation that a connection names.
+// asRead returns the error of a raw read with the operation name of a connection's read.
 func asRead(err error) error {
 	var failed *net.OpError
 	if errors.As(err, &failed) {
@@ -83,7 +82,7 @@ func asRead(err error) error {
 	return err
 }
 
-// look reads what is there, and reports false if nothing is.
+// look reads the received bytes, and reports false if there are none.
 func (w *watched) look(fd uintptr) bool {
 	w.waits.Store(false)
 	for {

@@ -74,7 +74,7 @@ func (c *connection) write(b []byte) error {
 		}
 		c.sent += int64(n)
 		if err != nil {
-			return &TransferError{Offset: c.sent, What: "the other side to take what is sent", Err: transferCause(c.ctx, err)}
+			return &TransferError{Offset: c.sent, What: "the other side to accept data", Err: transferCause(c.ctx, err)}
 		}
 		b = b[n:]
 	}

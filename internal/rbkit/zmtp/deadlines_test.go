@@ -106,7 +106,7 @@ func (c *counted) SetWriteDeadline(time.Time) error {
 	return nil
 }
 
-func TestWhatIsLongIsSentInPiecesWithATimeOfTheirOwn(t *testing.T) {
+func TestALongMessageIsSentInPiecesWithTheirOwnDeadlines(t *testing.T) {
 	conn := &counted{script: newDialog(null31, ready("REP"), "", "", "", "", "\x01\x00\x00\x02ok")}
 	r, err := zmtp.Request(t.Context(), conn, zmtp.Options{})
 	require.NoError(t, err)

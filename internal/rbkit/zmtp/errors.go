@@ -13,16 +13,15 @@ import (
 	"syscall"
 )
 
-// Why a transfer ended, besides the cause of a context and errors of the network.
+// Reasons for the end of a transfer, besides the cause of a context and errors of the network.
 var (
-	// ErrClosed says that the connection was closed.
+	// ErrClosed: the connection was closed.
 	ErrClosed = errors.New("the connection was closed")
-	// ErrTimeout says that the other side sent or took nothing, or too little, for too
-	// long.
+	// ErrTimeout: the other side sent or accepted too few bytes for too long.
 	ErrTimeout = errors.New("time ran out")
 )
 
-// Stage is how far a connection has come.
+// Stage is the stage of a connection.
 type Stage uint8
 
 // The stages of a connection, in order.
@@ -43,10 +42,10 @@ func (s Stage) String() string {
 	}
 }
 
-// Error is the error of everything that is done with a connection. Err is
+// Error is the error of each operation on a connection. Err is
 //
-//   - a *ProtocolError: the other side sent what the protocol or the limits don't allow.
-//   - a *RefusedError: the other side said that it will not talk to us.
+//   - a *ProtocolError: the other side broke the protocol or the limits.
+//   - a *RefusedError: the other side refused the connection.
 //   - a *TransferError: bytes did not get through in one direction.
 //   - a *BrokenError: an earlier error left the connection unusable.
 //   - the cause of a context that had ended before.
@@ -60,10 +59,10 @@ func (e *Error) Error() string { return fmt.Sprintf("ZMTP peer %s, %s: %v", e.Pe
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ProtocolError says where bytes stand that the protocol, or a limit, does not allow.
+// ProtocolError has the position of bytes that the protocol, or a limit, does not allow.
 type ProtocolError struct {
 	Offset   int64  // of the wrong field, from the first byte that was received
-	Expected string // what is allowed there
+	Expected string // the allowed bytes
 	Got      string // what stands there
 }
 
@@ -80,7 +79,7 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("refused by the peer, with the reason %q", e.Reason)
 }
 
-// TransferError says that bytes did not get through.
+// TransferError is the error of bytes that were not transferred.
 type TransferError struct {
 	Offset int64  // of the connection, in the direction that is meant
 	What   string // what was under way
@@ -93,8 +92,8 @@ func (e *TransferError) Error() string {
 
 func (e *TransferError) Unwrap() error { return e.Err }
 
-// BrokenError says that a connection cannot be used, since it is not known where it
-// stands. It doesn't unwrap: an earlier cause is not this one's.
+// BrokenError is the error of a connection that an earlier error left in an unknown state.
+// It does not unwrap: the earlier cause is not the cause of this call.
 type BrokenError struct {
 	Err error // that broke it
 }
@@ -103,8 +102,8 @@ func (e *BrokenError) Error() string {
 	return fmt.Sprintf("the connection is of no use since: %v", e.Err)
 }
 
-// transferCause is what an error of a connection means, under the context whose end
-// closes it.
+// transferCause returns the cause of a connection's error: that of the context, if the
+// context has ended, because its end closes the connection.
 func transferCause(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -118,7 +117,7 @@ func transferCause(ctx context.Context, err error) error {
 	}
 }
 
-// isClosed says that err is what is seen when a connection was closed, by either side.
+// isClosed reports whether err is an error of a connection that either side has closed.
 func isClosed(err error) bool {
 	for _, target := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, syscall.ECONNRESET, syscall.EPIPE} {
 		if errors.Is(err, target) {

@@ -11,8 +11,8 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 )
 
-// Following is a subscription that is kept up: where the connection ends, another is
-// dialled, after a pause.
+// Following is a subscription that lasts: when the connection ends, it dials another after
+// a pause.
 type Following struct {
 	// Dial dials the publisher. Its context ends after Options.Timeout.
 	Dial     func(context.Context) (net.Conn, error)
@@ -20,18 +20,17 @@ type Following struct {
 	Prefixes [][]byte // to subscribe to
 	Backoff  backoff.Config
 
-	// Connected is told that the publisher has been subscribed to, Lost that the
-	// connection, or the try, has failed, and how long the pause before the next one is.
-	// What is published between the two is lost. Message gets every message, as with
-	// Subscriber.Receive.
+	// Connected is called after the subscription. Lost is called after a failed connection or
+	// try, with the pause before the next try. Messages of the publisher between Lost and
+	// Connected are lost. Message gets every message, as with Subscriber.Receive.
 	Connected func(peer net.Addr)
 	Message   func(Message) error
 	Lost      func(err error, pause time.Duration)
 }
 
-// Run follows the publisher until ctx ends, whose cause it returns then, or until Message
-// returns an error, which is returned as it is. All functions are called by the goroutine
-// of Run, and none is left.
+// Run follows the publisher until ctx ends, and returns its cause, or until Message returns
+// an error, and returns that error unchanged. The goroutine of Run calls all functions, and
+// Run leaves no goroutine behind.
 func (f Following) Run(ctx context.Context) error {
 	pauses := backoff.New(f.Backoff)
 	for {
@@ -42,7 +41,7 @@ func (f Following) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		// A peer that takes every connection and ends it at once is one that fails.
+		// A peer that accepts each connection and closes it immediately counts as failing.
 		if lasted > f.Backoff.MaxInterval {
 			pauses.Reset()
 		}

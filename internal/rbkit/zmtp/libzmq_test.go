@@ -61,7 +61,7 @@ func TestLibzmqPublishesToUs(t *testing.T) {
 	}
 }
 
-func TestLibzmqPublishesOnlyWhatWasSubscribedTo(t *testing.T) {
+func TestLibzmqPublishesOnlySubscribedMessages(t *testing.T) {
 	p := zmqtest.Bind(t, "XPUB", "127.0.0.1:0")
 	s, err := zmtp.Subscribe(t.Context(), dial(t, p.Address()), zmtp.Options{}, []byte("b"))
 	require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestPlainWithLibzmq(t *testing.T) {
 	})
 }
 
-func TestTheSwappedPortsOfLibzmqAreSaid(t *testing.T) {
+func TestTheErrorNamesSwappedPortsOfLibzmq(t *testing.T) {
 	p, r := zmqtest.Bind(t, "PUB", "127.0.0.1:0"), zmqtest.Bind(t, "REP", "127.0.0.1:0", "reply=yes")
 	_, err := zmtp.Subscribe(t.Context(), dial(t, r.Address()), zmtp.Options{}, nil)
 	require.ErrorContains(t, err, `expected a socket of type PUB or XPUB, got "REP"`)

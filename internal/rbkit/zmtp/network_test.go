@@ -17,13 +17,13 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 )
 
-// patience is how long a test waits for what has to happen.
+// patience bounds the wait of a test.
 const patience = 60 * time.Second
 
-// soon is a setting for what has to run out in a test.
+// soon is a time-out that must pass in a test.
 const soon = 20 * time.Millisecond
 
-// never is a setting for what must not run out in a test.
+// never is a time-out that must not pass in a test.
 const never = time.Hour
 
 // dial is a connection to an address.
@@ -160,7 +160,7 @@ func TestAContextEndsEveryWait(t *testing.T) {
 	}
 }
 
-func TestAContextThatHasEndedEndsEverythingAtOnce(t *testing.T) {
+func TestAnEndedContextEndsEachCallImmediately(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	address := peer(t, hear)
@@ -227,7 +227,7 @@ func TestAReplierThatAnswersPingsButNoRequestsIsLeft(t *testing.T) {
 }
 
 func TestAPeerThatTakesNothingIsLeft(t *testing.T) {
-	whenLate(t, "expected the other side to take what is sent, got: time ran out", func(timeout time.Duration) error {
+	whenLate(t, "expected the other side to accept data, got: time ran out", func(timeout time.Duration) error {
 		address := peer(t, func(conn net.Conn) {
 			// It says PING for ever and reads no answer.
 			tell(conn, pub)
@@ -271,7 +271,7 @@ func TestAPeerThatIsSilentForLongIsKeptWhileItAnswersPing(t *testing.T) {
 	require.Equal(t, "a", string(next(t, s)))
 }
 
-func TestAPeerIsGoneWhenItIsSilentForLongerThanItSaid(t *testing.T) {
+func TestAPeerIsGoneAfterItsAnnouncedSilence(t *testing.T) {
 	address := peer(t, func(conn net.Conn) { tell(conn, pub+"\x04\x07\x04PING\x00\x01"); hear(conn) })
 	err := follow(t.Context(), dial(t, address), zmtp.Options{Timeout: never, Heartbeat: never})
 	require.ErrorIs(t, err, zmtp.ErrTimeout)

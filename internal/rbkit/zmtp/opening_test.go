@@ -15,7 +15,7 @@ import (
 // pieces are how the bytes of a peer come: all at once, and one by one.
 var pieces = []int{0, 1}
 
-func TestWhatASubscriberSaysIsWhatTheRFCsSay(t *testing.T) {
+func TestASubscriberSendsTheBytesOfTheRFCs(t *testing.T) {
 	plain := zmtp.Plain{Username: "name", Password: "secre"}
 	tests := []struct {
 		name     string
@@ -116,7 +116,7 @@ var wrongPeers = []struct {
 
 const greetingFailure = "byte 0: expected a ZMTP 3 greeting, got"
 
-func TestAWrongPeerIsSaidClearly(t *testing.T) {
+func TestTheErrorNamesAWrongPeer(t *testing.T) {
 	for _, tt := range wrongPeers {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, piece := range pieces {
@@ -133,7 +133,7 @@ func TestAWrongPeerIsSaidClearly(t *testing.T) {
 	}
 }
 
-func TestOurMechanismIsNotSaidToAServerThatWantsAnother(t *testing.T) {
+func TestAServerWithAnotherMechanismDoesNotReceiveOurs(t *testing.T) {
 	for _, piece := range pieces {
 		conn := newScript(plain31, piece)
 		_, err := zmtp.Subscribe(t.Context(), conn, zmtp.Options{}, nil)

@@ -10,26 +10,26 @@ type Options struct {
 	// Security is the mechanism: Null, or Plain with the name and the password; default
 	// Null.
 	Security Security
-	// Version30 says 3.0 in the greeting instead of 3.1. There are no PING and PONG
-	// then, and subscriptions are messages.
+	// Version30 announces 3.0 in the greeting instead of 3.1. Then there are no PING and
+	// PONG, and subscriptions are messages.
 	Version30 bool
-	// Timeout is how long the greeting and the handshake may take together, each 64 KiB
-	// of a message to come once it has begun, 64 KiB to be sent, and the answer to a
-	// request to begin; default 10 s.
+	// Timeout bounds each of these: the greeting and the handshake together, the receipt of
+	// each 64 KiB of a begun message, the sending of 64 KiB, and the wait for the begin of a
+	// reply; default 10 s.
 	Timeout time.Duration
-	// Heartbeat is after how long of silence between messages a PING is sent, which has to
-	// be answered, by anything, within Timeout; default 15 s, at most 1 h. It is not sent
-	// to a peer of version 3.0, whose silence is never an error.
+	// Heartbeat is the silence between messages after which a PING is sent. Any bytes must
+	// arrive within Timeout then; default 15 s, at most 1 h. A peer of version 3.0 gets no
+	// PING, and its silence is never an error.
 	Heartbeat time.Duration
-	// Limits bound what the other side may announce.
+	// Limits bound the sizes that the other side may announce.
 	Limits Limits
-	// Room is called with how many bytes the buffer of the connection will have before it
-	// grows. An error is one of the connection. nil: there is always room.
+	// Room is called before the buffer of the connection grows, with its new size in bytes.
+	// An error of it ends the connection. nil: any size is allowed.
 	Room func(bytes int) error
 }
 
-// Limits bound what may come. What is beyond them is a *ProtocolError. A field that is 0
-// has its default.
+// Limits bound received messages. A larger one is a *ProtocolError. A field that is 0 has
+// its default.
 type Limits struct {
 	Frame   int // bytes of one frame; default as Message
 	Message int // bytes of all parts of a message; default 32 MiB

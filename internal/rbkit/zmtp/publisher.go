@@ -184,7 +184,7 @@ func (s *subscriber) send() error {
 	var ok bool
 	together := make([]byte, 0, progress)
 	for {
-		if messages, ok = s.queue.take(messages); !ok {
+		if messages, ok = s.queue.next(messages); !ok {
 			return nil
 		}
 		for _, m := range messages {

@@ -23,8 +23,8 @@ func newQueue(maxMessages, maxBytes int) *queue {
 	return q
 }
 
-// put adds an encoded message, which may not be changed any more, or says that there is
-// no room. Into an empty queue goes a message of any size.
+// put adds an encoded message, which may not be changed any more, and reports whether it
+// fits. An empty queue accepts a message of any size.
 func (q *queue) put(message []byte) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -38,9 +38,9 @@ func (q *queue) put(message []byte) bool {
 	return true
 }
 
-// take waits for messages and gives all of them, until the queue has ended. What was
-// taken before counts as sent then. room is used again.
-func (q *queue) take(room [][]byte) (messages [][]byte, ok bool) {
+// next waits for messages and returns all of them, or false when the queue has ended. The
+// messages of the call before count as sent then. It reuses room.
+func (q *queue) next(room [][]byte) (messages [][]byte, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.busy = false
@@ -57,7 +57,7 @@ func (q *queue) take(room [][]byte) (messages [][]byte, ok bool) {
 	return messages, true
 }
 
-// end wakes all who wait. Nothing more is put or taken.
+// end ends the queue, and wakes all waiting goroutines.
 func (q *queue) end() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -65,8 +65,8 @@ func (q *queue) end() {
 	q.changed.Broadcast()
 }
 
-// drained waits until everything was sent, or the queue has ended, or until stopped, which
-// wake makes it look at, says so.
+// drained waits until all messages are sent, the queue has ended, or stopped returns true.
+// wake makes it call stopped again.
 func (q *queue) drained(stopped func() bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -75,7 +75,7 @@ func (q *queue) drained(stopped func() bool) {
 	}
 }
 
-// wake has everybody who waits look again.
+// wake wakes all waiting goroutines, which check their conditions again.
 func (q *queue) wake() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

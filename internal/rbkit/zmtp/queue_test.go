@@ -19,17 +19,17 @@ func TestAQueueIsBoundedByMessagesAndByBytes(t *testing.T) {
 	require.True(t, bytes.put([]byte("ab")))
 	require.False(t, bytes.put([]byte("cd")))
 	require.True(t, bytes.put([]byte("c")))
-	taken, ok := bytes.take(nil)
+	taken, ok := bytes.next(nil)
 	require.True(t, ok)
 	require.Equal(t, [][]byte{[]byte("ab"), []byte("c")}, taken)
 	require.True(t, bytes.put([]byte("abcd")), "what is larger than the queue goes into an empty one")
 	bytes.end()
 	require.False(t, bytes.put(nil))
-	_, ok = bytes.take(nil)
+	_, ok = bytes.next(nil)
 	require.False(t, ok)
 }
 
-func TestAQueueIsDrainedWhenWhatWasTakenIsSent(t *testing.T) {
+func TestAQueueIsDrainedWhenItsLastMessagesAreSent(t *testing.T) {
 	q := newQueue(10, 10)
 	drained := func() (is bool) {
 		is = true
@@ -39,7 +39,7 @@ func TestAQueueIsDrainedWhenWhatWasTakenIsSent(t *testing.T) {
 	require.True(t, drained())
 	require.True(t, q.put([]byte("a")))
 	require.False(t, drained())
-	_, ok := q.take(nil)
+	_, ok := q.next(nil)
 	require.True(t, ok)
 	require.False(t, drained(), "it was taken, and not sent")
 	q.end()

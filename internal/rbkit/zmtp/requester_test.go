@@ -29,7 +29,7 @@ func TestRequestsTakeTurnsWithReplies(t *testing.T) {
 	require.NoError(t, r.Close())
 }
 
-func TestWrongRepliesAreSaid(t *testing.T) {
+func TestWrongRepliesAreErrors(t *testing.T) {
 	for _, tt := range []struct{ name, traffic, err string }{
 		{"a reply without the empty part", "\x00\x02ok", `byte 91: expected a reply of an empty part and at least one other, got 1 parts, the first "ok"`},
 		{"only the empty part", "\x00\x00", `byte 91: expected a reply of an empty part and at least one other, got 1 parts, the first ""`},
@@ -47,7 +47,7 @@ func TestWrongRepliesAreSaid(t *testing.T) {
 	}
 }
 
-func TestAReplyThatNobodyAskedForIsNoReplyToWhatIsAsked(t *testing.T) {
+func TestAReplyWithoutARequestDoesNotAnswerTheNext(t *testing.T) {
 	r, err := zmtp.Request(t.Context(), newDialog(null31, ready("REP"), "", "\x01\x00\x00\x02ok\x01\x00\x00\x03not"), zmtp.Options{})
 	require.NoError(t, err)
 	_, err = r.Ask(t.Context(), []byte("a"))

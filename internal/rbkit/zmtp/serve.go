@@ -14,15 +14,16 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 )
 
-// ServerOptions are how a server speaks with each of its clients. The zero value is the
-// defaults.
+// ServerOptions are the options of a server for each of its clients. The zero value has
+// the defaults.
 type ServerOptions struct {
 	Options
-	// Connections is how many clients there may be; others are closed at once. Default
-	// 256.
+	// Connections bounds the clients; connections of further clients are closed
+	// immediately. Default 256.
 	Connections int
-	// Report is told why a connection ended, but for the end of Serve's context. It may be
-	// called by several goroutines at once, and is not waited for; nil: nobody is told.
+	// Report is called with the reason for the end of a connection, except for the end of
+	// Serve's context. Several goroutines may call it at the same time, and Serve does not
+	// wait for it. It may be nil.
 	Report func(error)
 }
 

@@ -74,7 +74,7 @@ func subscribed(t testing.TB, p *zmtp.Publisher, address string, options zmtp.Op
 	return s
 }
 
-func TestSubscribersGetWhatTheySubscribedTo(t *testing.T) {
+func TestSubscribersGetTheirMessages(t *testing.T) {
 	for _, version30 := range []bool{false, true} {
 		t.Run(fmt.Sprintf("version 3.0: %v", version30), func(t *testing.T) {
 			p := zmtp.NewPublisher(zmtp.PublisherOptions{})
@@ -118,7 +118,7 @@ func TestSubscriptionsAreCountedAndTakenBack(t *testing.T) {
 	eventually(t, "taken back", func() bool { return p.Subscriptions() == 0 })
 }
 
-func TestWhatASubscriberMayNotSayEndsItsConnectionAlone(t *testing.T) {
+func TestAWrongSubscriberLosesOnlyItsOwnConnection(t *testing.T) {
 	var many bytes.Buffer
 	for n := range 4097 {
 		fmt.Fprintf(&many, "\x04\x0e\x09SUBSCRIBE%04x", n)
@@ -245,7 +245,7 @@ func TestARequestThatIsNoneEndsItsConnection(t *testing.T) {
 	}
 }
 
-func TestPlainLetsInWhoKnowsThePassword(t *testing.T) {
+func TestPlainAcceptsClientsWithThePassword(t *testing.T) {
 	right := zmtp.Plain{Username: "name", Password: "secret"}
 	var ends reports
 	p := zmtp.NewPublisher(zmtp.PublisherOptions{ServerOptions: zmtp.ServerOptions{Options: zmtp.Options{Security: right}, Report: ends.add}})
@@ -283,7 +283,7 @@ func TestAServerHasSoManyConnections(t *testing.T) {
 	})
 }
 
-func TestServeSaysThatItsListenerWasClosed(t *testing.T) {
+func TestServeReturnsAnErrorWhenItsListenerIsClosed(t *testing.T) {
 	p := zmtp.NewPublisher(zmtp.PublisherOptions{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

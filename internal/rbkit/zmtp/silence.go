@@ -5,21 +5,21 @@ package zmtp
 
 import "time"
 
-// silence is how long nothing may come between messages (RFC 37, "Heartbeating").
+// silence bounds the silence between messages (RFC 37, "Heartbeating").
 type silence struct {
 	interval, timeout time.Duration
 	asks              bool          // we send PING
-	ttl               time.Duration // after so long of silence the other side is gone, it said; 0: it didn't
-	limit             time.Time     // something has to come until then; zero: never
+	ttl               time.Duration // the other side announced to be gone after such a silence; 0: it did not
+	limit             time.Time     // bytes must arrive until then; zero: no limit
 }
 
-// wait is a wait for whatever comes.
+// wait is a wait for any bytes.
 type wait struct {
 	began time.Time
 	asked time.Time // when a PING was sent; zero: none was
 }
 
-// deadline is until when to wait; the zero time is for ever. When it has passed ask says
+// deadline returns the end of the wait; the zero time is no limit. At that time, ask means
 // that a PING is due; otherwise the other side is gone.
 func (s *silence) deadline(w wait) (deadline time.Time, ask bool) {
 	deadline = s.limit

@@ -54,13 +54,13 @@ func appendSubscription(b []byte, minor byte, prefix []byte) []byte {
 	return append(append(b, subscribeByte), prefix...)
 }
 
-// Receive hands each message to handle until ctx ends, or the connection does, or handle
-// returns an error, which it returns as it is: Receive can be called again then. All other
-// errors are *Error, and the connection is closed. Messages that have come when ctx ends
-// are still handed on.
+// Receive calls handle with each message until ctx or the connection ends, or until handle
+// returns an error. It returns an error of handle unchanged, and can be called again then.
+// All other errors are *Error, and the connection is closed. handle still gets the messages
+// that have arrived when ctx ends.
 //
-// The message is handle's until it returns. While it takes its time nothing is read, and
-// a publisher that has no room for what it doesn't get rid of drops messages.
+// handle may use the message until it returns. While it runs, Receive reads nothing, and a
+// publisher with a full queue drops messages.
 func (s *Subscriber) Receive(ctx context.Context, handle func(Message) error) error {
 	var handled error
 	err := s.traffic.use(ctx, func() error {

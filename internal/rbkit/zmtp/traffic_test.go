@@ -84,7 +84,7 @@ var wrongTraffic = []struct {
 
 var lowLimits = zmtp.Limits{Frame: 100, Message: 150, Parts: 3}
 
-func TestWrongTrafficIsSaidClearlyAndWhatCameBeforeIsKept(t *testing.T) {
+func TestWrongTrafficIsAnErrorAndMessagesBeforeItArrive(t *testing.T) {
 	for _, tt := range wrongTraffic {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, piece := range pieces {
@@ -97,13 +97,13 @@ func TestWrongTrafficIsSaidClearlyAndWhatCameBeforeIsKept(t *testing.T) {
 	}
 }
 
-func TestALimitIsWhatMayStillCome(t *testing.T) {
+func TestAMessageAtItsLimitIsAccepted(t *testing.T) {
 	got, err := received(t, newScript(pub+"\x01\x64"+zeros(100)+"\x01\x32"+zeros(50)+"\x00\x00", 0), zmtp.Options{Limits: lowLimits})
 	require.ErrorIs(t, err, zmtp.ErrClosed)
 	require.Equal(t, []string{zeros(100) + "|" + zeros(50) + "|"}, got)
 }
 
-func TestABrokenConnectionSaysSince(t *testing.T) {
+func TestABrokenConnectionNamesItsFirstError(t *testing.T) {
 	s, err := zmtp.Subscribe(t.Context(), newScript(pub+"\x08", 0), zmtp.Options{})
 	require.NoError(t, err)
 	nothing := func(zmtp.Message) error { return nil }

@@ -1,14 +1,14 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package eventswitch reads which log records are switched off from the configuration that mdatagen
-// generates of the events in a metadata.yaml. It doesn't know the events.
+// Package eventswitch reads the disabled events from the configuration that mdatagen generates of a metadata.yaml. It
+// does not know the events.
 package eventswitch
 
 import "reflect"
 
-// Off is the names of events that are switched off in a generated EventsConfig: a struct whose
-// fields have the name of an event as the tag mapstructure, and a field Enabled.
+// Off returns the names of the disabled events in a generated EventsConfig. Each of its fields has the name of an event
+// as the tag mapstructure, and a field Enabled.
 func Off(config any) map[string]bool {
 	off := map[string]bool{}
 	value := reflect.ValueOf(config)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestEventsThatAreNotEnabledAreOff(t *testing.T) {
+func TestDisabledEventsAreOff(t *testing.T) {
 	type event struct{ Enabled bool }
 	type events struct {
 		Gone event `mapstructure:"server.gone"`

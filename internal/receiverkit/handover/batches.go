@@ -21,107 +21,97 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
 )
 
-// BatchesSettings are what Batches are made of. All fields but TryLate, Hold,
-// GiveUp, Unpaired, Needs and Scope have to be set.
+// BatchesSettings are the settings of Batches. All fields except TryLate, Hold, GiveUp, Unpaired, Needs and Scope are
+// required.
 type BatchesSettings struct {
 	Settings
 	Next consumer.Traces
 	// ScopeName and ScopeVersion are the instrumentation scope of batches.
 	ScopeName, ScopeVersion string
-	// WhileRefused says, for the log, what happens to batches while the pipeline
-	// refuses them, such as: the agent is not read until it accepts them.
+	// WhileRefused is the end of the log line about a pipeline that refuses. It names the effect on batches, such as:
+	// the agent is not read until it accepts them.
 	WhileRefused string
-	// TryLate says that a batch that comes when the time of the shutdown is over is
-	// tried once. False: it is dropped, and no pipeline is asked that may take long,
-	// because whoever hands on has much to read to its end yet. A batch without events,
-	// such as the end of a call stream, is tried once in any case.
+	// TryLate: when the time of the shutdown is over, Send calls the pipeline once for a batch. False: Send drops it
+	// without a call, because a slow pipeline would delay the reading of the remaining data. A batch without events,
+	// such as the end of a call stream, gets one call in both cases.
 	TryLate bool
-	// Hold is set where batches are held that the pipeline refuses. Nil: whoever hands
-	// on a batch waits until it was accepted.
+	// Hold: Batches holds the batches that the pipeline refuses. Nil: Send waits until the pipeline accepts.
 	Hold *Hold
-	// GiveUp is closed when the agent has to leave because it holds too much memory: a
-	// batch with events that the pipeline refuses is then not tried again, but dropped
-	// for that reason. A call that the pipeline has not returned from goes on.
+	// GiveUp is closed when the receiver disconnects the agent because its memory is used up. Then Batches drops a
+	// refused batch with events for that reason. A call that the pipeline has not returned from continues.
 	GiveUp <-chan struct{}
-	// Accepted counts a batch that the pipeline accepted, Dropped one that was dropped
-	// with its events (DroppedPermanent, DroppedShutdown, DroppedMemory, or the reason of
-	// a Late), and Retried one that is
-	// tried again.
+	// Accepted counts an accepted batch, and Retried another try. Dropped counts a dropped batch with its events
+	// (DroppedPermanent, DroppedShutdown, DroppedMemory, or the reason of a Late).
 	Accepted func()
 	Dropped  func(events int, reason string)
 	Retried  func()
-	// Unpaired, unless nil, is called after each batch that the pipeline accepted before
-	// any reached stack_pairing: batches then go where nothing makes spans of them.
+	// Unpaired, unless nil, is called after each accepted batch, until the first batch reaches stack_pairing. Without
+	// stack_pairing no component makes spans of batches.
 	Unpaired func()
-	// Needs are what the receiver's settings ask of stack_pairing's. The first batch has
-	// them, and each without events.
+	// Needs are the requirements of the receiver's settings on those of stack_pairing. The first batch and each batch
+	// without events have them.
 	Needs callevent.Needs
-	// Scope, unless nil, adds attributes to the scope of a batch. stack_pairing gives them to
-	// the spans' scope, so they should change seldom.
+	// Scope, unless nil, adds attributes to the scope of a batch. stack_pairing copies them to the scope of spans, so
+	// they should change seldom.
 	Scope func(attributes pcommon.Map)
 }
 
-// Batches gives the batches of one agent to the pipeline, which may refuse them. It is
-// for many goroutines.
+// Batches sends the batches of one agent to the pipeline, which may refuse them. The methods can be called from many
+// goroutines.
 //
-// Without Hold whoever hands on a batch waits until it was accepted, so what it comes
-// from is not read meanwhile, and the agent feels it. With Hold the sender waits
-// for a limited time. Then Batches holds the batch, and a goroutine delivers held batches in
-// order. Without memory for another batch the sender waits.
+// Without Hold, Send waits until the pipeline accepts. Its caller reads no more data meanwhile, so the agent slows down.
+// With Hold, Send waits for a limited time. Then Batches holds the batch, and a goroutine delivers held batches in order.
+// Without memory for another batch, Send waits.
 type Batches struct {
 	settings BatchesSettings
-	// pause is between tries.
+	// pause separates tries.
 	pause *pause
 	// reached is set when a batch has reached stack_pairing.
 	reached pairingmark.Mark
 
-	// begun is set when the first batch was handed on.
+	// begun is set with the first batch.
 	begun atomic.Bool
-	// calls is how many calls the pipeline has not returned from.
+	// calls counts the calls that the pipeline has not returned from.
 	calls atomic.Int32
-	// waiting is how many wait in Send.
+	// waiting counts the callers that wait in Send.
 	waiting atomic.Int32
-	// dropping and refusing are bursts of it. They are logged seldom: a pipeline may
-	// accept and refuse by turns.
+	// Bursts of drops and of refusals. Their log lines are rare, because a pipeline may accept and refuse by turns.
 	dropping, refusing logline.Burst
 
 	mu   sync.Mutex
 	held []parcel
-	// freed is closed, and replaced, when something held was handed on; nil: nothing is held.
+	// freed is closed, and replaced, when a held batch is delivered; nil: no batch is held.
 	freed    chan struct{}
 	draining sync.WaitGroup
 }
 
-// parcel is one batch on its way into the pipeline. What the pipeline is given is made
-// anew for each try: it may change what it refuses.
+// parcel is one batch on its way into the pipeline. Each try makes new traces of it, because the pipeline may change
+// traces that it refuses.
 type parcel struct {
 	batch    callevent.Packed
 	resource pcommon.Resource
-	// needs says that the batch has those of the settings.
+	// needs: the batch has the Needs of the settings.
 	needs bool
-	// calling gives what becomes of a call that the pipeline has not returned from; nil: there
-	// is none.
+	// calling receives the result of a call that the pipeline has not returned from; nil: no such call.
 	calling <-chan error
-	// observed is the context of the observation that begins with the first try and
-	// ends once, in Batches.delivered.
+	// observed is the context of the observation, which begins before the first try and ends in Batches.delivered.
 	observed context.Context
 }
 
-// NewBatches makes a hand-over of batches.
+// NewBatches returns a hand-over of batches.
 func NewBatches(settings BatchesSettings) *Batches {
 	return &Batches{settings: settings, pause: newPause(settings.Retry)}
 }
 
-// Send hands on a batch, whose data is the caller's again when it returns: the batch was
-// accepted, or is held, or was dropped and counted. The resource may not change any
-// more.
+// Send sends a batch to the pipeline. It returns when the batch is accepted, held, or dropped and counted. Then the
+// caller may change the batch's data, but not the resource.
 func (b *Batches) Send(batch callevent.Packed, resource pcommon.Resource) {
 	b.send(batch, resource, inGoroutine)
 }
 
-// SendFrom runs a loop that sends many batches, and returns when the loop has. The loop gets a
-// send that does what Send does, and costs less with Hold.After: it starts no goroutine for a
-// batch that is accepted in time. Only the loop's own goroutine may use it.
+// SendFrom runs a loop that sends many batches, and returns when the loop returns. The loop's send does the same as
+// Send, and costs less with Hold.After: it starts no goroutine for a batch that is accepted in time. Only the loop's own
+// goroutine may call it.
 func (b *Batches) SendFrom(loop func(send func(callevent.Packed, pcommon.Resource))) {
 	if b.settings.Hold == nil || b.settings.Hold.After == 0 {
 		loop(b.Send)
@@ -135,7 +125,7 @@ func (b *Batches) SendFrom(loop func(send func(callevent.Packed, pcommon.Resourc
 // inGoroutine makes a call in a goroutine of its own.
 func inGoroutine(call func(), _ time.Time) { go call() }
 
-// send is Send, and makes calls that it may leave by call.
+// send does the work of Send. It makes calls that have a deadline through call.
 func (b *Batches) send(batch callevent.Packed, resource pcommon.Resource, call callUntil) {
 	p := b.parcel(batch, resource)
 	if err := b.settings.Context.Err(); err != nil && batch.Events > 0 && !b.settings.TryLate {
@@ -145,14 +135,14 @@ func (b *Batches) send(batch callevent.Packed, resource pcommon.Resource, call c
 	if b.settings.Hold == nil {
 		b.waiting.Add(1)
 		defer b.waiting.Add(-1)
-		b.deliver(&p, forEver)
+		b.deliver(&p, unlimited)
 		return
 	}
 	b.sendOrHold(p, call)
 }
 
-// Offer hands on a batch without events, which nothing is lost with: it reports whether
-// the pipeline accepted it at once. While batches are held none is accepted.
+// Offer calls the pipeline once for a batch without events, and reports whether the pipeline accepted it. A refused
+// offer loses no events. While batches are held, Offer returns false without a call.
 func (b *Batches) Offer(batch callevent.Packed, resource pcommon.Resource) bool {
 	if b.Holds() {
 		return false
@@ -171,17 +161,17 @@ func (b *Batches) parcel(batch callevent.Packed, resource pcommon.Resource) parc
 	}
 }
 
-// Waiting is how many wait in Send, until the pipeline accepts or for memory.
+// Waiting returns the number of callers in Send that wait for the pipeline or for memory.
 func (b *Batches) Waiting() int { return int(b.waiting.Load()) }
 
-// Calls is how many calls the pipeline has not returned from.
+// Calls returns the number of calls that the pipeline has not returned from.
 func (b *Batches) Calls() int { return int(b.calls.Load()) }
 
-// call gives a batch to the pipeline.
+// call sends a batch to the pipeline, and returns its result.
 func (b *Batches) call(p parcel) error { return b.consume(p.observed, b.traces(p)) }
 
-// begin gives a batch to the pipeline, and returns when that has returned, or soon after the
-// deadline: the batch's data is the caller's again though the pipeline does not return.
+// begin sends a batch to the pipeline. It returns when the pipeline returns, or soon after the deadline. Then the caller
+// may change the batch's data, even if the call continues.
 func (b *Batches) begin(p parcel, until limits) <-chan error {
 	traces, result := b.traces(p), make(chan error, 1)
 	b.draining.Add(1)
@@ -202,7 +192,7 @@ func (b *Batches) consume(ctx context.Context, traces ptrace.Traces) error {
 	return err
 }
 
-// traces makes of a batch what the pipeline takes.
+// traces returns a batch as one span.
 func (b *Batches) traces(p parcel) ptrace.Traces {
 	traces := ptrace.NewTraces()
 	resource := traces.ResourceSpans().AppendEmpty()
@@ -223,17 +213,17 @@ func (b *Batches) traces(p parcel) ptrace.Traces {
 	return traces
 }
 
-// limits say when a hand-over that is not over yet ends.
+// limits end a hand-over before its batch is accepted or dropped.
 type limits struct {
-	// atOnce says: when the pipeline has refused the batch.
-	atOnce bool
-	// deadline ends it at any moment. Zero: nothing does.
+	// oneTry: the first refusal ends it.
+	oneTry bool
+	// deadline ends it. Zero: none.
 	deadline time.Time
-	// call makes a call of the pipeline that can be left at the deadline.
+	// call makes a call of the pipeline that can continue after the deadline.
 	call callUntil
 }
 
-// over gets a value at the deadline.
+// over returns a channel that receives a value at the deadline.
 func (l limits) over() <-chan time.Time {
 	if l.deadline.IsZero() {
 		return nil
@@ -241,11 +231,11 @@ func (l limits) over() <-chan time.Time {
 	return time.After(time.Until(l.deadline))
 }
 
-// forEver has no end but those of the batch.
-var forEver limits
+// unlimited has no limit.
+var unlimited limits
 
-// deliver hands on a batch until it is accepted, refused for good, given up, or the time
-// of the shutdown is over. It reports false where a limit came first.
+// deliver tries a batch until it is accepted or dropped: after a permanent error, after GiveUp, or when the time of the
+// shutdown is over. It returns false if a limit ended it earlier.
 func (b *Batches) deliver(p *parcel, until limits) bool {
 	giveUp := b.settings.GiveUp
 	if p.batch.Events == 0 {
@@ -261,7 +251,7 @@ func (b *Batches) deliver(p *parcel, until limits) bool {
 			b.delivered(*p, err)
 			return true
 		}
-		if until.atOnce && b.settings.Context.Err() == nil {
+		if until.oneTry && b.settings.Context.Err() == nil {
 			b.refused(err)
 			return false
 		}
@@ -283,8 +273,8 @@ func (b *Batches) deliver(p *parcel, until limits) bool {
 	}
 }
 
-// try gives a batch to the pipeline, unless it has it still, and reports whether that has
-// returned before the time was over.
+// try calls the pipeline, unless an earlier call has not returned. It reports whether the call returned before the
+// deadline.
 func (b *Batches) try(p *parcel, until limits) (err error, returned bool) {
 	if p.calling == nil {
 		if until.deadline.IsZero() {
@@ -301,7 +291,7 @@ func (b *Batches) try(p *parcel, until limits) (err error, returned bool) {
 	}
 }
 
-// delivered ends the hand-over of a batch: accepted, or dropped with err.
+// delivered ends the hand-over of a batch. Nil: it was accepted; else it is dropped because of err.
 func (b *Batches) delivered(p parcel, err error) {
 	b.settings.Observer.EndTracesOp(p.observed, b.settings.Format, 1, err)
 	if err == nil {
@@ -315,12 +305,12 @@ func (b *Batches) delivered(p parcel, err error) {
 	reason := b.dropReason(err)
 	b.settings.Dropped(p.batch.Events, reason)
 	if since, say := b.dropping.Say(b.settings.Now()); say {
-		b.settings.Logger.Error("A batch of call events is dropped, and so are others until the next is accepted",
+		b.settings.Logger.Error("The receiver drops batches of call events until the pipeline accepts one",
 			zap.String("reason", reason), zap.Int("events", p.batch.Events), zap.Int("batches_since_last_line", since), zap.Error(err))
 	}
 }
 
-// dropReason is why a batch is dropped that was refused with err at last.
+// dropReason returns the reason of a drop, from the error of the last try.
 func (b *Batches) dropReason(err error) string {
 	switch {
 	case consumererror.IsPermanent(err):
@@ -339,7 +329,7 @@ func (b *Batches) refused(err error) {
 	}
 }
 
-// stuck logs that the pipeline has not returned for so long.
+// stuck logs that the pipeline has not returned from a call for the time after.
 func (b *Batches) stuck(after time.Duration) {
 	if since, say := b.refusing.Say(b.settings.Now()); say {
 		b.settings.Logger.Warn("The pipeline has neither accepted nor refused call events: "+b.settings.WhileRefused,

@@ -30,18 +30,18 @@ import (
 const (
 	lineRefused  = "The pipeline refuses call events: they wait"
 	lineAgain    = "The pipeline accepts call events again"
-	lineDropped  = "A batch of call events is dropped"
+	lineDropped  = "The receiver drops batches of call events"
 	batchBytes   = 64
 	someBatches  = 5
 	manyRefusals = 5
 )
 
-// numbered is a batch that a pipeline is known to have by its number.
+// numbered returns a batch with the number n as its first and last sequence number.
 func numbered(n, events int) callevent.Packed {
 	return callevent.Packed{Stream: callevent.StreamID{1}, Data: make([]byte, batchBytes), Events: events, First: int64(n), Last: int64(n)}
 }
 
-// numbers are those of batches from 0 to n-1.
+// numbers returns the numbers from 0 to n-1 as texts.
 func numbers(n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -59,7 +59,7 @@ func (b *bed) batches(next *pipeline, hold *Hold) *Batches {
 	})
 }
 
-// memory is that of held batches.
+// memory is the memory of held batches.
 type memory struct {
 	limit, used atomic.Int64
 }
@@ -75,14 +75,14 @@ func (m *memory) Take(bytes int) bool {
 
 func (m *memory) Give(bytes int) { m.used.Add(-int64(bytes)) }
 
-// holding is a Hold with memory for so many batches, which counts its calls.
+// holding returns a Hold with memory for a number of batches, and counters of its calls.
 func holding(batches int) (hold *Hold, m *memory, refused, drained *atomic.Int64) {
 	m, refused, drained = &memory{}, &atomic.Int64{}, &atomic.Int64{}
 	m.limit.Store(int64(batches * batchBytes))
 	return &Hold{AtOnce: true, Memory: m, Refused: func() { refused.Add(1) }, Drained: func() { drained.Add(1) }}, m, refused, drained
 }
 
-// background does something in a goroutine and gives what is closed at its end.
+// background runs do in a goroutine, and returns a channel that is closed at its end.
 func background(do func()) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -108,7 +108,7 @@ func TestABatchIsASpanOfItsResourceAndScope(t *testing.T) {
 	assert.Equal(t, 1, b.count(accepted))
 }
 
-func TestWhatIsRefusedIsHandedOnAgainAsItWas(t *testing.T) {
+func TestARefusedBatchIsSentAgainUnchanged(t *testing.T) {
 	b, next := newBed(t), &pipeline{refuse: errRefused, spoils: true}
 	batches := b.batches(next, nil)
 	sent := background(func() { batches.Send(numbered(0, 3), pcommon.NewResource()) })
@@ -129,7 +129,7 @@ func TestWhatIsRefusedIsHandedOnAgainAsItWas(t *testing.T) {
 	assert.Zero(t, b.observed("refused_spans"))
 }
 
-func TestWhatIsRefusedForGoodIsDroppedAndCounted(t *testing.T) {
+func TestAPermanentlyRefusedBatchIsDroppedAndCounted(t *testing.T) {
 	b, next := newBed(t), &pipeline{refuse: consumererror.NewPermanent(errNever)}
 	batches := b.batches(next, nil)
 	for i := range someBatches {
@@ -139,7 +139,7 @@ func TestWhatIsRefusedForGoodIsDroppedAndCounted(t *testing.T) {
 	assert.Equal(t, map[string]int{DroppedPermanent: 3 * someBatches}, b.dropped())
 	assert.Equal(t, 1, b.lines(lineDropped))
 	assert.EqualValues(t, someBatches, b.observed("refused_spans")+b.observed("failed_spans"))
-	// The next burst is said again, when it has its time.
+	// The next burst is logged again, after a pause.
 	next.refuseWith(nil)
 	batches.Send(numbered(0, 3), pcommon.NewResource())
 	b.pass(logline.Pause)
@@ -148,7 +148,7 @@ func TestWhatIsRefusedForGoodIsDroppedAndCounted(t *testing.T) {
 	assert.Equal(t, 2, b.lines(lineDropped))
 }
 
-func TestWhatIsNotAcceptedInTheTimeOfTheShutdownIsDroppedAndCounted(t *testing.T) {
+func TestABatchThatIsNotAcceptedInTheTimeOfTheShutdownIsDroppedAndCounted(t *testing.T) {
 	b, next := newBed(t), &pipeline{refuse: errRefused}
 	b.settings.Retry = backoff.Config{InitialInterval: time.Hour, MaxInterval: time.Hour}
 	batches := b.batches(next, nil)
@@ -157,7 +157,7 @@ func TestWhatIsNotAcceptedInTheTimeOfTheShutdownIsDroppedAndCounted(t *testing.T
 	b.over()
 	<-sent
 	assert.Equal(t, map[string]int{DroppedShutdown: 3}, b.dropped())
-	// From then on a pipeline that may take long is not asked, but for an end.
+	// From then on only a batch without events gets a call of the pipeline, which may be slow.
 	batches.Send(numbered(1, 4), pcommon.NewResource())
 	assert.Equal(t, 1, next.tried())
 	assert.Equal(t, map[string]int{DroppedShutdown: 7}, b.dropped())
@@ -167,7 +167,7 @@ func TestWhatIsNotAcceptedInTheTimeOfTheShutdownIsDroppedAndCounted(t *testing.T
 	batches.pause.accepted()
 }
 
-func TestWhatComesLateIsTriedOnceWhereThatIsWanted(t *testing.T) {
+func TestWithTryLateALateBatchIsTriedOnce(t *testing.T) {
 	b, next := newBed(t), &pipeline{}
 	batches := NewBatches(BatchesSettings{
 		Settings: b.settings, Next: next, TryLate: true,
@@ -186,7 +186,7 @@ func TestWhatComesLateIsTriedOnceWhereThatIsWanted(t *testing.T) {
 	batches.pause.accepted()
 }
 
-func TestAPipelineThatRefusesAndAcceptsByTurnsIsSaidSeldom(t *testing.T) {
+func TestAPipelineThatRefusesAndAcceptsByTurnsHasFewLogLines(t *testing.T) {
 	b := newBed(t)
 	batches := b.batches(&pipeline{}, nil)
 	p := parcel{observed: t.Context()}
@@ -199,7 +199,7 @@ func TestAPipelineThatRefusesAndAcceptsByTurnsIsSaidSeldom(t *testing.T) {
 	assert.Equal(t, 1, b.lines(lineRefused))
 	assert.Equal(t, 1, b.lines(lineAgain))
 
-	// One that goes on is said when its time has come, and once.
+	// A refusal that continues has one line after each pause.
 	batches.refused(errRefused)
 	b.pass(logline.Pause)
 	batches.refused(errRefused)
@@ -212,7 +212,7 @@ func TestAPipelineThatRefusesAndAcceptsByTurnsIsSaidSeldom(t *testing.T) {
 	assert.Equal(t, 2, b.lines(lineAgain))
 }
 
-func TestWhatIsAcceptedLetsTheOthersTryAgainAtOnce(t *testing.T) {
+func TestAnAcceptedBatchEndsThePauseOfTheOthers(t *testing.T) {
 	b, next := newBed(t), &pipeline{refuse: errRefused}
 	b.settings.Retry = backoff.Config{InitialInterval: time.Hour, MaxInterval: time.Hour}
 	batches := b.batches(next, nil)
@@ -221,15 +221,14 @@ func TestWhatIsAcceptedLetsTheOthersTryAgainAtOnce(t *testing.T) {
 	b.await("both to be refused", func() bool { return next.tried() == 2 })
 	next.refuseWith(nil)
 	b.await("both to have tried", func() bool {
-		// One that had been refused only after this would sleep: so they are woken by
-		// as many as it takes.
+		// A batch that is refused after this Send sleeps again, so the test sends until both have returned.
 		batches.Send(numbered(2, 1), pcommon.NewResource())
 		return isClosed(first) && isClosed(second)
 	})
 	assert.Subset(t, next.flat(), numbers(3))
 }
 
-func TestAnOfferIsMadeOnce(t *testing.T) {
+func TestAnOfferIsOneCall(t *testing.T) {
 	b, next := newBed(t), &pipeline{refuse: errRefused}
 	batches := b.batches(next, nil)
 	assert.False(t, batches.Offer(numbered(0, 0), pcommon.NewResource()))
@@ -241,7 +240,7 @@ func TestAnOfferIsMadeOnce(t *testing.T) {
 	assert.Empty(t, b.dropped())
 }
 
-func TestACallThatThePipelineHasNotReturnedFromIsKnown(t *testing.T) {
+func TestCallsCountsACallThatHasNotReturned(t *testing.T) {
 	b, next := newBed(t), &pipeline{hang: make(chan struct{})}
 	batches := b.batches(next, nil)
 	sent := background(func() { batches.Send(numbered(0, 1), pcommon.NewResource()) })
@@ -251,13 +250,13 @@ func TestACallThatThePipelineHasNotReturnedFromIsKnown(t *testing.T) {
 	assert.Zero(t, batches.Calls())
 }
 
-func TestAnOfferIsNotMadeBeforeWhatIsHeld(t *testing.T) {
+func TestNoOfferOvertakesHeldBatches(t *testing.T) {
 	b, next := newBed(t), &pipeline{refuse: errRefused}
 	b.settings.Retry = backoff.Config{InitialInterval: time.Hour, MaxInterval: time.Hour}
 	hold, _, _, _ := holding(someBatches)
 	batches := b.batches(next, hold)
 	batches.Send(numbered(0, 1), pcommon.NewResource())
-	b.await("what is held to be refused again", func() bool { return next.tried() == 2 })
+	b.await("the held batch to be refused again", func() bool { return next.tried() == 2 })
 	next.refuseWith(nil)
 	assert.False(t, batches.Offer(numbered(1, 0), pcommon.NewResource()))
 	b.over()
@@ -265,20 +264,20 @@ func TestAnOfferIsNotMadeBeforeWhatIsHeld(t *testing.T) {
 	assert.Empty(t, next.flat())
 }
 
-func TestHeldBatchesAreHandedOnInOrder(t *testing.T) {
+func TestHeldBatchesAreSentInOrder(t *testing.T) {
 	b, next := newBed(t), &pipeline{refuse: errRefused}
 	hold, m, refused, drained := holding(someBatches)
 	batches := b.batches(next, hold)
 	for i := range someBatches {
 		batch := numbered(i, 1)
 		batches.Send(batch, pcommon.NewResource())
-		// The data is the caller's again.
+		// The caller may change the data now.
 		for j := range batch.Data {
 			batch.Data[j] = 0xff
 		}
 	}
 	assert.True(t, batches.Holds())
-	assert.False(t, batches.Offer(numbered(99, 0), pcommon.NewResource()), "it would be early")
+	assert.False(t, batches.Offer(numbered(99, 0), pcommon.NewResource()), "held batches go first")
 	assert.EqualValues(t, someBatches*batchBytes, m.used.Load())
 	assert.EqualValues(t, 1, refused.Load())
 	assert.Zero(t, drained.Load())
@@ -294,7 +293,7 @@ func TestHeldBatchesAreHandedOnInOrder(t *testing.T) {
 	assert.Zero(t, m.used.Load())
 	assert.EqualValues(t, 1, drained.Load())
 	assert.Empty(t, b.dropped())
-	// The next refusal is another one.
+	// The next refusal has its own calls of Refused and Drained.
 	next.refuseWith(errRefused)
 	batches.Send(numbered(someBatches, 1), pcommon.NewResource())
 	assert.EqualValues(t, 2, refused.Load())
@@ -320,20 +319,20 @@ func TestTheFirstBatchAndThoseWithoutEventsHaveTheNeedsOfTheReceiver(t *testing.
 	assert.Equal(t, []bool{true, false, true, true}, have)
 }
 
-// limited holds batches that the pipeline has not accepted after a time.
+// limited returns a Hold for batches that the pipeline has not accepted after a time.
 func limited(after time.Duration) (hold *Hold, m *memory, refused *atomic.Int64) {
 	hold, m, refused, _ = holding(someBatches)
 	hold.AtOnce, hold.After = false, after
 	return hold, m, refused
 }
 
-// waysToSend are those that Batches have.
+// waysToSend are the ways to send batches.
 var waysToSend = map[string]func(b *Batches, loop func(send func(callevent.Packed, pcommon.Resource))){
 	"each by itself": func(b *Batches, loop func(func(callevent.Packed, pcommon.Resource))) { loop(b.Send) },
 	"from a loop":    (*Batches).SendFrom,
 }
 
-func TestABatchThatIsRefusedForSoLongIsHeld(t *testing.T) {
+func TestABatchThatIsRefusedUntilItsDeadlineIsHeld(t *testing.T) {
 	for way, sendFrom := range waysToSend {
 		t.Run(way, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -344,7 +343,7 @@ func TestABatchThatIsRefusedForSoLongIsHeld(t *testing.T) {
 				sendFrom(batches, func(send func(callevent.Packed, pcommon.Resource)) { send(numbered(0, 1), pcommon.NewResource()) })
 				assert.Equal(t, hold.After, time.Since(began))
 				assert.True(t, batches.Holds())
-				assert.Greater(t, next.tried(), 1, "it was tried again while it was waited for")
+				assert.Greater(t, next.tried(), 1, "Send tried it again while it waited")
 				assert.EqualValues(t, 1, refused.Load())
 				next.refuseWith(nil)
 				batches.Wait()
@@ -355,7 +354,7 @@ func TestABatchThatIsRefusedForSoLongIsHeld(t *testing.T) {
 	}
 }
 
-func TestABatchThatThePipelineDoesNotReturnFromIsHeldAndHandedOnOnce(t *testing.T) {
+func TestABatchInACallThatDoesNotReturnIsHeldAndSentOnce(t *testing.T) {
 	for way, sendFrom := range waysToSend {
 		t.Run(way, func(t *testing.T) {
 			b, next := newBed(t), &pipeline{hang: make(chan struct{})}
@@ -367,7 +366,7 @@ func TestABatchThatThePipelineDoesNotReturnFromIsHeldAndHandedOnOnce(t *testing.
 					defer close(looped)
 					batch := numbered(0, 1)
 					send(batch, pcommon.NewResource())
-					for i := range batch.Data { // which is the caller's again
+					for i := range batch.Data { // which the caller may change now
 						batch.Data[i] = 0xff
 					}
 					send(numbered(1, 1), pcommon.NewResource())
@@ -391,7 +390,7 @@ func TestABatchThatThePipelineDoesNotReturnFromIsHeldAndHandedOnOnce(t *testing.
 	}
 }
 
-func TestABatchThatIsRefusedAfterItWasHeldIsHandedOnAgain(t *testing.T) {
+func TestABatchThatIsRefusedAfterItWasHeldIsSentAgain(t *testing.T) {
 	b, next := newBed(t), &pipeline{hang: make(chan struct{}), refuse: errRefused}
 	hold, _, _ := limited(10 * time.Millisecond)
 	batches := b.batches(next, hold)
@@ -420,14 +419,14 @@ func TestABatchThatIsAcceptedInTimeIsNotHeld(t *testing.T) {
 	assert.Equal(t, numbers(1), next.flat())
 }
 
-func TestWhoHasNoMemoryToHoldABatchWaits(t *testing.T) {
+func TestSendWaitsForMemoryToHoldABatch(t *testing.T) {
 	b, next := newBed(t), &pipeline{refuse: errRefused}
 	hold, m, _, _ := holding(2)
 	batches := b.batches(next, hold)
 	batches.Send(numbered(0, 1), pcommon.NewResource())
 	batches.Send(numbered(1, 1), pcommon.NewResource())
 	sent := background(func() { batches.Send(numbered(2, 1), pcommon.NewResource()) })
-	b.await("it to wait", func() bool { return batches.Waiting() == 1 })
+	b.await("Send to wait", func() bool { return batches.Waiting() == 1 })
 	assert.EqualValues(t, 2*batchBytes, m.used.Load())
 	next.refuseWith(nil)
 	<-sent
@@ -436,15 +435,15 @@ func TestWhoHasNoMemoryToHoldABatchWaits(t *testing.T) {
 	assert.Zero(t, m.used.Load())
 }
 
-func TestABatchThatThePipelineAcceptsAfterItsTimeCountsAsAccepted(t *testing.T) {
+func TestTheResultOfALateCallDecidesWhetherItsBatchIsAccepted(t *testing.T) {
 	errFull := consumererror.NewPermanent(errors.New("unreadable"))
 	for name, tt := range map[string]struct {
 		returns error
 		dropped map[string]int
 	}{
-		"it accepts":          {nil, map[string]int{}},
-		"it refuses":          {errRefused, map[string]int{DroppedShutdown: 4}},
-		"it refuses for good": {errFull, map[string]int{DroppedPermanent: 4}},
+		"the pipeline accepts":                        {nil, map[string]int{}},
+		"the pipeline refuses":                        {errRefused, map[string]int{DroppedShutdown: 4}},
+		"the pipeline refuses with a permanent error": {errFull, map[string]int{DroppedPermanent: 4}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, next := newBed(t), &pipeline{hang: make(chan struct{}), refuse: tt.returns}
@@ -460,7 +459,7 @@ func TestABatchThatThePipelineAcceptsAfterItsTimeCountsAsAccepted(t *testing.T) 
 			b.over()
 			<-sent[0]
 			<-sent[1]
-			assert.Empty(t, b.dropped(), "the pipeline may accept it still")
+			assert.Empty(t, b.dropped(), "the pipeline may still accept it")
 			close(next.hang)
 			batches.Wait()
 			assert.Equal(t, tt.dropped, b.dropped())
@@ -469,7 +468,7 @@ func TestABatchThatThePipelineAcceptsAfterItsTimeCountsAsAccepted(t *testing.T) 
 	}
 }
 
-func TestWhereOthersHaveAllTheMemoryABatchIsDeliveredByWhoSendsIt(t *testing.T) {
+func TestSendWaitsForThePipelineWhenOtherAgentsHaveAllMemory(t *testing.T) {
 	b, next := newBed(t), &pipeline{refuse: errRefused}
 	hold, _, refused, drained := holding(0)
 	batches := b.batches(next, hold)
@@ -477,7 +476,7 @@ func TestWhereOthersHaveAllTheMemoryABatchIsDeliveredByWhoSendsIt(t *testing.T) 
 	b.await("tries", func() bool { return next.tried() >= manyRefusals })
 	assert.False(t, batches.Holds())
 	assert.Equal(t, 1, batches.Waiting())
-	assert.EqualValues(t, 1, refused.Load(), "the agent is told while the batch waits")
+	assert.EqualValues(t, 1, refused.Load(), "Refused is called while the batch waits")
 	assert.Zero(t, drained.Load())
 	next.refuseWith(nil)
 	<-sent
@@ -486,14 +485,14 @@ func TestWhereOthersHaveAllTheMemoryABatchIsDeliveredByWhoSendsIt(t *testing.T) 
 	assert.EqualValues(t, 1, drained.Load())
 }
 
-func TestWhatIsHeldWhenTheTimeIsOverIsDroppedAndCounted(t *testing.T) {
+func TestBatchesThatAreHeldAtTheEndOfTheTimeAreDroppedAndCounted(t *testing.T) {
 	b, next := newBed(t), &pipeline{refuse: errRefused}
 	hold, m, _, drained := holding(2)
 	batches := b.batches(next, hold)
 	batches.Send(numbered(0, 1), pcommon.NewResource())
 	batches.Send(numbered(1, 2), pcommon.NewResource())
 	sent := background(func() { batches.Send(numbered(2, 4), pcommon.NewResource()) })
-	b.await("it to wait", func() bool { return batches.Waiting() == 1 })
+	b.await("Send to wait", func() bool { return batches.Waiting() == 1 })
 	b.over()
 	<-sent
 	batches.Wait()
@@ -503,7 +502,7 @@ func TestWhatIsHeldWhenTheTimeIsOverIsDroppedAndCounted(t *testing.T) {
 	assert.Positive(t, drained.Load())
 }
 
-func TestManyWhoSendLoseNothing(t *testing.T) {
+func TestBatchesOfManyGoroutinesAllArrive(t *testing.T) {
 	for way, sendFrom := range waysToSend {
 		for name, hold := range map[string]func() *Hold{
 			"waiting":                func() *Hold { return nil },
@@ -538,7 +537,7 @@ func spanOf(traces ptrace.Traces) ptrace.Span {
 	return traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
 }
 
-func TestFinishGivesTheTimeOfTheShutdown(t *testing.T) {
+func TestFinishWaitsForTheTimeOfTheShutdown(t *testing.T) {
 	ended, never := make(chan struct{}), make(chan struct{})
 	close(ended)
 	over, cancel := context.WithCancel(context.Background())
@@ -550,10 +549,10 @@ func TestFinishGivesTheTimeOfTheShutdown(t *testing.T) {
 		timeout, overtime time.Duration
 		want              bool
 	}{
-		"all was handed on": {ctx: context.Background(), end: ended, timeout: time.Hour, overtime: time.Hour, want: true},
-		"the time is over, and what is left is dropped": {
+		"all data was sent": {ctx: context.Background(), end: ended, timeout: time.Hour, overtime: time.Hour, want: true},
+		"the time is over, and the rest is dropped": {
 			ctx: context.Background(), end: make(chan struct{}), endsWhenDropped: true, timeout: time.Millisecond, overtime: time.Hour, want: true},
-		"the caller's context is over first": {
+		"the caller's context ends first": {
 			ctx: over, end: make(chan struct{}), endsWhenDropped: true, timeout: time.Hour, overtime: time.Hour, want: true},
 		"a pipeline does not return":                   {ctx: context.Background(), end: never, timeout: time.Millisecond, overtime: time.Millisecond},
 		"the overtime does not depend on the time-out": {ctx: over, end: never, timeout: time.Hour, overtime: time.Millisecond},
@@ -568,7 +567,7 @@ func TestFinishGivesTheTimeOfTheShutdown(t *testing.T) {
 				}
 			})
 			assert.Equal(t, c.want, got)
-			assert.Positive(t, drops, "what depends on the context ends in any case")
+			assert.Positive(t, drops, "Finish cancels the context in any case")
 		})
 	}
 }

@@ -34,7 +34,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what has to come, on however busy a machine.
+// patience bounds the wait for a condition, also on a busy machine.
 const patience = time.Minute
 
 var (
@@ -42,7 +42,7 @@ var (
 	errNever   = errors.New("never")
 )
 
-// bed is what hand-overs are made with, and what they say and count.
+// bed has the settings of hand-overs, and records their log lines and counters.
 type bed struct {
 	t         testing.TB
 	settings  Settings
@@ -53,7 +53,7 @@ type bed struct {
 
 	mu  sync.Mutex
 	now time.Time
-	// counts has what was dropped by reason, and what was accepted and retried.
+	// counts has the dropped items by reason, and the accepted and retried batches.
 	counts map[string]int
 }
 
@@ -76,7 +76,7 @@ func newBed(t testing.TB) *bed {
 	return b
 }
 
-// time is the time, which passes by pass alone.
+// time returns the time, which only pass changes.
 func (b *bed) time() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,7 +101,7 @@ func (b *bed) count(what string) int {
 	return b.counts[what]
 }
 
-// dropped is what was dropped, by reason.
+// dropped returns the numbers of dropped items by reason.
 func (b *bed) dropped() map[string]int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,25 +116,25 @@ func (b *bed) await(what string, condition func() bool) {
 	require.Eventually(b.t, condition, patience, time.Millisecond, "waited for %s", what)
 }
 
-// lines is how many lines of the log have some text.
+// lines returns the number of log lines with a text.
 func (b *bed) lines(text string) int { return b.said.FilterMessageSnippet(text).Len() }
 
-// observed is a counter of the receiver helper.
+// observed returns a counter of the receiver helper.
 func (b *bed) observed(name string) int64 {
 	b.t.Helper()
 	return telemetrytest.Sum(b.t, b.telemetry, "otelcol_receiver_"+name)
 }
 
-// pipeline is one for all signals, which accepts or refuses as it is told.
+// pipeline is a pipeline for all signals, which accepts or refuses as its fields say.
 type pipeline struct {
 	mu     sync.Mutex
 	refuse error
 	tries  int
-	// refusesEveryOther says that it refuses every other try.
+	// refusesEveryOther: the pipeline refuses every other call.
 	refusesEveryOther bool
-	// hang, while not nil, holds every hand-over until it is closed.
+	// hang, unless nil, blocks every call until it is closed.
 	hang chan struct{}
-	// spoils says that it changes what it refuses.
+	// spoils: the pipeline changes the data that it refuses.
 	spoils   bool
 	traces   []ptrace.Traces
 	logs     []plog.Logs
@@ -197,8 +197,8 @@ func (p *pipeline) tried() int {
 	return p.tries
 }
 
-// names are the start times of all spans, the bodies of all log records, or the times of
-// all profiles, in the order in which they were accepted, by hand-over.
+// names returns a list for each accepted call, in order. A list has the start times of spans, the bodies of log records,
+// or the times of profiles.
 func (p *pipeline) names() [][]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -233,5 +233,5 @@ func (p *pipeline) names() [][]string {
 	return all
 }
 
-// flat is all names in order.
+// flat returns all names in order.
 func (p *pipeline) flat() []string { return slices.Concat(p.names()...) }

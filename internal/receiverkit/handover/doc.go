@@ -1,25 +1,21 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package handover gives what receivers make to pipelines, which may refuse it. It
-// keeps the same promises for all of them:
+// Package handover sends the data of receivers to pipelines, which may refuse it. It makes the same promises to all
+// receivers:
 //
-//   - What is refused with an error that may pass is tried again, with pauses that
-//     become longer, until the time of the shutdown is over. What is refused for good,
-//     or was not accepted in that time, is dropped: that is counted, with the reason,
-//     and logged once for a burst.
-//   - Each signal has its own hand-over, so that a pipeline that refuses one of them
-//     holds up no other. Batches of call events wait, or are held in bounded memory
-//     (Batches); log records, spans that are no batches, and profiles wait in bounded
-//     queues (Queue); metrics are not tried again, because the next collection says it
-//     all (Metrics).
-//   - Each hand-over is observed once (receiverhelper), from its first try to its end.
+//   - A hand-over repeats a call after a temporary error, with growing pauses, until the time of the shutdown is over.
+//     It drops data after a permanent error, or when that time is over. Each drop is counted with its reason, and
+//     logged once for a burst.
+//   - Each signal has its own hand-over, so a pipeline that refuses one signal delays no other. Batches of call events
+//     wait, or are held in bounded memory (Batches). Log records, single spans, and profiles wait in bounded queues
+//     (Queue). Refused metrics are dropped, because the next collection has all values again (Metrics).
+//   - Each hand-over is observed once (receiverhelper), from its first call to its end.
 //
-// Nothing here is called for each event. The package knows pipelines and batches, and
-// no protocol; what is counted, and under which names, is the receiver's own.
+// No function here runs for each event. The package knows pipelines and batches, and no protocol. Each receiver has its
+// own counters.
 //
-// A receiver has one Logs and one Metrics, and a Batches for each agent, which is held
-// up alone:
+// A receiver has one Logs and one Metrics. It has a Batches for each agent, so that agents wait separately:
 //
 //	settings := handover.Settings{
 //		Context: ctx, // cancelled when the time of the shutdown is over
@@ -35,6 +31,6 @@
 //
 // A loop that sends many batches, such as the reader of a connection, runs in SendFrom.
 //
-// At its shutdown it stops reading, closes Logs and Metrics in a goroutine that ends
-// when all is handed on, and gives that time: see Finish.
+// At its shutdown a receiver stops reading. Then it closes Logs and Metrics in a goroutine, which ends when all data is
+// sent or dropped. Finish limits the time.
 package handover

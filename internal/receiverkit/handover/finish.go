@@ -8,10 +8,13 @@ import (
 	"time"
 )
 
-// Finish waits for the end of what a shutdown hands on, for at most the time timeout or
-// as long as ctx goes on; then it calls drop, which has to cancel Settings.Context, and
-// waits for at most overtime more, for what doesn't depend on the pipeline. It reports
-// whether the end has come, and has called drop whatever came.
+// Finish waits for a shutdown's hand-overs, whose end closes the channel end. It reports whether they ended.
+//
+//  1. It waits until timeout or the end of ctx.
+//  2. It calls drop, which must cancel Settings.Context.
+//  3. It waits for at most overtime, for work that does not depend on the pipeline.
+//
+// It calls drop in any case, and maybe twice.
 func Finish(ctx context.Context, end <-chan struct{}, timeout, overtime time.Duration, drop func()) bool {
 	defer drop()
 	timer := time.NewTimer(timeout)

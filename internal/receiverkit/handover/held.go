@@ -12,36 +12,34 @@ import (
 )
 
 // errGivenUp: a batch has no memory to wait in.
-var errGivenUp = errors.New("the agent has to leave because it holds too much memory")
+var errGivenUp = errors.New("the receiver disconnects the agent because it holds too much memory")
 
-// Hold says how batches are held that the pipeline refuses, or does not return from.
+// Hold has the rules for batches that the pipeline refuses, or does not return from.
 type Hold struct {
-	// AtOnce says that a batch is held when the pipeline has refused it.
+	// AtOnce: a batch is held after its first refusal.
 	AtOnce bool
-	// After is how long whoever hands on a batch waits before it is held, for calls too that
-	// the pipeline has not returned from. 0: for ever.
+	// After is the time that Send waits before it holds a batch, also in a call of the pipeline. 0: no limit.
 	After time.Duration
-	// Memory is where held batches are.
+	// Memory bounds the held batches.
 	Memory Memory
-	// Refused is called before a batch is held, or waits for memory, while nothing is held. Drained
-	// is called when nothing is held any more, and after such a wait. Both must not wait for Batches.
+	// Refused is called before a batch is held or waits for memory, if no other batch is held. Drained is called when
+	// the last held batch is delivered, and after such a wait. Both must not wait for Batches.
 	Refused, Drained func()
 }
 
-// Memory bounds how many bytes of batches are held. It is for many goroutines.
+// Memory bounds the bytes of held batches. Its methods are called from many goroutines.
 type Memory interface {
-	// Take takes bytes, all or none, and reports whether it did. It must not wait for Batches.
+	// Take reserves all bytes and returns true, or reserves none. It must not wait for Batches.
 	Take(bytes int) bool
-	// Give gives bytes back.
+	// Give releases bytes.
 	Give(bytes int)
 }
 
-// sendOrHold hands on a batch if the pipeline takes it in time and nothing is held, or
-// holds it.
+// sendOrHold sends a batch if no other is held and the pipeline accepts it in time. Otherwise it holds the batch.
 func (b *Batches) sendOrHold(p parcel, call callUntil) {
 	b.waiting.Add(1)
 	ended := b.sendInTime(&p, call)
-	// A batch that waits for memory is refused too: its agent learns of it before.
+	// A batch that waits for memory is refused too: the receiver must react before the wait.
 	refused := !ended && !b.Holds()
 	if refused {
 		if p.calling != nil {
@@ -56,13 +54,12 @@ func (b *Batches) sendOrHold(p parcel, call callUntil) {
 	}
 }
 
-// sendInTime hands on a batch, unless others are held, and reports whether that is over: the
-// batch was accepted, or dropped.
+// sendInTime sends a batch, unless others are held. It reports whether the batch is accepted or dropped.
 func (b *Batches) sendInTime(p *parcel, call callUntil) bool {
 	if b.Holds() {
 		return false
 	}
-	until := limits{atOnce: b.settings.Hold.AtOnce, call: call}
+	until := limits{oneTry: b.settings.Hold.AtOnce, call: call}
 	if after := b.settings.Hold.After; after > 0 {
 		until.deadline = time.Now().Add(after)
 	}
@@ -76,11 +73,11 @@ func (b *Batches) Holds() bool {
 	return len(b.held) > 0
 }
 
-// Wait waits until nothing is held.
+// Wait returns when no batch is held.
 func (b *Batches) Wait() { b.draining.Wait() }
 
-// hold keeps a copy of a batch until it can be handed on, and waits for memory where
-// there is none. It reports whether the batch is held, and false if its hand-over is over.
+// hold holds a copy of a batch, and waits for memory if necessary. It reports whether the batch is held; otherwise the
+// batch is accepted or dropped.
 func (b *Batches) hold(p parcel) bool {
 	for {
 		held, freed := b.tryHold(p)
@@ -88,8 +85,8 @@ func (b *Batches) hold(p parcel) bool {
 			return true
 		}
 		if freed == nil {
-			// Others have all the memory: there is nothing here to wait for.
-			b.deliver(&p, forEver)
+			// Other agents have all the memory: no held batch of this agent can free any.
+			b.deliver(&p, unlimited)
 			return false
 		}
 		select {
@@ -104,14 +101,14 @@ func (b *Batches) hold(p parcel) bool {
 	}
 }
 
-// abandon ends the hand-over of a batch without another try. Where the pipeline has not returned
-// from a call, the batch counts as accepted or dropped by what that call returns.
+// abandon ends the hand-over of a batch without another try. If a call of the pipeline continues, its result decides
+// whether the batch counts as accepted or dropped.
 func (b *Batches) abandon(p parcel, why error) {
 	if p.calling == nil {
 		b.delivered(p, why)
 		return
 	}
-	p.batch.Data = nil // it is the caller's again
+	p.batch.Data = nil // the caller may change it now
 	b.draining.Go(func() {
 		if err := <-p.calling; err == nil || consumererror.IsPermanent(err) {
 			why = err
@@ -120,9 +117,9 @@ func (b *Batches) abandon(p parcel, why error) {
 	})
 }
 
-// tryHold keeps a copy of a batch, if there is memory for it. Otherwise it returns what is closed
-// when a held batch frees some; nil: none is held. The lock is held while memory is taken, so that
-// nobody finds the memory taken and no batch held.
+// tryHold holds a copy of a batch, if Memory has room for it. Otherwise it returns a channel that is closed when a held
+// batch frees memory; nil: no batch is held. It reserves memory under the lock, so that no goroutine finds memory
+// reserved and no batch held.
 func (b *Batches) tryHold(p parcel) (held bool, freed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -139,14 +136,14 @@ func (b *Batches) tryHold(p parcel) (held bool, freed <-chan struct{}) {
 	return true, nil
 }
 
-// drain hands on what is held until nothing is.
+// drain delivers held batches until none is left.
 func (b *Batches) drain() {
 	defer b.draining.Done()
 	for {
 		b.mu.Lock()
 		p := b.held[0]
 		b.mu.Unlock()
-		b.deliver(&p, forEver)
+		b.deliver(&p, unlimited)
 		b.settings.Hold.Memory.Give(len(p.batch.Data))
 
 		b.mu.Lock()

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// goroutine is the number of the goroutine that calls it.
+// goroutine returns the number of its caller's goroutine.
 func goroutine() string {
 	stack := make([]byte, 64)
 	return string(bytes.Fields(stack[:runtime.Stack(stack, false)])[1])
@@ -36,8 +36,8 @@ func TestCallsThatReturnInTimeAreMadeInTheGoroutineThatRunsTheLoop(t *testing.T)
 func TestALoopGoesOnAtTheDeadlineOfACallThatDoesNotReturn(t *testing.T) {
 	const calls, most = 3, time.Second
 	for name, pause := range map[string]time.Duration{
-		"the watch of the call before goes on":        0,
-		"the watch of the call before has found none": most,
+		"the watch of the call before goes on":   0,
+		"the watch of the call before has ended": most,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestALoopGoesOnAtTheDeadlineOfACallThatDoesNotReturn(t *testing.T) {
 					looped = true
 					close(late)
 				})
-				assert.True(t, looped, "it returns when the loop has")
+				assert.True(t, looped, "withCalls returns after the loop")
 				assert.Equal(t, []time.Duration{most, most, most}, took)
 			})
 		})
@@ -96,7 +96,7 @@ func TestALoopThatHasReturnedIsFreedBeforeItsDeadlines(t *testing.T) {
 	assert.Eventually(t, func() bool { runtime.GC(); return held.Value() == nil }, patience, time.Millisecond)
 }
 
-func TestAPanicOfALoopSaysWhereItWas(t *testing.T) {
+func TestAPanicOfALoopHasTheStackOfTheLoop(t *testing.T) {
 	defer func() { assert.Contains(t, recover(), "panicsInALoop") }()
 	withCalls(func(callUntil) { panicsInALoop() })
 }

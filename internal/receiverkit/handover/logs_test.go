@@ -22,8 +22,8 @@ import (
 const (
 	lineQueueFull        = "The queue of log records is full"
 	lineQueueFullRefused = "The pipeline refuses log records and their queue is full"
-	lineLogsDropped      = "Some log records are dropped"
-	lineLogsLate         = "The time of the shutdown is over: log records are dropped"
+	lineLogsDropped      = "The pipeline refuses log records with a permanent error"
+	lineLogsLate         = "The time of the shutdown is over: the receiver drops log records"
 )
 
 // entry is one log record, or several of the same text, each with so many bytes.
@@ -56,8 +56,8 @@ func (b *bed) queue(next *pipeline, overflow Overflow, records, bytes int) *Logs
 	})
 }
 
-// refusedOne adds a record and waits until the pipeline has refused it: from then on
-// nothing is taken out of the queue before it accepts.
+// refusedOne adds a record and waits until the pipeline has refused it. From then on no record leaves the queue before
+// the pipeline accepts.
 func (b *bed) refusedOne(logs *Logs[entry], next *pipeline) {
 	b.t.Helper()
 	next.refuseWith(errRefused)
@@ -71,7 +71,7 @@ func (b *bed) refusedOne(logs *Logs[entry], next *pipeline) {
 	})
 }
 
-func TestARefusingLogsPipelineHoldsNobodyUp(t *testing.T) {
+func TestAddDoesNotWaitForALogsPipelineThatRefuses(t *testing.T) {
 	b, next := newBed(t), &pipeline{}
 	logs := b.queue(next, OverflowDrop, 10, 1<<20)
 	b.refusedOne(logs, next)
@@ -82,11 +82,11 @@ func TestARefusingLogsPipelineHoldsNobodyUp(t *testing.T) {
 	assert.Equal(t, 1, b.lines(lineQueueFull), "one line for a burst")
 	next.refuseWith(nil)
 	logs.Close()
-	assert.Equal(t, [][]string{{"x"}, slices.Repeat([]string{"y"}, 10)}, next.names(), "what waits is handed on at once")
+	assert.Equal(t, [][]string{{"x"}, slices.Repeat([]string{"y"}, 10)}, next.names(), "one call has all waiting records")
 	assert.Zero(t, logs.Bytes())
 	assert.EqualValues(t, 11, b.observed("accepted_log_records"))
 	assert.Zero(t, b.observed("refused_log_records"))
-	// After its end it takes nothing.
+	// After Close the queue accepts no entry.
 	logs.Add(one("z"))
 	assert.Equal(t, map[string]int{DroppedQueueFull: 90, DroppedShutdown: 1}, b.dropped())
 }
@@ -116,17 +116,17 @@ func TestLogRecordsThatWaitHaveBoundedMemory(t *testing.T) {
 		logs.Add(one(text))
 		assert.LessOrEqual(t, logs.Bytes(), limit)
 	}
-	assert.Equal(t, map[string]int{DroppedQueueFull: 1000 - limit/size}, b.dropped(), "all that was taken still waits")
+	assert.Equal(t, map[string]int{DroppedQueueFull: 1000 - limit/size}, b.dropped(), "all added records still wait")
 	next.refuseWith(nil)
 	logs.Close()
 	assert.Len(t, next.flat(), limit/size)
 	for _, texts := range next.names() {
-		assert.LessOrEqual(t, len(texts), maxBytesAtOnce/size)
+		assert.LessOrEqual(t, len(texts), maxBytesPerCall/size)
 	}
 	assert.Zero(t, logs.Bytes())
 }
 
-func TestAnEntryThatIsLargerThanTheBoundsFitsWhereNothingElseIs(t *testing.T) {
+func TestAnEntryAboveTheBoundsFitsIntoAnEmptyQueue(t *testing.T) {
 	b, next := newBed(t), &pipeline{}
 	logs := b.queue(next, OverflowWait, 2, 2)
 	for range 20 {
@@ -137,7 +137,7 @@ func TestAnEntryThatIsLargerThanTheBoundsFitsWhereNothingElseIs(t *testing.T) {
 	assert.Empty(t, b.dropped())
 }
 
-func TestWhileItAcceptsThePipelineIsWaitedFor(t *testing.T) {
+func TestAddWaitsForRoomWhileThePipelineAccepts(t *testing.T) {
 	b, next := newBed(t), &pipeline{hang: make(chan struct{})}
 	logs := b.queue(next, OverflowDropWhileRefused, 1, 1<<20)
 	added := background(func() {
@@ -152,7 +152,7 @@ func TestWhileItAcceptsThePipelineIsWaitedFor(t *testing.T) {
 	assert.Empty(t, b.dropped())
 }
 
-func TestWhoWaitsGoesOnWhenThePipelineRefuses(t *testing.T) {
+func TestAddStopsWaitingWhenThePipelineRefuses(t *testing.T) {
 	b, next := newBed(t), &pipeline{hang: make(chan struct{}), refuse: errRefused}
 	logs := b.queue(next, OverflowDropWhileRefused, 1, 1<<20)
 	added := background(func() {
@@ -171,12 +171,12 @@ func TestWhoWaitsGoesOnWhenThePipelineRefuses(t *testing.T) {
 	assert.Len(t, next.flat(), 2)
 }
 
-func TestAPipelineThatAcceptsAgainIsWaitedForAgain(t *testing.T) {
+func TestAddWaitsAgainWhenThePipelineAcceptsAgain(t *testing.T) {
 	b, next := newBed(t), &pipeline{}
 	logs := b.queue(next, OverflowDropWhileRefused, 1, 1<<20)
 	b.refusedOne(logs, next)
 	next.refuseWith(nil)
-	b.await("what is accepted", func() bool { return logs.Bytes() == 0 })
+	b.await("all to be accepted", func() bool { return logs.Bytes() == 0 })
 	hang := make(chan struct{})
 	next.mu.Lock()
 	next.hang = hang
@@ -194,7 +194,7 @@ func TestAPipelineThatAcceptsAgainIsWaitedForAgain(t *testing.T) {
 	assert.Empty(t, b.dropped())
 }
 
-func TestWhereNothingElseHasToGoOnARefusingPipelineIsWaitedFor(t *testing.T) {
+func TestWithOverflowWaitAddWaitsForAPipelineThatRefuses(t *testing.T) {
 	b, next := newBed(t), &pipeline{}
 	logs := b.queue(next, OverflowWait, 1, 1<<20)
 	b.refusedOne(logs, next)
@@ -213,10 +213,10 @@ func TestWhereNothingElseHasToGoOnARefusingPipelineIsWaitedFor(t *testing.T) {
 	assert.Empty(t, b.dropped())
 }
 
-func TestWhoWaitsGoesOnAtTheShutdown(t *testing.T) {
+func TestAddStopsWaitingAtTheShutdown(t *testing.T) {
 	for name, end := range map[string]func(*bed, *Logs[entry]){
-		"the time is over": func(b *bed, _ *Logs[entry]) { b.over() },
-		"it is closed":     func(b *bed, logs *Logs[entry]) { go logs.Close() },
+		"the time of the shutdown is over": func(b *bed, _ *Logs[entry]) { b.over() },
+		"the queue is closed":              func(b *bed, logs *Logs[entry]) { go logs.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, next := newBed(t), &pipeline{}
@@ -234,7 +234,7 @@ func TestWhoWaitsGoesOnAtTheShutdown(t *testing.T) {
 	}
 }
 
-func TestLogRecordsThatAreRefusedForGoodAreDroppedAndCounted(t *testing.T) {
+func TestLogRecordsThatArePermanentlyRefusedAreDroppedAndCounted(t *testing.T) {
 	b, next := newBed(t), &pipeline{refuse: consumererror.NewPermanent(errNever)}
 	logs := b.queue(next, OverflowDrop, 10, 1<<20)
 	logs.Add(one("x"))
@@ -244,7 +244,7 @@ func TestLogRecordsThatAreRefusedForGoodAreDroppedAndCounted(t *testing.T) {
 	assert.Equal(t, 1, b.lines(lineLogsDropped))
 	next.refuseWith(nil)
 	logs.Add(one("y"))
-	b.await("what is accepted", func() bool { return logs.Bytes() == 0 })
+	b.await("all to be accepted", func() bool { return logs.Bytes() == 0 })
 	b.pass(logline.Pause)
 	next.refuseWith(consumererror.NewPermanent(errNever))
 	logs.Add(one("x"))
@@ -253,7 +253,7 @@ func TestLogRecordsThatAreRefusedForGoodAreDroppedAndCounted(t *testing.T) {
 	assert.Equal(t, map[string]int{DroppedPermanent: 3}, b.dropped())
 }
 
-func TestWhatAPipelineChangesIsACopy(t *testing.T) {
+func TestAPipelineThatChangesLogRecordsGetsACopy(t *testing.T) {
 	b, next := newBed(t), &pipeline{spoils: true}
 	logs := b.queue(next, OverflowDrop, 10, 1<<20)
 	b.refusedOne(logs, next)
@@ -276,7 +276,7 @@ func TestLogRecordsThatAreNotAcceptedInTheTimeOfTheShutdownAreDropped(t *testing
 	assert.Zero(t, b.lines(lineLogsDropped))
 }
 
-func TestManyWhoAddLoseNothingAndKeepTheirOrder(t *testing.T) {
+func TestEntriesOfManyGoroutinesAllArriveInOrder(t *testing.T) {
 	b, next := newBed(t), &pipeline{refusesEveryOther: true}
 	logs := b.queue(next, OverflowWait, 7, 1<<20)
 	const each = 200

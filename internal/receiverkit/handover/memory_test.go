@@ -37,7 +37,7 @@ func TestAQueueDropsAndCountsEntriesThatTheProcessHasNoMemoryFor(t *testing.T) {
 	assert.GreaterOrEqual(t, taken, 8)
 	assert.False(t, queue.Add(1))
 	assert.Equal(t, map[string]int{DroppedMemory: 2}, b.dropped())
-	assert.Equal(t, 1, b.lines("There is no memory for log records"))
+	assert.Equal(t, 1, b.lines("The memory budget has no room for log records"))
 	next.refuseWith(nil)
 	b.await("the queue to be empty", func() bool { return queue.Bytes() == 0 })
 	assert.True(t, queue.Add(2), "entries that the pipeline accepted gave their memory back")
@@ -46,7 +46,7 @@ func TestAQueueDropsAndCountsEntriesThatTheProcessHasNoMemoryFor(t *testing.T) {
 	assert.EqualValues(t, taken+1, b.observed("accepted_log_records"))
 }
 
-func TestAQueueThatMayWaitWaitsForItsOwnMemoryAlone(t *testing.T) {
+func TestAQueueWaitsOnlyForMemoryThatItHoldsItself(t *testing.T) {
 	for name, overflow := range map[string]Overflow{"always": OverflowWait, "while the pipeline accepts": OverflowDropWhileRefused} {
 		t.Run(name, func(t *testing.T) {
 			const entries = 40
@@ -77,7 +77,7 @@ func TestAQueueThatMayWaitWaitsForItsOwnMemoryAlone(t *testing.T) {
 	}
 }
 
-func TestBatchesOfAnAgentThatHasToLeaveAreTriedOnceAndItsEndUntilItIsAccepted(t *testing.T) {
+func TestAfterGiveUpEventsAreTriedOnceAndTheEndUntilItIsAccepted(t *testing.T) {
 	for name, hold := range map[string]bool{"waiting": false, "held": true} {
 		t.Run(name, func(t *testing.T) {
 			b, next := newBed(t), &pipeline{refuse: errRefused}
@@ -117,7 +117,7 @@ func TestBatchesOfAnAgentThatHasToLeaveAreTriedOnceAndItsEndUntilItIsAccepted(t 
 	}
 }
 
-func TestWhatIsLateIsDroppedForTheReasonOfItsContext(t *testing.T) {
+func TestALateBatchIsDroppedForTheReasonOfItsContext(t *testing.T) {
 	b, next := newBed(t), &pipeline{refuse: errRefused}
 	ctx, giveUp := context.WithCancelCause(b.settings.Context)
 	b.settings.Context = ctx
@@ -129,8 +129,8 @@ func TestWhatIsLateIsDroppedForTheReasonOfItsContext(t *testing.T) {
 	assert.Equal(t, map[string]int{"end_timeout": 3}, b.dropped())
 }
 
-// A pipeline that refuses would keep the memory, and an agent would have to leave for it.
-func TestAQueueThatHoldsMostGivesItsOldestEntriesForOthers(t *testing.T) {
+// Otherwise the budget would disconnect an agent, and a pipeline that refuses would hold the memory.
+func TestTheLargestQueueDropsItsOldestEntriesForOtherAccounts(t *testing.T) {
 	process := budget.New(16 * entryBytes)
 	b, next := newBed(t), &pipeline{refuse: errRefused}
 	b.settings.Memory = process.Group("logs")

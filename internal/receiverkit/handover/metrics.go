@@ -15,48 +15,46 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
-// lastMetrics is how long the last metrics have at a shutdown.
-const lastMetrics = time.Second
+// lastTimeout bounds the last collection, at the shutdown.
+const lastTimeout = time.Second
 
-// MetricsSettings are what Metrics are made of. All fields but Next have to be set.
+// MetricsSettings are the settings of Metrics. All fields except Next are required.
 type MetricsSettings[T any] struct {
 	Settings
-	// Next is nil where no pipeline takes metrics: nothing is done then.
+	// Next is nil if no pipeline accepts metrics. Then Metrics does nothing.
 	Next consumer.Metrics
 	// Interval is the time between two collections.
 	Interval time.Duration
-	// Living gives the states of what lives.
+	// Living returns the states of all living runs, servers, or agents.
 	Living func() []T
-	// Metrics makes of states, of which there is at least one, what the pipeline takes.
-	// It is called by one goroutine at a time.
+	// Metrics returns the metrics of one or more states. One goroutine at a time calls it.
 	Metrics func(states []T) pmetric.Metrics
-	// MaxEnded is how many last states are kept until the next collection.
+	// MaxEnded bounds the last states that wait for the next collection.
 	MaxEnded int
-	// Points is how many data points Metrics makes of a state.
+	// Points returns the number of data points that Metrics makes of a state.
 	Points func(*T) int
-	// What says, for the log, what there are states of, such as: runs.
+	// What is the plural noun of the log lines, such as: runs.
 	What string
-	// Dropped counts data points that were dropped (DroppedRefused, DroppedQueueFull).
+	// Dropped counts dropped data points (DroppedRefused, DroppedQueueFull).
 	Dropped func(points int, reason string)
 }
 
-// Metrics hands on metrics at every collection interval: of the states T of what lives,
-// and once more of what has ended. It is for many goroutines.
+// Metrics sends metrics at every collection interval: of all living states T, and once more of each ended one. The
+// methods can be called from many goroutines.
 type Metrics[T any] struct {
 	settings MetricsSettings[T]
 	halt     chan struct{}
 	done     chan struct{}
-	// refusing is a burst of what the pipeline refused.
+	// refusing is a burst of refusals.
 	refusing logline.Burst
 
 	mu sync.Mutex
-	// ended are the last states of what has ended; full says that one had no room,
-	// which is logged once for each collection.
+	// ended has the last states. full: a state did not fit, which is logged once for each collection.
 	ended []T
 	full  bool
 }
 
-// NewMetrics makes a hand-over of metrics and starts its goroutine, which Close ends.
+// NewMetrics returns a hand-over of metrics, whose goroutine runs until Close.
 func NewMetrics[T any](settings MetricsSettings[T]) *Metrics[T] {
 	m := &Metrics[T]{settings: settings, halt: make(chan struct{}), done: make(chan struct{})}
 	if settings.Next == nil {
@@ -67,7 +65,7 @@ func NewMetrics[T any](settings MetricsSettings[T]) *Metrics[T] {
 	return m
 }
 
-// Ended says what something was like at its end.
+// Ended notes a last state for the next collection.
 func (m *Metrics[T]) Ended(last T) {
 	if m.settings.Next == nil {
 		return
@@ -81,12 +79,12 @@ func (m *Metrics[T]) Ended(last T) {
 	m.settings.Dropped(m.settings.Points(&last), DroppedQueueFull)
 	if !m.full {
 		m.full = true
-		m.settings.Logger.Warn("More "+m.settings.What+" ended than the last metrics are kept of: those of one are dropped, and so are others until the next collection",
+		m.settings.Logger.Warn("Too many "+m.settings.What+" ended since the last collection: the receiver drops the last metrics of others until the next",
 			zap.Int(m.settings.What, m.settings.MaxEnded), zap.Duration("collection_interval", m.settings.Interval))
 	}
 }
 
-// Close hands on the last metrics and waits for the end of it. It is called once.
+// Close sends the last metrics, and returns when that has ended. It can be called once.
 func (m *Metrics[T]) Close() {
 	close(m.halt)
 	<-m.done
@@ -101,7 +99,7 @@ func (m *Metrics[T]) run() {
 		case <-ticker.C:
 			m.collect(m.settings.Context)
 		case <-m.halt:
-			ctx, cancel := context.WithTimeout(m.settings.Context, lastMetrics)
+			ctx, cancel := context.WithTimeout(m.settings.Context, lastTimeout)
 			m.collect(ctx)
 			cancel()
 			return
@@ -109,10 +107,9 @@ func (m *Metrics[T]) run() {
 	}
 }
 
-// collect hands on the metrics of all states. What is refused is not tried again: the
-// next collection says it all.
+// collect sends the metrics of all states. It has one try, because the next collection has all values again.
 func (m *Metrics[T]) collect(ctx context.Context) {
-	states := append(m.takeEnded(), m.settings.Living()...)
+	states := append(m.endedSinceLast(), m.settings.Living()...)
 	if len(states) == 0 {
 		return
 	}
@@ -124,7 +121,7 @@ func (m *Metrics[T]) collect(ctx context.Context) {
 	if err != nil {
 		m.settings.Dropped(n, DroppedRefused)
 		if since, say := m.refusing.Say(m.settings.Now()); say {
-			m.settings.Logger.Warn("The pipeline refuses metrics: they are dropped until it accepts them",
+			m.settings.Logger.Warn("The pipeline refuses metrics: the receiver drops them until the pipeline accepts some",
 				zap.Int("refusals_since_last_line", since), zap.Error(err))
 		}
 		return
@@ -132,7 +129,8 @@ func (m *Metrics[T]) collect(ctx context.Context) {
 	m.refusing.Over()
 }
 
-func (m *Metrics[T]) takeEnded() []T {
+// endedSinceLast returns the states that ended since the last collection, and removes them.
+func (m *Metrics[T]) endedSinceLast() []T {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ended := m.ended

@@ -14,10 +14,10 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
-// state is so many data points.
+// state has a number of data points.
 type state struct{ points int }
 
-// someStates says that so many live, with a point each.
+// someStates returns a function that returns n living states, with one point each.
 func someStates(n int) func() []state {
 	return func() []state { return make([]state, n) }
 }
@@ -44,7 +44,7 @@ func (b *bed) metrics(next *pipeline, interval time.Duration, living func() []st
 	return NewMetrics(settings)
 }
 
-// points are how many data points each hand-over had.
+// points returns the number of data points of each hand-over.
 func (p *pipeline) points() []int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,7 @@ func (p *pipeline) points() []int {
 	return all
 }
 
-func TestMetricsOfWhatLivesAreHandedOnAtEveryInterval(t *testing.T) {
+func TestMetricsOfLivingStatesAreSentAtEveryInterval(t *testing.T) {
 	b, next := newBed(t), &pipeline{}
 	m := b.metrics(next, time.Millisecond, someStates(2))
 	b.await("collections", func() bool { return len(next.points()) > 3 })
@@ -66,18 +66,18 @@ func TestMetricsOfWhatLivesAreHandedOnAtEveryInterval(t *testing.T) {
 	assert.Empty(t, b.dropped())
 }
 
-func TestWhatHasEndedIsInTheNextMetricsAlone(t *testing.T) {
+func TestAnEndedStateIsOnlyInTheNextMetrics(t *testing.T) {
 	b, next := newBed(t), &pipeline{}
 	m := b.metrics(next, time.Hour, someStates(0))
 	m.collect(t.Context())
-	assert.Empty(t, next.points(), "there is nothing to say")
+	assert.Empty(t, next.points(), "no state, no metrics")
 	m.Ended(state{points: 4})
 	m.collect(t.Context())
 	m.collect(t.Context())
 	assert.Equal(t, []int{5}, next.points())
 	m.Ended(state{points: 6})
 	m.Close()
-	assert.Equal(t, []int{5, 7}, next.points(), "what ended is handed on at the shutdown")
+	assert.Equal(t, []int{5, 7}, next.points(), "the shutdown sends ended states")
 	assert.EqualValues(t, 12, b.observed("accepted_metric_points"))
 }
 
@@ -89,7 +89,7 @@ func TestLastStatesBeyondTheBoundAreDroppedAndCounted(t *testing.T) {
 			m.Ended(state{points: 9})
 		}
 		assert.Equal(t, map[string]int{DroppedQueueFull: 20 * (collection + 1)}, b.dropped())
-		assert.Equal(t, collection+1, b.lines("More runs ended"))
+		assert.Equal(t, collection+1, b.lines("Too many runs ended"))
 		m.collect(t.Context())
 		require.Len(t, next.points(), collection+1)
 		assert.Equal(t, 30, next.points()[collection])
@@ -97,7 +97,7 @@ func TestLastStatesBeyondTheBoundAreDroppedAndCounted(t *testing.T) {
 	m.Close()
 }
 
-func TestMetricsThatAreRefusedAreCountedAndNotTriedAgain(t *testing.T) {
+func TestRefusedMetricsAreDroppedAndCounted(t *testing.T) {
 	b, next := newBed(t), &pipeline{refuse: errRefused}
 	m := b.metrics(next, time.Hour, someStates(2))
 	for range 3 {
@@ -115,10 +115,10 @@ func TestMetricsThatAreRefusedAreCountedAndNotTriedAgain(t *testing.T) {
 	assert.Equal(t, []int{2}, next.points())
 }
 
-func TestWithoutAPipelineForMetricsNothingIsDone(t *testing.T) {
+func TestWithoutAPipelineForMetricsNoStateIsRead(t *testing.T) {
 	b := newBed(t)
 	m := b.metrics(nil, time.Nanosecond, func() []state {
-		assert.Fail(t, "nobody needs states")
+		assert.Fail(t, "no pipeline needs states")
 		return nil
 	})
 	for range 10 {

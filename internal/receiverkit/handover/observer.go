@@ -8,8 +8,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 )
 
-// NewObserver makes the Observer of Settings for a receiver whose data comes over a
-// transport, such as tcp, on connections that stay.
+// NewObserver returns the Observer of Settings, for a receiver with long connections over a transport, such as tcp.
 func NewObserver(settings receiver.Settings, transport string) (*receiverhelper.ObsReport, error) {
 	return receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{
 		ReceiverID:             settings.ID,

@@ -10,23 +10,22 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 )
 
-// pause is the one pause of all who hand on and were refused. They try again together,
-// and at once when the pipeline accepts what any of them hands on: what one delivers
-// would else wait in stack_pairing for the numbers of another that still sleeps, until
-// they are given up. A batch that was not refused yet does not wait: it may be just the
-// one that stack_pairing needs to have room for the others.
+// pause is the common pause of all goroutines whose batch was refused.
+//
+//   - They try again at the same time, and immediately when the pipeline accepts a batch of any of them. Otherwise
+//     stack_pairing would hold an accepted batch, wait for sequence numbers of a sleeping one, and give them up.
+//   - A new batch does not wait. stack_pairing may need just that batch to make room for the others.
 type pause struct {
 	mu      sync.Mutex
 	backoff *backoff.Backoff
-	// over is closed when the pause is over that goes on; nil: none does.
+	// over is closed at the end of the current pause; nil: no pause.
 	over  chan struct{}
 	timer *time.Timer
 }
 
 func newPause(retry backoff.Config) *pause { return &pause{backoff: backoff.New(retry)} }
 
-// refused says that the pipeline refused a batch, and gives what is closed when it is
-// to be tried again.
+// refused notes that the pipeline refused a batch. It returns a channel that is closed at the time of the next try.
 func (p *pause) refused() (again <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,7 +42,7 @@ func (p *pause) refused() (again <-chan struct{}) {
 	return over
 }
 
-// accepted says that the pipeline accepted a batch.
+// accepted notes that the pipeline accepted a batch, and ends the pause.
 func (p *pause) accepted() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,7 +53,7 @@ func (p *pause) accepted() {
 	}
 }
 
-// end ends a pause, unless it is over.
+// end ends the pause of a channel, unless it has ended.
 func (p *pause) end(over chan struct{}) {
 	if p.over == over {
 		close(over)

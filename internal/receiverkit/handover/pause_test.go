@@ -22,24 +22,24 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-func TestOneThatIsAcceptedWakesAllThatWereRefused(t *testing.T) {
+func TestAnAcceptedBatchWakesAllRefusedOnes(t *testing.T) {
 	p := newPause(backoff.Config{InitialInterval: time.Hour, MaxInterval: time.Hour})
 	first, second := p.refused(), p.refused()
 	assert.False(t, isClosed(first) || isClosed(second))
 	p.accepted()
 	assert.True(t, isClosed(first) && isClosed(second))
-	// The next pause is another one.
+	// The next refusal begins a new pause.
 	assert.False(t, isClosed(p.refused()))
 	p.accepted()
 }
 
-func TestAPauseIsOneForAllAndEnds(t *testing.T) {
-	// Time stands still between those who are refused.
+func TestAllRefusedBatchesHaveOnePauseThatEnds(t *testing.T) {
+	// The time does not pass between two refusals.
 	synctest.Test(t, func(t *testing.T) {
 		p := newPause(backoff.Config{InitialInterval: 2 * time.Millisecond, MaxInterval: 5 * time.Millisecond})
 		for range 3 {
 			again := p.refused()
-			assert.Equal(t, again, p.refused(), "all wait for the same")
+			assert.Equal(t, again, p.refused(), "all have the same pause")
 			select {
 			case <-again:
 			case <-time.After(patience):
@@ -51,7 +51,7 @@ func TestAPauseIsOneForAllAndEnds(t *testing.T) {
 
 func TestPausesBecomeLongerUntilSomethingIsAccepted(t *testing.T) {
 	p := newPause(backoff.Config{InitialInterval: time.Nanosecond, MaxInterval: 10 * time.Hour})
-	// So many times doubled, a nanosecond is more than an hour.
+	// A nanosecond that is doubled 45 times is more than an hour.
 	for range 45 {
 		p.refused()
 		p.mu.Lock()
@@ -68,8 +68,8 @@ func TestPausesBecomeLongerUntilSomethingIsAccepted(t *testing.T) {
 	}
 }
 
-// A timer that has fired can come when its pause is over already, and another goes on.
-func TestAPauseThatIsOverEndsNoOther(t *testing.T) {
+// A timer can fire after its pause has ended early, during the next pause.
+func TestAnEndedPauseDoesNotEndTheNext(t *testing.T) {
 	p := newPause(backoff.Config{InitialInterval: time.Hour, MaxInterval: time.Hour})
 	p.refused()
 	old := p.over

@@ -18,100 +18,92 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
-// maxBytesAtOnce is how many bytes are handed on at once; the last entry may exceed
-// them.
-const maxBytesAtOnce = 1 << 20
+// maxBytesPerCall bounds the bytes of one call of the pipeline. The last entry may exceed it.
+const maxBytesPerCall = 1 << 20
 
-// Overflow is what becomes of entries that the queue has no room for.
+// Overflow is the behaviour of Add when the queue is full.
 type Overflow uint8
 
 const (
-	// OverflowDrop drops them: whoever adds some never waits.
+	// OverflowDrop drops the entry. Add never waits.
 	OverflowDrop Overflow = iota
-	// OverflowDropWhileRefused drops them while the pipeline refuses. As long as it
-	// accepts, whoever adds some waits for room: their source can be read later.
+	// OverflowDropWhileRefused drops the entry while the pipeline refuses. While the pipeline accepts, Add waits for
+	// room: the source can be read later.
 	OverflowDropWhileRefused
-	// OverflowWait lets whoever adds some wait for room.
+	// OverflowWait lets Add wait for room.
 	OverflowWait
 )
 
-// QueueSettings are what a Queue is made of. All fields have to be set, but Overflow may
-// be 0.
+// QueueSettings are the settings of a Queue. All fields are required; Overflow may be 0.
 type QueueSettings[T, D any] struct {
 	Settings
-	// MaxItems is how many items (log records, spans, samples) can wait, and MaxBytes
-	// how many bytes of them, those included that are being handed on. An entry that is
-	// larger than a bound fits where there is nothing else.
+	// MaxItems bounds the waiting items (log records, spans, samples). MaxBytes bounds their bytes, including those
+	// that the pipeline has now. An entry above a bound fits into an empty queue.
 	MaxItems, MaxBytes int
 	Overflow           Overflow
-	// MaxAtOnce is how many entries are handed on at once.
+	// MaxAtOnce bounds the entries of one call of the pipeline.
 	MaxAtOnce int
-	// Size is how many items an entry is, and how many bytes it has in memory, about.
+	// Size returns the number of items of an entry, and its approximate bytes in memory.
 	Size func(*T) (items, bytes int)
-	// Make makes of entries, of which there is at least one, what the pipeline takes.
+	// Make returns the data for the pipeline, from one or more entries.
 	Make func(entries []T) D
-	// Dropped counts items that were dropped (DroppedQueueFull, DroppedMemory,
-	// DroppedPermanent, DroppedShutdown).
+	// Dropped counts dropped items (DroppedQueueFull, DroppedMemory, DroppedPermanent, DroppedShutdown).
 	Dropped func(items int, reason string)
 }
 
-// Queue hands entries T to the pipeline of one signal, which takes D, so that nothing
-// else waits for a pipeline that refuses. What the queue has no room for is dropped and
-// counted, or waits: see Overflow. An entry is one item or several. It is for many
-// goroutines.
+// Queue sends entries T to the pipeline of one signal, which accepts D. So no other work waits for a pipeline that
+// refuses. Entries that do not fit wait, or are dropped and counted: see Overflow. An entry has one item or several. The
+// methods can be called from many goroutines.
 type Queue[T, D any] struct {
 	settings QueueSettings[T, D]
 	signal   signal[D]
-	// news says that the queue has something, or was closed.
-	news chan struct{}
+	// work receives a value when the queue has an entry, or was closed.
+	work chan struct{}
 	done chan struct{}
-	// memory has the bytes, unless it is nil. owed is how many of them the budget asked for
-	// last, and asked says that it did. giving is the goroutine that gives them.
-	memory *budget.Account
-	owed   atomic.Int64
-	asked  chan struct{}
-	giving sync.WaitGroup
+	// memory is the account of the entries' bytes; nil: none. The budget last requested back the bytes in owed, and sent
+	// a value to requested. shrinking is the goroutine that frees them.
+	memory    *budget.Account
+	owed      atomic.Int64
+	requested chan struct{}
+	shrinking sync.WaitGroup
 
 	mu     sync.Mutex
 	queue  []T
 	closed bool
-	// items are those in the queue; bytes those of what is being handed on, too.
+	// items counts those in the queue. bytes also counts those that the pipeline has now.
 	items, bytes int
-	// refusing says that the pipeline refused what is being handed on.
+	// refusing: the pipeline refused the current data.
 	refusing bool
-	// changed is closed, and made anew, when there may be room or nothing to wait for.
+	// changed is closed, and replaced, when a waiting Add must look again.
 	changed chan struct{}
 
-	// full is a burst of what had no room, memoryless of what had no memory, and dropping
-	// of what was refused for good.
+	// Bursts of drops: full of a full queue, memoryless of used-up memory, dropping of permanent errors.
 	full, memoryless, dropping logline.Burst
-	// late says that something was dropped because the time of the shutdown was over,
-	// which is logged once.
+	// late: the queue has logged its first drop after the time of the shutdown.
 	late atomic.Bool
 }
 
-// newQueue makes a queue and starts its goroutine, which Close ends.
+// newQueue returns a queue whose goroutine runs until Close.
 func newQueue[T, D any](settings QueueSettings[T, D], signal signal[D]) *Queue[T, D] {
 	q := &Queue[T, D]{
 		settings: settings,
 		signal:   signal,
-		news:     make(chan struct{}, 1),
+		work:     make(chan struct{}, 1),
 		done:     make(chan struct{}),
 		changed:  make(chan struct{}),
 	}
 	if settings.Memory != nil {
-		q.asked = make(chan struct{}, 1)
-		q.memory = settings.Memory.Open(budget.Settings{Shrink: q.ask})
-		q.giving.Go(q.give)
+		q.requested = make(chan struct{}, 1)
+		q.memory = settings.Memory.Open(budget.Settings{Shrink: q.requestBytes})
+		q.shrinking.Go(q.shrinkOnRequest)
 	}
 	go q.run()
 	return q
 }
 
-// Add puts an entry into the queue, or drops and counts it. After Close, and where it
-// would wait when the time of the shutdown is over, it drops it. It reports whether the
-// queue took it.
-func (q *Queue[T, D]) Add(entry T) (taken bool) {
+// Add appends an entry to the queue, or drops and counts it. It drops each entry after Close. When the time of the
+// shutdown is over, it drops an entry that does not fit. It reports whether the queue has the entry.
+func (q *Queue[T, D]) Add(entry T) (added bool) {
 	items, bytes := q.settings.Size(&entry)
 	for {
 		q.mu.Lock()
@@ -122,16 +114,16 @@ func (q *Queue[T, D]) Add(entry T) (taken bool) {
 		}
 		hasRoom, err := q.hasRoom(items, bytes), error(nil)
 		if hasRoom {
-			err = q.takeMemory(bytes)
+			err = q.reserve(bytes)
 		}
 		if hasRoom && err == nil {
 			q.queue = append(q.queue, entry)
 			q.items, q.bytes = q.items+items, q.bytes+bytes
 			q.mu.Unlock()
-			q.tell()
+			q.wake()
 			return true
 		}
-		// What others hold is nothing to wait for.
+		// Memory that other accounts hold is nothing to wait for.
 		waits := q.mayWait() && (err == nil || q.bytes > 0)
 		changed := q.changed
 		q.mu.Unlock()
@@ -148,40 +140,40 @@ func (q *Queue[T, D]) Add(entry T) (taken bool) {
 	}
 }
 
-// Bytes is how many bytes wait or are being handed on.
+// Bytes returns the bytes that wait, plus those that the pipeline has now.
 func (q *Queue[T, D]) Bytes() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.bytes
 }
 
-// Close hands on what is in the queue and waits for the end of it, which is not long
-// after the time of the shutdown is over, if the pipeline returns.
+// Close sends the rest of the queue, and returns when that is sent or dropped. If the pipeline returns from its calls,
+// this is soon after the time of the shutdown.
 func (q *Queue[T, D]) Close() {
 	q.mu.Lock()
 	q.closed = true
-	q.change()
+	q.signalChange()
 	q.mu.Unlock()
-	q.tell()
+	q.wake()
 	<-q.done
-	q.giving.Wait()
+	q.shrinking.Wait()
 }
 
-// ask notes that the budget wants bytes back. It runs in the goroutine of another account.
-func (q *Queue[T, D]) ask(bytes int64) {
+// requestBytes notes that the budget wants bytes back. It runs in the goroutine of another account.
+func (q *Queue[T, D]) requestBytes(bytes int64) {
 	q.owed.Store(bytes)
 	select {
-	case q.asked <- struct{}{}:
+	case q.requested <- struct{}{}:
 	default:
 	}
 }
 
-// give drops entries when the budget wants their memory back. A pipeline that refuses would keep
-// it, and peers that hold less than the queue would have to give way for it.
-func (q *Queue[T, D]) give() {
+// shrinkOnRequest drops entries when the budget wants their memory back. Otherwise a pipeline that refuses would hold
+// the memory, and the budget would disconnect peers that hold less than the queue.
+func (q *Queue[T, D]) shrinkOnRequest() {
 	for {
 		select {
-		case <-q.asked:
+		case <-q.requested:
 			q.dropOldest(q.owed.Swap(0))
 		case <-q.done:
 			return
@@ -189,10 +181,10 @@ func (q *Queue[T, D]) give() {
 	}
 }
 
-// errGaveWay: the memory of entries was needed elsewhere.
+// errGaveWay: another account needed the memory of the entries.
 var errGaveWay = errors.New(budget.Setting + " is reached, and the queue holds more than others")
 
-// dropOldest drops and counts the oldest entries, until so many bytes are free.
+// dropOldest drops and counts the oldest entries until it has freed the bytes.
 func (q *Queue[T, D]) dropOldest(bytes int64) {
 	q.mu.Lock()
 	n, items, freed := 0, 0, 0
@@ -204,7 +196,7 @@ func (q *Queue[T, D]) dropOldest(bytes int64) {
 	clear(q.queue[:n])
 	q.queue = q.queue[n:]
 	q.items, q.bytes = q.items-items, q.bytes-freed
-	q.change()
+	q.signalChange()
 	q.mu.Unlock()
 	if n > 0 {
 		q.memory.Give(freed)
@@ -218,17 +210,16 @@ func (q *Queue[T, D]) hasRoom(items, bytes int) bool {
 		(q.bytes == 0 || q.bytes+bytes <= q.settings.MaxBytes)
 }
 
-// tell tells the goroutine that there is something to do.
-func (q *Queue[T, D]) tell() {
+// wake wakes the goroutine that sends.
+func (q *Queue[T, D]) wake() {
 	select {
-	case q.news <- struct{}{}:
+	case q.work <- struct{}{}:
 	default:
 	}
 }
 
-// change tells everyone who waits for room that something is different. The lock is
-// held.
-func (q *Queue[T, D]) change() {
+// signalChange wakes all calls of Add that wait for room. The lock is held.
+func (q *Queue[T, D]) signalChange() {
 	close(q.changed)
 	q.changed = make(chan struct{})
 }
@@ -239,20 +230,20 @@ func (q *Queue[T, D]) dropFull(items int) {
 	if !say {
 		return
 	}
-	message := "The queue of " + q.signal.items + " is full: some are dropped, and so are others until it was empty"
+	message := "The queue of " + q.signal.items + " is full: the receiver drops those that do not fit, until the queue is empty"
 	if q.settings.Overflow == OverflowDropWhileRefused {
-		message = "The pipeline refuses " + q.signal.items + " and their queue is full: some are dropped, and so are others until it accepts them"
+		message = "The pipeline refuses " + q.signal.items + " and their queue is full: the receiver drops those that do not fit, until the pipeline accepts them"
 	}
 	q.settings.Logger.Warn(message, zap.Int("drops_since_last_line", since),
 		zap.Int(q.signal.maxItems, q.settings.MaxItems), zap.Int(q.signal.maxBytes, q.settings.MaxBytes))
 }
 
-// mayWait reports whether the caller of Add may wait for room. The lock is held.
+// mayWait reports whether Add may wait for room. The lock is held.
 func (q *Queue[T, D]) mayWait() bool {
 	return q.settings.Overflow == OverflowWait || q.settings.Overflow == OverflowDropWhileRefused && !q.refusing
 }
 
-// drop counts items that there is no room for or, if err says so, no memory.
+// drop counts items that the memory budget refused with err or, if err is nil, that did not fit.
 func (q *Queue[T, D]) drop(items int, err error) {
 	if err != nil {
 		q.dropMemoryless(items, err)
@@ -261,8 +252,8 @@ func (q *Queue[T, D]) drop(items int, err error) {
 	q.dropFull(items)
 }
 
-// takeMemory takes the memory of an entry, if there is any.
-func (q *Queue[T, D]) takeMemory(bytes int) error {
+// reserve reserves the memory of an entry in the budget.
+func (q *Queue[T, D]) reserve(bytes int) error {
 	if q.memory == nil {
 		return nil
 	}
@@ -272,7 +263,7 @@ func (q *Queue[T, D]) takeMemory(bytes int) error {
 func (q *Queue[T, D]) dropMemoryless(items int, err error) {
 	q.settings.Dropped(items, DroppedMemory)
 	if since, say := q.memoryless.Say(q.settings.Now()); say {
-		q.settings.Logger.Warn("There is no memory for "+q.signal.items+": some are dropped, and so are others until the queue was empty",
+		q.settings.Logger.Warn("The memory budget has no room for "+q.signal.items+": the receiver drops those that do not fit, until the queue is empty",
 			zap.Int("drops_since_last_line", since), zap.Error(err))
 	}
 }
@@ -285,11 +276,11 @@ func (q *Queue[T, D]) run() {
 	var entries []T
 	for {
 		items, bytes := 0, 0
-		entries, items, bytes = q.take(entries[:0])
+		entries, items, bytes = q.next(entries[:0])
 		if len(entries) == 0 {
 			return
 		}
-		q.handOn(q.settings.Make(entries), items)
+		q.send(q.settings.Make(entries), items)
 		clear(entries)
 		if q.memory != nil {
 			q.memory.Give(bytes)
@@ -301,20 +292,20 @@ func (q *Queue[T, D]) run() {
 			q.full.Over()
 			q.memoryless.Over()
 		}
-		q.change()
+		q.signalChange()
 		q.mu.Unlock()
 	}
 }
 
-// take waits for something in the queue and moves to entries what can be handed on at
-// once. There is nothing when the queue is closed and empty.
-func (q *Queue[T, D]) take(entries []T) (taken []T, items, bytes int) {
+// next waits for an entry, and moves entries for one call of the pipeline out of the queue. It returns none when the
+// queue is closed and empty.
+func (q *Queue[T, D]) next(entries []T) (moved []T, items, bytes int) {
 	for {
 		q.mu.Lock()
 		if len(q.queue) > 0 {
-			entries, items, bytes = q.gather(entries)
+			entries, items, bytes = q.moveOut(entries)
 			q.items -= items
-			q.change()
+			q.signalChange()
 			q.mu.Unlock()
 			return entries, items, bytes
 		}
@@ -323,14 +314,14 @@ func (q *Queue[T, D]) take(entries []T) (taken []T, items, bytes int) {
 		if closed {
 			return nil, 0, 0
 		}
-		<-q.news
+		<-q.work
 	}
 }
 
-// gather moves to entries what can be handed on at once. The lock is held.
-func (q *Queue[T, D]) gather(entries []T) (taken []T, items, bytes int) {
+// moveOut moves entries for one call of the pipeline out of the queue. The lock is held.
+func (q *Queue[T, D]) moveOut(entries []T) (moved []T, items, bytes int) {
 	n := 0
-	for n < len(q.queue) && n < q.settings.MaxAtOnce && bytes < maxBytesAtOnce {
+	for n < len(q.queue) && n < q.settings.MaxAtOnce && bytes < maxBytesPerCall {
 		i, b := q.settings.Size(&q.queue[n])
 		items, bytes = items+i, bytes+b
 		n++
@@ -341,8 +332,8 @@ func (q *Queue[T, D]) gather(entries []T) (taken []T, items, bytes int) {
 	return entries, items, bytes
 }
 
-// handOn hands on data until it is accepted, refused for good, or the time is over.
-func (q *Queue[T, D]) handOn(data D, items int) {
+// send calls the pipeline until it accepts the data, returns a permanent error, or the time of the shutdown is over.
+func (q *Queue[T, D]) send(data D, items int) {
 	ctx := q.signal.start(q.settings.Observer, q.settings.Context)
 	err := q.try(ctx, data)
 	switch {
@@ -351,7 +342,7 @@ func (q *Queue[T, D]) handOn(data D, items int) {
 	case consumererror.IsPermanent(err):
 		q.settings.Dropped(items, DroppedPermanent)
 		if since, say := q.dropping.Say(q.settings.Now()); say {
-			q.settings.Logger.Error("Some "+q.signal.items+" are dropped, and so are others until the next are accepted",
+			q.settings.Logger.Error("The pipeline refuses "+q.signal.items+" with a permanent error: the receiver drops them until the pipeline accepts some",
 				zap.Int("number", items), zap.Int("drops_since_last_line", since), zap.Error(err))
 		}
 	default:
@@ -360,26 +351,24 @@ func (q *Queue[T, D]) handOn(data D, items int) {
 	q.signal.end(q.settings.Observer, ctx, q.settings.Format, items, err)
 }
 
-// dropLate counts what came or was not accepted before the time of the shutdown was
-// over.
+// dropLate counts items that no pipeline accepted before the time of the shutdown was over.
 func (q *Queue[T, D]) dropLate(items int) {
 	q.settings.Dropped(items, lateReason(q.settings.Context))
 	if !q.late.Swap(true) {
-		q.settings.Logger.Warn("The time of the shutdown is over: "+q.signal.items+" are dropped", zap.Int("number", items))
+		q.settings.Logger.Warn("The time of the shutdown is over: the receiver drops "+q.signal.items, zap.Int("number", items))
 	}
 }
 
-// try gives data to the pipeline until it accepts it, refuses it for good, or the time
-// is over.
+// try calls the pipeline until it accepts the data, returns a permanent error, or the time of the shutdown is over.
 func (q *Queue[T, D]) try(ctx context.Context, data D) error {
 	pauses := backoff.New(q.settings.Retry)
 	for {
-		given := data
+		sent := data
 		if q.signal.mutates() {
-			// It may change what it was given before it refuses.
-			given = q.signal.copyOf(data)
+			// The pipeline may change the data before it refuses it.
+			sent = q.signal.copyOf(data)
 		}
-		err := q.signal.consume(ctx, given)
+		err := q.signal.consume(ctx, sent)
 		if err == nil || consumererror.IsPermanent(err) {
 			return err
 		}
@@ -394,12 +383,12 @@ func (q *Queue[T, D]) try(ctx context.Context, data D) error {
 	}
 }
 
-// refused lets those go who wait for room only while the pipeline accepts.
+// refused wakes calls of Add that wait for room only while the pipeline accepts.
 func (q *Queue[T, D]) refused() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.refusing {
 		q.refusing = true
-		q.change()
+		q.signalChange()
 	}
 }

@@ -15,31 +15,29 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 )
 
-// Settings are what hand-overs of all signals have in common. All fields but Memory
-// have to be set.
+// Settings are common to the hand-overs of all signals. All fields except Memory are required.
 type Settings struct {
-	// Context is cancelled when the time of the shutdown is over: what was not
-	// accepted by then is dropped.
+	// Context is cancelled when the time of the shutdown is over. Data that no pipeline has accepted by then is dropped.
 	Context context.Context
-	// Observer observes each hand-over, under the name of the Format that data came in.
+	// Observer observes each hand-over. Format is the name of the protocol that the data arrived in.
 	Observer *receiverhelper.ObsReport
 	Format   string
 	Logger   *zap.Logger
-	// Retry is the pauses between tries.
+	// Retry has the pauses between calls of a pipeline that refuses.
 	Retry backoff.Config
-	// Now is the time.
+	// Now returns the time.
 	Now func() time.Time
-	// Memory is where queues take their memory from. Nil: MaxBytes is their only bound.
+	// Memory is the group of the budget that queues reserve their memory in. Nil: MaxBytes is their only bound.
 	Memory *budget.Group
 }
 
-// Late is a cause for which Settings.Context is cancelled, other than the end of the
-// time of the shutdown: what was not accepted by then is dropped for this reason.
+// Late is another cause that cancels Settings.Context than the end of the shutdown's time. Late data is dropped for
+// this reason.
 type Late string
 
-func (l Late) Error() string { return "the time for handing on is over: " + string(l) }
+func (l Late) Error() string { return "the time of the hand-over has ended: " + string(l) }
 
-// lateReason is why something is dropped because ctx is over.
+// lateReason returns the reason of drops after the end of ctx.
 func lateReason(ctx context.Context) string {
 	var late Late
 	if errors.As(context.Cause(ctx), &late) {
@@ -48,16 +46,16 @@ func lateReason(ctx context.Context) string {
 	return DroppedShutdown
 }
 
-// Why something was dropped.
+// Reasons of drops.
 const (
-	// DroppedPermanent: the pipeline refused it for good.
+	// DroppedPermanent: the pipeline returned a permanent error.
 	DroppedPermanent = "permanent_error"
 	// DroppedShutdown: the time of the shutdown was over.
 	DroppedShutdown = "shutdown"
-	// DroppedQueueFull: there was no room for it.
+	// DroppedQueueFull: the queue was full.
 	DroppedQueueFull = "queue_full"
-	// DroppedRefused: the pipeline refused it, and it is not tried again.
+	// DroppedRefused: the pipeline refused data that has no second try.
 	DroppedRefused = "refused"
-	// DroppedMemory: the process has no more memory for it, or for its peer.
+	// DroppedMemory: the memory budget of the process, or of one peer, was used up.
 	DroppedMemory = "memory_budget"
 )

@@ -14,10 +14,9 @@ import (
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 )
 
-// signal is what a Queue has to know of the signal whose data D it hands on.
+// signal has the functions and names of a signal with data D.
 type signal[D any] struct {
-	// items is what there is in D, for the log; maxItems and maxBytes are the settings
-	// that bound it.
+	// items is the name of the items in log lines. maxItems and maxBytes are the settings that bound them.
 	items, maxItems, maxBytes string
 	consume                   func(context.Context, D) error
 	mutates                   func() bool
@@ -29,7 +28,7 @@ type signal[D any] struct {
 // Logs is a Queue of log records.
 type Logs[T any] = Queue[T, plog.Logs]
 
-// NewLogs makes a hand-over of log records and starts its goroutine, which Close ends.
+// NewLogs returns a hand-over of log records, whose goroutine runs until Close.
 func NewLogs[T any](next consumer.Logs, settings QueueSettings[T, plog.Logs]) *Logs[T] {
 	return newQueue(settings, signal[plog.Logs]{
 		items: "log records", maxItems: "limits.max_queued_logs", maxBytes: "limits.max_queued_log_bytes",
@@ -45,10 +44,10 @@ func NewLogs[T any](next consumer.Logs, settings QueueSettings[T, plog.Logs]) *L
 	})
 }
 
-// Spans is a Queue of spans that are no batches.
+// Spans is a Queue of spans that are not batches.
 type Spans[T any] = Queue[T, ptrace.Traces]
 
-// NewSpans makes a hand-over of spans and starts its goroutine, which Close ends.
+// NewSpans returns a hand-over of spans, whose goroutine runs until Close.
 func NewSpans[T any](next consumer.Traces, settings QueueSettings[T, ptrace.Traces]) *Spans[T] {
 	return newQueue(settings, signal[ptrace.Traces]{
 		items: "spans", maxItems: "limits.max_queued_spans", maxBytes: "limits.max_queued_span_bytes",
@@ -67,7 +66,7 @@ func NewSpans[T any](next consumer.Traces, settings QueueSettings[T, ptrace.Trac
 // Profiles is a Queue of profiles; its items are samples.
 type Profiles[T any] = Queue[T, pprofile.Profiles]
 
-// NewProfiles makes a hand-over of profiles and starts its goroutine, which Close ends.
+// NewProfiles returns a hand-over of profiles, whose goroutine runs until Close.
 func NewProfiles[T any](next xconsumer.Profiles, settings QueueSettings[T, pprofile.Profiles]) *Profiles[T] {
 	return newQueue(settings, signal[pprofile.Profiles]{
 		items: "profile samples", maxItems: "limits.max_queued_samples", maxBytes: "limits.max_queued_sample_bytes",

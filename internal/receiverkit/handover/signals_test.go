@@ -16,8 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
-// items are queued as numbers: what becomes of 1 is an item of the signal that is known
-// by it.
+// The tests queue numbers. Each becomes an item of the signal that has the number as its text or time.
 
 func recordsOf(numbers []int) plog.Logs {
 	logs := plog.NewLogs()
@@ -61,8 +60,8 @@ func settingsOf[D any](b *bed, make func([]int) D) QueueSettings[int, D] {
 	}
 }
 
-// signals are those that a queue can be of: how one is made, what its items are called
-// in the log, and the counter of those that were accepted.
+// signals are the signals of queues, each with its constructor, the name of its items in the log, and the counter of
+// accepted items.
 var signals = map[string]struct {
 	queue           func(*bed, *pipeline) numberQueue
 	items, accepted string
@@ -84,7 +83,7 @@ var signals = map[string]struct {
 func TestEverySignalIsTriedAgainCopiedBoundedAndObserved(t *testing.T) {
 	for name, signal := range signals {
 		t.Run(name, func(t *testing.T) {
-			// It spoils what it refuses, so only a copy can come.
+			// The pipeline changes the data that it refuses, so only a copy arrives unchanged.
 			b, next := newBed(t), &pipeline{refuse: errRefused, spoils: true}
 			queue := signal.queue(b, next)
 			queue.Add(1)
@@ -101,7 +100,7 @@ func TestEverySignalIsTriedAgainCopiedBoundedAndObserved(t *testing.T) {
 			next.refuseWith(consumererror.NewPermanent(errNever))
 			b.pass(logline.Pause)
 			queue.Add(9)
-			b.await("the line about the drop", func() bool { return b.lines("Some "+signal.items+" are dropped") == 1 })
+			b.await("the line about the drop", func() bool { return b.lines("The pipeline refuses "+signal.items+" with a permanent error") == 1 })
 			assert.Equal(t, 1, b.count(DroppedPermanent))
 
 			next.refuseWith(errRefused)
@@ -109,7 +108,7 @@ func TestEverySignalIsTriedAgainCopiedBoundedAndObserved(t *testing.T) {
 			b.over()
 			queue.Close()
 			assert.Equal(t, 1, b.count(DroppedShutdown))
-			assert.Equal(t, 1, b.lines("The time of the shutdown is over: "+signal.items+" are dropped"))
+			assert.Equal(t, 1, b.lines("The time of the shutdown is over: the receiver drops "+signal.items))
 			assert.EqualValues(t, 4, b.observed(signal.accepted))
 		})
 	}

@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// WarnUnpaired returns what logs, at its first call, that no stack_pairing follows. It is
-// for many goroutines.
+// WarnUnpaired returns a function that logs, at its first call, that no stack_pairing follows. Many goroutines can call
+// the function.
 func WarnUnpaired(logger *zap.Logger) func() {
 	return sync.OnceFunc(func() {
 		logger.Warn("No stack_pairing follows: backends receive packed call events in place of spans of functions. " +

@@ -28,7 +28,7 @@ func (p pairing) ConsumeTraces(ctx context.Context, traces ptrace.Traces) error 
 	return nil
 }
 
-func TestBatchesThatDontReachStackPairingAreWarnedOfOnce(t *testing.T) {
+func TestOneLineWarnsThatBatchesDoNotReachStackPairing(t *testing.T) {
 	cases := map[string]struct {
 		pairs, off bool
 		want       int
@@ -64,7 +64,7 @@ func TestBatchesThatDontReachStackPairingAreWarnedOfOnce(t *testing.T) {
 	}
 }
 
-func TestARefusedBatchSaysNothingOfWhatFollows(t *testing.T) {
+func TestARefusedBatchCausesNoWarning(t *testing.T) {
 	b, next := newBed(t), &pipeline{refuse: errRefused}
 	batches := NewBatches(BatchesSettings{
 		Settings: b.settings, Next: next, Accepted: func() {}, Dropped: func(int, string) {}, Retried: func() {},

@@ -1,9 +1,9 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metricseries makes the points of metrics that have very many. The builders that
-// mdatagen generates look through all points for each: they make the first point alone,
-// and so the metric, and all others come from here. It knows no component.
+// Package metricseries makes the points of metrics with very many points. For each point, the builders that mdatagen
+// generates compare all others. So such a builder makes the metric with its first point, and this package appends the
+// others. It knows no component.
 package metricseries
 
 import (
@@ -14,78 +14,76 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// How values are made one that only differ in attributes that are not wanted: what
-// generated configurations call aggregation strategies. Any other is the sum.
+// Aggregation strategies of generated configurations. They combine values that differ only in disabled attributes. Any
+// other strategy is the sum.
 const (
 	strategyAverage = "avg"
 	strategyMin     = "min"
 	strategyMax     = "max"
 )
 
-// Value is what points can have.
+// Value is the type of a point's value.
 type Value interface{ int64 | float64 }
 
-// Series are the points of a metric with attributes, one for all values that have the same
-// of those that are wanted.
+// Series has the points of a metric: one for all values with the same enabled attributes.
 type Series[V Value] struct {
 	settings Settings
 	points   []point[V]
-	// at are the indexes of points.
+	// at has the indexes of points.
 	at map[Key]int
 }
 
-// Key is the values of a metric's attributes, of which there are two at most; what is not
-// wanted is empty.
+// Key has the values of a metric's attributes, at most two. A disabled attribute is empty.
 type Key [2]string
 
 type point[V Value] struct {
 	key   Key
 	value V
-	// of is how many values it is of.
-	of int64
+	// values counts the combined values.
+	values int64
 }
 
-// Settings are what is set for a metric with attributes.
+// Settings are the configuration of a metric with attributes.
 type Settings struct {
 	name string
-	// attributes are the keys of all that the metric has, and wanted says which are set.
+	// attributes are the keys of all attributes. enabled has the same indexes.
 	attributes []string
-	wanted     [len(Key{})]bool
-	// strategy says what becomes of values that only differ in what is not wanted.
+	enabled    [len(Key{})]bool
+	// strategy combines values that differ only in disabled attributes.
 	strategy string
 }
 
-// NewSettings takes the attributes that are set from a generated configuration.
-func NewSettings[K ~string](name, strategy string, set []K, attributes ...K) Settings {
+// NewSettings returns the settings of a metric, from the enabled ones of its attributes in a generated configuration.
+func NewSettings[K ~string](name, strategy string, enabled []K, attributes ...K) Settings {
 	s := Settings{name: name, strategy: strategy}
 	for i, key := range attributes {
 		s.attributes = append(s.attributes, string(key))
-		s.wanted[i] = slices.Contains(set, key)
+		s.enabled[i] = slices.Contains(enabled, key)
 	}
 	return s
 }
 
-// New is a series without points, with room for some.
+// New returns a series without points. The capacity is the expected number of points.
 func New[V Value](settings Settings, capacity int) *Series[V] {
 	return &Series[V]{settings: settings, points: make([]point[V], 0, capacity), at: make(map[Key]int, capacity)}
 }
 
 // Add adds a value with its attributes.
 func (s *Series[V]) Add(value V, key ...string) {
-	var wanted Key
+	var enabled Key
 	for i, v := range key {
-		if s.settings.wanted[i] {
-			wanted[i] = v
+		if s.settings.enabled[i] {
+			enabled[i] = v
 		}
 	}
-	at, known := s.at[wanted]
+	at, known := s.at[enabled]
 	if !known {
-		s.at[wanted] = len(s.points)
-		s.points = append(s.points, point[V]{key: wanted, value: value, of: 1})
+		s.at[enabled] = len(s.points)
+		s.points = append(s.points, point[V]{key: enabled, value: value, values: 1})
 		return
 	}
 	p := &s.points[at]
-	p.of++
+	p.values++
 	switch s.settings.strategy {
 	case strategyMin:
 		p.value = min(p.value, value)
@@ -96,16 +94,15 @@ func (s *Series[V]) Add(value V, key ...string) {
 	}
 }
 
-// value is that of a point.
+// value returns the value of a point.
 func (s *Series[V]) value(p *point[V]) V {
 	if s.settings.strategy == strategyAverage {
-		return p.value / V(p.of)
+		return p.value / V(p.values)
 	}
 	return p.value
 }
 
-// sumOf is the sum of two numbers, or the largest or smallest whole number where it is
-// beyond.
+// sumOf returns the sum of two numbers. If an int64 overflows, it returns the largest or smallest one.
 func sumOf[V Value](a, b V) V {
 	x, whole := any(a).(int64)
 	if !whole {
@@ -122,15 +119,14 @@ func sumOf[V Value](a, b V) V {
 	}
 }
 
-// First has record make the first point, if there is one.
+// First calls record with the first point, if the series has one.
 func (s *Series[V]) First(record func(value V, key Key)) {
 	if len(s.points) > 0 {
 		record(s.value(&s.points[0]), s.points[0].key)
 	}
 }
 
-// AppendOthers appends all points but the first to the metric that was made, if it is one
-// of these.
+// AppendOthers appends all points except the first to the metric of the series, if metrics has it.
 func (s *Series[V]) AppendOthers(metrics pmetric.MetricSlice) {
 	for _, m := range metrics.All() {
 		if m.Name() != s.settings.name {
@@ -165,7 +161,7 @@ func (s *Series[V]) appendTo(points pmetric.NumberDataPointSlice) {
 func (s *Series[V]) putAttributes(to pcommon.Map, key Key) {
 	to.EnsureCapacity(len(s.settings.attributes))
 	for i, name := range s.settings.attributes {
-		if s.settings.wanted[i] {
+		if s.settings.enabled[i] {
 			to.PutStr(name, key[i])
 		}
 	}

@@ -12,14 +12,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-func TestSumsEndWithTheLargestNumber(t *testing.T) {
+func TestASumStopsAtTheLargestNumber(t *testing.T) {
 	assert.Equal(t, int64(math.MaxInt64), sumOf[int64](math.MaxInt64, 1))
 	assert.Equal(t, int64(math.MinInt64), sumOf[int64](math.MinInt64, -1))
 	assert.EqualValues(t, -1, sumOf[int64](math.MinInt64, math.MaxInt64))
 	assert.Equal(t, 0.75, sumOf(0.5, 0.25))
 }
 
-func TestValuesThatOnlyDifferInWhatIsNotWantedBecomeOne(t *testing.T) {
+func TestValuesThatDifferOnlyInDisabledAttributesAreCombined(t *testing.T) {
 	type attribute string
 	for strategy, want := range map[string]string{"sum": "map[a:9 b:0.5]", "avg": "map[a:4.5 b:0.5]", "min": "map[a:1 b:0.5]", "max": "map[a:8 b:0.5]"} {
 		s := New[float64](NewSettings("time", strategy, []attribute{"class"}, "class", "method"), 0)

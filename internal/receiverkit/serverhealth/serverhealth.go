@@ -1,15 +1,14 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serverhealth makes of what a receiver knows of the servers it is a client of, and of
-// other things that it needs, one component status and a gauge.
+// Package serverhealth reports one component status and a gauge for all servers that a receiver is a client of, and for
+// its other parts, such as a port.
 //
-// The status is the worst of all: a permanent error if one is given up, else a recoverable error
-// if one has failed, else OK. The Collector lets no component recover from a permanent error. One
-// that has neither failed nor been reached yet changes nothing. A status is reported when it
-// changes, or when others fail, or for another reason, and not at each try.
+// The status is that of the worst part: a permanent error if a part is given up, else a recoverable error if a part has
+// failed, else OK. The Collector lets no component recover from a permanent error. A part that has no result yet counts
+// as OK. Health reports a status when the status, the failed parts, or their reasons change, and not at each try.
 //
-// The gauge has a point for each server: 1 while it is connected and has said who it is, else 0.
+// The gauge has a point for each server: 1 while it is connected and identified, else 0.
 package serverhealth
 
 import (
@@ -25,29 +24,28 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Health is that of all parts of a component. Its methods, and those of its parts, are for many
-// goroutines.
+// Health has all parts of a component. Its methods, and those of its parts, can be called from many goroutines.
 type Health struct {
 	mu sync.Mutex
-	// host is nil before Start and after Stop: nothing is reported.
+	// host is nil before Start and after Stop. Then Health reports nothing.
 	host  component.Host
 	parts []*Part
-	// reported is the status that was reported last, and of what; StatusNone: none was.
+	// reported is the last reported status; StatusNone: none. of has the failed parts and their reasons.
 	reported componentstatus.Status
 	of       string
 }
 
-// Part is a server, or something else that a component needs.
+// Part is a server, or another thing that a component needs.
 type Part struct {
 	health *Health
 	name   string
-	// counted says that the gauge has it.
+	// counted: the gauge has a point of the part.
 	counted bool
 	state   state
 	err     error
 }
 
-// state is what is known of a part, in the order of how bad it is.
+// state is the state of a part. A larger one is worse.
 type state uint8
 
 const (
@@ -57,10 +55,10 @@ const (
 	givenUp
 )
 
-// New makes the health of a component of which nothing is known yet.
+// New returns the health of a component without parts.
 func New() *Health { return &Health{} }
 
-// Start has statuses reported to the component's host from now on.
+// Start begins to report statuses to the component's host.
 func (h *Health) Start(host component.Host) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -68,20 +66,20 @@ func (h *Health) Start(host component.Host) {
 	h.report()
 }
 
-// Stop ends that. It is called when a shutdown begins: the Collector reports the rest.
+// Stop ends the reports. A receiver calls it when its shutdown begins: the Collector reports the further statuses.
 func (h *Health) Stop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.host = nil
 }
 
-// Server adds a server, by the address that is configured.
-func (h *Health) Server(address string) *Part { return h.add(address, true) }
+// Server adds a server with its configured address, and returns it.
+func (h *Health) Server(address string) *Part { return h.newPart(address, true) }
 
-// Part adds something that is no server, and that the gauge doesn't have.
-func (h *Health) Part(name string) *Part { return h.add(name, false) }
+// Part adds a part that is not a server, and returns it. The gauge has no point of it.
+func (h *Health) Part(name string) *Part { return h.newPart(name, false) }
 
-func (h *Health) add(name string, counted bool) *Part {
+func (h *Health) newPart(name string, counted bool) *Part {
 	p := &Part{health: h, name: name, counted: counted}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,7 +87,7 @@ func (h *Health) add(name string, counted bool) *Part {
 	return p
 }
 
-// Observe gives the gauge: a point for each server, with its address as the attribute server.
+// Observe records the gauge: a point for each server, with its address as the attribute server.
 func (h *Health) Observe(_ context.Context, observer metric.Int64Observer) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -106,17 +104,16 @@ func (h *Health) Observe(_ context.Context, observer metric.Int64Observer) error
 	return nil
 }
 
-// Up says that the server is connected and known, or that the part works.
-func (p *Part) Up() { p.become(up, nil) }
+// Up sets the state: the server is connected and identified, or the part works.
+func (p *Part) Up() { p.setState(up, nil) }
 
-// Failed says that the part doesn't work for a reason, and is tried again.
-func (p *Part) Failed(why error) { p.become(failed, why) }
+// Failed sets the state: the part does not work, and the receiver tries again.
+func (p *Part) Failed(why error) { p.setState(failed, why) }
 
-// GivenUp says that the part doesn't work for a reason, and is not tried again: somebody has to
-// do something.
-func (p *Part) GivenUp(why error) { p.become(givenUp, why) }
+// GivenUp sets the state: the part does not work, and the receiver does not try again. A person must act.
+func (p *Part) GivenUp(why error) { p.setState(givenUp, why) }
 
-func (p *Part) become(s state, why error) {
+func (p *Part) setState(s state, why error) {
 	h := p.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -127,7 +124,7 @@ func (p *Part) become(s state, why error) {
 	h.report()
 }
 
-// Remove says that the part is needed no longer.
+// Remove removes the part from its Health.
 func (p *Part) Remove() {
 	h := p.health
 	h.mu.Lock()
@@ -141,11 +138,11 @@ func (p *Part) Remove() {
 	}
 }
 
-// maxNamed is how many parts an error names.
+// maxNamed bounds the parts that an error names.
 const maxNamed = 5
 
-// report reports the status, if it is another one than was reported last. Nothing that has not
-// failed needs one: the Collector has a component be OK that has started. The lock is held.
+// report reports the status if it differs from the last reported one. Without a failure it reports none at first,
+// because the Collector reports OK for a started component. The lock is held.
 func (h *Health) report() {
 	if h.host == nil {
 		return
@@ -177,9 +174,8 @@ func (h *Health) report() {
 	componentstatus.ReportStatus(h.host, componentstatus.NewEvent(status, options...))
 }
 
-// failure is an error with all parts that don't work, and why, and what tells it from others:
-// their names and reasons.
-// The lock is held.
+// failure returns an error with the failed parts and their reasons. of has the same without numbers, to compare two
+// failures. The lock is held.
 func (h *Health) failure() (of string, err error) {
 	var texts, parts []string
 	bad := 0
@@ -198,7 +194,7 @@ func (h *Health) failure() (of string, err error) {
 	return strings.Join(parts, "\n"), fmt.Errorf("%d of %d failed: %s", bad, len(h.parts), strings.Join(texts, "; "))
 }
 
-// withoutNumbers is the text of an error without what differs at each try, such as ports.
+// withoutNumbers returns the text of an error without digits, such as those of ports, which differ at each try.
 func withoutNumbers(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsDigit(r) {

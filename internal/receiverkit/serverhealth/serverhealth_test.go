@@ -19,7 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
-func TestTheStatusIsTheWorstOfAllAndIsReportedWhenItChanges(t *testing.T) {
+func TestTheStatusOfTheWorstPartIsReportedWhenItChanges(t *testing.T) {
 	const recoverable, permanent, ok = "StatusRecoverableError: ", "StatusPermanentError: ", "StatusOK"
 	refused := func(port int) error { return fmt.Errorf("dial 127.0.0.1:%d: refused", port) }
 	silent := errors.New("silent")
@@ -27,7 +27,7 @@ func TestTheStatusIsTheWorstOfAllAndIsReportedWhenItChanges(t *testing.T) {
 		happens func(a, b, file *Part)
 		said    []string
 	}{
-		"nothing is known":                      {func(_, _, _ *Part) {}, nil},
+		"no part has a result":                  {func(_, _, _ *Part) {}, nil},
 		"one is up, which is what it has to be": {func(a, _, _ *Part) { a.Up() }, nil},
 		"one fails, again and again": {func(a, _, _ *Part) {
 			for port := range 5 {
@@ -61,14 +61,14 @@ func TestTheStatusIsTheWorstOfAllAndIsReportedWhenItChanges(t *testing.T) {
 	}
 }
 
-func TestWhatFailedBeforeTheStartIsReportedThen(t *testing.T) {
+func TestAFailureBeforeTheStartIsReportedAtTheStart(t *testing.T) {
 	h, host := New(), telemetrytest.NewStatuses()
 	h.Part("file").Failed(errors.New("denied"))
 	h.Start(host)
 	assert.Equal(t, []string{"StatusRecoverableError: 1 of 1 failed: file: denied"}, host.All())
 }
 
-func TestNothingIsReportedOnceAShutdownHasBegun(t *testing.T) {
+func TestAfterStopNoStatusIsReported(t *testing.T) {
 	h, host := New(), telemetrytest.NewStatuses()
 	s := h.Server("a:1")
 	h.Start(host)
@@ -77,7 +77,7 @@ func TestNothingIsReportedOnceAShutdownHasBegun(t *testing.T) {
 	assert.Empty(t, host.All())
 }
 
-func TestManyThatFailAreNotAllNamed(t *testing.T) {
+func TestAnErrorNamesOnlySomeOfManyFailedParts(t *testing.T) {
 	h, host := New(), telemetrytest.NewStatuses()
 	h.Start(host)
 	for i := range 7 {
@@ -86,7 +86,7 @@ func TestManyThatFailAreNotAllNamed(t *testing.T) {
 	assert.Equal(t, "StatusRecoverableError: 7 of 7 failed: s0: no; s1: no; s2: no; s3: no; s4: no; and 2 more", host.Last())
 }
 
-func TestTheGaugeHasAPointForEachServerThatIsConfigured(t *testing.T) {
+func TestTheGaugeHasAPointForEachConfiguredServer(t *testing.T) {
 	h := New()
 	a, b, gone := h.Server("a:1"), h.Server("b:2"), h.Server("c:3")
 	h.Part("file").Up()

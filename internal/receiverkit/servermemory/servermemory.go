@@ -1,9 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package servermemory counts what a server takes in the memory budget of the process: what
-// is known of it, and the buffers of the connections to it. It knows no protocol. Whoever
-// follows the server frees its memory when the account has to be closed: see Memory.Over.
+// Package servermemory counts the memory of a server in the memory budget of the process: the state of its process, and
+// the buffers of its connections. It knows no protocol. The receiver frees the memory when Memory.Over has a shortage.
 package servermemory
 
 import (
@@ -16,7 +15,7 @@ import (
 // Setting is the name of the bound of a server.
 const Setting = "limits.max_server_memory"
 
-// Memory is what a server holds in the memory budget. It is for several goroutines.
+// Memory is the account of a server in the memory budget. Its methods can be called from several goroutines.
 type Memory struct {
 	group *budget.Group
 	limit int64
@@ -24,33 +23,32 @@ type Memory struct {
 
 	mu      sync.Mutex
 	account *budget.Account
-	// process is what is held of the process, and buffers those of connections.
+	// process has the bytes of the process's state. buffers has the open connections.
 	process int
 	buffers map[*Buffer]bool
 }
 
-// Shortage is why the server has to be disconnected that has an account.
+// Shortage is a reason to disconnect the server of an account.
 type Shortage struct {
 	of *budget.Account
 	// Why is the error of the account.
 	Why error
 }
 
-// Buffer is what a connection holds in buffers.
+// Buffer has the bytes of a connection's buffers.
 type Buffer struct {
 	conn  net.Conn
 	bytes int
 }
 
-// New opens an account of a group for a server, which may hold at most so many bytes. nil:
-// nothing is counted.
+// New opens an account in a group for a server, with a limit in bytes. With a nil group it counts nothing.
 func New(group *budget.Group, limit int) *Memory {
 	m := &Memory{group: group, limit: int64(limit), over: make(chan Shortage, 1), buffers: map[*Buffer]bool{}}
 	m.open()
 	return m
 }
 
-// open opens an account. The lock is held, or nobody else knows the memory.
+// open opens an account. The lock is held, except in New.
 func (m *Memory) open() {
 	if m.group == nil {
 		return // the receiver was not started
@@ -68,11 +66,11 @@ func (m *Memory) open() {
 	m.account, m.process = account, 0
 }
 
-// signal has the server disconnected.
+// signal sends a shortage to Over, and replaces an older one.
 func (m *Memory) signal(s Shortage) {
 	select {
 	case m.over <- s:
-	default: // it is, or its account has been closed since
+	default: // the older one may be of a closed account
 		select {
 		case <-m.over:
 		default:
@@ -84,7 +82,7 @@ func (m *Memory) signal(s Shortage) {
 	}
 }
 
-// Hold says how many bytes the process of the server takes.
+// Hold sets the bytes of the process's state. It returns an error if the budget or the limit has no room.
 func (m *Memory) Hold(bytes int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,19 +91,19 @@ func (m *Memory) Hold(bytes int) error {
 	return m.change(more)
 }
 
-// HoldBuffer says how many bytes the buffers of a connection take.
+// HoldBuffer sets the bytes of a connection's buffers. It returns an error if the budget or the limit has no room.
 func (m *Memory) HoldBuffer(b *Buffer, bytes int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.buffers[b] {
-		return nil // it is closed
+		return nil // the connection is closed
 	}
 	more := bytes - b.bytes
 	b.bytes = bytes
 	return m.change(more)
 }
 
-// change takes or gives bytes. The lock is held.
+// change reserves bytes in the account or, if negative, releases them. The lock is held.
 func (m *Memory) change(more int) error {
 	if m.account == nil {
 		return nil
@@ -114,7 +112,7 @@ func (m *Memory) change(more int) error {
 	if more > 0 && err == nil {
 		err = m.account.Take(more)
 		if err != nil {
-			m.account.Give(-more) // it is there until it is freed
+			m.account.Give(-more) // the bytes exist until they are freed
 		}
 	} else {
 		m.account.Give(-more)
@@ -125,7 +123,7 @@ func (m *Memory) change(more int) error {
 	return err
 }
 
-// Connected begins to count the buffers of a connection.
+// Connected returns the Buffer of a new connection.
 func (m *Memory) Connected(conn net.Conn) *Buffer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,7 +132,7 @@ func (m *Memory) Connected(conn net.Conn) *Buffer {
 	return b
 }
 
-// Disconnected gives back the buffers of a connection; nil: there is none.
+// Disconnected releases the buffers of a connection. b may be nil.
 func (m *Memory) Disconnected(b *Buffer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,12 +145,12 @@ func (m *Memory) Disconnected(b *Buffer) {
 	}
 }
 
-// Renew closes an account and opens another one, and closes all connections.
+// Renew closes all connections, and replaces the account by a new one.
 func (m *Memory) Renew() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for b := range m.buffers {
-		_ = b.conn.Close() // whoever uses it finds that
+		_ = b.conn.Close() // its reader gets an error
 	}
 	clear(m.buffers)
 	if m.account != nil {
@@ -161,7 +159,7 @@ func (m *Memory) Renew() {
 	m.open()
 }
 
-// IsCurrent reports whether a shortage is of the account that there is.
+// IsCurrent reports whether a shortage is of the current account.
 func (m *Memory) IsCurrent(s Shortage) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -177,16 +175,16 @@ func (m *Memory) Close() {
 	}
 }
 
-// Over has why the server has to be disconnected: its account gets nothing more. Whoever
-// follows it frees what is known of it, and calls Renew.
+// Over returns a channel of shortages. After a shortage the account accepts no more bytes. The receiver then
+// disconnects the server, frees its state, and calls Renew.
 func (m *Memory) Over() <-chan Shortage { return m.over }
 
-// Add says how many bytes more, or less, the buffers of a connection take.
+// Add changes the bytes of a connection's buffers by more, which may be negative.
 func (m *Memory) Add(b *Buffer, more int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.buffers[b] {
-		return nil // it is closed
+		return nil // the connection is closed
 	}
 	b.bytes += more
 	return m.change(more)
@@ -197,6 +195,6 @@ func (m *Memory) HangUp() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for b := range m.buffers {
-		_ = b.conn.Close() // whoever uses it finds that
+		_ = b.conn.Close() // its reader gets an error
 	}
 }

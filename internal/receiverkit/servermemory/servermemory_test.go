@@ -12,9 +12,8 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 )
 
-// TestWhatIsHeldBeyondTheBoundIsCountedOnce: what a server holds stays until it is freed, also
-// where the account gets nothing more.
-func TestWhatIsHeldBeyondTheBoundIsCountedOnce(t *testing.T) {
+// The memory of a server exists until it is freed, also when the account accepts no more bytes.
+func TestMemoryBeyondTheBudgetIsCountedOnce(t *testing.T) {
 	const mib = 1 << 20
 	of := budget.New(8 * mib)
 	m := New(of.Group("greys"), 100*mib)
@@ -22,7 +21,7 @@ func TestWhatIsHeldBeyondTheBoundIsCountedOnce(t *testing.T) {
 	other := of.Group("rbkit").Open(budget.Settings{Leave: func(*budget.Error) {}})
 	defer other.Close()
 	require.NoError(t, m.Hold(5*mib))
-	_ = other.Take(4 * mib) // there is no room, so the larger account has to leave
+	_ = other.Take(4 * mib) // no room is left, so the budget asks the larger account to leave
 	require.Error(t, m.account.Err())
 	assert.Error(t, m.Hold(6*mib))
 	assert.EqualValues(t, 6*mib, m.account.Used())
@@ -32,7 +31,7 @@ func TestWhatIsHeldBeyondTheBoundIsCountedOnce(t *testing.T) {
 	assert.EqualValues(t, mib, m.account.Used())
 }
 
-func TestWhatIsBeyondTheServersOwnBoundIsCountedOnce(t *testing.T) {
+func TestMemoryBeyondTheServersOwnLimitIsCountedOnce(t *testing.T) {
 	const mib = 1 << 20
 	m := New(budget.New(100*mib).Group("greys"), 2*mib)
 	defer m.Close()

@@ -1,10 +1,9 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sharedreceiver makes one receiver of what the collector asks for signal by
-// signal: one for each configuration, whatever signals have a pipeline. It is started
-// once and shut down once, however many signals ask for it, and told which signals a
-// pipeline uses when it is started, so that it builds nothing for the others.
+// Package sharedreceiver makes one receiver for all signals of a configuration. The Collector creates, starts and shuts
+// down a receiver for each signal. The shared one starts once and shuts down once. Its Start receives the signals that
+// have a pipeline, so it makes no data for the others.
 //
 // A receiver's factory.go is
 //
@@ -20,7 +19,6 @@
 //		)
 //	}
 //
-// or, where it gives profiles too, made with the same functions of package xreceiver,
-// and its receiver.go has Start and Shutdown of Receiver. The package knows no protocol
-// and no data.
+// A receiver of profiles uses the same functions of package xreceiver. Its receiver.go has Start and Shutdown of
+// Receiver. The package knows no protocol and no data.
 package sharedreceiver

@@ -10,16 +10,15 @@ import (
 	"go.opentelemetry.io/collector/component/componentstatus"
 )
 
-// hosts are those of a receiver's signals: the collector has a status for each. The zero value
-// has none.
+// hosts has the host of each signal, because the Collector has a status for each. The zero value has none.
 type hosts struct {
 	mu    sync.Mutex
 	all   []component.Host
 	event *componentstatus.Event
 }
 
-// add adds a host, which hears of the last status if there was one.
-func (h *hosts) add(host component.Host) {
+// connect adds a host, and reports the last status to it, if the receiver has reported one.
+func (h *hosts) connect(host component.Host) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all = append(h.all, host)
@@ -28,7 +27,7 @@ func (h *hosts) add(host component.Host) {
 	}
 }
 
-// sharedHost is the host that the receiver has: the first one's, which reports to all.
+// sharedHost is the receiver's host: the host of the first signal. It reports statuses to all hosts.
 type sharedHost struct {
 	component.Host
 	hosts *hosts

@@ -17,7 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
-// failing is a receiver that fails when it is started, and is well when somebody wants it.
+// failing is a receiver that reports an error at its start.
 type failing struct{ host component.Host }
 
 func (f *failing) Start(_ context.Context, host component.Host, _ Signals) error {

@@ -14,14 +14,14 @@ import (
 
 // Receiver is one receiver for all signals of a configuration.
 type Receiver interface {
-	// Start starts what the signals of next need. It is called once at most. The
-	// context is over before the receiver is.
+	// Start starts the receiver for the signals of next. It is called at most once. The context ends before the
+	// receiver's Shutdown.
 	Start(ctx context.Context, host component.Host, next Signals) error
-	// Shutdown is called once at most, without Start, too, and after one that failed.
+	// Shutdown is called at most once, also without Start, and after a Start that failed.
 	Shutdown(ctx context.Context) error
 }
 
-// Signals are what the pipelines begin with; nil: no pipeline takes that signal.
+// Signals has the first consumer of each signal's pipeline; nil: the signal has no pipeline.
 type Signals struct {
 	Traces   consumer.Traces
 	Logs     consumer.Logs
@@ -29,37 +29,35 @@ type Signals struct {
 	Profiles xconsumer.Profiles
 }
 
-// instance is what the collector gets for each signal of a configuration.
+// instance is the component that the Collector gets for each signal of a configuration.
 type instance struct {
 	receiver Receiver
 	// next is set before Start.
 	next Signals
-	// forget takes the instance out of those that are shared.
+	// forget removes the instance from the shared ones.
 	forget func()
 
-	// hosts are those of all signals that were started.
+	// hosts has the hosts of all started signals.
 	hosts hosts
 
 	starting, stopping    sync.Once
 	startError, stopError error
 }
 
-// Once makes of a receiver what the collector gets, without a factory: what is started
-// once and shut down once, however often it is asked to.
+// Once returns a component for a receiver without a factory. Further calls of its Start and Shutdown do nothing.
 func Once(r Receiver, next Signals) component.Component {
 	return &instance{receiver: r, next: next, forget: func() {}}
 }
 
-// Start starts the receiver, once; every call has the same result. The statuses that it reports
-// are those of each signal.
+// Start starts the receiver once; every call has the same result. Each signal's host gets the receiver's statuses.
 func (i *instance) Start(ctx context.Context, host component.Host) error {
-	i.hosts.add(host)
+	i.hosts.connect(host)
 	i.starting.Do(func() { i.startError = i.receiver.Start(ctx, sharedHost{host, &i.hosts}, i.next) })
 	return i.startError
 }
 
-// Shutdown shuts the receiver down, once; every call has the same result. The same
-// configuration makes another receiver then.
+// Shutdown shuts the receiver down once; every call has the same result. Afterwards the same configuration makes a new
+// receiver.
 func (i *instance) Shutdown(ctx context.Context) error {
 	i.stopping.Do(func() {
 		defer i.forget()

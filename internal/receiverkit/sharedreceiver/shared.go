@@ -16,9 +16,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Shared has the receivers of one factory that were made and not shut down. The
-// collector asks for a receiver for each signal, with the same configuration: there is
-// one. Its methods are what a factory is made of.
+// Shared has the receivers of one factory from their creation to their shutdown. The Collector creates a receiver for
+// each signal, with the same configuration, and gets the same one. The methods are the functions of a factory.
 type Shared struct {
 	create func(receiver.Settings, component.Config) (Receiver, error)
 
@@ -26,35 +25,33 @@ type Shared struct {
 	instances map[component.Config]*instance
 }
 
-// New shares the receivers that create makes. A configuration has to be a pointer: it
-// is what a receiver is known by.
+// New shares the receivers that create returns. A configuration must be a pointer, because it identifies its receiver.
 func New(create func(receiver.Settings, component.Config) (Receiver, error)) *Shared {
 	return &Shared{create: create, instances: map[component.Config]*instance{}}
 }
 
-// CreateTraces gives the receiver of a configuration, which hands on traces to next.
+// CreateTraces returns the receiver of a configuration, which sends traces to next.
 func (s *Shared) CreateTraces(_ context.Context, settings receiver.Settings, config component.Config, next consumer.Traces) (receiver.Traces, error) {
 	return s.instance(settings, config, func(signals *Signals) { signals.Traces = next })
 }
 
-// CreateLogs gives the receiver of a configuration, which hands on logs to next.
+// CreateLogs returns the receiver of a configuration, which sends logs to next.
 func (s *Shared) CreateLogs(_ context.Context, settings receiver.Settings, config component.Config, next consumer.Logs) (receiver.Logs, error) {
 	return s.instance(settings, config, func(signals *Signals) { signals.Logs = next })
 }
 
-// CreateMetrics gives the receiver of a configuration, which hands on metrics to next.
+// CreateMetrics returns the receiver of a configuration, which sends metrics to next.
 func (s *Shared) CreateMetrics(_ context.Context, settings receiver.Settings, config component.Config, next consumer.Metrics) (receiver.Metrics, error) {
 	return s.instance(settings, config, func(signals *Signals) { signals.Metrics = next })
 }
 
-// CreateProfiles gives the receiver of a configuration, which hands on profiles to next.
+// CreateProfiles returns the receiver of a configuration, which sends profiles to next.
 func (s *Shared) CreateProfiles(_ context.Context, settings receiver.Settings, config component.Config, next xconsumer.Profiles) (xreceiver.Profiles, error) {
 	return s.instance(settings, config, func(signals *Signals) { signals.Profiles = next })
 }
 
-// instance gives the instance of a configuration, after use has said where a signal
-// goes.
-func (s *Shared) instance(settings receiver.Settings, config component.Config, use func(*Signals)) (component.Component, error) {
+// instance returns the instance of a configuration. setNext sets the first consumer of a signal.
+func (s *Shared) instance(settings receiver.Settings, config component.Config, setNext func(*Signals)) (component.Component, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i, ok := s.instances[config]
@@ -67,7 +64,7 @@ func (s *Shared) instance(settings receiver.Settings, config component.Config, u
 		i = &instance{receiver: r, forget: func() { s.forget(config) }}
 		s.instances[config] = i
 	}
-	use(&i.next)
+	setNext(&i.next)
 	return i, nil
 }
 
@@ -77,8 +74,7 @@ func (s *Shared) forget(config component.Config) {
 	delete(s.instances, config)
 }
 
-// forAllSignals makes the core of a logger say nothing of the signal that a receiver
-// was made for first: it is for all.
+// forAllSignals returns the core of a logger without the name of the first signal, because the receiver is for all.
 func forAllSignals(core zapcore.Core) zapcore.Core {
 	if c, ok := core.(interface {
 		DropInjectedAttributes(names ...string) zapcore.Core

@@ -19,10 +19,10 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// config is a configuration; it isn't empty, so that each has an address of its own.
+// config is a configuration. It is not empty, so that each has its own address.
 type config struct{ _ int }
 
-// counted is a receiver that counts what it is asked for.
+// counted is a receiver that counts its starts and shutdowns.
 type counted struct {
 	settings          receiver.Settings
 	next              Signals
@@ -41,7 +41,7 @@ func (c *counted) Shutdown(context.Context) error {
 	return c.err
 }
 
-// made are the receivers that a Shared has made, in order.
+// made has the receivers that a Shared has created, in order.
 type made []*counted
 
 func newShared(err error) (*Shared, *made) {
@@ -96,13 +96,13 @@ func TestThereIsOneReceiverForAllSignalsOfAConfiguration(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotSame(t, traces, again)
 	assert.Len(t, *all, 3)
-	// The other one is as it was.
+	// The other configuration has the same receiver as before.
 	same, err := shared.CreateTraces(ctx, settings, other, consumertest.NewNop())
 	require.NoError(t, err)
 	assert.Same(t, second, same)
 }
 
-func TestAReceiverIsToldWhichSignalsNoPipelineUses(t *testing.T) {
+func TestStartHasNoConsumerForSignalsWithoutAPipeline(t *testing.T) {
 	ctx := t.Context()
 	shared, all := newShared(nil)
 	logs, err := shared.CreateLogs(ctx, nopSettings(), &config{}, consumertest.NewNop())
@@ -125,7 +125,7 @@ func TestAReceiverThatWasNotStartedIsShutDown(t *testing.T) {
 	assert.Zero(t, (*all)[0].starts)
 }
 
-func TestEverySignalIsToldWhatFailed(t *testing.T) {
+func TestEverySignalGetsTheError(t *testing.T) {
 	ctx, failed := t.Context(), errors.New("the port is in use")
 	shared, all := newShared(failed)
 	traces, err := shared.CreateTraces(ctx, nopSettings(), &config{}, consumertest.NewNop())
@@ -140,7 +140,7 @@ func TestEverySignalIsToldWhatFailed(t *testing.T) {
 	assert.Equal(t, 1, (*all)[0].shutdowns)
 }
 
-func TestAReceiverThatCannotBeMadeIsNotRemembered(t *testing.T) {
+func TestAReceiverThatCannotBeCreatedIsTriedAgain(t *testing.T) {
 	ctx, wrong, one := t.Context(), errors.New("wrong"), &config{}
 	tries := 0
 	shared := New(func(receiver.Settings, component.Config) (Receiver, error) {
@@ -155,8 +155,7 @@ func TestAReceiverThatCannotBeMadeIsNotRemembered(t *testing.T) {
 	assert.Equal(t, 2, tries)
 }
 
-// signalCore is the core of a logger that names a signal in every line, as the
-// collector's are.
+// signalCore is the core of a logger that names a signal in every line, as that of the Collector does.
 type signalCore struct {
 	zapcore.Core
 	dropped *[]string

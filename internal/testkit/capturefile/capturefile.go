@@ -1,8 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package capturefile reads the zip files that captures of agents are in. It knows no
-// capture: which files one has, and what is in them, is its protocol's matter.
+// Package capturefile reads zip files with captures of agents. It does not know the names
+// and contents of their files, which depend on the protocol.
 package capturefile
 
 import (
@@ -39,9 +39,9 @@ func Open[Capture any](name string, read func(r io.ReaderAt, size int64) (*Captu
 	return c, nil
 }
 
-// Unpack gives the content of each file that is wanted, by its name without folder; what
-// is empty is not nil. Files of other names are passed over. It fails if a file is there
-// twice, or if the limits are exceeded, whatever sizes the zip file claims.
+// Unpack returns the content of each wanted file, by its name without folder. An empty file
+// is not nil. It skips files with other names. It fails if a file is there twice, or if the
+// unpacked bytes exceed the limits, even if the zip file claims smaller sizes.
 func Unpack(r io.ReaderAt, size int64, limits Limits, wanted func(name string) bool) (map[string][]byte, error) {
 	archive, err := zip.NewReader(r, size)
 	if err != nil {
@@ -67,7 +67,7 @@ func Unpack(r io.ReaderAt, size int64, limits Limits, wanted func(name string) b
 	return files, nil
 }
 
-// unpack reads at most limit bytes, whatever size the archive claims.
+// unpack reads at most limit bytes, even if the archive claims a smaller size.
 func unpack(f *zip.File, limit int64) ([]byte, error) {
 	r, err := f.Open()
 	if err != nil {

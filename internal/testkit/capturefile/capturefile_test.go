@@ -42,7 +42,7 @@ func TestFilesThatAreWantedAreUnpackedByTheirNameWithoutFolder(t *testing.T) {
 	assert.Equal(t, map[string][]byte{"a.bin": []byte("first"), "b.bin": {}}, files)
 }
 
-func TestWhatIsNoCapturesZipFileIsAnError(t *testing.T) {
+func TestAnotherFileThanACapturesZipFileIsAnError(t *testing.T) {
 	limits := Limits{File: 5, All: 8}
 	cases := map[string]struct {
 		file *bytes.Reader

@@ -1,9 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cputime measures benchmarks in processor time: what other programs do
-// on the machine changes that less than the time on the wall, and what other
-// goroutines do, the garbage collector's among them, is counted.
+// Package cputime measures benchmarks in processor time. Other programs on the machine change it less than the wall
+// time, and it includes all goroutines, also those of the garbage collector.
 package cputime
 
 import (
@@ -11,16 +10,15 @@ import (
 	"time"
 )
 
-// Events runs do until the benchmark has measured enough, and reports what one
-// event costs, where do handles so many: cpu-ns/event, Mevents/cpu-s, and the
-// number itself, events/op.
+// Events runs do, which handles a number of events, until the benchmark has measured enough. It reports the cost of one
+// event, cpu-ns/event and Mevents/cpu-s, and the number itself, events/op.
 func Events(b *testing.B, events int, do func()) {
 	b.Helper()
 	report(b, events, measure(b, do))
 }
 
-// Bytes is Events for what handles so many bytes as well, of which it reports how many
-// MB it handles in a second of processor time, MB/cpu-s.
+// Bytes is Events for a do that handles a number of bytes. It also reports the MB that do handles in a second of
+// processor time, MB/cpu-s.
 func Bytes(b *testing.B, bytes, events int, do func()) {
 	b.Helper()
 	used := measure(b, do)
@@ -35,7 +33,7 @@ func Page(b *testing.B, do func()) {
 	b.ReportMetric(measure(b, do).Seconds()*1000/float64(b.N), "cpu-ms/page")
 }
 
-// measure runs do until the benchmark has measured enough, and says what that took.
+// measure runs do until the benchmark has measured enough, and returns the processor time.
 func measure(b *testing.B, do func()) time.Duration {
 	b.ReportAllocs()
 	begin := process()
@@ -45,7 +43,7 @@ func measure(b *testing.B, do func()) time.Duration {
 	return process() - begin
 }
 
-// report reports what was used for all rounds of so many events each.
+// report reports the processor time of all rounds with a number of events each.
 func report(b *testing.B, events int, used time.Duration) {
 	total := float64(events) * float64(b.N)
 	b.ReportMetric(float64(used.Nanoseconds())/total, "cpu-ns/event")

@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/handovers"
 )
 
-func TestAScriptMakesWhatItSays(t *testing.T) {
+func TestAScriptMakesItsTraces(t *testing.T) {
 	td := handovers.Traces(slices.Concat(
 		[]byte{handovers.StepResource, handovers.StepScope, handovers.StepSpan, 0x21, handovers.StepBatch, 7},
 		[]byte{handovers.StepResource},

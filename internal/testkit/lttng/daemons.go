@@ -53,7 +53,7 @@ func (d *Daemons) EndSessionDaemon(t testing.TB) {
 	d.sessiond.terminate()
 }
 
-// lttng runs the command line client and gives what it said.
+// lttng runs the command line client and returns its output.
 func (d *Daemons) lttng(t testing.TB, arguments ...string) string {
 	t.Helper()
 	said, err := d.try(arguments...)

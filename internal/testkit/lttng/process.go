@@ -77,7 +77,7 @@ func (p *process) terminate() {
 	p.kill()
 }
 
-// kill ends the process and all that it has started at once.
+// kill ends the process and all processes that it has started.
 func (p *process) kill() {
 	err := syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL)
 	if err != nil && !errors.Is(err, syscall.ESRCH) {
@@ -86,7 +86,7 @@ func (p *process) kill() {
 	<-p.exited
 }
 
-// said is what the process wrote.
+// said returns the output of the process.
 func (p *process) said() string {
 	text, err := os.ReadFile(p.log)
 	if err != nil {

@@ -31,7 +31,7 @@ type Program struct {
 	said    chan string
 }
 
-// BuildC compiles a C program so that its functions are traced, and gives its path.
+// BuildC compiles a C program so that its functions are traced, and returns its path.
 func (h *Home) BuildC(t testing.TB, source string) string {
 	t.Helper()
 	path := filepath.Join(h.Dir, strings.TrimSuffix(filepath.Base(source), ".c"))
@@ -73,7 +73,7 @@ func (h *Home) cCommand(t testing.TB, tracer, path string, arguments ...string) 
 	return command
 }
 
-// BuildJava compiles a Java program, and gives the path of its class.
+// BuildJava compiles a Java program, and returns the path of its class.
 func (h *Home) BuildJava(t testing.TB, source string) string {
 	t.Helper()
 	// A compiler that lives for a second gains nothing by compiling itself well.
@@ -183,14 +183,14 @@ func (p *Program) tell(t testing.TB, line string) {
 	}
 }
 
-// Ask writes a line to the program, and gives the one that it says then.
+// Ask writes a line to the program, and returns its next line.
 func (p *Program) Ask(t testing.TB, line string) string {
 	t.Helper()
 	p.tell(t, line)
 	return p.hear(t, "answer "+strconv.Quote(line))
 }
 
-// Done waits until the program has done what it was told to Begin.
+// Done waits until the program has completed the work of Begin.
 func (p *Program) Done(t testing.TB) {
 	t.Helper()
 	p.await(t, "done")

@@ -70,8 +70,8 @@ func TestTheCollectorReadsTheLevelsOfEachRequest(t *testing.T) {
 	}
 }
 
-// What is beside a nested value is in the same message, and doesn't change it.
-func TestWhatIsBesideANestedValueIsRead(t *testing.T) {
+// Other values in the message of a nested value do not change it.
+func TestOtherValuesBesideANestedValueAreRead(t *testing.T) {
 	honest := ptraceotlp.NewExportRequest()
 	honest.Traces().ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName("honest")
 	body, err := honest.MarshalProto()

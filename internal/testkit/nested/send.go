@@ -41,7 +41,7 @@ func (w Way) IsJSON() bool { return w == HTTPJSON || w == HTTPJSONGzip }
 
 func (w Way) isGzip() bool { return w == GRPCGzip || w == HTTPGzip || w == HTTPJSONGzip }
 
-// patience is how long a request may take.
+// patience bounds the time of a request.
 const patience = time.Minute
 
 // Send sends a request to the OTLP receiver at address, host:port, and returns how the

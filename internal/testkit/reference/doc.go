@@ -1,12 +1,10 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reference says, slowly and obviously, which spans a run of a Bytefrog
-// agent has to become. It is what the distribution is measured against, so it
-// shares no code with it: the bytes are read here with encoding/binary, as the
-// protocol's document says, all events are sorted by their sequence number, and
-// every thread has one stack.
+// Package reference computes the expected spans of a Bytefrog agent's run, slowly and
+// obviously. Tests compare the distribution with it, so it shares no code with the
+// distribution. It reads the bytes with encoding/binary, by the protocol's document, sorts
+// all events by their sequence number, and has one stack for each thread.
 //
-// It knows runs whose sequence numbers and times don't wrap, which is all that
-// the captures hold.
+// It does not support sequence numbers and times that wrap, which no capture has.
 package reference

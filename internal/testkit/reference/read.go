@@ -46,7 +46,7 @@ type Event struct {
 	hasMethod, hasX bool
 }
 
-// Run is everything that an agent said in one run and that matters for spans.
+// Run has all data of an agent's run that spans depend on.
 type Run struct {
 	Events  []Event                 // sorted by sequence number
 	Threads map[uint16][]ThreadName // sorted by time
@@ -84,7 +84,7 @@ func Open(file string) (*Run, error) {
 	return Read(control, data)
 }
 
-// Read reads what an agent sent on its connections.
+// Read reads the bytes of an agent's connections.
 func Read(control []byte, data [][]byte) (*Run, error) {
 	r := &Run{Threads: map[uint16][]ThreadName{}}
 	names := names{methods: map[uint32]string{}, exceptions: map[uint32]string{}}
@@ -92,7 +92,7 @@ func Read(control []byte, data [][]byte) (*Run, error) {
 		m := &messages{rest: bytes}
 		var c connection
 		for len(m.rest) > 0 && m.err == nil {
-			r.take(m, names, &c)
+			r.readMessage(m, names, &c)
 		}
 		if err := c.place(r.Threads); err != nil {
 			return nil, fmt.Errorf("connection %d: %w", i, err)
@@ -130,8 +130,8 @@ func (r *Run) Before(n uint32) *Run {
 	return part
 }
 
-// take reads one message of a connection.
-func (r *Run) take(m *messages, names names, c *connection) {
+// readMessage reads one message of a connection.
+func (r *Run) readMessage(m *messages, names names, c *connection) {
 	events := len(r.Events)
 	switch t := m.u8(); t {
 	case hello, dataHello:
@@ -175,7 +175,7 @@ func (r *Run) take(m *messages, names names, c *connection) {
 	}
 }
 
-// names are what IDs stand for. In the captures no ID changes its meaning.
+// names has the names of IDs. In the captures no ID changes its meaning.
 type names struct{ methods, exceptions map[uint32]string }
 
 func (n names) resolve(e *Event) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is known of the captures (testdata/README.md), counted by others.
-func TestTheCapturesAreWhatTheirReadmeSays(t *testing.T) {
+// The numbers of testdata/README.md were counted by another program.
+func TestTheCapturesHaveTheNumbersOfTheirReadme(t *testing.T) {
 	for _, test := range []struct {
 		capture                           string
 		events, finished, unwound, orphan int

@@ -43,7 +43,7 @@ type Exception struct {
 	Type string
 }
 
-// Result is what a run has to become.
+// Result has the expected spans of a run.
 type Result struct {
 	Run *Run
 	// Spans by the number of their entry.

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package telemetrytest reads, in tests, what a component tells of itself.
+// Package telemetrytest reads a component's own metrics and statuses in tests.
 package telemetrytest
 
 import (

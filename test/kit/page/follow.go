@@ -68,7 +68,7 @@ func (r *reader) follow(t testing.TB, at int) (done int) {
 		r.checkOnlyInfo(t, s)
 	case notRun:
 	default:
-		t.Fatalf("%s: %q: expected commands in front of what they show", r.where(s), s.kind)
+		t.Fatalf("%s: %q: expected commands before the block with their output", r.where(s), s.kind)
 	}
 	return 1
 }

@@ -19,7 +19,7 @@ import (
 
 // remedy is how Prometheus is had. Debian's package starts a service, which nothing here
 // needs: a binary in PATH is enough.
-const remedy = "have prometheus in PATH (Debian: apt-get download prometheus, and dpkg-deb -x what comes)"
+const remedy = "have prometheus in PATH (Debian: apt-get download prometheus, and dpkg-deb -x of the downloaded file)"
 
 // requirePeers is the environment variable that turns a missing peer into a failure.
 const requirePeers = "CALLBRAID_REQUIRE_PEERS"

@@ -76,7 +76,7 @@ func (s *Server) Publish(message []byte) { s.publisher.Send(message) }
 // heard arrives.
 func (s *Server) AwaitSubscriber(t testing.TB, heard func() bool) {
 	t.Helper()
-	testkit.Eventually(t, "what the server publishes is heard", func() (bool, string) {
+	testkit.Eventually(t, "the receiver gets the messages of the server", func() (bool, string) {
 		s.Publish(noEvents(s.dialect))
 		return heard(), "nothing"
 	})

@@ -174,7 +174,7 @@ func (c *collector) stop() error {
 	return nil
 }
 
-// kill is for a collector that does not end by itself.
+// kill ends a collector that does not end by itself.
 func (c *collector) kill() {
 	c.process.Process.Kill() // fails only if it is gone already
 	<-c.ended

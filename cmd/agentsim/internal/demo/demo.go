@@ -24,10 +24,10 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/figures"
 )
 
-// dataVariable is what the configuration calls the directory of its output.
+// dataVariable is the variable of the configuration for the directory of its output.
 const dataVariable = "CALLBRAID_DATA"
 
-// functionLabel is how Prometheus calls the attribute that only spans' metrics have.
+// functionLabel is Prometheus' name of the attribute that only spans' metrics have.
 const functionLabel = "code_function_name"
 
 // Names in the data directory.
@@ -38,7 +38,7 @@ const (
 	logName     = "collector.log"
 )
 
-// Options say what is shown.
+// Options are the settings of a demonstration.
 type Options struct {
 	Collector string // path of the collector's binary
 	Config    string // path of its configuration

@@ -78,7 +78,7 @@ The 10 methods with most self time (without the methods they call):
 `, out.String())
 }
 
-func TestAFollowerReadsWhatIsAdded(t *testing.T) {
+func TestAFollowerReadsNewLines(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "spans.json")
 	write := func(text string) {
 		t.Helper()
@@ -123,7 +123,7 @@ func TestAFollowerReadsWhatIsAdded(t *testing.T) {
 	assert.Equal(t, "", next(late))
 }
 
-func TestAPortInUseIsSaidClearly(t *testing.T) {
+func TestAPortInUseIsAClearError(t *testing.T) {
 	listener, err := net.Listen("tcp", "localhost:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()
@@ -132,7 +132,7 @@ func TestAPortInUseIsSaidClearly(t *testing.T) {
 	assert.NoError(t, checkFree(address))
 }
 
-func TestAFailureShowsWhatIsNoProgress(t *testing.T) {
+func TestAFailureShowsTheLinesThatAreNoProgress(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "collector.log")
 	text := "2026\tinfo\tStarting\n2026\terror\tFailed\t" + strings.Repeat("x", 1000) +
 		"\n2026\tinfo\tStopping\nError: listen tcp 127.0.0.1:8889: bind: address already in use\n"

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// pictureTimeout is how long the browser may take for the picture.
+// pictureTimeout bounds the time of the browser for the picture.
 const pictureTimeout = 2 * time.Minute
 
 // browsers are the names that Chromium goes by.

@@ -91,7 +91,7 @@ func assertOfBefore(t *testing.T, file string) {
 	assert.Equal(t, []string{file}, pictures)
 }
 
-func TestWithoutABrowserItIsSaidHowToGetOne(t *testing.T) {
+func TestWithoutABrowserTheStatusNamesAPackage(t *testing.T) {
 	_, status, file, err := picture(t, "")
 	require.NoError(t, err)
 	assert.Contains(t, status, "apt-get install chromium")

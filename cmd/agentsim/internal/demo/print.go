@@ -15,7 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/figures"
 )
 
-// topMethods is how many methods are printed.
+// topMethods is the number of printed methods.
 const topMethods = 10
 
 func (s *summary) print(w io.Writer) error {

@@ -37,7 +37,7 @@ type thread struct {
 	id       int64
 }
 
-// method is what is known of all calls of a method.
+// method has the sums of all calls of a method.
 type method struct {
 	name   string
 	calls  uint64

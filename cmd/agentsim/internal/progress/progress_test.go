@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/cmd/agentsim/internal/progress"
 )
 
-func TestOffATerminalProgressIsPlainLines(t *testing.T) {
+func TestProgressOutsideATerminalIsPlainLines(t *testing.T) {
 	for total, want := range map[uint64]string{
 		1000: "maven: 250 of 1,000 events (25%), ",
 		0:    "maven: 250 events, ",

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jvmtest runs Java programs in tests: what is written for a JVM is shown
+// Package jvmtest runs Java programs in tests: data that is written for a JVM is shown
 // to be right by a JVM.
 package jvmtest
 

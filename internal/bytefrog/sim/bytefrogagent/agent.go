@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// Options say how an agent connects and how patient it is. The zero value of each
+// Options are the addresses and time-outs of an agent. The zero value of each
 // field but Endpoint is a default.
 type Options struct {
 	// Endpoint is the HQ's address, host:port.
@@ -32,8 +32,8 @@ type Options struct {
 	// ConnectTimeout is how long the agent tries to reach the HQ before the program
 	// runs untraced. Default 30 s.
 	ConnectTimeout time.Duration
-	// StartTimeout is how long configuration and start may take before the program
-	// counts as hung in front of its main. The real agent waits for ever. Default 1 min.
+	// StartTimeout bounds the wait for configuration and start. Then the program counts
+	// as hung before its main function. The real agent waits forever. Default 1 min.
 	StartTimeout time.Duration
 	// Prepare, if not nil, is called between start and the first data connection, where
 	// the real agent makes its buffers. What it is told meanwhile hangs its program.

@@ -145,8 +145,8 @@ func waitFull(hq *hqtest.HQ, heartbeats int) {
 	})
 }
 
-// What an HQ does when it leaves a program that is busy, and what becomes of it.
-func TestWhatBecomesOfAProgramWhenItsHQLeaves(t *testing.T) {
+// Each case is the behaviour of an HQ that disconnects from a busy program, and the fate of the program.
+func TestFateOfAProgramWhenItsHQDisconnects(t *testing.T) {
 	after := func(d time.Duration, f func()) { <-time.After(d); f() }
 	for name, test := range map[string]struct {
 		leave func(hq *hqtest.HQ)
@@ -356,7 +356,7 @@ func TestAnHQThatDoesNotReadCanSuspendAndLeave(t *testing.T) {
 
 // A process that is stopped reads what it was told and that its connections were closed
 // in one moment.
-func TestWhatBecomesOfAFrozenProgram(t *testing.T) {
+func TestFateOfAFrozenProgram(t *testing.T) {
 	for name, test := range map[string]struct {
 		leave func(hq *hqtest.HQ)
 		want  bytefrogagent.Outcome
@@ -397,7 +397,7 @@ func TestWhatBecomesOfAFrozenProgram(t *testing.T) {
 }
 
 // To an agent that is shutting down suspend is an error.
-func TestSuspendAtTheEndLosesWhatIsNotSent(t *testing.T) {
+func TestSuspendAtTheEndLosesUnsentEvents(t *testing.T) {
 	const events = 1_000_000 // More than sockets hold, and less than the agent has room for.
 	c := configuration()
 	c.BufferMemoryBudget = 64 << 20

@@ -40,7 +40,7 @@ func (r *run) bury(reason string) {
 		stuck := time.AfterFunc(r.options.StartTimeout, func() {
 			r.change(func(l *life) {
 				if !l.final() {
-					l.hang(reason + ", and the HQ does not read what is being sent")
+					l.hang(reason + ", and the HQ does not read the data")
 				}
 			})
 		})

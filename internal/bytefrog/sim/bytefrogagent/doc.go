@@ -1,55 +1,54 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bytefrogagent plays the agent's side of the Bytefrog protocol as the real
-// Java agent does: it dials, says hello, reads its configuration, waits for start,
-// opens its data connections, sends heartbeats, obeys control messages, and sends
-// what a Program makes through a bounded pool of buffers.
+// Package bytefrogagent simulates an agent of the Bytefrog protocol. Like the real
+// Java agent, it dials, sends hello, reads its configuration, waits for start, opens
+// its data connections, sends heartbeats, obeys control messages, and sends the
+// events of a Program through a bounded pool of buffers.
 //
-// It knows what happens to a traced program when its headquarters (HQ: whoever the
-// agent connects to) behaves well or badly, and says so in the Result of a run.
-// It makes no calls of its own: package replay plays a capture, package load
+// The Result of a run has the fate of the traced program. It depends on the behaviour
+// of the headquarters (HQ: the collector or guard that the agent connects to). The
+// package makes no calls itself: package replay plays a capture, package load
 // generates calls.
 //
-// # When the HQ goes away
+// # When the HQ disconnects
 //
-// The threads of a traced program take the buffers they write to from a pool, and
-// wait when it is empty. Buffers come back when the agent's senders have sent them.
-// What follows was measured on the real agent.
+// The threads of a traced program write to buffers of a pool, and wait when the pool
+// is empty. Buffers return to it when the agent's senders have sent them. The
+// following cases were measured on the real agent.
 //
-// The program runs on, untraced:
+// The program continues without a trace:
 //
-//   - suspend, all that was sent is read, then everything closed;
-//   - error (or a control byte the agent does not know): the agent says so itself,
-//     and when a heartbeat interval has passed it closes its data connections and then
-//     the control connection, if the HQ reads till then;
-//   - the same, and everything closed by the HQ a moment later;
+//   - suspend, the HQ reads all sent data, then it closes all connections;
+//   - error (or a control byte the agent does not know): the agent sends error itself.
+//     After a heartbeat interval it closes its data connections and then the control
+//     connection, if the HQ reads until then;
+//   - the same, and the HQ closes all connections a moment later;
 //   - stop, which makes the agent drain and close;
 //   - data connections closed and the control connection 0.3 s later;
 //   - only the control connection closed, while the data connections are read to
 //     their end.
 //
-// The program hangs for ever:
+// The program hangs forever:
 //
 //   - the control connection is lost before or together with the data connections,
-//     with none of these orders before: the senders are gone and the threads wait for
-//     a buffer;
-//   - the same at once after error, or while the process is stopped and has not read
-//     it: the agent is lost while it says why;
-//   - the data connections are closed with something unsent, and the control
-//     connection before the agent has come to say so: the program hangs at its end,
-//     now and then;
-//   - the HQ sends error and doesn't read what is being sent: at the program's end.
+//     without one of these orders before: the senders have ended and the threads wait
+//     for a buffer;
+//   - the same immediately after error, or while the process is stopped and has not
+//     read it: the connection is lost while the agent sends its own error;
+//   - the data connections are closed with unsent data, and the control connection
+//     before the agent has sent its error: the program sometimes hangs at its end;
+//   - the HQ sends error and does not read the data: the program hangs at its end.
 //
-// The program does not come to its main: error, or the end of the connection, in
-// front of start ends it; without start it waits for ever; so it does after stop in
-// front of start, and when error comes together with start. An HQ that wants no agent
-// starts it with a configuration that traces nothing, and sends error when it runs.
+// The program does not reach its main function: error, or the end of the connection,
+// before start ends it. Without start it waits forever. It also waits forever after
+// stop before start, and when error arrives together with start. An HQ that refuses an
+// agent starts it with a configuration that traces nothing, and sends error when it
+// runs.
 //
-// To an agent that is shutting down suspend is an error, for which it throws away what
-// it has not sent.
+// An agent that shuts down takes suspend for an error, and discards its unsent data.
 //
-// What lies between was not measured, or varies with how busy the machine is. The
-// agent here is the strict one: it hangs unless the order is one of the harmless ones.
-// How long it takes what happens to count as happening together is Options.Settle.
+// Other orders were not measured, or depend on the load of the machine. This agent is
+// strict: it hangs unless the order is one of the harmless ones. Events within
+// Options.Settle count as simultaneous.
 package bytefrogagent

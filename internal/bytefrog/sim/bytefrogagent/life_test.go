@@ -30,7 +30,7 @@ func pauses(l *life)     { l.pause() }
 func unpauses(l *life)   { l.unpause() }
 
 // The cases are those that were seen with Java's agent.
-func TestWhatAnOrderDoesDependsOnHowFarTheAgentIs(t *testing.T) {
+func TestTheEffectOfAnOrderDependsOnTheStepOfTheAgent(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps []func(l *life)
 		mode  bytefrog.Mode

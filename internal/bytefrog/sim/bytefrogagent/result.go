@@ -9,7 +9,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// Outcome says what became of the traced program.
+// Outcome is the fate of the traced program.
 type Outcome uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	// Untraced: the program ran to its end, but tracing was over before that, or
 	// never began because nobody answered.
 	Untraced
-	// Hung: the program stands still for ever.
+	// Hung: the program waits forever.
 	Hung
 	// Refused: the HQ turned the agent away. The program runs untraced: the HQ has
 	// started the agent to trace nothing, and then told it error, or left.
@@ -54,17 +54,17 @@ func (o Outcome) String() string {
 // Result is how a run of an agent ended.
 type Result struct {
 	Outcome Outcome
-	// Reason is one sentence without a full stop: what the HQ or the network did.
+	// Reason is one sentence without a full stop about the HQ or the network.
 	Reason string
 	// Err is an error of the Program, or the first one of a connection; nil where the
 	// reason is no error.
 	Err error
-	// Configuration is what the HQ sent; the zero value if none came.
+	// Configuration was sent by the HQ; the zero value if none arrived.
 	Configuration bytefrog.AgentConfiguration
 	Stats         Stats
 }
 
-// Stats counts what an agent did, from the start of its run.
+// Stats counts the actions of an agent, from the start of its run.
 type Stats struct {
 	Events     uint64 // call events and markers written to data connections
 	Bytes      uint64 // written to data connections
@@ -74,6 +74,6 @@ type Stats struct {
 	Orders     uint64 // control messages obeyed, start among them
 	// Waited is the time the program waited for a free buffer: back-pressure.
 	Waited time.Duration
-	// Mode is what the last heartbeat would say.
+	// Mode is the mode of a heartbeat at this time.
 	Mode bytefrog.Mode
 }

@@ -213,7 +213,7 @@ func (l *life) controlLost(reason string) (settle bool) {
 		l.end(Died, reason+" before start")
 	case dying:
 		if !l.safe {
-			l.hang(l.reason + ", and at once " + reason)
+			l.hang(l.reason + ", and at the same time " + reason)
 		}
 	case tracing, draining:
 		switch {

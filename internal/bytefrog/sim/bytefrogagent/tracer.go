@@ -10,7 +10,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// What a Tracer says to the program's threads instead of collecting a call.
+// Errors of a Tracer to the program's threads, which collect no call then.
 var (
 	// ErrSuspended: calls are not collected for now and get no sequence number. The
 	// program flushes what it has, says Break with the next number, and runs on.
@@ -203,7 +203,7 @@ func (t *Tracer) Sleep(d time.Duration) {
 	}
 }
 
-// Configuration is what the HQ sent.
+// Configuration returns the configuration from the HQ.
 func (t *Tracer) Configuration() bytefrog.AgentConfiguration { return t.run.configuration }
 
 // BufferSize is the number of bytes of a send buffer.

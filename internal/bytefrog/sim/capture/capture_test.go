@@ -123,7 +123,7 @@ func TestReadASmallCapture(t *testing.T) {
 	}, got)
 }
 
-func TestReadACaptureWithoutWhatIsNotNeeded(t *testing.T) {
+func TestACaptureWithoutOptionalFilesIsRead(t *testing.T) {
 	got, err := read(small.without("x/index.json").without("x/configuration.ser").with("x/control.bin", "").zip(t))
 	require.NoError(t, err)
 	assert.Equal(t, &Capture{Control: []byte{}, Data: [][]byte{{30, 1}, {30, 1, 'a', 'b'}}}, got)
@@ -170,7 +170,7 @@ func TestAFileTwiceIsRefused(t *testing.T) {
 	assert.ErrorContains(t, err, "expected one file control.bin, got a second: ")
 }
 
-func TestWhatIsNoZipFileIsRefused(t *testing.T) {
+func TestAFileThatIsNoZipFileIsRefused(t *testing.T) {
 	_, err := read([]byte("no zip file"))
 	assert.ErrorContains(t, err, "expected a zip file: ")
 

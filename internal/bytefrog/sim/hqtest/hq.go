@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package hqtest is a scripted headquarters of the Bytefrog protocol for tests: it
-// accepts one agent, does exactly what the test tells it, well-behaved or not, and keeps
-// what the agent sent.
+// accepts one agent, executes the calls of the test, well-behaved or not, and records
+// the agent's data.
 package hqtest
 
 import (
@@ -19,7 +19,7 @@ import (
 // patience bounds every wait of a test.
 const patience = 20 * time.Second
 
-// readBuffer keeps what is on its way to the HQ small, in bytes.
+// readBuffer bounds the data on its way to the HQ, in bytes.
 const readBuffer = 64 << 10
 
 // HQ is one headquarters. Its methods fail the test if the agent does not do what they
@@ -78,7 +78,7 @@ func (hq *HQ) accept() {
 	}
 }
 
-// Close closes everything at once and waits for what it started.
+// Close closes all connections immediately and waits for its goroutines.
 func (hq *HQ) Close() {
 	hq.listener.Close()
 	hq.CloseControl()
@@ -90,7 +90,7 @@ func (hq *HQ) Close() {
 	hq.readers.Wait()
 }
 
-// Accept takes the control connection and reads its hello.
+// Accept accepts the control connection and reads its hello.
 func (hq *HQ) Accept() bytefrog.Hello {
 	hq.t.Helper()
 	hq.Control = hq.take()
@@ -146,7 +146,7 @@ func (hq *HQ) Send(messages ...bytefrog.Message) {
 // Order sends a control message that is its type alone.
 func (hq *HQ) Order(of bytefrog.MessageType) { hq.Send(bytefrog.Command{Of: of}) }
 
-// AcceptData takes n data connections, answers their hellos and reads on.
+// AcceptData accepts n data connections, answers their hellos, and continues to read.
 func (hq *HQ) AcceptData(n int) {
 	hq.t.Helper()
 	for range n {
@@ -155,7 +155,7 @@ func (hq *HQ) AcceptData(n int) {
 	}
 }
 
-// AcceptDataHello takes one data connection and reads its hello.
+// AcceptDataHello accepts one data connection and reads its hello.
 func (hq *HQ) AcceptDataHello() bytefrog.DataHello {
 	hq.t.Helper()
 	conn := hq.take()
@@ -284,7 +284,7 @@ func (hq *HQ) readData(i int, conn net.Conn) {
 	}
 }
 
-// count counts the events of what has come on a data connection.
+// count counts the received events of a data connection.
 func (hq *HQ) count(i int) {
 	var events [256]bytefrog.Event
 	for {
@@ -308,7 +308,7 @@ func (hq *HQ) count(i int) {
 	}
 }
 
-// WaitEvents waits until n call events and markers came.
+// WaitEvents waits until n call events and markers have arrived.
 func (hq *HQ) WaitEvents(n int) {
 	hq.t.Helper()
 	hq.Wait("events", func([]bytefrog.Message, [][]byte) bool { return hq.events >= n })
@@ -360,20 +360,20 @@ func (hq *HQ) WaitClosed() {
 	hq.Wait("the end of all connections", func([]bytefrog.Message, [][]byte) bool { return hq.open == 0 })
 }
 
-// WaitBytes waits until n bytes of data came, after the hellos, over all connections.
+// WaitBytes waits until n bytes of data have arrived after the hellos, over all connections.
 func (hq *HQ) WaitBytes(n int) {
 	hq.t.Helper()
 	hq.Wait("data", func([]bytefrog.Message, [][]byte) bool { return hq.size >= n })
 }
 
-// ControlMessages is what came on the control connection after hello.
+// ControlMessages returns the messages of the control connection after hello.
 func (hq *HQ) ControlMessages() []bytefrog.Message {
 	hq.mu.Lock()
 	defer hq.mu.Unlock()
 	return append([]bytefrog.Message(nil), hq.control...)
 }
 
-// DataBytes is what came on each data connection after its hello.
+// DataBytes returns the bytes of each data connection after its hello.
 func (hq *HQ) DataBytes() [][]byte {
 	hq.mu.Lock()
 	defer hq.mu.Unlock()

@@ -204,7 +204,7 @@ func check(t *testing.T, p *load.Program, hq *hqtest.HQ, got bytefrogagent.Resul
 	return found
 }
 
-func TestTheTruthIsWhatASlowPairingFinds(t *testing.T) {
+func TestTheTruthEqualsTheResultOfASlowPairing(t *testing.T) {
 	for name, o := range map[string]load.Options{
 		"returns only":        {Events: 20000},
 		"one thread, depth 1": {Events: 5000, Threads: 1, Depth: 1, Exceptions: 0.5},

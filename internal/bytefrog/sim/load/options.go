@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Options say what a program does. Shares are from 0 to 1.
+// Options describe the calls of a program. Shares are from 0 to 1.
 type Options struct {
 	Threads   int // 1 to 65,536. Default 4
 	Depth     int // of the deepest call on a thread, at least 1. Default 20
@@ -39,7 +39,7 @@ type Options struct {
 	ClockSteps int
 
 	Seed uint64
-	// Record keeps what Truth needs, about 100 bytes a call.
+	// Record stores the data for Truth, about 100 bytes a call.
 	Record bool
 }
 

@@ -5,7 +5,7 @@ package load
 
 import "slices"
 
-// Truth is what an HQ has to find.
+// Truth is the expected result of an HQ.
 type Truth struct {
 	// Calls are those whose entry was sent, in order of their numbers.
 	Calls []Call
@@ -35,7 +35,7 @@ type Call struct {
 	// Throws are the exceptions that were thrown in the call and whose event was sent,
 	// while the call was known.
 	Throws []int
-	// Truncated says why the end of the call cannot be known; "" if it can.
+	// Truncated is the reason why the end of the call is unknown; "" if it is known.
 	Truncated Cause
 }
 
@@ -57,10 +57,10 @@ type Break struct {
 	Cause  Cause
 }
 
-// none is the number of what was not seen.
+// none is the sequence number of an unseen event.
 const none = -1
 
-// recorder keeps what the program did.
+// recorder records the calls of the program.
 type recorder struct {
 	calls   []recorded
 	breaks  []Break // suspensions and steps of the clock
@@ -210,7 +210,7 @@ func (k knowledge) together(a, b int64) bool {
 	return k.sent(a) && k.sent(b) && k.epoch(a) == k.epoch(b)
 }
 
-// cause is why what follows number cannot be known.
+// cause returns the reason why the events after a number are unknown.
 func (k knowledge) cause(number int64) Cause {
 	if n := k.epoch(number); n < len(k.breaks) {
 		return k.breaks[n].Cause

@@ -1,8 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package capture reads recordings of Rbkit servers: what they published and answered, as
-// files in a zip file. It knows no events.
+// Package capture reads recordings of Rbkit servers: their published messages and their
+// replies, as files in a zip file. It knows no events.
 package capture
 
 import (
@@ -19,20 +19,20 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/capturefile"
 )
 
-// Capture is what a server published, and what it answered.
+// Capture has the published messages and the replies of a server.
 type Capture struct {
 	// Messages and Replies are in the order in which they came; without an index, in that
 	// of their names.
 	Messages, Replies []Message
 }
 
-// Message is one that a server sent.
+// Message is a message of a server.
 type Message struct {
 	// Name is that of its file, without .bin.
 	Name string
-	// At is when it came, from the begin of the recording on; 0 without an index.
+	// At is its time since the begin of the recording; 0 without an index.
 	At time.Duration
-	// Command is what a reply answers; empty without an index.
+	// Command is the command that a reply answers; empty without an index.
 	Command string
 	// Events is how many events a message has by the numbers of their types; nil without
 	// an index.
@@ -101,7 +101,7 @@ type row struct {
 	Events  map[uint64]int `json:"events"`
 }
 
-// readIndex gives the rows by the names of the files that they are of.
+// readIndex returns the rows by the names of their files.
 func readIndex(text []byte) (map[string]row, error) {
 	rows := map[string]row{}
 	lines := bufio.NewScanner(bytes.NewReader(text))

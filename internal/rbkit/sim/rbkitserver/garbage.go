@@ -9,7 +9,7 @@ import "bytes"
 // number.
 var collectionOf = []byte{0x83, 0x00, 0x07, 0x01, 0xcb, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 0x02}
 
-// garbage are messages that no server should send, each wrong in another way.
+// garbage has messages that no server should send. Each has another mistake.
 var garbage = [][]byte{
 	{},
 	[]byte("GET / HTTP/1.1\r\n\r\n"),
@@ -32,5 +32,5 @@ var garbage = [][]byte{
 // Garbage is the n-th message that no server should send: those there are, over and over.
 func Garbage(n int) []byte { return garbage[n%len(garbage)] }
 
-// GarbageKinds is how many there are.
+// GarbageKinds is the number of kinds of garbage.
 func GarbageKinds() int { return len(garbage) }

@@ -11,13 +11,13 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 )
 
-// LoadOptions say what a program does that never was.
+// LoadOptions describe a generated program.
 type LoadOptions struct {
 	// Events is how many events a message has: objects that are created and destroyed in
 	// the released dialect, CPU samples in the documented one, and others now and then,
 	// among them snapshots of allocations in the documented one.
 	Events int
-	// Classes is how many classes there are.
+	// Classes is the number of classes.
 	Classes int
 	Seed    uint64
 }
@@ -37,22 +37,22 @@ type Load struct {
 	dumps             uint64
 }
 
-// How often what is not an object comes, in messages.
+// Intervals of events other than objects, in messages.
 const (
 	messagesPerGC       = 20
 	messagesPerStats    = 50
 	messagesPerSnapshot = 30 // in the documented dialect
 	// snapshotFiles is of how many files a snapshot of allocations is at most.
 	snapshotFiles = 16
-	// partObjects is how many objects a part of a dump has.
+	// partObjects is the number of objects in a part of a dump.
 	partObjects = 1000
 	// idStep is between IDs of objects.
 	idStep = 20
-	// maxLiving is how many objects live at most.
+	// maxLiving bounds the living objects.
 	maxLiving = 100_000
 )
 
-// NewLoad makes a program.
+// NewLoad returns a program.
 func NewLoad(dialect rbkit.Dialect, o LoadOptions) *Load {
 	l := &Load{options: o, dialect: dialect, random: rand.New(rand.NewPCG(o.Seed, 0)), next: idStep}
 	for i := range o.Classes {
@@ -107,7 +107,7 @@ func (l *Load) Message(at time.Time, into *rbkit.Collection) error {
 	return nil
 }
 
-// event adds what the dialect has most of.
+// event adds an event of the dialect's most frequent kind.
 func (l *Load) event(millis rbkit.Time, into *rbkit.Collection) error {
 	if l.dialect == rbkit.Released {
 		return l.object(millis, into)

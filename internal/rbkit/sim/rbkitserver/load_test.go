@@ -60,7 +60,7 @@ func TestAProgramHasEveryEventOfItsDialect(t *testing.T) {
 	}
 }
 
-// checkSnapshot says what of a snapshot doesn't fit together.
+// checkSnapshot reports contradictions in a snapshot.
 func checkSnapshot(t *testing.T, s rbkit.Snapshot) {
 	t.Helper()
 	stacks := map[uint64]bool{}

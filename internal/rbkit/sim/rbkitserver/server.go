@@ -21,20 +21,20 @@ type Options struct {
 	// Hello is what it says of itself; Time is set when it is said. Dialect is Released
 	// where it is not set.
 	Hello rbkit.HandshakeReply
-	// Publisher and Replier are how it speaks.
+	// Publisher and Replier are the options of its sockets.
 	Publisher zmtp.PublisherOptions
 	Replier   zmtp.ServerOptions
-	// Mute says that it answers no request, as an old server on a new Ruby. Deaf says
-	// that it acknowledges commands and doesn't obey them.
+	// Mute: it answers no request, like an old server on a new Ruby. Deaf: it
+	// acknowledges commands and does not obey them.
 	Mute, Deaf bool
 	// Fatal are commands that it acknowledges, and that end it: so does the released gem on
 	// Ruby 3.1, whose program crashes.
 	Fatal []rbkit.Command
-	// Commanded is told of each command, before it is answered; nil: nobody is.
+	// Commanded, unless nil, is called for each command, before the answer.
 	Commanded func(rbkit.Command)
 }
 
-// Server is a server. Its methods are for several goroutines.
+// Server is a server. Several goroutines can call its methods.
 type Server struct {
 	options   Options
 	publisher *zmtp.Publisher
@@ -48,7 +48,7 @@ type Server struct {
 	counter  uint64
 }
 
-// New makes a server that nobody can reach yet.
+// New returns a server without listeners.
 func New(options Options) *Server {
 	if options.Hello.Dialect == 0 {
 		options.Hello.Dialect = rbkit.Released
@@ -86,7 +86,7 @@ func (s *Server) Serve(ctx context.Context, publish, request net.Listener) error
 	return errors.Join(err, <-answered)
 }
 
-// Publish sends a message to whoever has subscribed.
+// Publish sends a message to all subscribers.
 func (s *Server) Publish(message []byte) { s.publisher.Send(message) }
 
 // PublishEvents sends a message of events, under the server's next number, made at a time,
@@ -101,13 +101,13 @@ func (s *Server) PublishEvents(at time.Time, events *rbkit.Collection) (bytes in
 	return len(message)
 }
 
-// Subscribers is how many clients have subscribed, each once.
+// Subscribers returns the number of clients that have subscribed, each once.
 func (s *Server) Subscribers() int { return s.publisher.Subscriptions() }
 
-// Dropped is how many messages slow subscribers did not get.
+// Dropped returns the number of messages that slow subscribers did not get.
 func (s *Server) Dropped() uint64 { return s.publisher.Dropped() }
 
-// Drain waits until what was published has left, or until ctx ends.
+// Drain waits until all published messages are sent, or until ctx ends.
 func (s *Server) Drain(ctx context.Context) error { return s.publisher.Drain(ctx) }
 
 // Crashed reports whether a command has ended the server.
@@ -120,24 +120,24 @@ func (s *Server) Crashed() bool {
 	}
 }
 
-// State is what the server would say of itself.
+// State returns the server's reply to a handshake.
 func (s *Server) State() rbkit.HandshakeReply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hello
 }
 
-// Commands are those that came, in their order, handshakes among them.
+// Commands returns the received commands in their order, with handshakes.
 func (s *Server) Commands() []rbkit.Command {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]rbkit.Command(nil), s.commands...)
 }
 
-// maxCommands is how many commands are remembered.
+// maxCommands bounds the stored commands.
 const maxCommands = 10_000
 
-// Answer answers a request; nil: not at all. Serve does so by itself.
+// Answer returns the answer to a request; nil: none. Serve calls it.
 func (s *Server) Answer(request zmtp.Message) [][]byte {
 	command := rbkit.Command(request[0])
 	s.options.Commanded(command)
@@ -162,7 +162,7 @@ func (s *Server) Answer(request zmtp.Message) [][]byte {
 	return [][]byte{rbkit.OK()}
 }
 
-// obey does what a command says, as far as it shows in the state. The lock is held.
+// obey executes a command, as far as the state shows it. The lock is held.
 func (s *Server) obey(command rbkit.Command) {
 	switch command {
 	case rbkit.StartMemoryProfile:

@@ -116,7 +116,7 @@ func scenarios() []scenario {
 		},
 		{
 			name: "relay", configuration: "jaeger-prometheus.yaml", starting: few, attackers: func(p places, f form) []Attacker {
-				return []Attacker{&Relay{Endpoint: p.at(relayPort), Sessions: f.of(64, 4), Metadata: f.of(16_000_000, 250_000), Packets: f.of(64, 4)}}
+				return []Attacker{&Relay{Endpoint: p.at(relayPort), Sessions: f.of(64, 4), Metadata: f.of(16_000_000, 250_000), Packets: f.of(64, 1)}}
 			},
 			length: func(f form) time.Duration { return f.seconds(60, 4) },
 			pages:  map[int]string{prometheusPort: "/metrics"},

@@ -83,7 +83,7 @@ func (d *dataConnection) serve() {
 		return
 	}
 	d.run.handover.SendFrom(func(send func(callevent.Packed, pcommon.Resource)) {
-		d.batch.SetSend(func(batch callevent.Packed) { send(batch, d.run.resource) })
+		d.batch.SetSend(func(batch callevent.Packed) { d.run.sendBy(send, batch) })
 		d.readToEnd()
 	})
 }
@@ -291,7 +291,9 @@ func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 		piece := events[added:]
 		pack := d.count
 		if d.batch != nil {
+			began := d.run.env.now()
 			piece = d.member.Await(piece, &d.waiting)
+			d.run.heldUp.ended(began, d.run.env.now())
 			pack = d.batch.Pack
 		}
 		d.run.settleBreak(piece)
@@ -328,12 +330,12 @@ func (d *dataConnection) attendUnread(now time.Time) time.Time {
 
 // awaitNames reports whether the names of events can no longer arrive, for events that waited long
 // enough when begun was: each other connection of the run has handled all that the agent can have
-// sent until then, and this connection waits for none.
+// sent until then, this connection waits for none, and the agent had time to send after it was held up.
 func (d *dataConnection) awaitNames(now time.Time) (begun time.Time, over bool) {
 	if d.backlog == nil {
 		d.backlog, d.asked = d.member.OthersBacklog(), now
 	}
-	if !d.backlog.IsHandled() || d.member.Waits() {
+	if !d.backlog.IsHandled() || d.member.Waits() || d.run.isRecovering(d.asked, now) {
 		return time.Time{}, false
 	}
 	d.backlog = nil

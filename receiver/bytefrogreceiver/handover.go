@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.uber.org/zap"
 
@@ -78,8 +79,15 @@ func (c *Config) needs() callevent.Needs {
 	}
 }
 
-// send hands on a batch of the run.
-func (r *run) send(batch callevent.Packed) { r.handover.Send(batch, r.resource) }
+// send sends a batch of the run to the pipeline.
+func (r *run) send(batch callevent.Packed) { r.sendBy(r.handover.Send, batch) }
+
+// sendBy is send by the loop of a connection (handover.SendFrom).
+func (r *run) sendBy(send func(callevent.Packed, pcommon.Resource), batch callevent.Packed) {
+	began := r.env.now()
+	send(batch, r.resource)
+	r.heldUp.ended(began, r.env.now())
+}
 
 // heldMemory is the memory of a run for batches that are held. It leaves half of it for
 // names: without that, one more would end the run. Nobody has to leave for a batch that is held:

@@ -37,6 +37,31 @@ func TestNamesAreWaitedForWhileTheirConnectionIsHeldUp(t *testing.T) {
 	assert.Equal(t, "demo.Shop.late", b.pipeline.only(t).events[2].function)
 }
 
+func TestNamesAreWaitedForAfterTheirAgentWasHeldUp(t *testing.T) {
+	const wait, refused = 2 * time.Second, 2100 * time.Millisecond
+	b := newBed(t, quickly, quickRetries, func(_ *bed, c *Config) { c.NameWait = wait })
+	a := connect(b, 1)
+	held, p := a.join(), a.join()
+	b.pipeline.refuseWith(errRefused)
+	run := b.receiver.env.registry.lookup(1)
+	held.write(append(namesOne(), calls(0, 1)...))
+	b.await("the connection to be held up", func() bool { return run.handover.Waiting() == 1 })
+	p.write(enter(2, 5, 3, 0))
+	came := time.Now()
+	b.await("the event to have waited long enough", func() bool { return time.Since(came) > refused })
+	b.pipeline.refuseWith(nil)
+	b.await("all sockets to be empty", func() bool { return run.handover.Waiting() == 0 && run.data.caughtUp() })
+	accepted := time.Now()
+	b.await("several looks for the name", func() bool { return time.Since(accepted) > 200*time.Millisecond })
+	// Only now the held-up agent gets to send the name.
+	held.write(append(method(5, "late"), thread(3, 0, "worker")...))
+	b.await("all events", func() bool { return b.pipeline.events() == 3 })
+	assert.Zero(t, b.metric("receiver_bytefrog_names_unknown"))
+	a.finish()
+	b.awaitRuns(0)
+	assert.Equal(t, "demo.Shop.late", b.pipeline.only(t).events[2].function)
+}
+
 func TestAMethodThatWentByItsNumberDoesSoToTheEndOfTheRun(t *testing.T) {
 	b := newBed(t, quickly, func(_ *bed, c *Config) { c.NameWait = 20 * time.Millisecond })
 	a := connect(b, 1)

@@ -44,6 +44,7 @@ type run struct {
 	control  *control
 	data     dataConnections
 	pace     *pace.Group
+	heldUp   holdUp
 	reuse    sync.Once
 
 	agent       *hq.Agent

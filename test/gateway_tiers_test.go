@@ -201,7 +201,7 @@ func isFree(address string) bool {
 // soonGivenUp are settings of the first tier with which a try is over a tenth of the time after
 // it began that it has as shipped, and the next one comes as much sooner.
 var soonGivenUp = map[string]string{
-	"makes it worse.\n    timeout: 30s": "3s", "otlp:\n        timeout: 30s": "\n        timeout: 3s",
+	"would make that worse.\n    timeout: 30s": "3s", "otlp:\n        timeout: 30s": "\n        timeout: 3s",
 	"initial_interval: 1s": "100ms", "max_interval: 5s": "500ms",
 }
 

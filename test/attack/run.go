@@ -186,25 +186,36 @@ var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 // askForPages asks for a page every second until the attackers have left.
 func (m *run) askForPages(left <-chan struct{}, url string) {
 	for {
-		m.ask(url, func() error {
-			response, err := client.Get(url)
-			if err != nil {
-				return err
-			}
-			defer response.Body.Close()
-			if _, err := io.Copy(io.Discard, response.Body); err != nil {
-				return err
-			}
-			if response.StatusCode != http.StatusOK {
-				return fmt.Errorf("got %s", response.Status)
-			}
-			return nil
-		})
+		m.ask(url, func() error { return askForPage(url) })
 		select {
 		case <-left:
 			return
 		case <-time.After(time.Second):
 		}
+	}
+}
+
+// maxBusy is how often an honest client asks again for a page when the server is busy.
+const maxBusy = 2
+
+// askForPage asks for a page. It asks again after the time that a busy server names, as browsers and
+// their users do.
+func askForPage(url string) error {
+	for try := 0; ; try++ {
+		response, err := client.Get(url)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, response.Body)
+		response.Body.Close() // all was read, or reading failed
+		if err != nil || response.StatusCode == http.StatusOK {
+			return err
+		}
+		seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
+		if response.StatusCode != http.StatusServiceUnavailable || err != nil || try == maxBusy {
+			return fmt.Errorf("got %s", response.Status)
+		}
+		time.Sleep(time.Duration(seconds) * time.Second)
 	}
 }
 

@@ -64,6 +64,7 @@ var formerly = map[string]string{
 	callevent: "./internal/callevent",
 	guard:     "./internal/bytefrogguard",
 	zmtp:      "./internal/zmtp",
+	lttng:     "./receiver/lttnglivereceiver",
 }
 
 // folder is where a package stands in a checkout. It need not exist.

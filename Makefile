@@ -71,7 +71,7 @@ TEST := $(GO) test -vet=off
 # Tests wait for peers and for time, too: packages at once, and tests of one at once.
 AT_ONCE ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 # End-to-end tests at once. More than one saves a quarter of the time on two idle processors. Then floods of
-# connections, and other tests beside them, can take longer than honest clients wait.
+# connections, and other tests beside them, can take longer than honest clients wait. So do packages at once.
 E2E_AT_ONCE ?= 1
 
 # The race detector needs a C compiler.
@@ -139,7 +139,7 @@ unit-test: ## Run the tests of the packages alone, with the race detector where 
 .PHONY: e2e-test
 e2e-test: build gateway ## Run the end-to-end tests alone, against the built distributions (E2E_ONLY=Greys)
 	@$(call step,end-to-end tests); cd test; \
-	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -parallel $(E2E_AT_ONCE) -timeout 25m -run '$(E2E_ONLY)' ./...; $(took)
+	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -p 1 -parallel $(E2E_AT_ONCE) -timeout 25m -run '$(E2E_ONLY)' ./...; $(took)
 
 .PHONY: race
 race: ## Run the tests of packages where goroutines meet with the race detector at full size, as before a release (needs a C compiler)

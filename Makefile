@@ -30,8 +30,8 @@ BENCH_AGAINST ?=
 CONFIG ?= config/standalone.yaml
 # Packages where goroutines meet: tested with the race detector, which makes them many times slower, and so
 # with -short. What a test makes smaller or leaves out then, it does without the race detector too.
-RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/... ./extension/... ./internal/bytefrog/sim/... ./internal/bytefrog/guard/... \
-	./internal/lttng/lttnglive/... ./internal/lttng/lttngagent/... ./internal/lttng/symbols/... ./internal/lttng/sim/... ./internal/rbkit/sim/... ./internal/rbkit/zmtp/... \
+RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/... ./extension/... ./internal/bytefrog/sim/... ./internal/bytefrog/guard/... ./internal/bytefrog/hq/... \
+	./internal/lttng/lttnglive/... ./internal/lttng/lttngagent/... ./internal/lttng/symbols/... ./internal/lttng/process/... ./internal/lttng/sim/... ./internal/rbkit/sim/... ./internal/rbkit/zmtp/... \
 	./internal/greys/... ./internal/call/calltree/... ./internal/receiverkit/... ./internal/componentkit/...
 
 # What of them has no goroutines: generated code, and the rules of pairing.

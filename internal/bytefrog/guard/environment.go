@@ -56,8 +56,8 @@ func (e *environment) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// linger reads a connection of an agent that was told that it is over, and closes it itself:
-// it must not find it closed before.
+// linger reads the connection of an agent whose run has ended, and closes it itself:
+// an agent must not find its connection closed earlier.
 func (e *environment) linger(conn net.Conn) {
 	defer context.AfterFunc(e.ctx, func() { _ = conn.Close() })()
 	_ = conn.SetReadDeadline(time.Now().Add(e.timing.linger))
@@ -65,7 +65,7 @@ func (e *environment) linger(conn net.Conn) {
 }
 
 // maxDiscarded is how much of a connection that is no use any more is read: far more than
-// an agent can send until it reads what it was told, as long as it runs.
+// an agent can send as long as it runs, until it has read its last command.
 const maxDiscarded = 1 << 30
 
 // discard reads a connection to its end.

@@ -195,7 +195,7 @@ func (a *Agent) Release() { a.on((*Machine).Release) }
 // more commands, and its timers are ended.
 func (a *Agent) End() { a.on((*Machine).End) }
 
-// Status returns what is known of the agent.
+// Status returns the state of the agent, the reasons of its suspension, and its last break.
 func (a *Agent) Status() Status {
 	a.mu.Lock()
 	defer a.mu.Unlock()

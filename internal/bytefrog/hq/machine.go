@@ -151,7 +151,7 @@ var moves = map[State]map[goal]move{
 
 func send(commands ...bytefrog.MessageType) []bytefrog.MessageType { return commands }
 
-// Status returns what is known of the agent.
+// Status returns the state of the agent, the reasons of its suspension, and its last break.
 func (m *Machine) Status() Status {
 	return Status{State: m.state, Reasons: m.reasons, BreakAt: m.breakAt, Broken: m.broken}
 }

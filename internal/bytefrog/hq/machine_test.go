@@ -260,7 +260,7 @@ func TestNoSequenceOfEventsEndsTracingByMistake(t *testing.T) {
 // Long sequences by chance, against the same agent: what a person would try by hand.
 func TestLongSequencesByChanceEndNoTracingByMistake(t *testing.T) {
 	if testing.Short() {
-		t.Skip("slow")
+		t.Skip("20,000 sequences take too long with the race detector: make test runs them without it")
 	}
 	names := slices.Sorted(maps.Keys(machineEvents))
 	for seed := range uint64(20_000) {

@@ -32,7 +32,7 @@ type function struct {
 
 // usage is the contents of all trees of a store.
 type usage struct {
-	// nodes are those that are neither free nor merged, but for the tops, and names the
+	// nodes is the number of nodes in use: neither free, nor merged, nor tops. names is the number of
 	// bytes of functions' names.
 	nodes, names int
 }

@@ -93,7 +93,7 @@ func (s *services) profile(sv *service, kind Kind) *tree {
 
 // forgetSilent forgets the service that has been silent longest, if that is longer than
 // PendingTimeout. It must have no window, and no spans that wait or are remembered. After a
-// search in vain, it searches again in the next second.
+// search without a result, it searches again in the next second.
 func (s *services) forgetSilent(now uint32) bool {
 	if s.searched == now {
 		return false

@@ -64,7 +64,7 @@ type spanTable struct {
 	spans []seenSpan
 	index index // of those that are not free
 	seeds [3]uint64
-	lists [seenStates]list // but for the free
+	lists [seenStates]list // of every state except free
 	// free is a list by next; 0: none.
 	free uint32
 	// warmed keeps the compiler from removing the reads of warm.

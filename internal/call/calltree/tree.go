@@ -24,7 +24,7 @@ type tree struct {
 	// nodes has the top as number 0, which is no child of any.
 	nodes []node
 	free  uint32 // a list by next; 0: none
-	live  int    // nodes that are neither free nor merged, but for the top
+	live  int    // nodes in use: neither free, nor merged, nor the top
 	// released is the number of free nodes.
 	released int
 	// children finds nodes by parent and label. It has no waiting nodes.

@@ -3,12 +3,16 @@
 
 package rbkitreceiver
 
-import "github.com/callbraid/callbraid/internal/rbkit"
+import (
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/saturating"
+)
 
 // allocations counts the objects that snapshots report as allocated, by class and file. A
 // snapshot reports the allocations since the previous one.
 type allocations struct {
-	classes, files *names
+	classes, files *names.Names
 	max            int
 	sites          map[site]allocated
 	// folded counts how often a pair had no room.
@@ -25,27 +29,27 @@ type site struct{ class, file int32 }
 // allocated is how much was.
 type allocated struct{ objects, bytes int64 }
 
-func newAllocations(classes *names, limits *LimitsConfig) *allocations {
-	return &allocations{classes: classes, files: newNames(limits.MaxFiles), max: limits.MaxSites, sites: map[site]allocated{}}
+func newAllocations(classes *names.Names, limits *LimitsConfig) *allocations {
+	return &allocations{classes: classes, files: names.New(limits.MaxFiles), max: limits.MaxSites, sites: map[site]allocated{}}
 }
 
 // begin begins a snapshot.
-func (a *allocations) begin() { a.lastFile, a.lastFileNumber = nil, nameUnknown }
+func (a *allocations) begin() { a.lastFile, a.lastFileNumber = nil, names.Unknown }
 
 func (a *allocations) count(of *rbkit.Allocation) {
 	if !sameText(of.File, a.lastFile) {
-		a.lastFile, a.lastFileNumber = of.File, a.files.file(of.File)
+		a.lastFile, a.lastFileNumber = of.File, a.files.FileNumber(of.File)
 	}
-	at := site{a.classes.class(of.Class), a.lastFileNumber}
+	at := site{a.classes.ClassNumber(of.Class), a.lastFileNumber}
 	before, known := a.sites[at]
 	if !known && len(a.sites) >= a.max {
 		a.folded++
-		at = site{nameOther, nameOther}
+		at = site{names.Other, names.Other}
 		before = a.sites[at]
 	}
 	a.sites[at] = allocated{
-		objects: sum(before.objects, of.Count),
-		bytes:   plus(before.bytes, of.Count, of.Size),
+		objects: saturating.Add(before.objects, of.Count),
+		bytes:   saturating.AddProduct(before.bytes, of.Count, of.Size),
 	}
 }
 
@@ -59,4 +63,4 @@ func sameText(a, b []byte) bool {
 const bytesOfSite = 64
 
 // held returns how many bytes the files and sites take, about.
-func (a *allocations) held() int { return a.files.held() + bytesOfSite*len(a.sites) }
+func (a *allocations) held() int { return a.files.Bytes() + bytesOfSite*len(a.sites) }

@@ -15,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
 // control sends commands to a server, one at a time, on a connection that it opens when it
@@ -294,6 +295,6 @@ func (c *control) warnOfDangers(h *rbkit.HandshakeReply) {
 	c.warnedOf = h.PID
 	c.env.LogSeldom(&c.dangerous, c.logger.Warn, "Settings may crash the program: on Ruby 3.1 an old Rbkit server causes a segmentation fault. "+
 		"Remove the settings, unless this gem is known to work with this Ruby",
-		zap.Strings("settings", settings), zap.String("process", text(h.ProcessName)), zap.Uint64("pid", h.PID),
-		zap.String("version", text(h.ServerVersion)))
+		zap.Strings("settings", settings), zap.String("process", names.ValidString(h.ProcessName)), zap.Uint64("pid", h.PID),
+		zap.String("version", names.ValidString(h.ServerVersion)))
 }

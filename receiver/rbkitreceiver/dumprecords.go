@@ -14,10 +14,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
 // recordDump delivers the log record of a dump.
-func (o *outputs) recordDump(of *origin, d *dump, classes *names) {
+func (o *outputs) recordDump(of *origin, d *dump, classes *names.Names) {
 	body, severity := d.summary()
 	at := pcommon.Timestamp(d.millis * int64(time.Millisecond))
 	o.log(of, eventDump, body, severity, at, func(m pcommon.Map) {
@@ -52,7 +53,7 @@ func (d *dump) summary() (string, plog.SeverityNumber) {
 }
 
 // putClasses puts classes with their objects and bytes, those with the most bytes first.
-func putClasses(into pcommon.Slice, live *liveCounts, classes *names) {
+func putClasses(into pcommon.Slice, live *liveCounts, classes *names.Names) {
 	var all []int32
 	for class, n := range live.objects {
 		if n > 0 {
@@ -60,12 +61,12 @@ func putClasses(into pcommon.Slice, live *liveCounts, classes *names) {
 		}
 	}
 	slices.SortFunc(all, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(live.bytes[b], live.bytes[a]), cmp.Compare(classes.texts[a], classes.texts[b]))
+		return cmp.Or(cmp.Compare(live.bytes[b], live.bytes[a]), cmp.Compare(classes.Texts[a], classes.Texts[b]))
 	})
 	into.EnsureCapacity(len(all))
 	for _, class := range all {
 		m := into.AppendEmpty().SetEmptyMap()
-		m.PutStr("class", classes.texts[class])
+		m.PutStr("class", classes.Texts[class])
 		m.PutInt("objects", live.objects[class])
 		m.PutInt("size", live.bytes[class])
 	}
@@ -103,7 +104,7 @@ func (o *objectRecords) append(e *rbkit.Event, now time.Time) {
 	r.SetEventName(eventObject)
 	r.SetSeverityNumber(plog.SeverityNumberDebug)
 	r.SetSeverityText(plog.SeverityNumberDebug.String())
-	class := className(of.Class)
+	class := names.ClassName(of.Class)
 	r.Body().SetStr(class)
 	m := r.Attributes()
 	m.PutInt(attributeDumpID, int64(min(e.Part.Correlation, math.MaxInt64)))
@@ -113,7 +114,7 @@ func (o *objectRecords) append(e *rbkit.Event, now time.Time) {
 		m.PutInt(attributeObjectSize, int64(min(of.Size, math.MaxInt64)))
 	}
 	if of.File != nil {
-		m.PutStr(attributeFile, validText(of.File))
+		m.PutStr(attributeFile, names.ValidText(of.File))
 	}
 	if of.Line > 0 {
 		m.PutInt(attributeLine, int64(min(of.Line, maxLine)))

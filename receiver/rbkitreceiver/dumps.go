@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/saturating"
 )
 
 // dumps puts the parts of dumps of all objects together, one dump at a time.
 type dumps struct {
-	classes *names
+	classes *names.Names
 	// tracked are the objects of which a dump says whether they are still there.
 	tracked *tracked
 	// maxObjects is of how many objects references are checked.
@@ -82,9 +84,9 @@ func (d *dumps) part(millis int64, p rbkit.Part, now time.Time) {
 
 // object handles an object of the last part.
 func (d *dumps) object(o *rbkit.Object) {
-	open, class := d.open, d.classes.class(o.Class)
+	open, class := d.open, d.classes.ClassNumber(o.Class)
 	open.received++
-	open.bytes = sum(open.bytes, o.Size)
+	open.bytes = saturating.Add(open.bytes, o.Size)
 	open.live.objects.count(class, 1)
 	open.live.bytes.count(class, o.Size)
 	open.references.object(o)

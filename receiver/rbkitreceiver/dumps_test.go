@@ -14,6 +14,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
 // uncountedDump is a message with a dump of the objects 1 and 2 as the document has it:
@@ -86,8 +87,8 @@ func TestASummaryDescribesADump(t *testing.T) {
 				assert.Equal(t, c.want[key], attributes[key], key)
 			}
 			assert.Contains(t, b.Points(), "dumps{objects="+c.counted+"}")
-			assert.Equal(t, c.live, s.process.state().live.objects[firstName], "of the last dump that was complete")
-			assert.Equal(t, c.size, s.process.state().live.bytes[firstName])
+			assert.Equal(t, c.live, s.process.state().live.objects[names.First], "of the last dump that was complete")
+			assert.Equal(t, c.size, s.process.state().live.bytes[names.First])
 		})
 	}
 }

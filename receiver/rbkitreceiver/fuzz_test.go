@@ -10,6 +10,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
 // Whatever a server sends, after and before what it should send: everything stays within
@@ -41,7 +42,7 @@ func FuzzReceive(f *testing.F) {
 		}
 		b.finish(s)
 		state := s.process.state()
-		require.LessOrEqual(t, len(state.classes), 3+int(firstName))
+		require.LessOrEqual(t, len(state.classes), 3+int(names.First))
 		require.LessOrEqual(t, len(state.sites), 4+1)
 		require.LessOrEqual(t, state.tracked, 10)
 		_ = env.metrics.metrics([]processState{state}, env.Now())

@@ -8,6 +8,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/saturating"
 )
 
 // histogramBounds are the upper bounds of the buckets, in seconds. The server's clock
@@ -32,7 +34,7 @@ func (h *histogram) observe(d time.Duration) {
 		h.min = d
 	}
 	h.count++
-	h.sum = time.Duration(sum(int64(h.sum), uint64(d)))
+	h.sum = time.Duration(saturating.Add(int64(h.sum), uint64(d)))
 	h.max = max(h.max, d)
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
 // The largest numbers that can be sent, and the last millisecond that has nanoseconds.
@@ -53,9 +54,9 @@ var hostile = []struct {
 			return nil
 		},
 		func(t *testing.T, s processState) {
-			assert.Len(t, s.classes, 3+int(firstName))
+			assert.Len(t, s.classes, 3+int(names.First))
 			for _, class := range s.classes {
-				assert.LessOrEqual(t, len(class), 3*maxTextBytes)
+				assert.LessOrEqual(t, len(class), 3*names.MaxTextBytes)
 			}
 		},
 	},

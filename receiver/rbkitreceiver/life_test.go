@@ -18,6 +18,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
 // orders are the commands that came, but for handshakes.
@@ -213,7 +214,7 @@ func TestGarbageIsCountedByKindAndLoggedOnce(t *testing.T) {
 	b.Shutdown()
 	assert.EqualValues(t, rbkitserver.GarbageKinds(), b.Counter("bad_messages"))
 	assert.Equal(t, 1, b.Log.FilterMessageSnippet("is malformed").Len())
-	assert.EqualValues(t, 2, b.state().created[firstName])
+	assert.EqualValues(t, 2, b.state().created[names.First])
 }
 
 func TestAMessageThatIsTooLongEndsTheConnectionOnly(t *testing.T) {

@@ -14,8 +14,8 @@ type limit struct {
 
 var limits = [...]limit{
 	{"max_metric_points", (*process).foldedByPart, "each server has an equal part; further classes, and further pairs of class and file, count as other"},
-	{"max_classes", func(p *process) int64 { return foldedBy(!p.classesArePart, p.classes.folded) }, "objects of further classes count as those of the class other"},
-	{"max_files", func(p *process) int64 { return p.allocations.files.folded }, "allocations in further files count as those in the file other"},
+	{"max_classes", func(p *process) int64 { return foldedBy(!p.classesArePart, p.classes.Folded) }, "objects of further classes count as those of the class other"},
+	{"max_files", func(p *process) int64 { return p.allocations.files.Folded }, "allocations in further files count as those in the file other"},
 	{"max_sites", func(p *process) int64 { return foldedBy(!p.sitesArePart, p.allocations.folded) }, "further pairs of class and file count as other"},
 	{"max_tracked_objects", func(p *process) int64 { return p.objects.tracked.forgotten }, "the class of objects that were created longest ago is forgotten"},
 	{"max_dump_objects", func(p *process) int64 { return p.dumps.unchecked }, "references of such dumps are not checked"},
@@ -25,7 +25,7 @@ var limits = [...]limit{
 
 // foldedByPart is how much counts as other because of the process's part of max_metric_points.
 func (p *process) foldedByPart() int64 {
-	return foldedBy(p.classesArePart, p.classes.folded) + foldedBy(p.sitesArePart, p.allocations.folded)
+	return foldedBy(p.classesArePart, p.classes.Folded) + foldedBy(p.sitesArePart, p.allocations.folded)
 }
 
 // foldedBy is folded if a limit is the one that binds, and 0 otherwise.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,35 +20,11 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
-func TestClassesAreBoundedAndWithoutAddresses(t *testing.T) {
-	n := newNames(3)
-	name := func(class string) string { return n.texts[n.class([]byte(class))] }
-	assert.Equal(t, "String", name("String"))
-	assert.Equal(t, "#<Class>", name("#<Class:0x00007f01999002a8>"))
-	assert.Equal(t, n.class([]byte("#<Class:0x1>")), n.class([]byte("#<Class:0x2>")), "one for all")
-	assert.Equal(t, "#<Class:#<Shop>>", name("#<Class:#<Shop:0x00007f01999002a8>>"))
-	assert.Equal(t, int64(0), n.folded)
-	assert.Equal(t, "other", name("Array"), "there is no room")
-	assert.Equal(t, "other", name("#<Module:0x1>"))
-	assert.Equal(t, int64(2), n.folded)
-	assert.Equal(t, "String", name("String"))
-	assert.Equal(t, "hidden", n.texts[n.class(nil)])
-	assert.Equal(t, "unknown", n.texts[n.file(nil)])
-}
-
-func TestTextsAreValidAndNotTooLong(t *testing.T) {
-	for _, raw := range []string{"", "a", "\xff\xfe", strings.Repeat("é", maxTextBytes), strings.Repeat("\x80", 3*maxTextBytes)} {
-		text := validText([]byte(raw))
-		assert.True(t, utf8.ValidString(text))
-		assert.LessOrEqual(t, len(text), maxTextBytes+utf8.UTFMax)
-	}
-	assert.Equal(t, strings.Repeat("é", maxTextBytes/2), validText([]byte(strings.Repeat("é", maxTextBytes))))
-}
-
 func TestObjectsThatAreTooManyAreForgottenOldestFirst(t *testing.T) {
-	o := newObjects(newNames(10), 4)
+	o := newObjects(names.New(10), 4)
 	for id := range uint64(7) {
 		o.create(id, []byte("A"))
 	}
@@ -59,9 +34,9 @@ func TestObjectsThatAreTooManyAreForgottenOldestFirst(t *testing.T) {
 		o.destroy(id)
 	}
 	o.destroy(6) // twice
-	assert.EqualValues(t, 7, o.created[firstName])
-	assert.EqualValues(t, 3, o.destroyed[firstName], "the last ones")
-	assert.EqualValues(t, 5, o.destroyed[nameUnknown])
+	assert.EqualValues(t, 7, o.created[names.First])
+	assert.EqualValues(t, 3, o.destroyed[names.First], "the last ones")
+	assert.EqualValues(t, 5, o.destroyed[names.Unknown])
 	assert.Zero(t, o.tracked.len())
 }
 
@@ -211,7 +186,7 @@ func TestDumpsArePutTogether(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			var last *dump
-			objects := newObjects(newNames(10), 10)
+			objects := newObjects(names.New(10), 10)
 			d := &dumps{classes: objects.classes, tracked: &objects.tracked, maxObjects: 10, finished: func(d *dump) { last = d }}
 			c.do(d)
 			assert.Equal(t, [...]int64{c.complete, c.incomplete, c.uncounted}, [...]int64{d.complete, d.incomplete, d.uncounted})
@@ -246,7 +221,7 @@ func TestADumpShowsTheObjectsThatStillExist(t *testing.T) {
 		"complete":   {3, []uint64{2, 3, 5, 6}},
 		"incomplete": {4, []uint64{1, 2, 3, 4, 5, 6}},
 	} {
-		o := newObjects(newNames(10), 8) // so that there are two generations
+		o := newObjects(names.New(10), 8) // so that there are two generations
 		d := &dumps{classes: o.classes, tracked: &o.tracked}
 		for id := range uint64(5) {
 			o.create(1+id, []byte("A"))
@@ -267,8 +242,8 @@ func TestADumpShowsTheObjectsThatStillExist(t *testing.T) {
 		assert.Equal(t, []uint64{5, 6}, trackedIDs(&o.tracked), name)
 		o.destroy(6)
 		o.destroy(3)
-		assert.EqualValues(t, 2, o.destroyed[firstName], "5 and 6")
-		assert.EqualValues(t, 1, o.destroyed[nameUnknown], "3")
+		assert.EqualValues(t, 2, o.destroyed[names.First], "5 and 6")
+		assert.EqualValues(t, 1, o.destroyed[names.Unknown], "3")
 	}
 }
 
@@ -325,17 +300,17 @@ func TestUnknownPropertiesOfAnObjectAreNotInItsRecord(t *testing.T) {
 }
 
 func TestAllocationsAreBoundedAndDontOverflow(t *testing.T) {
-	a := newAllocations(newNames(10), &LimitsConfig{MaxFiles: 10, MaxSites: 2})
+	a := newAllocations(names.New(10), &LimitsConfig{MaxFiles: 10, MaxSites: 2})
 	for i := range 4 {
 		a.count(&rbkit.Allocation{File: fmt.Appendf(nil, "%d.rb", i), Class: []byte("A"), Count: 2, Size: 40})
 	}
-	assert.Equal(t, allocated{4, 160}, a.sites[site{nameOther, nameOther}])
+	assert.Equal(t, allocated{4, 160}, a.sites[site{names.Other, names.Other}])
 	assert.EqualValues(t, 2, a.folded)
 	assert.Len(t, a.sites, 3)
 	for range 2 {
 		a.count(&rbkit.Allocation{File: []byte("0.rb"), Class: []byte("A"), Count: math.MaxUint64, Size: math.MaxUint64})
 	}
-	assert.Equal(t, allocated{math.MaxInt64, math.MaxInt64}, a.sites[site{firstName, firstName}])
+	assert.Equal(t, allocated{math.MaxInt64, math.MaxInt64}, a.sites[site{names.First, names.First}])
 }
 
 func TestOnlyWholeNumbersAreStatistics(t *testing.T) {
@@ -555,7 +530,7 @@ func TestADumpMaySpanSeveralMessages(t *testing.T) {
 		part(0, rbkit.DumpObject{ID: 1, Class: []byte("A"), References: []uint64{2, 9}, Size: 40}),
 		part(1), part(2, rbkit.DumpObject{ID: 2, Size: 40}, rbkit.DumpObject{ID: 3, Class: []byte("A"), Size: 80}),
 	}})
-	assert.EqualValues(t, 1, got.state.live.objects[nameHidden])
+	assert.EqualValues(t, 1, got.state.live.objects[names.Hidden])
 	assert.Equal(t, 2, got.state.tracked, "that were created after its begin, and are not in it")
 	record := got.logs.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0)
 	assert.Equal(t, "Object space dump: 3 objects, 160 bytes", record.Body().Str())

@@ -103,7 +103,7 @@ func TestTheCountedMemoryOfAServerIsItsMemory(t *testing.T) {
 		},
 		"of names": func(p *process) {
 			for i := range 100_000 {
-				p.classes.class(fmt.Appendf(nil, "%d%s", i, strings.Repeat("x", 100)))
+				p.classes.ClassNumber(fmt.Appendf(nil, "%d%s", i, strings.Repeat("x", 100)))
 			}
 		},
 		"of a dump": func(p *process) {

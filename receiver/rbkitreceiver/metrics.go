@@ -45,7 +45,7 @@ func (p *process) state() processState {
 	return processState{
 		origin: p.origin, messages: p.messages, bytes: p.bytes, events: p.events, lost: p.lost, samples: p.samples.received,
 		stats: maps.Clone(p.stats), marking: p.cycles.marking, whole: p.cycles.whole,
-		classes: p.classes.texts, files: p.allocations.files.texts,
+		classes: p.classes.Texts, files: p.allocations.files.Texts,
 		created: slices.Clone(p.objects.created), destroyed: slices.Clone(p.objects.destroyed),
 		tracked: p.objects.tracked.len(),
 		live:    p.dumps.live, // each dump makes another one

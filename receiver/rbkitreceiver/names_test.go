@@ -14,24 +14,8 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
-
-func TestANameThatIsReservedIsQuoted(t *testing.T) {
-	for name, want := range map[string]string{
-		"other": `"other"`, "hidden": `"hidden"`, "unknown": `"unknown"`, `"other"`: `""other""`,
-		"Other": "Other", `"Other"`: `"Other"`, "others": "others", "": "", `"`: `"`,
-	} {
-		n := newNames(10)
-		assert.Equal(t, want, n.texts[n.class([]byte(name))], name)
-		assert.Equal(t, want, className([]byte(name)), name)
-		n = newNames(10)
-		assert.Equal(t, want, n.texts[n.file([]byte(name))], name)
-	}
-	n := newNames(1)
-	other, quoted := n.class([]byte("other")), n.class([]byte(`"other"`))
-	assert.Equal(t, [...]int32{firstName, nameOther}, [...]int32{other, quoted}, "there is room for one")
-	assert.Equal(t, other, n.class([]byte("other")))
-}
 
 // What is folded is not mixed with a class that is called so.
 func TestAClassCalledOtherHasItsOwnNumbers(t *testing.T) {
@@ -45,7 +29,7 @@ func TestAClassCalledOtherHasItsOwnNumbers(t *testing.T) {
 }
 
 func TestAnObjectIsTrackedOnce(t *testing.T) {
-	o := newObjects(newNames(10), 4)
+	o := newObjects(names.New(10), 4)
 	for id := range uint64(3) {
 		o.create(id, []byte("A"))
 	}
@@ -57,7 +41,7 @@ func TestAnObjectIsTrackedOnce(t *testing.T) {
 	assert.Zero(t, o.tracked.forgotten, "nothing new came")
 	o.destroy(0)
 	o.destroy(0)
-	assert.Equal(t, counts{nameUnknown: 1, firstName: 0, firstName + 1: 1}, o.destroyed, "the last time as what it was last, then as unknown")
+	assert.Equal(t, counts{names.Unknown: 1, names.First: 0, names.First + 1: 1}, o.destroyed, "the last time as what it was last, then as unknown")
 }
 
 func TestObjectsAreFollowedForMetricsOnly(t *testing.T) {
@@ -77,7 +61,7 @@ func TestObjectsAreFollowedForMetricsOnly(t *testing.T) {
 				func(c *rbkit.Collection) error { return c.Created(1, 40, []byte("B")) },
 				func(c *rbkit.Collection) error { return c.Destroyed(1, 20) })})
 			assert.Equal(t, c.tracked, s.process.objects.tracked.len())
-			assert.Len(t, s.process.classes.numbers, 2*c.tracked)
+			assert.Len(t, s.process.classes.Texts, int(names.First)+2*c.tracked)
 			s.process.allocated(1, read(t, rbkit.Documented, func(c *rbkit.Collection) error {
 				return c.Snapshot(1, nil, []rbkit.FileAllocations{{Allocations: []rbkit.PlaceAllocations{{Count: 1}}}})
 			}).Snapshot)
@@ -130,7 +114,7 @@ func TestADumpOfVeryFewObjectsSettlesNothing(t *testing.T) {
 	} {
 		tracked := newTracked(1000)
 		for id := range c.objects {
-			tracked.put(id+1, firstName)
+			tracked.put(id+1, names.First)
 		}
 		tracked.dumpBegins()
 		tracked.dumpEnds(1)

@@ -3,9 +3,14 @@
 
 package rbkitreceiver
 
+import (
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/saturating"
+)
+
 // objects counts objects that were created and destroyed, by class.
 type objects struct {
-	classes *names
+	classes *names.Names
 	tracked tracked
 	// created and destroyed are by the numbers of classes.
 	created, destroyed counts
@@ -19,15 +24,15 @@ func (c *counts) count(name int32, n uint64) {
 	for int(name) >= len(*c) {
 		*c = append(*c, 0)
 	}
-	(*c)[name] = sum((*c)[name], n)
+	(*c)[name] = saturating.Add((*c)[name], n)
 }
 
-func newObjects(classes *names, maxTracked int) *objects {
+func newObjects(classes *names.Names, maxTracked int) *objects {
 	return &objects{classes: classes, tracked: newTracked(maxTracked)}
 }
 
 func (o *objects) create(id uint64, class []byte) {
-	number := o.classes.class(class)
+	number := o.classes.ClassNumber(class)
 	o.created.count(number, 1)
 	o.tracked.put(id, number)
 }
@@ -81,7 +86,7 @@ func (t *tracked) remove(id uint64) int32 {
 			return o.class
 		}
 	}
-	return nameUnknown
+	return names.Unknown
 }
 
 func (t *tracked) generations() [2]generation { return [...]generation{t.young, t.old} }
@@ -111,7 +116,7 @@ func (t *tracked) dumpEnds(objects uint64) {
 	}
 	for _, g := range t.generations() {
 		for id, o := range g {
-			if o.dump != t.dump && o.class != nameHidden {
+			if o.dump != t.dump && o.class != names.Hidden {
 				delete(g, id)
 			}
 		}

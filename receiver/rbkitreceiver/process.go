@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/saturating"
 )
 
 // process is one life of a server. It reads all events of its messages and knows no
@@ -26,7 +28,7 @@ type process struct {
 	counted bool
 	unknown int64
 
-	classes *names
+	classes *names.Names
 	stats   stats
 	// statsReceived says that statistics arrived since the server looked at them.
 	statsReceived bool
@@ -47,7 +49,7 @@ type process struct {
 
 func newProcess(out *outputs, of *origin) *process {
 	limits := out.config.limitsOfServer()
-	classes := newNames(limits.MaxClasses)
+	classes := names.New(limits.MaxClasses)
 	p := &process{
 		out: out, origin: of, classes: classes,
 		stats:       stats{},
@@ -179,7 +181,7 @@ func (p *process) header(h rbkit.Header) {
 		return
 	}
 	if p.counted && h.Counter > p.last+1 {
-		p.lost = sum(p.lost, min(h.Counter-p.last-1, mostLost))
+		p.lost = saturating.Add(p.lost, min(h.Counter-p.last-1, mostLost))
 		p.breakSequence()
 	}
 	p.last, p.counted = h.Counter, true
@@ -244,7 +246,7 @@ func (p *process) allocated(millis int64, s rbkit.Snapshot) {
 
 // held returns how many bytes the process takes, about.
 func (p *process) held() int {
-	return p.classes.held() + p.objects.held() + p.dumps.held() + p.allocations.held() +
+	return p.classes.Bytes() + p.objects.held() + p.dumps.held() + p.allocations.held() +
 		p.samples.held() + p.snapshots.held() + p.records.bytes
 }
 
@@ -252,7 +254,7 @@ func (p *process) held() int {
 func (p *process) totals() totals {
 	return totals{
 		messages: p.messages, bytes: p.bytes, events: p.events, lost: p.lost, unknown: p.unknown,
-		folded:    p.classes.folded + p.allocations.files.folded + p.allocations.folded,
+		folded:    p.classes.Folded + p.allocations.files.Folded + p.allocations.folded,
 		forgotten: p.objects.tracked.forgotten,
 		noStart:   p.cycles.noStart, noEnd: p.cycles.noEnd, stepsBack: p.cycles.stepsBack,
 		complete: p.dumps.complete, incomplete: p.dumps.incomplete, uncounted: p.dumps.uncounted, unchecked: p.dumps.unchecked,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
 // Attributes of profiles.
@@ -111,7 +112,7 @@ func (d *dictionary) text(b []byte) int32 {
 	if i, ok := d.strings[string(b)]; ok {
 		return i
 	}
-	return d.string(validText(b))
+	return d.string(names.ValidText(b))
 }
 
 func (d *dictionary) string(s string) int32 {
@@ -154,7 +155,7 @@ func (d *dictionary) method(f *rbkit.Frame) (function int32, native bool) {
 		name = f.Method
 	}
 	// A method of a single object is called by the object, which may have an address.
-	key := functionKey{name: d.text(withoutAddresses(name)), system: d.text(f.Method)}
+	key := functionKey{name: d.text(names.WithoutAddresses(name)), system: d.text(f.Method)}
 	if len(name) == 0 {
 		key.name = d.string(noMethod)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
 // Attributes of resources, by the semantic conventions and of the receiver's own.
@@ -75,7 +76,7 @@ func newOrigin(config *Config, server *ServerConfig, host string, hello *rbkit.H
 	if hello != nil {
 		pid = hello.PID
 		if name == "" {
-			name = programName(text(hello.ProcessName))
+			name = programName(names.ValidString(hello.ProcessName))
 		}
 	}
 	if name == "" {
@@ -85,10 +86,10 @@ func newOrigin(config *Config, server *ServerConfig, host string, hello *rbkit.H
 	receiverkit.PutNew(attributes, attributeServiceInstanceID, instanceID(server.Publish, host))
 	receiverkit.PutNew(attributes, attributeRuntimeName, runtimeRuby)
 	if hello != nil {
-		receiverkit.PutNew(attributes, attributeWorkingDirectory, text(hello.WorkingDirectory))
-		receiverkit.PutNew(attributes, attributeProcessName, text(hello.ProcessName))
-		receiverkit.PutNew(attributes, attributeServerVersion, text(hello.ServerVersion))
-		receiverkit.PutNew(attributes, attributeProtocolVersion, text(hello.ProtocolVersion))
+		receiverkit.PutNew(attributes, attributeWorkingDirectory, names.ValidString(hello.WorkingDirectory))
+		receiverkit.PutNew(attributes, attributeProcessName, names.ValidString(hello.ProcessName))
+		receiverkit.PutNew(attributes, attributeServerVersion, names.ValidString(hello.ServerVersion))
+		receiverkit.PutNew(attributes, attributeProtocolVersion, names.ValidString(hello.ProtocolVersion))
 		if _, set := attributes.Get(attributeProcessID); !set && pid > 0 && pid <= maxPID {
 			attributes.PutInt(attributeProcessID, int64(pid))
 		}

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
 // Types and units of the values of profiles.
@@ -61,7 +62,7 @@ type samples struct {
 // clock changed while the server sampled, the clock of its samples is unknown: another
 // client may have started sampling again.
 func (s *samples) setState(h *rbkit.HandshakeReply) {
-	clock := text(h.Clock)
+	clock := names.ValidString(h.Clock)
 	if s.sampling && h.CPUProfiling {
 		if clock != s.serverClock {
 			s.setClock("")

@@ -20,6 +20,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
 // server follows one configured server. Its goroutine owns the fields above the lock.
@@ -133,8 +134,8 @@ func fieldsOf(hello *rbkit.HandshakeReply) []zap.Field {
 		return nil
 	}
 	return []zap.Field{
-		zap.String("process", text(hello.ProcessName)), zap.Uint64("pid", hello.PID),
-		zap.String("version", text(hello.ServerVersion)), zap.Stringer("dialect", hello.Dialect),
+		zap.String("process", names.ValidString(hello.ProcessName)), zap.Uint64("pid", hello.PID),
+		zap.String("version", names.ValidString(hello.ServerVersion)), zap.Stringer("dialect", hello.Dialect),
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
 func (o *outputs) recordConnected(of *origin) {
@@ -21,7 +23,7 @@ func (o *outputs) recordRestarted(of *origin) {
 func (o *outputs) recordGone(of *origin, since time.Time, why error) {
 	o.log(of, eventGone, "The server is gone", plog.SeverityNumberWarn, 0, func(m pcommon.Map) {
 		m.PutDouble(attributeLifetime, o.Now().Sub(since).Seconds())
-		m.PutStr(attributeError, text(why.Error()))
+		m.PutStr(attributeError, names.ValidString(why.Error()))
 	})
 }
 

@@ -12,6 +12,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/saturating"
 )
 
 // snapshots makes profiles of snapshots of allocations: how many objects were allocated
@@ -181,7 +183,7 @@ func (s *snapshot) site(a *rbkit.Allocation, limits *LimitsConfig) bool {
 	if !sameText(a.File, s.named) {
 		s.named, s.at.file = a.File, d.text(a.File)
 	}
-	class := className(withoutAddresses(a.Class))
+	class := names.ClassName(names.WithoutAddresses(a.Class))
 	s.at.line, s.at.class = int64(min(a.Line, maxLine)), d.attribute(textAttribute(attributeClass, class))
 	return true
 }
@@ -262,7 +264,7 @@ func (s *snapshot) append(to pprofile.Profile, at siteSample) {
 // increase adds so many times each to a sample.
 func increase(of pprofile.Profile, index int, times, each uint64) {
 	values := of.Samples().At(index).Values()
-	values.SetAt(0, plus(values.At(0), times, each))
+	values.SetAt(0, saturating.AddProduct(values.At(0), times, each))
 }
 
 // deliver delivers the open snapshot.

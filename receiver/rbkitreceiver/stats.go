@@ -11,6 +11,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
 // stats are the last statistics of the garbage collector, by their keys.
@@ -40,7 +41,7 @@ func presentKey(key []byte) string {
 	if present, ok := formerKeys[string(key)]; ok {
 		return present
 	}
-	return validText(key)
+	return names.ValidText(key)
 }
 
 // growing are statistics that never fall while a process lives.

@@ -15,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
 // commands are the commands that the extensions offer. A dump and a collection of all
@@ -58,7 +59,7 @@ func (s *controlledServer) Snapshot() agentcontrol.Snapshot {
 		now.Commands = commands
 	}
 	if h := s.lastReply; h != nil {
-		now.Process = agentcontrol.Process{PID: h.PID, Name: text(h.ProcessName)}
+		now.Process = agentcontrol.Process{PID: h.PID, Name: names.ValidString(h.ProcessName)}
 	}
 	if p := s.process; p != nil {
 		now.Since = p.origin.begun
@@ -214,12 +215,12 @@ func isInState(command rbkit.Command, h *rbkit.HandshakeReply) (is, switches boo
 func detailsOf(h *rbkit.HandshakeReply) []agentcontrol.Detail {
 	onOff := map[bool]string{true: "on", false: "off"}
 	return []agentcontrol.Detail{
-		{Name: "process", Value: text(h.ProcessName)},
+		{Name: "process", Value: names.ValidString(h.ProcessName)},
 		{Name: "pid", Value: strconv.FormatUint(h.PID, 10)},
-		{Name: "version", Value: text(h.ServerVersion)},
+		{Name: "version", Value: names.ValidString(h.ServerVersion)},
 		{Name: "dialect", Value: h.Dialect.String()},
 		{Name: "memory profile", Value: onOff[h.ObjectTraceEnabled]},
 		{Name: "CPU profile", Value: onOff[h.CPUProfiling]},
-		{Name: "clock", Value: text(h.Clock)},
+		{Name: "clock", Value: names.ValidString(h.Clock)},
 	}
 }

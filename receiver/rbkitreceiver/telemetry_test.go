@@ -24,7 +24,7 @@ func TestEachCounterGrowsByTheNewTotals(t *testing.T) {
 	s.beginLife(identity{})
 	p := s.process
 	p.messages, p.bytes, p.events, p.lost, p.unknown = 1, 2, 3, 4, 5
-	p.classes.folded, p.allocations.files.folded, p.allocations.folded = 10, 20, 30
+	p.classes.Folded, p.allocations.files.Folded, p.allocations.folded = 10, 20, 30
 	p.objects.tracked.forgotten = 7
 	p.cycles.noStart, p.cycles.noEnd, p.cycles.stepsBack = 8, 9, 10
 	p.dumps.complete, p.dumps.incomplete, p.dumps.uncounted, p.dumps.unchecked = 11, 12, 13, 14

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rbkitreceiver
+package names
 
 import (
 	"bytes"
@@ -9,14 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// maxTextBytes bounds texts. Longer ones are cut.
-const maxTextBytes = 1024
+// MaxTextBytes is the most bytes of a text. Longer texts are cut.
+const MaxTextBytes = 1024
 
-// validText is a text as it may stand in attributes: UTF-8, and not too long.
-func validText(b []byte) string {
-	if len(b) > maxTextBytes {
-		cut := maxTextBytes
-		for cut > maxTextBytes-utf8.UTFMax && !utf8.RuneStart(b[cut]) {
+// ValidText returns a text as valid UTF-8 of at most MaxTextBytes, for attributes. Bytes that
+// are no UTF-8 become U+FFFD.
+func ValidText(b []byte) string {
+	if len(b) > MaxTextBytes {
+		cut := MaxTextBytes
+		for cut > MaxTextBytes-utf8.UTFMax && !utf8.RuneStart(b[cut]) {
 			cut--
 		}
 		b = b[:cut]
@@ -24,16 +25,16 @@ func validText(b []byte) string {
 	return strings.ToValidUTF8(string(b), "\uFFFD")
 }
 
-// text is a text of a server as it may stand in attributes.
-func text(s string) string { return validText([]byte(s)) }
+// ValidString returns ValidText of a string.
+func ValidString(s string) string { return ValidText([]byte(s)) }
 
 // addressPrefix is in front of the address of an object in the name of an anonymous class,
 // such as #<Class:0x00007f01999002a8>.
 var addressPrefix = []byte(":0x")
 
-// withoutAddresses is the name of a class without the addresses in it: each anonymous
-// class has another one.
-func withoutAddresses(name []byte) []byte {
+// WithoutAddresses returns the name of a class without its addresses, because each anonymous
+// class has its own address.
+func WithoutAddresses(name []byte) []byte {
 	at := bytes.Index(name, addressPrefix)
 	if at < 0 {
 		return name

@@ -15,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
@@ -98,7 +99,7 @@ func (c *control) reportAnswer(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false // no caller waits any more
 	}
-	c.env.telemetry.connectionFailed(socketRequest)
+	c.env.counters.ConnectionFailed(counters.SocketRequest)
 	c.env.LogSeldom(&c.silent, c.logger.Warn, "The server doesn't answer requests: its messages are received, but the receiver can't change its state",
 		zap.String("request", c.config.Request), zap.Error(err))
 	return false

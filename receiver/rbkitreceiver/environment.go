@@ -8,6 +8,7 @@ import (
 	"net"
 
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
 )
 
 type dialFunc func(ctx context.Context, address string) (net.Conn, error)
@@ -15,9 +16,9 @@ type dialFunc func(ctx context.Context, address string) (net.Conn, error)
 // environment is shared by the connections to all servers.
 type environment struct {
 	*outputs
-	telemetry *telemetry
-	dial      dialFunc
-	metrics   *metricsLoop
+	counters *counters.Counters
+	dial     dialFunc
+	metrics  *metricsLoop
 }
 
 // zmtpOptions returns the options of connections to a server.

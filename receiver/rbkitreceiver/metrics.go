@@ -15,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/internal/receiverkit/metricseries"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
@@ -93,7 +94,7 @@ func newAllSeries(of *metadata.MetricsConfig) allSeries {
 // maxOver bounds the processes that have ended since the last collection.
 const maxOver = 64
 
-func newMetricsLoop(o *outputs, telemetry *telemetry, living func() []processState) *metricsLoop {
+func newMetricsLoop(o *outputs, own *counters.Counters, living func() []processState) *metricsLoop {
 	m := &metricsLoop{
 		out: o, builder: metadata.NewMetricsBuilder(o.config.MetricsBuilderConfig, o.Settings),
 		series: newAllSeries(&o.config.Metrics),
@@ -102,7 +103,7 @@ func newMetricsLoop(o *outputs, telemetry *telemetry, living func() []processSta
 		Living:   living,
 		Metrics:  func(states []processState) pmetric.Metrics { return m.metrics(states, o.Now()) },
 		MaxEnded: maxOver, Points: (*processState).points, What: "servers",
-		Dropped: receiverkit.CountBy(telemetry.builder.ReceiverRbkitMetricPointsDropped),
+		Dropped: receiverkit.CountBy(own.ReceiverRbkitMetricPointsDropped),
 	})
 	return m
 }

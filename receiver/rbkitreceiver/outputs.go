@@ -12,6 +12,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
 )
 
 // outputs is shared by the lives of all servers: settings, and the queues for their data.
@@ -35,29 +36,29 @@ const maxCyclesAtOnce = 256
 // newOutputs opens the outputs of each signal that has a pipeline. Data that a server
 // publishes is lost if the receiver doesn't read it, so the receiver never waits for a
 // pipeline. Each queue drops and counts data without room.
-func newOutputs(run *receiverkit.Run, config *Config, telemetry *telemetry) *outputs {
+func newOutputs(run *receiverkit.Run, config *Config, own *counters.Counters) *outputs {
 	o := &outputs{
 		Run: run, config: config,
 		eventsOff: eventswitch.Off(config.Events), measured: run.Next.Metrics != nil,
 	}
-	limits, counters := &config.Limits, telemetry.builder
+	limits := &config.Limits
 	o.spans = receiverkit.NewSpans(run, limits.SpanLimits, handover.QueueSettings[cycleParcel, ptrace.Traces]{
 		MaxAtOnce: maxCyclesAtOnce,
 		Size:      func(*cycleParcel) (spans, bytes int) { return spansOfCycle, bytesOfCycle },
 		Make:      func(parcels []cycleParcel) ptrace.Traces { return tracesOf(run.Kit, parcels) },
-		Dropped:   receiverkit.CountBy(counters.ReceiverRbkitSpansDropped),
+		Dropped:   receiverkit.CountBy(own.ReceiverRbkitSpansDropped),
 	})
 	o.logs = receiverkit.NewLogs(run, limits.LogLimits, handover.QueueSettings[logParcel, plog.Logs]{
 		MaxAtOnce: 1,
 		Size:      func(p *logParcel) (records, bytes int) { return p.records, p.bytes },
 		Make:      func(parcels []logParcel) plog.Logs { return parcels[0].logs },
-		Dropped:   receiverkit.CountBy(counters.ReceiverRbkitLogRecordsDropped),
+		Dropped:   receiverkit.CountBy(own.ReceiverRbkitLogRecordsDropped),
 	})
 	o.profiles = receiverkit.NewProfiles(run, limits.SampleLimits, handover.QueueSettings[profileParcel, pprofile.Profiles]{
 		MaxAtOnce: 1,
 		Size:      func(p *profileParcel) (samples, bytes int) { return p.samples, p.bytes },
 		Make:      func(parcels []profileParcel) pprofile.Profiles { return parcels[0].profiles },
-		Dropped:   receiverkit.CountBy(counters.ReceiverRbkitSamplesDropped),
+		Dropped:   receiverkit.CountBy(own.ReceiverRbkitSamplesDropped),
 	})
 	return o
 }

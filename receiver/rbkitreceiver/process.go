@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/saturating"
 )
@@ -44,7 +45,7 @@ type process struct {
 	// max_classes, and sitesArePart the same of sites.
 	classesArePart, sitesArePart bool
 	// totalsCounted are the totals that the receiver's own counters have.
-	totalsCounted totals
+	totalsCounted counters.Totals
 }
 
 func newProcess(out *outputs, of *origin) *process {
@@ -251,13 +252,13 @@ func (p *process) held() int {
 }
 
 // totals returns the counts of the process.
-func (p *process) totals() totals {
-	return totals{
-		messages: p.messages, bytes: p.bytes, events: p.events, lost: p.lost, unknown: p.unknown,
-		folded:    p.classes.Folded + p.allocations.files.Folded + p.allocations.folded,
-		forgotten: p.objects.tracked.forgotten,
-		noStart:   p.cycles.noStart, noEnd: p.cycles.noEnd, stepsBack: p.cycles.stepsBack,
-		complete: p.dumps.complete, incomplete: p.dumps.incomplete, uncounted: p.dumps.uncounted, unchecked: p.dumps.unchecked,
-		samplesDropped: p.samples.deep + p.snapshots.dropped, stacksDropped: p.snapshots.deep + p.snapshots.crowded,
+func (p *process) totals() counters.Totals {
+	return counters.Totals{
+		Messages: p.messages, Bytes: p.bytes, Events: p.events, Lost: p.lost, Unknown: p.unknown,
+		Folded:    p.classes.Folded + p.allocations.files.Folded + p.allocations.folded,
+		Forgotten: p.objects.tracked.forgotten,
+		NoStart:   p.cycles.noStart, NoEnd: p.cycles.noEnd, StepsBack: p.cycles.stepsBack,
+		Complete: p.dumps.complete, Incomplete: p.dumps.incomplete, Uncounted: p.dumps.uncounted, Unchecked: p.dumps.unchecked,
+		SamplesDropped: p.samples.deep + p.snapshots.dropped, StacksDropped: p.snapshots.deep + p.snapshots.crowded,
 	}
 }

@@ -13,15 +13,16 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
 // rbkitReceiver receives from the servers of one configuration, for all signals.
 type rbkitReceiver struct {
-	kit       *receiverkit.Kit
-	config    *Config
-	telemetry *telemetry
-	dial      dialFunc
+	kit      *receiverkit.Kit
+	config   *Config
+	counters *counters.Counters
+	dial     dialFunc
 
 	// The rest is there from Start on.
 	env     *environment
@@ -35,11 +36,11 @@ func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Recei
 	if err != nil {
 		return nil, err
 	}
-	telemetry, err := newTelemetry(kit)
+	own, err := counters.New(kit)
 	if err != nil {
 		return nil, err
 	}
-	return &receiverkit.Receiver{Kit: kit, Protocol: &rbkitReceiver{kit: kit, config: config, telemetry: telemetry, dial: dialTCP}}, nil
+	return &receiverkit.Receiver{Kit: kit, Protocol: &rbkitReceiver{kit: kit, config: config, counters: own, dial: dialTCP}}, nil
 }
 
 func dialTCP(ctx context.Context, address string) (net.Conn, error) {
@@ -60,8 +61,8 @@ func (r *rbkitReceiver) Start(_ context.Context, run *receiverkit.Run) error {
 
 // open opens the outputs of each signal that has a pipeline, and makes the servers.
 func (r *rbkitReceiver) open(run *receiverkit.Run) {
-	out := newOutputs(run, r.config, r.telemetry)
-	r.env = &environment{outputs: out, telemetry: r.telemetry, dial: r.dial, metrics: newMetricsLoop(out, r.telemetry, r.living)}
+	out := newOutputs(run, r.config, r.counters)
+	r.env = &environment{outputs: out, counters: r.counters, dial: r.dial, metrics: newMetricsLoop(out, r.counters, r.living)}
 	for i := range r.config.Servers {
 		r.servers = append(r.servers, newServer(r.env, &r.config.Servers[i]))
 	}
@@ -88,7 +89,7 @@ func (r *rbkitReceiver) Stop() {
 
 // Close ends the receiver's own telemetry.
 func (r *rbkitReceiver) Close(context.Context) error {
-	r.telemetry.builder.Shutdown()
+	r.counters.Shutdown()
 	return nil
 }
 

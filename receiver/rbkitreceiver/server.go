@@ -20,6 +20,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
@@ -124,7 +125,7 @@ func (s *server) connect(ctx context.Context, peer net.Addr) {
 	s.peer = peer
 	s.identification.begin(false)
 	s.mu.Unlock()
-	s.env.telemetry.servers(1)
+	s.env.counters.ServersConnected(1)
 	s.endSession = s.startSession(ctx)
 }
 
@@ -144,7 +145,7 @@ func (s *server) beginLife(who identity) {
 	restarted := s.process != nil
 	if restarted {
 		s.endLife()
-		s.env.telemetry.restarted()
+		s.env.counters.Restarted()
 	}
 	s.newLife(who)
 	if restarted {
@@ -202,7 +203,7 @@ func (s *server) lastState() processState {
 
 // connectionLost handles a connection that failed or ended.
 func (s *server) connectionLost(err error, pause time.Duration) {
-	s.env.telemetry.connectionFailed(socketPublish)
+	s.env.counters.ConnectionFailed(counters.SocketPublish)
 	s.memory.Disconnected(s.buffer)
 	s.buffer = nil
 	s.disconnect(err)
@@ -223,14 +224,14 @@ func (s *server) disconnect(why error) {
 	s.connected = false
 	of := s.process.origin
 	s.mu.Unlock()
-	s.env.telemetry.servers(-1)
+	s.env.counters.ServersConnected(-1)
 	s.env.recordGone(of, s.connectedAt, why)
 }
 
 // receive handles a message, or holds it until its sender is known.
 func (s *server) receive(m zmtp.Message) {
 	if len(m) != 1 {
-		s.reportBad(badParts, errors.New("expected a message of one part"), zap.Int("parts", len(m)))
+		s.reportBad(counters.BadParts, errors.New("expected a message of one part"), zap.Int("parts", len(m)))
 		return
 	}
 	now := s.env.Now()
@@ -315,7 +316,7 @@ func (s *server) readEvents(r *rbkit.Reader, bytes int, at time.Time) error {
 }
 
 func (s *server) reportBad(what string, err error, fields ...zap.Field) {
-	s.env.telemetry.badMessage(what)
+	s.env.counters.BadMessage(what)
 	s.env.LogSeldom(&s.bad, s.logger.Warn, "A message of the server is malformed: only the events before the error count",
 		append(fields, zap.Error(err))...)
 }
@@ -477,7 +478,7 @@ func (s *server) freeMemory(why error) {
 	if short := (*budget.Error)(nil); errors.As(why, &short) && short.Setting == servermemory.Setting {
 		reason = reasonServer
 	}
-	s.env.telemetry.disconnected(reason)
+	s.env.counters.Disconnected(reason)
 	s.env.LogSeldom(&s.full, s.logger.Warn, "The server is disconnected for a while: its data needs too much memory. Its counters start again at zero",
 		zap.Error(why), zap.Int("messages_dropped", dropped))
 }
@@ -604,7 +605,7 @@ func (s *server) setState(h *rbkit.HandshakeReply) {
 // that the server reached, once. The lock is held.
 func (s *server) report() {
 	now := s.process.totals()
-	s.env.telemetry.countSince(&s.process.totalsCounted, &now)
+	s.env.counters.CountSince(&s.process.totalsCounted, &now)
 	s.process.totalsCounted = now
 	for i := range limits {
 		if s.limited[i] || limits[i].reached(s.process) == 0 {

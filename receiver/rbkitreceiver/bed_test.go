@@ -20,6 +20,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // patience is how long a test waits for what has to come.
@@ -216,3 +217,9 @@ var (
 		WorkingDirectory: "/nowhere", PID: 4711, Clock: "wall", CPUProfilingMode: "sampling",
 	}
 )
+
+// originOf returns the origin of a server's process.
+func originOf(c *Config, server *ServerConfig, host string, who origin.Identity, begun time.Time, first int64) *origin.Origin {
+	origins := originsOf(c, server, host)
+	return origin.New(&origins, who, begun, first)
+}

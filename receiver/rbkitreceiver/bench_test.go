@@ -15,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // BenchmarkMessagesToPdata handles the captured messages, as one life of a server after
@@ -35,7 +36,7 @@ func BenchmarkMessagesToPdata(b *testing.B) {
 					events += n
 				}
 			}
-			s.beginLife(identity{state: &hello})
+			s.beginLife(origin.Identity{State: &hello})
 			cputime.Bytes(b, bytes, events, func() {
 				for _, m := range c.Messages {
 					s.receive(zmtp.Message{m.Data})
@@ -82,7 +83,7 @@ func BenchmarkMetricsOfSites(b *testing.B) {
 	for _, sites := range []int{1000, createDefaultConfig().Limits.MaxSites, 50_000} {
 		b.Run(strconv.Itoa(sites), func(b *testing.B) {
 			bed, s := alone(b, func(_ *bed, c *Config) { c.Limits.MaxSites = sites })
-			s.beginLife(identity{})
+			s.beginLife(origin.Identity{})
 			for i := range sites {
 				s.process.allocations.begin()
 				s.process.allocations.count(&rbkit.Allocation{File: strconv.AppendInt(nil, int64(i%1000), 10), Class: strconv.AppendInt(nil, int64(i/1000), 10), Count: 1, Size: 40})
@@ -111,7 +112,7 @@ func BenchmarkLargestMessage(b *testing.B) {
 	message := c.AppendTo(nil, 1, 0)
 	_, s := alone(b, func(b *bed, _ *Config) { b.Next = sharedreceiver.Signals{Metrics: b.Metrics} })
 	cputime.Bytes(b, len(message), events, func() {
-		s.beginLife(identity{})
+		s.beginLife(origin.Identity{})
 		s.receive(zmtp.Message{message})
 	})
 }

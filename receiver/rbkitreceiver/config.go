@@ -4,6 +4,7 @@
 package rbkitreceiver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -15,6 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // Config is the configuration of the receiver.
@@ -159,6 +161,11 @@ func (c *Config) limitsOfServer() LimitsConfig {
 	limits.MaxClasses = min(limits.MaxClasses, max(half/pointsOfClass, 1))
 	limits.MaxSites = min(limits.MaxSites, max(half/pointsOfSite, 1))
 	return limits
+}
+
+// originsOf returns the settings of the origins of a server.
+func originsOf(c *Config, server *ServerConfig, host string) origin.Settings {
+	return origin.Settings{Resource: c.Resource, ServiceName: cmp.Or(server.ServiceName, c.ServiceName), Publish: server.Publish, Host: host}
 }
 
 func createDefaultConfig() *Config {

@@ -15,10 +15,11 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // recordDump delivers the log record of a dump.
-func (o *outputs) recordDump(of *origin, d *dump, classes *names.Names) {
+func (o *outputs) recordDump(of *origin.Origin, d *dump, classes *names.Names) {
 	body, severity := d.summary()
 	at := pcommon.Timestamp(d.millis * int64(time.Millisecond))
 	o.log(of, eventDump, body, severity, at, func(m pcommon.Map) {
@@ -84,7 +85,7 @@ const (
 // objectRecords makes a log record of each object of a dump.
 type objectRecords struct {
 	out    *outputs
-	origin *origin
+	origin *origin.Origin
 
 	logs    plog.Logs
 	records plog.LogRecordSlice

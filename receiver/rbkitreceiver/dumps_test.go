@@ -15,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // uncountedDump is a message with a dump of the objects 1 and 2 as the document has it:
@@ -69,7 +70,7 @@ func TestASummaryDescribesADump(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)
-			s.beginLife(identity{})
+			s.beginLife(origin.Identity{})
 			before := func(c *rbkit.Collection) error { return c.Dump(4, 7, 1, []rbkit.DumpObject{object(9, 16)}) }
 			s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, before)})
 			s.receive(zmtp.Message{c.message})
@@ -95,7 +96,7 @@ func TestASummaryDescribesADump(t *testing.T) {
 
 func TestARecordOfAnObjectNamesItsDump(t *testing.T) {
 	b, s := alone(t, func(_ *bed, c *Config) { c.DumpReferences = true })
-	s.beginLife(identity{})
+	s.beginLife(origin.Identity{})
 	objects := []rbkit.DumpObject{
 		{ID: 20, Class: []byte("A\xff"), File: []byte("a\xff.rb"), Line: 3, Size: 40},
 		{ID: 40, Class: []byte("hidden")},

@@ -11,6 +11,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // Whatever a server sends, after and before what it should send: everything stays within
@@ -36,7 +37,7 @@ func FuzzReceive(f *testing.F) {
 			c.Limits.MaxDumpObjects, c.Limits.MaxProfileStacks = 5, 3
 		})
 		env := b.receiver.env
-		s.beginLife(identity{})
+		s.beginLife(origin.Identity{})
 		for _, m := range [][]byte{object, message, object, message} {
 			s.receive(zmtp.Message{m})
 		}

@@ -27,6 +27,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // update writes the golden files anew: go test -run Golden -update. What they have is
@@ -51,7 +52,7 @@ func mapCapture(t testing.TB, c *capture.Capture, options ...option) mapped {
 	b, s := alone(t, options...)
 	env, now, hello := b.receiver.env, recorded, rbkitserver.Hello(c)
 	env.Now = func() time.Time { return now }
-	s.beginLife(identity{state: &hello})
+	s.beginLife(origin.Identity{State: &hello})
 	for _, m := range c.Messages {
 		now = recorded.Add(m.At)
 		s.receive(zmtp.Message{m.Data})

@@ -20,6 +20,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 func TestOldDataIsDeliveredWhileNoMessagesArrive(t *testing.T) {
@@ -35,7 +36,7 @@ func TestTheLastMetricsOfTooManyProcessesAreDroppedAndCounted(t *testing.T) {
 	b := unstartedBed(t, ofOneServer, rarely)
 	env := b.open()
 	s := b.receiver.servers[0]
-	s.beginLife(identity{})
+	s.beginLife(origin.Identity{})
 	last := s.lastState()
 	const most = 64
 	for range most {
@@ -102,7 +103,7 @@ func TestASnapshotEndsWhereItHasTooManyBytes(t *testing.T) {
 	var w terse
 	w.snapshot(nil, files...)
 	b, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxQueuedSampleBytes = mib })
-	s.beginLife(identity{})
+	s.beginLife(origin.Identity{})
 	s.receive(zmtp.Message{w.message()})
 	s.endLife()
 	b.receiver.env.Finish()
@@ -117,7 +118,7 @@ func TestASnapshotEndsWhereItHasTooManyBytes(t *testing.T) {
 
 func TestAProfileOfSamplesEndsWhereItHasTooManyBytes(t *testing.T) {
 	b, s := alone(t)
-	s.beginLife(identity{})
+	s.beginLife(origin.Identity{})
 	const stacks = 8000
 	c := rbkit.NewCollection(rbkit.Released)
 	for i := range stacks {
@@ -137,7 +138,7 @@ func TestAProfileOfSamplesEndsWhereItHasTooManyBytes(t *testing.T) {
 }
 
 func addSpans(e *environment) bool {
-	return e.spans.Add(cycleParcel{cycle: cycle{1, 1, 2, 3}, origin: newOrigin(e.config, &e.config.Servers[0], "", nil, nil, recorded, 1)})
+	return e.spans.Add(cycleParcel{cycle: cycle{1, 1, 2, 3}, origin: originOf(e.config, &e.config.Servers[0], "", origin.Identity{}, recorded, 1)})
 }
 
 func TestConnectionsHaveTheConfiguredOptions(t *testing.T) {

@@ -5,9 +5,6 @@ package rbkitreceiver
 
 import (
 	"context"
-	"math"
-	"net"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -122,7 +119,7 @@ func TestMessagesOfASilentServerAreReceived(t *testing.T) {
 	assert.Equal(t, 1, b.Log.FilterMessageSnippet("doesn't answer requests").Len())
 	assert.Positive(t, b.Counter("connection_failures"))
 	assert.Equal(t, rbkit.Documented, b.receiver.servers[0].dialect)
-	name, _ := b.state().origin.resource.Attributes().Get("service.name")
+	name, _ := b.state().origin.Resource.Attributes().Get("service.name")
 	assert.Equal(t, "unknown_service:ruby", name.Str())
 }
 
@@ -155,7 +152,7 @@ func TestARestartedServerIsSwitchedOnAgainAndItsCountersStartAtZero(t *testing.T
 	b.Shutdown()
 	s := b.state()
 	assert.Equal(t, int64(1), s.events, "of the second life")
-	pid, _ := s.origin.resource.Attributes().Get("process.pid")
+	pid, _ := s.origin.Resource.Attributes().Get("process.pid")
 	assert.EqualValues(t, again.PID, pid.Int())
 	assert.EqualValues(t, 1, b.Counter("restarts"))
 	assert.Zero(t, b.Counter("messages_lost"))
@@ -229,27 +226,6 @@ func TestAMessageThatIsTooLongEndsTheConnectionOnly(t *testing.T) {
 		server.publishObject(20, "String")
 		return b.Counter("events") > 0
 	})
-}
-
-func TestTheProcessOfThisMachineIsFound(t *testing.T) {
-	directory, err := os.Getwd()
-	require.NoError(t, err)
-	hello := released
-	hello.PID, hello.WorkingDirectory, hello.ProcessName = uint64(os.Getpid()), directory, os.Args[0]
-	local := findLocal(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &hello)
-	require.NotNil(t, local)
-	assert.WithinRange(t, local.started, time.Now().Add(-time.Hour), time.Now().Add(time.Second))
-
-	assert.Nil(t, findLocal(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, &hello), "another machine")
-	other := hello
-	other.WorkingDirectory = "/"
-	assert.Nil(t, findLocal(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &other), "another process")
-	other = hello
-	other.ProcessName = "puma 6.4 (tcp://0.0.0.0:3000)"
-	assert.Nil(t, findLocal(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &other), "a process of the same ID that does something else")
-	other = hello
-	other.PID = math.MaxUint64
-	assert.Nil(t, findLocal(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &other))
 }
 
 func TestShutdownWithoutStartAndTwice(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // Each of the limits that a server may reach is counted, and said once.
@@ -67,7 +68,7 @@ func TestAReachedLimitIsCountedAndLoggedOnce(t *testing.T) {
 	} {
 		t.Run(setting, func(t *testing.T) {
 			b, s := alone(t, func(_ *bed, config *Config) { c.set(&config.Limits) })
-			s.beginLife(identity{})
+			s.beginLife(origin.Identity{})
 			message := numbered(t, c.dialect, 0, c.write)
 			s.receive(zmtp.Message{message})
 			counted := b.Points()

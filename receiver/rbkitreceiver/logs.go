@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // Names of events.
@@ -66,7 +67,7 @@ func bytesOfValues(m pcommon.Map) int {
 }
 
 // newLogs makes empty log records of a process.
-func newLogs(kit *receiverkit.Kit, of *origin) (plog.Logs, plog.LogRecordSlice) {
+func newLogs(kit *receiverkit.Kit, of *origin.Origin) (plog.Logs, plog.LogRecordSlice) {
 	logs := plog.NewLogs()
-	return logs, kit.AppendLogs(logs, of.resource)
+	return logs, kit.AppendLogs(logs, of.Resource)
 }

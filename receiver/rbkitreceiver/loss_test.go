@@ -13,6 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // numbered is a message with what each of the functions writes, under a number.
@@ -60,7 +61,7 @@ func TestAGarbageCollectionEndsWhereEventsAreMissed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)
-			s.beginLife(identity{})
+			s.beginLife(origin.Identity{})
 			for _, m := range c.messages {
 				s.receive(zmtp.Message{m})
 			}
@@ -109,7 +110,7 @@ func TestASnapshotAfterALossHasNoBegin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)
-			s.beginLife(identity{})
+			s.beginLife(origin.Identity{})
 			s.receive(zmtp.Message{numbered(t, rbkit.Documented, 0, snapshot)})
 			s.receive(zmtp.Message{numbered(t, rbkit.Documented, c.second, at(1, rbkit.GCStart), snapshot)})
 			b.finish(s)

@@ -21,6 +21,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 func TestObjectsThatAreTooManyAreForgottenOldestFirst(t *testing.T) {
@@ -88,7 +89,7 @@ func TestGarbageCollectionsArePaired(t *testing.T) {
 func TestSpansHaveALengthAndChildrenLieInside(t *testing.T) {
 	e := unstartedBed(t, ofOneServer).open()
 	defer e.Finish()
-	of := newOrigin(e.config, &e.config.Servers[0], "", nil, nil, recorded, 0)
+	of := originOf(e.config, &e.config.Servers[0], "", origin.Identity{}, recorded, 0)
 	const last = math.MaxInt64 / 1_000_000
 	var parcels []cycleParcel
 	for i, c := range []cycle{{1, 5, 5, 5}, {2, 5, 7, 7}, {3, 5, 5, 9}, {4, last, last, last}} {
@@ -289,7 +290,7 @@ func TestEachObjectOfADumpHasARecordIfConfigured(t *testing.T) {
 func TestUnknownPropertiesOfAnObjectAreNotInItsRecord(t *testing.T) {
 	env := unstartedBed(t, ofOneServer).open()
 	defer env.Finish()
-	records := objectRecords{out: env.outputs, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
+	records := objectRecords{out: env.outputs, origin: originOf(env.config, &env.config.Servers[0], "", origin.Identity{}, recorded, 0)}
 	records.append(&rbkit.Event{Object: rbkit.Object{ID: 20}}, recorded)
 	records.append(&rbkit.Event{Object: rbkit.Object{ID: 40, Sized: true, Line: 3, File: []byte("a.rb")}}, recorded)
 	keys := func(i int) []string {
@@ -329,14 +330,6 @@ func TestOnlyWholeNumbersAreStatistics(t *testing.T) {
 		got, whole := wholeNumber(c.number)
 		assert.Equal(t, c.whole, whole, c.number)
 		assert.Equal(t, c.want, got, c.number)
-	}
-}
-
-func TestAnImpossibleProcessIDIsLeftOut(t *testing.T) {
-	for pid, want := range map[uint64]bool{0: false, 1: true, math.MaxInt32: true, math.MaxInt32 + 1: false, math.MaxUint64: false} {
-		of := newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, "", &rbkit.HandshakeReply{PID: pid}, nil, recorded, 0)
-		_, got := of.resource.Attributes().Get(attributeProcessID)
-		assert.Equal(t, want, got, pid)
 	}
 }
 
@@ -399,7 +392,7 @@ func TestAProfileEndsWhereItHasTooManyStacks(t *testing.T) {
 func TestCachedStacksAreBounded(t *testing.T) {
 	b := unstartedBed(t, ofOneServer)
 	env := b.open()
-	s := samples{out: env.outputs, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
+	s := samples{out: env.outputs, origin: originOf(env.config, &env.config.Servers[0], "", origin.Identity{}, recorded, 0)}
 	most := 0
 	// Few frames, so that the tables stay small, in long stacks.
 	const stacks, depth, times = 120, 4000, 3

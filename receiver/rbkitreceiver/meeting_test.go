@@ -17,6 +17,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // hesitant is a server that answers no handshake until it is told to.
@@ -57,7 +58,7 @@ func (p *played) publishNumbered(number uint64, write func(*rbkit.Collection) er
 // pid is the process ID of the resource of what is known of the first server.
 func (b *bed) pid() int64 {
 	b.T.Helper()
-	v, _ := b.state().origin.resource.Attributes().Get(attributeProcessID)
+	v, _ := b.state().origin.Resource.Attributes().Get("process.pid")
 	return v.Int()
 }
 
@@ -213,37 +214,6 @@ func TestHeldMessagesAreBounded(t *testing.T) {
 	assert.Equal(t, most/bytesOfHeld, kept, "what has no bytes, too")
 }
 
-func TestRepliesTellLivesApart(t *testing.T) {
-	hello := func(change func(*rbkit.HandshakeReply)) identity {
-		h := released
-		change(&h)
-		return identity{state: &h}
-	}
-	same := hello(func(*rbkit.HandshakeReply) {})
-	at := func(seconds int64) identity {
-		return identity{state: same.state, local: &localProcess{started: time.Unix(seconds, 0)}}
-	}
-	for name, c := range map[string]struct {
-		before, now identity
-		other       bool
-	}{
-		"nothing is known":                  {identity{}, identity{}, false},
-		"it doesn't answer any more":        {same, identity{}, false},
-		"it answers now":                    {identity{}, same, false},
-		"it says the same":                  {same, same, false},
-		"it has changed its name":           {same, hello(func(h *rbkit.HandshakeReply) { h.ProcessName = "other" }), false},
-		"it is in another directory":        {same, hello(func(h *rbkit.HandshakeReply) { h.WorkingDirectory = "/" }), false},
-		"another process":                   {same, hello(func(h *rbkit.HandshakeReply) { h.PID++ }), true},
-		"another version of the server":     {same, hello(func(h *rbkit.HandshakeReply) { h.ServerVersion = "2" }), true},
-		"another dialect":                   {same, hello(func(h *rbkit.HandshakeReply) { h.Dialect = rbkit.Documented }), true},
-		"a process that was started later":  {at(100), at(110), true},
-		"a clock of the machine that moved": {at(100), at(101), false},
-		"a process that was not to be seen": {same, at(100), false},
-	} {
-		assert.Equal(t, c.other, c.before.isOther(c.now), name)
-	}
-}
-
 // A container's process has the same ID in every life.
 func TestStatisticsThatFallAreOfAnotherLife(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
@@ -363,15 +333,15 @@ func TestAServerThatAnswersLateHasItsNameFromThenOn(t *testing.T) {
 		if s.process == nil {
 			return ""
 		}
-		name, _ := s.process.origin.resource.Attributes().Get(attributeServiceName)
+		name, _ := s.process.origin.Resource.Attributes().Get(origin.AttributeServiceName)
 		return name.Str()
 	}
-	b.Await("a server without a name", func() bool { return service() == unknownService })
+	b.Await("a server without a name", func() bool { return service() == "unknown_service:ruby" })
 	before := b.state().origin
 	answer()
 	b.Await("its name", func() bool { return service() == released.ProcessName })
 	now := b.state().origin
-	assert.Equal(t, before.begun, now.begun, "it is the same process")
+	assert.Equal(t, before.Begun, now.Begun, "it is the same process")
 	assert.Zero(t, b.Counter("restarts"))
 	gc := func(k rbkit.Kind) func(*rbkit.Collection) error {
 		return func(c *rbkit.Collection) error { return c.GC(k, rbkit.Time(recorded.UnixMilli())) }
@@ -381,6 +351,6 @@ func TestAServerThatAnswersLateHasItsNameFromThenOn(t *testing.T) {
 		server.publishNumbered(uint64(i), gc(k))
 	}
 	b.Await("spans", func() bool { return b.Traces.SpanCount() > 0 })
-	name, _ := b.Traces.AllTraces()[0].ResourceSpans().At(0).Resource().Attributes().Get(attributeServiceName)
+	name, _ := b.Traces.AllTraces()[0].ResourceSpans().At(0).Resource().Attributes().Get(origin.AttributeServiceName)
 	assert.Equal(t, released.ProcessName, name.Str())
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // lineFull is said where a server holds too much memory.
@@ -128,7 +129,7 @@ func TestTheCountedMemoryOfAServerIsItsMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxClasses = 1_000_000 })
 			t.Cleanup(b.receiver.env.Finish)
-			s.beginLife(identity{})
+			s.beginLife(origin.Identity{})
 			before, counted := heap(), s.process.held()
 			fill(s.process)
 			held := heap() - before

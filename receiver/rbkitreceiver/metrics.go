@@ -17,6 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/metricseries"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // The histograms, beside the metrics of metadata.yaml.
@@ -27,7 +28,7 @@ const (
 
 // processState is the state of a process at one time, for metrics.
 type processState struct {
-	origin                                 *origin
+	origin                                 *origin.Origin
 	messages, bytes, events, lost, samples int64
 	stats                                  stats
 	marking, whole                         histogram
@@ -115,9 +116,9 @@ func (m *metricsLoop) metrics(states []processState, at time.Time) pmetric.Metri
 		s := &states[i]
 		// Sums of the process begin with it, sums of the receiver with its first message.
 		series := m.recordStats(s, now)
-		m.emit(s, s.origin.started, series).MoveAndAppendTo(metrics.ResourceMetrics())
+		m.emit(s, s.origin.Started, series).MoveAndAppendTo(metrics.ResourceMetrics())
 		series = m.recordObserved(s, now)
-		observed := m.emit(s, s.origin.begun, series)
+		observed := m.emit(s, s.origin.Begun, series)
 		m.appendHistograms(s, observed, now)
 		observed.MoveAndAppendTo(metrics.ResourceMetrics())
 	}
@@ -127,7 +128,7 @@ func (m *metricsLoop) metrics(states []processState, at time.Time) pmetric.Metri
 // emit returns the recorded metrics of a process with a start time, and the other points of
 // series.
 func (m *metricsLoop) emit(s *processState, start time.Time, all []*metricseries.Series[int64]) pmetric.ResourceMetricsSlice {
-	made := m.builder.Emit(metadata.WithResource(s.origin.resource),
+	made := m.builder.Emit(metadata.WithResource(s.origin.Resource),
 		metadata.WithStartTimeOverride(pcommon.NewTimestampFromTime(start))).ResourceMetrics()
 	if made.Len() > 0 {
 		metrics := made.At(0).ScopeMetrics().At(0).Metrics()
@@ -206,7 +207,7 @@ func (s *processState) byClass(settings metricseries.Settings, of counts) *metri
 
 // appendHistograms appends the histograms of the process.
 func (m *metricsLoop) appendHistograms(s *processState, observed pmetric.ResourceMetricsSlice, now pcommon.Timestamp) {
-	start := pcommon.NewTimestampFromTime(s.origin.begun)
+	start := pcommon.NewTimestampFromTime(s.origin.Begun)
 	for _, h := range []struct {
 		of                *histogram
 		wanted            bool
@@ -230,6 +231,6 @@ func (m *metricsLoop) appendHistograms(s *processState, observed pmetric.Resourc
 func (m *metricsLoop) appendScope(s *processState, to pmetric.ResourceMetricsSlice) {
 	made := to.AppendEmpty()
 	made.SetSchemaUrl(schema.URL)
-	s.origin.resource.CopyTo(made.Resource())
+	s.origin.Resource.CopyTo(made.Resource())
 	m.out.SetScope(made.ScopeMetrics().AppendEmpty().Scope())
 }

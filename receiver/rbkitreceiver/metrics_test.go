@@ -20,6 +20,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // metricsOf are the metrics of a state by their names.
@@ -30,7 +31,7 @@ func metricsOf(t testing.TB, state processState, options ...option) map[string]p
 	made := b.receiver.env.metrics.metrics([]processState{state}, recorded.Add(time.Hour))
 	all := map[string]pmetric.Metric{}
 	for _, resource := range made.ResourceMetrics().All() {
-		assert.Equal(t, state.origin.resource.Attributes().AsRaw(), resource.Resource().Attributes().AsRaw())
+		assert.Equal(t, state.origin.Resource.Attributes().AsRaw(), resource.Resource().Attributes().AsRaw())
 		scope := resource.ScopeMetrics().At(0)
 		assert.Equal(t, metadata.ScopeName, scope.Scope().Name())
 		assert.Equal(t, "v1.2.3", scope.Scope().Version())
@@ -47,8 +48,7 @@ func metricsOf(t testing.TB, state processState, options ...option) map[string]p
 // someState is a state in which everything is known.
 func someState() processState {
 	s := processState{
-		origin: newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, "", &released,
-			&localProcess{host: "here", started: recorded.Add(-time.Hour)}, recorded, 1),
+		origin:   originOf(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, "", origin.Identity{State: &released, Local: &origin.LocalProcess{Host: "here", Started: recorded.Add(-time.Hour)}}, recorded, 1),
 		messages: 1, bytes: 2, events: 3, lost: 4, samples: 5,
 		stats:   stats{"something_new": 6, "something_else": 7},
 		classes: []string{"A", "B", "C"}, files: []string{"a.rb", "b.rb"},
@@ -151,7 +151,7 @@ func TestPointsAreOfTheAttributesThatAreWanted(t *testing.T) {
 func TestSumsBeginWithTheProcessOrItsFirstMessage(t *testing.T) {
 	s := someState()
 	all := metricsOf(t, s)
-	started, begun := pcommon.NewTimestampFromTime(s.origin.started), pcommon.NewTimestampFromTime(s.origin.begun)
+	started, begun := pcommon.NewTimestampFromTime(s.origin.Started), pcommon.NewTimestampFromTime(s.origin.Begun)
 	require.NotEqual(t, started, begun)
 	for name, m := range all {
 		want := begun
@@ -270,7 +270,7 @@ func TestSumsEndWithTheLargestNumber(t *testing.T) {
 // A number near the last one is made up: it says nothing of what was lost.
 func TestAGapHasAsManyMessagesAsAServerCanSend(t *testing.T) {
 	b, s := alone(t)
-	s.beginLife(identity{})
+	s.beginLife(origin.Identity{})
 	receive := func(number uint64) {
 		s.receive(zmtp.Message{rbkit.NewCollection(rbkit.Released).AppendTo(nil, 1, number)})
 	}
@@ -379,7 +379,7 @@ func TestStatisticsWithoutAMetricAreLoggedOnce(t *testing.T) {
 	}{"by default": {nil, 1}, "handed on": {[]option{unmeasured}, 0}} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t, c.options...)
-			s.beginLife(identity{})
+			s.beginLife(origin.Identity{})
 			s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, stats)})
 			s.receive(zmtp.Message{numbered(t, rbkit.Released, 1, stats)})
 			b.finish(s)

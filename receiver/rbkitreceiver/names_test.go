@@ -15,12 +15,13 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // What is folded is not mixed with a class that is called so.
 func TestAClassCalledOtherHasItsOwnNumbers(t *testing.T) {
 	b, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxClasses = 1 })
-	s.beginLife(identity{})
+	s.beginLife(origin.Identity{})
 	objects := []rbkit.DumpObject{{ID: 1, Class: []byte("other"), Size: 100}, {ID: 2, Class: []byte("B"), Size: 1}, {ID: 3, Class: []byte("C"), Size: 1}}
 	s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, func(c *rbkit.Collection) error { return c.Dump(5, 7, 3, objects) })})
 	metrics := b.receiver.env.metrics.metrics([]processState{s.process.state()}, recorded)
@@ -55,7 +56,7 @@ func TestObjectsAreFollowedForMetricsOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t, c.option)
 			defer b.finish(s)
-			s.beginLife(identity{})
+			s.beginLife(origin.Identity{})
 			s.receive(zmtp.Message{numbered(t, rbkit.Released, 0,
 				func(c *rbkit.Collection) error { return c.Created(1, 20, []byte("A")) },
 				func(c *rbkit.Collection) error { return c.Created(1, 40, []byte("B")) },
@@ -73,7 +74,7 @@ func TestObjectsAreFollowedForMetricsOnly(t *testing.T) {
 
 func TestAttributesOfProfilesHaveTheTypeOfTheirKey(t *testing.T) {
 	b, s := alone(t)
-	s.beginLife(identity{})
+	s.beginLife(origin.Identity{})
 	s.receive(zmtp.Message{numbered(t, rbkit.Documented, 0, func(c *rbkit.Collection) error {
 		return c.Snapshot(1, nil, []rbkit.FileAllocations{{File: []byte("a.rb"), Allocations: []rbkit.PlaceAllocations{
 			{Line: 1, Class: []byte{}, Size: 40, Count: 1}, {Line: 1, Class: []byte("other"), Size: 40, Count: 1}, {Line: 1, Size: 40, Count: 1},
@@ -95,7 +96,7 @@ func TestAttributesOfProfilesHaveTheTypeOfTheirKey(t *testing.T) {
 // A method of a single object is called by the object, and there is no end of them.
 func TestFunctionsAreWithoutAddresses(t *testing.T) {
 	b, s := alone(t)
-	s.beginLife(identity{})
+	s.beginLife(origin.Identity{})
 	sample := func(label string) func(*rbkit.Collection) error {
 		return func(c *rbkit.Collection) error {
 			return c.Sample(1, []rbkit.Frame{{Label: []byte(label), Method: []byte("zab"), File: []byte("a.rb"), Line: 3, Thread: 8}})

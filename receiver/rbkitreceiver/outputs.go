@@ -13,6 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // outputs is shared by the lives of all servers: settings, and the queues for their data.
@@ -64,7 +65,7 @@ func newOutputs(run *receiverkit.Run, config *Config, own *counters.Counters) *o
 }
 
 // log delivers a log record of an event, if a pipeline takes it. at is its time; 0: now.
-func (o *outputs) log(of *origin, name, body string, severity plog.SeverityNumber, at pcommon.Timestamp, fill func(pcommon.Map)) {
+func (o *outputs) log(of *origin.Origin, name, body string, severity plog.SeverityNumber, at pcommon.Timestamp, fill func(pcommon.Map)) {
 	if o.logs == nil || o.eventsOff[name] {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/saturating"
 )
 
@@ -17,7 +18,7 @@ import (
 // connection. The lock of its server guards it.
 type process struct {
 	out    *outputs
-	origin *origin
+	origin *origin.Origin
 	// now is the time at which the current message arrived.
 	now time.Time
 
@@ -48,7 +49,7 @@ type process struct {
 	totalsCounted counters.Totals
 }
 
-func newProcess(out *outputs, of *origin) *process {
+func newProcess(out *outputs, of *origin.Origin) *process {
 	limits := out.config.limitsOfServer()
 	classes := names.New(limits.MaxClasses)
 	p := &process{
@@ -80,7 +81,7 @@ func newProcess(out *outputs, of *origin) *process {
 
 // setOrigin replaces the origin, once the server has identified itself. Open parcels are
 // delivered with the previous origin.
-func (p *process) setOrigin(of *origin) {
+func (p *process) setOrigin(of *origin.Origin) {
 	p.snapshots.deliver()
 	p.samples.deliver()
 	p.records.deliver()

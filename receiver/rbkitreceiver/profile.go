@@ -4,9 +4,7 @@
 package rbkitreceiver
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pprofile"
@@ -253,13 +251,6 @@ func (d *dictionary) set(of pprofile.ValueType, kind, unit string) {
 func newProfiles(kit *receiverkit.Kit, resource pcommon.Resource) (profileParcel, pprofile.ProfilesSlice, *dictionary) {
 	p := profileParcel{profiles: pprofile.NewProfiles()}
 	return p, kit.AppendProfiles(p.profiles, resource), newDictionary(p.profiles.Dictionary())
-}
-
-// profileID is a hash of the life of the server and the number of the profile.
-func (o *origin) profileID(kind string, number uint64) (id pprofile.ProfileID) {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%x %s %d", o.seed, kind, number))
-	copy(id[:], sum[:])
-	return id
 }
 
 // profileParcel is profiles of one process on their way to the pipeline.

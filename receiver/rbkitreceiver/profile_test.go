@@ -14,6 +14,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // checkValid fails where a rule for profiles is broken.
@@ -225,7 +226,7 @@ func TestTheCheckFindsBrokenRulesOfProfiles(t *testing.T) {
 		},
 	} {
 		b, s := alone(t)
-		s.beginLife(identity{})
+		s.beginLife(origin.Identity{})
 		s.receive(zmtp.Message{snapshot})
 		b.finish(s)
 		p := b.Profiles.AllProfiles()[0]

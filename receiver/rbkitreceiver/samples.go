@@ -12,6 +12,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // Types and units of the values of profiles.
@@ -30,7 +31,7 @@ const (
 // sample stands for an unknown time, and the profiles count samples.
 type samples struct {
 	out    *outputs
-	origin *origin
+	origin *origin.Origin
 	// clock is the clock of the samples; empty: unknown.
 	clock string
 	// serverClock is the clock in the server's last reply, and sampling whether it sampled
@@ -151,7 +152,7 @@ func (s *samples) cacheSample(told []byte, sample pprofile.Sample) {
 
 func (s *samples) begin(millis int64, now time.Time) {
 	var profiles pprofile.ProfilesSlice
-	s.parcel, profiles, s.dictionary = newProfiles(s.out.Kit, s.origin.resource)
+	s.parcel, profiles, s.dictionary = newProfiles(s.out.Kit, s.origin.Resource)
 	s.profile = profiles.AppendEmpty()
 	s.byStack, s.cached, s.cachedBytes = map[sampleKey]pprofile.Sample{}, map[string]pprofile.Sample{}, 0
 	s.opened, s.first, s.last = now, millis, millis
@@ -176,7 +177,7 @@ func (s *samples) deliver() {
 	s.number++
 	s.profile.SetTime(pcommon.Timestamp(s.first * int64(time.Millisecond)))
 	s.profile.SetDurationNano(uint64(s.last-s.first) * uint64(time.Millisecond))
-	s.profile.SetProfileID(s.origin.profileID(typeSamples, s.number))
+	s.profile.SetProfileID(s.origin.ProfileID(typeSamples, s.number))
 	s.parcel.bytes += s.dictionary.bytes
 	s.out.profiles.Add(s.parcel)
 	s.parcel, s.dictionary, s.byStack, s.cached = profileParcel{}, nil, nil, nil

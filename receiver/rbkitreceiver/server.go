@@ -22,6 +22,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // server follows one configured server. Its goroutine owns the fields above the lock.
@@ -29,6 +30,8 @@ type server struct {
 	env    *environment
 	config *ServerConfig
 	logger *zap.Logger
+	// origins are the settings of the origins of its lives.
+	origins origin.Settings
 	// health is its part of the component's.
 	health *serverhealth.Part
 	// control is nil where nothing is asked of the server.
@@ -52,7 +55,7 @@ type server struct {
 	// process is the life that sent the last data, nil: none yet. identity is its identity,
 	// and connectedAs the identity at the begin of the last connection.
 	process               *process
-	identity, connectedAs identity
+	identity, connectedAs origin.Identity
 	// lastReply is the last reply; nil: the server was not asked, or didn't answer.
 	// lastHeard is the time of the last message or reply.
 	lastReply *rbkit.HandshakeReply
@@ -74,9 +77,10 @@ type server struct {
 func newServer(env *environment, config *ServerConfig) *server {
 	s := &server{
 		env: env, config: config,
-		logger: env.Logger.With(zap.String("server", config.Publish)),
-		health: env.Health.Server(config.Publish),
-		memory: servermemory.New(env.Memory, env.config.Limits.MaxServerMemory),
+		logger:  env.Logger.With(zap.String("server", config.Publish)),
+		health:  env.Health.Server(config.Publish),
+		memory:  servermemory.New(env.Memory, env.config.Limits.MaxServerMemory),
+		origins: originsOf(env.config, config, env.Host),
 	}
 	if config.Request != "" {
 		s.control = newControl(env, config, s.logger)
@@ -141,7 +145,7 @@ func fieldsOf(hello *rbkit.HandshakeReply) []zap.Field {
 }
 
 // beginLife begins a life of the server, and ends the previous one. The lock is held.
-func (s *server) beginLife(who identity) {
+func (s *server) beginLife(who origin.Identity) {
 	restarted := s.process != nil
 	if restarted {
 		s.endLife()
@@ -149,35 +153,35 @@ func (s *server) beginLife(who identity) {
 	}
 	s.newLife(who)
 	if restarted {
-		s.env.LogSeldom(&s.restarts, s.logger.Warn, "The server was restarted", fieldsOf(who.state)...)
+		s.env.LogSeldom(&s.restarts, s.logger.Warn, "The server was restarted", fieldsOf(who.State)...)
 		s.env.recordRestarted(s.process.origin)
 	}
 }
 
 // newLife makes the process of a life. The lock is held.
-func (s *server) newLife(who identity) {
+func (s *server) newLife(who origin.Identity) {
 	now := s.env.Now()
 	s.first = max(s.first+1, now.UnixMilli())
-	s.identity, s.lastReply = who, who.state
-	s.process = newProcess(s.env.outputs, newOrigin(s.env.config, s.config, s.env.Host, who.state, who.local, now, s.first))
+	s.identity, s.lastReply = who, who.State
+	s.process = newProcess(s.env.outputs, origin.New(&s.origins, who, now, s.first))
 	s.process.interruption.held = s.holdMemory
-	if who.state != nil {
+	if who.State != nil {
 		s.lastHeard = now
-		s.process.samples.setState(who.state)
+		s.process.samples.setState(who.State)
 	}
 }
 
 // nameLife gives the process its name, if the server hadn't identified itself before. The
 // lock is held.
 func (s *server) nameLife(hello *rbkit.HandshakeReply) {
-	if s.identity.state != nil || s.identification.open {
+	if s.identity.State != nil || s.identification.open {
 		return
 	}
-	s.identity = identity{state: hello, local: findLocal(s.peer, hello)}
-	if s.connectedAs.state == nil {
+	s.identity = origin.Identity{State: hello, Local: origin.FindLocal(s.peer, hello)}
+	if s.connectedAs.State == nil {
 		s.connectedAs = s.identity
 	}
-	s.process.setOrigin(newOrigin(s.env.config, s.config, s.env.Host, s.identity.state, s.identity.local, s.process.origin.begun, s.first))
+	s.process.setOrigin(origin.New(&s.origins, s.identity, s.process.origin.Begun, s.first))
 }
 
 // endLife delivers all data of a process, and its last metrics. The lock is held.
@@ -244,7 +248,7 @@ func (s *server) receive(m zmtp.Message) {
 			return
 		}
 		// There is no memory to wait for the identity.
-		s.identified(identity{})
+		s.identified(origin.Identity{})
 	}
 }
 
@@ -265,7 +269,7 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 				s.control.requestCorrection()
 				return false
 			}
-			s.beginLife(identity{})
+			s.beginLife(origin.Identity{})
 		}
 	}
 	s.process.dialect = cmp.Or(dialect, s.process.dialect)
@@ -510,22 +514,22 @@ func (s *server) identify(ctx context.Context) {
 
 // askIdentity asks for the server's identity, several times within the timeout: the socket
 // that answers may open a moment after the one that publishes.
-func (s *server) askIdentity(ctx context.Context, peer net.Addr) identity {
+func (s *server) askIdentity(ctx context.Context, peer net.Addr) origin.Identity {
 	if s.control == nil {
-		return identity{}
+		return origin.Identity{}
 	}
 	until, pauses := s.env.Now().Add(s.env.config.Timeout), backoff.New(s.env.config.Reconnect)
 	for {
 		if hello, ok := s.control.queryState(ctx); ok {
-			return identity{state: &hello, local: findLocal(peer, &hello)}
+			return origin.Identity{State: &hello, Local: origin.FindLocal(peer, &hello)}
 		}
 		pause := pauses.Pause()
 		if s.env.Now().Add(pause).After(until) {
-			return identity{}
+			return origin.Identity{}
 		}
 		select {
 		case <-ctx.Done():
-			return identity{}
+			return origin.Identity{}
 		case <-time.After(pause):
 		}
 	}
@@ -533,17 +537,17 @@ func (s *server) askIdentity(ctx context.Context, peer net.Addr) identity {
 
 // identified ends the identification with an identity, which may be unknown. It handles the
 // held messages up to one of yet another life. The lock is held.
-func (s *server) identified(who identity) {
-	other := s.process == nil || s.identification.restarted || s.identity.isOther(who)
+func (s *server) identified(who origin.Identity) {
+	other := s.process == nil || s.identification.restarted || s.identity.IsOther(who)
 	if other {
 		s.beginLife(who)
-	} else if who.state != nil {
+	} else if who.State != nil {
 		s.identity = who
-		s.process.samples.setState(who.state)
+		s.process.samples.setState(who.State)
 	}
 	s.connectedAs = who
-	if who.state != nil {
-		s.lastReply = who.state
+	if who.State != nil {
+		s.lastReply = who.State
 	}
 	if s.control != nil {
 		s.control.switchedOn.connected(other)
@@ -551,7 +555,7 @@ func (s *server) identified(who identity) {
 	s.reportHealth()
 	if !s.connected {
 		s.connected, s.uncollected = true, true
-		s.env.LogSeldom(&s.connects, s.logger.Info, "Connected to the server", fieldsOf(who.state)...)
+		s.env.LogSeldom(&s.connects, s.logger.Info, "Connected to the server", fieldsOf(who.State)...)
 		s.env.recordConnected(s.process.origin)
 	}
 	kept := s.identification.end()

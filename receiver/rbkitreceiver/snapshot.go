@@ -13,6 +13,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/saturating"
 )
 
@@ -20,7 +21,7 @@ import (
 // where, and how many bytes. Those of one message are one.
 type snapshots struct {
 	out    *outputs
-	origin *origin
+	origin *origin.Origin
 	// last is the time of the last snapshot, in Unix milliseconds; 0: there was none.
 	last   int64
 	number uint64
@@ -95,7 +96,7 @@ func (s *snapshots) begin(millis int64, bytes int) {
 		return
 	}
 	if s.open == nil {
-		s.open = s.out.newSnapshot(s.origin.resource, s.last)
+		s.open = s.out.newSnapshot(s.origin.Resource, s.last)
 	}
 	open := s.open
 	open.millis, s.last = millis, millis
@@ -287,7 +288,7 @@ func (s *snapshots) deliver() {
 		} else {
 			p.SetTime(pcommon.Timestamp(open.millis * int64(time.Millisecond)))
 		}
-		p.SetProfileID(s.origin.profileID([]string{typeObjects, typeSpace}[i], s.number))
+		p.SetProfileID(s.origin.ProfileID([]string{typeObjects, typeSpace}[i], s.number))
 	}
 	open.parcel.bytes += open.dictionary.bytes
 	s.out.profiles.Add(open.parcel)

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // The spans of a garbage collection. They are phases and no pauses: Ruby marks in steps and sweeps
@@ -28,18 +29,18 @@ const (
 // cycleParcel is a garbage collection on its way to the pipeline.
 type cycleParcel struct {
 	cycle  cycle
-	origin *origin
+	origin *origin.Origin
 }
 
 // tracesOf returns the spans of garbage collections, each a trace of its own.
 func tracesOf(kit *receiverkit.Kit, parcels []cycleParcel) ptrace.Traces {
 	traces := ptrace.NewTraces()
-	spans := map[*origin]ptrace.SpanSlice{}
+	spans := map[*origin.Origin]ptrace.SpanSlice{}
 	for i := range parcels {
 		p := &parcels[i]
 		to, ok := spans[p.origin]
 		if !ok {
-			to = kit.AppendSpans(traces, p.origin.resource)
+			to = kit.AppendSpans(traces, p.origin.Resource)
 			spans[p.origin] = to
 		}
 		p.appendTo(to)
@@ -83,7 +84,7 @@ type cycleIDs struct {
 // come to it anew, and of the garbage collection.
 func (p *cycleParcel) ids() (ids cycleIDs) {
 	h := sha256.New()
-	h.Write(p.origin.seed[:])
+	h.Write(p.origin.Seed[:])
 	var n [16]byte
 	binary.BigEndian.PutUint64(n[:], p.cycle.number)
 	binary.BigEndian.PutUint64(n[8:], uint64(p.cycle.start))

@@ -16,6 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // commands are the commands that the extensions offer. A dump and a collection of all
@@ -62,8 +63,8 @@ func (s *controlledServer) Snapshot() agentcontrol.Snapshot {
 		now.Process = agentcontrol.Process{PID: h.PID, Name: names.ValidString(h.ProcessName)}
 	}
 	if p := s.process; p != nil {
-		now.Since = p.origin.begun
-		now.Service = agentcontrol.TextOf(p.origin.resource.Attributes(), attributeServiceName)
+		now.Since = p.origin.Begun
+		now.Service = agentcontrol.TextOf(p.origin.Resource.Attributes(), origin.AttributeServiceName)
 		now.Counters = []agentcontrol.Counter{
 			{Name: "messages", Unit: "{message}", Value: p.messages},
 			{Name: "bytes", Unit: "By", Value: p.bytes},
@@ -95,11 +96,12 @@ func (s *controlledServer) Told(r agentcontrol.Record) {
 	s.mu.Lock()
 	p := s.process
 	s.mu.Unlock()
-	var of *origin
+	var of *origin.Origin
 	if p != nil {
 		of = p.origin
 	} else {
-		of = newOrigin(s.env.config, s.config, "", nil, nil, s.env.Now(), 0)
+		origins := originsOf(s.env.config, s.config, "")
+		of = origin.New(&origins, origin.Identity{}, s.env.Now(), 0)
 	}
 	s.env.log(of, agentcontrol.EventName, r.Body(), r.Severity(), 0, func(m pcommon.Map) {
 		for _, a := range r.Attributes() {

@@ -17,6 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // steerable is an option: servers are shown.
@@ -322,7 +323,7 @@ func TestACommandForAServerThatNeverConnectedHasALogRecord(t *testing.T) {
 	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.ServiceName = "shop" })
 	b.Host.(*agentcontroltest.Directory).Agents()[0].Told(agentcontrol.Record{Order: agentcontrol.Order{Command: "trigger_gc"}})
 	b.Await("the record", func() bool { return len(b.Records(agentcontrol.EventName)) == 1 })
-	service, _ := b.Logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeServiceName)
+	service, _ := b.Logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(origin.AttributeServiceName)
 	assert.Equal(t, "shop", service.Str())
 }
 

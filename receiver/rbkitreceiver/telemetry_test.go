@@ -16,12 +16,13 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // Each thing that is counted of a process has a number of its own here.
 func TestEachCounterGrowsByTheNewTotals(t *testing.T) {
 	b, s := alone(t)
-	s.beginLife(identity{})
+	s.beginLife(origin.Identity{})
 	p := s.process
 	p.messages, p.bytes, p.events, p.lost, p.unknown = 1, 2, 3, 4, 5
 	p.classes.Folded, p.allocations.files.Folded, p.allocations.folded = 10, 20, 30
@@ -44,7 +45,7 @@ func TestEachCounterGrowsByTheNewTotals(t *testing.T) {
 	want["events"]++
 	s.report()
 	assert.Equal(t, want, b.Points())
-	s.beginLife(identity{}) // another life begins anew
+	s.beginLife(origin.Identity{}) // another life begins anew
 	s.process.events = 5
 	want["events"] += 5
 	want["restarts"] = 1
@@ -56,7 +57,7 @@ func TestEachCounterGrowsByTheNewTotals(t *testing.T) {
 func TestBadMessagesAreCountedByKind(t *testing.T) {
 	good := numbered(t, rbkit.Released, 1, at(1, rbkit.GCStart))
 	b, s := alone(t)
-	s.beginLife(identity{})
+	s.beginLife(origin.Identity{})
 	for i, message := range []zmtp.Message{
 		{good[:len(good)-1]},
 		{append([]byte{0x84, 0x00, 0x07, 0x01, 0xa8}, "12:34:56\x09\x01\x02\x90"...)}, // a text for a time
@@ -81,7 +82,7 @@ func TestABurstOfBadMessagesEndsWithAGoodOne(t *testing.T) {
 	b, s := alone(t)
 	now := recorded
 	b.receiver.env.Now = func() time.Time { return now }
-	s.beginLife(identity{})
+	s.beginLife(origin.Identity{})
 	lines := func() int { return b.Log.FilterMessageSnippet("is malformed").Len() }
 	for range 3 {
 		s.receive(zmtp.Message{{0xc1}})
@@ -105,24 +106,11 @@ func TestConnectionsThatFailAreCountedBySocket(t *testing.T) {
 	b.Await("no server", func() bool { return b.Counter("servers") == 0 })
 }
 
-func TestTextsOfAHandshakeAreValid(t *testing.T) {
-	hello := released
-	hello.ProcessName, hello.WorkingDirectory, hello.ServerVersion, hello.ProtocolVersion = "p\xff", "d\xff", "s\xff", "v\xff"
-	of := newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, "", &hello, nil, recorded, 0)
-	attributes := of.resource.Attributes().AsRaw()
-	for key, want := range map[string]string{
-		attributeServiceName: "p\uFFFD", attributeProcessName: "p\uFFFD", attributeWorkingDirectory: "d\uFFFD",
-		attributeServerVersion: "s\uFFFD", attributeProtocolVersion: "v\uFFFD",
-	} {
-		assert.Equal(t, want, attributes[key], key)
-	}
-}
-
 func TestTheRecordOfALostServerHasReasonAndLifetime(t *testing.T) {
 	b, s := alone(t)
 	now := recorded
 	b.receiver.env.Now = func() time.Time { return now }
-	s.beginLife(identity{state: &released})
+	s.beginLife(origin.Identity{State: &released})
 	s.connectedAt, s.endSession = recorded, func() {}
 	now = now.Add(90 * time.Second)
 	s.disconnect(errText("it \xff went"))
@@ -133,7 +121,7 @@ func TestTheRecordOfALostServerHasReasonAndLifetime(t *testing.T) {
 	assert.Equal(t, now, gone[0].Timestamp().AsTime())
 	assert.Equal(t, now, gone[0].ObservedTimestamp().AsTime())
 	assert.Equal(t, map[string]any{attributeLifetime: 90.0, attributeError: "it \uFFFD went"}, gone[0].Attributes().AsRaw())
-	pid, _ := b.Logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeProcessID)
+	pid, _ := b.Logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get("process.pid")
 	assert.EqualValues(t, released.PID, pid.Int())
 }
 
@@ -145,7 +133,7 @@ func (e errText) Error() string { return string(e) }
 // A thread's ID is a number that attributes can have.
 func TestAThreadWhoseIDIsTooLargeHasTheLargest(t *testing.T) {
 	b, s := alone(t)
-	s.beginLife(identity{})
+	s.beginLife(origin.Identity{})
 	sample := func(thread uint64) func(*rbkit.Collection) error {
 		return func(c *rbkit.Collection) error {
 			return c.Sample(1, []rbkit.Frame{{Method: []byte("m"), File: []byte("a.rb"), Line: 1, Thread: thread}})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // mostWorkPerByte is how much work of a dictionary a byte of a message may cost, and
@@ -28,7 +29,7 @@ const (
 func work(t testing.TB, message []byte, options ...option) (done int, wrong error) {
 	b, s := alone(t, options...)
 	defer b.receiver.env.Finish()
-	s.beginLife(identity{})
+	s.beginLife(origin.Identity{})
 	var r rbkit.Reader
 	dialect, err := rbkit.DialectOf(message)
 	if err == nil {
@@ -181,7 +182,7 @@ func TestTheWorkForEachByteOfAnySnapshotIsBounded(t *testing.T) {
 func allocatedBy(t *testing.T, message []byte) (objects map[int]int64, samples map[int]int) {
 	t.Helper()
 	b, s := alone(t)
-	s.beginLife(identity{})
+	s.beginLife(origin.Identity{})
 	s.receive(zmtp.Message{message})
 	s.endLife()
 	b.receiver.env.Finish()
@@ -238,7 +239,7 @@ func TestReadingEndsWithTheTimeOfTheShutdown(t *testing.T) {
 		"very many events":                  events.message(),
 	} {
 		b, s := alone(t)
-		s.beginLife(identity{})
+		s.beginLife(origin.Identity{})
 		b.receiver.env.Expire()
 		var r rbkit.Reader
 		require.NoError(t, r.Open(rbkit.Documented, message))
@@ -249,7 +250,7 @@ func TestReadingEndsWithTheTimeOfTheShutdown(t *testing.T) {
 		b.receiver.env.Finish()
 	}
 	b, s := alone(t)
-	s.beginLife(identity{})
+	s.beginLife(origin.Identity{})
 	b.receiver.env.Expire()
 	s.receive(zmtp.Message{events.message()})
 	assert.Equal(t, 1, b.Log.FilterMessageSnippet("the rest of a message is dropped").Len())

@@ -1,7 +1,9 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rbkitreceiver
+// Package origin knows the processes behind Rbkit servers: how they are told apart, and the resources of
+// their data. It knows no connection.
+package origin
 
 import (
 	"crypto/sha256"
@@ -12,15 +14,15 @@ import (
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pprofile"
 
-	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
 // Attributes of resources, by the semantic conventions and of the receiver's own.
 const (
-	attributeServiceName       = "service.name"
+	AttributeServiceName       = "service.name"
 	attributeServiceInstanceID = "service.instance.id"
 	attributeProcessID         = "process.pid"
 	attributeWorkingDirectory  = "process.working_directory"
@@ -35,16 +37,16 @@ const (
 	unknownService = "unknown_service:" + runtimeRuby
 )
 
-// origin is the source of data: one life of a server.
-type origin struct {
-	resource pcommon.Resource
-	// seed tells the lives of servers apart, for IDs.
-	seed [sha256.Size]byte
-	// started is when the process was started, if it is on this machine, and otherwise when
+// Origin is the source of data: one life of a server.
+type Origin struct {
+	Resource pcommon.Resource
+	// Seed tells the lives of servers apart, for IDs.
+	Seed [sha256.Size]byte
+	// Started is when the process was started, if it is on this machine, and otherwise when
 	// it was seen first.
-	started time.Time
-	// begun is when it was seen first.
-	begun time.Time
+	Started time.Time
+	// Begun is when it was seen first.
+	Begun time.Time
 }
 
 // instanceID returns the address of a server. A loopback address gets the name of this
@@ -61,17 +63,23 @@ func instanceID(publish, host string) string {
 	return publish
 }
 
-// newOrigin returns the origin of a process. host is the name of this machine; empty: it
-// has none. hello is the reply of the server; nil: it was not asked, or didn't answer.
-// first is the time at which the receiver first saw it, in Unix milliseconds. It tells
-// lives of one server apart.
-func newOrigin(config *Config, server *ServerConfig, host string, hello *rbkit.HandshakeReply, local *localProcess, begun time.Time, first int64) *origin {
-	o := &origin{resource: config.Resource(), started: begun, begun: begun}
-	attributes := o.resource.Attributes()
-	name := server.ServiceName
-	if name == "" {
-		name = config.ServiceName
-	}
+// settings are the settings of the origins of one server.
+type Settings struct {
+	// Resource returns a resource with the attributes of the configuration.
+	Resource func() pcommon.Resource
+	// ServiceName is the configured service.name; empty: the name of the process.
+	ServiceName string
+	// Publish is the address of the server. host is the name of this machine; empty: it has
+	// none.
+	Publish, Host string
+}
+
+// New returns the origin of a process. begun is the time at which the receiver first saw
+// it, and first the same time in Unix milliseconds, which no other life of the server has.
+func New(s *Settings, who Identity, begun time.Time, first int64) *Origin {
+	o := &Origin{Resource: s.Resource(), Started: begun, Begun: begun}
+	attributes := o.Resource.Attributes()
+	name, hello := s.ServiceName, who.State
 	pid := uint64(0)
 	if hello != nil {
 		pid = hello.PID
@@ -82,8 +90,8 @@ func newOrigin(config *Config, server *ServerConfig, host string, hello *rbkit.H
 	if name == "" {
 		name = unknownService
 	}
-	receiverkit.PutNew(attributes, attributeServiceName, name)
-	receiverkit.PutNew(attributes, attributeServiceInstanceID, instanceID(server.Publish, host))
+	receiverkit.PutNew(attributes, AttributeServiceName, name)
+	receiverkit.PutNew(attributes, attributeServiceInstanceID, instanceID(s.Publish, s.Host))
 	receiverkit.PutNew(attributes, attributeRuntimeName, runtimeRuby)
 	if hello != nil {
 		receiverkit.PutNew(attributes, attributeWorkingDirectory, names.ValidString(hello.WorkingDirectory))
@@ -94,11 +102,11 @@ func newOrigin(config *Config, server *ServerConfig, host string, hello *rbkit.H
 			attributes.PutInt(attributeProcessID, int64(pid))
 		}
 	}
-	if local != nil {
-		receiverkit.PutNew(attributes, attributeHostName, local.host)
-		o.started = local.started
+	if who.Local != nil {
+		receiverkit.PutNew(attributes, attributeHostName, who.Local.Host)
+		o.Started = who.Local.Started
 	}
-	o.seed = sha256.Sum256(fmt.Appendf(nil, "%s %d %d", server.Publish, pid, first))
+	o.Seed = sha256.Sum256(fmt.Appendf(nil, "%s %d %d", s.Publish, pid, first))
 	return o
 }
 
@@ -112,4 +120,11 @@ func programName(zero string) string {
 		return ""
 	}
 	return name
+}
+
+// ProfileID is a hash of the life of the server and the number of the profile.
+func (o *Origin) ProfileID(kind string, number uint64) (id pprofile.ProfileID) {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%x %s %d", o.Seed, kind, number))
+	copy(id[:], sum[:])
+	return id
 }

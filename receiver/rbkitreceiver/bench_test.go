@@ -85,8 +85,8 @@ func BenchmarkMetricsOfSites(b *testing.B) {
 			bed, s := alone(b, func(_ *bed, c *Config) { c.Limits.MaxSites = sites })
 			s.beginLife(origin.Identity{})
 			for i := range sites {
-				s.process.allocations.begin()
-				s.process.allocations.count(&rbkit.Allocation{File: strconv.AppendInt(nil, int64(i%1000), 10), Class: strconv.AppendInt(nil, int64(i/1000), 10), Count: 1, Size: 40})
+				s.process.allocations.BeginSnapshot()
+				s.process.allocations.Count(&rbkit.Allocation{File: strconv.AppendInt(nil, int64(i%1000), 10), Class: strconv.AppendInt(nil, int64(i/1000), 10), Count: 1, Size: 40})
 			}
 			state := s.process.state()
 			require.Len(b, state.sites, sites)

@@ -14,62 +14,63 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/heap"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // recordDump delivers the log record of a dump.
-func (o *outputs) recordDump(of *origin.Origin, d *dump, classes *names.Names) {
-	body, severity := d.summary()
-	at := pcommon.Timestamp(d.millis * int64(time.Millisecond))
+func (o *outputs) recordDump(of *origin.Origin, d *heap.Dump, classes *names.Names) {
+	body, severity := summaryOf(d)
+	at := pcommon.Timestamp(d.Millis * int64(time.Millisecond))
 	o.log(of, eventDump, body, severity, at, func(m pcommon.Map) {
-		m.PutInt(attributeDumpID, int64(min(d.correlation, math.MaxInt64)))
-		m.PutInt(attributeDumpReceived, int64(d.received))
-		if d.counted {
-			m.PutInt(attributeDumpAnnounced, int64(min(d.announced, math.MaxInt64)))
-			m.PutBool(attributeDumpComplete, d.complete())
+		m.PutInt(attributeDumpID, int64(min(d.Correlation, math.MaxInt64)))
+		m.PutInt(attributeDumpReceived, int64(d.Received))
+		if d.Counted {
+			m.PutInt(attributeDumpAnnounced, int64(min(d.Announced, math.MaxInt64)))
+			m.PutBool(attributeDumpComplete, d.Complete())
 		}
-		m.PutInt(attributeDumpSize, d.bytes)
-		m.PutInt(attributeDumpRefs, d.references.total)
-		if nowhere, objects, known := d.references.nowhere(); known {
+		m.PutInt(attributeDumpSize, d.Bytes)
+		m.PutInt(attributeDumpRefs, d.References.Total)
+		if nowhere, objects, known := d.References.Nowhere(); known {
 			m.PutInt(attributeDumpNowhere, nowhere)
 			m.PutInt(attributeDumpDangling, objects)
 		}
-		putClasses(m.PutEmptySlice(attributeDumpClasses), &d.live, classes)
+		putClasses(m.PutEmptySlice(attributeDumpClasses), &d.Live, classes)
 	})
 }
 
-// summary returns the body and the severity of a dump's record.
-func (d *dump) summary() (string, plog.SeverityNumber) {
+// summaryOf returns the body and the severity of a dump's record.
+func summaryOf(d *heap.Dump) (string, plog.SeverityNumber) {
 	switch {
-	case d.complete():
-		return fmt.Sprintf("Object space dump: %d objects, %d bytes", d.received, d.bytes), plog.SeverityNumberInfo
-	case !d.counted:
-		return fmt.Sprintf("Object space dump: %d objects, %d bytes; the server did not say how many there are", d.received, d.bytes), plog.SeverityNumberWarn
-	case d.received > d.announced:
-		return fmt.Sprintf("Object space dump with more objects than announced: %d, not %d, %d bytes", d.received, d.announced, d.bytes), plog.SeverityNumberWarn
+	case d.Complete():
+		return fmt.Sprintf("Object space dump: %d objects, %d bytes", d.Received, d.Bytes), plog.SeverityNumberInfo
+	case !d.Counted:
+		return fmt.Sprintf("Object space dump: %d objects, %d bytes; the server did not say how many there are", d.Received, d.Bytes), plog.SeverityNumberWarn
+	case d.Received > d.Announced:
+		return fmt.Sprintf("Object space dump with more objects than announced: %d, not %d, %d bytes", d.Received, d.Announced, d.Bytes), plog.SeverityNumberWarn
 	default:
-		return fmt.Sprintf("Object space dump, incomplete: %d of %d objects, %d bytes", d.received, max(d.announced, d.expected), d.bytes), plog.SeverityNumberWarn
+		return fmt.Sprintf("Object space dump, incomplete: %d of %d objects, %d bytes", d.Received, max(d.Announced, d.Expected), d.Bytes), plog.SeverityNumberWarn
 	}
 }
 
 // putClasses puts classes with their objects and bytes, those with the most bytes first.
-func putClasses(into pcommon.Slice, live *liveCounts, classes *names.Names) {
+func putClasses(into pcommon.Slice, live *heap.LiveCounts, classes *names.Names) {
 	var all []int32
-	for class, n := range live.objects {
+	for class, n := range live.Objects {
 		if n > 0 {
 			all = append(all, int32(class))
 		}
 	}
 	slices.SortFunc(all, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(live.bytes[b], live.bytes[a]), cmp.Compare(classes.Texts[a], classes.Texts[b]))
+		return cmp.Or(cmp.Compare(live.Bytes[b], live.Bytes[a]), cmp.Compare(classes.Texts[a], classes.Texts[b]))
 	})
 	into.EnsureCapacity(len(all))
 	for _, class := range all {
 		m := into.AppendEmpty().SetEmptyMap()
 		m.PutStr("class", classes.Texts[class])
-		m.PutInt("objects", live.objects[class])
-		m.PutInt("size", live.bytes[class])
+		m.PutInt("objects", live.Objects[class])
+		m.PutInt("size", live.Bytes[class])
 	}
 }
 

@@ -88,8 +88,8 @@ func TestASummaryDescribesADump(t *testing.T) {
 				assert.Equal(t, c.want[key], attributes[key], key)
 			}
 			assert.Contains(t, b.Points(), "dumps{objects="+c.counted+"}")
-			assert.Equal(t, c.live, s.process.state().live.objects[names.First], "of the last dump that was complete")
-			assert.Equal(t, c.size, s.process.state().live.bytes[names.First])
+			assert.Equal(t, c.live, s.process.state().live.Objects[names.First], "of the last dump that was complete")
+			assert.Equal(t, c.size, s.process.state().live.Bytes[names.First])
 		})
 	}
 }

@@ -65,7 +65,7 @@ var hostile = []struct {
 		func(c *rbkit.Collection) error {
 			return c.Dump(lastTime, largest, largest, []rbkit.DumpObject{{ID: largest, References: []uint64{largest, 0}, File: []byte("f"), Line: largest, Size: largest}})
 		},
-		func(t *testing.T, s processState) { assert.Empty(t, s.live.objects) },
+		func(t *testing.T, s processState) { assert.Empty(t, s.live.Objects) },
 	},
 	{
 		"dumps that each begin another", rbkit.Released,
@@ -149,8 +149,8 @@ var hostile = []struct {
 		func(t *testing.T, s processState) {
 			assert.LessOrEqual(t, len(s.sites), 4+1)
 			for _, n := range s.sites {
-				assert.Positive(t, n.objects)
-				assert.Positive(t, n.bytes)
+				assert.Positive(t, n.Objects)
+				assert.Positive(t, n.Bytes)
 			}
 		},
 	},

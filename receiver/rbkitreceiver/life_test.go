@@ -264,7 +264,7 @@ func TestATruncatedDumpIsIncomplete(t *testing.T) {
 	b.Await("the summary", func() bool { return len(b.Records(eventDump)) == 1 })
 	assert.Equal(t, "Object space dump, incomplete: 1 of 2 objects, 40 bytes", b.Records(eventDump)[0].Body().Str())
 	b.Await("it to be counted", func() bool { return b.Counter("dumps") == 1 })
-	assert.Empty(t, b.state().live.objects, "what is live is not known")
+	assert.Empty(t, b.state().live.Objects, "what is live is not known")
 }
 
 func TestLogRecordsThatAreSwitchedOffAreNotDelivered(t *testing.T) {

@@ -15,17 +15,17 @@ type limit struct {
 var limits = [...]limit{
 	{"max_metric_points", (*process).foldedByPart, "each server has an equal part; further classes, and further pairs of class and file, count as other"},
 	{"max_classes", func(p *process) int64 { return foldedBy(!p.classesArePart, p.classes.Folded) }, "objects of further classes count as those of the class other"},
-	{"max_files", func(p *process) int64 { return p.allocations.files.Folded }, "allocations in further files count as those in the file other"},
-	{"max_sites", func(p *process) int64 { return foldedBy(!p.sitesArePart, p.allocations.folded) }, "further pairs of class and file count as other"},
-	{"max_tracked_objects", func(p *process) int64 { return p.objects.tracked.forgotten }, "the class of objects that were created longest ago is forgotten"},
-	{"max_dump_objects", func(p *process) int64 { return p.dumps.unchecked }, "references of such dumps are not checked"},
+	{"max_files", func(p *process) int64 { return p.allocations.Files.Folded }, "allocations in further files count as those in the file other"},
+	{"max_sites", func(p *process) int64 { return foldedBy(!p.sitesArePart, p.allocations.Folded) }, "further pairs of class and file count as other"},
+	{"max_tracked_objects", func(p *process) int64 { return p.objects.Evicted() }, "the class of objects that were created longest ago is forgotten"},
+	{"max_dump_objects", func(p *process) int64 { return p.dumps.Unchecked }, "references of such dumps are not checked"},
 	{"max_frames", func(p *process) int64 { return p.samples.deep + p.snapshots.deep }, "CPU samples of deeper stacks are dropped, and allocations count without them"},
 	{"max_profile_stacks", func(p *process) int64 { return p.snapshots.crowded + p.snapshots.dropped }, "further stacks of a snapshot of allocations are left out; or those beyond half of limits.max_queued_sample_bytes"},
 }
 
 // foldedByPart is how much counts as other because of the process's part of max_metric_points.
 func (p *process) foldedByPart() int64 {
-	return foldedBy(p.classesArePart, p.classes.Folded) + foldedBy(p.sitesArePart, p.allocations.folded)
+	return foldedBy(p.classesArePart, p.classes.Folded) + foldedBy(p.sitesArePart, p.allocations.Folded)
 }
 
 // foldedBy is folded if a limit is the one that binds, and 0 otherwise.

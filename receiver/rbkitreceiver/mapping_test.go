@@ -19,27 +19,11 @@ import (
 
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkit/rbkittest"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
-
-func TestObjectsThatAreTooManyAreForgottenOldestFirst(t *testing.T) {
-	o := newObjects(names.New(10), 4)
-	for id := range uint64(7) {
-		o.create(id, []byte("A"))
-	}
-	assert.LessOrEqual(t, o.tracked.len(), 4)
-	assert.EqualValues(t, 4, o.tracked.forgotten)
-	for id := range uint64(7) {
-		o.destroy(id)
-	}
-	o.destroy(6) // twice
-	assert.EqualValues(t, 7, o.created[names.First])
-	assert.EqualValues(t, 3, o.destroyed[names.First], "the last ones")
-	assert.EqualValues(t, 5, o.destroyed[names.Unknown])
-	assert.Zero(t, o.tracked.len())
-}
 
 func TestGarbageCollectionsArePaired(t *testing.T) {
 	const start, mark, sweep, missed = rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep, rbkit.Unknown
@@ -121,148 +105,6 @@ func TestSpansHaveALengthAndChildrenLieInside(t *testing.T) {
 	assert.Len(t, ids, len(parcels), "each has a trace of its own")
 }
 
-// read is the last event of a message with what write writes.
-func read(t testing.TB, dialect rbkit.Dialect, write func(*rbkit.Collection) error) rbkit.Event {
-	t.Helper()
-	c := rbkit.NewCollection(dialect)
-	require.NoError(t, write(c))
-	var r rbkit.Reader
-	require.NoError(t, r.Open(dialect, c.AppendTo(nil, 1, 0)))
-	for r.Next() {
-	}
-	require.NoError(t, r.Err())
-	return *r.Event()
-}
-
-// dumper makes objects of dumps, with references.
-func dumper(t testing.TB) func(id uint64, to ...uint64) *rbkit.Object {
-	return func(id uint64, to ...uint64) *rbkit.Object {
-		e := read(t, rbkit.Released, func(c *rbkit.Collection) error {
-			return c.Dump(1, 1, 1, []rbkit.DumpObject{{ID: id, Class: []byte("A"), References: to, Size: 10}})
-		})
-		return &e.Object
-	}
-}
-
-func TestDumpsArePutTogether(t *testing.T) {
-	dumped := dumper(t)
-	now := recorded
-	begin := func(d *dumps, p rbkit.Part, objects []*rbkit.Object) {
-		d.part(1, p, now)
-		for _, o := range objects {
-			d.object(o)
-		}
-	}
-	part := func(d *dumps, correlation, all uint64, objects ...*rbkit.Object) {
-		begin(d, rbkit.Part{Correlation: correlation, Objects: all, Counted: true, Here: len(objects)}, objects)
-	}
-	uncounted := func(d *dumps, correlation uint64, objects ...*rbkit.Object) {
-		begin(d, rbkit.Part{Correlation: correlation, Here: len(objects)}, objects)
-	}
-	cut := func(d *dumps, all uint64, here int, objects ...*rbkit.Object) {
-		begin(d, rbkit.Part{Correlation: 1, Objects: all, Counted: true, Here: here}, objects)
-	}
-	cases := map[string]struct {
-		do                                    func(d *dumps)
-		complete, incomplete, uncounted, live int64
-		nowhere, dangling                     int64
-	}{
-		"in two parts":                  {do: func(d *dumps) { part(d, 1, 3, dumped(1, 2), dumped(2, 1)); part(d, 1, 3, dumped(3, 9, 9, 1, 3)) }, complete: 1, live: 3, nowhere: 2, dangling: 1},
-		"without objects":               {do: func(d *dumps) { part(d, 1, 0) }, complete: 1},
-		"whose last part does not come": {do: func(d *dumps) { part(d, 1, 3, dumped(1, 5)); d.finishDue(now.Add(dumpPatience)) }, incomplete: 1, nowhere: 1, dangling: 1},
-		"that another one follows":      {do: func(d *dumps) { part(d, 1, 3, dumped(1, 5)); part(d, 2, 1, dumped(1, 1)) }, complete: 1, incomplete: 1, live: 1},
-		"that is not over":              {do: func(d *dumps) { part(d, 1, 3, dumped(1)); d.finishDue(now.Add(dumpPatience - 1)) }},
-		"that has more than it says":    {do: func(d *dumps) { part(d, 1, 1, dumped(1), dumped(2)) }, incomplete: 1},
-		"of which a part has more":      {do: func(d *dumps) { part(d, 1, 3, dumped(1), dumped(2)); part(d, 1, 3, dumped(3), dumped(4)) }, incomplete: 1},
-		"of which a part breaks off":    {do: func(d *dumps) { cut(d, 3, 5, dumped(1), dumped(2), dumped(3)); d.finishDue(now.Add(dumpPatience)) }, incomplete: 1},
-		"that doesn't say what it has": {do: func(d *dumps) {
-			part(d, 1, 1, dumped(1))
-			uncounted(d, 2, dumped(2), dumped(3))
-			uncounted(d, 2, dumped(4))
-			d.finishDue(now.Add(dumpPatience))
-		}, complete: 1, uncounted: 1, live: 1},
-		"without objects, and no count": {do: func(d *dumps) { part(d, 1, 1, dumped(1)); uncounted(d, 2); d.finish() }, complete: 1, uncounted: 1, live: 1},
-		"that ends with the server":     {do: func(d *dumps) { part(d, 1, 3, dumped(1)); d.finish() }, incomplete: 1},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			var last *dump
-			objects := newObjects(names.New(10), 10)
-			d := &dumps{classes: objects.classes, tracked: &objects.tracked, maxObjects: 10, finished: func(d *dump) { last = d }}
-			c.do(d)
-			assert.Equal(t, [...]int64{c.complete, c.incomplete, c.uncounted}, [...]int64{d.complete, d.incomplete, d.uncounted})
-			live := int64(0)
-			for _, n := range d.live.objects {
-				live += n
-			}
-			assert.Equal(t, c.live, live)
-			if last != nil {
-				nowhere, dangling, known := last.references.nowhere()
-				assert.True(t, known)
-				assert.Equal(t, [...]int64{c.nowhere, c.dangling}, [...]int64{nowhere, dangling})
-			}
-		})
-	}
-}
-
-func trackedIDs(t *tracked) (ids []uint64) {
-	for _, g := range t.generations() {
-		ids = slices.AppendSeq(ids, maps.Keys(g))
-	}
-	slices.Sort(ids)
-	return ids
-}
-
-func TestADumpShowsTheObjectsThatStillExist(t *testing.T) {
-	dumped := dumper(t)
-	for name, c := range map[string]struct {
-		announced uint64
-		want      []uint64
-	}{
-		"complete":   {3, []uint64{2, 3, 5, 6}},
-		"incomplete": {4, []uint64{1, 2, 3, 4, 5, 6}},
-	} {
-		o := newObjects(names.New(10), 8) // so that there are two generations
-		d := &dumps{classes: o.classes, tracked: &o.tracked}
-		for id := range uint64(5) {
-			o.create(1+id, []byte("A"))
-		}
-		o.destroy(5)
-		o.create(5, nil) // hidden, which dumps may leave out
-		d.part(1, rbkit.Part{Correlation: 1, Objects: c.announced, Counted: true, Here: 1}, recorded)
-		d.object(dumped(2))
-		o.create(6, []byte("A")) // after the dump was made
-		d.part(1, rbkit.Part{Correlation: 1, Objects: c.announced, Counted: true, Here: 2}, recorded)
-		d.object(dumped(3))
-		d.object(dumped(7)) // was there before anything was told
-		d.finish()
-		assert.Equal(t, c.want, trackedIDs(&o.tracked), name)
-		// What a dump left out that was not complete is left out by the next one as well.
-		d.part(1, rbkit.Part{Correlation: 2, Objects: 1, Counted: true, Here: 1}, recorded)
-		d.object(dumped(6))
-		assert.Equal(t, []uint64{5, 6}, trackedIDs(&o.tracked), name)
-		o.destroy(6)
-		o.destroy(3)
-		assert.EqualValues(t, 2, o.destroyed[names.First], "5 and 6")
-		assert.EqualValues(t, 1, o.destroyed[names.Unknown], "3")
-	}
-}
-
-func TestReferencesThatAreTooManyAreNotChecked(t *testing.T) {
-	dumped := dumper(t)
-	for name, fill := range map[string]func(r *references){
-		"objects":    func(r *references) { r.object(dumped(1)); r.object(dumped(2)); r.object(dumped(3)) },
-		"references": func(r *references) { r.object(dumped(1, 11, 12, 13, 14, 15, 16, 17, 18, 19)) },
-	} {
-		r := newReferences(2)
-		fill(&r)
-		_, _, known := r.nowhere()
-		assert.False(t, known, name)
-		r.object(dumped(4, 1))
-		assert.Positive(t, r.total)
-	}
-}
-
 func TestEachObjectOfADumpHasARecordIfConfigured(t *testing.T) {
 	got := mapCapture(t, openCapture(t, "released-30s"), func(_ *bed, c *Config) { c.DumpReferences = true })
 	objects, references := 0, 0
@@ -298,20 +140,6 @@ func TestUnknownPropertiesOfAnObjectAreNotInItsRecord(t *testing.T) {
 	}
 	assert.Equal(t, []string{attributeDumpID, attributeObjectID, attributeClass}, keys(0))
 	assert.Subset(t, keys(1), []string{attributeObjectSize, attributeLine, attributeFile})
-}
-
-func TestAllocationsAreBoundedAndDontOverflow(t *testing.T) {
-	a := newAllocations(names.New(10), &LimitsConfig{MaxFiles: 10, MaxSites: 2})
-	for i := range 4 {
-		a.count(&rbkit.Allocation{File: fmt.Appendf(nil, "%d.rb", i), Class: []byte("A"), Count: 2, Size: 40})
-	}
-	assert.Equal(t, allocated{4, 160}, a.sites[site{names.Other, names.Other}])
-	assert.EqualValues(t, 2, a.folded)
-	assert.Len(t, a.sites, 3)
-	for range 2 {
-		a.count(&rbkit.Allocation{File: []byte("0.rb"), Class: []byte("A"), Count: math.MaxUint64, Size: math.MaxUint64})
-	}
-	assert.Equal(t, allocated{math.MaxInt64, math.MaxInt64}, a.sites[site{names.First, names.First}])
 }
 
 func TestOnlyWholeNumbersAreStatistics(t *testing.T) {
@@ -401,7 +229,7 @@ func TestCachedStacksAreBounded(t *testing.T) {
 		for j := range frames {
 			frames[j] = rbkit.Frame{Method: fmt.Appendf(nil, "method%d", random.IntN(7)), File: []byte("a/long/path/of/a.rb")}
 		}
-		e := read(t, rbkit.Documented, func(c *rbkit.Collection) error { return c.Sample(1, frames) })
+		e := rbkittest.LastEvent(t, rbkit.Documented, func(c *rbkit.Collection) error { return c.Sample(1, frames) })
 		for range times {
 			s.count(1, e.Frames, recorded)
 		}
@@ -523,7 +351,7 @@ func TestADumpMaySpanSeveralMessages(t *testing.T) {
 		part(0, rbkit.DumpObject{ID: 1, Class: []byte("A"), References: []uint64{2, 9}, Size: 40}),
 		part(1), part(2, rbkit.DumpObject{ID: 2, Size: 40}, rbkit.DumpObject{ID: 3, Class: []byte("A"), Size: 80}),
 	}})
-	assert.EqualValues(t, 1, got.state.live.objects[names.Hidden])
+	assert.EqualValues(t, 1, got.state.live.Objects[names.Hidden])
 	assert.Equal(t, 2, got.state.tracked, "that were created after its begin, and are not in it")
 	record := got.logs.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0)
 	assert.Equal(t, "Object space dump: 3 objects, 160 bytes", record.Body().Str())

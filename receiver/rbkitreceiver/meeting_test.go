@@ -16,7 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkit/rbkittest"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/heap"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
@@ -247,7 +249,7 @@ func TestStatisticsThatFallAreOfAnotherLife(t *testing.T) {
 	assert.EqualValues(t, 1, b.Counter("restarts"))
 	assert.EqualValues(t, 1, s.messages, "that in which it was seen is of the first")
 	assert.EqualValues(t, 5, s.events, "from there on")
-	assert.Equal(t, counts{0, 0, 0, 2, 1}, s.created)
+	assert.Equal(t, heap.Counts{0, 0, 0, 2, 1}, s.created)
 	assert.EqualValues(t, released.PID, b.pid())
 	assert.Empty(t, server.orders(), "what others switched on stays on")
 }
@@ -267,7 +269,7 @@ func TestStatisticsOfOneLifeDontFall(t *testing.T) {
 		"by a former name":   {rbkit.Stat{Name: "total_allocated_object", Value: 4}, true},
 		"not known anywhere": {rbkit.Stat{Name: "something_new", Value: 0}, false},
 	} {
-		e := read(t, rbkit.Released, func(into *rbkit.Collection) error { return into.Stats(1, []rbkit.Stat{c.now}) })
+		e := rbkittest.LastEvent(t, rbkit.Released, func(into *rbkit.Collection) error { return into.Stats(1, []rbkit.Stat{c.now}) })
 		assert.Equal(t, c.fell, s.fell(e.Stats), name)
 		assert.False(t, stats{}.fell(e.Stats), "%s, not known before", name)
 	}

@@ -4,10 +4,6 @@
 package rbkitreceiver
 
 import (
-	"fmt"
-	"runtime"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +14,6 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
-	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // lineFull is said where a server holds too much memory.
@@ -87,57 +82,4 @@ func TestAServerBeyondItsMemoryLimitIsDisconnectedAndConnectsAgain(t *testing.T)
 		tracked := b.state().tracked
 		return tracked > 0 && uint64(tracked) < first/2
 	})
-}
-
-func TestTheCountedMemoryOfAServerIsItsMemory(t *testing.T) {
-	heap := func() int64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
-	for name, fill := range map[string]func(*process){
-		"of objects": func(p *process) {
-			for i := range uint64(900_000) {
-				p.objects.create(i, []byte("A"))
-			}
-		},
-		"of names": func(p *process) {
-			for i := range 100_000 {
-				p.classes.ClassNumber(fmt.Appendf(nil, "%d%s", i, strings.Repeat("x", 100)))
-			}
-		},
-		"of a dump": func(p *process) {
-			p.dumps.part(1, rbkit.Part{Correlation: 1, Objects: 1 << 40, Counted: true, Here: 1 << 30}, time.Now())
-			for i := range uint64(900_000) {
-				p.dumps.open.references.seen.add(i + 1)
-				p.dumps.open.references.waiting = append(p.dumps.open.references.waiting, reference{to: i})
-			}
-		},
-		"of a profile": func(p *process) {
-			p.out.config.Limits.MaxProfileStacks = 1_000_000
-			d := p.samples
-			d.begin(1, time.Now())
-			p.samples = d
-			for i := range 12_000 {
-				method := strconv.AppendInt([]byte("a method with a name "), int64(i), 10)
-				at := p.samples.dictionary.frame(&rbkit.Frame{Method: method, File: []byte("/srv/file.rb"), Line: 1})
-				p.samples.dictionary.stack([]int32{at.location})
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxClasses = 1_000_000 })
-			t.Cleanup(b.receiver.env.Finish)
-			s.beginLife(origin.Identity{})
-			before, counted := heap(), s.process.held()
-			fill(s.process)
-			held := heap() - before
-			counted = s.process.held() - counted
-			t.Logf("counted %d of %d bytes", counted, held)
-			assert.InDelta(t, 1, float64(counted)/float64(held), 0.35)
-			runtime.KeepAlive(s)
-			s.process.dumps.open = nil
-		})
-	}
 }

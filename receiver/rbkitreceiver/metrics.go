@@ -16,6 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/internal/receiverkit/metricseries"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/heap"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
@@ -34,10 +35,10 @@ type processState struct {
 	marking, whole                         histogram
 	// classes and files are texts by the numbers of names, which never change.
 	classes, files     []string
-	created, destroyed counts
+	created, destroyed heap.Counts
 	tracked            int
-	live               liveCounts
-	sites              map[site]allocated
+	live               heap.LiveCounts
+	sites              map[heap.Site]heap.Allocated
 	// over says that the process has ended, so its current state is unknown.
 	over bool
 }
@@ -47,17 +48,17 @@ func (p *process) state() processState {
 	return processState{
 		origin: p.origin, messages: p.messages, bytes: p.bytes, events: p.events, lost: p.lost, samples: p.samples.received,
 		stats: maps.Clone(p.stats), marking: p.cycles.marking, whole: p.cycles.whole,
-		classes: p.classes.Texts, files: p.allocations.files.Texts,
-		created: slices.Clone(p.objects.created), destroyed: slices.Clone(p.objects.destroyed),
-		tracked: p.objects.tracked.len(),
-		live:    p.dumps.live, // each dump makes another one
-		sites:   maps.Clone(p.allocations.sites),
+		classes: p.classes.Texts, files: p.allocations.Files.Texts,
+		created: slices.Clone(p.objects.Created), destroyed: slices.Clone(p.objects.Destroyed),
+		tracked: p.objects.Tracked(),
+		live:    p.dumps.Live, // each dump makes another one
+		sites:   maps.Clone(p.allocations.Sites),
 	}
 }
 
 // points is how many data points a state makes, about.
 func (s *processState) points() int {
-	return 8 + len(s.stats) + len(s.created) + len(s.destroyed) + 2*len(s.live.objects) + 2*len(s.sites)
+	return 8 + len(s.stats) + len(s.created) + len(s.destroyed) + 2*len(s.live.Objects) + 2*len(s.sites)
 }
 
 // metricsLoop makes the metrics of all servers.
@@ -179,23 +180,23 @@ func (m *metricsLoop) recordObserved(s *processState, now pcommon.Timestamp) []*
 	destroyed.First(func(n int64, key metricseries.Key) { b.RecordRubyObjectDestroyedDataPoint(now, n, key[0]) })
 	counts, sizes := metricseries.New[int64](m.series.allocationCount, len(s.sites)), metricseries.New[int64](m.series.allocationSize, len(s.sites))
 	for at, n := range s.sites {
-		class, file := s.classes[at.class], s.files[at.file]
-		counts.Add(n.objects, class, file)
-		sizes.Add(n.bytes, class, file)
+		class, file := s.classes[at.Class], s.files[at.File]
+		counts.Add(n.Objects, class, file)
+		sizes.Add(n.Bytes, class, file)
 	}
 	counts.First(func(n int64, key metricseries.Key) { b.RecordRubyAllocationCountDataPoint(now, n, key[0], key[1]) })
 	sizes.First(func(n int64, key metricseries.Key) { b.RecordRubyAllocationSizeDataPoint(now, n, key[0], key[1]) })
 	if len(s.created) > 0 {
 		b.RecordRubyObjectTrackedDataPoint(now, int64(s.tracked))
 	}
-	live, size := s.byClass(m.series.liveObjects, s.live.objects), s.byClass(m.series.liveSize, s.live.bytes)
+	live, size := s.byClass(m.series.liveObjects, s.live.Objects), s.byClass(m.series.liveSize, s.live.Bytes)
 	live.First(func(n int64, key metricseries.Key) { b.RecordRubyHeapLiveObjectsDataPoint(now, n, key[0]) })
 	size.First(func(n int64, key metricseries.Key) { b.RecordRubyHeapLiveSizeDataPoint(now, n, key[0]) })
 	return []*metricseries.Series[int64]{created, destroyed, counts, sizes, live, size}
 }
 
 // byClass is a series of counts that are not 0.
-func (s *processState) byClass(settings metricseries.Settings, of counts) *metricseries.Series[int64] {
+func (s *processState) byClass(settings metricseries.Settings, of heap.Counts) *metricseries.Series[int64] {
 	made := metricseries.New[int64](settings, len(of))
 	for i, n := range of {
 		if n != 0 {

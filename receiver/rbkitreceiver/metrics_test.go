@@ -17,8 +17,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkit/rbkittest"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/heap"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
@@ -52,9 +54,9 @@ func someState() processState {
 		messages: 1, bytes: 2, events: 3, lost: 4, samples: 5,
 		stats:   stats{"something_new": 6, "something_else": 7},
 		classes: []string{"A", "B", "C"}, files: []string{"a.rb", "b.rb"},
-		created: counts{1, 2, 0}, destroyed: counts{3, 4, 5}, tracked: 6,
-		live:  liveCounts{objects: counts{7, 8}, bytes: counts{9, 10}},
-		sites: map[site]allocated{{0, 0}: {1, 40}, {0, 1}: {2, 80}, {1, 0}: {4, 160}},
+		created: heap.Counts{1, 2, 0}, destroyed: heap.Counts{3, 4, 5}, tracked: 6,
+		live:  heap.LiveCounts{Objects: heap.Counts{7, 8}, Bytes: heap.Counts{9, 10}},
+		sites: map[heap.Site]heap.Allocated{{Class: 0, File: 0}: {Objects: 1, Bytes: 40}, {Class: 0, File: 1}: {Objects: 2, Bytes: 80}, {Class: 1, File: 0}: {Objects: 4, Bytes: 160}},
 	}
 	for key := range statMetrics {
 		s.stats[key] = 42
@@ -109,10 +111,10 @@ func TestTheBuilderHasOnePointOfEachMetric(t *testing.T) {
 	s := someState()
 	for i := range int32(1000) {
 		s.classes = append(s.classes, fmt.Sprint(i))
-		s.sites[site{3 + i, 0}] = allocated{1, 1}
+		s.sites[heap.Site{Class: 3 + i}] = heap.Allocated{Objects: 1, Bytes: 1}
 		s.stats[fmt.Sprint(i)] = 1
-		for _, c := range []*counts{&s.created, &s.destroyed, &s.live.objects, &s.live.bytes} {
-			c.count(3+i, 1)
+		for _, c := range []*heap.Counts{&s.created, &s.destroyed, &s.live.Objects, &s.live.Bytes} {
+			*c = append(*c, 1)
 		}
 	}
 	b, _ := alone(t)
@@ -231,7 +233,7 @@ func TestEveryStatisticHasItsMetric(t *testing.T) {
 // setStats is what is kept of statistics.
 func setStats(t *testing.T, s stats, all ...rbkit.Stat) stats {
 	t.Helper()
-	s.set(read(t, rbkit.Released, func(c *rbkit.Collection) error { return c.Stats(1, all) }).Stats)
+	s.set(rbkittest.LastEvent(t, rbkit.Released, func(c *rbkit.Collection) error { return c.Stats(1, all) }).Stats)
 	return s
 }
 

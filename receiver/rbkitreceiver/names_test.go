@@ -29,22 +29,6 @@ func TestAClassCalledOtherHasItsOwnNumbers(t *testing.T) {
 	assert.Equal(t, map[string]int64{`"other"`: 100, "other": 2}, pointsOf(metrics, "ruby.heap.live_size", attributeClass))
 }
 
-func TestAnObjectIsTrackedOnce(t *testing.T) {
-	o := newObjects(names.New(10), 4)
-	for id := range uint64(3) {
-		o.create(id, []byte("A"))
-	}
-	require.Len(t, o.tracked.old, 2)
-	o.create(0, []byte("B")) // that it was destroyed was not told
-	assert.Equal(t, 3, o.tracked.len())
-	o.create(0, []byte("B"))
-	assert.Equal(t, 3, o.tracked.len())
-	assert.Zero(t, o.tracked.forgotten, "nothing new came")
-	o.destroy(0)
-	o.destroy(0)
-	assert.Equal(t, counts{names.Unknown: 1, names.First: 0, names.First + 1: 1}, o.destroyed, "the last time as what it was last, then as unknown")
-}
-
 func TestObjectsAreFollowedForMetricsOnly(t *testing.T) {
 	for name, c := range map[string]struct {
 		option  option
@@ -61,13 +45,14 @@ func TestObjectsAreFollowedForMetricsOnly(t *testing.T) {
 				func(c *rbkit.Collection) error { return c.Created(1, 20, []byte("A")) },
 				func(c *rbkit.Collection) error { return c.Created(1, 40, []byte("B")) },
 				func(c *rbkit.Collection) error { return c.Destroyed(1, 20) })})
-			assert.Equal(t, c.tracked, s.process.objects.tracked.len())
-			assert.Len(t, s.process.classes.Texts, int(names.First)+2*c.tracked)
-			s.process.allocated(1, read(t, rbkit.Documented, func(c *rbkit.Collection) error {
+			state := s.process.state()
+			assert.Equal(t, c.tracked, state.tracked)
+			assert.Len(t, state.classes, int(names.First)+2*c.tracked)
+			assert.EqualValues(t, 3, state.events)
+			s.receive(zmtp.Message{numbered(t, rbkit.Documented, 0, func(c *rbkit.Collection) error {
 				return c.Snapshot(1, nil, []rbkit.FileAllocations{{Allocations: []rbkit.PlaceAllocations{{Count: 1}}}})
-			}).Snapshot)
-			assert.Len(t, s.process.allocations.sites, c.tracked)
-			assert.EqualValues(t, 3, s.process.events)
+			})})
+			assert.Len(t, s.process.state().sites, c.tracked)
 		})
 	}
 }
@@ -106,21 +91,6 @@ func TestFunctionsAreWithoutAddresses(t *testing.T) {
 	b.finish(s)
 	assert.Equal(t, "== samples in count, period of \"\"; from 1000000 for 0 ns; 1 samples, total 2\n#<Object>.zab@a.rb:3 {thread.id=8} 2\n",
 		fold(b.Profiles.AllProfiles()))
-}
-
-func TestADumpOfVeryFewObjectsSettlesNothing(t *testing.T) {
-	for name, c := range map[string]struct{ objects, left uint64 }{
-		"few":      {trackedForEachDumped, 0},
-		"very few": {trackedForEachDumped + 1, trackedForEachDumped + 1},
-	} {
-		tracked := newTracked(1000)
-		for id := range c.objects {
-			tracked.put(id+1, names.First)
-		}
-		tracked.dumpBegins()
-		tracked.dumpEnds(1)
-		assert.EqualValues(t, c.left, tracked.len(), name)
-	}
 }
 
 func TestALineOfAnUnknownMethodHasItsPlaceAsName(t *testing.T) {

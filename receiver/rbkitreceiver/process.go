@@ -9,6 +9,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/heap"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/saturating"
@@ -35,10 +36,10 @@ type process struct {
 	// statsReceived says that statistics arrived since the server looked at them.
 	statsReceived bool
 	cycles        cycles
-	objects       *objects
-	dumps         dumps
+	objects       *heap.Objects
+	dumps         heap.Dumps
 	records       objectRecords
-	allocations   *allocations
+	allocations   *heap.Allocations
 	samples       samples
 	snapshots     snapshots
 	interruption  interruption
@@ -55,9 +56,9 @@ func newProcess(out *outputs, of *origin.Origin) *process {
 	p := &process{
 		out: out, origin: of, classes: classes,
 		stats:       stats{},
-		objects:     newObjects(classes, limits.MaxTrackedObjects),
+		objects:     heap.NewObjects(classes, limits.MaxTrackedObjects),
 		records:     objectRecords{out: out, origin: of},
-		allocations: newAllocations(classes, &limits),
+		allocations: heap.NewAllocations(classes, limits.MaxFiles, limits.MaxSites),
 		samples:     samples{out: out, origin: of},
 		snapshots:   snapshots{out: out, origin: of},
 
@@ -66,12 +67,12 @@ func newProcess(out *outputs, of *origin.Origin) *process {
 		classesArePart: limits.MaxClasses < out.config.Limits.MaxClasses,
 		sitesArePart:   limits.MaxSites < out.config.Limits.MaxSites,
 	}
-	p.dumps = dumps{classes: classes, tracked: &p.objects.tracked, maxObjects: limits.MaxDumpObjects}
+	p.dumps = heap.NewDumps(p.objects, limits.MaxDumpObjects)
 	if out.spans != nil {
 		p.cycles.finished = func(c *cycle) { out.spans.Add(cycleParcel{cycle: *c, origin: p.origin}) }
 	}
 	if out.logs != nil {
-		p.dumps.finished = func(d *dump) {
+		p.dumps.Finished = func(d *heap.Dump) {
 			p.records.deliver()
 			out.recordDump(p.origin, d, p.classes)
 		}
@@ -109,7 +110,7 @@ func (p *process) deliverDue(now time.Time) {
 	p.now = now
 	p.snapshots.deliver()
 	p.samples.deliverDue(now)
-	p.dumps.finishDue(now)
+	p.dumps.FinishDue(now)
 	p.records.deliver()
 }
 
@@ -118,7 +119,7 @@ func (p *process) deliver() {
 	p.snapshots.deliver()
 	p.breakSequence()
 	p.samples.deliver()
-	p.dumps.finish()
+	p.dumps.Finish()
 	p.records.deliver()
 }
 
@@ -198,11 +199,11 @@ func (p *process) event(e *rbkit.Event) {
 	switch e.Kind {
 	case rbkit.ObjectCreated:
 		if p.out.measured {
-			p.objects.create(e.Object.ID, e.Object.Class)
+			p.objects.Create(e.Object.ID, e.Object.Class)
 		}
 	case rbkit.ObjectDestroyed:
 		if p.out.measured {
-			p.objects.destroy(e.Object.ID)
+			p.objects.Destroy(e.Object.ID)
 		}
 	case rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep:
 		p.cycles.event(int64(e.Time), e.Kind)
@@ -210,7 +211,7 @@ func (p *process) event(e *rbkit.Event) {
 		p.stats.set(e.Stats)
 		p.statsReceived = true
 	case rbkit.ObjectSpaceDump:
-		p.dumps.part(int64(e.Time), e.Part, p.now)
+		p.dumps.BeginPart(int64(e.Time), e.Part, p.now)
 	case rbkit.CPUSample:
 		p.samples.count(int64(e.Time), e.Frames, p.now)
 	case rbkit.AllocationSnapshot:
@@ -225,7 +226,7 @@ func (p *process) dumpedObject(e *rbkit.Event) {
 	if p.out.config.DumpReferences && p.out.logs != nil && !p.out.eventsOff[eventObject] {
 		p.records.append(e, p.now)
 	}
-	p.dumps.object(&e.Object)
+	p.dumps.CountObject(&e.Object)
 }
 
 // allocated handles a snapshot of allocations.
@@ -234,13 +235,13 @@ func (p *process) allocated(millis int64, s rbkit.Snapshot) {
 	for id, frames := range s.AllStacks() {
 		p.snapshots.stack(id, frames)
 	}
-	p.allocations.begin()
+	p.allocations.BeginSnapshot()
 	for a := range s.AllAllocations() {
 		if p.interruption.isDue() {
 			return
 		}
 		if p.out.measured {
-			p.allocations.count(&a)
+			p.allocations.Count(&a)
 		}
 		p.snapshots.allocation(&a, &p.interruption)
 	}
@@ -248,7 +249,7 @@ func (p *process) allocated(millis int64, s rbkit.Snapshot) {
 
 // held returns how many bytes the process takes, about.
 func (p *process) held() int {
-	return p.classes.Bytes() + p.objects.held() + p.dumps.held() + p.allocations.held() +
+	return p.classes.Memory() + p.objects.Memory() + p.dumps.Memory() + p.allocations.Memory() +
 		p.samples.held() + p.snapshots.held() + p.records.bytes
 }
 
@@ -256,10 +257,10 @@ func (p *process) held() int {
 func (p *process) totals() counters.Totals {
 	return counters.Totals{
 		Messages: p.messages, Bytes: p.bytes, Events: p.events, Lost: p.lost, Unknown: p.unknown,
-		Folded:    p.classes.Folded + p.allocations.files.Folded + p.allocations.folded,
-		Forgotten: p.objects.tracked.forgotten,
+		Folded:    p.classes.Folded + p.allocations.Files.Folded + p.allocations.Folded,
+		Forgotten: p.objects.Evicted(),
 		NoStart:   p.cycles.noStart, NoEnd: p.cycles.noEnd, StepsBack: p.cycles.stepsBack,
-		Complete: p.dumps.complete, Incomplete: p.dumps.incomplete, Uncounted: p.dumps.uncounted, Unchecked: p.dumps.unchecked,
+		Complete: p.dumps.Complete, Incomplete: p.dumps.Incomplete, Uncounted: p.dumps.Uncounted, Unchecked: p.dumps.Unchecked,
 		SamplesDropped: p.samples.deep + p.snapshots.dropped, StacksDropped: p.snapshots.deep + p.snapshots.crowded,
 	}
 }

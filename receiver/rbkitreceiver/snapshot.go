@@ -181,7 +181,7 @@ func (s *snapshot) site(a *rbkit.Allocation, limits *LimitsConfig) bool {
 		return false
 	}
 	d := s.dictionary
-	if !sameText(a.File, s.named) {
+	if !names.Same(a.File, s.named) {
 		s.named, s.at.file = a.File, d.text(a.File)
 	}
 	class := names.ClassName(names.WithoutAddresses(a.Class))

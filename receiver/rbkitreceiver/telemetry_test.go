@@ -19,41 +19,6 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
-// Each thing that is counted of a process has a number of its own here.
-func TestEachCounterGrowsByTheNewTotals(t *testing.T) {
-	b, s := alone(t)
-	s.beginLife(origin.Identity{})
-	p := s.process
-	p.messages, p.bytes, p.events, p.lost, p.unknown = 1, 2, 3, 4, 5
-	p.classes.Folded, p.allocations.files.Folded, p.allocations.folded = 10, 20, 30
-	p.objects.tracked.forgotten = 7
-	p.cycles.noStart, p.cycles.noEnd, p.cycles.stepsBack = 8, 9, 10
-	p.dumps.complete, p.dumps.incomplete, p.dumps.uncounted, p.dumps.unchecked = 11, 12, 13, 14
-	p.samples.deep, p.snapshots.dropped = 100, 200
-	p.snapshots.deep, p.snapshots.crowded = 1000, 2000
-	want := map[string]int64{
-		"messages": 1, "bytes": 2, "events": 3, "messages_lost": 4, "events_unknown": 5, "folded": 60, "objects_forgotten": 7,
-		"gc_unpaired{missing=start}": 8, "gc_unpaired{missing=end}": 9, "steps_back": 10,
-		"dumps{objects=complete}": 11, "dumps{objects=incomplete}": 12, "dumps{objects=not_announced}": 13, "dumps_unchecked": 14,
-		"samples_dropped{reason=limit}": 300, "stacks_dropped": 3000,
-	}
-	s.report()
-	assert.Equal(t, want, b.Points())
-	s.report()
-	assert.Equal(t, want, b.Points(), "nothing is new")
-	p.events++
-	want["events"]++
-	s.report()
-	assert.Equal(t, want, b.Points())
-	s.beginLife(origin.Identity{}) // another life begins anew
-	s.process.events = 5
-	want["events"] += 5
-	want["restarts"] = 1
-	s.report()
-	assert.Equal(t, want, b.Points())
-	b.finish(s)
-}
-
 func TestBadMessagesAreCountedByKind(t *testing.T) {
 	good := numbered(t, rbkit.Released, 1, at(1, rbkit.GCStart))
 	b, s := alone(t)

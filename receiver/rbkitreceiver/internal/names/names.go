@@ -103,5 +103,5 @@ func (n *Names) number(name []byte) int32 {
 	return number
 }
 
-// Bytes returns the approximate memory of the names.
-func (n *Names) Bytes() int { return n.bytes }
+// Memory returns the approximate memory of the names.
+func (n *Names) Memory() int { return n.bytes }

@@ -4,11 +4,15 @@
 package names
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/callbraid/callbraid/internal/testkit/heapsize"
 )
 
 func TestClassesAreBoundedAndWithoutAddresses(t *testing.T) {
@@ -51,4 +55,14 @@ func TestANameThatIsReservedIsQuoted(t *testing.T) {
 	other, quoted := n.ClassNumber([]byte("other")), n.ClassNumber([]byte(`"other"`))
 	assert.Equal(t, [...]int32{First, Other}, [...]int32{other, quoted}, "there is room for one")
 	assert.Equal(t, other, n.ClassNumber([]byte("other")))
+}
+
+func TestCountedMemoryIsTheMemoryOfTheNames(t *testing.T) {
+	n := New(1_000_000)
+	heapsize.AssertCounted(t, n.Memory, func() {
+		for i := range 100_000 {
+			n.ClassNumber(fmt.Appendf(nil, "%d%s", i, strings.Repeat("x", 100)))
+		}
+	}, 0.35)
+	runtime.KeepAlive(n)
 }

@@ -1,43 +1,52 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rbkitreceiver
+// Package heap counts the objects of a Ruby process: objects created and destroyed, dumps of all
+// objects, and allocations by class and file. Every count is bounded. It knows no messages.
+package heap
 
 import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/saturating"
 )
 
-// objects counts objects that were created and destroyed, by class.
-type objects struct {
+// Objects counts objects that were created and destroyed, by class.
+type Objects struct {
 	classes *names.Names
 	tracked tracked
-	// created and destroyed are by the numbers of classes.
-	created, destroyed counts
+	// Created and destroyed are by the numbers of classes.
+	Created, Destroyed Counts
 }
 
-// counts are numbers by the numbers of names.
-type counts []int64
+// Counts are numbers by the numbers of names.
+type Counts []int64
 
 // add adds n to that of a name.
-func (c *counts) count(name int32, n uint64) {
+func (c *Counts) count(name int32, n uint64) {
 	for int(name) >= len(*c) {
 		*c = append(*c, 0)
 	}
 	(*c)[name] = saturating.Add((*c)[name], n)
 }
 
-func newObjects(classes *names.Names, maxTracked int) *objects {
-	return &objects{classes: classes, tracked: newTracked(maxTracked)}
+// NewObjects returns no objects, with room for maxTracked objects.
+func NewObjects(classes *names.Names, maxTracked int) *Objects {
+	return &Objects{classes: classes, tracked: newTracked(maxTracked)}
 }
 
-func (o *objects) create(id uint64, class []byte) {
+func (o *Objects) Create(id uint64, class []byte) {
 	number := o.classes.ClassNumber(class)
-	o.created.count(number, 1)
+	o.Created.count(number, 1)
 	o.tracked.put(id, number)
 }
 
-func (o *objects) destroy(id uint64) { o.destroyed.count(o.tracked.remove(id), 1) }
+// Tracked returns how many objects are tracked.
+func (o *Objects) Tracked() int { return o.tracked.len() }
+
+// Evicted returns how many tracked objects were evicted because of the limit.
+func (o *Objects) Evicted() int64 { return o.tracked.forgotten }
+
+func (o *Objects) Destroy(id uint64) { o.Destroyed.count(o.tracked.remove(id), 1) }
 
 // tracked remembers of which class objects are. There are two generations: where the
 // young one has its half of what may be remembered it becomes the old one, and what was
@@ -69,7 +78,7 @@ func newTracked(limit int) tracked {
 func (t *tracked) put(id uint64, class int32) {
 	if _, again := t.young[id]; !again && len(t.young) >= t.half {
 		t.forgotten += int64(len(t.old))
-		t.held()
+		t.memory()
 		t.old, t.young = t.young, t.old
 		t.most[0], t.most[1] = t.most[1], t.most[0]
 		clear(t.young)
@@ -125,8 +134,8 @@ func (t *tracked) dumpEnds(objects uint64) {
 
 func (t *tracked) len() int { return len(t.young) + len(t.old) }
 
-// held is how many bytes the objects take, about. Generations keep the space that they had.
-func (t *tracked) held() int {
+// memory is how many bytes the objects take, about. Generations keep the space that they had.
+func (t *tracked) memory() int {
 	t.most[0], t.most[1] = max(t.most[0], len(t.young)), max(t.most[1], len(t.old))
 	return bytesOfTracked * (t.most[0] + t.most[1])
 }
@@ -134,8 +143,8 @@ func (t *tracked) held() int {
 // bytesOfTracked is the memory of an object that is remembered, about.
 const bytesOfTracked = 36
 
-// held returns how many bytes the counts take, about.
-func (c counts) held() int { return 8 * cap(c) }
+// memory returns how many bytes the counts take, about.
+func (c Counts) memory() int { return 8 * cap(c) }
 
-// held returns how many bytes the objects and their counts take, about.
-func (o *objects) held() int { return o.tracked.held() + o.created.held() + o.destroyed.held() }
+// Memory returns how many bytes the objects and their counts take, about.
+func (o *Objects) Memory() int { return o.tracked.memory() + o.Created.memory() + o.Destroyed.memory() }

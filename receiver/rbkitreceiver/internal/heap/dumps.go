@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rbkitreceiver
+package heap
 
 import (
 	"time"
@@ -11,120 +11,125 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/saturating"
 )
 
-// dumps puts the parts of dumps of all objects together, one dump at a time.
-type dumps struct {
+// Dumps puts the parts of dumps of all objects together, one dump at a time.
+type Dumps struct {
 	classes *names.Names
 	// tracked are the objects of which a dump says whether they are still there.
 	tracked *tracked
 	// maxObjects is of how many objects references are checked.
 	maxObjects int
-	open       *dump
-	// live has the objects of the last complete dump by class.
-	live liveCounts
-	// complete and incomplete count dumps, uncounted those that don't say how many objects
+	open       *Dump
+	// Live has the objects of the last complete dump by class.
+	Live LiveCounts
+	// Complete and incomplete count dumps, uncounted those that don't say how many objects
 	// they have, and unchecked those with too many for their references to be checked.
-	complete, incomplete, uncounted, unchecked int64
-	// finished is told of a dump that has ended; nil: nobody wants to know, and references
+	Complete, Incomplete, Uncounted, Unchecked int64
+	// Finished is told of a dump that has ended; nil: nobody wants to know, and references
 	// are not checked.
-	finished func(*dump)
+	Finished func(*Dump)
 }
 
-// liveCounts are objects and their bytes by the numbers of classes.
-type liveCounts struct{ objects, bytes counts }
+// LiveCounts are objects and their bytes by the numbers of classes.
+type LiveCounts struct{ Objects, Bytes Counts }
 
-// dump is one dump.
-type dump struct {
-	correlation uint64
-	// millis is the time of its first part.
-	millis int64
+// Dump is one dump.
+type Dump struct {
+	Correlation uint64
+	// Millis is the time of its first part.
+	Millis int64
 	// touched is when its last part came, by the receiver's clock.
 	touched time.Time
-	// announced is how many objects it has by what it says, if counted; expected how many
+	// Announced is how many objects it has by what it says, if counted; expected how many
 	// its parts have, and received how many came.
-	announced, expected, received uint64
-	counted                       bool
-	bytes                         int64
-	live                          liveCounts
-	references                    references
+	Announced, Expected, Received uint64
+	Counted                       bool
+	Bytes                         int64
+	Live                          LiveCounts
+	References                    references
 }
 
-// complete reports whether exactly the announced objects arrived.
-func (d *dump) complete() bool {
-	return d.counted && d.received == d.announced && d.received == d.expected
+// Complete reports whether exactly the announced objects arrived.
+func (d *Dump) Complete() bool {
+	return d.Counted && d.Received == d.Announced && d.Received == d.Expected
 }
 
 // over reports whether the announced objects arrived, or more. A part belongs to one dump
 // as a whole.
-func (d *dump) over() bool {
-	return d.counted && d.received >= d.announced && d.received >= d.expected
+func (d *Dump) over() bool {
+	return d.Counted && d.Received >= d.Announced && d.Received >= d.Expected
 }
 
 // dumpPatience is how long a dump waits for its next part. All observed servers send the
 // parts in one message.
 const dumpPatience = time.Minute
 
-// part begins a part of a dump.
-func (d *dumps) part(millis int64, p rbkit.Part, now time.Time) {
-	if d.open != nil && d.open.correlation != p.Correlation {
-		d.finish()
+// NewDumps returns the dumps of a process with these objects.
+func NewDumps(objects *Objects, maxObjects int) Dumps {
+	return Dumps{classes: objects.classes, tracked: &objects.tracked, maxObjects: maxObjects}
+}
+
+// BeginPart begins a part of a dump.
+func (d *Dumps) BeginPart(millis int64, p rbkit.Part, now time.Time) {
+	if d.open != nil && d.open.Correlation != p.Correlation {
+		d.Finish()
 	}
 	if d.open == nil {
-		d.open = &dump{correlation: p.Correlation, millis: millis, announced: p.Objects, counted: p.Counted}
+		d.open = &Dump{Correlation: p.Correlation, Millis: millis, Announced: p.Objects, Counted: p.Counted}
 		d.tracked.dumpBegins()
-		if d.finished != nil {
-			d.open.references = newReferences(d.maxObjects)
+		if d.Finished != nil {
+			d.open.References = newReferences(d.maxObjects)
 		}
 	}
 	d.open.touched = now
-	d.open.expected += uint64(p.Here)
+	d.open.Expected += uint64(p.Here)
 	if d.open.over() { // nothing could end a dump without objects
-		d.finish()
+		d.Finish()
 	}
 }
 
-// object handles an object of the last part.
-func (d *dumps) object(o *rbkit.Object) {
+// CountObject handles an object of the last part.
+func (d *Dumps) CountObject(o *rbkit.Object) {
 	open, class := d.open, d.classes.ClassNumber(o.Class)
-	open.received++
-	open.bytes = saturating.Add(open.bytes, o.Size)
-	open.live.objects.count(class, 1)
-	open.live.bytes.count(class, o.Size)
-	open.references.object(o)
+	open.Received++
+	open.Bytes = saturating.Add(open.Bytes, o.Size)
+	open.Live.Objects.count(class, 1)
+	open.Live.Bytes.count(class, o.Size)
+	open.References.object(o)
 	d.tracked.dumped(o.ID)
 	if open.over() {
-		d.finish()
+		d.Finish()
 	}
 }
 
-// finishDue ends a dump that has waited too long for its next part.
-func (d *dumps) finishDue(now time.Time) {
+// FinishDue ends a dump that has waited too long for its next part.
+func (d *Dumps) FinishDue(now time.Time) {
 	if d.open != nil && now.Sub(d.open.touched) >= dumpPatience {
-		d.finish()
+		d.Finish()
 	}
 }
 
-// finish ends the dump that is open, if there is one.
-func (d *dumps) finish() {
+// Finish ends the dump that is open, if there is one.
+func (d *Dumps) Finish() {
 	if d.open == nil {
 		return
 	}
 	done := d.open
 	d.open = nil
 	switch {
-	case done.complete():
-		d.complete++
-		d.live = done.live
-		d.tracked.dumpEnds(done.received)
-	case done.counted:
-		d.incomplete++
+	case done.Complete():
+		d.Complete++
+		d.Live = done.Live
+		d.tracked.dumpEnds(done.Received)
+	case done.Counted:
+		d.Incomplete++
 	default:
-		d.uncounted++
+		d.Uncounted++
 	}
-	if done.references.overflow {
-		d.unchecked++
+	if done.References.overflow {
+		d.Unchecked++
 	}
-	if d.finished != nil {
-		d.finished(done)
+	if d.Finished != nil {
+		d.Finished(done)
 	}
 }
 
@@ -136,7 +141,7 @@ type references struct {
 	waiting []reference
 	// objects is how many objects there were, and total how many references they had.
 	objects uint32
-	total   int64
+	Total   int64
 	// overflow says that there were more than are checked.
 	overflow bool
 }
@@ -155,7 +160,7 @@ func newReferences(maxObjects int) references {
 }
 
 func (r *references) object(o *rbkit.Object) {
-	r.total += int64(o.References.Len())
+	r.Total += int64(o.References.Len())
 	if r.overflow || r.seen == nil {
 		return
 	}
@@ -180,9 +185,9 @@ func (r *references) object(o *rbkit.Object) {
 // giveUp frees the memory after an overflow.
 func (r *references) giveUp() { r.overflow, r.seen, r.waiting = true, nil, nil }
 
-// nowhere returns the number of references to objects outside of the dump, and of objects
+// Nowhere returns the number of references to objects outside of the dump, and of objects
 // that have such references. known is false if references were not checked.
-func (r *references) nowhere() (dangling, objects int64, known bool) {
+func (r *references) Nowhere() (dangling, objects int64, known bool) {
 	last := uint32(0)
 	for _, w := range r.waiting {
 		if r.seen.has(w.to) {
@@ -200,18 +205,18 @@ func (r *references) nowhere() (dangling, objects int64, known bool) {
 // bytesOfReference is the memory of a reference that waits, about.
 const bytesOfReference = 16
 
-// held returns how many bytes the dumps take, about.
-func (d *dumps) held() int {
-	bytes := d.live.held()
+// Memory returns how many bytes the dumps take, about.
+func (d *Dumps) Memory() int {
+	bytes := d.Live.memory()
 	if d.open == nil {
 		return bytes
 	}
-	bytes += d.open.live.held()
-	if r := &d.open.references; r.seen != nil {
+	bytes += d.open.Live.memory()
+	if r := &d.open.References; r.seen != nil {
 		bytes += 8*len(r.seen.slots) + bytesOfReference*cap(r.waiting)
 	}
 	return bytes
 }
 
-// held returns how many bytes the counts take, about.
-func (l *liveCounts) held() int { return l.objects.held() + l.bytes.held() }
+// memory returns how many bytes the counts take, about.
+func (l *LiveCounts) memory() int { return l.Objects.memory() + l.Bytes.memory() }

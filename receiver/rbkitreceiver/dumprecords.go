@@ -111,7 +111,7 @@ func (o *objectRecords) append(e *rbkit.Event, now time.Time) {
 	m := r.Attributes()
 	m.PutInt(attributeDumpID, int64(min(e.Part.Correlation, math.MaxInt64)))
 	m.PutInt(attributeObjectID, int64(min(of.ID, math.MaxInt64)))
-	m.PutStr(attributeClass, class)
+	m.PutStr(names.AttributeClass, class)
 	if of.Sized {
 		m.PutInt(attributeObjectSize, int64(min(of.Size, math.MaxInt64)))
 	}
@@ -119,7 +119,7 @@ func (o *objectRecords) append(e *rbkit.Event, now time.Time) {
 		m.PutStr(attributeFile, names.ValidText(of.File))
 	}
 	if of.Line > 0 {
-		m.PutInt(attributeLine, int64(min(of.Line, maxLine)))
+		m.PutInt(attributeLine, int64(min(of.Line, names.MaxLine)))
 	}
 	o.putReferences(m, of.References)
 	o.n++

@@ -111,7 +111,7 @@ func TestARecordOfAnObjectNamesItsDump(t *testing.T) {
 		assert.Equal(t, plog.SeverityNumberDebug, r.SeverityNumber())
 	}
 	assert.Equal(t, map[string]any{
-		attributeDumpID: int64(8), attributeObjectID: int64(20), attributeClass: "A\uFFFD", attributeObjectSize: int64(40),
+		attributeDumpID: int64(8), attributeObjectID: int64(20), names.AttributeClass: "A\uFFFD", attributeObjectSize: int64(40),
 		attributeFile: "a\uFFFD.rb", attributeLine: int64(3),
 	}, records[0].Attributes().AsRaw())
 	assert.Equal(t, `"hidden"`, records[1].Body().Str(), "a class of that name, which is not hidden")

@@ -12,6 +12,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
 // Whatever a server sends, after and before what it should send: everything stays within
@@ -48,7 +49,7 @@ func FuzzReceive(f *testing.F) {
 		require.LessOrEqual(t, state.tracked, 10)
 		_ = env.metrics.metrics([]processState{state}, env.Now())
 		for _, p := range b.Profiles.AllProfiles() {
-			checkValid(t, p)
+			profiletest.CheckValid(t, p)
 		}
 	})
 }

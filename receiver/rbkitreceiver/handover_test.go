@@ -21,6 +21,8 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
 func TestOldDataIsDeliveredWhileNoMessagesArrive(t *testing.T) {
@@ -53,8 +55,8 @@ func TestTheLastMetricsOfTooManyProcessesAreDroppedAndCounted(t *testing.T) {
 // Each signal has its own bounds, and drops what is beyond.
 func TestQueuesHaveTheBoundsThatAreSet(t *testing.T) {
 	logs := func(n, bytes int) logParcel { return logParcel{logs: plog.NewLogs(), records: n, bytes: bytes} }
-	samples := func(n, bytes int) profileParcel {
-		return profileParcel{profiles: pprofile.NewProfiles(), samples: n, bytes: bytes}
+	samples := func(n, bytes int) profile.Parcel {
+		return profile.Parcel{Profiles: pprofile.NewProfiles(), Samples: n, Bytes: bytes}
 	}
 	const most = 5
 	for name, c := range map[string]struct {
@@ -96,20 +98,23 @@ func TestQueuesHaveTheBoundsThatAreSet(t *testing.T) {
 
 // A snapshot has as many bytes as half of the queue.
 func TestASnapshotEndsWhereItHasTooManyBytes(t *testing.T) {
-	var files []terseFile
+	var files []rbkit.FileAllocations
 	for i := range 200 {
-		files = append(files, terseFile{strconv.Itoa(i) + strings.Repeat("f", 1000), places(20)})
+		f := rbkit.FileAllocations{File: []byte(strconv.Itoa(i) + strings.Repeat("f", 1000))}
+		for line := range uint64(20) {
+			f.Allocations = append(f.Allocations, rbkit.PlaceAllocations{Line: line, Class: []byte("A"), Size: 4, Count: 1})
+		}
+		files = append(files, f)
 	}
-	var w terse
-	w.snapshot(nil, files...)
+	message := numbered(t, rbkit.Documented, 0, func(c *rbkit.Collection) error { return c.Snapshot(1, nil, files) })
 	b, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxQueuedSampleBytes = mib })
 	s.beginLife(origin.Identity{})
-	s.receive(zmtp.Message{w.message()})
+	s.receive(zmtp.Message{message})
 	s.endLife()
 	b.receiver.env.Finish()
 	require.Len(t, b.Profiles.AllProfiles(), 1)
 	p := b.Profiles.AllProfiles()[0]
-	checkValid(t, p)
+	profiletest.CheckValid(t, p)
 	size := (&pprofile.ProtoMarshaler{}).ProfilesSize(p)
 	assert.Less(t, size, mib)
 	assert.Greater(t, size, mib/32)
@@ -130,8 +135,8 @@ func TestAProfileOfSamplesEndsWhereItHasTooManyBytes(t *testing.T) {
 	samples := 0
 	require.Greater(t, len(b.Profiles.AllProfiles()), 1)
 	for _, p := range b.Profiles.AllProfiles() {
-		checkValid(t, p)
-		assert.Less(t, (&pprofile.ProtoMarshaler{}).ProfilesSize(p), maxProfileBytes)
+		profiletest.CheckValid(t, p)
+		assert.Less(t, (&pprofile.ProtoMarshaler{}).ProfilesSize(p), 4*mib)
 		samples += p.SampleCount()
 	}
 	assert.Equal(t, stacks, samples, "none is lost")

@@ -6,6 +6,7 @@ package rbkitreceiver
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,11 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/heap"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
 // The largest numbers that can be sent, and the last millisecond that has nanoseconds.
@@ -193,7 +198,7 @@ func (b *bed) checkAll() {
 		}
 	}
 	for _, p := range b.Profiles.AllProfiles() {
-		checkValid(b.T.(*testing.T), p)
+		profiletest.CheckValid(b.T, p)
 	}
 }
 
@@ -232,4 +237,34 @@ func TestAnotherDialectIsAnotherLife(t *testing.T) {
 	assert.EqualValues(t, 1, b.Counter("bad_messages"))
 	assert.EqualValues(t, 1, b.Counter("restarts"))
 	assert.EqualValues(t, 1, b.state().messages, "the last")
+}
+
+func TestReadingEndsWithTheTimeOfTheShutdown(t *testing.T) {
+	// A process checks so many elements of a message until it looks at the time.
+	const callsPerCheck = 1024
+	one := rbkit.PlaceAllocations{Line: 1, Class: []byte("A"), Size: 4, Count: 1}
+	for name, write := range map[string]func(c *rbkit.Collection) error{
+		"many allocations": func(c *rbkit.Collection) error {
+			return c.Snapshot(1, nil, []rbkit.FileAllocations{{File: []byte("f"), Allocations: slices.Repeat([]rbkit.PlaceAllocations{one}, 3*callsPerCheck)}})
+		},
+		"many events": func(c *rbkit.Collection) error {
+			for range 3 * callsPerCheck {
+				if err := c.Snapshot(1, nil, []rbkit.FileAllocations{{File: []byte("f"), Allocations: []rbkit.PlaceAllocations{one}}}); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, s := alone(t)
+			s.beginLife(origin.Identity{})
+			b.receiver.env.Expire()
+			s.receive(zmtp.Message{numbered(t, rbkit.Documented, 0, write)})
+			assert.LessOrEqual(t, s.process.state().sites[heap.Site{Class: names.First, File: names.First}].Objects, int64(callsPerCheck))
+			assert.Equal(t, 1, b.Log.FilterMessageSnippet("the rest of a message is dropped").Len())
+			assert.Zero(t, b.Counter("bad_messages"))
+			b.finish(s)
+		})
+	}
 }

@@ -19,8 +19,8 @@ var limits = [...]limit{
 	{"max_sites", func(p *process) int64 { return foldedBy(!p.sitesArePart, p.allocations.Folded) }, "further pairs of class and file count as other"},
 	{"max_tracked_objects", func(p *process) int64 { return p.objects.Evicted() }, "the class of objects that were created longest ago is forgotten"},
 	{"max_dump_objects", func(p *process) int64 { return p.dumps.Unchecked }, "references of such dumps are not checked"},
-	{"max_frames", func(p *process) int64 { return p.samples.deep + p.snapshots.deep }, "CPU samples of deeper stacks are dropped, and allocations count without them"},
-	{"max_profile_stacks", func(p *process) int64 { return p.snapshots.crowded + p.snapshots.dropped }, "further stacks of a snapshot of allocations are left out; or those beyond half of limits.max_queued_sample_bytes"},
+	{"max_frames", func(p *process) int64 { return p.samples.TooDeep + p.snapshots.TooDeep }, "CPU samples of deeper stacks are dropped, and allocations count without them"},
+	{"max_profile_stacks", func(p *process) int64 { return p.snapshots.Crowded + p.snapshots.Dropped }, "further stacks of a snapshot of allocations are left out; or those beyond half of limits.max_queued_sample_bytes"},
 }
 
 // foldedByPart is how much counts as other because of the process's part of max_metric_points.

@@ -4,10 +4,8 @@
 package rbkitreceiver
 
 import (
-	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -16,13 +14,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pprofile"
 
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/internal/rbkit/rbkittest"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
 func TestGarbageCollectionsArePaired(t *testing.T) {
@@ -138,7 +137,7 @@ func TestUnknownPropertiesOfAnObjectAreNotInItsRecord(t *testing.T) {
 	keys := func(i int) []string {
 		return slices.Sorted(maps.Keys(records.records.At(i).Attributes().AsRaw()))
 	}
-	assert.Equal(t, []string{attributeDumpID, attributeObjectID, attributeClass}, keys(0))
+	assert.Equal(t, []string{attributeDumpID, attributeObjectID, names.AttributeClass}, keys(0))
 	assert.Subset(t, keys(1), []string{attributeObjectSize, attributeLine, attributeFile})
 }
 
@@ -176,7 +175,7 @@ func TestStacksThatAreTooDeepAreDroppedAndCounted(t *testing.T) {
 	assert.EqualValues(t, 1, with.Counter("samples_dropped"))
 	values := map[string][]int64{}
 	for _, p := range got.profiles {
-		checkValid(t, p)
+		profiletest.CheckValid(t, p)
 		for _, one := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
 			kind := p.Dictionary().StringTable().At(int(one.SampleType().TypeStrindex()))
 			for _, s := range one.Samples().All() {
@@ -184,7 +183,7 @@ func TestStacksThatAreTooDeepAreDroppedAndCounted(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, map[string][]int64{typeSamples: {1}, typeObjects: {1, 4}, typeSpace: {40, 160}}, values, "what a deep stack allocated counts without it")
+	assert.Equal(t, map[string][]int64{"samples": {1}, "alloc_objects": {1, 4}, "alloc_space": {40, 160}}, values, "what a deep stack allocated counts without it")
 }
 
 func TestDurationsGoToTheirBuckets(t *testing.T) {
@@ -204,10 +203,10 @@ func TestAProfileEndsWhereItHasTooManyStacks(t *testing.T) {
 	got := mapCapture(t, openCapture(t, "documented-30s"), func(_ *bed, c *Config) { c.Limits.MaxProfileStacks = 2 })
 	samples := int64(0)
 	for _, p := range got.profiles {
-		checkValid(t, p)
+		profiletest.CheckValid(t, p)
 		for _, one := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
 			assert.LessOrEqual(t, one.Samples().Len(), 2)
-			if p.Dictionary().StringTable().At(int(one.SampleType().TypeStrindex())) == typeSamples {
+			if p.Dictionary().StringTable().At(int(one.SampleType().TypeStrindex())) == "samples" {
 				for _, s := range one.Samples().All() {
 					samples += s.Values().At(0)
 				}
@@ -215,65 +214,6 @@ func TestAProfileEndsWhereItHasTooManyStacks(t *testing.T) {
 		}
 	}
 	assert.EqualValues(t, 6145, samples, "none is lost")
-}
-
-func TestCachedStacksAreBounded(t *testing.T) {
-	b := unstartedBed(t, ofOneServer)
-	env := b.open()
-	s := samples{out: env.outputs, origin: originOf(env.config, &env.config.Servers[0], "", origin.Identity{}, recorded, 0)}
-	most := 0
-	// Few frames, so that the tables stay small, in long stacks.
-	const stacks, depth, times = 120, 4000, 3
-	for i := range stacks {
-		frames, random := make([]rbkit.Frame, depth), rand.New(rand.NewPCG(uint64(i), 0))
-		for j := range frames {
-			frames[j] = rbkit.Frame{Method: fmt.Appendf(nil, "method%d", random.IntN(7)), File: []byte("a/long/path/of/a.rb")}
-		}
-		e := rbkittest.LastEvent(t, rbkit.Documented, func(c *rbkit.Collection) error { return c.Sample(1, frames) })
-		for range times {
-			s.count(1, e.Frames, recorded)
-		}
-		most = max(most, s.cachedBytes)
-	}
-	s.deliver()
-	assert.LessOrEqual(t, most, maxCachedBytes)
-	assert.Greater(t, most, maxCachedBytes/2)
-	env.Finish()
-	total := int64(0)
-	for _, p := range b.Profiles.AllProfiles() {
-		checkValid(t, p)
-		for _, sample := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0).Samples().All() {
-			total += sample.Values().At(0)
-		}
-	}
-	assert.EqualValues(t, stacks*times, total)
-}
-
-func TestAnUnknownClockOfSamplesIsLeftOut(t *testing.T) {
-	off := func(clock string) *rbkit.HandshakeReply { return &rbkit.HandshakeReply{Clock: clock} }
-	on := func(clock string) *rbkit.HandshakeReply {
-		return &rbkit.HandshakeReply{Clock: clock, CPUProfiling: true}
-	}
-	for name, c := range map[string]struct {
-		said []*rbkit.HandshakeReply
-		want string
-	}{
-		"nothing":                          {nil, ""},
-		"found on":                         {[]*rbkit.HandshakeReply{on("cpu")}, "cpu"},
-		"found off":                        {[]*rbkit.HandshakeReply{off("cpu")}, "cpu"},
-		"the same again":                   {[]*rbkit.HandshakeReply{on("cpu"), on("cpu")}, "cpu"},
-		"set while it is off":              {[]*rbkit.HandshakeReply{off("wall"), off("cpu")}, "cpu"},
-		"set and switched on":              {[]*rbkit.HandshakeReply{off("wall"), on("cpu")}, "cpu"},
-		"set while it is on":               {[]*rbkit.HandshakeReply{on("wall"), on("cpu")}, ""},
-		"set while it is on, said again":   {[]*rbkit.HandshakeReply{on("wall"), on("cpu"), on("cpu")}, ""},
-		"set while it is on, started anew": {[]*rbkit.HandshakeReply{on("wall"), on("cpu"), off("cpu"), on("cpu")}, "cpu"},
-	} {
-		var s samples
-		for _, h := range c.said {
-			s.setState(h)
-		}
-		assert.Equal(t, c.want, s.clock, name)
-	}
 }
 
 // Statistics of the document, section "Message from GC stats", and the two more that
@@ -357,4 +297,20 @@ func TestADumpMaySpanSeveralMessages(t *testing.T) {
 	assert.Equal(t, "Object space dump: 3 objects, 160 bytes", record.Body().Str())
 	nowhere, _ := record.Attributes().Get(attributeDumpNowhere)
 	assert.EqualValues(t, 1, nowhere.Int())
+}
+
+func TestProfilesAreValid(t *testing.T) {
+	for _, name := range []string{"released-30s", "documented-30s", "samples"} {
+		got := mapCapture(t, openCapture(t, name))
+		profiles, ids := 0, map[pprofile.ProfileID]bool{}
+		for _, p := range got.profiles {
+			profiletest.CheckValid(t, p)
+			for _, one := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
+				profiles++
+				ids[one.ProfileID()] = true
+			}
+		}
+		assert.Greater(t, profiles, 1, name)
+		assert.Len(t, ids, profiles, "each has an ID of its own")
+	}
 }

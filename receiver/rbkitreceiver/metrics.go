@@ -46,7 +46,7 @@ type processState struct {
 // state returns a copy of the state.
 func (p *process) state() processState {
 	return processState{
-		origin: p.origin, messages: p.messages, bytes: p.bytes, events: p.events, lost: p.lost, samples: p.samples.received,
+		origin: p.origin, messages: p.messages, bytes: p.bytes, events: p.events, lost: p.lost, samples: p.samples.Received,
 		stats: maps.Clone(p.stats), marking: p.cycles.marking, whole: p.cycles.whole,
 		classes: p.classes.Texts, files: p.allocations.Files.Texts,
 		created: slices.Clone(p.objects.Created), destroyed: slices.Clone(p.objects.Destroyed),

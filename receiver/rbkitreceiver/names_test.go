@@ -4,18 +4,17 @@
 package rbkitreceiver
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/pprofile"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
 // What is folded is not mixed with a class that is called so.
@@ -26,7 +25,7 @@ func TestAClassCalledOtherHasItsOwnNumbers(t *testing.T) {
 	s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, func(c *rbkit.Collection) error { return c.Dump(5, 7, 3, objects) })})
 	metrics := b.receiver.env.metrics.metrics([]processState{s.process.state()}, recorded)
 	b.finish(s)
-	assert.Equal(t, map[string]int64{`"other"`: 100, "other": 2}, pointsOf(metrics, "ruby.heap.live_size", attributeClass))
+	assert.Equal(t, map[string]int64{`"other"`: 100, "other": 2}, pointsOf(metrics, "ruby.heap.live_size", "ruby.class"))
 }
 
 func TestObjectsAreFollowedForMetricsOnly(t *testing.T) {
@@ -70,7 +69,7 @@ func TestAttributesOfProfilesHaveTheTypeOfTheirKey(t *testing.T) {
 	d := b.Profiles.AllProfiles()[0].Dictionary()
 	var classes []string
 	for _, a := range d.AttributeTable().All() {
-		if d.StringTable().At(int(a.KeyStrindex())) == attributeClass {
+		if d.StringTable().At(int(a.KeyStrindex())) == "ruby.class" {
 			assert.Equal(t, pcommon.ValueTypeStr, a.Value().Type())
 			classes = append(classes, a.Value().Str())
 		}
@@ -90,24 +89,5 @@ func TestFunctionsAreWithoutAddresses(t *testing.T) {
 	s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, sample("#<Object:0x00007f01998f62d0>.zab"), sample("#<Object:0x00007f01998f6000>.zab"))})
 	b.finish(s)
 	assert.Equal(t, "== samples in count, period of \"\"; from 1000000 for 0 ns; 1 samples, total 2\n#<Object>.zab@a.rb:3 {thread.id=8} 2\n",
-		fold(b.Profiles.AllProfiles()))
-}
-
-func TestALineOfAnUnknownMethodHasItsPlaceAsName(t *testing.T) {
-	for file, want := range map[string]string{
-		"/app/lib/shop/cart.rb":        "shop/cart.rb:40",
-		"shop/cart.rb":                 "shop/cart.rb:40",
-		"/cart.rb":                     "/cart.rb:40",
-		"cart.rb":                      "cart.rb:40",
-		"<internal:gc>":                "<internal:gc>:40",
-		"":                             noMethod,
-		strings.Repeat("x", 100):       strings.Repeat("x", 100) + ":40",
-		"/" + strings.Repeat("x", 100): noMethod,
-	} {
-		d := newDictionary(pprofile.NewProfilesDictionary())
-		s := snapshot{dictionary: d, at: snapshotSite{file: d.string(file), line: 40}}
-		f := d.tables.FunctionTable().At(int(s.siteFunction()))
-		assert.Equal(t, want, d.tables.StringTable().At(int(f.NameStrindex())))
-		assert.Equal(t, file, d.tables.StringTable().At(int(f.FilenameStrindex())))
-	}
+		profiletest.Fold(b.Profiles.AllProfiles()))
 }

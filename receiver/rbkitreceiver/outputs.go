@@ -14,6 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile"
 )
 
 // outputs is shared by the lives of all servers: settings, and the queues for their data.
@@ -25,7 +26,7 @@ type outputs struct {
 	// spans, logs and profiles are nil if no pipeline takes them.
 	spans    *handover.Spans[cycleParcel]
 	logs     *handover.Logs[logParcel]
-	profiles *handover.Profiles[profileParcel]
+	profiles *handover.Profiles[profile.Parcel]
 	// measured says that a pipeline takes metrics. Nothing else needs objects that are
 	// created and destroyed.
 	measured bool
@@ -55,10 +56,10 @@ func newOutputs(run *receiverkit.Run, config *Config, own *counters.Counters) *o
 		Make:      func(parcels []logParcel) plog.Logs { return parcels[0].logs },
 		Dropped:   receiverkit.CountBy(own.ReceiverRbkitLogRecordsDropped),
 	})
-	o.profiles = receiverkit.NewProfiles(run, limits.SampleLimits, handover.QueueSettings[profileParcel, pprofile.Profiles]{
+	o.profiles = receiverkit.NewProfiles(run, limits.SampleLimits, handover.QueueSettings[profile.Parcel, pprofile.Profiles]{
 		MaxAtOnce: 1,
-		Size:      func(p *profileParcel) (samples, bytes int) { return p.samples, p.bytes },
-		Make:      func(parcels []profileParcel) pprofile.Profiles { return parcels[0].profiles },
+		Size:      func(p *profile.Parcel) (samples, bytes int) { return p.Samples, p.Bytes },
+		Make:      func(parcels []profile.Parcel) pprofile.Profiles { return parcels[0].Profiles },
 		Dropped:   receiverkit.CountBy(own.ReceiverRbkitSamplesDropped),
 	})
 	return o

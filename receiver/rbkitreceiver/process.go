@@ -4,14 +4,17 @@
 package rbkitreceiver
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/heap"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/interruption"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/saturating"
 )
 
@@ -40,9 +43,9 @@ type process struct {
 	dumps         heap.Dumps
 	records       objectRecords
 	allocations   *heap.Allocations
-	samples       samples
-	snapshots     snapshots
-	interruption  interruption
+	samples       profile.Samples
+	snapshots     profile.Snapshots
+	interruption  interruption.Interruption
 	// classesArePart says that its part of max_metric_points allows fewer classes than
 	// max_classes, and sitesArePart the same of sites.
 	classesArePart, sitesArePart bool
@@ -50,19 +53,26 @@ type process struct {
 	totalsCounted counters.Totals
 }
 
-func newProcess(out *outputs, of *origin.Origin) *process {
+func newProcess(out *outputs, of *origin.Origin, hold func() error) *process {
 	limits := out.config.limitsOfServer()
 	classes := names.New(limits.MaxClasses)
+	profiles := profile.Settings{
+		Kit: out.Kit, Interval: out.config.ProfileInterval,
+		MaxFrames: limits.MaxFrames, MaxStacks: limits.MaxProfileStacks, MaxBytes: limits.MaxQueuedSampleBytes / 2,
+	}
+	if out.profiles != nil {
+		profiles.Deliver = func(p profile.Parcel) { out.profiles.Add(p) }
+	}
 	p := &process{
 		out: out, origin: of, classes: classes,
 		stats:       stats{},
 		objects:     heap.NewObjects(classes, limits.MaxTrackedObjects),
 		records:     objectRecords{out: out, origin: of},
 		allocations: heap.NewAllocations(classes, limits.MaxFiles, limits.MaxSites),
-		samples:     samples{out: out, origin: of},
-		snapshots:   snapshots{out: out, origin: of},
+		samples:     profile.NewSamples(&profiles, of),
+		snapshots:   profile.NewSnapshots(&profiles, of),
 
-		interruption: interruption{ctx: out.Delivering},
+		interruption: interruption.New(out.Delivering, errShutdown, hold),
 
 		classesArePart: limits.MaxClasses < out.config.Limits.MaxClasses,
 		sitesArePart:   limits.MaxSites < out.config.Limits.MaxSites,
@@ -83,10 +93,10 @@ func newProcess(out *outputs, of *origin.Origin) *process {
 // setOrigin replaces the origin, once the server has identified itself. Open parcels are
 // delivered with the previous origin.
 func (p *process) setOrigin(of *origin.Origin) {
-	p.snapshots.deliver()
-	p.samples.deliver()
+	p.snapshots.SetOrigin(of)
+	p.samples.SetOrigin(of)
 	p.records.deliver()
-	p.origin, p.records.origin, p.samples.origin, p.snapshots.origin = of, of, of, of
+	p.origin, p.records.origin = of, of
 }
 
 // follows reports whether a message may be of this process: numbers never fall, and the
@@ -108,17 +118,17 @@ func (p *process) beginMessage(bytes int, now time.Time) {
 // deliverDue delivers data that is old enough.
 func (p *process) deliverDue(now time.Time) {
 	p.now = now
-	p.snapshots.deliver()
-	p.samples.deliverDue(now)
+	p.snapshots.Deliver()
+	p.samples.DeliverDue(now)
 	p.dumps.FinishDue(now)
 	p.records.deliver()
 }
 
 // deliver delivers all data. No more events follow, or some were missed.
 func (p *process) deliver() {
-	p.snapshots.deliver()
+	p.snapshots.Deliver()
 	p.breakSequence()
-	p.samples.deliver()
+	p.samples.Deliver()
 	p.dumps.Finish()
 	p.records.deliver()
 }
@@ -126,10 +136,11 @@ func (p *process) deliver() {
 // readEvents reads the events of a message. over says that the reader is at an event of
 // another process.
 func (p *process) readEvents(r *rbkit.Reader) (over bool, err error) {
+	p.interruption.Begin()
 	p.header(r.Header())
 	for r.Next() {
-		if p.interruption.isDue() {
-			return false, p.interruption.reason
+		if p.interruption.IsDue() {
+			return false, p.interruption.Reason
 		}
 		e := r.Event()
 		if e.Kind == rbkit.GCStats && p.stats.fell(e.Stats) {
@@ -137,7 +148,7 @@ func (p *process) readEvents(r *rbkit.Reader) (over bool, err error) {
 		}
 		p.event(e)
 	}
-	return false, p.endMessage(r.Header(), r.Err())
+	return false, p.endMessage(r.Header(), cmp.Or(p.interruption.Reason, r.Err()))
 }
 
 // readFrom reads the current event of the reader and the rest of its message.
@@ -145,12 +156,12 @@ func (p *process) readFrom(r *rbkit.Reader) error {
 	p.header(r.Header())
 	p.event(r.Event())
 	for r.Next() {
-		if p.interruption.isDue() {
-			return p.interruption.reason
+		if p.interruption.IsDue() {
+			return p.interruption.Reason
 		}
 		p.event(r.Event())
 	}
-	return p.endMessage(r.Header(), r.Err())
+	return p.endMessage(r.Header(), cmp.Or(p.interruption.Reason, r.Err()))
 }
 
 // endMessage handles the error with which a message ended. More events may have followed a
@@ -171,7 +182,7 @@ func (p *process) endMessage(h rbkit.Header, err error) error {
 // breakSequence drops open pairs because events were missed.
 func (p *process) breakSequence() {
 	p.cycles.dropOpen()
-	p.snapshots.last = 0
+	p.snapshots.BreakSequence()
 }
 
 // mostLost bounds the lost messages of one gap. A server needs years to send more, so such
@@ -213,7 +224,7 @@ func (p *process) event(e *rbkit.Event) {
 	case rbkit.ObjectSpaceDump:
 		p.dumps.BeginPart(int64(e.Time), e.Part, p.now)
 	case rbkit.CPUSample:
-		p.samples.count(int64(e.Time), e.Frames, p.now)
+		p.samples.Count(int64(e.Time), e.Frames, p.now)
 	case rbkit.AllocationSnapshot:
 		p.allocated(int64(e.Time), e.Snapshot)
 	default:
@@ -231,26 +242,26 @@ func (p *process) dumpedObject(e *rbkit.Event) {
 
 // allocated handles a snapshot of allocations.
 func (p *process) allocated(millis int64, s rbkit.Snapshot) {
-	p.snapshots.begin(millis, s.Size())
+	p.snapshots.BeginEvent(millis, s.Size())
 	for id, frames := range s.AllStacks() {
-		p.snapshots.stack(id, frames)
+		p.snapshots.AddStack(id, frames)
 	}
 	p.allocations.BeginSnapshot()
 	for a := range s.AllAllocations() {
-		if p.interruption.isDue() {
+		if p.interruption.IsDue() {
 			return
 		}
 		if p.out.measured {
 			p.allocations.Count(&a)
 		}
-		p.snapshots.allocation(&a, &p.interruption)
+		p.snapshots.AddAllocation(&a, &p.interruption)
 	}
 }
 
 // held returns how many bytes the process takes, about.
 func (p *process) held() int {
 	return p.classes.Memory() + p.objects.Memory() + p.dumps.Memory() + p.allocations.Memory() +
-		p.samples.held() + p.snapshots.held() + p.records.bytes
+		p.samples.Memory() + p.snapshots.Memory() + p.records.bytes
 }
 
 // totals returns the counts of the process.
@@ -261,6 +272,6 @@ func (p *process) totals() counters.Totals {
 		Forgotten: p.objects.Evicted(),
 		NoStart:   p.cycles.noStart, NoEnd: p.cycles.noEnd, StepsBack: p.cycles.stepsBack,
 		Complete: p.dumps.Complete, Incomplete: p.dumps.Incomplete, Uncounted: p.dumps.Uncounted, Unchecked: p.dumps.Unchecked,
-		SamplesDropped: p.samples.deep + p.snapshots.dropped, StacksDropped: p.snapshots.deep + p.snapshots.crowded,
+		SamplesDropped: p.samples.TooDeep + p.snapshots.Dropped, StacksDropped: p.snapshots.TooDeep + p.snapshots.Crowded,
 	}
 }

@@ -163,11 +163,10 @@ func (s *server) newLife(who origin.Identity) {
 	now := s.env.Now()
 	s.first = max(s.first+1, now.UnixMilli())
 	s.identity, s.lastReply = who, who.State
-	s.process = newProcess(s.env.outputs, origin.New(&s.origins, who, now, s.first))
-	s.process.interruption.held = s.holdMemory
+	s.process = newProcess(s.env.outputs, origin.New(&s.origins, who, now, s.first), s.holdMemory)
 	if who.State != nil {
 		s.lastHeard = now
-		s.process.samples.setState(who.State)
+		s.process.samples.SetState(who.State)
 	}
 }
 
@@ -443,6 +442,8 @@ func (s *server) correctState(ctx context.Context) (ok bool) {
 	})
 }
 
+var errShutdown = errors.New("the collector is shut down")
+
 // Why a server is disconnected.
 const (
 	reasonBudget = "memory_budget"
@@ -543,7 +544,7 @@ func (s *server) identified(who origin.Identity) {
 		s.beginLife(who)
 	} else if who.State != nil {
 		s.identity = who
-		s.process.samples.setState(who.State)
+		s.process.samples.SetState(who.State)
 	}
 	s.connectedAs = who
 	if who.State != nil {
@@ -601,7 +602,7 @@ func (s *server) setState(h *rbkit.HandshakeReply) {
 		if s.connected {
 			s.health.Up()
 		}
-		s.process.samples.setState(h)
+		s.process.samples.SetState(h)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
 func TestBadMessagesAreCountedByKind(t *testing.T) {
@@ -107,6 +108,6 @@ func TestAThreadWhoseIDIsTooLargeHasTheLargest(t *testing.T) {
 	s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, sample(math.MaxUint64), sample(math.MaxUint64-1), sample(math.MaxInt64))})
 	b.finish(s)
 	require.Len(t, b.Profiles.AllProfiles(), 1)
-	checkValid(t, b.Profiles.AllProfiles()[0])
-	assert.Contains(t, fold(b.Profiles.AllProfiles()), "{thread.id=9223372036854775807} 3\n")
+	profiletest.CheckValid(t, b.Profiles.AllProfiles()[0])
+	assert.Contains(t, profiletest.Fold(b.Profiles.AllProfiles()), "{thread.id=9223372036854775807} 3\n")
 }

@@ -9,6 +9,12 @@ import (
 	"unicode/utf8"
 )
 
+// AttributeClass is the attribute of a class.
+const AttributeClass = "ruby.class"
+
+// MaxLine bounds the numbers of lines. No file has as many lines.
+const MaxLine = 1 << 31
+
 // MaxTextBytes is the most bytes of a text. Longer texts are cut.
 const MaxTextBytes = 1024
 

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rbkitreceiver
+package profile
 
 import (
 	"fmt"
@@ -12,30 +12,31 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/interruption"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/saturating"
 )
 
-// snapshots makes profiles of snapshots of allocations: how many objects were allocated
+// Snapshots makes profiles of snapshots of allocations: how many objects were allocated
 // where, and how many bytes. Those of one message are one.
-type snapshots struct {
-	out    *outputs
-	origin *origin.Origin
+type Snapshots struct {
+	settings *Settings
+	origin   *origin.Origin
 	// last is the time of the last snapshot, in Unix milliseconds; 0: there was none.
 	last   int64
 	number uint64
 	open   *snapshot
-	// deep and crowded count stacks that were left out: those with too many frames, and
+	// TooDeep and crowded count stacks that were left out: those with too many frames, and
 	// those that there was no room for. dropped counts samples that there was none for.
-	deep, crowded, dropped int64
+	TooDeep, Crowded, Dropped int64
 }
 
 // snapshot has the profiles of one snapshot, or of all snapshots of a message.
 type snapshot struct {
 	// since is the time of the snapshot before, 0 where there was none; millis its own.
 	since, millis   int64
-	parcel          profileParcel
+	parcel          Parcel
 	dictionary      *dictionary
 	objects, spaces pprofile.Profile
 	// stacks are by the IDs that they have in the event under way.
@@ -90,13 +91,27 @@ type snapshotStack struct {
 	function int32
 }
 
-// begin begins an event of so many bytes.
-func (s *snapshots) begin(millis int64, bytes int) {
-	if s.out.profiles == nil {
+// NewSnapshots returns no snapshots of a process.
+func NewSnapshots(settings *Settings, of *origin.Origin) Snapshots {
+	return Snapshots{settings: settings, origin: of}
+}
+
+// SetOrigin delivers the open snapshot, and sets the origin of all later snapshots.
+func (s *Snapshots) SetOrigin(of *origin.Origin) {
+	s.Deliver()
+	s.origin = of
+}
+
+// BreakSequence forgets the time of the last snapshot, because messages were lost.
+func (s *Snapshots) BreakSequence() { s.last = 0 }
+
+// BeginEvent begins an event of so many bytes.
+func (s *Snapshots) BeginEvent(millis int64, bytes int) {
+	if s.settings.Deliver == nil {
 		return
 	}
 	if s.open == nil {
-		s.open = s.out.newSnapshot(s.origin.Resource, s.last)
+		s.open = s.settings.newSnapshot(s.origin.Resource, s.last)
 	}
 	open := s.open
 	open.millis, s.last = millis, millis
@@ -108,27 +123,26 @@ func (s *snapshots) begin(millis int64, bytes int) {
 	}
 }
 
-func (o *outputs) newSnapshot(resource pcommon.Resource, since int64) *snapshot {
+func (o *Settings) newSnapshot(resource pcommon.Resource, since int64) *snapshot {
 	s := &snapshot{since: since, stacks: map[uint64]snapshotStack{}, placed: map[stackPlace]int32{}, samples: map[siteSample]int{}}
 	var profiles pprofile.ProfilesSlice
-	s.parcel, profiles, s.dictionary = newProfiles(o.Kit, resource)
+	s.parcel, profiles, s.dictionary = o.newProfiles(resource)
 	s.objects, s.spaces = profiles.AppendEmpty(), profiles.AppendEmpty()
 	s.dictionary.set(s.objects.SampleType(), typeObjects, unitCount)
 	s.dictionary.set(s.spaces.SampleType(), typeSpace, unitBytes)
 	return s
 }
 
-func (s *snapshots) stack(id uint64, frames rbkit.Frames) {
-	limits := &s.out.config.Limits
+func (s *Snapshots) AddStack(id uint64, frames rbkit.Frames) {
 	if s.open == nil || frames.Len() == 0 {
 		return
 	}
-	if frames.Len() > limits.MaxFrames {
-		s.deep++
+	if frames.Len() > s.settings.MaxFrames {
+		s.TooDeep++
 		return
 	}
-	if !s.open.hasRoom(len(s.open.stacks), limits) {
-		s.crowded++
+	if !s.open.hasRoom(len(s.open.stacks), s.settings) {
+		s.Crowded++
 		return
 	}
 	d, made := s.open.dictionary, snapshotStack{locations: make([]int32, 0, frames.Len())}
@@ -147,35 +161,35 @@ func (s *snapshots) stack(id uint64, frames rbkit.Frames) {
 }
 
 // hasRoom reports whether one more may be kept beside n others.
-func (s *snapshot) hasRoom(n int, limits *LimitsConfig) bool {
-	return n < limits.MaxProfileStacks && s.parcel.bytes+s.dictionary.bytes < limits.MaxQueuedSampleBytes/2
+func (s *snapshot) hasRoom(n int, limits *Settings) bool {
+	return n < limits.MaxStacks && s.parcel.Bytes+s.dictionary.bytes < limits.MaxBytes
 }
 
-// allocation is told of objects that were allocated in a line. Those of which the stack
+// AddAllocation is told of objects that were allocated in a line. Those of which the stack
 // is known are counted there, the others in the line alone.
-func (s *snapshots) allocation(a *rbkit.Allocation, interruption *interruption) {
-	if s.open == nil || !s.open.site(a, &s.out.config.Limits) {
+func (s *Snapshots) AddAllocation(a *rbkit.Allocation, interruption *interruption.Interruption) {
+	if s.open == nil || !s.open.site(a, s.settings) {
 		return
 	}
 	rest := a.Count
 	for id, count := range a.Stacks.All() {
-		if interruption.isDue() {
+		if interruption.IsDue() {
 			return
 		}
 		s.open.dictionary.work++
 		count = min(count, rest)
 		if stack, ok := s.open.stacks[id]; ok && count > 0 {
-			s.open.count(a, count, &stack, &s.out.config.Limits)
+			s.open.count(a, count, &stack, s.settings)
 			rest -= count
 		}
 	}
 	if rest > 0 {
-		s.open.count(a, rest, &snapshotStack{}, &s.out.config.Limits)
+		s.open.count(a, rest, &snapshotStack{}, s.settings)
 	}
 }
 
 // site is told where something is allocated, and reports whether there is room for it.
-func (s *snapshot) site(a *rbkit.Allocation, limits *LimitsConfig) bool {
+func (s *snapshot) site(a *rbkit.Allocation, limits *Settings) bool {
 	if !s.hasRoom(s.objects.Samples().Len(), limits) {
 		s.dropped++
 		return false
@@ -185,12 +199,12 @@ func (s *snapshot) site(a *rbkit.Allocation, limits *LimitsConfig) bool {
 		s.named, s.at.file = a.File, d.text(a.File)
 	}
 	class := names.ClassName(names.WithoutAddresses(a.Class))
-	s.at.line, s.at.class = int64(min(a.Line, maxLine)), d.attribute(textAttribute(attributeClass, class))
+	s.at.line, s.at.class = int64(min(a.Line, names.MaxLine)), d.attribute(textAttribute(names.AttributeClass, class))
 	return true
 }
 
 // add adds so many objects to the samples of both profiles.
-func (s *snapshot) count(a *rbkit.Allocation, count uint64, stack *snapshotStack, limits *LimitsConfig) {
+func (s *snapshot) count(a *rbkit.Allocation, count uint64, stack *snapshotStack, limits *Settings) {
 	at := siteSample{stack: s.place(stack), class: s.at.class}
 	index, known := s.samples[at]
 	if !known {
@@ -258,8 +272,8 @@ func (s *snapshot) append(to pprofile.Profile, at siteSample) {
 	sample.SetStackIndex(at.stack)
 	sample.AttributeIndices().Append(at.class)
 	sample.Values().Append(0)
-	s.parcel.samples++
-	s.parcel.bytes += bytesOfSample
+	s.parcel.Samples++
+	s.parcel.Bytes += bytesOfSample
 }
 
 // increase adds so many times each to a sample.
@@ -268,15 +282,15 @@ func increase(of pprofile.Profile, index int, times, each uint64) {
 	values.SetAt(0, saturating.AddProduct(values.At(0), times, each))
 }
 
-// deliver delivers the open snapshot.
-func (s *snapshots) deliver() {
+// Deliver delivers the open snapshot.
+func (s *Snapshots) Deliver() {
 	open := s.open
 	s.open = nil
 	if open == nil {
 		return
 	}
-	s.dropped += 2 * open.dropped // in two profiles
-	if open.parcel.samples == 0 {
+	s.Dropped += 2 * open.dropped // in two profiles
+	if open.parcel.Samples == 0 {
 		return
 	}
 	s.number++
@@ -290,18 +304,18 @@ func (s *snapshots) deliver() {
 		}
 		p.SetProfileID(s.origin.ProfileID([]string{typeObjects, typeSpace}[i], s.number))
 	}
-	open.parcel.bytes += open.dictionary.bytes
-	s.out.profiles.Add(open.parcel)
+	open.parcel.Bytes += open.dictionary.bytes
+	s.settings.Deliver(open.parcel)
 }
 
 // bytesOfPlace is the memory of a place or a sample of a snapshot, about.
 const bytesOfPlace = 48
 
-// held returns how many bytes the open snapshot takes, about.
-func (s *snapshots) held() int {
+// Memory returns how many bytes the open snapshot takes, about.
+func (s *Snapshots) Memory() int {
 	o := s.open
 	if o == nil {
 		return 0
 	}
-	return o.parcel.bytes + o.dictionary.bytes + bytesOfStackSeen*len(o.stacks) + bytesOfPlace*(len(o.placed)+len(o.samples))
+	return o.parcel.Bytes + o.dictionary.bytes + bytesOfStackSeen*len(o.stacks) + bytesOfPlace*(len(o.placed)+len(o.samples))
 }

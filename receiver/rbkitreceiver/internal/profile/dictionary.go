@@ -1,10 +1,13 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rbkitreceiver
+// Package profile makes the profiles of a Ruby process: CPU samples, and snapshots of allocations. It
+// owns the open profiles and their dictionaries, and delivers finished ones.
+package profile
 
 import (
 	"encoding/binary"
+	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pprofile"
@@ -18,7 +21,6 @@ import (
 const (
 	attributeThreadID  = "thread.id"
 	attributeFrameType = "profile.frame.type"
-	attributeClass     = "ruby.class"
 
 	frameRuby   = "ruby"
 	frameNative = "native"
@@ -158,13 +160,10 @@ func (d *dictionary) method(f *rbkit.Frame) (function int32, native bool) {
 		key.name = d.string(noMethod)
 	}
 	if !native {
-		key.file, key.line = d.text(f.File), int64(min(f.Line, maxLine))
+		key.file, key.line = d.text(f.File), int64(min(f.Line, names.MaxLine))
 	}
 	return d.function(key), native
 }
-
-// maxLine is beyond the lines of files.
-const maxLine = 1 << 31
 
 func (d *dictionary) function(key functionKey) int32 {
 	d.work++
@@ -247,15 +246,28 @@ func (d *dictionary) set(of pprofile.ValueType, kind, unit string) {
 	of.SetUnitStrindex(d.string(unit))
 }
 
-// newProfiles makes empty profiles of a process, with a dictionary.
-func newProfiles(kit *receiverkit.Kit, resource pcommon.Resource) (profileParcel, pprofile.ProfilesSlice, *dictionary) {
-	p := profileParcel{profiles: pprofile.NewProfiles()}
-	return p, kit.AppendProfiles(p.profiles, resource), newDictionary(p.profiles.Dictionary())
+// Settings are the settings of the profiles of one process.
+type Settings struct {
+	Kit *receiverkit.Kit
+	// Interval is the length of a profile of CPU samples.
+	Interval time.Duration
+	// MaxFrames bounds the frames of a stack, and maxStacks the stacks of a profile.
+	MaxFrames, MaxStacks int
+	// MaxBytes bounds the approximate memory of the profiles of one snapshot.
+	MaxBytes int
+	// Deliver receives finished profiles; nil: no pipeline accepts profiles.
+	Deliver func(Parcel)
 }
 
-// profileParcel is profiles of one process on their way to the pipeline.
-type profileParcel struct {
-	profiles pprofile.Profiles
-	samples  int
-	bytes    int
+// newProfiles returns empty profiles of a process, with a dictionary.
+func (s *Settings) newProfiles(resource pcommon.Resource) (Parcel, pprofile.ProfilesSlice, *dictionary) {
+	p := Parcel{Profiles: pprofile.NewProfiles()}
+	return p, s.Kit.AppendProfiles(p.Profiles, resource), newDictionary(p.Profiles.Dictionary())
+}
+
+// Parcel is profiles of one process on their way to the pipeline.
+type Parcel struct {
+	Profiles pprofile.Profiles
+	Samples  int
+	Bytes    int
 }

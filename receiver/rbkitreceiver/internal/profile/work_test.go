@@ -1,21 +1,32 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rbkitreceiver
+package profile
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/tinylib/msgp/msgp"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
+	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/interruption"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
 // mostWorkPerByte is how much work of a dictionary a byte of a message may cost, and
@@ -25,28 +36,88 @@ const (
 	mostWork        = 1000
 )
 
-// work is how much the dictionaries of profiles have to do for a message.
-func work(t testing.TB, message []byte, options ...option) (done int, wrong error) {
-	b, s := alone(t, options...)
-	defer b.receiver.env.Finish()
-	s.beginLife(origin.Identity{})
-	var r rbkit.Reader
+// reading makes profiles of messages, as a process does.
+type reading struct {
+	t         testing.TB
+	samples   Samples
+	snapshots Snapshots
+	// delivered are the finished profiles.
+	delivered []pprofile.Profiles
+	// interrupted is the error of an interruption; nil: reading goes on.
+	interrupted error
+}
+
+func newReading(t testing.TB, maxStacks int) *reading {
+	t.Helper()
+	r := &reading{t: t}
+	config := receiverkit.DefaultConfig()
+	kit, err := receiverkit.New(receivertest.NewNopSettings(metadata.Type), &config, receiverkit.Names{})
+	require.NoError(t, err)
+	settings := &Settings{
+		Kit: kit, Interval: time.Second, MaxFrames: 4096, MaxStacks: maxStacks, MaxBytes: 32 << 20,
+		Deliver: func(p Parcel) { r.delivered = append(r.delivered, p.Profiles) },
+	}
+	of := origin.New(&origin.Settings{Resource: pcommon.NewResource}, origin.Identity{}, recorded, 0)
+	r.samples, r.snapshots = NewSamples(settings, of), NewSnapshots(settings, of)
+	return r
+}
+
+// read reads a message.
+func (r *reading) read(message []byte) error {
+	r.t.Helper()
+	var from rbkit.Reader
 	dialect, err := rbkit.DialectOf(message)
-	if err == nil {
-		err = r.Open(dialect, message)
-	}
 	if err != nil {
-		return 0, err
+		return err
 	}
-	p := s.process
-	_, err = p.readEvents(&r)
-	if p.snapshots.open != nil {
-		done += p.snapshots.open.dictionary.work
+	if err := from.Open(dialect, message); err != nil {
+		return err
 	}
-	if p.samples.dictionary != nil {
-		done += p.samples.dictionary.work
+	stop := interruption.New(context.Background(), nil, func() error { return r.interrupted })
+	for from.Next() {
+		switch e := from.Event(); e.Kind {
+		case rbkit.CPUSample:
+			r.samples.Count(int64(e.Time), e.Frames, recorded)
+		case rbkit.AllocationSnapshot:
+			r.snapshots.BeginEvent(int64(e.Time), e.Snapshot.Size())
+			for id, frames := range e.Snapshot.AllStacks() {
+				r.snapshots.AddStack(id, frames)
+			}
+			for a := range e.Snapshot.AllAllocations() {
+				r.snapshots.AddAllocation(&a, &stop)
+			}
+		}
 	}
-	return done, err
+	return from.Err()
+}
+
+// finish returns all profiles, which have to be valid.
+func (r *reading) finish() []pprofile.Profiles {
+	r.t.Helper()
+	r.samples.Deliver()
+	r.snapshots.Deliver()
+	for _, p := range r.delivered {
+		profiletest.CheckValid(r.t, p)
+	}
+	return r.delivered
+}
+
+// work returns the work of the dictionaries of open profiles.
+func (r *reading) work() (done int) {
+	if r.snapshots.open != nil {
+		done += r.snapshots.open.dictionary.work
+	}
+	if r.samples.dictionary != nil {
+		done += r.samples.dictionary.work
+	}
+	return done
+}
+
+// work returns the work of a message.
+func work(t testing.TB, message []byte, maxStacks int) (done int, wrong error) {
+	r := newReading(t, maxStacks)
+	wrong = r.read(message)
+	return r.work(), wrong
 }
 
 // terse writes snapshots of allocations with as few bytes as can be. Frames have nothing.
@@ -136,7 +207,7 @@ func wordy() map[string][]byte {
 
 func TestTheWorkForEachByteIsBounded(t *testing.T) {
 	for name, message := range wordy() {
-		got, err := work(t, message)
+		got, err := work(t, message, 10_000)
 		require.NoError(t, err, name)
 		t.Logf("%s: %d bytes, %.1f each", name, len(message), float64(got)/float64(len(message)))
 		assert.LessOrEqual(t, got, mostWorkPerByte*len(message)+mostWork, name)
@@ -171,7 +242,7 @@ func TestTheWorkForEachByteOfAnySnapshotIsBounded(t *testing.T) {
 			w.snapshot(stacks, files...)
 		}
 		message := w.message()
-		got, err := work(t, message, func(_ *bed, c *Config) { c.Limits.MaxProfileStacks = 1_000_000 })
+		got, err := work(t, message, 1_000_000)
 		require.NoError(t, err)
 		require.LessOrEqual(t, got, mostWorkPerByte*len(message)+mostWork, "seed %d, %d bytes", seed, len(message))
 	}
@@ -181,14 +252,10 @@ func TestTheWorkForEachByteOfAnySnapshotIsBounded(t *testing.T) {
 // many samples have such.
 func allocatedBy(t *testing.T, message []byte) (objects map[int]int64, samples map[int]int) {
 	t.Helper()
-	b, s := alone(t)
-	s.beginLife(origin.Identity{})
-	s.receive(zmtp.Message{message})
-	s.endLife()
-	b.receiver.env.Finish()
-	require.Len(t, b.Profiles.AllProfiles(), 1, "what is in one message is one")
-	p := b.Profiles.AllProfiles()[0]
-	checkValid(t, p)
+	r := newReading(t, 10_000)
+	require.NoError(t, r.read(message))
+	require.Len(t, r.finish(), 1, "all snapshots of a message are one")
+	p := r.delivered[0]
 	objects, samples = map[int]int64{}, map[int]int{}
 	for _, sample := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0).Samples().All() {
 		depth := p.Dictionary().StackTable().At(int(sample.StackIndex())).LocationIndices().Len()
@@ -225,51 +292,34 @@ func TestStacksAreOfTheirOwnSnapshot(t *testing.T) {
 	assert.Equal(t, map[int]int64{4: 1, 6: 1, 1: 3<<30 - 2}, objects)
 }
 
-func TestReadingEndsWithTheTimeOfTheShutdown(t *testing.T) {
-	var long, events terse
-	long.snapshot([]int{1}, terseFile{"f", places(1, make([]int, 100*callsPerCheck)...)})
-	var lines terse
-	lines.snapshot(nil, terseFile{"f", places(100 * callsPerCheck)})
-	for range 100 * callsPerCheck {
-		events.snapshot(nil)
-	}
-	for name, message := range map[string][]byte{
-		"an allocation of very many stacks": long.message(),
-		"very many allocations":             lines.message(),
-		"very many events":                  events.message(),
-	} {
-		b, s := alone(t)
-		s.beginLife(origin.Identity{})
-		b.receiver.env.Expire()
-		var r rbkit.Reader
-		require.NoError(t, r.Open(rbkit.Documented, message))
-		_, _ = s.process.readEvents(&r)
-		assert.LessOrEqual(t, s.process.snapshots.open.dictionary.work, 30*callsPerCheck, name)
-		assert.LessOrEqual(t, s.process.events, int64(callsPerCheck), name)
-		s.endLife()
-		b.receiver.env.Finish()
-	}
-	b, s := alone(t)
-	s.beginLife(origin.Identity{})
-	b.receiver.env.Expire()
-	s.receive(zmtp.Message{events.message()})
-	assert.Equal(t, 1, b.Log.FilterMessageSnippet("the rest of a message is dropped").Len())
-	assert.Zero(t, b.Counter("bad_messages"), "it is as it should be")
-	s.endLife()
-	b.receiver.env.Finish()
+func TestAnAllocationOfVeryManyStacksCanBeInterrupted(t *testing.T) {
+	var w terse
+	const callsPerCheck = 1024
+	w.snapshot([]int{1}, terseFile{"f", places(1, make([]int, 100*callsPerCheck)...)})
+	r := newReading(t, 10_000)
+	r.interrupted = errors.New("the test ends it")
+	require.NoError(t, r.read(w.message()))
+	assert.LessOrEqual(t, r.work(), 30*callsPerCheck)
 }
 
 func FuzzWork(f *testing.F) {
 	for _, message := range wordy() {
 		f.Add(message)
 	}
-	for _, m := range openCapture(f, "samples").Messages {
+	for _, m := range samplesCapture(f).Messages {
 		if len(m.Data) < 20_000 {
 			f.Add(m.Data)
 		}
 	}
 	f.Fuzz(func(t *testing.T, message []byte) {
-		got, _ := work(t, message)
+		got, _ := work(t, message, 10_000)
 		require.LessOrEqual(t, got, mostWorkPerByte*len(message)+mostWork)
 	})
+}
+
+func samplesCapture(t testing.TB) *capture.Capture {
+	t.Helper()
+	c, err := capture.Open(filepath.Join("..", "..", "..", "..", "testdata", "rbkit", "samples.zip"))
+	require.NoError(t, err)
+	return c
 }

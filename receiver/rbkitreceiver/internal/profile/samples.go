@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rbkitreceiver
+package profile
 
 import (
 	"math"
@@ -24,27 +24,27 @@ const (
 	unitBytes       = "bytes"
 	unitNanoseconds = "nanoseconds"
 	bytesOfSample   = 128
-	maxProfileBytes = 4 * mib
+	maxProfileBytes = 4 << 20
 )
 
-// samples makes profiles of CPU samples. Servers sample less often than configured, so a
+// Samples makes profiles of CPU samples. Servers sample less often than configured, so a
 // sample stands for an unknown time, and the profiles count samples.
-type samples struct {
-	out    *outputs
-	origin *origin.Origin
+type Samples struct {
+	settings *Settings
+	origin   *origin.Origin
 	// clock is the clock of the samples; empty: unknown.
 	clock string
 	// serverClock is the clock in the server's last reply, and sampling whether it sampled
 	// then.
 	serverClock string
 	sampling    bool
-	// received is the number of samples that arrived.
-	received int64
-	// deep is how many were of stacks with too many frames.
-	deep int64
+	// Received is the number of samples that arrived.
+	Received int64
+	// TooDeep is how many were of stacks with too many frames.
+	TooDeep int64
 
 	// The rest belongs to the open profile; dictionary nil: there is none.
-	parcel     profileParcel
+	parcel     Parcel
 	dictionary *dictionary
 	profile    pprofile.Profile
 	byStack    map[sampleKey]pprofile.Sample
@@ -59,10 +59,21 @@ type samples struct {
 	locations   []int32
 }
 
-// setState handles a reply of the server. A clock takes effect when sampling starts. If the
+// NewSamples returns no samples of a process.
+func NewSamples(settings *Settings, of *origin.Origin) Samples {
+	return Samples{settings: settings, origin: of}
+}
+
+// SetOrigin delivers the open profile, and sets the origin of all later profiles.
+func (s *Samples) SetOrigin(of *origin.Origin) {
+	s.Deliver()
+	s.origin = of
+}
+
+// SetState handles a reply of the server. A clock takes effect when sampling starts. If the
 // clock changed while the server sampled, the clock of its samples is unknown: another
 // client may have started sampling again.
-func (s *samples) setState(h *rbkit.HandshakeReply) {
+func (s *Samples) SetState(h *rbkit.HandshakeReply) {
 	clock := names.ValidString(h.Clock)
 	if s.sampling && h.CPUProfiling {
 		if clock != s.serverClock {
@@ -75,9 +86,9 @@ func (s *samples) setState(h *rbkit.HandshakeReply) {
 }
 
 // setClock sets the clock of all later samples.
-func (s *samples) setClock(clock string) {
+func (s *Samples) setClock(clock string) {
 	if s.clock != clock {
-		s.deliver()
+		s.Deliver()
 		s.clock = clock
 	}
 }
@@ -89,13 +100,13 @@ type sampleKey struct {
 }
 
 // add counts a stack.
-func (s *samples) count(millis int64, frames rbkit.Frames, now time.Time) {
-	s.received++
-	if s.out.profiles == nil || frames.Len() == 0 {
+func (s *Samples) Count(millis int64, frames rbkit.Frames, now time.Time) {
+	s.Received++
+	if s.settings.Deliver == nil || frames.Len() == 0 {
 		return
 	}
-	if frames.Len() > s.out.config.Limits.MaxFrames {
-		s.deep++
+	if frames.Len() > s.settings.MaxFrames {
+		s.TooDeep++
 		return
 	}
 	if s.dictionary == nil {
@@ -108,14 +119,14 @@ func (s *samples) count(millis int64, frames rbkit.Frames, now time.Time) {
 		s.cacheSample(frames.Told(), sample)
 	}
 	sample.Values().SetAt(0, sample.Values().At(0)+1)
-	s.parcel.samples++
-	if len(s.byStack) >= s.out.config.Limits.MaxProfileStacks || s.parcel.bytes+s.dictionary.bytes >= maxProfileBytes {
-		s.deliver()
+	s.parcel.Samples++
+	if len(s.byStack) >= s.settings.MaxStacks || s.parcel.Bytes+s.dictionary.bytes >= maxProfileBytes {
+		s.Deliver()
 	}
 }
 
 // sample is that of a stack of the profile under way.
-func (s *samples) sample(frames rbkit.Frames) pprofile.Sample {
+func (s *Samples) sample(frames rbkit.Frames) pprofile.Sample {
 	s.locations = s.locations[:0]
 	var thread uint64
 	for f := range frames.All() {
@@ -134,25 +145,25 @@ func (s *samples) sample(frames rbkit.Frames) pprofile.Sample {
 		}
 		sample.Values().Append(0)
 		s.byStack[key] = sample
-		s.parcel.bytes += bytesOfSample
+		s.parcel.Bytes += bytesOfSample
 	}
 	return sample
 }
 
 // maxCachedBytes bounds the memory of cached stacks.
-const maxCachedBytes = 4 * mib
+const maxCachedBytes = 4 << 20
 
 // cacheSample caches the sample of a stack, if there is room.
-func (s *samples) cacheSample(told []byte, sample pprofile.Sample) {
+func (s *Samples) cacheSample(told []byte, sample pprofile.Sample) {
 	if size := bytesOfString + len(told); s.cachedBytes+size <= maxCachedBytes {
 		s.cached[string(told)] = sample
 		s.cachedBytes += size
 	}
 }
 
-func (s *samples) begin(millis int64, now time.Time) {
+func (s *Samples) begin(millis int64, now time.Time) {
 	var profiles pprofile.ProfilesSlice
-	s.parcel, profiles, s.dictionary = newProfiles(s.out.Kit, s.origin.Resource)
+	s.parcel, profiles, s.dictionary = s.settings.newProfiles(s.origin.Resource)
 	s.profile = profiles.AppendEmpty()
 	s.byStack, s.cached, s.cachedBytes = map[sampleKey]pprofile.Sample{}, map[string]pprofile.Sample{}, 0
 	s.opened, s.first, s.last = now, millis, millis
@@ -162,15 +173,15 @@ func (s *samples) begin(millis int64, now time.Time) {
 	}
 }
 
-// deliverDue delivers a profile that is old enough.
-func (s *samples) deliverDue(now time.Time) {
-	if s.dictionary != nil && now.Sub(s.opened) >= s.out.config.ProfileInterval {
-		s.deliver()
+// DeliverDue delivers a profile that is old enough.
+func (s *Samples) DeliverDue(now time.Time) {
+	if s.dictionary != nil && now.Sub(s.opened) >= s.settings.Interval {
+		s.Deliver()
 	}
 }
 
-// deliver delivers the open profile.
-func (s *samples) deliver() {
+// Deliver delivers the open profile.
+func (s *Samples) Deliver() {
 	if s.dictionary == nil {
 		return
 	}
@@ -178,18 +189,18 @@ func (s *samples) deliver() {
 	s.profile.SetTime(pcommon.Timestamp(s.first * int64(time.Millisecond)))
 	s.profile.SetDurationNano(uint64(s.last-s.first) * uint64(time.Millisecond))
 	s.profile.SetProfileID(s.origin.ProfileID(typeSamples, s.number))
-	s.parcel.bytes += s.dictionary.bytes
-	s.out.profiles.Add(s.parcel)
-	s.parcel, s.dictionary, s.byStack, s.cached = profileParcel{}, nil, nil, nil
+	s.parcel.Bytes += s.dictionary.bytes
+	s.settings.Deliver(s.parcel)
+	s.parcel, s.dictionary, s.byStack, s.cached = Parcel{}, nil, nil, nil
 }
 
 // bytesOfStackSeen is the memory of a stack that has a sample, about.
 const bytesOfStackSeen = 80
 
-// held returns how many bytes the open profile takes, about.
-func (s *samples) held() int {
+// Memory returns how many bytes the open profile takes, about.
+func (s *Samples) Memory() int {
 	if s.dictionary == nil {
 		return 0
 	}
-	return s.parcel.bytes + s.dictionary.bytes + s.cachedBytes + bytesOfStackSeen*len(s.byStack)
+	return s.parcel.Bytes + s.dictionary.bytes + s.cachedBytes + bytesOfStackSeen*len(s.byStack)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 )
 
 // patience is how long a test waits for what has to come.
@@ -91,7 +92,8 @@ func alone(t testing.TB, options ...option) (*bed, *server) {
 	b := unstartedBed(t, append([]option{ofOneServer}, options...)...)
 	measured := b.Next.Metrics != nil
 	b.Next.Metrics = nil
-	b.open().measured = measured
+	b.open()
+	b.receiver.servers[0].processes.Measured = measured
 	return b, b.receiver.servers[0]
 }
 
@@ -108,13 +110,13 @@ func (b *bed) finish(s *server) {
 }
 
 // state is what is known of the first server's process.
-func (b *bed) state() processState {
+func (b *bed) state() process.State {
 	b.T.Helper()
 	s := b.receiver.servers[0]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	require.NotNil(b.T, s.process)
-	return s.process.state()
+	return s.process.State()
 }
 
 // pointsOf are the points of a metric by the value of an attribute.

@@ -16,6 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 )
 
 // BenchmarkMessagesToPdata handles the captured messages, as one life of a server after
@@ -41,7 +42,7 @@ func BenchmarkMessagesToPdata(b *testing.B) {
 				for _, m := range c.Messages {
 					s.receive(zmtp.Message{m.Data})
 				}
-				env.metrics.metrics([]processState{s.process.state()}, env.Now())
+				env.metrics.metrics([]process.State{s.process.State()}, env.Now())
 			})
 			env.Finish()
 		})
@@ -82,18 +83,21 @@ func BenchmarkReadMessages(b *testing.B) {
 func BenchmarkMetricsOfSites(b *testing.B) {
 	for _, sites := range []int{1000, createDefaultConfig().Limits.MaxSites, 50_000} {
 		b.Run(strconv.Itoa(sites), func(b *testing.B) {
-			bed, s := alone(b, func(_ *bed, c *Config) { c.Limits.MaxSites = sites })
+			bed, s := alone(b, func(_ *bed, c *Config) { c.Limits.MaxSites, c.Limits.MaxMetricPoints = sites, 4*sites })
 			s.beginLife(origin.Identity{})
+			files := make([]rbkit.FileAllocations, 1000)
 			for i := range sites {
-				s.process.allocations.BeginSnapshot()
-				s.process.allocations.Count(&rbkit.Allocation{File: strconv.AppendInt(nil, int64(i%1000), 10), Class: strconv.AppendInt(nil, int64(i/1000), 10), Count: 1, Size: 40})
+				f := &files[i%1000]
+				f.File = strconv.AppendInt(nil, int64(i%1000), 10)
+				f.Allocations = append(f.Allocations, rbkit.PlaceAllocations{Line: 1, Class: strconv.AppendInt(nil, int64(i/1000), 10), Count: 1, Size: 40})
 			}
-			state := s.process.state()
-			require.Len(b, state.sites, sites)
+			s.receive(zmtp.Message{numbered(b, rbkit.Documented, 0, func(c *rbkit.Collection) error { return c.Snapshot(1, nil, files) })})
+			state := s.process.State()
+			require.Len(b, state.Sites, sites)
 			points := 0
 			b.ResetTimer()
 			for b.Loop() {
-				points += bed.receiver.env.metrics.metrics([]processState{state}, recorded).DataPointCount()
+				points += bed.receiver.env.metrics.metrics([]process.State{state}, recorded).DataPointCount()
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(points), "ns/point")
 			s.endLife()

@@ -12,6 +12,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
@@ -43,11 +44,11 @@ func FuzzReceive(f *testing.F) {
 			s.receive(zmtp.Message{m})
 		}
 		b.finish(s)
-		state := s.process.state()
-		require.LessOrEqual(t, len(state.classes), 3+int(names.First))
-		require.LessOrEqual(t, len(state.sites), 4+1)
-		require.LessOrEqual(t, state.tracked, 10)
-		_ = env.metrics.metrics([]processState{state}, env.Now())
+		state := s.process.State()
+		require.LessOrEqual(t, len(state.Classes), 3+int(names.First))
+		require.LessOrEqual(t, len(state.Sites), 4+1)
+		require.LessOrEqual(t, state.Tracked, 10)
+		_ = env.metrics.metrics([]process.State{state}, env.Now())
 		for _, p := range b.Profiles.AllProfiles() {
 			profiletest.CheckValid(t, p)
 		}

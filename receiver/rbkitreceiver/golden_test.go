@@ -27,6 +27,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
@@ -40,7 +41,7 @@ type mapped struct {
 	spans    ptrace.Traces
 	logs     plog.Logs
 	profiles []pprofile.Profiles
-	state    processState
+	state    process.State
 }
 
 // recorded is the begin of all captures, for tests: times of arrival are from it on.
@@ -58,8 +59,8 @@ func mapCapture(t testing.TB, c *capture.Capture, options ...option) mapped {
 		s.receive(zmtp.Message{m.Data})
 	}
 	b.finish(s)
-	got := mapped{state: s.process.state()}
-	got.metrics = env.metrics.metrics([]processState{got.state}, now)
+	got := mapped{state: s.process.State()}
+	got.metrics = env.metrics.metrics([]process.State{got.state}, now)
 	got.spans, got.logs, got.profiles = ptrace.NewTraces(), plog.NewLogs(), b.Profiles.AllProfiles()
 	for _, traces := range b.Traces.AllTraces() {
 		// How many go together is a matter of time.

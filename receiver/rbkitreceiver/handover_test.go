@@ -21,8 +21,10 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/records"
 )
 
 func TestOldDataIsDeliveredWhileNoMessagesArrive(t *testing.T) {
@@ -46,7 +48,7 @@ func TestTheLastMetricsOfTooManyProcessesAreDroppedAndCounted(t *testing.T) {
 	}
 	assert.Zero(t, b.Counter("metric_points_dropped"))
 	env.metrics.Ended(last)
-	assert.EqualValues(t, last.points(), b.Counter("metric_points_dropped"))
+	assert.EqualValues(t, numPoints(&last), b.Counter("metric_points_dropped"))
 	env.Finish()
 	require.Len(t, b.eventsOf(), 1)
 	assert.Len(t, b.eventsOf()[0], most)
@@ -54,7 +56,9 @@ func TestTheLastMetricsOfTooManyProcessesAreDroppedAndCounted(t *testing.T) {
 
 // Each signal has its own bounds, and drops what is beyond.
 func TestQueuesHaveTheBoundsThatAreSet(t *testing.T) {
-	logs := func(n, bytes int) logParcel { return logParcel{logs: plog.NewLogs(), records: n, bytes: bytes} }
+	logs := func(n, bytes int) records.Parcel {
+		return records.Parcel{Logs: plog.NewLogs(), Records: n, Bytes: bytes}
+	}
 	samples := func(n, bytes int) profile.Parcel {
 		return profile.Parcel{Profiles: pprofile.NewProfiles(), Samples: n, Bytes: bytes}
 	}
@@ -143,7 +147,7 @@ func TestAProfileOfSamplesEndsWhereItHasTooManyBytes(t *testing.T) {
 }
 
 func addSpans(e *environment) bool {
-	return e.spans.Add(cycleParcel{cycle: cycle{1, 1, 2, 3}, origin: originOf(e.config, &e.config.Servers[0], "", origin.Identity{}, recorded, 1)})
+	return e.spans.Add(cycleParcel{cycle: process.Cycle{Number: 1, Start: 1, Marked: 2, End: 3}, origin: originOf(e.config, &e.config.Servers[0], "", origin.Identity{}, recorded, 1)})
 }
 
 func TestConnectionsHaveTheConfiguredOptions(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/heap"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
@@ -34,7 +35,7 @@ var hostile = []struct {
 	name    string
 	dialect rbkit.Dialect
 	write   func(*rbkit.Collection) error
-	check   func(*testing.T, processState)
+	check   func(*testing.T, process.State)
 }{
 	{
 		"objects of the largest IDs, over and over", rbkit.Released,
@@ -46,7 +47,7 @@ var hostile = []struct {
 			}
 			return c.Destroyed(0, largest)
 		},
-		func(t *testing.T, s processState) { assert.Equal(t, 2, s.tracked) },
+		func(t *testing.T, s process.State) { assert.Equal(t, 2, s.Tracked) },
 	},
 	{
 		"as many classes as objects, all of them long", rbkit.Released,
@@ -58,9 +59,9 @@ var hostile = []struct {
 			}
 			return nil
 		},
-		func(t *testing.T, s processState) {
-			assert.Len(t, s.classes, 3+int(names.First))
-			for _, class := range s.classes {
+		func(t *testing.T, s process.State) {
+			assert.Len(t, s.Classes, 3+int(names.First))
+			for _, class := range s.Classes {
 				assert.LessOrEqual(t, len(class), 3*names.MaxTextBytes)
 			}
 		},
@@ -70,7 +71,7 @@ var hostile = []struct {
 		func(c *rbkit.Collection) error {
 			return c.Dump(lastTime, largest, largest, []rbkit.DumpObject{{ID: largest, References: []uint64{largest, 0}, File: []byte("f"), Line: largest, Size: largest}})
 		},
-		func(t *testing.T, s processState) { assert.Empty(t, s.live.Objects) },
+		func(t *testing.T, s process.State) { assert.Empty(t, s.Live.Objects) },
 	},
 	{
 		"dumps that each begin another", rbkit.Released,
@@ -82,7 +83,7 @@ var hostile = []struct {
 			}
 			return nil
 		},
-		func(*testing.T, processState) {},
+		func(*testing.T, process.State) {},
 	},
 	{
 		"garbage collections at the end of time, and back", rbkit.Released,
@@ -102,9 +103,9 @@ var hostile = []struct {
 			}
 			return c.GC(rbkit.GCEndSweep, lastTime)
 		},
-		func(t *testing.T, s processState) {
-			assert.EqualValues(t, 4, s.whole.count)
-			assert.GreaterOrEqual(t, s.whole.sum, time.Duration(0))
+		func(t *testing.T, s process.State) {
+			assert.EqualValues(t, 4, s.Whole.Count)
+			assert.GreaterOrEqual(t, s.Whole.Sum, time.Duration(0))
 		},
 	},
 	{
@@ -116,7 +117,7 @@ var hostile = []struct {
 			}
 			return c.Stats(1, stats)
 		},
-		func(t *testing.T, s processState) { assert.Len(t, s.stats, maxStats) },
+		func(t *testing.T, s process.State) { assert.Len(t, s.Stats, 256) },
 	},
 	{
 		"a stack of each thread that can be", rbkit.Released,
@@ -128,12 +129,12 @@ var hostile = []struct {
 			}
 			return c.Sample(1, nil)
 		},
-		func(t *testing.T, s processState) { assert.EqualValues(t, 1001, s.samples) },
+		func(t *testing.T, s process.State) { assert.EqualValues(t, 1001, s.Samples) },
 	},
 	{
 		"a stack that is deeper than any", rbkit.Documented,
 		func(c *rbkit.Collection) error { return c.Sample(1, make([]rbkit.Frame, 100_000)) },
-		func(t *testing.T, s processState) { assert.EqualValues(t, 1, s.samples) },
+		func(t *testing.T, s process.State) { assert.EqualValues(t, 1, s.Samples) },
 	},
 	{
 		"allocations beyond all bounds", rbkit.Documented,
@@ -151,9 +152,9 @@ var hostile = []struct {
 			}
 			return c.Snapshot(0, nil, files) // and before that
 		},
-		func(t *testing.T, s processState) {
-			assert.LessOrEqual(t, len(s.sites), 4+1)
-			for _, n := range s.sites {
+		func(t *testing.T, s process.State) {
+			assert.LessOrEqual(t, len(s.Sites), 4+1)
+			for _, n := range s.Sites {
 				assert.Positive(t, n.Objects)
 				assert.Positive(t, n.Bytes)
 			}
@@ -181,7 +182,7 @@ func TestImpossibleValuesStayWithinTheirBounds(t *testing.T) {
 			b.Shutdown()
 			s := b.state()
 			h.check(t, s)
-			assert.Equal(t, int64(mostLost), s.lost, "as far as can be")
+			assert.Equal(t, int64(1<<32), s.Lost, "as far as can be")
 			assert.Zero(t, b.Counter("bad_messages"))
 			b.checkAll()
 		})
@@ -215,7 +216,7 @@ func TestNumbersOfMessagesThatCannotBe(t *testing.T) {
 	b.Shutdown()
 	assert.EqualValues(t, 2, b.Counter("restarts"), "the same number again, and a smaller one")
 	assert.Zero(t, b.Counter("messages_lost"))
-	assert.EqualValues(t, 2, b.state().messages)
+	assert.EqualValues(t, 2, b.state().Messages)
 }
 
 // Whatever the dialect was, one process has but one.
@@ -236,7 +237,7 @@ func TestAnotherDialectIsAnotherLife(t *testing.T) {
 	b.Shutdown()
 	assert.EqualValues(t, 1, b.Counter("bad_messages"))
 	assert.EqualValues(t, 1, b.Counter("restarts"))
-	assert.EqualValues(t, 1, b.state().messages, "the last")
+	assert.EqualValues(t, 1, b.state().Messages, "the last")
 }
 
 func TestReadingEndsWithTheTimeOfTheShutdown(t *testing.T) {
@@ -261,7 +262,7 @@ func TestReadingEndsWithTheTimeOfTheShutdown(t *testing.T) {
 			s.beginLife(origin.Identity{})
 			b.receiver.env.Expire()
 			s.receive(zmtp.Message{numbered(t, rbkit.Documented, 0, write)})
-			assert.LessOrEqual(t, s.process.state().sites[heap.Site{Class: names.First, File: names.First}].Objects, int64(callsPerCheck))
+			assert.LessOrEqual(t, s.process.State().Sites[heap.Site{Class: names.First, File: names.First}].Objects, int64(callsPerCheck))
 			assert.Equal(t, 1, b.Log.FilterMessageSnippet("the rest of a message is dropped").Len())
 			assert.Zero(t, b.Counter("bad_messages"))
 			b.finish(s)

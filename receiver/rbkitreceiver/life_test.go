@@ -16,6 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/records"
 )
 
 // orders are the commands that came, but for handshakes.
@@ -119,7 +120,7 @@ func TestMessagesOfASilentServerAreReceived(t *testing.T) {
 	assert.Equal(t, 1, b.Log.FilterMessageSnippet("doesn't answer requests").Len())
 	assert.Positive(t, b.Counter("connection_failures"))
 	assert.Equal(t, rbkit.Documented, b.receiver.servers[0].dialect)
-	name, _ := b.state().origin.Resource.Attributes().Get("service.name")
+	name, _ := b.state().Origin.Resource.Attributes().Get("service.name")
 	assert.Equal(t, "unknown_service:ruby", name.Str())
 }
 
@@ -151,8 +152,8 @@ func TestARestartedServerIsSwitchedOnAgainAndItsCountersStartAtZero(t *testing.T
 	b.Await("an object", func() bool { return b.Counter("events") == 3 })
 	b.Shutdown()
 	s := b.state()
-	assert.Equal(t, int64(1), s.events, "of the second life")
-	pid, _ := s.origin.Resource.Attributes().Get("process.pid")
+	assert.Equal(t, int64(1), s.Events, "of the second life")
+	pid, _ := s.Origin.Resource.Attributes().Get("process.pid")
 	assert.EqualValues(t, again.PID, pid.Int())
 	assert.EqualValues(t, 1, b.Counter("restarts"))
 	assert.Zero(t, b.Counter("messages_lost"))
@@ -177,7 +178,7 @@ func TestNumbersThatFallAreARestartAndGapsAreLosses(t *testing.T) {
 	b.Shutdown()
 	assert.EqualValues(t, 2, b.Counter("messages_lost"), "7 and 8")
 	assert.EqualValues(t, 1, b.Counter("restarts"))
-	assert.Equal(t, int64(2), b.state().messages)
+	assert.Equal(t, int64(2), b.state().Messages)
 }
 
 func TestAMalformedMessageIsNoLostMessage(t *testing.T) {
@@ -211,7 +212,7 @@ func TestGarbageIsCountedByKindAndLoggedOnce(t *testing.T) {
 	b.Shutdown()
 	assert.EqualValues(t, rbkitserver.GarbageKinds(), b.Counter("bad_messages"))
 	assert.Equal(t, 1, b.Log.FilterMessageSnippet("is malformed").Len())
-	assert.EqualValues(t, 2, b.state().created[names.First])
+	assert.EqualValues(t, 2, b.state().Created[names.First])
 }
 
 func TestAMessageThatIsTooLongEndsTheConnectionOnly(t *testing.T) {
@@ -264,7 +265,7 @@ func TestATruncatedDumpIsIncomplete(t *testing.T) {
 	b.Await("the summary", func() bool { return len(b.Records(eventDump)) == 1 })
 	assert.Equal(t, "Object space dump, incomplete: 1 of 2 objects, 40 bytes", b.Records(eventDump)[0].Body().Str())
 	b.Await("it to be counted", func() bool { return b.Counter("dumps") == 1 })
-	assert.Empty(t, b.state().live.Objects, "what is live is not known")
+	assert.Empty(t, b.state().Live.Objects, "what is live is not known")
 }
 
 func TestLogRecordsThatAreSwitchedOffAreNotDelivered(t *testing.T) {
@@ -278,6 +279,6 @@ func TestLogRecordsThatAreSwitchedOffAreNotDelivered(t *testing.T) {
 	b.Await("the dump", func() bool { return len(b.Records(eventDump)) == 1 })
 	b.Shutdown()
 	assert.Empty(t, b.Records(eventConnected))
-	assert.Empty(t, b.Records(eventObject))
+	assert.Empty(t, b.Records(records.EventObject))
 	assert.Len(t, b.Records(eventGone), 1)
 }

@@ -70,9 +70,9 @@ func TestAGarbageCollectionEndsWhereEventsAreMissed(t *testing.T) {
 			assert.Equal(t, c.spans, b.Traces.SpanCount())
 			assert.Equal(t, [...]int64{c.noStart, c.noEnd, c.lost},
 				[...]int64{counted["gc_unpaired{missing=start}"], counted["gc_unpaired{missing=end}"], counted["messages_lost"]})
-			marking := s.process.state().marking
-			assert.EqualValues(t, c.marked, marking.count)
-			assert.Equal(t, c.markedAtTheMost, marking.max.Seconds())
+			marking := s.process.State().Marking
+			assert.EqualValues(t, c.marked, marking.Count)
+			assert.Equal(t, c.markedAtTheMost, marking.Max.Seconds())
 		})
 	}
 }
@@ -90,7 +90,7 @@ func TestAGarbageCollectionEndsWithTheConnection(t *testing.T) {
 	b.Shutdown()
 	assert.Zero(t, b.Counter("restarts"))
 	assert.Zero(t, b.Traces.SpanCount())
-	assert.Zero(t, b.state().marking.count)
+	assert.Zero(t, b.state().Marking.Count)
 	assert.EqualValues(t, 1, b.Points()["gc_unpaired{missing=end}"])
 }
 

@@ -4,12 +4,10 @@
 package rbkitreceiver
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,53 +19,10 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/records"
 )
-
-func TestGarbageCollectionsArePaired(t *testing.T) {
-	const start, mark, sweep, missed = rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep, rbkit.Unknown
-	type event struct {
-		at   int64
-		what rbkit.Kind
-	}
-	cases := map[string]struct {
-		events                    []event
-		want                      []cycle
-		noStart, noEnd, stepsBack int64
-		marked, whole             uint64
-	}{
-		"one":                         {events: []event{{1, start}, {3, mark}, {9, sweep}}, want: []cycle{{1, 1, 3, 9}}, marked: 1, whole: 1},
-		"one without a length":        {events: []event{{1, start}, {1, mark}, {1, sweep}}, want: []cycle{{1, 1, 1, 1}}, marked: 1, whole: 1},
-		"an end without a start":      {events: []event{{1, sweep}, {2, start}, {3, mark}, {4, sweep}}, want: []cycle{{1, 2, 3, 4}}, noStart: 1, marked: 1, whole: 1},
-		"marking without a start":     {events: []event{{1, mark}}, noStart: 1},
-		"a start without an end":      {events: []event{{1, start}, {2, start}, {3, mark}, {4, sweep}}, want: []cycle{{2, 2, 3, 4}}, noEnd: 1, marked: 1, whole: 1},
-		"sweeping that does not end":  {events: []event{{1, start}, {2, mark}, {3, start}}, noEnd: 1, marked: 1},
-		"marking that does not end":   {events: []event{{1, start}, {2, sweep}, {3, mark}}, noStart: 2},
-		"marking that ends twice":     {events: []event{{1, start}, {2, mark}, {3, mark}, {4, sweep}}, want: []cycle{{1, 1, 2, 4}}, noStart: 1, marked: 1, whole: 1},
-		"what is missed in marking":   {events: []event{{1, start}, {2, missed}, {3, mark}, {4, sweep}}, noStart: 2, noEnd: 1},
-		"what is missed in sweeping":  {events: []event{{1, start}, {2, mark}, {3, missed}, {4, sweep}}, noStart: 1, noEnd: 1, marked: 1},
-		"what is missed between two":  {events: []event{{1, start}, {2, mark}, {3, sweep}, {4, missed}, {5, start}, {6, mark}, {7, sweep}}, want: []cycle{{1, 1, 2, 3}, {2, 5, 6, 7}}, marked: 2, whole: 2},
-		"a clock set back in marking": {events: []event{{5, start}, {3, mark}, {9, sweep}}, noStart: 1, stepsBack: 1},
-		"a clock set back in sweeping": {events: []event{{5, start}, {6, mark}, {4, sweep}, {7, start}, {8, mark}, {9, sweep}},
-			want: []cycle{{2, 7, 8, 9}}, stepsBack: 1, marked: 2, whole: 1},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			var got []cycle
-			cycles := cycles{finished: func(c *cycle) { got = append(got, *c) }}
-			for _, e := range c.events {
-				if e.what == missed {
-					cycles.dropOpen()
-					continue
-				}
-				cycles.event(e.at, e.what)
-			}
-			assert.Equal(t, c.want, got)
-			assert.Equal(t, [...]int64{c.noStart, c.noEnd, c.stepsBack}, [...]int64{cycles.noStart, cycles.noEnd, cycles.stepsBack})
-			assert.Equal(t, [...]uint64{c.marked, c.whole}, [...]uint64{cycles.marking.count, cycles.whole.count})
-		})
-	}
-}
 
 func TestSpansHaveALengthAndChildrenLieInside(t *testing.T) {
 	e := unstartedBed(t, ofOneServer).open()
@@ -75,8 +30,8 @@ func TestSpansHaveALengthAndChildrenLieInside(t *testing.T) {
 	of := originOf(e.config, &e.config.Servers[0], "", origin.Identity{}, recorded, 0)
 	const last = math.MaxInt64 / 1_000_000
 	var parcels []cycleParcel
-	for i, c := range []cycle{{1, 5, 5, 5}, {2, 5, 7, 7}, {3, 5, 5, 9}, {4, last, last, last}} {
-		require.EqualValues(t, i+1, c.number)
+	for i, c := range []process.Cycle{{Number: 1, Start: 5, Marked: 5, End: 5}, {Number: 2, Start: 5, Marked: 7, End: 7}, {Number: 3, Start: 5, Marked: 5, End: 9}, {Number: 4, Start: last, Marked: last, End: last}} {
+		require.EqualValues(t, i+1, c.Number)
 		parcels = append(parcels, cycleParcel{cycle: c, origin: of})
 	}
 	traces := tracesOf(e.Kit, parcels)
@@ -89,7 +44,7 @@ func TestSpansHaveALengthAndChildrenLieInside(t *testing.T) {
 		gc, mark, sweep := spans.At(i), spans.At(i+1), spans.At(i+2)
 		ids[gc.TraceID().String()] = true
 		for _, s := range []uint64{uint64(mark.StartTimestamp()), uint64(gc.StartTimestamp())} {
-			assert.Equal(t, uint64(parcels[i/3].cycle.start)*1e6, s)
+			assert.Equal(t, uint64(parcels[i/3].cycle.Start)*1e6, s)
 		}
 		assert.Less(t, gc.StartTimestamp(), mark.EndTimestamp())
 		assert.Equal(t, mark.EndTimestamp(), sweep.StartTimestamp())
@@ -109,13 +64,13 @@ func TestEachObjectOfADumpHasARecordIfConfigured(t *testing.T) {
 	objects, references := 0, 0
 	for _, resource := range got.logs.ResourceLogs().All() {
 		for _, r := range resource.ScopeLogs().At(0).LogRecords().All() {
-			if r.EventName() == eventObject {
+			if r.EventName() == records.EventObject {
 				objects++
-				if v, ok := r.Attributes().Get(attributeReferences); ok {
+				if v, ok := r.Attributes().Get("rbkit.object.references"); ok {
 					references += v.Slice().Len()
-					assert.LessOrEqual(t, v.Slice().Len(), maxReferences)
+					assert.LessOrEqual(t, v.Slice().Len(), 1000)
 				}
-				if v, ok := r.Attributes().Get(attributeMoreRefs); ok {
+				if v, ok := r.Attributes().Get("rbkit.object.references.more"); ok {
 					references += int(v.Int())
 				}
 			}
@@ -126,38 +81,6 @@ func TestEachObjectOfADumpHasARecordIfConfigured(t *testing.T) {
 	assert.Equal(t, eventDump, last.EventName(), "the summary comes last")
 	all, _ := last.Attributes().Get(attributeDumpRefs)
 	assert.EqualValues(t, references, all.Int())
-}
-
-func TestUnknownPropertiesOfAnObjectAreNotInItsRecord(t *testing.T) {
-	env := unstartedBed(t, ofOneServer).open()
-	defer env.Finish()
-	records := objectRecords{out: env.outputs, origin: originOf(env.config, &env.config.Servers[0], "", origin.Identity{}, recorded, 0)}
-	records.append(&rbkit.Event{Object: rbkit.Object{ID: 20}}, recorded)
-	records.append(&rbkit.Event{Object: rbkit.Object{ID: 40, Sized: true, Line: 3, File: []byte("a.rb")}}, recorded)
-	keys := func(i int) []string {
-		return slices.Sorted(maps.Keys(records.records.At(i).Attributes().AsRaw()))
-	}
-	assert.Equal(t, []string{attributeDumpID, attributeObjectID, names.AttributeClass}, keys(0))
-	assert.Subset(t, keys(1), []string{attributeObjectSize, attributeLine, attributeFile})
-}
-
-func TestOnlyWholeNumbersAreStatistics(t *testing.T) {
-	for _, c := range []struct {
-		number rbkit.Number
-		want   int64
-		whole  bool
-	}{
-		{rbkit.Number{Integer: -5}, -5, true},
-		{rbkit.Number{Float: 5, IsFloat: true}, 5, true},
-		{rbkit.Number{Float: 5.5, IsFloat: true}, 0, false},
-		{rbkit.Number{Float: 1 << 53, IsFloat: true}, 0, false},
-		{rbkit.Number{Float: math.Inf(-1), IsFloat: true}, 0, false},
-		{rbkit.Number{Float: math.NaN(), IsFloat: true}, 0, false},
-	} {
-		got, whole := wholeNumber(c.number)
-		assert.Equal(t, c.whole, whole, c.number)
-		assert.Equal(t, c.want, got, c.number)
-	}
 }
 
 func TestStacksThatAreTooDeepAreDroppedAndCounted(t *testing.T) {
@@ -171,7 +94,7 @@ func TestStacksThatAreTooDeepAreDroppedAndCounted(t *testing.T) {
 	var with *bed
 	got := mapCapture(t, &capture.Capture{Messages: []capture.Message{{Data: c.AppendTo(nil, 1, 0)}}},
 		func(b *bed, c *Config) { with, c.Limits.MaxFrames = b, 1 })
-	assert.EqualValues(t, 2, got.state.samples)
+	assert.EqualValues(t, 2, got.state.Samples)
 	assert.EqualValues(t, 1, with.Counter("samples_dropped"))
 	values := map[string][]int64{}
 	for _, p := range got.profiles {
@@ -184,19 +107,6 @@ func TestStacksThatAreTooDeepAreDroppedAndCounted(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[string][]int64{"samples": {1}, "alloc_objects": {1, 4}, "alloc_space": {40, 160}}, values, "what a deep stack allocated counts without it")
-}
-
-func TestDurationsGoToTheirBuckets(t *testing.T) {
-	var h histogram
-	for _, d := range []time.Duration{0, time.Millisecond, 1001 * time.Microsecond, time.Minute, time.Hour} {
-		h.observe(d)
-	}
-	assert.EqualValues(t, 2, h.buckets[0])
-	assert.EqualValues(t, 1, h.buckets[1])
-	assert.EqualValues(t, 1, h.buckets[len(histogramBounds)-1])
-	assert.EqualValues(t, 1, h.buckets[len(histogramBounds)])
-	assert.Equal(t, [...]time.Duration{0, time.Hour}, [...]time.Duration{h.min, h.max})
-	assert.True(t, slices.IsSorted(histogramBounds[:]))
 }
 
 func TestAProfileEndsWhereItHasTooManyStacks(t *testing.T) {
@@ -227,7 +137,7 @@ func TestStatisticsOfTheDocumentHaveTheirKind(t *testing.T) {
 		"total_heap_size", "total_memsize", "remembered_wb_unprotected_objects", "remembered_wb_unprotected_objects_limit",
 	}
 	for _, key := range append(slices.Clone(sums), gauges...) {
-		m, ok := metricsOf(t, processState{origin: someState().origin, stats: stats{key: 42}})["ruby.gc."+key]
+		m, ok := metricsOf(t, process.State{Origin: someState().Origin, Stats: process.Stats{key: 42}})["ruby.gc."+key]
 		require.True(t, ok, key)
 		if slices.Contains(sums, key) {
 			assert.True(t, m.Sum().IsMonotonic(), key)
@@ -291,8 +201,8 @@ func TestADumpMaySpanSeveralMessages(t *testing.T) {
 		part(0, rbkit.DumpObject{ID: 1, Class: []byte("A"), References: []uint64{2, 9}, Size: 40}),
 		part(1), part(2, rbkit.DumpObject{ID: 2, Size: 40}, rbkit.DumpObject{ID: 3, Class: []byte("A"), Size: 80}),
 	}})
-	assert.EqualValues(t, 1, got.state.live.Objects[names.Hidden])
-	assert.Equal(t, 2, got.state.tracked, "that were created after its begin, and are not in it")
+	assert.EqualValues(t, 1, got.state.Live.Objects[names.Hidden])
+	assert.Equal(t, 2, got.state.Tracked, "that were created after its begin, and are not in it")
 	record := got.logs.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0)
 	assert.Equal(t, "Object space dump: 3 objects, 160 bytes", record.Body().Str())
 	nowhere, _ := record.Attributes().Get(attributeDumpNowhere)

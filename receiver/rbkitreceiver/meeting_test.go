@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
-	"github.com/callbraid/callbraid/internal/rbkit/rbkittest"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/heap"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
@@ -60,7 +59,7 @@ func (p *played) publishNumbered(number uint64, write func(*rbkit.Collection) er
 // pid is the process ID of the resource of what is known of the first server.
 func (b *bed) pid() int64 {
 	b.T.Helper()
-	v, _ := b.state().origin.Resource.Attributes().Get("process.pid")
+	v, _ := b.state().Origin.Resource.Attributes().Get("process.pid")
 	return v.Int()
 }
 
@@ -93,7 +92,7 @@ func TestHeldMessagesBeyondTheLimitEndAnIdentification(t *testing.T) {
 	assert.Zero(t, b.pid(), "it has not said who it is")
 	answer()
 	b.AwaitLine("Connected to the server")
-	assert.EqualValues(t, 4, b.state().messages)
+	assert.EqualValues(t, 4, b.state().Messages)
 }
 
 func TestMessagesOfAnotherLifeWaitForItsIdentification(t *testing.T) {
@@ -125,8 +124,8 @@ func TestMessagesOfAnotherLifeWaitForItsIdentification(t *testing.T) {
 	answer()
 	b.Await("the second life", func() bool { return b.Counter("messages") == 4 })
 	s := b.state()
-	assert.EqualValues(t, 3, s.messages)
-	assert.EqualValues(t, 1, s.lost)
+	assert.EqualValues(t, 3, s.Messages)
+	assert.EqualValues(t, 1, s.Lost)
 	assert.EqualValues(t, 1, b.Counter("restarts"))
 	assert.EqualValues(t, released.PID, b.pid())
 }
@@ -247,32 +246,11 @@ func TestStatisticsThatFallAreOfAnotherLife(t *testing.T) {
 	b.Shutdown()
 	s := b.state()
 	assert.EqualValues(t, 1, b.Counter("restarts"))
-	assert.EqualValues(t, 1, s.messages, "that in which it was seen is of the first")
-	assert.EqualValues(t, 5, s.events, "from there on")
-	assert.Equal(t, heap.Counts{0, 0, 0, 2, 1}, s.created)
+	assert.EqualValues(t, 1, s.Messages, "that in which it was seen is of the first")
+	assert.EqualValues(t, 5, s.Events, "from there on")
+	assert.Equal(t, heap.Counts{0, 0, 0, 2, 1}, s.Created)
 	assert.EqualValues(t, released.PID, b.pid())
 	assert.Empty(t, server.orders(), "what others switched on stays on")
-}
-
-func TestStatisticsOfOneLifeDontFall(t *testing.T) {
-	s := stats{"count": 5, "total_allocated_objects": 100, "heap_live_slots": 50}
-	for name, c := range map[string]struct {
-		now  rbkit.Stat
-		fell bool
-	}{
-		"the same":           {rbkit.Stat{Name: "count", Value: 5}, false},
-		"more":               {rbkit.Stat{Name: "count", Value: 6}, false},
-		"less":               {rbkit.Stat{Name: "count", Value: 4}, true},
-		"less of another":    {rbkit.Stat{Name: "total_allocated_objects", Value: 99}, true},
-		"missing":            {rbkit.Stat{Name: "count", Missing: true}, false},
-		"what may fall":      {rbkit.Stat{Name: "heap_live_slots", Value: 4}, false},
-		"by a former name":   {rbkit.Stat{Name: "total_allocated_object", Value: 4}, true},
-		"not known anywhere": {rbkit.Stat{Name: "something_new", Value: 0}, false},
-	} {
-		e := rbkittest.LastEvent(t, rbkit.Released, func(into *rbkit.Collection) error { return into.Stats(1, []rbkit.Stat{c.now}) })
-		assert.Equal(t, c.fell, s.fell(e.Stats), name)
-		assert.False(t, stats{}.fell(e.Stats), "%s, not known before", name)
-	}
 }
 
 // refusing is an option: nothing can be asked before the test allows it.
@@ -335,14 +313,14 @@ func TestAServerThatAnswersLateHasItsNameFromThenOn(t *testing.T) {
 		if s.process == nil {
 			return ""
 		}
-		name, _ := s.process.origin.Resource.Attributes().Get(origin.AttributeServiceName)
+		name, _ := s.process.Origin.Resource.Attributes().Get(origin.AttributeServiceName)
 		return name.Str()
 	}
 	b.Await("a server without a name", func() bool { return service() == "unknown_service:ruby" })
-	before := b.state().origin
+	before := b.state().Origin
 	answer()
 	b.Await("its name", func() bool { return service() == released.ProcessName })
-	now := b.state().origin
+	now := b.state().Origin
 	assert.Equal(t, before.Begun, now.Begun, "it is the same process")
 	assert.Zero(t, b.Counter("restarts"))
 	gc := func(k rbkit.Kind) func(*rbkit.Collection) error {

@@ -54,8 +54,8 @@ func TestTheServerWithMostMemoryIsDisconnectedAndTheOtherContinues(t *testing.T)
 	line := b.AwaitLine(lineFull)
 	assert.Equal(t, hostile.addresses.Publish, line.ContextMap()["server"])
 	assert.Contains(t, line.ContextMap()["error"], "limit_mib of memory_budget is reached")
-	b.Await("all objects of the other server", func() bool { return b.state().tracked == int(sent) })
-	assert.Zero(t, b.state().lost)
+	b.Await("all objects of the other server", func() bool { return b.state().Tracked == int(sent) })
+	assert.Zero(t, b.state().Lost)
 	b.Shutdown()
 	assert.Zero(t, of.Used())
 }
@@ -79,7 +79,7 @@ func TestAServerBeyondItsMemoryLimitIsDisconnectedAndConnectsAgain(t *testing.T)
 		if server.Subscribers() > 0 {
 			server.create(0, 10)
 		}
-		tracked := b.state().tracked
+		tracked := b.state().Tracked
 		return tracked > 0 && uint64(tracked) < first/2
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
@@ -23,7 +24,7 @@ func TestAClassCalledOtherHasItsOwnNumbers(t *testing.T) {
 	s.beginLife(origin.Identity{})
 	objects := []rbkit.DumpObject{{ID: 1, Class: []byte("other"), Size: 100}, {ID: 2, Class: []byte("B"), Size: 1}, {ID: 3, Class: []byte("C"), Size: 1}}
 	s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, func(c *rbkit.Collection) error { return c.Dump(5, 7, 3, objects) })})
-	metrics := b.receiver.env.metrics.metrics([]processState{s.process.state()}, recorded)
+	metrics := b.receiver.env.metrics.metrics([]process.State{s.process.State()}, recorded)
 	b.finish(s)
 	assert.Equal(t, map[string]int64{`"other"`: 100, "other": 2}, pointsOf(metrics, "ruby.heap.live_size", "ruby.class"))
 }
@@ -44,14 +45,14 @@ func TestObjectsAreFollowedForMetricsOnly(t *testing.T) {
 				func(c *rbkit.Collection) error { return c.Created(1, 20, []byte("A")) },
 				func(c *rbkit.Collection) error { return c.Created(1, 40, []byte("B")) },
 				func(c *rbkit.Collection) error { return c.Destroyed(1, 20) })})
-			state := s.process.state()
-			assert.Equal(t, c.tracked, state.tracked)
-			assert.Len(t, state.classes, int(names.First)+2*c.tracked)
-			assert.EqualValues(t, 3, state.events)
+			state := s.process.State()
+			assert.Equal(t, c.tracked, state.Tracked)
+			assert.Len(t, state.Classes, int(names.First)+2*c.tracked)
+			assert.EqualValues(t, 3, state.Events)
 			s.receive(zmtp.Message{numbered(t, rbkit.Documented, 0, func(c *rbkit.Collection) error {
 				return c.Snapshot(1, nil, []rbkit.FileAllocations{{Allocations: []rbkit.PlaceAllocations{{Count: 1}}}})
 			})})
-			assert.Len(t, s.process.state().sites, c.tracked)
+			assert.Len(t, s.process.State().Sites, c.tracked)
 		})
 	}
 }

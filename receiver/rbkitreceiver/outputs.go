@@ -4,7 +4,6 @@
 package rbkitreceiver
 
 import (
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -14,7 +13,9 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/records"
 )
 
 // outputs is shared by the lives of all servers: settings, and the queues for their data.
@@ -25,7 +26,7 @@ type outputs struct {
 	eventsOff map[string]bool
 	// spans, logs and profiles are nil if no pipeline takes them.
 	spans    *handover.Spans[cycleParcel]
-	logs     *handover.Logs[logParcel]
+	logs     *handover.Logs[records.Parcel]
 	profiles *handover.Profiles[profile.Parcel]
 	// measured says that a pipeline takes metrics. Nothing else needs objects that are
 	// created and destroyed.
@@ -50,10 +51,10 @@ func newOutputs(run *receiverkit.Run, config *Config, own *counters.Counters) *o
 		Make:      func(parcels []cycleParcel) ptrace.Traces { return tracesOf(run.Kit, parcels) },
 		Dropped:   receiverkit.CountBy(own.ReceiverRbkitSpansDropped),
 	})
-	o.logs = receiverkit.NewLogs(run, limits.LogLimits, handover.QueueSettings[logParcel, plog.Logs]{
+	o.logs = receiverkit.NewLogs(run, limits.LogLimits, handover.QueueSettings[records.Parcel, plog.Logs]{
 		MaxAtOnce: 1,
-		Size:      func(p *logParcel) (records, bytes int) { return p.records, p.bytes },
-		Make:      func(parcels []logParcel) plog.Logs { return parcels[0].logs },
+		Size:      func(p *records.Parcel) (records, bytes int) { return p.Records, p.Bytes },
+		Make:      func(parcels []records.Parcel) plog.Logs { return parcels[0].Logs },
 		Dropped:   receiverkit.CountBy(own.ReceiverRbkitLogRecordsDropped),
 	})
 	o.profiles = receiverkit.NewProfiles(run, limits.SampleLimits, handover.QueueSettings[profile.Parcel, pprofile.Profiles]{
@@ -65,23 +66,31 @@ func newOutputs(run *receiverkit.Run, config *Config, own *counters.Counters) *o
 	return o
 }
 
-// log delivers a log record of an event, if a pipeline takes it. at is its time; 0: now.
-func (o *outputs) log(of *origin.Origin, name, body string, severity plog.SeverityNumber, at pcommon.Timestamp, fill func(pcommon.Map)) {
-	if o.logs == nil || o.eventsOff[name] {
-		return
+// processSettings returns the settings of a server's processes.
+func (o *outputs) processSettings() *process.Settings {
+	limits := o.config.limitsOfServer()
+	s := &process.Settings{
+		MaxClasses: limits.MaxClasses, MaxFiles: limits.MaxFiles, MaxSites: limits.MaxSites,
+		ClassesArePart: limits.MaxClasses < o.config.Limits.MaxClasses, SitesArePart: limits.MaxSites < o.config.Limits.MaxSites,
+		MaxTrackedObjects: limits.MaxTrackedObjects, MaxDumpObjects: limits.MaxDumpObjects,
+		Profiles: profile.Settings{
+			Kit: o.Kit, Interval: o.config.ProfileInterval,
+			MaxFrames: limits.MaxFrames, MaxStacks: limits.MaxProfileStacks, MaxBytes: limits.MaxQueuedSampleBytes / 2,
+		},
+		Records:  records.Settings{Kit: o.Kit},
+		Measured: o.measured, Delivering: o.Delivering,
 	}
-	logs, records := newLogs(o.Kit, of)
-	r := records.AppendEmpty()
-	observed := pcommon.NewTimestampFromTime(o.Now())
-	if at == 0 {
-		at = observed
+	if o.spans != nil {
+		s.CycleEnded = func(of *origin.Origin, c *process.Cycle) { o.spans.Add(cycleParcel{cycle: *c, origin: of}) }
 	}
-	r.SetTimestamp(at)
-	r.SetObservedTimestamp(observed)
-	r.SetEventName(name)
-	r.SetSeverityNumber(severity)
-	r.SetSeverityText(severity.String())
-	r.Body().SetStr(body)
-	fill(r.Attributes())
-	o.logs.Add(logParcel{logs: logs, records: 1, bytes: bytesOfRecord + bytesOfValues(r.Attributes())})
+	if o.profiles != nil {
+		s.Profiles.Deliver = func(p profile.Parcel) { o.profiles.Add(p) }
+	}
+	if o.logs != nil {
+		s.DumpEnded = o.recordDump
+		if o.config.DumpReferences && !o.eventsOff[records.EventObject] {
+			s.Records.Deliver = func(p records.Parcel) { o.logs.Add(p) }
+		}
+	}
+	return s
 }

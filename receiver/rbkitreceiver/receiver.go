@@ -15,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 )
 
 // rbkitReceiver receives from the servers of one configuration, for all signals.
@@ -70,7 +71,7 @@ func (r *rbkitReceiver) open(run *receiverkit.Run) {
 
 // living returns the states of the processes that are connected, or were at some time since
 // the last collection.
-func (r *rbkitReceiver) living() (states []processState) {
+func (r *rbkitReceiver) living() (states []process.State) {
 	for _, s := range r.servers {
 		if state, ok := s.state(); ok {
 			states = append(states, state)

@@ -4,7 +4,6 @@
 package rbkitreceiver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -23,6 +22,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 )
 
 // server follows one configured server. Its goroutine owns the fields above the lock.
@@ -32,6 +32,8 @@ type server struct {
 	logger *zap.Logger
 	// origins are the settings of the origins of its lives.
 	origins origin.Settings
+	// processes are the settings of its processes.
+	processes *process.Settings
 	// health is its part of the component's.
 	health *serverhealth.Part
 	// control is nil where nothing is asked of the server.
@@ -54,7 +56,7 @@ type server struct {
 	dialect rbkit.Dialect
 	// process is the life that sent the last data, nil: none yet. identity is its identity,
 	// and connectedAs the identity at the begin of the last connection.
-	process               *process
+	process               *process.Process
 	identity, connectedAs origin.Identity
 	// lastReply is the last reply; nil: the server was not asked, or didn't answer.
 	// lastHeard is the time of the last message or reply.
@@ -69,7 +71,7 @@ type server struct {
 	// identification is open while the receiver doesn't know the sender of messages.
 	identification identification
 	// limited are the limits that were reached.
-	limited [len(limits)]bool
+	limited [len(process.Limits)]bool
 	// unmeasuredLogged says that the statistics without a metric were logged.
 	unmeasuredLogged bool
 }
@@ -77,10 +79,11 @@ type server struct {
 func newServer(env *environment, config *ServerConfig) *server {
 	s := &server{
 		env: env, config: config,
-		logger:  env.Logger.With(zap.String("server", config.Publish)),
-		health:  env.Health.Server(config.Publish),
-		memory:  servermemory.New(env.Memory, env.config.Limits.MaxServerMemory),
-		origins: originsOf(env.config, config, env.Host),
+		logger:    env.Logger.With(zap.String("server", config.Publish)),
+		health:    env.Health.Server(config.Publish),
+		memory:    servermemory.New(env.Memory, env.config.Limits.MaxServerMemory),
+		processes: env.processSettings(),
+		origins:   originsOf(env.config, config, env.Host),
 	}
 	if config.Request != "" {
 		s.control = newControl(env, config, s.logger)
@@ -114,7 +117,7 @@ func (s *server) follow(ctx context.Context) {
 		Lost:      s.connectionLost,
 	}
 	_ = following.Run(ctx) // its end is that of the context
-	s.disconnect(errShutdown)
+	s.disconnect(process.ErrShutdown)
 	if s.control != nil {
 		s.control.restore(s.env.Delivering)
 	}
@@ -154,7 +157,7 @@ func (s *server) beginLife(who origin.Identity) {
 	s.newLife(who)
 	if restarted {
 		s.env.LogSeldom(&s.restarts, s.logger.Warn, "The server was restarted", fieldsOf(who.State)...)
-		s.env.recordRestarted(s.process.origin)
+		s.env.recordRestarted(s.process.Origin)
 	}
 }
 
@@ -163,10 +166,10 @@ func (s *server) newLife(who origin.Identity) {
 	now := s.env.Now()
 	s.first = max(s.first+1, now.UnixMilli())
 	s.identity, s.lastReply = who, who.State
-	s.process = newProcess(s.env.outputs, origin.New(&s.origins, who, now, s.first), s.holdMemory)
+	s.process = process.New(s.processes, origin.New(&s.origins, who, now, s.first), s.holdMemory)
 	if who.State != nil {
 		s.lastHeard = now
-		s.process.samples.SetState(who.State)
+		s.process.SetServerState(who.State)
 	}
 }
 
@@ -180,7 +183,7 @@ func (s *server) nameLife(hello *rbkit.HandshakeReply) {
 	if s.connectedAs.State == nil {
 		s.connectedAs = s.identity
 	}
-	s.process.setOrigin(origin.New(&s.origins, s.identity, s.process.origin.Begun, s.first))
+	s.process.SetOrigin(origin.New(&s.origins, s.identity, s.process.Origin.Begun, s.first))
 }
 
 // endLife delivers all data of a process, and its last metrics. The lock is held.
@@ -193,14 +196,14 @@ func (s *server) endLife() {
 
 // deliver delivers all data of a process except metrics. The lock is held.
 func (s *server) deliver() {
-	s.process.deliver()
+	s.process.Deliver()
 	s.report()
 }
 
 // lastState returns the last state of a process that has ended. The lock is held.
-func (s *server) lastState() processState {
-	last := s.process.state()
-	last.over = true
+func (s *server) lastState() process.State {
+	last := s.process.State()
+	last.Ended = true
 	return last
 }
 
@@ -225,7 +228,7 @@ func (s *server) disconnect(why error) {
 	s.mu.Lock()
 	s.deliver()
 	s.connected = false
-	of := s.process.origin
+	of := s.process.Origin
 	s.mu.Unlock()
 	s.env.counters.ServersConnected(-1)
 	s.env.recordGone(of, s.connectedAt, why)
@@ -262,7 +265,7 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 		} else {
 			dialect = 0 // a message that can't be opened has no dialect
 		}
-		if !s.process.follows(dialect, r.Header()) {
+		if !s.process.Follows(dialect, r.Header()) {
 			if s.control != nil {
 				s.identification.begin(true)
 				s.control.requestCorrection()
@@ -271,12 +274,11 @@ func (s *server) handle(message []byte, at time.Time) (ok bool) {
 			s.beginLife(origin.Identity{})
 		}
 	}
-	s.process.dialect = cmp.Or(dialect, s.process.dialect)
 	// A message that can't be opened counts as a message without events.
-	if wrong := s.readEvents(&r, len(message), at); err == nil {
+	if wrong := s.readEvents(&r, dialect, len(message), at); err == nil {
 		err = wrong
 	}
-	if errors.Is(err, errShutdown) {
+	if errors.Is(err, process.ErrShutdown) {
 		s.logger.Warn("shutdown_timeout is over: the rest of a message is dropped", zap.Int("bytes", len(message)))
 		return true
 	}
@@ -305,15 +307,15 @@ func (s *server) noteDialect(dialect rbkit.Dialect) {
 
 // readEvents makes the process read the events of a message of so many bytes. The lock is
 // held.
-func (s *server) readEvents(r *rbkit.Reader, bytes int, at time.Time) error {
+func (s *server) readEvents(r *rbkit.Reader, dialect rbkit.Dialect, bytes int, at time.Time) error {
 	p := s.process
-	p.beginMessage(bytes, at)
-	over, err := p.readEvents(r)
+	p.BeginMessage(dialect, bytes, at)
+	over, err := p.ReadEvents(r)
 	if over {
 		err = s.restartWithin(r, at)
 		p = s.process
 	}
-	p.deliverDue(at)
+	p.DeliverDue(at)
 	s.report()
 	return err
 }
@@ -326,17 +328,17 @@ func (s *server) reportBad(what string, err error, fields ...zap.Field) {
 
 // state returns the state of the process for a collection of metrics: the current one, or
 // once more the last one.
-func (s *server) state() (processState, bool) {
+func (s *server) state() (process.State, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.connected:
-		return s.process.state(), true
+		return s.process.State(), true
 	case s.uncollected:
 		s.uncollected = false
 		return s.lastState(), true
 	default:
-		return processState{}, false
+		return process.State{}, false
 	}
 }
 
@@ -377,7 +379,7 @@ func (s *server) deliverOld(ctx context.Context) {
 			return
 		case <-ticker.C:
 			s.mu.Lock()
-			s.process.deliverDue(s.env.Now())
+			s.process.DeliverDue(s.env.Now())
 			s.report()
 			s.mu.Unlock()
 		}
@@ -442,8 +444,6 @@ func (s *server) correctState(ctx context.Context) (ok bool) {
 	})
 }
 
-var errShutdown = errors.New("the collector is shut down")
-
 // Why a server is disconnected.
 const (
 	reasonBudget = "memory_budget"
@@ -493,7 +493,7 @@ func (s *server) freeMemory(why error) {
 func (s *server) holdMemory() error {
 	bytes := bytesOfServer + s.identification.size
 	if s.process != nil {
-		bytes += s.process.held()
+		bytes += s.process.Memory()
 	}
 	return s.memory.Hold(bytes)
 }
@@ -544,7 +544,7 @@ func (s *server) identified(who origin.Identity) {
 		s.beginLife(who)
 	} else if who.State != nil {
 		s.identity = who
-		s.process.samples.SetState(who.State)
+		s.process.SetServerState(who.State)
 	}
 	s.connectedAs = who
 	if who.State != nil {
@@ -557,7 +557,7 @@ func (s *server) identified(who origin.Identity) {
 	if !s.connected {
 		s.connected, s.uncollected = true, true
 		s.env.LogSeldom(&s.connects, s.logger.Info, "Connected to the server", fieldsOf(who.State)...)
-		s.env.recordConnected(s.process.origin)
+		s.env.recordConnected(s.process.Origin)
 	}
 	kept := s.identification.end()
 	for i, m := range kept {
@@ -588,8 +588,7 @@ func (s *server) restartWithin(r *rbkit.Reader, at time.Time) error {
 	if s.control != nil {
 		s.control.switchedOn.connectedToOther()
 	}
-	s.process.now = at
-	return s.process.readFrom(r)
+	return s.process.ReadFrom(r, at)
 }
 
 // setState remembers a reply of the server.
@@ -602,27 +601,24 @@ func (s *server) setState(h *rbkit.HandshakeReply) {
 		if s.connected {
 			s.health.Up()
 		}
-		s.process.samples.SetState(h)
+		s.process.SetServerState(h)
 	}
 }
 
 // report adds the totals of the process to the receiver's own counters, and logs each limit
 // that the server reached, once. The lock is held.
 func (s *server) report() {
-	now := s.process.totals()
-	s.env.counters.CountSince(&s.process.totalsCounted, &now)
-	s.process.totalsCounted = now
-	for i := range limits {
-		if s.limited[i] || limits[i].reached(s.process) == 0 {
+	s.process.CountTotals(s.env.counters)
+	for i := range process.Limits {
+		if s.limited[i] || process.Limits[i].Reached(s.process) == 0 {
 			continue
 		}
 		s.limited[i] = true
 		s.logger.Warn("The server has reached a limit",
-			zap.String("setting", "limits."+limits[i].setting), zap.String("then", limits[i].then))
+			zap.String("setting", "limits."+process.Limits[i].Setting), zap.String("then", process.Limits[i].Then))
 	}
-	if s.process.statsReceived {
-		s.process.statsReceived = false
-		s.logUnmeasured(s.process.stats)
+	if stats, arrived := s.process.NewStats(); arrived {
+		s.logUnmeasured(stats)
 	}
 }
 
@@ -631,11 +627,11 @@ const maxLoggedKeys = 16
 
 // logUnmeasured logs, once for a server, the statistics that have no metric. The lock is
 // held.
-func (s *server) logUnmeasured(of stats) {
-	if s.unmeasuredLogged || !s.env.measured || s.env.config.Metrics.RubyGcStat.Enabled {
+func (s *server) logUnmeasured(of process.Stats) {
+	if s.unmeasuredLogged || !s.processes.Measured || s.env.config.Metrics.RubyGcStat.Enabled {
 		return
 	}
-	keys := of.unmeasured()
+	keys := unmeasuredKeys(of)
 	if len(keys) == 0 {
 		return
 	}

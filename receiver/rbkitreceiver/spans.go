@@ -12,6 +12,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 )
 
 // The spans of a garbage collection. They are phases and no pauses: Ruby marks in steps and sweeps
@@ -28,7 +29,7 @@ const (
 
 // cycleParcel is a garbage collection on its way to the pipeline.
 type cycleParcel struct {
-	cycle  cycle
+	cycle  process.Cycle
 	origin *origin.Origin
 }
 
@@ -53,9 +54,9 @@ func tracesOf(kit *receiverkit.Kit, parcels []cycleParcel) ptrace.Traces {
 // lie inside their parent.
 func (p *cycleParcel) appendTo(spans ptrace.SpanSlice) {
 	const nanos = 1e6
-	start := p.cycle.start * nanos
-	marked := max(p.cycle.marked*nanos, start+1)
-	end := max(p.cycle.end*nanos, marked+1)
+	start := p.cycle.Start * nanos
+	marked := max(p.cycle.Marked*nanos, start+1)
+	end := max(p.cycle.End*nanos, marked+1)
 	ids := p.ids()
 	for i, s := range [spansOfCycle]struct {
 		name       string
@@ -86,8 +87,8 @@ func (p *cycleParcel) ids() (ids cycleIDs) {
 	h := sha256.New()
 	h.Write(p.origin.Seed[:])
 	var n [16]byte
-	binary.BigEndian.PutUint64(n[:], p.cycle.number)
-	binary.BigEndian.PutUint64(n[8:], uint64(p.cycle.start))
+	binary.BigEndian.PutUint64(n[:], p.cycle.Number)
+	binary.BigEndian.PutUint64(n[8:], uint64(p.cycle.Start))
 	h.Write(n[:])
 	sum := h.Sum(nil)
 	copy(ids.trace[:], sum)

@@ -17,6 +17,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 )
 
 // commands are the commands that the extensions offer. A dump and a collection of all
@@ -63,13 +64,13 @@ func (s *controlledServer) Snapshot() agentcontrol.Snapshot {
 		now.Process = agentcontrol.Process{PID: h.PID, Name: names.ValidString(h.ProcessName)}
 	}
 	if p := s.process; p != nil {
-		now.Since = p.origin.Begun
-		now.Service = agentcontrol.TextOf(p.origin.Resource.Attributes(), origin.AttributeServiceName)
+		now.Since = p.Origin.Begun
+		now.Service = agentcontrol.TextOf(p.Origin.Resource.Attributes(), origin.AttributeServiceName)
 		now.Counters = []agentcontrol.Counter{
-			{Name: "messages", Unit: "{message}", Value: p.messages},
-			{Name: "bytes", Unit: "By", Value: p.bytes},
-			{Name: "events", Unit: "{event}", Value: p.events},
-			{Name: "lost messages", Unit: "{message}", Value: p.lost},
+			{Name: "messages", Unit: "{message}", Value: p.Messages},
+			{Name: "bytes", Unit: "By", Value: p.Bytes},
+			{Name: "events", Unit: "{event}", Value: p.Events},
+			{Name: "lost messages", Unit: "{message}", Value: p.Lost},
 		}
 	}
 	return now
@@ -98,7 +99,7 @@ func (s *controlledServer) Told(r agentcontrol.Record) {
 	s.mu.Unlock()
 	var of *origin.Origin
 	if p != nil {
-		of = p.origin
+		of = p.Origin
 	} else {
 		origins := originsOf(s.env.config, s.config, "")
 		of = origin.New(&origins, origin.Identity{}, s.env.Now(), 0)
@@ -115,7 +116,7 @@ func (s *controlledServer) Told(r agentcontrol.Record) {
 func (s *controlledServer) Do(ctx context.Context, order agentcontrol.Order) (agentcontrol.Answer, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	defer context.AfterFunc(s.serving, func() { end(errShutdown) })()
+	defer context.AfterFunc(s.serving, func() { end(process.ErrShutdown) })()
 	c := s.control
 	if err := c.stateLock.lock(ctx); err != nil {
 		reason := agentcontrol.NoAnswer
@@ -126,7 +127,7 @@ func (s *controlledServer) Do(ctx context.Context, order agentcontrol.Order) (ag
 	}
 	defer c.stateLock.unlock()
 	if s.serving.Err() != nil {
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the receiver is disconnecting from the server: %w", errShutdown)
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the receiver is disconnecting from the server: %w", process.ErrShutdown)
 	}
 	return s.carryOut(ctx, rbkit.Command(order.Command))
 }

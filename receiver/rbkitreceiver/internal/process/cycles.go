@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rbkitreceiver
+package process
 
 import (
 	"time"
@@ -11,23 +11,23 @@ import (
 
 // cycles pairs the events of garbage collections.
 type cycles struct {
-	open  cycle
+	open  Cycle
 	state cycleState
 	// marking and whole are how long mark phases, and whole garbage collections, lasted.
-	marking, whole histogram
+	marking, whole Histogram
 	// noStart and noEnd count events whose others did not come, stepsBack those that are
 	// earlier than what they end.
 	noStart, noEnd, stepsBack int64
 	// number is how many garbage collections have begun.
 	number uint64
 	// finished handles a complete garbage collection; nil: no pipeline takes spans.
-	finished func(*cycle)
+	finished func(*Cycle)
 }
 
-// cycle is a garbage collection, its times in Unix milliseconds.
-type cycle struct {
-	number             uint64
-	start, marked, end int64
+// Cycle is a garbage collection, its times in Unix milliseconds.
+type Cycle struct {
+	Number             uint64
+	Start, Marked, End int64
 }
 
 type cycleState uint8
@@ -44,7 +44,7 @@ func (c *cycles) event(millis int64, what rbkit.Kind) {
 	case what == rbkit.GCStart:
 		c.dropOpen()
 		c.number++
-		c.open, c.state = cycle{number: c.number, start: millis}, cycleMarking
+		c.open, c.state = Cycle{Number: c.number, Start: millis}, cycleMarking
 	case what == rbkit.GCEndMark && c.state == cycleMarking:
 		c.markingEnds(millis)
 	case what == rbkit.GCEndSweep && c.state == cycleSweeping:
@@ -68,23 +68,23 @@ func (c *cycles) dropOpen() {
 }
 
 func (c *cycles) markingEnds(millis int64) {
-	if millis < c.open.start {
+	if millis < c.open.Start {
 		c.stepsBack++
 		c.state = cycleNone
 		return
 	}
-	c.open.marked, c.state = millis, cycleSweeping
-	c.marking.observe(time.Duration(millis-c.open.start) * time.Millisecond)
+	c.open.Marked, c.state = millis, cycleSweeping
+	c.marking.Observe(time.Duration(millis-c.open.Start) * time.Millisecond)
 }
 
 func (c *cycles) sweepingEnds(millis int64) {
 	c.state = cycleNone
-	if millis < c.open.marked {
+	if millis < c.open.Marked {
 		c.stepsBack++
 		return
 	}
-	c.open.end = millis
-	c.whole.observe(time.Duration(millis-c.open.start) * time.Millisecond)
+	c.open.End = millis
+	c.whole.Observe(time.Duration(millis-c.open.Start) * time.Millisecond)
 	if c.finished != nil {
 		c.finished(&c.open)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/life"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
@@ -87,36 +88,36 @@ func unstartedBed(t testing.TB, options ...option) *bed {
 func ofOneServer(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} }
 
 // alone returns a server without sockets. The test gives it messages and collects metrics.
-func alone(t testing.TB, options ...option) (*bed, *server) {
+func alone(t testing.TB, options ...option) (*bed, *life.Lives) {
 	t.Helper()
 	b := unstartedBed(t, append([]option{ofOneServer}, options...)...)
 	measured := b.Next.Metrics != nil
 	b.Next.Metrics = nil
 	b.open()
-	b.receiver.servers[0].processes.Measured = measured
-	return b, b.receiver.servers[0]
+	s := b.receiver.servers[0]
+	s.Process.Measured = measured
+	if measured && !b.receiver.config.Metrics.RubyGcStat.Enabled {
+		s.Lives.Unmeasured = unmeasuredKeys
+	}
+	return b, s.Lives
 }
 
 // open opens the outputs of a receiver that doesn't start. The test ends them with Finish.
-func (b *bed) open() *environment {
+func (b *bed) open() *outputs {
 	b.receiver.open(b.Kit().NewRun(context.Background(), b.Host, b.Next))
-	return b.receiver.env
+	return b.receiver.out
 }
 
 // finish ends a server that is alone and delivers all of its data.
-func (b *bed) finish(s *server) {
-	s.endLife()
-	b.receiver.env.Finish()
+func (b *bed) finish(s *life.Lives) {
+	s.End()
+	b.receiver.out.Finish()
 }
 
 // state is what is known of the first server's process.
 func (b *bed) state() process.State {
 	b.T.Helper()
-	s := b.receiver.servers[0]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	require.NotNil(b.T, s.process)
-	return s.process.State()
+	return stateOf(b.receiver.servers[0].Lives)
 }
 
 // pointsOf are the points of a metric by the value of an attribute.
@@ -224,4 +225,10 @@ var (
 func originOf(c *Config, server *ServerConfig, host string, who origin.Identity, begun time.Time, first int64) *origin.Origin {
 	origins := originsOf(c, server, host)
 	return origin.New(&origins, who, begun, first)
+}
+
+// stateOf returns the state of the last process of a server.
+func stateOf(s *life.Lives) process.State {
+	state, _ := s.ProcessState()
+	return state
 }

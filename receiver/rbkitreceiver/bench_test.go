@@ -29,7 +29,7 @@ func BenchmarkMessagesToPdata(b *testing.B) {
 			bed, s := alone(b, func(b *bed, _ *Config) {
 				b.Next = sharedreceiver.Signals{Traces: nop, Logs: nop, Metrics: nop, Profiles: nop}
 			})
-			env, hello := bed.receiver.env, rbkitserver.Hello(c)
+			env, hello := bed.receiver.out, rbkitserver.Hello(c)
 			bytes, events := 0, 0
 			for _, m := range c.Messages {
 				bytes += len(m.Data)
@@ -37,12 +37,12 @@ func BenchmarkMessagesToPdata(b *testing.B) {
 					events += n
 				}
 			}
-			s.beginLife(origin.Identity{State: &hello})
+			s.Begin(origin.Identity{State: &hello})
 			cputime.Bytes(b, bytes, events, func() {
 				for _, m := range c.Messages {
-					s.receive(zmtp.Message{m.Data})
+					s.Receive(zmtp.Message{m.Data})
 				}
-				env.metrics.metrics([]process.State{s.process.State()}, env.Now())
+				env.metrics.metrics([]process.State{stateOf(s)}, env.Now())
 			})
 			env.Finish()
 		})
@@ -84,24 +84,24 @@ func BenchmarkMetricsOfSites(b *testing.B) {
 	for _, sites := range []int{1000, createDefaultConfig().Limits.MaxSites, 50_000} {
 		b.Run(strconv.Itoa(sites), func(b *testing.B) {
 			bed, s := alone(b, func(_ *bed, c *Config) { c.Limits.MaxSites, c.Limits.MaxMetricPoints = sites, 4*sites })
-			s.beginLife(origin.Identity{})
+			s.Begin(origin.Identity{})
 			files := make([]rbkit.FileAllocations, 1000)
 			for i := range sites {
 				f := &files[i%1000]
 				f.File = strconv.AppendInt(nil, int64(i%1000), 10)
 				f.Allocations = append(f.Allocations, rbkit.PlaceAllocations{Line: 1, Class: strconv.AppendInt(nil, int64(i/1000), 10), Count: 1, Size: 40})
 			}
-			s.receive(zmtp.Message{numbered(b, rbkit.Documented, 0, func(c *rbkit.Collection) error { return c.Snapshot(1, nil, files) })})
-			state := s.process.State()
+			s.Receive(zmtp.Message{numbered(b, rbkit.Documented, 0, func(c *rbkit.Collection) error { return c.Snapshot(1, nil, files) })})
+			state := stateOf(s)
 			require.Len(b, state.Sites, sites)
 			points := 0
 			b.ResetTimer()
 			for b.Loop() {
-				points += bed.receiver.env.metrics.metrics([]process.State{state}, recorded).DataPointCount()
+				points += bed.receiver.out.metrics.metrics([]process.State{state}, recorded).DataPointCount()
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(points), "ns/point")
-			s.endLife()
-			bed.receiver.env.Finish()
+			s.End()
+			bed.receiver.out.Finish()
 		})
 	}
 }
@@ -116,7 +116,7 @@ func BenchmarkLargestMessage(b *testing.B) {
 	message := c.AppendTo(nil, 1, 0)
 	_, s := alone(b, func(b *bed, _ *Config) { b.Next = sharedreceiver.Signals{Metrics: b.Metrics} })
 	cputime.Bytes(b, len(message), events, func() {
-		s.beginLife(origin.Identity{})
-		s.receive(zmtp.Message{message})
+		s.Begin(origin.Identity{})
+		s.Receive(zmtp.Message{message})
 	})
 }

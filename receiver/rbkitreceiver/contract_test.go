@@ -48,10 +48,8 @@ func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 	})
 	t.Cleanup(func() { close(until) })
 	b.Await("the server to be known", func() bool {
-		s := b.receiver.servers[0]
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.connected && s.lastReply != nil && s.process != nil
+		s := b.receiver.servers[0].Lives.Status()
+		return s.Connected && s.Reply != nil && s.Process != nil
 	})
 	return agentcontroltest.Played{
 		Shutdown: b.Shutdown, Silence: func() { silent.Store(true) },

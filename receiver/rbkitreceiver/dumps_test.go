@@ -71,10 +71,10 @@ func TestASummaryDescribesADump(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)
-			s.beginLife(origin.Identity{})
+			s.Begin(origin.Identity{})
 			before := func(c *rbkit.Collection) error { return c.Dump(4, 7, 1, []rbkit.DumpObject{object(9, 16)}) }
-			s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, before)})
-			s.receive(zmtp.Message{c.message})
+			s.Receive(zmtp.Message{numbered(t, rbkit.Released, 0, before)})
+			s.Receive(zmtp.Message{c.message})
 			b.finish(s)
 			assert.Zero(t, b.Counter("bad_messages"))
 			summaries := b.Records(eventDump)
@@ -89,21 +89,21 @@ func TestASummaryDescribesADump(t *testing.T) {
 				assert.Equal(t, c.want[key], attributes[key], key)
 			}
 			assert.Contains(t, b.Points(), "dumps{objects="+c.counted+"}")
-			assert.Equal(t, c.live, s.process.State().Live.Objects[names.First], "of the last dump that was complete")
-			assert.Equal(t, c.size, s.process.State().Live.Bytes[names.First])
+			assert.Equal(t, c.live, stateOf(s).Live.Objects[names.First], "of the last dump that was complete")
+			assert.Equal(t, c.size, stateOf(s).Live.Bytes[names.First])
 		})
 	}
 }
 
 func TestARecordOfAnObjectNamesItsDump(t *testing.T) {
 	b, s := alone(t, func(_ *bed, c *Config) { c.DumpReferences = true })
-	s.beginLife(origin.Identity{})
+	s.Begin(origin.Identity{})
 	objects := []rbkit.DumpObject{
 		{ID: 20, Class: []byte("A\xff"), File: []byte("a\xff.rb"), Line: 3, Size: 40},
 		{ID: 40, Class: []byte("hidden")},
 		{ID: math.MaxUint64},
 	}
-	s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, func(c *rbkit.Collection) error { return c.Dump(7, 8, 3, objects) })})
+	s.Receive(zmtp.Message{numbered(t, rbkit.Released, 0, func(c *rbkit.Collection) error { return c.Dump(7, 8, 3, objects) })})
 	b.finish(s)
 	got := b.Records(records.EventObject)
 	require.Len(t, got, 3)

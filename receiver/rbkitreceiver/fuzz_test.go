@@ -38,13 +38,13 @@ func FuzzReceive(f *testing.F) {
 			c.Limits.MaxTrackedObjects, c.Limits.MaxClasses, c.Limits.MaxFiles, c.Limits.MaxSites = 10, 3, 3, 4
 			c.Limits.MaxDumpObjects, c.Limits.MaxProfileStacks = 5, 3
 		})
-		env := b.receiver.env
-		s.beginLife(origin.Identity{})
+		env := b.receiver.out
+		s.Begin(origin.Identity{})
 		for _, m := range [][]byte{object, message, object, message} {
-			s.receive(zmtp.Message{m})
+			s.Receive(zmtp.Message{m})
 		}
 		b.finish(s)
-		state := s.process.State()
+		state := stateOf(s)
 		require.LessOrEqual(t, len(state.Classes), 3+int(names.First))
 		require.LessOrEqual(t, len(state.Sites), 4+1)
 		require.LessOrEqual(t, state.Tracked, 10)

@@ -51,15 +51,15 @@ var recorded = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 func mapCapture(t testing.TB, c *capture.Capture, options ...option) mapped {
 	t.Helper()
 	b, s := alone(t, options...)
-	env, now, hello := b.receiver.env, recorded, rbkitserver.Hello(c)
+	env, now, hello := b.receiver.out, recorded, rbkitserver.Hello(c)
 	env.Now = func() time.Time { return now }
-	s.beginLife(origin.Identity{State: &hello})
+	s.Begin(origin.Identity{State: &hello})
 	for _, m := range c.Messages {
 		now = recorded.Add(m.At)
-		s.receive(zmtp.Message{m.Data})
+		s.Receive(zmtp.Message{m.Data})
 	}
 	b.finish(s)
-	got := mapped{state: s.process.State()}
+	got := mapped{state: stateOf(s)}
 	got.metrics = env.metrics.metrics([]process.State{got.state}, now)
 	got.spans, got.logs, got.profiles = ptrace.NewTraces(), plog.NewLogs(), b.Profiles.AllProfiles()
 	for _, traces := range b.Traces.AllTraces() {

@@ -39,9 +39,7 @@ func TestOldDataIsDeliveredWhileNoMessagesArrive(t *testing.T) {
 func TestTheLastMetricsOfTooManyProcessesAreDroppedAndCounted(t *testing.T) {
 	b := unstartedBed(t, ofOneServer, rarely)
 	env := b.open()
-	s := b.receiver.servers[0]
-	s.beginLife(origin.Identity{})
-	last := s.lastState()
+	last := someState()
 	const most = 64
 	for range most {
 		env.metrics.Ended(last)
@@ -66,13 +64,13 @@ func TestQueuesHaveTheBoundsThatAreSet(t *testing.T) {
 	for name, c := range map[string]struct {
 		set func(*LimitsConfig)
 		// add adds one, of most that may wait, but of spans.
-		add     func(*environment) bool
+		add     func(*outputs) bool
 		dropped string
 	}{
-		"log records":      {func(l *LimitsConfig) { l.MaxQueuedLogs = most }, func(e *environment) bool { return e.logs.Add(logs(1, 1)) }, "log_records_dropped"},
-		"bytes of logs":    {func(l *LimitsConfig) { l.MaxQueuedLogBytes = mib }, func(e *environment) bool { return e.logs.Add(logs(1, mib/most)) }, "log_records_dropped"},
-		"samples":          {func(l *LimitsConfig) { l.MaxQueuedSamples = most }, func(e *environment) bool { return e.profiles.Add(samples(1, 1)) }, "samples_dropped"},
-		"bytes of samples": {func(l *LimitsConfig) { l.MaxQueuedSampleBytes = mib }, func(e *environment) bool { return e.profiles.Add(samples(1, mib/most)) }, "samples_dropped"},
+		"log records":      {func(l *LimitsConfig) { l.MaxQueuedLogs = most }, func(e *outputs) bool { return e.logs.Add(logs(1, 1)) }, "log_records_dropped"},
+		"bytes of logs":    {func(l *LimitsConfig) { l.MaxQueuedLogBytes = mib }, func(e *outputs) bool { return e.logs.Add(logs(1, mib/most)) }, "log_records_dropped"},
+		"samples":          {func(l *LimitsConfig) { l.MaxQueuedSamples = most }, func(e *outputs) bool { return e.profiles.Add(samples(1, 1)) }, "samples_dropped"},
+		"bytes of samples": {func(l *LimitsConfig) { l.MaxQueuedSampleBytes = mib }, func(e *outputs) bool { return e.profiles.Add(samples(1, mib/most)) }, "samples_dropped"},
 		"spans":            {func(l *LimitsConfig) { l.MaxQueuedSpans = most * spansOfCycle }, addSpans, "spans_dropped"},
 		"bytes of spans":   {func(l *LimitsConfig) { l.MaxQueuedSpanBytes = mib }, addSpans, "spans_dropped"},
 	} {
@@ -83,7 +81,7 @@ func TestQueuesHaveTheBoundsThatAreSet(t *testing.T) {
 					pipeline.RefuseWith(receivertestbed.ErrRefused)
 				}
 			})
-			env := b.receiver.env
+			env := b.receiver.out
 			taken, beyond := 0, most+1 // one is being handed on
 			if c.dropped == "spans_dropped" {
 				beyond = mib/bytesOfCycle + maxCyclesAtOnce
@@ -112,10 +110,10 @@ func TestASnapshotEndsWhereItHasTooManyBytes(t *testing.T) {
 	}
 	message := numbered(t, rbkit.Documented, 0, func(c *rbkit.Collection) error { return c.Snapshot(1, nil, files) })
 	b, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxQueuedSampleBytes = mib })
-	s.beginLife(origin.Identity{})
-	s.receive(zmtp.Message{message})
-	s.endLife()
-	b.receiver.env.Finish()
+	s.Begin(origin.Identity{})
+	s.Receive(zmtp.Message{message})
+	s.End()
+	b.receiver.out.Finish()
 	require.Len(t, b.Profiles.AllProfiles(), 1)
 	p := b.Profiles.AllProfiles()[0]
 	profiletest.CheckValid(t, p)
@@ -127,15 +125,15 @@ func TestASnapshotEndsWhereItHasTooManyBytes(t *testing.T) {
 
 func TestAProfileOfSamplesEndsWhereItHasTooManyBytes(t *testing.T) {
 	b, s := alone(t)
-	s.beginLife(origin.Identity{})
+	s.Begin(origin.Identity{})
 	const stacks = 8000
 	c := rbkit.NewCollection(rbkit.Released)
 	for i := range stacks {
 		require.NoError(t, c.Sample(1, []rbkit.Frame{{Method: []byte(strconv.Itoa(i) + strings.Repeat("m", 1000))}}))
 	}
-	s.receive(zmtp.Message{c.AppendTo(nil, 1, 0)})
-	s.endLife()
-	b.receiver.env.Finish()
+	s.Receive(zmtp.Message{c.AppendTo(nil, 1, 0)})
+	s.End()
+	b.receiver.out.Finish()
 	samples := 0
 	require.Greater(t, len(b.Profiles.AllProfiles()), 1)
 	for _, p := range b.Profiles.AllProfiles() {
@@ -146,19 +144,17 @@ func TestAProfileOfSamplesEndsWhereItHasTooManyBytes(t *testing.T) {
 	assert.Equal(t, stacks, samples, "none is lost")
 }
 
-func addSpans(e *environment) bool {
+func addSpans(e *outputs) bool {
 	return e.spans.Add(cycleParcel{cycle: process.Cycle{Number: 1, Start: 1, Marked: 2, End: 3}, origin: originOf(e.config, &e.config.Servers[0], "", origin.Identity{}, recorded, 1)})
 }
 
 func TestConnectionsHaveTheConfiguredOptions(t *testing.T) {
-	b, _ := alone(t, func(_ *bed, c *Config) {
-		c.Timeout, c.Heartbeat, c.Limits.MaxMessageBytes = 3*time.Second, 7*time.Second, 1<<20
-	})
-	defer b.receiver.env.Finish()
+	c := createDefaultConfig()
+	c.Timeout, c.Heartbeat, c.Limits.MaxMessageBytes = 3*time.Second, 7*time.Second, 1<<20
 	want := zmtp.Options{Timeout: 3 * time.Second, Heartbeat: 7 * time.Second, Limits: zmtp.Limits{Message: 1 << 20}}
-	assert.Equal(t, want, b.receiver.env.zmtpOptions(&ServerConfig{}))
+	assert.Equal(t, want, connectionOptions(c, &ServerConfig{}))
 	want.Security = zmtp.Plain{Username: "reader", Password: "secret"}
-	assert.Equal(t, want, b.receiver.env.zmtpOptions(&ServerConfig{Username: "reader", Password: "secret"}))
+	assert.Equal(t, want, connectionOptions(c, &ServerConfig{Username: "reader", Password: "secret"}))
 }
 
 // greeted is what the first who connects says of its mechanism.

@@ -259,10 +259,10 @@ func TestReadingEndsWithTheTimeOfTheShutdown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)
-			s.beginLife(origin.Identity{})
-			b.receiver.env.Expire()
-			s.receive(zmtp.Message{numbered(t, rbkit.Documented, 0, write)})
-			assert.LessOrEqual(t, s.process.State().Sites[heap.Site{Class: names.First, File: names.First}].Objects, int64(callsPerCheck))
+			s.Begin(origin.Identity{})
+			b.receiver.out.Expire()
+			s.Receive(zmtp.Message{numbered(t, rbkit.Documented, 0, write)})
+			assert.LessOrEqual(t, stateOf(s).Sites[heap.Site{Class: names.First, File: names.First}].Objects, int64(callsPerCheck))
 			assert.Equal(t, 1, b.Log.FilterMessageSnippet("the rest of a message is dropped").Len())
 			assert.Zero(t, b.Counter("bad_messages"))
 			b.finish(s)

@@ -47,27 +47,6 @@ func TestWantedProfilesAreSwitchedOnAndOffAgain(t *testing.T) {
 	assert.False(t, server.State().ObjectTraceEnabled)
 }
 
-func TestAProfileSwitchedOnDuringTheShutdownIsSwitchedOff(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	asked := make(chan struct{})
-	server := play(t, rbkitserver.Options{Hello: released, Commanded: func(c rbkit.Command) {
-		if c == rbkit.StartCPUProfiling {
-			cancel()
-			<-asked // nobody waits for the answer
-		}
-	}})
-	env := unstartedBed(t, following(server), profiling).open()
-	defer env.Finish()
-	c := newControl(env, &env.config.Servers[0], env.Logger)
-	ok := c.correct(ctx, func(*rbkit.HandshakeReply) {})
-	close(asked)
-	assert.False(t, ok)
-	c.restore(context.Background())
-	assert.Contains(t, server.orders(), rbkit.StopMemoryProfile)
-	assert.Contains(t, server.orders(), rbkit.StopCPUProfiling)
-}
-
 func TestProfilesOfOthersStayOn(t *testing.T) {
 	hello := released
 	hello.ObjectTraceEnabled, hello.CPUProfiling = true, true
@@ -119,7 +98,7 @@ func TestMessagesOfASilentServerAreReceived(t *testing.T) {
 	b.Shutdown()
 	assert.Equal(t, 1, b.Log.FilterMessageSnippet("doesn't answer requests").Len())
 	assert.Positive(t, b.Counter("connection_failures"))
-	assert.Equal(t, rbkit.Documented, b.receiver.servers[0].dialect)
+	assert.Equal(t, rbkit.Documented.String(), b.AwaitLine("Detected the dialect of the server").ContextMap()["dialect"])
 	name, _ := b.state().Origin.Resource.Attributes().Get("service.name")
 	assert.Equal(t, "unknown_service:ruby", name.Str())
 }
@@ -281,4 +260,18 @@ func TestLogRecordsThatAreSwitchedOffAreNotDelivered(t *testing.T) {
 	assert.Empty(t, b.Records(eventConnected))
 	assert.Empty(t, b.Records(records.EventObject))
 	assert.Len(t, b.Records(eventGone), 1)
+}
+
+func TestProfilesThatOthersSwitchOnAfterARestartStayOn(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), profiling)
+	b.Await("the state", func() bool { s := server.State(); return s.ObjectTraceEnabled && s.CPUProfiling })
+	again := released
+	again.PID++
+	again.ObjectTraceEnabled = true // somebody else was faster
+	server.restart(rbkitserver.Options{Hello: again})
+	b.Await("the state", func() bool { return server.State().CPUProfiling })
+	b.Shutdown()
+	assert.Equal(t, []rbkit.Command{rbkit.UseWallTime, rbkit.StartCPUProfiling, rbkit.StopCPUProfiling}, server.orders())
+	assert.True(t, server.State().ObjectTraceEnabled)
 }

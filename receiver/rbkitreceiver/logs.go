@@ -62,15 +62,18 @@ func (o *outputs) log(of *origin.Origin, name, body string, severity plog.Severi
 	o.logs.Add(records.NewParcel(logs, r))
 }
 
-func (o *outputs) recordConnected(of *origin.Origin) {
+// Connected delivers the log record of a connected server.
+func (o *outputs) Connected(of *origin.Origin) {
 	o.log(of, eventConnected, "The server is connected", plog.SeverityNumberInfo, 0, noAttributes)
 }
 
-func (o *outputs) recordRestarted(of *origin.Origin) {
+// Restarted delivers the log record of a restarted server.
+func (o *outputs) Restarted(of *origin.Origin) {
 	o.log(of, eventRestarted, "The server was restarted", plog.SeverityNumberWarn, 0, noAttributes)
 }
 
-func (o *outputs) recordGone(of *origin.Origin, since time.Time, why error) {
+// Disconnected delivers the log record of a server whose connection existed since a time.
+func (o *outputs) Disconnected(of *origin.Origin, since time.Time, why error) {
 	o.log(of, eventGone, "The server is gone", plog.SeverityNumberWarn, 0, func(m pcommon.Map) {
 		m.PutDouble(attributeLifetime, o.Now().Sub(since).Seconds())
 		m.PutStr(attributeError, names.ValidString(why.Error()))

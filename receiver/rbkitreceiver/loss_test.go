@@ -61,16 +61,16 @@ func TestAGarbageCollectionEndsWhereEventsAreMissed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)
-			s.beginLife(origin.Identity{})
+			s.Begin(origin.Identity{})
 			for _, m := range c.messages {
-				s.receive(zmtp.Message{m})
+				s.Receive(zmtp.Message{m})
 			}
 			b.finish(s)
 			counted := b.Points()
 			assert.Equal(t, c.spans, b.Traces.SpanCount())
 			assert.Equal(t, [...]int64{c.noStart, c.noEnd, c.lost},
 				[...]int64{counted["gc_unpaired{missing=start}"], counted["gc_unpaired{missing=end}"], counted["messages_lost"]})
-			marking := s.process.State().Marking
+			marking := stateOf(s).Marking
 			assert.EqualValues(t, c.marked, marking.Count)
 			assert.Equal(t, c.markedAtTheMost, marking.Max.Seconds())
 		})
@@ -110,9 +110,9 @@ func TestASnapshotAfterALossHasNoBegin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)
-			s.beginLife(origin.Identity{})
-			s.receive(zmtp.Message{numbered(t, rbkit.Documented, 0, snapshot)})
-			s.receive(zmtp.Message{numbered(t, rbkit.Documented, c.second, at(1, rbkit.GCStart), snapshot)})
+			s.Begin(origin.Identity{})
+			s.Receive(zmtp.Message{numbered(t, rbkit.Documented, 0, snapshot)})
+			s.Receive(zmtp.Message{numbered(t, rbkit.Documented, c.second, at(1, rbkit.GCStart), snapshot)})
 			b.finish(s)
 			var durations []uint64
 			for _, p := range b.Profiles.AllProfiles() {

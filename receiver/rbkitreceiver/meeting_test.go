@@ -175,10 +175,7 @@ func TestMessagesOfAnotherLifeBeforeTheEndOfAConnectionAreNotLost(t *testing.T) 
 	}
 	b.Await("the others to be kept", func() bool {
 		for _, s := range b.receiver.servers {
-			s.mu.Lock()
-			kept := len(s.identification.held)
-			s.mu.Unlock()
-			if kept == 0 {
+			if s.Lives.Status().Waiting == 0 {
 				return false
 			}
 		}
@@ -187,32 +184,6 @@ func TestMessagesOfAnotherLifeBeforeTheEndOfAConnectionAreNotLost(t *testing.T) 
 	b.Shutdown()
 	assert.EqualValues(t, 2*servers, b.Counter("messages"))
 	assert.EqualValues(t, servers, b.Counter("restarts"))
-}
-
-func TestHeldMessagesAreBounded(t *testing.T) {
-	var m identification
-	m.begin(false)
-	const most = 10 * (100 + bytesOfHeld)
-	assert.True(t, m.hold(make([]byte, 2*most), time.Time{}, most), "there is always room for one")
-	assert.False(t, m.hold(nil, time.Time{}, most))
-	m.begin(true)
-	kept := 0
-	for m.hold(make([]byte, 100), time.Time{}, most) {
-		kept++
-	}
-	assert.Equal(t, 10, kept)
-	all := m.end()
-	assert.Len(t, all, 10)
-	assert.True(t, m.hold(make([]byte, 100), time.Time{}, most))
-	m.end()
-	m.holdAll(all)
-	assert.False(t, m.hold(nil, time.Time{}, most), "what was kept before counts")
-	m.begin(true)
-	kept = 0
-	for m.hold(nil, time.Time{}, most) {
-		kept++
-	}
-	assert.Equal(t, most/bytesOfHeld, kept, "what has no bytes, too")
 }
 
 // A container's process has the same ID in every life.
@@ -307,13 +278,11 @@ func TestAServerThatAnswersLateHasItsNameFromThenOn(t *testing.T) {
 		c.Timeout, c.StateInterval = 50*time.Millisecond, 50*time.Millisecond
 	})
 	service := func() string {
-		s := b.receiver.servers[0]
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.process == nil {
+		p := b.receiver.servers[0].Lives.Status().Process
+		if p == nil {
 			return ""
 		}
-		name, _ := s.process.Origin.Resource.Attributes().Get(origin.AttributeServiceName)
+		name, _ := p.Origin.Resource.Attributes().Get(origin.AttributeServiceName)
 		return name.Str()
 	}
 	b.Await("a server without a name", func() bool { return service() == "unknown_service:ruby" })

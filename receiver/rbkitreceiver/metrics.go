@@ -223,3 +223,6 @@ func appendHistogram(metrics pmetric.MetricSlice, h *process.Histogram, name, de
 func numPoints(s *process.State) int {
 	return 8 + len(s.Stats) + len(s.Created) + len(s.Destroyed) + 2*len(s.Live.Objects) + 2*len(s.Sites)
 }
+
+// Ended holds the last state of a process for the next collection.
+func (o *outputs) Ended(s process.State) { o.metrics.Ended(s) }

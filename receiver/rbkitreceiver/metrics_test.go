@@ -29,8 +29,8 @@ import (
 func metricsOf(t testing.TB, state process.State, options ...option) map[string]pmetric.Metric {
 	t.Helper()
 	b, _ := alone(t, options...)
-	defer b.receiver.env.Finish()
-	made := b.receiver.env.metrics.metrics([]process.State{state}, recorded.Add(time.Hour))
+	defer b.receiver.out.Finish()
+	made := b.receiver.out.metrics.metrics([]process.State{state}, recorded.Add(time.Hour))
 	all := map[string]pmetric.Metric{}
 	for _, resource := range made.ResourceMetrics().All() {
 		assert.Equal(t, state.Origin.Resource.Attributes().AsRaw(), resource.Resource().Attributes().AsRaw())
@@ -118,8 +118,8 @@ func TestTheBuilderHasOnePointOfEachMetric(t *testing.T) {
 		}
 	}
 	b, _ := alone(t)
-	defer b.receiver.env.Finish()
-	m := b.receiver.env.metrics
+	defer b.receiver.out.Finish()
+	m := b.receiver.out.metrics
 	m.recordStats(&s, 1)
 	m.recordObserved(&s, 1)
 	made := m.builder.Emit()
@@ -241,20 +241,20 @@ func TestSumsBelowZeroAreLeftOut(t *testing.T) {
 // A number near the last one is made up: it says nothing of what was lost.
 func TestAGapHasAsManyMessagesAsAServerCanSend(t *testing.T) {
 	b, s := alone(t)
-	s.beginLife(origin.Identity{})
+	s.Begin(origin.Identity{})
 	receive := func(number uint64) {
-		s.receive(zmtp.Message{rbkit.NewCollection(rbkit.Released).AppendTo(nil, 1, number)})
+		s.Receive(zmtp.Message{rbkit.NewCollection(rbkit.Released).AppendTo(nil, 1, number)})
 	}
 	for range 4 {
 		receive(0)
 		receive(math.MaxUint64 - 1)
 	}
-	assert.Equal(t, int64(1<<32), s.process.Lost)
+	assert.Equal(t, int64(1<<32), stateOf(s).Lost)
 	assert.EqualValues(t, 4*int64(1<<32), b.Counter("messages_lost"))
 	receive(math.MaxUint64)
-	assert.Equal(t, int64(1<<32), s.process.Lost)
-	s.endLife()
-	b.receiver.env.Finish()
+	assert.Equal(t, int64(1<<32), stateOf(s).Lost)
+	s.End()
+	b.receiver.out.Finish()
 }
 
 // eventsOf are the values of rbkit.events in each collection.
@@ -350,9 +350,9 @@ func TestStatisticsWithoutAMetricAreLoggedOnce(t *testing.T) {
 	}{"by default": {nil, 1}, "handed on": {[]option{unmeasured}, 0}} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t, c.options...)
-			s.beginLife(origin.Identity{})
-			s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, stats)})
-			s.receive(zmtp.Message{numbered(t, rbkit.Released, 1, stats)})
+			s.Begin(origin.Identity{})
+			s.Receive(zmtp.Message{numbered(t, rbkit.Released, 0, stats)})
+			s.Receive(zmtp.Message{numbered(t, rbkit.Released, 1, stats)})
 			b.finish(s)
 			lines := b.Log.FilterMessage(said).All()
 			require.Len(t, lines, c.want)

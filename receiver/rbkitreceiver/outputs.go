@@ -4,10 +4,15 @@
 package rbkitreceiver
 
 import (
+	"context"
+	"net"
+
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/callbraid/callbraid/internal/rbkit"
+	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
@@ -16,6 +21,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/records"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/session"
 )
 
 // outputs is shared by the lives of all servers: settings, and the queues for their data.
@@ -28,6 +34,8 @@ type outputs struct {
 	spans    *handover.Spans[cycleParcel]
 	logs     *handover.Logs[records.Parcel]
 	profiles *handover.Profiles[profile.Parcel]
+	metrics  *metricsLoop
+	counters *counters.Counters
 	// measured says that a pipeline takes metrics. Nothing else needs objects that are
 	// created and destroyed.
 	measured bool
@@ -41,7 +49,7 @@ const maxCyclesAtOnce = 256
 // pipeline. Each queue drops and counts data without room.
 func newOutputs(run *receiverkit.Run, config *Config, own *counters.Counters) *outputs {
 	o := &outputs{
-		Run: run, config: config,
+		Run: run, config: config, counters: own,
 		eventsOff: eventswitch.Off(config.Events), measured: run.Next.Metrics != nil,
 	}
 	limits := &config.Limits
@@ -63,6 +71,36 @@ func newOutputs(run *receiverkit.Run, config *Config, own *counters.Counters) *o
 		Make:      func(parcels []profile.Parcel) pprofile.Profiles { return parcels[0].Profiles },
 		Dropped:   receiverkit.CountBy(own.ReceiverRbkitSamplesDropped),
 	})
+	return o
+}
+
+type dialFunc func(ctx context.Context, address string) (net.Conn, error)
+
+// sessionSettings returns the settings of a server.
+func (o *outputs) sessionSettings(server *ServerConfig, dial dialFunc) *session.Settings {
+	c := o.config
+	s := &session.Settings{
+		Run: o.Run, Counters: o.counters, Output: o, Publish: server.Publish, Request: server.Request, Dial: dial,
+		Connection: connectionOptions(c, server), Reconnect: c.Reconnect, RestoreTimeout: c.ShutdownTimeout, MaxMemory: c.Limits.MaxServerMemory,
+		StateInterval: c.StateInterval, TriggerGCInterval: c.TriggerGCInterval, SnapshotInterval: c.ObjectSpaceSnapshotInterval,
+		MemoryProfile: c.MemoryProfile, CPUProfile: c.CPUProfile, Clock: clockCommands[c.Clock],
+		Origin: originsOf(c, server, o.Host), Process: o.processSettings(),
+	}
+	if o.measured && !c.Metrics.RubyGcStat.Enabled {
+		s.Unmeasured = unmeasuredKeys
+	}
+	return s
+}
+
+// clockCommands are the commands that set the clocks.
+var clockCommands = map[Clock]rbkit.Command{ClockWall: rbkit.UseWallTime, ClockCPU: rbkit.UseCPUTime}
+
+// connectionOptions returns the options of connections to a server.
+func connectionOptions(c *Config, server *ServerConfig) zmtp.Options {
+	o := zmtp.Options{Timeout: c.Timeout, Heartbeat: c.Heartbeat, Limits: zmtp.Limits{Message: c.Limits.MaxMessageBytes}}
+	if server.Username != "" {
+		o.Security = zmtp.Plain{Username: server.Username, Password: string(server.Password)}
+	}
 	return o
 }
 

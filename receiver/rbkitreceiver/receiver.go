@@ -16,6 +16,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/session"
 )
 
 // rbkitReceiver receives from the servers of one configuration, for all signals.
@@ -26,8 +27,8 @@ type rbkitReceiver struct {
 	dial     dialFunc
 
 	// The rest is there from Start on.
-	env     *environment
-	servers []*server
+	out     *outputs
+	servers []*session.Server
 	// unregister removes servers from the extensions that show them.
 	unregister []func()
 }
@@ -54,18 +55,18 @@ func (r *rbkitReceiver) Start(_ context.Context, run *receiverkit.Run) error {
 	r.open(run)
 	r.register()
 	for _, s := range r.servers {
-		run.Logger.Info("Following an Rbkit server", zap.String("publish", s.config.Publish), zap.String("request", s.config.Request))
-		run.Go(func() { s.follow(run.Serving) })
+		run.Logger.Info("Following an Rbkit server", zap.String("publish", s.Publish), zap.String("request", s.Request))
+		run.Go(func() { s.Follow(run.Serving) })
 	}
 	return nil
 }
 
 // open opens the outputs of each signal that has a pipeline, and makes the servers.
 func (r *rbkitReceiver) open(run *receiverkit.Run) {
-	out := newOutputs(run, r.config, r.counters)
-	r.env = &environment{outputs: out, counters: r.counters, dial: r.dial, metrics: newMetricsLoop(out, r.counters, r.living)}
+	r.out = newOutputs(run, r.config, r.counters)
+	r.out.metrics = newMetricsLoop(r.out, r.counters, r.living)
 	for i := range r.config.Servers {
-		r.servers = append(r.servers, newServer(r.env, &r.config.Servers[i]))
+		r.servers = append(r.servers, session.New(r.out.sessionSettings(&r.config.Servers[i], r.dial)))
 	}
 }
 
@@ -73,7 +74,7 @@ func (r *rbkitReceiver) open(run *receiverkit.Run) {
 // the last collection.
 func (r *rbkitReceiver) living() (states []process.State) {
 	for _, s := range r.servers {
-		if state, ok := s.state(); ok {
+		if state, ok := s.Lives.CollectState(); ok {
 			states = append(states, state)
 		}
 	}
@@ -97,7 +98,7 @@ func (r *rbkitReceiver) Close(context.Context) error {
 // register shows the servers in the extensions, until the receiver is shut down.
 func (r *rbkitReceiver) register() {
 	for i, s := range r.servers {
-		id := agentcontrol.NewID(r.kit.ID, strconv.Itoa(i), s.config.Publish)
-		r.unregister = append(r.unregister, r.env.Agents.Register(&controlledServer{server: s, id: id, serving: r.env.Serving}))
+		id := agentcontrol.NewID(r.kit.ID, strconv.Itoa(i), s.Publish)
+		r.unregister = append(r.unregister, r.out.Agents.Register(&controlledServer{server: s, out: r.out, config: &r.config.Servers[i], id: id}))
 	}
 }

@@ -33,7 +33,7 @@ func TestAPublishedCaptureArrives(t *testing.T) {
 			assert.Equal(t, want.samples, s.Samples)
 			assert.Zero(t, s.Lost)
 			assert.Zero(t, b.Counter("bad_messages"))
-			assert.Equal(t, want.dialect, b.receiver.servers[0].dialect)
+			assert.Equal(t, want.dialect.String(), b.AwaitLine("Detected the dialect of the server").ContextMap()["dialect"])
 			assert.Len(t, b.Records(eventDump), 1)
 			assert.Positive(t, b.Traces.SpanCount())
 			assert.Positive(t, b.Profiles.SampleCount())

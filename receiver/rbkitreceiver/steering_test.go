@@ -111,11 +111,12 @@ func TestAProfileOfOthersStaysOnAfterTheSameCommand(t *testing.T) {
 
 func TestAnAcceptedCommandWithoutAnEffectIsRefused(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released, Deaf: true})
-	b := newBed(t, following(server), steerable)
+	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.StateInterval = 10 * time.Millisecond })
 	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartCPUProfiling), nil)
 	assert.Equal(t, agentcontrol.Refused, agentcontrol.ReasonOf(err), "%v", err)
-	wanted, _ := b.receiver.servers[0].control.wanted.current()
-	assert.Equal(t, switches{}, wanted, "it is not told again by the receiver")
+	asked := len(server.Commands())
+	b.Await("corrections of the state", func() bool { return len(server.Commands()) > asked+4 })
+	assert.Equal(t, []rbkit.Command{rbkit.StartCPUProfiling}, server.orders(), "the receiver doesn't repeat it")
 }
 
 func TestACommandWithoutAnAnswerInTimeFails(t *testing.T) {
@@ -153,22 +154,19 @@ func TestACommandThatWaitsForOthersTooLongFails(t *testing.T) {
 					<-until
 				}
 			}})
-			b := newBed(t, following(server), steerable, patiently, func(_ *bed, c *Config) { c.MemoryProfile = true })
+			b := newBed(t, following(server), steerable, patiently, func(_ *bed, c *Config) { c.MemoryProfile, c.StateInterval = true, 10*time.Millisecond })
 			defer close(until)
 			a := b.steered()
 			b.Await("the memory profile", func() bool { return server.State().ObjectTraceEnabled })
 			holds.Store(true)
 			first := make(chan error, 1)
-			if held == rbkit.Handshake {
-				b.receiver.servers[0].control.requestCorrection()
-			} else {
+			if held == rbkit.TriggerGC { // the next correction of the state sends a handshake
 				go func() {
 					_, err := agentcontroltest.Order(t.Context(), a, string(held), nil)
 					first <- err
 				}()
 			}
 			<-begun
-			assert.Len(t, b.receiver.servers[0].control.stateLock, 1, "nobody changes in between what is looked at")
 			ctx, giveUp := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() {
@@ -220,8 +218,6 @@ func TestASilentServerHasNotAnswered(t *testing.T) {
 	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.Timeout, c.Clock = 500*time.Millisecond, ClockCPU })
 	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.UseWallTime), nil)
 	assert.Equal(t, agentcontrol.NoAnswer, agentcontrol.ReasonOf(err), "%v", err)
-	_, clock := b.receiver.servers[0].control.wanted.current()
-	assert.Equal(t, ClockCPU, clock, "it is not wanted when nothing came of it")
 }
 
 func TestAServerThatEndsDuringACommandIsLost(t *testing.T) {
@@ -280,31 +276,6 @@ func TestAShutdownEndsOrders(t *testing.T) {
 	_, err := agentcontroltest.Order(t.Context(), a, string(rbkit.TriggerGC), nil)
 	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err))
 	assert.NotContains(t, server.orders(), rbkit.TriggerGC)
-}
-
-// What is to be switched off is known when nobody switches any more.
-func TestAShutdownWaitsForACommand(t *testing.T) {
-	server := play(t, rbkitserver.Options{Hello: released})
-	b := newBed(t, following(server), steerable)
-	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartCPUProfiling), nil)
-	require.NoError(t, err)
-	steering := b.receiver.servers[0].control.stateLock
-	require.NoError(t, steering.lock(t.Context()))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		b.Shutdown()
-	}()
-	b.Await("nobody to be shown", func() bool { return len(b.Host.(*agentcontroltest.Directory).Agents()) == 0 })
-	select {
-	case <-ended:
-		assert.Fail(t, "somebody still steers")
-	case <-time.After(100 * time.Millisecond): // what may come by mistake has the time to come
-	}
-	assert.True(t, server.State().CPUProfiling)
-	steering.unlock()
-	<-ended
-	assert.False(t, server.State().CPUProfiling)
 }
 
 func TestACommandForAMissingServerFails(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 func TestBadMessagesAreCountedByKind(t *testing.T) {
 	good := numbered(t, rbkit.Released, 1, at(1, rbkit.GCStart))
 	b, s := alone(t)
-	s.beginLife(origin.Identity{})
+	s.Begin(origin.Identity{})
 	for i, message := range []zmtp.Message{
 		{good[:len(good)-1]},
 		{append([]byte{0x84, 0x00, 0x07, 0x01, 0xa8}, "12:34:56\x09\x01\x02\x90"...)}, // a text for a time
@@ -34,7 +34,7 @@ func TestBadMessagesAreCountedByKind(t *testing.T) {
 		{},
 	} {
 		for range i + 1 {
-			s.receive(message)
+			s.Receive(message)
 		}
 	}
 	b.finish(s)
@@ -47,16 +47,16 @@ func TestBadMessagesAreCountedByKind(t *testing.T) {
 func TestABurstOfBadMessagesEndsWithAGoodOne(t *testing.T) {
 	b, s := alone(t)
 	now := recorded
-	b.receiver.env.Now = func() time.Time { return now }
-	s.beginLife(origin.Identity{})
+	b.receiver.out.Now = func() time.Time { return now }
+	s.Begin(origin.Identity{})
 	lines := func() int { return b.Log.FilterMessageSnippet("is malformed").Len() }
 	for range 3 {
-		s.receive(zmtp.Message{{0xc1}})
+		s.Receive(zmtp.Message{{0xc1}})
 		now = now.Add(2 * logline.Pause)
 	}
 	assert.Equal(t, 1, lines(), "one burst")
-	s.receive(zmtp.Message{numbered(t, rbkit.Released, 1)})
-	s.receive(zmtp.Message{{0xc1}})
+	s.Receive(zmtp.Message{numbered(t, rbkit.Released, 1)})
+	s.Receive(zmtp.Message{{0xc1}})
 	assert.Equal(t, 2, lines(), "another one")
 	b.finish(s)
 }
@@ -75,12 +75,11 @@ func TestConnectionsThatFailAreCountedBySocket(t *testing.T) {
 func TestTheRecordOfALostServerHasReasonAndLifetime(t *testing.T) {
 	b, s := alone(t)
 	now := recorded
-	b.receiver.env.Now = func() time.Time { return now }
-	s.beginLife(origin.Identity{State: &released})
-	s.connectedAt, s.endSession = recorded, func() {}
+	b.receiver.out.Now = func() time.Time { return now }
+	s.Begin(origin.Identity{State: &released})
 	now = now.Add(90 * time.Second)
-	s.disconnect(errText("it \xff went"))
-	b.receiver.env.Finish()
+	b.receiver.out.Disconnected(s.Disconnect(), recorded, errText("it \xff went"))
+	b.receiver.out.Finish()
 	gone := b.Records(eventGone)
 	require.Len(t, gone, 1)
 	assert.Equal(t, plog.SeverityNumberWarn, gone[0].SeverityNumber())
@@ -99,13 +98,13 @@ func (e errText) Error() string { return string(e) }
 // A thread's ID is a number that attributes can have.
 func TestAThreadWhoseIDIsTooLargeHasTheLargest(t *testing.T) {
 	b, s := alone(t)
-	s.beginLife(origin.Identity{})
+	s.Begin(origin.Identity{})
 	sample := func(thread uint64) func(*rbkit.Collection) error {
 		return func(c *rbkit.Collection) error {
 			return c.Sample(1, []rbkit.Frame{{Method: []byte("m"), File: []byte("a.rb"), Line: 1, Thread: thread}})
 		}
 	}
-	s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, sample(math.MaxUint64), sample(math.MaxUint64-1), sample(math.MaxInt64))})
+	s.Receive(zmtp.Message{numbered(t, rbkit.Released, 0, sample(math.MaxUint64), sample(math.MaxUint64-1), sample(math.MaxInt64))})
 	b.finish(s)
 	require.Len(t, b.Profiles.AllProfiles(), 1)
 	profiletest.CheckValid(t, b.Profiles.AllProfiles()[0])

@@ -36,6 +36,10 @@ const (
 	SocketPublish = "publish"
 	SocketRequest = "request"
 
+	// ReasonBudget and ReasonServer are the limits for which a server is disconnected.
+	ReasonBudget = "memory_budget"
+	ReasonServer = "max_server_memory"
+
 	// droppedLimit is a reason beside the reasons of hand-overs.
 	droppedLimit = "limit"
 )

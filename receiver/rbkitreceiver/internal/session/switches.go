@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rbkitreceiver
+package session
 
 import (
 	"sync"
@@ -80,15 +80,16 @@ func (s *switchedOn) all() switches {
 type wanted struct {
 	mu       sync.Mutex
 	switches switches
-	clock    Clock
+	// clock is the command that sets the clock; empty: the clock stays.
+	clock rbkit.Command
 }
 
-func newWanted(config *Config) wanted {
+func newWanted(config *Settings) wanted {
 	return wanted{switches: switches{tracing: config.MemoryProfile, profiling: config.CPUProfile}, clock: config.Clock}
 }
 
 // current returns the wanted state.
-func (w *wanted) current() (switches, Clock) {
+func (w *wanted) current() (switches, rbkit.Command) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.switches, w.clock
@@ -113,10 +114,8 @@ func (w *wanted) set(command rbkit.Command) (takeBack func()) {
 		w.switches.profiling = true
 	case rbkit.StopCPUProfiling:
 		w.switches.profiling = false
-	case rbkit.UseWallTime:
-		w.clock = ClockWall
-	case rbkit.UseCPUTime:
-		w.clock = ClockCPU
+	case rbkit.UseWallTime, rbkit.UseCPUTime:
+		w.clock = command
 	}
 	return takeBack
 }

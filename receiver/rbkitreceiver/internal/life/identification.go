@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rbkitreceiver
+package life
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ type identification struct {
 	// restarted says that the process is another one than before.
 	restarted bool
 	held      []heldMessage
-	// size is the memory of the messages, about.
+	// size is the approximate memory of the messages.
 	size int
 }
 
@@ -27,19 +27,26 @@ type heldMessage struct {
 	at   time.Time
 }
 
-// bytesOfHeld is the memory of a message beside its bytes, about.
+// bytesOfHeld is the approximate memory of a message without its bytes.
 const bytesOfHeld = 64
 
-// begin begins an identification.
-func (m *identification) begin(anew bool) {
-	*m = identification{open: true, number: m.number + 1, restarted: anew}
+// begin begins an identification. restarted says that the process is another one than before.
+func (m *identification) begin(restarted bool) {
+	*m = identification{open: true, number: m.number + 1, restarted: restarted}
 }
 
 // end ends the identification, and returns the held messages.
-func (m *identification) end() (kept []heldMessage) {
-	kept = m.held
+func (m *identification) end() (held []heldMessage) {
+	held = m.held
 	*m = identification{number: m.number}
-	return kept
+	return held
+}
+
+// drop drops the held messages, and returns how many there were.
+func (m *identification) drop() (dropped int) {
+	dropped = len(m.held)
+	m.held, m.size = nil, 0
+	return dropped
 }
 
 // holdAll holds messages that an earlier identification held.

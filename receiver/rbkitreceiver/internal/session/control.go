@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package rbkitreceiver
+package session
 
 import (
 	"context"
@@ -22,8 +22,7 @@ import (
 // control sends commands to a server, one at a time, on a connection that it opens when it
 // needs it. It is for several goroutines.
 type control struct {
-	env    *environment
-	config *ServerConfig
+	*Settings
 	logger *zap.Logger
 	// correction asks the session to correct the state of the server now.
 	correction chan struct{}
@@ -51,8 +50,12 @@ type control struct {
 	buffer *servermemory.Buffer
 }
 
-func newControl(env *environment, config *ServerConfig, logger *zap.Logger) *control {
-	return &control{env: env, config: config, logger: logger, correction: make(chan struct{}, 1), wanted: newWanted(env.config), stateLock: newContextLock(), requestLock: newContextLock(), memory: servermemory.New(nil, 0)}
+// newControl returns the control of a server that has an address for requests.
+func newControl(settings *Settings, logger *zap.Logger, memory *servermemory.Memory) *control {
+	return &control{
+		Settings: settings, logger: logger, memory: memory, correction: make(chan struct{}, 1), wanted: newWanted(settings),
+		stateLock: newContextLock(), requestLock: newContextLock(),
+	}
 }
 
 // queryState asks the server for its state, and reports a server that doesn't answer.
@@ -99,9 +102,9 @@ func (c *control) reportAnswer(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false // no caller waits any more
 	}
-	c.env.counters.ConnectionFailed(counters.SocketRequest)
-	c.env.LogSeldom(&c.silent, c.logger.Warn, "The server doesn't answer requests: its messages are received, but the receiver can't change its state",
-		zap.String("request", c.config.Request), zap.Error(err))
+	c.Counters.ConnectionFailed(counters.SocketRequest)
+	c.Run.LogSeldom(&c.silent, c.logger.Warn, "The server doesn't answer requests: its messages are received, but the receiver can't change its state",
+		zap.String("request", c.Request), zap.Error(err))
 	return false
 }
 
@@ -130,13 +133,13 @@ func (c *control) connect(ctx context.Context) error {
 	if c.requester != nil {
 		return nil
 	}
-	within, end := context.WithTimeoutCause(ctx, c.env.config.Timeout, zmtp.ErrTimeout)
+	within, end := context.WithTimeoutCause(ctx, c.Connection.Timeout, zmtp.ErrTimeout)
 	defer end()
-	conn, err := c.env.dial(within, c.config.Request)
+	conn, err := c.Dial(within, c.Request)
 	if err != nil {
 		return err
 	}
-	options, buffer := c.env.zmtpOptions(c.config), c.memory.Connected(conn)
+	options, buffer := c.Connection, c.memory.Connected(conn)
 	options.Room = func(bytes int) error { return c.memory.HoldBuffer(buffer, bytes) }
 	if c.requester, err = zmtp.Request(within, conn, options); err != nil {
 		c.memory.Disconnected(buffer)
@@ -162,8 +165,14 @@ func (c *control) close() {
 	c.disconnect()
 }
 
-// requestCorrection asks the session to correct the state of the server.
-func (c *control) requestCorrection() {
+// Identified notes the identity after a new connection; other says that it is another life.
+func (c *control) Identified(other bool) { c.switchedOn.connected(other) }
+
+// ConnectedToOther notes that the connection has been to another life since its begin.
+func (c *control) ConnectedToOther() { c.switchedOn.connectedToOther() }
+
+// RequestCorrection asks the session to identify the server and to correct its state.
+func (c *control) RequestCorrection() {
 	select {
 	case c.correction <- struct{}{}:
 	default:
@@ -172,7 +181,7 @@ func (c *control) requestCorrection() {
 
 // correct switches on the wanted state, and has the server confirm it. It calls said with
 // each state of the server. ok is false if the server doesn't answer.
-func (c *control) correct(ctx context.Context, said func(*rbkit.HandshakeReply)) (ok bool) {
+func (c *control) correct(ctx context.Context, said func(rbkit.HandshakeReply)) (ok bool) {
 	if c.stateLock.lock(ctx) != nil {
 		return false // it is left
 	}
@@ -181,7 +190,7 @@ func (c *control) correct(ctx context.Context, said func(*rbkit.HandshakeReply))
 	if !ok {
 		return false
 	}
-	said(&h)
+	said(h)
 	c.switchedOn.noteState(h)
 	c.warnOfDangers(&h)
 	if c.isRight(h) {
@@ -197,11 +206,11 @@ func (c *control) correct(ctx context.Context, said func(*rbkit.HandshakeReply))
 	if h, ok = c.queryState(ctx); !ok {
 		return false
 	}
-	said(&h)
+	said(h)
 	if c.isRight(h) {
 		c.ignored.Over()
 	} else {
-		c.env.LogSeldom(&c.ignored, c.logger.Warn, "The server accepted commands, but its state has not changed",
+		c.Run.LogSeldom(&c.ignored, c.logger.Warn, "The server accepted commands, but its state has not changed",
 			zap.Bool("memory_profile", h.ObjectTraceEnabled), zap.Bool("cpu_profile", h.CPUProfiling))
 	}
 	return true
@@ -217,11 +226,8 @@ func (c *control) missing(h rbkit.HandshakeReply) (commands []rbkit.Command) {
 		commands = append(commands, rbkit.StartMemoryProfile)
 	}
 	if wanted.profiling && !h.CPUProfiling {
-		switch clock {
-		case ClockWall:
-			commands = append(commands, rbkit.UseWallTime)
-		case ClockCPU:
-			commands = append(commands, rbkit.UseCPUTime)
+		if clock != "" {
+			commands = append(commands, clock)
 		}
 		commands = append(commands, rbkit.StartCPUProfiling)
 	}
@@ -237,7 +243,7 @@ var errRestoreTime = errors.New("the time to restore the server at a shutdown is
 func (c *control) restore(ctx context.Context) {
 	_ = c.stateLock.lock(context.Background()) // commands of extensions end now
 	defer c.stateLock.unlock()
-	ctx, end := context.WithTimeoutCause(ctx, min(restoreTime, c.env.config.ShutdownTimeout), errRestoreTime)
+	ctx, end := context.WithTimeoutCause(ctx, min(restoreTime, c.RestoreTimeout), errRestoreTime)
 	defer end()
 	defer c.close()
 	on := c.switchedOn.all()
@@ -280,7 +286,7 @@ func (c *control) dangers(h *rbkit.HandshakeReply) (settings []string) {
 	if wanted, _ := c.wanted.current(); wanted.tracing && !h.ObjectTraceEnabled {
 		settings = append(settings, "memory_profile")
 	}
-	if c.env.config.ObjectSpaceSnapshotInterval > 0 {
+	if c.SnapshotInterval > 0 {
 		settings = append(settings, "objectspace_snapshot_interval")
 	}
 	return settings
@@ -294,7 +300,7 @@ func (c *control) warnOfDangers(h *rbkit.HandshakeReply) {
 		return
 	}
 	c.warnedOf = h.PID
-	c.env.LogSeldom(&c.dangerous, c.logger.Warn, "Settings may crash the program: on Ruby 3.1 an old Rbkit server causes a segmentation fault. "+
+	c.Run.LogSeldom(&c.dangerous, c.logger.Warn, "Settings may crash the program: on Ruby 3.1 an old Rbkit server causes a segmentation fault. "+
 		"Remove the settings, unless this gem is known to work with this Ruby",
 		zap.Strings("settings", settings), zap.String("process", names.ValidString(h.ProcessName)), zap.Uint64("pid", h.PID),
 		zap.String("version", names.ValidString(h.ServerVersion)))

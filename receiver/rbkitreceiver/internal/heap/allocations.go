@@ -23,10 +23,10 @@ type Allocations struct {
 	lastFileNumber int32
 }
 
-// Site is where objects of a class were allocated.
+// Site is a class, and the file in which objects of it were allocated.
 type Site struct{ Class, File int32 }
 
-// Allocated is how much was.
+// Allocated is how many objects were allocated, and their bytes.
 type Allocated struct{ Objects, Bytes int64 }
 
 func NewAllocations(classes *names.Names, maxFiles, maxSites int) *Allocations {
@@ -53,8 +53,8 @@ func (a *Allocations) Count(of *rbkit.Allocation) {
 	}
 }
 
-// bytesOfSite is the memory of a site, about.
+// bytesOfSite is the approximate memory of a site.
 const bytesOfSite = 64
 
-// Memory returns how many bytes the files and sites take, about.
+// Memory returns the approximate memory of the files and sites.
 func (a *Allocations) Memory() int { return a.Files.Memory() + bytesOfSite*len(a.Sites) }

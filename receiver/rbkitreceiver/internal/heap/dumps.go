@@ -11,21 +11,20 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/saturating"
 )
 
-// Dumps puts the parts of dumps of all objects together, one dump at a time.
+// Dumps assembles dumps of all objects from their parts, one dump at a time.
 type Dumps struct {
 	classes *names.Names
-	// tracked are the objects of which a dump says whether they are still there.
+	// tracked are the objects with a known class. A complete dump shows which of them still exist.
 	tracked *tracked
-	// maxObjects is of how many objects references are checked.
+	// maxObjects bounds the objects of a dump whose references are checked.
 	maxObjects int
 	open       *Dump
 	// Live has the objects of the last complete dump by class.
 	Live LiveCounts
-	// Complete and incomplete count dumps, uncounted those that don't say how many objects
-	// they have, and unchecked those with too many for their references to be checked.
+	// Complete and Incomplete count dumps. Uncounted counts dumps without a number of objects, and
+	// Unchecked dumps with too many objects to check their references.
 	Complete, Incomplete, Uncounted, Unchecked int64
-	// Finished is told of a dump that has ended; nil: nobody wants to know, and references
-	// are not checked.
+	// Finished receives each dump that has ended; nil: references are not checked.
 	Finished func(*Dump)
 }
 
@@ -37,10 +36,10 @@ type Dump struct {
 	Correlation uint64
 	// Millis is the time of its first part.
 	Millis int64
-	// touched is when its last part came, by the receiver's clock.
+	// touched is when its last part arrived, by the receiver's clock.
 	touched time.Time
-	// Announced is how many objects it has by what it says, if counted; expected how many
-	// its parts have, and received how many came.
+	// Announced is how many objects the server announced, if Counted. Expected is how many objects
+	// its parts announced, and Received how many arrived.
 	Announced, Expected, Received uint64
 	Counted                       bool
 	Bytes                         int64
@@ -82,7 +81,7 @@ func (d *Dumps) BeginPart(millis int64, p rbkit.Part, now time.Time) {
 	}
 	d.open.touched = now
 	d.open.Expected += uint64(p.Here)
-	if d.open.over() { // nothing could end a dump without objects
+	if d.open.over() { // a dump without objects has no other end
 		d.Finish()
 	}
 }
@@ -136,23 +135,24 @@ func (d *Dumps) Finish() {
 // references finds objects that refer to objects outside of their dump.
 type references struct {
 	max int
-	// seen are the objects that arrived. waiting are references to objects that had not.
+	// seen are the objects that arrived. waiting are references to objects that had not arrived
+	// yet.
 	seen    *idSet
 	waiting []reference
-	// objects is how many objects there were, and total how many references they had.
+	// objects counts the objects, and Total their references.
 	objects uint32
 	Total   int64
-	// overflow says that there were more than are checked.
+	// overflow says that there were too many objects or references to check.
 	overflow bool
 }
 
-// reference is one from an object, by its number, to another.
+// reference is a reference from an object, by its number, to another object.
 type reference struct {
 	to   uint64
 	from uint32
 }
 
-// referencesPerObject is how many references for each object are remembered.
+// referencesPerObject bounds the references that wait, for each object of the limit.
 const referencesPerObject = 4
 
 func newReferences(maxObjects int) references {
@@ -202,10 +202,10 @@ func (r *references) Nowhere() (dangling, objects int64, known bool) {
 	return dangling, objects, r.seen != nil
 }
 
-// bytesOfReference is the memory of a reference that waits, about.
+// bytesOfReference is the approximate memory of a reference that waits.
 const bytesOfReference = 16
 
-// Memory returns how many bytes the dumps take, about.
+// Memory returns the approximate memory of the dumps.
 func (d *Dumps) Memory() int {
 	bytes := d.Live.memory()
 	if d.open == nil {
@@ -218,5 +218,5 @@ func (d *Dumps) Memory() int {
 	return bytes
 }
 
-// memory returns how many bytes the counts take, about.
+// memory returns the approximate memory of the counts.
 func (l *LiveCounts) memory() int { return l.Objects.memory() + l.Bytes.memory() }

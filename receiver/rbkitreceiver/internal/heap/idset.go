@@ -8,20 +8,20 @@ import (
 	"math/rand/v2"
 )
 
-// idSet is a set of IDs of objects, to which is only added: an open hash table, since a
-// dump looks for several IDs for each of its objects. Its hash is by chance, so no server
-// knows IDs that go to one place.
+// idSet is a set of IDs of objects that only grows. It is an open hash table, because a dump
+// looks up several IDs for each of its objects. Its hash is random, so no server knows IDs that
+// collide.
 type idSet struct {
-	// slots have IDs, or 0, which stands for none; zero says whether 0 is in the set.
+	// slots have IDs; 0 is a free slot. zero says whether 0 is in the set.
 	slots []uint64
 	zero  bool
 	n     int
-	// mask and multiplier are the hash, and shift how many of its bits are left out.
+	// mask and multiplier are the hash, and shift is how many of its bits are unused.
 	mask, multiplier uint64
 	shift            int
 }
 
-// firstSlots is how many slots there are at first, as a power of 2.
+// firstSlots is the first number of slots, as a power of 2.
 const firstSlots = 4
 
 func newIDSet() *idSet {
@@ -40,7 +40,7 @@ func (s *idSet) resize(logSlots int) {
 	}
 }
 
-// slot is where an ID is, or the free one where it would be.
+// slot returns the index of an ID, or of the free slot for it.
 func (s *idSet) slot(id uint64) int {
 	high, low := bits.Mul64(id^s.mask, s.multiplier)
 	at := int((high ^ low) >> s.shift)
@@ -64,7 +64,7 @@ func (s *idSet) add(id uint64) {
 	}
 	s.slots[at] = id
 	s.n++
-	// A quarter is always free, so that the next free one is near.
+	// A quarter of the slots is always free, so the next free slot is near.
 	if s.n > len(s.slots)/4*3 {
 		s.resize(64 - s.shift + 1)
 	}

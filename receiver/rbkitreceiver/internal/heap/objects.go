@@ -21,7 +21,7 @@ type Objects struct {
 // Counts are numbers by the numbers of names.
 type Counts []int64
 
-// add adds n to that of a name.
+// count adds n to the number of a name.
 func (c *Counts) count(name int32, n uint64) {
 	for int(name) >= len(*c) {
 		*c = append(*c, 0)
@@ -48,24 +48,24 @@ func (o *Objects) Evicted() int64 { return o.tracked.forgotten }
 
 func (o *Objects) Destroy(id uint64) { o.Destroyed.count(o.tracked.remove(id), 1) }
 
-// tracked remembers of which class objects are. There are two generations: where the
-// young one has its half of what may be remembered it becomes the old one, and what was
-// the old one is forgotten. An object is in one of them.
+// tracked has the classes of objects in two generations. When the young generation is half of the
+// limit, it becomes the old generation, and the previous old generation is evicted. An object is
+// in one of them.
 type tracked struct {
 	half       int
 	young, old generation
-	// most is how many objects each has had, as far as was looked.
+	// most is the largest size of each generation so far.
 	most [2]int
-	// forgotten counts objects that were forgotten.
+	// forgotten counts objects that were evicted.
 	forgotten int64
 	// dump is the number of the last dump that has begun.
 	dump uint32
 }
 
-// generation is objects by their IDs.
+// generation has objects by their IDs.
 type generation map[uint64]trackedObject
 
-// trackedObject is of a class, and was known to live when the dump of a number had begun.
+// trackedObject is an object of a class. It existed when the dump with a number began.
 type trackedObject struct {
 	class int32
 	dump  uint32
@@ -100,8 +100,8 @@ func (t *tracked) remove(id uint64) int32 {
 
 func (t *tracked) generations() [2]generation { return [...]generation{t.young, t.old} }
 
-// trackedForEachDumped is how many tracked objects are looked at for each that was dumped,
-// at most.
+// trackedForEachDumped is the most tracked objects for each dumped object. Beyond it a dump
+// removes nothing.
 const trackedForEachDumped = 32
 
 // dumpBegins begins a dump of all objects.
@@ -134,17 +134,18 @@ func (t *tracked) dumpEnds(objects uint64) {
 
 func (t *tracked) len() int { return len(t.young) + len(t.old) }
 
-// memory is how many bytes the objects take, about. Generations keep the space that they had.
+// memory returns the approximate memory of the objects. Generations keep the space of their
+// largest size.
 func (t *tracked) memory() int {
 	t.most[0], t.most[1] = max(t.most[0], len(t.young)), max(t.most[1], len(t.old))
 	return bytesOfTracked * (t.most[0] + t.most[1])
 }
 
-// bytesOfTracked is the memory of an object that is remembered, about.
+// bytesOfTracked is the approximate memory of a tracked object.
 const bytesOfTracked = 36
 
-// memory returns how many bytes the counts take, about.
+// memory returns the approximate memory of the counts.
 func (c Counts) memory() int { return 8 * cap(c) }
 
-// Memory returns how many bytes the objects and their counts take, about.
+// Memory returns the approximate memory of the objects and their counts.
 func (o *Objects) Memory() int { return o.tracked.memory() + o.Created.memory() + o.Destroyed.memory() }

@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 )
 
-// Identity tells the lives of a server apart, beside the numbers of messages.
+// Identity identifies a life of a server, beside the numbers of its messages.
 type Identity struct {
 	// State is the reply of the server; nil: it was not asked, or didn't answer.
 	State *rbkit.HandshakeReply
@@ -24,12 +24,12 @@ type Identity struct {
 	Local *LocalProcess
 }
 
-// startTolerance is how far the time at which a process was started may seem to move when
-// the machine's clock is set.
+// startTolerance is how much the start time of a process may change when the machine's clock is
+// set.
 const startTolerance = 2 * time.Second
 
-// IsOther reports whether a server is now another process than before. Unknown values
-// decide nothing: the numbers of messages do.
+// IsOther reports whether a server is now another process than before. Unknown values decide
+// nothing; then the numbers of messages decide.
 func (before Identity) IsOther(now Identity) bool {
 	if b, n := before.State, now.State; b != nil && n != nil &&
 		(b.PID != n.PID || b.ServerVersion != n.ServerVersion || b.Dialect != n.Dialect) {
@@ -45,13 +45,13 @@ type LocalProcess struct {
 	Started time.Time
 }
 
-// maxPID is beyond the IDs that processes have.
+// maxPID is the largest ID that a process can have.
 const maxPID = math.MaxInt32
 
-// FindLocal looks for the process of a server in /proc. The server has to be reached
-// without leaving this machine, and the process with its ID has to have its directory and
-// its name. nil: there is no such process, or the receiver can't see it. A server behind a
-// port of a container has an ID that another process has here.
+// FindLocal looks for the process of a server in /proc. The connection must not leave this
+// machine, and the process with its ID must have its directory and its name. nil: there is no
+// such process, or the receiver can't see it. A server behind a port of a container has an ID
+// that another process has here.
 func FindLocal(peer net.Addr, hello *rbkit.HandshakeReply) *LocalProcess {
 	if tcp, ok := peer.(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 		return nil
@@ -77,14 +77,14 @@ func FindLocal(peer net.Addr, hello *rbkit.HandshakeReply) *LocalProcess {
 	if err != nil {
 		return nil
 	}
-	// A host that has no name goes without.
+	// The attribute is missing if the machine has no name.
 	host, _ := os.Hostname()
 	seconds, part := math.Modf(started)
 	return &LocalProcess{Host: host, Started: time.Unix(int64(seconds), int64(part*float64(time.Second)))}
 }
 
-// isCalled reports whether a process with these arguments may have the name $0: the program
-// that Ruby runs, or a title that the program set, which replaces all arguments.
+// isCalled reports whether a process with these arguments may have the name $0: the program that
+// Ruby runs, or a title that the program set, which replaces all arguments.
 func isCalled(arguments []string, name string) bool {
 	if name == "" {
 		return false

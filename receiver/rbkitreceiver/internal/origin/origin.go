@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package origin knows the processes behind Rbkit servers: how they are told apart, and the resources of
+// Package origin knows the processes behind Rbkit servers: their identity, and the resource of
 // their data. It knows no connection.
 package origin
 
@@ -20,7 +20,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
-// Attributes of resources, by the semantic conventions and of the receiver's own.
+// Attributes of resources, by the semantic conventions and of the receiver itself.
 const (
 	AttributeServiceName       = "service.name"
 	attributeServiceInstanceID = "service.instance.id"
@@ -40,12 +40,11 @@ const (
 // Origin is the source of data: one life of a server.
 type Origin struct {
 	Resource pcommon.Resource
-	// Seed tells the lives of servers apart, for IDs.
+	// Seed identifies the life of the server in IDs.
 	Seed [sha256.Size]byte
-	// Started is when the process was started, if it is on this machine, and otherwise when
-	// it was seen first.
+	// Started is the start time of the process, if it is on this machine, and otherwise Begun.
 	Started time.Time
-	// Begun is when it was seen first.
+	// Begun is when the receiver first saw the process.
 	Begun time.Time
 }
 
@@ -63,14 +62,13 @@ func instanceID(publish, host string) string {
 	return publish
 }
 
-// settings are the settings of the origins of one server.
+// Settings are the settings of the origins of one server.
 type Settings struct {
 	// Resource returns a resource with the attributes of the configuration.
 	Resource func() pcommon.Resource
 	// ServiceName is the configured service.name; empty: the name of the process.
 	ServiceName string
-	// Publish is the address of the server. host is the name of this machine; empty: it has
-	// none.
+	// Publish is the address of the server. Host is the name of this machine; empty: it has none.
 	Publish, Host string
 }
 
@@ -110,9 +108,9 @@ func New(s *Settings, who Identity, begun time.Time, first int64) *Origin {
 	return o
 }
 
-// programName is the base name of a program, which Ruby calls $0: the path with which it was
-// started, or a title that the program gave itself, of which the first word is its program and the
-// rest may change. It is empty where there is no program, as for ruby -e.
+// programName returns the base name of a program, which Ruby calls $0. That is the path of the
+// program, or a title that the program set, whose first word is the program. The name is empty if
+// there is no program, as for ruby -e.
 func programName(zero string) string {
 	word, _, _ := strings.Cut(strings.TrimSpace(zero), " ")
 	name := path.Base(strings.TrimRight(word, ":"))
@@ -122,7 +120,7 @@ func programName(zero string) string {
 	return name
 }
 
-// ProfileID is a hash of the life of the server and the number of the profile.
+// ProfileID returns a hash of the life of the server and the number of the profile.
 func (o *Origin) ProfileID(kind string, number uint64) (id pprofile.ProfileID) {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%x %s %d", o.Seed, kind, number))
 	copy(id[:], sum[:])

@@ -13,18 +13,18 @@ import (
 type cycles struct {
 	open  Cycle
 	state cycleState
-	// marking and whole are how long mark phases, and whole garbage collections, lasted.
+	// marking and whole are durations of mark phases and of whole garbage collections.
 	marking, whole Histogram
-	// noStart and noEnd count events whose others did not come, stepsBack those that are
-	// earlier than what they end.
+	// noStart and noEnd count events without their other event. stepsBack counts ends with a time
+	// before their begin.
 	noStart, noEnd, stepsBack int64
 	// number is how many garbage collections have begun.
 	number uint64
-	// finished handles a complete garbage collection; nil: no pipeline takes spans.
+	// finished receives complete garbage collections; nil: no pipeline accepts spans.
 	finished func(*Cycle)
 }
 
-// Cycle is a garbage collection, its times in Unix milliseconds.
+// Cycle is a garbage collection with times in Unix milliseconds.
 type Cycle struct {
 	Number             uint64
 	Start, Marked, End int64
@@ -58,8 +58,8 @@ func (c *cycles) event(millis int64, what rbkit.Kind) {
 	}
 }
 
-// dropOpen drops the open garbage collection, because events were missed or there are no
-// more: the next end may belong to another one.
+// dropOpen drops the open garbage collection, because events were missed or no more follow. The
+// next end may belong to another garbage collection.
 func (c *cycles) dropOpen() {
 	if c.state != cycleNone {
 		c.noEnd++

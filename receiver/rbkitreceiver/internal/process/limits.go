@@ -6,7 +6,7 @@ package process
 // Limit is one of the settings under limits that a server may reach.
 type Limit struct {
 	Setting string
-	// Reached counts how often a process did.
+	// Reached counts how often a process reached it.
 	Reached func(p *Process) int64
 	// Then describes the consequence.
 	Then string
@@ -23,12 +23,13 @@ var Limits = [...]Limit{
 	{"max_profile_stacks", func(p *Process) int64 { return p.snapshots.Crowded + p.snapshots.Dropped }, "further stacks of a snapshot of allocations are left out; or those beyond half of limits.max_queued_sample_bytes"},
 }
 
-// foldedByPart is how much counts as other because of the process's part of max_metric_points.
+// foldedByPart counts names and sites that count as other because of the process's part of
+// max_metric_points.
 func (p *Process) foldedByPart() int64 {
 	return foldedBy(p.settings.ClassesArePart, p.classes.Folded) + foldedBy(p.settings.SitesArePart, p.allocations.Folded)
 }
 
-// foldedBy is folded if a limit is the one that binds, and 0 otherwise.
+// foldedBy returns folded if a limit is the binding one, and 0 otherwise.
 func foldedBy(binds bool, folded int64) int64 {
 	if binds {
 		return folded

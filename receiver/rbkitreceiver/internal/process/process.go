@@ -25,8 +25,8 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/saturating"
 )
 
-// Process is one life of a server. It reads all events of its messages and knows no
-// connection. The lock of its server guards it.
+// Process is one life of a server. It reads all events of its messages. The lock of its server
+// guards it.
 type Process struct {
 	settings *Settings
 	Origin   *origin.Origin
@@ -43,7 +43,7 @@ type Process struct {
 
 	classes *names.Names
 	stats   Stats
-	// statsReceived says that statistics arrived since the last call of newStats.
+	// statsReceived says that statistics arrived since the last call of NewStats.
 	statsReceived bool
 	cycles        cycles
 	objects       *heap.Objects
@@ -60,15 +60,15 @@ type Process struct {
 // Traffic counts messages of a process, their bytes and events, and lost messages.
 type Traffic struct{ Messages, Bytes, Events, Lost int64 }
 
-// settings are the settings of the processes of one server. Its functions may be called while the
-// process reads.
+// Settings are the settings of the processes of one server. A process calls the functions while
+// it reads.
 type Settings struct {
-	// MaxClasses, maxFiles and maxSites bound classes, files, and pairs of them.
+	// MaxClasses, MaxFiles and MaxSites bound classes, files, and pairs of them.
 	MaxClasses, MaxFiles, MaxSites int
-	// ClassesArePart says that the part of max_metric_points bounds the classes, and sitesArePart
+	// ClassesArePart says that the part of max_metric_points bounds the classes, and SitesArePart
 	// that it bounds the sites.
 	ClassesArePart, SitesArePart bool
-	// MaxTrackedObjects bounds the objects with a known class, and maxDumpObjects the objects of a
+	// MaxTrackedObjects bounds the objects with a known class, and MaxDumpObjects the objects of a
 	// dump whose references are checked.
 	MaxTrackedObjects, MaxDumpObjects int
 	Profiles                          profile.Settings
@@ -288,7 +288,7 @@ func (p *Process) allocated(millis int64, s rbkit.Snapshot) {
 	}
 }
 
-// Memory returns how many bytes the process takes, about.
+// Memory returns the approximate memory of the process.
 func (p *Process) Memory() int {
 	return p.classes.Memory() + p.objects.Memory() + p.dumps.Memory() + p.allocations.Memory() +
 		p.samples.Memory() + p.snapshots.Memory() + p.records.Memory()
@@ -329,7 +329,7 @@ type State struct {
 	Samples        int64
 	Stats          Stats
 	Marking, Whole Histogram
-	// Classes and files are texts by the numbers of names, which never change.
+	// Classes and Files are texts by the numbers of names. An entry never changes.
 	Classes, Files     []string
 	Created, Destroyed heap.Counts
 	Tracked            int
@@ -347,7 +347,7 @@ func (p *Process) State() State {
 		Classes: p.classes.Texts, Files: p.allocations.Files.Texts,
 		Created: slices.Clone(p.objects.Created), Destroyed: slices.Clone(p.objects.Destroyed),
 		Tracked: p.objects.Tracked(),
-		Live:    p.dumps.Live, // each dump makes another one
+		Live:    p.dumps.Live, // the next dump makes another one
 		Sites:   maps.Clone(p.allocations.Sites),
 	}
 }

@@ -14,11 +14,11 @@ import (
 // Stats are the last statistics of the garbage collector, by their keys.
 type Stats map[string]int64
 
-// maxStats is how many keys are kept that servers may choose.
+// maxStats bounds the keys, which servers choose.
 const maxStats = 256
 
-// set replaces the statistics by those with whole numbers, under the keys of current
-// Rubies. The first of equal keys wins.
+// set replaces the statistics with those of a message that are whole numbers, under the keys of
+// current Rubies. The first of equal keys wins.
 func (s Stats) set(all rbkit.Stats) {
 	clear(s)
 	for key, number := range all.All() {
@@ -44,7 +44,7 @@ func presentKey(key []byte) string {
 // growing are statistics that never fall while a process lives.
 var growing = [...]string{"count", "total_allocated_objects"}
 
-// fell reports whether these can't be statistics of the process that the last ones are of.
+// fell reports whether statistics are of another process than the last ones.
 func (s Stats) fell(now rbkit.Stats) bool {
 	for key, number := range now.All() {
 		key := presentKey(key)
@@ -62,7 +62,7 @@ func (s Stats) fell(now rbkit.Stats) bool {
 // maxExact bounds the whole numbers that a float holds exactly.
 const maxExact = 1 << 53
 
-// wholeNumber is the number, if it is a whole one that metrics can have.
+// wholeNumber returns a number, if it is a whole number that metrics can have.
 func wholeNumber(n rbkit.Number) (int64, bool) {
 	if !n.IsFloat {
 		return n.Integer, true

@@ -26,14 +26,14 @@ const (
 	frameNative = "native"
 )
 
-// cFile is the file that servers send for methods written in C.
+// cFile is the file of methods written in C, as servers send it.
 const cFile = "<cfunc>"
 
-// noMethod is the name of frames that are in no method.
+// noMethod is the name of frames outside of methods.
 const noMethod = "(no method)"
 
 // dictionary writes the tables that profiles share (opentelemetry-proto, message
-// ProfilesDictionary): each entry once, and the first of each table empty, which stands
+// ProfilesDictionary). Each entry stands once. The first entry of each table is empty and stands
 // for none.
 type dictionary struct {
 	tables     pprofile.ProfilesDictionary
@@ -42,19 +42,18 @@ type dictionary struct {
 	locations  map[locationKey]int32
 	stacks     map[string]int32
 	attributes map[attributeKey]int32
-	// frames are the indexes of frames by the bytes that servers send, to find a known
-	// frame quickly.
+	// frames are the indexes of known frames by the bytes of a message.
 	frames map[string]frameIndexes
-	// bytes is the memory of the tables, about.
+	// bytes is the approximate memory of the tables.
 	bytes int
-	// work is how much was looked for: one for each entry, for each byte of its texts and
-	// for each location of a stack.
+	// work counts look-ups: one for each entry, for each byte of its texts, and for each location
+	// of a stack.
 	work int
-	// key is that of a stack, used again.
+	// key is the key of the current stack. Its memory is reused.
 	key []byte
 }
 
-// frameIndexes are where the tables have a frame.
+// frameIndexes are the function and the location of a frame.
 type frameIndexes struct{ function, location int32 }
 
 type functionKey struct {
@@ -82,7 +81,7 @@ func textAttribute(key, text string) attributeKey {
 
 func numberAttribute(key string, n int64) attributeKey { return attributeKey{key: key, n: n} }
 
-// The memory of entries of the tables, about.
+// The approximate memory of entries of the tables.
 const (
 	bytesOfString    = 32
 	bytesOfFunction  = 96
@@ -106,7 +105,7 @@ func newDictionary(tables pprofile.ProfilesDictionary) *dictionary {
 	}
 }
 
-// text is the index of a text, in bytes of a message.
+// text returns the index of a text, which is bytes of a message.
 func (d *dictionary) text(b []byte) int32 {
 	d.work += 1 + len(b)
 	if i, ok := d.strings[string(b)]; ok {
@@ -130,8 +129,7 @@ func (d *dictionary) string(s string) int32 {
 // maxFrameKey bounds the bytes of a frame that is cached.
 const maxFrameKey = 1024
 
-// frame is where the tables have a frame, as a method of which it is not known which line
-// runs.
+// frame returns the indexes of a frame: a method without its running line, which is unknown.
 func (d *dictionary) frame(f *rbkit.Frame) frameIndexes {
 	d.work += 1 + len(f.Told)
 	if known, ok := d.frames[string(f.Told)]; ok {
@@ -154,7 +152,7 @@ func (d *dictionary) method(f *rbkit.Frame) (function int32, native bool) {
 	if len(name) == 0 {
 		name = f.Method
 	}
-	// A method of a single object is called by the object, which may have an address.
+	// A method of a single object is named after the object, which may have an address.
 	key := functionKey{name: d.text(names.WithoutAddresses(name)), system: d.text(f.Method)}
 	if len(name) == 0 {
 		key.name = d.string(noMethod)
@@ -181,7 +179,7 @@ func (d *dictionary) function(key functionKey) int32 {
 	return i
 }
 
-// location is the index of a place in a function; line 0: it is not known which line.
+// location returns the index of a place in a function. Line 0 is an unknown line.
 func (d *dictionary) location(key locationKey) int32 {
 	d.work++
 	if i, ok := d.locations[key]; ok {
@@ -203,7 +201,7 @@ func (d *dictionary) location(key locationKey) int32 {
 	return i
 }
 
-// stack is the index of a stack of locations, the leaf first.
+// stack returns the index of a stack of locations, the leaf first.
 func (d *dictionary) stack(locations []int32) int32 {
 	d.work += 1 + len(locations)
 	d.key = d.key[:0]
@@ -220,7 +218,7 @@ func (d *dictionary) stack(locations []int32) int32 {
 	return i
 }
 
-// attribute is the index of an attribute.
+// attribute returns the index of an attribute.
 func (d *dictionary) attribute(key attributeKey) int32 {
 	d.work += 1 + len(key.text)
 	if i, ok := d.attributes[key]; ok {
@@ -251,7 +249,7 @@ type Settings struct {
 	Kit *receiverkit.Kit
 	// Interval is the length of a profile of CPU samples.
 	Interval time.Duration
-	// MaxFrames bounds the frames of a stack, and maxStacks the stacks of a profile.
+	// MaxFrames bounds the frames of a stack, and MaxStacks the stacks of a profile.
 	MaxFrames, MaxStacks int
 	// MaxBytes bounds the approximate memory of the profiles of one snapshot.
 	MaxBytes int
@@ -265,7 +263,7 @@ func (s *Settings) newProfiles(resource pcommon.Resource) (Parcel, pprofile.Prof
 	return p, s.Kit.AppendProfiles(p.Profiles, resource), newDictionary(p.Profiles.Dictionary())
 }
 
-// Parcel is profiles of one process on their way to the pipeline.
+// Parcel is profiles of one process for the queue.
 type Parcel struct {
 	Profiles pprofile.Profiles
 	Samples  int

@@ -34,22 +34,22 @@ type Samples struct {
 	origin   *origin.Origin
 	// clock is the clock of the samples; empty: unknown.
 	clock string
-	// serverClock is the clock in the server's last reply, and sampling whether it sampled
+	// serverClock is the clock in the server's last reply. sampling says that the server sampled
 	// then.
 	serverClock string
 	sampling    bool
 	// Received is the number of samples that arrived.
 	Received int64
-	// TooDeep is how many were of stacks with too many frames.
+	// TooDeep counts samples with too many frames.
 	TooDeep int64
 
-	// The rest belongs to the open profile; dictionary nil: there is none.
+	// The following fields belong to the open profile. dictionary is nil if there is none.
 	parcel     Parcel
 	dictionary *dictionary
 	profile    pprofile.Profile
 	byStack    map[sampleKey]pprofile.Sample
-	// cached are samples by the bytes of their stacks, to find a known stack quickly.
-	// cachedBytes is their memory, about.
+	// cached are samples by the bytes of their stacks, to find a known stack quickly. cachedBytes
+	// is their approximate memory.
 	cached      map[string]pprofile.Sample
 	cachedBytes int
 	opened      time.Time
@@ -96,10 +96,10 @@ func (s *Samples) setClock(clock string) {
 // sampleKey identifies samples that are counted together.
 type sampleKey struct {
 	stack  int32
-	thread uint64 // 0: not known
+	thread uint64 // 0: unknown
 }
 
-// add counts a stack.
+// Count counts a stack.
 func (s *Samples) Count(millis int64, frames rbkit.Frames, now time.Time) {
 	s.Received++
 	if s.settings.Deliver == nil || frames.Len() == 0 {
@@ -125,7 +125,7 @@ func (s *Samples) Count(millis int64, frames rbkit.Frames, now time.Time) {
 	}
 }
 
-// sample is that of a stack of the profile under way.
+// sample returns the sample of a stack in the open profile.
 func (s *Samples) sample(frames rbkit.Frames) pprofile.Sample {
 	s.locations = s.locations[:0]
 	var thread uint64
@@ -194,10 +194,10 @@ func (s *Samples) Deliver() {
 	s.parcel, s.dictionary, s.byStack, s.cached = Parcel{}, nil, nil, nil
 }
 
-// bytesOfStackSeen is the memory of a stack that has a sample, about.
+// bytesOfStackSeen is the approximate memory of a stack with a sample.
 const bytesOfStackSeen = 80
 
-// Memory returns how many bytes the open profile takes, about.
+// Memory returns the approximate memory of the open profile.
 func (s *Samples) Memory() int {
 	if s.dictionary == nil {
 		return 0

@@ -18,8 +18,8 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/saturating"
 )
 
-// Snapshots makes profiles of snapshots of allocations: how many objects were allocated
-// where, and how many bytes. Those of one message are one.
+// Snapshots makes profiles of snapshots of allocations: objects and bytes by place. All snapshots
+// of a message are one.
 type Snapshots struct {
 	settings *Settings
 	origin   *origin.Origin
@@ -27,49 +27,49 @@ type Snapshots struct {
 	last   int64
 	number uint64
 	open   *snapshot
-	// TooDeep and crowded count stacks that were left out: those with too many frames, and
-	// those that there was no room for. dropped counts samples that there was none for.
+	// TooDeep counts stacks with too many frames, Crowded stacks without room, and Dropped samples
+	// without room.
 	TooDeep, Crowded, Dropped int64
 }
 
 // snapshot has the profiles of one snapshot, or of all snapshots of a message.
 type snapshot struct {
-	// since is the time of the snapshot before, 0 where there was none; millis its own.
+	// since is the time of the previous snapshot, 0 if there was none. millis is its own time.
 	since, millis   int64
 	parcel          Parcel
 	dictionary      *dictionary
 	objects, spaces pprofile.Profile
-	// stacks are by the IDs that they have in the event under way.
+	// stacks are by their IDs in the current event.
 	stacks map[uint64]snapshotStack
 	// numbered is how many stacks have a number.
 	numbered int32
-	// placed are stacks of the dictionary by place.
+	// placed are indexes of stacks in the dictionary by place.
 	placed map[stackPlace]int32
-	// samples are the indexes of samples in both profiles: objects of a class that were
-	// allocated in one place may have several sizes.
+	// samples are the indexes of samples in both profiles. Objects of a class in one place may
+	// have several sizes.
 	samples map[siteSample]int
-	// costly is how much work of the dictionary there may be until no more stacks are made.
+	// costly is the work of the dictionary from which allocations count without their stacks.
 	costly int
-	// dropped counts allocations that there was no room for.
+	// dropped counts allocations without room.
 	dropped   int64
 	locations []int32
-	// named is the file under way, as it was sent, and at the allocation in it.
+	// named is the current file as it was sent, and at the current allocation in it.
 	named []byte
 	at    snapshotSite
 }
 
-// costPerByte is how much work of the dictionary there may be for each byte of a snapshot
-// until no more stacks are made: a few bytes may say that a deep stack allocates in yet
-// another line. Of real servers a frame has more than 50 bytes and a line with a stack more
-// than 20, so that stacks of some hundred frames may all have as many lines as they like.
+// costPerByte is the work of the dictionary for each byte of a snapshot until allocations count
+// without their stacks. A few bytes may report that a deep stack allocates in one more line.
+// Frames of real servers have more than 50 bytes, and lines with a stack more than 20. So stacks
+// of some hundred frames may have any number of lines.
 const costPerByte = 16
 
-// siteSample is what samples of snapshots are told apart by: the indexes of a stack and of
-// the attribute that says the class.
+// siteSample identifies samples of snapshots: the indexes of a stack and of the attribute of the
+// class.
 type siteSample struct{ stack, class int32 }
 
-// snapshotSite is where objects of a class are allocated, by the indexes of the file and of
-// the attribute that says the class.
+// snapshotSite is where objects of a class are allocated: the indexes of the file and of the
+// attribute of the class, and the line.
 type snapshotSite struct {
 	file, class int32
 	line        int64
@@ -81,12 +81,12 @@ type stackPlace struct {
 	line        int64
 }
 
-// snapshotStack is the functions and locations of a stack, the leaf first.
+// snapshotStack has the functions and locations of a stack, the leaf first.
 type snapshotStack struct {
-	// number tells it from all others of the profile. That of none is 0.
+	// number identifies it in the profile. No stack has the number 0.
 	number    int32
 	locations []int32
-	// file is that of the leaf, and function its own.
+	// file is the file of the leaf, and function its function.
 	file     int32
 	function int32
 }
@@ -118,7 +118,7 @@ func (s *Snapshots) BeginEvent(millis int64, bytes int) {
 	open.costly += costPerByte * bytes
 	open.named, open.at = nil, snapshotSite{}
 	if len(open.stacks) > 0 {
-		// clear takes as long as the map was large once.
+		// clear takes time for the largest size that the map has had.
 		open.stacks = map[uint64]snapshotStack{}
 	}
 }
@@ -160,13 +160,13 @@ func (s *Snapshots) AddStack(id uint64, frames rbkit.Frames) {
 	s.open.stacks[id] = made
 }
 
-// hasRoom reports whether one more may be kept beside n others.
+// hasRoom reports whether there is room for one more beside n others.
 func (s *snapshot) hasRoom(n int, limits *Settings) bool {
 	return n < limits.MaxStacks && s.parcel.Bytes+s.dictionary.bytes < limits.MaxBytes
 }
 
-// AddAllocation is told of objects that were allocated in a line. Those of which the stack
-// is known are counted there, the others in the line alone.
+// AddAllocation adds objects that were allocated in a line. Objects with a known stack count in
+// their stack, all others in the line alone.
 func (s *Snapshots) AddAllocation(a *rbkit.Allocation, interruption *interruption.Interruption) {
 	if s.open == nil || !s.open.site(a, s.settings) {
 		return
@@ -188,7 +188,7 @@ func (s *Snapshots) AddAllocation(a *rbkit.Allocation, interruption *interruptio
 	}
 }
 
-// site is told where something is allocated, and reports whether there is room for it.
+// site sets the place of an allocation, and reports whether there is room for it.
 func (s *snapshot) site(a *rbkit.Allocation, limits *Settings) bool {
 	if !s.hasRoom(s.objects.Samples().Len(), limits) {
 		s.dropped++
@@ -203,7 +203,7 @@ func (s *snapshot) site(a *rbkit.Allocation, limits *Settings) bool {
 	return true
 }
 
-// add adds so many objects to the samples of both profiles.
+// count adds objects to the samples of both profiles.
 func (s *snapshot) count(a *rbkit.Allocation, count uint64, stack *snapshotStack, limits *Settings) {
 	at := siteSample{stack: s.place(stack), class: s.at.class}
 	index, known := s.samples[at]
@@ -220,8 +220,8 @@ func (s *snapshot) count(a *rbkit.Allocation, count uint64, stack *snapshotStack
 	increase(s.spaces, index, count, a.Size)
 }
 
-// place is the index of a stack that allocates in the present line. The leaf is the method
-// that the line is in, if it is of the same file. A stack that costs too much is left out.
+// place returns the index of a stack that allocates in the current line. The leaf is the method
+// of the line, if it is of the same file. A stack that costs too much is left out.
 func (s *snapshot) place(stack *snapshotStack) int32 {
 	d := s.dictionary
 	at := stackPlace{stack: stack.number, file: s.at.file, line: s.at.line}
@@ -242,13 +242,12 @@ func (s *snapshot) place(stack *snapshotStack) int32 {
 	return index
 }
 
-// longestPlace is how many bytes the end of a file's path has at most that stands in names
-// of functions, for each line anew.
+// longestPlace bounds the end of a file's path in names of functions, which each line repeats.
 const longestPlace = 100
 
-// siteFunction returns a function that stands for the unknown method of the current line.
-// Its name is its place, the end of the path and the line: many viewers show nothing else
-// of a function.
+// siteFunction returns a function that stands for the unknown method of the current line. Its
+// name is the end of the path and the line, because many viewers show only the name of a
+// function.
 func (s *snapshot) siteFunction() int32 {
 	d := s.dictionary
 	name := noMethod
@@ -258,7 +257,7 @@ func (s *snapshot) siteFunction() int32 {
 	return d.function(functionKey{name: d.string(name), file: s.at.file})
 }
 
-// pathEnd is the last directory of a path, and the file.
+// pathEnd returns the last directory of a path, and the file.
 func pathEnd(path string) string {
 	if slash := strings.LastIndexByte(path, '/'); slash > 0 {
 		return path[strings.LastIndexByte(path[:slash], '/')+1:]
@@ -276,7 +275,7 @@ func (s *snapshot) append(to pprofile.Profile, at siteSample) {
 	s.parcel.Bytes += bytesOfSample
 }
 
-// increase adds so many times each to a sample.
+// increase adds times*each to a sample.
 func increase(of pprofile.Profile, index int, times, each uint64) {
 	values := of.Samples().At(index).Values()
 	values.SetAt(0, saturating.AddProduct(values.At(0), times, each))
@@ -289,7 +288,7 @@ func (s *Snapshots) Deliver() {
 	if open == nil {
 		return
 	}
-	s.Dropped += 2 * open.dropped // in two profiles
+	s.Dropped += 2 * open.dropped // once for each of the two profiles
 	if open.parcel.Samples == 0 {
 		return
 	}
@@ -308,10 +307,10 @@ func (s *Snapshots) Deliver() {
 	s.settings.Deliver(open.parcel)
 }
 
-// bytesOfPlace is the memory of a place or a sample of a snapshot, about.
+// bytesOfPlace is the approximate memory of a place or a sample of a snapshot.
 const bytesOfPlace = 48
 
-// Memory returns how many bytes the open snapshot takes, about.
+// Memory returns the approximate memory of the open snapshot.
 func (s *Snapshots) Memory() int {
 	o := s.open
 	if o == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
-// Names of attributes of the record of a dumped object.
+// The event and the attributes of the record of a dumped object.
 const (
 	EventObject = "rbkit.object"
 
@@ -32,7 +32,7 @@ const (
 	AttributeDumpID = "rbkit.dump.correlation_id"
 )
 
-// The memory of records and their values, about.
+// The approximate memory of records and their values.
 const (
 	bytesOfRecord = 256
 	bytesOfValue  = 64
@@ -50,7 +50,7 @@ func NewParcel(logs plog.Logs, r plog.LogRecord) Parcel {
 	return Parcel{Logs: logs, Records: 1, Bytes: bytesOfRecord + bytesOfValues(r.Attributes())}
 }
 
-// bytesOfValues returns the memory of attributes, about.
+// bytesOfValues returns the approximate memory of attributes.
 func bytesOfValues(m pcommon.Map) int {
 	bytes := 0
 	for _, v := range m.All() {
@@ -62,22 +62,21 @@ func bytesOfValues(m pcommon.Map) int {
 	return bytes
 }
 
-// New makes empty log records of a process.
+// New returns empty log records of a process.
 func New(kit *receiverkit.Kit, of *origin.Origin) (plog.Logs, plog.LogRecordSlice) {
 	logs := plog.NewLogs()
 	return logs, kit.AppendLogs(logs, of.Resource)
 }
 
 const (
-	// maxObjectRecords and maxObjectBytes are how many records of objects are handed on at
-	// once.
+	// maxObjectRecords and maxObjectBytes bound a parcel of records of objects.
 	maxObjectRecords = 1000
 	maxObjectBytes   = 1 << 20
-	// maxReferences is how many references a record of an object has.
+	// maxReferences bounds the references in the record of an object.
 	maxReferences = 1000
 )
 
-// settings are the settings of the records of one process.
+// Settings are the settings of the records of one process.
 type Settings struct {
 	Kit *receiverkit.Kit
 	// Deliver receives parcels of records of objects; nil: objects have no records.

@@ -19,23 +19,23 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 )
 
-// control sends commands to a server, one at a time, on a connection that it opens when it
-// needs it. It is for several goroutines.
+// control sends commands to a server, one at a time, on a connection that it opens for the first
+// of them. It is for several goroutines.
 type control struct {
 	*Settings
 	logger *zap.Logger
 	// correction asks the session to correct the state of the server now.
 	correction chan struct{}
-	// silent is a burst of requests without an answer, ignored one of commands that changed
-	// nothing.
+	// silent is a burst of requests without an answer, and ignored a burst of commands without an
+	// effect.
 	silent, ignored logline.Burst
-	// dangerous limits warnings of settings that may end the program, and warnedOf is the process
-	// that the last one was about. The turn to steer guards it.
+	// dangerous limits warnings of settings that may end the program. warnedOf is the process of
+	// the last warning. stateLock guards them.
 	dangerous logline.Seldom
 	warnedOf  uint64
 
-	// switchedOn is the state that the receiver may have switched on, wanted the state that
-	// it has to have.
+	// switchedOn has the profiles that the receiver may have switched on, and wanted the state
+	// that the server has to have.
 	switchedOn switchedOn
 	wanted     wanted
 
@@ -100,7 +100,7 @@ func (c *control) reportAnswer(ctx context.Context, err error) bool {
 		return true
 	}
 	if ctx.Err() != nil {
-		return false // no caller waits any more
+		return false // the caller has stopped waiting
 	}
 	c.Counters.ConnectionFailed(counters.SocketRequest)
 	c.Run.LogSeldom(&c.silent, c.logger.Warn, "The server doesn't answer requests: its messages are received, but the receiver can't change its state",
@@ -152,7 +152,7 @@ func (c *control) connect(ctx context.Context) error {
 // disconnect closes the connection, if there is one. The lock is held.
 func (c *control) disconnect() {
 	if c.requester != nil {
-		_ = c.requester.Close() // nothing is under way
+		_ = c.requester.Close() // no request is under way
 		c.memory.Disconnected(c.buffer)
 		c.requester, c.buffer = nil, nil
 	}
@@ -160,7 +160,7 @@ func (c *control) disconnect() {
 
 // close closes the connection, because the server that answered may have ended.
 func (c *control) close() {
-	_ = c.requestLock.lock(context.Background()) // deadlines end the requests of others
+	_ = c.requestLock.lock(context.Background()) // other requests end at their deadlines
 	defer c.requestLock.unlock()
 	c.disconnect()
 }
@@ -179,11 +179,11 @@ func (c *control) RequestCorrection() {
 	}
 }
 
-// correct switches on the wanted state, and has the server confirm it. It calls said with
-// each state of the server. ok is false if the server doesn't answer.
+// correct switches on the wanted state, and has the server confirm it. It calls said with each
+// state of the server. ok is false if the server doesn't answer.
 func (c *control) correct(ctx context.Context, said func(rbkit.HandshakeReply)) (ok bool) {
 	if c.stateLock.lock(ctx) != nil {
-		return false // it is left
+		return false // the session ends
 	}
 	defer c.stateLock.unlock()
 	h, ok := c.queryState(ctx)
@@ -197,7 +197,7 @@ func (c *control) correct(ctx context.Context, said func(rbkit.HandshakeReply)) 
 		return true
 	}
 	for _, command := range c.missing(h) {
-		// It may have it, also where its answer doesn't come any more.
+		// The server may carry it out even if its answer doesn't arrive.
 		c.switchedOn.noteCommand(command)
 		if !c.sendAndReport(ctx, command) {
 			return false
@@ -241,7 +241,7 @@ var errRestoreTime = errors.New("the time to restore the server at a shutdown is
 
 // restore switches off everything that the receiver switched on, and closes the connection.
 func (c *control) restore(ctx context.Context) {
-	_ = c.stateLock.lock(context.Background()) // commands of extensions end now
+	_ = c.stateLock.lock(context.Background()) // the commands of extensions have ended
 	defer c.stateLock.unlock()
 	ctx, end := context.WithTimeoutCause(ctx, min(restoreTime, c.RestoreTimeout), errRestoreTime)
 	defer end()
@@ -260,13 +260,13 @@ func (c *control) restore(ctx context.Context) {
 	}
 }
 
-// contextLock is a lock for which a goroutine waits no longer than its context.
+// contextLock is a lock. A goroutine waits for it no longer than its context.
 type contextLock chan struct{}
 
 func newContextLock() contextLock { return make(contextLock, 1) }
 
-// lock waits for the lock. The error is the cause for which the context ended. Without an
-// error unlock has to follow.
+// lock waits for the lock. Its error is the cause for which the context ended. A call without an
+// error needs a call of unlock.
 func (t contextLock) lock(ctx context.Context) error {
 	select {
 	case t <- struct{}{}:
@@ -293,7 +293,7 @@ func (c *control) dangers(h *rbkit.HandshakeReply) (settings []string) {
 }
 
 // warnOfDangers logs, before commands are sent, that settings may end the program: once for each
-// process, and seldom where processes follow each other closely. The turn to steer is held.
+// process, and seldom if processes follow each other quickly. stateLock is held.
 func (c *control) warnOfDangers(h *rbkit.HandshakeReply) {
 	settings := c.dangers(h)
 	if len(settings) == 0 || c.warnedOf == h.PID {

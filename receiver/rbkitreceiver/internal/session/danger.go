@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// lastOldVersion is the last version of the gem that was released, in January 2015. On a Ruby of
-// today some of its commands end the program.
+// lastOldVersion is the last released version of the gem, of January 2015. On a current Ruby some
+// of its commands end the program.
 var lastOldVersion = []int{0, 1, 10}
 
-// isOld reports whether a version is at most lastOldVersion. The released gem sends no
-// version. A version without numbers is not old, as far as the receiver knows.
+// isOld reports whether a version is at most lastOldVersion. The released gem sends no version. A
+// version without numbers counts as new.
 func isOld(version string) bool {
 	if version == "" {
 		return true

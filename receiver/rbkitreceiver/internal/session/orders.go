@@ -16,8 +16,8 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 )
 
-// Do sends a command. Its effect outlives a restart of the server, until the shutdown of
-// the receiver.
+// Do sends a command. Its effect lasts across restarts of the server, until the shutdown of the
+// receiver.
 func (s *Server) Do(ctx context.Context, command rbkit.Command) (agentcontrol.Answer, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -37,9 +37,8 @@ func (s *Server) Do(ctx context.Context, command rbkit.Command) (agentcontrol.An
 	return s.carryOut(ctx, command)
 }
 
-// carryOut sends a command and compares the states before and after it. The server accepts
-// every command, so only its state shows the result; and profiles that others switched on
-// are not the receiver's.
+// carryOut sends a command and compares the states before and after it. The server accepts every
+// command, so only its state shows the result. Profiles that others switched on stay theirs.
 func (s *Server) carryOut(ctx context.Context, command rbkit.Command) (agentcontrol.Answer, error) {
 	c := s.control
 	h, err := s.askState(ctx)
@@ -49,7 +48,7 @@ func (s *Server) carryOut(ctx context.Context, command rbkit.Command) (agentcont
 	if command == rbkit.Handshake {
 		return agentcontrol.Answer{Message: "the server answers", Details: detailsOf(&h)}, nil
 	}
-	// Said before: the receiver would else switch it back in between.
+	// The wanted state changes first, because a correction in between would undo the command.
 	takeBack := c.wanted.set(command)
 	if is, switches := isInState(command, &h); is && switches {
 		return agentcontrol.Answer{Message: "that was so already", Details: detailsOf(&h)}, nil
@@ -77,7 +76,7 @@ func (s *Server) send(ctx context.Context, command rbkit.Command) (rbkit.Handsha
 	return h, nil
 }
 
-// askState asks the server for its state, and remembers it.
+// askState asks the server for its state, and notes it.
 func (s *Server) askState(ctx context.Context) (rbkit.HandshakeReply, error) {
 	h, err := s.control.askState(ctx)
 	if err != nil {
@@ -88,7 +87,7 @@ func (s *Server) askState(ctx context.Context) (rbkit.HandshakeReply, error) {
 	return h, nil
 }
 
-// errorFor returns the error of a command that got no answer.
+// errorFor returns the error of a command without an answer.
 func (s *Server) errorFor(ctx context.Context, err error) error {
 	switch {
 	case s.Run.Serving.Err() != nil:
@@ -102,8 +101,8 @@ func (s *Server) errorFor(ctx context.Context, err error) error {
 	}
 }
 
-// isInState reports whether a server is in the state that a command leads to. switches says
-// whether the command changes the state at all.
+// isInState reports whether a server is in the state after a command. switches is false if the
+// command changes no state.
 func isInState(command rbkit.Command, h *rbkit.HandshakeReply) (is, switches bool) {
 	switch command {
 	case rbkit.StartMemoryProfile:

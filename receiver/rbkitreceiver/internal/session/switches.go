@@ -17,8 +17,7 @@ type switches struct{ tracing, profiling bool }
 // may switch them on then. It is for several goroutines.
 type switchedOn struct {
 	mu sync.Mutex
-	// before are the profiles switched on before the current connection, and now those
-	// since.
+	// before are the profiles switched on before the current connection, and now those since.
 	before, now switches
 }
 
@@ -34,8 +33,8 @@ func (s *switchedOn) noteCommand(command rbkit.Command) {
 	}
 }
 
-// noteState notes the state of the server. A profile that is off is not the receiver's if
-// it is on later.
+// noteState notes the state of the server. If a profile that is off is on later, another client
+// switched it on.
 func (s *switchedOn) noteState(h rbkit.HandshakeReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +58,8 @@ func (s *switchedOn) connected(other bool) {
 	s.now = switches{}
 }
 
-// connectedToOther notes that the current connection has been to another life of the server
-// since its begin.
+// connectedToOther notes that the current connection has been to another life of the server since
+// its begin.
 func (s *switchedOn) connectedToOther() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,8 +74,8 @@ func (s *switchedOn) all() switches {
 	return s.before
 }
 
-// wanted is the state that a server has to have: of the configuration, until a command of
-// an extension changes it. It is for several goroutines.
+// wanted is the state that a server has to have: the configured state, until a command of an
+// extension changes it. It is for several goroutines.
 type wanted struct {
 	mu       sync.Mutex
 	switches switches

@@ -25,7 +25,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 )
 
-// patience is how long a test waits for what has to come.
+// patience bounds the wait of a test for a condition.
 const patience = time.Minute
 
 func openCapture(t testing.TB, name string) *capture.Capture {
@@ -43,7 +43,7 @@ type bed struct {
 	prepare func(*rbkitReceiver)
 }
 
-// option changes what a receiver is made with.
+// option changes the receiver of a bed, or its configuration, before it is made.
 type option func(b *bed, c *Config)
 
 // following is an option: which servers.
@@ -114,7 +114,7 @@ func (b *bed) finish(s *life.Lives) {
 	b.receiver.out.Finish()
 }
 
-// state is what is known of the first server's process.
+// state returns the state of the first server's process.
 func (b *bed) state() process.State {
 	b.T.Helper()
 	return stateOf(b.receiver.servers[0].Lives)
@@ -176,8 +176,8 @@ func (p *played) start(publish, request string) {
 	})
 }
 
-// listen waits until an address is free: while a server is away somebody's connection, even
-// one to it, can have been given its port.
+// listen waits until an address is free. While a server is down, another connection can have its
+// port.
 func (p *played) listen(address string) (listener net.Listener) {
 	p.t.Helper()
 	require.EventuallyWithT(p.t, func(c *assert.CollectT) {

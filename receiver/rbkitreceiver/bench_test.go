@@ -19,8 +19,8 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 )
 
-// BenchmarkMessagesToPdata handles the captured messages, as one life of a server after
-// the other, to what pipelines are given.
+// BenchmarkMessagesToPdata maps the messages of captures to pdata, each capture as one life of a
+// server.
 func BenchmarkMessagesToPdata(b *testing.B) {
 	for _, name := range []string{"released-30s", "documented-30s"} {
 		b.Run(name, func(b *testing.B) {

@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 )
 
-// gem0110 is what the released gem says of itself: no version, and nothing of CPU profiles.
+// gem0110 is the reply of the released gem: without a version and without CPU profiles.
 var gem0110 = rbkit.HandshakeReply{Dialect: rbkit.Released, ProcessName: "rb1.rb", WorkingDirectory: "/nowhere", PID: 4712}
 
 const saidDangerous = "Settings may crash the program: on Ruby 3.1 an old Rbkit server causes a segmentation fault. " +

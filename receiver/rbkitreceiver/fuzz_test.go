@@ -16,8 +16,8 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
-// Whatever a server sends, after and before what it should send: everything stays within
-// its bounds, and profiles are valid.
+// Any message of a server, among correct messages, leaves everything within its bounds, and
+// profiles valid.
 func FuzzReceive(f *testing.F) {
 	for _, name := range []string{"samples", "documented-30s"} {
 		for _, m := range openCapture(f, name).Messages {

@@ -31,11 +31,11 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
-// update writes the golden files anew: go test -run Golden -update. What they have is
-// explained in testdata/golden/README.md.
-var update = flag.Bool("update", false, "write the golden files anew")
+// update writes the golden files again: go test -run Golden -update. testdata/golden/README.md
+// explains their content.
+var update = flag.Bool("update", false, "write the golden files again")
 
-// mapped is what becomes of a capture, without sockets.
+// mapped is the pdata of a capture, without sockets.
 type mapped struct {
 	metrics  pmetric.Metrics
 	spans    ptrace.Traces
@@ -44,10 +44,10 @@ type mapped struct {
 	state    process.State
 }
 
-// recorded is the begin of all captures, for tests: times of arrival are from it on.
+// recorded is the begin of all captures. Messages arrive from then on.
 var recorded = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
-// mapCapture handles the messages of a capture as if they came when they did.
+// mapCapture handles the messages of a capture at the times of their arrival.
 func mapCapture(t testing.TB, c *capture.Capture, options ...option) mapped {
 	t.Helper()
 	b, s := alone(t, options...)

@@ -52,7 +52,7 @@ func TestTheLastMetricsOfTooManyProcessesAreDroppedAndCounted(t *testing.T) {
 	assert.Len(t, b.eventsOf()[0], most)
 }
 
-// Each signal has its own bounds, and drops what is beyond.
+// Each signal has its own bounds, and drops data beyond them.
 func TestQueuesHaveTheBoundsThatAreSet(t *testing.T) {
 	logs := func(n, bytes int) records.Parcel {
 		return records.Parcel{Logs: plog.NewLogs(), Records: n, Bytes: bytes}
@@ -82,7 +82,7 @@ func TestQueuesHaveTheBoundsThatAreSet(t *testing.T) {
 				}
 			})
 			env := b.receiver.out
-			taken, beyond := 0, most+1 // one is being handed on
+			taken, beyond := 0, most+1 // one is on its way to the pipeline
 			if c.dropped == "spans_dropped" {
 				beyond = mib/bytesOfCycle + maxCyclesAtOnce
 			}
@@ -157,7 +157,7 @@ func TestConnectionsHaveTheConfiguredOptions(t *testing.T) {
 	assert.Equal(t, want, connectionOptions(c, &ServerConfig{Username: "reader", Password: "secret"}))
 }
 
-// greeted is what the first who connects says of its mechanism.
+// greeted returns the mechanism in the greeting of the first client.
 func greeted(t *testing.T, l net.Listener) string {
 	t.Helper()
 	const size, mechanism, end = 64, 12, 32 // of a greeting

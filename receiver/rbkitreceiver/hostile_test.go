@@ -189,7 +189,7 @@ func TestImpossibleValuesStayWithinTheirBounds(t *testing.T) {
 	}
 }
 
-// checkAll says what of the spans and profiles that were handed on is not as it has to be.
+// checkAll fails if delivered spans or profiles break a rule.
 func (b *bed) checkAll() {
 	b.T.Helper()
 	for _, traces := range b.Traces.AllTraces() {
@@ -208,7 +208,7 @@ func TestNumbersOfMessagesThatCannotBe(t *testing.T) {
 	b := newBed(t, following(server))
 	server.awaitSubscriber()
 	one := func(c *rbkit.Collection) error { return c.Created(1, 20, []byte("A")) }
-	// After the largest number comes none that is larger.
+	// No number is larger than the largest.
 	for _, number := range []uint64{largest, largest, 7, 8} {
 		server.publishNumbered(number, one)
 	}
@@ -219,7 +219,7 @@ func TestNumbersOfMessagesThatCannotBe(t *testing.T) {
 	assert.EqualValues(t, 2, b.state().Messages)
 }
 
-// Whatever the dialect was, one process has but one.
+// A process has one dialect, whichever it is.
 func TestAnotherDialectIsAnotherLife(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	address := server.config()

@@ -19,7 +19,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/records"
 )
 
-// orders are the commands that came, but for handshakes.
+// orders returns the received commands without handshakes.
 func (p *played) orders() []rbkit.Command {
 	return slices.DeleteFunc(p.Commands(), func(c rbkit.Command) bool { return c == rbkit.Handshake })
 }
@@ -71,7 +71,7 @@ func TestWithoutASettingNothingIsSwitchedOn(t *testing.T) {
 func TestTheLogNamesAServerWhoseStateDoesNotChange(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released, Deaf: true})
 	b := newBed(t, following(server), profiling, func(_ *bed, c *Config) { c.StateInterval = 10 * time.Millisecond })
-	b.Await("it to be told again", func() bool { return len(server.orders()) > 6 })
+	b.Await("more commands", func() bool { return len(server.orders()) > 6 })
 	b.AwaitLine("The server accepted commands, but its state has not changed")
 	b.Shutdown()
 	assert.Equal(t, 1, b.Log.FilterMessage("The server accepted commands, but its state has not changed").Len())
@@ -244,7 +244,7 @@ func TestATruncatedDumpIsIncomplete(t *testing.T) {
 	b.Await("the summary", func() bool { return len(b.Records(eventDump)) == 1 })
 	assert.Equal(t, "Object space dump, incomplete: 1 of 2 objects, 40 bytes", b.Records(eventDump)[0].Body().Str())
 	b.Await("it to be counted", func() bool { return b.Counter("dumps") == 1 })
-	assert.Empty(t, b.state().Live.Objects, "what is live is not known")
+	assert.Empty(t, b.state().Live.Objects, "an incomplete dump has no live objects")
 }
 
 func TestLogRecordsThatAreSwitchedOffAreNotDelivered(t *testing.T) {
@@ -268,7 +268,7 @@ func TestProfilesThatOthersSwitchOnAfterARestartStayOn(t *testing.T) {
 	b.Await("the state", func() bool { s := server.State(); return s.ObjectTraceEnabled && s.CPUProfiling })
 	again := released
 	again.PID++
-	again.ObjectTraceEnabled = true // somebody else was faster
+	again.ObjectTraceEnabled = true // another client was faster
 	server.restart(rbkitserver.Options{Hello: again})
 	b.Await("the state", func() bool { return server.State().CPUProfiling })
 	b.Shutdown()

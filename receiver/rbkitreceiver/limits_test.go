@@ -15,7 +15,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
-// Each of the limits that a server may reach is counted, and said once.
+// Each limit that a server reaches is counted, and logged once.
 func TestAReachedLimitIsCountedAndLoggedOnce(t *testing.T) {
 	frames := func(n int) (frames []rbkit.Frame) {
 		for i := range n {

@@ -41,7 +41,7 @@ const (
 	attributeLifetime      = "rbkit.server.connected_for"
 )
 
-// log delivers a log record of an event, if a pipeline takes it. at is its time; 0: now.
+// log delivers a log record of an event, if a pipeline accepts it. at is its time; 0: now.
 func (o *outputs) log(of *origin.Origin, name, body string, severity plog.SeverityNumber, at pcommon.Timestamp, fill func(pcommon.Map)) {
 	if o.logs == nil || o.eventsOff[name] {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
-// numbered is a message with what each of the functions writes, under a number.
+// numbered returns a message with the events of each function, under a number.
 func numbered(t testing.TB, dialect rbkit.Dialect, number uint64, write ...func(*rbkit.Collection) error) []byte {
 	t.Helper()
 	c := rbkit.NewCollection(dialect)
@@ -53,11 +53,11 @@ func TestAGarbageCollectionEndsWhereEventsAreMissed(t *testing.T) {
 		"nothing missed":                         {messages: [][]byte{begin, end(1)}, spans: 3, marked: 1, markedAtTheMost: 3600},
 		"a gap":                                  {messages: [][]byte{begin, end(9)}, noStart: 2, noEnd: 1, lost: 8},
 		"a gap before it":                        {messages: [][]byte{message(7), message(9, at(1, start)), end(10)}, spans: 3, marked: 1, lost: 1, markedAtTheMost: 3600},
-		"behind what is wrong":                   {messages: [][]byte{begin, wrong, message(2, at(3_600_002, sweep))}, noStart: 1, noEnd: 1, marked: 1, markedAtTheMost: 0.001},
-		"a message that has less than it says":   {messages: [][]byte{begin, short, message(2, at(3, sweep))}, spans: 3, marked: 1, markedAtTheMost: 0.001},
+		"after a malformed event":                {messages: [][]byte{begin, wrong, message(2, at(3_600_002, sweep))}, noStart: 1, noEnd: 1, marked: 1, markedAtTheMost: 0.001},
+		"a truncated message":                    {messages: [][]byte{begin, short, message(2, at(3, sweep))}, spans: 3, marked: 1, markedAtTheMost: 0.001},
 		"messages that are none of the server's": {messages: slices.Concat([][]byte{begin}, garbage, [][]byte{end(1)}), spans: 3, marked: 1, markedAtTheMost: 3600},
 		"some in the place of the server's":      {messages: slices.Concat([][]byte{begin}, garbage, [][]byte{end(2)}), noStart: 2, noEnd: 1, lost: 1},
-		"the end of what is known of a process":  {messages: [][]byte{begin}, noEnd: 1},
+		"the end of the process":                 {messages: [][]byte{begin}, noEnd: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)
@@ -94,7 +94,7 @@ func TestAGarbageCollectionEndsWithTheConnection(t *testing.T) {
 	assert.EqualValues(t, 1, b.Points()["gc_unpaired{missing=end}"])
 }
 
-// The first snapshot after a loss says what came since one that nobody has seen.
+// The first snapshot after a loss also has the allocations of a lost snapshot.
 func TestASnapshotAfterALossHasNoBegin(t *testing.T) {
 	snapshot := func(c *rbkit.Collection) error {
 		return c.Snapshot(rbkit.Time(1000*(c.Len()+1)), nil, []rbkit.FileAllocations{{

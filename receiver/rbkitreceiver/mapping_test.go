@@ -78,7 +78,7 @@ func TestEachObjectOfADumpHasARecordIfConfigured(t *testing.T) {
 	}
 	assert.Equal(t, 16751, objects)
 	last := got.logs.ResourceLogs().At(got.logs.ResourceLogs().Len() - 1).ScopeLogs().At(0).LogRecords().At(0)
-	assert.Equal(t, eventDump, last.EventName(), "the summary comes last")
+	assert.Equal(t, eventDump, last.EventName(), "the summary is the last record")
 	all, _ := last.Attributes().Get(attributeDumpRefs)
 	assert.EqualValues(t, references, all.Int())
 }
@@ -106,7 +106,7 @@ func TestStacksThatAreTooDeepAreDroppedAndCounted(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, map[string][]int64{"samples": {1}, "alloc_objects": {1, 4}, "alloc_space": {40, 160}}, values, "what a deep stack allocated counts without it")
+	assert.Equal(t, map[string][]int64{"samples": {1}, "alloc_objects": {1, 4}, "alloc_space": {40, 160}}, values, "allocations of a deep stack count without it")
 }
 
 func TestAProfileEndsWhereItHasTooManyStacks(t *testing.T) {
@@ -126,8 +126,8 @@ func TestAProfileEndsWhereItHasTooManyStacks(t *testing.T) {
 	assert.EqualValues(t, 6145, samples, "none is lost")
 }
 
-// Statistics of the document, section "Message from GC stats", and the two more that
-// released servers send: what only grows is a sum, what is said of now is not.
+// Statistics of the document, section "Message from GC stats", and the two more of released
+// servers. A statistic that only grows is a sum. A current value is a gauge.
 func TestStatisticsOfTheDocumentHaveTheirKind(t *testing.T) {
 	sums := []string{"count", "minor_gc_count", "major_gc_count", "total_allocated_objects", "total_freed_objects"}
 	gauges := []string{

@@ -21,7 +21,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
-// hesitant is a server that answers no handshake until it is told to.
+// hesitant returns a server that answers no handshake before answer is called.
 func hesitant(hello rbkit.HandshakeReply) (options rbkitserver.Options, answer func()) {
 	until := make(chan struct{})
 	return rbkitserver.Options{Hello: hello, Commanded: func(c rbkit.Command) {
@@ -34,8 +34,8 @@ func hesitant(hello rbkit.HandshakeReply) (options rbkitserver.Options, answer f
 // patiently is an option: no request runs out of time.
 func patiently(_ *bed, c *Config) { c.Timeout = 10 * time.Minute }
 
-// publishLarge publishes messages of a MiB, each of one object, until the network has
-// taken them.
+// publishLarge publishes messages of a MiB, each of one object, and waits until the network has
+// accepted them.
 func (p *played) publishLarge(messages int) {
 	p.t.Helper()
 	class := make([]byte, mib)
@@ -48,7 +48,7 @@ func (p *played) publishLarge(messages int) {
 	require.Zero(p.t, p.Dropped())
 }
 
-// publishNumbered publishes a message with what write writes, under a number.
+// publishNumbered publishes a message with the events of a function, under a number.
 func (p *played) publishNumbered(number uint64, write func(*rbkit.Collection) error) {
 	p.t.Helper()
 	c := rbkit.NewCollection(p.State().Dialect)
@@ -56,7 +56,7 @@ func (p *played) publishNumbered(number uint64, write func(*rbkit.Collection) er
 	p.Publish(c.AppendTo(nil, 1, number))
 }
 
-// pid is the process ID of the resource of what is known of the first server.
+// pid returns the process ID in the resource of the first server.
 func (b *bed) pid() int64 {
 	b.T.Helper()
 	v, _ := b.state().Origin.Resource.Attributes().Get("process.pid")
@@ -72,7 +72,7 @@ func TestMessagesDuringAnIdentificationBelongToTheIdentifiedServer(t *testing.T)
 	b := newBed(t, following(server), patiently)
 	server.awaitSubscriber()
 	server.publishLarge(messages)
-	assert.Zero(t, b.Counter("messages"), "whose they are is not known")
+	assert.Zero(t, b.Counter("messages"), "the sender is unknown")
 	answer()
 	b.Await("messages", func() bool { return b.Counter("messages") == messages })
 	b.Shutdown()
@@ -89,7 +89,7 @@ func TestHeldMessagesBeyondTheLimitEndAnIdentification(t *testing.T) {
 	server.awaitSubscriber()
 	server.publishLarge(4)
 	b.Await("messages", func() bool { return b.Counter("messages") == 4 })
-	assert.Zero(t, b.pid(), "it has not said who it is")
+	assert.Zero(t, b.pid(), "the server has not identified itself")
 	answer()
 	b.AwaitLine("Connected to the server")
 	assert.EqualValues(t, 4, b.state().Messages)
@@ -146,7 +146,7 @@ func TestMessagesBeforeTheEndOfAConnectionAreNotLost(t *testing.T) {
 }
 
 func TestMessagesOfAnotherLifeBeforeTheEndOfAConnectionAreNotLost(t *testing.T) {
-	// Which comes first, the end or the need to ask again, is a matter of chance.
+	// The end of the connection and the next question come in any order.
 	const servers = 6
 	orders := make(chan rbkit.Command)
 	ended := make(chan struct{})
@@ -173,7 +173,7 @@ func TestMessagesOfAnotherLifeBeforeTheEndOfAConnectionAreNotLost(t *testing.T) 
 	for _, s := range all {
 		s.publishNumbered(0, one)
 	}
-	b.Await("the others to be kept", func() bool {
+	b.Await("waiting messages of all servers", func() bool {
 		for _, s := range b.receiver.servers {
 			if s.Lives.Status().Waiting == 0 {
 				return false
@@ -208,7 +208,7 @@ func TestStatisticsThatFallAreOfAnotherLife(t *testing.T) {
 	b.Await("the first life", func() bool { return b.Counter("messages") == 2 })
 	assert.Zero(t, b.Counter("restarts"))
 	hello := released
-	hello.ObjectTraceEnabled = true // somebody else wants it
+	hello.ObjectTraceEnabled = true // another client wants it
 	server.restart(rbkitserver.Options{Hello: hello})
 	server.awaitSubscriber()
 	server.publishNumbered(5, statistics(12, 900))
@@ -221,7 +221,7 @@ func TestStatisticsThatFallAreOfAnotherLife(t *testing.T) {
 	assert.EqualValues(t, 5, s.Events, "from there on")
 	assert.Equal(t, heap.Counts{0, 0, 0, 2, 1}, s.Created)
 	assert.EqualValues(t, released.PID, b.pid())
-	assert.Empty(t, server.orders(), "what others switched on stays on")
+	assert.Empty(t, server.orders(), "profiles of other clients stay on")
 }
 
 // refusing is an option: nothing can be asked before the test allows it.
@@ -261,7 +261,7 @@ func TestProfilesAreSwitchedOnWhenAServerBeginsToAnswer(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), refusing(&allowed, &tries), func(_ *bed, c *Config) { c.Timeout = 100 * time.Millisecond })
 	b.AwaitLine("Connected to the server")
-	assert.Zero(t, b.pid(), "it has not said who it is in time")
+	assert.Zero(t, b.pid(), "the server has not identified itself in time")
 	before := tries.Load()
 	b.Await("tries", func() bool { return tries.Load() > before+2 })
 	allowed.Store(true)

@@ -16,10 +16,10 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 )
 
-// lineFull is said where a server holds too much memory.
+// lineFull is the log line of a server with too much memory.
 const lineFull = "The server is disconnected for a while: its data needs too much memory. Its counters start again at zero"
 
-// holding gives the receiver a memory budget of so many bytes.
+// holding sets the memory budget of the receiver to so many bytes.
 func holding(limit int64) (of *budget.Budget, o option) {
 	of = budget.New(limit)
 	return of, func(b *bed, _ *Config) { b.Host = budgettest.Host(componenttest.NewNopHost(), of) }
@@ -75,7 +75,7 @@ func TestAServerBeyondItsMemoryLimitIsDisconnectedAndConnectsAgain(t *testing.T)
 	})
 	assert.Contains(t, b.AwaitLine(lineFull).ContextMap()["error"], "limits.max_server_memory is reached (8388608 bytes)")
 	b.Await("memory that is freed", func() bool { return of.Used() < 4*mib })
-	b.Await("objects that are counted anew", func() bool {
+	b.Await("objects of the next connection", func() bool {
 		if server.Subscribers() > 0 {
 			server.create(0, 10)
 		}

@@ -219,7 +219,7 @@ func appendHistogram(metrics pmetric.MetricSlice, h *process.Histogram, name, de
 	point.BucketCounts().FromRaw(h.Buckets[:])
 }
 
-// numPoints returns about how many data points a state has.
+// numPoints returns the approximate number of data points of a state.
 func numPoints(s *process.State) int {
 	return 8 + len(s.Stats) + len(s.Created) + len(s.Destroyed) + 2*len(s.Live.Objects) + 2*len(s.Sites)
 }

@@ -86,7 +86,7 @@ func valuesOf(m pmetric.Metric) map[string]int64 {
 	return values
 }
 
-// unmeasured is an option: statistics without a metric are handed on under their keys.
+// unmeasured is an option: statistics without a metric are delivered under their keys.
 func unmeasured(_ *bed, c *Config) { c.Metrics.RubyGcStat.Enabled = true }
 
 func TestEveryClassAndSiteHasItsPoint(t *testing.T) {
@@ -215,7 +215,7 @@ func TestHistogramsAreSwitchedByThemselves(t *testing.T) {
 	assert.Equal(t, []string{"ruby.gc.count", metricCycleDuration}, names(switchOff, noMark, func(_ *bed, c *Config) { c.Metrics.RubyGcCount.Enabled = true }))
 }
 
-// Every metric of the statistics has a key, and they are told apart.
+// Every metric of statistics has its own key.
 func TestEveryStatisticHasItsMetric(t *testing.T) {
 	for key := range statMetrics {
 		s := process.State{Origin: someState().Origin, Stats: process.Stats{key: 42}}
@@ -238,7 +238,7 @@ func TestSumsBelowZeroAreLeftOut(t *testing.T) {
 	assert.Equal(t, map[string]int64{"map[ruby.gc.stat.key:something_new]": -3}, valuesOf(all["ruby.gc.stat"]))
 }
 
-// A number near the last one is made up: it says nothing of what was lost.
+// A gap of nearly all numbers is wrong, so it counts as the largest possible loss.
 func TestAGapHasAsManyMessagesAsAServerCanSend(t *testing.T) {
 	b, s := alone(t)
 	s.Begin(origin.Identity{})
@@ -347,7 +347,7 @@ func TestStatisticsWithoutAMetricAreLoggedOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		options []option
 		want    int
-	}{"by default": {nil, 1}, "handed on": {[]option{unmeasured}, 0}} {
+	}{"by default": {nil, 1}, "under their keys": {[]option{unmeasured}, 0}} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t, c.options...)
 			s.Begin(origin.Identity{})

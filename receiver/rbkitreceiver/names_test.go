@@ -18,7 +18,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
-// What is folded is not mixed with a class that is called so.
+// Folded classes don't mix with a class of the name other.
 func TestAClassCalledOtherHasItsOwnNumbers(t *testing.T) {
 	b, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxClasses = 1 })
 	s.Begin(origin.Identity{})

@@ -30,7 +30,7 @@ type outputs struct {
 	config *Config
 	// eventsOff are the log records that are switched off, by their event names.
 	eventsOff map[string]bool
-	// spans, logs and profiles are nil if no pipeline takes them.
+	// spans, logs and profiles are nil if no pipeline accepts them.
 	spans    *handover.Spans[cycleParcel]
 	logs     *handover.Logs[records.Parcel]
 	profiles *handover.Profiles[profile.Parcel]

@@ -81,8 +81,8 @@ func (r *rbkitReceiver) living() (states []process.State) {
 	return states
 }
 
-// Stop removes the servers from the extensions. Each server, in its own goroutine, switches
-// off what the receiver switched on.
+// Stop removes the servers from the extensions. Each server switches off the profiles that the
+// receiver switched on, in its own goroutine.
 func (r *rbkitReceiver) Stop() {
 	for _, unregister := range r.unregister {
 		unregister()

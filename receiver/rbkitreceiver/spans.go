@@ -23,7 +23,7 @@ const (
 	spanSweep = "sweep phase"
 
 	spansOfCycle = 3
-	// bytesOfCycle is the memory of its spans, about, without the resource.
+	// bytesOfCycle is the approximate memory of its spans, without the resource.
 	bytesOfCycle = 1024
 )
 
@@ -49,8 +49,8 @@ func tracesOf(kit *receiverkit.Kit, parcels []cycleParcel) ptrace.Traces {
 	return traces
 }
 
-// appendTo appends the three spans. The server's clock shows milliseconds: what began and
-// ended in the same one takes a nanosecond, so that each span has a length, and children
+// appendTo appends the three spans. The server's clock shows milliseconds. A phase that begins
+// and ends in the same millisecond lasts a nanosecond, so each span has a length, and children
 // lie inside their parent.
 func (p *cycleParcel) appendTo(spans ptrace.SpanSlice) {
 	const nanos = 1e6
@@ -81,8 +81,8 @@ type cycleIDs struct {
 	spans [spansOfCycle]pcommon.SpanID
 }
 
-// ids are a hash of the life of the server, which is another one whenever the receiver has
-// come to it anew, and of the garbage collection.
+// ids returns a hash of the garbage collection and of the life of the server, as the receiver has
+// counted it.
 func (p *cycleParcel) ids() (ids cycleIDs) {
 	h := sha256.New()
 	h.Write(p.origin.Seed[:])

@@ -142,9 +142,9 @@ func TestACommandWithoutAnAnswerInTimeFails(t *testing.T) {
 	assert.Equal(t, agentcontrol.NoAnswer, agentcontrol.ReasonOf(<-done))
 }
 
-// Whoever waits for others, or for the receiver itself, waits no longer than they want to.
+// A command waits for other requests no longer than its context.
 func TestACommandThatWaitsForOthersTooLongFails(t *testing.T) {
-	for name, held := range map[string]rbkit.Command{"an order of somebody else's": rbkit.TriggerGC, "a question of the receiver's": rbkit.Handshake} {
+	for name, held := range map[string]rbkit.Command{"a command of another operator": rbkit.TriggerGC, "a question of the receiver": rbkit.Handshake} {
 		t.Run(name, func(t *testing.T) {
 			begun, until := make(chan struct{}, 10), make(chan struct{})
 			var holds atomic.Bool
@@ -200,7 +200,7 @@ func TestTheNextLifeHasTheClockOfACommand(t *testing.T) {
 	}
 }
 
-// heldAt is a server that says nothing to a command, and a channel that says that it has it.
+// heldAt returns a server that doesn't answer a command, and a channel that reports its arrival.
 func heldAt(t *testing.T, command rbkit.Command) (server *played, begun <-chan struct{}) {
 	has, until := make(chan struct{}, 10), make(chan struct{})
 	server = play(t, rbkitserver.Options{Hello: released, Commanded: func(c rbkit.Command) {
@@ -230,12 +230,12 @@ func TestAServerThatEndsDuringACommandIsLost(t *testing.T) {
 		done <- err
 	}()
 	<-begun
-	go server.stop() // it waits for what is held
+	go server.stop() // it waits for the held command
 	err := <-done
 	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err), "%v", err)
 }
 
-// What was ours and others switched off and on again is theirs.
+// A profile of the receiver that other clients switched off and on again is theirs.
 func TestProfilesThatOthersSwitchOnMeanwhileStayOn(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.StateInterval = time.Hour })

@@ -74,15 +74,15 @@ func TestDumpsArePutTogether(t *testing.T) {
 		complete, incomplete, uncounted, live int64
 		nowhere, dangling                     int64
 	}{
-		"in two parts":                  {do: func(d *Dumps) { part(d, 1, 3, dumped(1, 2), dumped(2, 1)); part(d, 1, 3, dumped(3, 9, 9, 1, 3)) }, complete: 1, live: 3, nowhere: 2, dangling: 1},
-		"without objects":               {do: func(d *Dumps) { part(d, 1, 0) }, complete: 1},
-		"whose last part does not come": {do: func(d *Dumps) { part(d, 1, 3, dumped(1, 5)); d.FinishDue(now.Add(dumpPatience)) }, incomplete: 1, nowhere: 1, dangling: 1},
-		"that another one follows":      {do: func(d *Dumps) { part(d, 1, 3, dumped(1, 5)); part(d, 2, 1, dumped(1, 1)) }, complete: 1, incomplete: 1, live: 1},
-		"that is not over":              {do: func(d *Dumps) { part(d, 1, 3, dumped(1)); d.FinishDue(now.Add(dumpPatience - 1)) }},
-		"that has more than it says":    {do: func(d *Dumps) { part(d, 1, 1, dumped(1), dumped(2)) }, incomplete: 1},
-		"of which a part has more":      {do: func(d *Dumps) { part(d, 1, 3, dumped(1), dumped(2)); part(d, 1, 3, dumped(3), dumped(4)) }, incomplete: 1},
-		"of which a part breaks off":    {do: func(d *Dumps) { cut(d, 3, 5, dumped(1), dumped(2), dumped(3)); d.FinishDue(now.Add(dumpPatience)) }, incomplete: 1},
-		"that doesn't say what it has": {do: func(d *Dumps) {
+		"in two parts":               {do: func(d *Dumps) { part(d, 1, 3, dumped(1, 2), dumped(2, 1)); part(d, 1, 3, dumped(3, 9, 9, 1, 3)) }, complete: 1, live: 3, nowhere: 2, dangling: 1},
+		"without objects":            {do: func(d *Dumps) { part(d, 1, 0) }, complete: 1},
+		"without its last part":      {do: func(d *Dumps) { part(d, 1, 3, dumped(1, 5)); d.FinishDue(now.Add(dumpPatience)) }, incomplete: 1, nowhere: 1, dangling: 1},
+		"that another one follows":   {do: func(d *Dumps) { part(d, 1, 3, dumped(1, 5)); part(d, 2, 1, dumped(1, 1)) }, complete: 1, incomplete: 1, live: 1},
+		"that is not over":           {do: func(d *Dumps) { part(d, 1, 3, dumped(1)); d.FinishDue(now.Add(dumpPatience - 1)) }},
+		"with more than announced":   {do: func(d *Dumps) { part(d, 1, 1, dumped(1), dumped(2)) }, incomplete: 1},
+		"of which a part has more":   {do: func(d *Dumps) { part(d, 1, 3, dumped(1), dumped(2)); part(d, 1, 3, dumped(3), dumped(4)) }, incomplete: 1},
+		"of which a part breaks off": {do: func(d *Dumps) { cut(d, 3, 5, dumped(1), dumped(2), dumped(3)); d.FinishDue(now.Add(dumpPatience)) }, incomplete: 1},
+		"without a count of objects": {do: func(d *Dumps) {
 			part(d, 1, 1, dumped(1))
 			uncounted(d, 2, dumped(2), dumped(3))
 			uncounted(d, 2, dumped(4))
@@ -141,10 +141,10 @@ func TestADumpShowsTheObjectsThatStillExist(t *testing.T) {
 		o.Create(6, []byte("A")) // after the dump was made
 		d.BeginPart(1, rbkit.Part{Correlation: 1, Objects: c.announced, Counted: true, Here: 2}, recorded)
 		d.CountObject(dumped(3))
-		d.CountObject(dumped(7)) // was there before anything was told
+		d.CountObject(dumped(7)) // created before the server reported objects
 		d.Finish()
 		assert.Equal(t, c.want, trackedIDs(&o.tracked), name)
-		// What a dump left out that was not complete is left out by the next one as well.
+		// A complete dump also removes objects that an incomplete dump left out.
 		d.BeginPart(1, rbkit.Part{Correlation: 2, Objects: 1, Counted: true, Here: 1}, recorded)
 		d.CountObject(dumped(6))
 		assert.Equal(t, []uint64{5, 6}, trackedIDs(&o.tracked), name)
@@ -190,14 +190,14 @@ func TestAnObjectIsTrackedOnce(t *testing.T) {
 		o.Create(id, []byte("A"))
 	}
 	require.Len(t, o.tracked.old, 2)
-	o.Create(0, []byte("B")) // that it was destroyed was not told
+	o.Create(0, []byte("B")) // the event of its destruction was lost
 	assert.Equal(t, 3, o.tracked.len())
 	o.Create(0, []byte("B"))
 	assert.Equal(t, 3, o.tracked.len())
-	assert.Zero(t, o.tracked.forgotten, "nothing new came")
+	assert.Zero(t, o.tracked.forgotten, "no other object was created")
 	o.Destroy(0)
 	o.Destroy(0)
-	assert.Equal(t, Counts{names.Unknown: 1, names.First: 0, names.First + 1: 1}, o.Destroyed, "the last time as what it was last, then as unknown")
+	assert.Equal(t, Counts{names.Unknown: 1, names.First: 0, names.First + 1: 1}, o.Destroyed, "first with its last class, then as unknown")
 }
 
 func TestADumpOfVeryFewObjectsSettlesNothing(t *testing.T) {

@@ -27,11 +27,11 @@ func TestHeldMessagesAreBounded(t *testing.T) {
 	assert.True(t, m.hold(make([]byte, 100), time.Time{}, most))
 	m.end()
 	m.holdAll(all)
-	assert.False(t, m.hold(nil, time.Time{}, most), "what was kept before counts")
+	assert.False(t, m.hold(nil, time.Time{}, most), "messages held before count")
 	m.begin(true)
 	kept = 0
 	for m.hold(nil, time.Time{}, most) {
 		kept++
 	}
-	assert.Equal(t, most/bytesOfHeld, kept, "what has no bytes, too")
+	assert.Equal(t, most/bytesOfHeld, kept, "also messages without bytes")
 }

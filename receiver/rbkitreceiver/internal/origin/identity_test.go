@@ -73,7 +73,7 @@ func TestRepliesTellLivesApart(t *testing.T) {
 		"nothing is known":                  {Identity{}, Identity{}, false},
 		"it doesn't answer any more":        {same, Identity{}, false},
 		"it answers now":                    {Identity{}, same, false},
-		"it says the same":                  {same, same, false},
+		"the same reply":                    {same, same, false},
 		"it has changed its name":           {same, hello(func(h *rbkit.HandshakeReply) { h.ProcessName = "other" }), false},
 		"it is in another directory":        {same, hello(func(h *rbkit.HandshakeReply) { h.WorkingDirectory = "/" }), false},
 		"another process":                   {same, hello(func(h *rbkit.HandshakeReply) { h.PID++ }), true},

@@ -66,7 +66,7 @@ func TestAServiceHasTheNameOfItsProgram(t *testing.T) {
 		name, _ := of.Resource.Attributes().Get(AttributeServiceName)
 		assert.Equal(t, want, name.Str(), "%q", zero)
 		process, _ := of.Resource.Attributes().Get(attributeProcessName)
-		assert.Equal(t, zero, process.Str(), "what the server says stays as it is")
+		assert.Equal(t, zero, process.Str(), "the attribute has the whole name")
 	}
 }
 

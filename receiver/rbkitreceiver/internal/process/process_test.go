@@ -36,9 +36,9 @@ func TestGarbageCollectionsArePaired(t *testing.T) {
 		"sweeping that does not end":  {events: []event{{1, start}, {2, mark}, {3, start}}, noEnd: 1, marked: 1},
 		"marking that does not end":   {events: []event{{1, start}, {2, sweep}, {3, mark}}, noStart: 2},
 		"marking that ends twice":     {events: []event{{1, start}, {2, mark}, {3, mark}, {4, sweep}}, want: []Cycle{{1, 1, 2, 4}}, noStart: 1, marked: 1, whole: 1},
-		"what is missed in marking":   {events: []event{{1, start}, {2, missed}, {3, mark}, {4, sweep}}, noStart: 2, noEnd: 1},
-		"what is missed in sweeping":  {events: []event{{1, start}, {2, mark}, {3, missed}, {4, sweep}}, noStart: 1, noEnd: 1, marked: 1},
-		"what is missed between two":  {events: []event{{1, start}, {2, mark}, {3, sweep}, {4, missed}, {5, start}, {6, mark}, {7, sweep}}, want: []Cycle{{1, 1, 2, 3}, {2, 5, 6, 7}}, marked: 2, whole: 2},
+		"a loss during marking":       {events: []event{{1, start}, {2, missed}, {3, mark}, {4, sweep}}, noStart: 2, noEnd: 1},
+		"a loss during sweeping":      {events: []event{{1, start}, {2, mark}, {3, missed}, {4, sweep}}, noStart: 1, noEnd: 1, marked: 1},
+		"a loss between two":          {events: []event{{1, start}, {2, mark}, {3, sweep}, {4, missed}, {5, start}, {6, mark}, {7, sweep}}, want: []Cycle{{1, 1, 2, 3}, {2, 5, 6, 7}}, marked: 2, whole: 2},
 		"a clock set back in marking": {events: []event{{5, start}, {3, mark}, {9, sweep}}, noStart: 1, stepsBack: 1},
 		"a clock set back in sweeping": {events: []event{{5, start}, {6, mark}, {4, sweep}, {7, start}, {8, mark}, {9, sweep}},
 			want: []Cycle{{2, 7, 8, 9}}, stepsBack: 1, marked: 2, whole: 1},
@@ -93,7 +93,7 @@ func TestOnlyWholeNumbersAreStatistics(t *testing.T) {
 	}
 }
 
-// setStats is what is kept of statistics.
+// setStats sets statistics from a message.
 func setStats(t *testing.T, s Stats, all ...rbkit.Stat) Stats {
 	t.Helper()
 	s.set(rbkittest.LastEvent(t, rbkit.Released, func(c *rbkit.Collection) error { return c.Stats(1, all) }).Stats)
@@ -105,7 +105,7 @@ func TestStatisticsAreTheLastThatWereSent(t *testing.T) {
 	setStats(t, s, rbkit.Stat{Name: "a", Value: 1}, rbkit.Stat{Name: "b", Missing: true}, rbkit.Stat{Name: "c", Value: math.MaxUint64})
 	assert.Equal(t, Stats{"a": 1}, s)
 	setStats(t, s, rbkit.Stat{Name: "a", Missing: true})
-	assert.Empty(t, s, "what is no longer sent is no longer known")
+	assert.Empty(t, s, "a statistic that is no longer sent")
 	setStats(t, s, rbkit.Stat{Name: "heap_free_slot", Value: 10}, rbkit.Stat{Name: "heap_free_slots", Value: 100}, rbkit.Stat{Name: "heap_free_num", Value: 1000})
 	assert.Equal(t, Stats{"heap_free_slots": 10}, s, "of those that are the same the first")
 	var many []rbkit.Stat
@@ -130,14 +130,14 @@ func TestStatisticsOfOneLifeDontFall(t *testing.T) {
 		now  rbkit.Stat
 		fell bool
 	}{
-		"the same":           {rbkit.Stat{Name: "count", Value: 5}, false},
-		"more":               {rbkit.Stat{Name: "count", Value: 6}, false},
-		"less":               {rbkit.Stat{Name: "count", Value: 4}, true},
-		"less of another":    {rbkit.Stat{Name: "total_allocated_objects", Value: 99}, true},
-		"missing":            {rbkit.Stat{Name: "count", Missing: true}, false},
-		"what may fall":      {rbkit.Stat{Name: "heap_live_slots", Value: 4}, false},
-		"by a former name":   {rbkit.Stat{Name: "total_allocated_object", Value: 4}, true},
-		"not known anywhere": {rbkit.Stat{Name: "something_new", Value: 0}, false},
+		"the same":                  {rbkit.Stat{Name: "count", Value: 5}, false},
+		"more":                      {rbkit.Stat{Name: "count", Value: 6}, false},
+		"less":                      {rbkit.Stat{Name: "count", Value: 4}, true},
+		"less of another":           {rbkit.Stat{Name: "total_allocated_objects", Value: 99}, true},
+		"missing":                   {rbkit.Stat{Name: "count", Missing: true}, false},
+		"a statistic that may fall": {rbkit.Stat{Name: "heap_live_slots", Value: 4}, false},
+		"by a former name":          {rbkit.Stat{Name: "total_allocated_object", Value: 4}, true},
+		"not known anywhere":        {rbkit.Stat{Name: "something_new", Value: 0}, false},
 	} {
 		e := rbkittest.LastEvent(t, rbkit.Released, func(into *rbkit.Collection) error { return into.Stats(1, []rbkit.Stat{c.now}) })
 		assert.Equal(t, c.fell, s.fell(e.Stats), name)

@@ -143,15 +143,15 @@ func TestAnUnknownClockOfSamplesIsLeftOut(t *testing.T) {
 		said []*rbkit.HandshakeReply
 		want string
 	}{
-		"nothing":                          {nil, ""},
-		"found on":                         {[]*rbkit.HandshakeReply{on("cpu")}, "cpu"},
-		"found off":                        {[]*rbkit.HandshakeReply{off("cpu")}, "cpu"},
-		"the same again":                   {[]*rbkit.HandshakeReply{on("cpu"), on("cpu")}, "cpu"},
-		"set while it is off":              {[]*rbkit.HandshakeReply{off("wall"), off("cpu")}, "cpu"},
-		"set and switched on":              {[]*rbkit.HandshakeReply{off("wall"), on("cpu")}, "cpu"},
-		"set while it is on":               {[]*rbkit.HandshakeReply{on("wall"), on("cpu")}, ""},
-		"set while it is on, said again":   {[]*rbkit.HandshakeReply{on("wall"), on("cpu"), on("cpu")}, ""},
-		"set while it is on, started anew": {[]*rbkit.HandshakeReply{on("wall"), on("cpu"), off("cpu"), on("cpu")}, "cpu"},
+		"nothing":                           {nil, ""},
+		"found on":                          {[]*rbkit.HandshakeReply{on("cpu")}, "cpu"},
+		"found off":                         {[]*rbkit.HandshakeReply{off("cpu")}, "cpu"},
+		"the same again":                    {[]*rbkit.HandshakeReply{on("cpu"), on("cpu")}, "cpu"},
+		"set while it is off":               {[]*rbkit.HandshakeReply{off("wall"), off("cpu")}, "cpu"},
+		"set and switched on":               {[]*rbkit.HandshakeReply{off("wall"), on("cpu")}, "cpu"},
+		"set while it is on":                {[]*rbkit.HandshakeReply{on("wall"), on("cpu")}, ""},
+		"set while it is on, sent again":    {[]*rbkit.HandshakeReply{on("wall"), on("cpu"), on("cpu")}, ""},
+		"set while it is on, started again": {[]*rbkit.HandshakeReply{on("wall"), on("cpu"), off("cpu"), on("cpu")}, "cpu"},
 	} {
 		var s Samples
 		for _, h := range c.said {

@@ -29,8 +29,8 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
-// mostWorkPerByte is how much work of a dictionary a byte of a message may cost, and
-// mostWork what a message costs beside that.
+// mostWorkPerByte bounds the work of a dictionary for each byte of a message, and mostWork the
+// work of a message beside that.
 const (
 	mostWorkPerByte = 40
 	mostWork        = 1000
@@ -175,7 +175,7 @@ func places(n int, stacks ...int) (all []tersePlace) {
 	return all
 }
 
-// wordy are messages that say much with few bytes.
+// wordy returns messages with much content in few bytes.
 func wordy() map[string][]byte {
 	one := func(stacks []int, files ...terseFile) []byte {
 		var w terse
@@ -214,7 +214,7 @@ func TestTheWorkForEachByteIsBounded(t *testing.T) {
 	}
 }
 
-// Whatever snapshots are made of, as long as it has few bytes.
+// The bound holds for random snapshots with few bytes.
 func TestTheWorkForEachByteOfAnySnapshotIsBounded(t *testing.T) {
 	seeds := uint64(50)
 	if testing.Short() {

@@ -24,8 +24,8 @@ func CheckValid(t testing.TB, profiles pprofile.Profiles) {
 	require.Empty(t, BrokenRules(profiles))
 }
 
-// rules are those for profiles (opentelemetry-proto, profiles), as far as they concern what
-// the receiver makes.
+// rules are the rules of profiles (opentelemetry-proto, profiles) for the parts that the receiver
+// uses.
 type rules struct {
 	d      pprofile.ProfilesDictionary
 	broken []string
@@ -89,7 +89,7 @@ func (r *rules) firstEntries() {
 	r.want(d.LinkTable().Len() == 1 && assert.ObjectsAreEqual(pprofile.NewLink(), d.LinkTable().At(0)), "the link")
 }
 
-// entries refer to what there is, and are there once.
+// entries checks that entries refer to existing ones, and that each stands once.
 func (r *rules) entries() {
 	d := r.d
 	text, function, location, stack, attribute := r.once("text"), r.once("function"), r.once("location"), r.once("stack"), r.once("attribute")

@@ -64,20 +64,20 @@ func peer(t testing.TB, handle func(net.Conn)) (address string) {
 	return l.Addr().String()
 }
 
-// tell writes what a peer says; whoever it is told may have gone.
+// tell writes bytes of a peer. The other side may be gone.
 func tell(conn net.Conn, what string) { _, _ = io.WriteString(conn, what) }
 
-// hear reads until the other side says no more.
+// hear reads until the end of the connection.
 func hear(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 
-// whereSilent are the places where a peer can fall silent, by what it says before.
+// whereSilent are the places where a peer can be silent, with the bytes before.
 var whereSilent = []struct {
 	name, says string
 	// idle: the silence is allowed, since no message has begun.
 	idle bool
 	err  string
 }{
-	{"at once", "", false, "greeting: byte 0: expected a ZMTP 3 greeting, got: time ran out"},
+	{"from the begin", "", false, "greeting: byte 0: expected a ZMTP 3 greeting, got: time ran out"},
 	{"in the greeting", null31[:20], false, "greeting: byte 20: expected a ZMTP 3 greeting, got: time ran out"},
 	{"before the handshake", null31, false, "handshake: byte 64: expected the command READY, got: time ran out"},
 	{"in the handshake", null31 + ready("PUB")[:5], false, "handshake: byte 69: expected the command READY, got: time ran out"},
@@ -139,7 +139,7 @@ func TestAContextEndsEveryWait(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			address := peer(t, func(conn net.Conn) {
 				tell(conn, tt.says)
-				// What waits for the rest is waiting when it has said what it can.
+				// The other side waits for more bytes after its own.
 				_, _ = conn.Read(make([]byte, len(null31)))
 				cancel(stopped)
 				hear(conn)

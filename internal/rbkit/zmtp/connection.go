@@ -36,8 +36,8 @@ func (c *connection) under(ctx context.Context) (release func() (closed bool)) {
 	return func() bool { return !stop() }
 }
 
-// fill waits for more bytes until the deadline; the zero time is none. what names the expected
-// bytes in an error.
+// fill waits for more bytes until the deadline; the zero time is none. An error names them as
+// what.
 func (c *connection) fill(deadline time.Time, what string) error {
 	err := c.conn.SetReadDeadline(deadline)
 	if err == nil {

@@ -131,15 +131,15 @@ const maxFrameKey = 1024
 
 // frame returns the indexes of a frame: a method without its running line, which is unknown.
 func (d *dictionary) frame(f *rbkit.Frame) frameIndexes {
-	d.work += 1 + len(f.Told)
-	if known, ok := d.frames[string(f.Told)]; ok {
+	d.work += 1 + len(f.Encoded)
+	if known, ok := d.frames[string(f.Encoded)]; ok {
 		return known
 	}
 	function, native := d.method(f)
 	made := frameIndexes{function: function, location: d.location(locationKey{function: function, native: native})}
-	if f.Told != nil && len(f.Told) <= maxFrameKey {
-		d.frames[string(f.Told)] = made
-		d.bytes += bytesOfString + len(f.Told)
+	if f.Encoded != nil && len(f.Encoded) <= maxFrameKey {
+		d.frames[string(f.Encoded)] = made
+		d.bytes += bytesOfString + len(f.Encoded)
 	}
 	return made
 }

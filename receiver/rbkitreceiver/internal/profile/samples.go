@@ -113,10 +113,10 @@ func (s *Samples) Count(millis int64, frames rbkit.Frames, now time.Time) {
 		s.begin(millis, now)
 	}
 	s.first, s.last = min(s.first, millis), max(s.last, millis)
-	sample, known := s.cached[string(frames.Told())]
+	sample, known := s.cached[string(frames.Encoded())]
 	if !known {
 		sample = s.sample(frames)
-		s.cacheSample(frames.Told(), sample)
+		s.cacheSample(frames.Encoded(), sample)
 	}
 	sample.Values().SetAt(0, sample.Values().At(0)+1)
 	s.parcel.Samples++
@@ -154,9 +154,9 @@ func (s *Samples) sample(frames rbkit.Frames) pprofile.Sample {
 const maxCachedBytes = 4 << 20
 
 // cacheSample caches the sample of a stack, if there is room.
-func (s *Samples) cacheSample(told []byte, sample pprofile.Sample) {
-	if size := bytesOfString + len(told); s.cachedBytes+size <= maxCachedBytes {
-		s.cached[string(told)] = sample
+func (s *Samples) cacheSample(encoded []byte, sample pprofile.Sample) {
+	if size := bytesOfString + len(encoded); s.cachedBytes+size <= maxCachedBytes {
+		s.cached[string(encoded)] = sample
 		s.cachedBytes += size
 	}
 }

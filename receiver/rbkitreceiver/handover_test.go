@@ -4,8 +4,6 @@
 package rbkitreceiver
 
 import (
-	"io"
-	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -155,31 +153,4 @@ func TestConnectionsHaveTheConfiguredOptions(t *testing.T) {
 	assert.Equal(t, want, connectionOptions(c, &ServerConfig{}))
 	want.Security = zmtp.Plain{Username: "reader", Password: "secret"}
 	assert.Equal(t, want, connectionOptions(c, &ServerConfig{Username: "reader", Password: "secret"}))
-}
-
-// greeted returns the mechanism in the greeting of the first client.
-func greeted(t *testing.T, l net.Listener) string {
-	t.Helper()
-	const size, mechanism, end = 64, 12, 32 // of a greeting
-	require.NoError(t, l.(*net.TCPListener).SetDeadline(time.Now().Add(patience)))
-	conn, err := l.Accept()
-	require.NoError(t, err)
-	defer conn.Close()
-	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
-	_, err = conn.Write(append(append([]byte{0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 1}, "PLAIN"...), make([]byte, size-mechanism-len("PLAIN"))...))
-	require.NoError(t, err)
-	greeting := make([]byte, size)
-	_, err = io.ReadFull(conn, greeting)
-	require.NoError(t, err)
-	return strings.TrimRight(string(greeting[mechanism:end]), "\x00")
-}
-
-func TestTheReceiverSendsNameAndPassword(t *testing.T) {
-	publish, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer publish.Close()
-	newBed(t, func(_ *bed, c *Config) {
-		c.Servers = []ServerConfig{{Publish: publish.Addr().String(), Username: "reader", Password: "secret"}}
-	})
-	assert.Equal(t, "PLAIN", greeted(t, publish))
 }

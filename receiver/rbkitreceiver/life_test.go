@@ -59,15 +59,6 @@ func TestProfilesOfOthersStayOn(t *testing.T) {
 	assert.Empty(t, server.orders())
 }
 
-func TestWithoutASettingNothingIsSwitchedOn(t *testing.T) {
-	server := play(t, rbkitserver.Options{Hello: released})
-	b := newBed(t, following(server))
-	server.awaitSubscriber()
-	b.AwaitLine("Connected to the server")
-	b.Shutdown()
-	assert.Empty(t, server.orders())
-}
-
 func TestTheLogNamesAServerWhoseStateDoesNotChange(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released, Deaf: true})
 	b := newBed(t, following(server), profiling, func(_ *bed, c *Config) { c.StateInterval = 10 * time.Millisecond })

@@ -5,13 +5,10 @@ package rbkitreceiver
 
 import (
 	"math"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
@@ -124,34 +121,6 @@ func TestAProfileEndsWhereItHasTooManyStacks(t *testing.T) {
 		}
 	}
 	assert.EqualValues(t, 6145, samples, "none is lost")
-}
-
-// Statistics of the document, section "Message from GC stats", and the two more of released
-// servers. A statistic that only grows is a sum. A current value is a gauge.
-func TestStatisticsOfTheDocumentHaveTheirKind(t *testing.T) {
-	sums := []string{"count", "minor_gc_count", "major_gc_count", "total_allocated_objects", "total_freed_objects"}
-	gauges := []string{
-		"heap_allocated_pages", "heap_eden_pages", "heap_tomb_pages", "heap_allocatable_pages", "heap_sorted_length",
-		"heap_live_slots", "heap_free_slots", "heap_final_slots", "heap_swept_slots", "old_objects", "old_objects_limit",
-		"malloc_increase_bytes", "malloc_increase_bytes_limit", "oldmalloc_increase_bytes", "oldmalloc_increase_bytes_limit",
-		"total_heap_size", "total_memsize", "remembered_wb_unprotected_objects", "remembered_wb_unprotected_objects_limit",
-	}
-	for _, key := range append(slices.Clone(sums), gauges...) {
-		m, ok := metricsOf(t, process.State{Origin: someState().Origin, Stats: process.Stats{key: 42}})["ruby.gc."+key]
-		require.True(t, ok, key)
-		if slices.Contains(sums, key) {
-			assert.True(t, m.Sum().IsMonotonic(), key)
-			assert.Equal(t, pmetric.AggregationTemporalityCumulative, m.Sum().AggregationTemporality(), key)
-			assert.EqualValues(t, 42, m.Sum().DataPoints().At(0).IntValue(), key)
-		} else {
-			assert.EqualValues(t, 42, m.Gauge().DataPoints().At(0).IntValue(), key)
-		}
-		if strings.Contains(key, "bytes") || strings.HasSuffix(key, "size") {
-			assert.Equal(t, "By", m.Unit(), key)
-		} else {
-			assert.Regexp(t, `^\{[a-z]+\}$`, m.Unit(), key)
-		}
-	}
 }
 
 // Times are set when something is packed, and may step back.

@@ -181,25 +181,6 @@ func TestACommandThatWaitsForOthersTooLongFails(t *testing.T) {
 	}
 }
 
-func TestTheNextLifeHasTheClockOfACommand(t *testing.T) {
-	for _, clock := range []rbkit.Command{rbkit.UseCPUTime, rbkit.UseWallTime} {
-		t.Run(string(clock), func(t *testing.T) {
-			server := play(t, rbkitserver.Options{Hello: released})
-			b := newBed(t, following(server), steerable)
-			a := b.steered()
-			for _, command := range []rbkit.Command{clock, rbkit.StartCPUProfiling} {
-				_, err := agentcontroltest.Order(t.Context(), a, string(command), nil)
-				require.NoError(t, err)
-			}
-			again := released
-			again.PID++
-			server.restart(rbkitserver.Options{Hello: again})
-			b.Await("the CPU profile of the next life", func() bool { return server.State().CPUProfiling })
-			assert.Equal(t, []rbkit.Command{clock, rbkit.StartCPUProfiling}, server.orders())
-		})
-	}
-}
-
 // heldAt returns a server that doesn't answer a command, and a channel that reports its arrival.
 func heldAt(t *testing.T, command rbkit.Command) (server *played, begun <-chan struct{}) {
 	has, until := make(chan struct{}, 10), make(chan struct{})

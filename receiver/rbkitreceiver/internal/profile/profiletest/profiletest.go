@@ -21,7 +21,7 @@ import (
 // CheckValid fails if profiles break a rule.
 func CheckValid(t testing.TB, profiles pprofile.Profiles) {
 	t.Helper()
-	require.Empty(t, BrokenRules(profiles))
+	require.Empty(t, brokenRules(profiles))
 }
 
 // rules are the rules of profiles (opentelemetry-proto, profiles) for the parts that the receiver
@@ -31,8 +31,8 @@ type rules struct {
 	broken []string
 }
 
-// BrokenRules returns the rules that profiles break.
-func BrokenRules(profiles pprofile.Profiles) []string {
+// brokenRules returns the rules that profiles break.
+func brokenRules(profiles pprofile.Profiles) []string {
 	r := &rules{d: profiles.Dictionary()}
 	r.firstEntries()
 	if r.broken == nil {

@@ -168,10 +168,10 @@ func (r *references) object(o *rbkit.Object) {
 		r.giveUp()
 		return
 	}
-	r.seen.add(o.ID)
+	r.seen.insert(o.ID)
 	r.objects++
 	for id := range o.References.All() {
-		if r.seen.has(id) {
+		if r.seen.contains(id) {
 			continue
 		}
 		if len(r.waiting) >= referencesPerObject*r.max {
@@ -190,7 +190,7 @@ func (r *references) giveUp() { r.overflow, r.seen, r.waiting = true, nil, nil }
 func (r *references) Nowhere() (dangling, objects int64, known bool) {
 	last := uint32(0)
 	for _, w := range r.waiting {
-		if r.seen.has(w.to) {
+		if r.seen.contains(w.to) {
 			continue
 		}
 		dangling++

@@ -207,7 +207,7 @@ func TestADumpOfVeryFewObjectsSettlesNothing(t *testing.T) {
 	} {
 		tracked := newTracked(1000)
 		for id := range c.objects {
-			tracked.put(id+1, names.First)
+			tracked.track(id+1, names.First)
 		}
 		tracked.dumpBegins()
 		tracked.dumpEnds(1)
@@ -228,7 +228,7 @@ func TestCountedMemoryIsTheMemoryOfTheHeap(t *testing.T) {
 	heapsize.AssertCounted(t, dumps.Memory, func() {
 		dumps.BeginPart(1, rbkit.Part{Correlation: 1, Objects: 1 << 40, Counted: true, Here: 1 << 30}, time.Now())
 		for i := range uint64(n) {
-			dumps.open.References.seen.add(i + 1)
+			dumps.open.References.seen.insert(i + 1)
 			dumps.open.References.waiting = append(dumps.open.References.waiting, reference{to: i})
 		}
 	}, 0.35)

@@ -50,7 +50,7 @@ func (s *idSet) slot(id uint64) int {
 	return at
 }
 
-func (s *idSet) add(id uint64) {
+func (s *idSet) insert(id uint64) {
 	if id == 0 {
 		if !s.zero {
 			s.zero = true
@@ -70,7 +70,7 @@ func (s *idSet) add(id uint64) {
 	}
 }
 
-func (s *idSet) has(id uint64) bool {
+func (s *idSet) contains(id uint64) bool {
 	if id == 0 {
 		return s.zero
 	}

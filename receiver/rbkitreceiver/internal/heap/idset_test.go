@@ -23,15 +23,15 @@ func TestASetHasTheIDsThatWereAdded(t *testing.T) {
 		set, other := newIDSet(), map[uint64]bool{}
 		for n := range uint64(20_000) {
 			i := id(n)
-			require.Equal(t, other[i], set.has(i), name)
-			set.add(i)
-			set.add(i)
+			require.Equal(t, other[i], set.contains(i), name)
+			set.insert(i)
+			set.insert(i)
 			other[i] = true
 			require.Equal(t, len(other), set.len(), name)
 		}
 		for i := range other {
-			require.True(t, set.has(i), name)
-			require.Equal(t, other[i+1], set.has(i+1), name)
+			require.True(t, set.contains(i), name)
+			require.Equal(t, other[i+1], set.contains(i+1), name)
 		}
 		require.LessOrEqual(t, len(set.slots), 65536)
 	}

@@ -37,7 +37,7 @@ func NewObjects(classes *names.Names, maxTracked int) *Objects {
 func (o *Objects) Create(id uint64, class []byte) {
 	number := o.classes.ClassNumber(class)
 	o.Created.count(number, 1)
-	o.tracked.put(id, number)
+	o.tracked.track(id, number)
 }
 
 // Tracked returns how many objects are tracked.
@@ -75,7 +75,7 @@ func newTracked(limit int) tracked {
 	return tracked{half: max(limit/2, 1), young: generation{}, old: generation{}}
 }
 
-func (t *tracked) put(id uint64, class int32) {
+func (t *tracked) track(id uint64, class int32) {
 	if _, again := t.young[id]; !again && len(t.young) >= t.half {
 		t.forgotten += int64(len(t.old))
 		t.memory()

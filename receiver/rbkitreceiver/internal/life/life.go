@@ -116,7 +116,7 @@ func (l *Lives) Connect(peer net.Addr) {
 func (l *Lives) Disconnect() *origin.Origin {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.deliver()
+	l.deliverAll()
 	l.connected = false
 	return l.process.Origin
 }
@@ -142,7 +142,7 @@ func (l *Lives) begin(who origin.Identity) {
 		l.end()
 		l.Counters.Restarted()
 	}
-	l.renew(who)
+	l.newProcess(who)
 	if restarted {
 		l.Kit.LogSeldom(&l.restarts, l.Logger.Warn, "The server was restarted", fieldsOf(who.State)...)
 		l.Output.Restarted(l.process.Origin)
@@ -160,8 +160,8 @@ func fieldsOf(hello *rbkit.HandshakeReply) []zap.Field {
 	}
 }
 
-// renew makes a process of which nothing is known. The lock is held.
-func (l *Lives) renew(who origin.Identity) {
+// newProcess makes a process of which nothing is known. The lock is held.
+func (l *Lives) newProcess(who origin.Identity) {
 	now := l.Kit.Now()
 	l.first = max(l.first+1, now.UnixMilli())
 	l.identity, l.lastReply = who, who.State
@@ -172,9 +172,9 @@ func (l *Lives) renew(who origin.Identity) {
 	}
 }
 
-// name gives the process its name, if the server hadn't identified itself before. The lock is
+// nameProcess gives the process its name, if the server hadn't identified itself before. The lock is
 // held.
-func (l *Lives) name(hello *rbkit.HandshakeReply) {
+func (l *Lives) nameProcess(hello *rbkit.HandshakeReply) {
 	if l.identity.State != nil || l.identification.open {
 		return
 	}
@@ -187,16 +187,16 @@ func (l *Lives) name(hello *rbkit.HandshakeReply) {
 
 // end is End. The lock is held.
 func (l *Lives) end() {
-	l.deliver()
+	l.deliverAll()
 	if l.uncollected {
 		l.Output.Ended(l.endedState())
 	}
 }
 
-// deliver delivers all data of the process except metrics. The lock is held.
-func (l *Lives) deliver() {
+// deliverAll delivers all data of the process except metrics. The lock is held.
+func (l *Lives) deliverAll() {
 	l.process.Deliver()
-	l.report()
+	l.reportProcess()
 }
 
 // endedState returns the last state of a process that has ended. The lock is held.
@@ -213,7 +213,7 @@ func (l *Lives) Free() (dropped int) {
 	defer l.mu.Unlock()
 	if l.process != nil {
 		l.end()
-		l.renew(l.identity)
+		l.newProcess(l.identity)
 	}
 	dropped = l.identification.drop()
 	l.Memory.Renew()
@@ -244,7 +244,7 @@ func (l *Lives) Receive(m zmtp.Message) {
 	now := l.Kit.Now()
 	l.lastHeard = now
 	defer func() { _ = l.holdMemory() }() // the session disconnects a server with too much memory
-	for l.identification.open || !l.handle(m[0], now) {
+	for l.identification.open || !l.handleMessage(m[0], now) {
 		if l.identification.hold(m[0], now, l.MaxMessageBytes) {
 			return
 		}
@@ -253,9 +253,9 @@ func (l *Lives) Receive(m zmtp.Message) {
 	}
 }
 
-// handle handles a message that arrived at a time. ok is false if it belongs to an unknown
+// handleMessage handles a message that arrived at a time. ok is false if it belongs to an unknown
 // life of the server; the receiver then asks for the identity. The lock is held.
-func (l *Lives) handle(message []byte, at time.Time) (ok bool) {
+func (l *Lives) handleMessage(message []byte, at time.Time) (ok bool) {
 	var r rbkit.Reader
 	dialect, err := rbkit.DialectOf(message)
 	if err == nil {
@@ -321,7 +321,7 @@ func (l *Lives) readEvents(r *rbkit.Reader, dialect rbkit.Dialect, bytes int, at
 		err = l.restartWithin(r, at)
 	}
 	l.process.DeliverDue(at)
-	l.report()
+	l.reportProcess()
 	return err
 }
 
@@ -341,7 +341,7 @@ func (l *Lives) DeliverDue() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.process.DeliverDue(l.Kit.Now())
-	l.report()
+	l.reportProcess()
 }
 
 // Unidentified returns the number and the peer of an open identification; ok is false if there is
@@ -387,7 +387,7 @@ func (l *Lives) identified(who origin.Identity) {
 	}
 	held := l.identification.end()
 	for i, m := range held {
-		if !l.handle(m.data, m.at) {
+		if !l.handleMessage(m.data, m.at) {
 			l.identification.holdAll(held[i:])
 			return
 		}
@@ -413,7 +413,7 @@ func (l *Lives) SetReply(reply rbkit.HandshakeReply) {
 	defer l.mu.Unlock()
 	l.lastReply, l.lastHeard = h, l.Kit.Now()
 	if l.process != nil {
-		l.name(h)
+		l.nameProcess(h)
 		if l.connected {
 			l.Health.Up()
 		}
@@ -421,9 +421,9 @@ func (l *Lives) SetReply(reply rbkit.HandshakeReply) {
 	}
 }
 
-// report adds the totals of the process to the receiver's own counters, and logs each limit
+// reportProcess adds the totals of the process to the receiver's own counters, and logs each limit
 // that the server reached, once. The lock is held.
-func (l *Lives) report() {
+func (l *Lives) reportProcess() {
 	l.process.CountTotals(l.Counters)
 	for i := range process.Limits {
 		if l.limited[i] || process.Limits[i].Reached(l.process) == 0 {

@@ -42,9 +42,9 @@ const (
 // reservedNames are the texts of the reserved numbers.
 var reservedNames = [First]string{Unknown: "unknown", Hidden: "hidden", Other: "other"}
 
-// own returns the text for a name of a server. A name that equals a reserved one, or a
+// quoteReserved returns the text for a name of a server. A name that equals a reserved one, or a
 // quoted one, is quoted.
-func own(text string) string {
+func quoteReserved(text string) string {
 	if slices.Contains(reservedNames[:], strings.Trim(text, `"`)) {
 		return `"` + text + `"`
 	}
@@ -56,7 +56,7 @@ func ClassName(class []byte) string {
 	if class == nil {
 		return reservedNames[Hidden]
 	}
-	return own(ValidText(class))
+	return quoteReserved(ValidText(class))
 }
 
 // New returns no names, with room for limit names.
@@ -97,7 +97,7 @@ func (n *Names) number(name []byte) int32 {
 		return Other
 	}
 	number := int32(len(n.Texts))
-	n.Texts = append(n.Texts, own(text))
+	n.Texts = append(n.Texts, quoteReserved(text))
 	n.numbers[text] = number
 	n.bytes += bytesOfName + len(text)
 	return number

@@ -38,8 +38,8 @@ const (
 	cycleSweeping
 )
 
-// event handles the begin or the end of a phase.
-func (c *cycles) event(millis int64, what rbkit.Kind) {
+// handleEvent handles the begin or the end of a phase.
+func (c *cycles) handleEvent(millis int64, what rbkit.Kind) {
 	switch {
 	case what == rbkit.GCStart:
 		c.dropOpen()

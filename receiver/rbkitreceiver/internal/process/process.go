@@ -164,7 +164,7 @@ func (p *Process) Deliver() {
 // another process.
 func (p *Process) ReadEvents(r *rbkit.Reader) (over bool, err error) {
 	p.interruption.Begin()
-	p.header(r.Header())
+	p.noteHeader(r.Header())
 	for r.Next() {
 		if p.interruption.IsDue() {
 			return false, p.interruption.Reason
@@ -173,7 +173,7 @@ func (p *Process) ReadEvents(r *rbkit.Reader) (over bool, err error) {
 		if e.Kind == rbkit.GCStats && p.stats.fell(e.Stats) {
 			return true, nil
 		}
-		p.event(e)
+		p.handleEvent(e)
 	}
 	return false, p.endMessage(r.Header(), cmp.Or(p.interruption.Reason, r.Err()))
 }
@@ -183,13 +183,13 @@ func (p *Process) ReadEvents(r *rbkit.Reader) (over bool, err error) {
 func (p *Process) ReadFrom(r *rbkit.Reader, at time.Time) error {
 	p.now = at
 	p.interruption.Begin()
-	p.header(r.Header())
-	p.event(r.Event())
+	p.noteHeader(r.Header())
+	p.handleEvent(r.Event())
 	for r.Next() {
 		if p.interruption.IsDue() {
 			return p.interruption.Reason
 		}
-		p.event(r.Event())
+		p.handleEvent(r.Event())
 	}
 	return p.endMessage(r.Header(), cmp.Or(p.interruption.Reason, r.Err()))
 }
@@ -219,8 +219,8 @@ func (p *Process) breakSequence() {
 // numbers are wrong.
 const mostLost = 1 << 32
 
-// header counts lost messages.
-func (p *Process) header(h rbkit.Header) {
+// noteHeader counts lost messages.
+func (p *Process) noteHeader(h rbkit.Header) {
 	if !h.Counted {
 		return
 	}
@@ -231,9 +231,9 @@ func (p *Process) header(h rbkit.Header) {
 	p.last, p.counted = h.Counter, true
 }
 
-func (p *Process) event(e *rbkit.Event) {
+func (p *Process) handleEvent(e *rbkit.Event) {
 	if e.Kind == rbkit.DumpedObject {
-		p.dumpedObject(e)
+		p.handleDumpedObject(e)
 		return
 	}
 	p.Events++
@@ -247,31 +247,31 @@ func (p *Process) event(e *rbkit.Event) {
 			p.objects.Destroy(e.Object.ID)
 		}
 	case rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep:
-		p.cycles.event(int64(e.Time), e.Kind)
+		p.cycles.handleEvent(int64(e.Time), e.Kind)
 	case rbkit.GCStats:
-		p.stats.set(e.Stats)
+		p.stats.replaceBy(e.Stats)
 		p.statsReceived = true
 	case rbkit.ObjectSpaceDump:
 		p.dumps.BeginPart(int64(e.Time), e.Part, p.now)
 	case rbkit.CPUSample:
 		p.samples.Count(int64(e.Time), e.Frames, p.now)
 	case rbkit.AllocationSnapshot:
-		p.allocated(int64(e.Time), e.Snapshot)
+		p.readSnapshot(int64(e.Time), e.Snapshot)
 	default:
 		p.unknown++
 	}
 }
 
-// dumpedObject handles an object of the last part of a dump.
-func (p *Process) dumpedObject(e *rbkit.Event) {
+// handleDumpedObject handles an object of the last part of a dump.
+func (p *Process) handleDumpedObject(e *rbkit.Event) {
 	if p.records.AreWanted() {
 		p.records.AppendObject(e, p.now)
 	}
 	p.dumps.CountObject(&e.Object)
 }
 
-// allocated handles a snapshot of allocations.
-func (p *Process) allocated(millis int64, s rbkit.Snapshot) {
+// readSnapshot handles a snapshot of allocations.
+func (p *Process) readSnapshot(millis int64, s rbkit.Snapshot) {
 	p.snapshots.BeginEvent(millis, s.Size())
 	for id, frames := range s.AllStacks() {
 		p.snapshots.AddStack(id, frames)

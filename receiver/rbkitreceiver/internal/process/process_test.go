@@ -52,7 +52,7 @@ func TestGarbageCollectionsArePaired(t *testing.T) {
 					cycles.dropOpen()
 					continue
 				}
-				cycles.event(e.at, e.what)
+				cycles.handleEvent(e.at, e.what)
 			}
 			assert.Equal(t, c.want, got)
 			assert.Equal(t, [...]int64{c.noStart, c.noEnd, c.stepsBack}, [...]int64{cycles.noStart, cycles.noEnd, cycles.stepsBack})
@@ -96,7 +96,7 @@ func TestOnlyWholeNumbersAreStatistics(t *testing.T) {
 // setStats sets statistics from a message.
 func setStats(t *testing.T, s Stats, all ...rbkit.Stat) Stats {
 	t.Helper()
-	s.set(rbkittest.LastEvent(t, rbkit.Released, func(c *rbkit.Collection) error { return c.Stats(1, all) }).Stats)
+	s.replaceBy(rbkittest.LastEvent(t, rbkit.Released, func(c *rbkit.Collection) error { return c.Stats(1, all) }).Stats)
 	return s
 }
 

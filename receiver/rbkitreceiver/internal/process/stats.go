@@ -17,9 +17,9 @@ type Stats map[string]int64
 // maxStats bounds the keys, which servers choose.
 const maxStats = 256
 
-// set replaces the statistics with those of a message that are whole numbers, under the keys of
+// replaceBy replaces the statistics with those of a message that are whole numbers, under the keys of
 // current Rubies. The first of equal keys wins.
-func (s Stats) set(all rbkit.Stats) {
+func (s Stats) replaceBy(all rbkit.Stats) {
 	clear(s)
 	for key, number := range all.All() {
 		value, whole := wholeNumber(number)

@@ -238,8 +238,8 @@ func (d *dictionary) attribute(key attributeKey) int32 {
 	return i
 }
 
-// set sets the type and the unit of values.
-func (d *dictionary) set(of pprofile.ValueType, kind, unit string) {
+// setValueType sets the type and the unit of values.
+func (d *dictionary) setValueType(of pprofile.ValueType, kind, unit string) {
 	of.SetTypeStrindex(d.string(kind))
 	of.SetUnitStrindex(d.string(unit))
 }

@@ -102,7 +102,7 @@ func TestALineOfAnUnknownMethodHasItsPlaceAsName(t *testing.T) {
 func TestCountedMemoryIsTheMemoryOfAProfile(t *testing.T) {
 	r := newReading(t, 1_000_000)
 	heapsize.AssertCounted(t, r.samples.Memory, func() {
-		r.samples.begin(1, recorded)
+		r.samples.beginProfile(1, recorded)
 		for i := range 12_000 {
 			method := strconv.AppendInt([]byte("a method with a name "), int64(i), 10)
 			at := r.samples.dictionary.frame(&rbkit.Frame{Method: method, File: []byte("/srv/file.rb"), Line: 1})

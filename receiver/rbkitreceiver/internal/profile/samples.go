@@ -110,7 +110,7 @@ func (s *Samples) Count(millis int64, frames rbkit.Frames, now time.Time) {
 		return
 	}
 	if s.dictionary == nil {
-		s.begin(millis, now)
+		s.beginProfile(millis, now)
 	}
 	s.first, s.last = min(s.first, millis), max(s.last, millis)
 	sample, known := s.cached[string(frames.Encoded())]
@@ -161,15 +161,15 @@ func (s *Samples) cacheSample(encoded []byte, sample pprofile.Sample) {
 	}
 }
 
-func (s *Samples) begin(millis int64, now time.Time) {
+func (s *Samples) beginProfile(millis int64, now time.Time) {
 	var profiles pprofile.ProfilesSlice
 	s.parcel, profiles, s.dictionary = s.settings.newProfiles(s.origin.Resource)
 	s.profile = profiles.AppendEmpty()
 	s.byStack, s.cached, s.cachedBytes = map[sampleKey]pprofile.Sample{}, map[string]pprofile.Sample{}, 0
 	s.opened, s.first, s.last = now, millis, millis
-	s.dictionary.set(s.profile.SampleType(), typeSamples, unitCount)
+	s.dictionary.setValueType(s.profile.SampleType(), typeSamples, unitCount)
 	if s.clock != "" {
-		s.dictionary.set(s.profile.PeriodType(), s.clock, unitNanoseconds)
+		s.dictionary.setValueType(s.profile.PeriodType(), s.clock, unitNanoseconds)
 	}
 }
 

@@ -128,8 +128,8 @@ func (o *Settings) newSnapshot(resource pcommon.Resource, since int64) *snapshot
 	var profiles pprofile.ProfilesSlice
 	s.parcel, profiles, s.dictionary = o.newProfiles(resource)
 	s.objects, s.spaces = profiles.AppendEmpty(), profiles.AppendEmpty()
-	s.dictionary.set(s.objects.SampleType(), typeObjects, unitCount)
-	s.dictionary.set(s.spaces.SampleType(), typeSpace, unitBytes)
+	s.dictionary.setValueType(s.objects.SampleType(), typeObjects, unitCount)
+	s.dictionary.setValueType(s.spaces.SampleType(), typeSpace, unitBytes)
 	return s
 }
 
@@ -179,12 +179,12 @@ func (s *Snapshots) AddAllocation(a *rbkit.Allocation, interruption *interruptio
 		s.open.dictionary.work++
 		count = min(count, rest)
 		if stack, ok := s.open.stacks[id]; ok && count > 0 {
-			s.open.count(a, count, &stack, s.settings)
+			s.open.countObjects(a, count, &stack, s.settings)
 			rest -= count
 		}
 	}
 	if rest > 0 {
-		s.open.count(a, rest, &snapshotStack{}, s.settings)
+		s.open.countObjects(a, rest, &snapshotStack{}, s.settings)
 	}
 }
 
@@ -203,9 +203,9 @@ func (s *snapshot) site(a *rbkit.Allocation, limits *Settings) bool {
 	return true
 }
 
-// count adds objects to the samples of both profiles.
-func (s *snapshot) count(a *rbkit.Allocation, count uint64, stack *snapshotStack, limits *Settings) {
-	at := siteSample{stack: s.place(stack), class: s.at.class}
+// countObjects adds objects to the samples of both profiles.
+func (s *snapshot) countObjects(a *rbkit.Allocation, count uint64, stack *snapshotStack, limits *Settings) {
+	at := siteSample{stack: s.stackInLine(stack), class: s.at.class}
 	index, known := s.samples[at]
 	if !known {
 		if index = s.objects.Samples().Len(); !s.hasRoom(index, limits) {
@@ -213,23 +213,23 @@ func (s *snapshot) count(a *rbkit.Allocation, count uint64, stack *snapshotStack
 			return
 		}
 		s.samples[at] = index
-		s.append(s.objects, at)
-		s.append(s.spaces, at)
+		s.appendSample(s.objects, at)
+		s.appendSample(s.spaces, at)
 	}
 	increase(s.objects, index, count, 1)
 	increase(s.spaces, index, count, a.Size)
 }
 
-// place returns the index of a stack that allocates in the current line. The leaf is the method
+// stackInLine returns the index of a stack that allocates in the current line. The leaf is the method
 // of the line, if it is of the same file. A stack that costs too much is left out.
-func (s *snapshot) place(stack *snapshotStack) int32 {
+func (s *snapshot) stackInLine(stack *snapshotStack) int32 {
 	d := s.dictionary
 	at := stackPlace{stack: stack.number, file: s.at.file, line: s.at.line}
 	if index, known := s.placed[at]; known {
 		return index
 	}
 	if at.stack != 0 && d.work+len(stack.locations) > s.costly {
-		return s.place(&snapshotStack{})
+		return s.stackInLine(&snapshotStack{})
 	}
 	s.locations = s.locations[:0]
 	if at.stack != 0 && stack.file == at.file {
@@ -265,8 +265,8 @@ func pathEnd(path string) string {
 	return path
 }
 
-// append appends a sample to a profile.
-func (s *snapshot) append(to pprofile.Profile, at siteSample) {
+// appendSample appends a sample to a profile.
+func (s *snapshot) appendSample(to pprofile.Profile, at siteSample) {
 	sample := to.Samples().AppendEmpty()
 	sample.SetStackIndex(at.stack)
 	sample.AttributeIndices().Append(at.class)

@@ -66,7 +66,7 @@ func (c *control) queryState(ctx context.Context) (h rbkit.HandshakeReply, ok bo
 
 // askState asks the server for its state.
 func (c *control) askState(ctx context.Context) (rbkit.HandshakeReply, error) {
-	reply, err := c.ask(ctx, rbkit.Handshake)
+	reply, err := c.request(ctx, rbkit.Handshake)
 	if err != nil {
 		return rbkit.HandshakeReply{}, err
 	}
@@ -76,12 +76,12 @@ func (c *control) askState(ctx context.Context) (rbkit.HandshakeReply, error) {
 // sendAndReport sends a command and returns whether the server accepted it. It reports a
 // server that doesn't answer.
 func (c *control) sendAndReport(ctx context.Context, command rbkit.Command) bool {
-	return c.reportAnswer(ctx, c.send(ctx, command))
+	return c.reportAnswer(ctx, c.sendCommand(ctx, command))
 }
 
-// send sends a command, and waits until the server accepts it.
-func (c *control) send(ctx context.Context, command rbkit.Command) error {
-	reply, err := c.ask(ctx, command)
+// sendCommand sends a command, and waits until the server accepts it.
+func (c *control) sendCommand(ctx context.Context, command rbkit.Command) error {
+	reply, err := c.request(ctx, command)
 	if err != nil {
 		return err
 	}
@@ -108,8 +108,8 @@ func (c *control) reportAnswer(ctx context.Context, err error) bool {
 	return false
 }
 
-// ask sends a command and returns a copy of the reply.
-func (c *control) ask(ctx context.Context, command rbkit.Command) ([]byte, error) {
+// request sends a command and returns a copy of the reply.
+func (c *control) request(ctx context.Context, command rbkit.Command) ([]byte, error) {
 	if err := c.requestLock.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -179,9 +179,9 @@ func (c *control) RequestCorrection() {
 	}
 }
 
-// correct switches on the wanted state, and has the server confirm it. It calls said with each
+// correctState switches on the wanted state, and has the server confirm it. It calls said with each
 // state of the server. ok is false if the server doesn't answer.
-func (c *control) correct(ctx context.Context, said func(rbkit.HandshakeReply)) (ok bool) {
+func (c *control) correctState(ctx context.Context, said func(rbkit.HandshakeReply)) (ok bool) {
 	if c.stateLock.lock(ctx) != nil {
 		return false // the session ends
 	}
@@ -196,7 +196,7 @@ func (c *control) correct(ctx context.Context, said func(rbkit.HandshakeReply)) 
 	if c.isRight(h) {
 		return true
 	}
-	for _, command := range c.missing(h) {
+	for _, command := range c.missingCommands(h) {
 		// The server may carry it out even if its answer doesn't arrive.
 		c.switchedOn.noteCommand(command)
 		if !c.sendAndReport(ctx, command) {
@@ -216,11 +216,11 @@ func (c *control) correct(ctx context.Context, said func(rbkit.HandshakeReply)) 
 	return true
 }
 
-func (c *control) isRight(h rbkit.HandshakeReply) bool { return len(c.missing(h)) == 0 }
+func (c *control) isRight(h rbkit.HandshakeReply) bool { return len(c.missingCommands(h)) == 0 }
 
-// missing returns the commands that lead to the wanted state. Profiles that others switched
+// missingCommands returns the commands that lead to the wanted state. Profiles that others switched
 // on stay on, with their clock: a clock takes effect when sampling starts.
-func (c *control) missing(h rbkit.HandshakeReply) (commands []rbkit.Command) {
+func (c *control) missingCommands(h rbkit.HandshakeReply) (commands []rbkit.Command) {
 	wanted, clock := c.wanted.current()
 	if wanted.tracing && !h.ObjectTraceEnabled {
 		commands = append(commands, rbkit.StartMemoryProfile)
@@ -246,7 +246,7 @@ func (c *control) restore(ctx context.Context) {
 	ctx, end := context.WithTimeoutCause(ctx, min(restoreTime, c.RestoreTimeout), errRestoreTime)
 	defer end()
 	defer c.close()
-	on := c.switchedOn.all()
+	on := c.switchedOn.allProfiles()
 	left := true
 	if on.tracing {
 		left = c.sendAndReport(ctx, rbkit.StopMemoryProfile)

@@ -49,21 +49,21 @@ func (s *Server) carryOut(ctx context.Context, command rbkit.Command) (agentcont
 		return agentcontrol.Answer{Message: "the server answers", Details: detailsOf(&h)}, nil
 	}
 	// The wanted state changes first, because a correction in between would undo the command.
-	takeBack := c.wanted.set(command)
+	takeBack := c.wanted.applyCommand(command)
 	if is, switches := isInState(command, &h); is && switches {
 		return agentcontrol.Answer{Message: "that was so already", Details: detailsOf(&h)}, nil
 	}
-	if h, err = s.send(ctx, command); err != nil {
+	if h, err = s.sendAndCheck(ctx, command); err != nil {
 		takeBack()
 		return agentcontrol.Answer{}, err
 	}
 	return agentcontrol.Answer{Message: "the server has done it", Details: detailsOf(&h)}, nil
 }
 
-// send sends a command, and returns the state of the server after it.
-func (s *Server) send(ctx context.Context, command rbkit.Command) (rbkit.HandshakeReply, error) {
+// sendAndCheck sends a command, and returns the state of the server after it.
+func (s *Server) sendAndCheck(ctx context.Context, command rbkit.Command) (rbkit.HandshakeReply, error) {
 	s.control.switchedOn.noteCommand(command)
-	if err := s.control.send(ctx, command); err != nil {
+	if err := s.control.sendCommand(ctx, command); err != nil {
 		return rbkit.HandshakeReply{}, s.errorFor(ctx, err)
 	}
 	h, err := s.askState(ctx)

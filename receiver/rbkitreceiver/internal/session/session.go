@@ -229,7 +229,7 @@ func (s *Server) sendCommands(ctx context.Context) {
 	pauses := backoff.New(s.Reconnect)
 	correct := func() {
 		again = nil
-		if s.control.correct(ctx, s.Lives.SetReply) {
+		if s.control.correctState(ctx, s.Lives.SetReply) {
 			pauses.Reset()
 		} else {
 			again = time.After(pauses.Pause())

@@ -70,7 +70,7 @@ func TestProfilesOfAnEarlierLifeAreNotSwitchedOff(t *testing.T) {
 	} {
 		var s switchedOn
 		c.do(&s)
-		assert.Equal(t, c.want, s.all(), name)
+		assert.Equal(t, c.want, s.allProfiles(), name)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestAProfileSwitchedOnDuringTheShutdownIsSwitchedOff(t *testing.T) {
 			<-asked // the receiver doesn't wait for the reply
 		}
 	}})
-	ok := c.correct(ctx, func(rbkit.HandshakeReply) {})
+	ok := c.correctState(ctx, func(rbkit.HandshakeReply) {})
 	close(asked)
 	assert.False(t, ok)
 	c.restore(context.Background())
@@ -127,7 +127,7 @@ func TestAProfileSwitchedOnDuringTheShutdownIsSwitchedOff(t *testing.T) {
 
 func TestTheRestoreWaitsForACommand(t *testing.T) {
 	server, c := controlOf(t, rbkitserver.Options{})
-	require.True(t, c.correct(t.Context(), func(rbkit.HandshakeReply) {}))
+	require.True(t, c.correctState(t.Context(), func(rbkit.HandshakeReply) {}))
 	require.True(t, server.State().CPUProfiling)
 	require.NoError(t, c.stateLock.lock(t.Context()))
 	ended := make(chan struct{})
@@ -148,7 +148,7 @@ func TestTheRestoreWaitsForACommand(t *testing.T) {
 
 func TestAFailedCommandIsNotWantedLater(t *testing.T) {
 	w := newWanted(&Settings{Clock: rbkit.UseCPUTime})
-	takeBack := w.set(rbkit.UseWallTime)
+	takeBack := w.applyCommand(rbkit.UseWallTime)
 	_, clock := w.current()
 	assert.Equal(t, rbkit.UseWallTime, clock)
 	takeBack()

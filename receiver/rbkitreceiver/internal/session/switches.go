@@ -66,8 +66,8 @@ func (s *switchedOn) connectedToOther() {
 	s.before = switches{}
 }
 
-// all returns the profiles that may be on because of the receiver.
-func (s *switchedOn) all() switches {
+// allProfiles returns the profiles that may be on because of the receiver.
+func (s *switchedOn) allProfiles() switches {
 	s.connected(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,8 +94,8 @@ func (w *wanted) current() (switches, rbkit.Command) {
 	return w.switches, w.clock
 }
 
-// set changes the wanted state by a command. takeBack restores the previous one.
-func (w *wanted) set(command rbkit.Command) (takeBack func()) {
+// applyCommand changes the wanted state by a command. takeBack restores the previous one.
+func (w *wanted) applyCommand(command rbkit.Command) (takeBack func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switches, clock := w.switches, w.clock

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -27,6 +28,8 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/pairingmark"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
@@ -415,7 +418,7 @@ func (s *streamSeen) breaks() []callevent.Barrier {
 }
 
 // newDataConnection is one that is ready to be read, and has not joined its run.
-func newDataConnection(r *run, in *input) (*dataConnection, error) {
+func newDataConnection(r *run, in *connreader.Reader) (*dataConnection, error) {
 	d := &dataConnection{run: r, in: in}
 	return d, d.prepare()
 }
@@ -424,3 +427,24 @@ func newDataConnection(r *run, in *input) (*dataConnection, error) {
 func memoryOf(limit int) *runmemory.Memory {
 	return newRunMemory(budget.New(1<<40).Group("test"), limit)
 }
+
+// newReader returns a reader of a connection.
+func newReader(conn net.Conn, maxString int) *connreader.Reader {
+	return connreader.New(conn, connreader.Settings{
+		Buffer: dataBytes, MaxMessage: bytefrog.MaxMessageSize(maxString), MessageTimeout: time.Minute,
+	})
+}
+
+// piece is a connection whose next read returns these bytes.
+type piece struct {
+	net.Conn
+	bytes []byte
+}
+
+func (p *piece) Read(b []byte) (n int, err error) {
+	n = copy(b, p.bytes)
+	p.bytes = p.bytes[n:]
+	return n, nil
+}
+
+func (p *piece) SetReadDeadline(time.Time) error { return nil }

@@ -4,12 +4,10 @@
 package bytefrogreceiver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -35,6 +33,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/testkit/lanenames"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
 )
@@ -359,26 +358,11 @@ func (s *streamSeen) add(t testing.TB, batch *callevent.Batch) {
 	}
 }
 
-// nameThreads gives events the names that renames say their threads had. Afterwards
-// each rename is there once, as it was known at last.
+// nameThreads gives each event the name that its thread had, and leaves only final renames.
 func (s *streamSeen) nameThreads() {
-	slices.SortFunc(s.renames, func(a, b callevent.Rename) int {
-		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.Order, b.Order))
-	})
-	s.renames = slices.Compact(s.renames)
-	better := map[uint32]bool{}
-	for _, r := range s.renames {
-		better[r.Order] = better[r.Order] || !r.Provisional
-	}
-	s.renames = slices.DeleteFunc(s.renames, func(r callevent.Rename) bool { return r.Provisional && better[r.Order] })
+	s.renames = lanenames.Final(s.renames)
 	for sequence, c := range s.events {
-		known := false
-		for _, r := range s.renames {
-			if r.Lane == c.lane && (r.First && !known || sequence >= r.Sequence || s.times[sequence] >= r.Time) {
-				c.thread = r.Name
-			}
-			known = known || r.Lane == c.lane
-		}
+		c.thread = lanenames.At(s.renames, c.lane, sequence, s.times[sequence], c.thread)
 		s.events[sequence] = c
 	}
 }

@@ -4,7 +4,6 @@
 package guard
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +31,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/testkit/lanenames"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
 )
 
@@ -362,25 +362,11 @@ func (c *collector) runs() map[callevent.StreamID]*run {
 	return runs
 }
 
-// nameThreads gives events the names that renames say their threads had.
+// nameThreads gives each event the name that its thread had.
 func (r *run) nameThreads() {
-	slices.SortFunc(r.renames, func(a, b callevent.Rename) int {
-		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.Order, b.Order))
-	})
-	r.renames = slices.Compact(r.renames)
-	better := map[uint32]bool{}
-	for _, rename := range r.renames {
-		better[rename.Order] = better[rename.Order] || !rename.Provisional
-	}
-	r.renames = slices.DeleteFunc(r.renames, func(rename callevent.Rename) bool { return rename.Provisional && better[rename.Order] })
+	final := lanenames.Final(r.renames)
 	for sequence, e := range r.events {
-		known := false
-		for _, rename := range r.renames {
-			if rename.Lane == e.lane && (rename.First && !known || sequence >= rename.Sequence || r.times[sequence] >= rename.Time) {
-				e.thread = rename.Name
-			}
-			known = known || rename.Lane == e.lane
-		}
+		e.thread = lanenames.At(final, e.lane, sequence, r.times[sequence], e.thread)
 		r.events[sequence] = e
 	}
 }

@@ -63,7 +63,7 @@ func TestTheRealDaemonsConversationWithTheRealAgentByteForByte(t *testing.T) {
 	a.send(toDaemon[16:63])
 	assert.Equal(t, []string{"com.example.JulDemo", "com.example.db"}, loggersOf(b.awaitRecords(eventAppeared, 2)))
 
-	require.True(t, b.receiver.registrar.registry.agents()[0].sendSoon(
+	require.True(t, b.receiver.registrar.registry.agents()[0].Queue(
 		single, some, lttngagent.EnableContext{Context: user},
 		lttngagent.Disable{Logger: single.Logger}, lttngagent.Disable{Logger: some.Logger}, lttngagent.DisableContext{Context: user},
 	))
@@ -98,7 +98,7 @@ func TestARealAgentThatIsEnabledAtItsRegistrationByteForByte(t *testing.T) {
 		Filter: filter(t, `logger_name == "com.example.db"`),
 	}
 	demo := lttngagent.Enable{Logger: pattern(t, "com.example.JulDemo"), Levels: levels(t, lttngagent.SingleLevel, 800)}
-	require.True(t, b.receiver.registrar.registry.agents()[0].sendSoon(
+	require.True(t, b.receiver.registrar.registry.agents()[0].Queue(
 		db, demo, lttngagent.Disable{Logger: pattern(t, "*")}, lttngagent.Disable{Logger: pattern(t, "com.example.nosuch")},
 	))
 	toAgent, toDaemon = toAgent[316:], toDaemon[67:]

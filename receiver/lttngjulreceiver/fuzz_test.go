@@ -65,14 +65,12 @@ func FuzzAgentConnection(f *testing.F) {
 		open := func() bool {
 			b.receiver.registrar.registry.mu.Lock()
 			defer b.receiver.registrar.registry.mu.Unlock()
-			return len(b.receiver.registrar.registry.connections) > 0
+			return len(b.receiver.registrar.registry.sessions) > 0
 		}
 		for until := time.Now().Add(patience); open(); {
 			require.True(t, time.Now().Before(until), "the connection is still open")
 			time.Sleep(10 * time.Microsecond)
 		}
-		b.receiver.env.inventories.mu.Lock()
-		defer b.receiver.env.inventories.mu.Unlock()
-		assert.Zero(t, b.receiver.env.inventories.used)
+		assert.Zero(t, b.receiver.registrar.sessions.NameBytes())
 	})
 }

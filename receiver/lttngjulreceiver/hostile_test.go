@@ -19,6 +19,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/session"
 )
 
 const (
@@ -116,9 +117,7 @@ func TestAnAgentThatSendsWrongDataIsClosed(t *testing.T) {
 func (b *bed) awaitNothingHeld() {
 	b.T.Helper()
 	b.Await("all connections are closed", func() bool { return b.Counter("connections") == 0 && b.Counter("agents") == 0 })
-	b.receiver.env.inventories.mu.Lock()
-	defer b.receiver.env.inventories.mu.Unlock()
-	assert.Zero(b.T, b.receiver.env.inventories.used)
+	assert.Zero(b.T, b.receiver.registrar.sessions.NameBytes())
 	assert.Empty(b.T, b.receiver.registrar.registry.agents())
 }
 
@@ -150,7 +149,7 @@ func TestAnAgentWithTooManyLoggersStaysConnectedWithoutAList(t *testing.T) {
 			lines := b.Log.FilterMessageSnippet("The loggers of an LTTng agent are not listed").All()
 			require.Len(t, lines, 1)
 			assert.Contains(t, lines[0].ContextMap()["error"], test.want)
-			assert.EqualValues(t, 3, b.receiver.env.counts.commands[lttngagent.JUL][lttngagent.CommandList][resultTooLarge].Load())
+			assert.EqualValues(t, 3, b.receiver.env.counts.commands[lttngagent.JUL][lttngagent.CommandList][session.TooLarge].Load())
 			assert.Empty(t, b.records(eventGone))
 			require.NoError(t, a.conn.Close())
 			b.awaitNothingHeld()
@@ -313,9 +312,7 @@ func TestNamesAreChargedAsTheyArrive(t *testing.T) {
 	assert.Equal(t, "memory", b.awaitRecords(eventGone, 1)[0].attributes[attributeCause])
 	b.Await("the second alone", func() bool { return len(b.receiver.registrar.registry.agents()) == 1 })
 	b.Await("all bytes of the second", func() bool {
-		b.receiver.env.inventories.mu.Lock()
-		defer b.receiver.env.inventories.mu.Unlock()
-		used := b.receiver.env.inventories.used
+		used := b.receiver.registrar.sessions.NameBytes()
 		return 500*kib < used && used < 501*kib
 	})
 	assert.Len(t, b.records(eventGone), 1)
@@ -345,31 +342,10 @@ func TestAShutdownDoesNotWaitForConnectionsThatSayNothing(t *testing.T) {
 	assert.NoFileExists(t, file)
 }
 
-// TestAgentsHaveFourFifthsOfAShutdown: log records, such as those of the agents that were
-// left, have the rest.
+// Log records have the rest of the time.
 func TestAgentsHaveFourFifthsOfAShutdown(t *testing.T) {
-	b := newBed(t, func(c *Config) {
-		c.Enable = []EnableRule{{Domain: "jul", Logger: "a"}}
-		// As much as can be: no machine takes a fifth of it for a test.
-		c.ShutdownTimeout = 10 * time.Minute
-	})
-	played := b.register(lttngagent.JUL)
-	played.expect(enable(t, lttngagent.JUL, "a", ""), lttngagent.RegistrationDone{}, lttngagent.List{})
-	c := b.receiver.registrar.registry.agents()[0].conversation
-	stopped := make(chan struct{})
-	before := time.Now()
-	go func() {
-		defer close(stopped)
-		b.Shutdown()
-	}()
-	require.Equal(t, lttngagent.Disable{Logger: pattern(t, "a")}, played.next())
-	c.mu.Lock()
-	latest, deadline := c.shutdownBy, c.deadline
-	c.mu.Unlock()
-	assert.WithinRange(t, latest, before.Add(8*time.Minute), time.Now().Add(8*time.Minute))
-	assert.True(t, deadline.Before(latest), "a command has its own time besides")
-	played.answer(lttngagent.Success)
-	<-stopped
+	b := unstartedBed(t, func(c *Config) { c.ShutdownTimeout = 10 * time.Minute })
+	assert.Equal(t, 8*time.Minute, b.receiver.kit.PeerTime)
 }
 
 func TestAnAgentThatCannotBeRestoredIsAbandonedAfterItsTime(t *testing.T) {
@@ -384,6 +360,6 @@ func TestAnAgentThatCannotBeRestoredIsAbandonedAfterItsTime(t *testing.T) {
 	gone := b.awaitRecords(eventGone, 1)[0]
 	assert.Equal(t, "shutdown", gone.attributes[attributeCause])
 	assert.Equal(t, plog.SeverityNumberWarn, gone.severity)
-	assert.Contains(t, gone.body, "2 of the commands that it was told are not taken back: ")
-	assert.Contains(t, b.AwaitLine(lineClosed).ContextMap()["error"], "2 of the commands")
+	assert.Contains(t, gone.body, "2 of its commands are not undone: expected an answer to disable before a shutdown's time for agents is over")
+	assert.Contains(t, b.AwaitLine(lineClosed).ContextMap()["error"], "2 of its commands")
 }

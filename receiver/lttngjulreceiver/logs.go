@@ -77,7 +77,7 @@ const (
 	maxLoggersOfEntry = 1000
 	// bytesOfLoggerRecord is the memory of a logger's record in the queue, about,
 	// beside its name.
-	bytesOfLoggerRecord = bytesOfName
+	bytesOfLoggerRecord = 16
 )
 
 // size is how many records an entry is, and how many bytes it has in memory, about.

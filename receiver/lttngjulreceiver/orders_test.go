@@ -11,11 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/session"
 )
 
 // registered is an agent that has registered, was listed and waits, with what the
 // receiver knows of it.
-func (b *bed) registered(domain lttngagent.Domain, loggers ...string) (*testAgent, *agent) {
+func (b *bed) registered(domain lttngagent.Domain, loggers ...string) (*testAgent, *session.Session) {
 	b.T.Helper()
 	before := b.receiver.registrar.registry.agents()
 	played := b.register(domain)
@@ -48,7 +49,7 @@ func TestAnAgentGetsOrdersAndIsListedAfterThem(t *testing.T) {
 	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.Log4j)
 	command := enable(t, lttngagent.Log4j, "com.example", "WARN")
-	require.True(t, a.sendSoon(command))
+	require.True(t, a.Queue(command))
 	played.expect(command)
 	require.Equal(t, lttngagent.List{}, played.next())
 	played.list("com.example")
@@ -57,13 +58,13 @@ func TestAnAgentGetsOrdersAndIsListedAfterThem(t *testing.T) {
 	go b.Shutdown()
 	played.expect(lttngagent.Disable{Logger: command.Logger})
 	played.awaitClosed()
-	assert.False(t, a.sendSoon(command), "it is left")
+	assert.False(t, a.Queue(command), "it is left")
 }
 
 func TestUnsupportedCommandsAreNotSent(t *testing.T) {
 	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.Python)
-	require.True(t, a.sendSoon(lttngagent.EnableContext{Context: contextOf(t, "shop", "user")}))
+	require.True(t, a.Queue(lttngagent.EnableContext{Context: contextOf(t, "shop", "user")}))
 	require.Equal(t, lttngagent.List{}, played.next())
 	played.list()
 	refused := b.awaitRecords(eventRefused, 1)[0]
@@ -113,7 +114,7 @@ func TestAShutdownReleasesAWaitingApplication(t *testing.T) {
 	b.Await("the shutdown", b.receiver.env.IsStopping)
 	b.Await("the agent is left", func() bool {
 		for _, a := range b.receiver.registrar.registry.agents() {
-			if a.sendSoon() {
+			if a.Queue() {
 				return false
 			}
 		}
@@ -129,10 +130,10 @@ func TestARefusedListLeavesTheLoggersAsTheyWere(t *testing.T) {
 	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.JUL, "a")
 	b.awaitRecords(eventAppeared, 1)
-	require.True(t, a.sendSoon(lttngagent.List{}))
+	require.True(t, a.Queue(lttngagent.List{}))
 	require.Equal(t, lttngagent.List{}, played.next())
 	played.answer(lttngagent.Invalid)
 	assert.Equal(t, "Agent refused: list: invalid command", b.awaitRecords(eventRefused, 1)[0].body)
-	assert.EqualValues(t, 1, a.loggers.Load())
+	assert.EqualValues(t, 1, a.Loggers())
 	assert.Empty(t, b.records(eventDisappeared))
 }

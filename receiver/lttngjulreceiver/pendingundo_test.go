@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
@@ -69,30 +68,4 @@ func TestAnAgentThatClosesByItselfIsDisabledOnce(t *testing.T) {
 	go b.Shutdown()
 	a.expect(lttngagent.Disable{Logger: pattern(t, "*")})
 	a.awaitClosed()
-}
-
-func TestPendingUndoCommandsAreBounded(t *testing.T) {
-	var l pendingUndo
-	undo := make([]lttngagent.Command, maxUndo+1)
-	for i := range undo {
-		undo[i] = lttngagent.List{}
-	}
-	undo[0] = lttngagent.RegistrationDone{}
-	l.put(life{pid: 1}, undo)
-	assert.Empty(t, l.remove(life{pid: 1}), "it is not known whose it is")
-	assert.Empty(t, l.order)
-	for pid := range uint32(maxPendingUndo + 1) {
-		l.put(life{pid: pid, started: 1}, undo)
-		l.put(life{pid: pid, started: 1}, undo)
-	}
-	assert.Len(t, l.commands, maxPendingUndo)
-	assert.Len(t, l.order, maxPendingUndo)
-	assert.Empty(t, l.remove(life{pid: 0, started: 1}), "the oldest is forgotten")
-	assert.Empty(t, l.remove(life{pid: 1, started: 2}), "another process")
-	assert.True(t, l.has(0, 1))
-	assert.False(t, l.has(lttngagent.JUL, 1))
-	assert.Equal(t, undo[1:], l.remove(life{pid: 1, started: 1}))
-	assert.False(t, l.has(0, 1))
-	assert.Empty(t, l.remove(life{pid: 1, started: 1}), "once")
-	assert.Len(t, l.order, maxPendingUndo-1)
 }

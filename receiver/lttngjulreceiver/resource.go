@@ -13,6 +13,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/process"
 )
 
 // Resource attributes, by the semantic conventions.
@@ -35,8 +36,8 @@ var languages = map[lttngagent.Domain]string{
 }
 
 // resourceOf returns the resource of an agent's data.
-func resourceOf(config *Config, domain lttngagent.Domain, pid uint32, p process, peer net.Addr) pcommon.Resource {
-	program := p.name
+func resourceOf(config *Config, domain lttngagent.Domain, pid uint32, p process.Process, peer net.Addr) pcommon.Resource {
+	program := p.Name
 	if program == "" {
 		program = languages[domain]
 	}
@@ -45,10 +46,10 @@ func resourceOf(config *Config, domain lttngagent.Domain, pid uint32, p process,
 	if _, set := attributes.Get(attributeProcessID); !set && pid != 0 {
 		attributes.PutInt(attributeProcessID, int64(pid))
 	}
-	receiverkit.PutNew(attributes, attributeExecutableName, p.name)
-	if _, set := attributes.Get(attributeCommandArgs); !set && len(p.arguments) > 0 {
+	receiverkit.PutNew(attributes, attributeExecutableName, p.Name)
+	if _, set := attributes.Get(attributeCommandArgs); !set && len(p.Arguments) > 0 {
 		arguments := attributes.PutEmptySlice(attributeCommandArgs)
-		for _, argument := range p.arguments {
+		for _, argument := range p.Arguments {
 			arguments.AppendEmpty().SetStr(argument)
 		}
 	}

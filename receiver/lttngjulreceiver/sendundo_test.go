@@ -73,7 +73,40 @@ func TestWhatAnAgentWasToldIsTakenBackBeforeItIsClosed(t *testing.T) {
 	)
 	a.awaitClosed()
 	b.awaitNothingHeld()
-	assert.False(t, b.receiver.env.pendingUndo.has(lttngagent.JUL, uint32(os.Getpid())), "nothing is left to be told")
+	b.expectUndo(lttngagent.JUL, 1, pattern(t, "com.example.*"), pattern(t, "org.other"))
+}
+
+// expectUndo registers an agent of this process, which carries out all commands, and expects that the shutdown disables
+// each logger so many times.
+func (b *bed) expectUndo(domain lttngagent.Domain, times int, loggers ...lttngagent.Pattern) {
+	b.T.Helper()
+	a := b.register(domain)
+	for {
+		command := a.next()
+		if _, isList := command.(lttngagent.List); isList {
+			break
+		}
+		if _, done := command.(lttngagent.RegistrationDone); !done {
+			a.answer(lttngagent.Success)
+		}
+	}
+	a.list()
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		b.Shutdown()
+	}()
+	want, got := map[lttngagent.Pattern]int{}, map[lttngagent.Pattern]int{}
+	for _, logger := range loggers {
+		want[logger] = times
+	}
+	for _, command := range a.serve() {
+		if disable, ok := command.(lttngagent.Disable); ok {
+			got[disable.Logger]++
+		}
+	}
+	<-stopped
+	assert.Equal(b.T, want, got)
 }
 
 // TestPythonsAgentKeepsWhatItWasToldWhenItCloses: only Java's forget it then.
@@ -92,7 +125,8 @@ func TestPythonsAgentKeepsWhatItWasToldWhenItCloses(t *testing.T) {
 			b.Await("it is known whose it is", func() bool { return len(b.records(eventRegistered)) == 1 })
 			require.NoError(t, a.conn.Close())
 			b.awaitNothingHeld()
-			assert.Equal(t, domain == lttngagent.Python, b.receiver.env.pendingUndo.has(domain, uint32(os.Getpid())))
+			times := map[lttngagent.Domain]int{lttngagent.JUL: 1, lttngagent.Python: 2}
+			b.expectUndo(domain, times[domain], pattern(t, "*"))
 		})
 	}
 }

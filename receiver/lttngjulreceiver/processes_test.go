@@ -4,6 +4,7 @@
 package lttngjulreceiver
 
 import (
+	"net"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -15,26 +16,31 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/process"
 )
 
-// holdLookups has all look-ups of processes wait until the function that it gives is
-// called.
+// holdLookups makes all later lookups of processes wait until release is called. The receiver has not started.
 func (b *bed) holdLookups() (release func()) {
-	for range maxLookups {
-		b.receiver.env.lookups.slots <- struct{}{}
-	}
-	return func() {
-		for range maxLookups {
-			<-b.receiver.env.lookups.slots
+	held := make(chan struct{})
+	b.receiver.finding = func(find findProcess) findProcess {
+		return func(conn net.Conn, since time.Time, pid uint32, cancelled <-chan struct{}) (process.Process, bool) {
+			select {
+			case <-held:
+				return find(conn, since, pid, cancelled)
+			case <-cancelled:
+				return process.Process{}, false
+			}
 		}
 	}
+	return func() { close(held) }
 }
 
 func TestAnApplicationDoesNotWaitForALookup(t *testing.T) {
 	for name, code := range map[string]lttngagent.Code{"enabled": lttngagent.Success, "refused": lttngagent.Invalid} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, func(c *Config) { c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}} })
+			b := unstartedBed(t, func(c *Config) { c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}} })
 			release := b.holdLookups()
+			b.Start()
 			a := b.register(lttngagent.JUL)
 			require.IsType(t, lttngagent.Enable{}, a.next())
 			a.answer(code)
@@ -59,8 +65,8 @@ func TestRecordsThatWaitForLookupsHaveTheTimeOfWhatTheyTell(t *testing.T) {
 	var hours atomic.Int64
 	at := func(hour int64) time.Time { return time.Unix(0, 0).UTC().Add(time.Duration(hour) * time.Hour) }
 	b.Kit().Now = func() time.Time { return at(hours.Load()) }
-	b.Start()
 	release := b.holdLookups()
+	b.Start()
 	a := b.register(lttngagent.JUL)
 	require.IsType(t, lttngagent.Enable{}, a.next())
 	hours.Store(1)
@@ -77,8 +83,9 @@ func TestRecordsThatWaitForLookupsHaveTheTimeOfWhatTheyTell(t *testing.T) {
 
 // TestAShutdownDoesNotWaitForLookups: agents are left as they were first.
 func TestAShutdownDoesNotWaitForLookups(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}} })
+	b := unstartedBed(t, func(c *Config) { c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}} })
 	b.holdLookups()
+	b.Start()
 	options := make([]logagent.Options, 20)
 	for i := range options {
 		options[i] = logagent.Options{Address: b.address(), PID: uint32(os.Getpid()), Loggers: []string{"a"}}
@@ -100,37 +107,4 @@ func TestAShutdownDoesNotWaitForLookups(t *testing.T) {
 	for _, gone := range b.awaitRecords(eventGone, len(agents)) {
 		assert.Equal(t, plog.SeverityNumberInfo, gone.severity, gone.body)
 	}
-}
-
-func TestTwoLookupsRunAtTheSameTime(t *testing.T) {
-	l := newLookups(true)
-	for range 2 {
-		l.slots <- struct{}{}
-	}
-	select {
-	case l.slots <- struct{}{}:
-		assert.Fail(t, "a third has a turn")
-	default:
-	}
-}
-
-func TestALookupThatWasGivenUpHasNotRun(t *testing.T) {
-	c, _ := idleConversation(t)
-	givenUp := make(chan struct{})
-	close(givenUp)
-	_, looked := newLookups(true).processOf(c, 1, givenUp)
-	assert.False(t, looked)
-	_, looked = newLookups(true).processOf(c, 1, nil)
-	assert.True(t, looked)
-}
-
-func TestSightingsAreBounded(t *testing.T) {
-	l := newLookups(true)
-	for pid := range uint32(maxSightings + 1) {
-		l.remember(pid, &processSockets{})
-		l.remember(pid, &processSockets{})
-	}
-	assert.Len(t, l.sockets, maxSightings)
-	assert.Len(t, l.order, maxSightings)
-	assert.Nil(t, l.sockets[0], "the oldest is forgotten")
 }

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package lttngjulreceiver
+package session
 
 import (
 	"slices"
@@ -10,8 +10,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// life is an agent in one life of a process: no other process has had the same ID and the
-// same start.
+// life identifies a process: no other process has the same ID and the same start.
 type life struct {
 	domain  lttngagent.Domain
 	pid     uint32
@@ -21,7 +20,7 @@ type life struct {
 // maxPendingUndo bounds the remembered agents. Agents connect again within seconds.
 const maxPendingUndo = 1024
 
-// maxUndo is how many commands are remembered of one.
+// maxUndo bounds the remembered commands of one agent.
 const maxUndo = 1024
 
 // pendingUndo are undo commands of agents whose connection closed before they were sent.
@@ -33,12 +32,12 @@ const maxUndo = 1024
 type pendingUndo struct {
 	mu       sync.Mutex
 	commands map[life][]lttngagent.Command
-	// order are the lives, the oldest first.
+	// order has the processes, the oldest first.
 	order []life
 }
 
-// put remembers undo commands of a process. The oldest process is evicted.
-func (l *pendingUndo) put(of life, undo []lttngagent.Command) {
+// add remembers undo commands of a process. The oldest process is evicted.
+func (l *pendingUndo) add(of life, undo []lttngagent.Command) {
 	if of.started == 0 {
 		return
 	}
@@ -59,7 +58,7 @@ func (l *pendingUndo) put(of life, undo []lttngagent.Command) {
 	l.commands[of] = undo[max(0, len(undo)-maxUndo):]
 }
 
-// has reports whether something was kept of an agent of a domain with a process ID.
+// has reports whether there are commands for an agent of a domain with a process ID.
 func (l *pendingUndo) has(domain lttngagent.Domain, pid uint32) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,4 +75,16 @@ func (l *pendingUndo) remove(of life) []lttngagent.Command {
 		l.order = slices.DeleteFunc(l.order, func(o life) bool { return o == of })
 	}
 	return undo
+}
+
+// undoOf returns the command that undoes a command; nil: nothing has to be undone.
+func undoOf(command lttngagent.Command) lttngagent.Command {
+	switch c := command.(type) {
+	case lttngagent.Enable:
+		return lttngagent.Disable{Logger: c.Logger}
+	case lttngagent.EnableContext:
+		return lttngagent.DisableContext(c)
+	default:
+		return nil
+	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package lttngjulreceiver
+package process
 
 import (
 	"encoding/binary"
@@ -14,26 +14,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The layout of what the kernel is asked and answers about sockets: struct nlmsghdr, then
-// inet_diag_req_v2 or inet_diag_msg (linux/netlink.h, linux/inet_diag.h).
+// The layout of the kernel's requests and answers about sockets: struct nlmsghdr, then inet_diag_req_v2 or inet_diag_msg
+// (linux/netlink.h, linux/inet_diag.h).
 const (
 	// socketsByFamily is SOCK_DIAG_BY_FAMILY.
 	socketsByFamily = 20
 
 	diagRequestSize = unix.SizeofNlMsghdr + 56
 	diagAnswerSize  = unix.SizeofNlMsghdr + 72
-	// inodeOffset is where the number of the socket's file stands in an answer.
+	// inodeOffset is the position of the socket's inode number in an answer.
 	inodeOffset = unix.SizeofNlMsghdr + 68
 
-	// anyState, anyInterface and anyCookie are what is asked for where nothing is known.
+	// anyState, anyInterface and anyCookie match all sockets.
 	anyState, anyInterface, anyCookie = 0xffffffff, 0, 0xffffffffffffffff
 
-	// kernelTimeout is how long the kernel has to answer.
+	// kernelTimeout bounds the wait for the kernel's answer.
 	kernelTimeout = time.Second
 )
 
-// peerSocket is the number of the file that is the other end of a connection on this
-// machine.
+// peerSocket returns the inode number of the socket at the other end of a connection on this machine.
 func peerSocket(conn net.Conn) (inode uint32, err error) {
 	theirs, ok := conn.RemoteAddr().(*net.TCPAddr)
 	ours, alsoOK := conn.LocalAddr().(*net.TCPAddr)
@@ -61,13 +60,13 @@ func peerSocket(conn net.Conn) (inode uint32, err error) {
 	return inodeOf(answer[:n])
 }
 
-// diagRequest asks for the socket of one address that is connected to another.
+// diagRequest returns the request for the socket of one address that is connected to another.
 func diagRequest(of, with netip.AddrPort) []byte {
 	b := make([]byte, 0, diagRequestSize)
 	b = binary.NativeEndian.AppendUint32(b, diagRequestSize)
 	b = binary.NativeEndian.AppendUint16(b, socketsByFamily)
 	b = binary.NativeEndian.AppendUint16(b, unix.NLM_F_REQUEST)
-	b = append(b, 0, 0, 0, 0, 0, 0, 0, 0) // sequence number, sender: it is only one
+	b = append(b, 0, 0, 0, 0, 0, 0, 0, 0) // sequence number and sender: there is one request
 	family := byte(unix.AF_INET6)
 	if of.Addr().Unmap().Is4() {
 		family = unix.AF_INET
@@ -82,14 +81,14 @@ func diagRequest(of, with netip.AddrPort) []byte {
 	return binary.NativeEndian.AppendUint64(b, anyCookie)
 }
 
-// appendAddress appends an address in 16 bytes, of which IPv4 has the first 4.
+// appendAddress appends an address in 16 bytes. IPv4 uses the first 4.
 func appendAddress(b []byte, address netip.Addr) []byte {
 	var field [16]byte
 	copy(field[:], address.Unmap().AsSlice())
 	return append(b, field[:]...)
 }
 
-// inodeOf is the number in the kernel's answer.
+// inodeOf returns the inode number in the kernel's answer.
 func inodeOf(answer []byte) (uint32, error) {
 	if len(answer) < diagAnswerSize || binary.NativeEndian.Uint16(answer[4:]) != socketsByFamily {
 		return 0, fmt.Errorf("expected a socket in %d bytes, got %d", diagAnswerSize, len(answer))

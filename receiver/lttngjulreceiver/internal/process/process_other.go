@@ -3,7 +3,7 @@
 
 //go:build !linux
 
-package lttngjulreceiver
+package process
 
 import (
 	"errors"
@@ -18,4 +18,4 @@ func peerSocket(net.Conn) (uint32, error) { return 0, errors.ErrUnsupported }
 func readSockets(uint32, time.Time) (started uint64, sockets []uint32) { return 0, nil }
 
 // describe returns the program, arguments and start of a process.
-func describe(uint32, bool) process { return process{} }
+func describe(uint32, bool) Process { return Process{} }

@@ -1,16 +1,16 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package lttngjulreceiver
+package session
 
 import "slices"
 
-// bytesOfName is the memory of a name beside its text.
+// bytesOfName is the memory of a name without its text.
 const bytesOfName = 16
 
-// inventory is the loggers that an agent has. It belongs to the agent's goroutine.
+// inventory has the loggers of an agent. It belongs to the session's goroutine.
 type inventory struct {
-	// names are sorted, each once. They lie in one piece of memory.
+	// names are sorted without duplicates. They lie in one piece of memory.
 	names []string
 	// bytes is the memory of all names.
 	bytes int

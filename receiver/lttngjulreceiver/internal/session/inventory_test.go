@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package lttngjulreceiver
+package session
 
 import (
 	"math/rand/v2"
@@ -58,14 +58,14 @@ func TestAnInventoryFollowsAnyLists(t *testing.T) {
 	}
 }
 
-func TestListsAreOftenAfterChangesAndThenSeldom(t *testing.T) {
+func TestPausesBetweenListsDoubleUntilAChange(t *testing.T) {
 	now := time.Now()
-	p := listPace{first: firstPause, interval: 10 * firstPause}
-	require.True(t, p.isDue(now), "the first is due at once")
+	p := listPace{first: FirstPause, interval: 10 * FirstPause}
+	require.True(t, p.isDue(now), "the first is due immediately")
 	pauses := func(changed bool, n int) (all []time.Duration) {
 		for range n {
 			p.listed(now, changed)
-			all = append(all, p.due.Sub(now)/firstPause)
+			all = append(all, p.due.Sub(now)/FirstPause)
 			changed = false
 		}
 		return all
@@ -77,22 +77,22 @@ func TestListsAreOftenAfterChangesAndThenSeldom(t *testing.T) {
 	assert.True(t, p.isDue(now))
 	assert.Equal(t, []time.Duration{1, 2}, pauses(false, 2))
 
-	p = listPace{first: firstPause, interval: firstPause / 2}
+	p = listPace{first: FirstPause, interval: FirstPause / 2}
 	p.listed(now, true)
-	assert.Equal(t, now.Add(firstPause/2), p.due, "never longer than the interval")
+	assert.Equal(t, now.Add(FirstPause/2), p.due, "not longer than the interval")
 }
 
 func TestTheBudgetIsChargedAndFreed(t *testing.T) {
-	b := newInventories(100, nil)
-	left := 0
-	one, other := b.open(func() { left++ }), b.open(func() { t.Error("the smaller agent is closed") })
+	b := newNameMemory(100, nil)
+	closed := 0
+	one, other := b.open(func() { closed++ }), b.open(func() { t.Error("the smaller agent is closed") })
 	require.NoError(t, one.hold(60))
 	require.NoError(t, other.hold(30))
 	assert.EqualError(t, one.hold(50), "limits.max_inventory_bytes is reached (100): the agent holds most of it (110)")
 	require.NoError(t, one.holdExactly(40))
 	require.NoError(t, one.hold(20))
 	require.NoError(t, other.hold(20), "the larger one is closed for it")
-	assert.Equal(t, 1, left)
+	assert.Equal(t, 1, closed)
 	assert.EqualError(t, one.hold(1), "limits.max_inventory_bytes is reached (100): the agent holds most of it (60)")
 	assert.EqualError(t, other.hold(5), "limits.max_inventory_bytes is reached (100), and the agent holds 55 of it",
 		"beyond the overdraft, while the larger one returns nothing")

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package lttngjulreceiver
+package process
 
 import (
 	"bytes"
@@ -17,14 +17,14 @@ import (
 const (
 	// maxCommandLine bounds the bytes of a command line.
 	maxCommandLine = 4096
-	// maxOpenFiles is how many open files of a process are looked at for its sockets, and
-	// openFilesAtOnce how many of them at once.
-	maxOpenFiles    = 1 << 14
-	openFilesAtOnce = 256
+	// maxOpenFiles bounds the open files of a process among which sockets are searched, and filesPerRead how many names one
+	// read of the directory returns.
+	maxOpenFiles = 1 << 14
+	filesPerRead = 256
 )
 
-// readSockets says when a process was started and which sockets it has open, of the first
-// maxOpenFiles files and as far as the time till then goes.
+// readSockets returns the start of a process and its open sockets among its first maxOpenFiles files. It stops at the
+// time until.
 func readSockets(pid uint32, until time.Time) (started uint64, sockets []uint32) {
 	directory := directoryOf(pid)
 	files, err := os.Open(filepath.Join(directory, "fd"))
@@ -33,8 +33,8 @@ func readSockets(pid uint32, until time.Time) (started uint64, sockets []uint32)
 	}
 	defer files.Close()
 	started = startOf(filepath.Join(directory, "stat"))
-	for seen := 0; seen < maxOpenFiles && time.Now().Before(until); seen += openFilesAtOnce {
-		names, err := files.Readdirnames(openFilesAtOnce)
+	for seen := 0; seen < maxOpenFiles && time.Now().Before(until); seen += filesPerRead {
+		names, err := files.Readdirnames(filesPerRead)
 		for _, name := range names {
 			target, _ := os.Readlink(filepath.Join(files.Name(), name))
 			if socket, is := socketOf(target); is {
@@ -50,7 +50,7 @@ func readSockets(pid uint32, until time.Time) (started uint64, sockets []uint32)
 
 func directoryOf(pid uint32) string { return fmt.Sprintf("/proc/%d", pid) }
 
-// socketOf is the number of a socket that an open file is, which is called socket:[1234].
+// socketOf returns the number of a socket whose file has a name like socket:[1234].
 func socketOf(target string) (number uint32, is bool) {
 	digits, is := strings.CutPrefix(target, "socket:[")
 	if !is {
@@ -61,34 +61,31 @@ func socketOf(target string) (number uint32, is bool) {
 }
 
 // describe returns the program, arguments and start of a process.
-func describe(pid uint32, withArguments bool) process {
+func describe(pid uint32, readArguments bool) Process {
 	directory := directoryOf(pid)
 	executable, err := os.Readlink(filepath.Join(directory, "exe"))
 	if err != nil {
-		return process{}
+		return Process{}
 	}
-	p := process{name: programOf(executable), started: startOf(filepath.Join(directory, "stat"))}
-	if withArguments {
-		p.arguments = commandLine(filepath.Join(directory, "cmdline"))
+	p := Process{Name: programOf(executable), Started: startOf(filepath.Join(directory, "stat"))}
+	if readArguments {
+		p.Arguments = commandLine(filepath.Join(directory, "cmdline"))
 	}
 	return p
 }
 
-// programOf is the name of an executable file, of which the kernel says so when it was
-// replaced while it runs.
+// programOf returns the name of an executable file. The kernel marks a file that was replaced while it runs.
 func programOf(executable string) string {
 	return strings.ToValidUTF8(strings.TrimSuffix(filepath.Base(executable), " (deleted)"), "\uFFFD")
 }
 
-// startOf is when a process was started, in ticks since the system was; 0: it cannot be
-// known.
+// startOf returns the start of a process, in ticks since the start of the system. Zero: unknown.
 func startOf(path string) uint64 {
 	stat, err := os.ReadFile(path)
 	if err != nil {
 		return 0
 	}
-	// The second field is a name in parentheses, and can hold anything; the start is the
-	// 22nd.
+	// The second field is a name in parentheses with any characters. The start is the 22nd field.
 	const start = 22 - 3
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) <= start {
@@ -101,7 +98,7 @@ func startOf(path string) uint64 {
 	return ticks
 }
 
-// commandLine is the arguments of a process, the last of which may be cut.
+// commandLine returns the arguments of a process, up to maxCommandLine bytes.
 func commandLine(path string) []string {
 	f, err := os.Open(path)
 	if err != nil {

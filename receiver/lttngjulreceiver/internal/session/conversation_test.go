@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package lttngjulreceiver
+package session
 
 import (
 	"net"
@@ -15,11 +15,11 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// idleConversation is a conversation in which nothing is said, and its other end.
+// idleConversation returns a conversation without messages, and the peer's end.
 func idleConversation(t *testing.T) (*conversation, net.Conn) {
 	t.Helper()
 	ours, theirs := net.Pipe()
-	c := newConversation(ours, newInventories(mib, nil))
+	c := newConversation(ours, newNameMemory(1<<20, nil))
 	t.Cleanup(func() {
 		c.close()
 		_ = theirs.Close()
@@ -27,14 +27,24 @@ func idleConversation(t *testing.T) (*conversation, net.Conn) {
 	return c, theirs
 }
 
-// waiting is a wait of an hour that goes on.
+// patience bounds the wait for a condition.
+const patience = time.Minute
+
+func enable(t *testing.T, logger string) lttngagent.Enable {
+	t.Helper()
+	pattern, err := lttngagent.ParsePattern(logger)
+	require.NoError(t, err)
+	return lttngagent.Enable{Logger: pattern}
+}
+
+// waiting begins a wait of an hour.
 func waiting(c *conversation) <-chan error {
 	over := make(chan error, 1)
 	go func() { over <- c.wait(time.Now().Add(time.Hour)) }()
 	return over
 }
 
-// awaitIdle waits until a wait goes on.
+// awaitIdle waits until the conversation waits.
 func awaitIdle(t *testing.T, c *conversation) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -50,7 +60,7 @@ func awaitOver(t *testing.T, over <-chan error) error {
 	case err := <-over:
 		return err
 	case <-time.After(patience):
-		require.Fail(t, "the wait goes on")
+		require.Fail(t, "the wait has not ended")
 		return nil
 	}
 }
@@ -73,7 +83,7 @@ func TestAWakeEndsTheCurrentWaitOrElseTheNext(t *testing.T) {
 	default:
 	}
 	c.wake()
-	require.NoError(t, awaitOver(t, over), "the one that goes on")
+	require.NoError(t, awaitOver(t, over), "the current wait")
 }
 
 func TestAWaitEndsWithTheConnection(t *testing.T) {
@@ -88,32 +98,33 @@ func TestUnexpectedDataEndsAWait(t *testing.T) {
 	over := waiting(c)
 	_, err := theirs.Write([]byte{1})
 	require.NoError(t, err)
-	assert.ErrorAs(t, awaitOver(t, over), new(unexpectedDataError))
+	assert.ErrorAs(t, awaitOver(t, over), new(UnexpectedDataError))
 }
 
-// TestACommandIsOneWriteHoweverLong: Python's agent takes what it reads at once for the
-// whole.
-func TestACommandIsOneWriteHoweverLong(t *testing.T) {
+// Python's agent expects a whole command in one read.
+func TestALongCommandIsOneWrite(t *testing.T) {
 	filter, err := lttngagent.ParseFilter(strings.Repeat("x", 30_000))
 	require.NoError(t, err)
-	long := enable(t, lttngagent.JUL, strings.Repeat("a", 200), "FINE")
+	long := enable(t, strings.Repeat("a", 200))
 	long.Filter = filter
+	context, err := lttngagent.NewContext("shop", "user")
+	require.NoError(t, err)
 	for _, command := range []lttngagent.Command{
-		lttngagent.List{}, lttngagent.RegistrationDone{}, enable(t, lttngagent.JUL, "*", ""), long,
-		lttngagent.Disable{Logger: long.Logger}, lttngagent.EnableContext{Context: contextOf(t, "shop", "user")},
+		lttngagent.List{}, lttngagent.RegistrationDone{}, enable(t, "*"), long,
+		lttngagent.Disable{Logger: long.Logger}, lttngagent.EnableContext{Context: context},
 	} {
 		c, theirs := idleConversation(t)
 		c.agent = lttngagent.Agent{Dialect: lttngagent.V2, Domain: lttngagent.JUL}
 		whole, err := c.agent.AppendCommand(nil, command)
 		require.NoError(t, err)
-		told := make(chan error, 1)
-		go func() { told <- c.send(command, patience) }()
+		sent := make(chan error, 1)
+		go func() { sent <- c.send(command, patience) }()
 		// A read from such a connection gives one write at most.
 		got := make([]byte, 2*len(whole))
 		n, err := theirs.Read(got)
 		require.NoError(t, err)
 		require.Equal(t, whole, got[:n])
-		require.NoError(t, <-told)
+		require.NoError(t, <-sent)
 	}
 }
 
@@ -123,7 +134,7 @@ func TestADeadlineShortensTheCurrentAndLaterOperations(t *testing.T) {
 	over := waiting(c)
 	awaitIdle(t, c)
 	c.finishBy(time.Now())
-	require.NoError(t, awaitOver(t, over), "what goes on")
+	require.NoError(t, awaitOver(t, over), "the current wait")
 	require.NoError(t, awaitOver(t, waiting(c)), "a wait that follows")
-	assert.ErrorAs(t, c.send(lttngagent.List{}, time.Hour), new(*timeoutError), "a command that follows")
+	assert.ErrorAs(t, c.send(lttngagent.List{}, time.Hour), new(*TimeoutError), "a command that follows")
 }

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package lttngjulreceiver
+package session
 
 import (
 	"bufio"
@@ -14,36 +14,31 @@ import (
 	"sync"
 	"time"
 
-	"github.com/callbraid/callbraid/internal/componentkit/slots"
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// past is a deadline that has passed.
+// pastDeadline is a deadline that has passed.
 var pastDeadline = time.Unix(1, 0)
 
-// inputBytes is how much of a connection is read ahead. Long lists of names are read into
-// their own memory.
+// inputBytes is the size of the read buffer. Long lists of names are read into their own memory.
 const inputBytes = 512
 
-// conversation is a connection with an agent. It sends one command at a time, in one write,
-// with a deadline for command and answer. One goroutine owns it; others may call wake,
-// interrupt and finishBy.
+// conversation is a connection with an agent. It sends one command at a time, in one write, with a deadline for command
+// and answer. One goroutine owns it; others may call wake, interrupt and finishBy.
 type conversation struct {
 	conn net.Conn
-	// slot is that of conn; nil in tests of conversations alone.
-	slot *slots.Slot
-	// begun is when the connection was there.
+	// begun is a time when the connection existed.
 	begun time.Time
 	agent lttngagent.Agent
 	in    *bufio.Reader
 	// charge holds memory of the budget for received data.
 	charge *charge
-	// out is the buffer of commands. sent says that the last command was sent as a whole.
+	// out is the buffer of commands. sent: the last command was sent completely.
 	out  []byte
 	sent bool
 
 	mu sync.Mutex
-	// deadline is the deadline of the current operation; idle says that it only waits.
+	// deadline is the deadline of the current operation. idle: the operation is a wait.
 	deadline time.Time
 	idle     bool
 	// woken ends the current wait, or else the next one.
@@ -52,9 +47,9 @@ type conversation struct {
 	shutdownBy time.Time
 }
 
-func newConversation(conn net.Conn, of *inventories) *conversation {
+func newConversation(conn net.Conn, names *nameMemory) *conversation {
 	c := &conversation{conn: conn, begun: time.Now()}
-	c.charge = of.open(c.interrupt)
+	c.charge = names.open(c.interrupt)
 	c.in = bufio.NewReaderSize(&metered{conn, c.charge}, inputBytes)
 	return c
 }
@@ -65,46 +60,46 @@ func (c *conversation) close() {
 	c.charge.close()
 }
 
-// errLeft: the agent closed the connection while it was asked nothing.
+// errAgentClosed: the agent closed the connection between commands.
 var errAgentClosed = errors.New("the agent closed the connection")
 
-// unaskedError: an agent sends something without being asked.
-type unexpectedDataError struct{}
+// UnexpectedDataError: an agent sent data without a command.
+type UnexpectedDataError struct{}
 
-func (unexpectedDataError) Error() string {
+func (UnexpectedDataError) Error() string {
 	return "byte 0: expected nothing before the next command, got something"
 }
 
-// timeoutError is returned if an agent exceeds a timeout.
-type timeoutError struct {
+// TimeoutError: an agent exceeded a timeout.
+type TimeoutError struct {
 	expected string
 	timeout  time.Duration
-	// cutShort says that the shutdown shortened the timeout.
-	cutShort bool
-	// err says how far the operation was.
+	// CutShort: the shutdown shortened the timeout.
+	CutShort bool
+	// err has the progress of the operation.
 	err error
 }
 
-func (e *timeoutError) Error() string {
-	if e.cutShort {
+func (e *TimeoutError) Error() string {
+	if e.CutShort {
 		return fmt.Sprintf("expected %s before a shutdown's time for agents is over: %v", e.expected, e.err)
 	}
 	return fmt.Sprintf("expected %s within %v: %v", e.expected, e.timeout, e.err)
 }
 
-func (e *timeoutError) Unwrap() error { return e.err }
+func (e *TimeoutError) Unwrap() error { return e.err }
 
-// registration reads the registration of the agent.
-func (c *conversation) registration(timeout time.Duration) (lttngagent.Registration, error) {
+// registration reads the registration of the agent. It calls sent if only a part of it has arrived.
+func (c *conversation) registration(timeout time.Duration, sent func()) (lttngagent.Registration, error) {
 	c.startTimeout(timeout)
 	b := make([]byte, lttngagent.RegistrationSize)
-	if _, err := c.in.Peek(1); err == nil && c.in.Buffered() < len(b) && c.slot != nil {
-		c.slot.Sent()
+	if _, err := c.in.Peek(1); err == nil && c.in.Buffered() < len(b) {
+		sent()
 	}
 	n, err := io.ReadFull(c.in, b)
 	if err != nil {
 		if timedOut(err) {
-			return lttngagent.Registration{}, &timeoutError{expected: fmt.Sprintf("a registration of %d bytes", len(b)), timeout: timeout, err: fmt.Errorf("got %d", n)}
+			return lttngagent.Registration{}, &TimeoutError{expected: fmt.Sprintf("a registration of %d bytes", len(b)), timeout: timeout, err: fmt.Errorf("got %d", n)}
 		}
 		return lttngagent.Registration{}, err
 	}
@@ -114,13 +109,13 @@ func (c *conversation) registration(timeout time.Duration) (lttngagent.Registrat
 // send sends a command that has no answer.
 func (c *conversation) send(command lttngagent.Command, timeout time.Duration) error {
 	c.startTimeout(timeout)
-	return c.sendUnprompted(command, timeout)
+	return c.sendAfterSilence(command, timeout)
 }
 
 // ask sends a command and returns the code of its answer.
 func (c *conversation) ask(command lttngagent.Command, timeout time.Duration) (lttngagent.Code, error) {
 	c.startTimeout(timeout)
-	if err := c.sendUnprompted(command, timeout); err != nil {
+	if err := c.sendAfterSilence(command, timeout); err != nil {
 		return 0, err
 	}
 	code, err := c.agent.ReadCode(c.in)
@@ -130,7 +125,7 @@ func (c *conversation) ask(command lttngagent.Command, timeout time.Duration) (l
 // list asks for the agent's loggers.
 func (c *conversation) list(limits lttngagent.Limits, timeout time.Duration) (lttngagent.ListReply, error) {
 	c.startTimeout(timeout)
-	if err := c.sendUnprompted(lttngagent.List{}, timeout); err != nil {
+	if err := c.sendAfterSilence(lttngagent.List{}, timeout); err != nil {
 		return lttngagent.ListReply{}, err
 	}
 	reply, err := c.agent.ReadList(c.in, limits)
@@ -156,12 +151,11 @@ func (c *conversation) skip(bytes int) error {
 	return nil
 }
 
-// sendUnprompted sends a command. Data that arrived before it is an error: agents send only
-// answers.
-func (c *conversation) sendUnprompted(command lttngagent.Command, timeout time.Duration) error {
+// sendAfterSilence sends a command. Data that arrived before it is an error, because agents send only answers.
+func (c *conversation) sendAfterSilence(command lttngagent.Command, timeout time.Duration) error {
 	c.sent = false
 	if c.in.Buffered() > 0 {
-		return unexpectedDataError{}
+		return UnexpectedDataError{}
 	}
 	return c.write(command, timeout)
 }
@@ -177,11 +171,10 @@ func (c *conversation) write(command lttngagent.Command, timeout time.Duration) 
 	return c.withTimeout(err, "that "+command.Type().String()+" is read", timeout)
 }
 
-// withTimeout returns a timeoutError for an error of a deadline, and every other error
-// unchanged.
+// withTimeout returns a TimeoutError for an exceeded deadline, and every other error unchanged.
 func (c *conversation) withTimeout(err error, what string, timeout time.Duration) error {
 	if timedOut(err) {
-		return &timeoutError{expected: what, timeout: timeout, cutShort: c.isCutShort(), err: err}
+		return &TimeoutError{expected: what, timeout: timeout, CutShort: c.isCutShort(), err: err}
 	}
 	return err
 }
@@ -211,7 +204,7 @@ func (c *conversation) wait(until time.Time) error {
 	c.idle, c.woken = false, false
 	c.mu.Unlock()
 	if err == nil {
-		return unexpectedDataError{}
+		return UnexpectedDataError{}
 	}
 	switch {
 	case timedOut(err):
@@ -230,13 +223,13 @@ func (c *conversation) startTimeout(timeout time.Duration) {
 	c.setDeadline(time.Now().Add(timeout))
 }
 
-// setDeadline sets the deadline. The lock is held.
+// setDeadline sets the deadline. The caller holds the lock.
 func (c *conversation) setDeadline(deadline time.Time) {
 	if !c.shutdownBy.IsZero() && c.shutdownBy.Before(deadline) {
 		deadline = c.shutdownBy
 	}
 	c.deadline = deadline
-	// An error is that of a connection that is closed, which whatever waits will find.
+	// This fails only on a closed connection, and the next operation reports that.
 	_ = c.conn.SetDeadline(deadline)
 }
 
@@ -270,8 +263,6 @@ func (c *conversation) finishBy(latest time.Time) {
 	}
 }
 
-// quietTime is the silence after which an agent has carried out its commands. bytesOfCode
-// is the size of an answer to an undo command.
 const (
 	// quietTime is the silence after which an agent has carried out its commands.
 	quietTime = time.Second

@@ -75,7 +75,7 @@ func TestTheRealDaemonsConversationWithTheRealAgentByteForByte(t *testing.T) {
 	}
 	assert.Empty(t, toAgent)
 	assert.Empty(t, toDaemon)
-	require.Equal(t, lttngagent.List{}, a.next(), "what was told may have changed the loggers")
+	require.Equal(t, lttngagent.List{}, a.next(), "the command may have changed the loggers")
 	require.NoError(t, a.conn.Close())
 	gone := b.awaitRecords(eventGone, 1)[0]
 	assert.Equal(t, "closed", gone.attributes[attributeCause])
@@ -113,7 +113,7 @@ func TestARealAgentThatIsEnabledAtItsRegistrationByteForByte(t *testing.T) {
 	assert.Equal(t, "disable", refused.attributes[attributeCommand])
 	assert.Equal(t, "com.example.nosuch", refused.attributes[attributeLogger])
 	assert.EqualValues(t, 3, refused.attributes[attributeCode])
-	// * was taken back, so it isn't again.
+	// The extension has disabled *, so the shutdown does not.
 	require.Equal(t, lttngagent.List{}, a.next())
 	a.list("com.example.JulDemo", "com.example.db")
 	go b.Shutdown()

@@ -22,7 +22,7 @@ type environment struct {
 	eventsOff map[string]bool
 	telemetry *telemetry
 	counts    *counts
-	// logs is nil if no pipeline takes log records.
+	// logs is nil if no pipeline accepts log records.
 	logs  *logSink
 	lines lines
 	hooks

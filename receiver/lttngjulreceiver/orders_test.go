@@ -14,8 +14,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/session"
 )
 
-// registered is an agent that has registered, was listed and waits, with what the
-// receiver knows of it.
+// registered returns an agent that has registered and listed its loggers, and its session.
 func (b *bed) registered(domain lttngagent.Domain, loggers ...string) (*testAgent, *session.Session) {
 	b.T.Helper()
 	before := b.receiver.registrar.registry.agents()
@@ -36,7 +35,7 @@ func (b *bed) registered(domain lttngagent.Domain, loggers ...string) (*testAgen
 	return nil, nil
 }
 
-// newSlowBed is a bed whose receiver asks for loggers once, and after changes.
+// newSlowBed returns a bed whose receiver lists loggers once, and after changes.
 func newSlowBed(t *testing.T) *bed {
 	t.Helper()
 	b := unstartedBed(t, func(c *Config) { c.ListInterval = time.Hour })
@@ -58,7 +57,7 @@ func TestAnAgentGetsOrdersAndIsListedAfterThem(t *testing.T) {
 	go b.Shutdown()
 	played.expect(lttngagent.Disable{Logger: command.Logger})
 	played.awaitClosed()
-	assert.False(t, a.Queue(command), "it is left")
+	assert.False(t, a.Queue(command), "the session has ended")
 }
 
 func TestUnsupportedCommandsAreNotSent(t *testing.T) {
@@ -93,7 +92,7 @@ func TestARefusalIsLoggedWithItsMeaningAndNotUndone(t *testing.T) {
 	line := b.AwaitLine("An LTTng agent refused a command")
 	assert.Equal(t, "enable a", line.ContextMap()["command"])
 	assert.Equal(t, "invalid command", line.ContextMap()["answer"])
-	assert.Equal(t, eventRegistered, b.records("")[0].event, "that it registered is said first")
+	assert.Equal(t, eventRegistered, b.records("")[0].event, "the registration is the first record")
 
 	go b.Shutdown()
 	played.expect(lttngagent.Disable{Logger: pattern(t, "c")})
@@ -112,7 +111,7 @@ func TestAShutdownReleasesAWaitingApplication(t *testing.T) {
 		b.Shutdown()
 	}()
 	b.Await("the shutdown", b.receiver.env.IsStopping)
-	b.Await("the agent is left", func() bool {
+	b.Await("the agent gets no more commands", func() bool {
 		for _, a := range b.receiver.registrar.registry.agents() {
 			if a.Queue() {
 				return false

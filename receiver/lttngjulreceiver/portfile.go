@@ -19,31 +19,29 @@ const (
 	// homePrefix begins the paths that are in the home directory of the collector's user.
 	homePrefix = "~/"
 
-	// maxPortFile is how many bytes a file may have that is taken for a port file.
+	// maxPortFile is the largest size of a port file.
 	maxPortFile = 64
 	// portFileMode lets agents of all users read the file.
 	portFileMode = 0o644
-	// portDirectoryMode is that of a directory that is made for it.
+	// portDirectoryMode is the mode of a new directory for it.
 	portDirectoryMode = 0o755
 	// askTimeout bounds the check if a daemon listens.
 	askTimeout = time.Second
 )
 
-// portFile is a file from which agents learn the port: a line with its decimal number.
-// LTTng's session daemon writes the same file, and overwrites whatever is there.
+// portFile is a file from which agents learn the port: a line with its decimal number. LTTng's session daemon writes
+// the same file, and overwrites any content.
 //
-// Whose a file is, is told by the port in it. That of a daemon that lives is a port on
-// which somebody listens; one of a daemon that died has a port on which nobody does. Our
-// own port is ours, because we listen on it, also where we died before we could remove
-// the file.
+// The port in a file shows its owner. A running daemon listens on its port, and a stopped daemon does not. A file with
+// the receiver's own port belongs to the receiver, also after a crash.
 type portFile struct {
 	path string
 	port int
-	// madeDirectory says that the directory wasn't there.
+	// madeDirectory: the receiver created the directory.
 	madeDirectory bool
 }
 
-// ownedError: a port file is another daemon's.
+// ownedError: a port file belongs to another daemon.
 type ownedError struct {
 	path string
 	port int
@@ -57,10 +55,10 @@ func (e *ownedError) Error() string {
 type strangeError struct{ path, got string }
 
 func (e *strangeError) Error() string {
-	return fmt.Sprintf("%s: expected a file with a port, got %s: remove it if nobody needs it, or leave it out of port_files", e.path, e.got)
+	return fmt.Sprintf("%s: expected a file with a port, got %s: remove it if no program needs it, or leave it out of port_files", e.path, e.got)
 }
 
-// newPortFile is the port file of a path in the configuration.
+// newPortFile returns the port file for a path in the configuration.
 func newPortFile(path string, port int) (*portFile, error) {
 	if rest, inHome := strings.CutPrefix(path, homePrefix); inHome {
 		home, err := os.UserHomeDir()
@@ -72,8 +70,8 @@ func newPortFile(path string, port int) (*portFile, error) {
 	return &portFile{path: path, port: port}, nil
 }
 
-// claim writes the port, unless it is there, and reports whether it was not. A file that
-// is not a port file, or another daemon's, is left alone; the latter is an *ownedError.
+// claim writes the port, unless the file already has it, and reports whether it wrote. A file of another daemon stays,
+// with an *ownedError, as does a file that is not a port file.
 func (f *portFile) claim() (written bool, err error) {
 	port, there, err := f.read()
 	switch {
@@ -87,8 +85,7 @@ func (f *portFile) claim() (written bool, err error) {
 	return true, f.write(there)
 }
 
-// release removes the file if it is ours, and the directory if it was made for it and
-// has nothing else.
+// release removes the file if the receiver owns it, and the directory if the receiver created it and it is empty.
 func (f *portFile) release() error {
 	port, there, err := f.read()
 	if err != nil || !there || port != f.port {
@@ -98,14 +95,14 @@ func (f *portFile) release() error {
 		return fmt.Errorf("%w: remove it, agents try its port", err)
 	}
 	if f.madeDirectory {
-		// Others may have put something there, and then it stays.
+		// It stays if it has other files.
 		_ = os.Remove(filepath.Dir(f.path))
 	}
 	return nil
 }
 
-// read gives the port in the file: 0 where it is empty, as a daemon leaves it that dies
-// while it writes. The error is of what is there and is no port file.
+// read returns the port in the file. A daemon that dies during a write leaves an empty file, whose port is 0. It
+// returns an error for a file that is not a port file.
 func (f *portFile) read() (port int, there bool, err error) {
 	info, err := os.Lstat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,8 +129,8 @@ func (f *portFile) read() (port int, there bool, err error) {
 	return int(number), true, nil
 }
 
-// write writes the file in one step, so that no agent reads a part of it. One that comes
-// into being meanwhile is not replaced, but where a stale one is.
+// write writes the file in one step, so that no agent reads a part of it. Only with replace it replaces an existing
+// file.
 func (f *portFile) write(replace bool) error {
 	directory, remedy := filepath.Dir(f.path), "let the collector's user write to"
 	unmade := os.Mkdir(directory, portDirectoryMode)
@@ -147,7 +144,7 @@ func (f *portFile) write(replace bool) error {
 		err = os.Link(temporary, f.path)
 	}
 	if temporary != "" {
-		// It is gone where it was renamed.
+		// This fails after a rename.
 		_ = os.Remove(temporary)
 	}
 	if errors.Is(err, fs.ErrNotExist) && unmade != nil {
@@ -170,7 +167,7 @@ func (f *portFile) writeBeside(directory string) (path string, err error) {
 	return file.Name(), errors.Join(err, file.Chmod(portFileMode), file.Close())
 }
 
-// listens reports whether a daemon listens on a port where agents look for it.
+// listens reports whether a daemon listens on a port of agentHost.
 func listens(port int) bool {
 	conn, err := net.DialTimeout("tcp", net.JoinHostPort(agentHost, strconv.Itoa(port)), askTimeout)
 	if err != nil {
@@ -180,5 +177,5 @@ func listens(port int) bool {
 	return true
 }
 
-// agentHost is where every agent looks for its daemon.
+// agentHost is the address at which agents search for a daemon.
 const agentHost = "127.0.0.1"

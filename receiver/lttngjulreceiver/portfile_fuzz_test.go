@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzPortFile reads a port file that anybody may have written: it has a port of 16 bits, or
-// nothing, or is no port file and stays as it is.
+// FuzzPortFile reads any file as a port file. It has a port of 16 bits, or it is empty, or it is not a port file and
+// stays unchanged.
 func FuzzPortFile(f *testing.F) {
 	for _, content := range []string{"", "\n", "5345\n", "0", "65535", "65536", "-1", "+1", "0x10", "1_000", "5345 5346", strings.Repeat("1", 65), "\x00"} {
 		f.Add([]byte(content))

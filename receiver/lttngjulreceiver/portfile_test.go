@@ -20,7 +20,7 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
-// deadPort is a port on which nobody listens.
+// deadPort returns a port without a listener.
 func deadPort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -29,7 +29,7 @@ func deadPort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// livingPort is a port on which a daemon listens.
+// livingPort returns a port with a listening daemon.
 func livingPort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -99,7 +99,7 @@ func TestAStaleFileIsReplaced(t *testing.T) {
 			assert.Equal(t, fmt.Sprintln(b.port()), contentOf(file))
 			entries, err := os.ReadDir(filepath.Dir(file))
 			require.NoError(t, err)
-			assert.Len(t, entries, 1, "nothing else is left there")
+			assert.Len(t, entries, 1, "there is no other file")
 		})
 	}
 }
@@ -115,14 +115,14 @@ func TestAFileOfACrashedReceiverIsReplaced(t *testing.T) {
 	assert.NoFileExists(t, file)
 }
 
-func TestAStrangeFileStaysAndIsAnErrorOfStart(t *testing.T) {
+func TestAFileThatIsNotAPortFileStaysAndStartFails(t *testing.T) {
 	cases := map[string]struct {
 		make func(path string)
 		want string
 	}{
 		"a file without a port": {
 			func(path string) { writeFile(t, path, "precious") },
-			`: expected a file with a port, got "precious": remove it if nobody needs it`,
+			`: expected a file with a port, got "precious": remove it if no program needs it`,
 		},
 		"a file that is too long": {
 			func(path string) { writeFile(t, path, string(make([]byte, maxPortFile+1))) },
@@ -146,7 +146,7 @@ func TestAStrangeFileStaysAndIsAnErrorOfStart(t *testing.T) {
 			err := b.Component().Start(context.Background(), componenttest.NewNopHost())
 			require.ErrorContains(t, err, test.want)
 			assert.ErrorContains(t, err, "port_files[1]: "+taken)
-			assert.NoFileExists(t, free, "what was written is removed")
+			assert.NoFileExists(t, free, "the other file is removed")
 			b.Shutdown()
 			assert.Equal(t, before, statOf(t, taken))
 			assert.Equal(t, content, contentOf(taken))
@@ -154,7 +154,7 @@ func TestAStrangeFileStaysAndIsAnErrorOfStart(t *testing.T) {
 	}
 }
 
-// statOf is what is known of a file that doesn't change.
+// statOf returns the attributes that identify an unchanged file.
 func statOf(t *testing.T, path string) string {
 	t.Helper()
 	info, err := os.Lstat(path)
@@ -178,7 +178,7 @@ func TestAFileOfARunningDaemonStaysUntilItEnds(t *testing.T) {
 	assert.Equal(t, fmt.Sprintln(b.port()), contentOf(free))
 	b.Await("more checks", func() bool { return b.Counter("port_files_lost") > 3 })
 	assert.Equal(t, before, statOf(t, taken))
-	assert.Len(t, b.Log.FilterMessage(linePortFile).All(), 1, "it is said once")
+	assert.Len(t, b.Log.FilterMessage(linePortFile).All(), 1, "one log line")
 
 	require.NoError(t, daemon.Close())
 	b.Await("the file", func() bool { return contentOf(taken) == fmt.Sprintln(b.port()) })
@@ -186,8 +186,7 @@ func TestAFileOfARunningDaemonStaysUntilItEnds(t *testing.T) {
 	assert.NoFileExists(t, taken)
 }
 
-// TestAFileThatCannotBeWrittenIsLoggedAndWrittenLater: the directory of
-// the system's file is made by LTTng's session daemon, or by nobody, after each boot.
+// After a boot the directory of the system's file exists only if LTTng's session daemon has created it.
 func TestAFileThatCannotBeWrittenIsLoggedAndWrittenLater(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "no", "such")
 	file, free := filepath.Join(directory, "agent.port"), filepath.Join(t.TempDir(), "agent.port")
@@ -201,7 +200,7 @@ func TestAFileThatCannotBeWrittenIsLoggedAndWrittenLater(t *testing.T) {
 	assert.Equal(t, []any{free}, b.AwaitLine("Listening for LTTng agents").ContextMap()["port_files"])
 	assert.Equal(t, fmt.Sprintln(b.port()), contentOf(free))
 	b.Await("more checks", func() bool { return b.Counter("port_files_lost") > 3 })
-	assert.Len(t, b.Log.FilterMessage(linePortFile).All(), 1, "it is said once")
+	assert.Len(t, b.Log.FilterMessage(linePortFile).All(), 1, "one log line")
 	assert.Len(t, host.All(), 1, "so is the status")
 	assert.Contains(t, host.Last(), "StatusRecoverableError: 1 of 2 failed: port file "+file+": ")
 
@@ -214,8 +213,7 @@ func TestAFileThatCannotBeWrittenIsLoggedAndWrittenLater(t *testing.T) {
 	assert.DirExists(t, directory, "the receiver didn't make it")
 }
 
-// TestAnErrorNamesTheDirectoryThatCannotBeWritten: as root may write everywhere, by a
-// name that is too long for a file beside it.
+// Root may write everywhere, so the name is too long for a temporary file.
 func TestAnErrorNamesTheDirectoryThatCannotBeWritten(t *testing.T) {
 	directory := t.TempDir()
 	f, err := newPortFile(filepath.Join(directory, strings.Repeat("x", 250)), 1)
@@ -265,7 +263,7 @@ func TestAFileThatAnotherDaemonWritesMeanwhileStays(t *testing.T) {
 	line := b.AwaitLine(linePortFile)
 	assert.Contains(t, line.ContextMap()["error"], "on which another daemon listens")
 	b.Await("more checks", func() bool { return b.Counter("port_files_lost") > 3 })
-	assert.Len(t, b.Log.FilterMessage(line.Message).All(), 1, "it is said once")
+	assert.Len(t, b.Log.FilterMessage(line.Message).All(), 1, "one log line")
 	b.Shutdown()
 	assert.Equal(t, theirs, contentOf(file))
 }

@@ -21,16 +21,16 @@ import (
 type portFiles struct {
 	env   *environment
 	files []*watchedFile
-	// watching is the goroutine that does so.
+	// watching is the goroutine that checks the files.
 	watching sync.WaitGroup
 }
 
 // watchedFile is a port file that is checked.
 type watchedFile struct {
 	*portFile
-	// ours says that the receiver owned the file when it started.
+	// ours: the receiver owned the file at its start.
 	ours bool
-	// health is its part of the component's.
+	// health is the file's part of the component's health.
 	health *serverhealth.Part
 	// notOwned is a burst of checks in which the receiver didn't own the file.
 	notOwned logline.Burst
@@ -38,11 +38,10 @@ type watchedFile struct {
 	rewritten logline.Seldom
 }
 
-// claimPortFiles writes the port of an address into all files of the configuration. One
-// that another daemon owns is left to it, until that one is gone: it may be started
-// before the receiver or after it. One that can't be written is tried again, too: the
-// directory of the system's file is gone after each boot, until somebody makes it. A file
-// that is none for a port is an error, and no file is left.
+// claimPortFiles writes the port of an address into all files of the configuration. The receiver retries a file of
+// another daemon until that daemon ends. It also retries a file that it cannot write: the directory of the system's
+// file is missing after each boot until a program creates it. If a file is not a port file, it returns an error and
+// removes all files.
 func claimPortFiles(env *environment, address net.Addr) (*portFiles, error) {
 	p := &portFiles{env: env}
 	tcp, ok := address.(*net.TCPAddr)
@@ -77,14 +76,14 @@ func (p *portFiles) open(path string, port int) error {
 	return nil
 }
 
-// reportLost reports that the receiver doesn't own a file, once for a burst.
+// reportLost reports that the receiver does not own a file, once for a burst.
 func (p *portFiles) reportLost(f *watchedFile, err error) {
 	f.health.Failed(err)
 	p.env.LogSeldom(&f.notOwned, p.env.Logger.Error, "This receiver doesn't own a port file: agents that read it connect elsewhere. Retrying",
 		zap.Error(err), zap.Duration("every", p.env.checkPortFiles))
 }
 
-// watch looks after the files until the receiver stops.
+// watch checks the files until the receiver stops.
 func (p *portFiles) watch() {
 	if len(p.files) > 0 {
 		p.watching.Go(p.run)
@@ -136,7 +135,7 @@ func (p *portFiles) release() {
 	}
 }
 
-// claimed are the paths of the files that were the receiver's when that started.
+// claimed returns the paths of the files that the receiver owned at its start.
 func (p *portFiles) claimed() []string {
 	paths := []string{}
 	for _, f := range p.files {

@@ -45,7 +45,7 @@ func TestAnApplicationDoesNotWaitForALookup(t *testing.T) {
 			require.IsType(t, lttngagent.Enable{}, a.next())
 			a.answer(code)
 			require.Equal(t, lttngagent.RegistrationDone{}, a.next())
-			assert.Empty(t, b.records(""), "it is not known yet whose they are")
+			assert.Empty(t, b.records(""), "the process is not known yet")
 			release()
 			require.Equal(t, lttngagent.List{}, a.next())
 			a.list()
@@ -58,9 +58,8 @@ func TestAnApplicationDoesNotWaitForALookup(t *testing.T) {
 	}
 }
 
-// TestRecordsThatWaitForLookupsHaveTheTimeOfWhatTheyTell: not that at which it became known
-// whose they are.
-func TestRecordsThatWaitForLookupsHaveTheTimeOfWhatTheyTell(t *testing.T) {
+// The time of a record is the time of its event, not the end of the lookup.
+func TestRecordsThatWaitForLookupsHaveTheTimeOfTheirEvents(t *testing.T) {
 	b := unstartedBed(t, func(c *Config) { c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}} })
 	var hours atomic.Int64
 	at := func(hour int64) time.Time { return time.Unix(0, 0).UTC().Add(time.Duration(hour) * time.Hour) }
@@ -81,7 +80,7 @@ func TestRecordsThatWaitForLookupsHaveTheTimeOfWhatTheyTell(t *testing.T) {
 	assert.Equal(t, at(2), b.awaitRecords(eventAppeared, 1)[0].time)
 }
 
-// TestAShutdownDoesNotWaitForLookups: agents are left as they were first.
+// A shutdown restores agents first.
 func TestAShutdownDoesNotWaitForLookups(t *testing.T) {
 	b := unstartedBed(t, func(c *Config) { c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}} })
 	b.holdLookups()
@@ -91,7 +90,7 @@ func TestAShutdownDoesNotWaitForLookups(t *testing.T) {
 		options[i] = logagent.Options{Address: b.address(), PID: uint32(os.Getpid()), Loggers: []string{"a"}}
 	}
 	agents, _ := playAgents(t, options...)
-	b.Await("all are let go on", func() bool {
+	b.Await("all applications continue", func() bool {
 		for _, a := range agents {
 			if a.Stats().Commands[lttngagent.CommandRegistrationDone] == 0 {
 				return false

@@ -29,7 +29,7 @@ type julReceiver struct {
 	telemetry *telemetry
 	hooks
 
-	// The rest is there from Start on.
+	// Start sets the following fields.
 	env       *environment
 	listener  net.Listener
 	registrar *registrar
@@ -87,7 +87,7 @@ func listenError(endpoint string, err error) error {
 	return err
 }
 
-// logListening logs the address, and warns if agents can't find it or others can reach it.
+// logListening logs the address. It warns if agents can't find it, or if other machines can reach it.
 func (r *julReceiver) logListening() {
 	logger, address := r.env.Logger, r.listener.Addr()
 	logger.Info("Listening for LTTng agents", zap.Stringer("address", address), zap.Strings("port_files", r.portFiles.claimed()))

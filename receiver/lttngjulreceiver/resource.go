@@ -26,8 +26,8 @@ const (
 	attributeCommandArgs       = "process.command_args"
 )
 
-// unknownService is the default service.name of the conventions: with a colon
-// and the name of the program behind it where that is known.
+// unknownService is the default service.name of the conventions. A colon and the name of the program follow if it is
+// known.
 const unknownService = "unknown_service"
 
 // languages are the languages of programs with agents of a domain.
@@ -56,8 +56,7 @@ func resourceOf(config *Config, domain lttngagent.Domain, pid uint32, p process.
 	return resource
 }
 
-// newResource returns a resource with the common attributes. Those of the configuration
-// win.
+// newResource returns a resource with the common attributes. The configuration overrides them.
 func newResource(config *Config, service, instance string, onThisHost bool) pcommon.Resource {
 	resource := config.Resource()
 	attributes := resource.Attributes()
@@ -72,13 +71,13 @@ func newResource(config *Config, service, instance string, onThisHost bool) pcom
 	return resource
 }
 
-// isLocal reports whether a peer is on this machine for sure.
+// isLocal reports whether a peer is certainly on this machine.
 func isLocal(peer net.Addr) bool {
 	tcp, ok := peer.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()
 }
 
-// randomUUID is an ID of one registration (version 4 of RFC 9562).
+// randomUUID returns an ID for one registration (version 4 of RFC 9562).
 func randomUUID() string {
 	var id [16]byte
 	// It never fails.

@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-func TestAnAgentWhoseProcessIsNotKnownHasItsLanguageAndNoInventedName(t *testing.T) {
+func TestAnAgentWithAnUnknownProcessIsNamedByItsLanguage(t *testing.T) {
 	b := newBed(t, nil)
 	a := b.connect()
 	a.send(lttngagent.NewRegistration(lttngagent.Python, 1).AppendTo(nil))
@@ -25,7 +25,7 @@ func TestAnAgentWhoseProcessIsNotKnownHasItsLanguageAndNoInventedName(t *testing
 	assert.NotContains(t, r.resource, attributeCommandArgs)
 }
 
-func TestTheCommandLineIsSentWhereItIsAskedFor(t *testing.T) {
+func TestTheCommandLineIsSentIfItIsEnabled(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.ProcessCommandArgs = true })
 	b.register(lttngagent.JUL).expect(lttngagent.RegistrationDone{}, lttngagent.List{})
 	r := b.awaitRecords(eventRegistered, 1)[0]
@@ -33,7 +33,7 @@ func TestTheCommandLineIsSentWhereItIsAskedFor(t *testing.T) {
 	assert.Equal(t, os.Args[0], r.resource[attributeCommandArgs].([]any)[0])
 }
 
-func TestWhatTheConfigurationSaysOfAResourceWins(t *testing.T) {
+func TestTheConfigurationOverridesTheResource(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.ServiceName, c.ProcessCommandArgs = "shop", true
 		c.ResourceAttributes = map[string]any{"process.pid": 7, "host.name": "elsewhere", "process.command_args": "hidden", "team": "a"}

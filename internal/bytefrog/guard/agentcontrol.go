@@ -52,17 +52,6 @@ func (s *session) controlEnded(err error) {
 	s.giveUpBadData("control", err)
 }
 
-// giveUpBadData sends both sides an error message: the agent has sent bad data.
-func (s *session) giveUpBadData(connection string, err error) {
-	s.agent.Release()
-	s.env.counts.BadData.Add(1)
-	s.env.warn(s.env.lines.badData, s.logger, "The agent sent bad data", zap.String("connection", connection), zap.Error(err))
-	said := bytefrog.ErrorMessage{Text: "bytefrog-guard: bad data on a " + connection + " connection: " + err.Error()}
-	s.sendToCollector(said.AppendTo(nil))
-	_ = s.send(said) // an agent that is gone needs no reason
-	s.in.EndBy(time.Now().Add(s.env.timing.linger))
-}
-
 // pass passes a message on, and notes what the guard has to know of it.
 func (s *session) pass(m bytefrog.Message, raw []byte) {
 	switch m := m.(type) {

@@ -103,7 +103,7 @@ func (f *inflow) read() error {
 // pass passes all whole messages on, and waits for the collector as long as the options allow.
 func (f *inflow) pass() error {
 	outlet, err := f.passOn()
-	s := f.session
+	s, l := f.session, f.link
 	if err != nil {
 		return connreader.BadDataAt(f.conn, f.offset, err)
 	}
@@ -111,7 +111,6 @@ func (f *inflow) pass() error {
 		s.free(nil, s.setHeld(nil)) // the keeper may be connecting for long
 		return nil
 	}
-	l := outlet.link
 	s.bound(l)
 	if !outlet.awaitRoom(s.env.options.MaxWait, &f.allowed) {
 		outlet.rise()

@@ -343,8 +343,8 @@ func TestCollectorsThatGetRepeatedHeartbeats(t *testing.T) {
 		"nobody who speaks oftener than that is": {promised: told, told: time.Second, after: told, want: false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &link{chunks: &chunks{}, wakeUp: func() {}, made: begin}
-			l.control = newOutlet(l)
+			l := &link{flow: flow{chunks: &chunks{}, wakeUp: func() {}, made: begin}}
+			l.control = newOutlet(&l.flow, false, l.writeFailed)
 			l.configuration.HeartbeatInterval = c.promised
 			s := &session{env: &environment{options: DefaultOptions()}, link: l, heard: begin, beaten: begin}
 			s.configuration.HeartbeatInterval = c.told

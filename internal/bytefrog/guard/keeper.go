@@ -228,23 +228,6 @@ func (k *keeper) wait(d time.Duration) {
 	}
 }
 
-// stall suspends the agent of a collector that reads nothing, or too slowly. Data that still arrives
-// waits here.
-func (s *session) stall(l *link) {
-	s.passing.RLock()
-	defer s.passing.RUnlock()
-	if s.link != l || l.isLost() || !l.held.CompareAndSwap(false, true) {
-		return
-	}
-	l.wakeAll()
-	s.env.counts.Stalls.Add(1)
-	s.agent.Suspend(hq.Overload)
-	s.env.warn(s.env.lines.stalled, s.logger, "The collector reads too slowly: the agent is suspended until the collector has read all waiting data",
-		zap.String("collector", l.address), zap.Duration("took_nothing_for", time.Since(l.lastProgress())), zap.Int64("waiting_bytes", l.waiting.Load()),
-		zap.Int64("most_waiting_bytes", l.flood), zap.Duration("max_wait", s.env.options.MaxWait), zap.Duration("max_wait_per_second", s.env.options.MaxWaitPerSecond))
-	s.wake()
-}
-
 // resumeIfDrained lets the agent trace again when the collector has read all waiting data. There is
 // no pause: the slower the collector, the longer it reads the data of one suspension, so
 // suspensions are never closer than it can bear.

@@ -115,8 +115,8 @@ func TestClassReportsWithoutEndAreBounded(t *testing.T) {
 
 // Nothing is added to what waits for a collector that was given up because too much does.
 func TestNothingIsSentToALostCollector(t *testing.T) {
-	l := &link{chunks: &chunks{}, wakeUp: func() {}, cancel: func() {}, lost: make(chan struct{})}
-	l.control = newOutlet(l)
+	l := &link{flow: flow{chunks: &chunks{}, wakeUp: func() {}}, cancel: func() {}, lost: make(chan struct{})}
+	l.control = newOutlet(&l.flow, false, l.writeFailed)
 	s := &session{env: &environment{options: DefaultOptions()}, link: l}
 	assert.True(t, s.sendToCollector([]byte{1}))
 	l.lose(loss{})

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
@@ -27,7 +26,7 @@ type link struct {
 	version uint8
 	dial    func(ctx context.Context) (net.Conn, error)
 	timeout time.Duration
-	chunks  *chunks
+	flow
 
 	in *connreader.Reader // of the control connection
 	// configuration is the collector's, and message the one in which it arrived.
@@ -41,24 +40,7 @@ type link struct {
 	control *outlet
 	opening sync.Mutex // of data
 	data    []*outlet  // as many as configured; nil where none was opened
-	writing sync.WaitGroup
 	reading sync.WaitGroup
-
-	// waiting is how many bytes wait to be written; unopened how many connections are not open yet.
-	// wakeUp is called when either becomes zero, and when the link is lost.
-	waiting   atomic.Int64
-	unopened  atomic.Int32
-	lostBytes atomic.Int64
-	wakeUp    func()
-	// queue is how many bytes may wait for a data connection before the agent's is not read. rise
-	// is how many more are read where the collector reads nothing for too long. When flood bytes
-	// wait in all, the agent is suspended.
-	queue, rise, flood int64
-	// held says that the agent is suspended until the collector has read all waiting data.
-	held atomic.Bool
-	// progress is when the collector read data last, as time since made.
-	made     time.Time
-	progress atomic.Int64
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -238,7 +220,7 @@ func (l *link) awaitStart() error {
 func (l *link) begin(obey func(m bytefrog.Message) *loss) {
 	l.progressed()
 	l.unopened.Add(1)
-	l.control = newOutlet(l)
+	l.control = newOutlet(&l.flow, false, l.writeFailed)
 	l.control.start(func() (net.Conn, error) { return l.in.Conn(), l.in.Conn().SetWriteDeadline(time.Time{}) })
 	l.reading.Add(1)
 	go func() {
@@ -271,7 +253,7 @@ func (l *link) openData(i int) *outlet {
 	defer l.opening.Unlock()
 	if l.data[i] == nil {
 		l.unopened.Add(1)
-		l.data[i] = newOutlet(l)
+		l.data[i] = newOutlet(&l.flow, true, l.writeFailed)
 		l.data[i].start(l.joinRun)
 	}
 	return l.data[i]
@@ -344,6 +326,9 @@ func (l *link) lose(why loss) {
 	})
 }
 
+// writeFailed gives the link up after an error of a write.
+func (l *link) writeFailed(err error) { l.lose(connectionLoss(err)) }
+
 // isLost reports whether the link was lost.
 func (l *link) isLost() bool { return isClosed(l.lost) }
 
@@ -378,26 +363,6 @@ func (l *link) wakeAll() {
 	for _, o := range l.outlets() {
 		o.wake()
 	}
-}
-
-// isDrained reports whether all connections are open and no data waits.
-func (l *link) isDrained() bool { return l.waiting.Load() == 0 && l.unopened.Load() == 0 }
-
-// wakeIfDrained wakes the keeper when waiting or unopened has become zero.
-func (l *link) wakeIfDrained() {
-	if l.isDrained() {
-		l.wakeUp()
-	}
-}
-
-// progressed notes that the collector has read data, or that none waited till now.
-func (l *link) progressed() { l.progress.Store(int64(time.Since(l.made))) }
-
-func (l *link) lastProgress() time.Time { return l.made.Add(time.Duration(l.progress.Load())) }
-
-// isSilent reports whether data waits and the collector has read none for so long.
-func (l *link) isSilent(after time.Duration) bool {
-	return !l.isDrained() && time.Since(l.lastProgress()) >= after
 }
 
 func isClosed(c <-chan struct{}) bool {

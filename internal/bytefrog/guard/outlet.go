@@ -14,7 +14,10 @@ import (
 // waits and the system has room, put writes the chunk itself: that does not block, and waking the
 // goroutine costs more than all other work with the bytes.
 type outlet struct {
-	link *link
+	flow *flow
+	// isData: it is a data connection. failed is called with the error of a write.
+	isData bool
+	failed func(error)
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -37,15 +40,15 @@ type outlet struct {
 // sees how fast the collector reads. A socket reports it by itself.
 const pieceBytes, pressureBytes = 16 * kib, 512 * kib
 
-func newOutlet(l *link) *outlet {
-	o := &outlet{link: l, room: room{queue: l.queue, rise: l.rise}, ended: make(chan struct{})}
+func newOutlet(f *flow, isData bool, failed func(error)) *outlet {
+	o := &outlet{flow: f, isData: isData, failed: failed, room: room{queue: f.queue, rise: f.rise}, ended: make(chan struct{})}
 	o.changed = sync.NewCond(&o.mu)
 	return o
 }
 
 // start starts the goroutine, which opens the connection.
 func (o *outlet) start(open func() (net.Conn, error)) {
-	o.link.writing.Add(1)
+	o.flow.writing.Add(1)
 	go o.run(open)
 }
 
@@ -55,7 +58,7 @@ func (o *outlet) put(c *chunk) *chunk {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over || o.closing {
-		o.link.lostBytes.Add(int64(c.end))
+		o.flow.lostBytes.Add(int64(c.end))
 		c.empty()
 		return c
 	}
@@ -65,8 +68,8 @@ func (o *outlet) put(c *chunk) *chunk {
 	}
 	n := int64(len(c.bytes()))
 	o.waiting += n
-	if o.link.waiting.Add(n) == n {
-		o.link.progressed() // before, there was nothing to read
+	if o.flow.waiting.Add(n) == n {
+		o.flow.progressed() // before, there was nothing to read
 	}
 	// The first chunk may be the one that is being written. All others are filled, so that waiting
 	// data takes no more memory than it must.
@@ -77,7 +80,7 @@ func (o *outlet) put(c *chunk) *chunk {
 	}
 	o.queue = append(o.queue, c)
 	o.changed.Broadcast()
-	return o.link.chunks.take(chunkBytes)
+	return o.flow.chunks.take(chunkBytes)
 }
 
 // writeWithoutWait writes as much of a chunk as the system has room for, if nothing waits before it. It
@@ -88,7 +91,7 @@ func (o *outlet) writeWithoutWait(c *chunk) bool {
 		return false
 	}
 	c.begin = o.raw.writeWithoutWait(c.bytes())
-	if c.begin > 0 && o != o.link.control {
+	if c.begin > 0 && o.isData {
 		o.recede(int64(c.begin))
 	}
 	return c.begin == c.end
@@ -96,9 +99,9 @@ func (o *outlet) writeWithoutWait(c *chunk) bool {
 
 // send copies bytes to be written.
 func (o *outlet) send(b []byte) {
-	c := o.link.chunks.take(len(b))
+	c := o.flow.chunks.take(len(b))
 	c.add(b)
-	o.link.chunks.put(o.put(c))
+	o.flow.chunks.put(o.put(c))
 }
 
 // awaitRoom waits until there is room for more data, or waiting has become useless. It reports
@@ -114,7 +117,7 @@ func (o *outlet) awaitRoom(patience time.Duration, allowed *allowance) bool {
 	most := allowed.have(from)
 	defer func() { allowed.spend(from, time.Now()) }()
 	for !o.hasRoom() {
-		since := o.link.lastProgress()
+		since := o.flow.lastProgress()
 		if since.Before(from) {
 			since = from
 		}
@@ -130,7 +133,7 @@ func (o *outlet) awaitRoom(patience time.Duration, allowed *allowance) bool {
 }
 
 func (o *outlet) hasRoom() bool {
-	return o.room.isLeft(o.waiting) || o.over || o.link.held.Load()
+	return o.room.isLeft(o.waiting) || o.over || o.flow.held.Load()
 }
 
 // rise makes room for some more data of the agent, however slowly the collector reads.
@@ -143,7 +146,7 @@ func (o *outlet) rise() {
 
 // recede notes that the collector has read n bytes of data. The caller holds the lock.
 func (o *outlet) recede(n int64) {
-	o.link.progressed()
+	o.flow.progressed()
 	o.room.shrink(n, o.waiting)
 }
 
@@ -174,9 +177,9 @@ func (o *outlet) empty() net.Conn {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.over = true
-	o.link.lostBytes.Add(o.waiting)
+	o.flow.lostBytes.Add(o.waiting)
 	o.queue = nil
-	o.link.waiting.Add(-o.waiting)
+	o.flow.waiting.Add(-o.waiting)
 	o.waiting = 0
 	o.changed.Broadcast()
 	return o.conn
@@ -184,7 +187,7 @@ func (o *outlet) empty() net.Conn {
 
 // run is the goroutine.
 func (o *outlet) run(open func() (net.Conn, error)) {
-	defer o.link.writing.Done()
+	defer o.flow.writing.Done()
 	defer close(o.ended)
 	conn, err := open()
 	if err == nil && !o.setOpen(conn) {
@@ -201,7 +204,7 @@ func (o *outlet) run(open func() (net.Conn, error)) {
 			o.written(c)
 		}
 	}
-	o.link.lose(connectionLoss(err))
+	o.failed(err)
 	o.abandon()
 }
 
@@ -213,8 +216,8 @@ func (o *outlet) setOpen(conn net.Conn) bool {
 		return false
 	}
 	o.conn, o.opened, o.raw = conn, true, newRawWriter(conn)
-	o.link.unopened.Add(-1)
-	o.link.wakeIfDrained()
+	o.flow.unopened.Add(-1)
+	o.flow.wakeIfDrained()
 	return true
 }
 
@@ -250,7 +253,7 @@ func (o *outlet) writePart(conn net.Conn, b []byte) (n int, err error) {
 	if o.raw != nil {
 		return o.raw.write(b)
 	}
-	if o.link.waiting.Load() > pressureBytes {
+	if o.flow.waiting.Load() > pressureBytes {
 		b = b[:min(len(b), pieceBytes)]
 	}
 	return conn.Write(b)
@@ -264,13 +267,13 @@ func (o *outlet) noteRead(n int64) {
 		return
 	}
 	o.waiting -= n
-	left := o.link.waiting.Add(-n)
-	if o != o.link.control {
+	left := o.flow.waiting.Add(-n)
+	if o.isData {
 		// The systems' buffers have room for the few bytes of heartbeats for days.
 		o.recede(n)
 	}
 	if left == 0 {
-		o.link.wakeIfDrained()
+		o.flow.wakeIfDrained()
 	}
 	o.changed.Broadcast()
 }
@@ -285,6 +288,6 @@ func (o *outlet) written(c *chunk) {
 		if len(o.queue) == 0 {
 			o.queue = nil
 		}
-		o.link.chunks.put(c)
+		o.flow.chunks.put(c)
 	}
 }

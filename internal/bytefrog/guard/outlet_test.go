@@ -15,12 +15,12 @@ import (
 // Where the collector takes nothing, more is read at once than one read brings: the agent's
 // system doesn't notice less. It is forgotten slower than the collector takes.
 func TestHowMuchIsReadWhileTheCollectorReadsNothing(t *testing.T) {
-	l := &link{chunks: &chunks{}, wakeUp: func() {}, made: time.Now(), queue: chunkBytes, rise: 5 * chunkBytes}
-	o := newOutlet(l)
+	f := &flow{chunks: &chunks{}, wakeUp: func() {}, made: time.Now(), queue: chunkBytes, rise: 5 * chunkBytes}
+	o := newOutlet(f, true, nil)
 	always := newAllowance(time.Second)
 	put := func() (chunksRead int) {
 		for o.awaitRoom(time.Millisecond, &always) {
-			c := l.chunks.take(chunkBytes)
+			c := f.chunks.take(chunkBytes)
 			c.end = chunkBytes
 			o.put(c)
 			chunksRead++
@@ -41,10 +41,10 @@ func TestHowMuchIsReadWhileTheCollectorReadsNothing(t *testing.T) {
 // What an agent has waited is not there to be waited again.
 func TestWaitingUsesUpTheAllowance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &link{chunks: &chunks{}, wakeUp: func() {}, made: time.Now(), queue: chunkBytes, rise: chunkBytes}
-		o := newOutlet(l)
+		f := &flow{chunks: &chunks{}, wakeUp: func() {}, made: time.Now(), queue: chunkBytes, rise: chunkBytes}
+		o := newOutlet(f, true, nil)
 		for range 2 {
-			c := l.chunks.take(chunkBytes)
+			c := f.chunks.take(chunkBytes)
 			c.end = chunkBytes
 			o.put(c)
 		}
@@ -64,10 +64,10 @@ func TestWaitingUsesUpTheAllowance(t *testing.T) {
 // What waits takes little more memory than it has bytes, in whatever pieces it came.
 func TestChunksThatWaitAreFull(t *testing.T) {
 	for _, size := range []int{1, chunkBytes/2 + 1, chunkBytes - 1, chunkBytes} {
-		l := &link{chunks: &chunks{}, wakeUp: func() {}, made: time.Now()}
-		o := newOutlet(l)
+		f := &flow{chunks: &chunks{}, wakeUp: func() {}, made: time.Now()}
+		o := newOutlet(f, true, nil)
 		var want, got []byte
-		c := l.chunks.take(chunkBytes)
+		c := f.chunks.take(chunkBytes)
 		for i := range 100 {
 			c.end = size
 			for j := range c.bytes() {
@@ -82,7 +82,7 @@ func TestChunksThatWaitAreFull(t *testing.T) {
 			got = append(got, c.bytes()...)
 			held += len(c.buf)
 		}
-		assert.EqualValues(t, len(want), l.waiting.Load())
+		assert.EqualValues(t, len(want), f.waiting.Load())
 		assert.LessOrEqual(t, held, len(want)+3*chunkBytes, "pieces of %d bytes", size)
 		assert.True(t, bytes.Equal(want, got), "pieces of %d bytes", size)
 	}

@@ -256,16 +256,47 @@ func (s *session) free(l *link, excess int64) {
 		zap.Int("names", forgotten), zap.Int64("total_memory", s.env.budget.Limit()))
 }
 
+// stall suspends the agent of a collector that reads nothing, or too slowly. Data that still arrives
+// waits here.
+func (s *session) stall(l *link) {
+	s.passing.RLock()
+	defer s.passing.RUnlock()
+	if s.link != l || l.isLost() || !l.held.CompareAndSwap(false, true) {
+		return
+	}
+	l.wakeAll()
+	s.env.counts.Stalls.Add(1)
+	s.agent.Suspend(hq.Overload)
+	s.env.warn(s.env.lines.stalled, s.logger, "The collector reads too slowly: the agent is suspended until the collector has read all waiting data",
+		zap.String("collector", l.address), zap.Duration("took_nothing_for", time.Since(l.lastProgress())), zap.Int64("waiting_bytes", l.waiting.Load()),
+		zap.Int64("most_waiting_bytes", l.flood), zap.Duration("max_wait", s.env.options.MaxWait), zap.Duration("max_wait_per_second", s.env.options.MaxWaitPerSecond))
+	s.wake()
+}
+
+// giveUpBadData sends both sides an error message: the agent has sent bad data.
+func (s *session) giveUpBadData(connection string, err error) {
+	s.agent.Release()
+	s.env.counts.BadData.Add(1)
+	s.env.warn(s.env.lines.badData, s.logger, "The agent sent bad data", zap.String("connection", connection), zap.Error(err))
+	said := bytefrog.ErrorMessage{Text: "bytefrog-guard: bad data on a " + connection + " connection: " + err.Error()}
+	s.sendToCollector(said.AppendTo(nil))
+	_ = s.send(said) // an agent that is gone needs no reason
+	s.in.EndBy(time.Now().Add(s.env.timing.linger))
+}
+
 // newLink returns a link to a collector of the list that is not connected yet. The context ends it
 // until stayAfter.
 func (s *session) newLink(ctx context.Context, index int) *link {
 	g := s.env
 	address := g.options.Collectors[index]
 	l := &link{
-		address: address, index: index, version: s.version, timeout: g.options.ConnectTimeout, chunks: &g.chunks,
-		dial:  func(ctx context.Context) (net.Conn, error) { return g.dial(ctx, address) },
-		queue: int64(g.options.Queue), flood: int64(g.options.Memory / 4),
-		wakeUp: s.wake, made: time.Now(), lost: make(chan struct{}),
+		address: address, index: index, version: s.version, timeout: g.options.ConnectTimeout,
+		dial: func(ctx context.Context) (net.Conn, error) { return g.dial(ctx, address) },
+		flow: flow{
+			chunks: &g.chunks, queue: int64(g.options.Queue), flood: int64(g.options.Memory / 4),
+			wakeUp: s.wake, made: time.Now(),
+		},
+		lost: make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(g.ctx)
 	l.untie = context.AfterFunc(ctx, l.cancel)

@@ -131,7 +131,7 @@ var ErrTaken = errors.New("the connection is read by another")
 
 // Read waits for more bytes until the time until, or forever if that is zero. Its error is os.ErrDeadlineExceeded,
 // ErrTaken, that of the connection, or *BadData for a message longer than MaxMessage. When the message at the front
-// takes too long, Read returns neither bytes nor an error: the caller decodes, and then asks Overdue.
+// takes too long, Read returns neither bytes nor an error: the caller decodes, and then calls Overdue.
 func (r *Reader) Read(now, until time.Time) (n int, err error) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
@@ -192,7 +192,7 @@ func (r *Reader) setDeadline(until time.Time) (time.Time, error) {
 	return r.deadline, err
 }
 
-// EndBy ends all reads at a time, whatever time Read is called with. Zero removes that time. Any goroutine may call it.
+// EndBy ends all reads at a time, also reads with a later time. Zero removes that time. Any goroutine may call it.
 func (r *Reader) EndBy(t time.Time) {
 	r.deadlines.Lock()
 	defer r.deadlines.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
-// readControl reads the agent's control connection to its end, which is the agent's.
+// readControl reads the agent's control connection to its end, which is also the end of the agent.
 func (s *session) readControl() {
 	defer s.wake()
 	defer close(s.gone)
@@ -26,13 +26,12 @@ func (s *session) readControl() {
 			return
 		}
 		s.setHeard()
-		s.pass(m, raw)
+		s.forward(m, raw)
 	}
 }
 
-// heardBy is until when an agent has to send a message. An agent without a data connection may not
-// be one, and takes the place of one. An agent that traces may be silent for as long as a debugger
-// holds its program.
+// heardBy returns until when an agent has to send a message. A peer without a data connection may not be an agent, and
+// uses the place of one. An agent that traces may be silent for as long as a debugger holds its program.
 func (s *session) heardBy() time.Time {
 	if isClosed(s.data.joined) {
 		return time.Time{}
@@ -52,8 +51,8 @@ func (s *session) controlEnded(err error) {
 	s.giveUpBadData("control", err)
 }
 
-// pass passes a message on, and notes what the guard has to know of it.
-func (s *session) pass(m bytefrog.Message, raw []byte) {
+// forward forwards a message, and notes its content for the guard.
+func (s *session) forward(m bytefrog.Message, raw []byte) {
 	switch m := m.(type) {
 	case bytefrog.DataBreak:
 		s.dataBreak(m)
@@ -76,14 +75,14 @@ func (s *session) pass(m bytefrog.Message, raw []byte) {
 	}
 }
 
-// dataBreak passes a data break on, with the collector's number.
+// dataBreak forwards a data break, with the collector's number.
 func (s *session) dataBreak(m bytefrog.DataBreak) {
 	at := unwrap(s.next.Load(), m.Sequence)
 	s.sendBreak(at)
 	s.agent.DataBreak(at)
 }
 
-// sendBreak tells the collector that the data breaks before a number.
+// sendBreak sends the collector a data break before a number.
 func (s *session) sendBreak(at uint64) {
 	if l := s.current(); l != nil {
 		l.control.send(bytefrog.DataBreak{Sequence: l.number(at)}.AppendTo(nil))
@@ -107,7 +106,7 @@ func (s *session) obey(m bytefrog.Message) *loss {
 func (s *session) command(of bytefrog.MessageType) {
 	switch of {
 	case bytefrog.TypeSuspend:
-		// An agent that is suspended already doesn't answer again, so its answer is repeated.
+		// A suspended agent does not answer again, so the guard repeats its answer.
 		if before := s.agent.Suspend(hq.Operator); before.State == hq.Suspended {
 			s.sendBreak(before.BreakAt)
 		}

@@ -51,7 +51,7 @@ func (c *deadlineConn) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// silentGuard is a guard in front of a collector that nobody can connect to.
+// silentGuard returns a guard for a collector that does not exist.
 func silentGuard(t *testing.T, collector string) *Guard {
 	o := DefaultOptions()
 	o.Collectors = []string{collector}

@@ -28,12 +28,12 @@ type Guard struct {
 
 	// stop ends stopping, and cancel ctx.
 	stop, cancel context.CancelFunc
-	// slots has the connections that belong to no accepted agent.
+	// slots are the places of connections that belong to no accepted agent.
 	slots *slots.Slots
 
 	mu     sync.Mutex
 	agents map[*session]struct{}
-	// runs has nil where an ID is free; lastRun was given out last.
+	// runs has the session of each run ID, or nil. lastRun was assigned last.
 	runs    [maxRunID + 1]*session
 	lastRun int
 }
@@ -122,10 +122,9 @@ func endSoon(listener net.Listener) {
 	}
 }
 
-// admit gives a new connection a slot. Where all slots are used, a connection without a handshake is
-// closed, unless it may still be an agent's: then the new one waits. It also waits where all
-// others are refused or turned away, which are closed after some time. When the guard ends, each
-// connection gets a slot.
+// admit gives a new connection a slot. If all slots are used, a connection without a handshake is closed, unless it may
+// still be an agent's: then the new one waits. It also waits if all others are refused connections, which are closed
+// after some time. When the guard ends, each connection gets a slot.
 func (g *Guard) admit(conn net.Conn) *slots.Slot {
 	for {
 		slot, full := g.slots.Admit(conn)
@@ -219,7 +218,7 @@ func (g *Guard) readFirst(in *connreader.Reader, slot *slots.Slot) (bytefrog.Mes
 	return m, err
 }
 
-// serveControl accepts an agent that has sent hello, and lives with it.
+// serveControl accepts an agent that has sent hello, and serves it to its end.
 func (g *Guard) serveControl(in *connreader.Reader, m bytefrog.Hello, slot *slots.Slot) {
 	if !slot.Establish() {
 		return // it was closed to make room
@@ -246,7 +245,7 @@ func (g *Guard) serveData(in *connreader.Reader, m bytefrog.DataHello, slot *slo
 	s := g.lookup(m.Run)
 	err := errUnknownRun
 	if s != nil && socket.PeerHost(s.in.Conn()) != socket.PeerHost(in.Conn()) {
-		// Run IDs are small numbers: a stranger who guesses one could end the run.
+		// Run IDs are small numbers, and any peer that guesses one could end the run.
 		s, err = nil, errOtherHost
 	}
 	if s != nil && !slot.Establish() {
@@ -272,7 +271,7 @@ func (g *Guard) refuse(conn net.Conn, text string) {
 	hq.Refuse(conn, text)
 }
 
-// enter accepts an agent, unless there are --max-agents. Agents that send nothing don't count.
+// enter accepts an agent, unless there are --max-agents. Silent agents without a collector do not count.
 func (g *Guard) enter(s *session) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -300,8 +299,8 @@ func (g *Guard) remove(s *session) {
 	}
 }
 
-// assignRun gives a session a run ID: the wanted one if no other agent has it, or else the one that
-// is free for the longest time.
+// assignRun assigns a run ID to a session: the wanted one if no other agent has it, otherwise the one that is free for
+// the longest time.
 func (g *Guard) assignRun(s *session, wanted uint8) uint8 {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/socket"
 )
 
-// link is the connections to a collector for one agent: one run there, from hello until the link
-// is lost or closed. One goroutine writes and one reads each connection.
+// link has the connections to a collector for one agent: one run there, from hello until the link is lost or closed.
+// One goroutine writes and one reads each connection.
 type link struct {
 	address string
 	index   int // of the collector in the list
@@ -51,7 +51,7 @@ type link struct {
 	loss loss
 }
 
-// loss is why a link was lost.
+// loss is the reason of a lost link.
 type loss struct {
 	cause lossCause
 	err   error
@@ -96,7 +96,7 @@ func (l *link) stayAfter(timeout time.Duration) {
 	l.timeout = timeout
 }
 
-// refusalTime is how long a collector that has turned the agent away may take to send the reason.
+// refusalTime is how long a collector may take to send the reason of a refusal.
 const refusalTime = 2 * time.Second
 
 // hello connects, sends hello, and reads the configuration.
@@ -166,12 +166,10 @@ func (l *link) configure(conn net.Conn) error {
 	return nil
 }
 
-// maxDataConnections bounds how many data connections a collector can make the guard and an agent
-// open.
+// maxDataConnections bounds the data connections that a collector can configure.
 const maxDataConnections = 64
 
-// awaitRefusal reads the reason why an agent was turned away. A collector sends it after it has
-// started the agent to trace nothing.
+// awaitRefusal reads the reason of a refusal. A collector sends it after it has started the agent to trace nothing.
 func (l *link) awaitRefusal() error {
 	until := time.Now().Add(refusalTime)
 	for {
@@ -185,7 +183,7 @@ func (l *link) awaitRefusal() error {
 	}
 }
 
-// maxEarly bounds the commands in front of start, where two make sense.
+// maxEarly bounds the commands before start. Two make sense.
 const maxEarly = 16
 
 // awaitStart waits for start. Other commands in front of it are kept until the guard obeys the
@@ -247,7 +245,7 @@ func (l *link) readControl(obey func(m bytefrog.Message) *loss) loss {
 	}
 }
 
-// openData opens data connection i, if it isn't yet. It doesn't wait.
+// openData opens data connection i, unless it is open. It does not wait.
 func (l *link) openData(i int) *outlet {
 	l.opening.Lock()
 	defer l.opening.Unlock()
@@ -332,7 +330,7 @@ func (l *link) writeFailed(err error) { l.lose(connectionLoss(err)) }
 // isLost reports whether the link was lost.
 func (l *link) isLost() bool { return isClosed(l.lost) }
 
-// discard ends everything of a link that is lost, or not wanted any more.
+// discard closes a link that is lost or not needed, and waits for its goroutines.
 func (l *link) discard() {
 	l.lose(loss{lostConnection, net.ErrClosed})
 	if l.in != nil {
@@ -358,7 +356,7 @@ func (l *link) outlets() []*outlet {
 	return all
 }
 
-// wakeAll wakes those that wait for room.
+// wakeAll wakes all goroutines that wait for room.
 func (l *link) wakeAll() {
 	for _, o := range l.outlets() {
 		o.wake()

@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// outlet is the writing side of one connection to a collector. Chunks wait in it until its own
-// goroutine writes them. So put never waits for the collector; awaitRoom does. Where nothing
-// waits and the system has room, put writes the chunk itself: that does not block, and waking the
-// goroutine costs more than all other work with the bytes.
+// outlet is the writing side of one connection to a collector. Chunks wait in it until its own goroutine writes them.
+// So put never waits for the collector; awaitRoom does. If no chunk waits and the system has room, put writes the chunk
+// itself. That does not block, and to wake the goroutine would cost more than all other work with the bytes.
 type outlet struct {
 	flow *flow
 	// isData: it is a data connection. failed is called with the error of a write.
@@ -25,19 +24,19 @@ type outlet struct {
 	// waiting is how many bytes are in the queue or being written.
 	waiting int64
 	room    room
-	// opened says that the connection is open; closing that it will be closed when all was written;
-	// over that nothing is written any more.
+	// opened: the connection is open. closing: it is closed after all data was written. over: nothing is written any
+	// more.
 	opened, closing, over bool
-	// conn is the connection once it is open; raw writes as much to it as there is room for, and
-	// is nil where that is impossible, as with TLS.
+	// conn is the connection once it is open. raw writes as much to it as there is room for; it is nil if that is
+	// impossible, as with TLS.
 	conn net.Conn
 	raw  *rawWriter
-	// ended is closed with the goroutine.
+	// ended is closed at the end of the goroutine.
 	ended chan struct{}
 }
 
-// pieceBytes is how much is written in one step where pressureBytes wait, so that the guard soon
-// sees how fast the collector reads. A socket reports it by itself.
+// pieceBytes bounds one write while more than pressureBytes wait. So the guard soon sees how fast the collector reads.
+// A plain socket shows it by itself.
 const pieceBytes, pressureBytes = 16 * kib, 512 * kib
 
 func newOutlet(f *flow, isData bool, failed func(error)) *outlet {
@@ -71,16 +70,16 @@ func (o *outlet) put(c *chunk) *chunk {
 	if o.flow.waiting.Add(n) == n {
 		o.flow.progressed() // before, there was nothing to read
 	}
-	// The first chunk may be the one that is being written. All others are filled, so that waiting
-	// data takes no more memory than it must.
+	// The first chunk may be the one that is being written. All others are filled, so that waiting data uses no more
+	// memory than necessary.
 	if last := len(o.queue) - 1; last > 0 && o.queue[last].left() >= fillBytes {
-		if c.drop(o.queue[last].add(c.bytes())); c.end == 0 {
+		if c.drop(o.queue[last].fill(c.bytes())); c.end == 0 {
 			return c
 		}
 	}
 	o.queue = append(o.queue, c)
 	o.changed.Broadcast()
-	return o.flow.chunks.take(chunkBytes)
+	return o.flow.chunks.get(chunkBytes)
 }
 
 // writeWithoutWait writes as much of a chunk as the system has room for, if nothing waits before it. It
@@ -99,8 +98,8 @@ func (o *outlet) writeWithoutWait(c *chunk) bool {
 
 // send copies bytes to be written.
 func (o *outlet) send(b []byte) {
-	c := o.flow.chunks.take(len(b))
-	c.add(b)
+	c := o.flow.chunks.get(len(b))
+	c.fill(b)
 	o.flow.chunks.put(o.put(c))
 }
 
@@ -136,7 +135,7 @@ func (o *outlet) hasRoom() bool {
 	return o.room.isLeft(o.waiting) || o.over || o.flow.held.Load()
 }
 
-// rise makes room for some more data of the agent, however slowly the collector reads.
+// rise makes room for more data of the agent, even if the collector reads nothing.
 func (o *outlet) rise() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -150,7 +149,7 @@ func (o *outlet) recede(n int64) {
 	o.room.shrink(n, o.waiting)
 }
 
-// wake wakes those that wait for room.
+// wake wakes goroutines that wait for room.
 func (o *outlet) wake() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -168,7 +167,7 @@ func (o *outlet) close() {
 // abandon closes the connection now; waiting data is dropped.
 func (o *outlet) abandon() {
 	if conn := o.empty(); conn != nil {
-		_ = conn.Close() // which may take its time
+		_ = conn.Close() // which can take some time
 	}
 }
 
@@ -208,7 +207,7 @@ func (o *outlet) run(open func() (net.Conn, error)) {
 	o.abandon()
 }
 
-// setOpen accepts the connection, and reports false when it isn't wanted any more.
+// setOpen stores the connection. It reports false if the outlet was abandoned.
 func (o *outlet) setOpen(conn net.Conn) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -269,7 +268,7 @@ func (o *outlet) noteRead(n int64) {
 	o.waiting -= n
 	left := o.flow.waiting.Add(-n)
 	if o.isData {
-		// The systems' buffers have room for the few bytes of heartbeats for days.
+		// Heartbeats do not count: the systems' buffers have room for days of them.
 		o.recede(n)
 	}
 	if left == 0 {

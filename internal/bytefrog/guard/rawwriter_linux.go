@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// giveUpUnacknowledged has connections end when what was sent is not acknowledged for so
-// long: TCP itself tries for a quarter of an hour when the network is cut.
+// giveUpUnacknowledged ends connections whose data is not acknowledged for so long. By itself TCP tries for a quarter
+// of an hour when the network is cut.
 func giveUpUnacknowledged(after time.Duration) func(network, address string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
 		var failed error
@@ -28,18 +28,17 @@ func giveUpUnacknowledged(after time.Duration) func(network, address string, c s
 	}
 }
 
-// rawWriter writes to a connection what the system has room for, which may be less than is
-// given. It is for one goroutine at a time.
+// rawWriter writes as many bytes to a connection as the system has room for. One goroutine at a time uses it.
 type rawWriter struct {
 	raw                syscall.RawConn
 	immediate, waiting func(fd uintptr) bool
-	// b is what is to be written, n how much of it was, and err why no more.
+	// b are the bytes to write, n the number of written bytes, and err why no more were written.
 	b   []byte
 	n   int
 	err error
 }
 
-// newRawWriter gives nil for a connection that is no socket alone.
+// newRawWriter returns nil for a connection that is not a plain socket.
 func newRawWriter(conn net.Conn) *rawWriter {
 	c, ok := conn.(syscall.Conn)
 	if !ok {
@@ -50,20 +49,19 @@ func newRawWriter(conn net.Conn) *rawWriter {
 		return nil
 	}
 	s := &rawWriter{raw: raw}
-	// Made once: they would be allocated for each write.
+	// Stored, because each write would allocate them.
 	s.immediate = func(fd uintptr) bool { s.try(fd); return true }
 	s.waiting = func(fd uintptr) bool { s.try(fd); return !errors.Is(s.err, unix.EAGAIN) }
 	return s
 }
 
-// writeWithoutWait doesn't wait, and gives how many bytes were written; none where there is no
-// room, or the connection is broken.
+// writeWithoutWait returns the number of written bytes. It is 0 if there is no room, or the connection is broken.
 func (s *rawWriter) writeWithoutWait(b []byte) int {
 	n, _ := s.do(s.immediate, b)
 	return n
 }
 
-// write waits until there is room for something.
+// write waits until there is room for at least one byte.
 func (s *rawWriter) write(b []byte) (n int, err error) { return s.do(s.waiting, b) }
 
 func (s *rawWriter) do(try func(fd uintptr) bool, b []byte) (n int, err error) {

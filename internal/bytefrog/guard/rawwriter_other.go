@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// giveUpUnacknowledged does nothing where TCP can't be told: a network that is cut is
-// noticed by what waits, and by TCP itself.
+// giveUpUnacknowledged does nothing: this system has no such setting. Waiting data and TCP itself show that the network
+// is cut.
 func giveUpUnacknowledged(time.Duration) func(network, address string, c syscall.RawConn) error {
 	return nil
 }
 
-// rawWriter is none: all is written by the goroutines of outlets, in pieces.
+// rawWriter does not exist on this system. The goroutines of outlets write all data.
 type rawWriter struct{}
 
 func newRawWriter(net.Conn) *rawWriter { return nil }

@@ -29,7 +29,7 @@ type session struct {
 	run     uint8 // the ID in the agent's configuration
 	version uint8
 	logger  *zap.Logger
-	// register gives the session a run ID: the one that is wanted, if it is free.
+	// register assigns a run ID to the session: the wanted one, if it is free.
 	register func(wanted uint8) uint8
 
 	in      *connreader.Reader // of the control connection
@@ -56,8 +56,8 @@ type session struct {
 	link    *link
 
 	mu sync.Mutex
-	// heartbeat is the agent's last, heard when its last message arrived, and beaten when the
-	// collector was sent the last message on the control connection.
+	// heartbeat is the agent's last one, and heard when its last message arrived. beaten is when the last message was
+	// sent to the collector on the control connection.
 	heartbeat     bytefrog.Heartbeat
 	heard, beaten time.Time
 
@@ -120,7 +120,7 @@ func (s *session) tracingChanged(status hq.Status) {
 	s.wake()
 }
 
-// end ends a session whose agent has gone, or was turned away. Nothing of it runs afterwards.
+// end ends a session whose agent is gone or refused. No goroutine of it runs afterwards.
 func (s *session) end() {
 	s.agent.End()
 	if s.account != nil {
@@ -166,14 +166,13 @@ func (s *session) lastHeard() time.Time {
 	return s.heard
 }
 
-// wasHeard reports whether the agent has sent a message since it was started, or opened a data
-// connection. An agent without heartbeats may be there all the same.
+// wasHeard reports whether the agent has sent a message since its start, or opened a data connection. It is true for an
+// agent without heartbeats.
 func (s *session) wasHeard() bool {
 	return isClosed(s.data.joined) || s.configuration.HeartbeatInterval <= 0 || s.lastHeard().After(s.startedAt)
 }
 
-// forsakenBeats is after how many missing heartbeats an agent without a collector no longer counts
-// for --max-agents.
+// forsakenBeats: after this many missing heartbeats an agent without a collector no longer counts for --max-agents.
 const forsakenBeats = 30
 
 // isForsaken reports whether an agent has no collector and sends nothing. Its connections stay open:
@@ -182,8 +181,8 @@ func (s *session) isForsaken(now time.Time) bool {
 	if !isClosed(s.started) || s.current() != nil {
 		return false
 	}
-	told := s.configuration.HeartbeatInterval
-	return told > 0 && now.Sub(s.lastHeard()) > forsakenBeats*told
+	interval := s.configuration.HeartbeatInterval
+	return interval > 0 && now.Sub(s.lastHeard()) > forsakenBeats*interval
 }
 
 // current returns the link to the collector, or nil.
@@ -204,7 +203,7 @@ func (s *session) install(l *link) {
 // there is no collector.
 func (s *session) sendToCollector(b []byte) bool {
 	l := s.current()
-	if l == nil || l.isLost() { // perhaps because too much waits
+	if l == nil || l.isLost() { // too much data may wait
 		return false
 	}
 	l.control.send(b)
@@ -215,8 +214,7 @@ func (s *session) sendToCollector(b []byte) bool {
 	return true
 }
 
-// bound gives a link up for which too much data waits, and wakes the keeper where all agents together
-// hold too much.
+// bound gives a link up if too much data waits for it. It wakes the keeper if all agents together hold too much.
 func (s *session) bound(l *link) {
 	if s.setHeld(l) > 0 {
 		s.wake()
@@ -239,8 +237,7 @@ func (s *session) setHeld(l *link) (excess int64) {
 	return s.account.Set(held)
 }
 
-// free frees bytes that the agents hold too much: the data that waits in the link, which is lost
-// then, or names where there are more of those.
+// free frees memory beyond the limit: it gives up the link with its waiting data, or names if they hold more.
 func (s *session) free(l *link, excess int64) {
 	if excess <= 0 {
 		return

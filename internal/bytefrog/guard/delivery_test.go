@@ -23,16 +23,15 @@ import (
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
 )
 
-// telling is what a collector hands on that it has stopped, but for call events, and for what
-// is another each time: times, ports, IDs.
-type telling struct {
+// delivery is the delivered data of a stopped collector, except call events and values that vary: times, ports, IDs.
+type delivery struct {
 	resources, logs, metrics []string
 }
 
-// told is what it has handed on.
-func (c *collector) told() telling {
+// delivered returns the delivered data.
+func (c *collector) delivered() delivery {
 	c.t.Helper()
-	var t telling
+	var t delivery
 	for _, traces := range c.sink.AllTraces() {
 		t.resources = append(t.resources, inWords(traces.ResourceSpans().At(0).Resource().Attributes()))
 	}
@@ -65,8 +64,8 @@ func (c *collector) told() telling {
 	return t
 }
 
-// without leaves out what begins with some words.
-func (t telling) without(begins []string) telling {
+// without removes texts with a prefix.
+func (t delivery) without(begins []string) delivery {
 	for _, all := range []*[]string{&t.resources, &t.logs, &t.metrics} {
 		*all = slices.DeleteFunc(*all, func(line string) bool {
 			return slices.ContainsFunc(begins, func(begin string) bool { return strings.HasPrefix(line, begin) })
@@ -75,7 +74,7 @@ func (t telling) without(begins []string) telling {
 	return t
 }
 
-// inPoints puts the values of a metric into last.
+// inPoints stores the values of a metric in last.
 func inPoints(m pmetric.Metric, resource string, last map[string]string) {
 	points := pmetric.NewNumberDataPointSlice()
 	switch m.Type() {
@@ -89,7 +88,7 @@ func inPoints(m pmetric.Metric, resource string, last map[string]string) {
 	}
 }
 
-// changing are the attributes that are others each time.
+// changing are the attributes that vary.
 var changing = []string{"service.instance.id", "network.peer.port", "bytefrog.run.id"}
 
 func inWords(attributes pcommon.Map) string {
@@ -104,8 +103,8 @@ func inWords(attributes pcommon.Map) string {
 	return "{" + strings.Join(words, ", ") + "}"
 }
 
-// All that an agent can say is told the same behind a guard, however it ends.
-func TestEveryMessageOfAnAgentIsPassedOn(t *testing.T) {
+// The collector delivers the same for every message of an agent with and without a guard, for each kind of end.
+func TestEveryMessageOfAnAgentIsForwarded(t *testing.T) {
 	for _, version := range []uint8{1, 2} {
 		for name, end := range map[string]func(a *byHand, data *endings){
 			"it shuts down": func(a *byHand, data *endings) {
@@ -129,11 +128,10 @@ func TestEveryMessageOfAnAgentIsPassedOn(t *testing.T) {
 				b := newBed(t, []string{behind.address})
 				sayEverything(t, direct, direct.address, version, end)
 				sayEverything(t, behind, b.address, version, end)
-				// Whether a run that is cut off has a break at its end depends on which
-				// connection's end the receiver sees first.
+				// A cut run has a break at its end only if the receiver sees the end of a data connection first.
 				chance := []string{"bytefrog.breaks"}
-				want := direct.told().without(chance)
-				assert.Equal(t, want, behind.told().without(chance))
+				want := direct.delivered().without(chance)
+				assert.Equal(t, want, behind.delivered().without(chance))
 				require.NotEmpty(t, want.logs)
 				require.NotEmpty(t, want.metrics)
 				first, second := direct.only().sinceItsBegin(), behind.only().sinceItsBegin()
@@ -145,7 +143,7 @@ func TestEveryMessageOfAnAgentIsPassedOn(t *testing.T) {
 	}
 }
 
-// sayEverything has an agent say all that there is to a collector, which is then stopped.
+// sayEverything sends every message of an agent to a collector, which is then stopped.
 func sayEverything(t *testing.T, c *collector, address string, version uint8, end func(a *byHand, data *endings)) {
 	a := speak(t, address, version)
 	data := &endings{a.data(), a.data()}
@@ -173,7 +171,7 @@ func (e *endings) close() {
 	}
 }
 
-// sinceItsBegin is the run with its times counted from its first event's.
+// sinceItsBegin returns the run with times relative to its first event.
 func (r *run) sinceItsBegin() *run {
 	begin := r.times[0]
 	for number := range r.times {

@@ -160,7 +160,7 @@ func (r *Reader) Read(now, until time.Time) (n int, err error) {
 	case err == nil:
 	case isClosed(r.taken):
 		err = ErrTaken
-	case !rest.IsZero() && deadline.Equal(rest) && TimedOut(err):
+	case !rest.IsZero() && deadline.Equal(rest) && errors.Is(err, os.ErrDeadlineExceeded):
 		err = nil
 	}
 	return n, err
@@ -292,9 +292,6 @@ func (r *Reader) OnWait(f func()) {
 
 // CaughtUp reports whether all received bytes were read and processed, and a read waits for more.
 func (r *Reader) CaughtUp() bool { return r.waits.Load() && socket.Drained(r.conn) }
-
-// TimedOut reports whether a read ended because of its deadline.
-func TimedOut(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
 func isClosed(c <-chan struct{}) bool {
 	select {

@@ -33,7 +33,7 @@
 //
 // # The way of the data
 //
-//  1. receiver.go listens and writes the port files (portfile.go, portfiles.go).
+//  1. receiver.go listens and writes the port files (internal/portfile).
 //  2. A registrar (registrar.go) accepts connections and adds agents that register to its registry (registry.go).
 //  3. Each connection is a session (internal/session). It sends the commands of the plan (plan.go), then those of the
 //     extension agent_control (steering.go), and lists loggers. At its end it restores the agent.

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package lttngjulreceiver
+package portfile
 
 import (
 	"os"
@@ -23,7 +23,7 @@ func FuzzPortFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		path := filepath.Join(directory, "agent.port")
 		require.NoError(t, os.WriteFile(path, content, 0o600))
-		port, there, err := (&portFile{path: path, port: 5345}).read()
+		port, there, err := (&file{path: path, port: 5345}).read()
 		require.True(t, there)
 		text := strings.TrimSpace(string(content))
 		if err != nil {
@@ -33,7 +33,7 @@ func FuzzPortFile(f *testing.F) {
 			require.NotEmpty(t, text)
 			return
 		}
-		require.LessOrEqual(t, len(content), maxPortFile)
+		require.LessOrEqual(t, len(content), maxFile)
 		if text == "" {
 			require.Zero(t, port)
 			return

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -125,7 +124,7 @@ func TestAFileThatIsNotAPortFileStaysAndStartFails(t *testing.T) {
 			`: expected a file with a port, got "precious": remove it if no program needs it`,
 		},
 		"a file that is too long": {
-			func(path string) { writeFile(t, path, string(make([]byte, maxPortFile+1))) },
+			func(path string) { writeFile(t, path, string(make([]byte, 1000))) },
 			": expected a file with a port, got ",
 		},
 		"a directory": {
@@ -213,16 +212,6 @@ func TestAFileThatCannotBeWrittenIsLoggedAndWrittenLater(t *testing.T) {
 	assert.DirExists(t, directory, "the receiver didn't make it")
 }
 
-// Root may write everywhere, so the name is too long for a temporary file.
-func TestAnErrorNamesTheDirectoryThatCannotBeWritten(t *testing.T) {
-	directory := t.TempDir()
-	f, err := newPortFile(filepath.Join(directory, strings.Repeat("x", 250)), 1)
-	require.NoError(t, err)
-	_, err = f.claim()
-	assert.ErrorContains(t, err, f.path+" cannot be written: ")
-	assert.ErrorContains(t, err, ": let the collector's user write to "+directory+", or leave the file out of port_files")
-}
-
 func TestPortFilesNeedAnEndpointThatAgentsReach(t *testing.T) {
 	b := unstartedBed(t, func(c *Config) {
 		c.Endpoint = "127.0.0.2:0"
@@ -266,14 +255,4 @@ func TestAFileThatAnotherDaemonWritesMeanwhileStays(t *testing.T) {
 	assert.Len(t, b.Log.FilterMessage(line.Message).All(), 1, "one log line")
 	b.Shutdown()
 	assert.Equal(t, theirs, contentOf(file))
-}
-
-func TestAFileThatAppearsMeanwhileIsNotReplaced(t *testing.T) {
-	f, err := newPortFile(filepath.Join(t.TempDir(), "agent.port"), 1)
-	require.NoError(t, err)
-	writeFile(t, f.path, "2\n")
-	assert.Error(t, f.write(false))
-	assert.Equal(t, "2\n", contentOf(f.path))
-	require.NoError(t, f.write(true))
-	assert.Equal(t, "1\n", contentOf(f.path))
 }

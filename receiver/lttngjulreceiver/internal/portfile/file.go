@@ -1,7 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package lttngjulreceiver
+// Package portfile writes and checks the files from which LTTng's agents read the port of their daemon.
+package portfile
 
 import (
 	"errors"
@@ -16,25 +17,25 @@ import (
 )
 
 const (
-	// homePrefix begins the paths that are in the home directory of the collector's user.
-	homePrefix = "~/"
+	// HomePrefix begins paths in the home directory of the collector's user.
+	HomePrefix = "~/"
 
-	// maxPortFile is the largest size of a port file.
-	maxPortFile = 64
-	// portFileMode lets agents of all users read the file.
-	portFileMode = 0o644
-	// portDirectoryMode is the mode of a new directory for it.
-	portDirectoryMode = 0o755
+	// maxFile is the largest size of a port file.
+	maxFile = 64
+	// fileMode lets agents of all users read the file.
+	fileMode = 0o644
+	// directoryMode is the mode of a new directory for it.
+	directoryMode = 0o755
 	// askTimeout bounds the check if a daemon listens.
 	askTimeout = time.Second
 )
 
-// portFile is a file from which agents learn the port: a line with its decimal number. LTTng's session daemon writes
+// file is a file from which agents learn the port: a line with its decimal number. LTTng's session daemon writes
 // the same file, and overwrites any content.
 //
 // The port in a file shows its owner. A running daemon listens on its port, and a stopped daemon does not. A file with
 // the receiver's own port belongs to the receiver, also after a crash.
-type portFile struct {
+type file struct {
 	path string
 	port int
 	// madeDirectory: the receiver created the directory.
@@ -58,21 +59,21 @@ func (e *strangeError) Error() string {
 	return fmt.Sprintf("%s: expected a file with a port, got %s: remove it if no program needs it, or leave it out of port_files", e.path, e.got)
 }
 
-// newPortFile returns the port file for a path in the configuration.
-func newPortFile(path string, port int) (*portFile, error) {
-	if rest, inHome := strings.CutPrefix(path, homePrefix); inHome {
+// newFile returns the port file for a path in the configuration.
+func newFile(path string, port int) (*file, error) {
+	if rest, inHome := strings.CutPrefix(path, HomePrefix); inHome {
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return nil, fmt.Errorf("%s: there is no home directory: %w: set port_files to absolute paths", path, err)
 		}
 		path = filepath.Join(home, rest)
 	}
-	return &portFile{path: path, port: port}, nil
+	return &file{path: path, port: port}, nil
 }
 
 // claim writes the port, unless the file already has it, and reports whether it wrote. A file of another daemon stays,
 // with an *ownedError, as does a file that is not a port file.
-func (f *portFile) claim() (written bool, err error) {
+func (f *file) claim() (written bool, err error) {
 	port, there, err := f.read()
 	switch {
 	case err != nil:
@@ -86,7 +87,7 @@ func (f *portFile) claim() (written bool, err error) {
 }
 
 // release removes the file if the receiver owns it, and the directory if the receiver created it and it is empty.
-func (f *portFile) release() error {
+func (f *file) release() error {
 	port, there, err := f.read()
 	if err != nil || !there || port != f.port {
 		return err
@@ -103,7 +104,7 @@ func (f *portFile) release() error {
 
 // read returns the port in the file. A daemon that dies during a write leaves an empty file, whose port is 0. It
 // returns an error for a file that is not a port file.
-func (f *portFile) read() (port int, there bool, err error) {
+func (f *file) read() (port int, there bool, err error) {
 	info, err := os.Lstat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, false, nil
@@ -111,7 +112,7 @@ func (f *portFile) read() (port int, there bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxPortFile {
+	if !info.Mode().IsRegular() || info.Size() > maxFile {
 		return 0, true, &strangeError{f.path, fmt.Sprintf("%s of %d bytes", info.Mode(), info.Size())}
 	}
 	content, err := os.ReadFile(f.path)
@@ -131,9 +132,9 @@ func (f *portFile) read() (port int, there bool, err error) {
 
 // write writes the file in one step, so that no agent reads a part of it. Only with replace it replaces an existing
 // file.
-func (f *portFile) write(replace bool) error {
+func (f *file) write(replace bool) error {
 	directory, remedy := filepath.Dir(f.path), "let the collector's user write to"
-	unmade := os.Mkdir(directory, portDirectoryMode)
+	unmade := os.Mkdir(directory, directoryMode)
 	if unmade == nil {
 		f.madeDirectory = true
 	}
@@ -158,13 +159,13 @@ func (f *portFile) write(replace bool) error {
 
 // writeBeside writes a file under another name, and returns that name as soon as the file
 // exists.
-func (f *portFile) writeBeside(directory string) (path string, err error) {
-	file, err := os.CreateTemp(directory, "."+filepath.Base(f.path)+".*")
+func (f *file) writeBeside(directory string) (path string, err error) {
+	temporary, err := os.CreateTemp(directory, "."+filepath.Base(f.path)+".*")
 	if err != nil {
 		return "", err
 	}
-	_, err = fmt.Fprintf(file, "%d\n", f.port)
-	return file.Name(), errors.Join(err, file.Chmod(portFileMode), file.Close())
+	_, err = fmt.Fprintf(temporary, "%d\n", f.port)
+	return temporary.Name(), errors.Join(err, temporary.Chmod(fileMode), temporary.Close())
 }
 
 // listens reports whether a daemon listens on a port of agentHost.

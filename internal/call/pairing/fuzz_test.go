@@ -134,16 +134,11 @@ func (s *script) rename() callevent.Rename {
 	what := s.byte()
 	r := callevent.Rename{
 		Lane: uint64(what % 5), Name: string('p' + rune(what>>6)), First: what&32 != 0,
-		Sequence: s.sequence(), Time: testEpoch + s.time + int64(s.byte()) - 64,
+		Time: testEpoch + s.time + int64(s.byte()) - 64, Order: uint32(s.byte() % 4),
 	}
-	switch what >> 3 & 3 {
-	case 1:
-		r.Sequence = callevent.MaxSequence
-	case 2:
+	if what>>3&3 == 2 {
 		r.Time += testJump * 100
 	}
-	order := s.byte()
-	r.Order, r.Provisional = uint32(order%4), order&64 != 0
 	r.Time = max(r.Time, 0)
 	return r
 }

@@ -414,14 +414,13 @@ func (w *world) repeat() {
 	}
 }
 
-// rename tells what events say of their lanes' names, as a tracer would: in renames,
-// which may have the number, the time or both of the first event under a name, or be
-// a little wrong. The events themselves then know no name, or any.
+// rename makes renames of the names that lanes have at their events, as a tracer does. Some have a wrong time. Half of the events
+// then have no name, or a wrong one.
 func (w *world) rename() {
 	if !w.plan.has(withRenames) {
 		return
 	}
-	r, names := w.plan.dice(13), map[uint64]string{}
+	r, names, earliest := w.plan.dice(13), map[uint64]string{}, map[uint64]int64{}
 	for i := range w.events {
 		e := &w.events[i]
 		if e.kind == callevent.KindSkip {
@@ -432,20 +431,24 @@ func (w *world) rename() {
 		if known && old == e.lane.Name {
 			continue
 		}
-		told := callevent.Rename{
-			Lane: e.lane.ID, Name: e.lane.Name, First: !known && r.IntN(6) > 0, Sequence: e.sequence, Time: max(e.time, 0), Order: uint32(len(w.renames)),
-		}
+		added := callevent.Rename{Lane: e.lane.ID, Name: e.lane.Name, Time: max(e.time, 0), Order: uint32(len(w.renames))}
 		switch r.IntN(8) {
 		case 0:
-			told.Sequence = callevent.MaxSequence
+			added.Time += 1000 * testJump
 		case 1:
-			told.Time += 1000 * testJump
-		case 2:
-			told.Sequence += r.Uint64N(5)
-		case 3:
-			told.Time += (r.Int64N(5) - 2) * w.resolution
+			added.Time = max(0, added.Time+(r.Int64N(5)-2)*w.resolution)
 		}
-		w.renames = append(w.renames, told)
+		// Some lanes have no first name.
+		first, begun := earliest[e.lane.ID]
+		if !begun && r.IntN(6) == 0 {
+			first, begun = -1, true
+		}
+		added.First = !begun || added.Time < first
+		earliest[e.lane.ID] = min(added.Time, first)
+		if !begun {
+			earliest[e.lane.ID] = added.Time
+		}
+		w.renames = append(w.renames, added)
 	}
 	for i := range w.events {
 		if e := &w.events[i]; e.kind != callevent.KindSkip && r.IntN(2) == 0 {
@@ -454,43 +457,21 @@ func (w *world) rename() {
 	}
 }
 
-// provisional is what was known of a rename before.
-func (w *world) provisional(r *rand.Rand, told callevent.Rename) callevent.Rename {
-	told.Provisional = true
-	switch r.IntN(3) {
-	case 0:
-		told.Sequence = callevent.MaxSequence
-	case 1:
-		told.Sequence -= min(told.Sequence, r.Uint64N(8))
-	}
-	told.Time = max(told.Time+(r.Int64N(5)-2)*w.resolution, 0)
-	return told
-}
-
-// attachRenames puts each rename into the batches with events that it holds for, or
-// with late barriers into any batch. No batch of a tracer's says the same again, but
-// events of a break may be passed before their batch comes. Provisional renames are in
-// batches with better ones, or with late barriers in any too.
+// attachRenames puts each rename into the batches with events that it holds for, and here and there into others. With late
+// barriers a rename is in any batches.
 func (w *world) attachRenames() {
 	r := w.plan.dice(14)
-	for _, told := range w.renames {
+	for _, added := range w.renames {
 		for i := range w.deliveries {
 			d := &w.deliveries[i]
 			concerned := slices.ContainsFunc(d.events, func(e happened) bool {
-				return e.kind != callevent.KindSkip && e.lane.ID == told.Lane && (told.First || e.sequence >= told.Sequence || e.time >= told.Time)
+				return e.kind != callevent.KindSkip && e.lane.ID == added.Lane && (added.First || e.time >= added.Time)
 			})
 			if w.plan.has(withLateBarriers) {
 				concerned = r.IntN(len(w.deliveries)) == 0
 			}
-			if w.plan.has(withLateBarriers) && r.IntN(3) == 0 {
-				d.renames = append(d.renames, w.provisional(r, told))
-			}
 			if concerned || r.IntN(8) == 0 {
-				d.renames = append(d.renames, told)
-				if r.IntN(3) == 0 {
-					d.renames = append(d.renames, w.provisional(r, told))
-					r.Shuffle(len(d.renames), func(i, j int) { d.renames[i], d.renames[j] = d.renames[j], d.renames[i] })
-				}
+				d.renames = slices.Insert(d.renames, r.IntN(len(d.renames)+1), added)
 			}
 		}
 	}

@@ -164,32 +164,18 @@ func (s *Stream) wrongNames() string {
 		return wrong
 	}
 	for id, h := range s.stacks.renames.histories {
-		if h.lane != id || h.before != nil || len(h.renames) == 0 || len(h.renames) > maxRenames {
+		if h.lane != id || h.changed || len(h.renames) == 0 || len(h.renames) > maxRenames {
 			return fmt.Sprintf("lane %d has the history %+v", id, h)
 		}
 		if !slices.IsSortedFunc(h.renames, s.stacks.renames.compare) {
 			return fmt.Sprintf("the renames of lane %d are not sorted: %+v", id, h.renames)
 		}
-		provisional := 0
-		from := uint64(never)
-		for _, r := range slices.Backward(h.renames) {
-			from = min(from, r.sequence)
-			if r.from != from {
-				return fmt.Sprintf("lane %d: the rename %+v holds from %d", id, r, from)
-			}
-			if r.provisional {
-				provisional++
-			}
-			if r.provisional && h.isBetter(r.order) {
-				return fmt.Sprintf("lane %d: the rename %+v did not give way", id, r)
-			}
-		}
-		if provisional != h.provisional {
-			return fmt.Sprintf("lane %d has %d provisional renames, counted %d", id, provisional, h.provisional)
+		if slices.ContainsFunc(h.renames, func(r rename) bool { return r.isNew }) {
+			return fmt.Sprintf("lane %d has a new rename after its batch: %+v", id, h.renames)
 		}
 	}
 	for i := range s.stacks.lanes {
-		want := lane{id: s.stacks.lanes[i].id, from: never}
+		want := lane{id: s.stacks.lanes[i].id, from: noTime}
 		want.follow(s.stacks.renames.histories[want.id])
 		if l := &s.stacks.lanes[i]; l.history != want.history || l.from != want.from || l.name != want.name {
 			return fmt.Sprintf("lane %d is called %d from %d, expected %d from %d", l.id, l.name, l.from, want.name, want.from)

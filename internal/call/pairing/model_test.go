@@ -189,7 +189,7 @@ func (m *calls) enter(e happened, t int64) {
 		}
 		c.trace, c.link, c.linkTrace = continuation, LinkContinuation, c.parent.trace
 	}
-	if r := renamed(m.renames, id, e.sequence, max(e.time, 0)); r != nil {
+	if r := nameAt(m.renames, id, max(e.time, 0)); r != nil {
 		c.name = r.Name
 	}
 	m.all = append(m.all, c)

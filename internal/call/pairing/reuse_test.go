@@ -67,7 +67,7 @@ func (p *sharers) begin(off int) {
 	if thread > 0 {
 		n := uint64(max(p.begun+1, len(p.events)+off))
 		p.renames = append(p.renames, callevent.Rename{
-			Lane: 1, Sequence: n, Time: testEpoch + int64(len(p.events)+2)*1_000_000, Order: uint32(thread), Reused: true, Name: fmt.Sprint("reused ", thread),
+			Lane: 1, After: n, Time: testEpoch + int64(len(p.events)+2)*1_000_000, Order: uint32(thread), Reused: true, Name: fmt.Sprint("reused ", thread),
 		})
 	}
 	p.begun = len(p.events)

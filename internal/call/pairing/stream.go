@@ -46,7 +46,7 @@ func (s *Stream) Accept(b *callevent.Batch, now time.Duration, out *Output) {
 	s.boundNames()
 	if !s.order.ended {
 		s.names.setBatch(b, s.settings.TraceRoot)
-		s.stacks.rename(b.Renames, s.order.next)
+		s.stacks.rename(b.Renames)
 	}
 	s.order.acceptBatch(b, now)
 }
@@ -132,7 +132,7 @@ func (s *Stream) boundNames() {
 
 // sweepLaneNames forgets the past renames, and the names of lanes that nothing refers to.
 func (s *Stream) sweepLaneNames() {
-	s.stacks.renames.forgetPast(s.stacks.position(s.order.next))
+	s.stacks.renames.forgetPast(s.stacks.earliest())
 	sweep := s.names.startSweep()
 	s.stacks.moveNames(sweep)
 	s.order.window.each(func(e *event) {

@@ -142,6 +142,8 @@ func TestAllRenamesAreKeptWhileEventsWaitAndThePastOnesForgottenLater(t *testing
 	for i := uint64(waiting); i < all; i += 50 {
 		r.take(requests(i, min(i+50, all), step))
 	}
+	// This rename is too old for all later events.
+	renamed("1 1:old", "")(r)
 	if n := checkRequests(t, r, all) + int(r.counters.DroppedRenames); n != 0 {
 		t.Errorf("%d calls without names and dropped renames", n)
 	}

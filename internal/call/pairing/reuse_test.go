@@ -66,9 +66,17 @@ func (p *sharers) begin(off int) {
 	p.threads = append(p.threads, nil)
 	if thread > 0 {
 		n := uint64(max(p.begun+1, len(p.events)+off))
-		p.renames = append(p.renames, callevent.Rename{
+		r := callevent.Rename{
 			Lane: 1, After: n, Time: testEpoch + int64(len(p.events)+2)*1_000_000, Order: uint32(thread), Reused: true, Name: fmt.Sprint("reused ", thread),
-		})
+		}
+		switch p.random.IntN(3) {
+		case 0:
+			r.After = callevent.MaxSequence
+		case 1:
+			// The agent waited for a buffer between the event's time and the name's.
+			r.Time += 5 * callevent.ReuseMarginTime
+		}
+		p.renames = append(p.renames, r)
 	}
 	p.begun = len(p.events)
 	p.enter(thread, p.random.IntN(len(sharedFunctions)))

@@ -164,7 +164,7 @@ func (s *Stream) wrongNames() string {
 		return wrong
 	}
 	for id, h := range s.stacks.renames.histories {
-		if h.lane != id || h.changed || len(h.renames) == 0 || len(h.renames) > maxRenames {
+		if h.id != id || h.changed || len(h.renames) == 0 || len(h.renames) > maxRenames {
 			return fmt.Sprintf("lane %d has the history %+v", id, h)
 		}
 		if !slices.IsSortedFunc(h.renames, s.stacks.renames.compare) {
@@ -204,9 +204,9 @@ func (n *names) wrongBytes(s *stacks) string {
 	for _, e := range n.exceptions[min(1, len(n.exceptions)):] {
 		bytes += len(e) + nameOverhead
 	}
-	if lanes != n.laneBytes || bytes != n.bytes || n.sweptBytes > n.laneBytes || len(n.laneNameIDs) != len(n.laneNames) {
+	if lanes != n.bytesOfLanes || bytes != n.bytes || n.sweptBytes > n.bytesOfLanes || len(n.laneNameIDs) != len(n.laneNames) {
 		return fmt.Sprintf("names take %d bytes, and those of %d lanes %d; counted %d and %d, swept %d of %d",
-			bytes, len(n.laneNames), lanes, n.bytes, n.laneBytes, n.sweptBytes, len(n.laneNameIDs))
+			bytes, len(n.laneNames), lanes, n.bytes, n.bytesOfLanes, n.sweptBytes, len(n.laneNameIDs))
 	}
 	return ""
 }

@@ -14,17 +14,17 @@ import (
 
 // rename is a callevent.Rename with the stream's number for the name.
 type rename struct {
-	time        int64
-	name, order uint32
-	first       bool
+	time       int64
+	name, rank uint32
+	first      bool
 	// isNew: the rename is from the current batch. Open frames may need its name.
 	isNew bool
 }
 
 // history has the names of a lane.
 type history struct {
-	lane uint64
-	// renames are sorted by time, and then by order.
+	id uint64
+	// renames are sorted by time, and then by rank.
 	renames []rename
 	// forgotten: the history has lost its earliest renames.
 	forgotten bool
@@ -79,7 +79,7 @@ func (h *history) nameAt(time int64, n *names) (name uint32, known bool) {
 		return h.renames[i].name, true
 	}
 	if h.forgotten {
-		return n.laneName(callevent.Lane{ID: h.lane}), true
+		return n.laneName(callevent.Lane{ID: h.id}), true
 	}
 	return 0, false
 }
@@ -107,12 +107,12 @@ type renames struct {
 func (r *renames) accept(from *callevent.Rename, earliest int64, c *Counters) {
 	h := r.histories[from.Lane]
 	if h == nil {
-		h = &history{lane: from.Lane}
+		h = &history{id: from.Lane}
 		r.histories[from.Lane] = h
 		r.names.chargeLanes(historyBytes)
 	}
 	added := rename{
-		time: from.Time, order: from.Order, first: from.First, isNew: true,
+		time: from.Time, rank: from.Order, first: from.First, isNew: true,
 		name: r.names.laneName(callevent.Lane{ID: from.Lane, Name: from.Name}),
 	}
 	i, found := slices.BinarySearchFunc(h.renames, added, r.compare)
@@ -190,9 +190,9 @@ func (r *renames) moveNames(sweep *laneSweep) {
 	}
 }
 
-// compare orders by time, then by order, and then by all other fields, so that the order of arrival makes no difference.
+// compare orders by time, then by rank, and then by all other fields, so that the order of arrival makes no difference.
 func (r *renames) compare(a, b rename) int {
-	c := cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.order, b.order))
+	c := cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.rank, b.rank))
 	switch {
 	case c != 0:
 		return c

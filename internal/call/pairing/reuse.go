@@ -23,8 +23,8 @@ import (
 // lane is no longer shared. A break hides whether that is so: a shared lane then stays
 // shared, and so does one that had open calls at a break before the reuse.
 type reuse struct {
-	// order is that of the latest rename with this reuse.
-	order uint32
+	// rank is the Order of the latest rename that announces the reuse.
+	rank uint32
 	// pending: the lane is not past the rename. The first event of the other thread can
 	// have the number from, or the time at. The rename has the time time.
 	pending  bool
@@ -65,7 +65,7 @@ func (r *reuse) accept(from *callevent.Rename) {
 		// The lane is not past an earlier reuse. The earlier place is the safe one.
 		after, at = min(after, r.from), min(at, r.at)
 	}
-	r.order, r.pending, r.from, r.at, r.time = from.Order, true, after, at, from.Time
+	r.rank, r.pending, r.from, r.at, r.time = from.Order, true, after, at, from.Time
 }
 
 // begins reports whether the event may be the other thread's first.

@@ -58,7 +58,7 @@ func (s *stacks) pair(e *event, sequence uint64, attributes []attribute) {
 		s.endAll(callevent.CauseClock)
 		s.clock.reset(e)
 	}
-	l := s.lane(e.lane)
+	l := s.lane(e.laneName)
 	if l.reuse != nil && s.pairReused(l, e, sequence, attributes) {
 		return
 	}
@@ -151,7 +151,7 @@ func (s *stacks) enter(l *lane, e *event, sequence uint64, attributes []attribut
 	if e.time < l.from {
 		name, known := l.history.nameAt(e.time, s.names)
 		if !known {
-			name = e.lane
+			name = e.laneName
 		}
 		f.name = name
 	}
@@ -547,7 +547,7 @@ func (s *stacks) rename(all []callevent.Rename) {
 		if !h.changed {
 			continue
 		}
-		if index, ok := s.laneIDs[h.lane]; ok {
+		if index, ok := s.laneIDs[h.id]; ok {
 			l := &s.lanes[index]
 			l.follow(h)
 			if !l.isShared() {
@@ -568,7 +568,7 @@ func (s *stacks) noteReuse(from *callevent.Rename) {
 		if index, ok := s.laneIDs[from.Lane]; ok {
 			s.lanes[index].reuse = r
 		}
-	} else if from.Order <= r.order {
+	} else if from.Order <= r.rank {
 		return
 	}
 	r.accept(from)

@@ -118,9 +118,9 @@ const sweepShare = 8
 //  3. If functions, exceptions or lanes are too many, it forgets all names.
 func (s *Stream) boundNames() {
 	n, limit := &s.names, s.settings.MaxNameBytes
-	if n.laneBytes-n.sweptBytes > limit/sweepShare {
+	if n.bytesOfLanes-n.sweptBytes > limit/sweepShare {
 		s.sweepLaneNames()
-		if n.laneBytes > limit/2 {
+		if n.bytesOfLanes > limit/2 {
 			s.stacks.renames.forgetAllButLast(&s.stacks.out.Counters)
 			s.sweepLaneNames()
 		}
@@ -137,7 +137,7 @@ func (s *Stream) sweepLaneNames() {
 	s.stacks.moveNames(sweep)
 	s.order.window.each(func(e *event) {
 		if e.kind != callevent.KindSkip {
-			sweep.move(&e.lane)
+			sweep.move(&e.laneName)
 		}
 	})
 	sweep.end()
@@ -169,7 +169,7 @@ func (s *Stream) Ended() bool { return s.order.ended }
 // lanes. It loses nothing.
 func (s *Stream) Spare() {
 	s.order.window.shrink()
-	if s.names.laneBytes > s.names.sweptBytes {
+	if s.names.bytesOfLanes > s.names.sweptBytes {
 		s.sweepLaneNames()
 	}
 }

@@ -57,8 +57,8 @@ type lane struct {
 	from    int64
 	name    uint32
 	history *history
-	// counts are the open frames of each function on a deep stack, after the first search in
-	// vain; nil: not counted. They take much less memory than the frames.
+	// counts are the open frames of each function on a deep stack, after the first search without a result; nil: not
+	// counted. They need much less memory than the frames.
 	counts map[uint32]int32
 	// reuse is nil while the lane has had one thread only.
 	reuse *reuse

@@ -25,7 +25,7 @@ type Packer struct {
 	pending                    pendingEvents
 	// remaps is the count of names.remaps at which the caches are right.
 	remaps uint32
-	// barriers and renames are buffers for those of a batch.
+	// barriers and renames are buffers for those of the batch that is being closed.
 	barriers []callevent.Barrier
 	renames  []callevent.Rename
 	// ownRenames is the number of renames that the connection has read and not sent.
@@ -38,14 +38,14 @@ type Packer struct {
 	// latest is the sequence number that the connection read last.
 	latest uint64
 
-	// dropped is how many events were dropped because the run's memory is full.
+	// dropped is the number of events that were dropped because the run's memory is full.
 	dropped int
 }
 
-// NewPacker makes the packer of a connection. send takes closed batches. closing, if it is not nil,
-// is called before a batch with events is closed, and returns when all breaks are known that the
-// agent sent before these events. awaitNames, if it is not nil, says whether events have waited
-// for names long enough: those that arrived name_wait before begun.
+// NewPacker makes the packer of a connection. The packer calls send with each closed batch. If closing is not nil,
+// the packer calls it before it closes a batch with events; closing returns when the run has all breaks that the
+// agent sent before these events. If awaitNames is not nil, it reports whether events have waited long enough for
+// names: the events that arrived name_wait before begun.
 func NewPacker(s *Stream, send func(callevent.Packed), closing func(), awaitNames func(now time.Time) (begun time.Time, over bool)) (*Packer, error) {
 	packer, err := s.newPacker(s.settings.MaxBatchBytes)
 	if err != nil {
@@ -72,17 +72,17 @@ func NewPacker(s *Stream, send func(callevent.Packed), closing func(), awaitName
 	}, nil
 }
 
-// SetSend changes the function that takes closed batches.
+// SetSend changes the function that sends closed batches.
 func (b *Packer) SetSend(send func(callevent.Packed)) { b.send = send }
 
-// Memory is how many bytes the buffers of the packer have, beside what is in the memory of the run.
+// Memory is the number of bytes of the packer's buffers that the memory of the run does not include.
 func (b *Packer) Memory() int { return b.packer.Memory() }
 
-// Waiting is how many events wait for names.
+// Waiting is the number of events that wait for names.
 func (b *Packer) Waiting() int { return len(b.pending.events) }
 
-// TakeDropped is how many events the packer has dropped since the last call, because the memory
-// of the run is full.
+// TakeDropped is the number of events that the packer has dropped since the last call, because the memory of the run
+// is full.
 func (b *Packer) TakeDropped() int {
 	dropped := b.dropped
 	b.dropped = 0
@@ -103,7 +103,7 @@ var kinds = [eventTypes]callevent.Kind{
 	bytefrog.TypeExceptionBubble - firstEvent: callevent.KindUnwind,
 }
 
-// noLine is sent by agents for an unknown line, as is 0.
+// noLine is an unknown line, as is 0.
 const noLine = math.MaxUint16
 
 // Pack packs events. The error, a *bytefrog.ProtocolError, is for the event
@@ -133,8 +133,8 @@ func (b *Packer) Pack(events []bytefrog.Event, now time.Time) (bad int, err erro
 		if line == noLine {
 			line = 0
 		}
-		// Field by field: a whole struct would be built elsewhere and copied, and
-		// the copy has to wait for the smaller writes that it reads.
+		// Field by field: the compiler builds a whole struct elsewhere and copies it, and the copy waits for the
+		// smaller writes that it reads.
 		out.Sequence, out.Time, out.Line = sequence, ticks, line
 		out.Lane, out.Function, out.Exception = lane, method, exception
 		out.Kind = kinds[(e.Type-firstEvent)%eventTypes]
@@ -206,14 +206,14 @@ func (b *Packer) Skip(sequence uint64, ticks int64, now time.Time) {
 	b.open(now)
 }
 
-// open sets the time of the batch, if this is its first event or rename.
+// open sets the time of the batch when its first event or rename has arrived.
 func (b *Packer) open(now time.Time) {
 	if b.opened.IsZero() && b.packer.Len()+b.ownRenames > 0 {
 		b.opened = now
 	}
 }
 
-// refresh empties the caches if an ID has got another name since.
+// refresh empties the caches if an ID has got another name since the last call.
 func (b *Packer) refresh() {
 	if n := b.stream.names.remaps.Load(); n != b.remaps {
 		b.remaps = n
@@ -222,8 +222,8 @@ func (b *Packer) refresh() {
 	}
 }
 
-// admit packs an event that the caches do not know, or has it wait for its names. If the memory is
-// full, there are no names, and the event is dropped.
+// admit packs an event that the caches do not know, or lets it wait for its names. If the memory is full, there are
+// no names, and admit drops the event.
 func (b *Packer) admit(e numbered, now time.Time) {
 	if b.packNamed(&e, false) || b.pending.add(e, now) {
 		return
@@ -254,7 +254,7 @@ func (b *Packer) packNamed(e *numbered, force bool) bool {
 	}
 }
 
-// identity is whether the IDs of an event have indexes in the tables of the batch.
+// identity is the result of the search for an index in the tables of the batch.
 type identity uint8
 
 const (
@@ -417,8 +417,8 @@ func (b *Packer) Flush() {
 		if err == nil {
 			b.send(batch)
 		} else {
-			// No accepted event makes a batch impossible. If one does after all, it costs
-			// these events and not the process.
+			// No accepted event should make a batch impossible. If one does, the batch is dropped, and the process
+			// goes on.
 			b.stream.settings.Counts.BatchDropped(b.packer.Len())
 		}
 		b.stream.settings.Memory.Return(b.stream.renames.removeSent(b))
@@ -486,12 +486,12 @@ func (b *Packer) sendRenames(renames []callevent.Rename) {
 		renames = renames[n:]
 	}
 	if err != nil {
-		// No setting and no accepted rename makes such a batch impossible.
+		// No setting and no accepted rename should make such a batch impossible.
 		b.stream.settings.Counts.BatchDropped(0)
 	}
 }
 
-// Release returns the memory of the caches, when nothing more will be packed.
+// Release returns the memory of the caches. Call it after the last event.
 func (b *Packer) Release() {
 	b.methods.release()
 	b.exceptions.release()

@@ -19,15 +19,14 @@ import (
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
 
-// spanNames counts the thread names of the spans from the number of an entry on, and
-// before it.
+// spanNames counts the thread names of the spans with an entry from a number on, and before it.
 type spanNames struct {
 	mu            sync.Mutex
 	from          int64
 	before, after map[string]int
 }
 
-func (n *spanNames) take(_ context.Context, traces ptrace.Traces) error {
+func (n *spanNames) consume(_ context.Context, traces ptrace.Traces) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, resource := range traces.ResourceSpans().All() {
@@ -46,7 +45,7 @@ func (n *spanNames) take(_ context.Context, traces ptrace.Traces) error {
 	return nil
 }
 
-// callsAt are calls of method 1 on thread 1, with so many of them in a millisecond.
+// callsAt are n calls of method 1 on thread 1, perTick of them in a millisecond.
 func callsAt(first, at uint32, n, perTick int) (data []byte) {
 	for i := range uint32(n) {
 		e := bytefrog.Event{Type: bytefrog.TypeMethodEntry, Time: at + i/uint32(perTick), Sequence: first + 2*i, Method: 1, Thread: 1}
@@ -61,7 +60,7 @@ func callsAt(first, at uint32, n, perTick int) (data []byte) {
 func TestCallsThatEndBeforeTheConnectionSendsTheirRenameHaveTheNewName(t *testing.T) {
 	const old, after = 5, 20_000
 	for name, test := range map[string]struct {
-		at      uint32 // when the last calls before it are
+		at      uint32 // the time of the last calls before the rename
 		perTick int
 	}{
 		"in a buffer of its own":          {1, after},
@@ -70,7 +69,7 @@ func TestCallsThatEndBeforeTheConnectionSendsTheirRenameHaveTheNewName(t *testin
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := &spanNames{from: 2 * old, before: map[string]int{}, after: map[string]int{}}
-			sink, err := consumer.NewTraces(seen.take)
+			sink, err := consumer.NewTraces(seen.consume)
 			require.NoError(t, err)
 			factory := stackpairingprocessor.NewFactory()
 			config := factory.CreateDefaultConfig()

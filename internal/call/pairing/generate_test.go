@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// features are what a generated world may have beside calls that return.
+// features are the parts of a generated world beside calls that return.
 type features uint32
 
 const (
@@ -57,7 +57,7 @@ func (f features) String() string {
 	return strings.Join(names, ", ")
 }
 
-// plan is what a world is generated from.
+// plan determines a generated world.
 type plan struct {
 	seed   uint64
 	events int
@@ -70,16 +70,15 @@ func (p plan) String() string {
 
 func (p plan) has(f features) bool { return p.with&f != 0 }
 
-// dice gives random numbers for one aspect of the plan, so that taking a
-// feature away changes the rest as little as can be.
+// dice are random numbers for one aspect of the plan, so a removed feature changes the rest as little as possible.
 func (p plan) dice(aspect uint64) *rand.Rand { return rand.New(rand.NewPCG(p.seed, aspect)) }
 
-// world is what happened, and how it was delivered.
+// world has the events of a program, and their deliveries.
 type world struct {
 	plan       plan
 	settings   Settings
 	resolution int64
-	// events are all that happened, in order; barriers likewise.
+	// events are all events, in order; barriers likewise.
 	events     []happened
 	barriers   []callevent.Barrier
 	renames    []callevent.Rename
@@ -120,7 +119,7 @@ var testFunctions = func() (functions []*callevent.Function) {
 	for _, name := range []string{"a.A.a", "b.B.b", "c.C.c", "root.R.r", "root.Q.q"} {
 		functions = append(functions, &callevent.Function{Qualified: name, Display: name[2:], Text: name + ";0;()V", Line: 7})
 	}
-	// Two functions of one name.
+	// Two functions have this name.
 	return append(functions, &callevent.Function{Qualified: "a.A.a", Display: "A.a", Text: "a.A.a;0;(I)V"})
 }()
 
@@ -219,11 +218,11 @@ func (w *world) base() uint64 {
 	return []uint64{1, 5, 1<<32 - n/2, 1<<32 + 1, 1<<40 - 1, callevent.MaxSequence - 4*n}[r.IntN(6)]
 }
 
-// sourceClock is a clock that goes, stands, and is set.
+// sourceClock is a clock that runs, stands still, and jumps.
 type sourceClock struct {
 	plan       plan
 	resolution int64
-	// now is the true time, skew what the source's clock shows beyond it.
+	// now is the true time. skew is the difference of the source's clock from it.
 	now, skew int64
 }
 
@@ -248,7 +247,7 @@ func (c *sourceClock) tick(r *rand.Rand) int64 {
 	return t - (t-testEpoch)%c.resolution
 }
 
-// breakUp puts barriers between the events.
+// breakUp places barriers between the events.
 func (w *world) breakUp() {
 	r, first := w.plan.dice(7), w.base()
 	last := w.events[len(w.events)-1].sequence
@@ -275,12 +274,11 @@ func (w *world) breakUp() {
 		w.barriers = append(w.barriers, callevent.End(end, callevent.CauseEnded))
 	}
 	slices.SortFunc(w.barriers, compareBarriers)
-	// One place has one cause: which of two is heard first doesn't matter then.
+	// One place has one cause, so the order of arrival does not matter.
 	w.barriers = slices.CompactFunc(w.barriers, func(a, b callevent.Barrier) bool { return compareBarriers(a, b) == 0 })
 }
 
-// deliver loses some events, spreads the others over connections and batches,
-// and says in which order the batches come.
+// deliver drops some events, spreads the others over connections and batches, and chooses the order of the batches.
 func (w *world) deliver() {
 	p, r := w.plan, w.plan.dice(8)
 	connections := make([][]happened, 1)
@@ -323,7 +321,7 @@ func (w *world) deliver() {
 	w.repeat()
 }
 
-// cut makes batches of the events of one connection.
+// cut makes batches from the events of one connection.
 func (w *world) cut(r *rand.Rand, events []happened) (batches []delivery) {
 	longest := []int{1, 3, 10, 100}[r.IntN(4)]
 	for len(events) > 0 {
@@ -352,8 +350,8 @@ func (w *world) cut(r *rand.Rand, events []happened) (batches []delivery) {
 	return batches
 }
 
-// barriersFor are those inside the range of the events, the last one at or
-// below the first, and where breaks overlap all that reach beyond the first.
+// barriersFor are the barriers inside the range of the events, the last one at or below the first event, and all that
+// reach beyond the first event.
 func barriersFor(all []callevent.Barrier, events []happened) (carried []callevent.Barrier) {
 	bySequence := func(a, b happened) int { return cmp.Compare(a.sequence, b.sequence) }
 	first, last := slices.MinFunc(events, bySequence).sequence, slices.MaxFunc(events, bySequence).sequence
@@ -371,8 +369,8 @@ func barriersFor(all []callevent.Barrier, events []happened) (carried []calleven
 	return carried
 }
 
-// announce sets what the receiver had seen at each batch. Late barriers are
-// taken away here and there, and all stand in a last, empty batch.
+// announce sets the highest number that the receiver had seen at each batch. It removes some late barriers. All
+// barriers are in a last, empty batch.
 func (w *world) announce() {
 	r, seen := w.plan.dice(10), uint64(0)
 	for i := range w.deliveries {

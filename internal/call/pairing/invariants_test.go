@@ -12,8 +12,8 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// wrong counts again what the stream keeps count of, and says what is not as
-// it has to be between two calls; empty: nothing.
+// wrong computes the counts of the stream again, and checks its state between two calls. It returns the first fault;
+// empty: none.
 func (s *Stream) wrong() string {
 	for _, check := range []func() string{s.wrongOrder, s.wrongStacks, s.wrongTraces, s.wrongNames} {
 		if wrong := check(); wrong != "" {
@@ -211,8 +211,8 @@ func (n *names) wrongBytes(s *stacks) string {
 	return ""
 }
 
-// wrongSpans says what no set of spans of an ended stream may be.
-// clockSet: the clock was set anew, so that bottom frames may overlap.
+// wrongSpans returns the first fault in the spans of an ended stream; empty: none. clockSet: the clock was set again,
+// so bottom frames may overlap.
 func wrongSpans(settings *Settings, spans []finished, clockSet bool) string {
 	byNumber := map[uint64]finished{}
 	inTrace := map[uint64]int{}
@@ -273,8 +273,8 @@ func wrongSpans(settings *Settings, spans []finished, clockSet bool) string {
 	return ""
 }
 
-// wrongCounters says what doesn't add up when a stream has ended and entered
-// calls were opened.
+// wrongCounters returns the first contradiction between the counters of an ended stream and its spans; empty: none.
+// entered is the number of opened calls.
 func wrongCounters(c Counters, spans []finished, paired, entered uint64) string {
 	if sum := paired + c.Late + c.Duplicates + c.InBreak; c.Events != sum {
 		return fmt.Sprintf("%d events, but %d were paired, late, duplicate or in a break", c.Events, sum)
@@ -300,7 +300,7 @@ func wrongCounters(c Counters, spans []finished, paired, entered uint64) string 
 	return ""
 }
 
-// sizeOfValues is what the values of attributes take, each counted once.
+// sizeOfValues is the memory of the values of attributes, each counted once.
 func sizeOfValues(all [][]attribute) (bytes int) {
 	values := map[*sharedValue]bool{}
 	for _, attributes := range all {

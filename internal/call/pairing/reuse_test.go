@@ -11,14 +11,14 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// trueCall is a call as its thread made it. Times are those of its events.
+// trueCall is a call of a thread, with the times of its events.
 type trueCall struct {
 	parent     uint64
 	start, end int64
 }
 
-// sharers play threads that have the ID of one lane, one after the other, while the
-// earlier ones go on, and know which call each event is of.
+// sharers play threads that get the ID of one lane, one after the other, while the earlier threads go on. They know
+// the call of each event.
 type sharers struct {
 	random  *rand.Rand
 	threads [][]uint64
@@ -59,8 +59,7 @@ func (p *sharers) exit(thread int) {
 	p.threads[thread] = stack[:len(stack)-1]
 }
 
-// begin lets a thread begin. All but the first reuse the ID, of which the rename says
-// about where.
+// begin starts a thread. All except the first reuse the ID, and the rename has about the place.
 func (p *sharers) begin(off int) {
 	thread := len(p.threads)
 	p.threads = append(p.threads, nil)
@@ -89,7 +88,7 @@ func (p *sharers) play(threads, steps, off int) {
 			p.begin(off)
 		}
 		thread := p.random.IntN(len(p.threads))
-		// What is over is over.
+		// A thread without open calls has ended.
 		switch depth := len(p.threads[thread]); {
 		case depth == 0:
 		case depth < 5 && p.random.IntN(2) == 0:
@@ -112,7 +111,7 @@ func TestCallsOfThreadsThatShareAnIDAreNeverNestedIntoEachOther(t *testing.T) {
 		p := &sharers{random: random, calls: map[uint64]*trueCall{}, names: map[uint64]int{}}
 		p.play(1+random.IntN(4), 1+random.IntN(80), random.IntN(17)-8)
 		if seed%2 == 0 {
-			// The program ends inside of calls.
+			// The program ends inside calls.
 			p.events = p.events[:1+random.IntN(len(p.events))]
 			for n := range p.calls {
 				if n >= uint64(len(p.events)) {
@@ -122,7 +121,7 @@ func TestCallsOfThreadsThatShareAnIDAreNeverNestedIntoEachOther(t *testing.T) {
 		}
 		settings := wide()
 		r := newRig(&settings, 1)
-		// The renames are heard of with the first batch, or in time and twice.
+		// The renames arrive before all events, and again with each batch.
 		events, renames := p.events, p.renames
 		r.take(delivery{renames: renames, next: uint64(len(events)), received: events[len(events)-1].time})
 		for len(events) > 0 {

@@ -90,12 +90,8 @@ func Read(control []byte, data [][]byte) (*Run, error) {
 	names := names{methods: map[uint32]string{}, exceptions: map[uint32]string{}}
 	for i, bytes := range append([][]byte{control}, data...) {
 		m := &messages{rest: bytes}
-		var c connection
 		for len(m.rest) > 0 && m.err == nil {
-			r.readMessage(m, names, &c)
-		}
-		if err := c.place(r.Threads); err != nil {
-			return nil, fmt.Errorf("connection %d: %w", i, err)
+			r.readMessage(m, names)
 		}
 		if m.err != nil {
 			return nil, fmt.Errorf("connection %d, %d bytes before its end: %w", i, len(m.rest), m.err)
@@ -131,8 +127,7 @@ func (r *Run) Before(n uint32) *Run {
 }
 
 // readMessage reads one message of a connection.
-func (r *Run) readMessage(m *messages, names names, c *connection) {
-	events := len(r.Events)
+func (r *Run) readMessage(m *messages, names names) {
 	switch t := m.u8(); t {
 	case hello, dataHello:
 		m.u8()
@@ -142,7 +137,8 @@ func (r *Run) readMessage(m *messages, names names, c *connection) {
 	case dataBreak:
 		r.Breaks = append(r.Breaks, m.u32())
 	case mapThreadName:
-		c.said = append(c.said, said{isName: true, thread: m.u16(), time: m.u32(), name: m.text()})
+		thread := m.u16()
+		r.Threads[thread] = append(r.Threads[thread], ThreadName{Time: m.u32(), Name: m.text()})
 	case mapMethod:
 		id := m.u32()
 		names.methods[id] = m.text()
@@ -169,9 +165,6 @@ func (r *Run) readMessage(m *messages, names names, c *connection) {
 		m.text()
 	default:
 		m.err = fmt.Errorf("unknown message type %d", t)
-	}
-	for _, e := range r.Events[events:] {
-		c.said = append(c.said, said{time: e.Time, sequence: e.Sequence})
 	}
 }
 

@@ -15,8 +15,8 @@ func (d *decoder) readClasses() {
 		d.hasItems = d.peek() == '['
 		d.elements(func() {
 			var c greys.Class
-			if d.readClass(&c); d.giving {
-				d.give(&c)
+			if d.readClass(&c); d.delivering {
+				d.deliver(&c)
 			}
 		})
 	})
@@ -32,7 +32,7 @@ func (d *decoder) readClass(c *greys.Class) {
 			d.members(func(key []byte) { d.readClassDetail(c, key) })
 		case "fields":
 			d.elements(func() {
-				d.room(len(c.Fields), maxMembers)
+				d.limit(len(c.Fields), maxMembers)
 				c.Fields = append(c.Fields, d.readField())
 			})
 		default:
@@ -59,18 +59,18 @@ func (d *decoder) readClassDetail(c *greys.Class, key []byte) {
 	default:
 		if kind := kindOf(key); kind == "" {
 			d.skip()
-		} else if d.truth() {
+		} else if d.boolean() {
 			c.Kinds = append(c.Kinds, kind)
 		}
 	}
 }
 
-// kinds are what a class may be. Members of a detail say so with "is-" before them.
+// kinds are the kinds of classes. The members of a detail have "is-" before them.
 var kinds = [...]string{
 	"interface", "annotation", "enum", "anonymous-class", "array", "local-class", "member-class", "primitive", "synthetic",
 }
 
-// kindOf is the kind that a member says; empty: none.
+// kindOf returns the kind that a member stands for; empty means none.
 func kindOf(member []byte) string {
 	for _, kind := range kinds {
 		if string(member) == "is-"+kind {
@@ -112,7 +112,7 @@ func (d *decoder) readMethods() {
 	})
 }
 
-// readMethodsOfClass reads the methods of one class, whose name may follow them.
+// readMethodsOfClass reads the methods of one class. The name of the class can follow them.
 func (d *decoder) readMethodsOfClass() {
 	at, class := d.at, ""
 	d.methods = reused(d.methods)
@@ -122,7 +122,7 @@ func (d *decoder) readMethodsOfClass() {
 			class = d.name()
 		case "methods":
 			d.elements(func() {
-				d.room(len(d.methods), maxMembers)
+				d.limit(len(d.methods), maxMembers)
 				d.methods = append(d.methods, d.readMethod())
 			})
 		default:
@@ -130,12 +130,12 @@ func (d *decoder) readMethodsOfClass() {
 		}
 	})
 	d.require(class != "", at, "classname")
-	if !d.giving {
+	if !d.delivering {
 		return
 	}
 	for i := range d.methods {
 		d.methods[i].Class = class
-		d.give(&d.methods[i])
+		d.deliver(&d.methods[i])
 	}
 }
 

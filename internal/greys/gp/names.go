@@ -3,23 +3,22 @@
 
 package gp
 
-// names are texts that came before, so that the same need not be made again. They are
-// forgotten all at once when there are too many.
+// names interns texts, so that a repeated text costs no memory. When they are too many, all are dropped.
 type names struct {
 	byText map[string]string
 	bytes  int
 }
 
-// Bounds of names: how many bytes they have together, and how long one may be to be kept.
+// Limits of all interned names, and of one name.
 const (
 	maxNamesBytes = 4 << 20
 	maxNameBytes  = 512
-	// perName is what one takes beside its bytes, or more.
+	// perName is an upper estimate of the memory of an entry beside its bytes.
 	perName = 64
 )
 
-// of is a text as a string.
-func (n *names) of(text []byte) string {
+// intern returns a text as a string.
+func (n *names) intern(text []byte) string {
 	if len(text) > maxNameBytes {
 		return string(text)
 	}

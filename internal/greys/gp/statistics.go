@@ -25,8 +25,7 @@ func (d *decoder) readStatistics() {
 	})
 }
 
-// readMethodStatistics reads those of one method. That the ratio of failures is skipped is
-// since it follows from the numbers.
+// readMethodStatistics reads the statistics of one method. It skips the failure rate, which follows from the counts.
 func (d *decoder) readMethodStatistics(m *greys.MethodStatistics) {
 	at := d.at
 	d.members(func(key []byte) {
@@ -56,6 +55,6 @@ func (d *decoder) readMethodStatistics(m *greys.MethodStatistics) {
 		d.fail(at, "success and fail that are at most total together", fmt.Sprintf("%d and %d of %d", m.Succeeded, m.Failed, m.Calls))
 	}
 	if m.Calls == 0 {
-		m.Mean, m.HasMean = 0, false // that of no calls says nothing
+		m.Mean, m.HasMean = 0, false // the mean of no calls has no meaning
 	}
 }

@@ -184,8 +184,8 @@ func (c accountedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// Room accounts for more bytes of buffers, or fewer.
-func (c accountedConn) Room(more int) error { return c.memory.Add(c.buffer, more) }
+// Reserve counts more bytes of buffers, or fewer.
+func (c accountedConn) Reserve(more int) error { return c.memory.Add(c.buffer, more) }
 
 // dial connects, with a TLS handshake where a proxy before the server has TLS.
 func (d *Dialer) dial(ctx context.Context) (net.Conn, error) {

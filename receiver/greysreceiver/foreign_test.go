@@ -136,7 +136,7 @@ func TestAServerThatIsGivenUpIsSaidAgain(t *testing.T) {
 // The probe has the version: each connection asks for it once, and no send_id comes twice.
 func TestByGPTheVersionIsAskedOnce(t *testing.T) {
 	var asked atomic.Int64
-	p := play(t, greysserver.Options{Protocol: greysserver.GP, Heard: func(command string) {
+	p := play(t, greysserver.Options{Protocol: greysserver.GP, OnCommand: func(command string) {
 		if command == "version" {
 			asked.Add(1)
 		}

@@ -116,7 +116,7 @@ func TestSumsOfAPatternHoldWhereConnectionsAreLostAllTheTime(t *testing.T) {
 	last := ""
 	b.Await("the program to rest", func() bool { return server.life().Rests })
 	ok := assert.Eventually(t, func() bool {
-		told, counted := server.life().Told.Sum().Calls, sum(values(b.collect(), "java.method.calls"))
+		told, counted := server.life().Reported.Sum().Calls, sum(values(b.collect(), "java.method.calls"))
 		last = fmt.Sprintf("told of %d, counted %v", told, counted)
 		return told > 1000 && counted == float64(told)
 	}, 10*time.Second, 50*time.Millisecond)

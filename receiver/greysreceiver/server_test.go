@@ -94,7 +94,7 @@ func (p *played) told() map[int64][2]int64 {
 	sums := map[int64][2]int64{}
 	for _, life := range p.Lives() {
 		var sum [2]int64
-		for _, of := range life.Told {
+		for _, of := range life.Reported {
 			sum[0], sum[1] = sum[0]+of.Calls, sum[1]+of.Failed
 		}
 		sums[life.ProcessID] = sum

@@ -11,7 +11,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// matcher is what a pattern matches: whole names. The error is that of a regular expression.
+// matcher returns an expression for whole names that match a pattern. It fails for an invalid regular expression.
 func matcher(p greys.Pattern, isRegexp bool) (*regexp.Regexp, error) {
 	text := p.String()
 	if !isRegexp {

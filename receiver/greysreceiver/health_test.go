@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
-// up is the gauge of a server; -1: there is none.
+// up returns the gauge of a server; -1 means that there is none.
 func (b *bed) up(p *played) int64 {
 	if value, has := telemetrytest.Gauge(b.T, b.Telemetry, "otelcol_receiver_greys_server_up")["{server="+p.endpoint+"}"]; has {
 		return value
@@ -38,9 +38,9 @@ func TestTheHealthOfServersIsReported(t *testing.T) {
 		}, away, there)
 		b.Host = host
 		b.start()
-		b.Await("a server that is away", func() bool { return len(host.All()) > 0 })
+		b.Await("the failure of the server that is away", func() bool { return len(host.All()) > 0 })
 		assert.Contains(t, host.All()[0], "StatusRecoverableError: 1 of 2 failed: "+away.endpoint+": ")
-		b.Await("the other one", func() bool { return b.up(there) == 1 })
+		b.Await("the other server", func() bool { return b.up(there) == 1 })
 		assert.Zero(t, b.up(away))
 		failures := b.point("connection_failures")
 		b.Await("more tries", func() bool { return b.point("connection_failures") > failures+5 })
@@ -63,11 +63,11 @@ func TestTheHealthOfServersIsReported(t *testing.T) {
 		said := len(host.All())
 		b.Shutdown()
 		assert.Len(t, host.All(), said, "a shutdown is no failure")
-		assert.EqualValues(t, -1, b.up(there), "no point is left")
+		assert.EqualValues(t, -1, b.up(there), "the gauge is removed")
 	})
 }
 
-func TestAServerThatIsGivenUpIsAPermanentError(t *testing.T) {
+func TestAGivenUpServerIsAPermanentError(t *testing.T) {
 	p := play(t, greysserver.Options{Protocol: greysserver.GP, ProtocolVersion: 2})
 	host := telemetrytest.NewStatuses()
 	b := following(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("com.example.*", "*")} }, p)
@@ -78,7 +78,7 @@ func TestAServerThatIsGivenUpIsAPermanentError(t *testing.T) {
 	assert.Contains(t, host.Last(), "does not know version 0x0001")
 }
 
-func TestASilentServerIsARecoverableErrorBeforeItsTimeIsOver(t *testing.T) {
+func TestASilentServerIsARecoverableErrorBeforeItsTimeout(t *testing.T) {
 	silent := listening(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
 	host := telemetrytest.NewStatuses()
 	b := following(t, func(c *Config) {
@@ -90,5 +90,5 @@ func TestASilentServerIsARecoverableErrorBeforeItsTimeIsOver(t *testing.T) {
 	b.receiver.env.silentAfter = 50 * time.Millisecond
 	b.start()
 	b.Await("it", func() bool { return len(host.All()) > 0 })
-	assert.Contains(t, host.Last(), "StatusRecoverableError: 1 of 1 failed: "+silent.endpoint+": it accepts connections, and has not said who it is")
+	assert.Contains(t, host.Last(), "StatusRecoverableError: 1 of 1 failed: "+silent.endpoint+": it accepts connections, but has not identified itself")
 }

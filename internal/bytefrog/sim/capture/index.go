@@ -16,13 +16,12 @@ import (
 type Arrival struct {
 	// Time is counted from the start of the recording.
 	Time time.Duration
-	// File is the connection's: "control.bin" or DataFile(n).
+	// File is the file of the connection: "control.bin" or DataFile(n).
 	File string
 	// What is "in" (a piece arrived), "out:COMMAND" (COMMAND was sent to the agent,
 	// such as "suspend"), or "close" (the agent closed the connection).
 	What string
-	// Offset and Length say where in File the piece stands. In rows that are not
-	// "in" they say nothing about the file.
+	// Offset and Length are the position of the piece in File. They are meaningful only in rows with "in".
 	Offset, Length int
 }
 
@@ -33,8 +32,7 @@ const (
 	outPrefix = "out:"
 )
 
-// Command returns what was sent to the agent, such as "suspend"; ok is false if the
-// row says something else.
+// Command returns the command that was sent to the agent, such as "suspend"; ok is false for other rows.
 func (a Arrival) Command() (command string, ok bool) {
 	return strings.CutPrefix(a.What, outPrefix)
 }
@@ -65,8 +63,8 @@ func parseIndex(text []byte) ([]Arrival, error) {
 	return index, nil
 }
 
-// checkIndex sees to it that a player can follow the index: times do not go back,
-// and the pieces of each connection follow each other and are all of it.
+// checkIndex checks that a player can follow the index: times do not decrease, and the pieces of each connection are
+// consecutive and complete.
 func checkIndex(index []Arrival, files map[string][]byte) error {
 	arrived := map[string]int{}
 	var last time.Duration

@@ -122,11 +122,11 @@ func (o *obedient) Run(ctx context.Context, command greys.Command, each func(gre
 	return err
 }
 
-// obey answers the server's commands until left is closed.
-func (o *obedient) obey(left <-chan struct{}) {
+// obey answers the server's commands until done is closed.
+func (o *obedient) obey(done <-chan struct{}) {
 	for {
 		select {
-		case <-left:
+		case <-done:
 			return
 		case a := <-o.asked:
 			_, lists := a.command.(greys.RecordsCommand)

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
 // With -Duser.language=ar the released server writes ٢٠٢٦-١١-٢٣, ١٢٫٥٠% and class-cnt:١.
@@ -103,32 +104,39 @@ func TestTheErrorNamesAnotherServiceAtThePort(t *testing.T) {
 }
 
 // By default an answer may take half a minute. The log must name the problem earlier.
-func TestASilentServerIsLoggedBeforeItsTimeout(t *testing.T) {
+func TestASilentServerIsReportedBeforeItsTimeout(t *testing.T) {
 	assert.Less(t, usualSilentAfter, 10*time.Second)
 	silent := listening(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
 	eachProtocol(t, func(t *testing.T, protocol Protocol) {
+		host := telemetrytest.NewStatuses()
 		b := following(t, func(c *Config) {
 			c.Protocol = protocol
 			c.GP.ProbeTimeout, c.AnswerTimeout = 10*time.Minute, 10*time.Minute
 			c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
 		}, silent)
+		b.Host = host
 		b.receiver.env.silentAfter = 50 * time.Millisecond
 		b.start()
 		assert.Equal(t, zapcore.WarnLevel, b.awaitLogged("The server has not identified itself").Level)
+		assert.Contains(t, host.Last(), "StatusRecoverableError: 1 of 1 failed: "+silent.endpoint+": it accepts connections, but has not identified itself")
 		assert.Zero(t, b.Log.FilterMessageSnippet("cannot be reached").Len(), "the receiver still waits")
 	})
 }
 
 // The log reminds of a server that the receiver has given up.
-func TestAGivenUpServerIsLoggedRepeatedly(t *testing.T) {
+func TestAGivenUpServerIsAPermanentErrorAndLoggedRepeatedly(t *testing.T) {
 	p := play(t, greysserver.Options{Protocol: greysserver.GP, ProtocolVersion: 2})
 	b := following(t, func(c *Config) {
 		c.Protocol = ProtocolGP
 		c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
 	}, p)
+	host := telemetrytest.NewStatuses()
+	b.Host = host
 	b.receiver.env.repeatAfter = 20 * time.Millisecond
 	b.start()
 	b.awaitLogged("and the receiver gives up")
+	assert.Contains(t, host.Last(), "StatusPermanentError: 1 of 1 failed: "+p.endpoint+": ")
+	assert.Contains(t, host.Last(), "does not know version 0x0001")
 	b.Await("two more log lines", func() bool { return b.Log.FilterMessageSnippet("still does not ask the server").Len() >= 2 })
 }
 

@@ -5,10 +5,8 @@ package greysreceiver
 
 import (
 	"context"
-	"io"
 	"net"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -65,30 +63,4 @@ func TestTheHealthOfServersIsReported(t *testing.T) {
 		assert.Len(t, host.All(), said, "a shutdown is no failure")
 		assert.EqualValues(t, -1, b.up(there), "the gauge is removed")
 	})
-}
-
-func TestAGivenUpServerIsAPermanentError(t *testing.T) {
-	p := play(t, greysserver.Options{Protocol: greysserver.GP, ProtocolVersion: 2})
-	host := telemetrytest.NewStatuses()
-	b := following(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("com.example.*", "*")} }, p)
-	b.Host = host
-	b.start()
-	b.Await("it", func() bool { return len(host.All()) > 0 })
-	assert.Contains(t, host.Last(), "StatusPermanentError: 1 of 1 failed: "+p.endpoint+": ")
-	assert.Contains(t, host.Last(), "does not know version 0x0001")
-}
-
-func TestASilentServerIsARecoverableErrorBeforeItsTimeout(t *testing.T) {
-	silent := listening(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
-	host := telemetrytest.NewStatuses()
-	b := following(t, func(c *Config) {
-		c.Protocol = ProtocolConsole
-		c.AnswerTimeout = 10 * time.Minute
-		c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
-	}, silent)
-	b.Host = host
-	b.receiver.env.silentAfter = 50 * time.Millisecond
-	b.start()
-	b.Await("it", func() bool { return len(host.All()) > 0 })
-	assert.Contains(t, host.Last(), "StatusRecoverableError: 1 of 1 failed: "+silent.endpoint+": it accepts connections, but has not identified itself")
 }

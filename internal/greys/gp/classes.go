@@ -7,18 +7,11 @@ import "github.com/callbraid/callbraid/internal/greys"
 
 // readClasses reads the reply to sc ("搜索已加载类").
 func (d *decoder) readClasses() {
-	d.members(func(key []byte) {
-		if string(key) != "items" {
-			d.readOther(key)
-			return
+	d.readItems(func() {
+		var c greys.Class
+		if d.readClass(&c); d.delivering {
+			d.deliver(&c)
 		}
-		d.hasItems = d.peek() == '['
-		d.elements(func() {
-			var c greys.Class
-			if d.readClass(&c); d.delivering {
-				d.deliver(&c)
-			}
-		})
 	})
 }
 
@@ -101,16 +94,7 @@ func (d *decoder) readField() (f greys.Field) {
 }
 
 // readMethods reads the reply to sm ("搜索已经加载类方法").
-func (d *decoder) readMethods() {
-	d.members(func(key []byte) {
-		if string(key) != "items" {
-			d.readOther(key)
-			return
-		}
-		d.hasItems = d.peek() == '['
-		d.elements(d.readMethodsOfClass)
-	})
-}
+func (d *decoder) readMethods() { d.readItems(d.readMethodsOfClass) }
 
 // readMethodsOfClass reads the methods of one class. The name of the class can follow them.
 func (d *decoder) readMethodsOfClass() {

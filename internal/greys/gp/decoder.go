@@ -148,6 +148,18 @@ func (d *decoder) finish(command greys.Command) error {
 	return nil
 }
 
+// readItems reads a reply whose items are in an array.
+func (d *decoder) readItems(read func()) {
+	d.members(func(key []byte) {
+		if string(key) != "items" {
+			d.readOther(key)
+			return
+		}
+		d.hasItems = d.peek() == '['
+		d.elements(read)
+	})
+}
+
 // readOther reads a member that is common to all replies, or unknown.
 func (d *decoder) readOther(key []byte) {
 	if string(key) != "affect" {

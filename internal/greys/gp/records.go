@@ -12,23 +12,16 @@ import (
 // readRecords reads the reply to the request for recorded calls ("搜索调用记录").
 func (d *decoder) readRecords() {
 	d.records = reused(d.records)
-	d.members(func(key []byte) {
-		if string(key) != "items" {
-			d.readOther(key)
-			return
-		}
-		d.hasItems = d.peek() == '['
-		d.elements(func() {
-			at := d.at
-			d.records = append(d.records, unread)
-			r := &d.records[len(d.records)-1]
-			d.members(func(key []byte) {
-				if !d.readRecord(r, key) {
-					d.skip()
-				}
-			})
-			d.requireRecord(r, at)
+	d.readItems(func() {
+		at := d.at
+		d.records = append(d.records, unread)
+		r := &d.records[len(d.records)-1]
+		d.members(func(key []byte) {
+			if !d.readRecord(r, key) {
+				d.skip()
+			}
 		})
+		d.requireRecord(r, at)
 	})
 }
 

@@ -12,16 +12,9 @@ import (
 // readStatistics reads the reply to monitor ("监控方法调用").
 func (d *decoder) readStatistics() {
 	d.statistics.Methods = reused(d.statistics.Methods)
-	d.members(func(key []byte) {
-		if string(key) != "items" {
-			d.readOther(key)
-			return
-		}
-		d.hasItems = d.peek() == '['
-		d.elements(func() {
-			d.statistics.Methods = append(d.statistics.Methods, greys.MethodStatistics{Calls: -1, Succeeded: -1, Failed: -1})
-			d.readMethodStatistics(&d.statistics.Methods[len(d.statistics.Methods)-1])
-		})
+	d.readItems(func() {
+		d.statistics.Methods = append(d.statistics.Methods, greys.MethodStatistics{Calls: -1, Succeeded: -1, Failed: -1})
+		d.readMethodStatistics(&d.statistics.Methods[len(d.statistics.Methods)-1])
 	})
 }
 

@@ -49,11 +49,7 @@ func (l *life) classes(command greys.ClassesCommand) (classes []greys.Class, err
 
 // methods returns the program's methods that match patterns.
 func (l *life) methods(command greys.MethodsCommand) (methods []greys.Method, err error) {
-	classes, err := matcher(command.Class, command.Regexp)
-	if err != nil {
-		return nil, err
-	}
-	names, err := matcher(command.Method, command.Regexp)
+	classes, names, err := matchers(command.Target)
 	if err != nil {
 		return nil, err
 	}

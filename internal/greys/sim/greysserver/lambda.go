@@ -34,11 +34,7 @@ var errFailed = errors.New("command execution failed")
 // fails returns the error for a target that the released server cannot instrument. A lambda fails; its interface in the
 // target is enough. A constructor fails too: after it all commands on its class fail until a reset.
 func (l *life) fails(target greys.Target) error {
-	classes, err := matcher(target.Class, target.Regexp)
-	if err != nil {
-		return err
-	}
-	methods, err := matcher(target.Method, target.Regexp)
+	classes, methods, err := matchers(target)
 	if err != nil {
 		return err
 	}

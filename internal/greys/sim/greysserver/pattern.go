@@ -11,6 +11,15 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
+// matchers returns expressions for the classes and the methods of a target.
+func matchers(t greys.Target) (classes, methods *regexp.Regexp, err error) {
+	classes, err = matcher(t.Class, t.Regexp)
+	if err == nil {
+		methods, err = matcher(t.Method, t.Regexp)
+	}
+	return classes, methods, err
+}
+
 // matcher returns an expression for whole names that match a pattern. It fails for an invalid regular expression.
 func matcher(p greys.Pattern, isRegexp bool) (*regexp.Regexp, error) {
 	text := p.String()

@@ -46,11 +46,7 @@ const maxEvents = 2048
 
 // watch starts to observe the methods of a target.
 func (l *life) watch(target greys.Target, w *watch) error {
-	classes, err := matcher(target.Class, target.Regexp)
-	if err != nil {
-		return err
-	}
-	methods, err := matcher(target.Method, target.Regexp)
+	classes, methods, err := matchers(target)
 	if err != nil {
 		return err
 	}

@@ -153,8 +153,8 @@ type Process struct {
 	NodesDropped, InventoryDropped int64
 }
 
-// Untimed are replies with times that may be false: rows are counted without them, call trees and
-// recorded calls are left out.
+// Untimed are replies with times that may be false. Rows are counted without them; call trees and recorded calls are
+// dropped.
 type Untimed struct{ Rows, Trees, Records int64 }
 
 // Process counts the difference of two counts of a process.

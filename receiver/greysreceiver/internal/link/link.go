@@ -38,7 +38,7 @@ type Link struct {
 	Close func()
 	// Total returns the counts of the link so far.
 	Total func() Stats
-	// Unsent reports whether an error says that a command did not reach the server.
+	// Unsent reports whether the command of an error did not reach the server.
 	Unsent func(error) bool
 	// ResetsAll means that a reset affects all classes, and its pattern has no effect.
 	ResetsAll bool

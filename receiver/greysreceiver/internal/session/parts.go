@@ -23,17 +23,17 @@ import (
 // matched method, the inner call's begin replaces the outer call's begin: times are too short, and call trees belong to
 // other calls. So by default (per_method) the receiver divides a pattern of the console into parts:
 //
-//  1. The server lists the classes and methods that match.
-//  2. Constructors, static initialisers, lambdas, generated classes, interfaces and methods
-//     without code are left out: the server fails on them, or has nothing to report. A pattern
-//     without wildcards is asked for as it is.
-//  3. Each method has a command of its own, up to limits.max_pattern_commands.
-//  4. Classes beyond that share commands, whose times and call trees are left out.
-//  5. A command that the server says to match more than one method (overloads, subclasses that
-//     override it) has its times and call trees left out, too.
-//  6. A part that the server refuses is left out from then on. A reset removes the code that it has
-//     left in classes, and all other parts are asked for again.
-//  7. A part that is lost is asked for again alone. The other parts go on, and so do their sums.
+//   1. The server lists the matching classes and methods.
+//   2. The receiver omits constructors, static initialisers, lambdas, generated classes, interfaces and
+//      methods without code: the server fails on them, or has no calls to report. A pattern without
+//      wildcards is sent unchanged.
+//   3. Each method has its own command, up to limits.max_pattern_commands.
+//   4. Methods of further classes share commands. Their times and call trees are omitted.
+//   5. A command that matches more than one method (overloads, subclasses that override it) has no
+//      times and call trees either.
+//   6. A part that the server refuses is omitted permanently. A reset removes the instrumentation that
+//      it has left, and all other parts are sent again.
+//   7. Only a lost part is sent again. The other parts continue, and so do their sums.
 
 // isInParts reports whether a run is divided into parts.
 func (r *run) isInParts() bool {

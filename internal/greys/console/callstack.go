@@ -95,9 +95,9 @@ func (n *names) frame(text []byte) (f greys.Frame, ok bool) {
 	if !ok || line < math.MinInt32 || line > math.MaxInt32 {
 		return f, false
 	}
-	f = greys.Frame{Class: n.intern(name[:dot]), Method: n.intern(name[dot+1:]), Line: int32(line)}
+	f = greys.Frame{Class: n.Intern(name[:dot]), Method: n.Intern(name[dot+1:]), Line: int32(line)}
 	if file := place[:colon]; string(file) != noFile {
-		f.File = n.intern(file)
+		f.File = n.Intern(file)
 	}
 	return f, true
 }

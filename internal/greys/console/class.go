@@ -94,21 +94,21 @@ func (b *classBlock) pair(key []byte, value *cell) error {
 	switch string(key) {
 	case className:
 		b.named = true
-		r.Name = b.names.intern(value.joined(nil))
+		r.Name = b.names.Intern(value.joined(nil))
 	case classSource:
-		r.CodeSource = b.names.intern(value.joined(nil))
+		r.CodeSource = b.names.Intern(value.joined(nil))
 	case classModifier:
-		r.Modifier = b.names.intern(value.joined(nil))
+		r.Modifier = b.names.Intern(value.joined(nil))
 	case classAnnotations:
 		r.Annotations = b.names.listed(r.Annotations, value.joined(nil))
 	case classInterfaces:
 		r.Interfaces = b.names.listed(r.Interfaces, value.joined(nil))
 	case classSuper:
-		r.Super = b.names.intern(firstLine(value.joined(isRung)))
+		r.Super = b.names.Intern(firstLine(value.joined(isRung)))
 	case classLoader:
 		text := value.joined(isRung)
 		for line, rest := nextLine(text); len(line)+len(rest) > 0; line, rest = nextLine(rest) {
-			r.Loaders = append(r.Loaders, b.names.intern(bytes.TrimPrefix(bytes.TrimLeft(line, " "), []byte(rung))))
+			r.Loaders = append(r.Loaders, b.names.Intern(bytes.TrimPrefix(bytes.TrimLeft(line, " "), []byte(rung))))
 		}
 	case classFields:
 		return b.fields(value.joined(nil))
@@ -184,7 +184,7 @@ func (b *classBlock) fields(text []byte) error {
 		}
 		if len(key) > 0 {
 			b.fieldValue(name, &value)
-			name = b.names.intern(key)
+			name = b.names.Intern(key)
 			value.reset()
 			if name == fieldModifier {
 				b.reply.Fields = append(b.reply.Fields, greys.Field{})
@@ -204,13 +204,13 @@ func (b *classBlock) fieldValue(name string, value *cell) {
 	f := &b.reply.Fields[len(b.reply.Fields)-1]
 	switch text := value.joined(nil); name {
 	case fieldModifier:
-		f.Modifier = b.names.intern(text)
+		f.Modifier = b.names.Intern(text)
 	case fieldType:
-		f.Type = b.names.intern(text)
+		f.Type = b.names.Intern(text)
 	case fieldName:
-		f.Name = b.names.intern(text)
+		f.Name = b.names.Intern(text)
 	case fieldValue:
-		f.Value = validText(text)
+		f.Value = greys.ValidText(text)
 	}
 }
 

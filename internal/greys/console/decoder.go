@@ -82,7 +82,7 @@ func (d *decoder) transferError(received int64, expected string, err error) erro
 	case received == 0 && err == ErrTimeout && expected != listAnswer:
 		failed.Err = ErrSilent
 	case d.replies == 0:
-		failed.FirstLine = validText(d.first)
+		failed.FirstLine = greys.ValidText(d.first)
 	}
 	return failed
 }
@@ -145,7 +145,7 @@ func (d *decoder) reserve(bytes int64) error {
 // finish handles the end of the answers at an offset of the connection.
 func (d *decoder) finish(offset int64) error {
 	if d.failed != nil {
-		return fmt.Errorf("%w: %s", d.failed, validText(d.words))
+		return fmt.Errorf("%w: %s", d.failed, greys.ValidText(d.words))
 	}
 	return withOffset(offset, d.end())
 }

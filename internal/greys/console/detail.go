@@ -81,11 +81,11 @@ func (b *detailBlock) pair(key []byte, value *cell) error {
 		if len(r.Parameters) == maxParameters {
 			return unexpected(fmt.Sprintf("at most %d parameters", maxParameters), key)
 		}
-		r.Parameters = append(r.Parameters, validText(value.joined(nil)))
+		r.Parameters = append(r.Parameters, greys.ValidText(value.joined(nil)))
 	case name == detailReturn:
-		r.Return = validText(value.joined(nil))
+		r.Return = greys.ValidText(value.joined(nil))
 	case name == detailException:
-		r.Exception = validText(value.joined(isTraceLine))
+		r.Exception = greys.ValidText(value.joined(isTraceLine))
 	case name == detailStack:
 		return b.readStack(value.joined(isFrameLine))
 	default:
@@ -142,10 +142,10 @@ func (b *detailBlock) field(name string, text []byte) error {
 		r.Object = b.names.object(text)
 	case "CLASS":
 		is = detailClass
-		r.Class = b.names.intern(text)
+		r.Class = b.names.Intern(text)
 	case "METHOD":
 		is = detailMethod
-		r.Method = b.names.intern(text)
+		r.Method = b.names.Intern(text)
 	case "IS-RETURN":
 		is = detailReturned
 		r.Returned, ok = boolean(text)

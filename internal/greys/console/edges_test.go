@@ -248,25 +248,3 @@ func TestTimesInMilliseconds(t *testing.T) {
 		assert.False(t, ok, text)
 	}
 }
-
-func TestRepeatedNamesCostNoMemory(t *testing.T) {
-	var n names
-	text := []byte("com.example.Shop")
-	n.intern(text)
-	assert.Zero(t, testing.AllocsPerRun(100, func() { n.intern(text) }))
-	for i := range 3 * maxNames {
-		n.intern([]byte{'a', byte(i), byte(i >> 8), byte(i >> 16)})
-		require.LessOrEqual(t, len(n.known), maxNames)
-		require.LessOrEqual(t, n.bytes, maxNameBytes)
-	}
-	long := []byte(strings.Repeat("y", maxName))
-	for i := range 3 * maxNameBytes / maxName {
-		long[0], long[1] = byte('a'+i%26), byte('a'+i/26%26)
-		long[2], long[3] = byte('a'+i/26/26%26), 'z'
-		n.intern(long)
-		require.LessOrEqual(t, n.bytes, maxNameBytes)
-	}
-	n.intern([]byte(strings.Repeat("x", maxName+1)))
-	assert.NotContains(t, n.known, strings.Repeat("x", maxName+1))
-	assert.Equal(t, "a\ufffd", n.intern([]byte("a\xff")))
-}

@@ -78,7 +78,7 @@ func (b *methodsBlock) pair(_ []byte, value *cell) error {
 			return unexpected("a line of a method: name : value", line)
 		}
 		if len(key) > 0 {
-			name = b.names.intern(key)
+			name = b.names.Intern(key)
 		}
 		b.setValue(name, part)
 	}
@@ -100,19 +100,19 @@ func (b *methodsBlock) setValue(name string, text []byte) {
 	switch name {
 	case methodClass:
 		// Java writes the kind before the name: "class demo.Shop".
-		r.Class = b.names.intern(text[bytes.LastIndexByte(text, ' ')+1:])
+		r.Class = b.names.Intern(text[bytes.LastIndexByte(text, ' ')+1:])
 	case methodName:
-		r.Name = b.names.intern(text)
+		r.Name = b.names.Intern(text)
 	case methodModifier:
-		r.Modifier = b.names.intern(text)
+		r.Modifier = b.names.Intern(text)
 	case methodAnnotations:
 		r.Annotations = b.names.listed(r.Annotations, text)
 	case methodParameters:
-		r.Parameters = append(r.Parameters, b.names.intern(text))
+		r.Parameters = append(r.Parameters, b.names.Intern(text))
 	case methodReturn:
-		r.Return = b.names.intern(text)
+		r.Return = b.names.Intern(text)
 	case methodExceptions:
-		r.Exceptions = append(r.Exceptions, b.names.intern(text))
+		r.Exceptions = append(r.Exceptions, b.names.Intern(text))
 	}
 }
 

@@ -118,9 +118,9 @@ func (b *monitorBlock) row(text []byte) error {
 		case monitorTime:
 			m.Time, ok = b.clock.parse(value)
 		case monitorClass:
-			m.Class = b.names.intern(value)
+			m.Class = b.names.Intern(value)
 		case monitorMethod:
-			m.Method = b.names.intern(value)
+			m.Method = b.names.Intern(value)
 		case monitorTotal:
 			m.Calls, ok = count(value)
 		case monitorSuccess:

@@ -112,7 +112,7 @@ func (b *recordsBlock) complete() error {
 		return b.head()
 	}
 	r := &b.reply
-	*r = greys.Record{IsSimple: true, Class: b.names.intern(b.text(recordClass)), Method: b.names.intern(b.text(recordMethod))}
+	*r = greys.Record{IsSimple: true, Class: b.names.Intern(b.text(recordClass)), Method: b.names.Intern(b.text(recordMethod))}
 	for i := range recordClass {
 		if value := b.text(i); !b.setValue(i, value) {
 			return unexpected("a recorded call with a value of its kind as "+recordColumns[i].name, value)
@@ -150,7 +150,7 @@ func (n *names) object(text []byte) string {
 	if string(text) == noObject {
 		return ""
 	}
-	return n.intern(text)
+	return n.Intern(text)
 }
 
 // head checks the names of the columns.

@@ -43,11 +43,11 @@ func (b *sessionBlock) pair(key []byte, value *cell) error {
 		ok = ok && ms <= maxMilliseconds
 		b.session.Duration = time.Duration(ms) * time.Millisecond
 	case "CHARSET":
-		b.session.Charset = b.names.intern(text)
+		b.session.Charset = b.names.Intern(text)
 	case "FROM":
-		b.session.From = b.names.intern(text)
+		b.session.From = b.names.Intern(text)
 	case "TO":
-		b.session.To = b.names.intern(text)
+		b.session.To = b.names.Intern(text)
 	}
 	if !ok {
 		return unexpected("a number as the session's "+string(key), text)

@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/callbraid/callbraid/internal/greys"
 )
 
 // unexpected returns an error for received text; nil means the end of the answer. The decoder adds the offset.
@@ -27,52 +28,19 @@ func unexpected(expected string, got []byte) error {
 	return &SyntaxError{Expected: expected, Got: fmt.Sprintf("%q", got)}
 }
 
-// Limits of all interned names, and of one name.
-const (
-	maxNames     = 16 << 10
-	maxNameBytes = 1 << 20
-	maxName      = 1 << 10
-)
-
-// names interns texts, so that a repeated text costs no memory. When they are too many, all are dropped.
-type names struct {
-	known map[string]string
-	bytes int
-}
-
-// intern returns the text as valid UTF-8.
-func (n *names) intern(text []byte) string {
-	if s, ok := n.known[string(text)]; ok {
-		return s
-	}
-	if len(text) == 0 {
-		return ""
-	}
-	if len(text) > maxName || !utf8.Valid(text) {
-		return validText(text)
-	}
-	if n.known == nil || len(n.known) >= maxNames || n.bytes+len(text) > maxNameBytes {
-		n.known, n.bytes = map[string]string{}, 0
-	}
-	s := string(text)
-	n.known[s] = s
-	n.bytes += len(s)
-	return s
-}
+// names are interned names, with the parsers of texts that contain them.
+type names struct{ greys.Names }
 
 // listed appends names that are separated by commas.
 func (n *names) listed(to []string, text []byte) []string {
 	for len(text) > 0 {
 		var name []byte
 		if name, text, _ = bytes.Cut(text, []byte(",")); len(name) > 0 {
-			to = append(to, n.intern(name))
+			to = append(to, n.Intern(name))
 		}
 	}
 	return to
 }
-
-// validText returns the text with invalid UTF-8 replaced.
-func validText(text []byte) string { return strings.ToValidUTF8(string(text), string(utf8.RuneError)) }
 
 // beyondBMP is the first character that Java stores as two units.
 const beyondBMP = 0x10000

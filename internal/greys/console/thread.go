@@ -44,7 +44,7 @@ func (n *names) thread(text []byte) (t greys.Thread, ok bool) {
 	if !isBoolean || !isNumber || priority < math.MinInt32 || priority > math.MaxInt32 || err != nil {
 		return t, false
 	}
-	t.Name, t.ID, t.Priority = n.intern(name), int64(number), int32(priority)
+	t.Name, t.ID, t.Priority = n.Intern(name), int64(number), int32(priority)
 	return t, true
 }
 

@@ -126,7 +126,7 @@ func (b *treeBlock) node(text []byte) error {
 	b.path = b.path[:depth-1]
 	if string(call.class) == throwClass && depth > 1 {
 		b.depth = depth - 1 // a throw has no callees
-		b.reply.Nodes[b.path[depth-2]].Throws = b.names.intern(call.method)
+		b.reply.Nodes[b.path[depth-2]].Throws = b.names.Intern(call.method)
 		return nil
 	}
 	b.depth = depth
@@ -136,7 +136,7 @@ func (b *treeBlock) node(text []byte) error {
 	b.path = append(b.path, int32(len(b.reply.Nodes)))
 	b.reply.Nodes = append(b.reply.Nodes, greys.Node{
 		Depth: int32(depth - 1), Start: start, End: end,
-		Class: b.names.intern(call.class), Method: b.names.intern(call.method), Line: call.line, Throws: b.names.intern(call.throws),
+		Class: b.names.Intern(call.class), Method: b.names.Intern(call.method), Line: call.line, Throws: b.names.Intern(call.throws),
 	})
 	return nil
 }

@@ -31,7 +31,7 @@ func (b *versionBlock) line(text []byte) error {
 		return nil
 	}
 	b.found = true
-	version := strings.ReplaceAll(validText(cells), "|", "")
+	version := strings.ReplaceAll(greys.ValidText(cells), "|", "")
 	b.reply(&greys.Version{Text: strings.TrimRight(version, ". ")})
 	return nil
 }

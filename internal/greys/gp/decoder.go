@@ -14,7 +14,7 @@ import (
 // decoder reads the data of replies to one command.
 type decoder struct {
 	scanner
-	names        names
+	names        greys.Names
 	times        localTimes
 	maxTolerated int
 	// tolerating guards reading data tolerantly, which takes much memory.
@@ -184,7 +184,7 @@ func (d *decoder) readOther(key []byte) {
 // name reads a scalar as a string and interns it, for values that often repeat.
 func (d *decoder) name() string {
 	text, _ := d.scalar()
-	return d.names.intern(text)
+	return d.names.Intern(text)
 }
 
 // require fails if the object at an offset lacks a member.

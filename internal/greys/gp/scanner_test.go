@@ -77,24 +77,3 @@ func TestSyntaxErrorsHaveTheirOffset(t *testing.T) {
 	}
 	require.NoError(t, scanned([]byte(strings.Repeat("[", maxDepth)+strings.Repeat("]", maxDepth))))
 }
-
-func TestNamesAreInternedOnce(t *testing.T) {
-	var n names
-	first := n.intern([]byte("com.example.Shop"))
-	assert.Zero(t, testing.AllocsPerRun(100, func() {
-		if n.intern([]byte("com.example.Shop")) != first {
-			t.Error("the second string is another copy")
-		}
-	}))
-	long := strings.Repeat("x", maxNameBytes+1)
-	assert.Equal(t, long, n.intern([]byte(long)))
-	assert.Len(t, n.byText, 1, "long names are not interned")
-	most := 0
-	for i := range 500_000 {
-		n.intern([]byte{byte(i), byte(i >> 8), byte(i >> 16)})
-		most = max(most, n.bytes)
-	}
-	assert.LessOrEqual(t, most, maxNamesBytes+maxNameBytes+perName)
-	assert.Greater(t, most, maxNamesBytes)
-	assert.LessOrEqual(t, len(n.byText), maxNamesBytes/perName+1)
-}

@@ -257,7 +257,7 @@ func TestTheCountsOfALinkAreReported(t *testing.T) {
 	s.next()
 	s.set(func() {
 		s.stats = link.Stats{
-			Bad: 3, LastBad: errors.New("monitor demo.* *: byte 7: what it is"), Missing: 5,
+			Bad: 3, LastBad: errors.New("monitor demo.* *: byte 7: the reason"), Missing: 5,
 			Repeated: 11, Unasked: 12, Late: 13, Lost: 14, Unanswered: 15,
 		}
 	})
@@ -275,7 +275,7 @@ func TestTheCountsOfALinkAreReported(t *testing.T) {
 		assert.GreaterOrEqual(t, points[name], at, name)
 	}
 	line := b.awaitLogged("A reply could not be decoded")
-	assert.Equal(t, "monitor demo.* *: byte 7: what it is", line.ContextMap()["error"])
+	assert.Equal(t, "monitor demo.* *: byte 7: the reason", line.ContextMap()["error"])
 	assert.EqualValues(t, 3, line.ContextMap()["bad_replies_of_connection"])
 }
 

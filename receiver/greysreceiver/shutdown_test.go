@@ -60,7 +60,7 @@ func hanging(at string, asked chan<- struct{}) func(net.Conn) {
 	}
 }
 
-// Data of another server are forwarded, whatever the server does at the shutdown.
+// A server that hangs at the shutdown must not prevent the delivery of another server's data.
 func TestAHangingServerAtShutdownLosesNoDataOfOthers(t *testing.T) {
 	for _, at := range []string{"reset", "monitor", "version"} {
 		t.Run(at, func(t *testing.T) {

@@ -99,7 +99,7 @@ func (e *environment) commands() (all []agentcontrol.Command) {
 	)
 }
 
-// steered is a configured server for the extension agent_control, whatever its current process.
+// steered is a configured server for the extension agent_control. Its process may change.
 type steered struct {
 	*server
 	id       string

@@ -12,7 +12,7 @@ import (
 // *Error.
 //
 // The depth of its recursion is fixed, because neither lists nor classes nest. It allocates no more than the available
-// bytes can fill, whatever numbers the stream contains. Fields are returned in the order of the stream.
+// bytes can fill, even if the stream contains large numbers. Fields are returned in the order of the stream.
 func Unmarshal(stream []byte) (Object, error) {
 	r := &reader{b: stream}
 	o, err := r.stream()

@@ -49,7 +49,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // SyntaxError is the error for text that a server never sends.
 type SyntaxError struct {
 	Offset   int64  // of the line, from the first byte of the connection
-	Expected string // what is allowed there
+	Expected string // the allowed text at that position
 	Got      string // the received text, shortened
 }
 

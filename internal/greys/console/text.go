@@ -45,8 +45,8 @@ func (n *names) listed(to []string, text []byte) []string {
 // beyondBMP is the first character that Java stores as two units.
 const beyondBMP = 0x10000
 
-// units returns the length of a text in UTF-16 units, whatever its width on a screen. Java counts so, and the server
-// pads by it.
+// units returns the length of a text in UTF-16 units, independent of its width on a screen. Java counts so, and the
+// server pads by it.
 func units(text []byte) (n int) {
 	if isASCII(text) {
 		return len(text)

@@ -26,7 +26,7 @@ var (
 // ProtocolError reports bytes that the protocol or a limit does not allow.
 type ProtocolError struct {
 	Offset   int64  // from the first received byte, or inside data from its first byte
-	Expected string // what is allowed there
+	Expected string // the allowed bytes at that position
 	Got      string // the received bytes
 }
 

@@ -18,8 +18,8 @@ type Arrival struct {
 	Time time.Duration
 	// File is the file of the connection: "control.bin" or DataFile(n).
 	File string
-	// What is "in" (a piece arrived), "out:COMMAND" (COMMAND was sent to the agent,
-	// such as "suspend"), or "close" (the agent closed the connection).
+	// What has one of the values "in" (a piece arrived), "out:COMMAND" (COMMAND was sent to the agent, such as
+	// "suspend"), or "close" (the agent closed the connection).
 	What string
 	// Offset and Length are the position of the piece in File. They are meaningful only in rows with "in".
 	Offset, Length int

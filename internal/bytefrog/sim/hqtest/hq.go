@@ -310,7 +310,7 @@ func (hq *HQ) WaitEvents(n int) {
 	hq.Wait("events", func([]bytefrog.Message, [][]byte) bool { return hq.events >= n })
 }
 
-// Wait waits until the agent's messages fulfil a condition. what describes it in the failure.
+// Wait waits until the agent's messages fulfil a condition. The text is for the failure message.
 func (hq *HQ) Wait(what string, condition func(control []bytefrog.Message, data [][]byte) bool) {
 	hq.t.Helper()
 	until := time.Now().Add(patience)

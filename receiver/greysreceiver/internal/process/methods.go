@@ -65,7 +65,7 @@ func (m *methods) hasRoom(name methodName) bool {
 	return m.byName[name] != nil || len(m.byName) < m.max
 }
 
-// count adds a row of a monitor. No row arrives twice, whatever its time: in both protocols a monitor starts at zero.
+// count adds a row of a monitor. No row arrives twice, with any time: in both protocols a monitor starts at zero.
 func (m *methods) count(t *task.Task, row *greys.MethodStatistics, n *nesting, now time.Time) {
 	s := m.sumsFor(t, row)
 	if s == nil {

@@ -36,7 +36,7 @@ func row(at int, class, method string, calls, failed int64, mean time.Duration) 
 	}
 }
 
-// A monitor starts at zero: no row of an earlier one arrives again, whatever the server's clock shows.
+// A monitor starts at zero: no row of an earlier one arrives again, with any time of the server's clock.
 func TestRowsOfAnyTimeAreCounted(t *testing.T) {
 	m, monitor := newMethods(10), &task.Task{}
 	for _, at := range []int{59, 59, 5, 30, 59, 60, -3600} {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Another program counted the numbers of testdata/README.md.
+// The numbers of testdata/README.md were counted by another program.
 func TestTheCapturesHaveTheNumbersOfTheirReadme(t *testing.T) {
 	for _, test := range []struct {
 		capture                           string
@@ -64,7 +64,7 @@ func TestTheCapturesHaveTheNumbersOfTheirReadme(t *testing.T) {
 	}
 }
 
-// Another program counted these, too.
+// Counted by others, too.
 func TestWhereThreadsOfTheShopAreRenamed(t *testing.T) {
 	run, err := Open("../../../testdata/bytefrog/shop.zip")
 	require.NoError(t, err)
@@ -77,26 +77,27 @@ func TestWhereThreadsOfTheShopAreRenamed(t *testing.T) {
 	assert.Equal(t, map[string]uint32{"worker-0-draining": 9622, "worker-1-draining": 8322, "worker-2-draining": 9292}, renamed)
 }
 
-// A script has one event in each line: kind, function, exception; or a break. All events are on thread 0 at time 0, so
-// the time of an event is its number in nanoseconds. A line of the result is a span: function, first and last
-// nanosecond, parent, and special properties.
-func TestTheRulesOfPairing(t *testing.T) {
+// The rules, one by one. A script has one event in each line: what, function,
+// exception; or a break. All of it happens on thread 0 at time 0, so an event's
+// time is its number in nanoseconds. A line of the result is a span: function,
+// first and last nanosecond, parent, and what is special.
+func TestTheRules(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		limit        int
 		script, want string
 	}{
 		{"a call inside a call", 0, "enter a, enter b, exit b, exit a", "a 0-3, b 1-2 in 0"},
-		{"a caught exception", 0, "enter a, throw a E, exit a", "a 0-2 E@1"},
-		{"an exception that ends two calls", 0, "enter a, enter b, throw b E, unwind b E, unwind a E",
+		{"an exception that is caught", 0, "enter a, throw a E, exit a", "a 0-2 E@1"},
+		{"an exception that leaves two calls", 0, "enter a, enter b, throw b E, unwind b E, unwind a E",
 			"a 0-4 E@4 left by E, b 1-3 in 0 E@2 left by E"},
-		{"another exception ends the call than was thrown", 0, "enter a, throw a E, unwind a F", "a 0-2 E@1 F@2 left by F"},
+		{"another exception leaves than was thrown", 0, "enter a, throw a E, unwind a F", "a 0-2 E@1 F@2 left by F"},
 		{"an exit that is deeper in the stack", 0, "enter a, enter b, enter c, exit a", "a 0-3, b 1-3 in 0 cut by mismatch, c 2-3 in 1 cut by mismatch"},
 		{"recursion closes the nearest", 0, "enter a, enter a, exit a", "a 0-3 cut by ended, a 1-2 in 0"},
 		{"orphans are no spans but take time", 0, "exit x, throw x E, enter a, exit a", "a 2-3"},
 		{"a break", 0, "enter a, enter b, exit b, break, exit a, enter c, exit c", "a 0-3 cut by suspended, b 1-2 in 0, c 4-5"},
 		{"the end", 0, "enter a, enter b", "a 0-2 cut by ended, b 1-2 in 0 cut by ended"},
-		{"a full trace continues in another", 2, "enter a, enter b, exit b, enter c, enter d, exit d, exit c, enter e, exit e, exit a",
+		{"a full trace goes on in another", 2, "enter a, enter b, exit b, enter c, enter d, exit d, exit c, enter e, exit e, exit a",
 			"a 0-9, b 1-2 in 0, c 3-6 in 0 linked from trace 3, d 4-5 in 3 trace 3, e 7-8 in 0 linked from trace 7"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -82,7 +82,7 @@ func TestTheErrorNamesAnotherServiceAtThePort(t *testing.T) {
 	for name, tt := range map[string]struct {
 		server    *played
 		protocols []Protocol
-		says      string
+		message   string
 	}{
 		"an HTTP server":  {http, []Protocol{ProtocolAuto, ProtocolConsole, ProtocolGP}, "an HTTP server answers, not Greys"},
 		"a Redis server":  {redis, []Protocol{ProtocolAuto, ProtocolConsole}, "-ERR unknown command"},
@@ -97,7 +97,7 @@ func TestTheErrorNamesAnotherServiceAtThePort(t *testing.T) {
 					c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
 				}, tt.server).start()
 				line := b.awaitLogged("The server cannot be reached")
-				assert.Contains(t, fmt.Sprint(line.ContextMap()["error"]), tt.says)
+				assert.Contains(t, fmt.Sprint(line.ContextMap()["error"]), tt.message)
 			})
 		}
 	}

@@ -58,9 +58,9 @@ func TestTheHealthOfServersIsReported(t *testing.T) {
 		assert.NoError(t, <-served)
 		b.Await("its loss", func() bool { return b.up(away) == 0 })
 		assert.Contains(t, host.Last(), "StatusRecoverableError: 1 of 2 failed: "+away.endpoint+": ")
-		said := len(host.All())
+		statuses := len(host.All())
 		b.Shutdown()
-		assert.Len(t, host.All(), said, "a shutdown is no failure")
+		assert.Len(t, host.All(), statuses, "a shutdown is no failure")
 		assert.EqualValues(t, -1, b.up(there), "the gauge is removed")
 	})
 }

@@ -49,8 +49,8 @@ func TestOnlyTheLostCommandOfAPatternIsSentAgain(t *testing.T) {
 	again.answer(table(row(3, "com.example.Shop", "tax", 5, 0, time.Millisecond)))
 	assert.Equal(t, map[string]float64{"com.example.Shop.pay": 7, "com.example.Shop.tax": 5}, values(b.collect(), "java.method.calls"))
 	assert.Equal(t, []string{"Monitor com.example.Shop tax 1s"}, s.newCommands(), "no other command and no reset is sent")
-	said := b.awaitLogged("A command of a pattern was lost")
-	assert.Equal(t, "com.example.Shop.tax", said.ContextMap()["method"])
+	line := b.awaitLogged("A command of a pattern was lost")
+	assert.Equal(t, "com.example.Shop.tax", line.ContextMap()["method"])
 	assert.EqualValues(t, 1, b.point("commands{outcome=lost}"))
 }
 
@@ -116,9 +116,9 @@ func TestSumsOfAPatternSurviveManyLostConnections(t *testing.T) {
 	last := ""
 	b.Await("the program to rest", func() bool { return server.life().Rests })
 	ok := assert.Eventually(t, func() bool {
-		told, counted := server.life().Reported.Sum().Calls, sum(values(b.collect(), "java.method.calls"))
-		last = fmt.Sprintf("reported %d, counted %v", told, counted)
-		return told > 1000 && counted == float64(told)
+		reported, counted := server.life().Reported.Sum().Calls, sum(values(b.collect(), "java.method.calls"))
+		last = fmt.Sprintf("reported %d, counted %v", reported, counted)
+		return reported > 1000 && counted == float64(reported)
 	}, 10*time.Second, 50*time.Millisecond)
 	require.True(t, ok, last)
 	require.Greater(t, b.point("commands{outcome=lost}"), int64(10))

@@ -222,14 +222,14 @@ func TestRecordedCallsOfAnotherTimezoneAreLogged(t *testing.T) {
 	}
 	a := s.next()
 	a.answer(affectedOne, at(0), at(10*time.Minute-1), at(1-10*time.Minute), &greys.Record{Index: 1, Method: "checkout", Class: "Shop"})
-	said := func() []observer.LoggedEntry {
+	lines := func() []observer.LoggedEntry {
 		return b.Log.FilterMessageSnippet("set timezone to that of the program").All()
 	}
-	assert.Empty(t, said())
+	assert.Empty(t, lines())
 	a.answer(at(-2*time.Hour), at(-2*time.Hour))
-	require.Len(t, said(), 1)
-	assert.Equal(t, -2*time.Hour, said()[0].ContextMap()["ahead"])
-	assert.Equal(t, "UTC", said()[0].ContextMap()["timezone"])
+	require.Len(t, lines(), 1)
+	assert.Equal(t, -2*time.Hour, lines()[0].ContextMap()["ahead"])
+	assert.Equal(t, "UTC", lines()[0].ContextMap()["timezone"])
 }
 
 // Otherwise the flame graph would have each call twice, and with two names if the detail of a recorded call is missing.

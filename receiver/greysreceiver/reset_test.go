@@ -35,8 +35,8 @@ func (s *scripted) byPattern(n int) map[string]*pending {
 	return all
 }
 
-func resets(heard []string) (resets []string) {
-	for _, text := range heard {
+func resets(commands []string) (resets []string) {
+	for _, text := range commands {
 		if len(text) > 6 && text[:6] == "Reset " {
 			resets = append(resets, text)
 		}
@@ -61,9 +61,9 @@ func TestByGPAResetIsSentWhenNoRunningCommandOverlaps(t *testing.T) {
 	b.Await("the resets", func() bool { return b.point("resets{outcome=done}") == 1 && b.point("commands{outcome=ended}") == 2 })
 	assert.Equal(t, []string{"Reset demo.Pay"}, resets(s.newCommands()), "the monitor may count demo.ShopFront")
 	b.Shutdown()
-	heard := s.newCommands()
-	assert.Equal(t, "ended Monitor demo.Shop* * 1s", heard[0])
-	assert.Equal(t, []string{"Reset demo.*Front", "Reset demo.Shop*"}, resets(heard))
+	commands := s.newCommands()
+	assert.Equal(t, "ended Monitor demo.Shop* * 1s", commands[0])
+	assert.Equal(t, []string{"Reset demo.*Front", "Reset demo.Shop*"}, resets(commands))
 }
 
 // A reset of the console affects all classes.
@@ -83,9 +83,9 @@ func TestOnTheConsoleAResetIsSentWhenNoCommandRuns(t *testing.T) {
 	all["demo.Shop"].answer(affectedOne)
 	all["demo.Shop"].end <- errors.New("the connection broke")
 	s.expect("Monitor demo.Shop * 1s")
-	heard := s.newCommands()
-	assert.Len(t, resets(heard), 1, "one reset affects all classes")
-	assert.Equal(t, "Monitor demo.Shop * 1s", heard[len(heard)-1])
+	commands := s.newCommands()
+	assert.Len(t, resets(commands), 1, "one reset affects all classes")
+	assert.Equal(t, "Monitor demo.Shop * 1s", commands[len(commands)-1])
 	b.Shutdown()
 	assert.Equal(t, []string{"Reset demo.Shop"}, resets(s.newCommands()))
 }
@@ -181,11 +181,11 @@ func resetLayers(t *testing.T, refuses error) {
 	close(s.slow)
 	<-all["demo.Shop"].over
 	s.next()
-	heard := s.newCommands()
-	reset := resets(heard)
+	commands := s.newCommands()
+	reset := resets(commands)
 	require.NotEmpty(t, reset)
 	assert.True(t, len(reset) == 1 || refuses != nil, "one reset affects all classes; a refused one is sent again")
-	assert.Less(t, slices.Index(heard, "ended Monitor demo.Shop * 1s"), slices.Index(heard, reset[0]))
+	assert.Less(t, slices.Index(commands, "ended Monitor demo.Shop * 1s"), slices.Index(commands, reset[0]))
 	assert.Greater(t, lost, manyLayers)
 }
 

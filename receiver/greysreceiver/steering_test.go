@@ -256,13 +256,13 @@ func TestAnEndedTaskIsReset(t *testing.T) {
 		s.newCommands()
 		answer := s.mustDo("end", number)
 		<-stack.over
-		heard := s.newCommands()
+		commands := s.newCommands()
 		if protocol == ProtocolConsole {
 			assert.Equal(t, "ended; a reset restores its classes when no other command needs them, or with the command reset", answer.Message)
-			assert.Equal(t, []string{"ended Stack other.Pay * 100"}, heard)
+			assert.Equal(t, []string{"ended Stack other.Pay * 100"}, commands)
 		} else {
 			assert.Equal(t, "ended", answer.Message)
-			assert.Equal(t, []string{"ended Stack other.Pay * 100", "Reset other.Pay"}, heard)
+			assert.Equal(t, []string{"ended Stack other.Pay * 100", "Reset other.Pay"}, commands)
 		}
 		assert.Len(t, s.mustDo("list", nil).Items, 1)
 		s.expectNothing()
@@ -341,12 +341,12 @@ func TestAResetOrderRestoresAllClassesAndCommandsContinue(t *testing.T) {
 		assert.Equal(t, "the classes are restored", s.mustDo("reset", nil).Message)
 		<-monitor.over
 		again := s.expect("Monitor demo.Shop * 1s")
-		heard := s.newCommands()
-		assert.Equal(t, "ended Monitor demo.Shop * 1s", heard[0])
+		commands := s.newCommands()
+		assert.Equal(t, "ended Monitor demo.Shop * 1s", commands[0])
 		if protocol == ProtocolConsole {
-			assert.Len(t, resets(heard), 1, "one reset affects all classes")
+			assert.Len(t, resets(commands), 1, "one reset affects all classes")
 		} else {
-			assert.Equal(t, []string{"Reset *", "Reset demo.Shop"}, resets(heard))
+			assert.Equal(t, []string{"Reset *", "Reset demo.Shop"}, resets(commands))
 		}
 		again.answer(affectedOne)
 		assert.Contains(t, s.mustDo("list", nil).Items[0], "running")
@@ -457,9 +457,9 @@ func TestAShutdownEndsOrders(t *testing.T) {
 		expectReason(t, waiting, agentcontrol.Lost, "the receiver is disconnecting from the server")
 		expectReason(t, s.order("list", nil), agentcontrol.Lost, "the receiver is disconnecting from the server")
 		assert.Empty(t, s.Host.(*agentcontroltest.Directory).Agents())
-		heard := s.newCommands()
-		assert.Subset(t, heard, []string{"ended Stack demo.Pay * 100", "ended Trace demo.Pay * 100", "ended Monitor demo.Shop * 1s"})
-		assert.NotEmpty(t, resets(heard), "the classes are restored")
+		commands := s.newCommands()
+		assert.Subset(t, commands, []string{"ended Stack demo.Pay * 100", "ended Trace demo.Pay * 100", "ended Monitor demo.Shop * 1s"})
+		assert.NotEmpty(t, resets(commands), "the classes are restored")
 	})
 }
 

@@ -230,11 +230,11 @@ func AppendClass(b []byte, c *greys.Class) []byte {
 	}
 	var fields strings.Builder
 	for _, f := range c.Fields {
-		said := [][2]string{{fieldModifier, f.Modifier}, {fieldType, f.Type}, {fieldName, f.Name}}
+		lines := [][2]string{{fieldModifier, f.Modifier}, {fieldType, f.Type}, {fieldName, f.Name}}
 		if strings.Contains(f.Modifier, staticWord) {
-			said = append(said, [2]string{fieldValue, f.Value})
+			lines = append(lines, [2]string{fieldValue, f.Value})
 		}
-		fields.WriteString(keyedText(classFieldWidth, said...) + "\n")
+		fields.WriteString(keyedText(classFieldWidth, lines...) + "\n")
 	}
 	rows = append(rows, [][]string{
 		{"simple-name", greys.SimpleName(c.Name)}, {classModifier, c.Modifier}, {classAnnotations, strings.Join(c.Annotations, ",")},

@@ -47,10 +47,10 @@ func TestTheFlowOfTheDocument(t *testing.T) {
 
 func TestAFailingReturnCodeEndsItsRequest(t *testing.T) {
 	for name, tt := range map[string]struct {
-		code ReturnCode
-		data string
-		is   error
-		says string
+		code    ReturnCode
+		data    string
+		is      error
+		message string
 	}{
 		"an unknown error":     {Failed, "out of memory", greys.ErrRefused, `GP server pipe, monitor a.* *: return code 0x10: the server could not carry it out: "out of memory"`},
 		"an unknown type":      {TypeUnsupported, "{}", greys.ErrUnsupported, "return code 0x12: the server does not support it"},
@@ -63,7 +63,7 @@ func TestAFailingReturnCodeEndsItsRequest(t *testing.T) {
 			p.answer(p.request(Monitor).SendID, tt.code, tt.data)
 			err := watching.end()
 			require.ErrorIs(t, err, tt.is)
-			assert.ErrorContains(t, err, tt.says)
+			assert.ErrorContains(t, err, tt.message)
 			assert.Less(t, len(err.Error()), 500)
 			assert.NotContains(t, err.Error(), "{}", "empty data are omitted")
 
@@ -75,7 +75,7 @@ func TestAFailingReturnCodeEndsItsRequest(t *testing.T) {
 }
 
 func TestAnUnsupportedVersionEndsTheConnection(t *testing.T) {
-	for data, says := range map[string]string{
+	for data, message := range map[string]string{
 		"":        "the server does not know version 0x0007 of the protocol, and does not report its own version",
 		versionIs: `the server does not know version 0x0007 of the protocol, and reports "{\"version\":\"1.8.0.0\"}"`,
 	} {
@@ -88,7 +88,7 @@ func TestAnUnsupportedVersionEndsTheConnection(t *testing.T) {
 			var wrong *VersionError
 			require.ErrorAs(t, err, &wrong)
 			assert.Equal(t, &VersionError{Ours: 7, Theirs: data}, wrong)
-			assert.ErrorContains(t, err, says)
+			assert.ErrorContains(t, err, message)
 			assert.NotErrorIs(t, err, greys.ErrUnsupported)
 		}
 	}
@@ -341,9 +341,9 @@ func TestALongReplyWithoutARequestEndsTheConnection(t *testing.T) {
 
 func TestTheEndOfAConnectionEndsAllRequests(t *testing.T) {
 	for name, tt := range map[string]struct {
-		do   func(p *peer)
-		is   error
-		says string
+		do      func(p *peer)
+		is      error
+		message string
 	}{
 		"closed between replies": {func(p *peer) {}, ErrClosed, "GP server pipe: byte 0: the connection was closed"},
 		"closed inside a header": {func(p *peer) { p.raw("\x00\x00\x00\x01") }, ErrClosed, "byte 0, inside a reply"},
@@ -372,7 +372,7 @@ func TestTheEndOfAConnectionEndsAllRequests(t *testing.T) {
 					require.ErrorAs(t, err, &wrong)
 				}
 			}
-			assert.ErrorContains(t, served(), tt.says)
+			assert.ErrorContains(t, served(), tt.message)
 			require.Error(t, c.Run(t.Context(), greys.VersionCommand{}, nil))
 		})
 	}

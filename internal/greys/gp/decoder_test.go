@@ -59,7 +59,7 @@ func TestInvalidValuesAreErrors(t *testing.T) {
 	for _, tt := range []struct {
 		command greys.Command
 		data    string
-		says    string
+		message string
 	}{
 		{greys.VersionCommand{}, `{"version":{}}`, "byte 11: expected a string, a number or a boolean, got '{'"},
 		{greys.MonitorCommand{}, item(strings.Replace(full, `"a"`, `""`, 1)), "byte 10: expected class and method, got an object without it"},
@@ -108,7 +108,7 @@ func TestInvalidValuesAreErrors(t *testing.T) {
 		replies, _, err := decoded(tt.command, []byte(tt.data))
 		var wrong *ProtocolError
 		require.ErrorAs(t, err, &wrong, tt.data)
-		assert.ErrorContains(t, err, tt.says, tt.data)
+		assert.ErrorContains(t, err, tt.message, tt.data)
 		assert.NotContains(t, err.Error(), "YAML", "it is JSON")
 		assert.Empty(t, replies, "invalid data have no answers")
 	}

@@ -169,7 +169,7 @@ func TestAnIncompleteCommandHasNoRequest(t *testing.T) {
 }
 
 func TestIncompleteRequestsAreErrors(t *testing.T) {
-	for says, r := range map[string]Request{
+	for message, r := range map[string]Request{
 		"expected cycle, got a request without it":                          {Type: Monitor, Data: []byte(`{"class-pattern":"a","method-pattern":"b"}`)},
 		"expected class-pattern and method-pattern":                         {Type: Methods, Data: []byte(`{"class-pattern":"a"}`)},
 		"expected class-pattern, got a request without it":                  {Type: Reset},
@@ -181,7 +181,7 @@ func TestIncompleteRequestsAreErrors(t *testing.T) {
 		"request type 0x000b: the server does not support it":               {Type: 11, Data: []byte("?")},
 	} {
 		_, err := ParseCommand(r, UsualCodes())
-		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, err, message)
 	}
 	_, err := ParseCommand(Request{Type: 7}, Codes{})
 	require.ErrorIs(t, err, greys.ErrUnsupported, "it has no code")

@@ -69,8 +69,8 @@ func (p *peer) line() {
 
 func TestAProbeFailsForOtherServers(t *testing.T) {
 	for name, tt := range map[string]struct {
-		do   func(p *peer, r Request)
-		says string
+		do      func(p *peer, r Request)
+		message string
 	}{
 		"another request's reply": {func(p *peer, _ Request) { p.answer(2, Done, versionIs) }, "asking Greys server pipe for its protocol: byte 0: expected a reply to send_id 1, got one to 2"},
 		"more than a reply": {func(p *peer, r Request) {
@@ -84,7 +84,7 @@ func TestAProbeFailsForOtherServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, how, err := probed(t.Context(), t, Config{ProbeTimeout: 200 * time.Millisecond, Provoke: true}, tt.do)
-			require.ErrorContains(t, err, tt.says)
+			require.ErrorContains(t, err, tt.message)
 			assert.Equal(t, SpeaksNeither, how.Speaks)
 		})
 	}

@@ -110,19 +110,19 @@ func (r anything) method() greys.Method {
 	}
 }
 
-// said is the data of a reply and their meaning.
-type said struct {
+// encodedReply is the data of a reply and their meaning.
+type encodedReply struct {
 	command greys.Command
 	data    []byte
 	replies []greys.Reply
 }
 
 // all returns random replies to every command.
-func (r anything) all(t testing.TB, w Writer) (all []said) {
+func (r anything) all(t testing.TB, w Writer) (all []encodedReply) {
 	one := func(command greys.Command, reply greys.Reply) {
 		data, err := w.Append(nil, reply)
 		require.NoError(t, err)
-		all = append(all, said{command, data, []greys.Reply{reply}})
+		all = append(all, encodedReply{command, data, []greys.Reply{reply}})
 	}
 	one(greys.VersionCommand{}, &greys.Version{Text: r.word()})
 	one(greys.SessionsCommand{}, r.sessions())
@@ -138,13 +138,13 @@ func (r anything) all(t testing.TB, w Writer) (all []said) {
 	affected, statistics := &greys.Affected{Classes: r.number(), Methods: r.number()}, r.statistics()
 	reset := &greys.Affected{Rows: r.number()}
 	all = append(all,
-		said{greys.MonitorCommand{}, w.AppendMonitor(nil, affected, statistics), []greys.Reply{affected, statistics}},
-		said{greys.MonitorCommand{}, w.AppendMonitor(nil, affected, nil), []greys.Reply{affected}},
-		said{greys.MonitorCommand{}, w.AppendMonitor(nil, nil, statistics), []greys.Reply{statistics}},
-		said{greys.ResetCommand{}, w.AppendReset(nil, reset.Rows), []greys.Reply{reset}},
+		encodedReply{greys.MonitorCommand{}, w.AppendMonitor(nil, affected, statistics), []greys.Reply{affected, statistics}},
+		encodedReply{greys.MonitorCommand{}, w.AppendMonitor(nil, affected, nil), []greys.Reply{affected}},
+		encodedReply{greys.MonitorCommand{}, w.AppendMonitor(nil, nil, statistics), []greys.Reply{statistics}},
+		encodedReply{greys.ResetCommand{}, w.AppendReset(nil, reset.Rows), []greys.Reply{reset}},
 	)
 	records, classes, methods := []greys.Record{}, []greys.Class{}, []greys.Method{}
-	lists := []said{{command: greys.RecordsCommand{}}, {command: greys.ClassesCommand{}}, {command: greys.MethodsCommand{}}}
+	lists := []encodedReply{{command: greys.RecordsCommand{}}, {command: greys.ClassesCommand{}}, {command: greys.MethodsCommand{}}}
 	for range r.IntN(4) {
 		records, classes, methods = append(records, r.record(w.Location)), append(classes, r.class()), append(methods, r.method())
 		for i, reply := range []greys.Reply{ptr(records[len(records)-1]), ptr(classes[len(classes)-1]), ptr(methods[len(methods)-1])} {

@@ -53,7 +53,7 @@ func TestStringsDecodeAsInEncodingJSON(t *testing.T) {
 }
 
 func TestSyntaxErrorsHaveTheirOffset(t *testing.T) {
-	for text, says := range map[string]string{
+	for text, message := range map[string]string{
 		"":                                      "byte 0: expected a string, a number or a boolean, got the end",
 		" {\"a\":1,}":                           `byte 8: expected an element behind the comma, got '}'`,
 		"[1 2]":                                 `byte 3: expected a comma or ']', got '2'`,
@@ -73,7 +73,7 @@ func TestSyntaxErrorsHaveTheirOffset(t *testing.T) {
 		strings.Repeat(`{"a":`, maxDepth+1):     `byte 320: expected at most 64 nested arrays and objects, got '{'`,
 		strings.Repeat("[", 1_000_000) + "\x00": "byte 64: expected at most 64",
 	} {
-		require.ErrorContains(t, scanned([]byte(text)), says, "%.40q", text)
+		require.ErrorContains(t, scanned([]byte(text)), message, "%.40q", text)
 	}
 	require.NoError(t, scanned([]byte(strings.Repeat("[", maxDepth)+strings.Repeat("]", maxDepth))))
 }

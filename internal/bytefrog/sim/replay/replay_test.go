@@ -304,16 +304,16 @@ func TestWithASpeedASuspendedReplayRunsOnUnseen(t *testing.T) {
 	assert.Greater(t, left, uint32(100), "calls were omitted")
 	withoutGap(t, numbers(seen), got.Stats.Events)
 	// The calls are omitted at one of the breaks.
-	said := breaks(hq.ControlMessages())
-	at := slices.IndexFunc(said, func(first uint32) bool { return slices.Equal(sorted(leaveOut(all, first, left)), seen) })
-	require.GreaterOrEqual(t, at, 0, "the messages differ, at whichever of the breaks %v they are omitted", said)
+	reported := breaks(hq.ControlMessages())
+	at := slices.IndexFunc(reported, func(first uint32) bool { return slices.Equal(sorted(leaveOut(all, first, left)), seen) })
+	require.GreaterOrEqual(t, at, 0, "the messages differ, at whichever of the breaks %v they are omitted", reported)
 	// The capture's own breaks keep their position, in the new numbers.
 	for _, own := range []uint32{13322, 28180} {
-		switch first := said[at]; {
+		switch first := reported[at]; {
 		case own <= first:
-			assert.Contains(t, said, own)
+			assert.Contains(t, reported, own)
 		case own > first+left:
-			assert.Contains(t, said, own-left)
+			assert.Contains(t, reported, own-left)
 		}
 	}
 }

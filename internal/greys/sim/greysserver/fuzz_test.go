@@ -43,9 +43,9 @@ func FuzzServer(f *testing.F) {
 			defer close(attended)
 			server.serve(l, conn)
 		}()
-		heard := make(chan struct{})
+		read := make(chan struct{})
 		go func() {
-			defer close(heard)
+			defer close(read)
 			_, _ = io.Copy(io.Discard, client)
 		}()
 		_, _ = client.Write(data) // the server may close the connection before the end
@@ -55,7 +55,7 @@ func FuzzServer(f *testing.F) {
 		}
 		require.NoError(t, client.Close())
 		<-attended
-		<-heard
+		<-read
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		require.Empty(t, l.watches)

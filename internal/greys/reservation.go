@@ -7,7 +7,7 @@ import "net"
 
 // MemoryAccount is a connection whose memory is counted against a limit.
 type MemoryAccount interface {
-	// Reserve reserves so many more bytes for the connection, or releases them if more is negative. After an error
+	// Reserve reserves more bytes for the connection, or releases bytes if more is negative. After an error
 	// the connection has to be closed.
 	Reserve(more int) error
 }

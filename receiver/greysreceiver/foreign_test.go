@@ -137,7 +137,10 @@ func TestAGivenUpServerIsAPermanentErrorAndLoggedRepeatedly(t *testing.T) {
 	b.awaitLogged("and the receiver gives up")
 	assert.Contains(t, host.Last(), "StatusPermanentError: 1 of 1 failed: "+p.endpoint+": ")
 	assert.Contains(t, host.Last(), "does not know version 0x0001")
+	assert.Equal(t, phaseGivenUp, b.phase())
 	b.Await("two more log lines", func() bool { return b.Log.FilterMessageSnippet("still does not ask the server").Len() >= 2 })
+	b.Shutdown()
+	assert.EqualValues(t, 1, b.point("connection_failures"), "the receiver does not try again")
 }
 
 // The probe has the version: each connection requests it only once, and no send_id is used twice.

@@ -195,18 +195,6 @@ func TestByGPAPatternWithoutAMatchIsSentAgain(t *testing.T) {
 	assert.Equal(t, map[string]float64{"": 3}, values(metrics, "greys.session.count"))
 }
 
-func TestAServerWithAnotherProtocolVersionIsGivenUp(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
-	s := script(t, b, ProtocolGP)
-	s.refuse = func(greys.Command) error { return &gp.VersionError{Ours: 1} }
-	b.start()
-	b.awaitLogged("and the receiver gives up")
-	require.Equal(t, phaseGivenUp, b.phase())
-	assert.Equal(t, 1, s.links)
-	b.Shutdown()
-	assert.EqualValues(t, 1, b.point("connection_failures"))
-}
-
 // phase returns the phase of the first server.
 func (b *bed) phase() phase {
 	s := b.receiver.servers[0]

@@ -205,19 +205,26 @@ func (s *scripted) unreachable(b *bed, a *pending) {
 	s.newCommands()
 }
 
+// pausing returns a receiver whose only server is unreachable and has instrumented classes.
+func pausing(t *testing.T, protocol Protocol) (*bed, *scripted) {
+	t.Helper()
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+		c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
+	})
+	s := script(t, b, protocol)
+	b.start()
+	a := s.next()
+	a.answer(affectedOne)
+	s.unreachable(b, a)
+	return b, s
+}
+
 // The receiver also restores a server without a connection.
 func TestAShutdownInAPauseSendsTheResets(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
 		t.Run(string(protocol), func(t *testing.T) {
-			b := newBed(t, func(c *Config) {
-				c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
-				c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
-			})
-			s := script(t, b, protocol)
-			b.start()
-			a := s.next()
-			a.answer(affectedOne)
-			s.unreachable(b, a)
+			b, s := pausing(t, protocol)
 			s.set(func() { s.gone = nil })
 			b.Shutdown()
 			assert.Len(t, resets(s.newCommands()), 1)
@@ -228,15 +235,7 @@ func TestAShutdownInAPauseSendsTheResets(t *testing.T) {
 }
 
 func TestAShutdownInAPauseLogsFailedResets(t *testing.T) {
-	b := newBed(t, func(c *Config) {
-		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
-		c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
-	})
-	s := script(t, b, ProtocolGP)
-	b.start()
-	a := s.next()
-	a.answer(affectedOne)
-	s.unreachable(b, a)
+	b, _ := pausing(t, ProtocolGP)
 	b.Shutdown()
 	line := b.awaitLogged("No reset was possible").ContextMap()
 	assert.Equal(t, []any{"demo.Shop"}, line["patterns"])
@@ -246,39 +245,10 @@ func TestAShutdownInAPauseLogsFailedResets(t *testing.T) {
 
 // A reset must not affect another process.
 func TestAShutdownInAPauseDoesNotResetAnotherProcess(t *testing.T) {
-	b := newBed(t, func(c *Config) {
-		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
-		c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
-	})
-	s := script(t, b, ProtocolGP)
-	b.start()
-	a := s.next()
-	a.answer(affectedOne)
-	s.unreachable(b, a)
+	b, s := pausing(t, ProtocolGP)
 	s.set(func() { s.gone, s.pid = nil, s.pid+1 })
 	b.Shutdown()
 	assert.Empty(t, resets(s.newCommands()))
-}
-
-// A single answer with an unknown version causes this.
-func TestAGivenUpServerIsRestored(t *testing.T) {
-	b := newBed(t, func(c *Config) {
-		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
-		c.StateInterval = time.Second
-	})
-	s := script(t, b, ProtocolGP)
-	b.start()
-	s.next().answer(affectedOne)
-	s.set(func() {
-		s.refuse = func(c greys.Command) error {
-			if _, is := c.(greys.SessionsCommand); is {
-				return &gp.VersionError{Ours: 1}
-			}
-			return nil
-		}
-	})
-	b.awaitLogged("and the receiver gives up")
-	b.Await("the reset", func() bool { return s.hasReceived("Reset demo.Shop") })
 }
 
 // On the console one reset is for all patterns, and its failure counts for all.
@@ -320,7 +290,8 @@ func TestAShutdownDuringAReconnectionSendsTheResets(t *testing.T) {
 	assert.Zero(t, b.Log.FilterMessageSnippet("No reset was possible").Len())
 }
 
-func TestAFailedResetOfAGivenUpServerIsSentAgainAtTheEnd(t *testing.T) {
+// A single answer with an unknown version makes the receiver give up.
+func TestAGivenUpServerIsRestoredImmediatelyAndAgainAtTheEnd(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
 		c.StateInterval = 10 * time.Millisecond

@@ -3,7 +3,7 @@
 
 // Package session runs the tasks of one process of a server over one link.
 //
-//   - session.go: a Session starts runs when they are due, and decides what follows their end.
+//   - session.go: a Session starts runs when they are due, and schedules their jobs after the end.
 //   - work.go, orders.go: Work has the tasks of one process with their runs, and carries out orders
 //     of operators. It survives a lost link.
 //   - parts.go, part.go: a run whose pattern has a command for each method. prove.go: stacks that
@@ -117,7 +117,7 @@ var (
 	ErrSlow = errors.New("the server did not answer in time")
 )
 
-// ControlTimeout limits a short command. The console needs two answers for it, on a new connection.
+// ControlTimeout limits a short command: the time to connect, and two times an answer.
 func (s *Settings) ControlTimeout() time.Duration { return s.Timeout + 2*s.AnswerTimeout }
 
 // control sends a short command.

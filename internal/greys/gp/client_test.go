@@ -194,8 +194,8 @@ func TestACommandWithoutARequestIsUnsupported(t *testing.T) {
 	c, _ := connected(t, Config{})
 	target := greys.Target{Class: pattern(t, "a"), Method: pattern(t, "b")}
 	for _, command := range []greys.Command{
-		greys.TraceCommand{Target: target}, greys.RecordCommand{Target: target}, // GP has none
-		greys.SessionsCommand{}, greys.StackCommand{Target: target}, greys.RecordsCommand{}, greys.RecordDetailCommand{}, // no code is configured
+		greys.TraceCommand{Target: target}, greys.RecordCommand{Target: target}, // GP has none of these
+		greys.SessionsCommand{}, greys.StackCommand{Target: target}, greys.RecordsCommand{}, greys.RecordDetailCommand{}, // these have no code
 	} {
 		require.ErrorIs(t, c.Run(t.Context(), command, nil), greys.ErrUnsupported)
 	}

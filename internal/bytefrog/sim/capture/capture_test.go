@@ -56,7 +56,7 @@ func TestOpenTheCaptures(t *testing.T) {
 func TestTheFirstRowOfShop(t *testing.T) {
 	c, err := Open("../../../../testdata/bytefrog/shop.zip")
 	require.NoError(t, err)
-	assert.Equal(t, Arrival{Time: 653052 * time.Microsecond, File: "control.bin", What: In, Offset: 0, Length: 2}, c.Index[0])
+	assert.Equal(t, Arrival{Time: 653052 * time.Microsecond, File: "control.bin", Kind: In, Offset: 0, Length: 2}, c.Index[0])
 }
 
 // files is the content of a capture, by name.
@@ -189,7 +189,7 @@ func FuzzParseIndex(f *testing.F) {
 			return
 		}
 		for i, a := range index {
-			if a.What == In && a.Offset+a.Length > len(content[a.File]) {
+			if a.Kind == In && a.Offset+a.Length > len(content[a.File]) {
 				t.Fatalf("row %d: %+v", i, a)
 			}
 		}

@@ -132,7 +132,7 @@ func (r *Recording) loadData(c *capture.Capture, i int, b []byte) error {
 func arrivalsOf(c *capture.Capture, file string, from int) []arrival {
 	var list []arrival
 	for _, row := range c.Index {
-		if row.File == file && row.What == capture.In {
+		if row.File == file && row.Kind == capture.In {
 			list = append(list, arrival{end: row.Offset + row.Length - from, at: row.Time})
 		}
 	}

@@ -47,7 +47,7 @@ func TestALastingFailureIsLoggedAgain(t *testing.T) {
 		{"for ten minutes", 10*time.Minute + 3*time.Second, errors.New("time ran out"), 2, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			since, say := f.add(tt.why, begin.Add(tt.after))
+			since, say := f.say(tt.why, begin.Add(tt.after))
 			assert.Equal(t, tt.say, say)
 			assert.Equal(t, tt.since, since)
 		})

@@ -83,7 +83,7 @@ func playObedient(t testing.TB, host component.Host, protocol Protocol) agentcon
 	return agentcontroltest.Played{
 		Shutdown: b.Shutdown, Silence: func() { o.silent.Store(true) }, Die: sync.OnceFunc(o.die),
 		Told: func() (n int) {
-			o.set(func() { n = len(o.received) })
+			o.set(func() { n = len(o.said) })
 			return n
 		},
 		Records: func() (all []map[string]any) {

@@ -373,7 +373,7 @@ func TestCommandsLostTogetherCauseOneIdentityCheck(t *testing.T) {
 	b.Await("all to be lost", func() bool { return b.point("commands{outcome=lost}") == 20 })
 	s.expectNothing()
 	s.set(func() {
-		asked := slices.DeleteFunc(s.received, func(text string) bool { return text != "Sessions" })
+		asked := slices.DeleteFunc(s.said, func(text string) bool { return text != "Sessions" })
 		assert.Len(t, asked, 2, "at the start, and after the first loss")
 	})
 }

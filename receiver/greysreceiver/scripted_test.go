@@ -34,8 +34,8 @@ type scripted struct {
 	refuse  func(greys.Command) error
 	// silent selects commands without any reply.
 	silent func(greys.Command) bool
-	// received are the received commands, and the ends of commands that the test answers.
-	received []string
+	// said are the received commands, and the ends of commands that the test answers.
+	said []string
 	// lost is closed when the current link is lost.
 	lost chan struct{}
 	late greys.Reply
@@ -101,7 +101,7 @@ func (s *scripted) Run(ctx context.Context, command greys.Command, each func(gre
 	gone, silent := s.gone, s.silent
 	s.session++
 	session := s.session
-	s.received = append(s.received, text)
+	s.said = append(s.said, text)
 	s.mu.Unlock()
 	if gone != nil {
 		return gone
@@ -189,19 +189,19 @@ func (s *scripted) hold() {
 func (s *scripted) note(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.received = append(s.received, text)
+	s.said = append(s.said, text)
 }
 
 // newCommands returns the commands since the last call, without identity checks.
 func (s *scripted) newCommands() (commands []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, text := range s.received {
+	for _, text := range s.said {
 		if !strings.HasPrefix(text, "Version") && !strings.HasPrefix(text, "Sessions") {
 			commands = append(commands, text)
 		}
 	}
-	s.received = nil
+	s.said = nil
 	return commands
 }
 
@@ -216,7 +216,7 @@ func (s *scripted) set(change func()) {
 func (s *scripted) hasReceived(text string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Contains(s.received, text)
+	return slices.Contains(s.said, text)
 }
 
 // expectNothing waits for a moment for unexpected commands.

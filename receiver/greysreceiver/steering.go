@@ -146,7 +146,7 @@ func (s *steered) origin() *origin {
 	return newOrigin(s.env.config, s.config, s.env.Host, session.Identity{}, s.env.Now())
 }
 
-// Told forwards the log record of an order.
+// Told forwards a log record of an order.
 func (s *steered) Told(r agentcontrol.Record) {
 	s.mu.Lock()
 	of := s.origin()

@@ -408,7 +408,7 @@ type failures struct {
 
 func (f *failures) over() { f.burst.Over() }
 
-// say counts a failure. It returns whether the failure is logged, and the number of failures since the last log line.
+// say reports whether a failure is logged, and how many there were since the last line.
 func (f *failures) say(why error, now time.Time) (since int, say bool) {
 	f.count++
 	reason := withoutDigits(why.Error())

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// The message types that can stand in a run, by their number in the document.
+// The message types of a run, by their numbers in the document.
 const (
 	hello           = 0
 	heartbeat       = 8
@@ -110,7 +110,7 @@ func Read(control []byte, data [][]byte) (*Run, error) {
 	return r, nil
 }
 
-// Before is the run as it would have been without the events numbered n and above.
+// Before returns the run without the events numbered n and above.
 func (r *Run) Before(n uint32) *Run {
 	part := &Run{Threads: r.Threads}
 	for _, e := range r.Events {
@@ -186,7 +186,7 @@ func (n names) resolve(e *Event) error {
 	return nil
 }
 
-// messages are the bytes of a connection that are not read yet.
+// messages are the unread bytes of a connection.
 type messages struct {
 	rest []byte
 	err  error
@@ -206,8 +206,7 @@ func (m *messages) u8() byte    { return m.bytes(1)[0] }
 func (m *messages) u16() uint16 { return binary.BigEndian.Uint16(m.bytes(2)) }
 func (m *messages) u32() uint32 { return binary.BigEndian.Uint32(m.bytes(4)) }
 
-// text is a string in Java's modified UTF-8. The captures have nothing but
-// ASCII, in which it doesn't differ from UTF-8.
+// text reads a string in Java's modified UTF-8. The captures contain only ASCII, for which it equals UTF-8.
 func (m *messages) text() string {
 	s := string(m.bytes(int(m.u16())))
 	if strings.ContainsFunc(s, func(r rune) bool { return r == 0 || r >= 0x80 }) {

@@ -358,11 +358,11 @@ func (s *streamSeen) add(t testing.TB, batch *callevent.Batch) {
 	}
 }
 
-// nameThreads gives each event the name that its thread had, and leaves only final renames.
+// nameThreads gives each event the name that its thread had, and leaves each rename once.
 func (s *streamSeen) nameThreads() {
-	s.renames = lanenames.Final(s.renames)
+	s.renames = lanenames.Sorted(s.renames)
 	for sequence, c := range s.events {
-		c.thread = lanenames.At(s.renames, c.lane, sequence, s.times[sequence], c.thread)
+		c.thread = lanenames.At(s.renames, c.lane, s.times[sequence], c.thread)
 		s.events[sequence] = c
 	}
 }

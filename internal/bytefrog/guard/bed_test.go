@@ -362,9 +362,9 @@ func (c *collector) runs() map[callevent.StreamID]*run {
 
 // nameThreads gives each event the name that its thread had.
 func (r *run) nameThreads() {
-	final := lanenames.Final(r.renames)
+	sorted := lanenames.Sorted(r.renames)
 	for sequence, e := range r.events {
-		e.thread = lanenames.At(final, e.lane, sequence, r.times[sequence], e.thread)
+		e.thread = lanenames.At(sorted, e.lane, r.times[sequence], e.thread)
 		r.events[sequence] = e
 	}
 }

@@ -11,28 +11,23 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// Final returns each rename once, as it was known last, in the order of time.
-func Final(renames []callevent.Rename) []callevent.Rename {
-	final := slices.Clone(renames)
-	slices.SortFunc(final, func(a, b callevent.Rename) int {
-		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.Order, b.Order))
+// Sorted returns each rename once, in the order of time.
+func Sorted(renames []callevent.Rename) []callevent.Rename {
+	sorted := slices.Clone(renames)
+	slices.SortFunc(sorted, func(a, b callevent.Rename) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Order, b.Order))
 	})
-	final = slices.Compact(final)
-	confirmed := map[uint32]bool{}
-	for _, r := range final {
-		confirmed[r.Order] = confirmed[r.Order] || !r.Provisional
-	}
-	return slices.DeleteFunc(final, func(r callevent.Rename) bool { return r.Provisional && confirmed[r.Order] })
+	return slices.Compact(sorted)
 }
 
-// At returns the name of a lane at an event, by final renames. Without a rename it is the name in the event's batch.
-func At(final []callevent.Rename, lane, sequence uint64, time int64, inBatch string) string {
+// At returns the name of a lane at a time, by sorted renames. Without a rename it is the name in the event's batch.
+func At(sorted []callevent.Rename, lane uint64, time int64, inBatch string) string {
 	name, known := inBatch, false
-	for _, r := range final {
+	for _, r := range sorted {
 		if r.Lane != lane {
 			continue
 		}
-		if r.First && !known || sequence >= r.Sequence || time >= r.Time {
+		if r.First && !known || time >= r.Time {
 			name = r.Name
 		}
 		known = true

@@ -73,6 +73,16 @@ func newBedWith(t testing.TB, n *next, changes ...func(*Config)) *bed {
 // pass lets time pass.
 func (b *bed) pass(d time.Duration) { b.time.Add(int64(d)) }
 
+// passAlive lets time pass while empty batches of stream 1 arrive.
+func (b *bed) passAlive(d time.Duration) {
+	b.t.Helper()
+	const interval = 2500 * time.Millisecond
+	for ; d > 0; d -= interval {
+		b.pass(min(d, interval))
+		b.take(batch{stream: 1})
+	}
+}
+
 // tick looks at the timers.
 func (b *bed) tick() { b.expire(context.Background()) }
 

@@ -84,7 +84,7 @@ func TestEverythingIsCounted(t *testing.T) {
 	b.take(batch{stream: 1, first: 9, events: []string{"enter i", "enter h", "exit i"}})
 	b.take(batch{stream: 1, first: 9, events: []string{"enter i"}}) // a second time
 	metadatatest.AssertEqualProcessorStackPairingWaitingEvents(t, b.telemetry, points(3), metricdatatest.IgnoreTimestamp())
-	b.pass(5 * time.Second)
+	b.passAlive(5 * time.Second)
 	b.tick()
 	b.take(batch{stream: 1, first: 8, events: []string{"skip"}}) // too late
 	// A break, over two events.
@@ -103,7 +103,7 @@ func TestEverythingIsCounted(t *testing.T) {
 
 	ignore := []metricdatatest.Option{metricdatatest.IgnoreTimestamp()}
 	tt := b.telemetry
-	metadatatest.AssertEqualProcessorStackPairingBatches(t, tt, points(11), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingBatches(t, tt, points(13), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingBreaks(t, tt, points("cause", "gap", 1, "cause", "discarded", 1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingCorruptBatches(t, tt, points(1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingDelay(t, tt, []metricdata.HistogramDataPoint[float64]{{Attributes: points(0)[0].Attributes}},

@@ -26,7 +26,7 @@ func withGap(b *bed) {
 func TestAMissingNumberIsGivenUpAfterMaxWait(t *testing.T) {
 	b := newBed(t)
 	withGap(b)
-	b.pass(5*time.Second - time.Millisecond)
+	b.passAlive(5*time.Second - time.Millisecond)
 	b.tick()
 	require.Empty(t, b.next.accepted())
 	b.pass(time.Millisecond)
@@ -43,7 +43,7 @@ func TestAMissingNumberIsGivenUpAfterMaxWait(t *testing.T) {
 func TestNoNumberIsGivenUpWhileTheProcessorRefuses(t *testing.T) {
 	b := newBed(t)
 	withGap(b)
-	b.pass(5 * time.Second)
+	b.passAlive(5 * time.Second)
 	b.next.will(refuses)
 	b.take(call(2, "h", 0))
 	b.tick()
@@ -58,6 +58,57 @@ func TestNoNumberIsGivenUpWhileTheProcessorRefuses(t *testing.T) {
 	b.take(batch{stream: 1, first: 2, events: []string{"skip"}})
 	assert.Equal(t, []string{"s2/h 0", "s1/g 3"}, b.next.accepted())
 	assert.Zero(t, b.sum("breaks"))
+	b.finish()
+}
+
+// A component in front of the processor, such as memory_limiter, may refuse all batches of a stream.
+func TestNoNumberIsGivenUpWhileNoBatchOfItsStreamArrives(t *testing.T) {
+	b := newBed(t)
+	withGap(b)
+	for n := range uint64(50) {
+		b.pass(time.Second)
+		b.tick()
+		b.take(call(2, "other", 2*n))
+	}
+	b.next.accepted()
+	// The component accepts again, and the missing batch is not the first that arrives.
+	b.take(call(1, "h", 5))
+	b.pass(2 * time.Second)
+	b.tick()
+	b.take(batch{stream: 1, first: 2, events: []string{"skip"}})
+	assert.Equal(t, []string{"s1/g 3", "s1/h 5"}, b.next.accepted())
+	b.finish()
+	for _, lost := range []string{"breaks", "missing_numbers", "late_events", "truncated_frames"} {
+		assert.Zero(t, b.sum(lost), lost)
+	}
+}
+
+func TestAGapOfAProgramThatMakesNoCallsIsGivenUpAfterTheNextEmptyBatch(t *testing.T) {
+	b := newBed(t)
+	withGap(b)
+	b.pass(10 * time.Second)
+	b.take(batch{stream: 1})
+	b.pass(2500*time.Millisecond - 1)
+	b.tick()
+	require.Zero(t, b.sum("breaks"))
+	b.pass(1)
+	b.tick()
+	assert.Equal(t, []string{"s1/g 3"}, b.next.accepted())
+	assert.EqualValues(t, 1, b.sum("missing_numbers"))
+	b.finish()
+}
+
+func TestAGapOfAStreamThatHasEndedIsGivenUpAfterMaxWait(t *testing.T) {
+	b := newBed(t)
+	withGap(b)
+	b.take(batch{stream: 1, barriers: []callevent.Barrier{callevent.End(5, callevent.CauseEnded)}})
+	b.pass(5*time.Second - 1)
+	b.tick()
+	require.Zero(t, b.sum("breaks"))
+	b.pass(1)
+	b.tick()
+	assert.Equal(t, []string{"s1/g 3"}, b.next.accepted())
+	assert.EqualValues(t, 1, b.sum("missing_numbers"))
 	b.finish()
 }
 
@@ -94,7 +145,7 @@ func TestNoNumberIsGivenUpAndNoStreamIsIdleWhileTheNextComponentBlocks(t *testin
 func TestNoNumberIsGivenUpThatMayBeInAHandOverUnderWay(t *testing.T) {
 	b := newBed(t)
 	withGap(b)
-	b.pass(5*time.Second - time.Millisecond)
+	b.passAlive(5*time.Second - time.Millisecond)
 	came := b.clock.handoverBegun()
 	b.pass(time.Hour)
 	b.tick()
@@ -111,7 +162,7 @@ func TestNoNumberIsGivenUpThatMayBeInAHandOverUnderWay(t *testing.T) {
 
 	// What has not come in time is.
 	b.take(call(1, "h", 6))
-	b.pass(5 * time.Second)
+	b.passAlive(5 * time.Second)
 	defer b.clock.handoverDone(b.clock.handoverBegun())
 	b.tick()
 	assert.Equal(t, []string{"s1/h 6"}, b.next.accepted())
@@ -143,7 +194,7 @@ func TestAStreamIsEndedAndForgottenAfterIdleTimeout(t *testing.T) {
 
 	// It is heard of again: a call stream that was joined in the middle.
 	b.take(batch{stream: 1, first: 2, events: []string{"exit f", "enter h", "exit h"}})
-	b.pass(5 * time.Second)
+	b.passAlive(5 * time.Second)
 	b.tick()
 	assert.Equal(t, []string{"s1/h 3"}, b.next.accepted())
 	assert.EqualValues(t, 1, b.sum("breaks", "joined"))
@@ -190,7 +241,7 @@ func TestStartStartsTheTimers(t *testing.T) {
 	b.clock.beatPatience = time.Hour
 	require.NoError(t, b.Start(context.Background(), componenttest.NewNopHost()))
 	withGap(b)
-	b.pass(5 * time.Second)
+	b.passAlive(5 * time.Second)
 	var lines []string
 	require.Eventually(t, func() bool { lines = append(lines, b.next.accepted()...); return len(lines) > 0 }, 10*time.Second, time.Millisecond)
 	assert.Equal(t, []string{"s1/g 3"}, lines)
@@ -303,7 +354,7 @@ func TestShutdownInterruptsATimer(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	b.pass(time.Minute)
+	b.passAlive(5 * time.Second)
 	require.NoError(t, b.Start(context.Background(), componenttest.NewNopHost()))
 	<-inside
 	b.finish()

@@ -168,7 +168,7 @@ func (c *clock) settle(now time.Duration) {
 type gapClock struct {
 	// lastBatch is when the last batch arrived, and atLastBatch is what the gap clock showed then.
 	lastBatch, atLastBatch time.Duration
-	// ending: the end of the stream is known. No batch has to follow, so the clock goes on.
+	// ending: the end of the stream is known. No batch has to follow, so the clock does not stop.
 	ending bool
 }
 

@@ -161,10 +161,10 @@ func (c *clock) settle(now time.Duration) {
 }
 
 // gapClock is the time by which the missing numbers of one call stream wait. It goes with the
-// processor's clock, but stands still when no batch of the stream has arrived for some time: a
-// component in front of the processor, such as memory_limiter, may refuse all of them. So a gap
-// is given up only while other batches of the stream arrive. An agent that is alive sends empty
-// batches, and a silent stream ends after the idle timeout, so no gap stays forever.
+// processor's clock, but stands still while no batch of the stream arrives: a component in front of
+// the processor, such as memory_limiter, may refuse all of them. An agent that is alive sends empty
+// batches, so a gap is given up while batches of its stream arrive. If none arrives for maxSilence,
+// the stream has moved to another collector, or its agent is dead.
 type gapClock struct {
 	// lastBatch is when the last batch arrived, and atLastBatch is what the gap clock showed then.
 	lastBatch, atLastBatch time.Duration
@@ -172,10 +172,14 @@ type gapClock struct {
 	ending bool
 }
 
-// silenceShare is the part of reorder.max_wait, one of so many, after which the clock of a silent
-// stream stands still. The other part remains for missing batches that are sent again when the
-// component accepts.
-const silenceShare = 2
+const (
+	// silenceShare is the part of reorder.max_wait, one of so many, after which the clock of a
+	// silent stream stands still. The other part remains for missing batches that are sent again
+	// when the component accepts.
+	silenceShare = 2
+	// maxSilence is the silence after which the clock goes on.
+	maxSilence = time.Minute
+)
 
 // noteBatch notes that a batch arrived at the time now of the processor's clock.
 func (c *gapClock) noteBatch(b *callevent.Batch, now, maxWait time.Duration) {
@@ -189,7 +193,7 @@ func (c *gapClock) noteBatch(b *callevent.Batch, now, maxWait time.Duration) {
 func (c *gapClock) at(now, maxWait time.Duration) time.Duration {
 	silence := now - c.lastBatch
 	if !c.ending {
-		silence = min(silence, maxWait/silenceShare)
+		silence -= max(0, min(silence, maxSilence)-maxWait/silenceShare)
 	}
 	return c.atLastBatch + silence
 }

@@ -98,6 +98,20 @@ func TestAGapOfAProgramThatMakesNoCallsIsGivenUpAfterTheNextEmptyBatch(t *testin
 	b.finish()
 }
 
+// Such as one that moved to another collector.
+func TestAGapOfAStreamWithoutBatchesIsGivenUpAfterAMinuteAndHalfOfMaxWait(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.IdleTimeout = time.Hour })
+	withGap(b)
+	b.pass(time.Minute + 2500*time.Millisecond - 1)
+	b.tick()
+	require.Zero(t, b.sum("breaks"))
+	b.pass(1)
+	b.tick()
+	assert.Equal(t, []string{"s1/g 3"}, b.next.accepted())
+	assert.EqualValues(t, 1, b.sum("missing_numbers"))
+	b.finish()
+}
+
 func TestAGapOfAStreamThatHasEndedIsGivenUpAfterMaxWait(t *testing.T) {
 	b := newBed(t)
 	withGap(b)

@@ -83,47 +83,39 @@ func TestNoNumberIsGivenUpWhileNoBatchOfItsStreamArrives(t *testing.T) {
 	}
 }
 
+// givenUpAfter expects that the gap of withGap is given up after a time, and not earlier.
+func givenUpAfter(b *bed, d time.Duration) {
+	b.t.Helper()
+	b.pass(d - 1)
+	b.tick()
+	require.Zero(b.t, b.sum("breaks"))
+	b.pass(1)
+	b.tick()
+	assert.Equal(b.t, []string{"s1/g 3"}, b.next.accepted())
+	assert.EqualValues(b.t, 1, b.sum("missing_numbers"))
+	b.finish()
+}
+
 func TestAGapOfAProgramThatMakesNoCallsIsGivenUpAfterTheNextEmptyBatch(t *testing.T) {
 	b := newBed(t)
 	withGap(b)
 	b.pass(10 * time.Second)
 	b.handOver(batch{stream: 1})
-	b.pass(2500*time.Millisecond - 1)
-	b.tick()
-	require.Zero(t, b.sum("breaks"))
-	b.pass(1)
-	b.tick()
-	assert.Equal(t, []string{"s1/g 3"}, b.next.accepted())
-	assert.EqualValues(t, 1, b.sum("missing_numbers"))
-	b.finish()
+	givenUpAfter(b, 2500*time.Millisecond)
 }
 
 // Such as one that moved to another collector.
 func TestAGapOfAStreamWithoutBatchesIsGivenUpAfterAMinuteAndHalfOfMaxWait(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.IdleTimeout = time.Hour })
 	withGap(b)
-	b.pass(time.Minute + 2500*time.Millisecond - 1)
-	b.tick()
-	require.Zero(t, b.sum("breaks"))
-	b.pass(1)
-	b.tick()
-	assert.Equal(t, []string{"s1/g 3"}, b.next.accepted())
-	assert.EqualValues(t, 1, b.sum("missing_numbers"))
-	b.finish()
+	givenUpAfter(b, time.Minute+2500*time.Millisecond)
 }
 
 func TestAGapOfAStreamThatHasEndedIsGivenUpAfterMaxWait(t *testing.T) {
 	b := newBed(t)
 	withGap(b)
 	b.handOver(batch{stream: 1, barriers: []callevent.Barrier{callevent.End(5, callevent.CauseEnded)}})
-	b.pass(5*time.Second - 1)
-	b.tick()
-	require.Zero(t, b.sum("breaks"))
-	b.pass(1)
-	b.tick()
-	assert.Equal(t, []string{"s1/g 3"}, b.next.accepted())
-	assert.EqualValues(t, 1, b.sum("missing_numbers"))
-	b.finish()
+	givenUpAfter(b, 5*time.Second)
 }
 
 // A missing event may also wait behind a call to the next component, such as a blocking queue.

@@ -15,14 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// requirePeers is the environment variable that turns a missing peer into a failure.
+// requirePeers is the environment variable that operations a missing peer into a failure.
 const requirePeers = "CALLBRAID_REQUIRE_PEERS"
 
-// babeltraceSeeds is how many random traces babeltrace2 reads.
+// babeltraceSeeds is the number of random traces that babeltrace2 reads.
 const babeltraceSeeds = 100
 
-// babeltrace2 runs babeltrace2 and returns what it prints. The test is skipped where
-// it is missing.
+// babeltrace2 runs babeltrace2 and returns its output. Without babeltrace2 the test is skipped.
 func babeltrace2(t *testing.T, args ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath("babeltrace2"); err != nil {
@@ -39,7 +38,7 @@ func babeltrace2(t *testing.T, args ...string) string {
 	return stdout.String()
 }
 
-// printedTime is a time as babeltrace2 prints it.
+// printedTime matches a time in the output of babeltrace2.
 var printedTime = regexp.MustCompile(`(?m)^timestamp = ([0-9.]+), `)
 
 func TestBabeltraceReadsRandomTracesAsTheyWereWritten(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/printed"
 )
 
-// captures are the recordings of testdata/lttng/live, with what is known of them.
+// captures are the recordings of testdata/lttng/live, with the expected numbers of events.
 var captures = []struct {
 	name      string
 	events    int
@@ -89,7 +89,7 @@ func readAll(t testing.TB, trace *ctf.Trace, packets [][]byte, event func(*ctf.R
 	}
 }
 
-// printedEvents are the texts of the events in a file of a capture.
+// printedEvents returns the texts of the events in a file of a capture.
 func printedEvents(t testing.TB, files fs.FS, name string) []string {
 	t.Helper()
 	text, err := fs.ReadFile(files, name)

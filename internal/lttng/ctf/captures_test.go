@@ -15,14 +15,14 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 )
 
-// What the reference reader adds to an event that isn't in the trace: the name of the
-// directory, and what it found in the debug information of programs.
+// The reference reader adds these to an event: the name of the directory, and the results of its search in the debug
+// information of programs.
 var (
 	traceName = regexp.MustCompile(`trace = [^,]*, (, )?`)
 	debugInfo = regexp.MustCompile(`, debug_info = \{ [^}]*\}`)
 )
 
-func TestEventsOfCapturesAreWhatTheReferenceReaderPrints(t *testing.T) {
+func TestEventsOfCapturesEqualThoseOfTheReferenceReader(t *testing.T) {
 	for _, c := range captures {
 		t.Run(c.name, func(t *testing.T) {
 			files := openCapture(t, c.name)

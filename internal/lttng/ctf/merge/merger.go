@@ -259,9 +259,9 @@ func (m *Merger) take(s *Stream) Kind {
 // event.
 func (m *Merger) changeTo(s *Stream) {
 	if m.last != nil && m.last != s {
-		m.last.reader.Rest()
+		m.last.reader.Unload()
 	}
-	s.reader.Wake()
+	s.reader.Reload()
 	m.last, m.Stream = s, s
 }
 

@@ -118,7 +118,7 @@ func (s *Stream) wake() {
 	before := s.key
 	s.step()
 	if s != s.merger.last {
-		s.reader.Rest()
+		s.reader.Unload()
 	}
 	if s.head != headNone || s.key > before {
 		s.awaited = false

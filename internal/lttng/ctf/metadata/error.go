@@ -5,9 +5,8 @@ package metadata
 
 import "fmt"
 
-// Position is a place in the text of the metadata, all pieces joined, without the
-// headers of packets. Lines and columns count from 1; columns are bytes. The zero
-// Position is unknown.
+// Position is a place in the text of the metadata, with all pieces joined, without the headers of packets. Lines and
+// columns count from 1. Columns are bytes. The zero Position is unknown.
 type Position struct {
 	Line, Column int
 }
@@ -19,10 +18,10 @@ func (p Position) String() string {
 	return fmt.Sprintf("line %d, column %d", p.Line, p.Column)
 }
 
-// Error says what is wrong with metadata, and where.
+// Error describes an error in metadata and its position.
 type Error struct {
 	Where Position
-	// Path is the way to the place inside a JSON fragment; empty for TSDL.
+	// Path is the path to the place inside a JSON fragment. It is empty for TSDL.
 	Path string
 	// Expected and Got are phrases: "expected EXPECTED, got GOT".
 	Expected, Got string

@@ -92,9 +92,9 @@ func comparable64(n metadata.Number, signed bool) uint64 {
 // sort puts the spans in order and makes them disjoint. If several spans contain a value, the first declared one
 // counts.
 //
-// 1. Collect the values at which a span begins or has ended. The result changes only there.
-// 2. From one such value to the next, the first declared span among those that contain the values counts. A heap
-// holds the spans by their order of declaration.
+//  1. Collect the values at which a span begins or has ended. The result changes only there.
+//  2. From one such value to the next, the first declared span among those that contain the values counts. A heap
+//     holds the spans by their order of declaration.
 func (s *selector) sort() {
 	if len(s.spans) < 2 {
 		return

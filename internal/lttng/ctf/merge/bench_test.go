@@ -23,8 +23,8 @@ func BenchmarkCapture(b *testing.B) {
 	}
 }
 
-// BenchmarkStreams merges streams whose events are so close together that almost every
-// one is of another stream than the one before.
+// BenchmarkStreams merges streams whose events are so close together that almost every event belongs to another
+// stream than the previous one.
 func BenchmarkStreams(b *testing.B) {
 	const packets, events = 50, 1000
 	for _, n := range []int{1, 2, 8, 64} {
@@ -48,7 +48,7 @@ func BenchmarkStreams(b *testing.B) {
 	}
 }
 
-// benchmark merges streams of packets, with a Merger of its own each time.
+// benchmark merges streams of packets, with a new Merger each time.
 func benchmark(b *testing.B, trace *ctf.Trace, streams [][][]byte) {
 	merged := func() (events int) {
 		m := merge.New(trace, merge.Options{})

@@ -80,7 +80,7 @@ func packetsOf(t testing.TB, dir *ctfdir.Dir) [][][]byte {
 	return all
 }
 
-// printed are the time and the name of each event in a text of babeltrace.
+// printed matches the time and the name of each event in a text of babeltrace.
 var printed = regexp.MustCompile(`(?m)^timestamp = ([0-9:.]+), .*?, name = ([^,]+), `)
 
 func TestMergedEventsOfCapturesAreInTheOrderOfTheReferenceReader(t *testing.T) {
@@ -124,8 +124,7 @@ func TestMergedEventsOfCapturesAreInTheOrderOfTheReferenceReader(t *testing.T) {
 	}
 }
 
-// line is the time and the name of the event that came out, as the reference reader
-// prints them.
+// line returns the time and the name of the last event, in the format of the reference reader.
 func line(m *merge.Merger) string {
 	return time.Unix(0, m.Time).UTC().Format("15:04:05.000000000 ") + m.Event.Class.Name
 }

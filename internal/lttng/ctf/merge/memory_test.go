@@ -15,7 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 )
 
-// heap is how many bytes are in use.
+// heap returns the number of bytes in use.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -23,8 +23,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// What streams hold beside the packets that wait is little, whatever their events are.
-func TestManyStreamsOfLargeEventsHoldLittle(t *testing.T) {
+// Streams use little memory apart from waiting packets, even if their events are large.
+func TestManyStreamsOfLargeEventsUseLittleMemory(t *testing.T) {
 	const (
 		streams = 50
 		bits    = 200_000
@@ -41,8 +41,7 @@ stream {
 };
 event { name = e; fields := struct { integer { size = 1; } a[%d]; }; };
 `, bits)))
-	// Each packet has two events, and those of all streams take turns. An event has 1.6 MB of
-	// values.
+	// Each packet has two events, and the streams alternate. An event has 1.6 MB of values.
 	packet := func(i int) []byte {
 		p := packet{class: 1, events: []event{
 			{uint64(1000 + i), string(make([]byte, bits/8-1))}, {uint64(2000 + i), string(make([]byte, bits/8-1))},
@@ -94,6 +93,6 @@ event { name = e; fields := struct { integer { size = 1; } a[%d]; }; };
 	assert.Equal(t, streams, ended)
 	assert.Less(t, most, int64(waiting+12*mib), "one event at a time has its values")
 	// No stream has ended, and no packet waits.
-	assert.Less(t, heap()-before, int64(mib), "packets that were read are held")
+	assert.Less(t, heap()-before, int64(mib), "finished packets are still in memory")
 	runtime.KeepAlive(all)
 }

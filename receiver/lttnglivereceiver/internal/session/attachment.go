@@ -549,7 +549,7 @@ func (a *attachment) endUnreadable(s *stream, err error) error {
 		return protocolError(err)
 	}
 	a.recording.lines.warnUnreadable(s.key, err)
-	s.in.Lose(merge.Interrupted)
+	s.in.MarkLoss(merge.Interrupted)
 	a.hangUp(s)
 	return nil
 }
@@ -634,7 +634,7 @@ func (a *attachment) compareTraces() {
 			if s.present {
 				continue
 			}
-			s.in.Lose(merge.Interrupted)
+			s.in.MarkLoss(merge.Interrupted)
 			if a.has(t) {
 				a.missing = append(a.missing, s)
 			} else {

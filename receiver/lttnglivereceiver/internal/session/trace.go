@@ -158,7 +158,7 @@ func (t *trace) openStream(announced lttnglive.Stream) *stream {
 	if s == nil {
 		s = t.newStream(key)
 	} else {
-		s.in.Again()
+		s.in.Replay()
 	}
 	s.id, s.present, s.hungUp, s.hasPending, s.current = announced.ID, true, false, false, false
 	return s

@@ -79,7 +79,7 @@ func TestAPacketThatCannotBeReadCostsItselfAndNoOtherSession(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recordings := captured(t, "cyg1", "jul1")
 			spoil(t, recordings[0], 0, 5, c.offset)
-			r := newRelay(t, recordings, lttnglive.RelayOptions{Again: true})
+			r := newRelay(t, recordings, lttnglive.RelayOptions{Restart: true})
 			b := newBed(t, reading(r.address()))
 			said := b.awaitSaid(dropped)
 			assert.Equal(t, zapcore.ErrorLevel, said.Level)
@@ -112,7 +112,7 @@ func TestUnreadableMetadataIsReadAgainLater(t *testing.T) {
 			s.Pieces[j].Data = bytes.Replace(s.Pieces[j].Data, []byte("packet.header"), []byte("packet.hea?er"), 1)
 		}
 	}
-	r := newRelay(t, recordings, lttnglive.RelayOptions{Again: true})
+	r := newRelay(t, recordings, lttnglive.RelayOptions{Restart: true})
 	b := newBed(t, reading(r.address()))
 	said := b.awaitSaid(dropped)
 	assert.Equal(t, telemetry.BadMetadata, said.ContextMap()["what"])
@@ -132,7 +132,7 @@ func TestManyBadPacketsAreLoggedSeldom(t *testing.T) {
 	for n := range 5 {
 		spoil(t, recording, 0, 3+2*n, 0)
 	}
-	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Again: true})
+	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Restart: true})
 	b := newBed(t, reading(r.address()))
 	b.awaitSaid("The session was closed")
 	b.shutdown()
@@ -154,7 +154,7 @@ func TestMetadataOfASessionIsBoundedOverAllItsTraces(t *testing.T) {
 	for i := range recording.Streams {
 		recording.Streams[i].ID += 100_000
 	}
-	r := newRelay(t, append(captured(t, "jul1"), recording), lttnglive.RelayOptions{Again: true})
+	r := newRelay(t, append(captured(t, "jul1"), recording), lttnglive.RelayOptions{Restart: true})
 	one := len(synthetic.New("crowd 00000000").Metadata())
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxSessionMetadataBytes = 64 * kib })
 	require.Greater(t, 90*one, 64*kib, "the metadata of all traces")
@@ -183,7 +183,7 @@ func TestTheMemoryOfMetadataIsBoundedOverAllTraces(t *testing.T) {
 		all = append(all, s)
 	}
 	require.Less(t, traces*len(all[0].Metadata()), 64*kib, "the metadata itself")
-	r := newRelay(t, []*lttnglive.Recording{synthetic.InOneSession("large", all...)}, lttnglive.RelayOptions{Again: true})
+	r := newRelay(t, []*lttnglive.Recording{synthetic.InOneSession("large", all...)}, lttnglive.RelayOptions{Restart: true})
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxSessionMetadataBytes = 16 * mib })
 	assert.Contains(t, b.awaitSaid(dropped).ContextMap()["error"], "expected at most 16777216 bytes of metadata of all 20 traces of the session, with what is made of it (limits.max_session_metadata_bytes), got more")
 }
@@ -209,7 +209,7 @@ func (s stalling) Write(b []byte) (int, error) {
 }
 
 func TestARelayDaemonThatStallsInsideAReplyIsConnectedAgain(t *testing.T) {
-	r := newRelay(t, captured(t, "cygok"), lttnglive.RelayOptions{Again: true})
+	r := newRelay(t, captured(t, "cygok"), lttnglive.RelayOptions{Restart: true})
 	stalls := 0
 	r.mu.Lock()
 	r.wrap = func(c net.Conn) net.Conn {

@@ -49,7 +49,7 @@ func TestTheHealthOfTheRelayDaemonIsReported(t *testing.T) {
 func TestASessionThatCannotBeReadIsARecoverableError(t *testing.T) {
 	recordings := captured(t, "cyg1")
 	spoil(t, recordings[0], 0, 5, 0)
-	r := newRelay(t, recordings, lttnglive.RelayOptions{Again: true})
+	r := newRelay(t, recordings, lttnglive.RelayOptions{Restart: true})
 	b, host := healthBed(t, r.address())
 	b.await("it", func() bool { return len(host.All()) > 0 })
 	assert.Contains(t, host.All()[0], "failed: session vm/cyg1: ")

@@ -86,7 +86,7 @@ func TestSessionsAreReadBesideEachOther(t *testing.T) {
 }
 
 func TestASessionThatIsReadToItsEndIsNotReadAgain(t *testing.T) {
-	r := newRelay(t, captured(t, "jul1"), lttnglive.RelayOptions{Again: true})
+	r := newRelay(t, captured(t, "jul1"), lttnglive.RelayOptions{Restart: true})
 	b := newBed(t, reading(r.address()))
 	b.awaitSaid("The session was closed")
 	lists := b.said.Len()

@@ -151,7 +151,7 @@ func TestWithoutRoomForAPacketOfEachStreamNoneIsLostAndNoMoreIsHeld(t *testing.T
 func TestPacketsOfATraceThatIsDroppedNoLongerTakeRoom(t *testing.T) {
 	c := crowd{traces: 1, streams: 30, packets: 3}
 	recording := spoil(t, c.recording(), 7, 1, 0)
-	b, h := c.follow(t, recording, mib, lttnglive.RelayOptions{Again: true})
+	b, h := c.follow(t, recording, mib, lttnglive.RelayOptions{Restart: true})
 	assert.LessOrEqual(t, h.most, mib+c.packetBytes)
 	assert.EqualValues(t, 1, b.metric("receiver_lttng_live_bad_data"))
 	assert.Len(t, b.records(), c.events()-10)

@@ -49,11 +49,11 @@ func (b *bed) awaitLists() {
 
 // A relay daemon that is started again counts sessions from 1 again.
 func TestASessionWithTheIDAndNameOfOneBeforeTheRelayDaemonsRestartIsRead(t *testing.T) {
-	r := newRelay(t, []*lttnglive.Recording{shop("first")}, lttnglive.RelayOptions{Again: true})
+	r := newRelay(t, []*lttnglive.Recording{shop("first")}, lttnglive.RelayOptions{Restart: true})
 	b := newBed(t, reading(r.address()))
 	b.awaitSaid("The session was closed")
 	r.stop()
-	r = newRelayAt(t, r.address(), []*lttnglive.Recording{shop("second")}, lttnglive.RelayOptions{Again: true})
+	r = newRelayAt(t, r.address(), []*lttnglive.Recording{shop("second")}, lttnglive.RelayOptions{Restart: true})
 	b.awaitRecords(4)
 	b.await("its end", func() bool { return b.said.FilterMessage("The session was closed").Len() == 2 })
 
@@ -150,7 +150,7 @@ func TestAtMostMaxSessionsAreReadTogether(t *testing.T) {
 		recordings = append(recordings, recording)
 	}
 	var clock handClock
-	r := newRelay(t, recordings, lttnglive.RelayOptions{Clock: clock.read, Again: true})
+	r := newRelay(t, recordings, lttnglive.RelayOptions{Clock: clock.read, Restart: true})
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxSessions = most })
 	said := b.awaitSaid("A session is not read: limits.max_sessions is reached")
 	assert.Equal(t, zapcore.WarnLevel, said.Level)

@@ -25,8 +25,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
-// babeltrace gives babeltrace2 what it reads from the relay daemon at the address, as
-// text.
+// babeltrace returns the text output of babeltrace2 for a session of the relay daemon at the address.
 func babeltrace(t *testing.T, address string, s lttnglive.Session) string {
 	t.Helper()
 	const requirePeers = "CALLBRAID_REQUIRE_PEERS"
@@ -39,14 +38,14 @@ func babeltrace(t *testing.T, address string, s lttnglive.Session) string {
 	}
 	host, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
-	// Long before go test kills everything without saying why.
+	// The limit is far below that of go test, which reports no reason when it kills all processes.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	url := fmt.Sprintf("net://%s:%s/host/%s/%s", host, port, s.Host, s.Name)
 	cmd := exec.CommandContext(ctx, "babeltrace2",
-		"--clock-gmt", "--no-delta", "--names=all", "--fields=trace:hostname,trace:domain,loglevel", // as the captures' texts
+		"--clock-gmt", "--no-delta", "--names=all", "--fields=trace:hostname,trace:domain,loglevel", // like the captures' texts
 		"--component=source.ctf.lttng-live",
-		// Without the action it waits for a session of the same name when this one ends.
+		// Without this action it waits for a session of the same name after the end of this one.
 		"--params=inputs=[\""+url+"\"],session-not-found-action=\"end\"")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -56,7 +55,7 @@ func babeltrace(t *testing.T, address string, s lttnglive.Session) string {
 	return stdout.String()
 }
 
-// captureText is a text file of a capture.
+// captureText returns a text file of a capture.
 func captureText(t *testing.T, name, file string) string {
 	t.Helper()
 	archive, err := zip.OpenReader("../../../testdata/lttng/live/" + name + ".zip")
@@ -71,16 +70,15 @@ func captureText(t *testing.T, name, file string) string {
 	return string(text)
 }
 
-// comparableText is a line without two strings that are empty in some events of the
-// captures' program tpdemo: babeltrace2 2.0.4 prints, in place of an empty string,
-// what its memory held before.
+// comparableText removes two strings from a line. They are empty in some events of the captures' program tpdemo, and
+// in place of an empty string babeltrace2 2.0.4 prints old content of its memory.
 func comparableText(line string) string { return sometimesEmpty.ReplaceAllString(line, "$1") }
 
 var sometimesEmpty = regexp.MustCompile(`( (?:str|seqtext) = )"(?:[^"\\]|\\.)*"`)
 
-// babeltrace2 reads the same from a Relay that plays a capture as it read from the
-// real relay daemon: all at once, and with time running, ten times as fast as it did.
-func TestBabeltraceReadsAReplayAsItReadTheRealRelay(t *testing.T) {
+// babeltrace2 reads the same data from a Relay that replays a capture as from the real relay daemon: with all data
+// available, and in ten times the original speed.
+func TestBabeltraceReadsAReplayLikeTheRealRelay(t *testing.T) {
 	for _, name := range captureNames {
 		for speed, clock := range map[string]func() time.Duration{"full speed": nil, "ten times the speed": tenfold(time.Now())} {
 			t.Run(name+" at "+speed, func(t *testing.T) {

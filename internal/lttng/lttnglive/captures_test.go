@@ -32,7 +32,7 @@ func TestCapturesDecodeAndEncodeToTheSameBytes(t *testing.T) {
 				requests = lttnglive.AppendRequest(requests, e.Request)
 				replies = e.Reply.AppendTo(replies, c.Minor)
 			}
-			// Not assert.Equal: its failure would print hundreds of kilobytes.
+			// Without assert.Equal, because its failure would print hundreds of kilobytes.
 			assert.True(t, string(c.ViewerToRelay) == string(requests), "requests")
 			assert.True(t, string(c.RelayToViewer) == string(replies), "replies")
 		})

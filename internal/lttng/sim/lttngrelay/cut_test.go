@@ -88,7 +88,7 @@ func TestACaptureWithoutPacketsSaysSo(t *testing.T) {
 }
 
 func TestAPartOfAPacketIsNotAPacket(t *testing.T) {
-	r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{Again: true})
+	r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{Restart: true})
 	v := view(t, r.address, lttnglive.ViewerOptions{})
 	reply, err := v.attached.NewStreams(t.Context())
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ type Options struct {
 	Speed float64
 	// Again has the sessions begin anew for every viewer. Otherwise they are gone after
 	// their end, which at full speed has come when a viewer is attached.
-	Again bool
+	Restart bool
 	// Forever has Serve go on when everything was read.
 	Forever bool
 	// Fault is what goes wrong.
@@ -66,7 +66,7 @@ func NewServer(source *Source, o Options) (*Server, error) {
 		o.Log = func(string, ...any) {}
 	}
 	counts, recordings := newGiven(source)
-	options := lttnglive.RelayOptions{Minor: o.Minor, Again: o.Again}
+	options := lttnglive.RelayOptions{Minor: o.Minor, Restart: o.Restart}
 	if o.Speed > 0 {
 		begin := time.Now()
 		options.Clock = func() time.Duration { return time.Duration(float64(time.Since(begin)) * o.Speed) }

@@ -31,7 +31,7 @@ func TestFaultsHappenOnceAndThenAllIsWell(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			source := open(t, captureFile("cygok"))
-			r := serve(t, source, lttngrelay.Options{Again: true, Fault: lttngrelay.Fault{Kind: c.kind, After: 3, Times: 1}})
+			r := serve(t, source, lttngrelay.Options{Restart: true, Fault: lttngrelay.Fault{Kind: c.kind, After: 3, Times: 1}})
 			v := view(t, r.address, lttnglive.ViewerOptions{Timeout: 300 * time.Millisecond})
 			err := v.read()
 			require.ErrorIs(t, err, c.err)
@@ -77,7 +77,7 @@ func (l *lines) log(format string, args ...any) {
 func TestAServerEndsWhenItsContextDoes(t *testing.T) {
 	var said lines
 	r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{
-		Forever: true, Again: true, Log: said.log, Fault: lttngrelay.Fault{Kind: lttngrelay.Stall, Times: 1},
+		Forever: true, Restart: true, Log: said.log, Fault: lttngrelay.Fault{Kind: lttngrelay.Stall, Times: 1},
 	})
 	stalled := view(t, r.address, lttnglive.ViewerOptions{})
 	read := make(chan error, 1)
@@ -107,7 +107,7 @@ func TestViewersThatStayAreSentAway(t *testing.T) {
 func TestAfterAFaultAServerDoesNotWaitForEver(t *testing.T) {
 	for _, kind := range []lttngrelay.FaultKind{lttngrelay.HangUp, lttngrelay.Stall, lttngrelay.Announce} {
 		r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{
-			Again: true, Linger: time.Millisecond, Fault: lttngrelay.Fault{Kind: kind, After: 1, Times: 1},
+			Restart: true, Linger: time.Millisecond, Fault: lttngrelay.Fault{Kind: kind, After: 1, Times: 1},
 		})
 		v := view(t, r.address, lttnglive.ViewerOptions{Timeout: 100 * time.Millisecond})
 		require.Error(t, v.read())

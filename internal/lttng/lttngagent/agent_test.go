@@ -103,7 +103,7 @@ func TestUnsupportedCommandsCannotBeSent(t *testing.T) {
 		{v2, lttngagent.DisableContext{}, "disable context cannot be sent: the context has no name"},
 		{rfc, lttngagent.EnableContext{Context: appContext(t)}, "enable context cannot be sent: agents of the RFC have no contexts"},
 		{rfc, lttngagent.DisableContext{Context: appContext(t)}, "disable context cannot be sent: agents of the RFC have no contexts"},
-		{rfc, lttngagent.RegistrationDone{}, "registration done cannot be sent: agents of the RFC don't register"},
+		{rfc, lttngagent.RegistrationDone{}, "registration done cannot be sent: agents of the RFC do not register"},
 		{rfc, lttngagent.Enable{Levels: levels(t, lttngagent.LevelRange, 0)}, "enable cannot be sent: agents of the RFC have no levels"},
 		{rfc, lttngagent.Enable{Filter: filter(t, "x")}, "enable cannot be sent: agents of the RFC have no filters"},
 	} {

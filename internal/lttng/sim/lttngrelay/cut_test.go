@@ -19,7 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
 )
 
-// cutCapture is a capture whose viewer left before the first exchange that last says.
+// cutCapture returns a capture that ends before the first exchange for which last returns true.
 func cutCapture(t *testing.T, name string, last func(capture.Exchange) bool) string {
 	t.Helper()
 	whole, err := capture.Open(captureFile(name))
@@ -60,7 +60,7 @@ func cutCapture(t *testing.T, name string, last func(capture.Exchange) bool) str
 	return file.Name()
 }
 
-func TestACaptureWhoseViewerLeftEndsThere(t *testing.T) {
+func TestACaptureEndsWithItsViewer(t *testing.T) {
 	packets := 0
 	path := cutCapture(t, "cyg1", func(e capture.Exchange) bool {
 		if e.Request.Command() == lttnglive.CommandGetPacket {
@@ -79,7 +79,7 @@ func TestACaptureWhoseViewerLeftEndsThere(t *testing.T) {
 	r.wait()
 }
 
-func TestACaptureWithoutPacketsSaysSo(t *testing.T) {
+func TestACaptureWithoutPacketsIsAnError(t *testing.T) {
 	for _, command := range []lttnglive.Command{lttnglive.CommandAttachSession, lttnglive.CommandGetMetadata} {
 		path := cutCapture(t, "cygok", func(e capture.Exchange) bool { return e.Request.Command() == command })
 		_, err := lttngrelay.Open(path)
@@ -87,7 +87,7 @@ func TestACaptureWithoutPacketsSaysSo(t *testing.T) {
 	}
 }
 
-func TestAPartOfAPacketIsNotAPacket(t *testing.T) {
+func TestAPartOfAPacketIsNotCounted(t *testing.T) {
 	r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{Restart: true})
 	v := view(t, r.address, lttnglive.ViewerOptions{})
 	reply, err := v.attached.NewStreams(t.Context())

@@ -18,11 +18,11 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
 )
 
-// Each fault happens once, where it is said to; whoever comes again reads everything.
-func TestFaultsHappenOnceAndThenAllIsWell(t *testing.T) {
+// Each fault occurs once, at its place. A viewer that reconnects reads everything.
+func TestAViewerReadsEverythingAfterAFault(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind   lttngrelay.FaultKind
-		offset int // of the reply where it breaks off
+		offset int // of the reply at which it ends
 		err    error
 	}{
 		"hang-up":  {lttngrelay.HangUp, 0, lttnglive.ErrClosed},
@@ -62,7 +62,7 @@ func TestFaultsHappenOnceAndThenAllIsWell(t *testing.T) {
 	}
 }
 
-// lines collects what a server says.
+// lines collects log lines of a server.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -92,18 +92,18 @@ func TestAServerEndsWhenItsContextDoes(t *testing.T) {
 	require.ErrorIs(t, <-read, lttnglive.ErrClosed)
 	assert.Zero(t, r.Stats().Broken, "it was the server that went")
 	assert.Contains(t, said.text.String(), "connected")
-	assert.Contains(t, said.text.String(), "left")
+	assert.Contains(t, said.text.String(), "disconnected")
 }
 
-func TestViewersThatStayAreSentAway(t *testing.T) {
+func TestViewersThatStayAreDisconnected(t *testing.T) {
 	r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{Linger: time.Millisecond})
 	v := view(t, r.address, lttnglive.ViewerOptions{})
-	_ = v.read() // it may be sent away before it has heard of the end
+	_ = v.read() // it may be disconnected before it reads the end
 	r.wait()
 	assert.EqualValues(t, 245, v.events)
 }
 
-// A viewer that doesn't come again after a fault leaves packets that nobody reads.
+// After a fault, a viewer may not reconnect. Then some packets are never read.
 func TestAfterAFaultAServerDoesNotWaitForEver(t *testing.T) {
 	for _, kind := range []lttngrelay.FaultKind{lttngrelay.HangUp, lttngrelay.Stall, lttngrelay.Announce} {
 		r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{
@@ -118,7 +118,7 @@ func TestAfterAFaultAServerDoesNotWaitForEver(t *testing.T) {
 	}
 }
 
-func TestAViewerThatBreaksTheProtocolIsCountedAndSaid(t *testing.T) {
+func TestAViewerThatViolatesTheProtocolIsCountedAndLogged(t *testing.T) {
 	var said lines
 	r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{Log: said.log})
 	conn, err := net.Dial("tcp", r.address)
@@ -132,7 +132,7 @@ func TestAViewerThatBreaksTheProtocolIsCountedAndSaid(t *testing.T) {
 	assert.Contains(t, said.text.String(), "viewer "+conn.LocalAddr().String()+": ")
 }
 
-func TestAServerWithoutSenseSaysWhy(t *testing.T) {
+func TestInvalidOptionsOfAServerAreAnError(t *testing.T) {
 	_, err := lttngrelay.NewServer(open(t, captureFile("cygok")), lttngrelay.Options{Minor: 99})
 	assert.ErrorContains(t, err, "minor version")
 }
@@ -146,7 +146,7 @@ func TestABrokenListenerIsAnError(t *testing.T) {
 	assert.ErrorIs(t, server.Serve(t.Context(), listener), net.ErrClosed)
 }
 
-func TestAddressesAreWhatViewersTake(t *testing.T) {
+func TestAddressesForViewers(t *testing.T) {
 	session := lttnglive.Session{Host: "vm", Name: "it"}
 	for ip, want := range map[string]string{
 		"127.0.0.1": "net://127.0.0.1:5344/host/vm/it",

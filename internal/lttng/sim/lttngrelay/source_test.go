@@ -24,8 +24,8 @@ var captures = []struct {
 	{"jul1", 282, 9}, {"julctx", 18, 10}, {"cygok", 245, 6}, {"cyg1", 7886, 98}, {"tp1", 152, 13}, {"meta1", 656, 10},
 }
 
-// A capture and the trace that was recorded beside it are served with the same packets.
-func TestACaptureAndItsTraceAreServedAlike(t *testing.T) {
+// A capture and its CTF trace are served with the same packets.
+func TestACaptureAndItsTraceHaveTheSamePackets(t *testing.T) {
 	for _, c := range captures {
 		t.Run(c.name, func(t *testing.T) {
 			var first *viewing
@@ -57,9 +57,9 @@ func TestACaptureAndItsTraceAreServedAlike(t *testing.T) {
 	}
 }
 
-// At a speed a folder is a session that is recorded now: it comes bit by bit, and
-// streams say when they have nothing.
-func TestAFolderIsServedAsIfItWereRecorded(t *testing.T) {
+// With a speed, a directory is served like a session that is being recorded: packets arrive over time, and quiet
+// streams send promises.
+func TestADirectoryIsServedLikeALiveSession(t *testing.T) {
 	r := serve(t, open(t, traceFolder(t, "meta1")), lttngrelay.Options{Speed: 20})
 	v := view(t, r.address, lttnglive.ViewerOptions{})
 	require.NoError(t, v.read())
@@ -98,7 +98,7 @@ func TestASessionIsRenamed(t *testing.T) {
 	assert.ErrorContains(t, source.Name("", "it"), "expected one session to rename, got 2")
 }
 
-func TestWhatIsNoSourceSaysWhy(t *testing.T) {
+func TestInvalidSourcesAreErrors(t *testing.T) {
 	folder := func(files map[string]string) string {
 		root := t.TempDir()
 		for name, content := range files {

@@ -39,9 +39,9 @@ func babeltrace2(t *testing.T, args ...string) string {
 	return stdout.String()
 }
 
-// The reference reader finds what was counted, without a warning, and in it calls that
-// are left by the thread that entered them, last first.
-func TestTheReferenceReaderFindsWhatWasCounted(t *testing.T) {
+// The reference reader counts the same events, without a warning. Each thread leaves the functions that it entered,
+// in reverse order.
+func TestTheReferenceReaderCountsTheSameEvents(t *testing.T) {
 	call := regexp.MustCompile(`func_(entry|exit): .*\{ vtid = (\d+), vpid = (\d+), procname = "worker-\d" \}, \{ addr = (0x[0-9A-F]+), call_site = 0x[0-9A-F]+ \}$`)
 	for _, contexts := range []bool{false, true} {
 		dir := t.TempDir()
@@ -105,7 +105,7 @@ func TestTheSameOptionsWriteTheSameBytes(t *testing.T) {
 	assert.False(t, maps.Equal(one, written(2)))
 }
 
-func TestNoEventsAreNoTrace(t *testing.T) {
+func TestATraceWithoutEventsIsAnError(t *testing.T) {
 	_, err := usttrace.Write(t.TempDir(), usttrace.Options{})
 	require.EqualError(t, err, "expected at least 1 event, got 0")
 	_, err = usttrace.Write(filepath.Join(t.TempDir(), "none"), usttrace.Options{Events: 1})

@@ -14,8 +14,8 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/capture"
 )
 
-// BenchmarkLogRecords makes log records of the events of a packet: function entries
-// and exits with the contexts vpid, vtid and procname.
+// BenchmarkLogRecords makes log records from the events of a packet: function entries and exits with the contexts
+// vpid, vtid and procname.
 func BenchmarkLogRecords(b *testing.B) {
 	c, err := capture.Open(filepath.Join("..", "..", "..", "testdata", "lttng", "live", "cyg1.zip"))
 	require.NoError(b, err)

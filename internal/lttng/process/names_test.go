@@ -22,7 +22,7 @@ import (
 
 const kib, mib = 1 << 10, 1 << 20
 
-// nop is telemetry that counts nothing, and a delivery that accepts everything.
+// nop is telemetry without effect, and a delivery that accepts everything.
 type nop struct{}
 
 func (nop) CallStreams(int64)               {}
@@ -35,7 +35,7 @@ func (nop) NamesForgotten(int64)            {}
 func (nop) NameUnknown()                    {}
 func (nop) ObjectRefused()                  {}
 
-// naming is a group with so many processes, which have names and nothing else.
+// naming returns a group with processes that only have names.
 func naming(tb testing.TB, processes int, change func(*Limits)) (*Group, []*Process) {
 	tb.Helper()
 	settings := symbols.DefaultSettings()
@@ -74,7 +74,7 @@ func remembered(p *Process) (bytes int) {
 	return bytes
 }
 
-func TestTheNamesThatAreRememberedOfASessionAreBoundedInBytes(t *testing.T) {
+func TestTheNamesOfASessionAreBoundedInBytes(t *testing.T) {
 	for _, bound := range []int{mib, 8 * mib} {
 		t.Run(strconv.Itoa(bound), func(t *testing.T) { requireBoundedNames(t, bound) })
 	}
@@ -109,13 +109,13 @@ func requireBoundedNames(t *testing.T, bound int) {
 		require.LessOrEqual(t, f.shared.names, bound)
 	}
 	assert.Greater(t, most, bound*9/10, "there was more than has room")
-	// What is at an address is forgotten where that may be something else now.
+	// Names of addresses that may belong to another object now are deleted.
 	p := processes[0]
 	p.function(1)
 	require.NoError(t, p.load(symbols.Mapping{Base: 1 << 30, Size: 1, Path: "/later"}))
 	assert.Empty(t, p.names.byAddress)
 	require.Equal(t, remembered(p), p.names.bytes)
-	// A thread that is renamed all the time is one.
+	// A thread that is renamed all the time counts once.
 	l := p.lane(1<<40, []byte("first"))
 	before := f.shared.names
 	for i := range 1000 {
@@ -131,7 +131,7 @@ func requireBoundedNames(t *testing.T, bound int) {
 	assert.Zero(t, f.shared.names)
 }
 
-// Calls that wait keep their names in memory, so they are packed when names are forgotten.
+// Waiting calls keep their names in memory, so they are packed when names are deleted.
 func TestWaitingCallsArePackedWhenNamesAreForgotten(t *testing.T) {
 	f, processes := naming(t, 2, func(c *Limits) { c.NamesBytes = mib })
 	p, other := processes[0], processes[1]

@@ -15,10 +15,10 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
-// batches returns a function that opens the delivery of a session's batches. A session waits until the
-// pipeline accepts a batch, and is not read meanwhile. Its relay daemon keeps the recording, so nothing
-// is lost, and the traced programs do not notice. Batches that are not delivered when ctx ends are
-// dropped. unpaired warns that no stack_pairing follows; nil: no warning.
+// batches returns a function that opens the delivery of a session's batches. A session waits until the pipeline
+// accepts a batch, and is not read meanwhile. Its relay daemon keeps the recording, so nothing is lost, and the
+// traced programs are not affected. Batches that are not delivered when ctx ends are dropped. unpaired warns that no
+// stack_pairing follows. It may be nil.
 func batches(run *receiverkit.Run, counters *telemetry.Telemetry, unpaired func()) func(context.Context, *zap.Logger) process.Batches {
 	return func(ctx context.Context, logger *zap.Logger) process.Batches {
 		settings := run.HandoverSettings()

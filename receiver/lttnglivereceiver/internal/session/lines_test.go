@@ -17,7 +17,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
-func TestFrequentEventsOfARelayDaemonAreLoggedSeldom(t *testing.T) {
+func TestFrequentEventsOfARelayDaemonAreLoggedRarely(t *testing.T) {
 	env := newEnvironment(t, nil)
 	core, logged := observer.New(zapcore.DebugLevel)
 	env.Logger = zap.New(core)

@@ -15,9 +15,7 @@
 // big endian:
 //
 //	Connect             agree on a version: Viewer
-//
-// Viewer.Sessions list the sessions
-//
+//	Viewer.Sessions     list the sessions
 //	Viewer.Attach       the streams of one of them: Attachment
 //	Metadata            for each trace, before its first packet, and when an index has
 //	                    FlagNewMetadata

@@ -6,12 +6,9 @@
 //
 // A Plan is made once for each event class (plan.go), and applied to each event:
 //
-// contexts.go the process and thread of the event
-//
+//	contexts.go    the process and thread of the event
 //	stateevent.go  its part in the state of the process: objects loaded and unloaded
-//
-// callplan.go call events, by name or by a call rule
-//
+//	callplan.go    call events, by name or by a call rule
 //	records.go     its log record: severity.go, columns.go, render.go, recordsize.go, texts.go
 //	loggers.go     the fields of the records of logging libraries
 //	field.go       fields and their values

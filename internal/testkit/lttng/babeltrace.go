@@ -20,16 +20,15 @@ type Event struct {
 	Process, Thread int64
 }
 
-// line is what babeltrace2 prints of an event of a Session.
+// line matches babeltrace2's output for an event of a Session.
 var line = regexp.MustCompile(`^\[(\d+)\.(\d{9})\] \S+ (\S+): \{[^}]*\}, \{ vpid = (\d+), vtid = (\d+), `)
 
-// discarded is what babeltrace2 says of events that the tracer had no room for: how much
-// the counter of a stream has grown, modulo 2^64.
+// discarded matches babeltrace2's output for events that the tracer discarded: the increase of a stream's counter,
+// modulo 2^64.
 var discarded = regexp.MustCompile(`Tracer discarded (\d+) events? .* within stream "([^"]*)"`)
 
-// Recorded are the events in the traces below a directory, as babeltrace2 reads them,
-// and how many the tracer has discarded: the sum of the highest counters of all streams.
-// The tracer's counters run backwards at times.
+// Recorded returns the events in the traces below a directory, as babeltrace2 reads them, and the number of discarded
+// events: the sum of the highest counters of all streams. The tracer's counters sometimes run backwards.
 func Recorded(t testing.TB, directory string) (events []Event, lost int64) {
 	t.Helper()
 	var said bytes.Buffer

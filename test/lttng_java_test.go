@@ -17,6 +17,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf/printed"
 	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 	"github.com/callbraid/callbraid/test/kit"
 )
 
@@ -36,7 +37,7 @@ func TestRecordsWithLevelsAndCallsOfAJavaProgramArrive(t *testing.T) {
 	c.AwaitMetric(t, 282, lttngEvents)
 	c.Stop(t)
 
-	events, err := printed.Events(fromCapture(t, "jul1", "babeltrace1-offline.txt"))
+	events, err := printed.Events(lttngdata.CaptureText(t, "jul1", "babeltrace1-offline.txt"))
 	require.NoError(t, err)
 	var records, wantRecords []string
 	levels := map[string]bool{}

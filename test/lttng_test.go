@@ -4,10 +4,8 @@
 package test
 
 import (
-	"archive/zip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +23,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf/printed"
 	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 	"github.com/callbraid/callbraid/test/kit"
 )
 
@@ -128,26 +127,6 @@ func readSpans(t *testing.T, c *kit.Collector) []ptrace.Span {
 	return spans
 }
 
-// fromCapture returns a file of a capture of LTTng.
-func fromCapture(t *testing.T, capture, name string) string {
-	t.Helper()
-	z, err := zip.OpenReader(lttngCapture(capture))
-	require.NoError(t, err)
-	defer z.Close()
-	for _, f := range z.File {
-		if filepath.Base(f.Name) == name {
-			r, err := f.Open()
-			require.NoError(t, err)
-			defer r.Close()
-			text, err := io.ReadAll(r)
-			require.NoError(t, err)
-			return string(text)
-		}
-	}
-	require.Fail(t, "the capture has no such file", name)
-	return ""
-}
-
 // Figures of the captures (testdata/README.md).
 var lttngCaptures = []struct {
 	name                            string
@@ -185,7 +164,7 @@ func TestSessionsOfARelayDaemonAreRead(t *testing.T) {
 // This is enough to make an object file with its functions.
 func TestFunctionsOfACProgramHaveTheirNames(t *testing.T) {
 	t.Parallel()
-	events, err := printed.Events(fromCapture(t, "cygok", "babeltrace1-offline.txt"))
+	events, err := printed.Events(lttngdata.CaptureText(t, "cygok", "babeltrace1-offline.txt"))
 	require.NoError(t, err)
 	// event returns the event with this name and field.
 	event := func(name, field, value string) printed.Event {
@@ -207,7 +186,7 @@ func TestFunctionsOfACProgramHaveTheirNames(t *testing.T) {
 	require.Len(t, buildID, 20, id.Text)
 
 	var functions []function
-	for line := range strings.Lines(fromCapture(t, "cygok", "cyg.nm")) {
+	for line := range strings.Lines(lttngdata.CaptureText(t, "cygok", "cyg.nm")) {
 		fields := strings.Fields(line)
 		functions = append(functions, function{fields[2], number("0x" + fields[0])})
 	}

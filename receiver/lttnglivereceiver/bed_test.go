@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -34,6 +33,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/capture"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
@@ -174,7 +174,7 @@ func captured(t testing.TB, names ...string) []*lttnglive.Recording {
 	t.Helper()
 	var all []*lttnglive.Recording
 	for i, name := range names {
-		c, err := capture.Open(filepath.Join("..", "..", "testdata", "lttng", "live", name+".zip"))
+		c, err := capture.Open(lttngdata.CaptureFile(t, name))
 		require.NoError(t, err)
 		recordings, err := c.Recordings()
 		require.NoError(t, err)

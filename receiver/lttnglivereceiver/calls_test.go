@@ -4,11 +4,8 @@
 package lttnglivereceiver
 
 import (
-	"archive/zip"
 	"context"
 	"fmt"
-	"io"
-	"path/filepath"
 	"slices"
 	"sort"
 	"strconv"
@@ -29,6 +26,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
 	"github.com/callbraid/callbraid/internal/lttng/process"
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
 
@@ -62,30 +60,10 @@ func (p *pipeline) spans(t testing.TB) []ptrace.Span {
 	return spans
 }
 
-// capturedFile returns a file of a capture.
-func capturedFile(t testing.TB, capture, name string) string {
-	t.Helper()
-	z, err := zip.OpenReader(filepath.Join("..", "..", "testdata", "lttng", "live", capture+".zip"))
-	require.NoError(t, err)
-	defer func() { _ = z.Close() }()
-	for _, f := range z.File {
-		if filepath.Base(f.Name) == name {
-			r, err := f.Open()
-			require.NoError(t, err)
-			text, err := io.ReadAll(r)
-			require.NoError(t, err)
-			require.NoError(t, r.Close())
-			return string(text)
-		}
-	}
-	require.Fail(t, "the capture has no such file", name)
-	return ""
-}
-
 // written returns the events with names that begin with event, from the text of babeltrace 1 for a capture.
 func written(t testing.TB, capture, event string) []printed.Event {
 	t.Helper()
-	events, err := printed.Events(capturedFile(t, capture, "babeltrace1-offline.txt"))
+	events, err := printed.Events(lttngdata.CaptureText(t, capture, "babeltrace1-offline.txt"))
 	require.NoError(t, err)
 	return slices.DeleteFunc(events, func(e printed.Event) bool { return !strings.HasPrefix(e.Name, event) })
 }
@@ -98,7 +76,7 @@ type symbolTable []struct {
 
 func cygSymbols(t testing.TB) symbolTable {
 	var table symbolTable
-	for line := range strings.Lines(capturedFile(t, "cygok", "cyg.nm")) {
+	for line := range strings.Lines(lttngdata.CaptureText(t, "cygok", "cyg.nm")) {
 		fields := strings.Fields(line)
 		offset, err := strconv.ParseUint(fields[0], 16, 64)
 		require.NoError(t, err)

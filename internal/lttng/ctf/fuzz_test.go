@@ -17,6 +17,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
 // maxFuzzedValues is the maximum number of values of one packet that a fuzz test visits.
@@ -24,14 +25,14 @@ const maxFuzzedValues = 100_000
 
 // fuzzSeeds adds metadata and a packet of each capture and of some random traces, and traces of CTF 2.
 func fuzzSeeds(f *testing.F, add func(metadata, packet []byte)) {
-	for _, c := range captures {
-		files := openCapture(f, c.name)
-		dir := openTrace(f, files)
+	for _, c := range lttngdata.Captures {
+		files := lttngdata.OpenCapture(f, c.Name)
+		dir := lttngdata.OpenTrace(f, files)
 		text, err := fs.ReadFile(files, path.Join(dir.Name, "metadata"))
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, packets := range packetsOf(f, dir) {
+		for _, packets := range lttngdata.Packets(f, dir) {
 			if len(packets) > 0 {
 				add(text, packets[0])
 			}

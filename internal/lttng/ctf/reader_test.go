@@ -14,6 +14,8 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
 // plainTypes is the begin of the metadata of these tests.
@@ -308,19 +310,13 @@ func TestMetadataThatCannotBeCompiled(t *testing.T) {
 
 // Compiled metadata uses no more memory than Trace.Size returns.
 func TestTheSizeOfATraceBoundsItsMemory(t *testing.T) {
-	heap := func() int64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	text := plainTypes + "trace { major = 1; minor = 8; byte_order = le; }; struct s0 { uint8_t a; }; " + doubling(14) + "stream { id = 0; };"
 	for i := range 6 {
 		text += fmt.Sprintf("event { name = e; id = %d; stream_id = 0; fields := struct { struct s14 x; }; };", i)
 	}
-	before := heap()
+	before := testkit.HeapBytes()
 	trace := newTrace(t, text)
-	took := heap() - before
+	took := testkit.HeapBytes() - before
 	require.Greater(t, took, int64(20<<20))
 	require.Less(t, took, int64(trace.Size()))
 	require.Greater(t, 2*took, int64(trace.Size()))
@@ -328,20 +324,14 @@ func TestTheSizeOfATraceBoundsItsMemory(t *testing.T) {
 
 // Declarations of many events with a few fields each need memory in proportion to their text.
 func TestTheSizeOfATraceIncludesItsDeclarations(t *testing.T) {
-	heap := func() int64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
 	var text strings.Builder
 	text.WriteString(plainTypes + "trace { major = 1; minor = 8; byte_order = le; }; stream { id = 0; };")
 	for i := range 20_000 {
 		fmt.Fprintf(&text, "event { name = \"attack:event%d\"; id = %d; stream_id = 0; fields := struct { uint8_t _text%d; uint8_t _a; uint8_t _b; uint8_t _c; }; };\n", i, i, i)
 	}
-	before := heap()
+	before := testkit.HeapBytes()
 	trace := newTrace(t, text.String())
-	took := heap() - before
+	took := testkit.HeapBytes() - before
 	require.Less(t, took, int64(trace.Size())*5/4)
 	require.Greater(t, 2*took, int64(trace.Size()))
 	require.Less(t, took, int64(ctf.BytesOfReading*text.Len()), "what is charged before it is read")
@@ -426,9 +416,9 @@ func TestFieldsOfNoSizeAreBounded(t *testing.T) {
 }
 
 func TestReadingAllocatesNothing(t *testing.T) {
-	for _, c := range captures {
-		dir := openTrace(t, openCapture(t, c.name))
-		for _, packets := range packetsOf(t, dir) {
+	for _, c := range lttngdata.Captures {
+		dir := lttngdata.OpenTrace(t, lttngdata.OpenCapture(t, c.Name))
+		for _, packets := range lttngdata.Packets(t, dir) {
 			r := ctf.NewReader(dir.Trace)
 			require.Zero(t, testing.AllocsPerRun(5, func() {
 				for _, packet := range packets {
@@ -438,7 +428,7 @@ func TestReadingAllocatesNothing(t *testing.T) {
 					for r.Next() {
 					}
 				}
-			}), c.name)
+			}), c.Name)
 			require.NoError(t, r.Err())
 		}
 	}

@@ -4,19 +4,18 @@
 package lttnglive_test
 
 import (
-	"archive/zip"
 	"context"
 	"fmt"
-	"io"
+	"io/fs"
 	"net"
 	"path"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
 // contents is the data of each stream, by path and channel.
@@ -89,20 +88,15 @@ func readAll(t testing.TB, v *lttnglive.Viewer, session uint64, seek lttnglive.S
 // capturedFiles returns the files of the same trace, as the tracer wrote them.
 func capturedFiles(t *testing.T, name string) contents {
 	t.Helper()
-	archive, err := zip.OpenReader("../../../testdata/lttng/live/" + name + ".zip")
-	require.NoError(t, err)
-	defer archive.Close()
 	files := contents{}
-	for _, f := range archive.File {
-		_, inside, isTrace := strings.Cut(f.Name, "/ctf/")
-		if !isTrace || f.FileInfo().IsDir() || path.Base(path.Dir(f.Name)) == "index" {
-			continue
+	trace, err := fs.Sub(lttngdata.OpenCapture(t, name), "ctf")
+	require.NoError(t, err)
+	require.NoError(t, fs.WalkDir(trace, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && path.Base(path.Dir(file)) != "index" {
+			files[file], err = fs.ReadFile(trace, file)
 		}
-		r, err := f.Open()
-		require.NoError(t, err)
-		files[inside], err = io.ReadAll(r)
-		require.NoError(t, err)
-	}
+		return err
+	}))
 	return files
 }
 

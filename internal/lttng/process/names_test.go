@@ -18,6 +18,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/callstream"
 	"github.com/callbraid/callbraid/internal/lttng/symbols"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 const kib, mib = 1 << 10, 1 << 20
@@ -192,14 +193,14 @@ func TestTheNamesOfAMethod(t *testing.T) {
 func TestTheCountedSizeOfNamesIsTheirSizeInMemory(t *testing.T) {
 	for name, nameBytes := range map[string]int{"with short names": 30, "with long names": 4000} {
 		t.Run(name, func(t *testing.T) {
-			before := heap()
+			before := testkit.HeapBytes()
 			f, processes := naming(t, 100, func(limits *Limits) { limits.NamesBytes = 1 << 30 })
 			for i, p := range processes {
 				for j := range 4_000_000 / (nameBytes * 50) {
 					p.names.named(fmt.Appendf(nil, "%d %d %s", i, j, strings.Repeat("x", nameBytes)))
 				}
 			}
-			held := heap() - before
+			held := testkit.HeapBytes() - before
 			t.Logf("counted %d of %d bytes", f.shared.names, held)
 			assert.InDelta(t, 1, float64(f.shared.names)/float64(held), 0.3)
 			runtime.KeepAlive(processes)

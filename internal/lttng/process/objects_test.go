@@ -5,7 +5,6 @@ package process
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -13,15 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/symbols"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
-
-// heap returns the bytes in use.
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
 
 // traceOf returns the trace of a group that has one.
 func traceOf(g *Group) *Trace {
@@ -51,7 +43,7 @@ func requireCounted(t *testing.T, f *Group, processes []*Process) {
 func TestTheObjectsOfAllProcessesOfASessionAreBoundedInBytes(t *testing.T) {
 	const bound, count = 4 * mib, 100
 	f, processes := naming(t, 50, func(c *Limits) { c.ObjectsBytes = bound })
-	before := heap()
+	before := testkit.HeapBytes()
 	refused := 0
 	for i := range count {
 		for n, p := range processes {
@@ -69,7 +61,7 @@ func TestTheObjectsOfAllProcessesOfASessionAreBoundedInBytes(t *testing.T) {
 			}
 		}
 	}
-	assert.Less(t, heap()-before, int64(bound))
+	assert.Less(t, testkit.HeapBytes()-before, int64(bound))
 	assert.Greater(t, f.shared.objects, bound*9/10)
 	there := 0
 	for _, p := range processes {

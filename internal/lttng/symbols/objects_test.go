@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // lookedUp returns the object and offset of an address as "path+0xoffset".
@@ -249,27 +251,19 @@ func TestAnExecutableWithFixedAddressesHasThoseOfItsFile(t *testing.T) {
 // The memory for loaded objects is bounded, and lookups use no memory.
 func TestLookupsUseNoMemory(t *testing.T) {
 	o := NewObjects(nil, DefaultMaxObjects)
-	before := heap()
+	before := testkit.HeapBytes()
 	for i := range uint64(DefaultMaxObjects) {
 		require.NoError(t, o.Map(Mapping{Base: i << 20, Size: 1 << 20, Path: "/" + strings.Repeat("x", 5*MaxPathBytes)}))
 	}
-	mapped := heap() - before
+	mapped := testkit.HeapBytes() - before
 	assert.Less(t, mapped, int64(DefaultMaxObjects*(MaxPathBytes+500)))
 	require.ErrorIs(t, o.Map(Mapping{Base: 1 << 40, Size: 1, Path: "/x"}), ErrTooManyObjects)
 	for i := range uint64(5_000) {
 		o.Name(i << 18)
 		o.Name(1<<40 + i)
 	}
-	assert.Less(t, heap()-before, mapped+1<<20)
+	assert.Less(t, testkit.HeapBytes()-before, mapped+1<<20)
 	runtime.KeepAlive(o)
-}
-
-// heap returns the number of bytes in use.
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 func TestLookingUpAllocatesNothing(t *testing.T) {

@@ -4,11 +4,12 @@
 package lttng
 
 import (
-	"bytes"
-	"os/exec"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
+
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
 // Event is an event as babeltrace2 reads it.
@@ -31,41 +32,35 @@ var discarded = regexp.MustCompile(`Tracer discarded (\d+) events? .* within str
 // events: the sum of the highest counters of all streams. The tracer's counters sometimes run backwards.
 func Recorded(t testing.TB, directory string) (events []Event, lost int64) {
 	t.Helper()
-	var said bytes.Buffer
-	command := exec.Command("babeltrace2", "--clock-gmt", "--clock-seconds", "--no-delta", directory)
-	command.Stderr = &said
-	text, err := command.Output()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", command, err, said.String())
-	}
+	text, warnings := lttngdata.Babeltrace(t, "--clock-gmt", "--clock-seconds", "--no-delta", directory)
 	counters, highest := map[string]int64{}, map[string]int64{}
-	for _, m := range discarded.FindAllSubmatch(said.Bytes(), -1) {
-		grown, err := strconv.ParseUint(string(m[1]), 10, 64)
+	for _, m := range discarded.FindAllStringSubmatch(warnings, -1) {
+		grown, err := strconv.ParseUint(m[1], 10, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream := string(m[2])
+		stream := m[2]
 		counters[stream] += int64(grown) // two's complement, as the counter
 		highest[stream] = max(highest[stream], counters[stream])
 	}
 	for _, n := range highest {
 		lost += n
 	}
-	for printed := range bytes.Lines(text) {
-		m := line.FindSubmatch(printed)
+	for printed := range strings.Lines(text) {
+		m := line.FindStringSubmatch(printed)
 		if m == nil {
 			t.Fatalf("expected an event with vpid and vtid, got %q", printed)
 		}
 		events = append(events, Event{
-			Time: integer(t, m[1])*1_000_000_000 + integer(t, m[2]), Name: string(m[3]), Process: integer(t, m[4]), Thread: integer(t, m[5]),
+			Time: integer(t, m[1])*1_000_000_000 + integer(t, m[2]), Name: m[3], Process: integer(t, m[4]), Thread: integer(t, m[5]),
 		})
 	}
 	return events, lost
 }
 
-func integer(t testing.TB, digits []byte) int64 {
+func integer(t testing.TB, digits string) int64 {
 	t.Helper()
-	n, err := strconv.ParseInt(string(digits), 10, 64)
+	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func ClockOffsets(t testing.TB, directory string) (offsets []int64) {
 		if m == nil {
 			t.Fatalf("expected the clock and its offset in %s", path)
 		}
-		offsets = append(offsets, integer(t, m[1]))
+		offsets = append(offsets, integer(t, string(m[1])))
 		return nil
 	})
 	if err != nil {

@@ -11,14 +11,15 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
 // BenchmarkCapture merges the events of a capture, whose packets are small.
 func BenchmarkCapture(b *testing.B) {
 	for _, name := range []string{"cyg1", "tp1", "jul1"} {
 		b.Run(name, func(b *testing.B) {
-			dir := openTrace(b, openCapture(b, name))
-			benchmark(b, dir.Trace, packetsOf(b, dir))
+			dir := lttngdata.OpenTrace(b, lttngdata.OpenCapture(b, name))
+			benchmark(b, dir.Trace, lttngdata.Packets(b, dir))
 		})
 	}
 }

@@ -5,7 +5,6 @@ package merge_test
 
 import (
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/sim/capture"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
 // liveSession merges the replies to a viewer in their order.
@@ -92,9 +92,9 @@ func (l *liveSession) exchange(e capture.Exchange) {
 // The replies of a real relay daemon to a viewer are merged in the order of the reference reader, and no event is
 // late. Metadata and streams arrive in between.
 func TestLiveCapturesAreMergedInTheOrderOfTheReferenceReader(t *testing.T) {
-	for _, c := range captures {
-		t.Run(c.name, func(t *testing.T) {
-			recorded, err := capture.Open(filepath.Join("..", "..", "..", "..", "testdata", "lttng", "live", c.name+".zip"))
+	for _, c := range lttngdata.Captures {
+		t.Run(c.Name, func(t *testing.T) {
+			recorded, err := capture.Open(lttngdata.CaptureFile(t, c.Name))
 			require.NoError(t, err)
 			l := newLiveSession(t)
 			for _, e := range recorded.Exchanges {
@@ -102,7 +102,7 @@ func TestLiveCapturesAreMergedInTheOrderOfTheReferenceReader(t *testing.T) {
 			}
 			assert.Empty(t, l.streams)
 			assert.Zero(t, l.merger.Waiting())
-			require.Equal(t, strings.Join(referenceLines(t, openCapture(t, c.name)), "\n"), strings.Join(l.text, "\n"))
+			require.Equal(t, strings.Join(referenceLines(t, lttngdata.OpenCapture(t, c.Name)), "\n"), strings.Join(l.text, "\n"))
 			assert.NotZero(t, l.early, "all waited for the end")
 		})
 	}
@@ -171,9 +171,9 @@ func TestNoCallIsPairedAcrossALoss(t *testing.T) {
 		"cyg1":  {matched: 1977, orphans: 37, ignored: 3802},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := openTrace(t, openCapture(t, name))
+			dir := lttngdata.OpenTrace(t, lttngdata.OpenCapture(t, name))
 			m := merge.New(dir.Trace, merge.Options{})
-			for i, packets := range packetsOf(t, dir) {
+			for i, packets := range lttngdata.Packets(t, dir) {
 				s := m.AddStream(uint64(i), dir.Streams[i])
 				for _, packet := range packets {
 					s.Packet(packet, nil)

@@ -13,15 +13,8 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
-
-// heap returns the number of bytes in use.
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
 
 // Streams use little memory apart from waiting packets, even if their events are large.
 func TestManyStreamsOfLargeEventsUseLittleMemory(t *testing.T) {
@@ -55,7 +48,7 @@ event { name = e; fields := struct { integer { size = 1; } a[%d]; }; };
 		}
 		return b
 	}
-	before := heap()
+	before := testkit.HeapBytes()
 	m := merge.New(trace, merge.Options{Resumes: func(*ctf.Event) bool { return false }})
 	var all []*merge.Stream
 	for i := range streams {
@@ -67,7 +60,7 @@ event { name = e; fields := struct { integer { size = 1; } a[%d]; }; };
 		waiting += cap(p)
 		s.Packet(p, nil)
 	}
-	most := heap() - before
+	most := testkit.HeapBytes() - before
 	events, ended := 0, 0
 	for {
 		switch m.Next() {
@@ -79,7 +72,7 @@ event { name = e; fields := struct { integer { size = 1; } a[%d]; }; };
 			require.Equal(t, int64(1000*(1+events/streams)+events%streams), m.Time)
 			require.Equal(t, all[events%streams], m.Stream)
 			if events++; events%10 == 0 {
-				most = max(most, heap()-before)
+				most = max(most, testkit.HeapBytes()-before)
 			}
 			continue
 		case merge.PacketEnd:
@@ -93,6 +86,6 @@ event { name = e; fields := struct { integer { size = 1; } a[%d]; }; };
 	assert.Equal(t, streams, ended)
 	assert.Less(t, most, int64(waiting+12*mib), "one event at a time has its values")
 	// No stream has ended, and no packet waits.
-	assert.Less(t, heap()-before, int64(mib), "finished packets are still in memory")
+	assert.Less(t, testkit.HeapBytes()-before, int64(mib), "finished packets are still in memory")
 	runtime.KeepAlive(all)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
 // The expected figures were counted by the makers of the captures.
@@ -40,7 +41,7 @@ func TestOpenTheCaptures(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Open("../../../../testdata/lttng/live/" + c.name + ".zip")
+			got, err := Open(lttngdata.CaptureFile(t, c.name))
 			require.NoError(t, err)
 			assert.Len(t, got.ViewerToRelay, c.requests)
 			assert.Len(t, got.RelayToViewer, c.replies)
@@ -82,7 +83,7 @@ func asked(newStreams, metadata, packets int) map[lttnglive.Command]int {
 }
 
 func TestACaptureAsARecording(t *testing.T) {
-	c, err := Open("../../../../testdata/lttng/live/meta1.zip")
+	c, err := Open(lttngdata.CaptureFile(t, "meta1"))
 	require.NoError(t, err)
 	recordings, err := c.Recordings()
 	require.NoError(t, err)

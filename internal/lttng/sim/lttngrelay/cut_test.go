@@ -17,12 +17,13 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/sim/capture"
 	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
 // cutCapture returns a capture that ends before the first exchange for which last returns true.
 func cutCapture(t *testing.T, name string, last func(capture.Exchange) bool) string {
 	t.Helper()
-	whole, err := capture.Open(captureFile(name))
+	whole, err := capture.Open(lttngdata.CaptureFile(t, name))
 	require.NoError(t, err)
 	sizes := map[string]int{}
 	for _, e := range whole.Exchanges {
@@ -32,7 +33,7 @@ func cutCapture(t *testing.T, name string, last func(capture.Exchange) bool) str
 		}
 	}
 	require.NotEmpty(t, sizes)
-	from, err := zip.OpenReader(captureFile(name))
+	from, err := zip.OpenReader(lttngdata.CaptureFile(t, name))
 	require.NoError(t, err)
 	defer from.Close()
 	file, err := os.Create(filepath.Join(t.TempDir(), name+".zip"))
@@ -88,7 +89,7 @@ func TestACaptureWithoutPacketsIsAnError(t *testing.T) {
 }
 
 func TestAPartOfAPacketIsNotCounted(t *testing.T) {
-	r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{Restart: true})
+	r := serve(t, open(t, lttngdata.CaptureFile(t, "cygok")), lttngrelay.Options{Restart: true})
 	v := view(t, r.address, lttnglive.ViewerOptions{})
 	reply, err := v.attached.NewStreams(t.Context())
 	require.NoError(t, err)

@@ -4,13 +4,11 @@
 package lttngrelay_test
 
 import (
-	"archive/zip"
 	"context"
-	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,35 +19,18 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// captureFile returns the path of a capture's zip file.
-func captureFile(name string) string {
-	return filepath.Join("..", "..", "..", "..", "testdata", "lttng", "live", name+".zip")
-}
-
 // traceFolder returns a directory with the CTF trace of a capture.
 func traceFolder(t *testing.T, name string) string {
 	t.Helper()
-	archive, err := zip.OpenReader(captureFile(name))
+	trace, err := fs.Sub(lttngdata.OpenCapture(t, name), "ctf")
 	require.NoError(t, err)
-	defer archive.Close()
 	root := filepath.Join(t.TempDir(), name)
-	for _, f := range archive.File {
-		inside, ok := strings.CutPrefix(f.Name, name+"/ctf/")
-		if !ok || f.FileInfo().IsDir() {
-			continue
-		}
-		path := filepath.Join(root, filepath.FromSlash(inside))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		from, err := f.Open()
-		require.NoError(t, err)
-		content, err := io.ReadAll(from)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(path, content, 0o600))
-	}
+	require.NoError(t, os.CopyFS(root, trace))
 	return root
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
 // Each fault occurs once, at its place. A viewer that reconnects reads everything.
@@ -30,7 +31,7 @@ func TestAViewerReadsEverythingAfterAFault(t *testing.T) {
 		"announce": {lttngrelay.Announce, 12, lttnglive.ErrTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
-			source := open(t, captureFile("cygok"))
+			source := open(t, lttngdata.CaptureFile(t, "cygok"))
 			r := serve(t, source, lttngrelay.Options{Restart: true, Fault: lttngrelay.Fault{Kind: c.kind, After: 3, Times: 1}})
 			v := view(t, r.address, lttnglive.ViewerOptions{Timeout: 300 * time.Millisecond})
 			err := v.read()
@@ -76,7 +77,7 @@ func (l *lines) log(format string, args ...any) {
 
 func TestAServerEndsWhenItsContextDoes(t *testing.T) {
 	var said lines
-	r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{
+	r := serve(t, open(t, lttngdata.CaptureFile(t, "cygok")), lttngrelay.Options{
 		Forever: true, Restart: true, Log: said.log, Fault: lttngrelay.Fault{Kind: lttngrelay.Stall, Times: 1},
 	})
 	stalled := view(t, r.address, lttnglive.ViewerOptions{})
@@ -96,7 +97,7 @@ func TestAServerEndsWhenItsContextDoes(t *testing.T) {
 }
 
 func TestViewersThatStayAreDisconnected(t *testing.T) {
-	r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{Linger: time.Millisecond})
+	r := serve(t, open(t, lttngdata.CaptureFile(t, "cygok")), lttngrelay.Options{Linger: time.Millisecond})
 	v := view(t, r.address, lttnglive.ViewerOptions{})
 	_ = v.read() // it may be disconnected before it reads the end
 	r.wait()
@@ -106,7 +107,7 @@ func TestViewersThatStayAreDisconnected(t *testing.T) {
 // After a fault, a viewer may not reconnect. Then some packets are never read.
 func TestAfterAFaultAServerDoesNotWaitForEver(t *testing.T) {
 	for _, kind := range []lttngrelay.FaultKind{lttngrelay.HangUp, lttngrelay.Stall, lttngrelay.Announce} {
-		r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{
+		r := serve(t, open(t, lttngdata.CaptureFile(t, "cygok")), lttngrelay.Options{
 			Restart: true, Linger: time.Millisecond, Fault: lttngrelay.Fault{Kind: kind, After: 1, Times: 1},
 		})
 		v := view(t, r.address, lttnglive.ViewerOptions{Timeout: 100 * time.Millisecond})
@@ -120,7 +121,7 @@ func TestAfterAFaultAServerDoesNotWaitForEver(t *testing.T) {
 
 func TestAViewerThatViolatesTheProtocolIsCountedAndLogged(t *testing.T) {
 	var said lines
-	r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{Log: said.log})
+	r := serve(t, open(t, lttngdata.CaptureFile(t, "cygok")), lttngrelay.Options{Log: said.log})
 	conn, err := net.Dial("tcp", r.address)
 	require.NoError(t, err)
 	_, err = conn.Write(make([]byte, 16))
@@ -133,12 +134,12 @@ func TestAViewerThatViolatesTheProtocolIsCountedAndLogged(t *testing.T) {
 }
 
 func TestInvalidOptionsOfAServerAreAnError(t *testing.T) {
-	_, err := lttngrelay.NewServer(open(t, captureFile("cygok")), lttngrelay.Options{Minor: 99})
+	_, err := lttngrelay.NewServer(open(t, lttngdata.CaptureFile(t, "cygok")), lttngrelay.Options{Minor: 99})
 	assert.ErrorContains(t, err, "minor version")
 }
 
 func TestABrokenListenerIsAnError(t *testing.T) {
-	server, err := lttngrelay.NewServer(open(t, captureFile("cygok")), lttngrelay.Options{})
+	server, err := lttngrelay.NewServer(open(t, lttngdata.CaptureFile(t, "cygok")), lttngrelay.Options{})
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
 // The figures of the captures are those of their README and of their viewer.
@@ -29,7 +30,7 @@ func TestACaptureAndItsTraceHaveTheSamePackets(t *testing.T) {
 	for _, c := range captures {
 		t.Run(c.name, func(t *testing.T) {
 			var first *viewing
-			for _, path := range []string{captureFile(c.name), traceFolder(t, c.name)} {
+			for _, path := range []string{lttngdata.CaptureFile(t, c.name), traceFolder(t, c.name)} {
 				source := open(t, path)
 				assert.Equal(t, c.events, source.Events)
 				assert.Equal(t, c.packets, source.Packets)
@@ -69,7 +70,7 @@ func TestADirectoryIsServedLikeALiveSession(t *testing.T) {
 }
 
 func TestClearedPacketsAreMissing(t *testing.T) {
-	source := open(t, captureFile("cyg1"))
+	source := open(t, lttngdata.CaptureFile(t, "cyg1"))
 	assert.EqualValues(t, 20, source.Clear(10))
 	assert.EqualValues(t, 78, source.Packets)
 	r := serve(t, source, lttngrelay.Options{})
@@ -86,7 +87,7 @@ func TestClearedPacketsAreMissing(t *testing.T) {
 }
 
 func TestASessionIsRenamed(t *testing.T) {
-	source := open(t, captureFile("jul1"))
+	source := open(t, lttngdata.CaptureFile(t, "jul1"))
 	require.NoError(t, source.Name("", ""))
 	require.NoError(t, source.Name("there", ""))
 	require.NoError(t, source.Name("", "it"))

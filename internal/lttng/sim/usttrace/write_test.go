@@ -4,10 +4,8 @@
 package usttrace_test
 
 import (
-	"bytes"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,27 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/sim/usttrace"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
-
-// babeltrace2 runs babeltrace2 and returns what it prints. The test is skipped where
-// it is missing.
-func babeltrace2(t *testing.T, args ...string) string {
-	t.Helper()
-	if _, err := exec.LookPath("babeltrace2"); err != nil {
-		const requirePeers = "CALLBRAID_REQUIRE_PEERS"
-		const remedy = "install babeltrace2 (Debian: apt-get install babeltrace2)"
-		if os.Getenv(requirePeers) != "" {
-			t.Fatalf("expected babeltrace2 in PATH, since %s is set; %s", requirePeers, remedy)
-		}
-		t.Skipf("no babeltrace2 in PATH: %s", remedy)
-	}
-	cmd := exec.CommandContext(t.Context(), "babeltrace2", args...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	require.NoError(t, cmd.Run(), "%s", &stderr)
-	assert.Empty(t, stderr.String())
-	return stdout.String()
-}
 
 // The reference reader counts the same events, without a warning. Each thread leaves the functions that it entered,
 // in reverse order.
@@ -48,7 +27,9 @@ func TestTheReferenceReaderCountsTheSameEvents(t *testing.T) {
 		counts, err := usttrace.Write(dir, usttrace.Options{Events: 20_000, Contexts: contexts, Seed: 1})
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, counts.Events, 20_000)
-		lines := strings.Split(strings.TrimSuffix(babeltrace2(t, dir), "\n"), "\n")
+		text, warnings := lttngdata.Babeltrace(t, dir)
+		assert.Empty(t, warnings)
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 		require.Len(t, lines, counts.Events)
 		stacks, entries, exits, work := map[string][]string{}, 0, 0, 0
 		for _, line := range lines {

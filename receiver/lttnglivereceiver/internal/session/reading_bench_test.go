@@ -6,7 +6,6 @@ package session
 import (
 	"context"
 	"io"
-	"os"
 	"os/exec"
 	"sync/atomic"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/sim/usttrace"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
 
@@ -55,13 +55,7 @@ func BenchmarkReadLTTng(b *testing.B) {
 
 // benchmarkBabeltrace runs babeltrace2 and discards its output.
 func benchmarkBabeltrace(b *testing.B, events int, arguments ...string) {
-	if _, err := exec.LookPath("babeltrace2"); err != nil {
-		const remedy = "install babeltrace2 (Debian: apt-get install babeltrace2)"
-		if os.Getenv("CALLBRAID_REQUIRE_PEERS") != "" {
-			b.Fatalf("expected babeltrace2 in PATH, since CALLBRAID_REQUIRE_PEERS is set; %s", remedy)
-		}
-		b.Skipf("no babeltrace2 in PATH: %s", remedy)
-	}
+	lttngdata.RequireBabeltrace(b)
 	cputime.Command(b, events, func() *exec.Cmd {
 		command := exec.CommandContext(b.Context(), "babeltrace2", arguments...)
 		command.Stdout = io.Discard

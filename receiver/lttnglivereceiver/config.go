@@ -54,14 +54,8 @@ type Config struct {
 	// runs.
 	Storage *component.ID `mapstructure:"storage"`
 
-	// ExpectPairing is set if stack_pairing follows in this collector. The receiver logs a warning if batches go
-	// elsewhere.
-	ExpectPairing bool `mapstructure:"expect_pairing"`
-
-	// Batch bounds batches of call events and of log records.
-	Batch BatchConfig `mapstructure:"batch"`
-	// KeepaliveInterval is the interval of empty batches, which say that a process is still traced.
-	KeepaliveInterval time.Duration `mapstructure:"keepalive_interval"`
+	// BatchesConfig has the settings of batches of call events. Its Batch also bounds batches of log records.
+	receiverkit.BatchesConfig `mapstructure:",squash"`
 	// Limits bound the memory that a relay daemon can make the receiver use.
 	Limits LimitsConfig `mapstructure:"limits"`
 	// MetricsBuilderConfig selects the metrics.
@@ -90,12 +84,6 @@ type PollConfig struct {
 	// MinInterval: their relay daemon discards data that was not read when a process ends.
 	MinInterval time.Duration `mapstructure:"min_interval"`
 	MaxInterval time.Duration `mapstructure:"max_interval"`
-}
-
-// BatchConfig bounds batches: one is closed at the size or at the delay.
-type BatchConfig struct {
-	MaxBytes int           `mapstructure:"max_bytes"`
-	MaxDelay time.Duration `mapstructure:"max_delay"`
 }
 
 // LimitsConfig bounds the memory that a relay daemon can make the receiver use.
@@ -141,10 +129,6 @@ const (
 
 	kib, mib = 1 << 10, 1 << 20
 
-	// maxNameWait leaves a second of the processor's default wait of 5 s, and maxRetryInterval leaves two, because
-	// another delivery takes some time.
-	maxNameWait      = 4 * time.Second
-	maxRetryInterval = 3 * time.Second
 	// minPacketBytes has room for the smallest buffers that tracers use.
 	minPacketBytes = 64 * kib
 	// minNamesBytes has room for the longest names, and minObjectsBytes for the objects of a small
@@ -169,9 +153,7 @@ func createDefaultConfig() *Config {
 		RequestTimeout: 10 * time.Second,
 		Reconnect:      receiverkit.DefaultReconnect(),
 
-		ExpectPairing:     true,
-		Batch:             BatchConfig{MaxBytes: 256 * kib, MaxDelay: 200 * time.Millisecond},
-		KeepaliveInterval: 10 * time.Second,
+		BatchesConfig: receiverkit.DefaultBatchesConfig(),
 		Limits: LimitsConfig{
 			MaxSessions:             64,
 			MaxStreams:              4096,

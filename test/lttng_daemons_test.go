@@ -454,7 +454,7 @@ func TestAnLTTngClearIsLoggedAndMakesNoSpanWrong(t *testing.T) {
 	c.Freeze(t)
 	size := daemons.Relay.Size(t)
 	p.Step(t)
-	testkit.Eventually(t, "what is not read is with the relay daemon", func() (bool, string) {
+	testkit.Eventually(t, "the relay daemon has the unread events", func() (bool, string) {
 		now := daemons.Relay.Size(t)
 		return now > size, strconv.FormatInt(now, 10)
 	})

@@ -187,7 +187,7 @@ func TestAThousandAgentsAreListedAndRestored(t *testing.T) {
 	goroutines := c.Goroutines(t) - before
 	assert.Less(t, goroutines, 2*manyAgents+100)
 	c.Stop(t)
-	assert.Zero(t, p.enabled(), "what was enabled is disabled")
+	assert.Zero(t, p.enabled(), "everything enabled is disabled again")
 	assert.Zero(t, p.stats().Unanswered)
 }
 

@@ -121,7 +121,7 @@ func TestUnreadableMetadataIsReadAgainLater(t *testing.T) {
 	b.awaitRecords(282)
 	b.shutdown()
 	assert.EqualValues(t, 1, said.ContextMap()["times_since_last_line"])
-	assert.Equal(t, 1, b.said.FilterMessage(dropped).Len(), "it is said seldom")
+	assert.Equal(t, 1, b.said.FilterMessage(dropped).Len(), "it is logged rarely")
 	assert.LessOrEqual(t, b.saidAloud("The session is attached again"), 1)
 }
 
@@ -136,7 +136,7 @@ func TestManyBadPacketsAreLoggedRarely(t *testing.T) {
 	b.awaitSaid("The session was closed")
 	b.shutdown()
 	assert.EqualValues(t, 5, b.metric("receiver_lttng_live_bad_data"))
-	for _, line := range []string{dropped, "A packet is left out"} {
+	for _, line := range []string{dropped, "A packet is skipped"} {
 		assert.Equal(t, 1, b.saidAloud(line), line)
 	}
 	// The relay daemon may not have noticed the end of the previous connection. Each log line about that has one
@@ -160,7 +160,7 @@ func TestMetadataOfASessionIsBoundedOverAllItsTraces(t *testing.T) {
 	said := b.awaitSaid(dropped)
 	assert.Equal(t, "vm/crowd", said.ContextMap()["session"])
 	assert.Equal(t, telemetry.BadMetadata, said.ContextMap()["what"])
-	assert.Contains(t, said.ContextMap()["error"], "expected at most 65536 bytes of metadata of all 90 traces of the session, with what is made of it (limits.max_session_metadata_bytes), got more")
+	assert.Contains(t, said.ContextMap()["error"], "expected at most 65536 bytes of metadata of all 90 traces of the session, with the classes made of it (limits.max_session_metadata_bytes), got more")
 	b.await("tries", func() bool { return b.metric("receiver_lttng_live_bad_data") >= 3 })
 	b.awaitRecords(282)
 }
@@ -183,7 +183,7 @@ func TestTheMemoryOfMetadataIsBoundedOverAllTraces(t *testing.T) {
 	require.Less(t, traces*len(all[0].Metadata()), 64*kib, "the metadata itself")
 	r := newRelay(t, []*lttnglive.Recording{synthetic.InOneSession("large", all...)}, lttnglive.RelayOptions{Restart: true})
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxSessionMetadataBytes = 16 * mib })
-	assert.Contains(t, b.awaitSaid(dropped).ContextMap()["error"], "expected at most 16777216 bytes of metadata of all 20 traces of the session, with what is made of it (limits.max_session_metadata_bytes), got more")
+	assert.Contains(t, b.awaitSaid(dropped).ContextMap()["error"], "expected at most 16777216 bytes of metadata of all 20 traces of the session, with the classes made of it (limits.max_session_metadata_bytes), got more")
 }
 
 // stalling stops writing after a number of bytes, until the other side closes the connection.

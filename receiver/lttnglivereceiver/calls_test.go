@@ -164,7 +164,7 @@ func cygBase(t testing.TB, capture string) uint64 {
 			return hexOf(t, e.Field("baddr"))
 		}
 	}
-	require.Fail(t, "the capture doesn't say where the program lies")
+	require.Fail(t, "the capture has no event with the program's address")
 	return 0
 }
 

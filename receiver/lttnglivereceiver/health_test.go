@@ -43,7 +43,7 @@ func TestTheHealthOfTheRelayDaemonIsReported(t *testing.T) {
 	b.await("it to be back", func() bool { return up() == 1 && host.Last() == "StatusOK" })
 	b.shutdown()
 	assert.Equal(t, "StatusOK", host.Last(), "a shutdown is no failure")
-	assert.EqualValues(t, -1, up(), "no point is left")
+	assert.EqualValues(t, -1, up(), "no point")
 }
 
 func TestASessionThatCannotBeReadIsARecoverableError(t *testing.T) {

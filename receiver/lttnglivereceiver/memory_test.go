@@ -85,7 +85,7 @@ func TestTheSessionWithMostMemoryIsDetachedAndContinuesLater(t *testing.T) {
 		events += len(s.events)
 		limits += s.limited()
 	}
-	assert.Equal(t, functions, events, "each event is handed on once")
+	assert.Equal(t, functions, events, "each event is delivered once")
 	assert.Greater(t, limits, 2, "call streams end where the session is detached")
 	assert.Zero(t, of.Used())
 }

@@ -136,7 +136,7 @@ func TestAProcessWithTheSameSecondStateDumpIsTheSame(t *testing.T) {
 	b := served(t, []*synthetic.Session{twoDumps("first", 0x1000)})
 	stream := b.pipeline.only(t)
 	assert.Equal(t, []string{"enter common+0x10 7", "exit common+0x10 7", "enter common+0x20 9", "exit common+0x20 9"}, stream.story(t))
-	assert.Contains(t, stream.barriers, callevent.Interval(1, 2, callevent.CauseSuspended), "what came before the process's word is not paired")
+	assert.Contains(t, stream.barriers, callevent.Interval(1, 2, callevent.CauseSuspended), "calls before the process's state dump are not paired")
 	spans := map[string]string{}
 	for _, span := range b.pipeline.spans(t) {
 		spans[span.Name()] = textOf(span.Attributes(), "callbraid.truncated")
@@ -297,7 +297,7 @@ func TestAnExitOfTheFastVariantLeavesTheLastEnteredFunction(t *testing.T) {
 
 func TestRulesMakeCallsOfOtherEvents(t *testing.T) {
 	s := synthetic.New("rules", "vpid", "vtid")
-	s.Class("shop:begin", "id", "what$")
+	s.Class("shop:begin", "id", "text$")
 	s.Class("shop:end", "id")
 	s.Class("db:begin", "sql$")
 	s.Class("db:end", "rows")
@@ -314,7 +314,7 @@ func TestRulesMakeCallsOfOtherEvents(t *testing.T) {
 		Event(8, "shop:end", 7, 8, 2)
 	rules := func(_ *bed, c *Config) {
 		c.CallRules = []CallRule{
-			{Entry: "shop:begin", Exit: "shop:end", NameField: "what", KeyField: "id"},
+			{Entry: "shop:begin", Exit: "shop:end", NameField: "text", KeyField: "id"},
 			{Entry: "db:begin", Exit: "db:end", NameField: "sql"},
 			{Entry: "gc:begin", Exit: "gc:end", Name: "collect garbage"},
 		}

@@ -107,10 +107,10 @@ func TestSessionsThatCannotBeReadAreLoggedRarely(t *testing.T) {
 		assert.Len(t, w.warned, sessions, "those of lists before are forgotten")
 	}
 	assert.Equal(t, 1, b.saidAloud(notLive))
-	assert.Equal(t, lists*sessions, b.said.FilterMessage(notLive).Len(), "who debugs sees each")
+	assert.Equal(t, lists*sessions, b.said.FilterMessage(notLive).Len(), "debug lines contain each")
 	now = now.Add(logline.Pause)
 	w.readListed(list((lists - 1) * sessions))
-	assert.Equal(t, 1, b.saidAloud(notLive), "it is said once for each session")
+	assert.Equal(t, 1, b.saidAloud(notLive), "it is logged once for each session")
 	w.readListed(list(0))
 	assert.Equal(t, 2, b.saidAloud(notLive))
 	w.readListed(nil)

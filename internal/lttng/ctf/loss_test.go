@@ -30,7 +30,7 @@ func lossesOf(counters ...uint64) []int {
 
 func TestACounterOfDiscardedEventsIsComparedWithTheHighest(t *testing.T) {
 	require.Equal(t, []int{0, 0, 3, 0, 2}, lossesOf(5, 5, 8, 8, 10))
-	require.Equal(t, []int{0, 3, -1, -1, 1, 0}, lossesOf(5, 8, 0, 0, 9, 9), "what two packets say is wrong, and the next one is right again")
+	require.Equal(t, []int{0, 3, -1, -1, 1, 0}, lossesOf(5, 8, 0, 0, 9, 9), "two packets have a wrong counter, the next one a right one")
 }
 
 func TestACounterOfDiscardedEventsThatStaysLowHasRestarted(t *testing.T) {

@@ -102,7 +102,7 @@ func TestPacketsHaveTheValuesOfTheirHeader(t *testing.T) {
 	require.Equal(t, uint64(3), p.Uint(p.Class.PacketContext.Lookup("cpu_id")))
 	require.Equal(t, p.Begin, r.Clock())
 	require.True(t, p.Has(metadata.RoleSequence|metadata.RoleDiscarded))
-	require.Empty(t, r.Losses, "what was before isn't known")
+	require.Empty(t, r.Losses, "the packets before are unknown")
 
 	require.True(t, r.Next())
 	require.Equal(t, uint64(0x22344), r.Event.Clock, "16 bits less than those of the begin have wrapped")
@@ -250,7 +250,7 @@ stream { id = 9; }; event { id = 200; stream_id = 9; };`)))
 
 	err := trace.Append([]byte("event { id = 200; stream_id = 1; name = other; };"))
 	require.ErrorContains(t, err, "expected event class 200 of stream class 1 as it was declared before, got another declaration")
-	require.Same(t, err, trace.Append(nil), "nothing more is taken")
+	require.Same(t, err, trace.Append(nil), "no more metadata is accepted")
 	require.NoError(t, r.Begin(plainPacket{}.bytes()), "known classes can still be read")
 }
 
@@ -334,7 +334,7 @@ func TestTheSizeOfATraceIncludesItsDeclarations(t *testing.T) {
 	took := testkit.HeapBytes() - before
 	require.Less(t, took, int64(trace.Size())*5/4)
 	require.Greater(t, 2*took, int64(trace.Size()))
-	require.Less(t, took, int64(ctf.BytesOfReading*text.Len()), "what is charged before it is read")
+	require.Less(t, took, int64(ctf.BytesOfReading*text.Len()), "the memory charged before reading")
 	runtime.KeepAlive(trace)
 }
 

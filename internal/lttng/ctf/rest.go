@@ -6,8 +6,8 @@ package ctf
 import "math"
 
 // A trace has thousands of streams, and each has a reader that holds the next event or waits for a packet. A waiting
-// reader holds little memory, whatever the metadata declares: it drops the values of a large event and reads them
-// again when it is the event's turn.
+// reader holds little memory for any metadata: it drops the values of a large event and reads them again when it is
+// the event's turn.
 
 // Unload drops the values of the last event if they use much memory. The event's class and time stay valid. Call
 // Reload before the next call of Next.

@@ -182,17 +182,17 @@ func recorded(record, connection string) []string {
 	var exchanges []string
 	current := ""
 	for line := range strings.Lines(record) {
-		_, what, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if accepted, found := strings.CutPrefix(what, "accepted "); found {
+		_, entry, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if accepted, found := strings.CutPrefix(entry, "accepted "); found {
 			current = accepted
 			continue
 		}
-		said, found := strings.CutPrefix(what, "["+connection+"] ")
-		if !found && !(current == connection && strings.HasPrefix(what, "dribbled ")) {
+		text, found := strings.CutPrefix(entry, "["+connection+"] ")
+		if !found && !(current == connection && strings.HasPrefix(entry, "dribbled ")) {
 			continue
 		}
-		if !strings.HasSuffix(said, "closed by us") && !strings.HasPrefix(said, "EOFError") {
-			exchanges = append(exchanges, strings.TrimSuffix(said, " (no reply expected)"))
+		if !strings.HasSuffix(text, "closed by us") && !strings.HasPrefix(text, "EOFError") {
+			exchanges = append(exchanges, strings.TrimSuffix(text, " (no reply expected)"))
 		}
 	}
 	return exchanges

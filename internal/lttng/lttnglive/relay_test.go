@@ -198,7 +198,7 @@ func TestASessionContinuesBetweenItsViewers(t *testing.T) {
 	_, a, _ = attachMade(t, relay, lttnglive.SeekLast)
 	index, err := a.NextIndex(t.Context(), 11)
 	require.NoError(t, err)
-	assert.Equal(t, lttnglive.IndexInactive, index.Status, "the first packet had come before")
+	assert.Equal(t, lttnglive.IndexInactive, index.Status, "the first packet existed before")
 	assert.Equal(t, uint64(400), index.TimestampEnd)
 	reply, err := a.Metadata(t.Context(), 10, nil)
 	require.NoError(t, err)

@@ -154,7 +154,7 @@ func TestRepliesHaveTheBytesOfTheProtocol(t *testing.T) {
 				require.Nil(t, reply, "of %d bytes", n)
 				require.Zero(t, size, "of %d bytes", n)
 			}
-			reply, size, err := lttnglive.DecodeReply(c.request, c.minor, lttnglive.Limits{}, append(b, "what follows"...))
+			reply, size, err := lttnglive.DecodeReply(c.request, c.minor, lttnglive.Limits{}, append(b, "the next reply"...))
 			require.NoError(t, err)
 			assert.Equal(t, c.reply, reply)
 			assert.Equal(t, len(b), size)
@@ -209,7 +209,7 @@ var (
 			"byte 28: expected at most 4096 bytes in the name of a session, got 4097",
 		},
 		{
-			"an attach status that doesn't exist", lttnglive.AttachSessionRequest{}, 4,
+			"an unknown attach status", lttnglive.AttachSessionRequest{}, 4,
 			"00000007 00000000",
 			"byte 0: expected a status of attach session from 1 to 6, got 7",
 		},
@@ -284,7 +284,7 @@ var (
 			"byte 4: expected 0 bytes of a packet with status retry, got 5",
 		},
 		{
-			"a packet status that doesn't exist", lttnglive.GetPacketRequest{Length: 5}, 4,
+			"an unknown packet status", lttnglive.GetPacketRequest{Length: 5}, 4,
 			"00000005 00000000 00000000",
 			"byte 0: expected a status of get packet from 1 to 4, got 5",
 		},
@@ -299,17 +299,17 @@ var (
 			"byte 0: expected at most 0 bytes of metadata with status nothing new, got 1",
 		},
 		{
-			"a metadata status that doesn't exist", lttnglive.GetMetadataRequest{}, 4,
+			"an unknown metadata status", lttnglive.GetMetadataRequest{}, 4,
 			"0000000000000001 00000004",
 			"byte 8: expected a status of get metadata from 1 to 3, got 4",
 		},
 		{
-			"a relay daemon that doesn't know the command", lttnglive.DetachSessionRequest{}, 4,
+			"a relay daemon that does not know the command", lttnglive.DetachSessionRequest{}, 4,
 			"0000000B",
 			"byte 0: expected a status of detach session from 1 to 3, got 11 (the relay daemon does not know the command)",
 		},
 		{
-			"a create status that doesn't exist", lttnglive.CreateSessionRequest{}, 4,
+			"an unknown create status", lttnglive.CreateSessionRequest{}, 4,
 			"00000003",
 			"byte 0: expected a status of create session from 1 to 2, got 3",
 		},

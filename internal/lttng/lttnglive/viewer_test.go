@@ -176,7 +176,7 @@ func TestDetachSendsNothingToRelayDaemonsThatDoNotKnowIt(t *testing.T) {
 	// The relay daemon still has it attached.
 	sessions, err := v.Sessions(t.Context())
 	require.NoError(t, err)
-	assert.Empty(t, sessions, "all of the recording has come, so it is closed")
+	assert.Empty(t, sessions, "all of the recording exists, so it is closed")
 }
 
 func TestTheConnectionIsUsableAfterAStatusError(t *testing.T) {

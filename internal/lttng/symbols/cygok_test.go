@@ -105,6 +105,6 @@ func TestEveryAddressOfARealSessionHasItsName(t *testing.T) {
 	}, calls, "109 calls")
 	assert.Equal(t, map[string]int{
 		"fact": 60, "mid": 60, "top": 60, "worker": 30, "libc.so.6+0x2724a": 2, "libc.so.6+0x891f5": 6,
-	}, callers, "call sites lie inside of functions; the C library's file isn't there")
+	}, callers, "call sites are inside functions; the C library's file is missing")
 	assert.Equal(t, 9, objects.Len())
 }

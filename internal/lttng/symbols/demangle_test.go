@@ -20,7 +20,7 @@ func TestNamesOfSymbols(t *testing.T) {
 		{"a function of no namespace", "_Z3payPFiiE", "pay", "pay"},
 		{"a constructor", "_ZN4shop5OrderC2Ev", "shop::Order::Order", "Order::Order"},
 		{"a destructor", "_ZN4shop5OrderD1Ev", "shop::Order::~Order", "Order::~Order"},
-		{"template arguments stay in the qualified name, the return type goes", "_ZN4shop4mostIdEET_S1_S1_", "shop::most<double>", "shop::most"},
+		{"template arguments stay in the qualified name, the return type is removed", "_ZN4shop4mostIdEET_S1_S1_", "shop::most<double>", "shop::most"},
 		{"template arguments of a class", "_ZNK4shop3BoxISt6vectorIiSaIiEEE2asIiEET_S5_",
 			"shop::Box<std::vector<int, std::allocator<int> > >::as<int>", "Box::as"},
 		{"an operator of brackets", "_ZNK4shop5OrderltERKS0_", "shop::Order::operator<", "Order::operator<"},

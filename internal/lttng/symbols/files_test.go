@@ -149,7 +149,7 @@ func TestAFileIsReadOnceForAllProcesses(t *testing.T) {
 	assert.Equal(t, "told", bed.name(t, reportedShop()))
 	elsewhere := reportedShop()
 	elsewhere.Path = "/opt/copy"
-	assert.Equal(t, "told", bed.name(t, elsewhere), "the build ID says which it is, not the path")
+	assert.Equal(t, "told", bed.name(t, elsewhere), "the build ID identifies it, not the path")
 	assert.Equal(t, uint64(1), bed.Stats().Read)
 }
 

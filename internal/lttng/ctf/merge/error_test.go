@@ -67,7 +67,7 @@ func TestBadPacketsEndTheTrace(t *testing.T) {
 			first := b.Err()
 			b.stream("a").Packet(good.bytes(), nil)
 			b.stream("b").End()
-			assert.Empty(t, b.drain(), "nothing comes out after an error")
+			assert.Empty(t, b.drain(), "no results after an error")
 			assert.Same(t, first, b.Err())
 		})
 	}

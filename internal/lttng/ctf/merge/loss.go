@@ -13,7 +13,7 @@ const (
 	// LostPackets: the tracer wrote packets that did not arrive. Count is the number of packets.
 	LostPackets
 	// Overtaken: a stream sent nothing for so long that others stopped waiting for it. At LossEnd, Count is the
-	// number of late events.
+	// number of events that arrived late.
 	Overtaken
 	// Disordered: events of a stream are older than its promise, or older than events that were returned before the
 	// stream was added. Count as with Overtaken.

@@ -194,7 +194,7 @@ func TestStalledStreamsAreOvertaken(t *testing.T) {
 			}
 			m.Advance(now)
 			n := w.results()
-			require.False(t, awaited && deadline <= now && n == 0, "seed %d: nothing came after the deadline", seed)
+			require.False(t, awaited && deadline <= now && n == 0, "seed %d: no result after the deadline", seed)
 		}
 		for _, s := range sources {
 			s.stream.End()

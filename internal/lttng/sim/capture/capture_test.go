@@ -107,7 +107,7 @@ func TestACaptureAsARecording(t *testing.T) {
 		assert.Greater(t, s.End, s.Steps[len(s.Steps)-1].At)
 		for i, step := range s.Steps {
 			if i > 0 {
-				assert.NotEqual(t, s.Steps[i-1].Index, step.Index, "a promise that was told before")
+				assert.NotEqual(t, s.Steps[i-1].Index, step.Index, "a repeated promise")
 			}
 			assert.Zero(t, step.Index.Flags)
 			if step.Index.Status != lttnglive.IndexOK {

@@ -123,7 +123,7 @@ func TestAnUnknownCommandEndsTheThreadInJava(t *testing.T) {
 	require.NoError(t, l.SetReadDeadline(time.Now().Add(patience)))
 	_, err = l.from.ReadByte()
 	require.Error(t, err)
-	assert.Equal(t, 1, a.Stats().Connections, "it never came back")
+	assert.Equal(t, 1, a.Stats().Connections, "it never reconnected")
 }
 
 func TestPythonReconnectsAfterAnInvalidMessage(t *testing.T) {

@@ -67,7 +67,7 @@ func start(t *testing.T, o logagent.Options) (a *logagent.Agent, stop func()) {
 		case err := <-ended:
 			assert.NoError(t, err)
 		case <-time.After(patience):
-			t.Error("the agent doesn't end")
+			t.Error("the agent does not end")
 		}
 	}
 	t.Cleanup(stop)

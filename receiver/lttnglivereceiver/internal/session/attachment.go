@@ -342,7 +342,7 @@ func (a *attachment) checkMetadata(src *source, more int) error {
 		all += len(other.data) + other.metadataSize()
 	}
 	if most := limits.SessionMetadataBytes; all > most {
-		return fmt.Errorf("expected at most %d bytes of metadata of all %d traces of the session, with what is made of it (limits.max_session_metadata_bytes), got more", most, len(a.order))
+		return fmt.Errorf("expected at most %d bytes of metadata of all %d traces of the session, with the classes made of it (limits.max_session_metadata_bytes), got more", most, len(a.order))
 	}
 	return nil
 }

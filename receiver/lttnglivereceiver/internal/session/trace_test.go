@@ -53,7 +53,7 @@ func TestEndedStreamsUseLittleMemory(t *testing.T) {
 	channel := func(i int) string { return fmt.Sprint("channel", i) }
 	for i := range streams {
 		require.EqualValues(t, 1, readStream(channel(i)))
-		require.Zero(t, readStream(channel(i)), "what was read is not read again")
+		require.Zero(t, readStream(channel(i)), "events are not read twice")
 		require.Zero(t, readStream(channel(max(0, i-most/4))), "nor where other streams have ended since")
 		require.Len(t, trace.streams, 1)
 		require.LessOrEqual(t, len(trace.numbered), 2)

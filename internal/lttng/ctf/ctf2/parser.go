@@ -71,8 +71,8 @@ func (p *Parser) Append(text []byte) error {
 // fragment reads one fragment, with the record separator and blanks before it.
 func (p *Parser) fragment(text []byte) error {
 	body := bytes.TrimLeft(text, blank)
-	begin := after(p.where, text[:len(text)-len(body)])
-	p.where = after(p.where, text)
+	begin := p.where.After(text[:len(text)-len(body)])
+	p.where = p.where.After(text)
 	if bytes.IndexByte(text[:len(text)-len(body)], RecordSeparator) < 0 {
 		return &metadata.Error{Where: begin, Expected: "a record separator before a fragment", Got: "none"}
 	}
@@ -97,33 +97,13 @@ func syntaxError(begin metadata.Position, body []byte, decoder *json.Decoder, er
 	if errors.As(err, &syntax) {
 		offset = syntax.Offset - 1
 	}
-	at := after(begin, body[:min(max(0, offset), int64(len(body)))])
+	at := begin.After(body[:min(max(0, offset), int64(len(body)))])
 	return &metadata.Error{Where: at, Expected: expected, Got: err.Error()}
-}
-
-// after returns the position after text that begins at p.
-func after(p metadata.Position, text []byte) metadata.Position {
-	for _, c := range text {
-		if c == '\n' {
-			p.Line++
-			p.Column = 0
-		}
-		p.Column++
-	}
-	return p
 }
 
 // declare reads one fragment. Inside, errors are panics of *metadata.Error.
 func (p *Parser) declare(o object) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			failure, ok := r.(*metadata.Error)
-			if !ok {
-				panic(r)
-			}
-			err = failure
-		}
-	}()
+	defer metadata.Recover(&err)
 	kind := o.text("type")
 	if !p.trace.Declared && kind != "preamble" {
 		o.fail("a preamble as the first fragment", "%q", kind)

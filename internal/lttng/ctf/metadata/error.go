@@ -18,6 +18,18 @@ func (p Position) String() string {
 	return fmt.Sprintf("line %d, column %d", p.Line, p.Column)
 }
 
+// After returns the position after text that begins at p.
+func (p Position) After(text []byte) Position {
+	for _, c := range text {
+		if c == '\n' {
+			p.Line++
+			p.Column = 0
+		}
+		p.Column++
+	}
+	return p
+}
+
 // Error describes an error in metadata and its position.
 type Error struct {
 	Where Position
@@ -33,4 +45,15 @@ func (e *Error) Error() string {
 		place += ", " + e.Path
 	}
 	return fmt.Sprintf("metadata, %s: expected %s, got %s", place, e.Expected, e.Got)
+}
+
+// Recover sets *err to the *Error of a panic. Parsers defer it: almost all of their methods can fail.
+func Recover(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case *Error:
+		*err = r
+	default:
+		panic(r)
+	}
 }

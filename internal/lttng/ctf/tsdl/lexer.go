@@ -68,13 +68,7 @@ func (l *lexer) follows(s string) bool {
 
 // move moves n bytes forward.
 func (l *lexer) move(n int) {
-	for _, c := range l.text[l.at : l.at+n] {
-		if c == '\n' {
-			l.where.Line++
-			l.where.Column = 0
-		}
-		l.where.Column++
-	}
+	l.where = l.where.After(l.text[l.at : l.at+n])
 	l.at += n
 }
 

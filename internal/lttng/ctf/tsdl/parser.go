@@ -70,15 +70,7 @@ func (p *Parser) Append(text []byte) error {
 
 // declarations reads all declarations of the lexer's text.
 func (p *Parser) declarations() (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			failure, ok := r.(*metadata.Error)
-			if !ok {
-				panic(r)
-			}
-			err = failure
-		}
-	}()
+	defer metadata.Recover(&err)
 	p.depth = 0
 	p.scan()
 	for p.tok.kind != end {

@@ -126,8 +126,8 @@ func (s *streamReading) hasNewMetadata(now time.Duration) bool {
 	return s.next < len(pieces) && pieces[s.next].At <= now
 }
 
-// metadata returns the pieces that exist and were not sent yet. A closed stream is gone after the second reply
-// without new metadata. A stream that never had metadata stays.
+// metadata returns the pieces that exist and were not sent yet. A closed stream is gone after a reply without new
+// metadata, unless it is the first such reply. A stream that never had metadata stays.
 func (s *streamReading) metadata(now time.Duration, closed bool) MetadataReply {
 	pieces := s.recorded.Pieces
 	var data []byte

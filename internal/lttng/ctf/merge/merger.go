@@ -118,8 +118,8 @@ func (m *Merger) awaitMetadata(s *Stream) {
 	}
 }
 
-// AddStream adds a stream. Next returns nothing newer than its begin until the stream has input, or MaxDelay is over.
-// So add all known streams before packets of one. The caller chooses the ID. The name is for messages.
+// AddStream adds a stream. Next returns no event until the stream has input, or MaxDelay is over. So add all known
+// streams before packets of one. The caller chooses the ID. The name is for messages.
 func (m *Merger) AddStream(id uint64, name string) *Stream {
 	if m.ended > len(m.streams)/2 {
 		m.renumber()

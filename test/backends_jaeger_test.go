@@ -19,6 +19,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/printed"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 	"github.com/callbraid/callbraid/internal/testkit/reference"
 	"github.com/callbraid/callbraid/test/kit/jaeger"
 )
@@ -146,10 +147,10 @@ func (s *jaegerSpans) checkSessions(t *testing.T) {
 			c = append(c, span)
 		}
 	}
-	events, err := printed.Events(fromCapture(t, "jul1", "babeltrace1-offline.txt"))
+	events, err := printed.Events(lttngdata.CaptureText(t, "jul1", "babeltrace1-offline.txt"))
 	require.NoError(t, err)
 	assert.Equal(t, javaCalls(t, events), callsOf(java))
-	events, err = printed.Events(fromCapture(t, "cygok", "babeltrace1-offline.txt"))
+	events, err = printed.Events(lttngdata.CaptureText(t, "cygok", "babeltrace1-offline.txt"))
 	require.NoError(t, err)
 	assert.Equal(t, cCalls(t, events), callsOf(c))
 	for _, e := range s.streams {

@@ -80,7 +80,7 @@ again after a fault, or when it is interrupted.`,
 
 // options checks the flags.
 func (f *lttngFlags) options() (o lttngrelay.Options, err error) {
-	o = lttngrelay.Options{Minor: f.minor, Again: f.again, Forever: f.again, Linger: f.linger}
+	o = lttngrelay.Options{Minor: f.minor, Restart: f.again, Forever: f.again, Linger: f.linger}
 	if o.Speed, err = parseSpeed(f.speed); err != nil {
 		return o, err
 	}
@@ -97,7 +97,7 @@ func (f *lttngFlags) options() (o lttngrelay.Options, err error) {
 		return o, err
 	}
 	if o.Fault.Times = f.times; o.Fault.Kind != lttngrelay.NoFault {
-		o.Again = true // or nobody could come again
+		o.Restart = true // or nobody could come again
 	}
 	return o, nil
 }

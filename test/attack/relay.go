@@ -37,7 +37,7 @@ const packetBytes = 4 << 20
 // Attack serves viewers until ctx ends.
 func (n *Relay) Attack(ctx context.Context) error {
 	began := time.Now()
-	relay, err := lttnglive.NewRelay(n.recordings(), lttnglive.RelayOptions{Again: true, Clock: func() time.Duration { return time.Since(began) }})
+	relay, err := lttnglive.NewRelay(n.recordings(), lttnglive.RelayOptions{Restart: true, Clock: func() time.Duration { return time.Since(began) }})
 	if err != nil {
 		return err
 	}

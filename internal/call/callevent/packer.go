@@ -31,7 +31,7 @@ type Packer struct {
 	stream     Stream
 	maxBytes   int
 	generation uint32
-	// closed: nothing can be added before Reset. events is then how many there are.
+	// closed: nothing can be added before Reset. events is the number of events at Close.
 	closed bool
 	events int
 
@@ -80,7 +80,7 @@ func NewPacker(stream Stream, maxBytes int) (*Packer, error) {
 // Generation counts Resets.
 func (p *Packer) Generation() uint32 { return p.generation }
 
-// Len is the number of events in the batch that is being packed, or was closed.
+// Len is the number of events in the current batch, also after Close.
 func (p *Packer) Len() int {
 	if p.closed {
 		return p.events
@@ -149,8 +149,8 @@ func (p *Packer) narrow() {
 	p.room = min(cap(p.buf), p.maxBytes-(p.size()-len(p.buf)))
 }
 
-// Memory is about how many bytes the Packer holds, without strings that its callers have
-// too.
+// Memory is about the memory of the Packer in bytes, without the strings of functions, which its
+// callers have too.
 func (p *Packer) Memory() int {
 	const entry = 64 // of a map, about
 	return cap(p.buf) + cap(p.attributes) + cap(p.renames.fixed) + cap(p.renames.strings) +

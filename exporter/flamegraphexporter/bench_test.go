@@ -34,7 +34,7 @@ func BenchmarkFoldTraces(b *testing.B) {
 		}},
 		{"callers_first", func() []ptrace.Traces { return slices.Collect(orders[2].of(nil, traces)) }},
 	} {
-		// Copies lie in memory as they come, like spans that were just made.
+		// Copies are contiguous in memory, like spans that a receiver just made.
 		calls := bench.calls()
 		b.Run(bench.name, func(b *testing.B) {
 			g := newBed(b)
@@ -47,8 +47,8 @@ func BenchmarkFoldTraces(b *testing.B) {
 					require.NoError(b, g.consumeTraces(context.Background(), td))
 				}
 			}
-			// What is remembered reaches its bound, where it stays, and nothing is to be
-			// cleaned up of what was done before.
+			// The remembered calls reach their bound and stay there, and the garbage of the
+			// preparation is collected before the measurement.
 			fold()
 			fold()
 			heap()
@@ -59,7 +59,7 @@ func BenchmarkFoldTraces(b *testing.B) {
 	}
 }
 
-// renew gives the spans other trace IDs than in the last round.
+// renew changes the trace IDs of the spans for a new round.
 func renew(spans []ptrace.Span, round byte) {
 	for _, span := range spans {
 		span.SetTraceID(renewed(span.TraceID(), round))
@@ -101,9 +101,9 @@ func BenchmarkFoldMemory(b *testing.B) {
 	runtime.KeepAlive(traces)
 }
 
-// BenchmarkPathMemory measures what each of many paths takes, with all that is remembered
-// of its one span. Names are as long as those of Java methods, and half of all paths have
-// one that no other has.
+// BenchmarkPathMemory measures the memory of each of many paths, with the remembered call of its
+// one span. Names are as long as those of Java methods, and half of all paths have a name of their
+// own.
 func BenchmarkPathMemory(b *testing.B) {
 	const paths, children = 200_000, 10
 	for b.Loop() {

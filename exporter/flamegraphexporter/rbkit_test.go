@@ -28,7 +28,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver"
 )
 
-// replayRbkit plays a captured server to its receiver, which hands on its profiles.
+// replayRbkit plays a captured server to its receiver, which sends its profiles to next.
 func replayRbkit(t *testing.T, name string, next xconsumer.Profiles) {
 	t.Helper()
 	c, err := capture.Open("../../testdata/rbkit/" + name + ".zip")
@@ -63,7 +63,7 @@ func replayRbkit(t *testing.T, name string, next xconsumer.Profiles) {
 		received := telemetrytest.Sum(t, telemetry, "otelcol_receiver_rbkit_messages")
 		return received >= int64(len(c.Messages)), fmt.Sprintf("%d of %d messages", received, len(c.Messages))
 	})
-	// What has not been handed on is now.
+	// The shutdown sends the remaining profiles.
 	require.NoError(t, receiver.Shutdown(ctx))
 	require.NoError(t, telemetry.Shutdown(ctx))
 }

@@ -74,9 +74,8 @@ func renewed(id pcommon.TraceID, round byte) pcommon.TraceID {
 	return id
 }
 
-// BenchmarkFoldMemory folds a captured Maven build over and over, 50 million spans of the
-// same paths, and measures how much memory is in use then, against how much was after the
-// first million.
+// BenchmarkFoldMemory folds a captured Maven build many times, 50 million spans of the same paths.
+// It compares the memory at the end with that after the first million.
 func BenchmarkFoldMemory(b *testing.B) {
 	traces := capturedTraces(b, "maven", 20_000, mavenCalls)
 	spans := eachSpan(traces)

@@ -246,7 +246,7 @@ func TestTheBudgetBehavesLikeItsSlowModel(t *testing.T) {
 				for i, a := range expected {
 					was = was || a == p.modelAccount && asked[i] == p.real
 				}
-				require.Equal(t, was, slices.Contains(asked, p.real), "seed %d, step %d: %s: who is asked", seed, step, what)
+				require.Equal(t, was, slices.Contains(asked, p.real), "seed %d, step %d: %s: the asked account", seed, step, what)
 				require.Equal(t,
 					[]any{p.used, p.granted, p.owed, p.leaving},
 					[]any{p.real.Used(), p.real.granted, p.real.owed, p.real.leaving != nil},

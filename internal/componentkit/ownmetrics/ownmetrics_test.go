@@ -172,14 +172,14 @@ func TestEachPointHasTheComponentsID(t *testing.T) {
 	}
 }
 
-func TestTheIDStaysWhereAPointHasSuchAnAttributeItself(t *testing.T) {
+func TestTheIDReplacesSuchAnAttributeOfAPoint(t *testing.T) {
 	reader := sdk.NewManualReader()
 	counter := must(of("first", sdk.NewMeterProvider(sdk.WithReader(reader))).Int64Counter("m"))
 	counter.Add(ctx, 1, metric.WithAttributes(attribute.String("receiver", "another")))
 	assert.Equal(t, []string{"|receiver=bytefrog/first"}, points(t, reader))
 }
 
-// injected is what the Collector gives a component with telemetry.newPipelineTelemetry.
+// injected is the Collector's meter provider with telemetry.newPipelineTelemetry.
 type injected struct {
 	metric.MeterProvider
 	keys []string

@@ -43,7 +43,7 @@ func (l *lines) String() string {
 	return l.all.String()
 }
 
-// playGreys runs agentsim greys, and gives its address; end ends it, and gives what it said.
+// playGreys runs agentsim greys, and returns its address; end ends it, and returns its output.
 func playGreys(t *testing.T, args ...string) (address string, end func() string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), greysPatience)

@@ -28,7 +28,7 @@ func replayCommand() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "replay CAPTURE.zip",
-		Short: "Play what a real agent sent",
+		Short: "Replay the messages of a real agent",
 		Long: `Replays a capture as a real agent would behave. It sends the messages of the data
 connections in buffers, over as many data connections as the receiver configures,
 and the messages of the control connection at their places. Heartbeats and the

@@ -43,7 +43,7 @@ func TestTheFlameGraphIsFoundOnThePageOfServices(t *testing.T) {
 	assert.ErrorContains(t, err, "expected a link to a flame graph")
 }
 
-// picture takes a picture with a browser that is a script; empty: there is none.
+// picture takes a picture with a script as the browser; empty: there is no browser.
 func picture(t *testing.T, script string) (out, status, file string, err error) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -80,7 +80,7 @@ echo "$address" > "$file"`)
 	assert.Regexp(t, `^http://127.0.0.1:[0-9]+/services/a&b/ui/flamegraph\n$`, string(taken))
 }
 
-// assertOfBefore sees that the picture is the one that was there, and nothing is beside it.
+// assertOfBefore checks that the previous picture is unchanged, and the only file.
 func assertOfBefore(t *testing.T, file string) {
 	t.Helper()
 	got, err := os.ReadFile(file)
@@ -99,10 +99,10 @@ func TestWithoutABrowserTheStatusNamesAPackage(t *testing.T) {
 }
 
 func TestAPictureThatWasNotTakenIsAnError(t *testing.T) {
-	for what, script := range map[string]string{"it fails": "echo no display; exit 1", "it says a lot": `i=0
+	for what, script := range map[string]string{"it fails": "echo no display; exit 1", "it prints a lot": `i=0
 while [ $i -lt 1000 ]; do echo line $i; i=$((i+1)); done
 echo no display
-exit 1`, "it leaves nothing": "echo no display",
+exit 1`, "it writes no file": "echo no display",
 		"it fails with half of it": `for argument; do
 	case $argument in --screenshot=*) echo half > "${argument#--screenshot=}" ;; esac
 done
@@ -117,9 +117,8 @@ exit 1`,
 	}
 }
 
-// TestAPictureThatCannotBeTakenLeavesTheSummary runs a demo with a collector that is a
-// script, whose pages the test serves, and with a browser that fails.
-func TestAPictureThatCannotBeTakenLeavesTheSummary(t *testing.T) {
+// The collector is a script, whose pages the test serves, and the browser fails.
+func TestAFailedPictureKeepsTheSummary(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the browser is a script of a shell")
 	}
@@ -136,7 +135,7 @@ while :; do sleep 0.1; done`)
 	t.Setenv("PATH", directory+":"+os.Getenv("PATH"))
 	status, err := os.Create(filepath.Join(directory, "status"))
 	require.NoError(t, err)
-	defer status.Close() // nobody reads it
+	defer status.Close() // the other end is not read
 
 	for _, keep := range []bool{false, true} {
 		ctx, interrupt := context.WithCancel(t.Context())
@@ -182,7 +181,7 @@ func serveWhenStarted(t *testing.T, log, address, text string) *http.Server {
 	return server
 }
 
-// shownText is what a demo writes, for somebody who reads meanwhile.
+// shownText is the output of a demo, for concurrent readers.
 type shownText struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -17,8 +17,8 @@ import (
 // completionTimeout bounds the wait of a shell for completions.
 const completionTimeout = 2 * time.Second
 
-// hasten limits the time-out of a command to that of a completion.
-func hasten(c *cobra.Command) (done context.CancelFunc) {
+// limitTime limits the time-out of a command to that of a completion.
+func limitTime(c *cobra.Command) (done context.CancelFunc) {
 	ctx, done := context.WithTimeout(c.Context(), completionTimeout)
 	c.SetContext(ctx)
 	return done
@@ -26,7 +26,7 @@ func hasten(c *cobra.Command) (done context.CancelFunc) {
 
 // completeAgent completes the ID of an agent.
 func (f *connectFlags) completeAgent(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	defer hasten(c)()
+	defer limitTime(c)()
 	client, err := f.client()
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -49,7 +49,7 @@ func (f *connectFlags) completeOrder(c *cobra.Command, args []string, begun stri
 	if len(args) == 0 {
 		return f.completeAgent(c, args, begun)
 	}
-	defer hasten(c)()
+	defer limitTime(c)()
 	_, agent, err := f.agent(c, args[0])
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -40,7 +40,7 @@ type tlsFlags struct {
 	insecure   bool
 }
 
-func (f *agentFlags) add(c *cobra.Command) {
+func (f *agentFlags) register(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.endpoint, "endpoint", "localhost:8765", "address of the receiver, host:port")

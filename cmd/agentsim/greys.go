@@ -58,11 +58,11 @@ the calls that clients received.`,
 			return f.play(c.Context(), c.OutOrStdout())
 		},
 	}
-	f.add(command)
+	f.register(command)
 	return command
 }
 
-func (f *greysFlags) add(c *cobra.Command) {
+func (f *greysFlags) register(c *cobra.Command) {
 	flags, o := c.Flags(), &f.options
 	flags.SortFlags = false
 	flags.StringVar(&f.listen, "listen", "localhost:3658", "address to listen on, host:port")

@@ -47,7 +47,7 @@ port, and answers requests and obeys commands on another.`,
 	return command
 }
 
-func (f *rbkitFlags) add(c *cobra.Command) {
+func (f *rbkitFlags) register(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.publish, "publish", "localhost:5555", "address to publish on, host:port")
@@ -204,7 +204,7 @@ begin again, as those of a restarted server.`,
 			})
 		},
 	}
-	f.add(command)
+	f.register(command)
 	command.Flags().StringVar(&speed, "speed", "full", "full, real, or a factor such as 2x or 0.5x")
 	command.Flags().IntVar(&repeat, "repeat", 1, "how often to play the capture")
 	return command
@@ -251,7 +251,7 @@ that is too slow for the rate loses messages, as with a real server.`,
 			return f.play(c.OutOrStdout(), "load", hello, l.publish)
 		},
 	}
-	f.add(command)
+	f.register(command)
 	flags := command.Flags()
 	flags.BoolVar(&l.documented, "documented", false, "speak the dialect of the document instead of the released one")
 	flags.IntVar(&l.options.Events, "events", 400, "events of a message")

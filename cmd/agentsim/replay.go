@@ -74,7 +74,7 @@ program stands still until unsuspend, and leaves out nothing.`,
 			return err
 		},
 	}
-	agent.add(command)
+	agent.register(command)
 	flags := command.Flags()
 	flags.StringVar(&speed, "speed", "full", "full, real, or a factor such as 2x or 0.5x")
 	flags.Uint64Var(&shuffle, "shuffle", 0, "put buffers out of order by this seed")

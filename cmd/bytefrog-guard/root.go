@@ -59,11 +59,11 @@ immediately, at which programs can hang. SIGHUP does nothing.`,
 		RunE:          func(c *cobra.Command, _ []string) error { return s.run(c) },
 	}
 	command.CompletionOptions.HiddenDefaultCmd = true
-	s.add(command)
+	s.register(command)
 	return command
 }
 
-func (s *settings) add(c *cobra.Command) {
+func (s *settings) register(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
 	o := &s.options

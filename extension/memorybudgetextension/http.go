@@ -82,7 +82,7 @@ func (s *httpServer) read(w http.ResponseWriter, r *http.Request, taken *int) (b
 	for {
 		if len(body) == cap(body) {
 			more := max(firstBytes, cap(body))
-			got, refused := s.take(more)
+			got, refused := s.reserve(more)
 			if refused != nil {
 				return nil, refused, nil
 			}

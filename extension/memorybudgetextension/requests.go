@@ -100,16 +100,16 @@ func (q *requests) judge(body []byte, beside int, walk func(body []byte, most in
 			"expected a request that takes at most %d bytes of memory (a quarter of requests.limit_mib of memory_budget), got %d bytes that take %d: send smaller requests",
 			most, len(body), size.Bytes)}
 	}
-	return q.take(size.Bytes + beside)
+	return q.reserve(size.Bytes + beside)
 }
 
-// take reserves bytes.
-func (q *requests) take(bytes int) (taken int, r *refusal) {
-	take := q.account.Take
+// reserve reserves bytes.
+func (q *requests) reserve(bytes int) (taken int, r *refusal) {
+	reserve := q.account.Take
 	if bytes > q.config.LimitMiB*mib/large {
-		take = q.account.TakeOfHalf
+		reserve = q.account.TakeOfHalf
 	}
-	if err := take(bytes); err != nil {
+	if err := reserve(bytes); err != nil {
 		return 0, &refusal{reasonMemory, codes.Unavailable, "no memory for the request now, send it again later: " + err.Error()}
 	}
 	return bytes, nil

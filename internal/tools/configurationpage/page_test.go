@@ -19,7 +19,7 @@ import (
 	bounds "github.com/callbraid/callbraid/internal/componentkit/setting"
 )
 
-func TestThePageIsTheOneThatIsMade(t *testing.T) {
+func TestThePageIsUpToDate(t *testing.T) {
 	made := filepath.Join(t.TempDir(), "made.md")
 	require.NoError(t, write("../../..", made))
 	want, err := os.ReadFile(made)
@@ -29,7 +29,7 @@ func TestThePageIsTheOneThatIsMade(t *testing.T) {
 	assert.Equal(t, string(want), string(got), "run make generate")
 }
 
-func TestAComponentThatIsNotKnownIsSaid(t *testing.T) {
+func TestAnUnknownComponentIsAnError(t *testing.T) {
 	require.NoError(t, complete("  import: github.com/callbraid/callbraid/receiver/rbkitreceiver\n  import: example.com/other\n"))
 	assert.EqualError(t, complete("    import: github.com/callbraid/callbraid/receiver/newreceiver\n"),
 		"builder-config.yaml has receiver/newreceiver: add it to the components of internal/tools/configurationpage")

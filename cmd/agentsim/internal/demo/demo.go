@@ -125,7 +125,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		}
 	}
 	if o.Keep {
-		if err := keep(ctx, c, s, o); err != nil {
+		if err := keepRunning(ctx, c, s, o); err != nil {
 			return errors.Join(err, noPicture)
 		}
 	}
@@ -219,8 +219,8 @@ func fetch(ctx context.Context, url string) ([]byte, error) {
 	return io.ReadAll(response.Body)
 }
 
-// keep prints the result and waits for the end of ctx.
-func keep(ctx context.Context, c *collector, s *summary, o Options) error {
+// keepRunning prints the result and waits for the end of ctx.
+func keepRunning(ctx context.Context, c *collector, s *summary, o Options) error {
 	if err := conclude(s, o, false); err != nil {
 		return err
 	}

@@ -51,8 +51,8 @@ func (r results) read(pkg, output string) error {
 	return nil
 }
 
-// values are the figures of all rounds, or the ratios to figures of the same round. If a benchmark
-// has fewer rounds than its yardstick, it has the first of them.
+// values are the figures of all rounds, or the ratios to figures of the same round. A benchmark with
+// fewer rounds than its yardstick was measured in the first rounds.
 func (c claim) values(r results) ([]float64, error) {
 	values := slices.Clone(r[c.of])
 	if len(values) == 0 {

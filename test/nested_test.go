@@ -123,7 +123,6 @@ func oneCall(t *testing.T, stream byte, version int64) []byte {
 // batch that can be read or not. All are refused, the collector survives, and the requests of
 // others become spans.
 func TestNestedRequestsDoNotEndTheCollector(t *testing.T) {
-	t.Parallel()
 	for name, start := range shippedOTLP {
 		t.Run(name, func(t *testing.T) {
 			c := start(t)
@@ -162,7 +161,6 @@ func TestNestedRequestsDoNotEndTheCollector(t *testing.T) {
 
 // The deepest request within the limit uses less than 300 MB, also a compressed one.
 func TestTheDeepestRequestThatFitsIsAffordable(t *testing.T) {
-	t.Parallel()
 	for _, test := range []struct {
 		start func(*testing.T) otlpCollector
 		way   nested.Way
@@ -243,7 +241,6 @@ func TestManyRequestsAtTheSameTimeAreAffordable(t *testing.T) {
 
 // The limits apply to the unpacked size of a request.
 func TestTheLimitOfCompressedRequestsIsTheirUnpackedSize(t *testing.T) {
-	t.Parallel()
 	c := startStandalone(t)
 	before := c.PeakMemory(t)
 	for _, way := range []nested.Way{nested.GRPCGzip, nested.HTTPGzip, nested.HTTPJSONGzip} {

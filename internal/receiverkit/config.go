@@ -51,13 +51,15 @@ const (
 
 // ValidateCommon returns an error for each common setting out of bounds. It isn't called
 // Validate because the collector would call it a second time.
-func (c *Config) ValidateCommon() error { return c.ValidateWithin(maxRetryInterval) }
+func (c *Config) ValidateCommon() error {
+	return c.validateWith(c.Retry.ValidateAs("retry", maxRetryInterval))
+}
 
-// ValidateWithin is ValidateCommon for a receiver with its own bound of retry.max_interval.
-func (c *Config) ValidateWithin(maxRetry time.Duration) error {
+// validateWith returns the error of retry, and an error for each other setting out of bounds.
+func (c *Config) validateWith(retry error) error {
 	return errors.Join(
 		setting.ResourceAttributes(c.ResourceAttributes),
-		c.Retry.ValidateAs("retry", maxRetry),
+		retry,
 		setting.Timeout("shutdown_timeout", c.ShutdownTimeout),
 		setting.CollectionInterval(c.CollectionInterval),
 	)

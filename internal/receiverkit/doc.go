@@ -16,7 +16,8 @@
 //
 //  1. The collector creates it: newReceiver makes a Kit and a Protocol.
 //  2. Start makes a Run. Protocol.Start opens the outputs of the run (NewLogs, NewSpans,
-//     NewProfiles, NewMetrics), connects or listens, and starts goroutines with Run.Go.
+//     NewProfiles, NewMetrics), connects or listens, and starts goroutines with Run.Go. A receiver
+//     of call events opens NewBatches for each peer.
 //  3. Shutdown ends Run.Serving and calls Protocol.Stop, which begins to disconnect.
 //     Run.Leaving ends when the time for peers is over.
 //  4. When all goroutines have ended the outputs deliver the remaining data.

@@ -45,6 +45,8 @@ type Kit struct {
 	format   string
 	scope    string
 	observer *receiverhelper.ObsReport
+	// warnUnpaired logs once that no stack_pairing follows.
+	warnUnpaired func()
 }
 
 // Names are the names that data of a receiver carries.
@@ -79,6 +81,8 @@ func New(settings receiver.Settings, config *Config, names Names) (*Kit, error) 
 		format:    names.Format,
 		scope:     names.Scope,
 		observer:  observer,
+
+		warnUnpaired: handover.WarnUnpaired(settings.Logger),
 	}, nil
 }
 

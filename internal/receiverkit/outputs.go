@@ -11,8 +11,9 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 )
 
-// Each output below is nil if no pipeline accepts its signal. The functions set the common Settings
-// and the limits; the receiver sets the other fields. The end of the run closes the output.
+// Each output below is nil if no pipeline accepts its signal. The functions set the common
+// Settings and the limits; the receiver sets the other fields. The end of the run closes
+// the output. Batches of call events have NewBatches.
 
 // NewLogs opens the queue of log records of a run.
 func NewLogs[T any](r *Run, limits LogLimits, settings handover.QueueSettings[T, plog.Logs]) *handover.Logs[T] {

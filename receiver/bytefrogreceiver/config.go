@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/collector/config/configtls"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )
 
@@ -25,8 +25,9 @@ type Config struct {
 	// ServiceName is the resource attribute service.name of everything that the
 	// receiver hands on.
 	ServiceName string `mapstructure:"service_name"`
-	// ResourceAttributes are added to the resource; they win over the receiver's own.
-	ResourceAttributes map[string]any `mapstructure:"resource_attributes"`
+	// Config has the settings of every receiver. ShutdownTimeout is the time of deliveries;
+	// disconnecting agents can take farewellTime more.
+	receiverkit.Config `mapstructure:",squash"`
 
 	// Agent is what agents are told.
 	Agent AgentConfig `mapstructure:"agent"`
@@ -41,25 +42,14 @@ type Config struct {
 	// before the agent is told to suspend. 0: as long as it takes.
 	MaxBlock time.Duration `mapstructure:"max_block"`
 
-	// ExpectPairing says that stack_pairing follows in this collector. A warning is logged
-	// where batches go elsewhere.
-	ExpectPairing bool `mapstructure:"expect_pairing"`
-
-	// Batch says when a batch of call events is closed.
-	Batch BatchConfig `mapstructure:"batch"`
-	// KeepaliveInterval is how often an empty batch says that a run is alive.
-	KeepaliveInterval time.Duration `mapstructure:"keepalive_interval"`
+	// BatchesConfig has the settings of batches of call events.
+	receiverkit.BatchesConfig `mapstructure:",squash"`
 	// NameWait is how long call events wait for names that come late or on
 	// another connection. Always less than what the processor waits for events
 	// (its reorder.max_wait).
 	NameWait time.Duration `mapstructure:"name_wait"`
 	// Limits bound what agents can make the receiver hold.
 	Limits LimitsConfig `mapstructure:"limits"`
-	// Retry is how batches are handed on again that the pipeline refused.
-	Retry RetryConfig `mapstructure:"retry"`
-	// ShutdownTimeout is how long a shutdown hands on what is in memory. Leaving the
-	// agents can take farewellTime more.
-	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
 	// EndTimeout is how long the last data of a run that is over is handed on. Where the
 	// run had to leave because it holds too much memory, ShutdownTimeout bounds it too.
 	EndTimeout time.Duration `mapstructure:"end_timeout"`
@@ -67,8 +57,6 @@ type Config struct {
 	// log; 0: none.
 	WarnEventsPerSecond int `mapstructure:"warn_events_per_second"`
 
-	// CollectionInterval is how often metrics are handed on.
-	CollectionInterval time.Duration `mapstructure:"collection_interval"`
 	// MetricsBuilderConfig says which metrics.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
 	// LogsBuilderConfig says which log records.
@@ -118,12 +106,6 @@ const (
 	OverloadSuspend OverloadPolicy = "suspend"
 )
 
-// BatchConfig says when a batch is closed: by whatever comes first.
-type BatchConfig struct {
-	MaxBytes int           `mapstructure:"max_bytes"`
-	MaxDelay time.Duration `mapstructure:"max_delay"`
-}
-
 // LimitsConfig bounds what agents can make the receiver hold.
 type LimitsConfig struct {
 	// MaxConnections is how many connections can be open, those of agents that were
@@ -144,18 +126,13 @@ type LimitsConfig struct {
 	// connection may be missing before the connection waits for the others, 1 to
 	// 1,000,000,000. It has to be below reorder.max_events of stack_pairing.
 	MaxConnectionLead int `mapstructure:"max_connection_lead"`
-	// MaxQueuedLogs is how many log records can wait, and MaxQueuedLogBytes how many
-	// bytes of them: whichever is reached first.
-	MaxQueuedLogs     int `mapstructure:"max_queued_logs"`
-	MaxQueuedLogBytes int `mapstructure:"max_queued_log_bytes"`
+	// LogLimits bound the log records that wait for the pipeline.
+	receiverkit.LogLimits `mapstructure:",squash"`
 	// HandshakeTimeout is how long a new connection has to say what it is.
 	HandshakeTimeout time.Duration `mapstructure:"handshake_timeout"`
 	// MessageTimeout is how long a message can take from its first to its last byte.
 	MessageTimeout time.Duration `mapstructure:"message_timeout"`
 }
-
-// RetryConfig is the back-off between tries.
-type RetryConfig = backoff.Config
 
 const (
 	defaultEndpoint    = "localhost:8765"
@@ -168,10 +145,6 @@ const (
 	// minBufferMemory is ten of the agent's smallest buffers, without which it gives
 	// up: what each of its data connections needs at least.
 	minBufferMemory = 10 * 128
-	// maxNameWait leaves the processor's default wait of 5 s a second, and
-	// maxRetryInterval two: a batch that is sent again is on its way for some time.
-	maxNameWait      = 4 * time.Second
-	maxRetryInterval = 3 * time.Second
 	// maxConnectionLead is far below half of the protocol's numbers, beyond which
 	// ahead and behind are the same.
 	maxConnectionLead = 1_000_000_000
@@ -179,8 +152,6 @@ const (
 	minRunMemory = mib
 	// maxEndTimeout bounds how long a run that is over has one of the maxRunID IDs.
 	maxEndTimeout = 24 * time.Hour
-	// minQueuedLogBytes has room for any record.
-	minQueuedLogBytes = mib
 )
 
 // defaultExclusions leave out the classes of the JDK, of the agent, and those
@@ -203,14 +174,13 @@ func createDefaultConfig() *Config {
 			QueueRetryCount:   10,
 			DataConnections:   2,
 		},
-		Start:             StartTracing,
-		MissedHeartbeats:  30,
-		OnOverload:        OverloadBlock,
-		MaxBlock:          5 * time.Second,
-		ExpectPairing:     true,
-		Batch:             BatchConfig{MaxBytes: 256 * kib, MaxDelay: 200 * time.Millisecond},
-		KeepaliveInterval: 10 * time.Second,
-		NameWait:          time.Second,
+		Start:            StartTracing,
+		MissedHeartbeats: 30,
+		OnOverload:       OverloadBlock,
+		MaxBlock:         5 * time.Second,
+		Config:           receiverkit.DefaultConfig(),
+		BatchesConfig:    receiverkit.DefaultBatchesConfig(),
+		NameWait:         time.Second,
 		Limits: LimitsConfig{
 			MaxConnections:           4096,
 			MaxConnectionsPerAddress: 3072,
@@ -218,16 +188,12 @@ func createDefaultConfig() *Config {
 			MaxMessageSize:           bytefrog.MaxString,
 			MaxRunMemory:             64 * mib,
 			MaxConnectionLead:        20_000,
-			MaxQueuedLogs:            10_000,
-			MaxQueuedLogBytes:        16 * mib,
+			LogLimits:                receiverkit.LogLimits{MaxQueuedLogs: 10_000, MaxQueuedLogBytes: 16 * mib},
 			HandshakeTimeout:         10 * time.Second,
 			MessageTimeout:           10 * time.Second,
 		},
-		Retry:                RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second},
-		ShutdownTimeout:      5 * time.Second,
 		EndTimeout:           5 * time.Minute,
 		WarnEventsPerSecond:  5_000_000,
-		CollectionInterval:   10 * time.Second,
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
 		LogsBuilderConfig:    metadata.DefaultLogsBuilderConfig(),
 	}

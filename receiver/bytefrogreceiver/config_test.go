@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/confmaptest"
+
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 func loadConfig(t *testing.T, name string) (*Config, error) {
@@ -30,7 +32,7 @@ func TestTheDefaultsAreValidAndLeaveTheJDKOut(t *testing.T) {
 	assert.Equal(t, "localhost:8765", config.Endpoint)
 	assert.Equal(t, OverloadBlock, config.OnOverload)
 	assert.Equal(t, 5*time.Second, config.MaxBlock)
-	assert.Equal(t, RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second}, config.Retry)
+	assert.Equal(t, receiverkit.RetryConfig{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second}, config.Retry)
 	for _, class := range []string{
 		"java/lang/String", "javax/net/ssl/SSLContext", "jdk/internal/misc/Unsafe", "sun/misc/Launcher",
 		"com/sun/proxy/$Proxy12", "com/secdec/bytefrog/agent/Premain",
@@ -60,15 +62,15 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.OnOverload = OverloadSuspend
 	want.MaxBlock = 2 * time.Second
 	want.ExpectPairing = false
-	want.Batch = BatchConfig{MaxBytes: 512 * kib, MaxDelay: time.Second}
+	want.Batch = receiverkit.BatchConfig{MaxBytes: 512 * kib, MaxDelay: time.Second}
 	want.KeepaliveInterval = 20 * time.Second
 	want.NameWait = 2 * time.Second
 	want.Limits = LimitsConfig{
 		MaxConnections: 100, MaxConnectionsPerAddress: 50, MaxRuns: 10, MaxMessageSize: 4096, MaxRunMemory: 32 * mib, MaxConnectionLead: 50_000,
-		MaxQueuedLogs: 50, MaxQueuedLogBytes: 2 * mib,
+		LogLimits:        receiverkit.LogLimits{MaxQueuedLogs: 50, MaxQueuedLogBytes: 2 * mib},
 		HandshakeTimeout: time.Second, MessageTimeout: 3 * time.Second,
 	}
-	want.Retry = RetryConfig{InitialInterval: 10 * time.Millisecond, MaxInterval: 2 * time.Second}
+	want.Retry = receiverkit.RetryConfig{InitialInterval: 10 * time.Millisecond, MaxInterval: 2 * time.Second}
 	want.ShutdownTimeout = 7 * time.Second
 	want.WarnEventsPerSecond = 1000
 	want.CollectionInterval = 30 * time.Second

@@ -21,6 +21,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 )
 
@@ -41,7 +42,7 @@ func (p *deafPipeline) ConsumeTraces(context.Context, ptrace.Traces) error {
 func (p *deafPipeline) entered() bool { return p.calls.Load() > 0 }
 
 func quickRetries(_ *bed, c *Config) {
-	c.Retry = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 10 * time.Millisecond}
+	c.Retry = receiverkit.RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 10 * time.Millisecond}
 }
 
 func TestWhatIsRefusedIsHandedOnAgainUntilItIsAccepted(t *testing.T) {

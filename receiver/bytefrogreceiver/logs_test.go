@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 func TestWhatAgentsSayOfThemselvesBecomesLogRecords(t *testing.T) {
@@ -88,7 +89,7 @@ func sinkOf(t *testing.T, b *bed, next func(context.Context, plog.Logs) error, s
 	env := *b.receiver.env
 	config := *env.config
 	config.Limits.MaxQueuedLogs, config.Limits.MaxQueuedLogBytes = size, bytes
-	config.Retry = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond}
+	config.Retry = receiverkit.RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond}
 	env.config = &config
 	return newLogSink(&env, sink)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
@@ -80,7 +81,7 @@ func TestTheRunThatHoldsMostIsLeftAndAnHonestOneGoesOn(t *testing.T) {
 func TestAFullRunFreesItsMemoryWhileThePipelineRefuses(t *testing.T) {
 	process := budget.New(1 << 30)
 	b := newBed(t, quickly, quickRetries, withDataConnections(2), withProcessMemory(process), func(_ *bed, c *Config) {
-		c.ShutdownTimeout, c.NameWait, c.MissedHeartbeats = patience/2, maxNameWait, 1000
+		c.ShutdownTimeout, c.NameWait, c.MissedHeartbeats = patience/2, receiverkit.MaxBatchNameWait, 1000
 		c.Limits.MaxRunMemory = 8 << 20
 		c.EndTimeout = never
 	})

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
 
@@ -60,7 +61,7 @@ func TestNothingIsLostInAnOutageThatIsLongerThanNumbersAreWaitedFor(t *testing.T
 		c.MissedHeartbeats = 1000
 		// As much less than maxWait as by default: stack_pairing gets rid of what it
 		// holds by itself, and waits for numbers again before anyone tries.
-		c.Retry = RetryConfig{InitialInterval: 20 * time.Millisecond, MaxInterval: maxWait / 5}
+		c.Retry = receiverkit.RetryConfig{InitialInterval: 20 * time.Millisecond, MaxInterval: maxWait / 5}
 	})
 	b.next.Traces = pairing
 	b.start()

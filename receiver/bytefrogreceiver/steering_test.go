@@ -23,6 +23,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 // steering is an agent that is steered while the test plays it.
@@ -599,7 +600,7 @@ func TestAnAgentThatIsShuttingDownGetsNoCommand(t *testing.T) {
 func TestOverloadAndOrdersAreSuspendedForTogether(t *testing.T) {
 	s := steer(t, func(_ *bed, c *Config) {
 		c.OnOverload = OverloadSuspend
-		c.Retry = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond}
+		c.Retry = receiverkit.RetryConfig{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond}
 	})
 	s.pipeline.refuseWith(errRefused)
 	s.data.write(calls(0, 5))

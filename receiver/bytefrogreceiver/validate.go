@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 var _ confmap.Validator = (*Config)(nil)
@@ -23,29 +23,24 @@ var _ confmap.Validator = (*Config)(nil)
 func (c *Config) Validate() error {
 	return errors.Join(
 		setting.ListenAddress("endpoint", c.Endpoint, defaultEndpoint),
-		c.validateResource(),
+		c.validateServiceName(),
+		c.BatchesConfig.ValidateWith(&c.Config, ", and well below reorder.max_wait of stack_pairing"),
 		c.Agent.validate(),
 		c.validateStart(),
 		setting.Between("missed_heartbeats", c.MissedHeartbeats, 2, 100_000),
 		c.validateOverload(),
-		setting.Between("batch.max_bytes", c.Batch.MaxBytes, callevent.MinBatchBytes, callevent.MaxBatchBytes),
-		setting.Within("batch.max_delay", c.Batch.MaxDelay, time.Millisecond, time.Minute),
-		setting.Within("keepalive_interval", c.KeepaliveInterval, 100*time.Millisecond, time.Hour),
-		setting.Within("name_wait", c.NameWait, time.Millisecond, maxNameWait),
+		setting.Within("name_wait", c.NameWait, time.Millisecond, receiverkit.MaxBatchNameWait),
 		c.Limits.validate(),
-		c.validateRetry(),
-		setting.Timeout("shutdown_timeout", c.ShutdownTimeout),
 		setting.Within("end_timeout", c.EndTimeout, time.Millisecond, maxEndTimeout),
 		setting.Between("warn_events_per_second", c.WarnEventsPerSecond, 0, math.MaxInt32),
-		setting.CollectionInterval(c.CollectionInterval),
 	)
 }
 
-func (c *Config) validateResource() error {
+func (c *Config) validateServiceName() error {
 	if c.ServiceName == "" {
 		return fmt.Errorf("service_name is empty: set it, or leave it out for %s", defaultServiceName)
 	}
-	return setting.ResourceAttributes(c.ResourceAttributes)
+	return nil
 }
 
 func (c *Config) validateStart() error {
@@ -117,19 +112,10 @@ func (c *LimitsConfig) validate() error {
 		setting.Between("limits.max_message_size", c.MaxMessageSize, 256, bytefrog.MaxString),
 		setting.Between("limits.max_run_memory", c.MaxRunMemory, minRunMemory, math.MaxInt),
 		setting.Between("limits.max_connection_lead", c.MaxConnectionLead, 1, maxConnectionLead),
-		setting.Between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
-		setting.Between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, minQueuedLogBytes, math.MaxInt),
+		c.ValidateQueue(10_000_000),
 		setting.Timeout("limits.handshake_timeout", c.HandshakeTimeout),
 		setting.Timeout("limits.message_timeout", c.MessageTimeout),
 	)
-}
-
-// validateRetry keeps the pauses well below what stack_pairing waits for events.
-func (c *Config) validateRetry() error {
-	if err := c.Retry.ValidateAs("retry", maxRetryInterval); err != nil {
-		return fmt.Errorf("%w, and well below reorder.max_wait of stack_pairing", err)
-	}
-	return nil
 }
 
 func wholeMilliseconds(field string, value time.Duration) error {

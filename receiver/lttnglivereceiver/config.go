@@ -54,14 +54,9 @@ type Config struct {
 	// Storage is the extension that stores positions; nil: memory keeps them while the collector runs.
 	Storage *component.ID `mapstructure:"storage"`
 
-	// ExpectPairing says that stack_pairing follows in this collector. The receiver logs a warning if
-	// batches go elsewhere.
-	ExpectPairing bool `mapstructure:"expect_pairing"`
-
-	// Batch says when a batch of call events, or of log records, is closed.
-	Batch BatchConfig `mapstructure:"batch"`
-	// KeepaliveInterval is the interval of empty batches, which say that a process is still traced.
-	KeepaliveInterval time.Duration `mapstructure:"keepalive_interval"`
+	// BatchesConfig has the settings of batches of call events. Its Batch also says when a batch of log
+	// records is closed.
+	receiverkit.BatchesConfig `mapstructure:",squash"`
 	// Limits bound what a relay daemon can make the receiver hold.
 	Limits LimitsConfig `mapstructure:"limits"`
 	// MetricsBuilderConfig says which metrics.
@@ -90,12 +85,6 @@ type PollConfig struct {
 	// MinInterval: their relay daemon discards data that was not read when a process ends.
 	MinInterval time.Duration `mapstructure:"min_interval"`
 	MaxInterval time.Duration `mapstructure:"max_interval"`
-}
-
-// BatchConfig says when a batch is closed: at the size or at the delay.
-type BatchConfig struct {
-	MaxBytes int           `mapstructure:"max_bytes"`
-	MaxDelay time.Duration `mapstructure:"max_delay"`
 }
 
 // LimitsConfig bounds what a relay daemon can make the receiver hold.
@@ -141,10 +130,6 @@ const (
 
 	kib, mib = 1 << 10, 1 << 20
 
-	// maxNameWait leaves a second of the processor's default wait of 5 s, and maxRetryInterval leaves
-	// two: data that is delivered again takes some time.
-	maxNameWait      = 4 * time.Second
-	maxRetryInterval = 3 * time.Second
 	// minPacketBytes has room for the smallest buffers that tracers use.
 	minPacketBytes = 64 * kib
 	// minNamesBytes has room for the longest names, and minObjectsBytes for the objects of a small
@@ -169,9 +154,7 @@ func createDefaultConfig() *Config {
 		RequestTimeout: 10 * time.Second,
 		Reconnect:      receiverkit.DefaultReconnect(),
 
-		ExpectPairing:     true,
-		Batch:             BatchConfig{MaxBytes: 256 * kib, MaxDelay: 200 * time.Millisecond},
-		KeepaliveInterval: 10 * time.Second,
+		BatchesConfig: receiverkit.DefaultBatchesConfig(),
 		Limits: LimitsConfig{
 			MaxSessions:             64,
 			MaxStreams:              4096,

@@ -60,7 +60,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	id := component.MustNewIDWithName("file_storage", "lttng")
 	want.Storage = &id
 	want.ExpectPairing = false
-	want.Batch = BatchConfig{MaxBytes: 512 * kib, MaxDelay: time.Second}
+	want.Batch = receiverkit.BatchConfig{MaxBytes: 512 * kib, MaxDelay: time.Second}
 	want.KeepaliveInterval = 20 * time.Second
 	want.Limits = LimitsConfig{
 		MaxSessions: 5, MaxStreams: 100, MaxPacketBytes: mib, MaxMetadataBytes: 2 * mib, MaxSessionMetadataBytes: 4 * mib,

@@ -30,8 +30,6 @@ type liveReceiver struct {
 	telemetry *telemetry.Telemetry
 	// env is what all sessions share.
 	env *session.Environment
-	// unpaired warns once that no stack_pairing follows; nil: expect_pairing is off.
-	unpaired func()
 
 	// The fields below exist from Start on. accounts are the memory accounts of what sessions share.
 	accounts []*budget.Account
@@ -50,9 +48,6 @@ func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Recei
 		return nil, err
 	}
 	r := &liveReceiver{kit: kit, config: config, telemetry: counters}
-	if config.ExpectPairing {
-		r.unpaired = handover.WarnUnpaired(kit.Logger)
-	}
 	now := func() time.Time { return kit.Now() }
 	r.env = &session.Environment{
 		Settings: config.sessionSettings(), Process: config.processSettings(now), Logger: kit.Logger, Telemetry: counters,
@@ -83,7 +78,7 @@ func (r *liveReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
 			return err
 		}
 	}
-	env.NewBatches = batches(run, r.telemetry, r.unpaired)
+	env.NewBatches = batches(run, r.config, r.telemetry)
 	if r.logs = openLogs(run, r.config, r.telemetry); r.logs != nil {
 		env.Logs = logSettings(run, r.config)
 	}

@@ -11,25 +11,19 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/process"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
-	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
 // batches returns a function that opens the delivery of a session's batches. A session waits until the
 // pipeline accepts a batch, and is not read meanwhile. Its relay daemon keeps the recording, so nothing
 // is lost, and the traced programs do not notice. Batches that are not delivered when ctx ends are
-// dropped. unpaired warns that no stack_pairing follows; nil: no warning.
-func batches(run *receiverkit.Run, counters *telemetry.Telemetry, unpaired func()) func(context.Context, *zap.Logger) process.Batches {
+// dropped.
+func batches(run *receiverkit.Run, config *Config, counters *telemetry.Telemetry) func(context.Context, *zap.Logger) process.Batches {
 	return func(ctx context.Context, logger *zap.Logger) process.Batches {
-		settings := run.HandoverSettings()
-		settings.Context, settings.Logger = ctx, logger
-		return handover.NewBatches(handover.BatchesSettings{
-			Settings: settings, Next: run.Next.Traces,
-			ScopeName: metadata.ScopeName, ScopeVersion: run.Settings.BuildInfo.Version,
+		return receiverkit.NewBatches(ctx, run, logger, &config.BatchesConfig, handover.BatchesSettings{
 			WhileRefused: "the session is not read until it accepts them",
 			TryLate:      true,
 			Accepted:     counters.BatchAccepted, Dropped: counters.BatchDropped, Retried: counters.HandoverRetried,
-			Unpaired: unpaired,
 		})
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"go.opentelemetry.io/collector/confmap"
 
-	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
@@ -28,17 +27,14 @@ func (c *Config) Validate() error {
 		setting.DialAddress("endpoint", c.Endpoint, "a relay daemon", defaultEndpoint),
 		setting.Timeout("dialer.timeout", c.DialerConfig.Timeout),
 		c.validateSessions(),
-		c.Config.ValidateWithin(maxRetryInterval),
+		c.BatchesConfig.ValidateWith(&c.Config, ""),
 		setting.Within("max_delay", c.MaxDelay, time.Millisecond, time.Hour),
 		c.validateSymbolPaths(),
-		setting.Within("name_wait", c.NameWait, time.Millisecond, maxNameWait),
+		setting.Within("name_wait", c.NameWait, time.Millisecond, receiverkit.MaxBatchNameWait),
 		mapping.ValidateCallRules(c.CallRules),
 		c.Poll.validate(),
 		setting.Timeout("request_timeout", c.RequestTimeout),
 		receiverkit.ValidateReconnect(c.Reconnect),
-		setting.Between("batch.max_bytes", c.Batch.MaxBytes, callevent.MinBatchBytes, callevent.MaxBatchBytes),
-		setting.Within("batch.max_delay", c.Batch.MaxDelay, time.Millisecond, time.Minute),
-		setting.Within("keepalive_interval", c.KeepaliveInterval, 100*time.Millisecond, time.Hour),
 		c.Limits.validate(),
 	)
 }

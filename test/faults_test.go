@@ -478,7 +478,7 @@ func TestAPortInUseIsAClearError(t *testing.T) {
 	assert.Contains(t, log, "bytefrog")
 }
 
-// Connections that are opened and dropped leave no goroutines or files, whatever their first bytes.
+// Connections that are opened and dropped leave no goroutines or files, with any first bytes.
 func TestDroppedConnectionsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	endpoint := testkit.Address(t)

@@ -96,7 +96,7 @@ func TestTheLossOfAKilledPairingCollectorInMidRunIsBounded(t *testing.T) {
 	before, after := progress(run, stages[kill].before), progress(run, stages[kill+1].before)
 	streams := float64(len(all[victim]))
 	had := streams*float64(after.begun) - handedOn
-	t.Logf("%+v, %v streams with %v calls not handed on before the kill, %v late events", moves, streams, streams*float64(before.begun)-handedOn, late)
+	t.Logf("%+v, %v streams with %v calls not delivered before the kill, %v late events", moves, streams, streams*float64(before.begun)-handedOn, late)
 	assert.Positive(t, moves.moved)
 	assert.Positive(t, moves.stayed)
 	causes := causesOf(all)

@@ -20,7 +20,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// lttngAgents runs the command until ctx ends and returns what it printed.
+// lttngAgents runs the command until ctx ends and returns its output.
 func lttngAgents(ctx context.Context, args ...string) (string, error) {
 	var out strings.Builder
 	root := rootCommand()

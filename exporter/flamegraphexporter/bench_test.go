@@ -21,7 +21,7 @@ import (
 )
 
 // BenchmarkFoldTraces folds the spans of a captured Maven build, over and over: as
-// processors hand them on, callees first; and callers first. Each round has other traces,
+// processors send them, callees first; and callers first. Each round has other traces,
 // so that all its spans are new and all its paths are known. The same spans are copied, too.
 func BenchmarkFoldTraces(b *testing.B) {
 	traces := capturedTraces(b, "maven", 20_000, mavenCalls)

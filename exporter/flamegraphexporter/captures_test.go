@@ -235,7 +235,7 @@ var orders = []struct {
 	name string
 	of   func(*rand.Rand, []ptrace.Traces) iter.Seq[ptrace.Traces]
 }{
-	{"as the processor hands them on", func(_ *rand.Rand, calls []ptrace.Traces) iter.Seq[ptrace.Traces] {
+	{"as the processor sends them", func(_ *rand.Rand, calls []ptrace.Traces) iter.Seq[ptrace.Traces] {
 		return slices.Values(calls)
 	}},
 	{"calls the other way round", func(_ *rand.Rand, calls []ptrace.Traces) iter.Seq[ptrace.Traces] {

@@ -49,7 +49,7 @@ type Config struct {
 	// MaxWindows is the largest number of open windows.
 	MaxWindows int `mapstructure:"max_windows"`
 	// MaxKeptWindows is the number of collected windows that are kept for the pages, and
-	// MaxKeptWindowNodes the number of their call paths together. The last one is kept whatever its
+	// MaxKeptWindowNodes the number of their call paths together. The last one is kept at any
 	// size.
 	MaxKeptWindows     int `mapstructure:"max_kept_windows"`
 	MaxKeptWindowNodes int `mapstructure:"max_kept_window_nodes"`

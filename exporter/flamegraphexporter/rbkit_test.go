@@ -103,7 +103,7 @@ func goldenStacks(t *testing.T, name string, kind calltree.Kind) (stacks map[str
 	return stacks, all
 }
 
-// The CPU samples and the allocations of real Ruby programs, as their receiver hands them on, show
+// The CPU samples and the allocations of real Ruby programs, as their receiver sends them, show
 // the frames that its golden files have, and the classes.
 func TestProfilesOfRubyProgramsShowTheirFrames(t *testing.T) {
 	samples := calltree.Kind{Type: "samples", Unit: "count"}

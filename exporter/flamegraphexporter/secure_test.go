@@ -143,7 +143,7 @@ func (withAuthenticator) GetExtensions() map[component.ID]component.Component {
 	return map[component.ID]component.Component{authenticatorID: authenticator{
 		ServerAuthenticateFunc: func(ctx context.Context, headers map[string][]string) (context.Context, error) {
 			if http.Header(headers).Get("Authorization") != password {
-				return ctx, errors.New("who are you?")
+				return ctx, errors.New("not a reader")
 			}
 			return ctx, nil
 		},
@@ -181,7 +181,7 @@ func TestAnAuthenticatorGuardsEveryPage(t *testing.T) {
 			status, challenge, body := ask(page, authorization)
 			assert.Equal(t, http.StatusUnauthorized, status, page)
 			assert.Equal(t, `Basic realm="flame graphs", charset="UTF-8"`, challenge, "browsers ask for a password")
-			assert.Equal(t, "who are you?\n", body, page)
+			assert.Equal(t, "not a reader\n", body, page)
 		}
 		status, challenge, _ := ask(page, password)
 		assert.NotEqual(t, http.StatusUnauthorized, status, page)

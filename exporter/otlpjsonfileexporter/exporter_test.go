@@ -76,7 +76,7 @@ func TestAllSignalsShareAFileAndItsLinesAreOTLP(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 1, gotProfiles.SampleCount())
 
-	// The file is open until the last signal is shut down, in whatever order.
+	// The file is open until the last signal is shut down, in any order.
 	for _, c := range []component.Component{logs, logs, metrics, profiles} {
 		require.NoError(t, c.Shutdown(ctx))
 	}

@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/collector/exporter"
 )
 
-// shared has the running exporters of one factory: one for each configuration, whatever signals
-// have a pipeline.
+// shared has the running exporters of one factory: one for each configuration, for all signals
+// that have a pipeline.
 type shared struct {
 	mu   sync.Mutex
 	made map[*Config]*fileExporter

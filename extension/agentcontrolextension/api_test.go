@@ -548,7 +548,7 @@ func TestAClientThatNeverReadsDelaysNoAgent(t *testing.T) {
 			return response.StatusCode == want
 		}
 	}
-	b.await("requests to be turned away", look(http.StatusServiceUnavailable))
+	b.await("requests to be refused", look(http.StatusServiceUnavailable))
 	again, _ := b.do(b.request(http.MethodGet, "/", "", ""))
 	assert.Equal(t, "1", again.Header.Get("Retry-After"))
 	assert.NotZero(t, b.counter("otelcol_extension_agent_control_requests_busy"))

@@ -94,7 +94,7 @@ func (c *Config) Validate() error {
 		setting.Between("limits.max_request_bytes", c.Limits.MaxRequestBytes, kib, 1<<20),
 		setting.Between("limits.max_items", c.Limits.MaxItems, 1, 1_000_000),
 	)
-	// A client that doesn't read would be served for ever without it.
+	// A client that doesn't read would be served forever without it.
 	if least := c.CommandTimeout + leastOfWriting; c.WriteTimeout < least {
 		all = errors.Join(all, fmt.Errorf("write_timeout is %v: set it to at least %v, %v more than command_timeout", c.WriteTimeout, least, leastOfWriting))
 	}

@@ -68,7 +68,7 @@ func TestACommandThatDoesNotFitNowIsLoggedAsRefused(t *testing.T) {
 	b.extension.Register(f)
 	b.order(f.id, `{"command":"stop"}`)
 	assert.Equal(t, 1, b.said.FilterMessage("A command for an agent was refused: not_now").Len())
-	assert.Zero(t, b.said.FilterMessageSnippet("An agent was told").Len())
+	assert.Zero(t, b.said.FilterMessageSnippet("A command was sent to an agent").Len())
 }
 
 func TestCommandsThatWereRefusedAreCounted(t *testing.T) {

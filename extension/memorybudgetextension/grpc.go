@@ -31,7 +31,7 @@ import (
 //  2. The codec, when the message has arrived: keeps its bytes, by the address of the message.
 //  3. The stats handler, immediately after it: moves the bytes to the call.
 //  4. The interceptor, after authentication: judges, reserves memory, decodes, calls the receiver.
-//  5. The stats handler, at the end of each call, whatever its outcome: releases everything.
+//  5. The stats handler, at the end of each call, for any outcome: releases everything.
 type grpcServer struct {
 	*requests
 	decoder encoding.CodecV2

@@ -55,7 +55,7 @@ func checkReaders(t *testing.T, s *system) {
 	for _, path := range []string{configuration, options} {
 		assert.False(t, s.reads("nobody:nogroup", path), path)
 	}
-	// Files of an administrator are not readable for every user either, whatever their mode.
+	// Files of an administrator are not readable for every user either, with any mode.
 	s.write(t, directory+"/token", "secret")
 	assert.False(t, s.reads("nobody:nogroup", directory+"/token"))
 	assert.True(t, s.reads("otelcol-callbraid:otelcol-callbraid", directory+"/token"))

@@ -87,7 +87,7 @@ type Lane struct {
 const (
 	// LaneManaged: the rest is the number of the thread in a runtime such as the JVM.
 	LaneManaged uint64 = 1 << 62
-	// LaneKey: events are paired by a key, whatever their thread.
+	// LaneKey: events are paired by a key, from any thread.
 	LaneKey uint64 = 1 << 63
 )
 

@@ -176,11 +176,11 @@ func TestImpossibleTimesAreZero(t *testing.T) {
 	s.Fold(Origin{Service: "s"}, []Span{
 		{Function: "backwards", Start: 10, End: 5},
 		{Function: "no start", End: 5},
-		{Function: "for ever", Start: 1, End: 1<<64 - 1},
-		{Function: "for ever", Start: 1, End: 1<<64 - 1},
+		{Function: "forever", Start: 1, End: 1<<64 - 1},
+		{Function: "forever", Start: 1, End: 1<<64 - 1},
 	})
 	assert.Equal(t, "backwards: 1 calls, 0 errors, total 0, self 0; "+
-		"for ever: 2 calls, 0 errors, total 9223372036854775807, self 9223372036854775807; "+
+		"forever: 2 calls, 0 errors, total 9223372036854775807, self 9223372036854775807; "+
 		"no start: 1 calls, 0 errors, total 0, self 0", treeOf(t, s, "s"))
 }
 

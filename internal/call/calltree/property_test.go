@@ -116,7 +116,7 @@ func (st *story) foldNext() {
 
 func (st *story) services() []string { return []string{"service 0", "service 1", "service 2"} }
 
-// Whatever the order of calls and callers: at every moment the tree is that of all spans that
+// For any order of calls and callers: at every moment the tree is that of all spans that
 // arrived.
 func TestTheTreeIsThatOfAllSpansThatArrived(t *testing.T) {
 	for seed := range uint64(stories) {

@@ -110,7 +110,7 @@ func TestACallerIsNotFoldedBeforeItsCallees(t *testing.T) {
 	assert.Contains(t, treeOf(t, s, "s"), "small/large: 1 calls, 0 errors, total 1000, self 1000")
 }
 
-// The size of a path is its part of its tree, whatever the unit of the tree.
+// The size of a path is its part of its tree, for any unit of the tree.
 func TestNoTreeIsFoldedBecauseItsNumbersAreSmall(t *testing.T) {
 	set := settings()
 	set.MaxNodes = 40

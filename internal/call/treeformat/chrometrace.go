@@ -54,7 +54,7 @@ func sortForNesting(spans []calltree.KeptSpan) {
 // process is an instance of a service.
 type process struct{ service, instance string }
 
-// thread is a thread of a process. An ID identifies it, whatever its names, or its name if it has
+// thread is a thread of a process. An ID identifies it, with any names, or its name if it has
 // no ID.
 type thread struct {
 	process process

@@ -24,7 +24,7 @@ type speedscopeProfile struct {
 
 // WriteSpeedscope writes the snapshot as a file of speedscope. It has profiles of self time, calls,
 // and errors if there are any. For trees of profiles it has one of the value. Each path is opened
-// and closed once, whatever its depth, with its whole value between. Paths without value are
+// and closed once, at any depth, with its whole value between. Paths without value are
 // omitted.
 func WriteSpeedscope(w io.Writer, s calltree.Snapshot) error {
 	f := speedscopeFile{out: bufio.NewWriter(w), nodes: s.Nodes, frames: map[place]int{}}

@@ -16,7 +16,7 @@ const (
 )
 
 // mostSent bounds the memory of all pages that are being sent, in bytes, because readers can be
-// slow. One page is sent whatever its size.
+// slow. One page is sent at any size.
 const mostSent = 64 << 20
 
 // whileSent counts a page of so many bytes while it is being sent.

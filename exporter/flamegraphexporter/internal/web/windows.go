@@ -15,8 +15,8 @@ import (
 )
 
 // windows are the windows that the pages' form collected. They are kept so that all pages show the
-// same data, within the bounds of the options: the oldest is dropped first. One is kept whatever
-// its size.
+// same data, within the bounds of the options: the oldest is dropped first. One is kept at
+// any size.
 type windows struct {
 	mu   sync.Mutex
 	last uint64 // number

@@ -97,26 +97,8 @@ service:
 
 // playedRbkit is a server that agentsim plays.
 type playedRbkit struct {
-	output *syncText
+	output *testkit.Output
 	stop   func()
-}
-
-// syncText is a text that several goroutines write and read.
-type syncText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (s *syncText) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(b)
-}
-
-func (s *syncText) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
 }
 
 // play plays a server until it is stopped, or the test ends.
@@ -124,7 +106,7 @@ func (s rbkitServer) play(t *testing.T, arguments ...string) playedRbkit {
 	t.Helper()
 	arguments = append([]string{"rbkit"}, append(arguments, "--publish", s.publish, "--request", s.request, "--linger", "1h", "--verbose")...)
 	command := exec.Command(kit.AgentSim(t), arguments...)
-	output := &syncText{}
+	output := &testkit.Output{}
 	command.Stdout, command.Stderr = output, output
 	require.NoError(t, command.Start())
 	stop := sync.OnceFunc(func() {

@@ -4,7 +4,6 @@
 package kit
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -275,23 +273,8 @@ func (c *Collector) CPU() time.Duration {
 	return c.command.ProcessState.UserTime() + c.command.ProcessState.SystemTime()
 }
 
-// log holds the output of a process.
-type log struct {
-	sync.Mutex
-	bytes.Buffer
-}
-
-func (l *log) Write(b []byte) (int, error) {
-	l.Lock()
-	defer l.Unlock()
-	return l.Buffer.Write(b)
-}
-
-func (l *log) String() string {
-	l.Lock()
-	defer l.Unlock()
-	return l.Buffer.String()
-}
+// log is the output of a process.
+type log struct{ testkit.Output }
 
 // repeated matches the resource of the collector, which every line of its log has.
 var repeated = regexp.MustCompile(`"resource": \{[^}]*\}(, )?`)

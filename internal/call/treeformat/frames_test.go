@@ -4,7 +4,6 @@
 package treeformat
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -64,15 +63,7 @@ func TestTheNodeLeftOutIsNeitherHiddenNorShown(t *testing.T) {
 }
 
 func TestShowFramesAsksForEachFunctionOnceAndEndsWithAnError(t *testing.T) {
-	s := calltree.Snapshot{Nodes: tree("main 1\n  cart 2\n    cart 3\n  price 4\n  log 5\n")}
-	asked := map[string]int{}
-	ask := func(name string) (bool, error) {
-		asked[name]++
-		if name == "price" {
-			return false, errors.New("enough")
-		}
-		return name != "", nil
-	}
+	s, ask, asked := asking()
 	for _, frames := range []Frames{{Hide: ask}, {Show: ask}, {From: ask}} {
 		clear(asked)
 		_, err := ShowFrames(s, frames)

@@ -177,16 +177,20 @@ func matching(expression string) Matcher {
 	return func(name string) (bool, error) { return compiled.MatchString(name), nil }
 }
 
-func TestFocusAsksForEachFunctionOnceAndEndsWithAnError(t *testing.T) {
-	s := calltree.Snapshot{Nodes: tree("main 1\n  cart 2\n    cart 3\n  price 4\n  log 5\n")}
-	asked := map[string]int{}
-	ask := func(name string) (bool, error) {
+// asking returns a tree, and a matcher that counts its calls by function and fails for "price".
+func asking() (s calltree.Snapshot, ask Matcher, asked map[string]int) {
+	asked = map[string]int{}
+	return calltree.Snapshot{Nodes: tree("main 1\n  cart 2\n    cart 3\n  price 4\n  log 5\n")}, func(name string) (bool, error) {
 		asked[name]++
 		if name == "price" {
 			return false, errors.New("enough")
 		}
 		return name != "", nil
-	}
+	}, asked
+}
+
+func TestFocusAsksForEachFunctionOnceAndEndsWithAnError(t *testing.T) {
+	s, ask, asked := asking()
 	for _, matchers := range [][2]Matcher{{ask, nil}, {nil, ask}} {
 		clear(asked)
 		_, err := Focus(s, matchers[0], matchers[1])

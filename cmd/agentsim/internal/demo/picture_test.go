@@ -14,12 +14,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // pages serves a page of all services with the text.
@@ -148,7 +149,7 @@ while :; do sleep 0.1; done`)
 		go func() {
 			served <- serveWhenStarted(t, filepath.Join(data, logName), address, twoServices+functionLabel)
 		}()
-		var out shownText
+		var out testkit.Output
 		if keep {
 			go func() {
 				assert.Eventually(t, func() bool { return strings.Contains(out.String(), "Where to look") }, time.Minute, time.Millisecond)
@@ -179,22 +180,4 @@ func serveWhenStarted(t *testing.T, log, address, text string) *http.Server {
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })}
 	go func() { _ = server.Serve(listener) }() // until it is closed
 	return server
-}
-
-// shownText is the output of a demo, for concurrent readers.
-type shownText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (s *shownText) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(b)
-}
-
-func (s *shownText) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
 }

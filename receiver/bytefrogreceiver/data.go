@@ -283,10 +283,6 @@ func (d *dataConnection) decode(now time.Time) error {
 }
 
 func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
-	if d.batch != nil {
-		// Before it waits: what renames ask for is there.
-		d.batch.PassAll(events, now)
-	}
 	for added := 0; added < len(events); {
 		piece := events[added:]
 		pack := d.count
@@ -313,8 +309,8 @@ func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 	return nil
 }
 
-// whileAhead is how the connection waits while others are behind it. It is not read, but names, renames
-// and old batches do not wait. An agent that is being disconnected has sent more than was read, so
+// whileAhead is how the connection waits while others are behind it. It is not read, but names and old
+// batches do not wait. An agent that is being disconnected has sent more than was read, so
 // that ends no wait.
 func (d *dataConnection) whileAhead() pace.Waiting {
 	return pace.Waiting{
@@ -324,8 +320,8 @@ func (d *dataConnection) whileAhead() pace.Waiting {
 }
 
 func (d *dataConnection) attendUnread(now time.Time) time.Time {
-	d.batch.AttendUnread(now)
-	return d.batch.WakeUnread(now)
+	d.batch.Attend(now)
+	return d.batch.Wake(now)
 }
 
 // awaitNames reports whether the names of events can no longer arrive, for events that waited long

@@ -76,7 +76,7 @@ func (a *agent) expectDataToBeClosedFirst(b *bed) {
 }
 
 func TestAnAgentThatDoesNotCloseIsClosedDataFirst(t *testing.T) {
-	b := newBed(t, patiently, func(b *bed, _ *Config) { b.timing.parting = time.Millisecond })
+	b := newBed(t, patiently, func(b *bed, c *Config) { b.timing.parting, c.ShutdownTimeout = time.Millisecond, time.Second })
 	a := connect(b, 1)
 	a.join()
 	a.join()
@@ -84,12 +84,15 @@ func TestAnAgentThatDoesNotCloseIsClosedDataFirst(t *testing.T) {
 	a.answerSuspend(0)
 	a.control.expectError()
 	a.expectDataToBeClosedFirst(b)
+	assert.Error(t, b.receiver.env.ctx.Err(), "the shutdown's time is over")
 	require.NoError(t, <-done)
 	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_lingering_cut"))
 }
 
 func TestAnAgentThatClosesNothingAtAllIsClosed(t *testing.T) {
-	b := newBed(t, patiently, func(b *bed, _ *Config) { b.timing.parting, b.timing.control = time.Millisecond, time.Millisecond })
+	b := newBed(t, patiently, func(b *bed, c *Config) {
+		b.timing.parting, b.timing.control, c.ShutdownTimeout = time.Millisecond, time.Millisecond, time.Second
+	})
 	a := connect(b, 1)
 	a.join()
 	done := b.shutdownInBackground()

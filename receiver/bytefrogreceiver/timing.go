@@ -59,7 +59,7 @@ func defaultTiming() timing {
 		complete: 20 * time.Millisecond,
 		drain:    time.Minute,
 		discard:  time.Second,
-		parting:  1500 * time.Millisecond,
+		parting:  3 * time.Second,
 		control:  300 * time.Millisecond,
 		answer:   5 * time.Second,
 		hello:    time.Second,

@@ -119,10 +119,12 @@ type Parting struct {
 	// the time that Grace returns.
 	Stopping <-chan struct{}
 	Grace    func() time.Duration
-	// Answered: the agent has answered suspend, so it closes its connections soon. An agent that has not answered also
-	// has the time until Over is closed.
+	// Over: the agent also has until this is closed. On a busy machine the time of Grace is too
+	// short for some agents, and a program whose connections are closed too early hangs.
+	Over <-chan struct{}
+	// Answered: the agent has answered suspend. If Over is nil, it has only the time of Grace, and
+	// any other agent has until Cut is closed.
 	Answered bool
-	Over     <-chan struct{}
 	// Cut, when it is closed, ends the wait in any case. Nil: it never is.
 	Cut <-chan struct{}
 	// Control is how long the control connection outlives the data connections if the headquarters closes those. An
@@ -161,7 +163,7 @@ func (p Parting) waitUntilGone(connections []<-chan struct{}) bool {
 			case <-stopping:
 				stopping, grace = nil, time.After(p.Grace())
 			case <-grace:
-				if p.Answered {
+				if p.Answered && p.Over == nil {
 					return false
 				}
 				grace, over = nil, p.Over

@@ -4,11 +4,10 @@
 package bytefrogreceiver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -27,11 +26,14 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/pairingmark"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/testkit/lanenames"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
 )
@@ -356,20 +358,11 @@ func (s *streamSeen) add(t testing.TB, batch *callevent.Batch) {
 	}
 }
 
-// nameThreads gives events the names that their threads had at their times. Afterwards each rename is there once.
+// nameThreads gives each event the name that its thread had, and leaves each rename once.
 func (s *streamSeen) nameThreads() {
-	slices.SortFunc(s.renames, func(a, b callevent.Rename) int {
-		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Order, b.Order))
-	})
-	s.renames = slices.Compact(s.renames)
+	s.renames = lanenames.Sorted(s.renames)
 	for sequence, c := range s.events {
-		known := false
-		for _, r := range s.renames {
-			if r.Lane == c.lane && (r.First && !known || s.times[sequence] >= r.Time) {
-				c.thread = r.Name
-			}
-			known = known || r.Lane == c.lane
-		}
+		c.thread = lanenames.At(s.renames, c.lane, s.times[sequence], c.thread)
 		s.events[sequence] = c
 	}
 }
@@ -409,7 +402,7 @@ func (s *streamSeen) breaks() []callevent.Barrier {
 }
 
 // newDataConnection is one that is ready to be read, and has not joined its run.
-func newDataConnection(r *run, in *input) (*dataConnection, error) {
+func newDataConnection(r *run, in *connreader.Reader) (*dataConnection, error) {
 	d := &dataConnection{run: r, in: in}
 	return d, d.prepare()
 }
@@ -418,3 +411,24 @@ func newDataConnection(r *run, in *input) (*dataConnection, error) {
 func memoryOf(limit int) *runmemory.Memory {
 	return newRunMemory(budget.New(1<<40).Group("test"), limit)
 }
+
+// newReader returns a reader of a connection.
+func newReader(conn net.Conn, maxString int) *connreader.Reader {
+	return connreader.New(conn, connreader.Settings{
+		Buffer: dataBytes, MaxMessage: bytefrog.MaxMessageSize(maxString), MessageTimeout: time.Minute,
+	})
+}
+
+// piece is a connection whose next read returns these bytes.
+type piece struct {
+	net.Conn
+	bytes []byte
+}
+
+func (p *piece) Read(b []byte) (n int, err error) {
+	n = copy(b, p.bytes)
+	p.bytes = p.bytes[n:]
+	return n, nil
+}
+
+func (p *piece) SetReadDeadline(time.Time) error { return nil }

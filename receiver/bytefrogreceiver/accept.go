@@ -32,13 +32,12 @@ func newSlots(env *environment) *slots.Slots {
 		Max: limits.MaxConnections, Setting: settingMaxConnections,
 		PerAddress: limits.MaxConnectionsPerAddress, SettingPerAddress: settingPerAddress,
 		Beyond: heardBeyond, Grace: env.timing.slotGrace,
-		Closed: env.telemetry.evicted, Logger: env.logger,
+		Closed: env.telemetry.evicted, Logger: env.Logger,
 	})
 }
 
 // accept takes connections until the listener is closed.
 func (r *bytefrogReceiver) accept(listener net.Listener) {
-	defer r.serving.Done()
 	var pause time.Duration
 	for {
 		conn, err := listener.Accept()
@@ -52,7 +51,7 @@ func (r *bytefrogReceiver) accept(listener net.Listener) {
 		}
 		pause = min(max(2*pause, acceptPause), maxAcceptPause)
 		r.env.telemetry.acceptError()
-		r.env.logger.Warn("A connection could not be accepted", zap.Error(err), zap.Duration("next_try_in", pause))
+		r.env.Logger.Warn("A connection could not be accepted", zap.Error(err), zap.Duration("next_try_in", pause))
 		if !r.sleep(pause) {
 			return
 		}
@@ -83,8 +82,8 @@ func (r *bytefrogReceiver) receive(socket net.Conn) {
 	}
 	if full != nil {
 		r.env.telemetry.refused(refusedUnheard)
-		if since, say := r.unheard.Say(r.env.now()); say {
-			r.env.logger.Warn("A connection is closed unheard, and others for some time: an agent's program ends for it",
+		if since, say := r.unheard.Say(r.env.Now()); say {
+			r.env.Logger.Warn("A connection is closed unheard, and others for some time: an agent's program ends for it",
 				zap.Error(refusal), zap.Stringer("peer", socket.RemoteAddr()), zap.Int("since_last_line", since))
 		}
 		_ = socket.Close()
@@ -98,12 +97,10 @@ func (r *bytefrogReceiver) receive(socket net.Conn) {
 // refusal. The connection is the goroutine's.
 func (r *bytefrogReceiver) begin(conn *connection, refusal *limitError) {
 	until := r.handshakes.begin(conn, time.Now().Add(r.env.config.Limits.HandshakeTimeout))
-	r.serving.Add(1)
-	go func() {
-		defer r.serving.Done()
+	r.env.run.Go(func() {
 		defer r.env.connections.hold()()
 		r.serve(conn, until, refusal)
-	}()
+	})
 }
 
 // sleep waits, and reports false when the receiver shuts down meanwhile.
@@ -113,7 +110,7 @@ func (r *bytefrogReceiver) sleep(d time.Duration) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-r.stopping:
+	case <-r.env.run.Serving.Done():
 		return false
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 )
 
 // agent is an agent that does what a test tells it to, and no more.
@@ -75,7 +76,7 @@ func (p *peer) receive() (bytefrog.Message, error) {
 			p.buf = p.buf[n:]
 			return m, err
 		}
-		if err := p.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		if err := p.conn.SetReadDeadline(time.Now().Add(receivertestbed.Patience)); err != nil {
 			return nil, err
 		}
 		b := make([]byte, 4096)
@@ -137,31 +138,31 @@ func (p *peer) close() { _ = p.conn.Close() }
 func (a *agent) expectToLinger(b *bed, connections int) {
 	a.t.Helper()
 	b.awaitRuns(0)
-	b.await("connections to linger", func() bool { return b.metric("receiver_bytefrog_lingering") == int64(connections) })
-	discarded, events := b.metric("receiver_bytefrog_bytes_discarded"), b.pipeline.events()
+	b.Await("connections to linger", func() bool { return b.Counter("lingering") == int64(connections) })
+	discarded, events := b.Counter("bytes_discarded"), b.events()
 	late := append(calls(1_000_000, 1_000), 255)
 	a.control.write(late)
-	b.await("what is thrown away", func() bool {
-		return b.metric("receiver_bytefrog_bytes_discarded") == discarded+int64(len(late))
+	b.Await("what is thrown away", func() bool {
+		return b.Counter("bytes_discarded") == discarded+int64(len(late))
 	})
-	assert.Equal(a.t, events, b.pipeline.events())
+	assert.Equal(a.t, events, b.events())
 	for _, p := range append(a.data, a.control) {
 		p.close()
 	}
-	b.await("nobody to linger", func() bool { return b.metric("receiver_bytefrog_lingering") == 0 })
-	assert.Zero(a.t, b.metric("receiver_bytefrog_lingering_cut"))
+	b.Await("nobody to linger", func() bool { return b.Counter("lingering") == 0 })
+	assert.Zero(a.t, b.Counter("lingering_cut"))
 }
 
 // connect says hello and waits to be started.
 func connect(b *bed, version uint8) *agent {
-	b.t.Helper()
-	a := &agent{t: b.t, address: b.address(), version: version, control: dial(b.t, b.address())}
+	b.T.Helper()
+	a := &agent{t: b.T, address: b.address(), version: version, control: dial(b.T, b.address())}
 	a.control.version = version
 	a.control.send(bytefrog.Hello{Version: version})
 	m, err := a.control.receive()
-	require.NoError(b.t, err)
+	require.NoError(b.T, err)
 	a.configuration, err = bytefrog.ParseAgentConfiguration(m)
-	require.NoError(b.t, err)
+	require.NoError(b.T, err)
 	a.control.expectCommand(bytefrog.TypeStart)
 	return a
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/pace"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
@@ -31,7 +32,7 @@ type pair struct {
 
 func newPair(t *testing.T) *pair {
 	p := &pair{t: t, run: benchmarkRun(t, discard(func(ptrace.Traces) {}))}
-	p.run.env.now = func() time.Time { return time.Unix(1000, p.looks.Add(1)) }
+	p.run.env.Now = func() time.Time { return time.Unix(1000, p.looks.Add(1)) }
 	p.run.pace = pace.NewGroup(p.run.stream, 10, p.run.env.config.Agent.BufferMemory)
 	for _, d := range []**dataConnection{&p.behind, &p.ahead} {
 		_, conn := net.Pipe()
@@ -55,7 +56,7 @@ func numbersFrom(first uint32) []bytefrog.Event {
 // The messages that follow a rename have arrived, or are on its connection, which is not read.
 func TestARenameIsPlacedByTheEventsAfterItThoughTheirConnectionWaits(t *testing.T) {
 	p := newPair(t)
-	p.run.env.now = func() time.Time { return time.Unix(1000, p.looks.Add(1)*int64(50*time.Millisecond)) }
+	p.run.env.Now = func() time.Time { return time.Unix(1000, p.looks.Add(1)*int64(50*time.Millisecond)) }
 	p.behind.in.reader.Store(readerBusy)
 	var renamed []uint64
 	p.ahead.batch.SetSend(func(packed callevent.Packed) {
@@ -65,13 +66,13 @@ func TestARenameIsPlacedByTheEventsAfterItThoughTheirConnectionWaits(t *testing.
 			renamed = append(renamed, r.Sequence)
 		}
 	})
-	now := p.run.env.now()
+	now := p.run.env.Now()
 	require.NoError(t, p.ahead.batch.Name(bytefrog.MapThreadName{Thread: 3, Name: "worker"}, now))
 	done := make(chan error)
 	go func() { done <- p.ahead.add(numbersFrom(1000), now) }()
-	require.Eventually(t, p.ahead.member.Waits, patience, time.Millisecond)
+	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
 	looks := p.looks.Load()
-	require.Eventually(t, func() bool { p.run.pace.Changed(); return p.looks.Load() > looks+20 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { p.run.pace.Changed(); return p.looks.Load() > looks+20 }, receivertestbed.Patience, time.Millisecond)
 	require.Empty(t, done, "expected the connection that is ahead to wait")
 	p.behind.member.Leave()
 	require.NoError(t, <-done)
@@ -85,8 +86,8 @@ func TestAConnectionThatIsAheadWaitsThoughItsRunEnds(t *testing.T) {
 	p.behind.in.reader.Store(readerBusy)
 	p.run.leave(endedByAgent())
 	done := make(chan error)
-	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.now()) }()
-	require.Eventually(t, p.ahead.member.Waits, patience, time.Millisecond)
+	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.Now()) }()
+	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
 	require.Empty(t, done, "the agent has sent more than was read")
 	p.ahead.in.takeAway()
 	require.NoError(t, <-done)
@@ -96,13 +97,13 @@ func TestAConnectionThatIsAheadWaitsThoughItsRunEnds(t *testing.T) {
 // forgiven, however long that takes.
 func TestMissingNumbersAreNotForgivenWhileAnotherConnectionIsHeldUp(t *testing.T) {
 	p := newPair(t)
-	p.run.env.now = func() time.Time { return time.Unix(60*p.looks.Add(1), 0) }
+	p.run.env.Now = func() time.Time { return time.Unix(60*p.looks.Add(1), 0) }
 	p.behind.in.reader.Store(readerBusy)
 	done := make(chan error)
-	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.now()) }()
-	require.Eventually(t, p.ahead.member.Waits, patience, time.Millisecond)
+	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.Now()) }()
+	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
 	looks := p.looks.Load()
-	require.Eventually(t, func() bool { p.run.pace.Changed(); return p.looks.Load() > looks+20 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { p.run.pace.Changed(); return p.looks.Load() > looks+20 }, receivertestbed.Patience, time.Millisecond)
 	require.Empty(t, done, "expected the connection to wait for the one that is held up")
 	p.behind.in.reader.Store(readerNone)
 	p.run.pace.Changed()
@@ -114,15 +115,15 @@ func TestNamesAreNotGivenUpWhileTheirConnectionWaits(t *testing.T) {
 	p := newPair(t)
 	p.behind.in.reader.Store(readerBusy)
 	done := make(chan error)
-	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.now()) }()
-	require.Eventually(t, p.ahead.member.Waits, patience, time.Millisecond)
+	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.Now()) }()
+	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
 	p.behind.in.reader.Store(readerNone)
 	other := &dataConnection{run: p.run, member: p.ahead.member}
-	_, over := other.awaitNames(p.run.env.now())
+	_, over := other.awaitNames(p.run.env.Now())
 	assert.False(t, over)
 	p.ahead.in.takeAway()
 	require.NoError(t, <-done)
-	_, over = other.awaitNames(p.run.env.now())
+	_, over = other.awaitNames(p.run.env.Now())
 	assert.True(t, over)
 }
 
@@ -136,15 +137,15 @@ func TestABadEventBehindAGapIsWhereItIs(t *testing.T) {
 		events[i].Type = bytefrog.TypeMethodEntry
 	}
 	var bad *badData
-	require.ErrorAs(t, p.ahead.add(events, p.run.env.now()), &bad)
+	require.ErrorAs(t, p.ahead.add(events, p.run.env.Now()), &bad)
 	assert.EqualValues(t, 150*bytefrog.MethodEntrySize+stream.SequenceOffset, bad.offset)
 	assert.Equal(t, 150, p.ahead.fresh)
 }
 
 func TestAConnectionIsWhereItsLastNumberIs(t *testing.T) {
 	p := newPair(t)
-	require.NoError(t, p.ahead.marker(bytefrog.Marker{Sequence: 7, Key: "k"}, p.run.env.now()))
+	require.NoError(t, p.ahead.marker(bytefrog.Marker{Sequence: 7, Key: "k"}, p.run.env.Now()))
 	assert.EqualValues(t, 7, p.ahead.member.Position())
-	require.NoError(t, p.ahead.add(numbersFrom(8), p.run.env.now()))
+	require.NoError(t, p.ahead.add(numbersFrom(8), p.run.env.Now()))
 	assert.EqualValues(t, 107, p.ahead.member.Position())
 }

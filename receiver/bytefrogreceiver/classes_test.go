@@ -105,10 +105,10 @@ func TestARunThatTracesNoClassWarnsInTimeAndAtItsEnd(t *testing.T) {
 			a := connect(b, 1)
 			a.join().write(c.sent)
 			a.control.send(bytefrog.ClassReport{Result: bytefrog.TypeClassIgnored, Class: "demo/Main"})
-			lines := func() int { return b.said.FilterMessageSnippet("No class of the program is traced").Len() }
-			b.await("the report", func() bool { return b.metric("receiver_bytefrog_classes") == 1 })
+			lines := func() int { return b.Log.FilterMessageSnippet("No class of the program is traced").Len() }
+			b.Await("the report", func() bool { return b.Counter("classes") == 1 })
 			if c.after == 0 {
-				b.await("the warning", func() bool { return lines() == 1 })
+				b.Await("the warning", func() bool { return lines() == 1 })
 			} else {
 				assert.Zero(t, lines())
 			}
@@ -125,12 +125,11 @@ func TestBatchesSayHowManyClassesFailed(t *testing.T) {
 	a := connect(b, 1)
 	a.join().write(append(namesOne(), calls(0, 1)...))
 	a.control.send(bytefrog.ClassReport{Result: bytefrog.TypeClassTransformFailed, Class: "demo/Main"})
-	b.await("the report", func() bool { return b.metric("receiver_bytefrog_classes") == 1 })
+	b.Await("the report", func() bool { return b.Counter("classes") == 1 })
 	a.finish()
 	b.awaitRuns(0)
-	b.pipeline.mu.Lock()
-	defer b.pipeline.mu.Unlock()
-	last := b.pipeline.batches[len(b.pipeline.batches)-1]
+	batches := b.Traces.AllTraces()
+	last := batches[len(batches)-1]
 	assert.Equal(t, map[string]any{attributeMissingClasses: int64(1), attributeMissingFirst: "demo.Main"},
 		last.ResourceSpans().At(0).ScopeSpans().At(0).Scope().Attributes().AsRaw())
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
@@ -36,12 +35,12 @@ type obedient struct {
 func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 	b := newBed(t, quickly, func(b *bed, c *Config) {
 		steerable(b, c)
-		b.host = host
+		b.Host = host
 	})
 	o := &obedient{agent: connect(b, 1)}
 	o.join().write(namesOne())
 	o.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
-	b.await("the agent to be ready", func() bool {
+	b.Await("the agent to be ready", func() bool {
 		r := b.receiver.env.registry.lookup(1)
 		return r != nil && r.control.lastMode() == bytefrog.ModeTracing && r.agent.IsPrepared()
 	})
@@ -55,7 +54,7 @@ func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 		<-obeyed
 	})
 	return agentcontroltest.Played{
-		Shutdown: b.shutdown, Silence: func() { o.silent.Store(true) }, Die: o.die,
+		Shutdown: b.Shutdown, Silence: func() { o.silent.Store(true) }, Die: o.die,
 		Told:    func() int { return int(o.told.Load()) },
 		Records: b.ordersLogged,
 	}
@@ -98,10 +97,8 @@ func (o *obedient) die() {
 
 // ordersLogged are the attributes of the log records of orders.
 func (b *bed) ordersLogged() (all []map[string]any) {
-	b.eachLog(func(_ plog.ResourceLogs, r plog.LogRecord) {
-		if r.EventName() == agentcontrol.EventName {
-			all = append(all, r.Attributes().AsRaw())
-		}
-	})
+	for _, r := range b.Records(agentcontrol.EventName) {
+		all = append(all, r.Attributes().AsRaw())
+	}
 	return all
 }

@@ -24,7 +24,7 @@ func (c *controlReader) read() {
 	defer close(r.control.ended)
 	in := r.control.in
 	silence := time.Duration(r.env.config.MissedHeartbeats) * r.env.config.Agent.HeartbeatInterval
-	pulse := pulse{silence: silence, heard: r.env.now()}
+	pulse := pulse{silence: silence, heard: r.env.Now()}
 	for {
 		err := c.decode()
 		if err == nil {
@@ -35,7 +35,7 @@ func (c *controlReader) read() {
 			r.leave(givenUpForBadData(connectionControl, err))
 			return
 		}
-		now := r.env.now()
+		now := r.env.Now()
 		until, lost := pulse.feel(r.control.heartbeats.Load(), now)
 		if lost && !(r.control.lastMode() == bytefrog.ModeShuttingDown && c.isSending(now, silence)) {
 			r.leave(unresponsive(silence))
@@ -117,7 +117,7 @@ func (c *controlReader) heartbeat(m bytefrog.Heartbeat) {
 	r := c.run
 	r.control.sendBuffers.Store(uint32(m.SendBuffers))
 	before := bytefrog.Mode(r.control.mode.Swap(uint32(m.Mode)))
-	r.control.heard.Store(int64(r.env.now().Sub(r.opened)))
+	r.control.heard.Store(int64(r.env.Now().Sub(r.opened)))
 	r.control.heartbeats.Add(1)
 	r.agent.Heartbeat(m.Mode)
 	if before != m.Mode {

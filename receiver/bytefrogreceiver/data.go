@@ -114,7 +114,7 @@ func (d *dataConnection) finish() {
 	for d.batch.Waiting() > 0 && !d.run.data.complete() {
 		select {
 		case <-ticker.C:
-			d.batch.Attend(d.run.env.now())
+			d.batch.Attend(d.run.env.Now())
 			continue
 		case <-d.run.memory.Full():
 		case <-d.run.ctx.Done():
@@ -127,7 +127,7 @@ func (d *dataConnection) finish() {
 
 // finishNow hands on the last batch, whatever names are missing.
 func (d *dataConnection) finishNow() {
-	d.batch.Settle(d.run.env.now())
+	d.batch.Settle(d.run.env.Now())
 	d.countDropped()
 	d.batch.Flush()
 }
@@ -160,7 +160,7 @@ var errStop = errors.New("the run is given up")
 // read reads the connection to its end, or to what can't be read; what came before
 // is then in the batch.
 func (d *dataConnection) read() {
-	now := d.run.env.now()
+	now := d.run.env.Now()
 	// What came together with data hello.
 	if !d.take(0, now) {
 		return
@@ -168,7 +168,7 @@ func (d *dataConnection) read() {
 	for {
 		n, err := d.in.read(now, d.wake(now))
 		d.member.Arrived(n)
-		now = d.run.env.now()
+		now = d.run.env.Now()
 		if n > 0 && !d.take(n, now) {
 			return
 		}
@@ -187,7 +187,7 @@ func (d *dataConnection) read() {
 			d.batch.Attend(now)
 		}
 		// That may have taken long.
-		now = d.run.env.now()
+		now = d.run.env.Now()
 	}
 }
 
@@ -291,9 +291,9 @@ func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 		piece := events[added:]
 		pack := d.count
 		if d.batch != nil {
-			began := d.run.env.now()
+			began := d.run.env.Now()
 			piece = d.member.Await(piece, &d.waiting)
-			d.run.heldUp.ended(began, d.run.env.now())
+			d.run.heldUp.ended(began, d.run.env.Now())
 			pack = d.batch.Pack
 		}
 		d.run.settleBreak(piece)
@@ -318,7 +318,7 @@ func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 // that ends no wait.
 func (d *dataConnection) whileAhead() pace.Waiting {
 	return pace.Waiting{
-		Now: func() time.Time { return d.run.env.now() }, Attend: d.attendUnread,
+		Now: func() time.Time { return d.run.env.Now() }, Attend: d.attendUnread,
 		Stop: d.in.taken, Full: d.run.memory.Full(), Cancelled: d.run.ctx.Done(),
 	}
 }

@@ -84,7 +84,7 @@ func (f *farewell) isReady() bool {
 		select {
 		case <-r.data.joined:
 		case <-r.control.ended:
-		case <-r.env.ctx.Done():
+		case <-r.env.run.Delivering.Done():
 		}
 	}
 	if r.data.refuseUnlessJoined() {
@@ -274,8 +274,8 @@ func (f *farewell) logEnding() {
 	r.logger.Log(r.ending.level(), "The run ends: "+r.ending.text,
 		zap.Stringer("cause", r.ending.cause), zap.Error(r.ending.err),
 		zap.Uint64("events", s.events), zap.Uint64("bytes", s.bytes), zap.Uint64("breaks", breaks),
-		zap.Duration("duration", r.env.now().Sub(r.opened).Round(time.Millisecond)))
-	r.failed.log(r.logger, r.env.now(), true)
+		zap.Duration("duration", r.env.Now().Sub(r.opened).Round(time.Millisecond)))
+	r.failed.log(r.logger, r.env.Now(), true)
 	if r.ending.cause == callevent.CauseEnded {
 		r.warnIfUntraced()
 	}

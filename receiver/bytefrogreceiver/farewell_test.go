@@ -17,11 +17,12 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 )
 
 func (b *bed) shutdownInBackground() <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- b.component().Shutdown(context.Background()) }()
+	go func() { done <- b.Component().Shutdown(context.Background()) }()
 	return done
 }
 
@@ -41,7 +42,7 @@ func TestAShutdownReadsAllThenSaysErrorThenWaitsForTheAgent(t *testing.T) {
 	assert.Equal(t, "the receiver is shutting down", a.control.expectError())
 	a.expectToLinger(b, 3)
 	require.NoError(t, <-done)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Len(t, s.events, 300)
 	assert.Equal(t, callevent.End(300, callevent.CauseShutdown), s.end(t))
 	assert.Equal(t, []callevent.Barrier{callevent.Point(300, callevent.CauseShutdown)}, s.breaks(), "the break that leaving asks for")
@@ -70,8 +71,8 @@ func (a *agent) expectDataToBeClosedFirst(b *bed) {
 	for _, p := range a.data {
 		p.expectEnd()
 	}
-	assert.EqualValues(a.t, len(a.data), b.metric("receiver_bytefrog_lingering_cut"))
-	b.await("the control connection to be left", func() bool { return b.metric("receiver_bytefrog_lingering") == 1 })
+	assert.EqualValues(a.t, len(a.data), b.Counter("lingering_cut"))
+	b.Await("the control connection to be left", func() bool { return b.Counter("lingering") == 1 })
 	a.control.close()
 }
 
@@ -85,7 +86,7 @@ func TestAnAgentThatDoesNotCloseIsClosedDataFirst(t *testing.T) {
 	a.control.expectError()
 	a.expectDataToBeClosedFirst(b)
 	require.NoError(t, <-done)
-	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_lingering_cut"))
+	assert.EqualValues(t, 2, b.Counter("lingering_cut"))
 }
 
 func TestAnAgentThatClosesNothingAtAllIsClosed(t *testing.T) {
@@ -98,7 +99,7 @@ func TestAnAgentThatClosesNothingAtAllIsClosed(t *testing.T) {
 	require.NoError(t, <-done)
 	a.data[0].expectEnd()
 	a.control.expectEnd()
-	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_lingering_cut"))
+	assert.EqualValues(t, 2, b.Counter("lingering_cut"))
 }
 
 // Such an agent may be stopped: it has all the time there is.
@@ -110,15 +111,15 @@ func TestAnAgentThatDoesNotAnswerHasUntilTheShutdownsTimeIsOver(t *testing.T) {
 	a := connect(b, 1)
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 50)...))
-	b.await("events", func() bool { return b.pipeline.events() == 100 })
+	b.Await("events", func() bool { return b.events() == 100 })
 	done := b.shutdownInBackground()
 	a.control.expectCommand(bytefrog.TypeSuspend)
 	a.control.expectError()
 	p.expectEnd()
-	assert.Error(t, b.receiver.env.ctx.Err(), "the shutdown's time is over")
+	assert.Error(t, b.receiver.env.run.Delivering.Err(), "the shutdown's time is over")
 	a.expectDataToBeClosedFirst(b)
 	require.NoError(t, <-done)
-	assert.Len(t, b.pipeline.only(t).events, 100)
+	assert.Len(t, b.only().events, 100)
 }
 
 // While the pipeline refuses, the agent must not be left with something unsent.
@@ -127,7 +128,7 @@ func TestWhatAnAgentHasSentIsReadThoughTheShutdownsTimeIsOver(t *testing.T) {
 		c.Limits.MaxConnectionLead = 1000
 		c.ShutdownTimeout = 100 * time.Millisecond
 	})
-	b.pipeline.refuseWith(errRefused)
+	b.Traces.RefuseWith(receivertestbed.ErrRefused)
 	a := connect(b, 1)
 	const each = 100_000 // Far more than sockets hold.
 	var sending sync.WaitGroup
@@ -142,13 +143,13 @@ func TestWhatAnAgentHasSentIsReadThoughTheShutdownsTimeIsOver(t *testing.T) {
 		}()
 	}
 	run := b.receiver.env.registry.lookup(1)
-	b.await("a connection to wait", func() bool { return run.handover.Waiting() > 0 })
+	b.Await("a connection to wait", func() bool { return run.handover.Waiting() > 0 })
 	done := b.shutdownInBackground()
 	a.answerSuspend(4 * each)
 	a.control.expectError()
 	sending.Wait()
 	assert.EqualValues(t, 4*each, run.stream.Received())
-	b.await("what is dropped", func() bool { return b.metric("receiver_bytefrog_events_dropped") == 4*each })
+	b.Await("what is dropped", func() bool { return b.Counter("events_dropped") == 4*each })
 	a.expectToLinger(b, 3)
 	require.NoError(t, <-done)
 }
@@ -159,11 +160,11 @@ func TestARunThatIsGivenUpEndsThoughItsAgentDoesNotClose(t *testing.T) {
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 50)...))
 	run := b.receiver.env.registry.lookup(1)
-	b.await("events", func() bool { return run.stream.Received() == 100 })
+	b.Await("events", func() bool { return run.stream.Received() == 100 })
 	run.leave(unresponsive(time.Second))
 	a.control.expectError()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Len(t, s.events, 100)
 	assert.Equal(t, callevent.End(100, callevent.CauseUnresponsive), s.end(t))
 	again := connect(b, 1)
@@ -175,36 +176,30 @@ func TestARunThatIsGivenUpEndsThoughItsAgentDoesNotClose(t *testing.T) {
 
 // The agent must not wait for a pipeline that holds its run up.
 func TestConnectionsLingerThoughThePipelineHoldsTheRunUp(t *testing.T) {
-	for name, hold := range map[string]func(p *pipeline) (free func()){
-		"it refuses": func(p *pipeline) func() {
-			p.refuseWith(errRefused)
-			return func() { p.refuseWith(nil) }
+	for name, hold := range map[string]func(p *receivertestbed.Traces) (release func()){
+		"it refuses": func(p *receivertestbed.Traces) func() {
+			p.RefuseWith(receivertestbed.ErrRefused)
+			return func() { p.RefuseWith(nil) }
 		},
-		"it doesn't answer": func(p *pipeline) func() {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			hang := make(chan struct{})
-			p.hang = hang
-			return func() { close(hang) }
-		},
+		"it does not return": func(p *receivertestbed.Traces) func() { return p.Hang(false) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, quickly, quickRetries, withDataConnections(1))
-			free := hold(b.pipeline)
+			release := hold(b.Traces)
 			a := connect(b, 1)
 			p := a.join()
 			p.write(append(namesOne(), calls(0, 50)...))
 			run := b.receiver.env.registry.lookup(1)
-			b.await("the connection to wait", func() bool { return run.handover.Waiting() == 1 })
+			b.Await("the connection to wait", func() bool { return run.handover.Waiting() == 1 })
 			run.leave(unresponsive(time.Second))
 			a.control.expectError()
 			late := calls(100, 500_000) // Far more than sockets hold.
 			p.write(late)
-			b.await("it to be thrown away", func() bool { return b.metric("receiver_bytefrog_bytes_discarded") == int64(len(late)) })
+			b.Await("it to be thrown away", func() bool { return b.Counter("bytes_discarded") == int64(len(late)) })
 			assert.Len(t, b.receiver.env.registry.list(), 1)
-			free()
+			release()
 			a.expectToLinger(b, 2)
-			s := b.pipeline.only(t)
+			s := b.only()
 			assert.Len(t, s.events, 100)
 			assert.Equal(t, callevent.End(100, callevent.CauseUnresponsive), s.end(t))
 		})
@@ -216,24 +211,23 @@ func TestAnAgentThatWasSentErrorGetsNoSuspend(t *testing.T) {
 	b := newBed(t, quickly, quickRetries, suspendsOnOverload, withDataConnections(1), func(_ *bed, c *Config) {
 		c.ShutdownTimeout = 50 * time.Millisecond
 	})
-	hang := make(chan struct{})
-	b.pipeline.hang = hang
+	release := b.Traces.Hang(false)
 	a := connect(b, 1)
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 50)...))
 	run := b.receiver.env.registry.lookup(1)
-	b.await("the connection to wait", func() bool { return run.handover.Waiting() == 1 })
+	b.Await("the connection to wait", func() bool { return run.handover.Waiting() == 1 })
 	run.leave(unresponsive(time.Second))
 	a.control.expectError()
 	// Now it is refused, which an agent would be told to suspend for.
-	b.pipeline.refuseWith(errRefused)
-	close(hang)
-	b.await("the batch to be held", run.handover.Holds)
-	b.pipeline.refuseWith(nil)
+	b.Traces.RefuseWith(receivertestbed.ErrRefused)
+	release()
+	b.Await("the batch to be held", run.handover.Holds)
+	b.Traces.RefuseWith(nil)
 	b.awaitRuns(0)
-	assert.Len(t, b.pipeline.only(t).events, 100)
-	assert.Zero(t, b.metric("receiver_bytefrog_suspends"))
-	b.shutdown()
+	assert.Len(t, b.only().events, 100)
+	assert.Zero(t, b.Counter("suspends"))
+	b.Shutdown()
 	a.control.expectEnd()
 }
 
@@ -245,10 +239,10 @@ func TestTheEndOfARunIsLoggedWithItsSums(t *testing.T) {
 	p.write(data)
 	a.control.send(bytefrog.DataBreak{Sequence: 100})
 	run := b.receiver.env.registry.lookup(1)
-	b.await("the break", func() bool { return run.breaks[callevent.CauseSuspended].Load() == 1 })
+	b.Await("the break", func() bool { return run.breaks[callevent.CauseSuspended].Load() == 1 })
 	a.finish()
 	b.awaitRuns(0)
-	lines := b.said.FilterMessage("The run ends: the agent ended the run").All()
+	lines := b.Log.FilterMessage("The run ends: the agent ended the run").All()
 	require.Len(t, lines, 1)
 	said := lines[0].ContextMap()
 	assert.EqualValues(t, 100, said["events"])
@@ -259,10 +253,10 @@ func TestTheEndOfARunIsLoggedWithItsSums(t *testing.T) {
 }
 
 func TestAShutdownUnderFullLoadEnds(t *testing.T) {
-	for name, refusal := range map[string]error{"accepting": nil, "refusing": errRefused} {
+	for name, refusal := range map[string]error{"accepting": nil, "refusing": receivertestbed.ErrRefused} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, func(_ *bed, c *Config) { c.ShutdownTimeout = 500 * time.Millisecond })
-			b.pipeline.refuseWith(refusal)
+			b.Traces.RefuseWith(refusal)
 			var agents []*agent
 			var sending sync.WaitGroup
 			for range 3 {
@@ -282,7 +276,7 @@ func TestAShutdownUnderFullLoadEnds(t *testing.T) {
 				}
 				agents = append(agents, a)
 			}
-			b.await("load", func() bool { return b.metric("receiver_bytefrog_events") > 10_000 })
+			b.Await("load", func() bool { return b.Counter("events") > 10_000 })
 			done := b.shutdownInBackground()
 			for _, a := range agents {
 				a.answerSuspend(1 << 20)
@@ -291,8 +285,8 @@ func TestAShutdownUnderFullLoadEnds(t *testing.T) {
 			sending.Wait()
 			assert.Empty(t, b.receiver.env.registry.list())
 			if refusal != nil {
-				assert.NotZero(t, b.metric("receiver_bytefrog_batches_dropped"))
-				assert.NotZero(t, b.metric("receiver_bytefrog_events_dropped"))
+				assert.NotZero(t, b.Counter("batches_dropped"))
+				assert.NotZero(t, b.Counter("events_dropped"))
 			}
 		})
 	}
@@ -301,24 +295,24 @@ func TestAShutdownUnderFullLoadEnds(t *testing.T) {
 // What one agent can take of a shutdown, one after the other, has room in its time.
 func TestAShutdownsTimeIsMoreThanWhatAnAgentCanTake(t *testing.T) {
 	d := defaultTiming()
-	assert.Less(t, d.farewell+d.discard+d.parting+d.control, d.shutdown)
-	assert.Less(t, d.hello+d.ready+d.parting+d.control, d.shutdown)
+	assert.Less(t, d.farewell+d.discard+d.parting+d.control, farewellTime)
+	assert.Less(t, d.hello+d.ready+d.parting+d.control, farewellTime)
 }
 
 func TestAShutdownSaysWhatItWaitedFor(t *testing.T) {
 	b := unstartedBed(t, quickly, func(_ *bed, c *Config) { c.ShutdownTimeout = 50 * time.Millisecond })
 	deaf := &deafPipeline{release: make(chan struct{})}
-	b.next.Traces = deaf
-	b.receiver.env.timing.shutdown = time.Second
-	require.NoError(t, b.component().Start(context.Background(), componenttest.NewNopHost()))
+	b.Next.Traces = deaf
+	b.Kit().Overtime = time.Second
+	require.NoError(t, b.Component().Start(context.Background(), componenttest.NewNopHost()))
 	a := connect(b, 1)
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 5)...))
 	a.join().close()
 	p.close()
 	a.control.close()
-	b.await("the hand-over", func() bool { return deaf.entered() })
-	assert.ErrorContains(t, b.component().Shutdown(context.Background()), "the shutdown is not over 1s after its time for handing on: "+
+	b.Await("the hand-over", func() bool { return deaf.entered() })
+	assert.ErrorContains(t, b.Component().Shutdown(context.Background()), "expected the shutdown to end within shutdown_timeout (50ms) and 1s: "+
 		"still open are runs (1), hand-overs of call events that the pipeline has not returned from (1)")
 	close(deaf.release)
 	b.awaitRuns(0)
@@ -326,21 +320,21 @@ func TestAShutdownSaysWhatItWaitedFor(t *testing.T) {
 
 func TestShutdownTwiceAndWithoutStart(t *testing.T) {
 	b := unstartedBed(t)
-	b.shutdown()
-	b.shutdown()
+	b.Shutdown()
+	b.Shutdown()
 	b = newBed(t)
-	b.shutdown()
-	b.shutdown()
+	b.Shutdown()
+	b.Shutdown()
 }
 
 func TestAPortInUseIsAClearError(t *testing.T) {
 	first := newBed(t)
 	second := unstartedBed(t, func(_ *bed, c *Config) { c.Endpoint = first.address() })
-	err := second.component().Start(context.Background(), componenttest.NewNopHost())
+	err := second.Component().Start(context.Background(), componenttest.NewNopHost())
 	assert.ErrorContains(t, err, "listening for Bytefrog agents on endpoint "+first.address())
 	assert.ErrorContains(t, err, "address already in use")
-	assert.ErrorIs(t, second.component().Start(context.Background(), componenttest.NewNopHost()), err)
-	second.shutdown()
+	assert.ErrorIs(t, second.Component().Start(context.Background(), componenttest.NewNopHost()), err)
+	second.Shutdown()
 }
 
 func TestAnAgentThatIsLeftBeforeItIsStartedGetsTheReason(t *testing.T) {
@@ -354,11 +348,11 @@ func TestAnAgentThatIsLeftBeforeItIsStartedGetsTheReason(t *testing.T) {
 	run.leave(shutdown())
 	b.receiver.env.telemetry.runs(1)
 	go run.live()
-	b.receiver.serving.Go(func() { b.receiver.startAndRead(run) })
+	b.receiver.env.run.Go(func() { b.receiver.startAndRead(run) })
 	p.expectToBeTurnedAway("the receiver is shutting down")
 	p.close()
 	b.awaitRuns(0)
-	assert.Empty(t, b.pipeline.streams(t), "a run that never began has no end")
+	assert.Empty(t, b.streams(), "a run that never began has no end")
 }
 
 // A guard does so whose collector was stopped for too long, and its program is traced then.
@@ -381,10 +375,10 @@ func TestAnAgentThatHasClosedItsConnectionIsNotTurnedAway(t *testing.T) {
 	go run.live()
 	b.receiver.startAndRead(run)
 	b.awaitRuns(0)
-	assert.Empty(t, b.said.FilterLevelExact(zapcore.WarnLevel).All())
-	assert.Equal(t, 1, b.said.FilterMessage("The run ends: the agent closed its connection before it was started").Len())
-	assert.Zero(t, b.metric("receiver_bytefrog_refused"))
-	assert.Empty(t, b.pipeline.streams(t), "a run that never began has no end")
+	assert.Empty(t, b.Log.FilterLevelExact(zapcore.WarnLevel).All())
+	assert.Equal(t, 1, b.Log.FilterMessage("The run ends: the agent closed its connection before it was started").Len())
+	assert.Zero(t, b.Counter("refused"))
+	assert.Empty(t, b.streams(), "a run that never began has no end")
 }
 
 func TestAnAgentThatIsLeftWhileItIsStartedIsStartedFirst(t *testing.T) {
@@ -397,7 +391,7 @@ func TestAnAgentThatIsLeftWhileItIsStartedIsStartedFirst(t *testing.T) {
 	require.NoError(t, err)
 	b.receiver.env.telemetry.runs(1)
 	go run.live()
-	b.receiver.serving.Go(func() { b.receiver.startAndRead(run) })
+	b.receiver.env.run.Go(func() { b.receiver.startAndRead(run) })
 	m, err := p.receive()
 	require.NoError(t, err)
 	c, err := bytefrog.ParseAgentConfiguration(m)
@@ -406,10 +400,10 @@ func TestAnAgentThatIsLeftWhileItIsStartedIsStartedFirst(t *testing.T) {
 	// Nobody reads, so start is being sent till now.
 	go run.leave(shutdown())
 	p.expectCommand(bytefrog.TypeStart)
-	b.await("the run to be left", run.isLeaving)
+	b.Await("the run to be left", run.isLeaving)
 	p.close()
 	b.awaitRuns(0)
-	assert.Equal(t, callevent.CauseShutdown, b.pipeline.only(t).end(t).Cause, "a run that began has an end")
+	assert.Equal(t, callevent.CauseShutdown, b.only().end(t).Cause, "a run that began has an end")
 }
 
 func TestAReloadTakesTheSamePortAgain(t *testing.T) {
@@ -443,7 +437,7 @@ func TestARunBeyondItsMemoryIsGivenUp(t *testing.T) {
 	a.control.close()
 	p.close()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Len(t, s.events, 10)
 	assert.Equal(t, callevent.CauseLimit, s.end(t).Cause)
 }
@@ -456,15 +450,15 @@ func TestAnAgentThatIsShuttingDownGetsNoSuspend(t *testing.T) {
 	p.write(append(namesOne(), calls(0, 50)...))
 	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
 	run := b.receiver.env.registry.lookup(1)
-	b.await("mode X", func() bool { return run.control.lastMode() == bytefrog.ModeShuttingDown })
+	b.Await("mode X", func() bool { return run.control.lastMode() == bytefrog.ModeShuttingDown })
 	done := b.shutdownInBackground()
-	b.await("leaving", run.isLeaving)
+	b.Await("leaving", run.isLeaving)
 	p.write(calls(100, 50))
 	p.close()
 	assert.Equal(t, "the receiver is shutting down", a.control.expectError())
 	a.control.close()
 	require.NoError(t, <-done)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Len(t, s.events, 200)
 	assert.Empty(t, s.breaks())
 }

@@ -14,26 +14,33 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
-	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )
+
+// deskEnvironment returns the environment of a receiver that does not listen.
+func deskEnvironment(t testing.TB, settings receiver.Settings, config *Config, next sharedreceiver.Signals) *environment {
+	t.Helper()
+	r, err := newReceiver(settings, config)
+	require.NoError(t, err)
+	env := r.Protocol.(*bytefrogReceiver).env
+	env.open(r.Kit.NewRun(context.Background(), componenttest.NewNopHost(), next))
+	return env
+}
 
 // deskRun is a run without a network, whose agent was started.
 func deskRun(t testing.TB, next consumer.Traces, config *Config) *run {
 	t.Helper()
-	r, err := newReceiver(receivertest.NewNopSettings(metadata.Type), config)
-	require.NoError(t, err)
-	r.env.ctx, r.env.traces = context.Background(), next
-	r.env.memory = budget.New(1 << 40).Group("test")
-	r.env.metrics = newMetricsLoop(r.env, r.settings, nil)
-	run, err := newRun(r.env, 1, 1, deskInput(t, config))
+	run, err := newRun(deskEnvironment(t, receivertest.NewNopSettings(metadata.Type), config, sharedreceiver.Signals{Traces: next}), 1, 1, deskInput(t, config))
 	require.NoError(t, err)
 	close(run.started)
 	close(run.control.ended)
@@ -162,16 +169,11 @@ func FuzzControlConnection(f *testing.F) {
 // controlledRun is a run without data connections, whose control connection the agent has the
 // other end of. logged gives the log records so far: event and body.
 func controlledRun(t *testing.T, config *Config) (run *run, agent net.Conn, logged func() []string) {
-	r, err := newReceiver(receivertest.NewNopSettings(metadata.Type), config)
-	require.NoError(t, err)
-	r.env.ctx, r.env.traces = context.Background(), consumertest.NewNop()
-	r.env.memory = budget.New(1 << 40).Group("test")
-	r.env.metrics = newMetricsLoop(r.env, r.settings, nil)
 	var sink consumertest.LogsSink
-	r.env.logs = newLogSink(r.env, &sink)
+	env := deskEnvironment(t, receivertest.NewNopSettings(metadata.Type), config, sharedreceiver.Signals{Traces: consumertest.NewNop(), Logs: &sink})
 	agent, collector := net.Pipe()
 	t.Cleanup(func() { _ = collector.Close() })
-	run, err = newRun(r.env, 1, 1, newInput(collector, inputBytes, config.Limits.MaxMessageSize, time.Minute))
+	run, err := newRun(env, 1, 1, newInput(collector, inputBytes, config.Limits.MaxMessageSize, time.Minute))
 	require.NoError(t, err)
 	close(run.started)
 	return run, agent, func() (lines []string) {

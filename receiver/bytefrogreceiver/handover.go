@@ -6,29 +6,13 @@ package bytefrogreceiver
 import (
 	"fmt"
 
-	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/plog"
-	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
-	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
 )
-
-const formatBytefrog = "bytefrog"
-
-// maxLogBatch is how many log records are handed on at once.
-const maxLogBatch = 1000
-
-// handoverSettings is what hand-overs of all signals have in common.
-func (e *environment) handoverSettings(logger *zap.Logger) handover.Settings {
-	return handover.Settings{
-		Context: e.ctx, Observer: e.observer, Format: formatBytefrog, Logger: logger,
-		Retry: e.config.Retry, Now: e.now, Memory: e.memory,
-	}
-}
 
 // newHandover makes the hand-over of a run's batches. The policy block: whoever hands on
 // a batch waits until it was accepted, so a data connection is not read meanwhile, and
@@ -37,8 +21,7 @@ func (e *environment) handoverSettings(logger *zap.Logger) handover.Settings {
 // waits. A call that the pipeline does not return from is waited for as long as by block.
 func (r *run) newHandover() *handover.Batches {
 	settings := handover.BatchesSettings{
-		Settings: r.env.handoverSettings(r.logger), Next: r.env.traces, GiveUp: r.memory.Full(),
-		ScopeName: metadata.ScopeName, ScopeVersion: r.env.build.Version,
+		GiveUp:       r.memory.Full(),
 		WhileRefused: "they are held and handed on again",
 		Accepted:     r.env.telemetry.batchAccepted,
 		Dropped: func(events int, reason string) {
@@ -47,19 +30,17 @@ func (r *run) newHandover() *handover.Batches {
 			}
 			r.env.telemetry.batchDropped(events, reason)
 		},
-		Retried:  r.env.telemetry.handoverRetried,
-		Unpaired: r.env.unpaired,
-		Needs:    r.env.config.needs(),
-		Scope:    r.failed.putTo,
+		Retried: r.env.telemetry.handoverRetried,
+		Needs:   r.env.config.needs(),
+		Scope:   r.failed.putTo,
 	}
-	settings.Context = r.ctx
 	if atOnce, after := r.env.config.OnOverload == OverloadSuspend, r.env.config.MaxBlock; atOnce || after > 0 {
 		settings.Hold = &handover.Hold{
 			AtOnce: atOnce, After: after,
 			Memory: heldMemory{r.memory}, Refused: r.suspendForOverload, Drained: r.wake,
 		}
 	}
-	return handover.NewBatches(settings)
+	return receiverkit.NewBatches(r.ctx, r.env.run, r.logger, &r.env.config.BatchesConfig, settings)
 }
 
 // eventBytes is about what an event takes in the agent's buffers.
@@ -84,9 +65,9 @@ func (r *run) send(batch callevent.Packed) { r.sendBy(r.handover.Send, batch) }
 
 // sendBy is send by the loop of a connection (handover.SendFrom).
 func (r *run) sendBy(send func(callevent.Packed, pcommon.Resource), batch callevent.Packed) {
-	began := r.env.now()
+	began := r.env.Now()
 	send(batch, r.resource)
-	r.heldUp.ended(began, r.env.now())
+	r.heldUp.ended(began, r.env.Now())
 }
 
 // heldMemory is the memory of a run for batches that are held. It leaves half of it for
@@ -99,17 +80,3 @@ func (m heldMemory) Take(bytes int) bool { return m.ReserveOfHalfIfRoom(bytes) }
 
 // Give gives bytes back.
 func (m heldMemory) Give(bytes int) { m.Return(bytes) }
-
-// logSink hands on the log records of all runs: nobody waits for it.
-type logSink = handover.Logs[logRecord]
-
-func newLogSink(env *environment, next consumer.Logs) *logSink {
-	return handover.NewLogs(next, handover.QueueSettings[logRecord, plog.Logs]{
-		Settings: env.handoverSettings(env.logger),
-		MaxItems: env.config.Limits.MaxQueuedLogs, MaxBytes: env.config.Limits.MaxQueuedLogBytes,
-		Overflow: handover.OverflowDrop, MaxAtOnce: maxLogBatch,
-		Size:    func(l *logRecord) (records, bytes int) { return 1, l.size() },
-		Make:    func(records []logRecord) plog.Logs { return logsOf(records, env.build) },
-		Dropped: env.telemetry.logRecordsDropped,
-	})
-}

@@ -84,12 +84,12 @@ func (r *bytefrogReceiver) readFirst(in *input, sent func()) (bytefrog.Message, 
 // that was opened and closed again, as health checks do, is no error.
 func (r *bytefrogReceiver) refuseBadFirst(in *input, err error) {
 	var bad *badData
-	if !errors.As(err, &bad) || r.isShuttingDown() {
+	if !errors.As(err, &bad) || r.env.run.IsStopping() {
 		_ = in.conn.Close()
 		return
 	}
 	r.env.telemetry.badData(connectionNew)
-	r.env.logger.Warn("A connection is closed: it doesn't begin as an agent's does", zap.Error(bad))
+	r.env.Logger.Warn("A connection is closed: it doesn't begin as an agent's does", zap.Error(bad))
 	r.refuse(in.conn, refusedBadData, "expected "+bad.expected+", got "+bad.got)
 }
 
@@ -114,7 +114,7 @@ func (r *bytefrogReceiver) greet(in *input, slot *slots.Slot, m bytefrog.Hello, 
 		return
 	}
 	r.env.telemetry.runs(1)
-	go run.live()
+	r.env.run.Go(run.live)
 	r.startAndRead(run)
 }
 
@@ -129,7 +129,7 @@ func (r *bytefrogReceiver) openRun(create func(id runID) (*run, error)) (*run, e
 		if !errors.As(err, &limit) {
 			return opened, err
 		}
-		least := r.env.registry.leastProven(r.env.now().Add(-r.env.timing.unproven))
+		least := r.env.registry.leastProven(r.env.Now().Add(-r.env.timing.unproven))
 		if least == nil {
 			return nil, err
 		}
@@ -139,7 +139,7 @@ func (r *bytefrogReceiver) openRun(create func(id runID) (*run, error)) (*run, e
 		case <-least.over:
 		case <-patience:
 			return nil, err
-		case <-r.stopping:
+		case <-r.env.run.Serving.Done():
 			return nil, errClosed
 		}
 	}
@@ -158,7 +158,7 @@ func (r *bytefrogReceiver) startAndRead(run *run) {
 		run.leave(startFailed(err))
 	}
 	if run.isStarted() {
-		end := r.env.agents.Register(newSteered(run, r.env.receiver))
+		end := r.env.run.Agents.Register(newSteered(run, r.env.ID))
 		defer end()
 		(&controlReader{run}).read()
 		return
@@ -179,7 +179,7 @@ func isProjectHello(b []byte) bool {
 // refuseVersion refuses an agent that speaks what this receiver does not.
 func (r *bytefrogReceiver) refuseVersion(in *input, spoken string) {
 	text := fmt.Sprintf("%s is not supported: this receiver speaks versions %d and %d", spoken, bytefrog.MinVersion, bytefrog.MaxVersion)
-	r.env.logger.Warn("An agent is refused: "+text, zap.Stringer("peer", in.conn.RemoteAddr()))
+	r.env.Logger.Warn("An agent is refused: "+text, zap.Stringer("peer", in.conn.RemoteAddr()))
 	r.refuse(in.conn, refusedVersion, text)
 }
 
@@ -187,14 +187,14 @@ func (r *bytefrogReceiver) refuseVersion(in *input, spoken string) {
 // is told error here was started, so its program runs on.
 func (r *bytefrogReceiver) join(in *input, slot *slots.Slot, m bytefrog.DataHello, refusal *limitError) {
 	if refusal != nil {
-		r.env.logger.Warn("A data connection is refused", zap.Error(refusal), zap.Stringer("peer", in.conn.RemoteAddr()))
+		r.env.Logger.Warn("A data connection is refused", zap.Error(refusal), zap.Stringer("peer", in.conn.RemoteAddr()))
 		r.refuse(in.conn, reasonOf(refusal), refusal.Error())
 		return
 	}
 	run := r.env.registry.lookup(runID(m.Run))
 	if run == nil {
 		text := fmt.Sprintf("run %d is unknown", m.Run)
-		r.env.logger.Warn("A data connection is refused: "+text, zap.Stringer("peer", in.conn.RemoteAddr()))
+		r.env.Logger.Warn("A data connection is refused: "+text, zap.Stringer("peer", in.conn.RemoteAddr()))
 		r.refuse(in.conn, refusedUnknownRun, text)
 		return
 	}

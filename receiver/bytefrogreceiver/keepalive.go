@@ -36,7 +36,7 @@ type announcement struct {
 
 // isDue reports whether the pipeline needs a batch though nothing has broken.
 func (k *keepAlive) isDue() bool {
-	return k.refused || k.run.env.now().Sub(k.accepted) >= k.run.env.config.KeepaliveInterval
+	return k.refused || k.run.env.Now().Sub(k.accepted) >= k.run.env.config.KeepaliveInterval
 }
 
 // announce sends a batch with the breaks that none has announced, if there are any or a batch is
@@ -69,7 +69,7 @@ func (k *keepAlive) announce() {
 func (k *keepAlive) announced(a announcement) {
 	k.announcing, k.refused = nil, !a.accepted
 	if a.accepted {
-		k.accepted = k.run.env.now()
+		k.accepted = k.run.env.Now()
 		k.run.stream.BarriersAnnounced(a.barriers)
 	}
 	if k.missed {

@@ -52,7 +52,7 @@ func TestARunThatTracesTooMuchIsWarnedOfOnceAMinute(t *testing.T) {
 
 func TestAnEndpointThatOthersCanReachIsWarnedOf(t *testing.T) {
 	b := newBed(t)
-	assert.Zero(t, b.said.FilterField(zap.String("component", b.receiver.env.receiver)).Len(), "on localhost")
+	assert.Zero(t, b.Log.FilterField(zap.String("component", b.receiver.env.ID)).Len(), "on localhost")
 	for _, c := range []struct {
 		tls  configoptional.Optional[configtls.ServerConfig]
 		want string
@@ -64,15 +64,15 @@ func TestAnEndpointThatOthersCanReachIsWarnedOf(t *testing.T) {
 		b.receiver.env.config.TLS = c.tls
 		b.receiver.warnIfOpen(&net.TCPAddr{IP: net.IPv6loopback, Port: 8765})
 		b.receiver.warnIfOpen(&net.TCPAddr{IP: net.IPv4zero, Port: 8765})
-		warned := b.said.FilterLevelExact(zap.WarnLevel).TakeAll()
+		warned := b.Log.FilterLevelExact(zap.WarnLevel).TakeAll()
 		if c.want == "" {
 			assert.Empty(t, warned)
 		} else if assert.Len(t, warned, 1) {
 			assert.Equal(t, c.want, warned[0].Message)
 			assert.Equal(t, "0.0.0.0:8765", warned[0].ContextMap()["address"])
-			assert.Equal(t, b.receiver.env.receiver, warned[0].ContextMap()["component"])
+			assert.Equal(t, b.receiver.env.ID, warned[0].ContextMap()["component"])
 		}
-		b.said.TakeAll()
+		b.Log.TakeAll()
 	}
 }
 
@@ -90,11 +90,11 @@ func TestBreaksThatComeInABurstAreAnnouncedTogether(t *testing.T) {
 	}
 	began := time.Now()
 	a.control.write(burst)
-	b.await("the breaks", func() bool { return run.breaks[callevent.CauseSuspended].Load() == breaks })
-	b.await("the last announcement", func() bool { return !run.stream.HasNewBarriers() })
+	b.Await("the breaks", func() bool { return run.breaks[callevent.CauseSuspended].Load() == breaks })
+	b.Await("the last announcement", func() bool { return !run.stream.HasNewBarriers() })
 	took := time.Since(began)
 	// Beside one for each pause: the first.
-	assert.LessOrEqual(t, b.pipeline.only(t).empty, 1+int(took/announcePause))
+	assert.LessOrEqual(t, b.only().empty, 1+int(took/announcePause))
 	a.finish()
 	b.awaitRuns(0)
 }
@@ -102,20 +102,19 @@ func TestBreaksThatComeInABurstAreAnnouncedTogether(t *testing.T) {
 // What was broken off may have been taken all the same, and would come twice.
 func TestAnAnnouncementIsNotBrokenOffByTheEndOfTheRun(t *testing.T) {
 	b := newBed(t, quickly)
-	hang := make(chan struct{})
-	b.pipeline.hang = hang
+	release := b.Traces.Hang(false)
 	a := connect(b, 1)
 	a.join()
 	a.control.send(bytefrog.DataBreak{Sequence: 500})
-	b.await("the announcement", b.pipeline.wasAsked)
+	b.Await("the announcement", func() bool { return b.Traces.Calls().Begun > 0 })
 	run := b.receiver.env.registry.lookup(1)
 	run.leave(unresponsive(time.Second))
 	// The agent does not wait for it.
 	a.control.expectError()
-	close(hang)
+	release()
 	a.expectToLinger(b, 2)
-	assert.Zero(t, b.pipeline.brokenOff)
-	s := b.pipeline.only(t)
+	assert.Zero(t, b.Traces.Calls().BrokenOff)
+	s := b.only()
 	assert.Equal(t, 1, s.barriers[callevent.Point(500, callevent.CauseSuspended)], "heard of once")
 	assert.Equal(t, callevent.CauseUnresponsive, s.end(t).Cause)
 }

@@ -45,7 +45,7 @@ func (r *run) live() {
 		case a := <-k.announcing:
 			k.announced(a)
 		case <-ticker.C:
-			now := r.env.now()
+			now := r.env.Now()
 			if k.isDue() {
 				k.announce()
 			}

@@ -5,12 +5,12 @@ package bytefrogreceiver
 
 import (
 	"container/list"
-	"context"
 	"net"
 	"sync"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
 // lingering are the agents that were sent an error message and have not closed their connections
@@ -22,14 +22,11 @@ import (
 // TCP's keep-alive, which is on for a listener of Go's, finds the machine gone; when more data has
 // arrived than any agent has; and with the shutdown.
 type lingering struct {
+	run       *receiverkit.Run
 	telemetry *telemetry
 	timing    *timing
 	// connections counts the memory of those that linger.
 	connections *connectionMemory
-	// stopping is closed when the shutdown begins; ctx is cancelled when its time for deliveries is
-	// over.
-	stopping <-chan struct{}
-	ctx      context.Context
 	// most is how many bytes of a connection are read.
 	most int64
 
@@ -37,8 +34,10 @@ type lingering struct {
 	// byAge are the *discarder that were not cut. Those of an agent stand next to one another, its
 	// control connection last.
 	byAge list.List
-	// reading are the goroutines.
-	reading sync.WaitGroup
+}
+
+func newLingering(run *receiverkit.Run, own *telemetry, t *timing, connections *connectionMemory) *lingering {
+	return &lingering{run: run, telemetry: own, timing: t, connections: connections, most: maxDiscarded}
 }
 
 const (
@@ -92,16 +91,14 @@ func (l *lingering) begin(a lingerer) {
 	}
 	l.mu.Unlock()
 	l.telemetry.lingering(int64(len(a.connections)))
-	l.reading.Add(len(a.connections) + 1)
 	for _, d := range a.connections {
-		go l.discard(d)
+		l.run.Go(func() { l.discard(d) })
 	}
-	go l.awaitParting(&a)
+	l.run.Go(func() { l.awaitParting(&a) })
 }
 
 // discard reads a connection until it ends.
 func (l *lingering) discard(d *discarder) {
-	defer l.reading.Done()
 	defer close(d.ended)
 	defer l.telemetry.lingering(-1)
 	defer l.connections.hold()()
@@ -169,13 +166,12 @@ func (l *lingering) len() int {
 // awaitParting waits for an agent to close its connections, and closes at a shutdown those that
 // it has not closed. Each agent has the time parting since it was sent error.
 func (l *lingering) awaitParting(a *lingerer) {
-	defer l.reading.Done()
 	if a.gone != nil {
 		defer a.gone()
 	}
 	last := len(a.connections) - 1
 	hq.Parting{
-		Stopping: l.stopping, Over: l.ctx.Done(), Answered: a.answered, Control: l.timing.control,
+		Stopping: l.run.Serving.Done(), Over: l.run.Delivering.Done(), Answered: a.answered, Control: l.timing.control,
 		Grace: func() time.Duration { return time.Until(a.since.Add(l.timing.parting)) },
 	}.Await(&parting{lingering: l, data: a.connections[:last], control: a.connections[last:]})
 }
@@ -203,6 +199,3 @@ func (p *parting) CloseData() {
 
 // CloseControl closes the control connection, unless the agent has closed it.
 func (p *parting) CloseControl() { p.lingering.cut(p.control[0], cutAtShutdown) }
-
-// wait waits until no agent lingers; none may begin any more.
-func (l *lingering) wait() { l.reading.Wait() }

@@ -9,13 +9,13 @@ import (
 	"time"
 	"unsafe"
 
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
-	"github.com/callbraid/callbraid/internal/componentkit/schema"
+	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 )
 
 // The names of the events that log records report.
@@ -45,8 +45,24 @@ const (
 	attributePeerPort    = "network.peer.port"
 )
 
-// runLogs makes log records of what a run says of itself. Without a pipeline for
-// logs it does nothing.
+// logSink is the queue of the log records of all runs. It drops records without room, so no run
+// waits for it.
+type logSink = handover.Logs[logRecord]
+
+// maxLogBatch bounds the log records of one call of the pipeline.
+const maxLogBatch = 1000
+
+// newLogSink opens the queue; nil: no pipeline takes logs.
+func newLogSink(run *receiverkit.Run, config *Config, own *telemetry) *logSink {
+	return receiverkit.NewLogs(run, config.Limits.LogLimits, handover.QueueSettings[logRecord, plog.Logs]{
+		Overflow: handover.OverflowDrop, MaxAtOnce: maxLogBatch,
+		Size:    func(l *logRecord) (records, bytes int) { return 1, l.size() },
+		Make:    func(records []logRecord) plog.Logs { return logsOf(run.Kit, records) },
+		Dropped: own.logRecordsDropped,
+	})
+}
+
+// runLogs makes the log records of a run. Without a logs pipeline it does nothing.
 type runLogs struct {
 	sink *logSink
 	// off are the events that are switched off.
@@ -166,9 +182,8 @@ func (l runLogs) ended(e ending) {
 	l.add(eventAgentLeft, severity, body, text(attributeCause, e.cause.String()))
 }
 
-// logsOf makes of records what the pipeline takes: those of one run that stand together
-// share a resource.
-func logsOf(all []logRecord, build component.BuildInfo) plog.Logs {
+// logsOf returns a batch of log records. Adjacent records of one run share a resource.
+func logsOf(kit *receiverkit.Kit, all []logRecord) plog.Logs {
 	logs := plog.NewLogs()
 	var records plog.LogRecordSlice
 	var of *origin
@@ -176,13 +191,7 @@ func logsOf(all []logRecord, build component.BuildInfo) plog.Logs {
 		l := &all[i]
 		if l.origin != of {
 			of = l.origin
-			resource := logs.ResourceLogs().AppendEmpty()
-			of.resource.CopyTo(resource.Resource())
-			scope := resource.ScopeLogs().AppendEmpty()
-			setScope(scope.Scope(), build)
-			resource.SetSchemaUrl(schema.URL)
-			scope.SetSchemaUrl(schema.URL)
-			records = scope.LogRecords()
+			records = kit.AppendLogs(logs, of.resource)
 		}
 		l.to(records.AppendEmpty())
 	}

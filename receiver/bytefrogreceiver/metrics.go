@@ -6,18 +6,17 @@ package bytefrogreceiver
 import (
 	"time"
 
-	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/receiver"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )
 
-// metricsLoop hands on metrics of the runs.
+// metricsLoop sends the metrics of runs to the pipeline.
 type metricsLoop struct {
 	*handover.Metrics[runState]
 	builder *metadata.MetricsBuilder
@@ -26,22 +25,21 @@ type metricsLoop struct {
 // maxOver bounds the runs that have ended since the last collection.
 const maxOver = 4 * maxRunID
 
-func newMetricsLoop(env *environment, settings receiver.Settings, next consumer.Metrics) *metricsLoop {
+func newMetricsLoop(run *receiverkit.Run, config *Config, own *telemetry, living func() []runState) *metricsLoop {
 	m := &metricsLoop{}
-	if next != nil {
-		m.builder = metadata.NewMetricsBuilder(env.config.MetricsBuilderConfig, settings)
+	if run.Next.Metrics != nil {
+		m.builder = metadata.NewMetricsBuilder(config.MetricsBuilderConfig, run.Settings)
 	}
-	m.Metrics = handover.NewMetrics(handover.MetricsSettings[runState]{
-		Settings: env.handoverSettings(env.logger), Next: next, Interval: env.config.CollectionInterval,
-		Living:   env.registry.states,
-		Metrics:  func(states []runState) pmetric.Metrics { return m.metrics(states, env.now()) },
+	m.Metrics = receiverkit.NewMetrics(run, handover.MetricsSettings[runState]{
+		Living:   living,
+		Metrics:  func(states []runState) pmetric.Metrics { return m.metrics(states, run.Now()) },
 		MaxEnded: maxOver, Points: (*runState).points, What: "runs",
-		Dropped: env.telemetry.metricPointsDropped,
+		Dropped: own.metricPointsDropped,
 	})
 	return m
 }
 
-// ended says what a run was like at its end.
+// ended notes the last state of a run.
 func (m *metricsLoop) ended(s runState) {
 	s.over, s.connections, s.sendBuffers = true, 0, 0
 	m.Ended(s)

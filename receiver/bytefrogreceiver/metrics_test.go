@@ -17,6 +17,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 )
 
 // points are the values of the metrics that were handed on last, by name and the
@@ -60,12 +61,12 @@ func TestTheStateOfAgentsBecomesMetrics(t *testing.T) {
 		"bytefrog.agent.send_buffers": 7, "bytefrog.connection.count": 1, "bytefrog.events": 10,
 		"bytefrog.network.io/receive": int64(len(data)), "bytefrog.breaks/suspended": 1,
 	}
-	b.await("the metrics", func() bool { return assert.ObjectsAreEqual(want, points(b.metrics)) })
+	b.Await("the metrics", func() bool { return assert.ObjectsAreEqual(want, points(&b.Metrics.MetricsSink)) })
 	a.finish()
 	b.awaitRuns(0)
 	// The last ones say that it is gone, with its sums.
 	want["bytefrog.agent.status/tracing"], want["bytefrog.agent.send_buffers"], want["bytefrog.connection.count"] = 0, 0, 0
-	b.await("the last metrics", func() bool { return assert.ObjectsAreEqual(want, points(b.metrics)) })
+	b.Await("the last metrics", func() bool { return assert.ObjectsAreEqual(want, points(&b.Metrics.MetricsSink)) })
 }
 
 func TestSumsBeginWithTheRunAndAreCumulative(t *testing.T) {
@@ -76,7 +77,7 @@ func TestSumsBeginWithTheRunAndAreCumulative(t *testing.T) {
 	done := b.shutdownInBackground()
 	a.answerSuspend(0)
 	require.NoError(t, <-done)
-	all := b.metrics.AllMetrics()
+	all := b.Metrics.AllMetrics()
 	require.Len(t, all, 1, "what ended is handed on at the shutdown")
 	require.Equal(t, 1, all[0].ResourceMetrics().Len())
 	resource := all[0].ResourceMetrics().At(0)
@@ -96,13 +97,13 @@ func TestSumsBeginWithTheRunAndAreCumulative(t *testing.T) {
 
 func TestMetricsThatAreRefusedAreCounted(t *testing.T) {
 	b := unstartedBed(t, quickly, func(_ *bed, c *Config) { c.CollectionInterval = 100 * time.Millisecond })
-	refusing, err := consumer.NewMetrics(func(context.Context, pmetric.Metrics) error { return errRefused })
+	refusing, err := consumer.NewMetrics(func(context.Context, pmetric.Metrics) error { return receivertestbed.ErrRefused })
 	require.NoError(t, err)
-	b.next.Metrics = refusing
-	b.start()
+	b.Next.Metrics = refusing
+	b.Start()
 	a := connect(b, 1)
-	b.await("drops", func() bool { return b.metric("receiver_bytefrog_metric_points_dropped") >= 18 })
-	assert.Len(t, b.said.FilterMessageSnippet("refuses metrics").All(), 1)
+	b.Await("drops", func() bool { return b.Counter("metric_points_dropped") >= 18 })
+	assert.Len(t, b.Log.FilterMessageSnippet("refuses metrics").All(), 1)
 	a.finish()
 	b.awaitRuns(0)
 }
@@ -115,11 +116,11 @@ func TestTheLastMetricsOfTooManyRunsAreDroppedAndCounted(t *testing.T) {
 	for range maxOver + 2 {
 		loop.ended(state)
 	}
-	assert.EqualValues(t, 2*11, b.metric("receiver_bytefrog_metric_points_dropped"))
-	assert.Len(t, b.said.FilterMessageSnippet("Too many runs ended").All(), 1)
-	b.shutdown()
-	all := b.metrics.AllMetrics()
+	assert.EqualValues(t, 2*11, b.Counter("metric_points_dropped"))
+	assert.Len(t, b.Log.FilterMessageSnippet("Too many runs ended").All(), 1)
+	b.Shutdown()
+	all := b.Metrics.AllMetrics()
 	require.Len(t, all, 1)
 	assert.Equal(t, 11*maxOver, all[0].DataPointCount(), "points says what record does")
-	assert.EqualValues(t, 2*11, b.metric("receiver_bytefrog_metric_points_dropped"))
+	assert.EqualValues(t, 2*11, b.Counter("metric_points_dropped"))
 }

@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/collector/processor/processortest"
 
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
 
@@ -30,7 +31,7 @@ type outlet struct {
 
 func (o *outlet) consume(_ context.Context, td ptrace.Traces) error {
 	if o.refusing.Load() {
-		return errRefused
+		return receivertestbed.ErrRefused
 	}
 	o.spans.Add(int64(td.SpanCount()))
 	return nil
@@ -63,8 +64,8 @@ func TestNothingIsLostInAnOutageThatIsLongerThanNumbersAreWaitedFor(t *testing.T
 		// holds by itself, and waits for numbers again before anyone tries.
 		c.Retry = receiverkit.RetryConfig{InitialInterval: 20 * time.Millisecond, MaxInterval: maxWait / 5}
 	})
-	b.next.Traces = pairing
-	b.start()
+	b.Next.Traces = pairing
+	b.Start()
 	a := connect(b, 1)
 	a.join()
 	a.join()
@@ -87,15 +88,15 @@ func TestNothingIsLostInAnOutageThatIsLongerThanNumbersAreWaitedFor(t *testing.T
 		})
 	}
 	run := b.receiver.env.registry.lookup(1)
-	b.await("spans", func() bool { return o.spans.Load() > 0 })
+	b.Await("spans", func() bool { return o.spans.Load() > 0 })
 	o.refusing.Store(true)
 	// The other is refused too, or waits for the one that is.
-	b.await("a connection to be refused", func() bool { return run.handover.Waiting() > 0 })
+	b.Await("a connection to be refused", func() bool { return run.handover.Waiting() > 0 })
 	began := time.Now()
-	b.await("a long outage", func() bool { return time.Since(began) > 3*maxWait })
+	b.Await("a long outage", func() bool { return time.Since(began) > 3*maxWait })
 	o.refusing.Store(false)
 	before := o.spans.Load()
-	b.await("spans again", func() bool { return o.spans.Load() > before+10*perBlock })
+	b.Await("spans again", func() bool { return o.spans.Load() > before+10*perBlock })
 	stop.Store(true)
 	sending.Wait()
 	a.finish()

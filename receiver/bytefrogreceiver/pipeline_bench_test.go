@@ -22,7 +22,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/capture"
 	"github.com/callbraid/callbraid/internal/call/callevent"
-	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
@@ -273,14 +273,10 @@ func (d *dataConnection) give(b *testing.B, piece []byte, now time.Time) {
 // benchmarkRun is a run whose agent was started, without connections.
 func benchmarkRun(b testing.TB, next consumer.Traces) *run {
 	b.Helper()
-	r, err := newReceiver(receivertest.NewNopSettings(metadata.Type), createDefaultConfig())
-	require.NoError(b, err)
-	r.env.ctx, r.env.traces = context.Background(), next
-	r.env.memory = budget.New(1 << 40).Group("test")
-	r.env.metrics = newMetricsLoop(r.env, r.settings, nil)
+	env := deskEnvironment(b, receivertest.NewNopSettings(metadata.Type), createDefaultConfig(), sharedreceiver.Signals{Traces: next})
 	client, server := net.Pipe()
 	b.Cleanup(func() { _, _ = client.Close(), server.Close() })
-	run, err := newRun(r.env, 1, 1, newInput(server, inputBytes, r.env.config.Limits.MaxMessageSize, time.Minute))
+	run, err := newRun(env, 1, 1, newInput(server, inputBytes, env.config.Limits.MaxMessageSize, time.Minute))
 	require.NoError(b, err)
 	run.stream.StartClock(time.Now())
 	return run

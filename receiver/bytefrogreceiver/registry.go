@@ -30,11 +30,10 @@ type registry struct {
 	lingering [maxRunID + 1]int
 	// returned says when a run or an agent that lingered let go of an ID last: how
 	// often any was let go of till then, 0 for those that were never given out.
-	returned  [maxRunID + 1]uint64
-	returns   uint64
-	live      int
-	closed    bool
-	allClosed sync.WaitGroup
+	returned [maxRunID + 1]uint64
+	returns  uint64
+	live     int
+	closed   bool
 }
 
 // errClosed: the receiver takes no more runs.
@@ -58,7 +57,6 @@ func (r *registry) open(create func(id runID) (*run, error)) (*run, error) {
 	}
 	r.runs[id] = run
 	r.live++
-	r.allClosed.Add(1)
 	return run, nil
 }
 
@@ -120,7 +118,6 @@ func (r *registry) close(run *run) {
 	r.runs[run.id] = nil
 	r.letGo(run.id)
 	r.live--
-	r.allClosed.Done()
 }
 
 // linger says that the agent of the run that has the ID lingers, until gone is

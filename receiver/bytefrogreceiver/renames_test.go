@@ -23,7 +23,7 @@ func TestARenameThatIsTheLastMessage(t *testing.T) {
 	p.write(append(append(namesOne(), calls(0, 1)...), thread(9, 5000, "late")...))
 	a.finish()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.True(t, slices.ContainsFunc(s.renames, func(r callevent.Rename) bool { return r.Name == "late" && !r.Provisional }), "%+v", s.renames)
 }
 
@@ -45,7 +45,7 @@ func TestNamesThatOvertakeEachOther(t *testing.T) {
 	}
 	a.finish()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	for sequence, want := range []string{"born", "born", "born", "born", "grown", "grown", "grown", "grown", "grown"} {
 		assert.Equal(t, want, s.events[uint64(sequence)].thread, "event %d", sequence)
 	}
@@ -63,7 +63,7 @@ func TestLongNamesFillBatches(t *testing.T) {
 	}
 	a.finish()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Len(t, s.events, 40)
 	assert.Len(t, s.renames, 40)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/pace"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
@@ -80,11 +81,8 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 	if err != nil {
 		return nil, err
 	}
-	resource, err := newResource(env.config, streamID)
-	if err != nil {
-		return nil, err
-	}
-	now := env.now()
+	resource := newResource(env.config, streamID)
+	now := env.Now()
 	r := &run{
 		env: env, id: id, streamID: streamID, version: version, resource: resource,
 		peer:    in.conn.RemoteAddr().String(),
@@ -95,19 +93,17 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 		news:    make(chan struct{}, 1),
 		opened:  now,
 	}
-	r.logger = env.logger.With(zap.Uint8("run", uint8(id)), zap.String("peer", r.peer))
-	r.ctx, r.giveUp = context.WithCancelCause(env.ctx)
-	r.memory = newRunMemory(env.memory, env.config.Limits.MaxRunMemory)
+	r.logger = env.Logger.With(zap.Uint8("run", uint8(id)), zap.String("peer", r.peer))
+	r.ctx, r.giveUp = context.WithCancelCause(env.run.Delivering)
+	r.memory = newRunMemory(env.run.Memory, env.config.Limits.MaxRunMemory)
 	r.memory.Resize(0, runBytes)
 	r.stream = r.newStream()
 	r.pace = pace.NewGroup(r.stream, env.config.Limits.MaxConnectionLead, env.config.Agent.BufferMemory)
 	r.control.in.callOnWait(r.control.idle.Notify)
 	r.data.init(env.config.Agent.DataConnections)
 	r.agent = r.newAgent()
-	r.logs = runLogs{sink: env.logs, off: env.eventsOff, timeOf: r.stream.Time, origin: &origin{run: id, resource: resource}, now: env.now}
-	if env.traces != nil {
-		r.handover = r.newHandover()
-	}
+	r.logs = runLogs{sink: env.logs, off: eventswitch.Off(env.config.Events), timeOf: r.stream.Time, origin: &origin{run: id, resource: resource}, now: env.Now}
+	r.handover = r.newHandover()
 	return r, nil
 }
 
@@ -115,7 +111,7 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 func (r *run) newStream() *stream.Stream {
 	config, counters := r.env.config, r.env.telemetry
 	return stream.New(stream.Settings{
-		ID: r.streamID, TextKey: attributeSignature, Memory: r.memory, Now: r.env.now,
+		ID: r.streamID, TextKey: attributeSignature, Memory: r.memory, Now: r.env.Now,
 		MaxBatchBytes: config.Batch.MaxBytes, MaxBatchDelay: config.Batch.MaxDelay, NameWait: config.NameWait,
 		Counts: stream.Counts{
 			NamesLate: counters.namesLate, NamesUnknown: counters.namesUnknown, NameRemapped: counters.nameRemapped,
@@ -159,7 +155,7 @@ func (r *run) tellToStart() (bool, error) {
 	if err := r.control.send(configuration); err != nil {
 		return false, err
 	}
-	r.stream.StartClock(r.env.now())
+	r.stream.StartClock(r.env.Now())
 	if err := r.control.send(bytefrog.Command{Of: bytefrog.TypeStart}); err != nil {
 		return false, err
 	}
@@ -219,7 +215,7 @@ func (r *run) agentError(m bytefrog.ErrorMessage) {
 func (r *run) countData(events, bytes int) {
 	r.bytes.Add(uint64(bytes))
 	r.env.telemetry.received(int64(events), int64(bytes))
-	r.active.Store(int64(r.env.now().Sub(r.opened)))
+	r.active.Store(int64(r.env.Now().Sub(r.opened)))
 	r.data.changed.Notify()
 }
 

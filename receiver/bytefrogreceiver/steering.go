@@ -56,7 +56,7 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 		breaks += n
 	}
 	return agentcontrol.Snapshot{
-		Tracer: metadata.Type.String(), Receiver: s.env.receiver, Service: agentcontrol.TextOf(state.resource.Attributes(), attributeServiceName), Address: state.peer,
+		Tracer: metadata.Type.String(), Receiver: s.env.ID, Service: agentcontrol.TextOf(state.resource.Attributes(), attributeServiceName), Address: state.peer,
 		State: s.mode(), Since: state.opened, LastSeen: s.lastHeard(), Commands: commands,
 		Counters: []agentcontrol.Counter{
 			{Name: "events", Unit: "{event}", Value: int64(state.events)},

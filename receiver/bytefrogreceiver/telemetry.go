@@ -7,12 +7,12 @@ import (
 	"context"
 
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )
 
@@ -30,13 +30,9 @@ func newTelemetry(settings component.TelemetrySettings) (*telemetry, error) {
 	}
 	t := &telemetry{builder: builder}
 	for cause := range t.causes {
-		t.causes[cause] = withAttribute("cause", callevent.Cause(cause).String())
+		t.causes[cause] = receiverkit.With("cause", callevent.Cause(cause).String())
 	}
 	return t, nil
-}
-
-func withAttribute(key, value string) metric.MeasurementOption {
-	return metric.WithAttributeSet(attribute.NewSet(attribute.String(key, value)))
 }
 
 // Where something that could not be read came from.
@@ -63,7 +59,7 @@ func (t *telemetry) class(result bytefrog.MessageType) {
 	case bytefrog.TypeClassTransformFailed:
 		text = "failed"
 	}
-	t.builder.ReceiverBytefrogClasses.Add(background, 1, withAttribute("result", text))
+	t.builder.ReceiverBytefrogClasses.Add(background, 1, receiverkit.With("result", text))
 }
 
 func (t *telemetry) connections(change int64) {
@@ -71,11 +67,11 @@ func (t *telemetry) connections(change int64) {
 }
 
 func (t *telemetry) refused(reason string) {
-	t.builder.ReceiverBytefrogRefused.Add(background, 1, withAttribute("reason", reason))
+	t.builder.ReceiverBytefrogRefused.Add(background, 1, receiverkit.With("reason", reason))
 }
 
 func (t *telemetry) evicted(reason slots.Reason) {
-	t.builder.ReceiverBytefrogConnectionsEvicted.Add(background, 1, withAttribute("reason", string(reason)))
+	t.builder.ReceiverBytefrogConnectionsEvicted.Add(background, 1, receiverkit.With("reason", string(reason)))
 }
 
 func (t *telemetry) gaveWay() { t.builder.ReceiverBytefrogRunsGaveWay.Add(background, 1) }
@@ -85,7 +81,7 @@ func (t *telemetry) lingering(change int64) {
 }
 
 func (t *telemetry) lingeringCut(reason string) {
-	t.builder.ReceiverBytefrogLingeringCut.Add(background, 1, withAttribute("reason", reason))
+	t.builder.ReceiverBytefrogLingeringCut.Add(background, 1, receiverkit.With("reason", reason))
 }
 
 func (t *telemetry) discarded(bytes int64) {
@@ -103,7 +99,7 @@ func (t *telemetry) runEnded(cause callevent.Cause) {
 }
 
 func (t *telemetry) badData(connection string) {
-	t.builder.ReceiverBytefrogBadData.Add(background, 1, withAttribute("connection", connection))
+	t.builder.ReceiverBytefrogBadData.Add(background, 1, receiverkit.With("connection", connection))
 }
 
 func (t *telemetry) received(events, bytes int64) {
@@ -118,17 +114,17 @@ func (t *telemetry) received(events, bytes int64) {
 func (t *telemetry) batchAccepted() { t.builder.ReceiverBytefrogBatches.Add(background, 1) }
 
 func (t *telemetry) batchDropped(events int, reason string) {
-	with := withAttribute("reason", reason)
+	with := receiverkit.With("reason", reason)
 	t.builder.ReceiverBytefrogBatchesDropped.Add(background, 1, with)
 	t.builder.ReceiverBytefrogEventsDropped.Add(background, int64(events), with)
 }
 
 func (t *telemetry) eventsDropped(events int, reason string) {
-	t.builder.ReceiverBytefrogEventsDropped.Add(background, int64(events), withAttribute("reason", reason))
+	t.builder.ReceiverBytefrogEventsDropped.Add(background, int64(events), receiverkit.With("reason", reason))
 }
 
 func (t *telemetry) runShed(reason string) {
-	t.builder.ReceiverBytefrogRunsShed.Add(background, 1, withAttribute("reason", reason))
+	t.builder.ReceiverBytefrogRunsShed.Add(background, 1, receiverkit.With("reason", reason))
 }
 
 func (t *telemetry) handoverRetried() { t.builder.ReceiverBytefrogHandoverRetries.Add(background, 1) }
@@ -162,9 +158,9 @@ func (t *telemetry) nameRemapped() { t.builder.ReceiverBytefrogNamesRemapped.Add
 func (t *telemetry) threadReused() { t.builder.ReceiverBytefrogThreadsReused.Add(background, 1) }
 
 func (t *telemetry) logRecordsDropped(n int, reason string) {
-	t.builder.ReceiverBytefrogLogRecordsDropped.Add(background, int64(n), withAttribute("reason", reason))
+	t.builder.ReceiverBytefrogLogRecordsDropped.Add(background, int64(n), receiverkit.With("reason", reason))
 }
 
 func (t *telemetry) metricPointsDropped(n int, reason string) {
-	t.builder.ReceiverBytefrogMetricPointsDropped.Add(background, int64(n), withAttribute("reason", reason))
+	t.builder.ReceiverBytefrogMetricPointsDropped.Add(background, int64(n), receiverkit.With("reason", reason))
 }

@@ -42,8 +42,6 @@ type timing struct {
 	prepared time.Duration
 	// untraced is how long a run may trace no class before the log warns.
 	untraced time.Duration
-	// shutdown is how much longer than shutdown_timeout a shutdown may take.
-	shutdown time.Duration
 }
 
 // farewellTime is how much longer than shutdown_timeout a shutdown may take for what
@@ -66,7 +64,6 @@ func defaultTiming() timing {
 		ready:    500 * time.Millisecond,
 		prepared: 500 * time.Millisecond,
 		untraced: 30 * time.Second,
-		shutdown: farewellTime,
 
 		unproven: 2 * time.Second, giveWay: 2 * time.Second, slotGrace: slots.Grace,
 	}

@@ -16,11 +16,11 @@ import (
 func (r *bytefrogReceiver) turnAway(in *input, version uint8, why error) {
 	reason := reasonOf(why)
 	r.env.telemetry.refused(reason)
-	r.env.logger.Warn("An agent is turned away: its program runs on untraced", zap.Error(why),
+	r.env.Logger.Warn("An agent is turned away: its program runs on untraced", zap.Error(why),
 		zap.String("reason", reason), zap.Stringer("peer", in.conn.RemoteAddr()))
 	agent := unstarted{in: in, maxString: r.env.config.Limits.MaxMessageSize}
 	if err := hq.TurnAway(agent, version, why.Error(), r.env.timing.ready); err != nil {
-		r.env.logger.Debug("Could not send the reason to an agent that is turned away", zap.Error(err))
+		r.env.Logger.Debug("Could not send the reason to an agent that is turned away", zap.Error(err))
 	}
 	r.env.lingering.begin(lingerer{control: in.takeAway(), answered: true})
 }

@@ -70,9 +70,9 @@ export CGO_ENABLED := 0
 TEST := $(GO) test -vet=off
 # Tests wait for peers and for time, too: packages at once, and tests of one at once.
 AT_ONCE ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
-# End-to-end tests at once. More than one saves a quarter of the time on two idle processors. Then floods of
-# connections, and other tests beside them, can take longer than honest clients wait. So do packages at once.
-E2E_AT_ONCE ?= 1
+# End-to-end tests at the same time, of those that say t.Parallel: most of their time they wait. Tests that flood a
+# collector don't say it, and packages run one after the other: beside a flood, honest clients would wait too long.
+E2E_AT_ONCE ?= 3
 
 # The race detector needs a C compiler.
 HAVE_CC := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)

@@ -123,7 +123,6 @@ func oneCall(t *testing.T, stream byte, version int64) []byte {
 // around a batch that can be read or that can't. All are refused, the collector lives, and
 // what others send is made spans.
 func TestNestedRequestsDoNotEndTheCollector(t *testing.T) {
-	t.Parallel()
 	for name, start := range shippedOTLP {
 		t.Run(name, func(t *testing.T) {
 			c := start(t)
@@ -163,7 +162,6 @@ func TestNestedRequestsDoNotEndTheCollector(t *testing.T) {
 // The deepest request that fits costs less than 300 MB, also one that is small because it is
 // compressed.
 func TestTheDeepestRequestThatFitsIsAffordable(t *testing.T) {
-	t.Parallel()
 	for _, test := range []struct {
 		start func(*testing.T) otlpCollector
 		way   nested.Way
@@ -244,7 +242,6 @@ func TestManyRequestsAtTheSameTimeAreAffordable(t *testing.T) {
 
 // The limits apply to what a request is when it is unpacked.
 func TestTheLimitOfCompressedRequestsIsTheirUnpackedSize(t *testing.T) {
-	t.Parallel()
 	c := startStandalone(t)
 	before := c.PeakMemory(t)
 	for _, way := range []nested.Way{nested.GRPCGzip, nested.HTTPGzip, nested.HTTPJSONGzip} {

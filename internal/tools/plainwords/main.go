@@ -3,7 +3,7 @@
 
 // Command plainwords finds words that readers of Callbraid had to read twice, and prints the plain word for each.
 // It reads all texts that users see: pages, metric descriptions, configurations, web pages, and the string literals of
-// Go code in the directories of places.go. `make lint` runs it.
+// Go code. It also reads all comments of Go code. `make lint` runs it.
 //
 //	plainwords ROOT
 //

@@ -56,6 +56,9 @@ func TestTextsAreTheSentencesThatReadersSee(t *testing.T) {
 		{"code, links, titles and comments of a page are no sentences", prose,
 			"# What is it\n\nSee `what is` [it](what-is.md).\n\n```\nwhat is\n```\n<!-- what is -->\n",
 			[]text{{1, "X"}, {3, "See X [itX."}, {5, "X"}, {8, "X"}}},
+		{"a comment is a text, without quotes and indented code", comments,
+			"package a\n\n// One `what is` and \"what is\"\n// two.\n//\n//\twhat is\nvar b = \"what is\"\n",
+			[]text{{3, "// One X and X\n// two.\n//\nX"}}},
 		{"each cell of a table is a text", prose, "| a b | c |\n|---|---|\n| d | e f |\n",
 			[]text{{1, "a b "}, {1, "c "}, {2, "X\n"}, {3, "d "}, {3, "e f "}}},
 		{"each item of a list is a text, with its line", prose, "One.\n- two\n  lines\n- three\n", []text{{1, "One."}, {2, "two\n  lines"}, {4, "three\n"}}},
@@ -90,7 +93,7 @@ func TestAFindingHasItsFileAndLine(t *testing.T) {
 	}
 }
 
-func TestDirectoriesOfCodeHaveNoTestsAndNoGeneratedCode(t *testing.T) {
+func TestDirectoriesOfCodeHaveTestsAndNoGeneratedCode(t *testing.T) {
 	root := t.TempDir()
 	for _, file := range []string{"a/b/b.go", "a/b_test.go", "a/generated_b.go", "a/testdata/c.go", "a/btest/b.go", "a/text.md"} {
 		path := filepath.Join(root, file)
@@ -102,8 +105,8 @@ func TestDirectoriesOfCodeHaveNoTestsAndNoGeneratedCode(t *testing.T) {
 		}
 	}
 	got, err := place{globs: []string{"a/..."}}.files(root)
-	if err != nil || !slices.Equal(got, []string{"a/b/b.go"}) {
-		t.Errorf("expected [a/b/b.go], got %v, %v", got, err)
+	if err != nil || !slices.Equal(got, []string{"a/b/b.go", "a/b_test.go", "a/btest/b.go"}) {
+		t.Errorf("expected b.go and two files of tests, got %v, %v", got, err)
 	}
 	if _, err := (place{globs: []string{"none/*.md"}}).files(root); err == nil {
 		t.Error("expected an error for a place without files, got none")

@@ -55,6 +55,11 @@ var (
 		regexp.MustCompile(`\]\([^)\s]*\)`),                // targets of links
 		regexp.MustCompile(`(?m)^(?:#.*|    .*|\|[-|]+)$`), // titles, indented code, and lines of tables without text
 	}
+	notComment = []*regexp.Regexp{
+		regexp.MustCompile("`[^`\\n]*`"),              // code
+		regexp.MustCompile(`"[^"\n]*"`),               // quotes
+		regexp.MustCompile(`(?m)^\s*//(?:\t|   ).*$`), // indented code
+	}
 	notPage = []*regexp.Regexp{
 		regexp.MustCompile(`(?s)\{\{.*?\}\}`), // actions of templates
 		regexp.MustCompile(`(?s)<[^>]*>`),     // tags
@@ -146,6 +151,22 @@ func literals(content string) ([]text, error) {
 		}
 	}
 	return withBlank, nil
+}
+
+// comments returns the comments of a Go file, without code that a comment quotes by indentation.
+func comments(content string) ([]text, error) {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, "", content, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	var texts []text
+	for _, group := range file.Comments {
+		at := files.Position(group.Pos())
+		end := files.Position(group.End())
+		texts = append(texts, text{at.Line, blanked(content[at.Offset:end.Offset], notComment)})
+	}
+	return texts, nil
 }
 
 // concatenation returns the value of a sum of literals, with an X for each other operand. It reports false if there is

@@ -5,6 +5,7 @@ package bytefrogreceiver
 
 import (
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/pace"
@@ -21,7 +23,8 @@ import (
 )
 
 // pair are two data connections of a run whose pipeline accepts everything, and which may be
-// ahead by ten numbers. Nothing arrives on them without the test.
+// ahead by ten numbers. Nothing arrives on them, and nothing
+// reads them: so they count as busy.
 type pair struct {
 	t             *testing.T
 	run           *run
@@ -36,12 +39,23 @@ func newPair(t *testing.T) *pair {
 	p.run.pace = pace.NewGroup(p.run.stream, 10, p.run.env.config.Agent.BufferMemory)
 	for _, d := range []**dataConnection{&p.behind, &p.ahead} {
 		_, conn := net.Pipe()
-		made, err := newDataConnection(p.run, newInput(conn, inputBytes, 1024, time.Minute))
+		made, err := newDataConnection(p.run, newReader(conn, 1024))
 		require.NoError(t, err)
 		require.NoError(t, p.run.data.attach(made))
 		*d = made
 	}
 	return p
+}
+
+// readBehind makes the connection that is behind wait for bytes, which do not arrive.
+func (p *pair) readBehind() {
+	var reading sync.WaitGroup
+	reading.Go(func() { _, _ = p.behind.in.Read(p.run.env.Now(), time.Time{}) })
+	p.t.Cleanup(func() {
+		p.behind.in.TakeAway()
+		reading.Wait()
+	})
+	require.Eventually(p.t, p.behind.in.CaughtUp, receivertestbed.Patience, time.Millisecond)
 }
 
 // numbersFrom are 100 events with numbers from first on.
@@ -57,7 +71,6 @@ func numbersFrom(first uint32) []bytefrog.Event {
 func TestARenameIsPlacedByTheEventsAfterItThoughTheirConnectionWaits(t *testing.T) {
 	p := newPair(t)
 	p.run.env.Now = func() time.Time { return time.Unix(1000, p.looks.Add(1)*int64(50*time.Millisecond)) }
-	p.behind.in.reader.Store(readerBusy)
 	var renamed []uint64
 	p.ahead.batch.SetSend(func(packed callevent.Packed) {
 		var batch callevent.Batch
@@ -83,13 +96,12 @@ func TestARenameIsPlacedByTheEventsAfterItThoughTheirConnectionWaits(t *testing.
 
 func TestAConnectionThatIsAheadWaitsThoughItsRunEnds(t *testing.T) {
 	p := newPair(t)
-	p.behind.in.reader.Store(readerBusy)
 	p.run.leave(endedByAgent())
 	done := make(chan error)
 	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.Now()) }()
 	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
 	require.Empty(t, done, "the agent has sent more than was read")
-	p.ahead.in.takeAway()
+	p.ahead.in.TakeAway()
 	require.NoError(t, <-done)
 }
 
@@ -98,30 +110,28 @@ func TestAConnectionThatIsAheadWaitsThoughItsRunEnds(t *testing.T) {
 func TestMissingNumbersAreNotForgivenWhileAnotherConnectionIsHeldUp(t *testing.T) {
 	p := newPair(t)
 	p.run.env.Now = func() time.Time { return time.Unix(60*p.looks.Add(1), 0) }
-	p.behind.in.reader.Store(readerBusy)
 	done := make(chan error)
 	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.Now()) }()
 	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
 	looks := p.looks.Load()
 	require.Eventually(t, func() bool { p.run.pace.Changed(); return p.looks.Load() > looks+20 }, receivertestbed.Patience, time.Millisecond)
 	require.Empty(t, done, "expected the connection to wait for the one that is held up")
-	p.behind.in.reader.Store(readerNone)
-	p.run.pace.Changed()
+	p.readBehind()
 	require.NoError(t, <-done)
 }
 
 // The name of an event can be on its own connection, which is not read while it waits.
 func TestNamesAreNotGivenUpWhileTheirConnectionWaits(t *testing.T) {
 	p := newPair(t)
-	p.behind.in.reader.Store(readerBusy)
 	done := make(chan error)
 	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.Now()) }()
 	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
-	p.behind.in.reader.Store(readerNone)
+	p.behind.in.OnWait(func() {}) // the connection ahead does not notice, and waits on
+	p.readBehind()
 	other := &dataConnection{run: p.run, member: p.ahead.member}
 	_, over := other.awaitNames(p.run.env.Now())
 	assert.False(t, over)
-	p.ahead.in.takeAway()
+	p.ahead.in.TakeAway()
 	require.NoError(t, <-done)
 	_, over = other.awaitNames(p.run.env.Now())
 	assert.True(t, over)
@@ -136,14 +146,15 @@ func TestABadEventBehindAGapIsWhereItIs(t *testing.T) {
 	for i := range events {
 		events[i].Type = bytefrog.TypeMethodEntry
 	}
-	var bad *badData
+	var bad *connreader.BadData
 	require.ErrorAs(t, p.ahead.add(events, p.run.env.Now()), &bad)
-	assert.EqualValues(t, 150*bytefrog.MethodEntrySize+stream.SequenceOffset, bad.offset)
+	assert.EqualValues(t, 150*bytefrog.MethodEntrySize+stream.SequenceOffset, bad.Offset)
 	assert.Equal(t, 150, p.ahead.fresh)
 }
 
 func TestAConnectionIsWhereItsLastNumberIs(t *testing.T) {
 	p := newPair(t)
+	p.readBehind()
 	require.NoError(t, p.ahead.marker(bytefrog.Marker{Sequence: 7, Key: "k"}, p.run.env.Now()))
 	assert.EqualValues(t, 7, p.ahead.member.Position())
 	require.NoError(t, p.ahead.add(numbersFrom(8), p.run.env.Now()))

@@ -12,14 +12,14 @@ const controlPatience = 250 * time.Millisecond
 // awaitControl waits until the receiver has handled all that has arrived on the control connection:
 // a batch must carry a data break that the agent sent before its events.
 func (r *run) awaitControl() {
-	if isClosed(r.control.ended) || r.control.in.caughtUp() {
+	if isClosed(r.control.ended) || r.control.in.CaughtUp() {
 		return
 	}
 	timer := time.NewTimer(controlPatience)
 	defer timer.Stop()
 	for {
 		changed := r.control.idle.Next()
-		if r.control.in.caughtUp() {
+		if r.control.in.CaughtUp() {
 			return
 		}
 		select {

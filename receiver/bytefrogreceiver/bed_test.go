@@ -7,12 +7,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
@@ -258,7 +261,7 @@ func (s *streamSeen) breaks() []callevent.Barrier {
 }
 
 // newDataConnection is one that is ready to be read, and has not joined its run.
-func newDataConnection(r *run, in *input) (*dataConnection, error) {
+func newDataConnection(r *run, in *connreader.Reader) (*dataConnection, error) {
 	d := &dataConnection{run: r, in: in}
 	return d, d.prepare()
 }
@@ -267,3 +270,24 @@ func newDataConnection(r *run, in *input) (*dataConnection, error) {
 func memoryOf(limit int) *runmemory.Memory {
 	return newRunMemory(budget.New(1<<40).Group("test"), limit)
 }
+
+// newReader returns a reader of a connection.
+func newReader(conn net.Conn, maxString int) *connreader.Reader {
+	return connreader.New(conn, connreader.Settings{
+		Buffer: dataBytes, MaxMessage: bytefrog.MaxMessageSize(maxString), MessageTimeout: time.Minute,
+	})
+}
+
+// piece is a connection whose next read returns these bytes.
+type piece struct {
+	net.Conn
+	bytes []byte
+}
+
+func (p *piece) Read(b []byte) (n int, err error) {
+	n = copy(b, p.bytes)
+	p.bytes = p.bytes[n:]
+	return n, nil
+}
+
+func (p *piece) SetReadDeadline(time.Time) error { return nil }

@@ -43,17 +43,3 @@ func (c *connection) CloseWrite() error {
 	}
 	return half.CloseWrite()
 }
-
-// hostOf is the address of a peer without its port.
-func hostOf(conn net.Conn) string {
-	host, _ := hostAndPort(conn.RemoteAddr())
-	return host
-}
-
-// hostAndPort are the parts of an address. One that has no port has 0.
-func hostAndPort(address net.Addr) (host string, port int) {
-	if tcp, ok := address.(*net.TCPAddr); ok {
-		return tcp.AddrPort().Addr().Unmap().String(), tcp.Port
-	}
-	return address.String(), 0
-}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
@@ -16,7 +17,7 @@ import (
 type control struct {
 	// idle wakes batches that wait until all that has arrived was handled.
 	idle hq.Signal
-	in   *input
+	in   *connreader.Reader
 	// counted is how many bytes of its buffer are in the memory of the run.
 	counted int
 	// ended is closed when nothing more will be read.
@@ -32,7 +33,7 @@ type control struct {
 	heard      atomic.Int64
 }
 
-func newControl(in *input) *control {
+func newControl(in *connreader.Reader) *control {
 	c := &control{in: in, ended: make(chan struct{})}
 	c.mode.Store(uint32(bytefrog.ModeInitializing))
 	return c
@@ -42,7 +43,7 @@ func newControl(in *input) *control {
 func (c *control) send(m bytefrog.Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return hq.Write(c.in.conn, m)
+	return hq.Write(c.in.Conn(), m)
 }
 
 // lastMode is the mode of the last heartbeat.
@@ -70,7 +71,7 @@ func (p *pulse) feel(beats uint64, now time.Time) (until time.Time, lost bool) {
 	}
 	if !p.looked {
 		p.looked = true
-		return now.Add(lastLook), false
+		return now.Add(connreader.LastLook), false
 	}
 	p.heard, p.looked = now, false
 	return now.Add(p.silence), true

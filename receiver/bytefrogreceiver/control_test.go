@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 )
@@ -269,7 +270,7 @@ func TestAnAgentIsLostOnlyWhenNothingLiesUnread(t *testing.T) {
 	assert.False(t, lost)
 	// The collector stood still: the connection is read once more.
 	until, lost = p.feel(1, at(time.Hour))
-	assert.Equal(t, at(time.Hour+lastLook), until)
+	assert.Equal(t, at(time.Hour+connreader.LastLook), until)
 	assert.False(t, lost)
 	until, lost = p.feel(2, at(time.Hour+time.Millisecond))
 	assert.Equal(t, at(time.Hour+time.Millisecond+10*time.Second), until)
@@ -277,6 +278,6 @@ func TestAnAgentIsLostOnlyWhenNothingLiesUnread(t *testing.T) {
 	// And again, with nothing to read.
 	_, lost = p.feel(2, at(2*time.Hour))
 	assert.False(t, lost)
-	_, lost = p.feel(2, at(2*time.Hour+lastLook))
+	_, lost = p.feel(2, at(2*time.Hour+connreader.LastLook))
 	assert.True(t, lost)
 }

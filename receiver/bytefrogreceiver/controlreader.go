@@ -5,11 +5,13 @@ package bytefrogreceiver
 
 import (
 	"errors"
+	"os"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
@@ -28,7 +30,7 @@ func (c *controlReader) read() {
 	for {
 		err := c.decode()
 		if err == nil {
-			err = in.overdue()
+			err = in.Overdue()
 		}
 		if err != nil {
 			r.env.telemetry.badData(connectionControl)
@@ -40,12 +42,12 @@ func (c *controlReader) read() {
 		if lost && !(r.control.lastMode() == bytefrog.ModeShuttingDown && c.isSending(now, silence)) {
 			r.leave(unresponsive(silence))
 		}
-		_, err = in.read(now, until)
-		r.control.counted = r.memory.Resize(r.control.counted, len(in.buf))
-		if errors.Is(err, errTaken) {
+		_, err = in.Read(now, until)
+		r.control.counted = r.memory.Resize(r.control.counted, in.Size())
+		if errors.Is(err, connreader.ErrTaken) {
 			return
 		}
-		if err != nil && !timedOut(err) {
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			c.closed(err)
 			return
 		}
@@ -71,28 +73,28 @@ func (c *controlReader) closed(err error) {
 		r.leave(endedByAgent())
 		return
 	}
-	if bad := r.control.in.cut(); bad != nil {
+	if bad := r.control.in.Cut(); bad != nil {
 		err = bad
 	}
 	r.leave(disconnected(err))
 }
 
-// decode handles the messages that have arrived. The error is a *badData.
+// decode handles the messages that have arrived. The error is a *connreader.BadData.
 func (c *controlReader) decode() error {
 	r := c.run
 	in := r.control.in
-	for len(in.bytes()) > 0 {
-		m, n, err := bytefrog.DecodeControl(in.bytes(), r.env.config.Limits.MaxMessageSize)
+	for len(in.Bytes()) > 0 {
+		m, n, err := bytefrog.DecodeControl(in.Bytes(), r.env.config.Limits.MaxMessageSize)
 		if err != nil {
-			return in.bad(err)
+			return in.BadData(err)
 		}
 		if n == 0 {
 			return nil
 		}
 		if err := c.handle(m); err != nil {
-			return in.bad(err)
+			return in.BadData(err)
 		}
-		in.take(n)
+		in.Consume(n)
 	}
 	return nil
 }

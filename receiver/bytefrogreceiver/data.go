@@ -6,12 +6,14 @@ package bytefrogreceiver
 import (
 	"errors"
 	"io"
+	"os"
 	"time"
 	"unsafe"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/pace"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
@@ -25,7 +27,7 @@ const chunk = 1024
 // their names, and packs them. It is one goroutine's.
 type dataConnection struct {
 	run *run
-	in  *input
+	in  *connreader.Reader
 	// batch is nil when no pipeline takes traces: what comes is then read for its
 	// markers, and counted.
 	batch *stream.Packer
@@ -53,8 +55,8 @@ func (d *dataConnection) prepare() error {
 	r := d.run
 	defer d.countBuffers()
 	d.events = make([]bytefrog.Event, chunk)
-	d.member = r.pace.NewMember(d.in.caughtUp)
-	d.in.callOnWait(r.pace.Changed)
+	d.member = r.pace.NewMember(d.in.CaughtUp)
+	d.in.OnWait(r.pace.Changed)
 	d.waiting = d.whileAhead()
 	if r.handover != nil {
 		batch, err := stream.NewPacker(r.stream, r.send, r.awaitControl, d.awaitNames)
@@ -69,7 +71,7 @@ func (d *dataConnection) prepare() error {
 
 // countBuffers counts what the connection holds beside what its batcher takes.
 func (d *dataConnection) countBuffers() {
-	held := readerBytes + cap(d.events)*int(unsafe.Sizeof(bytefrog.Event{})) + len(d.in.buf)
+	held := readerBytes + cap(d.events)*int(unsafe.Sizeof(bytefrog.Event{})) + d.in.Size()
 	if d.batch != nil {
 		held += d.batch.Memory()
 	}
@@ -96,7 +98,8 @@ func (d *dataConnection) readToEnd() {
 	d.member.Leave()
 	defer d.run.data.finished.Done()
 	d.finish()
-	d.batch, d.events, d.in.buf = nil, nil, nil
+	d.in.Free()
+	d.batch, d.events = nil, nil
 	d.counted = d.run.memory.Resize(d.counted, 0)
 	if d.lost != nil {
 		d.leaveUnlessKilled()
@@ -166,20 +169,20 @@ func (d *dataConnection) read() {
 		return
 	}
 	for {
-		n, err := d.in.read(now, d.wake(now))
+		n, err := d.in.Read(now, d.wake(now))
 		d.member.Arrived(n)
 		now = d.run.env.Now()
 		if n > 0 && !d.take(n, now) {
 			return
 		}
-		if errors.Is(err, errTaken) {
+		if errors.Is(err, connreader.ErrTaken) {
 			return
 		}
-		if err != nil && !timedOut(err) {
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			d.end(err)
 			return
 		}
-		if err := d.in.overdue(); err != nil {
+		if err := d.in.Overdue(); err != nil {
 			d.giveUp(err)
 			return
 		}
@@ -232,7 +235,7 @@ func (d *dataConnection) take(n int, now time.Time) bool {
 // off, events are lost.
 func (d *dataConnection) end(err error) {
 	d.ended = true
-	cut := d.in.cut()
+	cut := d.in.Cut()
 	if cut == nil && errors.Is(err, io.EOF) || d.run.isLeaving() {
 		return
 	}
@@ -251,26 +254,26 @@ func (d *dataConnection) giveUp(err error) {
 	d.run.leave(givenUpForBadData(connectionData, err))
 }
 
-// decode takes all messages that are complete. The error is a *badData,
+// decode takes all messages that are complete. The error is a *connreader.BadData,
 // stream.ErrMemory or errStop.
 func (d *dataConnection) decode(now time.Time) error {
 	for {
 		if d.run.memory.IsFull() {
 			return stream.ErrMemory
 		}
-		events, n := bytefrog.DecodeEvents(d.events, d.in.bytes())
+		events, n := bytefrog.DecodeEvents(d.events, d.in.Bytes())
 		if events > 0 {
 			if err := d.add(d.events[:events], now); err != nil {
 				return err
 			}
-			d.in.take(n)
+			d.in.Consume(n)
 			if events == len(d.events) {
 				continue
 			}
 		}
-		m, n, err := bytefrog.DecodeData(d.in.bytes(), d.run.env.config.Limits.MaxMessageSize)
+		m, n, err := bytefrog.DecodeData(d.in.Bytes(), d.run.env.config.Limits.MaxMessageSize)
 		if err != nil {
-			return d.in.bad(err)
+			return d.in.BadData(err)
 		}
 		if n == 0 {
 			return nil
@@ -278,7 +281,7 @@ func (d *dataConnection) decode(now time.Time) error {
 		if err := d.handle(m, now); err != nil {
 			return err
 		}
-		d.in.take(n)
+		d.in.Consume(n)
 	}
 }
 
@@ -302,9 +305,9 @@ func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 		if err != nil {
 			d.fresh += bad
 			for _, e := range events[:added+bad] {
-				d.in.take(bytefrog.EventSize(e.Type))
+				d.in.Consume(bytefrog.EventSize(e.Type))
 			}
-			return d.in.bad(err)
+			return d.in.BadData(err)
 		}
 		d.fresh += len(piece)
 		added += len(piece)
@@ -319,7 +322,7 @@ func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 func (d *dataConnection) whileAhead() pace.Waiting {
 	return pace.Waiting{
 		Now: func() time.Time { return d.run.env.Now() }, Attend: d.attendUnread,
-		Stop: d.in.taken, Full: d.run.memory.Full(), Cancelled: d.run.ctx.Done(),
+		Stop: d.in.Taken(), Full: d.run.memory.Full(), Cancelled: d.run.ctx.Done(),
 	}
 }
 
@@ -367,7 +370,7 @@ func (d *dataConnection) marker(m bytefrog.Marker, now time.Time) error {
 	s := d.run.stream
 	sequence, err := s.Sequence(m.Sequence, stream.SequenceOffset)
 	if err != nil {
-		return d.in.bad(err)
+		return d.in.BadData(err)
 	}
 	ticks := s.Ticks(m.Time, now)
 	d.run.suspensions.owed.settle(d.run, sequence)

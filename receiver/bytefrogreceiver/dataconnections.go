@@ -73,13 +73,13 @@ func (d *dataConnections) detach(c *dataConnection) {
 // closed; another is kept for the agent's parting, unless that was before.
 func (d *dataConnections) release(c *dataConnection, ended bool) {
 	if ended {
-		_ = c.in.conn.Close()
+		_ = c.in.Conn().Close()
 	}
 	defer d.changed.Notify()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, mine := d.open[c]; mine && !ended {
-		d.left = append(d.left, c.in.conn)
+		d.left = append(d.left, c.in.Conn())
 	}
 	delete(d.open, c)
 }
@@ -117,7 +117,7 @@ func (d *dataConnections) caughtUp() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for c := range d.open {
-		if !c.in.caughtUp() {
+		if !c.in.CaughtUp() {
 			return false
 		}
 	}
@@ -133,7 +133,7 @@ func (d *dataConnections) part() []net.Conn {
 	parted := d.left
 	d.left = nil
 	for c := range d.open {
-		parted = append(parted, c.in.takeAway())
+		parted = append(parted, c.in.TakeAway())
 		delete(d.open, c)
 	}
 	return parted

@@ -18,8 +18,8 @@
 // the life of the receiver, which shutdown.go ends. accept.go takes connections
 // (connection.go), handshake.go finds out what they are, and refusal.go refuses them. A control
 // connection (control.go) becomes a run (run.go), with an ID from registry.go; controlreader.go
-// reads it. data.go reads a data connection, one of those in dataconnections.go: input.go has the
-// bytes, and internal/stream names the events, packs them into batches, and owns all that
+// reads it. data.go reads a data connection, one of those in dataconnections.go. internal/bytefrog/connreader
+// has the received bytes. internal/stream names the events, packs them into batches, and owns all that
 // connections of a run share for it.
 // handover.go says how the batches, which traces.go makes spans of, are given to the
 // pipeline, which internal/receiverkit/handover does. logs.go and metrics.go are ways of their own.

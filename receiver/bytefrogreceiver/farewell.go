@@ -183,7 +183,7 @@ func (f *farewell) part() {
 	r := f.run
 	r.env.registry.linger(r.id)
 	r.env.lingering.begin(lingerer{
-		data: r.data.part(), control: r.control.in.takeAway(), answered: f.answered,
+		data: r.data.part(), control: r.control.in.TakeAway(), answered: f.answered,
 		gone: func() { r.env.registry.gone(r.id) },
 	})
 }

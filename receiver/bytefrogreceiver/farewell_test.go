@@ -342,7 +342,7 @@ func TestAnAgentThatIsLeftBeforeItIsStartedGetsTheReason(t *testing.T) {
 	conn, server := net.Pipe()
 	p := &peer{t: t, conn: conn, version: 1}
 	run, err := b.receiver.env.registry.open(func(id runID) (*run, error) {
-		return newRun(b.receiver.env, id, 1, newInput(server, controlBytes, bytefrog.MaxString, time.Minute))
+		return newRun(b.receiver.env, id, 1, newReader(server, bytefrog.MaxString))
 	})
 	require.NoError(t, err)
 	run.leave(shutdown())
@@ -368,7 +368,7 @@ func TestAnAgentThatHasClosedItsConnectionIsNotTurnedAway(t *testing.T) {
 	require.NoError(t, p.conn.(*net.TCPConn).SetLinger(0))
 	p.close()
 	run, err := b.receiver.env.registry.open(func(id runID) (*run, error) {
-		return newRun(b.receiver.env, id, 1, newInput(server, controlBytes, bytefrog.MaxString, time.Minute))
+		return newRun(b.receiver.env, id, 1, newReader(server, bytefrog.MaxString))
 	})
 	require.NoError(t, err)
 	b.receiver.env.telemetry.runs(1)
@@ -386,7 +386,7 @@ func TestAnAgentThatIsLeftWhileItIsStartedIsStartedFirst(t *testing.T) {
 	conn, server := net.Pipe()
 	p := &peer{t: t, conn: conn, version: 1}
 	run, err := b.receiver.env.registry.open(func(id runID) (*run, error) {
-		return newRun(b.receiver.env, id, 1, newInput(server, controlBytes, bytefrog.MaxString, time.Minute))
+		return newRun(b.receiver.env, id, 1, newReader(server, bytefrog.MaxString))
 	})
 	require.NoError(t, err)
 	b.receiver.env.telemetry.runs(1)

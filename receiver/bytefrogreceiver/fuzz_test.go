@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
@@ -47,20 +48,21 @@ func deskRun(t testing.TB, next consumer.Traces, config *Config) *run {
 	return run
 }
 
-func deskInput(t testing.TB, config *Config) *input {
+func deskInput(t testing.TB, config *Config) *connreader.Reader {
 	client, server := net.Pipe()
 	t.Cleanup(func() { _, _ = client.Close(), server.Close() })
-	return newInput(server, inputBytes, config.Limits.MaxMessageSize, time.Minute)
+	return newReader(&piece{Conn: server}, config.Limits.MaxMessageSize)
 }
 
 // feed gives bytes to a data connection in pieces, as reads would bring them, and
 // reports whether it would have been read to the end.
-func feed(d *dataConnection, b []byte, piece int) bool {
+func feed(t testing.TB, d *dataConnection, b []byte, size int) bool {
+	conn := d.in.Conn().(*piece)
 	now := time.Now()
 	for len(b) > 0 {
-		d.in.makeRoom()
-		n := copy(d.in.buf[d.in.end:], b[:min(piece, len(b))])
-		d.in.end += n
+		conn.bytes = b[:min(size, len(b))]
+		n, err := d.in.Read(now, time.Time{})
+		require.NoError(t, err)
 		b = b[n:]
 		if !d.take(n, now) {
 			return false
@@ -86,7 +88,7 @@ func FuzzDataConnection(f *testing.F) {
 	config := createDefaultConfig()
 	config.Limits.MaxRunMemory = minRunMemory
 	config.NameWait = 3 * time.Millisecond
-	f.Fuzz(func(t *testing.T, b []byte, piece int) {
+	f.Fuzz(func(t *testing.T, b []byte, size int) {
 		sent := 0
 		check, err := consumer.NewTraces(func(_ context.Context, traces ptrace.Traces) error {
 			span := traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
@@ -102,8 +104,8 @@ func FuzzDataConnection(f *testing.F) {
 		d, err := newDataConnection(run, deskInput(t, config))
 		require.NoError(t, err)
 		require.NoError(t, run.data.attach(d))
-		feed(d, b, max(1, piece%(inputBytes+1)))
-		require.LessOrEqual(t, len(d.in.buf), bytefrog.MaxMessageSize(config.Limits.MaxMessageSize))
+		feed(t, d, b, max(1, size%(dataBytes+1)))
+		require.LessOrEqual(t, d.in.Size(), bytefrog.MaxMessageSize(config.Limits.MaxMessageSize))
 		d.finishNow()
 		require.EqualValues(t, run.stream.Received(), sent)
 		require.LessOrEqual(t, run.memory.Bounded(), int64(minRunMemory))
@@ -173,7 +175,7 @@ func controlledRun(t *testing.T, config *Config) (run *run, agent net.Conn, logg
 	env := deskEnvironment(t, receivertest.NewNopSettings(metadata.Type), config, sharedreceiver.Signals{Traces: consumertest.NewNop(), Logs: &sink})
 	agent, collector := net.Pipe()
 	t.Cleanup(func() { _ = collector.Close() })
-	run, err := newRun(env, 1, 1, newInput(collector, inputBytes, config.Limits.MaxMessageSize, time.Minute))
+	run, err := newRun(env, 1, 1, newReader(collector, config.Limits.MaxMessageSize))
 	require.NoError(t, err)
 	close(run.started)
 	return run, agent, func() (lines []string) {
@@ -268,9 +270,9 @@ func readSlowly(b []byte, config *Config) controlModel {
 
 // offsetOf is where a connection could not be read; -1: that is not why.
 func offsetOf(err error) int64 {
-	var bad *badData
+	var bad *connreader.BadData
 	if errors.As(err, &bad) {
-		return bad.offset
+		return bad.Offset
 	}
 	return -1
 }

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
 	"github.com/callbraid/callbraid/internal/componentkit/socket"
@@ -21,19 +23,24 @@ import (
 // an agent could send, so that a connection that is none costs little.
 const handshakeBytes = 256
 
-// controlBytes is how much of a control connection is read at once.
-const controlBytes = 4 << 10
+// controlBytes and dataBytes are the sizes of the buffers of control connections and data connections.
+const (
+	controlBytes = 4 << 10
+	dataBytes    = 64 << 10
+)
 
 // serve is what a connection's goroutine does: it finds out what the connection
 // is, for which it has the time until, and is its reader from then on, or refuses it
 // when there is a refusal.
 func (r *bytefrogReceiver) serve(conn *connection, until time.Time, refusal *limitError) {
 	limits := &r.env.config.Limits
-	in := newInput(conn, handshakeBytes, limits.MaxMessageSize, limits.HandshakeTimeout)
-	in.deadline = until
-	first, err := r.readFirst(in, conn.slot.Sent)
+	in := connreader.New(conn, connreader.Settings{
+		Buffer: handshakeBytes, MaxMessage: bytefrog.MaxMessageSize(limits.MaxMessageSize),
+		MessageTimeout: limits.HandshakeTimeout, Deadline: until,
+	})
+	first, err := r.readFirst(in, until, conn.slot.Sent)
 	r.handshakes.done(conn)
-	if err != nil && isProjectHello(in.bytes()) {
+	if err != nil && isProjectHello(in.Bytes()) {
 		r.refuseVersion(in, "project hello (16) of protocol version 4")
 		return
 	}
@@ -41,7 +48,7 @@ func (r *bytefrogReceiver) serve(conn *connection, until time.Time, refusal *lim
 		r.refuseBadFirst(in, err)
 		return
 	}
-	in.timeout = limits.MessageTimeout
+	in.SetMessageTimeout(limits.MessageTimeout)
 	switch m := first.(type) {
 	case bytefrog.Hello:
 		r.greet(in, conn.slot, m, refusal)
@@ -51,25 +58,24 @@ func (r *bytefrogReceiver) serve(conn *connection, until time.Time, refusal *lim
 }
 
 // readFirst reads the first message, and calls sent when it has a part of it. The error
-// is a *badData, or the connection's.
-func (r *bytefrogReceiver) readFirst(in *input, sent func()) (bytefrog.Message, error) {
-	until := in.deadline
+// is a *connreader.BadData, or the connection's.
+func (r *bytefrogReceiver) readFirst(in *connreader.Reader, until time.Time, sent func()) (bytefrog.Message, error) {
 	for {
-		m, n, err := bytefrog.DecodeFirst(in.bytes(), r.env.config.Limits.MaxMessageSize)
+		m, n, err := bytefrog.DecodeFirst(in.Bytes(), r.env.config.Limits.MaxMessageSize)
 		if err != nil {
-			return nil, in.bad(err)
+			return nil, in.BadData(err)
 		}
 		if n > 0 {
-			in.take(n)
+			in.Consume(n)
 			return m, nil
 		}
-		if len(in.bytes()) > 0 {
+		if len(in.Bytes()) > 0 {
 			sent()
 		}
-		_, err = in.read(time.Now(), until)
-		if timedOut(err) {
-			return nil, in.bad(&bytefrog.ProtocolError{
-				Offset:   in.end - in.begin,
+		_, err = in.Read(time.Now(), until)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, in.BadData(&bytefrog.ProtocolError{
+				Offset:   len(in.Bytes()),
 				Expected: fmt.Sprintf("hello (0) or data hello (30) within %v", r.env.config.Limits.HandshakeTimeout),
 				Got:      "nothing more",
 			})
@@ -82,28 +88,28 @@ func (r *bytefrogReceiver) readFirst(in *input, sent func()) (bytefrog.Message, 
 
 // refuseBadFirst refuses a connection whose first message could not be read. One
 // that was opened and closed again, as health checks do, is no error.
-func (r *bytefrogReceiver) refuseBadFirst(in *input, err error) {
-	var bad *badData
+func (r *bytefrogReceiver) refuseBadFirst(in *connreader.Reader, err error) {
+	var bad *connreader.BadData
 	if !errors.As(err, &bad) || r.env.run.IsStopping() {
-		_ = in.conn.Close()
+		_ = in.Conn().Close()
 		return
 	}
 	r.env.telemetry.badData(connectionNew)
 	r.env.Logger.Warn("A connection is closed: it doesn't begin as an agent's does", zap.Error(bad))
-	r.refuse(in.conn, refusedBadData, "expected "+bad.expected+", got "+bad.got)
+	r.refuse(in.Conn(), refusedBadData, "expected "+bad.Expected+", got "+bad.Got)
 }
 
 // greet answers hello: the agent is started, or turned away.
-func (r *bytefrogReceiver) greet(in *input, slot *slots.Slot, m bytefrog.Hello, refusal *limitError) {
+func (r *bytefrogReceiver) greet(in *connreader.Reader, slot *slots.Slot, m bytefrog.Hello, refusal *limitError) {
 	if m.Version < bytefrog.MinVersion || m.Version > bytefrog.MaxVersion {
 		r.refuseVersion(in, fmt.Sprintf("protocol version %d", m.Version))
 		return
 	}
 	if !slot.Establish() {
-		_ = in.conn.Close() // it has lost its slot
+		_ = in.Conn().Close() // it has lost its slot
 		return
 	}
-	in.resize(controlBytes)
+	in.Resize(controlBytes)
 	if refusal != nil {
 		r.turnAway(in, m.Version, refusal)
 		return
@@ -150,7 +156,7 @@ func (r *bytefrogReceiver) openRun(create func(id runID) (*run, error)) (*run, e
 func (r *bytefrogReceiver) startAndRead(run *run) {
 	err := run.start()
 	var failed *net.OpError
-	gone := errors.As(err, &failed) && !timedOut(err)
+	gone := errors.As(err, &failed) && !errors.Is(err, os.ErrDeadlineExceeded)
 	switch {
 	case gone:
 		run.leave(goneBeforeStart(err))
@@ -165,7 +171,7 @@ func (r *bytefrogReceiver) startAndRead(run *run) {
 	}
 	close(run.control.ended)
 	if gone {
-		_ = run.control.in.conn.Close()
+		_ = run.control.in.Conn().Close()
 		return
 	}
 	r.turnAway(run.control.in, run.version, run.ending)
@@ -177,31 +183,31 @@ func isProjectHello(b []byte) bool {
 }
 
 // refuseVersion refuses an agent that speaks what this receiver does not.
-func (r *bytefrogReceiver) refuseVersion(in *input, spoken string) {
+func (r *bytefrogReceiver) refuseVersion(in *connreader.Reader, spoken string) {
 	text := fmt.Sprintf("%s is not supported: this receiver speaks versions %d and %d", spoken, bytefrog.MinVersion, bytefrog.MaxVersion)
-	r.env.Logger.Warn("An agent is refused: "+text, zap.Stringer("peer", in.conn.RemoteAddr()))
-	r.refuse(in.conn, refusedVersion, text)
+	r.env.Logger.Warn("An agent is refused: "+text, zap.Stringer("peer", in.Conn().RemoteAddr()))
+	r.refuse(in.Conn(), refusedVersion, text)
 }
 
 // join answers data hello: the connection joins its run or is refused. An agent that
 // is told error here was started, so its program runs on.
-func (r *bytefrogReceiver) join(in *input, slot *slots.Slot, m bytefrog.DataHello, refusal *limitError) {
+func (r *bytefrogReceiver) join(in *connreader.Reader, slot *slots.Slot, m bytefrog.DataHello, refusal *limitError) {
 	if refusal != nil {
-		r.env.Logger.Warn("A data connection is refused", zap.Error(refusal), zap.Stringer("peer", in.conn.RemoteAddr()))
-		r.refuse(in.conn, reasonOf(refusal), refusal.Error())
+		r.env.Logger.Warn("A data connection is refused", zap.Error(refusal), zap.Stringer("peer", in.Conn().RemoteAddr()))
+		r.refuse(in.Conn(), reasonOf(refusal), refusal.Error())
 		return
 	}
 	run := r.env.registry.lookup(runID(m.Run))
 	if run == nil {
 		text := fmt.Sprintf("run %d is unknown", m.Run)
-		r.env.Logger.Warn("A data connection is refused: "+text, zap.Stringer("peer", in.conn.RemoteAddr()))
-		r.refuse(in.conn, refusedUnknownRun, text)
+		r.env.Logger.Warn("A data connection is refused: "+text, zap.Stringer("peer", in.Conn().RemoteAddr()))
+		r.refuse(in.Conn(), refusedUnknownRun, text)
 		return
 	}
-	boundReceiveBuffer(in.conn)
+	boundReceiveBuffer(in.Conn())
 	if err := run.join(in, slot); err != nil {
-		run.logger.Warn("A data connection is refused", zap.Error(err), zap.Stringer("data_peer", in.conn.RemoteAddr()))
-		r.refuse(in.conn, reasonOf(err), err.Error())
+		run.logger.Warn("A data connection is refused", zap.Error(err), zap.Stringer("data_peer", in.Conn().RemoteAddr()))
+		r.refuse(in.Conn(), reasonOf(err), err.Error())
 	}
 }
 
@@ -226,7 +232,7 @@ var errSlotLost = errors.New("the connection was closed to make room for others"
 
 // join takes a data connection into the run and reads it to its end. The error
 // says why it didn't.
-func (r *run) join(in *input, slot *slots.Slot) error {
+func (r *run) join(in *connreader.Reader, slot *slots.Slot) error {
 	select {
 	case <-r.started:
 	case <-r.leaving:
@@ -234,7 +240,7 @@ func (r *run) join(in *input, slot *slots.Slot) error {
 			return errRunOver
 		}
 	}
-	if host, theirs := hostOf(r.control.in.conn), hostOf(in.conn); host != theirs {
+	if host, theirs := socket.PeerHost(r.control.in.Conn()), socket.PeerHost(in.Conn()); host != theirs {
 		return &strangerError{run: r.id, host: host, got: theirs}
 	}
 	d := &dataConnection{run: r, in: in}
@@ -250,8 +256,8 @@ func (r *run) join(in *input, slot *slots.Slot) error {
 		return err
 	}
 	r.agent.Joined()
-	in.resize(inputBytes)
-	if err := hq.Write(in.conn, bytefrog.DataHelloReply{}); err != nil {
+	in.Resize(dataBytes)
+	if err := hq.Write(in.Conn(), bytefrog.DataHelloReply{}); err != nil {
 		d.lost = err
 	}
 	d.serve()

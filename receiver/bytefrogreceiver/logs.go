@@ -14,6 +14,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/componentkit/socket"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 )
@@ -156,7 +157,7 @@ func (l runLogs) class(m bytefrog.ClassReport) {
 }
 
 func (l runLogs) started(version uint8, peer net.Addr) {
-	host, port := hostAndPort(peer)
+	host, port := socket.HostPort(peer)
 	l.add(eventAgentStarted, plog.SeverityNumberInfo, "The agent was started",
 		number(attributeVersion, int64(version)), text(attributePeerAddress, host), number(attributePeerPort, int64(port)))
 }

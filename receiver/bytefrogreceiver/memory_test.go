@@ -204,7 +204,7 @@ func TestWhatRunsAndConnectionsHoldComesBack(t *testing.T) {
 	}
 	b.Await("names", func() bool { return process.Used() > 2<<20 })
 	// 4 data connections have buffers, and 2 runs.
-	assert.Greater(t, process.Usages()[0].Bytes, int64(2*runBytes+4*inputBytes))
+	assert.Greater(t, process.Usages()[0].Bytes, int64(2*runBytes+4*dataBytes))
 	for _, a := range agents {
 		a.finish()
 	}

@@ -4,10 +4,12 @@
 package bytefrogreceiver
 
 import (
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
@@ -80,28 +82,23 @@ func TestAMethodThatWentByItsNumberDoesSoToTheEndOfTheRun(t *testing.T) {
 }
 
 func TestABatchWaitsForWhatWasSaidBeforeOnTheControlConnection(t *testing.T) {
-	b := newBed(t, quickly)
-	a := connect(b, 1)
-	run := b.receiver.env.registry.lookup(1)
-	b.Await("the reader of the control connection to wait", run.control.in.caughtUp)
-	run.awaitControl()
-
-	// As if the reader was busy.
-	run.control.in.reader.Store(uint32(readerBusy))
+	busy := benchmarkRun(t, discard(func(ptrace.Traces) {}))
+	busy.control.ended = make(chan struct{})
 	waited := make(chan time.Duration)
-	began := time.Now()
-	go func() { run.awaitControl(); waited <- time.Since(began) }()
-	run.control.in.reader.Store(readerWaiting)
-	run.control.idle.Notify()
-	assert.Less(t, <-waited, controlPatience)
+	await := func() {
+		began := time.Now()
+		busy.awaitControl()
+		waited <- time.Since(began)
+	}
+	go await()
+	assert.GreaterOrEqual(t, <-waited, controlPatience, "it does not wait forever")
 
-	// It doesn't wait for ever.
-	run.control.in.reader.Store(uint32(readerBusy))
-	began = time.Now()
-	run.awaitControl()
-	assert.GreaterOrEqual(t, time.Since(began), controlPatience)
-	a.finish()
-	b.awaitRuns(0)
+	go await()
+	var reading sync.WaitGroup
+	reading.Go(func() { _, _ = busy.control.in.Read(time.Now(), time.Time{}) })
+	assert.Less(t, <-waited, controlPatience, "the reader of the control connection waits")
+	busy.control.in.TakeAway()
+	reading.Wait()
 }
 
 func TestWhatCameAndWasNotReadIsSeen(t *testing.T) {

@@ -223,8 +223,12 @@ func (r recording) play(b *testing.B, next consumer.Traces) {
 	connections := make([]*dataConnection, len(r.data[0]))
 	index := map[string]int{}
 	for i := range connections {
-		d, err := newDataConnection(run, newInput(nil, inputBytes, run.env.config.Limits.MaxMessageSize, time.Minute))
+		d, err := newDataConnection(run, newReader(&piece{}, run.env.config.Limits.MaxMessageSize))
 		require.NoError(b, err)
+		// The recording has all bytes in order: no connection waits for another one to read.
+		d.member.Leave()
+		d.member = run.pace.NewMember(func() bool { return true })
+		d.member.Join()
 		connections[i], index[capture.DataFile(i)] = d, i
 	}
 	run.handover.SendFrom(func(send func(callevent.Packed, pcommon.Resource)) {
@@ -258,26 +262,28 @@ func (r recording) playInto(b *testing.B, run *run, connections []*dataConnectio
 }
 
 // give gives a piece to the connection as if it had been read.
-func (d *dataConnection) give(b *testing.B, piece []byte, now time.Time) {
+func (d *dataConnection) give(b *testing.B, rest []byte, now time.Time) {
 	b.Helper()
-	for len(piece) > 0 {
-		d.in.makeRoom()
-		n := copy(d.in.buf[d.in.end:], piece)
-		d.in.end += n
-		piece = piece[n:]
+	conn := d.in.Conn().(*piece)
+	for len(rest) > 0 {
+		conn.bytes = rest
+		n, err := d.in.Read(now, time.Time{})
+		require.NoError(b, err)
+		rest = rest[n:]
 		require.True(b, d.take(n, now))
 		d.batch.Attend(now)
 	}
 }
 
-// benchmarkRun is a run whose agent was started, without connections.
+// benchmarkRun is a run whose agent was started, without data connections. Its control connection has ended.
 func benchmarkRun(b testing.TB, next consumer.Traces) *run {
 	b.Helper()
 	env := deskEnvironment(b, receivertest.NewNopSettings(metadata.Type), createDefaultConfig(), sharedreceiver.Signals{Traces: next})
 	client, server := net.Pipe()
 	b.Cleanup(func() { _, _ = client.Close(), server.Close() })
-	run, err := newRun(env, 1, 1, newInput(server, inputBytes, env.config.Limits.MaxMessageSize, time.Minute))
+	run, err := newRun(env, 1, 1, newReader(server, env.config.Limits.MaxMessageSize))
 	require.NoError(b, err)
+	close(run.control.ended)
 	run.stream.StartClock(time.Now())
 	return run
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/callbraid/callbraid/internal/componentkit/socket"
 )
 
 // runID is what a run is called on the wire: 1 to maxRunID.
@@ -71,7 +73,7 @@ func (r *registry) leastProven(before time.Time) *run {
 		if run == nil || run.isProven() || run.isLeaving() || run.opened.After(before) {
 			continue
 		}
-		host := hostOf(run.control.in.conn)
+		host := socket.PeerHost(run.control.in.Conn())
 		count[host]++
 		if first := oldest[host]; first == nil || run.opened.Before(first.opened) {
 			oldest[host] = run

@@ -111,7 +111,7 @@ func TestAfterTheShutdownNoRunIsOpened(t *testing.T) {
 func fakeRun(id runID, host string, seconds int) *run {
 	ours := &addressed{remote: net.TCPAddr{IP: net.ParseIP(host), Port: int(id)}}
 	r := &run{
-		id: id, control: newControl(newInput(ours, 1, 1, 0)), leaving: make(chan struct{}),
+		id: id, control: newControl(newReader(ours, 1)), leaving: make(chan struct{}),
 		opened: time.Unix(int64(1000+seconds), 0),
 	}
 	r.data.init(1)

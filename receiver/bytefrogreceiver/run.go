@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
@@ -76,7 +77,7 @@ type run struct {
 }
 
 // newRun makes the run of an agent that has said hello on a control connection.
-func newRun(env *environment, id runID, version uint8, in *input) (*run, error) {
+func newRun(env *environment, id runID, version uint8, in *connreader.Reader) (*run, error) {
 	streamID, err := env.newStreamID()
 	if err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 	now := env.Now()
 	r := &run{
 		env: env, id: id, streamID: streamID, version: version, resource: resource,
-		peer:    in.conn.RemoteAddr().String(),
+		peer:    in.Conn().RemoteAddr().String(),
 		control: newControl(in),
 		started: make(chan struct{}),
 		leaving: make(chan struct{}),
@@ -99,7 +100,7 @@ func newRun(env *environment, id runID, version uint8, in *input) (*run, error) 
 	r.memory.Resize(0, runBytes)
 	r.stream = r.newStream()
 	r.pace = pace.NewGroup(r.stream, env.config.Limits.MaxConnectionLead, env.config.Agent.BufferMemory)
-	r.control.in.callOnWait(r.control.idle.Notify)
+	r.control.in.OnWait(r.control.idle.Notify)
 	r.data.init(env.config.Agent.DataConnections)
 	r.agent = r.newAgent()
 	r.logs = runLogs{sink: env.logs, off: eventswitch.Off(env.config.Events), timeOf: r.stream.Time, origin: &origin{run: id, resource: resource}, now: env.Now}
@@ -136,7 +137,7 @@ func (r *run) start() error {
 	started, err := r.tellToStart()
 	if started {
 		r.logger.Info("An agent was started", zap.Uint8("protocol", r.version), zap.Stringer("stream", r.streamID))
-		r.logs.started(r.version, r.control.in.conn.RemoteAddr())
+		r.logs.started(r.version, r.control.in.Conn().RemoteAddr())
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
@@ -17,9 +18,9 @@ import (
 func (s *session) readControl() {
 	defer s.wake()
 	defer close(s.gone)
-	s.in.patience = s.env.timing.rest
+	s.in.SetMessageTimeout(s.env.timing.rest)
 	for {
-		m, raw, err := s.in.next(fromAgent, s.heardBy())
+		m, raw, err := s.in.Next(fromAgent, s.heardBy())
 		if err != nil {
 			s.controlEnded(err)
 			return
@@ -43,7 +44,7 @@ func (s *session) heardBy() time.Time {
 // the agent get an error message, as a collector would send it.
 func (s *session) controlEnded(err error) {
 	s.agent.End()
-	var bad *badData
+	var bad *connreader.BadData
 	if !errors.As(err, &bad) {
 		s.logger.Debug("The agent has closed its control connection", zap.Error(err))
 		return
@@ -59,7 +60,7 @@ func (s *session) giveUpBadData(connection string, err error) {
 	said := bytefrog.ErrorMessage{Text: "bytefrog-guard: bad data on a " + connection + " connection: " + err.Error()}
 	s.sendToCollector(said.AppendTo(nil))
 	_ = s.send(said) // an agent that is gone needs no reason
-	s.in.endBy(time.Now().Add(s.env.timing.linger))
+	s.in.EndBy(time.Now().Add(s.env.timing.linger))
 }
 
 // pass passes a message on, and notes what the guard has to know of it.
@@ -101,16 +102,16 @@ func (s *session) sendBreak(at uint64) {
 	}
 }
 
-// obey obeys a message of the collector. The error says that the collector has given the run up.
-func (s *session) obey(m bytefrog.Message) error {
+// obey obeys a message of the collector. It returns a loss if the collector has given up the run, or sent no command.
+func (s *session) obey(m bytefrog.Message) *loss {
 	switch m := m.(type) {
 	case bytefrog.ErrorMessage:
-		return errors.New("error from the collector: " + m.Text)
+		return &loss{lostTold, errors.New("error from the collector: " + m.Text)}
 	case bytefrog.Command:
 		s.command(m.Of)
 		return nil
 	default:
-		return &badData{errors.New("expected a command from the collector, got " + m.Type().String())}
+		return &loss{lostBadData, errors.New("expected a command from the collector, got " + m.Type().String())}
 	}
 }
 

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
+	"github.com/callbraid/callbraid/internal/componentkit/socket"
 )
 
 // inflow is one data connection of an agent. It is for the goroutine that reads it.
@@ -43,7 +45,7 @@ func (s *session) serve(conn net.Conn, rest []byte, accepted func()) error {
 		return err
 	}
 	accepted()
-	if tcp, ok := netConn(conn).(*net.TCPConn); ok {
+	if tcp, ok := socket.Below(conn).(*net.TCPConn); ok {
 		_ = tcp.SetReadBuffer(readBuffer)
 	}
 	f := &inflow{
@@ -103,7 +105,7 @@ func (f *inflow) pass() error {
 	outlet, err := f.passOn()
 	s := f.session
 	if err != nil {
-		return badAt(f.conn, f.offset, err)
+		return connreader.BadDataAt(f.conn, f.offset, err)
 	}
 	if outlet == nil {
 		s.free(nil, s.setHeld(nil)) // the keeper may be connecting for long
@@ -214,7 +216,7 @@ func (f *inflow) ended(err error) {
 	s := f.session
 	defer s.data.reading.Done()
 	defer s.wake()
-	var bad *badData
+	var bad *connreader.BadData
 	cut := false
 	switch {
 	case errors.As(err, &bad):

@@ -38,7 +38,7 @@ func (a *byHand) hears(want ...bytefrog.MessageType) {
 func (a *byHand) hearsNothing() {
 	a.t.Helper()
 	require.NoError(a.t, a.control.(*net.TCPConn).CloseWrite())
-	m, _, err := a.in.next(fromCollector(1), time.Now().Add(patience))
+	m, _, err := a.in.Next(fromCollector(1), time.Now().Add(patience))
 	assert.ErrorIs(a.t, err, io.EOF, "%v", m)
 }
 
@@ -231,7 +231,7 @@ func TestADataConnectionFromAnotherHostIsRefused(t *testing.T) {
 	}
 	defer stranger.Close()
 	write(t, stranger, bytefrog.DataHello{Run: a.configuration.RunID}.AppendTo(nil))
-	m, _, err := newInlet(stranger, controlBytes, controlBytes).next(fromCollector(1), time.Now().Add(patience))
+	m, _, err := newReader(stranger, controlBytes).Next(fromCollector(1), time.Now().Add(patience))
 	require.NoError(t, err)
 	require.IsType(t, bytefrog.ErrorMessage{}, m)
 	assert.Contains(t, m.(bytefrog.ErrorMessage).Text, "from the host of the control connection")
@@ -532,14 +532,14 @@ func TestAnAgentIsStartedWhenItsLinkIsThere(t *testing.T) {
 	s := b.guard.sessions()[0]
 	s.passing.RLock() // the link can't be changed
 	c.say <- starting(t, 1)
-	in := newInlet(control, controlBytes, maxConfiguration)
-	m, _, err := in.next(fromCollector(1), time.Now().Add(patience))
+	in := newReader(control, maxConfiguration)
+	m, _, err := in.Next(fromCollector(1), time.Now().Add(patience))
 	require.NoError(t, err)
 	require.Equal(t, bytefrog.TypeConfiguration, m.Type())
-	m, _, err = in.next(fromCollector(1), time.Now().Add(200*time.Millisecond))
+	m, _, err = in.Next(fromCollector(1), time.Now().Add(200*time.Millisecond))
 	assert.ErrorIs(t, err, os.ErrDeadlineExceeded, "%v", m)
 	s.passing.RUnlock()
-	m, _, err = in.next(fromCollector(1), time.Now().Add(patience))
+	m, _, err = in.Next(fromCollector(1), time.Now().Add(patience))
 	require.NoError(t, err)
 	assert.Equal(t, bytefrog.Command{Of: bytefrog.TypeStart}, m)
 }

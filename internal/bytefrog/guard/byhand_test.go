@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 )
 
 // playedCollector is a collector whose every word a test says: it answers hello with some
@@ -92,7 +93,7 @@ type byHand struct {
 	address       string
 	version       uint8
 	control       net.Conn
-	in            *inlet
+	in            *connreader.Reader
 	configuration bytefrog.AgentConfiguration
 }
 
@@ -104,7 +105,7 @@ func speak(t *testing.T, address string, version uint8) *byHand {
 	control, err := net.Dial("tcp", address)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = control.Close() })
-	a := &byHand{t: t, address: address, version: version, control: control, in: newInlet(control, controlBytes, maxConfiguration)}
+	a := &byHand{t: t, address: address, version: version, control: control, in: newReader(control, maxConfiguration)}
 	a.say(bytefrog.Hello{Version: version})
 	a.configuration, err = bytefrog.ParseAgentConfiguration(a.hear())
 	require.NoError(t, err)
@@ -119,7 +120,7 @@ func (a *byHand) say(m bytefrog.Message) {
 
 // hear is the next message.
 func (a *byHand) hear() bytefrog.Message {
-	m, _, err := a.in.next(fromCollector(a.version), time.Now().Add(patience))
+	m, _, err := a.in.Next(fromCollector(a.version), time.Now().Add(patience))
 	require.NoError(a.t, err)
 	return m
 }
@@ -131,7 +132,7 @@ func (a *byHand) data() *net.TCPConn {
 	a.t.Cleanup(func() { _ = conn.Close() })
 	_, err = conn.Write(bytefrog.DataHello{Run: a.configuration.RunID}.AppendTo(nil))
 	require.NoError(a.t, err)
-	m, _, err := newInlet(conn, controlBytes, controlBytes).next(fromCollector(1), time.Now().Add(patience))
+	m, _, err := newReader(conn, controlBytes).Next(fromCollector(1), time.Now().Add(patience))
 	require.NoError(a.t, err)
 	require.Equal(a.t, bytefrog.TypeDataHelloReply, m.Type())
 	return conn.(*net.TCPConn)

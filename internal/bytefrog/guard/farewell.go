@@ -205,7 +205,7 @@ func (f *farewell) part(answered bool) {
 		Grace: func() time.Duration { return max(s.configuration.HeartbeatInterval, time.Second) + g.timing.parting },
 	}.Await(&parting{session: s, answered: answered, dataGone: s.data.ended()})
 	s.data.refuse()
-	_ = s.in.conn.Close()
+	_ = s.in.Conn().Close()
 	<-s.gone
 }
 
@@ -233,4 +233,4 @@ func (p *parting) CloseData() {
 	s.data.reading.Wait()
 }
 
-func (p *parting) CloseControl() { _ = p.session.in.conn.Close() }
+func (p *parting) CloseControl() { _ = p.session.in.Conn().Close() }

@@ -15,9 +15,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
+	"github.com/callbraid/callbraid/internal/componentkit/socket"
 )
 
 // Guard stands between agents and collectors.
@@ -175,7 +177,7 @@ func (g *Guard) serve(conn net.Conn, slot *slots.Slot) {
 	defer g.serving.Done()
 	defer slot.Release()
 	defer conn.Close()
-	in := newInlet(conn, controlBytes, bytefrog.MaxMessageSize(bytefrog.MaxString))
+	in := newReader(conn, bytefrog.MaxMessageSize(bytefrog.MaxString))
 	first, err := g.readFirst(in, slot)
 	if err != nil && slot.Taken() {
 		return // closed to make room, and counted
@@ -194,20 +196,20 @@ func (g *Guard) serve(conn net.Conn, slot *slots.Slot) {
 }
 
 // readFirst reads the first message.
-func (g *Guard) readFirst(in *inlet, slot *slots.Slot) (bytefrog.Message, error) {
+func (g *Guard) readFirst(in *connreader.Reader, slot *slots.Slot) (bytefrog.Message, error) {
 	until := time.Now().Add(g.options.HandshakeTimeout)
 	hurried := make(chan struct{})
 	calm := context.AfterFunc(g.stopping, func() {
-		in.endBy(time.Now().Add(g.timing.hello))
+		in.EndBy(time.Now().Add(g.timing.hello))
 		close(hurried)
 	})
 	defer func() {
 		if !calm() {
 			<-hurried
-			in.endBy(time.Time{})
+			in.EndBy(time.Time{})
 		}
 	}()
-	m, _, err := in.next(func(b []byte) (bytefrog.Message, int, error) {
+	m, _, err := in.Next(func(b []byte) (bytefrog.Message, int, error) {
 		m, n, err := bytefrog.DecodeFirst(b, bytefrog.MaxString)
 		if err == nil && n == 0 && len(b) > 0 {
 			slot.Sent()
@@ -218,14 +220,14 @@ func (g *Guard) readFirst(in *inlet, slot *slots.Slot) (bytefrog.Message, error)
 }
 
 // serveControl accepts an agent that has sent hello, and lives with it.
-func (g *Guard) serveControl(in *inlet, m bytefrog.Hello, slot *slots.Slot) {
+func (g *Guard) serveControl(in *connreader.Reader, m bytefrog.Hello, slot *slots.Slot) {
 	if !slot.Establish() {
 		return // it was closed to make room
 	}
 	s := newSession(&g.environment, m.Version, in)
 	s.register = func(wanted uint8) uint8 { return g.assignRun(s, wanted) }
 	if m.Version < bytefrog.MinVersion || m.Version > bytefrog.MaxVersion {
-		g.refuse(in.conn, "this guard speaks protocol versions 1 and 2")
+		g.refuse(in.Conn(), "this guard speaks protocol versions 1 and 2")
 		return
 	}
 	if !g.enter(s) {
@@ -240,10 +242,10 @@ func (g *Guard) serveControl(in *inlet, m bytefrog.Hello, slot *slots.Slot) {
 }
 
 // serveData accepts a data connection, and reads it to its end.
-func (g *Guard) serveData(in *inlet, m bytefrog.DataHello, slot *slots.Slot) {
+func (g *Guard) serveData(in *connreader.Reader, m bytefrog.DataHello, slot *slots.Slot) {
 	s := g.lookup(m.Run)
 	err := errUnknownRun
-	if s != nil && hostOf(s.in.conn) != hostOf(in.conn) {
+	if s != nil && socket.PeerHost(s.in.Conn()) != socket.PeerHost(in.Conn()) {
 		// Run IDs are small numbers: a stranger who guesses one could end the run.
 		s, err = nil, errOtherHost
 	}
@@ -251,11 +253,11 @@ func (g *Guard) serveData(in *inlet, m bytefrog.DataHello, slot *slots.Slot) {
 		return // it was closed to make room
 	}
 	if s != nil {
-		err = s.serve(in.conn, in.buf[in.begin:in.end], slot.Release)
+		err = s.serve(in.Conn(), in.Bytes(), slot.Release)
 	}
 	if err != nil {
-		g.warn(g.lines.refused, g.logger, "Data connection refused", zap.Uint8("run", m.Run), zap.Error(err), zap.Stringer("peer", in.conn.RemoteAddr()))
-		g.refuse(in.conn, err.Error())
+		g.warn(g.lines.refused, g.logger, "Data connection refused", zap.Uint8("run", m.Run), zap.Error(err), zap.Stringer("peer", in.Conn().RemoteAddr()))
+		g.refuse(in.Conn(), err.Error())
 	}
 }
 
@@ -263,14 +265,6 @@ var (
 	errUnknownRun = errors.New("the run is unknown")
 	errOtherHost  = errors.New("expected data connections from the host of the control connection")
 )
-
-func hostOf(conn net.Conn) string {
-	host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
-	if err != nil {
-		return conn.RemoteAddr().String()
-	}
-	return host
-}
 
 // refuse refuses a connection and sends the reason.
 func (g *Guard) refuse(conn net.Conn, text string) {

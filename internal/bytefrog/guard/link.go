@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
+	"github.com/callbraid/callbraid/internal/componentkit/socket"
 )
 
 // link is the connections to a collector for one agent: one run there, from hello until the link
@@ -27,7 +29,7 @@ type link struct {
 	timeout time.Duration
 	chunks  *chunks
 
-	in *inlet // of the control connection
+	in *connreader.Reader // of the control connection
 	// configuration is the collector's, and message the one in which it arrived.
 	configuration bytefrog.AgentConfiguration
 	message       bytefrog.Message
@@ -87,11 +89,13 @@ const (
 	lostBadData    lossCause = "bad_data"     // it sent bad data
 )
 
-func lossOf(cause lossCause, err error) loss {
+// connectionLoss returns the loss of a link whose connection ended with an error.
+func connectionLoss(err error) loss {
+	cause := lostConnection
 	if errors.Is(err, io.EOF) {
 		err = errors.New("the collector closed a connection")
 	}
-	var bad *badData
+	var bad *connreader.BadData
 	if errors.As(err, &bad) {
 		cause = lostBadData
 	}
@@ -119,7 +123,7 @@ func (l *link) hello() error {
 	if err != nil {
 		return err
 	}
-	l.in = newInlet(conn, controlBytes, 2*maxConfiguration)
+	l.in = newReader(conn, 2*maxConfiguration)
 	if err := l.configure(conn); err != nil {
 		_ = conn.Close()
 		return err
@@ -136,7 +140,7 @@ func (l *link) connect() (net.Conn, error) {
 		return nil, err
 	}
 	// With a small buffer the guard soon sees how fast the collector reads.
-	if tcp, ok := netConn(conn).(*net.TCPConn); ok {
+	if tcp, ok := socket.Below(conn).(*net.TCPConn); ok {
 		_ = tcp.SetWriteBuffer(writeBuffer)
 	}
 	return conn, nil
@@ -147,24 +151,13 @@ func (l *link) connect() (net.Conn, error) {
 // collector would seem to read nothing for long.
 const writeBuffer = 128 * kib
 
-// netConn is the connection below: TLS's, or the socket.
-func netConn(conn net.Conn) net.Conn {
-	for {
-		above, ok := conn.(interface{ NetConn() net.Conn })
-		if !ok {
-			return conn
-		}
-		conn = above.NetConn()
-	}
-}
-
 func (l *link) configure(conn net.Conn) error {
 	stop := context.AfterFunc(l.ctx, func() { _ = conn.Close() })
 	defer stop()
 	if err := hq.Write(conn, bytefrog.Hello{Version: l.version}); err != nil {
 		return err
 	}
-	m, _, err := l.in.next(fromCollector(l.version), time.Now().Add(l.timeout))
+	m, _, err := l.in.Next(fromCollector(l.version), time.Now().Add(l.timeout))
 	if err != nil {
 		return fmt.Errorf("waiting for the configuration: %w", err)
 	}
@@ -200,7 +193,7 @@ const maxDataConnections = 64
 func (l *link) awaitRefusal() error {
 	until := time.Now().Add(refusalTime)
 	for {
-		m, _, err := l.in.next(fromCollector(l.version), until)
+		m, _, err := l.in.Next(fromCollector(l.version), until)
 		if err != nil {
 			return &refusal{"it has configured it to trace nothing"}
 		}
@@ -216,11 +209,11 @@ const maxEarly = 16
 // awaitStart waits for start. Other commands in front of it are kept until the guard obeys the
 // link.
 func (l *link) awaitStart() error {
-	stop := context.AfterFunc(l.ctx, func() { _ = l.in.conn.Close() })
+	stop := context.AfterFunc(l.ctx, func() { _ = l.in.Conn().Close() })
 	defer stop()
 	until := time.Now().Add(l.timeout)
 	for len(l.early) <= maxEarly {
-		m, _, err := l.in.next(fromCollector(l.version), until)
+		m, _, err := l.in.Next(fromCollector(l.version), until)
 		if err != nil {
 			return fmt.Errorf("waiting for start: %w", err)
 		}
@@ -241,12 +234,12 @@ func (l *link) awaitStart() error {
 }
 
 // begin starts the writer and the reader of the control connection. The reader calls obey for each
-// message.
-func (l *link) begin(obey func(m bytefrog.Message) error) {
+// message; a loss that it returns ends the link.
+func (l *link) begin(obey func(m bytefrog.Message) *loss) {
 	l.progressed()
 	l.unopened.Add(1)
 	l.control = newOutlet(l)
-	l.control.start(func() (net.Conn, error) { return l.in.conn, l.in.conn.SetWriteDeadline(time.Time{}) })
+	l.control.start(func() (net.Conn, error) { return l.in.Conn(), l.in.Conn().SetWriteDeadline(time.Time{}) })
 	l.reading.Add(1)
 	go func() {
 		defer l.reading.Done()
@@ -255,19 +248,19 @@ func (l *link) begin(obey func(m bytefrog.Message) error) {
 }
 
 // readControl reads the collector's messages until the link is lost.
-func (l *link) readControl(obey func(m bytefrog.Message) error) loss {
+func (l *link) readControl(obey func(m bytefrog.Message) *loss) loss {
 	for _, m := range l.early {
-		if err := obey(m); err != nil {
-			return lossOf(lostTold, err)
+		if why := obey(m); why != nil {
+			return *why
 		}
 	}
 	for {
-		m, _, err := l.in.next(fromCollector(l.version), time.Time{})
+		m, _, err := l.in.Next(fromCollector(l.version), time.Time{})
 		if err != nil {
-			return lossOf(lostConnection, err)
+			return connectionLoss(err)
 		}
-		if err := obey(m); err != nil {
-			return lossOf(lostTold, err)
+		if why := obey(m); why != nil {
+			return *why
 		}
 	}
 }
@@ -292,7 +285,7 @@ func (l *link) joinRun() (net.Conn, error) {
 	}
 	stop := context.AfterFunc(l.ctx, func() { _ = conn.Close() })
 	defer stop()
-	in := newInlet(conn, controlBytes, bytefrog.MaxMessageSize(bytefrog.MaxString))
+	in := newReader(conn, bytefrog.MaxMessageSize(bytefrog.MaxString))
 	err = hq.Write(conn, bytefrog.DataHello{Run: l.configuration.RunID})
 	if err == nil {
 		err = l.awaitReply(in)
@@ -312,8 +305,8 @@ func (l *link) joinRun() (net.Conn, error) {
 	return conn, nil
 }
 
-func (l *link) awaitReply(in *inlet) error {
-	m, _, err := in.next(fromCollector(l.version), time.Now().Add(l.timeout))
+func (l *link) awaitReply(in *connreader.Reader) error {
+	m, _, err := in.Next(fromCollector(l.version), time.Now().Add(l.timeout))
 	switch m := m.(type) {
 	case nil:
 		return fmt.Errorf("waiting for the reply to data hello: %w", err)
@@ -327,14 +320,14 @@ func (l *link) awaitReply(in *inlet) error {
 }
 
 // watch waits for an end of a data connection that the guard did not cause.
-func (l *link) watch(in *inlet) {
-	m, _, err := in.next(fromCollector(l.version), time.Time{})
+func (l *link) watch(in *connreader.Reader) {
+	m, _, err := in.Next(fromCollector(l.version), time.Time{})
 	switch said, isError := m.(bytefrog.ErrorMessage); {
 	case errors.Is(err, net.ErrClosed):
 	case isError:
 		l.lose(loss{lostTold, errors.New("error from the collector: " + said.Text)})
 	case err != nil:
-		l.lose(lossOf(lostConnection, err))
+		l.lose(connectionLoss(err))
 	default:
 		l.lose(loss{lostBadData, fmt.Errorf("expected nothing from the collector on a data connection, got %v", m.Type())})
 	}
@@ -358,7 +351,7 @@ func (l *link) isLost() bool { return isClosed(l.lost) }
 func (l *link) discard() {
 	l.lose(loss{lostConnection, net.ErrClosed})
 	if l.in != nil {
-		_ = l.in.conn.Close()
+		_ = l.in.Conn().Close()
 	}
 	for _, o := range l.outlets() {
 		o.abandon()

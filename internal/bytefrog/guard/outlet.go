@@ -25,10 +25,10 @@ type outlet struct {
 	// opened says that the connection is open; closing that it will be closed when all was written;
 	// over that nothing is written any more.
 	opened, closing, over bool
-	// conn is the connection once it is open; socket writes as much to it as there is room for, and
+	// conn is the connection once it is open; raw writes as much to it as there is room for, and
 	// is nil where that is impossible, as with TLS.
-	conn   net.Conn
-	socket *socket
+	conn net.Conn
+	raw  *rawWriter
 	// ended is closed with the goroutine.
 	ended chan struct{}
 }
@@ -59,7 +59,7 @@ func (o *outlet) put(c *chunk) *chunk {
 		c.empty()
 		return c
 	}
-	if o.writeAtOnce(c) {
+	if o.writeWithoutWait(c) {
 		c.empty()
 		return c
 	}
@@ -80,14 +80,14 @@ func (o *outlet) put(c *chunk) *chunk {
 	return o.link.chunks.take(chunkBytes)
 }
 
-// writeAtOnce writes as much of a chunk as the system has room for, if nothing waits before it. It
+// writeWithoutWait writes as much of a chunk as the system has room for, if nothing waits before it. It
 // reports whether that is all. The caller holds the lock. The goroutine finds a broken connection
 // when it has something to write.
-func (o *outlet) writeAtOnce(c *chunk) bool {
-	if o.socket == nil || len(o.queue) > 0 {
+func (o *outlet) writeWithoutWait(c *chunk) bool {
+	if o.raw == nil || len(o.queue) > 0 {
 		return false
 	}
-	c.begin = o.socket.writeAtOnce(c.bytes())
+	c.begin = o.raw.writeWithoutWait(c.bytes())
 	if c.begin > 0 && o != o.link.control {
 		o.recede(int64(c.begin))
 	}
@@ -201,7 +201,7 @@ func (o *outlet) run(open func() (net.Conn, error)) {
 			o.written(c)
 		}
 	}
-	o.link.lose(lossOf(lostConnection, err))
+	o.link.lose(connectionLoss(err))
 	o.abandon()
 }
 
@@ -212,7 +212,7 @@ func (o *outlet) setOpen(conn net.Conn) bool {
 	if o.over {
 		return false
 	}
-	o.conn, o.opened, o.socket = conn, true, newSocket(conn)
+	o.conn, o.opened, o.raw = conn, true, newRawWriter(conn)
 	o.link.unopened.Add(-1)
 	o.link.wakeIfDrained()
 	return true
@@ -247,8 +247,8 @@ func (o *outlet) write(conn net.Conn, c *chunk) error {
 
 // writePart writes a part of b, and returns its length.
 func (o *outlet) writePart(conn net.Conn, b []byte) (n int, err error) {
-	if o.socket != nil {
-		return o.socket.write(b)
+	if o.raw != nil {
+		return o.raw.write(b)
 	}
 	if o.link.waiting.Load() > pressureBytes {
 		b = b[:min(len(b), pieceBytes)]

@@ -23,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/capture"
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
@@ -177,15 +178,15 @@ type feeder struct {
 
 func feed(b *testing.B, address string, connections int) *feeder {
 	f := &feeder{control: say(b, address, bytefrog.Hello{Version: 1})}
-	in := newInlet(f.control, controlBytes, maxConfiguration)
+	in := newReader(f.control, maxConfiguration)
 	for range 2 { // configuration, start
-		if _, _, err := in.next(fromCollector(1), time.Time{}); err != nil {
+		if _, _, err := in.Next(fromCollector(1), time.Time{}); err != nil {
 			b.Fatal(err)
 		}
 	}
 	for range connections {
 		conn := say(b, address, bytefrog.DataHello{Run: 1})
-		if _, _, err := newInlet(conn, controlBytes, controlBytes).next(fromCollector(1), time.Time{}); err != nil {
+		if _, _, err := newReader(conn, controlBytes).Next(fromCollector(1), time.Time{}); err != nil {
 			b.Fatal(err)
 		}
 		f.data = append(f.data, conn)
@@ -195,10 +196,10 @@ func feed(b *testing.B, address string, connections int) *feeder {
 }
 
 // obey does what the guard orders, until the control connection ends.
-func (f *feeder) obey(in *inlet) {
+func (f *feeder) obey(in *connreader.Reader) {
 	isSuspended := false
 	for {
-		m, _, err := in.next(fromCollector(1), time.Time{})
+		m, _, err := in.Next(fromCollector(1), time.Time{})
 		if isSuspended && (err != nil || m == bytefrog.Command{Of: bytefrog.TypeUnsuspend}) {
 			f.suspended.Unlock()
 			isSuspended = false

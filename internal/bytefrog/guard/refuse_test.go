@@ -272,7 +272,7 @@ func TestHalfAMessageOnTheControlConnectionEndsTheRun(t *testing.T) {
 	require.NoError(t, err)
 	m := a.hear()
 	require.IsType(t, bytefrog.ErrorMessage{}, m)
-	assert.Contains(t, m.(bytefrog.ErrorMessage).Text, "expected the rest of a message, which did not come in time")
+	assert.Contains(t, m.(bytefrog.ErrorMessage).Text, "expected the rest of heartbeat within 1ms, got nothing more")
 	b.await("its place to be free", func() bool { return b.guard.State().Agents == 0 })
 	c.awaitEnds(1)
 }
@@ -380,7 +380,7 @@ func TestADataConnectionOfAnAgentThatIsNotStartedIsRefused(t *testing.T) {
 	greeted := make(chan struct{})
 	go func() {
 		defer close(greeted)
-		g.serveControl(newInlet(agent, controlBytes, controlBytes), bytefrog.Hello{Version: 1}, g.slots.AdmitAlways(near))
+		g.serveControl(newReader(agent, controlBytes), bytefrog.Hello{Version: 1}, g.slots.AdmitAlways(near))
 	}()
 	<-agent.sending // its configuration, so it has a run
 	served := make(chan error, 1)

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 )
@@ -31,7 +32,7 @@ type session struct {
 	// register gives the session a run ID: the one that is wanted, if it is free.
 	register func(wanted uint8) uint8
 
-	in      *inlet // of the control connection
+	in      *connreader.Reader // of the control connection
 	sending sync.Mutex
 	agent   *hq.Agent
 	names   *names
@@ -66,10 +67,10 @@ type session struct {
 	awake chan struct{}
 }
 
-func newSession(g *environment, version uint8, in *inlet) *session {
+func newSession(g *environment, version uint8, in *connreader.Reader) *session {
 	s := &session{
 		env: g, version: version, in: in,
-		logger:  g.logger.With(zap.Stringer("agent", in.conn.RemoteAddr())),
+		logger:  g.logger.With(zap.Stringer("agent", in.Conn().RemoteAddr())),
 		data:    newDataConnections(),
 		started: make(chan struct{}), gone: make(chan struct{}), over: make(chan struct{}),
 		awake:     make(chan struct{}, 1),
@@ -97,7 +98,7 @@ func (s *session) elapsed() uint64 { return uint64(time.Since(s.startedAt).Milli
 func (s *session) send(m bytefrog.Message) error {
 	s.sending.Lock()
 	defer s.sending.Unlock()
-	return hq.Write(s.in.conn, m)
+	return hq.Write(s.in.Conn(), m)
 }
 
 // sendCommand sends a command to the agent.

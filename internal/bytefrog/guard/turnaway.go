@@ -20,7 +20,7 @@ func (s *session) turnAway(why string) {
 		s.logger.Debug("Could not send the reason to an agent that is turned away", zap.Error(err))
 		return
 	}
-	s.env.linger(s.in.conn)
+	s.env.linger(s.in.Conn())
 }
 
 // unstarted is the control connection of an agent that was not started.
@@ -29,6 +29,6 @@ type unstarted struct{ session *session }
 func (u unstarted) Send(m bytefrog.Message) error { return u.session.send(m) }
 
 func (u unstarted) Next(until time.Time) (bytefrog.Message, error) {
-	m, _, err := u.session.in.next(fromAgent, until)
+	m, _, err := u.session.in.Next(fromAgent, until)
 	return m, err
 }

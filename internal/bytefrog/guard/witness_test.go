@@ -92,9 +92,9 @@ func (w *witness) serve(conn net.Conn) {
 			}
 		}
 	})
-	in := newInlet(conn, controlBytes, mib)
+	in := newReader(conn, mib)
 	for {
-		m, _, err := in.next(fromAgent, time.Time{})
+		m, _, err := in.Next(fromAgent, time.Time{})
 		if err != nil {
 			w.note("control ended")
 			return

@@ -28,19 +28,19 @@ func giveUpUnacknowledged(after time.Duration) func(network, address string, c s
 	}
 }
 
-// socket writes to a connection what the system has room for, which may be less than is
+// rawWriter writes to a connection what the system has room for, which may be less than is
 // given. It is for one goroutine at a time.
-type socket struct {
-	raw             syscall.RawConn
-	atOnce, waiting func(fd uintptr) bool
+type rawWriter struct {
+	raw                syscall.RawConn
+	immediate, waiting func(fd uintptr) bool
 	// b is what is to be written, n how much of it was, and err why no more.
 	b   []byte
 	n   int
 	err error
 }
 
-// newSocket gives nil for a connection that is no socket alone.
-func newSocket(conn net.Conn) *socket {
+// newRawWriter gives nil for a connection that is no socket alone.
+func newRawWriter(conn net.Conn) *rawWriter {
 	c, ok := conn.(syscall.Conn)
 	if !ok {
 		return nil
@@ -49,24 +49,24 @@ func newSocket(conn net.Conn) *socket {
 	if err != nil {
 		return nil
 	}
-	s := &socket{raw: raw}
+	s := &rawWriter{raw: raw}
 	// Made once: they would be allocated for each write.
-	s.atOnce = func(fd uintptr) bool { s.try(fd); return true }
+	s.immediate = func(fd uintptr) bool { s.try(fd); return true }
 	s.waiting = func(fd uintptr) bool { s.try(fd); return !errors.Is(s.err, unix.EAGAIN) }
 	return s
 }
 
-// writeAtOnce doesn't wait, and gives how many bytes were written; none where there is no
+// writeWithoutWait doesn't wait, and gives how many bytes were written; none where there is no
 // room, or the connection is broken.
-func (s *socket) writeAtOnce(b []byte) int {
-	n, _ := s.do(s.atOnce, b)
+func (s *rawWriter) writeWithoutWait(b []byte) int {
+	n, _ := s.do(s.immediate, b)
 	return n
 }
 
 // write waits until there is room for something.
-func (s *socket) write(b []byte) (n int, err error) { return s.do(s.waiting, b) }
+func (s *rawWriter) write(b []byte) (n int, err error) { return s.do(s.waiting, b) }
 
-func (s *socket) do(try func(fd uintptr) bool, b []byte) (n int, err error) {
+func (s *rawWriter) do(try func(fd uintptr) bool, b []byte) (n int, err error) {
 	s.b, s.n, s.err = b, 0, nil
 	err = s.raw.Write(try)
 	if err == nil && s.err != nil && !errors.Is(s.err, unix.EAGAIN) {
@@ -76,7 +76,7 @@ func (s *socket) do(try func(fd uintptr) bool, b []byte) (n int, err error) {
 	return s.n, err
 }
 
-func (s *socket) try(fd uintptr) {
+func (s *rawWriter) try(fd uintptr) {
 	n, err := unix.Write(int(fd), s.b)
 	for errors.Is(err, unix.EINTR) {
 		n, err = unix.Write(int(fd), s.b)

@@ -17,11 +17,11 @@ func giveUpUnacknowledged(time.Duration) func(network, address string, c syscall
 	return nil
 }
 
-// socket is none: all is written by the goroutines of outlets, in pieces.
-type socket struct{}
+// rawWriter is none: all is written by the goroutines of outlets, in pieces.
+type rawWriter struct{}
 
-func newSocket(net.Conn) *socket { return nil }
+func newRawWriter(net.Conn) *rawWriter { return nil }
 
-func (*socket) writeAtOnce([]byte) int { return 0 }
+func (*rawWriter) writeWithoutWait([]byte) int { return 0 }
 
-func (*socket) write([]byte) (int, error) { return 0, nil }
+func (*rawWriter) write([]byte) (int, error) { return 0, nil }

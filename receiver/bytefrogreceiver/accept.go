@@ -32,7 +32,7 @@ func newSlots(env *environment) *slots.Slots {
 		Max: limits.MaxConnections, Setting: settingMaxConnections,
 		PerAddress: limits.MaxConnectionsPerAddress, SettingPerAddress: settingPerAddress,
 		Beyond: heardBeyond, Grace: env.timing.slotGrace,
-		Closed: env.telemetry.evicted, Logger: env.Logger,
+		Closed: env.telemetry.Evicted, Logger: env.Logger,
 	})
 }
 
@@ -50,7 +50,7 @@ func (r *bytefrogReceiver) accept(listener net.Listener) {
 			return
 		}
 		pause = min(max(2*pause, acceptPause), maxAcceptPause)
-		r.env.telemetry.acceptError()
+		r.env.telemetry.AcceptError()
 		r.env.Logger.Warn("A connection could not be accepted", zap.Error(err), zap.Duration("next_try_in", pause))
 		if !r.sleep(pause) {
 			return
@@ -81,7 +81,7 @@ func (r *bytefrogReceiver) receive(socket net.Conn) {
 		slot, full = r.slots.AdmitBeyond(socket)
 	}
 	if full != nil {
-		r.env.telemetry.refused(refusedUnheard)
+		r.env.telemetry.Refused(refusedUnheard)
 		if since, say := r.unheard.Say(r.env.Now()); say {
 			r.env.Logger.Warn("A connection is closed unheard, and others for some time: an agent's program ends for it",
 				zap.Error(refusal), zap.Stringer("peer", socket.RemoteAddr()), zap.Int("since_last_line", since))
@@ -89,8 +89,8 @@ func (r *bytefrogReceiver) receive(socket net.Conn) {
 		_ = socket.Close()
 		return
 	}
-	r.env.telemetry.connections(1)
-	r.begin(&connection{Conn: socket, slot: slot, closed: func() { r.env.telemetry.connections(-1) }}, refusal)
+	r.env.telemetry.Connections(1)
+	r.begin(&connection{Conn: socket, slot: slot, closed: func() { r.env.telemetry.Connections(-1) }}, refusal)
 }
 
 // begin starts the goroutine of a connection, which is refused when there is a

@@ -21,6 +21,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
 // never is longer than any test takes.
@@ -42,10 +43,10 @@ func withoutTraces(b *bed, _ *Config) { b.Next.Traces = nil }
 // quickly makes times short, for tests of other things.
 func quickly(b *bed, _ *Config) {
 	b.timing = &timing{
-		farewell: 200 * time.Millisecond, quiet: 100 * time.Millisecond, complete: 10 * time.Millisecond,
-		drain: never, discard: 200 * time.Millisecond, parting: 200 * time.Millisecond, control: 30 * time.Millisecond,
-		answer: 100 * time.Millisecond, hello: 200 * time.Millisecond, ready: 20 * time.Millisecond, prepared: 20 * time.Millisecond,
-		unproven: never, giveWay: never, slotGrace: never, untraced: never,
+		Timing: session.Timing{
+			Farewell: 200 * time.Millisecond, Quiet: 100 * time.Millisecond, Complete: 10 * time.Millisecond, Drain: never, Discard: 200 * time.Millisecond, Answer: 100 * time.Millisecond, Prepared: 20 * time.Millisecond, Untraced: never,
+		},
+		parting: 200 * time.Millisecond, control: 30 * time.Millisecond, hello: 200 * time.Millisecond, ready: 20 * time.Millisecond, unproven: never, giveWay: never, slotGrace: never,
 	}
 }
 
@@ -53,11 +54,10 @@ func quickly(b *bed, _ *Config) {
 // step.
 func patiently(b *bed, c *Config) {
 	b.timing = &timing{
-		farewell: never, quiet: never, complete: time.Millisecond, drain: never, discard: never,
-		parting: never, control: never, answer: never, hello: never, ready: never,
-		unproven: never, giveWay: never, slotGrace: never, untraced: never,
-		// The agents of these tests report no classes.
-		prepared: time.Nanosecond,
+		Timing: session.Timing{
+			Farewell: never, Quiet: never, Complete: time.Millisecond, Drain: never, Discard: never, Answer: never, Untraced: never, Prepared: time.Nanosecond,
+		},
+		parting: never, control: never, hello: never, ready: never, unproven: never, giveWay: never, slotGrace: never,
 	}
 	c.ShutdownTimeout = 10 * time.Minute
 }
@@ -260,34 +260,14 @@ func (s *streamSeen) breaks() []callevent.Barrier {
 	return breaks
 }
 
-// newDataConnection is one that is ready to be read, and has not joined its run.
-func newDataConnection(r *run, in *connreader.Reader) (*dataConnection, error) {
-	d := &dataConnection{run: r, in: in}
-	return d, d.prepare()
-}
-
 // memoryOf is the memory of a run in a process that has much.
 func memoryOf(limit int) *runmemory.Memory {
 	return newRunMemory(budget.New(1<<40).Group("test"), limit)
 }
 
-// newReader returns a reader of a connection.
-func newReader(conn net.Conn, maxString int) *connreader.Reader {
+// newReader returns a reader of a control connection.
+func newReader(conn net.Conn) *connreader.Reader {
 	return connreader.New(conn, connreader.Settings{
-		Buffer: dataBytes, MaxMessage: bytefrog.MaxMessageSize(maxString), MessageTimeout: time.Minute,
+		Buffer: controlBytes, MaxMessage: bytefrog.MaxMessageSize(bytefrog.MaxString), MessageTimeout: time.Minute,
 	})
 }
-
-// piece is a connection whose next read returns these bytes.
-type piece struct {
-	net.Conn
-	bytes []byte
-}
-
-func (p *piece) Read(b []byte) (n int, err error) {
-	n = copy(b, p.bytes)
-	p.bytes = p.bytes[n:]
-	return n, nil
-}
-
-func (p *piece) SetReadDeadline(time.Time) error { return nil }

@@ -39,11 +39,9 @@ func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 	})
 	o := &obedient{agent: connect(b, 1)}
 	o.join().write(namesOne())
-	o.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
-	b.Await("the agent to be ready", func() bool {
-		r := b.receiver.env.registry.lookup(1)
-		return r != nil && r.control.lastMode() == bytefrog.ModeTracing && r.agent.IsPrepared()
-	})
+	// A class report makes the agent ready for commands.
+	o.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing}, bytefrog.ClassReport{Result: bytefrog.TypeClassIgnored, Class: "demo/Main"})
+	b.Await("the class report", func() bool { return b.Counter("classes") == 1 })
 	obeyed := make(chan struct{})
 	go func() {
 		defer close(obeyed)

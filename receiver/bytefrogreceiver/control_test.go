@@ -14,7 +14,6 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 )
@@ -64,10 +63,10 @@ func TestAnAgentThatShutsDownNeedsNoHeartbeatsWhileThePipelineRefuses(t *testing
 	p.write(append(namesOne(), calls(0, 5)...))
 	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
 	run := b.receiver.env.registry.lookup(1)
-	b.Await("a hand-over that waits", func() bool { return run.handover.Waiting() > 0 })
+	b.Await("a hand-over that waits", func() bool { return run.State().Waiting > 0 })
 	since := time.Now()
 	b.Await("more silence than an agent may have", func() bool { return time.Since(since) > 700*time.Millisecond })
-	assert.False(t, run.isLeaving())
+	assert.False(t, run.State().Leaving)
 	p.write(calls(10, 5))
 	p.close()
 	a.control.close()
@@ -93,7 +92,7 @@ func TestAnAgentThatShutsDownNeedsNoHeartbeatsWhileItSends(t *testing.T) {
 		sent += 2
 		return time.Since(since) > 2500*time.Millisecond
 	})
-	assert.False(t, run.isLeaving())
+	assert.False(t, run.State().Leaving)
 	p.close()
 	a.control.close()
 	b.awaitRuns(0)
@@ -122,12 +121,12 @@ func TestHeartbeatsAreSeenWhileThePipelineRefuses(t *testing.T) {
 	p := a.join()
 	go func() { _, _ = p.conn.Write(append(namesOne(), calls(0, 10_000)...)) }()
 	run := b.receiver.env.registry.lookup(1)
-	b.Await("a connection that is held up", func() bool { return run.handover.Waiting() > 0 })
-	before := run.control.heartbeats.Load()
-	b.Await("heartbeats", func() bool { return run.control.heartbeats.Load() >= before+10 })
-	assert.NotZero(t, run.handover.Waiting())
-	assert.False(t, run.isLeaving())
-	assert.EqualValues(t, 3, run.state().sendBuffers)
+	b.Await("a connection that is held up", func() bool { return run.State().Waiting > 0 })
+	before := run.State().Heartbeats
+	b.Await("heartbeats", func() bool { return run.State().Heartbeats >= before+10 })
+	assert.NotZero(t, run.State().Waiting)
+	assert.False(t, run.State().Leaving)
+	assert.EqualValues(t, 3, run.State().SendBuffers)
 	b.Await("a retry", func() bool { return b.Counter("handover_retries") > 0 })
 	b.Traces.RefuseWith(nil)
 	b.Await("all events", func() bool { return b.events() == 20_000 })
@@ -159,7 +158,7 @@ func TestBadControlDataGivesTheRunUp(t *testing.T) {
 			a := connect(b, 1)
 			p := a.join()
 			p.write(append(namesOne(), calls(0, 5)...))
-			b.Await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == 10 })
+			b.Await("events", func() bool { return b.receiver.env.registry.lookup(1).State().Events == 10 })
 			a.control.write(c.bytes)
 			text := a.control.expectError()
 			assert.Contains(t, text, c.got)
@@ -187,7 +186,7 @@ func TestAnAgentThatReportsAnErrorIsLet(t *testing.T) {
 			if where == "data" {
 				p.send(bytefrog.ErrorMessage{Text: "no buffer"})
 			} else {
-				b.Await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == 10 })
+				b.Await("events", func() bool { return b.receiver.env.registry.lookup(1).State().Events == 10 })
 				a.control.send(bytefrog.ErrorMessage{Text: "no buffer"})
 			}
 			a.expectToLinger(b, 2)
@@ -218,7 +217,7 @@ func TestADataBreakAheadOfAllEventsIsAnnouncedAtOnce(t *testing.T) {
 	a.control.send(bytefrog.DataBreak{Sequence: 500})
 	want := callevent.Point(500, callevent.CauseSuspended)
 	b.Await("the break", func() bool {
-		s := b.streams()[b.receiver.env.registry.lookup(1).streamID]
+		s := b.streams()[b.receiver.env.registry.lookup(1).State().Stream]
 		return s != nil && s.barriers[want] > 0 && s.empty == s.batches
 	})
 	a.finish()
@@ -256,28 +255,4 @@ func TestARunThatIsAliveSaysSo(t *testing.T) {
 	})
 	a.finish()
 	b.awaitRuns(0)
-}
-
-func TestAnAgentIsLostOnlyWhenNothingLiesUnread(t *testing.T) {
-	start := time.Now()
-	at := func(d time.Duration) time.Time { return start.Add(d) }
-	p := pulse{silence: 10 * time.Second, heard: start}
-	until, lost := p.feel(0, at(4*time.Second))
-	assert.Equal(t, at(10*time.Second), until)
-	assert.False(t, lost)
-	until, lost = p.feel(1, at(5*time.Second))
-	assert.Equal(t, at(15*time.Second), until)
-	assert.False(t, lost)
-	// The collector stood still: the connection is read once more.
-	until, lost = p.feel(1, at(time.Hour))
-	assert.Equal(t, at(time.Hour+connreader.LastLook), until)
-	assert.False(t, lost)
-	until, lost = p.feel(2, at(time.Hour+time.Millisecond))
-	assert.Equal(t, at(time.Hour+time.Millisecond+10*time.Second), until)
-	assert.False(t, lost)
-	// And again, with nothing to read.
-	_, lost = p.feel(2, at(2*time.Hour))
-	assert.False(t, lost)
-	_, lost = p.feel(2, at(2*time.Hour+connreader.LastLook))
-	assert.True(t, lost)
 }

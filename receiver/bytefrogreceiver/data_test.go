@@ -42,7 +42,7 @@ func TestBadDataCostsTheRunButNothingThatCame(t *testing.T) {
 			a := connect(b, 1)
 			bad, _ := a.join(), a.join()
 			bad.write(good)
-			b.Await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == 100 })
+			b.Await("events", func() bool { return b.receiver.env.registry.lookup(1).State().Events == 100 })
 			bad.write(c.bytes)
 			text := a.control.expectError()
 			assert.Contains(t, text, c.got)
@@ -105,7 +105,7 @@ func TestADataConnectionMayBeSilentBetweenMessages(t *testing.T) {
 	p.write(append(namesOne(), calls(0, 1)...))
 	run := b.receiver.env.registry.lookup(1)
 	b.Await("the first batch, and more than a message may take", func() bool {
-		return len(b.streams()) == 1 && time.Since(run.opened) > 4*b.receiver.env.config.Limits.MessageTimeout
+		return len(b.streams()) == 1 && time.Since(run.State().Opened) > 4*b.receiver.env.config.Limits.MessageTimeout
 	})
 	p.write(calls(2, 1))
 	b.Await("more events", func() bool { return b.events() == 4 })
@@ -120,7 +120,7 @@ func TestAnAgentThatIsKilledInTheMiddleOfAMessage(t *testing.T) {
 	p, other := a.join(), a.join()
 	p.write(append(append(namesOne(), calls(0, 50)...), 20, 0, 0))
 	other.write(calls(100, 50))
-	b.Await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == 200 })
+	b.Await("events", func() bool { return b.receiver.env.registry.lookup(1).State().Events == 200 })
 	p.close()
 	other.close()
 	a.control.close()
@@ -144,14 +144,14 @@ func TestAnAgentThatLosesADataConnectionIsGivenUp(t *testing.T) {
 }
 
 func TestControlMayEndBeforeTheData(t *testing.T) {
-	b := newBed(t, quickly, func(b *bed, _ *Config) { b.timing.quiet = 2 * time.Second })
+	b := newBed(t, quickly, func(b *bed, _ *Config) { b.timing.Quiet = 2 * time.Second })
 	a := connect(b, 1)
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 50)...))
 	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
 	a.control.close()
 	run := b.receiver.env.registry.lookup(1)
-	b.Await("the end of control", run.isLeaving)
+	b.Await("the end of control", func() bool { return run.State().Leaving })
 	// Not even all data connections have come yet.
 	late := a.join()
 	late.write(calls(100, 50))
@@ -195,12 +195,12 @@ func TestNumbersAndTimesTurn(t *testing.T) {
 	for i := 0; i < len(bytes); i += bytefrog.MethodEntrySize {
 		p.write(bytes[i : i+bytefrog.MethodEntrySize])
 		want := uint64(i/bytefrog.MethodEntrySize)*step + 1
-		b.Await("an event", func() bool { return b.receiver.env.registry.lookup(1).stream.Next() == want })
+		b.Await("an event", func() bool { return b.receiver.env.registry.lookup(1).State().Next == want })
 	}
-	epoch := b.receiver.env.registry.lookup(1).stream.Epoch().UnixNano()
 	a.finish()
 	b.awaitRuns(0)
 	s := b.only()
+	epoch := s.times[0]
 	require.Len(t, s.events, events)
 	for i := range uint64(events) {
 		assert.Equal(t, epoch+int64(i)*step*int64(time.Millisecond), s.times[i*step])
@@ -248,14 +248,14 @@ func TestWithoutAPipelineForTracesNumbersTurnAsWell(t *testing.T) {
 	const step = 1 << 30
 	for i := range uint64(9) { // More than two turns.
 		p.write(calls(uint32(i*step), 1))
-		b.Await("the next number", func() bool { return run.stream.Next() == i*step+2 })
+		b.Await("the next number", func() bool { return run.State().Next == i*step+2 })
 	}
 	p.send(bytefrog.Marker{Sequence: 3, Key: "k", Value: "v"})
 	a.control.send(bytefrog.DataBreak{Sequence: 4})
-	b.Await("the break", func() bool { return run.breaks[callevent.CauseSuspended].Load() == 1 })
+	b.Await("the break", func() bool { return run.State().Breaks[callevent.CauseSuspended] == 1 })
 	a.finish()
 	b.awaitRuns(0)
 	b.Await("log records", func() bool { return b.logEvents()[eventMarker] == 1 })
 	assert.Zero(t, b.Counter("bad_data"))
-	assert.Equal(t, uint64(8*step+4), run.stream.Next())
+	assert.Equal(t, uint64(8*step+4), run.State().Next)
 }

@@ -8,18 +8,21 @@ import (
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/telemetry"
 )
 
-// environment is what all runs share.
+// environment is what all parts of the receiver share.
 type environment struct {
 	*receiverkit.Kit
 	config    *Config
-	telemetry *telemetry
+	telemetry *telemetry.Telemetry
 	registry  *registry
 	hooks
 
 	// The fields below exist from Start on.
 	run         *receiverkit.Run
+	sessions    *session.Environment
 	logs        *logSink
 	metrics     *metricsLoop
 	lingering   *lingering

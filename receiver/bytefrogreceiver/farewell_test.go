@@ -18,6 +18,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
 func (b *bed) shutdownInBackground() <-chan error {
@@ -46,34 +47,6 @@ func TestAShutdownReadsAllThenSaysErrorThenWaitsForTheAgent(t *testing.T) {
 	assert.Len(t, s.events, 300)
 	assert.Equal(t, callevent.End(300, callevent.CauseShutdown), s.end(t))
 	assert.Equal(t, []callevent.Barrier{callevent.Point(300, callevent.CauseShutdown)}, s.breaks(), "the break that leaving asks for")
-}
-
-func TestSilenceIsShortOnlyForAnAgentThatWasSentSuspend(t *testing.T) {
-	for name, c := range map[string]struct {
-		how   manner
-		short bool
-	}{
-		"the receiver leaves it":        {mannerSuspend, true},
-		"the agent ends the run itself": {mannerNone, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := &run{env: &environment{hooks: defaultHooks()}, ending: ending{how: c.how}}
-			times := (&farewell{run: r}).restTimes()
-			assert.Equal(t, c.short, times.Complete < times.Quiet)
-		})
-	}
-}
-
-// expectDataToBeClosedFirst expects that the agent's data connections are closed while
-// its control connection stays open, and closes that.
-func (a *agent) expectDataToBeClosedFirst(b *bed) {
-	a.t.Helper()
-	for _, p := range a.data {
-		p.expectEnd()
-	}
-	assert.EqualValues(a.t, len(a.data), b.Counter("lingering_cut"))
-	b.Await("the control connection to be left", func() bool { return b.Counter("lingering") == 1 })
-	a.control.close()
 }
 
 func TestAnAgentThatDoesNotCloseIsClosedDataFirst(t *testing.T) {
@@ -105,7 +78,7 @@ func TestAnAgentThatClosesNothingAtAllIsClosed(t *testing.T) {
 // Such an agent may be stopped: it has all the time there is.
 func TestAnAgentThatDoesNotAnswerHasUntilTheShutdownsTimeIsOver(t *testing.T) {
 	b := newBed(t, patiently, func(b *bed, c *Config) {
-		b.timing.farewell, b.timing.quiet, b.timing.parting = time.Millisecond, 50*time.Millisecond, time.Millisecond
+		b.timing.Farewell, b.timing.Quiet, b.timing.parting = time.Millisecond, 50*time.Millisecond, time.Millisecond
 		c.ShutdownTimeout = time.Second
 	})
 	a := connect(b, 1)
@@ -143,12 +116,12 @@ func TestWhatAnAgentHasSentIsReadThoughTheShutdownsTimeIsOver(t *testing.T) {
 		}()
 	}
 	run := b.receiver.env.registry.lookup(1)
-	b.Await("a connection to wait", func() bool { return run.handover.Waiting() > 0 })
+	b.Await("a connection to wait", func() bool { return run.State().Waiting > 0 })
 	done := b.shutdownInBackground()
 	a.answerSuspend(4 * each)
 	a.control.expectError()
 	sending.Wait()
-	assert.EqualValues(t, 4*each, run.stream.Received())
+	assert.EqualValues(t, 4*each, run.State().Events)
 	b.Await("what is dropped", func() bool { return b.Counter("events_dropped") == 4*each })
 	a.expectToLinger(b, 3)
 	require.NoError(t, <-done)
@@ -160,8 +133,8 @@ func TestARunThatIsGivenUpEndsThoughItsAgentDoesNotClose(t *testing.T) {
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 50)...))
 	run := b.receiver.env.registry.lookup(1)
-	b.Await("events", func() bool { return run.stream.Received() == 100 })
-	run.leave(unresponsive(time.Second))
+	b.Await("events", func() bool { return run.State().Events == 100 })
+	run.Leave(session.Unresponsive(time.Second))
 	a.control.expectError()
 	b.awaitRuns(0)
 	s := b.only()
@@ -190,8 +163,8 @@ func TestConnectionsLingerThoughThePipelineHoldsTheRunUp(t *testing.T) {
 			p := a.join()
 			p.write(append(namesOne(), calls(0, 50)...))
 			run := b.receiver.env.registry.lookup(1)
-			b.Await("the connection to wait", func() bool { return run.handover.Waiting() == 1 })
-			run.leave(unresponsive(time.Second))
+			b.Await("the connection to wait", func() bool { return run.State().Waiting == 1 })
+			run.Leave(session.Unresponsive(time.Second))
 			a.control.expectError()
 			late := calls(100, 500_000) // Far more than sockets hold.
 			p.write(late)
@@ -216,13 +189,13 @@ func TestAnAgentThatWasSentErrorGetsNoSuspend(t *testing.T) {
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 50)...))
 	run := b.receiver.env.registry.lookup(1)
-	b.Await("the connection to wait", func() bool { return run.handover.Waiting() == 1 })
-	run.leave(unresponsive(time.Second))
+	b.Await("the connection to wait", func() bool { return run.State().Waiting == 1 })
+	run.Leave(session.Unresponsive(time.Second))
 	a.control.expectError()
 	// Now it is refused, which an agent would be told to suspend for.
 	b.Traces.RefuseWith(receivertestbed.ErrRefused)
 	release()
-	b.Await("the batch to be held", run.handover.Holds)
+	b.Await("the batch to be held", func() bool { return run.State().Holds })
 	b.Traces.RefuseWith(nil)
 	b.awaitRuns(0)
 	assert.Len(t, b.only().events, 100)
@@ -239,7 +212,7 @@ func TestTheEndOfARunIsLoggedWithItsSums(t *testing.T) {
 	p.write(data)
 	a.control.send(bytefrog.DataBreak{Sequence: 100})
 	run := b.receiver.env.registry.lookup(1)
-	b.Await("the break", func() bool { return run.breaks[callevent.CauseSuspended].Load() == 1 })
+	b.Await("the break", func() bool { return run.State().Breaks[callevent.CauseSuspended] == 1 })
 	a.finish()
 	b.awaitRuns(0)
 	lines := b.Log.FilterMessage("The run ends: the agent ended the run").All()
@@ -295,7 +268,7 @@ func TestAShutdownUnderFullLoadEnds(t *testing.T) {
 // What one agent can take of a shutdown, one after the other, has room in its time.
 func TestAShutdownsTimeIsMoreThanWhatAnAgentCanTake(t *testing.T) {
 	d := defaultTiming()
-	assert.Less(t, d.farewell+d.discard+d.parting+d.control, farewellTime)
+	assert.Less(t, d.Farewell+d.Discard+d.parting+d.control, farewellTime)
 	assert.Less(t, d.hello+d.ready+d.parting+d.control, farewellTime)
 }
 
@@ -341,14 +314,11 @@ func TestAnAgentThatIsLeftBeforeItIsStartedGetsTheReason(t *testing.T) {
 	b := newBed(t, quickly)
 	conn, server := net.Pipe()
 	p := &peer{t: t, conn: conn, version: 1}
-	run, err := b.receiver.env.registry.open(func(id runID) (*run, error) {
-		return newRun(b.receiver.env, id, 1, newReader(server, bytefrog.MaxString))
-	})
+	in := newReader(server)
+	run, err := b.receiver.openSession(1, in)
 	require.NoError(t, err)
-	run.leave(shutdown())
-	b.receiver.env.telemetry.runs(1)
-	go run.live()
-	b.receiver.env.run.Go(func() { b.receiver.startAndRead(run) })
+	run.Leave(session.ShuttingDown())
+	b.receiver.env.run.Go(func() { b.receiver.serveAgent(run, 1, in) })
 	p.expectToBeTurnedAway("the receiver is shutting down")
 	p.close()
 	b.awaitRuns(0)
@@ -367,13 +337,10 @@ func TestAnAgentThatHasClosedItsConnectionIsNotTurnedAway(t *testing.T) {
 	// Reset at once, in place of at the first message that nobody reads.
 	require.NoError(t, p.conn.(*net.TCPConn).SetLinger(0))
 	p.close()
-	run, err := b.receiver.env.registry.open(func(id runID) (*run, error) {
-		return newRun(b.receiver.env, id, 1, newReader(server, bytefrog.MaxString))
-	})
+	in := newReader(server)
+	run, err := b.receiver.openSession(1, in)
 	require.NoError(t, err)
-	b.receiver.env.telemetry.runs(1)
-	go run.live()
-	b.receiver.startAndRead(run)
+	b.receiver.serveAgent(run, 1, in)
 	b.awaitRuns(0)
 	assert.Empty(t, b.Log.FilterLevelExact(zapcore.WarnLevel).All())
 	assert.Equal(t, 1, b.Log.FilterMessage("The run ends: the agent closed its connection before it was started").Len())
@@ -385,22 +352,19 @@ func TestAnAgentThatIsLeftWhileItIsStartedIsStartedFirst(t *testing.T) {
 	b := newBed(t, quickly)
 	conn, server := net.Pipe()
 	p := &peer{t: t, conn: conn, version: 1}
-	run, err := b.receiver.env.registry.open(func(id runID) (*run, error) {
-		return newRun(b.receiver.env, id, 1, newReader(server, bytefrog.MaxString))
-	})
+	in := newReader(server)
+	run, err := b.receiver.openSession(1, in)
 	require.NoError(t, err)
-	b.receiver.env.telemetry.runs(1)
-	go run.live()
-	b.receiver.env.run.Go(func() { b.receiver.startAndRead(run) })
+	b.receiver.env.run.Go(func() { b.receiver.serveAgent(run, 1, in) })
 	m, err := p.receive()
 	require.NoError(t, err)
 	c, err := bytefrog.ParseAgentConfiguration(m)
 	require.NoError(t, err)
 	assert.Positive(t, c.DataConnections, "it is not turned away")
 	// Nobody reads, so start is being sent till now.
-	go run.leave(shutdown())
+	go run.Leave(session.ShuttingDown())
 	p.expectCommand(bytefrog.TypeStart)
-	b.Await("the run to be left", run.isLeaving)
+	b.Await("the run to be left", func() bool { return run.State().Leaving })
 	p.close()
 	b.awaitRuns(0)
 	assert.Equal(t, callevent.CauseShutdown, b.only().end(t).Cause, "a run that began has an end")
@@ -450,9 +414,9 @@ func TestAnAgentThatIsShuttingDownGetsNoSuspend(t *testing.T) {
 	p.write(append(namesOne(), calls(0, 50)...))
 	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
 	run := b.receiver.env.registry.lookup(1)
-	b.Await("mode X", func() bool { return run.control.lastMode() == bytefrog.ModeShuttingDown })
+	b.Await("mode X", func() bool { return run.State().Mode == bytefrog.ModeShuttingDown })
 	done := b.shutdownInBackground()
-	b.Await("leaving", run.isLeaving)
+	b.Await("leaving", func() bool { return run.State().Leaving })
 	p.write(calls(100, 50))
 	p.close()
 	assert.Equal(t, "the receiver is shutting down", a.control.expectError())
@@ -461,4 +425,16 @@ func TestAnAgentThatIsShuttingDownGetsNoSuspend(t *testing.T) {
 	s := b.only()
 	assert.Len(t, s.events, 200)
 	assert.Empty(t, s.breaks())
+}
+
+// expectDataToBeClosedFirst expects that the agent's data connections are closed while
+// its control connection stays open, and closes that.
+func (a *agent) expectDataToBeClosedFirst(b *bed) {
+	a.t.Helper()
+	for _, p := range a.data {
+		p.expectEnd()
+	}
+	assert.EqualValues(a.t, len(a.data), b.Counter("lingering_cut"))
+	b.Await("the control connection to be left", func() bool { return b.Counter("lingering") == 1 })
+	a.control.close()
 }

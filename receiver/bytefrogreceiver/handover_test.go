@@ -24,6 +24,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
 // deafPipeline doesn't return before it is told to, whatever its context says.
@@ -83,9 +84,9 @@ func TestWhilePipelineRefusesDataIsNotRead(t *testing.T) {
 		_, _ = p.conn.Write(append(namesOne(), calls(0, 100_000)...))
 	}()
 	run := b.receiver.env.registry.lookup(1)
-	b.Await("the connection to wait", func() bool { return run.handover.Waiting() == 1 })
+	b.Await("the connection to wait", func() bool { return run.State().Waiting == 1 })
 	b.Await("many tries", func() bool { return b.Traces.Calls().Returned > 100 })
-	received := run.stream.Received()
+	received := run.State().Events
 	assert.Less(t, received, uint64(20_000), "a batch, and what had been read with it")
 	select {
 	case <-sent:
@@ -120,17 +121,17 @@ func TestWhatIsRefusedForGoodIsDroppedAndCountedOnce(t *testing.T) {
 func suspendsOnOverload(_ *bed, c *Config) { c.OnOverload = OverloadSuspend }
 
 func TestAnAgentIsSuspendedWhileThePipelineRefuses(t *testing.T) {
-	b := newBed(t, quickly, quickRetries, suspendsOnOverload, withDataConnections(1), func(b *bed, _ *Config) { b.timing.answer = receivertestbed.Patience })
+	b := newBed(t, quickly, quickRetries, suspendsOnOverload, withDataConnections(1), func(b *bed, _ *Config) { b.timing.Answer = receivertestbed.Patience })
 	b.Traces.RefuseWith(receivertestbed.ErrRefused)
 	a := connect(b, 1)
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 20_000)...))
 	a.control.expectCommand(bytefrog.TypeSuspend)
 	run := b.receiver.env.registry.lookup(1)
-	b.Await("all to be read although the pipeline refuses", func() bool { return run.stream.Received() == 40_000 })
+	b.Await("all to be read although the pipeline refuses", func() bool { return run.State().Events == 40_000 })
 	b.Traces.RefuseWith(nil)
 	b.Await("all that was held", func() bool { return b.events() == 40_000 })
-	b.Await("nothing to be held", func() bool { return !run.handover.Holds() })
+	b.Await("nothing to be held", func() bool { return !run.State().Holds })
 	// Only the data break lets it go on.
 	a.control.send(bytefrog.DataBreak{Sequence: 40_000})
 	a.control.expectCommand(bytefrog.TypeUnsuspend)
@@ -142,7 +143,7 @@ func TestAnAgentIsSuspendedWhileThePipelineRefuses(t *testing.T) {
 	assert.Empty(t, s.twice)
 	assert.Equal(t, []callevent.Barrier{callevent.Point(40_000, callevent.CauseSuspended)}, s.breaks())
 	assert.EqualValues(t, 1, b.Counter("suspends"))
-	assert.LessOrEqual(t, run.memory.Bounded(), int64(16<<10), "what was held was given back")
+	assert.LessOrEqual(t, run.Memory().Bounded(), int64(16<<10), "what was held was given back")
 }
 
 func TestATracedProgramWaitsForThePipelineForMaxBlockAtMost(t *testing.T) {
@@ -167,7 +168,7 @@ func TestATracedProgramWaitsForThePipelineForMaxBlockAtMost(t *testing.T) {
 				a.control.expectCommand(bytefrog.TypeSuspend)
 				assert.Less(t, time.Since(began), receivertestbed.Patience/2)
 				run := b.receiver.env.registry.lookup(1)
-				b.Await("all to be read, so that the program can end", func() bool { return run.stream.Received() == 40_000 })
+				b.Await("all to be read, so that the program can end", func() bool { return run.State().Events == 40_000 })
 				end()
 				b.Await("all that was held", func() bool { return b.events() == 40_000 })
 				a.control.send(bytefrog.DataBreak{Sequence: 40_000})
@@ -191,7 +192,7 @@ func TestAProgramEndsThoughThePipelineAcceptsNothing(t *testing.T) {
 	b := newBed(t, quickRetries, quickHeart, func(_ *bed, c *Config) { c.MaxBlock = 100 * time.Millisecond })
 	b.Traces.RefuseWith(receivertestbed.ErrRefused)
 	a, result := playRestless(t.Context(), b)
-	run := func() *run { return b.receiver.env.registry.lookup(1) }
+	run := func() *session.Session { return b.receiver.env.registry.lookup(1) }
 	b.Await("a suspend", func() bool { return b.Counter("suspends") == 1 })
 	a.Stop()
 	r := <-result
@@ -237,17 +238,17 @@ func TestWhatIsHeldIsBoundedAndLeavesMemoryForNames(t *testing.T) {
 	run := b.receiver.env.registry.lookup(1)
 	a.control.expectCommand(bytefrog.TypeSuspend)
 	b.Await("the connection to wait for memory", func() bool {
-		return run.memory.Bounded() > minRunMemory/2 && run.handover.Waiting() > 0
+		return run.Memory().Bounded() > minRunMemory/2 && run.State().Waiting > 0
 	})
-	assert.LessOrEqual(t, run.memory.Bounded(), int64(minRunMemory))
-	assert.Less(t, run.stream.Received(), uint64(150_000))
-	named := run.memory.Bounded()
+	assert.LessOrEqual(t, run.Memory().Bounded(), int64(minRunMemory))
+	assert.Less(t, run.State().Events, uint64(150_000))
+	named := run.Memory().Bounded()
 	names := a.join()
 	for id := range uint32(100) {
 		names.send(bytefrog.MapMethod{Method: 100 + id, Signature: fmt.Sprint(id, strings.Repeat("x", 1000))})
 	}
-	b.Await("names", func() bool { return run.memory.Bounded() > named+100*1000 })
-	assert.False(t, run.isLeaving())
+	b.Await("names", func() bool { return run.Memory().Bounded() > named+100*1000 })
+	assert.False(t, run.State().Leaving)
 	b.Traces.RefuseWith(nil)
 	<-sent
 	a.finish()
@@ -265,7 +266,7 @@ func TestAShutdownWhileBatchesAreHeldDropsAndCountsThem(t *testing.T) {
 	p.write(append(namesOne(), calls(0, 20_000)...))
 	a.answerSuspend(40_000)
 	run := b.receiver.env.registry.lookup(1)
-	b.Await("events", func() bool { return run.stream.Received() == 40_000 })
+	b.Await("events", func() bool { return run.State().Events == 40_000 })
 	require.NoError(t, b.Component().Shutdown(context.Background()))
 	assert.EqualValues(t, 40_000, b.Counter("events_dropped"))
 }

@@ -14,9 +14,10 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
-	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
 	"github.com/callbraid/callbraid/internal/componentkit/socket"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/telemetry"
 )
 
 // handshakeBytes is how much of a new connection is read at once: less than what
@@ -94,7 +95,7 @@ func (r *bytefrogReceiver) refuseBadFirst(in *connreader.Reader, err error) {
 		_ = in.Conn().Close()
 		return
 	}
-	r.env.telemetry.badData(connectionNew)
+	r.env.telemetry.BadData(telemetry.ConnectionNew)
 	r.env.Logger.Warn("A connection is closed: it doesn't begin as an agent's does", zap.Error(bad))
 	r.refuse(in.Conn(), refusedBadData, "expected "+bad.Expected+", got "+bad.Got)
 }
@@ -114,67 +115,20 @@ func (r *bytefrogReceiver) greet(in *connreader.Reader, slot *slots.Slot, m byte
 		r.turnAway(in, m.Version, refusal)
 		return
 	}
-	run, err := r.openRun(func(id runID) (*run, error) { return newRun(r.env, id, m.Version, in) })
+	opened, err := r.openSession(m.Version, in)
 	if err != nil {
 		r.turnAway(in, m.Version, err)
 		return
 	}
-	r.env.telemetry.runs(1)
-	r.env.run.Go(run.live)
-	r.startAndRead(run)
+	r.serveAgent(opened, m.Version, in)
 }
 
-// openRun opens a run. At limits.max_runs it first leaves the run that has proved least, in
-// the order of the protocol, and waits for its end, but not for long: the new agent's program
-// waits meanwhile.
-func (r *bytefrogReceiver) openRun(create func(id runID) (*run, error)) (*run, error) {
-	patience := time.After(r.env.timing.giveWay)
-	for {
-		opened, err := r.env.registry.open(create)
-		var limit *limitError
-		if !errors.As(err, &limit) {
-			return opened, err
-		}
-		least := r.env.registry.leastProven(r.env.Now().Add(-r.env.timing.unproven))
-		if least == nil {
-			return nil, err
-		}
-		r.env.telemetry.gaveWay()
-		least.leave(gaveWay(limit))
-		select {
-		case <-least.over:
-		case <-patience:
-			return nil, err
-		case <-r.env.run.Serving.Done():
-			return nil, errClosed
-		}
+// serveAgent serves the session of an agent. It turns the agent away if the session ends before the
+// agent's start.
+func (r *bytefrogReceiver) serveAgent(s *session.Session, version uint8, in *connreader.Reader) {
+	if err := s.Serve(); err != nil {
+		r.turnAway(in, version, err)
 	}
-}
-
-// startAndRead starts the agent of a run and reads its control connection. An agent that
-// is left before it is started is turned away, unless it has closed its connection itself.
-func (r *bytefrogReceiver) startAndRead(run *run) {
-	err := run.start()
-	var failed *net.OpError
-	gone := errors.As(err, &failed) && !errors.Is(err, os.ErrDeadlineExceeded)
-	switch {
-	case gone:
-		run.leave(goneBeforeStart(err))
-	case err != nil:
-		run.leave(startFailed(err))
-	}
-	if run.isStarted() {
-		end := r.env.run.Agents.Register(newSteered(run, r.env.ID))
-		defer end()
-		(&controlReader{run}).read()
-		return
-	}
-	close(run.control.ended)
-	if gone {
-		_ = run.control.in.Conn().Close()
-		return
-	}
-	r.turnAway(run.control.in, run.version, run.ending)
 }
 
 // isProjectHello reports whether a connection begins as those of version 4 may.
@@ -197,16 +151,16 @@ func (r *bytefrogReceiver) join(in *connreader.Reader, slot *slots.Slot, m bytef
 		r.refuse(in.Conn(), reasonOf(refusal), refusal.Error())
 		return
 	}
-	run := r.env.registry.lookup(runID(m.Run))
-	if run == nil {
+	joined := r.env.registry.lookup(m.Run)
+	if joined == nil {
 		text := fmt.Sprintf("run %d is unknown", m.Run)
 		r.env.Logger.Warn("A data connection is refused: "+text, zap.Stringer("peer", in.Conn().RemoteAddr()))
 		r.refuse(in.Conn(), refusedUnknownRun, text)
 		return
 	}
 	boundReceiveBuffer(in.Conn())
-	if err := run.join(in, slot); err != nil {
-		run.logger.Warn("A data connection is refused", zap.Error(err), zap.Stringer("data_peer", in.Conn().RemoteAddr()))
+	if err := joined.Join(in, slot.Establish); err != nil {
+		r.env.Logger.Warn("A data connection is refused", zap.Error(err), zap.Uint8("run", m.Run), zap.String("peer", joined.State().Peer), zap.Stringer("data_peer", in.Conn().RemoteAddr()))
 		r.refuse(in.Conn(), reasonOf(err), err.Error())
 	}
 }
@@ -225,41 +179,4 @@ func boundReceiveBuffer(conn net.Conn) {
 	if tcp, ok := socket.Below(conn).(*net.TCPConn); ok {
 		_ = tcp.SetReadBuffer(receiveBuffer) // without it all works, if less evenly
 	}
-}
-
-// errSlotLost: a data connection was closed to make room before its run took it.
-var errSlotLost = errors.New("the connection was closed to make room for others")
-
-// join takes a data connection into the run and reads it to its end. The error
-// says why it didn't.
-func (r *run) join(in *connreader.Reader, slot *slots.Slot) error {
-	select {
-	case <-r.started:
-	case <-r.leaving:
-		if !r.isStarted() {
-			return errRunOver
-		}
-	}
-	if host, theirs := socket.PeerHost(r.control.in.Conn()), socket.PeerHost(in.Conn()); host != theirs {
-		return &strangerError{run: r.id, host: host, got: theirs}
-	}
-	d := &dataConnection{run: r, in: in}
-	if err := r.data.attach(d); err != nil {
-		return err
-	}
-	if !slot.Establish() {
-		r.data.detach(d)
-		return errSlotLost
-	}
-	if err := d.prepare(); err != nil {
-		r.data.detach(d)
-		return err
-	}
-	r.agent.Joined()
-	in.Resize(dataBytes)
-	if err := hq.Write(in.Conn(), bytefrog.DataHelloReply{}); err != nil {
-		d.lost = err
-	}
-	d.serve()
-	return nil
 }

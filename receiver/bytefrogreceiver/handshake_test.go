@@ -122,7 +122,7 @@ func TestEventsMayComeTogetherWithDataHello(t *testing.T) {
 	p.write(append(append(encode(bytefrog.DataHello{Run: a.configuration.RunID}), namesOne()...), calls(0, 1000)...))
 	p.expect(bytefrog.DataHelloReply{})
 	a.data = append(a.data, p)
-	b.Await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == 2000 })
+	b.Await("events", func() bool { return b.receiver.env.registry.lookup(1).State().Events == 2000 })
 	a.finish()
 	b.awaitRuns(0)
 	assert.Len(t, b.only().events, 2000)
@@ -254,7 +254,7 @@ func TestARunThatProvedNothingGivesWayToANewAgent(t *testing.T) {
 	alive := connect(b, 1)
 	alive.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeInitializing})
 	b.Await("its heartbeat", func() bool {
-		return b.receiver.env.registry.lookup(runID(alive.configuration.RunID)).isProven()
+		return b.receiver.env.registry.lookup(alive.configuration.RunID).State().Proven
 	})
 	forged := connect(b, 1)
 	agent := connect(b, 1)

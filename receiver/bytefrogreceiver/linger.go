@@ -11,6 +11,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/telemetry"
 )
 
 // lingering are the agents that were sent an error message and have not closed their connections
@@ -23,7 +24,7 @@ import (
 // arrived than any agent has; and with the shutdown.
 type lingering struct {
 	run       *receiverkit.Run
-	telemetry *telemetry
+	telemetry *telemetry.Telemetry
 	timing    *timing
 	// connections counts the memory of those that linger.
 	connections *connectionMemory
@@ -36,7 +37,7 @@ type lingering struct {
 	byAge list.List
 }
 
-func newLingering(run *receiverkit.Run, own *telemetry, t *timing, connections *connectionMemory) *lingering {
+func newLingering(run *receiverkit.Run, own *telemetry.Telemetry, t *timing, connections *connectionMemory) *lingering {
 	return &lingering{run: run, telemetry: own, timing: t, connections: connections, most: maxDiscarded}
 }
 
@@ -90,7 +91,7 @@ func (l *lingering) begin(a lingerer) {
 		a.connections = append(a.connections, d)
 	}
 	l.mu.Unlock()
-	l.telemetry.lingering(int64(len(a.connections)))
+	l.telemetry.Lingering(int64(len(a.connections)))
 	for _, d := range a.connections {
 		l.run.Go(func() { l.discard(d) })
 	}
@@ -100,13 +101,13 @@ func (l *lingering) begin(a lingerer) {
 // discard reads a connection until it ends.
 func (l *lingering) discard(d *discarder) {
 	defer close(d.ended)
-	defer l.telemetry.lingering(-1)
+	defer l.telemetry.Lingering(-1)
 	defer l.connections.hold()()
 	_ = d.conn.SetReadDeadline(time.Time{})
 	buffer := make([]byte, discardBytes)
 	for rest := l.most; ; {
 		n, err := d.conn.Read(buffer)
-		l.telemetry.discarded(int64(n))
+		l.telemetry.Discarded(int64(n))
 		if err != nil {
 			break
 		}
@@ -134,7 +135,7 @@ func (l *lingering) remove(d *discarder) bool {
 // cut closes a connection that its agent has not closed.
 func (l *lingering) cut(d *discarder, reason string) {
 	if l.remove(d) {
-		l.telemetry.lingeringCut(reason)
+		l.telemetry.LingeringCut(reason)
 		_ = d.conn.Close()
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
 // linger connects n agents with a data connection each, and gives them up one after
@@ -22,7 +23,7 @@ func linger(b *bed, n int) []*agent {
 	for i := range n {
 		a := connect(b, 1)
 		a.join()
-		b.receiver.env.registry.lookup(runID(a.configuration.RunID)).leave(unresponsive(time.Second))
+		b.receiver.env.registry.lookup(a.configuration.RunID).Leave(session.Unresponsive(time.Second))
 		a.control.expectError()
 		b.Await("it to linger", func() bool { return b.Counter("lingering") == int64(2*(i+1)) })
 		agents = append(agents, a)
@@ -107,7 +108,7 @@ func TestADataConnectionOfAnAgentThatLingersComesToNoOtherRun(t *testing.T) {
 	// It was stopped before it opened its data connections.
 	stopped := connect(b, 1)
 	r := b.receiver.env.registry
-	r.lookup(runID(stopped.configuration.RunID)).leave(unresponsive(time.Second))
+	r.lookup(stopped.configuration.RunID).Leave(session.Unresponsive(time.Second))
 	b.awaitRuns(0)
 	for range maxRunID - 1 {
 		r.close(openRun(t, r))

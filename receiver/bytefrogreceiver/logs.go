@@ -12,11 +12,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/componentkit/socket"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/telemetry"
 )
 
 // The names of the events that log records report.
@@ -54,12 +57,12 @@ type logSink = handover.Logs[logRecord]
 const maxLogBatch = 1000
 
 // newLogSink opens the queue; nil: no pipeline takes logs.
-func newLogSink(run *receiverkit.Run, config *Config, own *telemetry) *logSink {
+func newLogSink(run *receiverkit.Run, config *Config, own *telemetry.Telemetry) *logSink {
 	return receiverkit.NewLogs(run, config.Limits.LogLimits, handover.QueueSettings[logRecord, plog.Logs]{
 		Overflow: handover.OverflowDrop, MaxAtOnce: maxLogBatch,
 		Size:    func(l *logRecord) (records, bytes int) { return 1, l.size() },
 		Make:    func(records []logRecord) plog.Logs { return logsOf(run.Kit, records) },
-		Dropped: own.logRecordsDropped,
+		Dropped: own.LogRecordsDropped,
 	})
 }
 
@@ -68,14 +71,13 @@ type runLogs struct {
 	sink *logSink
 	// off are the events that are switched off.
 	off    map[string]bool
-	timeOf func(ticks int64) time.Time
 	origin *origin
 	now    func() time.Time
 }
 
 // origin is the run that log records are from.
 type origin struct {
-	run      runID
+	run      uint8
 	resource pcommon.Resource
 }
 
@@ -123,8 +125,8 @@ func (l runLogs) add(event string, severity plog.SeverityNumber, body string, at
 	})
 }
 
-// marker reports what the traced program wanted to be noticed, at its own time.
-func (l runLogs) marker(m bytefrog.Marker, sequence uint64, ticks int64) {
+// Marker reports a marker of the traced program, with the program's time.
+func (l runLogs) Marker(m bytefrog.Marker, sequence uint64, at time.Time) {
 	if l.sink == nil || l.off[eventMarker] {
 		return
 	}
@@ -134,15 +136,15 @@ func (l runLogs) marker(m bytefrog.Marker, sequence uint64, ticks int64) {
 	}
 	l.sink.Add(logRecord{
 		origin: l.origin, event: eventMarker, severity: plog.SeverityNumberInfo, body: body,
-		time: l.timeOf(ticks), observed: l.now(),
+		time: at, observed: l.now(),
 		attributes: []logAttribute{
 			text(attributeMarkerKey, m.Key), text(attributeMarkerValue, m.Value), number(attributeSequence, int64(sequence)),
 		},
 	})
 }
 
-// class reports what the agent did with a class.
-func (l runLogs) class(m bytefrog.ClassReport) {
+// Class reports whether the agent has instrumented a class.
+func (l runLogs) Class(m bytefrog.ClassReport) {
 	if l.sink == nil {
 		return
 	}
@@ -156,31 +158,47 @@ func (l runLogs) class(m bytefrog.ClassReport) {
 	l.add(event, severity, m.Result.String()+": "+m.Class, text(attributeClass, strings.ReplaceAll(m.Class, "/", ".")))
 }
 
-func (l runLogs) started(version uint8, peer net.Addr) {
+// Started reports that the agent was started.
+func (l runLogs) Started(version uint8, peer net.Addr) {
 	host, port := socket.HostPort(peer)
 	l.add(eventAgentStarted, plog.SeverityNumberInfo, "The agent was started",
 		number(attributeVersion, int64(version)), text(attributePeerAddress, host), number(attributePeerPort, int64(port)))
 }
 
-func (l runLogs) mode(before, after bytefrog.Mode) {
+// Mode reports a change of the agent's mode.
+func (l runLogs) Mode(before, after bytefrog.Mode) {
 	l.add(eventAgentMode, plog.SeverityNumberInfo, "The agent is "+after.String(),
 		text(attributeMode, modeAttribute(after).String()), text(attributeModeBefore, modeAttribute(before).String()))
 }
 
-func (l runLogs) agentError(m bytefrog.ErrorMessage) {
+// Error reports an error of the agent.
+func (l runLogs) Error(m bytefrog.ErrorMessage) {
 	l.add(eventAgentError, plog.SeverityNumberError, m.Text)
 }
 
-func (l runLogs) ended(e ending) {
+// Ended reports the end of the run.
+func (l runLogs) Ended(e session.Ending) {
 	severity := plog.SeverityNumberInfo
-	if e.cause != callevent.CauseEnded && e.cause != callevent.CauseShutdown {
+	if e.Cause != callevent.CauseEnded && e.Cause != callevent.CauseShutdown {
 		severity = plog.SeverityNumberWarn
 	}
-	body := e.text
-	if e.err != nil {
-		body += ": " + e.err.Error()
+	body := e.Text
+	if e.Err != nil {
+		body += ": " + e.Err.Error()
 	}
-	l.add(eventAgentLeft, severity, body, text(attributeCause, e.cause.String()))
+	l.add(eventAgentLeft, severity, body, text(attributeCause, e.Cause.String()))
+}
+
+// order reports an order of an operator.
+func (l runLogs) order(r agentcontrol.Record) {
+	if l.sink == nil {
+		return
+	}
+	var attributes []logAttribute
+	for _, a := range r.Attributes() {
+		attributes = append(attributes, text(a.Key, a.Value))
+	}
+	l.add(agentcontrol.EventName, r.Severity(), r.Body(), attributes...)
 }
 
 // logsOf returns a batch of log records. Adjacent records of one run share a resource.

@@ -13,10 +13,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/receiver"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/receiverkit"
@@ -27,10 +29,11 @@ import (
 func TestWhatAgentsSayOfThemselvesBecomesLogRecords(t *testing.T) {
 	b := newBed(t, quickly, withDataConnections(1), func(_ *bed, c *Config) { c.ServiceName = "shop" })
 	a := connect(b, 1)
+	joined := time.Now()
 	p := a.join()
 	p.send(bytefrog.Marker{Time: 40, Sequence: 0, Key: "checkout", Value: "größer"})
 	b.awaitReceived(1)
-	zero := b.receiver.env.registry.lookup(1).stream.Epoch()
+	opened := b.receiver.env.registry.lookup(1).State().Opened
 	a.control.send(
 		bytefrog.Heartbeat{Mode: bytefrog.ModeTracing},
 		bytefrog.Heartbeat{Mode: bytefrog.ModeTracing},
@@ -80,7 +83,7 @@ func TestWhatAgentsSayOfThemselvesBecomesLogRecords(t *testing.T) {
 		w.attributes[attributeRunID] = int64(1)
 		assert.Equal(t, w.attributes, r.Attributes().AsRaw(), event)
 	}
-	assert.Equal(t, zero.Add(40*time.Millisecond).UnixNano(), got[eventMarker].Timestamp().AsTime().UnixNano())
+	assert.WithinRange(t, got[eventMarker].Timestamp().AsTime(), opened.Add(40*time.Millisecond), joined.Add(40*time.Millisecond))
 }
 
 // sinkOf is a log sink in front of next, with a queue of so many records and bytes.
@@ -191,4 +194,14 @@ func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {
 	b.awaitRuns(0)
 	b.Await("the log records", func() bool { return b.logEvents()[eventAgentLeft] == 1 })
 	assert.Equal(t, map[string]int{eventAgentStarted: 1, eventAgentLeft: 1}, b.logEvents())
+}
+
+// deskEnvironment returns the environment of a receiver that does not listen.
+func deskEnvironment(t testing.TB, settings receiver.Settings, config *Config, next sharedreceiver.Signals) *environment {
+	t.Helper()
+	r, err := newReceiver(settings, config)
+	require.NoError(t, err)
+	env := r.Protocol.(*bytefrogReceiver).env
+	env.open(r.Kit.NewRun(context.Background(), componenttest.NewNopHost(), next))
+	return env
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
 	"github.com/callbraid/callbraid/internal/receiverkit"
-	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
@@ -56,7 +55,7 @@ func TestTheRunThatHoldsMostIsLeftAndAnHonestOneGoesOn(t *testing.T) {
 		if _, err := theirs.conn.Write(someNames(first, 100)); err != nil {
 			break
 		}
-		if run.isLeaving() {
+		if run.State().Leaving {
 			break
 		}
 	}
@@ -98,13 +97,13 @@ func TestAFullRunFreesItsMemoryWhileThePipelineRefuses(t *testing.T) {
 		waiting = append(waiting, enter(20+sequence, 7, 1, 0)...)
 	}
 	other.write(waiting)
-	b.Await("a batch to be refused", func() bool { return run.handover.Waiting() > 0 })
+	b.Await("a batch to be refused", func() bool { return run.State().Waiting > 0 })
 	b.awaitReceived(5020)
-	require.Greater(t, run.memory.Held(), int64(2<<20))
+	require.Greater(t, run.Memory().Held(), int64(2<<20))
 	// The last names are too many.
 	_, _ = other.conn.Write(someNames(2000, 4000))
 	assert.Contains(t, a.control.expectError(), "limits.max_run_memory is reached (8388608)")
-	b.Await("memory to be free", func() bool { return run.memory.Held() < 100<<10 })
+	b.Await("memory to be free", func() bool { return run.Memory().Held() < 100<<10 })
 	b.Await("the drops", func() bool { return b.Counter("events_dropped") == 5020 })
 	assert.Equal(t, map[string]int64{"{reason=max_run_memory}": 5020}, b.points("receiver_bytefrog_events_dropped"))
 	assert.Len(t, b.receiver.env.registry.list(), 1, "its end is still tried")
@@ -133,7 +132,7 @@ func TestTheEndOfARunHasATimeLimit(t *testing.T) {
 		"that holds too much": {
 			change: func(_ *bed, c *Config) { c.EndTimeout, c.ShutdownTimeout = never, 50*time.Millisecond },
 			end: func(_ *agent, b *bed) {
-				b.receiver.env.registry.lookup(1).memory.Fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
+				b.receiver.env.registry.lookup(1).Memory().Fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
 			},
 			dropped: map[string]int64{"{reason=memory_budget}": 20}, late: 1,
 		},
@@ -142,8 +141,8 @@ func TestTheEndOfARunHasATimeLimit(t *testing.T) {
 			end: func(a *agent, b *bed) {
 				run := b.receiver.env.registry.lookup(1)
 				a.finish()
-				b.Await("the end", func() bool { return run.isLeaving() })
-				run.memory.Fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
+				b.Await("the end", func() bool { return run.State().Leaving })
+				run.Memory().Fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
 			},
 			dropped: map[string]int64{"{reason=memory_budget}": 20}, late: 1,
 		},
@@ -176,11 +175,11 @@ func TestAShutdownEndsInTimeWhileManyRunsAreLeftAndThePipelineDoesNotReturn(t *t
 	}
 	b.Await("hand-overs", func() bool { return b.Traces.Calls().Begun >= 50 })
 	for _, run := range b.receiver.env.registry.list() {
-		run.memory.Fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
+		run.Memory().Fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
 	}
 	b.Await("names to be dropped though the pipeline does not return", func() bool {
 		for _, run := range b.receiver.env.registry.list() {
-			if run.memory.Bounded() > 0 {
+			if run.Memory().Bounded() > 0 {
 				return false
 			}
 		}
@@ -203,8 +202,8 @@ func TestWhatRunsAndConnectionsHoldComesBack(t *testing.T) {
 		}
 	}
 	b.Await("names", func() bool { return process.Used() > 2<<20 })
-	// 4 data connections have buffers, and 2 runs.
-	assert.Greater(t, process.Usages()[0].Bytes, int64(2*runBytes+4*dataBytes))
+	// Four data connections have buffers.
+	assert.Greater(t, process.Usages()[0].Bytes, int64(4*64<<10))
 	for _, a := range agents {
 		a.finish()
 	}
@@ -213,32 +212,4 @@ func TestWhatRunsAndConnectionsHoldComesBack(t *testing.T) {
 	b.Await("all connections to end", func() bool { return b.receiver.env.connections.now() == 0 })
 	b.Shutdown()
 	assert.Zero(t, process.Used())
-}
-
-func TestTheReasonOfAFullMemoryIsItsFirst(t *testing.T) {
-	m := memoryOf(1000)
-	assert.False(t, m.Require(1001))
-	m.Fill(&budget.Error{Setting: budget.Setting})
-	assert.Equal(t, "max_run_memory", memoryReason(m))
-	assert.False(t, m.Reserve(1), "it gets no more")
-	other := memoryOf(1000)
-	assert.False(t, other.Reserve(1001))
-	assert.False(t, other.IsFull(), "it can do without")
-	other.Fill(&budget.Error{Setting: budget.Setting})
-	assert.Equal(t, handover.DroppedMemory, memoryReason(other))
-}
-
-// Batches that wait for the pipeline have nobody leave: where there is no room the program waits.
-func TestNoRunLeavesForABatchThatIsHeld(t *testing.T) {
-	process := budget.New(2 << 20)
-	group := process.Group("bytefrog")
-	run, other := newRunMemory(group, 16<<20), newRunMemory(group, 16<<20)
-	defer run.Close()
-	defer other.Close()
-	require.True(t, other.Require(1<<20))
-	assert.True(t, heldMemory{run}.Take(512<<10))
-	assert.False(t, heldMemory{run}.Take(1<<20))
-	assert.EqualValues(t, 512<<10, run.Bounded())
-	assert.False(t, run.IsFull())
-	assert.False(t, other.IsFull())
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
 // points are the values of the metrics that were handed on last, by name and the
@@ -73,7 +74,7 @@ func TestSumsBeginWithTheRunAndAreCumulative(t *testing.T) {
 	b := newBed(t, quickly)
 	a := connect(b, 1)
 	a.join()
-	opened := b.receiver.env.registry.lookup(1).opened
+	opened := b.receiver.env.registry.lookup(1).State().Opened
 	done := b.shutdownInBackground()
 	a.answerSuspend(0)
 	require.NoError(t, <-done)
@@ -111,10 +112,10 @@ func TestMetricsThatAreRefusedAreCounted(t *testing.T) {
 func TestTheLastMetricsOfTooManyRunsAreDroppedAndCounted(t *testing.T) {
 	b := newBed(t, func(_ *bed, c *Config) { c.CollectionInterval = time.Hour })
 	loop := b.receiver.env.metrics
-	state := runState{resource: pcommon.NewResource()}
-	state.breaks[callevent.CauseSuspended] = 3
+	state := session.State{Resource: pcommon.NewResource()}
+	state.Breaks[callevent.CauseSuspended] = 3
 	for range maxOver + 2 {
-		loop.ended(state)
+		loop.Ended(state)
 	}
 	assert.EqualValues(t, 2*11, b.Counter("metric_points_dropped"))
 	assert.Len(t, b.Log.FilterMessageSnippet("Too many runs ended").All(), 1)

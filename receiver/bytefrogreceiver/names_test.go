@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
@@ -30,7 +31,7 @@ func thread(id uint16, from uint32, name string) []byte {
 // awaitReceived waits until the first run has received n messages with a number.
 func (b *bed) awaitReceived(n uint64) {
 	b.T.Helper()
-	b.Await(fmt.Sprintf("%d events", n), func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == n })
+	b.Await(fmt.Sprintf("%d events", n), func() bool { return b.receiver.env.registry.lookup(1).State().Events == n })
 }
 
 func TestEventsWaitForNamesThatComeOnOtherConnections(t *testing.T) {
@@ -79,7 +80,7 @@ func TestNamesThatComeAfterTheEndOfAConnectionStillName(t *testing.T) {
 	p, other := a.join(), a.join()
 	p.write(enter(0, 5, 3, 0))
 	p.close()
-	b.Await("the end of the connection", func() bool { return b.receiver.env.registry.lookup(1).data.reading() == 1 })
+	b.Await("the end of the connection", func() bool { return b.receiver.env.registry.lookup(1).State().Connections == 1 })
 	other.write(append(method(5, "late"), thread(3, 0, "worker")...))
 	a.finish()
 	b.awaitRuns(0)
@@ -112,19 +113,22 @@ func TestAnIDThatIsMappedAgainMeansTheOtherTextFromThenOn(t *testing.T) {
 }
 
 func TestConnectionsThatHaveEndedHaveNoMemory(t *testing.T) {
-	b := newBed(t, quickly, withDataConnections(1))
+	b := newBed(t, quickly, withDataConnections(2))
 	a := connect(b, 1)
 	run := b.receiver.env.registry.lookup(1)
-	var used []int64
+	a.join().write(namesOne())
+	b.Await("the names", func() bool { return run.State().Bytes == uint64(len(namesOne())) })
+	names := run.Memory().Bounded()
+	require.Positive(t, names)
 	for i := range uint32(5) {
 		p := a.join()
-		p.write(append(namesOne(), calls(10*i, 5)...))
+		p.write(append(namesOne(), append(calls(20*i, 5), enter(20*i+10, 77, 1, 0)...)...))
 		p.close()
-		b.Await("its events", func() bool { return run.stream.Received() == uint64(10*(i+1)) })
-		run.data.finished.Wait()
-		used = append(used, run.memory.Bounded())
+		b.Await("its events", func() bool { return run.State().Events == uint64(11*(i+1)) })
+		b.Await("its end", func() bool { return run.State().Connections == 1 })
 	}
-	assert.Equal(t, []int64{used[0], used[0], used[0], used[0], used[0]}, used)
+	a.data[0].write(method(77, "late"))
+	b.Await("the memory of names alone", func() bool { return b.events() == 5*11 && run.Memory().Bounded() < names+1000 })
 	a.finish()
 	b.awaitRuns(0)
 }

@@ -91,7 +91,7 @@ func TestNothingIsLostInAnOutageThatIsLongerThanNumbersAreWaitedFor(t *testing.T
 	b.Await("spans", func() bool { return o.spans.Load() > 0 })
 	o.refusing.Store(true)
 	// The other is refused too, or waits for the one that is.
-	b.Await("a connection to be refused", func() bool { return run.handover.Waiting() > 0 })
+	b.Await("a connection to be refused", func() bool { return run.State().Waiting > 0 })
 	began := time.Now()
 	b.Await("a long outage", func() bool { return time.Since(began) > 3*maxWait })
 	o.refusing.Store(false)

@@ -4,12 +4,10 @@
 package bytefrogreceiver
 
 import (
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
@@ -26,7 +24,7 @@ func TestNamesAreWaitedForWhileTheirConnectionIsHeldUp(t *testing.T) {
 	b.Traces.RefuseWith(receivertestbed.ErrRefused)
 	run := b.receiver.env.registry.lookup(1)
 	held.write(append(namesOne(), calls(0, 1)...))
-	b.Await("the connection to be held up", func() bool { return run.handover.Waiting() == 1 })
+	b.Await("the connection to be held up", func() bool { return run.State().Waiting == 1 })
 	held.write(append(method(5, "late"), thread(3, 0, "worker")...))
 	p.write(enter(2, 5, 3, 0))
 	came := time.Now()
@@ -48,12 +46,13 @@ func TestNamesAreWaitedForAfterTheirAgentWasHeldUp(t *testing.T) {
 	b.Traces.RefuseWith(receivertestbed.ErrRefused)
 	run := b.receiver.env.registry.lookup(1)
 	held.write(append(namesOne(), calls(0, 1)...))
-	b.Await("the connection to be held up", func() bool { return run.handover.Waiting() == 1 })
+	b.Await("the connection to be held up", func() bool { return run.State().Waiting == 1 })
 	p.write(enter(2, 5, 3, 0))
+	sent := uint64(len(namesOne()) + len(calls(0, 1)) + len(enter(2, 5, 3, 0)))
 	came := time.Now()
 	b.Await("the event to have waited long enough", func() bool { return time.Since(came) > refused })
 	b.Traces.RefuseWith(nil)
-	b.Await("all sockets to be empty", func() bool { return run.handover.Waiting() == 0 && run.data.caughtUp() })
+	b.Await("all sockets to be empty", func() bool { return run.State().Waiting == 0 && run.State().Bytes == sent })
 	accepted := time.Now()
 	b.Await("several looks for the name", func() bool { return time.Since(accepted) > 200*time.Millisecond })
 	// Only now the held-up agent gets to send the name.
@@ -81,26 +80,6 @@ func TestAMethodThatWentByItsNumberDoesSoToTheEndOfTheRun(t *testing.T) {
 	}
 }
 
-func TestABatchWaitsForWhatWasSaidBeforeOnTheControlConnection(t *testing.T) {
-	busy := benchmarkRun(t, discard(func(ptrace.Traces) {}))
-	busy.control.ended = make(chan struct{})
-	waited := make(chan time.Duration)
-	await := func() {
-		began := time.Now()
-		busy.awaitControl()
-		waited <- time.Since(began)
-	}
-	go await()
-	assert.GreaterOrEqual(t, <-waited, controlPatience, "it does not wait forever")
-
-	go await()
-	var reading sync.WaitGroup
-	reading.Go(func() { _, _ = busy.control.in.Read(time.Now(), time.Time{}) })
-	assert.Less(t, <-waited, controlPatience, "the reader of the control connection waits")
-	busy.control.in.TakeAway()
-	reading.Wait()
-}
-
 func TestWhatCameAndWasNotReadIsSeen(t *testing.T) {
 	b := newBed(t, quickly)
 	a := connect(b, 1)
@@ -126,14 +105,14 @@ func TestAConnectionThatIsAheadWaitsForTheOthers(t *testing.T) {
 	b.awaitReceived(2)
 	go func() { _, _ = ahead.conn.Write(calls(events/2, events/4)) }()
 	run := b.receiver.env.registry.lookup(1)
-	b.Await("the connection that is ahead", func() bool { return run.stream.Missing() > lead })
+	b.Await("the connection that is ahead", func() bool { return run.State().Missing > lead })
 	for first := uint32(2); first < events/2; first += 1000 {
-		before := run.stream.Received()
+		before := run.State().Events
 		behind.write(calls(first, min(500, int(events/2-first)/2)))
-		b.Await("what is behind", func() bool { return run.stream.Received() > before })
+		b.Await("what is behind", func() bool { return run.State().Events > before })
 	}
 	b.awaitReceived(events)
-	assert.Zero(t, run.stream.Missing())
+	assert.Zero(t, run.State().Missing)
 	a.finish()
 	b.awaitRuns(0)
 	assert.Len(t, b.only().events, events)

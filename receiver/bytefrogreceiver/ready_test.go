@@ -16,6 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
 // awaitDeaf waits until nobody can connect any more.
@@ -35,7 +36,7 @@ func TestAnAgentGetsNoCommandBeforeItsFirstDataConnection(t *testing.T) {
 	for name, leave := range map[string]func(b *bed) <-chan error{
 		"a shutdown": (*bed).shutdownInBackground,
 		"given up": func(b *bed) <-chan error {
-			b.receiver.env.registry.lookup(1).leave(unresponsive(time.Second))
+			b.receiver.env.registry.lookup(1).Leave(session.Unresponsive(time.Second))
 			b.awaitRuns(0)
 			return b.shutdownInBackground()
 		},
@@ -57,7 +58,7 @@ func TestAShutdownHearsTheDataConnectionThatIsOnItsWay(t *testing.T) {
 	b.Await("it to be accepted", func() bool { return b.receiver.handshakes.len() == 1 })
 	run := b.receiver.env.registry.lookup(1)
 	done := b.shutdownInBackground()
-	b.Await("the run to be left", run.isLeaving)
+	b.Await("the run to be left", func() bool { return run.State().Leaving })
 	p.send(bytefrog.DataHello{Run: a.configuration.RunID})
 	p.expect(bytefrog.DataHelloReply{})
 	a.data = append(a.data, p)
@@ -76,7 +77,7 @@ func TestAShutdownWaitsNoLongerForAnAgentThatHasEnded(t *testing.T) {
 	a := connect(b, 1)
 	run := b.receiver.env.registry.lookup(1)
 	done := b.shutdownInBackground()
-	b.Await("the run to be left", run.isLeaving)
+	b.Await("the run to be left", func() bool { return run.State().Leaving })
 	a.control.send(bytefrog.ErrorMessage{Text: "Connection refused"}, bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
 	require.NoError(t, a.control.conn.(*net.TCPConn).CloseWrite())
 	a.control.expectEnd()
@@ -98,19 +99,10 @@ func TestAShutdownLetsTheProgramOfAnAgentRunThatIsNotReady(t *testing.T) {
 	<-preparing
 	run := b.receiver.env.registry.lookup(1)
 	done := b.shutdownInBackground()
-	b.Await("the run to be left", run.isLeaving)
+	b.Await("the run to be left", func() bool { return run.State().Leaving })
 	b.awaitDeaf(address)
 	close(left)
 	r := <-result
 	assert.Equal(t, bytefrogagent.Untraced, r.Outcome, "%s (%v)", r.Reason, r.Err)
 	require.NoError(t, <-done)
-}
-
-func TestARunWhoseAgentGotNoCommandAcceptsNoDataConnection(t *testing.T) {
-	p := newPair(t)
-	assert.False(t, p.run.data.refuseUnlessJoined(), "two have joined")
-	var none dataConnections
-	none.init(2)
-	assert.True(t, none.refuseUnlessJoined())
-	assert.ErrorIs(t, none.attach(p.ahead), errRunOver)
 }

@@ -20,6 +20,8 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/socket"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/telemetry"
 )
 
 // bytefrogReceiver is the HQ of the agents of one configuration, for all signals.
@@ -38,7 +40,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Recei
 		return nil, err
 	}
 	kit.Overtime = farewellTime
-	own, err := newTelemetry(kit.Telemetry)
+	own, err := telemetry.New(kit.Telemetry)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +74,7 @@ func (r *bytefrogReceiver) Start(ctx context.Context, run *receiverkit.Run) erro
 // open opens the outputs, and what runs share.
 func (e *environment) open(run *receiverkit.Run) {
 	e.run = run
+	e.sessions = &session.Environment{Run: run, Telemetry: e.telemetry, Settings: e.config.sessionSettings(), Timing: &e.timing.Timing}
 	e.connections = newConnectionMemory(run.Memory)
 	e.lingering = newLingering(run, e.telemetry, &e.timing, e.connections)
 	e.logs = newLogSink(run, e.config, e.telemetry)
@@ -111,7 +114,7 @@ func (r *bytefrogReceiver) Stop() {
 	_ = r.listener.Close()
 	r.handshakes.hurry(time.Now().Add(r.env.timing.hello))
 	for _, run := range r.env.registry.shut() {
-		run.leave(shutdown())
+		run.Leave(session.ShuttingDown())
 	}
 }
 
@@ -123,11 +126,9 @@ func (r *bytefrogReceiver) stillOpen() string {
 			open = append(open, fmt.Sprintf("%s (%d)", what, n))
 		}
 	}
-	runs, handovers := r.env.registry.list(), 0
-	for _, run := range runs {
-		if run.handover != nil {
-			handovers += run.handover.Calls()
-		}
+	runs, handovers := r.env.registry.states(), 0
+	for i := range runs {
+		handovers += runs[i].Calls
 	}
 	add(len(runs), "runs")
 	add(handovers, "hand-overs of call events that the pipeline has not returned from")
@@ -148,6 +149,6 @@ func (r *bytefrogReceiver) Close(context.Context) error {
 	if r.env.connections != nil {
 		r.env.connections.close()
 	}
-	r.env.telemetry.shutdown()
+	r.env.telemetry.Shutdown()
 	return nil
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
@@ -165,10 +164,10 @@ func TestUnsuspendWaitsForTheAnswerToSuspend(t *testing.T) {
 	s.expectTold(bytefrog.TypeSuspend)
 	going := s.order("unsuspend")
 	run := s.receiver.env.registry.lookup(1)
-	s.Await("the order to be there", func() bool { return run.agent.Status().Reasons&hq.Operator == 0 })
+	s.Await("the order to be there", func() bool { return run.State().Agent.Reasons&hq.Operator == 0 })
 	// Nothing is sent until the break is there.
 	s.expectNothing(going)
-	assert.True(t, run.agent.Status().State.IsSuspended())
+	assert.True(t, run.State().Agent.State.IsSuspended())
 	s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
 	s.expectTold(bytefrog.TypeUnsuspend)
 	s.beat(bytefrog.ModeTracing)
@@ -179,7 +178,7 @@ func TestUnsuspendWaitsForTheAnswerToSuspend(t *testing.T) {
 }
 
 func TestAnAgentThatNeverAnswersSuspendGoesOnAfterAWhile(t *testing.T) {
-	s := steer(t, func(b *bed, _ *Config) { b.timing.answer = time.Millisecond })
+	s := steer(t, func(b *bed, _ *Config) { b.timing.Answer = time.Millisecond })
 	s.data.write(calls(0, 5))
 	s.Await("events", func() bool { return s.Counter("events") == 10 })
 	ctx, giveUp := context.WithCancel(context.Background())
@@ -310,7 +309,7 @@ func TestACommandThatAnotherOneCancelsReportsThat(t *testing.T) {
 		s.expectTold(bytefrog.TypeSuspend)
 		going := s.order("unsuspend")
 		run := s.receiver.env.registry.lookup(1)
-		s.Await("the order to be there", func() bool { return run.agent.Status().Reasons&hq.Operator == 0 })
+		s.Await("the order to be there", func() bool { return run.State().Agent.Reasons&hq.Operator == 0 })
 		again := s.order("suspend")
 		s.expectDone(going, "somebody else had tracing suspended meanwhile")
 		s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
@@ -339,7 +338,7 @@ func TestACancelledRequestSendsNoCommand(t *testing.T) {
 		o := <-order(gone, s.theirs, "pause")
 		require.ErrorContains(t, o.err, "request cancelled before the command was sent")
 	}
-	assert.False(t, s.receiver.env.registry.lookup(1).agent.IsPauseWanted())
+	assert.NotEqual(t, hq.Paused, s.receiver.env.registry.lookup(1).State().Agent.State)
 }
 
 // An agent takes pause for an error while it is suspended, and suspend while it is paused.
@@ -396,7 +395,7 @@ func TestAPausedAgentIsSuspendedForOverloadWhenItsProgramGoesOn(t *testing.T) {
 	s.Traces.RefuseWith(receivertestbed.ErrRefused)
 	s.data.write(calls(0, 5)) // what its buffers had
 	run := s.receiver.env.registry.lookup(1)
-	s.Await("an overload", func() bool { return run.agent.Status().Reasons&hq.Overload != 0 })
+	s.Await("an overload", func() bool { return run.State().Agent.Reasons&hq.Overload != 0 })
 	assert.Zero(t, s.Counter("suspends"))
 	s.expectDone(s.order("pause"), "the program was paused already")
 	going := s.order("unpause")
@@ -416,7 +415,7 @@ func TestAnOverloadThatEndsWhileTheProgramIsPausedSuspendsNothing(t *testing.T) 
 	s.Traces.RefuseWith(receivertestbed.ErrRefused)
 	s.data.write(calls(0, 5))
 	run := s.receiver.env.registry.lookup(1)
-	overloaded := func() bool { return run.agent.Status().Reasons&hq.Overload != 0 }
+	overloaded := func() bool { return run.State().Agent.Reasons&hq.Overload != 0 }
 	s.Await("an overload", overloaded)
 	s.Traces.RefuseWith(nil)
 	s.Await("the overload to be over", func() bool { return !overloaded() })
@@ -562,10 +561,6 @@ func TestAnOrderThatWaitsEndsWithTheReceiver(t *testing.T) {
 		s.Shutdown()
 	}()
 	expectReason(t, pausing, agentcontrol.Lost)
-	// Leaving has the program go on, which is nobody's order: whoever sees that hears of the end.
-	err := s.theirs.(*steered).await(t.Context(), "goes on", func() bool { return true })
-	require.Error(t, err)
-	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err))
 	s.expectTold(bytefrog.TypeUnpause, bytefrog.TypeSuspend)
 	s.data.close()
 	s.agent.control.close()
@@ -612,7 +607,7 @@ func TestOverloadAndOrdersAreSuspendedForTogether(t *testing.T) {
 	s.Traces.RefuseWith(nil)
 	s.Await("what was held", func() bool { return s.events() == 10 })
 	run := s.receiver.env.registry.lookup(1)
-	s.Await("the overload to be over", func() bool { return run.agent.Status().Reasons&hq.Overload == 0 })
+	s.Await("the overload to be over", func() bool { return run.State().Agent.Reasons&hq.Overload == 0 })
 	assert.Equal(t, "suspended", s.theirs.Snapshot().State, "somebody wants it so")
 	going := s.order("unsuspend")
 	s.expectTold(bytefrog.TypeUnsuspend)
@@ -663,7 +658,7 @@ func TestAnAgentThatBeginsSuspendedGetsOneSuspendAtItsFirstSign(t *testing.T) {
 			theirs := b.onlySteered()
 			b.Await("the heartbeat", func() bool { return theirs.Snapshot().State == "tracing" })
 			run := b.receiver.env.registry.lookup(1)
-			assert.False(t, run.agent.Status().State.IsSuspended(), "it is not prepared yet")
+			assert.False(t, run.State().Agent.State.IsSuspended(), "it is not prepared yet")
 			sign(a, p)
 			next := uint32(b.Counter("events"))
 			a.control.expectCommand(bytefrog.TypeSuspend)
@@ -686,7 +681,7 @@ func TestAnAgentThatBeginsSuspendedGetsOneSuspendAtItsFirstSign(t *testing.T) {
 }
 
 // preparedBySigns has no agent taken to be prepared without a sign of it.
-func preparedBySigns(b *bed, _ *Config) { b.timing.prepared = never }
+func preparedBySigns(b *bed, _ *Config) { b.timing.Prepared = never }
 
 func TestAShutdownSuspendsAnAgentThatIsNotPreparedAfterItsFirstSign(t *testing.T) {
 	b := newBed(t, patiently, preparedBySigns)
@@ -698,7 +693,7 @@ func TestAShutdownSuspendsAnAgentThatIsNotPreparedAfterItsFirstSign(t *testing.T
 		b.Shutdown()
 	}()
 	run := b.receiver.env.registry.lookup(1)
-	b.Await("the shutdown", func() bool { return run.isLeaving() })
+	b.Await("the shutdown", func() bool { return run.State().Leaving })
 	signsThatAnAgentIsPrepared["class report"](a, nil)
 	a.answerSuspend(0)
 	assert.Contains(t, a.control.expectError(), "shutting down")
@@ -765,16 +760,4 @@ func TestAnAgentIsSeenByItsDataToo(t *testing.T) {
 	s.data.write(calls(0, 5))
 	s.Await("its data to be seen", func() bool { return s.theirs.Snapshot().LastSeen.After(before) })
 	s.leave()
-}
-
-func TestWithoutTheExtensionNothingIsShownAndNothingAllocated(t *testing.T) {
-	b := newBed(t, patiently, func(_ *bed, c *Config) { c.Agent.DataConnections = 1; c.Agent.HeartbeatInterval = time.Hour })
-	assert.Empty(t, agentcontrol.Of(componenttest.NewNopHost()))
-	a := connect(b, 1)
-	a.join()
-	run := b.receiver.env.registry.lookup(1)
-	assert.Empty(t, b.receiver.env.run.Agents)
-	assert.Zero(t, testing.AllocsPerRun(100, func() { run.agent.Heartbeat(bytefrog.ModeTracing) }))
-	a.finish()
-	b.awaitRuns(0)
 }

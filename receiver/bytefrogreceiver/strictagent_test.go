@@ -15,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
 // restless is a program that calls one method until its tracing is over, in as many
@@ -86,8 +87,8 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 	// full waits until the agent and the sockets hold all they can.
 	full := func(b *bed) {
 		run := b.receiver.env.registry.lookup(1)
-		most := uint32(b.receiver.env.config.Agent.BufferMemory / bytefrogagent.DefaultBufferSize)
-		b.Await("full buffers", func() bool { return run.control.sendBuffers.Load() == most-2 })
+		most := int64(b.receiver.env.config.Agent.BufferMemory / bytefrogagent.DefaultBufferSize)
+		b.Await("full buffers", func() bool { return run.State().SendBuffers == most-2 })
 	}
 	cases := map[string]struct {
 		options []option
@@ -115,7 +116,7 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 			require.NoError(t, b.Component().Shutdown(context.Background()))
 		}},
 		"given up": {nil, func(_ *testing.T, b *bed, _ *bytefrogagent.Agent) {
-			b.receiver.env.registry.lookup(1).leave(unresponsive(time.Second))
+			b.receiver.env.registry.lookup(1).Leave(session.Unresponsive(time.Second))
 		}},
 		"given up while frozen": {[]option{impatiently}, func(_ *testing.T, b *bed, a *bytefrogagent.Agent) {
 			a.Freeze()
@@ -125,9 +126,9 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 		"given up while frozen and the pipeline refuses": {[]option{impatiently}, func(_ *testing.T, b *bed, a *bytefrogagent.Agent) {
 			b.Traces.RefuseWith(receivertestbed.ErrRefused)
 			run := b.receiver.env.registry.lookup(1)
-			b.Await("the connections to wait", func() bool { return run.handover.Waiting() == 2 })
+			b.Await("the connections to wait", func() bool { return run.State().Waiting == 2 })
 			a.Freeze()
-			b.Await("the run to be given up", run.isLeaving)
+			b.Await("the run to be given up", func() bool { return run.State().Leaving })
 			a.Thaw()
 			b.Await("the agent to close", func() bool { return b.openConnections() == 0 })
 			b.Traces.RefuseWith(nil)
@@ -135,8 +136,8 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 		"out of memory while the pipeline refuses": {nil, func(_ *testing.T, b *bed, _ *bytefrogagent.Agent) {
 			b.Traces.RefuseWith(receivertestbed.ErrRefused)
 			run := b.receiver.env.registry.lookup(1)
-			b.Await("the connections to wait", func() bool { return run.handover.Waiting() == 2 })
-			run.leave(outOfMemory(&limitError{setting: settingMaxRunMemory, limit: 1}))
+			b.Await("the connections to wait", func() bool { return run.State().Waiting == 2 })
+			run.Leave(session.OutOfMemory(&limitError{setting: settingMaxRunMemory, limit: 1}))
 			b.Traces.RefuseWith(nil)
 		}},
 	}

@@ -17,7 +17,7 @@ import (
 // turnAway refuses an agent that has said hello and was not started.
 func (r *bytefrogReceiver) turnAway(in *connreader.Reader, version uint8, why error) {
 	reason := reasonOf(why)
-	r.env.telemetry.refused(reason)
+	r.env.telemetry.Refused(reason)
 	r.env.Logger.Warn("An agent is turned away: its program runs on untraced", zap.Error(why),
 		zap.String("reason", reason), zap.Stringer("peer", in.Conn().RemoteAddr()))
 	agent := unstarted{in: in, maxString: r.env.config.Limits.MaxMessageSize}

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package session
 
 import (
 	"time"
@@ -36,7 +36,7 @@ type announcement struct {
 
 // isDue reports whether the pipeline needs a batch though nothing has broken.
 func (k *keepAlive) isDue() bool {
-	return k.refused || k.run.env.Now().Sub(k.accepted) >= k.run.env.config.KeepaliveInterval
+	return k.refused || k.run.env.Run.Now().Sub(k.accepted) >= k.run.env.Settings.Batches.KeepaliveInterval
 }
 
 // announce sends a batch with the breaks that none has announced, if there are any or a batch is
@@ -44,7 +44,7 @@ func (k *keepAlive) isDue() bool {
 // broken off may have happened, and would happen again.
 func (k *keepAlive) announce() {
 	r := k.run
-	if r.handover == nil || !r.isStarted() {
+	if !r.batches.isOpen() || !r.life.isStarted() {
 		return
 	}
 	if k.announcing != nil {
@@ -62,14 +62,14 @@ func (k *keepAlive) announce() {
 	}
 	result := make(chan announcement, 1)
 	k.announcing = result
-	go func() { result <- announcement{barriers: barriers, accepted: r.handover.Offer(batch, r.resource)} }()
+	go func() { result <- announcement{barriers: barriers, accepted: r.batches.Offer(batch, r.Resource)} }()
 }
 
 // announced notes the result of an announcement, and sends the next if one was missed.
 func (k *keepAlive) announced(a announcement) {
 	k.announcing, k.refused = nil, !a.accepted
 	if a.accepted {
-		k.accepted = k.run.env.Now()
+		k.accepted = k.run.env.Run.Now()
 		k.run.stream.BarriersAnnounced(a.barriers)
 	}
 	if k.missed {
@@ -89,14 +89,14 @@ func (k *keepAlive) finish() {
 // sendEnd sends a batch that reports the end of the run.
 func (k *keepAlive) sendEnd() {
 	r := k.run
-	if !r.isStarted() {
+	if !r.life.isStarted() {
 		return
 	}
-	r.breakAt(callevent.End(r.stream.Next(), r.ending.cause))
+	r.breaks.add(callevent.End(r.stream.Next(), r.life.ending.Cause))
 	batch, err := k.empty.Batch(r.stream.NewBarriers())
 	if err != nil {
 		r.logger.Error("Could not make the batch that reports the end of the run", zap.Error(err))
 		return
 	}
-	r.send(batch)
+	r.batches.send(batch)
 }

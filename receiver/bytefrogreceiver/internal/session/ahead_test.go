@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package session
 
 import (
 	"net"
@@ -34,14 +34,14 @@ type pair struct {
 }
 
 func newPair(t *testing.T) *pair {
-	p := &pair{t: t, run: benchmarkRun(t, discard(func(ptrace.Traces) {}))}
-	p.run.env.Now = func() time.Time { return time.Unix(1000, p.looks.Add(1)) }
-	p.run.pace = pace.NewGroup(p.run.stream, 10, p.run.env.config.Agent.BufferMemory)
+	p := &pair{t: t, run: deskRun(t, discard(func(ptrace.Traces) {}))}
+	p.run.env.Run.Now = func() time.Time { return time.Unix(1000, p.looks.Add(1)) }
+	p.run.pace = pace.NewGroup(p.run.stream, 10, 4<<20)
 	for _, d := range []**dataConnection{&p.behind, &p.ahead} {
 		_, conn := net.Pipe()
-		made, err := newDataConnection(p.run, newReader(conn, 1024))
+		made, err := newDataConnection(p.run, conn)
 		require.NoError(t, err)
-		require.NoError(t, p.run.data.attach(made))
+		require.NoError(t, p.run.data.attach(made.in))
 		*d = made
 	}
 	return p
@@ -50,7 +50,7 @@ func newPair(t *testing.T) *pair {
 // readBehind makes the connection that is behind wait for bytes, which do not arrive.
 func (p *pair) readBehind() {
 	var reading sync.WaitGroup
-	reading.Go(func() { _, _ = p.behind.in.Read(p.run.env.Now(), time.Time{}) })
+	reading.Go(func() { _, _ = p.behind.in.Read(p.run.env.Run.Now(), time.Time{}) })
 	p.t.Cleanup(func() {
 		p.behind.in.TakeAway()
 		reading.Wait()
@@ -70,7 +70,7 @@ func numbersFrom(first uint32) []bytefrog.Event {
 // The messages that follow a rename have arrived, or are on its connection, which is not read.
 func TestARenameIsPlacedByTheEventsAfterItThoughTheirConnectionWaits(t *testing.T) {
 	p := newPair(t)
-	p.run.env.Now = func() time.Time { return time.Unix(1000, p.looks.Add(1)*int64(50*time.Millisecond)) }
+	p.run.env.Run.Now = func() time.Time { return time.Unix(1000, p.looks.Add(1)*int64(50*time.Millisecond)) }
 	var renamed []uint64
 	p.ahead.batch.SetSend(func(packed callevent.Packed) {
 		var batch callevent.Batch
@@ -79,7 +79,7 @@ func TestARenameIsPlacedByTheEventsAfterItThoughTheirConnectionWaits(t *testing.
 			renamed = append(renamed, r.Sequence)
 		}
 	})
-	now := p.run.env.Now()
+	now := p.run.env.Run.Now()
 	require.NoError(t, p.ahead.batch.Name(bytefrog.MapThreadName{Thread: 3, Name: "worker"}, now))
 	done := make(chan error)
 	go func() { done <- p.ahead.add(numbersFrom(1000), now) }()
@@ -96,9 +96,9 @@ func TestARenameIsPlacedByTheEventsAfterItThoughTheirConnectionWaits(t *testing.
 
 func TestAConnectionThatIsAheadWaitsThoughItsRunEnds(t *testing.T) {
 	p := newPair(t)
-	p.run.leave(endedByAgent())
+	p.run.life.leave(endedByAgent())
 	done := make(chan error)
-	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.Now()) }()
+	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.Run.Now()) }()
 	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
 	require.Empty(t, done, "the agent has sent more than was read")
 	p.ahead.in.TakeAway()
@@ -109,9 +109,9 @@ func TestAConnectionThatIsAheadWaitsThoughItsRunEnds(t *testing.T) {
 // forgiven, however long that takes.
 func TestMissingNumbersAreNotForgivenWhileAnotherConnectionIsHeldUp(t *testing.T) {
 	p := newPair(t)
-	p.run.env.Now = func() time.Time { return time.Unix(60*p.looks.Add(1), 0) }
+	p.run.env.Run.Now = func() time.Time { return time.Unix(60*p.looks.Add(1), 0) }
 	done := make(chan error)
-	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.Now()) }()
+	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.Run.Now()) }()
 	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
 	looks := p.looks.Load()
 	require.Eventually(t, func() bool { p.run.pace.Changed(); return p.looks.Load() > looks+20 }, receivertestbed.Patience, time.Millisecond)
@@ -124,16 +124,16 @@ func TestMissingNumbersAreNotForgivenWhileAnotherConnectionIsHeldUp(t *testing.T
 func TestNamesAreNotGivenUpWhileTheirConnectionWaits(t *testing.T) {
 	p := newPair(t)
 	done := make(chan error)
-	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.Now()) }()
+	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.Run.Now()) }()
 	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
 	p.behind.in.OnWait(func() {}) // the connection ahead does not notice, and waits on
 	p.readBehind()
 	other := &dataConnection{run: p.run, member: p.ahead.member}
-	_, over := other.awaitNames(p.run.env.Now())
+	_, over := other.awaitNames(p.run.env.Run.Now())
 	assert.False(t, over)
 	p.ahead.in.TakeAway()
 	require.NoError(t, <-done)
-	_, over = other.awaitNames(p.run.env.Now())
+	_, over = other.awaitNames(p.run.env.Run.Now())
 	assert.True(t, over)
 }
 
@@ -147,7 +147,7 @@ func TestABadEventBehindAGapIsWhereItIs(t *testing.T) {
 		events[i].Type = bytefrog.TypeMethodEntry
 	}
 	var bad *connreader.BadData
-	require.ErrorAs(t, p.ahead.add(events, p.run.env.Now()), &bad)
+	require.ErrorAs(t, p.ahead.add(events, p.run.env.Run.Now()), &bad)
 	assert.EqualValues(t, 150*bytefrog.MethodEntrySize+stream.SequenceOffset, bad.Offset)
 	assert.Equal(t, 150, p.ahead.fresh)
 }
@@ -155,8 +155,8 @@ func TestABadEventBehindAGapIsWhereItIs(t *testing.T) {
 func TestAConnectionIsWhereItsLastNumberIs(t *testing.T) {
 	p := newPair(t)
 	p.readBehind()
-	require.NoError(t, p.ahead.marker(bytefrog.Marker{Sequence: 7, Key: "k"}, p.run.env.Now()))
+	require.NoError(t, p.ahead.marker(bytefrog.Marker{Sequence: 7, Key: "k"}, p.run.env.Run.Now()))
 	assert.EqualValues(t, 7, p.ahead.member.Position())
-	require.NoError(t, p.ahead.add(numbersFrom(8), p.run.env.Now()))
+	require.NoError(t, p.ahead.add(numbersFrom(8), p.run.env.Run.Now()))
 	assert.EqualValues(t, 107, p.ahead.member.Position())
 }

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package session
 
 import (
 	"errors"
@@ -17,11 +17,16 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/pace"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/telemetry"
 )
 
 // chunk is how many call events are decoded at once: few enough to stay in the
 // processor's cache.
 const chunk = 1024
+
+// readerBytes is the approximate memory of a data connection without its buffers, such as the stack of
+// the coroutine that reads it.
+const readerBytes = 8 << 10
 
 // dataConnection reads one data connection: it decodes messages, gives call events
 // their names, and packs them. It is one goroutine's.
@@ -58,8 +63,8 @@ func (d *dataConnection) prepare() error {
 	d.member = r.pace.NewMember(d.in.CaughtUp)
 	d.in.OnWait(r.pace.Changed)
 	d.waiting = d.whileAhead()
-	if r.handover != nil {
-		batch, err := stream.NewPacker(r.stream, r.send, r.awaitControl, d.awaitNames)
+	if r.batches.isOpen() {
+		batch, err := stream.NewPacker(r.stream, r.batches.send, r.control.awaitCaughtUp, d.awaitNames)
 		if err != nil {
 			return err
 		}
@@ -75,7 +80,7 @@ func (d *dataConnection) countBuffers() {
 	if d.batch != nil {
 		held += d.batch.Memory()
 	}
-	d.counted = d.run.memory.Resize(d.counted, held)
+	d.counted = d.run.Memory.Resize(d.counted, held)
 }
 
 // serve reads the connection to its end and hands on all that came.
@@ -84,8 +89,8 @@ func (d *dataConnection) serve() {
 		d.readToEnd()
 		return
 	}
-	d.run.handover.SendFrom(func(send func(callevent.Packed, pcommon.Resource)) {
-		d.batch.SetSend(func(batch callevent.Packed) { d.run.sendBy(send, batch) })
+	d.run.batches.SendFrom(func(send func(callevent.Packed, pcommon.Resource)) {
+		d.batch.SetSend(func(batch callevent.Packed) { d.run.batches.sendBy(send, batch) })
 		d.readToEnd()
 	})
 }
@@ -94,13 +99,13 @@ func (d *dataConnection) readToEnd() {
 	if d.lost == nil {
 		d.read()
 	}
-	d.run.data.release(d, d.ended || d.lost != nil)
+	d.run.data.release(d.in, d.ended || d.lost != nil)
 	d.member.Leave()
 	defer d.run.data.finished.Done()
 	d.finish()
 	d.in.Free()
 	d.batch, d.events = nil, nil
-	d.counted = d.run.memory.Resize(d.counted, 0)
+	d.counted = d.run.Memory.Resize(d.counted, 0)
 	if d.lost != nil {
 		d.leaveUnlessKilled()
 	}
@@ -117,9 +122,9 @@ func (d *dataConnection) finish() {
 	for d.batch.Waiting() > 0 && !d.run.data.complete() {
 		select {
 		case <-ticker.C:
-			d.batch.Attend(d.run.env.Now())
+			d.batch.Attend(d.run.env.Run.Now())
 			continue
-		case <-d.run.memory.Full():
+		case <-d.run.Memory.Full():
 		case <-d.run.ctx.Done():
 		}
 		break
@@ -130,7 +135,7 @@ func (d *dataConnection) finish() {
 
 // finishNow hands on the last batch, whatever names are missing.
 func (d *dataConnection) finishNow() {
-	d.batch.Settle(d.run.env.Now())
+	d.batch.Settle(d.run.env.Run.Now())
 	d.countDropped()
 	d.batch.Flush()
 }
@@ -139,8 +144,8 @@ func (d *dataConnection) finishNow() {
 // data breaks after all that was received.
 func (d *dataConnection) countDropped() {
 	if n := d.batch.TakeDropped(); n > 0 {
-		d.run.env.telemetry.eventsDropped(n, memoryReason(d.run.memory))
-		d.run.breakAt(callevent.Point(d.run.stream.Next(), callevent.CauseLimit))
+		d.run.env.Telemetry.EventsDropped(n, memoryReason(d.run.Memory))
+		d.run.breaks.addHere(callevent.CauseLimit)
 	}
 }
 
@@ -148,12 +153,12 @@ func (d *dataConnection) countDropped() {
 // connection was not: when an agent is killed both are, and the control connection
 // says what it was.
 func (d *dataConnection) leaveUnlessKilled() {
-	timer := time.NewTimer(d.run.env.timing.quiet)
+	timer := time.NewTimer(d.run.env.Timing.Quiet)
 	defer timer.Stop()
 	select {
-	case <-d.run.leaving:
+	case <-d.run.life.leaving:
 	case <-timer.C:
-		d.run.leave(dataLost(d.lost))
+		d.run.life.leave(dataLost(d.lost))
 	}
 }
 
@@ -163,7 +168,7 @@ var errStop = errors.New("the run is given up")
 // read reads the connection to its end, or to what can't be read; what came before
 // is then in the batch.
 func (d *dataConnection) read() {
-	now := d.run.env.Now()
+	now := d.run.env.Run.Now()
 	// What came together with data hello.
 	if !d.take(0, now) {
 		return
@@ -171,7 +176,7 @@ func (d *dataConnection) read() {
 	for {
 		n, err := d.in.Read(now, d.wake(now))
 		d.member.Arrived(n)
-		now = d.run.env.Now()
+		now = d.run.env.Run.Now()
 		if n > 0 && !d.take(n, now) {
 			return
 		}
@@ -190,7 +195,7 @@ func (d *dataConnection) read() {
 			d.batch.Attend(now)
 		}
 		// That may have taken long.
-		now = d.run.env.Now()
+		now = d.run.env.Run.Now()
 	}
 }
 
@@ -224,7 +229,7 @@ func (d *dataConnection) take(n int, now time.Time) bool {
 	case err == nil:
 		return true
 	case errors.Is(err, stream.ErrMemory):
-		d.run.leave(outOfMemory(d.run.memory.Reason()))
+		d.run.life.leave(OutOfMemory(d.run.Memory.Reason()))
 	case !errors.Is(err, errStop):
 		d.giveUp(err)
 	}
@@ -236,29 +241,28 @@ func (d *dataConnection) take(n int, now time.Time) bool {
 func (d *dataConnection) end(err error) {
 	d.ended = true
 	cut := d.in.Cut()
-	if cut == nil && errors.Is(err, io.EOF) || d.run.isLeaving() {
+	if cut == nil && errors.Is(err, io.EOF) || d.run.life.isLeaving() {
 		return
 	}
 	if cut != nil {
 		err = cut
 	}
 	d.lost = err
-	d.run.breakAt(callevent.Point(d.run.stream.Next(), callevent.CauseDisconnected))
+	d.run.breaks.addHere(callevent.CauseDisconnected)
 }
 
 // giveUp gives the run up for err. What follows on this connection is lost, so the
 // data breaks after all that was received.
 func (d *dataConnection) giveUp(err error) {
-	d.run.env.telemetry.badData(connectionData)
-	d.run.breakAt(callevent.Point(d.run.stream.Next(), callevent.CauseBadData))
-	d.run.leave(givenUpForBadData(connectionData, err))
+	d.run.breaks.addHere(callevent.CauseBadData)
+	d.run.badData(telemetry.ConnectionData, err)
 }
 
 // decode takes all messages that are complete. The error is a *connreader.BadData,
 // stream.ErrMemory or errStop.
 func (d *dataConnection) decode(now time.Time) error {
 	for {
-		if d.run.memory.IsFull() {
+		if d.run.Memory.IsFull() {
 			return stream.ErrMemory
 		}
 		events, n := bytefrog.DecodeEvents(d.events, d.in.Bytes())
@@ -271,7 +275,7 @@ func (d *dataConnection) decode(now time.Time) error {
 				continue
 			}
 		}
-		m, n, err := bytefrog.DecodeData(d.in.Bytes(), d.run.env.config.Limits.MaxMessageSize)
+		m, n, err := bytefrog.DecodeData(d.in.Bytes(), d.run.env.Settings.MaxMessageSize)
 		if err != nil {
 			return d.in.BadData(err)
 		}
@@ -294,12 +298,12 @@ func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 		piece := events[added:]
 		pack := d.count
 		if d.batch != nil {
-			began := d.run.env.Now()
+			began := d.run.env.Run.Now()
 			piece = d.member.Await(piece, &d.waiting)
-			d.run.heldUp.ended(began, d.run.env.Now())
+			d.run.heldUp.ended(began, d.run.env.Run.Now())
 			pack = d.batch.Pack
 		}
-		d.run.settleBreak(piece)
+		d.run.breaks.settleBefore(piece)
 		d.member.MoveTo(stream.Unwrap(d.run.stream.Next(), piece[len(piece)-1].Sequence))
 		bad, err := pack(piece, now)
 		if err != nil {
@@ -321,8 +325,8 @@ func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
 // that ends no wait.
 func (d *dataConnection) whileAhead() pace.Waiting {
 	return pace.Waiting{
-		Now: func() time.Time { return d.run.env.Now() }, Attend: d.attendUnread,
-		Stop: d.in.Taken(), Full: d.run.memory.Full(), Cancelled: d.run.ctx.Done(),
+		Now: func() time.Time { return d.run.env.Run.Now() }, Attend: d.attendUnread,
+		Stop: d.in.Taken(), Full: d.run.Memory.Full(), Cancelled: d.run.ctx.Done(),
 	}
 }
 
@@ -338,7 +342,7 @@ func (d *dataConnection) awaitNames(now time.Time) (begun time.Time, over bool) 
 	if d.backlog == nil {
 		d.backlog, d.asked = d.member.OthersBacklog(), now
 	}
-	if !d.backlog.IsHandled() || d.member.Waits() || d.run.isRecovering(d.asked, now) {
+	if !d.backlog.IsHandled() || d.member.Waits() || d.run.heldUp.isRecovering(d.asked, now) {
 		return time.Time{}, false
 	}
 	d.backlog = nil
@@ -373,13 +377,13 @@ func (d *dataConnection) marker(m bytefrog.Marker, now time.Time) error {
 		return d.in.BadData(err)
 	}
 	ticks := s.Ticks(m.Time, now)
-	d.run.suspensions.owed.settle(d.run, sequence)
+	d.run.breaks.settle(sequence)
 	d.member.MoveTo(sequence)
 	if d.batch != nil {
 		d.batch.Skip(sequence, ticks, now)
 	}
 	s.Advance(sequence+1, 1)
 	d.fresh++
-	d.run.logs.marker(m, sequence, ticks)
+	d.run.Records.Marker(m, sequence, s.Time(ticks))
 	return nil
 }

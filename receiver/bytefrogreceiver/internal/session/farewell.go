@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package session
 
 import (
 	"time"
@@ -41,7 +41,7 @@ type farewell struct {
 func (f *farewell) end() {
 	r := f.run
 	defer f.bound()()
-	if r.isStarted() {
+	if r.life.isStarted() {
 		f.leaveAgent()
 	}
 	<-r.control.ended
@@ -57,7 +57,7 @@ func (f *farewell) leaveAgent() {
 		r.agent.End()
 		return
 	}
-	switch r.ending.how {
+	switch r.life.ending.how {
 	case mannerSuspend:
 		f.suspend()
 		f.read()
@@ -80,11 +80,11 @@ func (f *farewell) leaveAgent() {
 // its time is over.
 func (f *farewell) isReady() bool {
 	r := f.run
-	if r.ending.how == mannerSuspend {
+	if r.life.ending.how == mannerSuspend {
 		select {
 		case <-r.data.joined:
 		case <-r.control.ended:
-		case <-r.env.run.Delivering.Done():
+		case <-r.env.Run.Delivering.Done():
 		}
 	}
 	if r.data.refuseUnlessJoined() {
@@ -101,7 +101,7 @@ func (f *farewell) suspend() {
 	if r.agent.Status().State == hq.Ended || !f.awaitPrepared() {
 		return
 	}
-	f.answered = r.agent.SuspendForGood(r.control.ended, r.env.timing.farewell).Broken
+	f.answered = r.agent.SuspendForGood(r.control.ended, r.env.Timing.Farewell).Broken
 	if !f.answered {
 		r.logger.Debug("The agent did not answer suspend")
 	}
@@ -111,7 +111,7 @@ func (f *farewell) suspend() {
 // connection ends before.
 func (f *farewell) awaitPrepared() bool {
 	r := f.run
-	timer := time.NewTimer(r.env.timing.prepared)
+	timer := time.NewTimer(r.env.Timing.Prepared)
 	defer timer.Stop()
 	select {
 	case <-r.agent.Prepared():
@@ -129,20 +129,20 @@ func (f *farewell) awaitPrepared() bool {
 // connection is closed with something unread may hang.
 func (f *farewell) read() {
 	r := f.run
-	full, times := r.memory.Full(), f.restTimes()
-	if r.agent.AwaitRest(&rest{run: r, mayBeHeld: true}, times, r.ctx.Done(), full) || r.memory.IsFull() {
+	full, times := r.Memory.Full(), f.restTimes()
+	if r.agent.AwaitRest(&rest{run: r, mayBeHeld: true}, times, r.ctx.Done(), full) || r.Memory.IsFull() {
 		return
 	}
-	times.Limit = r.env.timing.discard
+	times.Limit = r.env.Timing.Discard
 	r.agent.AwaitRest(&rest{run: r}, times, nil, full)
 }
 
 // restTimes are the times of step 3. Only an agent that was sent suspend says how many numbers it
 // gave out.
 func (f *farewell) restTimes() hq.RestTimes {
-	t := &f.run.env.timing
-	times := hq.RestTimes{Quiet: t.quiet, Complete: t.complete, Limit: t.drain}
-	if f.run.ending.how != mannerSuspend {
+	t := f.run.env.Timing
+	times := hq.RestTimes{Quiet: t.Quiet, Complete: t.Complete, Limit: t.Drain}
+	if f.run.life.ending.how != mannerSuspend {
 		times.Complete = times.Quiet
 	}
 	return times
@@ -159,8 +159,8 @@ type rest struct {
 func (a *rest) Arrivals() hq.Arrivals {
 	r := a.run
 	return hq.Arrivals{
-		Numbered: r.stream.Received(), Bytes: r.bytes.Load(), Ended: r.data.complete(),
-		Held: a.mayBeHeld && r.handover != nil && r.handover.Waiting() > 0, Behind: !r.data.caughtUp(),
+		Numbered: r.stream.Received(), Bytes: r.traffic.bytes.Load(), Ended: r.data.complete(),
+		Held: a.mayBeHeld && r.batches.waiting() > 0, Behind: !r.data.caughtUp(),
 	}
 }
 
@@ -171,7 +171,7 @@ func (a *rest) NextArrival() <-chan struct{} { return a.run.data.changed.Next() 
 // runs on. At the program's end nothing waits for data that was not sent.
 func (f *farewell) tell() {
 	f.run.agent.Release()
-	if err := f.run.control.send(bytefrog.ErrorMessage{Text: f.run.ending.Error()}); err != nil {
+	if err := f.run.control.send(bytefrog.ErrorMessage{Text: f.run.life.ending.Error()}); err != nil {
 		f.run.logger.Debug("Could not send the reason to the agent", zap.Error(err))
 	}
 }
@@ -181,11 +181,9 @@ func (f *farewell) tell() {
 // data connection of the agent might still arrive.
 func (f *farewell) part() {
 	r := f.run
-	r.env.registry.linger(r.id)
-	r.env.lingering.begin(lingerer{
-		data: r.data.part(), control: r.control.in.TakeAway(), answered: f.answered,
-		gone: func() { r.env.registry.gone(r.id) },
-	})
+	data := r.data.part()
+	r.pace.Changed()
+	r.Linger(data, r.control.in.TakeAway(), f.answered)
 }
 
 // finish is step 6. Nothing is read any more, and the agent's connections are no longer the run's.
@@ -194,19 +192,18 @@ func (f *farewell) finish() {
 	r.data.finished.Wait()
 	r.stream.DropNames()
 	f.keepAlive.finish()
-	if r.handover != nil {
-		r.handover.Wait()
+	if r.batches.isOpen() {
+		r.batches.Wait()
 		f.keepAlive.sendEnd()
-		r.handover.Wait()
+		r.batches.Wait()
 	}
 	r.giveUp(nil)
 	r.agent.End()
-	r.memory.Close()
-	r.env.telemetry.runEnded(r.ending.cause)
-	r.env.telemetry.runs(-1)
-	r.env.metrics.ended(r.state())
-	r.env.registry.close(r)
-	close(r.over)
+	r.Memory.Close()
+	r.env.Telemetry.RunEnded(r.life.ending.Cause)
+	last := r.state()
+	last.Over, last.Connections, last.SendBuffers = true, 0, 0
+	r.Ended(last)
 }
 
 // droppedLate is the reason of data that the pipeline has not accepted in the time that the end of
@@ -224,10 +221,10 @@ const droppedLate = handover.Late("end_timeout")
 // It returns the end of the bound.
 func (f *farewell) bound() (stop func()) {
 	r := f.run
-	full, limit := r.memory.Full(), r.env.config.EndTimeout
-	if r.memory.IsFull() {
+	full, limit := r.Memory.Full(), r.env.Settings.EndTimeout
+	if r.Memory.IsFull() {
 		f.freeMemory()
-		full, limit = nil, min(limit, r.env.config.ShutdownTimeout)
+		full, limit = nil, min(limit, r.env.Settings.ShutdownTimeout)
 	}
 	over, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -239,7 +236,7 @@ func (f *farewell) bound() (stop func()) {
 			case <-full:
 				f.freeMemory()
 				full = nil
-				timer.Reset(min(limit, r.env.config.ShutdownTimeout))
+				timer.Reset(min(limit, r.env.Settings.ShutdownTimeout))
 			case <-timer.C:
 				r.giveUp(droppedLate)
 			case <-over:
@@ -255,10 +252,10 @@ func (f *farewell) bound() (stop func()) {
 
 // freeMemory drops the names of the run, because its memory is full.
 func (f *farewell) freeMemory() {
-	r, m := f.run, f.run.memory
+	r, m := f.run, f.run.Memory
 	r.stream.DropNames()
-	r.env.telemetry.runShed(memoryReason(m))
-	if r.ending.cause != callevent.CauseLimit {
+	r.env.Telemetry.RunShed(memoryReason(m))
+	if r.life.ending.Cause != callevent.CauseLimit {
 		r.logger.Warn("The run gives its memory back before its last data was handed on", zap.Error(m.Reason()))
 	}
 }
@@ -266,18 +263,14 @@ func (f *farewell) freeMemory() {
 // logEnding logs that the run ends, and its sums.
 func (f *farewell) logEnding() {
 	r := f.run
-	var breaks uint64
 	s := r.state()
-	for _, n := range s.breaks {
-		breaks += n
-	}
-	r.logger.Log(r.ending.level(), "The run ends: "+r.ending.text,
-		zap.Stringer("cause", r.ending.cause), zap.Error(r.ending.err),
-		zap.Uint64("events", s.events), zap.Uint64("bytes", s.bytes), zap.Uint64("breaks", breaks),
-		zap.Duration("duration", r.env.Now().Sub(r.opened).Round(time.Millisecond)))
-	r.failed.log(r.logger, r.env.Now(), true)
-	if r.ending.cause == callevent.CauseEnded {
+	r.logger.Log(r.life.ending.level(), "The run ends: "+r.life.ending.Text,
+		zap.Stringer("cause", r.life.ending.Cause), zap.Error(r.life.ending.Err),
+		zap.Uint64("events", s.Events), zap.Uint64("bytes", s.Bytes), zap.Uint64("breaks", s.SumOfBreaks()),
+		zap.Duration("duration", r.env.Run.Now().Sub(r.life.opened).Round(time.Millisecond)))
+	r.classes.failed.log(r.logger, r.env.Run.Now(), true)
+	if r.life.ending.Cause == callevent.CauseEnded {
 		r.warnIfUntraced()
 	}
-	r.logs.ended(r.ending)
+	r.Records.Ended(r.life.ending)
 }

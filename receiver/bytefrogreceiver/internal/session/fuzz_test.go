@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package session
 
 import (
 	"cmp"
@@ -14,45 +14,14 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
-	"go.opentelemetry.io/collector/receiver"
-	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/call/callevent"
-	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
-	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )
-
-// deskEnvironment returns the environment of a receiver that does not listen.
-func deskEnvironment(t testing.TB, settings receiver.Settings, config *Config, next sharedreceiver.Signals) *environment {
-	t.Helper()
-	r, err := newReceiver(settings, config)
-	require.NoError(t, err)
-	env := r.Protocol.(*bytefrogReceiver).env
-	env.open(r.Kit.NewRun(context.Background(), componenttest.NewNopHost(), next))
-	return env
-}
-
-// deskRun is a run without a network, whose agent was started.
-func deskRun(t testing.TB, next consumer.Traces, config *Config) *run {
-	t.Helper()
-	run, err := newRun(deskEnvironment(t, receivertest.NewNopSettings(metadata.Type), config, sharedreceiver.Signals{Traces: next}), 1, 1, deskInput(t, config))
-	require.NoError(t, err)
-	close(run.started)
-	close(run.control.ended)
-	return run
-}
-
-func deskInput(t testing.TB, config *Config) *connreader.Reader {
-	client, server := net.Pipe()
-	t.Cleanup(func() { _, _ = client.Close(), server.Close() })
-	return newReader(&piece{Conn: server}, config.Limits.MaxMessageSize)
-}
 
 // feed gives bytes to a data connection in pieces, as reads would bring them, and
 // reports whether it would have been read to the end.
@@ -73,21 +42,26 @@ func feed(t testing.TB, d *dataConnection, b []byte, size int) bool {
 	return true
 }
 
+// helloSize is the size of hello and of data hello.
+const helloSize = 2
+
 // FuzzDataConnection: whatever comes on a data connection, in whatever pieces, what
 // is handed on can be unpacked, no number stands in it that was not sent, and memory
 // stays in its bounds.
 func FuzzDataConnection(f *testing.F) {
 	for _, name := range []string{"shop", "suspend"} {
 		for _, data := range openCapture(f, name).Data {
-			f.Add(data[helloBytes:min(len(data), 4_000)], 700)
+			f.Add(data[helloSize:min(len(data), 4_000)], 700)
 		}
 	}
-	f.Add(append(namesOne(), calls(0, 100)...), 7)
+	named := encode(bytefrog.MapMethod{Method: 1, Signature: "demo/Shop.open;1;()V"}, bytefrog.MapThreadName{Thread: 1, Name: "main"})
+	entry := func(method uint32, thread uint16) []byte {
+		return bytefrog.AppendEvent(nil, bytefrog.Event{Type: bytefrog.TypeMethodEntry, Method: method, Thread: thread})
+	}
+	f.Add(append(named, entry(1, 1)...), 7)
 	f.Add(encode(bytefrog.Marker{Sequence: 1, Key: "k", Value: "v"}, bytefrog.ErrorMessage{Text: "x"}), 1)
-	f.Add(append(append(method(5, "a"), enter(0, 5, 3, 0)...), method(5, "b")...), 1000)
-	config := createDefaultConfig()
-	config.Limits.MaxRunMemory = minRunMemory
-	config.NameWait = 3 * time.Millisecond
+	f.Add(slices.Concat(encode(bytefrog.MapMethod{Method: 5, Signature: "a"}), entry(5, 3), encode(bytefrog.MapMethod{Method: 5, Signature: "b"})), 1000)
+	const minRunMemory = 1 << 20
 	f.Fuzz(func(t *testing.T, b []byte, size int) {
 		sent := 0
 		check, err := consumer.NewTraces(func(_ context.Context, traces ptrace.Traces) error {
@@ -100,15 +74,18 @@ func FuzzDataConnection(f *testing.F) {
 			return nil
 		})
 		require.NoError(t, err)
-		run := deskRun(t, check, config)
-		d, err := newDataConnection(run, deskInput(t, config))
+		env := deskEnvironment(t, check)
+		env.Settings.NameWait = 3 * time.Millisecond
+		run := startedDesk(t, env, minRunMemory)
+		_, conn := net.Pipe()
+		d, err := newDataConnection(run, &piece{Conn: conn})
 		require.NoError(t, err)
-		require.NoError(t, run.data.attach(d))
+		require.NoError(t, run.data.attach(d.in))
 		feed(t, d, b, max(1, size%(dataBytes+1)))
-		require.LessOrEqual(t, d.in.Size(), bytefrog.MaxMessageSize(config.Limits.MaxMessageSize))
+		require.LessOrEqual(t, d.in.Size(), bytefrog.MaxMessageSize(bytefrog.MaxString))
 		d.finishNow()
 		require.EqualValues(t, run.stream.Received(), sent)
-		require.LessOrEqual(t, run.memory.Bounded(), int64(minRunMemory))
+		require.LessOrEqual(t, run.Memory.Bounded(), int64(minRunMemory))
 		run.data.finished.Done()
 	})
 }
@@ -117,9 +94,9 @@ func FuzzDataConnection(f *testing.F) {
 // is what a slow and obvious reading of the messages says: its mode, its breaks, its log records,
 // and how it ends. Then nothing is held, and nobody reads any more.
 func FuzzControlConnection(f *testing.F) {
-	for name := range captures {
+	for _, name := range []string{"shop", "suspend", "startsuspended", "maven"} {
 		control := openCapture(f, name).Control
-		f.Add(control[helloBytes:min(len(control), 5_000)], 700)
+		f.Add(control[helloSize:min(len(control), 5_000)], 700)
 	}
 	f.Add(encode(bytefrog.DataBreak{Sequence: 1 << 31}, bytefrog.Heartbeat{Mode: 'X'}), 3)
 	f.Add(encode(
@@ -127,11 +104,14 @@ func FuzzControlConnection(f *testing.F) {
 		bytefrog.ClassReport{Result: bytefrog.TypeClassTransformFailed, Class: "demo/Shop"},
 		bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown}), 1)
 	f.Add(encode(bytefrog.ErrorMessage{Text: "no memory"}, bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown}, bytefrog.ErrorMessage{Text: "again"}), 100)
-	config := createDefaultConfig()
 	f.Fuzz(func(t *testing.T, b []byte, piece int) {
 		b = b[:min(len(b), 1<<16)]
-		run, agent, logged := controlledRun(t, config)
-		go (&controlReader{run}).read()
+		agent, collector := net.Pipe()
+		t.Cleanup(func() { _ = collector.Close() })
+		records := &noted{}
+		run := desk(deskEnvironment(t, consumertest.NewNop()), runMemory, collector, records)
+		close(run.life.started)
+		go (&controlReader{run: run}).read()
 		written := make(chan struct{})
 		go func() {
 			defer close(written)
@@ -145,47 +125,21 @@ func FuzzControlConnection(f *testing.F) {
 		<-run.control.ended
 		require.NoError(t, agent.Close())
 		<-written
-		run.env.logs.Close()
-		if run.handover != nil {
-			run.handover.Wait()
-		}
+		run.batches.Wait()
 
-		want := readSlowly(b, config)
-		require.True(t, run.isLeaving())
-		require.Equal(t, want.cause, run.ending.cause)
-		require.Equal(t, want.text, run.ending.text)
-		require.Equal(t, want.offset, offsetOf(run.ending.err))
+		want := readSlowly(b)
+		require.True(t, run.life.isLeaving())
+		require.Equal(t, want.cause, run.life.ending.Cause)
+		require.Equal(t, want.text, run.life.ending.Text)
+		require.Equal(t, want.offset, offsetOf(run.life.ending.Err))
 		require.Equal(t, want.mode, run.control.lastMode())
 		require.EqualValues(t, want.sendBuffers, run.control.sendBuffers.Load())
 		require.EqualValues(t, want.heartbeats, run.control.heartbeats.Load())
-		require.EqualValues(t, want.breaks, run.breaks[callevent.CauseSuspended].Load())
+		require.EqualValues(t, want.breaks, run.breaks.counts[callevent.CauseSuspended].Load())
 		require.Equal(t, want.news, run.stream.NewBarriers())
-		if len(want.logs) <= config.Limits.MaxQueuedLogs {
-			require.Equal(t, want.logs, logged())
-		}
-		require.EqualValues(t, 2*int(unsafe.Sizeof(callevent.Barrier{}))*len(want.barriers), run.memory.Bounded(), "only breaks are held")
-		require.Zero(t, run.env.logs.Bytes())
+		require.Equal(t, want.records, records.lines)
+		require.EqualValues(t, 2*int(unsafe.Sizeof(callevent.Barrier{}))*len(want.barriers), run.Memory.Bounded(), "only breaks are held")
 	})
-}
-
-// controlledRun is a run without data connections, whose control connection the agent has the
-// other end of. logged gives the log records so far: event and body.
-func controlledRun(t *testing.T, config *Config) (run *run, agent net.Conn, logged func() []string) {
-	var sink consumertest.LogsSink
-	env := deskEnvironment(t, receivertest.NewNopSettings(metadata.Type), config, sharedreceiver.Signals{Traces: consumertest.NewNop(), Logs: &sink})
-	agent, collector := net.Pipe()
-	t.Cleanup(func() { _ = collector.Close() })
-	run, err := newRun(env, 1, 1, newReader(collector, config.Limits.MaxMessageSize))
-	require.NoError(t, err)
-	close(run.started)
-	return run, agent, func() (lines []string) {
-		for _, logs := range sink.AllLogs() {
-			for _, record := range logs.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().All() {
-				lines = append(lines, record.EventName()+" "+record.Body().Str())
-			}
-		}
-		return lines
-	}
 }
 
 // controlModel is what messages on a control connection say.
@@ -195,7 +149,7 @@ type controlModel struct {
 	breaks                  int
 	// barriers are those with the highest numbers, news those that arrived last.
 	barriers, news []callevent.Barrier
-	logs           []string
+	records        []string
 	cause          callevent.Cause
 	text           string
 	// offset is where the bytes can't be read, -1: nowhere.
@@ -204,17 +158,17 @@ type controlModel struct {
 
 // readSlowly reads all bytes of a control connection at once. No data came, so numbers are
 // unwrapped around 0.
-func readSlowly(b []byte, config *Config) controlModel {
+func readSlowly(b []byte) controlModel {
 	m := controlModel{mode: bytefrog.ModeInitializing, offset: -1}
 	ended := func(cause callevent.Cause, text string, offset int64) {
 		if m.text == "" {
 			m.cause, m.text, m.offset = cause, text, offset
 		}
 	}
-	const bad = "what came on a control connection could not be read"
+	const bad = "data on a control connection could not be read"
 	at := 0
 	for at < len(b) {
-		message, n, err := bytefrog.DecodeControl(b[at:], config.Limits.MaxMessageSize)
+		message, n, err := bytefrog.DecodeControl(b[at:], bytefrog.MaxString)
 		if err != nil {
 			var protocol *bytefrog.ProtocolError
 			errors.As(err, &protocol)
@@ -227,7 +181,7 @@ func readSlowly(b []byte, config *Config) controlModel {
 		switch message := message.(type) {
 		case bytefrog.Heartbeat:
 			if message.Mode != m.mode {
-				m.logs = append(m.logs, eventAgentMode+" The agent is "+message.Mode.String())
+				m.records = append(m.records, "mode "+message.Mode.String())
 			}
 			m.mode, m.sendBuffers = message.Mode, int(message.SendBuffers)
 			m.heartbeats++
@@ -246,13 +200,9 @@ func readSlowly(b []byte, config *Config) controlModel {
 				m.news = m.news[max(0, len(m.news)-callevent.MaxBarriers):]
 			}
 		case bytefrog.ClassReport:
-			event := map[bytefrog.MessageType]string{
-				bytefrog.TypeClassTransformed: eventClassTransformed, bytefrog.TypeClassIgnored: eventClassIgnored,
-				bytefrog.TypeClassTransformFailed: eventClassFailed,
-			}[message.Result]
-			m.logs = append(m.logs, event+" "+message.Result.String()+": "+message.Class)
+			m.records = append(m.records, message.Result.String()+" "+message.Class)
 		case bytefrog.ErrorMessage:
-			m.logs = append(m.logs, eventAgentError+" "+message.Text)
+			m.records = append(m.records, "error "+message.Text)
 			ended(callevent.CauseDisconnected, "the agent reported an error", -1)
 		}
 		at += n

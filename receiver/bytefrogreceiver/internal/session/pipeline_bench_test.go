@@ -1,11 +1,10 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package session
 
 import (
 	"context"
-	"net"
 	"runtime"
 	"slices"
 	"testing"
@@ -17,15 +16,12 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
-	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/capture"
 	"github.com/callbraid/callbraid/internal/call/callevent"
-	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
-	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )
 
 // The benchmarks of the whole way, from the bytes of a captured Maven build as
@@ -165,8 +161,7 @@ type recording struct {
 
 func openMaven(b *testing.B) recording {
 	b.Helper()
-	c, err := capture.Open("../../testdata/bytefrog/maven.zip")
-	require.NoError(b, err)
+	c := openCapture(b, "maven")
 	r := recording{index: c.Index}
 	for build := range uint32(builds) {
 		var data [][]byte
@@ -219,11 +214,11 @@ func (r recording) pair(b *testing.B, settings map[string]any, spans func(ptrace
 // the order in which they arrived.
 func (r recording) play(b *testing.B, next consumer.Traces) {
 	b.Helper()
-	run := benchmarkRun(b, next)
+	run := deskRun(b, next)
 	connections := make([]*dataConnection, len(r.data[0]))
 	index := map[string]int{}
 	for i := range connections {
-		d, err := newDataConnection(run, newReader(&piece{}, run.env.config.Limits.MaxMessageSize))
+		d, err := newDataConnection(run, &piece{})
 		require.NoError(b, err)
 		// The recording has all bytes in order: no connection waits for another one to read.
 		d.member.Leave()
@@ -231,9 +226,9 @@ func (r recording) play(b *testing.B, next consumer.Traces) {
 		d.member.Join()
 		connections[i], index[capture.DataFile(i)] = d, i
 	}
-	run.handover.SendFrom(func(send func(callevent.Packed, pcommon.Resource)) {
+	run.batches.SendFrom(func(send func(callevent.Packed, pcommon.Resource)) {
 		for _, d := range connections {
-			d.batch.SetSend(func(batch callevent.Packed) { send(batch, run.resource) })
+			d.batch.SetSend(func(batch callevent.Packed) { send(batch, run.Resource) })
 		}
 		r.playInto(b, run, connections, index)
 	})
@@ -244,7 +239,7 @@ func (r recording) playInto(b *testing.B, run *run, connections []*dataConnectio
 	b.Helper()
 	begin := time.Now()
 	for build, data := range r.data {
-		run.breakAt(callevent.Point(uint64(build)*mavenEvents/builds, callevent.CauseSuspended))
+		run.breaks.add(callevent.Point(uint64(build)*mavenEvents/builds, callevent.CauseSuspended))
 		for _, a := range r.index {
 			now := begin.Add(a.Time + time.Duration(build)*20*time.Second)
 			for _, d := range connections {
@@ -273,25 +268,4 @@ func (d *dataConnection) give(b *testing.B, rest []byte, now time.Time) {
 		require.True(b, d.take(n, now))
 		d.batch.Attend(now)
 	}
-}
-
-// benchmarkRun is a run whose agent was started, without data connections. Its control connection has ended.
-func benchmarkRun(b testing.TB, next consumer.Traces) *run {
-	b.Helper()
-	env := deskEnvironment(b, receivertest.NewNopSettings(metadata.Type), createDefaultConfig(), sharedreceiver.Signals{Traces: next})
-	client, server := net.Pipe()
-	b.Cleanup(func() { _, _ = client.Close(), server.Close() })
-	run, err := newRun(env, 1, 1, newReader(server, env.config.Limits.MaxMessageSize))
-	require.NoError(b, err)
-	close(run.control.ended)
-	run.stream.StartClock(time.Now())
-	return run
-}
-
-func discard(spans func(ptrace.Traces)) consumer.Traces {
-	next, err := consumer.NewTraces(func(_ context.Context, td ptrace.Traces) error { spans(td); return nil })
-	if err != nil {
-		panic(err)
-	}
-	return next
 }

@@ -60,6 +60,9 @@ func NewGroup(s *stream.Stream, lead, buffers int) *Group {
 // a connection has handled all that arrived, and when one is not to be read any more.
 func (g *Group) Changed() { g.changed.Notify() }
 
+// NextChange returns a channel that the next Changed closes.
+func (g *Group) NextChange() <-chan struct{} { return g.changed.Next() }
+
 // Member is one connection of a group.
 type Member struct {
 	group *Group

@@ -111,29 +111,41 @@ func (d *dataConnection) readToEnd() {
 	}
 }
 
-// finish waits for the names that may still come on other connections, and hands on
-// the last batch.
+// finish waits for names that may still arrive on other connections, and sends the last batch.
 func (d *dataConnection) finish() {
 	if d.batch == nil {
 		return
 	}
-	ticker := time.NewTicker(stream.RetryPause)
-	defer ticker.Stop()
-	for d.batch.Waiting() > 0 && !d.run.data.complete() {
-		select {
-		case <-ticker.C:
-			d.batch.Attend(d.run.env.Run.Now())
-			continue
-		case <-d.run.Memory.Full():
-		case <-d.run.ctx.Done():
-		}
-		break
-	}
+	d.awaitLastNames()
 	d.finishNow()
 	d.batch.Release()
 }
 
-// finishNow hands on the last batch, whatever names are missing.
+// awaitLastNames waits until no event waits for names, or until no name can arrive any more. The
+// other connections notify the pace when they have received a name, and when they end.
+func (d *dataConnection) awaitLastNames() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		changed := d.run.pace.NextChange()
+		now := d.run.env.Run.Now()
+		d.batch.Attend(now)
+		if d.batch.Waiting() == 0 || d.run.data.complete() {
+			return
+		}
+		timer.Reset(max(d.batch.Wake(now).Sub(now), shortRead))
+		select {
+		case <-changed:
+		case <-timer.C: // the names of an event are given up, or a batch is old
+		case <-d.run.Memory.Full():
+			return
+		case <-d.run.ctx.Done():
+			return
+		}
+	}
+}
+
+// finishNow sends the last batch, whatever names are missing.
 func (d *dataConnection) finishNow() {
 	d.batch.Settle(d.run.env.Run.Now())
 	d.countDropped()

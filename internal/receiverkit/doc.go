@@ -20,7 +20,7 @@
 //     of call events opens NewBatches for each peer.
 //  3. Shutdown ends Run.Serving and calls Protocol.Stop, which begins to disconnect.
 //     Run.Leaving ends when the time for peers is over.
-//  4. When all goroutines have ended the outputs deliver what is in memory.
+//  4. When all goroutines have ended the outputs deliver all data in memory.
 //  5. Run.Delivering ends after shutdown_timeout: outputs then drop and count the rest.
 //  6. Protocol.Close frees what newReceiver made.
 //

@@ -58,7 +58,7 @@ func (r *Receiver) Start(ctx context.Context, host component.Host, next sharedre
 	return nil
 }
 
-// Shutdown disconnects peers and delivers what is in memory, for at most shutdown_timeout.
+// Shutdown disconnects peers and delivers all data in memory, for at most shutdown_timeout.
 // Outputs then drop and count the rest.
 func (r *Receiver) Shutdown(ctx context.Context) error {
 	var late error

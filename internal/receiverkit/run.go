@@ -36,7 +36,7 @@ type Run struct {
 	stopServing, stopDelivering context.CancelFunc
 	stopLeaving                 context.CancelCauseFunc
 	goroutines                  sync.WaitGroup
-	// outputs deliver what is in memory, each one in a goroutine of its own.
+	// outputs deliver all data in memory, each one in a goroutine of its own.
 	outputs []func()
 }
 

@@ -17,10 +17,8 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/call/callevent"
-	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
-	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
@@ -258,11 +256,6 @@ func (s *streamSeen) breaks() []callevent.Barrier {
 		}
 	}
 	return breaks
-}
-
-// memoryOf is the memory of a run in a process that has much.
-func memoryOf(limit int) *runmemory.Memory {
-	return newRunMemory(budget.New(1<<40).Group("test"), limit)
 }
 
 // newReader returns a reader of a control connection.

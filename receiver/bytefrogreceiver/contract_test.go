@@ -25,7 +25,7 @@ func TestAgentsKeepTheContract(t *testing.T) {
 	}.Run(t)
 }
 
-// obedient is an agent that does what it is told, until it is silent.
+// obedient is an agent that carries out all commands, until it is silent.
 type obedient struct {
 	*agent
 	told   atomic.Int64
@@ -58,7 +58,7 @@ func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 	}
 }
 
-// obey does what the agent is told, until it is told to stop, or of an error, or has died.
+// obey carries out commands until stop, an error message, or its death.
 func (o *obedient) obey() {
 	for {
 		m, err := o.control.receive()
@@ -71,7 +71,7 @@ func (o *obedient) obey() {
 		if o.silent.Load() {
 			continue
 		}
-		// What it can't say any more nobody waits for.
+		// An error does no harm: no test waits for the answer of a dead agent.
 		_, _ = o.control.conn.Write(encode(answersTo[command.Of]...))
 		if command.Of == bytefrog.TypeStop {
 			o.die()

@@ -35,11 +35,11 @@ func TestAShutdownReadsAllThenSaysErrorThenWaitsForTheAgent(t *testing.T) {
 	p.write(append(namesOne(), calls(0, 50)...))
 	done := b.shutdownInBackground()
 	a.control.expectCommand(bytefrog.TypeSuspend)
-	// What was on its way still comes, before and after the break is heard of.
+	// Earlier data still arrives, before and after the data break.
 	p.write(calls(100, 50))
 	a.control.send(bytefrog.DataBreak{Sequence: 300})
 	p.write(calls(200, 50))
-	// All numbers have come: no silence has to say so.
+	// All numbers have arrived, so the receiver waits for no silence.
 	assert.Equal(t, "the receiver is shutting down", a.control.expectError())
 	a.expectToLinger(b, 3)
 	require.NoError(t, <-done)
@@ -122,7 +122,7 @@ func TestWhatAnAgentHasSentIsReadThoughTheShutdownsTimeIsOver(t *testing.T) {
 	a.control.expectError()
 	sending.Wait()
 	assert.EqualValues(t, 4*each, run.State().Events)
-	b.Await("what is dropped", func() bool { return b.Counter("events_dropped") == 4*each })
+	b.Await("the drops", func() bool { return b.Counter("events_dropped") == 4*each })
 	a.expectToLinger(b, 3)
 	require.NoError(t, <-done)
 }
@@ -192,7 +192,7 @@ func TestAnAgentThatWasSentErrorGetsNoSuspend(t *testing.T) {
 	b.Await("the connection to wait", func() bool { return run.State().Waiting == 1 })
 	run.Leave(session.Unresponsive(time.Second))
 	a.control.expectError()
-	// Now it is refused, which an agent would be told to suspend for.
+	// A refusal suspends other agents.
 	b.Traces.RefuseWith(receivertestbed.ErrRefused)
 	release()
 	b.Await("the batch to be held", func() bool { return run.State().Holds })
@@ -334,7 +334,7 @@ func TestAnAgentThatHasClosedItsConnectionIsNotTurnedAway(t *testing.T) {
 	p := dial(t, listener.Addr().String())
 	server, err := listener.Accept()
 	require.NoError(t, err)
-	// Reset at once, in place of at the first message that nobody reads.
+	// The connection is reset immediately, and not at the first unread message.
 	require.NoError(t, p.conn.(*net.TCPConn).SetLinger(0))
 	p.close()
 	in := newReader(server)
@@ -360,8 +360,8 @@ func TestAnAgentThatIsLeftWhileItIsStartedIsStartedFirst(t *testing.T) {
 	require.NoError(t, err)
 	c, err := bytefrog.ParseAgentConfiguration(m)
 	require.NoError(t, err)
-	assert.Positive(t, c.DataConnections, "it is not turned away")
-	// Nobody reads, so start is being sent till now.
+	assert.Positive(t, c.DataConnections, "it is not refused")
+	// The pipe has no buffer, so start is being sent until the agent reads it.
 	go run.Leave(session.ShuttingDown())
 	p.expectCommand(bytefrog.TypeStart)
 	b.Await("the run to be left", func() bool { return run.State().Leaving })
@@ -406,7 +406,7 @@ func TestARunBeyondItsMemoryIsGivenUp(t *testing.T) {
 	assert.Equal(t, callevent.CauseLimit, s.end(t).Cause)
 }
 
-// It would take suspend for an error, and throw away what it has not sent.
+// It would treat suspend as an error, and discard its unsent data.
 func TestAnAgentThatIsShuttingDownGetsNoSuspend(t *testing.T) {
 	b := newBed(t, patiently, withDataConnections(1))
 	a := connect(b, 1)

@@ -27,7 +27,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
-// deafPipeline doesn't return before it is told to, whatever its context says.
+// deafPipeline does not return before release, even after the end of the context.
 type deafPipeline struct {
 	release chan struct{}
 	calls   atomic.Int32
@@ -87,7 +87,7 @@ func TestWhilePipelineRefusesDataIsNotRead(t *testing.T) {
 	b.Await("the connection to wait", func() bool { return run.State().Waiting == 1 })
 	b.Await("many tries", func() bool { return b.Traces.Calls().Returned > 100 })
 	received := run.State().Events
-	assert.Less(t, received, uint64(20_000), "a batch, and what had been read with it")
+	assert.Less(t, received, uint64(20_000), "a batch, and data that was read together with it")
 	select {
 	case <-sent:
 		assert.Fail(t, "the agent does not feel it")
@@ -143,7 +143,7 @@ func TestAnAgentIsSuspendedWhileThePipelineRefuses(t *testing.T) {
 	assert.Empty(t, s.twice)
 	assert.Equal(t, []callevent.Barrier{callevent.Point(40_000, callevent.CauseSuspended)}, s.breaks())
 	assert.EqualValues(t, 1, b.Counter("suspends"))
-	assert.LessOrEqual(t, run.Memory().Bounded(), int64(16<<10), "what was held was given back")
+	assert.LessOrEqual(t, run.Memory().Bounded(), int64(16<<10), "the memory of held batches was returned")
 }
 
 func TestATracedProgramWaitsForThePipelineForMaxBlockAtMost(t *testing.T) {
@@ -197,7 +197,7 @@ func TestAProgramEndsThoughThePipelineAcceptsNothing(t *testing.T) {
 	a.Stop()
 	r := <-result
 	assert.Contains(t, []bytefrogagent.Outcome{bytefrogagent.Untraced, bytefrogagent.Completed}, r.Outcome, "%v: %s (%v)", r.Outcome, r.Reason, r.Err)
-	assert.NotNil(t, run(), "what it sent is held")
+	assert.NotNil(t, run(), "its batches are held")
 	b.Traces.RefuseWith(nil)
 	b.awaitRuns(0)
 	assert.Zero(t, b.Counter("events_dropped"))

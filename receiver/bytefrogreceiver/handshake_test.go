@@ -129,7 +129,7 @@ func TestEventsMayComeTogetherWithDataHello(t *testing.T) {
 }
 
 func TestWhatIsNoAgentIsClosedWithOneLogLine(t *testing.T) {
-	// Only what is silent has little time: on a busy machine what others write takes longer.
+	// Only the silent connection has little time: on a busy machine the others need more.
 	const short, long = 50 * time.Millisecond, time.Second
 	cases := map[string]struct {
 		bytes         []byte

@@ -70,7 +70,7 @@ func TestBreaksThatComeInABurstAreAnnouncedTogether(t *testing.T) {
 	b.awaitRuns(0)
 }
 
-// What was broken off may have been taken all the same, and would come twice.
+// The pipeline may have accepted a cancelled batch, and would get it twice.
 func TestAnAnnouncementIsNotBrokenOffByTheEndOfTheRun(t *testing.T) {
 	b := newBed(t, quickly)
 	release := b.Traces.Hang(false)

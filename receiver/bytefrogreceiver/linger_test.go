@@ -73,8 +73,8 @@ func TestNoConnectionIsCutWhereThatMakesTooLittleRoom(t *testing.T) {
 	b.awaitRuns(0)
 }
 
-// Agents that were turned away linger too, and may be stopped for hours.
-func TestAnAgentIsHeardThoughThoseThatWereTurnedAwayDoNotClose(t *testing.T) {
+// Refused agents linger too, and may be stopped for hours.
+func TestAnAgentIsReadWhileRefusedAgentsDoNotClose(t *testing.T) {
 	b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxConnections = 2 })
 	a := connect(b, 1)
 	a.join()
@@ -95,7 +95,7 @@ func TestAnAgentIsHeardThoughThoseThatWereTurnedAwayDoNotClose(t *testing.T) {
 	stopped[0].expectEnd()
 	stopped[1].expectEnd()
 	assert.EqualValues(t, 2, b.Counter("lingering_cut"))
-	assert.Empty(t, b.Log.FilterMessageSnippet("closed unheard").All())
+	assert.Empty(t, b.Log.FilterMessageSnippet("closed before the handshake").All())
 	for _, p := range stopped {
 		p.close()
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/telemetry"
 )
 
-// The names of the events that log records report.
+// Event names of log records.
 const (
 	eventMarker           = "bytefrog.marker"
 	eventClassTransformed = "bytefrog.class.transformed"
@@ -34,7 +34,7 @@ const (
 	eventAgentLeft        = "bytefrog.agent.left"
 )
 
-// Attributes of log records, beside the conventions' own.
+// Attributes of log records that are not in the semantic conventions, and two that are.
 const (
 	attributeRunID       = "bytefrog.run.id"
 	attributeSequence    = "bytefrog.sequence"
@@ -66,10 +66,11 @@ func newLogSink(run *receiverkit.Run, config *Config, own *telemetry.Telemetry) 
 	})
 }
 
-// runLogs makes the log records of a run. Without a logs pipeline it does nothing.
+// runLogs makes the log records of a run. Without a logs pipeline it does nothing. It implements
+// session.Records.
 type runLogs struct {
 	sink *logSink
-	// off are the events that are switched off.
+	// off has the event names that are switched off.
 	off    map[string]bool
 	origin *origin
 	now    func() time.Time
@@ -81,7 +82,7 @@ type origin struct {
 	resource pcommon.Resource
 }
 
-// logRecord is a log record on its way to the pipeline.
+// logRecord is a log record in the queue.
 type logRecord struct {
 	*origin
 	event      string
@@ -99,8 +100,8 @@ type logAttribute struct {
 	isInt bool
 }
 
-// size is how many bytes a record has in memory, about: text that is in the body and
-// in an attribute counts twice, as it does in what is handed on.
+// size returns the approximate memory of a record. A text in the body and in an attribute counts
+// twice, because the batch has two copies of it.
 func (l *logRecord) size() int {
 	size := int(unsafe.Sizeof(*l)) + len(l.body)
 	for i := range l.attributes {
@@ -217,7 +218,7 @@ func logsOf(kit *receiverkit.Kit, all []logRecord) plog.Logs {
 	return logs
 }
 
-// to writes the record.
+// to writes the record into a batch.
 func (l *logRecord) to(r plog.LogRecord) {
 	r.SetEventName(l.event)
 	r.SetTimestamp(pcommon.NewTimestampFromTime(l.time))

@@ -102,7 +102,7 @@ type logsGate struct {
 	consumertest.LogsSink
 	tries  atomic.Int64
 	opened atomic.Bool
-	// largest is how many bytes of bodies it was given at once.
+	// largest is the largest sum of bytes of bodies in a call.
 	largest atomic.Int64
 }
 

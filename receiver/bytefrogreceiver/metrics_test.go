@@ -21,8 +21,8 @@ import (
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
-// points are the values of the metrics that were handed on last, by name and the
-// value of the one attribute where they have one.
+// points returns the values of the last metrics, by name and the value of the attribute, if there is
+// one.
 func points(sink *consumertest.MetricsSink) map[string]int64 {
 	all := sink.AllMetrics()
 	if len(all) == 0 {
@@ -79,7 +79,7 @@ func TestSumsBeginWithTheRunAndAreCumulative(t *testing.T) {
 	a.answerSuspend(0)
 	require.NoError(t, <-done)
 	all := b.Metrics.AllMetrics()
-	require.Len(t, all, 1, "what ended is handed on at the shutdown")
+	require.Len(t, all, 1, "the shutdown sends metrics of ended runs")
 	require.Equal(t, 1, all[0].ResourceMetrics().Len())
 	resource := all[0].ResourceMetrics().At(0)
 	assert.Equal(t, defaultServiceName, resource.Resource().Attributes().AsRaw()[attributeServiceName])

@@ -43,7 +43,7 @@ func TestEventsWaitForNamesThatComeOnOtherConnections(t *testing.T) {
 	p.write(bytefrog.AppendEvent(nil, bytefrog.Event{Type: bytefrog.TypeExceptionBubble, Sequence: 1, Method: 5, Thread: 3, Exception: 9}))
 	b.awaitReceived(2)
 	assert.Zero(t, b.events())
-	// The connection is read on: what has its names doesn't wait.
+	// The connection is read further: events with names do not wait.
 	p.write(append(namesOne(), calls(2, 1)...))
 	b.Await("the events that are named", func() bool { return b.events() == 2 })
 	other.write(method(5, "late"))
@@ -96,7 +96,7 @@ func TestAnIDThatIsMappedAgainMeansTheOtherTextFromThenOn(t *testing.T) {
 	b.awaitReceived(1)
 	other.write(enter(1, 5, 3, 0))
 	b.awaitReceived(2)
-	// In one piece: it holds for what is decoded after it on the same connection.
+	// In one piece: a name applies to messages after it on the same connection.
 	p.write(append(append(enter(2, 5, 3, 0), method(5, "second")...), enter(3, 5, 3, 0)...))
 	b.awaitReceived(4)
 	other.write(enter(4, 5, 3, 0))

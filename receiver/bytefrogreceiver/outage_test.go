@@ -37,8 +37,8 @@ func (o *outlet) consume(_ context.Context, td ptrace.Traces) error {
 	return nil
 }
 
-// After an outage that is longer than stack_pairing waits for numbers, what both
-// connections hold comes at once, and nothing is given up.
+// After an outage that is longer than stack_pairing waits for numbers, the data of both connections
+// arrives together, and no number is given up.
 func TestNothingIsLostInAnOutageThatIsLongerThanNumbersAreWaitedFor(t *testing.T) {
 	const maxWait = 2 * time.Second
 	o, telemetry := &outlet{}, componenttest.NewTelemetry()
@@ -58,10 +58,10 @@ func TestNothingIsLostInAnOutageThatIsLongerThanNumbersAreWaitedFor(t *testing.T
 
 	b := unstartedBed(t, withDataConnections(2), func(_ *bed, c *Config) {
 		c.NameWait = maxWait / 2
-		// This agent sends no heartbeats, and on a busy machine it all takes long.
+		// This agent sends no heartbeats, and a busy machine needs much time.
 		c.MissedHeartbeats = 1000
-		// As much less than maxWait as by default: stack_pairing gets rid of what it
-		// holds by itself, and waits for numbers again before anyone tries.
+		// The ratio to maxWait is that of the defaults: stack_pairing delivers its spans by itself, and
+		// waits for numbers again before the next try.
 		c.Retry = receiverkit.RetryConfig{InitialInterval: 20 * time.Millisecond, MaxInterval: maxWait / 5}
 	})
 	b.Next.Traces = pairing

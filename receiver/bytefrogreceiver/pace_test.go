@@ -100,7 +100,7 @@ func TestAConnectionThatIsAheadWaitsForTheOthers(t *testing.T) {
 	a := connect(b, 1)
 	behind, ahead := a.join(), a.join()
 	behind.write(namesOne())
-	// The lower half of the numbers comes slowly on one, the upper at once on the other.
+	// The lower half of the numbers arrives slowly on one connection, the upper half fast on the other.
 	behind.write(calls(0, 1))
 	b.awaitReceived(2)
 	go func() { _, _ = ahead.conn.Write(calls(events/2, events/4)) }()
@@ -109,7 +109,7 @@ func TestAConnectionThatIsAheadWaitsForTheOthers(t *testing.T) {
 	for first := uint32(2); first < events/2; first += 1000 {
 		before := run.State().Events
 		behind.write(calls(first, min(500, int(events/2-first)/2)))
-		b.Await("what is behind", func() bool { return run.State().Events > before })
+		b.Await("more events", func() bool { return run.State().Events > before })
 	}
 	b.awaitReceived(events)
 	assert.Zero(t, run.State().Missing)

@@ -31,7 +31,7 @@ func (b *bed) awaitDeaf(address string) {
 	})
 }
 
-// What it is told before it has its buffers can hang its program.
+// A command before it has its buffers can hang its program.
 func TestAnAgentGetsNoCommandBeforeItsFirstDataConnection(t *testing.T) {
 	for name, leave := range map[string]func(b *bed) <-chan error{
 		"a shutdown": (*bed).shutdownInBackground,

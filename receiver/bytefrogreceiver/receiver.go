@@ -30,8 +30,8 @@ type bytefrogReceiver struct {
 	listener   net.Listener
 	handshakes handshakes
 	slots      *slots.Slots
-	// unheard counts connections that are closed before they are read.
-	unheard logline.Seldom
+	// unread counts connections that are closed before they are read.
+	unread logline.Seldom
 }
 
 func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Receiver, error) {
@@ -61,7 +61,7 @@ func (r *bytefrogReceiver) Start(ctx context.Context, run *receiverkit.Run) erro
 	r.listener = listener
 	r.env.open(run)
 	if config.Start == StartSuspended && len(run.Agents) == 0 {
-		r.env.Logger.Warn("Agents begin suspended, and nobody can tell them to trace: configure the extension agent_control, or take start: suspended away")
+		r.env.Logger.Warn("Agents begin suspended, and no operator can resume them: configure the extension agent_control, or remove start: suspended")
 	}
 	r.warnIfOpen(listener.Addr())
 	r.env.Logger.Info("Listening for Bytefrog agents", zap.Stringer("address", listener.Addr()))

@@ -56,7 +56,7 @@ func reasonOf(err error) string {
 	}
 }
 
-// refuse sends a peer the reason why it is refused, and closes the connection.
+// refuse sends the reason to a peer, and closes the connection.
 func (r *bytefrogReceiver) refuse(conn net.Conn, reason, text string) {
 	r.env.telemetry.Refused(reason)
 	hq.Refuse(conn, text)

@@ -14,8 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// A rename that is the last that an agent sends on a connection is told as well as it
-// can be known.
+// The last rename on a connection has the best known position.
 func TestARenameThatIsTheLastMessage(t *testing.T) {
 	b := newBed(t, quickly, withDataConnections(1))
 	a := connect(b, 1)
@@ -51,7 +50,7 @@ func TestNamesThatOvertakeEachOther(t *testing.T) {
 	}
 }
 
-// An agent that renames its threads for ever with the longest names loses nothing.
+// No event is lost if an agent renames its threads again and again with the longest names.
 func TestLongNamesFillBatches(t *testing.T) {
 	b := newBed(t, quickly, withDataConnections(1), func(_ *bed, c *Config) { c.Batch.MaxBytes = callevent.MinBatchBytes })
 	a := connect(b, 1)

@@ -144,7 +144,7 @@ func TestAnAgentIsSuspendedAndGoesOn(t *testing.T) {
 	assert.Empty(t, suspending, "it has not answered")
 	s.agent.control.send(bytefrog.DataBreak{Sequence: 10})
 	s.expectDone(suspending, "tracing is suspended")
-	assert.Equal(t, "suspended", s.theirs.Snapshot().State, "before a heartbeat says so")
+	assert.Equal(t, "suspended", s.theirs.Snapshot().State, "before the heartbeat with that mode")
 	s.expectDone(s.order("suspend"), "tracing was suspended already")
 	going := s.order("unsuspend")
 	s.expectTold(bytefrog.TypeUnsuspend)
@@ -195,8 +195,8 @@ func TestAnAgentThatNeverAnswersSuspendGoesOnAfterAWhile(t *testing.T) {
 	assert.Contains(t, s.only().breaks(), callevent.Interval(10, 20, callevent.CauseSuspended))
 }
 
-// A heartbeat from before says nothing of what the agent does now; events do where heartbeats
-// still say what was.
+// A heartbeat from before the command does not show the agent's state. Events show it even while
+// heartbeats have the old mode.
 func TestOnlyANewSignSaysThatTracingGoesOn(t *testing.T) {
 	s := steer(t)
 	suspending := s.order("suspend")
@@ -329,7 +329,6 @@ func TestAProgramThatIsNotPausedGetsNoUnpause(t *testing.T) {
 	s.expectDone(suspending, "tracing is suspended")
 }
 
-// Whoever has given up before the agent was told has not paused it.
 func TestACancelledRequestSendsNoCommand(t *testing.T) {
 	s := steer(t)
 	gone, giveUp := context.WithCancel(context.Background())
@@ -602,10 +601,10 @@ func TestOverloadAndOrdersAreSuspendedForTogether(t *testing.T) {
 	s.data.write(calls(0, 5))
 	s.agent.answerSuspend(10) // for overload
 	s.expectDone(s.order("suspend"), "tracing is suspended")
-	s.expectDone(s.order("unsuspend"), "tracing goes on when the pipeline has accepted what is held")
+	s.expectDone(s.order("unsuspend"), "tracing goes on when the pipeline has accepted all held batches")
 	s.expectDone(s.order("suspend"), "tracing is suspended")
 	s.Traces.RefuseWith(nil)
-	s.Await("what was held", func() bool { return s.events() == 10 })
+	s.Await("the held events", func() bool { return s.events() == 10 })
 	run := s.receiver.env.registry.lookup(1)
 	s.Await("the overload to be over", func() bool { return run.State().Agent.Reasons&hq.Overload == 0 })
 	assert.Equal(t, "suspended", s.theirs.Snapshot().State, "somebody wants it so")
@@ -617,7 +616,7 @@ func TestOverloadAndOrdersAreSuspendedForTogether(t *testing.T) {
 
 func suspendedAtStart(_ *bed, c *Config) { c.Start = StartSuspended }
 
-// connectSuspended says hello and is told to begin suspended.
+// connectSuspended sends hello, and receives suspend after start.
 func connectSuspended(b *bed) *agent {
 	a := &agent{t: b.T, address: b.address(), version: 1, control: dial(b.T, b.address())}
 	a.control.send(bytefrog.Hello{Version: 1})
@@ -630,7 +629,7 @@ func connectSuspended(b *bed) *agent {
 }
 
 func TestStartSuspendedWithoutAgentControlIsWarnedOf(t *testing.T) {
-	const line = "nobody can tell them to trace"
+	const line = "no operator can resume them"
 	b := newBed(t, patiently, suspendedAtStart)
 	assert.Equal(t, 1, b.Log.FilterMessageSnippet(line).Len())
 	for name, o := range map[string][]option{"steered": {steerable, suspendedAtStart}, "tracing": nil} {
@@ -662,7 +661,7 @@ func TestAnAgentThatBeginsSuspendedGetsOneSuspendAtItsFirstSign(t *testing.T) {
 			sign(a, p)
 			next := uint32(b.Counter("events"))
 			a.control.expectCommand(bytefrog.TypeSuspend)
-			b.Await("what came before", func() bool { next = uint32(b.Counter("events")); return name != "event" || next == 4 })
+			b.Await("the earlier events", func() bool { next = uint32(b.Counter("events")); return name != "event" || next == 4 })
 			a.control.send(bytefrog.DataBreak{Sequence: next})
 			a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeSuspended})
 			b.Await("it to be suspended", func() bool { return theirs.Snapshot().State == "suspended" })

@@ -59,11 +59,11 @@ func (p restless) fill(t *bytefrogagent.Tracer, thread uint16, mu *sync.Mutex, n
 	return t.Proceed()
 }
 
-// quickHeart lets agents say often that they are alive.
+// quickHeart makes agents send heartbeats often.
 func quickHeart(_ *bed, c *Config) { c.Agent.HeartbeatInterval = 50 * time.Millisecond }
 
-// runRestless runs an agent with a restless program, and says what became of it. Its
-// machine is busy: what happens within a second happens at once.
+// runRestless runs an agent with a restless program, and returns its result. On its busy machine, all
+// events of one second happen together.
 func runRestless(ctx context.Context, b *bed, change ...func(o *bytefrogagent.Options)) <-chan bytefrogagent.Result {
 	_, results := playRestless(ctx, b, change...)
 	return results

@@ -20,7 +20,7 @@ type timing struct {
 	// hello is how long a new connection has for its first message when the shutdown has begun: an
 	// agent sends it immediately.
 	hello time.Duration
-	// ready is how long after start an agent that is turned away gets its error message, unless it
+	// ready is how long after start a refused agent gets its error message, unless it
 	// was ready before.
 	ready time.Duration
 	// unproven is how long a run keeps its place at limits.max_runs though its agent has

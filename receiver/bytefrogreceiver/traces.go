@@ -18,11 +18,11 @@ const (
 	attributeServiceInstanceID = "service.instance.id"
 )
 
-// attributeSignature is where spans show a method as the agent sent it.
+// attributeSignature is the attribute for the text of a method as the agent sent it.
 const attributeSignature = "bytefrog.method.signature"
 
-// newResource is what a run's data is from. The run itself is the instance of the
-// service, so that two agents of one service don't overwrite each other's sums.
+// newResource returns the resource of a run. The run is the instance of the service, so that two agents
+// of one service do not overwrite each other's sums.
 func newResource(config *Config, id callevent.StreamID) pcommon.Resource {
 	resource := config.Resource()
 	receiverkit.PutNew(resource.Attributes(), attributeServiceName, config.ServiceName)
@@ -30,7 +30,7 @@ func newResource(config *Config, id callevent.StreamID) pcommon.Resource {
 	return resource
 }
 
-// uuid writes 16 bytes as UUIDs are written.
+// uuid returns an ID as the text of a UUID.
 func uuid(id callevent.StreamID) string {
 	digits := hex.EncodeToString(id[:])
 	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]

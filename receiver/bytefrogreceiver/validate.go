@@ -19,7 +19,7 @@ import (
 
 var _ confmap.Validator = (*Config)(nil)
 
-// Validate says everything that is wrong, each with its field and its remedy.
+// Validate returns all errors, each with its field and its remedy.
 func (c *Config) Validate() error {
 	return errors.Join(
 		setting.ListenAddress("endpoint", c.Endpoint, defaultEndpoint),

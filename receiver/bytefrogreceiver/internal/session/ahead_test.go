@@ -22,14 +22,13 @@ import (
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
 )
 
-// pair are two data connections of a run whose pipeline accepts everything, and which may be
-// ahead by ten numbers. Nothing arrives on them, and nothing
-// reads them: so they count as busy.
+// pair has two data connections of a run that may be ahead by ten numbers. The pipeline accepts
+// everything. No data arrives on them, and no goroutine reads them, so they count as busy.
 type pair struct {
 	t             *testing.T
 	run           *run
 	behind, ahead *dataConnection
-	// looks counts how often the time was asked for.
+	// looks counts the calls of Now.
 	looks atomic.Int64
 }
 
@@ -58,7 +57,7 @@ func (p *pair) readBehind() {
 	require.Eventually(p.t, p.behind.in.CaughtUp, receivertestbed.Patience, time.Millisecond)
 }
 
-// numbersFrom are 100 events with numbers from first on.
+// numbersFrom returns 100 events with numbers from first on.
 func numbersFrom(first uint32) []bytefrog.Event {
 	events := make([]bytefrog.Event, 100)
 	for i := range events {
@@ -82,7 +81,7 @@ func TestARenameIsPlacedByTheEventsAfterItThoughTheirConnectionWaits(t *testing.
 	now := p.run.env.Run.Now()
 	require.NoError(t, p.ahead.batch.Name(bytefrog.MapThreadName{Thread: 3, Name: "worker"}, now))
 	done := make(chan error)
-	go func() { done <- p.ahead.add(numbersFrom(1000), now) }()
+	go func() { done <- p.ahead.pack(numbersFrom(1000), now) }()
 	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
 	looks := p.looks.Load()
 	require.Eventually(t, func() bool { p.run.pace.Changed(); return p.looks.Load() > looks+20 }, receivertestbed.Patience, time.Millisecond)
@@ -98,20 +97,20 @@ func TestAConnectionThatIsAheadWaitsThoughItsRunEnds(t *testing.T) {
 	p := newPair(t)
 	p.run.life.leave(endedByAgent())
 	done := make(chan error)
-	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.Run.Now()) }()
+	go func() { done <- p.ahead.pack(numbersFrom(1000), p.run.env.Run.Now()) }()
 	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
 	require.Empty(t, done, "the agent has sent more than was read")
 	p.ahead.in.TakeAway()
 	require.NoError(t, <-done)
 }
 
-// While the pipeline holds another connection up, the missing numbers are there. They are not
-// forgiven, however long that takes.
+// While the pipeline holds another connection up, the missing numbers will arrive. They are not
+// forgiven, even after a long time.
 func TestMissingNumbersAreNotForgivenWhileAnotherConnectionIsHeldUp(t *testing.T) {
 	p := newPair(t)
 	p.run.env.Run.Now = func() time.Time { return time.Unix(60*p.looks.Add(1), 0) }
 	done := make(chan error)
-	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.Run.Now()) }()
+	go func() { done <- p.ahead.pack(numbersFrom(1000), p.run.env.Run.Now()) }()
 	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
 	looks := p.looks.Load()
 	require.Eventually(t, func() bool { p.run.pace.Changed(); return p.looks.Load() > looks+20 }, receivertestbed.Patience, time.Millisecond)
@@ -124,7 +123,7 @@ func TestMissingNumbersAreNotForgivenWhileAnotherConnectionIsHeldUp(t *testing.T
 func TestNamesAreNotGivenUpWhileTheirConnectionWaits(t *testing.T) {
 	p := newPair(t)
 	done := make(chan error)
-	go func() { done <- p.ahead.add(numbersFrom(1000), p.run.env.Run.Now()) }()
+	go func() { done <- p.ahead.pack(numbersFrom(1000), p.run.env.Run.Now()) }()
 	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
 	p.behind.in.OnWait(func() {}) // the connection ahead does not notice, and waits on
 	p.readBehind()
@@ -137,7 +136,7 @@ func TestNamesAreNotGivenUpWhileTheirConnectionWaits(t *testing.T) {
 	assert.True(t, over)
 }
 
-// Where events are packed in pieces, the error says what of all was bad.
+// If events are packed in pieces, the error has the position in all of them.
 func TestABadEventBehindAGapIsWhereItIs(t *testing.T) {
 	p := newPair(t)
 	p.behind.member.Leave()
@@ -147,7 +146,7 @@ func TestABadEventBehindAGapIsWhereItIs(t *testing.T) {
 		events[i].Type = bytefrog.TypeMethodEntry
 	}
 	var bad *connreader.BadData
-	require.ErrorAs(t, p.ahead.add(events, p.run.env.Run.Now()), &bad)
+	require.ErrorAs(t, p.ahead.pack(events, p.run.env.Run.Now()), &bad)
 	assert.EqualValues(t, 150*bytefrog.MethodEntrySize+stream.SequenceOffset, bad.Offset)
 	assert.Equal(t, 150, p.ahead.fresh)
 }
@@ -157,6 +156,6 @@ func TestAConnectionIsWhereItsLastNumberIs(t *testing.T) {
 	p.readBehind()
 	require.NoError(t, p.ahead.marker(bytefrog.Marker{Sequence: 7, Key: "k"}, p.run.env.Run.Now()))
 	assert.EqualValues(t, 7, p.ahead.member.Position())
-	require.NoError(t, p.ahead.add(numbersFrom(8), p.run.env.Run.Now()))
+	require.NoError(t, p.ahead.pack(numbersFrom(8), p.run.env.Run.Now()))
 	assert.EqualValues(t, 107, p.ahead.member.Position())
 }

@@ -41,7 +41,7 @@ type overload struct {
 func newBatches(ctx context.Context, env *Environment, logger *zap.Logger, resource pcommon.Resource, heldUp *holdUp, c *classes, o overload) *batches {
 	settings := handover.BatchesSettings{
 		GiveUp:       o.memory.Full(),
-		WhileRefused: "they are held and handed on again",
+		WhileRefused: "they are held and sent again",
 		Accepted:     env.Telemetry.BatchAccepted,
 		Dropped: func(events int, reason string) {
 			if reason == handover.DroppedMemory {

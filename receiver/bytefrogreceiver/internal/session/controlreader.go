@@ -24,8 +24,8 @@ type controlReader struct {
 }
 
 // read reads the connection to its end, and ends the run then. It also ends the run for bad data,
-// and when no heartbeats arrive. The connection is read on while the agent is left, until the
-// farewell takes it away.
+// and when no heartbeats arrive. It continues while the agent is disconnected, until the farewell
+// takes the connection away.
 func (c *controlReader) read() {
 	r := c.run
 	defer close(r.control.ended)
@@ -59,16 +59,16 @@ func (c *controlReader) read() {
 }
 
 // isSending reports whether an agent that is shutting down is alive without heartbeats: data has
-// arrived lately, or the receiver waits for the pipeline and reads no more.
-func (c *controlReader) isSending(now time.Time, lately time.Duration) bool {
+// arrived recently, or received data waits for the pipeline.
+func (c *controlReader) isSending(now time.Time, recently time.Duration) bool {
 	r := c.run
-	return now.Sub(r.lastData()) < lately || !r.data.caughtUp() || r.batches.waiting() > 0
+	return now.Sub(r.lastData()) < recently || !r.data.caughtUp() || r.batches.waiting() > 0
 }
 
 // closed ends the run because its control connection has ended, with err.
 func (c *controlReader) closed(err error) {
 	r := c.run
-	// The last read may have brought data with the end.
+	// The last read may have returned data together with the error.
 	if bad := c.decode(); bad != nil {
 		r.badData(telemetry.ConnectionControl, bad)
 	}

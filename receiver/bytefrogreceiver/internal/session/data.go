@@ -20,42 +20,40 @@ import (
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/telemetry"
 )
 
-// chunk is how many call events are decoded at once: few enough to stay in the
-// processor's cache.
+// chunk is how many call events are decoded together: they stay in the cache of the CPU.
 const chunk = 1024
 
 // readerBytes is the approximate memory of a data connection without its buffers, such as the stack of
 // the coroutine that reads it.
 const readerBytes = 8 << 10
 
-// dataConnection reads one data connection: it decodes messages, gives call events
-// their names, and packs them. It is one goroutine's.
+// dataConnection reads one data connection: it decodes messages, finds the names of call events, and
+// packs them. It is for one goroutine.
 type dataConnection struct {
 	run *run
 	in  *connreader.Reader
-	// batch is nil when no pipeline takes traces: what comes is then read for its
-	// markers, and counted.
+	// batch is nil if no pipeline takes traces. Then only markers and numbers of the data are used.
 	batch *stream.Packer
-	// events is where call events are decoded to.
+	// events is the buffer of decoded call events.
 	events []bytefrog.Event
-	// fresh is how many messages with a number have come since they were counted.
+	// fresh is how many messages with a number have arrived since they were counted.
 	fresh int
-	// member keeps the connection near to the others of the run.
+	// member makes the connection wait for others of the run that are behind.
 	member  *pace.Member
 	waiting pace.Waiting
-	// backlog is what must be handled before names are given up, since the time asked.
+	// backlog is all data that the agent can have sent on other connections before the time asked. Names
+	// are given up after it was processed.
 	backlog *pace.Backlog
 	asked   time.Time
-	// counted is how many bytes of its buffers are in the memory of the run.
+	// counted is how many bytes of the connection's buffers are in the memory of the run.
 	counted int
-	// ended says that the agent has closed the connection, or that it was lost; lost
-	// how it was cut off, if it was.
+	// ended: the agent has closed the connection, or it was lost. lost is the error of a lost one.
 	ended bool
 	lost  error
 }
 
-// prepare makes what the connection needs to be read. It is costly, and done only for
-// those that could join the run.
+// prepare makes buffers and a packer. It is costly, so only connections that have joined the run
+// get them.
 func (d *dataConnection) prepare() error {
 	r := d.run
 	defer d.countBuffers()
@@ -74,7 +72,7 @@ func (d *dataConnection) prepare() error {
 	return nil
 }
 
-// countBuffers counts what the connection holds beside what its batcher takes.
+// countBuffers counts the buffers of the connection and of its packer.
 func (d *dataConnection) countBuffers() {
 	held := readerBytes + cap(d.events)*int(unsafe.Sizeof(bytefrog.Event{})) + d.in.Size()
 	if d.batch != nil {
@@ -83,7 +81,7 @@ func (d *dataConnection) countBuffers() {
 	d.counted = d.run.Memory.Resize(d.counted, held)
 }
 
-// serve reads the connection to its end and hands on all that came.
+// serve reads the connection to its end, and sends all received data.
 func (d *dataConnection) serve() {
 	if d.batch == nil {
 		d.readToEnd()
@@ -145,15 +143,15 @@ func (d *dataConnection) awaitLastNames() {
 	}
 }
 
-// finishNow sends the last batch, whatever names are missing.
+// finishNow sends the last batch, even if names are missing.
 func (d *dataConnection) finishNow() {
 	d.batch.Settle(d.run.env.Run.Now())
 	d.countDropped()
 	d.batch.Flush()
 }
 
-// countDropped counts the events that were dropped because the run's memory is full: the
-// data breaks after all that was received.
+// countDropped counts events that were dropped because the run's memory is full. The data breaks
+// after all received numbers.
 func (d *dataConnection) countDropped() {
 	if n := d.batch.TakeDropped(); n > 0 {
 		d.run.env.Telemetry.EventsDropped(n, memoryReason(d.run.Memory))
@@ -161,9 +159,8 @@ func (d *dataConnection) countDropped() {
 	}
 }
 
-// leaveUnlessKilled gives the run up when the connection was cut off and the control
-// connection was not: when an agent is killed both are, and the control connection
-// says what it was.
+// leaveUnlessKilled ends the run if the connection was lost and the control connection was not. If an
+// agent is killed, both are lost, and the reader of the control connection ends the run.
 func (d *dataConnection) leaveUnlessKilled() {
 	timer := time.NewTimer(d.run.env.Timing.Quiet)
 	defer timer.Stop()
@@ -174,22 +171,22 @@ func (d *dataConnection) leaveUnlessKilled() {
 	}
 }
 
-// errStop ends the reading of a connection whose run is given up.
-var errStop = errors.New("the run is given up")
+// errStop ends the reading of a connection after an error message of the agent.
+var errStop = errors.New("the agent has reported an error")
 
-// read reads the connection to its end, or to what can't be read; what came before
-// is then in the batch.
+// read reads the connection to its end, or to unreadable data. All earlier data is in the batch
+// then.
 func (d *dataConnection) read() {
 	now := d.run.env.Run.Now()
-	// What came together with data hello.
-	if !d.take(0, now) {
+	// Some data may have arrived together with data hello.
+	if !d.process(0, now) {
 		return
 	}
 	for {
 		n, err := d.in.Read(now, d.wake(now))
 		d.member.Arrived(n)
 		now = d.run.env.Run.Now()
-		if n > 0 && !d.take(n, now) {
+		if n > 0 && !d.process(n, now) {
 			return
 		}
 		if errors.Is(err, connreader.ErrTaken) {
@@ -206,16 +203,16 @@ func (d *dataConnection) read() {
 		if d.batch != nil {
 			d.batch.Attend(now)
 		}
-		// That may have taken long.
+		// Attend may take long.
 		now = d.run.env.Run.Now()
 	}
 }
 
-// shortRead is how long a connection is read at least: a read whose time is over brings
-// nothing, though something may be there.
+// shortRead is the shortest time of a read: a read after its deadline returns nothing, even if data
+// has arrived.
 const shortRead = time.Millisecond
 
-// wake is when there is something to do though nothing comes, or zero.
+// wake returns when Attend has something to do, even if no data arrives, or zero.
 func (d *dataConnection) wake(now time.Time) time.Time {
 	if d.batch == nil {
 		return time.Time{}
@@ -227,9 +224,9 @@ func (d *dataConnection) wake(now time.Time) time.Time {
 	return wake
 }
 
-// take decodes what has come, n bytes of which are new, and reports whether the
-// connection is to be read on.
-func (d *dataConnection) take(n int, now time.Time) bool {
+// process decodes the received data, n bytes of which are new. It reports whether the connection
+// should be read further.
+func (d *dataConnection) process(n int, now time.Time) bool {
 	err := d.decode(now)
 	if d.fresh > 0 && !d.run.agent.IsPrepared() {
 		d.run.agent.SetPrepared()
@@ -248,8 +245,7 @@ func (d *dataConnection) take(n int, now time.Time) bool {
 	return false
 }
 
-// end says what is to be said when the connection ended with err: when it was cut
-// off, events are lost.
+// end notes that the connection has ended with err. If it was lost, the data breaks.
 func (d *dataConnection) end(err error) {
 	d.ended = true
 	cut := d.in.Cut()
@@ -263,15 +259,14 @@ func (d *dataConnection) end(err error) {
 	d.run.breaks.addHere(callevent.CauseDisconnected)
 }
 
-// giveUp gives the run up for err. What follows on this connection is lost, so the
-// data breaks after all that was received.
+// giveUp ends the run because of err. Further data of this connection is lost, so the data breaks after
+// all received numbers.
 func (d *dataConnection) giveUp(err error) {
 	d.run.breaks.addHere(callevent.CauseBadData)
 	d.run.badData(telemetry.ConnectionData, err)
 }
 
-// decode takes all messages that are complete. The error is a *connreader.BadData,
-// stream.ErrMemory or errStop.
+// decode handles all complete messages. The error is a *connreader.BadData, stream.ErrMemory or errStop.
 func (d *dataConnection) decode(now time.Time) error {
 	for {
 		if d.run.Memory.IsFull() {
@@ -279,7 +274,7 @@ func (d *dataConnection) decode(now time.Time) error {
 		}
 		events, n := bytefrog.DecodeEvents(d.events, d.in.Bytes())
 		if events > 0 {
-			if err := d.add(d.events[:events], now); err != nil {
+			if err := d.pack(d.events[:events], now); err != nil {
 				return err
 			}
 			d.in.Consume(n)
@@ -301,23 +296,24 @@ func (d *dataConnection) decode(now time.Time) error {
 	}
 }
 
-func (d *dataConnection) add(events []bytefrog.Event, now time.Time) error {
+// pack packs events, in pieces if other connections are behind.
+func (d *dataConnection) pack(events []bytefrog.Event, now time.Time) error {
 	if d.batch != nil {
-		// Before it waits: what renames ask for is there.
+		// This comes before the wait: renames that waited for these events can be placed.
 		d.batch.PassAll(events, now)
 	}
 	for added := 0; added < len(events); {
 		piece := events[added:]
-		pack := d.count
+		do := d.count
 		if d.batch != nil {
 			began := d.run.env.Run.Now()
 			piece = d.member.Await(piece, &d.waiting)
 			d.run.heldUp.ended(began, d.run.env.Run.Now())
-			pack = d.batch.Pack
+			do = d.batch.Pack
 		}
 		d.run.breaks.settleBefore(piece)
 		d.member.MoveTo(stream.Unwrap(d.run.stream.Next(), piece[len(piece)-1].Sequence))
-		bad, err := pack(piece, now)
+		bad, err := do(piece, now)
 		if err != nil {
 			d.fresh += bad
 			for _, e := range events[:added+bad] {
@@ -361,12 +357,12 @@ func (d *dataConnection) awaitNames(now time.Time) (begun time.Time, over bool) 
 	return d.asked, true
 }
 
-// count counts events that are not packed. Markers and data breaks are judged by their numbers.
+// count counts events that are not packed: the numbers of markers and data breaks are relative to them.
 func (d *dataConnection) count(events []bytefrog.Event, _ time.Time) (bad int, err error) {
 	return d.run.stream.Count(events)
 }
 
-// handle takes a message that is no call event.
+// handle handles a message that is no call event.
 func (d *dataConnection) handle(m bytefrog.Message, now time.Time) error {
 	switch m := m.(type) {
 	case bytefrog.Marker:
@@ -381,7 +377,7 @@ func (d *dataConnection) handle(m bytefrog.Message, now time.Time) error {
 	return d.batch.Name(m, now)
 }
 
-// marker takes a marker: its number is none of a call, and it is a log record.
+// marker makes a log record of a marker. Its number is not that of a call event.
 func (d *dataConnection) marker(m bytefrog.Marker, now time.Time) error {
 	s := d.run.stream
 	sequence, err := s.Sequence(m.Sequence, stream.SequenceOffset)

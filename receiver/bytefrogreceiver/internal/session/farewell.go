@@ -14,13 +14,13 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 )
 
-// farewell is the one way in which a run ends, so that the traced program lives. Its methods are
-// the steps in which the agent is left, as many as the manner of leaving it needs, and the end of
-// the run. They are for the goroutine of run.live.
+// farewell ends a run, in the only way that lets the traced program live. Its methods are the steps that
+// disconnect the agent, of which some endings need only a part, and the end of the run. They are for
+// the goroutine of live.
 type farewell struct {
 	run       *run
 	keepAlive *keepAlive
-	// answered says that the agent has answered suspend: it is alive.
+	// answered: the agent has answered suspend, so it is alive.
 	answered bool
 }
 
@@ -28,13 +28,13 @@ type farewell struct {
 //
 //  1. Ready: an agent that has not opened a data connection gets no command. A shutdown waits
 //     until it has, or has ended.
-//  2. Suspend: the agent gets suspend, and the receiver waits for its answer. A program that is
-//     paused goes on first.
-//  3. Read: the rest that the agent had sent is read and sent to the pipeline. When the time of
-//     the shutdown is over, it is read and dropped.
-//  4. Tell: the agent gets an error message with the reason. Nothing in its program waits for the
+//  2. Suspend: the agent gets suspend, and the receiver waits for its answer. A paused program
+//     resumes before that.
+//  3. Read: the rest of the agent's data is read and sent to the pipeline. When the time of the
+//     shutdown is over, it is read and dropped.
+//  4. Error: the agent gets an error message with the reason. Nothing in its program waits for the
 //     receiver then.
-//  5. Part: the agent's connections linger until the agent closes them (linger.go).
+//  5. Part: the agent's connections linger until the agent closes them (Options.Linger).
 //  6. Finish: everything in memory is sent to the pipeline, then the end, and the ID is free.
 //
 // At any step, memory that is full is freed first, and delivery has a time limit (bound).
@@ -42,15 +42,15 @@ func (f *farewell) end() {
 	r := f.run
 	defer f.bound()()
 	if r.life.isStarted() {
-		f.leaveAgent()
+		f.disconnect()
 	}
 	<-r.control.ended
 	f.logEnding()
 	f.finish()
 }
 
-// leaveAgent is steps 1 to 5.
-func (f *farewell) leaveAgent() {
+// disconnect is steps 1 to 5.
+func (f *farewell) disconnect() {
 	r := f.run
 	defer f.part()
 	if !f.isReady() {
@@ -61,9 +61,9 @@ func (f *farewell) leaveAgent() {
 	case mannerSuspend:
 		f.suspend()
 		f.read()
-		f.tell()
+		f.sendError()
 	case mannerError:
-		f.tell()
+		f.sendError()
 	case mannerNone:
 		r.agent.Release()
 		f.read()
@@ -75,7 +75,7 @@ func (f *farewell) leaveAgent() {
 // gets no command. The connections that it opens afterwards are refused, because the listener is
 // closed or its run is over, and that ends its tracing in time.
 //
-// An agent whose first data connection was accepted, and has not said hello, needs the command. So
+// An agent whose first data connection was accepted, and has sent no data hello, needs the command. So
 // a shutdown waits for the first data connection, for the end of the control connection, or until
 // its time is over.
 func (f *farewell) isReady() bool {
@@ -94,8 +94,8 @@ func (f *farewell) isReady() bool {
 	return true
 }
 
-// suspend is step 2. An agent that is shutting down traces no more. It would take suspend for an
-// error, and throw away what it has still to send.
+// suspend is step 2. An agent that is shutting down has ended its tracing. It treats suspend as an
+// error, and discards its unsent data.
 func (f *farewell) suspend() {
 	r := f.run
 	if r.agent.Status().State == hq.Ended || !f.awaitPrepared() {
@@ -123,10 +123,10 @@ func (f *farewell) awaitPrepared() bool {
 	return true
 }
 
-// read is step 3: it waits until the rest has arrived. While the pipeline refuses, nothing is
-// read, so that time does not count. When the time of the shutdown is over nothing waits for
-// the pipeline (handover.Send), so data that arrives is read and dropped: an agent whose data
-// connection is closed with something unread may hang.
+// read is step 3: it waits until the rest has arrived. The time in which the pipeline refuses does not
+// count, because no data is read then. When the time of the shutdown is over, handover does not wait
+// for the pipeline, so data is read and dropped: an agent whose data connection is closed before all of
+// it was read may hang.
 func (f *farewell) read() {
 	r := f.run
 	full, times := r.Memory.Full(), f.restTimes()
@@ -137,8 +137,8 @@ func (f *farewell) read() {
 	r.agent.AwaitRest(&rest{run: r}, times, nil, full)
 }
 
-// restTimes are the times of step 3. Only an agent that was sent suspend says how many numbers it
-// gave out.
+// restTimes returns the times of step 3. Only an agent that was sent suspend reports how many numbers
+// it has assigned.
 func (f *farewell) restTimes() hq.RestTimes {
 	t := f.run.env.Timing
 	times := hq.RestTimes{Quiet: t.Quiet, Complete: t.Complete, Limit: t.Drain}
@@ -151,11 +151,11 @@ func (f *farewell) restTimes() hq.RestTimes {
 // rest is the data connections of a run in step 3.
 type rest struct {
 	run *run
-	// mayBeHeld says that readers may wait for the pipeline.
+	// mayBeHeld: readers may wait for the pipeline.
 	mayBeHeld bool
 }
 
-// Arrivals returns what has arrived till now.
+// Arrivals returns the data that has arrived.
 func (a *rest) Arrivals() hq.Arrivals {
 	r := a.run
 	return hq.Arrivals{
@@ -167,18 +167,17 @@ func (a *rest) Arrivals() hq.Arrivals {
 // NextArrival returns a channel that is closed when data arrives or a connection ends.
 func (a *rest) NextArrival() <-chan struct{} { return a.run.data.changed.Next() }
 
-// tell is step 4. The agent closes its connections after its heartbeat interval, and its program
-// runs on. At the program's end nothing waits for data that was not sent.
-func (f *farewell) tell() {
+// sendError is step 4. The agent closes its connections after its heartbeat interval, and its program
+// runs on. The end of the program does not wait for unsent data.
+func (f *farewell) sendError() {
 	f.run.agent.Release()
 	if err := f.run.control.send(bytefrog.ErrorMessage{Text: f.run.life.ending.Error()}); err != nil {
 		f.run.logger.Debug("Could not send the reason to the agent", zap.Error(err))
 	}
 }
 
-// part is step 5. The readers of the run's connections stop, even where they wait for the
-// pipeline: the agent must not wait for it. Other runs get the run's ID as late as possible: a
-// data connection of the agent might still arrive.
+// part is step 5. The readers of the run's connections stop, even those that wait for the pipeline: the
+// agent must not wait for it.
 func (f *farewell) part() {
 	r := f.run
 	data := r.data.part()
@@ -186,7 +185,7 @@ func (f *farewell) part() {
 	r.Linger(data, r.control.in.TakeAway(), f.answered)
 }
 
-// finish is step 6. Nothing is read any more, and the agent's connections are no longer the run's.
+// finish is step 6. All readers stop, and the agent's connections are no longer the run's.
 func (f *farewell) finish() {
 	r := f.run
 	r.data.finished.Wait()
@@ -206,19 +205,17 @@ func (f *farewell) finish() {
 	r.Ended(last)
 }
 
-// droppedLate is the reason of data that the pipeline has not accepted in the time that the end of
-// a run has.
+// droppedLate is the reason of drops at the end of a run when end_timeout is over.
 const droppedLate = handover.Late("end_timeout")
 
 // bound bounds the end of a run:
 //
-//  1. When its memory is full, or becomes so meanwhile, its names are dropped. The readers of its
-//     connections drop events that wait for names, and batches that the pipeline refuses are not
-//     tried again.
-//  2. Data that the pipeline has not accepted after end_timeout, or after shutdown_timeout where
-//     the memory is full, is dropped.
+//  1. When its memory is full, or becomes full meanwhile, its names are dropped. The readers of its
+//     connections drop events that wait for names, and a refused batch has no further try.
+//  2. Data that the pipeline has not accepted after end_timeout is dropped. If the memory is full,
+//     shutdown_timeout is another limit.
 //
-// It returns the end of the bound.
+// The returned function removes the limits.
 func (f *farewell) bound() (stop func()) {
 	r := f.run
 	full, limit := r.Memory.Full(), r.env.Settings.EndTimeout
@@ -256,7 +253,7 @@ func (f *farewell) freeMemory() {
 	r.stream.DropNames()
 	r.env.Telemetry.RunShed(memoryReason(m))
 	if r.life.ending.Cause != callevent.CauseLimit {
-		r.logger.Warn("The run gives its memory back before its last data was handed on", zap.Error(m.Reason()))
+		r.logger.Warn("The run frees its memory before its last data was sent", zap.Error(m.Reason()))
 	}
 }
 

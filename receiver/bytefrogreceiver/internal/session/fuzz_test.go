@@ -23,8 +23,8 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// feed gives bytes to a data connection in pieces, as reads would bring them, and
-// reports whether it would have been read to the end.
+// feed feeds bytes to a data connection in pieces, as reads would return them. It reports whether the
+// connection would be read further.
 func feed(t testing.TB, d *dataConnection, b []byte, size int) bool {
 	conn := d.in.Conn().(*piece)
 	now := time.Now()
@@ -33,7 +33,7 @@ func feed(t testing.TB, d *dataConnection, b []byte, size int) bool {
 		n, err := d.in.Read(now, time.Time{})
 		require.NoError(t, err)
 		b = b[n:]
-		if !d.take(n, now) {
+		if !d.process(n, now) {
 			return false
 		}
 		now = now.Add(time.Millisecond)
@@ -45,9 +45,8 @@ func feed(t testing.TB, d *dataConnection, b []byte, size int) bool {
 // helloSize is the size of hello and of data hello.
 const helloSize = 2
 
-// FuzzDataConnection: whatever comes on a data connection, in whatever pieces, what
-// is handed on can be unpacked, no number stands in it that was not sent, and memory
-// stays in its bounds.
+// FuzzDataConnection: for any data in any pieces, all batches can be unpacked, they have as many events
+// as were received, and the memory stays within its limit.
 func FuzzDataConnection(f *testing.F) {
 	for _, name := range []string{"shop", "suspend"} {
 		for _, data := range openCapture(f, name).Data {
@@ -90,9 +89,8 @@ func FuzzDataConnection(f *testing.F) {
 	})
 }
 
-// FuzzControlConnection: whatever comes on a control connection, in whatever pieces, the run
-// is what a slow and obvious reading of the messages says: its mode, its breaks, its log records,
-// and how it ends. Then nothing is held, and nobody reads any more.
+// FuzzControlConnection: for any data in any pieces, the result equals that of a slow and obvious model: the
+// mode, the breaks, the records, and the ending. Then the reader has stopped, and only breaks have memory.
 func FuzzControlConnection(f *testing.F) {
 	for _, name := range []string{"shop", "suspend", "startsuspended", "maven"} {
 		control := openCapture(f, name).Control
@@ -142,22 +140,22 @@ func FuzzControlConnection(f *testing.F) {
 	})
 }
 
-// controlModel is what messages on a control connection say.
+// controlModel is the state after the messages of a control connection.
 type controlModel struct {
 	mode                    bytefrog.Mode
 	sendBuffers, heartbeats int
 	breaks                  int
-	// barriers are those with the highest numbers, news those that arrived last.
+	// barriers has those with the highest numbers, news those that arrived last.
 	barriers, news []callevent.Barrier
 	records        []string
 	cause          callevent.Cause
 	text           string
-	// offset is where the bytes can't be read, -1: nowhere.
+	// offset is that of the unreadable byte; -1: none.
 	offset int64
 }
 
-// readSlowly reads all bytes of a control connection at once. No data came, so numbers are
-// unwrapped around 0.
+// readSlowly reads all bytes of a control connection in one piece. No data has arrived, so sequence
+// numbers are relative to 0.
 func readSlowly(b []byte) controlModel {
 	m := controlModel{mode: bytefrog.ModeInitializing, offset: -1}
 	ended := func(cause callevent.Cause, text string, offset int64) {
@@ -218,7 +216,7 @@ func readSlowly(b []byte) controlModel {
 	return m
 }
 
-// offsetOf is where a connection could not be read; -1: that is not why.
+// offsetOf returns the offset of the unreadable byte; -1: the error has another reason.
 func offsetOf(err error) int64 {
 	var bad *connreader.BadData
 	if errors.As(err, &bad) {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// checkInterval is how often a run checks what time has changed.
+	// checkInterval is the interval of checks that depend on the time.
 	checkInterval = time.Second
 	// announcePause is the least time between two announcements of breaks: breaks that arrive in
 	// a burst are announced together.

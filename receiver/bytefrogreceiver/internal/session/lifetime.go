@@ -40,7 +40,7 @@ func (l *lifetime) start(send func() error) error {
 func (l *lifetime) isStarted() bool { return isClosed(l.started) }
 
 // leave decides that the run ends. Only the first decision counts. It returns immediately, or as
-// soon as the agent was started. An agent that was not started by then is turned away.
+// soon as the agent was started. An agent that was not started by then is refused.
 func (l *lifetime) leave(e Ending) {
 	l.deciding.Lock()
 	defer l.deciding.Unlock()

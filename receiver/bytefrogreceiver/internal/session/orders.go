@@ -56,7 +56,7 @@ func (o *orders) awaitReady(ctx context.Context) error {
 		return o.errLeft()
 	case <-ctx.Done():
 	}
-	// Several can be ready.
+	// More than one of these channels may be ready.
 	switch {
 	case ctx.Err() == nil:
 		return nil
@@ -72,8 +72,8 @@ func (o *orders) errLeft() error {
 	return agentcontrol.Errorf(agentcontrol.Lost, "the agent is gone, or the receiver is disconnecting from it: %w", o.run.life.ending)
 }
 
-// await waits until the agent has confirmed a command. The text says what the agent does then.
-func (o *orders) await(ctx context.Context, what string, isSo func() bool) error {
+// await waits until the agent has confirmed a command. The error of a timeout names the effect.
+func (o *orders) await(ctx context.Context, effect string, isSo func() bool) error {
 	for {
 		next := o.run.agent.Next()
 		if isSo() {
@@ -87,13 +87,13 @@ func (o *orders) await(ctx context.Context, what string, isSo func() bool) error
 		case <-o.run.life.leaving:
 			return o.errLeft()
 		case <-ctx.Done():
-			return agentcontrol.Errorf(agentcontrol.NoAnswer, "command sent, but the agent has not confirmed that it %s: %w", what, context.Cause(ctx))
+			return agentcontrol.Errorf(agentcontrol.NoAnswer, "command sent, but the agent has not confirmed that it %s: %w", effect, context.Cause(ctx))
 		}
 	}
 }
 
-// command lets an order happen to the agent, as one step. The order returns the commands that
-// have to be sent, or why it is refused.
+// command applies an order to the state of the agent, as one step. The order returns the commands to send,
+// or the error of a refused order.
 func (o *orders) command(order func(m *hq.Machine) ([]hq.Command, error)) error {
 	var refused error
 	err := o.run.agent.Do(func(m *hq.Machine) (commands []hq.Command, _ error) {
@@ -101,7 +101,7 @@ func (o *orders) command(order func(m *hq.Machine) ([]hq.Command, error)) error 
 		case o.run.life.isLeaving():
 			refused = agentcontrol.Errorf(agentcontrol.Lost, "the receiver is disconnecting from the agent")
 		case m.Status().State == hq.Ended:
-			refused = agentcontrol.Errorf(agentcontrol.NotNow, "the agent is ending its run, and would take that for an error")
+			refused = agentcontrol.Errorf(agentcontrol.NotNow, "the agent is ending its run, and would treat the command as an error")
 		default:
 			commands, refused = order(m)
 		}
@@ -113,8 +113,8 @@ func (o *orders) command(order func(m *hq.Machine) ([]hq.Command, error)) error 
 	return refused
 }
 
-// suspend is answered by a data break. A program that is paused goes on first, and stays so: its
-// agent can answer only then.
+// suspend is confirmed by a data break. A paused program resumes first, and is not paused again: only
+// the agent of a running program can answer.
 func (o *orders) suspend(ctx context.Context) (string, error) {
 	message := "tracing is suspended"
 	err := o.command(func(m *hq.Machine) ([]hq.Command, error) {
@@ -142,8 +142,8 @@ func (o *orders) suspend(ctx context.Context) (string, error) {
 	return message, err
 }
 
-// unsuspend is seen in the agent's heartbeats, or in events. The agent is sent unsuspend when it
-// has answered suspend, and when the pipeline has accepted all batches that were held.
+// unsuspend is confirmed by the agent's heartbeats, or by events. It is sent when the agent has answered
+// suspend, and the pipeline has accepted all held batches.
 func (o *orders) unsuspend(ctx context.Context) (string, error) {
 	suspended := false
 	err := o.command(func(m *hq.Machine) ([]hq.Command, error) {
@@ -168,13 +168,13 @@ func (o *orders) unsuspend(ctx context.Context) (string, error) {
 	case now.Reasons&hq.Operator != 0:
 		return "somebody else had tracing suspended meanwhile", nil
 	case now.Reasons&hq.Overload != 0:
-		return "tracing goes on when the pipeline has accepted what is held", nil
+		return "tracing goes on when the pipeline has accepted all held batches", nil
 	}
 	return o.awaitTracing(ctx)
 }
 
-// awaitTracing waits for a sign that an agent which was sent unsuspend traces again: a heartbeat
-// that says so, or one after new events.
+// awaitTracing waits until an agent that was sent unsuspend traces again: its heartbeat has another mode,
+// or follows new events.
 func (o *orders) awaitTracing(ctx context.Context) (string, error) {
 	heartbeats, events := o.run.agent.heartbeats.Load(), o.run.agent.events.Load()
 	message := "tracing goes on"
@@ -191,7 +191,7 @@ func (o *orders) awaitTracing(ctx context.Context) (string, error) {
 	return message, err
 }
 
-// pause is seen in the agent's heartbeats. It is refused while tracing is suspended, or will be.
+// pause is confirmed by the agent's heartbeats. It is refused if tracing is suspended, or will be.
 func (o *orders) pause(ctx context.Context) (string, error) {
 	message := "the program is paused"
 	err := o.command(func(m *hq.Machine) ([]hq.Command, error) {
@@ -222,9 +222,9 @@ func (o *orders) pause(ctx context.Context) (string, error) {
 	return message, err
 }
 
-// unpause is sent to an agent that was sent pause, or whose heartbeat says that its program is
-// paused. Any other agent takes it for an error, at which it ends tracing for good. An agent that
-// waits for the end of an overload is suspended then.
+// unpause is sent to an agent that was sent pause, or whose heartbeat has the mode paused. Any other
+// agent treats it as an error, and ends its tracing. If an overload waits for the end of the pause, the
+// agent is suspended then.
 func (o *orders) unpause(ctx context.Context) (string, error) {
 	var heartbeats uint64
 	running := false
@@ -256,7 +256,7 @@ func (o *orders) unpause(ctx context.Context) (string, error) {
 	return message, err
 }
 
-// stop ends with the run. A program that is paused goes on first: it could not send its buffers.
+// stop is confirmed by the end of the run. A paused program resumes first: it could not send its buffers.
 func (o *orders) stop(ctx context.Context) (string, error) {
 	if err := o.command(func(m *hq.Machine) ([]hq.Command, error) { return m.Stop(), nil }); err != nil {
 		return "", err

@@ -12,7 +12,8 @@
 //
 // # Files
 //
-// Operators see config.go, with validate.go and expression.go, and factory.go. receiver.go is the life
+// Operators see config.go, with validate.go and expression.go, and factory.go. settings.go makes the settings
+// of sessions. receiver.go is the life
 // cycle, with the parts of environment.go and the times of timing.go.
 //
 // accept.go accepts connections (connection.go). handshake.go reads the first message of each.

@@ -169,7 +169,7 @@ func (f *greysFlags) play(ctx context.Context, out io.Writer) error {
 	}
 	bar := progress.New(os.Stderr, "greys", "calls", 0)
 	if f.verbose {
-		f.options.Heard = func(command string) { bar.Println("command: " + command) }
+		f.options.OnCommand = func(command string) { bar.Println("command: " + command) }
 	}
 	server, err := greysserver.New(f.options)
 	if err != nil {
@@ -214,7 +214,7 @@ func made(lives []greysserver.Truth) (calls uint64) {
 // sumUp prints the result.
 func (f *greysFlags) sumUp(out io.Writer, lives []greysserver.Truth) error {
 	for _, t := range lives {
-		made, told := t.Made.Sum(), t.Told.Sum()
+		made, told := t.Made.Sum(), t.Reported.Sum()
 		fmt.Fprintf(out, "process %d: made %s calls, %s failed; sent %s by monitors, %s trees, %s stacks, %s records; %s missed; %s classes were reset, %s remained changed\n",
 			t.ProcessID, count(made.Calls), count(made.Failed), count(told.Calls), count(t.Trees), count(t.Stacks), count(t.Records),
 			count(t.Missed), count(t.Resets), count(t.Enhanced))

@@ -155,7 +155,7 @@ func TestWrongFlagsOfGreysAreNamed(t *testing.T) {
 		"--timezone: unknown time zone Mars/Base":     {"--timezone", "Mars/Base"},
 		`protocol "x": expected gp, console or both`:  {"--protocol", "x"},
 		`fault "x": expected one of ["close"`:         {"--fault", "x"},
-		"failures: expected a part from 0 to 1":       {"--failures", "2"},
+		"failures: expected a fraction from 0 to 1":   {"--failures", "2"},
 		"--listen: listen tcp":                        {"--listen", "localhost:-1"},
 	} {
 		root := rootCommand()

@@ -285,7 +285,7 @@ func (b batch) pack(t testing.TB) callevent.Packed {
 	}
 	for n := range b.renames {
 		from := b.first + uint64(n)
-		require.True(t, packer.Rename(callevent.Rename{Lane: 1, Sequence: from, Time: int64(from), Name: "n"}))
+		require.True(t, packer.Rename(callevent.Rename{Lane: 1, Time: int64(from), Name: "n"}))
 	}
 	packed, err := packer.Close(b.barriers, following, testEpoch+int64(time.Hour))
 	require.NoError(t, err)

@@ -188,16 +188,14 @@ func (p *runPacker) add(packer *callevent.Packer, e reference.Event) bool {
 	return hasFunction && hasLane && hasException && packer.Add(&packed)
 }
 
-// rename packs the names that a thread has from the event on.
+// rename packs the names that a thread has up to the time of the event.
 func (p *runPacker) rename(packer *callevent.Packer, e reference.Event) {
 	for _, name := range p.run.Threads[e.Thread][p.named[e.Thread]:] {
 		isFirst := p.named[e.Thread] == 0
-		if !isFirst && e.Sequence < name.From && e.Time <= name.Time {
+		if !isFirst && e.Time < name.Time {
 			break
 		}
-		require.True(p.t, packer.Rename(callevent.Rename{
-			Lane: uint64(e.Thread), Sequence: uint64(name.From), Time: int64(name.Time) + 1, First: isFirst, Name: name.Name,
-		}))
+		require.True(p.t, packer.Rename(callevent.Rename{Lane: uint64(e.Thread), Time: int64(name.Time), First: isFirst, Name: name.Name}))
 		p.named[e.Thread]++
 	}
 }

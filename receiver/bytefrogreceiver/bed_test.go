@@ -200,22 +200,16 @@ func (s *streamSeen) add(t testing.TB, batch *callevent.Batch) {
 	}
 }
 
-// nameThreads gives events the names that renames say their threads had. Afterwards
-// each rename is there once, as it was known at last.
+// nameThreads gives events the names that their threads had at their times. Afterwards each rename is there once.
 func (s *streamSeen) nameThreads() {
 	slices.SortFunc(s.renames, func(a, b callevent.Rename) int {
-		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.Order, b.Order))
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Order, b.Order))
 	})
 	s.renames = slices.Compact(s.renames)
-	better := map[uint32]bool{}
-	for _, r := range s.renames {
-		better[r.Order] = better[r.Order] || !r.Provisional
-	}
-	s.renames = slices.DeleteFunc(s.renames, func(r callevent.Rename) bool { return r.Provisional && better[r.Order] })
 	for sequence, c := range s.events {
 		known := false
 		for _, r := range s.renames {
-			if r.Lane == c.lane && (r.First && !known || sequence >= r.Sequence || s.times[sequence] >= r.Time) {
+			if r.Lane == c.lane && (r.First && !known || s.times[sequence] >= r.Time) {
 				c.thread = r.Name
 			}
 			known = known || r.Lane == c.lane

@@ -365,18 +365,13 @@ func (c *collector) runs() map[callevent.StreamID]*run {
 // nameThreads gives events the names that renames say their threads had.
 func (r *run) nameThreads() {
 	slices.SortFunc(r.renames, func(a, b callevent.Rename) int {
-		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.Order, b.Order))
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Order, b.Order))
 	})
 	r.renames = slices.Compact(r.renames)
-	better := map[uint32]bool{}
-	for _, rename := range r.renames {
-		better[rename.Order] = better[rename.Order] || !rename.Provisional
-	}
-	r.renames = slices.DeleteFunc(r.renames, func(rename callevent.Rename) bool { return rename.Provisional && better[rename.Order] })
 	for sequence, e := range r.events {
 		known := false
 		for _, rename := range r.renames {
-			if rename.Lane == e.lane && (rename.First && !known || sequence >= rename.Sequence || r.times[sequence] >= rename.Time) {
+			if rename.Lane == e.lane && (rename.First && !known || r.times[sequence] >= rename.Time) {
 				e.thread = rename.Name
 			}
 			known = known || rename.Lane == e.lane

@@ -228,10 +228,18 @@ func (b *Batch) unpackRenames(data []byte, offset int, text *stringSection) erro
 		case reused > 1:
 			return layoutError(offset+34, "0 or 1", "%d", reused)
 		}
-		b.Renames = append(b.Renames, Rename{
-			Lane: le.Uint64(data), Sequence: sequence, Time: int64(t), First: first == 1, Order: le.Uint32(data[28:]),
-			Provisional: provisional == 1, Reused: reused == 1, Name: text.next(le.Uint32(data[24:])),
-		})
+		r := Rename{
+			Lane: le.Uint64(data), Time: int64(t), First: first == 1, Order: le.Uint32(data[28:]),
+			Reused: reused == 1, Name: text.next(le.Uint32(data[24:])),
+		}
+		switch {
+		case r.Reused:
+			r.After = sequence
+		case sequence < MaxSequence:
+			// An earlier version wrote the first time that is certainly after the rename.
+			r.Time = max(r.Time-b.Resolution, 0)
+		}
+		b.Renames = append(b.Renames, r)
 	}
 	return nil
 }

@@ -55,11 +55,15 @@
 // (u32). An exception is the length of its name. A value is a type (u32) and
 // eight bytes: the number, or for a string its length.
 //
-// A rename is a lane's ID (u64), which need not be in the table of lanes, the
-// sequence number from which it holds (u64), the time from which it holds (Unix
-// nanoseconds, signed), the length of the name (u32), its order (u32), whether it is
-// the lane's first, whether it is provisional and whether another thread has the lane
-// now (u8 each: 0 or 1), and a byte that is ignored by readers and written as zero.
+// A rename is a lane's ID (u64), which need not be in the table of lanes, a
+// sequence number (u64), the time from which the name holds (Unix nanoseconds,
+// signed), the length of the name (u32), its order (u32), and 0 or 1 (u8) each for
+// the lane's first name, provisional, and another thread that has the lane now, and
+// a byte that is ignored by readers and written as zero. The sequence number is that
+// of Rename.After if another thread has the lane. Otherwise it is written as
+// MaxSequence, and provisional is always written as 0. Earlier writers of version 1
+// wrote the first number under the name, with a time one unit of the resolution
+// later. Readers use only the time, and ignore provisional.
 //
 // The string section is the text key, the attribute under which a span shows the
 // text of its function, and the tables' and the renames' strings in the order of

@@ -37,7 +37,7 @@ func checkUnpack(t testing.TB, data []byte) {
 		require.True(t, utf8.ValidString(b.Values[a.Value].Str()))
 	}
 	for _, r := range b.Renames {
-		require.LessOrEqual(t, r.Sequence, uint64(MaxSequence))
+		require.LessOrEqual(t, r.After, uint64(MaxSequence))
 		require.True(t, r.Time >= 0 && r.Time <= maxTime)
 		require.True(t, utf8.ValidString(r.Name))
 	}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
-	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/pace"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/stream"
@@ -64,33 +63,6 @@ func numbersFrom(first uint32) []bytefrog.Event {
 		events[i].Sequence = first + uint32(i)
 	}
 	return events
-}
-
-// The messages that follow a rename have arrived, or are on its connection, which is not read.
-func TestARenameIsPlacedByTheEventsAfterItThoughTheirConnectionWaits(t *testing.T) {
-	p := newPair(t)
-	p.run.env.Run.Now = func() time.Time { return time.Unix(1000, p.looks.Add(1)*int64(50*time.Millisecond)) }
-	var renamed []uint64
-	p.ahead.batch.SetSend(func(packed callevent.Packed) {
-		var batch callevent.Batch
-		require.NoError(t, batch.Unpack(packed.Data))
-		for _, r := range batch.Renames {
-			renamed = append(renamed, r.Sequence)
-		}
-	})
-	now := p.run.env.Run.Now()
-	require.NoError(t, p.ahead.batch.Name(bytefrog.MapThreadName{Thread: 3, Name: "worker"}, now))
-	done := make(chan error)
-	go func() { done <- p.ahead.pack(numbersFrom(1000), now) }()
-	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
-	looks := p.looks.Load()
-	require.Eventually(t, func() bool { p.run.pace.Changed(); return p.looks.Load() > looks+20 }, receivertestbed.Patience, time.Millisecond)
-	require.Empty(t, done, "expected the connection that is ahead to wait")
-	p.behind.member.Leave()
-	require.NoError(t, <-done)
-	p.ahead.batch.Flush()
-	// Sequence numbers 1000 and 1001 follow it in an empty buffer.
-	assert.Equal(t, []uint64{999}, renamed)
 }
 
 func TestAConnectionThatIsAheadWaitsThoughItsRunEnds(t *testing.T) {

@@ -298,10 +298,6 @@ func (d *dataConnection) decode(now time.Time) error {
 
 // pack packs events, in pieces if other connections are behind.
 func (d *dataConnection) pack(events []bytefrog.Event, now time.Time) error {
-	if d.batch != nil {
-		// This comes before the wait: renames that waited for these events can be placed.
-		d.batch.PassAll(events, now)
-	}
 	for added := 0; added < len(events); {
 		piece := events[added:]
 		do := d.count
@@ -328,8 +324,8 @@ func (d *dataConnection) pack(events []bytefrog.Event, now time.Time) error {
 	return nil
 }
 
-// whileAhead is how the connection waits while others are behind it. It is not read, but names, renames
-// and old batches do not wait. An agent that is being disconnected has sent more than was read, so
+// whileAhead returns how the connection waits while others are behind it. It is not read, but names and
+// old batches do not wait. An agent that is being disconnected has sent more than was read, so
 // that ends no wait.
 func (d *dataConnection) whileAhead() pace.Waiting {
 	return pace.Waiting{
@@ -339,8 +335,8 @@ func (d *dataConnection) whileAhead() pace.Waiting {
 }
 
 func (d *dataConnection) attendUnread(now time.Time) time.Time {
-	d.batch.AttendUnread(now)
-	return d.batch.WakeUnread(now)
+	d.batch.Attend(now)
+	return d.batch.Wake(now)
 }
 
 // awaitNames reports whether the names of events can no longer arrive, for events that waited long

@@ -243,7 +243,7 @@ func (r recording) playInto(b *testing.B, run *run, connections []*dataConnectio
 			for _, d := range connections {
 				d.batch.Attend(now)
 			}
-			if i, ok := index[a.File]; ok && a.What == capture.In {
+			if i, ok := index[a.File]; ok && a.Kind == capture.In {
 				connections[i].feedPiece(b, data[i][max(a.Offset, 2):a.Offset+a.Length], now)
 			}
 		}

@@ -9,29 +9,27 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// die is an error, the HQ's or the agent's own.
-func (r *run) die(reason string) {
-	dies := false
-	r.change(func(l *life) { dies = l.die(reason) })
-	if dies {
-		r.bury(reason)
+// fail handles an error of the HQ or of the agent itself.
+func (r *run) fail(reason string) {
+	fails := false
+	r.change(func(l *life) { fails = l.fail(reason) })
+	if fails {
+		r.endAfterError(reason)
 	}
 }
 
-// bury is what an agent does that has met an error. It says so to the HQ; for the
-// program tracing is over. When a heartbeat interval has passed it closes its data
-// connections, each when its sender has sent what it is at, then the control
-// connection. What else has not been sent by then is lost. An HQ that never reads
-// what is being sent lets the program hang at its end.
-func (r *run) bury(reason string) {
+// endAfterError ends the agent after an error. It sends error to the HQ; for the program tracing is over. After a
+// heartbeat interval it closes each data connection when its sender has finished the current buffer, then the control
+// connection. All other unsent data are lost. If the HQ never reads, the program hangs at its end.
+func (r *run) endAfterError(reason string) {
 	r.background.Add(1)
 	go func() {
 		defer r.background.Done()
 		r.writeControl(bytefrog.ErrorMessage{Text: reason})
-		r.beatNow() // mode X
+		r.sendHeartbeat() // mode X
 		settled := time.AfterFunc(r.options.Settle, func() {
 			r.awaitThaw()
-			r.change(func(l *life) { l.killSettled() })
+			r.change(func(l *life) { l.errorSettled() })
 		})
 		defer settled.Stop()
 		r.sleep(r.configuration.HeartbeatInterval)
@@ -46,11 +44,11 @@ func (r *run) bury(reason string) {
 		})
 		defer stuck.Stop()
 		r.awaitSenders()
-		r.change(func(l *life) { l.buried() })
+		r.change(func(l *life) { l.closed() })
 	}()
 }
 
-// awaitSenders waits until no sender is at work, or the run is over.
+// awaitSenders waits until all senders have ended, or the run is over.
 func (r *run) awaitSenders() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

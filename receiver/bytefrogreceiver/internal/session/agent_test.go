@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
@@ -23,5 +24,6 @@ func TestAnOrderThatWaitsEndsWithTheRun(t *testing.T) {
 	run := deskRun(t, consumertest.NewNop())
 	run.life.leave(ShuttingDown())
 	err := (&orders{run: run}).await(t.Context(), "resumed the program", func() bool { return true })
+	require.Error(t, err)
 	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err))
 }

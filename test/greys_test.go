@@ -85,7 +85,7 @@ func (s greysServer) play(t *testing.T, arguments ...string) *playedGreys {
 	p := &playedGreys{t: t, truth: filepath.Join(t.TempDir(), "truth.json")}
 	arguments = append([]string{"greys", "--listen", s.endpoint, "--truth", p.truth}, arguments...)
 	command := exec.Command(kit.AgentSim(t), arguments...)
-	output := &syncText{}
+	output := &testkit.Output{}
 	command.Stdout, command.Stderr = output, output
 	require.NoError(t, command.Start())
 	p.wait = sync.OnceFunc(func() { _ = command.Wait() }) // its output shows how it ended

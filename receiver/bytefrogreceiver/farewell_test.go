@@ -50,7 +50,7 @@ func TestAShutdownReadsAllThenSaysErrorThenWaitsForTheAgent(t *testing.T) {
 }
 
 func TestAnAgentThatDoesNotCloseIsClosedDataFirst(t *testing.T) {
-	b := newBed(t, patiently, func(b *bed, _ *Config) { b.timing.parting = time.Millisecond })
+	b := newBed(t, patiently, func(b *bed, c *Config) { b.timing.parting, c.ShutdownTimeout = time.Millisecond, time.Second })
 	a := connect(b, 1)
 	a.join()
 	a.join()
@@ -58,12 +58,15 @@ func TestAnAgentThatDoesNotCloseIsClosedDataFirst(t *testing.T) {
 	a.answerSuspend(0)
 	a.control.expectError()
 	a.expectDataToBeClosedFirst(b)
+	assert.Error(t, b.receiver.env.run.Delivering.Err(), "the shutdown's time is over")
 	require.NoError(t, <-done)
 	assert.EqualValues(t, 2, b.Counter("lingering_cut"))
 }
 
 func TestAnAgentThatClosesNothingAtAllIsClosed(t *testing.T) {
-	b := newBed(t, patiently, func(b *bed, _ *Config) { b.timing.parting, b.timing.control = time.Millisecond, time.Millisecond })
+	b := newBed(t, patiently, func(b *bed, c *Config) {
+		b.timing.parting, b.timing.control, c.ShutdownTimeout = time.Millisecond, time.Millisecond, time.Second
+	})
 	a := connect(b, 1)
 	a.join()
 	done := b.shutdownInBackground()

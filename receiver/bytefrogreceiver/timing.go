@@ -48,7 +48,7 @@ func defaultTiming() timing {
 			Prepared: 500 * time.Millisecond,
 			Untraced: 30 * time.Second,
 		},
-		parting: 1500 * time.Millisecond,
+		parting: 3 * time.Second,
 		control: 300 * time.Millisecond,
 		hello:   time.Second,
 		ready:   500 * time.Millisecond,

@@ -121,10 +121,12 @@ type Parting struct {
 	// the time that Grace returns.
 	Stopping <-chan struct{}
 	Grace    func() time.Duration
-	// Answered says that the agent has answered suspend: it closes its connections soon. One that
-	// has not has until Over is closed, too.
+	// Over: the agent also has until this is closed. On a busy machine the time of Grace is too
+	// short for some agents, and a program whose connections are closed too early hangs.
+	Over <-chan struct{}
+	// Answered says that the agent has answered suspend. If Over is nil, it has only the time of
+	// Grace, and any other agent has until Cut is closed.
 	Answered bool
-	Over     <-chan struct{}
 	// Cut, when it is closed, ends the wait in any case. Nil: it never is.
 	Cut <-chan struct{}
 	// Control is how long the control connection outlives the data connections, if they have to
@@ -163,7 +165,7 @@ func (p Parting) waitUntilGone(connections []<-chan struct{}) bool {
 			case <-stopping:
 				stopping, grace = nil, time.After(p.Grace())
 			case <-grace:
-				if p.Answered {
+				if p.Answered && p.Over == nil {
 					return false
 				}
 				grace, over = nil, p.Over

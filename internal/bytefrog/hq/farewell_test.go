@@ -184,6 +184,7 @@ func TestConnectionsThatAnAgentDoesNotCloseAreClosedInOrder(t *testing.T) {
 	}{
 		"an agent that has closed all":               {Parting{Stopping: never}, true, true, false, nil},
 		"one that has answered, after its grace":     {Parting{Stopping: over, Grace: soon, Answered: true, Control: 1}, false, false, false, cut},
+		"one that has answered, at the end":          {Parting{Stopping: over, Grace: soon, Over: over, Answered: true, Control: 1}, false, false, false, cut},
 		"one that has not answered, at the end":      {Parting{Stopping: over, Grace: soon, Over: over, Control: 1}, false, false, false, cut},
 		"at the end of all, whatever it did":         {Parting{Stopping: over, Grace: late, Cut: over, Control: 1}, false, false, false, cut},
 		"control waits for an agent that notices":    {Parting{Stopping: never, Cut: over, Control: time.Hour}, false, false, true, cut},

@@ -49,7 +49,7 @@ func TestRenamesSurviveWithAndWithoutEvents(t *testing.T) {
 		}
 		for i := range calls {
 			calls[i].sequence, calls[i].time = uint64(i), int64(i)
-			require.True(t, add(p, &calls[i]))
+			require.True(t, addCall(p, &calls[i]))
 			if random.IntN(3) == 0 {
 				rename()
 			}

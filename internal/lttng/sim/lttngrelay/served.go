@@ -10,13 +10,13 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
-// given counts the packets that viewers were given.
-type given struct {
+// served counts the packets that were sent to viewers.
+type served struct {
 	mu sync.Mutex
-	// left are the packets that no viewer was given, with their events.
+	// left are the packets that no viewer has read, with their numbers of events.
 	left  map[packetID]uint64
 	stats Stats
-	// all is closed when nothing is left.
+	// all is closed when left is empty.
 	all chan struct{}
 }
 
@@ -25,24 +25,24 @@ type countedPackets struct {
 	io.ReaderAt
 	stream uint64
 	source *Source
-	given  *given
+	served *served
 }
 
 func (p *countedPackets) ReadAt(b []byte, offset int64) (int, error) {
 	n, err := p.ReaderAt.ReadAt(b, offset)
 	if n == len(b) {
-		p.given.add(packetID{p.stream, uint64(offset)}, p.source, uint64(n))
+		p.served.countPacket(packetID{p.stream, uint64(offset)}, p.source, uint64(n))
 	}
 	return n, err
 }
 
-func (g *given) add(id packetID, source *Source, bytes uint64) {
+func (g *served) countPacket(id packetID, source *Source, bytes uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.stats.Bytes += bytes
 	events, whole := source.events[id]
 	if !whole {
-		return // a part of one that was counted
+		return // a part of a packet
 	}
 	g.stats.Packets++
 	g.stats.Events += events
@@ -53,16 +53,16 @@ func (g *given) add(id packetID, source *Source, bytes uint64) {
 	}
 }
 
-// change changes the figures.
-func (g *given) change(f func(*Stats)) {
+// change changes the counters.
+func (g *served) change(f func(*Stats)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	f(&g.stats)
 }
 
-// newGiven has the packets of a source counted.
-func newGiven(s *Source) (*given, []*lttnglive.Recording) {
-	g := &given{left: map[packetID]uint64{}, all: make(chan struct{})}
+// newServed returns the counters of a source, and its recordings with packets that are counted.
+func newServed(s *Source) (*served, []*lttnglive.Recording) {
+	g := &served{left: map[packetID]uint64{}, all: make(chan struct{})}
 	for id, events := range s.events {
 		g.left[id] = events
 	}

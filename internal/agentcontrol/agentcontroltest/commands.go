@@ -15,18 +15,18 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 )
 
-// said is what is left of orders: how often which command had which outcome.
-type said map[[2]string]int64
+// outcomes count orders by command and result.
+type outcomes map[[2]string]int64
 
-// tell has the agent told something by the extension.
-func (s *steered) tell(e Example, want string, all said) {
+// send sends an order by the extension, and adds the result.
+func (s *steered) send(e Example, want string, all outcomes) {
 	s.t.Helper()
 	require.Equal(s.t, want, s.host.extension.order(s.agent.ID(), e), "%s %v", e.Command, e.Arguments)
 	all[[2]string{e.Command, want}]++
 }
 
 // expectCounted expects that the extension has counted each order, and no other.
-func (s *steered) expectCounted(all said) {
+func (s *steered) expectCounted(all outcomes) {
 	s.t.Helper()
 	counted := map[string]int64{}
 	for what, n := range all {
@@ -40,14 +40,14 @@ func (s *steered) expectCounted(all said) {
 }
 
 // expectRecorded expects that each order is a log record of its receiver's, and no other.
-func (s *steered) expectRecorded(all said) {
+func (s *steered) expectRecorded(all outcomes) {
 	s.t.Helper()
 	orders := 0
 	for _, n := range all {
 		orders += int(n)
 	}
 	s.await(fmt.Sprintf("%d records", orders), func() bool { return len(s.Records()) >= orders })
-	recorded := said{}
+	recorded := outcomes{}
 	for _, attributes := range s.Records() {
 		assert.Equal(s.t, s.agent.ID(), attributes[agentcontrol.AttributeAgent])
 		assert.Contains(s.t, attributes[agentcontrol.AttributeBy], "127.0.0.1:")
@@ -58,7 +58,7 @@ func (s *steered) expectRecorded(all said) {
 
 func (s *steered) doesAll() {
 	var looking sync.WaitGroup
-	looking.Go(func() { // while it is told something, too
+	looking.Go(func() { // while it receives commands, too
 		for len(s.host.Agents()) > 0 && s.t.Context().Err() == nil {
 			s.agent.Snapshot()
 		}
@@ -67,13 +67,13 @@ func (s *steered) doesAll() {
 	for _, command := range s.agent.Snapshot().Commands {
 		shown[command.Name] = true
 	}
-	all := said{}
+	all := outcomes{}
 	for i, e := range s.contract.Examples {
 		before := s.Told()
-		s.tell(e, agentcontrol.Done, all)
+		s.send(e, agentcontrol.Done, all)
 		done[e.Command] = true
 		if i < 2 {
-			assert.Greater(s.t, s.Told(), before, "%s: the agent was not told", e.Command)
+			assert.Greater(s.t, s.Told(), before, "%s: the agent received no command", e.Command)
 		}
 	}
 	assert.Equal(s.t, shown, done, "there is an example for each command that is shown")
@@ -83,10 +83,10 @@ func (s *steered) doesAll() {
 	looking.Wait()
 }
 
-func (s *steered) isToldNothingBad() {
-	all := said{}
+func (s *steered) getsNoInvalidOrder() {
+	all := outcomes{}
 	before := s.Told()
-	s.tell(Example{Command: "no_such_command"}, string(agentcontrol.UnknownCommand), all)
+	s.send(Example{Command: "no_such_command"}, string(agentcontrol.UnknownCommand), all)
 	seen := map[string]bool{}
 	for _, e := range s.contract.Examples {
 		if seen[e.Command] {
@@ -95,17 +95,17 @@ func (s *steered) isToldNothingBad() {
 		seen[e.Command] = true
 		command, err := agentcontrol.Find(s.agent.Snapshot().Commands, e.Command)
 		require.NoError(s.t, err)
-		for _, bad := range badly(command, e) {
-			s.tell(bad, string(agentcontrol.BadArgument), all)
+		for _, bad := range invalidOrders(command, e) {
+			s.send(bad, string(agentcontrol.BadArgument), all)
 		}
 	}
-	assert.Equal(s.t, before, s.Told(), "the agent was told")
+	assert.Equal(s.t, before, s.Told(), "the agent received a command")
 	s.expectCounted(all)
 	s.expectRecorded(all)
 }
 
-// badly are ways to write an example that are wrong.
-func badly(c *agentcontrol.Command, e Example) (all []Example) {
+// invalidOrders are an example with one error each.
+func invalidOrders(c *agentcontrol.Command, e Example) (all []Example) {
 	all = append(all, e.with("no_such_argument", "1"))
 	for i := range c.Parameters {
 		p := &c.Parameters[i]
@@ -127,18 +127,18 @@ func badly(c *agentcontrol.Command, e Example) (all []Example) {
 	return all
 }
 
-// unwanted is how often an order is given that nobody wants: of several channels that are
-// ready a select takes any.
+// unwanted is the number of cancelled orders in the check. A select chooses any of several ready
+// channels, so one order would not be enough.
 const unwanted = 20
 
-func (s *steered) isToldNothingUnwanted() {
+func (s *steered) getsNoCancelledOrder() {
 	gone, giveUp := context.WithCancel(context.Background())
 	giveUp()
 	before := s.Told()
 	for range unwanted {
 		s.expect(s.order(gone, s.contract.Examples[0]), agentcontrol.NoAnswer)
 	}
-	assert.Equal(s.t, before, s.Told(), "the agent was told")
+	assert.Equal(s.t, before, s.Told(), "the agent received a command")
 }
 
 func (s *steered) doesTwoAtOnce() {

@@ -40,6 +40,9 @@ type Kit struct {
 	// Overtime is the time that a shutdown may take beyond shutdown_timeout for work that doesn't
 	// depend on the pipeline. New sets two seconds.
 	Overtime time.Duration
+	// StillOpen describes what a shutdown waits for, in the error of a late one. Nil: the error
+	// names only pipelines and peers.
+	StillOpen func() string
 
 	config   *Config
 	format   string

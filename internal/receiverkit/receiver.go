@@ -81,7 +81,11 @@ func (r *Receiver) stop(ctx context.Context) error {
 		run.Finish()
 	}()
 	if !handover.Finish(ctx, finished, r.Kit.config.ShutdownTimeout, r.Kit.Overtime, run.Expire) {
-		return fmt.Errorf("expected the shutdown to end within shutdown_timeout (%v) and %v: a pipeline or a peer has not returned", r.Kit.config.ShutdownTimeout, r.Kit.Overtime)
+		open := "a pipeline or a peer has not returned"
+		if r.Kit.StillOpen != nil {
+			open = "still open are " + r.Kit.StillOpen()
+		}
+		return fmt.Errorf("expected the shutdown to end within shutdown_timeout (%v) and %v: %s", r.Kit.config.ShutdownTimeout, r.Kit.Overtime, open)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func TestTheReceiverSendsARenameThatIsTheLastMessage(t *testing.T) {
 	p.write(append(append(namesOne(), calls(0, 1)...), thread(9, 5000, "late")...))
 	a.finish()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.True(t, slices.ContainsFunc(s.renames, func(r callevent.Rename) bool { return r.Name == "late" }), "%+v", s.renames)
 }
 
@@ -37,7 +37,7 @@ func TestALaterNameCanArriveBeforeAnEarlierOneOfAnotherConnection(t *testing.T) 
 	p.write(append(append(append(at(0, 90), at(2, 100)...), at(4, 199)...), at(6, 300)...))
 	a.finish()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	for sequence, want := range []string{"born", "born", "born", "born", "born", "grown", "grown"} {
 		assert.Equal(t, want, s.events[uint64(sequence)].thread, "event %d", sequence)
 	}
@@ -54,7 +54,7 @@ func TestNothingIsLostIfAnAgentRenamesThreadsWithTheLongestNames(t *testing.T) {
 	}
 	a.finish()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Len(t, s.events, 40)
 	assert.Len(t, s.renames, 40)
 }

@@ -79,15 +79,16 @@ func TestCallsThatEndBeforeTheConnectionSendsTheirRenameHaveTheNewName(t *testin
 			require.NoError(t, pairing.Start(context.Background(), componenttest.NewNopHost()))
 
 			b := unstartedBed(t, quickly, withDataConnections(2))
-			b.next.Traces = pairing
-			b.start()
+			b.Next.Traces = pairing
+			b.Start()
 			a := connect(b, 1)
 			named, other := a.join(), a.join()
 			named.write(append(namesOne(), callsAt(0, test.at, old, old)...))
 			b.awaitReceived(2 * old)
 			named.write(thread(1, 300, "worker"))
 			run := b.receiver.env.registry.lookup(1)
-			b.await("the rename", func() bool { return run.stream.ThreadName(1) == "worker" })
+			sent := len(namesOne()) + len(callsAt(0, test.at, old, old)) + len(thread(1, 300, "worker"))
+			b.Await("the rename", func() bool { return run.State().Bytes == uint64(sent) })
 			other.write(callsAt(2*old, 300, after, test.perTick))
 			a.finish()
 			b.awaitRuns(0)

@@ -137,8 +137,8 @@ func TestCallsOfAThreadThatReusesAnIDAreNotNestedIntoThoseOfAnother(t *testing.T
 	require.NoError(t, err)
 	require.NoError(t, pairing.Start(context.Background(), componenttest.NewNopHost()))
 	b := unstartedBed(t, quickly, withDataConnections(2))
-	b.next.Traces = pairing
-	b.start()
+	b.Next.Traces = pairing
+	b.Start()
 	a := connect(b, 1)
 	first, second := a.join(), a.join()
 	var methods []byte
@@ -165,5 +165,5 @@ func TestCallsOfAThreadThatReusesAnIDAreNotNestedIntoThoseOfAnother(t *testing.T
 	assert.InDelta(t, threads-1, nestings["A.work A.short"], 300)
 	assert.InDelta(t, threads/100, nestings["A.tick A.long"], 100)
 	assert.Equal(t, 1, seen.truncated["A.long thread_reused"], "%v", seen.truncated)
-	assert.EqualValues(t, threads-threadIDs, b.metric("receiver_bytefrog_threads_reused"))
+	assert.EqualValues(t, threads-threadIDs, b.Counter("threads_reused"))
 }

@@ -63,7 +63,7 @@ const (
 	bytefrog     = "./internal/bytefrog"
 	callevent    = "./internal/call/callevent"
 	guard        = "./internal/bytefrog/guard"
-	receiver     = "./receiver/bytefrogreceiver"
+	receiver     = "./receiver/bytefrogreceiver/internal/session"
 	pairing      = "./processor/stackpairingprocessor"
 	distribution = "./test"
 	lttng        = "./receiver/lttnglivereceiver/internal/session"

@@ -28,7 +28,7 @@ type suite struct {
 var suites = []suite{
 	{pkg: "./internal/bytefrog", pattern: "^Benchmark(Decode|Sum)Events$", time: "0.3s"},
 	{pkg: "./internal/call/callevent", pattern: "^Benchmark(PackUnpack|FixedWidth)$", time: "0.3s"},
-	{pkg: "./receiver/bytefrogreceiver", pattern: "^Benchmark(BytesToBatches|SumBytes|BytesToSpans|BuildSpans|BytesToNothing)$", time: "0.5s"},
+	{pkg: "./receiver/bytefrogreceiver/internal/session", pattern: "^Benchmark(BytesToBatches|SumBytes|BytesToSpans|BuildSpans|BytesToNothing)$", time: "0.5s"},
 	{pkg: "./test", pattern: "^BenchmarkReplay$", time: "1x", rounds: 3}, // it repeats by itself
 	{pkg: "./test", pattern: "^BenchmarkReplayWithLazyCollection$", time: "1x", rounds: 1},
 	{pkg: "./processor/stackpairingprocessor", pattern: "^Benchmark(ConsumeTraces|CopySpans|SmallHandOver|CopySmallHandOver|OtherSpans|DecodeOtherSpans)$", time: "0.5s"},
@@ -65,6 +65,7 @@ var formerly = map[string]string{
 	guard:     "./internal/bytefrogguard",
 	zmtp:      "./internal/zmtp",
 	lttng:     "./receiver/lttnglivereceiver",
+	receiver:  "./receiver/bytefrogreceiver",
 }
 
 // folder is the folder of a package in a checkout. It need not exist.

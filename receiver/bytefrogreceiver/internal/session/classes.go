@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package session
 
 import (
 	"strings"
@@ -17,43 +17,43 @@ import (
 )
 
 const (
-	// namedClasses is how many failed classes a line names, and classNameBytes how many
-	// bytes of each name.
+	// namedClasses bounds the failed classes that a line names, and classNameBytes the bytes of each
+	// name.
 	namedClasses   = 5
 	classNameBytes = 200
 )
 
-// failedClasses are those that a run's agent could not instrument. One goroutine reports
-// them, and another logs them.
+// failedClasses are the classes that an agent could not instrument. One goroutine adds them, and
+// another one logs them.
 type failedClasses struct {
 	mu sync.Mutex
-	// total is of the run; unlogged are those since the last line, at logged, and names the
-	// first of these.
+	// total is the number of all. unlogged is the number since the last line, which was at logged,
+	// and names has the first of these.
 	total, unlogged int
 	names           []string
 	logged          time.Time
-	// first are the first of the run.
+	// first has the names of the first of all.
 	first []string
 
-	// published is what batches say of them.
+	// published is what batches report.
 	published atomic.Pointer[missingClasses]
 }
 
-// missingClasses are those that failed until some moment.
+// missingClasses are the classes that had failed at a moment.
 type missingClasses struct {
 	total int
 	first string
 }
 
-// Attributes of the scope of call events: how many classes have no calls in them, and the names
+// Attributes of the scope of call events: how many classes could not be instrumented, and the names
 // of the first.
 const (
 	attributeMissingClasses = "callbraid.missing.classes"
 	attributeMissingFirst   = "callbraid.missing.first"
 )
 
-// publish lets batches from now on say how many have failed. They say another number at most
-// once a keepTick, because stack_pairing remembers each.
+// publish makes batches report the current number. log calls it at most once in checkInterval, because
+// stack_pairing stores each scope.
 func (f *failedClasses) publish() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,7 +62,7 @@ func (f *failedClasses) publish() {
 	}
 }
 
-// putTo adds what was published to the attributes of a scope.
+// putTo adds the published number and names to the attributes of a scope.
 func (f *failedClasses) putTo(attributes pcommon.Map) {
 	if p := f.published.Load(); p != nil {
 		attributes.PutInt(attributeMissingClasses, int64(p.total))
@@ -88,7 +88,8 @@ func (f *failedClasses) add(class string) {
 	}
 }
 
-// log publishes them, and warns of the classes since the last line, if that was logline.Pause ago or the run ends.
+// log publishes the number. It warns of the classes since the last line, if that was logline.Pause ago or
+// the run ends.
 func (f *failedClasses) log(logger *zap.Logger, now time.Time, ends bool) {
 	f.publish()
 	f.mu.Lock()
@@ -96,14 +97,14 @@ func (f *failedClasses) log(logger *zap.Logger, now time.Time, ends bool) {
 	if f.unlogged == 0 || !ends && !f.logged.IsZero() && now.Sub(f.logged) < logline.Pause {
 		return
 	}
-	logger.Warn("The agent cannot instrument some classes: their calls are missing, and what they call looks as if called by their callers. "+
+	logger.Warn("The agent cannot instrument some classes: their calls are missing, and methods that they call appear under their callers. "+
 		"The program's standard error has the reason. Compile with javac --release 8 and without lambdas where it says that something requires ASM",
 		zap.Int("classes", f.unlogged), zap.Strings("first", f.names), zap.Int("classes_of_the_run", f.total))
 	f.unlogged, f.names, f.logged = 0, nil, now
 }
 
-// matching counts the classes that an agent loaded, by whether its filters match them. One goroutine
-// counts them, and another logs.
+// matching counts the loaded classes of a program, by whether the agent's filters match them. One
+// goroutine counts them, and another one logs.
 type matching struct {
 	ignored, others atomic.Int64
 	logged          atomic.Bool
@@ -118,29 +119,25 @@ func (m *matching) add(result bytefrog.MessageType) {
 }
 
 // log warns once if the agent loaded classes, and traces none.
-func (m *matching) log(logger *zap.Logger, filters AgentConfig) {
+func (m *matching) log(logger *zap.Logger, agent *bytefrog.AgentConfiguration) {
 	ignored := m.ignored.Load()
 	if ignored == 0 || m.others.Load() > 0 || m.logged.Swap(true) {
 		return
 	}
 	logger.Warn("No class of the program is traced: agent.inclusions and agent.exclusions leave all of them out. Names of classes have slashes",
-		zap.Int64("classes", ignored), zap.Strings("inclusions", filters.Inclusions), zap.Strings("exclusions", filters.Exclusions))
+		zap.Int64("classes", ignored), zap.Strings("inclusions", agent.Inclusions), zap.Strings("exclusions", agent.Exclusions))
 }
 
-// warnIfUntraced warns if no class of the program is traced. A guard continues runs of before: it sends
-// their names, and no reports of the classes that were loaded by then.
-func (r *run) warnIfUntraced() {
-	if r.bytes.Load() == 0 {
-		r.matching.log(r.logger, r.env.config.Agent)
-	}
+// classes are the reports of an agent about the classes of its program.
+type classes struct {
+	failed   failedClasses
+	matching matching
 }
 
-// classReport counts what the agent did with a class, and makes a log record of it.
-func (r *run) classReport(m bytefrog.ClassReport) {
-	r.env.telemetry.class(m.Result)
-	r.matching.add(m.Result)
+// add counts a report.
+func (c *classes) add(m bytefrog.ClassReport) {
+	c.matching.add(m.Result)
 	if m.Result == bytefrog.TypeClassTransformFailed {
-		r.failed.add(m.Class)
+		c.failed.add(m.Class)
 	}
-	r.logs.class(m)
 }

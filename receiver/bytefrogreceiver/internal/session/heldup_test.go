@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package session
 
 import (
 	"testing"
@@ -26,9 +26,9 @@ func TestAnAgentRecoversForNameWaitAfterALongHoldUp(t *testing.T) {
 		{"the agent is held up again and again, for too long", 9 * wait, maxRecovery * wait, 0, maxRecovery * wait, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &run{env: &environment{config: &Config{NameWait: wait}}}
-			r.heldUp.ended(start.Add(c.began), start.Add(c.ended))
-			assert.Equal(t, c.expectedToRecoverNow, r.isRecovering(start.Add(c.asked), start.Add(c.now)))
+			h := holdUp{nameWait: wait}
+			h.ended(start.Add(c.began), start.Add(c.ended))
+			assert.Equal(t, c.expectedToRecoverNow, h.isRecovering(start.Add(c.asked), start.Add(c.now)))
 		})
 	}
 }

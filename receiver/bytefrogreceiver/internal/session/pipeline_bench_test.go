@@ -1,11 +1,10 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package session
 
 import (
 	"context"
-	"net"
 	"runtime"
 	"slices"
 	"testing"
@@ -17,28 +16,25 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
-	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/capture"
 	"github.com/callbraid/callbraid/internal/call/callevent"
-	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
-	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )
 
-// The benchmarks of the whole way, from the bytes of a captured Maven build as
-// they arrived on three connections. What no benchmark of a part can show is
-// how the parts share the processor's caches and the garbage collector.
+// These benchmarks have the whole way of events, from the bytes of a captured Maven build as they arrived
+// on three connections. Benchmarks of one part do not show how the parts share the caches of the CPU and
+// the garbage collector.
 
-// The build is played several times in one run, as the agent of a program that
-// goes on would send it, so that what is set up once counts little.
+// The build is played several times in one run, as the agent of a longer program would send it. So the
+// cost of the start counts little.
 const (
 	builds      = 4
 	mavenEvents = builds * 887_366
-	// mavenSpans are the calls that ended; each build leaves one open, the
-	// last of which has no break after it and ends with the run.
+	// mavenSpans is the number of calls that ended. Each build leaves one open. The last of these ends
+	// with the run, because no break follows.
 	mavenSpans = builds * 442_770
 )
 
@@ -59,7 +55,7 @@ func BenchmarkSumBytes(b *testing.B) {
 	cputime.Sum(b, mavenEvents, data...)
 }
 
-// BenchmarkBytesToSpans goes all the way to finished spans with their attributes.
+// BenchmarkBytesToSpans makes finished spans with their attributes.
 func BenchmarkBytesToSpans(b *testing.B) {
 	maven := openMaven(b)
 	cputime.Events(b, mavenEvents, func() {
@@ -69,21 +65,20 @@ func BenchmarkBytesToSpans(b *testing.B) {
 	})
 }
 
-// BenchmarkBytesToNothing goes the same way, and leaves all calls out.
+// BenchmarkBytesToNothing does the same work, and leaves all calls out.
 func BenchmarkBytesToNothing(b *testing.B) {
 	maven := openMaven(b)
 	cputime.Events(b, mavenEvents, func() {
 		spans := 0
 		maven.pair(b, map[string]any{"min_duration": "24h"}, func(td ptrace.Traces) { spans += td.SpanCount() })
-		// Only main, which never returned, is not short.
+		// Only main is not short: it never returned.
 		require.Equal(b, builds, spans)
 	})
 }
 
-// BenchmarkBuildSpans builds as many of the same spans, attribute by attribute,
-// and does nothing else: what the pdata library costs. They are told by plain
-// structs, the first of the build over and over, so that reading them costs
-// next to nothing.
+// BenchmarkBuildSpans only builds as many of the same spans, attribute by attribute: the cost of the
+// pdata library. It reads them from plain structs, the first of the build again and again, which costs
+// very little.
 func BenchmarkBuildSpans(b *testing.B) {
 	maven := openMaven(b)
 	var plain []plainSpan
@@ -99,12 +94,11 @@ func BenchmarkBuildSpans(b *testing.B) {
 			build(plain[at : at+min(perCall, mavenSpans-built)])
 		}
 	})
-	// What is live decides how often garbage is collected, so as much has to be
-	// as in BenchmarkBytesToSpans.
+	// The live memory decides how often garbage is collected, so it is that of BenchmarkBytesToSpans.
 	runtime.KeepAlive(maven)
 }
 
-// plainSpan says what a span without events and links holds.
+// plainSpan has the content of a span without events and links.
 type plainSpan struct {
 	name         string
 	trace        pcommon.TraceID
@@ -159,14 +153,13 @@ func build(plain []plainSpan) ptrace.Traces {
 // recording is a capture that can be played into data connections.
 type recording struct {
 	index []capture.Arrival
-	// data are the bytes of each connection, for each build.
+	// data has the bytes of each connection, for each build.
 	data [][][]byte
 }
 
 func openMaven(b *testing.B) recording {
 	b.Helper()
-	c, err := capture.Open("../../testdata/bytefrog/maven.zip")
-	require.NoError(b, err)
+	c := openCapture(b, "maven")
 	r := recording{index: c.Index}
 	for build := range uint32(builds) {
 		var data [][]byte
@@ -178,12 +171,12 @@ func openMaven(b *testing.B) recording {
 	return r
 }
 
-// shifted is what a data connection sent, with numbers and times later by so much.
+// shifted returns the data of a connection with larger numbers and later times.
 func shifted(b *testing.B, data []byte, numbers, milliseconds uint32) []byte {
 	b.Helper()
 	data = slices.Clone(data)
 	buf := make([]bytefrog.Event, 1024)
-	// The first two bytes are data hello, which the handshake takes.
+	// The first two bytes are data hello, which the handshake reads.
 	for rest := data[2:]; len(rest) > 0; {
 		events, size := bytefrog.DecodeEvents(buf, rest)
 		encoded := rest[:0]
@@ -206,7 +199,7 @@ func (r recording) pair(b *testing.B, settings map[string]any, spans func(ptrace
 	b.Helper()
 	factory := stackpairingprocessor.NewFactory()
 	config := factory.CreateDefaultConfig()
-	// The builds follow each other faster than their clock says.
+	// The builds follow each other faster than in their clock.
 	require.NoError(b, confmap.NewFromStringMap(map[string]any{"max_clock_jump": "1h"}).Unmarshal(config))
 	require.NoError(b, confmap.NewFromStringMap(settings).Unmarshal(config))
 	p, err := factory.CreateTraces(context.Background(), processortest.NewNopSettings(factory.Type()), config, discard(spans))
@@ -215,15 +208,15 @@ func (r recording) pair(b *testing.B, settings map[string]any, spans func(ptrace
 	require.NoError(b, p.Shutdown(context.Background()))
 }
 
-// play gives the bytes of the recording to data connections in the pieces and in
-// the order in which they arrived.
+// play feeds the bytes of the recording to data connections, in the pieces and in the order in which they
+// arrived.
 func (r recording) play(b *testing.B, next consumer.Traces) {
 	b.Helper()
-	run := benchmarkRun(b, next)
+	run := deskRun(b, next)
 	connections := make([]*dataConnection, len(r.data[0]))
 	index := map[string]int{}
 	for i := range connections {
-		d, err := newDataConnection(run, newReader(&piece{}, run.env.config.Limits.MaxMessageSize))
+		d, err := newDataConnection(run, &piece{})
 		require.NoError(b, err)
 		// The recording has all bytes in order: no connection waits for another one to read.
 		d.member.Leave()
@@ -231,27 +224,27 @@ func (r recording) play(b *testing.B, next consumer.Traces) {
 		d.member.Join()
 		connections[i], index[capture.DataFile(i)] = d, i
 	}
-	run.handover.SendFrom(func(send func(callevent.Packed, pcommon.Resource)) {
+	run.batches.SendFrom(func(send func(callevent.Packed, pcommon.Resource)) {
 		for _, d := range connections {
-			d.batch.SetSend(func(batch callevent.Packed) { send(batch, run.resource) })
+			d.batch.SetSend(func(batch callevent.Packed) { send(batch, run.Resource) })
 		}
 		r.playInto(b, run, connections, index)
 	})
 }
 
-// playInto gives the bytes to connections, of which index says which file's they are.
+// playInto feeds the bytes to connections. index has the connection of each file.
 func (r recording) playInto(b *testing.B, run *run, connections []*dataConnection, index map[string]int) {
 	b.Helper()
 	begin := time.Now()
 	for build, data := range r.data {
-		run.breakAt(callevent.Point(uint64(build)*mavenEvents/builds, callevent.CauseSuspended))
+		run.breaks.add(callevent.Point(uint64(build)*mavenEvents/builds, callevent.CauseSuspended))
 		for _, a := range r.index {
 			now := begin.Add(a.Time + time.Duration(build)*20*time.Second)
 			for _, d := range connections {
 				d.batch.Attend(now)
 			}
 			if i, ok := index[a.File]; ok && a.Kind == capture.In {
-				connections[i].give(b, data[i][max(a.Offset, 2):a.Offset+a.Length], now)
+				connections[i].feedPiece(b, data[i][max(a.Offset, 2):a.Offset+a.Length], now)
 			}
 		}
 	}
@@ -261,8 +254,8 @@ func (r recording) playInto(b *testing.B, run *run, connections []*dataConnectio
 	}
 }
 
-// give gives a piece to the connection as if it had been read.
-func (d *dataConnection) give(b *testing.B, rest []byte, now time.Time) {
+// feedPiece feeds a piece to the connection as if it was read.
+func (d *dataConnection) feedPiece(b *testing.B, rest []byte, now time.Time) {
 	b.Helper()
 	conn := d.in.Conn().(*piece)
 	for len(rest) > 0 {
@@ -270,32 +263,7 @@ func (d *dataConnection) give(b *testing.B, rest []byte, now time.Time) {
 		n, err := d.in.Read(now, time.Time{})
 		require.NoError(b, err)
 		rest = rest[n:]
-		require.True(b, d.take(n, now))
+		require.True(b, d.process(n, now))
 		d.batch.Attend(now)
 	}
-}
-
-// benchmarkRun is a run whose agent was started, without data connections. Its control connection has ended.
-func benchmarkRun(b testing.TB, next consumer.Traces) *run {
-	b.Helper()
-	r, err := newReceiver(receivertest.NewNopSettings(metadata.Type), createDefaultConfig())
-	require.NoError(b, err)
-	r.env.ctx, r.env.traces = context.Background(), next
-	r.env.memory = budget.New(1 << 40).Group("test")
-	r.env.metrics = newMetricsLoop(r.env, r.settings, nil)
-	client, server := net.Pipe()
-	b.Cleanup(func() { _, _ = client.Close(), server.Close() })
-	run, err := newRun(r.env, 1, 1, newReader(server, r.env.config.Limits.MaxMessageSize))
-	require.NoError(b, err)
-	close(run.control.ended)
-	run.stream.StartClock(time.Now())
-	return run
-}
-
-func discard(spans func(ptrace.Traces)) consumer.Traces {
-	next, err := consumer.NewTraces(func(_ context.Context, td ptrace.Traces) error { spans(td); return nil })
-	if err != nil {
-		panic(err)
-	}
-	return next
 }

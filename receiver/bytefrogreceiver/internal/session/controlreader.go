@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package session
 
 import (
 	"errors"
@@ -13,37 +13,41 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/telemetry"
 )
 
 // controlReader reads the control connection of a run. It is for one goroutine.
-type controlReader struct{ run *run }
+type controlReader struct {
+	run *run
+	// counted is how many bytes of the buffer are in the memory of the run.
+	counted int
+}
 
 // read reads the connection to its end, and ends the run then. It also ends the run for bad data,
-// and when no heartbeats arrive. The connection is read on while the agent is left, until the
-// farewell takes it away.
+// and when no heartbeats arrive. It continues while the agent is disconnected, until the farewell
+// takes the connection away.
 func (c *controlReader) read() {
 	r := c.run
 	defer close(r.control.ended)
 	in := r.control.in
-	silence := time.Duration(r.env.config.MissedHeartbeats) * r.env.config.Agent.HeartbeatInterval
-	pulse := pulse{silence: silence, heard: r.env.now()}
+	silence := r.env.Settings.Silence
+	pulse := pulse{silence: silence, heard: r.env.Run.Now()}
 	for {
 		err := c.decode()
 		if err == nil {
 			err = in.Overdue()
 		}
 		if err != nil {
-			r.env.telemetry.badData(connectionControl)
-			r.leave(givenUpForBadData(connectionControl, err))
+			r.badData(telemetry.ConnectionControl, err)
 			return
 		}
-		now := r.env.now()
-		until, lost := pulse.feel(r.control.heartbeats.Load(), now)
+		now := r.env.Run.Now()
+		until, lost := pulse.check(r.control.heartbeats.Load(), now)
 		if lost && !(r.control.lastMode() == bytefrog.ModeShuttingDown && c.isSending(now, silence)) {
-			r.leave(unresponsive(silence))
+			r.life.leave(Unresponsive(silence))
 		}
 		_, err = in.Read(now, until)
-		r.control.counted = r.memory.Resize(r.control.counted, in.Size())
+		c.counted = r.Memory.Resize(c.counted, in.Size())
 		if errors.Is(err, connreader.ErrTaken) {
 			return
 		}
@@ -55,28 +59,27 @@ func (c *controlReader) read() {
 }
 
 // isSending reports whether an agent that is shutting down is alive without heartbeats: data has
-// arrived lately, or the receiver waits for the pipeline and reads no more.
-func (c *controlReader) isSending(now time.Time, lately time.Duration) bool {
+// arrived recently, or received data waits for the pipeline.
+func (c *controlReader) isSending(now time.Time, recently time.Duration) bool {
 	r := c.run
-	return now.Sub(r.lastActive()) < lately || !r.data.caughtUp() || r.handover != nil && r.handover.Waiting() > 0
+	return now.Sub(r.lastData()) < recently || !r.data.caughtUp() || r.batches.waiting() > 0
 }
 
 // closed ends the run because its control connection has ended, with err.
 func (c *controlReader) closed(err error) {
 	r := c.run
-	// The last read may have brought data with the end.
+	// The last read may have returned data together with the error.
 	if bad := c.decode(); bad != nil {
-		r.env.telemetry.badData(connectionControl)
-		r.leave(givenUpForBadData(connectionControl, bad))
+		r.badData(telemetry.ConnectionControl, bad)
 	}
 	if r.control.lastMode() == bytefrog.ModeShuttingDown {
-		r.leave(endedByAgent())
+		r.life.leave(endedByAgent())
 		return
 	}
 	if bad := r.control.in.Cut(); bad != nil {
 		err = bad
 	}
-	r.leave(disconnected(err))
+	r.life.leave(disconnected(err))
 }
 
 // decode handles the messages that have arrived. The error is a *connreader.BadData.
@@ -84,7 +87,7 @@ func (c *controlReader) decode() error {
 	r := c.run
 	in := r.control.in
 	for len(in.Bytes()) > 0 {
-		m, n, err := bytefrog.DecodeControl(in.Bytes(), r.env.config.Limits.MaxMessageSize)
+		m, n, err := bytefrog.DecodeControl(in.Bytes(), r.env.Settings.MaxMessageSize)
 		if err != nil {
 			return in.BadData(err)
 		}
@@ -108,7 +111,9 @@ func (c *controlReader) handle(m bytefrog.Message) error {
 		return c.dataBreak(m)
 	case bytefrog.ClassReport:
 		r.agent.SetPrepared()
-		r.classReport(m)
+		r.env.Telemetry.Class(m.Result)
+		r.classes.add(m)
+		r.Records.Class(m)
 	case bytefrog.ErrorMessage:
 		r.agentError(m)
 	}
@@ -117,14 +122,11 @@ func (c *controlReader) handle(m bytefrog.Message) error {
 
 func (c *controlReader) heartbeat(m bytefrog.Heartbeat) {
 	r := c.run
-	r.control.sendBuffers.Store(uint32(m.SendBuffers))
-	before := bytefrog.Mode(r.control.mode.Swap(uint32(m.Mode)))
-	r.control.heard.Store(int64(r.env.now().Sub(r.opened)))
-	r.control.heartbeats.Add(1)
+	before := r.control.heartbeat(m, r.env.Run.Now().Sub(r.life.opened))
 	r.agent.Heartbeat(m.Mode)
 	if before != m.Mode {
 		r.logger.Debug("The agent changed its mode", zap.Stringer("from", before), zap.Stringer("to", m.Mode))
-		r.logs.mode(before, m.Mode)
+		r.Records.Mode(before, m.Mode)
 	}
 }
 
@@ -136,7 +138,7 @@ func (c *controlReader) dataBreak(m bytefrog.DataBreak) error {
 	if err != nil {
 		return err
 	}
-	r.breakAt(callevent.Point(at, r.causeOfBreak()))
+	r.breaks.add(callevent.Point(at, r.agent.causeOfBreak()))
 	r.agent.DataBreak(at)
 	r.wake()
 	return nil

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package session
 
 import (
 	"time"
@@ -11,9 +11,9 @@ import (
 
 // rateWatch warns when the call rate of a run exceeds a limit.
 type rateWatch struct {
-	// limit is in events per second; 0: there is none.
+	// limit is in events per second; 0: no limit.
 	limit int
-	// at is when the rate was computed last, after so many events.
+	// at is when the rate was computed last, and events is the number of events then.
 	at     time.Time
 	events uint64
 	warned time.Time
@@ -22,7 +22,7 @@ type rateWatch struct {
 // warnPause is the least time between two warnings of one run.
 const warnPause = time.Minute
 
-// check computes the rate since the last check, when so many events have arrived.
+// check computes the rate since the last check. events is the number of all received events.
 func (w *rateWatch) check(now time.Time, events uint64, logger *zap.Logger) {
 	seconds := now.Sub(w.at).Seconds()
 	if seconds <= 0 {

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package bytefrogreceiver
+package session
 
 import (
 	"time"
@@ -10,30 +10,30 @@ import (
 )
 
 const (
-	// checkInterval is how often a run checks what time has changed.
+	// checkInterval is the interval of checks that depend on the time.
 	checkInterval = time.Second
 	// announcePause is the least time between two announcements of breaks: breaks that arrive in
 	// a burst are announced together.
 	announcePause = 10 * time.Millisecond
 )
 
-// live is the goroutine of a run that does everything that no message of the agent causes. It
-// announces breaks, reports that the run is alive, lets an agent resume after an overload, and at
-// last leaves the agent. It ends with the run.
-func (r *run) live() {
-	k := &keepAlive{run: r, empty: stream.NewEmptyBatches(r.stream), accepted: r.opened}
-	rate := rateWatch{limit: r.env.config.WarnEventsPerSecond, at: r.opened}
-	ticker := time.NewTicker(min(checkInterval, r.env.config.KeepaliveInterval))
+// live does everything that no message of the agent causes, until the run is over. It announces breaks,
+// reports that the run is alive, and lets an agent resume after an overload. At last it disconnects
+// the agent.
+func live(r *run) {
+	k := &keepAlive{run: r, empty: stream.NewEmptyBatches(r.stream), accepted: r.life.opened}
+	rate := rateWatch{limit: r.env.Settings.WarnEventsPerSecond, at: r.life.opened}
+	ticker := time.NewTicker(min(checkInterval, r.env.Settings.Batches.KeepaliveInterval))
 	defer ticker.Stop()
 	var due <-chan time.Time
 	var announced time.Time
 	for {
 		select {
-		case <-r.leaving:
+		case <-r.life.leaving:
 			(&farewell{run: r, keepAlive: k}).end()
 			return
-		case <-r.memory.Full():
-			r.leave(outOfMemory(r.memory.Reason()))
+		case <-r.Memory.Full():
+			r.life.leave(OutOfMemory(r.Memory.Reason()))
 			continue
 		case <-r.news:
 			if due == nil {
@@ -45,16 +45,16 @@ func (r *run) live() {
 		case a := <-k.announcing:
 			k.announced(a)
 		case <-ticker.C:
-			now := r.env.now()
+			now := r.env.Run.Now()
 			if k.isDue() {
 				k.announce()
 			}
 			rate.check(now, r.stream.Received(), r.logger)
-			r.failed.log(r.logger, now, false)
-			if now.Sub(r.opened) >= r.env.timing.untraced {
+			r.classes.failed.log(r.logger, now, false)
+			if now.Sub(r.life.opened) >= r.env.Timing.Untraced {
 				r.warnIfUntraced()
 			}
 		}
-		r.resumeAfterOverload()
+		r.agent.resumeAfterOverload(r.batches.isHolding)
 	}
 }

@@ -88,7 +88,7 @@ func openCapture(t testing.TB, name string) *reference.Run {
 	return r
 }
 
-// defaultRules are the rules as a configuration has them that says nothing.
+// defaultRules are the rules of a configuration without settings.
 var defaultRules = reference.Rules{End: "ended", MaxSpansPerTrace: 20_000}
 
 // collector configures one collector that does everything: spans go into the
@@ -100,11 +100,9 @@ func collector(endpoint, receiver, pairing string) string {
 // sevenConnections lets agents open more connections than the default.
 const sevenConnections = "agent: {data_connections: 7}"
 
-// pipeline configures a receiver, whose further settings are given, a processor
-// with settings, and one exporter.
+// pipeline configures a receiver and a processor with further settings, and one exporter.
 //
-// The agent waits for as long as the pipeline refuses, so that what a test gets does not depend
-// on time.
+// While the pipeline refuses, the agent waits, so results do not depend on time.
 func pipeline(endpoint, receiver, pairing, exporter string) string {
 	return fmt.Sprintf(`
 receivers: {bytefrog: {endpoint: %q, max_block: 0s, %s}}
@@ -147,16 +145,16 @@ func stopAfter(t testing.TB, c *kit.Collector, runs int) {
 	c.Stop(t)
 }
 
-// unhurried lets agents wait, after a data break, until the collector has heard
-// of it, before they send more data. With a real agent that is always so: it
-// goes on when it is told to, and the one that tells it waits for the break.
+// unhurried lets agents wait, after a data break, until the collector has received it, before they
+// send more data. Real agents always do so: they continue on a command, and headquarters sends that
+// only after the break.
 type unhurried struct {
 	t         testing.TB
 	collector *kit.Collector
 	endpoint  string
 
-	// said is how many breaks the agents have said.
-	said atomic.Int64
+	// sent is the number of breaks that the agents have sent.
+	sent atomic.Int64
 }
 
 // dial is for one agent.
@@ -185,7 +183,7 @@ func (c *unhurriedConnection) Write(b []byte) (int, error) {
 	const dataBreak = 9
 	if c.isControl {
 		if b[0] == dataBreak {
-			c.awaited.Store(c.said.Add(1))
+			c.awaited.Store(c.sent.Add(1))
 		}
 		return c.Conn.Write(b)
 	}

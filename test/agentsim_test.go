@@ -53,8 +53,8 @@ func TestTheSimulatorPlaysLogAgents(t *testing.T) {
 	assert.Contains(t, output.String(), ", 0 of them timed out\n0 requests ended an agent or its connection; 0 faults\nenabled at the end: 0\n")
 }
 
-// Programs that never were, with everything that can happen to a call: whatever
-// they do, the spans fit together, and each program has its own.
+// Generated programs have every kind of call. Their spans fit together, and each program has its
+// own.
 func TestGeneratedCallsFitTogether(t *testing.T) {
 	t.Parallel()
 	endpoint := testkit.Address(t)

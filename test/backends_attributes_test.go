@@ -15,11 +15,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// What each tracer's spans and their resources are in Jaeger, whole: an attribute that is
-// missing, is one too many, or has another type or value, is a difference.
+// All attributes of each tracer's spans and their resources in Jaeger: a missing or additional
+// attribute, or another type or value, is a difference.
 
-// looks are what spans and resources of a tracer look like: regular expressions for what
-// lookOf and attributesOf write, of which each has to be the look of at least one.
+// looks are regular expressions for spans and resources of a tracer, as lookOf and attributesOf
+// describe them. Each has to match at least one.
 type looks struct{ resources, spans []string }
 
 // Attributes that several looks have.
@@ -38,7 +38,7 @@ const (
 	thrownInside = `; exception exception.type="com.example.shop.OutOfStock"`
 )
 
-// wantedLooks are those of what is played, by tracer.
+// wantedLooks are those of the simulated tracers.
 func wantedLooks(lives []greysLife) map[string]looks {
 	return map[string]looks{
 		"bytefrog": {
@@ -99,7 +99,7 @@ func (s *jaegerSpans) checkLooks(t *testing.T, lives []greysLife) {
 	}
 }
 
-// compareLooks reports what looks like nothing that is wanted, and what is wanted and not there.
+// compareLooks reports looks that match no wanted one, and wanted ones without a match.
 func compareLooks(t *testing.T, what string, want, got []string) {
 	t.Helper()
 	var patterns []*regexp.Regexp

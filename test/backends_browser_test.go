@@ -11,12 +11,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// checkPages looks at Prometheus' own pages, which Debian's package has, as a table and as a
-// graph. What Jaeger is built from has none. (Scripts of Debian's pages have errors of their
-// own, so the browser's are not looked at.)
+// checkPages checks Prometheus' own pages, which Debian's package has, as a table and as a graph.
+// Jaeger is built without its pages. Scripts of Debian's pages have their own errors, so the browser's
+// are ignored.
 func (n *numbers) checkPages(t *testing.T) {
 	b := browser.Start(t)
-	// A page asks once, when it is opened: a scrape that failed just then hides nothing of this.
+	// A page asks once, when it is opened. This expression has a result even if a scrape failed just
+	// then.
 	const expression = "topk(10, sum by (code_function_name) (last_over_time(traces_span_metrics_calls_total[1h])))"
 	show := func(tab string) {
 		query := url.Values{"g0.expr": {expression}, "g0.tab": {tab}, "g0.range_input": {"5m"}}

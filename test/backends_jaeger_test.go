@@ -19,6 +19,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/printed"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 	"github.com/callbraid/callbraid/internal/testkit/reference"
 	"github.com/callbraid/callbraid/test/kit/jaeger"
 )
@@ -33,11 +34,11 @@ type jaegerSpans struct {
 	streams streams
 }
 
-// receiverOf is the name of the scope of what a receiver gives.
+// receiverOf is the name of a receiver's scope.
 func receiverOf(name string) string { return "github.com/callbraid/callbraid/receiver/" + name }
 
-// allOf asks a Jaeger for all that it has: what its pages are given, in which no trace and
-// no span may have a warning, and each trace as OTLP, which has to have as many spans.
+// allOf fetches all traces of a Jaeger: as its pages get them, where no trace and no span may have
+// a warning, and as OTLP, which must have as many spans.
 func allOf(t *testing.T, j *jaeger.Server) *jaegerSpans {
 	t.Helper()
 	s := &jaegerSpans{byTracer: map[string][]ptrace.Span{}, resources: map[string]map[string]bool{}, streams: streams{}}
@@ -56,7 +57,7 @@ func allOf(t *testing.T, j *jaeger.Server) *jaegerSpans {
 	return s
 }
 
-// add takes a trace, and gives the number of its spans.
+// add adds a trace, and returns the number of its spans.
 func (s *jaegerSpans) add(t *testing.T, trace ptrace.Traces) int {
 	t.Helper()
 	for _, resource := range trace.ResourceSpans().All() {
@@ -79,9 +80,9 @@ func (s *jaegerSpans) add(t *testing.T, trace ptrace.Traces) int {
 	return trace.SpanCount()
 }
 
-// check compares what each tracer's spans are with what they have to be.
+// check compares each tracer's spans with the expected ones.
 func (s *jaegerSpans) check(t *testing.T, lives []greysLife) {
-	require.Len(t, s.byTracer, 4, "tracers that give spans")
+	require.Len(t, s.byTracer, 4, "tracers with spans")
 	t.Run("attributes", func(t *testing.T) { s.checkLooks(t, lives) })
 	t.Run("bytefrog", s.checkRuns)
 	t.Run("lttng", s.checkSessions)
@@ -110,7 +111,7 @@ func (s *jaegerSpans) checkRuns(t *testing.T) {
 	s.checkLines(t)
 }
 
-// checkLines checks that the line of each call is one on which its method was left in a capture.
+// checkLines checks that the line of each call is one on which its method ended in a capture.
 func (s *jaegerSpans) checkLines(t *testing.T) {
 	left := map[string]map[int64]bool{}
 	for name := range playedRuns {
@@ -135,7 +136,7 @@ func (s *jaegerSpans) checkLines(t *testing.T) {
 	wrong.report(t, "lines")
 }
 
-// checkSessions compares the calls of LTTng's sessions with what the reference reader prints.
+// checkSessions compares the calls of LTTng's sessions with the text of the reference reader.
 func (s *jaegerSpans) checkSessions(t *testing.T) {
 	var java, c []ptrace.Span
 	for _, span := range s.byTracer[receiverOf("lttnglivereceiver")] {
@@ -146,10 +147,10 @@ func (s *jaegerSpans) checkSessions(t *testing.T) {
 			c = append(c, span)
 		}
 	}
-	events, err := printed.Events(fromCapture(t, "jul1", "babeltrace1-offline.txt"))
+	events, err := printed.Events(lttngdata.CaptureText(t, "jul1", "babeltrace1-offline.txt"))
 	require.NoError(t, err)
 	assert.Equal(t, javaCalls(t, events), callsOf(java))
-	events, err = printed.Events(fromCapture(t, "cygok", "babeltrace1-offline.txt"))
+	events, err = printed.Events(lttngdata.CaptureText(t, "cygok", "babeltrace1-offline.txt"))
 	require.NoError(t, err)
 	assert.Equal(t, cCalls(t, events), callsOf(c))
 	for _, e := range s.streams {
@@ -159,8 +160,8 @@ func (s *jaegerSpans) checkSessions(t *testing.T) {
 	}
 }
 
-// cCalls are the calls that functions of a C program tell of, as callsOf says them: each thread's
-// exits are those of its last entry. Without the program its functions go by their places in it.
+// cCalls are the calls of functions of a C program, in the format of callsOf: each thread's exits
+// belong to its last entry. Without the program, functions have the names of their places in it.
 func cCalls(t *testing.T, events []printed.Event) (calls []string) {
 	t.Helper()
 	number := func(text string) uint64 {
@@ -191,8 +192,8 @@ func cCalls(t *testing.T, events []printed.Event) (calls []string) {
 	return calls
 }
 
-// checkCollections compares garbage collections, how long each took and marked, and what is part
-// of which, with what the capture says of them.
+// checkCollections compares garbage collections with the capture: the time of each, that of its
+// marking, and their nesting.
 func (s *jaegerSpans) checkCollections(t *testing.T) {
 	milliseconds := map[string][]float64{}
 	spans := s.byTracer[receiverOf("rbkitreceiver")]
@@ -228,8 +229,8 @@ func (s *jaegerSpans) checkCollections(t *testing.T) {
 // limitOfTrees is how many call trees config/jaeger-prometheus.yaml asks for.
 const limitOfTrees = 100
 
-// checkTrees compares call trees with the limit of them, and with what the server has told: some
-// more may be on their way when the limit is reached, since each method has a command.
+// checkTrees compares call trees with the limit of them, and with the calls of the server. Some
+// more may be on their way when the limit is reached, because each method has a command.
 func (s *jaegerSpans) checkTrees(t *testing.T, lives []greysLife) {
 	require.Len(t, lives, 1)
 	spans := s.byTracer[receiverOf("greysreceiver")]
@@ -249,8 +250,8 @@ func (s *jaegerSpans) checkTrees(t *testing.T, lives []greysLife) {
 
 func byStart(a, b ptrace.Span) int { return cmp.Compare(a.StartTimestamp(), b.StartTimestamp()) }
 
-// fetchSmall fetches a trace of a run, which has to have exactly the calls that the reference
-// says, and no more than a viewer can show.
+// fetchSmall fetches a trace of a run, which must have exactly the calls of the reference, and no
+// more than a viewer can show.
 func fetchSmall(t *testing.T, j *jaeger.Server, id string, run *reference.Result) *exported {
 	t.Helper()
 	got := streams{}

@@ -24,15 +24,15 @@ import (
 	"github.com/callbraid/callbraid/test/kit/prometheus"
 )
 
-// numbers are what a Prometheus has of a collector.
+// numbers are the metrics of a collector in a Prometheus.
 type numbers struct {
 	*prometheus.Server
 	collector *kit.Collector
 }
 
-// notPlayed are the metrics that what is played need not have, and why.
+// notPlayed are the metrics that the simulated tracers need not have, and the reason.
 var notPlayed = map[string]string{
-	"greys.session.count":   "only GP says it",
+	"greys.session.count":   "only GP has it",
 	"ruby.allocation.count": "of the documented dialect",
 	"ruby.allocation.size":  "of the documented dialect",
 	"lttng.lag":             "sessions are read faster than metrics are collected",
@@ -45,8 +45,8 @@ var notPlayed = map[string]string{
 	"ruby.gc.weak_references_count": "other Ruby",
 }
 
-// check compares all metrics of receivers: what is said of them with what their metadata
-// declares, and their values with what was played.
+// check compares all metrics of receivers: their descriptions with the metadata, and their values
+// with the simulated data.
 func (n *numbers) check(t *testing.T, lives []greysLife) {
 	t.Run("values", func(t *testing.T) { n.checkValues(t, lives) })
 	t.Run("names, types, units and helps", n.checkDeclared)
@@ -70,8 +70,8 @@ func (n *numbers) checkValues(t *testing.T, lives []greysLife) {
 	}
 }
 
-// wanted are expressions of PromQL, and what they have to become. Where the number is not known
-// of the capture it is that of the collector's own telemetry.
+// wanted are expressions of PromQL with their values. Numbers that are not known from the capture
+// are those of the collector's own telemetry.
 func (n *numbers) wanted(t *testing.T) map[string]float64 {
 	t.Helper()
 	own := func(name string) float64 { return n.collector.Metric(t, name) }
@@ -175,7 +175,7 @@ func (d declared) kind() string {
 	return "gauge"
 }
 
-// unitsInNames are those of UCUM, as Prometheus' names have them; a count of things has none.
+// unitsInNames are the units of UCUM as Prometheus' names have them. A count of items has none.
 var unitsInNames = map[string]string{"By": "bytes", "s": "seconds", "ms": "milliseconds", "1": "ratio"}
 
 // shown is the name of a metric in Prometheus: its words, the unit if it is not one of them,
@@ -204,14 +204,14 @@ func (d declared) labels() []string {
 // labelsOfAll are the traced program, and the receiver that speaks of it.
 var labelsOfAll = []string{"instance", "job", "otel_scope_name", "otel_scope_version"}
 
-// described is what Prometheus knows of a metric.
+// described is the description of a metric in Prometheus.
 type described struct {
 	kind, help string
 	labels     []string
 }
 
-// undeclared are the metrics that no metadata declares, by their names without what series end with:
-// the histograms of rbkit, and what span_metrics counts.
+// undeclared are the metrics that no metadata declares, by their names without the endings of
+// series: the histograms of rbkit, and the metrics of span_metrics.
 var undeclared = map[string]described{
 	"ruby_gc_mark_phase_duration_seconds":  {"histogram", "Time from the start of a garbage collection to the end of its mark phase. No pause: the program may run between steps of marking.", labelsOfAll},
 	"ruby_gc_cycle_duration_seconds":       {"histogram", "Time from the start of a garbage collection to the end of its sweep phase. No pause: the program runs most of it.", labelsOfAll},
@@ -219,10 +219,10 @@ var undeclared = map[string]described{
 	"traces_span_metrics_duration_seconds": {"histogram", "Duration of the calls of a method.", labelsOfCalls},
 }
 
-// labelsOfCalls are those of what span_metrics counts.
+// labelsOfCalls are the labels of span_metrics.
 var labelsOfCalls = []string{"code_function_name", "instance", "job", "otel_scope_name", "service_name", "span_kind", "span_name", "status_code"}
 
-// endings are what names of series have behind that of their metric, by its type.
+// endings are the endings of the series of a metric, by its type.
 var endings = map[string][]string{"gauge": {""}, "counter": {"_total"}, "histogram": {"_bucket", "_count", "_sum"}}
 
 // othersShown are metrics of the exporter, of resources, and of Prometheus itself.
@@ -238,7 +238,7 @@ func (n *numbers) checkDeclared(t *testing.T) {
 			assert.Contains(t, notPlayed, name, "it has no series %s", shown)
 			continue
 		}
-		// OpenMetrics says what it is of the name without its end.
+		// OpenMetrics describes the name without its ending.
 		want[strings.TrimSuffix(shown, "_total")] = described{d.kind(), d.Description, d.labels()}
 	}
 	known := n.Metadata(t)
@@ -254,7 +254,7 @@ func (n *numbers) checkDeclared(t *testing.T) {
 		}
 	}
 	for name := range labels {
-		assert.Regexp(t, othersShown, name, "nobody declares it")
+		assert.Regexp(t, othersShown, name, "no metadata declares it")
 	}
 }
 
@@ -364,7 +364,7 @@ func (n *numbers) checkExemplars(t *testing.T, spans *jaegerSpans) {
 		methods[function.Str()] = true
 	}
 	wrong.report(t, "exemplars lead elsewhere")
-	// Those that were shown between two scrapes are not kept.
+	// Exemplars between two scrapes are not kept.
 	assert.NotEmpty(t, methods)
 }
 

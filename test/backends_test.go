@@ -25,10 +25,10 @@ import (
 	"github.com/callbraid/callbraid/test/kit/prometheus"
 )
 
-// Every tracer at once, through config/jaeger-prometheus.yaml as it is shipped, into a real
-// Jaeger and a real Prometheus; what these have is asked of their own APIs.
+// All tracers at the same time send through config/jaeger-prometheus.yaml, as it is shipped, to a
+// real Jaeger and a real Prometheus. The tests ask the APIs of these.
 
-// sentSpans is the collector's own metric of what its exporters have delivered.
+// sentSpans is the collector's own metric of the spans that its exporters have delivered.
 const sentSpans = "otelcol_exporter_sent_spans"
 
 // backends are a collector between all tracers and a Jaeger, and where a Prometheus finds it.
@@ -42,8 +42,8 @@ type backends struct {
 	greys                              greysServer
 }
 
-// startBackends starts both, with config/jaeger-prometheus.yaml: but for addresses, and
-// how often span_metrics shows what it has, nothing is changed.
+// startBackends starts both, with config/jaeger-prometheus.yaml. Only addresses and the interval of
+// span_metrics are changed.
 func startBackends(t *testing.T, version jaeger.Version, flush string) *backends {
 	t.Helper()
 	b := &backends{
@@ -60,14 +60,14 @@ func startBackends(t *testing.T, version jaeger.Version, flush string) *backends
 	return b
 }
 
-// What is played.
+// The simulated tracers.
 var (
-	// playedRuns are the captures of Bytefrog. The first takes as long as ten of its own, so
-	// that there is something to see of it while it runs.
+	// playedRuns are the captures of Bytefrog. The first is slowed down to a tenth, so that the
+	// tests see it while it runs.
 	playedRuns = map[string]replay.Options{"shop": {Speed: 0.1}, "suspend": {}}
 	// playedSessions are the captures of LTTng.
 	playedSessions = []string{"jul1", "cygok"}
-	// In milliseconds, how long each garbage collection of playedRuby took, and marked.
+	// The time of each garbage collection of playedRuby, and that of its marking, in milliseconds.
 	playedCollections, playedMarks = []float64{71, 2, 914, 4869, 7}, []float64{2, 2, 0, 0, 3}
 )
 
@@ -77,9 +77,8 @@ const (
 	playedClasses, playedMethods = 10, 100
 )
 
-// play has every tracer say what it has to, and waits until the collector has all of it, and
-// Prometheus what it can't have later. It gives what happened in the process that Greys was
-// attached to.
+// play plays every tracer, and waits until the collector has all data, and Prometheus the data that
+// disappears. It returns the calls in the process of the Greys server.
 func (b *backends) play(t *testing.T, numbers *numbers) []greysLife {
 	t.Helper()
 	greys := b.greys.play(t, "--protocol", "console", "--rate", "50", "--failures", "0.2", "--speed", "20", "--end-delay", "20ms")
@@ -99,7 +98,7 @@ func (b *backends) play(t *testing.T, numbers *numbers) []greysLife {
 	c.AwaitMetric(t, float64(len(playedRuns)), runsEnded)
 	c.AwaitMetric(t, float64(len(openRbkit(t, playedRuby).Messages)), rbkitMessages)
 	c.AwaitMetric(t, 1, "otelcol_receiver_greys_commands", `outcome="ended"`)
-	// What is known of a server only while it is there has to have come before it is not.
+	// Data that a server has only while it runs must be scraped before its end.
 	numbers.Await(t, `greys_matched_methods{greys_command="monitor"}`, playedMethods)
 	numbers.Await(t, "count(java_method_calls_total > 0 and on () java_method_duration_min_seconds) > bool 0", 1)
 	greys.stop()
@@ -150,8 +149,8 @@ func TestTheConfigurationForJaegerAndPrometheusHasEveryReceiver(t *testing.T) {
 	assert.Len(t, received, len(ours))
 }
 
-// portsOfJaeger are those on which Jaeger 2 listens where nothing else is said (its
-// all-in-one.yaml), but for the one that spans are sent to. 8888 and 13133 are the Collector's own.
+// portsOfJaeger are the default ports of Jaeger 2 (its all-in-one.yaml), except the one for spans.
+// 8888 and 13133 are the Collector's own.
 var portsOfJaeger = []string{"4318", "5778", "5779", "8888", "9411", "13132", "13133", "14250", "14268", "16685", "16686", "27777", "27778"}
 
 func TestTheConfigurationForJaegerAndPrometheusHasPortsBesideThoseOfJaeger(t *testing.T) {
@@ -176,7 +175,7 @@ func TestJaegerAndPrometheusHaveTheDataOfEveryTracer(t *testing.T) {
 				t.Run("calls of methods", numbers.checkCalls)
 				t.Run("pages", numbers.checkPages)
 			}
-			b.collector.Stop(t) // it delivers what it still has
+			b.collector.Stop(t) // it delivers the remaining data
 			spans := allOf(t, b.jaeger)
 			t.Run("spans", func(t *testing.T) { spans.check(t, lives) })
 			t.Run("exemplars", func(t *testing.T) { numbers.checkExemplars(t, spans) })
@@ -185,8 +184,8 @@ func TestJaegerAndPrometheusHaveTheDataOfEveryTracer(t *testing.T) {
 	}
 }
 
-// A Maven build is one call of main: by the default configuration it is 23 traces. From the
-// one that a person finds first, links lead to those that the callers are in, and to main.
+// A Maven build is one call of main, and 23 traces by the default configuration. From the trace
+// that a user finds first, links lead to those of the callers, and to main.
 func TestTracesOfAMavenBuildAreSmallAndLinked(t *testing.T) {
 	t.Parallel()
 	b := startBackends(t, jaeger.V2, "15s")

@@ -11,11 +11,11 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/reference"
 )
 
-// What downloads and pages of call trees have to say of a capture, computed from its bytes
+// The expected content of downloads and pages of call trees for a capture, computed from its bytes
 // alone.
 
-// sampleTypes are those of calls; values are a path's, or a sum of paths', in each: how many
-// calls there were, how many of them failed, and what time they took themselves.
+// sampleTypes are those of calls. values are the values of a path, or a sum of paths', in each: the
+// number of calls, that of failed ones, and their own time.
 var sampleTypes = []string{"calls", "errors", "time"}
 
 type values [3]int64
@@ -33,7 +33,7 @@ type callPath struct {
 	values values
 }
 
-// callPaths are the paths of a capture; callers come before what they call.
+// callPaths are the paths of a capture; callers are before callees.
 type callPaths []callPath
 
 var pathsOfCaptures sync.Map
@@ -45,7 +45,7 @@ func pathsOf(t testing.TB, name string) callPaths {
 		return known.(callPaths)
 	}
 	spans := reference.Spans(openCapture(t, name), defaultRules).Spans
-	called := map[int64]int64{} // how long what a call called took
+	called := map[int64]int64{} // the time of a call's callees
 	for _, s := range spans {
 		called[s.Parent] += s.End - s.Start
 	}
@@ -132,7 +132,7 @@ func (paths callPaths) stacks() map[string]values {
 	return stacks
 }
 
-// in gives the values of one sample type, of those that have any.
+// in returns the values of one sample type that are not 0.
 func in[Of comparable](all map[Of]values, sampleType int) map[Of]int64 {
 	some := map[Of]int64{}
 	for of, v := range all {

@@ -17,7 +17,7 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// What is known of the captures (testdata/README.md).
+// The known numbers of the captures (testdata/README.md).
 var captures = []struct {
 	name                               string
 	events, finished, unwound, orphans int
@@ -30,8 +30,8 @@ var captures = []struct {
 	{name: "maven", events: 887_366, finished: 442_769, unwound: 1_840, truncated: map[string]int{"ended": 1}},
 }
 
-// Each capture, through the real protocol and the built distribution, becomes
-// the spans of the reference, and the collector's own metrics say how many.
+// Each capture, through the real protocol and the built distribution, becomes the spans of the
+// reference, and the collector's own metrics have their number.
 func TestCapturesBecomeTheSpansOfTheReference(t *testing.T) {
 	t.Parallel()
 	for _, capture := range captures {
@@ -99,9 +99,8 @@ func checkTraces(t testing.TB, e *exported, limit int) {
 	assert.LessOrEqual(t, len(size), least+bottoms, "traces")
 }
 
-// However events are spread, cut and shuffled on their way, and however many
-// agents talk at once: one agent's run becomes one call stream, and always the
-// same one.
+// For any division and order of the events, and any number of agents at the same time: one agent's
+// run becomes one call stream, and always the same one.
 func TestSpansDoNotDependOnBuffersAndConnections(t *testing.T) {
 	agents := []agent{
 		{connections: 1},
@@ -123,7 +122,7 @@ func TestSpansDoNotDependOnBuffersAndConnections(t *testing.T) {
 			stopAfter(t, c, len(agents))
 			checkStreams(t, c, want, len(agents))
 		})
-		t.Run(name+", all at once", func(t *testing.T) {
+		t.Run(name+", all at the same time", func(t *testing.T) {
 			endpoint := testkit.Address(t)
 			c := kit.Start(t, collector(endpoint, sevenConnections, ""))
 			network := &unhurried{t: t, collector: c, endpoint: endpoint}

@@ -39,10 +39,9 @@ func (d *differences) report(t testing.TB, what string) {
 	}
 }
 
-// checkShape checks what holds for every call stream, whatever was called: IDs
-// are there and unique; a span that is no root has its parent in its trace, and
-// lies inside it; no span ends at or before its start; a link leads to a span
-// that exists, in another trace.
+// checkShape checks the rules of every call stream: IDs exist and are unique. A span that is no
+// root has its parent in its trace, and lies inside it. No span ends at or before its start. A link
+// leads to an existing span in another trace.
 func checkShape(t testing.TB, e *exported) {
 	t.Helper()
 	var wrong differences
@@ -115,9 +114,8 @@ func checkEqual(t testing.TB, want *reference.Result, e *exported) {
 	c.wrong.report(t, "the spans are not those of the reference")
 }
 
-// comparison compares spans one by one. What can only be known from the spans
-// themselves is fixed by the first: when the agent was started, and which trace
-// ID a trace has.
+// comparison compares spans one by one. The first span decides the values that the reference cannot
+// know: the start of the agent, and the ID of a trace.
 type comparison struct {
 	bySequence map[int64]*span
 	byID       map[pcommon.SpanID]*span

@@ -23,9 +23,8 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// Each configuration the project ships has to follow the rules of the way of
-// the data: what stands between a receiver of call events and the exporters,
-// and in which order.
+// Each shipped configuration has to follow the rules for pipelines: which components are between a
+// receiver of call events and the exporters, and in which order.
 
 // collectorConfig is as much of a collector's configuration as the rules speak of.
 type collectorConfig struct {
@@ -59,7 +58,7 @@ type pipelineConfig struct {
 // spanReceivers are the receivers whose spans are no batches of call events.
 var spanReceivers = []string{"greys", "rbkit"}
 
-// carriesBatches reports whether a receiver of the pipeline may give batches.
+// carriesBatches reports whether a receiver of the pipeline can send batches.
 func (p pipelineConfig) carriesBatches() bool {
 	return slices.ContainsFunc(p.Receivers, func(id string) bool { return !slices.Contains(spanReceivers, componentType(id)) })
 }
@@ -101,36 +100,36 @@ const (
 	// routing is the exporter that only the gateway's distribution has.
 	routing = "load_balancing"
 
-	// maxHandOverBytes is what a queue has to have room for: anything larger
-	// is refused for ever, however empty the queue is.
+	// maxHandOverBytes is the least size of a queue: it refuses a larger hand-over forever, even if
+	// it is empty.
 	maxHandOverBytes = 64 << 20
 
 	// maxMemoryMiB is the most that a memory limiter allows: more, and a machine of 4 GiB has none.
 	maxMemoryMiB = 3072
 
-	// minRequestBytes is what an OTLP receiver has to accept: a hand-over has 1 MiB of batches,
-	// and what is around them. maxRequestBytes is what one accepts without a request that nests
-	// attributes taking 300 MB.
+	// minRequestBytes is the least limit of an OTLP receiver: a hand-over has 1 MiB of batches, and
+	// some more. maxRequestBytes is the largest limit at which nested attributes of a request use
+	// less than 300 MB.
 	minRequestBytes = 1<<20 + 1<<18
 	maxRequestBytes = 2 << 20
 )
 
-// samplers are the processors that decide by trace. A batch of call events is
-// not a trace: they stand only after pairing.
+// samplers are the processors that decide by trace. A batch of call events is not a trace, so
+// samplers are only allowed after pairing.
 var samplers = []string{"tail_sampling", "groupbytrace", "probabilistic_sampler"}
 
-// neverRefuses are the consumers without a queue that take whatever they are
-// given, so that nobody else gets it twice because of them.
+// neverRefuses are the consumers without a queue that accept all data, so that no other consumer
+// receives it twice because of them.
 var neverRefuses = []string{"span_metrics", "nop", "flame_graph"}
 
 // files are the exporters that write to files.
 var files = []string{"otlp_json_file", "file"}
 
-// halfTaken names the hand-overs that a retry may deliver twice to one of their
-// consumers, and where that is said to the user.
-var halfTaken = map[string]string{
-	// A queue would lose spans to kill -9. The comment above the pipeline says what a
-	// full disk does to the counts.
+// deliveredTwice are the hand-overs that a retry may deliver twice to one of their consumers, with
+// documented consequences.
+var deliveredTwice = map[string]string{
+	// A queue would lose spans at kill -9. The comment above the pipeline describes the effect of a
+	// full disk on the counts.
 	"standalone.yaml traces": "otlp_json_file/spans",
 }
 
@@ -159,8 +158,7 @@ func shippedConfigs(t testing.TB) map[string]string {
 	return byName
 }
 
-// shipped is a configuration with other values of settings, each of which it has once;
-// nothing else is changed.
+// shipped is a configuration with other values of some settings, each of which it has once.
 func shipped(t testing.TB, name string, settings map[string]string) string {
 	t.Helper()
 	text, err := os.ReadFile(shippedConfigs(t)[name])
@@ -174,14 +172,14 @@ func shipped(t testing.TB, name string, settings map[string]string) string {
 	return configuration
 }
 
-// allAttributes are for the setting stack_pairing of a configuration: spans are told apart by
-// the number of their entry, and overloaded methods by their text.
+// allAttributes are for the setting stack_pairing of a configuration: spans have the number of
+// their entry, and overloaded methods have their text.
 const allAttributes = "\n    span_attributes: {sequence: true, function_text: true}"
 
 // featureGate is how a command that starts a collector switches one on.
 var featureGate = regexp.MustCompile(`(?m)^# .*--feature-gates ([^ ]+) `)
 
-// gatesOf are the feature gates that the head of a configuration says it needs.
+// gatesOf are the feature gates that the head of a configuration requires.
 func gatesOf(t *testing.T, path string) (gates []string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -219,12 +217,12 @@ func violations(name string, config collectorConfig, document *yaml.Node) []stri
 	return append(broken, endpointViolations(name, "", document)...)
 }
 
-// limitViolations checks that memory, disks, and what may be asked of agents have limits.
+// limitViolations checks that memory, disks, and agents' commands have limits.
 func limitViolations(name string, config collectorConfig) []string {
 	var broken []string
 	for id, p := range config.Processors {
 		if componentType(id) == "memory_limiter" && (p.LimitMiB <= 0 || p.LimitMiB > maxMemoryMiB || p.SpikeMiB <= 0 || p.SpikeMiB >= p.LimitMiB) {
-			broken = append(broken, fmt.Sprintf("%s: %s lets the collector have %d MiB, of which %d at once", name, id, p.LimitMiB, p.SpikeMiB))
+			broken = append(broken, fmt.Sprintf("%s: %s lets the collector have %d MiB, of which %d as a spike", name, id, p.LimitMiB, p.SpikeMiB))
 		}
 	}
 	for id, e := range config.Exporters {
@@ -234,7 +232,7 @@ func limitViolations(name string, config collectorConfig) []string {
 	}
 	for id, x := range config.Extensions {
 		if x.AllowDisruptive {
-			broken = append(broken, name+": "+id+" lets whoever reaches it disrupt programs")
+			broken = append(broken, name+": "+id+" lets every client disrupt programs")
 		}
 	}
 	return broken
@@ -273,14 +271,14 @@ func storageViolations(where, id string, config collectorConfig) []string {
 	return nil
 }
 
-// orderViolations checks what stands in a pipeline, and where.
+// orderViolations checks which components a pipeline has, and their order.
 func orderViolations(where string, traces bool, p pipelineConfig) []string {
 	var broken []string
 	if indexOfType(p.Processors, "batch") >= 0 {
-		broken = append(broken, where+": the batch processor says success before delivery; batch in the exporter's sending_queue")
+		broken = append(broken, where+": the batch processor reports success before delivery; batch in the exporter's sending_queue")
 	}
 	if len(p.Processors) == 0 || componentType(p.Processors[0]) != "memory_limiter" {
-		broken = append(broken, where+": memory_limiter has to come first")
+		broken = append(broken, where+": memory_limiter has to be first")
 	}
 	if !traces {
 		return broken
@@ -303,13 +301,13 @@ func queueViolations(where string, p pipelineConfig, config collectorConfig) []s
 	for _, id := range p.Exporters {
 		if _, isConnector := config.Connectors[id]; isConnector || slices.Contains(neverRefuses, componentType(id)) {
 			if len(p.Exporters) > 1 && !slices.Contains(neverRefuses, componentType(id)) {
-				broken = append(broken, where+": the connector "+id+" has no queue and may refuse what others took: they get it twice")
+				broken = append(broken, where+": the connector "+id+" has no queue and may refuse data that others accepted: they get it twice")
 			}
 			continue
 		}
 		queue := config.Exporters[id].SendingQueue
 		if queue == nil {
-			if len(p.Exporters) > 1 && halfTaken[where] != id {
+			if len(p.Exporters) > 1 && deliveredTwice[where] != id {
 				broken = append(broken, where+": of several consumers each needs a sending_queue, "+id+" has none")
 			}
 			continue
@@ -388,7 +386,7 @@ func TestShippedConfigurationsFollowTheRules(t *testing.T) {
 	}
 }
 
-// yamlBlock is a piece of configuration in a page, without what it is indented by.
+// yamlBlock is a piece of configuration in a page, without its indentation.
 var yamlBlock = regexp.MustCompile("(?ms)^( *)```yaml\n(.*?)^ *```")
 
 // A user who copies a receiver from a page must also copy its limits.
@@ -459,8 +457,8 @@ service:
     traces: {receivers: [bytefrog], processors: [memory_limiter, stack_pairing, tail_sampling], exporters: [otlp_grpc, span_metrics]}
 `
 	for _, test := range []struct{ name, old, new, want string }{
-		{"a batch processor", "stack_pairing,", "stack_pairing, batch/x,", "the batch processor says success before delivery"},
-		{"no memory limiter", "memory_limiter, ", "", "memory_limiter has to come first"},
+		{"a batch processor", "stack_pairing,", "stack_pairing, batch/x,", "the batch processor reports success before delivery"},
+		{"no memory limiter", "memory_limiter, ", "", "memory_limiter has to be first"},
 		{"sampling before pairing", "stack_pairing, tail_sampling", "tail_sampling, stack_pairing", "tail_sampling samples batches"},
 		{"sampling without pairing", "stack_pairing, ", "", "tail_sampling samples batches"},
 		{"a second consumer without a queue", "[otlp_grpc, span_metrics]", "[otlp_grpc, file]", "file has none"},
@@ -475,11 +473,11 @@ service:
 		{"a queue whose file never shrinks", ", compaction: {on_rebound: true}", "", "file_storage needs compaction"},
 		{"a first pause that is too long", "initial_interval: 1s", "initial_interval: 50s", "waits longer before its first retry"},
 		{"memory without a limit", "limit_mib: 1024", "limit_mib: 204800", "lets the collector have 204800 MiB"},
-		{"memory that is all spike", "spike_limit_mib: 256", "spike_limit_mib: 1024", "of which 1024 at once"},
+		{"memory that is all spike", "spike_limit_mib: 256", "spike_limit_mib: 1024", "of which 1024 as a spike"},
 		{"a file without rotation", ", rotation: {max_megabytes: 100, max_backups: 3}", "", "file fills the disk"},
 		{"another file without rotation", "file: {path: spans.json, rotation: {max_megabytes: 100, max_backups: 3}}", "otlp_json_file: {path: spans.json}", "otlp_json_file fills the disk"},
 		{"files without number", ", max_backups: 3", "", "file fills the disk"},
-		{"control of everything", "agent_control: {}", "agent_control: {allow_disruptive: true}", "lets whoever reaches it disrupt programs"},
+		{"control of everything", "agent_control: {}", "agent_control: {allow_disruptive: true}", "lets every client disrupt programs"},
 		{"gRPC with its default limit", "grpc: {max_recv_msg_size_mib: 2, middlewares: [{id: memory_budget}]}", "grpc: ", "otlp over grpc accepts requests of 0 bytes; it needs max_recv_msg_size_mib"},
 		{"gRPC that accepts too much", "max_recv_msg_size_mib: 2", "max_recv_msg_size_mib: 4", "otlp over grpc accepts requests of 4194304 bytes"},
 		{"gRPC that refuses batches", "max_recv_msg_size_mib: 2", "max_recv_msg_size_mib: 1", "otlp over grpc accepts requests of 1048576 bytes"},
@@ -490,7 +488,7 @@ service:
 		{"a server elsewhere", "publish: \"localhost:5555\"", "publish: \"10.0.0.1:5555\"", "is 10.0.0.1:5555, not on localhost"},
 		{"another server elsewhere", "request: \"localhost:5556\"", "request: \"10.0.0.1:5556\"", "is 10.0.0.1:5556, not on localhost"},
 		{"an address for everyone", `"localhost:8765"`, `"0.0.0.0:8765"`, "receivers::bytefrog::endpoint is 0.0.0.0:8765, not on localhost"},
-		{"an address of a setting that nobody knows", `"localhost:8765"`, `"localhost:8765", listen: "[::]:8766"`, "receivers::bytefrog::listen is [::]:8766, not on localhost"},
+		{"an address of an unknown setting", `"localhost:8765"`, `"localhost:8765", listen: "[::]:8766"`, "receivers::bytefrog::listen is [::]:8766, not on localhost"},
 		{"an address without host", `"localhost:8765"`, `"localhost:8765", listen: ":8766"`, "receivers::bytefrog::listen is :8766, not on localhost"},
 		{"a collector for everyone", "hostnames: [localhost:4320]", "hostnames: [pair.example.com:4320]", "is pair.example.com:4320, not on localhost"},
 	} {

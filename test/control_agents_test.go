@@ -34,8 +34,8 @@ type steered struct {
 	kill context.CancelFunc
 }
 
-// steerBytefrog starts a collector and plays an agent to it, which is shown. What stops programs
-// is allowed; log records go to logs.json.
+// steerBytefrog starts a collector with an agent, which is shown. Disruptive commands are allowed;
+// log records go to logs.json.
 func steerBytefrog(t testing.TB, extension, receiver string) *steered {
 	t.Helper()
 	endpoint := testkit.Address(t)
@@ -79,8 +79,7 @@ func (s *steered) do(t testing.TB, command string) string {
 	return output
 }
 
-// A program is told all that a Bytefrog agent can be told, on the command line, and what came
-// of each is in the logs.
+// agentctl sends a program all commands of a Bytefrog agent, and their results are in the logs.
 func TestABytefrogAgentExecutesItsFiveCommands(t *testing.T) {
 	s := steerBytefrog(t, "", "agent: {heartbeat_interval: 100ms}")
 	s.do(t, "suspend")
@@ -163,7 +162,7 @@ func TestAnAgentThatDiesInTheMiddleOfACommand(t *testing.T) {
 	assert.Equal(t, []string{"pause busy", "pause lost"}, results)
 }
 
-// With an authenticator of the distribution nobody without its token sees or steers an agent.
+// With an authenticator of the distribution only clients with its token see or command agents.
 func TestACommandNeedsTheToken(t *testing.T) {
 	endpoint, control := testkit.Address(t), testkit.Address(t)
 	c := kit.Start(t, fmt.Sprintf(`
@@ -235,7 +234,7 @@ service:
 		awaitEvents(t, agent, 1)
 		playAgents(t, jul, 1, 1)
 		c.AwaitMetric(t, 1, "otelcol_receiver_rbkit_servers")
-		// What only begins, or is done for a metric, comes and goes.
+		// Goroutines that only begin, or serve a metric, end again.
 		least := math.MaxInt
 		for range 20 {
 			least = min(least, c.GoroutinesOf(t, ours))

@@ -21,8 +21,8 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// The collector is reloaded while people wait for agents: they are answered, and agents are
-// shown again, each once, and can be told.
+// The collector is reloaded while clients wait for agents. The clients get answers, and agents are
+// shown again, each once, and accept commands.
 func TestAReloadAnswersWaitingClientsAndListsAgentsAgain(t *testing.T) {
 	bytefrog, jul := testkit.Address(t), testkit.Address(t)
 	server := holdRbkit(t, protocol.TriggerGC)
@@ -95,7 +95,7 @@ func awaitSteerable(t testing.TB, client *api.Client, id string) {
 	})
 }
 
-// reasonOf is why a command was not carried out, as the collector says it.
+// reasonOf is the collector's reason why a command was not carried out.
 func reasonOf(t testing.TB, err error) string {
 	var p *api.Problem
 	if assert.ErrorAs(t, err, &p) {
@@ -125,10 +125,10 @@ func playBytefrog(t testing.TB, endpoint string) *playedBytefrog {
 	return p
 }
 
-// heldRbkit is a server that says nothing to a command until it is let go.
+// heldRbkit is a server that answers a command only when it is released.
 type heldRbkit struct {
 	publish, request string
-	// begun has that the command came.
+	// begun has an item for each received command.
 	begun chan struct{}
 	letGo func()
 }

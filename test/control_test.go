@@ -39,7 +39,7 @@ extensions: {agent_control: {endpoint: %q, %s}}
 %s`, endpoint, settings, configuration)
 }
 
-// startControlled starts a collector with the extension, and gives a client of it.
+// startControlled starts a collector with the extension, and returns a client of it.
 func startControlled(t testing.TB, settings, configuration string) (*kit.Collector, *api.Client) {
 	t.Helper()
 	endpoint := testkit.Address(t)
@@ -61,7 +61,7 @@ service:
 `, endpoint, receiver, pairing, exporter, exporterName(exporter))
 }
 
-// awaitAgents waits until so many agents are shown, and gives them.
+// awaitAgents waits until so many agents are shown, and returns them.
 func awaitAgents(t testing.TB, client *api.Client, n int) (agents []api.Agent) {
 	t.Helper()
 	testkit.Eventually(t, fmt.Sprintf("%d agents are shown", n), func() (bool, string) {
@@ -80,8 +80,8 @@ func mustOrder(t testing.TB, client *api.Client, id, command string) api.Answer 
 	return answer
 }
 
-// A program that calls as fast as it can is suspended and goes on, again and again. All that
-// was seen of it is exported, and nothing else.
+// A program at full speed is suspended and continued, again and again. Exactly the calls that the
+// agent reported are exported.
 func TestSuspendingUnderFullLoadMakesNoWrongSpan(t *testing.T) {
 	const suspensions = 10
 	endpoint := testkit.Address(t)
@@ -148,7 +148,7 @@ func checkTruth(t testing.TB, truth load.Truth, e *exported) {
 	c.wrong.report(t, "the spans are not the calls that were made")
 }
 
-// With start: suspended nothing is traced until somebody says so.
+// With start: suspended nothing is traced until a client commands it.
 func TestAnAgentThatStartsSuspendedTracesAfterUnsuspend(t *testing.T) {
 	endpoint := testkit.Address(t)
 	c, client := startControlled(t, "", controlledPipeline(endpoint, "start: suspended", "", "file: "+kit.FileExporter("spans.bin")))
@@ -173,8 +173,8 @@ func TestAnAgentThatStartsSuspendedTracesAfterUnsuspend(t *testing.T) {
 	checkTruth(t, program.Truth(), readStreams(t, c, "spans.bin").only(t))
 }
 
-// What stops or pauses programs is done only where that is allowed; a program that somebody
-// paused goes on when the collector ends.
+// Commands that stop or pause programs need allow_disruptive. A paused program continues when the
+// collector ends.
 func TestAPausedProgramContinuesWhenTheCollectorEnds(t *testing.T) {
 	endpoint := testkit.Address(t)
 	start := func(settings string) (*kit.Collector, *api.Client, <-chan bytefrogagent.Result, string) {
@@ -208,7 +208,7 @@ func TestAPausedProgramContinuesWhenTheCollectorEnds(t *testing.T) {
 	assert.Equal(t, bytefrogagent.Untraced, await(t, results).Outcome)
 }
 
-// agentctl runs the command line against the extension, and gives what it prints.
+// agentctl runs the command line against the extension, and returns its output.
 func agentctl(t testing.TB, client *api.Client, arguments ...string) (output string, code int) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), kit.AgentCtl(t), append(arguments, "--endpoint", client.Endpoint)...)
@@ -259,8 +259,7 @@ func ordersLogged(t *testing.T, c *kit.Collector) (records []orderRecord) {
 	return records
 }
 
-// An Rbkit server is told its nine commands on the command line, and what came of each is in
-// the logs.
+// agentctl sends an Rbkit server its nine commands, and their results are in the logs.
 func TestAnRbkitServerExecutesItsNineCommands(t *testing.T) {
 	s := newRbkitServer(t)
 	played := s.play(t, "load", "--rate", "10")
@@ -319,12 +318,12 @@ func TestAThousandAgentsAreListedAndExecuteCommands(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 49, agents.enabled())
 	c.Stop(t)
-	assert.Zero(t, agents.enabled(), "agents are left as they were")
+	assert.Zero(t, agents.enabled(), "agents are restored")
 	assert.Len(t, ordersLogged(t, c), 101)
 }
 
-// In a browser somebody sees the agents, suspends one and lets it go on; a page of another
-// site can't.
+// In a browser a user sees the agents, suspends one and continues it. A page of another site
+// cannot.
 func TestAnAgentGetsCommandsFromABrowser(t *testing.T) {
 	b := browser.Start(t)
 	endpoint := testkit.Address(t)
@@ -403,7 +402,7 @@ func TestRealLTTngAgentsExecuteCommands(t *testing.T) {
 			assert.False(t, traced(t, p, logger))
 			order("enable", map[string]any{"logger": "com.example.*"})
 			c.Stop(t)
-			assert.False(t, traced(t, p, logger), "it is left as it was")
+			assert.False(t, traced(t, p, logger), "it is restored")
 			p.End(t)
 		})
 	}
@@ -422,8 +421,8 @@ func TestAnRbkitServerWithLibzmqExecutesCommands(t *testing.T) {
 	}
 }
 
-// A Greys server is told to count calls and to tell of some, on the command line, and is left
-// as it was found.
+// agentctl sends a Greys server commands to count calls and to report some, and the server is
+// restored.
 func TestAGreysServerExecutesCommands(t *testing.T) {
 	for _, protocol := range greysProtocols {
 		t.Run(protocol, func(t *testing.T) {
@@ -465,7 +464,7 @@ service:
 			played.stop()
 			lives := played.lives()
 			require.Len(t, lives, 1)
-			assert.Zero(t, lives[0].Enhanced, "it is left as it was found")
+			assert.Zero(t, lives[0].Enhanced, "it is restored")
 			var results []string
 			for _, r := range ordersLogged(t, c) {
 				assert.Equal(t, "shop", r.service)

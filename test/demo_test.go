@@ -21,11 +21,11 @@ import (
 	"github.com/callbraid/callbraid/test/kit/browser"
 )
 
-// What `make demo` does: agentsim's demo, with the distribution and its configuration, but
-// for the addresses.
+// `make demo`: agentsim's demo, with the distribution and its configuration, except for the
+// addresses.
 
-// demo runs it with a capture, and a program in front of all others in PATH; empty: none. It
-// gives what was said, and what is in the picture.
+// demo runs it with a capture, and with another Chromium first in PATH; empty: without one. It
+// returns the output and the picture.
 func demo(t *testing.T, capture, chromium string) (said string, picture []byte, err error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,7 +61,7 @@ func TestTheDemoLeavesAPictureOfAMavenBuild(t *testing.T) {
 	browser.Path(t)
 	said, picture, err := demo(t, "maven", "")
 	require.NoError(t, err, "%s", said)
-	browser.Keep(t, "demo", picture)
+	browser.Save(t, "demo", picture)
 	for _, want := range []string{"A picture of the flame graph is in", "spans  442,770", "org.codehaus.plexus.classworlds.realm.ClassRealm.findClassInternal", "Where to look"} {
 		assert.Contains(t, said, want)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/reference"
 )
 
-// What is in downloads of call trees, as programs read them.
+// The content of downloads of call trees, as programs read them.
 
 // stacksOfProfile are the samples of a profile of pprof, by their stacks.
 func stacksOfProfile(t *testing.T, path string) map[string]values {
@@ -49,8 +49,8 @@ func stacksOfProfile(t *testing.T, path string) map[string]values {
 	return stacks
 }
 
-// stacksOfSpeedscope are the values of stacks, by the names of the profiles in the file: what
-// is between the opening and the closing of frames, but for what other frames are open in.
+// stacksOfSpeedscope are the values of stacks, by the names of the profiles in the file: the time
+// between the opening and the closing of frames, without that of inner frames.
 func stacksOfSpeedscope(t *testing.T, path string) map[string]map[string]int64 {
 	t.Helper()
 	var file struct {

@@ -25,13 +25,13 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// toBackend configures an exporter that has no queue and tries nothing again:
-// what the backend answers is what the pipeline says.
+// toBackend configures an exporter without queue and retries: the backend's answer is the result of
+// the pipeline.
 func toBackend(endpoint string) string {
 	return fmt.Sprintf(`otlp_http: {endpoint: %q, compression: none, timeout: 60s, sending_queue: {enabled: false}, retry_on_failure: {enabled: false}}`, endpoint)
 }
 
-// backend is a server that answers as the test wants, and keeps what it took.
+// backend is a server with the test's answers, which holds the accepted traces.
 type backend struct {
 	t        testing.TB
 	endpoint string
@@ -44,11 +44,11 @@ type backend struct {
 
 func newBackend(t testing.TB, answer func() int) *backend {
 	b := &backend{t: t, answer: answer, streams: streams{}}
-	b.endpoint, _ = kit.ServeOTLP(t, b.take)
+	b.endpoint, _ = kit.ServeOTLP(t, b.accept)
 	return b
 }
 
-func (b *backend) take(traces ptrace.Traces) int {
+func (b *backend) accept(traces ptrace.Traces) int {
 	b.mu.Lock()
 	answer := b.answer
 	b.asked++
@@ -68,20 +68,20 @@ func (b *backend) answerWith(answer func() int) {
 	b.answer = answer
 }
 
-// taken empties the backend.
-func (b *backend) taken() streams {
+// drain removes and returns the accepted streams.
+func (b *backend) drain() streams {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	taken := b.streams
+	drain := b.streams
 	b.streams = streams{}
-	return taken
+	return drain
 }
 
 func accept() int  { return http.StatusOK }
 func refuse() int  { return http.StatusServiceUnavailable }
 func condemn() int { return http.StatusBadRequest }
 
-// start lets an agent run; the result comes when it has ended.
+// start lets an agent run; the channel receives its result when it has ended.
 func (a agent) start(ctx context.Context, t testing.TB) (*bytefrogagent.Agent, <-chan bytefrogagent.Result) {
 	running := a.agent(t)
 	results := make(chan bytefrogagent.Result, 1)
@@ -89,7 +89,7 @@ func (a agent) start(ctx context.Context, t testing.TB) (*bytefrogagent.Agent, <
 	return running, results
 }
 
-// await gives the result of an agent.
+// await waits for the result of an agent.
 func await[T any](t testing.TB, results <-chan T) (result T) {
 	t.Helper()
 	select {
@@ -123,14 +123,14 @@ func awaitStandstill(t testing.TB, a *bytefrogagent.Agent) {
 	})
 }
 
-// smallAgents gives agents so few buffers that they soon wait when nobody reads.
+// smallAgents sets so few buffers for agents that they soon wait if the collector does not read.
 const smallAgents = "agent: {buffer_memory: 131072}"
 
 // While the pipeline is slow, or refuses, the agent waits. Afterwards each event arrives once.
 func TestAnAgentWaitsForASlowOrRefusingPipeline(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		// answer is what the backend does until released is closed.
+		// answer is the backend's answer until released is closed.
 		answer func(released <-chan struct{}) int
 	}{
 		{"slow", func(released <-chan struct{}) int { <-released; return http.StatusOK }},
@@ -150,12 +150,12 @@ func TestAnAgentWaitsForASlowOrRefusingPipeline(t *testing.T) {
 			require.Equal(t, bytefrogagent.Completed, result.Outcome, result.Reason)
 			assert.Positive(t, result.Stats.Waited, "the time that the traced program waited for a buffer")
 			stopAfter(t, c, 1)
-			checkEqual(t, reference.Spans(openCapture(t, "maven"), defaultRules), b.taken().only(t))
+			checkEqual(t, reference.Spans(openCapture(t, "maven"), defaultRules), b.drain().only(t))
 		})
 	}
 }
 
-// A permanent error of the pipeline drops its spans, which are counted, and nothing else.
+// A permanent error of the pipeline drops and counts its spans, and no others.
 func TestAPermanentErrorDropsABatchAndTheAgentContinues(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, condemn)
@@ -164,24 +164,24 @@ func TestAPermanentErrorDropsABatchAndTheAgentContinues(t *testing.T) {
 	agent{endpoint: endpoint, capture: "shop"}.complete(t)
 	c.AwaitMetric(t, 1, runsEnded)
 	assert.EqualValues(t, 4_793, c.Metric(t, spansDropped, `reason="refused_for_good"`))
-	assert.Empty(t, b.taken())
+	assert.Empty(t, b.drain())
 
 	b.answerWith(accept)
 	agent{endpoint: endpoint, capture: "shop"}.complete(t)
 	stopAfter(t, c, 2)
-	checkEqual(t, reference.Spans(openCapture(t, "shop"), defaultRules), b.taken().only(t))
+	checkEqual(t, reference.Spans(openCapture(t, "shop"), defaultRules), b.drain().only(t))
 }
 
-// With on_overload: suspend the agent is told to suspend while the pipeline
-// refuses; what was seen before and after is exported, with a break between.
+// With on_overload: suspend the agent is suspended while the pipeline refuses. The calls before and
+// after are exported, with a break between them.
 func TestOverloadCanSuspendTheAgent(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, refuse)
 	endpoint := testkit.Address(t)
 	c := kit.Start(t, pipeline(endpoint, "on_overload: suspend, retry: {max_interval: 200ms}",
 		"", toBackend(b.endpoint)))
-	// The agent would have sent everything before it is told: it is held up. With more
-	// connections what is missing on one may keep the others from being refused.
+	// The gate holds the agent up, because otherwise it would send everything before it is
+	// suspended. With more connections, a gap on one could prevent that the others are refused.
 	const enough = 4 << 20
 	gate := newGate(endpoint, enough)
 	a, results := agent{endpoint: endpoint, capture: "maven", dial: gate.dial, connections: 1}.start(t.Context(), t)
@@ -196,11 +196,11 @@ func TestOverloadCanSuspendTheAgent(t *testing.T) {
 	c.AwaitMetric(t, 1, runsEnded)
 	assert.Positive(t, c.Metric(t, stackBreaks, `cause="suspended"`))
 	c.Stop(t)
-	checkPart(t, reference.Spans(openCapture(t, "maven"), reference.Rules{End: "ended"}), b.taken().only(t))
+	checkPart(t, reference.Spans(openCapture(t, "maven"), reference.Rules{End: "ended"}), b.drain().only(t))
 }
 
-// gate stands between an agent and its network. It holds the agent up when it
-// has sent so many bytes of data, and can cut it off, as the end of a process does.
+// gate stands between an agent and its network. It holds the agent up after so many bytes of data,
+// and can disconnect it, as the end of a process does.
 type gate struct {
 	endpoint string
 	open     chan struct{}
@@ -230,12 +230,12 @@ func (g *gate) dial(ctx context.Context) (net.Conn, error) {
 	return &gatedConnection{Conn: conn, gate: g}, nil
 }
 
-// cut closes all connections, and what waits at the gate goes nowhere.
+// cut closes all connections, and the data that waits at the gate is lost.
 func (g *gate) cut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, conn := range g.connections {
-		_ = conn.Close() // nothing is known of it any more
+		_ = conn.Close() // the agent may have closed it
 	}
 	close(g.open)
 }
@@ -252,17 +252,15 @@ func (c *gatedConnection) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// checkPart checks spans of a call stream of which parts may be missing: what
-// they say is right. A call that both ends were seen of is as the reference has
-// it; its parent is right or, where that was lost sight of, not known.
+// checkPart checks spans of a call stream that may be incomplete. A call with entry and exit equals
+// that of the reference. Its parent is right or, after a gap, not known.
 func checkPart(t testing.TB, want *reference.Result, e *exported) {
 	t.Helper()
 	checkShape(t, e)
 	checkCalls(t, want, e)
 }
 
-// checkCalls is checkPart where callers may be missing, too: they were lost with the process
-// that knew them.
+// checkCalls is checkPart where callers may be missing, too, because a process was killed.
 func checkCalls(t testing.TB, want *reference.Result, e *exported) {
 	t.Helper()
 	c := newComparison(e)
@@ -292,7 +290,7 @@ func checkCalls(t testing.TB, want *reference.Result, e *exported) {
 			c.wrong.add("span %d, %s: expected %d ns, got %d", got.sequence, got.function, length, got.end-got.start)
 		}
 	}
-	c.wrong.report(t, "spans of a part of the run say what was not so")
+	c.wrong.report(t, "spans of a part of the run are wrong")
 }
 
 // isNumbered: the agent was gone before it had sent the method's name.
@@ -300,8 +298,7 @@ func isNumbered(s *span) bool {
 	return s.text == "" && strings.HasPrefix(s.function, "unknown.method#")
 }
 
-// An agent that is killed ends its run, and nobody else's. All that came from
-// it is exported.
+// An agent that is killed ends its own run, and no other. All events that arrived are exported.
 func TestAKilledAgentLosesOnlyItsUnsentEvents(t *testing.T) {
 	t.Parallel()
 	endpoint := testkit.Address(t)
@@ -314,10 +311,10 @@ func TestAKilledAgentLosesOnlyItsUnsentEvents(t *testing.T) {
 	awaitStandstill(t, a)
 	gate.cut()
 	kill()
-	// Whether it notices first that it is killed or that nobody is there is chance.
+	// It notices by chance first that it is killed, or that headquarters is gone.
 	assert.NotEqual(t, bytefrogagent.Completed, await(t, results).Outcome)
 	c.AwaitMetric(t, 1, runsEnded, `cause="disconnected"`)
-	assert.Equal(t, c.Metric(t, eventsReceived), c.Metric(t, eventsTaken), "all events that came were paired")
+	assert.Equal(t, c.Metric(t, eventsReceived), c.Metric(t, eventsTaken), "all received events were paired")
 	testkit.Eventually(t, "no open call", func() (bool, string) {
 		open := c.Metric(t, openFrames)
 		return open == 0, fmt.Sprint(open)
@@ -339,9 +336,9 @@ func TestAKilledAgentLosesOnlyItsUnsentEvents(t *testing.T) {
 	}
 }
 
-// A collector that is told to end during a replay at full speed lets the traced
-// program live, reads what the agent had sent by then, and exports exactly that.
-// The next collector at the same address serves the next agent.
+// A collector that is shut down during a replay at full speed does not stop the traced program. It
+// reads the data that the agent had sent by then, and exports exactly that. The next collector at
+// the same address serves the next agent.
 func TestShutdownUnderLoadLosesNothing(t *testing.T) {
 	for _, sent := range []uint64{1, 100_000, 400_000} {
 		t.Run(fmt.Sprintf("after %d events", sent), func(t *testing.T) {
@@ -364,7 +361,7 @@ func TestShutdownUnderLoadLosesNothing(t *testing.T) {
 	}
 }
 
-// So does one that is told to reload its configuration, and goes on.
+// A collector that reloads its configuration does the same, and continues.
 func TestReloadUnderLoadLosesNothing(t *testing.T) {
 	endpoint := testkit.Address(t)
 	c := kit.Start(t, collector(endpoint, "", ""))
@@ -386,9 +383,8 @@ func TestReloadUnderLoadLosesNothing(t *testing.T) {
 	}
 }
 
-// sentBy is what an agent of Maven's capture, which may have been told to end
-// tracing, had sent until then. Everything below the number of its data break is
-// sent, and nothing above it.
+// sentBy is the part of Maven's capture that an agent had sent when it ended tracing, maybe early:
+// everything below the number of its data break.
 func sentBy(t testing.TB, result bytefrogagent.Result, e *exported) *reference.Result {
 	t.Helper()
 	require.NotEqual(t, bytefrogagent.Hung, result.Outcome, result.Reason)
@@ -408,11 +404,11 @@ func sentBy(t testing.TB, result bytefrogagent.Result, e *exported) *reference.R
 
 func isShop(e *exported) bool { return strings.HasPrefix(e.spans[0].text, "demo/Shop") }
 
-// busyMachine is how long an agent can take to notice what happens to it.
+// busyMachine is the longest time in which an agent notices an event on a busy machine.
 const busyMachine = time.Second
 
-// Neither does a shutdown hang the traced program while the pipeline refuses;
-// what cannot be delivered is given up in time.
+// A shutdown while the pipeline refuses does not hang the traced program either. Undelivered data
+// is dropped in time.
 func TestShutdownWhileThePipelineRefuses(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, refuse)
@@ -424,11 +420,11 @@ func TestShutdownWhileThePipelineRefuses(t *testing.T) {
 	result := await(t, results)
 	require.NotEqual(t, bytefrogagent.Hung, result.Outcome, result.Reason)
 	c.Stop(t)
-	assert.Empty(t, b.taken())
+	assert.Empty(t, b.drain())
 }
 
-// An agent whose process is stopped for longer than is waited for costs the rest of
-// its run, and not its program.
+// An agent whose process is stopped for too long loses the rest of its run, but its program
+// continues.
 func TestAnAgentThatIsStoppedForLongDoesNotHangItsProgram(t *testing.T) {
 	t.Parallel()
 	endpoint := testkit.Address(t)
@@ -444,7 +440,7 @@ func TestAnAgentThatIsStoppedForLongDoesNotHangItsProgram(t *testing.T) {
 	a.Thaw()
 	result := await(t, results)
 	require.Equal(t, bytefrogagent.Untraced, result.Outcome, result.Reason)
-	testkit.Eventually(t, "nobody lingers", func() (bool, string) {
+	testkit.Eventually(t, "all connections are closed", func() (bool, string) {
 		n := c.Metric(t, lingering)
 		return n == 0, fmt.Sprint(n)
 	})
@@ -482,8 +478,7 @@ func TestAPortInUseIsAClearError(t *testing.T) {
 	assert.Contains(t, log, "bytefrog")
 }
 
-// Connections that are opened and dropped, whatever they say first, leave
-// nothing behind.
+// Connections that are opened and dropped leave no goroutines or files, with any first bytes.
 func TestDroppedConnectionsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	endpoint := testkit.Address(t)
@@ -508,7 +503,7 @@ func TestDroppedConnectionsLeaveNothingBehind(t *testing.T) {
 		for i := range atOnce {
 			conn, err := net.Dial("tcp", endpoint)
 			require.NoError(t, err)
-			// An error says that the connection has been refused already.
+			// An error means that the connection has been refused already.
 			_, _ = conn.Write(words[i%len(words)])
 			open = append(open, conn)
 		}

@@ -121,5 +121,5 @@ func TestFilesHaveEachSpanOnceAfterAFullDisk(t *testing.T) {
 	lines := eachTracesLine(t, directory, func(traces ptrace.Traces) { got.add(t, traces) })
 	t.Logf("%d lines", lines)
 	checkEqual(t, reference.Spans(openCapture(t, "maven"), defaultRules), got.only(t))
-	assert.Equal(t, 1, strings.Count(c.Log(), "Refused a hand-over"), "a burst is said once")
+	assert.Equal(t, 1, strings.Count(c.Log(), "Refused a hand-over"), "a burst is logged once")
 }

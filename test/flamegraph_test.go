@@ -29,8 +29,8 @@ import (
 // Metrics of the exporter of flame graphs.
 const spansFolded = "otelcol_exporter_flame_graph_spans"
 
-// What the capture of Maven makes: calls that ended, and one that had not when the program
-// did; and how many of them an exception left.
+// The numbers of Maven's capture: calls that ended, one that had not when the program did, and
+// those that an exception ended.
 const (
 	mavenSpans  = 442_769 + 1
 	mavenErrors = 1_840
@@ -82,19 +82,19 @@ func assertAllFrom(t *testing.T, site string, requests []string) {
 	}
 }
 
-// textOf is the text of what a selector finds, as a person sees it.
+// textOf is the visible text of the elements of a selector.
 func textOf(t testing.TB, b *browser.Browser, selector string) string {
 	t.Helper()
 	return browser.Get(t, b, chromedp.Text(chromedp.CSS(selector)))
 }
 
-// evaluate gives what a script says.
+// evaluate returns the result of a script.
 func evaluate[T any](t testing.TB, b *browser.Browser, script string) T {
 	t.Helper()
 	return browser.Get(t, b, chromedp.Evaluate[T](script))
 }
 
-// awaitScript waits until a script says true.
+// awaitScript waits until the result of a script is true.
 func awaitScript(t testing.TB, b *browser.Browser, what, script string) {
 	t.Helper()
 	testkit.Eventually(t, what, func() (bool, string) { return evaluate[bool](t, b, script), "not so" })
@@ -111,7 +111,7 @@ func click(element, text string) chromedp.Action[chromedp.Void] {
 	return chromedp.Click(chromedp.Search(fmt.Sprintf(`//%s[normalize-space(text())=%q]`, element, text)))
 }
 
-// frames are the names that stand in frames.
+// frames are the names in the visible frames.
 const frames = `Array.from(document.querySelectorAll('#stack-chart .boxtext')).map(e => e.innerText)`
 
 func hasFrames(t *testing.T, b *browser.Browser) {
@@ -238,7 +238,7 @@ func downloads(t *testing.T, b *browser.Browser, site string) {
 			assertSame(t, in(want, i), got[sampleType])
 		}
 	})
-	// The largest trace of which all is kept.
+	// The largest trace without dropped spans.
 	b.Do(t, chromedp.Evaluate[chromedp.Void](`{
 		const spans = a => Number(a.closest('tr').children[1].innerText); // none where some are gone
 		const links = Array.from(document.querySelectorAll("a[href*='/traces/']")).filter(a => spans(a) > 0);
@@ -296,8 +296,8 @@ func resets(t *testing.T, b *browser.Browser, site string) {
 	assert.NotContains(t, textOf(t, b, "body"), figures.Count(mavenSpans))
 }
 
-// hostileNames are names that would run, or look like something else, if pages did not
-// take them for text.
+// hostileNames are names that would run, or look like something else, if pages did not treat them
+// as text.
 var hostileNames = []string{
 	`<img src=x onerror="window.harmed=1">`,
 	`</script><script>window.harmed=1</script>`,
@@ -347,8 +347,7 @@ service: {pipelines: {traces: {receivers: [otlp], exporters: [flame_graph]}}}
 	c.Stop(t)
 }
 
-// showsAsText looks at the frame of the name, and at what pprof says of it in other
-// places.
+// showsAsText checks the frame of the name, and pprof's other texts with it.
 func showsAsText(t *testing.T, b *browser.Browser, name string) {
 	t.Helper()
 	awaitScript(t, b, "frames are drawn", `document.querySelectorAll('#stack-chart .boxtext').length > 1`)
@@ -363,7 +362,7 @@ func showsAsText(t *testing.T, b *browser.Browser, name string) {
 	assert.True(t, evaluate[bool](t, b, `window.harmed === undefined`), name)
 }
 
-// named is a trace in which the name is that of the service and of what a function calls.
+// named is a trace in which the service and a callee have the name.
 func named(name string, trace byte) ptrace.Traces {
 	traces := ptrace.NewTraces()
 	resource := traces.ResourceSpans().AppendEmpty()

@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/reference"
 )
 
-// Agents that wait for each other in the middle of what they do.
+// Agents that wait for each other in the middle of their runs.
 
 // stage is where agents wait for each other: before the event of that number. All events
 // before it are sent then, and none after it.
@@ -95,7 +95,7 @@ func (p *ordered) add(e reference.Event) {
 	b.Events++
 }
 
-// number is what stands for a name, and whether that was said.
+// number returns the number of a name, and whether it was sent before.
 func number(names map[string]uint32, name string) (n uint32, known bool) {
 	if n, known = names[name]; !known {
 		n = uint32(len(names) + 1)

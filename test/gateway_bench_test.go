@@ -14,9 +14,9 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// What a deployment costs with the configurations as they are shipped, OTLP to the backend
-// and span_metrics included: processor time of the collectors, without the backend's and
-// the agents'. How many events a second that is depends on how many cores there are.
+// The cost of a deployment with the shipped configurations, including OTLP to the backend and
+// span_metrics: the processor time of the collectors, without that of the backend and the agents.
+// The number of events per second depends on the number of cores.
 
 const (
 	// benchStreams is the number of simultaneous streams, so that each of three pairing collectors has some.
@@ -61,7 +61,7 @@ func playBuilds(b *testing.B, backend *kit.Collector, before int, endpoints []st
 	return before + calls
 }
 
-// toNowhere is a backend's exporter that keeps nothing.
+// toNowhere is an exporter of a backend that drops everything.
 func toNowhere(i int) string { return fmt.Sprintf("nop/%d:", i) }
 
 // BenchmarkOneCollector measures config/jaeger-prometheus.yaml.
@@ -69,7 +69,7 @@ func BenchmarkOneCollector(b *testing.B) {
 	for b.Loop() {
 		tt := newTiersTo(b, 0, toNowhere)
 		agents := testkit.Address(b)
-		settings := nobodyElse(b)
+		settings := unusedReceivers(b)
 		maps.Copy(settings, map[string]string{
 			"endpoint: localhost:13135": "${env:HEALTH}", "port: 8887": "${env:METRICS_PORT}", "endpoint: localhost:8765": agents,
 			"endpoint: localhost:4317": tt.jaegers[0], "endpoint: localhost:8889": testkit.Address(b),
@@ -132,13 +132,13 @@ func lookRarely(b *testing.B, met func() bool) {
 	defer look.Stop()
 	for deadline := time.Now().Add(testkit.Patience); !met(); <-look.C {
 		if time.Now().After(deadline) {
-			b.Fatalf("expected what is measured to end within %v", testkit.Patience)
+			b.Fatalf("expected the measured work to end within %v", testkit.Patience)
 		}
 	}
 }
 
-// BenchmarkSmallBatches measures what a batch costs that has nothing but what each has:
-// streams that are silent, and say so very often.
+// BenchmarkSmallBatches measures the fixed cost of a batch: silent streams with very frequent
+// keep-alive batches.
 func BenchmarkSmallBatches(b *testing.B) {
 	const streams, batches = 200, 20_000
 	for b.Loop() {
@@ -159,10 +159,10 @@ func BenchmarkSmallBatches(b *testing.B) {
 	}
 }
 
-// BenchmarkShortStreams measures what a stream costs that has hardly any event: agents that
-// connect and end.
+// BenchmarkShortStreams measures the fixed cost of a stream: agents that connect and end with
+// hardly any event.
 func BenchmarkShortStreams(b *testing.B) {
-	const atOnce, rounds, events = 20, 11, 2 // 255 runs is what the receiver's protocol has numbers for
+	const atOnce, rounds, events = 20, 11, 2 // 255 runs are the most that the receiver's protocol has numbers for
 	for b.Loop() {
 		tt := benchTiers(b, 1)
 		run := openCapture(b, "shop").Before(events)

@@ -73,32 +73,32 @@ func readTier(t *testing.T, path string, tier any) {
 	require.NoError(t, yaml.Unmarshal(content, tier))
 }
 
-// A batch that the first tier tries to send again is waited for by the second: two pauses
-// between tries, as long as they can be, and a try that is given up.
+// The second tier waits longer for a batch than the first tier can delay it: two of the longest
+// pauses between tries, and a try that ends by its timeout.
 func TestTheSecondTierWaitsLongerThanTheFirstRetries(t *testing.T) {
 	var receive receiveTier
 	var pair pairTier
 	readTier(t, "../config/gateway-receive.yaml", &receive)
 	readTier(t, "../config/gateway-pair.yaml", &pair)
 	balancing, pairing := receive.Exporters.LoadBalancing, pair.Processors.StackPairing
-	assert.Equal(t, balancing.Timeout, balancing.Protocol.OTLP.Timeout, "the shorter one is what counts")
+	assert.Equal(t, balancing.Timeout, balancing.Protocol.OTLP.Timeout, "the shorter one counts")
 	assert.GreaterOrEqual(t, balancing.Timeout, 30*time.Second, "a second tier that is slow isn't sent everything again")
 	retry := balancing.RetryOnFailure
 	pause := time.Duration(float64(retry.MaxInterval) * (1 + retry.RandomizationFactor))
 	assert.Greater(t, pairing.Reorder.MaxWait, 2*pause+balancing.Timeout, "a batch may be waiting for the first tier's retry")
 	assert.GreaterOrEqual(t, pairing.IdleTimeout, 5*pairing.Reorder.MaxWait, "behind queues only minutes of silence are idleness")
-	assert.GreaterOrEqual(t, pair.Receivers.OTLP.Protocols.GRPC.MaxMessageMiB, 2, "a hand-over has 1 MiB of batches, and what is around them")
+	assert.GreaterOrEqual(t, pair.Receivers.OTLP.Protocols.GRPC.MaxMessageMiB, 2, "a hand-over has 1 MiB of batches, and some more")
 }
 
-// The queue that waits is on disk and in front of the routing, and whatever is behind the
-// routing says at once that it failed.
+// The waiting queue is on disk and in front of the routing. Everything behind the routing reports a
+// failure immediately.
 func TestTheFirstTierWaitsInFrontOfTheRouting(t *testing.T) {
 	var receive receiveTier
 	readTier(t, "../config/gateway-receive.yaml", &receive)
 	balancing := receive.Exporters.LoadBalancing
 	assert.Equal(t, "traceID", balancing.RoutingKey, "a batch carries its stream's trace ID")
 	assert.Equal(t, "file_storage", balancing.SendingQueue.Storage)
-	assert.Greater(t, balancing.SendingQueue.NumConsumers, 1, "a collector that doesn't answer holds some senders up, not all at once")
+	assert.Greater(t, balancing.SendingQueue.NumConsumers, 1, "a collector that doesn't answer delays some senders, not all")
 	for name, enabled := range map[string]*bool{
 		"sending_queue":    balancing.Protocol.OTLP.SendingQueue.Enabled,
 		"retry_on_failure": balancing.Protocol.OTLP.RetryOnFailure.Enabled,
@@ -113,12 +113,11 @@ func TestTheFirstTierWaitsInFrontOfTheRouting(t *testing.T) {
 		"initial_interval": retry.InitialInterval.Seconds(), "max_interval": retry.MaxInterval.Seconds(),
 		"multiplier": retry.Multiplier - 1, "randomization_factor": retry.RandomizationFactor,
 	} {
-		assert.Positive(t, value, "load_balancing has no default %s, and without one tries again at once", name)
+		assert.Positive(t, value, "load_balancing has no default %s, and without one it tries again immediately", name)
 	}
 }
 
-// overlays are the configurations in a page of docs/, each of which is given to a collector
-// beside one that is shipped.
+// overlays are the configurations in a page of docs/ that a collector gets beside a shipped one.
 func overlays(t *testing.T, page string) (found []string) {
 	t.Helper()
 	text, err := os.ReadFile("../docs/" + page)
@@ -129,7 +128,7 @@ func overlays(t *testing.T, page string) (found []string) {
 	return found
 }
 
-// validateOverlay has a distribution look at a shipped configuration with what is laid over it.
+// validateOverlay lets a distribution validate a shipped configuration with an overlay.
 func validateOverlay(t *testing.T, collector, name, overlay string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "overlay.yaml")
@@ -139,8 +138,8 @@ func validateOverlay(t *testing.T, collector, name, overlay string) {
 	assert.NotContains(t, string(output), "deprecated")
 }
 
-// What the page on several collectors says of Kafka was tried with no Kafka: at least its
-// settings are there, and are those that keep batches whole, together, and from being lost.
+// No test runs a Kafka for the page on several collectors. This one checks that the settings for
+// Kafka exist, keep batches whole and together, and lose none.
 func TestTheConfigurationOfThePageForTiersIsValid(t *testing.T) {
 	found := overlays(t, "scale.md")
 	require.Len(t, found, 4, "the tiers on several machines, a queue on disk, and Kafka")
@@ -154,7 +153,7 @@ func TestTheConfigurationOfThePageForTiersIsValid(t *testing.T) {
 	checkKafka(t, found[3])
 }
 
-// checkKafka checks what is laid over the first tier that has Kafka behind it.
+// checkKafka checks the overlay of the first tier that sends to Kafka.
 func checkKafka(t *testing.T, overlay string) {
 	t.Helper()
 
@@ -172,8 +171,8 @@ func checkKafka(t *testing.T, overlay string) {
 	node := document.Exporters["kafka"]
 	require.NoError(t, node.Decode(&kafka))
 	assert.True(t, kafka.ByTrace, "all batches of a stream are in one partition")
-	assert.GreaterOrEqual(t, kafka.Producer.MaxMessageBytes, 2<<20, "a hand-over has 1 MiB of batches, and what is around them")
-	assert.Equal(t, -1, kafka.Producer.RequiredAcks, "all replicas have what is said to be delivered")
+	assert.GreaterOrEqual(t, kafka.Producer.MaxMessageBytes, 2<<20, "a hand-over has 1 MiB of batches, and some more")
+	assert.Equal(t, -1, kafka.Producer.RequiredAcks, "all replicas have delivered data")
 	for pipeline, p := range config.Service.Pipelines {
 		assert.Equal(t, []string{"kafka"}, p.Exporters)
 		assert.Empty(t, queueViolations(pipeline, p, config))

@@ -24,8 +24,8 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// What docs/scale.md lays over the tiers on several machines: batches go from one tier to the
-// other, and nobody else gets a connection.
+// With the overlays of docs/scale.md for several machines, batches go from one tier to the other,
+// and other clients get no connection.
 func TestTiersOnSeveralMachinesRefuseOtherClients(t *testing.T) {
 	t.Parallel()
 	const agents, where, name = 3, "/etc/callbraid", "pairing.example.com"
@@ -40,17 +40,17 @@ func TestTiersOnSeveralMachinesRefuseOtherClients(t *testing.T) {
 	tt.pairAt(address)
 	tt.receive(t.TempDir())
 	startFleet(t, agents, tt.agents, openCapture(t, "shop")).complete(t)
-	tt.awaitTaken(agents*shopEvents, tt.pairing, 0)
+	tt.awaitAccepted(agents*shopEvents, tt.pairing, 0)
 
 	for what, certificate := range map[string]tls.Certificate{
 		"no certificate": {}, "a certificate of another authority": newAuthority(t).issue("receive", "receive.example.com"),
 	} {
 		stranger, err := tls.Dial("tcp", address, &tls.Config{
 			RootCAs: a.pool(), ServerName: name, NextProtos: []string{"h2"},
-			// Whatever the server asks for.
+			// For any request of the server.
 			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &certificate, nil },
 		})
-		require.NoError(t, err) // by TLS 1.3 the server's answer to the certificate comes after that
+		require.NoError(t, err) // with TLS 1.3 the server's answer to the certificate arrives later
 		require.NoError(t, stranger.SetDeadline(time.Now().Add(testkit.Patience)))
 		_, err = stranger.Read(make([]byte, 1))
 		assert.ErrorContains(t, err, "remote error: tls: ", what)
@@ -60,7 +60,7 @@ func TestTiersOnSeveralMachinesRefuseOtherClients(t *testing.T) {
 	tt.checkEach(agents)
 }
 
-// authority gives certificates, into files of a directory: ca.pem is its own, and each other has
+// authority issues certificates, into files of a directory: ca.pem is its own, and each other has
 // its key beside it.
 type authority struct {
 	t           *testing.T
@@ -98,7 +98,7 @@ func (a *authority) pool() *x509.CertPool {
 	return pool
 }
 
-// issue gives somebody with a name a certificate, for either side of a connection.
+// issue issues a certificate for a name, for either side of a connection.
 func (a *authority) issue(file, name string) tls.Certificate {
 	a.t.Helper()
 	key := newKey(a.t)

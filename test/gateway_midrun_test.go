@@ -20,9 +20,9 @@ import (
 // for longer than somebody needs to look at the collectors.
 const stagesInMidRun = 100
 
-// A pairing collector is killed, and one is added, while agents send: what the killed one takes
-// with it is the calls that it had not handed on, and nothing else is missing that is not counted
-// as late. Streams that neither concerns are as if nothing had happened.
+// A pairing collector is killed, and one is added, while agents send. Only the calls that the
+// killed one had not delivered are missing, and those that are counted as late. Other streams are
+// complete.
 func TestTheLossOfAKilledPairingCollectorInMidRunIsBounded(t *testing.T) {
 	t.Parallel()
 	const agents, kill, lastBeforeAdded = 24, 40, 90
@@ -61,8 +61,9 @@ func TestTheLossOfAKilledPairingCollectorInMidRunIsBounded(t *testing.T) {
 	others := slices.Delete(slices.Clone(tt.pairing), victim, victim+1)
 	tt.hosts.Set(t, ips[0], ips[2])
 	next := kill + 1
-	// Agents go on while the first tier finds out, and keep the last stages for what comes then.
-	goOn := func(upTo, known int) {
+	// Agents continue while the first tier notices, and keep the last stages for the time after
+	// that.
+	advance := func(upTo, known int) {
 		for ; next < upTo; next++ {
 			f.at(t, stages[next])
 			close(stages[next].open)
@@ -73,10 +74,10 @@ func TestTheLossOfAKilledPairingCollectorInMidRunIsBounded(t *testing.T) {
 		}
 		tt.awaitPairing(known)
 	}
-	goOn((kill+lastBeforeAdded)/2, 2)
+	advance((kill+lastBeforeAdded)/2, 2)
 	others = append(others, tt.pair(net.JoinHostPort(ips[3], port), ""))
 	tt.hosts.Set(t, ips[0], ips[2], ips[3])
-	goOn(lastBeforeAdded, 3)
+	advance(lastBeforeAdded, 3)
 	for _, s := range stages[next:] {
 		f.at(t, s)
 		close(s.open)
@@ -95,14 +96,14 @@ func TestTheLossOfAKilledPairingCollectorInMidRunIsBounded(t *testing.T) {
 	before, after := progress(run, stages[kill].before), progress(run, stages[kill+1].before)
 	streams := float64(len(all[victim]))
 	had := streams*float64(after.begun) - handedOn
-	t.Logf("%+v, %v streams with %v calls not handed on before the kill, %v late events", moves, streams, streams*float64(before.begun)-handedOn, late)
+	t.Logf("%+v, %v streams with %v calls not delivered before the kill, %v late events", moves, streams, streams*float64(before.begun)-handedOn, late)
 	assert.Positive(t, moves.moved)
 	assert.Positive(t, moves.stayed)
 	causes := causesOf(all)
 	assert.Contains(t, causes, "shutdown", "where a stream moved away its calls end with the collector")
 	assert.Subset(t, []string{"gap", "shutdown"}, causes)
 	assert.Positive(t, moves.missing, "it was killed in mid-run")
-	assert.LessOrEqual(t, float64(moves.missing), had+late, "what is missing had not been handed on, or is counted")
+	assert.LessOrEqual(t, float64(moves.missing), had+late, "missing calls had not been delivered, or are counted")
 }
 
 // causesOf are the causes of which calls were truncated.
@@ -130,8 +131,8 @@ func progress(run *reference.Run, before uint32) made {
 	return made{len(result.Spans), result.Truncated[defaultRules.End]}
 }
 
-// awaitInMemory waits until no more calls than that are over and not handed on yet, when all
-// agents have made so many.
+// awaitInMemory waits until all agents have made so many calls, and at most so many ended calls are
+// not delivered yet.
 func (tt *tiers) awaitInMemory(agents int, each made, most int) {
 	tt.t.Helper()
 	testkit.Eventually(tt.t, fmt.Sprintf("%d calls at most are on their way", most), func() (bool, string) {
@@ -148,7 +149,7 @@ func (tt *tiers) allKnow(pairing int) bool {
 	})
 }
 
-// awaitDrained waits until nothing is on its way to pairing collectors, or waits in them.
+// awaitDrained waits until no batch is on its way to pairing collectors, or waits in them.
 func (tt *tiers) awaitDrained(pairing []*kit.Collector) {
 	tt.t.Helper()
 	for _, c := range tt.receiving {

@@ -21,12 +21,12 @@ import (
 	"github.com/callbraid/callbraid/test/kit/prometheus"
 )
 
-// What the capture "shop" has.
+// The numbers of the capture "shop".
 const shopCalls, shopEvents = 4_793, 9_628
 
-// Two collectors receive, three pair: each stream becomes the spans that one collector makes
-// of it, at one of the three. Prometheus has the series of each agent, though all are of one
-// service, and what the three have counted is all calls.
+// Two collectors receive, three pair. Each stream becomes the same spans as in one collector, at
+// one of the three. Prometheus has the series of each agent, though all are of one service, and the
+// sum of the three is all calls.
 func TestTiersMakeTheSpansThatOneCollectorMakes(t *testing.T) {
 	t.Parallel()
 	const agents = 20
@@ -44,7 +44,7 @@ func TestTiersMakeTheSpansThatOneCollectorMakes(t *testing.T) {
 	p.Await(t, `count(count by (instance) (bytefrog_events_total{job="shop"} > 0))`, agents)
 	close(half.open)
 	f.complete(t)
-	tt.awaitTaken(agents*shopEvents, tt.pairing, 0)
+	tt.awaitAccepted(agents*shopEvents, tt.pairing, 0)
 	p.Await(t, `sum(traces_span_metrics_calls_total{job="shop"})`, agents*shopCalls)
 	tt.stop()
 
@@ -67,10 +67,9 @@ func (tt *tiers) checkEach(agents int) {
 	assert.Len(tt.t, seen, agents)
 }
 
-// A pairing collector is added while agents run, and one is killed: the streams that belong
-// to another then are cut there, and not one call of them is paired wrongly. The others are
-// as if nothing had happened. What a killed collector takes with it is the calls that were
-// open in it.
+// A pairing collector is added while agents run, and one is killed. The streams that move are cut
+// there, and none of their calls is paired wrongly. The others are complete. Only the calls that
+// were open in the killed collector are lost.
 func TestStreamsMoveWithTheSecondTier(t *testing.T) {
 	t.Parallel()
 	// So many that hardly ever none belongs to the new collector: 1 time in 30,000.
@@ -92,21 +91,21 @@ func TestStreamsMoveWithTheSecondTier(t *testing.T) {
 	adding, killing := newStage(third), newStage(2*third)
 	f := startFleet(t, agents, tt.agents, openCapture(t, "shop"), adding, killing)
 	f.at(t, adding)
-	tt.awaitTaken(agents*third, tt.pairing, 0)
+	tt.awaitAccepted(agents*third, tt.pairing, 0)
 
 	tt.pair(net.JoinHostPort(ips[3], port), "")
 	tt.hosts.Set(t, ips...)
 	tt.awaitPairing(4)
 	close(adding.open)
 	f.at(t, killing)
-	tt.awaitTaken(agents*2*third, tt.pairing, 0)
+	tt.awaitAccepted(agents*2*third, tt.pairing, 0)
 
 	victim, others, lost := tt.kill(1)
 	tt.hosts.Set(t, slices.Delete(slices.Clone(ips), victim, victim+1)...)
 	tt.awaitPairing(3)
 	close(killing.open)
 	f.complete(t)
-	tt.awaitTaken(agents*shopEvents, others, lost.events)
+	tt.awaitAccepted(agents*shopEvents, others, lost.events)
 	for _, c := range others {
 		testkit.Eventually(t, "streams that moved away are idle", func() (bool, string) {
 			open := c.Metric(t, openFrames)
@@ -128,13 +127,14 @@ func TestStreamsMoveWithTheSecondTier(t *testing.T) {
 	assert.Positive(t, moves.stayed)
 	assert.EqualValues(t, joined, moves.joined, "a stream that moves begins with a break there")
 	assert.EqualValues(t, truncated, moves.truncated)
-	assert.EqualValues(t, lost.open, moves.missing, "what the killed collector takes with it is the calls that were open in it")
+	assert.EqualValues(t, lost.open, moves.missing, "the calls that were open in the killed collector are lost")
 }
 
-// lost is what a collector knew when it was killed.
+// lost are the numbers of a collector when it was killed.
 type lost struct{ events, open float64 }
 
-// kill kills a collector of the second tier, when all it has finished is handed on.
+// kill kills a collector of the second tier, after it has delivered everything that it has
+// finished.
 func (tt *tiers) kill(victim int) (_ int, others []*kit.Collector, _ lost) {
 	tt.t.Helper()
 	c := tt.pairing[victim]
@@ -144,22 +144,22 @@ func (tt *tiers) kill(victim int) (_ int, others []*kit.Collector, _ lost) {
 	return victim, slices.Delete(slices.Clone(tt.pairing), victim, victim+1), had
 }
 
-// awaitHandedOn waits until the backend has what a collector has finished.
+// awaitHandedOn waits until the backend has all spans that a collector has finished.
 func awaitHandedOn(t testing.TB, c *kit.Collector) {
 	t.Helper()
-	testkit.Eventually(t, "what is finished is handed on", func() (bool, string) {
+	testkit.Eventually(t, "finished spans are delivered", func() (bool, string) {
 		queued, waiting := c.Metric(t, "otelcol_exporter_queue_size"), c.Metric(t, "otelcol_processor_stack_pairing_waiting_events")
 		return queued == 0 && waiting == 0, fmt.Sprint(queued, waiting)
 	})
 }
 
-// moves is what became of streams: how many stayed with one collector and moved to others,
-// how often one went on at another, and which of their calls were truncated or are missing.
+// moves counts streams: those that stayed with one collector, those that moved, how many times one
+// continued at another, and their truncated or missing calls.
 type moves struct{ stayed, moved, joined, truncated, missing int }
 
-// findMoves checks the streams that collectors handed on. One that stayed is as the
-// reference has it. One that moved has, at each, a part that is right, and no call twice;
-// what the killed one handed on may have callers that nobody knows.
+// findMoves checks the delivered streams. One that stayed equals that of the reference. One that
+// moved has a right part at each collector, and no call twice. The spans of the killed collector
+// may have unknown callers.
 func findMoves(t *testing.T, handedOn []streams, victim int) (found moves) {
 	t.Helper()
 	want := reference.Spans(openCapture(t, "shop"), defaultRules)
@@ -196,13 +196,12 @@ func findMoves(t *testing.T, handedOn []streams, victim int) (found moves) {
 	return found
 }
 
-// outageVariable is how long the second tier is away in the test of that, such as 1m, with times
-// as they are shipped. Without it tries are soon given up, and it is away until some were.
+// outageVariable is the length of the second tier's outage in a test, such as 1m, with the shipped
+// timeouts. Without it the timeouts are short, and the outage lasts until some tries have failed.
 const outageVariable = "CALLBRAID_OUTAGE"
 
-// The second tier answers nobody for a while, in which the agents go on and end, tries to send
-// are given up, and a collector of the first is killed: all that waits is on disk, and nothing of
-// it is lost.
+// The second tier is down for a while, in which the agents continue and end, tries fail, and a
+// collector of the first tier is killed. All waiting data is on disk, and nothing of it is lost.
 func TestAnOutageOfTheSecondTierLosesNothing(t *testing.T) {
 	t.Parallel()
 	outage, err := time.ParseDuration(cmp.Or(os.Getenv(outageVariable), "0s"))
@@ -210,7 +209,7 @@ func TestAnOutageOfTheSecondTierLosesNothing(t *testing.T) {
 	const agents, half = 20, shopEvents / 2
 	tt := newTiers(t, 3)
 	if outage == 0 {
-		tt.receiveSettings = soonGivenUp
+		tt.receiveSettings = shortTimeouts
 	}
 	tt.pairAt(testkit.Address(t), testkit.Address(t), testkit.Address(t))
 	queues := t.TempDir()
@@ -219,18 +218,18 @@ func TestAnOutageOfTheSecondTierLosesNothing(t *testing.T) {
 	away := newStage(half)
 	f := startFleet(t, agents, tt.agents, openCapture(t, "shop"), away)
 	f.at(t, away)
-	tt.awaitTaken(agents*half, tt.pairing, 0)
+	tt.awaitAccepted(agents*half, tt.pairing, 0)
 
 	over := time.After(outage)
 	for _, c := range tt.pairing {
-		awaitHandedOn(t, c) // or it would send again, after the outage, what the backend has
+		awaitHandedOn(t, c) // otherwise it would send again, after the outage, spans that the backend has
 		c.Freeze(t)
 	}
 	close(away.open)
 	f.complete(t)
 	tt.awaitWaiting(agents)
 	tt.restartKilled(queues)
-	tt.awaitGivenUp()
+	tt.awaitFailedTries()
 	<-over
 	for _, c := range tt.pairing {
 		c.Thaw(t)
@@ -243,7 +242,7 @@ func TestASecondTierThatStartsLaterGetsAllSpans(t *testing.T) {
 	t.Parallel()
 	const agents = 20
 	tt := newTiers(t, 3)
-	tt.receiveSettings = soonGivenUp
+	tt.receiveSettings = shortTimeouts
 	addresses := []string{testkit.Address(t), testkit.Address(t), testkit.Address(t)}
 	tt.resolver = static(addresses...)
 	queues := t.TempDir()
@@ -252,7 +251,7 @@ func TestASecondTierThatStartsLaterGetsAllSpans(t *testing.T) {
 	startFleet(t, agents, tt.agents, openCapture(t, "shop")).complete(t)
 	tt.awaitWaiting(agents)
 	tt.restartKilled(queues)
-	tt.awaitGivenUp()
+	tt.awaitFailedTries()
 	tt.pairAt(addresses...)
 	tt.checkNothingLost(agents)
 }
@@ -268,7 +267,7 @@ func (tt *tiers) awaitWaiting(agents int) {
 }
 
 // restartKilled kills the first collector of the first tier, whose queue is in a directory, and
-// starts another one with that.
+// starts another one with that queue.
 func (tt *tiers) restartKilled(queues string) {
 	tt.t.Helper()
 	tt.receiving[0].Kill()
@@ -280,7 +279,7 @@ func (tt *tiers) restartKilled(queues string) {
 // loss, and made all calls of them.
 func (tt *tiers) checkNothingLost(agents int) {
 	tt.t.Helper()
-	tt.awaitTaken(agents*shopEvents, tt.pairing, 0)
+	tt.awaitAccepted(agents*shopEvents, tt.pairing, 0)
 	for _, loss := range []string{"breaks", "late_events", "missing_numbers", "truncated_frames"} {
 		assert.Zero(tt.t, sum(tt.t, tt.pairing, "otelcol_processor_stack_pairing_"+loss), loss)
 	}
@@ -288,8 +287,8 @@ func (tt *tiers) checkNothingLost(agents int) {
 	tt.checkEach(agents)
 }
 
-// What a pairing collector has finished, and the backend didn't take, is there after it was
-// killed where its queue is on disk, as docs/scale.md says how.
+// Spans that a killed pairing collector has finished, and the backend hasn't accepted, remain if
+// its queue is on disk, as in docs/scale.md.
 func TestAKilledPairingCollectorKeepsItsFinishedSpans(t *testing.T) {
 	t.Parallel()
 	const agents = 3
@@ -304,7 +303,7 @@ func TestAKilledPairingCollectorKeepsItsFinishedSpans(t *testing.T) {
 	killed := tt.pair(pairing, queues)
 	tt.receive(t.TempDir())
 	startFleet(t, agents, tt.agents, openCapture(t, "shop")).complete(t)
-	tt.awaitTaken(agents*shopEvents, tt.pairing, 0)
+	tt.awaitAccepted(agents*shopEvents, tt.pairing, 0)
 	testkit.Eventually(t, "no open call", func() (bool, string) {
 		open := killed.Metric(t, openFrames)
 		return open == 0, fmt.Sprint(open)
@@ -323,8 +322,8 @@ func TestAKilledPairingCollectorKeepsItsFinishedSpans(t *testing.T) {
 	}
 }
 
-// spanBackend is what stands for Jaeger: a collector that takes spans over OTLP and gRPC and
-// writes them to a file.
+// spanBackend replaces Jaeger: a collector that accepts spans over OTLP and gRPC and writes them to
+// a file.
 func spanBackend(t *testing.T, endpoint string) *kit.Collector {
 	t.Helper()
 	return kit.Start(t, fmt.Sprintf(`

@@ -19,18 +19,18 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// Two tiers of the shipped configurations, and what stands around them.
+// Two tiers of the shipped configurations, and their surroundings.
 
 // tiers are two tiers of collectors with shipped configurations, at other addresses.
 type tiers struct {
 	t testing.TB
-	// bytefrog has further settings of the receiver of that name; receiveSettings and
-	// pairSettings are what the configurations of the first and the second tier have otherwise.
+	// bytefrog has further settings of the receiver of that name. receiveSettings and pairSettings
+	// are changed settings of the first and the second tier.
 	bytefrog                      []string
 	receiveSettings, pairSettings map[string]string
-	// receiveOverlay and pairOverlay are laid over the configurations then; empty: nothing is.
+	// receiveOverlay and pairOverlay are overlays of the configurations; empty: none.
 	receiveOverlay, pairOverlay string
-	// resolver is what the first tier knows the second by, as the configuration has it.
+	// resolver is the resolver of the first tier for the second, as in the configuration.
 	resolver string
 	hosts    *kit.Hosts
 
@@ -38,11 +38,11 @@ type tiers struct {
 	// agents, metrics: where agents connect to each of the first tier, and where it shows metrics.
 	agents, metrics []string
 	pairing         []*kit.Collector
-	// paired is where each of the second tier shows what span_metrics counts.
+	// paired are the addresses where the second tier shows span_metrics.
 	paired []string
 
-	// backend stands for Jaeger. Each of the second tier has an address and a file of its own
-	// there, so that who handed what on is known; the first tier has one, too.
+	// backend replaces Jaeger. Each collector of the second tier has an address and a file of its
+	// own there, so that the sender of each span is known; the first tier has one, too.
 	backend *kit.Collector
 	jaegers []string
 }
@@ -71,8 +71,8 @@ func newTiersTo(t testing.TB, pairing int, exporter func(i int) string) *tiers {
 	return tt
 }
 
-// slowBackend is how long the second tier waits for the backend, which shares a machine with all that
-// it tests: what is sent again, because it was slow, is there twice.
+// slowBackend is the second tier's timeout for the backend, which shares a machine with all
+// collectors. Spans that are sent again because it was slow would be there twice.
 const slowBackend = "\n    timeout: 1m"
 
 // pair starts another collector of the second tier. Where its settings have a queue on disk,
@@ -100,8 +100,8 @@ func (tt *tiers) pairAt(addresses ...string) {
 	}
 }
 
-// nobodyElse are settings of shipped receivers but bytefrog with which nobody is there for them.
-func nobodyElse(t testing.TB) map[string]string {
+// unusedReceivers are settings of the shipped receivers except bytefrog, without any agents.
+func unusedReceivers(t testing.TB) map[string]string {
 	t.Helper()
 	return map[string]string{
 		"endpoint: localhost:5344": testkit.Address(t), "endpoint: localhost:5360": "localhost:0",
@@ -111,12 +111,12 @@ func nobodyElse(t testing.TB) map[string]string {
 	}
 }
 
-// receive starts another collector of the first tier, which keeps its queue in a directory.
+// receive starts another collector of the first tier, with its queue in a directory.
 func (tt *tiers) receive(data string) *kit.Collector {
 	tt.t.Helper()
 	agents, metrics := testkit.Address(tt.t), testkit.Address(tt.t)
 	tt.agents, tt.metrics = append(tt.agents, agents), append(tt.metrics, metrics)
-	settings := nobodyElse(tt.t)
+	settings := unusedReceivers(tt.t)
 	maps.Copy(settings, map[string]string{
 		"endpoint: localhost:8765":  strings.Join(append([]string{agents}, tt.bytefrog...), "\n    "),
 		"endpoint: localhost:13135": "${env:HEALTH}", "port: 8886": "${env:METRICS_PORT}", "endpoint: localhost:8889": metrics,
@@ -198,15 +198,14 @@ func isFree(address string) bool {
 	return listener.Close() == nil
 }
 
-// soonGivenUp are settings of the first tier with which a try is over a tenth of the time after
-// it began that it has as shipped, and the next one comes as much sooner.
-var soonGivenUp = map[string]string{
+// shortTimeouts are settings of the first tier with a tenth of the shipped timeouts and pauses.
+var shortTimeouts = map[string]string{
 	"would make that worse.\n    timeout: 30s": "3s", "otlp:\n        timeout: 30s": "\n        timeout: 3s",
 	"initial_interval: 1s": "100ms", "max_interval: 5s": "500ms",
 }
 
-// awaitGivenUp waits until each of the first tier has given up some tries.
-func (tt *tiers) awaitGivenUp() {
+// awaitFailedTries waits until each collector of the first tier has ended some tries.
+func (tt *tiers) awaitFailedTries() {
 	tt.t.Helper()
 	for _, c := range tt.receiving {
 		c.AwaitMetric(tt.t, 3, "otelcol_loadbalancer_backend_outcome", `success="false"`)
@@ -236,18 +235,18 @@ func (tt *tiers) awaitPairing(n int) {
 // duplicateEvents are counted separately from the accepted events.
 const duplicateEvents = "otelcol_processor_stack_pairing_duplicate_events"
 
-// awaitTaken waits until collectors of the second tier have taken so many events, with what
-// others had taken.
-func (tt *tiers) awaitTaken(events int, pairing []*kit.Collector, others float64) {
+// awaitAccepted waits until collectors of the second tier have accepted so many events, together with
+// those that others had accepted.
+func (tt *tiers) awaitAccepted(events int, pairing []*kit.Collector, others float64) {
 	tt.t.Helper()
-	testkit.Eventually(tt.t, fmt.Sprintf("%d events are taken", events), func() (bool, string) {
+	testkit.Eventually(tt.t, fmt.Sprintf("%d events are accepted", events), func() (bool, string) {
 		taken, twice := sum(tt.t, pairing, eventsTaken)+others, sum(tt.t, pairing, duplicateEvents)
 		return taken-twice == float64(events), fmt.Sprint(taken, twice)
 	})
 }
 
-// handedOn is what each of so many collectors of the second tier handed on; all have to have
-// ended. The backend ends with it.
+// handedOn are the spans that each of so many collectors of the second tier has delivered. All must
+// have ended. The backend ends with it.
 func (tt *tiers) handedOn(pairing int) (of []streams) {
 	tt.t.Helper()
 	tt.backend.Stop(tt.t)
@@ -257,8 +256,8 @@ func (tt *tiers) handedOn(pairing int) (of []streams) {
 	return of
 }
 
-// stop ends both tiers in order. At its end a collector tries just once to send what waits,
-// which a busy machine may be too slow for: so nothing waits any more then.
+// stop ends both tiers in order. At its end a collector tries only once to send waiting data, for
+// which a busy machine may be too slow: so stop waits until no data waits.
 func (tt *tiers) stop() {
 	tt.t.Helper()
 	for _, c := range tt.pairing {

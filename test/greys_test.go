@@ -26,19 +26,19 @@ import (
 	"github.com/callbraid/callbraid/test/kit/prometheus"
 )
 
-// Greys: servers that agentsim plays, in both protocols, through the built distribution.
+// These tests run the built distribution with Greys servers that agentsim simulates, in both protocols.
 
-// greysProtocols are what a server can speak.
+// greysProtocols are the protocols of a server.
 var greysProtocols = []string{"gp", "console"}
 
-// greysServer is where a server is played, and what the collector shows of it.
+// greysServer has the address of a simulated server, and of the collector's metrics.
 type greysServer struct{ endpoint, metrics string }
 
 func newGreysServer(t testing.TB) greysServer {
 	return greysServer{testkit.Address(t), testkit.Address(t)}
 }
 
-// client configures a collector that asks the server, with pipelines for all signals.
+// client configures a collector with the server, with pipelines for all signals.
 func (s greysServer) client(receiver string) string {
 	return fmt.Sprintf(`
 receivers:
@@ -61,37 +61,36 @@ service:
 `, s.endpoint, receiver, kit.FileExporter("spans.bin"), s.metrics)
 }
 
-// greysLife is what happened in a life of a server, as agentsim writes it.
+// greysLife has the counts of one life of a server, in agentsim's format.
 type greysLife struct {
 	ProcessID int64 `json:"process_id"`
 	Told      map[string]struct{ Calls, Failed int64 }
-	// Enhanced is how many classes have something in them that a command put there, and Resets
-	// how many were reset.
+	// Enhanced is the number of instrumented classes, and Resets the number of restored ones.
 	Enhanced, Resets int64
-	// Trees and Records are how many clients were told of, and Missed how many they were too
-	// slow for; Recorded is how many calls were recorded, which GP lists.
+	// Trees and Records are the counts that clients received, and Missed the count that they were too slow for.
+	// Recorded is the number of recorded calls, which GP lists.
 	Trees, Records, Missed, Recorded int64
 }
 
-// playedGreys is a server that agentsim plays.
+// playedGreys is a simulated server.
 type playedGreys struct {
 	t          *testing.T
 	truth      string
 	stop, wait func()
 }
 
-// play plays a server until it is stopped, or the test ends.
+// play runs a server until it is stopped, or the test ends.
 func (s greysServer) play(t *testing.T, arguments ...string) *playedGreys {
 	t.Helper()
 	p := &playedGreys{t: t, truth: filepath.Join(t.TempDir(), "truth.json")}
 	arguments = append([]string{"greys", "--listen", s.endpoint, "--truth", p.truth}, arguments...)
 	command := exec.Command(kit.AgentSim(t), arguments...)
-	output := &syncText{}
+	output := &testkit.Output{}
 	command.Stdout, command.Stderr = output, output
 	require.NoError(t, command.Start())
-	p.wait = sync.OnceFunc(func() { _ = command.Wait() }) // what it has written says how it ended
+	p.wait = sync.OnceFunc(func() { _ = command.Wait() }) // its output shows how it ended
 	p.stop = sync.OnceFunc(func() {
-		_ = command.Process.Signal(os.Interrupt) // it may have ended by itself
+		_ = command.Process.Signal(os.Interrupt) // it may have ended already
 		p.wait()
 	})
 	t.Cleanup(func() {
@@ -103,7 +102,7 @@ func (s greysServer) play(t *testing.T, arguments ...string) *playedGreys {
 	return p
 }
 
-// lives are what happened, when the server has ended.
+// lives returns the counts after the end of the server.
 func (p *playedGreys) lives() (lives []greysLife) {
 	p.t.Helper()
 	text, err := os.ReadFile(p.truth)
@@ -115,7 +114,7 @@ func (p *playedGreys) lives() (lives []greysLife) {
 // greysCounts are calls and failures by process and method.
 type greysCounts map[int64]map[string][2]int64
 
-// toldOf are those that the server has told of.
+// toldOf returns the counts that the server has reported.
 func toldOf(lives []greysLife) greysCounts {
 	counts := greysCounts{}
 	for _, life := range lives {
@@ -136,7 +135,7 @@ func (c greysCounts) add(process int64, name string, at int, n int64) {
 	c[process][name] = of
 }
 
-// countsOf are those that the collector has written last. Sums that fall are an error.
+// countsOf returns the last counts that the collector has written. A decreasing sum is an error.
 func countsOf(t *testing.T, c *kit.Collector) greysCounts {
 	t.Helper()
 	counts := greysCounts{}
@@ -163,7 +162,7 @@ func countsOf(t *testing.T, c *kit.Collector) greysCounts {
 	return counts
 }
 
-// sum is that of all calls of all processes.
+// sum returns the calls of all processes.
 func (c greysCounts) sum() (calls int64) {
 	for _, methods := range c {
 		for _, of := range methods {
@@ -173,8 +172,7 @@ func (c greysCounts) sum() (calls int64) {
 	return calls
 }
 
-// greysSeconds is how long servers are played that make load: short in `make test`, and a
-// minute by
+// greysSeconds is how long servers with load run: short in `make test`, and a minute with
 //
 //	CALLBRAID_GREYS_SECONDS=60 make e2e-test E2E_ONLY=GreysSums
 func greysSeconds(t testing.TB) int {
@@ -188,13 +186,13 @@ func greysSeconds(t testing.TB) int {
 	return seconds
 }
 
-// treesASecond is how many call trees, or recorded calls, there are at least.
+// treesASecond is the minimum rate of call trees, or of recorded calls.
 const treesASecond = 50
 
-// 500 methods, each cycle of a second, and 50 call trees a second at least, or recorded calls
-// by GP, which has no trees. Connections are lost, and the server is restarted half-way. On the
-// console 500 methods are more than may have a command of their own, and 10 are not.
-func TestGreysSumsAreThoseOfTheServer(t *testing.T) {
+// The load is 500 methods in cycles of a second, and at least 50 call trees a second. By GP, which has no trees, it is
+// recorded calls. Connections are lost, and the server is restarted half-way. On the console, only a part of 500
+// methods can have a command of their own, and 10 methods all have one.
+func TestGreysSumsEqualTheServers(t *testing.T) {
 	for _, protocol := range greysProtocols {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
@@ -218,8 +216,8 @@ func TestGreysSumsAreThoseOfTheServer(t *testing.T) {
 			lives := played.lives()
 			told := toldOf(lives)
 			require.GreaterOrEqual(t, len(lives), 2)
-			require.GreaterOrEqual(t, len(told), 2, "each life has told of calls")
-			testkit.Eventually(t, "all that was told to be read", func() (bool, string) {
+			require.GreaterOrEqual(t, len(told), 2, "each life has reported calls")
+			testkit.Eventually(t, "all reported calls to be read", func() (bool, string) {
 				n := c.Metric(t, "otelcol_receiver_greys_servers")
 				return n == 0, fmt.Sprint(n)
 			})
@@ -231,7 +229,7 @@ func TestGreysSumsAreThoseOfTheServer(t *testing.T) {
 					methods[name] = true
 				}
 			}
-			assert.Greater(t, len(methods), 100, "more than may have a command of their own")
+			assert.Greater(t, len(methods), 100, "more methods than commands")
 			spans := readSpans(t, c)
 			roots := checkGreysSpans(t, spans)
 			var trees, records, missed, recorded int64
@@ -244,7 +242,7 @@ func TestGreysSumsAreThoseOfTheServer(t *testing.T) {
 				assert.Equal(t, trees+records, roots, "a trace for each call tree and record")
 				assert.GreaterOrEqual(t, trees, int64(treesASecond*seconds))
 			} else {
-				// Those that were recorded after the last list of a life are not read.
+				// Calls that were recorded after the last list of a life are not read.
 				assert.LessOrEqual(t, roots, recorded)
 				assert.GreaterOrEqual(t, roots, int64(treesASecond*seconds))
 			}
@@ -253,8 +251,8 @@ func TestGreysSumsAreThoseOfTheServer(t *testing.T) {
 	}
 }
 
-// checkGreysSpans checks that there are some, none is empty, and all are inside their
-// parents and after one another. It gives how many have none.
+// checkGreysSpans checks that there are spans, that none is empty, and that all are inside their parents and follow
+// each other. It returns the number of spans without a parent.
 func checkGreysSpans(t *testing.T, spans []ptrace.Span) (roots int64) {
 	t.Helper()
 	require.NotEmpty(t, spans)
@@ -266,7 +264,7 @@ func checkGreysSpans(t *testing.T, spans []ptrace.Span) (roots int64) {
 	for _, s := range spans {
 		of := key{s.TraceID(), s.SpanID()}
 		_, twice := byID[of]
-		require.False(t, twice, "each was handed on once")
+		require.False(t, twice, "each span was forwarded once")
 		byID[of] = s
 		require.Less(t, s.StartTimestamp(), s.EndTimestamp())
 		name, _ := s.Attributes().Get("code.function.name")
@@ -277,7 +275,7 @@ func checkGreysSpans(t *testing.T, spans []ptrace.Span) (roots int64) {
 		}
 		above := key{s.TraceID(), s.ParentSpanID()}
 		parent, ok := byID[above]
-		require.True(t, ok, "callers come first")
+		require.True(t, ok, "callers precede their callees")
 		require.Less(t, parent.StartTimestamp(), s.StartTimestamp())
 		require.Less(t, s.EndTimestamp(), parent.EndTimestamp())
 		require.Less(t, last[above], s.StartTimestamp())
@@ -321,18 +319,18 @@ func TestGreysServersAreRestoredAtTheEnd(t *testing.T) {
 	}
 }
 
-// greysMetrics are all metrics as users of Prometheus see them, and their types.
+// greysMetrics are the types of all metrics in Prometheus.
 var greysMetrics = map[string]string{
 	"greys_matched_classes": "gauge", "greys_matched_methods": "gauge", "greys_reconnects_total": "counter",
 	"greys_replies_total": "counter", "greys_replies_bad_total": "counter", "greys_replies_missing_total": "counter", "greys_session_count": "gauge",
 	"java_method_calls_total": "counter", "java_method_failures_total": "counter", "java_method_time_seconds_total": "counter",
 	"java_method_duration_max_seconds": "gauge", "java_method_duration_mean_seconds": "gauge", "java_method_duration_min_seconds": "gauge",
 	"java_method_failure_ratio": "gauge",
-	"target_info":               "gauge", // the exporter's, of resources
+	"target_info":               "gauge", // the exporter's metric of resources
 }
 
-// greysOnly are those that one protocol has: GP tells of no shortest and longest call, and the
-// console of no sessions.
+// greysOnly are metrics that only one protocol has: GP reports no shortest and longest call, and the console no
+// sessions.
 var greysOnly = map[string]string{
 	"greys_session_count": "gp", "java_method_duration_max_seconds": "console", "java_method_duration_min_seconds": "console",
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// BenchmarkBehindAGuard measures for how long a program at full speed behind a guard waits for
-// a buffer at the most while its collector is harmed and until all is well again. It may wait for
-// what the guard's options allow in a second, and for a processor as long as one that asks for
-// nothing else.
+// BenchmarkBehindAGuard measures the longest wait for a buffer of a program at full speed behind a
+// guard, while its collector is disturbed and until it works again. The program may wait as long as
+// the guard's options allow in a second, plus the wait for a processor of an otherwise idle
+// program.
 func BenchmarkBehindAGuard(b *testing.B) {
 	const times = 5
 	for _, harm := range []struct {
@@ -101,10 +101,9 @@ func killCollector(b *testing.B, c *kit.Collector, configuration string, g *guar
 	return kit.Start(b, configuration)
 }
 
-// BenchmarkTimeTraced measures the share of time in which programs of several call rates are
-// traced, and the share of that time in which they wait for the collector, without a guard and
-// by what a guard lets them wait. Calls would be no measure of that: a program that is suspended
-// makes a thousand times as many.
+// BenchmarkTimeTraced measures for programs of several call rates the part of time in which they
+// are traced, and the part of that in which they wait for the collector, without a guard and with
+// one. The number of calls would be no measure: a suspended program makes a thousand times as many.
 func BenchmarkTimeTraced(b *testing.B) {
 	const runTime = 5 * time.Second
 	// With two busy threads the real agent makes that many against a reader that is
@@ -148,7 +147,7 @@ type paced struct {
 	tidal
 	rate  int
 	until time.Duration
-	// took is for how long it ran, suspended how much of that it was suspended.
+	// took is the time of its run, and suspended the part in which it was suspended.
 	took, suspended time.Duration
 }
 
@@ -156,8 +155,7 @@ func (p *paced) Run(t *bytefrogagent.Tracer) error {
 	p.begins = []uint32{0}
 	began := time.Now()
 	defer func() { p.took = time.Since(began) }()
-	// due counts the calls from since on: those that were not made while it waited are not
-	// made up for.
+	// due counts the calls from since on. Calls of the time in which it waited are not made later.
 	since, made := began, uint32(0)
 	for time.Since(began) < p.until {
 		if ahead := time.Duration(float64(p.next-made)/2/float64(p.rate)*float64(time.Second)) - time.Since(since); ahead > 0 {

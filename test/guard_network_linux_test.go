@@ -16,15 +16,15 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// A network that is cut says nothing: what is sent is not acknowledged. When it is mended in
-// time nothing is lost but what happened meanwhile.
+// A disconnected network gives no error: sent data is not acknowledged. If it is connected again in
+// time, only data of the meantime is lost.
 func TestBehindAGuardTheNetworkCanBeCutForAWhile(t *testing.T) {
 	p := &tidal{}
 	s := newTides(t, p)
 	endpoint := testkit.Address(t)
 	far := kit.NewFar(t, endpoint)
 	c := kit.Start(t, pipeline(endpoint, "", "reorder: {max_wait: 1m}, idle_timeout: 10m", toBackend(s.endpoint)))
-	// The time in which it is mended has nothing to do with how fast the machine is.
+	// The time until it is connected again does not depend on the speed of the machine.
 	g, address := startGuard(t, far.Address, func(o *guard.Options) { o.Silence = testkit.Patience })
 	a, results := startTidal(t, address, p)
 	testkit.Eventually(t, "spans", func() (bool, string) { return s.whole() == 1, "" })
@@ -44,7 +44,7 @@ func TestBehindAGuardTheNetworkCanBeCutForAWhile(t *testing.T) {
 	assert.Equal(t, p.wholeCalls(), s.only(), "whole calls")
 }
 
-// A network that stays cut is a collector that is lost, and the trace goes on at another.
+// A network that stays disconnected is the loss of a collector, and the trace continues at another.
 func TestBehindAGuardTheTraceContinuesAtAnotherCollectorWhenTheNetworkIsCut(t *testing.T) {
 	p := &tidal{}
 	s := newTides(t, p)

@@ -31,10 +31,9 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// What becomes of a traced program, and of its spans, when it runs behind a guard and
-// collectors come and go.
+// A traced program and its spans behind a guard, while collectors end and start.
 
-// startGuard runs a guard before a collector, and gives its address.
+// startGuard runs a guard in front of a collector, and returns its address.
 func startGuard(t testing.TB, collector string, change ...func(o *guard.Options)) (*guard.Guard, string) {
 	t.Helper()
 	o := guard.DefaultOptions()
@@ -57,9 +56,9 @@ func startGuard(t testing.TB, collector string, change ...func(o *guard.Options)
 	return g, listener.Addr().String()
 }
 
-// tidal is a program that calls down to its deepest call and returns from all, again and
-// again, as fast as it can. Each time that it was suspended it calls other functions, and
-// begins from the top: what is open then never returns.
+// tidal is a program that calls down to its deepest call and returns from all, again and again, at
+// full speed. After each suspension it calls other functions, beginning at the top: calls that were
+// open then never return.
 type tidal struct {
 	mu sync.Mutex
 	// begins are the numbers at which the functions changed.
@@ -137,8 +136,8 @@ func (p *tidal) fill(t *bytefrogagent.Tracer) error {
 	return t.Proceed()
 }
 
-// tides are what became of a tidal's calls: by run, how many spans of each of its epochs
-// are whole. What else is known of them is checked when it comes.
+// tides are the spans of a tidal's calls: by run, the number of whole spans of each of its epochs.
+// Everything else is checked when a span arrives.
 type tides struct {
 	t        testing.TB
 	endpoint string
@@ -146,7 +145,7 @@ type tides struct {
 
 	mu   sync.Mutex
 	runs map[string]map[int]int
-	// callers are those of spans that came, which themselves have not: callees come first.
+	// callers are the missing callers of spans that arrived: callees arrive first.
 	callers map[pcommon.SpanID]string
 	// wrong are spans of calls that did not happen.
 	wrong differences
@@ -154,11 +153,11 @@ type tides struct {
 
 func newTides(t testing.TB, p *tidal) *tides {
 	s := &tides{t: t, program: p, runs: map[string]map[int]int{}, callers: map[pcommon.SpanID]string{}}
-	s.endpoint, _ = kit.ServeOTLP(t, s.take)
+	s.endpoint, _ = kit.ServeOTLP(t, s.accept)
 	return s
 }
 
-func (s *tides) take(traces ptrace.Traces) int {
+func (s *tides) accept(traces ptrace.Traces) int {
 	for _, rs := range traces.ResourceSpans().All() {
 		instance, _ := rs.Resource().Attributes().Get("service.instance.id")
 		for _, ss := range rs.ScopeSpans().All() {
@@ -228,7 +227,7 @@ func (s *tides) check(g *guard.Guard, result bytefrogagent.Result) {
 	assert.Equal(s.t, "the program was ended early by its user", result.Reason)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wrong.report(s.t, "spans tell what was not so")
+	s.wrong.report(s.t, "spans are wrong")
 	c := g.Counts()
 	s.t.Logf("%d events; the program waited %v at most; %d runs, %d losses, %d stalls, %d suspensions, %d breaks",
 		result.Stats.Events, s.program.longest, c.Runs.Load(), c.Losses.Load(), c.Stalls.Load(), c.Suspensions.Load(), result.Stats.Breaks)
@@ -251,14 +250,14 @@ func startTidal(t testing.TB, address string, p *tidal) (*bytefrogagent.Agent, <
 	return a, results
 }
 
-// A collector that is killed again and again under full load doesn't hang the program, and
-// the trace goes on each time.
+// A collector that is killed again and again under full load doesn't hang the program, and the
+// trace continues each time.
 func TestBehindAGuardACollectorCanBeKilled(t *testing.T) {
 	const kills = 20
 	endpoint := testkit.Address(t)
 	p := &tidal{}
 	s := newTides(t, p)
-	// However busy the machine is, no number is given up.
+	// Even on a busy machine no sequence number is given up.
 	configuration := pipeline(endpoint, "", "reorder: {max_wait: 1m}, idle_timeout: 10m", toBackend(s.endpoint))
 	c := kit.Start(t, configuration)
 	g, address := startGuard(t, endpoint)
@@ -275,17 +274,17 @@ func TestBehindAGuardACollectorCanBeKilled(t *testing.T) {
 	s.check(g, result)
 	assert.EqualValues(t, kills+1, g.Counts().Runs.Load())
 	whole, epoch := s.last()
-	assert.Equal(t, p.wholeCallsSince(epoch), whole, "whole calls of the last run, which nobody has killed")
+	assert.Equal(t, p.wholeCallsSince(epoch), whole, "whole calls of the last run, which was not killed")
 }
 
-// A collector that is stopped, and goes on, costs what happened meanwhile, and its run
-// goes on too.
+// A collector that is stopped, and continues, loses only the calls of the meantime, and its run
+// continues too.
 func TestBehindAGuardACollectorCanBeStopped(t *testing.T) {
 	const stops = 3
 	endpoint := testkit.Address(t)
 	p := &tidal{}
 	s := newTides(t, p)
-	// However busy the machine is, no number is given up.
+	// Even on a busy machine no sequence number is given up.
 	c := kit.Start(t, pipeline(endpoint, "", "reorder: {max_wait: 1m}, idle_timeout: 10m", toBackend(s.endpoint)))
 	g, address := startGuard(t, endpoint)
 	a, results := startTidal(t, address, p)
@@ -304,7 +303,7 @@ func TestBehindAGuardACollectorCanBeStopped(t *testing.T) {
 	breaks := c.Metric(t, stackBreaks, `cause="suspended"`)
 	c.Stop(t)
 	s.check(g, result)
-	// Two without an event between them stand at the same place.
+	// Two without an event between them are at the same place.
 	assert.EqualValues(t, len(slices.Compact(slices.Clone(p.begins)))-1, breaks, "each interruption is one break")
 	assert.EqualValues(t, 1, g.Counts().Runs.Load())
 	assert.EqualValues(t, p.next, g.Counts().Passed.Load(), "every event was passed on")
@@ -357,7 +356,7 @@ func (s *tides) only() (whole int) {
 	return whole
 }
 
-// A collector that is restarted in order has taken all till then, and gets all from then on.
+// A collector that is restarted in order has accepted all calls before, and gets all calls after.
 func TestBehindAGuardACollectorCanBeRestarted(t *testing.T) {
 	const restarts = 3
 	endpoint := testkit.Address(t)
@@ -397,7 +396,7 @@ func TestTheGuardForwardsACaptureAndEndsInOrder(t *testing.T) {
 	assert.Contains(t, string(text), "\nbytefrog_guard_events_passed_total 9628\n")
 	assert.Contains(t, string(text), "\nbytefrog_guard_runs_total 1\n")
 
-	// An agent that is there when the guard ends lives.
+	// An agent that is connected when the guard ends lives.
 	a, results := startTidal(t, listen, &tidal{})
 	awaitEvents(t, a, 100_000)
 	require.NoError(t, command.Process.Signal(os.Interrupt))

@@ -17,8 +17,8 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// TestTheHealthOfServersIsTheHealthOfTheCollector: each receiver that is a client says in the health
-// check, and by a gauge, whether its servers are there.
+// Each receiver that is a client reports in the health check, and by a gauge, whether it reaches
+// its servers.
 func TestTheHealthOfServersIsTheHealthOfTheCollector(t *testing.T) {
 	s, health, absent := newGreysServer(t), testkit.Address(t), testkit.Address(t)
 	c := kit.StartGated(t, "extension.healthcheck.useComponentStatus", fmt.Sprintf(`

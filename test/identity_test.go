@@ -23,8 +23,8 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// Two instances of each component: the collector's own metrics tell them apart, with the
-// feature gate that gives components scopes of their own, and without.
+// Two instances of each component: the collector's own metrics distinguish them, with and without
+// the feature gate for the components' own scopes.
 
 // doubled are the peers of a collector that has two of each component.
 type doubled struct {
@@ -174,8 +174,8 @@ func startScoped(t testing.TB, configuration string) *kit.Collector {
 	return kit.StartGated(t, "telemetry.newPipelineTelemetry", configuration)
 }
 
-// checkOwnMetrics says that the page of the collector's own metrics is whole, and that the labels
-// of each series are the attributes that the component's metadata.yaml gives its metric.
+// checkOwnMetrics checks that the page of the collector's own metrics is complete, and that the
+// labels of each series are the attributes in the component's metadata.yaml.
 func checkOwnMetrics(t testing.TB, c *kit.Collector) {
 	t.Helper()
 	response, err := http.Get(c.MetricsURL())

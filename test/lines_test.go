@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// eachLine calls f with what a file exporter wrote to a file as JSON, a line for each
-// hand-over.
+// eachLine calls f for each line of a file exporter's file in JSON: a line for each hand-over.
 func eachLine(t *testing.T, path string, f func(json.RawMessage)) {
 	t.Helper()
 	text, err := os.ReadFile(path)

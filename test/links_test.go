@@ -15,13 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pages lead to what is there, and to each page of docs/ one gets from the README.
+// Links in pages work, and the README leads to each page of docs/.
 
 var (
 	pageLink   = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	pageTitle  = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	pageFences = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
-	// notInAnchor is what GitHub leaves out of a title when it makes an anchor of it.
+	// notInAnchor are the characters of a title that GitHub removes from its anchor.
 	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}\-_ ]`)
 )
 
@@ -62,7 +62,7 @@ func anchorsOf(t *testing.T, page string) map[string]bool {
 	return anchors
 }
 
-// brokenLinks are the links of pages that lead nowhere, and linked is what pages lead to.
+// brokenLinks are the links of pages without a target, and linked the targets of the others.
 func brokenLinks(t *testing.T, pages []string) (broken []string, linked map[string][]string) {
 	t.Helper()
 	linked = map[string][]string{}
@@ -92,7 +92,7 @@ func brokenLinks(t *testing.T, pages []string) (broken []string, linked map[stri
 	return broken, linked
 }
 
-func TestLinksOfPagesLeadSomewhere(t *testing.T) {
+func TestLinksOfPagesWork(t *testing.T) {
 	pages := pagesOf(t, "..")
 	require.Contains(t, pages, "../docs/architecture.md")
 	broken, linked := brokenLinks(t, pages)
@@ -104,7 +104,7 @@ func TestLinksOfPagesLeadSomewhere(t *testing.T) {
 	}
 }
 
-func TestALinkThatLeadsNowhereIsNoticed(t *testing.T) {
+func TestABrokenLinkIsNoticed(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "b.md"), []byte("# It's `there`: see\n\n```\n# not here\n```\n"), 0o600))
 	page := filepath.Join(dir, "a.md")

@@ -22,8 +22,7 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// LTTng's own log agents, in Java and Python, with the built distribution in the place of
-// LTTng's session daemon.
+// LTTng's own log agents, in Java and Python. The built distribution takes the place of LTTng's session daemon.
 
 const (
 	loggersInJava   = "testdata/lttng/Loggers.java"
@@ -32,8 +31,7 @@ const (
 	agentsNow = "otelcol_receiver_lttng_jul_agents"
 )
 
-// switcher configures a collector that agents find by a port file, and that switches on
-// what is below com.example.
+// switcher configures a collector that agents find by a port file, and that enables loggers below com.example.
 func switcher(endpoint, portFile, more string) string {
 	return fmt.Sprintf(`
 receivers:
@@ -55,15 +53,15 @@ service:
 %s`, endpoint, portFile, more)
 }
 
-// switched is a log record of lttng_jul, as far as tests look at it.
+// switched is a log record of lttng_jul, with the parts that tests check.
 type switched struct {
 	event, domain, logger, cause, command string
 	pid                                   int64
 	severity                              plog.SeverityNumber
 }
 
-// saidOfAgents are the log records that a collector has written so far.
-func saidOfAgents(t *testing.T, c *kit.Collector) (all []switched) {
+// agentRecords returns the log records of a collector so far.
+func agentRecords(t *testing.T, c *kit.Collector) (all []switched) {
 	t.Helper()
 	eachLog(t, c, func(resource pcommon.Resource, r plog.LogRecord) {
 		text := func(key string) string {
@@ -79,11 +77,11 @@ func saidOfAgents(t *testing.T, c *kit.Collector) (all []switched) {
 	return all
 }
 
-// awaitSwitched waits until so many log records are as wanted.
+// awaitSwitched waits until the collector has written n matching log records.
 func awaitSwitched(t *testing.T, c *kit.Collector, what string, n int, wanted func(switched) bool) {
 	t.Helper()
 	testkit.Eventually(t, fmt.Sprintf("%d log records that say: %s", n, what), func() (bool, string) {
-		all := saidOfAgents(t, c)
+		all := agentRecords(t, c)
 		found := 0
 		for _, s := range all {
 			if wanted(s) {
@@ -98,7 +96,7 @@ func appeared(logger string) func(switched) bool {
 	return func(s switched) bool { return s.event == "lttng.logger.appeared" && s.logger == logger }
 }
 
-// firstHandler is how long a program's first handler took to make.
+// firstHandler returns the time that a program needed to make its first handler.
 func firstHandler(t *testing.T, p *lttng.Program) time.Duration {
 	t.Helper()
 	microseconds, err := strconv.ParseInt(p.Ask(t, "handler"), 10, 64)
@@ -106,7 +104,7 @@ func firstHandler(t *testing.T, p *lttng.Program) time.Duration {
 	return time.Duration(microseconds) * time.Microsecond
 }
 
-// traced says whether a text that a logger logs goes to the tracer.
+// traced reports whether the tracer receives the records of a logger.
 func traced(t *testing.T, p *lttng.Program, logger string) bool {
 	t.Helper()
 	said := p.Ask(t, "log "+logger+" text")
@@ -114,7 +112,7 @@ func traced(t *testing.T, p *lttng.Program, logger string) bool {
 	return said == "traced"
 }
 
-// awaitTraced waits until records of a logger go to the tracer, or don't.
+// awaitTraced waits until the tracer receives the records of a logger, or until it does not.
 func awaitTraced(t *testing.T, p *lttng.Program, logger string, want bool) {
 	t.Helper()
 	testkit.Eventually(t, fmt.Sprintf("records of %s go to the tracer: %t", logger, want), func() (bool, string) {
@@ -133,8 +131,8 @@ func launchLoggers(t *testing.T, home *lttng.Home, domain string) *lttng.Program
 	return home.LaunchLoggers(t, path, domain)
 }
 
-// Whether the agent is Java's or Python's: its loggers are seen and switched, without any
-// daemon of LTTng; and it comes back to a collector that was away.
+// The collector sees and switches the loggers of agents in Java and in Python, without any daemon of LTTng. The
+// agents reconnect to a collector that was away.
 func TestTheCollectorSwitchesLoggersOfLTTngAgents(t *testing.T) {
 	lttng.RequireAgents(t)
 	for _, domain := range []string{"jul", "log4j", "python"} {
@@ -157,7 +155,7 @@ func TestTheCollectorSwitchesLoggersOfLTTngAgents(t *testing.T) {
 			c.Stop(t)
 			assert.NoFileExists(t, home.SystemPortFile())
 			assert.False(t, traced(t, p, "com.example.one"), "a collector that ends leaves the agent as it was")
-			checkSaid(t, c, domain, p.PID, "shutdown")
+			checkRecords(t, c, domain, p.PID, "shutdown")
 
 			c = kit.Start(t, configuration)
 			awaitTraced(t, p, "com.example.one", true)
@@ -172,11 +170,10 @@ func TestTheCollectorSwitchesLoggersOfLTTngAgents(t *testing.T) {
 	}
 }
 
-// checkSaid checks what a collector, which has stopped, wrote of one agent, with nothing
-// refused.
-func checkSaid(t *testing.T, c *kit.Collector, domain string, pid int, cause string) {
+// checkRecords checks all log records of a stopped collector for one agent. None may have been refused.
+func checkRecords(t *testing.T, c *kit.Collector, domain string, pid int, cause string) {
 	t.Helper()
-	all := saidOfAgents(t, c)
+	all := agentRecords(t, c)
 	require.NotEmpty(t, all)
 	assert.Equal(t, switched{event: "lttng.agent.registered", domain: domain, pid: int64(pid), severity: plog.SeverityNumberInfo}, all[0])
 	assert.Equal(t, switched{event: "lttng.agent.gone", domain: domain, pid: int64(pid), severity: plog.SeverityNumberInfo, cause: cause}, all[len(all)-1])
@@ -221,9 +218,9 @@ func TestAProgramsFirstHandlerDoesNotWaitForItsTimeout(t *testing.T) {
 	}
 }
 
-// With LTTng's daemons beside the collector, records of what the collector has switched
-// on come by lttng_live. The session daemon has the port file of the user, the collector
-// that of the system, and a program in Java or Python has an agent's client for each.
+// LTTng's daemons run beside the collector. Records of loggers that the collector has enabled arrive by lttng_live.
+// The session daemon has the port file of the user, the collector that of the system. A program in Java or Python has
+// an agent's client for each.
 func TestRecordsThatTheCollectorEnablesArriveByLTTngLive(t *testing.T) {
 	lttng.RequireAgents(t)
 	daemons := lttng.Start(t)
@@ -262,8 +259,8 @@ receivers:
 	assert.Contains(t, bodies, "off python", "Python's agent traces all loggers or none")
 }
 
-// A port file that LTTng's session daemon has is left to it; when it ends, agents are told
-// the collector's port.
+// The collector does not touch a port file of LTTng's session daemon. When that ends, agents find the collector's
+// port.
 func TestTheSessionDaemonKeepsItsPortFileUntilItEnds(t *testing.T) {
 	daemons, endpoint := lttng.Start(t), testkit.Address(t)
 	theirs, err := os.ReadFile(daemons.PortFile())
@@ -292,7 +289,7 @@ func awaitRecord(t *testing.T, c *kit.Collector, body string) {
 	})
 }
 
-// recordBodies are the texts of all log records that a collector has written so far.
+// recordBodies returns the texts of all log records of a collector so far.
 func recordBodies(t *testing.T, c *kit.Collector) (bodies []string) {
 	t.Helper()
 	eachLog(t, c, func(_ pcommon.Resource, r plog.LogRecord) { bodies = append(bodies, r.Body().AsString()) })

@@ -20,11 +20,10 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// config/lttng.yaml as it is shipped. With LTTng's own daemons and programs it runs by the
-// commands of docs/lttng.md: see pages_test.go.
+// config/lttng.yaml as shipped. pages_test.go runs it with LTTng's own daemons and programs, by the commands of
+// docs/lttng.md.
 
-// shippedForLTTng is config/lttng.yaml with other addresses and another port file; nothing
-// else is changed.
+// shippedForLTTng returns config/lttng.yaml with other addresses and another port file. Nothing else is changed.
 func shippedForLTTng(t *testing.T, relay, spans, metrics, portFile string) string {
 	t.Helper()
 	return shipped(t, "lttng.yaml", map[string]string{
@@ -34,8 +33,8 @@ func shippedForLTTng(t *testing.T, relay, spans, metrics, portFile string) strin
 	})
 }
 
-// The rules of config/lttng.yaml hold for a program that finds the collector by the file
-// that it has in there; LTTng's daemons are not needed for it.
+// The rules of config/lttng.yaml apply to a program that finds the collector by the configured port file. The test
+// needs no LTTng daemons.
 func TestTheConfigurationForLTTngSwitchesLoggers(t *testing.T) {
 	t.Parallel()
 	portFile := filepath.Join(t.TempDir(), "agent.port")
@@ -50,7 +49,7 @@ func TestTheConfigurationForLTTngSwitchesLoggers(t *testing.T) {
 	logs := filepath.Join(data, "lttng", "logs.json")
 	said := func() (events []string) {
 		if _, err := os.Stat(logs); err != nil {
-			return nil // nothing was written yet
+			return nil // no record was written yet
 		}
 		eachLogIn(t, logs, func(_ pcommon.Resource, _ pcommon.InstrumentationScope, r plog.LogRecord) {
 			events = append(events, r.Body().Str())

@@ -23,26 +23,24 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// LTTng's own daemons, with programs that are traced while the built distribution reads
-// what they do.
+// LTTng's own daemons, with traced programs. The built distribution reads their events at the same time.
 
 const (
 	callsInC    = "testdata/lttng/calls.c"
 	callsInJava = "testdata/lttng/Calls.java"
 
-	// callsOfTree is how many calls a tree in C makes that is 4 deep: 31 of tree, 45 of
-	// leaf, and 15 each of left and right.
+	// callsOfTree is the number of calls of a tree in C with depth 4: 31 of tree, 45 of leaf, and 15 each of left and
+	// right.
 	callsOfTree = 106
 )
 
-// reader configures a collector that reads from the relay daemon at an address, and
-// finds the programs that are traced. LTTng's daemons may be slow on a busy machine, which
-// doesn't make them silent.
+// reader configures a collector that reads from the relay daemon at an address, and finds the files of the traced
+// programs. max_delay is long, because LTTng's daemons may be slow on a busy machine.
 func reader(relay string) string {
 	return strings.Replace(viewer(relay, "max_delay: 1h"), "${env:DIR}/root", "/", 1)
 }
 
-// onlySpans leaves out the pipeline for logs.
+// onlySpans removes the pipeline for logs.
 func onlySpans(configuration string) string {
 	return strings.Replace(configuration, "logs: {receivers: [lttng_live], exporters: [file/logs]}", "", 1)
 }
@@ -53,7 +51,7 @@ func awaitClosed(t *testing.T, c *kit.Collector, sessions int) {
 	awaitSaid(t, c, "The session was closed", sessions)
 }
 
-// awaitSaid waits until the collector has logged a text so many times.
+// awaitSaid waits until the collector has logged a text this number of times.
 func awaitSaid(t *testing.T, c *kit.Collector, text string, times int) {
 	t.Helper()
 	testkit.Eventually(t, fmt.Sprintf("%d times %q in the log", times, text), func() (bool, string) {
@@ -62,12 +60,12 @@ func awaitSaid(t *testing.T, c *kit.Collector, text string, times int) {
 	})
 }
 
-// orderOfEvents is the order that lists of events are compared in.
+// orderOfEvents is the order for the comparison of events.
 func orderOfEvents(a, b lttng.Event) int {
 	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Process, b.Process), cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.Name, b.Name))
 }
 
-// logged are the events that became log records.
+// logged returns the events that became log records.
 func logged(t *testing.T, c *kit.Collector) (events []lttng.Event) {
 	t.Helper()
 	eachLog(t, c, func(resource pcommon.Resource, r plog.LogRecord) {
@@ -82,8 +80,7 @@ func logged(t *testing.T, c *kit.Collector) (events []lttng.Event) {
 	return events
 }
 
-// requireRecorded compares all that babeltrace2 reads of what the relay daemon has
-// written with the log records.
+// requireRecorded compares the log records with all events that babeltrace2 reads from the relay daemon's files.
 func requireRecorded(t *testing.T, daemons *lttng.Daemons, c *kit.Collector) {
 	t.Helper()
 	want, _ := lttng.Recorded(t, daemons.Relay.Output)
@@ -114,7 +111,7 @@ func TestAllCallsArriveWithBuffersForEachUser(t *testing.T) {
 	java := daemons.LaunchJava(t, daemons.BuildJava(t, callsInJava), "3", "20", "4")
 	programs := []*lttng.Program{java}
 
-	// One for long, and several short ones, which are there one after the other and at once.
+	// One long program, and several short ones, one after the other and at the same time.
 	long := daemons.StartC(t, path, "4", "20", "5", "0")
 	programs = append(programs, long)
 	long.Step(t)
@@ -204,8 +201,7 @@ func TestTheFastVariantOfTheTracerHasTheSameSpans(t *testing.T) {
 	requireRecorded(t, daemons, c)
 }
 
-// Relay daemons up to 2.13 don't give all to viewers when a process ends, however fast
-// they are.
+// Relay daemons up to 2.13 do not send all data to viewers when a process ends, even to fast ones.
 func TestAllEventsOfTheRelayDaemonArriveWithBuffersForEachProcess(t *testing.T) {
 	const threads = 3
 	daemons := lttng.Start(t)
@@ -228,10 +224,10 @@ func TestAllEventsOfTheRelayDaemonArriveWithBuffersForEachProcess(t *testing.T) 
 	read, cut := c.Metric(t, lttngEvents), c.Metric(t, "otelcol_receiver_lttng_live_streams_cut")
 	c.Stop(t)
 
-	// What the relay daemon gave, and what it kept to itself.
+	// The events that the relay daemon sent, and those that it withheld.
 	events, withheld := 0, 0
 	for _, connection := range tap.captures(t) {
-		streams, n := givenOn(t, connection)
+		streams, n := sentOn(t, connection)
 		events += n
 		for _, s := range streams {
 			if s.isCut() {
@@ -244,7 +240,7 @@ func TestAllEventsOfTheRelayDaemonArriveWithBuffersForEachProcess(t *testing.T) 
 	assert.Contains(t, c.Log(), "The session has buffers for each process")
 	assert.Equal(t, withheld > 0, strings.Contains(c.Log(), "before the relay daemon sent its last packet"))
 
-	// Nothing is there that was not recorded.
+	// All log records were recorded.
 	got := logged(t, c)
 	assert.Len(t, got, events)
 	recorded, discarded := lttng.Recorded(t, daemons.Relay.Output)
@@ -259,7 +255,7 @@ func TestAllEventsOfTheRelayDaemonArriveWithBuffersForEachProcess(t *testing.T) 
 		}
 	}
 	require.Empty(t, got)
-	t.Logf("%d of %d events were not given, %d streams were cut; by process %v", len(recorded)-events, len(recorded), withheld, missing)
+	t.Logf("%d of %d events were not sent, %d streams lack their last packet; by process %v", len(recorded)-events, len(recorded), withheld, missing)
 
 	spans := readStreams(t, c, "spans.bin")
 	offsets := lttng.ClockOffsets(t, daemons.Relay.Output)
@@ -270,7 +266,7 @@ func TestAllEventsOfTheRelayDaemonArriveWithBuffersForEachProcess(t *testing.T) 
 			requireNothingWrong(t, spans, p, "own", offsets)
 		}
 	}
-	// The first calls of a program that goes on are not withheld.
+	// The first calls of a program that continues are not withheld.
 	calls, _ := readTruth(t, long)
 	of := spans.ofProcess(long.PID, "own")
 	require.Len(t, of, 1)
@@ -291,7 +287,7 @@ func TestNoSpanIsWrongIfTheTracerDiscardsEvents(t *testing.T) {
 	}
 }
 
-// requireNothingWrongOverloaded has programs do more than the tracer has room for.
+// requireNothingWrongOverloaded makes programs do more calls than fit into the tracer's buffers.
 func requireNothingWrongOverloaded(t *testing.T, start func(*lttng.Daemons, testing.TB, string, ...string) *lttng.Program) {
 	t.Helper()
 	daemons := lttng.Start(t)
@@ -363,7 +359,7 @@ func TestARestartedRelayDaemonIsReadAgain(t *testing.T) {
 	spans := readStreams(t, c, "spans.bin")
 	requireAll(t, spans, short, "shop")
 	assert.Positive(t, requireNothingWrong(t, spans, long, "shop", lttng.ClockOffsets(t, daemons.Relay.Output)))
-	// All that it did in the second session: the threads that it started then.
+	// All calls of the second session: those of the threads started in it.
 	calls, _ := readTruth(t, long)
 	threads := calls.threads()
 	for _, thread := range threads[len(threads)-3:] {
@@ -454,19 +450,18 @@ func TestAnLTTngClearIsLoggedAndMakesNoSpanWrong(t *testing.T) {
 	p := daemons.StartC(t, daemons.BuildC(t, callsInC), strconv.Itoa(threads), "10", "4", "0")
 	p.Step(t)
 	c.AwaitMetric(t, 1_000, lttngCalls)
-	// What comes now is cleared before it is read.
+	// Events from here on are cleared before they are read.
 	c.Freeze(t)
 	size := daemons.Relay.Size(t)
 	p.Step(t)
-	testkit.Eventually(t, "what is not read is with the relay daemon", func() (bool, string) {
+	testkit.Eventually(t, "the relay daemon has the unread events", func() (bool, string) {
 		now := daemons.Relay.Size(t)
 		return now > size, strconv.FormatInt(now, 10)
 	})
 	session.Clear(t)
 	c.Thaw(t)
 	p.Step(t)
-	// The relay daemon gives nothing behind a clear where the session is destroyed before it
-	// is asked.
+	// After a clear, the relay daemon sends nothing if the session is destroyed before the next request.
 	c.AwaitMetric(t, 1, "otelcol_receiver_lttng_live_packets_lost")
 	p.End(t)
 	session.Destroy(t)
@@ -488,8 +483,7 @@ func TestAnLTTngClearIsLoggedAndMakesNoSpanWrong(t *testing.T) {
 	}
 }
 
-// What the relay daemon has given up between a packet's index and the request for it is
-// missing, and no more.
+// Packets that the relay daemon removed between their index and the request for them are missing. All others are not.
 func TestOverwrittenPacketsMakeNoSpanWrong(t *testing.T) {
 	const threads = 2
 	for name, test := range map[string]struct {
@@ -498,9 +492,9 @@ func TestOverwrittenPacketsMakeNoSpanWrong(t *testing.T) {
 		clear   bool
 	}{
 		"by lttng clear": {lttng.Session{Name: "shop"}, 12, true},
-		// A step is some 130 KB: one has room in a buffer, and in a file until it is read; all of
-		// them, on two CPUs, have not.
-		"since the files are written round": {lttng.Session{Name: "shop", Buffer: 256 << 10, Files: 2}, 24, false},
+		// A step has about 130 KB. One step fits in a buffer, and stays in a file until it is read. All steps
+		// together, on two CPUs, do not fit.
+		"because the files are overwritten": {lttng.Session{Name: "shop", Buffer: 256 << 10, Files: 2}, 24, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -542,7 +536,7 @@ func TestOverwrittenPacketsMakeNoSpanWrong(t *testing.T) {
 			whole := requireNothingWrong(t, spans, p, "shop", lttng.ClockOffsets(t, daemons.Relay.Output))
 			t.Logf("%d calls, %d whole spans", calls.count(), whole)
 			assert.Less(t, whole, calls.count())
-			// What it did behind is all there.
+			// All calls after the loss are there.
 			got := spans.ofProcess(p.PID, "shop")
 			require.Len(t, got, 1)
 			inOrder := calls.threads()
@@ -558,8 +552,7 @@ func TestASessionThatIsStoppedAndStartedMakesNoSpanWrong(t *testing.T) {
 	requireNothingWrongAcrossStops(t, "")
 }
 
-// Buffers that have nothing when tracing is stopped say so: those of the channel for
-// Java always do.
+// Empty buffers mark a stop of tracing. Those of the channel for Java are always empty.
 func TestASessionWithoutStateThatIsStoppedAndStartedMakesNoSpanWrong(t *testing.T) {
 	requireNothingWrongAcrossStops(t, "lttng_ust_cyg_profile:*,lttng_ust_statedump:b*")
 }
@@ -569,9 +562,8 @@ func requireNothingWrongAcrossStops(t *testing.T, events string) {
 	const threads, stops = 3, 5
 	daemons := lttng.Start(t)
 	c := kit.Start(t, onlySpans(reader(daemons.Relay.Live)))
-	// LTTng discards what comes while both buffers wait to be read. On a busy machine they
-	// do so for long: what two steps record, 0.7 MB each, has room in one buffer, and
-	// buffers are given to the reader seldom, however little is in them.
+	// LTTng discards events while both buffers wait for the reader. On a busy machine they wait long: two steps with
+	// 0.7 MB each fit in one buffer, and buffers are rarely passed to the reader, even with few events.
 	session := daemons.Create(t, lttng.Session{Name: "shop", Events: events, Live: 5 * time.Second})
 	p := daemons.StartC(t, daemons.BuildC(t, callsInC), strconv.Itoa(threads), "10", "5", "5000")
 	for range stops {
@@ -592,7 +584,7 @@ func requireNothingWrongAcrossStops(t *testing.T, events string) {
 	calls, _ := readTruth(t, p)
 	whole := requireNothingWrong(t, spans, p, "shop", lttng.ClockOffsets(t, daemons.Relay.Output))
 	t.Logf("%d calls, %d whole spans", calls.count(), whole)
-	// It is one process all the time, and what it did when nobody stopped is all there.
+	// It is one process all the time, and all calls without a stop are there.
 	got := spans.ofProcess(p.PID, "shop")
 	require.Len(t, got, 1)
 	inOrder := calls.threads()

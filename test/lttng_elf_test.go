@@ -18,8 +18,8 @@ type function struct {
 	offset uint64
 }
 
-// program is an object file that has a build ID and a symbol table and nothing to run:
-// what is left to name functions of a program that a capture was made of elsewhere.
+// program returns an object file with a build ID and a symbol table and without code: it names the functions of a
+// capture's program.
 func program(t testing.TB, buildID []byte, size uint64, functions []function) []byte {
 	t.Helper()
 	names, symbols := []byte{0}, make([]elf.Sym64, 1, len(functions)+1)

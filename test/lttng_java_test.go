@@ -17,17 +17,17 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf/printed"
 	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// levelsOfJava are the levels of java.util.logging, and the severities that OpenTelemetry's
-// instrumentation of it gives them.
+// levelsOfJava maps the levels of java.util.logging to the severities of OpenTelemetry's instrumentation of it.
 var levelsOfJava = map[string]plog.SeverityNumber{
 	"1000": plog.SeverityNumberError, "900": plog.SeverityNumberWarn, "800": plog.SeverityNumberInfo, "700": plog.SeverityNumberDebug3,
 	"500": plog.SeverityNumberDebug2, "400": plog.SeverityNumberDebug, "300": plog.SeverityNumberTrace,
 }
 
-// timeOfDay is a time as babeltrace prints it.
+// timeOfDay returns a time in babeltrace's format.
 func timeOfDay(t pcommon.Timestamp) string { return t.AsTime().Format("15:04:05.000000000") }
 
 func TestRecordsWithLevelsAndCallsOfAJavaProgramArrive(t *testing.T) {
@@ -37,7 +37,7 @@ func TestRecordsWithLevelsAndCallsOfAJavaProgramArrive(t *testing.T) {
 	c.AwaitMetric(t, 282, lttngEvents)
 	c.Stop(t)
 
-	events, err := printed.Events(fromCapture(t, "jul1", "babeltrace1-offline.txt"))
+	events, err := printed.Events(lttngdata.CaptureText(t, "jul1", "babeltrace1-offline.txt"))
 	require.NoError(t, err)
 	var records, wantRecords []string
 	levels := map[string]bool{}
@@ -56,8 +56,7 @@ func TestRecordsWithLevelsAndCallsOfAJavaProgramArrive(t *testing.T) {
 	assert.Equal(t, javaCalls(t, events), callsOf(readSpans(t, c)))
 }
 
-// callsOf says of spans what javaCalls says of the records: when each call was, and which called
-// it.
+// callsOf returns the calls in spans in the format of javaCalls: the times of each call, and its caller.
 func callsOf(of []ptrace.Span) (calls []string) {
 	spans := map[pcommon.SpanID]ptrace.Span{}
 	for _, s := range of {
@@ -77,8 +76,8 @@ func callsOf(of []ptrace.Span) (calls []string) {
 	return calls
 }
 
-// javaCalls are the calls that the records of java.util.logging tell of, each with its
-// begin and end, and the begin of the call that it was made from.
+// javaCalls returns the calls that the records of java.util.logging report, each with its begin and end, and the
+// begin of the calling one.
 func javaCalls(t *testing.T, events []printed.Event) (calls []string) {
 	t.Helper()
 	open := map[string][]printed.Event{}

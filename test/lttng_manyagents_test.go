@@ -24,18 +24,18 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// More agents than a machine has: simulated ones.
+// More agents than a machine has, which are simulated.
 
 const (
 	manyAgents, manyLoggers = 1000, 500
-	// mostMemory is what a collector for them takes, in bytes.
+	// mostMemory is the maximum memory of a collector for them, in bytes.
 	mostMemory = 400 << 20
-	// unusedPID is above all process IDs that Linux gives out.
+	// unusedPID is above all process IDs of Linux.
 	unusedPID = 1<<22 + 1
 )
 
-// manySwitcher configures a collector for so many agents. They have all the time they need,
-// however busy the machine is: one that is given up comes back, and is told all again.
+// manySwitcher configures a collector for many agents. The time limits are long, because a disconnected agent
+// reconnects and receives all commands again.
 func manySwitcher(endpoint string) string {
 	return fmt.Sprintf(`
 receivers:
@@ -64,13 +64,12 @@ service:
 // playedAgents are simulated agents of one collector.
 type playedAgents struct {
 	all []*logagent.Agent
-	// stop ends them all, in whose place their programs end.
+	// stop ends all agents, which simulates the end of their programs.
 	stop func()
 }
 
-// playAgents plays so many agents until the end of the test, each with so many loggers.
-// They say that they are in the process of the test, as they are: so the collector finds
-// out whose each is, as it does with real ones.
+// playAgents runs simulated agents until the end of the test, each with this number of loggers. They report the
+// process ID of the test, so the collector finds their process as with real ones.
 func playAgents(t testing.TB, endpoint string, agents, loggers int) *playedAgents {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -81,7 +80,7 @@ func playAgents(t testing.TB, endpoint string, agents, loggers int) *playedAgent
 	for range agents {
 		a := logagent.New(logagent.Options{
 			Address: endpoint, PID: uint32(os.Getpid()), Loggers: names,
-			HandlerTimeout: time.Hour, // only the collector lets programs go on, however busy the machine is
+			HandlerTimeout: time.Hour, // only the collector releases programs, also on a busy machine
 		})
 		p.all = append(p.all, a)
 		running.Go(func() {
@@ -93,7 +92,7 @@ func playAgents(t testing.TB, endpoint string, agents, loggers int) *playedAgent
 	return p
 }
 
-// stats are the figures of all agents.
+// stats returns the sum of all agents' counters.
 func (p *playedAgents) stats() (all logagent.Stats) {
 	for _, a := range p.all {
 		all.Add(a.Stats())
@@ -101,7 +100,7 @@ func (p *playedAgents) stats() (all logagent.Stats) {
 	return all
 }
 
-// enabled is how many patterns and contexts are enabled in all agents.
+// enabled returns the number of enabled patterns and contexts in all agents.
 func (p *playedAgents) enabled() (n int) {
 	for _, a := range p.all {
 		for _, of := range []map[string]int{a.Enabled(), a.Contexts()} {
@@ -113,7 +112,7 @@ func (p *playedAgents) enabled() (n int) {
 	return n
 }
 
-// awaitListed waits until the collector's metric of loggers is so much.
+// awaitListed waits until the collector's metric of loggers has this value.
 func awaitListed(t testing.TB, c *kit.Collector, loggers int64) {
 	t.Helper()
 	testkit.Eventually(t, fmt.Sprintf("%d loggers", loggers), func() (bool, string) {
@@ -122,12 +121,12 @@ func awaitListed(t testing.TB, c *kit.Collector, loggers int64) {
 	})
 }
 
-// lastPoint is the sum of a metric's points in what a collector wrote last of it.
+// lastPoint returns the sum of a metric's last points in the collector's file.
 func lastPoint(t testing.TB, c *kit.Collector, name string) (sum int64) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.Dir, "metrics.json"))
 	require.NoError(t, err)
-	text = text[:bytes.LastIndexByte(text, '\n')+1] // a line may not be whole yet
+	text = text[:bytes.LastIndexByte(text, '\n')+1] // the last line may be incomplete
 	if len(text) == 0 {
 		return 0
 	}
@@ -151,8 +150,8 @@ func lastPoint(t testing.TB, c *kit.Collector, name string) (sum int64) {
 	return sum
 }
 
-// A thousand agents with 500 loggers each are registered, let go on, switched and listed,
-// over and over, in memory that doesn't grow; and left as they were.
+// A thousand agents with 500 loggers each are registered, released, switched and listed, repeatedly and without
+// growing memory. At the end their loggers are restored.
 func TestAThousandAgentsAreListedAndRestored(t *testing.T) {
 	endpoint := testkit.Address(t)
 	c := kit.Start(t, manySwitcher(endpoint))
@@ -182,19 +181,18 @@ func TestAThousandAgentsAreListedAndRestored(t *testing.T) {
 	t.Logf("peak memory: %d MiB when all are listed, %d MiB five lists later; the slowest first handler took %v",
 		peak>>20, later>>20, p.stats().HandlerWait.Round(time.Millisecond))
 	assert.Less(t, peak, uint64(mostMemory))
-	// Memory that was freed is used again, but for some that the next collection frees.
+	// Freed memory is reused, except for some that the next collection frees.
 	assert.Less(t, later, peak+peak/4, "lists that come again and again take no more memory")
 
 	goroutines := c.Goroutines(t) - before
 	assert.Less(t, goroutines, 2*manyAgents+100)
 	c.Stop(t)
-	assert.Zero(t, p.enabled(), "what was enabled is disabled")
+	assert.Zero(t, p.enabled(), "everything enabled is disabled again")
 	assert.Zero(t, p.stats().Unanswered)
 }
 
-// BenchmarkListAgents is how long it takes from the moment in which agents connect until
-// the collector's metric has the loggers of all, and what processor time the collector uses for
-// each; for a tenth of the agents, too.
+// BenchmarkListAgents measures the time from the agents' connection until the collector's metric has the loggers of
+// all agents, and the collector's processor time for each. It also does so for a tenth of the agents.
 func BenchmarkListAgents(b *testing.B) {
 	for _, agents := range []int{manyAgents, manyAgents / 10} {
 		b.Run(fmt.Sprint(agents), func(b *testing.B) {

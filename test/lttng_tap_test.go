@@ -22,9 +22,9 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// tap stands between viewers and a relay daemon, and keeps what they send each other.
+// tap forwards between viewers and a relay daemon, and records the bytes.
 type tap struct {
-	// address is where viewers connect to.
+	// address is the address for viewers.
 	address string
 
 	relay    string
@@ -32,14 +32,13 @@ type tap struct {
 	group    sync.WaitGroup
 	mu       sync.Mutex
 	tapped   []*tappedConnection
-	// held is the command that requests are held back with, until freed is closed; waiting
-	// is how many are.
+	// held is the command of requests that are held back until freed is closed. waiting is their number.
 	held    lttnglive.Command
 	freed   chan struct{}
 	waiting int
 }
 
-// tappedConnection has the bytes of one connection.
+// tappedConnection contains the bytes of one connection.
 type tappedConnection struct {
 	viewer, relay     net.Conn
 	requests, replies bytes.Buffer
@@ -67,7 +66,7 @@ func (tp *tap) accept() {
 		}
 		relay, err := net.Dial("tcp", tp.relay)
 		if err != nil {
-			_ = viewer.Close() // as the relay daemon would have done it
+			_ = viewer.Close() // as the relay daemon would do
 			continue
 		}
 		c := &tappedConnection{viewer: viewer, relay: relay}
@@ -88,7 +87,7 @@ func (tp *tap) copy(to, from net.Conn, kept *bytes.Buffer) {
 	_ = from.Close()
 }
 
-// hold holds requests with a command back until release.
+// hold holds back requests with a command until release.
 func (tp *tap) hold(command lttnglive.Command) {
 	tp.mu.Lock()
 	defer tp.mu.Unlock()
@@ -114,7 +113,7 @@ func (tp *tap) awaitHeld(t *testing.T) {
 	})
 }
 
-// holding is a connection to the relay daemon, to which viewers write a request at a time.
+// holding is a connection to the relay daemon. Viewers write one request at a time.
 type holding struct {
 	tap *tap
 	net.Conn
@@ -135,7 +134,7 @@ func (h holding) Write(request []byte) (int, error) {
 	return h.Conn.Write(request)
 }
 
-// close ends all connections, and waits until all that they sent is kept.
+// close ends all connections, and waits until all their bytes are recorded.
 func (tp *tap) close() {
 	tp.release()
 	_ = tp.listener.Close()
@@ -147,8 +146,7 @@ func (tp *tap) close() {
 	tp.group.Wait()
 }
 
-// captures returns the bytes of the connections, in the order of their start.
-// Nothing more may be said.
+// captures returns the bytes of the connections, in the order of their start. Call it after the last message.
 func (tp *tap) captures(t *testing.T) (captures []*capture.Capture) {
 	t.Helper()
 	tp.close()
@@ -157,7 +155,7 @@ func (tp *tap) captures(t *testing.T) (captures []*capture.Capture) {
 		archive := zip.NewWriter(&file)
 		for name, content := range map[string][]byte{
 			"viewer-to-relay.bin": c.requests.Bytes(), "relay-to-viewer.bin": c.replies.Bytes(),
-			// When it was said doesn't matter.
+			// The times do not matter.
 			"times.tsv": fmt.Appendf(nil, "0\tc2s\t0\t%d\n1\ts2c\t0\t%d\n", c.requests.Len(), c.replies.Len()),
 		} {
 			w, err := archive.Create(name)
@@ -173,8 +171,8 @@ func (tp *tap) captures(t *testing.T) (captures []*capture.Capture) {
 	return captures
 }
 
-// given is what a relay daemon gave of a stream.
-type given struct {
+// sentStream describes the packets that a relay daemon sent of a stream.
+type sentStream struct {
 	trace   uint64
 	packets [][]byte
 	// last is the index of the last packet.
@@ -182,25 +180,24 @@ type given struct {
 	hungUp bool
 }
 
-// isCut reports whether the stream ended without its last packet, as far as can be seen:
-// the one that it ended with was full, or there was none.
-func (g *given) isCut() bool {
+// isCut reports whether the stream visibly ended without its last packet: the last sent packet was full, or there was
+// none.
+func (g *sentStream) isCut() bool {
 	const leastEvent = 256 * 8
 	return g.hungUp && (len(g.packets) == 0 || g.last.PacketSize-g.last.ContentSize < leastEvent)
 }
 
-// givenOn is what the relay daemon gave on a connection: the streams, and how many events
-// were in their packets.
-func givenOn(t *testing.T, c *capture.Capture) (streams map[uint64]*given, events int) {
+// sentOn returns the streams that the relay daemon sent on a connection, and the number of events in their packets.
+func sentOn(t *testing.T, c *capture.Capture) (streams map[uint64]*sentStream, events int) {
 	t.Helper()
-	streams = map[uint64]*given{}
+	streams = map[uint64]*sentStream{}
 	metadata, traceOf := map[uint64]*ctf.Trace{}, map[uint64]uint64{}
 	tell := func(told []lttnglive.Stream) {
 		for _, s := range told {
 			if s.Metadata {
 				traceOf[s.ID], metadata[s.TraceID] = s.TraceID, ctf.NewTrace()
 			} else {
-				streams[s.ID] = &given{trace: s.TraceID}
+				streams[s.ID] = &sentStream{trace: s.TraceID}
 			}
 		}
 	}

@@ -4,10 +4,8 @@
 package test
 
 import (
-	"archive/zip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,13 +23,13 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf/printed"
 	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// LTTng: captures of real sessions, played by agentsim as the relay daemon, through the
-// built distribution.
+// LTTng: agentsim replays captures of real sessions as a relay daemon, and the built distribution reads them.
 
-// Metrics of the receiver, as the collector shows them.
+// Metrics of the receiver.
 const (
 	lttngEvents    = "otelcol_receiver_lttng_live_events"
 	lttngDiscarded = "otelcol_receiver_lttng_live_events_discarded"
@@ -40,8 +38,8 @@ const (
 	lttngFailures  = "otelcol_receiver_lttng_live_connection_failures"
 )
 
-// viewer configures a collector that reads from a relay daemon: spans to a file, and
-// log records to another.
+// viewer configures a collector that reads from a relay daemon. It writes spans to a file, and log records to
+// another.
 func viewer(endpoint, receiver string) string {
 	return fmt.Sprintf(`
 receivers:
@@ -67,7 +65,7 @@ func lttngCapture(name string) string {
 	return filepath.Join("..", "testdata", "lttng", "live", name+".zip")
 }
 
-// relayDaemon plays captures until the test ends.
+// relayDaemon replays captures until the test ends.
 func relayDaemon(t *testing.T, endpoint string, arguments ...string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), kit.AgentSim(t), append([]string{"lttng", "--listen", endpoint}, arguments...)...)
@@ -79,19 +77,19 @@ func relayDaemon(t *testing.T, endpoint string, arguments ...string) {
 	t.Cleanup(func() {
 		_ = command.Wait() // interrupted, or ended by itself
 		if t.Failed() {
-			t.Logf("agentsim said:\n%s", output)
+			t.Logf("Output of agentsim:\n%s", output)
 		}
 	})
 }
 
-// readLogs are the log records that a collector wrote.
+// readLogs returns the log records of a collector.
 func readLogs(t *testing.T, c *kit.Collector) (records []plog.LogRecord) {
 	t.Helper()
 	eachLog(t, c, func(_ pcommon.Resource, r plog.LogRecord) { records = append(records, r) })
 	return records
 }
 
-// eachLog calls f with the log records that a collector wrote.
+// eachLog calls f with the log records of a collector.
 func eachLog(t *testing.T, c *kit.Collector, f func(pcommon.Resource, plog.LogRecord)) {
 	t.Helper()
 	eachLogIn(t, filepath.Join(c.Dir, "logs.json"), func(resource pcommon.Resource, _ pcommon.InstrumentationScope, r plog.LogRecord) { f(resource, r) })
@@ -113,7 +111,7 @@ func eachLogIn(t *testing.T, path string, f func(pcommon.Resource, pcommon.Instr
 	})
 }
 
-// readSpans are the spans that a collector wrote.
+// readSpans returns the spans of a collector.
 func readSpans(t *testing.T, c *kit.Collector) []ptrace.Span {
 	t.Helper()
 	var spans []ptrace.Span
@@ -129,27 +127,7 @@ func readSpans(t *testing.T, c *kit.Collector) []ptrace.Span {
 	return spans
 }
 
-// fromCapture is a file of a capture of LTTng.
-func fromCapture(t *testing.T, capture, name string) string {
-	t.Helper()
-	z, err := zip.OpenReader(lttngCapture(capture))
-	require.NoError(t, err)
-	defer z.Close()
-	for _, f := range z.File {
-		if filepath.Base(f.Name) == name {
-			r, err := f.Open()
-			require.NoError(t, err)
-			defer r.Close()
-			text, err := io.ReadAll(r)
-			require.NoError(t, err)
-			return string(text)
-		}
-	}
-	require.Fail(t, "the capture has no such file", name)
-	return ""
-}
-
-// What is known of the captures (testdata/README.md).
+// Figures of the captures (testdata/README.md).
 var lttngCaptures = []struct {
 	name                            string
 	events, calls, discarded, spans int
@@ -159,7 +137,7 @@ var lttngCaptures = []struct {
 	{name: "cygok", events: 245, calls: 218, spans: 109},
 	{name: "cyg1", events: 7_886, calls: 7_859, discarded: 8_951, spans: 2_043},
 	{name: "tp1", events: 152},
-	// It was recorded without vpid, so calls of different processes look the same.
+	// It was recorded without vpid, so calls of different processes are not distinguishable.
 	{name: "meta1", events: 656},
 }
 
@@ -182,13 +160,13 @@ func TestSessionsOfARelayDaemonAreRead(t *testing.T) {
 	}
 }
 
-// The program that the capture was made of isn't here. What nm said of it is, and its
-// build ID is in the capture: enough for an object file to name its functions by.
+// The program of the capture is not available. The output of nm for it is, and the capture contains its build ID.
+// This is enough to make an object file with its functions.
 func TestFunctionsOfACProgramHaveTheirNames(t *testing.T) {
 	t.Parallel()
-	events, err := printed.Events(fromCapture(t, "cygok", "babeltrace1-offline.txt"))
+	events, err := printed.Events(lttngdata.CaptureText(t, "cygok", "babeltrace1-offline.txt"))
 	require.NoError(t, err)
-	// event is the one of a name that has this field.
+	// event returns the event with this name and field.
 	event := func(name, field, value string) printed.Event {
 		i := slices.IndexFunc(events, func(e printed.Event) bool { return e.Name == name && strings.HasSuffix(e.Field(field), value) })
 		require.GreaterOrEqual(t, i, 0, name)
@@ -208,7 +186,7 @@ func TestFunctionsOfACProgramHaveTheirNames(t *testing.T) {
 	require.Len(t, buildID, 20, id.Text)
 
 	var functions []function
-	for line := range strings.Lines(fromCapture(t, "cygok", "cyg.nm")) {
+	for line := range strings.Lines(lttngdata.CaptureText(t, "cygok", "cyg.nm")) {
 		fields := strings.Fields(line)
 		functions = append(functions, function{fields[2], number("0x" + fields[0])})
 	}
@@ -225,7 +203,7 @@ func TestFunctionsOfACProgramHaveTheirNames(t *testing.T) {
 	c.AwaitMetric(t, 218, lttngCalls)
 	c.Stop(t)
 
-	// How often each function was entered, by its address.
+	// The number of entries of each function, by its address.
 	want := map[string]int{}
 	for _, e := range events {
 		if strings.HasSuffix(e.Name, ":func_entry") {

@@ -22,28 +22,25 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/lttng"
 )
 
-// What a program that was traced says itself of its calls is the truth that its spans
-// are compared with.
+// The record that a traced program writes itself is the truth for the comparison with its spans.
 
-// truth is a program's own record: the calls of each of its threads in the order in
-// which they were entered. Threads of C programs go by their IDs, those of Java programs
-// by their names.
+// truth is a program's own record: the calls of each of its threads in the order of entry. The key of a thread is its
+// ID in C programs, and its name in Java programs.
 type truth map[string][]call
 
 // call is a call of a function.
 type call struct {
 	function string
-	// depth is how many calls were open when it was entered.
+	// depth is the number of open calls at its entry.
 	depth int
-	// thrown says that an exception left it.
+	// thrown is set if an exception ended it.
 	thrown bool
-	// Of C programs: the tracer's entry lies from entered[0] to entered[1] and its exit
-	// from left[0] to left[1], in nanoseconds of the monotonic clock.
+	// For C programs: the tracer's entry is between entered[0] and entered[1], and its exit between left[0] and
+	// left[1], in nanoseconds of the monotonic clock.
 	entered, left [2]int64
 }
 
-// readTruth reads the record of a program that has ended. What else than calls it has
-// noted, by its text, is counted in others.
+// readTruth reads the record of a program that has ended. others counts the entries that are not calls, by text.
 func readTruth(t *testing.T, p *lttng.Program) (calls truth, others map[string]int) {
 	t.Helper()
 	file, err := os.Open(p.Truth)
@@ -94,7 +91,7 @@ func readTruth(t *testing.T, p *lttng.Program) (calls truth, others map[string]i
 	return calls, others
 }
 
-// count is how many calls there were.
+// count returns the number of calls.
 func (t truth) count() (n int) {
 	for _, calls := range t {
 		n += len(calls)
@@ -111,7 +108,7 @@ func (c call) String() string {
 	return fmt.Sprintf("%s at depth %d%s", c.function, c.depth, thrown)
 }
 
-// threadOf is what a thread goes by in a truth.
+// threadOf returns the key of a thread in a truth.
 func (s *span) threadOf(java bool) string {
 	if java {
 		return s.threadName
@@ -119,8 +116,8 @@ func (s *span) threadOf(java bool) string {
 	return strconv.FormatInt(s.thread, 10)
 }
 
-// calls are the calls that spans of one process say there were, by thread as in a truth,
-// in the order in which they were entered. A span without parent is at depth 0.
+// calls returns the calls in the spans of one process, by thread as in a truth, in the order of entry. A span without
+// parent has depth 0.
 func (e *exported) calls(java bool) truth {
 	slices.SortFunc(e.spans, func(a, b span) int { return cmp.Compare(a.sequence, b.sequence) })
 	depths := map[string]int{}
@@ -141,7 +138,7 @@ func (e *exported) calls(java bool) truth {
 	return calls
 }
 
-// ofProcess are the call streams of a process: by pid, and session.
+// ofProcess returns the call streams of a process, by pid and session.
 func (s streams) ofProcess(pid int, session string) (found []*exported) {
 	for _, e := range s {
 		if e.resource["process.pid"] == int64(pid) && e.resource["lttng.session.name"] == session {
@@ -151,8 +148,7 @@ func (s streams) ofProcess(pid int, session string) (found []*exported) {
 	return found
 }
 
-// requireAll requires that the spans of a program in a session are all that it did, no
-// more and no less, in the order and nested as it did it.
+// requireAll requires that the spans of a program in a session equal its calls, in the same order and nesting.
 func requireAll(t *testing.T, s streams, p *lttng.Program, session string) {
 	t.Helper()
 	want, _ := readTruth(t, p)
@@ -171,7 +167,7 @@ func requireAll(t *testing.T, s streams, p *lttng.Program, session string) {
 	}
 }
 
-// requireThread requires that the calls of a thread are all there.
+// requireThread requires that all calls of a thread are there.
 func requireThread(t *testing.T, thread string, want []call, got truth) {
 	t.Helper()
 	require.Len(t, got[thread], len(want), "thread %s", thread)
@@ -182,14 +178,13 @@ func requireThread(t *testing.T, thread string, want []call, got truth) {
 	}
 }
 
-// threads are the threads of C programs in the order in which they were started.
+// threads returns the threads of C programs in the order of their start.
 func (t truth) threads() []string {
 	return slices.SortedFunc(maps.Keys(t), func(a, b string) int { return cmp.Compare(t[a][0].entered[1], t[b][0].entered[1]) })
 }
 
-// requireNothingWrong requires that each span of a program that has an entry and an exit
-// of its own is a call that the program made. It returns how many there are. The offsets
-// are those of the traces that the spans may be of.
+// requireNothingWrong requires that each span of a program with its own entry and exit is a call of the program. It
+// returns the number of these spans. offsets are those of the traces that may contain them.
 func requireNothingWrong(t *testing.T, s streams, p *lttng.Program, session string, offsets []int64) (whole int) {
 	t.Helper()
 	calls, _ := readTruth(t, p)
@@ -209,13 +204,11 @@ func requireNothingWrong(t *testing.T, s streams, p *lttng.Program, session stri
 	return whole
 }
 
-// wrong says which span is none of the calls, nil: none, and counts those that are not
-// truncated.
+// wrong returns an error with the first span that is no call, and counts the spans that are not truncated.
 //
-// A thread notes each entry behind the tracer's and each exit before it, so between two
-// notes of it there is one event of its calls at most: the time of a span's begin names
-// one call, and its end has to be that of the same one. The offset makes times of the
-// monotonic clock times of the trace.
+// A thread records each entry after the tracer and each exit before it. So at most one event of its calls is between
+// two records: the time of a span's begin identifies one call, and its end must belong to the same one. offset
+// converts times of the monotonic clock to times of the trace.
 func (e *exported) wrong(calls truth, offset int64) (whole int, err error) {
 	for i := range e.spans {
 		s := &e.spans[i]

@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// Five times the events take as much memory as once. A busy machine delays the collection of
+// Five times the events need as much memory as once. A busy machine delays the collection of
 // garbage, which is memory too, so medians of some runs are compared.
 func TestMemoryDoesNotGrowWithTheEvents(t *testing.T) {
 	const runs, more, most = 3, 5, 1.2

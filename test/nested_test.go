@@ -35,7 +35,7 @@ const (
 	attackTime = 5 * time.Second
 )
 
-// withOTLP is an OTLP receiver in standalone.yaml, with the limits that docs/ocb.md gives it.
+// withOTLP adds an OTLP receiver to standalone.yaml, with the limits of docs/ocb.md.
 const withOTLP = `
 receivers: {otlp: {protocols: {grpc: {endpoint: %q, max_recv_msg_size_mib: 2, middlewares: [{id: memory_budget}]}, http: {endpoint: %q, max_request_body_size: 2097152, middlewares: [{id: memory_budget}]}}}}
 service: {pipelines: {traces: {receivers: [otlp]}, metrics: {receivers: [otlp]}, logs: {receivers: [otlp]}}}
@@ -53,7 +53,7 @@ func startPair(t *testing.T) otlpCollector {
 	c := kit.Start(t, shipped(t, "gateway-pair.yaml", map[string]string{
 		"endpoint: localhost:13134": "${env:HEALTH}", "port: 8887": "${env:METRICS_PORT}",
 		"endpoint: localhost:4320": address, "endpoint: localhost:8890": testkit.Address(t),
-		"endpoint: localhost:4317": testkit.Address(t), // nobody is there
+		"endpoint: localhost:4317": testkit.Address(t), // no program listens there
 	}))
 	return otlpCollector{Collector: c, grpc: address}
 }
@@ -119,9 +119,9 @@ func oneCall(t *testing.T, stream byte, version int64) []byte {
 	return request
 }
 
-// One client sends requests of 1 to 20 MB, nested as deep as they have bytes, alone and
-// around a batch that can be read or that can't. All are refused, the collector lives, and
-// what others send is made spans.
+// One client sends requests of 1 to 20 MB, nested as deep as they have bytes, alone and around a
+// batch that can be read or not. All are refused, the collector survives, and the requests of
+// others become spans.
 func TestNestedRequestsDoNotEndTheCollector(t *testing.T) {
 	for name, start := range shippedOTLP {
 		t.Run(name, func(t *testing.T) {
@@ -159,8 +159,7 @@ func TestNestedRequestsDoNotEndTheCollector(t *testing.T) {
 	}
 }
 
-// The deepest request that fits costs less than 300 MB, also one that is small because it is
-// compressed.
+// The deepest request within the limit uses less than 300 MB, also a compressed one.
 func TestTheDeepestRequestThatFitsIsAffordable(t *testing.T) {
 	for _, test := range []struct {
 		start func(*testing.T) otlpCollector
@@ -196,8 +195,8 @@ func TestTheDeepestRequestThatFitsIsAffordable(t *testing.T) {
 	}
 }
 
-// Many clients send the deepest and the widest requests at the same time. What an honest one sends
-// in between is made spans.
+// Many clients send the deepest and the widest requests at the same time. The requests of an honest
+// client become spans meanwhile.
 func TestManyRequestsAtTheSameTimeAreAffordable(t *testing.T) {
 	for name, start := range shippedOTLP {
 		t.Run(name, func(t *testing.T) {
@@ -240,7 +239,7 @@ func TestManyRequestsAtTheSameTimeAreAffordable(t *testing.T) {
 	}
 }
 
-// The limits apply to what a request is when it is unpacked.
+// The limits apply to the unpacked size of a request.
 func TestTheLimitOfCompressedRequestsIsTheirUnpackedSize(t *testing.T) {
 	c := startStandalone(t)
 	before := c.PeakMemory(t)

@@ -23,8 +23,8 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// somebodysManifest is a distribution that knows nothing of us.
-const somebodysManifest = `
+// customManifest is a distribution without the project's components.
+const customManifest = `
 dist: {module: example.com/somebodys/collector, name: somebodys, version: 1.2.3, output_path: ./out}
 receivers:
   - gomod: go.opentelemetry.io/collector/receiver/otlpreceiver v0.159.0
@@ -39,14 +39,14 @@ providers:
   - gomod: go.opentelemetry.io/collector/confmap/provider/yamlprovider v1.65.0
 `
 
-// somebodysConfiguration is one that has a pipeline already.
-const somebodysConfiguration = `
+// customConfiguration has a pipeline already.
+const customConfiguration = `
 receivers: {otlp: {protocols: {http: {endpoint: %q}}}}
 exporters: {otlp_http: {endpoint: %q, compression: none}}
 service: {pipelines: {traces: {receivers: [otlp], exporters: [otlp_http]}}}
 `
 
-// What docs/ocb.md says has somebody's collector make spans of a program's calls.
+// With the steps of docs/ocb.md a custom collector makes spans of a program's calls.
 func TestACustomCollectorIsBuiltAndRunsByThePage(t *testing.T) {
 	t.Parallel()
 	blocks := yamlBlocks(t, "../docs/ocb.md")
@@ -66,14 +66,14 @@ func TestACustomCollectorIsBuiltAndRunsByThePage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			program := buildDistribution(t, added(t, somebodysManifest, lines...))
+			program := buildDistribution(t, added(t, customManifest, lines...))
 			var spans atomic.Int64
 			backend, _ := kit.ServeOTLP(t, func(td ptrace.Traces) int {
 				spans.Add(int64(td.SpanCount()))
 				return http.StatusOK
 			})
 			endpoint := testkit.Address(t)
-			c := kit.StartProgram(t, program, added(t, fmt.Sprintf(somebodysConfiguration, testkit.Address(t), backend),
+			c := kit.StartProgram(t, program, added(t, fmt.Sprintf(customConfiguration, testkit.Address(t), backend),
 				strings.Replace(configuration, "localhost:8765", endpoint, 1)))
 			agentsim(t, "replay", "--endpoint", endpoint, "--speed", "20x", capturePath("shop"))
 			want := int64(len(reference.Spans(openCapture(t, "shop"), defaultRules).Spans))
@@ -85,7 +85,7 @@ func TestACustomCollectorIsBuiltAndRunsByThePage(t *testing.T) {
 	}
 }
 
-// buildDistribution builds a distribution of a manifest, and gives its program's path.
+// buildDistribution builds a distribution from a manifest, and returns its program's path.
 func buildDistribution(t *testing.T, manifest string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -112,8 +112,8 @@ func yamlBlocks(t *testing.T, page string) []string {
 	return blocks
 }
 
-// added is a document in YAML and what others add to it, as a person would add it: lists get
-// longer, at all depths.
+// added is a document in YAML with additions of others, as a person makes them: lists get longer,
+// at all depths.
 func added(t testing.TB, document string, others ...string) string {
 	t.Helper()
 	var to map[string]any

@@ -11,8 +11,8 @@ import (
 	"github.com/callbraid/callbraid/test/kit/page"
 )
 
-// What the pages of the tracers have a newcomer do gives what they say, from nothing to the
-// first span: the commands are the pages' own.
+// The commands of the tracers' pages print the output of the pages, from the beginning to the first
+// span. They run unchanged.
 
 func TestTheExamplesOfThePageOfBytefrogAreTrue(t *testing.T) {
 	t.Parallel()

@@ -15,8 +15,7 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// flatCum are what pprof says of a function, as it prints them: what ended in it, and what
-// ended in it or in what it called.
+// flatCum are pprof's values of a function, as it prints them: flat and cumulative.
 type flatCum struct{ flat, cum string }
 
 // topOf has go tool pprof print the functions of a profile, by their names, in one sample
@@ -25,7 +24,7 @@ func topOf(t *testing.T, address, sampleType string) map[string]flatCum {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "tool", "pprof", "-top", "-unit=ns", "-nodecount=0", "-nodefraction=0",
 		"-sample_index="+sampleType, address)
-	// It keeps a copy of what it fetched, and looks for settings of the user's.
+	// It saves a copy of the fetched profile, and looks for settings of the user.
 	command.Env = append(command.Environ(), "PPROF_TMPDIR="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
 	var said strings.Builder
 	command.Stderr = &said
@@ -47,8 +46,8 @@ func topOf(t *testing.T, address, sampleType string) map[string]flatCum {
 	return functions
 }
 
-// What Go's own program says of the download of a build of Maven, that came through the
-// built distribution, is what its capture has: for each function, to the nanosecond.
+// Go's own pprof prints for the download of a Maven build, from the built distribution, the numbers
+// of its capture: for each function, to the nanosecond.
 func TestGoToolPprofHasTheTimesOfTheCaptureOfAMavenBuild(t *testing.T) {
 	t.Parallel()
 	pages, endpoint := testkit.Address(t), testkit.Address(t)

@@ -24,8 +24,8 @@ import (
 
 // config/rbkit-profiles.yaml as it is shipped, and servers that agentsim plays.
 
-// flameGraphsOfRbkit starts the shipped configuration for a server, with the feature gate
-// that its head names, and gives where the pages are.
+// flameGraphsOfRbkit starts the shipped configuration for a server, with the feature gate that its
+// head names, and returns the address of the pages.
 func flameGraphsOfRbkit(t *testing.T, server rbkitServer) (c *kit.Collector, site string) {
 	t.Helper()
 	const name = "rbkit-profiles.yaml"
@@ -40,7 +40,7 @@ func flameGraphsOfRbkit(t *testing.T, server rbkitServer) (c *kit.Collector, sit
 	return kit.StartGated(t, gates[0], configuration), "http://" + pages
 }
 
-// fetch is what stands at an address.
+// fetch returns the body at an address.
 func fetch(t *testing.T, address string) string {
 	t.Helper()
 	response, err := http.Get(address)
@@ -52,7 +52,7 @@ func fetch(t *testing.T, address string) string {
 	return string(text)
 }
 
-// fetchAny is what stands at an address, with any status.
+// fetchAny returns the body at an address, with any status.
 func fetchAny(t *testing.T, address string) string {
 	t.Helper()
 	response, err := http.Get(address)
@@ -99,7 +99,7 @@ func foldedStacks(t *testing.T, text string) (stacks map[string]int64, all int64
 	return stacks, all
 }
 
-// topOfStacks are the functions of stacks, with what pprof has to say of them.
+// topOfStacks are the functions of stacks with pprof's values.
 func topOfStacks(stacks map[string]int64) map[string]flatCum {
 	flat, cum := map[string]int64{}, map[string]int64{}
 	for stack, n := range stacks {
@@ -117,7 +117,7 @@ func topOfStacks(stacks map[string]int64) map[string]flatCum {
 	return top
 }
 
-// flameGraphOf is the link to what samples say, on the page of all services.
+// flameGraphOf matches the link to the flame graph of samples, on the page of all services.
 var flameGraphOf = regexp.MustCompile(`href="(services/[^"]+/profiles/samples/count/)ui/flamegraph"`)
 
 func TestFlameGraphsShowTheFramesOfRubyPrograms(t *testing.T) {
@@ -126,7 +126,7 @@ func TestFlameGraphsShowTheFramesOfRubyPrograms(t *testing.T) {
 		sample uint64
 		// undecoded is how many samples are in messages that the reference hasn't decoded.
 		undecoded int64
-		// tree is another that there is: what was allocated; empty: none.
+		// tree is another existing tree: allocations; empty: none.
 		tree, frame string
 	}{
 		"released-30s":   {sample: 9, undecoded: 5},

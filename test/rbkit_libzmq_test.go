@@ -44,7 +44,7 @@ func openRbkit(t *testing.T, name string) *capture.Capture {
 	return c
 }
 
-// start starts a server with libzmq that says of itself what that of a capture did.
+// start starts a server with libzmq whose hello is that of a capture.
 func (s rbkitServer) start(t *testing.T, of *capture.Capture) *rbkit.Server {
 	t.Helper()
 	return rbkit.Start(t, s.options(of))
@@ -54,7 +54,7 @@ func (s rbkitServer) options(of *capture.Capture) rbkit.Options {
 	return rbkit.Options{Publish: s.publish, Request: s.request, Hello: rbkitserver.Hello(of)}
 }
 
-// awaitSubscriber waits until a collector hears what a server publishes.
+// awaitSubscriber waits until a collector receives the messages of a server.
 func awaitSubscriber(t *testing.T, c *kit.Collector, played *rbkit.Server) {
 	t.Helper()
 	before := c.Metric(t, rbkitMessages)
@@ -74,8 +74,8 @@ func eventsOf(messages ...capture.Message) (all float64, byType map[uint64]float
 	return all, byType
 }
 
-// Each message counts with all its events when it has come, and the exporters have all of
-// them.
+// Each message is counted with all its events when it has arrived, and the exporters have all
+// events.
 func TestRbkitMessagesOfLibzmqArriveWhole(t *testing.T) {
 	t.Parallel()
 	for name, types := range map[string]struct{ created, destroyed, mark, sweep, sample, dump uint64 }{
@@ -121,14 +121,14 @@ func TestRbkitMessagesOfLibzmqArriveWhole(t *testing.T) {
 	}
 }
 
-// rbkitDump is what a log record says of a dump.
+// rbkitDump is the content of a dump's log record.
 type rbkitDump struct {
 	severity            plog.SeverityNumber
 	announced, received int64
 	complete            bool
 }
 
-// rbkitPart is how many objects a part of a dump has, but for the last one.
+// rbkitPart is the number of objects in a part of a dump, except the last one.
 const rbkitPart = 1000
 
 // checkComplete checks that a dump had all objects of so many parts.
@@ -161,7 +161,7 @@ func TestAnIncompleteRbkitDumpIsLogged(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		dump uint64 // its type
-		left int    // which part is left out
+		left int    // the omitted part
 		// announced is how many objects the dump has.
 		announced, missing int64
 	}{
@@ -179,7 +179,7 @@ func TestAnIncompleteRbkitDumpIsLogged(t *testing.T) {
 			s.Publish(whole)
 			c.AwaitMetric(t, 1, rbkitDumps, `objects="complete"`)
 			s.Stop()
-			// Parts may still come until the server has gone.
+			// Parts may still arrive until the server has ended.
 			s = server.start(t, played)
 			awaitSubscriber(t, c, s)
 			s.Publish(withoutPart(t, whole, test.dump, test.left))
@@ -239,8 +239,8 @@ func withoutPart(t *testing.T, message []byte, eventType uint64, part int) []byt
 	return made
 }
 
-// What was switched on is switched on again in a server that comes back, and confirmed;
-// what it sends is a life of its own.
+// Everything that was switched on is switched on again in a restarted server, and confirmed. Its
+// data is a new life.
 func TestARestartedLibzmqServerGetsItsCommandsAgain(t *testing.T) {
 	t.Parallel()
 	server, played := newRbkitServer(t), openRbkit(t, "released-30s")
@@ -261,7 +261,7 @@ func TestARestartedLibzmqServerGetsItsCommandsAgain(t *testing.T) {
 			s.Kill()
 		}
 	}
-	assert.Zero(t, c.Metric(t, rbkitLost), "numbers of messages begin anew")
+	assert.Zero(t, c.Metric(t, rbkitLost), "numbers of messages begin again")
 	c.Stop(t)
 	assert.Equal(t, switchOn, orders(lives[0]))
 	assert.Equal(t, switchOn, orders(lives[1]))
@@ -280,7 +280,7 @@ func orders(s *rbkit.Server) []protocol.Command {
 // awaitConfirmed waits until all is switched on and the server was asked whether it is.
 func awaitConfirmed(t *testing.T, s *rbkit.Server) {
 	t.Helper()
-	testkit.Eventually(t, "what was switched on is confirmed", func() (bool, string) {
+	testkit.Eventually(t, "everything that was switched on is confirmed", func() (bool, string) {
 		commands := s.Commands()
 		last := slices.Index(commands, protocol.StartCPUProfiling)
 		return last >= 0 && slices.Contains(commands[last:], protocol.Handshake), fmt.Sprint(commands)
@@ -291,8 +291,8 @@ func awaitConfirmed(t *testing.T, s *rbkit.Server) {
 	assert.Equal(t, "cpu", state.Clock)
 }
 
-// checkLives checks that the metrics of each life have all its events, and begin with it:
-// what the process counts when it was started, what the receiver counts when it came.
+// checkLives checks that the metrics of each life have all its events, and its start: that of the
+// process for values that the process counts, the arrival of the receiver for others.
 func checkLives(t *testing.T, c *kit.Collector, lives []*rbkit.Server, events float64) {
 	t.Helper()
 	type life struct {
@@ -340,7 +340,7 @@ func eachMetric(t *testing.T, c *kit.Collector, f func(pcommon.Resource, pmetric
 	})
 }
 
-// A server may be gone for long, and come back as often as it likes.
+// A server may be down for long, and restart any number of times.
 func TestALibzmqServerIsFollowedThroughOutagesAndRestarts(t *testing.T) {
 	t.Parallel()
 	const restarts, fewMessages, manyTries = 5, 5, 20
@@ -355,7 +355,7 @@ func TestALibzmqServerIsFollowedThroughOutagesAndRestarts(t *testing.T) {
 			s.Publish(m.Data)
 		}
 		if life%2 == 0 {
-			s.Stop() // what it has published still comes
+			s.Stop() // its published messages still arrive
 			c.AwaitMetric(t, float64(1+life)*few, rbkitEvents)
 		} else {
 			c.AwaitMetric(t, float64(1+life)*few, rbkitEvents)
@@ -367,14 +367,14 @@ func TestALibzmqServerIsFollowedThroughOutagesAndRestarts(t *testing.T) {
 	goroutines, files := c.Goroutines(t), c.OpenFiles(t)
 	failed := c.Metric(t, rbkitFailures, `socket="publish"`)
 	c.AwaitMetric(t, failed+manyTries, rbkitFailures, `socket="publish"`)
-	checkSaidOf(t, c, began, "an outage", server, saidLost, "connection refused")
+	checkLinesOf(t, c, began, "an outage", server, saidLost, "connection refused")
 	for life := range restarts {
 		live(1 + life)
 	}
 	assert.EqualValues(t, restarts, c.Metric(t, rbkitRestarts))
 	assert.EqualValues(t, (1+restarts)*few, c.Metric(t, rbkitEvents))
 	assert.Zero(t, c.Metric(t, rbkitLost))
-	testkit.Eventually(t, "nothing is left of the connections", func() (bool, string) {
+	testkit.Eventually(t, "the connections' goroutines have ended", func() (bool, string) {
 		now, open := c.Goroutines(t), c.OpenFiles(t)
 		return now <= goroutines && open <= files, fmt.Sprintf("%d goroutines, %d files; at first %d, %d", now, open, goroutines, files)
 	})
@@ -386,11 +386,11 @@ func TestALibzmqServerIsFollowedThroughOutagesAndRestarts(t *testing.T) {
 	}, said)
 }
 
-// A collector that doesn't run for a while gets what the server keeps for it, and knows
-// what it didn't keep.
+// A collector that is stopped for a while gets the messages in the server's queue, and counts those
+// that the queue dropped.
 func TestASlowCollectorLosesOnlyMessagesThatLibzmqDrops(t *testing.T) {
 	t.Parallel()
-	// More than the buffers of the system have room for, less than real servers keep.
+	// More than the buffers of the system have room for, and less than the queue of a real server.
 	const messages, eventsOfMessage = 250, 4000
 	for name, keeps := range map[string]int{"the server keeps it": 0, "the server keeps little": 5} {
 		t.Run(name, func(t *testing.T) {
@@ -411,18 +411,18 @@ func TestASlowCollectorLosesOnlyMessagesThatLibzmqDrops(t *testing.T) {
 			}
 			c.Thaw(t)
 			seen := 0.0
-			testkit.Eventually(t, "all messages have come or are lost", func() (bool, string) {
+			testkit.Eventually(t, "all messages have arrived or are lost", func() (bool, string) {
 				came, lost := c.Metric(t, rbkitMessages)-unnumbered, c.Metric(t, rbkitLost)
 				if came+lost == float64(sent) {
 					return true, ""
 				}
 				if came == seen {
-					// What was lost is known by what comes after it.
+					// Lost messages are noticed when later ones arrive.
 					s.Publish(numberedMessage(t, program, sent))
 					sent++
 				}
 				seen = came
-				return false, fmt.Sprintf("%v came, %v are lost, of %d", came, lost, sent)
+				return false, fmt.Sprintf("%v arrived, %v are lost, of %d", came, lost, sent)
 			})
 			t.Logf("%d messages, %v lost", sent, c.Metric(t, rbkitLost))
 			if keeps == 0 {
@@ -435,8 +435,8 @@ func TestASlowCollectorLosesOnlyMessagesThatLibzmqDrops(t *testing.T) {
 	}
 }
 
-// A pipeline that refuses holds up nobody: the server is read all the same, and what the
-// pipeline didn't take it gets when it does.
+// A pipeline that refuses delays no server: the collector reads the server, and delivers refused
+// data later.
 func TestAPipelineThatRefusesDoesNotDelayALibzmqServer(t *testing.T) {
 	t.Parallel()
 	var accepts atomic.Bool
@@ -461,7 +461,7 @@ func TestAPipelineThatRefusesDoesNotDelayALibzmqServer(t *testing.T) {
 	assert.Zero(t, spans.Load())
 	testkit.Eventually(t, "spans are refused", func() (bool, string) { return refused.Load() > 1, "" })
 	accepts.Store(true)
-	testkit.Eventually(t, "all spans come", func() (bool, string) { return spans.Load() >= 15, fmt.Sprint(spans.Load()) })
+	testkit.Eventually(t, "all spans arrive", func() (bool, string) { return spans.Load() >= 15, fmt.Sprint(spans.Load()) })
 	assert.Zero(t, c.Metric(t, "otelcol_receiver_rbkit_spans_dropped"))
 	c.Stop(t)
 	assert.EqualValues(t, 15, spans.Load(), "each once")

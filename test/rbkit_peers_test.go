@@ -22,19 +22,19 @@ import (
 	"github.com/callbraid/callbraid/test/kit/rbkit"
 )
 
-// What the log says of a server that can't be followed, and of one that can't be asked.
+// Log lines about a server that the receiver cannot subscribe to, and about one that does not
+// answer requests.
 const (
 	saidLost   = "The connection to the server failed"
 	saidSilent = "The server doesn't answer requests"
 )
 
-// Whatever stands where a server should be costs its own line in the log, and servers
-// nothing.
+// A wrong peer in place of a server costs only its own line in the log, and servers nothing.
 func TestWrongPeersDoNotDisturbRbkitServers(t *testing.T) {
 	t.Parallel()
 	played := openRbkit(t, "released-30s")
 	good, mute, alone, swapped := newRbkitServer(t), newRbkitServer(t), newRbkitServer(t), newRbkitServer(t)
-	silent, huge, web := wrongPeer(t, sayNothing), wrongPeer(t, announceTooMuch), wrongPeer(t, answerInHTTP)
+	silent, huge, web := wrongPeer(t, staySilent), wrongPeer(t, announceTooMuch), wrongPeer(t, answerInHTTP)
 	silently, lonely := mute.options(played), alone.options(played)
 	silently.Mute, lonely.Request = true, ""
 	servers := []*rbkit.Server{good.start(t, played), rbkit.Start(t, silently), rbkit.Start(t, lonely)}
@@ -47,7 +47,7 @@ func TestWrongPeersDoNotDisturbRbkitServers(t *testing.T) {
 		receiver: "timeout: 3s", // for each time that a silent peer is tried
 	}.config())
 	testkit.Eventually(t, "wrong peers are tried again", func() (bool, string) {
-		return min(silent.taken.Load(), huge.taken.Load(), web.taken.Load()) > 1, ""
+		return min(silent.accepted.Load(), huge.accepted.Load(), web.accepted.Load()) > 1, ""
 	})
 	for _, s := range servers {
 		awaitSubscriber(t, c, s)
@@ -67,7 +67,7 @@ func TestWrongPeersDoNotDisturbRbkitServers(t *testing.T) {
 	for _, test := range []struct {
 		what string
 		of   rbkitServer
-		// lost and silent are the errors in the lines of the log, empty: there is none, and
+		// lost and silent are the errors in the lines of the log. Empty: there is no line, and
 		// perhaps: there may be one.
 		lost, silent string
 	}{
@@ -75,24 +75,24 @@ func TestWrongPeersDoNotDisturbRbkitServers(t *testing.T) {
 		{"one that answers no request", mute, "", "expected a frame, or an answer to PING, got: time ran out"},
 		{"one that only publishes", alone, "", "connection refused"},
 		{"the two ports swapped", swapped, `expected a socket of type PUB or XPUB, got \"REP\"`, ""},
-		{"a peer that says nothing", silent.rbkitServer, "greeting: byte 0: expected a ZMTP 3 greeting, got: time ran out", ""},
+		{"a silent peer", silent.rbkitServer, "greeting: byte 0: expected a ZMTP 3 greeting, got: time ran out", ""},
 		{
 			"one that announces 2^62 bytes", huge.rbkitServer,
-			"expected a frame of at most 33554432 bytes, got a size of 4611686018427387904", perhaps, // it can be lost before it is asked
+			"expected a frame of at most 33554432 bytes, got a size of 4611686018427387904", perhaps, // it can disconnect before the request
 		},
 		{"a server of the web", web.rbkitServer, `expected a ZMTP 3 greeting, got HTTP: \"HTTP/1.1 400 Bad Request\"`, ""},
 	} {
-		checkSaidOf(t, c, began, test.what, test.of, saidLost, test.lost)
-		checkSaidOf(t, c, began, test.what, test.of, saidSilent, test.silent)
+		checkLinesOf(t, c, began, test.what, test.of, saidLost, test.lost)
+		checkLinesOf(t, c, began, test.what, test.of, saidSilent, test.silent)
 	}
 }
 
-// perhaps is a problem that may be said or not.
+// perhaps is an error that may be logged or not.
 const perhaps = "perhaps"
 
-// checkSaidOf checks that a line of the log is about a server, with the error, and no other
-// of that kind but after the pause that such lines have.
-func checkSaidOf(t *testing.T, c *kit.Collector, since time.Time, what string, of rbkitServer, said, problem string) {
+// checkLinesOf checks that a line of the log is about a server, with the error, and no other of
+// that kind except after the pause of such lines.
+func checkLinesOf(t *testing.T, c *kit.Collector, since time.Time, what string, of rbkitServer, said, problem string) {
 	t.Helper()
 	var lines []string
 	for line := range strings.Lines(c.Log()) {
@@ -113,26 +113,26 @@ func checkSaidOf(t *testing.T, c *kit.Collector, since time.Time, what string, o
 	}
 }
 
-// peer is what stands where a server should be, on both of its ports.
+// peer replaces a server, on both of its ports.
 type peer struct {
 	rbkitServer
-	// taken is how many connections came to where it should publish.
-	taken *atomic.Int64
+	// accepted is the number of connections to its publishing port.
+	accepted *atomic.Int64
 }
 
 // wrongPeer does something with each connection.
 func wrongPeer(t *testing.T, do func(net.Conn)) peer {
 	t.Helper()
-	p := peer{taken: &atomic.Int64{}}
+	p := peer{accepted: &atomic.Int64{}}
 	p.publish = listen(t, func(c net.Conn) {
-		p.taken.Add(1)
+		p.accepted.Add(1)
 		do(c)
 	})
 	p.request = listen(t, do)
 	return p
 }
 
-// listen takes connections until the end of the test.
+// listen accepts connections until the end of the test.
 func listen(t *testing.T, do func(net.Conn)) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", testkit.Address(t))
@@ -157,9 +157,9 @@ func listen(t *testing.T, do func(net.Conn)) (address string) {
 	return listener.Addr().String()
 }
 
-func sayNothing(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
+func staySilent(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
 
-// answerInHTTP says what servers of the web do that don't understand.
+// answerInHTTP answers like a web server that doesn't understand.
 func answerInHTTP(c net.Conn) {
 	_, _ = c.Read(make([]byte, 1))
 	_, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
@@ -176,5 +176,5 @@ func announceTooMuch(c net.Conn) {
 		frame     = "\x02\x40\x00\x00\x00\x00\x00\x00\x00"
 	)
 	_, _ = io.WriteString(c, signature+version+null+strings.Repeat("\x00", 32)+ready+frame)
-	sayNothing(c)
+	staySilent(c)
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// profiled is what profiles have, by type: for each stack the sum of its samples' values.
-// Of allocations it is by the place alone.
+// profiled is the content of profiles by type: the sum of values for each stack. Allocations are
+// summed by place only.
 type profiled map[string]map[string]int64
 
 func (p profiled) add(kind, at string, n int64) {
@@ -71,7 +71,7 @@ type decodedFrame struct {
 	Thread int64  `json:"15"`
 }
 
-// address is that of an object whose own method a frame is in, which profiles are without.
+// address matches the address of an object in a frame of its singleton method. Profiles do not have it.
 var address = regexp.MustCompile(":0x[0-9a-f]+")
 
 func (f decodedFrame) String() string {
@@ -143,7 +143,7 @@ func TestRbkitProfilesArriveByOTLP(t *testing.T) {
 			}.config())
 			s := server.start(t, played)
 			awaitSubscriber(t, c, s)
-			// Those that the reference has decoded.
+			// The messages that the reference has decoded.
 			messages := slices.DeleteFunc(played.Messages, func(m capture.Message) bool { return m.Decoded == nil })
 			for _, m := range messages {
 				s.Publish(m.Data)

@@ -24,12 +24,11 @@ import (
 	"github.com/callbraid/callbraid/test/kit/prometheus"
 )
 
-// The numbers of captures as users of Prometheus see them. What they should be is from the
-// JSON that a reference made of the captures, where they have it, and otherwise from
-// receiver/rbkitreceiver/testdata/golden/README.md.
+// The numbers of captures for users of Prometheus. The expected ones are from the JSON of a
+// reference, if it has them, and otherwise from receiver/rbkitreceiver/testdata/golden/README.md.
 
-// rbkitStatistics are the metrics of what GC.stat says, by its keys: the unit is in the
-// name, and sums end in _total.
+// rbkitStatistics are the metrics of GC.stat, by its keys. The unit is in the name, and sums end in
+// _total.
 var rbkitStatistics = map[string]struct{ metric, kind string }{
 	"count":                                   {"ruby_gc_count_total", "counter"},
 	"minor_gc_count":                          {"ruby_gc_minor_gc_count_total", "counter"},
@@ -157,7 +156,7 @@ func checkHistogram(t *testing.T, p *prometheus.Server, name, of string, duratio
 	}
 }
 
-// checkTypes checks what the metadata of all metrics says, and that there are no others.
+// checkTypes checks the metadata of all metrics, and that there are no others.
 func checkTypes(t *testing.T, p *prometheus.Server) {
 	t.Helper()
 	want := maps.Clone(rbkitMetrics)
@@ -247,8 +246,8 @@ func classesOf(t *testing.T, of *capture.Capture, eventType uint64) map[string]f
 // snapshotType is the type of snapshots of allocations, which the documented dialect has.
 const snapshotType = 0
 
-// decodedSnapshot is such a snapshot as the reference decoded it: files, and in them places
-// of the form "LINE CLASS SIZE".
+// decodedSnapshot is a snapshot as the reference decoded it: files, and their places of the form
+// "LINE CLASS SIZE".
 type decodedSnapshot struct {
 	Allocations map[string]map[string]struct {
 		Count int64 `json:"17"`

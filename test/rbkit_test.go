@@ -53,8 +53,8 @@ func (s rbkitServer) client(receiver, pipelines string) string {
 	return rbkitClient{servers: []rbkitServer{s}, receiver: receiver, pipelines: pipelines}.config()
 }
 
-// rbkitClient is a collector that is a client of servers, and shows metrics where the
-// first of them says so.
+// rbkitClient is a collector that is a client of servers, and shows metrics at the address of the
+// first of them.
 type rbkitClient struct {
 	servers []rbkitServer
 	// receiver, exporters and pipelines are more of the configuration.
@@ -97,26 +97,8 @@ service:
 
 // playedRbkit is a server that agentsim plays.
 type playedRbkit struct {
-	output *syncText
+	output *testkit.Output
 	stop   func()
-}
-
-// syncText is a text that several goroutines write and read.
-type syncText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (s *syncText) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(b)
-}
-
-func (s *syncText) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
 }
 
 // play plays a server until it is stopped, or the test ends.
@@ -124,7 +106,7 @@ func (s rbkitServer) play(t *testing.T, arguments ...string) playedRbkit {
 	t.Helper()
 	arguments = append([]string{"rbkit"}, append(arguments, "--publish", s.publish, "--request", s.request, "--linger", "1h", "--verbose")...)
 	command := exec.Command(kit.AgentSim(t), arguments...)
-	output := &syncText{}
+	output := &testkit.Output{}
 	command.Stdout, command.Stderr = output, output
 	require.NoError(t, command.Start())
 	stop := sync.OnceFunc(func() {
@@ -140,7 +122,7 @@ func (s rbkitServer) play(t *testing.T, arguments ...string) playedRbkit {
 	return playedRbkit{output, stop}
 }
 
-// scraped is what the collector shows to Prometheus.
+// scraped is the collector's page for Prometheus.
 func (s rbkitServer) scraped(t testing.TB) string {
 	t.Helper()
 	response, err := http.Get("http://" + s.metrics + "/metrics")
@@ -229,7 +211,7 @@ func TestRbkitServersGetTheirCommandsAndAreRestored(t *testing.T) {
 	c := kit.Start(t, server.client("memory_profile: true\n    cpu_profile: true\n    clock: cpu\n    objectspace_snapshot_interval: 100ms", ""))
 	played := server.play(t, "load", "--rate", "50", "--events", "100", "--dump-objects", "1500")
 	c.AwaitMetric(t, 2, "otelcol_receiver_rbkit_dumps", `objects="complete"`)
-	// A server that comes back has forgotten it all.
+	// A restarted server has lost its state.
 	played.stop()
 	played = server.play(t, "load", "--rate", "50", "--events", "100", "--dump-objects", "1500")
 	c.AwaitMetric(t, 1, rbkitRestarts)
@@ -290,8 +272,8 @@ func (s rbkitServer) serve(t testing.TB) *rbkitserver.Server {
 // The largest message that was seen of a real server had 415,000 events and 10 MB.
 const largeMessage = 415_000
 
-// largeMessages are messages of that many events, about objects that are remembered, and
-// about objects that are gone at once.
+// largeMessages are messages of that many events, about objects that stay, and about objects that
+// are freed immediately.
 var largeMessages = map[string]func(into *protocol.Collection, i uint64) error{
 	"live": func(into *protocol.Collection, i uint64) error {
 		return into.Created(1, 20*(1+i), fmt.Appendf(nil, "Shop::Class%d", i%50))
@@ -304,8 +286,8 @@ var largeMessages = map[string]func(into *protocol.Collection, i uint64) error{
 	},
 }
 
-// memoryOf is how much memory a collector has had at most for a message of largeMessage
-// events, above what it had before, in bytes.
+// memoryOf is the additional peak memory of a collector for a message of largeMessage events, in
+// bytes.
 func memoryOf(t testing.TB, add func(into *protocol.Collection, i uint64) error) (more uint64) {
 	t.Helper()
 	const least = 10_000_000
@@ -343,7 +325,7 @@ func TestALargeRbkitMessageNeedsLittleMemory(t *testing.T) {
 	}
 }
 
-// BenchmarkLargeRbkitMessage is how much memory the largest messages take.
+// BenchmarkLargeRbkitMessage measures the memory of the largest messages.
 func BenchmarkLargeRbkitMessage(b *testing.B) {
 	for what, add := range largeMessages {
 		b.Run(what, func(b *testing.B) {

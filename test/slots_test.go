@@ -28,8 +28,7 @@ import (
 	"github.com/callbraid/callbraid/test/kit/flood"
 )
 
-// What honest peers get while 10,000 idle connections are opened again as fast as they are
-// closed.
+// Honest peers while 10,000 idle connections are opened again as fast as they are closed.
 
 const (
 	floodConnections = 10_000

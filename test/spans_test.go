@@ -12,7 +12,7 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// span is what the tests look at in an exported span of a call.
+// span has the fields of a call's exported span that the tests compare.
 type span struct {
 	trace      pcommon.TraceID
 	id, parent pcommon.SpanID
@@ -73,7 +73,7 @@ func (s streams) add(t testing.TB, traces ptrace.Traces) {
 	}
 }
 
-// readStreams reads what the file exporter of a stopped collector wrote.
+// readStreams reads the file exporter's file of a stopped collector.
 func readStreams(t testing.TB, c *kit.Collector, file string) streams {
 	t.Helper()
 	s := streams{}

@@ -21,9 +21,8 @@ const (
 	measuredRuns, manyRuns = 4, 40
 )
 
-// withOrdinaryTelemetry is the configuration with what a collector tells of
-// itself by default. The testbed's own level measures the size of everything
-// that goes from one component to the next.
+// withOrdinaryTelemetry is the configuration with the default level of the collector's own metrics.
+// The kit's own level measures the size of all data between components.
 func withOrdinaryTelemetry(configuration string) string {
 	return strings.Replace(configuration, "service: {", "service: {telemetry: {metrics: {level: normal}}, ", 1)
 }

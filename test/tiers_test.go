@@ -23,7 +23,7 @@ import (
 
 // Batches that reach a pairing collector over OTLP, as from another tier.
 
-// pairingTier is a collector that pairs what comes over OTLP/HTTP.
+// pairingTier is a collector that pairs batches from OTLP/HTTP.
 func pairingTier(address string) string {
 	return fmt.Sprintf(`
 receivers: {otlp: {protocols: {http: {endpoint: %q}}}}
@@ -120,8 +120,7 @@ func (p *runPacker) flush(packer *callevent.Packer, end *callevent.Barrier) {
 	packer.Reset()
 }
 
-// In whatever order batches come, and however often: the same spans, with the
-// same IDs, from every collector.
+// Batches in any order, also repeated, become the same spans with the same IDs, in every collector.
 func TestBatchesInAnyOrderBecomeTheSameSpans(t *testing.T) {
 	t.Parallel()
 	run := openCapture(t, "suspend")
@@ -162,14 +161,14 @@ func TestBatchesInAnyOrderBecomeTheSameSpans(t *testing.T) {
 	}
 }
 
-// One collector receives, and passes batches on with two senders; half of them
-// are delayed until all others have come; a second collector pairs: the same spans.
+// One collector receives, and sends batches with two senders; half of them are delayed until all
+// others have arrived. A second collector pairs: the same spans.
 func TestTwoTiersMakeTheSameSpans(t *testing.T) {
 	t.Parallel()
 	pairing := testkit.Address(t)
 	second := kit.Start(t, pairingTier(pairing))
 	forward := &forwarder{to: pairing}
-	endpoint, stop := kit.ServeOTLP(t, forward.take)
+	endpoint, stop := kit.ServeOTLP(t, forward.accept)
 	agents := testkit.Address(t)
 	first := kit.Start(t, fmt.Sprintf(`
 receivers: {bytefrog: {endpoint: %q}}
@@ -191,8 +190,7 @@ service: {pipelines: {traces: {receivers: [bytefrog], exporters: [otlp_http]}}}
 	checkEqual(t, reference.Spans(openCapture(t, "maven"), defaultRules), got)
 }
 
-// forwarder passes every other hand-over on at once, and the rest at the end,
-// the last first.
+// forwarder sends every other hand-over immediately, and the rest at the end, the last first.
 type forwarder struct {
 	to string
 
@@ -202,7 +200,7 @@ type forwarder struct {
 	delayed int
 }
 
-func (f *forwarder) take(traces ptrace.Traces) int {
+func (f *forwarder) accept(traces ptrace.Traces) int {
 	f.mu.Lock()
 	f.taken++
 	hold := f.taken%2 == 0

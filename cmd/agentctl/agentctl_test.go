@@ -26,6 +26,7 @@ import (
 	"github.com/callbraid/callbraid/extension/agentcontrolextension"
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // played is an agent that executes and confirms each command.
@@ -266,30 +267,12 @@ func TestWatchPrintsOneLineIfNoAgentMatchesYet(t *testing.T) {
 	}, strings.Split(out.String(), "\n"))
 }
 
-// buffer is a bytes.Buffer for several goroutines.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 func TestWatchRunsUntilItIsInterrupted(t *testing.T) {
 	shop := agentOf("shop")
 	endpoint := serve(t, shop)
 	ctx, interrupt := context.WithCancel(t.Context())
 	root := rootCommand()
-	out := &buffer{}
+	out := &testkit.Output{}
 	root.SetOut(out)
 	root.SetArgs([]string{"watch", "--interval", "100ms", "--endpoint", endpoint})
 	ended := make(chan error, 1)

@@ -17,29 +17,24 @@ import (
 // completionTimeout bounds the wait of a shell for completions.
 const completionTimeout = 2 * time.Second
 
-// hasten limits the time-out of a command to that of a completion.
-func hasten(c *cobra.Command) (done context.CancelFunc) {
+// limitTime limits the time-out of a command to that of a completion.
+func limitTime(c *cobra.Command) (done context.CancelFunc) {
 	ctx, done := context.WithTimeout(c.Context(), completionTimeout)
 	c.SetContext(ctx)
 	return done
 }
 
-// completeAgent completes the ID of an agent.
-func (f *connectFlags) completeAgent(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	defer hasten(c)()
+// completeAgent completes the ID of an agent. The shell selects those with the word's beginning.
+func (f *connectFlags) completeAgent(c *cobra.Command, args []string, _ string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
+	defer limitTime(c)()
 	client, err := f.client()
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	list, err := client.Agents(c.Context())
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var all []cobra.Completion
+	list, _ := client.Agents(c.Context()) // without an answer there are no completions
 	for i := range list.Agents {
-		if a := &list.Agents[i]; strings.HasPrefix(a.ID, begun) {
-			all = append(all, completion(a.ID, a.Tracer+" "+a.Service+" "+a.Address))
-		}
+		a := &list.Agents[i]
+		all = append(all, completion(a.ID, a.Tracer+" "+a.Service+" "+a.Address))
 	}
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
@@ -49,7 +44,7 @@ func (f *connectFlags) completeOrder(c *cobra.Command, args []string, begun stri
 	if len(args) == 0 {
 		return f.completeAgent(c, args, begun)
 	}
-	defer hasten(c)()
+	defer limitTime(c)()
 	_, agent, err := f.agent(c, args[0])
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -80,10 +75,11 @@ func completeArgument(command *api.Command, given []string, begun string) (all [
 			all = append(all, completion(p.Name+"=", p.Summary))
 		}
 	}
-	if hasValue {
-		return all, cobra.ShellCompDirectiveNoFileComp
+	directive = cobra.ShellCompDirectiveNoFileComp
+	if !hasValue {
+		directive |= cobra.ShellCompDirectiveNoSpace
 	}
-	return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	return all, directive
 }
 
 // valuesOf returns the values of a parameter with few possible values.

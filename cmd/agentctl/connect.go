@@ -4,9 +4,6 @@
 package main
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -17,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/callbraid/callbraid/cmd/internal/program"
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
 )
 
@@ -24,7 +22,7 @@ import (
 type connectFlags struct {
 	endpoint, tokenFile string
 	timeout             time.Duration
-	ca, cert, key       string
+	tls                 program.TLSFiles
 }
 
 func (f *connectFlags) register(c *cobra.Command) {
@@ -35,9 +33,9 @@ func (f *connectFlags) register(c *cobra.Command) {
 	flags.Lookup("endpoint").DefValue = redacted(f.endpoint)
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "how long to wait for an answer")
 	flags.StringVar(&f.tokenFile, "token-file", "", "file with a bearer token (or "+tokenVariable+", the token)")
-	flags.StringVar(&f.ca, "tls-ca", "", "file with the certificates (PEM) that the collector's is checked against (default: the system's)")
-	flags.StringVar(&f.cert, "tls-cert", "", "file with a certificate (PEM) of your own")
-	flags.StringVar(&f.key, "tls-key", "", "file with the key (PEM) of your certificate")
+	flags.StringVar(&f.tls.CA, "tls-ca", "", "file with the certificates (PEM) that the collector's is checked against (default: the system's)")
+	flags.StringVar(&f.tls.Cert, "tls-cert", "", "file with a certificate (PEM) of your own")
+	flags.StringVar(&f.tls.Key, "tls-key", "", "file with the key (PEM) of your certificate")
 	c.MarkFlagsRequiredTogether("tls-cert", "tls-key")
 }
 
@@ -54,7 +52,7 @@ func (f *connectFlags) client() (*api.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	secure, err := f.secure()
+	secure, err := f.tls.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -94,26 +92,4 @@ func (f *connectFlags) token() (string, error) {
 		return "", fmt.Errorf("--token-file: %w", err)
 	}
 	return strings.TrimSpace(string(b)), nil
-}
-
-func (f *connectFlags) secure() (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	if f.ca != "" {
-		pem, err := os.ReadFile(f.ca)
-		if err != nil {
-			return nil, fmt.Errorf("--tls-ca: %w", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, errors.New("--tls-ca: expected certificates in PEM, got none")
-		}
-	}
-	if f.cert != "" {
-		own, err := tls.LoadX509KeyPair(f.cert, f.key)
-		if err != nil {
-			return nil, fmt.Errorf("--tls-cert: %w", err)
-		}
-		c.Certificates = []tls.Certificate{own}
-	}
-	return c, nil
 }

@@ -5,14 +5,13 @@ package main
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/callbraid/callbraid/cmd/internal/program"
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 )
@@ -33,14 +32,12 @@ type agentFlags struct {
 // tlsFlags are the flags of encryption.
 type tlsFlags struct {
 	use        bool
-	ca         string
-	cert       string
-	key        string
+	files      program.TLSFiles
 	serverName string
 	insecure   bool
 }
 
-func (f *agentFlags) add(c *cobra.Command) {
+func (f *agentFlags) register(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.endpoint, "endpoint", "localhost:8765", "address of the receiver, host:port")
@@ -52,9 +49,9 @@ func (f *agentFlags) add(c *cobra.Command) {
 	flags.DurationVar(&f.hangTimeout, "hang-timeout", 10*time.Second, "how long a hung program hangs before agentsim reports it and exits")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print each command of the receiver")
 	flags.BoolVar(&f.tls.use, "tls", false, "connect with TLS")
-	flags.StringVar(&f.tls.ca, "tls-ca", "", "file with the certificates (PEM) that the receiver's is checked against (default: the system's)")
-	flags.StringVar(&f.tls.cert, "tls-cert", "", "file with the agent's own certificate (PEM)")
-	flags.StringVar(&f.tls.key, "tls-key", "", "file with the key (PEM) of the agent's own certificate")
+	flags.StringVar(&f.tls.files.CA, "tls-ca", "", "file with the certificates (PEM) that the receiver's is checked against (default: the system's)")
+	flags.StringVar(&f.tls.files.Cert, "tls-cert", "", "file with the agent's own certificate (PEM)")
+	flags.StringVar(&f.tls.files.Key, "tls-key", "", "file with the key (PEM) of the agent's own certificate")
 	flags.StringVar(&f.tls.serverName, "tls-server-name", "", "name that the receiver's certificate must have (default: the endpoint's host)")
 	flags.BoolVar(&f.tls.insecure, "tls-insecure-skip-verify", false, "accept any certificate of the receiver: for tests only")
 	c.MarkFlagsRequiredTogether("tls-cert", "tls-key")
@@ -90,28 +87,15 @@ func (f *agentFlags) options() (bytefrogagent.Options, error) {
 // config returns nil without --tls.
 func (f tlsFlags) config() (*tls.Config, error) {
 	if !f.use {
-		if f.ca != "" || f.cert != "" || f.serverName != "" || f.insecure {
+		if f.files != (program.TLSFiles{}) || f.serverName != "" || f.insecure {
 			return nil, errors.New("--tls-…: expected --tls too")
 		}
 		return nil, nil
 	}
-	c := &tls.Config{ServerName: f.serverName, InsecureSkipVerify: f.insecure, MinVersion: tls.VersionTLS12}
-	if f.ca != "" {
-		pem, err := os.ReadFile(f.ca)
-		if err != nil {
-			return nil, fmt.Errorf("--tls-ca: %w", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("--tls-ca: expected certificates in PEM in %s, found none", f.ca)
-		}
+	c, err := f.files.Config()
+	if err != nil {
+		return nil, err
 	}
-	if f.cert != "" {
-		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
-		if err != nil {
-			return nil, fmt.Errorf("--tls-cert, --tls-key: %w", err)
-		}
-		c.Certificates = []tls.Certificate{pair}
-	}
+	c.ServerName, c.InsecureSkipVerify = f.serverName, f.insecure
 	return c, nil
 }

@@ -32,7 +32,7 @@ func configuration(connections int32) bytefrog.AgentConfiguration {
 	}
 }
 
-// execute runs the command line against an HQ that does what script says.
+// execute runs the command line against an HQ that runs the script.
 func execute(t *testing.T, script func(hq *hqtest.HQ), args ...string) (output string, err error) {
 	t.Helper()
 	hq := hqtest.New(t)

@@ -83,12 +83,11 @@ the environment variable CALLBRAID_DATA names, as config/standalone.yaml does.`,
 	flags.StringVar(&o.Health, "health", "http://localhost:13133", "the configuration's health check")
 	flags.StringVar(&o.Metrics, "metrics", "http://localhost:8889/metrics", "the configuration's Prometheus exporter")
 	flags.StringVar(&o.Pages, "pages", "http://localhost:4040", "the configuration's flame graphs")
-	flags.BoolVar(&o.Keep, "keep", keepsRunning(), "leave the collector running until an interrupt, so that its pages can be looked at")
+	flags.BoolVar(&o.Keep, "keep", keepsRunning(), "keep the collector running until an interrupt, so that you can look at its pages")
 	return command
 }
 
-// keepsRunning says whether the collector is left running unless a flag says otherwise:
-// as the environment says, or where a person looks.
+// keepsRunning is the default of --keep: the value of the environment, or true on a terminal.
 func keepsRunning() bool {
 	if keep, err := strconv.ParseBool(os.Getenv("DEMO_KEEP")); err == nil {
 		return keep

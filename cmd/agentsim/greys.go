@@ -58,11 +58,11 @@ the calls that clients received.`,
 			return f.play(c.Context(), c.OutOrStdout())
 		},
 	}
-	f.add(command)
+	f.register(command)
 	return command
 }
 
-func (f *greysFlags) add(c *cobra.Command) {
+func (f *greysFlags) register(c *cobra.Command) {
 	flags, o := c.Flags(), &f.options
 	flags.SortFlags = false
 	flags.StringVar(&f.listen, "listen", "localhost:3658", "address to listen on, host:port")
@@ -80,7 +80,7 @@ func (f *greysFlags) add(c *cobra.Command) {
 	flags.StringVar(&f.style, "style", "documented", "data of GP: documented (numbers as texts), typed, or sloppy (commas and quotes as in the document's samples)")
 	flags.StringVar(&f.timezone, "timezone", "Local", "time zone of the server's times: a name, UTC, or that of this machine (Local)")
 	flags.Float64Var(&o.Speed, "speed", 1, "factor by which the cycles of monitors are faster than real time")
-	flags.DurationVar(&o.ReplyDelay, "reply-delay", 0, "how long to take for each reply")
+	flags.DurationVar(&o.ReplyDelay, "reply-delay", 0, "time before each reply")
 	flags.DurationVar(&o.EndDelay, "end-delay", 200*time.Millisecond, "how long after a reply the console reports its end")
 	flags.DurationVar(&o.SessionTimeout, "session-timeout", 5*time.Minute, "end connections that are silent for this time")
 	flags.StringSliceVar(&f.faults, "fault", nil, "faults, by turns: "+faultNames())
@@ -169,7 +169,7 @@ func (f *greysFlags) play(ctx context.Context, out io.Writer) error {
 	}
 	bar := progress.New(os.Stderr, "greys", "calls", 0)
 	if f.verbose {
-		f.options.Heard = func(command string) { bar.Println("command: " + command) }
+		f.options.OnCommand = func(command string) { bar.Println("command: " + command) }
 	}
 	server, err := greysserver.New(f.options)
 	if err != nil {
@@ -214,7 +214,7 @@ func made(lives []greysserver.Truth) (calls uint64) {
 // sumUp prints the result.
 func (f *greysFlags) sumUp(out io.Writer, lives []greysserver.Truth) error {
 	for _, t := range lives {
-		made, told := t.Made.Sum(), t.Told.Sum()
+		made, told := t.Made.Sum(), t.Reported.Sum()
 		fmt.Fprintf(out, "process %d: made %s calls, %s failed; sent %s by monitors, %s trees, %s stacks, %s records; %s missed; %s classes were reset, %s remained changed\n",
 			t.ProcessID, count(made.Calls), count(made.Failed), count(told.Calls), count(t.Trees), count(t.Stacks), count(t.Records),
 			count(t.Missed), count(t.Resets), count(t.Enhanced))

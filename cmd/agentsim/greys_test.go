@@ -21,33 +21,16 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 	"github.com/callbraid/callbraid/internal/greys/console"
 	"github.com/callbraid/callbraid/internal/greys/gp"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 const greysPatience = time.Minute
 
-// lines is output that is read while it is written.
-type lines struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.String()
-}
-
-// playGreys runs agentsim greys, and gives its address; end ends it, and gives what it said.
+// playGreys runs agentsim greys, and returns its address; end ends it, and returns its output.
 func playGreys(t *testing.T, args ...string) (address string, end func() string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), greysPatience)
-	var out lines
+	var out testkit.Output
 	root := rootCommand()
 	root.SetOut(&out)
 	root.SetArgs(append([]string{"greys", "--listen", "localhost:0"}, args...))
@@ -155,7 +138,7 @@ func TestWrongFlagsOfGreysAreNamed(t *testing.T) {
 		"--timezone: unknown time zone Mars/Base":     {"--timezone", "Mars/Base"},
 		`protocol "x": expected gp, console or both`:  {"--protocol", "x"},
 		`fault "x": expected one of ["close"`:         {"--fault", "x"},
-		"failures: expected a part from 0 to 1":       {"--failures", "2"},
+		"failures: expected a fraction from 0 to 1":   {"--failures", "2"},
 		"--listen: listen tcp":                        {"--listen", "localhost:-1"},
 	} {
 		root := rootCommand()

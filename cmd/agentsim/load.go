@@ -64,7 +64,7 @@ then end in order.`,
 			return err
 		},
 	}
-	agent.add(command)
+	agent.register(command)
 	flags := command.Flags()
 	flags.IntVar(&o.Threads, "threads", load.DefaultThreads, "threads of each program")
 	flags.IntVar(&o.Depth, "depth", load.DefaultDepth, "depth of the deepest call")

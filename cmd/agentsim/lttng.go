@@ -71,16 +71,16 @@ again after a fault, or when it is interrupted.`,
 	flags.Uint32Var(&f.minor, "minor", lttnglive.MaxMinor, fmt.Sprintf("minor version of the protocol to announce, %d to %d", lttnglive.MinMinor, lttnglive.MaxMinor))
 	flags.BoolVar(&f.again, "again", false, "begin again for every viewer, and do not end")
 	flags.DurationVar(&f.linger, "linger", 2*time.Second, "how long viewers may stay when everything was read, and stay away after a fault")
-	flags.IntVar(&f.clear, "clear", 0, "of each stream, take so many packets away behind the first so many, as \"lttng clear\" does (0: none)")
-	flags.StringVar(&f.fault, "fault", "", "fault after N packets of a connection: hangup:N, stall:N (in the middle of a reply) or announce:N (a packet that doesn't come)")
+	flags.IntVar(&f.clear, "clear", 0, "of each stream, remove so many packets after the first so many, as \"lttng clear\" does (0: none)")
+	flags.StringVar(&f.fault, "fault", "", "fault after N packets of a connection: hangup:N, stall:N (in the middle of a reply) or announce:N (a packet that doesn't arrive)")
 	flags.IntVar(&f.times, "fault-times", 1, "on how many connections it goes wrong")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print what viewers do")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print the requests of viewers")
 	return command
 }
 
 // options checks the flags.
 func (f *lttngFlags) options() (o lttngrelay.Options, err error) {
-	o = lttngrelay.Options{Minor: f.minor, Again: f.again, Forever: f.again, Linger: f.linger}
+	o = lttngrelay.Options{Minor: f.minor, Restart: f.again, Forever: f.again, Linger: f.linger}
 	if o.Speed, err = parseSpeed(f.speed); err != nil {
 		return o, err
 	}
@@ -97,7 +97,7 @@ func (f *lttngFlags) options() (o lttngrelay.Options, err error) {
 		return o, err
 	}
 	if o.Fault.Times = f.times; o.Fault.Kind != lttngrelay.NoFault {
-		o.Again = true // or nobody could come again
+		o.Restart = true // otherwise only one viewer could connect
 	}
 	return o, nil
 }
@@ -166,7 +166,7 @@ func (f *lttngFlags) run(out io.Writer, path string) (err error) {
 
 // reportServed prints the numbers of served packets.
 func reportServed(w io.Writer, s lttngrelay.Stats, took time.Duration) {
-	fmt.Fprintf(w, "gave %s events, %s in %s packets, in %v to %d viewers; %d connections broke, %d by a fault\n",
+	fmt.Fprintf(w, "sent %s events, %s in %s packets, in %v to %d viewers; %d connections broke, %d by a fault\n",
 		figures.Count(s.Events), figures.Bytes(s.Bytes), figures.Count(s.Packets), took.Round(time.Millisecond),
 		s.Viewers, s.Broken, s.Faults)
 }

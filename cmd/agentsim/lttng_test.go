@@ -101,10 +101,10 @@ func (c *relaying) wait() string {
 	return <-c.output
 }
 
-// babeltrace gives babeltrace2 a session to read, and returns its text.
+// babeltrace lets babeltrace2 read a session, and returns its text.
 func babeltrace(t *testing.T, address string) string {
 	t.Helper()
-	// Long before go test kills everything without saying why.
+	// Long before go test kills all processes without a message.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "babeltrace2", "--input-format=lttng-live",
@@ -137,12 +137,12 @@ func needBabeltrace(t *testing.T) {
 // babeltrace2 2.0.4 prints, in place of an empty string, what its memory held before.
 var sometimesEmpty = regexp.MustCompile(`( (?:str|seqtext) = )"(?:[^"\\]|\\.)*"`)
 
-// comparable is a text of babeltrace2 without what differs from run to run.
+// comparable returns a text of babeltrace2 without the parts that differ from run to run.
 func comparable(text string) []string {
 	return strings.Split(sometimesEmpty.ReplaceAllString(text, "$1"), "\n")
 }
 
-// babeltrace2 reads from a played relay daemon what it read from the real one.
+// babeltrace2 reads from a simulated relay daemon the same text as from the real one.
 func TestBabeltraceReadsTheSessionsOfAgentsim(t *testing.T) {
 	needBabeltrace(t)
 	for _, name := range []string{"jul1", "julctx", "cygok", "cyg1", "tp1", "meta1"} {
@@ -187,7 +187,7 @@ func TestARelayEndsByAnInterrupt(t *testing.T) {
 	require.NoError(t, process.Signal(os.Interrupt))
 	out := relay.wait()
 	assert.Contains(t, out, "14 packets are cleared\n")
-	assert.Contains(t, out, "gave 0 events, 0 B in 0 packets, in ")
+	assert.Contains(t, out, "sent 0 events, 0 B in 0 packets, in ")
 }
 
 func TestWrongFlagsOfARelayAreNamed(t *testing.T) {

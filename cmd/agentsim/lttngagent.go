@@ -71,7 +71,7 @@ It goes on until --duration is over or it is interrupted; the programs then end.
 	flags.IntVar(&f.agents, "agents", 1, "how many programs, each with an agent of its own")
 	flags.IntVar(&f.loggers, "loggers", 10, "loggers of each program")
 	flags.StringVar(&f.names, "names", "", "file with the names of each program's loggers, one in a line, in place of --loggers")
-	flags.Uint32Var(&f.pid, "pid", unusedPID, "process ID of the first program; each further one has the next (default: what no process has)")
+	flags.Uint32Var(&f.pid, "pid", unusedPID, "process ID of the first program; each further one has the next (default: an unused one)")
 	flags.DurationVar(&f.options.Retry, "retry", logagent.DefaultRetry, "how long to wait before an agent connects again")
 	flags.DurationVar(&f.options.HandlerTimeout, "handler-timeout", 0, "how long a program's first handler waits for the registration (0: as real ones)")
 	flags.DurationVar(&f.options.ReplyDelay, "reply-delay", 0, "how long an agent thinks before each reply")
@@ -150,7 +150,7 @@ func parseAgentFault(text string) (fault logagent.Fault, err error) {
 	return fault, nil
 }
 
-// run plays the agents until ctx ends or one of the flags says so.
+// run plays the agents until ctx ends or until a condition of the flags.
 func (f *lttngAgentFlags) run(ctx context.Context, out io.Writer) error {
 	if err := f.complete(); err != nil {
 		return err
@@ -214,7 +214,7 @@ func (f fleet) report(w io.Writer, took time.Duration) {
 		fmt.Fprintf(w, "%s%s %s", separator, figures.Count(uint64(s.Commands[c])), c)
 		separator = ", "
 	}
-	fmt.Fprintf(w, "; %s names told\n", figures.Count(uint64(s.Listed)))
+	fmt.Fprintf(w, "; %s names listed\n", figures.Count(uint64(s.Listed)))
 	fmt.Fprintf(w, "%d programs made their first handler, the slowest in %v, %d of them timed out\n",
 		s.Handlers, s.HandlerWait.Round(time.Millisecond), s.HandlerTimeouts)
 	fmt.Fprintf(w, "%d requests ended an agent or its connection; %d faults\n", s.Unanswered, s.Faults)

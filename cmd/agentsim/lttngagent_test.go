@@ -20,7 +20,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// lttngAgents runs the command until ctx ends and returns what it printed.
+// lttngAgents runs the command until ctx ends and returns its output.
 func lttngAgents(ctx context.Context, args ...string) (string, error) {
 	var out strings.Builder
 	root := rootCommand()
@@ -53,8 +53,8 @@ func TestLTTngAgentFlagsAreChecked(t *testing.T) {
 	}
 }
 
-// serveAgents lets agents go on, has everything enabled, and lists their loggers, until
-// the listener is closed.
+// serveAgents starts the agents, enables all events, and lists their loggers, until the listener is
+// closed.
 func serveAgents(t *testing.T, listener net.Listener, listed chan<- []string) {
 	for {
 		conn, err := listener.Accept()
@@ -131,6 +131,6 @@ func TestLTTngAgentsObeyUntilTheyAreEnded(t *testing.T) {
 	r := <-ended
 	require.NoError(t, r.err)
 	assert.Contains(t, r.out, "playing 2 agents of jul with 2 loggers each\n2 connections, ")
-	assert.Contains(t, r.out, " list, 2 enable, 2 registration done; 4 names told\n2 programs made their first handler, the slowest in ")
+	assert.Contains(t, r.out, " list, 2 enable, 2 registration done; 4 names listed\n2 programs made their first handler, the slowest in ")
 	assert.Contains(t, r.out, ", 0 of them timed out\n0 requests ended an agent or its connection; 0 faults\nenabled at the end: 2: \"*\" (2)\n")
 }

@@ -23,7 +23,7 @@ type player struct {
 	out     io.Writer // for results
 	status  *os.File  // for progress
 	label   string
-	total   uint64 // events of all agents; 0 if nobody knows
+	total   uint64 // events of all agents; 0 if it is not known
 	verbose bool
 }
 
@@ -44,7 +44,7 @@ func (p player) play(o bytefrogagent.Options, programs []bytefrogagent.Program) 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	stopSignals := onInterrupt(func() {
-		bar.Println("interrupted: the program ends in order; once more kills it")
+		bar.Println("interrupted: the program ends in order; a second interrupt kills it")
 		for _, a := range agents {
 			a.Stop()
 		}

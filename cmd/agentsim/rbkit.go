@@ -47,14 +47,14 @@ port, and answers requests and obeys commands on another.`,
 	return command
 }
 
-func (f *rbkitFlags) add(c *cobra.Command) {
+func (f *rbkitFlags) register(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.publish, "publish", "localhost:5555", "address to publish on, host:port")
 	flags.StringVar(&f.request, "request", "localhost:5556", "address to answer requests on, host:port (empty: none)")
 	flags.BoolVar(&f.mute, "mute", false, "answer no request, as an old server on a new Ruby")
 	flags.BoolVar(&f.deaf, "deaf", false, "acknowledge commands and don't obey them")
-	flags.DurationVar(&f.replyDelay, "reply-delay", 0, "how long to take for each answer")
+	flags.DurationVar(&f.replyDelay, "reply-delay", 0, "time before each answer")
 	flags.IntVar(&f.garbage, "garbage", 0, "publish a message that is garbage after each so many (0: none)")
 	flags.BoolVar(&f.wait, "wait", true, "wait for a subscriber before anything is published")
 	flags.DurationVar(&f.linger, "linger", time.Second, "how long to answer requests when everything was published")
@@ -80,13 +80,13 @@ type rbkitRun struct {
 	bar   *progress.Progress
 	// serving is until when requests are answered.
 	serving context.Context
-	// dumps says that a dump was asked for.
+	// dumps has an item for each requested dump.
 	dumps           chan struct{}
 	messages, bytes atomic.Uint64
 	garbage         int
 }
 
-// play serves until what do publishes is published, and clients had time to ask.
+// play serves until do has published all messages, and clients had time for requests.
 func (f *rbkitFlags) play(out io.Writer, label string, hello rbkit.HandshakeReply, do func(context.Context, *rbkitRun) error) error {
 	publish, err := net.Listen("tcp", f.publish)
 	if err != nil {
@@ -111,7 +111,7 @@ func (f *rbkitFlags) play(out io.Writer, label string, hello rbkit.HandshakeRepl
 	r.bar.Stop()
 	end()
 	err = errors.Join(err, <-served)
-	fmt.Fprintf(out, "published %s messages, %s; slow subscribers did not get %s; %d commands came\n",
+	fmt.Fprintf(out, "published %s messages, %s; slow subscribers did not get %s; %d commands received\n",
 		figures.Count(r.messages.Load()), figures.Bytes(r.bytes.Load()), figures.Count(r.Dropped()), len(r.Commands()))
 	return err
 }
@@ -172,7 +172,7 @@ func rbkitReplayCommand() *cobra.Command {
 	var repeat int
 	command := &cobra.Command{
 		Use:   "replay CAPTURE.zip",
-		Short: "Play what a real server published",
+		Short: "Replay the messages of a real server",
 		Long: `Publishes the messages of a capture, byte for byte. In a repetition their numbers
 begin again, as those of a restarted server.`,
 		Example: `  agentsim rbkit replay testdata/rbkit/released-30s.zip
@@ -204,7 +204,7 @@ begin again, as those of a restarted server.`,
 			})
 		},
 	}
-	f.add(command)
+	f.register(command)
 	command.Flags().StringVar(&speed, "speed", "full", "full, real, or a factor such as 2x or 0.5x")
 	command.Flags().IntVar(&repeat, "repeat", 1, "how often to play the capture")
 	return command
@@ -251,7 +251,7 @@ that is too slow for the rate loses messages, as with a real server.`,
 			return f.play(c.OutOrStdout(), "load", hello, l.publish)
 		},
 	}
-	f.add(command)
+	f.register(command)
 	flags := command.Flags()
 	flags.BoolVar(&l.documented, "documented", false, "speak the dialect of the document instead of the released one")
 	flags.IntVar(&l.options.Events, "events", 400, "events of a message")

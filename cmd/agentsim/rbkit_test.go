@@ -21,8 +21,8 @@ import (
 
 const rbkitPatience = time.Minute
 
-// subscribed runs a command of agentsim rbkit against a subscriber, and gives what that
-// received and what was printed.
+// subscribed runs a command of agentsim rbkit with a subscriber, and returns the received messages
+// and the output.
 func subscribed(t *testing.T, args ...string) (messages [][]byte, output string) {
 	t.Helper()
 	address := func() string {
@@ -64,7 +64,7 @@ func subscribed(t *testing.T, args ...string) (messages [][]byte, output string)
 	return messages, out.String()
 }
 
-// readMessage reads a message to its end, and says how many events it has.
+// readMessage reads a whole message, and returns the number of its events.
 func readMessage(message []byte) (h rbkit.Header, events int, err error) {
 	dialect, err := rbkit.DialectOf(message)
 	if err != nil {
@@ -151,7 +151,7 @@ func TestASlowAnswerEndsWithTheServer(t *testing.T) {
 		r.commanded(rbkit.ObjectSpaceSnapshot)
 		close(answered)
 	}()
-	<-r.dumps // it takes its time now
+	<-r.dumps // it delays the answer now
 	end()
 	select {
 	case <-answered:

@@ -28,7 +28,7 @@ func replayCommand() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "replay CAPTURE.zip",
-		Short: "Play what a real agent sent",
+		Short: "Replay the messages of a real agent",
 		Long: `Replays a capture as a real agent would behave. It sends the messages of the data
 connections in buffers, over as many data connections as the receiver configures,
 and the messages of the control connection at their places. Heartbeats and the
@@ -74,7 +74,7 @@ program stands still until unsuspend, and leaves out nothing.`,
 			return err
 		},
 	}
-	agent.add(command)
+	agent.register(command)
 	flags := command.Flags()
 	flags.StringVar(&speed, "speed", "full", "full, real, or a factor such as 2x or 0.5x")
 	flags.Uint64Var(&shuffle, "shuffle", 0, "put buffers out of order by this seed")

@@ -18,21 +18,21 @@ import (
 	"go.uber.org/zap"
 )
 
-// patience is how long a test waits for what has to come, on however busy a machine.
+// patience is the longest time that a test waits for a condition, on a busy machine too.
 const patience = time.Minute
 
-// A log that is not read is waited for by nobody; when it is read again it says what it lacks,
-// and where.
+// The log of a guard never waits for its reader. If the reader continues, a line reports the
+// dropped lines in their place.
 func TestTheGuardDoesNotWaitForTheReaderOfItsLog(t *testing.T) {
 	near, far := io.Pipe()
 	log := newLines(far)
 	logger := log.logger(zap.InfoLevel)
-	const said = 3 * mostWaiting / 100
+	const logged = 3 * mostWaiting / 100
 	long := strings.Repeat("x", 100)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for i := range said {
+		for i := range logged {
 			logger.Info(fmt.Sprintf("line %d", i), zap.String("long", long))
 		}
 	}()
@@ -46,14 +46,18 @@ func TestTheGuardDoesNotWaitForTheReaderOfItsLog(t *testing.T) {
 	defer time.AfterFunc(patience, func() { _ = near.Close() }).Stop()
 	var b []byte
 	piece := make([]byte, 4096)
-	for accounted(t, b, long) < said {
+	for accounted(t, b, long) < logged {
 		n, err := near.Read(piece)
 		require.NoError(t, err)
 		b = append(b, piece[:n]...)
 	}
-	assert.Equal(t, said, accounted(t, b, long), "each was written or counted")
-	assert.EqualValues(t, said-bytes.Count(b, []byte(long)), log.total.Load())
-	require.Eventually(t, log.isWritten, patience, time.Millisecond)
+	assert.Equal(t, logged, accounted(t, b, long), "each was written or counted")
+	assert.EqualValues(t, logged-bytes.Count(b, []byte(long)), log.total.Load())
+	select {
+	case <-log.written():
+	case <-time.After(patience):
+		require.Fail(t, "lines are not written")
+	}
 
 	go logger.Info("again")
 	n, err := near.Read(piece)
@@ -61,7 +65,7 @@ func TestTheGuardDoesNotWaitForTheReaderOfItsLog(t *testing.T) {
 	assert.Contains(t, string(piece[:n]), "\tinfo\tagain\n")
 }
 
-// accounted is how many lines with a text there are in a log, and were dropped by its own word.
+// accounted is the number of lines with a text in a log, and of lines that it reports as dropped.
 func accounted(t *testing.T, log []byte, text string) int {
 	n := bytes.Count(log, []byte(text))
 	for _, dropped := range regexp.MustCompile(`were dropped here.*"lines": (\d+)}`).FindAllSubmatch(log, -1) {
@@ -72,7 +76,7 @@ func accounted(t *testing.T, log []byte, text string) int {
 	return n
 }
 
-// What can't be written, since whoever read it has gone, is counted.
+// Lines that can't be written, because their reader is gone, are counted.
 func TestLinesThatCannotBeWrittenAreCounted(t *testing.T) {
 	near, far := io.Pipe()
 	require.NoError(t, near.Close())
@@ -81,8 +85,24 @@ func TestLinesThatCannotBeWrittenAreCounted(t *testing.T) {
 	for range 3 {
 		logger.Info("line")
 	}
-	require.Eventually(t, log.isWritten, patience, time.Millisecond)
+	select {
+	case <-log.written():
+	case <-time.After(patience):
+		require.Fail(t, "lines are not written")
+	}
 	assert.EqualValues(t, 3, log.total.Load())
+}
+
+// A line that never fits is dropped, and lines after it are written.
+func TestALineThatIsTooLongIsCounted(t *testing.T) {
+	near, far := io.Pipe()
+	log := newLines(far)
+	go log.logger(zap.InfoLevel).Info(strings.Repeat("x", mostWaiting))
+	defer time.AfterFunc(patience, func() { _ = near.Close() }).Stop()
+	piece := make([]byte, 4096)
+	n, err := io.ReadAtLeast(near, piece, 1)
+	require.NoError(t, err)
+	assert.Equal(t, 1, accounted(t, piece[:n], "xxx"))
 }
 
 // The end waits for the last lines.

@@ -1,8 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bytefrog-guard stands between agents of the Bytefrog tracer and collectors, so
-// that a traced program survives its collector, and its trace goes on at the next.
+// Command bytefrog-guard stands between agents of the Bytefrog tracer and collectors. A traced
+// program survives its collector, and its trace continues at the next one.
 package main
 
 import (

@@ -26,7 +26,7 @@ type (
 	state  = guard.State
 )
 
-// all metrics, but for those of the process.
+// all returns all metrics except those of the process.
 func all() []metric {
 	const gauge, sum = prometheus.GaugeValue, prometheus.CounterValue
 	return []metric{
@@ -57,7 +57,7 @@ func all() []metric {
 
 const namespace = "bytefrog_guard"
 
-// observer tells a registry what a guard has counted.
+// observer collects the counts of a guard for a registry.
 type observer struct {
 	guard        *guard.Guard
 	metrics      []metric
@@ -72,14 +72,14 @@ func newObserver(guard *guard.Guard) *observer {
 	return o
 }
 
-// Describe gives what there is.
+// Describe sends the descriptions of all metrics.
 func (o *observer) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range o.descriptions {
 		to <- d
 	}
 }
 
-// Collect gives the values.
+// Collect sends the values.
 func (o *observer) Collect(to chan<- prometheus.Metric) {
 	state := o.guard.State()
 	for i, m := range o.metrics {

@@ -24,7 +24,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
 )
 
-// settings are what the flags say.
+// settings are the values of the flags.
 type settings struct {
 	options         guard.Options
 	listen, metrics string
@@ -37,7 +37,7 @@ type settings struct {
 	log                *lines
 }
 
-// rootCommand gives the command, which says in a log what happens.
+// rootCommand returns the command, which logs its events.
 func rootCommand(log *lines) *cobra.Command {
 	s := &settings{log: log, options: guard.DefaultOptions(), tls: configtls.NewDefaultClientConfig()}
 	command := &cobra.Command{
@@ -59,11 +59,11 @@ immediately, at which programs can hang. SIGHUP does nothing.`,
 		RunE:          func(c *cobra.Command, _ []string) error { return s.run(c) },
 	}
 	command.CompletionOptions.HiddenDefaultCmd = true
-	s.add(command)
+	s.register(command)
 	return command
 }
 
-func (s *settings) add(c *cobra.Command) {
+func (s *settings) register(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
 	o := &s.options
@@ -77,14 +77,14 @@ func (s *settings) add(c *cobra.Command) {
 	flags.IntVar(&o.Memory, "memory", o.Memory, "bytes of an agent that may wait for a slow collector; at a quarter of it the guard suspends tracing")
 	flags.IntVar(&o.TotalMemory, "total-memory", o.TotalMemory, "bytes of waiting data and names of all agents together; 0: a quarter of the memory that the process may use, at most 1 GiB")
 	flags.IntVar(&o.NamesMemory, "names-memory", o.NamesMemory, "bytes of names of an agent that the guard keeps for the next collector")
-	flags.DurationVar(&o.Silence, "silence", o.Silence, "give up a collector that accepts no waiting data for this time")
+	flags.DurationVar(&o.Silence, "silence", o.Silence, "disconnect a collector that accepts no waiting data for this time")
 	flags.DurationVar(&o.Retry.InitialInterval, "retry-initial", o.Retry.InitialInterval, "first pause before collectors are tried again")
 	flags.DurationVar(&o.Retry.MaxInterval, "retry-max", o.Retry.MaxInterval, "longest pause before collectors are tried again")
-	flags.DurationVar(&o.ConnectTimeout, "connect-timeout", o.ConnectTimeout, "how long a collector may take to accept a connection, and to answer on it")
-	flags.DurationVar(&o.HandshakeTimeout, "handshake-timeout", o.HandshakeTimeout, "how long a new connection may take to send its hello")
+	flags.DurationVar(&o.ConnectTimeout, "connect-timeout", o.ConnectTimeout, "longest time in which a collector accepts a connection, and answers on it")
+	flags.DurationVar(&o.HandshakeTimeout, "handshake-timeout", o.HandshakeTimeout, "longest time in which a new connection sends its hello")
 	flags.IntVar(&o.MaxAgents, "max-agents", o.MaxAgents, "agents at the same time; others are refused")
 	flags.IntVar(&o.MaxNewConnections, "max-new-connections", o.MaxNewConnections, "connections that belong to no agent yet or are being refused; beyond that a silent one is closed for a new one")
-	flags.DurationVar(&s.shutdownTimeout, "shutdown-timeout", 15*time.Second, "how long an orderly end may take")
+	flags.DurationVar(&s.shutdownTimeout, "shutdown-timeout", 15*time.Second, "longest time of an orderly end")
 	flags.StringVar(&s.metrics, "metrics", "", "address, host:port, that serves metrics for Prometheus at /metrics (default: none)")
 	flags.IntVar(&s.metricsConnections, "metrics-max-connections", 256, "connections for metrics, of which one address has at most half")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "log the commands to agents and collectors")
@@ -133,8 +133,7 @@ func (s *settings) run(c *cobra.Command) error {
 	if err := s.check(c.Context()); err != nil {
 		return err
 	}
-	// A log that nobody reads any more, or a terminal that is closed, is no reason to end:
-	// programs would hang.
+	// A log without a reader, or a closed terminal, is no reason to end: programs would hang.
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP)
 	level := zap.InfoLevel
 	if s.verbose {
@@ -190,8 +189,8 @@ func (s *settings) serve(guard *guard.Guard, listener net.Listener, logger *zap.
 	return failed
 }
 
-// metricsTimeout is how long a request for metrics may take to come, and its answer to be
-// taken.
+// metricsTimeout is the time in which a request for metrics must arrive, and its answer must be
+// read.
 const metricsTimeout = 10 * time.Second
 
 // serveMetrics serves metrics until it is closed.

@@ -104,7 +104,7 @@ func TestTheGuardShowsItsCertificate(t *testing.T) {
 	certificate := write("cert.pem", "CERTIFICATE", own.Certificate[0])
 	s := &settings{options: guard.DefaultOptions(), tls: configtls.NewDefaultClientConfig()}
 	command := &cobra.Command{}
-	s.add(command)
+	s.register(command)
 	require.NoError(t, command.ParseFlags([]string{
 		"--tls", "--tls-ca", certificate, "--tls-server-name", "example.com",
 		"--tls-cert", certificate, "--tls-key", write("key.pem", "PRIVATE KEY", key),

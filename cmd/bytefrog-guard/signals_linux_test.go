@@ -40,8 +40,8 @@ type process struct {
 	command *exec.Cmd
 }
 
-// runGuard runs one that listens on an address of this machine, with a log and more arguments,
-// and waits until agents may connect.
+// runGuard starts a guard on an address of this machine, with a log and further arguments, and
+// waits until agents can connect.
 func runGuard(t *testing.T, log *os.File, host string, arguments ...string) *process {
 	p := &process{t: t, address: testkit.Address(t)}
 	_, port, err := net.SplitHostPort(p.address)
@@ -61,7 +61,7 @@ func runGuard(t *testing.T, log *os.File, host string, arguments ...string) *pro
 	return p
 }
 
-// refuses has it refuse a data connection of nobody, and log that.
+// refuses connects a data connection of no agent, which the guard refuses and logs.
 func (p *process) refuses() {
 	p.t.Helper()
 	conn, err := net.Dial("tcp", p.address)
@@ -76,7 +76,7 @@ func (p *process) refuses() {
 	assert.Equal(p.t, byte(bytefrog.TypeError), first[0])
 }
 
-// endsInOrder tells it to end.
+// endsInOrder sends SIGTERM and waits for the end.
 func (p *process) endsInOrder() {
 	p.t.Helper()
 	require.NoError(p.t, p.command.Process.Signal(syscall.SIGTERM))

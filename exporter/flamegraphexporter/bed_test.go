@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadatatest"
 )
 
-// bed is a flame graph whose telemetry can be looked at.
+// bed is a flame graph with its telemetry.
 type bed struct {
 	*flameGraph
 	telemetry *componenttest.Telemetry

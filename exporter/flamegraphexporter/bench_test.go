@@ -21,7 +21,7 @@ import (
 )
 
 // BenchmarkFoldTraces folds the spans of a captured Maven build, over and over: as
-// processors hand them on, callees first; and callers first. Each round has other traces,
+// processors send them, callees first; and callers first. Each round has other traces,
 // so that all its spans are new and all its paths are known. The same spans are copied, too.
 func BenchmarkFoldTraces(b *testing.B) {
 	traces := capturedTraces(b, "maven", 20_000, mavenCalls)
@@ -34,7 +34,7 @@ func BenchmarkFoldTraces(b *testing.B) {
 		}},
 		{"callers_first", func() []ptrace.Traces { return slices.Collect(orders[2].of(nil, traces)) }},
 	} {
-		// Copies lie in memory as they come, like spans that were just made.
+		// Copies are contiguous in memory, like spans that a receiver just made.
 		calls := bench.calls()
 		b.Run(bench.name, func(b *testing.B) {
 			g := newBed(b)
@@ -47,8 +47,8 @@ func BenchmarkFoldTraces(b *testing.B) {
 					require.NoError(b, g.consumeTraces(context.Background(), td))
 				}
 			}
-			// What is remembered reaches its bound, where it stays, and nothing is to be
-			// cleaned up of what was done before.
+			// The remembered calls reach their bound and stay there, and the garbage of the
+			// preparation is collected before the measurement.
 			fold()
 			fold()
 			heap()
@@ -59,7 +59,7 @@ func BenchmarkFoldTraces(b *testing.B) {
 	}
 }
 
-// renew gives the spans other trace IDs than in the last round.
+// renew changes the trace IDs of the spans for a new round.
 func renew(spans []ptrace.Span, round byte) {
 	for _, span := range spans {
 		span.SetTraceID(renewed(span.TraceID(), round))
@@ -74,9 +74,8 @@ func renewed(id pcommon.TraceID, round byte) pcommon.TraceID {
 	return id
 }
 
-// BenchmarkFoldMemory folds a captured Maven build over and over, 50 million spans of the
-// same paths, and measures how much memory is in use then, against how much was after the
-// first million.
+// BenchmarkFoldMemory folds a captured Maven build many times, 50 million spans of the same paths.
+// It compares the memory at the end with that after the first million.
 func BenchmarkFoldMemory(b *testing.B) {
 	traces := capturedTraces(b, "maven", 20_000, mavenCalls)
 	spans := eachSpan(traces)
@@ -101,9 +100,9 @@ func BenchmarkFoldMemory(b *testing.B) {
 	runtime.KeepAlive(traces)
 }
 
-// BenchmarkPathMemory measures what each of many paths takes, with all that is remembered
-// of its one span. Names are as long as those of Java methods, and half of all paths have
-// one that no other has.
+// BenchmarkPathMemory measures the memory of each of many paths, with the remembered call of its
+// one span. Names are as long as those of Java methods, and half of all paths have a name of their
+// own.
 func BenchmarkPathMemory(b *testing.B) {
 	const paths, children = 200_000, 10
 	for b.Loop() {

@@ -19,7 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
-func TestEachBoundIsSaidOnceForABurst(t *testing.T) {
+func TestEachBoundIsLoggedOnceForABurst(t *testing.T) {
 	for i, field := range []func(*calltree.Counters) *uint64{
 		func(c *calltree.Counters) *uint64 { return &c.FoldedPaths },
 		func(c *calltree.Counters) *uint64 { return &c.OtherServices },
@@ -52,7 +52,7 @@ func TestEachBoundIsSaidOnceForABurst(t *testing.T) {
 	}
 }
 
-func TestTheLogTellsOfBoundsThatSpansAndSamplesReach(t *testing.T) {
+func TestBoundsThatSpansAndSamplesReachAreLogged(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.MaxServices = 1 })
 	core, said := observer.New(zapcore.WarnLevel)
 	b.set.Logger = zap.New(core)

@@ -42,7 +42,7 @@ const (
 	mavenCalls = 442_770
 )
 
-// sink keeps what the processor hands on.
+// sink holds the spans that it receives from the processor.
 type sink struct {
 	mu    sync.Mutex
 	calls []ptrace.Traces
@@ -59,7 +59,7 @@ func (s *sink) ConsumeTraces(_ context.Context, td ptrace.Traces) error {
 	return nil
 }
 
-// await waits until so many spans have come.
+// await waits until so many spans have arrived.
 func (s *sink) await(t testing.TB, want int) {
 	t.Helper()
 	testkit.EventuallyWithin(t, busyPatience, fmt.Sprintf("%d spans", want), func() (bool, string) {
@@ -69,8 +69,8 @@ func (s *sink) await(t testing.TB, want int) {
 	})
 }
 
-// busyPatience is how long is waited where the machine is busy: no agent is taken for lost,
-// no name for late, and nothing is dropped because a shutdown takes long.
+// busyPatience is the time that tests allow on a busy machine: no agent is disconnected, no name is
+// late, and a slow shutdown drops nothing.
 const busyPatience = 5 * time.Minute
 
 var patientReceiver = map[string]any{
@@ -83,7 +83,7 @@ var patientProcessor = map[string]any{
 	"shutdown_timeout": busyPatience,
 }
 
-// lost are the counters of what was not received, or not paired, as it was sent.
+// lost are the counters of dropped or unpaired data.
 var lost = []string{
 	"receiver_bytefrog_bad_data", "receiver_bytefrog_batches_dropped", "receiver_bytefrog_events_dropped",
 	"receiver_bytefrog_bytes_discarded", "receiver_bytefrog_barriers_dropped", "receiver_bytefrog_breaks",
@@ -94,8 +94,8 @@ var lost = []string{
 	"processor_stack_pairing_missing_numbers", "processor_stack_pairing_orphans",
 }
 
-// capturedTraces plays a capture by its agent into the receiver and the processor, and gives
-// what they make of it.
+// capturedTraces plays a capture by its agent into the receiver and the processor, and returns
+// their spans.
 func capturedTraces(t testing.TB, name string, maxSpansPerTrace, spans int) []ptrace.Traces {
 	t.Helper()
 	ctx, host, end := context.Background(), componenttest.NewNopHost(), &sink{}
@@ -153,8 +153,8 @@ func play(t testing.TB, name, endpoint string) {
 
 func capturePath(name string) string { return "../../testdata/bytefrog/" + name + ".zip" }
 
-// callPath is what is to be known of a path of calls. Which one it is says a hash, since those
-// of real programs are long.
+// callPath has the values of a path of calls. A hash identifies the path, because paths of real
+// programs are long.
 type callPath struct {
 	name          string
 	calls, errors uint64
@@ -229,13 +229,13 @@ func snapshotTree(t testing.TB, snapshot calltree.Snapshot) map[uint64]callPath 
 	return tree
 }
 
-// orders are ways in which the spans come: in the order, and in as many calls, that the
-// processor hands them on, or all mixed up.
+// orders are the orders in which spans arrive: as the processor sends them, in as many calls, or
+// shuffled.
 var orders = []struct {
 	name string
 	of   func(*rand.Rand, []ptrace.Traces) iter.Seq[ptrace.Traces]
 }{
-	{"as the processor hands them on", func(_ *rand.Rand, calls []ptrace.Traces) iter.Seq[ptrace.Traces] {
+	{"as the processor sends them", func(_ *rand.Rand, calls []ptrace.Traces) iter.Seq[ptrace.Traces] {
 		return slices.Values(calls)
 	}},
 	{"calls the other way round", func(_ *rand.Rand, calls []ptrace.Traces) iter.Seq[ptrace.Traces] {
@@ -289,8 +289,8 @@ func batches(spans []ptrace.Span, size func() int) iter.Seq[ptrace.Traces] {
 	}
 }
 
-// The call trees of real programs are those of their captures, computed slowly and
-// obviously from the bytes, however their traces are cut and their spans come.
+// The call trees of real programs equal those of their captures, which a slow and obvious reference
+// computes from the bytes, for any cutting of traces and any order of spans.
 func TestTreesOfCapturesAreThoseOfTheReference(t *testing.T) {
 	programs := []struct {
 		name  string

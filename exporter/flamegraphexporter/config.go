@@ -26,15 +26,15 @@ type Config struct {
 	// and addresses. Empty: no other name where it listens on a loopback address, else any.
 	AllowedHosts []string `mapstructure:"allowed_hosts"`
 
-	// MaxConnections is how many connections clients have; one address has at most half of
-	// them. When there are more, one goes on which nothing is asked.
+	// MaxConnections is the largest number of connections of clients; one address has at most half
+	// of them. If there are more, an idle one is closed.
 	MaxConnections int `mapstructure:"max_connections"`
 
-	// FollowLinks places a span without parent below the span that it links to, where the
-	// link says that a trace was cut there.
+	// FollowLinks places a span without parent below the span of its link, if the link marks a trace
+	// that was cut there.
 	FollowLinks bool `mapstructure:"follow_links"`
-	// PendingTimeout is how long spans wait for their parent, and how long parents are
-	// remembered for spans that come later.
+	// PendingTimeout is the time for which spans wait for their parent, and parents are remembered
+	// for spans that arrive later.
 	PendingTimeout time.Duration `mapstructure:"pending_timeout"`
 	// MaxPending is how many spans are waited for or remembered, all services together.
 	MaxPending int `mapstructure:"max_pending"`
@@ -43,23 +43,23 @@ type Config struct {
 	MaxNodes int `mapstructure:"max_nodes"`
 	// MaxServices is how many services have trees of their own.
 	MaxServices int `mapstructure:"max_services"`
-	// MaxNameBytes is how long a name of a function may be; MaxNamesMiB is what all take.
+	// MaxNameBytes bounds the name of a function, and MaxNamesMiB all names.
 	MaxNameBytes int `mapstructure:"max_name_bytes"`
 	MaxNamesMiB  int `mapstructure:"max_names_mib"`
-	// MaxWindows is how many windows are collected at once.
+	// MaxWindows is the largest number of open windows.
 	MaxWindows int `mapstructure:"max_windows"`
-	// MaxKeptWindows is how many windows that were collected on a page are kept for the
-	// pages, and MaxKeptWindowNodes how many call paths they have together; the last one is
-	// kept however many it has.
+	// MaxKeptWindows is the number of collected windows that are kept for the pages, and
+	// MaxKeptWindowNodes the number of their call paths together. The last one is kept at any
+	// size.
 	MaxKeptWindows     int `mapstructure:"max_kept_windows"`
 	MaxKeptWindowNodes int `mapstructure:"max_kept_window_nodes"`
-	// Traces says what is kept of traces as they came.
+	// Traces configures the kept spans.
 	Traces TracesConfig `mapstructure:"traces"`
 }
 
-// TracesConfig says what is kept of traces as they came.
+// TracesConfig configures the spans that are kept as they arrived.
 type TracesConfig struct {
-	// MaxSpans is how many spans are kept, the latest ones; 0: none.
+	// MaxSpans is the number of kept spans, the latest ones; 0: none.
 	MaxSpans int `mapstructure:"max_spans"`
 }
 
@@ -67,11 +67,11 @@ const (
 	settingMaxConnections = "max_connections"
 
 	defaultEndpoint = "localhost:4040"
-	// defaultReadTimeout is how long a request may take to come, with its form.
+	// defaultReadTimeout is the time in which a request must arrive, with its form.
 	defaultReadTimeout = 30 * time.Second
 
 	mib = 1 << 20
-	// maxNamesMiB is a tebibyte, or what an int can say.
+	// maxNamesMiB is a tebibyte, or the largest int.
 	maxNamesMiB = min(1<<20, math.MaxInt/mib)
 )
 
@@ -99,7 +99,7 @@ func createDefaultConfig() component.Config {
 
 var _ confmap.Validator = (*Config)(nil)
 
-// Validate says everything that is wrong, each with its field and its remedy.
+// Validate returns all invalid settings, each with its field and its remedy.
 func (c *Config) Validate() error {
 	all := errors.Join(
 		setting.Between(settingMaxConnections, c.MaxConnections, 1, 100_000),
@@ -134,7 +134,7 @@ func (c *Config) Validate() error {
 	return all
 }
 
-// settings are what the store is made with.
+// settings are those of the store.
 func (c *Config) settings() calltree.Settings {
 	return calltree.Settings{
 		PendingTimeout: c.PendingTimeout,

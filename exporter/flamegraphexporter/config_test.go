@@ -44,7 +44,7 @@ func TestEachSettingIsRead(t *testing.T) {
 	assert.Error(t, confmap.NewFromStringMap(map[string]any{"no_such_setting": 1}).Unmarshal(createDefaultConfig()))
 }
 
-func TestSettingsThatCannotBe(t *testing.T) {
+func TestImpossibleSettingsAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		want   string
 		change func(*Config)

@@ -6,7 +6,6 @@
 // Package flamegraphexporter folds spans and profiles into call trees by service, and shows
 // them as flame graphs.
 //
-// What a span or a sample says is read in traces.go and profiles.go; how it is folded is
-// internal/call/calltree's matter, which knows no collector. Both signals of a configuration
-// fold into one store.
+// traces.go and profiles.go read spans and samples. internal/call/calltree, which knows no
+// collector, folds them. Both signals of a configuration fold into one store.
 package flamegraphexporter

@@ -26,8 +26,7 @@ type flameGraph struct {
 	memory    memory
 	// spans has memory for chunks of spans.
 	spans sync.Pool
-	// duplicates counts ignored spans: their attribute says that another span is of the same
-	// call.
+	// duplicates counts ignored spans: an attribute marks them as a second span of the same call.
 	duplicates atomic.Uint64
 	// forget removes it from the shared ones.
 	forget func()

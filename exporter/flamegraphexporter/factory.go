@@ -16,8 +16,8 @@ import (
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter/internal/metadata"
 )
 
-// NewFactory makes the factory of the exporter. It takes profiles, too, where the
-// collector's feature gate service.profilesSupport is on.
+// NewFactory makes the factory of the exporter. It also accepts profiles, which pipelines have if
+// the collector's feature gate service.profilesSupport is on.
 func NewFactory() exporter.Factory {
 	all := shared{made: map[*Config]*flameGraph{}}
 	return xexporter.NewFactory(
@@ -28,8 +28,8 @@ func NewFactory() exporter.Factory {
 	)
 }
 
-// options are those of both signals. There is no queue, because the exporter refuses nothing
-// and takes little time.
+// options are those of both signals. There is no queue, because the exporter refuses nothing and
+// needs little time.
 func (g *flameGraph) options() []exporterhelper.Option {
 	return []exporterhelper.Option{
 		exporterhelper.WithCapabilities(consumer.Capabilities{MutatesData: false}),

@@ -17,9 +17,8 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/nested"
 )
 
-// FuzzTraces folds resources, scopes and spans that anybody may have written. Each span is
-// folded or known already, services are named by scalars, and whatever came, an honest service is
-// shown.
+// FuzzTraces folds resources, scopes and spans of any sender. Each span is folded or a duplicate,
+// scalars name services, and an honest service is shown for any input.
 func FuzzTraces(f *testing.F) {
 	keys := []string{
 		attributeService, attributeInstance, attributeFunction, attributeFile, attributeLine,
@@ -73,7 +72,7 @@ func FuzzTraces(f *testing.F) {
 	})
 }
 
-// FuzzConsume takes whatever OTLP can say.
+// FuzzConsume consumes any OTLP.
 func FuzzConsume(f *testing.F) {
 	w := newWritten("s", "main", "work", "cpu", attributeThreadID)
 	w.kind(3, 0)

@@ -41,8 +41,8 @@ func (b *bed) fold(service string, from, to int) {
 	}
 }
 
-// A service that takes most is folded when another component needs memory; a small one beside
-// it stays as it is, and windows that are kept go first.
+// If another component needs memory, the largest service is folded. A small one beside it stays
+// complete, and kept windows are dropped first.
 func TestTheMemoryBudgetHasTheLargestServiceFolded(t *testing.T) {
 	b := newBed(t, onAnyPort)
 	core, said := observer.New(zapcore.WarnLevel)
@@ -69,14 +69,14 @@ func TestTheMemoryBudgetHasTheLargestServiceFolded(t *testing.T) {
 	b.logBounds()
 	assert.Equal(t, 1, said.FilterMessageSnippet("The memory budget asked for memory").Len())
 
-	require.NoError(t, receiver.Take(1<<20), "nobody folds anything now: the budget asks for it")
+	require.NoError(t, receiver.Take(1<<20), "no spans arrive: the budget demands it")
 	receiver.Close()
 	require.NoError(t, b.shutdown(t.Context()))
-	assert.Zero(t, all.Used(), "all is given back")
+	assert.Zero(t, all.Used(), "all memory is free")
 }
 
-// The budget can ask when nothing is folded.
-func TestTheTreesGiveWayWhenNothingComes(t *testing.T) {
+// The budget can demand memory while no data arrives.
+func TestTreesFreeMemoryWhileNoDataArrives(t *testing.T) {
 	b := newBed(t, onAnyPort)
 	all := budgetFor(t, b, 16)
 	b.fold("hostile", 0, 60_000)
@@ -91,8 +91,8 @@ func TestTheTreesGiveWayWhenNothingComes(t *testing.T) {
 	assert.LessOrEqual(t, b.sum(t, "memory"), all.Limit()-8<<20)
 }
 
-// Nobody gives way for a page: where there is no room it is refused, and says so.
-func TestAPageIsRefusedWhereTheMemoryBudgetHasNoRoom(t *testing.T) {
+// Other data is not evicted for a page: without free memory the page is refused with an error.
+func TestAPageWithoutFreeMemoryIsRefused(t *testing.T) {
 	b := newBed(t, onAnyPort)
 	all := budgetFor(t, b, 32)
 	b.fold("shop", 0, 1000)
@@ -103,7 +103,7 @@ func TestAPageIsRefusedWhereTheMemoryBudgetHasNoRoom(t *testing.T) {
 		status, text := get(t, address+path)
 		require.Equal(t, http.StatusOK, status, "%s: %s", path, text)
 	}
-	testkit.Eventually(t, "given back", func() (bool, string) { return all.Used() < 4<<20, fmt.Sprint(all.Used()) })
+	testkit.Eventually(t, "memory to be free", func() (bool, string) { return all.Used() < 4<<20, fmt.Sprint(all.Used()) })
 	receiver := all.Group("bytefrog").Open(budget.Settings{Leave: func(why *budget.Error) { t.Error(why) }})
 	defer receiver.Close()
 	require.NoError(t, receiver.Take(int(all.Limit()-all.Used())))
@@ -116,7 +116,7 @@ func TestAPageIsRefusedWhereTheMemoryBudgetHasNoRoom(t *testing.T) {
 	assert.Zero(t, b.store.Counters().Shed, "no tree is folded for a page")
 }
 
-func TestTheCollectorIsToldOfServicesThatLeftTheirPlaces(t *testing.T) {
+func TestReplacedServicesAreAMetric(t *testing.T) {
 	b := newBed(t)
 	now, settings := time.Unix(1_700_000_000, 0), b.config.settings()
 	settings.MaxServices, settings.Now = 1, func() time.Time { return now }

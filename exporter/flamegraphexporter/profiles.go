@@ -71,7 +71,7 @@ type profileReader struct {
 	found []sampled
 	// stack is memory to use again.
 	stack []calltree.Frame
-	// left is the number of frames that may still be read.
+	// left is the number of further frames that may be read.
 	left int
 }
 
@@ -83,12 +83,12 @@ func newProfileReader(pd pprofile.Profiles, mostName int) *profileReader {
 	}
 }
 
-// sizeOf returns about how many bytes the samples of a message and the tables behind them
-// take as protobuf. Attributes don't count: their values may be nested as deep as the
-// message has bytes, and measuring them would recurse as deep.
+// sizeOf returns about the size in bytes of the samples of a message, and of the tables behind
+// them, as protobuf. It ignores attributes: senders may nest their values as deep as the message
+// has bytes, and measuring would recurse as deep.
 func sizeOf(pd pprofile.Profiles) (bytes int) {
-	// A message in a message takes a tag and a length, a number in a list a byte or more, and a
-	// number by itself a tag more.
+	// A nested message needs a tag and a length, a number in a list one byte or more, and a number
+	// by itself one more for its tag.
 	const message, number, field = 2, 1, 2
 	tables := pd.Dictionary()
 	for _, text := range tables.StringTable().All() {
@@ -150,7 +150,7 @@ func (r *profileReader) readProfile(store *calltree.Store, from calltree.Origin,
 		said := r.attributes(sample.AttributeIndices())
 		if said.hasThread {
 			if r.threads = append(r.threads, said.thread); len(r.threads) == threadsAtOnce {
-				r.tellThreads(store, from)
+				r.reportThreads(store, from)
 			}
 		}
 		at.stack, at.class = sample.StackIndex(), said.class
@@ -160,11 +160,11 @@ func (r *profileReader) readProfile(store *calltree.Store, from calltree.Origin,
 		}
 		r.sums[at].add(sample)
 	}
-	r.tellThreads(store, from)
+	r.reportThreads(store, from)
 }
 
-// tellThreads tells the store of threads.
-func (r *profileReader) tellThreads(store *calltree.Store, from calltree.Origin) {
+// reportThreads reports threads to the store.
+func (r *profileReader) reportThreads(store *calltree.Store, from calltree.Origin) {
 	if len(r.threads) > 0 {
 		store.SeeThreads(from, r.threads...)
 		r.threads = r.threads[:0]
@@ -182,7 +182,7 @@ func (r *profileReader) number(of source) int32 {
 	return n
 }
 
-// fold folds what was read.
+// fold folds the samples that were read.
 func (r *profileReader) fold(store *calltree.Store) {
 	for _, at := range r.found {
 		frames, isCut := r.frameStack(at.stack)
@@ -208,8 +208,8 @@ func (r *profileReader) kind(of pprofile.ValueType) calltree.Kind {
 	return kind
 }
 
-// add adds a sample: a value for each time that it was taken, or 1 where there is none
-// (opentelemetry-proto, message Sample).
+// add adds a sample: a value for each time of it, or 1 if it has none (opentelemetry-proto, message
+// Sample).
 func (s *sum) add(sample pprofile.Sample) {
 	values, times := sample.Values(), sample.TimestampsUnixNano().Len()
 	if values.Len() == 0 {
@@ -223,8 +223,9 @@ func (s *sum) add(sample pprofile.Sample) {
 	}
 }
 
-// frameStack is the frames of a stack, the outermost first, of which those beyond
-// [calltree.MaxDepth] are cut, or beyond what may be read. They are valid until the next call.
+// frameStack returns the frames of a stack, the outermost first. It cuts frames beyond
+// [calltree.MaxDepth], and beyond the number that may be read. The result is valid until the next
+// call.
 func (r *profileReader) frameStack(index int32) (frames []calltree.Frame, isCut bool) {
 	r.stack = r.stack[:0]
 	stacks := r.tables.StackTable()
@@ -246,7 +247,7 @@ func (r *profileReader) frameStack(index int32) (frames []calltree.Frame, isCut 
 	return r.stack, isCut
 }
 
-// location is the frames of a location: what was inlined first.
+// location returns the frames of a location: inlined functions first.
 func (r *profileReader) location(index int32) []calltree.Frame {
 	if known, ok := r.frames[index]; ok {
 		return known
@@ -321,7 +322,7 @@ func (r *profileReader) object(mapping int32) string {
 	return name
 }
 
-// attributes are what is read of those of a sample.
+// attributes are the attributes of a sample that the exporter reads.
 type attributes struct {
 	thread    calltree.Thread
 	hasThread bool

@@ -56,7 +56,7 @@ func (w *written) kind(kind, unit int32) {
 	w.profile.SampleType().SetUnitStrindex(unit)
 }
 
-// folded is the tree of the kind, in which the tests write nothing else.
+// folded is the tree of the kind. The test's messages have no other samples of that kind.
 func folded(t *testing.T, w *written, kind calltree.Kind) []calltree.Node {
 	t.Helper()
 	g := newBed(t)
@@ -120,9 +120,9 @@ func TestTheSizeOfAMessageIsWithoutItsAttributes(t *testing.T) {
 	require.NoError(t, newBed(t).consumeProfiles(t.Context(), read.Profiles()))
 }
 
-// However a message names one location, or one stack, over and over: what is read of it, and
-// so what it takes to fold it, is in proportion to its size.
-func TestHowMuchIsReadOfAMessageIsBoundedByItsSize(t *testing.T) {
+// A message can name one location, or one stack, many times. The number of frames that are read,
+// and so the time to fold them, is in proportion to its size.
+func TestTheSizeOfAMessageBoundsItsFrames(t *testing.T) {
 	w := newWritten("s", "main", "work")
 	inlined := w.Dictionary().LocationTable().AppendEmpty()
 	for range maxInlined {
@@ -167,7 +167,7 @@ func TestHowMuchIsReadOfAMessageIsBoundedByItsSize(t *testing.T) {
 	assert.Zero(t, g.store.Counters().CutSamples)
 }
 
-func TestFramesOfWhichLittleIsKnownHaveNames(t *testing.T) {
+func TestFramesWithoutAFunctionHaveNames(t *testing.T) {
 	w := newWritten("s", "system", "/usr/lib/libc.so.6", "cpu")
 	w.kind(3, 0)
 	d := w.Dictionary()
@@ -194,7 +194,7 @@ func TestFramesOfWhichLittleIsKnownHaveNames(t *testing.T) {
 	assert.ElementsMatch(t, []string{"libc.so.6+0xff", "0xfe", "0xfd", noFunction, "system"}, names)
 }
 
-func TestIndexesThatLeadNowhere(t *testing.T) {
+func TestIndexesOutsideOfTablesAreIgnored(t *testing.T) {
 	const far = 1 << 30
 	for _, index := range []int32{-1, far, -far} {
 		w := newWritten("s", "main", "cpu")
@@ -242,7 +242,7 @@ func TestStacksAndInliningAreBounded(t *testing.T) {
 }
 
 // A stack of objects of several classes is one path, with the classes below it.
-func TestTheClassOfObjectsIsWhatTheirStackEndsWith(t *testing.T) {
+func TestAStackEndsWithTheClassOfItsObjects(t *testing.T) {
 	w := newWritten("s", "main", "work", "alloc_objects", "count", attributeClass)
 	w.kind(3, 4)
 	class := func(value string) int32 {
@@ -329,9 +329,9 @@ func TestAStackIsWalkedOnceInAMessage(t *testing.T) {
 	assert.Equal(t, samples, g.store.Services()[0].Threads)
 }
 
-// A message names a text with a few bytes, as often as it has locations: what is made of one
-// is cut before.
-func TestLongNamesOfObjectsTakeNoMoreThanTheyAreWorth(t *testing.T) {
+// A message names a text with a few bytes, as many times as it has locations. The text is cut
+// before frames are made of it.
+func TestLongNamesOfObjectsAreCutFirst(t *testing.T) {
 	const locations, stacks = 990, 5
 	pd := pprofile.NewProfiles()
 	d := pd.Dictionary()
@@ -357,7 +357,7 @@ func TestLongNamesOfObjectsTakeNoMoreThanTheyAreWorth(t *testing.T) {
 	assert.EqualValues(t, stacks, g.store.Counters().Samples)
 }
 
-// What samples are of is looked up for each of them, so it is short.
+// Service and kind are looked up for each sample, so they are cut to a short text once.
 func TestLongNamesOfServicesAndKindsAreCutOnce(t *testing.T) {
 	pd := pprofile.NewProfiles()
 	pd.Dictionary().StringTable().Append("", strings.Repeat("k", 100_000))

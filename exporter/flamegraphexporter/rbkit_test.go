@@ -28,7 +28,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver"
 )
 
-// replayRbkit plays a captured server to its receiver, which hands on its profiles.
+// replayRbkit plays a captured server to its receiver, which sends its profiles to next.
 func replayRbkit(t *testing.T, name string, next xconsumer.Profiles) {
 	t.Helper()
 	c, err := capture.Open("../../testdata/rbkit/" + name + ".zip")
@@ -63,7 +63,7 @@ func replayRbkit(t *testing.T, name string, next xconsumer.Profiles) {
 		received := telemetrytest.Sum(t, telemetry, "otelcol_receiver_rbkit_messages")
 		return received >= int64(len(c.Messages)), fmt.Sprintf("%d of %d messages", received, len(c.Messages))
 	})
-	// What has not been handed on is now.
+	// The shutdown sends the remaining profiles.
 	require.NoError(t, receiver.Shutdown(ctx))
 	require.NoError(t, telemetry.Shutdown(ctx))
 }
@@ -103,7 +103,7 @@ func goldenStacks(t *testing.T, name string, kind calltree.Kind) (stacks map[str
 	return stacks, all
 }
 
-// The CPU samples and the allocations of real Ruby programs, as their receiver hands them on, show
+// The CPU samples and the allocations of real Ruby programs, as their receiver sends them, show
 // the frames that its golden files have, and the classes.
 func TestProfilesOfRubyProgramsShowTheirFrames(t *testing.T) {
 	samples := calltree.Kind{Type: "samples", Unit: "count"}

@@ -38,7 +38,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/openlistener"
 )
 
-// certified is somebody who has a certificate, which is its own authority.
+// certified is a peer with a certificate, which is its own authority.
 type certified struct {
 	certificate, key string // files
 	pool             *x509.CertPool
@@ -87,7 +87,7 @@ func TestPagesAreServedWithTLS(t *testing.T) {
 	fold(g, 1)
 	client := server.trusting()
 	address = "https://" + strings.TrimPrefix(address, "http://")
-	// A window as well, for which the time that a response may take is set anew.
+	// A window, too, for which the write deadline is extended.
 	for _, page := range []string{"/", "/services/shop/ui/flamegraph", "/services/shop/profile.pb.gz?seconds=1"} {
 		response, err := client.Get(address + page)
 		require.NoError(t, err)
@@ -99,12 +99,12 @@ func TestPagesAreServedWithTLS(t *testing.T) {
 		assert.NotEmpty(t, body, page)
 	}
 	status, _ := get(t, strings.Replace(address, "https:", "http:", 1))
-	assert.Equal(t, http.StatusBadRequest, status, "who speaks no TLS sees nothing")
+	assert.Equal(t, http.StatusBadRequest, status, "a client without TLS gets no page")
 	_, err := newCertified(t).trusting().Get(address)
 	assert.ErrorContains(t, err, "certificate", "it shows its own certificate")
 }
 
-func TestWhoLooksAtPagesMayHaveToShowACertificate(t *testing.T) {
+func TestPagesMayRequireAClientCertificate(t *testing.T) {
 	server, reader, stranger := newCertified(t), newCertified(t), newCertified(t)
 	g, address := serving(t, nil, func(c *Config) {
 		c.TLS = configoptional.Some(configtls.ServerConfig{
@@ -125,7 +125,7 @@ func TestWhoLooksAtPagesMayHaveToShowACertificate(t *testing.T) {
 	assert.Equal(t, http.StatusOK, response.StatusCode)
 }
 
-// authenticator lets in who knows the password.
+// authenticator accepts clients with the password.
 type authenticator struct {
 	component.StartFunc
 	component.ShutdownFunc
@@ -143,7 +143,7 @@ func (withAuthenticator) GetExtensions() map[component.ID]component.Component {
 	return map[component.ID]component.Component{authenticatorID: authenticator{
 		ServerAuthenticateFunc: func(ctx context.Context, headers map[string][]string) (context.Context, error) {
 			if http.Header(headers).Get("Authorization") != password {
-				return ctx, errors.New("who are you?")
+				return ctx, errors.New("not a reader")
 			}
 			return ctx, nil
 		},
@@ -181,7 +181,7 @@ func TestAnAuthenticatorGuardsEveryPage(t *testing.T) {
 			status, challenge, body := ask(page, authorization)
 			assert.Equal(t, http.StatusUnauthorized, status, page)
 			assert.Equal(t, `Basic realm="flame graphs", charset="UTF-8"`, challenge, "browsers ask for a password")
-			assert.Equal(t, "who are you?\n", body, page)
+			assert.Equal(t, "not a reader\n", body, page)
 		}
 		status, challenge, _ := ask(page, password)
 		assert.NotEqual(t, http.StatusUnauthorized, status, page)
@@ -189,10 +189,10 @@ func TestAnAuthenticatorGuardsEveryPage(t *testing.T) {
 	}
 	services := g.store.Services()
 	require.Len(t, services, 1)
-	assert.Zero(t, services[0].Calls, "who knows the password has reset it")
+	assert.Zero(t, services[0].Calls, "a client with the password has reset it")
 }
 
-func TestAnAuthenticatorThatIsNotThereFailsTheStart(t *testing.T) {
+func TestAMissingAuthenticatorFailsTheStart(t *testing.T) {
 	config := createDefaultConfig().(*Config)
 	config.NetAddr.Endpoint = "localhost:0"
 	config.Auth = configoptional.Some(confighttp.AuthConfig{Config: configauth.Config{AuthenticatorID: component.MustNewID("nobody")}})
@@ -202,7 +202,7 @@ func TestAnAuthenticatorThatIsNotThereFailsTheStart(t *testing.T) {
 }
 
 // The exporter of two signals starts twice, and has one listener.
-func TestPagesThatDoNotAskWhoLooksAreWarnedOfOnce(t *testing.T) {
+func TestPagesWithoutAuthenticationAreWarnedOfOnce(t *testing.T) {
 	server := newCertified(t)
 	open := func(c *Config) { c.NetAddr.Endpoint = ":0" }
 	secure := func(clientCA string) func(*Config) {

@@ -107,10 +107,10 @@ func (s *server) stop(ctx context.Context) error {
 	s.end()
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	// The server waits for those that are new.
+	// The server waits for new connections.
 	s.slots.Shut()
 	err := s.http.Shutdown(ctx)
-	if err != nil { // somebody takes too long to read
+	if err != nil { // a client reads too slowly
 		err = s.http.Close()
 	}
 	s.served.Wait()

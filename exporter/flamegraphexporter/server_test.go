@@ -54,7 +54,7 @@ func servingFor(t *testing.T, telemetry *componenttest.Telemetry, host component
 	return g, "http://" + g.server.address.String()
 }
 
-// client keeps no connections, which would be goroutines that stay.
+// client keeps no idle connections, whose goroutines would remain.
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 func get(t *testing.T, address string) (status int, body string) {
@@ -124,9 +124,8 @@ func TestBothSignalsAreServedByOne(t *testing.T) {
 	require.NoError(t, again.Shutdown(t.Context()))
 }
 
-// TestWindowsAreLongerThanResponsesMayTake collects one that takes longer than the server
-// lets requests and responses take, which are its default 30 s elsewhere.
-func TestWindowsAreLongerThanResponsesMayTake(t *testing.T) {
+// The window is longer than the server allows for requests and responses, 30 s by default.
+func TestWindowsCanBeLongerThanTheWriteTimeout(t *testing.T) {
 	g, address := serving(t, nil, func(c *Config) { c.ReadTimeout, c.WriteTimeout = 500*time.Millisecond, 500*time.Millisecond })
 	fold(g, 1)
 	status, body := get(t, address+"/services/shop/profile.pb.gz?seconds=1")
@@ -156,9 +155,9 @@ func TestAShutdownEndsWindows(t *testing.T) {
 	assert.Equal(t, answer{status: http.StatusServiceUnavailable}, <-ended)
 }
 
-// TestAShutdownWaitsForNobodyWhoDoesNotRead has a client that asks for more than fits
+// TestAShutdownDoesNotWaitForSlowReaders has a client that asks for more than fits
 // between it and the server, and reads no more than the beginning.
-func TestAShutdownWaitsForNobodyWhoDoesNotRead(t *testing.T) {
+func TestAShutdownDoesNotWaitForSlowReaders(t *testing.T) {
 	const names, length = 2000, 8000
 	g, address := serving(t, nil, func(c *Config) { c.MaxNameBytes = length })
 	for i := range uint16(names) {
@@ -182,8 +181,8 @@ func TestAShutdownWaitsForNobodyWhoDoesNotRead(t *testing.T) {
 	assert.NoError(t, goleak.Find(before), "it sends no more")
 }
 
-// TestAFormThatDoesNotComeEndsItsConnection has a client that sends a part of a form.
-func TestAFormThatDoesNotComeEndsItsConnection(t *testing.T) {
+// TestAFormThatDoesNotArriveEndsItsConnection has a client that sends a part of a form.
+func TestAFormThatDoesNotArriveEndsItsConnection(t *testing.T) {
 	_, address := serving(t, nil, func(c *Config) { c.ReadTimeout = 100 * time.Millisecond })
 	connection, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
 	require.NoError(t, err)
@@ -197,7 +196,7 @@ func TestAFormThatDoesNotComeEndsItsConnection(t *testing.T) {
 	assert.NotContains(t, string(answer), "303 See Other")
 }
 
-func TestOtherNamesThatLeadHereAreRefused(t *testing.T) {
+func TestOtherNamesOfThisServerAreRefused(t *testing.T) {
 	_, address := serving(t, nil, func(c *Config) { c.AllowedHosts = []string{"flames.example"} })
 	for host, want := range map[string]int{
 		"evil.example:4040": http.StatusForbidden, "flames.example": http.StatusOK, "localhost": http.StatusOK,
@@ -245,8 +244,8 @@ func TestRequestsAreMeasuredByPage(t *testing.T) {
 	assert.Equal(t, map[string]int64{"/services/{service}/ui/{page}": 200, "/services/{service}/{$}": 404}, codes)
 }
 
-// TestGoToolPprofSaysTheSame runs Go's own program on the download.
-func TestGoToolPprofSaysTheSame(t *testing.T) {
+// TestGoToolPprofReadsTheDownload runs Go's own program on the download.
+func TestGoToolPprofReadsTheDownload(t *testing.T) {
 	g, address := serving(t, nil, nil)
 	fold(g, 5)
 	for sampleType, want := range map[string]map[string][2]string{

@@ -97,7 +97,7 @@ func (g *flameGraph) observeMemory(_ context.Context, o metric.Int64Observer) er
 	return nil
 }
 
-// observeShed observes the amounts that were given up because the memory budget demanded
+// observeShed observes the data that the exporter dropped because the memory budget demanded
 // memory.
 func (g *flameGraph) observeShed(_ context.Context, o metric.Int64Observer) error {
 	shed, windows := g.store.Counters().Shed, int64(0)

@@ -25,8 +25,7 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// eventful is a flame graph in which everything that is counted happened, each thing another
-// number of times.
+// eventful is a flame graph in which each counted event happened, each a different number of times.
 func eventful(t *testing.T) *bed {
 	t.Helper()
 	b := newBed(t)
@@ -55,7 +54,7 @@ func eventful(t *testing.T) *bed {
 	fold("two", 1, func(*calltree.Span) {})
 	fold("three", 13, func(*calltree.Span) {}) // one service too many
 	now = now.Add(time.Hour)
-	fold("four", 1, func(*calltree.Span) {}) // takes the place of a silent one
+	fold("four", 1, func(*calltree.Span) {}) // replaces a silent one
 	for i := range 19 {
 		b.store.FoldSamples(calltree.Origin{Service: "four"}, calltree.Kind{Type: fmt.Sprint(i)}, calltree.Sample{Frames: []calltree.Frame{{Function: "f"}}, Count: 10, Value: 1})
 	}
@@ -65,8 +64,8 @@ func eventful(t *testing.T) *bed {
 	return b
 }
 
-// atOnce is a turn that nobody waits for.
-func atOnce(context.Context) error { return nil }
+// noWait is a turn without a queue.
+func noWait(context.Context) error { return nil }
 
 // refuseWindows asks for so many windows while as many as are allowed are being collected.
 func refuseWindows(t *testing.T, store *calltree.Store, number int) {
@@ -74,19 +73,19 @@ func refuseWindows(t *testing.T, store *calltree.Store, number int) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := store.Collect(ctx, "four", calltree.Calls, time.Hour, atOnce)
+		_, err := store.Collect(ctx, "four", calltree.Calls, time.Hour, noWait)
 		done <- err
 	}()
 	testkit.Eventually(t, "a window", func() (bool, string) { return store.Usage().Windows == 1, "" })
 	for range number {
-		_, err := store.Collect(t.Context(), "four", calltree.Calls, time.Hour, atOnce)
+		_, err := store.Collect(t.Context(), "four", calltree.Calls, time.Hour, noWait)
 		require.ErrorIs(t, err, calltree.ErrBusy)
 	}
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
 }
 
-// quick are trees of which a window is collected at once.
+// quick are trees whose windows end immediately.
 type quick struct{ *calltree.Store }
 
 func (q quick) Collect(context.Context, string, calltree.Kind, time.Duration, func(context.Context) error) (calltree.Snapshot, error) {

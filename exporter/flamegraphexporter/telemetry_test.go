@@ -24,7 +24,7 @@ func (b *bed) sum(t testing.TB, name string) int64 {
 	return telemetrytest.Sum(t, b.telemetry, "otelcol_exporter_flame_graph_"+name)
 }
 
-func TestTheCollectorIsToldWhatTheStoreCounts(t *testing.T) {
+func TestTheCountersOfTheStoreAreMetrics(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.MaxServices, c.MaxPending, c.Traces.MaxSpans = 1, 100, 10 })
 	td := ptrace.NewTraces()
 	for i := range 80 {

@@ -12,7 +12,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// Attributes that are read. Those that the semantic conventions name are theirs.
+// Attributes that the exporter reads. The first ones are of the semantic conventions.
 const (
 	attributeService    = "service.name"
 	attributeInstance   = "service.instance.id"
@@ -23,7 +23,7 @@ const (
 	attributeThreadName = "thread.name"
 	attributeTruncated  = "callbraid.truncated"
 	attributeLink       = "callbraid.link"
-	// attributeDuplicate says that another span is of the same call.
+	// attributeDuplicate marks a second span of the same call.
 	attributeDuplicate = "callbraid.duplicate"
 
 	// Of scopes.
@@ -69,7 +69,7 @@ func (g *flameGraph) consumeTraces(_ context.Context, td ptrace.Traces) error {
 		}
 		g.seeMissing(from.Service, rs)
 	}
-	// The spans must not keep the memory of the message.
+	// The spans must not hold the memory of the message.
 	clear(spans[:])
 	g.logBounds()
 	return nil
@@ -110,7 +110,7 @@ func isScalar(v pcommon.Value) bool {
 // read reads a span for the call tree. It reports false if another span is of the same call.
 func (g *flameGraph) read(span ptrace.Span, to *calltree.Span) (counts bool) {
 	counts = true
-	// A literal would be made elsewhere and copied, which takes as long as all the rest.
+	// A literal would be built elsewhere and copied, which takes as long as everything else.
 	*to = calltree.Span{}
 	to.Trace, to.ID = calltree.TraceID(span.TraceID()), calltree.SpanID(span.SpanID())
 	to.ParentTrace, to.Parent = to.Trace, calltree.SpanID(span.ParentSpanID())
@@ -145,8 +145,8 @@ func (g *flameGraph) read(span ptrace.Span, to *calltree.Span) (counts bool) {
 	return counts
 }
 
-// isCalledRemotely reports whether the parent is in another service. The flags say so, or the
-// kind of spans from older senders.
+// isCalledRemotely reports whether the parent is in another service. The flags have it, or the kind
+// of spans from older senders.
 func isCalledRemotely(span ptrace.Span) bool {
 	if flags := span.Flags(); flags&flagHasIsRemote != 0 {
 		return flags&flagIsRemote != 0

@@ -17,7 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-func TestWhatIsReadOfASpan(t *testing.T) {
+func TestAttributesOfASpanAreRead(t *testing.T) {
 	trace, other := calltree.TraceID{1}, calltree.TraceID{2}
 	id, parent := calltree.SpanID{3}, calltree.SpanID{4}
 	for _, test := range []struct {
@@ -54,7 +54,7 @@ func TestWhatIsReadOfASpan(t *testing.T) {
 			s.SetKind(ptrace.SpanKindServer)
 			s.SetFlags(0x100)
 		}, func(*calltree.Span) {}},
-		{"flags that say nothing of the parent", func(s ptrace.Span) { s.SetFlags(0x201) }, func(*calltree.Span) {}},
+		{"flags without information about the parent", func(s ptrace.Span) { s.SetFlags(0x201) }, func(*calltree.Span) {}},
 		{"where its trace was cut", func(s ptrace.Span) { link(s, other, parent, "continuation") }, func(s *calltree.Span) { s.ParentTrace, s.Parent = other, parent }},
 		{"where a trace begins inside another", func(s ptrace.Span) {
 			link(s, other, id, "something else")
@@ -92,7 +92,7 @@ func link(span ptrace.Span, trace calltree.TraceID, id calltree.SpanID, kind str
 	}
 }
 
-func TestLinksAreNotFollowedWhereTheyAreNotToBe(t *testing.T) {
+func TestLinksAreOnlyFollowedIfConfigured(t *testing.T) {
 	g := newBed(t, func(c *Config) { c.FollowLinks = false })
 	span := ptrace.NewSpan()
 	link(span, calltree.TraceID{1}, calltree.SpanID{1}, "continuation")
@@ -101,8 +101,8 @@ func TestLinksAreNotFollowedWhereTheyAreNotToBe(t *testing.T) {
 	assert.Zero(t, got.Parent)
 }
 
-// A method that Greys' trace and tt both tell of has two spans for each call.
-func TestASpanThatSaysThatAnotherIsOfTheSameCallIsNotCounted(t *testing.T) {
+// A method has two spans for each call if Greys' trace and tt both report it.
+func TestADuplicateSpanOfACallIsNotCounted(t *testing.T) {
 	g := newBed(t)
 	td := ptrace.NewTraces()
 	spans := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
@@ -116,7 +116,7 @@ func TestASpanThatSaysThatAnotherIsOfTheSameCallIsNotCounted(t *testing.T) {
 	assert.EqualValues(t, chunk, g.duplicates.Load())
 }
 
-func TestSpansOfMoreServicesThanOneComeInOneCall(t *testing.T) {
+func TestOneCallHasSpansOfSeveralServices(t *testing.T) {
 	g := newBed(t)
 	td := ptrace.NewTraces()
 	add := func(service string, spans int) {
@@ -146,7 +146,7 @@ func TestSpansOfMoreServicesThanOneComeInOneCall(t *testing.T) {
 	assert.Len(t, snapshot.Nodes, 2)
 }
 
-func TestAScopeSaysHowManyClassesAreMissing(t *testing.T) {
+func TestAScopeHasTheNumberOfMissingClasses(t *testing.T) {
 	g := newBed(t)
 	take := func(put func(pcommon.Map)) calltree.Missing {
 		td := ptrace.NewTraces()

@@ -24,7 +24,7 @@ import (
 
 const prefix = "otelcol_exporter_otlp_json_file_"
 
-// bed is an exporter of traces whose telemetry and log can be looked at.
+// bed is an exporter of traces with its telemetry and log.
 type bed struct {
 	exporter.Traces
 	factory   *shared
@@ -83,7 +83,7 @@ func newFile(t testing.TB) string {
 	return filepath.Join(t.TempDir(), "spans.json")
 }
 
-// spans are so many, whose names begin alike.
+// spans returns so many spans, whose names have a common beginning.
 func spans(name string, count int) ptrace.Traces {
 	td := ptrace.NewTraces()
 	all := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()

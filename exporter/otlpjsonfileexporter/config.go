@@ -31,7 +31,7 @@ type Config struct {
 	DirectoryPermissions string `mapstructure:"directory_permissions"`
 	// Fsync lets a hand-over return when its line is on the disk.
 	Fsync bool `mapstructure:"fsync"`
-	// Rotation bounds what all files take.
+	// Rotation bounds the size of all files.
 	Rotation RotationConfig `mapstructure:"rotation"`
 	// MaxAttributeDepth is how many levels of lists and maps an attribute may have.
 	MaxAttributeDepth int `mapstructure:"max_attribute_depth"`
@@ -44,11 +44,11 @@ type Config struct {
 	RetryConfig configretry.BackOffConfig                                `mapstructure:"retry_on_failure"`
 }
 
-// RotationConfig bounds what all files take.
+// RotationConfig bounds the size of all files.
 type RotationConfig struct {
 	// MaxMegabytes is the size, in MiB, above which a file is renamed.
 	MaxMegabytes int `mapstructure:"max_megabytes"`
-	// MaxBackups is how many renamed files are kept.
+	// MaxBackups is the number of renamed files to keep.
 	MaxBackups int `mapstructure:"max_backups"`
 }
 
@@ -76,7 +76,7 @@ func createDefaultConfig() component.Config {
 
 var _ confmap.Validator = (*Config)(nil)
 
-// Validate says everything that is wrong, each with its field and its remedy.
+// Validate returns all invalid settings, each with its field and its remedy.
 func (c *Config) Validate() error {
 	all := errors.Join(
 		setting.Between("rotation.max_megabytes", c.Rotation.MaxMegabytes, 1, mostMegabytes),
@@ -87,14 +87,14 @@ func (c *Config) Validate() error {
 		all = errors.Join(all, errors.New("path is empty: set it to a file, such as ./spans.json"))
 	}
 	if c.QueueConfig.HasValue() && !c.RetryConfig.Enabled {
-		all = errors.Join(all, errors.New("retry_on_failure.enabled is false with a sending_queue, which then drops what the file refuses: set it to true"))
+		all = errors.Join(all, errors.New("retry_on_failure.enabled is false with a sending_queue, which then drops data that the file refuses: set it to true"))
 	}
 	_, file := permissions("file_permissions", c.FilePermissions, ownerReadsAndWrites)
 	_, directory := permissions("directory_permissions", c.DirectoryPermissions, ownerReaches)
 	return errors.Join(all, file, directory)
 }
 
-// permissions are those that a field has as an octal number, with at least those of least.
+// permissions parses the permissions of a field, an octal number that includes those of least.
 func permissions(field, value string, least fs.FileMode) (fs.FileMode, error) {
 	mode, err := strconv.ParseUint(value, 8, 32)
 	if given := fs.FileMode(mode); err != nil || given&fs.ModePerm != given || given&least != least {

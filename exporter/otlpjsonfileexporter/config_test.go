@@ -47,7 +47,7 @@ func TestEachSettingIsRead(t *testing.T) {
 	assert.Error(t, confmap.NewFromStringMap(map[string]any{"no_such_setting": 1}).Unmarshal(createDefaultConfig()))
 }
 
-func TestSettingsThatCannotBe(t *testing.T) {
+func TestImpossibleSettingsAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		want   string
 		change func(*Config)
@@ -59,7 +59,7 @@ func TestSettingsThatCannotBe(t *testing.T) {
 		{`file_permissions is "rw": set it`, func(c *Config) { c.FilePermissions = "rw" }},
 		{`file_permissions is "04600": set it`, func(c *Config) { c.FilePermissions = "04600" }},
 		{`directory_permissions is "0600": set it to an octal number from 0700`, func(c *Config) { c.DirectoryPermissions = "0600" }},
-		{"retry_on_failure.enabled is false with a sending_queue, which then drops what the file refuses: set it to true", func(c *Config) { c.QueueConfig.GetOrInsertDefault() }},
+		{"retry_on_failure.enabled is false with a sending_queue, which then drops data that the file refuses: set it to true", func(c *Config) { c.QueueConfig.GetOrInsertDefault() }},
 	} {
 		cfg := createDefaultConfig().(*Config)
 		cfg.Path = "spans.json"

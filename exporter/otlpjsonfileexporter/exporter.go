@@ -26,13 +26,13 @@ type fileExporter struct {
 	config    *Config
 	logger    *zap.Logger
 	telemetry *metadata.TelemetryBuilder
-	// forget takes it out of those that are shared.
+	// forget removes the exporter from the shared ones.
 	forget func()
 
 	starting sync.Once
 	startErr error
-	// encoding has a place for each hand-over that may be text at the same time: as many as
-	// there are processors, because texts are several times as large as what is handed over.
+	// encoding bounds the hand-overs that are text at the same time to the number of processors,
+	// because texts are several times as large as the data.
 	encoding chan struct{}
 	// refusing is the burst of hand-overs that are refused.
 	refusing logline.Burst
@@ -60,8 +60,8 @@ func newFileExporter(set exporter.Settings, config *Config, forget func()) (*fil
 	return e, nil
 }
 
-// write writes a hand-over as one line. After an error that is not permanent nothing of it is
-// in the file, so that the caller may hand it over again.
+// write writes a hand-over as one line. After an error that is not permanent the file has no part
+// of it, so the caller may try again.
 func (e *fileExporter) write(ctx context.Context, encode func() ([]byte, error)) error {
 	select {
 	case e.encoding <- struct{}{}:

@@ -76,7 +76,7 @@ func TestAllSignalsShareAFileAndItsLinesAreOTLP(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 1, gotProfiles.SampleCount())
 
-	// The file is open until the last signal is shut down, in whatever order.
+	// The file is open until the last signal is shut down, in any order.
 	for _, c := range []component.Component{logs, logs, metrics, profiles} {
 		require.NoError(t, c.Shutdown(ctx))
 	}
@@ -88,7 +88,7 @@ func TestAllSignalsShareAFileAndItsLinesAreOTLP(t *testing.T) {
 	require.NoError(t, next.ConsumeTraces(ctx, td), "a reload continues the file")
 }
 
-func TestWhateverBeginsALineIsKnownAtTheNextStart(t *testing.T) {
+func TestEveryBeginningOfALineIsKnownAtTheNextStart(t *testing.T) {
 	for name, encode := range map[string]func() ([]byte, error){
 		"traces":   func() ([]byte, error) { return new(ptrace.JSONMarshaler).MarshalTraces(spans("a", 1)) },
 		"profiles": func() ([]byte, error) { return new(pprofile.JSONMarshaler).MarshalProfiles(someProfiles()) },
@@ -117,7 +117,7 @@ func TestTwoExportersOfAPathAreRefused(t *testing.T) {
 	assert.ErrorContains(t, other.Start(t.Context(), componenttest.NewNopHost()), "another exporter or collector writes to "+path)
 }
 
-func TestSignalsAreShutDownThatWereNotStarted(t *testing.T) {
+func TestSignalsCanBeShutDownWithoutStart(t *testing.T) {
 	factory, cfg := NewFactory(), createDefaultConfig()
 	cfg.(*Config).Path = newFile(t)
 	traces, err := factory.CreateTraces(t.Context(), exportertest.NewNopSettings(typ), cfg)
@@ -140,7 +140,7 @@ func TestATornLineIsCutCountedAndLogged(t *testing.T) {
 	assert.Equal(t, map[string]any{"path": path, "offset": int64(3), "dropped_bytes": int64(18)}, b.log.All()[0].ContextMap())
 }
 
-func TestRefusalsAreCountedAndSaidOnce(t *testing.T) {
+func TestRefusalsAreCountedAndLoggedOnce(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "data")
 	path := filepath.Join(directory, "spans.json")
 	b := started(t, path, func(c *Config) { c.CreateDirectory = true })
@@ -161,10 +161,10 @@ func TestRefusalsAreCountedAndSaidOnce(t *testing.T) {
 	lines := b.lines()
 	assert.Equal(t, "Refused a hand-over", lines[0])
 	assert.Equal(t, "Lines are written again", lines[len(lines)-1])
-	assert.Len(t, lines, 3, "%q", lines) // with one that says that the file was deleted
+	assert.Len(t, lines, 3, "%q", lines) // with one about the deleted file
 }
 
-func TestManyHandOversAtOnceAreEachALine(t *testing.T) {
+func TestConcurrentHandOversAreEachALine(t *testing.T) {
 	path := newFile(t)
 	b := started(t, path, func(c *Config) { c.Rotation = RotationConfig{MaxMegabytes: 1, MaxBackups: 100} })
 	const callers, each, count = 8, 20, 100

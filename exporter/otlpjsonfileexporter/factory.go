@@ -17,8 +17,8 @@ import (
 	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter/internal/metadata"
 )
 
-// NewFactory makes the factory of the exporter. It takes profiles, too, where the
-// collector's feature gate service.profilesSupport is on.
+// NewFactory makes the factory of the exporter. It also accepts profiles, which pipelines have if
+// the collector's feature gate service.profilesSupport is on.
 func NewFactory() exporter.Factory {
 	all := shared{made: map[*Config]*fileExporter{}}
 	return xexporter.NewFactory(
@@ -47,9 +47,9 @@ func (e *fileExporter) options() []exporterhelper.Option {
 	return options
 }
 
-// withoutEcho are settings for the Collector's part of the exporter. Without a queue and
-// retries all that it logs is a line for each refused hand-over, which says that the data is
-// rejected; but the exporter logs a burst of them once, and the caller still has the data.
+// withoutEcho returns settings without the log lines of the Collector's part of the exporter.
+// Without a queue and retries it logs a line for each refused hand-over, which reports the data as
+// rejected. But the exporter logs a burst of them once, and the caller still has the data.
 func (e *fileExporter) withoutEcho(set exporter.Settings) exporter.Settings {
 	if !e.config.QueueConfig.HasValue() && !e.config.RetryConfig.Enabled {
 		set.Logger = zap.NewNop()

@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/collector/exporter"
 )
 
-// shared has the exporters of one factory that were made and not shut down: one for each
-// configuration, whatever signals have a pipeline.
+// shared has the running exporters of one factory: one for each configuration, for all signals
+// that have a pipeline.
 type shared struct {
 	mu   sync.Mutex
 	made map[*Config]*fileExporter
@@ -40,8 +40,8 @@ func (s *shared) forget(cfg *Config) {
 	delete(s.made, cfg)
 }
 
-// signal is one of those that share an exporter. The first that starts opens the file, and
-// the last that is shut down closes it: the queues of the others are written until then.
+// signal is one of the signals that share an exporter. The first that starts opens the file, and
+// the last that is shut down closes it, so the queues of all signals can still be written.
 type signal struct {
 	*fileExporter
 	stopping sync.Once

@@ -11,14 +11,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// How many pages are kept, and how large one may be, in bytes.
+// Bounds of the kept pages: their number, and the size of one in bytes.
 const (
 	maxKept      = 32
 	maxKeptBytes = 256 * kib
 )
 
-// keptPages are the answers to forms, which have addresses of their own: so whoever looks
-// again sends no command again. The last ones are kept.
+// keptPages are the answers to forms. Each has its own address, so reloading it does not send the
+// command again. The latest ones are kept.
 type keptPages struct {
 	mu    sync.Mutex
 	keys  []string
@@ -31,7 +31,7 @@ type page struct {
 	html   []byte
 }
 
-// keep keeps a page, and gives its key; empty: it is too large.
+// keep adds a page and returns its key; empty: it is too large.
 func (k *keptPages) keep(p page) (key string) {
 	if len(p.html) > maxKeptBytes {
 		return ""
@@ -75,7 +75,7 @@ func (s *site) answerForm(w http.ResponseWriter, status int, name string, data a
 	p.write(w)
 }
 
-// answerPage shows a page that is kept.
+// answerPage answers with a kept page.
 func (s *site) answerPage(w http.ResponseWriter, r *http.Request) {
 	if p, ok := s.kept.find(r.PathValue("key")); ok {
 		p.write(w)
@@ -87,7 +87,7 @@ func (s *site) answerPage(w http.ResponseWriter, r *http.Request) {
 func (p page) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(p.status)
-	_, _ = w.Write(p.html) // whoever asked is gone, or too slow
+	_, _ = w.Write(p.html) // the client is gone, or too slow
 }
 
 func (s *site) failedRender(w http.ResponseWriter, err error) {

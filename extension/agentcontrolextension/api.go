@@ -18,7 +18,7 @@ import (
 
 func serveDocument(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/yaml")
-	_, _ = w.Write(api.Document) // whoever asked is gone, or too slow
+	_, _ = w.Write(api.Document) // the client is gone, or too slow
 }
 
 // named is the agent that a request is about; nil: there is none.
@@ -59,8 +59,8 @@ func (s *site) orderAgent(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, api.TypeJSON, answerOf(e, wanted.command, said, took, s.config.Limits.MaxItems))
 }
 
-// readOrder reads what somebody wants, in JSON. No form can be sent as that, so no page of
-// another site sends it unasked.
+// readOrder reads a client's order in JSON. A form cannot be sent as JSON, so no page of another
+// site can send one.
 func readOrder(r *http.Request) (w wish, status int, err error) {
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != api.TypeJSON {
 		return wish{}, http.StatusUnsupportedMediaType, fmt.Errorf("expected the content type %s, got %.100q", api.TypeJSON, r.Header.Get("Content-Type"))
@@ -78,7 +78,7 @@ func readOrder(r *http.Request) (w wish, status int, err error) {
 	if order.Command == "" {
 		return wish{}, http.StatusBadRequest, errors.New("expected a command, got none")
 	}
-	w = wish{command: order.Command, arguments: map[string]string{}, by: whoAsks(r)}
+	w = wish{command: order.Command, arguments: map[string]string{}, by: clientOf(r)}
 	for name, value := range order.Arguments {
 		if w.arguments[name], err = textOf(value); err != nil {
 			return wish{}, http.StatusBadRequest, fmt.Errorf("argument %.100q: %w", name, err)

@@ -85,7 +85,7 @@ func TestAgentsAreShownWhileTheyAreRegistered(t *testing.T) {
 	assert.Equal(t, http.StatusNotFound, response.StatusCode)
 }
 
-func TestTheListSaysWhetherProgramsCanBeStopped(t *testing.T) {
+func TestTheListReportsAllowDisruptive(t *testing.T) {
 	for _, allow := range []bool{false, true} {
 		b := newBed(t, func(c *Config) { c.AllowDisruptive = allow })
 		assert.Equal(t, allow, decode[api.AgentList](t, b.get("/v1/agents")).AllowDisruptive)
@@ -108,7 +108,7 @@ func TestTextsOfAgentsAreShownInPart(t *testing.T) {
 	assert.Less(t, len(b.get("/v1/agents")), 4*maxListed+1000, "a character of them is no more than one in JSON")
 }
 
-func TestWhoeverMayLookMayAskForTheHeaderAlone(t *testing.T) {
+func TestHeadIsAnsweredLikeGet(t *testing.T) {
 	b := newBed(t)
 	for _, path := range []string{"/", "/style.css", "/v1/openapi.yaml"} {
 		r := b.request(http.MethodHead, path, "", "")
@@ -119,8 +119,8 @@ func TestWhoeverMayLookMayAskForTheHeaderAlone(t *testing.T) {
 	}
 }
 
-// A list of many agents that nobody reads must not be held as one text.
-func TestAListThatNobodyReadsHoldsLittle(t *testing.T) {
+// A list of many agents for a slow client must not be held as one text.
+func TestAListForASlowClientHoldsLittle(t *testing.T) {
 	b := newBed(t)
 	for i := range 1000 {
 		f := newFake(fmt.Sprint(i))
@@ -129,13 +129,13 @@ func TestAListThatNobodyReadsHoldsLittle(t *testing.T) {
 	}
 	w := &unread{ResponseRecorder: httptest.NewRecorder()}
 	(&site{agentControl: b.extension}).listAgents(w, nil)
-	assert.Less(t, w.most, 16*kib, "so much is written at once")
+	assert.Less(t, w.most, 16*kib, "bytes of one write")
 	var list api.AgentList
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &list))
 	assert.Len(t, list.Agents, 1000)
 }
 
-// unread is a response of which is known how much was written at once.
+// unread is a response that records the largest write.
 type unread struct {
 	*httptest.ResponseRecorder
 	most int
@@ -146,7 +146,7 @@ func (w *unread) Write(p []byte) (int, error) {
 	return w.ResponseRecorder.Write(p)
 }
 
-func TestWhatIsNotKnownOfAnAgentIsLeftOut(t *testing.T) {
+func TestUnknownFieldsOfAnAgentAreOmitted(t *testing.T) {
 	b := newBed(t)
 	f := newFake("one")
 	f.snapshot = agentcontrol.Snapshot{Tracer: "rbkit"}
@@ -180,7 +180,7 @@ func TestOrdersThatCannotBeUnderstoodAreRefused(t *testing.T) {
 	f := newFake("one")
 	b.extension.Register(f)
 	f.do = func(context.Context, agentcontrol.Order) (agentcontrol.Answer, error) {
-		assert.Fail(t, "the agent was told")
+		assert.Fail(t, "the agent received a command")
 		return agentcontrol.Answer{}, nil
 	}
 	for _, c := range []struct {
@@ -205,24 +205,24 @@ func TestOrdersThatCannotBeUnderstoodAreRefused(t *testing.T) {
 		{"a number out of bounds", `{"command":"enable","arguments":{"logger":"a","limit":11}}`, 422, "bad_argument"},
 		{"no whole number", `{"command":"enable","arguments":{"logger":"a","limit":1.5}}`, 422, "bad_argument"},
 		{"neither true nor false", `{"command":"enable","arguments":{"logger":"a","all":"perhaps"}}`, 422, "bad_argument"},
-		{"what stops programs", `{"command":"stop"}`, 403, "not_allowed"},
-		{"what stops programs by its argument", `{"command":"enable","arguments":{"logger":"a","limit":9}}`, 403, "not_allowed"},
+		{"a command that stops programs", `{"command":"stop"}`, 403, "not_allowed"},
+		{"a command whose argument stops programs", `{"command":"enable","arguments":{"logger":"a","limit":9}}`, 403, "not_allowed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			status, reason := b.orderInVain(f.id, c.body)
+			status, reason := b.refusedOrder(f.id, c.body)
 			assert.Equal(t, c.status, status)
 			assert.Equal(t, c.reason, reason)
 		})
 	}
-	status, reason := b.orderInVain("0123456789abcdef", `{"command":"suspend"}`)
+	status, reason := b.refusedOrder("0123456789abcdef", `{"command":"suspend"}`)
 	assert.Equal(t, 404, status)
 	assert.Equal(t, "not_found", reason)
-	assert.Len(t, f.told(), 11, "orders for an agent are told, what is none isn't")
+	assert.Len(t, f.told(), 11, "only orders for an agent reach its receiver")
 	assert.EqualValues(t, 1, b.counter("otelcol_extension_agent_control_commands", "unknown", "unknown_command"))
 	assert.EqualValues(t, 1, b.counter("otelcol_extension_agent_control_commands", "stop", "not_allowed"))
 }
 
-func TestWhatStopsProgramsIsCarriedOutWhereThatIsAllowed(t *testing.T) {
+func TestDisruptiveCommandsAreCarriedOutIfAllowed(t *testing.T) {
 	b := newBed(t, disruptive)
 	f := newFake("one")
 	b.extension.Register(f)
@@ -232,7 +232,7 @@ func TestWhatStopsProgramsIsCarriedOutWhereThatIsAllowed(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedForAnArgumentSaysWhich(t *testing.T) {
+func TestTheErrorOfAnArgumentNamesIt(t *testing.T) {
 	b := newBed(t)
 	f := newFake("one")
 	b.extension.Register(f)
@@ -244,7 +244,7 @@ func TestWhatIsRefusedForAnArgumentSaysWhich(t *testing.T) {
 	assert.Equal(t, http.StatusOK, status)
 }
 
-func TestWhatBecomesOfOrdersIsSaid(t *testing.T) {
+func TestProblemsHaveTheReasonOfTheAgent(t *testing.T) {
 	b := newBed(t)
 	f := newFake("one")
 	b.extension.Register(f)
@@ -281,7 +281,7 @@ func TestOtherAddressesAndMethodsAreProblems(t *testing.T) {
 	}
 }
 
-// slow is an agent whose orders wait until they are let go, or given up.
+// slow is an agent whose orders wait until the test releases them, or their context ends.
 type slow struct {
 	*fake
 	mu          sync.Mutex
@@ -327,7 +327,7 @@ func TestAnAgentHasOneOrderAtATime(t *testing.T) {
 	}
 	<-s.begun
 	b.await("all three to wait", func() bool { return e.turns.waiting.Load() == 3 })
-	status, reason := b.orderInVain(s.id, `{"command":"suspend"}`)
+	status, reason := b.refusedOrder(s.id, `{"command":"suspend"}`)
 	assert.Equal(t, http.StatusServiceUnavailable, status)
 	assert.Equal(t, "busy", reason)
 	// Others are not held up.
@@ -341,7 +341,7 @@ func TestAnAgentHasOneOrderAtATime(t *testing.T) {
 	assert.Zero(t, e.turns.waiting.Load())
 }
 
-func TestAnOrderThatTakesTooLongIsGivenUp(t *testing.T) {
+func TestAnOrderEndsWithCommandTimeout(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.CommandTimeout = 20 * time.Millisecond })
 	s := newSlow(b)
 	b.extension.Register(s)
@@ -351,36 +351,36 @@ func TestAnOrderThatTakesTooLongIsGivenUp(t *testing.T) {
 	assert.Equal(t, "no_answer", s.told()[0].Outcome())
 }
 
-func TestAnOrderThatWaitsForOthersIsNotToldWhenItsTimeIsOver(t *testing.T) {
+func TestAWaitingOrderIsNotSentAfterItsTime(t *testing.T) {
 	turns, q := newTurns(), queue{most: 2, places: make(chan struct{}, 1)}
-	require.NoError(t, turns.take(context.Background(), q, nil))
+	require.NoError(t, turns.begin(context.Background(), q, nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	err := turns.take(ctx, q, nil)
+	err := turns.begin(ctx, q, nil)
 	assert.Equal(t, agentcontrol.NoAnswer, agentcontrol.ReasonOf(err))
 	assert.ErrorContains(t, err, "was not sent")
 	gone := make(chan struct{})
 	close(gone)
-	err = turns.take(context.Background(), q, gone)
+	err = turns.begin(context.Background(), q, gone)
 	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err))
-	turns.give()
+	turns.end()
 	q.most = 1
-	require.NoError(t, turns.take(context.Background(), q, nil))
+	require.NoError(t, turns.begin(context.Background(), q, nil))
 }
 
 // The agent is free, and the time is over: both can be chosen.
-func TestAnOrderWhoseTimeIsOverIsNotToldThoughTheAgentIsFree(t *testing.T) {
+func TestAnOrderAfterItsTimeIsNotSentToAFreeAgent(t *testing.T) {
 	turns, q := newTurns(), queue{most: 1}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for range 100 {
-		require.ErrorContains(t, turns.take(ctx, q, nil), "was not sent")
+		require.ErrorContains(t, turns.begin(ctx, q, nil), "was not sent")
 	}
-	require.NoError(t, turns.take(context.Background(), q, nil), "none of them has it")
+	require.NoError(t, turns.begin(context.Background(), q, nil), "none of them has it")
 }
 
-// Agents that don't answer, each with as many orders as it may have, hold no other up.
-func TestAgentsThatDoNotAnswerHoldNoOthersUp(t *testing.T) {
+// Silent agents, each with as many orders as allowed, do not delay orders for other agents.
+func TestSilentAgentsDoNotDelayOthers(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.CommandTimeout, c.Limits.MaxWaiting, c.Limits.MaxRequests = 25*time.Second, 3, 4
 	})
@@ -401,7 +401,7 @@ func TestAgentsThatDoNotAnswerHoldNoOthersUp(t *testing.T) {
 	b.await("two to be refused", func() bool { return b.counter("otelcol_extension_agent_control_commands", "busy") == 2 })
 	other := newFake("other")
 	b.extension.Register(other)
-	status, reason := b.orderInVain(other.id, suspend)
+	status, reason := b.refusedOrder(other.id, suspend)
 	assert.Equal(t, http.StatusOK, status, reason)
 	response, body := b.do(b.request(http.MethodPost, "/v1/agents/"+dead[2].id+"/commands", api.TypeJSON, suspend))
 	assert.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
@@ -414,7 +414,7 @@ func TestAgentsThatDoNotAnswerHoldNoOthersUp(t *testing.T) {
 	assert.Empty(t, b.extension.queue.places)
 }
 
-func TestWhoeverLeavesGivesUpWaiting(t *testing.T) {
+func TestAClientThatDisconnectsEndsItsOrder(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.CommandTimeout = 25 * time.Second })
 	s := newSlow(b)
 	b.extension.Register(s)
@@ -432,7 +432,7 @@ func TestWhoeverLeavesGivesUpWaiting(t *testing.T) {
 	assert.Equal(t, "no_answer", s.told()[0].Outcome())
 }
 
-func TestAShutdownEndsWhatRuns(t *testing.T) {
+func TestAShutdownEndsRunningOrders(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.CommandTimeout = 25 * time.Second })
 	s := newSlow(b)
 	end := b.extension.Register(s)
@@ -466,7 +466,7 @@ func TestTwoAgentsWithOneIDAreAMistake(t *testing.T) {
 	assert.Equal(t, 1, b.said.FilterMessage("An agent is not shown").Len())
 }
 
-func TestThereAreOnlySoManyAgents(t *testing.T) {
+func TestTheNumberOfAgentsIsBounded(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxAgents = 2 })
 	var ends []func()
 	for i := range 4 {
@@ -474,10 +474,10 @@ func TestThereAreOnlySoManyAgents(t *testing.T) {
 	}
 	assert.Len(t, b.list(), 2)
 	assert.EqualValues(t, 2, b.counter("otelcol_extension_agent_control_agents_not_shown", notShownMaxAgents))
-	ends[2]() // one that waits
+	ends[2]() // a waiting one
 	ends[0]()
 	assert.Len(t, b.list(), 2)
-	assert.NotNil(t, b.extension.find(newFake("3").id), "who has waited is shown when there is room")
+	assert.NotNil(t, b.extension.find(newFake("3").id), "a waiting agent is shown when there is room")
 	for _, end := range ends {
 		end()
 	}
@@ -497,7 +497,7 @@ func TestNoAgentIsShownAfterAShutdownThoughItWaited(t *testing.T) {
 	assert.Zero(t, b.counter("otelcol_extension_agent_control_agents", "bytefrog"))
 }
 
-func TestAThousandAgentsAreListedWhileTheyComeAndGoAndAreTold(t *testing.T) {
+func TestAThousandAgentsAreListedWhileTheyComeAndGo(t *testing.T) {
 	b := newBed(t)
 	var work sync.WaitGroup
 	for i := range 1000 {
@@ -528,7 +528,7 @@ func TestAThousandAgentsAreListedWhileTheyComeAndGoAndAreTold(t *testing.T) {
 	assert.Contains(t, b.get("/?page=5"), "801 to 1000 of 1000")
 }
 
-func TestAClientThatNeverReadsHoldsNoAgentUp(t *testing.T) {
+func TestAClientThatNeverReadsDelaysNoAgent(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxRequests = 1 })
 	for i := range 10_000 {
 		f := newFake(fmt.Sprint(i))
@@ -541,14 +541,14 @@ func TestAClientThatNeverReadsHoldsNoAgentUp(t *testing.T) {
 	require.NoError(t, conn.(*net.TCPConn).SetReadBuffer(4096))
 	_, err = fmt.Fprintf(conn, "GET /v1/agents HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	require.NoError(t, err)
-	// The only place for requests is taken, until write_timeout is over or it is gone.
+	// The only place for requests is in use, until write_timeout is over or the client is gone.
 	look := func(want int) func() bool {
 		return func() bool {
 			response, _ := b.do(b.request(http.MethodGet, "/v1/agents/"+newFake("0").id, "", ""))
 			return response.StatusCode == want
 		}
 	}
-	b.await("requests to be turned away", look(http.StatusServiceUnavailable))
+	b.await("requests to be refused", look(http.StatusServiceUnavailable))
 	again, _ := b.do(b.request(http.MethodGet, "/", "", ""))
 	assert.Equal(t, "1", again.Header.Get("Retry-After"))
 	assert.NotZero(t, b.counter("otelcol_extension_agent_control_requests_busy"))
@@ -569,7 +569,7 @@ func TestAnEndpointInUseIsAnError(t *testing.T) {
 	other.shutdown()
 }
 
-func TestAnswersHaveSoManyItems(t *testing.T) {
+func TestTheItemsOfAnAnswerAreBounded(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxItems = 2 })
 	f := newFake("one")
 	b.extension.Register(f)

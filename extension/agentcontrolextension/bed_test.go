@@ -28,7 +28,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
 )
 
-// patience is how long a test waits for what has to come.
+// patience is the longest time that a test waits for a condition.
 const patience = time.Minute
 
 // bed is a running extension.
@@ -131,7 +131,7 @@ func (b *bed) request(method, path, contentType, body string) *http.Request {
 	return r
 }
 
-// get gives what is at a path, which has to be there.
+// get returns the body of a path, which must exist.
 func (b *bed) get(path string) string {
 	b.t.Helper()
 	response, body := b.do(b.request(http.MethodGet, path, "", ""))
@@ -152,7 +152,7 @@ func (b *bed) list() []api.Agent {
 	return decode[api.AgentList](b.t, b.get("/v1/agents")).Agents
 }
 
-// order sends a command, and gives what was answered: an answer, or a problem.
+// order sends a command, and returns the answer or the problem.
 func (b *bed) order(id, body string) (status int, a api.Answer, p api.Problem) {
 	b.t.Helper()
 	response, said := b.do(b.request(http.MethodPost, "/v1/agents/"+id+"/commands", api.TypeJSON, body))
@@ -166,8 +166,8 @@ func (b *bed) order(id, body string) (status int, a api.Answer, p api.Problem) {
 	return response.StatusCode, a, p
 }
 
-// orderInVain sends a command, and gives why it was not carried out.
-func (b *bed) orderInVain(id, body string) (status int, reason string) {
+// refusedOrder sends a command, and returns the reason of its refusal.
+func (b *bed) refusedOrder(id, body string) (status int, reason string) {
 	b.t.Helper()
 	status, _, p := b.order(id, body)
 	return status, p.Reason
@@ -182,7 +182,7 @@ func (b *bed) counter(name string, attributes ...string) int64 {
 	return sumOf(m, attributes...)
 }
 
-// fake is an agent that does what a test says.
+// fake is an agent whose answers a test sets.
 type fake struct {
 	id       string
 	snapshot agentcontrol.Snapshot
@@ -230,7 +230,7 @@ func (f *fake) Told(r agentcontrol.Record) {
 	f.records = append(f.records, r)
 }
 
-// told is what the agent's receiver was told of orders: command, result and by whom.
+// told returns the records that the agent's receiver got: command, result and client.
 func (f *fake) told() (all []agentcontrol.Record) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

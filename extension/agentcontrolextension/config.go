@@ -20,43 +20,42 @@ import (
 type Config struct {
 	// ServerConfig is where the API and the page are served.
 	confighttp.ServerConfig `mapstructure:",squash"`
-	// AllowedHosts are the names that clients may call the server by, beside localhost
-	// and addresses. Empty: no other name where it listens on a loopback address; else any
-	// for who looks, and this machine's name for commands.
+	// AllowedHosts are the names of the server that clients may use, beside localhost and addresses.
+	// Empty: only these if it listens on a loopback address. Otherwise clients may read under any
+	// name, and send commands under this machine's name.
 	AllowedHosts []string `mapstructure:"allowed_hosts"`
-	// AllowDisruptive says whether commands that stop or pause traced programs, or may,
-	// are carried out.
+	// AllowDisruptive allows commands that stop or pause traced programs, or may do so.
 	AllowDisruptive bool `mapstructure:"allow_disruptive"`
-	// CommandTimeout is how long a command may take, waiting for others included.
+	// CommandTimeout bounds the time of a command, with the time that it waits for others.
 	CommandTimeout time.Duration `mapstructure:"command_timeout"`
-	// Limits bound what clients and receivers can make the extension hold.
+	// Limits bound the memory that clients and receivers can use.
 	Limits LimitsConfig `mapstructure:"limits"`
 }
 
-// LimitsConfig bounds what clients and receivers can make the extension hold.
+// LimitsConfig bounds the memory that clients and receivers can use.
 type LimitsConfig struct {
 	// MaxAgents is how many agents are shown.
 	MaxAgents int `mapstructure:"max_agents"`
-	// MaxConnections is how many connections clients have; one address has at most half of
-	// them. When there are more, one goes on which nothing is asked.
+	// MaxConnections is the largest number of connections of clients; one address has at most half
+	// of them. If there are more, an idle one is closed.
 	MaxConnections int `mapstructure:"max_connections"`
-	// MaxRequests is how many requests for pages and lists are served at once, and how many
-	// commands wait for agents that others have.
+	// MaxRequests bounds the requests for pages and lists that are served at the same time, and the
+	// commands that wait for busy agents.
 	MaxRequests int `mapstructure:"max_requests"`
-	// MaxWaiting is how many commands can wait for one agent, the one that it carries out
-	// included.
+	// MaxWaiting bounds the commands for one agent, with the running one.
 	MaxWaiting int `mapstructure:"max_waiting"`
 	// MaxRequestBytes is how large the body of a request may be.
 	MaxRequestBytes int `mapstructure:"max_request_bytes"`
-	// MaxItems is how many items, such as names of loggers, an answer has.
+	// MaxItems bounds the items of an answer, such as names of loggers.
 	MaxItems int `mapstructure:"max_items"`
 }
 
 const (
 	defaultEndpoint = "localhost:8766"
-	// defaultReadTimeout is how long a request may take to come, and its begin alone.
+	// defaultReadTimeout is the time in which a request must arrive, and in which its header must
+	// arrive.
 	defaultReadTimeout = 10 * time.Second
-	// leastOfWriting is how much longer a response may take than its command.
+	// leastOfWriting is the least time that a response has beyond its command's.
 	leastOfWriting = time.Second
 
 	kib = 1 << 10
@@ -83,7 +82,7 @@ func createDefaultConfig() component.Config {
 
 var _ confmap.Validator = (*Config)(nil)
 
-// Validate says everything that is wrong, each with its field and its remedy.
+// Validate returns all invalid settings, each with its field and its remedy.
 func (c *Config) Validate() error {
 	all := errors.Join(
 		setting.ListenAddress("endpoint", c.NetAddr.Endpoint, defaultEndpoint),
@@ -95,7 +94,7 @@ func (c *Config) Validate() error {
 		setting.Between("limits.max_request_bytes", c.Limits.MaxRequestBytes, kib, 1<<20),
 		setting.Between("limits.max_items", c.Limits.MaxItems, 1, 1_000_000),
 	)
-	// A client that doesn't read would be served for ever without it.
+	// A client that doesn't read would be served forever without it.
 	if least := c.CommandTimeout + leastOfWriting; c.WriteTimeout < least {
 		all = errors.Join(all, fmt.Errorf("write_timeout is %v: set it to at least %v, %v more than command_timeout", c.WriteTimeout, least, leastOfWriting))
 	}

@@ -52,7 +52,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	assert.Equal(t, want, config)
 }
 
-func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
+func TestInvalidSettingsAreNamedWithTheirRemedy(t *testing.T) {
 	_, err := loadConfig(t, "wrong.yaml")
 	require.Error(t, err)
 	for _, want := range []string{

@@ -41,12 +41,12 @@ func (b *bed) awaitConnections(open, silent int) {
 	})
 }
 
-// bodiless is a request whose body doesn't come.
+// bodiless is a request whose body doesn't arrive.
 func bodiless(id string) string {
 	return fmt.Sprintf("POST /v1/agents/%s/commands HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: 100\r\n\r\n", id, api.TypeJSON)
 }
 
-func TestWhoIsSilentKeepsNobodyOut(t *testing.T) {
+func TestSilentConnectionsAreReplaced(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxConnections = 6 })
 	for _, text := range []string{"", "GET / HTTP/1.1\r\nHost"} {
 		for range 10 {
@@ -55,10 +55,10 @@ func TestWhoIsSilentKeepsNobodyOut(t *testing.T) {
 	}
 	b.await("20 connections", func() bool { return b.counter("otelcol_extension_agent_control_connections_closed") == 17 })
 	b.awaitConnections(3, 3)
-	assert.Empty(t, b.list(), "somebody who asks is served")
+	assert.Empty(t, b.list(), "a client with a request is served")
 }
 
-func TestTheNewConnectionGoesWhereAllOthersAsk(t *testing.T) {
+func TestANewConnectionIsClosedIfAllOthersHaveRequests(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxConnections = 4 })
 	f := newFake("one")
 	b.extension.Register(f)
@@ -83,7 +83,7 @@ func TestConnectionsThatWaitForTheNextRequestAreSilent(t *testing.T) {
 	b.awaitConnections(0, 0)
 }
 
-func TestAShutdownWaitsForNobodyWhoIsSilent(t *testing.T) {
+func TestAShutdownDoesNotWaitForSilentConnections(t *testing.T) {
 	b := newBed(t)
 	b.dial("")
 	b.awaitConnections(1, 1)
@@ -93,17 +93,17 @@ func TestAShutdownWaitsForNobodyWhoIsSilent(t *testing.T) {
 		left <- b.extension.connections.Open()
 	})
 	assert.NoError(t, b.extension.Shutdown(context.Background()))
-	assert.Zero(t, <-left, "so many are left for the server to wait for")
+	assert.Zero(t, <-left, "connections that the server waits for")
 	conn, other := net.Pipe()
 	defer other.Close()
 	require.NoError(t, other.SetReadDeadline(time.Now().Add(patience)))
 	b.extension.server.ConnState(conn, http.StateNew)
 	_, err := other.Read(make([]byte, 1))
-	assert.ErrorIs(t, err, io.EOF, "who comes afterwards is let go at once")
+	assert.ErrorIs(t, err, io.EOF, "a later connection is closed immediately")
 }
 
-// Somebody who never reads is given up when the time of a shutdown is over.
-func TestAShutdownGivesUpWhoNeverReads(t *testing.T) {
+// A client that never reads is disconnected when the time of a shutdown is over.
+func TestAShutdownDisconnectsClientsThatNeverRead(t *testing.T) {
 	b := newBed(t)
 	f := newFake("one")
 	running, release := make(chan struct{}), make(chan struct{})
@@ -126,7 +126,7 @@ func TestAShutdownGivesUpWhoNeverReads(t *testing.T) {
 	b.await("the record of it", func() bool { return len(f.told()) == 1 })
 }
 
-func TestBodiesThatDoNotComeTakeNobodysPlace(t *testing.T) {
+func TestRequestsWithoutTheirBodyUseNoPlace(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxRequests = 2 })
 	f := newFake("one")
 	b.extension.Register(f)
@@ -135,7 +135,7 @@ func TestBodiesThatDoNotComeTakeNobodysPlace(t *testing.T) {
 	}
 	b.awaitConnections(10, 0)
 	for range 3 {
-		status, reason := b.orderInVain(f.id, `{"command":"suspend"}`)
+		status, reason := b.refusedOrder(f.id, `{"command":"suspend"}`)
 		assert.Equal(t, http.StatusOK, status, reason)
 	}
 }

@@ -25,13 +25,13 @@ type directory struct {
 	// crowded is of agents that are not shown.
 	crowded logline.Seldom
 
-	// sorting is held by who sorts all agents, which takes memory for each.
+	// sorting is locked while a request sorts all agents, which needs memory for each.
 	sorting sync.Mutex
 
 	mu sync.Mutex
 	// agents are by their IDs; nil: none is shown any more.
 	agents map[string]*entry
-	// waiting are those that had no room, the first that came first.
+	// waiting has the agents without a place, in the order of their arrival.
 	waiting list.List
 }
 
@@ -50,8 +50,8 @@ func newDirectory(config *Config, telemetry *telemetry, logger *zap.Logger) *dir
 	return &directory{max: config.Limits.MaxAgents, telemetry: telemetry, logger: logger, agents: map[string]*entry{}}
 }
 
-// Register shows an agent until end is called. One that has no room is shown when there is,
-// and one that has the ID of another is not.
+// Register shows an agent until end is called. An agent without a place is shown when there is one.
+// An agent with the ID of another is not shown.
 func (d *directory) Register(agent agentcontrol.Agent) (end func()) {
 	e := &entry{agent: agent, tracer: agent.Snapshot().Tracer, turns: newTurns(), gone: make(chan struct{})}
 	if why := d.add(e); why != "" {
@@ -70,7 +70,7 @@ func (d *directory) Register(agent agentcontrol.Agent) (end func()) {
 	})
 }
 
-// add adds an agent, or says why not.
+// add adds an agent, or returns the reason why it is not shown.
 func (d *directory) add(e *entry) (why string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -143,8 +143,8 @@ type shown struct {
 	agentcontrol.Snapshot
 }
 
-// sorted is all agents, by tracer, service and address. It says nothing else of them:
-// whoever has to wait for a client meanwhile holds little.
+// sorted returns all agents, by tracer, service and address. It returns only entries, so a request
+// that waits for its client holds little memory.
 func (d *directory) sorted() []*entry {
 	d.sorting.Lock()
 	defer d.sorting.Unlock()
@@ -169,5 +169,5 @@ func (d *directory) sorted() []*entry {
 	return all
 }
 
-// show is what the agent is now.
+// show returns the current state of the agent.
 func (e *entry) show() shown { return shown{ID: e.agent.ID(), Snapshot: e.agent.Snapshot()} }

@@ -93,12 +93,12 @@ func (x *agentControl) Start(ctx context.Context, host component.Host) error {
 	return nil
 }
 
-// maxStreams is how many requests a connection of HTTP/2 has at once.
+// maxStreams is the number of concurrent requests of an HTTP/2 connection.
 const maxStreams = 8
 
 var errShutdown = errors.New("the collector is shut down")
 
-// warnIfOpen warns when clients that are not asked who they are can steer agents.
+// warnIfOpen warns if clients without authentication can send commands to agents.
 func (x *agentControl) warnIfOpen(address net.Addr) {
 	openlistener.Listener{
 		Component: x.id, Address: address, TLS: x.config.TLS.Get(), Authenticated: x.config.Auth.HasValue(),
@@ -106,7 +106,7 @@ func (x *agentControl) warnIfOpen(address net.Addr) {
 	}.Warn(x.logger)
 }
 
-// Shutdown ends what is served. Agents that are registered afterwards are not shown.
+// Shutdown ends the server. Agents that are registered afterwards are not shown.
 func (x *agentControl) Shutdown(ctx context.Context) error {
 	defer x.telemetry.shutdown()
 	x.directory.close()
@@ -116,10 +116,10 @@ func (x *agentControl) Shutdown(ctx context.Context) error {
 	x.end()
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	// The server waits for those that are new.
+	// The server waits for new connections.
 	x.connections.Shut()
 	err := x.server.Shutdown(ctx)
-	if err != nil { // somebody takes too long to read
+	if err != nil { // a client reads too slowly
 		err = x.server.Close()
 	}
 	x.served.Wait()

@@ -18,9 +18,9 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
 )
 
-// FuzzOrder sends the API and the form any body of any type. What the agent does is one of its
-// commands with arguments that the command allows, nothing that disrupts is among it, and the
-// answer is JSON, or a problem with the status that it names.
+// FuzzOrder sends any body of any type to the API and the form. The agent only gets commands that
+// it has, with arguments that the command allows, and no disruptive one. The answer is JSON, or a
+// problem with the status of the response.
 func FuzzOrder(f *testing.F) {
 	for _, body := range []string{
 		`{"command":"suspend"}`, `{"command":"stop"}`, `{"command":"enable","arguments":{"logger":"a","level":"FINE","limit":"7","all":"true"}}`,

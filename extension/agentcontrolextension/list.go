@@ -11,12 +11,12 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol/api"
 )
 
-// listAgents answers with all agents, an api.AgentList. It says one after the other, because
-// a client that doesn't read would hold a text of all of them.
+// listAgents answers with all agents, an api.AgentList. It writes one after the other, because the
+// text of all would be in memory while a slow client reads it.
 func (s *site) listAgents(w http.ResponseWriter, _ *http.Request) {
 	all := s.sorted()
 	w.Header().Set("Content-Type", api.TypeJSON)
-	// Whoever asked is gone, or too slow, if something can't be written.
+	// A failed write means that the client is gone, or too slow.
 	out := bufio.NewWriter(w)
 	encoder := encoderTo(out)
 	fmt.Fprintf(out, `{"allow_disruptive":%t,"agents":[`, s.config.AllowDisruptive)

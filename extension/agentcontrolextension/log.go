@@ -13,12 +13,11 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
-// refusedLines is how many commands that an agent was not told are said in each
-// logline.Pause.
+// refusedLines is the number of log lines of refused commands in each logline.Pause.
 const refusedLines = 5
 
-// refused is what commands of agents are refused for before an agent has them. Anybody can
-// send any number of those.
+// refused are the reasons for which the extension refuses commands without sending them. A client
+// can send any number of such commands.
 var refused = []agentcontrol.Reason{agentcontrol.UnknownCommand, agentcontrol.BadArgument, agentcontrol.NotAllowed, agentcontrol.Busy, agentcontrol.NotNow}
 
 // refusals are lines of commands that were refused, by their reasons.
@@ -32,9 +31,9 @@ func newRefusals() refusals {
 	return all
 }
 
-// log writes a line of a command. Of lines with one message the Collector drops most that
-// come together, so each command has messages of its own, of which there are as many as
-// agents have commands, and those that agents were not told are said seldom.
+// log writes a line of a command. If many lines have one message, the Collector drops most of them.
+// So each command has messages of its own, as many as agents have commands, and lines of refused
+// commands are limited.
 func (x *agentControl) log(r agentcontrol.Record, disruptive bool) {
 	message := "A command for an agent was refused: " + r.Outcome()
 	level := zapcore.InfoLevel

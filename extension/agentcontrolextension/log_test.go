@@ -19,23 +19,22 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 )
 
-// sample has the extension's log be what the Collector makes of it by default.
+// sample gives the extension's log the Collector's default sampling.
 func (b *bed) sample() {
 	b.extension.logger = b.extension.logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 		return zapcore.NewSamplerWithOptions(core, 10*time.Second, 10, 100)
 	}))
 }
 
-// Anybody may send commands that are refused. They must not hide what was done from who reads
-// the log.
-func TestWhatWasDoneIsLoggedAmongManyThatWereRefused(t *testing.T) {
+// Any client may send commands that are refused. They must not hide executed commands in the log.
+func TestExecutedCommandsAreLoggedAmongManyRefusedOnes(t *testing.T) {
 	b := unstartedBed(t, disruptive)
 	b.sample()
 	b.start()
 	f := newFake("one")
 	b.extension.Register(f)
 	for i := range 60 {
-		status, _ := b.orderInVain(f.id, fmt.Sprintf(`{"command":"reboot%d"}`, i))
+		status, _ := b.refusedOrder(f.id, fmt.Sprintf(`{"command":"reboot%d"}`, i))
 		require.Equal(t, http.StatusUnprocessableEntity, status)
 	}
 	for range 12 {
@@ -46,7 +45,7 @@ func TestWhatWasDoneIsLoggedAmongManyThatWereRefused(t *testing.T) {
 	b.order(f.id, `{"command":"enable","arguments":{"logger":"x","limit":9}}`)
 	refused := b.said.FilterMessage("A command for an agent was refused: unknown_command")
 	assert.Equal(t, refusedLines, refused.Len())
-	assert.Equal(t, 10, b.said.FilterMessage("A command was sent to an agent: suspend: done").Len(), "what the Collector drops is dropped of it alone")
+	assert.Equal(t, 10, b.said.FilterMessage("A command was sent to an agent: suspend: done").Len(), "the Collector drops only lines of this message")
 	stop := b.said.FilterMessage("A command was sent to an agent: stop: done").All()
 	require.Len(t, stop, 1)
 	assert.Equal(t, zapcore.WarnLevel, stop[0].Level)
@@ -69,7 +68,7 @@ func TestACommandThatDoesNotFitNowIsLoggedAsRefused(t *testing.T) {
 	b.extension.Register(f)
 	b.order(f.id, `{"command":"stop"}`)
 	assert.Equal(t, 1, b.said.FilterMessage("A command for an agent was refused: not_now").Len())
-	assert.Zero(t, b.said.FilterMessageSnippet("An agent was told").Len())
+	assert.Zero(t, b.said.FilterMessageSnippet("A command was sent to an agent").Len())
 }
 
 func TestCommandsThatWereRefusedAreCounted(t *testing.T) {
@@ -92,8 +91,8 @@ func TestCommandsThatWereRefusedAreCounted(t *testing.T) {
 	assert.Len(t, f.told(), refusedLines+8, "log records are of each")
 }
 
-// What somebody writes is told to others as far as a command can be long.
-func TestWhatIsNoCommandIsToldInPart(t *testing.T) {
+// The text of an unknown command is logged in part, up to the length of a command.
+func TestUnknownCommandsAreLoggedInPart(t *testing.T) {
 	b := newBed(t)
 	f := newFake("one")
 	b.extension.Register(f)

@@ -13,17 +13,17 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 )
 
-// wish is what somebody wants of an agent, as it was written.
+// wish is an order of a client, as it was written.
 type wish struct {
 	command   string
 	arguments map[string]string
 	by        string
 }
 
-// maxWritten is how much of a wish that may be no command is told to others, in bytes.
+// maxWritten bounds the part of a wish in records and log lines, in bytes.
 const maxWritten = 1024
 
-// written is the arguments for a person.
+// written returns the arguments as text.
 func (w *wish) written() string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(w.arguments)) {
@@ -34,8 +34,8 @@ func (w *wish) written() string {
 	return clip(strings.Join(words, " "), maxWritten)
 }
 
-// carryOut has an agent do what somebody wants. Whatever comes of it is counted, logged,
-// and told to the agent's receiver. The error is an *agentcontrol.Error.
+// carryOut carries out an order of a client. It counts and logs the result, and reports it to the
+// agent's receiver. The error is an *agentcontrol.Error.
 func (x *agentControl) carryOut(ctx context.Context, e *entry, w wish) (agentcontrol.Answer, time.Duration, error) {
 	begun := time.Now()
 	ctx, end := context.WithTimeoutCause(ctx, x.config.CommandTimeout,
@@ -51,7 +51,7 @@ func (x *agentControl) carryOut(ctx context.Context, e *entry, w wish) (agentcon
 	var answer agentcontrol.Answer
 	if err == nil {
 		disruption = command.Disruption(arguments)
-		answer, err = x.allowed(ctx, e, agentcontrol.Order{Command: name, Arguments: arguments, By: w.by}, disruption)
+		answer, err = x.carryOutIfAllowed(ctx, e, agentcontrol.Order{Command: name, Arguments: arguments, By: w.by}, disruption)
 	}
 	took := time.Since(begun)
 	record := agentcontrol.Record{
@@ -64,15 +64,15 @@ func (x *agentControl) carryOut(ctx context.Context, e *entry, w wish) (agentcon
 	return answer, took, err
 }
 
-// allowed has an agent do what is ordered, if that is allowed, and if it is its turn.
-func (x *agentControl) allowed(ctx context.Context, e *entry, o agentcontrol.Order, disruption string) (agentcontrol.Answer, error) {
+// carryOutIfAllowed sends an order to the agent, if it is carryOutIfAllowed, when its turn has come.
+func (x *agentControl) carryOutIfAllowed(ctx context.Context, e *entry, o agentcontrol.Order, disruption string) (agentcontrol.Answer, error) {
 	if disruption != "" && !x.config.AllowDisruptive {
 		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NotAllowed,
 			"%s can stop or pause the traced program: set allow_disruptive of the extension agent_control to true to allow it", disruption)
 	}
-	if err := e.turns.take(ctx, x.queue, e.gone); err != nil {
+	if err := e.turns.begin(ctx, x.queue, e.gone); err != nil {
 		return agentcontrol.Answer{}, err
 	}
-	defer e.turns.give()
+	defer e.turns.end()
 	return e.agent.Do(ctx, o)
 }

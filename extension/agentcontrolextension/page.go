@@ -116,7 +116,7 @@ func (s *site) agentPage(w http.ResponseWriter, r *http.Request) {
 	}{"Agent " + now.ID, "../", s.onPage(&now, maxText), s.config.AllowDisruptive})
 }
 
-// orderByForm has an agent do what a form says, and shows what came of it.
+// orderByForm carries out the order of a form, and shows the result.
 func (s *site) orderByForm(w http.ResponseWriter, r *http.Request) {
 	const root = "../../"
 	e, missing := s.named(r)
@@ -141,10 +141,10 @@ func (s *site) orderByForm(w http.ResponseWriter, r *http.Request) {
 	}{"Done: " + wanted.command, root, answerOf(e, wanted.command, said, took, s.config.Limits.MaxItems)})
 }
 
-// argumentPrefix is what fields of forms begin with that are arguments.
+// argumentPrefix is the prefix of form fields with arguments.
 const argumentPrefix = "argument."
 
-// readForm reads what somebody wants, of a form.
+// readForm reads an order from a form.
 func readForm(r *http.Request) (w wish, status int, err error) {
 	const formType = "application/x-www-form-urlencoded"
 	if t, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || t != formType {
@@ -153,7 +153,7 @@ func readForm(r *http.Request) (w wish, status int, err error) {
 	if err := r.ParseForm(); err != nil {
 		return wish{}, statusOf(err), err
 	}
-	w = wish{command: r.PostForm.Get("command"), arguments: map[string]string{}, by: whoAsks(r)}
+	w = wish{command: r.PostForm.Get("command"), arguments: map[string]string{}, by: clientOf(r)}
 	for name, values := range r.PostForm {
 		if argument, ok := strings.CutPrefix(name, argumentPrefix); ok {
 			w.arguments[argument] = values[0]
@@ -164,7 +164,7 @@ func readForm(r *http.Request) (w wish, status int, err error) {
 
 // failedPage shows a problem.
 func (s *site) failedPage(w http.ResponseWriter, root string, p api.Problem) {
-	sayAgain(w, p)
+	setRetryAfter(w, p)
 	s.render(w, p.Status, "problem.html", problemPage{p.Title, root, p})
 }
 

@@ -107,7 +107,7 @@ func TestThePageOfAnAgentHasAFormForEachCommand(t *testing.T) {
 	assert.Contains(t, body, "no agent has the ID")
 }
 
-func TestNamesAreTextWhateverStandsInThem(t *testing.T) {
+func TestNamesAreEscaped(t *testing.T) {
 	const evil = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`
 	b := newBed(t, disruptive)
 	f := newFake("one")
@@ -126,10 +126,10 @@ func TestNamesAreTextWhateverStandsInThem(t *testing.T) {
 			assert.Empty(t, elements(t, page, name), page)
 		}
 	}
-	assert.Equal(t, evil, b.list()[0].Service, "JSON says it as it is")
+	assert.Equal(t, evil, b.list()[0].Service, "JSON has the exact name")
 }
 
-// Whoever looks at an answer again must not send the command again.
+// Reloading an answer must not send the command again.
 func TestTheAnswerToAFormHasAnAddressOfItsOwn(t *testing.T) {
 	b := newBed(t)
 	b.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -191,7 +191,7 @@ func TestThereAreAsManyPagesAsAgentsNeed(t *testing.T) {
 	}
 }
 
-func TestPagesLeadNowhereElseAndNeedNoScript(t *testing.T) {
+func TestPagesHaveNoForeignLinksAndNoScript(t *testing.T) {
 	b := newBed(t)
 	f := newFake("one")
 	b.extension.Register(f)
@@ -212,7 +212,7 @@ func TestRequestsOfOtherSitesDoNothing(t *testing.T) {
 	f := newFake("one")
 	b.extension.Register(f)
 	f.do = func(context.Context, agentcontrol.Order) (agentcontrol.Answer, error) {
-		assert.Fail(t, "the agent was told")
+		assert.Fail(t, "the agent received a command")
 		return agentcontrol.Answer{}, nil
 	}
 	form := url.Values{"command": {"suspend"}}.Encode()
@@ -233,7 +233,7 @@ func TestRequestsOfOtherSitesDoNothing(t *testing.T) {
 			headers: map[string]string{"Origin": "null"}, status: 403},
 		{name: "JSON of another site", method: "POST", path: "/v1/agents/", contentType: api.TypeJSON, body: order,
 			headers: map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, status: 403},
-		{name: "JSON that is said to be text", method: "POST", path: "/v1/agents/", contentType: "text/plain", body: order, status: 415},
+		{name: "JSON with the type of text", method: "POST", path: "/v1/agents/", contentType: "text/plain", body: order, status: 415},
 		{name: "a form to the API", method: "POST", path: "/v1/agents/", contentType: formType, body: form, status: 415},
 		{name: "JSON to the page", method: "POST", path: "/agents/", contentType: api.TypeJSON, body: order, status: 415},
 		{name: "a name that leads here", method: "POST", path: "/v1/agents/", contentType: api.TypeJSON, body: order, host: "evil.example", status: 403},
@@ -252,10 +252,10 @@ func TestRequestsOfOtherSitesDoNothing(t *testing.T) {
 	assert.Empty(t, f.told())
 }
 
-// Where the server listens on all addresses, that includes those that only this machine reaches.
-// Who owns a name can let it lead there, and then has its page of the same origin as ours.
-// Browsers say nothing of the site to an address without TLS that isn't this machine.
-func TestANameThatLeadsHereOrdersNothingWhereverTheServerListens(t *testing.T) {
+// A server on all addresses also has those that only this machine reaches. The owner of a name can
+// let it lead to such an address, and then a page of the owner has the same origin as ours. Without
+// TLS, browsers send no information about the site to an address other than this machine's.
+func TestAForeignNameOfThisServerSendsNoCommands(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.NetAddr.Endpoint = "0.0.0.0:0" })
 	f := newFake("one")
 	b.extension.Register(f)
@@ -308,7 +308,7 @@ func TestPagesOfOtherSitesCannotReadAgents(t *testing.T) {
 	assert.Equal(t, http.StatusForbidden, response.StatusCode, "a page opened it")
 	r.Header.Set("Sec-Fetch-User", "?1")
 	response, _ = b.do(r)
-	assert.Equal(t, http.StatusOK, response.StatusCode, "whoever follows a link wants to see it")
+	assert.Equal(t, http.StatusOK, response.StatusCode, "a followed link shows the page")
 	for name, value := range map[string]string{
 		"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin", "Cache-Control": "no-store",
 		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",

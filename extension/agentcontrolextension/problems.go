@@ -22,7 +22,7 @@ const (
 	unauthorized agentcontrol.Reason = "unauthorized"
 )
 
-// problem is what is said of a reason.
+// problem is the status and the title of a reason.
 type problem struct {
 	status int
 	title  string
@@ -57,23 +57,22 @@ func problemOf(reason agentcontrol.Reason, status int, detail string) api.Proble
 
 // answerProblem answers with a problem.
 func answerProblem(w http.ResponseWriter, p api.Problem) {
-	sayAgain(w, p)
+	setRetryAfter(w, p)
 	answer(w, p.Status, api.TypeProblem, p)
 }
 
-// sayAgain says when to ask again, where many do.
-func sayAgain(w http.ResponseWriter, p api.Problem) {
+// setRetryAfter adds the time after which the client may try again, if the server is busy.
+func setRetryAfter(w http.ResponseWriter, p api.Problem) {
 	if p.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
 }
 
-// schemes are what browsers and others can say who they are by, where it is known of an
-// authenticator.
+// schemes are the HTTP authentication schemes of known authenticators.
 var schemes = map[string]string{"basicauth": "Basic", "bearertokenauth": "Bearer"}
 
-// answerBefore answers a request that comes to nothing before the site has it: nobody knows who
-// asks, or its body can't be unpacked.
+// answerBefore answers a request that fails before it reaches the site: the client is not
+// authenticated, or the body can't be unpacked.
 func (x *agentControl) answerBefore(w http.ResponseWriter, _ *http.Request, why string, status int) {
 	sameorigin.SetHeaders(w.Header())
 	reason := badRequest
@@ -90,10 +89,10 @@ func (x *agentControl) answerBefore(w http.ResponseWriter, _ *http.Request, why 
 func answer(w http.ResponseWriter, status int, mediaType string, value any) {
 	w.Header().Set("Content-Type", mediaType)
 	w.WriteHeader(status)
-	_ = encoderTo(w).Encode(value) // whoever asked is gone, or too slow
+	_ = encoderTo(w).Encode(value) // the client is gone, or too slow
 }
 
-// encoderTo writes texts as they are: no browser takes JSON for a page.
+// encoderTo returns an encoder that does not escape HTML: no browser reads JSON as a page.
 func encoderTo(w io.Writer) *json.Encoder {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)

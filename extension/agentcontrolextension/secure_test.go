@@ -71,7 +71,7 @@ func (bearer) GetExtensions() map[component.ID]component.Component {
 	return map[component.ID]component.Component{bearerID: bearer{}}
 }
 
-func TestAnAuthenticatorGuardsEverythingAndItIsSaidWhoAsked(t *testing.T) {
+func TestAnAuthenticatorGuardsEverythingAndNamesTheClient(t *testing.T) {
 	b := unstartedBed(t, func(c *Config) {
 		c.Auth = configoptional.Some(confighttp.AuthConfig{Config: configauth.Config{AuthenticatorID: bearerID}})
 	})
@@ -119,7 +119,7 @@ func TestABodyThatCannotBeUnpackedIsAProblem(t *testing.T) {
 	assert.Empty(t, f.told())
 }
 
-func TestAnEndpointThatDoesNotAskWhoClientsAreIsWarnedOfOnce(t *testing.T) {
+func TestAnEndpointWithoutAuthenticationIsWarnedOfOnce(t *testing.T) {
 	file, key, _, _ := certificate(t, t.TempDir())
 	open := func(c *Config) { c.NetAddr.Endpoint = ":0" }
 	secure := func(clientCA string) option {
@@ -181,7 +181,7 @@ func certificate(t *testing.T, dir string) (file, key string, pool *x509.CertPoo
 	return file, key, pool, pair
 }
 
-func TestClientsCanHaveToShowACertificateWhichSaysWhoAsked(t *testing.T) {
+func TestClientsMayNeedACertificateWhichNamesThem(t *testing.T) {
 	file, key, pool, pair := certificate(t, t.TempDir())
 	b := newBed(t, func(c *Config) {
 		c.TLS = configoptional.Some(configtls.ServerConfig{Config: configtls.Config{CertFile: file, KeyFile: key}, ClientCAFile: file})

@@ -19,15 +19,15 @@ import (
 // maxQuery bounds the queries of requests, in bytes.
 const maxQuery = 1024
 
-// site is what is served.
+// site is the server's pages and API.
 type site struct {
 	*agentControl
-	// looks are the requests for pages and lists that are served at once.
+	// looks has a place for each request for pages and lists that is served.
 	looks chan struct{}
 	kept  keptPages
 }
 
-// newSite is all that is served at an address.
+// newSite returns the handler of the site at an address.
 func newSite(x *agentControl, address net.Addr) http.Handler {
 	s := &site{agentControl: x, looks: make(chan struct{}, x.config.Limits.MaxRequests)}
 	guard := sameorigin.Guard{
@@ -49,7 +49,8 @@ func (s *site) routes() *http.ServeMux {
 	look := func(f http.HandlerFunc) http.Handler {
 		return only(s.withRoom(f), http.MethodGet, http.MethodHead)
 	}
-	// An order has no place before it is read: those of which nothing comes would take all.
+	// An order needs no place until its body has arrived. Otherwise orders without a body would use
+	// all places.
 	order := func(f http.HandlerFunc) http.Handler { return only(f, http.MethodPost) }
 	mux.Handle("/v1/agents", look(s.listAgents))
 	mux.Handle("/v1/agents/{id}", look(s.getAgent))
@@ -78,7 +79,7 @@ func only(f http.HandlerFunc, methods ...string) http.Handler {
 	})
 }
 
-// withRoom serves so many requests at once.
+// withRoom bounds the number of concurrent requests.
 func (s *site) withRoom(f http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -92,8 +93,9 @@ func (s *site) withRoom(f http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// whoAsks is who somebody is, as far as it is known.
-func whoAsks(r *http.Request) string {
+// clientOf describes the client of a request: its address, and its authenticated name if it has
+// one.
+func clientOf(r *http.Request) string {
 	who := r.RemoteAddr
 	if auth := client.FromContext(r.Context()).Auth; auth != nil {
 		for _, name := range []string{"subject", "username"} {

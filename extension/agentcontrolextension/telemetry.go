@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
 )
 
-// telemetry counts what the extension does, for its operator.
+// telemetry counts the work of the extension, for its operator.
 type telemetry struct{ builder *metadata.TelemetryBuilder }
 
 func newTelemetry(settings component.TelemetrySettings) (*telemetry, error) {
@@ -28,7 +28,7 @@ const (
 	notShownDuplicate = "duplicate"
 )
 
-// commandUnknown is the command attribute of those that no agent has.
+// commandUnknown is the command attribute of commands that no agent has.
 const commandUnknown = "unknown"
 
 var background = context.Background()

@@ -10,7 +10,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 )
 
-// turns give an agent one order after the other.
+// turns let an agent carry out one order after the other.
 type turns struct {
 	waiting *atomic.Int64
 	turn    chan struct{}
@@ -18,31 +18,31 @@ type turns struct {
 
 func newTurns() turns { return turns{waiting: &atomic.Int64{}, turn: make(chan struct{}, 1)} }
 
-// queue is where orders wait for agents that others have. The first of each agent needs no
-// place there: so agents that don't answer hold no other agent up.
+// queue bounds the orders that wait for busy agents. The first order of each agent needs no place
+// there, so silent agents do not delay orders for others.
 type queue struct {
-	// most is how many orders an agent may have at once.
+	// most is the largest number of orders for one agent.
 	most   int
 	places chan struct{}
 }
 
-// take waits for the agent. The error is an *agentcontrol.Error; without one, give has to
-// be called.
-func (t turns) take(ctx context.Context, q queue, gone <-chan struct{}) error {
+// begin waits for the agent's turn. The error is an *agentcontrol.Error. Without an error the
+// caller calls end.
+func (t turns) begin(ctx context.Context, q queue, gone <-chan struct{}) error {
 	others := t.waiting.Add(1) - 1
 	if err := t.await(ctx, q, others, gone); err != nil {
 		t.waiting.Add(-1)
 		return err
 	}
-	// Of several that can be, any is chosen.
+	// select chooses any ready case.
 	if ctx.Err() != nil {
-		t.give()
-		return notTold(ctx)
+		t.end()
+		return notSent(ctx)
 	}
 	return nil
 }
 
-// await has the agent, of which so many others have orders, when there is no error.
+// await waits until the agent is free. others is the number of other orders for the agent.
 func (t turns) await(ctx context.Context, q queue, others int64, gone <-chan struct{}) error {
 	if others >= int64(q.most) {
 		return agentcontrol.Errorf(agentcontrol.Busy, "%d other commands already wait for the agent (limits.max_waiting)", others)
@@ -61,15 +61,15 @@ func (t turns) await(ctx context.Context, q queue, others int64, gone <-chan str
 	case <-gone:
 		return agentcontrol.Errorf(agentcontrol.Lost, "the agent disconnected before the command was sent")
 	case <-ctx.Done():
-		return notTold(ctx)
+		return notSent(ctx)
 	}
 }
 
-func notTold(ctx context.Context) error {
+func notSent(ctx context.Context) error {
 	return agentcontrol.Errorf(agentcontrol.NoAnswer, "the agent was busy with other commands; this command was not sent: %w", context.Cause(ctx))
 }
 
-func (t turns) give() {
+func (t turns) end() {
 	<-t.turn
 	t.waiting.Add(-1)
 }

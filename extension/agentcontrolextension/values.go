@@ -25,7 +25,7 @@ func clip(text string, most int) string {
 	return strings.ToValidUTF8(text, "")
 }
 
-// agentOf says an agent as the list does, with so much of each text.
+// agentOf returns the description of an agent in the list. most bounds each text.
 func agentOf(s *shown, most int) api.Agent {
 	a := api.Agent{
 		ID: s.ID, Tracer: s.Tracer, Receiver: s.Receiver,
@@ -54,7 +54,8 @@ func timeOf(t time.Time) *time.Time {
 	return &t
 }
 
-// detailOf says an agent with what it can be told, with so much of each text of its own.
+// detailOf returns the description of an agent with its commands. most bounds each text of the
+// agent.
 func detailOf(s *shown, most int) api.AgentDetail {
 	d := api.AgentDetail{Agent: agentOf(s, most), Descriptions: make([]api.Command, len(s.Commands))}
 	for i := range s.Commands {
@@ -78,7 +79,7 @@ func commandOf(c *agentcontrol.Command) api.Command {
 	return described
 }
 
-// answerOf says what an agent answered, with at most so many items.
+// answerOf returns the answer of an agent, with at most so many items.
 func answerOf(e *entry, command string, a agentcontrol.Answer, took time.Duration, most int) api.Answer {
 	said := api.Answer{
 		Agent: e.agent.ID(), Command: command, Message: clip(a.Message, maxText), Seconds: took.Seconds(),

@@ -15,14 +15,14 @@ import (
 
 // Config is the configuration of the extension.
 type Config struct {
-	// LimitMiB is what all components together may hold for their peers, in MiB; 0: what
-	// follows from LimitPercentage and from memory_limiter.
+	// LimitMiB bounds the memory that all components together hold for their peers, in MiB; 0:
+	// computed from LimitPercentage and from memory_limiter.
 	LimitMiB int `mapstructure:"limit_mib"`
 	// LimitPercentage is the same as a share of the memory that the process may use, in
 	// percent: of GOMEMLIMIT, its cgroup's limit, or the machine's memory.
 	LimitPercentage int `mapstructure:"limit_percentage"`
-	// SetGoMemoryLimit has Go's garbage collector work harder when the memory of the process
-	// comes near the limit of memory_limiter, unless GOMEMLIMIT is set.
+	// SetGoMemoryLimit lets Go's garbage collector work harder near the limit of memory_limiter,
+	// unless GOMEMLIMIT is set.
 	SetGoMemoryLimit bool `mapstructure:"set_go_memory_limit"`
 	// Requests bounds the OTLP requests of receivers that have the extension as middleware.
 	Requests RequestsConfig `mapstructure:"requests"`
@@ -30,14 +30,14 @@ type Config struct {
 
 // RequestsConfig bounds OTLP requests, before they are decoded.
 type RequestsConfig struct {
-	// LimitMiB is what all requests together may take, from their first byte to their
-	// answer, in MiB: their bytes, and what is decoded of them.
+	// LimitMiB bounds the memory of all requests together, from their first byte to their answer, in
+	// MiB: their bytes and their decoded data.
 	LimitMiB int `mapstructure:"limit_mib"`
 	// MaxAttributeDepth is how many levels of lists and maps an attribute may have.
 	MaxAttributeDepth int `mapstructure:"max_attribute_depth"`
 	// MaxOpen is how many requests may be sent or answered at the same time.
 	MaxOpen int `mapstructure:"max_open"`
-	// ReadTimeout is how long the bytes of one request may take to arrive.
+	// ReadTimeout bounds the time in which the bytes of one request must arrive.
 	ReadTimeout time.Duration `mapstructure:"read_timeout"`
 }
 
@@ -47,7 +47,7 @@ const (
 	leastMiB = 16
 	// mostMiB is a tebibyte: more is a mistake in the unit.
 	mostMiB = 1 << 20
-	// mostDepth is that of stack_pairing: so deep nothing recurses dangerously.
+	// mostDepth is that of stack_pairing. At this depth no recursion is dangerous.
 	mostDepth = 1000
 	mostOpen  = 100000
 )

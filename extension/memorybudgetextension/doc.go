@@ -3,9 +3,9 @@
 
 //go:generate mdatagen metadata.yaml
 
-// Package memorybudgetextension gives the components of a collector one memory budget.
+// Package memorybudgetextension has the memory budget of a collector's components.
 //
-// internal/componentkit/budget decides which component gives way at the limit. This package only finds
-// the limit, from its configuration, the memory of the process, and the configuration of
-// memory_limiter, and reports what is held.
+// internal/componentkit/budget decides which component must free memory at the limit. This package
+// finds the limit from its configuration, the memory of the process, and the configuration of
+// memory_limiter, and reports the memory in use.
 package memorybudgetextension

@@ -33,8 +33,8 @@ type memoryBudget struct {
 	budget    *budget.Budget
 	// available is the memory that the process may use, in bytes.
 	available int64
-	// setGoLimit sets the memory limit of Go's runtime, in bytes, and returns the one before;
-	// -1 changes nothing. goLimit is the one to set again at the shutdown, 0 if none was set.
+	// setGoLimit sets the memory limit of Go's runtime, in bytes, and returns the previous one; -1
+	// changes nothing. goLimit is the previous one for the shutdown, 0 if none was set.
 	setGoLimit func(bytes int64) int64
 	goLimit    int64
 
@@ -69,7 +69,7 @@ func newMemoryBudget(settings extension.Settings, config *Config) (*memoryBudget
 	return x, nil
 }
 
-// MemoryBudget is what the components of the collector share.
+// MemoryBudget returns the budget that the components of the collector share.
 func (x *memoryBudget) MemoryBudget() *budget.Budget { return x.budget }
 
 // GetGRPCServerOptions makes a gRPC server judge requests before it decodes them.
@@ -87,8 +87,8 @@ func (x *memoryBudget) GetHTTPHandler(context.Context) (extensionmiddleware.Wrap
 // Start does nothing: the limit is known when the collector's configuration is.
 func (x *memoryBudget) Start(context.Context, component.Host) error { return nil }
 
-// NotifyConfigSnapshot takes the limit from the configuration of the collector. It runs after
-// the extensions have started, and before the pipelines do.
+// NotifyConfigSnapshot computes the limit from the configuration of the collector. It runs after
+// the start of the extensions, and before that of the pipelines.
 func (x *memoryBudget) NotifyConfigSnapshot(_ context.Context, snapshot extensioncapabilities.ConfigSnapshot) error {
 	limit, why := x.own(), "limit_percentage of memory_budget"
 	if x.config.LimitMiB > 0 {
@@ -111,9 +111,9 @@ func (x *memoryBudget) NotifyConfigSnapshot(_ context.Context, snapshot extensio
 	return nil
 }
 
-// limitGo has Go's garbage collector work harder near a limit of the process, unless somebody
-// has set one. Without it, garbage grows to the size of all live memory before it is collected,
-// and a memory_limiter refuses everybody's data because of it.
+// limitGo sets a limit of Go's runtime, unless there is one, so that its garbage collector works
+// harder near it. Without a limit, garbage grows to the size of all live memory before it is
+// collected, and a memory_limiter refuses all data because of it.
 func (x *memoryBudget) limitGo(bytes int64) {
 	if x.config.SetGoMemoryLimit && x.setGoLimit(-1) == math.MaxInt64 {
 		x.goLimit = x.setGoLimit(bytes)
@@ -139,7 +139,7 @@ func (x *memoryBudget) Shutdown(context.Context) error {
 	return nil
 }
 
-// observe reports what is held whenever metrics are collected.
+// observe reports the memory in use whenever metrics are collected.
 func (x *memoryBudget) observe() error {
 	holder := func(u *budget.Usage) metric.MeasurementOption {
 		return metric.WithAttributes(attribute.String("holder", u.Group))

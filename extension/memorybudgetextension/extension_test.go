@@ -84,7 +84,7 @@ func TestTheLimitFollowsFromTheConfiguration(t *testing.T) {
 			want:      800 * mib,
 			warning:   "limit_mib of memory_budget is near the limit of a memory_limiter",
 		},
-		"a memory_limiter without a limit says nothing": {
+		"a memory_limiter without a limit has no effect": {
 			config:    Config{LimitPercentage: 25},
 			collector: limited(nil),
 			want:      2000 * mib,
@@ -132,7 +132,7 @@ func (r *goRuntime) set(bytes int64) int64 {
 	return before
 }
 
-func TestGoKeepsBelowTheMemoryLimiterUnlessSomebodySetALimit(t *testing.T) {
+func TestGoHasALimitBelowTheMemoryLimiterUnlessOneIsSet(t *testing.T) {
 	limiter := limited(map[string]any{"limit_mib": 1000})
 	for name, c := range map[string]struct {
 		set       bool
@@ -160,7 +160,7 @@ func TestGoKeepsBelowTheMemoryLimiterUnlessSomebodySetALimit(t *testing.T) {
 	}
 }
 
-func TestSettingsThatCannotBe(t *testing.T) {
+func TestImpossibleSettingsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		config Config
 		want   string
@@ -183,7 +183,7 @@ func TestSettingsThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestMetricsNameWhoHoldsWhat(t *testing.T) {
+func TestMetricsHaveTheMemoryOfEachComponent(t *testing.T) {
 	tel := componenttest.NewTelemetry()
 	t.Cleanup(func() { require.NoError(t, tel.Shutdown(context.Background())) })
 	settings := metadatatest.NewSettings(tel)

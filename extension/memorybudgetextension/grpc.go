@@ -23,15 +23,15 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/otlpsize"
 )
 
-// A gRPC server decodes a request before its interceptors run, in a codec that knows no
-// context and whose errors all become Internal. So the codec here decodes no OTLP request. All of
-// the following happens in the goroutine of the call:
+// A gRPC server decodes a request before its interceptors run, in a codec without a context whose
+// errors all become Internal. So the codec here decodes no OTLP request. Each of these steps runs
+// in the goroutine of the call:
 //
 //  1. The tap, when the header of the call has arrived: counts the open request.
 //  2. The codec, when the message has arrived: keeps its bytes, by the address of the message.
 //  3. The stats handler, immediately after it: moves the bytes to the call.
-//  4. The interceptor, after authentication: judges, takes the memory, decodes, calls the receiver.
-//  5. The stats handler, at the end of each call, whatever its outcome: gives all of it back.
+//  4. The interceptor, after authentication: judges, reserves memory, decodes, calls the receiver.
+//  5. The stats handler, at the end of each call, for any outcome: releases everything.
 type grpcServer struct {
 	*requests
 	decoder encoding.CodecV2
@@ -161,7 +161,7 @@ func (s *grpcServer) HandleRPC(ctx context.Context, what stats.RPCStats) {
 	}
 }
 
-// free gives back the bytes of the message.
+// free releases the bytes of the message.
 func (c *call) free() {
 	c.data.Free()
 	c.data = nil

@@ -42,8 +42,8 @@ var paths = map[string]otlpsize.Message{
 	"/v1/traces": otlpsize.Traces, "/v1/logs": otlpsize.Logs, "/v1/metrics": otlpsize.Metrics, "/v1development/profiles": otlpsize.Profiles,
 }
 
-// ServeHTTP gives back all that it takes when the receiver has answered. What is no OTLP request
-// is passed on: an OTLP receiver refuses it without reading its body.
+// ServeHTTP releases all memory of the request when the receiver has answered. It passes on other
+// requests than OTLP: an OTLP receiver refuses them without reading their body.
 func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get(contentType))
 	if err != nil || r.Method != http.MethodPost || kind != typeProtobuf && kind != typeJSON {
@@ -73,7 +73,7 @@ func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.next.ServeHTTP(w, r)
 }
 
-// read reads the body, and takes memory for it as it arrives.
+// read reads the body, and reserves memory for it as it arrives.
 func (s *httpServer) read(w http.ResponseWriter, r *http.Request, taken *int) (body []byte, refused *refusal, err error) {
 	controller := http.NewResponseController(w)
 	// A connection that has no deadlines has no timeout either: it is a test's. The deadline stays
@@ -82,7 +82,7 @@ func (s *httpServer) read(w http.ResponseWriter, r *http.Request, taken *int) (b
 	for {
 		if len(body) == cap(body) {
 			more := max(firstBytes, cap(body))
-			got, refused := s.take(more)
+			got, refused := s.reserve(more)
 			if refused != nil {
 				return nil, refused, nil
 			}
@@ -168,6 +168,6 @@ func (s *httpServer) refuse(w http.ResponseWriter, r *http.Request, kind string,
 		code = http.StatusServiceUnavailable
 	}
 	w.WriteHeader(code)
-	// The client may have left.
+	// The client may have disconnected.
 	_, _ = w.Write(body)
 }

@@ -26,11 +26,11 @@ import (
 const (
 	// holder is the group of the budget that requests are in.
 	holder = "otlp"
-	// largest is the share of the limit that one request may take: one part of so many. More
+	// largest is the denominator of the part of the limit that one request may use. A larger one
 	// never fits.
 	largest = 4
-	// large is the share of the limit from which on a request may only use half of it, so that
-	// small requests go on beside many large ones: one part of so many.
+	// large is the denominator of the part of the limit from which on a request may only use half of
+	// the limit, so that small requests are accepted beside many large ones.
 	large = 16
 	// ofOneAddress is the share of the open requests that one address may have: one part of so
 	// many.
@@ -84,8 +84,8 @@ func newRequests(config RequestsConfig, logger *zap.Logger, telemetry *metadata.
 	return q
 }
 
-// judge walks a request, and takes the memory that it has when it is decoded, and beside bytes
-// for copies of it. The caller gives taken back when the request has ended.
+// judge walks a request, and reserves the memory of its decoded data, and beside bytes for copies
+// of it. The caller releases taken bytes when the request has ended.
 func (q *requests) judge(body []byte, beside int, walk func(body []byte, most int) (otlpsize.Size, error)) (taken int, r *refusal) {
 	size, err := walk(body, q.config.MaxAttributeDepth)
 	malformed := &otlpsize.MalformedError{}
@@ -100,16 +100,16 @@ func (q *requests) judge(body []byte, beside int, walk func(body []byte, most in
 			"expected a request that takes at most %d bytes of memory (a quarter of requests.limit_mib of memory_budget), got %d bytes that take %d: send smaller requests",
 			most, len(body), size.Bytes)}
 	}
-	return q.take(size.Bytes + beside)
+	return q.reserve(size.Bytes + beside)
 }
 
-// take takes bytes.
-func (q *requests) take(bytes int) (taken int, r *refusal) {
-	take := q.account.Take
+// reserve reserves bytes.
+func (q *requests) reserve(bytes int) (taken int, r *refusal) {
+	reserve := q.account.Take
 	if bytes > q.config.LimitMiB*mib/large {
-		take = q.account.TakeOfHalf
+		reserve = q.account.TakeOfHalf
 	}
-	if err := take(bytes); err != nil {
+	if err := reserve(bytes); err != nil {
 		return 0, &refusal{reasonMemory, codes.Unavailable, "no memory for the request now, send it again later: " + err.Error()}
 	}
 	return bytes, nil

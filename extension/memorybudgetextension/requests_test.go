@@ -46,7 +46,7 @@ type receiver struct {
 	http      string
 
 	mu sync.Mutex
-	// spans are those that it received. answers, if not nil, is what it waits for in each request.
+	// spans is the number of received spans. If answers is not nil, each request waits for it.
 	spans   int
 	answers chan error
 	// inside is how many requests wait for an answer.
@@ -130,7 +130,7 @@ func startReceiver(t *testing.T, change func(*RequestsConfig)) *receiver {
 	return r
 }
 
-// checkNothingHeld checks that each byte and each place was given back exactly once.
+// checkNothingHeld checks that each byte and each place was released exactly once.
 func (r *receiver) checkNothingHeld(t *testing.T) {
 	t.Helper()
 	q := r.requests()
@@ -228,8 +228,8 @@ func TestABrokenRequestIsRefusedForGood(t *testing.T) {
 	}
 }
 
-// What the walk accepts may still be broken for the decoder.
-func TestMemoryOfARequestThatCannotBeDecodedIsGivenBack(t *testing.T) {
+// The decoder may refuse a request that the walk accepts.
+func TestMemoryOfARequestThatCannotBeDecodedIsReleased(t *testing.T) {
 	forEachWay(t, func(t *testing.T, way nested.Way) {
 		r := startReceiver(t, nil)
 		require.Error(t, r.send(t.Context(), way, []byte("\x0a\x04\x12\x02\x12\x00\x0a\x06\x12\x04\x12\x02\x0a\x01")))
@@ -263,7 +263,7 @@ func checkRetryable(t *testing.T, way nested.Way, err error, text string) {
 	}
 }
 
-// Large requests fill half of the limit. A small one goes on beside them, and a large one when
+// Large requests fill half of the limit. A small one is accepted beside them, and a large one after
 // they have ended.
 func TestARequestWithoutRoomIsSentAgainLater(t *testing.T) {
 	forEachWay(t, func(t *testing.T, way nested.Way) {
@@ -298,9 +298,9 @@ func TestARequestWithoutRoomIsSentAgainLater(t *testing.T) {
 	})
 }
 
-// The memory is that of the request, not of its client: it is given back once the receiver has
-// noticed that the client has left.
-func TestMemoryOfACancelledRequestIsGivenBack(t *testing.T) {
+// The memory belongs to the request, not to its client: it is released when the receiver has
+// noticed that the client has disconnected.
+func TestMemoryOfACancelledRequestIsReleased(t *testing.T) {
 	forEachWay(t, func(t *testing.T, way nested.Way) {
 		r := startReceiver(t, nil)
 		r.answers = make(chan error)
@@ -339,7 +339,7 @@ func TestOneAddressHasHalfOfTheOpenRequests(t *testing.T) {
 	})
 }
 
-// A request that never arrives ends, and gives its place back.
+// A request that never arrives ends, and releases its place.
 func TestARequestThatDoesNotArriveEnds(t *testing.T) {
 	t.Run("HTTP", func(t *testing.T) {
 		r := startReceiver(t, func(c *RequestsConfig) { c.ReadTimeout = 50 * time.Millisecond })
@@ -365,7 +365,7 @@ func TestARequestThatDoesNotArriveEnds(t *testing.T) {
 }
 
 // A call that has no handler is counted off at the end of its stream.
-func TestACallOfAnUnknownMethodGivesItsPlaceBack(t *testing.T) {
+func TestACallOfAnUnknownMethodReleasesItsPlace(t *testing.T) {
 	r := startReceiver(t, nil)
 	err := nested.Send(t.Context(), nested.GRPC, r.grpc, nested.Logs, nil)
 	require.Equal(t, codes.Unimplemented, status.Code(err))
@@ -383,7 +383,7 @@ func TestOtherPathsAreJudged(t *testing.T) {
 	assert.Greater(t, size.Bytes, 200_000)
 }
 
-func TestWhatIsNoOTLPIsPassedOn(t *testing.T) {
+func TestOtherRequestsThanOTLPArePassedOn(t *testing.T) {
 	r := startReceiver(t, nil)
 	answer, err := http.Post("http://"+r.http+"/v1/traces", "text/plain", bytes.NewReader([]byte("\x0a\x05")))
 	require.NoError(t, err)

@@ -12,41 +12,40 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
-// Agent is one that a receiver has. Its methods are for several goroutines. Do waits for
-// the agent, and Told for the pipeline for as long as the receiver does for others' records.
+// Agent is an agent of a receiver. Several goroutines call its methods. Do waits for the agent, and
+// Told for the pipeline, as long as the receiver does with other records.
 type Agent interface {
-	// ID tells the agent from all others of the collector: see [NewID].
+	// ID identifies the agent in the collector: see [NewID].
 	ID() string
-	// Snapshot is what is known of the agent now.
+	// Snapshot returns the current state of the agent.
 	Snapshot() Snapshot
-	// Do has the agent do what it is ordered, and gives what it answered. It returns when
-	// the context ends at the latest. The error is an *Error. The order's arguments are
-	// those that the snapshot's command has, checked by [Command.Parse].
+	// Do sends an order to the agent, and returns its answer. It returns when the context ends at
+	// the latest. The error is an *Error. The order's arguments are those of a command of the
+	// snapshot, checked by [Command.Parse].
 	Do(ctx context.Context, order Order) (Answer, error)
-	// Told hands on what somebody wanted of the agent and what came of it as a log record,
-	// if the receiver has a pipeline for those. It is called for every order, for those
-	// that were refused before Do, too.
+	// Told sends an order with its result as a log record, if the receiver has a pipeline for logs.
+	// The extension calls it for every order, also for those that were refused before Do.
 	Told(record Record)
 }
 
-// Snapshot is what is known of an agent at a moment. Times are zero, and other values
-// empty, where something is not known.
+// Snapshot is the state of an agent at a moment. Times are zero, and other values empty, if they
+// are not known.
 type Snapshot struct {
 	// Tracer is the type of the receiver, such as bytefrog, and Receiver the receiver's ID.
 	Tracer   string
 	Receiver string
-	// Service is the service.name of what the agent sends.
+	// Service is the service.name of the agent's telemetry.
 	Service string
 	// Address is where the agent is, host:port.
 	Address string
 	Process Process
-	// State is a word of the tracer's: what the agent is doing.
+	// State is a word of the tracer for the agent's state.
 	State string
 	// Since is when the agent, or this life of it, was first there.
 	Since time.Time
-	// LastSeen is when it was heard of last.
+	// LastSeen is the time of the agent's latest message.
 	LastSeen time.Time
-	// Commands are what it can be told. They belong to the receiver and don't change.
+	// Commands are the agent's commands. They belong to the receiver and don't change.
 	Commands []Command
 	Counters []Counter
 }
@@ -66,21 +65,21 @@ type Counter struct {
 	Value int64
 }
 
-// Order is what an agent is to do.
+// Order is a command for an agent, with arguments.
 type Order struct {
 	Command   string
 	Arguments Arguments
-	// By is who wants it, for the record.
+	// By describes the client, for the record.
 	By string
 }
 
-// Answer is what an agent answered.
+// Answer is the answer of an agent.
 type Answer struct {
-	// Message says what was done, for a person.
+	// Message describes the result for a person.
 	Message string
-	// Details are what is known of it, in the order in which they are shown.
+	// Details are further values, in the order of their display.
 	Details []Detail
-	// Items are what was asked for, such as names of loggers.
+	// Items are the requested names, such as those of loggers.
 	Items []string
 }
 
@@ -95,8 +94,8 @@ func TextOf(attributes pcommon.Map, key string) string {
 	return ""
 }
 
-// NewID makes an ID of 16 hexadecimal digits: always the same of the same words, which
-// are the receiver's ID and what tells the agent from others of the receiver.
+// NewID makes an ID of 16 hexadecimal digits. It is a function of the words: the receiver's ID, and
+// words that identify the agent in the receiver.
 func NewID(words ...string) string {
 	h := sha256.New()
 	for _, word := range words {

@@ -12,23 +12,23 @@ import (
 	"unicode/utf8"
 )
 
-// Command is something that agents of a kind can be told.
+// Command is a command of a kind of agents.
 type Command struct {
 	Name string
-	// Summary says in a sentence what it does.
+	// Summary describes its effect in a sentence.
 	Summary string
-	// Disruptive says that it stops or pauses the traced program, or may, whatever its
-	// arguments are. Where it does for some of them alone, these say so.
+	// Disruptive: it stops or pauses the traced program, or may do so, for all arguments. If only
+	// some arguments do, their parameters describe which.
 	Disruptive bool
 	Parameters []Parameter
 }
 
-// Parameter is what a command is about.
+// Parameter is a parameter of a command.
 type Parameter struct {
 	Name    string
 	Summary string
 	Kind    Kind
-	// Required parameters have to be there. Others have no value where they are left out.
+	// Required parameters must have a value. Others have none if they are omitted.
 	Required bool
 	// OneOf are the texts that there are; empty: any.
 	OneOf []string
@@ -36,22 +36,22 @@ type Parameter struct {
 	Least, Most int64
 	// MaxBytes bounds a text; 0: it is DefaultMaxBytes.
 	MaxBytes int
-	// DisruptiveIf is for which of its values the command is disruptive; nil: for none.
+	// DisruptiveIf is the condition of values for which the command is disruptive; nil: none.
 	DisruptiveIf *Condition
 }
 
-// Condition is one that values of a parameter meet, or don't.
+// Condition is a condition on the values of a parameter.
 type Condition struct {
-	// Text says it for a person, of a value: "it is true".
+	// Text describes a value that meets it, for a person: "it is true".
 	Text string
-	// Holds reports whether a value that was checked meets it.
+	// Holds reports whether a checked value meets it.
 	Holds func(value string) bool
 }
 
-// DefaultMaxBytes is how long a text may be whose parameter doesn't say.
+// DefaultMaxBytes bounds texts of parameters without MaxBytes.
 const DefaultMaxBytes = 1024
 
-// Kind is what values a parameter has.
+// Kind is the type of a parameter's values.
 type Kind string
 
 // The kinds of values.
@@ -64,19 +64,19 @@ const (
 // Arguments are the values of a command's parameters, which were checked.
 type Arguments struct{ values map[string]string }
 
-// Text is the value of a parameter; empty: it was left out.
+// Text returns the value of a parameter; empty: it was omitted.
 func (a Arguments) Text(name string) string { return a.values[name] }
 
-// Integer is the value of a parameter that is one; ok is false where it was left out.
+// Integer returns the value of an integer parameter; ok is false if it was omitted.
 func (a Arguments) Integer(name string) (value int64, ok bool) {
 	value, err := strconv.ParseInt(a.values[name], 10, 64)
 	return value, err == nil
 }
 
-// Boolean is the value of a parameter that is one; false where it was left out.
+// Boolean returns the value of a boolean parameter; false if it was omitted.
 func (a Arguments) Boolean(name string) bool { return a.values[name] == "true" }
 
-// String is what a person would write: name=value, by names.
+// String returns the arguments as a person writes them: name=value, sorted by name.
 func (a Arguments) String() string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(a.values)) {
@@ -102,8 +102,8 @@ func Find(commands []Command, name string) (*Command, error) {
 	return nil, Errorf(UnknownCommand, "expected %s, got %.100q", strings.Join(names, " or "), name)
 }
 
-// Parse checks arguments, as they were written, against the parameters. Empty ones are
-// those that were left out. The error is an *Error.
+// Parse checks the texts of arguments against the parameters. Empty ones are omitted ones. The
+// error is an *Error.
 func (c *Command) Parse(written map[string]string) (Arguments, error) {
 	values := map[string]string{}
 	for i := range c.Parameters {
@@ -128,8 +128,8 @@ func (c *Command) Parse(written map[string]string) (Arguments, error) {
 	return Arguments{values: values}, nil
 }
 
-// Disruption is what of the command, with arguments that were checked, stops or pauses the
-// traced program, or may: its name, or also an argument. Empty: nothing does.
+// Disruption returns the part of the command, with checked arguments, that stops or pauses the
+// traced program, or may do so: its name, or also an argument. Empty: none.
 func (c *Command) Disruption(with Arguments) string {
 	if c.Disruptive {
 		return c.Name
@@ -143,7 +143,7 @@ func (c *Command) Disruption(with Arguments) string {
 	return ""
 }
 
-// check says what is wrong with a value.
+// check returns an error for an invalid value.
 func (p *Parameter) check(value string) error {
 	switch p.Kind {
 	case Integer:

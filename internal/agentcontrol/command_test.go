@@ -76,9 +76,9 @@ func TestAnErrorHasAReason(t *testing.T) {
 		want agentcontrol.Reason
 	}{
 		{agentcontrol.Errorf(agentcontrol.Refused, "no"), agentcontrol.Refused},
-		{fmt.Errorf("told: %w", agentcontrol.Errorf(agentcontrol.Refused, "no")), agentcontrol.Refused},
+		{fmt.Errorf("wrapped: %w", agentcontrol.Errorf(agentcontrol.Refused, "no")), agentcontrol.Refused},
 		{context.Canceled, agentcontrol.NoAnswer},
-		{fmt.Errorf("told: %w", context.DeadlineExceeded), agentcontrol.NoAnswer},
+		{fmt.Errorf("wrapped: %w", context.DeadlineExceeded), agentcontrol.NoAnswer},
 		{errors.New("connection reset"), agentcontrol.Lost},
 	} {
 		assert.Equal(t, c.want, agentcontrol.ReasonOf(c.err), c.err.Error())

@@ -14,7 +14,7 @@ type Directory interface {
 // Directories are all that are configured.
 type Directories []Directory
 
-// Of gives those of a host. Without any, registering does nothing.
+// Of returns the directories of a host. Without any, registering does nothing.
 func Of(host component.Host) (all Directories) {
 	for _, extension := range host.GetExtensions() {
 		if d, ok := extension.(Directory); ok {

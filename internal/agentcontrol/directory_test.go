@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
 )
 
-func TestAnAgentIsShownWhereverThatIsConfigured(t *testing.T) {
+func TestEachDirectoryShowsAnAgent(t *testing.T) {
 	none := agentcontrol.Of(componenttest.NewNopHost())
 	assert.Empty(t, none)
 	assert.Zero(t, testing.AllocsPerRun(100, func() { none.Register(nil)() }), "without the extension it costs nothing")

@@ -1,53 +1,49 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentcontrol is the boundary between receivers, which have agents, and the
-// extension that shows and steers them. It knows no tracer and no HTTP.
+// Package agentcontrol is the boundary between receivers, which have agents, and the extension that
+// shows and commands them. It knows no tracer and no HTTP.
 //
-// A receiver asks for the extension when it is started, tells it of every agent that it
-// gets, and says when it has it no more:
+// At its start a receiver asks the host for the extension. It registers each agent, and ends the
+// registration when the agent is gone:
 //
 //	r.agents = agentcontrol.Of(host)
 //	...
 //	end := r.agents.Register(agent)
 //	defer end()
 //
-// Where no extension is configured, Of gives no directory, and registering does nothing: nothing is
-// asked of agents, and nothing runs. Nobody looks at an agent unless somebody asks, and
-// what is shown then are numbers that the receiver has anyway. So nothing of this is on the
-// way of events.
+// If no extension is configured, Of returns no directory, and registering does nothing: no agent is
+// asked, and no goroutine runs. An agent is only asked on a client's request, and the result has
+// numbers that the receiver has anyway. So none of this slows events.
 //
-// # What can happen, and who takes care of it
+// # Events, and the part that handles them
 //
-//   - Two commands for one agent at once: the extension gives an agent one after the
-//     other, and refuses those that would have to wait for too many. Receivers hold all the
-//     same if two come, because there can be two extensions.
+//   - Two commands for one agent at the same time: the extension sends an agent one after the
+//     other, and refuses those beyond its bounds. Receivers must still accept two, because there
+//     can be two extensions.
 //   - An agent that dies in the middle of a command: Do returns an [Error] with [Lost].
-//   - An answer after the deadline: Do returns when its context ends, with [NoAnswer]. What
-//     the agent was told it was told; the receiver goes on with what it answers.
-//   - An agent that is registered twice: IDs are for an agent and its connection, so it is
-//     two agents, of which one goes. Two with one ID are a mistake: the second isn't shown.
-//   - A receiver that is shut down while a command runs: Do returns Lost, or the answer, if
-//     that comes before. A command that comes later is Lost, too.
-//   - The extension is shut down first or last: an agent that is registered afterwards is
-//     not shown, and ending it does nothing. Commands that run are cancelled by their
-//     contexts.
-//   - Text that agents made up: it is text, whatever stands in it; whoever shows it escapes
-//     and shortens it.
+//   - An answer after the deadline: Do returns when its context ends, with [NoAnswer]. The agent
+//     still has the command, and the receiver handles its answer.
+//   - An agent that is registered twice: IDs are for an agent and its connection, so there are two
+//     agents, one of which disconnects. Two with one ID are an error: the second isn't shown.
+//   - A receiver that is shut down while a command runs: Do returns Lost, or the answer if that
+//     arrives first. A later command is Lost, too.
+//   - The extension is shut down first or last: an agent that is registered afterwards is not
+//     shown, and ending its registration does nothing. The contexts of running commands end.
+//   - Texts of agents can be any text. Programs that show them escape and shorten them.
 //
-// # What a receiver's tests have to show
+// # Tests of a receiver
 //
-// agentcontroltest.Contract plays a receiver's agents all that can be tried of any tracer: that
-// they are shown once, do what they can be told and are told nothing else, that nobody waits
-// longer than they want to, and what is answered when an agent dies, the receiver is shut down
-// or the collector is reloaded. Each receiver runs it. What else has to be shown, by tests of the
-// receiver's own:
+// agentcontroltest.Contract checks a receiver's agents for everything that is common to all
+// tracers: they are shown once, carry out their commands, and receive no others. Orders end with
+// their contexts, with the death of the agent, with a shutdown of the receiver, and with a reload
+// of the collector. Each receiver runs it. A receiver's own tests show the rest:
 //
-//   - The agent does what it was told last, where two tell it the opposite at once.
-//   - An agent that refuses is told apart: Refused.
-//   - Nothing is left in memory of orders that were given up.
-//   - What it switched on is switched off when the receiver is shut down, also where a
-//     command to switch it off was refused before; what others switched on is not.
-//   - Each command that stops or pauses the program, or may, is Disruptive, or has arguments
-//     that say for which values it does.
+//   - If two clients send opposite commands at the same time, the agent follows the last one.
+//   - A refusal by the agent has its own reason: Refused.
+//   - Cancelled orders use no memory.
+//   - A shutdown of the receiver switches off everything that it switched on, also if a command
+//     to switch it off was refused before. It does not switch off what others switched on.
+//   - Each command that stops or pauses the program, or may do so, is Disruptive, or has
+//     parameters that describe the disruptive values.
 package agentcontrol

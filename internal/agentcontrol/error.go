@@ -22,18 +22,17 @@ const (
 	NotAllowed Reason = "not_allowed"
 	// Busy: too many others wait for the agent.
 	Busy Reason = "busy"
-	// NotNow: the agent is in a state in which it must not be told that.
+	// NotNow: the state of the agent forbids the command.
 	NotNow Reason = "not_now"
-	// Refused: the agent was told and refused.
+	// Refused: the agent received the command and refused.
 	Refused Reason = "refused"
-	// Lost: the agent is gone, or is being left.
+	// Lost: the agent has disconnected, or the receiver is disconnecting it.
 	Lost Reason = "lost"
-	// NoAnswer: the agent was told, or should have been, and it is not known what came
-	// of it.
+	// NoAnswer: the agent may have received the command, and its result is not known.
 	NoAnswer Reason = "no_answer"
 )
 
-// Done is the outcome of an order for which there is no reason.
+// Done is the outcome of an order without an error.
 const Done = "done"
 
 // Error is why an order was not carried out.
@@ -51,8 +50,8 @@ func Errorf(reason Reason, format string, values ...any) *Error {
 	return &Error{Reason: reason, Err: fmt.Errorf(format, values...)}
 }
 
-// ReasonOf is why an error of Do is one. What is no *Error is Lost, and NoAnswer where it
-// is the end of a context.
+// ReasonOf returns the reason of an error of Do. For an error other than *Error it is NoAnswer if a
+// context has ended, and Lost otherwise.
 func ReasonOf(err error) Reason {
 	var e *Error
 	switch {

@@ -23,18 +23,18 @@ const (
 	AttributeDuration  = "agent_control.command.duration"
 )
 
-// Record is who wanted what of an agent, and what came of it.
+// Record is an order of a client for an agent, with its result.
 type Record struct {
 	// Agent is the ID of the agent.
 	Agent string
 	Order Order
-	// Written is what the arguments were as they were written.
+	// Written has the arguments as they were written.
 	Written string
 	// Err is an *Error; nil: it was done.
 	Err error
-	// Message is what the agent answered.
+	// Message is the agent's answer.
 	Message string
-	// Took is how long it took, waiting for others included.
+	// Took is the time of the order, with the time that it waited for others.
 	Took time.Duration
 }
 

@@ -41,10 +41,10 @@ func signatures(tb testing.TB, name string) []string {
 type stream struct {
 	events   []Event
 	messages []Message
-	again    []byte // all of it, encoded in the same order
+	again    []byte // the whole connection, encoded again
 }
 
-// chunking says how many of the remaining bytes the next read brings.
+// chunking returns the number of remaining bytes that the next read has.
 type chunking func(remaining int) int
 
 func wholly(remaining int) int { return remaining }
@@ -55,8 +55,7 @@ func atRandom(rng *rand.Rand, most int) chunking {
 	return func(remaining int) int { return min(1+rng.IntN(most), remaining) }
 }
 
-// decodeStream decodes a connection that arrives in chunks, as a receiver does:
-// what is left of one read is in front of the next.
+// decodeStream decodes a connection that arrives in chunks, like a receiver: the rest of one read precedes the next.
 func decodeStream(tb testing.TB, b []byte, decode decoder, next chunking) stream {
 	tb.Helper()
 	var s stream
@@ -123,9 +122,8 @@ var captureCounts = map[string]counts{
 	},
 }
 
-// captureEvents are the numbers of the captures' description: call events, calls
-// that return or are left by an exception, and exits without an entry, which the
-// description does not count as calls.
+// captureEvents are the counts in the description of the captures: call events, calls that ended, and exits without an
+// entry, which are not counted as calls.
 var captureEvents = map[string]struct{ events, calls, orphans int }{
 	"shop":           {events: 9_628, calls: 4_793},
 	"suspend":        {events: 47_870, calls: 23_844, orphans: 10},
@@ -133,8 +131,7 @@ var captureEvents = map[string]struct{ events, calls, orphans int }{
 	"maven":          {events: 887_366, calls: 442_769},
 }
 
-// decodeCapture decodes every connection of c and checks that encoding gives the
-// same bytes again.
+// decodeCapture decodes every connection of c and checks that encoding the result has the same bytes.
 func decodeCapture(tb testing.TB, c *capture.Capture, next chunking) (counts, []stream) {
 	tb.Helper()
 	total := counts{}
@@ -216,8 +213,8 @@ func TestCapturesHaveTheTracedMethods(t *testing.T) {
 	assert.Equal(t, map[string]bool{"java.lang.IllegalStateException": true}, exceptions)
 }
 
-// Byte by byte, every message is tried with each of its beginnings.
-func TestShopIsDecodedAlikeByteByByte(t *testing.T) {
+// Byte by byte, the decoder sees every beginning of each message.
+func TestShopByteByByteHasTheSameResult(t *testing.T) {
 	c := openCapture(t, "shop")
 	_, whole := decodeCapture(t, c, wholly)
 	got, chunked := decodeCapture(t, c, byteByByte)
@@ -225,7 +222,7 @@ func TestShopIsDecodedAlikeByteByByte(t *testing.T) {
 	assert.Equal(t, whole, chunked)
 }
 
-func TestCapturesAreDecodedAlikeInRandomChunks(t *testing.T) {
+func TestCapturesInRandomChunksHaveTheSameResult(t *testing.T) {
 	for _, name := range captures {
 		for _, most := range []int{30, 9_000} {
 			t.Run(fmt.Sprintf("%s in chunks of at most %d bytes", name, most), func(t *testing.T) {

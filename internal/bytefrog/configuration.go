@@ -41,8 +41,7 @@ type AgentConfiguration struct {
 	// BufferMemoryBudget is the number of bytes the agent may use for its send
 	// buffers; it needs at least 10 of 128 bytes.
 	BufferMemoryBudget int32
-	// QueueRetryCount is how often the agent tries to get a buffer before it gives
-	// tracing up; at least 1.
+	// QueueRetryCount is how often the agent tries to get a buffer before it ends tracing; at least 1.
 	QueueRetryCount int32
 	// DataConnections is the number of data connections the agent opens.
 	DataConnections int32
@@ -98,7 +97,7 @@ func (c AgentConfiguration) check() error {
 	return nil
 }
 
-// milliseconds is the heartbeat interval as it is sent; check has seen that it fits.
+// milliseconds returns the heartbeat interval in milliseconds. check has verified that it fits.
 func (c AgentConfiguration) milliseconds() int32 {
 	return int32(c.HeartbeatInterval / time.Millisecond)
 }
@@ -123,9 +122,8 @@ func (c AgentConfiguration) serialized() (Message, error) {
 	return Configuration{Data: data}, nil
 }
 
-// configurationJSON is the object of protocol version 2. Agents match the names
-// without regard to case; the run ID is 0 to 255, as the .NET agent needs it, but
-// -128 to -1 is understood.
+// configurationJSON is the object of protocol version 2. Agents ignore the case of the names. The run ID is 0 to 255
+// for the .NET agent; -128 to -1 is also accepted.
 type configurationJSON struct {
 	RunID              int16    `json:"runId"`
 	HeartbeatInterval  int32    `json:"heartbeatInterval"`
@@ -159,9 +157,8 @@ func (c AgentConfiguration) json() (Message, error) {
 	return ConfigurationV2{JSON: s}, nil
 }
 
-// ParseAgentConfiguration returns the configuration that m, a Configuration or a
-// ConfigurationV2, carries. A field that is missing from JSON is zero; a
-// serialised object must have them all.
+// ParseAgentConfiguration returns the configuration in m, a Configuration or a ConfigurationV2. A field that is missing
+// in JSON is zero. A serialised object must have all fields.
 func ParseAgentConfiguration(m Message) (AgentConfiguration, error) {
 	switch m := m.(type) {
 	case Configuration:

@@ -34,7 +34,7 @@ var mavenConfiguration = AgentConfiguration{
 	DataConnections:    3,
 }
 
-// equalConfigurations compares without telling nil from empty.
+// equalConfigurations compares configurations. Nil and empty lists are equal.
 func equalConfigurations(a, b AgentConfiguration) bool {
 	return a.RunID == b.RunID && a.HeartbeatInterval == b.HeartbeatInterval &&
 		slices.Equal(a.Exclusions, b.Exclusions) && slices.Equal(a.Inclusions, b.Inclusions) &&
@@ -42,7 +42,7 @@ func equalConfigurations(a, b AgentConfiguration) bool {
 		a.DataConnections == b.DataConnections
 }
 
-func TestConfigurationsEqualThoseOfAJVM(t *testing.T) {
+func TestConfigurationsEqualTheJVMsBytes(t *testing.T) {
 	for name, c := range map[string]AgentConfiguration{
 		"shop": demoConfiguration, "suspend": demoConfiguration, "startsuspended": demoConfiguration, "maven": mavenConfiguration,
 	} {
@@ -77,7 +77,7 @@ func TestConfigurationAsJSON(t *testing.T) {
 		`"bufferMemoryBudget":0,"queueRetryCount":0,"numDataSenders":0}`}, empty)
 }
 
-func TestConfigurationAsOthersWriteJSON(t *testing.T) {
+func TestConfigurationInOtherFormsOfJSON(t *testing.T) {
 	got, err := ParseAgentConfiguration(ConfigurationV2{JSON: `{"RunId":-56,"HeartbeatInterval":1000,"Exclusions":["a"],` +
 		`"Inclusions":null,"BufferMemoryBudget":25600,"NumDataSenders":1,"More":true}`})
 	require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestConfigurationAsOthersWriteJSON(t *testing.T) {
 	}, got)
 }
 
-func TestConfigurationsSurviveBothVersions(t *testing.T) {
+func TestConfigurationsAreReadBackInBothVersions(t *testing.T) {
 	cases := map[string]AgentConfiguration{
 		"nothing": {},
 		"the largest numbers": {
@@ -111,7 +111,7 @@ func TestConfigurationsSurviveBothVersions(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				m, err := c.Message(version)
 				require.NoError(t, err)
-				// As it is sent: the string of version 2 goes through modified UTF-8.
+				// The string of version 2 is encoded in modified UTF-8.
 				sent := m.AppendTo(nil)
 				received, n, err := DecodeCommand(sent, version, 1<<20)
 				require.NoError(t, err)
@@ -124,7 +124,7 @@ func TestConfigurationsSurviveBothVersions(t *testing.T) {
 	}
 }
 
-func TestConfigurationsThatCannotBeSent(t *testing.T) {
+func TestInvalidConfigurationsHaveNoMessage(t *testing.T) {
 	cases := []struct {
 		name    string
 		c       AgentConfiguration
@@ -134,7 +134,7 @@ func TestConfigurationsThatCannotBeSent(t *testing.T) {
 		{"version 0", AgentConfiguration{}, 0, "expected protocol version 1 or 2, got 0"},
 		{"version 3", AgentConfiguration{}, 3, "expected protocol version 1 or 2, got 3"},
 		{
-			"a heartbeat interval of parts of a millisecond", AgentConfiguration{HeartbeatInterval: 1500 * time.Microsecond}, 1,
+			"a heartbeat interval with a fraction of a millisecond", AgentConfiguration{HeartbeatInterval: 1500 * time.Microsecond}, 1,
 			"heartbeat interval: expected whole milliseconds of 32 bits, got 1.5ms",
 		},
 		{
@@ -157,7 +157,7 @@ func TestConfigurationsThatCannotBeSent(t *testing.T) {
 	}
 }
 
-func TestConfigurationsThatCannotBeRead(t *testing.T) {
+func TestInvalidConfigurationsAreErrors(t *testing.T) {
 	m, err := demoConfiguration.Message(1)
 	require.NoError(t, err)
 	data := string(m.(Configuration).Data)

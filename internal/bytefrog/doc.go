@@ -14,7 +14,7 @@
 // whose agents report visits instead of calls, it knows only the names of the
 // messages, so that a receiver can refuse them with a clear text.
 //
-// # Two ways in
+// # Events and messages
 //
 // Almost all messages of an agent are call events, so these have their own function:
 // DecodeEvents fills a slice of Event and stops at the first byte that is not a
@@ -40,10 +40,9 @@
 // read with DecodeControl and a data connection with DecodeEvents and DecodeData.
 // DecodeCommand reads the messages to an agent, for programs that simulate one.
 //
-// # Where the document errs
+// # Errors of the document
 //
-// The document of the protocol gives an exception bubble 19 bytes in its table
-// and 15 in its text: 19 is right. Its hello carries a base time: a real one does
-// not; times count from the arrival of start at the agent. It calls the strings of
-// a marker UTF-8: they are modified UTF-8 like all others.
+// For an exception bubble, the protocol's document has 19 bytes in its table and 15 in its text: 19 is right. In the
+// document the hello carries a base time. In reality it does not: times count from the arrival of start at the agent.
+// The document calls the strings of a marker UTF-8: they are modified UTF-8 like all others.
 package bytefrog

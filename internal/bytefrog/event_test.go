@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unhex reads bytes as they are written in the tables: hexadecimal with spaces
-// between fields.
+// unhex parses hexadecimal bytes with spaces between fields.
 func unhex(tb testing.TB, text string) []byte {
 	tb.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
@@ -73,7 +72,7 @@ func TestEvents(t *testing.T) {
 			assert.Equal(t, c.size, EventSize(c.event.Type))
 			assert.Equal(t, b, AppendEvent(nil, c.event))
 
-			// Alone, and in front of other bytes, which must not shine through.
+			// Alone, and in front of other bytes, which must not change the result.
 			for _, behind := range []string{"", "FF", strings.Repeat("FF", MaxEventSize)} {
 				dst := []Event{{Time: 9, Sequence: 9, Method: 9, Exception: 9, Line: 9, Thread: 9, Type: 9}}
 				n, consumed := DecodeEvents(dst, append(unhex(t, c.bytes), unhex(t, behind)...))
@@ -124,7 +123,7 @@ func TestDecodeEventsStops(t *testing.T) {
 	}
 }
 
-func TestEventsAreDecodedAlikeWhereverTheBytesEnd(t *testing.T) {
+func TestEventsAreDecodedUpToAnyEndOfTheBytes(t *testing.T) {
 	var all []byte
 	var ends []int
 	for _, c := range eventCases {

@@ -9,9 +9,8 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
 )
 
-// BenchmarkDecodeEvents decodes the data connections of the captured Maven build,
-// call events and the map messages between them. Allocations are those of the map
-// messages: two for each of 1,867.
+// BenchmarkDecodeEvents decodes the data connections of the captured Maven build: call events with map messages between
+// them. The 1,867 map messages cause all allocations, two each.
 func BenchmarkDecodeEvents(b *testing.B) {
 	data := openCapture(b, "maven").Data
 	buf := make([]Event, 1024)
@@ -27,7 +26,7 @@ func BenchmarkDecodeEvents(b *testing.B) {
 	})
 }
 
-// BenchmarkSumEvents adds up the same bytes.
+// BenchmarkSumEvents adds the same bytes, as a lower bound.
 func BenchmarkSumEvents(b *testing.B) {
 	var data [][]byte
 	for _, stream := range openCapture(b, "maven").Data {
@@ -36,8 +35,7 @@ func BenchmarkSumEvents(b *testing.B) {
 	cputime.Sum(b, 887_366, data...)
 }
 
-// decodeAll decodes a data connection behind its data hello and returns the number
-// of call events.
+// decodeAll decodes a data connection after its data hello and returns the number of call events.
 func decodeAll(tb testing.TB, b []byte, buf []Event) (events int) {
 	for {
 		n, consumed := DecodeEvents(buf, b)
@@ -57,7 +55,7 @@ func decodeAll(tb testing.TB, b []byte, buf []Event) (events int) {
 	}
 }
 
-// BenchmarkAppendEvent writes entries and exits by turns.
+// BenchmarkAppendEvent writes alternating entries and exits.
 func BenchmarkAppendEvent(b *testing.B) {
 	buf := make([]byte, 0, 8192)
 	e := Event{Time: 1, Sequence: 2, Method: 3, Line: 4, Thread: 5}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// fuzzPiece is how many bytes of a capture's connection go into the seeds: enough
-// for every kind of message, and few enough for many runs a second.
+// fuzzPiece is the number of bytes of a captured connection in a seed: enough for every kind of message, and few enough
+// for many runs a second.
 const fuzzPiece = 600
 
 // seedConnections adds the beginnings and ends of the connections of two captures.
@@ -59,8 +59,8 @@ func FuzzDecodeEvents(f *testing.F) {
 	})
 }
 
-// checkDecoder decodes b as one message and checks what every decoder promises. Its
-// bound on strings makes lengths beyond it likely.
+// checkDecoder decodes b as one message and checks the properties of all decoders. The low limit of strings makes
+// longer ones likely.
 func checkDecoder(t *testing.T, decode decoder, b []byte) {
 	const bound = 64
 	m, n, err := decode(b, bound)
@@ -86,7 +86,7 @@ func checkDecoder(t *testing.T, decode decoder, b []byte) {
 	if m.Type() != MessageType(b[0]) {
 		t.Fatalf("expected %v, got %v", MessageType(b[0]), m.Type())
 	}
-	// A string that is not exact is replaced; what comes of it says the same again.
+	// An invalid string is replaced; the result encodes and decodes to itself.
 	encoded := m.AppendTo(nil)
 	again, size, err := decode(encoded, 3*bound)
 	if err != nil || size != len(encoded) || !equalMessages(m, again) {
@@ -94,8 +94,7 @@ func checkDecoder(t *testing.T, decode decoder, b []byte) {
 	}
 }
 
-// equalMessages compares messages by what is sent; a Configuration is not
-// comparable by ==.
+// equalMessages compares the encodings of messages; a Configuration is not comparable by ==.
 func equalMessages(a, b Message) bool {
 	return bytes.Equal(a.AppendTo(nil), b.AppendTo(nil))
 }
@@ -129,7 +128,7 @@ func FuzzDecodeCommand(f *testing.F) {
 		f.Add(unhex(f, c.bytes), uint8(2))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, version uint8) {
-		// Only the bound on a configuration is given; errors have the protocol's.
+		// Only the limit of a configuration is set; errors have the protocol's limit.
 		m, n, err := DecodeCommand(b, version, 1<<10)
 		var protocolError *ProtocolError
 		switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/javaser/jvmtest"
 )
 
-// jvmCases are configurations that a JVM must read as they are meant.
+// jvmCases are configurations for a JVM to read.
 func jvmCases() map[string]AgentConfiguration {
 	thousand := make([]string, 1000)
 	for i := range thousand {
@@ -57,7 +57,7 @@ func jvmCases() map[string]AgentConfiguration {
 	}
 }
 
-// printed is what the Java program prints for c, whose serialised object is data.
+// printed returns the Java program's output for c, whose serialised object is data.
 func printed(c AgentConfiguration, data []byte) string {
 	var b strings.Builder
 	list := func(name string, texts []string) {
@@ -79,9 +79,8 @@ func printed(c AgentConfiguration, data []byte) string {
 	return b.String()
 }
 
-// A JVM reads each configuration message with ObjectInputStream, prints what it
-// read, and writes it with ObjectOutputStream: the values are those we meant, and
-// the bytes are those we sent.
+// A JVM reads each configuration message with ObjectInputStream, prints the values, and writes the object with
+// ObjectOutputStream. The values and the bytes must be equal to ours.
 func TestAJVMReadsTheConfiguration(t *testing.T) {
 	var sent []byte
 	var want strings.Builder

@@ -9,18 +9,16 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/mutf8"
 )
 
-// Message is any message that is no call event. The types of this file implement
-// it as values.
+// Message is any message that is not a call event. The types of this file implement it as values.
 //
-// AppendTo appends the message as it is sent. Strings whose encoding is longer
-// than MaxString bytes are cut at the end of a character, as the document says.
+// AppendTo appends the encoded message. A string whose encoding is longer than MaxString bytes is cut at the end of a
+// character, as the document requires.
 type Message interface {
 	Type() MessageType
 	AppendTo(b []byte) []byte
 }
 
-// MaxString is the longest string of the protocol: the most that a 16-bit length
-// can say, in bytes of modified UTF-8.
+// MaxString is the maximum length of a string in bytes of modified UTF-8: the largest 16-bit length.
 const MaxString = mutf8.MaxShort
 
 // Hello is the first message of a control connection.
@@ -51,7 +49,7 @@ type ConfigurationV2 struct {
 // Heartbeat reports that the agent is alive.
 type Heartbeat struct {
 	Mode        Mode
-	SendBuffers uint16 // buffers (of 8 KiB) that are full and wait to be sent
+	SendBuffers uint16 // full buffers (of 8 KiB) that wait to be sent
 }
 
 // DataBreak reports unseen calls before Sequence: the call stacks there are unknown.
@@ -85,7 +83,7 @@ type ClassReport struct {
 	Class  string      // with slashes: "demo/Shop$Order"
 }
 
-// Marker is an event that the traced program itself makes. It has a sequence number.
+// Marker is an event that the traced program creates. It has a sequence number.
 type Marker struct {
 	Time     uint32 // milliseconds, as Event.Time
 	Sequence uint32
@@ -98,13 +96,13 @@ type ErrorMessage struct {
 	Text string
 }
 
-// Command is one of the messages to an agent that are the type byte alone.
+// Command is a message to an agent that consists only of the type byte.
 type Command struct {
 	Of MessageType // TypeStart to TypeUnsuspend
 }
 
-// Sizes in bytes of the parts that stand before the variable ones, or of the whole
-// message where nothing varies; with the type byte.
+// Sizes in bytes, with the type byte: of the part before the variable fields, or of the whole message if nothing
+// varies.
 const (
 	helloSize          = 2
 	dataHelloSize      = 2
@@ -185,8 +183,8 @@ func (m Configuration) AppendTo(b []byte) []byte {
 	return append(b, m.Data...)
 }
 
-// AppendTo appends the message to b. JSON that was cut at MaxString is no JSON:
-// AgentConfiguration.Message makes none that is longer.
+// AppendTo appends the message to b. JSON that is cut at MaxString is invalid: AgentConfiguration.Message returns no
+// longer JSON.
 func (m ConfigurationV2) AppendTo(b []byte) []byte {
 	return mutf8.AppendShort(append(b, byte(TypeConfiguration)), m.JSON)
 }

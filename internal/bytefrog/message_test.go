@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// decoder is what the four functions for messages that are no call events look
-// like, with the bound on strings or on the configuration.
+// decoder is the signature of the four functions for messages that are not call events. The bound limits strings or the
+// configuration.
 type decoder func(b []byte, bound int) (Message, int, error)
 
 func decodeCommand1(b []byte, bound int) (Message, int, error) { return DecodeCommand(b, 1, bound) }
@@ -27,11 +27,11 @@ var messageCases = []struct {
 	text    string // of the type
 }{
 	{"hello", DecodeFirst, "00 01", Hello{Version: 1}, "hello"},
-	{"hello of a version that is not known", DecodeFirst, "00 FF", Hello{Version: 255}, "hello"},
+	{"hello of an unknown version", DecodeFirst, "00 FF", Hello{Version: 255}, "hello"},
 	{"data hello", DecodeFirst, "1E C8", DataHello{Run: 200}, "data hello"},
 
 	{"heartbeat", DecodeControl, "08 54 0102", Heartbeat{Mode: ModeTracing, SendBuffers: 0x102}, "heartbeat"},
-	{"heartbeat with a mode that is not known", DecodeControl, "08 41 0000", Heartbeat{Mode: 'A'}, "heartbeat"},
+	{"heartbeat with an unknown mode", DecodeControl, "08 41 0000", Heartbeat{Mode: 'A'}, "heartbeat"},
 	{"data break", DecodeControl, "09 FFFFFFFE", DataBreak{Sequence: 1<<32 - 2}, "data break"},
 	{"class transformed", DecodeControl, "28 0003 612F62", ClassReport{Result: TypeClassTransformed, Class: "a/b"}, "class transformed"},
 	{"class ignored", DecodeControl, "29 0001 61", ClassReport{Result: TypeClassIgnored, Class: "a"}, "class ignored"},
@@ -83,10 +83,10 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-func TestEachDecoderTakesItsOwnMessagesOnly(t *testing.T) {
+func TestEachDecoderAcceptsOnlyItsOwnMessages(t *testing.T) {
 	decoders := map[string]struct {
-		decode decoder
-		takes  []MessageType
+		decode  decoder
+		accepts []MessageType
 	}{
 		"first":   {DecodeFirst, []MessageType{TypeHello, TypeDataHello}},
 		"control": {DecodeControl, []MessageType{TypeHeartbeat, TypeDataBreak, TypeClassTransformed, TypeClassIgnored, TypeClassTransformFailed, TypeError}},
@@ -95,16 +95,16 @@ func TestEachDecoderTakesItsOwnMessagesOnly(t *testing.T) {
 	}
 	for name, d := range decoders {
 		t.Run(name, func(t *testing.T) {
-			takes := map[MessageType]bool{}
-			for _, typ := range d.takes {
-				takes[typ] = true
+			accepts := map[MessageType]bool{}
+			for _, typ := range d.accepts {
+				accepts[typ] = true
 			}
 			for i := range 256 {
 				typ := MessageType(i)
-				b := make([]byte, 64) // a string's length of 0 in every message that has one
+				b := make([]byte, 64) // the length of each string is 0
 				b[0] = byte(typ)
 				m, n, err := d.decode(b, MaxString)
-				if takes[typ] {
+				if accepts[typ] {
 					require.NoError(t, err, typ)
 					require.Equal(t, typ, m.Type())
 					require.Positive(t, n)
@@ -138,7 +138,7 @@ func TestProtocolErrorsNameTheWrongBytes(t *testing.T) {
 			"byte 0: expected hello (0) or data hello (30), got method entry (20)",
 		},
 		{
-			"a type that is not known", DecodeFirst, "47", MaxString,
+			"an unknown type", DecodeFirst, "47", MaxString,
 			"byte 0: expected hello (0) or data hello (30), got message type 71",
 		},
 		{
@@ -150,11 +150,11 @@ func TestProtocolErrorsNameTheWrongBytes(t *testing.T) {
 			"byte 0: expected a message of a control connection (heartbeat, data break, class transformed, class ignored, class transform failed, error), got method entry (20)",
 		},
 		{
-			"a call event that DecodeEvents should have taken", DecodeData, event, MaxString,
+			"a call event, which DecodeEvents has to read", DecodeData, event, MaxString,
 			"byte 0: expected a message that is no call event, got a complete method entry",
 		},
 		{
-			"a signature beyond the bound, before it has come", DecodeData, "0B 00000001 0401", 1024,
+			"a signature beyond the bound, before it has arrived", DecodeData, "0B 00000001 0401", 1024,
 			"byte 5: expected a string of at most 1024 bytes in map method signature, got a length of 1025",
 		},
 		{
@@ -200,7 +200,7 @@ func TestProtocolErrorsNameTheWrongBytes(t *testing.T) {
 	}
 }
 
-func TestStringsAtTheBoundAreTaken(t *testing.T) {
+func TestStringsAtTheBoundAreAccepted(t *testing.T) {
 	name := strings.Repeat("x", 100)
 	b := MapThreadName{Name: name}.AppendTo(nil)
 	m, n, err := DecodeData(b, len(name))
@@ -209,7 +209,7 @@ func TestStringsAtTheBoundAreTaken(t *testing.T) {
 	assert.Equal(t, MapThreadName{Name: name}, m)
 }
 
-func TestOneWrongByteCostsNoMoreThanOneCharacter(t *testing.T) {
+func TestOneWrongByteReplacesOneCharacter(t *testing.T) {
 	m, _, err := DecodeData(unhex(t, "0A 0000 00000000 0003 61 FF 62"), MaxString)
 	require.NoError(t, err)
 	assert.Equal(t, MapThreadName{Name: "a\uFFFDb"}, m)

@@ -83,6 +83,6 @@ func (t MessageType) String() string {
 // exception, exception bubble.
 func (t MessageType) IsEvent() bool { return t >= TypeMethodEntry && t <= TypeExceptionBubble }
 
-// IsCommand reports whether messages of the type are the type byte alone and are
-// sent to an agent on its control connection: start to unsuspend.
+// IsCommand reports whether messages of the type are commands to an agent, on its control connection, that consist only
+// of the type byte: start to unsuspend.
 func (t MessageType) IsCommand() bool { return t >= TypeStart && t <= TypeUnsuspend }

@@ -27,8 +27,8 @@ func ParseMethodSignature(text string) MethodName {
 	if !ok || !isDecimal(flags) || !strings.HasPrefix(descriptor, "(") || !strings.Contains(descriptor, ")") {
 		return unknown
 	}
-	// A method's name has no dot (JVM specification 4.2.2), but the name of a
-	// hidden class has: the last one stands before the method.
+	// A method's name has no dot (JVM specification 4.2.2), but the name of a hidden class has one: the last dot stands
+	// before the method.
 	dot := strings.LastIndexByte(name, '.')
 	if dot < 0 || dot == len(name)-1 {
 		return unknown

@@ -31,7 +31,7 @@ func TestParseMethodSignature(t *testing.T) {
 	}
 }
 
-func TestSignaturesOfUnknownShapeAreKept(t *testing.T) {
+func TestUnknownSignaturesAreUnchanged(t *testing.T) {
 	for _, text := range []string{
 		"", ";", ";;", ".", ".;0;()V", "a.b", "a.b;0", "a.b;0;", "a.b;;()V", "a.b;x;()V", "a.b;-1;()V",
 		"a.b;0;V", "a.b;0;(V", "a.b;0; ()V", "ab;0;()V", "a.;0;()V", ".b;0;()V", "a/.b;0;()V", "a.b/c;0;()V",
@@ -41,7 +41,7 @@ func TestSignaturesOfUnknownShapeAreKept(t *testing.T) {
 	}
 }
 
-func TestAllSignaturesOfTheCapturesAreUnderstood(t *testing.T) {
+func TestAllSignaturesOfTheCapturesAreParsed(t *testing.T) {
 	for _, name := range captures {
 		for _, text := range signatures(t, name) {
 			got := ParseMethodSignature(text)

@@ -3,9 +3,8 @@
 
 package bytefrog
 
-// DataSize returns the size of the message at the front of b, as DecodeData and
-// DecodeEvents have it, call events included, without decoding it: it allocates nothing.
-// 0 without an error means that b ends inside it. Errors are those of DecodeData.
+// DataSize returns the size of the message at the front of b, including call events. It does not decode the message and
+// allocates nothing. 0 without an error means that b ends inside it. Errors are the ones of DecodeData.
 func DataSize(b []byte, maxString int) (int, error) {
 	if len(b) == 0 {
 		return 0, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTheSizeOfAMessageIsThatOfItsDecoding(t *testing.T) {
+func TestTheSizeOfAMessageEqualsItsDecodedSize(t *testing.T) {
 	for _, m := range []Message{
 		MapThreadName{Thread: 1, Time: 2, Name: "main"}, MapMethod{Method: 1, Signature: "a/B.c;1;()V"}, MapException{Exception: 1, Name: "x"},
 		Marker{Time: 1, Sequence: 2, Key: "key", Value: "value"}, Marker{}, ErrorMessage{Text: "text"},
@@ -25,7 +25,7 @@ func TestTheSizeOfAMessageIsThatOfItsDecoding(t *testing.T) {
 		}
 		_, want := DataSize(b, 0)
 		_, _, err := DecodeData(b, 0)
-		assert.Equal(t, err, want, "a string that is too long")
+		assert.Equal(t, err, want, "a too long string")
 	}
 	for _, kind := range []MessageType{TypeMethodEntry, TypeMethodExit, TypeException, TypeExceptionBubble} {
 		b := AppendEvent(nil, Event{Type: kind})

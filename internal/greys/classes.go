@@ -8,14 +8,14 @@ import (
 	"unicode/utf16"
 )
 
-// Classes names classes of a program by a pattern, or by a regular expression of Java's.
+// Classes is a set of classes of a program: the ones whose names match a pattern or a Java regular expression.
 type Classes struct {
 	Pattern Pattern
 	Regexp  bool
 }
 
-// MayOverlap reports whether both may name the same class. Only names decide it. A regular
-// expression may name any class.
+// MayOverlap reports whether both may match the same class. It compares names only. A regular expression may match any
+// class.
 func (c Classes) MayOverlap(other Classes) bool {
 	if c.Regexp || other.Regexp {
 		return true
@@ -23,7 +23,7 @@ func (c Classes) MayOverlap(other Classes) bool {
 	return overlap(wildcards(c.Pattern.text), wildcards(other.Pattern.text))
 }
 
-// MayOverlapAny reports whether one of others may name a class that c names, too.
+// MayOverlapAny reports whether one of others may match a class that c matches.
 func (c Classes) MayOverlapAny(others []Classes) bool {
 	return slices.ContainsFunc(others, c.MayOverlap)
 }
@@ -79,9 +79,8 @@ func plainUnits(text string) []wildcard {
 	return plain
 }
 
-// overlap reports whether a text exists that both patterns match. Entry j of row i says whether
-// the rests a[i:] and b[j:] can match the same text. The table is computed from its end, and two
-// rows of it exist at a time.
+// overlap reports whether a text exists that both patterns match. Entry j of row i tells whether a[i:] and b[j:] can
+// match the same text. The table is computed from its end. Only two of its rows exist at a time.
 func overlap(a, b []wildcard) bool {
 	below, row := make([]bool, len(b)+1), make([]bool, len(b)+1)
 	for i := len(a); i >= 0; i-- {

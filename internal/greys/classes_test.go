@@ -38,19 +38,19 @@ func TestTwoPatternsOverlapWhereBothMayNameAClass(t *testing.T) {
 		{`demo.\?`, "demo.?", true},
 		{"a*b*c", "ac", false}, {"a*b*c", "a?c", true},
 		{"a*b*c", "abc", true},
-		{"demo.𝄞", "demo.??", true}, // two units of Java's
+		{"demo.𝄞", "demo.??", true}, // Java stores it as two units
 		{"demo.𝄞", "demo.?", false},
 	} {
 		a, b := Classes{Pattern: patternOf(t, test.a)}, Classes{Pattern: patternOf(t, test.b)}
 		assert.Equal(t, test.overlap, a.MayOverlap(b), "%s and %s", test.a, test.b)
 		assert.Equal(t, test.overlap, b.MayOverlap(a), "%s and %s", test.b, test.a)
 		a.Regexp = true
-		assert.True(t, a.MayOverlap(b), "a regular expression may name anything")
+		assert.True(t, a.MayOverlap(b), "a regular expression may match any class")
 		assert.True(t, b.MayOverlap(a))
 	}
 }
 
-// All texts of few letters are tried against an obvious matcher.
+// The test compares patterns with a simple matcher, on all texts of up to five letters.
 func TestPatternsOverlapWhereATextMatchesBoth(t *testing.T) {
 	var texts []string
 	for n, last := 0, []string{""}; n <= 5; n++ {

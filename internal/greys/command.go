@@ -5,66 +5,64 @@ package greys
 
 import "time"
 
-// Command is what a server is asked for: one of the types of this file. None of them can
-// hold an expression, which a server would run inside the program.
+// Command is a request to a server: one of the types of this file. No command can hold an expression, because a server
+// would run it inside the program.
 type Command interface{ command() }
 
 // Target names methods of classes.
 type Target struct {
-	// Class and Method match names: Class the qualified ones of classes, "com.example.*",
-	// Method the simple ones of methods.
+	// Class matches qualified names of classes, such as "com.example.*". Method matches simple names of methods.
 	Class, Method Pattern
-	// Regexp says that both are Java's regular expressions, which match the whole name, and
-	// not patterns with * and ?.
+	// Regexp makes both Java regular expressions, which match the whole name. Otherwise they are patterns with * and ?.
 	Regexp bool
 }
 
-// Limit bounds how many answers a command gives before it ends by itself; 0: it doesn't.
+// Limit is the number of answers after which a command ends; 0 means never.
 type Limit int32
 
 type (
-	// VersionCommand asks for the server's version, a [Version].
+	// VersionCommand asks for the server's version. The answer is a [Version].
 	VersionCommand struct{}
 
-	// SessionsCommand asks for the sessions with the server and its process: [Sessions].
+	// SessionsCommand asks for the sessions with the server and for its process. The answer is [Sessions].
 	SessionsCommand struct{}
 
-	// MonitorCommand has calls of methods counted: an [Affected], and a [Statistics] for
-	// each cycle, without end. The console's first one comes at once, of no methods.
+	// MonitorCommand counts calls of methods. The answers are an [Affected] and then one [Statistics] for each cycle,
+	// without end. The console sends the first Statistics immediately; it has no methods.
 	//
-	// Where a command gives an [Affected] beside others, it is the first answer as a rule, but
-	// calls that happen meanwhile can be told before.
+	// An [Affected] is usually the first answer of a command. Calls during the instrumentation can be reported before
+	// it.
 	MonitorCommand struct {
 		Target
-		// Cycle is how long is counted: whole seconds, 1 s at least.
+		// Cycle is the length of one count: whole seconds, at least 1 s.
 		Cycle time.Duration
 	}
 
-	// TraceCommand has calls traced: an [Affected], and a [Tree] for each. GP has none.
+	// TraceCommand traces calls. The answers are an [Affected] and one [Tree] for each call. GP has no such command.
 	TraceCommand struct {
 		Target
 		Limit Limit
 	}
 
-	// StackCommand has the callers of methods said: an [Affected], and a [CallStack] for
-	// each call.
+	// StackCommand reports the callers of methods. The answers are an [Affected] and one [CallStack] for each call.
 	StackCommand struct {
 		Target
 		Limit Limit
 	}
 
-	// RecordCommand has calls recorded: an [Affected], and a [Record] for each. GP has none.
+	// RecordCommand records calls. The answers are an [Affected] and one [Record] for each call. GP has no such
+	// command.
 	RecordCommand struct {
 		Target
 		Limit Limit
 	}
 
-	// RecordsCommand asks for what is recorded, by whomever: a [Record] for each.
+	// RecordsCommand asks for the recorded calls of all sessions: one [Record] for each.
 	RecordsCommand struct{}
 
-	// RecordDetailCommand asks for all that is known of one recorded call: a [RecordDetail].
+	// RecordDetailCommand asks for all details of one recorded call: a [RecordDetail].
 	RecordDetailCommand struct {
-		// Index is the [Record]'s.
+		// Index is the index of the [Record].
 		Index int64
 	}
 
@@ -72,18 +70,18 @@ type (
 	ClassesCommand struct {
 		Class  Pattern
 		Regexp bool
-		// Fields asks for their fields too. The server reads the values of static ones then,
-		// which initialises classes and runs toString of what is in them, in the program; and
-		// on Java 9 and newer it can't for classes of Java itself, and refuses.
+		// Fields asks for the fields of the classes too. The server then reads the values of static fields: it
+		// initialises classes and calls toString on the values, inside the program. On Java 9 and newer it refuses this
+		// for classes of Java itself.
 		Fields bool
 	}
 
 	// MethodsCommand asks for methods of loaded classes: a [Method] for each.
 	MethodsCommand struct{ Target }
 
-	// ResetCommand takes out of classes what commands put into them: an [Affected], where the
-	// server says it, which consoles don't. A console has no patterns for it: everything is
-	// taken out of all classes, what running commands, of anybody, have there included.
+	// ResetCommand removes instrumentation from classes. The answer is an [Affected], which the console does not send.
+	// The console's reset has no pattern: it restores all classes, including those of running commands and of other
+	// clients.
 	ResetCommand struct {
 		Class  Pattern
 		Regexp bool

@@ -8,21 +8,19 @@ import (
 	"errors"
 )
 
-// Reasons for which a command ends without having done what it was asked for. What clients
-// give wraps one of them where it fits, with the server's own words.
+// Reasons why a command failed. Errors of clients wrap one of them where it fits, with the words of the server.
 var (
-	// ErrUnsupported says that the server, or its protocol, doesn't know the command.
+	// ErrUnsupported means that the server or its protocol does not know the command.
 	ErrUnsupported = errors.New("the server does not support it")
-	// ErrRefused says that the server knows the command, and could not carry it out.
+	// ErrRefused means that the server knows the command and could not carry it out.
 	ErrRefused = errors.New("the server could not carry it out")
-	// ErrSessionTimedOut says that the server ended the session for its silence.
-	ErrSessionTimedOut = errors.New("the server ended the session for its silence")
-	// ErrHTTP says that an HTTP server listens at the port.
+	// ErrSessionTimedOut means that the server ended an idle session.
+	ErrSessionTimedOut = errors.New("the server ended the session because it was idle")
+	// ErrHTTP means that an HTTP server listens at the port.
 	ErrHTTP = errors.New("an HTTP server answers, not Greys")
 )
 
-// IsHTTP reports whether bytes that came first are the answer of an HTTP server: its status
-// line, or the HTML page that some send without one.
+// IsHTTP reports whether the first received bytes are from an HTTP server: a status line, or an HTML page without one.
 func IsHTTP(received []byte) bool {
 	for _, begin := range []string{"HTTP/", "<html", "<!doctype"} {
 		if len(received) >= len(begin) && bytes.EqualFold(received[:len(begin)], []byte(begin)) {

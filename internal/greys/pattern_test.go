@@ -23,12 +23,12 @@ func TestPatternsOfNames(t *testing.T) {
 
 func TestPatternsThatWouldBeMoreThanOneArgument(t *testing.T) {
 	for _, tt := range []struct{ text, err string }{
-		{"", "pattern is empty: expected one of names, such as com.example.*"},
-		{"-E", `pattern "-E" begins with a hyphen: the server would take it for an option`},
-		{"--", `pattern "--" begins with a hyphen: the server would take it for an option`},
-		{"a b", `pattern "a b" has ' ' at byte 1: the server would not take it as one argument`},
-		{`"a"`, `pattern "\"a\"" has '"' at byte 0: the server would not take it as one argument`},
-		{"a\x04", `pattern "a\x04" has '\x04' at byte 1: the server would not take it as one argument`},
+		{"", "pattern is empty: expected a pattern of names, such as com.example.*"},
+		{"-E", `pattern "-E" begins with a hyphen: the server would read it as an option`},
+		{"--", `pattern "--" begins with a hyphen: the server would read it as an option`},
+		{"a b", `pattern "a b" has ' ' at byte 1: the server would not read it as one argument`},
+		{`"a"`, `pattern "\"a\"" has '"' at byte 0: the server would not read it as one argument`},
+		{"a\x04", `pattern "a\x04" has '\x04' at byte 1: the server would not read it as one argument`},
 		{"a\xff", `pattern "a\xff" is not UTF-8`},
 		{strings.Repeat("a", MaxPatternBytes+1), "pattern has 1025 bytes: expected at most 1024"},
 	} {

@@ -3,11 +3,11 @@
 
 package greys
 
-// Protocol is what a server speaks.
+// Protocol is the protocol of a server.
 type Protocol string
 
 const (
-	// ProtocolAuto asks for the version by GP first. The reply decides.
+	// ProtocolAuto sends the version command by GP first. The reply decides which protocol follows.
 	ProtocolAuto Protocol = "auto"
 	// ProtocolGP is the binary protocol of the document.
 	ProtocolGP Protocol = "gp"

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Reply is an answer to a command: a pointer to one of the types of this file. What it
-// points to, slices included, is valid until whoever is given it returns; strings stay.
+// Reply is an answer to a command: a pointer to one of the types of this file. The value and its slices are valid only
+// until the callback returns. Its strings stay valid.
 type Reply interface{ reply() }
 
 type (
-	// Version is what the server is.
+	// Version is the version of the server.
 	Version struct {
-		// Text is as the server says it: "1.7.6.6".
+		// Text is the version as the server reports it, such as "1.7.6.6".
 		Text string
 	}
 
-	// Sessions are the server's process and who is connected to it.
+	// Sessions describe the server's process and its clients.
 	Sessions struct {
-		// ProcessID is the Java process's.
+		// ProcessID is the id of the Java process.
 		ProcessID int64
 		Sessions  []Session
 	}
@@ -29,21 +29,21 @@ type (
 	// Session is one connection to the server.
 	Session struct {
 		ID int64
-		// Duration is after how long of silence the server ends it.
+		// Duration is the idle time after which the server ends the session.
 		Duration time.Duration
 		Charset  string
-		// From and To are the addresses of its two ends, as the server says them.
+		// From and To are the addresses of both ends, as the server reports them.
 		From, To string
 	}
 
-	// Affected says how many classes and methods a command's patterns matched.
+	// Affected is the number of classes and methods that a command's patterns matched.
 	Affected struct {
 		Classes, Methods int64
-		// Rows is how many of what the command is about, where the server says that instead.
+		// Rows is the number of rows, which the server reports instead for some commands.
 		Rows int64
 	}
 
-	// Statistics are of one cycle of a [MonitorCommand].
+	// Statistics are the result of one cycle of a [MonitorCommand].
 	Statistics struct{ Methods []MethodStatistics }
 
 	// MethodStatistics are of one method in one cycle.
@@ -51,37 +51,36 @@ type (
 		// Time is the end of the cycle by the server's clock.
 		Time          time.Time
 		Class, Method string
-		// Calls are those that ended in the cycle: Succeeded ones, and Failed ones, which
-		// threw. All are at least 0, and those two together at most Calls.
+		// Calls is the number of calls that ended in the cycle. Succeeded returned and Failed threw. All are at least
+		// 0, and Succeeded plus Failed is at most Calls.
 		Calls, Succeeded, Failed int64
-		// Mean is the calls' mean time, at least 0, where HasMean; Min and Max are the
-		// shortest and the longest, where HasRange.
+		// Mean is the mean duration of the calls, at least 0, valid if HasMean. Min and Max are the shortest and the
+		// longest duration, valid if HasRange.
 		Mean, Min, Max    time.Duration
 		HasMean, HasRange bool
 	}
 
-	// Tree is one traced call and what it called itself.
+	// Tree is one traced call with its direct callees.
 	Tree struct {
 		Thread Thread
-		// Nodes are the calls in the order in which they began: each follows its caller, which
-		// is the nearest one before it of a lower depth. There is at least one; the first one
-		// has depth 0, and no other.
+		// Nodes are the calls in the order of their begin. The caller of a node is the nearest node before it with a
+		// lower depth. There is at least one node. Only the first node has depth 0.
 		Nodes []Node
-		// Unended says that a call of it had not ended when the console said it, so that its
-		// times, and who called what, are those of other calls.
+		// Unended means that a call had not ended when the console wrote the tree. Its times and its callers are then
+		// those of other calls.
 		Unended bool `json:",omitempty"`
 	}
 
 	// Node is one call of a [Tree].
 	Node struct {
 		Depth int32
-		// Start and End are since the tree's start, at least 0; the server knows whole
-		// milliseconds. Start is at most End.
+		// Start and End are offsets from the start of the tree, at least 0, with Start <= End. The server measures
+		// whole milliseconds.
 		Start, End    time.Duration
 		Class, Method string
-		// Line is that of the caller's source from which it was called; 0: not said.
+		// Line is the line of the call in the caller's source; 0 means unknown.
 		Line int32
-		// Throws is the type of what it threw; empty: nothing, or nothing is said of it.
+		// Throws is the type of the thrown object; empty means none, or unknown.
 		Throws string
 	}
 
@@ -93,48 +92,48 @@ type (
 		Priority int32
 	}
 
-	// CallStack is from where a method was called.
+	// CallStack is the stack of one call of a method.
 	CallStack struct {
 		Thread Thread
-		// Frames begin with the method.
+		// Frames are the frames of the stack. The called method is the first.
 		Frames []Frame
 	}
 
 	// Frame is one frame of a [CallStack].
 	Frame struct {
 		Class, Method string
-		// File is that of the source; empty: unknown.
+		// File is the name of the source file; empty means unknown.
 		File string
-		// Line is below 0 where it is unknown (-1), or the method is a native one (-2).
+		// Line is -1 if it is unknown, and -2 if the method is native.
 		Line int32
 	}
 
-	// Record is a recorded call, which has ended.
+	// Record is a recorded call that has ended.
 	Record struct {
-		// Index is the record's number at the server; Process that of the call of which it
-		// is a part, 0 where it is not said.
+		// Index is the server's index of the record. Process is the index of the call that contains it, or 0 if
+		// unknown.
 		Index, Process int64
-		// Time is when it was recorded, the call's end, by the server's clock, in seconds.
+		// Time is the end of the call by the server's clock, in whole seconds.
 		Time time.Time
-		// Cost is how long it took, at least 0; the server knows whole milliseconds.
+		// Cost is the duration of the call, at least 0, in whole milliseconds.
 		Cost            time.Duration
 		Returned, Threw bool
-		// Object is the identity hash code of what it was called on, as the server says it,
-		// "0x4b1210ee"; empty: none.
+		// Object is the identity hash code of the receiver object as the server writes it, such as "0x4b1210ee"; empty
+		// means none.
 		Object string
-		// Class is the qualified name, or only the simple one where IsSimple.
+		// Class is the qualified name, or the simple name if IsSimple.
 		Class, Method string
 		IsSimple      bool
 	}
 
-	// RecordDetail is all that is known of a recorded call.
+	// RecordDetail has all details of a recorded call.
 	RecordDetail struct {
 		Record
-		// Parameters, Return and Exception are as the server writes them: texts of
-		// Java's objects. Exception begins with the type where the text is Java's own.
+		// Parameters, Return and Exception are texts of Java objects, as the server writes them. An Exception in Java's
+		// own format begins with the type.
 		Parameters        []string
 		Return, Exception string
-		// Stack is from where it was called, where HasStack.
+		// Stack is the stack of the call, valid if HasStack.
 		Stack    CallStack
 		HasStack bool
 	}
@@ -142,13 +141,12 @@ type (
 	// Class is a loaded class.
 	Class struct {
 		Name string
-		// CodeSource is where it was loaded from.
+		// CodeSource is the location of the class file.
 		CodeSource string
-		// Kinds are the words that say what it is, of all that java.lang.Class can be asked
-		// for: "interface", "annotation", "enum", "anonymous-class", "array", "local-class",
-		// "member-class", "primitive", "synthetic".
+		// Kinds are words for the kind of class, by the methods of java.lang.Class: "interface", "annotation", "enum",
+		// "anonymous-class", "array", "local-class", "member-class", "primitive", "synthetic".
 		Kinds []string
-		// Modifier is as the server says it: words, or an undocumented number.
+		// Modifier is the server's text: words, or an undocumented number.
 		Modifier                string
 		Annotations, Interfaces []string
 		Super                   string
@@ -160,13 +158,13 @@ type (
 	// Field is a field of a [Class].
 	Field struct {
 		Modifier, Type, Name string
-		// Value is as the server writes it, of static fields.
+		// Value is the value of a static field, as the server writes it.
 		Value string
 	}
 
 	// Method is a method of a loaded class.
 	Method struct {
-		// Class declares it.
+		// Class is the class that declares the method.
 		Class, Name                         string
 		Modifier                            string
 		Annotations, Parameters, Exceptions []string
@@ -185,7 +183,7 @@ func (*RecordDetail) reply() {}
 func (*Class) reply()        {}
 func (*Method) reply()       {}
 
-// SimpleName is the name of a class without its package.
+// SimpleName returns the name of a class without its package.
 func SimpleName(class string) string {
 	return class[strings.LastIndexByte(class, '.')+1:]
 }

@@ -12,7 +12,7 @@
 //	receiver.go   newReceiver, and a Protocol: Start, Stop and Close
 //	traces.go, logs.go, metrics.go   one signal each
 //
-// The life of a receiver, and what Receiver does in each step:
+// The life of a receiver, and the work of Receiver in each step:
 //
 //  1. The collector creates it: newReceiver makes a Kit and a Protocol.
 //  2. Start makes a Run. Protocol.Start opens the outputs of the run (NewLogs, NewSpans,
@@ -20,9 +20,9 @@
 //     of call events opens NewBatches for each peer.
 //  3. Shutdown ends Run.Serving and calls Protocol.Stop, which begins to disconnect.
 //     Run.Leaving ends when the time for peers is over.
-//  4. When all goroutines have ended the outputs deliver what is in memory.
+//  4. When all goroutines have ended the outputs deliver the remaining data.
 //  5. Run.Delivering ends after shutdown_timeout: outputs then drop and count the rest.
-//  6. Protocol.Close frees what newReceiver made.
+//  6. Protocol.Close frees everything that newReceiver made.
 //
 // The packages below have the parts: sharedreceiver (one instance for all signals), handover
 // (delivery to pipelines), serverhealth (component status), servermemory (memory of a server),

@@ -37,9 +37,12 @@ type Kit struct {
 	// PeerTime is the part of shutdown_timeout in which peers are disconnected. New sets all
 	// of it.
 	PeerTime time.Duration
-	// Overtime is how much longer than shutdown_timeout a shutdown may take for work that
-	// doesn't depend on the pipeline. New sets two seconds.
+	// Overtime is the time that a shutdown may take beyond shutdown_timeout for work that doesn't
+	// depend on the pipeline. New sets two seconds.
 	Overtime time.Duration
+	// StillOpen describes what a shutdown waits for, in the error of a late one. Nil: the error
+	// names only pipelines and peers.
+	StillOpen func() string
 
 	config   *Config
 	format   string

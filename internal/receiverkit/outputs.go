@@ -11,7 +11,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 )
 
-// Each output below is nil if no pipeline takes its signal. The functions set the common
+// Each output below is nil if no pipeline accepts its signal. The functions set the common
 // Settings and the limits; the receiver sets the other fields. The end of the run closes
 // the output. Batches of call events have NewBatches.
 

@@ -25,7 +25,7 @@ type Protocol interface {
 	// Stop begins to disconnect from all peers; Run.Serving has ended. It doesn't wait for
 	// peers. It is called once, only after a Start without error.
 	Stop()
-	// Close frees what newReceiver and Start made, after all goroutines have ended or their
+	// Close frees everything that newReceiver and Start made, after all goroutines have ended or their
 	// time is over. It is called once, with or without Start.
 	Close(ctx context.Context) error
 }
@@ -34,7 +34,7 @@ type Protocol interface {
 type Receiver struct {
 	Kit      *Kit
 	Protocol Protocol
-	// run is nil before Start, and after one that failed.
+	// run is nil before Start, and after a failed Start.
 	run *Run
 }
 
@@ -58,7 +58,7 @@ func (r *Receiver) Start(ctx context.Context, host component.Host, next sharedre
 	return nil
 }
 
-// Shutdown disconnects peers and delivers what is in memory, for at most shutdown_timeout.
+// Shutdown disconnects peers and delivers the remaining data, for at most shutdown_timeout.
 // Outputs then drop and count the rest.
 func (r *Receiver) Shutdown(ctx context.Context) error {
 	var late error
@@ -81,7 +81,11 @@ func (r *Receiver) stop(ctx context.Context) error {
 		run.Finish()
 	}()
 	if !handover.Finish(ctx, finished, r.Kit.config.ShutdownTimeout, r.Kit.Overtime, run.Expire) {
-		return fmt.Errorf("expected the shutdown to end within shutdown_timeout (%v) and %v: a pipeline or a peer has not returned", r.Kit.config.ShutdownTimeout, r.Kit.Overtime)
+		open := "a pipeline or a peer has not returned"
+		if r.Kit.StillOpen != nil {
+			open = "still open are " + r.Kit.StillOpen()
+		}
+		return fmt.Errorf("expected the shutdown to end within shutdown_timeout (%v) and %v: %s", r.Kit.config.ShutdownTimeout, r.Kit.Overtime, open)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func (c *clock) Start(_ context.Context, run *receiverkit.Run) error {
 
 func (c *clock) Stop() {
 	if !c.run.IsStopping() {
-		panic("Stop came before the end of Serving")
+		panic("Stop was called before the end of Serving")
 	}
 }
 

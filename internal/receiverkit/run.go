@@ -36,7 +36,7 @@ type Run struct {
 	stopServing, stopDelivering context.CancelFunc
 	stopLeaving                 context.CancelCauseFunc
 	goroutines                  sync.WaitGroup
-	// outputs deliver what is in memory, each one in a goroutine of its own.
+	// outputs deliver the remaining data, each one in a goroutine of its own.
 	outputs []func()
 }
 
@@ -78,5 +78,5 @@ func (r *Run) Finish() {
 	closing.Wait()
 }
 
-// Expire ends all contexts of the run: outputs drop what the pipeline doesn't accept.
+// Expire ends all contexts of the run: outputs drop data that the pipeline has not accepted.
 func (r *Run) Expire() { r.stopDelivering() }

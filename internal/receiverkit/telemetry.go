@@ -23,8 +23,7 @@ func Count(counter metric.Int64Counter, n int64, options ...metric.AddOption) {
 	}
 }
 
-// CountBy returns a function that counts items by the reason for which they were dropped, as
-// outputs want it.
+// CountBy returns a function that counts dropped items by reason. Outputs call it.
 func CountBy(counter metric.Int64Counter) func(items int, reason string) {
 	return func(items int, reason string) { Count(counter, int64(items), With("reason", reason)) }
 }

@@ -3,6 +3,7 @@
 
 // Package testkit has the common parts of the unit tests of several packages: free addresses, and waiting
 // for a condition. Its packages below are test data in code: a slow and obvious pairing
-// (reference), hostile requests (nested, handovers), and measurements (cputime, telemetrytest).
-// No program imports them, except the readers of captures, which the simulators use.
+// (reference), names of threads (lanenames), captures of LTTng (lttngdata), hostile requests (nested, handovers), and
+// measurements (cputime, telemetrytest). No program imports them, except the readers of captures, which the simulators
+// use.
 package testkit

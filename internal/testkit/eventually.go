@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// Patience bounds the wait for a condition that must become true. It is long because a busy
-// machine is slow, and only failing tests wait so long.
+// Patience limits the wait for a condition. It is long because a busy machine is slow, and only failing tests wait so
+// long.
 const Patience = 2 * time.Minute
 
-// interval between two looks at a condition of another process.
+// interval is the time between two checks of a condition of another process.
 const interval = 10 * time.Millisecond
 
-// Eventually waits until met returns true. After Patience it fails the test with the last
-// text of met.
+// Eventually waits until met returns true. After Patience it fails the test with the last text of met.
 func Eventually(t testing.TB, what string, met func() (ok bool, got string)) {
 	t.Helper()
 	EventuallyWithin(t, Patience, what, met)

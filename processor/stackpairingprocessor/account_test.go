@@ -17,7 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
 )
 
-// budgetFor starts the processor with a memory budget of so many MiB.
+// budgetFor starts the processor with a memory budget in MiB.
 func (b *bed) budgetFor(mib int64) *budget.Budget {
 	b.t.Helper()
 	all := budget.New(mib << 20)
@@ -26,15 +26,14 @@ func (b *bed) budgetFor(mib int64) *budget.Budget {
 	return all
 }
 
-// other is an account of another component, which leaves when it is asked.
+// other opens an account of another component, which closes it when the budget demands memory.
 func other(t *testing.T, b *budget.Budget, group string) *budget.Account {
 	t.Helper()
 	return b.Group(group).Open(budget.Settings{Leave: func(why *budget.Error) { t.Error(why) }})
 }
 
-// Many forged streams, each with a call that is open or has returned, make room for
-// themselves: a slow stream that was there before, and one that begins meanwhile, are
-// complete.
+// Many forged streams, each with an open or a returned call, make room for themselves. A slow
+// stream that began earlier, and one that begins meanwhile, are complete.
 func TestForgedStreamsDontEndHonestOnes(t *testing.T) {
 	forged, most := 100_000, 2_000
 	if testing.Short() {
@@ -48,7 +47,7 @@ func TestForgedStreamsDontEndHonestOnes(t *testing.T) {
 			b := newBed(t, func(c *Config) { c.Limits.MaxStreams = most })
 			next := map[byte]uint64{}
 			send := func(stream byte, events ...string) {
-				b.take(batch{stream: stream, first: next[stream], events: events})
+				b.handOver(batch{stream: stream, first: next[stream], events: events})
 				next[stream] += uint64(len(events))
 			}
 			const early, late = 1, 2
@@ -92,7 +91,7 @@ func TestForgedStreamsDontEndHonestOnes(t *testing.T) {
 	}
 }
 
-// Streams that proved themselves once and are silent now don't keep new ones out.
+// Silent streams do not keep new ones out, even if they are proven.
 func TestProvenStreamsThatAreSilentMakeRoomForNewOnes(t *testing.T) {
 	const most = 40
 	b := newBed(t, func(c *Config) { c.Limits.MaxStreams = most })
@@ -119,16 +118,15 @@ func TestProvenStreamsThatAreSilentMakeRoomForNewOnes(t *testing.T) {
 	b.finish()
 }
 
-// At the bound of the process the largest stream makes room, and the small one beside it
-// goes on.
+// At the bound of the process the largest stream makes room, and a small one continues.
 func TestAtTheMemoryBudgetTheLargestStreamMakesRoom(t *testing.T) {
 	b := newBed(t)
 	all := b.budgetFor(8)
 	receiver := other(t, all, "bytefrog")
 	require.NoError(t, receiver.Take(3<<20))
-	b.take(batch{stream: 1, events: []string{"enter main"}}, batch{stream: 1, first: 2, events: []string{"enter f"}})
+	b.handOver(batch{stream: 1, events: []string{"enter main"}}, batch{stream: 1, first: 2, events: []string{"enter f"}})
 	for n := range uint64(20) { // 32 bytes each
-		b.take(batch{stream: 2, first: 1 + 20_000*n, events: many(10_000, "enter f", "exit f")})
+		b.handOver(batch{stream: 2, first: 1 + 20_000*n, events: many(10_000, "enter f", "exit f")})
 		require.LessOrEqual(t, all.Used(), all.Limit()+all.Limit()/8)
 	}
 	assert.Positive(t, b.sum("shed_streams", "memory_budget"))
@@ -139,19 +137,19 @@ func TestAtTheMemoryBudgetTheLargestStreamMakesRoom(t *testing.T) {
 	assert.Equal(t, "memory_budget", lines[0].ContextMap()["bound"])
 	assert.Equal(t, streamID(2).String(), lines[0].ContextMap()["stream"])
 	b.next.accepted()
-	b.take(batch{stream: 1, first: 1, events: []string{"skip"}}, batch{stream: 1, first: 3, events: []string{"exit f", "exit main"}})
+	b.handOver(batch{stream: 1, first: 1, events: []string{"skip"}}, batch{stream: 1, first: 3, events: []string{"exit f", "exit main"}})
 	assert.Equal(t, []string{"s1/f 2", "s1/main 0"}, b.next.accepted())
 	b.finish()
-	assert.EqualValues(t, 3<<20, all.Used(), "all is given back at the shutdown")
+	assert.EqualValues(t, 3<<20, all.Used(), "the shutdown returns all memory")
 }
 
-// The budget can ask when nothing comes that would make the processor look.
-func TestTheMemoryBudgetIsGivenItsMemoryWhenNothingComes(t *testing.T) {
+// The budget can demand memory while no hand-over arrives.
+func TestTheMemoryBudgetGetsItsMemoryWhileNoHandOverArrives(t *testing.T) {
 	b := newBed(t)
 	all := b.budgetFor(8)
-	b.take(batch{stream: 1, first: 1, events: []string{"enter f"}})
+	b.handOver(batch{stream: 1, first: 1, events: []string{"enter f"}})
 	for n := range uint64(8) {
-		b.take(batch{stream: 2, first: 1 + 20_000*n, events: many(10_000, "enter f", "exit f")})
+		b.handOver(batch{stream: 2, first: 1 + 20_000*n, events: many(10_000, "enter f", "exit f")})
 	}
 	require.Greater(t, all.Used(), int64(4<<20))
 	receiver := other(t, all, "bytefrog")
@@ -162,29 +160,29 @@ func TestTheMemoryBudgetIsGivenItsMemoryWhenNothingComes(t *testing.T) {
 	b.finish()
 }
 
-// While the next component refuses, a stream that makes room for the budget can't have
-// its spans held as well: they take more than it did.
-func TestWhileSpansAreHeldTheMemoryBudgetGetsItsMemoryAllTheSame(t *testing.T) {
+// While the next component refuses, the spans of a stream that makes room for the budget are not
+// held, because they take more memory than the stream.
+func TestTheMemoryBudgetGetsItsMemoryWhileSpansAreHeld(t *testing.T) {
 	b := newBed(t)
 	all := b.budgetFor(16)
 	for n := range uint64(16) {
-		b.take(batch{stream: 2, first: 1 + 20_000*n, events: many(10_000, "enter f", "exit f")})
+		b.handOver(batch{stream: 2, first: 1 + 20_000*n, events: many(10_000, "enter f", "exit f")})
 	}
-	b.next.will(refuses)
-	b.take(call(1, "f", 0))
+	b.next.answerWith(refuses)
+	b.handOver(call(1, "f", 0))
 	require.Positive(t, b.sum("held_spans"))
 	receiver := other(t, all, "bytefrog")
 	require.NoError(t, receiver.Take(7<<20))
 	require.Eventually(t, func() bool { return all.Used() <= all.Limit() }, 10*time.Second, time.Millisecond)
 	assert.EqualValues(t, 160_000, b.sum("dropped_spans", "memory_budget"))
-	assert.EqualValues(t, 1, b.sum("held_spans"), "what was held stays")
-	b.next.will(nil)
+	assert.EqualValues(t, 1, b.sum("held_spans"), "the held span stays")
+	b.next.answerWith(nil)
 	b.tick()
 	assert.Equal(t, []string{"s1/f 0"}, b.next.accepted())
 	b.finish()
 }
 
-// Hand-overs under way count: beside one, another is refused, to be tried again.
+// Running hand-overs count. Another one is refused meanwhile, and can be tried again.
 func TestAHandOverIsRefusedWhileTheMemoryBudgetAsks(t *testing.T) {
 	b := newBed(t)
 	all := b.budgetFor(1)
@@ -192,13 +190,13 @@ func TestAHandOverIsRefusedWhileTheMemoryBudgetAsks(t *testing.T) {
 	b.reserved.Add(2 << 20)
 	require.ErrorIs(t, b.refuse(call(1, "f", 0)), errNoRoom)
 	b.reserved.Add(-2 << 20)
-	b.take(call(1, "f", 0))
+	b.handOver(call(1, "f", 0))
 	b.finish()
 }
 
-func TestAStreamThatReturnsWhereItIsDroppedIsCountedAsReturned(t *testing.T) {
+func TestTheStandingOfAStreamDoesNotDependOnDroppedCalls(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Truncated = truncatedDrop })
-	b.take(call(1, "f", 0), batch{stream: 2, events: []string{"enter f"}},
+	b.handOver(call(1, "f", 0), batch{stream: 2, events: []string{"enter f"}},
 		batch{stream: 3, events: []string{"enter f"}, barriers: []callevent.Barrier{callevent.End(1, callevent.CauseEnded)}})
 	for stream, want := range map[byte]standing{1: hasReturned, 2: isNew, 3: hasEnded} {
 		assert.Equal(t, want, b.shardOf(streamID(stream)).streams[streamID(stream)].standing)

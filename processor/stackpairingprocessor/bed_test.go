@@ -29,8 +29,8 @@ import (
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadatatest"
 )
 
-// bed is a processor whose time the test makes pass, and whose next component
-// answers as the test says. Its timers are looked at when the test says so.
+// bed is a processor for tests. The test lets time pass, sets the answers of the next component,
+// and runs the timers.
 type bed struct {
 	*pairer
 	t         testing.TB
@@ -40,7 +40,7 @@ type bed struct {
 	time      atomic.Int64
 }
 
-// allAttributes are those that are off by default.
+// allAttributes are the attributes that are off by default.
 var allAttributes = SpanAttributesConfig{Sequence: true, FunctionText: true}
 
 func newBed(t testing.TB, changes ...func(*Config)) *bed {
@@ -53,7 +53,7 @@ func newBedWith(t testing.TB, n *next, changes ...func(*Config)) *bed {
 	b := &bed{t: t, next: n, telemetry: componenttest.NewTelemetry()}
 	t.Cleanup(func() { require.NoError(t, b.telemetry.Shutdown(context.Background())) })
 	cfg := createDefaultConfig().(*Config)
-	// Most tests tell spans apart by the number of their entry.
+	// Most tests distinguish spans by the number of their entry.
 	cfg.SpanAttributes = allAttributes
 	for _, change := range changes {
 		change(cfg)
@@ -73,16 +73,26 @@ func newBedWith(t testing.TB, n *next, changes ...func(*Config)) *bed {
 // pass lets time pass.
 func (b *bed) pass(d time.Duration) { b.time.Add(int64(d)) }
 
-// tick looks at the timers.
+// passAlive lets time pass while empty batches of stream 1 arrive.
+func (b *bed) passAlive(d time.Duration) {
+	b.t.Helper()
+	const interval = 2500 * time.Millisecond
+	for ; d > 0; d -= interval {
+		b.pass(min(d, interval))
+		b.handOver(batch{stream: 1})
+	}
+}
+
+// tick runs the timers once.
 func (b *bed) tick() { b.expire(context.Background()) }
 
-// take hands over, which has to succeed.
-func (b *bed) take(batches ...batch) {
+// handOver hands over batches, and expects that the processor accepts them.
+func (b *bed) handOver(batches ...batch) {
 	b.t.Helper()
 	require.NoError(b.t, b.ConsumeTraces(context.Background(), traces(b.t, batches...)))
 }
 
-// refuse hands over, which has to be refused so that it can be tried again.
+// refuse hands over batches, and expects a temporary error.
 func (b *bed) refuse(batches ...batch) error {
 	b.t.Helper()
 	err := b.ConsumeTraces(context.Background(), traces(b.t, batches...))
@@ -97,8 +107,8 @@ func (b *bed) finish() {
 	require.NoError(b.t, b.Shutdown(context.Background()))
 }
 
-// sum is the value of a metric that is a sum, over all its attributes or those
-// points that have the value as one of them.
+// sum returns the value of a metric that is a sum: of all points, or of the points with the value
+// of an attribute.
 func (b *bed) sum(name string, attribute ...string) int64 {
 	b.t.Helper()
 	return sumOf(b.t, b.telemetry, name, attribute...)
@@ -106,17 +116,17 @@ func (b *bed) sum(name string, attribute ...string) int64 {
 
 // next is the component behind the processor.
 type next struct {
-	// mutates: it changes what it gets.
+	// mutates: it changes the data that it receives.
 	mutates bool
 
 	mu sync.Mutex
-	// answer says what becomes of the spans; nil: they are accepted.
+	// answer decides about spans; nil: all are accepted.
 	answer func(context.Context, ptrace.Traces) error
-	// calls are what was accepted, each call in lines as spanLine gives.
+	// calls are the accepted calls, each in the lines of spanLines.
 	calls [][]string
-	// clients are the clients in whose name that was.
+	// clients are the clients of the accepted calls.
 	clients []string
-	// asked counts calls, however they were answered.
+	// asked counts calls with any answer.
 	asked int
 }
 
@@ -145,24 +155,24 @@ func (n *next) accept(ctx context.Context, td ptrace.Traces) {
 	n.clients = append(n.clients, strings.Join(client.FromContext(ctx).Metadata.Get("tenant"), ","))
 }
 
-// will sets the answer.
-func (n *next) will(answer func(context.Context, ptrace.Traces) error) {
+// answerWith sets the answer.
+func (n *next) answerWith(answer func(context.Context, ptrace.Traces) error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.answer = answer
 }
 
-// The answers.
+// Answers of the next component.
 var errFull = errors.New("the queue is full")
 
 func refuses(context.Context, ptrace.Traces) error { return errFull }
 
 func failsForGood(context.Context, ptrace.Traces) error {
-	return consumererror.NewPermanent(errors.New("what is that?"))
+	return consumererror.NewPermanent(errors.New("unknown data"))
 }
 
-// takesHalf accepts the first half, and refuses the rest.
-func (n *next) takesHalf(ctx context.Context, td ptrace.Traces) error {
+// acceptsHalf accepts the first half, and refuses the rest.
+func (n *next) acceptsHalf(ctx context.Context, td ptrace.Traces) error {
 	half := (td.SpanCount() + 1) / 2
 	seen, looked := 0, 0
 	taken := without(td, func(ptrace.Span) bool { seen++; return seen > half })
@@ -171,7 +181,7 @@ func (n *next) takesHalf(ctx context.Context, td ptrace.Traces) error {
 	return consumererror.NewTraces(errFull, rest)
 }
 
-// accepted is what was accepted, in order, and forgets it.
+// accepted returns the accepted spans, in order, and forgets them.
 func (n *next) accepted() (lines []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -188,8 +198,7 @@ func (n *next) timesAsked() int {
 	return n.asked
 }
 
-// spanLines gives a line for each span: "service/function entry", and what is
-// unusual about it.
+// spanLines returns a line for each span: "service/function entry", and the cause of a truncation.
 func spanLines(td ptrace.Traces) (lines []string) {
 	for _, rs := range td.ResourceSpans().All() {
 		service := "no service"
@@ -215,40 +224,38 @@ func spanLines(td ptrace.Traces) (lines []string) {
 // testEpoch is tick 0 of the streams' clocks, which tick in milliseconds.
 const testEpoch = 1_700_000_000_000_000_000
 
-// batch is a batch of a stream, in words.
+// batch describes a batch of a stream.
 type batch struct {
 	stream  byte
 	service string
-	// id is that of the stream, where stream doesn't say it.
+	// id is the ID of the stream, if stream does not name it.
 	id callevent.StreamID
-	// first is the number of the first event. An event is written as
-	// "enter f", "exit f", "throw f Exception", "unwind f Exception", "exit top"
-	// or "skip", and "@2" behind it puts it on lane 2 instead of 1. Event number
-	// n happens in millisecond n.
+	// first is the number of the first event. An event is written as "enter f", "exit f", "throw f
+	// Exception", "unwind f Exception", "exit top" or "skip". The suffix "@2" puts it on lane 2
+	// instead of 1. Event number n happens in millisecond n.
 	first  uint64
 	events []string
-	// numbers, where there are any, are those of the events.
+	// numbers, if not empty, are the numbers of the events.
 	numbers  []uint64
 	barriers []callevent.Barrier
-	// attributes is how many the first event has.
+	// attributes is the number of attributes of the first event.
 	attributes int
-	// renames is how many the batch tells of lane 1, from first on.
+	// renames is the number of renames of lane 1 in the batch, from first on.
 	renames int
-	// next is the number after the highest that was received, if that is more
-	// than the batch shows.
+	// next is the number after the highest received one, if that is more than the batch shows.
 	next uint64
 	// adjust changes the span that carries the batch.
 	adjust func(ptrace.Span)
 }
 
-// call is a batch of a whole call.
+// call returns a batch with a whole call.
 func call(stream byte, function string, first uint64) batch {
 	return batch{stream: stream, first: first, events: []string{"enter " + function, "exit " + function}}
 }
 
 func streamID(n byte) callevent.StreamID { return callevent.StreamID{0: n, 8: n, 15: 1} }
 
-// traces are the batches as a receiver hands them over.
+// traces returns the batches as a receiver hands them over.
 func traces(t testing.TB, batches ...batch) ptrace.Traces {
 	t.Helper()
 	td := ptrace.NewTraces()
@@ -285,7 +292,7 @@ func (b batch) pack(t testing.TB) callevent.Packed {
 	}
 	for n := range b.renames {
 		from := b.first + uint64(n)
-		require.True(t, packer.Rename(callevent.Rename{Lane: 1, Sequence: from, Time: int64(from), Name: "n"}))
+		require.True(t, packer.Rename(callevent.Rename{Lane: 1, Time: int64(from), Name: "n"}))
 	}
 	packed, err := packer.Close(b.barriers, following, testEpoch+int64(time.Hour))
 	require.NoError(t, err)
@@ -350,7 +357,7 @@ func ordinary(td ptrace.Traces, name string) {
 	span.Events().AppendEmpty().SetName("event")
 }
 
-// text is everything in td, to compare.
+// text returns all contents of td, for comparison.
 func text(t testing.TB, td ptrace.Traces) string {
 	t.Helper()
 	b, err := new(ptrace.JSONMarshaler).MarshalTraces(td)
@@ -358,7 +365,7 @@ func text(t testing.TB, td ptrace.Traces) string {
 	return string(b)
 }
 
-// tenant is a context in the name of a client.
+// tenant returns a context with a client.
 func tenant(name string) context.Context {
 	return client.NewContext(context.Background(), client.Info{
 		Metadata: client.NewMetadata(map[string][]string{"tenant": {name}}),

@@ -22,10 +22,9 @@ import (
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
 )
 
-// BenchmarkConsumeTraces pairs a captured Maven build of 887,366 events on one
-// thread, with a next component that does nothing: in order; with three
-// connections' batches out of order; and leaving all calls out, which has to be
-// far cheaper.
+// BenchmarkConsumeTraces pairs a captured Maven build of 887,366 events on one thread, with a next
+// component that does nothing: in order; with batches of three connections out of order; and with
+// all calls left out, which must cost far less.
 func BenchmarkConsumeTraces(b *testing.B) {
 	run, err := reference.Open("../../testdata/bytefrog/maven.zip")
 	require.NoError(b, err)
@@ -72,14 +71,14 @@ func consumeTo(b *testing.B, calls []ptrace.Traces, change func(*Config), next c
 	require.NoError(b, p.Shutdown(context.Background()))
 }
 
-// BenchmarkSmallHandOver is what a hand-over costs that carries one call: the
-// part that doesn't depend on the number of events.
+// BenchmarkSmallHandOver measures a hand-over with one call: the cost that does not depend on the
+// number of events.
 func BenchmarkSmallHandOver(b *testing.B) {
 	p, err := newPairer(processortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), consumertest.NewNop())
 	require.NoError(b, err)
 	require.NoError(b, p.Start(context.Background(), componenttest.NewNopHost()))
 	defer func() { require.NoError(b, p.Shutdown(context.Background())) }()
-	// It is paired once, and a duplicate from then on.
+	// The first one is paired, and all others are duplicates.
 	td := traces(b, call(1, "f", 0))
 	cputime.Events(b, 2, func() { require.NoError(b, p.ConsumeTraces(context.Background(), td)) })
 }
@@ -89,8 +88,8 @@ func BenchmarkCopySmallHandOver(b *testing.B) {
 	cputime.CopyTraces(b, 2, traces(b, call(1, "f", 0)))
 }
 
-// BenchmarkOtherSpans is what spans cost that are no batches and pass unchanged, with their
-// decoding, without which none comes over the network.
+// BenchmarkOtherSpans measures spans that are no batches and pass unchanged, with the decoding that
+// every span from the network needs.
 func BenchmarkOtherSpans(b *testing.B) {
 	request := otherSpans(b)
 	p, err := newPairer(processortest.NewNopSettings(metadata.Type), createDefaultConfig().(*Config), consumertest.NewNop())
@@ -111,10 +110,10 @@ func BenchmarkDecodeOtherSpans(b *testing.B) {
 	})
 }
 
-// manyOthers are in a request.
+// manyOthers is the number of spans in a request.
 const manyOthers = 512
 
-// otherSpans is a request of spans as an HTTP server has them.
+// otherSpans is a request of spans as an HTTP server receives it.
 func otherSpans(b *testing.B) []byte {
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()

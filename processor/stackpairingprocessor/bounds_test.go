@@ -17,20 +17,20 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// steps are between the numbers of streams that are in several shards, and in one.
+// steps are the distances of stream numbers whose streams are in several shards, and in one.
 var steps = map[string]byte{"in several shards": 1, "in one shard": shardCount}
 
-func TestBeyondMaxStreamsTheOneThatWasSilentForLongestEnds(t *testing.T) {
+func TestBeyondMaxStreamsTheLongestSilentStreamEnds(t *testing.T) {
 	for name, step := range steps {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, func(c *Config) { c.Limits.MaxStreams = 3 })
 			for i := range byte(3) {
-				b.take(batch{stream: i * step, events: []string{"enter main"}})
+				b.handOver(batch{stream: i * step, events: []string{"enter main"}})
 				b.pass(time.Second)
 			}
-			b.take(batch{stream: 0, next: 1}) // It is alive.
+			b.handOver(batch{stream: 0, next: 1}) // it is alive
 			b.pass(time.Second)
-			b.take(batch{stream: 3 * step, events: []string{"enter main"}})
+			b.handOver(batch{stream: 3 * step, events: []string{"enter main"}})
 			assert.Equal(t, []string{fmt.Sprintf("s%d/main 0 truncated:limit", step)}, b.next.accepted())
 			assert.EqualValues(t, 3, b.sum("streams"))
 			b.finish()
@@ -38,33 +38,33 @@ func TestBeyondMaxStreamsTheOneThatWasSilentForLongestEnds(t *testing.T) {
 	}
 }
 
-// One that has ended holds nothing any more, so it goes first.
-func TestBeyondMaxStreamsOneThatHasEndedGoesFirst(t *testing.T) {
+// An ended stream has no contents, so it goes first.
+func TestBeyondMaxStreamsAnEndedStreamGoesFirst(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxStreams = 3 })
-	b.take(batch{stream: 1, events: []string{"enter main"}})
+	b.handOver(batch{stream: 1, events: []string{"enter main"}})
 	b.pass(time.Second)
-	b.take(batch{stream: 2, barriers: []callevent.Barrier{callevent.End(0, callevent.CauseEnded)}})
-	b.take(batch{stream: 3, events: []string{"enter main"}})
+	b.handOver(batch{stream: 2, barriers: []callevent.Barrier{callevent.End(0, callevent.CauseEnded)}})
+	b.handOver(batch{stream: 3, events: []string{"enter main"}})
 	b.pass(time.Second)
-	b.take(batch{stream: 4, events: []string{"enter main"}})
+	b.handOver(batch{stream: 4, events: []string{"enter main"}})
 	assert.Empty(t, b.next.accepted())
 	assert.EqualValues(t, 3, b.sum("streams"))
 	b.finish()
 }
 
-// One can also end when a gap before its end is given up.
-func TestBeyondMaxStreamsOneThatATimerEndedGoesFirst(t *testing.T) {
+// A stream can also end when a gap before its end is given up.
+func TestBeyondMaxStreamsAStreamThatATimerEndedGoesFirst(t *testing.T) {
 	for name, step := range steps {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, func(c *Config) { c.Limits.MaxStreams = 2 })
-			b.take(batch{stream: 0, events: []string{"enter main"}})
-			b.take(batch{stream: step, events: []string{"skip"}}, batch{
+			b.handOver(batch{stream: 0, events: []string{"enter main"}})
+			b.handOver(batch{stream: step, events: []string{"skip"}}, batch{
 				stream: step, first: 2, events: []string{"skip"},
 				barriers: []callevent.Barrier{callevent.End(3, callevent.CauseEnded)},
 			})
 			b.pass(5 * time.Second)
 			b.tick()
-			b.take(batch{stream: 2 * step, events: []string{"enter main"}})
+			b.handOver(batch{stream: 2 * step, events: []string{"enter main"}})
 			assert.Empty(t, b.next.accepted())
 			assert.EqualValues(t, 2, b.sum("streams"))
 			b.finish()
@@ -72,17 +72,17 @@ func TestBeyondMaxStreamsOneThatATimerEndedGoesFirst(t *testing.T) {
 	}
 }
 
-// Which one makes room stands at the beginning of a list: nobody has to look at
-// all others. Every stream stands in one, whatever becomes of it.
-func TestEveryStreamStandsWhereItIsFound(t *testing.T) {
+// The stream that makes room is at the front of a list, so no search is necessary. Every stream is
+// always in a list.
+func TestEveryStreamIsInTheListOfItsStanding(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxStreams = 100 })
 	for stream := byte(1); stream <= 200; stream++ {
 		next := batch{stream: stream, events: []string{"enter main"}}
 		if stream%3 == 0 {
 			next.barriers = []callevent.Barrier{callevent.End(1, callevent.CauseEnded)}
 		}
-		b.take(next)
-		b.take(batch{stream: stream/2 + 1, next: 1})
+		b.handOver(next)
+		b.handOver(batch{stream: stream/2 + 1, next: 1})
 		b.pass(time.Second)
 		b.checkPlaces()
 	}
@@ -94,9 +94,9 @@ func TestEveryStreamStandsWhereItIsFound(t *testing.T) {
 	b.finish()
 }
 
-func TestAStreamThatEndsWhenItsGapIsGivenUpAtMaxMiBStandsAmongTheEnded(t *testing.T) {
+func TestAStreamThatEndsWhenItsGapIsGivenUpAtMaxMiBIsInTheListOfEndedOnes(t *testing.T) {
 	b := newBed(t, small)
-	b.take(batch{
+	b.handOver(batch{
 		stream: 1, first: 1, events: many(20_000, "enter f", "exit f"),
 		barriers: []callevent.Barrier{callevent.End(40_001, callevent.CauseEnded)},
 	})
@@ -106,7 +106,7 @@ func TestAStreamThatEndsWhenItsGapIsGivenUpAtMaxMiBStandsAmongTheEnded(t *testin
 	b.finish()
 }
 
-// checkPlaces checks that every stream stands in one list, and in the right one.
+// checkPlaces checks that every stream is in one list, and in the right one.
 func (b *bed) checkPlaces() {
 	b.t.Helper()
 	for i := range b.shards {
@@ -125,10 +125,10 @@ func (b *bed) checkPlaces() {
 	}
 }
 
-func TestTheNewestStreamIsNeverTheOneThatEnds(t *testing.T) {
+func TestTheNewestStreamNeverEnds(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxStreams = 1 })
 	for stream := byte(1); stream <= 100; stream++ {
-		b.take(batch{stream: stream, events: []string{"enter main", "enter f", "exit f"}})
+		b.handOver(batch{stream: stream, events: []string{"enter main", "enter f", "exit f"}})
 		require.Contains(t, b.next.accepted(), fmt.Sprintf("s%d/f 1", stream))
 		require.Contains(t, b.shardOf(streamID(stream)).streams, streamID(stream))
 	}
@@ -137,19 +137,19 @@ func TestTheNewestStreamIsNeverTheOneThatEnds(t *testing.T) {
 	b.finish()
 }
 
-// waiting is a batch that makes its stream hold 512 KiB: one event on each end
-// of a window of 16,384 numbers.
+// waiting returns a batch that makes its stream hold 512 KiB: one event on each end of a window of
+// 16,384 numbers.
 func waiting(stream byte, missing uint64) batch {
 	return batch{stream: stream, numbers: []uint64{missing + 1, missing + 16_384}, events: []string{"enter f", "enter g"}}
 }
 
-func TestAtMaxMiBTheStreamThatHoldsMostGivesUpItsOldestGap(t *testing.T) {
+func TestAtMaxMiBTheLargestStreamGivesUpItsOldestGap(t *testing.T) {
 	b := newBed(t, small)
-	b.take(waiting(1, 0))
-	// Many events wait in another stream, but they take less.
-	b.take(batch{stream: 2, first: 1, events: many(1_000, "enter h", "exit h")})
+	b.handOver(waiting(1, 0))
+	// Many events wait in another stream, but they take less memory.
+	b.handOver(batch{stream: 2, first: 1, events: many(1_000, "enter h", "exit h")})
 	require.Empty(t, b.next.accepted())
-	b.take(batch{stream: 3, first: 1, events: many(8_200, "enter k", "exit k")})
+	b.handOver(batch{stream: 3, first: 1, events: many(8_200, "enter k", "exit k")})
 	assert.EqualValues(t, 1, b.sum("breaks", "joined"))
 	assert.EqualValues(t, 2_002, b.sum("waiting_events"), "of the streams that hold less")
 	assert.LessOrEqual(t, b.sum("memory"), int64(1<<20))
@@ -159,13 +159,13 @@ func TestAtMaxMiBTheStreamThatHoldsMostGivesUpItsOldestGap(t *testing.T) {
 	b.finish()
 }
 
-// In the stream that holds most, a gap is given up rather than all stacks and names.
-func TestAtMaxMiBItsGapsAreGivenUpBeforeItsNames(t *testing.T) {
+// The largest stream gives up a gap rather than all stacks and names.
+func TestAtMaxMiBTheLargestStreamGivesUpGapsBeforeNames(t *testing.T) {
 	b := newBed(t, small)
-	b.take(batch{stream: 1, events: []string{"enter main"}})
-	b.take(waiting(1, 1))
+	b.handOver(batch{stream: 1, events: []string{"enter main"}})
+	b.handOver(waiting(1, 1))
 	for stream := byte(2); stream <= 3; stream++ {
-		b.take(batch{stream: stream, events: many(3_000, "enter h")})
+		b.handOver(batch{stream: stream, events: many(3_000, "enter h")})
 	}
 	assert.EqualValues(t, 1, b.sum("breaks", "gap"))
 	assert.Zero(t, b.sum("breaks", "limit"))
@@ -174,53 +174,51 @@ func TestAtMaxMiBItsGapsAreGivenUpBeforeItsNames(t *testing.T) {
 	b.finish()
 }
 
-// A hostile stream in which nothing waits doesn't make those give up that hold
-// less, though something waits in each of them.
-func TestAtMaxMiBStreamsThatHoldLessGoOnWaiting(t *testing.T) {
+// A hostile stream without waiting events does not make smaller streams give up gaps.
+func TestAtMaxMiBSmallerStreamsContinueToWait(t *testing.T) {
 	b := newBed(t, small)
 	// The last three are in the hostile stream's shard.
 	innocent := []byte{10, 11, 12, 13, 14, 15, 16, 1 + shardCount, 1 + 2*shardCount, 1 + 3*shardCount}
-	b.take(batch{stream: 1})
+	b.handOver(batch{stream: 1})
 	for _, stream := range innocent {
-		b.take(batch{stream: stream, first: 1, events: []string{"enter f"}})
+		b.handOver(batch{stream: stream, first: 1, events: []string{"enter f"}})
 	}
 	for i := range uint64(5) {
-		b.take(batch{stream: 1, first: 12_000 * i, events: many(12_000, "enter main")})
+		b.handOver(batch{stream: 1, first: 12_000 * i, events: many(12_000, "enter main")})
 	}
 	assert.EqualValues(t, 60_000, b.sum("truncated_frames", "limit"))
 	assert.Zero(t, b.sum("breaks", "joined"))
 	assert.EqualValues(t, 10, b.sum("waiting_events"))
 	b.next.accepted()
 	for _, stream := range innocent {
-		b.take(batch{stream: stream, events: []string{"skip"}}, batch{stream: stream, first: 2, events: []string{"exit f"}})
+		b.handOver(batch{stream: stream, events: []string{"skip"}}, batch{stream: stream, first: 2, events: []string{"exit f"}})
 		assert.Equal(t, []string{fmt.Sprintf("s%d/f 1", stream)}, b.next.accepted())
 	}
 	b.finish()
 }
 
-// One missing connection makes a gap at every other number. They are given up
-// together, not with a walk over all streams and a call for each.
-func TestAtMaxMiBManyGapsAreGivenUpAtOnce(t *testing.T) {
+// One missing connection makes a gap at every other number. The processor gives them up together,
+// not with a search through all streams for each.
+func TestAtMaxMiBManyGapsAreGivenUpTogether(t *testing.T) {
 	b := newBed(t, small)
 	var numbers []uint64
 	for n := range uint64(10_000) {
 		numbers = append(numbers, 1+2*n)
 	}
-	b.take(waiting(2, 0))
-	b.take(batch{stream: 1, numbers: numbers, events: many(10_000, "enter f")})
+	b.handOver(waiting(2, 0))
+	b.handOver(batch{stream: 1, numbers: numbers, events: many(10_000, "enter f")})
 	assert.Greater(t, b.sum("missing_numbers"), int64(5_000))
 	assert.LessOrEqual(t, b.sum("memory"), int64(1<<20))
 	assert.LessOrEqual(t, b.next.timesAsked(), 10_000/maxSpansPerCall+1)
 	b.finish()
 }
 
-// The missing batch is not refused for it, nor is it too late where it comes
-// in the same call.
+// The missing batch is not refused, and is not late if it arrives in the same call.
 func TestAtMaxMiBTheMissingBatchIsAccepted(t *testing.T) {
 	b := newBed(t, small)
-	b.take(batch{stream: 1, first: 1, events: many(8_000, "enter f", "exit f")})
+	b.handOver(batch{stream: 1, first: 1, events: many(8_000, "enter f", "exit f")})
 	require.Greater(t, b.sum("memory"), int64(512<<10))
-	b.take(
+	b.handOver(
 		batch{stream: 2, first: 1, events: many(8_000, "enter g", "exit g")},
 		batch{stream: 2, events: []string{"skip"}},
 		batch{stream: 1, events: []string{"skip"}})
@@ -229,11 +227,11 @@ func TestAtMaxMiBTheMissingBatchIsAccepted(t *testing.T) {
 	b.finish()
 }
 
-// One call can carry thousands of batches each of which makes a stream wait.
+// One call can have thousands of batches that each make a stream wait.
 func TestMaxMiBHoldsWithinACall(t *testing.T) {
 	b := newBed(t, small)
 	var most int64
-	b.next.will(func(context.Context, ptrace.Traces) error {
+	b.next.answerWith(func(context.Context, ptrace.Traces) error {
 		most = max(most, b.accounts.bytes.Load())
 		return nil
 	})
@@ -243,7 +241,7 @@ func TestMaxMiBHoldsWithinACall(t *testing.T) {
 		hostile.events = []string{"exit f", "skip"}
 		batches = append(batches, hostile, call(201, "seen", 2*uint64(stream-1)))
 	}
-	b.take(batches...)
+	b.handOver(batches...)
 	assert.Len(t, b.next.accepted(), 200)
 	assert.Positive(t, most)
 	assert.Less(t, most, int64(3<<20), "not 200 times 512 KiB")
@@ -251,26 +249,26 @@ func TestMaxMiBHoldsWithinACall(t *testing.T) {
 	b.finish()
 }
 
-// Where nothing waits in it, the stream that holds most forgets its names and open frames.
-func TestAtMaxMiBTheLargestStreamForgetsWhereNothingWaits(t *testing.T) {
+// If no events wait in it, the largest stream forgets its names and open frames.
+func TestAtMaxMiBTheLargestStreamForgetsItsNamesIfNoEventWaits(t *testing.T) {
 	b := newBed(t, small)
-	b.take(batch{stream: 1, events: many(10, "enter main")})
-	b.take(batch{stream: 2, events: many(12_000, "enter f")})
+	b.handOver(batch{stream: 1, events: many(10, "enter main")})
+	b.handOver(batch{stream: 2, events: many(12_000, "enter f")})
 	assert.Len(t, b.next.accepted(), 12_000)
 	assert.EqualValues(t, 12_000, b.sum("truncated_frames", "limit"))
 	assert.EqualValues(t, 1, b.sum("breaks", "limit"))
 	assert.EqualValues(t, 10, b.sum("open_frames"))
-	b.take(batch{stream: 2, first: 12_000, events: []string{"exit f", "enter g", "exit g"}})
-	assert.Equal(t, []string{"s2/g 12001"}, b.next.accepted(), "it goes on")
+	b.handOver(batch{stream: 2, first: 12_000, events: []string{"exit f", "enter g", "exit g"}})
+	assert.Equal(t, []string{"s2/g 12001"}, b.next.accepted(), "it continues")
 	assert.EqualValues(t, 1, b.sum("orphans"))
 	b.finish()
 }
 
-// A resource is memory too. Where it is too much, its stream has to end.
+// A resource also uses memory. If it is too large, its stream has to end.
 func TestAStreamWithAHugeResourceEnds(t *testing.T) {
 	b := newBed(t, small)
-	b.take(batch{stream: 1, events: []string{"enter main"}})
-	b.take(batch{stream: 2, service: strings.Repeat("x", 2<<20), events: []string{"enter main"}})
+	b.handOver(batch{stream: 1, events: []string{"enter main"}})
+	b.handOver(batch{stream: 2, service: strings.Repeat("x", 2<<20), events: []string{"enter main"}})
 	lines := b.next.accepted()
 	require.Len(t, lines, 1)
 	assert.Contains(t, lines[0], "x/main 0 truncated:limit")
@@ -280,14 +278,14 @@ func TestAStreamWithAHugeResourceEnds(t *testing.T) {
 	b.finish()
 }
 
-// While the next component keeps what was given up waiting, no more is taken
-// into memory than the calls that are under way.
-func TestWhoComesBeyondMaxMiBWaitsForTheNextComponent(t *testing.T) {
+// While the next component blocks the spans of given-up gaps, memory grows only by the running
+// calls.
+func TestAHandOverBeyondMaxMiBWaitsForTheNextComponent(t *testing.T) {
 	b := newBed(t, small)
-	b.take(waiting(1, 0))
+	b.handOver(waiting(1, 0))
 	inside, goOn := make(chan struct{}), make(chan struct{})
-	b.next.will(func(context.Context, ptrace.Traces) error {
-		b.next.will(nil)
+	b.next.answerWith(func(context.Context, ptrace.Traces) error {
+		b.next.answerWith(nil)
 		close(inside)
 		<-goOn
 		return nil
@@ -307,7 +305,7 @@ func TestWhoComesBeyondMaxMiBWaitsForTheNextComponent(t *testing.T) {
 	b.finish()
 }
 
-// Each setting reaches the pairing.
+// Each setting reaches package pairing.
 func TestSettingsReachThePairing(t *testing.T) {
 	nested := []string{"enter a", "enter b", "enter c", "exit c", "exit b", "exit a"}
 	for _, test := range []struct {
@@ -378,7 +376,7 @@ func TestSettingsReachThePairing(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBed(t, test.setting)
-			b.take(test.batches...)
+			b.handOver(test.batches...)
 			assert.Equal(t, test.want, b.next.accepted())
 			if test.cause == "" {
 				assert.Equal(t, test.count, b.sum(test.metric))
@@ -390,7 +388,7 @@ func TestSettingsReachThePairing(t *testing.T) {
 	}
 }
 
-func TestNamesBeyondMaxNamesMiBAreForgotten(t *testing.T) {
+func TestNamesBeyondMaxNamesMiBAreDropped(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxNamesMiB = 1 })
 	first := uint64(0)
 	for range 2 {
@@ -398,11 +396,11 @@ func TestNamesBeyondMaxNamesMiBAreForgotten(t *testing.T) {
 		for i := range 20 {
 			events = append(events, fmt.Sprintf("enter %s%d", strings.Repeat("n", 15_000), first+uint64(i)))
 		}
-		b.take(batch{stream: 1, first: first, events: events})
+		b.handOver(batch{stream: 1, first: first, events: events})
 		first += uint64(len(events))
 	}
 	require.Zero(t, len(b.next.accepted()), "the bound is looked at before a batch is taken")
-	b.take(batch{stream: 1, next: first})
+	b.handOver(batch{stream: 1, next: first})
 	assert.Equal(t, 40, len(b.next.accepted()))
 	assert.EqualValues(t, 40, b.sum("truncated_frames", "limit"))
 	assert.EqualValues(t, 1, b.sum("breaks", "limit"))
@@ -418,16 +416,16 @@ func TestAClockThatIsAheadIsABreak(t *testing.T) {
 		breaks int64
 	}{{30 * time.Minute, 1}, {3 * time.Hour, 0}} {
 		b := newBed(t, func(c *Config) { c.MaxClockJump, c.Reorder.MaxEvents = test.jump, 1 })
-		b.take(ahead, batch{stream: 1, numbers: []uint64{2*3_600_000 + 1}, events: []string{"skip"}})
+		b.handOver(ahead, batch{stream: 1, numbers: []uint64{2*3_600_000 + 1}, events: []string{"skip"}})
 		b.finish()
 		assert.Equal(t, test.breaks, b.sum("breaks", "clock"), test.jump)
 	}
 }
 
-// A warning, once, however many batches and streams.
-func TestMinDurationBelowTheResolutionOfAClockIsWarnedOfOnce(t *testing.T) {
+// One warning for any number of batches and streams.
+func TestMinDurationBelowTheResolutionOfAClockLogsOneWarning(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.MinDuration = time.Microsecond })
-	b.take(call(1, "f", 0), call(2, "f", 0), call(1, "f", 2))
+	b.handOver(call(1, "f", 0), call(2, "f", 0), call(1, "f", 2))
 	require.Len(t, b.logs.All(), 1)
 	assert.Contains(t, b.logs.All()[0].Message, "below the resolution")
 	b.finish()

@@ -21,16 +21,16 @@ import (
 
 const signatureKey = "bytefrog.method.signature"
 
-// packing is a way to make batches of a run.
+// packing is a way to pack the events of a run into batches.
 type packing struct {
-	// packers are how many connections there are, and deal how many events in a
-	// row go to one, at most.
+	// packers is the number of connections, and deal the largest number of consecutive events of
+	// one.
 	packers, deal int
-	// batch is how many events make a batch, at most; 0: as many as fit into bytes.
+	// batch is the largest number of events of a batch; 0: as many as fit into bytes.
 	batch, bytes int
-	// displaced is how many batches a batch may come before its turn, at most.
+	// displaced is the largest number of places that a batch arrives before its turn.
 	displaced int
-	// perCall is how many batches come in one call.
+	// perCall is the number of batches in one call.
 	perCall int
 }
 
@@ -42,7 +42,7 @@ var packings = []packing{
 	{packers: 5, deal: 10_000, batch: 300, bytes: 256 << 10, displaced: 1_000_000, perCall: 7},
 }
 
-// What the captures' description says of them.
+// The numbers are from the description of the captures.
 var captures = []struct {
 	name                            string
 	events, calls, orphans          int64
@@ -55,10 +55,9 @@ var captures = []struct {
 	{name: "maven", events: 887_366, calls: 442_769, open: 1, errors: 1_840, ways: packings[3:4]},
 }
 
-// However a run of a real agent is packed, and in whatever order its batches
-// come, its spans are those that the slow reference makes of the same bytes,
-// with the same IDs.
-func TestCapturesBecomeTheSpansOfTheReferenceHoweverTheyArePacked(t *testing.T) {
+// A run of a real agent gives the same spans and IDs with any packing and any order of its batches:
+// those that the slow reference makes of the same bytes.
+func TestCapturesBecomeTheSpansOfTheReferenceInEveryPacking(t *testing.T) {
 	for _, capture := range captures {
 		if testing.Short() && capture.events > 10_000 {
 			continue
@@ -70,7 +69,7 @@ func TestCapturesBecomeTheSpansOfTheReferenceHoweverTheyArePacked(t *testing.T) 
 			t.Run(fmt.Sprintf("%s by %d packers, %d events a batch", capture.name, way.packers, way.batch), func(t *testing.T) {
 				check := newComparison(t, want)
 				b := newBed(t)
-				b.next.will(func(_ context.Context, td ptrace.Traces) error { check.take(td); return nil })
+				b.next.answerWith(func(_ context.Context, td ptrace.Traces) error { check.compare(td); return nil })
 				for _, td := range way.pack(t, run) {
 					require.NoError(t, b.ConsumeTraces(context.Background(), td))
 				}
@@ -90,11 +89,11 @@ func TestCapturesBecomeTheSpansOfTheReferenceHoweverTheyArePacked(t *testing.T) 
 	}
 }
 
-// pack gives the calls in which the run is handed over.
+// pack returns the calls that hand over the run.
 func (way packing) pack(t testing.TB, run *reference.Run) (calls []ptrace.Traces) {
 	random := rand.New(rand.NewPCG(uint64(way.packers), uint64(way.batch)))
 	batches := newRunPacker(t, run, way).pack(random)
-	// Each batch comes at most so many places before its turn.
+	// Each batch moves forward by at most displaced places.
 	for i := range batches {
 		j := i + random.IntN(min(way.displaced+1, len(batches)-i))
 		batches[i], batches[j] = batches[j], batches[i]
@@ -121,7 +120,7 @@ type runPacker struct {
 	packers   []*callevent.Packer
 	functions map[string]*callevent.Function
 	barriers  []callevent.Barrier
-	// named is how many of each thread's names have been packed.
+	// named is the number of packed names of each thread.
 	named   map[uint16]int
 	next    uint64
 	batches []ptrace.Span
@@ -155,7 +154,7 @@ func (p *runPacker) pack(random *rand.Rand) []ptrace.Span {
 		}
 		rest = rest[n:]
 	}
-	// The first to be closed says where the run ends.
+	// The first closed packer reports the end of the run.
 	p.barriers = append(p.barriers, callevent.End(p.next, callevent.CauseEnded))
 	for _, packer := range p.packers {
 		p.flush(packer)
@@ -181,23 +180,21 @@ func (p *runPacker) add(packer *callevent.Packer, e reference.Event) bool {
 	var hasFunction, hasLane bool
 	hasException := true
 	packed.Function, hasFunction = packer.Function(f)
-	packed.Lane, hasLane = packer.Lane(callevent.Lane{ID: uint64(e.Thread), Name: "what renames don't say"})
+	packed.Lane, hasLane = packer.Lane(callevent.Lane{ID: uint64(e.Thread), Name: "a name without a rename"})
 	if e.Exception != "" {
 		packed.Exception, hasException = packer.Exception(e.Exception)
 	}
 	return hasFunction && hasLane && hasException && packer.Add(&packed)
 }
 
-// rename packs the names that a thread has from the event on.
+// rename packs the names of a thread up to the time of the event.
 func (p *runPacker) rename(packer *callevent.Packer, e reference.Event) {
 	for _, name := range p.run.Threads[e.Thread][p.named[e.Thread]:] {
 		isFirst := p.named[e.Thread] == 0
-		if !isFirst && e.Sequence < name.From && e.Time <= name.Time {
+		if !isFirst && e.Time < name.Time {
 			break
 		}
-		require.True(p.t, packer.Rename(callevent.Rename{
-			Lane: uint64(e.Thread), Sequence: uint64(name.From), Time: int64(name.Time) + 1, First: isFirst, Name: name.Name,
-		}))
+		require.True(p.t, packer.Rename(callevent.Rename{Lane: uint64(e.Thread), Time: int64(name.Time), First: isFirst, Name: name.Name}))
 		p.named[e.Thread]++
 	}
 }
@@ -211,13 +208,13 @@ func (p *runPacker) flush(packer *callevent.Packer) {
 	packer.Reset()
 }
 
-// comparison compares spans with those of the reference as they come.
+// comparison compares arriving spans with those of the reference.
 type comparison struct {
 	t    *testing.T
 	want *reference.Result
 	id   identity
-	// seen are the numbers of spans that came; wrong is how many were not as
-	// expected, of which the first few are printed.
+	// seen are the numbers of arrived spans. wrong counts unexpected spans, of which the first five
+	// are printed.
 	seen   map[int64]bool
 	wrong  int
 	errors int
@@ -227,7 +224,7 @@ func newComparison(t *testing.T, want *reference.Result) *comparison {
 	return &comparison{t: t, want: want, id: newIdentity(streamID(1)), seen: map[int64]bool{}}
 }
 
-func (c *comparison) take(td ptrace.Traces) {
+func (c *comparison) compare(td ptrace.Traces) {
 	for _, span := range td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().All() {
 		v, ok := span.Attributes().Get(attributeSequence)
 		require.True(c.t, ok)
@@ -236,7 +233,7 @@ func (c *comparison) take(td ptrace.Traces) {
 			want = c.render(w)
 		}
 		if c.seen[v.Int()] {
-			want = "it came before"
+			want = "the span arrived before"
 		}
 		c.seen[v.Int()] = true
 		if got != want {
@@ -251,11 +248,11 @@ func (c *comparison) take(td ptrace.Traces) {
 }
 
 func (c *comparison) complete() {
-	assert.Zero(c.t, c.wrong, "spans that are not as expected")
+	assert.Zero(c.t, c.wrong, "unexpected spans")
 	assert.Len(c.t, c.seen, len(c.want.Spans))
 }
 
-// render is the line that renderSpan gives if all is right.
+// render returns the line that renderSpan must return for the span.
 func (c *comparison) render(s *reference.Span) string {
 	line := fmt.Sprintf("%d %s %s %d %s %d..%d in %v as %v", s.Sequence, reference.Display(s.Function), reference.Qualified(s.Function),
 		s.Thread, s.ThreadName, testEpoch+s.Start, testEpoch+s.End, c.id.traceID(uint64(s.Trace)), c.id.spanID(uint64(s.Sequence)))

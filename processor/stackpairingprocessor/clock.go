@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
 // tickInterval is the interval between two runs of the timers of all streams.
@@ -156,4 +158,42 @@ func (c *clock) settle(now time.Duration) {
 		c.stopped += now - c.since
 	}
 	c.standing = still
+}
+
+// gapClock is the time by which the missing numbers of one call stream wait. It goes with the
+// processor's clock, but stands still while no batch of the stream arrives: a component in front of
+// the processor, such as memory_limiter, may refuse all of them. An agent that is alive sends empty
+// batches, so a gap is given up while batches of its stream arrive. If none arrives for maxSilence,
+// the stream has moved to another collector, or its agent is dead.
+type gapClock struct {
+	// lastBatch is when the last batch arrived, and atLastBatch is what the gap clock showed then.
+	lastBatch, atLastBatch time.Duration
+	// ending: the end of the stream is known. No batch has to follow, so the clock does not stop.
+	ending bool
+}
+
+const (
+	// silenceShare is the part of reorder.max_wait, one of so many, after which the clock of a
+	// silent stream stands still. The other part remains for missing batches that are sent again
+	// when the component accepts.
+	silenceShare = 2
+	// maxSilence is the silence after which the clock goes on.
+	maxSilence = time.Minute
+)
+
+// noteBatch notes that a batch arrived at the time now of the processor's clock.
+func (c *gapClock) noteBatch(b *callevent.Batch, now, maxWait time.Duration) {
+	c.atLastBatch, c.lastBatch = c.at(now, maxWait), now
+	for _, barrier := range b.Barriers {
+		c.ending = c.ending || barrier.Kind == callevent.BarrierEnd
+	}
+}
+
+// at is what the gap clock shows at the time now of the processor's clock.
+func (c *gapClock) at(now, maxWait time.Duration) time.Duration {
+	silence := now - c.lastBatch
+	if !c.ending {
+		silence -= max(0, min(silence, maxSilence)-maxWait/silenceShare)
+	}
+	return c.atLastBatch + silence
 }

@@ -12,9 +12,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// A clock that is patient for 10 s with calls, and with timers. Each step says at what second what happens,
-// and what the clock shows after it.
-func TestTheClockStandsWhileNothingCanCome(t *testing.T) {
+// The clock is patient for 10 s with calls, and with timers. Each step has a second, an action, and
+// the time that the clock shows after it.
+func TestTheClockStopsWhileNoEventCanArrive(t *testing.T) {
 	type step struct {
 		at    int
 		what  string
@@ -24,50 +24,50 @@ func TestTheClockStandsWhileNothingCanCome(t *testing.T) {
 		name  string
 		steps []step
 	}{
-		{"it goes", []step{{0, "", 0}, {7, "", 7}}},
-		{"it stands while the processor refuses", []step{
+		{"it runs", []step{{0, "", 0}, {7, "", 7}}},
+		{"it stops while the processor refuses", []step{
 			{5, "refuse", 5}, {9, "", 5}, {20, "accept", 5}, {21, "", 6},
 		}},
-		{"both can be said twice", []step{
+		{"a repeated refuse or accept changes nothing", []step{
 			{5, "refuse", 5}, {9, "refuse", 5}, {20, "accept", 5}, {22, "accept", 7}, {23, "", 8},
 		}},
-		{"a short call doesn't matter", []step{
+		{"a short call does not stop it", []step{
 			{5, "begin", 5}, {15, "end 5", 15}, {16, "", 16},
 		}},
 		{"a long call stops it when patience ends", []step{
 			{5, "begin", 5}, {14, "", 14}, {16, "", 15}, {40, "", 15}, {50, "end 5", 15}, {51, "", 16},
 		}},
-		{"a long call that nobody looked at meanwhile counts as well", []step{
+		{"a long call stops it also without a look at it", []step{
 			{5, "begin", 5}, {50, "end 5", 15}, {51, "", 16},
 		}},
 		{"of calls that overlap, the earliest counts", []step{
 			{0, "begin", 0}, {5, "begin", 5}, {30, "end 5", 10}, {40, "", 10}, {50, "end 0", 10}, {51, "", 11},
 		}},
-		{"it goes on standing for a later call that is late too", []step{
+		{"it stays stopped for a later call that is late too", []step{
 			{0, "begin", 0}, {5, "begin", 5}, {30, "end 0", 10}, {40, "end 5", 10}, {41, "", 11},
 		}},
-		{"it goes on for a later call that is not late yet", []step{
+		{"it runs for a later call that is not late yet", []step{
 			{0, "begin", 0}, {25, "begin", 10}, {30, "end 0", 10}, {34, "", 14}, {36, "", 15}, {50, "end 25", 15}, {60, "", 25},
 		}},
 		{"refusing begins in a long call", []step{
 			{0, "begin", 0}, {20, "refuse", 10}, {30, "end 0", 10}, {40, "accept", 10}, {41, "", 11},
 		}},
-		{"timers that are looked at in time don't matter", []step{
+		{"timers in time do not stop it", []step{
 			{5, "tick", 5}, {15, "tick", 15}, {25, "tick", 25}, {30, "", 30},
 		}},
 		{"timers that are late stop it when patience ends", []step{
 			{5, "tick", 5}, {16, "", 15}, {40, "", 15}, {50, "tick", 15}, {51, "", 16},
 		}},
-		{"timers that were late and that nobody asked meanwhile count as well", []step{
+		{"late timers stop it also without a look at it", []step{
 			{5, "tick", 5}, {50, "tick", 15}, {51, "", 16},
 		}},
-		{"timers that are looked at no more don't stop it", []step{
+		{"ended timers do not stop it", []step{
 			{5, "tick", 5}, {6, "no ticks", 6}, {60, "", 60},
 		}},
 		{"timers are late in a long call", []step{
 			{0, "tick", 0}, {5, "begin", 5}, {30, "", 10}, {40, "end 5", 10}, {50, "tick", 10}, {51, "", 11},
 		}},
-		{"a long call goes on when timers come", []step{
+		{"timers run during a long call", []step{
 			{0, "begin", 0}, {5, "tick", 5}, {30, "tick", 10}, {35, "end 0", 10}, {36, "", 11},
 		}},
 		{"refusing ends in a long call", []step{
@@ -105,8 +105,8 @@ func TestTheClockStandsWhileNothingCanCome(t *testing.T) {
 	}
 }
 
-// A call ends for the clock however it ends.
-func TestACallEndsForTheClockHoweverItEnds(t *testing.T) {
+// A call that panics ends for the clock, too.
+func TestACallEndsForTheClockAfterAnyAnswer(t *testing.T) {
 	n := &next{}
 	c := newClock(time.Second)
 	timed := nextComponent{n, c, t.Context()}
@@ -116,7 +116,7 @@ func TestACallEndsForTheClockHoweverItEnds(t *testing.T) {
 		func(context.Context, ptrace.Traces) error { panic("hostile") },
 	} {
 		under := 0
-		n.will(func(ctx context.Context, td ptrace.Traces) error { under = len(c.calls); return answer(ctx, td) })
+		n.answerWith(func(ctx context.Context, td ptrace.Traces) error { under = len(c.calls); return answer(ctx, td) })
 		func() {
 			defer func() { _ = recover() }()
 			_ = timed.ConsumeTraces(context.Background(), ptrace.NewTraces())
@@ -127,8 +127,8 @@ func TestACallEndsForTheClockHoweverItEnds(t *testing.T) {
 	assert.GreaterOrEqual(t, c.now(), time.Duration(0))
 }
 
-// All that had come was taken until the first hand-over came that is under way.
-func TestTheClockKnowsUntilWhenAllWasTaken(t *testing.T) {
+// All arrived hand-overs are done until the arrival of the first one under way.
+func TestTheClockKnowsTheArrivalOfTheFirstRunningHandOver(t *testing.T) {
 	now := time.Duration(0)
 	c := newClock(time.Second)
 	c.elapsed = func() time.Duration { return now }
@@ -140,7 +140,7 @@ func TestTheClockKnowsUntilWhenAllWasTaken(t *testing.T) {
 	second, third := c.handoverBegun(), c.handoverBegun()
 	at(3)
 	assert.Equal(t, time.Second, c.settledUntil())
-	assert.Equal(t, 3*time.Second, c.now(), "the clock goes on")
+	assert.Equal(t, 3*time.Second, c.now(), "the clock continues")
 	c.handoverDone(second)
 	assert.Equal(t, time.Second, c.settledUntil())
 	c.handoverDone(first)

@@ -18,9 +18,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// Several receivers hand over at once, each batches of all streams out of order,
-// and hand over again what is refused, while the next component refuses now and
-// then, all or a half: every span is delivered exactly once.
+// Several receivers hand over at the same time, each batches of all streams out of order. They
+// repeat refused hand-overs. The next component refuses now and then, all or a half. Every span is
+// delivered exactly once.
 func TestEverySpanIsDeliveredExactlyOnce(t *testing.T) {
 	const (
 		receivers  = 6
@@ -31,12 +31,12 @@ func TestEverySpanIsDeliveredExactlyOnce(t *testing.T) {
 	)
 	b := newBed(t)
 	var asked atomic.Uint64
-	b.next.will(func(ctx context.Context, td ptrace.Traces) error {
+	b.next.answerWith(func(ctx context.Context, td ptrace.Traces) error {
 		switch asked.Add(1) % hasOutcome {
 		case 1:
 			return errFull
 		case 2:
-			return b.next.takesHalf(ctx, td)
+			return b.next.acceptsHalf(ctx, td)
 		default:
 			return nil
 		}
@@ -71,7 +71,7 @@ func TestEverySpanIsDeliveredExactlyOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	b.next.will(nil)
+	b.next.answerWith(nil)
 	b.finish()
 
 	got := map[string]int{}
@@ -88,7 +88,7 @@ func TestEverySpanIsDeliveredExactlyOnce(t *testing.T) {
 	assert.EqualValues(t, streams*batches, b.sum("batches"))
 }
 
-// handOver hands over until nothing is refused: all again, or the part that is named.
+// handOver hands over until no part is refused. It repeats all, or the part that the error names.
 func handOver(t *testing.T, b *bed, td ptrace.Traces) {
 	for {
 		err := b.ConsumeTraces(context.Background(), td)
@@ -104,14 +104,14 @@ func handOver(t *testing.T, b *bed, td ptrace.Traces) {
 	}
 }
 
-// The same with bounds that are always reached: every span that is made is
-// delivered or counted as dropped, and at the end nothing is held.
+// The same at bounds that are always reached. Every finished span is delivered or counted as
+// dropped, and at the end no memory is held.
 func TestAtItsBoundsEverySpanIsDeliveredOrCounted(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Reorder.MaxMiB, c.Reorder.MaxEvents, c.Limits.MaxStreams, c.Limits.MaxHeldMiB = 1, 20_000, 7, 1
 	})
 	var asked atomic.Uint64
-	b.next.will(func(context.Context, ptrace.Traces) error {
+	b.next.answerWith(func(context.Context, ptrace.Traces) error {
 		if asked.Add(1)%5 == 0 {
 			return errFull
 		}
@@ -131,7 +131,7 @@ func TestAtItsBoundsEverySpanIsDeliveredOrCounted(t *testing.T) {
 		})
 	}
 	group.Wait()
-	b.next.will(nil)
+	b.next.answerWith(nil)
 	b.finish()
 	delivered := int64(len(b.next.accepted()))
 	assert.Equal(t, b.sum("spans"), delivered+b.sum("dropped_spans"), "every span that was made")

@@ -16,76 +16,73 @@ import (
 
 // Config is the configuration of the processor.
 type Config struct {
-	// Reorder bounds the waiting for events that have not come yet.
+	// Reorder bounds the wait for missing events.
 	Reorder ReorderConfig `mapstructure:"reorder"`
-	// Truncated says what becomes of calls whose end was not seen: "emit" makes
-	// spans of them that are marked, "drop" leaves them out.
+	// Truncated is the treatment of calls whose end was not seen: "emit" makes marked spans of
+	// them, "drop" leaves them out.
 	Truncated string `mapstructure:"truncated"`
-	// TraceRoots are RE2 expressions. A function whose whole code.function.name
-	// matches one starts a new trace wherever it is called.
+	// TraceRoots are RE2 expressions. A function whose whole code.function.name matches one always
+	// starts a new trace.
 	TraceRoots []string `mapstructure:"trace_roots"`
-	// MaxSpansPerTrace is how many calls a trace takes before its lane goes on in
-	// a continuation trace; 0: no limit.
+	// MaxSpansPerTrace is the number of calls of a trace. Later calls of a lane go to a
+	// continuation trace; 0: no limit.
 	MaxSpansPerTrace int `mapstructure:"max_spans_per_trace"`
-	// MinDuration leaves shorter calls out, and MaxDepth calls deeper than so
-	// many on the stack; their number, time and errors are added to the caller.
-	// 0: none is left out.
+	// MinDuration leaves out shorter calls, and MaxDepth calls that are deeper on the stack. Their
+	// number, time and errors are added to the caller. 0: none is left out.
 	MinDuration time.Duration `mapstructure:"min_duration"`
 	MaxDepth    int           `mapstructure:"max_depth"`
-	// MaxClockJump is how far the time of an event may be ahead of the time its
-	// batch was received, or behind the event before it.
+	// MaxClockJump is the largest distance of an event's time ahead of the receipt of its batch, or
+	// behind the event before it.
 	MaxClockJump time.Duration `mapstructure:"max_clock_jump"`
-	// IdleTimeout ends a call stream of which nothing is heard.
+	// IdleTimeout is the time without a batch after which a call stream ends.
 	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
 	// SpanAttributes are attributes of spans that few users read.
 	SpanAttributes SpanAttributesConfig `mapstructure:"span_attributes"`
-	// Limits bounds what one stream, and all of them, may take.
+	// Limits bounds the resources of one stream, and of all.
 	Limits LimitsConfig `mapstructure:"limits"`
-	// ShutdownTimeout is how long finished spans are offered to the next
-	// component at shutdown.
+	// ShutdownTimeout is the time in which a shutdown offers finished spans to the next component.
 	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
 }
 
-// ReorderConfig bounds the waiting for events that have not come yet.
+// ReorderConfig bounds the wait for missing events.
 type ReorderConfig struct {
-	// MaxEvents is for each call stream: how far the highest number that waits
-	// may be from the lowest.
+	// MaxEvents is, for each call stream, the largest distance between the highest waiting number
+	// and the lowest.
 	MaxEvents int `mapstructure:"max_events"`
-	// MaxMiB is for the whole processor: what waits, open calls and names.
+	// MaxMiB is, for the whole processor, the memory of waiting events, open calls and names.
 	MaxMiB int `mapstructure:"max_mib"`
-	// MaxWait is how long a missing number is waited for.
+	// MaxWait is the longest wait for a missing number.
 	MaxWait time.Duration `mapstructure:"max_wait"`
 }
 
-// SpanAttributesConfig says which attributes spans have that few users read: with them spans
-// are half as large again.
+// SpanAttributesConfig selects attributes of spans that few users read. With them spans are half as
+// large again.
 type SpanAttributesConfig struct {
 	// Sequence is callbraid.sequence, the number of the entry in its call stream.
 	Sequence bool `mapstructure:"sequence"`
-	// FunctionText is the function as the tracer wrote it, under a name of the tracer's
-	// own, such as bytefrog.method.signature.
+	// FunctionText is the function as the tracer wrote it, under the tracer's own name, such as
+	// bytefrog.method.signature.
 	FunctionText bool `mapstructure:"function_text"`
 }
 
-// LimitsConfig bounds what one stream, and all of them, may take.
+// LimitsConfig bounds the resources of one stream, and of all.
 type LimitsConfig struct {
-	// MaxStreams is how many call streams are paired at once. The one that was
-	// silent for longest is ended.
+	// MaxStreams is the number of call streams at the same time. engine.boundStreams has the rules
+	// beyond it.
 	MaxStreams int `mapstructure:"max_streams"`
-	// MaxLanes is how many threads, or other lanes, a stream has.
+	// MaxLanes is the number of threads, or other lanes, of a stream.
 	MaxLanes int `mapstructure:"max_lanes"`
-	// MaxFrames is how many calls are open in a lane.
+	// MaxFrames is the number of open calls of a lane.
 	MaxFrames int `mapstructure:"max_frames"`
-	// MaxNamesMiB is what the names of functions, lanes and exceptions of a
-	// stream take.
+	// MaxNamesMiB is the memory for the names of functions, lanes and exceptions of a stream.
 	MaxNamesMiB int `mapstructure:"max_names_mib"`
-	// MaxExceptionsPerSpan is how many exceptions a span shows.
+	// MaxExceptionsPerSpan is the number of exceptions in a span.
 	MaxExceptionsPerSpan int `mapstructure:"max_exceptions_per_span"`
-	// MaxAttributeDepth is how many levels of lists and maps an attribute has. A hand-over
-	// with more is refused.
+	// MaxAttributeDepth is the number of levels of lists and maps in an attribute. The processor
+	// refuses a hand-over with more.
 	MaxAttributeDepth int `mapstructure:"max_attribute_depth"`
-	// MaxHeldMiB is what finished spans may take while the next component
-	// refuses them; beyond it whoever hands over waits.
+	// MaxHeldMiB is the memory for finished spans while the next component refuses them. Beyond it
+	// callers wait.
 	MaxHeldMiB int `mapstructure:"max_held_mib"`
 }
 
@@ -93,11 +90,12 @@ const (
 	truncatedEmit = "emit"
 	truncatedDrop = "drop"
 
-	// maxMiB is a tebibyte, and maxEvents so many events that two that are as
-	// far apart take 8 GiB: beyond them is a slip of the hand.
+	// maxMiB is a tebibyte. Two events with a distance of maxEvents take 8 GiB. Larger values are
+	// mistakes.
 	maxMiB    = 1 << 20
 	maxEvents = 1 << 28
-	// maxAttributeDepth is so many levels that copying them takes no more stack than other work.
+	// maxAttributeDepth is a depth at which copying an attribute takes no more stack than other
+	// work.
 	maxAttributeDepth = 1000
 )
 
@@ -117,7 +115,7 @@ func createDefaultConfig() component.Config {
 	}
 }
 
-// Validate reports every setting that cannot be.
+// Validate reports all settings with impossible values.
 func (c *Config) Validate() error {
 	var errs []error
 	atLeast := func(name string, value, least int) {
@@ -166,7 +164,7 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// compileRoots gives nil for no expressions.
+// compileRoots returns nil if there are no expressions.
 func compileRoots(expressions []string) (func(qualified string) bool, error) {
 	if len(expressions) == 0 {
 		return nil, nil
@@ -177,8 +175,8 @@ func compileRoots(expressions []string) (func(qualified string) bool, error) {
 		if err != nil {
 			return nil, fmt.Errorf("trace_roots[%d] is no RE2 expression: write it as https://github.com/google/re2/wiki/Syntax says: %w", i, err)
 		}
-		// The longest match is the whole name, if that matches. Put between ^ and $
-		// an expression with a parenthesis or a quote too many would become another.
+		// The longest match is the whole name, if that matches. Anchors ^ and $ could change the
+		// meaning of an expression with an unbalanced parenthesis or quote.
 		root.Longest()
 		roots[i] = root
 	}

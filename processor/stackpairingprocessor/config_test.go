@@ -72,13 +72,13 @@ func TestConfigurationsAreRead(t *testing.T) {
 	}
 }
 
-func TestASettingThatDoesNotExistIsRefused(t *testing.T) {
+func TestAnUnknownSettingIsAnError(t *testing.T) {
 	err := confmap.NewFromStringMap(map[string]any{"reorder": map[string]any{"max_mb": 1}}).Unmarshal(createDefaultConfig())
 	require.ErrorContains(t, err, "max_mb")
 }
 
-// An error names the setting, what it is, and the remedy.
-func TestWhatCannotBeIsRefused(t *testing.T) {
+// An error names the setting, its value, and the remedy.
+func TestAnImpossibleValueIsAnError(t *testing.T) {
 	for _, test := range []struct {
 		change func(*Config)
 		want   string
@@ -129,7 +129,7 @@ func TestWhatCannotBeIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatIsJustAllowedIsAccepted(t *testing.T) {
+func TestLimitsOfValuesAreAccepted(t *testing.T) {
 	cfg := &Config{
 		Reorder:   ReorderConfig{MaxEvents: 1, MaxMiB: 1, MaxWait: 1},
 		Truncated: "drop", MaxClockJump: 1, IdleTimeout: 2, ShutdownTimeout: 1,
@@ -161,5 +161,5 @@ func TestTraceRootsMatchWholeNames(t *testing.T) {
 	}
 	isRoot, err := compileRoots(nil)
 	require.NoError(t, err)
-	assert.Nil(t, isRoot, "without expressions no function is asked for")
+	assert.Nil(t, isRoot, "without expressions no function is checked")
 }

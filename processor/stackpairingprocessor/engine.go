@@ -126,12 +126,13 @@ func (e *engine) accept(ctx context.Context, c carrier) {
 	}
 	f := e.fresh(ctx)
 	e.shardOf(batch.Stream).accept(batch, c, client.FromContext(ctx), e.clock.now(), f)
-	e.handOn(ctx, f)
+	e.deliverAndReuse(ctx, f)
 	e.boundStreams(ctx, batch.Stream)
 }
 
-// handOn delivers the finished calls of one stream for the client that sent it, and reuses f.
-func (e *engine) handOn(ctx context.Context, f *finished) {
+// deliverAndReuse delivers the finished calls of one stream for the client that sent it, logs
+// its losses, and reuses f.
+func (e *engine) deliverAndReuse(ctx context.Context, f *finished) {
 	if f.Counters.BelowResolution {
 		e.warnBelowResolution()
 	}
@@ -143,9 +144,9 @@ func (e *engine) handOn(ctx context.Context, f *finished) {
 	e.reuse(f)
 }
 
-func (e *engine) handOnAll(ctx context.Context, all []*finished) {
+func (e *engine) deliverAll(ctx context.Context, all []*finished) {
 	for _, f := range all {
-		e.handOn(ctx, f)
+		e.deliverAndReuse(ctx, f)
 	}
 }
 
@@ -206,7 +207,7 @@ func (e *engine) expire(ctx context.Context) {
 	now := e.clock.settledUntil()
 	fresh := func() *finished { return e.fresh(ctx) }
 	for i := range e.shards {
-		e.handOnAll(ctx, e.shards[i].expire(now, e.cfg.IdleTimeout, fresh))
+		e.deliverAll(ctx, e.shards[i].expire(now, e.cfg.IdleTimeout, fresh))
 	}
 	e.lighten(ctx, e.maxBytes)
 }
@@ -290,7 +291,7 @@ func (e *engine) makeRoom(ctx context.Context, in *shard, id callevent.StreamID,
 		line.Write(zap.String("bound", string(by)), zap.Stringer("stream", id), zap.Int64("stream_bytes", held), zap.Int64("excess_bytes", over),
 			zap.String("remedy", remedies[by]))
 	}
-	e.handOn(ctx, f)
+	e.deliverAndReuse(ctx, f)
 }
 
 // remedies are for the operator.
@@ -341,7 +342,7 @@ func (e *engine) boundStreams(ctx context.Context, newest callevent.StreamID) {
 		f := e.fresh(ctx)
 		first.in.endIfThere(first.id, callevent.CauseLimit, f)
 		e.telemetry.ProcessorStackPairingShedStreams.Add(ctx, 1, e.telemetry.bounds[boundMaxStreams])
-		e.handOn(ctx, f)
+		e.deliverAndReuse(ctx, f)
 	}
 }
 
@@ -363,7 +364,7 @@ func (e *engine) giveWay(ctx context.Context) {
 func (e *engine) endAll(ctx context.Context, cause callevent.Cause) {
 	fresh := func() *finished { return e.fresh(ctx) }
 	for i := range e.shards {
-		e.handOnAll(ctx, e.shards[i].end(cause, fresh))
+		e.deliverAll(ctx, e.shards[i].end(cause, fresh))
 	}
 }
 

@@ -20,10 +20,9 @@ import (
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadata"
 )
 
-// FuzzConsume hands over a batch whose data anybody may have written, one that can
-// be unpacked but whose events make no sense, and then an honest one, all of one
-// stream. Whatever they hold, nothing panics, every span is well formed, the
-// bounds hold, and at the end nothing is held.
+// FuzzConsume hands over a batch with any data, one that can be unpacked but whose events make no
+// sense, and then an honest one, all of one stream. No batch causes a panic, every span is well
+// formed, the bounds hold, and at the end no memory is held.
 func FuzzConsume(f *testing.F) {
 	for i, seed := range []batch{
 		call(1, "f", 0),
@@ -95,13 +94,13 @@ func FuzzConsume(f *testing.F) {
 	})
 }
 
-// batchKeys are the keys of attributes that hand-overs are read by.
+// batchKeys are the keys of the attributes that the processor reads.
 var batchKeys = []string{
 	callevent.AttributeVersion, callevent.AttributeEvents, callevent.AttributeData, attributeService, attributeInstance,
 }
 
-// carriedBatch makes a span carry a batch of a call of one of four streams, or what is left
-// when something of the batch is cut, of another type, or missing.
+// carriedBatch makes a span carry a batch with a call of one of four streams. A part of the batch
+// may be cut, missing, or of another type.
 func carriedBatch(t *testing.T) func(span ptrace.Span, n byte) {
 	return func(span ptrace.Span, n byte) {
 		call(n>>6+1, "f", uint64(n>>3&7)*2).pack(t).To(span)
@@ -121,10 +120,9 @@ func carriedBatch(t *testing.T) func(span ptrace.Span, n byte) {
 	}
 }
 
-// FuzzHandOver hands over resources, scopes and spans that anybody may have written, with
-// batches among them, and then an honest call. A hand-over is refused for good exactly where
-// it is nested too deep, and nothing of it is accepted then. Otherwise each span that is no
-// batch is passed on once. At the end nothing is held.
+// FuzzHandOver hands over any resources, scopes and spans, with batches among them, and then an
+// honest call. A hand-over is refused permanently, and completely, exactly if it is nested too
+// deep. Otherwise each span that is no batch passes once. At the end no memory is held.
 func FuzzHandOver(f *testing.F) {
 	const resource, scope, span, batch = handovers.StepResource, handovers.StepScope, handovers.StepSpan, handovers.StepBatch
 	f.Add([]byte{resource, scope, batch, 0, span, 1, resource, batch, 0x48, batch, 1}, byte(0))
@@ -168,14 +166,14 @@ func FuzzHandOver(f *testing.F) {
 				break
 			}
 		}
-		require.Equal(t, before, text(t, td), "what is handed over stays as it is")
+		require.Equal(t, before, text(t, td), "the hand-over is unchanged")
 		require.Equal(t, tooDeep, err != nil, "%v", err)
 		if tooDeep {
 			require.True(t, consumererror.IsPermanent(err))
 			require.Zero(t, calls)
 			require.Zero(t, p.accounts.streams.Load())
 		} else {
-			// A batch can be no batch: the script has overwritten its version or data.
+			// The script may have overwritten the version or data of a batch, so it is none.
 			require.Equal(t, count(td, func(span ptrace.Span) bool { return span.Name() == handovers.SpanName }), ordinarySpans)
 		}
 		require.LessOrEqual(t, p.accounts.bytes.Load(), p.maxBytes)
@@ -187,7 +185,7 @@ func FuzzHandOver(f *testing.F) {
 				break
 			}
 		}
-		require.NoError(t, err, "an honest call is accepted whatever came before")
+		require.NoError(t, err, "an honest call is accepted after any data")
 		require.NoError(t, p.Shutdown(context.Background()))
 		if choices&8 == 0 {
 			require.Greater(t, finished, honest)
@@ -212,9 +210,8 @@ func count(td ptrace.Traces, match func(ptrace.Span) bool) (n int) {
 	return n
 }
 
-// scripted packs the events and barriers of a script: two bytes for each, of
-// which the first says what, where and of which function, and the second how far
-// its number is from the last.
+// scripted packs the events and barriers of a script. Each has two bytes. The first selects the
+// kind, the lane and the function, and the second the distance of its number from the last.
 func scripted(t *testing.T, script []byte) []byte {
 	packer, err := callevent.NewPacker(callevent.Stream{ID: streamID(1), Epoch: testEpoch, Resolution: 1e6}, callevent.MaxBatchBytes)
 	require.NoError(t, err)
@@ -247,7 +244,7 @@ func scripted(t *testing.T, script []byte) []byte {
 	return packed.Data
 }
 
-// checkSpans checks what holds for every span.
+// checkSpans checks the properties that every span has.
 func checkSpans(t *testing.T, td ptrace.Traces) {
 	for _, rs := range td.ResourceSpans().All() {
 		for _, ss := range rs.ScopeSpans().All() {

@@ -21,21 +21,21 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// (a) Held spans go first; refused again, the call is refused and nothing is taken.
+// (a) Held spans go first. If they are refused again, the call is refused and accepts nothing.
 func TestHeldSpansGoFirst(t *testing.T) {
 	b := newBed(t)
-	b.next.will(refuses)
-	b.take(call(1, "first", 0))
+	b.next.answerWith(refuses)
+	b.handOver(call(1, "first", 0))
 	assert.EqualValues(t, 1, b.sum("held_spans"), "the call succeeds, and its span is held")
 
 	err := b.refuse(call(1, "second", 2))
 	require.ErrorContains(t, err, "held because the next component refuses them: the queue is full")
 	assert.EqualValues(t, 1, b.sum("refused_calls"))
-	assert.EqualValues(t, 1, b.sum("batches"), "nothing of a refused call is taken")
+	assert.EqualValues(t, 1, b.sum("batches"), "a refused call accepts nothing")
 	assert.EqualValues(t, 2, b.sum("events"))
 
-	b.next.will(nil)
-	b.take(call(1, "second", 2))
+	b.next.answerWith(nil)
+	b.handOver(call(1, "second", 2))
 	assert.Equal(t, []string{"s1/first 0", "s1/second 2"}, b.next.accepted())
 	assert.Zero(t, b.sum("held_spans"))
 	b.finish()
@@ -43,26 +43,26 @@ func TestHeldSpansGoFirst(t *testing.T) {
 
 func TestOrdinarySpansWaitForHeldSpansToo(t *testing.T) {
 	b := newBed(t)
-	b.next.will(refuses)
-	b.take(call(1, "first", 0))
+	b.next.answerWith(refuses)
+	b.handOver(call(1, "first", 0))
 	td := ptrace.NewTraces()
 	ordinary(td, "cart")
 	require.Error(t, b.ConsumeTraces(context.Background(), td))
-	b.next.will(nil)
+	b.next.answerWith(nil)
 	require.NoError(t, b.ConsumeTraces(context.Background(), td))
 	assert.Equal(t, []string{"s1/first 0", "web/cart"}, b.next.accepted())
 	b.finish()
 }
 
-// What is finished while spans are held waits behind them: the next component is
-// not asked again in the same call.
-func TestWhatIsFinishedWaitsBehindWhatIsHeld(t *testing.T) {
+// Spans that finish while others are held wait behind them, and the call does not call the next
+// component again.
+func TestFinishedSpansWaitBehindHeldSpans(t *testing.T) {
 	b := newBed(t)
-	b.next.will(func(context.Context, ptrace.Traces) error {
-		b.next.will(nil)
+	b.next.answerWith(func(context.Context, ptrace.Traces) error {
+		b.next.answerWith(nil)
 		return errFull
 	})
-	b.take(call(1, "f", 0), call(2, "g", 0))
+	b.handOver(call(1, "f", 0), call(2, "g", 0))
 	assert.Equal(t, 1, b.next.timesAsked())
 	assert.EqualValues(t, 2, b.sum("held_spans"))
 	b.tick()
@@ -70,33 +70,33 @@ func TestWhatIsFinishedWaitsBehindWhatIsHeld(t *testing.T) {
 	b.finish()
 }
 
-// The part of the held spans that the next component names is none of the caller's.
+// The next component's error may name a part of the held spans. The caller's error does not.
 func TestTheErrorOfHeldSpansNamesNoPartOfThem(t *testing.T) {
 	b := newBed(t)
-	b.next.will(b.next.takesHalf)
-	b.take(batch{stream: 1, events: many(4, "enter f", "exit f")})
+	b.next.answerWith(b.next.acceptsHalf)
+	b.handOver(batch{stream: 1, events: many(4, "enter f", "exit f")})
 	err := b.refuse(call(1, "g", 8))
 	var part consumererror.Traces
 	assert.NotErrorAs(t, err, &part)
-	b.next.will(nil)
-	b.take(call(1, "g", 8))
+	b.next.answerWith(nil)
+	b.handOver(call(1, "g", 8))
 	assert.Equal(t, []string{"s1/f 0", "s1/f 2", "s1/f 4", "s1/f 6", "s1/g 8"}, b.next.accepted())
 	b.finish()
 }
 
-// large is a batch that needs more than half of the room of a small processor.
+// large returns a batch that needs more than half of the room of a small processor.
 func large(stream byte) batch {
 	return batch{stream: stream, events: many(9_000, "enter f", "exit f")}
 }
 
 func small(c *Config) { c.Reorder.MaxMiB = 1 }
 
-// (b) Room for all batches of a call is reserved, or the call is refused.
-func TestACallForWhichThereIsNoRoomIsRefused(t *testing.T) {
+// (b) A call reserves room for all its batches, or is refused.
+func TestACallWithoutRoomIsRefused(t *testing.T) {
 	b := newBed(t, small)
 	inside, goOn := make(chan struct{}), make(chan struct{})
-	b.next.will(func(context.Context, ptrace.Traces) error {
-		b.next.will(nil)
+	b.next.answerWith(func(context.Context, ptrace.Traces) error {
+		b.next.answerWith(nil)
 		close(inside)
 		<-goOn
 		return nil
@@ -110,7 +110,7 @@ func TestACallForWhichThereIsNoRoomIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, errNoRoom)
 	assert.False(t, consumererror.IsPermanent(err))
 	assert.EqualValues(t, 1, b.sum("refused_calls"))
-	assert.EqualValues(t, 1, b.sum("batches"), "nothing of it is taken")
+	assert.EqualValues(t, 1, b.sum("batches"), "it accepts nothing")
 
 	close(goOn)
 	require.NoError(t, <-done)
@@ -122,7 +122,7 @@ func TestACallForWhichThereIsNoRoomIsRefused(t *testing.T) {
 
 func TestACallThatIsAloneAlwaysHasRoom(t *testing.T) {
 	b := newBed(t, small)
-	b.take(large(1), large(2), large(3))
+	b.handOver(large(1), large(2), large(3))
 	assert.Len(t, b.next.accepted(), 27_000)
 	b.finish()
 }
@@ -141,7 +141,7 @@ func TestOrdinarySpansInACallWithBatchesPassUnchanged(t *testing.T) {
 	ordinary(want, "cart")
 
 	var got []string
-	b.next.will(func(ctx context.Context, td ptrace.Traces) error {
+	b.next.answerWith(func(ctx context.Context, td ptrace.Traces) error {
 		assert.Equal(t, []string{"acme"}, client.FromContext(ctx).Metadata.Get("tenant"))
 		got = append(got, text(t, td))
 		return nil
@@ -149,7 +149,7 @@ func TestOrdinarySpansInACallWithBatchesPassUnchanged(t *testing.T) {
 	require.NoError(t, b.ConsumeTraces(tenant("acme"), td))
 	require.Len(t, got, 3)
 	assert.Equal(t, text(t, want), got[0])
-	assert.Equal(t, before, text(t, td), "what was handed over stays as it is")
+	assert.Equal(t, before, text(t, td), "the hand-over is unchanged")
 	assert.Equal(t, []string{"web/cart", "s1/f 0", "web/g 0"}, b.next.accepted())
 	b.finish()
 }
@@ -161,10 +161,10 @@ func TestACallWithoutBatchesPassesAsItIs(t *testing.T) {
 	named := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().AppendEmpty()
 	named.SetName(callevent.SpanName)
 	same := false
-	b.next.will(func(_ context.Context, got ptrace.Traces) error { same = got == td; return nil })
+	b.next.answerWith(func(_ context.Context, got ptrace.Traces) error { same = got == td; return nil })
 	require.NoError(t, b.ConsumeTraces(context.Background(), td))
 	assert.True(t, same, "a span is no batch for its name alone")
-	b.next.will(refuses)
+	b.next.answerWith(refuses)
 	require.Equal(t, errFull, b.ConsumeTraces(context.Background(), td), "and the error is the next component's own")
 	require.NoError(t, newBed(t).ConsumeTraces(context.Background(), ptrace.NewTraces()))
 	b.finish()
@@ -184,19 +184,19 @@ func TestACallWhoseOrdinarySpansAreRefusedIsRefused(t *testing.T) {
 			td := traces(t, call(1, "f", 0))
 			ordinary(td, "cart")
 			before := text(t, td)
-			b.next.will(test.answer)
+			b.next.answerWith(test.answer)
 			err := b.ConsumeTraces(context.Background(), td)
 			require.Error(t, err)
 			assert.Equal(t, test.permanent, consumererror.IsPermanent(err))
 			if !test.permanent {
 				assert.Equal(t, errFull, err)
 			}
-			assert.Zero(t, b.sum("batches"), "nothing is taken")
+			assert.Zero(t, b.sum("batches"), "it accepts nothing")
 			assert.Zero(t, b.sum("held_spans"))
-			assert.Zero(t, b.reserved.Load(), "no room is kept")
+			assert.Zero(t, b.reserved.Load(), "no room is reserved")
 			assert.Equal(t, before, text(t, td))
 
-			b.next.will(nil)
+			b.next.answerWith(nil)
 			require.NoError(t, b.ConsumeTraces(context.Background(), td), "handed over again")
 			assert.Equal(t, []string{"web/cart", "s1/f 0"}, b.next.accepted())
 			b.finish()
@@ -204,26 +204,26 @@ func TestACallWhoseOrdinarySpansAreRefusedIsRefused(t *testing.T) {
 	}
 }
 
-// Who hands over the named part alone still hands over the batches.
-func TestWhereAPartOfTheOrdinarySpansIsTakenTheErrorNamesTheBatchesAndTheRest(t *testing.T) {
+// A caller that sends only the named part again also sends the batches.
+func TestTheErrorOfPartlyAcceptedOrdinarySpansNamesTheBatchesAndTheRest(t *testing.T) {
 	b := newBed(t)
 	td := traces(t, call(1, "f", 0))
 	ordinary(td, "cart")
 	ordinary(td, "pay")
-	b.next.will(b.next.takesHalf)
+	b.next.answerWith(b.next.acceptsHalf)
 	err := b.ConsumeTraces(context.Background(), td)
 	var part consumererror.Traces
 	require.ErrorAs(t, err, &part)
 	require.ErrorIs(t, err, errFull)
 	assert.Equal(t, []string{"web/cart"}, b.next.accepted())
-	b.next.will(nil)
+	b.next.answerWith(nil)
 	require.NoError(t, b.ConsumeTraces(context.Background(), part.Data()))
 	assert.Equal(t, []string{"web/pay", "s1/f 0"}, b.next.accepted())
 	b.finish()
 }
 
-// (d) A batch that cannot be unpacked is dropped and counted; it never blocks
-// the others, nor its own stream.
+// (d) A batch that cannot be unpacked is dropped and counted. It never blocks the others, nor its
+// own stream.
 func TestABatchThatCannotBeUnpackedIsDropped(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -244,7 +244,7 @@ func TestABatchThatCannotBeUnpackedIsDropped(t *testing.T) {
 			b := newBed(t)
 			corrupt := call(1, "f", 0)
 			corrupt.adjust = test.adjust
-			b.take(call(2, "g", 0), corrupt, call(1, "f", 0), corrupt)
+			b.handOver(call(2, "g", 0), corrupt, call(1, "f", 0), corrupt)
 			assert.Equal(t, []string{"s2/g 0", "s1/f 0"}, b.next.accepted())
 			assert.EqualValues(t, 2, b.sum("corrupt_batches"))
 			assert.EqualValues(t, 2, b.sum("batches"))
@@ -256,9 +256,8 @@ func TestABatchThatCannotBeUnpackedIsDropped(t *testing.T) {
 	}
 }
 
-// (e) Finished spans are handed on before the call returns, and what is refused
-// is held.
-func TestFinishedSpansAreHandedOnBeforeTheCallReturns(t *testing.T) {
+// (e) The processor delivers finished spans before the call returns, and holds refused ones.
+func TestFinishedSpansAreDeliveredBeforeTheCallReturns(t *testing.T) {
 	four := batch{stream: 1, events: many(4, "enter f", "exit f")}
 	lines := []string{"s1/f 0", "s1/f 2", "s1/f 4", "s1/f 6"}
 	for _, test := range []struct {
@@ -269,7 +268,7 @@ func TestFinishedSpansAreHandedOnBeforeTheCallReturns(t *testing.T) {
 	}{
 		{"accepted", func(*next) func(context.Context, ptrace.Traces) error { return nil }, lines, nil, 0},
 		{"refused: all are held", func(*next) func(context.Context, ptrace.Traces) error { return refuses }, nil, lines, 0},
-		{"half taken: the rest is held", func(n *next) func(context.Context, ptrace.Traces) error { return n.takesHalf }, lines[:2], lines[2:], 0},
+		{"half taken: the rest is held", func(n *next) func(context.Context, ptrace.Traces) error { return n.acceptsHalf }, lines[:2], lines[2:], 0},
 		{"refused for good: dropped and counted", func(*next) func(context.Context, ptrace.Traces) error { return failsForGood }, nil, nil, 4},
 		{"refused, but no part of it: nothing is held", func(n *next) func(context.Context, ptrace.Traces) error {
 			return func(ctx context.Context, td ptrace.Traces) error {
@@ -280,14 +279,14 @@ func TestFinishedSpansAreHandedOnBeforeTheCallReturns(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBed(t)
-			b.next.will(test.answer(b.next))
-			b.take(four)
+			b.next.answerWith(test.answer(b.next))
+			b.handOver(four)
 			assert.Equal(t, test.at, b.next.accepted())
 			assert.EqualValues(t, len(test.then), b.sum("held_spans"))
 			assert.Equal(t, test.dropped, b.sum("dropped_spans", string(refusedForGood)))
-			b.next.will(nil)
+			b.next.answerWith(nil)
 			b.tick()
-			assert.Equal(t, test.then, b.next.accepted(), "a timer hands on what is held")
+			assert.Equal(t, test.then, b.next.accepted(), "a timer delivers held spans")
 			assert.Zero(t, b.sum("held_spans"))
 			assert.Zero(t, b.delivery.bytes)
 			assert.False(t, b.clock.standing)
@@ -297,20 +296,20 @@ func TestFinishedSpansAreHandedOnBeforeTheCallReturns(t *testing.T) {
 	}
 }
 
-// What is held is taken in halves, and then refused for good.
-func TestHeldSpansShrinkAsTheyAreTaken(t *testing.T) {
+// The next component accepts held spans in halves, and then refuses the rest permanently.
+func TestHeldSpansShrinkWithEachAcceptedPart(t *testing.T) {
 	b := newBed(t)
-	b.next.will(refuses)
-	b.take(batch{stream: 1, events: many(8, "enter f", "exit f")})
+	b.next.answerWith(refuses)
+	b.handOver(batch{stream: 1, events: many(8, "enter f", "exit f")})
 	all := b.delivery.bytes
-	b.next.will(b.next.takesHalf)
+	b.next.answerWith(b.next.acceptsHalf)
 	b.tick()
 	assert.EqualValues(t, 4, b.sum("held_spans"))
-	assert.Less(t, b.delivery.bytes, all*6/10, "the bytes that are held are counted again")
+	assert.Less(t, b.delivery.bytes, all*6/10, "the held bytes are counted again")
 	b.tick()
 	assert.EqualValues(t, 2, b.sum("held_spans"))
 	assert.True(t, b.clock.standing)
-	b.next.will(failsForGood)
+	b.next.answerWith(failsForGood)
 	b.tick()
 	assert.Zero(t, b.sum("held_spans"))
 	assert.Zero(t, b.delivery.bytes)
@@ -320,11 +319,11 @@ func TestHeldSpansShrinkAsTheyAreTaken(t *testing.T) {
 	b.finish()
 }
 
-func TestHeldSpansOfWhichNoPartIsLeftAreGone(t *testing.T) {
+func TestHeldSpansWithoutARefusedPartAreDelivered(t *testing.T) {
 	b := newBed(t)
-	b.next.will(refuses)
-	b.take(call(1, "f", 0))
-	b.next.will(func(ctx context.Context, td ptrace.Traces) error {
+	b.next.answerWith(refuses)
+	b.handOver(call(1, "f", 0))
+	b.next.answerWith(func(ctx context.Context, td ptrace.Traces) error {
 		b.next.accept(ctx, td)
 		return consumererror.NewTraces(errFull, ptrace.NewTraces())
 	})
@@ -332,30 +331,30 @@ func TestHeldSpansOfWhichNoPartIsLeftAreGone(t *testing.T) {
 	assert.Equal(t, []string{"s1/f 0"}, b.next.accepted())
 	assert.Zero(t, b.sum("held_spans"))
 	assert.Zero(t, b.delivery.bytes)
-	assert.False(t, b.clock.standing, "nothing is held, so the clock goes on")
+	assert.False(t, b.clock.standing, "no span is held, so the clock continues")
 	b.finish()
 }
 
-func TestSpansThatATimerFinishedGoTheSameWay(t *testing.T) {
+func TestSpansThatATimerFinishesAreHeldAndDroppedLikeOthers(t *testing.T) {
 	for _, test := range []struct {
 		name          string
 		answer        func(*next) func(context.Context, ptrace.Traces) error
 		held, dropped int64
 	}{
 		{"refused", func(*next) func(context.Context, ptrace.Traces) error { return refuses }, 4, 0},
-		{"half taken", func(n *next) func(context.Context, ptrace.Traces) error { return n.takesHalf }, 2, 0},
-		{"refused for good", func(*next) func(context.Context, ptrace.Traces) error { return failsForGood }, 0, 4},
+		{"half accepted", func(n *next) func(context.Context, ptrace.Traces) error { return n.acceptsHalf }, 2, 0},
+		{"refused permanently", func(*next) func(context.Context, ptrace.Traces) error { return failsForGood }, 0, 4},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := newBed(t)
-			b.take(batch{stream: 1, first: 1, events: many(4, "enter f", "exit f")})
+			b.handOver(batch{stream: 1, first: 1, events: many(4, "enter f", "exit f")})
 			require.Empty(t, b.next.accepted(), "number 0 is missing")
-			b.next.will(test.answer(b.next))
-			b.pass(5 * time.Second)
+			b.passAlive(5 * time.Second)
+			b.next.answerWith(test.answer(b.next))
 			b.tick()
 			assert.Equal(t, test.held, b.sum("held_spans"))
 			assert.Equal(t, test.dropped, b.sum("dropped_spans"))
-			b.next.will(nil)
+			b.next.answerWith(nil)
 			b.tick()
 			assert.Zero(t, b.sum("held_spans"))
 			assert.Len(t, b.next.accepted(), 4-int(test.dropped))
@@ -364,13 +363,14 @@ func TestSpansThatATimerFinishedGoTheSameWay(t *testing.T) {
 	}
 }
 
-// Whoever finishes more than can be held waits until there is room again.
-func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
+// A caller that finishes more spans than can be held waits until there is room.
+func TestHeldSpansAreBoundedInBytes(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxHeldMiB = 1 })
 	full := make(chan struct{})
 	var refused sync.Once
-	b.next.will(func(context.Context, ptrace.Traces) error {
-		// Once to be held, and again by who waits for room.
+	b.next.answerWith(func(context.Context, ptrace.Traces) error {
+		// The first refusal holds the spans, and later ones are offers by a caller that waits for
+		// room.
 		if b.delivery.spans.Load() > 0 {
 			refused.Do(func() { close(full) })
 		}
@@ -379,13 +379,13 @@ func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
 	taken := make(chan struct{})
 	go func() {
 		defer close(taken)
-		// 8,000 spans of some 500 bytes each: the first parts are held.
-		b.take(batch{stream: 1, events: many(16_000, "enter f", "exit f")})
+		// 8,000 spans of about 500 bytes each: the first parts are held.
+		b.handOver(batch{stream: 1, events: many(16_000, "enter f", "exit f")})
 	}()
 	select {
 	case <-full:
 	case <-taken:
-		require.FailNow(t, "expected the call to wait for room, but all was held")
+		require.FailNow(t, "expected the call to wait for room, got all spans held")
 	}
 	held := b.sum("held_spans")
 	assert.Positive(t, held)
@@ -395,7 +395,7 @@ func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
 		t.Error("expected the call to wait for room")
 	default:
 	}
-	b.next.will(nil)
+	b.next.answerWith(nil)
 	<-taken
 	b.tick()
 	assert.Zero(t, b.sum("dropped_spans"))
@@ -403,23 +403,23 @@ func TestWhatIsHeldIsBoundedInBytes(t *testing.T) {
 	b.finish()
 }
 
-func TestAShutdownDropsWhatCannotBeHeld(t *testing.T) {
+func TestAShutdownDropsSpansWithoutRoom(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxHeldMiB, c.ShutdownTimeout = 1, time.Millisecond })
-	b.take(batch{stream: 1, events: many(16_000, "enter f")})
-	b.next.will(refuses)
+	b.handOver(batch{stream: 1, events: many(16_000, "enter f")})
+	b.next.answerWith(refuses)
 	b.finish()
 	assert.EqualValues(t, 16_000, b.sum("dropped_spans", string(atShutdown)))
 	assert.Zero(t, b.sum("held_spans"))
 	assert.Len(t, b.logs.All(), 1, "one line for each burst")
 }
 
-// What the next component accepts again in time is not dropped, however much
-// more the end of all streams finishes.
-func TestAShutdownHandsOnWhatIsAcceptedAgain(t *testing.T) {
+// A shutdown delivers held spans that the next component accepts again in time, and all spans that
+// finish at the end.
+func TestAShutdownDeliversSpansThatAreAcceptedAgain(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxHeldMiB, c.ShutdownTimeout = 1, time.Minute })
-	b.take(batch{stream: 1, events: many(16_000, "enter f")})
+	b.handOver(batch{stream: 1, events: many(16_000, "enter f")})
 	var asked atomic.Int32
-	b.next.will(func(context.Context, ptrace.Traces) error {
+	b.next.answerWith(func(context.Context, ptrace.Traces) error {
 		if asked.Add(1) <= 8 {
 			return errFull
 		}
@@ -430,12 +430,12 @@ func TestAShutdownHandsOnWhatIsAcceptedAgain(t *testing.T) {
 	assert.Zero(t, b.sum("dropped_spans"))
 }
 
-// A call that is over is answered, even where nothing is accepted and nothing
-// more can be held; what it finished is held all the same.
-func TestACallThatIsOverDoesNotWaitForRoom(t *testing.T) {
+// A call whose context ends returns, even if nothing is accepted and no room is left. Its finished
+// spans are held.
+func TestACallWhoseContextEndsDoesNotWaitForRoom(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxHeldMiB = 1 })
 	ctx, cancel := context.WithCancel(context.Background())
-	b.next.will(func(ctx context.Context, _ ptrace.Traces) error {
+	b.next.answerWith(func(ctx context.Context, _ ptrace.Traces) error {
 		if b.delivery.spans.Load() == 0 {
 			return errFull
 		}
@@ -445,13 +445,13 @@ func TestACallThatIsOverDoesNotWaitForRoom(t *testing.T) {
 	})
 	require.NoError(t, b.ConsumeTraces(ctx, traces(t, batch{stream: 1, events: many(16_000, "enter f", "exit f")})))
 	assert.EqualValues(t, 16_000, b.sum("held_spans"))
-	b.next.will(nil)
+	b.next.answerWith(nil)
 	b.tick()
 	assert.Len(t, b.next.accepted(), 16_000)
 	b.finish()
 }
 
-func TestAfterTheShutdownNothingIsTaken(t *testing.T) {
+func TestHandOversAfterTheShutdownAreRefused(t *testing.T) {
 	b := newBed(t)
 	b.finish()
 	require.ErrorIs(t, b.ConsumeTraces(context.Background(), traces(t, batch{stream: 1, events: many(2, "enter f", "exit f")})), errShutdown)
@@ -463,17 +463,16 @@ func TestACallToTheNextComponentIsBoundedInBytes(t *testing.T) {
 	b := newBed(t)
 	long := strings.Repeat("x", 16_000)
 	var sizer ptrace.ProtoMarshaler
-	b.next.will(func(_ context.Context, td ptrace.Traces) error {
+	b.next.answerWith(func(_ context.Context, td ptrace.Traces) error {
 		assert.LessOrEqual(t, sizer.TracesSize(td), 3<<20)
 		return nil
 	})
-	b.take(batch{stream: 1, events: many(1000, "enter "+long, "exit "+long)})
+	b.handOver(batch{stream: 1, events: many(1000, "enter "+long, "exit "+long)})
 	assert.Equal(t, 1000, len(b.next.accepted()), "spans")
 	b.finish()
 }
 
-// A component that changes what it gets, and then refuses it, gets the original
-// again, or it changes it twice.
+// A component that changes spans and then refuses them receives the original the next time.
 func TestAComponentThatChangesSpansGetsTheOriginalAgain(t *testing.T) {
 	b := newBedWith(t, &next{mutates: true})
 	mangle := func(td ptrace.Traces) {
@@ -482,26 +481,25 @@ func TestAComponentThatChangesSpansGetsTheOriginalAgain(t *testing.T) {
 			service.SetStr(service.Str() + "!")
 		}
 	}
-	b.next.will(func(_ context.Context, td ptrace.Traces) error { mangle(td); return errFull })
-	b.take(call(1, "f", 0))
+	b.next.answerWith(func(_ context.Context, td ptrace.Traces) error { mangle(td); return errFull })
+	b.handOver(call(1, "f", 0))
 	b.tick()
 	b.tick()
-	b.next.will(func(_ context.Context, td ptrace.Traces) error { mangle(td); return nil })
-	b.take(call(1, "f", 2))
+	b.next.answerWith(func(_ context.Context, td ptrace.Traces) error { mangle(td); return nil })
+	b.handOver(call(1, "f", 2))
 	assert.Equal(t, []string{"s1!/f 0", "s1!/f 2"}, b.next.accepted())
 	b.finish()
 }
 
-// Client metadata of different streams never share a call, whosever call it is
-// in which they are handed on.
+// Client metadata of different streams never share a call, in the hand-over of any client.
 func TestClientsNeverShareACall(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxStreams = 3 })
 	hand := func(who string, batches ...batch) {
 		require.NoError(t, b.ConsumeTraces(tenant(who), traces(t, batches...)))
 	}
-	b.next.will(refuses)
+	b.next.answerWith(refuses)
 	hand("acme", call(1, "f", 0), call(2, "g", 0))
-	b.next.will(nil)
+	b.next.answerWith(nil)
 	hand("umbrella", call(3, "h", 0), batch{stream: 3, first: 2, events: []string{"enter k"}})
 	assert.Equal(t, [][]string{{"s1/f 0"}, {"s2/g 0"}, {"s3/h 0"}}, b.next.calls)
 	assert.Equal(t, []string{"acme", "acme", "umbrella"}, b.next.clients)
@@ -525,9 +523,9 @@ func TestClientsNeverShareACall(t *testing.T) {
 	b.finish()
 }
 
-// More spans than go on in one call are handed on in parts, all in the name of
-// the client, while the stream is being paired.
-func TestManySpansAreHandedOnInParts(t *testing.T) {
+// The processor delivers many spans in parts while it pairs the stream, all with the client's
+// metadata.
+func TestManySpansAreDeliveredInParts(t *testing.T) {
 	b := newBed(t)
 	const spans = 5*maxSpansPerCall + 3
 	late := batch{stream: 1, first: 1, events: append([]string{"exit main"}, many(spans-1, "enter f", "exit f")...)}
@@ -544,14 +542,14 @@ func TestManySpansAreHandedOnInParts(t *testing.T) {
 	b.finish()
 }
 
-// No goroutine is started for a hand-over: the caller does the work, and feels
-// the next component's back-pressure.
+// No goroutine starts for a hand-over. The caller does the work, and feels the next component's
+// back-pressure.
 func TestTheCallerDoesTheWork(t *testing.T) {
 	b := newBed(t)
 	td := traces(t, call(1, "f", 0))
 	ordinary(td, "cart")
 	before, inside := runtime.NumGoroutine(), []int(nil)
-	b.next.will(func(context.Context, ptrace.Traces) error {
+	b.next.answerWith(func(context.Context, ptrace.Traces) error {
 		inside = append(inside, runtime.NumGoroutine())
 		return nil
 	})
@@ -561,16 +559,16 @@ func TestTheCallerDoesTheWork(t *testing.T) {
 	b.finish()
 }
 
-// A call whose context is done is refused like any other, and what it finished is held.
+// A call whose context has ended counts as refused, and its finished spans are held.
 func TestTheCallersContextReachesTheNextComponent(t *testing.T) {
 	b := newBed(t)
-	b.next.will(func(ctx context.Context, _ ptrace.Traces) error { return ctx.Err() })
+	b.next.answerWith(func(ctx context.Context, _ ptrace.Traces) error { return ctx.Err() })
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.NoError(t, b.ConsumeTraces(ctx, traces(t, call(1, "f", 0))))
 	assert.EqualValues(t, 1, b.sum("held_spans"))
 	require.ErrorContains(t, b.ConsumeTraces(ctx, traces(t, call(1, "f", 2))), context.Canceled.Error())
-	b.take(call(1, "f", 2))
+	b.handOver(call(1, "f", 2))
 	assert.Equal(t, []string{"s1/f 0", "s1/f 2"}, b.next.accepted())
 	b.finish()
 }

@@ -12,10 +12,9 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// identity gives the IDs of a stream's spans and traces: a hash, keyed by the
-// stream's ID, of the sequence number of an entry. The same call stream always
-// gives the same IDs, whichever collector pairs it. Within a stream the hash is
-// a bijection, so two spans never share an ID.
+// identity has the keys for the IDs of a stream's spans and traces. An ID is a hash of the sequence
+// number of an entry, keyed by the stream's ID. The same call stream has the same IDs in every
+// collector. Within a stream the hash is a bijection, so two spans never share an ID.
 type identity struct {
 	span, traceHigh, traceLow key
 }
@@ -31,9 +30,8 @@ func newIdentity(stream callevent.StreamID) identity {
 	return identity{span: word("span"), traceHigh: word("trace high"), traceLow: word("trace low")}
 }
 
-// hash mixes as the finalizer of SplitMix64 does: every bit of the number
-// changes half of the bits of the hash, so that any 56 of them are uniform, as
-// consistent sampling needs.
+// hash mixes as the finalizer of SplitMix64 does. Every bit of the number changes half of the bits
+// of the hash. So any 56 of them are uniform, which consistent sampling needs.
 func (k key) hash(n uint64) uint64 {
 	n += k.before
 	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
@@ -41,8 +39,8 @@ func (k key) hash(n uint64) uint64 {
 	return (n ^ n>>31) ^ k.after
 }
 
-// spanID is never zero, which is no ID. What replaces zero is the ID of one
-// other number in 2^64.
+// spanID is never zero, which is no ID. Instead of zero it returns the ID of one other number in
+// 2^64.
 func (i *identity) spanID(sequence uint64) (id pcommon.SpanID) {
 	binary.BigEndian.PutUint64(id[:], max(i.span.hash(sequence), 1))
 	return id

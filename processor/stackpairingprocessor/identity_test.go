@@ -16,10 +16,9 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// IDs are part of what the processor promises: a call stream that is paired
-// again, by another version, gives the same. A change of these is a change for
-// users.
-func TestIDsAreThoseOfEveryVersion(t *testing.T) {
+// Users rely on IDs: a call stream that another version pairs has the same ones. A change here is a
+// change for users.
+func TestIDsAreTheSameInEveryVersion(t *testing.T) {
 	id := newIdentity(callevent.StreamID{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16})
 	for _, test := range []struct {
 		sequence    uint64
@@ -34,7 +33,7 @@ func TestIDsAreThoseOfEveryVersion(t *testing.T) {
 	}
 }
 
-// unhash finds what a key hashes to h: every step of the hash can be taken back.
+// unhash returns the number whose hash with a key is h. Every step of the hash can be reversed.
 func unhash(k key, h uint64) uint64 {
 	unshift := func(x uint64, by uint) uint64 {
 		y := x
@@ -68,8 +67,8 @@ func TestIDsAreNeverZero(t *testing.T) {
 	assert.EqualValues(t, 1, binary.BigEndian.Uint64(trace[8:]))
 }
 
-// Within a stream the hash is a bijection; between streams IDs are as good as
-// drawn at random. 2 million of 2^64 don't meet.
+// Within a stream the hash is a bijection. Between streams IDs are as different as random ones: 2
+// million of 2^64 do not collide.
 func TestStreamsNeverShareIDs(t *testing.T) {
 	streams, sequences := 2_000, 1_000
 	if testing.Short() {
@@ -78,7 +77,7 @@ func TestStreamsNeverShareIDs(t *testing.T) {
 	spans := make(map[pcommon.SpanID]struct{}, streams*sequences)
 	low := make(map[uint64]struct{}, streams*sequences)
 	for stream := range streams {
-		// IDs that differ in few bits, as a bad generator gives them.
+		// The IDs differ in few bits, as those of a bad generator do.
 		var of callevent.StreamID
 		binary.BigEndian.PutUint32(of[:], uint32(stream+1))
 		id := newIdentity(of)
@@ -92,11 +91,10 @@ func TestStreamsNeverShareIDs(t *testing.T) {
 	assert.Len(t, low, streams*sequences)
 }
 
-// The lowest 56 bits of trace IDs are uniform, as consistent sampling wants
-// them: in each of them half are ones, each of the 256 values of each byte is
-// about as frequent, and a threshold keeps the share of traces that it names.
-// The traces are those of threads that return to the bottom: entries at every
-// number, every other one, or some thousands apart. Inputs are fixed, so are results.
+// The lowest 56 bits of trace IDs are uniform, as consistent sampling needs them. In each bit half
+// are ones, all 256 values of a byte are about as frequent, and a threshold keeps its share of
+// traces. The traces are those of threads that return to the bottom: entries at every number, every
+// other one, or some thousands apart. Inputs are fixed, so results are too.
 func TestTheLowest56BitsOfTraceIDsAreUniform(t *testing.T) {
 	const traces = 1 << 18
 	for _, step := range []uint64{1, 2, 4_096, 20_000, 1 << 32} {
@@ -134,16 +132,16 @@ func TestTheLowest56BitsOfTraceIDsAreUniform(t *testing.T) {
 	}
 }
 
-// assertNear checks that n of so many have a property whose probability is p,
-// within five standard deviations.
+// assertNear checks that n of total have a property with probability p, within five standard
+// deviations.
 func assertNear(t *testing.T, of int, p float64, n int, what string, args ...any) {
 	t.Helper()
 	deviation := math.Sqrt(float64(of) * p * (1 - p))
 	assert.InDelta(t, float64(of)*p, float64(n), 5*deviation, append([]any{what}, args...)...)
 }
 
-// One bit more or less in the number changes half of the bits of the ID.
-func TestNeighboursHaveNothingInCommon(t *testing.T) {
+// A change of one bit of the number changes half of the bits of the ID.
+func TestNeighboursDifferInHalfOfTheirBits(t *testing.T) {
 	id := newIdentity(streamID(3))
 	changed := 0
 	const numbers = 4_096

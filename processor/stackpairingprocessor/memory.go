@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// What pdata takes in memory, roughly: each thing with its place in a slice, of which
-// a third may be unused, and a value with what wraps it.
+// Approximate memory of pdata values. Each value includes its place in a slice, of which a third
+// may be unused, and its wrapper.
 const (
 	spanMemory  = 232
 	eventMemory = 80
@@ -19,7 +19,7 @@ const (
 	wrapMemory  = 16
 )
 
-// memoryOf is about the memory of the traces. Texts always count, though the spans of one
+// memoryOf returns about the memory of the traces. It counts each text, though the spans of one
 // function share them.
 func memoryOf(traces ptrace.Traces) (bytes int) {
 	for _, rs := range traces.ResourceSpans().All() {
@@ -52,7 +52,7 @@ func memoryOfMap(m pcommon.Map) (bytes int) {
 	return bytes
 }
 
-// memoryOfValue is the memory of a value beside its place.
+// memoryOfValue returns the memory of a value without its place.
 func memoryOfValue(v pcommon.Value) int {
 	bytes := wrapMemory
 	switch v.Type() {

@@ -17,9 +17,9 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// What is charged for is what the heap grows by, whatever spans and resources are made
-// of: at most a third more than is charged, and not several times less.
-func TestWhatIsChargedIsWhatTheHeapGrowsBy(t *testing.T) {
+// The charged memory is about the growth of the heap for all kinds of spans and resources: the heap
+// grows by at most a third more than is charged, and not by several times less.
+func TestTheChargedMemoryOfSpansIsTheGrowthOfTheHeap(t *testing.T) {
 	span := func(build func(ptrace.Span)) func() ptrace.Traces {
 		return func() ptrace.Traces {
 			traces := ptrace.NewTraces()
@@ -93,7 +93,7 @@ func TestWhatIsChargedIsWhatTheHeapGrowsBy(t *testing.T) {
 }
 
 func liveHeap() uint64 {
-	// What finalizers keep is gone after the second.
+	// The second collection frees the memory that finalizers keep.
 	runtime.GC()
 	runtime.GC()
 	var stats runtime.MemStats
@@ -101,15 +101,14 @@ func liveHeap() uint64 {
 	return stats.HeapAlloc
 }
 
-// numbered is a stream's ID, all over the shards.
+// numbered returns a stream's ID. The IDs are spread over the shards.
 func numbered(n int) (id callevent.StreamID) {
 	binary.BigEndian.PutUint64(id[:], uint64(n)+1)
 	binary.LittleEndian.PutUint64(id[8:], uint64(n))
 	return id
 }
 
-// renumber makes the one batch that td has that of another stream: its ID is what its
-// data begin with.
+// renumber moves the one batch of td to another stream, whose ID is the beginning of its data.
 func renumber(td ptrace.Traces, n int) {
 	data, _ := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Attributes().Get(callevent.AttributeData)
 	for i, c := range numbered(n) {
@@ -117,9 +116,9 @@ func renumber(td ptrace.Traces, n int) {
 	}
 }
 
-// What streams are charged for is what the heap grows by, however small they are and
-// whatever they hold.
-func TestWhatStreamsAreChargedForIsWhatTheHeapGrowsBy(t *testing.T) {
+// The charged memory of streams is about the growth of the heap, also for small ones and for any
+// contents.
+func TestTheChargedMemoryOfStreamsIsTheGrowthOfTheHeap(t *testing.T) {
 	named := func(n int) (events []string) {
 		for i := range n {
 			events = append(events, fmt.Sprintf("enter some.Class.withAName%d", i))
@@ -140,7 +139,7 @@ func TestWhatStreamsAreChargedForIsWhatTheHeapGrowsBy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t)
-			b.take(batch{stream: 1, events: []string{"enter f"}})
+			b.handOver(batch{stream: 1, events: []string{"enter f"}})
 			td := traces(t, test.batch)
 			before, charged := liveHeap(), b.accounts.bytes.Load()
 			for i := range test.streams {
@@ -149,7 +148,7 @@ func TestWhatStreamsAreChargedForIsWhatTheHeapGrowsBy(t *testing.T) {
 			}
 			grown := float64(liveHeap() - before)
 			ratio := grown / float64(b.accounts.bytes.Load()-charged)
-			t.Logf("%.0f bytes for each, %.2f of what is charged", grown/float64(test.streams), ratio)
+			t.Logf("%.0f bytes for each, %.2f of the charged memory", grown/float64(test.streams), ratio)
 			assert.InDelta(t, 1, ratio, 0.3)
 			b.finish()
 		})

@@ -18,7 +18,7 @@ import (
 
 const lineUnmet = "too small for one of a receiver"
 
-// with is a batch whose receiver has needs.
+// with returns a batch of a receiver with needs.
 func with(t testing.TB, needs callevent.Needs) ptrace.Traces {
 	td := traces(t, call(1, "f", 0))
 	needs.To(td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0))

@@ -21,14 +21,14 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/nested"
 )
 
-// nestedTraces has an attribute of so many levels where place says.
+// nestedTraces returns traces that have an attribute with a number of levels at a place.
 func nestedTraces(levels int, place func(ptrace.Traces) pcommon.Map) ptrace.Traces {
 	td := ptrace.NewTraces()
 	nest(place(td), levels)
 	return td
 }
 
-// nest puts an attribute with so many levels of lists and maps, in turn.
+// nest adds an attribute with a number of levels, lists and maps in turn.
 func nest(attributes pcommon.Map, levels int) {
 	v := attributes.PutEmpty("deep")
 	for level := range levels {
@@ -40,7 +40,7 @@ func nest(attributes pcommon.Map, levels int) {
 	}
 }
 
-// places are where a hand-over with a batch and another span has attributes.
+// places are all places of attributes in a hand-over with a batch and another span.
 var places = map[string]func(batch, other ptrace.ResourceSpans) pcommon.Map{
 	"the resource of a batch": func(batch, _ ptrace.ResourceSpans) pcommon.Map { return batch.Resource().Attributes() },
 	"the scope of a batch": func(batch, _ ptrace.ResourceSpans) pcommon.Map {
@@ -61,9 +61,9 @@ var places = map[string]func(batch, other ptrace.ResourceSpans) pcommon.Map{
 	},
 }
 
-// A hand-over with an attribute that is nested too deep is refused for good, whatever is
-// beside it, and nothing of it is accepted. One level less is accepted.
-func TestAHandOverThatIsNestedTooDeepIsRefusedWhole(t *testing.T) {
+// A hand-over with an attribute that is nested too deep is refused permanently and completely. One
+// level less is accepted.
+func TestAHandOverThatIsNestedTooDeepIsRefusedCompletely(t *testing.T) {
 	for where, place := range places {
 		t.Run(where, func(t *testing.T) {
 			b := newBed(t, func(c *Config) { c.Limits.MaxAttributeDepth = 5 })
@@ -77,7 +77,7 @@ func TestAHandOverThatIsNestedTooDeepIsRefusedWhole(t *testing.T) {
 			require.ErrorContains(t, err, "expected at most 5 levels of lists and maps, got more")
 			require.ErrorContains(t, err, `attribute "deep" of`)
 			require.ErrorContains(t, err, "raise limits.max_attribute_depth")
-			assert.True(t, consumererror.IsPermanent(err), "sent again it would be the same")
+			assert.True(t, consumererror.IsPermanent(err), "a repetition would give the same error")
 			assert.EqualValues(t, 1, b.sum("nested_calls"))
 			assert.Zero(t, b.sum("batches"))
 			assert.Empty(t, b.next.accepted())
@@ -89,8 +89,8 @@ func TestAHandOverThatIsNestedTooDeepIsRefusedWhole(t *testing.T) {
 	}
 }
 
-// Hostile clients fill no log: their hand-overs are logged once for each burst, with the
-// client's address and names that are cut.
+// Hostile clients do not fill the log. It has one line for each burst of their hand-overs, with the
+// client's address and with cut names.
 func TestRefusedNestingIsLoggedOnceWithThePeer(t *testing.T) {
 	b := newBed(t)
 	ctx := client.NewContext(context.Background(), client.Info{Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 9), Port: 4711}})
@@ -111,8 +111,8 @@ func TestRefusedNestingIsLoggedOnceWithThePeer(t *testing.T) {
 	b.finish()
 }
 
-// A batch that cannot be read is logged with what names its program, cut, and nothing else
-// of its resource.
+// The line about an unreadable batch has the names of its program, cut, and nothing else of its
+// resource.
 func TestABatchThatCannotBeReadIsLoggedBriefly(t *testing.T) {
 	b := newBed(t)
 	td := traces(t, batch{stream: 1, service: strings.Repeat("x", 1<<20), adjust: func(span ptrace.Span) {
@@ -134,7 +134,7 @@ func TestABatchThatCannotBeReadIsLoggedBriefly(t *testing.T) {
 	b.finish()
 }
 
-// A service name of another type than text is left out of the line.
+// The line leaves out a service name that is no text.
 func TestAServiceNameThatIsNoTextIsNotLogged(t *testing.T) {
 	b := newBed(t)
 	td := traces(t, batch{stream: 1, adjust: func(span ptrace.Span) { span.Attributes().PutInt(callevent.AttributeVersion, 99) }})

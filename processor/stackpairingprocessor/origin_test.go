@@ -15,7 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// around is what may be around a batch.
+// around returns a resource and a scope with all kinds of contents, and a span in them.
 func around() carrier {
 	rs := ptrace.NewTraces().ResourceSpans().AppendEmpty()
 	rs.SetSchemaUrl("resource schema")
@@ -37,12 +37,12 @@ func around() carrier {
 	return carrier{rs, ss, ss.Spans().AppendEmpty()}
 }
 
-func TestAnOriginIsKeptWhileNothingChanges(t *testing.T) {
+func TestAnOriginStaysWithoutAChange(t *testing.T) {
 	b := &callevent.Batch{Stream: streamID(1), TextKey: "demo.text"}
 	assert.True(t, newOrigin(around(), b, allAttributes).is(around(), b))
 }
 
-func TestWhateverChangesMakesANewOrigin(t *testing.T) {
+func TestEveryChangeMakesANewOrigin(t *testing.T) {
 	attributes := func(c carrier) pcommon.Map { return c.resource.Resource().Attributes() }
 	value := func(c carrier, key string) pcommon.Value {
 		v, ok := attributes(c).Get(key)
@@ -66,7 +66,7 @@ func TestWhateverChangesMakesANewOrigin(t *testing.T) {
 		{"a truth", func(c carrier, _ *callevent.Batch) { value(c, "true").SetBool(false) }},
 		{"bytes", func(c carrier, _ *callevent.Batch) { value(c, "bytes").Bytes().Append(3) }},
 		{"nothing", func(c carrier, _ *callevent.Batch) { value(c, "empty").SetStr("") }},
-		{"what is in a list", func(c carrier, _ *callevent.Batch) { value(c, "process.command_args").Slice().At(1).SetStr("Bank") }},
+		{"an element of a list", func(c carrier, _ *callevent.Batch) { value(c, "process.command_args").Slice().At(1).SetStr("Bank") }},
 		{"a longer list", func(c carrier, _ *callevent.Batch) { value(c, "process.command_args").Slice().AppendEmpty() }},
 		{"one attribute more", func(c carrier, _ *callevent.Batch) { attributes(c).PutStr("more", "so") }},
 		{"one attribute less", func(c carrier, _ *callevent.Batch) { attributes(c).Remove("empty") }},
@@ -87,9 +87,9 @@ func TestWhateverChangesMakesANewOrigin(t *testing.T) {
 	}
 }
 
-// Maps are compared by looking each key up, lists in lists to any depth, so they
-// are not compared at all.
-func TestWhatIsNestedIsANewOriginEachTime(t *testing.T) {
+// Comparing maps needs a search for each key, and comparing nested lists any depth. So both count
+// as different.
+func TestNestedAttributesMakeANewOriginEachTime(t *testing.T) {
 	for name, nest := range map[string]func(pcommon.Map){
 		"a map":            func(m pcommon.Map) { m.PutEmptyMap("nested").PutInt("n", 1) },
 		"a list in a list": func(m pcommon.Map) { m.PutEmptySlice("nested").AppendEmpty().SetEmptySlice() },
@@ -101,7 +101,7 @@ func TestWhatIsNestedIsANewOriginEachTime(t *testing.T) {
 	}
 }
 
-// A map would look each key up among all others, which takes seconds.
+// A search for each key among all others would take seconds.
 func TestTensOfThousandsOfAttributesAreComparedInOrder(t *testing.T) {
 	const many = 40_000
 	raw := make(map[string]any, many)

@@ -23,7 +23,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// table gives the rows of the table in README.md whose first heading is this.
+// table returns the rows of the table in README.md with this first heading.
 func table(t *testing.T, heading string) (rows [][]string) {
 	t.Helper()
 	readme, err := os.ReadFile("README.md")
@@ -47,7 +47,7 @@ func table(t *testing.T, heading string) (rows [][]string) {
 	return rows
 }
 
-// firsts are the first cells of a table, without their quotes.
+// firsts returns the first cells of a table, without their quotes.
 func firsts(t *testing.T, heading string) (names []string) {
 	t.Helper()
 	for _, row := range table(t, heading) {
@@ -66,7 +66,7 @@ func TestTheReadmeHasEachSettingWithItsDefault(t *testing.T) {
 	assert.Equal(t, settings("", reflect.ValueOf(createDefaultConfig()).Elem()), documented, "names, defaults and order")
 }
 
-// settings are "name = default" for each setting of a configuration.
+// settings returns "name = default" for each setting of a configuration.
 func settings(prefix string, config reflect.Value) (all []string) {
 	for i := range config.NumField() {
 		name := prefix + config.Type().Field(i).Tag.Get("mapstructure")
@@ -129,7 +129,7 @@ func TestTheReadmeHasEachMetricAndReason(t *testing.T) {
 	assert.Equal(t, []string{string(boundMaxStreams), string(boundMaxMiB), string(boundBudget)}, firsts(t, "`bound`"))
 }
 
-// Every configuration that the README shows is one.
+// Every configuration in the README is valid.
 func TestTheReadmesConfigurationsAreValid(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)

@@ -59,10 +59,11 @@ const provenAfter = 100 * time.Millisecond
 type stream struct {
 	*pairing.Stream
 	origin *origin
-	// client is the sender of its last batch. since is when the first batch arrived, and heard
-	// when the last did.
-	client       client.Info
-	heard, since time.Duration
+	// client is the sender of its last batch, and since is when the first batch arrived.
+	client client.Info
+	since  time.Duration
+	// gapClock knows when the last batch arrived.
+	gapClock
 	// turn is the number of its last batch among those of all streams. Unlike the clock, it
 	// never stands still.
 	turn     uint64
@@ -130,9 +131,10 @@ func (sh *shard) accept(b *callevent.Batch, c carrier, from client.Info, now tim
 	if s.origin == nil || !s.origin.is(c, b) {
 		s.origin = newOrigin(c, b, sh.shown)
 	}
-	s.client, s.heard, s.turn = from, now, sh.accounts.turn.Add(1)
+	s.client, s.turn = from, sh.accounts.turn.Add(1)
+	s.noteBatch(b, now, sh.settings.MaxWait)
 	f.origin, f.client = s.origin, s.client
-	s.Accept(b, now, &f.Output)
+	s.Accept(b, s.atLastBatch, &f.Output)
 	sh.updateStanding(b.Stream, s, &f.Counters)
 	sh.standing[s.standing].MoveToBack(s.place)
 	sh.accounts.settle(s, f)
@@ -145,7 +147,7 @@ func (sh *shard) updateStanding(id callevent.StreamID, s *stream, counted *pairi
 	switch {
 	case s.Ended():
 		now = hasEnded
-	case s.heard-s.since >= provenAfter:
+	case s.lastBatch-s.since >= provenAfter:
 		now = isProven
 	case now == isNew && counted.Returned():
 		now = hasReturned
@@ -170,13 +172,13 @@ func (sh *shard) expire(now, idle time.Duration, fresh func() *finished) (all []
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for id, s := range sh.streams {
-		silent := now-s.heard > idle
-		if !silent && !s.Due(now) {
+		silent, gapTime := now-s.lastBatch > idle, s.at(now, sh.settings.MaxWait)
+		if !silent && !s.Due(gapTime) {
 			continue
 		}
 		f := fresh()
 		f.origin, f.client = s.origin, s.client
-		s.Expire(now, &f.Output)
+		s.Expire(gapTime, &f.Output)
 		if silent {
 			s.End(callevent.CauseIdle, &f.Output)
 		}

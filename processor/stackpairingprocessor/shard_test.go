@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A receiver may reconnect in another name; what it said last counts, for what
-// timers finish as well.
-func TestSpansGoOnInTheNameOfTheClientThatSentTheLastBatch(t *testing.T) {
+// A receiver may reconnect with other metadata. The last metadata applies, also to spans that
+// timers finish.
+func TestSpansHaveTheMetadataOfTheClientThatSentTheLastBatch(t *testing.T) {
 	b := newBed(t)
 	for i, who := range []string{"first", "second", "third"} {
 		words := []string{"enter f", "exit f", "enter main"}

@@ -11,7 +11,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/pairing"
 )
 
-// Attributes of spans. Those that the semantic conventions name are theirs.
+// Attributes of spans. The semantic conventions define those without a name of this project.
 const (
 	attributeFunction      = "code.function.name"
 	attributeFile          = "code.file.path"
@@ -34,15 +34,15 @@ const (
 // scope changes, the stream gets a new one.
 type origin struct {
 	identity identity
-	// shown are the optional attributes of spans. textKey is the batches', whether it is shown
-	// or not.
+	// shown are the optional attributes of spans. textKey is the key of the function's text in the
+	// batches, also if it is not shown.
 	shown             SpanAttributesConfig
 	textKey           string
 	resource          pcommon.Resource
 	resourceSchemaURL string
 	scope             pcommon.InstrumentationScope
 	scopeSchemaURL    string
-	// attributes are those of the resource and of the scope, to compare with.
+	// attributes are those of the resource and of the scope, for comparison.
 	attributes [2]attributeList
 	// bytes is about its memory.
 	bytes int
@@ -108,8 +108,8 @@ func (o *origin) traces(spans []pairing.Call, out *pairing.Output) ptrace.Traces
 	return traces
 }
 
-// attributeCount is how many attributes a span that returned normally has: room
-// for more would be the largest part of what a span costs.
+// attributeCount is the number of attributes of a span that returned normally. Room for more would
+// be the largest part of a span's memory.
 func (o *origin) attributeCount(s *pairing.Call) int {
 	n := 1 + int(s.Attributes.To-s.Attributes.From)
 	for _, has := range [...]bool{
@@ -127,7 +127,7 @@ func (o *origin) showsText(s *pairing.Call) bool {
 	return o.shown.FunctionText && o.textKey != "" && s.Function.Text != ""
 }
 
-// span makes one finished call a pdata span, whose trace ID is there.
+// span writes one finished call to a pdata span that already has its trace ID.
 func (o *origin) span(s *pairing.Call, out *pairing.Output, span ptrace.Span) {
 	span.SetName(s.Function.Display)
 	span.SetKind(ptrace.SpanKindInternal)
@@ -177,8 +177,8 @@ func (o *origin) span(s *pairing.Call, out *pairing.Output, span ptrace.Span) {
 	putThrows(span, s, out)
 }
 
-// putPlace says where the function is: where it is defined, or else the line
-// that it returned from, which is in it.
+// putPlace adds the place of the function: its definition, or else the line that it returned from,
+// which is inside it.
 func putPlace(attributes pcommon.Map, s *pairing.Call) {
 	if s.Function.File != "" {
 		attributes.PutStr(attributeFile, s.Function.File)
@@ -190,7 +190,7 @@ func putPlace(attributes pcommon.Map, s *pairing.Call) {
 	}
 }
 
-// link leads to the calling span, which is in another trace.
+// link adds a link to the calling span, which is in another trace.
 func (o *origin) link(s *pairing.Call, span ptrace.Span) {
 	link := span.Links().AppendEmpty()
 	link.SetTraceID(o.identity.traceID(s.LinkTrace))
@@ -217,9 +217,8 @@ func putThrows(span ptrace.Span, s *pairing.Call, out *pairing.Output) {
 	span.SetDroppedEventsCount(s.DroppedThrows)
 }
 
-// putOwn puts the attributes of a call's events, of which a later one replaces
-// an earlier one of its key. What is known of the call itself they don't
-// replace: such an attribute is dropped.
+// putOwn adds the attributes of a call's events. A later one replaces an earlier one with its key.
+// One with the key of a known attribute of the call is dropped and counted.
 func putOwn(span ptrace.Span, own []pairing.Attribute) {
 	attributes := span.Attributes()
 	known, dropped := attributes.Len(), uint32(0)

@@ -25,7 +25,7 @@ func testOrigin() *origin {
 
 var shopPay = &callevent.Function{Qualified: "demo.Shop$Order.pay", Display: "Shop$Order.pay", Text: "demo/Shop$Order.pay;0;()V"}
 
-// A span with nothing but what every span has.
+// A span with only the common contents of all spans.
 func plain() pairing.Call {
 	return pairing.Call{
 		Function: shopPay, Lane: 7, LaneName: "main", Start: 1_000, End: 2_000,
@@ -33,7 +33,7 @@ func plain() pairing.Call {
 	}
 }
 
-func TestEachThingOfACallHasItsPlaceInTheSpan(t *testing.T) {
+func TestEachPropertyOfACallIsInTheSpan(t *testing.T) {
 	base := []string{
 		"name Shop$Order.pay", "kind Internal", "trace @1", "span @5", "parent @3", "time 1000 to 2000", "status Unset",
 		"code.function.name = demo.Shop$Order.pay", "thread.id = 7", "thread.name = main", "callbraid.sequence = 5",
@@ -99,7 +99,7 @@ func TestEachThingOfACallHasItsPlaceInTheSpan(t *testing.T) {
 			with:   []string{"code.line.number = 42"},
 		},
 		{
-			name: "where it is defined is better known than where it returned from",
+			name: "the line of its definition, not of the return",
 			change: func(s *pairing.Call, _ *origin) {
 				f := *shopPay
 				f.File, f.Line = "Shop.java", 17
@@ -170,7 +170,7 @@ func TestEachThingOfACallHasItsPlaceInTheSpan(t *testing.T) {
 			with: []string{"text = the later one", "int = -1", "double = 0.5", "bool = true"},
 		},
 		{
-			name: "attributes of its events don't replace what is known of the call",
+			name: "attributes of its events do not replace known attributes",
 			change: func(s *pairing.Call, _ *origin) {
 				s.Unwound, s.ErrorType, s.Truncated, s.Line = true, "E", callevent.CauseGap, 42
 				s.LeftOut = pairing.LeftOut{Calls: 3, Errors: 1, Time: 250}
@@ -200,7 +200,7 @@ func TestEachThingOfACallHasItsPlaceInTheSpan(t *testing.T) {
 			if test.change != nil {
 				test.change(&s, o)
 			}
-			// Others' are before and behind.
+			// Throws of other calls are before and behind.
 			out := &pairing.Output{
 				Throws:     append(append([]pairing.Throw{{Type: "other"}}, test.throws...), pairing.Throw{Type: "other"}),
 				Attributes: append(append([]pairing.Attribute{{Key: "other", Value: callevent.IntValue(0)}}, test.attributes...), pairing.Attribute{Key: "other", Value: callevent.IntValue(0)}),
@@ -221,8 +221,7 @@ func TestEachThingOfACallHasItsPlaceInTheSpan(t *testing.T) {
 	}
 }
 
-// describe says everything that a span says. IDs are replaced by the numbers
-// that they are made of, which are below 10.
+// describe returns all contents of a span. Numbers below 10 replace the IDs that are made of them.
 func describe(id *identity, span ptrace.Span) []string {
 	spans, traces := map[pcommon.SpanID]string{{}: "none"}, map[pcommon.TraceID]string{{}: "none"}
 	for n := range uint64(10) {
@@ -262,7 +261,7 @@ func attributeLines(attributes pcommon.Map) (lines []string) {
 	return lines
 }
 
-// Every cause has a word, which is the attribute's value, and the metric's.
+// Every cause has a word: the value of the attribute, and of the metric's attribute.
 func TestEveryCauseIsNamedInTheSpan(t *testing.T) {
 	for cause := callevent.CauseSuspended; cause < callevent.CauseCount; cause++ {
 		s := plain()
@@ -275,12 +274,12 @@ func TestEveryCauseIsNamedInTheSpan(t *testing.T) {
 	}
 }
 
-// What is around the batch is around the spans, schema URLs too. Where it
-// changes, it does so for what is finished from then on.
+// Spans have the resource, scope and schema URLs of their batch. A change applies to spans that
+// finish afterwards.
 func TestResourceAndScopeAreThoseOfTheBatch(t *testing.T) {
 	b := newBed(t)
 	var got []ptrace.Traces
-	b.next.will(func(_ context.Context, td ptrace.Traces) error { got = append(got, td); return nil })
+	b.next.answerWith(func(_ context.Context, td ptrace.Traces) error { got = append(got, td); return nil })
 	hand := func(first uint64, change func(ptrace.ResourceSpans)) {
 		td := traces(t, call(1, "f", first))
 		rs := td.ResourceSpans().At(0)
@@ -300,7 +299,7 @@ func TestResourceAndScopeAreThoseOfTheBatch(t *testing.T) {
 		require.NoError(t, b.ConsumeTraces(context.Background(), td))
 		last := got[len(got)-1]
 		require.Equal(t, 1, last.SpanCount())
-		// But for the spans, all is the same.
+		// Except for the spans, all is the same.
 		result := ptrace.NewTraces()
 		last.CopyTo(result)
 		for _, td := range []ptrace.Traces{want, result} {
@@ -328,13 +327,13 @@ func TestResourceAndScopeAreThoseOfTheBatch(t *testing.T) {
 	b.finish()
 }
 
-// The same batches give the same spans, byte for byte, from every collector.
+// The same batches give the same spans, byte for byte, in every collector.
 func TestTheSameBatchesGiveTheSameSpans(t *testing.T) {
 	var all []string
 	for range 2 {
 		b := newBed(t)
-		b.next.will(func(_ context.Context, td ptrace.Traces) error { all = append(all, text(t, td)); return nil })
-		b.take(batch{stream: 1, events: []string{"enter a", "enter b", "throw b E", "unwind b E", "exit a"}})
+		b.next.answerWith(func(_ context.Context, td ptrace.Traces) error { all = append(all, text(t, td)); return nil })
+		b.handOver(batch{stream: 1, events: []string{"enter a", "enter b", "throw b E", "unwind b E", "exit a"}})
 		b.finish()
 	}
 	require.Len(t, all, 2)

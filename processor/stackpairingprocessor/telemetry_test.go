@@ -24,8 +24,8 @@ import (
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor/internal/metadatatest"
 )
 
-// sumOf is the value of a metric that is a sum, 0 where there is none yet; with
-// an attribute's value, of the points that have it.
+// sumOf returns the value of a metric that is a sum, or 0 if there is none yet: of all points, or
+// of the points with the value of an attribute.
 func sumOf(t testing.TB, telemetry *componenttest.Telemetry, name string, attributes ...string) (sum int64) {
 	t.Helper()
 	metric, err := telemetry.GetMetric("otelcol_processor_stack_pairing_" + name)
@@ -49,8 +49,8 @@ func hasValue(set attribute.Set, value string) bool {
 	return false
 }
 
-// points are the data points of a sum of a bed's processor: a value, or values by an attribute,
-// given as key, value, and number in turn.
+// points returns the data points of a sum of a bed's processor: a value, or values by an attribute,
+// as key, value, and number in turn.
 func points(values ...any) (all []metricdata.DataPoint[int64]) {
 	processor := attribute.String("processor", metadata.Type.String())
 	if len(values) == 1 {
@@ -65,45 +65,46 @@ func points(values ...any) (all []metricdata.DataPoint[int64]) {
 	return all
 }
 
-// One story in which everything happens that is counted.
+// One story with every counted event.
 func TestEverythingIsCounted(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.MinDuration, c.Limits.MaxExceptionsPerSpan, c.Limits.MaxStreams = 2*time.Millisecond, 1, 2
 	})
-	b.take(batch{stream: 3}) // it makes room for stream 2
+	b.handOver(batch{stream: 3}) // it makes room for stream 2
 	corrupt := call(9, "f", 0)
 	corrupt.adjust = func(span ptrace.Span) { span.Attributes().PutInt(callevent.AttributeVersion, 99) }
-	b.take(corrupt)
+	b.handOver(corrupt)
 	require.Error(t, b.ConsumeTraces(context.Background(), nestedTraces(33, func(td ptrace.Traces) pcommon.Map {
 		return td.ResourceSpans().AppendEmpty().Resource().Attributes()
 	})))
-	// 0 to 5: main calls f, which throws twice and is left; and g, which is short.
-	b.take(batch{stream: 1, events: []string{"enter main", "enter f", "throw f E", "throw f F", "unwind f E", "enter g"}})
-	b.take(batch{stream: 1, first: 6, events: []string{"exit g", "exit nobody"}})
+	// 0 to 5: main calls f, in which two exceptions are thrown and which one of them leaves; and g,
+	// which is short.
+	b.handOver(batch{stream: 1, events: []string{"enter main", "enter f", "throw f E", "throw f F", "unwind f E", "enter g"}})
+	b.handOver(batch{stream: 1, first: 6, events: []string{"exit g", "exit nobody"}})
 	// 8 is missing. 9 to 11 wait: h, and then i, which returns over it.
-	b.take(batch{stream: 1, first: 9, events: []string{"enter i", "enter h", "exit i"}})
-	b.take(batch{stream: 1, first: 9, events: []string{"enter i"}}) // a second time
+	b.handOver(batch{stream: 1, first: 9, events: []string{"enter i", "enter h", "exit i"}})
+	b.handOver(batch{stream: 1, first: 9, events: []string{"enter i"}}) // a second time
 	metadatatest.AssertEqualProcessorStackPairingWaitingEvents(t, b.telemetry, points(3), metricdatatest.IgnoreTimestamp())
-	b.pass(5 * time.Second)
+	b.passAlive(5 * time.Second)
 	b.tick()
-	b.take(batch{stream: 1, first: 8, events: []string{"skip"}}) // too late
+	b.handOver(batch{stream: 1, first: 8, events: []string{"skip"}}) // too late
 	// A break, over two events.
-	b.take(batch{
+	b.handOver(batch{
 		stream: 1, first: 12, events: []string{"enter j", "skip", "skip", "enter k", "enter l"},
 		barriers: []callevent.Barrier{callevent.Interval(13, 15, callevent.CauseDiscarded)},
 	})
-	// One more than is remembered of what is to come: a quarter is forgotten.
-	b.take(batch{stream: 1, first: 20_000, renames: callevent.MaxRenames})
-	b.take(batch{stream: 1, first: 30_000, renames: 1})
-	b.next.will(failsForGood)
-	b.take(batch{stream: 2, events: []string{"enter m", "skip", "skip", "exit m"}, attributes: 130})
-	b.next.will(refuses)
-	b.take(batch{stream: 2, first: 4, events: []string{"enter n", "skip", "skip", "exit n"}})
+	// One more rename than the limit for later numbers: a quarter is dropped.
+	b.handOver(batch{stream: 1, first: 20_000, renames: callevent.MaxRenames})
+	b.handOver(batch{stream: 1, first: 30_000, renames: 1})
+	b.next.answerWith(failsForGood)
+	b.handOver(batch{stream: 2, events: []string{"enter m", "skip", "skip", "exit m"}, attributes: 130})
+	b.next.answerWith(refuses)
+	b.handOver(batch{stream: 2, first: 4, events: []string{"enter n", "skip", "skip", "exit n"}})
 	b.refuse(call(2, "o", 8))
 
 	ignore := []metricdatatest.Option{metricdatatest.IgnoreTimestamp()}
 	tt := b.telemetry
-	metadatatest.AssertEqualProcessorStackPairingBatches(t, tt, points(11), ignore...)
+	metadatatest.AssertEqualProcessorStackPairingBatches(t, tt, points(13), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingBreaks(t, tt, points("cause", "gap", 1, "cause", "discarded", 1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingCorruptBatches(t, tt, points(1), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingDelay(t, tt, []metricdata.HistogramDataPoint[float64]{{Attributes: points(0)[0].Attributes}},
@@ -133,14 +134,14 @@ func TestEverythingIsCounted(t *testing.T) {
 	assert.Equal(t, b.accounts.bytes.Load(), b.sum("memory"))
 	assert.Positive(t, b.sum("memory"))
 
-	b.next.will(nil)
+	b.next.answerWith(nil)
 	b.finish()
 	metadatatest.AssertEqualProcessorStackPairingMemory(t, tt, points(0), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingOpenFrames(t, tt, points(0), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingStreams(t, tt, points(0), ignore...)
 	metadatatest.AssertEqualProcessorStackPairingHeldSpans(t, tt, points(0), ignore...)
 
-	// Nothing that can be counted was forgotten here.
+	// The story covers every counter.
 	builder := reflect.TypeFor[metadata.TelemetryBuilder]()
 	for i := range builder.NumField() {
 		name, found := strings.CutPrefix(builder.Field(i).Name, "ProcessorStackPairing")
@@ -151,7 +152,7 @@ func TestEverythingIsCounted(t *testing.T) {
 	}
 }
 
-// snake is SnakeCase as _snake_case.
+// snake returns SnakeCase as _snake_case.
 func snake(name string) string {
 	var b strings.Builder
 	for _, c := range name {
@@ -166,7 +167,7 @@ func snake(name string) string {
 // The delay is recorded once for each stream in a hand-over.
 func TestTheDelayIsFromTheEndOfTheOldestCall(t *testing.T) {
 	b := newBed(t)
-	b.take(call(1, "f", 0), call(2, "g", 0))
+	b.handOver(call(1, "f", 0), call(2, "g", 0))
 	metric, err := b.telemetry.GetMetric("otelcol_processor_stack_pairing_delay")
 	require.NoError(t, err)
 	point := metric.Data.(metricdata.Histogram[float64]).DataPoints[0]

@@ -16,9 +16,9 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// Numbers 0 and 1 have been paired, 2 is missing, 3 and 4 wait.
+// withGap hands over a stream: numbers 0 and 1 are paired, 2 is missing, 3 and 4 wait.
 func withGap(b *bed) {
-	b.take(call(1, "f", 0), call(1, "g", 3))
+	b.handOver(call(1, "f", 0), call(1, "g", 3))
 	require.Equal(b.t, []string{"s1/f 0"}, b.next.accepted())
 	require.EqualValues(b.t, 2, b.sum("waiting_events"))
 }
@@ -26,7 +26,7 @@ func withGap(b *bed) {
 func TestAMissingNumberIsGivenUpAfterMaxWait(t *testing.T) {
 	b := newBed(t)
 	withGap(b)
-	b.pass(5*time.Second - time.Millisecond)
+	b.passAlive(5*time.Second - time.Millisecond)
 	b.tick()
 	require.Empty(t, b.next.accepted())
 	b.pass(time.Millisecond)
@@ -34,41 +34,97 @@ func TestAMissingNumberIsGivenUpAfterMaxWait(t *testing.T) {
 	assert.Equal(t, []string{"s1/g 3"}, b.next.accepted())
 	assert.EqualValues(t, 1, b.sum("breaks", "gap"))
 	assert.EqualValues(t, 1, b.sum("missing_numbers"))
-	b.take(batch{stream: 1, first: 2, events: []string{"skip"}})
+	b.handOver(batch{stream: 1, first: 2, events: []string{"skip"}})
 	assert.EqualValues(t, 1, b.sum("late_events"))
 	b.finish()
 }
 
-// What is missing may be among what is refused.
+// A missing event may be in a refused hand-over.
 func TestNoNumberIsGivenUpWhileTheProcessorRefuses(t *testing.T) {
 	b := newBed(t)
 	withGap(b)
-	b.pass(5 * time.Second)
-	b.next.will(refuses)
-	b.take(call(2, "h", 0))
+	b.passAlive(5 * time.Second)
+	b.next.answerWith(refuses)
+	b.handOver(call(2, "h", 0))
 	b.tick()
-	assert.Zero(t, b.sum("breaks"), "not even one for which time is up")
+	assert.Zero(t, b.sum("breaks"), "not even one whose time is over")
 	b.pass(time.Hour)
 	b.tick()
 	b.refuse(batch{stream: 1, first: 2, events: []string{"skip"}})
 	assert.Zero(t, b.sum("breaks"))
 	assert.EqualValues(t, 1, b.sum("streams")-1, "nor is a stream idle")
 
-	b.next.will(nil)
-	b.take(batch{stream: 1, first: 2, events: []string{"skip"}})
+	b.next.answerWith(nil)
+	b.handOver(batch{stream: 1, first: 2, events: []string{"skip"}})
 	assert.Equal(t, []string{"s2/h 0", "s1/g 3"}, b.next.accepted())
 	assert.Zero(t, b.sum("breaks"))
 	b.finish()
 }
 
-// It may also be behind a call that the next component, such as a blocking
-// queue, keeps waiting.
+// A component in front of the processor, such as memory_limiter, may refuse all batches of a stream.
+func TestNoNumberIsGivenUpWhileNoBatchOfItsStreamArrives(t *testing.T) {
+	b := newBed(t)
+	withGap(b)
+	for n := range uint64(50) {
+		b.pass(time.Second)
+		b.tick()
+		b.handOver(call(2, "other", 2*n))
+	}
+	b.next.accepted()
+	// The component accepts again, and the missing batch is not the first that arrives.
+	b.handOver(call(1, "h", 5))
+	b.pass(2 * time.Second)
+	b.tick()
+	b.handOver(batch{stream: 1, first: 2, events: []string{"skip"}})
+	assert.Equal(t, []string{"s1/g 3", "s1/h 5"}, b.next.accepted())
+	b.finish()
+	for _, lost := range []string{"breaks", "missing_numbers", "late_events", "truncated_frames"} {
+		assert.Zero(t, b.sum(lost), lost)
+	}
+}
+
+// givenUpAfter expects that the gap of withGap is given up after a time, and not earlier.
+func givenUpAfter(b *bed, d time.Duration) {
+	b.t.Helper()
+	b.pass(d - 1)
+	b.tick()
+	require.Zero(b.t, b.sum("breaks"))
+	b.pass(1)
+	b.tick()
+	assert.Equal(b.t, []string{"s1/g 3"}, b.next.accepted())
+	assert.EqualValues(b.t, 1, b.sum("missing_numbers"))
+	b.finish()
+}
+
+func TestAGapOfAProgramThatMakesNoCallsIsGivenUpAfterTheNextEmptyBatch(t *testing.T) {
+	b := newBed(t)
+	withGap(b)
+	b.pass(10 * time.Second)
+	b.handOver(batch{stream: 1})
+	givenUpAfter(b, 2500*time.Millisecond)
+}
+
+// Such as one that moved to another collector.
+func TestAGapOfAStreamWithoutBatchesIsGivenUpAfterAMinuteAndHalfOfMaxWait(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.IdleTimeout = time.Hour })
+	withGap(b)
+	givenUpAfter(b, time.Minute+2500*time.Millisecond)
+}
+
+func TestAGapOfAStreamThatHasEndedIsGivenUpAfterMaxWait(t *testing.T) {
+	b := newBed(t)
+	withGap(b)
+	b.handOver(batch{stream: 1, barriers: []callevent.Barrier{callevent.End(5, callevent.CauseEnded)}})
+	givenUpAfter(b, 5*time.Second)
+}
+
+// A missing event may also wait behind a call to the next component, such as a blocking queue.
 func TestNoNumberIsGivenUpAndNoStreamIsIdleWhileTheNextComponentBlocks(t *testing.T) {
 	b := newBed(t)
 	withGap(b)
-	b.take(batch{stream: 1, first: 5, events: []string{"enter main"}})
+	b.handOver(batch{stream: 1, first: 5, events: []string{"enter main"}})
 	inside, goOn, done := make(chan struct{}), make(chan struct{}), make(chan error)
-	b.next.will(func(context.Context, ptrace.Traces) error {
+	b.next.answerWith(func(context.Context, ptrace.Traces) error {
 		close(inside)
 		<-goOn
 		return nil
@@ -80,38 +136,38 @@ func TestNoNumberIsGivenUpAndNoStreamIsIdleWhileTheNextComponentBlocks(t *testin
 	b.tick()
 	assert.Zero(t, b.sum("breaks"))
 	assert.EqualValues(t, 2, b.sum("streams"))
-	b.next.will(nil)
+	b.next.answerWith(nil)
 	close(goOn)
 	require.NoError(t, <-done)
 	b.tick()
-	b.take(batch{stream: 1, first: 2, events: []string{"skip"}}, batch{stream: 1, first: 6, events: []string{"exit main"}})
+	b.handOver(batch{stream: 1, first: 2, events: []string{"skip"}}, batch{stream: 1, first: 6, events: []string{"exit main"}})
 	assert.Equal(t, []string{"s2/h 0", "s1/g 3", "s1/main 5"}, b.next.accepted())
 	b.finish()
 	assert.Zero(t, b.sum("truncated_frames"))
 }
 
-// What has come in time is not late, however long it takes to be taken.
+// An event that arrives in time is not late, however long its hand-over takes.
 func TestNoNumberIsGivenUpThatMayBeInAHandOverUnderWay(t *testing.T) {
 	b := newBed(t)
 	withGap(b)
-	b.pass(5*time.Second - time.Millisecond)
+	b.passAlive(5*time.Second - time.Millisecond)
 	came := b.clock.handoverBegun()
 	b.pass(time.Hour)
 	b.tick()
 	assert.EqualValues(t, 1, b.sum("streams"), "nor is a stream idle")
 	b.clock.handoverDone(came)
-	b.next.will(func(context.Context, ptrace.Traces) error {
+	b.next.answerWith(func(context.Context, ptrace.Traces) error {
 		assert.Len(t, b.clock.arrivals, 1)
 		return nil
 	})
-	b.take(batch{stream: 1, first: 2, events: []string{"skip"}})
+	b.handOver(batch{stream: 1, first: 2, events: []string{"skip"}})
 	assert.Empty(t, b.clock.arrivals)
 	assert.Equal(t, []string{"s1/g 3"}, b.next.accepted())
 	assert.Zero(t, b.sum("late_events"))
 
-	// What has not come in time is.
-	b.take(call(1, "h", 6))
-	b.pass(5 * time.Second)
+	// An event that does not arrive in time is late.
+	b.handOver(call(1, "h", 6))
+	b.passAlive(5 * time.Second)
 	defer b.clock.handoverDone(b.clock.handoverBegun())
 	b.tick()
 	assert.Equal(t, []string{"s1/h 6"}, b.next.accepted())
@@ -121,11 +177,11 @@ func TestNoNumberIsGivenUpThatMayBeInAHandOverUnderWay(t *testing.T) {
 
 func TestAStreamIsEndedAndForgottenAfterIdleTimeout(t *testing.T) {
 	b := newBed(t)
-	b.take(batch{stream: 1, events: []string{"enter main", "enter f"}}, call(2, "g", 0))
+	b.handOver(batch{stream: 1, events: []string{"enter main", "enter f"}}, call(2, "g", 0))
 	for range 10 {
-		// An empty batch says that the agent is alive.
+		// An empty batch shows that the agent is alive.
 		b.pass(10 * time.Second)
-		b.take(batch{stream: 1, next: 2})
+		b.handOver(batch{stream: 1, next: 2})
 		b.tick()
 	}
 	assert.EqualValues(t, 1, b.sum("streams"), "the other stream was silent")
@@ -141,9 +197,9 @@ func TestAStreamIsEndedAndForgottenAfterIdleTimeout(t *testing.T) {
 	}
 	assert.Zero(t, b.accounts.bytes.Load())
 
-	// It is heard of again: a call stream that was joined in the middle.
-	b.take(batch{stream: 1, first: 2, events: []string{"exit f", "enter h", "exit h"}})
-	b.pass(5 * time.Second)
+	// A later batch begins a call stream from the middle.
+	b.handOver(batch{stream: 1, first: 2, events: []string{"exit f", "enter h", "exit h"}})
+	b.passAlive(5 * time.Second)
 	b.tick()
 	assert.Equal(t, []string{"s1/h 3"}, b.next.accepted())
 	assert.EqualValues(t, 1, b.sum("breaks", "joined"))
@@ -151,8 +207,8 @@ func TestAStreamIsEndedAndForgottenAfterIdleTimeout(t *testing.T) {
 	b.finish()
 }
 
-// A stream that is idle with a gap gives it up before it ends.
-func TestWhatWaitsInAnIdleStreamIsPaired(t *testing.T) {
+// A stream that is idle with a gap gives the gap up before it ends.
+func TestWaitingEventsOfAnIdleStreamArePaired(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Reorder.MaxWait, c.IdleTimeout = 59*time.Second, time.Minute })
 	withGap(b)
 	b.pass(time.Minute + time.Second)
@@ -162,14 +218,14 @@ func TestWhatWaitsInAnIdleStreamIsPaired(t *testing.T) {
 	b.finish()
 }
 
-// A stream that ended is remembered until it is idle, so that what comes late,
-// or a second time, doesn't begin it anew.
+// The processor remembers an ended stream until it is idle, so late and repeated events do not
+// begin it again.
 func TestBatchesAfterTheEndOfTheirStreamAreCounted(t *testing.T) {
 	b := newBed(t)
 	end := []callevent.Barrier{callevent.End(3, callevent.CauseEnded)}
-	b.take(batch{stream: 1, events: []string{"enter f", "exit f", "enter main"}, barriers: end})
+	b.handOver(batch{stream: 1, events: []string{"enter f", "exit f", "enter main"}, barriers: end})
 	assert.Equal(t, []string{"s1/f 0", "s1/main 2 truncated:ended"}, b.next.accepted())
-	b.take(batch{stream: 1, events: []string{"enter f", "exit f"}, barriers: end},
+	b.handOver(batch{stream: 1, events: []string{"enter f", "exit f"}, barriers: end},
 		batch{stream: 1, first: 3, events: []string{"enter g", "exit g", "skip"}})
 	assert.Empty(t, b.next.accepted())
 	assert.EqualValues(t, 2, b.sum("duplicate_events"))
@@ -183,22 +239,22 @@ func TestBatchesAfterTheEndOfTheirStreamAreCounted(t *testing.T) {
 	assert.EqualValues(t, 1, b.sum("truncated_frames"))
 }
 
-// The timers run by themselves once the processor is started.
+// Start begins the timers.
 func TestStartStartsTheTimers(t *testing.T) {
 	b := newBed(t)
-	// Time passes at once here, for which the timers are not late.
+	// Time jumps here, and the timers do not count as late.
 	b.clock.beatPatience = time.Hour
 	require.NoError(t, b.Start(context.Background(), componenttest.NewNopHost()))
 	withGap(b)
-	b.pass(5 * time.Second)
+	b.passAlive(5 * time.Second)
 	var lines []string
 	require.Eventually(t, func() bool { lines = append(lines, b.next.accepted()...); return len(lines) > 0 }, 10*time.Second, time.Millisecond)
 	assert.Equal(t, []string{"s1/g 3"}, lines)
 	b.finish()
 }
 
-// From Start to Shutdown the clock stands where the timers are late.
-func TestTheClockIsToldWhenTheTimersAreLookedAt(t *testing.T) {
+// From Start to Shutdown the clock stops if the timers are late.
+func TestEachRunOfTheTimersReachesTheClock(t *testing.T) {
 	b := newBed(t)
 	beat := func() (beating bool, at time.Duration) {
 		b.clock.mu.Lock()
@@ -219,7 +275,7 @@ func TestTheClockIsToldWhenTheTimersAreLookedAt(t *testing.T) {
 
 func TestShutdownEndsAllStreams(t *testing.T) {
 	b := newBed(t)
-	b.take(batch{stream: 1, events: []string{"enter main", "enter f"}},
+	b.handOver(batch{stream: 1, events: []string{"enter main", "enter f"}},
 		batch{stream: 1, first: 3, events: []string{"enter g", "exit g"}},
 		batch{stream: 2, events: []string{"enter h"}})
 	b.finish()
@@ -233,7 +289,7 @@ func TestShutdownEndsAllStreams(t *testing.T) {
 
 func TestShutdownTwiceAndWithoutStart(t *testing.T) {
 	b := newBed(t)
-	b.take(batch{stream: 1, events: []string{"enter main"}})
+	b.handOver(batch{stream: 1, events: []string{"enter main"}})
 	b.finish()
 	b.finish()
 	assert.Equal(t, []string{"s1/main 0 truncated:shutdown"}, b.next.accepted())
@@ -244,16 +300,16 @@ func TestShutdownTwiceAndWithoutStart(t *testing.T) {
 	b.finish()
 }
 
-// Held spans are offered until shutdown_timeout, then dropped and counted.
-func TestShutdownOffersWhatIsHeldUntilItsTimeOut(t *testing.T) {
+// A shutdown offers held spans until shutdown_timeout. Then it drops and counts them.
+func TestShutdownOffersHeldSpansUntilItsTimeOut(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.ShutdownTimeout = 300 * time.Millisecond })
-	b.next.will(refuses)
-	b.take(call(1, "f", 0), batch{stream: 2, events: []string{"enter main"}})
+	b.next.answerWith(refuses)
+	b.handOver(call(1, "f", 0), batch{stream: 2, events: []string{"enter main"}})
 	before := b.next.timesAsked()
 	began := time.Now()
 	b.finish()
 	assert.GreaterOrEqual(t, time.Since(began), 300*time.Millisecond)
-	assert.Greater(t, b.next.timesAsked(), before+1, "it was offered again and again")
+	assert.Greater(t, b.next.timesAsked(), before+1, "it was offered repeatedly")
 	assert.EqualValues(t, 2, b.sum("dropped_spans", string(atShutdown)))
 	assert.Zero(t, b.sum("held_spans"))
 	assert.Empty(t, b.next.accepted())
@@ -262,12 +318,12 @@ func TestShutdownOffersWhatIsHeldUntilItsTimeOut(t *testing.T) {
 	assert.Equal(t, "the queue is full", logs[0].ContextMap()["error"])
 }
 
-func TestShutdownSucceedsWhenTheNextComponentTakesAgain(t *testing.T) {
+func TestShutdownDeliversWhenTheNextComponentAcceptsAgain(t *testing.T) {
 	b := newBed(t)
-	b.next.will(refuses)
-	b.take(call(1, "f", 0))
+	b.next.answerWith(refuses)
+	b.handOver(call(1, "f", 0))
 	asked := 0
-	b.next.will(func(context.Context, ptrace.Traces) error {
+	b.next.answerWith(func(context.Context, ptrace.Traces) error {
 		if asked++; asked < 3 {
 			return errFull
 		}
@@ -278,13 +334,13 @@ func TestShutdownSucceedsWhenTheNextComponentTakesAgain(t *testing.T) {
 	assert.Zero(t, b.sum("dropped_spans"))
 }
 
-// A next component that blocks until its context is done doesn't keep a shutdown
-// for longer, however many calls are open.
-func TestShutdownKeepsToItsTimeOutWhereTheNextComponentBlocks(t *testing.T) {
+// A next component that blocks until its context ends does not prolong a shutdown, with any number
+// of open calls.
+func TestShutdownKeepsItsTimeOutWhileTheNextComponentBlocks(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.ShutdownTimeout = 50 * time.Millisecond })
 	const open = 2*maxSpansPerCall + 1
-	b.take(batch{stream: 1, events: many(open, "enter f")})
-	b.next.will(func(ctx context.Context, _ ptrace.Traces) error {
+	b.handOver(batch{stream: 1, events: many(open, "enter f")})
+	b.next.answerWith(func(ctx context.Context, _ ptrace.Traces) error {
 		<-ctx.Done()
 		return ctx.Err()
 	})
@@ -293,17 +349,17 @@ func TestShutdownKeepsToItsTimeOutWhereTheNextComponentBlocks(t *testing.T) {
 	assert.EqualValues(t, open, b.sum("dropped_spans", string(atShutdown)))
 }
 
-// A timer that is inside the next component doesn't keep a shutdown either.
+// A timer inside the next component does not prolong it either.
 func TestShutdownInterruptsATimer(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.ShutdownTimeout = 50 * time.Millisecond })
 	withGap(b)
 	inside := make(chan struct{}, 100)
-	b.next.will(func(ctx context.Context, _ ptrace.Traces) error {
+	b.next.answerWith(func(ctx context.Context, _ ptrace.Traces) error {
 		inside <- struct{}{}
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	b.pass(time.Minute)
+	b.passAlive(5 * time.Second)
 	require.NoError(t, b.Start(context.Background(), componenttest.NewNopHost()))
 	<-inside
 	b.finish()

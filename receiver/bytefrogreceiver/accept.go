@@ -15,60 +15,58 @@ import (
 )
 
 const (
-	// acceptPause is the first pause after a connection could not be accepted, as
-	// when the process has too many open files; maxAcceptPause the longest.
+	// acceptPause is the first pause after a connection could not be accepted, for example
+	// because the process has too many open files. maxAcceptPause is the longest one.
 	acceptPause    = 5 * time.Millisecond
 	maxAcceptPause = time.Second
-	// heardBeyond is how many connections beyond limits.max_connections are heard, so
-	// that an agent can be turned away; others are closed at once, for which an agent
-	// ends its program.
+	// heardBeyond is how many connections beyond limits.max_connections are read, so that their
+	// agents can be refused. The receiver closes further ones immediately, and an agent then ends its
+	// program.
 	heardBeyond = 64
 )
 
-// newSlots makes the slots of the receiver's connections.
+// newSlots returns the slots of the receiver's connections.
 func newSlots(env *environment) *slots.Slots {
 	limits := &env.config.Limits
 	return slots.New(slots.Options{
 		Max: limits.MaxConnections, Setting: settingMaxConnections,
 		PerAddress: limits.MaxConnectionsPerAddress, SettingPerAddress: settingPerAddress,
 		Beyond: heardBeyond, Grace: env.timing.slotGrace,
-		Closed: env.telemetry.evicted, Logger: env.logger,
+		Closed: env.telemetry.Evicted, Logger: env.Logger,
 	})
 }
 
-// accept takes connections until the listener is closed.
+// accept accepts connections until the listener is closed.
 func (r *bytefrogReceiver) accept(listener net.Listener) {
-	defer r.serving.Done()
 	var pause time.Duration
 	for {
 		conn, err := listener.Accept()
 		if err == nil {
 			pause = 0
-			r.receive(conn)
+			r.admit(conn)
 			continue
 		}
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		pause = min(max(2*pause, acceptPause), maxAcceptPause)
-		r.env.telemetry.acceptError()
-		r.env.logger.Warn("A connection could not be accepted", zap.Error(err), zap.Duration("next_try_in", pause))
+		r.env.telemetry.AcceptError()
+		r.env.Logger.Warn("A connection could not be accepted", zap.Error(err), zap.Duration("next_try_in", pause))
 		if !r.sleep(pause) {
 			return
 		}
 	}
 }
 
-// receive gives a connection a slot and a goroutine, in the first of these ways that
-// works:
+// admit starts the goroutine of a connection, in the first of these ways that works:
 //
 //  1. A slot is free, or a connection without a handshake loses its own.
 //  2. Connections that linger make room.
-//  3. The connection is only heard and refused.
-//  4. One connection that lingers makes room for hearing it.
+//  3. The connection is only read to refuse it.
+//  4. One connection that lingers makes room for that.
 //
 // Otherwise the receiver closes it.
-func (r *bytefrogReceiver) receive(socket net.Conn) {
+func (r *bytefrogReceiver) admit(socket net.Conn) {
 	slot, full := r.slots.Admit(socket)
 	if full != nil && r.env.lingering.makeRoom(r.slots.Open()+1-r.env.config.Limits.MaxConnections) {
 		slot, full = r.slots.Admit(socket)
@@ -82,52 +80,50 @@ func (r *bytefrogReceiver) receive(socket net.Conn) {
 		slot, full = r.slots.AdmitBeyond(socket)
 	}
 	if full != nil {
-		r.env.telemetry.refused(refusedUnheard)
-		if since, say := r.unheard.Say(r.env.now()); say {
-			r.env.logger.Warn("A connection is closed unheard, and others for some time: an agent's program ends for it",
+		r.env.telemetry.Refused(refusedUnheard)
+		if since, say := r.unread.Say(r.env.Now()); say {
+			r.env.Logger.Warn("A connection is closed before the handshake, and maybe others for some time: the program of an agent ends then",
 				zap.Error(refusal), zap.Stringer("peer", socket.RemoteAddr()), zap.Int("since_last_line", since))
 		}
 		_ = socket.Close()
 		return
 	}
-	r.env.telemetry.connections(1)
-	r.begin(&connection{Conn: socket, slot: slot, closed: func() { r.env.telemetry.connections(-1) }}, refusal)
+	r.env.telemetry.Connections(1)
+	r.begin(&connection{Conn: socket, slot: slot, closed: func() { r.env.telemetry.Connections(-1) }}, refusal)
 }
 
-// begin starts the goroutine of a connection, which is refused when there is a
-// refusal. The connection is the goroutine's.
+// begin starts the goroutine of a connection, which owns the connection. A refusal that is not nil
+// refuses it.
 func (r *bytefrogReceiver) begin(conn *connection, refusal *limitError) {
 	until := r.handshakes.begin(conn, time.Now().Add(r.env.config.Limits.HandshakeTimeout))
-	r.serving.Add(1)
-	go func() {
-		defer r.serving.Done()
+	r.env.run.Go(func() {
 		defer r.env.connections.hold()()
 		r.serve(conn, until, refusal)
-	}()
+	})
 }
 
-// sleep waits, and reports false when the receiver shuts down meanwhile.
+// sleep waits. It reports false if the receiver is shut down meanwhile.
 func (r *bytefrogReceiver) sleep(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
-	case <-r.stopping:
+	case <-r.env.run.Serving.Done():
 		return false
 	}
 }
 
-// handshakes are the connections of which it is not known yet what they are.
+// handshakes are the connections whose first message has not arrived.
 type handshakes struct {
 	mu sync.Mutex
-	// open says until when each has time.
+	// open has the deadline of each.
 	open map[net.Conn]time.Time
-	// latest is when the time of all is over, if the shutdown has begun.
+	// latest is the latest deadline of all after a shutdown has begun; before, it is zero.
 	latest time.Time
 }
 
-// begin sets the time that a connection has, and gives it.
+// begin sets the deadline of a connection, and returns it.
 func (h *handshakes) begin(conn net.Conn, until time.Time) time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -154,7 +150,7 @@ func (h *handshakes) len() int {
 	return len(h.open)
 }
 
-// hurry leaves those that are open, and those to come, no more time than till then.
+// hurry makes a time the latest deadline of all connections, also of new ones.
 func (h *handshakes) hurry(latest time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -4,88 +4,57 @@
 package bytefrogreceiver
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
+	"net"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/component/componenttest"
-	"go.opentelemetry.io/collector/consumer"
-	"go.opentelemetry.io/collector/consumer/consumertest"
-	"go.opentelemetry.io/collector/pdata/plog"
-	"go.opentelemetry.io/collector/pdata/ptrace"
-	"go.opentelemetry.io/collector/receiver"
-	"go.opentelemetry.io/collector/receiver/receivertest"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
-	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/call/callevent"
-	"github.com/callbraid/callbraid/internal/call/pairingmark"
-	"github.com/callbraid/callbraid/internal/componentkit/budget"
-	"github.com/callbraid/callbraid/internal/componentkit/schema"
-	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/internal/testkit/lanenames"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
-	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
-// patience is how long a test waits for what has to come, on however busy a machine;
 // never is longer than any test takes.
-const (
-	patience = time.Minute
-	never    = time.Hour
-)
+const never = time.Hour
 
-// bed is a running receiver with everything that it hands on and says.
+// bed is the bed of a receiver.
 type bed struct {
-	t         testing.TB
-	receiver  *bytefrogReceiver
-	pipeline  *pipeline
-	logs      *consumertest.LogsSink
-	metrics   *consumertest.MetricsSink
-	said      *observer.ObservedLogs
-	telemetry *componenttest.Telemetry
-	// host is what the receiver is started with.
-	host component.Host
-	// timing replaces the times of leaving, if it is set.
+	*receivertestbed.Bed
+	receiver *bytefrogReceiver
+	// timing replaces the receiver's, unless it is nil.
 	timing *timing
-	// next has what the receiver hands on to, as it is when component is first called.
-	next   sharedreceiver.Signals
-	making sync.Once
-	made   component.Component
 }
 
-// option changes what a receiver is made with.
+// option changes the configuration of a receiver, or its bed.
 type option func(b *bed, c *Config)
 
-func withoutTraces(b *bed, _ *Config) { b.pipeline = nil }
+func withoutTraces(b *bed, _ *Config) { b.Next.Traces = nil }
 
-// quickly makes the times of leaving short, for tests that are not about them.
+// quickly makes times short, for tests of other things.
 func quickly(b *bed, _ *Config) {
 	b.timing = &timing{
-		farewell: 200 * time.Millisecond, quiet: 100 * time.Millisecond, complete: 10 * time.Millisecond,
-		drain: never, discard: 200 * time.Millisecond, parting: 200 * time.Millisecond, control: 30 * time.Millisecond,
-		answer: 100 * time.Millisecond, hello: 200 * time.Millisecond, ready: 20 * time.Millisecond, prepared: 20 * time.Millisecond,
-		unproven: never, giveWay: never, slotGrace: never, untraced: never,
+		Timing: session.Timing{
+			Farewell: 200 * time.Millisecond, Quiet: 100 * time.Millisecond, Complete: 10 * time.Millisecond, Drain: never, Discard: 200 * time.Millisecond, Answer: 100 * time.Millisecond, Prepared: 20 * time.Millisecond, Untraced: never,
+		},
+		parting: 200 * time.Millisecond, control: 30 * time.Millisecond, hello: 200 * time.Millisecond, ready: 20 * time.Millisecond, unproven: never, giveWay: never, slotGrace: never,
 	}
 }
 
-// patiently gives agents all the time they need, for tests in which the agent, and
-// not the clock, decides what comes next.
+// patiently makes times long, for tests in which the agent, and not the clock, decides the next
+// step.
 func patiently(b *bed, c *Config) {
 	b.timing = &timing{
-		farewell: never, quiet: never, complete: time.Millisecond, drain: never, discard: never,
-		parting: never, control: never, answer: never, hello: never, ready: never,
-		unproven: never, giveWay: never, slotGrace: never, untraced: never,
-		// The played agents report no classes.
-		prepared: time.Nanosecond,
+		Timing: session.Timing{
+			Farewell: never, Quiet: never, Complete: time.Millisecond, Drain: never, Discard: never, Answer: never, Untraced: never, Prepared: time.Nanosecond,
+		},
+		parting: never, control: never, hello: never, ready: never, unproven: never, giveWay: never, slotGrace: never,
 	}
 	c.ShutdownTimeout = 10 * time.Minute
 }
@@ -93,172 +62,49 @@ func patiently(b *bed, c *Config) {
 func newBed(t testing.TB, options ...option) *bed {
 	t.Helper()
 	b := unstartedBed(t, options...)
-	b.start()
+	b.Start()
 	return b
-}
-
-// start starts the receiver, and ends it with the test.
-func (b *bed) start() {
-	b.t.Helper()
-	require.NoError(b.t, b.component().Start(context.Background(), b.host))
-	b.t.Cleanup(b.shutdown)
 }
 
 func unstartedBed(t testing.TB, options ...option) *bed {
 	t.Helper()
-	core, said := observer.New(zapcore.DebugLevel)
-	b := &bed{
-		t: t, pipeline: &pipeline{}, logs: new(consumertest.LogsSink), metrics: new(consumertest.MetricsSink),
-		said: said, telemetry: componenttest.NewTelemetry(), host: componenttest.NewNopHost(),
-	}
-	t.Cleanup(func() { assert.NoError(t, b.telemetry.Shutdown(context.Background())) })
-	settings := receiver.Settings{
-		ID:                receivertest.NewNopSettings(metadata.Type).ID,
-		TelemetrySettings: b.telemetry.NewTelemetrySettings(),
-	}
-	settings.Logger = zap.New(core)
-	settings.BuildInfo.Version = "v1.2.3"
+	b := &bed{Bed: receivertestbed.New(t, metadata.Type)}
 	config := createDefaultConfig()
 	config.Endpoint = "localhost:0"
 	config.MaxBlock = 0 // the clock decides nothing
 	for _, o := range options {
 		o(b, config)
 	}
-	r, err := newReceiver(settings, config)
-	require.NoError(t, err)
-	b.receiver = r
-	if b.timing != nil {
-		r.env.timing = *b.timing
-	}
-	r.env.timing.shutdown = patience
-	if b.pipeline != nil {
-		b.next.Traces = b.pipeline
-	}
-	b.next.Logs, b.next.Metrics = b.logs, b.metrics
 	require.NoError(t, config.Validate())
+	r, err := newReceiver(b.Settings, config)
+	require.NoError(t, err)
+	b.receiver = r.Protocol.(*bytefrogReceiver)
+	b.Use(r)
+	b.Kit().Overtime = receivertestbed.Patience
+	if b.timing != nil {
+		b.receiver.env.timing = *b.timing
+	}
 	return b
-}
-
-// component is the receiver as the collector has it.
-func (b *bed) component() component.Component {
-	b.making.Do(func() { b.made = sharedreceiver.Once(b.receiver, b.next) })
-	return b.made
-}
-
-func (b *bed) shutdown() {
-	assert.NoError(b.t, b.component().Shutdown(context.Background()))
 }
 
 func (b *bed) address() string { return b.receiver.listener.Addr().String() }
 
-// await waits for a condition.
-func (b *bed) await(what string, condition func() bool) {
-	b.t.Helper()
-	require.Eventually(b.t, condition, patience, time.Millisecond, "waited for %s", what)
-}
-
 // awaitRuns waits until there are n runs.
 func (b *bed) awaitRuns(n int) {
-	b.t.Helper()
-	b.await(fmt.Sprintf("%d runs", n), func() bool { return len(b.receiver.env.registry.list()) == n })
-}
-
-// metric is the sum of a counter of the receiver's own over all its attributes.
-func (b *bed) metric(name string) int64 {
-	b.t.Helper()
-	return sumOf(b.t, b.telemetry, name)
+	b.T.Helper()
+	b.Await(fmt.Sprintf("%d runs", n), func() bool { return len(b.receiver.env.registry.list()) == n })
 }
 
 // logEvents counts the log records of each event name.
 func (b *bed) logEvents() map[string]int {
 	counts := map[string]int{}
-	b.eachLog(func(_ plog.ResourceLogs, r plog.LogRecord) { counts[r.EventName()]++ })
+	for _, r := range b.Records("") {
+		counts[r.EventName()]++
+	}
 	return counts
 }
 
-func (b *bed) eachLog(do func(plog.ResourceLogs, plog.LogRecord)) {
-	for _, logs := range b.logs.AllLogs() {
-		for _, resource := range logs.ResourceLogs().All() {
-			assert.Equal(b.t, schema.URL, resource.SchemaUrl())
-			for _, scope := range resource.ScopeLogs().All() {
-				assert.Equal(b.t, schema.URL, scope.SchemaUrl())
-				for _, r := range scope.LogRecords().All() {
-					do(resource, r)
-				}
-			}
-		}
-	}
-}
-
-// pipeline takes batches, or refuses them as it is told.
-type pipeline struct {
-	mu      sync.Mutex
-	batches []ptrace.Traces
-	refuse  error
-	tries   int
-	// hang, while not nil, holds every hand-over until it is closed, or its context is
-	// over unless the pipeline is deaf.
-	hang chan struct{}
-	deaf bool
-	// asked counts hand-overs that were begun, brokenOff those whose context was over
-	// before they ended.
-	asked, brokenOff int
-}
-
-var (
-	errRefused   = errors.New("not now")
-	_            = consumer.Traces((*pipeline)(nil))
-	errPermanent = errors.New("never")
-)
-
-func (*pipeline) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
-
-func (p *pipeline) ConsumeTraces(ctx context.Context, traces ptrace.Traces) error {
-	pairingmark.Set(ctx)
-	p.mu.Lock()
-	p.asked++
-	hang, over := p.hang, ctx.Done()
-	if p.deaf {
-		over = nil
-	}
-	p.mu.Unlock()
-	if hang != nil {
-		select {
-		case <-hang:
-		case <-over:
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.brokenOff++
-			return ctx.Err()
-		}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.tries++
-	if p.refuse != nil {
-		return p.refuse
-	}
-	p.batches = append(p.batches, traces)
-	return nil
-}
-
-func (p *pipeline) refuseWith(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refuse = err
-}
-
-func (p *pipeline) wasAsked() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.asked > 0
-}
-
-func (p *pipeline) tried() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.tries
-}
+var errPermanent = errors.New("never")
 
 // called is a call event with its names, as a person would read it.
 type called struct {
@@ -270,12 +116,10 @@ type called struct {
 	line      uint32
 }
 
-// events is how many events the pipeline was given.
-func (p *pipeline) events() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// events returns the number of call events in all accepted batches.
+func (b *bed) events() int {
 	n := 0
-	for _, traces := range p.batches {
+	for _, traces := range b.Traces.AllTraces() {
 		span := traces.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
 		if v, ok := span.Attributes().Get(callevent.AttributeEvents); ok {
 			n += int(v.Int())
@@ -298,13 +142,12 @@ type streamSeen struct {
 	service string
 }
 
-// streams unpacks all that the pipeline was given.
-func (p *pipeline) streams(t testing.TB) map[callevent.StreamID]*streamSeen {
+// streams unpacks all accepted batches.
+func (b *bed) streams() map[callevent.StreamID]*streamSeen {
+	t := b.T
 	t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	streams := map[callevent.StreamID]*streamSeen{}
-	for _, traces := range p.batches {
+	for _, traces := range b.Traces.AllTraces() {
 		require.Equal(t, 1, traces.SpanCount())
 		resource := traces.ResourceSpans().At(0)
 		span := resource.ScopeSpans().At(0).Spans().At(0)
@@ -356,35 +199,20 @@ func (s *streamSeen) add(t testing.TB, batch *callevent.Batch) {
 	}
 }
 
-// nameThreads gives events the names that renames say their threads had. Afterwards
-// each rename is there once, as it was known at last.
+// nameThreads gives each event the name that its thread had, and leaves each rename once.
 func (s *streamSeen) nameThreads() {
-	slices.SortFunc(s.renames, func(a, b callevent.Rename) int {
-		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.Order, b.Order))
-	})
-	s.renames = slices.Compact(s.renames)
-	better := map[uint32]bool{}
-	for _, r := range s.renames {
-		better[r.Order] = better[r.Order] || !r.Provisional
-	}
-	s.renames = slices.DeleteFunc(s.renames, func(r callevent.Rename) bool { return r.Provisional && better[r.Order] })
+	s.renames = lanenames.Sorted(s.renames)
 	for sequence, c := range s.events {
-		known := false
-		for _, r := range s.renames {
-			if r.Lane == c.lane && (r.First && !known || sequence >= r.Sequence || s.times[sequence] >= r.Time) {
-				c.thread = r.Name
-			}
-			known = known || r.Lane == c.lane
-		}
+		c.thread = lanenames.At(s.renames, c.lane, s.times[sequence], c.thread)
 		s.events[sequence] = c
 	}
 }
 
-// only is the one call stream that the pipeline was given.
-func (p *pipeline) only(t testing.TB) *streamSeen {
-	t.Helper()
-	streams := p.streams(t)
-	require.Len(t, streams, 1)
+// only returns the call stream of all accepted batches, which have no other.
+func (b *bed) only() *streamSeen {
+	b.T.Helper()
+	streams := b.streams()
+	require.Len(b.T, streams, 1)
 	for _, s := range streams {
 		return s
 	}
@@ -414,13 +242,9 @@ func (s *streamSeen) breaks() []callevent.Barrier {
 	return breaks
 }
 
-// newDataConnection is one that is ready to be read, and has not joined its run.
-func newDataConnection(r *run, in *input) (*dataConnection, error) {
-	d := &dataConnection{run: r, in: in}
-	return d, d.prepare()
-}
-
-// memoryOf is the memory of a run in a process that has much.
-func memoryOf(limit int) *runmemory.Memory {
-	return newRunMemory(budget.New(1<<40).Group("test"), limit)
+// newReader returns a reader of a control connection.
+func newReader(conn net.Conn) *connreader.Reader {
+	return connreader.New(conn, connreader.Settings{
+		Buffer: controlBytes, MaxMessage: bytefrog.MaxMessageSize(bytefrog.MaxString), MessageTimeout: time.Minute,
+	})
 }

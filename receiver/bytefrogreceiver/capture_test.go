@@ -63,7 +63,7 @@ func wanted(t testing.TB, name string) map[uint64]called {
 // play sends a capture as an agent would, over the connections that it was
 // recorded from, in pieces of the size that piece gives.
 func play(b *bed, c *capture.Capture, piece func() int) {
-	b.t.Helper()
+	b.T.Helper()
 	a := connect(b, 1)
 	a.control.write(c.Control[helloBytes:])
 	for range c.Data {
@@ -77,7 +77,7 @@ func play(b *bed, c *capture.Capture, piece func() int) {
 			defer sending.Done()
 			for rest := data[helloBytes:]; len(rest) > 0; {
 				n := min(piece(), len(rest))
-				if _, err := p.conn.Write(rest[:n]); !assert.NoError(b.t, err) {
+				if _, err := p.conn.Write(rest[:n]); !assert.NoError(b.T, err) {
 					return
 				}
 				rest = rest[n:]
@@ -103,14 +103,14 @@ func TestACaptureBecomesBatchesWithEveryEventOnceAndItsNames(t *testing.T) {
 			c := openCapture(t, name)
 			b := newBed(t, quickly, withDataConnections(len(c.Data)))
 			play(b, c, func() int { return 8 << 10 })
-			s := b.pipeline.only(t)
+			s := b.only()
 			assert.Len(t, s.events, want.events)
 			assert.Empty(t, s.twice)
 			assertSameCalls(t, wanted(t, name), s.events)
 			assert.Equal(t, callevent.End(uint64(want.events), callevent.CauseEnded), s.end(t))
-			assert.Zero(t, b.metric("receiver_bytefrog_names_unknown"))
-			assert.EqualValues(t, want.events, b.metric("receiver_bytefrog_events"))
-			warnings := b.said.FilterLevelExact(1)
+			assert.Zero(t, b.Counter("names_unknown"))
+			assert.EqualValues(t, want.events, b.Counter("events"))
+			warnings := b.Log.FilterLevelExact(1)
 			failed := warnings.FilterMessageSnippet("cannot instrument some classes").Len()
 			assert.Equal(t, failed, warnings.Len(), "other warnings")
 			if name == "maven" {
@@ -145,7 +145,7 @@ func TestTheSizesOfReadsChangeNothing(t *testing.T) {
 				defer mu.Unlock()
 				return 1 + random.IntN(most)
 			})
-			assertSameCalls(t, want, b.pipeline.only(t).events)
+			assertSameCalls(t, want, b.only().events)
 		})
 	}
 }
@@ -157,5 +157,5 @@ func TestDataBreaksAreBarriers(t *testing.T) {
 	assert.ElementsMatch(t, []callevent.Barrier{
 		callevent.Point(13322, callevent.CauseSuspended),
 		callevent.Point(28180, callevent.CauseSuspended),
-	}, b.pipeline.only(t).breaks())
+	}, b.only().breaks())
 }

@@ -19,108 +19,104 @@ import (
 type Config struct {
 	// TCPAddrConfig has the endpoint to listen on, host:port.
 	confignet.TCPAddrConfig `mapstructure:",squash"`
-	// TLS, when set, is what agents have to speak.
+	// TLS, if it is set, is required of agents.
 	TLS configoptional.Optional[configtls.ServerConfig] `mapstructure:"tls"`
 
-	// ServiceName is the resource attribute service.name of everything that the
-	// receiver hands on.
+	// ServiceName is the resource attribute service.name of all output.
 	ServiceName string `mapstructure:"service_name"`
 	// Config has the settings of every receiver. ShutdownTimeout is the time of deliveries;
 	// disconnecting agents can take farewellTime more.
 	receiverkit.Config `mapstructure:",squash"`
 
-	// Agent is what agents are told.
+	// Agent is the configuration of agents.
 	Agent AgentConfig `mapstructure:"agent"`
-	// Start is whether agents trace from their start on.
+	// Start says whether agents trace from their start on.
 	Start StartPolicy `mapstructure:"start"`
-	// MissedHeartbeats is after how many heartbeat intervals of silence an agent
-	// counts as lost.
+	// MissedHeartbeats is the number of silent heartbeat intervals after which an agent counts as
+	// lost.
 	MissedHeartbeats int `mapstructure:"missed_heartbeats"`
-	// OnOverload says what happens while the pipeline refuses.
+	// OnOverload is the behaviour while the pipeline refuses.
 	OnOverload OverloadPolicy `mapstructure:"on_overload"`
-	// MaxBlock is how long the traced program may wait for a pipeline that accepts nothing,
-	// before the agent is told to suspend. 0: as long as it takes.
+	// MaxBlock is how long the traced program may wait for a pipeline that accepts nothing, before
+	// the agent is suspended. 0: without a limit.
 	MaxBlock time.Duration `mapstructure:"max_block"`
 
 	// BatchesConfig has the settings of batches of call events.
 	receiverkit.BatchesConfig `mapstructure:",squash"`
-	// NameWait is how long call events wait for names that come late or on
-	// another connection. Always less than what the processor waits for events
-	// (its reorder.max_wait).
+	// NameWait is how long call events wait for names that arrive late or on another connection. It is
+	// less than the processor's wait for events, reorder.max_wait.
 	NameWait time.Duration `mapstructure:"name_wait"`
-	// Limits bound what agents can make the receiver hold.
+	// Limits bound connections, runs, and the memory for agents.
 	Limits LimitsConfig `mapstructure:"limits"`
-	// EndTimeout is how long the last data of a run that is over is handed on. Where the
-	// run had to leave because it holds too much memory, ShutdownTimeout bounds it too.
+	// EndTimeout is how long the last data of an ended run may take to be delivered. ShutdownTimeout
+	// bounds it too for a run whose memory is full.
 	EndTimeout time.Duration `mapstructure:"end_timeout"`
-	// WarnEventsPerSecond is the rate of one run that is worth a warning in the
-	// log; 0: none.
+	// WarnEventsPerSecond is the call rate of a run for which the log warns; 0: none.
 	WarnEventsPerSecond int `mapstructure:"warn_events_per_second"`
 
-	// MetricsBuilderConfig says which metrics.
+	// MetricsBuilderConfig enables metrics.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
-	// LogsBuilderConfig says which log records.
+	// LogsBuilderConfig enables log records.
 	metadata.LogsBuilderConfig `mapstructure:",squash"`
 }
 
-// AgentConfig is what agents are told when they say hello.
+// AgentConfig is the configuration that agents receive after their hello.
 type AgentConfig struct {
-	// Inclusions and Exclusions are Java regular expressions that are matched at
-	// the start of a class name with slashes. A class is traced unless an
-	// exclusion matches; an inclusion that matches wins over every exclusion.
+	// Inclusions and Exclusions are Java regular expressions for the start of a class name with
+	// slashes. A class is traced unless an exclusion matches. An inclusion that matches overrides all
+	// exclusions.
 	Inclusions []string `mapstructure:"inclusions"`
 	Exclusions []string `mapstructure:"exclusions"`
-	// HeartbeatInterval is how often the agent says that it is alive.
+	// HeartbeatInterval is the interval of the agent's heartbeats.
 	HeartbeatInterval time.Duration `mapstructure:"heartbeat_interval"`
-	// BufferMemory is how many bytes of send buffers the agent has. The more, the
-	// further out of order events come, and the larger the processor's reorder
-	// has to be. Each data connection needs 1280.
+	// BufferMemory is the number of bytes of the agent's send buffers. With more of them, events arrive
+	// further out of order, and the processor needs a larger reorder.max_events. Each data connection
+	// needs 1280.
 	BufferMemory int `mapstructure:"buffer_memory"`
-	// QueueRetryCount is how often the agent tries to get a buffer before it
-	// gives up tracing.
+	// QueueRetryCount is how often the agent tries to get a buffer before it ends its tracing.
 	QueueRetryCount int `mapstructure:"queue_retry_count"`
-	// DataConnections is how many connections the agent spreads its events over.
+	// DataConnections is the number of connections over which the agent spreads its events.
 	DataConnections int `mapstructure:"data_connections"`
 }
 
-// StartPolicy is what agents do when they are started.
+// StartPolicy is the behaviour of agents at their start.
 type StartPolicy string
 
 const (
-	// StartTracing: they trace.
+	// StartTracing: agents trace.
 	StartTracing StartPolicy = "tracing"
-	// StartSuspended: they trace when somebody says so, with the extension agent_control.
+	// StartSuspended: agents trace after an operator's unsuspend, with the extension agent_control.
 	StartSuspended StartPolicy = "suspended"
 )
 
-// OverloadPolicy is what happens while the pipeline refuses.
+// OverloadPolicy is the behaviour while the pipeline refuses.
 type OverloadPolicy string
 
 const (
-	// OverloadBlock: data is not read, the agent's buffers fill, and the traced
-	// program waits, and cannot exit, until the pipeline accepts. Nothing is lost. After
-	// Config.MaxBlock it is as OverloadSuspend.
+	// OverloadBlock: data is not read, the agent's buffers fill, and the traced program waits until
+	// the pipeline accepts. It cannot exit meanwhile. Nothing is lost. After Config.MaxBlock the
+	// behaviour is OverloadSuspend.
 	OverloadBlock OverloadPolicy = "block"
-	// OverloadSuspend: the agent is told to suspend tracing. The traced program
-	// keeps its speed, and a break is in the data.
+	// OverloadSuspend: the agent is suspended. The traced program keeps its speed, and the data has a
+	// break.
 	OverloadSuspend OverloadPolicy = "suspend"
 )
 
-// LimitsConfig bounds what agents can make the receiver hold.
+// LimitsConfig bounds connections, runs, and the memory for agents.
 type LimitsConfig struct {
-	// MaxConnections is how many connections can be open, those of agents that were
-	// left and have not closed them included.
+	// MaxConnections is the maximum number of open connections. Those of disconnected agents that have
+	// not closed them count too.
 	MaxConnections int `mapstructure:"max_connections"`
-	// MaxConnectionsPerAddress is how many of them one address can have; an IPv6 /64
-	// network counts as one address. 0: as many as there are.
+	// MaxConnectionsPerAddress is the same for one address. An IPv6 /64 network counts as one address.
+	// 0: no limit.
 	MaxConnectionsPerAddress int `mapstructure:"max_connections_per_address"`
-	// MaxRuns is how many agents can be traced at once, at most 255.
+	// MaxRuns is the maximum number of agents at the same time, at most 255.
 	MaxRuns int `mapstructure:"max_runs"`
-	// MaxMessageSize bounds every string in a message, in bytes, at most 65535.
+	// MaxMessageSize bounds each string of a message, in bytes, at most 65535.
 	MaxMessageSize int `mapstructure:"max_message_size"`
-	// MaxRunMemory is how many bytes of names, waiting events and held batches a
-	// run can have, beside the fixed buffers of its connections. What all runs hold
-	// together, with those buffers, is bounded by the extension memory_budget.
+	// MaxRunMemory is the maximum number of bytes of names, waiting events and held batches of a run,
+	// without the fixed buffers of its connections. The extension memory_budget bounds the memory of
+	// all runs together, with these buffers.
 	MaxRunMemory int `mapstructure:"max_run_memory"`
 	// MaxConnectionLead is how many sequence numbers below the events of a data
 	// connection may be missing before the connection waits for the others, 1 to
@@ -128,9 +124,9 @@ type LimitsConfig struct {
 	MaxConnectionLead int `mapstructure:"max_connection_lead"`
 	// LogLimits bound the log records that wait for the pipeline.
 	receiverkit.LogLimits `mapstructure:",squash"`
-	// HandshakeTimeout is how long a new connection has to say what it is.
+	// HandshakeTimeout is how long a new connection has for its first message.
 	HandshakeTimeout time.Duration `mapstructure:"handshake_timeout"`
-	// MessageTimeout is how long a message can take from its first to its last byte.
+	// MessageTimeout is how long a message may take from its first to its last byte.
 	MessageTimeout time.Duration `mapstructure:"message_timeout"`
 }
 
@@ -142,11 +138,11 @@ const (
 
 	// maxDataConnections bounds the threads and sockets of an agent.
 	maxDataConnections = 64
-	// minBufferMemory is ten of the agent's smallest buffers, without which it gives
-	// up: what each of its data connections needs at least.
+	// minBufferMemory is the least memory of a data connection: ten of the agent's smallest buffers.
+	// With fewer of them the agent ends its tracing.
 	minBufferMemory = 10 * 128
-	// maxConnectionLead is far below half of the protocol's numbers, beyond which
-	// ahead and behind are the same.
+	// maxConnectionLead is far below half of the protocol's numbers: more would not show which of two
+	// numbers is ahead.
 	maxConnectionLead = 1_000_000_000
 	// minRunMemory lets a program of some thousand methods be traced.
 	minRunMemory = mib

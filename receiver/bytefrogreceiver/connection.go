@@ -11,17 +11,16 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
 )
 
-// connection is a connection that was accepted. It has a slot until it is closed,
-// whoever has it then.
+// connection is a connection that was accepted. It has a slot until any owner closes it.
 type connection struct {
 	net.Conn
 	slot    *slots.Slot
 	closing sync.Once
-	// closed is called once.
+	// closed is called once, at the end of the connection.
 	closed func()
 }
 
-// Close closes the connection; more than once does no harm.
+// Close closes the connection. Further calls have no effect.
 func (c *connection) Close() error {
 	err := c.Conn.Close()
 	c.closing.Do(func() {
@@ -31,29 +30,15 @@ func (c *connection) Close() error {
 	return err
 }
 
-// NetConn is the connection below: TLS's, or the socket.
+// NetConn returns the connection below: that of TLS, or the socket.
 func (c *connection) NetConn() net.Conn { return c.Conn }
 
-// CloseWrite says that nothing more will be sent. The error is errors.ErrUnsupported
-// where a connection can't say so.
+// CloseWrite ends the sending. The error is errors.ErrUnsupported if the connection cannot end one
+// direction.
 func (c *connection) CloseWrite() error {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok {
 		return errors.ErrUnsupported
 	}
 	return half.CloseWrite()
-}
-
-// hostOf is the address of a peer without its port.
-func hostOf(conn net.Conn) string {
-	host, _ := hostAndPort(conn.RemoteAddr())
-	return host
-}
-
-// hostAndPort are the parts of an address. One that has no port has 0.
-func hostAndPort(address net.Addr) (host string, port int) {
-	if tcp, ok := address.(*net.TCPAddr); ok {
-		return tcp.AddrPort().Addr().Unmap().String(), tcp.Port
-	}
-	return address.String(), 0
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
@@ -26,7 +25,7 @@ func TestAgentsKeepTheContract(t *testing.T) {
 	}.Run(t)
 }
 
-// obedient is an agent that does what it is told, until it is silent.
+// obedient is an agent that carries out all commands, until it is silent.
 type obedient struct {
 	*agent
 	told   atomic.Int64
@@ -36,15 +35,13 @@ type obedient struct {
 func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 	b := newBed(t, quickly, func(b *bed, c *Config) {
 		steerable(b, c)
-		b.host = host
+		b.Host = host
 	})
 	o := &obedient{agent: connect(b, 1)}
 	o.join().write(namesOne())
-	o.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
-	b.await("the agent to be ready", func() bool {
-		r := b.receiver.env.registry.lookup(1)
-		return r != nil && r.control.lastMode() == bytefrog.ModeTracing && r.agent.IsPrepared()
-	})
+	// A class report makes the agent ready for commands.
+	o.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing}, bytefrog.ClassReport{Result: bytefrog.TypeClassIgnored, Class: "demo/Main"})
+	b.Await("the class report", func() bool { return b.Counter("classes") == 1 })
 	obeyed := make(chan struct{})
 	go func() {
 		defer close(obeyed)
@@ -55,13 +52,13 @@ func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 		<-obeyed
 	})
 	return agentcontroltest.Played{
-		Shutdown: b.shutdown, Silence: func() { o.silent.Store(true) }, Die: o.die,
+		Shutdown: b.Shutdown, Silence: func() { o.silent.Store(true) }, Die: o.die,
 		Told:    func() int { return int(o.told.Load()) },
 		Records: b.ordersLogged,
 	}
 }
 
-// obey does what the agent is told, until it is told to stop, or of an error, or has died.
+// obey carries out commands until stop, an error message, or its death.
 func (o *obedient) obey() {
 	for {
 		m, err := o.control.receive()
@@ -74,7 +71,7 @@ func (o *obedient) obey() {
 		if o.silent.Load() {
 			continue
 		}
-		// What it can't say any more nobody waits for.
+		// An error does no harm: no test waits for the answer of a dead agent.
 		_, _ = o.control.conn.Write(encode(answersTo[command.Of]...))
 		if command.Of == bytefrog.TypeStop {
 			o.die()
@@ -98,10 +95,8 @@ func (o *obedient) die() {
 
 // ordersLogged are the attributes of the log records of orders.
 func (b *bed) ordersLogged() (all []map[string]any) {
-	b.eachLog(func(_ plog.ResourceLogs, r plog.LogRecord) {
-		if r.EventName() == agentcontrol.EventName {
-			all = append(all, r.Attributes().AsRaw())
-		}
-	})
+	for _, r := range b.Records(agentcontrol.EventName) {
+		all = append(all, r.Attributes().AsRaw())
+	}
 	return all
 }

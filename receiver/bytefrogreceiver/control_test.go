@@ -15,6 +15,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 )
 
 func impatiently(_ *bed, c *Config) {
@@ -49,29 +50,29 @@ func TestAnAgentWithoutHeartbeatsIsLost(t *testing.T) {
 	p.write(append(namesOne(), calls(0, 5)...))
 	assert.Contains(t, a.control.expectError(), "no heartbeat for 200ms")
 	a.expectToLinger(b, 2)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Len(t, s.events, 10)
 	assert.Equal(t, callevent.End(10, callevent.CauseUnresponsive), s.end(t))
 }
 
 func TestAnAgentThatShutsDownNeedsNoHeartbeatsWhileThePipelineRefuses(t *testing.T) {
 	b := newBed(t, quickly, impatiently, withDataConnections(1))
-	b.pipeline.refuseWith(errRefused)
+	b.Traces.RefuseWith(receivertestbed.ErrRefused)
 	a := connect(b, 1)
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 5)...))
 	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
 	run := b.receiver.env.registry.lookup(1)
-	b.await("a hand-over that waits", func() bool { return run.handover.Waiting() > 0 })
+	b.Await("a hand-over that waits", func() bool { return run.State().Waiting > 0 })
 	since := time.Now()
-	b.await("more silence than an agent may have", func() bool { return time.Since(since) > 700*time.Millisecond })
-	assert.False(t, run.isLeaving())
+	b.Await("more silence than an agent may have", func() bool { return time.Since(since) > 700*time.Millisecond })
+	assert.False(t, run.State().Leaving)
 	p.write(calls(10, 5))
 	p.close()
 	a.control.close()
-	b.pipeline.refuseWith(nil)
+	b.Traces.RefuseWith(nil)
 	b.awaitRuns(0)
-	assert.Equal(t, callevent.End(20, callevent.CauseEnded), b.pipeline.only(t).end(t))
+	assert.Equal(t, callevent.End(20, callevent.CauseEnded), b.only().end(t))
 }
 
 func TestAnAgentThatShutsDownNeedsNoHeartbeatsWhileItSends(t *testing.T) {
@@ -86,16 +87,16 @@ func TestAnAgentThatShutsDownNeedsNoHeartbeatsWhileItSends(t *testing.T) {
 	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
 	run := b.receiver.env.registry.lookup(1)
 	since, sent := time.Now(), uint32(0)
-	b.await("more silence than an agent may have", func() bool {
+	b.Await("more silence than an agent may have", func() bool {
 		p.write(calls(sent, 1))
 		sent += 2
 		return time.Since(since) > 2500*time.Millisecond
 	})
-	assert.False(t, run.isLeaving())
+	assert.False(t, run.State().Leaving)
 	p.close()
 	a.control.close()
 	b.awaitRuns(0)
-	assert.Equal(t, callevent.End(uint64(sent), callevent.CauseEnded), b.pipeline.only(t).end(t))
+	assert.Equal(t, callevent.End(uint64(sent), callevent.CauseEnded), b.only().end(t))
 }
 
 func TestAnAgentThatShutsDownAndFallsSilentIsLost(t *testing.T) {
@@ -106,7 +107,7 @@ func TestAnAgentThatShutsDownAndFallsSilentIsLost(t *testing.T) {
 	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
 	assert.Contains(t, a.control.expectError(), "no heartbeat for 200ms")
 	a.expectToLinger(b, 2)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Len(t, s.events, 10)
 	assert.Equal(t, callevent.End(10, callevent.CauseUnresponsive), s.end(t))
 }
@@ -114,21 +115,21 @@ func TestAnAgentThatShutsDownAndFallsSilentIsLost(t *testing.T) {
 func TestHeartbeatsAreSeenWhileThePipelineRefuses(t *testing.T) {
 	// A busy machine may hold the agent's heart up for long.
 	b := newBed(t, quickly, impatiently, func(_ *bed, c *Config) { c.MissedHeartbeats = 1000 })
-	b.pipeline.refuseWith(errRefused)
+	b.Traces.RefuseWith(receivertestbed.ErrRefused)
 	a := connect(b, 1)
 	stop := a.beat()
 	p := a.join()
 	go func() { _, _ = p.conn.Write(append(namesOne(), calls(0, 10_000)...)) }()
 	run := b.receiver.env.registry.lookup(1)
-	b.await("a connection that is held up", func() bool { return run.handover.Waiting() > 0 })
-	before := run.control.heartbeats.Load()
-	b.await("heartbeats", func() bool { return run.control.heartbeats.Load() >= before+10 })
-	assert.NotZero(t, run.handover.Waiting())
-	assert.False(t, run.isLeaving())
-	assert.EqualValues(t, 3, run.state().sendBuffers)
-	b.await("a retry", func() bool { return b.metric("receiver_bytefrog_handover_retries") > 0 })
-	b.pipeline.refuseWith(nil)
-	b.await("all events", func() bool { return b.pipeline.events() == 20_000 })
+	b.Await("a connection that is held up", func() bool { return run.State().Waiting > 0 })
+	before := run.State().Heartbeats
+	b.Await("heartbeats", func() bool { return run.State().Heartbeats >= before+10 })
+	assert.NotZero(t, run.State().Waiting)
+	assert.False(t, run.State().Leaving)
+	assert.EqualValues(t, 3, run.State().SendBuffers)
+	b.Await("a retry", func() bool { return b.Counter("handover_retries") > 0 })
+	b.Traces.RefuseWith(nil)
+	b.Await("all events", func() bool { return b.events() == 20_000 })
 	stop()
 	a.finish()
 	b.awaitRuns(0)
@@ -157,18 +158,18 @@ func TestBadControlDataGivesTheRunUp(t *testing.T) {
 			a := connect(b, 1)
 			p := a.join()
 			p.write(append(namesOne(), calls(0, 5)...))
-			b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == 10 })
+			b.Await("events", func() bool { return b.receiver.env.registry.lookup(1).State().Events == 10 })
 			a.control.write(c.bytes)
 			text := a.control.expectError()
 			assert.Contains(t, text, c.got)
 			a.expectToLinger(b, 2)
-			lines := b.said.FilterLevelExact(zapcore.WarnLevel).All()
+			lines := b.Log.FilterLevelExact(zapcore.WarnLevel).All()
 			require.Len(t, lines, 1)
 			said := lines[0].ContextMap()["error"].(string)
 			assert.Contains(t, said, fmt.Sprintf("%s, byte %d: expected ", a.control.conn.LocalAddr(), c.offset))
 			assert.Contains(t, said, c.expected)
 			assert.Contains(t, said, c.got)
-			s := b.pipeline.only(t)
+			s := b.only()
 			assert.Len(t, s.events, 10)
 			assert.Equal(t, callevent.End(10, callevent.CauseBadData), s.end(t))
 		})
@@ -185,14 +186,14 @@ func TestAnAgentThatReportsAnErrorIsLet(t *testing.T) {
 			if where == "data" {
 				p.send(bytefrog.ErrorMessage{Text: "no buffer"})
 			} else {
-				b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == 10 })
+				b.Await("events", func() bool { return b.receiver.env.registry.lookup(1).State().Events == 10 })
 				a.control.send(bytefrog.ErrorMessage{Text: "no buffer"})
 			}
 			a.expectToLinger(b, 2)
-			s := b.pipeline.only(t)
+			s := b.only()
 			assert.Len(t, s.events, 10)
 			assert.Equal(t, callevent.End(10, callevent.CauseDisconnected), s.end(t))
-			b.await("log records", func() bool { return b.logEvents()[eventAgentError] == 1 })
+			b.Await("log records", func() bool { return b.logEvents()[eventAgentError] == 1 })
 		})
 	}
 }
@@ -203,7 +204,7 @@ func TestWhatAnAgentReportsTakesLittleOfTheLog(t *testing.T) {
 	a.join()
 	a.control.send(bytefrog.ErrorMessage{Text: "first\nsecond" + strings.Repeat("x", 60_000)})
 	a.expectToLinger(b, 2)
-	lines := b.said.FilterMessage("The run ends: the agent reported an error").All()
+	lines := b.Log.FilterMessage("The run ends: the agent reported an error").All()
 	require.Len(t, lines, 1)
 	said := lines[0].ContextMap()["error"].(string)
 	assert.True(t, strings.HasPrefix(said, `"first\nsecondxxx`), said)
@@ -215,24 +216,24 @@ func TestADataBreakAheadOfAllEventsIsAnnouncedAtOnce(t *testing.T) {
 	a := connect(b, 1)
 	a.control.send(bytefrog.DataBreak{Sequence: 500})
 	want := callevent.Point(500, callevent.CauseSuspended)
-	b.await("the break", func() bool {
-		s := b.pipeline.streams(t)[b.receiver.env.registry.lookup(1).streamID]
+	b.Await("the break", func() bool {
+		s := b.streams()[b.receiver.env.registry.lookup(1).State().Stream]
 		return s != nil && s.barriers[want] > 0 && s.empty == s.batches
 	})
 	a.finish()
 	b.awaitRuns(0)
-	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_breaks"))
+	assert.EqualValues(t, 1, b.Counter("breaks"))
 }
 
 func TestABreakThatIsRefusedIsAnnouncedLater(t *testing.T) {
 	b := newBed(t, quickly, func(_ *bed, c *Config) { c.KeepaliveInterval = 100 * time.Millisecond })
-	b.pipeline.refuseWith(errRefused)
+	b.Traces.RefuseWith(receivertestbed.ErrRefused)
 	a := connect(b, 1)
 	a.control.send(bytefrog.DataBreak{Sequence: 500})
-	b.await("a try", func() bool { return b.pipeline.tried() > 0 })
-	b.pipeline.refuseWith(nil)
-	b.await("the break", func() bool {
-		for _, s := range b.pipeline.streams(t) {
+	b.Await("a try", func() bool { return b.Traces.Calls().Returned > 0 })
+	b.Traces.RefuseWith(nil)
+	b.Await("the break", func() bool {
+		for _, s := range b.streams() {
 			return s.barriers[callevent.Point(500, callevent.CauseSuspended)] > 0
 		}
 		return false
@@ -246,36 +247,12 @@ func TestARunThatIsAliveSaysSo(t *testing.T) {
 	a := connect(b, 1)
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 5)...))
-	b.await("empty batches with the number that is next", func() bool {
-		for _, s := range b.pipeline.streams(t) {
+	b.Await("empty batches with the number that is next", func() bool {
+		for _, s := range b.streams() {
 			return s.empty >= 3 && s.next == 10
 		}
 		return false
 	})
 	a.finish()
 	b.awaitRuns(0)
-}
-
-func TestAnAgentIsLostOnlyWhenNothingLiesUnread(t *testing.T) {
-	start := time.Now()
-	at := func(d time.Duration) time.Time { return start.Add(d) }
-	p := pulse{silence: 10 * time.Second, heard: start}
-	until, lost := p.feel(0, at(4*time.Second))
-	assert.Equal(t, at(10*time.Second), until)
-	assert.False(t, lost)
-	until, lost = p.feel(1, at(5*time.Second))
-	assert.Equal(t, at(15*time.Second), until)
-	assert.False(t, lost)
-	// The collector stood still: the connection is read once more.
-	until, lost = p.feel(1, at(time.Hour))
-	assert.Equal(t, at(time.Hour+lastLook), until)
-	assert.False(t, lost)
-	until, lost = p.feel(2, at(time.Hour+time.Millisecond))
-	assert.Equal(t, at(time.Hour+time.Millisecond+10*time.Second), until)
-	assert.False(t, lost)
-	// And again, with nothing to read.
-	_, lost = p.feel(2, at(2*time.Hour))
-	assert.False(t, lost)
-	_, lost = p.feel(2, at(2*time.Hour+lastLook))
-	assert.True(t, lost)
 }

@@ -42,24 +42,24 @@ func TestBadDataCostsTheRunButNothingThatCame(t *testing.T) {
 			a := connect(b, 1)
 			bad, _ := a.join(), a.join()
 			bad.write(good)
-			b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == 100 })
+			b.Await("events", func() bool { return b.receiver.env.registry.lookup(1).State().Events == 100 })
 			bad.write(c.bytes)
 			text := a.control.expectError()
 			assert.Contains(t, text, c.got)
 			a.expectToLinger(b, 3)
 
-			lines := b.said.FilterLevelExact(zapcore.WarnLevel).All()
+			lines := b.Log.FilterLevelExact(zapcore.WarnLevel).All()
 			require.Len(t, lines, 1)
 			said := lines[0].ContextMap()["error"].(string)
 			assert.Contains(t, said, fmt.Sprintf("%s, byte %d: expected ", bad.conn.LocalAddr(), helloBytes+len(good)+c.inside))
 			assert.Contains(t, said, c.expected)
 			assert.Contains(t, said, c.got)
 
-			s := b.pipeline.only(t)
+			s := b.only()
 			assert.Len(t, s.events, 100)
 			assert.Equal(t, []callevent.Barrier{callevent.Point(100, callevent.CauseBadData)}, s.breaks())
 			assert.Equal(t, callevent.End(100, callevent.CauseBadData), s.end(t))
-			assert.EqualValues(t, 1, b.metric("receiver_bytefrog_bad_data"))
+			assert.EqualValues(t, 1, b.Counter("bad_data"))
 		})
 	}
 }
@@ -93,7 +93,7 @@ func TestWhereverDataIsBadAllBeforeItIsDelivered(t *testing.T) {
 			p.write(append(append([]byte{}, data[helloBytes:offsets[i]]...), 200))
 			assert.Contains(t, a.control.expectError(), fmt.Sprintf("byte %d:", offsets[i]))
 			b.awaitRuns(0)
-			assert.Len(t, b.pipeline.only(t).events, events[i])
+			assert.Len(t, b.only().events, events[i])
 		})
 	}
 }
@@ -104,14 +104,14 @@ func TestADataConnectionMayBeSilentBetweenMessages(t *testing.T) {
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 1)...))
 	run := b.receiver.env.registry.lookup(1)
-	b.await("the first batch, and more than a message may take", func() bool {
-		return len(b.pipeline.streams(t)) == 1 && time.Since(run.opened) > 4*b.receiver.env.config.Limits.MessageTimeout
+	b.Await("the first batch, and more than a message may take", func() bool {
+		return len(b.streams()) == 1 && time.Since(run.State().Opened) > 4*b.receiver.env.config.Limits.MessageTimeout
 	})
 	p.write(calls(2, 1))
-	b.await("more events", func() bool { return b.pipeline.events() == 4 })
+	b.Await("more events", func() bool { return b.events() == 4 })
 	a.finish()
 	b.awaitRuns(0)
-	assert.Equal(t, callevent.CauseEnded, b.pipeline.only(t).end(t).Cause)
+	assert.Equal(t, callevent.CauseEnded, b.only().end(t).Cause)
 }
 
 func TestAnAgentThatIsKilledInTheMiddleOfAMessage(t *testing.T) {
@@ -120,12 +120,12 @@ func TestAnAgentThatIsKilledInTheMiddleOfAMessage(t *testing.T) {
 	p, other := a.join(), a.join()
 	p.write(append(append(namesOne(), calls(0, 50)...), 20, 0, 0))
 	other.write(calls(100, 50))
-	b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == 200 })
+	b.Await("events", func() bool { return b.receiver.env.registry.lookup(1).State().Events == 200 })
 	p.close()
 	other.close()
 	a.control.close()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Len(t, s.events, 200)
 	assert.Equal(t, callevent.End(200, callevent.CauseDisconnected), s.end(t))
 }
@@ -138,20 +138,20 @@ func TestAnAgentThatLosesADataConnectionIsGivenUp(t *testing.T) {
 	p.close()
 	assert.Contains(t, a.control.expectError(), "the end of the connection")
 	a.expectToLinger(b, 1)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Len(t, s.events, 100)
 	assert.Equal(t, []callevent.Barrier{callevent.Point(100, callevent.CauseDisconnected)}, s.breaks())
 }
 
 func TestControlMayEndBeforeTheData(t *testing.T) {
-	b := newBed(t, quickly, func(b *bed, _ *Config) { b.timing.quiet = 2 * time.Second })
+	b := newBed(t, quickly, func(b *bed, _ *Config) { b.timing.Quiet = 2 * time.Second })
 	a := connect(b, 1)
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 50)...))
 	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
 	a.control.close()
 	run := b.receiver.env.registry.lookup(1)
-	b.await("the end of control", run.isLeaving)
+	b.Await("the end of control", func() bool { return run.State().Leaving })
 	// Not even all data connections have come yet.
 	late := a.join()
 	late.write(calls(100, 50))
@@ -159,7 +159,7 @@ func TestControlMayEndBeforeTheData(t *testing.T) {
 	p.close()
 	late.close()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Len(t, s.events, 300)
 	assert.Equal(t, callevent.End(300, callevent.CauseEnded), s.end(t))
 }
@@ -173,11 +173,11 @@ func TestMarkersAreNumbersThatAreNoCallAndLogRecords(t *testing.T) {
 	p.write(calls(3, 1))
 	a.finish()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	require.Len(t, s.events, 5)
 	assert.Equal(t, callevent.KindSkip, s.events[2].kind)
 	assert.Equal(t, callevent.KindEnter, s.events[3].kind)
-	b.await("log records", func() bool { return b.logEvents()[eventMarker] == 1 })
+	b.Await("log records", func() bool { return b.logEvents()[eventMarker] == 1 })
 }
 
 func TestNumbersAndTimesTurn(t *testing.T) {
@@ -195,12 +195,12 @@ func TestNumbersAndTimesTurn(t *testing.T) {
 	for i := 0; i < len(bytes); i += bytefrog.MethodEntrySize {
 		p.write(bytes[i : i+bytefrog.MethodEntrySize])
 		want := uint64(i/bytefrog.MethodEntrySize)*step + 1
-		b.await("an event", func() bool { return b.receiver.env.registry.lookup(1).stream.Next() == want })
+		b.Await("an event", func() bool { return b.receiver.env.registry.lookup(1).State().Next == want })
 	}
-	epoch := b.receiver.env.registry.lookup(1).stream.Epoch().UnixNano()
 	a.finish()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
+	epoch := s.times[0]
 	require.Len(t, s.events, events)
 	for i := range uint64(events) {
 		assert.Equal(t, epoch+int64(i)*step*int64(time.Millisecond), s.times[i*step])
@@ -220,7 +220,7 @@ func TestTwoRunsNeverShareACallStream(t *testing.T) {
 		a.finish()
 	}
 	b.awaitRuns(0)
-	streams := b.pipeline.streams(t)
+	streams := b.streams()
 	assert.Len(t, streams, len(agents))
 	for _, s := range streams {
 		assert.Len(t, s.events, 200)
@@ -236,8 +236,8 @@ func TestWithoutAPipelineForTracesAgentsAreReadAllTheSame(t *testing.T) {
 	p.send(bytefrog.Marker{Sequence: 200, Key: "k", Value: "v"})
 	a.finish()
 	b.awaitRuns(0)
-	b.await("log records", func() bool { return b.logEvents()[eventMarker] == 1 })
-	assert.EqualValues(t, 201, b.metric("receiver_bytefrog_events"))
+	b.Await("log records", func() bool { return b.logEvents()[eventMarker] == 1 })
+	assert.EqualValues(t, 201, b.Counter("events"))
 }
 
 func TestWithoutAPipelineForTracesNumbersTurnAsWell(t *testing.T) {
@@ -248,14 +248,14 @@ func TestWithoutAPipelineForTracesNumbersTurnAsWell(t *testing.T) {
 	const step = 1 << 30
 	for i := range uint64(9) { // More than two turns.
 		p.write(calls(uint32(i*step), 1))
-		b.await("the next number", func() bool { return run.stream.Next() == i*step+2 })
+		b.Await("the next number", func() bool { return run.State().Next == i*step+2 })
 	}
 	p.send(bytefrog.Marker{Sequence: 3, Key: "k", Value: "v"})
 	a.control.send(bytefrog.DataBreak{Sequence: 4})
-	b.await("the break", func() bool { return run.breaks[callevent.CauseSuspended].Load() == 1 })
+	b.Await("the break", func() bool { return run.State().Breaks[callevent.CauseSuspended] == 1 })
 	a.finish()
 	b.awaitRuns(0)
-	b.await("log records", func() bool { return b.logEvents()[eventMarker] == 1 })
-	assert.Zero(t, b.metric("receiver_bytefrog_bad_data"))
-	assert.Equal(t, uint64(8*step+4), run.stream.Next())
+	b.Await("log records", func() bool { return b.logEvents()[eventMarker] == 1 })
+	assert.Zero(t, b.Counter("bad_data"))
+	assert.Equal(t, uint64(8*step+4), run.State().Next)
 }

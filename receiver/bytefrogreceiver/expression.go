@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// areExpressions reports the first value that is certainly no Java regular expression. The
-// agent compiles them; Go knows a part of Java's syntax.
+// areExpressions returns an error for the first value that is certainly no Java regular expression.
+// The agent compiles them, and Go knows a part of Java's syntax.
 func areExpressions(field string, values []string) error {
 	for i, value := range values {
 		if err := invalidInJava(value); err != nil {
@@ -22,8 +22,8 @@ func areExpressions(field string, values []string) error {
 	return nil
 }
 
-// invalidInJava is what is wrong with an expression in Java too; nil: nothing, or Go cannot
-// know. Go reads from left to right and stops at what only Java has, such as (?=a) and a*+.
+// invalidInJava returns an error for an expression that is invalid in Java too; nil: it may be valid.
+// Go reads from left to right, and stops at syntax that only Java has, such as (?=a) and a*+.
 func invalidInJava(expression string) error {
 	_, err := syntax.Parse(expression, syntax.Perl)
 	var wrong *syntax.Error

@@ -7,15 +7,13 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/receiver"
 
-	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
 )
 
-// NewFactory makes the factory of the receiver.
+// NewFactory returns the factory of the receiver.
 func NewFactory() receiver.Factory {
-	shared := sharedreceiver.New(func(settings receiver.Settings, config component.Config) (sharedreceiver.Receiver, error) {
-		return newReceiver(settings, config.(*Config))
-	})
+	shared := receiverkit.Share(newReceiver)
 	return receiver.NewFactory(
 		metadata.Type,
 		func() component.Config { return createDefaultConfig() },

@@ -17,11 +17,13 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
 func (b *bed) shutdownInBackground() <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- b.component().Shutdown(context.Background()) }()
+	go func() { done <- b.Component().Shutdown(context.Background()) }()
 	return done
 }
 
@@ -33,50 +35,22 @@ func TestAShutdownReadsAllThenSaysErrorThenWaitsForTheAgent(t *testing.T) {
 	p.write(append(namesOne(), calls(0, 50)...))
 	done := b.shutdownInBackground()
 	a.control.expectCommand(bytefrog.TypeSuspend)
-	// What was on its way still comes, before and after the break is heard of.
+	// Earlier data still arrives, before and after the data break.
 	p.write(calls(100, 50))
 	a.control.send(bytefrog.DataBreak{Sequence: 300})
 	p.write(calls(200, 50))
-	// All numbers have come: no silence has to say so.
+	// All numbers have arrived, so the receiver waits for no silence.
 	assert.Equal(t, "the receiver is shutting down", a.control.expectError())
 	a.expectToLinger(b, 3)
 	require.NoError(t, <-done)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Len(t, s.events, 300)
 	assert.Equal(t, callevent.End(300, callevent.CauseShutdown), s.end(t))
 	assert.Equal(t, []callevent.Barrier{callevent.Point(300, callevent.CauseShutdown)}, s.breaks(), "the break that leaving asks for")
 }
 
-func TestSilenceIsShortOnlyForAnAgentThatWasSentSuspend(t *testing.T) {
-	for name, c := range map[string]struct {
-		how   manner
-		short bool
-	}{
-		"the receiver leaves it":        {mannerSuspend, true},
-		"the agent ends the run itself": {mannerNone, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := &run{env: &environment{hooks: defaultHooks()}, ending: ending{how: c.how}}
-			times := (&farewell{run: r}).restTimes()
-			assert.Equal(t, c.short, times.Complete < times.Quiet)
-		})
-	}
-}
-
-// expectDataToBeClosedFirst expects that the agent's data connections are closed while
-// its control connection stays open, and closes that.
-func (a *agent) expectDataToBeClosedFirst(b *bed) {
-	a.t.Helper()
-	for _, p := range a.data {
-		p.expectEnd()
-	}
-	assert.EqualValues(a.t, len(a.data), b.metric("receiver_bytefrog_lingering_cut"))
-	b.await("the control connection to be left", func() bool { return b.metric("receiver_bytefrog_lingering") == 1 })
-	a.control.close()
-}
-
 func TestAnAgentThatDoesNotCloseIsClosedDataFirst(t *testing.T) {
-	b := newBed(t, patiently, func(b *bed, _ *Config) { b.timing.parting = time.Millisecond })
+	b := newBed(t, patiently, func(b *bed, c *Config) { b.timing.parting, c.ShutdownTimeout = time.Millisecond, time.Second })
 	a := connect(b, 1)
 	a.join()
 	a.join()
@@ -84,12 +58,15 @@ func TestAnAgentThatDoesNotCloseIsClosedDataFirst(t *testing.T) {
 	a.answerSuspend(0)
 	a.control.expectError()
 	a.expectDataToBeClosedFirst(b)
+	assert.Error(t, b.receiver.env.run.Delivering.Err(), "the shutdown's time is over")
 	require.NoError(t, <-done)
-	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_lingering_cut"))
+	assert.EqualValues(t, 2, b.Counter("lingering_cut"))
 }
 
 func TestAnAgentThatClosesNothingAtAllIsClosed(t *testing.T) {
-	b := newBed(t, patiently, func(b *bed, _ *Config) { b.timing.parting, b.timing.control = time.Millisecond, time.Millisecond })
+	b := newBed(t, patiently, func(b *bed, c *Config) {
+		b.timing.parting, b.timing.control, c.ShutdownTimeout = time.Millisecond, time.Millisecond, time.Second
+	})
 	a := connect(b, 1)
 	a.join()
 	done := b.shutdownInBackground()
@@ -98,27 +75,27 @@ func TestAnAgentThatClosesNothingAtAllIsClosed(t *testing.T) {
 	require.NoError(t, <-done)
 	a.data[0].expectEnd()
 	a.control.expectEnd()
-	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_lingering_cut"))
+	assert.EqualValues(t, 2, b.Counter("lingering_cut"))
 }
 
 // Such an agent may be stopped: it has all the time there is.
 func TestAnAgentThatDoesNotAnswerHasUntilTheShutdownsTimeIsOver(t *testing.T) {
 	b := newBed(t, patiently, func(b *bed, c *Config) {
-		b.timing.farewell, b.timing.quiet, b.timing.parting = time.Millisecond, 50*time.Millisecond, time.Millisecond
+		b.timing.Farewell, b.timing.Quiet, b.timing.parting = time.Millisecond, 50*time.Millisecond, time.Millisecond
 		c.ShutdownTimeout = time.Second
 	})
 	a := connect(b, 1)
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 50)...))
-	b.await("events", func() bool { return b.pipeline.events() == 100 })
+	b.Await("events", func() bool { return b.events() == 100 })
 	done := b.shutdownInBackground()
 	a.control.expectCommand(bytefrog.TypeSuspend)
 	a.control.expectError()
 	p.expectEnd()
-	assert.Error(t, b.receiver.env.ctx.Err(), "the shutdown's time is over")
+	assert.Error(t, b.receiver.env.run.Delivering.Err(), "the shutdown's time is over")
 	a.expectDataToBeClosedFirst(b)
 	require.NoError(t, <-done)
-	assert.Len(t, b.pipeline.only(t).events, 100)
+	assert.Len(t, b.only().events, 100)
 }
 
 // While the pipeline refuses, the agent must not be left with something unsent.
@@ -127,7 +104,7 @@ func TestWhatAnAgentHasSentIsReadThoughTheShutdownsTimeIsOver(t *testing.T) {
 		c.Limits.MaxConnectionLead = 1000
 		c.ShutdownTimeout = 100 * time.Millisecond
 	})
-	b.pipeline.refuseWith(errRefused)
+	b.Traces.RefuseWith(receivertestbed.ErrRefused)
 	a := connect(b, 1)
 	const each = 100_000 // Far more than sockets hold.
 	var sending sync.WaitGroup
@@ -142,13 +119,13 @@ func TestWhatAnAgentHasSentIsReadThoughTheShutdownsTimeIsOver(t *testing.T) {
 		}()
 	}
 	run := b.receiver.env.registry.lookup(1)
-	b.await("a connection to wait", func() bool { return run.handover.Waiting() > 0 })
+	b.Await("a connection to wait", func() bool { return run.State().Waiting > 0 })
 	done := b.shutdownInBackground()
 	a.answerSuspend(4 * each)
 	a.control.expectError()
 	sending.Wait()
-	assert.EqualValues(t, 4*each, run.stream.Received())
-	b.await("what is dropped", func() bool { return b.metric("receiver_bytefrog_events_dropped") == 4*each })
+	assert.EqualValues(t, 4*each, run.State().Events)
+	b.Await("the drops", func() bool { return b.Counter("events_dropped") == 4*each })
 	a.expectToLinger(b, 3)
 	require.NoError(t, <-done)
 }
@@ -159,11 +136,11 @@ func TestARunThatIsGivenUpEndsThoughItsAgentDoesNotClose(t *testing.T) {
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 50)...))
 	run := b.receiver.env.registry.lookup(1)
-	b.await("events", func() bool { return run.stream.Received() == 100 })
-	run.leave(unresponsive(time.Second))
+	b.Await("events", func() bool { return run.State().Events == 100 })
+	run.Leave(session.Unresponsive(time.Second))
 	a.control.expectError()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Len(t, s.events, 100)
 	assert.Equal(t, callevent.End(100, callevent.CauseUnresponsive), s.end(t))
 	again := connect(b, 1)
@@ -175,36 +152,30 @@ func TestARunThatIsGivenUpEndsThoughItsAgentDoesNotClose(t *testing.T) {
 
 // The agent must not wait for a pipeline that holds its run up.
 func TestConnectionsLingerThoughThePipelineHoldsTheRunUp(t *testing.T) {
-	for name, hold := range map[string]func(p *pipeline) (free func()){
-		"it refuses": func(p *pipeline) func() {
-			p.refuseWith(errRefused)
-			return func() { p.refuseWith(nil) }
+	for name, hold := range map[string]func(p *receivertestbed.Traces) (release func()){
+		"it refuses": func(p *receivertestbed.Traces) func() {
+			p.RefuseWith(receivertestbed.ErrRefused)
+			return func() { p.RefuseWith(nil) }
 		},
-		"it doesn't answer": func(p *pipeline) func() {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			hang := make(chan struct{})
-			p.hang = hang
-			return func() { close(hang) }
-		},
+		"it does not return": func(p *receivertestbed.Traces) func() { return p.Hang(false) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, quickly, quickRetries, withDataConnections(1))
-			free := hold(b.pipeline)
+			release := hold(b.Traces)
 			a := connect(b, 1)
 			p := a.join()
 			p.write(append(namesOne(), calls(0, 50)...))
 			run := b.receiver.env.registry.lookup(1)
-			b.await("the connection to wait", func() bool { return run.handover.Waiting() == 1 })
-			run.leave(unresponsive(time.Second))
+			b.Await("the connection to wait", func() bool { return run.State().Waiting == 1 })
+			run.Leave(session.Unresponsive(time.Second))
 			a.control.expectError()
 			late := calls(100, 500_000) // Far more than sockets hold.
 			p.write(late)
-			b.await("it to be thrown away", func() bool { return b.metric("receiver_bytefrog_bytes_discarded") == int64(len(late)) })
+			b.Await("it to be thrown away", func() bool { return b.Counter("bytes_discarded") == int64(len(late)) })
 			assert.Len(t, b.receiver.env.registry.list(), 1)
-			free()
+			release()
 			a.expectToLinger(b, 2)
-			s := b.pipeline.only(t)
+			s := b.only()
 			assert.Len(t, s.events, 100)
 			assert.Equal(t, callevent.End(100, callevent.CauseUnresponsive), s.end(t))
 		})
@@ -216,24 +187,23 @@ func TestAnAgentThatWasSentErrorGetsNoSuspend(t *testing.T) {
 	b := newBed(t, quickly, quickRetries, suspendsOnOverload, withDataConnections(1), func(_ *bed, c *Config) {
 		c.ShutdownTimeout = 50 * time.Millisecond
 	})
-	hang := make(chan struct{})
-	b.pipeline.hang = hang
+	release := b.Traces.Hang(false)
 	a := connect(b, 1)
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 50)...))
 	run := b.receiver.env.registry.lookup(1)
-	b.await("the connection to wait", func() bool { return run.handover.Waiting() == 1 })
-	run.leave(unresponsive(time.Second))
+	b.Await("the connection to wait", func() bool { return run.State().Waiting == 1 })
+	run.Leave(session.Unresponsive(time.Second))
 	a.control.expectError()
-	// Now it is refused, which an agent would be told to suspend for.
-	b.pipeline.refuseWith(errRefused)
-	close(hang)
-	b.await("the batch to be held", run.handover.Holds)
-	b.pipeline.refuseWith(nil)
+	// A refusal suspends other agents.
+	b.Traces.RefuseWith(receivertestbed.ErrRefused)
+	release()
+	b.Await("the batch to be held", func() bool { return run.State().Holds })
+	b.Traces.RefuseWith(nil)
 	b.awaitRuns(0)
-	assert.Len(t, b.pipeline.only(t).events, 100)
-	assert.Zero(t, b.metric("receiver_bytefrog_suspends"))
-	b.shutdown()
+	assert.Len(t, b.only().events, 100)
+	assert.Zero(t, b.Counter("suspends"))
+	b.Shutdown()
 	a.control.expectEnd()
 }
 
@@ -245,10 +215,10 @@ func TestTheEndOfARunIsLoggedWithItsSums(t *testing.T) {
 	p.write(data)
 	a.control.send(bytefrog.DataBreak{Sequence: 100})
 	run := b.receiver.env.registry.lookup(1)
-	b.await("the break", func() bool { return run.breaks[callevent.CauseSuspended].Load() == 1 })
+	b.Await("the break", func() bool { return run.State().Breaks[callevent.CauseSuspended] == 1 })
 	a.finish()
 	b.awaitRuns(0)
-	lines := b.said.FilterMessage("The run ends: the agent ended the run").All()
+	lines := b.Log.FilterMessage("The run ends: the agent ended the run").All()
 	require.Len(t, lines, 1)
 	said := lines[0].ContextMap()
 	assert.EqualValues(t, 100, said["events"])
@@ -259,10 +229,10 @@ func TestTheEndOfARunIsLoggedWithItsSums(t *testing.T) {
 }
 
 func TestAShutdownUnderFullLoadEnds(t *testing.T) {
-	for name, refusal := range map[string]error{"accepting": nil, "refusing": errRefused} {
+	for name, refusal := range map[string]error{"accepting": nil, "refusing": receivertestbed.ErrRefused} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, func(_ *bed, c *Config) { c.ShutdownTimeout = 500 * time.Millisecond })
-			b.pipeline.refuseWith(refusal)
+			b.Traces.RefuseWith(refusal)
 			var agents []*agent
 			var sending sync.WaitGroup
 			for range 3 {
@@ -282,7 +252,7 @@ func TestAShutdownUnderFullLoadEnds(t *testing.T) {
 				}
 				agents = append(agents, a)
 			}
-			b.await("load", func() bool { return b.metric("receiver_bytefrog_events") > 10_000 })
+			b.Await("load", func() bool { return b.Counter("events") > 10_000 })
 			done := b.shutdownInBackground()
 			for _, a := range agents {
 				a.answerSuspend(1 << 20)
@@ -291,8 +261,8 @@ func TestAShutdownUnderFullLoadEnds(t *testing.T) {
 			sending.Wait()
 			assert.Empty(t, b.receiver.env.registry.list())
 			if refusal != nil {
-				assert.NotZero(t, b.metric("receiver_bytefrog_batches_dropped"))
-				assert.NotZero(t, b.metric("receiver_bytefrog_events_dropped"))
+				assert.NotZero(t, b.Counter("batches_dropped"))
+				assert.NotZero(t, b.Counter("events_dropped"))
 			}
 		})
 	}
@@ -301,24 +271,24 @@ func TestAShutdownUnderFullLoadEnds(t *testing.T) {
 // What one agent can take of a shutdown, one after the other, has room in its time.
 func TestAShutdownsTimeIsMoreThanWhatAnAgentCanTake(t *testing.T) {
 	d := defaultTiming()
-	assert.Less(t, d.farewell+d.discard+d.parting+d.control, d.shutdown)
-	assert.Less(t, d.hello+d.ready+d.parting+d.control, d.shutdown)
+	assert.Less(t, d.Farewell+d.Discard+d.parting+d.control, farewellTime)
+	assert.Less(t, d.hello+d.ready+d.parting+d.control, farewellTime)
 }
 
 func TestAShutdownSaysWhatItWaitedFor(t *testing.T) {
 	b := unstartedBed(t, quickly, func(_ *bed, c *Config) { c.ShutdownTimeout = 50 * time.Millisecond })
 	deaf := &deafPipeline{release: make(chan struct{})}
-	b.next.Traces = deaf
-	b.receiver.env.timing.shutdown = time.Second
-	require.NoError(t, b.component().Start(context.Background(), componenttest.NewNopHost()))
+	b.Next.Traces = deaf
+	b.Kit().Overtime = time.Second
+	require.NoError(t, b.Component().Start(context.Background(), componenttest.NewNopHost()))
 	a := connect(b, 1)
 	p := a.join()
 	p.write(append(namesOne(), calls(0, 5)...))
 	a.join().close()
 	p.close()
 	a.control.close()
-	b.await("the hand-over", func() bool { return deaf.entered() })
-	assert.ErrorContains(t, b.component().Shutdown(context.Background()), "the shutdown is not over 1s after its time for handing on: "+
+	b.Await("the hand-over", func() bool { return deaf.entered() })
+	assert.ErrorContains(t, b.Component().Shutdown(context.Background()), "expected the shutdown to end within shutdown_timeout (50ms) and 1s: "+
 		"still open are runs (1), hand-overs of call events that the pipeline has not returned from (1)")
 	close(deaf.release)
 	b.awaitRuns(0)
@@ -326,39 +296,36 @@ func TestAShutdownSaysWhatItWaitedFor(t *testing.T) {
 
 func TestShutdownTwiceAndWithoutStart(t *testing.T) {
 	b := unstartedBed(t)
-	b.shutdown()
-	b.shutdown()
+	b.Shutdown()
+	b.Shutdown()
 	b = newBed(t)
-	b.shutdown()
-	b.shutdown()
+	b.Shutdown()
+	b.Shutdown()
 }
 
 func TestAPortInUseIsAClearError(t *testing.T) {
 	first := newBed(t)
 	second := unstartedBed(t, func(_ *bed, c *Config) { c.Endpoint = first.address() })
-	err := second.component().Start(context.Background(), componenttest.NewNopHost())
+	err := second.Component().Start(context.Background(), componenttest.NewNopHost())
 	assert.ErrorContains(t, err, "listening for Bytefrog agents on endpoint "+first.address())
 	assert.ErrorContains(t, err, "address already in use")
-	assert.ErrorIs(t, second.component().Start(context.Background(), componenttest.NewNopHost()), err)
-	second.shutdown()
+	assert.ErrorIs(t, second.Component().Start(context.Background(), componenttest.NewNopHost()), err)
+	second.Shutdown()
 }
 
 func TestAnAgentThatIsLeftBeforeItIsStartedGetsTheReason(t *testing.T) {
 	b := newBed(t, quickly)
 	conn, server := net.Pipe()
 	p := &peer{t: t, conn: conn, version: 1}
-	run, err := b.receiver.env.registry.open(func(id runID) (*run, error) {
-		return newRun(b.receiver.env, id, 1, newInput(server, controlBytes, bytefrog.MaxString, time.Minute))
-	})
+	in := newReader(server)
+	run, err := b.receiver.openSession(1, in)
 	require.NoError(t, err)
-	run.leave(shutdown())
-	b.receiver.env.telemetry.runs(1)
-	go run.live()
-	b.receiver.serving.Go(func() { b.receiver.startAndRead(run) })
+	run.Leave(session.ShuttingDown())
+	b.receiver.env.run.Go(func() { b.receiver.serveAgent(run, 1, in) })
 	p.expectToBeTurnedAway("the receiver is shutting down")
 	p.close()
 	b.awaitRuns(0)
-	assert.Empty(t, b.pipeline.streams(t), "a run that never began has no end")
+	assert.Empty(t, b.streams(), "a run that never began has no end")
 }
 
 // A guard does so whose collector was stopped for too long, and its program is traced then.
@@ -370,46 +337,40 @@ func TestAnAgentThatHasClosedItsConnectionIsNotTurnedAway(t *testing.T) {
 	p := dial(t, listener.Addr().String())
 	server, err := listener.Accept()
 	require.NoError(t, err)
-	// Reset at once, in place of at the first message that nobody reads.
+	// The connection is reset immediately, and not at the first unread message.
 	require.NoError(t, p.conn.(*net.TCPConn).SetLinger(0))
 	p.close()
-	run, err := b.receiver.env.registry.open(func(id runID) (*run, error) {
-		return newRun(b.receiver.env, id, 1, newInput(server, controlBytes, bytefrog.MaxString, time.Minute))
-	})
+	in := newReader(server)
+	run, err := b.receiver.openSession(1, in)
 	require.NoError(t, err)
-	b.receiver.env.telemetry.runs(1)
-	go run.live()
-	b.receiver.startAndRead(run)
+	b.receiver.serveAgent(run, 1, in)
 	b.awaitRuns(0)
-	assert.Empty(t, b.said.FilterLevelExact(zapcore.WarnLevel).All())
-	assert.Equal(t, 1, b.said.FilterMessage("The run ends: the agent closed its connection before it was started").Len())
-	assert.Zero(t, b.metric("receiver_bytefrog_refused"))
-	assert.Empty(t, b.pipeline.streams(t), "a run that never began has no end")
+	assert.Empty(t, b.Log.FilterLevelExact(zapcore.WarnLevel).All())
+	assert.Equal(t, 1, b.Log.FilterMessage("The run ends: the agent closed its connection before it was started").Len())
+	assert.Zero(t, b.Counter("refused"))
+	assert.Empty(t, b.streams(), "a run that never began has no end")
 }
 
 func TestAnAgentThatIsLeftWhileItIsStartedIsStartedFirst(t *testing.T) {
 	b := newBed(t, quickly)
 	conn, server := net.Pipe()
 	p := &peer{t: t, conn: conn, version: 1}
-	run, err := b.receiver.env.registry.open(func(id runID) (*run, error) {
-		return newRun(b.receiver.env, id, 1, newInput(server, controlBytes, bytefrog.MaxString, time.Minute))
-	})
+	in := newReader(server)
+	run, err := b.receiver.openSession(1, in)
 	require.NoError(t, err)
-	b.receiver.env.telemetry.runs(1)
-	go run.live()
-	b.receiver.serving.Go(func() { b.receiver.startAndRead(run) })
+	b.receiver.env.run.Go(func() { b.receiver.serveAgent(run, 1, in) })
 	m, err := p.receive()
 	require.NoError(t, err)
 	c, err := bytefrog.ParseAgentConfiguration(m)
 	require.NoError(t, err)
-	assert.Positive(t, c.DataConnections, "it is not turned away")
-	// Nobody reads, so start is being sent till now.
-	go run.leave(shutdown())
+	assert.Positive(t, c.DataConnections, "it is not refused")
+	// The pipe has no buffer, so start is being sent until the agent reads it.
+	go run.Leave(session.ShuttingDown())
 	p.expectCommand(bytefrog.TypeStart)
-	b.await("the run to be left", run.isLeaving)
+	b.Await("the run to be left", func() bool { return run.State().Leaving })
 	p.close()
 	b.awaitRuns(0)
-	assert.Equal(t, callevent.CauseShutdown, b.pipeline.only(t).end(t).Cause, "a run that began has an end")
+	assert.Equal(t, callevent.CauseShutdown, b.only().end(t).Cause, "a run that began has an end")
 }
 
 func TestAReloadTakesTheSamePortAgain(t *testing.T) {
@@ -443,12 +404,12 @@ func TestARunBeyondItsMemoryIsGivenUp(t *testing.T) {
 	a.control.close()
 	p.close()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Len(t, s.events, 10)
 	assert.Equal(t, callevent.CauseLimit, s.end(t).Cause)
 }
 
-// It would take suspend for an error, and throw away what it has not sent.
+// It would treat suspend as an error, and discard its unsent data.
 func TestAnAgentThatIsShuttingDownGetsNoSuspend(t *testing.T) {
 	b := newBed(t, patiently, withDataConnections(1))
 	a := connect(b, 1)
@@ -456,15 +417,27 @@ func TestAnAgentThatIsShuttingDownGetsNoSuspend(t *testing.T) {
 	p.write(append(namesOne(), calls(0, 50)...))
 	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
 	run := b.receiver.env.registry.lookup(1)
-	b.await("mode X", func() bool { return run.control.lastMode() == bytefrog.ModeShuttingDown })
+	b.Await("mode X", func() bool { return run.State().Mode == bytefrog.ModeShuttingDown })
 	done := b.shutdownInBackground()
-	b.await("leaving", run.isLeaving)
+	b.Await("leaving", func() bool { return run.State().Leaving })
 	p.write(calls(100, 50))
 	p.close()
 	assert.Equal(t, "the receiver is shutting down", a.control.expectError())
 	a.control.close()
 	require.NoError(t, <-done)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Len(t, s.events, 200)
 	assert.Empty(t, s.breaks())
+}
+
+// expectDataToBeClosedFirst expects that the agent's data connections are closed while
+// its control connection stays open, and closes that.
+func (a *agent) expectDataToBeClosedFirst(b *bed) {
+	a.t.Helper()
+	for _, p := range a.data {
+		p.expectEnd()
+	}
+	assert.EqualValues(a.t, len(a.data), b.Counter("lingering_cut"))
+	b.Await("the control connection to be left", func() bool { return b.Counter("lingering") == 1 })
+	a.control.close()
 }

@@ -7,33 +7,37 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
-	"github.com/callbraid/callbraid/internal/bytefrog/hq"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
 	"github.com/callbraid/callbraid/internal/componentkit/socket"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/telemetry"
 )
 
-// handshakeBytes is how much of a new connection is read at once: less than what
-// an agent could send, so that a connection that is none costs little.
+// handshakeBytes is the buffer of a new connection. It is small, so that a connection that is not an
+// agent's costs little.
 const handshakeBytes = 256
 
-// controlBytes is how much of a control connection is read at once.
+// controlBytes is the size of the buffer of a control connection.
 const controlBytes = 4 << 10
 
-// serve is what a connection's goroutine does: it finds out what the connection
-// is, for which it has the time until, and is its reader from then on, or refuses it
-// when there is a refusal.
+// serve is the goroutine of a connection. It reads the first message, until a deadline, and then reads
+// the connection to its end. A refusal that is not nil refuses the connection.
 func (r *bytefrogReceiver) serve(conn *connection, until time.Time, refusal *limitError) {
 	limits := &r.env.config.Limits
-	in := newInput(conn, handshakeBytes, limits.MaxMessageSize, limits.HandshakeTimeout)
-	in.deadline = until
-	first, err := r.readFirst(in, conn.slot.Sent)
+	in := connreader.New(conn, connreader.Settings{
+		Buffer: handshakeBytes, MaxMessage: bytefrog.MaxMessageSize(limits.MaxMessageSize),
+		MessageTimeout: limits.HandshakeTimeout, Deadline: until,
+	})
+	first, err := r.readFirst(in, until, conn.slot.Sent)
 	r.handshakes.done(conn)
-	if err != nil && isProjectHello(in.bytes()) {
+	if err != nil && isProjectHello(in.Bytes()) {
 		r.refuseVersion(in, "project hello (16) of protocol version 4")
 		return
 	}
@@ -41,7 +45,7 @@ func (r *bytefrogReceiver) serve(conn *connection, until time.Time, refusal *lim
 		r.refuseBadFirst(in, err)
 		return
 	}
-	in.timeout = limits.MessageTimeout
+	in.SetMessageTimeout(limits.MessageTimeout)
 	switch m := first.(type) {
 	case bytefrog.Hello:
 		r.greet(in, conn.slot, m, refusal)
@@ -50,26 +54,25 @@ func (r *bytefrogReceiver) serve(conn *connection, until time.Time, refusal *lim
 	}
 }
 
-// readFirst reads the first message, and calls sent when it has a part of it. The error
-// is a *badData, or the connection's.
-func (r *bytefrogReceiver) readFirst(in *input, sent func()) (bytefrog.Message, error) {
-	until := in.deadline
+// readFirst reads the first message, and calls sent when a part of it has arrived. The error
+// is a *connreader.BadData, or the connection's.
+func (r *bytefrogReceiver) readFirst(in *connreader.Reader, until time.Time, sent func()) (bytefrog.Message, error) {
 	for {
-		m, n, err := bytefrog.DecodeFirst(in.bytes(), r.env.config.Limits.MaxMessageSize)
+		m, n, err := bytefrog.DecodeFirst(in.Bytes(), r.env.config.Limits.MaxMessageSize)
 		if err != nil {
-			return nil, in.bad(err)
+			return nil, in.BadData(err)
 		}
 		if n > 0 {
-			in.take(n)
+			in.Consume(n)
 			return m, nil
 		}
-		if len(in.bytes()) > 0 {
+		if len(in.Bytes()) > 0 {
 			sent()
 		}
-		_, err = in.read(time.Now(), until)
-		if timedOut(err) {
-			return nil, in.bad(&bytefrog.ProtocolError{
-				Offset:   in.end - in.begin,
+		_, err = in.Read(time.Now(), until)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, in.BadData(&bytefrog.ProtocolError{
+				Offset:   len(in.Bytes()),
 				Expected: fmt.Sprintf("hello (0) or data hello (30) within %v", r.env.config.Limits.HandshakeTimeout),
 				Got:      "nothing more",
 			})
@@ -80,180 +83,96 @@ func (r *bytefrogReceiver) readFirst(in *input, sent func()) (bytefrog.Message, 
 	}
 }
 
-// refuseBadFirst refuses a connection whose first message could not be read. One
-// that was opened and closed again, as health checks do, is no error.
-func (r *bytefrogReceiver) refuseBadFirst(in *input, err error) {
-	var bad *badData
-	if !errors.As(err, &bad) || r.isShuttingDown() {
-		_ = in.conn.Close()
+// refuseBadFirst refuses a connection whose first message could not be read. A connection that was
+// closed without data, as health checks do, is no error.
+func (r *bytefrogReceiver) refuseBadFirst(in *connreader.Reader, err error) {
+	var bad *connreader.BadData
+	if !errors.As(err, &bad) || r.env.run.IsStopping() {
+		_ = in.Conn().Close()
 		return
 	}
-	r.env.telemetry.badData(connectionNew)
-	r.env.logger.Warn("A connection is closed: it doesn't begin as an agent's does", zap.Error(bad))
-	r.refuse(in.conn, refusedBadData, "expected "+bad.expected+", got "+bad.got)
+	r.env.telemetry.BadData(telemetry.ConnectionNew)
+	r.env.Logger.Warn("A connection is closed: its first message is not an agent's", zap.Error(bad))
+	r.refuse(in.Conn(), refusedBadData, "expected "+bad.Expected+", got "+bad.Got)
 }
 
-// greet answers hello: the agent is started, or turned away.
-func (r *bytefrogReceiver) greet(in *input, slot *slots.Slot, m bytefrog.Hello, refusal *limitError) {
+// greet answers hello: the agent is started, or refused.
+func (r *bytefrogReceiver) greet(in *connreader.Reader, slot *slots.Slot, m bytefrog.Hello, refusal *limitError) {
 	if m.Version < bytefrog.MinVersion || m.Version > bytefrog.MaxVersion {
 		r.refuseVersion(in, fmt.Sprintf("protocol version %d", m.Version))
 		return
 	}
 	if !slot.Establish() {
-		_ = in.conn.Close() // it has lost its slot
+		_ = in.Conn().Close() // it was closed to make room
 		return
 	}
-	in.resize(controlBytes)
+	in.Resize(controlBytes)
 	if refusal != nil {
 		r.turnAway(in, m.Version, refusal)
 		return
 	}
-	run, err := r.openRun(func(id runID) (*run, error) { return newRun(r.env, id, m.Version, in) })
+	opened, err := r.openSession(m.Version, in)
 	if err != nil {
 		r.turnAway(in, m.Version, err)
 		return
 	}
-	r.env.telemetry.runs(1)
-	go run.live()
-	r.startAndRead(run)
+	r.serveAgent(opened, m.Version, in)
 }
 
-// openRun opens a run. At limits.max_runs it first leaves the run that has proved least, in
-// the order of the protocol, and waits for its end, but not for long: the new agent's program
-// waits meanwhile.
-func (r *bytefrogReceiver) openRun(create func(id runID) (*run, error)) (*run, error) {
-	patience := time.After(r.env.timing.giveWay)
-	for {
-		opened, err := r.env.registry.open(create)
-		var limit *limitError
-		if !errors.As(err, &limit) {
-			return opened, err
-		}
-		least := r.env.registry.leastProven(r.env.now().Add(-r.env.timing.unproven))
-		if least == nil {
-			return nil, err
-		}
-		r.env.telemetry.gaveWay()
-		least.leave(gaveWay(limit))
-		select {
-		case <-least.over:
-		case <-patience:
-			return nil, err
-		case <-r.stopping:
-			return nil, errClosed
-		}
+// serveAgent serves the session of an agent. It turns the agent away if the session ends before the
+// agent's start.
+func (r *bytefrogReceiver) serveAgent(s *session.Session, version uint8, in *connreader.Reader) {
+	if err := s.Serve(); err != nil {
+		r.turnAway(in, version, err)
 	}
 }
 
-// startAndRead starts the agent of a run and reads its control connection. An agent that
-// is left before it is started is turned away, unless it has closed its connection itself.
-func (r *bytefrogReceiver) startAndRead(run *run) {
-	err := run.start()
-	var failed *net.OpError
-	gone := errors.As(err, &failed) && !timedOut(err)
-	switch {
-	case gone:
-		run.leave(goneBeforeStart(err))
-	case err != nil:
-		run.leave(startFailed(err))
-	}
-	if run.isStarted() {
-		end := r.env.agents.Register(newSteered(run, r.env.receiver))
-		defer end()
-		(&controlReader{run}).read()
-		return
-	}
-	close(run.control.ended)
-	if gone {
-		_ = run.control.in.conn.Close()
-		return
-	}
-	r.turnAway(run.control.in, run.version, run.ending)
-}
-
-// isProjectHello reports whether a connection begins as those of version 4 may.
+// isProjectHello reports whether a connection begins with a message of version 4.
 func isProjectHello(b []byte) bool {
 	return len(b) > 0 && bytefrog.MessageType(b[0]) == bytefrog.TypeProjectHello
 }
 
-// refuseVersion refuses an agent that speaks what this receiver does not.
-func (r *bytefrogReceiver) refuseVersion(in *input, spoken string) {
+// refuseVersion refuses an agent with another protocol version.
+func (r *bytefrogReceiver) refuseVersion(in *connreader.Reader, spoken string) {
 	text := fmt.Sprintf("%s is not supported: this receiver speaks versions %d and %d", spoken, bytefrog.MinVersion, bytefrog.MaxVersion)
-	r.env.logger.Warn("An agent is refused: "+text, zap.Stringer("peer", in.conn.RemoteAddr()))
-	r.refuse(in.conn, refusedVersion, text)
+	r.env.Logger.Warn("An agent is refused: "+text, zap.Stringer("peer", in.Conn().RemoteAddr()))
+	r.refuse(in.Conn(), refusedVersion, text)
 }
 
-// join answers data hello: the connection joins its run or is refused. An agent that
-// is told error here was started, so its program runs on.
-func (r *bytefrogReceiver) join(in *input, slot *slots.Slot, m bytefrog.DataHello, refusal *limitError) {
+// join answers data hello: the connection joins its run, or is refused. Its agent was started, so the
+// program runs on after an error message.
+func (r *bytefrogReceiver) join(in *connreader.Reader, slot *slots.Slot, m bytefrog.DataHello, refusal *limitError) {
 	if refusal != nil {
-		r.env.logger.Warn("A data connection is refused", zap.Error(refusal), zap.Stringer("peer", in.conn.RemoteAddr()))
-		r.refuse(in.conn, reasonOf(refusal), refusal.Error())
+		r.env.Logger.Warn("A data connection is refused", zap.Error(refusal), zap.Stringer("peer", in.Conn().RemoteAddr()))
+		r.refuse(in.Conn(), reasonOf(refusal), refusal.Error())
 		return
 	}
-	run := r.env.registry.lookup(runID(m.Run))
-	if run == nil {
+	joined := r.env.registry.lookup(m.Run)
+	if joined == nil {
 		text := fmt.Sprintf("run %d is unknown", m.Run)
-		r.env.logger.Warn("A data connection is refused: "+text, zap.Stringer("peer", in.conn.RemoteAddr()))
-		r.refuse(in.conn, refusedUnknownRun, text)
+		r.env.Logger.Warn("A data connection is refused: "+text, zap.Stringer("peer", in.Conn().RemoteAddr()))
+		r.refuse(in.Conn(), refusedUnknownRun, text)
 		return
 	}
-	boundReceiveBuffer(in.conn)
-	if err := run.join(in, slot); err != nil {
-		run.logger.Warn("A data connection is refused", zap.Error(err), zap.Stringer("data_peer", in.conn.RemoteAddr()))
-		r.refuse(in.conn, reasonOf(err), err.Error())
+	boundReceiveBuffer(in.Conn())
+	if err := joined.Join(in, slot.Establish); err != nil {
+		r.env.Logger.Warn("A data connection is refused", zap.Error(err), zap.Uint8("run", m.Run), zap.String("peer", joined.State().Peer), zap.Stringer("data_peer", in.Conn().RemoteAddr()))
+		r.refuse(in.Conn(), reasonOf(err), err.Error())
 	}
 }
 
-// receiveBuffer is what the system is asked to hold of a data connection that was not read yet,
-// in bytes; it may hold twice as much.
+// receiveBuffer is the size of the operating system's buffer for a data connection, in bytes. The system
+// may use twice as much.
 //
-// By itself the system takes up to net.ipv4.tcp_rmem, many MiB, for a connection that is read
-// fast. When that is full it says only after each sixteenth of it that there is room again. So a
-// collector that reads all the time would seem to a guard to stand still for a tenth of a second
-// again and again; and what waits in the system is neither bounded nor counted.
+// Without it the system uses up to net.ipv4.tcp_rmem, many MiB, for a connection that is read fast. When
+// that buffer is full, the system announces room only after each sixteenth of it. So a collector that
+// reads all the time would seem to a guard to stand still for a tenth of a second again and again. And
+// the buffered data would be neither bounded nor counted.
 const receiveBuffer = 512 << 10
 
-// boundReceiveBuffer bounds what the system holds of a data connection.
+// boundReceiveBuffer bounds the system's buffer for a data connection.
 func boundReceiveBuffer(conn net.Conn) {
 	if tcp, ok := socket.Below(conn).(*net.TCPConn); ok {
-		_ = tcp.SetReadBuffer(receiveBuffer) // without it all works, if less evenly
+		_ = tcp.SetReadBuffer(receiveBuffer) // an error does no harm: only the flow is less even
 	}
-}
-
-// errSlotLost: a data connection was closed to make room before its run took it.
-var errSlotLost = errors.New("the connection was closed to make room for others")
-
-// join takes a data connection into the run and reads it to its end. The error
-// says why it didn't.
-func (r *run) join(in *input, slot *slots.Slot) error {
-	select {
-	case <-r.started:
-	case <-r.leaving:
-		if !r.isStarted() {
-			return errRunOver
-		}
-	}
-	if host, theirs := hostOf(r.control.in.conn), hostOf(in.conn); host != theirs {
-		return &strangerError{run: r.id, host: host, got: theirs}
-	}
-	d := &dataConnection{run: r, in: in}
-	if err := r.data.attach(d); err != nil {
-		return err
-	}
-	if !slot.Establish() {
-		r.data.detach(d)
-		return errSlotLost
-	}
-	if err := d.prepare(); err != nil {
-		r.data.detach(d)
-		return err
-	}
-	r.agent.Joined()
-	in.resize(inputBytes)
-	if err := hq.Write(in.conn, bytefrog.DataHelloReply{}); err != nil {
-		d.lost = err
-	}
-	d.serve()
-	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 )
 
 func TestAnAgentIsConfiguredAndStarted(t *testing.T) {
@@ -52,7 +53,7 @@ func TestARefusedVersionGetsTheSupportedOnes(t *testing.T) {
 		assert.Contains(t, text, "versions 1 and 2")
 		p.expectEnd()
 	}
-	assert.EqualValues(t, 4, b.metric("receiver_bytefrog_refused"))
+	assert.EqualValues(t, 4, b.Counter("refused"))
 	assert.Empty(t, b.receiver.env.registry.list())
 }
 
@@ -64,9 +65,9 @@ func TestAProjectHelloIsRefused(t *testing.T) {
 	assert.Contains(t, text, "project hello (16) of protocol version 4")
 	assert.Contains(t, text, "versions 1 and 2")
 	p.expectEnd()
-	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_refused"))
-	assert.Zero(t, b.metric("receiver_bytefrog_bad_data"))
-	assert.Len(t, b.said.FilterLevelExact(zapcore.WarnLevel).All(), 1)
+	assert.EqualValues(t, 1, b.Counter("refused"))
+	assert.Zero(t, b.Counter("bad_data"))
+	assert.Len(t, b.Log.FilterLevelExact(zapcore.WarnLevel).All(), 1)
 }
 
 func TestADataConnectionFromAnotherHostIsRefused(t *testing.T) {
@@ -83,13 +84,13 @@ func TestADataConnectionFromAnotherHostIsRefused(t *testing.T) {
 	stranger.send(bytefrog.DataHello{Run: a.configuration.RunID})
 	assert.Equal(t, "expected data connections of run 1 from 127.0.0.1, as its control connection, got one from 127.0.0.2", stranger.expectError())
 	stranger.expectEnd()
-	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_refused"))
-	assert.Len(t, b.said.FilterLevelExact(zapcore.WarnLevel).All(), 1)
+	assert.EqualValues(t, 1, b.Counter("refused"))
+	assert.Len(t, b.Log.FilterLevelExact(zapcore.WarnLevel).All(), 1)
 	// The run goes on, with both connections of its agent.
 	a.join().write(calls(20, 10))
 	a.finish()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Len(t, s.events, 40)
 	assert.Equal(t, callevent.CauseEnded, s.end(t).Cause)
 }
@@ -121,23 +122,23 @@ func TestEventsMayComeTogetherWithDataHello(t *testing.T) {
 	p.write(append(append(encode(bytefrog.DataHello{Run: a.configuration.RunID}), namesOne()...), calls(0, 1000)...))
 	p.expect(bytefrog.DataHelloReply{})
 	a.data = append(a.data, p)
-	b.await("events", func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == 2000 })
+	b.Await("events", func() bool { return b.receiver.env.registry.lookup(1).State().Events == 2000 })
 	a.finish()
 	b.awaitRuns(0)
-	assert.Len(t, b.pipeline.only(t).events, 2000)
+	assert.Len(t, b.only().events, 2000)
 }
 
 func TestWhatIsNoAgentIsClosedWithOneLogLine(t *testing.T) {
-	// Only what is silent has little time: on a busy machine what others write takes longer.
+	// Only the silent connection has little time: on a busy machine the others need more.
 	const short, long = 50 * time.Millisecond, time.Second
 	cases := map[string]struct {
 		bytes         []byte
 		expected, got string
 		timeout       time.Duration
 	}{
-		"events before the handshake": {calls(0, 1), "hello (0) or data hello (30)", "method entry (20)", patience},
-		"HTTP":                        {[]byte("GET / HTTP/1.1\r\n\r\n"), "hello (0) or data hello (30)", "message type 71", patience},
-		"a heartbeat":                 {encode(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing}), "hello (0) or data hello (30)", "heartbeat (8)", patience},
+		"events before the handshake": {calls(0, 1), "hello (0) or data hello (30)", "method entry (20)", receivertestbed.Patience},
+		"HTTP":                        {[]byte("GET / HTTP/1.1\r\n\r\n"), "hello (0) or data hello (30)", "message type 71", receivertestbed.Patience},
+		"a heartbeat":                 {encode(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing}), "hello (0) or data hello (30)", "heartbeat (8)", receivertestbed.Patience},
 		"half a hello, then silence":  {[]byte{0}, "hello (0) or data hello (30) within 1s", "nothing more", long},
 		"silence":                     {nil, "hello (0) or data hello (30) within 50ms", "nothing more", short},
 	}
@@ -148,7 +149,7 @@ func TestWhatIsNoAgentIsClosedWithOneLogLine(t *testing.T) {
 			p.write(c.bytes)
 			assert.Contains(t, p.expectError(), c.got)
 			p.expectEnd()
-			lines := b.said.FilterLevelExact(zapcore.WarnLevel).All()
+			lines := b.Log.FilterLevelExact(zapcore.WarnLevel).All()
 			require.Len(t, lines, 1)
 			said := lines[0].ContextMap()["error"].(string)
 			want := fmt.Sprintf("%s, byte %d: expected %s, got %s", p.conn.LocalAddr(), min(len(c.bytes), 1), c.expected, c.got)
@@ -156,7 +157,7 @@ func TestWhatIsNoAgentIsClosedWithOneLogLine(t *testing.T) {
 				want = fmt.Sprintf("%s, byte 0: expected %s, got %s", p.conn.LocalAddr(), c.expected, c.got)
 			}
 			assert.Equal(t, want, said)
-			assert.EqualValues(t, 1, b.metric("receiver_bytefrog_bad_data"))
+			assert.EqualValues(t, 1, b.Counter("bad_data"))
 		})
 	}
 }
@@ -166,19 +167,19 @@ func TestAConnectionThatIsOpenedAndClosedIsNoError(t *testing.T) {
 	for range 20 {
 		dial(t, b.address()).close()
 	}
-	b.await("connections", func() bool { return b.openConnections() == 0 })
-	assert.Empty(t, b.said.FilterLevelExact(zapcore.WarnLevel).All())
+	b.Await("connections", func() bool { return b.openConnections() == 0 })
+	assert.Empty(t, b.Log.FilterLevelExact(zapcore.WarnLevel).All())
 }
 
 // openConnections is how many connections the receiver has, or the least that it
 // might.
-func (b *bed) openConnections() int64 { return b.metric("receiver_bytefrog_connections") }
+func (b *bed) openConnections() int64 { return b.Counter("connections") }
 
 func TestLimitsOfConnectionsAndRunsAreNamed(t *testing.T) {
 	t.Run("connections", func(t *testing.T) {
 		b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxConnections = 2 })
 		first, second := dial(t, b.address()), dial(t, b.address())
-		b.await("two connections", func() bool { return b.openConnections() == 2 })
+		b.Await("two connections", func() bool { return b.openConnections() == 2 })
 		for version := uint8(bytefrog.MinVersion); version <= bytefrog.MaxVersion; version++ {
 			agent := dial(t, b.address())
 			agent.version = version
@@ -194,10 +195,10 @@ func TestLimitsOfConnectionsAndRunsAreNamed(t *testing.T) {
 		data.send(bytefrog.DataHello{Run: 1})
 		assert.Contains(t, data.expectError(), "limits.max_connections is reached (2)")
 		data.expectEnd()
-		assert.EqualValues(t, 4, b.metric("receiver_bytefrog_refused"))
+		assert.EqualValues(t, 4, b.Counter("refused"))
 		first.close()
 		second.close()
-		b.await("no connection", func() bool { return b.openConnections() == 0 })
+		b.Await("no connection", func() bool { return b.openConnections() == 0 })
 		a := connect(b, 1)
 		a.finish()
 		b.awaitRuns(0)
@@ -210,15 +211,15 @@ func TestLimitsOfConnectionsAndRunsAreNamed(t *testing.T) {
 		for range heardBeyond {
 			heard = append(heard, dial(t, b.address()))
 		}
-		b.await("connections", func() bool { return b.openConnections() == 2+heardBeyond })
+		b.Await("connections", func() bool { return b.openConnections() == 2+heardBeyond })
 		late := dial(t, b.address())
 		heard[0].expectEnd()
-		b.await("the eviction to be counted", func() bool { return b.metric("receiver_bytefrog_connections_evicted") == 1 })
-		assert.Zero(t, b.metric("receiver_bytefrog_refused"))
+		b.Await("the eviction to be counted", func() bool { return b.Counter("connections_evicted") == 1 })
+		assert.Zero(t, b.Counter("refused"))
 		for _, p := range append(heard[1:], late) {
 			p.close()
 		}
-		b.await("two connections", func() bool { return b.openConnections() == 2 })
+		b.Await("two connections", func() bool { return b.openConnections() == 2 })
 		first.finish()
 		b.awaitRuns(0)
 	})
@@ -240,7 +241,7 @@ func TestLimitsOfConnectionsAndRunsAreNamed(t *testing.T) {
 		p.send(bytefrog.Hello{Version: 1})
 		p.expectToBeTurnedAway("limits.max_runs is reached (1)")
 		p.close()
-		b.await("its connection to be closed", func() bool { return b.openConnections() == 1 })
+		b.Await("its connection to be closed", func() bool { return b.openConnections() == 1 })
 		a.finish()
 		b.awaitRuns(0)
 	})
@@ -252,14 +253,14 @@ func TestARunThatProvedNothingGivesWayToANewAgent(t *testing.T) {
 	busy.join()
 	alive := connect(b, 1)
 	alive.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeInitializing})
-	b.await("its heartbeat", func() bool {
-		return b.receiver.env.registry.lookup(runID(alive.configuration.RunID)).isProven()
+	b.Await("its heartbeat", func() bool {
+		return b.receiver.env.registry.lookup(alive.configuration.RunID).State().Proven
 	})
 	forged := connect(b, 1)
 	agent := connect(b, 1)
 	agent.join()
 	assert.NotEqual(t, uint8(0), agent.configuration.RunID)
-	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_runs_gave_way"))
+	assert.EqualValues(t, 1, b.Counter("runs_gave_way"))
 	// Now all have proved that they are agents.
 	p := dial(t, b.address())
 	p.send(bytefrog.Hello{Version: 1})
@@ -288,7 +289,7 @@ func TestThousandsOfConnectionsThatAreDroppedLeaveNothing(t *testing.T) {
 		}
 		p.close()
 	}
-	b.await("their goroutines and files to be gone", func() bool {
+	b.Await("their goroutines and files to be gone", func() bool {
 		return b.openConnections() == 0 && runtime.NumGoroutine() <= goroutines+waitingGoroutines && openFiles(t) <= files
 	})
 }
@@ -313,21 +314,23 @@ func TestRunsOfAgentsThatDieAtOnceAreGivenBack(t *testing.T) {
 		p.send(bytefrog.Hello{Version: 1})
 		p.close()
 	}
-	b.await("no runs and connections", func() bool {
+	b.Await("no runs and connections", func() bool {
 		return len(b.receiver.env.registry.list()) == 0 && b.openConnections() == 0
 	})
 }
 
 func TestAnAgentThatSaysHelloDuringTheShutdownIsTurnedAway(t *testing.T) {
 	// Nothing here takes that long.
-	b := newBed(t, quickly, func(b *bed, _ *Config) { b.timing.hello, b.timing.parting = patience/2, patience })
+	b := newBed(t, quickly, func(b *bed, _ *Config) {
+		b.timing.hello, b.timing.parting = receivertestbed.Patience/2, receivertestbed.Patience
+	})
 	var waiting []*peer
 	for range 20 {
 		waiting = append(waiting, dial(t, b.address()))
 	}
-	b.await("connections", func() bool { return b.openConnections() == 20 })
+	b.Await("connections", func() bool { return b.openConnections() == 20 })
 	done := b.shutdownInBackground()
-	b.await("the shutdown", b.receiver.handshakes.isHurried)
+	b.Await("the shutdown", b.receiver.handshakes.isHurried)
 	for _, p := range waiting {
 		p.send(bytefrog.Hello{Version: 1})
 	}
@@ -342,9 +345,9 @@ func TestAnAgentThatSaysHelloDuringTheShutdownIsTurnedAway(t *testing.T) {
 func TestAConnectionThatIsSilentDuringTheShutdownIsClosed(t *testing.T) {
 	b := newBed(t, quickly)
 	silent := dial(t, b.address())
-	b.await("a connection", func() bool { return b.openConnections() == 1 })
+	b.Await("a connection", func() bool { return b.openConnections() == 1 })
 	done := b.shutdownInBackground()
 	silent.expectEnd()
 	require.NoError(t, <-done)
-	assert.Empty(t, b.said.FilterLevelExact(zapcore.WarnLevel).All())
+	assert.Empty(t, b.Log.FilterLevelExact(zapcore.WarnLevel).All())
 }

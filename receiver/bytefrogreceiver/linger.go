@@ -5,51 +5,53 @@ package bytefrogreceiver
 
 import (
 	"container/list"
-	"context"
 	"net"
 	"sync"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
+	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/telemetry"
 )
 
 // lingering are the agents that were sent an error message and have not closed their connections
-// yet. A debugger can stop an agent for as long as it likes. If its connections are closed before
-// it has read the message, its program can hang for ever. So the connections are read, and the
-// data is dropped, until the agent closes them. The rest of their runs is over.
+// yet. A debugger can stop an agent for any time. If its connections are closed before it has read the
+// message, its program can hang forever. So the connections are read, and the data is dropped, until
+// the agent closes them. The rest of their runs is over.
 //
-// A connection ends at the latest when limits.max_connections needs room, the oldest first; when
-// TCP's keep-alive, which is on for a listener of Go's, finds the machine gone; when more data has
-// arrived than any agent has; and with the shutdown.
+// The receiver closes a connection earlier in these cases:
+//   - limits.max_connections needs room: the oldest connections are closed.
+//   - TCP's keep-alive, which is on for listeners of Go, finds the machine gone.
+//   - More data has arrived than any agent has.
+//   - The time of the shutdown is over.
 type lingering struct {
-	telemetry *telemetry
+	run       *receiverkit.Run
+	telemetry *telemetry.Telemetry
 	timing    *timing
 	// connections counts the memory of those that linger.
 	connections *connectionMemory
-	// stopping is closed when the shutdown begins; ctx is cancelled when its time for deliveries is
-	// over.
-	stopping <-chan struct{}
-	ctx      context.Context
 	// most is how many bytes of a connection are read.
 	most int64
 
 	mu sync.Mutex
-	// byAge are the *discarder that were not cut. Those of an agent stand next to one another, its
-	// control connection last.
+	// byAge has the *discarder of all open connections. Those of an agent are adjacent, with its control
+	// connection last.
 	byAge list.List
-	// reading are the goroutines.
-	reading sync.WaitGroup
+}
+
+func newLingering(run *receiverkit.Run, own *telemetry.Telemetry, t *timing, connections *connectionMemory) *lingering {
+	return &lingering{run: run, telemetry: own, timing: t, connections: connections, most: maxDiscarded}
 }
 
 const (
-	// discardBytes is how much of a lingering connection is read at once.
+	// discardBytes is the size of the buffer of a lingering connection.
 	discardBytes = 4 << 10
-	// maxDiscarded is how much of one is read at all: far more than an agent can send before it
-	// reads the error message, as long as it runs.
+	// maxDiscarded bounds the bytes that are read of a connection: far more than a running agent can
+	// send before it reads the error message.
 	maxDiscarded = 1 << 30
 )
 
-// Why a lingering connection was closed before its agent did so.
+// Reasons for which the receiver closes a lingering connection.
 const (
 	cutForRoom    = "max_connections"
 	cutAtShutdown = "shutdown"
@@ -58,13 +60,12 @@ const (
 
 // lingerer is one agent.
 type lingerer struct {
-	// data are its data connections, if it has any, and control is the other. Nothing else uses
-	// them any more.
+	// data has its data connections, and control is its control connection. Nothing else uses them.
 	data    []net.Conn
 	control net.Conn
-	// answered says that the agent has answered suspend: it is alive.
+	// answered: the agent has answered suspend, so it is alive.
 	answered bool
-	// gone, if it is set, is called when all its connections have ended.
+	// gone, unless nil, is called when all connections have ended.
 	gone func()
 
 	since time.Time
@@ -75,9 +76,9 @@ type lingerer struct {
 // discarder reads one connection.
 type discarder struct {
 	conn net.Conn
-	// place is nil when it is no longer one of those by age.
+	// place is its place in byAge; nil: it was removed.
 	place *list.Element
-	// ended is closed when the connection is.
+	// ended is closed when the connection is closed.
 	ended chan struct{}
 }
 
@@ -91,25 +92,23 @@ func (l *lingering) begin(a lingerer) {
 		a.connections = append(a.connections, d)
 	}
 	l.mu.Unlock()
-	l.telemetry.lingering(int64(len(a.connections)))
-	l.reading.Add(len(a.connections) + 1)
+	l.telemetry.Lingering(int64(len(a.connections)))
 	for _, d := range a.connections {
-		go l.discard(d)
+		l.run.Go(func() { l.discard(d) })
 	}
-	go l.awaitParting(&a)
+	l.run.Go(func() { l.awaitParting(&a) })
 }
 
 // discard reads a connection until it ends.
 func (l *lingering) discard(d *discarder) {
-	defer l.reading.Done()
 	defer close(d.ended)
-	defer l.telemetry.lingering(-1)
+	defer l.telemetry.Lingering(-1)
 	defer l.connections.hold()()
 	_ = d.conn.SetReadDeadline(time.Time{})
 	buffer := make([]byte, discardBytes)
 	for rest := l.most; ; {
 		n, err := d.conn.Read(buffer)
-		l.telemetry.discarded(int64(n))
+		l.telemetry.Discarded(int64(n))
 		if err != nil {
 			break
 		}
@@ -122,7 +121,7 @@ func (l *lingering) discard(d *discarder) {
 	_ = d.conn.Close()
 }
 
-// remove removes a connection from those by age, and reports false when it was removed before.
+// remove removes a connection from byAge. It reports false if the connection was removed before.
 func (l *lingering) remove(d *discarder) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,13 +136,12 @@ func (l *lingering) remove(d *discarder) bool {
 // cut closes a connection that its agent has not closed.
 func (l *lingering) cut(d *discarder, reason string) {
 	if l.remove(d) {
-		l.telemetry.lingeringCut(reason)
+		l.telemetry.LingeringCut(reason)
 		_ = d.conn.Close()
 	}
 }
 
-// makeRoom closes the n oldest connections, if there are as many, and reports
-// whether it did.
+// makeRoom closes the n oldest connections, unless there are fewer, and reports whether it did.
 func (l *lingering) makeRoom(n int) bool {
 	if l.len() < n {
 		return false
@@ -153,7 +151,7 @@ func (l *lingering) makeRoom(n int) bool {
 		oldest := l.byAge.Front()
 		l.mu.Unlock()
 		if oldest == nil {
-			break // It has ended meanwhile, which makes room too.
+			break // the last one has ended meanwhile, which makes room too
 		}
 		l.cut(oldest.Value.(*discarder), cutForRoom)
 	}
@@ -169,13 +167,12 @@ func (l *lingering) len() int {
 // awaitParting waits for an agent to close its connections, and closes at a shutdown those that
 // it has not closed. Each agent has the time parting since it was sent error.
 func (l *lingering) awaitParting(a *lingerer) {
-	defer l.reading.Done()
 	if a.gone != nil {
 		defer a.gone()
 	}
 	last := len(a.connections) - 1
 	hq.Parting{
-		Stopping: l.stopping, Over: l.ctx.Done(), Answered: a.answered, Control: l.timing.control,
+		Stopping: l.run.Serving.Done(), Over: l.run.Delivering.Done(), Answered: a.answered, Control: l.timing.control,
 		Grace: func() time.Duration { return time.Until(a.since.Add(l.timing.parting)) },
 	}.Await(&parting{lingering: l, data: a.connections[:last], control: a.connections[last:]})
 }
@@ -186,7 +183,7 @@ type parting struct {
 	data, control []*discarder
 }
 
-// Gone returns what is closed when the agent has closed its connections.
+// Gone returns channels that are closed when the agent has closed its connections.
 func (p *parting) Gone() (data []<-chan struct{}, control <-chan struct{}) {
 	for _, d := range p.data {
 		data = append(data, d.ended)
@@ -203,6 +200,3 @@ func (p *parting) CloseData() {
 
 // CloseControl closes the control connection, unless the agent has closed it.
 func (p *parting) CloseControl() { p.lingering.cut(p.control[0], cutAtShutdown) }
-
-// wait waits until no agent lingers; none may begin any more.
-func (l *lingering) wait() { l.reading.Wait() }

@@ -12,19 +12,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
 // linger connects n agents with a data connection each, and gives them up one after
 // the other.
 func linger(b *bed, n int) []*agent {
-	b.t.Helper()
+	b.T.Helper()
 	var agents []*agent
 	for i := range n {
 		a := connect(b, 1)
 		a.join()
-		b.receiver.env.registry.lookup(runID(a.configuration.RunID)).leave(unresponsive(time.Second))
+		b.receiver.env.registry.lookup(a.configuration.RunID).Leave(session.Unresponsive(time.Second))
 		a.control.expectError()
-		b.await("it to linger", func() bool { return b.metric("receiver_bytefrog_lingering") == int64(2*(i+1)) })
+		b.Await("it to linger", func() bool { return b.Counter("lingering") == int64(2*(i+1)) })
 		agents = append(agents, a)
 	}
 	return agents
@@ -41,15 +42,15 @@ func TestTheOldestThatLingerMakeRoomDataFirst(t *testing.T) {
 	agents[0].data[0].expectEnd()
 	agents[0].control.expectEnd()
 	agents[1].data[0].expectEnd()
-	b.await("five connections", func() bool { return b.openConnections() == 5 })
-	assert.EqualValues(t, 3, b.metric("receiver_bytefrog_lingering_cut"))
-	b.await("one that lingers", func() bool { return b.metric("receiver_bytefrog_lingering") == 1 })
-	assert.Zero(t, b.metric("receiver_bytefrog_refused"))
+	b.Await("five connections", func() bool { return b.openConnections() == 5 })
+	assert.EqualValues(t, 3, b.Counter("lingering_cut"))
+	b.Await("one that lingers", func() bool { return b.Counter("lingering") == 1 })
+	assert.Zero(t, b.Counter("refused"))
 	for _, p := range silent {
 		p.close()
 	}
 	agents[1].control.close()
-	b.await("no connection", func() bool { return b.openConnections() == 0 })
+	b.Await("no connection", func() bool { return b.openConnections() == 0 })
 }
 
 func TestNoConnectionIsCutWhereThatMakesTooLittleRoom(t *testing.T) {
@@ -57,14 +58,14 @@ func TestNoConnectionIsCutWhereThatMakesTooLittleRoom(t *testing.T) {
 	agents := linger(b, 1)
 	first := connect(b, 1)
 	first.join()
-	assert.Zero(t, b.metric("receiver_bytefrog_lingering_cut"), "four are open")
+	assert.Zero(t, b.Counter("lingering_cut"), "four are open")
 	second := dial(t, b.address())
 	agents[0].data[0].expectEnd()
 	third := dial(t, b.address())
 	agents[0].control.expectEnd()
 	fourth := dial(t, b.address())
-	b.await("one more than there may be", func() bool { return b.openConnections() == 5 })
-	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_lingering_cut"))
+	b.Await("one more than there may be", func() bool { return b.openConnections() == 5 })
+	assert.EqualValues(t, 2, b.Counter("lingering_cut"))
 	for _, p := range []*peer{second, third, fourth} {
 		p.close()
 	}
@@ -72,8 +73,8 @@ func TestNoConnectionIsCutWhereThatMakesTooLittleRoom(t *testing.T) {
 	b.awaitRuns(0)
 }
 
-// Agents that were turned away linger too, and may be stopped for hours.
-func TestAnAgentIsHeardThoughThoseThatWereTurnedAwayDoNotClose(t *testing.T) {
+// Refused agents linger too, and may be stopped for hours.
+func TestAnAgentIsReadWhileRefusedAgentsDoNotClose(t *testing.T) {
 	b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxConnections = 2 })
 	a := connect(b, 1)
 	a.join()
@@ -86,15 +87,15 @@ func TestAnAgentIsHeardThoughThoseThatWereTurnedAwayDoNotClose(t *testing.T) {
 	var stopped []*peer
 	for i := range heardBeyond {
 		stopped = append(stopped, turnAway())
-		b.await("it to linger", func() bool { return b.metric("receiver_bytefrog_lingering") == int64(i+1) })
+		b.Await("it to linger", func() bool { return b.Counter("lingering") == int64(i+1) })
 	}
-	assert.Zero(t, b.metric("receiver_bytefrog_lingering_cut"))
+	assert.Zero(t, b.Counter("lingering_cut"))
 	stopped = append(stopped, turnAway(), turnAway())
 	// The two that waited longest had to make room.
 	stopped[0].expectEnd()
 	stopped[1].expectEnd()
-	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_lingering_cut"))
-	assert.Empty(t, b.said.FilterMessageSnippet("closed unheard").All())
+	assert.EqualValues(t, 2, b.Counter("lingering_cut"))
+	assert.Empty(t, b.Log.FilterMessageSnippet("closed before the handshake").All())
 	for _, p := range stopped {
 		p.close()
 	}
@@ -107,7 +108,7 @@ func TestADataConnectionOfAnAgentThatLingersComesToNoOtherRun(t *testing.T) {
 	// It was stopped before it opened its data connections.
 	stopped := connect(b, 1)
 	r := b.receiver.env.registry
-	r.lookup(runID(stopped.configuration.RunID)).leave(unresponsive(time.Second))
+	r.lookup(stopped.configuration.RunID).Leave(session.Unresponsive(time.Second))
 	b.awaitRuns(0)
 	for range maxRunID - 1 {
 		r.close(openRun(t, r))
@@ -121,7 +122,7 @@ func TestADataConnectionOfAnAgentThatLingersComesToNoOtherRun(t *testing.T) {
 	// That is how it hears that its tracing is over, and all that it hears.
 	require.NoError(t, stopped.control.conn.(*net.TCPConn).CloseWrite())
 	stopped.control.expectEnd()
-	b.await("it to be gone", func() bool { return b.metric("receiver_bytefrog_lingering") == 0 })
+	b.Await("it to be gone", func() bool { return b.Counter("lingering") == 0 })
 	other.finish()
 	b.awaitRuns(0)
 }
@@ -134,7 +135,7 @@ func TestAnAgentThatLingersHasUntilTheShutdownsTimeIsOver(t *testing.T) {
 	a := linger(b, 1)[0]
 	done := b.shutdownInBackground()
 	a.data[0].expectEnd()
-	assert.Error(t, b.receiver.env.ctx.Err(), "the shutdown's time is over")
+	assert.Error(t, b.receiver.env.run.Delivering.Err(), "the shutdown's time is over")
 	a.expectDataToBeClosedFirst(b)
 	require.NoError(t, <-done)
 }
@@ -150,8 +151,8 @@ func TestWhoSendsForEverDoesNotLingerForEver(t *testing.T) {
 		}
 	}
 	assert.GreaterOrEqual(t, sent, 1<<20)
-	b.await("one to linger", func() bool { return b.metric("receiver_bytefrog_lingering") == 1 })
-	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_lingering_cut"))
+	b.Await("one to linger", func() bool { return b.Counter("lingering") == 1 })
+	assert.EqualValues(t, 1, b.Counter("lingering_cut"))
 	a.control.close()
-	b.await("nobody to linger", func() bool { return b.metric("receiver_bytefrog_lingering") == 0 })
+	b.Await("nobody to linger", func() bool { return b.Counter("lingering") == 0 })
 }

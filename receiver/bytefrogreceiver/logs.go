@@ -9,16 +9,20 @@ import (
 	"time"
 	"unsafe"
 
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
-	"github.com/callbraid/callbraid/internal/componentkit/schema"
+	"github.com/callbraid/callbraid/internal/componentkit/socket"
+	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/telemetry"
 )
 
-// The names of the events that log records report.
+// Event names of log records.
 const (
 	eventMarker           = "bytefrog.marker"
 	eventClassTransformed = "bytefrog.class.transformed"
@@ -30,7 +34,7 @@ const (
 	eventAgentLeft        = "bytefrog.agent.left"
 )
 
-// Attributes of log records, beside the conventions' own.
+// Attributes of log records that are not in the semantic conventions, and two that are.
 const (
 	attributeRunID       = "bytefrog.run.id"
 	attributeSequence    = "bytefrog.sequence"
@@ -45,24 +49,40 @@ const (
 	attributePeerPort    = "network.peer.port"
 )
 
-// runLogs makes log records of what a run says of itself. Without a pipeline for
-// logs it does nothing.
+// logSink is the queue of the log records of all runs. It drops records without room, so no run
+// waits for it.
+type logSink = handover.Logs[logRecord]
+
+// maxLogBatch bounds the log records of one call of the pipeline.
+const maxLogBatch = 1000
+
+// newLogSink opens the queue; nil: no pipeline takes logs.
+func newLogSink(run *receiverkit.Run, config *Config, own *telemetry.Telemetry) *logSink {
+	return receiverkit.NewLogs(run, config.Limits.LogLimits, handover.QueueSettings[logRecord, plog.Logs]{
+		Overflow: handover.OverflowDrop, MaxAtOnce: maxLogBatch,
+		Size:    func(l *logRecord) (records, bytes int) { return 1, l.size() },
+		Make:    func(records []logRecord) plog.Logs { return logsOf(run.Kit, records) },
+		Dropped: own.LogRecordsDropped,
+	})
+}
+
+// runLogs makes the log records of a run. Without a logs pipeline it does nothing. It implements
+// session.Records.
 type runLogs struct {
 	sink *logSink
-	// off are the events that are switched off.
+	// off has the event names that are switched off.
 	off    map[string]bool
-	timeOf func(ticks int64) time.Time
 	origin *origin
 	now    func() time.Time
 }
 
 // origin is the run that log records are from.
 type origin struct {
-	run      runID
+	run      uint8
 	resource pcommon.Resource
 }
 
-// logRecord is a log record on its way to the pipeline.
+// logRecord is a log record in the queue.
 type logRecord struct {
 	*origin
 	event      string
@@ -80,8 +100,8 @@ type logAttribute struct {
 	isInt bool
 }
 
-// size is how many bytes a record has in memory, about: text that is in the body and
-// in an attribute counts twice, as it does in what is handed on.
+// size returns the approximate memory of a record. A text in the body and in an attribute counts
+// twice, because the batch has two copies of it.
 func (l *logRecord) size() int {
 	size := int(unsafe.Sizeof(*l)) + len(l.body)
 	for i := range l.attributes {
@@ -106,8 +126,8 @@ func (l runLogs) add(event string, severity plog.SeverityNumber, body string, at
 	})
 }
 
-// marker reports what the traced program wanted to be noticed, at its own time.
-func (l runLogs) marker(m bytefrog.Marker, sequence uint64, ticks int64) {
+// Marker reports a marker of the traced program, with the program's time.
+func (l runLogs) Marker(m bytefrog.Marker, sequence uint64, at time.Time) {
 	if l.sink == nil || l.off[eventMarker] {
 		return
 	}
@@ -117,15 +137,15 @@ func (l runLogs) marker(m bytefrog.Marker, sequence uint64, ticks int64) {
 	}
 	l.sink.Add(logRecord{
 		origin: l.origin, event: eventMarker, severity: plog.SeverityNumberInfo, body: body,
-		time: l.timeOf(ticks), observed: l.now(),
+		time: at, observed: l.now(),
 		attributes: []logAttribute{
 			text(attributeMarkerKey, m.Key), text(attributeMarkerValue, m.Value), number(attributeSequence, int64(sequence)),
 		},
 	})
 }
 
-// class reports what the agent did with a class.
-func (l runLogs) class(m bytefrog.ClassReport) {
+// Class reports whether the agent has instrumented a class.
+func (l runLogs) Class(m bytefrog.ClassReport) {
 	if l.sink == nil {
 		return
 	}
@@ -139,36 +159,51 @@ func (l runLogs) class(m bytefrog.ClassReport) {
 	l.add(event, severity, m.Result.String()+": "+m.Class, text(attributeClass, strings.ReplaceAll(m.Class, "/", ".")))
 }
 
-func (l runLogs) started(version uint8, peer net.Addr) {
-	host, port := hostAndPort(peer)
+// Started reports that the agent was started.
+func (l runLogs) Started(version uint8, peer net.Addr) {
+	host, port := socket.HostPort(peer)
 	l.add(eventAgentStarted, plog.SeverityNumberInfo, "The agent was started",
 		number(attributeVersion, int64(version)), text(attributePeerAddress, host), number(attributePeerPort, int64(port)))
 }
 
-func (l runLogs) mode(before, after bytefrog.Mode) {
+// Mode reports a change of the agent's mode.
+func (l runLogs) Mode(before, after bytefrog.Mode) {
 	l.add(eventAgentMode, plog.SeverityNumberInfo, "The agent is "+after.String(),
 		text(attributeMode, modeAttribute(after).String()), text(attributeModeBefore, modeAttribute(before).String()))
 }
 
-func (l runLogs) agentError(m bytefrog.ErrorMessage) {
+// Error reports an error of the agent.
+func (l runLogs) Error(m bytefrog.ErrorMessage) {
 	l.add(eventAgentError, plog.SeverityNumberError, m.Text)
 }
 
-func (l runLogs) ended(e ending) {
+// Ended reports the end of the run.
+func (l runLogs) Ended(e session.Ending) {
 	severity := plog.SeverityNumberInfo
-	if e.cause != callevent.CauseEnded && e.cause != callevent.CauseShutdown {
+	if e.Cause != callevent.CauseEnded && e.Cause != callevent.CauseShutdown {
 		severity = plog.SeverityNumberWarn
 	}
-	body := e.text
-	if e.err != nil {
-		body += ": " + e.err.Error()
+	body := e.Text
+	if e.Err != nil {
+		body += ": " + e.Err.Error()
 	}
-	l.add(eventAgentLeft, severity, body, text(attributeCause, e.cause.String()))
+	l.add(eventAgentLeft, severity, body, text(attributeCause, e.Cause.String()))
 }
 
-// logsOf makes of records what the pipeline takes: those of one run that stand together
-// share a resource.
-func logsOf(all []logRecord, build component.BuildInfo) plog.Logs {
+// order reports an order of an operator.
+func (l runLogs) order(r agentcontrol.Record) {
+	if l.sink == nil {
+		return
+	}
+	var attributes []logAttribute
+	for _, a := range r.Attributes() {
+		attributes = append(attributes, text(a.Key, a.Value))
+	}
+	l.add(agentcontrol.EventName, r.Severity(), r.Body(), attributes...)
+}
+
+// logsOf returns a batch of log records. Adjacent records of one run share a resource.
+func logsOf(kit *receiverkit.Kit, all []logRecord) plog.Logs {
 	logs := plog.NewLogs()
 	var records plog.LogRecordSlice
 	var of *origin
@@ -176,20 +211,14 @@ func logsOf(all []logRecord, build component.BuildInfo) plog.Logs {
 		l := &all[i]
 		if l.origin != of {
 			of = l.origin
-			resource := logs.ResourceLogs().AppendEmpty()
-			of.resource.CopyTo(resource.Resource())
-			scope := resource.ScopeLogs().AppendEmpty()
-			setScope(scope.Scope(), build)
-			resource.SetSchemaUrl(schema.URL)
-			scope.SetSchemaUrl(schema.URL)
-			records = scope.LogRecords()
+			records = kit.AppendLogs(logs, of.resource)
 		}
 		l.to(records.AppendEmpty())
 	}
 	return logs
 }
 
-// to writes the record.
+// to writes the record into a batch.
 func (l *logRecord) to(r plog.LogRecord) {
 	r.SetEventName(l.event)
 	r.SetTimestamp(pcommon.NewTimestampFromTime(l.time))

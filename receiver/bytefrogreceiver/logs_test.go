@@ -13,22 +13,27 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/receiver"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 )
 
 func TestWhatAgentsSayOfThemselvesBecomesLogRecords(t *testing.T) {
 	b := newBed(t, quickly, withDataConnections(1), func(_ *bed, c *Config) { c.ServiceName = "shop" })
 	a := connect(b, 1)
+	joined := time.Now()
 	p := a.join()
 	p.send(bytefrog.Marker{Time: 40, Sequence: 0, Key: "checkout", Value: "größer"})
 	b.awaitReceived(1)
-	zero := b.receiver.env.registry.lookup(1).stream.Epoch()
+	opened := b.receiver.env.registry.lookup(1).State().Opened
 	a.control.send(
 		bytefrog.Heartbeat{Mode: bytefrog.ModeTracing},
 		bytefrog.Heartbeat{Mode: bytefrog.ModeTracing},
@@ -38,20 +43,20 @@ func TestWhatAgentsSayOfThemselvesBecomesLogRecords(t *testing.T) {
 	)
 	a.finish()
 	b.awaitRuns(0)
-	b.await("the log records", func() bool { return b.logEvents()[eventAgentLeft] == 1 })
+	b.Await("the log records", func() bool { return b.logEvents()[eventAgentLeft] == 1 })
 	got := map[string]plog.LogRecord{}
 	modes := 0
-	b.eachLog(func(resource plog.ResourceLogs, r plog.LogRecord) {
-		assert.Equal(t, "shop", resource.Resource().Attributes().AsRaw()[attributeServiceName])
+	for _, r := range b.Records("") {
+		assert.Equal(t, "shop", r.Resource.Attributes().AsRaw()[attributeServiceName])
 		assert.Equal(t, int64(1), r.Attributes().AsRaw()[attributeRunID])
 		if r.EventName() == eventAgentMode {
 			modes++
 			if modes == 1 {
-				return
+				continue
 			}
 		}
-		got[r.EventName()] = r
-	})
+		got[r.EventName()] = r.LogRecord
+	}
 	assert.Equal(t, 2, modes, "initializing to tracing, tracing to shutting down")
 	want := map[string]struct {
 		severity   plog.SeverityNumber
@@ -78,7 +83,7 @@ func TestWhatAgentsSayOfThemselvesBecomesLogRecords(t *testing.T) {
 		w.attributes[attributeRunID] = int64(1)
 		assert.Equal(t, w.attributes, r.Attributes().AsRaw(), event)
 	}
-	assert.Equal(t, zero.Add(40*time.Millisecond).UnixNano(), got[eventMarker].Timestamp().AsTime().UnixNano())
+	assert.WithinRange(t, got[eventMarker].Timestamp().AsTime(), opened.Add(40*time.Millisecond), joined.Add(40*time.Millisecond))
 }
 
 // sinkOf is a log sink in front of next, with a queue of so many records and bytes.
@@ -86,12 +91,10 @@ func sinkOf(t *testing.T, b *bed, next func(context.Context, plog.Logs) error, s
 	t.Helper()
 	sink, err := consumer.NewLogs(next)
 	require.NoError(t, err)
-	env := *b.receiver.env
-	config := *env.config
+	config := *b.receiver.env.config
 	config.Limits.MaxQueuedLogs, config.Limits.MaxQueuedLogBytes = size, bytes
 	config.Retry = receiverkit.RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond}
-	env.config = &config
-	return newLogSink(&env, sink)
+	return deskEnvironment(t, b.Settings, &config, sharedreceiver.Signals{Logs: sink}).logs
 }
 
 // logsGate is a pipeline for logs that refuses until it is opened.
@@ -99,14 +102,14 @@ type logsGate struct {
 	consumertest.LogsSink
 	tries  atomic.Int64
 	opened atomic.Bool
-	// largest is how many bytes of bodies it was given at once.
+	// largest is the largest sum of bytes of bodies in a call.
 	largest atomic.Int64
 }
 
 func (g *logsGate) consume(ctx context.Context, logs plog.Logs) error {
 	g.tries.Add(1)
 	if !g.opened.Load() {
-		return errRefused
+		return receivertestbed.ErrRefused
 	}
 	bodies := 0
 	for _, resource := range logs.ResourceLogs().All() {
@@ -120,7 +123,7 @@ func (g *logsGate) consume(ctx context.Context, logs plog.Logs) error {
 
 func originOne(b *bed) *origin {
 	from := &origin{run: 1}
-	from.resource, _ = newResource(b.receiver.env.config, [16]byte{1})
+	from.resource = newResource(b.receiver.env.config, [16]byte{1})
 	return from
 }
 
@@ -131,20 +134,20 @@ func TestARefusingLogsPipelineHoldsNobodyUp(t *testing.T) {
 	record := logRecord{origin: originOne(b), event: "x"}
 	s.Add(record)
 	// From then on nothing is taken out of the queue.
-	b.await("the record to be refused", func() bool { return next.tries.Load() > 0 })
+	b.Await("the record to be refused", func() bool { return next.tries.Load() > 0 })
 	for range 100 {
 		s.Add(record)
 	}
-	assert.EqualValues(t, 90, b.metric("receiver_bytefrog_log_records_dropped"))
-	assert.Len(t, b.said.FilterMessageSnippet("queue of log records is full").All(), 1, "one line for a burst")
+	assert.EqualValues(t, 90, b.Counter("log_records_dropped"))
+	assert.Len(t, b.Log.FilterMessageSnippet("queue of log records is full").All(), 1, "one line for a burst")
 	next.opened.Store(true)
-	b.await("the others", func() bool { return next.LogRecordCount() == 11 })
+	b.Await("the others", func() bool { return next.LogRecordCount() == 11 })
 	s.Close()
 	assert.Equal(t, 11, next.LogRecordCount())
 	assert.Zero(t, s.Bytes())
 	// After its end it takes nothing.
 	s.Add(record)
-	assert.EqualValues(t, 91, b.metric("receiver_bytefrog_log_records_dropped"))
+	assert.EqualValues(t, 91, b.Counter("log_records_dropped"))
 }
 
 func TestLogRecordsThatWaitHaveBoundedMemory(t *testing.T) {
@@ -157,7 +160,7 @@ func TestLogRecordsThatWaitHaveBoundedMemory(t *testing.T) {
 		s.Add(record)
 		require.LessOrEqual(t, s.Bytes(), limit)
 	}
-	dropped := b.metric("receiver_bytefrog_log_records_dropped")
+	dropped := b.Counter("log_records_dropped")
 	assert.EqualValues(t, 4000-limit/record.size(), dropped, "all that was taken still waits: nothing was accepted")
 	next.opened.Store(true)
 	s.Close()
@@ -171,11 +174,11 @@ func TestLogRecordsThatAreRefusedForGoodAreDroppedAndCounted(t *testing.T) {
 	s := sinkOf(t, b, func(context.Context, plog.Logs) error { return consumererror.NewPermanent(errPermanent) }, 10, mib)
 	from := originOne(b)
 	s.Add(logRecord{origin: from, event: "x"})
-	b.await("the drop", func() bool { return b.metric("receiver_bytefrog_log_records_dropped") == 1 })
+	b.Await("the drop", func() bool { return b.Counter("log_records_dropped") == 1 })
 	s.Add(logRecord{origin: from, event: "x"})
 	s.Close()
-	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_log_records_dropped"))
-	assert.Len(t, b.said.FilterMessageSnippet("The pipeline refuses log records with a permanent error").All(), 1)
+	assert.EqualValues(t, 2, b.Counter("log_records_dropped"))
+	assert.Len(t, b.Log.FilterMessageSnippet("The pipeline refuses log records with a permanent error").All(), 1)
 }
 
 func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {
@@ -189,6 +192,16 @@ func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {
 	a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
 	a.finish()
 	b.awaitRuns(0)
-	b.await("the log records", func() bool { return b.logEvents()[eventAgentLeft] == 1 })
+	b.Await("the log records", func() bool { return b.logEvents()[eventAgentLeft] == 1 })
 	assert.Equal(t, map[string]int{eventAgentStarted: 1, eventAgentLeft: 1}, b.logEvents())
+}
+
+// deskEnvironment returns the environment of a receiver that does not listen.
+func deskEnvironment(t testing.TB, settings receiver.Settings, config *Config, next sharedreceiver.Signals) *environment {
+	t.Helper()
+	r, err := newReceiver(settings, config)
+	require.NoError(t, err)
+	env := r.Protocol.(*bytefrogReceiver).env
+	env.open(r.Kit.NewRun(context.Background(), componenttest.NewNopHost(), next))
+	return env
 }

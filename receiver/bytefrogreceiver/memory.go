@@ -7,38 +7,20 @@ import (
 	"sync"
 
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
-	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
 )
 
-const (
-	// runBytes is about what a run holds beside what its agent sends: its structures,
-	// its resource, and the stacks of its goroutines.
-	runBytes = 24 << 10
-	// connectionBytes is about what any open connection holds: its structures, its
-	// buffer until it has said what it is or while it lingers, and the stack of its
-	// goroutine.
-	connectionBytes = 12 << 10
-	// readerBytes is about what a data connection holds beside its buffers, such as the stack of
-	// the coroutine that reads it.
-	readerBytes = 8 << 10
-)
+// connectionBytes is the approximate memory of any open connection: its structures, its buffer
+// before the handshake or while it lingers, and the stack of its goroutine.
+const connectionBytes = 12 << 10
 
 // newRunMemory opens the memory of a run. Its limit is limits.max_run_memory, in bytes.
 func newRunMemory(group *budget.Group, limit int) *runmemory.Memory {
 	return runmemory.New(group, limit, &limitError{setting: settingMaxRunMemory, limit: limit})
 }
 
-// memoryReason is the bound that made the memory of a run full, for metrics.
-func memoryReason(m *runmemory.Memory) string {
-	if m.ReachedOwnLimit() {
-		return "max_run_memory"
-	}
-	return handover.DroppedMemory
-}
-
-// connectionMemory is what open connections hold, whatever they are, beside the memory of
-// runs. Its account gives way to nobody: limits.max_connections bounds it.
+// connectionMemory is the memory of open connections of all kinds, without the memory of runs. Its
+// account frees nothing for others: limits.max_connections bounds it.
 type connectionMemory struct {
 	account *budget.Account
 
@@ -59,7 +41,7 @@ func (c *connectionMemory) hold() (release func()) {
 	return func() { c.change(-1) }
 }
 
-// now is how many connections are open.
+// now returns how many connections are open.
 func (c *connectionMemory) now() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,13 +19,13 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
 	"github.com/callbraid/callbraid/internal/receiverkit"
-	"github.com/callbraid/callbraid/internal/receiverkit/handover"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
 // withProcessMemory gives the process so much memory for all runs.
 func withProcessMemory(process *budget.Budget) option {
-	return func(b *bed, _ *Config) { b.host = budgettest.Host(componenttest.NewNopHost(), process) }
+	return func(b *bed, _ *Config) { b.Host = budgettest.Host(componenttest.NewNopHost(), process) }
 }
 
 // someNames are map messages of n methods from an ID on, with 1000 bytes each.
@@ -40,8 +40,8 @@ func someNames(first, n int) []byte {
 
 // points are those of a counter of the receiver's own, by its attribute.
 func (b *bed) points(name string) map[string]int64 {
-	b.t.Helper()
-	return telemetrytest.Points(b.t, b.telemetry, "otelcol_"+name)
+	b.T.Helper()
+	return telemetrytest.Points(b.T, b.Telemetry, "otelcol_"+name)
 }
 
 func TestTheRunThatHoldsMostIsLeftAndAnHonestOneGoesOn(t *testing.T) {
@@ -55,7 +55,7 @@ func TestTheRunThatHoldsMostIsLeftAndAnHonestOneGoesOn(t *testing.T) {
 		if _, err := theirs.conn.Write(someNames(first, 100)); err != nil {
 			break
 		}
-		if run.isLeaving() {
+		if run.State().Leaving {
 			break
 		}
 	}
@@ -64,7 +64,7 @@ func TestTheRunThatHoldsMostIsLeftAndAnHonestOneGoesOn(t *testing.T) {
 	mine.write(calls(20, 10))
 	honest.finish()
 	b.awaitRuns(0)
-	for _, s := range b.pipeline.streams(t) {
+	for _, s := range b.streams() {
 		if len(s.events) > 0 {
 			assert.Len(t, s.events, 40, "of the honest one")
 			assert.Equal(t, callevent.End(40, callevent.CauseEnded), s.end(t))
@@ -73,7 +73,7 @@ func TestTheRunThatHoldsMostIsLeftAndAnHonestOneGoesOn(t *testing.T) {
 		assert.Equal(t, callevent.End(0, callevent.CauseLimit), s.end(t))
 	}
 	assert.Equal(t, int64(1), b.points("receiver_bytefrog_runs_shed")["{reason=memory_budget}"], "%v", b.points("receiver_bytefrog_runs_shed"))
-	assert.Len(t, b.said.FilterMessageSnippet("The run ends: limit_mib of memory_budget is reached").All(), 1)
+	assert.Len(t, b.Log.FilterMessageSnippet("The run ends: limit_mib of memory_budget is reached").All(), 1)
 	hostile.expectToLinger(b, 2)
 	assert.Less(t, process.Used(), int64(2<<20))
 }
@@ -81,11 +81,11 @@ func TestTheRunThatHoldsMostIsLeftAndAnHonestOneGoesOn(t *testing.T) {
 func TestAFullRunFreesItsMemoryWhileThePipelineRefuses(t *testing.T) {
 	process := budget.New(1 << 30)
 	b := newBed(t, quickly, quickRetries, withDataConnections(2), withProcessMemory(process), func(_ *bed, c *Config) {
-		c.ShutdownTimeout, c.NameWait, c.MissedHeartbeats = patience/2, receiverkit.MaxBatchNameWait, 1000
+		c.ShutdownTimeout, c.NameWait, c.MissedHeartbeats = receivertestbed.Patience/2, receiverkit.MaxBatchNameWait, 1000
 		c.Limits.MaxRunMemory = 8 << 20
 		c.EndTimeout = never
 	})
-	b.pipeline.refuseWith(errRefused)
+	b.Traces.RefuseWith(receivertestbed.ErrRefused)
 	a := connect(b, 1)
 	p, other := a.join(), a.join()
 	run := b.receiver.env.registry.lookup(1)
@@ -97,19 +97,19 @@ func TestAFullRunFreesItsMemoryWhileThePipelineRefuses(t *testing.T) {
 		waiting = append(waiting, enter(20+sequence, 7, 1, 0)...)
 	}
 	other.write(waiting)
-	b.await("a batch to be refused", func() bool { return run.handover.Waiting() > 0 })
+	b.Await("a batch to be refused", func() bool { return run.State().Waiting > 0 })
 	b.awaitReceived(5020)
-	require.Greater(t, run.memory.Held(), int64(2<<20))
+	require.Greater(t, run.Memory().Held(), int64(2<<20))
 	// The last names are too many.
 	_, _ = other.conn.Write(someNames(2000, 4000))
 	assert.Contains(t, a.control.expectError(), "limits.max_run_memory is reached (8388608)")
-	b.await("memory to be free", func() bool { return run.memory.Held() < 100<<10 })
-	b.await("the drops", func() bool { return b.metric("receiver_bytefrog_events_dropped") == 5020 })
+	b.Await("memory to be free", func() bool { return run.Memory().Held() < 100<<10 })
+	b.Await("the drops", func() bool { return b.Counter("events_dropped") == 5020 })
 	assert.Equal(t, map[string]int64{"{reason=max_run_memory}": 5020}, b.points("receiver_bytefrog_events_dropped"))
 	assert.Len(t, b.receiver.env.registry.list(), 1, "its end is still tried")
-	b.pipeline.refuseWith(nil)
+	b.Traces.RefuseWith(nil)
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Equal(t, callevent.End(5020, callevent.CauseLimit), s.end(t))
 	assert.Equal(t, []callevent.Barrier{callevent.Point(5020, callevent.CauseLimit)}, s.breaks())
 	assert.Equal(t, map[string]int64{"{reason=max_run_memory}": 1}, b.points("receiver_bytefrog_runs_shed"))
@@ -132,7 +132,7 @@ func TestTheEndOfARunHasATimeLimit(t *testing.T) {
 		"that holds too much": {
 			change: func(_ *bed, c *Config) { c.EndTimeout, c.ShutdownTimeout = never, 50*time.Millisecond },
 			end: func(_ *agent, b *bed) {
-				b.receiver.env.registry.lookup(1).memory.Fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
+				b.receiver.env.registry.lookup(1).Memory().Fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
 			},
 			dropped: map[string]int64{"{reason=memory_budget}": 20}, late: 1,
 		},
@@ -141,8 +141,8 @@ func TestTheEndOfARunHasATimeLimit(t *testing.T) {
 			end: func(a *agent, b *bed) {
 				run := b.receiver.env.registry.lookup(1)
 				a.finish()
-				b.await("the end", func() bool { return run.isLeaving() })
-				run.memory.Fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
+				b.Await("the end", func() bool { return run.State().Leaving })
+				run.Memory().Fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
 			},
 			dropped: map[string]int64{"{reason=memory_budget}": 20}, late: 1,
 		},
@@ -150,10 +150,10 @@ func TestTheEndOfARunHasATimeLimit(t *testing.T) {
 		for policy, overload := range map[string]OverloadPolicy{"block": OverloadBlock, "suspend": OverloadSuspend} {
 			t.Run("of a run "+name+", with the policy "+policy, func(t *testing.T) {
 				b := newBed(t, quickly, quickRetries, withDataConnections(1), c.change, func(_ *bed, c *Config) { c.OnOverload = overload })
-				b.pipeline.refuseWith(errRefused)
+				b.Traces.RefuseWith(receivertestbed.ErrRefused)
 				a := connect(b, 1)
 				a.join().write(append(namesOne(), calls(0, 10)...))
-				b.await("refusals", func() bool { return b.pipeline.tried() > 2 })
+				b.Await("refusals", func() bool { return b.Traces.Calls().Returned > 2 })
 				c.end(a, b)
 				b.awaitRuns(0)
 				assert.Equal(t, c.dropped, b.points("receiver_bytefrog_events_dropped"))
@@ -168,80 +168,48 @@ func TestAShutdownEndsInTimeWhileManyRunsAreLeftAndThePipelineDoesNotReturn(t *t
 		c.ShutdownTimeout = 100 * time.Millisecond
 		c.EndTimeout = never
 	})
-	b.pipeline.hang = make(chan struct{})
+	b.Traces.Hang(false)
 	for range 50 {
 		a := connect(b, 1)
 		a.join().write(append(namesOne(), calls(0, 10)...))
 	}
-	b.await("hand-overs", func() bool {
-		b.pipeline.mu.Lock()
-		defer b.pipeline.mu.Unlock()
-		return b.pipeline.asked >= 50
-	})
+	b.Await("hand-overs", func() bool { return b.Traces.Calls().Begun >= 50 })
 	for _, run := range b.receiver.env.registry.list() {
-		run.memory.Fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
+		run.Memory().Fill(&budget.Error{Setting: budget.Setting, Group: "bytefrog"})
 	}
-	b.await("names to be dropped though the pipeline does not return", func() bool {
+	b.Await("names to be dropped though the pipeline does not return", func() bool {
 		for _, run := range b.receiver.env.registry.list() {
-			if run.memory.Bounded() > 0 {
+			if run.Memory().Bounded() > 0 {
 				return false
 			}
 		}
 		return true
 	})
-	require.NoError(t, b.component().Shutdown(context.Background()))
-	assert.EqualValues(t, 50, b.metric("receiver_bytefrog_runs_shed"))
-	assert.EqualValues(t, 50*20, b.metric("receiver_bytefrog_events_dropped"))
+	require.NoError(t, b.Component().Shutdown(context.Background()))
+	assert.EqualValues(t, 50, b.Counter("runs_shed"))
+	assert.EqualValues(t, 50*20, b.Counter("events_dropped"))
 }
 
 func TestWhatRunsAndConnectionsHoldComesBack(t *testing.T) {
 	process := budget.New(1 << 30)
 	b := newBed(t, quickly, withDataConnections(2), withProcessMemory(process))
 	silent := dial(t, b.address())
-	b.await("a connection that says nothing", func() bool { return process.Used() > 0 })
+	b.Await("a connection that says nothing", func() bool { return process.Used() > 0 })
 	agents := []*agent{connect(b, 1), connect(b, 2)}
 	for _, a := range agents {
 		for range 2 {
 			a.join().write(append(append(namesOne(), someNames(100, 500)...), calls(0, 100)...))
 		}
 	}
-	b.await("names", func() bool { return process.Used() > 2<<20 })
-	// 4 data connections have buffers, and 2 runs.
-	assert.Greater(t, process.Usages()[0].Bytes, int64(2*runBytes+4*inputBytes))
+	b.Await("names", func() bool { return process.Used() > 2<<20 })
+	// Four data connections have buffers.
+	assert.Greater(t, process.Usages()[0].Bytes, int64(4*64<<10))
 	for _, a := range agents {
 		a.finish()
 	}
 	b.awaitRuns(0)
 	silent.close()
-	b.await("all connections to end", func() bool { return b.receiver.env.connections.now() == 0 })
-	b.shutdown()
+	b.Await("all connections to end", func() bool { return b.receiver.env.connections.now() == 0 })
+	b.Shutdown()
 	assert.Zero(t, process.Used())
-}
-
-func TestTheReasonOfAFullMemoryIsItsFirst(t *testing.T) {
-	m := memoryOf(1000)
-	assert.False(t, m.Require(1001))
-	m.Fill(&budget.Error{Setting: budget.Setting})
-	assert.Equal(t, "max_run_memory", memoryReason(m))
-	assert.False(t, m.Reserve(1), "it gets no more")
-	other := memoryOf(1000)
-	assert.False(t, other.Reserve(1001))
-	assert.False(t, other.IsFull(), "it can do without")
-	other.Fill(&budget.Error{Setting: budget.Setting})
-	assert.Equal(t, handover.DroppedMemory, memoryReason(other))
-}
-
-// Batches that wait for the pipeline have nobody leave: where there is no room the program waits.
-func TestNoRunLeavesForABatchThatIsHeld(t *testing.T) {
-	process := budget.New(2 << 20)
-	group := process.Group("bytefrog")
-	run, other := newRunMemory(group, 16<<20), newRunMemory(group, 16<<20)
-	defer run.Close()
-	defer other.Close()
-	require.True(t, other.Require(1<<20))
-	assert.True(t, heldMemory{run}.Take(512<<10))
-	assert.False(t, heldMemory{run}.Take(1<<20))
-	assert.EqualValues(t, 512<<10, run.Bounded())
-	assert.False(t, run.IsFull())
-	assert.False(t, other.IsFull())
 }

@@ -6,58 +6,42 @@ package bytefrogreceiver
 import (
 	"time"
 
-	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/receiver"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/telemetry"
 )
 
-// metricsLoop hands on metrics of the runs.
+// metricsLoop sends the metrics of runs to the pipeline.
 type metricsLoop struct {
-	*handover.Metrics[runState]
+	*handover.Metrics[session.State]
 	builder *metadata.MetricsBuilder
 }
 
 // maxOver bounds the runs that have ended since the last collection.
 const maxOver = 4 * maxRunID
 
-func newMetricsLoop(env *environment, settings receiver.Settings, next consumer.Metrics) *metricsLoop {
+func newMetricsLoop(run *receiverkit.Run, config *Config, own *telemetry.Telemetry, living func() []session.State) *metricsLoop {
 	m := &metricsLoop{}
-	if next != nil {
-		m.builder = metadata.NewMetricsBuilder(env.config.MetricsBuilderConfig, settings)
+	if run.Next.Metrics != nil {
+		m.builder = metadata.NewMetricsBuilder(config.MetricsBuilderConfig, run.Settings)
 	}
-	m.Metrics = handover.NewMetrics(handover.MetricsSettings[runState]{
-		Settings: env.handoverSettings(env.logger), Next: next, Interval: env.config.CollectionInterval,
-		Living:   env.registry.states,
-		Metrics:  func(states []runState) pmetric.Metrics { return m.metrics(states, env.now()) },
-		MaxEnded: maxOver, Points: (*runState).points, What: "runs",
-		Dropped: env.telemetry.metricPointsDropped,
+	m.Metrics = receiverkit.NewMetrics(run, handover.MetricsSettings[session.State]{
+		Living:   living,
+		Metrics:  func(states []session.State) pmetric.Metrics { return m.metrics(states, run.Now()) },
+		MaxEnded: maxOver, Points: pointsOf, What: "runs",
+		Dropped: own.MetricPointsDropped,
 	})
 	return m
 }
 
-// ended says what a run was like at its end.
-func (m *metricsLoop) ended(s runState) {
-	s.over, s.connections, s.sendBuffers = true, 0, 0
-	m.Ended(s)
-}
-
-// states are those of all runs.
-func (r *registry) states() []runState {
-	runs := r.list()
-	states := make([]runState, len(runs))
-	for i, run := range runs {
-		states[i] = run.state()
-	}
-	return states
-}
-
-func (m *metricsLoop) metrics(states []runState, at time.Time) pmetric.Metrics {
+func (m *metricsLoop) metrics(states []session.State, at time.Time) pmetric.Metrics {
 	now := pcommon.NewTimestampFromTime(at)
 	for i := range states {
 		m.record(&states[i], now)
@@ -95,10 +79,10 @@ func modeAttribute(mode bytefrog.Mode) metadata.AttributeBytefrogAgentMode {
 // pointsOfRun is how many points record makes of a run that has no breaks.
 const pointsOfRun = len(modes) + 4
 
-// points is how many points record makes of a run when all metrics are enabled.
-func (s *runState) points() int {
+// pointsOf returns how many points record makes of a run when all metrics are enabled.
+func pointsOf(s *session.State) int {
 	points := pointsOfRun
-	for _, n := range s.breaks {
+	for _, n := range s.Breaks {
 		if n > 0 {
 			points++
 		}
@@ -106,24 +90,24 @@ func (s *runState) points() int {
 	return points
 }
 
-func (m *metricsLoop) record(s *runState, now pcommon.Timestamp) {
+func (m *metricsLoop) record(s *session.State, now pcommon.Timestamp) {
 	b := m.builder
 	for _, mode := range modes {
 		is := int64(0)
-		if mode == modeAttribute(s.mode) && !s.over {
+		if mode == modeAttribute(s.Mode) && !s.Over {
 			is = 1
 		}
 		b.RecordBytefrogAgentStatusDataPoint(now, is, mode)
 	}
-	b.RecordBytefrogAgentSendBuffersDataPoint(now, s.sendBuffers)
-	b.RecordBytefrogConnectionCountDataPoint(now, s.connections)
-	b.RecordBytefrogEventsDataPoint(now, int64(s.events))
-	b.RecordBytefrogNetworkIoDataPoint(now, int64(s.bytes), metadata.AttributeNetworkIoDirectionReceive)
-	for cause, n := range s.breaks {
+	b.RecordBytefrogAgentSendBuffersDataPoint(now, s.SendBuffers)
+	b.RecordBytefrogConnectionCountDataPoint(now, s.Connections)
+	b.RecordBytefrogEventsDataPoint(now, int64(s.Events))
+	b.RecordBytefrogNetworkIoDataPoint(now, int64(s.Bytes), metadata.AttributeNetworkIoDirectionReceive)
+	for cause, n := range s.Breaks {
 		if n > 0 {
 			b.RecordBytefrogBreaksDataPoint(now, int64(n), callevent.Cause(cause).String())
 		}
 	}
-	b.EmitForResource(metadata.WithResource(s.resource),
-		metadata.WithStartTimeOverride(pcommon.NewTimestampFromTime(s.opened)))
+	b.EmitForResource(metadata.WithResource(s.Resource),
+		metadata.WithStartTimeOverride(pcommon.NewTimestampFromTime(s.Opened)))
 }

@@ -17,10 +17,12 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
-// points are the values of the metrics that were handed on last, by name and the
-// value of the one attribute where they have one.
+// points returns the values of the last metrics, by name and the value of the attribute, if there is
+// one.
 func points(sink *consumertest.MetricsSink) map[string]int64 {
 	all := sink.AllMetrics()
 	if len(all) == 0 {
@@ -60,24 +62,24 @@ func TestTheStateOfAgentsBecomesMetrics(t *testing.T) {
 		"bytefrog.agent.send_buffers": 7, "bytefrog.connection.count": 1, "bytefrog.events": 10,
 		"bytefrog.network.io/receive": int64(len(data)), "bytefrog.breaks/suspended": 1,
 	}
-	b.await("the metrics", func() bool { return assert.ObjectsAreEqual(want, points(b.metrics)) })
+	b.Await("the metrics", func() bool { return assert.ObjectsAreEqual(want, points(&b.Metrics.MetricsSink)) })
 	a.finish()
 	b.awaitRuns(0)
 	// The last ones say that it is gone, with its sums.
 	want["bytefrog.agent.status/tracing"], want["bytefrog.agent.send_buffers"], want["bytefrog.connection.count"] = 0, 0, 0
-	b.await("the last metrics", func() bool { return assert.ObjectsAreEqual(want, points(b.metrics)) })
+	b.Await("the last metrics", func() bool { return assert.ObjectsAreEqual(want, points(&b.Metrics.MetricsSink)) })
 }
 
 func TestSumsBeginWithTheRunAndAreCumulative(t *testing.T) {
 	b := newBed(t, quickly)
 	a := connect(b, 1)
 	a.join()
-	opened := b.receiver.env.registry.lookup(1).opened
+	opened := b.receiver.env.registry.lookup(1).State().Opened
 	done := b.shutdownInBackground()
 	a.answerSuspend(0)
 	require.NoError(t, <-done)
-	all := b.metrics.AllMetrics()
-	require.Len(t, all, 1, "what ended is handed on at the shutdown")
+	all := b.Metrics.AllMetrics()
+	require.Len(t, all, 1, "the shutdown sends metrics of ended runs")
 	require.Equal(t, 1, all[0].ResourceMetrics().Len())
 	resource := all[0].ResourceMetrics().At(0)
 	assert.Equal(t, defaultServiceName, resource.Resource().Attributes().AsRaw()[attributeServiceName])
@@ -96,13 +98,13 @@ func TestSumsBeginWithTheRunAndAreCumulative(t *testing.T) {
 
 func TestMetricsThatAreRefusedAreCounted(t *testing.T) {
 	b := unstartedBed(t, quickly, func(_ *bed, c *Config) { c.CollectionInterval = 100 * time.Millisecond })
-	refusing, err := consumer.NewMetrics(func(context.Context, pmetric.Metrics) error { return errRefused })
+	refusing, err := consumer.NewMetrics(func(context.Context, pmetric.Metrics) error { return receivertestbed.ErrRefused })
 	require.NoError(t, err)
-	b.next.Metrics = refusing
-	b.start()
+	b.Next.Metrics = refusing
+	b.Start()
 	a := connect(b, 1)
-	b.await("drops", func() bool { return b.metric("receiver_bytefrog_metric_points_dropped") >= 18 })
-	assert.Len(t, b.said.FilterMessageSnippet("refuses metrics").All(), 1)
+	b.Await("drops", func() bool { return b.Counter("metric_points_dropped") >= 18 })
+	assert.Len(t, b.Log.FilterMessageSnippet("refuses metrics").All(), 1)
 	a.finish()
 	b.awaitRuns(0)
 }
@@ -110,16 +112,16 @@ func TestMetricsThatAreRefusedAreCounted(t *testing.T) {
 func TestTheLastMetricsOfTooManyRunsAreDroppedAndCounted(t *testing.T) {
 	b := newBed(t, func(_ *bed, c *Config) { c.CollectionInterval = time.Hour })
 	loop := b.receiver.env.metrics
-	state := runState{resource: pcommon.NewResource()}
-	state.breaks[callevent.CauseSuspended] = 3
+	state := session.State{Resource: pcommon.NewResource()}
+	state.Breaks[callevent.CauseSuspended] = 3
 	for range maxOver + 2 {
-		loop.ended(state)
+		loop.Ended(state)
 	}
-	assert.EqualValues(t, 2*11, b.metric("receiver_bytefrog_metric_points_dropped"))
-	assert.Len(t, b.said.FilterMessageSnippet("Too many runs ended").All(), 1)
-	b.shutdown()
-	all := b.metrics.AllMetrics()
+	assert.EqualValues(t, 2*11, b.Counter("metric_points_dropped"))
+	assert.Len(t, b.Log.FilterMessageSnippet("Too many runs ended").All(), 1)
+	b.Shutdown()
+	all := b.Metrics.AllMetrics()
 	require.Len(t, all, 1)
 	assert.Equal(t, 11*maxOver, all[0].DataPointCount(), "points says what record does")
-	assert.EqualValues(t, 2*11, b.metric("receiver_bytefrog_metric_points_dropped"))
+	assert.EqualValues(t, 2*11, b.Counter("metric_points_dropped"))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
@@ -29,8 +30,8 @@ func thread(id uint16, from uint32, name string) []byte {
 
 // awaitReceived waits until the first run has received n messages with a number.
 func (b *bed) awaitReceived(n uint64) {
-	b.t.Helper()
-	b.await(fmt.Sprintf("%d events", n), func() bool { return b.receiver.env.registry.lookup(1).stream.Received() == n })
+	b.T.Helper()
+	b.Await(fmt.Sprintf("%d events", n), func() bool { return b.receiver.env.registry.lookup(1).State().Events == n })
 }
 
 func TestEventsWaitForNamesThatComeOnOtherConnections(t *testing.T) {
@@ -41,21 +42,21 @@ func TestEventsWaitForNamesThatComeOnOtherConnections(t *testing.T) {
 	b.awaitReceived(1)
 	p.write(bytefrog.AppendEvent(nil, bytefrog.Event{Type: bytefrog.TypeExceptionBubble, Sequence: 1, Method: 5, Thread: 3, Exception: 9}))
 	b.awaitReceived(2)
-	assert.Zero(t, b.pipeline.events())
-	// The connection is read on: what has its names doesn't wait.
+	assert.Zero(t, b.events())
+	// The connection is read further: events with names do not wait.
 	p.write(append(namesOne(), calls(2, 1)...))
-	b.await("the events that are named", func() bool { return b.pipeline.events() == 2 })
+	b.Await("the events that are named", func() bool { return b.events() == 2 })
 	other.write(method(5, "late"))
 	other.write(thread(3, 0, "worker"))
 	other.send(bytefrog.MapException{Exception: 9, Name: "java.io.IOException"})
-	b.await("the others", func() bool { return b.pipeline.events() == 4 })
+	b.Await("the others", func() bool { return b.events() == 4 })
 	a.finish()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Equal(t, called{kind: callevent.KindEnter, function: "demo.Shop.late", lane: 3, thread: "worker"}, s.events[0])
 	assert.Equal(t, called{kind: callevent.KindUnwind, function: "demo.Shop.late", lane: 3, thread: "worker", exception: "java.io.IOException"}, s.events[1])
-	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_names_late"))
-	assert.Zero(t, b.metric("receiver_bytefrog_names_unknown"))
+	assert.EqualValues(t, 2, b.Counter("names_late"))
+	assert.Zero(t, b.Counter("names_unknown"))
 }
 
 func TestEventsWhoseNamesDoNotComeGoByTheirNumbers(t *testing.T) {
@@ -64,13 +65,13 @@ func TestEventsWhoseNamesDoNotComeGoByTheirNumbers(t *testing.T) {
 	p := a.join()
 	p.write(enter(0, 123, 3, 0))
 	p.write(bytefrog.AppendEvent(nil, bytefrog.Event{Type: bytefrog.TypeExceptionBubble, Sequence: 1, Method: 123, Thread: 3, Exception: 9}))
-	b.await("the events", func() bool { return b.pipeline.events() == 2 })
+	b.Await("the events", func() bool { return b.events() == 2 })
 	a.finish()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Equal(t, called{kind: callevent.KindEnter, function: "unknown.method#123", lane: 3}, s.events[0])
 	assert.Equal(t, called{kind: callevent.KindUnwind, function: "unknown.method#123", lane: 3}, s.events[1])
-	assert.EqualValues(t, 2, b.metric("receiver_bytefrog_names_unknown"))
+	assert.EqualValues(t, 2, b.Counter("names_unknown"))
 }
 
 func TestNamesThatComeAfterTheEndOfAConnectionStillName(t *testing.T) {
@@ -79,11 +80,11 @@ func TestNamesThatComeAfterTheEndOfAConnectionStillName(t *testing.T) {
 	p, other := a.join(), a.join()
 	p.write(enter(0, 5, 3, 0))
 	p.close()
-	b.await("the end of the connection", func() bool { return b.receiver.env.registry.lookup(1).data.reading() == 1 })
+	b.Await("the end of the connection", func() bool { return b.receiver.env.registry.lookup(1).State().Connections == 1 })
 	other.write(append(method(5, "late"), thread(3, 0, "worker")...))
 	a.finish()
 	b.awaitRuns(0)
-	assert.Equal(t, called{kind: callevent.KindEnter, function: "demo.Shop.late", lane: 3, thread: "worker"}, b.pipeline.only(t).events[0])
+	assert.Equal(t, called{kind: callevent.KindEnter, function: "demo.Shop.late", lane: 3, thread: "worker"}, b.only().events[0])
 }
 
 func TestAnIDThatIsMappedAgainMeansTheOtherTextFromThenOn(t *testing.T) {
@@ -95,7 +96,7 @@ func TestAnIDThatIsMappedAgainMeansTheOtherTextFromThenOn(t *testing.T) {
 	b.awaitReceived(1)
 	other.write(enter(1, 5, 3, 0))
 	b.awaitReceived(2)
-	// In one piece: it holds for what is decoded after it on the same connection.
+	// In one piece: a name applies to messages after it on the same connection.
 	p.write(append(append(enter(2, 5, 3, 0), method(5, "second")...), enter(3, 5, 3, 0)...))
 	b.awaitReceived(4)
 	other.write(enter(4, 5, 3, 0))
@@ -104,27 +105,30 @@ func TestAnIDThatIsMappedAgainMeansTheOtherTextFromThenOn(t *testing.T) {
 	b.awaitReceived(6)
 	a.finish()
 	b.awaitRuns(0)
-	s := b.pipeline.only(t)
+	s := b.only()
 	for sequence, want := range []string{"first", "first", "first", "second", "second", "second"} {
 		assert.Equal(t, "demo.Shop."+want, s.events[uint64(sequence)].function, "event %d", sequence)
 	}
-	assert.EqualValues(t, 1, b.metric("receiver_bytefrog_names_remapped"))
+	assert.EqualValues(t, 1, b.Counter("names_remapped"))
 }
 
 func TestConnectionsThatHaveEndedHaveNoMemory(t *testing.T) {
-	b := newBed(t, quickly, withDataConnections(1))
+	b := newBed(t, quickly, withDataConnections(2))
 	a := connect(b, 1)
 	run := b.receiver.env.registry.lookup(1)
-	var used []int64
+	a.join().write(namesOne())
+	b.Await("the names", func() bool { return run.State().Bytes == uint64(len(namesOne())) })
+	names := run.Memory().Bounded()
+	require.Positive(t, names)
 	for i := range uint32(5) {
 		p := a.join()
-		p.write(append(namesOne(), calls(10*i, 5)...))
+		p.write(append(namesOne(), append(calls(20*i, 5), enter(20*i+10, 77, 1, 0)...)...))
 		p.close()
-		b.await("its events", func() bool { return run.stream.Received() == uint64(10*(i+1)) })
-		run.data.finished.Wait()
-		used = append(used, run.memory.Bounded())
+		b.Await("its events", func() bool { return run.State().Events == uint64(11*(i+1)) })
+		b.Await("its end", func() bool { return run.State().Connections == 1 })
 	}
-	assert.Equal(t, []int64{used[0], used[0], used[0], used[0], used[0]}, used)
+	a.data[0].write(method(77, "late"))
+	b.Await("the memory of names alone", func() bool { return b.events() == 5*11 && run.Memory().Bounded() < names+1000 })
 	a.finish()
 	b.awaitRuns(0)
 }
@@ -147,5 +151,5 @@ func TestAnEventWithTheLongestNamesFitsIntoTheSmallestBatch(t *testing.T) {
 	}
 	a.finish()
 	b.awaitRuns(0)
-	assert.Len(t, b.pipeline.only(t).events, 3)
+	assert.Len(t, b.only().events, 3)
 }

@@ -31,8 +31,8 @@ func unmetNeeds(t *testing.T, receiver func(*Config), pairing func(*stackpairing
 	require.NoError(t, err)
 	require.NoError(t, p.Start(context.Background(), componenttest.NewNopHost()))
 	b := unstartedBed(t, quickly, withDataConnections(1), func(_ *bed, c *Config) { receiver(c) })
-	b.next.Traces = p
-	b.start()
+	b.Next.Traces = p
+	b.Start()
 	a := connect(b, 1)
 	a.join().write(append(namesOne(), calls(0, 1)...))
 	a.finish()

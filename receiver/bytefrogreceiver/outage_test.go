@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/collector/processor/processortest"
 
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
 
@@ -30,15 +31,64 @@ type outlet struct {
 
 func (o *outlet) consume(_ context.Context, td ptrace.Traces) error {
 	if o.refusing.Load() {
-		return errRefused
+		return receivertestbed.ErrRefused
 	}
 	o.spans.Add(int64(td.SpanCount()))
 	return nil
 }
 
-// After an outage that is longer than stack_pairing waits for numbers, what both
-// connections hold comes at once, and nothing is given up.
-func TestNothingIsLostInAnOutageThatIsLongerThanNumbersAreWaitedFor(t *testing.T) {
+// limiter stands in front of stack_pairing, and refuses batches as memory_limiter does.
+type limiter struct {
+	next consumer.Traces
+	// waiting reports whether events wait in stack_pairing.
+	waiting func() bool
+
+	mu sync.Mutex
+	// asked: it refuses as soon as events wait.
+	asked, refusing bool
+}
+
+func (l *limiter) consume(ctx context.Context, td ptrace.Traces) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.refusing {
+		return receivertestbed.ErrRefused
+	}
+	err := l.next.ConsumeTraces(ctx, td)
+	l.refusing = l.asked && l.waiting()
+	return err
+}
+
+func (l *limiter) refuse() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked = true
+}
+
+func (l *limiter) accept() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked, l.refusing = false, false
+}
+
+func (l *limiter) isRefusing() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refusing
+}
+
+// Two connections send calls in turn. After an outage that is longer than reorder.max_wait, the
+// processor receives all events of both, and gives up none.
+func TestAnOutageThatIsLongerThanMaxWaitLosesNothing(t *testing.T) {
+	for name, inFront := range map[string]bool{
+		"a component behind stack_pairing refuses":      false,
+		"a component in front of stack_pairing refuses": true,
+	} {
+		t.Run(name, func(t *testing.T) { loseNothingInAnOutage(t, inFront) })
+	}
+}
+
+func loseNothingInAnOutage(t *testing.T, inFront bool) {
 	const maxWait = 2 * time.Second
 	o, telemetry := &outlet{}, componenttest.NewTelemetry()
 	t.Cleanup(func() { assert.NoError(t, telemetry.Shutdown(context.Background())) })
@@ -57,14 +107,19 @@ func TestNothingIsLostInAnOutageThatIsLongerThanNumbersAreWaitedFor(t *testing.T
 
 	b := unstartedBed(t, withDataConnections(2), func(_ *bed, c *Config) {
 		c.NameWait = maxWait / 2
-		// This agent sends no heartbeats, and on a busy machine it all takes long.
+		// This agent sends no heartbeats, and a busy machine needs much time.
 		c.MissedHeartbeats = 1000
-		// As much less than maxWait as by default: stack_pairing gets rid of what it
-		// holds by itself, and waits for numbers again before anyone tries.
+		// The ratio to maxWait is that of the defaults: stack_pairing delivers its spans by itself, and
+		// waits for numbers again before the next try.
 		c.Retry = receiverkit.RetryConfig{InitialInterval: 20 * time.Millisecond, MaxInterval: maxWait / 5}
 	})
-	b.next.Traces = pairing
-	b.start()
+	b.Next.Traces = pairing
+	limiter := &limiter{next: pairing, waiting: func() bool { return sumOf(t, telemetry, "processor_stack_pairing_waiting_events") > 0 }}
+	if inFront {
+		b.Next.Traces, err = consumer.NewTraces(limiter.consume)
+		require.NoError(t, err)
+	}
+	b.Start()
 	a := connect(b, 1)
 	a.join()
 	a.join()
@@ -87,15 +142,21 @@ func TestNothingIsLostInAnOutageThatIsLongerThanNumbersAreWaitedFor(t *testing.T
 		})
 	}
 	run := b.receiver.env.registry.lookup(1)
-	b.await("spans", func() bool { return o.spans.Load() > 0 })
-	o.refusing.Store(true)
+	b.Await("spans", func() bool { return o.spans.Load() > 0 })
+	if inFront {
+		limiter.refuse()
+		b.Await("a batch that leaves a gap", limiter.isRefusing)
+	} else {
+		o.refusing.Store(true)
+	}
 	// The other is refused too, or waits for the one that is.
-	b.await("a connection to be refused", func() bool { return run.handover.Waiting() > 0 })
+	b.Await("a connection to be refused", func() bool { return run.State().Waiting > 0 })
 	began := time.Now()
-	b.await("a long outage", func() bool { return time.Since(began) > 3*maxWait })
+	b.Await("a long outage", func() bool { return time.Since(began) > 3*maxWait })
 	o.refusing.Store(false)
+	limiter.accept()
 	before := o.spans.Load()
-	b.await("spans again", func() bool { return o.spans.Load() > before+10*perBlock })
+	b.Await("spans again", func() bool { return o.spans.Load() > before+10*perBlock })
 	stop.Store(true)
 	sending.Wait()
 	a.finish()

@@ -15,12 +15,14 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
 // awaitDeaf waits until nobody can connect any more.
 func (b *bed) awaitDeaf(address string) {
-	b.t.Helper()
-	b.await("the listener to be closed", func() bool {
+	b.T.Helper()
+	b.Await("the listener to be closed", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			_ = conn.Close()
@@ -29,12 +31,12 @@ func (b *bed) awaitDeaf(address string) {
 	})
 }
 
-// What it is told before it has its buffers can hang its program.
+// A command before it has its buffers can hang its program.
 func TestAnAgentGetsNoCommandBeforeItsFirstDataConnection(t *testing.T) {
 	for name, leave := range map[string]func(b *bed) <-chan error{
 		"a shutdown": (*bed).shutdownInBackground,
 		"given up": func(b *bed) <-chan error {
-			b.receiver.env.registry.lookup(1).leave(unresponsive(time.Second))
+			b.receiver.env.registry.lookup(1).Leave(session.Unresponsive(time.Second))
 			b.awaitRuns(0)
 			return b.shutdownInBackground()
 		},
@@ -53,10 +55,10 @@ func TestAShutdownHearsTheDataConnectionThatIsOnItsWay(t *testing.T) {
 	b := newBed(t, patiently)
 	a := connect(b, 1)
 	p := dial(t, b.address())
-	b.await("it to be accepted", func() bool { return b.receiver.handshakes.len() == 1 })
+	b.Await("it to be accepted", func() bool { return b.receiver.handshakes.len() == 1 })
 	run := b.receiver.env.registry.lookup(1)
 	done := b.shutdownInBackground()
-	b.await("the run to be left", run.isLeaving)
+	b.Await("the run to be left", func() bool { return run.State().Leaving })
 	p.send(bytefrog.DataHello{Run: a.configuration.RunID})
 	p.expect(bytefrog.DataHelloReply{})
 	a.data = append(a.data, p)
@@ -65,7 +67,7 @@ func TestAShutdownHearsTheDataConnectionThatIsOnItsWay(t *testing.T) {
 	assert.Equal(t, "the receiver is shutting down", a.control.expectError())
 	a.expectToLinger(b, 2)
 	require.NoError(t, <-done)
-	s := b.pipeline.only(t)
+	s := b.only()
 	assert.Len(t, s.events, 100)
 	assert.Equal(t, callevent.End(100, callevent.CauseShutdown), s.end(t))
 }
@@ -75,7 +77,7 @@ func TestAShutdownWaitsNoLongerForAnAgentThatHasEnded(t *testing.T) {
 	a := connect(b, 1)
 	run := b.receiver.env.registry.lookup(1)
 	done := b.shutdownInBackground()
-	b.await("the run to be left", run.isLeaving)
+	b.Await("the run to be left", func() bool { return run.State().Leaving })
 	a.control.send(bytefrog.ErrorMessage{Text: "Connection refused"}, bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown})
 	require.NoError(t, a.control.conn.(*net.TCPConn).CloseWrite())
 	a.control.expectEnd()
@@ -86,7 +88,7 @@ func TestAShutdownLetsTheProgramOfAnAgentRunThatIsNotReady(t *testing.T) {
 	b := newBed(t, quickHeart)
 	address := b.address()
 	preparing, left := make(chan struct{}), make(chan struct{})
-	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*receivertestbed.Patience)
 	defer cancel()
 	result := runRestless(ctx, b, func(o *bytefrogagent.Options) {
 		o.Prepare = func() {
@@ -97,19 +99,10 @@ func TestAShutdownLetsTheProgramOfAnAgentRunThatIsNotReady(t *testing.T) {
 	<-preparing
 	run := b.receiver.env.registry.lookup(1)
 	done := b.shutdownInBackground()
-	b.await("the run to be left", run.isLeaving)
+	b.Await("the run to be left", func() bool { return run.State().Leaving })
 	b.awaitDeaf(address)
 	close(left)
 	r := <-result
 	assert.Equal(t, bytefrogagent.Untraced, r.Outcome, "%s (%v)", r.Reason, r.Err)
 	require.NoError(t, <-done)
-}
-
-func TestARunWhoseAgentGotNoCommandAcceptsNoDataConnection(t *testing.T) {
-	p := newPair(t)
-	assert.False(t, p.run.data.refuseUnlessJoined(), "two have joined")
-	var none dataConnections
-	none.init(2)
-	assert.True(t, none.refuseUnlessJoined())
-	assert.ErrorIs(t, none.attach(p.ahead), errRunOver)
 }

@@ -8,104 +8,77 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"sync"
+	"strings"
+	"time"
 
-	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/receiver"
 	"go.uber.org/zap"
 
-	"github.com/callbraid/callbraid/internal/agentcontrol"
-	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/componentkit/openlistener"
-	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
 	"github.com/callbraid/callbraid/internal/componentkit/socket"
-	"github.com/callbraid/callbraid/internal/receiverkit/eventswitch"
-	"github.com/callbraid/callbraid/internal/receiverkit/handover"
-	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/telemetry"
 )
 
-// bytefrogReceiver is the HQ: one for each component ID, however many signals have
-// a pipeline.
+// bytefrogReceiver is the HQ of the agents of one configuration, for all signals.
 type bytefrogReceiver struct {
-	env      *environment
-	settings receiver.Settings
-	// stopping is closed when the shutdown begins.
-	stopping chan struct{}
-
+	env        *environment
 	listener   net.Listener
 	handshakes handshakes
 	slots      *slots.Slots
-	// unheard is of those that are closed at once.
-	unheard logline.Seldom
-	// serving are the goroutines of the listener and of all connections.
-	serving sync.WaitGroup
-	// cancel cancels env.ctx.
-	cancel context.CancelFunc
+	// unread counts connections that are closed before they are read.
+	unread logline.Seldom
 }
 
-func newReceiver(settings receiver.Settings, config *Config) (*bytefrogReceiver, error) {
-	telemetry, err := newTelemetry(ownmetrics.Of(component.KindReceiver, settings.ID, settings.TelemetrySettings))
+func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Receiver, error) {
+	kit, err := receiverkit.New(settings, &config.Config, receiverkit.Names{Format: "bytefrog", Scope: metadata.ScopeName})
 	if err != nil {
 		return nil, err
 	}
-	observer, err := handover.NewObserver(settings, "tcp")
+	kit.Overtime = farewellTime
+	own, err := telemetry.New(kit.Telemetry)
 	if err != nil {
 		return nil, err
 	}
-	r := &bytefrogReceiver{
-		settings: settings,
-		stopping: make(chan struct{}),
-		env: &environment{
-			config:    config,
-			eventsOff: eventswitch.Off(config.Events),
-			build:     settings.BuildInfo,
-			logger:    settings.Logger,
-			telemetry: telemetry,
-			observer:  observer,
-			registry:  &registry{max: config.Limits.MaxRuns},
-			receiver:  settings.ID.String(),
-			hooks:     defaultHooks(),
-		},
-	}
-	if config.ExpectPairing {
-		r.env.unpaired = handover.WarnUnpaired(settings.Logger)
-	}
-	r.env.lingering = &lingering{telemetry: telemetry, timing: &r.env.timing, stopping: r.stopping, most: maxDiscarded}
-	return r, nil
+	r := &bytefrogReceiver{env: &environment{
+		Kit: kit, config: config, telemetry: own, registry: &registry{max: config.Limits.MaxRuns}, hooks: defaultHooks(),
+	}}
+	kit.StillOpen = r.stillOpen
+	return &receiverkit.Receiver{Kit: kit, Protocol: r}, nil
 }
 
 // Start listens.
-func (r *bytefrogReceiver) Start(ctx context.Context, host component.Host, next sharedreceiver.Signals) error {
+func (r *bytefrogReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
 	config := r.env.config
 	listener, err := r.listen(ctx)
 	if err != nil {
 		return fmt.Errorf("listening for Bytefrog agents on endpoint %s: %w", config.Endpoint, err)
 	}
 	r.listener = listener
-	// The context of Start is over before the receiver is.
-	r.env.ctx, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	r.env.lingering.ctx = r.env.ctx
-	r.env.agents = agentcontrol.Of(host)
-	r.env.memory = budget.Of(host).Group(r.env.receiver)
-	r.env.connections = newConnectionMemory(r.env.memory)
-	r.env.lingering.connections = r.env.connections
-	r.env.traces = next.Traces
-	if next.Logs != nil {
-		r.env.logs = newLogSink(r.env, next.Logs)
-	}
-	r.env.metrics = newMetricsLoop(r.env, r.settings, next.Metrics)
-	if config.Start == StartSuspended && len(r.env.agents) == 0 {
-		r.env.logger.Warn("Agents begin suspended, and nobody can tell them to trace: configure the extension agent_control, or take start: suspended away")
+	r.env.open(run)
+	if config.Start == StartSuspended && len(run.Agents) == 0 {
+		r.env.Logger.Warn("Agents begin suspended, and no operator can resume them: configure the extension agent_control, or remove start: suspended")
 	}
 	r.warnIfOpen(listener.Addr())
-	r.env.logger.Info("Listening for Bytefrog agents", zap.Stringer("address", listener.Addr()))
-	slots.WarnIfShort(r.env.logger, settingMaxConnections, config.Limits.MaxConnections)
+	r.env.Logger.Info("Listening for Bytefrog agents", zap.Stringer("address", listener.Addr()))
+	slots.WarnIfShort(r.env.Logger, settingMaxConnections, config.Limits.MaxConnections)
 	r.slots = newSlots(r.env)
-	r.serving.Add(1)
-	go r.accept(r.slots.Listen(listener))
+	run.Go(func() { r.accept(r.slots.Listen(listener)) })
 	return nil
+}
+
+// open opens the outputs, and what runs share.
+func (e *environment) open(run *receiverkit.Run) {
+	e.run = run
+	e.sessions = &session.Environment{Run: run, Telemetry: e.telemetry, Settings: e.config.sessionSettings(), Timing: &e.timing.Timing}
+	e.connections = newConnectionMemory(run.Memory)
+	e.lingering = newLingering(run, e.telemetry, &e.timing, e.connections)
+	e.logs = newLogSink(run, e.config, e.telemetry)
+	e.metrics = newMetricsLoop(run, e.config, e.telemetry, e.registry.states)
 }
 
 func (r *bytefrogReceiver) listen(ctx context.Context) (net.Listener, error) {
@@ -128,12 +101,54 @@ func (r *bytefrogReceiver) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// warnIfOpen warns when clients that are not asked who they are can send call events.
+// warnIfOpen warns if clients that TLS does not authenticate can send call events.
 func (r *bytefrogReceiver) warnIfOpen(address net.Addr) {
 	openlistener.Listener{
-		Component: r.env.receiver, Address: address, TLS: r.env.config.TLS.Get(),
+		Component: r.env.ID, Address: address, TLS: r.env.config.TLS.Get(),
 		Remedy: "set tls with a client_ca_file, or set endpoint to localhost",
-	}.Warn(r.env.logger)
+	}.Warn(r.env.Logger)
 }
 
-func (r *bytefrogReceiver) isShuttingDown() bool { return isClosed(r.stopping) }
+// Stop closes the listener, and begins to disconnect all agents.
+func (r *bytefrogReceiver) Stop() {
+	_ = r.listener.Close()
+	r.handshakes.hurry(time.Now().Add(r.env.timing.hello))
+	for _, run := range r.env.registry.shut() {
+		run.Leave(session.ShuttingDown())
+	}
+}
+
+// stillOpen describes what a shutdown waits for.
+func (r *bytefrogReceiver) stillOpen() string {
+	var open []string
+	add := func(n int, what string) {
+		if n > 0 {
+			open = append(open, fmt.Sprintf("%s (%d)", what, n))
+		}
+	}
+	runs, handovers := r.env.registry.states(), 0
+	for i := range runs {
+		handovers += runs[i].Calls
+	}
+	add(len(runs), "runs")
+	add(handovers, "hand-overs of call events that the pipeline has not returned from")
+	add(r.slots.Open(), "connections")
+	add(r.handshakes.len(), "connections without a first message")
+	add(r.env.lingering.len(), "connections of agents that were disconnected")
+	if r.env.logs != nil {
+		add(r.env.logs.Bytes(), "bytes of log records")
+	}
+	if len(open) == 0 {
+		return "the last metrics"
+	}
+	return strings.Join(open, ", ")
+}
+
+// Close frees the memory account of connections and the receiver's own metrics.
+func (r *bytefrogReceiver) Close(context.Context) error {
+	if r.env.connections != nil {
+		r.env.connections.close()
+	}
+	r.env.telemetry.Shutdown()
+	return nil
+}

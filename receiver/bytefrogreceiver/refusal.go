@@ -5,14 +5,14 @@ package bytefrogreceiver
 
 import (
 	"errors"
-	"fmt"
 	"net"
 
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
-// Why a connection is refused.
+// Reasons of refusals.
 const (
 	refusedConnections = "max_connections"
 	refusedAddress     = "max_connections_per_address"
@@ -27,46 +27,38 @@ const (
 	refusedOther       = "other"
 )
 
-// refusedByLimit are the reasons for settings that bound connections.
+// refusedByLimit has the reasons for settings that bound connections and runs.
 var refusedByLimit = map[string]string{
-	settingMaxConnections:  refusedConnections,
-	settingPerAddress:      refusedAddress,
-	settingMaxRuns:         refusedRuns,
-	settingDataConnections: refusedRunFull,
+	settingMaxConnections: refusedConnections,
+	settingPerAddress:     refusedAddress,
+	settingMaxRuns:        refusedRuns,
 }
 
+// reasonOf returns the reason of a refusal with an error.
 func reasonOf(err error) string {
 	var limit *limitError
-	var stranger *strangerError
-	var ended ending
+	var full *session.TooManyConnections
+	var stranger *session.OtherHostError
+	var ended session.Ending
 	switch {
 	case errors.As(err, &stranger):
 		return refusedOtherHost
+	case errors.As(err, &full):
+		return refusedRunFull
 	case errors.As(err, &limit):
 		return refusedByLimit[limit.setting]
-	case errors.Is(err, errClosed), errors.As(err, &ended) && ended.cause == callevent.CauseShutdown:
+	case errors.Is(err, errClosed), errors.As(err, &ended) && ended.Cause == callevent.CauseShutdown:
 		return refusedShutdown
-	case errors.Is(err, errRunOver):
+	case errors.Is(err, session.ErrRunOver):
 		return refusedUnknownRun
 	default:
 		return refusedOther
 	}
 }
 
-// strangerError: a data connection comes from another host than the run's control
-// connection. Run IDs are small numbers, and who guesses one could end the run.
-type strangerError struct {
-	run       runID
-	host, got string
-}
-
-func (e *strangerError) Error() string {
-	return fmt.Sprintf("expected data connections of run %d from %s, as its control connection, got one from %s", e.run, e.host, e.got)
-}
-
-// refuse sends a peer the reason why it is refused, and closes the connection.
+// refuse sends the reason to a peer, and closes the connection.
 func (r *bytefrogReceiver) refuse(conn net.Conn, reason, text string) {
-	r.env.telemetry.refused(reason)
+	r.env.telemetry.Refused(reason)
 	hq.Refuse(conn, text)
 	_ = conn.Close()
 }

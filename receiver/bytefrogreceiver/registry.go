@@ -8,41 +8,39 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
-// runID is what a run is called on the wire: 1 to maxRunID.
-type runID uint8
-
+// maxRunID is the largest ID of a run on the wire. The smallest is 1.
 const maxRunID = 255
 
-// registry knows the runs, and gives out their IDs. An ID that was given back is
-// given out again as late as can be: a data connection of the run that had it
-// might still come, and would bring its events to another run. It may come late where
-// the agent lingers, which can be stopped for hours, so other IDs go first.
+// registry has the sessions by the IDs of their runs, and assigns the IDs. A data connection of an
+// ended run may still arrive, and would join the next run with its ID. So an ID is assigned again as
+// late as possible. An agent that lingers may be stopped for hours, so other IDs are assigned first.
 type registry struct {
-	// max is how many runs can be at once.
+	// max is the maximum number of sessions.
 	max int
 
 	mu sync.Mutex
-	// runs has nil where an ID is free.
-	runs [maxRunID + 1]*run
-	// lingering is how many agents linger whose runs had an ID.
+	// sessions has nil for a free ID.
+	sessions [maxRunID + 1]*session.Session
+	// lingering counts the agents that linger, by the IDs of their runs.
 	lingering [maxRunID + 1]int
-	// returned says when a run or an agent that lingered let go of an ID last: how
-	// often any was let go of till then, 0 for those that were never given out.
-	returned  [maxRunID + 1]uint64
-	returns   uint64
-	live      int
-	closed    bool
-	allClosed sync.WaitGroup
+	// returned is the value of returns when an ID became free last, or when an agent that had it
+	// stopped lingering; 0: never.
+	returned [maxRunID + 1]uint64
+	returns  uint64
+	live     int
+	closed   bool
 }
 
-// errClosed: the receiver takes no more runs.
+// errClosed reports that the receiver accepts no more runs.
 var errClosed = errors.New("the receiver is shutting down")
 
-// open enters the run that create makes for an ID. The error says why there is
-// none: limits.max_runs, the shutdown, or create's own.
-func (r *registry) open(create func(id runID) (*run, error)) (*run, error) {
+// open adds the session that create returns for an ID. The error is a *limitError, errClosed, or
+// create's.
+func (r *registry) open(create func(id uint8) (*session.Session, error)) (*session.Session, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -52,136 +50,135 @@ func (r *registry) open(create func(id runID) (*run, error)) (*run, error) {
 		return nil, &limitError{setting: settingMaxRuns, limit: r.max}
 	}
 	id := r.free()
-	run, err := create(id)
+	created, err := create(id)
 	if err != nil {
 		return nil, err
 	}
-	r.runs[id] = run
+	r.sessions[id] = created
 	r.live++
-	r.allClosed.Add(1)
-	return run, nil
+	return created, nil
 }
 
-// leastProven is the run that gives way to a new agent: it was opened before a time, and
-// its agent has sent neither a heartbeat nor data since. Of the address that has most such
-// runs it is the oldest; nil: there is none.
-func (r *registry) leastProven(before time.Time) *run {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	oldest, count := map[string]*run{}, map[string]int{}
-	for _, run := range r.runs {
-		if run == nil || run.isProven() || run.isLeaving() || run.opened.After(before) {
+// leastProven returns the ID of the session that ends to make room for a new agent: it was opened
+// before a time, and its agent has sent neither a heartbeat nor data. It is the oldest one of the
+// address with the most such sessions; 0: there is none.
+func leastProven(states []session.State, before time.Time) (id uint8) {
+	oldest, count := map[string]*session.State{}, map[string]int{}
+	for i := range states {
+		s := &states[i]
+		if s.Proven || s.Leaving || s.Opened.After(before) {
 			continue
 		}
-		host := hostOf(run.control.in.conn)
-		count[host]++
-		if first := oldest[host]; first == nil || run.opened.Before(first.opened) {
-			oldest[host] = run
+		count[s.Host]++
+		if first := oldest[s.Host]; first == nil || s.Opened.Before(first.Opened) {
+			oldest[s.Host] = s
 		}
 	}
-	var least *run
-	most := 0
-	for host, first := range oldest {
-		if n := count[host]; n > most || n == most && first.opened.Before(least.opened) {
-			least, most = first, n
+	var least *session.State
+	for host, s := range oldest {
+		if least == nil || count[host] > count[least.Host] || count[host] == count[least.Host] && s.Opened.Before(least.Opened) {
+			least, id = s, s.ID
 		}
 	}
-	return least
+	return id
 }
 
-// free is the ID, of those that no run has, that is the least likely to be used by
-// an agent that had it: if possible none lingers, and it was let go of before all
-// others, or was never given out.
-func (r *registry) free() runID {
+// free returns the free ID that a former agent is least likely to use: if possible none lingers with
+// it, and it became free before all others.
+func (r *registry) free() uint8 {
 	free := 0
 	for id := 1; id <= maxRunID; id++ {
-		if r.runs[id] == nil && (free == 0 || r.rather(id, free)) {
+		if r.sessions[id] == nil && (free == 0 || r.isSafer(id, free)) {
 			free = id
 		}
 	}
-	return runID(free)
+	return uint8(free)
 }
 
-// rather reports whether an ID is to be given out rather than another.
-func (r *registry) rather(id, other int) bool {
+// isSafer reports whether an ID is better than another one for a new run.
+func (r *registry) isSafer(id, other int) bool {
 	if lingers, others := r.lingering[id] > 0, r.lingering[other] > 0; lingers != others {
 		return others
 	}
 	return r.returned[id] < r.returned[other]
 }
 
-// close gives the ID of a run back.
-func (r *registry) close(run *run) {
+// close removes the session with an ID.
+func (r *registry) close(id uint8) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.runs[run.id] != run {
-		return
-	}
-	r.runs[run.id] = nil
-	r.letGo(run.id)
+	r.sessions[id] = nil
+	r.setReturned(id)
 	r.live--
-	r.allClosed.Done()
 }
 
-// linger says that the agent of the run that has the ID lingers, until gone is
-// called.
-func (r *registry) linger(id runID) {
+// linger notes that the agent of the run with an ID lingers, until gone is called.
+func (r *registry) linger(id uint8) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lingering[id]++
 }
 
-// gone says that the agent of a run that had the ID lingers no more.
-func (r *registry) gone(id runID) {
+// gone notes that an agent whose run had the ID no longer lingers.
+func (r *registry) gone(id uint8) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lingering[id]--
-	r.letGo(id)
+	r.setReturned(id)
 }
 
-func (r *registry) letGo(id runID) {
+func (r *registry) setReturned(id uint8) {
 	r.returns++
 	r.returned[id] = r.returns
 }
 
-// lookup gives the run with an ID, or nil.
-func (r *registry) lookup(id runID) *run {
+// lookup returns the session with an ID, or nil.
+func (r *registry) lookup(id uint8) *session.Session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.runs[id]
+	return r.sessions[id]
 }
 
-// list gives the runs by their IDs.
-func (r *registry) list() []*run {
+// list returns the sessions by their IDs.
+func (r *registry) list() []*session.Session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var runs []*run
-	for _, run := range r.runs {
-		if run != nil {
-			runs = append(runs, run)
+	var sessions []*session.Session
+	for _, s := range r.sessions {
+		if s != nil {
+			sessions = append(sessions, s)
 		}
 	}
-	return runs
+	return sessions
 }
 
-// shut lets no more runs in, and gives those that are.
-func (r *registry) shut() []*run {
+// states returns the states of all sessions.
+func (r *registry) states() []session.State {
+	sessions := r.list()
+	states := make([]session.State, len(sessions))
+	for i, s := range sessions {
+		states[i] = s.State()
+	}
+	return states
+}
+
+// shut refuses further sessions, and returns those that are open.
+func (r *registry) shut() []*session.Session {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
 	return r.list()
 }
 
-// Settings that bound what connects.
+// Settings that bound connections and runs.
 const (
-	settingMaxConnections  = "limits.max_connections"
-	settingPerAddress      = "limits.max_connections_per_address"
-	settingMaxRuns         = "limits.max_runs"
-	settingDataConnections = "agent.data_connections"
-	settingMaxRunMemory    = "limits.max_run_memory"
+	settingMaxConnections = "limits.max_connections"
+	settingPerAddress     = "limits.max_connections_per_address"
+	settingMaxRuns        = "limits.max_runs"
+	settingMaxRunMemory   = "limits.max_run_memory"
 )
 
-// limitError says which bound an agent came upon.
+// limitError reports that a limit is reached.
 type limitError struct {
 	setting string
 	limit   int

@@ -4,30 +4,35 @@
 package bytefrogreceiver
 
 import (
-	"net"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
-func openRun(t *testing.T, r *registry) *run {
+// openRun opens a run, and returns its ID.
+func openRun(t *testing.T, r *registry) (id uint8) {
 	t.Helper()
-	opened, err := r.open(func(id runID) (*run, error) { return &run{id: id}, nil })
+	_, err := r.open(func(free uint8) (*session.Session, error) {
+		id = free
+		return new(session.Session), nil
+	})
 	require.NoError(t, err)
-	return opened
+	return id
 }
 
 func TestRunIDsAreOneToTwoHundredFiftyFive(t *testing.T) {
 	r := &registry{max: maxRunID}
-	seen := map[runID]bool{}
+	seen := map[uint8]bool{}
 	for range maxRunID {
-		seen[openRun(t, r).id] = true
+		seen[openRun(t, r)] = true
 	}
 	assert.Len(t, seen, maxRunID)
-	assert.NotContains(t, seen, runID(0))
-	_, err := r.open(func(runID) (*run, error) { panic("no ID is free") })
+	assert.NotContains(t, seen, 0)
+	_, err := r.open(func(uint8) (*session.Session, error) { panic("no ID is free") })
 	assert.EqualError(t, err, "limits.max_runs is reached (255)")
 }
 
@@ -35,133 +40,88 @@ func TestARunIDIsReusedAsLateAsCanBe(t *testing.T) {
 	r := &registry{max: maxRunID}
 	for want := 1; want <= maxRunID; want++ {
 		opened := openRun(t, r)
-		require.EqualValues(t, want, opened.id)
+		require.EqualValues(t, want, opened)
 		r.close(opened)
 	}
 	// All were used: now the one that has been free for longest.
 	first := openRun(t, r)
-	assert.EqualValues(t, 1, first.id)
+	assert.EqualValues(t, 1, first)
 	second := openRun(t, r)
-	assert.EqualValues(t, 2, second.id)
+	assert.EqualValues(t, 2, second)
 	r.close(second)
 	r.close(first)
-	assert.EqualValues(t, 3, openRun(t, r).id)
+	assert.EqualValues(t, 3, openRun(t, r))
 }
 
 // A data connection of such an agent might still come.
 func TestTheIDOfAnAgentThatLingersIsReusedLast(t *testing.T) {
 	r := &registry{max: maxRunID}
 	first := openRun(t, r)
-	require.EqualValues(t, 1, first.id)
-	r.linger(first.id)
+	require.EqualValues(t, 1, first)
+	r.linger(first)
 	r.close(first)
 	// However often all others are.
 	for range 3 * maxRunID {
 		opened := openRun(t, r)
-		require.NotEqual(t, first.id, opened.id)
+		require.NotEqual(t, first, opened)
 		r.close(opened)
 	}
 	// Where all others are in use, it is.
 	for range maxRunID - 1 {
-		require.NotEqual(t, first.id, openRun(t, r).id)
+		require.NotEqual(t, first, openRun(t, r))
 	}
 	again := openRun(t, r)
-	assert.Equal(t, first.id, again.id)
+	assert.Equal(t, first, again)
 	r.close(again)
-	assert.Equal(t, first.id, openRun(t, r).id)
+	assert.Equal(t, first, openRun(t, r))
 }
 
 func TestTheIDOfAnAgentThatIsGoneIsReusedAfterThoseThatAreFreeForLonger(t *testing.T) {
 	r := &registry{max: maxRunID}
-	var runs []*run
+	var runs []uint8
 	for range maxRunID {
 		runs = append(runs, openRun(t, r))
 	}
 	lingers, second, third := runs[6], runs[3], runs[8]
-	r.linger(lingers.id)
+	r.linger(lingers)
 	r.close(lingers)
 	r.close(second)
-	r.gone(lingers.id)
+	r.gone(lingers)
 	r.close(third)
-	assert.Equal(t, second.id, openRun(t, r).id)
-	assert.Equal(t, lingers.id, openRun(t, r).id)
-	assert.Equal(t, third.id, openRun(t, r).id)
-}
-
-func TestClosingARunTwiceDoesNotTakeItsIDFromAnother(t *testing.T) {
-	r := &registry{max: 1}
-	old := openRun(t, r)
-	r.close(old)
-	r.close(old)
-	next := openRun(t, r)
-	r.close(old)
-	assert.Same(t, next, r.lookup(next.id))
-	assert.Equal(t, []*run{next}, r.list())
+	assert.Equal(t, second, openRun(t, r))
+	assert.Equal(t, lingers, openRun(t, r))
+	assert.Equal(t, third, openRun(t, r))
 }
 
 func TestAfterTheShutdownNoRunIsOpened(t *testing.T) {
 	r := &registry{max: 2}
 	opened := openRun(t, r)
-	assert.Equal(t, []*run{opened}, r.shut())
-	_, err := r.open(func(runID) (*run, error) { panic("shut") })
+	assert.Equal(t, []*session.Session{r.lookup(opened)}, r.shut())
+	_, err := r.open(func(uint8) (*session.Session, error) { panic("shut") })
 	assert.ErrorIs(t, err, errClosed)
 }
 
-// fakeRun is a run of an agent at an address, opened so many seconds after the first.
-func fakeRun(id runID, host string, seconds int) *run {
-	ours := &addressed{remote: net.TCPAddr{IP: net.ParseIP(host), Port: int(id)}}
-	r := &run{
-		id: id, control: newControl(newInput(ours, 1, 1, 0)), leaving: make(chan struct{}),
-		opened: time.Unix(int64(1000+seconds), 0),
+func TestTheRunThatHasProvedLeastGivesWay(t *testing.T) {
+	run := func(host string, seconds int64) session.State {
+		return session.State{Host: host, Opened: time.Unix(1000+seconds, 0)}
 	}
-	r.data.init(1)
-	return r
-}
-
-// addressed is a connection that only has an address.
-type addressed struct {
-	net.Conn
-	remote net.TCPAddr
-}
-
-func (a *addressed) RemoteAddr() net.Addr { return &a.remote }
-
-func TestTheRunThatProvedLeastIs(t *testing.T) {
-	beats := func(r *run) { r.control.heartbeats.Add(1) }
-	joins := func(r *run) { close(r.data.joined) }
-	leaves := func(r *run) { close(r.leaving) }
-	type agent struct {
-		host    string
-		seconds int
-		does    func(*run)
-	}
+	proven, leaving := run("10.0.0.1", 1), run("10.0.0.1", 1)
+	proven.Proven, leaving.Leaving = true, true
 	for name, c := range map[string]struct {
-		agents []agent
-		want   runID // 0: none
+		states []session.State
+		want   uint8 // 0: none
 	}{
-		"the oldest":                           {[]agent{{"10.0.0.1", 2, nil}, {"10.0.0.1", 1, nil}}, 2},
-		"never one with a heartbeat":           {[]agent{{"10.0.0.1", 1, beats}, {"10.0.0.1", 2, nil}}, 2},
-		"never one with a data connection":     {[]agent{{"10.0.0.1", 1, joins}, {"10.0.0.1", 2, nil}}, 2},
-		"never one that is being left":         {[]agent{{"10.0.0.1", 1, leaves}, {"10.0.0.1", 2, nil}}, 2},
-		"never a young one":                    {[]agent{{"10.0.0.1", 61, nil}}, 0},
-		"of the address that has most of them": {[]agent{{"10.0.0.1", 1, nil}, {"10.0.0.2", 3, nil}, {"10.0.0.2", 2, nil}}, 3},
+		"the oldest one":                   {[]session.State{run("10.0.0.1", 2), run("10.0.0.1", 1)}, 2},
+		"never one that is proven":         {[]session.State{proven, run("10.0.0.1", 2)}, 2},
+		"never one that ends":              {[]session.State{leaving, run("10.0.0.1", 2)}, 2},
+		"never a young one":                {[]session.State{run("10.0.0.1", 61)}, 0},
+		"one of the address that has most": {[]session.State{run("10.0.0.1", 1), run("10.0.0.2", 3), run("10.0.0.2", 2)}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &registry{max: maxRunID}
-			for i, a := range c.agents {
-				opened := fakeRun(runID(i+1), a.host, a.seconds)
-				if a.does != nil {
-					a.does(opened)
-				}
-				r.runs[opened.id] = opened
+			for i := range c.states {
+				c.states[i].ID = uint8(i + 1)
 			}
-			least := r.leastProven(time.Unix(1060, 0))
-			if c.want == 0 {
-				assert.Nil(t, least)
-				return
-			}
-			require.NotNil(t, least)
-			assert.Equal(t, c.want, least.id)
+			assert.Equal(t, c.want, leastProven(c.states, time.Unix(1060, 0)))
 		})
 	}
 }

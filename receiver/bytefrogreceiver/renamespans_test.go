@@ -19,15 +19,14 @@ import (
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
 
-// spanNames counts the thread names of the spans from the number of an entry on, and
-// before it.
+// spanNames counts the thread names of the spans with an entry from a number on, and before it.
 type spanNames struct {
 	mu            sync.Mutex
 	from          int64
 	before, after map[string]int
 }
 
-func (n *spanNames) take(_ context.Context, traces ptrace.Traces) error {
+func (n *spanNames) consume(_ context.Context, traces ptrace.Traces) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, resource := range traces.ResourceSpans().All() {
@@ -46,7 +45,7 @@ func (n *spanNames) take(_ context.Context, traces ptrace.Traces) error {
 	return nil
 }
 
-// callsAt are calls of method 1 on thread 1, with so many of them in a millisecond.
+// callsAt are n calls of method 1 on thread 1, perTick of them in a millisecond.
 func callsAt(first, at uint32, n, perTick int) (data []byte) {
 	for i := range uint32(n) {
 		e := bytefrog.Event{Type: bytefrog.TypeMethodEntry, Time: at + i/uint32(perTick), Sequence: first + 2*i, Method: 1, Thread: 1}
@@ -57,21 +56,20 @@ func callsAt(first, at uint32, n, perTick int) (data []byte) {
 	return data
 }
 
-// A rename is the last message in its buffer for a while, and calls under the new name
-// come on another connection, end, and are paired meanwhile.
-func TestCallsThatEndBeforeARenameIsPlacedHaveTheNewName(t *testing.T) {
+// Calls under the new name arrive on another connection than the rename, and end before the rename's own connection sends it.
+func TestCallsThatEndBeforeTheConnectionSendsTheirRenameHaveTheNewName(t *testing.T) {
 	const old, after = 5, 20_000
 	for name, test := range map[string]struct {
-		at      uint32 // when the last calls before it are
+		at      uint32 // the time of the last calls before the rename
 		perTick int
 	}{
 		"in a buffer of its own":          {1, after},
-		"behind calls of the same thread": {300, after},
-		"while the clock goes on":         {300, 100},
+		"behind calls of the same thread": {299, after},
+		"while the clock goes on":         {299, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := &spanNames{from: 2 * old, before: map[string]int{}, after: map[string]int{}}
-			sink, err := consumer.NewTraces(seen.take)
+			sink, err := consumer.NewTraces(seen.consume)
 			require.NoError(t, err)
 			factory := stackpairingprocessor.NewFactory()
 			config := factory.CreateDefaultConfig()
@@ -81,15 +79,16 @@ func TestCallsThatEndBeforeARenameIsPlacedHaveTheNewName(t *testing.T) {
 			require.NoError(t, pairing.Start(context.Background(), componenttest.NewNopHost()))
 
 			b := unstartedBed(t, quickly, withDataConnections(2))
-			b.next.Traces = pairing
-			b.start()
+			b.Next.Traces = pairing
+			b.Start()
 			a := connect(b, 1)
 			named, other := a.join(), a.join()
 			named.write(append(namesOne(), callsAt(0, test.at, old, old)...))
 			b.awaitReceived(2 * old)
 			named.write(thread(1, 300, "worker"))
 			run := b.receiver.env.registry.lookup(1)
-			b.await("the rename", func() bool { return run.stream.ThreadName(1) == "worker" })
+			sent := len(namesOne()) + len(callsAt(0, test.at, old, old)) + len(thread(1, 300, "worker"))
+			b.Await("the rename", func() bool { return run.State().Bytes == uint64(sent) })
 			other.write(callsAt(2*old, 300, after, test.perTick))
 			a.finish()
 			b.awaitRuns(0)

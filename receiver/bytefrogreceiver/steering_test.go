@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
@@ -24,6 +23,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 )
 
 // steering is an agent that is steered while the test plays it.
@@ -37,16 +37,16 @@ type steering struct {
 
 // steerable makes the receiver one whose agents are shown, with one data connection.
 func steerable(b *bed, c *Config) {
-	b.host = &agentcontroltest.Directory{}
+	b.Host = &agentcontroltest.Directory{}
 	c.Agent.DataConnections = 1
 	c.Agent.HeartbeatInterval = time.Hour // a test says when
 }
 
-func (b *bed) steered() []agentcontrol.Agent { return b.host.(*agentcontroltest.Directory).Agents() }
+func (b *bed) steered() []agentcontrol.Agent { return b.Host.(*agentcontroltest.Directory).Agents() }
 
 func (b *bed) onlySteered() agentcontrol.Agent {
-	b.t.Helper()
-	b.await("an agent to be steered", func() bool { return len(b.steered()) == 1 })
+	b.T.Helper()
+	b.Await("an agent to be steered", func() bool { return len(b.steered()) == 1 })
 	return b.steered()[0]
 }
 
@@ -59,13 +59,13 @@ func steer(t *testing.T, options ...option) *steering {
 	s.data.write(namesOne())
 	s.theirs = b.onlySteered()
 	s.beat(bytefrog.ModeTracing)
-	b.await("a heartbeat", func() bool { return s.theirs.Snapshot().State == "tracing" })
+	b.Await("a heartbeat", func() bool { return s.theirs.Snapshot().State == "tracing" })
 	return s
 }
 
 // pause pauses the program.
 func (s *steering) pause() {
-	s.t.Helper()
+	s.T.Helper()
 	pausing := s.order("pause")
 	s.expectTold(bytefrog.TypePause)
 	s.beat(bytefrog.ModePaused)
@@ -73,7 +73,7 @@ func (s *steering) pause() {
 }
 
 func (s *steering) beat(mode bytefrog.Mode) {
-	s.t.Helper()
+	s.T.Helper()
 	s.agent.control.send(bytefrog.Heartbeat{Mode: mode})
 }
 
@@ -98,10 +98,10 @@ func (s *steering) order(command string) <-chan outcome {
 }
 
 func (s *steering) expectDone(done <-chan outcome, message string) {
-	s.t.Helper()
+	s.T.Helper()
 	o := <-done
-	require.NoError(s.t, o.err)
-	assert.Equal(s.t, message, o.answer.Message)
+	require.NoError(s.T, o.err)
+	assert.Equal(s.T, message, o.answer.Message)
 }
 
 func expectReason(t testing.TB, done <-chan outcome, reason agentcontrol.Reason) {
@@ -113,16 +113,16 @@ func expectReason(t testing.TB, done <-chan outcome, reason agentcontrol.Reason)
 
 // expectNothing gives what may come by mistake the time to come.
 func (s *steering) expectNothing(done <-chan outcome) {
-	s.t.Helper()
+	s.T.Helper()
 	select {
 	case o := <-done:
-		require.Fail(s.t, "the agent has said nothing", "%v", o)
+		require.Fail(s.T, "the agent has said nothing", "%v", o)
 	case <-time.After(100 * time.Millisecond):
 	}
 }
 
 func (s *steering) expectTold(of ...bytefrog.MessageType) {
-	s.t.Helper()
+	s.T.Helper()
 	for _, m := range of {
 		s.agent.control.expectCommand(m)
 	}
@@ -130,10 +130,10 @@ func (s *steering) expectTold(of ...bytefrog.MessageType) {
 
 // leave ends the run as the agent does.
 func (s *steering) leave() {
-	s.t.Helper()
+	s.T.Helper()
 	s.agent.finish()
 	s.awaitRuns(0)
-	s.await("nobody to be steered", func() bool { return len(s.steered()) == 0 })
+	s.Await("nobody to be steered", func() bool { return len(s.steered()) == 0 })
 }
 
 func TestAnAgentIsSuspendedAndGoesOn(t *testing.T) {
@@ -144,7 +144,7 @@ func TestAnAgentIsSuspendedAndGoesOn(t *testing.T) {
 	assert.Empty(t, suspending, "it has not answered")
 	s.agent.control.send(bytefrog.DataBreak{Sequence: 10})
 	s.expectDone(suspending, "tracing is suspended")
-	assert.Equal(t, "suspended", s.theirs.Snapshot().State, "before a heartbeat says so")
+	assert.Equal(t, "suspended", s.theirs.Snapshot().State, "before the heartbeat with that mode")
 	s.expectDone(s.order("suspend"), "tracing was suspended already")
 	going := s.order("unsuspend")
 	s.expectTold(bytefrog.TypeUnsuspend)
@@ -153,7 +153,7 @@ func TestAnAgentIsSuspendedAndGoesOn(t *testing.T) {
 	s.data.write(calls(10, 5))
 	s.expectDone(s.order("unsuspend"), "tracing was not suspended")
 	s.leave()
-	seen := s.pipeline.only(t)
+	seen := s.only()
 	assert.Len(t, seen.events, 20)
 	assert.Equal(t, []callevent.Barrier{callevent.Point(10, callevent.CauseSuspended)}, seen.breaks())
 }
@@ -164,10 +164,10 @@ func TestUnsuspendWaitsForTheAnswerToSuspend(t *testing.T) {
 	s.expectTold(bytefrog.TypeSuspend)
 	going := s.order("unsuspend")
 	run := s.receiver.env.registry.lookup(1)
-	s.await("the order to be there", func() bool { return run.agent.Status().Reasons&hq.Operator == 0 })
+	s.Await("the order to be there", func() bool { return run.State().Agent.Reasons&hq.Operator == 0 })
 	// Nothing is sent until the break is there.
 	s.expectNothing(going)
-	assert.True(t, run.agent.Status().State.IsSuspended())
+	assert.True(t, run.State().Agent.State.IsSuspended())
 	s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
 	s.expectTold(bytefrog.TypeUnsuspend)
 	s.beat(bytefrog.ModeTracing)
@@ -178,9 +178,9 @@ func TestUnsuspendWaitsForTheAnswerToSuspend(t *testing.T) {
 }
 
 func TestAnAgentThatNeverAnswersSuspendGoesOnAfterAWhile(t *testing.T) {
-	s := steer(t, func(b *bed, _ *Config) { b.timing.answer = time.Millisecond })
+	s := steer(t, func(b *bed, _ *Config) { b.timing.Answer = time.Millisecond })
 	s.data.write(calls(0, 5))
-	s.await("events", func() bool { return s.metric("receiver_bytefrog_events") == 10 })
+	s.Await("events", func() bool { return s.Counter("events") == 10 })
 	ctx, giveUp := context.WithCancel(context.Background())
 	suspending := order(ctx, s.theirs, "suspend")
 	s.expectTold(bytefrog.TypeSuspend)
@@ -192,11 +192,11 @@ func TestAnAgentThatNeverAnswersSuspendGoesOnAfterAWhile(t *testing.T) {
 	s.expectDone(going, "tracing goes on")
 	s.data.write(calls(20, 5))
 	s.leave()
-	assert.Contains(t, s.pipeline.only(t).breaks(), callevent.Interval(10, 20, callevent.CauseSuspended))
+	assert.Contains(t, s.only().breaks(), callevent.Interval(10, 20, callevent.CauseSuspended))
 }
 
-// A heartbeat from before says nothing of what the agent does now; events do where heartbeats
-// still say what was.
+// A heartbeat from before the command does not show the agent's state. Events show it even while
+// heartbeats have the old mode.
 func TestOnlyANewSignSaysThatTracingGoesOn(t *testing.T) {
 	s := steer(t)
 	suspending := s.order("suspend")
@@ -209,7 +209,7 @@ func TestOnlyANewSignSaysThatTracingGoesOn(t *testing.T) {
 	s.beat(bytefrog.ModeSuspended) // it was sent before the agent read the order
 	s.expectNothing(going)
 	s.data.write(calls(0, 5))
-	s.await("events", func() bool { return s.metric("receiver_bytefrog_events") == 10 })
+	s.Await("events", func() bool { return s.Counter("events") == 10 })
 	s.beat(bytefrog.ModeSuspended)
 	s.expectDone(going, "tracing goes on")
 }
@@ -217,7 +217,7 @@ func TestOnlyANewSignSaysThatTracingGoesOn(t *testing.T) {
 func TestOnlyANewHeartbeatSaysThatTheProgramGoesOn(t *testing.T) {
 	s := steer(t)
 	s.beat(bytefrog.ModePaused) // by a collector before this one
-	s.await("the heartbeat", func() bool { return s.theirs.Snapshot().State == "paused" })
+	s.Await("the heartbeat", func() bool { return s.theirs.Snapshot().State == "paused" })
 	going := s.order("unpause")
 	s.expectTold(bytefrog.TypeUnpause)
 	s.expectNothing(going)
@@ -309,7 +309,7 @@ func TestACommandThatAnotherOneCancelsReportsThat(t *testing.T) {
 		s.expectTold(bytefrog.TypeSuspend)
 		going := s.order("unsuspend")
 		run := s.receiver.env.registry.lookup(1)
-		s.await("the order to be there", func() bool { return run.agent.Status().Reasons&hq.Operator == 0 })
+		s.Await("the order to be there", func() bool { return run.State().Agent.Reasons&hq.Operator == 0 })
 		again := s.order("suspend")
 		s.expectDone(going, "somebody else had tracing suspended meanwhile")
 		s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
@@ -329,7 +329,6 @@ func TestAProgramThatIsNotPausedGetsNoUnpause(t *testing.T) {
 	s.expectDone(suspending, "tracing is suspended")
 }
 
-// Whoever has given up before the agent was told has not paused it.
 func TestACancelledRequestSendsNoCommand(t *testing.T) {
 	s := steer(t)
 	gone, giveUp := context.WithCancel(context.Background())
@@ -338,7 +337,7 @@ func TestACancelledRequestSendsNoCommand(t *testing.T) {
 		o := <-order(gone, s.theirs, "pause")
 		require.ErrorContains(t, o.err, "request cancelled before the command was sent")
 	}
-	assert.False(t, s.receiver.env.registry.lookup(1).agent.IsPauseWanted())
+	assert.NotEqual(t, hq.Paused, s.receiver.env.registry.lookup(1).State().Agent.State)
 }
 
 // An agent takes pause for an error while it is suspended, and suspend while it is paused.
@@ -392,11 +391,11 @@ func TestAProgramGetsOneUnpause(t *testing.T) {
 func TestAPausedAgentIsSuspendedForOverloadWhenItsProgramGoesOn(t *testing.T) {
 	s := steer(t, quickRetries, suspendsOnOverload)
 	s.pause()
-	s.pipeline.refuseWith(errRefused)
+	s.Traces.RefuseWith(receivertestbed.ErrRefused)
 	s.data.write(calls(0, 5)) // what its buffers had
 	run := s.receiver.env.registry.lookup(1)
-	s.await("an overload", func() bool { return run.agent.Status().Reasons&hq.Overload != 0 })
-	assert.Zero(t, s.metric("receiver_bytefrog_suspends"))
+	s.Await("an overload", func() bool { return run.State().Agent.Reasons&hq.Overload != 0 })
+	assert.Zero(t, s.Counter("suspends"))
 	s.expectDone(s.order("pause"), "the program was paused already")
 	going := s.order("unpause")
 	s.expectTold(bytefrog.TypeUnpause, bytefrog.TypeSuspend) // and no suspend before it
@@ -404,21 +403,21 @@ func TestAPausedAgentIsSuspendedForOverloadWhenItsProgramGoesOn(t *testing.T) {
 	s.expectDone(going, "the program goes on")
 	expectReason(t, s.order("pause"), agentcontrol.NotNow)
 	s.agent.control.send(bytefrog.DataBreak{Sequence: 10})
-	s.pipeline.refuseWith(nil)
+	s.Traces.RefuseWith(nil)
 	s.expectTold(bytefrog.TypeUnsuspend)
-	assert.EqualValues(t, 1, s.metric("receiver_bytefrog_suspends"))
+	assert.EqualValues(t, 1, s.Counter("suspends"))
 }
 
 func TestAnOverloadThatEndsWhileTheProgramIsPausedSuspendsNothing(t *testing.T) {
 	s := steer(t, quickRetries, suspendsOnOverload)
 	s.pause()
-	s.pipeline.refuseWith(errRefused)
+	s.Traces.RefuseWith(receivertestbed.ErrRefused)
 	s.data.write(calls(0, 5))
 	run := s.receiver.env.registry.lookup(1)
-	overloaded := func() bool { return run.agent.Status().Reasons&hq.Overload != 0 }
-	s.await("an overload", overloaded)
-	s.pipeline.refuseWith(nil)
-	s.await("the overload to be over", func() bool { return !overloaded() })
+	overloaded := func() bool { return run.State().Agent.Reasons&hq.Overload != 0 }
+	s.Await("an overload", overloaded)
+	s.Traces.RefuseWith(nil)
+	s.Await("the overload to be over", func() bool { return !overloaded() })
 	going := s.order("unpause")
 	s.expectTold(bytefrog.TypeUnpause)
 	s.beat(bytefrog.ModeTracing)
@@ -462,12 +461,12 @@ func TestNoOrderEndsTracingByMistake(t *testing.T) {
 			a := bytefrogagent.New(bytefrogagent.Options{Endpoint: b.address()}, patientProgram{})
 			go func() { result <- a.Run(t.Context()) }()
 			theirs := b.onlySteered()
-			b.await("events", func() bool { return b.metric("receiver_bytefrog_events") > 0 })
+			b.Await("events", func() bool { return b.Counter("events") > 0 })
 			random := rand.New(rand.NewPCG(seed, seed))
 			var waiting sync.WaitGroup
 			for range orders {
 				if random.IntN(4) == 0 {
-					b.pipeline.refuseWith([]error{nil, errRefused}[random.IntN(2)])
+					b.Traces.RefuseWith([]error{nil, receivertestbed.ErrRefused}[random.IntN(2)])
 				}
 				name := names[random.IntN(len(names))]
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(40))*time.Millisecond)
@@ -478,13 +477,13 @@ func TestNoOrderEndsTracingByMistake(t *testing.T) {
 				<-ctx.Done()
 			}
 			waiting.Wait()
-			b.pipeline.refuseWith(nil)
+			b.Traces.RefuseWith(nil)
 			for _, name := range []string{"unsuspend", "unpause"} {
 				o := <-order(t.Context(), theirs, name)
 				require.NoError(t, o.err)
 			}
-			seen := b.metric("receiver_bytefrog_events")
-			b.await("events again", func() bool { return b.metric("receiver_bytefrog_events") > seen })
+			seen := b.Counter("events")
+			b.Await("events again", func() bool { return b.Counter("events") > seen })
 			a.Stop()
 			<-result
 		})
@@ -501,7 +500,7 @@ func TestAStoppedAgentEndsItsRun(t *testing.T) {
 	s.beat(bytefrog.ModeShuttingDown)
 	s.expectDone(stopping, "tracing is over")
 	s.leave()
-	assert.Equal(t, callevent.End(10, callevent.CauseEnded), s.pipeline.only(t).end(t))
+	assert.Equal(t, callevent.End(10, callevent.CauseEnded), s.only().end(t))
 }
 
 func TestAnAgentThatIsStoppedGetsNoSuspendAtAShutdown(t *testing.T) {
@@ -511,7 +510,7 @@ func TestAnAgentThatIsStoppedGetsNoSuspendAtAShutdown(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.shutdown()
+		s.Shutdown()
 	}()
 	s.expectDone(stopping, "tracing is over")
 	s.data.close()
@@ -540,7 +539,7 @@ func TestAReceiverThatShutsDownEndsOrdersAndLetsThePausedProgramGoOn(t *testing.
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.shutdown()
+		s.Shutdown()
 	}()
 	s.expectTold(bytefrog.TypeUnpause, bytefrog.TypeSuspend)
 	expectReason(t, s.order("pause"), agentcontrol.Lost)
@@ -558,13 +557,9 @@ func TestAnOrderThatWaitsEndsWithTheReceiver(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		s.shutdown()
+		s.Shutdown()
 	}()
 	expectReason(t, pausing, agentcontrol.Lost)
-	// Leaving has the program go on, which is nobody's order: whoever sees that hears of the end.
-	err := s.theirs.(*steered).await(t.Context(), "goes on", func() bool { return true })
-	require.Error(t, err)
-	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err))
 	s.expectTold(bytefrog.TypeUnpause, bytefrog.TypeSuspend)
 	s.data.close()
 	s.agent.control.close()
@@ -590,7 +585,7 @@ func TestAnAgentGetsNoCommandBeforeItHasItsBuffers(t *testing.T) {
 func TestAnAgentThatIsShuttingDownGetsNoCommand(t *testing.T) {
 	s := steer(t)
 	s.beat(bytefrog.ModeShuttingDown)
-	s.await("the last heartbeat", func() bool { return s.theirs.Snapshot().State == "shutting_down" })
+	s.Await("the last heartbeat", func() bool { return s.theirs.Snapshot().State == "shutting_down" })
 	for _, command := range []string{"suspend", "unsuspend", "pause", "unpause", "stop"} {
 		expectReason(t, s.order(command), agentcontrol.NotNow)
 	}
@@ -602,16 +597,16 @@ func TestOverloadAndOrdersAreSuspendedForTogether(t *testing.T) {
 		c.OnOverload = OverloadSuspend
 		c.Retry = receiverkit.RetryConfig{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond}
 	})
-	s.pipeline.refuseWith(errRefused)
+	s.Traces.RefuseWith(receivertestbed.ErrRefused)
 	s.data.write(calls(0, 5))
 	s.agent.answerSuspend(10) // for overload
 	s.expectDone(s.order("suspend"), "tracing is suspended")
-	s.expectDone(s.order("unsuspend"), "tracing goes on when the pipeline has accepted what is held")
+	s.expectDone(s.order("unsuspend"), "tracing goes on when the pipeline has accepted all held batches")
 	s.expectDone(s.order("suspend"), "tracing is suspended")
-	s.pipeline.refuseWith(nil)
-	s.await("what was held", func() bool { return s.pipeline.events() == 10 })
+	s.Traces.RefuseWith(nil)
+	s.Await("the held events", func() bool { return s.events() == 10 })
 	run := s.receiver.env.registry.lookup(1)
-	s.await("the overload to be over", func() bool { return run.agent.Status().Reasons&hq.Overload == 0 })
+	s.Await("the overload to be over", func() bool { return run.State().Agent.Reasons&hq.Overload == 0 })
 	assert.Equal(t, "suspended", s.theirs.Snapshot().State, "somebody wants it so")
 	going := s.order("unsuspend")
 	s.expectTold(bytefrog.TypeUnsuspend)
@@ -621,25 +616,25 @@ func TestOverloadAndOrdersAreSuspendedForTogether(t *testing.T) {
 
 func suspendedAtStart(_ *bed, c *Config) { c.Start = StartSuspended }
 
-// connectSuspended says hello and is told to begin suspended.
+// connectSuspended sends hello, and receives suspend after start.
 func connectSuspended(b *bed) *agent {
-	a := &agent{t: b.t, address: b.address(), version: 1, control: dial(b.t, b.address())}
+	a := &agent{t: b.T, address: b.address(), version: 1, control: dial(b.T, b.address())}
 	a.control.send(bytefrog.Hello{Version: 1})
 	m, err := a.control.receive()
-	require.NoError(b.t, err)
+	require.NoError(b.T, err)
 	a.configuration, err = bytefrog.ParseAgentConfiguration(m)
-	require.NoError(b.t, err)
+	require.NoError(b.T, err)
 	a.control.expectCommand(bytefrog.TypeStart)
 	return a
 }
 
 func TestStartSuspendedWithoutAgentControlIsWarnedOf(t *testing.T) {
-	const line = "nobody can tell them to trace"
+	const line = "no operator can resume them"
 	b := newBed(t, patiently, suspendedAtStart)
-	assert.Equal(t, 1, b.said.FilterMessageSnippet(line).Len())
+	assert.Equal(t, 1, b.Log.FilterMessageSnippet(line).Len())
 	for name, o := range map[string][]option{"steered": {steerable, suspendedAtStart}, "tracing": nil} {
 		t.Run(name, func(t *testing.T) {
-			assert.Zero(t, newBed(t, append([]option{patiently}, o...)...).said.FilterMessageSnippet(line).Len())
+			assert.Zero(t, newBed(t, append([]option{patiently}, o...)...).Log.FilterMessageSnippet(line).Len())
 		})
 	}
 }
@@ -660,16 +655,16 @@ func TestAnAgentThatBeginsSuspendedGetsOneSuspendAtItsFirstSign(t *testing.T) {
 			p := a.join()
 			a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
 			theirs := b.onlySteered()
-			b.await("the heartbeat", func() bool { return theirs.Snapshot().State == "tracing" })
+			b.Await("the heartbeat", func() bool { return theirs.Snapshot().State == "tracing" })
 			run := b.receiver.env.registry.lookup(1)
-			assert.False(t, run.agent.Status().State.IsSuspended(), "it is not prepared yet")
+			assert.False(t, run.State().Agent.State.IsSuspended(), "it is not prepared yet")
 			sign(a, p)
-			next := uint32(b.metric("receiver_bytefrog_events"))
+			next := uint32(b.Counter("events"))
 			a.control.expectCommand(bytefrog.TypeSuspend)
-			b.await("what came before", func() bool { next = uint32(b.metric("receiver_bytefrog_events")); return name != "event" || next == 4 })
+			b.Await("the earlier events", func() bool { next = uint32(b.Counter("events")); return name != "event" || next == 4 })
 			a.control.send(bytefrog.DataBreak{Sequence: next})
 			a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeSuspended})
-			b.await("it to be suspended", func() bool { return theirs.Snapshot().State == "suspended" })
+			b.Await("it to be suspended", func() bool { return theirs.Snapshot().State == "suspended" })
 			going := order(context.Background(), theirs, "unsuspend")
 			a.control.expectCommand(bytefrog.TypeUnsuspend) // and no second suspend before it
 			a.control.send(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
@@ -677,7 +672,7 @@ func TestAnAgentThatBeginsSuspendedGetsOneSuspendAtItsFirstSign(t *testing.T) {
 			p.write(append(namesOne(), calls(next, 3)...))
 			a.finish()
 			b.awaitRuns(0)
-			seen := b.pipeline.only(t)
+			seen := b.only()
 			assert.Len(t, seen.events, int(next)+6)
 			assert.Equal(t, []callevent.Barrier{callevent.Point(uint64(next), callevent.CauseSuspended)}, seen.breaks())
 		})
@@ -685,7 +680,7 @@ func TestAnAgentThatBeginsSuspendedGetsOneSuspendAtItsFirstSign(t *testing.T) {
 }
 
 // preparedBySigns has no agent taken to be prepared without a sign of it.
-func preparedBySigns(b *bed, _ *Config) { b.timing.prepared = never }
+func preparedBySigns(b *bed, _ *Config) { b.timing.Prepared = never }
 
 func TestAShutdownSuspendsAnAgentThatIsNotPreparedAfterItsFirstSign(t *testing.T) {
 	b := newBed(t, patiently, preparedBySigns)
@@ -694,10 +689,10 @@ func TestAShutdownSuspendsAnAgentThatIsNotPreparedAfterItsFirstSign(t *testing.T
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		b.shutdown()
+		b.Shutdown()
 	}()
 	run := b.receiver.env.registry.lookup(1)
-	b.await("the shutdown", func() bool { return run.isLeaving() })
+	b.Await("the shutdown", func() bool { return run.State().Leaving })
 	signsThatAnAgentIsPrepared["class report"](a, nil)
 	a.answerSuspend(0)
 	assert.Contains(t, a.control.expectError(), "shutting down")
@@ -715,7 +710,7 @@ func TestAnAgentThatIsToBeginSuspendedIsLeftSuspended(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		b.shutdown()
+		b.Shutdown()
 	}()
 	assert.Contains(t, a.control.expectError(), "shutting down")
 	for _, p := range append(a.data, a.control) {
@@ -731,26 +726,23 @@ func TestAnOrderIsALogRecord(t *testing.T) {
 		Err: agentcontrol.Errorf(agentcontrol.NotAllowed, "it pauses"),
 	})
 	s.leave()
-	s.await("the record", func() bool { return s.logEvents()[agentcontrol.EventName] == 1 })
-	s.eachLog(func(of plog.ResourceLogs, r plog.LogRecord) {
-		if r.EventName() != agentcontrol.EventName {
-			return
-		}
+	s.Await("the record", func() bool { return s.logEvents()[agentcontrol.EventName] == 1 })
+	for _, r := range s.Records(agentcontrol.EventName) {
 		assert.Equal(t, "Command pause: not_allowed: it pauses", r.Body().Str())
 		assert.Equal(t, plog.SeverityNumberWarn, r.SeverityNumber())
 		assert.Equal(t, map[string]any{
 			"agent_control.agent.id": s.theirs.ID(), "agent_control.command.name": "pause", "agent_control.command.result": "not_allowed",
 			"agent_control.command.by": "alice at 127.0.0.1:1", "agent_control.command.duration": "1.500", "bytefrog.run.id": int64(1),
 		}, r.Attributes().AsRaw())
-		service, _ := of.Resource().Attributes().Get("service.name")
+		service, _ := r.Resource.Attributes().Get("service.name")
 		assert.Equal(t, "unknown_service:java", service.Str())
-	})
+	}
 }
 
 func TestWhatIsKnownOfAnAgentIsShown(t *testing.T) {
 	s := steer(t)
 	s.data.write(calls(0, 5))
-	s.await("events", func() bool { return s.metric("receiver_bytefrog_events") == 10 })
+	s.Await("events", func() bool { return s.Counter("events") == 10 })
 	now := s.theirs.Snapshot()
 	assert.Equal(t, "bytefrog", now.Tracer)
 	assert.Equal(t, "unknown_service:java", now.Service)
@@ -765,18 +757,6 @@ func TestAnAgentIsSeenByItsDataToo(t *testing.T) {
 	s := steer(t)
 	before := s.theirs.Snapshot().LastSeen
 	s.data.write(calls(0, 5))
-	s.await("its data to be seen", func() bool { return s.theirs.Snapshot().LastSeen.After(before) })
+	s.Await("its data to be seen", func() bool { return s.theirs.Snapshot().LastSeen.After(before) })
 	s.leave()
-}
-
-func TestWithoutTheExtensionNothingIsShownAndNothingAllocated(t *testing.T) {
-	b := newBed(t, patiently, func(_ *bed, c *Config) { c.Agent.DataConnections = 1; c.Agent.HeartbeatInterval = time.Hour })
-	assert.Empty(t, agentcontrol.Of(componenttest.NewNopHost()))
-	a := connect(b, 1)
-	a.join()
-	run := b.receiver.env.registry.lookup(1)
-	assert.Empty(t, b.receiver.env.agents)
-	assert.Zero(t, testing.AllocsPerRun(100, func() { run.agent.Heartbeat(bytefrog.ModeTracing) }))
-	a.finish()
-	b.awaitRuns(0)
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
 // restless is a program that calls one method until its tracing is over, in as many
@@ -57,11 +59,11 @@ func (p restless) fill(t *bytefrogagent.Tracer, thread uint16, mu *sync.Mutex, n
 	return t.Proceed()
 }
 
-// quickHeart lets agents say often that they are alive.
+// quickHeart makes agents send heartbeats often.
 func quickHeart(_ *bed, c *Config) { c.Agent.HeartbeatInterval = 50 * time.Millisecond }
 
-// runRestless runs an agent with a restless program, and says what became of it. Its
-// machine is busy: what happens within a second happens at once.
+// runRestless runs an agent with a restless program, and returns its result. On its busy machine, all
+// events of one second happen together.
 func runRestless(ctx context.Context, b *bed, change ...func(o *bytefrogagent.Options)) <-chan bytefrogagent.Result {
 	_, results := playRestless(ctx, b, change...)
 	return results
@@ -85,39 +87,36 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 	// full waits until the agent and the sockets hold all they can.
 	full := func(b *bed) {
 		run := b.receiver.env.registry.lookup(1)
-		most := uint32(b.receiver.env.config.Agent.BufferMemory / bytefrogagent.DefaultBufferSize)
-		b.await("full buffers", func() bool { return run.control.sendBuffers.Load() == most-2 })
+		most := int64(b.receiver.env.config.Agent.BufferMemory / bytefrogagent.DefaultBufferSize)
+		b.Await("full buffers", func() bool { return run.State().SendBuffers == most-2 })
 	}
 	cases := map[string]struct {
 		options []option
 		end     func(t *testing.T, b *bed, a *bytefrogagent.Agent)
 	}{
 		"shutdown under full load": {nil, func(t *testing.T, b *bed, _ *bytefrogagent.Agent) {
-			require.NoError(t, b.component().Shutdown(context.Background()))
+			require.NoError(t, b.Component().Shutdown(context.Background()))
 		}},
 		"shutdown while the pipeline refuses": {[]option{soon}, func(t *testing.T, b *bed, _ *bytefrogagent.Agent) {
-			b.pipeline.refuseWith(errRefused)
+			b.Traces.RefuseWith(receivertestbed.ErrRefused)
 			full(b)
-			require.NoError(t, b.component().Shutdown(context.Background()))
+			require.NoError(t, b.Component().Shutdown(context.Background()))
 		}},
 		"shutdown while the pipeline doesn't answer": {[]option{soon}, func(t *testing.T, b *bed, _ *bytefrogagent.Agent) {
-			hang := make(chan struct{})
-			b.pipeline.mu.Lock()
-			b.pipeline.hang, b.pipeline.deaf = hang, true
-			b.pipeline.mu.Unlock()
+			release := b.Traces.Hang(true)
 			full(b)
 			done := b.shutdownInBackground()
-			b.await("all connections to be closed", func() bool { return b.openConnections() == 0 })
-			close(hang)
+			b.Await("all connections to be closed", func() bool { return b.openConnections() == 0 })
+			release()
 			require.NoError(t, <-done)
 		}},
 		"shutdown while suspended for overload": {[]option{suspendsOnOverload, soon}, func(t *testing.T, b *bed, _ *bytefrogagent.Agent) {
-			b.pipeline.refuseWith(errRefused)
-			b.await("suspend", func() bool { return b.metric("receiver_bytefrog_suspends") == 1 })
-			require.NoError(t, b.component().Shutdown(context.Background()))
+			b.Traces.RefuseWith(receivertestbed.ErrRefused)
+			b.Await("suspend", func() bool { return b.Counter("suspends") == 1 })
+			require.NoError(t, b.Component().Shutdown(context.Background()))
 		}},
 		"given up": {nil, func(_ *testing.T, b *bed, _ *bytefrogagent.Agent) {
-			b.receiver.env.registry.lookup(1).leave(unresponsive(time.Second))
+			b.receiver.env.registry.lookup(1).Leave(session.Unresponsive(time.Second))
 		}},
 		"given up while frozen": {[]option{impatiently}, func(_ *testing.T, b *bed, a *bytefrogagent.Agent) {
 			a.Freeze()
@@ -125,35 +124,35 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 			a.Thaw()
 		}},
 		"given up while frozen and the pipeline refuses": {[]option{impatiently}, func(_ *testing.T, b *bed, a *bytefrogagent.Agent) {
-			b.pipeline.refuseWith(errRefused)
+			b.Traces.RefuseWith(receivertestbed.ErrRefused)
 			run := b.receiver.env.registry.lookup(1)
-			b.await("the connections to wait", func() bool { return run.handover.Waiting() == 2 })
+			b.Await("the connections to wait", func() bool { return run.State().Waiting == 2 })
 			a.Freeze()
-			b.await("the run to be given up", run.isLeaving)
+			b.Await("the run to be given up", func() bool { return run.State().Leaving })
 			a.Thaw()
-			b.await("the agent to close", func() bool { return b.openConnections() == 0 })
-			b.pipeline.refuseWith(nil)
+			b.Await("the agent to close", func() bool { return b.openConnections() == 0 })
+			b.Traces.RefuseWith(nil)
 		}},
 		"out of memory while the pipeline refuses": {nil, func(_ *testing.T, b *bed, _ *bytefrogagent.Agent) {
-			b.pipeline.refuseWith(errRefused)
+			b.Traces.RefuseWith(receivertestbed.ErrRefused)
 			run := b.receiver.env.registry.lookup(1)
-			b.await("the connections to wait", func() bool { return run.handover.Waiting() == 2 })
-			run.leave(outOfMemory(&limitError{setting: settingMaxRunMemory, limit: 1}))
-			b.pipeline.refuseWith(nil)
+			b.Await("the connections to wait", func() bool { return run.State().Waiting == 2 })
+			run.Leave(session.OutOfMemory(&limitError{setting: settingMaxRunMemory, limit: 1}))
+			b.Traces.RefuseWith(nil)
 		}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, append([]option{quickRetries, quickHeart}, c.options...)...)
-			ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+			ctx, cancel := context.WithTimeout(context.Background(), 3*receivertestbed.Patience)
 			defer cancel()
 			a, result := playRestless(ctx, b)
-			b.await("events", func() bool { return b.metric("receiver_bytefrog_events") > 50_000 })
+			b.Await("events", func() bool { return b.Counter("events") > 50_000 })
 			c.end(t, b, a)
 			r := <-result
 			assert.Contains(t, []bytefrogagent.Outcome{bytefrogagent.Untraced, bytefrogagent.Completed}, r.Outcome, "%v: %s (%v)", r.Outcome, r.Reason, r.Err)
 			b.awaitRuns(0)
-			assert.Zero(t, b.metric("receiver_bytefrog_lingering_cut"), "the agent has closed its connections itself")
+			assert.Zero(t, b.Counter("lingering_cut"), "the agent has closed its connections itself")
 		})
 	}
 }

@@ -23,14 +23,13 @@ import (
 )
 
 const (
-	// threadIDs is how many IDs an agent has for threads.
+	// threadIDs is the number of IDs that an agent has for threads.
 	threadIDs = 1 << 16
-	// threadReach is how far from its count the ID of a new thread can be.
+	// threadReach is the distance of a new thread's ID from the agent's count, at most.
 	threadReach = 1024
 )
 
-// spanTree counts spans by their function and that of their parent, and truncated ones
-// by their function.
+// spanTree counts spans by their function and the function of their parent, and truncated spans by their function.
 type spanTree struct {
 	mu        sync.Mutex
 	functions map[pcommon.SpanID]string
@@ -38,7 +37,7 @@ type spanTree struct {
 	truncated map[string]int
 }
 
-func (s *spanTree) take(_ context.Context, traces ptrace.Traces) error {
+func (s *spanTree) consume(_ context.Context, traces ptrace.Traces) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, resource := range traces.ResourceSpans().All() {
@@ -64,7 +63,7 @@ func (s *spanTree) nestings() map[string]int {
 	return n
 }
 
-// The methods of the program that is played.
+// The methods of the simulated program.
 const (
 	methodLong = 1 + iota
 	methodTick
@@ -72,11 +71,10 @@ const (
 	methodWork
 )
 
-// manyThreads plays a real agent whose program has so many threads, one after the other,
-// which make two calls each. The first lives long and makes a call beside every 100th of
-// them, and in the middle of those that have its ID, and gets another name now and then.
-// An agent sends the name of a thread before the thread's first event gets its number, in
-// another buffer, and new threads count the ID up.
+// manyThreads plays a real agent. Its program starts many threads one after the other, and each makes two calls. The
+// first thread lives long, makes a call beside every 100th thread and inside the calls of threads with its ID, and
+// gets other names. The agent sends the name of a thread, in another buffer, before the thread's first event gets its
+// number. New threads get consecutive IDs.
 type manyThreads struct {
 	names, events []byte
 	sequence      uint32
@@ -130,7 +128,7 @@ func (m *manyThreads) play(threads int, write func(names, events []byte)) {
 func TestCallsOfAThreadThatReusesAnIDAreNotNestedIntoThoseOfAnother(t *testing.T) {
 	const threads = threadIDs + 3000
 	seen := &spanTree{functions: map[pcommon.SpanID]string{}, parents: map[pcommon.SpanID]pcommon.SpanID{}, truncated: map[string]int{}}
-	sink, err := consumer.NewTraces(seen.take)
+	sink, err := consumer.NewTraces(seen.consume)
 	require.NoError(t, err)
 	factory := stackpairingprocessor.NewFactory()
 	config := factory.CreateDefaultConfig().(*stackpairingprocessor.Config)
@@ -139,8 +137,8 @@ func TestCallsOfAThreadThatReusesAnIDAreNotNestedIntoThoseOfAnother(t *testing.T
 	require.NoError(t, err)
 	require.NoError(t, pairing.Start(context.Background(), componenttest.NewNopHost()))
 	b := unstartedBed(t, quickly, withDataConnections(2))
-	b.next.Traces = pairing
-	b.start()
+	b.Next.Traces = pairing
+	b.Start()
 	a := connect(b, 1)
 	first, second := a.join(), a.join()
 	var methods []byte
@@ -167,5 +165,5 @@ func TestCallsOfAThreadThatReusesAnIDAreNotNestedIntoThoseOfAnother(t *testing.T
 	assert.InDelta(t, threads-1, nestings["A.work A.short"], 300)
 	assert.InDelta(t, threads/100, nestings["A.tick A.long"], 100)
 	assert.Equal(t, 1, seen.truncated["A.long thread_reused"], "%v", seen.truncated)
-	assert.EqualValues(t, threads-threadIDs, b.metric("receiver_bytefrog_threads_reused"))
+	assert.EqualValues(t, threads-threadIDs, b.Counter("threads_reused"))
 }

@@ -25,6 +25,7 @@ import (
 	"go.opentelemetry.io/collector/config/configtls"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 )
 
 // writeCertificate writes a certificate of its own for localhost into files of dir.
@@ -70,7 +71,7 @@ func TestAgentsCanSpeakTLSAndHaveToShowWhoTheyAre(t *testing.T) {
 			Config: configtls.Config{CertFile: certificate, KeyFile: key}, ClientCAFile: certificate,
 		})
 		c.Limits.HandshakeTimeout = 500 * time.Millisecond
-	}, func(b *bed, _ *Config) { b.timing.parting = patience })
+	}, func(b *bed, _ *Config) { b.timing.parting = receivertestbed.Patience })
 	client := &tls.Config{RootCAs: pool, ServerName: "localhost", Certificates: []tls.Certificate{pair}}
 
 	// Without a certificate it ends with the handshake of TLS.
@@ -94,18 +95,18 @@ func TestAgentsCanSpeakTLSAndHaveToShowWhoTheyAre(t *testing.T) {
 	data.expect(bytefrog.DataHelloReply{})
 	data.write(append(namesOne(), calls(0, 50_000)...))
 	// A batch that is closed by its age: the read that was given up for it can go on.
-	b.await("all events", func() bool { return b.pipeline.events() == 100_000 })
+	b.Await("all events", func() bool { return b.events() == 100_000 })
 	data.write(calls(100_000, 5))
-	b.await("more events", func() bool { return b.pipeline.events() == 100_010 })
+	b.Await("more events", func() bool { return b.events() == 100_010 })
 
 	done := make(chan error, 1)
-	go func() { done <- b.component().Shutdown(context.Background()) }()
+	go func() { done <- b.Component().Shutdown(context.Background()) }()
 	control.expectCommand(bytefrog.TypeSuspend)
 	control.send(bytefrog.DataBreak{Sequence: 100_010})
 	assert.Equal(t, "the receiver is shutting down", control.expectError())
 	data.close()
 	control.close()
 	require.NoError(t, <-done)
-	assert.Zero(t, b.metric("receiver_bytefrog_lingering_cut"))
-	assert.Len(t, b.pipeline.only(t).events, 100_010)
+	assert.Zero(t, b.Counter("lingering_cut"))
+	assert.Len(t, b.only().events, 100_010)
 }

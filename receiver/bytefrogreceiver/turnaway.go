@@ -4,51 +4,50 @@
 package bytefrogreceiver
 
 import (
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
-// turnAway refuses an agent that has said hello and was not started.
-func (r *bytefrogReceiver) turnAway(in *input, version uint8, why error) {
+// turnAway refuses an agent that has sent hello and was not started.
+func (r *bytefrogReceiver) turnAway(in *connreader.Reader, version uint8, why error) {
 	reason := reasonOf(why)
-	r.env.telemetry.refused(reason)
-	r.env.logger.Warn("An agent is turned away: its program runs on untraced", zap.Error(why),
-		zap.String("reason", reason), zap.Stringer("peer", in.conn.RemoteAddr()))
+	r.env.telemetry.Refused(reason)
+	r.env.Logger.Warn("An agent is refused: its program runs on untraced", zap.Error(why),
+		zap.String("reason", reason), zap.Stringer("peer", in.Conn().RemoteAddr()))
 	agent := unstarted{in: in, maxString: r.env.config.Limits.MaxMessageSize}
 	if err := hq.TurnAway(agent, version, why.Error(), r.env.timing.ready); err != nil {
-		r.env.logger.Debug("Could not send the reason to an agent that is turned away", zap.Error(err))
+		r.env.Logger.Debug("Could not send the reason to an agent that is refused", zap.Error(err))
 	}
-	r.env.lingering.begin(lingerer{control: in.takeAway(), answered: true})
+	r.env.lingering.begin(lingerer{control: in.TakeAway(), answered: true})
 }
 
 // unstarted is the control connection of an agent that was not started.
 type unstarted struct {
-	in        *input
+	in        *connreader.Reader
 	maxString int
 }
 
 // Send sends a message to the agent.
-func (u unstarted) Send(m bytefrog.Message) error { return hq.Write(u.in.conn, m) }
+func (u unstarted) Send(m bytefrog.Message) error { return hq.Write(u.in.Conn(), m) }
 
-// Next returns the agent's next message. Bytes that cannot be read are skipped: the agent is
-// turned away whatever it sends.
+// Next returns the agent's next message. It skips unreadable bytes: the agent is refused anyway.
 func (u unstarted) Next(until time.Time) (bytefrog.Message, error) {
-	in := u.in
 	for {
-		m, n, err := bytefrog.DecodeControl(in.bytes(), u.maxString)
-		switch {
-		case err != nil:
-			in.begin, in.end = 0, 0
-		case n > 0:
-			in.take(n)
-			return m, nil
+		m, _, err := u.in.Next(u.decode, until)
+		var bad *connreader.BadData
+		if !errors.As(err, &bad) {
+			return m, err
 		}
-		if _, err := in.read(time.Now(), until); err != nil {
-			return nil, err
-		}
+		u.in.Consume(len(u.in.Bytes()))
 	}
+}
+
+func (u unstarted) decode(b []byte) (bytefrog.Message, int, error) {
+	return bytefrog.DecodeControl(b, u.maxString)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 )
 
 // An agent refused in front of start would take its program with it.
@@ -27,7 +28,7 @@ func TestAnAgentThatIsTurnedAwayLeavesItsProgramRunning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, quickly, func(_ *bed, config *Config) { c.limit(&config.Limits) })
-			ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+			ctx, cancel := context.WithTimeout(context.Background(), 3*receivertestbed.Patience)
 			defer cancel()
 			a := connect(b, 1)
 			a.join()
@@ -63,10 +64,10 @@ func (c *lateConn) Write(b []byte) (int, error) {
 func TestAnAgentWhoseHelloComesDuringTheShutdownLeavesItsProgramRunning(t *testing.T) {
 	b := newBed(t, func(b *bed, _ *Config) {
 		timing := defaultTiming()
-		timing.hello = patience / 2
+		timing.hello = receivertestbed.Patience / 2
 		b.timing = &timing
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*receivertestbed.Patience)
 	defer cancel()
 	may, address := make(chan struct{}), b.address()
 	results := runRestless(ctx, b, func(o *bytefrogagent.Options) {
@@ -75,9 +76,9 @@ func TestAnAgentWhoseHelloComesDuringTheShutdownLeavesItsProgramRunning(t *testi
 			return &lateConn{Conn: conn, may: may}, err
 		}
 	})
-	b.await("the connection", func() bool { return b.openConnections() == 1 })
+	b.Await("the connection", func() bool { return b.openConnections() == 1 })
 	done := b.shutdownInBackground()
-	b.await("the shutdown", b.receiver.handshakes.isHurried)
+	b.Await("the shutdown", b.receiver.handshakes.isHurried)
 	close(may)
 	require.NoError(t, <-done)
 	r := <-results

@@ -19,7 +19,7 @@ import (
 
 var _ confmap.Validator = (*Config)(nil)
 
-// Validate says everything that is wrong, each with its field and its remedy.
+// Validate returns all errors, each with its field and its remedy.
 func (c *Config) Validate() error {
 	return errors.Join(
 		setting.ListenAddress("endpoint", c.Endpoint, defaultEndpoint),
@@ -84,24 +84,13 @@ func (c *AgentConfig) validate() error {
 			c.BufferMemory, least, math.MaxInt32, minBufferMemory, c.DataConnections)
 	}
 	for version := uint8(bytefrog.MinVersion); version <= bytefrog.MaxVersion; version++ {
-		if _, err := c.forRun(maxRunID).Message(version); err != nil {
+		agent := c.message()
+		agent.RunID = maxRunID
+		if _, err := agent.Message(version); err != nil {
 			return fmt.Errorf("agent: %w: make inclusions and exclusions shorter", err)
 		}
 	}
 	return nil
-}
-
-// forRun is what the agent of a run is told.
-func (c *AgentConfig) forRun(id runID) bytefrog.AgentConfiguration {
-	return bytefrog.AgentConfiguration{
-		RunID:              uint8(id),
-		HeartbeatInterval:  c.HeartbeatInterval,
-		Exclusions:         c.Exclusions,
-		Inclusions:         c.Inclusions,
-		BufferMemoryBudget: int32(c.BufferMemory),
-		QueueRetryCount:    int32(c.QueueRetryCount),
-		DataConnections:    int32(c.DataConnections),
-	}
 }
 
 func (c *LimitsConfig) validate() error {

@@ -17,28 +17,27 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
 
-// patience is how long a test waits for what has to come.
+// patience is how long a test waits for an expected event.
 const patience = time.Minute
 
 // bed is a receiver with everything that it forwards and logs.
 type bed struct {
 	*receivertestbed.Bed
 	receiver *greysReceiver
-	// sumsNow are those of the first summed metrics.
+	// sumsNow are the sums of the first `summed` metrics.
 	sumsNow map[int64][2]int64
 	summed  int
 }
 
-// newBed makes a receiver, which is not started. Its configuration is the default one with
-// short pauses, changed by set.
+// newBed returns a receiver that is not started. Its configuration is the default with short pauses, changed by set.
 func newBed(t testing.TB, set func(c *Config)) *bed {
 	t.Helper()
 	b := &bed{Bed: receivertestbed.New(t, metadata.Type), sumsNow: map[int64][2]int64{}}
 	config := createDefaultConfig()
 	config.Servers = []ServerConfig{{Endpoint: "shop.example:3658"}}
-	config.Timezone = "UTC" // so that results are the same everywhere
+	config.Timezone = "UTC" // results are the same on all machines
 	config.StateInterval = time.Hour
-	config.PerMethod = false // a pattern is asked for as it is
+	config.PerMethod = false // the pattern is sent unchanged
 	config.RecursionCheck = 0
 	config.CollectionInterval = time.Hour
 	config.Reconnect = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 10 * time.Millisecond}
@@ -52,41 +51,41 @@ func newBed(t testing.TB, set func(c *Config)) *bed {
 	return b
 }
 
-// start starts the receiver, which ends with the test.
+// start starts the receiver. The end of the test stops it.
 func (b *bed) start() *bed {
 	b.T.Helper()
 	b.Start()
 	return b
 }
 
-// open opens the outputs of a receiver that does not start.
+// open opens the outputs of a receiver without starting it.
 func (b *bed) open() *receiverkit.Run {
 	run := b.Kit().NewRun(b.T.Context(), b.Host, b.Next)
 	b.receiver.open(run, make([]*tls.Config, len(b.receiver.env.config.Servers)))
 	return run
 }
 
-// awaitSaid waits for a log line with a part of its message.
-func (b *bed) awaitSaid(message string) observer.LoggedEntry {
+// awaitLogged waits for a log line with a part of its message.
+func (b *bed) awaitLogged(message string) observer.LoggedEntry {
 	b.T.Helper()
 	b.Await("log line "+message, func() bool { return b.Log.FilterMessageSnippet(message).Len() > 0 })
 	return b.Log.FilterMessageSnippet(message).All()[0]
 }
 
-// point is that of one counter with its attributes.
+// point returns the value of one counter with its attributes.
 func (b *bed) point(name string) int64 {
 	b.T.Helper()
 	return b.Points()[name]
 }
 
-// collect collects metrics of what lives now. Nobody else may at the time.
+// collect collects metrics of the living processes. No other goroutine may do that meanwhile.
 func (b *bed) collect() pmetric.Metrics {
 	b.T.Helper()
 	states := b.receiver.living()
 	return b.receiver.env.metrics.metrics(states, b.receiver.env.Now())
 }
 
-// values are the points of a metric, by class and method, or command and pattern.
+// values returns the points of a metric, by class and method, or by command and pattern.
 func values(metrics pmetric.Metrics, name string) map[string]float64 {
 	all := map[string]float64{}
 	for _, resource := range metrics.ResourceMetrics().All() {

@@ -19,8 +19,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 )
 
-// connected is a server whose pipelines take all, and nothing keeps. Ended, it has handed on
-// all that came of it.
+// connected returns a server whose pipelines drop all data. end waits until all its results are forwarded.
 func connected(b *testing.B) (s *server, end func()) {
 	nop := consumertest.NewNop()
 	bed := newBed(b, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
@@ -31,9 +30,8 @@ func connected(b *testing.B) (s *server, end func()) {
 	return s, run.Finish
 }
 
-// BenchmarkRowsToMetrics counts the rows of a monitor's cycle, and makes all metrics of them,
-// as if they were collected after each cycle. A row costs the same where there are many. The
-// metrics are copied, too.
+// BenchmarkRowsToMetrics counts the rows of a monitor's cycle and makes all metrics of them, as if they were collected
+// after each cycle. The cost of a row does not depend on the number of rows. It includes a copy of the metrics.
 func BenchmarkRowsToMetrics(b *testing.B) {
 	for _, methods := range []int{500, createDefaultConfig().Limits.MaxMethods} {
 		var copied pmetric.Metrics
@@ -59,8 +57,7 @@ func BenchmarkRowsToMetrics(b *testing.B) {
 	}
 }
 
-// BenchmarkTreesToSpans makes spans of call trees, as many as are handed on at once, and copies
-// them.
+// BenchmarkTreesToSpans makes spans of call trees, a full batch at a time, and copies them.
 func BenchmarkTreesToSpans(b *testing.B) {
 	s, end := connected(b)
 	defer end()

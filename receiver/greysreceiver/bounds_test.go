@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 )
 
-func TestBoundsThatAreReachedAreLogged(t *testing.T) {
+func TestExceededLimitsAreLogged(t *testing.T) {
 	server := play(t, greysserver.Options{Protocol: greysserver.Console, Program: greysserver.ProgramOptions{Classes: 5, Methods: 4, Rate: 400}})
 	b := following(t, func(c *Config) {
 		c.Protocol = ProtocolConsole
@@ -23,13 +23,13 @@ func TestBoundsThatAreReachedAreLogged(t *testing.T) {
 		c.Classes = []ClassesConfig{{Class: "com.example.*", Limit: 2}}
 		c.Methods = []MethodsConfig{{TargetConfig: TargetConfig{Class: "com.example.*", Method: "*"}}}
 	}, server).start()
-	assert.Equal(t, "limits.max_methods: 3 methods for this server", b.awaitSaid("the others are counted together, as other").ContextMap()["setting"])
-	assert.EqualValues(t, 4, b.awaitSaid("More classes and methods are listed than the receiver may remember").ContextMap()["limits.max_inventory"])
-	assert.EqualValues(t, 1, b.awaitSaid("A call tree has more calls than its limit").ContextMap()["limits.max_tree_nodes"])
-	assert.EqualValues(t, 2, b.awaitSaid("A list has more entries than its limit").ContextMap()["limit"])
+	assert.Equal(t, "limits.max_methods: 3 methods for this server", b.awaitLogged("the others are counted together, as other").ContextMap()["setting"])
+	assert.EqualValues(t, 4, b.awaitLogged("More classes and methods are listed than the receiver may remember").ContextMap()["limits.max_inventory"])
+	assert.EqualValues(t, 1, b.awaitLogged("A call tree has more calls than its limit").ContextMap()["limits.max_tree_nodes"])
+	assert.EqualValues(t, 2, b.awaitLogged("A list has more entries than its limit").ContextMap()["limit"])
 }
 
-func TestAFailureThatLastsIsSaidAgain(t *testing.T) {
+func TestALastingFailureIsLoggedAgain(t *testing.T) {
 	f, begin := failures{repeatAfter: usualRepeatAfter}, time.Now()
 	refused := errors.New("dial tcp 127.0.0.1:3658: refused")
 	for _, tt := range []struct {

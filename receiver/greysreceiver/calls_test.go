@@ -39,7 +39,7 @@ func TestAMethodOfTwoMonitorsIsCountedOnce(t *testing.T) {
 	assert.EqualValues(t, 2, b.point("rows_ignored"))
 }
 
-func TestCallsWithoutTheirTimeHaveNone(t *testing.T) {
+func TestAMethodWithUntimedCallsHasNoTime(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
 		c.Limits.MaxMethods = 2
@@ -54,11 +54,11 @@ func TestCallsWithoutTheirTimeHaveNone(t *testing.T) {
 		table(row(2, "demo.A", "a", 0, 0, 0), row(2, "demo.B", "b", 1, 0, ms(3))))
 	metrics := b.collect()
 	assert.Equal(t, map[string]float64{"demo.A.a": 2, "demo.B.b": 1001, "other": 1000}, values(metrics, "java.method.calls"))
-	assert.Equal(t, map[string]float64{"demo.A.a": 0.006}, values(metrics, "java.method.time"), "that of some calls is not the time of all")
+	assert.Equal(t, map[string]float64{"demo.A.a": 0.006}, values(metrics, "java.method.time"), "the time of some calls is not the total")
 }
 
-// What a process was like is over with it; what it has done is not.
-func TestOfAProcessThatHasEndedOnlySumsAreSaid(t *testing.T) {
+// Gauges end with the process; sums stay.
+func TestAnEndedProcessReportsOnlySums(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
 	s := script(t, b, ProtocolGP)
 	b.start()

@@ -15,17 +15,17 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
 
-// Config is the configuration of the receiver. Nothing in it is an expression, which servers
-// would run inside the program: there are only patterns of names.
+// Config is the configuration of the receiver. It contains only patterns of names. It contains no expressions, because
+// servers would run them inside the program.
 type Config struct {
-	// Servers are those that are asked.
+	// Servers are the servers to connect to.
 	Servers []ServerConfig `mapstructure:"servers"`
-	// Protocol is what they speak.
+	// Protocol is the protocol of all servers.
 	Protocol Protocol `mapstructure:"protocol"`
 
-	// Monitors have calls counted, by class and method.
+	// Monitors count calls, by class and method.
 	Monitors []MonitorConfig `mapstructure:"monitors"`
-	// Traces, Stacks and Records have calls told, one by one.
+	// Traces, Stacks and Records report single calls.
 	Traces  []CallsConfig `mapstructure:"traces"`
 	Stacks  []CallsConfig `mapstructure:"stacks"`
 	Records []CallsConfig `mapstructure:"tt"`
@@ -33,58 +33,57 @@ type Config struct {
 	Classes           []ClassesConfig `mapstructure:"classes"`
 	Methods           []MethodsConfig `mapstructure:"methods"`
 	InventoryInterval time.Duration   `mapstructure:"inventory_interval"`
-	// PerMethod has a pattern of the console asked by a command for each method, without
-	// constructors, lambdas and generated classes, so that times are true.
+	// PerMethod sends one console command for each method of a pattern, so that times are true. It omits constructors,
+	// lambdas and generated classes.
 	PerMethod bool `mapstructure:"per_method"`
-	// RecursionCheck is of how many calls of a method stacks are asked for, with PerMethod, before
-	// its times are said: those of methods that call themselves are false. 0: none.
+	// RecursionCheck is the number of calls of a method, with PerMethod, whose stacks the receiver examines before it
+	// reports the method's times: times of methods that call themselves are false. 0 means no check.
 	RecursionCheck int `mapstructure:"recursion_check"`
-	// StateInterval is how often a server is asked who it is.
+	// StateInterval is the interval of identity checks.
 	StateInterval time.Duration `mapstructure:"state_interval"`
-	// RecordDetails has the server asked for the detail of recorded calls.
+	// RecordDetails requests the details of recorded calls.
 	RecordDetails bool `mapstructure:"tt_details"`
 
-	// GP says what the document of that protocol leaves open.
+	// GP has the settings that the document of that protocol leaves open.
 	GP GPConfig `mapstructure:"gp"`
-	// Timezone is that of servers, which say times without one: a name, UTC, or Local, which is
-	// that of this machine.
+	// Timezone is the time zone of servers, which send times without a zone: a name, UTC, or Local for the zone of this
+	// machine.
 	Timezone string `mapstructure:"timezone"`
 
-	// ServiceName is the resource attribute service.name of servers that have no other.
+	// ServiceName is the resource attribute service.name of servers without a name of their own.
 	ServiceName string `mapstructure:"service_name"`
 
-	// Timeout is how long connecting, and sending a command, may take.
+	// Timeout limits the time to connect and the time to send a command.
 	Timeout time.Duration `mapstructure:"timeout"`
-	// AnswerTimeout is how long an answer that has to come may take: the server changes
-	// classes before it gives one.
+	// AnswerTimeout limits the time for an expected answer: the server instruments classes before it answers.
 	AnswerTimeout time.Duration `mapstructure:"answer_timeout"`
-	// Reconnect are the pauses before a server, or a command, is tried again.
+	// Reconnect are the pauses before the receiver tries a server or a command again.
 	Reconnect RetryConfig `mapstructure:"reconnect"`
-	// Limits bound what servers can make the receiver hold.
+	// Limits limit the memory and the data of servers.
 	Limits LimitsConfig `mapstructure:"limits"`
-	// Config has the settings of every receiver.
+	// Config has the settings that all receivers share.
 	receiverkit.Config `mapstructure:",squash"`
-	// MetricsBuilderConfig says which metrics.
+	// MetricsBuilderConfig selects the metrics.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
-	// LogsBuilderConfig says which log records.
+	// LogsBuilderConfig selects the log records.
 	metadata.LogsBuilderConfig `mapstructure:",squash"`
 }
 
-// ServerConfig is one server.
+// ServerConfig configures one server.
 type ServerConfig struct {
-	// Endpoint is its address, host:port.
+	// Endpoint is the server's address, host:port.
 	Endpoint string `mapstructure:"endpoint"`
-	// ServiceName is its service.name; empty: that of the receiver.
+	// ServiceName is the server's service.name; empty means the receiver's.
 	ServiceName string `mapstructure:"service_name"`
-	// TLS is spoken where a proxy before the server does: servers themselves don't.
+	// TLS configures the connection to a proxy before the server: servers do not support TLS.
 	TLS configoptional.Optional[configtls.ClientConfig] `mapstructure:"tls"`
 }
 
-// Protocol is what a server speaks.
+// Protocol is the protocol of a server.
 type Protocol = greys.Protocol
 
 const (
-	// ProtocolAuto asks for the version by GP first. The reply decides.
+	// ProtocolAuto sends the version command by GP first. The reply decides which protocol follows.
 	ProtocolAuto = greys.ProtocolAuto
 	// ProtocolGP is the binary protocol of the document.
 	ProtocolGP = greys.ProtocolGP
@@ -92,67 +91,65 @@ const (
 	ProtocolConsole = greys.ProtocolConsole
 )
 
-// TargetConfig names methods of classes.
+// TargetConfig selects methods of classes.
 type TargetConfig struct {
-	// Class matches the qualified names of classes, Method the simple ones of methods.
+	// Class matches qualified names of classes. Method matches simple names of methods.
 	Class  string `mapstructure:"class"`
 	Method string `mapstructure:"method"`
-	// Regexp says that both are Java's regular expressions.
+	// Regexp makes both Java regular expressions.
 	Regexp bool `mapstructure:"regexp"`
 }
 
-// MonitorConfig has calls of methods counted.
+// MonitorConfig counts calls of methods.
 type MonitorConfig struct {
 	TargetConfig `mapstructure:",squash"`
-	// Cycle is how long is counted, in whole seconds; 0: 10s.
+	// Cycle is the length of a cycle in whole seconds; 0 means 10s.
 	Cycle time.Duration `mapstructure:"cycle"`
 }
 
-// CallsConfig has calls of methods told, one by one.
+// CallsConfig reports single calls of methods.
 type CallsConfig struct {
 	TargetConfig `mapstructure:",squash"`
-	// Limit is after how many it ends, for the life of the process; 0: 100, -1: it doesn't.
+	// Limit is the number of calls after which the command ends, for the life of the process; 0 means 100, -1 no limit.
 	Limit int `mapstructure:"limit"`
 }
 
-// ClassesConfig has classes listed.
+// ClassesConfig lists classes.
 type ClassesConfig struct {
 	Class  string `mapstructure:"class"`
 	Regexp bool   `mapstructure:"regexp"`
-	// Fields has their fields listed, for which the server initialises classes and runs code of
-	// the program.
+	// Fields lists the fields of the classes too. The server then initialises classes and runs code of the program.
 	Fields bool `mapstructure:"fields"`
-	// Limit is how many, each time; 0: 1000, -1: all.
+	// Limit is the maximum length of the list; 0 means 1000, -1 no limit.
 	Limit int `mapstructure:"limit"`
 }
 
-// MethodsConfig has methods listed.
+// MethodsConfig lists methods.
 type MethodsConfig struct {
 	TargetConfig `mapstructure:",squash"`
-	// Limit is how many, each time; 0: 1000, -1: all.
+	// Limit is the maximum length of the list; 0 means 1000, -1 no limit.
 	Limit int `mapstructure:"limit"`
 }
 
-// GPConfig says what the document of GP leaves open.
+// GPConfig has the settings that the document of GP leaves open.
 type GPConfig struct {
-	// Version is what requests say.
+	// Version is the protocol version in requests.
 	Version int `mapstructure:"version"`
-	// Codes are those of requests that have none in the document; 0: they are not asked for.
+	// Codes are the codes of requests without a documented code. The receiver does not send requests with code 0.
 	Codes GPCodesConfig `mapstructure:"codes"`
-	// MaxFrameBytes bounds the data of an answer. A longer one is read past, and ends its
-	// command, which is asked again.
+	// MaxFrameBytes limits the data of an answer. The receiver skips a longer one, and sends its command again.
 	MaxFrameBytes int `mapstructure:"max_frame_bytes"`
-	// Heartbeat is how often the server is told that we are there, and MaxUnanswered after
-	// how many without an answer it is lost.
+	// Heartbeat is the interval of heartbeats to the server. MaxUnanswered is the number of unanswered heartbeats after
+	// which the connection ends.
 	Heartbeat     time.Duration `mapstructure:"heartbeat"`
 	MaxUnanswered int           `mapstructure:"max_unanswered"`
-	// ProbeTimeout is how long protocol auto waits for an answer.
+	// ProbeTimeout limits the time that protocol auto waits for an answer.
 	ProbeTimeout time.Duration `mapstructure:"probe_timeout"`
-	// RecordsInterval is how often recorded calls are listed.
+	// RecordsInterval is the interval in which recorded calls are listed.
 	RecordsInterval time.Duration `mapstructure:"tt_interval"`
 }
 
-// GPCodesConfig are codes of requests.
+// GPCodesConfig has the codes of requests.
 type GPCodesConfig struct {
 	Session  int `mapstructure:"session"`
 	Stack    int `mapstructure:"stack"`
@@ -160,42 +157,40 @@ type GPCodesConfig struct {
 	TTDetail int `mapstructure:"tt_detail"`
 }
 
-// LimitsConfig bounds what servers can make the receiver hold. All but MaxMetricPoints and the
-// queues are for each server.
+// LimitsConfig limits the memory and the data of servers. MaxMetricPoints and the queues are for all servers together;
+// the other limits are for each server.
 type LimitsConfig struct {
-	// MaxMetricPoints is how many metric points of methods all servers together may have. Each
-	// server has an equal part.
+	// MaxMetricPoints limits the metric points of methods of all servers together. Each server has an equal part.
 	MaxMetricPoints int `mapstructure:"max_metric_points"`
-	// MaxServerMemory is how many bytes a server may take in memory, with all that the other
-	// limits are of but the queues. Beyond it the server is disconnected for a while.
+	// MaxServerMemory limits the memory of a server in bytes. It includes everything that the other limits count,
+	// except the queues. Beyond it the receiver disconnects the server for a while.
 	MaxServerMemory int `mapstructure:"max_server_memory"`
-	// MaxReplyBytes bounds an answer of the console.
+	// MaxReplyBytes limits an answer of the console.
 	MaxReplyBytes int `mapstructure:"max_reply_bytes"`
-	// MaxCommands is how many monitors, traces, stacks and records may be set, each of which is
-	// a command that runs. The console has a connection for each, and at most six more.
+	// MaxCommands limits the number of monitors, traces, stacks and records. Each of them is a running command. The
+	// console has one connection for each command, and at most six more.
 	MaxCommands int `mapstructure:"max_commands"`
-	// MaxPatternCommands is how many commands a pattern may have by PerMethod, each with a
-	// connection and two threads of the program.
+	// MaxPatternCommands limits the commands of a pattern with PerMethod. Each uses a connection and two threads of the
+	// program.
 	MaxPatternCommands int `mapstructure:"max_pattern_commands"`
-	// MaxMethods is how many methods have counts of their own.
+	// MaxMethods limits the methods with sums of their own.
 	MaxMethods int `mapstructure:"max_methods"`
-	// MaxInventory is how many classes and methods are remembered, so that only what changed
-	// is said.
+	// MaxInventory limits the remembered classes and methods. The receiver remembers them in order to report only
+	// changes.
 	MaxInventory int `mapstructure:"max_inventory"`
-	// MaxTreeNodes is how many calls of a call tree are handed on.
+	// MaxTreeNodes limits the calls of a forwarded call tree.
 	MaxTreeNodes int `mapstructure:"max_tree_nodes"`
-	// MaxDetails is how many recorded calls can wait for their detail.
+	// MaxDetails limits the recorded calls that wait for their details.
 	MaxDetails int `mapstructure:"max_details"`
 	// The limits of the queues.
 	receiverkit.LogLimits  `mapstructure:",squash"`
 	receiverkit.SpanLimits `mapstructure:",squash"`
 }
 
-// pointsOfMethod is how many metric points a method has.
+// pointsOfMethod is the number of metric points of a method.
 const pointsOfMethod = 7
 
-// methodsOfServer is how many methods of one server have counts of their own, and the setting
-// that allows no more.
+// methodsOfServer returns how many methods of one server have sums of their own, and the setting that limits them.
 func (c *Config) methodsOfServer() (methods int, setting string) {
 	part := max(c.Limits.MaxMetricPoints/max(len(c.Servers), 1)/pointsOfMethod, 1)
 	if part < c.Limits.MaxMethods {
@@ -204,23 +199,23 @@ func (c *Config) methodsOfServer() (methods int, setting string) {
 	return c.Limits.MaxMethods, "limits.max_methods"
 }
 
-// RetryConfig is the back-off between tries.
+// RetryConfig configures the back-off between attempts.
 type RetryConfig = receiverkit.RetryConfig
 
 const (
-	// localTimezone is that of a Java process on this machine, if nobody has told it another: it
-	// goes by what the collector goes by. In containers that is UTC, on both sides.
+	// localTimezone is the zone of this machine. A Java process here uses it by default. In containers both sides use
+	// UTC.
 	localTimezone = "Local"
 
-	// defaultEndpoint is where servers listen if they aren't told otherwise.
+	// defaultEndpoint is the default address of servers.
 	defaultEndpoint = "localhost:3658"
 
 	defaultCycle = 10 * time.Second
-	// maxCycle is how long a cycle may be.
+	// maxCycle is the maximum length of a cycle.
 	maxCycle         = 24 * time.Hour
 	defaultCalls     = 100
 	defaultInventory = 1000
-	// unlimited is a limit that is none.
+	// unlimited is the value for no limit.
 	unlimited = -1
 
 	mib = 1 << 20

@@ -57,7 +57,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	assert.False(t, config.Events.GreysStack.Enabled)
 	want.MetricsBuilderConfig, want.LogsBuilderConfig = config.MetricsBuilderConfig, config.LogsBuilderConfig
 	assert.Equal(t, want, config)
-	// Each setting of the file is another one than the default, so that none is missing.
+	// Each setting in the file differs from its default, so that a missing one is found.
 	same := func(a, b any) (names []string) {
 		x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 		for i := range x.NumField() {
@@ -73,7 +73,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	assert.Empty(t, same(config.GP, defaults.GP))
 }
 
-func TestWhatIsSetBecomesCommands(t *testing.T) {
+func TestTheConfigurationBecomesCommands(t *testing.T) {
 	conf, err := confmaptest.LoadConf(filepath.Join("testdata", "all.yaml"))
 	require.NoError(t, err)
 	config := createDefaultConfig()
@@ -106,7 +106,7 @@ func TestWhatIsSetBecomesCommands(t *testing.T) {
 	assert.Equal(t, defaultCycle, wants[0].Command(0).(greys.MonitorCommand).Cycle)
 }
 
-func TestWhatIsWrongIsSaidWithItsFieldAndRemedy(t *testing.T) {
+func TestConfigurationErrorsHaveTheirFieldAndRemedy(t *testing.T) {
 	cases := map[string]func(*Config){
 		"servers is empty: set it to at least one, with endpoint: localhost:3658":    func(c *Config) { c.Servers = nil },
 		`servers[0].endpoint is "": set it to host:port of a server`:                 func(c *Config) { c.Servers[0].Endpoint = "" },
@@ -163,7 +163,7 @@ func TestWhatIsWrongIsSaidWithItsFieldAndRemedy(t *testing.T) {
 	}
 }
 
-func TestAServerIsTheSameByAllNamesOfThisMachine(t *testing.T) {
+func TestAllNamesOfThisMachineAreTheSameServer(t *testing.T) {
 	for endpoint, want := range map[string]string{
 		"localhost:3658": "localhost:3658", "LocalHost.:3658": "localhost:3658", "127.0.0.1:3658": "localhost:3658",
 		"[::1]:3658": "localhost:3658", "[0:0::1]:3658": "localhost:3658", "0.0.0.0:3658": "localhost:3658", "[::]:3658": "localhost:3658",
@@ -174,8 +174,8 @@ func TestAServerIsTheSameByAllNamesOfThisMachine(t *testing.T) {
 	}
 }
 
-// A program beside the collector says times of the same place.
-func TestTimesAreOfThisMachineUnlessAnotherPlaceIsSet(t *testing.T) {
+// A program beside the collector sends times of the same zone.
+func TestTheDefaultTimezoneIsThisMachines(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Timezone = createDefaultConfig().Timezone
 		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}

@@ -21,9 +21,9 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/metadata"
 )
 
-func TestServersKeepTheContract(t *testing.T) {
+func TestServersFulfilTheContractOfAgents(t *testing.T) {
 	pay := on("demo.Pay", "charge")
-	// What is started is begun by GP, too, where the server says nothing: a reset is not.
+	// By GP, a started task counts as begun if the server sends nothing. A reset does not.
 	reset := agentcontroltest.Example{Command: orderReset, Arguments: arguments{argumentClass: "demo.Pay"}}
 	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
 		t.Run(string(protocol), func(t *testing.T) {
@@ -46,11 +46,11 @@ func TestServersKeepTheContract(t *testing.T) {
 	}
 }
 
-// obedient is a server that does what it is told, until it is silent, or dies.
+// obedient is a server that carries out all commands, until it is silent or dies.
 type obedient struct {
 	*scripted
 	silent atomic.Bool
-	// died is closed when it has.
+	// died is closed when the server has died.
 	died chan struct{}
 }
 
@@ -58,7 +58,7 @@ func playObedient(t testing.TB, host component.Host, protocol Protocol) agentcon
 	b := newBed(t, func(c *Config) {
 		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
 		c.GP.RecordsInterval = time.Hour
-		c.ShutdownTimeout = 500 * time.Millisecond // a server that is silent takes half of it
+		c.ShutdownTimeout = 500 * time.Millisecond // a silent server takes half of it
 	})
 	b.Host = host
 	o := &obedient{scripted: script(t, b, protocol), died: make(chan struct{})}
@@ -122,11 +122,11 @@ func (o *obedient) Run(ctx context.Context, command greys.Command, each func(gre
 	return err
 }
 
-// obey answers what the server is asked, until it is left.
-func (o *obedient) obey(left <-chan struct{}) {
+// obey answers the server's commands until done is closed.
+func (o *obedient) obey(done <-chan struct{}) {
 	for {
 		select {
-		case <-left:
+		case <-done:
 			return
 		case a := <-o.asked:
 			_, lists := a.command.(greys.RecordsCommand)
@@ -141,7 +141,7 @@ func (o *obedient) obey(left <-chan struct{}) {
 	}
 }
 
-// die ends what is under way, and lets nobody in any more.
+// die ends all commands, and refuses further connections.
 func (o *obedient) die() {
 	o.set(func() {
 		o.gone = fmt.Errorf("connection refused: %w", errUnsent)

@@ -3,25 +3,25 @@
 
 //go:generate mdatagen metadata.yaml
 
-// Package greysreceiver is a client of Greys servers, which are attached to live Java processes. It
-// asks them to count calls, and for call trees, recorded calls, stacks, classes and methods. It
-// forwards the results as metrics, spans and log records.
+// Package greysreceiver is a client of Greys servers, which are attached to live Java processes. It requests counts of
+// calls, call trees, recorded calls, stacks, classes and methods. It forwards the results as metrics, spans and log
+// records.
 //
-// # The way of the data
+// # Data flow
 //
-//	config.go, tasks.go     configuration, and the tasks of it
+//	config.go, tasks.go     configuration, and its tasks
 //	receiver.go             start and shutdown of all servers
-//	server.go               one server: connect, identify, ask, and again after a pause
+//	server.go               one server: connect, identify, run sessions, and again after a pause
 //	  internal/link         a connection, by GP or the text console
 //	  internal/session      one session: commands, resets, orders of operators
-//	  internal/process      sums and inventories of one process, all of them bounded
-//	traces.go, logs.go,     results of a session as spans and log records, the state of a process
-//	metrics.go              as metrics
-//	handover.go             queues to the pipelines
+//	  internal/process      sums and inventories of one process, all with limits
+//	output.go               results of a session, to the queues of the pipelines
+//	  traces.go, logs.go    results as spans and log records
+//	metrics.go              the state of a process as metrics
 //	steering.go             commands of operators
 //
-// Package internal/task defines tasks, internal/counters the receiver's own metrics. The protocols
-// are in internal/greys/gp and internal/greys/console.
+// Package internal/task defines tasks, and internal/counters has the receiver's own metrics. The protocols are in
+// internal/greys/gp and internal/greys/console.
 //
 // # States
 //
@@ -33,14 +33,12 @@
 //	         └─────────┴── lost, refused, timed out, nothing matched: after a pause
 //	                       list is complete: after its interval
 //
-// A job is a task as one process is asked for it. If the server is another process, by its ID, its
-// sessions, its version or its protocol, everything begins at zero. If the same process comes back,
-// sums and limits go on.
+// A job is a task for one process. If the ID, the sessions, the version or the protocol of a server show another
+// process, all sums and limits begin at zero. If the same process returns, they continue.
 //
 // # Goroutines
 //
-// Each server has one goroutine, which owns its session. Each command has another, which handles
-// its replies, and one more asks for details. The lock of the session's work is held while a reply is
-// handled, and that of the process inside it; no lock is held while something is asked. Each signal
-// has a goroutine that forwards it.
+// Each server has one goroutine, which owns its session. Each command has another goroutine, which handles its replies.
+// One more requests details of recorded calls. A reply is handled under the lock of the session's work, and inside it
+// under the lock of the process. No lock is held during a request. Each signal has a goroutine that forwards it.
 package greysreceiver

@@ -19,10 +19,11 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
+	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
 // With -Duser.language=ar the released server writes ٢٠٢٦-١١-٢٣, ١٢٫٥٠% and class-cnt:١.
-func TestServersOfAllLocalesAreUnderstood(t *testing.T) {
+func TestAnswersOfAllLocalesAreRead(t *testing.T) {
 	for _, locale := range []greysserver.Locale{greysserver.Arabic, greysserver.Persian, greysserver.Hindi, greysserver.Thai} {
 		t.Run(string(locale), func(t *testing.T) {
 			t.Parallel()
@@ -33,8 +34,8 @@ func TestServersOfAllLocalesAreUnderstood(t *testing.T) {
 				c.Records = []CallsConfig{some("com.example.*", "*", 3)}
 			}, p).start()
 			id := p.life().ProcessID
-			b.Await("the program to rest", func() bool { return p.life().Rests && p.told()[id][0] > 0 })
-			b.Await("its counts", func() bool { return b.sums()[id] == p.told()[id] })
+			b.Await("the program to rest", func() bool { return p.life().Rests && p.reported()[id][0] > 0 })
+			b.Await("its counts", func() bool { return b.sums()[id] == p.reported()[id] })
 			b.Await("recorded calls", func() bool { return len(b.Spans()) == 3 })
 			for _, s := range b.Spans() {
 				assert.WithinDuration(t, time.Now(), s.EndTimestamp().AsTime(), patience, "the time of the row")
@@ -45,7 +46,7 @@ func TestServersOfAllLocalesAreUnderstood(t *testing.T) {
 	}
 }
 
-// listening listens at a port, and answers each connection until the test ends.
+// listening listens at a port and answers each connection until the test ends.
 func listening(t *testing.T, answer func(net.Conn)) *played {
 	t.Helper()
 	listener, err := net.Listen("tcp", "localhost:0")
@@ -66,7 +67,7 @@ func listening(t *testing.T, answer func(net.Conn)) *played {
 	return &played{endpoint: listener.Addr().String()}
 }
 
-func TestAnotherServiceAtThePortIsNamed(t *testing.T) {
+func TestTheErrorNamesAnotherServiceAtThePort(t *testing.T) {
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
 	http := &played{endpoint: web.Listener.Addr().String()}
@@ -81,11 +82,11 @@ func TestAnotherServiceAtThePortIsNamed(t *testing.T) {
 	for name, tt := range map[string]struct {
 		server    *played
 		protocols []Protocol
-		says      string
+		message   string
 	}{
-		"an HTTP server":             {http, []Protocol{ProtocolAuto, ProtocolConsole, ProtocolGP}, "an HTTP server answers, not Greys"},
-		"a Redis server":             {redis, []Protocol{ProtocolAuto, ProtocolConsole}, "-ERR unknown command"},
-		"a server that says nothing": {silent, []Protocol{ProtocolAuto, ProtocolConsole, ProtocolGP}, "the server accepts connections and sends nothing"},
+		"an HTTP server":  {http, []Protocol{ProtocolAuto, ProtocolConsole, ProtocolGP}, "an HTTP server answers, not Greys"},
+		"a Redis server":  {redis, []Protocol{ProtocolAuto, ProtocolConsole}, "-ERR unknown command"},
+		"a silent server": {silent, []Protocol{ProtocolAuto, ProtocolConsole, ProtocolGP}, "the server accepts connections and sends nothing"},
 	} {
 		for _, protocol := range tt.protocols {
 			t.Run(name+", protocol "+string(protocol), func(t *testing.T) {
@@ -95,54 +96,63 @@ func TestAnotherServiceAtThePortIsNamed(t *testing.T) {
 					c.GP.ProbeTimeout, c.AnswerTimeout = 100*time.Millisecond, 200*time.Millisecond
 					c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
 				}, tt.server).start()
-				line := b.awaitSaid("The server cannot be reached")
-				assert.Contains(t, fmt.Sprint(line.ContextMap()["error"]), tt.says)
+				line := b.awaitLogged("The server cannot be reached")
+				assert.Contains(t, fmt.Sprint(line.ContextMap()["error"]), tt.message)
 			})
 		}
 	}
 }
 
-// An answer may take half a minute by default: somebody who looks at the log should not have to
-// wait for that.
-func TestASilentServerIsSaidToBeOneBeforeItsTimeIsOver(t *testing.T) {
+// By default an answer may take half a minute. The log must name the problem earlier.
+func TestASilentServerIsReportedBeforeItsTimeout(t *testing.T) {
 	assert.Less(t, usualSilentAfter, 10*time.Second)
 	silent := listening(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
 	eachProtocol(t, func(t *testing.T, protocol Protocol) {
+		host := telemetrytest.NewStatuses()
 		b := following(t, func(c *Config) {
 			c.Protocol = protocol
 			c.GP.ProbeTimeout, c.AnswerTimeout = 10*time.Minute, 10*time.Minute
 			c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
 		}, silent)
+		b.Host = host
 		b.receiver.env.silentAfter = 50 * time.Millisecond
 		b.start()
-		assert.Equal(t, zapcore.WarnLevel, b.awaitSaid("The server has not said who it is").Level)
-		assert.Zero(t, b.Log.FilterMessageSnippet("cannot be reached").Len(), "it is waited for")
+		assert.Equal(t, zapcore.WarnLevel, b.awaitLogged("The server has not identified itself").Level)
+		assert.Contains(t, host.Last(), "StatusRecoverableError: 1 of 1 failed: "+silent.endpoint+": it accepts connections, but has not identified itself")
+		assert.Zero(t, b.Log.FilterMessageSnippet("cannot be reached").Len(), "the receiver still waits")
 	})
 }
 
-// A server that is not asked any more is not forgotten.
-func TestAServerThatIsGivenUpIsSaidAgain(t *testing.T) {
+// The log reminds of a server that the receiver has given up.
+func TestAGivenUpServerIsAPermanentErrorAndLoggedRepeatedly(t *testing.T) {
 	p := play(t, greysserver.Options{Protocol: greysserver.GP, ProtocolVersion: 2})
 	b := following(t, func(c *Config) {
 		c.Protocol = ProtocolGP
 		c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
 	}, p)
+	host := telemetrytest.NewStatuses()
+	b.Host = host
 	b.receiver.env.repeatAfter = 20 * time.Millisecond
 	b.start()
-	b.awaitSaid("and the receiver gives up")
-	b.Await("it to be said again, and again", func() bool { return b.Log.FilterMessageSnippet("still does not ask the server").Len() >= 2 })
+	b.awaitLogged("and the receiver gives up")
+	assert.Contains(t, host.Last(), "StatusPermanentError: 1 of 1 failed: "+p.endpoint+": ")
+	assert.Contains(t, host.Last(), "does not know version 0x0001")
+	assert.Equal(t, phaseGivenUp, b.phase())
+	b.Await("two more log lines", func() bool { return b.Log.FilterMessageSnippet("still does not ask the server").Len() >= 2 })
+	b.Shutdown()
+	assert.EqualValues(t, 1, b.point("connection_failures"), "the receiver does not try again")
 }
 
-// The probe has the version: each connection asks for it once, and no send_id comes twice.
-func TestByGPTheVersionIsAskedOnce(t *testing.T) {
+// The probe has the version: each connection requests it only once, and no send_id is used twice.
+func TestByGPTheVersionIsRequestedOnce(t *testing.T) {
 	var asked atomic.Int64
-	p := play(t, greysserver.Options{Protocol: greysserver.GP, Heard: func(command string) {
+	p := play(t, greysserver.Options{Protocol: greysserver.GP, OnCommand: func(command string) {
 		if command == "version" {
 			asked.Add(1)
 		}
 	}})
 	b := following(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("com.example.*", "*")} }, p).start()
 	b.Await("calls", func() bool { return b.sums()[p.life().ProcessID][0] > 0 })
-	assert.Equal(t, "1.7.6.6", b.awaitSaid("Connected to the server").ContextMap()["version"])
+	assert.Equal(t, "1.7.6.6", b.awaitLogged("Connected to the server").ContextMap()["version"])
 	assert.EqualValues(t, 1, asked.Load())
 }

@@ -30,11 +30,10 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/capturefile"
 )
 
-// update writes the golden files anew: go test -run Golden -update. What they have is
-// explained in testdata/golden/README.md.
-var update = flag.Bool("update", false, "write the golden files anew")
+// update writes the golden files: go test -run Golden -update. testdata/golden/README.md explains their content.
+var update = flag.Bool("update", false, "write the golden files")
 
-// captures are what a real server said to a line.
+// captures returns the recorded answers of a real server, by name.
 func captures(t testing.TB) map[string][]byte {
 	t.Helper()
 	read := func(r io.ReaderAt, size int64) (*map[string][]byte, error) {
@@ -46,11 +45,10 @@ func captures(t testing.TB) map[string][]byte {
 	return *files
 }
 
-// affectedText is what a server says before a command that it has begun, in a session that is
-// not silent, as the captures of such sessions have it.
+// affectedText is the server's notice before the answers of a command, as captured in a session that is not silent.
 const affectedText = "Press Ctrl+D to abort.\nAffect(class-cnt:2 , method-cnt:4) cost in 21 ms.\n"
 
-// playCaptures plays a server that says what a real one said. Its address is given.
+// playCaptures plays a server with the answers of a real one, and returns its address.
 func playCaptures(t *testing.T) string {
 	t.Helper()
 	files := captures(t)
@@ -58,8 +56,8 @@ func playCaptures(t *testing.T) string {
 	text := func(name string) string {
 		return strings.TrimSuffix(strings.TrimSuffix(string(files[name+".raw"]), string(rune(console.EndOfReply))), prompt)
 	}
-	// What goes on by itself has no end until it is aborted.
-	says := func(line string) (says string, goesOn bool) {
+	// A command that does not end by itself ends when it is aborted.
+	answerTo := func(line string) (answer string, isOpen bool) {
 		switch word := strings.Fields(line)[0]; {
 		case word == "session", word == "version", word == "sc", word == "sm":
 			return text(word), false
@@ -90,13 +88,13 @@ func playCaptures(t *testing.T) string {
 			if line == "session -s false" {
 				end = prompt + string(rune(console.EndOfReply))
 			}
-			answer, goesOn := says(line)
-			_, _ = io.WriteString(conn, answer) // an error is that of the next line
-			if !goesOn {
+			answer, isOpen := answerTo(line)
+			_, _ = io.WriteString(conn, answer) // the next line reports an error
+			if !isOpen {
 				_, _ = io.WriteString(conn, end)
 				continue
 			}
-			if _, err := lines.ReadByte(); err != nil { // it is aborted
+			if _, err := lines.ReadByte(); err != nil { // the read waits for the abort
 				return
 			}
 			_, _ = conn.Write(files["monitor_i.abort.raw"])
@@ -104,7 +102,7 @@ func playCaptures(t *testing.T) string {
 	})
 }
 
-// listen serves connections until the test ends, and gives the address.
+// listen serves connections until the test ends, and returns the address.
 func listen(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "localhost:0")
@@ -123,7 +121,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 			mu.Unlock()
 			serving.Go(func() {
 				serve(conn)
-				_ = conn.Close() // the test has seen what it needs
+				_ = conn.Close() // the test has seen everything that it needs
 			})
 		}
 	})
@@ -164,7 +162,7 @@ func TestGoldenCaptures(t *testing.T) {
 			b.receiver.env.config.ResourceAttributes = map[string]any{attributeServiceInstanceID: "shop.example:3658"}
 			b.receiver.env.Now = func() time.Time { return receivedAt }
 			b.start()
-			b.Await("what the capture has", func() bool {
+			b.Await("the results of the capture", func() bool {
 				return len(b.Records(eventClass))+len(b.Records(eventMethod))+len(b.Records(eventStack)) >= test.records && len(b.Spans()) >= test.spans &&
 					(test.methods == 0 || values(b.collect(), "java.method.calls")["demo.Shop.checkout"] == 32)
 			})
@@ -210,7 +208,7 @@ func compare(t *testing.T, b *bed, folder string) {
 	for _, resource := range logs.ResourceLogs().All() {
 		for _, r := range resource.ScopeLogs().At(0).LogRecords().All() {
 			if stack, ok := r.Attributes().Get(attributeStacktrace); ok {
-				stack.SetStr(strings.ReplaceAll(stack.Str(), "\t", "    ")) // the files can have no tabs
+				stack.SetStr(strings.ReplaceAll(stack.Str(), "\t", "    ")) // YAML files cannot contain tabs
 			}
 		}
 	}
@@ -232,7 +230,7 @@ func compare(t *testing.T, b *bed, folder string) {
 	assert.NoError(t, plogtest.CompareLogs(want, logs))
 }
 
-// number gives spans IDs that are the same each time: those of call trees are random.
+// number replaces the random IDs of spans by consecutive numbers.
 func number(traces ptrace.Traces) {
 	spans, ids := map[pcommon.SpanID]uint64{}, map[pcommon.TraceID]uint64{}
 	idOf := func(id pcommon.SpanID) (numbered pcommon.SpanID) {

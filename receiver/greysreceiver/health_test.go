@@ -5,10 +5,8 @@ package greysreceiver
 
 import (
 	"context"
-	"io"
 	"net"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -16,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 )
 
-// up is the gauge of a server; -1: there is none.
+// up returns the gauge of a server; -1 means that there is none.
 func (b *bed) up(p *played) int64 {
 	if value, has := telemetrytest.Gauge(b.T, b.Telemetry, "otelcol_receiver_greys_server_up")["{server="+p.endpoint+"}"]; has {
 		return value
@@ -38,9 +36,9 @@ func TestTheHealthOfServersIsReported(t *testing.T) {
 		}, away, there)
 		b.Host = host
 		b.start()
-		b.Await("a server that is away", func() bool { return len(host.All()) > 0 })
+		b.Await("the failure of the server that is away", func() bool { return len(host.All()) > 0 })
 		assert.Contains(t, host.All()[0], "StatusRecoverableError: 1 of 2 failed: "+away.endpoint+": ")
-		b.Await("the other one", func() bool { return b.up(there) == 1 })
+		b.Await("the other server", func() bool { return b.up(there) == 1 })
 		assert.Zero(t, b.up(away))
 		failures := b.point("connection_failures")
 		b.Await("more tries", func() bool { return b.point("connection_failures") > failures+5 })
@@ -60,35 +58,9 @@ func TestTheHealthOfServersIsReported(t *testing.T) {
 		assert.NoError(t, <-served)
 		b.Await("its loss", func() bool { return b.up(away) == 0 })
 		assert.Contains(t, host.Last(), "StatusRecoverableError: 1 of 2 failed: "+away.endpoint+": ")
-		said := len(host.All())
+		statuses := len(host.All())
 		b.Shutdown()
-		assert.Len(t, host.All(), said, "a shutdown is no failure")
-		assert.EqualValues(t, -1, b.up(there), "no point is left")
+		assert.Len(t, host.All(), statuses, "a shutdown is no failure")
+		assert.EqualValues(t, -1, b.up(there), "the gauge is removed")
 	})
-}
-
-func TestAServerThatIsGivenUpIsAPermanentError(t *testing.T) {
-	p := play(t, greysserver.Options{Protocol: greysserver.GP, ProtocolVersion: 2})
-	host := telemetrytest.NewStatuses()
-	b := following(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("com.example.*", "*")} }, p)
-	b.Host = host
-	b.start()
-	b.Await("it", func() bool { return len(host.All()) > 0 })
-	assert.Contains(t, host.Last(), "StatusPermanentError: 1 of 1 failed: "+p.endpoint+": ")
-	assert.Contains(t, host.Last(), "does not know version 0x0001")
-}
-
-func TestASilentServerIsARecoverableErrorBeforeItsTimeIsOver(t *testing.T) {
-	silent := listening(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
-	host := telemetrytest.NewStatuses()
-	b := following(t, func(c *Config) {
-		c.Protocol = ProtocolConsole
-		c.AnswerTimeout = 10 * time.Minute
-		c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
-	}, silent)
-	b.Host = host
-	b.receiver.env.silentAfter = 50 * time.Millisecond
-	b.start()
-	b.Await("it", func() bool { return len(host.All()) > 0 })
-	assert.Contains(t, host.Last(), "StatusRecoverableError: 1 of 1 failed: "+silent.endpoint+": it accepts connections, and has not said who it is")
 }

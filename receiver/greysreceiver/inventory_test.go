@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// lines are the log records of an event: what it is about, and what is new of it.
+// lines returns the log records of an event: the body and the change.
 func (b *bed) lines(event string) (lines []string) {
 	for _, r := range b.Records(event) {
 		line := r.Body().Str()
@@ -27,7 +27,7 @@ func (b *bed) lines(event string) (lines []string) {
 	return lines
 }
 
-func TestOnlyWhatChangedOfClassesIsSaid(t *testing.T) {
+func TestOnlyChangesOfClassesAreReported(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Classes = []ClassesConfig{{Class: "demo.*"}}
 		c.InventoryInterval = time.Second
@@ -53,7 +53,7 @@ func TestOnlyWhatChangedOfClassesIsSaid(t *testing.T) {
 	assert.Equal(t, []string{"demo.Pay found", "demo.Shop found"}, b.lines(eventClass))
 	a.answer(shop(field))
 	a.end <- nil
-	field.Value = "2" // that is no change
+	field.Value = "2" // a value is no change
 	list(shop(field))
 	list(shop(field))
 	s.expect("Classes demo.*")
@@ -68,7 +68,7 @@ func TestOnlyWhatChangedOfClassesIsSaid(t *testing.T) {
 	}, last)
 }
 
-func TestWhatIsLeftOutOfAnInventoryIsNotGone(t *testing.T) {
+func TestOnlyACompleteListShowsThatMethodsAreGone(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Methods = []MethodsConfig{{TargetConfig: TargetConfig{Class: "demo.*", Method: "*"}, Limit: 2}}
 		c.Limits.MaxInventory = 3
@@ -93,11 +93,11 @@ func TestWhatIsLeftOutOfAnInventoryIsNotGone(t *testing.T) {
 	b.Shutdown()
 	assert.Equal(t, []string{"demo.Shop.a(int) found", "demo.Shop.a(long) found", "demo.Shop.c() found"}, b.lines(eventMethod))
 	assert.EqualValues(t, 1, b.point("inventory_dropped"))
-	assert.Equal(t, []string{"demo.Shop.a(int)", "demo.Shop.a(long)", "demo.Shop.c()"}, b.lines(eventMethodGone), "the list that was complete has none")
+	assert.Equal(t, []string{"demo.Shop.a(int)", "demo.Shop.a(long)", "demo.Shop.c()"}, b.lines(eventMethodGone), "the complete list has none")
 	require.Len(t, b.Records(eventUnmatched), 1)
 }
 
-func TestInventoriesAreAskedForOneAfterTheOther(t *testing.T) {
+func TestListsRunOneAfterTheOther(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Classes = []ClassesConfig{{Class: "a.*"}, {Class: "b.*"}} })
 	s := script(t, b, ProtocolConsole)
 	b.start()

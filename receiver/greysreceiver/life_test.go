@@ -25,7 +25,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 )
 
-func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {
+func TestSumsSurviveALostCommandAndBeginAtZeroWithAnotherProcess(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
 	s := script(t, b, ProtocolConsole)
 	b.start()
@@ -41,7 +41,7 @@ func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {
 	assert.Equal(t, 0.016, values(metrics, "java.method.duration.max")["demo.Shop.checkout"])
 	assert.Equal(t, map[string]float64{"monitor demo.* *": 1}, values(metrics, "greys.matched.classes"))
 	assert.Equal(t, map[string]float64{"monitor demo.* *": 2}, values(metrics, "greys.matched.methods"))
-	assert.Empty(t, values(metrics, "greys.session.count"), "the console says only the session that asks")
+	assert.Empty(t, values(metrics, "greys.session.count"), "the console reports only the client's own session")
 
 	a.end <- errors.New("the connection broke")
 	a = s.expect("Monitor demo.* * 1s")
@@ -64,7 +64,7 @@ func TestSumsGoOnOverALostCommandAndBeginAnewWithAnotherProcess(t *testing.T) {
 	assert.EqualValues(t, 1, b.point("restarts"))
 	assert.EqualValues(t, 2, b.point("commands{outcome=lost}"))
 	b.Shutdown()
-	assert.Equal(t, map[int64][2]int64{4711: {17, 3}, 4712: {7, 0}}, b.sums(), "the last of the first process are handed on, too")
+	assert.Equal(t, map[int64][2]int64{4711: {17, 3}, 4712: {7, 0}}, b.sums(), "the last sums of the first process are forwarded, too")
 }
 
 func TestALimitIsForTheLifeOfTheProcess(t *testing.T) {
@@ -82,18 +82,18 @@ func TestALimitIsForTheLifeOfTheProcess(t *testing.T) {
 	assert.Equal(t, "Stack demo.Shop price 0", describe(second.command))
 	first.answer(affectedOne, callTree(), callTree())
 	first.end <- errors.New("the connection broke")
-	// What is left of the limit is asked for.
+	// The receiver requests the rest of the limit.
 	first = s.expect("Trace demo.Shop checkout 1")
 	first.answer(affectedOne, callTree())
 	first.end <- nil
-	b.awaitSaid("A command has reached its limit")
-	// A command without a limit doesn't end by itself.
+	b.awaitLogged("A command has reached its limit")
+	// A command without a limit does not end by itself.
 	second.end <- nil
 	second = s.expect("Stack demo.Shop price 0")
 	assert.Empty(t, s.asked)
 	b.Await("the spans", func() bool { return len(b.Spans()) == 3 })
 
-	// Another process has its own.
+	// Another process has its own limit.
 	s.set(func() { s.pid++ })
 	second.end <- greys.ErrSessionTimedOut
 	names := []string{describe(s.next().command), describe(s.next().command)}
@@ -101,19 +101,19 @@ func TestALimitIsForTheLifeOfTheProcess(t *testing.T) {
 	b.Await("the record", func() bool { return len(b.Records(eventTimedOut)) == 1 })
 }
 
-func TestMoreThanTheLimitIsNotTaken(t *testing.T) {
+func TestRepliesBeyondTheLimitAreDropped(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Traces = []CallsConfig{some("demo.Shop", "checkout", 2)} })
 	s := script(t, b, ProtocolConsole)
 	b.start()
 	a := s.expect("Trace demo.Shop checkout 2")
 	a.answer(affectedOne, callTree(), callTree(), callTree(), callTree())
-	b.awaitSaid("A command has reached its limit")
+	b.awaitLogged("A command has reached its limit")
 	b.Shutdown()
 	assert.Len(t, b.Spans(), 2)
 	assert.EqualValues(t, 1, b.point("commands{outcome=ended}"))
 }
 
-func TestWhatIsNotSupportedIsSaidOnce(t *testing.T) {
+func TestAnUnsupportedCommandIsLoggedOnce(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Traces = []CallsConfig{some("demo.Shop", "*", 0)}
 		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
@@ -127,8 +127,8 @@ func TestWhatIsNotSupportedIsSaidOnce(t *testing.T) {
 	}
 	b.start()
 	a := s.expect("Monitor demo.Shop * 1s")
-	b.awaitSaid("The server does not support a command")
-	// It is not asked again when the server comes back.
+	b.awaitLogged("The server does not support a command")
+	// It is not sent again when the server returns.
 	close(s.lost)
 	<-a.over
 	s.expect("Monitor demo.Shop * 1s")
@@ -143,12 +143,12 @@ func TestWhatIsNotSupportedIsSaidOnce(t *testing.T) {
 	assert.Equal(t, "Info The server is no longer asked", gone[1].SeverityText()+" "+gone[1].Body().Str(), "nothing is wrong at a shutdown")
 }
 
-func TestWhatTheServerRefusesIsAskedAgain(t *testing.T) {
+func TestARefusedCommandIsSentAgain(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Stacks = []CallsConfig{some("demo.Shop", "*", 0)} })
 	s := script(t, b, ProtocolConsole)
 	s.refuse = func(c greys.Command) error {
 		if _, is := c.(greys.VersionCommand); is {
-			return greys.ErrUnsupported // it stays unknown
+			return greys.ErrUnsupported // the process stays unknown
 		}
 		return nil
 	}
@@ -156,12 +156,12 @@ func TestWhatTheServerRefusesIsAskedAgain(t *testing.T) {
 	s.next().end <- greys.ErrRefused
 	s.next().end <- greys.ErrRefused
 	s.next()
-	b.awaitSaid("The server could not carry out a command")
+	b.awaitLogged("The server could not carry out a command")
 	assert.Equal(t, 1, b.Log.FilterMessageSnippet("The server could not carry out a command").Len())
 	assert.EqualValues(t, 2, b.point("commands{outcome=refused}"))
 }
 
-func TestAPatternThatMatchesNothingIsSaidOnceAndTriedAgain(t *testing.T) {
+func TestAPatternWithoutAMatchIsLoggedOnceAndSentAgain(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.Later", "*")} })
 	s := script(t, b, ProtocolConsole)
 	b.start()
@@ -174,13 +174,13 @@ func TestAPatternThatMatchesNothingIsSaidOnceAndTriedAgain(t *testing.T) {
 	assert.EqualValues(t, 2, b.point("commands{outcome=unmatched}"))
 	b.Shutdown()
 	assert.Len(t, b.Records(eventUnmatched), 1)
-	for _, text := range s.heard() {
+	for _, text := range s.newCommands() {
 		assert.NotEqual(t, "Reset demo.Later", text[:min(len(text), 3)])
 	}
 }
 
-// GP has no way to end a command: one whose pattern matches nothing is left, and asked again.
-func TestByGPAPatternThatMatchesNothingIsTriedAgain(t *testing.T) {
+// GP cannot end a command: one without a match is abandoned, and sent again.
+func TestByGPAPatternWithoutAMatchIsSentAgain(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.Later", "*")} })
 	s := script(t, b, ProtocolGP)
 	b.start()
@@ -195,19 +195,7 @@ func TestByGPAPatternThatMatchesNothingIsTriedAgain(t *testing.T) {
 	assert.Equal(t, map[string]float64{"": 3}, values(metrics, "greys.session.count"))
 }
 
-func TestAServerOfAnotherVersionOfTheProtocolIsGivenUp(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
-	s := script(t, b, ProtocolGP)
-	s.refuse = func(greys.Command) error { return &gp.VersionError{Ours: 1} }
-	b.start()
-	b.awaitSaid("and the receiver gives up")
-	require.Equal(t, phaseGivenUp, b.phase())
-	assert.Equal(t, 1, s.links)
-	b.Shutdown()
-	assert.EqualValues(t, 1, b.point("connection_failures"))
-}
-
-// phase is that of the first server.
+// phase returns the phase of the first server.
 func (b *bed) phase() phase {
 	s := b.receiver.servers[0]
 	s.mu.Lock()
@@ -215,12 +203,12 @@ func (b *bed) phase() phase {
 	return s.phase
 }
 
-func TestAServerThatIsNotThereIsTriedAgain(t *testing.T) {
+func TestAnUnreachableServerIsTriedAgain(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
 	s := script(t, b, ProtocolConsole)
 	s.gone = errors.New("connection refused")
 	b.start()
-	b.awaitSaid("The server cannot be reached")
+	b.awaitLogged("The server cannot be reached")
 	b.Await("two tries", func() bool { return b.point("connection_failures") > 1 })
 	assert.Equal(t, 1, b.Log.FilterMessageSnippet("The server cannot be reached").Len())
 	s.set(func() { s.gone = nil })
@@ -228,7 +216,7 @@ func TestAServerThatIsNotThereIsTriedAgain(t *testing.T) {
 	assert.Equal(t, phaseConnected, b.phase())
 	assert.EqualValues(t, 1, b.point("servers"))
 
-	// A command is lost, and then nobody answers who the server is.
+	// A command is lost, and then the server cannot be reached for its identity.
 	s.set(func() { s.gone = errors.New("connection refused") })
 	a.end <- errors.New("the connection broke")
 	b.Await("the server to be lost", func() bool { return b.point("servers") == 0 })
@@ -236,7 +224,7 @@ func TestAServerThatIsNotThereIsTriedAgain(t *testing.T) {
 	s.expect("Monitor demo.* * 1s")
 }
 
-func TestAShutdownWhileAServerIsAskedEndsThat(t *testing.T) {
+func TestAShutdownEndsCommandsAndResetsClasses(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
 		b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
 		s := script(t, b, protocol)
@@ -244,20 +232,20 @@ func TestAShutdownWhileAServerIsAskedEndsThat(t *testing.T) {
 		a := s.next()
 		b.Shutdown()
 		<-a.over
-		assert.Equal(t, []string{"Monitor demo.* * 1s", "ended Monitor demo.* * 1s", "Reset demo.*"}, s.heard())
+		assert.Equal(t, []string{"Monitor demo.* * 1s", "ended Monitor demo.* * 1s", "Reset demo.*"}, s.newCommands())
 		b.Shutdown()
 		assert.EqualValues(t, 1, b.point("commands{outcome=stopped}"))
 	}
 }
 
-func TestALinkCountsAreTold(t *testing.T) {
+func TestTheCountsOfALinkAreReported(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
 	s := script(t, b, ProtocolGP)
 	b.start()
 	s.next()
 	s.set(func() {
 		s.stats = link.Stats{
-			Bad: 3, LastBad: errors.New("monitor demo.* *: byte 7: what it is"), Missing: 5,
+			Bad: 3, LastBad: errors.New("monitor demo.* *: byte 7: the reason"), Missing: 5,
 			Repeated: 11, Unasked: 12, Late: 13, Lost: 14, Unanswered: 15,
 		}
 	})
@@ -274,13 +262,13 @@ func TestALinkCountsAreTold(t *testing.T) {
 	} {
 		assert.GreaterOrEqual(t, points[name], at, name)
 	}
-	line := b.awaitSaid("A reply could not be decoded")
-	assert.Equal(t, "monitor demo.* *: byte 7: what it is", line.ContextMap()["error"])
+	line := b.awaitLogged("A reply could not be decoded")
+	assert.Equal(t, "monitor demo.* *: byte 7: the reason", line.ContextMap()["error"])
 	assert.EqualValues(t, 3, line.ContextMap()["bad_replies_of_connection"])
 }
 
-// A burst of answers that are not understood has one line, with the place in the last one.
-func TestAnAnswerThatIsNotUnderstoodHasALine(t *testing.T) {
+// A burst of invalid answers has one log line, with the position in the last one.
+func TestInvalidAnswersAreLoggedOnce(t *testing.T) {
 	server := play(t, greysserver.Options{
 		Program: greysserver.ProgramOptions{Rate: 300, Classes: 3, Methods: 3},
 		Faults:  []greysserver.Fault{greysserver.BrokenData}, FaultEvery: 5,
@@ -289,16 +277,16 @@ func TestAnAnswerThatIsNotUnderstoodHasALine(t *testing.T) {
 		c.Protocol = ProtocolGP
 		c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
 	}, server).start()
-	line := b.awaitSaid("A reply could not be decoded")
+	line := b.awaitLogged("A reply could not be decoded")
 	assert.Regexp(t, `^\w+( com\.example\.\* \*)?: (the data, read as YAML: )?byte \d+: expected .+, got `, line.ContextMap()["error"])
 	assert.Equal(t, server.endpoint, line.ContextMap()["server"])
 	bad := b.point("bad_replies")
-	b.Await("more of them", func() bool { return b.point("bad_replies") > bad+10 })
+	b.Await("more invalid answers", func() bool { return b.point("bad_replies") > bad+10 })
 	since := time.Since(line.Time)
 	assert.LessOrEqual(t, b.Log.FilterMessageSnippet("A reply could not be decoded").Len(), 2+int(since/logline.Pause))
 }
 
-func TestWhatNoPipelineTakesIsNotAsked(t *testing.T) {
+func TestCommandsWithoutAPipelineAreNotSent(t *testing.T) {
 	all := func(c *Config) {
 		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
 		c.Traces = []CallsConfig{some("demo.*", "*", 0)}
@@ -331,7 +319,7 @@ func TestWhatNoPipelineTakesIsNotAsked(t *testing.T) {
 	}
 }
 
-func TestWhatWasSaidBeforeTheLinkWasLostIsHandled(t *testing.T) {
+func TestRepliesBeforeTheLossOfTheLinkAreHandled(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
 	s := script(t, b, ProtocolGP)
 	b.start()
@@ -342,9 +330,8 @@ func TestWhatWasSaidBeforeTheLinkWasLostIsHandled(t *testing.T) {
 	assert.Equal(t, map[string]float64{"demo.Shop.checkout": 7}, values(b.collect(), "java.method.calls"))
 }
 
-// A server that loses each command and says each time that it is another process is not asked
-// without a pause.
-func TestAServerThatIsAnotherProcessEachTimeIsAskedWithPauses(t *testing.T) {
+// The server loses each command, and reports another process at each check.
+func TestAServerThatAlwaysReportsAnotherProcessIsTriedWithPauses(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
 		t.Run(string(protocol), func(t *testing.T) {
 			b := newBed(t, func(c *Config) {
@@ -363,15 +350,15 @@ func TestAServerThatIsAnotherProcessEachTimeIsAskedWithPauses(t *testing.T) {
 				s.set(func() { s.pid++ })
 				a.end <- errors.New("the connection broke")
 			}
-			b.awaitSaid("The server was restarted")
+			b.awaitLogged("The server was restarted")
 			s.expectNothing()
 			assert.EqualValues(t, 1, b.point("restarts"))
 		})
 	}
 }
 
-// Commands that are lost together are asked again when the server has said once who it is.
-func TestCommandsThatAreLostTogetherAreOneQuestionWhoItIs(t *testing.T) {
+// Commands that are lost together are sent again after one identity check.
+func TestCommandsLostTogetherCauseOneIdentityCheck(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		for i := range 20 {
 			c.Stacks = append(c.Stacks, some(fmt.Sprint("demo.C", i), "*", 0))
@@ -387,13 +374,12 @@ func TestCommandsThatAreLostTogetherAreOneQuestionWhoItIs(t *testing.T) {
 	s.expectNothing()
 	s.set(func() {
 		asked := slices.DeleteFunc(s.said, func(text string) bool { return text != "Sessions" })
-		assert.Len(t, asked, 2, "at first, and after the first that was lost")
+		assert.Len(t, asked, 2, "at the start, and after the first loss")
 	})
 }
 
-// A question who the server is that is not answered so that it can be understood disturbs
-// nothing else, unless it is one of many.
-func TestAnAnswerWhoItIsThatIsNotUnderstoodDisturbsNoCommand(t *testing.T) {
+// An invalid answer to an identity check has no effect on commands, unless several follow each other.
+func TestAnInvalidIdentityDoesNotDisturbCommands(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
 		t.Run(string(protocol), func(t *testing.T) {
 			b := newBed(t, func(c *Config) {
@@ -418,7 +404,7 @@ func TestAnAnswerWhoItIsThatIsNotUnderstoodDisturbsNoCommand(t *testing.T) {
 			b.start()
 			a := s.next()
 			a.answer(affectedOne)
-			b.Await("an answer that is understood again", func() bool {
+			b.Await("a valid identity", func() bool {
 				s.mu.Lock()
 				defer s.mu.Unlock()
 				return asked > 3
@@ -426,13 +412,13 @@ func TestAnAnswerWhoItIsThatIsNotUnderstoodDisturbsNoCommand(t *testing.T) {
 			a.answer(table())
 			assert.Zero(t, b.point("connection_failures"))
 			s.set(func() { unclear = 3 })
-			b.awaitSaid("The server cannot be reached, or was lost")
+			b.awaitLogged("The server cannot be reached, or was lost")
 			<-a.over
 		})
 	}
 }
 
-func TestAVersionThatIsNotUnderstoodStaysUnknown(t *testing.T) {
+func TestAnInvalidVersionStaysUnknown(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")} })
 	s := script(t, b, ProtocolConsole)
 	s.refuse = func(c greys.Command) error {
@@ -443,38 +429,37 @@ func TestAVersionThatIsNotUnderstoodStaysUnknown(t *testing.T) {
 	}
 	b.start()
 	s.next()
-	assert.Empty(t, b.awaitSaid("Connected to the server").ContextMap()["version"])
+	assert.Empty(t, b.awaitLogged("Connected to the server").ContextMap()["version"])
 }
 
-// manyLeft is how many commands may go on at a server for nobody.
-const manyLeft = gp.DefaultMaxRequests / 2
+// manyAbandoned is the number of abandoned commands after which the connection ends.
+const manyAbandoned = gp.DefaultMaxRequests / 2
 
-// What is left at a server that can't be told to end it goes with the connection, before
-// there is no room for more.
-func TestByGPManyCommandsThatAreLeftEndTheConnection(t *testing.T) {
+// Abandoned commands end with the connection, before they fill the server's limit of requests.
+func TestByGPManyAbandonedCommandsEndTheConnection(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Monitors = []MonitorConfig{monitor("demo.Later", "*")}
 		c.Reconnect = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: time.Millisecond}
 	})
 	s := script(t, b, ProtocolGP)
 	b.start()
-	for range manyLeft {
+	for range manyAbandoned {
 		s.next().answer(&greys.Affected{})
 	}
-	b.awaitSaid("The server cannot be reached, or was lost")
+	b.awaitLogged("The server cannot be reached, or was lost")
 	s.next()
 	s.set(func() { assert.Equal(t, 2, s.links) })
-	assert.Less(t, manyLeft+len(b.receiver.env.config.Monitors), gp.DefaultMaxRequests)
+	assert.Less(t, manyAbandoned+len(b.receiver.env.config.Monitors), gp.DefaultMaxRequests)
 }
 
-// A container's program always has process ID 1.
-func TestAProcessThatIsStartedAnewWithTheSameIDIsAnother(t *testing.T) {
-	for name, lose := range map[string]func(s *scripted, a *asked){
-		"when it is connected to again": func(s *scripted, a *asked) {
+// A program in a container always has process ID 1.
+func TestARestartWithTheSameIDIsAnotherProcess(t *testing.T) {
+	for name, lose := range map[string]func(s *scripted, a *pending){
+		"after a new connection": func(s *scripted, a *pending) {
 			s.gone = errUnsent
 			a.end <- errUnsent
 		},
-		"when a command is lost": func(_ *scripted, a *asked) { a.end <- errors.New("the connection broke") },
+		"after a lost command": func(_ *scripted, a *pending) { a.end <- errors.New("the connection broke") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, func(c *Config) {
@@ -484,39 +469,38 @@ func TestAProcessThatIsStartedAnewWithTheSameIDIsAnother(t *testing.T) {
 			s := script(t, b, ProtocolConsole)
 			s.pid = 1
 			b.start()
-			all := map[string]*asked{}
+			all := map[string]*pending{}
 			for range 2 {
 				a := s.next()
 				all[describe(a.command)] = a
 			}
 			all["Trace demo.Shop checkout 1"].answer(affectedOne, callTree())
 			all["Trace demo.Shop checkout 1"].end <- nil
-			b.awaitSaid("A command has reached its limit")
+			b.awaitLogged("A command has reached its limit")
 			all["Monitor demo.Shop * 1s"].answer(affectedOne)
-			// Lost without a restart it is the same.
+			// After a loss without a restart it is the same process.
 			all["Monitor demo.Shop * 1s"].end <- errors.New("the connection broke")
 			monitor := s.expect("Monitor demo.Shop * 1s")
 			assert.Zero(t, b.point("restarts"))
 			monitor.answer(affectedOne)
-			s.heard()
+			s.newCommands()
 			s.set(func() {
 				s.session = 0
 				lose(s, monitor)
 			})
-			if name == "when it is connected to again" {
-				b.awaitSaid("The server cannot be reached, or was lost")
+			if name == "after a new connection" {
+				b.awaitLogged("The server cannot be reached, or was lost")
 				s.set(func() { s.gone, s.session = nil, 0 })
 			}
 			again := []string{describe(s.next().command), describe(s.next().command)}
 			assert.ElementsMatch(t, []string{"Trace demo.Shop checkout 1", "Monitor demo.Shop * 1s"}, again)
 			assert.EqualValues(t, 1, b.point("restarts"))
-			assert.Empty(t, resets(s.heard()), "nothing of ours is in a new process")
+			assert.Empty(t, resets(s.newCommands()), "a new process needs no reset")
 		})
 	}
 }
 
-// A server whose connection is lost is asked by the protocol that it spoke; one that then
-// doesn't answer may speak another one by now.
+// After a loss the receiver tries the last protocol first. A server that does not answer may have changed its protocol.
 func TestAServerThatChangesItsProtocolIsFoundAgain(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.*", "*")} })
 	s := script(t, b, ProtocolConsole)
@@ -528,7 +512,7 @@ func TestAServerThatChangesItsProtocolIsFoundAgain(t *testing.T) {
 		case spoke <- protocol:
 		default:
 		}
-		if protocol == "" && down.Load() { // what it speaks is found out when it speaks the new one
+		if protocol == "" && down.Load() { // the receiver detects the new protocol
 			return nil, refused
 		}
 		return s.link()
@@ -550,12 +534,12 @@ func TestAServerThatChangesItsProtocolIsFoundAgain(t *testing.T) {
 	s.set(func() { s.refuse, s.protocol = nil, ProtocolGP })
 	down.Store(false)
 	s.next()
-	b.Await("the other one to be said", func() bool { return len(b.Records(eventRestarted)) == 1 })
+	b.Await("the restart to be reported", func() bool { return len(b.Records(eventRestarted)) == 1 })
 }
 
-// What has given all its answers is over, however it ends: without what is left of its limit
-// it would be asked for all calls.
-func TestACommandThatIsLostAfterItsLimitIsOver(t *testing.T) {
+// A command whose limit is reached is over, however it ends. Otherwise the rest of the limit would be 0, which means no
+// limit.
+func TestACommandLostAfterItsLimitIsOver(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
 		t.Run(string(protocol), func(t *testing.T) {
 			b := newBed(t, func(c *Config) { c.Traces = []CallsConfig{some("demo.Shop", "*", 1)} })
@@ -564,16 +548,15 @@ func TestACommandThatIsLostAfterItsLimitIsOver(t *testing.T) {
 			a := s.expect("Trace demo.Shop * 1")
 			a.answer(affectedOne, callTree())
 			a.end <- errors.New("the connection broke")
-			b.awaitSaid("A command has reached its limit")
+			b.awaitLogged("A command has reached its limit")
 			s.expectNothing()
 			b.Await("the reset", func() bool { return b.point("resets{outcome=done}") == 1 })
 		})
 	}
 }
 
-// Pauses are those of a server that is lost soon, again and again; and what runs on one
-// connection is one that is made anew.
-func TestAServerThatWasThereForLongIsConnectedToAgainSoon(t *testing.T) {
+// The pauses grow only for a server that is lost soon, several times in a row. The commands use the new connection.
+func TestALongConnectionIsFollowedByAShortPause(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Monitors = []MonitorConfig{monitor("demo.A", "*"), monitor("demo.B", "*")}
 		c.Reconnect = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: time.Hour}
@@ -601,8 +584,8 @@ func TestAServerThatWasThereForLongIsConnectedToAgainSoon(t *testing.T) {
 	assert.Equal(t, map[string]float64{"": 1}, values(b.collect(), "greys.reconnects"))
 }
 
-// Pauses are those of restarts that follow each other soon.
-func TestAProcessThatWasThereForLongIsAskedSoonAfterARestart(t *testing.T) {
+// The pauses grow only for restarts that follow each other soon.
+func TestALongLivedProcessIsFollowedByAShortPause(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
 		c.Reconnect = RetryConfig{InitialInterval: time.Second, MaxInterval: time.Hour}
@@ -620,11 +603,11 @@ func TestAProcessThatWasThereForLongIsAskedSoonAfterARestart(t *testing.T) {
 	assert.Less(t, s.restartPause(), 2*time.Second)
 }
 
-// Sessions of a server have higher and higher numbers: one that is lower than the last is of
-// another life, though it is higher than the first.
-func TestTheLastSessionTellsAServerThatIsStartedAnew(t *testing.T) {
-	for name, follow := range map[string]func(b *bed, s *scripted, a *asked) *asked{
-		"it was asked again and again": func(b *bed, s *scripted, a *asked) *asked {
+// Session numbers of a server only grow. A lower number than the last one shows a restart, even if it is higher than
+// the first one.
+func TestALowerSessionNumberShowsARestart(t *testing.T) {
+	for name, follow := range map[string]func(b *bed, s *scripted, a *pending) *pending{
+		"after many commands": func(b *bed, s *scripted, a *pending) *pending {
 			b.Await("many sessions", func() bool {
 				s.mu.Lock()
 				defer s.mu.Unlock()
@@ -632,10 +615,10 @@ func TestTheLastSessionTellsAServerThatIsStartedAnew(t *testing.T) {
 			})
 			return a
 		},
-		"it was connected to again": func(b *bed, s *scripted, a *asked) *asked {
+		"after a new connection": func(b *bed, s *scripted, a *pending) *pending {
 			s.set(func() { s.gone = errUnsent })
 			a.end <- errUnsent
-			b.awaitSaid("The server cannot be reached, or was lost")
+			b.awaitLogged("The server cannot be reached, or was lost")
 			s.set(func() { s.gone, s.session = nil, 100 })
 			return s.next()
 		},
@@ -643,7 +626,7 @@ func TestTheLastSessionTellsAServerThatIsStartedAnew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, func(c *Config) {
 				c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
-				if name == "it was asked again and again" {
+				if name == "after many commands" {
 					c.StateInterval = 10 * time.Millisecond
 				}
 			})
@@ -652,13 +635,13 @@ func TestTheLastSessionTellsAServerThatIsStartedAnew(t *testing.T) {
 			a := follow(b, s, s.next())
 			assert.Zero(t, b.point("restarts"))
 			s.set(func() { s.session = 5 })
-			a.end <- errors.New("the connection broke") // it is asked who it is
+			a.end <- errors.New("the connection broke") // the receiver checks the identity
 			b.Await("the restart", func() bool { return b.point("restarts") == 1 })
 		})
 	}
 }
 
-func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {
+func TestDisabledLogRecordsAreNotForwarded(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
 		c.Events.GreysServerConnected.Enabled = false
@@ -671,7 +654,7 @@ func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {
 	assert.Len(t, b.Records(eventServerGone), 1)
 }
 
-func TestEachPatternHasAPointOfWhatItMatches(t *testing.T) {
+func TestEachPatternHasAPointForItsMatches(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Monitors = []MonitorConfig{monitor("demo.A", "*"), monitor("demo.B", "*")}
 		c.Stacks = []CallsConfig{some("demo.A", "*", 0)}

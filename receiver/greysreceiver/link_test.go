@@ -26,8 +26,8 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 )
 
-// Whoever answers, the receiver says what came, tries again, and can be shut down.
-func TestPeersThatAreNoServers(t *testing.T) {
+// The receiver logs the received bytes, tries again, and can be shut down.
+func TestOtherPeersAreLoggedAndTriedAgain(t *testing.T) {
 	floods := func(text string) func(net.Conn) {
 		return func(conn net.Conn) {
 			for {
@@ -93,11 +93,11 @@ func TestAProxyBeforeAServerSpeaksTLS(t *testing.T) {
 			})
 		}
 		b := following(string(certificate)).start()
-		b.Await("calls", func() bool { return b.sums()[0][0]+b.sums()[7][0] > 0 }) // by GP it says no ID
+		b.Await("calls", func() bool { return b.sums()[0][0]+b.sums()[7][0] > 0 }) // by GP the ID is unknown
 		b.Shutdown()
 
 		b = following("").start()
-		line := b.awaitSaid("The server cannot be reached")
+		line := b.awaitLogged("The server cannot be reached")
 		assert.Contains(t, fmt.Sprint(line.ContextMap()["error"]), "certificate signed by unknown authority")
 		b.Shutdown()
 	}

@@ -60,13 +60,13 @@ const (
 	attributeLifetime    = "greys.server.connected_for"
 )
 
-// The memory of records and their values, estimated.
+// The estimated memory of records and their values.
 const (
 	bytesOfRecord = 512
 	bytesOfValue  = 64
 )
 
-// logParcel is a log record of a process in the queue.
+// logParcel is a queued log record of a process.
 type logParcel struct {
 	origin *origin
 	record plog.LogRecord
@@ -77,7 +77,7 @@ type logParcel struct {
 type logOutput struct {
 	queue *handover.Logs[logParcel]
 	kit   *receiverkit.Kit
-	// off are the events that are switched off.
+	// off are the disabled events.
 	off map[string]bool
 }
 
@@ -93,7 +93,7 @@ func newLogOutput(run *receiverkit.Run, config *Config, own *counters.Counters) 
 	return l
 }
 
-// batch makes the batch for the pipeline.
+// batch returns the batch for the pipeline.
 func (l *logOutput) batch(parcels []logParcel) plog.Logs {
 	logs := plog.NewLogs()
 	records := map[*origin]plog.LogRecordSlice{}
@@ -109,7 +109,7 @@ func (l *logOutput) batch(parcels []logParcel) plog.Logs {
 	return logs
 }
 
-// forward forwards a log record of a process, if a pipeline takes it.
+// forward forwards a log record of a process, if a pipeline accepts it.
 func (l *logOutput) forward(of *origin, name, body string, severity plog.SeverityNumber, fill func(pcommon.Map)) {
 	if l.queue == nil || l.off[name] {
 		return
@@ -126,7 +126,7 @@ func (l *logOutput) forward(of *origin, name, body string, severity plog.Severit
 	l.queue.Add(logParcel{origin: of, record: r, bytes: bytesOfRecord + len(body) + bytesOfValues(r.Attributes())})
 }
 
-// bytesOfValues is the memory of attributes, estimated.
+// bytesOfValues returns the estimated memory of attributes.
 func bytesOfValues(m pcommon.Map) int {
 	bytes := 0
 	for _, v := range m.All() {
@@ -153,7 +153,7 @@ func (l *logOutput) serverRestarted(of *origin) {
 	l.forward(of, eventRestarted, "The server was restarted", plog.SeverityNumberWarn, noAttributes)
 }
 
-// serverGone forwards that the server is not asked any more. A shutdown of the collector is no warning.
+// serverGone reports the end of a connection. At a shutdown of the collector it is no warning.
 func (l *logOutput) serverGone(of *origin, since time.Time, why error) {
 	body, severity := "The server is gone", plog.SeverityNumberWarn
 	if errors.Is(why, session.ErrShutdown) {
@@ -165,8 +165,7 @@ func (l *logOutput) serverGone(of *origin, since time.Time, why error) {
 	})
 }
 
-// problems are the log records of problems of tasks: their event names and texts, with the command
-// and the pattern.
+// problems are the event names and texts of problems. The verbs are the command and the pattern.
 var problems = [...]struct{ event, text string }{
 	session.Unmatched:   {eventUnmatched, "The pattern of %v matches nothing: %s"},
 	session.TimedOut:    {eventTimedOut, "The session of %v timed out: %s"},
@@ -185,16 +184,16 @@ func (l *logOutput) problem(of *origin, p session.Problem, t *task.Task, why err
 	})
 }
 
-// putTask puts the command and the pattern of a task.
+// putTask sets the attributes of a task: its command and its pattern.
 func putTask(m pcommon.Map, t *task.Task) {
 	m.PutStr(attributeCommand, t.Kind.String())
 	receiverkit.PutNew(m, attributePattern, t.Pattern)
 }
 
-// maxFrames bounds the frames of a stack in a log record.
+// maxFrames limits the frames of a stack in a log record.
 const maxFrames = 1000
 
-// stack forwards a stack, as Java writes stacks.
+// stack forwards a stack in Java's format.
 func (l *logOutput) stack(of *origin, t *task.Task, stack *greys.CallStack) {
 	if len(stack.Frames) == 0 {
 		return
@@ -217,10 +216,10 @@ func (l *logOutput) stack(of *origin, t *task.Task, stack *greys.CallStack) {
 	})
 }
 
-// nativeLine is the line of a frame whose method is a native one.
+// nativeLine is the line number of native methods.
 const nativeLine = -2
 
-// writeFrame writes a frame as Java does.
+// writeFrame writes a frame in Java's format.
 func writeFrame(to *strings.Builder, f *greys.Frame) {
 	fmt.Fprintf(to, "\tat %s.%s(", f.Class, f.Method)
 	switch {
@@ -236,10 +235,10 @@ func writeFrame(to *strings.Builder, f *greys.Frame) {
 	to.WriteString(")\n")
 }
 
-// maxValues bounds the values of an attribute that is a list.
+// maxValues limits the values of a list attribute.
 const maxValues = 1000
 
-// putTexts puts a list that is not empty.
+// putTexts sets a list attribute, unless the list is empty.
 func putTexts(m pcommon.Map, key string, texts []string) {
 	if len(texts) == 0 {
 		return
@@ -252,7 +251,7 @@ func putTexts(m pcommon.Map, key string, texts []string) {
 	}
 }
 
-// class forwards a class that is new, or has changed.
+// class forwards a new or changed class.
 func (l *logOutput) class(of *origin, t *task.Task, c *greys.Class, change process.Change) {
 	l.forward(of, eventClass, c.Name, plog.SeverityNumberInfo, func(m pcommon.Map) {
 		putTask(m, t)
@@ -274,7 +273,7 @@ func (l *logOutput) class(of *origin, t *task.Task, c *greys.Class, change proce
 	})
 }
 
-// method forwards a method that is new, or has changed.
+// method forwards a new or changed method.
 func (l *logOutput) method(of *origin, t *task.Task, method *greys.Method, change process.Change) {
 	name := method.Class + "." + method.Name
 	l.forward(of, eventMethod, name+"("+strings.Join(method.Parameters, ", ")+")", plog.SeverityNumberInfo, func(m pcommon.Map) {
@@ -289,7 +288,7 @@ func (l *logOutput) method(of *origin, t *task.Task, method *greys.Method, chang
 	})
 }
 
-// gone forwards that a class or a method is no longer there.
+// gone forwards that a class or a method no longer exists.
 func (l *logOutput) gone(of *origin, t *task.Task, name string) {
 	event := eventClassGone
 	if t.Kind == task.Methods {

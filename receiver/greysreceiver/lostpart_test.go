@@ -18,15 +18,15 @@ import (
 
 var errReset = errors.New("connection reset by peer")
 
-// monitorsOf answers the commands of a pattern of monitors, and gives them by their methods.
-func (s *scripted) monitorsOf(methods ...string) map[string]*asked {
+// monitorsOf lists the methods of a pattern, and returns their monitor commands by method.
+func (s *scripted) monitorsOf(methods ...string) map[string]*pending {
 	s.t.Helper()
 	var listed []greys.Reply
 	for _, m := range methods {
 		listed = append(listed, &greys.Method{Class: "com.example.Shop", Name: m})
 	}
 	s.list(listed...)
-	of := map[string]*asked{}
+	of := map[string]*pending{}
 	for range methods {
 		a := s.next()
 		a.answer(&greys.Affected{Classes: 1, Methods: 1})
@@ -35,26 +35,26 @@ func (s *scripted) monitorsOf(methods ...string) map[string]*asked {
 	return of
 }
 
-func TestACommandThatIsLostIsAskedAgainAlone(t *testing.T) {
+func TestOnlyTheLostCommandOfAPatternIsSentAgain(t *testing.T) {
 	b := newBed(t, watchAll)
 	s := script(t, b, ProtocolConsole)
 	b.start()
 	of := s.monitorsOf("pay", "tax")
 	of["pay"].answer(table(row(1, "com.example.Shop", "pay", 3, 0, time.Millisecond)))
-	s.heard()
+	s.newCommands()
 	of["tax"].end <- errReset
 	again := s.expect("Monitor com.example.Shop tax 1s")
 	again.answer(&greys.Affected{Classes: 1, Methods: 1})
 	of["pay"].answer(table(row(2, "com.example.Shop", "pay", 4, 0, time.Millisecond)))
 	again.answer(table(row(3, "com.example.Shop", "tax", 5, 0, time.Millisecond)))
 	assert.Equal(t, map[string]float64{"com.example.Shop.pay": 7, "com.example.Shop.tax": 5}, values(b.collect(), "java.method.calls"))
-	assert.Equal(t, []string{"Monitor com.example.Shop tax 1s"}, s.heard(), "nothing else is asked again, nor taken out")
-	said := b.awaitSaid("A command of a pattern was lost")
-	assert.Equal(t, "com.example.Shop.tax", said.ContextMap()["method"])
+	assert.Equal(t, []string{"Monitor com.example.Shop tax 1s"}, s.newCommands(), "no other command and no reset is sent")
+	line := b.awaitLogged("A command of a pattern was lost")
+	assert.Equal(t, "com.example.Shop.tax", line.ContextMap()["method"])
 	assert.EqualValues(t, 1, b.point("commands{outcome=lost}"))
 }
 
-func TestALostCommandOfAPatternIsNotAskedOfAnotherProcess(t *testing.T) {
+func TestALostCommandOfAPatternIsNotSentAloneToAnotherProcess(t *testing.T) {
 	b := newBed(t, watchAll)
 	s := script(t, b, ProtocolConsole)
 	b.start()
@@ -66,7 +66,7 @@ func TestALostCommandOfAPatternIsNotAskedOfAnotherProcess(t *testing.T) {
 	assert.EqualValues(t, 1, b.point("restarts"))
 }
 
-func TestATraceOfAPatternThatIsLostIsAskedForTheRestOfItsLimit(t *testing.T) {
+func TestALostTraceOfAPatternIsSentWithTheRestOfItsLimit(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		watchAll(c)
 		c.Monitors = nil
@@ -81,16 +81,16 @@ func TestATraceOfAPatternThatIsLostIsAskedForTheRestOfItsLimit(t *testing.T) {
 	again := s.expect("Trace demo.Shop checkout 2")
 	again.answer(&greys.Affected{Classes: 1, Methods: 1}, callTree(), callTree())
 	again.end <- nil
-	b.awaitSaid("A command has reached its limit")
+	b.awaitLogged("A command has reached its limit")
 	b.Await("the spans", func() bool { return len(b.Spans()) == 3 })
 }
 
-// manyLayers is how often commands may instrument classes, beyond once for each task, until all are
-// ended for a reset.
+// manyLayers is the number of instrumentations, beyond one for each task, after which all commands are ended for a
+// reset.
 const manyLayers = 16
 
-// TestACommandThatIsLostAgainAndAgainIsTakenOut: each time it leaves code in its class.
-func TestACommandThatIsLostAgainAndAgainIsTakenOut(t *testing.T) {
+// Each loss leaves instrumentation in the class.
+func TestACommandThatIsLostOftenCausesAReset(t *testing.T) {
 	b := newBed(t, watchAll)
 	s := script(t, b, ProtocolConsole)
 	b.start()
@@ -106,8 +106,8 @@ func TestACommandThatIsLostAgainAndAgainIsTakenOut(t *testing.T) {
 	assert.EqualValues(t, 1, b.point("resets{outcome=done}"))
 }
 
-// TestSumsOfAPatternHoldWhereConnectionsAreLostAllTheTime: all that the server has told of is counted.
-func TestSumsOfAPatternHoldWhereConnectionsAreLostAllTheTime(t *testing.T) {
+// All calls that the server has reported are counted.
+func TestSumsOfAPatternSurviveManyLostConnections(t *testing.T) {
 	server := play(t, greysserver.Options{
 		Protocol: greysserver.Console, Speed: 10, Faults: []greysserver.Fault{greysserver.Close, greysserver.Cut, greysserver.Half}, FaultEvery: 25,
 		Program: greysserver.ProgramOptions{Classes: 3, Methods: 4, Rate: 400, Calls: 1500, Seed: 7},
@@ -116,28 +116,27 @@ func TestSumsOfAPatternHoldWhereConnectionsAreLostAllTheTime(t *testing.T) {
 	last := ""
 	b.Await("the program to rest", func() bool { return server.life().Rests })
 	ok := assert.Eventually(t, func() bool {
-		told, counted := server.life().Told.Sum().Calls, sum(values(b.collect(), "java.method.calls"))
-		last = fmt.Sprintf("told of %d, counted %v", told, counted)
-		return told > 1000 && counted == float64(told)
+		reported, counted := server.life().Reported.Sum().Calls, sum(values(b.collect(), "java.method.calls"))
+		last = fmt.Sprintf("reported %d, counted %v", reported, counted)
+		return reported > 1000 && counted == float64(reported)
 	}, 10*time.Second, 50*time.Millisecond)
 	require.True(t, ok, last)
 	require.Greater(t, b.point("commands{outcome=lost}"), int64(10))
 }
 
-// TestWhatAServerTellsLastIsCounted: its commands end one after another when it does, and it
-// can't be asked any more before the last has.
-func TestWhatAServerTellsLastIsCounted(t *testing.T) {
+// When the server ends, its commands end one after another. It becomes unreachable before the last one has ended.
+func TestTheLastRepliesOfAServerAreCounted(t *testing.T) {
 	b := newBed(t, watchAll)
 	s := script(t, b, ProtocolConsole)
 	b.start()
 	of := s.monitorsOf("pay", "tax")
 	s.set(func() { s.gone = errUnsent })
 	of["pay"].end <- errReset
-	b.awaitSaid("A command of a pattern was lost")
-	b.Await("the server to be asked who it is", func() bool { return s.was("Sessions") })
+	b.awaitLogged("A command of a pattern was lost")
+	b.Await("an identity check", func() bool { return s.hasReceived("Sessions") })
 	of["tax"].answer(table(row(3, "com.example.Shop", "tax", 5, 0, time.Millisecond)))
 	of["tax"].end <- errReset
-	b.awaitSaid("The server cannot be reached, or was lost")
+	b.awaitLogged("The server cannot be reached, or was lost")
 	var tax int64
 	for _, m := range b.receiver.servers[0].output.state(true).Methods {
 		tax += m.Calls

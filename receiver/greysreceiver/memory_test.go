@@ -21,16 +21,15 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
-// lineFull is said where a server holds too much memory.
+// lineFull is the log line for a server that uses too much memory.
 const lineFull = "Server disconnected for a while: its data takes too much memory. Its sums begin at zero"
 
-// long is a row of a method with a long name.
+// long returns a row of a method with a long name.
 func long(i int) *greys.Statistics {
 	return table(row(1, fmt.Sprint("demo.C", i, strings.Repeat("x", text.MaxShort-20)), "m", 1, 0, 0))
 }
 
-// counting gives a receiver that counts any number of methods of one server, and a memory
-// budget.
+// counting returns a receiver that counts any number of methods of one server, and its memory budget.
 func counting(t *testing.T, limit int64, set func(*Config)) (*bed, *scripted, *budget.Budget) {
 	t.Helper()
 	of := budget.New(limit)
@@ -45,15 +44,15 @@ func counting(t *testing.T, limit int64, set func(*Config)) (*bed, *scripted, *b
 	return b, s, of
 }
 
-// fill answers until the server is disconnected.
-func (b *bed) fill(a *asked) (methods int) {
+// fill sends answers until the server is disconnected.
+func (b *bed) fill(a *pending) (methods int) {
 	b.T.Helper()
 	for ; b.Log.FilterMessageSnippet(lineFull).Len() == 0; methods++ {
 		require.Less(b.T, methods, 50_000)
 		select {
 		case a.answers <- long(methods):
 		case <-a.over:
-			b.awaitSaid(lineFull)
+			b.awaitLogged(lineFull)
 		}
 		select {
 		case <-a.handled:
@@ -63,35 +62,34 @@ func (b *bed) fill(a *asked) (methods int) {
 	return methods
 }
 
-func TestAServerThatHoldsMoreThanItsLimitIsDisconnectedAndAskedAnew(t *testing.T) {
+func TestAServerBeyondItsMemoryLimitIsReconnected(t *testing.T) {
 	b, s, of := counting(t, 1<<30, func(c *Config) { c.Limits.MaxServerMemory = 4 * mib })
 	a := s.next()
 	a.answer(affectedOne)
 	methods := b.fill(a)
 	assert.Greater(t, methods, 4*mib/(text.MaxShort+350)/2)
-	assert.Contains(t, b.awaitSaid(lineFull).ContextMap()["error"], "limits.max_server_memory is reached (4194304 bytes)")
+	assert.Contains(t, b.awaitLogged(lineFull).ContextMap()["error"], "limits.max_server_memory is reached (4194304 bytes)")
 	s.next().answer(affectedOne, table(row(1, "demo.Shop", "checkout", 5, 0, 0)))
 	assert.Less(t, of.Used(), int64(mib))
 	assert.Equal(t, map[string]float64{"demo.Shop.checkout": 5}, values(b.collect(), "java.method.calls"))
 	assert.EqualValues(t, 1, b.point("servers_disconnected{reason=max_server_memory}"))
 }
 
-func TestTheServerThatHoldsMostMemoryIsDisconnectedWhileAnotherOneGoesOn(t *testing.T) {
+func TestOnlyTheLargestServerIsDisconnectedAtTheBudget(t *testing.T) {
 	b, s, of := counting(t, 6*mib, func(*Config) {})
-	other := of.Group(b.receiver.env.ID).Open(budget.Settings{Leave: func(*budget.Error) { t.Error("the smaller server is asked") }})
+	other := of.Group(b.receiver.env.ID).Open(budget.Settings{Leave: func(*budget.Error) { t.Error("the smaller server has to free memory") }})
 	require.NoError(t, other.Take(2*mib))
 	a := s.next()
 	a.answer(affectedOne)
 	b.fill(a)
-	assert.Contains(t, b.awaitSaid(lineFull).ContextMap()["error"], "limit_mib of memory_budget is reached")
+	assert.Contains(t, b.awaitLogged(lineFull).ContextMap()["error"], "limit_mib of memory_budget is reached")
 	s.next().answer(affectedOne)
 	require.NoError(t, other.Take(mib))
 	other.Close()
 }
 
-// TestAShortageThatFollowsAnotherOneIsNotLost: the first is signalled twice, and freed before
-// the second signal is looked at.
-func TestAShortageThatFollowsAnotherOneIsNotLost(t *testing.T) {
+// The first shortage is signalled twice, and its memory is freed before the second signal is handled.
+func TestAShortageSoonAfterAnotherIsHandled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{full: make(chan servermemory.Shortage, 1), memory: servermemory.New(budget.New(1<<30).Group("greys"), mib)}
 		defer s.memory.Close()
@@ -103,6 +101,6 @@ func TestAShortageThatFollowsAnotherOneIsNotLost(t *testing.T) {
 		go s.watchMemory(watching)
 		require.Error(t, s.memory.Hold(2*mib))
 		synctest.Wait()
-		assert.True(t, s.memory.IsCurrent(<-s.full), "the newer shortage is kept")
+		assert.True(t, s.memory.IsCurrent(<-s.full), "the newer shortage is handled")
 	})
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
-// processState is a process as metrics report it, at one moment.
+// processState is a snapshot of a process for metrics.
 type processState struct {
 	process.State
 	origin *origin
-	// over: the process has ended, or is not connected. Its present is unknown.
+	// over means that the process has ended, or is not connected. Gauges are then unknown.
 	over bool
 }
 
-// commands are the commands that have patterns, as metrics name them.
+// commands are the metric attributes of the commands with patterns.
 var commands = [...]metadata.AttributeGreysCommand{
 	task.Monitor: metadata.AttributeGreysCommandMonitor,
 	task.Trace:   metadata.AttributeGreysCommandTrace,
@@ -35,10 +35,10 @@ var commands = [...]metadata.AttributeGreysCommand{
 	task.Records: metadata.AttributeGreysCommandTt,
 }
 
-// points is how many data points a state makes, estimated.
+// points returns the estimated number of data points of a state.
 func (s *processState) points() int { return 5 + 2*len(s.Matched) + 7*len(s.Methods) }
 
-// metricsLoop forwards metrics of the servers, at an interval.
+// metricsLoop forwards metrics of the servers at an interval.
 type metricsLoop struct {
 	*handover.Metrics[processState]
 	now     func() time.Time
@@ -46,7 +46,7 @@ type metricsLoop struct {
 	series  allSeries
 }
 
-// allSeries are the settings of metrics that have a point for each method, or pattern.
+// allSeries are the settings of metrics with a point for each method or pattern.
 type allSeries struct {
 	calls, failures, time, mean, shortest, longest, ratio metricseries.Settings
 	matchedClasses, matchedMethods                        metricseries.Settings
@@ -75,7 +75,7 @@ func newAllSeries(of *metadata.MetricsConfig) allSeries {
 	}
 }
 
-// maxOver bounds the processes that have ended since the last collection.
+// maxOver limits the processes that have ended since the last collection.
 const maxOver = 64
 
 // newMetricsLoop starts the loop. living returns the states to report.
@@ -124,8 +124,8 @@ func (m *metricsLoop) recordReceived(s *processState, now pcommon.Timestamp) {
 	}
 }
 
-// recordMethods records the first point of each metric that has one for each method. It returns
-// functions that append the other points.
+// recordMethods records the first point of each metric that has a point for each method. It returns functions that
+// append the other points.
 func (m *metricsLoop) recordMethods(s *processState, now pcommon.Timestamp) []func(pmetric.MetricSlice) {
 	b, n := m.builder, len(s.Methods)
 	calls, failures := metricseries.New[int64](m.series.calls, n), metricseries.New[int64](m.series.failures, n)

@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestCommandsThatAnotherClientHasSilencedAreAskedAgain(t *testing.T) {
+// withAnotherClient monitors all methods of a server, and sends a line as another client.
+func withAnotherClient(t *testing.T, line string) *bed {
+	t.Helper()
 	server := withLambdas(t)
 	b := following(t, func(c *Config) {
 		watchAll(c)
@@ -21,30 +23,30 @@ func TestCommandsThatAnotherClientHasSilencedAreAskedAgain(t *testing.T) {
 	b.Await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
 	conn, err := net.Dial("tcp", server.endpoint)
 	require.NoError(t, err)
-	defer conn.Close()
-	_, err = conn.Write([]byte("reset\n"))
+	t.Cleanup(func() { _ = conn.Close() })
+	_, err = conn.Write([]byte(line + "\n"))
 	require.NoError(t, err)
-	b.awaitSaid("Another client has connected to the server")
+	return b
+}
+
+// awaitCalls waits for so many more calls.
+func (b *bed) awaitCalls(more float64) {
+	b.T.Helper()
 	before := sum(values(b.collect(), "java.method.calls"))
-	b.Await("more calls", func() bool { return sum(values(b.collect(), "java.method.calls")) > before+100 })
+	b.Await("more calls", func() bool { return sum(values(b.collect(), "java.method.calls")) > before+more })
+}
+
+func TestCommandsSilencedByAnotherClientAreSentAgain(t *testing.T) {
+	b := withAnotherClient(t, "reset")
+	b.awaitLogged("Another client has connected to the server")
+	b.awaitCalls(100)
 	assert.EqualValues(t, 1, b.point("foreign_resets"))
 	assert.EqualValues(t, 1, b.point("foreign_sessions"))
 }
 
-func TestAnotherClientThatOnlyLooksDisturbsNothing(t *testing.T) {
-	server := withLambdas(t)
-	b := following(t, func(c *Config) {
-		watchAll(c)
-		c.StateInterval = 10 * time.Millisecond
-	}, server).start()
-	b.Await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
-	conn, err := net.Dial("tcp", server.endpoint)
-	require.NoError(t, err)
-	defer conn.Close()
-	_, err = conn.Write([]byte("version\n"))
-	require.NoError(t, err)
+func TestAnotherClientWithoutAResetChangesNothing(t *testing.T) {
+	b := withAnotherClient(t, "version")
 	b.Await("the other session", func() bool { return b.point("foreign_sessions") == 1 })
-	before := sum(values(b.collect(), "java.method.calls"))
-	b.Await("many more calls", func() bool { return sum(values(b.collect(), "java.method.calls")) > before+3000 })
+	b.awaitCalls(3000)
 	assert.Zero(t, b.point("foreign_resets"))
 }

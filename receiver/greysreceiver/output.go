@@ -16,32 +16,33 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
-// environment is what all servers share.
+// environment is the shared state of all servers.
 type environment struct {
 	*receiverkit.Kit
 	config   *Config
 	counters *counters.Counters
-	// zone is the time zone of servers, which send times without one.
+	// zone is the time zone of servers: they send times without a zone.
 	zone *time.Location
 	hooks
 
-	// All below exists from the start on. spans is nil where no pipeline takes them.
+	// The fields below exist from the start on. spans is nil if no pipeline accepts spans.
 	run     *receiverkit.Run
 	spans   *spanOutput
 	logs    *logOutput
 	metrics *metricsLoop
 }
 
-// hooks are what tests replace.
+// hooks are the parts that tests replace.
 type hooks struct {
-	// connect makes a link to a server. spoke is the protocol of the last link; empty: unknown.
+	// connect returns a new link to a server. spoke is the protocol of the last link; empty means unknown.
 	connect func(ctx context.Context, d *link.Dialer, spoke Protocol) (*link.Link, error)
-	// repeatAfter is when lasting failures are logged again, silentAfter when silent servers are.
+	// repeatAfter is the interval of log lines for lasting failures. silentAfter is the time after which a silent
+	// server is reported.
 	repeatAfter, silentAfter time.Duration
 }
 
-// forwards reports whether a pipeline takes the results of a kind of task. Without one the program
-// is left alone.
+// forwards reports whether a pipeline accepts the results of a kind of task. Without one the receiver does not
+// instrument the program.
 func (e *environment) forwards(kind task.Kind) bool {
 	switch next := &e.run.Next; kind {
 	case task.Monitor:
@@ -53,14 +54,14 @@ func (e *environment) forwards(kind task.Kind) bool {
 	}
 }
 
-// output forwards the results of one process: it is the [session.Events] of its sessions.
+// output forwards the results of one process. It implements [session.Events].
 type output struct {
 	env     *environment
 	origin  *origin
 	process *process.Process
 }
 
-// state is the process at this moment, as metrics report it. over: it is not connected.
+// state returns a snapshot of the process for metrics. over means that it is not connected.
 func (o *output) state(over bool) processState {
 	return processState{State: o.process.State(), origin: o.origin, over: over}
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 )
 
-// withLambdas is a program whose methods call each other, and that has what a released server
-// fails on. It rests after so many outermost calls.
+// withLambdas is a program whose methods call each other. It also has classes and constructors on which a released
+// server fails.
 func withLambdas(t testing.TB) *played {
 	return play(t, greysserver.Options{Protocol: greysserver.Console, Program: greysserver.ProgramOptions{
 		Classes: 3, Methods: 4, Lambdas: true, Rate: 400, Seed: 7,
 	}})
 }
 
-// watchAll watches everything that a played program has.
+// watchAll monitors all methods of a simulated program.
 func watchAll(c *Config) {
 	c.PerMethod = true
 	c.Protocol = ProtocolConsole
@@ -38,8 +38,8 @@ func TestAPatternThatMatchesLambdasAndConstructorsHasTrueCountsAndTimes(t *testi
 	})
 	b.Await("enough calls", func() bool { return sum(values(b.collect(), "java.method.calls")) > 2000 })
 	calls, seconds := values(b.collect(), "java.method.calls"), values(b.collect(), "java.method.time")
-	// Outermost calls are as long as all that they call; with one begin for all they would be
-	// shorter than half of that.
+	// The duration of an outermost call includes its callees. If all methods shared one begin, the mean would be less
+	// than half.
 	var made greysserver.Count
 	for _, of := range server.life().Made {
 		made.Calls, made.Time = made.Calls+of.Calls, made.Time+of.Time
@@ -49,32 +49,32 @@ func TestAPatternThatMatchesLambdasAndConstructorsHasTrueCountsAndTimes(t *testi
 	assert.Zero(t, b.point("commands{outcome=refused}"))
 }
 
-func TestMethodsWithoutRoomForACommandAreCountedWithoutTheirTimes(t *testing.T) {
+func TestMethodsBeyondTheCommandLimitAreCountedWithoutTimes(t *testing.T) {
 	server := withLambdas(t)
 	b := following(t, func(c *Config) {
 		watchAll(c)
-		c.Limits.MaxPatternCommands = 8 // one class has its own, two share one
+		c.Limits.MaxPatternCommands = 8 // one class has its own commands, two share one
 	}, server).start()
 	b.Await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
 	assert.Len(t, values(b.collect(), "java.method.time"), 4)
-	said := b.awaitSaid("times and call trees of the others are left out")
-	assert.EqualValues(t, 8, said.ContextMap()["methods_without_times"])
+	line := b.awaitLogged("times and call trees of the others are left out")
+	assert.EqualValues(t, 8, line.ContextMap()["methods_without_times"])
 	assert.Positive(t, b.point("times_left_out{reply=row}"))
 }
 
-func TestARefusedCommandIsUndoneAndTheOthersGoOn(t *testing.T) {
+func TestARefusedCommandIsResetAndTheOthersContinue(t *testing.T) {
 	server := withLambdas(t)
 	b := following(t, func(c *Config) {
 		watchAll(c)
 		c.Traces = []CallsConfig{{TargetConfig: TargetConfig{Class: "com.example.shop.Service1", Method: "<init>"}}}
 	}, server).start()
-	b.awaitSaid("The server could not carry out a command")
+	b.awaitLogged("The server could not carry out a command")
 	b.Await("a reset", func() bool { return b.point("resets{outcome=done}") > 0 })
 	b.Await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
-	assert.EqualValues(t, 1, b.point("commands{outcome=refused}"), "it is not tried again soon")
+	assert.EqualValues(t, 1, b.point("commands{outcome=refused}"), "it is not sent again soon")
 }
 
-func TestAMethodThatTheServerRefusesIsLeftOut(t *testing.T) {
+func TestARefusedMethodIsNotWatched(t *testing.T) {
 	b := newBed(t, watchAll)
 	s := script(t, b, ProtocolConsole)
 	s.refuse = func(command greys.Command) error {
@@ -85,18 +85,18 @@ func TestAMethodThatTheServerRefusesIsLeftOut(t *testing.T) {
 	}
 	b.start()
 	shop := []greys.Reply{&greys.Method{Class: "com.example.Shop", Name: "bad"}, &greys.Method{Class: "com.example.Shop", Name: "good"}}
-	s.list(shop...) // which of those that are asked together is refused is not known
+	s.list(shop...) // it is unknown which of the simultaneous commands is refused
 	s.list(shop...)
-	assert.Equal(t, "com.example.Shop.bad", b.awaitSaid("The server could not put its code into a method").ContextMap()["method"])
-	s.heard()
+	assert.Equal(t, "com.example.Shop.bad", b.awaitLogged("The server could not put its code into a method").ContextMap()["method"])
+	s.newCommands()
 	s.list(shop...)
 	s.expect("Monitor com.example.Shop good 1s").answer(&greys.Affected{Classes: 1, Methods: 1})
-	assert.NotContains(t, s.heard(), "Monitor com.example.Shop bad 1s")
+	assert.NotContains(t, s.newCommands(), "Monitor com.example.Shop bad 1s")
 	assert.EqualValues(t, 2, b.point("resets{outcome=done}"))
 	assert.EqualValues(t, 1, b.point("methods_left_out{reason=refused}"))
 }
 
-// list answers what lists classes and methods, with methods.
+// list answers the commands that list classes and methods.
 func (s *scripted) list(methods ...greys.Reply) {
 	s.t.Helper()
 	for {
@@ -125,10 +125,10 @@ func TestTimesOfOverloadsAreLeftOut(t *testing.T) {
 	assert.Equal(t, map[string]float64{"com.example.Shop.pay": 3}, values(b.collect(), "java.method.calls"))
 	assert.Empty(t, values(b.collect(), "java.method.time"))
 	assert.Empty(t, values(b.collect(), "java.method.duration.max"))
-	b.awaitSaid("A command matches several methods of one name")
+	b.awaitLogged("A command matches several methods of one name")
 }
 
-// sum is that of all values.
+// sum returns the sum of all values.
 func sum(values map[string]float64) (sum float64) {
 	for _, v := range values {
 		sum += v
@@ -136,7 +136,7 @@ func sum(values map[string]float64) (sum float64) {
 	return sum
 }
 
-func TestMethodsThatTheServerListsAndLeavesAloneAreSaid(t *testing.T) {
+func TestListedMethodsWithoutInstrumentationAreLogged(t *testing.T) {
 	b := newBed(t, watchAll)
 	s := script(t, b, ProtocolConsole)
 	b.start()
@@ -149,24 +149,24 @@ func TestMethodsThatTheServerListsAndLeavesAloneAreSaid(t *testing.T) {
 		}
 		m.answer(matched)
 	}
-	said := b.awaitSaid("The server lists a method, and leaves it alone")
-	assert.Equal(t, "com.example.New.pay", said.ContextMap()["method"])
+	line := b.awaitLogged("The server lists a method, and leaves it alone")
+	assert.Equal(t, "com.example.New.pay", line.ContextMap()["method"])
 	assert.EqualValues(t, 1, b.point("methods_left_out{reason=no_code}"))
 	assert.Equal(t, map[string]float64{"monitor com.example.* *": 1}, values(b.collect(), "greys.matched.methods"))
-	b.Await("the end of its command", func() bool { return s.was("ended Monitor com.example.New pay 1s") })
+	b.Await("the end of its command", func() bool { return s.hasReceived("ended Monitor com.example.New pay 1s") })
 }
 
-func TestAPatternOfWhichTheServerLeavesAllAloneMatchesNothing(t *testing.T) {
+func TestAPatternWithoutAnyInstrumentationMatchesNothing(t *testing.T) {
 	b := newBed(t, watchAll)
 	s := script(t, b, ProtocolConsole)
 	b.start()
 	s.list(&greys.Method{Class: "com.example.New", Name: "pay"})
 	s.expect("Monitor com.example.New pay 1s").answer(&greys.Affected{})
-	b.awaitSaid("A pattern matches no class or method")
+	b.awaitLogged("A pattern matches no class or method")
 	s.expect("Classes com.example.*")
 }
 
-func TestATreeOfACallThatHasNotEndedIsLeftOut(t *testing.T) {
+func TestATreeOfAnUnendedCallIsDropped(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.PerMethod = true
 		c.Traces = []CallsConfig{some("demo.Shop", "checkout", 1)}
@@ -179,7 +179,7 @@ func TestATreeOfACallThatHasNotEndedIsLeftOut(t *testing.T) {
 	unended.Unended = true
 	m.answer(unended, callTree())
 	m.end <- nil
-	b.awaitSaid("A command has reached its limit")
+	b.awaitLogged("A command has reached its limit")
 	assert.EqualValues(t, 1, b.point("times_left_out{reply=tree}"))
 	b.Await("the span", func() bool { return len(b.Spans()) == 1 })
 }

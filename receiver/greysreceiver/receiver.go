@@ -21,11 +21,11 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 )
 
-// greysReceiver asks the servers of one configuration, for all signals.
+// greysReceiver runs the servers of one configuration, for all signals.
 type greysReceiver struct {
 	env     *environment
 	servers []*server
-	// unregister removes servers from the extensions that show them.
+	// unregister removes the servers from the extensions.
 	unregister []func()
 }
 
@@ -50,8 +50,8 @@ func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Recei
 	}}}, nil
 }
 
-// Start begins to follow the servers. A server that can't be reached is tried again. A configuration
-// that asks for nothing is an error, unless operators can start tasks.
+// Start starts the goroutines of all servers. A server that cannot be reached is tried again. A configuration without
+// tasks is an error, unless operators can start tasks.
 func (r *greysReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
 	config := r.env.config
 	if len(run.Agents) == 0 && config.asksNothing() {
@@ -79,7 +79,7 @@ func (r *greysReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
 
 var errNothing = errors.New("monitors, traces, stacks, tt, classes and methods are empty: set one of them, or configure the extension agent_control, so that operators can start tasks")
 
-// open opens the outputs, and makes the servers.
+// open opens the outputs, and creates the servers.
 func (r *greysReceiver) open(run *receiverkit.Run, secure []*tls.Config) {
 	env := r.env
 	env.run = run
@@ -91,7 +91,7 @@ func (r *greysReceiver) open(run *receiverkit.Run, secure []*tls.Config) {
 	env.metrics = newMetricsLoop(run, env.config, env.counters, r.living)
 }
 
-// living returns the states of all processes that are connected, or were since the last call.
+// living returns the states of all processes that are connected, or were connected since the last call.
 func (r *greysReceiver) living() (states []processState) {
 	for _, s := range r.servers {
 		if state, ok := s.state(); ok {
@@ -101,7 +101,7 @@ func (r *greysReceiver) living() (states []processState) {
 	return states
 }
 
-// register shows the servers in the extensions, until the receiver is shut down.
+// register registers the servers at the extensions, until the receiver shuts down.
 func (r *greysReceiver) register() {
 	env := r.env
 	if len(env.run.Agents) == 0 {
@@ -116,8 +116,7 @@ func (r *greysReceiver) register() {
 	}
 }
 
-// Stop removes the servers from the extensions. The goroutine of each server leaves it as it was
-// found.
+// Stop removes the servers from the extensions. The goroutine of each server sends the owed resets.
 func (r *greysReceiver) Stop() {
 	for _, unregister := range r.unregister {
 		unregister()

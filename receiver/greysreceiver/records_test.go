@@ -17,8 +17,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/session"
 )
 
-// recorded is a recorded call of a method, which the console says with the simple name of
-// the class.
+// recorded returns a recorded call of a method, with the simple name of the class as in the console.
 func recorded(index int64, at int, threw bool) *greys.Record {
 	return &greys.Record{
 		Index: index, Process: index, Time: time.Date(2026, 11, 20, 9, 12, at, 0, time.UTC), Cost: ms(10),
@@ -35,7 +34,7 @@ func detailOf(index int64, class, exception string) *greys.RecordDetail {
 	}
 }
 
-func TestRecordedCallsBecomeSpansWithWhatIsKnownOfThem(t *testing.T) {
+func TestRecordedCallsBecomeSpansWithTheirDetails(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Records = []CallsConfig{some("demo.Shop", "checkout", -1)} })
 	s := script(t, b, ProtocolConsole)
 	s.detail = func(index int64) *greys.RecordDetail {
@@ -45,7 +44,7 @@ func TestRecordedCallsBecomeSpansWithWhatIsKnownOfThem(t *testing.T) {
 		case 1002:
 			return detailOf(index, "demo.Shop", "")
 		default:
-			return detailOf(index, "demo.Other", "") // the index is another's by now
+			return detailOf(index, "demo.Other", "") // the index belongs to another call now
 		}
 	}
 	b.start()
@@ -73,15 +72,15 @@ func TestRecordedCallsBecomeSpansWithWhatIsKnownOfThem(t *testing.T) {
 		"greys.tt.index": int64(1003), "greys.tt.process_id": int64(1003), "greys.tt.object": "0x6e0be858",
 	}, spans[2].Attributes().AsRaw())
 	assert.Equal(t, "Error", spans[2].Status().Code().String())
-	assert.Zero(t, spans[2].Events().Len(), "what it threw is not known")
+	assert.Zero(t, spans[2].Events().Len(), "the exception is unknown")
 	assert.EqualValues(t, 1, b.point("records_simple"))
 	assert.NotEqual(t, spans[0].TraceID(), spans[1].TraceID())
 }
 
-func TestRecordedCallsThatNobodyCanAskForAreHandedOnAsTheyAre(t *testing.T) {
+func TestRecordedCallsWithoutDetailsAreForwarded(t *testing.T) {
 	for name, set := range map[string]func(*Config){
-		"it is not supported": func(*Config) {},
-		"it is not wanted":    func(c *Config) { c.RecordDetails = false },
+		"details are not supported": func(*Config) {},
+		"details are disabled":      func(c *Config) { c.RecordDetails = false },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, func(c *Config) {
@@ -94,7 +93,7 @@ func TestRecordedCallsThatNobodyCanAskForAreHandedOnAsTheyAre(t *testing.T) {
 			b.Await("the spans", func() bool { return len(b.Spans()) == 3 })
 			assert.EqualValues(t, 3, b.point("records_simple"))
 			asked := 0
-			for _, text := range s.heard() {
+			for _, text := range s.newCommands() {
 				if text == "RecordDetail" {
 					asked++
 				}
@@ -104,7 +103,7 @@ func TestRecordedCallsThatNobodyCanAskForAreHandedOnAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestRecordedCallsThatHaveNoRoomToWaitAreHandedOnAtOnce(t *testing.T) {
+func TestRecordedCallsBeyondTheQueueAreForwardedWithoutDetails(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Records = []CallsConfig{some("demo.Shop", "checkout", -1)}
 		c.Limits.MaxDetails = 1
@@ -127,7 +126,7 @@ func TestRecordedCallsThatHaveNoRoomToWaitAreHandedOnAtOnce(t *testing.T) {
 	assert.EqualValues(t, 2, b.point("records_simple"))
 }
 
-func TestByGPRecordedCallsAreListedAndOnlyNewOnesTaken(t *testing.T) {
+func TestByGPOnlyNewListedCallsAreForwarded(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Records = []CallsConfig{some("demo.Shop", "check*", 3), some("demo.Pay", "*", -1)}
 		c.GP.RecordsInterval = 10 * time.Millisecond
@@ -148,20 +147,20 @@ func TestByGPRecordedCallsAreListedAndOnlyNewOnesTaken(t *testing.T) {
 	list(record(1001, 1, "demo.Shop"), record(1002, 1, "demo.Other"), record(1003, 2, "demo.Pay"), record(1004, 2, "demo.Shop"))
 	b.Await("three spans", func() bool { return len(b.Spans()) == 3 })
 	assert.EqualValues(t, 3, b.point("records_repeated"))
-	assert.EqualValues(t, 1, b.point("replies_ignored{reason=unwanted}"), "that of demo.Other")
-	// The server was restarted: it counts anew, which the first list tells.
+	assert.EqualValues(t, 1, b.point("replies_ignored{reason=unwanted}"), "the call of demo.Other")
+	// The server was restarted and counts from the beginning, which the first list shows.
 	list(record(1001, 9, "demo.Shop"), record(1002, 9, "demo.Shop"))
 	list(record(1001, 9, "demo.Shop"), record(1002, 9, "demo.Shop"))
 	s.expect("Records")
 	b.Shutdown()
-	assert.Len(t, b.Spans(), 4, "one is above the limit")
+	assert.Len(t, b.Spans(), 4, "one is beyond the limit")
 	ids := map[string]bool{}
 	for _, span := range b.Spans() {
 		ids[span.TraceID().String()] = true
 		assert.NotContains(t, span.Attributes().AsRaw(), "greys.tt.class.is_simple")
 	}
 	assert.Len(t, ids, 4)
-	assert.EqualValues(t, 0, b.point("records_simple"), "the class is known, and nothing was thrown")
+	assert.EqualValues(t, 0, b.point("records_simple"), "the class is known, and there was no exception")
 }
 
 func TestTheSameRecordedCallHasTheSameIDs(t *testing.T) {
@@ -180,10 +179,10 @@ func TestTheSameRecordedCallHasTheSameIDs(t *testing.T) {
 	assert.NotEqual(t, first, span(seed(1), recorded(1, 2, false), nil))
 	other := recorded(1, 1, false)
 	other.Method = "price"
-	assert.NotEqual(t, first, span(seed(1), other, nil), "the server was started anew, and counts anew")
+	assert.NotEqual(t, first, span(seed(1), other, nil), "the server was restarted and counts from the beginning")
 }
 
-func TestTimesOfRecordedCallsThatAreNoneAreThoseOfReceipt(t *testing.T) {
+func TestInvalidTimesOfRecordedCallsAreReplacedByTheTimeOfReceipt(t *testing.T) {
 	for _, at := range []time.Time{{}, time.Unix(0, 0), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)} {
 		r := recorded(1, 1, false)
 		r.Time, r.Cost = at, 0
@@ -193,7 +192,7 @@ func TestTimesOfRecordedCallsThatAreNoneAreThoseOfReceipt(t *testing.T) {
 	}
 }
 
-func TestWhatTheTextOfAnExceptionSays(t *testing.T) {
+func TestTheTextOfAnExceptionIsParsed(t *testing.T) {
 	for of, want := range map[string]exception{
 		"java.lang.Error":                {kind: "java.lang.Error"},
 		"java.lang.Error: a: b":          {kind: "java.lang.Error", message: "a: b"},
@@ -210,8 +209,8 @@ func TestWhatTheTextOfAnExceptionSays(t *testing.T) {
 	require.Equal(t, "Shop", greys.SimpleName("Shop"))
 }
 
-// A zone that is not the program's is said, since spans are off by hours.
-func TestRecordedCallsOfAnotherPlaceAreSaid(t *testing.T) {
+// With a wrong zone, spans are wrong by hours.
+func TestRecordedCallsOfAnotherTimezoneAreLogged(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Records = []CallsConfig{some("demo.Shop", "checkout", -1)} })
 	b.receiver.env.Now = func() time.Time { return receivedAt }
 	s := script(t, b, ProtocolConsole)
@@ -223,19 +222,18 @@ func TestRecordedCallsOfAnotherPlaceAreSaid(t *testing.T) {
 	}
 	a := s.next()
 	a.answer(affectedOne, at(0), at(10*time.Minute-1), at(1-10*time.Minute), &greys.Record{Index: 1, Method: "checkout", Class: "Shop"})
-	said := func() []observer.LoggedEntry {
+	lines := func() []observer.LoggedEntry {
 		return b.Log.FilterMessageSnippet("set timezone to that of the program").All()
 	}
-	assert.Empty(t, said())
+	assert.Empty(t, lines())
 	a.answer(at(-2*time.Hour), at(-2*time.Hour))
-	require.Len(t, said(), 1)
-	assert.Equal(t, -2*time.Hour, said()[0].ContextMap()["ahead"])
-	assert.Equal(t, "UTC", said()[0].ContextMap()["timezone"])
+	require.Len(t, lines(), 1)
+	assert.Equal(t, -2*time.Hour, lines()[0].ContextMap()["ahead"])
+	assert.Equal(t, "UTC", lines()[0].ContextMap()["timezone"])
 }
 
-// By default the flame graph had each call twice, and under two names where the detail of a
-// recorded call could not be asked for.
-func TestARecordedCallThatIsTracedTooIsMarkedAndHasTheSameName(t *testing.T) {
+// Otherwise the flame graph would have each call twice, and with two names if the detail of a recorded call is missing.
+func TestARecordedCallThatIsAlsoTracedIsMarkedAsADuplicate(t *testing.T) {
 	p := play(t, greysserver.Options{Protocol: greysserver.Console, Program: greysserver.ProgramOptions{Rate: 200, Classes: 2, Methods: 2}})
 	b := following(t, func(c *Config) {
 		c.Protocol, c.PerMethod, c.RecordDetails = ProtocolConsole, true, false
@@ -259,13 +257,13 @@ func TestARecordedCallThatIsTracedTooIsMarkedAndHasTheSameName(t *testing.T) {
 	b.Await("recorded calls that are traced", func() bool { _, traced := marked("Service1"); return traced > 20 })
 	b.Await("recorded calls of the other class", func() bool { all, _ := marked("Service0"); return all > 20 })
 	_, traced := marked("Service0")
-	assert.Zero(t, traced, "nobody traces them")
+	assert.Zero(t, traced, "no command traces them")
 	for _, s := range b.Spans() {
 		_, isSimple := s.Attributes().Get(attributeRecordSimple)
-		assert.False(t, isSimple, "the command names the class")
+		assert.False(t, isSimple, "the command has the full class name")
 		if _, isRecord := s.Attributes().Get(attributeRecordIndex); !isRecord {
 			_, has := s.Attributes().Get(attributeDuplicate)
-			assert.False(t, has, "a call tree stands for the call")
+			assert.False(t, has, "only the call tree has the call")
 		}
 	}
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 )
 
-// checkAll watches all, and has stacks seen first, as by default.
+// checkAll monitors all methods, and checks stacks first, as by default.
 func checkAll(c *Config) {
 	watchAll(c)
 	c.RecursionCheck = 20
 }
 
-func TestTimesOfMethodsThatCallThemselvesAreLeftOut(t *testing.T) {
+func TestTimesOfRecursiveMethodsAreDropped(t *testing.T) {
 	server := play(t, greysserver.Options{Protocol: greysserver.Console, Program: greysserver.ProgramOptions{
 		Classes: 3, Methods: 4, Recursion: true, Rate: 400, Seed: 7,
 	}})
@@ -39,13 +39,13 @@ func TestTimesOfMethodsThatCallThemselvesAreLeftOut(t *testing.T) {
 	for name := range values(b.collect(), "java.method.duration.max") {
 		assert.NotContains(t, name, "operation0")
 	}
-	b.awaitSaid("A method calls itself")
+	b.awaitLogged("A method calls itself")
 	assert.Equal(t, 3, b.Log.FilterMessageSnippet("A method calls itself").Len(), "each once")
 	assert.Positive(t, b.point("times_left_out{reply=row}"))
 }
 
-// checked gives a monitor of two methods, and the command that asks for their stacks.
-func checked(t *testing.T) (b *bed, s *scripted, stacks *asked) {
+// checked returns a monitor of two methods, and the command that requests their stacks.
+func checked(t *testing.T) (b *bed, s *scripted, stacks *pending) {
 	t.Helper()
 	b = newBed(t, func(c *Config) {
 		checkAll(c)
@@ -61,7 +61,7 @@ func checked(t *testing.T) (b *bed, s *scripted, stacks *asked) {
 	return b, s, stacks
 }
 
-// stackOf is a stack of methods, the innermost first.
+// stackOf returns a stack of methods, the innermost first.
 func stackOf(methods ...string) *greys.CallStack {
 	s := &greys.CallStack{Thread: greys.Thread{Name: "main", ID: 1}}
 	for _, m := range methods {
@@ -70,22 +70,22 @@ func stackOf(methods ...string) *greys.CallStack {
 	return s
 }
 
-func TestTimesAreWithheldUntilStacksHaveSaidThatTheyAreTrue(t *testing.T) {
+func TestTimesAreWithheldUntilStacksProveThem(t *testing.T) {
 	b, s, stacks := checked(t)
 	assert.Len(t, values(b.collect(), "java.method.calls"), 2)
 	assert.Empty(t, values(b.collect(), "java.method.time"))
 	assert.Empty(t, values(b.collect(), "java.method.duration.mean"))
 	stacks.answer(stackOf("pay", "main"), stackOf("tax", "pay", "main"), stackOf("pay", "main"))
-	assert.Equal(t, map[string]float64{"com.example.Shop.pay": 3}, values(b.collect(), "java.method.time"), "those before, too")
+	assert.Equal(t, map[string]float64{"com.example.Shop.pay": 3}, values(b.collect(), "java.method.time"), "including the earlier rows")
 	stacks.answer(stackOf("tax", "discount", "tax", "main"))
 	stacks.end <- nil
 	assert.Equal(t, map[string]float64{"com.example.Shop.pay": 3}, values(b.collect(), "java.method.time"))
-	assert.Equal(t, "com.example.Shop.tax", b.awaitSaid("A method calls itself").ContextMap()["method"])
+	assert.Equal(t, "com.example.Shop.tax", b.awaitLogged("A method calls itself").ContextMap()["method"])
 	assert.EqualValues(t, 1, b.point("times_left_out{reply=row}"))
 	s.expectNothing()
 }
 
-func TestMethodsThatWereCalledTooSeldomAreAskedForAgain(t *testing.T) {
+func TestStacksOfRarelyCalledMethodsAreRequestedAgain(t *testing.T) {
 	b, s, stacks := checked(t)
 	stacks.answer(stackOf("pay"), stackOf("pay"), stackOf("pay"), stackOf("tax"))
 	stacks.end <- nil
@@ -99,15 +99,15 @@ func TestMethodsThatWereCalledTooSeldomAreAskedForAgain(t *testing.T) {
 func TestWithoutStacksTimesStayWithheld(t *testing.T) {
 	b, s, stacks := checked(t)
 	stacks.end <- fmt.Errorf("%w: Command execution failed", greys.ErrRefused)
-	b.awaitSaid("The server sends no stacks")
+	b.awaitLogged("The server sends no stacks")
 	s.monitorsOf("pay", "tax")
 	s.expectNothing()
 	assert.EqualValues(t, 1, b.point("resets{outcome=done}"))
 	assert.Empty(t, values(b.collect(), "java.method.time"))
 }
 
-// TestRecordedCallsOfAMethodThatCallsItselfAreLeftOut: their stack is in their detail.
-func TestRecordedCallsOfAMethodThatCallsItselfAreLeftOut(t *testing.T) {
+// The stack is in the detail of the recorded call.
+func TestRecordedCallsOfARecursiveMethodAreDropped(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.PerMethod, c.RecursionCheck = true, 20
 		c.Records = []CallsConfig{some("com.example.Shop", "tax", 3)}
@@ -126,7 +126,7 @@ func TestRecordedCallsOfAMethodThatCallsItselfAreLeftOut(t *testing.T) {
 		a.answer(&greys.Record{Index: 1001 + index, Class: "Shop", Method: "tax", IsSimple: true, Cost: time.Millisecond})
 	}
 	a.end <- nil
-	b.awaitSaid("A method calls itself")
-	b.Await("two to be left out", func() bool { return b.point("times_left_out{reply=record}") == 2 })
+	b.awaitLogged("A method calls itself")
+	b.Await("two dropped records", func() bool { return b.point("times_left_out{reply=record}") == 2 })
 	b.Await("the first", func() bool { return len(b.Spans()) == 1 })
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/gp"
 )
 
-// byPattern gives commands that the test answers, by the pattern of their class.
-func (s *scripted) byPattern(n int) map[string]*asked {
+// byPattern returns pending commands by the pattern of their class.
+func (s *scripted) byPattern(n int) map[string]*pending {
 	s.t.Helper()
-	all := map[string]*asked{}
+	all := map[string]*pending{}
 	for range n {
 		a := s.next()
 		switch c := a.command.(type) {
@@ -35,8 +35,8 @@ func (s *scripted) byPattern(n int) map[string]*asked {
 	return all
 }
 
-func resets(heard []string) (resets []string) {
-	for _, text := range heard {
+func resets(commands []string) (resets []string) {
+	for _, text := range commands {
 		if len(text) > 6 && text[:6] == "Reset " {
 			resets = append(resets, text)
 		}
@@ -45,7 +45,7 @@ func resets(heard []string) (resets []string) {
 	return resets
 }
 
-func TestByGPAResetIsAskedForWhereNoRunningCommandCanMeetIt(t *testing.T) {
+func TestByGPAResetIsSentWhenNoRunningCommandOverlaps(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Monitors = []MonitorConfig{monitor("demo.Shop*", "*")}
 		c.Stacks = []CallsConfig{some("demo.Pay", "*", 1), some("demo.*Front", "*", 1)}
@@ -59,15 +59,15 @@ func TestByGPAResetIsAskedForWhereNoRunningCommandCanMeetIt(t *testing.T) {
 		all[class].end <- nil
 	}
 	b.Await("the resets", func() bool { return b.point("resets{outcome=done}") == 1 && b.point("commands{outcome=ended}") == 2 })
-	assert.Equal(t, []string{"Reset demo.Pay"}, resets(s.heard()), "demo.ShopFront is one that the monitor may count")
+	assert.Equal(t, []string{"Reset demo.Pay"}, resets(s.newCommands()), "the monitor may count demo.ShopFront")
 	b.Shutdown()
-	heard := s.heard()
-	assert.Equal(t, "ended Monitor demo.Shop* * 1s", heard[0])
-	assert.Equal(t, []string{"Reset demo.*Front", "Reset demo.Shop*"}, resets(heard))
+	commands := s.newCommands()
+	assert.Equal(t, "ended Monitor demo.Shop* * 1s", commands[0])
+	assert.Equal(t, []string{"Reset demo.*Front", "Reset demo.Shop*"}, resets(commands))
 }
 
-// On the console a reset takes everything out of all classes.
-func TestOnTheConsoleAResetIsAskedForWhereNoCommandRuns(t *testing.T) {
+// A reset of the console affects all classes.
+func TestOnTheConsoleAResetIsSentWhenNoCommandRuns(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
 		c.Stacks = []CallsConfig{some("other.Pay", "*", 1)}
@@ -77,20 +77,20 @@ func TestOnTheConsoleAResetIsAskedForWhereNoCommandRuns(t *testing.T) {
 	all := s.byPattern(2)
 	all["other.Pay"].answer(affectedOne, &greys.CallStack{Frames: []greys.Frame{{Class: "other.Pay", Method: "charge"}}})
 	all["other.Pay"].end <- nil
-	b.awaitSaid("A command has reached its limit")
-	assert.Empty(t, resets(s.heard()))
-	// The monitor is lost: before it is asked again all is taken out.
+	b.awaitLogged("A command has reached its limit")
+	assert.Empty(t, resets(s.newCommands()))
+	// The monitor is lost: a reset is sent before the monitor is sent again.
 	all["demo.Shop"].answer(affectedOne)
 	all["demo.Shop"].end <- errors.New("the connection broke")
 	s.expect("Monitor demo.Shop * 1s")
-	heard := s.heard()
-	assert.Len(t, resets(heard), 1, "one is for all")
-	assert.Equal(t, "Monitor demo.Shop * 1s", heard[len(heard)-1])
+	commands := s.newCommands()
+	assert.Len(t, resets(commands), 1, "one reset affects all classes")
+	assert.Equal(t, "Monitor demo.Shop * 1s", commands[len(commands)-1])
 	b.Shutdown()
-	assert.Equal(t, []string{"Reset demo.Shop"}, resets(s.heard()))
+	assert.Equal(t, []string{"Reset demo.Shop"}, resets(s.newCommands()))
 }
 
-func TestAResetThatFailsIsTriedAgain(t *testing.T) {
+func TestAFailedResetIsSentAgain(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Stacks = []CallsConfig{some("demo.Pay", "*", 1)} })
 	s := script(t, b, ProtocolConsole)
 	fails := []error{errors.New("the connection broke"), greys.ErrRefused}
@@ -107,11 +107,11 @@ func TestAResetThatFailsIsTriedAgain(t *testing.T) {
 	b.Await("the reset", func() bool { return b.point("resets{outcome=done}") == 1 })
 	assert.EqualValues(t, 2, b.point("resets{outcome=failed}"))
 	b.Shutdown()
-	assert.EqualValues(t, 1, b.point("resets{outcome=done}"), "it is not owed any more")
-	assert.False(t, b.receiver.servers[0].work.HasLeftovers(), "nothing lies in classes any more")
+	assert.EqualValues(t, 1, b.point("resets{outcome=done}"), "the reset is no longer owed")
+	assert.False(t, b.receiver.servers[0].work.HasLeftovers(), "the classes are restored")
 }
 
-func TestAServerThatCannotResetIsNotAskedForEver(t *testing.T) {
+func TestAnUnsupportedResetIsNotRepeated(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Stacks = []CallsConfig{some("demo.Pay", "*", 1)} })
 	s := script(t, b, ProtocolConsole)
 	s.refuse = func(c greys.Command) error {
@@ -124,12 +124,12 @@ func TestAServerThatCannotResetIsNotAskedForEver(t *testing.T) {
 	a := s.next()
 	a.answer(affectedOne, &greys.CallStack{Frames: []greys.Frame{{Class: "demo.Pay", Method: "charge"}}})
 	a.end <- nil
-	b.awaitSaid("A reset failed")
+	b.awaitLogged("A reset failed")
 	b.Shutdown()
 	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
 }
 
-func TestWhatWasNotSentOrMatchedNothingIsNotReset(t *testing.T) {
+func TestUnsentAndUnmatchedCommandsNeedNoReset(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Stacks = []CallsConfig{some("demo.Pay", "*", 1)} })
 	s := script(t, b, ProtocolConsole)
 	b.start()
@@ -137,20 +137,19 @@ func TestWhatWasNotSentOrMatchedNothingIsNotReset(t *testing.T) {
 	s.next().answer(&greys.Affected{})
 	s.next().end <- errUnsent
 	s.next().end <- greys.ErrUnsupported
-	b.awaitSaid("does not support")
+	b.awaitLogged("does not support")
 	b.Shutdown()
-	assert.Empty(t, resets(s.heard()))
+	assert.Empty(t, resets(s.newCommands()))
 }
 
-// A command that is lost again and again, beside one that runs, would put one thing over the
-// other into classes.
-func TestLayersAreTakenOutNowAndThen(t *testing.T) {
-	for name, refuses := range map[string]error{"which the server does": nil, "which the server refuses": greys.ErrRefused} {
-		t.Run(name, func(t *testing.T) { takeOutLayers(t, refuses) })
+// A command that is lost often, beside a running one, adds layers of instrumentation.
+func TestManyLayersCauseAReset(t *testing.T) {
+	for name, refuses := range map[string]error{"the reset succeeds": nil, "the server refuses the reset": greys.ErrRefused} {
+		t.Run(name, func(t *testing.T) { resetLayers(t, refuses) })
 	}
 }
 
-func takeOutLayers(t *testing.T, refuses error) {
+func resetLayers(t *testing.T, refuses error) {
 	b := newBed(t, func(c *Config) {
 		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
 		c.Stacks = []CallsConfig{some("demo.Pay", "*", 0)}
@@ -168,31 +167,30 @@ func takeOutLayers(t *testing.T, refuses error) {
 	all["demo.Pay"].end <- errors.New("the connection broke")
 	s.set(func() { s.slow = make(chan struct{}) })
 	lost := 1
-	for ; !s.was("ended Monitor demo.Shop * 1s"); lost++ {
+	for ; !s.hasReceived("ended Monitor demo.Shop * 1s"); lost++ {
 		select {
 		case again := <-s.asked:
 			again.end <- errors.New("the connection broke")
 		case <-time.After(10 * time.Millisecond):
 		}
 		if lost > 100*manyLayers {
-			t.Fatal("nothing is ever taken out")
+			t.Fatal("no reset is sent")
 		}
 	}
 	s.expectNothing()
 	close(s.slow)
 	<-all["demo.Shop"].over
 	s.next()
-	heard := s.heard()
-	reset := resets(heard)
+	commands := s.newCommands()
+	reset := resets(commands)
 	require.NotEmpty(t, reset)
-	assert.True(t, len(reset) == 1 || refuses != nil, "one is for all, and tried again where it was refused")
-	assert.Less(t, slices.Index(heard, "ended Monitor demo.Shop * 1s"), slices.Index(heard, reset[0]))
+	assert.True(t, len(reset) == 1 || refuses != nil, "one reset affects all classes; a refused one is sent again")
+	assert.Less(t, slices.Index(commands, "ended Monitor demo.Shop * 1s"), slices.Index(commands, reset[0]))
 	assert.Greater(t, lost, manyLayers)
 }
 
-// unreachable has a link be lost with what ran on it, and the server not be reached again:
-// the receiver pauses then.
-func (s *scripted) unreachable(b *bed, a *asked) {
+// unreachable loses the link with its commands, and refuses new connections: the receiver then pauses.
+func (s *scripted) unreachable(b *bed, a *pending) {
 	s.t.Helper()
 	s.set(func() {
 		s.gone = fmt.Errorf("connection refused: %w", errUnsent)
@@ -203,88 +201,58 @@ func (s *scripted) unreachable(b *bed, a *asked) {
 	if s.protocol == ProtocolConsole {
 		a.end <- errors.New("the connection broke")
 	}
-	b.awaitSaid("The server cannot be reached, or was lost")
-	s.heard()
+	b.awaitLogged("The server cannot be reached, or was lost")
+	s.newCommands()
 }
 
-// A server that is not connected to when the collector is stopped is left as it was found, too.
-func TestAShutdownInAPauseAsksForTheResets(t *testing.T) {
+// pausing returns a receiver whose only server is unreachable and has instrumented classes.
+func pausing(t *testing.T, protocol Protocol) (*bed, *scripted) {
+	t.Helper()
+	b := newBed(t, func(c *Config) {
+		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
+		c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
+	})
+	s := script(t, b, protocol)
+	b.start()
+	a := s.next()
+	a.answer(affectedOne)
+	s.unreachable(b, a)
+	return b, s
+}
+
+// The receiver also restores a server without a connection.
+func TestAShutdownInAPauseSendsTheResets(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
 		t.Run(string(protocol), func(t *testing.T) {
-			b := newBed(t, func(c *Config) {
-				c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
-				c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
-			})
-			s := script(t, b, protocol)
-			b.start()
-			a := s.next()
-			a.answer(affectedOne)
-			s.unreachable(b, a)
+			b, s := pausing(t, protocol)
 			s.set(func() { s.gone = nil })
 			b.Shutdown()
-			assert.Len(t, resets(s.heard()), 1)
+			assert.Len(t, resets(s.newCommands()), 1)
 			assert.EqualValues(t, 1, b.point("resets{outcome=done}"))
 			assert.Zero(t, b.Log.FilterMessageSnippet("No reset was possible").Len())
 		})
 	}
 }
 
-func TestAShutdownInAPauseSaysWhatStays(t *testing.T) {
-	b := newBed(t, func(c *Config) {
-		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
-		c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
-	})
-	s := script(t, b, ProtocolGP)
-	b.start()
-	a := s.next()
-	a.answer(affectedOne)
-	s.unreachable(b, a)
+func TestAShutdownInAPauseLogsFailedResets(t *testing.T) {
+	b, _ := pausing(t, ProtocolGP)
 	b.Shutdown()
-	line := b.awaitSaid("No reset was possible").ContextMap()
+	line := b.awaitLogged("No reset was possible").ContextMap()
 	assert.Equal(t, []any{"demo.Shop"}, line["patterns"])
 	assert.Contains(t, line["error"], "connection refused")
 	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
 }
 
-// Nothing is taken out of another process than the one that it was put into.
-func TestAShutdownInAPauseLeavesAnotherProcessAlone(t *testing.T) {
-	b := newBed(t, func(c *Config) {
-		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
-		c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
-	})
-	s := script(t, b, ProtocolGP)
-	b.start()
-	a := s.next()
-	a.answer(affectedOne)
-	s.unreachable(b, a)
+// A reset must not affect another process.
+func TestAShutdownInAPauseDoesNotResetAnotherProcess(t *testing.T) {
+	b, s := pausing(t, ProtocolGP)
 	s.set(func() { s.gone, s.pid = nil, s.pid+1 })
 	b.Shutdown()
-	assert.Empty(t, resets(s.heard()))
+	assert.Empty(t, resets(s.newCommands()))
 }
 
-// One that is given up, by one answer, is left as it was found at once.
-func TestAServerThatIsGivenUpIsLeftAsItWasFound(t *testing.T) {
-	b := newBed(t, func(c *Config) {
-		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
-		c.StateInterval = time.Second
-	})
-	s := script(t, b, ProtocolGP)
-	b.start()
-	s.next().answer(affectedOne)
-	s.set(func() {
-		s.refuse = func(c greys.Command) error {
-			if _, is := c.(greys.SessionsCommand); is {
-				return &gp.VersionError{Ours: 1}
-			}
-			return nil
-		}
-	})
-	b.awaitSaid("and the receiver gives up")
-	b.Await("the reset", func() bool { return s.was("Reset demo.Shop") })
-}
-
-// On the console it is the same line for all patterns, and one failure stays with all.
-func TestOnTheConsoleOneResetIsForAllPatterns(t *testing.T) {
+// On the console one reset is for all patterns, and its failure counts for all.
+func TestOnTheConsoleOneResetCountsForAllPatterns(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		for _, class := range []string{"demo.A", "demo.B", "demo.C"} {
 			c.Stacks = append(c.Stacks, some(class, "*", 0))
@@ -299,30 +267,31 @@ func TestOnTheConsoleOneResetIsForAllPatterns(t *testing.T) {
 		s.refuse = func(greys.Command) error { return errors.New("the connection broke") }
 	})
 	b.Shutdown()
-	assert.Len(t, resets(s.heard()), 1)
+	assert.Len(t, resets(s.newCommands()), 1)
 	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
-	assert.ElementsMatch(t, []any{"demo.A", "demo.B", "demo.C"}, b.awaitSaid("No reset was possible").ContextMap()["patterns"])
+	assert.ElementsMatch(t, []any{"demo.A", "demo.B", "demo.C"}, b.awaitLogged("No reset was possible").ContextMap()["patterns"])
 }
 
-// The end can come while a server is met again, of whose link was lost what ran.
-func TestAShutdownWhileAServerIsMetAgainAsksForTheResets(t *testing.T) {
+// The shutdown can come during the reconnection after a lost link.
+func TestAShutdownDuringAReconnectionSendsTheResets(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")} })
 	s := script(t, b, ProtocolGP)
 	b.start()
 	s.next().answer(affectedOne)
-	s.heard()
+	s.newCommands()
 	s.set(func() {
 		s.silent = func(c greys.Command) bool { return c == greys.Command(greys.VersionCommand{}) }
 		close(s.lost)
 	})
-	b.Await("the question", func() bool { return s.was("Version") })
+	b.Await("the question", func() bool { return s.hasReceived("Version") })
 	b.Shutdown()
-	// One may have been asked for on the link when it was lost.
-	assert.NotEmpty(t, resets(s.heard()))
+	// One may have been sent on the link before its loss.
+	assert.NotEmpty(t, resets(s.newCommands()))
 	assert.Zero(t, b.Log.FilterMessageSnippet("No reset was possible").Len())
 }
 
-func TestWhatCouldNotBeTakenOutOfAServerThatIsGivenUpIsTriedAgainAtTheEnd(t *testing.T) {
+// A single answer with an unknown version makes the receiver give up.
+func TestAGivenUpServerIsRestoredImmediatelyAndAgainAtTheEnd(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")}
 		c.StateInterval = 10 * time.Millisecond
@@ -341,14 +310,14 @@ func TestWhatCouldNotBeTakenOutOfAServerThatIsGivenUpIsTriedAgainAtTheEnd(t *tes
 			return nil
 		}
 	})
-	b.awaitSaid("No reset was possible")
+	b.awaitLogged("No reset was possible")
 	s.set(func() { s.refuse = nil })
 	b.Shutdown()
 	assert.EqualValues(t, 1, b.point("resets{outcome=failed}"))
 	assert.EqualValues(t, 1, b.point("resets{outcome=done}"))
 }
 
-func TestAServerInWhichNothingIsOwedIsNotConnectedToAtTheEnd(t *testing.T) {
+func TestAServerWithoutOwedResetsIsNotConnectedAtTheEnd(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Classes = []ClassesConfig{{Class: "demo.*"}}
 		c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}

@@ -21,8 +21,8 @@ func isReset(command greys.Command) bool {
 	return is
 }
 
-// A server that doesn't answer resets holds up what is begun, and nothing else.
-func TestWhoeverWaitsIsAnsweredWhileAResetIsNot(t *testing.T) {
+// A server that does not answer resets delays only the start of commands.
+func TestOrdersAreAnsweredDuringAnUnansweredReset(t *testing.T) {
 	for _, protocol := range []Protocol{ProtocolConsole, ProtocolGP} {
 		t.Run(string(protocol), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -37,10 +37,10 @@ func TestWhoeverWaitsIsAnsweredWhileAResetIsNot(t *testing.T) {
 				}, s.mustDo("list", nil).Items)
 				s.mustDo("end", arguments{"task": "2"})
 				expectReason(t, starting, agentcontrol.Lost, "another operator has ended the task")
-				// It is asked again when its time is over.
+				// The command is sent again after the timeout of the reset.
 				s.set(func() { s.silent = nil })
-				time.Sleep(s.receiver.servers[0].asked.ControlTimeout())
-				s.awaitSaid("A reset failed, and is tried again: classes keep code of commands")
+				time.Sleep(s.receiver.servers[0].settings.ControlTimeout())
+				s.awaitLogged("A reset failed, and is tried again: classes keep code of commands")
 				s.Await("the reset", func() bool { return s.point("resets{outcome=done}") == 1 })
 				assert.EqualValues(t, 1, s.point("resets{outcome=failed}"))
 			})
@@ -48,8 +48,8 @@ func TestWhoeverWaitsIsAnsweredWhileAResetIsNot(t *testing.T) {
 	}
 }
 
-// Each who wants a reset is told of the classes that were named.
-func TestResetsThatWaitTogetherHaveResultsOfTheirOwn(t *testing.T) {
+// Each order for a reset has the result for its own classes.
+func TestResetOrdersInOneRoundHaveTheirOwnResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, monitor := newSteering(t, ProtocolGP)
 		slow := make(chan struct{})
@@ -69,20 +69,19 @@ func TestResetsThatWaitTogetherHaveResultsOfTheirOwn(t *testing.T) {
 		assert.Equal(t, "the classes are restored", mustDone(t, one).Message)
 		expectReason(t, other, agentcontrol.Refused, "it is in use")
 		s.expect("Monitor demo.Shop * 1s")
-		assert.Equal(t, []string{"Reset demo.A", "Reset demo.B", "Reset demo.Shop"}, resets(s.heard()), "each once")
+		assert.Equal(t, []string{"Reset demo.A", "Reset demo.B", "Reset demo.Shop"}, resets(s.newCommands()), "each once")
 	})
 }
 
-// A reset that was not told, or has failed, is not made up for later: others may have put
-// something into the classes since.
-func TestAServerThatIsLostBeforeTheResetIsNotReset(t *testing.T) {
+// An unsent or failed reset is not repeated later: other clients may have instrumented the classes since.
+func TestAResetOrderFailsIfTheServerIsLostBeforeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, monitor := newSteering(t, ProtocolGP)
 		slow := make(chan struct{})
 		s.set(func() { s.slow = slow })
 		resetting := s.order("reset", arguments{"class": "other.*"})
 		synctest.Wait()
-		assert.True(t, s.was("ended Monitor demo.Shop * 1s"))
+		assert.True(t, s.hasReceived("ended Monitor demo.Shop * 1s"))
 		s.set(func() { close(s.lost) })
 		close(slow)
 		<-monitor.over
@@ -90,36 +89,36 @@ func TestAServerThatIsLostBeforeTheResetIsNotReset(t *testing.T) {
 		s.expect("Monitor demo.Shop * 1s").answer(affectedOne)
 		s.expectNothing()
 		s.Shutdown()
-		assert.NotContains(t, resets(s.heard()), "Reset other.*")
+		assert.NotContains(t, resets(s.newCommands()), "Reset other.*")
 	})
 }
 
-// Another that comes while one is asked is asked for after it, by itself.
-func TestAResetThatComesWhileOneIsAskedIsAskedAfterIt(t *testing.T) {
+// An order that arrives during a reset has its own reset afterwards.
+func TestAResetOrderDuringAResetIsSentAfterwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, monitor := newSteering(t, ProtocolGP)
 		s.set(func() { s.silent = isReset })
 		first := s.order("reset", arguments{"class": "demo.A"})
 		<-monitor.over
 		synctest.Wait()
-		assert.True(t, s.was("Reset demo.A"))
+		assert.True(t, s.hasReceived("Reset demo.A"))
 		second := s.order("reset", arguments{"class": "demo.B"})
 		synctest.Wait()
-		assert.False(t, s.was("Reset demo.B"))
+		assert.False(t, s.hasReceived("Reset demo.B"))
 		s.set(func() { s.silent = func(greys.Command) bool { return false } })
-		time.Sleep(s.receiver.servers[0].asked.ControlTimeout()) // the first one has its time
+		time.Sleep(s.receiver.servers[0].settings.ControlTimeout()) // the first reset times out
 		expectReason(t, first, agentcontrol.NoAnswer, "has not confirmed the reset")
 		mustDone(t, second)
 		s.expect("Monitor demo.Shop * 1s")
-		assert.True(t, s.was("Reset demo.B"))
+		assert.True(t, s.hasReceived("Reset demo.B"))
 	})
 }
 
-// Who ended something is told that it could not be taken out.
-func TestWhoEndsIsToldThatWhatWasPutIntoClassesStays(t *testing.T) {
+// The answer to the order contains the failure of the reset.
+func TestAnEndOrderReportsAFailedReset(t *testing.T) {
 	for name, why := range map[string]error{
-		"the server refuses": fmt.Errorf("%w: it is in use", greys.ErrRefused),
-		"it is lost":         errors.New("it is in use"),
+		"the server refuses":     fmt.Errorf("%w: it is in use", greys.ErrRefused),
+		"the connection is lost": errors.New("it is in use"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -141,8 +140,8 @@ func TestWhoEndsIsToldThatWhatWasPutIntoClassesStays(t *testing.T) {
 	}
 }
 
-// Another process that is found while commands are ended for a reset is asked all the same.
-func TestAProcessThatIsFoundBeforeAResetIsAsked(t *testing.T) {
+// The new process still receives commands.
+func TestAProcessFoundBeforeAResetReceivesCommands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, monitor := newSteering(t, ProtocolConsole, func(c *Config) { c.StateInterval = time.Second })
 		slow := make(chan struct{})
@@ -155,6 +154,6 @@ func TestAProcessThatIsFoundBeforeAResetIsAsked(t *testing.T) {
 		<-monitor.over
 		expectReason(t, resetting, agentcontrol.Lost, "restarted before the command was sent")
 		s.expect("Monitor demo.Shop * 1s").answer(affectedOne)
-		assert.Empty(t, resets(s.heard()), "nothing of ours is in it")
+		assert.Empty(t, resets(s.newCommands()), "the new process needs no reset")
 	})
 }

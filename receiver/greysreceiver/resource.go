@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
-// Attributes of resources, by the semantic conventions and of the receiver's own.
+// Resource attributes of the semantic conventions and of the receiver.
 const (
 	attributeServiceName       = "service.name"
 	attributeServiceInstanceID = "service.instance.id"
@@ -25,21 +25,21 @@ const (
 	attributeServerVersion     = "greys.server.version"
 	attributeServerProtocol    = "greys.server.protocol"
 
-	// unknownService is the service.name of what has none, by the conventions.
+	// unknownService is the conventions' service.name for a service without a name.
 	unknownService = "unknown_service:java"
 )
 
-// origin is the process of data.
+// origin describes the process of data.
 type origin struct {
 	resource pcommon.Resource
-	// seed is the same for the same process, and makes IDs of its recorded calls.
+	// seed is the same for the same process. IDs of recorded calls are derived from it.
 	seed [sha256.Size]byte
-	// begun is when the process was connected first.
+	// begun is the time of the first connection to the process.
 	begun time.Time
 }
 
-// instanceID is the address of a server. A loopback address gets the name of this machine, since
-// servers on other machines have the same address.
+// instanceID returns the address of a server. A loopback host is replaced by the name of this machine, because servers
+// on other machines have the same loopback address.
 func instanceID(endpoint, host string) string {
 	name, port, err := net.SplitHostPort(endpoint)
 	if err != nil || host == "" {
@@ -52,7 +52,7 @@ func instanceID(endpoint, host string) string {
 	return endpoint
 }
 
-// newOrigin makes the resource of a process. host is the name of this machine.
+// newOrigin returns the origin of a process. host is the name of this machine.
 func newOrigin(config *Config, server *ServerConfig, host string, who session.Identity, begun time.Time) *origin {
 	instance := instanceID(server.Endpoint, host)
 	o := &origin{resource: config.Resource(), begun: begun, seed: sha256.Sum256(fmt.Appendf(nil, "greys %s %d", instance, who.PID))}

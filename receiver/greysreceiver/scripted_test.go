@@ -19,37 +19,37 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 )
 
-// scripted is a server without sockets: it says who it is, and notes what it is asked; what
-// commands answer is the test's.
+// scripted is a server without sockets. It identifies itself and records the received commands; the test sends the
+// replies.
 type scripted struct {
 	t        testing.TB
 	protocol Protocol
 
 	mu sync.Mutex
-	// who says who the server is, refuse what a command is answered with at once; nil: the
-	// test answers it.
+	// pid, session and version identify the server. refuse returns the error of a command; nil means that the test
+	// answers it.
 	pid     int64
 	session int64 // the ID of the console's last session
 	version string
 	refuse  func(greys.Command) error
-	// silent says which commands are not answered at all.
+	// silent selects commands without any reply.
 	silent func(greys.Command) bool
-	// said are the commands that came, and how those ended that the test answers.
+	// said are the received commands, and the ends of commands that the test answers.
 	said []string
-	// lost is closed when the link that is there now is lost.
+	// lost is closed when the current link is lost.
 	lost chan struct{}
 	late greys.Reply
-	// slow holds up commands that are ended until it is closed; nil: nothing does.
+	// slow delays ended commands until it is closed; nil means no delay.
 	slow   chan struct{}
 	gone   error
 	links  int
-	asked  chan *asked
+	asked  chan *pending
 	stats  link.Stats
 	detail func(index int64) *greys.RecordDetail
 }
 
-// asked is a command that the test answers.
-type asked struct {
+// pending is a command that the test answers.
+type pending struct {
 	t       testing.TB
 	command greys.Command
 	answers chan greys.Reply
@@ -58,9 +58,9 @@ type asked struct {
 	over    <-chan struct{}
 }
 
-// script is an option of a bed: its server is a scripted one.
+// script replaces the server of a bed by a scripted one.
 func script(t testing.TB, b *bed, protocol Protocol) *scripted {
-	s := &scripted{t: t, protocol: protocol, pid: 4711, version: "1.7.6.6", asked: make(chan *asked, 100)}
+	s := &scripted{t: t, protocol: protocol, pid: 4711, version: "1.7.6.6", asked: make(chan *pending, 100)}
 	b.receiver.env.connect = func(context.Context, *link.Dialer, Protocol) (*link.Link, error) { return s.link() }
 	return s
 }
@@ -140,7 +140,7 @@ func (s *scripted) Run(ctx context.Context, command greys.Command, each func(gre
 	}
 	over := make(chan struct{})
 	defer close(over)
-	a := &asked{t: s.t, command: command, answers: make(chan greys.Reply), handled: make(chan struct{}), end: make(chan error, 1), over: over}
+	a := &pending{t: s.t, command: command, answers: make(chan greys.Reply), handled: make(chan struct{}), end: make(chan error, 1), over: over}
 	s.asked <- a
 	for {
 		select {
@@ -160,7 +160,7 @@ func (s *scripted) Run(ctx context.Context, command greys.Command, each func(gre
 	}
 }
 
-// last gives what was said before the link was lost, and is handled late.
+// last sends the reply that arrived before the loss of the link and is handled late.
 func (s *scripted) last(ctx context.Context, each func(greys.Reply)) {
 	s.mu.Lock()
 	late := s.late
@@ -176,7 +176,7 @@ func (s *scripted) last(ctx context.Context, each func(greys.Reply)) {
 	each(late)
 }
 
-// hold waits where commands are slow to end.
+// hold blocks while slow is set.
 func (s *scripted) hold() {
 	s.mu.Lock()
 	slow := s.slow
@@ -192,17 +192,17 @@ func (s *scripted) note(text string) {
 	s.said = append(s.said, text)
 }
 
-// heard are what the server was told, but for who it is, since it was asked last.
-func (s *scripted) heard() (heard []string) {
+// newCommands returns the commands since the last call, without identity checks.
+func (s *scripted) newCommands() (commands []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, text := range s.said {
 		if !strings.HasPrefix(text, "Version") && !strings.HasPrefix(text, "Sessions") {
-			heard = append(heard, text)
+			commands = append(commands, text)
 		}
 	}
 	s.said = nil
-	return heard
+	return commands
 }
 
 // set changes the server.
@@ -212,14 +212,14 @@ func (s *scripted) set(change func()) {
 	change()
 }
 
-// was reports whether the server was told something since it was asked last what it heard.
-func (s *scripted) was(text string) bool {
+// hasReceived reports whether the server received a command since the last call of newCommands.
+func (s *scripted) hasReceived(text string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Contains(s.said, text)
 }
 
-// expectNothing gives what may come by mistake the time to come.
+// expectNothing waits for a moment for unexpected commands.
 func (s *scripted) expectNothing() {
 	s.t.Helper()
 	select {
@@ -229,8 +229,8 @@ func (s *scripted) expectNothing() {
 	}
 }
 
-// next is the next command that the test answers.
-func (s *scripted) next() *asked {
+// next returns the next command that the test answers.
+func (s *scripted) next() *pending {
 	s.t.Helper()
 	select {
 	case a := <-s.asked:
@@ -241,30 +241,30 @@ func (s *scripted) next() *asked {
 	}
 }
 
-// expect is the next command, which has to be this one.
-func (s *scripted) expect(text string) *asked {
+// expect returns the next command, which must have this text.
+func (s *scripted) expect(text string) *pending {
 	s.t.Helper()
 	a := s.next()
 	require.Equal(s.t, text, describe(a.command))
 	return a
 }
 
-// answer answers a command, and waits until that was handled.
-func (a *asked) answer(replies ...greys.Reply) {
+// answer sends replies, and waits until each was handled.
+func (a *pending) answer(replies ...greys.Reply) {
 	a.t.Helper()
 	for _, reply := range replies {
 		select {
 		case a.answers <- reply:
 			<-a.handled
 		case <-a.over:
-			return // it was ended
+			return // the command was ended
 		case <-time.After(patience):
-			require.Fail(a.t, "nobody takes an answer")
+			require.Fail(a.t, "the answer was not handled")
 		}
 	}
 }
 
-// describe is a command as a person can read it.
+// describe returns a readable text of a command.
 func describe(command greys.Command) string {
 	name := strings.TrimSuffix(strings.TrimPrefix(fmt.Sprintf("%T", command), "greys."), "Command")
 	switch c := command.(type) {
@@ -287,7 +287,7 @@ func describe(command greys.Command) string {
 	}
 }
 
-// monitor and calls make settings of patterns.
+// monitor and some return settings of patterns.
 func monitor(class, method string) MonitorConfig {
 	return MonitorConfig{TargetConfig: TargetConfig{Class: class, Method: method}, Cycle: time.Second}
 }
@@ -296,7 +296,7 @@ func some(class, method string, limit int) CallsConfig {
 	return CallsConfig{TargetConfig: TargetConfig{Class: class, Method: method}, Limit: limit}
 }
 
-// row is one of a monitor's table.
+// row returns a row of a monitor's table.
 func row(at int, class, method string, calls, failed int64, mean time.Duration) greys.MethodStatistics {
 	return greys.MethodStatistics{
 		Time: time.Date(2026, 11, 20, 9, 12, at, 0, time.UTC), Class: class, Method: method,

@@ -29,58 +29,57 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
-// server is a configured one. The goroutine that follows it owns it, except for the fields behind
-// the lock.
+// server is a configured server. Its own goroutine owns it, except for the fields behind the lock.
 type server struct {
 	env    *environment
 	config *ServerConfig
 	logger *zap.Logger
-	// health is its part of the component's.
+	// health is the server's part of the component's health.
 	health *serverhealth.Part
 	dialer *link.Dialer
-	// asked are the settings of its sessions, and tasks what it is asked for.
-	asked session.Settings
-	tasks *session.Tasks
-	// memory is what the server holds. full gets a shortage when the connections are closed for it.
+	// settings are the settings of its sessions; tasks are its tasks.
+	settings session.Settings
+	tasks    *session.Tasks
+	// memory counts the memory of the server. full receives a shortage after the connections are closed for it.
 	memory *servermemory.Memory
 	full   chan servermemory.Shortage
-	// orders are those of operators; nil: none can come.
+	// orders are the orders of operators; nil means that there are none.
 	orders chan *session.Order
-	// spoke is the protocol of the last link; empty: there was none.
+	// spoke is the protocol of the last link; empty means that there was none.
 	spoke       Protocol
 	connectedAt time.Time
-	// restarting are the pauses after restarts that follow each other.
+	// restarting are the pauses after consecutive restarts.
 	restarting *backoff.Backoff
 
 	failures failures
-	// unanswered is a burst of connections on which nothing came for silentAfter.
+	// unanswered is a burst of connections without a reply for silentAfter.
 	unanswered logline.Burst
 	// connects, restarts and disconnects are log lines that a server can cause very often.
 	connects, restarts, disconnects logline.Seldom
 
 	mu    sync.Mutex
 	phase phase
-	// pid is the ID of the process; 0: unknown.
+	// pid is the ID of the process; 0 means unknown.
 	pid int64
-	// output is that of the process that was asked last, and work what it is asked for; nil: none
-	// yet.
+	// output and work belong to the last process; nil means that there was none.
 	output *output
 	work   *session.Work
-	// unreported: no collection of metrics has had the process since it was connected last.
+	// unreported means that no collection of metrics has included the process since the last connection.
 	unreported bool
 }
 
-// phase is where a server stands.
+// phase is the phase of a server.
 type phase uint8
 
 const (
-	// phaseUnreached: it does not reply, or can't be understood. After a pause it is tried again.
+	// phaseUnreached means that the server does not reply, or sends unknown bytes. It is tried again after a pause.
 	phaseUnreached phase = iota
-	// phaseProbing: the receiver connects, and asks for the protocol and the identity.
+	// phaseProbing means that the receiver connects, and requests the protocol and the identity.
 	phaseProbing
-	// phaseConnected: commands are asked.
+	// phaseConnected means that commands are sent.
 	phaseConnected
-	// phaseGivenUp: it does not know the configured version of the protocol, and never will.
+	// phaseGivenUp means that the server does not know the configured version of the protocol. The receiver does not
+	// try again.
 	phaseGivenUp
 )
 
@@ -91,7 +90,7 @@ func (p phase) String() string {
 func newServer(env *environment, config *ServerConfig, secure *tls.Config) *server {
 	tasks, err := env.config.tasks()
 	if err != nil {
-		panic(err) // Validate has tried it
+		panic(err) // Validate has checked it
 	}
 	s := &server{
 		env: env, config: config, logger: env.Logger.With(zap.String("server", config.Endpoint)),
@@ -113,7 +112,7 @@ func newServer(env *environment, config *ServerConfig, secure *tls.Config) *serv
 			AbortTimeout: min(c.Timeout, c.ShutdownTimeout/4),
 		},
 	}}
-	s.asked = session.Settings{
+	s.settings = session.Settings{
 		PerMethod: c.PerMethod, RecursionCheck: c.RecursionCheck, RecordDetails: c.RecordDetails,
 		StateInterval: c.StateInterval, RecordsInterval: c.GP.RecordsInterval,
 		Timeout: c.Timeout, AnswerTimeout: c.AnswerTimeout, Reconnect: c.Reconnect,
@@ -125,8 +124,7 @@ func newServer(env *environment, config *ServerConfig, secure *tls.Config) *serv
 	return s
 }
 
-// follow asks the server until ctx ends, over all losses of connections. Then it leaves the server
-// as it was found.
+// follow runs the server until ctx ends, over all losses of connections. Then it sends the owed resets.
 func (s *server) follow(ctx context.Context) {
 	pauses := backoff.New(s.env.config.Reconnect)
 	watching, endWatch := context.WithCancel(context.WithoutCancel(ctx))
@@ -165,8 +163,7 @@ func (s *server) enter(p phase) {
 	s.phase = p
 }
 
-// serve connects to the server and asks it, until the link is lost or ctx ends. The error is never
-// nil.
+// serve connects to the server and runs its sessions, until the link is lost or ctx ends. The error is never nil.
 func (s *server) serve(ctx context.Context) error {
 	waiting := time.AfterFunc(s.env.silentAfter, s.reportSilence)
 	defer waiting.Stop()
@@ -175,7 +172,7 @@ func (s *server) serve(ctx context.Context) error {
 		return err
 	}
 	defer l.Close()
-	who, err := s.asked.Identify(ctx, l)
+	who, err := s.settings.Identify(ctx, l)
 	waiting.Stop()
 	if err != nil {
 		s.spoke = "" // the server may have changed its protocol
@@ -188,7 +185,7 @@ func (s *server) serve(ctx context.Context) error {
 	return err
 }
 
-// ask asks one process after the other over a link, until it is lost or ctx ends.
+// ask runs sessions for one process after the other over a link, until the link is lost or ctx ends.
 func (s *server) ask(ctx context.Context, l *link.Link) error {
 	for pause := time.Duration(0); ; {
 		inputs := session.Inputs{Orders: s.orders, Full: s.full, Memory: s.memory}
@@ -209,7 +206,7 @@ func (s *server) ask(ctx context.Context, l *link.Link) error {
 	}
 }
 
-// connected enters the process that has identified itself over a new link.
+// connected handles a process that has identified itself over a new link.
 func (s *server) connected(who session.Identity) {
 	s.failures.over()
 	s.unanswered.Over()
@@ -233,14 +230,14 @@ func (s *server) connected(who session.Identity) {
 	s.env.logs.serverConnected(s.output.origin)
 }
 
-// identityFields are those of a log line.
+// identityFields returns the log fields of an identity.
 func identityFields(who session.Identity) []zap.Field {
 	return []zap.Field{
 		zap.String("protocol", string(who.Protocol)), zap.Int64("pid", who.PID), zap.String("version", text.Short(who.Version)),
 	}
 }
 
-// beginProcess begins with another process of the server. The lock is held.
+// beginProcess switches to another process of the server. The caller holds the lock.
 func (s *server) beginProcess(who session.Identity) {
 	restarted := s.work != nil
 	if restarted && s.unreported {
@@ -250,7 +247,7 @@ func (s *server) beginProcess(who session.Identity) {
 		who.Host = s.env.Host
 	}
 	s.pid, s.output = who.PID, s.newOutput(who)
-	s.work = session.NewWork(&s.asked, s.tasks, s.output.process, s.output, who)
+	s.work = session.NewWork(&s.settings, s.tasks, s.output.process, s.output, who)
 	if !restarted {
 		return
 	}
@@ -261,7 +258,7 @@ func (s *server) beginProcess(who session.Identity) {
 	s.env.logs.serverRestarted(s.output.origin)
 }
 
-// newOutput makes the output of a process of which nothing is known.
+// newOutput returns the output of a process with empty state.
 func (s *server) newOutput(who session.Identity) *output {
 	c := s.env.config
 	methods, setting := c.methodsOfServer()
@@ -273,8 +270,8 @@ func (s *server) newOutput(who session.Identity) *output {
 	return &output{env: s.env, origin: newOrigin(c, s.config, s.env.Host, who, p.Begun), process: p}
 }
 
-// restartPause is the pause before another process is asked that was found instead of the last one:
-// a server may claim that at each question.
+// restartPause returns the pause before the first command to another process: a server may report another process at
+// each check.
 func (s *server) restartPause() time.Duration {
 	if s.env.Now().Sub(s.output.origin.begun) > s.env.config.Reconnect.MaxInterval {
 		s.restarting.Reset()
@@ -282,15 +279,14 @@ func (s *server) restartPause() time.Duration {
 	return s.restarting.Pause()
 }
 
-// disconnected enters that the server can't be asked any more. The process may come back.
+// disconnected handles the loss of the server. The process may come back.
 func (s *server) disconnected(why error) {
 	s.enter(phaseUnreached)
 	s.env.counters.ServersConnected(-1)
 	s.env.logs.serverGone(s.output.origin, s.connectedAt, why)
 }
 
-// state is what a collection of metrics reports of the process, if anything: its present, or once
-// more its last state.
+// state returns a snapshot for metrics, if there is one: of the present, or once more the last one.
 func (s *server) state() (processState, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -305,8 +301,7 @@ func (s *server) state() (processState, bool) {
 	}
 }
 
-// giveUp leaves the server as it was found, if that can be, and waits for the end: no other try can
-// change anything.
+// giveUp sends the owed resets once and waits for the end of ctx: another try would have the same result.
 func (s *server) giveUp(ctx context.Context, err error) {
 	s.enter(phaseGivenUp)
 	s.env.counters.ConnectionFailed()
@@ -320,7 +315,7 @@ func (s *server) giveUp(ctx context.Context, err error) {
 		case <-repeat.C:
 			s.logger.Error("The receiver still does not ask the server: set gp.version, and restart the collector", zap.Error(err))
 		case o := <-s.orders:
-			o.Fail(agentcontrol.Errorf(agentcontrol.Lost, "the server is not asked any more: %w", err))
+			o.Fail(agentcontrol.Errorf(agentcontrol.Lost, "the receiver does not send commands to the server any more: %w", err))
 		case short := <-s.full:
 			s.free(short)
 		case <-ctx.Done():
@@ -329,8 +324,7 @@ func (s *server) giveUp(ctx context.Context, err error) {
 	}
 }
 
-// restoreClasses removes the code of commands from a server without a link, if it can be connected to
-// once more.
+// restoreClasses sends the owed resets to a server without a link, if one more connection succeeds.
 func (s *server) restoreClasses(ctx context.Context) {
 	if s.work == nil || !s.work.HasLeftovers() {
 		return
@@ -344,7 +338,7 @@ func (s *server) restoreClasses(ctx context.Context) {
 	s.work.Restore(ctx, l)
 }
 
-// rest pauses before the server is tried again; ok is false where ctx has ended.
+// rest pauses before the next try. ok is false if ctx has ended.
 func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok bool) {
 	s.env.counters.ConnectionFailed()
 	s.health.Failed(why)
@@ -371,42 +365,42 @@ func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok b
 	}
 }
 
-// How often a lasting failure is logged again, and after what time without an identity a server is
-// reported as silent.
+// The interval of log lines for lasting failures, and the time after which a server without an identity is reported as
+// silent.
 const (
 	usualRepeatAfter = 10 * time.Minute
 	usualSilentAfter = 8 * time.Second
 )
 
-// reportSilence reports that a server has not identified itself yet, once until it does, or fails for
-// another reason. Any goroutine may call it.
+// reportSilence reports that a server has not identified itself so far, once until it does or fails for another reason.
+// Any goroutine may call it.
 func (s *server) reportSilence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.phase != phaseProbing {
-		return // it has identified itself, or failed, just now
+		return // the server has just identified itself, or failed
 	}
 	s.health.Failed(errUnanswered)
 	if since, say := s.unanswered.Say(s.env.Now()); say {
-		s.logger.Warn("The server has not said who it is: its process hangs, or something else listens at the port. The receiver waits",
+		s.logger.Warn("The server has not identified itself: its process hangs, or another service listens at the port. The receiver waits",
 			zap.Duration("after", s.env.silentAfter), zap.Int("times_since_last_line", since))
 	}
 }
 
-var errUnanswered = errors.New("it accepts connections, and has not said who it is")
+var errUnanswered = errors.New("it accepts connections, but has not identified itself")
 
-// isSilence reports whether a failure is that nothing came in time.
+// isSilence reports whether a failure is a timeout without any reply.
 func isSilence(why error) bool {
 	return errors.Is(why, link.ErrSilent) || errors.Is(why, session.ErrSlow) || errors.Is(why, console.ErrTimeout)
 }
 
-// failures decides which failures of a server are logged: the first of a burst, one for another
-// reason, and one that lasts.
+// failures decides which failures of a server are logged: the first of a burst, the first with another reason, and a
+// lasting one.
 type failures struct {
 	repeatAfter time.Duration
 	burst       logline.Burst
 	changes     logline.Seldom
-	// reason and at are those of the last log line, and count is how many failures came since.
+	// reason and at are those of the last log line; count is the number of failures since.
 	reason string
 	at     time.Time
 	count  int
@@ -430,7 +424,7 @@ func (f *failures) say(why error, now time.Time) (since int, say bool) {
 	return since, true
 }
 
-// withoutDigits removes digits: ports, for one, differ in each text of the same error.
+// withoutDigits removes digits: port numbers, for example, differ in each text of the same error.
 func withoutDigits(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsDigit(r) {
@@ -440,16 +434,16 @@ func withoutDigits(text string) string {
 	}, text)
 }
 
-// The memory of a server has an account in the memory budget of the process, with
-// limits.max_server_memory as its own bound. Where either is reached, the server is disconnected:
+// The memory of a server has an account in the memory budget of the process, with limits.max_server_memory as its own
+// limit. If either limit is reached, the receiver disconnects the server:
 //
-//  1. Its connections are closed: nothing more comes, and commands end.
-//  2. All that is known of its process is freed. Classes with code of commands stay known, since
-//     resets have to remove it.
-//  3. After a pause it is connected again. Sums begin at zero.
+//   1. It closes the connections: no more data arrive, and commands end.
+//   2. It frees the state of the process. It keeps the classes with instrumentation, because resets have to
+//      remove it.
+//   3. It connects again after a pause. Sums begin at zero.
 
-// watchMemory closes the server's connections when it has to free its memory, and passes that on to
-// the goroutine that follows it.
+// watchMemory closes the server's connections on a shortage of memory, and passes the shortage to the server's
+// goroutine.
 func (s *server) watchMemory(ctx context.Context) {
 	for {
 		select {
@@ -461,15 +455,15 @@ func (s *server) watchMemory(ctx context.Context) {
 			}
 			s.memory.HangUp()
 			select {
-			case <-s.full: // it may be of an account that was closed since
+			case <-s.full: // it may belong to an account that was closed since
 			default:
 			}
-			s.full <- shortage // nothing else fills it
+			s.full <- shortage // only this goroutine fills it
 		}
 	}
 }
 
-// freeIfFull frees the memory of the server if it has to.
+// freeIfFull frees the memory of the server if there is a shortage.
 func (s *server) freeIfFull() {
 	select {
 	case short := <-s.full:
@@ -478,10 +472,10 @@ func (s *server) freeIfFull() {
 	}
 }
 
-// free frees all that is known of the process, of which nothing is asked now.
+// free frees the state of the process while no command runs.
 func (s *server) free(short servermemory.Shortage) {
 	if !s.memory.IsCurrent(short) {
-		return // it has been freed since
+		return // the memory has been freed since
 	}
 	s.mu.Lock()
 	if s.work != nil {

@@ -18,13 +18,13 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 )
 
-// played is a server that is played over sockets.
+// played is a simulated server with sockets.
 type played struct {
 	*greysserver.Server
 	endpoint string
 }
 
-// play plays a server until the test ends. What is not set is quick.
+// play starts a server until the test ends. Missing options have fast values.
 func play(t testing.TB, o greysserver.Options) *played {
 	t.Helper()
 	if o.Speed == 0 {
@@ -48,7 +48,7 @@ func play(t testing.TB, o greysserver.Options) *played {
 	return p
 }
 
-// following makes a receiver of played servers, which has codes for all requests of GP.
+// following returns a receiver of simulated servers, with codes for all requests of GP.
 func following(t testing.TB, set func(*Config), servers ...*played) *bed {
 	t.Helper()
 	return newBed(t, func(c *Config) {
@@ -64,7 +64,7 @@ func following(t testing.TB, set func(*Config), servers ...*played) *bed {
 	})
 }
 
-// sums are the calls and failures of all methods that were handed on last of each process.
+// sums returns the last forwarded calls and failures of all methods, by process.
 func (b *bed) sums() map[int64][2]int64 {
 	all := b.Metrics.AllMetrics()
 	for _, metrics := range all[b.summed:] {
@@ -80,7 +80,7 @@ func (b *bed) sums() map[int64][2]int64 {
 				}
 			}
 			before := b.sumsNow[pid.Int()]
-			assert.GreaterOrEqual(b.T, sum[0], before[0], "sums never fall")
+			assert.GreaterOrEqual(b.T, sum[0], before[0], "sums never decrease")
 			assert.GreaterOrEqual(b.T, sum[1], before[1])
 			b.sumsNow[pid.Int()] = sum
 		}
@@ -89,12 +89,12 @@ func (b *bed) sums() map[int64][2]int64 {
 	return b.sumsNow
 }
 
-// told are the same as the server has told them.
-func (p *played) told() map[int64][2]int64 {
+// reported returns the sums that the server has reported, by process.
+func (p *played) reported() map[int64][2]int64 {
 	sums := map[int64][2]int64{}
 	for _, life := range p.Lives() {
 		var sum [2]int64
-		for _, of := range life.Told {
+		for _, of := range life.Reported {
 			sum[0], sum[1] = sum[0]+of.Calls, sum[1]+of.Failed
 		}
 		sums[life.ProcessID] = sum
@@ -116,7 +116,7 @@ func eachProtocol(t *testing.T, test func(*testing.T, Protocol)) {
 	}
 }
 
-func TestSumsAreThoseOfTheServerOverLostConnectionsAndRestarts(t *testing.T) {
+func TestSumsEqualTheServersOverLostConnectionsAndRestarts(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, protocol Protocol) {
 		p := play(t, greysserver.Options{
 			Program: greysserver.ProgramOptions{Rate: 1000, Calls: 1500, Failures: 0.1, Seed: 1}, ProcessID: 100,
@@ -126,36 +126,35 @@ func TestSumsAreThoseOfTheServerOverLostConnectionsAndRestarts(t *testing.T) {
 			c.Protocol = protocol
 			c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
 		}, p).start()
-		// A server that is restarted just when a command is asked again may be taken for the one
-		// that it was; so faults are over before.
+		// The faults have to end before the restart. Otherwise the receiver may not notice a restart at the moment of a
+		// new command.
 		b.Await("the faults to be over", func() bool { return b.point("replies") > 60 })
-		// A life that is over before the monitor runs has told of nothing: there is another.
+		// A life that ends before the monitor runs reports nothing. The next life is used then.
 		complete := map[int64][2]int64{}
 		for pid := int64(100); len(complete) < 2; pid++ {
 			b.Await("the program to rest", func() bool { return p.life().ProcessID == pid && p.life().Rests })
-			if p.told()[pid][0] > 0 {
-				b.Await("all that was told to be handed on", func() bool {
-					complete[pid] = p.told()[pid]
+			if p.reported()[pid][0] > 0 {
+				b.Await("all reported calls to be forwarded", func() bool {
+					complete[pid] = p.reported()[pid]
 					return b.sums()[pid] == complete[pid]
 				})
 			}
 			p.Restart()
 		}
-		b.Await("the server to be found restarted", func() bool { return b.point("restarts") >= 2 })
-		// The last cycle can end after that, and what is told of it in the moment of the restart be
-		// lost with the connection.
+		b.Await("the receiver to notice the restarts", func() bool { return b.point("restarts") >= 2 })
+		// The last cycle can end after that, and its report can be lost with the connection at the restart.
 		for pid, before := range complete {
-			told, sums := p.told()[pid], b.sums()[pid]
+			reported, sums := p.reported()[pid], b.sums()[pid]
 			for i := range sums {
 				assert.GreaterOrEqual(t, sums[i], before[i])
-				assert.LessOrEqual(t, sums[i], told[i])
+				assert.LessOrEqual(t, sums[i], reported[i])
 			}
 		}
 		b.Shutdown()
 	})
 }
 
-func TestAServerIsLeftAsItWasFound(t *testing.T) {
+func TestAServerIsRestoredAtTheEnd(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, protocol Protocol) {
 		p := play(t, greysserver.Options{Program: greysserver.ProgramOptions{Rate: 500}})
 		b := following(t, func(c *Config) {
@@ -165,8 +164,8 @@ func TestAServerIsLeftAsItWasFound(t *testing.T) {
 		}, p).start()
 		b.Await("the stacks", func() bool { return len(b.Records(eventStack)) == 3 })
 		before := b.sums()[p.life().ProcessID][0]
-		b.Await("the monitor to go on", func() bool { return b.sums()[p.life().ProcessID][0] > before+20 })
-		assert.Zero(t, p.life().Resets, "the monitor needs what is in a class that both name")
+		b.Await("the monitor to continue", func() bool { return b.sums()[p.life().ProcessID][0] > before+20 })
+		assert.Zero(t, p.life().Resets, "the monitor needs the instrumentation of a class that both use")
 		assert.Positive(t, p.life().Enhanced)
 		b.Shutdown()
 		assert.Zero(t, p.life().Enhanced)
@@ -174,37 +173,37 @@ func TestAServerIsLeftAsItWasFound(t *testing.T) {
 	})
 }
 
-func TestAutoFindsOutWhatAServerSpeaks(t *testing.T) {
+func TestAutoDetectsTheProtocol(t *testing.T) {
 	for of, want := range map[greysserver.Protocol]Protocol{greysserver.GP: ProtocolGP, greysserver.Console: ProtocolConsole, greysserver.Both: ProtocolGP} {
 		t.Run(string(of), func(t *testing.T) {
 			t.Parallel()
 			p := play(t, greysserver.Options{Protocol: of})
 			b := following(t, func(c *Config) {
 				c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
-				c.GP.ProbeTimeout = patience // who speaks it answers, however late
+				c.GP.ProbeTimeout = patience // a GP server answers, however late
 				if of == greysserver.Console {
 					c.GP.ProbeTimeout = 200 * time.Millisecond
 				}
 			}, p).start()
-			line := b.awaitSaid("Connected to the server")
+			line := b.awaitLogged("Connected to the server")
 			assert.Equal(t, string(want), line.ContextMap()["protocol"])
 			b.Await("calls", func() bool { return b.sums()[p.life().ProcessID][0] > 0 })
 		})
 	}
 }
 
-func TestAServerThatSpeaksTheOtherProtocolIsSaidToDoSo(t *testing.T) {
+func TestTheErrorNamesTheServersOtherProtocol(t *testing.T) {
 	p := play(t, greysserver.Options{Protocol: greysserver.Console})
 	b := following(t, func(c *Config) {
 		c.Protocol = ProtocolGP
 		c.GP.ProbeTimeout = 100 * time.Millisecond
 		c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
 	}, p).start()
-	line := b.awaitSaid("The server cannot be reached")
+	line := b.awaitLogged("The server cannot be reached")
 	assert.Contains(t, fmt.Sprint(line.ContextMap()["error"]), "this is the Greys text console, not GP: set protocol to console or auto")
 }
 
-// faults are those that a server of a protocol can have.
+// faults are the faults of each protocol.
 var faults = map[Protocol][]greysserver.Fault{
 	ProtocolGP: {
 		greysserver.Close, greysserver.Cut, greysserver.Silence, greysserver.Failure, greysserver.Restart,
@@ -217,8 +216,8 @@ var faults = map[Protocol][]greysserver.Fault{
 	},
 }
 
-// Whatever a server does wrong, it is asked again, and another server is not disturbed.
-func TestFaultsCostNothingElse(t *testing.T) {
+// The receiver reconnects after every fault. Another server is not affected.
+func TestFaultsOfAServerDoNotAffectAnother(t *testing.T) {
 	for protocol, faults := range faults {
 		for _, fault := range faults {
 			t.Run(string(protocol)+" "+string(fault), func(t *testing.T) {
@@ -239,15 +238,15 @@ func TestFaultsCostNothingElse(t *testing.T) {
 					c.AnswerTimeout = 500 * time.Millisecond
 					c.GP.Heartbeat = 300 * time.Millisecond
 				}, bad, good).start()
-				b.Await("the good one's calls", func() bool {
+				b.Await("calls of the good server", func() bool {
 					sums := b.sums()[1000]
-					return sums[0] > 100 && sums[0] <= good.told()[1000][0]
+					return sums[0] > 100 && sums[0] <= good.reported()[1000][0]
 				})
 				if fault == greysserver.WrongVersion {
-					b.Await("the bad one to be given up", func() bool { return b.phase() == phaseGivenUp })
+					b.Await("the bad server to be given up", func() bool { return b.phase() == phaseGivenUp })
 				} else {
 					replies := b.point("replies")
-					b.Await("the bad one's answers to go on", func() bool { return b.point("replies") > replies+100 })
+					b.Await("more answers of the bad server", func() bool { return b.point("replies") > replies+100 })
 					assert.NotEqual(t, phaseGivenUp, b.phase())
 				}
 				assert.Equal(t, 1, b.Log.FilterMessage("Connected to the server").FilterField(zap.String("server", good.endpoint)).Len())
@@ -256,8 +255,8 @@ func TestFaultsCostNothingElse(t *testing.T) {
 	}
 }
 
-// A program in a container has the same process ID in each of its lives.
-func TestAServerIsRestartedWithTheSameProcessID(t *testing.T) {
+// A program in a container has the same process ID after each restart.
+func TestARestartWithTheSameProcessIDIsNoticed(t *testing.T) {
 	p := play(t, greysserver.Options{Protocol: greysserver.Console, ProcessID: 1, SameID: true})
 	b := following(t, func(c *Config) {
 		c.Monitors = []MonitorConfig{monitor("com.example.*", "*")}
@@ -279,9 +278,9 @@ func TestAServerIsRestartedWithTheSameProcessID(t *testing.T) {
 	}
 }
 
-// A thread can be held up between the end of a call and its index, so that times of recorded
-// calls are in no order; each is handed on once all the same.
-func TestRecordedCallsOfAServerAreHandedOnOnce(t *testing.T) {
+// A thread can pause between the end of a call and its index, so times of recorded calls have no order. Each call must
+// be forwarded exactly once.
+func TestEachRecordedCallIsForwardedOnce(t *testing.T) {
 	p := play(t, greysserver.Options{ProcessID: 7, Program: greysserver.ProgramOptions{Rate: 1000, Calls: 2000, RecordEvery: 10}})
 	b := following(t, func(c *Config) {
 		c.Protocol = ProtocolGP
@@ -289,8 +288,8 @@ func TestRecordedCallsOfAServerAreHandedOnOnce(t *testing.T) {
 	}, p).start()
 	b.Await("the program to rest", func() bool { return p.life().Rests })
 	recorded := int(p.life().Recorded)
-	b.Await("all of them", func() bool { return len(b.Spans()) >= recorded })
+	b.Await("all recorded calls", func() bool { return len(b.Spans()) >= recorded })
 	again := b.point("records_repeated")
-	b.Await("the list to come again", func() bool { return b.point("records_repeated") >= again+2*int64(recorded) })
+	b.Await("the list to be repeated", func() bool { return b.point("records_repeated") >= again+2*int64(recorded) })
 	assert.Len(t, b.Spans(), recorded)
 }

@@ -25,9 +25,8 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
-// hanging is a console that says who it is, and loses the first command that puts something
-// into classes. Then it says nothing to what begins with a text, nor when that is aborted,
-// and asked is told of that.
+// hanging is a console that identifies itself, and loses the first command that instruments classes. Then it does not
+// answer lines that begin with at, nor their abort. It signals asked for them.
 func hanging(at string, asked chan<- struct{}) func(net.Conn) {
 	var sessions atomic.Int64
 	const end = "\r" + console.DefaultPrompt + "\x04"
@@ -61,9 +60,8 @@ func hanging(at string, asked chan<- struct{}) func(net.Conn) {
 	}
 }
 
-// Whatever a server does at a shutdown, and whatever was asked of it just then, what came of
-// another one is handed on.
-func TestAServerThatHangsAtAShutdownTakesNothingOfOthers(t *testing.T) {
+// A server that hangs at the shutdown must not prevent the delivery of another server's data.
+func TestAHangingServerAtShutdownLosesNoDataOfOthers(t *testing.T) {
 	for _, at := range []string{"reset", "monitor", "version"} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
@@ -76,37 +74,37 @@ func TestAServerThatHangsAtAShutdownTakesNothingOfOthers(t *testing.T) {
 				c.CollectionInterval = time.Hour
 				c.AnswerTimeout = time.Minute
 			}, good)
-			// As an exporter does it, it takes nothing when its time is over.
+			// Like an exporter, the consumer accepts nothing after its context has ended.
 			next, err := consumer.NewMetrics(func(ctx context.Context, metrics pmetric.Metrics) error {
 				return errors.Join(ctx.Err(), b.Metrics.ConsumeMetrics(ctx, metrics))
 			})
 			require.NoError(t, err)
 			b.Next.Metrics = next
 			b.start()
-			b.Await("it to hang", func() bool { return len(asked) > 0 })
+			b.Await("the server to hang", func() bool { return len(asked) > 0 })
 			b.Await("calls", func() bool {
 				return values(b.collect(), "java.method.calls")["com.example.shop.Service1.operation1"] > 0
 			})
 			b.Shutdown()
-			assert.Positive(t, b.sums()[1000][0], "those of the last collection")
+			assert.Positive(t, b.sums()[1000][0], "the sums of the last collection")
 			assert.Zero(t, b.point("metric_points_dropped{reason=refused}"))
 			assert.Zero(t, good.life().Enhanced)
 			if at == "reset" {
-				assert.Equal(t, receiverkit.ErrPeerTime.Error(), b.awaitSaid("No reset was possible").ContextMap()["error"])
+				assert.Equal(t, receiverkit.ErrPeerTime.Error(), b.awaitLogged("No reset was possible").ContextMap()["error"])
 			}
 		})
 	}
 }
 
-// A command that was not sent has put nothing into classes: none is taken out.
-func TestOfACommandThatWasNotSentNothingIsTakenOut(t *testing.T) {
+// A command that was not sent has not instrumented classes.
+func TestAnUnsentCommandNeedsNoReset(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	b := newBed(t, func(c *Config) {
 		c.Servers[0].Endpoint = listen(t, hanging("session -s", asked))
 		c.Protocol = ProtocolConsole
 		c.Monitors = []MonitorConfig{monitor("demo.*", "*")}
 	}).start()
-	b.Await("it to hang", func() bool { return len(asked) > 0 })
+	b.Await("the server to hang", func() bool { return len(asked) > 0 })
 	b.Shutdown()
 	points := b.Points()
 	assert.EqualValues(t, 1, points["commands{outcome=stopped}"])

@@ -18,9 +18,8 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// silentStack has a stack started of which the server says nothing, which is told to whoever
-// wanted it.
-func silentStack(t *testing.T, s *steering) *asked {
+// silentStack starts a stack without a reply of the server. The order is answered after the silence.
+func silentStack(t *testing.T, s *steering) *pending {
 	t.Helper()
 	starting := s.order("stack", on("demo.Pay", "*"))
 	stack := s.expect("Stack demo.Pay * 100")
@@ -30,14 +29,14 @@ func silentStack(t *testing.T, s *steering) *asked {
 	return stack
 }
 
-// By GP a command need not say that it has begun.
-func TestByGPSilenceIsAYes(t *testing.T) {
-	for name, lose := range map[string]func(s *steering, stack *asked){
-		"the link is lost":                   func(s *steering, _ *asked) { s.set(func() { close(s.lost) }) },
-		"the command is given up":            func(_ *steering, stack *asked) { stack.end <- errors.New("a frame was too long") },
-		"its session ends for its silence":   func(_ *steering, stack *asked) { stack.end <- greys.ErrSessionTimedOut },
-		"somebody has all classes reset":     func(s *steering, _ *asked) { s.mustDo("reset", nil) },
-		"it is another process, and says so": func(s *steering, _ *asked) { s.set(func() { s.pid++; close(s.lost) }) },
+// By GP a server need not confirm the start of a command.
+func TestByGPASilentCommandCountsAsStarted(t *testing.T) {
+	for name, lose := range map[string]func(s *steering, stack *pending){
+		"the link is lost":               func(s *steering, _ *pending) { s.set(func() { close(s.lost) }) },
+		"the command fails":              func(_ *steering, stack *pending) { stack.end <- errors.New("a frame was too long") },
+		"its session times out":          func(_ *steering, stack *pending) { stack.end <- greys.ErrSessionTimedOut },
+		"an operator resets all classes": func(s *steering, _ *pending) { s.mustDo("reset", nil) },
+		"the server is another process":  func(s *steering, _ *pending) { s.set(func() { s.pid++; close(s.lost) }) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -56,16 +55,16 @@ func TestByGPSilenceIsAYes(t *testing.T) {
 	}
 }
 
-// A no that comes after the silence is one all the same, and is said.
-func TestByGPANoAfterTheSilenceIsSaid(t *testing.T) {
+// A refusal after the silence is reported, too.
+func TestByGPALateRefusalIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
-		no   func(stack *asked)
+		no   func(stack *pending)
 		why  string
 		want int
 	}{
-		"refused":     {func(a *asked) { a.end <- fmt.Errorf("%w: no such class", greys.ErrRefused) }, "no such class", 1},
-		"unmatched":   {func(a *asked) { a.answer(&greys.Affected{}) }, "matches no class or method", 1},
-		"unsupported": {func(a *asked) { a.end <- greys.ErrUnsupported }, "does not support", 0},
+		"refused":     {func(a *pending) { a.end <- fmt.Errorf("%w: no such class", greys.ErrRefused) }, "no such class", 1},
+		"unmatched":   {func(a *pending) { a.answer(&greys.Affected{}) }, "matches no class or method", 1},
+		"unsupported": {func(a *pending) { a.end <- greys.ErrUnsupported }, "does not support", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -82,7 +81,7 @@ func TestByGPANoAfterTheSilenceIsSaid(t *testing.T) {
 					assert.Len(t, s.Records(eventUnsupported), 1)
 					return
 				}
-				assert.Contains(t, s.awaitSaid("Command did not start").ContextMap()["error"], c.why)
+				assert.Contains(t, s.awaitLogged("Command did not start").ContextMap()["error"], c.why)
 				why, _ := records[0].Attributes().Get(attributeError)
 				assert.Contains(t, why.Str(), c.why)
 				of, _ := records[0].Attributes().Get(attributePattern)
@@ -92,8 +91,8 @@ func TestByGPANoAfterTheSilenceIsSaid(t *testing.T) {
 	}
 }
 
-// What is configured and was ended is ended again where the server says no.
-func TestByGPANoAfterTheSilenceLeavesWhatIsConfiguredAsItWas(t *testing.T) {
+// A configured task that was ended before stays ended after a refusal.
+func TestByGPALateRefusalRestoresTheConfiguredTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, monitor := newSteering(t, ProtocolGP)
 		s.mustDo("end", arguments{"task": "1"})
@@ -102,19 +101,19 @@ func TestByGPANoAfterTheSilenceLeavesWhatIsConfiguredAsItWas(t *testing.T) {
 		again := s.expect("Monitor demo.Shop * 5s")
 		mustDone(t, starting)
 		again.end <- greys.ErrRefused
-		s.awaitSaid("Command did not start")
+		s.awaitLogged("Command did not start")
 		assert.Equal(t, []string{"1 monitor demo.Shop *, cycles of 1s, configured: ended"}, s.mustDo("list", nil).Items)
 		s.expectNothing()
 	})
 }
 
-// A start that comes while the same is being ended is neither done nor forgotten.
-func TestWhatIsBeingEndedIsNotStartedMeanwhile(t *testing.T) {
+// A start during the end of the same task fails.
+func TestAnEndingTaskCannotBeStarted(t *testing.T) {
 	s, monitor := newSteering(t, ProtocolConsole)
 	slow := make(chan struct{})
 	s.set(func() { s.slow = slow })
 	ending := s.order("end", arguments{"task": "1"})
-	s.Await("the end", func() bool { return s.was("ended Monitor demo.Shop * 1s") })
+	s.Await("the end", func() bool { return s.hasReceived("ended Monitor demo.Shop * 1s") })
 	expectReason(t, s.order("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "1"}), agentcontrol.NotNow, "task 1 is ending")
 	close(slow)
 	<-monitor.over
@@ -124,9 +123,9 @@ func TestWhatIsBeingEndedIsNotStartedMeanwhile(t *testing.T) {
 	assert.Equal(t, "started", mustDone(t, starting).Message)
 }
 
-// By GP who starts tt waits for the end of a list of what is recorded. Who ends it meanwhile
-// ends that, too.
-func TestByGPRecordedCallsThatAreEndedBeforeTheirListAreNotStarted(t *testing.T) {
+// By GP the start of tt waits for the end of a list of recorded calls. An order to end the task meanwhile also ends the
+// start.
+func TestByGPAnEndOrderBeforeTheListCancelsTheStart(t *testing.T) {
 	s, _ := newSteering(t, ProtocolGP)
 	first := s.order("tt", on("demo.First", "*"))
 	list := s.expect("Records")
@@ -141,8 +140,8 @@ func TestByGPRecordedCallsThatAreEndedBeforeTheirListAreNotStarted(t *testing.T)
 	s.expectNothing()
 }
 
-// A start that was ended before it had begun undoes nothing of a later one.
-func TestByGPAStartThatWasEndedUndoesNoLaterOne(t *testing.T) {
+// A start that was ended before it began must not undo a later one.
+func TestByGPACancelledStartDoesNotUndoALaterOne(t *testing.T) {
 	s := newUnstartedSteering(t, ProtocolGP, func(c *Config) {
 		c.Monitors, c.Records = nil, []CallsConfig{some("demo.Pay", "*", 0)}
 		c.GP.RecordsInterval = time.Hour
@@ -163,8 +162,8 @@ func TestByGPAStartThatWasEndedUndoesNoLaterOne(t *testing.T) {
 	assert.Contains(t, s.mustDo("list", nil).Items[0], "0 calls received")
 }
 
-// What is over by its limit is asked of the next process again, beside what was started since.
-func TestWhatIsOverByItsLimitCountsAmongTheCommands(t *testing.T) {
+// The receiver sends a completed task to the next process, beside the tasks that were started since.
+func TestATaskAtItsLimitCountsAsACommand(t *testing.T) {
 	s := newUnstartedSteering(t, ProtocolConsole, func(c *Config) {
 		c.Limits.MaxCommands, c.Stacks = 2, []CallsConfig{some("demo.Pay", "*", 1)}
 	})
@@ -173,10 +172,10 @@ func TestWhatIsOverByItsLimitCountsAmongTheCommands(t *testing.T) {
 	stack := s.byPattern(2)["demo.Pay"]
 	stack.answer(affectedOne, &greys.CallStack{})
 	stack.end <- nil
-	s.awaitSaid("A command has reached its limit")
+	s.awaitLogged("A command has reached its limit")
 	expectReason(t, s.order("trace", on("demo.Pay", "*")), agentcontrol.NotNow,
 		"there are 2 commands (limits.max_commands), with those that have reached their limit: end one first")
-	// It can be started itself, and ended.
+	// The completed task itself can be started, and ended.
 	starting := s.order("stack", arguments{"class": "demo.Pay", "method": "*", "limit": "1"})
 	s.expect("Stack demo.Pay * 1").answer(affectedOne)
 	assert.Equal(t, arguments{"task": "2"}, numberOf(t, mustDone(t, starting)))
@@ -186,9 +185,8 @@ func TestWhatIsOverByItsLimitCountsAmongTheCommands(t *testing.T) {
 	mustDone(t, starting)
 }
 
-// By GP what is configured is over when as many recorded calls were taken as its limit has, as
-// on the console.
-func TestByGPRecordedCallsThatAreConfiguredAreOverByTheirLimit(t *testing.T) {
+// By GP a configured task is over when its limit of recorded calls is reached, as on the console.
+func TestByGPAConfiguredRecordTaskIsOverAtItsLimit(t *testing.T) {
 	s := newUnstartedSteering(t, ProtocolGP, func(c *Config) {
 		c.Monitors, c.Records = nil, []CallsConfig{some("demo.Pay", "*", 1)}
 		c.GP.RecordsInterval = 10 * time.Millisecond
@@ -198,7 +196,7 @@ func TestByGPRecordedCallsThatAreConfiguredAreOverByTheirLimit(t *testing.T) {
 	list := s.expect("Records")
 	list.answer(&greys.Record{Index: 1, Class: "demo.Pay", Method: "charge"})
 	list.end <- nil
-	s.awaitSaid("A command has reached its limit")
+	s.awaitLogged("A command has reached its limit")
 	s.expectNothing()
 	assert.Equal(t, []string{"1 tt demo.Pay *, 1 calls, configured: over"}, s.mustDo("list", nil).Items)
 	starting := s.order("tt", arguments{"class": "demo.Pay", "method": "*", "limit": "2"})
@@ -211,8 +209,8 @@ func TestByGPRecordedCallsThatAreConfiguredAreOverByTheirLimit(t *testing.T) {
 	assert.Equal(t, []string{"1 tt demo.Pay *, 2 calls, configured: read from the server's list, 1 calls received"}, s.mustDo("list", nil).Items)
 }
 
-// Who starts tt while a list is read that has as many calls as the limit is told that it began.
-func TestByGPWhatIsOverBeforeItsListHasBegun(t *testing.T) {
+// If the limit is reached while the list is read, the answer to the start is that it began.
+func TestByGPATaskThatReachesItsLimitInItsFirstListHasStarted(t *testing.T) {
 	s := newUnstartedSteering(t, ProtocolGP, func(c *Config) {
 		c.Monitors, c.Records = nil, []CallsConfig{some("demo.Shop", "*", 0)}
 		c.GP.RecordsInterval = time.Hour

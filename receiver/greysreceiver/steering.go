@@ -21,7 +21,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
-// Names of commands that the server does not have, and of arguments.
+// Names of commands that are not tasks, and names of arguments.
 const (
 	orderList  = "list"
 	orderEnd   = "end"
@@ -35,15 +35,14 @@ const (
 	argumentTask   = session.ArgumentTask
 )
 
-// startable are the tasks of calls that an operator can start, by the names of their commands.
+// startable are the tasks of single calls that an operator can start, by the names of their commands.
 var startable = map[string]task.Kind{
 	task.Trace.String(): task.Trace, task.Stack.String(): task.Stack, task.Records.String(): task.Records,
 }
 
-// Arguments can stop the traced program. It stands still while the server instruments all classes
-// that match. The server tries a regular expression on the names of all loaded classes, and one that
-// backtracks may never end; neither may many wildcards. Recorded calls stay in the program's memory,
-// with all objects that they lead to.
+// Arguments can stop the traced program. The program stands still while the server instruments all matching classes.
+// The server tries a regular expression on the names of all loaded classes; one that backtracks may never end, and so
+// may many wildcards. Recorded calls stay in the program's memory, with all objects that they reference.
 var (
 	allClasses = &agentcontrol.Condition{Text: "it has no letter or digit, or " + tooMany, Holds: func(class string) bool {
 		return manyWildcards.Holds(class) ||
@@ -61,14 +60,14 @@ var (
 	}}
 )
 
-// fewWildcards is how many runs of asterisks the server tries fast: with 5 it took 68 million steps
-// for a name of 61 characters, with 3 fewer than a million.
+// fewWildcards is the number of asterisk groups that the server matches fast. With 5 it needed 68 million steps for a
+// name of 61 characters, with 3 fewer than a million.
 const fewWildcards = 3
 
-// fewRecords is how many recorded calls should not exhaust the program's memory.
+// fewRecords is the number of recorded calls that should not exhaust the program's memory.
 const fewRecords = 1000
 
-// commands returns the commands for operators. A task without a pipeline can not be started.
+// commands returns the commands for operators. It omits tasks without a pipeline.
 func (e *environment) commands() (all []agentcontrol.Command) {
 	target := []agentcontrol.Parameter{
 		{Name: argumentClass, Summary: "Qualified names of classes: * is any text, ? a character.", Kind: agentcontrol.Text, Required: true, MaxBytes: greys.MaxPatternBytes, DisruptiveIf: allClasses},
@@ -100,8 +99,7 @@ func (e *environment) commands() (all []agentcontrol.Command) {
 	)
 }
 
-// steered is a server as the extension agent_control has it: one that is configured,
-// whatever process is there.
+// steered is a configured server for the extension agent_control. Its process may change.
 type steered struct {
 	*server
 	id       string
@@ -110,10 +108,10 @@ type steered struct {
 	following context.Context
 }
 
-// ID is always the same of a server of a receiver.
+// ID returns an ID that is always the same for a server of a receiver.
 func (s *steered) ID() string { return s.id }
 
-// Snapshot is the present state of the server and its process.
+// Snapshot returns the present state of the server and its process.
 func (s *steered) Snapshot() agentcontrol.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +126,7 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	p := s.output.process.Summary()
 	now.Process.PID = uint64(s.pid)
 	now.Since = s.output.origin.begun
-	now.LastSeen = p.Heard
+	now.LastSeen = p.LastReply
 	now.Counters = []agentcontrol.Counter{
 		{Name: "commands running", Unit: "{command}", Value: s.work.Commands()},
 		{Name: "replies", Unit: "{reply}", Value: p.Replies},
@@ -139,8 +137,8 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	return now
 }
 
-// origin is that of the process. Before there is one, it has only configured attributes. The lock is
-// held.
+// origin returns the origin of the process. Before the first process it has only configured attributes. The caller
+// holds the lock.
 func (s *steered) origin() *origin {
 	if s.output != nil {
 		return s.output.origin
@@ -160,7 +158,7 @@ func (s *steered) Told(r agentcontrol.Record) {
 	})
 }
 
-// newOrder checks an order as the configuration is checked.
+// newOrder checks an order like the configuration.
 func newOrder(ctx context.Context, wanted agentcontrol.Order) (*session.Order, error) {
 	arguments := wanted.Arguments
 	target := TargetConfig{Class: arguments.Text(argumentClass), Method: arguments.Text(argumentMethod), Regexp: arguments.Boolean(argumentRegexp)}
@@ -196,7 +194,7 @@ func newOrder(ctx context.Context, wanted agentcontrol.Order) (*session.Order, e
 	return o, err
 }
 
-// Do passes an order to the goroutine that follows the server, and waits for its result.
+// Do passes an order to the goroutine of the server, and waits for its result.
 func (s *steered) Do(ctx context.Context, wanted agentcontrol.Order) (agentcontrol.Answer, error) {
 	o, err := newOrder(ctx, wanted)
 	if err != nil {
@@ -217,7 +215,7 @@ func (s *steered) Do(ctx context.Context, wanted agentcontrol.Order) (agentcontr
 	}
 	select {
 	case result := <-o.Result():
-		// A command that the shutdown ends is not asked again.
+		// A command that the shutdown ends is not sent again.
 		if agentcontrol.ReasonOf(result.Err) == agentcontrol.NoAnswer && s.following.Err() != nil {
 			return agentcontrol.Answer{}, errLeaving
 		}

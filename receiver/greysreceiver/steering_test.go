@@ -23,18 +23,18 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 )
 
-// arguments are those of a command, by names.
+// arguments are the arguments of a command, by name.
 type arguments = map[string]string
 
-// steering is a server that is steered while the test answers its commands.
+// steering is a server that operators steer while the test answers its commands.
 type steering struct {
 	*bed
 	*scripted
 	theirs agentcontrol.Agent
 }
 
-// newSteering begins with a server that counts calls of demo.Shop, and is connected to.
-func newSteering(t *testing.T, protocol Protocol, set ...func(*Config)) (*steering, *asked) {
+// newSteering returns a connected server that counts calls of demo.Shop.
+func newSteering(t *testing.T, protocol Protocol, set ...func(*Config)) (*steering, *pending) {
 	t.Helper()
 	s := newUnstartedSteering(t, protocol, set...)
 	s.start()
@@ -56,7 +56,7 @@ func newUnstartedSteering(t *testing.T, protocol Protocol, set ...func(*Config))
 	return &steering{bed: b, scripted: script(t, b, protocol)}
 }
 
-// only is the server that is shown.
+// only returns the single registered server.
 func (b *bed) only() agentcontrol.Agent {
 	b.T.Helper()
 	all := b.Host.(*agentcontroltest.Directory).Agents()
@@ -64,13 +64,13 @@ func (b *bed) only() agentcontrol.Agent {
 	return all[0]
 }
 
-// ordered is what became of an order.
+// ordered is the result of an order.
 type ordered struct {
 	agentcontrol.Answer
 	err error
 }
 
-// beginOrder begins an order, and gives what becomes of it.
+// beginOrder starts an order, and returns its future result.
 func beginOrder(ctx context.Context, a agentcontrol.Agent, command string, written arguments) <-chan ordered {
 	done := make(chan ordered, 1)
 	go func() {
@@ -84,7 +84,7 @@ func (s *steering) order(command string, written arguments) <-chan ordered {
 	return beginOrder(s.bed.T.Context(), s.theirs, command, written)
 }
 
-// mustDo has an order carried out.
+// mustDo carries out an order.
 func (s *steering) mustDo(command string, written arguments) agentcontrol.Answer {
 	s.bed.T.Helper()
 	return mustDone(s.bed.T, s.order(command, written))
@@ -110,12 +110,12 @@ func await(t testing.TB, done <-chan ordered) ordered {
 	case o := <-done:
 		return o
 	case <-time.After(patience):
-		require.Fail(t, "nothing becomes of the order")
+		require.Fail(t, "the order has no result")
 		return ordered{}
 	}
 }
 
-// numberOf is the task that an answer tells.
+// numberOf returns the task number in an answer.
 func numberOf(t testing.TB, a agentcontrol.Answer) arguments {
 	t.Helper()
 	for _, d := range a.Details {
@@ -123,7 +123,7 @@ func numberOf(t testing.TB, a agentcontrol.Answer) arguments {
 			return arguments{argumentTask: d.Value}
 		}
 	}
-	require.Fail(t, "no task is told", "%v", a)
+	require.Fail(t, "the answer has no task", "%v", a)
 	return nil
 }
 
@@ -131,12 +131,12 @@ func on(class, method string) arguments {
 	return arguments{argumentClass: class, argumentMethod: method}
 }
 
-func TestWhatSomebodyStartsRunsUntilItsLimit(t *testing.T) {
+func TestAStartedTaskRunsUntilItsLimit(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, protocol Protocol) {
 		s, _ := newSteering(t, protocol)
 		starting := s.order("trace", arguments{"class": "demo.Pay", "method": "charge", "limit": "2"})
 		trace := s.expect("Trace demo.Pay charge 2")
-		assert.Empty(t, starting, "the server has said nothing")
+		assert.Empty(t, starting, "the server has not replied")
 		trace.answer(affectedOne)
 		answer := mustDone(t, starting)
 		assert.Equal(t, agentcontrol.Answer{Message: "started", Details: []agentcontrol.Detail{
@@ -150,16 +150,16 @@ func TestWhatSomebodyStartsRunsUntilItsLimit(t *testing.T) {
 		trace.answer(callTree())
 		trace.end <- nil
 		s.Await("the spans", func() bool { return len(s.Spans()) == 2 })
-		s.Await("it to be over", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
-		assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len(), "it is forgotten")
-		// It can be started anew, as another one.
+		s.Await("the task to be over", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
+		assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len(), "the task is removed")
+		// It can be started again, with a new number.
 		starting = s.order("trace", arguments{"class": "demo.Pay", "method": "charge", "limit": "2"})
 		s.expect("Trace demo.Pay charge 2").answer(affectedOne)
 		assert.Equal(t, arguments{"task": "3"}, numberOf(t, mustDone(t, starting)))
 	})
 }
 
-func TestWhatSomebodyStartsIsWhatTheServerIsAsked(t *testing.T) {
+func TestAStartOrderSendsItsCommand(t *testing.T) {
 	s, _ := newSteering(t, ProtocolConsole)
 	for command, want := range map[string]string{
 		"monitor": "Monitor demo.Pay charge 10s",
@@ -181,9 +181,8 @@ func TestWhatSomebodyStartsIsWhatTheServerIsAsked(t *testing.T) {
 	mustDone(t, starting)
 }
 
-// What is written for a server is checked as what is configured is: there are patterns of
-// names, and nothing else.
-func TestWhatIsNoPatternIsNotSent(t *testing.T) {
+// Orders are checked like the configuration: they can contain only patterns of names.
+func TestInvalidPatternsAreNotSent(t *testing.T) {
 	s, _ := newSteering(t, ProtocolConsole)
 	for _, wrong := range []arguments{
 		{"method": "*"},
@@ -210,7 +209,7 @@ func TestWhatIsNoPatternIsNotSent(t *testing.T) {
 	s.expectNothing()
 }
 
-func TestWhatIsAskedForAlreadyIsNotStartedTwice(t *testing.T) {
+func TestAnExistingTaskIsNotStartedTwice(t *testing.T) {
 	s, _ := newSteering(t, ProtocolConsole, func(c *Config) { c.Limits.MaxCommands = 2 })
 	answer := s.mustDo("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "1"})
 	assert.Equal(t, "this task exists already", answer.Message)
@@ -223,19 +222,19 @@ func TestWhatIsAskedForAlreadyIsNotStartedTwice(t *testing.T) {
 	s.expectNothing()
 }
 
-func TestWhatTheServerDoesNotBeginIsNotAskedAgain(t *testing.T) {
+func TestAFailedStartIsNotSentAgain(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, protocol Protocol) {
 		s, _ := newSteering(t, protocol)
 		for _, c := range []struct {
-			end    func(a *asked)
+			end    func(a *pending)
 			reason agentcontrol.Reason
 			text   string
 		}{
-			{func(a *asked) { a.answer(&greys.Affected{}) }, agentcontrol.Refused, "matches no class or method"},
-			{func(a *asked) { a.end <- greys.ErrUnsupported }, agentcontrol.Refused, "does not support"},
-			{func(a *asked) { a.end <- fmt.Errorf("%w: no such class", greys.ErrRefused) }, agentcontrol.Refused, "no such class"},
-			{func(a *asked) { a.end <- errors.New("the connection broke") }, agentcontrol.Lost, "the connection broke"},
-			{func(a *asked) { a.end <- nil }, agentcontrol.Lost, "the server ended the command before its limit"},
+			{func(a *pending) { a.answer(&greys.Affected{}) }, agentcontrol.Refused, "matches no class or method"},
+			{func(a *pending) { a.end <- greys.ErrUnsupported }, agentcontrol.Refused, "does not support"},
+			{func(a *pending) { a.end <- fmt.Errorf("%w: no such class", greys.ErrRefused) }, agentcontrol.Refused, "no such class"},
+			{func(a *pending) { a.end <- errors.New("the connection broke") }, agentcontrol.Lost, "the connection broke"},
+			{func(a *pending) { a.end <- nil }, agentcontrol.Lost, "the server ended the command before its limit"},
 		} {
 			starting := s.order("stack", on("demo.Pay", "*"))
 			c.end(s.expect("Stack demo.Pay * 100"))
@@ -247,39 +246,39 @@ func TestWhatTheServerDoesNotBeginIsNotAskedAgain(t *testing.T) {
 	})
 }
 
-func TestWhatSomebodyEndsIsEndedAndReset(t *testing.T) {
+func TestAnEndedTaskIsReset(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, protocol Protocol) {
 		s, monitor := newSteering(t, protocol)
 		starting := s.order("stack", on("other.Pay", "*"))
 		stack := s.expect("Stack other.Pay * 100")
 		stack.answer(affectedOne)
 		number := numberOf(t, mustDone(t, starting))
-		s.heard()
+		s.newCommands()
 		answer := s.mustDo("end", number)
 		<-stack.over
-		heard := s.heard()
+		commands := s.newCommands()
 		if protocol == ProtocolConsole {
 			assert.Equal(t, "ended; a reset restores its classes when no other command needs them, or with the command reset", answer.Message)
-			assert.Equal(t, []string{"ended Stack other.Pay * 100"}, heard)
+			assert.Equal(t, []string{"ended Stack other.Pay * 100"}, commands)
 		} else {
 			assert.Equal(t, "ended", answer.Message)
-			assert.Equal(t, []string{"ended Stack other.Pay * 100", "Reset other.Pay"}, heard)
+			assert.Equal(t, []string{"ended Stack other.Pay * 100", "Reset other.Pay"}, commands)
 		}
 		assert.Len(t, s.mustDo("list", nil).Items, 1)
 		s.expectNothing()
-		// The last one leaves nothing in classes, on the console either.
+		// The end of the last task restores the classes, on the console too.
 		assert.Equal(t, "ended", s.mustDo("end", arguments{"task": "1"}).Message)
 		<-monitor.over
-		assert.Len(t, resets(s.heard()), 1)
+		assert.Len(t, resets(s.newCommands()), 1)
 		assert.Equal(t, []string{"1 monitor demo.Shop *, cycles of 1s, configured: ended"}, s.mustDo("list", nil).Items)
 		s.expectNothing()
 		s.Shutdown()
-		assert.Empty(t, resets(s.heard()), "nothing is owed")
+		assert.Empty(t, resets(s.newCommands()), "no reset is owed")
 	})
 }
 
-// What is configured stays as somebody wants it in the next process, too.
-func TestWhatSomebodyWantsHoldsOverARestart(t *testing.T) {
+// The changes to a configured task also hold for the next process.
+func TestOrdersHoldOverARestart(t *testing.T) {
 	s, monitor := newSteering(t, ProtocolConsole)
 	starting := s.order("stack", on("demo.Pay", "*"))
 	stack := s.expect("Stack demo.Pay * 100")
@@ -292,7 +291,7 @@ func TestWhatSomebodyWantsHoldsOverARestart(t *testing.T) {
 	again := s.expect("Stack demo.Pay * 100")
 	again.answer(affectedOne)
 	s.expectNothing()
-	// It is started anew, with what was asked for then.
+	// It is started again, with the new cycle.
 	starting = s.order("monitor", arguments{"class": "demo.Shop", "method": "*", "cycle": "5"})
 	monitor = s.expect("Monitor demo.Shop * 5s")
 	monitor.answer(affectedOne)
@@ -303,8 +302,8 @@ func TestWhatSomebodyWantsHoldsOverARestart(t *testing.T) {
 	assert.Contains(t, s.mustDo("list", nil).Items[0], "1 monitor demo.Shop *, cycles of 5s, configured: running")
 }
 
-// A start that fails leaves what is configured as it was.
-func TestAStartThatFailsChangesNothing(t *testing.T) {
+// A failed start does not change the configured task.
+func TestAFailedStartChangesNothing(t *testing.T) {
 	s, monitor := newSteering(t, ProtocolConsole)
 	s.mustDo("end", arguments{"task": "1"})
 	<-monitor.over
@@ -315,7 +314,7 @@ func TestAStartThatFailsChangesNothing(t *testing.T) {
 	s.expectNothing()
 }
 
-func TestWhatIsStartedIsAskedAgainWhereItIsLost(t *testing.T) {
+func TestALostTaskIsSentAgain(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, protocol Protocol) {
 		s, monitor := newSteering(t, protocol)
 		starting := s.order("stack", on("demo.Pay", "*"))
@@ -329,32 +328,32 @@ func TestWhatIsStartedIsAskedAgainWhereItIsLost(t *testing.T) {
 			monitor.end <- errors.New("the connection broke")
 		}
 		again := s.byPattern(2)["demo.Pay"]
-		assert.Equal(t, "Stack demo.Pay * 99", describe(again.command), "what is left of the limit")
+		assert.Equal(t, "Stack demo.Pay * 99", describe(again.command), "the rest of the limit")
 		s.Shutdown()
-		assert.NotEmpty(t, resets(s.heard()))
+		assert.NotEmpty(t, resets(s.newCommands()))
 	})
 }
 
-func TestASteeredResetTakesOutEverythingAndCommandsGoOn(t *testing.T) {
+func TestAResetOrderRestoresAllClassesAndCommandsContinue(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, protocol Protocol) {
 		s, monitor := newSteering(t, protocol)
-		s.heard()
+		s.newCommands()
 		assert.Equal(t, "the classes are restored", s.mustDo("reset", nil).Message)
 		<-monitor.over
 		again := s.expect("Monitor demo.Shop * 1s")
-		heard := s.heard()
-		assert.Equal(t, "ended Monitor demo.Shop * 1s", heard[0])
+		commands := s.newCommands()
+		assert.Equal(t, "ended Monitor demo.Shop * 1s", commands[0])
 		if protocol == ProtocolConsole {
-			assert.Len(t, resets(heard), 1, "one is for all")
+			assert.Len(t, resets(commands), 1, "one reset affects all classes")
 		} else {
-			assert.Equal(t, []string{"Reset *", "Reset demo.Shop"}, resets(heard))
+			assert.Equal(t, []string{"Reset *", "Reset demo.Shop"}, resets(commands))
 		}
 		again.answer(affectedOne)
 		assert.Contains(t, s.mustDo("list", nil).Items[0], "running")
 	})
 }
 
-func TestASteeredResetThatFailsIsSaid(t *testing.T) {
+func TestAFailedResetOrderIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		err    error
 		reason agentcontrol.Reason
@@ -383,7 +382,7 @@ func TestASteeredResetThatFailsIsSaid(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsLostInTheMiddleOfAnOrder(t *testing.T) {
+func TestAnOrderFailsIfTheServerIsLost(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, protocol Protocol) {
 		s, monitor := newSteering(t, protocol, func(c *Config) {
 			c.Reconnect = RetryConfig{InitialInterval: time.Hour, MaxInterval: time.Hour}
@@ -401,40 +400,40 @@ func TestAServerThatIsLostInTheMiddleOfAnOrder(t *testing.T) {
 	})
 }
 
-func TestAServerThatIsGivenUpIsToldNothing(t *testing.T) {
+func TestAGivenUpServerReceivesNoOrders(t *testing.T) {
 	s := newUnstartedSteering(t, ProtocolGP)
 	s.refuse = func(greys.Command) error { return &gp.VersionError{Ours: 1} }
 	s.start()
 	s.theirs = s.only()
-	expectReason(t, s.order("list", nil), agentcontrol.Lost, "the server is not asked any more")
+	expectReason(t, s.order("list", nil), agentcontrol.Lost, "the receiver does not send commands to the server any more")
 	assert.Equal(t, "given_up", s.theirs.Snapshot().State)
 }
 
-func TestAServerThatSaysNothingInTimeIsGivenUp(t *testing.T) {
+func TestAnOrderWithoutAReplyTimesOut(t *testing.T) {
 	s, _ := newSteering(t, ProtocolConsole)
 	ctx, giveUp := context.WithCancel(t.Context())
 	starting := beginOrder(ctx, s.theirs, "stack", on("demo.Pay", "*"))
 	stack := s.expect("Stack demo.Pay * 100")
 	giveUp()
 	expectReason(t, starting, agentcontrol.NoAnswer, "no result yet")
-	// It goes on with what it answers.
+	// The command continues with later answers.
 	stack.answer(affectedOne)
 	assert.Contains(t, s.mustDo("list", nil).Items[1], "2 stack demo.Pay *, 100 calls: running")
 }
 
-func TestTwoOrdersAtOnce(t *testing.T) {
+func TestSimultaneousOrders(t *testing.T) {
 	s, _ := newSteering(t, ProtocolConsole)
 	one, two := s.order("stack", on("demo.Pay", "*")), s.order("stack", on("demo.Pay", "*"))
 	s.expect("Stack demo.Pay * 100").answer(affectedOne)
 	assert.ElementsMatch(t, []string{"started", "this task exists already"}, []string{mustDone(t, one).Message, mustDone(t, two).Message})
 	s.expectNothing()
-	// One ends what the other waits for.
+	// One order ends the task whose start the other one waits for.
 	starting := s.order("trace", on("demo.Pay", "*"))
 	trace := s.expect("Trace demo.Pay * 100")
 	s.mustDo("end", arguments{"task": "3"})
 	<-trace.over
 	expectReason(t, starting, agentcontrol.Lost, "another operator has ended the task")
-	// One resets what the other waits for: it is asked again.
+	// One order resets while the other one waits for a start: the command is sent again.
 	starting = s.order("trace", on("demo.Pay", "*"))
 	trace = s.expect("Trace demo.Pay * 100")
 	s.mustDo("reset", nil)
@@ -453,19 +452,19 @@ func TestAShutdownEndsOrders(t *testing.T) {
 		mustDone(t, starting)
 		waiting := s.order("trace", on("demo.Pay", "*"))
 		s.expect("Trace demo.Pay * 100")
-		s.heard()
+		s.newCommands()
 		s.Shutdown()
 		expectReason(t, waiting, agentcontrol.Lost, "the receiver is disconnecting from the server")
 		expectReason(t, s.order("list", nil), agentcontrol.Lost, "the receiver is disconnecting from the server")
 		assert.Empty(t, s.Host.(*agentcontroltest.Directory).Agents())
-		heard := s.heard()
-		assert.Subset(t, heard, []string{"ended Stack demo.Pay * 100", "ended Trace demo.Pay * 100", "ended Monitor demo.Shop * 1s"})
-		assert.NotEmpty(t, resets(heard), "it is left as it was found")
+		commands := s.newCommands()
+		assert.Subset(t, commands, []string{"ended Stack demo.Pay * 100", "ended Trace demo.Pay * 100", "ended Monitor demo.Shop * 1s"})
+		assert.NotEmpty(t, resets(commands), "the classes are restored")
 	})
 }
 
-// A monitor that was ended leaves its methods to others, whose cycles it has not counted.
-func TestAMonitorThatIsEndedLeavesItsMethodsToOthers(t *testing.T) {
+// Other monitors count the methods of an ended monitor, from the first cycle that it has not counted.
+func TestOtherMonitorsCountTheMethodsOfAnEndedMonitor(t *testing.T) {
 	s, first := newSteering(t, ProtocolConsole)
 	starting := s.order("monitor", arguments{"class": "demo.*", "method": "*", "cycle": "10"})
 	second := s.expect("Monitor demo.* * 10s")
@@ -474,20 +473,20 @@ func TestAMonitorThatIsEndedLeavesItsMethodsToOthers(t *testing.T) {
 	first.answer(table(row(11, "demo.Shop", "checkout", 1, 0, ms(1))), table(row(12, "demo.Shop", "checkout", 2, 0, ms(1))))
 	s.mustDo("end", arguments{"task": "1"})
 	<-first.over
-	// Seconds 5 to 15 have been counted as far as 12, and 15 to 25 have not.
+	// The cycle from second 5 to 15 is counted up to 12. The cycle from 15 to 25 is not counted yet.
 	second.answer(table(row(15, "demo.Shop", "checkout", 40, 0, ms(1))), table(row(25, "demo.Shop", "checkout", 5, 0, ms(1))))
 	assert.Equal(t, map[string]float64{"demo.Shop.checkout": 8}, values(s.collect(), "java.method.calls"))
 	assert.EqualValues(t, 1, s.point("rows_ignored"))
 }
 
-// By GP recorded calls are listed, whoever has them recorded.
-func TestByGPRecordedCallsAreTakenFromTheList(t *testing.T) {
+// By GP the list has the recorded calls of all clients.
+func TestByGPRecordedCallsAreReadFromTheList(t *testing.T) {
 	s, _ := newSteering(t, ProtocolGP, func(c *Config) { c.GP.RecordsInterval = 10 * time.Millisecond })
 	s.expectNothing()
 	starting := s.order("tt", arguments{"class": "demo.Pay", "method": "*", "limit": "1"})
 	list := s.expect("Records")
 	list.answer(&greys.Record{Index: 1, Class: "demo.Shop", Method: "checkout"})
-	assert.Empty(t, starting, "the list is not at its end")
+	assert.Empty(t, starting, "the list has not ended")
 	list.end <- nil
 	assert.Equal(t, arguments{"task": "2"}, numberOf(t, mustDone(t, starting)))
 	list = s.expect("Records")
@@ -495,9 +494,9 @@ func TestByGPRecordedCallsAreTakenFromTheList(t *testing.T) {
 	list.answer(&greys.Record{Index: 2, Class: "demo.Pay", Method: "charge"}, &greys.Record{Index: 3, Class: "demo.Pay", Method: "charge"})
 	list.end <- nil
 	s.Await("the span", func() bool { return len(s.Spans()) == 1 })
-	s.Await("it to be over", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
+	s.Await("the task to be over", func() bool { return len(s.mustDo("list", nil).Items) == 1 })
 	s.expectNothing()
-	// It is asked for again where somebody wants some again, and not if the server has none.
+	// The list is requested again for a new order, and not after the server does not support it.
 	starting = s.order("tt", on("demo.Pay", "*"))
 	s.expect("Records").end <- greys.ErrUnsupported
 	expectReason(t, starting, agentcontrol.Refused, "does not support")
@@ -505,7 +504,7 @@ func TestByGPRecordedCallsAreTakenFromTheList(t *testing.T) {
 	assert.Len(t, s.mustDo("list", nil).Items, 1)
 }
 
-func TestByGPRecordedCallsThatSomebodyEndedAreNotTaken(t *testing.T) {
+func TestByGPRecordedCallsOfAnEndedTaskAreDropped(t *testing.T) {
 	s := newUnstartedSteering(t, ProtocolGP, func(c *Config) {
 		c.Monitors, c.Records = nil, []CallsConfig{some("demo.Pay", "*", 0)}
 		c.GP.RecordsInterval = 10 * time.Millisecond
@@ -521,7 +520,7 @@ func TestByGPRecordedCallsThatSomebodyEndedAreNotTaken(t *testing.T) {
 	assert.Contains(t, s.mustDo("list", nil).Items[0], "configured: ended")
 }
 
-func TestWhatNoPipelineTakesCannotBeStarted(t *testing.T) {
+func TestATaskWithoutAPipelineCannotBeStarted(t *testing.T) {
 	for name, c := range map[string]struct {
 		next func(b *bed) sharedreceiver.Signals
 		want []string
@@ -543,8 +542,8 @@ func TestWhatNoPipelineTakesCannotBeStarted(t *testing.T) {
 	}
 }
 
-// What costs a program much is in the arguments of commands.
-func TestWhatMayHoldTheProgramUpIsDisruptive(t *testing.T) {
+// Arguments show whether a command may stop the program.
+func TestCommandsThatMayStopTheProgramAreDisruptive(t *testing.T) {
 	s, _ := newSteering(t, ProtocolConsole)
 	for _, c := range []struct {
 		command string
@@ -581,7 +580,7 @@ func TestWhatMayHoldTheProgramUpIsDisruptive(t *testing.T) {
 	}
 }
 
-func TestWhatIsKnownOfAServerIsShown(t *testing.T) {
+func TestTheSnapshotShowsTheServer(t *testing.T) {
 	s, monitor := newSteering(t, ProtocolConsole, func(c *Config) { c.ServiceName = "shop" })
 	monitor.answer(table(row(1, "demo.Shop", "checkout", 1, 0, ms(1))))
 	now := s.theirs.Snapshot()
@@ -607,7 +606,7 @@ func TestWhatIsKnownOfAServerIsShown(t *testing.T) {
 	assert.Equal(t, "alice", by.Str())
 }
 
-func TestAServerThatWasNeverReachedIsShown(t *testing.T) {
+func TestTheSnapshotShowsAnUnreachedServer(t *testing.T) {
 	for want, set := range map[string]func(*Config){
 		"shop":                 func(c *Config) { c.Servers[0].ServiceName, c.ServiceName = "shop", "all" },
 		"all":                  func(c *Config) { c.ServiceName = "all" },
@@ -634,8 +633,8 @@ func neverReached(t *testing.T, want string, set func(*Config)) {
 	assert.Equal(t, want, service.Str())
 }
 
-// A receiver can be there to be steered alone.
-func TestAServerOfWhichNothingIsConfiguredIsSteered(t *testing.T) {
+// A receiver may have no configured tasks if operators can start some.
+func TestAServerWithoutConfiguredTasksIsSteered(t *testing.T) {
 	nothing := func(c *Config) { c.Monitors = nil }
 	s := newUnstartedSteering(t, ProtocolConsole, nothing)
 	s.start()
@@ -650,7 +649,7 @@ func TestAServerOfWhichNothingIsConfiguredIsSteered(t *testing.T) {
 	assert.ErrorContains(t, err, "agent_control")
 }
 
-func TestNobodySteersWithoutTheExtension(t *testing.T) {
+func TestWithoutTheExtensionNoServerIsRegistered(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Monitors = []MonitorConfig{monitor("demo.Shop", "*")} })
 	script(t, b, ProtocolConsole)
 	b.start()
@@ -658,8 +657,8 @@ func TestNobodySteersWithoutTheExtension(t *testing.T) {
 	assert.Empty(t, b.receiver.unregister)
 }
 
-// Played servers speak over sockets.
-func TestPlayedServersAreSteered(t *testing.T) {
+// This test uses simulated servers with sockets.
+func TestSimulatedServersAreSteered(t *testing.T) {
 	eachProtocol(t, func(t *testing.T, protocol Protocol) {
 		server := play(t, greysserver.Options{Protocol: greysserver.Protocol(protocol), Program: greysserver.ProgramOptions{Rate: 1000}, Speed: 1})
 		b := following(t, func(c *Config) {
@@ -673,19 +672,19 @@ func TestPlayedServersAreSteered(t *testing.T) {
 			t.Helper()
 			return mustDone(t, beginOrder(t.Context(), a, command, written))
 		}
-		b.Await("it to be connected", func() bool { return a.Snapshot().State == "connected" })
+		b.Await("the connection", func() bool { return a.Snapshot().State == "connected" })
 		monitor := do("monitor", arguments{"class": "com.example.*", "method": "*", "cycle": "1"})
 		do("stack", arguments{"class": "com.example.shop.Service1", "method": "*", "limit": "3"})
-		b.Await("what was started", func() bool {
+		b.Await("the started task", func() bool {
 			return len(b.Records(eventStack)) == 3 && len(do("list", nil).Items) == 1 && len(b.sums()) == 1
 		})
 		assert.Positive(t, server.Lives()[0].Enhanced)
 		do("end", numberOf(t, monitor))
-		assert.Zero(t, server.Lives()[0].Enhanced, "nothing is left in classes")
+		assert.Zero(t, server.Lives()[0].Enhanced, "the classes are restored")
 		do("monitor", arguments{"class": "com.example.*", "method": "*", "cycle": "1"})
 		do("reset", nil)
-		b.Await("the monitor to be asked again", func() bool { return server.Lives()[0].Enhanced == 10 })
+		b.Await("the monitor to be sent again", func() bool { return server.Lives()[0].Enhanced == 10 })
 		b.Shutdown()
-		assert.Zero(t, server.Lives()[0].Enhanced, "it is left as it was found")
+		assert.Zero(t, server.Lives()[0].Enhanced, "the classes are restored")
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
-// tasks returns what servers are asked for. Errors name the fields.
+// tasks returns the configured tasks. Errors name the fields.
 func (c *Config) tasks() ([]*task.Task, error) {
 	var all []*task.Task
 	var wrong error
@@ -75,14 +75,14 @@ func (c *MethodsConfig) task(field string, every time.Duration) (*task.Task, err
 	return &task.Task{Kind: task.Methods, Pattern: c.text(), Target: target, Limit: limit, Every: every}, errors.Join(err, wrong)
 }
 
-// target returns the patterns as commands have them. The error names the field.
+// target returns the patterns. The error names the field.
 func (t *TargetConfig) target(field string) (greys.Target, error) {
 	class, err := pattern(field+".class", t.Class, "com.example.*")
 	method, wrong := pattern(field+".method", t.Method, "*")
 	return greys.Target{Class: class, Method: method, Regexp: t.Regexp}, errors.Join(err, wrong)
 }
 
-// text is the patterns as log lines and metrics have them.
+// text returns the patterns for log lines and metrics.
 func (t *TargetConfig) text() string { return withRegexp(t.Class+" "+t.Method, t.Regexp) }
 
 func withRegexp(text string, regexp bool) string {
@@ -100,7 +100,7 @@ func pattern(field, text, example string) (greys.Pattern, error) {
 	return p, nil
 }
 
-// limitOf is the configured limit, or the standard one; 0: there is none.
+// limitOf returns the configured or the default limit; 0 means no limit.
 func limitOf(field string, value, standard int) (greys.Limit, error) {
 	switch {
 	case value == 0:
@@ -114,7 +114,7 @@ func limitOf(field string, value, standard int) (greys.Limit, error) {
 	}
 }
 
-// cycle is the configured cycle of a monitor, or the standard one.
+// cycle returns the configured or the default cycle of a monitor.
 func (m *MonitorConfig) cycle(field string) (time.Duration, error) {
 	if m.Cycle == 0 {
 		return defaultCycle, nil

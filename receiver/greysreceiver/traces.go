@@ -21,7 +21,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
-// Attributes of spans and log records, by the semantic conventions and of the receiver's own.
+// Attributes of spans and log records, of the semantic conventions and of the receiver.
 const (
 	attributeFunction         = "code.function.name"
 	attributeFile             = "code.file.path"
@@ -38,7 +38,7 @@ const (
 	attributeRecordProcess = "greys.tt.process_id"
 	attributeRecordObject  = "greys.tt.object"
 	attributeRecordSimple  = "greys.tt.class.is_simple"
-	// attributeDuplicate says that a call tree has the call, too. flame_graph counts it once.
+	// attributeDuplicate marks a call that a call tree also has. flame_graph counts it only once.
 	attributeDuplicate = "callbraid.duplicate"
 
 	eventException = "exception"
@@ -49,9 +49,9 @@ type spanParcel struct {
 	origin *origin
 	trace  pcommon.TraceID
 	thread greys.Thread
-	// hasThread: the thread is known.
+	// hasThread means that the thread is known.
 	hasThread bool
-	// record is the recorded call; nil: the parcel is a call tree. traced: a call tree has the same
+	// record is the recorded call; nil means that the parcel is a call tree. traced means that a call tree has the same
 	// call.
 	record *greys.Record
 	traced bool
@@ -74,13 +74,13 @@ type exception struct {
 	kind, message, stack string
 }
 
-// The memory of spans and their values, estimated.
+// The estimated memory of spans and their values.
 const (
 	bytesOfParcel = 512
 	bytesOfSpan   = 512
 )
 
-// bytes is the memory of the parcel, estimated.
+// bytes returns the estimated memory of the parcel.
 func (p *spanParcel) bytes() int {
 	n := bytesOfParcel
 	for i := range p.spans {
@@ -111,10 +111,10 @@ func newSpanOutput(run *receiverkit.Run, limits *LimitsConfig, own *counters.Cou
 	return o
 }
 
-// parcelsAtOnce is how many call trees, recorded calls, or log records a batch has at most.
+// parcelsAtOnce is the maximum number of call trees, recorded calls, or log records of a batch.
 const parcelsAtOnce = 256
 
-// batch makes the batch for the pipeline.
+// batch returns the batch for the pipeline.
 func (o *spanOutput) batch(parcels []spanParcel) ptrace.Traces {
 	traces := ptrace.NewTraces()
 	spans := map[*origin]ptrace.SpanSlice{}
@@ -126,13 +126,13 @@ func (o *spanOutput) batch(parcels []spanParcel) ptrace.Traces {
 			spans[p.origin] = to
 		}
 		for j := range p.spans {
-			p.spans[j].to(to.AppendEmpty(), p)
+			p.spans[j].fill(to.AppendEmpty(), p)
 		}
 	}
 	return traces
 }
 
-func (s *span) to(made ptrace.Span, p *spanParcel) {
+func (s *span) fill(made ptrace.Span, p *spanParcel) {
 	made.SetTraceID(p.trace)
 	made.SetSpanID(s.id)
 	made.SetParentSpanID(s.parent)
@@ -154,7 +154,7 @@ func (s *span) to(made ptrace.Span, p *spanParcel) {
 			m.PutBool(attributeDuplicate, true)
 		}
 	}
-	s.threw.to(made)
+	s.threw.fill(made)
 }
 
 func putThread(m pcommon.Map, thread *greys.Thread) {
@@ -173,8 +173,8 @@ func putRecord(m pcommon.Map, record *greys.Record) {
 	}
 }
 
-// to puts the exception into a span.
-func (x *exception) to(made ptrace.Span) {
+// fill adds the exception to a span.
+func (x *exception) fill(made ptrace.Span) {
 	if !x.happened && x.kind == "" {
 		return
 	}
@@ -182,7 +182,7 @@ func (x *exception) to(made ptrace.Span) {
 	made.Status().SetMessage(text.Short(x.message))
 	receiverkit.PutNew(made.Attributes(), attributeErrorType, text.Short(x.kind))
 	if x.kind == "" && x.message == "" {
-		return // an exception has a type or a message
+		return // an exception event needs a type or a message
 	}
 	event := made.Events().AppendEmpty()
 	event.SetName(eventException)
@@ -193,8 +193,8 @@ func (x *exception) to(made ptrace.Span) {
 	receiverkit.PutNew(m, attributeExceptionStack, text.Long(x.stack))
 }
 
-// callSpan makes a span of a recorded call, with what its detail adds. The span ends when the call
-// was recorded, which the server knows in whole seconds.
+// callSpan returns the span of a recorded call, with the values of its detail. The span ends when the call was
+// recorded. The server reports that time in whole seconds.
 func callSpan(of *origin, call *session.Call) spanParcel {
 	record := call.Record
 	p := spanParcel{origin: of, record: &record, traced: call.Traced}
@@ -212,7 +212,7 @@ func callSpan(of *origin, call *session.Call) spanParcel {
 	s.class, s.method = record.Class, record.Method
 	at := record.Time
 	if at.Unix() <= 0 || at.After(call.Received.Add(maxCallTime)) {
-		at = call.Received // the server knows no time
+		at = call.Received // the server's time is invalid
 	}
 	s.end = at.UnixNano()
 	s.start = s.end - max(min(record.Cost, maxCallTime).Nanoseconds(), 1)
@@ -220,8 +220,7 @@ func callSpan(of *origin, call *session.Call) spanParcel {
 	return p
 }
 
-// callIDs are a hash of the process and of the recorded call: a call that is read twice has the
-// same IDs.
+// callIDs returns a hash of the process and the recorded call. A call that is read twice has the same IDs.
 func callIDs(of *origin, record *greys.Record, at time.Time) (trace pcommon.TraceID, id pcommon.SpanID) {
 	h := sha256.New()
 	h.Write(of.seed[:])
@@ -237,8 +236,8 @@ func callIDs(of *origin, record *greys.Record, at time.Time) (trace pcommon.Trac
 	return trace, id
 }
 
-// newException parses the text of an exception. A text of Java's own, as a stack trace begins with,
-// has the type first.
+// newException parses the text of an exception. In Java's own format, the first line of a stack trace, the type is
+// first.
 func newException(of string) exception {
 	first, rest, _ := strings.Cut(of, "\n")
 	kind, message, _ := strings.Cut(strings.TrimSuffix(first, "\r"), ": ")
@@ -263,15 +262,13 @@ func isQualified(name string) bool {
 	return len(parts) > 1
 }
 
-// maxCallTime is the longest time of a call. Longer ones are shortened, so that times do not
-// overflow.
+// maxCallTime is the maximum duration of a call. Longer calls are shortened, so that times do not overflow.
 const maxCallTime = 365 * 24 * time.Hour
 
-// treeSpans makes spans of a call tree, at most so many; dropped is how many calls were beyond. The
-// server sends times in whole milliseconds since the tree's start, and no clock. So the tree ends
-// when it was received. The time of each event, the begin or the end of a call, is the larger of its
-// own and the last one's plus 1 ns: calls lie inside their callers, after one another, and none is
-// empty.
+// treeSpans returns the spans of a call tree, at most so many, and the number of dropped calls. The server sends times
+// in whole milliseconds since the start of the tree, and no clock. So the tree ends at the time of receipt. Each begin
+// or end of a call has its own time, but at least 1 ns after the previous event. So calls lie inside their callers, one
+// after another, and none is empty.
 func treeSpans(of *origin, tree *greys.Tree, received time.Time, most int) (p spanParcel, dropped int) {
 	nodes := tree.Nodes
 	if len(nodes) > most {
@@ -294,23 +291,23 @@ func treeSpans(of *origin, tree *greys.Tree, received time.Time, most int) (p sp
 	return p, dropped
 }
 
-// treeTime is a walk through the calls of a tree, in order.
+// treeTime walks through the calls of a tree, in order.
 type treeTime struct {
 	nodes []greys.Node
 	spans []span
-	// open are calls that have begun and not ended.
+	// open are the calls that have begun and not ended.
 	open []openCall
-	// last is the time of the last event, in nanoseconds since the tree's start.
+	// last is the time of the last event, in nanoseconds since the start of the tree.
 	last int64
 }
 
-// openCall is a call by its index, and its end. Calls inside it end by then.
+// openCall is a call by its index, with its end. Calls inside it end by then.
 type openCall struct {
 	index int
 	end   time.Duration
 }
 
-// at returns the time of an event, whose own is since the tree's start.
+// at returns the time of an event from its offset to the start of the tree.
 func (t *treeTime) at(own time.Duration) int64 {
 	t.last = max(own.Nanoseconds(), t.last+1)
 	return t.last

@@ -72,9 +72,9 @@ func TestCallsBeyondTheLimitOfATreeAreLeftOutAndCounted(t *testing.T) {
 	assert.EqualValues(t, 3, b.point("nodes_dropped"))
 }
 
-// Whatever a server says: spans lie strictly inside their parents, after one another, none
-// is empty, and none is longer than it was said to be by more than the steps in it.
-func TestSpansOfAnyTreeAreInOrder(t *testing.T) {
+// For any tree, spans lie strictly inside their parents and follow each other. None is empty, and none is longer than
+// the server reported, except for the steps of 1 ns in it.
+func TestSpansOfAnyTreeAreNestedAndOrdered(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	times := []time.Duration{0, 0, ms(1), ms(2), ms(3), ms(100), maxCallTime, math.MaxInt64}
 	for range 2000 {
@@ -110,11 +110,11 @@ func TestSpansOfAnyTreeAreInOrder(t *testing.T) {
 		}
 		root := min(tree.Nodes[0].End, maxCallTime)
 		require.LessOrEqual(t, p.spans[0].end-p.spans[0].start, root.Nanoseconds()+int64(2*len(p.spans)))
-		require.Len(t, byID, len(p.spans), "each has an ID of its own")
+		require.Len(t, byID, len(p.spans), "IDs are unique")
 	}
 }
 
-func TestWhatSpansOfATreeSay(t *testing.T) {
+func TestSpansOfATreeHaveTheirAttributes(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Traces = []CallsConfig{some("a", "b", 0)} })
 	s := script(t, b, ProtocolConsole)
 	b.receiver.env.Now = func() time.Time { return receivedAt }

@@ -54,7 +54,7 @@ func (c *Config) validateServers() error {
 		field := fmt.Sprintf("servers[%d].endpoint", i)
 		all = errors.Join(all, setting.DialAddress(field, endpoint, "a server", defaultEndpoint))
 		if other, twice := seen[serverOf(endpoint)]; twice {
-			all = errors.Join(all, fmt.Errorf("%s is %q, which is the server of servers[%d]: name it once, since each client takes out of the program what the other has put there", field, endpoint, other))
+			all = errors.Join(all, fmt.Errorf("%s is %q, which is the server of servers[%d]: name it once, because the reset of one client removes the instrumentation of the other", field, endpoint, other))
 		}
 		seen[serverOf(endpoint)] = i
 	}
@@ -65,7 +65,7 @@ func (c *Config) validateServers() error {
 func serverOf(endpoint string) string {
 	host, port, err := net.SplitHostPort(endpoint)
 	if err != nil {
-		return endpoint // which is said
+		return endpoint // setting.DialAddress reports it
 	}
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if ip := net.ParseIP(host); ip != nil {
@@ -86,7 +86,7 @@ func (c *Config) validateProtocol() error {
 	}
 }
 
-// validateCommands checks what servers are asked for.
+// validateCommands checks the configured tasks.
 func (c *Config) validateCommands() error {
 	_, err := c.tasks()
 	running := len(c.Monitors) + len(c.Traces) + len(c.Stacks) + len(c.Records)
@@ -96,7 +96,7 @@ func (c *Config) validateCommands() error {
 	return err
 }
 
-// asksNothing reports whether the configuration has nothing to ask for.
+// asksNothing reports whether the configuration has no tasks.
 func (c *Config) asksNothing() bool {
 	return len(c.Monitors)+len(c.Traces)+len(c.Stacks)+len(c.Records)+len(c.Classes)+len(c.Methods) == 0
 }

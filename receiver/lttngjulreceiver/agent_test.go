@@ -41,7 +41,7 @@ func contextOf(t testing.TB, provider, name string) lttngagent.Context {
 	return c
 }
 
-// twoRules is what the tests of the order have agents told.
+// twoRules sets rules for two domains, and a context.
 func twoRules(c *Config) {
 	c.Enable = []EnableRule{
 		{Domain: "jul", Logger: "com.example.*", Level: "FINER"},

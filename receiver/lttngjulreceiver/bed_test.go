@@ -15,7 +15,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
 
-// patience is how long a test waits for what has to come.
+// patience bounds the wait for a condition.
 const patience = time.Minute
 
 // bed is the bed of a receiver of agents.
@@ -24,7 +24,7 @@ type bed struct {
 	receiver *julReceiver
 }
 
-// newBed makes a receiver and starts it; it ends with the test.
+// newBed starts a receiver, which ends with the test.
 func newBed(t testing.TB, change func(c *Config)) *bed {
 	t.Helper()
 	b := unstartedBed(t, change)
@@ -55,10 +55,10 @@ func unstartedBed(t testing.TB, change func(c *Config)) *bed {
 	return b
 }
 
-// address is where agents connect.
+// address returns the address for agents.
 func (b *bed) address() string { return b.receiver.listener.Addr().String() }
 
-// port is that of the address.
+// port returns the port of the address.
 func (b *bed) port() int { return b.receiver.listener.Addr().(*net.TCPAddr).Port }
 
 // awaitRecords waits for n log records of an event, and returns them.
@@ -89,7 +89,7 @@ func (b *bed) records(event string) (records []record) {
 	return records
 }
 
-// loggersOf are the names of the loggers in records.
+// loggersOf returns the names of the loggers in records.
 func loggersOf(records []record) []string {
 	names := make([]string, len(records))
 	for i, r := range records {

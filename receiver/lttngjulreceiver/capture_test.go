@@ -63,7 +63,7 @@ func TestTheRealDaemonsConversationWithTheRealAgentByteForByte(t *testing.T) {
 	a.send(toDaemon[16:63])
 	assert.Equal(t, []string{"com.example.JulDemo", "com.example.db"}, loggersOf(b.awaitRecords(eventAppeared, 2)))
 
-	require.True(t, b.receiver.registrar.registry.agents()[0].sendSoon(
+	require.True(t, b.receiver.registrar.registry.agents()[0].Queue(
 		single, some, lttngagent.EnableContext{Context: user},
 		lttngagent.Disable{Logger: single.Logger}, lttngagent.Disable{Logger: some.Logger}, lttngagent.DisableContext{Context: user},
 	))
@@ -75,7 +75,7 @@ func TestTheRealDaemonsConversationWithTheRealAgentByteForByte(t *testing.T) {
 	}
 	assert.Empty(t, toAgent)
 	assert.Empty(t, toDaemon)
-	require.Equal(t, lttngagent.List{}, a.next(), "what was told may have changed the loggers")
+	require.Equal(t, lttngagent.List{}, a.next(), "the command may have changed the loggers")
 	require.NoError(t, a.conn.Close())
 	gone := b.awaitRecords(eventGone, 1)[0]
 	assert.Equal(t, "closed", gone.attributes[attributeCause])
@@ -98,7 +98,7 @@ func TestARealAgentThatIsEnabledAtItsRegistrationByteForByte(t *testing.T) {
 		Filter: filter(t, `logger_name == "com.example.db"`),
 	}
 	demo := lttngagent.Enable{Logger: pattern(t, "com.example.JulDemo"), Levels: levels(t, lttngagent.SingleLevel, 800)}
-	require.True(t, b.receiver.registrar.registry.agents()[0].sendSoon(
+	require.True(t, b.receiver.registrar.registry.agents()[0].Queue(
 		db, demo, lttngagent.Disable{Logger: pattern(t, "*")}, lttngagent.Disable{Logger: pattern(t, "com.example.nosuch")},
 	))
 	toAgent, toDaemon = toAgent[316:], toDaemon[67:]
@@ -113,7 +113,7 @@ func TestARealAgentThatIsEnabledAtItsRegistrationByteForByte(t *testing.T) {
 	assert.Equal(t, "disable", refused.attributes[attributeCommand])
 	assert.Equal(t, "com.example.nosuch", refused.attributes[attributeLogger])
 	assert.EqualValues(t, 3, refused.attributes[attributeCode])
-	// * was taken back, so it isn't again.
+	// The extension has disabled *, so the shutdown does not.
 	require.Equal(t, lttngagent.List{}, a.next())
 	a.list("com.example.JulDemo", "com.example.db")
 	go b.Shutdown()

@@ -15,17 +15,16 @@ import (
 
 // Config is the configuration of the receiver.
 type Config struct {
-	// TCPAddrConfig has the endpoint to listen on, host:port. Agents connect to
-	// 127.0.0.1 of their own machine, whatever it is.
+	// TCPAddrConfig has the endpoint to listen on, host:port. Agents always connect to 127.0.0.1 of their own machine.
 	confignet.TCPAddrConfig `mapstructure:",squash"`
-	// PortFiles are the files from which agents learn the port: absolute paths, or such
-	// that begin with ~/. The receiver writes them, and removes them at its shutdown.
+	// PortFiles are the files from which agents read the port. Each is an absolute path, or begins with ~/. The
+	// receiver writes them, and removes them at its shutdown.
 	PortFiles []string `mapstructure:"port_files"`
 	// Protocol is the version of the protocol.
 	Protocol Protocol `mapstructure:"protocol"`
 
-	// ServiceName is the resource attribute service.name; empty: unknown_service: and
-	// the name of the agent's program, as far as it is known.
+	// ServiceName is the resource attribute service.name; empty: unknown_service: and the name of the agent's program
+	// or language.
 	ServiceName string `mapstructure:"service_name"`
 	// ProcessCommandArgs adds process.command_args to the resource, which can hold secrets.
 	ProcessCommandArgs bool `mapstructure:"process_command_args"`
@@ -34,10 +33,9 @@ type Config struct {
 	Enable   []EnableRule  `mapstructure:"enable"`
 	Contexts []ContextRule `mapstructure:"contexts"`
 
-	// ListInterval is how often an agent is asked for its loggers; more often after it
-	// has registered and after changes.
+	// ListInterval is the time between two lists of an agent. After a registration and after changes it is shorter.
 	ListInterval time.Duration `mapstructure:"list_interval"`
-	// CommandTimeout is how long an agent has for a command, with all of the answer.
+	// CommandTimeout bounds a command with its whole answer.
 	CommandTimeout time.Duration `mapstructure:"command_timeout"`
 	// Limits bound the memory that agents can use.
 	Limits LimitsConfig `mapstructure:"limits"`
@@ -45,9 +43,9 @@ type Config struct {
 	// fifths of shutdown_timeout.
 	receiverkit.Config `mapstructure:",squash"`
 
-	// MetricsBuilderConfig says which metrics.
+	// MetricsBuilderConfig selects metrics.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
-	// LogsBuilderConfig says which log records.
+	// LogsBuilderConfig selects log records.
 	metadata.LogsBuilderConfig `mapstructure:",squash"`
 }
 
@@ -57,26 +55,26 @@ type Protocol string
 const (
 	// Protocol2 is the protocol of LTTng's agents since 2.6.
 	Protocol2 Protocol = "2.0"
-	// ProtocolRFC is version 0.1, of the proposal of 2013.
+	// ProtocolRFC is version 0.1, the proposal of 2013.
 	ProtocolRFC Protocol = "rfc"
 )
 
-// EnableRule has loggers of a domain traced.
+// EnableRule enables loggers of a domain.
 type EnableRule struct {
 	// Domain is the logging library: jul, log4j, log4j2 or python.
 	Domain string `mapstructure:"domain"`
-	// Logger is the name of a logger, or of many: * stands for any text.
+	// Logger is the name of a logger, or a pattern: * matches any text.
 	Logger string `mapstructure:"logger"`
 	// Level is the name or the number of a level of the domain; nil: all levels.
 	Level any `mapstructure:"level"`
-	// LevelType is the meaning of Level: range (this and the more severe ones, the default
-	// where there is a level), single, or all (without a level).
+	// LevelType is the meaning of Level: range (this level and more severe ones, the default with a level), single, or
+	// all (without a level).
 	LevelType string `mapstructure:"level_type"`
-	// Filter is an expression in the language of LTTng; empty: none.
+	// Filter is a filter expression of LTTng, or empty.
 	Filter string `mapstructure:"filter"`
 }
 
-// ContextRule has a value of the application recorded with each record.
+// ContextRule adds a value of the application to each record.
 type ContextRule struct {
 	// Domain is the logging library: jul, log4j or log4j2; empty: all of these.
 	Domain string `mapstructure:"domain"`
@@ -89,16 +87,15 @@ type ContextRule struct {
 type LimitsConfig struct {
 	// MaxAgents bounds the open connections, registered or not.
 	MaxAgents int `mapstructure:"max_agents"`
-	// MaxAgentsPerAddress is how many of them one address can have; an IPv6 /64 network
-	// counts as one address. 0: as many as there are.
+	// MaxAgentsPerAddress bounds the connections of one address. An IPv6 /64 network counts as one address. 0: no
+	// limit.
 	MaxAgentsPerAddress int `mapstructure:"max_agents_per_address"`
-	// RegistrationTimeout is how long a connection has to register.
+	// RegistrationTimeout bounds the time until the registration.
 	RegistrationTimeout time.Duration `mapstructure:"registration_timeout"`
-	// MaxLoggers is how many loggers an agent may have, and MaxListBytes how many bytes
-	// of names.
+	// MaxLoggers bounds the loggers of an agent, and MaxListBytes the bytes of their names.
 	MaxLoggers   int `mapstructure:"max_loggers"`
 	MaxListBytes int `mapstructure:"max_list_bytes"`
-	// MaxInventoryBytes is how many bytes the names of all agents may take in memory.
+	// MaxInventoryBytes bounds the memory for the names of all agents.
 	MaxInventoryBytes int `mapstructure:"max_inventory_bytes"`
 	// The limits of the queue.
 	receiverkit.LogLimits `mapstructure:",squash"`
@@ -134,7 +131,7 @@ func createDefaultConfig() *Config {
 	}
 }
 
-// dialect is the protocol as internal/lttng/lttngagent has it. The configuration is valid.
+// dialect returns the protocol of a valid configuration.
 func (c *Config) dialect() lttngagent.Dialect {
 	if c.Protocol == ProtocolRFC {
 		return lttngagent.RFC

@@ -29,7 +29,7 @@ func TestAgentsKeepTheContract(t *testing.T) {
 	}.Run(t)
 }
 
-// obedient is an agent that does what it is told, until it is silent.
+// obedient is an agent that carries out its commands until it is silent.
 type obedient struct {
 	*testAgent
 	told   atomic.Int64
@@ -67,7 +67,7 @@ func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 	}
 }
 
-// obey does what the agent is told until it has died, or is left.
+// obey carries out commands until the connection ends.
 func (o *obedient) obey() {
 	for {
 		request, err := o.dialect.ReadRequest(o.in)
@@ -86,7 +86,7 @@ func (o *obedient) obey() {
 		if _, isList := command.(lttngagent.List); isList {
 			reply = lttngagent.ListReply{Code: lttngagent.Success, Loggers: []string{"com.example"}}.AppendTo(nil, o.dialect)
 		}
-		_, _ = o.conn.Write(reply) // what it can't say any more nobody waits for
+		_, _ = o.conn.Write(reply) // fails after the end of the connection
 	}
 }
 

@@ -8,8 +8,9 @@
 // delivers these events as log records and metrics. The records of the loggers themselves take
 // another way: through the tracer to LTTng's own daemons.
 //
-// The package knows the order of messages. Package internal/lttng/lttngagent knows their
-// layout, and the behaviour of real agents.
+// Package internal/session knows the order of messages and the commands that restore an agent. Package
+// internal/lttng/lttngagent knows the layout of messages, and the behaviour of real agents. This package has the
+// configuration, the life cycle, and the mapping to log records and metrics.
 //
 // # Data that an agent can send
 //
@@ -32,19 +33,12 @@
 //
 // # The way of the data
 //
-//  1. receiver.go listens and writes the port files (portfile.go, portfiles.go).
-//  2. A registrar (registrar.go) accepts connections, reads registrations, and adds agents to
-//     its registry (registry.go).
-//  3. An agent (agent.go) has one goroutine, which sends commands on a conversation
-//     (conversation.go): first those of the plan (plan.go), then orders of extensions
-//     (orders.go, steering.go), and lists at a pace (pace.go). memory.go bounds the names of
-//     loggers (inventory.go).
-//  4. At its end (ending.go) the agent is restored. Undo commands that could not be sent wait
-//     for its next connection (pendingundo.go).
-//  5. Log records (logs.go) have the resource of the agent's process (resource.go, lookups.go).
-//     logsink.go queues them; shares.go bounds the part of each agent. metrics.go collects by
-//     domain, and telemetry.go has the receiver's own counters.
-//
-// A file uses only files below it; receiver.go and registrar.go are at the top, config.go and
-// results.go at the bottom.
+//  1. receiver.go listens and writes the port files (internal/portfile).
+//  2. A registrar (registrar.go) accepts connections and adds agents that register to its registry (registry.go).
+//  3. Each connection is a session (internal/session). It sends the commands of the plan (plan.go), then those of the
+//     extension agent_control (steering.go), and lists loggers. At its end it restores the agent.
+//  4. agent.go makes log records (logs.go) and counts of the events of a session. internal/process finds the agent's
+//     process for the resource (resource.go).
+//  5. logsink.go queues the records, and shares.go bounds the part of each agent. metrics.go collects by domain, and
+//     telemetry.go has the receiver's own counters.
 package lttngjulreceiver

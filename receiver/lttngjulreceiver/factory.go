@@ -11,7 +11,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
 
-// NewFactory makes the factory of the receiver.
+// NewFactory returns the factory of the receiver.
 func NewFactory() receiver.Factory {
 	shared := receiverkit.Share(newReceiver)
 	return receiver.NewFactory(

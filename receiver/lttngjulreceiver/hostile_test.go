@@ -19,6 +19,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/session"
 )
 
 const (
@@ -86,7 +87,7 @@ func TestAnAgentThatSendsWrongDataIsClosed(t *testing.T) {
 		"a name without a NUL":        {append(words(1, 4, 1), "a\x00bc"...), "byte 15: expected a NUL at the end of the last name"},
 		"a name that is not UTF-8":    {append(words(1, 3, 1), "a\xff\x00"...), "byte 12: expected a name in UTF-8"},
 		"more NULs than names":        {append(words(1, 4, 1), "a\x00b\x00"...), "byte 12: expected 1 names, each with a NUL, in 4 bytes, got 2 NULs"},
-		"something nobody asked for":  {append(words(1, 2, 1), "a\x00more"...), "byte 0: expected nothing before the next command, got something"},
+		"data without a command":      {append(words(1, 2, 1), "a\x00more"...), "byte 0: expected nothing before the next command, got something"},
 		"something after a good list": {append(words(1, 0, 0), 0), "byte 0: expected nothing before the next command, got something"},
 	}
 	for name, test := range cases {
@@ -112,13 +113,11 @@ func TestAnAgentThatSendsWrongDataIsClosed(t *testing.T) {
 	}
 }
 
-// awaitNothingHeld waits until all connections are closed, and nothing is left of them.
+// awaitNothingHeld waits until all connections are closed, and expects that their memory is free.
 func (b *bed) awaitNothingHeld() {
 	b.T.Helper()
 	b.Await("all connections are closed", func() bool { return b.Counter("connections") == 0 && b.Counter("agents") == 0 })
-	b.receiver.env.inventories.mu.Lock()
-	defer b.receiver.env.inventories.mu.Unlock()
-	assert.Zero(b.T, b.receiver.env.inventories.used)
+	assert.Zero(b.T, b.receiver.registrar.sessions.NameBytes())
 	assert.Empty(b.T, b.receiver.registrar.registry.agents())
 }
 
@@ -145,12 +144,12 @@ func TestAnAgentWithTooManyLoggersStaysConnectedWithoutAList(t *testing.T) {
 				a.list(test.loggers...)
 			}
 			require.Equal(t, lttngagent.List{}, a.next())
-			a.list("one") // the others are gone
+			a.list("one") // the other loggers disappeared
 			assert.Equal(t, []string{"one"}, loggersOf(b.awaitRecords(eventAppeared, 1)))
 			lines := b.Log.FilterMessageSnippet("The loggers of an LTTng agent are not listed").All()
 			require.Len(t, lines, 1)
 			assert.Contains(t, lines[0].ContextMap()["error"], test.want)
-			assert.EqualValues(t, 3, b.receiver.env.counts.commands[lttngagent.JUL][lttngagent.CommandList][resultTooLarge].Load())
+			assert.EqualValues(t, 3, b.receiver.env.counts.commands[lttngagent.JUL][lttngagent.CommandList][session.TooLarge].Load())
 			assert.Empty(t, b.records(eventGone))
 			require.NoError(t, a.conn.Close())
 			b.awaitNothingHeld()
@@ -185,7 +184,7 @@ func TestAnAgentThatAnswersTwiceIsClosedBeforeTheNextCommand(t *testing.T) {
 }
 
 func TestAnAgentThatDoesNotAnswerInTimeIsClosedAndOthersAreNot(t *testing.T) {
-	// It has to be enough for those that do answer.
+	// Agents that answer must not exceed it.
 	const timeout = 500 * time.Millisecond
 	cases := map[string]struct{ answer, want string }{
 		"never":       {"", "expected an answer to enable within 500ms: byte 0: expected 4 bytes of a return code, got 0"},
@@ -208,7 +207,7 @@ func TestAnAgentThatDoesNotAnswerInTimeIsClosedAndOthersAreNot(t *testing.T) {
 			assert.Contains(t, line.ContextMap()["error"], test.want)
 			gone := b.awaitRecords(eventGone, 1)[0]
 			assert.Equal(t, "silent", gone.attributes[attributeCause])
-			// It comes back.
+			// It connects again.
 			again := b.register(lttngagent.JUL)
 			again.expect(enable(t, lttngagent.JUL, "*", ""), lttngagent.RegistrationDone{}, lttngagent.List{})
 			go again.serve()
@@ -224,7 +223,7 @@ func TestAnAgentThatAnswersByteByByteIsClosedAfterTheTimeout(t *testing.T) {
 	a.expect(lttngagent.RegistrationDone{})
 	require.Equal(t, lttngagent.List{}, a.next())
 	a.send(words(1, 1<<20, 1))
-	// Each byte comes long before the time would be over if it began anew with it.
+	// The time does not begin again with each byte.
 	for {
 		if _, err := a.conn.Write([]byte{'a'}); err != nil {
 			break
@@ -260,7 +259,7 @@ func TestTooManyAgentsAreClosedAndLoggedOnce(t *testing.T) {
 	assert.Equal(t, "limits.max_agents is reached (2)", lines[0].ContextMap()["error"])
 }
 
-func TestConnectionsThatSayNothingMakeRoomForAgents(t *testing.T) {
+func TestSilentConnectionsMakeRoomForAgents(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxAgents = 2 })
 	first := b.register(lttngagent.JUL)
 	first.expect(lttngagent.RegistrationDone{}, lttngagent.List{})
@@ -274,7 +273,7 @@ func TestConnectionsThatSayNothingMakeRoomForAgents(t *testing.T) {
 	assert.Len(t, b.receiver.registrar.registry.agents(), 2)
 }
 
-func TestNamesThatHaveNoRoomCostTheAgentThatHasMost(t *testing.T) {
+func TestTheAgentWithMostNamesIsClosedAtTheLimit(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxInventoryBytes = mib })
 	first := b.register(lttngagent.JUL)
 	first.expect(lttngagent.RegistrationDone{})
@@ -296,9 +295,8 @@ func TestNamesThatHaveNoRoomCostTheAgentThatHasMost(t *testing.T) {
 	b.awaitNothingHeld()
 }
 
-// TestNamesAreChargedAsTheyArrive: also those of lists that never end. Both lists together
-// exceed the limit, but not the overdraft: the second agent stays, however late the first
-// returns its bytes.
+// Names of a list that never ends count too. Both lists together exceed the limit, but not the overdraft. So the second
+// agent stays, even if the first frees its bytes late.
 func TestNamesAreChargedAsTheyArrive(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.Limits.MaxInventoryBytes = mib })
 	var agents []*testAgent
@@ -313,15 +311,13 @@ func TestNamesAreChargedAsTheyArrive(t *testing.T) {
 	assert.Equal(t, "memory", b.awaitRecords(eventGone, 1)[0].attributes[attributeCause])
 	b.Await("the second alone", func() bool { return len(b.receiver.registrar.registry.agents()) == 1 })
 	b.Await("all bytes of the second", func() bool {
-		b.receiver.env.inventories.mu.Lock()
-		defer b.receiver.env.inventories.mu.Unlock()
-		used := b.receiver.env.inventories.used
+		used := b.receiver.registrar.sessions.NameBytes()
 		return 500*kib < used && used < 501*kib
 	})
 	assert.Len(t, b.records(eventGone), 1)
 }
 
-func TestManyConnectionsThatAreOpenedAndDroppedLeaveNothing(t *testing.T) {
+func TestManyClosedConnectionsHoldNoMemory(t *testing.T) {
 	b := newBed(t, nil)
 	for range 2000 {
 		conn, err := net.DialTimeout("tcp", b.address(), patience)
@@ -333,43 +329,22 @@ func TestManyConnectionsThatAreOpenedAndDroppedLeaveNothing(t *testing.T) {
 	b.register(lttngagent.JUL).expect(lttngagent.RegistrationDone{}, lttngagent.List{})
 }
 
-func TestAShutdownDoesNotWaitForConnectionsThatSayNothing(t *testing.T) {
+func TestAShutdownDoesNotWaitForSilentConnections(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agent.port")
 	b := newBed(t, withPortFiles(file))
 	a := b.connect()
 	b.Await("it is accepted", func() bool { return b.Counter("connections") == 1 })
-	// All times are those of patience.
+	// All timeouts are long.
 	b.Shutdown()
 	a.awaitClosed()
 	assert.Empty(t, b.Log.FilterMessage(lineRefused).All())
 	assert.NoFileExists(t, file)
 }
 
-// TestAgentsHaveFourFifthsOfAShutdown: log records, such as those of the agents that were
-// left, have the rest.
+// Log records have the rest of the time.
 func TestAgentsHaveFourFifthsOfAShutdown(t *testing.T) {
-	b := newBed(t, func(c *Config) {
-		c.Enable = []EnableRule{{Domain: "jul", Logger: "a"}}
-		// As much as can be: no machine takes a fifth of it for a test.
-		c.ShutdownTimeout = 10 * time.Minute
-	})
-	played := b.register(lttngagent.JUL)
-	played.expect(enable(t, lttngagent.JUL, "a", ""), lttngagent.RegistrationDone{}, lttngagent.List{})
-	c := b.receiver.registrar.registry.agents()[0].conversation
-	stopped := make(chan struct{})
-	before := time.Now()
-	go func() {
-		defer close(stopped)
-		b.Shutdown()
-	}()
-	require.Equal(t, lttngagent.Disable{Logger: pattern(t, "a")}, played.next())
-	c.mu.Lock()
-	latest, deadline := c.shutdownBy, c.deadline
-	c.mu.Unlock()
-	assert.WithinRange(t, latest, before.Add(8*time.Minute), time.Now().Add(8*time.Minute))
-	assert.True(t, deadline.Before(latest), "a command has its own time besides")
-	played.answer(lttngagent.Success)
-	<-stopped
+	b := unstartedBed(t, func(c *Config) { c.ShutdownTimeout = 10 * time.Minute })
+	assert.Equal(t, 8*time.Minute, b.receiver.kit.PeerTime)
 }
 
 func TestAnAgentThatCannotBeRestoredIsAbandonedAfterItsTime(t *testing.T) {
@@ -384,6 +359,6 @@ func TestAnAgentThatCannotBeRestoredIsAbandonedAfterItsTime(t *testing.T) {
 	gone := b.awaitRecords(eventGone, 1)[0]
 	assert.Equal(t, "shutdown", gone.attributes[attributeCause])
 	assert.Equal(t, plog.SeverityNumberWarn, gone.severity)
-	assert.Contains(t, gone.body, "2 of the commands that it was told are not taken back: ")
-	assert.Contains(t, b.AwaitLine(lineClosed).ContextMap()["error"], "2 of the commands")
+	assert.Contains(t, gone.body, "2 of its commands are not undone: expected an answer to disable before a shutdown's time for agents is over")
+	assert.Contains(t, b.AwaitLine(lineClosed).ContextMap()["error"], "2 of its commands")
 }

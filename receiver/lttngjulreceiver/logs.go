@@ -54,7 +54,7 @@ type logEntry struct {
 	time       time.Time
 	body       string
 	attributes []logAttribute
-	// loggers are the names of those that appeared or disappeared.
+	// loggers are the names of loggers that appeared or disappeared.
 	loggers []string
 }
 
@@ -72,15 +72,13 @@ func number(key string, value int64) logAttribute {
 }
 
 const (
-	// maxLoggersOfEntry is how many loggers one entry has, so that what is handed on at
-	// once is bounded.
+	// maxLoggersOfEntry bounds the loggers of one entry, and so the size of one delivery.
 	maxLoggersOfEntry = 1000
-	// bytesOfLoggerRecord is the memory of a logger's record in the queue, about,
-	// beside its name.
-	bytesOfLoggerRecord = bytesOfName
+	// bytesOfLoggerRecord is the approximate memory of a logger's record in the queue, without its name.
+	bytesOfLoggerRecord = 16
 )
 
-// size is how many records an entry is, and how many bytes it has in memory, about.
+// size returns the number of records of an entry, and its approximate memory.
 func (l *logEntry) size() (records, bytes int) {
 	bytes = int(unsafe.Sizeof(*l)) + len(l.body)
 	for i := range l.attributes {
@@ -104,7 +102,7 @@ func logsOf(entries []logEntry, kit *receiverkit.Kit) plog.Logs {
 			of = l.origin
 			records = kit.AppendLogs(logs, of.resource)
 		}
-		l.to(records)
+		l.appendTo(records)
 	}
 	return logs
 }
@@ -112,8 +110,8 @@ func logsOf(entries []logEntry, kit *receiverkit.Kit) plog.Logs {
 // loggerBody is the end of the body of a logger's record, by event.
 var loggerBody = map[string]string{eventAppeared: " appeared", eventDisappeared: " disappeared"}
 
-// to appends the record, or one record for each logger.
-func (l *logEntry) to(records plog.LogRecordSlice) {
+// appendTo appends the record, or one record for each logger.
+func (l *logEntry) appendTo(records plog.LogRecordSlice) {
 	if len(l.loggers) == 0 {
 		l.write(records.AppendEmpty(), l.body)
 		return
@@ -144,16 +142,15 @@ func (l *logEntry) write(r plog.LogRecord, body string) {
 	}
 }
 
-// amount is how much of the queue of log records something has.
+// amount is a part of the queue of log records.
 type amount struct{ records, bytes int }
 
-// holds reports whether there is room for more in addition to what is used. What is larger
-// than all the room fits where nothing is used, as it does in the queue.
+// hasRoom reports whether there is room for more beside used. An empty queue has room for an entry of any size.
 func (most amount) hasRoom(used, more amount) bool {
 	return used == amount{} || used.records+more.records <= most.records && used.bytes+more.bytes <= most.bytes
 }
 
-// add adds so many times an amount.
+// change adds an amount so many times.
 func (a *amount) change(more amount, times int) {
 	a.records += times * more.records
 	a.bytes += times * more.bytes
@@ -188,7 +185,7 @@ func copyNames(names []string) []string {
 	for _, name := range names {
 		bytes += len(name)
 	}
-	// strings.Join would give a single name as it is.
+	// strings.Join would not copy a single name.
 	var all strings.Builder
 	all.Grow(bytes)
 	for _, name := range names {

@@ -27,7 +27,7 @@ type logSink struct {
 	dropping logline.Seldom
 }
 
-// newLogSink returns the sink of a run; nil: no pipeline takes log records.
+// newLogSink returns the sink of a run, or nil if no pipeline accepts log records.
 func newLogSink(run *receiverkit.Run, limits *LimitsConfig, telemetry *telemetry) *logSink {
 	if run.Next.Logs == nil {
 		return nil

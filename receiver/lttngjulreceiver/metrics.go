@@ -14,18 +14,19 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/session"
 )
 
-// state is how many agents and loggers there are, by domain.
+// state has the numbers of agents and loggers by domain.
 type state struct {
 	agents, loggers [domainCount]int64
 }
 
-// state counts the agents that are registered, and their loggers.
+// state counts the registered agents and their loggers.
 func (r *registry) state() (s state) {
 	for _, a := range r.agents() {
-		s.agents[a.identity.Domain]++
-		s.loggers[a.identity.Domain] += a.loggers.Load()
+		s.agents[a.Agent().Domain]++
+		s.loggers[a.Agent().Domain] += a.Loggers()
 	}
 	return s
 }
@@ -64,12 +65,12 @@ func (m *metricsLoop) metrics(s *state) pmetric.Metrics {
 	return m.builder.Emit(metadata.WithResource(m.resource), metadata.WithStartTimeOverride(pcommon.NewTimestampFromTime(m.began)))
 }
 
-// recordCommands records the commands of a domain, of which there were any.
+// recordCommands records the commands of a domain that were sent.
 func (m *metricsLoop) recordCommands(now pcommon.Timestamp, domain lttngagent.Domain) {
 	for command := lttngagent.CommandList; command < commandCount; command++ {
-		for r := range resultCount {
+		for r := range session.ResultCount {
 			if n := m.env.counts.commands[domain][command][r].Load(); n > 0 {
-				m.builder.RecordLttngAgentCommandsDataPoint(now, n, domainAttribute(domain), commandAttribute(command), r.attribute())
+				m.builder.RecordLttngAgentCommandsDataPoint(now, n, domainAttribute(domain), commandAttribute(command), resultAttribute(r))
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// points are those of a metric as it was handed on last.
+// points returns the latest points of a metric.
 func (b *bed) points(name string) (points []pmetric.NumberDataPoint) {
 	all := b.Metrics.AllMetrics()
 	if len(all) == 0 {
@@ -33,7 +33,7 @@ func (b *bed) points(name string) (points []pmetric.NumberDataPoint) {
 	return points
 }
 
-// point is the value of a metric for a domain, over its other attributes.
+// point returns the sum of a metric for a domain.
 func (b *bed) point(name, domain string) (sum int64) {
 	for _, p := range b.points(name) {
 		if d, _ := p.Attributes().Get(attributeDomain); d.Str() == domain {

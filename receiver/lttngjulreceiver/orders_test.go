@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/session"
 )
 
-// registered is an agent that has registered, was listed and waits, with what the
-// receiver knows of it.
-func (b *bed) registered(domain lttngagent.Domain, loggers ...string) (*testAgent, *agent) {
+// registered returns an agent that has registered and listed its loggers, and its session.
+func (b *bed) registered(domain lttngagent.Domain, loggers ...string) (*testAgent, *session.Session) {
 	b.T.Helper()
 	before := b.receiver.registrar.registry.agents()
 	played := b.register(domain)
@@ -35,7 +35,7 @@ func (b *bed) registered(domain lttngagent.Domain, loggers ...string) (*testAgen
 	return nil, nil
 }
 
-// newSlowBed is a bed whose receiver asks for loggers once, and after changes.
+// newSlowBed returns a bed whose receiver lists loggers once, and after changes.
 func newSlowBed(t *testing.T) *bed {
 	t.Helper()
 	b := unstartedBed(t, func(c *Config) { c.ListInterval = time.Hour })
@@ -48,7 +48,7 @@ func TestAnAgentGetsOrdersAndIsListedAfterThem(t *testing.T) {
 	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.Log4j)
 	command := enable(t, lttngagent.Log4j, "com.example", "WARN")
-	require.True(t, a.sendSoon(command))
+	require.True(t, a.Queue(command))
 	played.expect(command)
 	require.Equal(t, lttngagent.List{}, played.next())
 	played.list("com.example")
@@ -57,13 +57,13 @@ func TestAnAgentGetsOrdersAndIsListedAfterThem(t *testing.T) {
 	go b.Shutdown()
 	played.expect(lttngagent.Disable{Logger: command.Logger})
 	played.awaitClosed()
-	assert.False(t, a.sendSoon(command), "it is left")
+	assert.False(t, a.Queue(command), "the session has ended")
 }
 
 func TestUnsupportedCommandsAreNotSent(t *testing.T) {
 	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.Python)
-	require.True(t, a.sendSoon(lttngagent.EnableContext{Context: contextOf(t, "shop", "user")}))
+	require.True(t, a.Queue(lttngagent.EnableContext{Context: contextOf(t, "shop", "user")}))
 	require.Equal(t, lttngagent.List{}, played.next())
 	played.list()
 	refused := b.awaitRecords(eventRefused, 1)[0]
@@ -92,7 +92,7 @@ func TestARefusalIsLoggedWithItsMeaningAndNotUndone(t *testing.T) {
 	line := b.AwaitLine("An LTTng agent refused a command")
 	assert.Equal(t, "enable a", line.ContextMap()["command"])
 	assert.Equal(t, "invalid command", line.ContextMap()["answer"])
-	assert.Equal(t, eventRegistered, b.records("")[0].event, "that it registered is said first")
+	assert.Equal(t, eventRegistered, b.records("")[0].event, "the registration is the first record")
 
 	go b.Shutdown()
 	played.expect(lttngagent.Disable{Logger: pattern(t, "c")})
@@ -111,9 +111,9 @@ func TestAShutdownReleasesAWaitingApplication(t *testing.T) {
 		b.Shutdown()
 	}()
 	b.Await("the shutdown", b.receiver.env.IsStopping)
-	b.Await("the agent is left", func() bool {
+	b.Await("the agent gets no more commands", func() bool {
 		for _, a := range b.receiver.registrar.registry.agents() {
-			if a.sendSoon() {
+			if a.Queue() {
 				return false
 			}
 		}
@@ -129,10 +129,10 @@ func TestARefusedListLeavesTheLoggersAsTheyWere(t *testing.T) {
 	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.JUL, "a")
 	b.awaitRecords(eventAppeared, 1)
-	require.True(t, a.sendSoon(lttngagent.List{}))
+	require.True(t, a.Queue(lttngagent.List{}))
 	require.Equal(t, lttngagent.List{}, played.next())
 	played.answer(lttngagent.Invalid)
 	assert.Equal(t, "Agent refused: list: invalid command", b.awaitRecords(eventRefused, 1)[0].body)
-	assert.EqualValues(t, 1, a.loggers.Load())
+	assert.EqualValues(t, 1, a.Loggers())
 	assert.Empty(t, b.records(eventDisappeared))
 }

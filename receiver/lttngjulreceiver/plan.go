@@ -84,7 +84,7 @@ func (r *EnableRule) levels(domain lttngagent.Domain) (lttngagent.Levels, error)
 	return lttngagent.NewLevels(kind, level)
 }
 
-// levelType returns how the level of a rule is meant: all without a level.
+// levelType returns the type of a rule's level. Without a level it is AllLevels.
 func (r *EnableRule) levelType() (lttngagent.LevelType, error) {
 	kind := lttngagent.AllLevels
 	if r.Level != nil {
@@ -110,7 +110,7 @@ func (r *EnableRule) levelType() (lttngagent.LevelType, error) {
 	return kind, nil
 }
 
-// contextDomains are those whose agents have contexts.
+// contextDomains are the domains with contexts.
 var contextDomains = []lttngagent.Domain{lttngagent.JUL, lttngagent.Log4j, lttngagent.Log4j2}
 
 func (p plan) addContext(r *ContextRule, dialect lttngagent.Dialect) error {
@@ -134,7 +134,7 @@ func (p plan) addContext(r *ContextRule, dialect lttngagent.Dialect) error {
 	return nil
 }
 
-// parseDomain is the domain of a name that agents of a dialect can have.
+// parseDomain returns the domain with a name, if agents of the dialect can have it.
 func parseDomain(name string, dialect lttngagent.Dialect) (lttngagent.Domain, error) {
 	domains := lttngagent.Domains()
 	if dialect == lttngagent.RFC {

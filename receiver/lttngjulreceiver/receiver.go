@@ -18,6 +18,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/portfile"
 )
 
 // julReceiver is the session daemon that agents connect to, for all signals of one
@@ -29,11 +30,11 @@ type julReceiver struct {
 	telemetry *telemetry
 	hooks
 
-	// The rest is there from Start on.
+	// Start sets the following fields.
 	env       *environment
 	listener  net.Listener
 	registrar *registrar
-	portFiles *portFiles
+	portFiles *portfile.Set
 }
 
 // peerTime is the part of shutdown_timeout, in fifths, in which the receiver restores agents.
@@ -67,16 +68,22 @@ func (r *julReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
 		return listenError(r.config.Endpoint, err)
 	}
 	r.env = newEnvironment(run, r.config, r.telemetry, r.hooks)
-	if r.portFiles, err = claimPortFiles(r.env, listener.Addr()); err != nil {
+	if r.portFiles, err = r.claimPortFiles(listener.Addr()); err != nil {
 		_ = listener.Close()
 		return err
 	}
 	r.listener, r.registrar = listener, newRegistrar(r.env, r.plan)
 	startMetrics(r.env, r.registrar.registry, listener.Addr())
 	r.logListening()
-	r.portFiles.watch()
+	r.portFiles.Watch()
 	run.Go(func() { r.registrar.accept(r.registrar.slots.Listen(listener)) })
 	return nil
+}
+
+func (r *julReceiver) claimPortFiles(address net.Addr) (*portfile.Set, error) {
+	return portfile.Claim(address, portfile.Settings{
+		Run: r.env.Run, Paths: r.config.PortFiles, CheckInterval: r.env.checkPortFiles, Lost: r.telemetry.portFileLost,
+	})
 }
 
 func listenError(endpoint string, err error) error {
@@ -87,10 +94,10 @@ func listenError(endpoint string, err error) error {
 	return err
 }
 
-// logListening logs the address, and warns if agents can't find it or others can reach it.
+// logListening logs the address. It warns if agents can't find it, or if other machines can reach it.
 func (r *julReceiver) logListening() {
 	logger, address := r.env.Logger, r.listener.Addr()
-	logger.Info("Listening for LTTng agents", zap.Stringer("address", address), zap.Strings("port_files", r.portFiles.claimed()))
+	logger.Info("Listening for LTTng agents", zap.Stringer("address", address), zap.Strings("port_files", r.portFiles.Claimed()))
 	if len(r.config.PortFiles) == 0 {
 		logger.Warn("port_files is empty: agents find this receiver only if another file has its port, such as /var/run/lttng/agent.port")
 	}
@@ -103,7 +110,7 @@ func (r *julReceiver) logListening() {
 // Stop removes the port files, closes the listener, and begins to restore all agents. The
 // port files go first: they may name the port only as long as it is the receiver's.
 func (r *julReceiver) Stop() {
-	r.portFiles.release()
+	r.portFiles.Release()
 	_ = r.listener.Close()
 	r.registrar.registry.close(time.Now().Add(r.kit.PeerTime))
 }

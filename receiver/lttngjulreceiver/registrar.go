@@ -5,7 +5,6 @@ package lttngjulreceiver
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"time"
@@ -14,23 +13,25 @@ import (
 
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/session"
 )
 
-// registrar accepts connections, and registers the agents at their other ends.
+// registrar accepts connections and registers agents.
 type registrar struct {
 	env      *environment
 	plan     plan
+	sessions *session.Group
 	registry *registry
 	slots    *slots.Slots
 }
 
 func newRegistrar(env *environment, plan plan) *registrar {
-	return &registrar{env: env, plan: plan, registry: newRegistry(), slots: newSlots(env)}
+	return &registrar{env: env, plan: plan, sessions: newSessions(env), registry: newRegistry(), slots: newSlots(env)}
 }
 
 const (
-	// acceptPause is the first pause after a connection could not be accepted, as
-	// when the process has too many open files; maxAcceptPause the longest.
+	// acceptPause is the first pause after a failed accept, such as with too many open files. maxAcceptPause is the
+	// longest.
 	acceptPause    = 5 * time.Millisecond
 	maxAcceptPause = time.Second
 )
@@ -57,7 +58,7 @@ func (r *registrar) accept(listener net.Listener) {
 	}
 }
 
-// newSlots makes the slots of the receiver's connections.
+// newSlots returns the slots of connections.
 func newSlots(env *environment) *slots.Slots {
 	limits := &env.config.Limits
 	return slots.New(slots.Options{
@@ -82,9 +83,8 @@ func (r *registrar) admit(conn net.Conn) {
 		_ = conn.Close()
 		return
 	}
-	c := newConversation(conn, r.env.inventories)
-	c.slot = slot
-	if err := r.registry.addConnection(c); err != nil {
+	a := &agent{Session: r.sessions.Open(conn), env: r.env}
+	if err := r.registry.addConnection(a.Session); err != nil {
 		r.refuse(conn, err)
 		_ = conn.Close()
 		slot.Release()
@@ -94,13 +94,13 @@ func (r *registrar) admit(conn net.Conn) {
 	r.env.Go(func() {
 		defer r.env.telemetry.connections(-1)
 		defer slot.Release()
-		defer r.registry.remove(c)
-		defer c.close()
-		r.serve(c)
+		defer r.registry.remove(a.Session)
+		defer a.Close()
+		r.serve(a, conn, slot)
 	})
 }
 
-// pause waits, and returns false if the receiver shuts down meanwhile.
+// pause waits, and returns false if the shutdown begins.
 func (r *registrar) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -113,52 +113,31 @@ func (r *registrar) pause(d time.Duration) bool {
 }
 
 // serve registers the agent of a connection and serves it until its end.
-func (r *registrar) serve(c *conversation) {
-	a, err := r.register(c)
-	if err != nil && c.slot.Taken() {
-		return // it is counted already
+func (r *registrar) serve(a *agent, conn net.Conn, slot *slots.Slot) {
+	err := r.register(a, slot)
+	if err != nil && slot.Taken() {
+		return // already counted
 	}
 	if err != nil {
-		r.refuse(c.conn, err)
+		r.refuse(conn, err)
 		return
 	}
-	r.env.counts.registered(a.identity.Domain)
+	r.env.counts.registration(a.Agent().Domain)
 	r.env.telemetry.agents(1)
 	defer r.env.telemetry.agents(-1)
 	a.serve()
 }
 
 // register reads the registration of a connection and adds its agent to the registry.
-func (r *registrar) register(c *conversation) (*agent, error) {
-	if r.env.config.dialect() == lttngagent.RFC {
-		return r.registerUnheard(c)
+func (r *registrar) register(a *agent, slot *slots.Slot) error {
+	if err := a.Register(slot.Sent); err != nil {
+		return err
 	}
-	registration, err := c.registration(r.env.config.Limits.RegistrationTimeout)
-	if err != nil {
-		return nil, err
+	first := slices.Clone(r.plan[a.Agent().Domain])
+	if a.Agent().Dialect == lttngagent.V2 {
+		first = append(first, lttngagent.RegistrationDone{}) // the application waits for it
 	}
-	c.agent = registration.Agent()
-	a := newAgent(r.env, c, registration.PID, announce)
-	// The application waits for the end of this.
-	first := append(slices.Clone(r.plan[a.identity.Domain]), lttngagent.RegistrationDone{})
-	return a, r.registry.addAgent(a, first)
-}
-
-// registerUnheard registers an agent of the RFC, which sends no registration: it is silent,
-// and answers a list.
-func (r *registrar) registerUnheard(c *conversation) (*agent, error) {
-	if err := c.wait(time.Now().Add(r.env.silence)); err != nil {
-		if errors.As(err, new(unexpectedDataError)) {
-			err = fmt.Errorf("%w: an agent of 2.0 registers so: leave out `protocol: rfc`", err)
-		}
-		return nil, err
-	}
-	c.agent = lttngagent.Agent{Dialect: lttngagent.RFC, Domain: lttngagent.JUL}
-	if _, err := c.list(r.env.config.Limits.ofList(), r.env.config.Limits.RegistrationTimeout); err != nil {
-		return nil, err
-	}
-	a := newAgent(r.env, c, 0, announce)
-	return a, r.registry.addAgent(a, r.plan[a.identity.Domain])
+	return r.registry.addAgent(a.Session, slot, first)
 }
 
 // refuse counts a connection without a registration, and logs it unless it is ordinary:
@@ -166,28 +145,31 @@ func (r *registrar) registerUnheard(c *conversation) (*agent, error) {
 func (r *registrar) refuse(conn net.Conn, err error) {
 	why := refusalOf(err)
 	if r.env.IsStopping() {
-		why = causeShutdown
+		why = session.Shutdown
 	}
 	r.env.telemetry.refused(why)
-	if why == causeClosed || why == causeShutdown {
+	if why == session.Closed || why == session.Shutdown {
 		return
 	}
-	if why == causeBadData {
+	if why == session.BadData {
 		r.env.telemetry.badData(badRegistration)
 	}
 	r.env.LogSeldom(&r.env.lines.refused, r.env.Logger.Warn, "Connection closed before an agent registered",
 		zap.Error(err), zap.Stringer("peer", conn.RemoteAddr()))
 }
 
-// refusalOf is why no agent has registered on a connection.
-func refusalOf(err error) cause {
+// causeMaxAgents: there are too many connections.
+const causeMaxAgents session.Cause = "max_agents"
+
+// refusalOf returns the reason for which no agent registered on a connection.
+func refusalOf(err error) session.Cause {
 	var full *slots.Full
 	switch {
 	case errors.Is(err, errClosed):
-		return causeShutdown
+		return session.Shutdown
 	case errors.As(err, &full):
 		return causeMaxAgents
 	default:
-		return causeOf(err)
+		return session.CauseOf(err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// script is a listener that does one thing after the other, and then is closed.
+// script is a listener that performs steps, and is closed afterwards.
 type script struct {
 	net.Listener
 	steps []func() (net.Conn, error)
@@ -27,7 +27,7 @@ func (s *script) Accept() (net.Conn, error) {
 	return step()
 }
 
-func TestAConnectionThatCannotBeAcceptedIsNotTheLast(t *testing.T) {
+func TestTheReceiverAcceptsAgainAfterAnError(t *testing.T) {
 	b := newBed(t, nil)
 	ours, theirs := net.Pipe()
 	tooMany := func() (net.Conn, error) { return nil, syscall.EMFILE }

@@ -8,85 +8,87 @@ import (
 	"sync"
 	"time"
 
+	"github.com/callbraid/callbraid/internal/componentkit/slots"
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/session"
 )
 
-// registry has all connections, and the agents of those that have registered.
+// registry has the sessions of all connections.
 type registry struct {
 	mu sync.Mutex
-	// connections are the open connections; nil: not registered yet.
-	connections map[*conversation]*agent
-	// closed says that no connection is accepted any more.
+	// sessions are the open sessions. true: the agent has registered.
+	sessions map[*session.Session]bool
+	// closed: the receiver accepts no more connections.
 	closed bool
 }
 
 func newRegistry() *registry {
-	return &registry{connections: map[*conversation]*agent{}}
+	return &registry{sessions: map[*session.Session]bool{}}
 }
 
-// errClosed: the receiver takes no more agents.
+// errClosed: the receiver accepts no more agents.
 var errClosed = errors.New("the receiver is shutting down")
 
 // errSlotLost: the connection was closed to make room before its agent had registered.
 var errSlotLost = errors.New("the connection was closed to make room for others")
 
-// addConnection adds a connection whose agent hasn't registered.
-func (r *registry) addConnection(c *conversation) error {
+// addConnection adds a session whose agent has not registered.
+func (r *registry) addConnection(s *session.Session) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return errClosed
 	}
-	r.connections[c] = nil
+	r.sessions[s] = false
 	return nil
 }
 
-// addAgent adds an agent that has registered, and queues its first commands.
-func (r *registry) addAgent(a *agent, first []lttngagent.Command) error {
+// addAgent marks a session as registered, and queues its first commands.
+func (r *registry) addAgent(s *session.Session, slot *slots.Slot, first []lttngagent.Command) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return errClosed
 	}
-	if !a.conversation.slot.Establish() {
+	if !slot.Establish() {
 		return errSlotLost
 	}
-	r.connections[a.conversation] = a
-	a.sendSoon(first...)
+	r.sessions[s] = true
+	s.Queue(first...)
 	return nil
 }
 
-// remove removes a closed connection.
-func (r *registry) remove(c *conversation) {
+// remove removes the session of a closed connection.
+func (r *registry) remove(s *session.Session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.connections, c)
+	delete(r.sessions, s)
 }
 
-// agents returns the registered agents in no order.
-func (r *registry) agents() []*agent {
+// agents returns the sessions of registered agents in no order.
+func (r *registry) agents() []*session.Session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	agents := make([]*agent, 0, len(r.connections))
-	for _, a := range r.connections {
-		if a != nil {
-			agents = append(agents, a)
+	agents := make([]*session.Session, 0, len(r.sessions))
+	for s, registered := range r.sessions {
+		if registered {
+			agents = append(agents, s)
 		}
 	}
 	return agents
 }
 
-// close accepts no more connections and makes all agents restore themselves until the time
-// latest. Connections without a registration end now.
+// close accepts no more connections and makes all sessions restore their agents until the time latest. Connections
+// without a registration end now.
 func (r *registry) close(latest time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
-	for c, a := range r.connections {
-		if a != nil {
-			a.restoreUntil(latest)
+	for s, registered := range r.sessions {
+		if registered {
+			s.RestoreUntil(latest)
 		} else {
-			c.finishBy(pastDeadline)
+			s.Abort()
 		}
 	}
 }

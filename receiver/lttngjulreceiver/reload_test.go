@@ -20,8 +20,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 )
 
-// playAgents plays agents until the test ends, or until the function that it gives is
-// called.
+// playAgents runs simulated agents until end is called or the test ends.
 func playAgents(t *testing.T, options ...logagent.Options) (agents []*logagent.Agent, end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -29,7 +28,7 @@ func playAgents(t *testing.T, options ...logagent.Options) (agents []*logagent.A
 	for _, o := range options {
 		a := logagent.New(o)
 		agents = append(agents, a)
-		// It fails where an agent in Python finds no daemon.
+		// An agent in Python fails if it finds no daemon.
 		running.Go(func() { assert.NoError(t, a.Run(ctx)) })
 	}
 	end = sync.OnceFunc(func() {
@@ -40,7 +39,7 @@ func playAgents(t *testing.T, options ...logagent.Options) (agents []*logagent.A
 	return agents, end
 }
 
-func TestAnAgentComesBackAfterAReloadAndGetsTheWholeSet(t *testing.T) {
+func TestAnAgentConnectsAgainAfterAReloadAndGetsAllCommands(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agent.port")
 	rules := func(c *Config) {
 		twoRules(c)
@@ -54,10 +53,10 @@ func TestAnAgentComesBackAfterAReloadAndGetsTheWholeSet(t *testing.T) {
 	assert.Equal(t, enabled, agents[0].Enabled())
 	assert.Equal(t, contexts, agents[0].Contexts())
 	first.Shutdown()
-	assert.Empty(t, agents[0].Enabled(), "it is left as it was")
+	assert.Empty(t, agents[0].Enabled(), "the shutdown restores it")
 	assert.Empty(t, agents[0].Contexts())
 
-	// The port may be another one.
+	// The port may differ.
 	second := newBed(t, rules)
 	second.awaitRecords(eventAppeared, 1)
 	assert.Equal(t, enabled, agents[0].Enabled())
@@ -66,7 +65,7 @@ func TestAnAgentComesBackAfterAReloadAndGetsTheWholeSet(t *testing.T) {
 	assert.Empty(t, agents[0].Enabled())
 }
 
-func TestLoggersThatComeAndGoAreSaidAndCounted(t *testing.T) {
+func TestLoggersThatAppearAndDisappearAreRecordedAndCounted(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.ListInterval = 10 * time.Millisecond })
 	agents, _ := playAgents(t, logagent.Options{Address: b.address(), PID: 1, Loggers: []string{"a", "b"}})
 	assert.Equal(t, []string{"a", "b"}, loggersOf(b.awaitRecords(eventAppeared, 2)))
@@ -78,7 +77,7 @@ func TestLoggersThatComeAndGoAreSaidAndCounted(t *testing.T) {
 	b.Await("the metric", func() bool { return b.point("lttng.logger.count", "jul") == 3 })
 }
 
-func TestAgentsOfAllDomainsAreToldWhatIsForThem(t *testing.T) {
+func TestAgentsOfAllDomainsGetTheirCommands(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Enable = []EnableRule{
 			{Domain: "jul", Logger: "j", Level: "INFO"}, {Domain: "log4j", Logger: "l", Level: "WARN"},
@@ -128,9 +127,9 @@ func TestAnAgentOfTheRFCIsListedAndEnabledByName(t *testing.T) {
 	assert.Empty(t, agents[0].Enabled())
 }
 
-// TestAnAgentOf2IsNotTalkedToAsOneOfTheRFC: its thread would end, and the program would
-// have no agent until it is started again.
-func TestAnAgentOf2IsNotTalkedToAsOneOfTheRFC(t *testing.T) {
+// A command of the RFC would end the thread of an agent of 2.0, and the program would have no agent until its next
+// start.
+func TestAnAgentOf2GetsNoCommandOfTheRFC(t *testing.T) {
 	for _, domain := range []lttngagent.Domain{lttngagent.JUL, lttngagent.Python} {
 		b := unstartedBed(t, func(c *Config) { c.Protocol = ProtocolRFC })
 		b.receiver.silence = patience
@@ -145,9 +144,8 @@ func TestAnAgentOf2IsNotTalkedToAsOneOfTheRFC(t *testing.T) {
 	}
 }
 
-// TestAnAgentOfTheRFCIsNotAskedBeforeItHasBeenSilentForASecond: one of 2.0 needs that time to
-// register.
-func TestAnAgentOfTheRFCIsNotAskedBeforeItHasBeenSilentForASecond(t *testing.T) {
+// An agent of 2.0 needs that time to register.
+func TestAnAgentOfTheRFCIsListedAfterASecondOfSilence(t *testing.T) {
 	b := unstartedBed(t, func(c *Config) { c.Protocol = ProtocolRFC })
 	shipped, err := newReceiver(b.Settings, b.receiver.config)
 	require.NoError(t, err)
@@ -211,7 +209,7 @@ func TestManyAgentsAreAllListed(t *testing.T) {
 	b.awaitNothingHeld()
 }
 
-func TestEachFaultOfAnAgentCostsItsConnectionAndItComesBack(t *testing.T) {
+func TestAnAgentConnectsAgainAfterEachFault(t *testing.T) {
 	for _, name := range logagent.FaultNames() {
 		t.Run(name, func(t *testing.T) {
 			kind, err := logagent.ParseFaultKind(name)
@@ -235,7 +233,7 @@ func TestEachFaultOfAnAgentCostsItsConnectionAndItComesBack(t *testing.T) {
 	}
 }
 
-func TestAPipelineThatRefusesLogsHoldsUpNoAgent(t *testing.T) {
+func TestAgentsDoNotWaitForAPipelineThatRefusesLogs(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Limits.MaxQueuedLogs = 5
 		c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/process"
 )
 
 // Resource attributes, by the semantic conventions.
@@ -25,8 +26,8 @@ const (
 	attributeCommandArgs       = "process.command_args"
 )
 
-// unknownService is the default service.name of the conventions: with a colon
-// and the name of the program behind it where that is known.
+// unknownService is the default service.name of the conventions. A colon and the name of the program follow if it is
+// known.
 const unknownService = "unknown_service"
 
 // languages are the languages of programs with agents of a domain.
@@ -35,8 +36,8 @@ var languages = map[lttngagent.Domain]string{
 }
 
 // resourceOf returns the resource of an agent's data.
-func resourceOf(config *Config, domain lttngagent.Domain, pid uint32, p process, peer net.Addr) pcommon.Resource {
-	program := p.name
+func resourceOf(config *Config, domain lttngagent.Domain, pid uint32, p process.Process, peer net.Addr) pcommon.Resource {
+	program := p.Name
 	if program == "" {
 		program = languages[domain]
 	}
@@ -45,18 +46,17 @@ func resourceOf(config *Config, domain lttngagent.Domain, pid uint32, p process,
 	if _, set := attributes.Get(attributeProcessID); !set && pid != 0 {
 		attributes.PutInt(attributeProcessID, int64(pid))
 	}
-	receiverkit.PutNew(attributes, attributeExecutableName, p.name)
-	if _, set := attributes.Get(attributeCommandArgs); !set && len(p.arguments) > 0 {
+	receiverkit.PutNew(attributes, attributeExecutableName, p.Name)
+	if _, set := attributes.Get(attributeCommandArgs); !set && len(p.Arguments) > 0 {
 		arguments := attributes.PutEmptySlice(attributeCommandArgs)
-		for _, argument := range p.arguments {
+		for _, argument := range p.Arguments {
 			arguments.AppendEmpty().SetStr(argument)
 		}
 	}
 	return resource
 }
 
-// newResource returns a resource with the common attributes. Those of the configuration
-// win.
+// newResource returns a resource with the common attributes. The configuration overrides them.
 func newResource(config *Config, service, instance string, onThisHost bool) pcommon.Resource {
 	resource := config.Resource()
 	attributes := resource.Attributes()
@@ -71,13 +71,13 @@ func newResource(config *Config, service, instance string, onThisHost bool) pcom
 	return resource
 }
 
-// isLocal reports whether a peer is on this machine for sure.
+// isLocal reports whether a peer is certainly on this machine.
 func isLocal(peer net.Addr) bool {
 	tcp, ok := peer.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback()
 }
 
-// randomUUID is an ID of one registration (version 4 of RFC 9562).
+// randomUUID returns an ID for one registration (version 4 of RFC 9562).
 func randomUUID() string {
 	var id [16]byte
 	// It never fails.

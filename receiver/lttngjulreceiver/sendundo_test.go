@@ -16,18 +16,17 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
 )
 
-// TestAnAgentThatWasLostIsLeftAsItWasWhenItIsBack: agents count what is enabled, and keep
-// it when the connection is lost, whoever closed it and wherever.
-func TestAnAgentThatWasLostIsLeftAsItWasWhenItIsBack(t *testing.T) {
+// Agents count how often a logger is enabled, and the count outlives a lost connection.
+func TestALostAgentIsRestoredAfterItConnectsAgain(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("whose an agent is, is found out on Linux only")
+		t.Skip("the process of an agent is known only on Linux")
 	}
 	const times = 2
 	cases := map[string]logagent.Fault{
 		"it did not answer":                        {Kind: logagent.Mute},
 		"it answered by half":                      {Kind: logagent.Stall},
 		"it closed in the middle of a list":        {Kind: logagent.Die, After: 1},
-		"it sent what it was not asked for":        {Kind: logagent.Talk},
+		"it sent data without a command":           {Kind: logagent.Talk},
 		"it sent a list with a name too many":      {Kind: logagent.WrongCount},
 		"it sent a list of more than there can be": {Kind: logagent.HugeSize},
 	}
@@ -36,7 +35,7 @@ func TestAnAgentThatWasLostIsLeftAsItWasWhenItIsBack(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, func(c *Config) {
 				c.Enable = []EnableRule{{Domain: "jul", Logger: "*"}}
-				// It has to be enough for an agent that does answer.
+				// An agent that answers must not exceed it.
 				c.CommandTimeout = 2 * time.Second
 				c.ListInterval = 20 * time.Millisecond
 			})
@@ -55,9 +54,8 @@ func TestAnAgentThatWasLostIsLeftAsItWasWhenItIsBack(t *testing.T) {
 	}
 }
 
-// TestWhatAnAgentWasToldIsTakenBackBeforeItIsClosed: so that it doesn't stay enabled where
-// it never comes back to this receiver.
-func TestWhatAnAgentWasToldIsTakenBackBeforeItIsClosed(t *testing.T) {
+// The agent may never connect to this receiver again.
+func TestUndoCommandsAreSentBeforeTheReceiverCloses(t *testing.T) {
 	b := newBed(t, twoRules)
 	a := b.register(lttngagent.JUL)
 	a.expect(
@@ -73,13 +71,46 @@ func TestWhatAnAgentWasToldIsTakenBackBeforeItIsClosed(t *testing.T) {
 	)
 	a.awaitClosed()
 	b.awaitNothingHeld()
-	assert.False(t, b.receiver.env.pendingUndo.has(lttngagent.JUL, uint32(os.Getpid())), "nothing is left to be told")
+	b.expectUndo(lttngagent.JUL, 1, pattern(t, "com.example.*"), pattern(t, "org.other"))
 }
 
-// TestPythonsAgentKeepsWhatItWasToldWhenItCloses: only Java's forget it then.
-func TestPythonsAgentKeepsWhatItWasToldWhenItCloses(t *testing.T) {
+// expectUndo registers an agent of this process, which carries out all commands, and expects that the shutdown disables
+// each logger so many times.
+func (b *bed) expectUndo(domain lttngagent.Domain, times int, loggers ...lttngagent.Pattern) {
+	b.T.Helper()
+	a := b.register(domain)
+	for {
+		command := a.next()
+		if _, isList := command.(lttngagent.List); isList {
+			break
+		}
+		if _, done := command.(lttngagent.RegistrationDone); !done {
+			a.answer(lttngagent.Success)
+		}
+	}
+	a.list()
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		b.Shutdown()
+	}()
+	want, got := map[lttngagent.Pattern]int{}, map[lttngagent.Pattern]int{}
+	for _, logger := range loggers {
+		want[logger] = times
+	}
+	for _, command := range a.serve() {
+		if disable, ok := command.(lttngagent.Disable); ok {
+			got[disable.Logger]++
+		}
+	}
+	<-stopped
+	assert.Equal(b.T, want, got)
+}
+
+// Only Java's agents forget their commands when they close.
+func TestAPythonAgentKeepsItsCommandsWhenItCloses(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("whose an agent is, is found out on Linux only")
+		t.Skip("the process of an agent is known only on Linux")
 	}
 	for _, domain := range []lttngagent.Domain{lttngagent.JUL, lttngagent.Python} {
 		t.Run(domain.String(), func(t *testing.T) {
@@ -89,10 +120,11 @@ func TestPythonsAgentKeepsWhatItWasToldWhenItCloses(t *testing.T) {
 			})
 			a := b.register(domain)
 			a.expect(enable(t, domain, "*", ""), lttngagent.RegistrationDone{}, lttngagent.List{})
-			b.Await("it is known whose it is", func() bool { return len(b.records(eventRegistered)) == 1 })
+			b.Await("its process is known", func() bool { return len(b.records(eventRegistered)) == 1 })
 			require.NoError(t, a.conn.Close())
 			b.awaitNothingHeld()
-			assert.Equal(t, domain == lttngagent.Python, b.receiver.env.pendingUndo.has(domain, uint32(os.Getpid())))
+			times := map[lttngagent.Domain]int{lttngagent.JUL: 1, lttngagent.Python: 2}
+			b.expectUndo(domain, times[domain], pattern(t, "*"))
 		})
 	}
 }

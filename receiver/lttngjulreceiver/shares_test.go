@@ -16,9 +16,8 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
 )
 
-// TestOneAgentDoesNotTakeTheQueueOfAll: while the pipeline refuses, an agent that has other
-// loggers in each list leaves room for what the others have to say.
-func TestOneAgentDoesNotTakeTheQueueOfAll(t *testing.T) {
+// While the pipeline refuses, an agent with new loggers in each list leaves room for records of other agents.
+func TestOneAgentCannotFillTheQueue(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.ListInterval = 10 * time.Millisecond
 		c.Limits.MaxQueuedLogs = 800
@@ -47,7 +46,7 @@ func TestOneAgentDoesNotTakeTheQueueOfAll(t *testing.T) {
 	other.list("of the other agent")
 	b.Await("the other agent is listed", func() bool { return b.point("lttng.logger.count", "python") == 1 })
 	b.Logs.RefuseWith(nil)
-	b.Await("its logger is said", func() bool {
+	b.Await("its logger is recorded", func() bool {
 		for _, r := range b.records(eventAppeared) {
 			if r.attributes[attributeLogger] == "of the other agent" {
 				return true
@@ -56,10 +55,10 @@ func TestOneAgentDoesNotTakeTheQueueOfAll(t *testing.T) {
 		return false
 	})
 	b.awaitRecords(eventRegistered, 2)
-	// What waited has been handed on: there is room again.
-	said := len(b.records(""))
+	// The waiting records were delivered, so there is room again.
+	seen := len(b.records(""))
 	list()
-	b.Await("the next list is said", func() bool { return len(b.records("")) >= said+60 })
+	b.Await("the next list is recorded", func() bool { return len(b.records("")) >= seen+60 })
 }
 
 func TestTheLoggersOfAllAgentsLeaveAQuarterOfTheQueue(t *testing.T) {
@@ -85,7 +84,7 @@ func TestTheLoggersOfAllAgentsLeaveAQuarterOfTheQueue(t *testing.T) {
 	assert.False(t, s.reserve(large))
 }
 
-func TestWhatTheQueueDoesNotTakeIsNotInItsShare(t *testing.T) {
+func TestARefusedEntryUsesNoShare(t *testing.T) {
 	b := newBed(t, nil)
 	b.Shutdown()
 	sink, entry := b.receiver.env.logs, logEntry{origin: &origin{}, loggers: []string{"a"}}

@@ -6,11 +6,11 @@ package lttngjulreceiver
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/session"
 )
 
 // Names of commands, and of their arguments.
@@ -39,13 +39,13 @@ var commands = []agentcontrol.Command{
 	}},
 }
 
-// steered is an agent as the extension agent_control has it.
+// controlledAgent is an agent in the extension agent_control.
 type controlledAgent struct {
 	*agent
 	id string
 }
 
-// ID is that of the registration.
+// ID returns the ID of the registration.
 func (s *controlledAgent) ID() string { return s.id }
 
 // Snapshot returns the state of the agent. Its origin doesn't change once it is registered.
@@ -53,11 +53,11 @@ func (s *controlledAgent) Snapshot() agentcontrol.Snapshot {
 	attributes := s.origin.resource.Attributes()
 	return agentcontrol.Snapshot{
 		Tracer: metadata.Type.String(), Receiver: s.env.ID, Service: agentcontrol.TextOf(attributes, attributeServiceName),
-		Address: s.conversation.conn.RemoteAddr().String(),
-		Process: agentcontrol.Process{PID: uint64(s.pid), Name: agentcontrol.TextOf(attributes, attributeExecutableName)},
-		State:   "registered (" + s.identity.Domain.String() + ")",
-		Since:   s.registered, LastSeen: time.Unix(0, s.answeredAt.Load()), Commands: commands,
-		Counters: []agentcontrol.Counter{{Name: "loggers", Unit: "{logger}", Value: s.loggers.Load()}},
+		Address: s.Peer().String(),
+		Process: agentcontrol.Process{PID: uint64(s.PID()), Name: agentcontrol.TextOf(attributes, attributeExecutableName)},
+		State:   "registered (" + s.Agent().Domain.String() + ")",
+		Since:   s.Registered(), LastSeen: s.AnsweredAt(), Commands: commands,
+		Counters: []agentcontrol.Counter{{Name: "loggers", Unit: "{logger}", Value: s.Loggers()}},
 	}
 }
 
@@ -79,16 +79,14 @@ func (s *controlledAgent) Do(ctx context.Context, o agentcontrol.Order) (agentco
 	if err != nil {
 		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.BadArgument, "%w", err)
 	}
-	answered := make(chan answer, 1)
-	if !s.queue(order{command: command, caller: ctx, answered: answered}) {
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the agent has disconnected, or the receiver is disconnecting from it: %w", errNotSent)
+	answer, err := s.Session.Do(ctx, command)
+	switch {
+	case errors.Is(err, session.ErrNotSent):
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Lost, "the agent has disconnected, or the receiver is disconnecting from it: %w", err)
+	case err != nil:
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "the agent has not answered: %w", err)
 	}
-	select {
-	case a := <-answered:
-		return answerOf(command, a)
-	case <-ctx.Done():
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.NoAnswer, "the agent has not answered: %w", context.Cause(ctx))
-	}
+	return answerOf(command, answer)
 }
 
 // commandOf returns the command of an order.
@@ -96,17 +94,17 @@ func (s *controlledAgent) commandOf(o agentcontrol.Order) (lttngagent.Command, e
 	switch o.Command {
 	case orderEnable:
 		rule := EnableRule{
-			Domain: s.identity.Domain.String(), Logger: o.Arguments.Text(argumentLogger),
+			Domain: s.Agent().Domain.String(), Logger: o.Arguments.Text(argumentLogger),
 			LevelType: o.Arguments.Text(argumentLevelType), Filter: o.Arguments.Text(argumentFilter),
 		}
 		if level := o.Arguments.Text(argumentLevel); level != "" {
 			rule.Level = level
 		}
 		p := plan{}
-		if err := p.addEnable(&rule, s.identity.Dialect); err != nil {
+		if err := p.addEnable(&rule, s.Agent().Dialect); err != nil {
 			return nil, err
 		}
-		return p[s.identity.Domain][0], nil
+		return p[s.Agent().Domain][0], nil
 	case orderDisable:
 		logger, err := lttngagent.ParsePattern(o.Arguments.Text(argumentLogger))
 		return lttngagent.Disable{Logger: logger}, err
@@ -116,24 +114,24 @@ func (s *controlledAgent) commandOf(o agentcontrol.Order) (lttngagent.Command, e
 }
 
 // answerOf returns the answer to an order.
-func answerOf(command lttngagent.Command, a answer) (agentcontrol.Answer, error) {
-	switch a.result {
-	case resultSuccess:
-	case resultUnsupported:
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.BadArgument, "%w", a.err)
-	case resultTooLarge:
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Refused, "the agent has more loggers than limits.max_loggers or limits.max_list_bytes allow: %w", a.err)
-	case resultNoAnswer:
+func answerOf(command lttngagent.Command, a session.Answer) (agentcontrol.Answer, error) {
+	switch a.Result {
+	case session.Success:
+	case session.Unsupported:
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.BadArgument, "%w", a.Err)
+	case session.TooLarge:
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Refused, "the agent has more loggers than limits.max_loggers or limits.max_list_bytes allow: %w", a.Err)
+	case session.NoAnswer:
 		reason := agentcontrol.Lost
-		if silent := (*timeoutError)(nil); errors.As(a.err, &silent) && !silent.cutShort {
+		if silent := (*session.TimeoutError)(nil); errors.As(a.Err, &silent) && !silent.CutShort {
 			reason = agentcontrol.NoAnswer
 		}
-		return agentcontrol.Answer{}, agentcontrol.Errorf(reason, "%w", a.err)
+		return agentcontrol.Answer{}, agentcontrol.Errorf(reason, "%w", a.Err)
 	default:
-		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Refused, "the agent answers: %s", a.code)
+		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Refused, "the agent answers: %s", a.Code)
 	}
 	if _, isList := command.(lttngagent.List); isList {
-		return agentcontrol.Answer{Message: "the agent's loggers", Items: a.loggers}, nil
+		return agentcontrol.Answer{Message: "the agent's loggers", Items: a.Loggers}, nil
 	}
 	return agentcontrol.Answer{Message: "the agent has done it"}, nil
 }
@@ -141,6 +139,6 @@ func answerOf(command lttngagent.Command, a answer) (agentcontrol.Answer, error)
 // announce shows an agent in the extensions until withdraw is called.
 func announce(a *agent) (withdraw func()) {
 	instance := agentcontrol.TextOf(a.origin.resource.Attributes(), attributeServiceInstanceID)
-	id := agentcontrol.NewID(a.env.ID, a.conversation.conn.RemoteAddr().String(), a.registered.String(), instance)
+	id := agentcontrol.NewID(a.env.ID, a.Peer().String(), a.Registered().String(), instance)
 	return a.env.Agents.Register(&controlledAgent{agent: a, id: id})
 }

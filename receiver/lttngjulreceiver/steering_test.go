@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// steerableBed is a bed whose agents are shown, and asked for loggers once and after changes.
+// steerableBed returns a bed with an extension that shows agents. It lists loggers once, and after changes.
 func steerableBed(t *testing.T) *bed {
 	t.Helper()
 	b := unstartedBed(t, func(c *Config) { c.ListInterval = time.Hour })
@@ -26,7 +26,7 @@ func steerableBed(t *testing.T) *bed {
 	return b
 }
 
-// steered is an agent of a domain that is played, and as it is shown.
+// steered returns a played agent, and the agent in the extension.
 func (b *bed) steered(domain lttngagent.Domain, loggers ...string) (*testAgent, agentcontrol.Agent) {
 	b.T.Helper()
 	played, _ := b.registered(domain, loggers...)
@@ -38,7 +38,7 @@ func (b *bed) steered(domain lttngagent.Domain, loggers ...string) (*testAgent, 
 	return played, all[0]
 }
 
-// outcome is what became of an order.
+// outcome is the result of an order.
 type outcome struct {
 	answer agentcontrol.Answer
 	err    error
@@ -60,7 +60,7 @@ func expectReason(t *testing.T, done <-chan outcome, reason agentcontrol.Reason)
 	assert.Equal(t, reason, agentcontrol.ReasonOf(o.err), o.err.Error())
 }
 
-func TestLoggersAreListedEnabledAndDisabledForWhoSteers(t *testing.T) {
+func TestAnOperatorListsEnablesAndDisablesLoggers(t *testing.T) {
 	b := steerableBed(t)
 	played, a := b.steered(lttngagent.JUL, "com.example")
 	listing := beginOrder(t.Context(), a, "list", nil)
@@ -79,7 +79,7 @@ func TestLoggersAreListedEnabledAndDisabledForWhoSteers(t *testing.T) {
 	played.expect(lttngagent.Disable{Logger: command.Logger}, lttngagent.List{})
 	require.NoError(t, (<-disabling).err)
 
-	// What is enabled is disabled at the end, and nothing else is.
+	// The shutdown disables only enabled loggers.
 	enabling = beginOrder(t.Context(), a, "enable", map[string]string{"logger": "*"})
 	all := enable(t, lttngagent.JUL, "*", "")
 	played.expect(all, lttngagent.List{})
@@ -87,21 +87,21 @@ func TestLoggersAreListedEnabledAndDisabledForWhoSteers(t *testing.T) {
 	go b.Shutdown()
 	played.expect(lttngagent.Disable{Logger: all.Logger})
 	played.awaitClosed()
-	b.Await("nobody to be shown", func() bool { return len(b.Host.(*agentcontroltest.Directory).Agents()) == 0 })
+	b.Await("no agent to be shown", func() bool { return len(b.Host.(*agentcontroltest.Directory).Agents()) == 0 })
 	expectReason(t, beginOrder(t.Context(), a, "list", nil), agentcontrol.Lost)
 }
 
-func TestWhatAnAgentRefusesIsSaid(t *testing.T) {
+func TestARefusalIsReported(t *testing.T) {
 	b := steerableBed(t)
 	played, a := b.steered(lttngagent.JUL)
-	disabling := beginOrder(t.Context(), a, "disable", map[string]string{"logger": "nobody"})
+	disabling := beginOrder(t.Context(), a, "disable", map[string]string{"logger": "unknown"})
 	played.next()
 	played.answer(lttngagent.UnknownName)
 	expectReason(t, disabling, agentcontrol.Refused)
 }
 
-// What was enabled stays to be taken back where somebody's disable was refused.
-func TestWhatADisableThatWasRefusedHasLeftIsTakenBackAtTheEnd(t *testing.T) {
+// A refused disable keeps its undo command.
+func TestALoggerWhoseDisableWasRefusedIsDisabledAtTheEnd(t *testing.T) {
 	b := steerableBed(t)
 	played, a := b.steered(lttngagent.JUL)
 	all := enable(t, lttngagent.JUL, "*", "")
@@ -117,28 +117,7 @@ func TestWhatADisableThatWasRefusedHasLeftIsTakenBackAtTheEnd(t *testing.T) {
 	go b.Shutdown()
 	require.Equal(t, lttngagent.Disable{Logger: all.Logger}, played.next())
 	played.answer(lttngagent.Invalid)
-	played.awaitClosed() // and it is not told a third time
-}
-
-// However many give up while an agent is silent.
-func TestOrdersThatWereGivenUpDoNotPileUp(t *testing.T) {
-	b := steerableBed(t)
-	played, a := b.steered(lttngagent.JUL)
-	first := beginOrder(t.Context(), a, "disable", map[string]string{"logger": "first"})
-	require.IsType(t, lttngagent.Disable{}, played.next())
-	gone, giveUp := context.WithCancel(t.Context())
-	giveUp()
-	for range 100 {
-		expectReason(t, beginOrder(gone, a, "disable", map[string]string{"logger": "x"}), agentcontrol.NoAnswer)
-	}
-	o := &a.(*controlledAgent).orders
-	o.mu.Lock()
-	assert.LessOrEqual(t, len(o.waiting), 1)
-	o.mu.Unlock()
-	played.answer(lttngagent.Success)
-	require.NoError(t, (<-first).err)
-	require.Equal(t, lttngagent.List{}, played.next())
-	played.list()
+	played.awaitClosed() // without a third disable
 }
 
 func TestAListThatIsTooLargeIsRefused(t *testing.T) {
@@ -155,8 +134,8 @@ func TestAListThatIsTooLargeIsRefused(t *testing.T) {
 	assert.Equal(t, agentcontrol.Refused, agentcontrol.ReasonOf(o.err))
 }
 
-// What was answered before says nothing of what was asked now.
-func TestAnAgentThatDiesUnderAListAfterAnAnswerIsLost(t *testing.T) {
+// The earlier answer does not count for the list.
+func TestAnAgentThatDiesDuringAListAfterAnAnswerIsLost(t *testing.T) {
 	b := steerableBed(t)
 	played, a := b.steered(lttngagent.JUL)
 	disabling := beginOrder(t.Context(), a, "disable", map[string]string{"logger": "x"})
@@ -171,7 +150,7 @@ func TestAnAgentThatDiesUnderAListAfterAnAnswerIsLost(t *testing.T) {
 	expectReason(t, listing, agentcontrol.Lost)
 }
 
-func TestOrdersThatMakeNoCommandAreNotSent(t *testing.T) {
+func TestInvalidOrdersAreNotSent(t *testing.T) {
 	b := steerableBed(t)
 	played, a := b.steered(lttngagent.JUL)
 	for _, arguments := range []map[string]string{
@@ -198,19 +177,13 @@ func TestAnAgentThatDiesInTheMiddleOfAnOrderIsLost(t *testing.T) {
 	expectReason(t, waiting, agentcontrol.Lost)
 }
 
-func TestAnOrderThatNobodyWaitsForIsNotCarriedOut(t *testing.T) {
+func TestAnOrderWithoutAWaitingCallerIsNotSent(t *testing.T) {
 	b := steerableBed(t)
 	played, a := b.steered(lttngagent.JUL)
 	first := beginOrder(t.Context(), a, "disable", map[string]string{"logger": "first"})
 	require.IsType(t, lttngagent.Disable{}, played.next())
 	ctx, giveUp := context.WithCancel(t.Context())
 	second := beginOrder(ctx, a, "disable", map[string]string{"logger": "second"})
-	b.Await("the second to wait", func() bool {
-		o := &a.(*controlledAgent).orders
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		return len(o.waiting) == 1
-	})
 	giveUp()
 	expectReason(t, second, agentcontrol.NoAnswer)
 	played.answer(lttngagent.Success)
@@ -228,7 +201,7 @@ func TestAnAgentThatIsSilentInTheMiddleOfAnOrder(t *testing.T) {
 	expectReason(t, beginOrder(t.Context(), a, "list", nil), agentcontrol.NoAnswer)
 }
 
-func TestAnAgentOfWhoseProcessNothingIsKnownIsShown(t *testing.T) {
+func TestAnAgentWithAnUnknownProcessIsShown(t *testing.T) {
 	b := steerableBed(t)
 	played := b.connect()
 	played.send(lttngagent.NewRegistration(lttngagent.Log4j, 1<<22+1).AppendTo(nil))
@@ -239,7 +212,7 @@ func TestAnAgentOfWhoseProcessNothingIsKnownIsShown(t *testing.T) {
 	assert.Equal(t, agentcontrol.Process{PID: 1<<22 + 1}, now.Process)
 }
 
-func TestWhatIsKnownOfAnLTTngAgentIsShown(t *testing.T) {
+func TestTheStateOfAnAgentIsShown(t *testing.T) {
 	b := steerableBed(t)
 	played, a := b.steered(lttngagent.Python, "root")
 	b.Await("its loggers", func() bool { return a.Snapshot().Counters[0].Value == 1 })

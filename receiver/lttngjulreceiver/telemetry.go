@@ -13,6 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/session"
 )
 
 // telemetry has the receiver's own counters.
@@ -28,7 +29,7 @@ func newTelemetry(kit *receiverkit.Kit) (*telemetry, error) {
 	return &telemetry{builder: builder}, nil
 }
 
-// Where something came that could not be read.
+// Where unreadable data arrived.
 const (
 	badRegistration = "registration"
 	badReply        = "reply"
@@ -47,13 +48,13 @@ func (t *telemetry) evicted(reason slots.Reason) {
 	t.builder.ReceiverLttngJulConnectionsEvicted.Add(background, 1, receiverkit.With("reason", string(reason)))
 }
 
-func (t *telemetry) refused(why cause) {
+func (t *telemetry) refused(why session.Cause) {
 	t.builder.ReceiverLttngJulRefused.Add(background, 1, receiverkit.With("reason", string(why)))
 }
 
 func (t *telemetry) agents(change int64) { t.builder.ReceiverLttngJulAgents.Add(background, change) }
 
-func (t *telemetry) agentGone(why cause) {
+func (t *telemetry) agentGone(why session.Cause) {
 	t.builder.ReceiverLttngJulAgentsGone.Add(background, 1, receiverkit.With("cause", string(why)))
 }
 
@@ -61,9 +62,9 @@ func (t *telemetry) badData(where string) {
 	t.builder.ReceiverLttngJulBadData.Add(background, 1, receiverkit.With("where", where))
 }
 
-func (t *telemetry) command(command lttngagent.CommandType, r result) {
+func (t *telemetry) command(command lttngagent.CommandType, r session.Result) {
 	t.builder.ReceiverLttngJulCommands.Add(background, 1, metric.WithAttributeSet(attribute.NewSet(
-		attribute.String("command", commandAttribute(command).String()), attribute.String("result", r.attribute().String()))))
+		attribute.String("command", commandAttribute(command).String()), attribute.String("result", resultAttribute(r).String()))))
 }
 
 func (t *telemetry) portFileLost() { t.builder.ReceiverLttngJulPortFilesLost.Add(background, 1) }

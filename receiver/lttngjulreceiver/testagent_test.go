@@ -18,16 +18,16 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// testAgent is an agent that a test plays, step by step.
+// testAgent is an agent played by a test.
 type testAgent struct {
 	t    testing.TB
 	conn net.Conn
 	in   *bufio.Reader
-	// dialect is what it speaks.
+	// dialect is its version of the protocol.
 	dialect lttngagent.Dialect
 }
 
-// connect connects and says nothing.
+// connect connects and sends nothing.
 func (b *bed) connect() *testAgent {
 	b.T.Helper()
 	conn, err := net.DialTimeout("tcp", b.address(), patience)
@@ -88,29 +88,29 @@ func (a *testAgent) list(loggers ...string) {
 	a.send(lttngagent.ListReply{Code: lttngagent.Success, Loggers: loggers}.AppendTo(nil, a.dialect))
 }
 
-// serve answers commands with Success and lists with loggers, until the connection ends.
-// It gives what it was told, but for lists.
-func (a *testAgent) serve(loggers ...string) (told []lttngagent.Command) {
+// serve answers commands with Success and lists with loggers, until the connection ends. It returns the commands except
+// lists.
+func (a *testAgent) serve(loggers ...string) (commands []lttngagent.Command) {
 	for {
 		request, err := a.dialect.ReadRequest(a.in)
 		if err != nil {
-			return told
+			return commands
 		}
 		command, err := request.Command(a.dialect)
 		if !assert.NoError(a.t, err) {
-			return told
+			return commands
 		}
 		reply := lttngagent.Success.AppendTo(nil)
 		switch command.(type) {
 		case lttngagent.List:
 			reply = lttngagent.ListReply{Code: lttngagent.Success, Loggers: loggers}.AppendTo(nil, a.dialect)
 		case lttngagent.RegistrationDone:
-			told, reply = append(told, command), nil
+			commands, reply = append(commands, command), nil
 		default:
-			told = append(told, command)
+			commands = append(commands, command)
 		}
 		if _, err := a.conn.Write(reply); err != nil {
-			return told
+			return commands
 		}
 	}
 }

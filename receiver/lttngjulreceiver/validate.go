@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
+	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/portfile"
 )
 
 var _ confmap.Validator = (*Config)(nil)
@@ -35,8 +36,8 @@ func (c *Config) Validate() error {
 func (c *Config) validatePortFiles() error {
 	seen := map[string]bool{}
 	for i, path := range c.PortFiles {
-		if !filepath.IsAbs(path) && !strings.HasPrefix(path, homePrefix) {
-			return fmt.Errorf("port_files[%d] is %q: set it to an absolute path, such as /var/run/lttng/agent.port, or to one that begins with %s", i, path, homePrefix)
+		if !filepath.IsAbs(path) && !strings.HasPrefix(path, portfile.HomePrefix) {
+			return fmt.Errorf("port_files[%d] is %q: set it to an absolute path, such as /var/run/lttng/agent.port, or to one that begins with %s", i, path, portfile.HomePrefix)
 		}
 		if clean := filepath.Clean(path); seen[clean] {
 			return fmt.Errorf("port_files[%d] is %q, and so is another one: remove it", i, path)

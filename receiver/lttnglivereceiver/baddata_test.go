@@ -22,10 +22,10 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
-// dropped is what is said when a session can't be read.
+// dropped is the log line for a session that cannot be read.
 const dropped = "The session is dropped for now: its data cannot be read"
 
-// spoiled has other bytes in one packet.
+// spoiled returns wrong bytes for one packet.
 type spoiled struct {
 	io.ReaderAt
 	at int64
@@ -67,19 +67,19 @@ func spoil(t testing.TB, r *lttnglive.Recording, stream, n int, offset int64) *l
 	return nil
 }
 
-func TestAPacketThatCannotBeReadCostsItselfAndNoOtherSession(t *testing.T) {
+func TestAnUnreadablePacketAffectsNoOtherPacketAndNoOtherSession(t *testing.T) {
 	cases := map[string]struct {
 		offset int64
 		error  string
 	}{
-		"its magic":               {0, "expected magic 0xc1fc1fc1"},
-		"the ID of its first one": {85, "expected the ID of an event class"},
+		"its magic":                 {0, "expected magic 0xc1fc1fc1"},
+		"the ID of its first event": {85, "expected the ID of an event class"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			recordings := captured(t, "cyg1", "jul1")
 			spoil(t, recordings[0], 0, 5, c.offset)
-			r := newRelay(t, recordings, lttnglive.RelayOptions{Again: true})
+			r := newRelay(t, recordings, lttnglive.RelayOptions{Restart: true})
 			b := newBed(t, reading(r.address()))
 			said := b.awaitSaid(dropped)
 			assert.Equal(t, zapcore.ErrorLevel, said.Level)
@@ -112,7 +112,7 @@ func TestUnreadableMetadataIsReadAgainLater(t *testing.T) {
 			s.Pieces[j].Data = bytes.Replace(s.Pieces[j].Data, []byte("packet.header"), []byte("packet.hea?er"), 1)
 		}
 	}
-	r := newRelay(t, recordings, lttnglive.RelayOptions{Again: true})
+	r := newRelay(t, recordings, lttnglive.RelayOptions{Restart: true})
 	b := newBed(t, reading(r.address()))
 	said := b.awaitSaid(dropped)
 	assert.Equal(t, telemetry.BadMetadata, said.ContextMap()["what"])
@@ -121,27 +121,26 @@ func TestUnreadableMetadataIsReadAgainLater(t *testing.T) {
 	b.awaitRecords(282)
 	b.shutdown()
 	assert.EqualValues(t, 1, said.ContextMap()["times_since_last_line"])
-	assert.Equal(t, 1, b.said.FilterMessage(dropped).Len(), "it is said seldom")
+	assert.Equal(t, 1, b.said.FilterMessage(dropped).Len(), "it is logged rarely")
 	assert.LessOrEqual(t, b.saidAloud("The session is attached again"), 1)
 }
 
-// A session that is dropped again and again, with packets between that are good, is said
-// seldom.
-func TestManyBadPacketsAreLoggedSeldom(t *testing.T) {
+// A session may be dropped again and again, with good packets in between. This is logged rarely.
+func TestManyBadPacketsAreLoggedRarely(t *testing.T) {
 	recording := captured(t, "cyg1")[0]
 	for n := range 5 {
 		spoil(t, recording, 0, 3+2*n, 0)
 	}
-	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Again: true})
+	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Restart: true})
 	b := newBed(t, reading(r.address()))
 	b.awaitSaid("The session was closed")
 	b.shutdown()
 	assert.EqualValues(t, 5, b.metric("receiver_lttng_live_bad_data"))
-	for _, line := range []string{dropped, "A packet is left out"} {
+	for _, line := range []string{dropped, "A packet is skipped"} {
 		assert.Equal(t, 1, b.saidAloud(line), line)
 	}
-	// The relay daemon may not have noticed the end of the connection before: each line about that has
-	// one more.
+	// The relay daemon may not have noticed the end of the previous connection. Each log line about that has one
+	// more.
 	refused := b.saidAloud("The session cannot be attached: the receiver tries again")
 	again := b.saidAloud("The session is attached again")
 	assert.Positive(t, again)
@@ -154,20 +153,19 @@ func TestMetadataOfASessionIsBoundedOverAllItsTraces(t *testing.T) {
 	for i := range recording.Streams {
 		recording.Streams[i].ID += 100_000
 	}
-	r := newRelay(t, append(captured(t, "jul1"), recording), lttnglive.RelayOptions{Again: true})
+	r := newRelay(t, append(captured(t, "jul1"), recording), lttnglive.RelayOptions{Restart: true})
 	one := len(synthetic.New("crowd 00000000").Metadata())
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxSessionMetadataBytes = 64 * kib })
 	require.Greater(t, 90*one, 64*kib, "the metadata of all traces")
 	said := b.awaitSaid(dropped)
 	assert.Equal(t, "vm/crowd", said.ContextMap()["session"])
 	assert.Equal(t, telemetry.BadMetadata, said.ContextMap()["what"])
-	assert.Contains(t, said.ContextMap()["error"], "expected at most 65536 bytes of metadata of all 90 traces of the session, with what is made of it (limits.max_session_metadata_bytes), got more")
+	assert.Contains(t, said.ContextMap()["error"], "expected at most 65536 bytes of metadata of all 90 traces of the session, with the classes made of it (limits.max_session_metadata_bytes), got more")
 	b.await("tries", func() bool { return b.metric("receiver_lttng_live_bad_data") >= 3 })
 	b.awaitRecords(282)
 }
 
-// TestTheMemoryOfMetadataIsBoundedOverAllTraces: a few hundred bytes can declare a hundred
-// thousand fields.
+// TestTheMemoryOfMetadataIsBoundedOverAllTraces: a few hundred bytes can declare a hundred thousand fields.
 func TestTheMemoryOfMetadataIsBoundedOverAllTraces(t *testing.T) {
 	const traces = 20
 	types := "}; struct s0 { integer { size = 8; } a; }; "
@@ -177,18 +175,18 @@ func TestTheMemoryOfMetadataIsBoundedOverAllTraces(t *testing.T) {
 	var all []*synthetic.Session
 	for i := range traces {
 		s := synthetic.New(fmt.Sprintf("large %08d", i))
-		s.Environment = types + "struct rest { integer { size = 8; } a;" // what follows ends it
+		s.Environment = types + "struct rest { integer { size = 8; } a;" // the following text closes it
 		s.Class("large", "a; struct s13 b")
 		s.Stream()
 		all = append(all, s)
 	}
 	require.Less(t, traces*len(all[0].Metadata()), 64*kib, "the metadata itself")
-	r := newRelay(t, []*lttnglive.Recording{synthetic.InOneSession("large", all...)}, lttnglive.RelayOptions{Again: true})
+	r := newRelay(t, []*lttnglive.Recording{synthetic.InOneSession("large", all...)}, lttnglive.RelayOptions{Restart: true})
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxSessionMetadataBytes = 16 * mib })
-	assert.Contains(t, b.awaitSaid(dropped).ContextMap()["error"], "expected at most 16777216 bytes of metadata of all 20 traces of the session, with what is made of it (limits.max_session_metadata_bytes), got more")
+	assert.Contains(t, b.awaitSaid(dropped).ContextMap()["error"], "expected at most 16777216 bytes of metadata of all 20 traces of the session, with the classes made of it (limits.max_session_metadata_bytes), got more")
 }
 
-// stalling stops writing after so many bytes, until the other side closes.
+// stalling stops writing after a number of bytes, until the other side closes the connection.
 type stalling struct {
 	net.Conn
 	left *atomic.Int64
@@ -208,12 +206,12 @@ func (s stalling) Write(b []byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
-func TestARelayDaemonThatStallsInsideAReplyIsConnectedAgain(t *testing.T) {
-	r := newRelay(t, captured(t, "cygok"), lttnglive.RelayOptions{Again: true})
+func TestTheReceiverReconnectsAfterAStalledReply(t *testing.T) {
+	r := newRelay(t, captured(t, "cygok"), lttnglive.RelayOptions{Restart: true})
 	stalls := 0
 	r.mu.Lock()
 	r.wrap = func(c net.Conn) net.Conn {
-		// The first connection lists sessions; the next three stall ever later.
+		// The first connection lists sessions. Each of the next three stalls later than the one before.
 		stalls++
 		left := new(atomic.Int64)
 		left.Store(1 << 40)

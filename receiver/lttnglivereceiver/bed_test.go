@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -34,14 +33,15 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/capture"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 	"github.com/callbraid/callbraid/internal/testkit/telemetrytest"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
 
-// patience is how long a test waits for what has to come.
+// patience is the time limit for expected events.
 const patience = time.Minute
 
-// bed is a receiver with everything that it hands on and says.
+// bed is a receiver with its deliveries and its log.
 type bed struct {
 	t         testing.TB
 	receiver  *liveReceiver
@@ -52,24 +52,24 @@ type bed struct {
 	said      *observer.ObservedLogs
 	telemetry *componenttest.Telemetry
 	host      component.Host
-	// next has what the receiver hands on to, as it is when component is first called.
+	// next contains the consumers at the time of the first call of component.
 	next   sharedreceiver.Signals
 	making sync.Once
 	made   component.Component
 }
 
-// option changes what a receiver is made with.
+// option changes the settings of a receiver.
 type option func(b *bed, c *Config)
 
 func withoutTraces(b *bed, _ *Config) { b.pipeline = nil }
 func withoutLogs(b *bed, _ *Config)   { b.logs = nil }
 
-// reading is an option: from which relay daemon.
+// reading is an option: the address of the relay daemon.
 func reading(address string) option {
 	return func(_ *bed, c *Config) { c.Endpoint = address }
 }
 
-// newBed makes a receiver and starts it; it ends with the test.
+// newBed makes a receiver and starts it. It ends with the test.
 func newBed(t testing.TB, options ...option) *bed {
 	t.Helper()
 	b := unstartedBed(t, options...)
@@ -115,7 +115,7 @@ func unstartedBed(t testing.TB, options ...option) *bed {
 	return b
 }
 
-// component is the receiver as the collector has it.
+// component returns the receiver as a component of the collector.
 func (b *bed) component() component.Component {
 	b.making.Do(func() { b.made = sharedreceiver.Once(b.whole, b.next) })
 	return b.made
@@ -143,13 +143,13 @@ func (b *bed) awaitSaid(message string) observer.LoggedEntry {
 	return b.said.FilterMessage(message).All()[0]
 }
 
-// saidAloud is how often a line is in the log that operators see.
+// saidAloud returns the number of log lines above debug level with this message.
 func (b *bed) saidAloud(message string) int {
 	loud := func(entry observer.LoggedEntry) bool { return entry.Level > zapcore.DebugLevel }
 	return b.said.FilterMessage(message).Filter(loud).Len()
 }
 
-// metric is the sum of a counter of the receiver's own over all its attributes.
+// metric returns the sum of one of the receiver's counters over all its attributes.
 func (b *bed) metric(name string) int64 {
 	b.t.Helper()
 	return telemetrytest.Sum(b.t, b.telemetry, "otelcol_"+name)
@@ -165,16 +165,16 @@ type relay struct {
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
-	// wrap, when set, makes what viewers are served on of what they are connected by.
+	// wrap, if set, wraps the connections of viewers.
 	wrap func(net.Conn) net.Conn
 }
 
-// captured are the recordings of captures.
+// captured returns the recordings of captures.
 func captured(t testing.TB, names ...string) []*lttnglive.Recording {
 	t.Helper()
 	var all []*lttnglive.Recording
 	for i, name := range names {
-		c, err := capture.Open(filepath.Join("..", "..", "testdata", "lttng", "live", name+".zip"))
+		c, err := capture.Open(lttngdata.CaptureFile(t, name))
 		require.NoError(t, err)
 		recordings, err := c.Recordings()
 		require.NoError(t, err)
@@ -250,7 +250,7 @@ func (r *relay) stop() {
 	r.serving.Wait()
 }
 
-// pipeline accepts batches, or refuses them when a test says so.
+// pipeline accepts batches, or refuses them after refuseWith.
 type pipeline struct {
 	mu      sync.Mutex
 	batches []ptrace.Traces
@@ -289,7 +289,7 @@ func (p *pipeline) tried() int {
 	return p.tries
 }
 
-// logPipeline accepts log records, or refuses them when a test says so.
+// logPipeline accepts log records, or refuses them after refuseWith.
 type logPipeline struct {
 	consumertest.LogsSink
 	mu     sync.Mutex
@@ -314,14 +314,14 @@ func (p *logPipeline) refuseWith(err error) {
 	p.refuse = err
 }
 
-// record is a log record with where it is from.
+// record is a log record with its resource and scope.
 type record struct {
 	plog.LogRecord
 	scope    string
 	resource pcommon.Resource
 }
 
-// records are all log records that the pipeline was given, in their order.
+// records returns all log records of the pipeline, in order.
 func (b *bed) records() []record {
 	var records []record
 	for _, logs := range b.logs.AllLogs() {
@@ -338,7 +338,7 @@ func (b *bed) records() []record {
 	return records
 }
 
-// awaitRecords waits for so many log records.
+// awaitRecords waits for n log records.
 func (b *bed) awaitRecords(n int) []record {
 	b.t.Helper()
 	b.await("log records", func() bool { return b.logs.LogRecordCount() >= n })
@@ -347,7 +347,7 @@ func (b *bed) awaitRecords(n int) []record {
 	return records
 }
 
-// called is a call event with its names, as a person would read it.
+// called is a call event with names.
 type called struct {
 	kind     callevent.Kind
 	function string
@@ -357,18 +357,18 @@ type called struct {
 	values   map[string]string
 }
 
-// streamSeen is what the pipeline was given of one call stream.
+// streamSeen contains the data of one call stream in the pipeline.
 type streamSeen struct {
 	events   map[uint64]called
 	barriers map[callevent.Barrier]int
-	// twice are numbers that came more than once.
+	// twice are sequence numbers that arrived more than once.
 	twice    []uint64
 	batches  int
 	next     uint64
 	resource pcommon.Resource
 }
 
-// streams unpacks all that the pipeline was given.
+// streams unpacks all batches of the pipeline.
 func (p *pipeline) streams(t testing.TB) map[callevent.StreamID]*streamSeen {
 	t.Helper()
 	p.mu.Lock()
@@ -391,7 +391,7 @@ func (p *pipeline) streams(t testing.TB) map[callevent.StreamID]*streamSeen {
 	return streams
 }
 
-// events is how many call events the pipeline was given.
+// events returns the number of call events in the pipeline.
 func (p *pipeline) events() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -433,7 +433,7 @@ func (s *streamSeen) add(t testing.TB, batch *callevent.Batch) {
 	}
 }
 
-// inOrder are the events by their numbers, which have no gaps.
+// inOrder returns the events by their sequence numbers, which must have no gaps.
 func (s *streamSeen) inOrder(t testing.TB) []called {
 	t.Helper()
 	events := make([]called, len(s.events))
@@ -445,7 +445,7 @@ func (s *streamSeen) inOrder(t testing.TB) []called {
 	return events
 }
 
-// only is the one call stream that the pipeline was given.
+// only returns the one call stream of the pipeline.
 func (p *pipeline) only(t testing.TB) *streamSeen {
 	t.Helper()
 	streams := p.streams(t)
@@ -466,7 +466,7 @@ func (s *streamSeen) has(kind callevent.BarrierKind, cause callevent.Cause) bool
 	return false
 }
 
-// text is a text attribute; "" if there is none.
+// textOf returns a text attribute, or "".
 func textOf(m pcommon.Map, key string) string {
 	v, ok := m.Get(key)
 	if !ok {

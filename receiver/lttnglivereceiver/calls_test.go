@@ -4,11 +4,8 @@
 package lttnglivereceiver
 
 import (
-	"archive/zip"
 	"context"
 	"fmt"
-	"io"
-	"path/filepath"
 	"slices"
 	"sort"
 	"strconv"
@@ -29,10 +26,11 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
 	"github.com/callbraid/callbraid/internal/lttng/process"
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
 
-// spans are what stack_pairing makes of all that the pipeline was given.
+// spans returns the spans that stack_pairing makes from all batches of the pipeline.
 func (p *pipeline) spans(t testing.TB) []ptrace.Span {
 	t.Helper()
 	factory, sink := stackpairingprocessor.NewFactory(), new(consumertest.TracesSink)
@@ -62,36 +60,15 @@ func (p *pipeline) spans(t testing.TB) []ptrace.Span {
 	return spans
 }
 
-// capturedFile is a file of a capture.
-func capturedFile(t testing.TB, capture, name string) string {
-	t.Helper()
-	z, err := zip.OpenReader(filepath.Join("..", "..", "testdata", "lttng", "live", capture+".zip"))
-	require.NoError(t, err)
-	defer func() { _ = z.Close() }()
-	for _, f := range z.File {
-		if filepath.Base(f.Name) == name {
-			r, err := f.Open()
-			require.NoError(t, err)
-			text, err := io.ReadAll(r)
-			require.NoError(t, err)
-			require.NoError(t, r.Close())
-			return string(text)
-		}
-	}
-	require.Fail(t, "the capture has no such file", name)
-	return ""
-}
-
-// written are the events whose names begin so, in the text that babeltrace 1 made of a
-// capture.
+// written returns the events with names that begin with event, from the text of babeltrace 1 for a capture.
 func written(t testing.TB, capture, event string) []printed.Event {
 	t.Helper()
-	events, err := printed.Events(capturedFile(t, capture, "babeltrace1-offline.txt"))
+	events, err := printed.Events(lttngdata.CaptureText(t, capture, "babeltrace1-offline.txt"))
 	require.NoError(t, err)
 	return slices.DeleteFunc(events, func(e printed.Event) bool { return !strings.HasPrefix(e.Name, event) })
 }
 
-// symbolTable is what nm says of the program cyg, the same one in all captures.
+// symbolTable is the output of nm for the program cyg, which is the same in all captures.
 type symbolTable []struct {
 	offset uint64
 	name   string
@@ -99,7 +76,7 @@ type symbolTable []struct {
 
 func cygSymbols(t testing.TB) symbolTable {
 	var table symbolTable
-	for line := range strings.Lines(capturedFile(t, "cygok", "cyg.nm")) {
+	for line := range strings.Lines(lttngdata.CaptureText(t, "cygok", "cyg.nm")) {
 		fields := strings.Fields(line)
 		offset, err := strconv.ParseUint(fields[0], 16, 64)
 		require.NoError(t, err)
@@ -168,8 +145,8 @@ func TestJavaCallRecordsBecomeCallsWithTheirArguments(t *testing.T) {
 	assert.Positive(t, names["JulDemo.fib"])
 }
 
-// cygEvents are the function entries and exits of a capture of the program cyg, in
-// their order, which is that of the numbers of call events.
+// cygEvents returns the function entries and exits in a capture of the program cyg, in their order, which is that of
+// the sequence numbers of call events.
 func cygEvents(t testing.TB, capture string) []printed.Event {
 	return written(t, capture, "lttng_ust_cyg_profile:func_e")
 }
@@ -180,18 +157,18 @@ func hexOf(t testing.TB, text string) uint64 {
 	return n
 }
 
-// cygBase is where the program lies in a capture.
+// cygBase returns the program's base address in a capture.
 func cygBase(t testing.TB, capture string) uint64 {
 	for _, e := range written(t, capture, "lttng_ust_statedump:bin_info") {
 		if strings.HasSuffix(e.Field("path"), "/cyg") {
 			return hexOf(t, e.Field("baddr"))
 		}
 	}
-	require.Fail(t, "the capture doesn't say where the program lies")
+	require.Fail(t, "the capture has no event with the program's address")
 	return 0
 }
 
-func TestCallsOfACProgramAreNestedAsItMadeThem(t *testing.T) {
+func TestCallsOfACProgramAreNestedLikeInTheProgram(t *testing.T) {
 	r := newRelay(t, captured(t, "cygok"), lttnglive.RelayOptions{})
 	b := newBed(t, reading(r.address()))
 	b.await("call events", func() bool { return b.pipeline.events() == 218 })
@@ -213,8 +190,8 @@ func TestNoCallIsPairedAcrossDiscardedEvents(t *testing.T) {
 	checkCygSpans(t, "cyg1", b.pipeline)
 }
 
-// checkCygSpans compares spans with the events that they were made of: a call was
-// made from the function that is its parent, and ended by the exit of the same call.
+// checkCygSpans compares spans with their events: the parent of each call is the calling function, and the exit of
+// the same call ended it.
 func checkCygSpans(t *testing.T, capture string, p *pipeline) {
 	t.Helper()
 	events, symbols, base := cygEvents(t, capture), cygSymbols(t), cygBase(t, capture)
@@ -264,7 +241,7 @@ func checkCygSpans(t *testing.T, capture string, p *pipeline) {
 	assert.Positive(t, whole)
 }
 
-// julCalls is a session with calls of Java that have arguments of so many bytes.
+// julCalls returns a session with calls of Java. Their arguments have this number of bytes.
 func julCalls(calls, bytes int) *synthetic.Session {
 	s := synthetic.New("arguments", "vpid", "vtid")
 	s.Class(mapping.EventJUL, "msg$", "logger_name$", "class_name$", "method_name$", "long_millis", "int_loglevel", "int_threadid")
@@ -276,7 +253,7 @@ func julCalls(calls, bytes int) *synthetic.Session {
 	return s
 }
 
-func TestNoCallIsWithoutItsArgumentsSinceABatchIsFull(t *testing.T) {
+func TestAFullBatchDropsNoArguments(t *testing.T) {
 	for name, test := range map[string]struct{ calls, bytes int }{
 		"long": {200, 5000}, "short": {20_000, 55},
 	} {
@@ -297,7 +274,7 @@ func TestNoCallIsWithoutItsArgumentsSinceABatchIsFull(t *testing.T) {
 	}
 }
 
-func TestArgumentsThatAreTooLongAreCutAndCounted(t *testing.T) {
+func TestArgumentsThatAreTooLongAreTruncatedAndCounted(t *testing.T) {
 	r := newRelay(t, []*lttnglive.Recording{julCalls(3, callevent.MaxNameBytes).Recording(1)}, lttnglive.RelayOptions{})
 	b := newBed(t, reading(r.address()), withoutLogs)
 	b.awaitSaid("The session was closed")

@@ -20,16 +20,15 @@ import (
 
 // Config is the configuration of the receiver.
 type Config struct {
-	// TCPAddrConfig has the endpoint of the relay daemon, host:port, and how long
-	// connecting to it may take.
+	// TCPAddrConfig has the endpoint of the relay daemon, host:port, and the maximum time for connecting to it.
 	confignet.TCPAddrConfig `mapstructure:",squash"`
 	receiverkit.Config      `mapstructure:",squash"`
-	// Sessions are patterns of host/name. Sessions that match one of them are read. * stands for any
-	// text, also with slashes, and ? for one character.
+	// Sessions are patterns of host/name. The receiver reads matching sessions. * stands for any text, including
+	// slashes, and ? for one character.
 	Sessions []string `mapstructure:"sessions"`
-	// Seek says where reading begins when a session is attached for the first time.
+	// Seek is the place at which reading begins when a session is attached for the first time.
 	Seek Seek `mapstructure:"seek"`
-	// MaxDelay is how long other streams of a trace wait for a stream that sends nothing.
+	// MaxDelay is the maximum time that other streams of a trace wait for a stream that sends nothing.
 	MaxDelay time.Duration `mapstructure:"max_delay"`
 
 	// ServiceName is the resource attribute service.name. Empty: unknown_service: and the name of the
@@ -39,31 +38,31 @@ type Config struct {
 	// SymbolPaths are directories that have object files under the paths that the tracer recorded.
 	// Empty: no file is read, and functions are named by object and offset.
 	SymbolPaths []string `mapstructure:"symbol_paths"`
-	// NameWait is how long addresses wait for the list of the process's objects. It is always less than
+	// NameWait is the maximum time that addresses wait for the list of the process's objects. It is always less than
 	// the processor's reorder.max_wait.
 	NameWait time.Duration `mapstructure:"name_wait"`
 	// CallRules make calls of other pairs of events.
 	CallRules []CallRule `mapstructure:"call_rules"`
 
-	// Poll is how often the relay daemon is asked.
+	// Poll contains the intervals of requests to the relay daemon.
 	Poll PollConfig `mapstructure:"poll"`
 	// RequestTimeout is the maximum time to send a request, and to receive each 64 KiB of a reply.
 	RequestTimeout time.Duration `mapstructure:"request_timeout"`
 	// Reconnect has the pauses before the receiver connects or attaches a session again.
 	Reconnect RetryConfig `mapstructure:"reconnect"`
-	// Storage is the extension that stores positions; nil: memory keeps them while the collector runs.
+	// Storage is the extension that stores positions. If it is nil, positions are kept in memory while the collector
+	// runs.
 	Storage *component.ID `mapstructure:"storage"`
 
-	// BatchesConfig has the settings of batches of call events. Its Batch also says when a batch of log
-	// records is closed.
+	// BatchesConfig has the settings of batches of call events. Its Batch also bounds batches of log records.
 	receiverkit.BatchesConfig `mapstructure:",squash"`
-	// Limits bound what a relay daemon can make the receiver hold.
+	// Limits bound the memory that a relay daemon can make the receiver use.
 	Limits LimitsConfig `mapstructure:"limits"`
-	// MetricsBuilderConfig says which metrics.
+	// MetricsBuilderConfig selects the metrics.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
 }
 
-// Seek says where reading of a session begins.
+// Seek is the place at which reading of a session begins.
 type Seek string
 
 const (
@@ -76,9 +75,9 @@ const (
 // CallRule makes calls of a pair of events.
 type CallRule = mapping.CallRule
 
-// PollConfig is how often the relay daemon is asked.
+// PollConfig contains the intervals of requests to the relay daemon.
 type PollConfig struct {
-	// ListInterval is how often its sessions are listed.
+	// ListInterval is the interval of lists of sessions.
 	ListInterval time.Duration `mapstructure:"list_interval"`
 	// MinInterval is the pause after a round through all streams of a session without news. It doubles
 	// up to MaxInterval while there is no news. For sessions with buffers for each process it stays at
@@ -87,7 +86,7 @@ type PollConfig struct {
 	MaxInterval time.Duration `mapstructure:"max_interval"`
 }
 
-// LimitsConfig bounds what a relay daemon can make the receiver hold.
+// LimitsConfig bounds the memory that a relay daemon can make the receiver use.
 type LimitsConfig struct {
 	// MaxSessions is the maximum number of attached sessions.
 	MaxSessions int `mapstructure:"max_sessions"`
@@ -109,14 +108,14 @@ type LimitsConfig struct {
 	// MaxObjectsBytes bounds the lists of objects that the processes of a session have loaded. Objects
 	// without room are refused.
 	MaxObjectsBytes int `mapstructure:"max_objects_bytes"`
-	// MaxProcesses is the maximum number of processes of a session. Beyond it the call stream of the
-	// process whose last event is the oldest ends.
+	// MaxProcesses is the maximum number of processes of a session. Beyond it the call stream of the process with the
+	// oldest last event ends.
 	MaxProcesses int `mapstructure:"max_processes"`
 	// MaxWaitingEvents is the maximum number of call events of a session that wait for lists of objects.
 	// Beyond it those of the process with the most stop waiting.
 	MaxWaitingEvents int `mapstructure:"max_waiting_events"`
-	// MaxLogRecordBytes is the approximate maximum size of a log record. Values without room are left
-	// out or cut.
+	// MaxLogRecordBytes is the approximate maximum size of a log record. Values that do not fit are omitted or
+	// truncated.
 	MaxLogRecordBytes int `mapstructure:"max_log_record_bytes"`
 	// LogLimits bound the log records that wait for the pipeline.
 	receiverkit.LogLimits `mapstructure:",squash"`

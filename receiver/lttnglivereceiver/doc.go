@@ -7,7 +7,7 @@
 // are recorded. It delivers every event as a log record, function calls as batches of call events, and
 // the state of sessions as metrics.
 //
-// The root has the configuration, the life cycle and the deliveries (traces.go, logs.go, metrics.go).
+// The root contains the configuration, the life cycle and the deliveries (traces.go, logs.go, metrics.go).
 // watcher.go lists sessions, and reads each that matches with package internal/session. An event passes
 // these packages:
 //
@@ -15,11 +15,11 @@
 //	internal/lttng/lttnglive    the protocol of the relay daemon
 //	internal/lttng/ctf, merge   metadata and packets; events of a trace in order of time
 //	internal/lttng/process      the process of each event: resource, objects, names
-//	internal/lttng/mapping      what the fields of an event class mean
+//	internal/lttng/mapping      the meaning of the fields of an event class
 //	internal/lttng/callstream   call events of a process in batches, with breaks
 //	internal/receiverkit/handover  batches, log records and metrics go to the pipelines
 //
-// internal/lttng/position stores how far traces were read, so no event is read twice.
+// internal/lttng/position stores the positions of traces, so no event is read twice.
 //
 // One goroutine does all the work of a session. The pipelines for logs and for metrics have one each.
 package lttnglivereceiver

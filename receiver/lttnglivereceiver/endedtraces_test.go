@@ -18,7 +18,7 @@ import (
 )
 
 // A session may have other traces on every connection.
-func TestTracesThatAreNotAnnouncedAgainAreForgotten(t *testing.T) {
+func TestTracesThatAreNotAnnouncedAgainAreRemoved(t *testing.T) {
 	sessionWith := func(i int) *lttnglive.Recording {
 		s := synthetic.New(fmt.Sprintf("trace %08d", i), "vpid", "vtid")
 		s.Class(mapping.EventCygEntry, "addr", "call_site")

@@ -41,7 +41,7 @@ func TestThereIsOneReceiverForAllSignals(t *testing.T) {
 	for range 3 {
 		require.NoError(t, traces.Shutdown(ctx))
 	}
-	// After a reload the same configuration makes another receiver.
+	// After a reload, the same configuration makes another receiver.
 	again, err := factory.CreateTraces(ctx, settings, config, consumertest.NewNop())
 	require.NoError(t, err)
 	assert.NotSame(t, traces, again)

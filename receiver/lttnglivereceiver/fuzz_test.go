@@ -20,8 +20,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
-// edited is a connection on which bytes that are sent are changed: each edit is the
-// offset of one, in 16 bits, and what to change in it.
+// edited is a connection that changes sent bytes: each edit is the offset of one byte, in 16 bits, and a mask for it.
 type edited struct {
 	net.Conn
 	edits []byte
@@ -39,7 +38,7 @@ func (e *edited) Write(b []byte) (int, error) {
 	return e.Conn.Write(changed)
 }
 
-// hostile is a session of one stream with one packet, whatever they are.
+// hostile returns a session of one stream with one packet, which may be invalid.
 func hostile(metadata, packet []byte, begin, end uint64) *lttnglive.Recording {
 	const path = "ust/uid/0/64-bit"
 	bits := uint64(len(packet)) * 8
@@ -61,7 +60,7 @@ func hostile(metadata, packet []byte, begin, end uint64) *lttnglive.Recording {
 	}
 }
 
-// hostileSeed is what FuzzReceiver begins with.
+// hostileSeed is a seed of FuzzReceiver.
 type hostileSeed struct {
 	metadata, packet []byte
 	begin, end       uint64
@@ -69,7 +68,7 @@ type hostileSeed struct {
 
 func hostileSeeds(t testing.TB) (seeds []hostileSeed) {
 	t.Helper()
-	for _, s := range []*synthetic.Session{toldAgain("first", 0x1000), toldAgain("second", 0x5000)} {
+	for _, s := range []*synthetic.Session{twoDumps("first", 0x1000), twoDumps("second", 0x5000)} {
 		for i := range s.Streams[0].Packets {
 			p := &s.Streams[0].Packets[i]
 			seeds = append(seeds, hostileSeed{s.Metadata(), s.PacketBytes(0, p), p.Begin, p.End})
@@ -83,7 +82,7 @@ func hostileSeeds(t testing.TB) (seeds []hostileSeed) {
 			}
 		}
 		for _, s := range r.Streams {
-			// The first packet with events: tracers send empty ones, too.
+			// The first packet with events, because tracers also send empty ones.
 			i := slices.IndexFunc(s.Steps, func(step lttnglive.Step) bool {
 				return step.Index.Status == lttnglive.IndexOK && step.Index.ContentLength() > 200
 			})
@@ -100,9 +99,8 @@ func hostileSeeds(t testing.TB) (seeds []hostileSeed) {
 	return seeds
 }
 
-// readHostile reads a hostile session until it was read, could not be read, or there was
-// time for either. Replies that don't come are given up after the timeout. The receiver
-// runs on.
+// readHostile reads a hostile session until it was read, failed, or the time for both is over. Missing replies end
+// after the timeout. The receiver still runs when it returns.
 func readHostile(t *testing.T, s hostileSeed, edits []byte, timeout time.Duration) *bed {
 	t.Helper()
 	r := newRelay(t, []*lttnglive.Recording{hostile(s.metadata, s.packet, s.begin, s.end)}, lttnglive.RelayOptions{Timeout: time.Second})
@@ -123,9 +121,9 @@ func readHostile(t *testing.T, s hostileSeed, edits []byte, timeout time.Duratio
 	return b
 }
 
-// FuzzReceiver reads a session with any metadata and any packet, from a relay daemon that
-// sends any bytes wrong. Whatever comes, the receiver goes on until it is shut down, and
-// what it hands on is whole: each batch can be unpacked, no number is in two of them.
+// FuzzReceiver reads a session with any metadata and any packet, from a relay daemon that changes any sent bytes. The
+// receiver runs until its shutdown, and its deliveries are valid: each batch can be unpacked, and no sequence number
+// is in two of them.
 func FuzzReceiver(f *testing.F) {
 	for _, s := range hostileSeeds(f) {
 		f.Add(s.metadata, s.packet, s.begin, s.end, []byte(nil))
@@ -140,7 +138,7 @@ func FuzzReceiver(f *testing.F) {
 	})
 }
 
-// Otherwise the fuzz test finds nothing, whatever is wrong.
+// Otherwise the fuzz test would find nothing.
 func TestTheSeedsOfTheFuzzTestAreRead(t *testing.T) {
 	for i, s := range hostileSeeds(t) {
 		b := readHostile(t, s, nil, patience)

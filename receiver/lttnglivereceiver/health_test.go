@@ -43,13 +43,13 @@ func TestTheHealthOfTheRelayDaemonIsReported(t *testing.T) {
 	b.await("it to be back", func() bool { return up() == 1 && host.Last() == "StatusOK" })
 	b.shutdown()
 	assert.Equal(t, "StatusOK", host.Last(), "a shutdown is no failure")
-	assert.EqualValues(t, -1, up(), "no point is left")
+	assert.EqualValues(t, -1, up(), "no point")
 }
 
 func TestASessionThatCannotBeReadIsARecoverableError(t *testing.T) {
 	recordings := captured(t, "cyg1")
 	spoil(t, recordings[0], 0, 5, 0)
-	r := newRelay(t, recordings, lttnglive.RelayOptions{Again: true})
+	r := newRelay(t, recordings, lttnglive.RelayOptions{Restart: true})
 	b, host := healthBed(t, r.address())
 	b.await("it", func() bool { return len(host.All()) > 0 })
 	assert.Contains(t, host.All()[0], "failed: session vm/cyg1: ")

@@ -19,13 +19,13 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
-// jumpingClock is the receiver's clock. It runs like others, and jumps when a test says so.
+// jumpingClock is the receiver's clock. It runs like others, and a test can make it jump.
 type jumpingClock struct{ jumped atomic.Int64 }
 
 func (c *jumpingClock) now() time.Time       { return time.Now().Add(time.Duration(c.jumped.Load())) }
 func (c *jumpingClock) jump(d time.Duration) { c.jumped.Add(int64(d)) }
 
-// slowPipeline takes long for each batch.
+// slowPipeline needs a long time for each batch.
 type slowPipeline struct {
 	pipeline
 	clock *jumpingClock
@@ -37,8 +37,8 @@ func (p *slowPipeline) ConsumeTraces(ctx context.Context, traces ptrace.Traces) 
 	return p.pipeline.ConsumeTraces(ctx, traces)
 }
 
-// waitingForALateStream is a session in which what the first stream has at 20 waits for
-// the second one, whose next word comes after a second.
+// waitingForALateStream returns a session in which the first stream's event at 20 waits for the second one. That
+// sends its next data after a second.
 func waitingForALateStream() *lttnglive.Recording {
 	s := synthetic.New("held", "vpid", "vtid")
 	s.Class(mapping.EventCygEntry, "addr", "call_site")
@@ -53,16 +53,15 @@ func waitingForALateStream() *lttnglive.Recording {
 	return recording
 }
 
-// No stream can say anything while the session is not read.
+// Streams cannot send anything while the session is not read.
 func TestTimeInWhichTheSessionIsNotReadDoesNotCountForMaxDelay(t *testing.T) {
 	const long = 2 * time.Hour
 	for name, c := range map[string]struct {
-		// takes is how long the pipeline takes for a batch, off how long there is no
-		// connection.
+		// takes is the time of the pipeline for a batch, off the time without a connection.
 		takes, off time.Duration
 	}{
-		"since the pipeline takes what came": {takes: long},
-		"since the connection is lost":       {off: long},
+		"because the pipeline is slow":   {takes: long},
+		"because the connection is lost": {off: long},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var relayed handClock

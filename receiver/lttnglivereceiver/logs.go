@@ -20,10 +20,10 @@ type logParcel struct {
 	bytes   int
 }
 
-// openLogs opens the queue of the log records of all sessions; nil: no pipeline takes them. While the
-// pipeline refuses them and the queue is full, they are dropped, so that spans do not wait for them.
-// While it accepts them, and if there is no traces pipeline, a session waits for room: it reads a
-// recording as fast as both pipelines accept it, and the relay daemon keeps the rest.
+// openLogs opens the queue of the log records of all sessions, or returns nil if no pipeline accepts them. While the
+// pipeline refuses them and the queue is full, they are dropped, so that spans do not wait for them. While it accepts
+// them, or if there is no traces pipeline, a session waits for room: it reads a recording as fast as both pipelines
+// accept it, and the relay daemon keeps the rest.
 func openLogs(run *receiverkit.Run, config *Config, counters *telemetry.Telemetry) *handover.Logs[logParcel] {
 	overflow := handover.OverflowDropWhileRefused
 	if run.Next.Traces == nil {
@@ -37,7 +37,7 @@ func openLogs(run *receiverkit.Run, config *Config, counters *telemetry.Telemetr
 	})
 }
 
-// logSettings say how sessions make log records.
+// logSettings returns the settings of sessions for log records.
 func logSettings(run *receiverkit.Run, config *Config) *process.LogSettings {
 	return &process.LogSettings{
 		MaxRecordBytes: config.Limits.MaxLogRecordBytes, MaxDelay: config.Batch.MaxDelay,

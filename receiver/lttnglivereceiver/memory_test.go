@@ -21,17 +21,17 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
-// lineDetached is said where a session has to free its memory.
+// lineDetached is the log line for a session that has to free its memory.
 const lineDetached = "The session is detached for now: it holds more of the memory budget than it may. Open calls are not paired"
 
-// holding gives the receiver a memory budget of so many bytes.
+// holding returns a memory budget of limit bytes, and an option that uses it.
 func holding(limit int64) (of *budget.Budget, o option) {
 	of = budget.New(limit)
 	return of, func(b *bed, _ *Config) { b.host = budgettest.Host(componenttest.NewNopHost(), of) }
 }
 
-// namer is a session with one process, which enters so many functions with names of so many
-// bytes, each once.
+// namer returns a session with one process. It enters this number of functions once each, with names of this number
+// of bytes.
 func namer(name string, functions, nameBytes int) *synthetic.Session {
 	s := synthetic.New(name, "vpid", "vtid")
 	s.Class(mapping.EventJUL, "msg$", "logger_name$", "class_name$", "method_name$", "long_millis", "int_loglevel", "int_threadid")
@@ -45,7 +45,7 @@ func namer(name string, functions, nameBytes int) *synthetic.Session {
 	return s
 }
 
-// of are the call streams of a session.
+// of returns the call streams of a session.
 func (p *pipeline) of(t *testing.T, session string) (streams []*streamSeen) {
 	for _, s := range p.streams(t) {
 		if textOf(s.resource.Attributes(), process.AttributeSession) == session {
@@ -55,7 +55,7 @@ func (p *pipeline) of(t *testing.T, session string) (streams []*streamSeen) {
 	return streams
 }
 
-func TestTheSessionThatHoldsMostMemoryIsDetachedAndReadOnLater(t *testing.T) {
+func TestTheSessionWithMostMemoryIsDetachedAndContinuesLater(t *testing.T) {
 	const functions, nameBytes = 600, 10_000
 	hostile, honest := namer("hostile", functions, nameBytes), namer("honest", 50, 10)
 	recordings := []*lttnglive.Recording{hostile.Recording(1), honest.Recording(2)}
@@ -85,7 +85,7 @@ func TestTheSessionThatHoldsMostMemoryIsDetachedAndReadOnLater(t *testing.T) {
 		events += len(s.events)
 		limits += s.limited()
 	}
-	assert.Equal(t, functions, events, "each event is handed on once")
+	assert.Equal(t, functions, events, "each event is delivered once")
 	assert.Greater(t, limits, 2, "call streams end where the session is detached")
 	assert.Zero(t, of.Used())
 }
@@ -113,8 +113,8 @@ func TestADetachedSessionFreesItsMemoryWhileThePipelineRefuses(t *testing.T) {
 	assert.Zero(t, b.pipeline.events())
 }
 
-// Reading metadata takes many times its length for a moment, and cannot be stopped. So the budget
-// is asked before.
+// Reading metadata uses many times its length for a short time, and cannot be stopped. So the budget is charged
+// before.
 func TestMetadataIsNotReadWithoutRoomInTheBudget(t *testing.T) {
 	recording := namer("hostile", 5, 10).Recording(1)
 	recording.End = lttnglive.Never

@@ -16,8 +16,8 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/symbols"
 )
 
-// What has no room for its name is packed, and the calls that wait are, too.
-func TestNamesWithoutRoomLoseNoWaitingCall(t *testing.T) {
+// A call without room for its name is packed, and so are the calls that wait.
+func TestNamesWithoutRoomDropNoWaitingCall(t *testing.T) {
 	s := synthetic.New("many", "vpid", "vtid", "procname$")
 	s.Class("lttng_ust_statedump:start")
 	s.Class("lttng_ust_statedump:bin_info", "baddr", "memsz", "path$", "has_build_id")
@@ -50,8 +50,7 @@ func TestNamesWithoutRoomLoseNoWaitingCall(t *testing.T) {
 	assert.Equal(t, 1, b.said.FilterMessageSnippet("have no room. They are forgotten").Len())
 }
 
-// hostile is a session of so many processes with as many objects each as there may be and
-// one more, with long paths.
+// hostileObjects returns a session of processes with one object more than allowed, with long paths.
 func hostileObjects(processes, objects int) *synthetic.Session {
 	s := synthetic.New("hostile", "vpid", "vtid")
 	s.Class("lttng_ust_statedump:start")
@@ -77,8 +76,8 @@ func TestObjectsWithoutRoomAreCountedAndLogged(t *testing.T) {
 	const processes, objects = 20, 40
 	b := served(t, []*synthetic.Session{hostileObjects(processes, objects)}, func(_ *bed, c *Config) { c.Limits.MaxObjectsBytes = mib })
 	const objectBytes = 500 // without its texts
-	there := mib / (objectBytes + 2*symbols.MaxPathBytes)
-	assert.EqualValues(t, processes*objects-there, b.metric("receiver_lttng_live_objects_refused"))
+	allowed := mib / (objectBytes + 2*symbols.MaxPathBytes)
+	assert.EqualValues(t, processes*objects-allowed, b.metric("receiver_lttng_live_objects_refused"))
 	said := b.said.FilterMessage("An object has no room: functions in it are named by their addresses").All()
 	require.Len(t, said, 1, "once for the session")
 	assert.Contains(t, said[0].ContextMap()["error"], "(limits.max_objects_bytes)")
@@ -93,6 +92,6 @@ func TestObjectsWithoutRoomAreCountedAndLogged(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, there/objects, named)
+	assert.Equal(t, allowed/objects, named)
 	assert.Equal(t, processes-named, bare)
 }

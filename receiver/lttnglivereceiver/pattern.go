@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// patterns are those of sessions to read.
+// patterns are the patterns of sessions to read.
 type patterns []*regexp.Regexp
 
-// compilePatterns makes patterns of texts in which * stands for anything and ? for one
-// character.
+// compilePatterns compiles texts in which * stands for anything and ? for one character.
 func compilePatterns(texts []string) patterns {
 	compiled := make(patterns, len(texts))
 	for i, text := range texts {

@@ -35,7 +35,7 @@ func TestASessionIsNotReadWhileCallEventsAreRefused(t *testing.T) {
 	assert.Zero(t, b.metric("receiver_lttng_live_events_late"), "waiting is no reason to overtake a stream")
 }
 
-func TestBatchesThatAreRefusedForGoodAreDroppedAndCounted(t *testing.T) {
+func TestPermanentlyRefusedBatchesAreDroppedAndCounted(t *testing.T) {
 	r := newRelay(t, captured(t, "cygok"), lttnglive.RelayOptions{})
 	b := unstartedBed(t, reading(r.address()))
 	b.pipeline.refuseWith(consumererror.NewPermanent(errRefused))
@@ -46,7 +46,7 @@ func TestBatchesThatAreRefusedForGoodAreDroppedAndCounted(t *testing.T) {
 	b.awaitRecords(245)
 }
 
-func TestLogRecordsThatAreRefusedDoNotHoldUpCalls(t *testing.T) {
+func TestRefusedLogRecordsDoNotDelayCalls(t *testing.T) {
 	r := newRelay(t, captured(t, "cyg1"), lttnglive.RelayOptions{})
 	b := unstartedBed(t, reading(r.address()), func(_ *bed, c *Config) {
 		c.Limits.MaxQueuedLogs = 2500

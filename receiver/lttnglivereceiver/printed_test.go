@@ -21,27 +21,26 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
 
-// Log records, compared with what babeltrace 1 prints of the same events: all of them,
-// with all their fields and contexts.
+// Log records are compared with the output of babeltrace 1 for the same events: all of them, with all their fields
+// and contexts.
 
-// recordedOn is the day of the captures, which babeltrace doesn't print.
+// recordedOn is the day of the captures, which babeltrace does not print.
 const recordedOn = "2026-11-20 "
 
-// What the text doesn't say, by the names of fields and of options: which numbers are floating point,
-// and which lists are of bytes.
+// Facts that the text does not contain, by the names of fields and of options: the numbers that are floating point,
+// and the lists of bytes.
 var (
 	floatingPoint = map[string]bool{"f32": true, "f64": true, "float": true, "double": true}
 	listsOfBytes  = map[string]bool{"build_id": true, "hex4": true, "seq8": true, "seqhex": true}
 )
 
-// renamed are the fields and the contexts that are not attributes under their own names,
-// but under those of the conventions; "" for parts of the record that are none, and for
-// what babeltrace adds.
+// renamed are the fields and the contexts that become attributes with the names of the conventions. They are "" for
+// parts of the record that are no attributes, and for additions of babeltrace.
 var (
 	renamedContexts = map[string]string{
 		"vtid": "thread.id", "procname": "thread.name", "vpid": "", "debug_info": "",
 	}
-	// Of a managed thread the runtime's number is thread.id, and the system's has its own name.
+	// The thread.id of a managed thread is the runtime's number. The system's number has its own name.
 	renamedContextsOfJava = map[string]string{"procname": "thread.name", "vpid": "", "debug_info": ""}
 	renamedFields         = map[string]map[string]string{
 		mapping.EventJUL:         {"msg": "", "logger_name": "", "int_loglevel": "", "class_name": "", "method_name": "", "int_threadid": "thread.id"},
@@ -58,8 +57,8 @@ type severity struct {
 	text   string
 }
 
-// severitiesOfJava are those that OpenTelemetry's instrumentation of java.util.logging
-// gives the standard levels, with the levels' names.
+// severitiesOfJava are those of OpenTelemetry's instrumentation of java.util.logging for the standard levels, with
+// the levels' names.
 var severitiesOfJava = map[string]severity{
 	"1000": {plog.SeverityNumberError, "SEVERE"},
 	"900":  {plog.SeverityNumberWarn, "WARNING"},
@@ -70,23 +69,23 @@ var severitiesOfJava = map[string]severity{
 	"300":  {plog.SeverityNumberTrace, "FINEST"},
 }
 
-// severitiesOfTracepoints are those of the levels that are in the captures.
+// severitiesOfTracepoints are the severities of the levels in the captures.
 var severitiesOfTracepoints = map[string]plog.SeverityNumber{
 	"TRACE_ERR": plog.SeverityNumberError, "TRACE_WARNING": plog.SeverityNumberWarn, "TRACE_INFO": plog.SeverityNumberInfo,
 	"TRACE_DEBUG_FUNCTION": plog.SeverityNumberDebug, "TRACE_DEBUG_LINE": plog.SeverityNumberDebug, "TRACE_DEBUG": plog.SeverityNumberDebug,
 }
 
-// comparedRecord is all that a log record says of its event.
+// comparedRecord contains all data of a log record.
 type comparedRecord struct {
 	Time, Event, Body, Scope, Host string
 	Severity                       severity
-	// Process is the process's ID; "" where it is not known.
+	// Process is the process's ID, or "" if it is not known.
 	Process string
-	// Attributes have floating point numbers as babeltrace prints them.
+	// Attributes have floating point numbers in the form of babeltrace.
 	Attributes map[string]any
 }
 
-// expectedOf is the log record that an event has to become.
+// expectedOf returns the expected log record of an event.
 func expectedOf(t *testing.T, e *printed.Event) comparedRecord {
 	t.Helper()
 	r := comparedRecord{
@@ -113,7 +112,7 @@ func expectedOf(t *testing.T, e *printed.Event) comparedRecord {
 	return r
 }
 
-// expectAttributes adds what a scope has to become.
+// expectAttributes adds the expected attributes of a scope.
 func (r *comparedRecord) expectAttributes(t *testing.T, scope printed.Struct, renamed map[string]string) {
 	t.Helper()
 	names := map[string]bool{}
@@ -125,7 +124,7 @@ func (r *comparedRecord) expectAttributes(t *testing.T, scope printed.Struct, re
 		if !other {
 			name = m.Name
 		}
-		// Whose only purpose is to say how long another field is, or what it is.
+		// These fields only contain the length or the option of another field.
 		length, isLength := strings.CutSuffix(m.Name, "_length")
 		tag, isTag := strings.CutSuffix(m.Name, "_tag")
 		if name == "" || isLength && names[strings.TrimPrefix(length, "_")] || isTag && names[tag] {
@@ -143,7 +142,7 @@ func (r *comparedRecord) expectAttributes(t *testing.T, scope printed.Struct, re
 	}
 }
 
-// expectedValue is what a value has to become, as pdata gives it back.
+// expectedValue returns the expected value in the form of pdata.
 func expectedValue(t *testing.T, name string, v printed.Value) any {
 	t.Helper()
 	switch v := v.(type) {
@@ -184,7 +183,7 @@ func expectedValue(t *testing.T, name string, v printed.Value) any {
 	return nil
 }
 
-// compared is all that a log record says.
+// compared returns all data of a log record.
 func compared(r record) comparedRecord {
 	attributes := r.Attributes().AsRaw()
 	for name, v := range attributes {
@@ -200,12 +199,12 @@ func compared(r record) comparedRecord {
 	}
 }
 
-// byTime is the order that both are compared in.
+// byTime is the order of the comparison.
 func byTime(a, b comparedRecord) int {
 	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
 }
 
-func TestEveryEventOfACaptureBecomesALogRecordWithAllThatTheReferenceReaderPrints(t *testing.T) {
+func TestLogRecordsOfCapturesEqualTheOutputOfTheReferenceReader(t *testing.T) {
 	for name, c := range map[string]struct {
 		events  int
 		service string
@@ -230,7 +229,7 @@ func TestEveryEventOfACaptureBecomesALogRecordWithAllThatTheReferenceReaderPrint
 				got = append(got, compared(r))
 				assert.Equal(t, name, textOf(r.resource.Attributes(), "lttng.session.name"))
 				assert.Equal(t, c.service, textOf(r.resource.Attributes(), "service.name"))
-				// One process is one instance, and another is another.
+				// Each process is one instance.
 				instances[textOf(r.resource.Attributes(), "service.instance.id")] = true
 			}
 			slices.SortFunc(want, byTime)

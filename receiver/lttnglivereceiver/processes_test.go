@@ -36,7 +36,7 @@ func served(t *testing.T, sessions []*synthetic.Session, options ...option) *bed
 	return b
 }
 
-// story is the events of a call stream, as texts.
+// story returns the events of a call stream as texts.
 func (s *streamSeen) story(t *testing.T) []string {
 	var story []string
 	for _, e := range s.inOrder(t) {
@@ -45,7 +45,7 @@ func (s *streamSeen) story(t *testing.T) []string {
 	return story
 }
 
-func TestAProcessIDThatIsUsedAgainIsAnotherProcess(t *testing.T) {
+func TestAReusedProcessIDIsAnotherProcess(t *testing.T) {
 	s := synthetic.New("reuse", "vpid", "vtid", "procname$")
 	s.Class("lttng_ust_statedump:start")
 	s.Class("lttng_ust_statedump:end")
@@ -71,17 +71,16 @@ func TestAProcessIDThatIsUsedAgainIsAnotherProcess(t *testing.T) {
 	}, programs)
 }
 
-// state has a process tell that it has an object at an address, in a stream.
+// state adds a state dump of a process with an object at an address to a stream.
 func state(s *synthetic.Stream, at uint64, program string, base int) {
 	s.Event(at, "lttng_ust_statedump:start", 7, 8, program+"-ust")
 	s.Event(at+1, "lttng_ust_statedump:procname", 7, 8, program+"-ust", program)
 	s.Event(at+2, "lttng_ust_statedump:bin_info", 7, 8, program+"-ust", base, 0x100, "/lib/common", 0)
 }
 
-// toldAgain is a session in which process 7 tells its state, and that of a program of
-// that name and with its object at base again later, with calls before, meanwhile and
-// behind.
-func toldAgain(program string, base int) *synthetic.Session {
+// twoDumps returns a session in which process 7 records its state, and later the state of a program of this name with
+// its object at base. There are calls before, between and after.
+func twoDumps(program string, base int) *synthetic.Session {
 	s := synthetic.New("again", "vpid", "vtid", "procname$")
 	s.Class("lttng_ust_statedump:start")
 	s.Class("lttng_ust_statedump:procname", "procname$")
@@ -93,7 +92,7 @@ func toldAgain(program string, base int) *synthetic.Session {
 	state(a, 1*second, "first", 0x1000)
 	a.Event(1*second+3, "lttng_ust_statedump:end", 7, 8, "first-ust")
 	a.Event(2*second, mapping.EventCygEntry, 7, 7, "first", 0x1010, 0)
-	// Tracing is stopped. It goes on for a thread before the process says so.
+	// Tracing is stopped. It resumes for a thread before the process records that.
 	a.Packet(9*second-5).Event(9*second-5, mapping.EventCygExit, 7, 7, program, base+0x10, 0)
 	state(a, 9*second, program, base)
 	a.Event(9*second+3, mapping.EventCygEntry, 7, 9, program, base+0x20, 0)
@@ -102,8 +101,8 @@ func toldAgain(program string, base int) *synthetic.Session {
 	return s
 }
 
-// The kernel cuts names of threads behind 15 bytes, and the tracer's first word of a process
-// comes from a thread that has a suffix besides.
+// The kernel truncates names of threads to 15 bytes, and the tracer's first event of a process is from a thread with
+// a suffix in its name.
 func TestAServiceHasTheWholeNameOfItsProcess(t *testing.T) {
 	s := synthetic.New("long", "vpid", "vtid", "procname$")
 	s.Class("lttng_ust_statedump:start")
@@ -134,10 +133,10 @@ func TestAServiceOfJavaOrPythonIsNotNamedAfterItsThreads(t *testing.T) {
 }
 
 func TestAProcessWithTheSameSecondStateDumpIsTheSame(t *testing.T) {
-	b := served(t, []*synthetic.Session{toldAgain("first", 0x1000)})
+	b := served(t, []*synthetic.Session{twoDumps("first", 0x1000)})
 	stream := b.pipeline.only(t)
 	assert.Equal(t, []string{"enter common+0x10 7", "exit common+0x10 7", "enter common+0x20 9", "exit common+0x20 9"}, stream.story(t))
-	assert.Contains(t, stream.barriers, callevent.Interval(1, 2, callevent.CauseSuspended), "what came before the process's word is not paired")
+	assert.Contains(t, stream.barriers, callevent.Interval(1, 2, callevent.CauseSuspended), "calls before the process's state dump are not paired")
 	spans := map[string]string{}
 	for _, span := range b.pipeline.spans(t) {
 		spans[span.Name()] = textOf(span.Attributes(), "callbraid.truncated")
@@ -166,8 +165,7 @@ func TestAnObjectThatASecondStateDumpLacksIsUnloaded(t *testing.T) {
 	assert.Equal(t, []string{"enter plugin+0x10 7", "enter 0x2010 7", "enter common+0x10 7"}, b.pipeline.only(t).story(t))
 }
 
-// Where processes don't tell their state, buffers that were empty when tracing was stopped
-// say so.
+// If processes do not record their state, the empty packets at the stop of tracing mark it.
 func TestCallsAreNotPairedAcrossTracingThatWasStopped(t *testing.T) {
 	s := synthetic.New("stopped", "vpid", "vtid")
 	s.Class(mapping.EventCygEntry, "addr", "call_site")
@@ -185,7 +183,7 @@ func TestCallsAreNotPairedAcrossTracingThatWasStopped(t *testing.T) {
 }
 
 func TestAProcessWithAnotherStateDumpIsAnother(t *testing.T) {
-	b := served(t, []*synthetic.Session{toldAgain("second", 0x5000)})
+	b := served(t, []*synthetic.Session{twoDumps("second", 0x5000)})
 	stories := map[string][]string{}
 	for _, span := range b.pipeline.spans(t) {
 		assert.NotContains(t, span.Name(), "0x5010", "an exit alone is no call")
@@ -253,17 +251,17 @@ func TestATraceOfOneProcessHasItsIDInItsEnvironment(t *testing.T) {
 	assert.Equal(t, 1, b.said.FilterMessageSnippet("The session has buffers for each process").Len())
 }
 
-// A relay daemon up to 2.13 gives up what was not asked for when a process ends.
-func TestAStreamThatEndedBeforeItsLastPacketIsLogged(t *testing.T) {
+// A relay daemon up to 2.13 drops unread packets when a process ends.
+func TestAStreamWithoutItsLastPacketIsLogged(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		path    string
-		packets []uint64 // how many bits each has left
+		packets []uint64 // unused bits of each
 		cut     int64
 	}{
 		{"its last packet was closed by the process's end", "ust/pid/shop-42", []uint64{0, 20_000}, 0},
 		{"its last packet was full", "ust/pid/shop-42", []uint64{20_000, 0}, 1},
-		{"it gave no packet", "ust/pid/shop-42", nil, 1},
+		{"it sent no packet", "ust/pid/shop-42", nil, 1},
 		{"a user's buffers outlive processes", "ust/uid/0/64-bit", []uint64{20_000, 0}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -299,7 +297,7 @@ func TestAnExitOfTheFastVariantLeavesTheLastEnteredFunction(t *testing.T) {
 
 func TestRulesMakeCallsOfOtherEvents(t *testing.T) {
 	s := synthetic.New("rules", "vpid", "vtid")
-	s.Class("shop:begin", "id", "what$")
+	s.Class("shop:begin", "id", "text$")
 	s.Class("shop:end", "id")
 	s.Class("db:begin", "sql$")
 	s.Class("db:end", "rows")
@@ -316,7 +314,7 @@ func TestRulesMakeCallsOfOtherEvents(t *testing.T) {
 		Event(8, "shop:end", 7, 8, 2)
 	rules := func(_ *bed, c *Config) {
 		c.CallRules = []CallRule{
-			{Entry: "shop:begin", Exit: "shop:end", NameField: "what", KeyField: "id"},
+			{Entry: "shop:begin", Exit: "shop:end", NameField: "text", KeyField: "id"},
 			{Entry: "db:begin", Exit: "db:end", NameField: "sql"},
 			{Entry: "gc:begin", Exit: "gc:end", Name: "collect garbage"},
 		}
@@ -362,7 +360,7 @@ func TestAddressesWaitForTheListOfObjects(t *testing.T) {
 	assert.Equal(t, []string{"enter shop+0x10 7", "enter shop+0x20 7", "enter 0x1010 7"}, b.pipeline.only(t).story(t))
 }
 
-func TestAddressesDoNotWaitForEver(t *testing.T) {
+func TestAddressesWaitForALimitedTime(t *testing.T) {
 	s := synthetic.New("incomplete", "vpid", "vtid")
 	s.Class("lttng_ust_statedump:start")
 	s.Class(mapping.EventCygEntry, "addr", "call_site")
@@ -441,7 +439,7 @@ func TestCallsThatWaitForNamesAreBoundedOverAllTracesOfASession(t *testing.T) {
 	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Clock: relayed.read})
 	b := unstartedBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxWaitingEvents = 10 })
 	begin := time.Now()
-	b.receiver.kit.Now = func() time.Time { return begin } // no time passes in which to wait
+	b.receiver.kit.Now = func() time.Time { return begin } // no time passes for the wait
 	require.NoError(t, b.component().Start(t.Context(), b.host))
 	t.Cleanup(b.shutdown)
 	b.await("the calls", func() bool { return b.metric("receiver_lttng_live_packets") == traces })
@@ -454,7 +452,7 @@ func TestCallsThatWaitForNamesAreBoundedOverAllTracesOfASession(t *testing.T) {
 			names[e.function]++
 		}
 	}
-	// The second and the third trace each make the one before give up.
+	// The second and the third trace each end the wait of the one before.
 	assert.Equal(t, map[string]int{"0x1010": 2 * calls, "common+0x10": calls}, names)
 }
 
@@ -463,11 +461,11 @@ func TestDiscardedEventsAreAnIntervalInEveryCallStream(t *testing.T) {
 	s.Class(mapping.EventCygEntry, "addr", "call_site")
 	s.Class(mapping.EventCygExit, "addr", "call_site")
 	a := s.Stream().Packet(1).Event(1, mapping.EventCygEntry, 7, 7, 16, 0).Event(2, mapping.EventCygEntry, 9, 9, 32, 0)
-	a.Packets[0].End = 10 // where the next packet begins
+	a.Packets[0].End = 10 // the begin of the next packet
 	a.Packet(10).Event(30, mapping.EventCygExit, 9, 9, 32, 0)
 	a.Packets[1].Discarded, a.Packets[1].End = 3, 35
 	a.Packet(40).Event(50, mapping.EventCygEntry, 7, 7, 48, 0)
-	// The packet is full after its last event: what was lost lies between 30 and 35.
+	// The packet is full after its last event: the lost events lie between 30 and 35.
 	s.Stream().Packet(5).Event(20, mapping.EventCygEntry, 7, 7, 64, 0).Event(33, mapping.EventCygEntry, 7, 7, 80, 0).Event(45, mapping.EventCygExit, 7, 7, 64, 0)
 	b := served(t, []*synthetic.Session{s})
 	assert.EqualValues(t, 3, b.metric("receiver_lttng_live_events_discarded"))
@@ -481,7 +479,7 @@ func TestDiscardedEventsAreAnIntervalInEveryCallStream(t *testing.T) {
 		}
 		got[textOf(stream.resource.Attributes(), process.AttributeProcessID)] = breaks
 	}
-	// They may have been lost at the end of the packet before, too.
+	// They may also have been lost at the end of the previous packet.
 	before := callevent.Point(1, callevent.CauseDiscarded)
 	require.Len(t, got, 2)
 	assert.ElementsMatch(t, []callevent.Barrier{before, callevent.Interval(2, 3, callevent.CauseDiscarded)}, got["7"])

@@ -28,10 +28,10 @@ type liveReceiver struct {
 	kit       *receiverkit.Kit
 	config    *Config
 	telemetry *telemetry.Telemetry
-	// env is what all sessions share.
+	// env is shared by all sessions.
 	env *session.Environment
 
-	// The fields below exist from Start on. accounts are the memory accounts of what sessions share.
+	// The fields below are set by Start. accounts are the memory accounts of shared data.
 	accounts []*budget.Account
 	watcher  *watcher
 	logs     *handover.Logs[logParcel]
@@ -120,7 +120,7 @@ func (r *liveReceiver) openAccount() *budget.Account {
 	return a
 }
 
-// shrink returns memory of what sessions share, if the budget needs it.
+// shrink frees memory of shared data, if the budget needs it.
 func (r *liveReceiver) shrink() {
 	if files := r.env.Process.Files; files != nil {
 		files.Fit()
@@ -131,7 +131,7 @@ func (r *liveReceiver) shrink() {
 // Stop does nothing: each session detaches in its own goroutine.
 func (*liveReceiver) Stop() {}
 
-// Close closes what sessions shared.
+// Close closes the shared parts of sessions.
 func (r *liveReceiver) Close(ctx context.Context) error {
 	defer r.telemetry.Shutdown()
 	for _, a := range r.accounts {

@@ -25,7 +25,7 @@ type handClock struct{ now atomic.Int64 }
 func (c *handClock) read() time.Duration   { return time.Duration(c.now.Load()) }
 func (c *handClock) move(to time.Duration) { c.now.Store(int64(to)) }
 
-// last is when the last thing of recordings happens.
+// last returns the time of the last data in recordings.
 func last(recordings []*lttnglive.Recording) time.Duration {
 	var end time.Duration
 	for _, r := range recordings {
@@ -63,7 +63,7 @@ func TestNothingIsReadTwiceWhenTheConnectionIsLost(t *testing.T) {
 	assert.Zero(t, b.metric("receiver_lttng_live_packets_lost"))
 	assert.Zero(t, b.metric("receiver_lttng_live_events_late"))
 	assert.Positive(t, b.metric("receiver_lttng_live_connection_failures"))
-	// Connections that break again and again, with packets between, are said seldom.
+	// Connections that break repeatedly, with packets in between, are logged rarely.
 	for _, line := range []string{
 		"The connection to the relay daemon failed: the receiver connects again", "The session is attached again",
 		"The sessions of the relay daemon cannot be listed: the receiver tries again", "The relay daemon can be reached again",
@@ -74,7 +74,7 @@ func TestNothingIsReadTwiceWhenTheConnectionIsLost(t *testing.T) {
 	checkCygSpans(t, "cyg1", b.pipeline)
 }
 
-func TestSessionsAreReadBesideEachOther(t *testing.T) {
+func TestSessionsAreReadAtTheSameTime(t *testing.T) {
 	r := newRelay(t, captured(t, "jul1", "cygok", "tp1", "meta1"), lttnglive.RelayOptions{})
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Sessions = []string{"*/jul1", "*/cyg*", "vm/m*"} })
 	records := b.awaitRecords(282 + 245 + 656)
@@ -86,7 +86,7 @@ func TestSessionsAreReadBesideEachOther(t *testing.T) {
 }
 
 func TestASessionThatIsReadToItsEndIsNotReadAgain(t *testing.T) {
-	r := newRelay(t, captured(t, "jul1"), lttnglive.RelayOptions{Again: true})
+	r := newRelay(t, captured(t, "jul1"), lttnglive.RelayOptions{Restart: true})
 	b := newBed(t, reading(r.address()))
 	b.awaitSaid("The session was closed")
 	lists := b.said.Len()
@@ -111,12 +111,12 @@ func TestARelayDaemonThatStartsLaterIsFound(t *testing.T) {
 	require.NotNil(t, again)
 }
 
-func TestASessionThatIsReadFromNowOnLosesNothingOnAnotherConnection(t *testing.T) {
+func TestASessionReadFromNowOnLosesNothingOnAnotherConnection(t *testing.T) {
 	recordings := captured(t, "cyg1")
 	moments := packetTimesOf(recordings)
 	var clock handClock
 	r := newRelay(t, recordings, lttnglive.RelayOptions{Clock: clock.read})
-	// Somebody was there before: half of the recording is old.
+	// Another viewer was there before: half of the recording is old.
 	before := newBed(t, reading(r.address()), withoutTraces)
 	before.awaitSaid("The session is attached")
 	clock.move(moments[len(moments)/2])
@@ -148,21 +148,20 @@ func TestASessionThatIsReadFromNowOnLosesNothingOnAnotherConnection(t *testing.T
 	}
 }
 
-// What a stream had that was closed in between is not known: calls that were open then
-// may have ended, and so may those that others tell of up to the new connection.
+// The data of a stream that was closed between connections is unknown: calls that were open then may have ended, and
+// so may calls in other streams, up to the new connection.
 func TestAStreamThatAnotherConnectionLacksIsABreak(t *testing.T) {
 	s := synthetic.New("gone", "vpid", "vtid")
 	s.Class(mapping.EventCygEntry, "addr", "call_site")
 	s.Class(mapping.EventCygExit, "addr", "call_site")
 	stays := s.Stream().Packet(10).Event(10, mapping.EventCygEntry, 7, 7, 16, 0)
-	// What is recorded before the connection is made again: an exit and an entry between
-	// are gone with the other stream.
+	// Recorded before the new connection: an exit and an entry between these are lost with the other stream.
 	stays.Packet(30).Event(30, mapping.EventCygEntry, 7, 7, 48, 0).Packet(40).Event(40, mapping.EventCygExit, 7, 7, 48, 0).Event(41, mapping.EventCygExit, 7, 7, 16, 0)
 	stays.Packet(100).Event(100, mapping.EventCygEntry, 7, 7, 64, 0).Event(110, mapping.EventCygExit, 7, 7, 64, 0)
 	s.Stream().Packet(5).Event(5, mapping.EventCygEntry, 7, 8, 32, 0).Event(20, mapping.EventCygExit, 7, 8, 32, 0)
 	for name, c := range map[string]struct {
-		// at is when the calls behind the first are recorded, of which so many records come
-		// at once.
+		// at is the recording time of the calls after the first one. records is the number of records that arrive
+		// together with them.
 		at      time.Duration
 		records int
 		want    map[string]string
@@ -213,9 +212,9 @@ func TestAStreamThatAnotherConnectionLacksIsABreak(t *testing.T) {
 	}
 }
 
-// A stream that hung up may wait for others in its trace when the connection is lost, and
-// is told again on the next.
-func TestAStreamThatHungUpAndWaitsForOthersIsReadOnOnAnotherConnection(t *testing.T) {
+// A stream that hung up may wait for others in its trace when the connection is lost. It is announced again on the
+// next one.
+func TestAWaitingStreamThatHungUpContinuesOnAnotherConnection(t *testing.T) {
 	s := synthetic.New("held", "vpid", "vtid")
 	s.Class("shop:sold", "number")
 	s.Stream().Packet(10).Event(10, "shop:sold", 7, 7, 1).Event(500, "shop:sold", 7, 7, 2)

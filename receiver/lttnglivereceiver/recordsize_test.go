@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
-func TestMessagesAndNamesThatAreTooLongAreCut(t *testing.T) {
+func TestMessagesAndNamesThatAreTooLongAreTruncated(t *testing.T) {
 	for _, most := range []int{minLogRecordBytes, mib} {
 		t.Run(strconv.Itoa(most), func(t *testing.T) { requireCut(t, most) })
 	}

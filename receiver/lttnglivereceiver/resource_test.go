@@ -20,7 +20,7 @@ func TestInvalidUTF8InNamesIsReplaced(t *testing.T) {
 	s.Stream().Packet(10).Event(10, "app:h\xfft", 7, 1)
 	recording := s.Recording(1)
 	recording.Session.Host, recording.Session.Name = "h\xff", "caf\xe9"
-	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Again: true})
+	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Restart: true})
 	b := newBed(t, reading(r.address()))
 
 	record := b.awaitRecords(1)[0]

@@ -19,8 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
-// heldMost is the most that packets of a session take, those to be used again too, and
-// what they take now.
+// heldMost is the current and the maximum memory of a session's packets, including buffers for reuse.
 type heldMost struct {
 	mu        sync.Mutex
 	most, now int
@@ -32,8 +31,7 @@ func (h *heldMost) listen(waiting, free int) {
 	h.most, h.now = max(h.most, waiting+free), waiting
 }
 
-// crowd is a session with so many traces of so many streams with large packets, which
-// lie over each other in time.
+// crowd describes a session with traces, streams and large packets that overlap in time.
 type crowd struct {
 	traces, streams, packets int
 	// packetBytes is the size of the largest packet.
@@ -79,7 +77,7 @@ func (c *crowd) follow(t *testing.T, recording *lttnglive.Recording, bound int, 
 	return b, &h
 }
 
-// limited is how many barriers there are for a bound that was reached.
+// limited returns the number of barriers because of a bound.
 func (s *streamSeen) limited() (n int) {
 	for barrier := range s.barriers {
 		if barrier.Cause == callevent.CauseLimit {
@@ -98,7 +96,7 @@ func TestWithRoomForAPacketOfEachStreamEventsAreInOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			recording := c.recording()
-			// What is read ahead takes half of the room.
+			// Half of the memory is for reading ahead.
 			bound := 2 * 20 * c.packetBytes
 			b, h := c.follow(t, recording, bound, lttnglive.RelayOptions{})
 			assert.LessOrEqual(t, h.most, bound)
@@ -120,7 +118,7 @@ func TestWithRoomForAPacketOfEachStreamEventsAreInOrder(t *testing.T) {
 	}
 }
 
-func TestWithoutRoomForAPacketOfEachStreamNoneIsLostAndNoMoreIsHeld(t *testing.T) {
+func TestWithoutRoomForAPacketOfEachStreamNoEventIsLostAndTheBoundHolds(t *testing.T) {
 	for name, c := range map[string]crowd{
 		"of one trace":      {traces: 1, streams: 60, packets: 4},
 		"of several traces": {traces: 5, streams: 12, packets: 4},
@@ -136,7 +134,7 @@ func TestWithoutRoomForAPacketOfEachStreamNoneIsLostAndNoMoreIsHeld(t *testing.T
 			assert.Positive(t, b.metric("receiver_lttng_live_events_late"))
 			require.Len(t, b.records(), c.events())
 			for _, stream := range b.pipeline.streams(t) {
-				// Each stream of packets is a thread's, whose own calls are in order.
+				// Each stream of packets belongs to a thread, whose own calls are in order.
 				next := map[uint64]string{}
 				for _, e := range stream.inOrder(t) {
 					require.Less(t, next[e.lane], fmt.Sprintf("%8s", e.function))
@@ -148,10 +146,10 @@ func TestWithoutRoomForAPacketOfEachStreamNoneIsLostAndNoMoreIsHeld(t *testing.T
 	}
 }
 
-func TestPacketsOfATraceThatIsDroppedNoLongerTakeRoom(t *testing.T) {
+func TestPacketsOfADroppedTraceUseNoMemory(t *testing.T) {
 	c := crowd{traces: 1, streams: 30, packets: 3}
 	recording := spoil(t, c.recording(), 7, 1, 0)
-	b, h := c.follow(t, recording, mib, lttnglive.RelayOptions{Again: true})
+	b, h := c.follow(t, recording, mib, lttnglive.RelayOptions{Restart: true})
 	assert.LessOrEqual(t, h.most, mib+c.packetBytes)
 	assert.EqualValues(t, 1, b.metric("receiver_lttng_live_bad_data"))
 	assert.Len(t, b.records(), c.events()-10)

@@ -40,11 +40,11 @@ func TestASilentStreamDelaysOthersForMaxDelayAtMost(t *testing.T) {
 	assert.EqualValues(t, 1, b.metric("receiver_lttng_live_events_late"))
 	stream := b.pipeline.only(t)
 	assert.Equal(t, []string{"enter 0x10 7", "enter 0x20 7", "enter 0x30 7", "enter 0x40 7"}, stream.story(t))
-	// What came between its silence and its catching up is paired with nothing.
+	// Calls from the begin of its silence until it has caught up are not paired.
 	assert.Positive(t, stream.barriers[callevent.Interval(0, 3, callevent.CauseUnresponsive)])
 }
 
-func TestAStreamThatIsNewWhileTheOthersAreSilentIsAskedFor(t *testing.T) {
+func TestANewStreamIsFoundWhileTheOthersAreSilent(t *testing.T) {
 	s := synthetic.New("silent", "vpid", "vtid")
 	s.Class(mapping.EventCygEntry, "addr", "call_site")
 	s.Stream().Packet(1).Event(10, mapping.EventCygEntry, 7, 7, 16, 0)

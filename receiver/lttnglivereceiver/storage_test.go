@@ -94,7 +94,7 @@ func storing(m *memory) option {
 	}
 }
 
-func TestACollectorGoesOnWhereTheOneBeforeStopped(t *testing.T) {
+func TestACollectorContinuesAtThePositionsOfThePreviousOne(t *testing.T) {
 	recordings := captured(t, "cyg1")
 	moments := packetTimesOf(recordings)
 	require.Greater(t, len(moments), 50)
@@ -106,7 +106,7 @@ func TestACollectorGoesOnWhereTheOneBeforeStopped(t *testing.T) {
 	const parts = 8
 	for part := range parts {
 		b := newBed(t, reading(r.address()), storing(kept), func(b *bed, _ *Config) { b.pipeline = all })
-		// A recording's time begins when it is attached for the first time.
+		// A recording's time starts when it is attached for the first time.
 		b.awaitSaid("The session is attached")
 		clock.move(moments[(part+1)*(len(moments)-1)/parts])
 		b.await("a packet", func() bool { return b.metric("receiver_lttng_live_packets") > 0 })
@@ -128,7 +128,7 @@ func TestACollectorGoesOnWhereTheOneBeforeStopped(t *testing.T) {
 	assert.Len(t, slices.Collect(maps.Keys(kept.values)), 2)
 }
 
-// packetTimesOf is when the packets of recordings come.
+// packetTimesOf returns the times of the packets of recordings.
 func packetTimesOf(recordings []*lttnglive.Recording) []time.Duration {
 	var times []time.Duration
 	for _, r := range recordings {
@@ -144,8 +144,8 @@ func packetTimesOf(recordings []*lttnglive.Recording) []time.Duration {
 	return times
 }
 
-// Sessions have their traces at the same paths.
-func TestATraceWithoutUUIDIsNotTakenForThatOfAnotherSession(t *testing.T) {
+// Sessions have traces at the same paths.
+func TestATraceWithoutUUIDBelongsToItsSession(t *testing.T) {
 	recording := func(name string, id uint64) *lttnglive.Recording {
 		s := synthetic.New(name, "vpid", "vtid")
 		s.Anonymous = true

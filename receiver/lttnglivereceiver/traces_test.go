@@ -22,14 +22,13 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
-// ticking is a clock that goes on whenever it is asked.
+// ticking returns a clock that advances with each call.
 func ticking() func() time.Duration {
 	var ticks atomic.Int64
 	return func() time.Duration { return time.Duration(ticks.Add(2)) * time.Millisecond }
 }
 
-// shortProcesses is a session with buffers for each process, in which one process runs
-// after the other.
+// shortProcesses returns a session with buffers for each process, in which processes run one after the other.
 func shortProcesses(n int) *lttnglive.Recording {
 	const life = 40 * time.Millisecond
 	all := &lttnglive.Recording{
@@ -57,7 +56,7 @@ func shortProcesses(n int) *lttnglive.Recording {
 	return all
 }
 
-func TestProcessesThatHaveEndedAreForgottenAndNotReadTwice(t *testing.T) {
+func TestEndedProcessesAreRemovedAndNotReadTwice(t *testing.T) {
 	const processes = 60
 	r := newRelay(t, []*lttnglive.Recording{shortProcesses(processes)}, lttnglive.RelayOptions{Clock: ticking()})
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxStreams, c.Poll.MaxInterval = 200, c.Poll.MinInterval })
@@ -105,7 +104,7 @@ func TestStreamsWithoutMetadataCountAsStreamsOfTheSession(t *testing.T) {
 	assert.Contains(t, said.ContextMap()["error"], "expected at most 50 streams of the session (limits.max_streams), got 51")
 }
 
-func TestCallsThatAreOpenAtTheShutdownEndWithIt(t *testing.T) {
+func TestOpenCallsEndWithTheShutdown(t *testing.T) {
 	recordings := captured(t, "cygok")
 	recordings[0].End = lttnglive.Never
 	for i := range recordings[0].Streams {
@@ -121,7 +120,7 @@ func TestCallsThatAreOpenAtTheShutdownEndWithIt(t *testing.T) {
 	assert.False(t, s.has(callevent.BarrierEnd, callevent.CauseEnded))
 }
 
-func TestALossInsideOfAnotherDoesNotEndIt(t *testing.T) {
+func TestALossInsideAnotherDoesNotEndIt(t *testing.T) {
 	s := synthetic.New("overlapping", "vpid", "vtid")
 	s.Class(mapping.EventCygEntry, "addr", "call_site")
 	for range 3 {
@@ -142,7 +141,7 @@ func TestALossInsideOfAnotherDoesNotEndIt(t *testing.T) {
 	discarded(0, 100)
 	entry(1, 30)
 	discarded(1, 60)
-	entry(2, 70) // behind the end of the loss of stream 1, inside of that of stream 0
+	entry(2, 70) // after the loss of stream 1, inside that of stream 0
 	entry(2, 200)
 	r := newRelay(t, []*lttnglive.Recording{s.Recording(1)}, lttnglive.RelayOptions{})
 	b := newBed(t, reading(r.address()))
@@ -159,8 +158,7 @@ func TestALossInsideOfAnotherDoesNotEndIt(t *testing.T) {
 	assert.Equal(t, []uint64{6}, ends, "the one interval reaches to the call at 200")
 }
 
-// What a stream had behind where it can't be read is not known: calls that were open then
-// may have ended.
+// The data of a stream after its first unreadable byte is unknown: calls that were open then may have ended.
 func TestAStreamThatCannotBeReadFurtherIsABreak(t *testing.T) {
 	s := synthetic.New("unreadable", "vpid", "vtid")
 	s.Class(mapping.EventCygEntry, "addr", "call_site")
@@ -196,7 +194,7 @@ func TestMetadataMayArriveInPieces(t *testing.T) {
 	for i := range recording.Streams {
 		recording.Streams[i].End = lttnglive.Never
 	}
-	// A tracer hands on what a packet needs before it.
+	// A tracer sends the metadata of a packet before it.
 	recording.Streams[1].Steps[0].At = time.Duration(len(all)) * time.Millisecond
 	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Clock: ticking()})
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Poll.MaxInterval = c.Poll.MinInterval })
@@ -204,8 +202,8 @@ func TestMetadataMayArriveInPieces(t *testing.T) {
 	assert.Empty(t, b.said.FilterMessage(dropped).All())
 }
 
-// Of two traces with one UUID on a connection each may be given metadata later.
-func TestTracesWithOneUUIDAreBothAskedForMetadata(t *testing.T) {
+// Each of two traces with the same UUID on a connection may receive metadata later.
+func TestMetadataOfBothTracesWithOneUUIDIsRead(t *testing.T) {
 	s := synthetic.New("one UUID")
 	s.Class("shop:sold", "number")
 	first := s.Metadata()
@@ -215,14 +213,14 @@ func TestTracesWithOneUUIDAreBothAskedForMetadata(t *testing.T) {
 	rest := s.Metadata()[len(first):]
 	other := bytes.Replace(rest, []byte("_number"), []byte("_amount"), 1)
 	for name, c := range map[string]struct {
-		// more is what each of the traces is given later.
+		// more is the later metadata of each trace.
 		more [2][]byte
 		bad  bool
 	}{
-		"which the second gets":                {more: [2][]byte{nil, rest}},
-		"which both get":                       {more: [2][]byte{rest, rest}},
-		"of which one gets less":               {more: [2][]byte{rest[:10], rest}},
-		"which is not the same in both traces": {more: [2][]byte{other, rest}, bad: true},
+		"received by the second":   {more: [2][]byte{nil, rest}},
+		"received by both":         {more: [2][]byte{rest, rest}},
+		"received in part by one":  {more: [2][]byte{rest[:10], rest}},
+		"different in both traces": {more: [2][]byte{other, rest}, bad: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := s.Recording(1)

@@ -57,20 +57,20 @@ type runningSession interface {
 	// State returns the session's state for metrics.
 	State() session.State
 	IsDone() bool
-	// WasClosed reports whether the session, which has ended, was closed in LTTng.
+	// WasClosed reports whether the session was closed in LTTng. Call it after its end.
 	WasClosed() bool
 }
 
 // watchedSession is a listed session.
 type watchedSession struct {
 	runningSession
-	// stale says that the connection on which the session was listed is gone.
+	// stale is set if the connection of the list with the session was lost.
 	stale bool
 }
 
-// isReplaceable reports whether a session that is listed under the same key is read by a new one: this
-// one has ended, and it was not closed, or the listed one may be another. Positions are stored by trace,
-// so no event is read twice.
+// isReplaceable reports whether a new session reads a listed session with the same key: this one has ended, and
+// either it was not closed, or the listed one may be another. Positions are stored by trace, so no event is read
+// twice.
 func (s *watchedSession) isReplaceable() bool { return s.IsDone() && (!s.WasClosed() || s.stale) }
 
 func newWatcher(env *session.Environment, config *Config, listed func(), startGoroutine func(func())) *watcher {
@@ -105,7 +105,7 @@ func (w *watcher) run() {
 	}
 }
 
-// list asks for the sessions, on a new connection if there is none.
+// list requests the sessions, on a new connection if there is none.
 func (w *watcher) list() ([]lttnglive.Session, error) {
 	if w.conn == nil {
 		conn, viewer, err := w.env.Connect(w.env.Reading, nil)
@@ -165,8 +165,8 @@ func (w *watcher) readListed(listed []lttnglive.Session) {
 	w.forgetUnlisted(keys)
 }
 
-// isReadable reports whether a session can be read beside so many others. If not, it logs the reason,
-// once for each session.
+// isReadable reports whether a session can be read in addition to reading others. If not, it logs the reason, once
+// for each session.
 func (w *watcher) isReadable(key sessionKey, s lttnglive.Session, reading int) bool {
 	line, reason := &w.notLive, "it was not created with a live timer: lttng create --live"
 	if s.LiveTimer != 0 {

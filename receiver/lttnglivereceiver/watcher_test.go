@@ -19,8 +19,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
 )
 
-// shop is a session of that name, with two events in a trace of its own. It is closed
-// once it was read.
+// shop returns a session of that name, with two events in its own trace. It is closed after it was read.
 func shop(trace string) *lttnglive.Recording {
 	s := synthetic.New(trace, "vpid", "vtid")
 	s.Name = "shop"
@@ -29,7 +28,7 @@ func shop(trace string) *lttnglive.Recording {
 	return s.Recording(1)
 }
 
-// shopNumber is such a session with an ID and a name of its own.
+// shopNumber returns such a session with its own ID and name.
 func shopNumber(i int) *lttnglive.Recording {
 	r := shop(fmt.Sprintf("trace %08d", i))
 	r.Session.ID, r.Session.Name = uint64(i+1), fmt.Sprint("shop", i)
@@ -39,25 +38,24 @@ func shopNumber(i int) *lttnglive.Recording {
 	return r
 }
 
-// awaitLists waits for a list of sessions that is asked for from now on, and for what
-// comes of it.
+// awaitLists waits for a new list of sessions, and for its effects.
 func (b *bed) awaitLists() {
 	b.t.Helper()
 	from := b.receiver.watcher.rounds.Load()
 	b.await("lists of sessions", func() bool { return b.receiver.watcher.rounds.Load() > from+2 })
 }
 
-// A relay daemon that is started again counts sessions from 1 again.
-func TestASessionWithTheIDAndNameOfOneBeforeTheRelayDaemonsRestartIsRead(t *testing.T) {
-	r := newRelay(t, []*lttnglive.Recording{shop("first")}, lttnglive.RelayOptions{Again: true})
+// A restarted relay daemon numbers sessions from 1 again.
+func TestASessionWithTheIDAndNameOfOneBeforeARestartIsRead(t *testing.T) {
+	r := newRelay(t, []*lttnglive.Recording{shop("first")}, lttnglive.RelayOptions{Restart: true})
 	b := newBed(t, reading(r.address()))
 	b.awaitSaid("The session was closed")
 	r.stop()
-	r = newRelayAt(t, r.address(), []*lttnglive.Recording{shop("second")}, lttnglive.RelayOptions{Again: true})
+	r = newRelayAt(t, r.address(), []*lttnglive.Recording{shop("second")}, lttnglive.RelayOptions{Restart: true})
 	b.awaitRecords(4)
 	b.await("its end", func() bool { return b.said.FilterMessage("The session was closed").Len() == 2 })
 
-	// The same one, on another connection, has nothing new.
+	// The same session, on another connection, has nothing new.
 	r.hangUp()
 	b.await("its end", func() bool { return b.said.FilterMessage("The session was closed").Len() == 3 })
 	b.awaitLists()
@@ -66,7 +64,7 @@ func TestASessionWithTheIDAndNameOfOneBeforeTheRelayDaemonsRestartIsRead(t *test
 	assert.Equal(t, 3, b.said.FilterMessage("The session was closed").Len(), "nor for every list")
 }
 
-// endingSession is a session that ends when the test says so.
+// endingSession is a session that ends when the test sets done.
 type endingSession struct {
 	session.Session
 	done, closed bool
@@ -75,9 +73,8 @@ type endingSession struct {
 func (s *endingSession) IsDone() bool    { return s.done }
 func (s *endingSession) WasClosed() bool { return s.closed }
 
-// What is left of the session before may take longer to be handed on than the relay
-// daemon's restart.
-func TestASessionThatEndedAfterTheListConnectionDoesNotStandForALaterOne(t *testing.T) {
+// The delivery of the previous session may take longer than the relay daemon's restart.
+func TestASessionThatEndedAfterTheListConnectionDoesNotReplaceALaterOne(t *testing.T) {
 	r := unstartedBed(t).receiver
 	w := newWatcher(r.env, r.config, func() {}, func(func()) {})
 	ended := &endingSession{}
@@ -92,8 +89,8 @@ func TestASessionThatEndedAfterTheListConnectionDoesNotStandForALaterOne(t *test
 
 const notLive = "A session is not read: it was not created with a live timer: lttng create --live"
 
-// A relay daemon may tell of other sessions in each list.
-func TestSessionsThatCannotBeReadAreLoggedSeldom(t *testing.T) {
+// A relay daemon may list other sessions each time.
+func TestSessionsThatCannotBeReadAreLoggedRarely(t *testing.T) {
 	const lists, sessions = 5, 1000
 	b := unstartedBed(t)
 	now := time.Unix(1, 0)
@@ -110,17 +107,17 @@ func TestSessionsThatCannotBeReadAreLoggedSeldom(t *testing.T) {
 		assert.Len(t, w.warned, sessions, "those of lists before are forgotten")
 	}
 	assert.Equal(t, 1, b.saidAloud(notLive))
-	assert.Equal(t, lists*sessions, b.said.FilterMessage(notLive).Len(), "who debugs sees each")
+	assert.Equal(t, lists*sessions, b.said.FilterMessage(notLive).Len(), "debug lines contain each")
 	now = now.Add(logline.Pause)
 	w.readListed(list((lists - 1) * sessions))
-	assert.Equal(t, 1, b.saidAloud(notLive), "it is said once for each session")
+	assert.Equal(t, 1, b.saidAloud(notLive), "it is logged once for each session")
 	w.readListed(list(0))
 	assert.Equal(t, 2, b.saidAloud(notLive))
 	w.readListed(nil)
 	assert.Empty(t, w.warned)
 }
 
-func TestSessionsThatComeAndGoAreLoggedSeldom(t *testing.T) {
+func TestShortSessionsAreLoggedRarely(t *testing.T) {
 	const sessions = session.SessionsLogged + 5
 	var recordings []*lttnglive.Recording
 	for i := range sessions {
@@ -143,14 +140,14 @@ func TestAtMostMaxSessionsAreReadTogether(t *testing.T) {
 	var recordings []*lttnglive.Recording
 	for i := range sessions {
 		recording := shopNumber(i)
-		recording.End = time.Hour // from when on it is attached
+		recording.End = time.Hour // from its attachment on
 		for j := range recording.Streams {
 			recording.Streams[j].End = recording.End
 		}
 		recordings = append(recordings, recording)
 	}
 	var clock handClock
-	r := newRelay(t, recordings, lttnglive.RelayOptions{Clock: clock.read, Again: true})
+	r := newRelay(t, recordings, lttnglive.RelayOptions{Clock: clock.read, Restart: true})
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxSessions = most })
 	said := b.awaitSaid("A session is not read: limits.max_sessions is reached")
 	assert.Equal(t, zapcore.WarnLevel, said.Level)

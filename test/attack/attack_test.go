@@ -16,8 +16,8 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// TestAttack attacks the built distribution. CALLBRAID_ATTACK=full has all of it;
-// CALLBRAID_ATTACK_ONLY is a regular expression of names.
+// TestAttack attacks the built distribution. CALLBRAID_ATTACK=full runs all attacks.
+// CALLBRAID_ATTACK_ONLY is a regular expression of their names.
 func TestAttack(t *testing.T) {
 	kit.Binary(t)
 	f := form{full: os.Getenv("CALLBRAID_ATTACK") == "full"}

@@ -14,22 +14,22 @@ import (
 
 // Attacker is one kind of hostile peer.
 type Attacker interface {
-	// Attack attacks until the attacker has done all that it does, or ctx ends. No
-	// connection and no goroutine of it is left when it returns. The error is that of the
-	// attacker itself; a collector that refuses it is none.
+	// Attack attacks until the attacker is finished or ctx ends. When it returns, all its
+	// connections and goroutines have ended. The error is a failure of the attacker itself. A
+	// collector that refuses it is no error.
 	Attack(ctx context.Context) error
-	// Sent says in words what the attacker sent so far. Other goroutines may call it.
+	// Sent describes the data that the attacker has sent. Other goroutines may call it.
 	Sent() string
 }
 
-// tally counts what an attacker did.
+// tally counts the actions of an attacker.
 type tally struct{ connections, unreached, refused, messages, bytes atomic.Int64 }
 
-// mib is a number of bytes in words.
+// mib formats a number of bytes.
 func mib(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
 
-// dial opens a connection that ends with ctx, from one of several loopback addresses, by
-// turns. The caller closes it.
+// dial opens a connection that ends with ctx, from one of several loopback addresses in turn. The
+// caller closes it.
 func dial(ctx context.Context, endpoint string, turn int) (net.Conn, error) {
 	const addresses = 200 // 127.0.1.1 and so on
 	dialer := net.Dialer{
@@ -44,7 +44,7 @@ func dial(ctx context.Context, endpoint string, turn int) (net.Conn, error) {
 	return connection, nil
 }
 
-// pause waits, and reports whether ctx goes on.
+// pause waits for d, and returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -56,7 +56,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// together runs n peers at the same time, and waits for all. Each gets its index.
+// together runs n peers at the same time, and returns when all have ended. Each gets its index.
 func together(n int, peer func(turn int)) {
 	var all sync.WaitGroup
 	for turn := range n {
@@ -65,9 +65,9 @@ func together(n int, peer func(turn int)) {
 	all.Wait()
 }
 
-// again has so many peers connect at once. Each uses its connection, which is then closed, and
-// comes again after a rest, until ctx ends.
-func (n *tally) again(ctx context.Context, endpoint string, peers int, rest time.Duration, use func(net.Conn)) {
+// repeat lets a number of peers connect at the same time. Each calls use with its connection,
+// closes it, rests, and connects again, until ctx ends.
+func (n *tally) repeat(ctx context.Context, endpoint string, peers int, rest time.Duration, use func(net.Conn)) {
 	const unreachable = 100 * time.Millisecond
 	together(peers, func(turn int) {
 		for ctx.Err() == nil {

@@ -21,24 +21,24 @@ import (
 	"google.golang.org/grpc"
 )
 
-// delivered is what came of honest senders.
+// delivered counts the data of honest senders that a backend received.
 type delivered struct {
 	mu sync.Mutex
-	// calls are spans of the calls of honest programs, each once, requests those of OTLP
-	// senders; again are calls that came twice, because a request was tried again.
+	// calls counts the spans of calls of honest programs, each once, and requests those of OTLP
+	// senders. again counts calls that arrived twice, because a request was repeated.
 	calls, requests, again int64
 	seen                   map[pcommon.SpanID]bool
 }
 
-// Honest spans are told by their names. No attacker makes calls of functions without a name: a name
-// that comes too late, where attackers have the machine busy, makes no call missing.
+// Names distinguish honest spans. No attacker calls functions without a name. A function whose name
+// arrives too late on a busy machine still counts as honest.
 const (
 	honestFunctions = "load."           // see package load
 	namelessPrefix  = "unknown.method#" // of the bytefrog receiver
 	honestRequest   = "honest request"
 )
 
-func (d *delivered) add(traces ptrace.Traces) {
+func (d *delivered) record(traces ptrace.Traces) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, rs := range traces.ResourceSpans().All() {
@@ -56,7 +56,7 @@ func (d *delivered) add(traces ptrace.Traces) {
 	}
 }
 
-// addCall counts a call. The lock is held.
+// addCall counts a call. The caller holds the lock.
 func (d *delivered) addCall(id pcommon.SpanID) {
 	if d.seen[id] {
 		d.again++
@@ -69,7 +69,7 @@ func (d *delivered) addCall(id pcommon.SpanID) {
 	d.calls++
 }
 
-// sums are the numbers so far.
+// sums returns the numbers of now.
 func (d *delivered) sums() (calls, requests, again int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -82,13 +82,13 @@ type otlpBackend struct {
 	delivered
 }
 
-// Export takes a request.
+// Export accepts a request.
 func (b *otlpBackend) Export(_ context.Context, request ptraceotlp.ExportRequest) (ptraceotlp.ExportResponse, error) {
-	b.add(request.Traces())
+	b.record(request.Traces())
 	return ptraceotlp.NewExportResponse(), nil
 }
 
-// serveBackend has a backend answer until the end of the test.
+// serveBackend runs a backend until the end of the test.
 func serveBackend(t testing.TB, address string) *otlpBackend {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
@@ -115,8 +115,8 @@ type spansFile struct {
 	read int64 // bytes of whole lines
 }
 
-// look reads the new lines of the file.
-func (f *spansFile) look() error {
+// readLines reads the new lines of the file.
+func (f *spansFile) readLines() error {
 	file, err := os.Open(f.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -140,7 +140,7 @@ func (f *spansFile) look() error {
 		if err != nil {
 			return err
 		}
-		f.add(traces)
+		f.record(traces)
 		f.read += int64(len(line))
 	}
 }

@@ -17,19 +17,19 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// Batches sends forged batches of call events over OTLP: each of another call stream, whose
-// calls never end; of one call stream, each far ahead of the last; and of call streams that
-// wait for numbers below.
+// Batches sends three kinds of forged batches of call events over OTLP. Each batch of the first
+// kind has its own call stream, whose calls never end. Those of the second kind have one call
+// stream, and each is far ahead of the one before. Those of the third kind wait for lower numbers.
 type Batches struct {
-	// Endpoint is that of an OTLP receiver over gRPC, host:port.
+	// Endpoint is the address of an OTLP receiver over gRPC, host:port.
 	Endpoint string
-	// Streams is how many call streams there are of each kind.
+	// Streams is the number of call streams of each kind.
 	Streams int
 
 	tally
 }
 
-// batchesOfRequest are in one request.
+// batchesOfRequest is the number of batches in one request.
 const batchesOfRequest = 500
 
 // Attack sends all batches.
@@ -71,12 +71,12 @@ func (n *Batches) Attack(ctx context.Context) error {
 	return nil
 }
 
-// Sent says how many batches there were.
+// Sent returns the number of batches.
 func (n *Batches) Sent() string {
 	return fmt.Sprintf("%d batches, %d refused", n.messages.Load(), n.refused.Load())
 }
 
-// otlpClient sends traces to an OTLP receiver. End ends it.
+// otlpClient returns a client that sends traces to an OTLP receiver, and a function that closes it.
 func otlpClient(endpoint string) (client ptraceotlp.GRPCClient, end func(), err error) {
 	connection, err := grpc.NewClient("passthrough:///"+endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

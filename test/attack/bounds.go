@@ -5,8 +5,8 @@ package attack
 
 import "time"
 
-// bound is what an attack may cost. In every attack all calls of honest programs are delivered,
-// no program hangs or dies, every starting agent is traced, and pages answer.
+// bound is the allowed cost of an attack. In every attack the backend receives all calls of honest
+// programs, no program hangs or dies, the collector traces every starting agent, and pages answer.
 type bound struct {
 	// peak is the most memory that the collector may have in RAM, in MiB.
 	peak int64
@@ -15,28 +15,29 @@ type bound struct {
 	// recovers is the longest time from the end of the attack until a starting agent is traced
 	// and memory is down to leftover.
 	recovers time.Duration
-	// ends is how long the process may take to end after SIGTERM.
+	// ends is the longest time from SIGTERM to the end of the process.
 	ends time.Duration
-	// logLines and logKiB are how much the collector may log in a second.
+	// logLines and logKiB are the most lines and KiB of log in a second.
 	logLines, logKiB float64
 }
 
-// longestLine is the most bytes that a line of log may have.
+// longestLine is the largest length of a log line, in bytes.
 const longestLine = 8 << 10
 
-// fullBudget is how much memory, in MiB, a collector may have whose budget is full. By the README of
-// memory_budget it is 200 MiB and 2.2 times the limit, which is 40% of memory_limiter's 3072 MiB.
+// fullBudget is the memory, in MiB, that a collector may have while its budget is full. By the
+// README of memory_budget it is 200 MiB and 2.2 times the limit, which is 40% of memory_limiter's
+// 3072 MiB.
 const fullBudget = 2900
 
-// sampledLines is how many lines a second the Collector's log may have in an attack. The log has the
-// first ten lines of each message in a second, then one in a hundred. A bad peer causes one of about
-// five messages.
+// sampledLines is the number of lines a second that the Collector's log may have in an attack. The
+// log has the first ten lines of each message in a second, then one in a hundred. A bad peer causes
+// one of about five messages.
 const sampledLines = 50
 
-// usual is the bound of attacks that bounds does not list.
+// usual is the bound of an attack that bounds does not list.
 var usual = bound{peak: 600, leftover: 300, recovers: 30 * time.Second, ends: 10 * time.Second, logLines: sampledLines, logKiB: 32}
 
-// bounds are those of attacks that may cost more or less than usual, by name. 0 means as usual.
+// bounds are the bounds of attacks with another cost than usual, by name. 0 means as usual.
 var bounds = map[string]bound{
 	"nested":                       {peak: 600},
 	"names":                        {peak: 1228, leftover: 100},
@@ -44,7 +45,8 @@ var bounds = map[string]bound{
 	"names, SIGTERM while all are": {peak: 1228, leftover: 100},
 	"names, SIGTERM at the end":    {peak: 1228, leftover: 100},
 	"relay":                        {peak: fullBudget, leftover: 100},
-	// A sender of batches leaves without a sign. Its call streams stay for idle_timeout, 10 min there.
+	// A sender of batches disconnects without a sign. Its call streams stay for idle_timeout, 10
+	// min there.
 	"batches": {peak: fullBudget, leftover: fullBudget},
 	"servers": {peak: fullBudget},
 	// These two listeners are the Collector's own and bound no connections. 10,000 of them cost 30 KiB
@@ -58,7 +60,7 @@ var bounds = map[string]bound{
 	"100,000 services": {peak: 900, leftover: 800},
 }
 
-// boundOf is the bound of an attack, by its name.
+// boundOf returns the bound of an attack, by its name.
 func boundOf(name string) bound {
 	b := bounds[name]
 	setDefault(&b.peak, usual.peak)

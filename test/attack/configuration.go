@@ -16,13 +16,13 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// places are the addresses that stand for those of a shipped configuration, by its port.
+// places are the addresses that replace those of a shipped configuration, by its port.
 type places struct {
 	t  testing.TB
 	of map[int]string
 }
 
-// at is the address in place of localhost:port.
+// at returns the address that replaces localhost:port.
 func (p places) at(port int) string {
 	if p.of[port] == "" {
 		p.of[port] = testkit.Address(p.t)
@@ -46,11 +46,11 @@ const (
 	healthPort     = 13133
 )
 
-// onLocalhost is how shipped configurations write addresses.
+// onLocalhost matches the addresses of shipped configurations.
 var onLocalhost = regexp.MustCompile(`localhost:(\d+)`)
 
-// shipped is a shipped configuration with other ports. Settings, which are YAML with addresses
-// as in shipped configurations, come on top of it: maps are merged, anything else replaced.
+// shipped returns a shipped configuration with other ports. Settings, which are YAML with addresses
+// as in shipped configurations, change it: maps are merged, other values replaced.
 func shipped(t testing.TB, name string, settings ...string) (string, places) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "config", name))
@@ -79,7 +79,7 @@ func shipped(t testing.TB, name string, settings ...string) (string, places) {
 	}), p
 }
 
-// merge puts settings into others.
+// merge puts settings into a map.
 func merge(into, settings map[string]any) {
 	for key, value := range settings {
 		old, isMap := into[key].(map[string]any)

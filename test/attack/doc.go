@@ -1,13 +1,13 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attack plays hostile peers against the built distribution, which runs with the
-// shipped configurations, and measures it: its peak memory, its memory after they left, the
-// time until it serves others again, its log, and what honest agents beside them got through.
-// Each measurement has a bound. `make attack` runs all of it; `make test` runs a short form.
+// Package attack plays hostile peers against the built distribution, which runs with the shipped
+// configurations. It measures the peak memory, the memory after the attack, the time until the
+// collector serves others again, its log, and the delivered calls of honest agents. Each
+// measurement has a bound. `make attack` runs all attacks; `make test` runs a short form.
 //
-// An Attacker is one kind of hostile peer, in a file of its own. scenarios.go lists what
-// attacks which configuration, bounds.go what is allowed. Package soak uses the attackers, too.
+// Each kind of hostile peer is an Attacker in its own file. scenarios.go lists the attackers of
+// each configuration, and bounds.go has the allowed costs. Package soak uses the attackers too.
 //
-// Everything is on loopback, is bounded in number and time, and ends by itself.
+// Every attack stays on loopback, is bounded in number and time, and ends by itself.
 package attack

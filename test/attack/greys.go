@@ -15,11 +15,11 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/sim/greysserver"
 )
 
-// Greys are Greys servers: every other one of a program with classes without end, the rest
-// answer everything with text that doesn't end.
+// Greys are Greys servers. Every second one has a program with endless classes. The others send an
+// endless text as each answer.
 type Greys struct {
 	Endpoints []string
-	// Classes is how many a program has.
+	// Classes is the number of classes of a program.
 	Classes int
 
 	tally
@@ -49,11 +49,11 @@ func (n *Greys) Attack(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// endless answers without end, about 5 MiB a second.
+// endless sends an endless answer, about 5 MiB each second.
 func (n *Greys) endless(ctx context.Context, connection net.Conn) {
 	n.connections.Add(1)
 	text := bytes.Repeat([]byte("| com.example.Attack | attack | endless "), 6000)
-	go func() { _, _ = connection.Read(make([]byte, 1)) }() // what is asked doesn't matter; it ends with the connection
+	go func() { _, _ = connection.Read(make([]byte, 1)) }() // the question does not matter; the read ends with the connection
 	for pause(ctx, 50*time.Millisecond) {
 		written, err := connection.Write(text)
 		n.bytes.Add(int64(written))
@@ -63,7 +63,7 @@ func (n *Greys) endless(ctx context.Context, connection net.Conn) {
 	}
 }
 
-// Sent says how much was answered.
+// Sent returns the amount of the answers.
 func (n *Greys) Sent() string {
 	return fmt.Sprintf("%d servers, %d connections of endless text, %s", len(n.Endpoints), n.connections.Load(), mib(n.bytes.Load()))
 }

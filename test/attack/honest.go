@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/load"
 )
 
-// honest are programs traced by Bytefrog that do nothing wrong.
+// honest has programs that Bytefrog traces and that attack nothing.
 type honest struct {
 	endpoint string
 
@@ -25,7 +25,7 @@ type honest struct {
 	harmed  []string // what became of the others
 }
 
-// life runs a program until it has made so many events (0: until ctx ends).
+// life runs a program until it has made a number of events; 0: until ctx ends.
 func (h *honest) life(ctx context.Context, events uint64, rate float64, patience time.Duration) bool {
 	program, err := load.New(load.Options{Threads: 4, Rate: rate, Events: events, Exceptions: 0.02, Seed: uint64(time.Now().UnixNano()), Record: true})
 	if err != nil {
@@ -36,7 +36,7 @@ func (h *honest) life(ctx context.Context, events uint64, rate float64, patience
 	}, program)
 	defer context.AfterFunc(ctx, agent.Stop)()
 	began := time.Now()
-	// ctx ends programs in order. A collector that doesn't let them end has hung them.
+	// The end of ctx ends programs in order. A collector that prevents that hangs them.
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(patience, kill) })()
@@ -49,7 +49,7 @@ func (h *honest) life(ctx context.Context, events uint64, rate float64, patience
 	if events > 0 {
 		h.slowest = max(h.slowest, took)
 	}
-	// One that runs all the time ends early, and in order.
+	// A program that runs all the time is ended early, and in order.
 	if result.Outcome != bytefrogagent.Completed && !(events == 0 && result.Outcome == bytefrogagent.Untraced && result.Reason == endedEarly) {
 		h.harmed = append(h.harmed, fmt.Sprintf("%v after %v: %s: %v", result.Outcome, took.Round(time.Millisecond), result.Reason, result.Err))
 		return false
@@ -58,10 +58,10 @@ func (h *honest) life(ctx context.Context, events uint64, rate float64, patience
 	return true
 }
 
-// endedEarly is the reason for the end of an agent that was stopped.
+// endedEarly is the reason for the end of a stopped agent.
 const endedEarly = "the program was ended early by its user"
 
-// sums are the numbers so far.
+// sums returns the numbers of now.
 func (h *honest) sums() (calls int64, started, traced int, slowest time.Duration, harmed []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

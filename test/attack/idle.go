@@ -11,9 +11,9 @@ import (
 	"github.com/callbraid/callbraid/test/kit/flood"
 )
 
-// Idle are connections that say nothing, from many addresses. Each that is closed is opened again
-// at once. They have a process of their own: in this one they would take the time of honest peers,
-// and the collector would be blamed for it. The program that uses it calls flood.RunIfChild first.
+// Idle are silent connections from many addresses. It opens each closed connection again
+// immediately. They have their own process, because in this one they would use the processor time
+// of honest peers. The main function of the program has to call flood.RunIfChild first.
 type Idle struct {
 	Endpoint string
 	// Connections is the number of simultaneous connections.
@@ -23,7 +23,7 @@ type Idle struct {
 	counts flood.Counts
 }
 
-// idleAddresses is from how many addresses the connections come.
+// idleAddresses is the number of addresses that connect.
 const idleAddresses = 200
 
 // Attack keeps the connections open until ctx ends.
@@ -33,18 +33,18 @@ func (n *Idle) Attack(ctx context.Context) error {
 		return err
 	}
 	_, err = process.Await(func(c flood.Counts) bool {
-		n.note(c)
+		n.record(c)
 		return ctx.Err() != nil
 	})
 	last, failed := process.Stop()
-	n.note(last)
+	n.record(last)
 	if err == nil {
 		err = failed
 	}
 	return err
 }
 
-func (n *Idle) note(c flood.Counts) {
+func (n *Idle) record(c flood.Counts) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if c.Opened > 0 {
@@ -52,7 +52,7 @@ func (n *Idle) note(c flood.Counts) {
 	}
 }
 
-// Sent says how many connections were opened.
+// Sent returns the number of connections.
 func (n *Idle) Sent() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

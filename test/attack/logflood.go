@@ -15,34 +15,34 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 )
 
-// LogFlood are Bytefrog agents and connections that give a collector much to log: errors of
-// 64 KiB, and long texts that no agent sends.
+// LogFlood are Bytefrog agents and connections that make a collector log much: errors of 64 KiB,
+// and long texts that no agent sends.
 type LogFlood struct {
 	Endpoint string
 	// Peers is the number of simultaneous peers of each kind. They connect again until ctx ends.
 	Peers int
-	// Pause is how long each stays away before it comes again.
+	// Pause is the time between two connections of a peer.
 	Pause time.Duration
 
 	tally
 }
 
-// Attack has all peers come again and again.
+// Attack runs all peers until ctx ends.
 func (n *LogFlood) Attack(ctx context.Context) error {
 	text := strings.Repeat("E", bytefrog.MaxString)
 	var agents sync.WaitGroup
 	defer agents.Wait()
 	agents.Go(func() { n.agents(ctx, text) })
-	n.again(ctx, n.Endpoint, n.Peers, n.Pause, func(connection net.Conn) {
+	n.repeat(ctx, n.Endpoint, n.Peers, n.Pause, func(connection net.Conn) {
 		n.messages.Add(1)
-		_ = connection.SetDeadline(time.Now().Add(time.Second)) // it is open, or Write says so
-		written, _ := connection.Write([]byte(text))            // it may be refused at once
+		_ = connection.SetDeadline(time.Now().Add(time.Second)) // Write fails if the connection is closed
+		written, _ := connection.Write([]byte(text))            // the collector may refuse it immediately
 		n.bytes.Add(int64(written))
 	})
 	return nil
 }
 
-// agents are those that report errors.
+// agents runs the agents that report errors.
 func (n *LogFlood) agents(ctx context.Context, text string) {
 	together(n.Peers, func(int) {
 		for ctx.Err() == nil {
@@ -54,7 +54,7 @@ func (n *LogFlood) agents(ctx context.Context, text string) {
 	})
 }
 
-// Sent says how much there was to log.
+// Sent returns the number of connections and errors.
 func (n *LogFlood) Sent() string {
 	return fmt.Sprintf("%d connections, %d texts, %s", n.connections.Load(), n.messages.Load(), mib(n.bytes.Load()))
 }
@@ -65,7 +65,7 @@ type errorProgram struct {
 	text string
 }
 
-// Run reports until the collector is tired of it.
+// Run reports errors until the collector disconnects the agent.
 func (p *errorProgram) Run(t *bytefrogagent.Tracer) error {
 	for i := range 20 {
 		if t.Proceed() != nil {

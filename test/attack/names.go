@@ -14,25 +14,25 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 )
 
-// Names are Bytefrog agents each of which names methods that are never called, and then stays.
+// Names are Bytefrog agents. Each names methods that are never called, and then stays connected.
 type Names struct {
 	Endpoint string
 	// Agents is the number of simultaneous agents, and Bytes the total length of the names of each.
 	Agents int
 	Bytes  int64
-	// Stay is how long each stays when it has sent its names, unless it is turned away.
+	// Stay is the time that each agent stays after its names, unless the collector refuses it.
 	Stay time.Duration
 
 	started, sent, turnedAway atomic.Int64
 }
 
-// apart is the time between agents that connect.
+// apart is the time between the connections of two agents.
 const apart = 2 * time.Millisecond
 
-// signatureBytes is how long each name is.
+// signatureBytes is the length of each name.
 const signatureBytes = 60_000
 
-// Attack has all agents connect, send and stay.
+// Attack runs all agents.
 func (n *Names) Attack(ctx context.Context) error {
 	text := strings.Repeat("n", signatureBytes)
 	together(n.Agents, func(turn int) {
@@ -48,7 +48,7 @@ func (n *Names) Attack(ctx context.Context) error {
 	return nil
 }
 
-// Sent says how much was named.
+// Sent returns the amount of names.
 func (n *Names) Sent() string {
 	return fmt.Sprintf("%d agents, %s of names, %d agents refused", n.started.Load(), mib(n.sent.Load()), n.turnedAway.Load())
 }
@@ -59,7 +59,7 @@ type namesProgram struct {
 	text string
 }
 
-// Run names methods.
+// Run sends the names of methods.
 func (p *namesProgram) Run(t *bytefrogagent.Tracer) error {
 	for method := uint32(0); int64(method)*signatureBytes < p.Bytes; method++ {
 		if t.Proceed() != nil {

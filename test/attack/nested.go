@@ -16,14 +16,14 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/nested"
 )
 
-// Nested sends OTLP requests whose resources are nested as deep as their bytes allow: alone,
-// with a batch of call events that can be read, and with one that can't.
+// Nested sends OTLP requests whose resources are nested as deep as their bytes allow: alone, with a
+// readable batch of call events, and with an unreadable one.
 type Nested struct {
 	// GRPC and HTTP are the endpoints of an OTLP receiver, host:port; empty: none.
 	GRPC, HTTP string
-	// Sizes are those of the requests, in MB.
+	// Sizes are the sizes of the requests, in MB.
 	Sizes []int
-	// Pause after each request.
+	// Pause is the time after each request.
 	Pause time.Duration
 
 	requests, taken, refused, bytes atomic.Int64
@@ -73,12 +73,12 @@ func (n *Nested) Attack(ctx context.Context) error {
 	return nil
 }
 
-// Sent says how many requests there were.
+// Sent returns the number of requests.
 func (n *Nested) Sent() string {
 	return fmt.Sprintf("%d nested requests, %s, %d accepted, %d refused", n.requests.Load(), mib(n.bytes.Load()), n.taken.Load(), n.refused.Load())
 }
 
-// nestedRequest is a request with a nested resource, whose spans are a batch, or none.
+// nestedRequest returns a request with a nested resource, and with a batch unless it is nil.
 func nestedRequest(way nested.Way, size int, batch *callevent.Packed) ([]byte, error) {
 	place := nested.At(nested.Traces, "resource")
 	if way.IsJSON() {
@@ -99,7 +99,8 @@ func nestedRequest(way nested.Way, size int, batch *callevent.Packed) ([]byte, e
 	return request, nil
 }
 
-// batchOf is a batch with calls of one function that a call stream enters, from a number on.
+// batchOf returns a batch in which a call stream enters one function again and again, from a
+// sequence number on.
 func batchOf(stream callevent.StreamID, from uint64, calls int) (callevent.Packed, error) {
 	packer, err := callevent.NewPacker(callevent.Stream{ID: stream, Epoch: time.Now().UnixNano(), Resolution: 1}, callevent.MinBatchBytes)
 	if err != nil {

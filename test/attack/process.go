@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// memory is what a process has in RAM. Only Linux tells it in files.
+// memory is the memory of a process in RAM. Only Linux reports it in files.
 type memory struct {
 	pid int
 
@@ -27,15 +27,14 @@ type memory struct {
 	done, halted chan struct{}
 }
 
-// tooMuch is how many bytes a process may have in RAM before the test ends it, for the sake of
-// everybody else on the machine.
+// tooMuch is the memory, in bytes, at which the test ends the process to protect the machine.
 const tooMuch = 6 << 30
 
-// watch looks at a process ten times a second, until stop is called.
+// watch measures a process ten times a second, until stop is called.
 func watch(c *kit.Collector) *memory {
 	m := &memory{pid: c.PID(), done: make(chan struct{}), halted: make(chan struct{})}
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", m.pid), []byte("5"), 0) // the peak begins now; without the right it has the start in it
-	m.look()
+	m.measure()
 	go func() {
 		defer close(m.halted)
 		tick := time.NewTicker(100 * time.Millisecond)
@@ -45,7 +44,7 @@ func watch(c *kit.Collector) *memory {
 			case <-m.done:
 				return
 			case <-tick.C:
-				if m.look(); m.isTooMuch() {
+				if m.measure(); m.isTooMuch() {
 					c.Kill()
 				}
 			}
@@ -59,8 +58,8 @@ func (m *memory) stop() {
 	<-m.halted
 }
 
-// look reads what the system knows. A process that has ended has no memory to tell of.
-func (m *memory) look() {
+// measure reads the memory of the process, unless the process has ended.
+func (m *memory) measure() {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.pid))
 	if err != nil {
 		return
@@ -83,8 +82,8 @@ func (m *memory) look() {
 	}
 }
 
-// processorTime is for how long the threads of a process ran, and how long they waited for a processor
-// that others had. Linux counts both. 0, 0: this system does not.
+// processorTime returns how long the threads of a process ran, and how long they waited for a
+// processor. Linux counts both; other systems give 0.
 func processorTime(pid int) (ran, waited time.Duration) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil {
@@ -103,7 +102,7 @@ func processorTime(pid int) (ran, waited time.Duration) {
 	return ran, waited
 }
 
-// isTooMuch reports whether the process has more than the machine should give.
+// isTooMuch reports whether the process has ever had more than tooMuch.
 func (m *memory) isTooMuch() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,7 +110,7 @@ func (m *memory) isTooMuch() bool {
 	return m.stopped
 }
 
-// now is what the process has in RAM, and the most it had, in bytes.
+// now returns the memory of the process and its peak, in bytes.
 func (m *memory) now() (resident, peak int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

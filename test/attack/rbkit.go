@@ -17,10 +17,10 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 )
 
-// Rbkit are Rbkit servers whose programs create objects without end, each of a class of its
-// own with a long name, and whose stacks are all different; and which send garbage.
+// Rbkit are Rbkit servers whose programs create endless objects, each of its own class with a long
+// name. All their stacks differ, and they send garbage.
 type Rbkit struct {
-	// Endpoints are where they publish.
+	// Endpoints are the addresses at which they publish.
 	Endpoints []string
 	// Pause is the time between messages of 256 KiB.
 	Pause time.Duration
@@ -29,13 +29,14 @@ type Rbkit struct {
 	dropped atomic.Int64
 }
 
-// Published is how many messages were published while somebody had subscribed.
+// Published returns the number of messages that were published while a client had subscribed.
 func (n *Rbkit) Published() int64 { return n.messages.Load() }
 
-// Dropped is how many of them subscribers were too slow for, when Attack has returned.
+// Dropped returns the number of messages for which subscribers were too slow. It is complete when
+// Attack has returned.
 func (n *Rbkit) Dropped() int64 { return n.dropped.Load() }
 
-// objectsOfMessage and stacksOfMessage are in one message.
+// objectsOfMessage and stacksOfMessage are the numbers of objects and stacks in one message.
 const objectsOfMessage, stacksOfMessage, framesOfStack, className = 300, 10, 50, 500
 
 // Attack publishes until ctx ends.
@@ -81,12 +82,12 @@ func (n *Rbkit) Attack(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// Sent says how much was published.
+// Sent returns the amount of published data.
 func (n *Rbkit) Sent() string {
 	return fmt.Sprintf("%d servers, %d messages, %s", len(n.Endpoints), n.messages.Load(), mib(n.bytes.Load()))
 }
 
-// endlessEvents are those of a message: nothing in it was in one before.
+// endlessEvents returns the events of a message. No message repeats the objects of another.
 func endlessEvents(message int) (*rbkit.Collection, error) {
 	now, events := rbkit.Time(time.Now().UnixMilli()), rbkit.NewCollection(rbkit.Released)
 	long := strings.Repeat("C", className)

@@ -17,15 +17,15 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
-// Relay is an LTTng relay daemon whose sessions are as large as viewers allow: metadata with
-// events without end, and packets that have to wait for a stream that says nothing.
+// Relay is an LTTng relay daemon whose sessions are as large as viewers allow. Their metadata has
+// endless events. Their packets have to wait for a silent stream.
 type Relay struct {
 	Endpoint string
-	// Sessions is how many there are.
+	// Sessions is the number of sessions.
 	Sessions int
-	// Metadata is how long that of each trace is, in bytes; each session has two traces.
+	// Metadata is the length of the metadata of each trace, in bytes. Each session has two traces.
 	Metadata int
-	// Packets is how many of 4 MiB each session has.
+	// Packets is the number of packets of each session, of 4 MiB each.
 	Packets int
 
 	connections, bytes atomic.Int64
@@ -37,7 +37,7 @@ const packetBytes = 4 << 20
 // Attack serves viewers until ctx ends.
 func (n *Relay) Attack(ctx context.Context) error {
 	began := time.Now()
-	relay, err := lttnglive.NewRelay(n.recordings(), lttnglive.RelayOptions{Again: true, Clock: func() time.Duration { return time.Since(began) }})
+	relay, err := lttnglive.NewRelay(n.recordings(), lttnglive.RelayOptions{Restart: true, Clock: func() time.Duration { return time.Since(began) }})
 	if err != nil {
 		return err
 	}
@@ -47,12 +47,12 @@ func (n *Relay) Attack(ctx context.Context) error {
 	})
 }
 
-// Sent says how much viewers read.
+// Sent returns the amount that viewers have read.
 func (n *Relay) Sent() string {
 	return fmt.Sprintf("%d sessions, %d connections, %s", n.Sessions, n.connections.Load(), mib(n.bytes.Load()))
 }
 
-// serve handles each connection to an endpoint until ctx ends, and waits for all.
+// serve handles each connection to an endpoint until ctx ends, and returns when all have ended.
 func serve(ctx context.Context, endpoint string, handle func(net.Conn)) error {
 	listener, err := net.Listen("tcp", endpoint)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *countingConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// recordings are the sessions. They share their bytes.
+// recordings returns the sessions. They share their bytes.
 func (n *Relay) recordings() (all []*lttnglive.Recording) {
 	const end = time.Hour
 	metadata := hostileMetadata(n.Metadata)
@@ -115,10 +115,10 @@ func (n *Relay) recordings() (all []*lttnglive.Recording) {
 	return all
 }
 
-// traceUUID is that of all traces.
+// traceUUID is the UUID of all traces.
 var traceUUID = [16]byte{0xa7, 0x7a, 0xc4}
 
-// hostileMetadata declares events that never come, in about so many bytes.
+// hostileMetadata returns about size bytes of declarations of events that never follow.
 func hostileMetadata(size int) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `/* CTF 1.8 */
@@ -139,7 +139,7 @@ stream { id = 0;
 	return b.Bytes()
 }
 
-// packets are those of a stream: each has one event with a long text.
+// packets returns the packets of a stream. Each has one event with a long text.
 func (n *Relay) packets() (*bytes.Reader, []lttnglive.Step) {
 	le := binary.LittleEndian
 	var all []byte

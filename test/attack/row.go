@@ -13,34 +13,36 @@ import (
 type row struct {
 	scenario
 	sent []string
-	// before is the memory before the attack, after that 30 s after it, or when all was as
-	// before in the short form.
+	// before is the memory before the attack. after is the memory 30 s after it, or in the short
+	// form when the collector has recovered.
 	before, peak, after int64
-	// recovered is how long after the attack others were served and memory was down; less
-	// than 0: not within the bound.
+	// recovered is the time from the end of the attack until a new agent was served and memory was
+	// down. A negative value means: not within the bound.
 	recovered time.Duration
-	// Of honest programs: calls that they made and that a backend got, agents that started
-	// during the attack and that were traced to their end, and how long the slowest took.
+	// calls is the number of calls of honest programs, and delivered those that the backend
+	// received. started is the number of agents that started during the attack, and traced those
+	// that were traced to their end. slowest is the time of the slowest agent.
 	calls, delivered int64
 	started, traced  int
 	slowest          time.Duration
 	harmed           []string
-	// Of honest clients: pages and OTLP requests, and how many were answered.
+	// asked is the number of requests of honest clients for pages and over OTLP, and answered those
+	// that were answered.
 	asked, answered int64
 	slowestAnswer   time.Duration
-	// logLines and logBytes are logged in a second, longestLine is of bytes.
+	// logLines and logBytes are per second, and longestLine is in bytes.
 	logLines, logBytes float64
 	longestLine        int
 	counters           []string
-	// ended is how long the process took after SIGTERM.
+	// ended is the time from SIGTERM to the end of the process.
 	ended time.Duration
-	// died is how the process ended by itself; empty: it didn't.
+	// died describes how the process ended by itself; empty: it did not.
 	died string
 	// notes are other observations, and wrong has the violated bounds.
 	notes, wrong []string
 }
 
-// broken are the bounds that were broken, in words.
+// broken describes the exceeded bounds.
 func (r *row) broken() (all []string) {
 	b := boundOf(r.name)
 	if r.died != "" {
@@ -77,12 +79,12 @@ func (r *row) readLog(text string, time time.Duration) {
 	}
 }
 
-// The table that make attack prints.
+// heading begins the table that make attack prints.
 const heading = "| attack | on | sent | memory before, peak, after, MiB | recovered after | honest calls: sent, delivered | " +
 	"agents started, traced, slowest | honest requests: sent, answered, slowest | log a second | ended after SIGTERM | counted and seen | verdict |\n" +
 	"|---|---|---|---|---|---|---|---|---|---|---|---|\n"
 
-// String is the row of the table.
+// String returns the row of the table.
 func (r *row) String() string {
 	verdict := "**" + strings.Join(r.broken(), "; ") + "**"
 	if len(r.broken()) == 0 {

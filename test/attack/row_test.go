@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// held is a row of an attack that broke no bound.
+// held returns a row of an attack within all bounds.
 func held() *row {
 	r := &row{
 		before: 50 << 20, peak: 500 << 20, after: 100 << 20, recovered: time.Second, calls: 10, delivered: 10, started: 3, traced: 3,
@@ -32,9 +32,9 @@ func TestARowBreaksABound(t *testing.T) {
 		{"the process died", func(r *row) { r.died = "exit status 2" }, "the collector died: exit status 2"},
 		{"too much memory", func(r *row) { r.peak = 700 << 20 }, "peak memory of 700 MiB, allowed are 600"},
 		{"memory that stays", func(r *row) { r.after = 400 << 20 }, "memory 350 MiB above that before, allowed are 300"},
-		{"nobody is served afterwards", func(r *row) { r.recovered = -1 }, "not as before within 30s"},
+		{"no new agent is served afterwards", func(r *row) { r.recovered = -1 }, "not as before within 30s"},
 		{"a call that is missing", func(r *row) { r.delivered = 9 }, "9 of 10 calls of honest programs delivered"},
-		{"a call that came twice", func(r *row) { r.delivered = 11 }, "11 of 10 calls of honest programs delivered"},
+		{"a call that arrived twice", func(r *row) { r.delivered = 11 }, "11 of 10 calls of honest programs delivered"},
 		{"an agent that was not traced", func(r *row) { r.traced = 2 }, "2 of 3 agents that started were traced"},
 		{"a page that did not answer", func(r *row) { r.answered = 4 }, "4 of 5 honest requests were answered"},
 		{"a program that hangs", func(r *row) { r.harmed = []string{"hung"} }, "programs came to harm: hung"},
@@ -43,7 +43,7 @@ func TestARowBreaksABound(t *testing.T) {
 		{"many lines of log", func(r *row) { r.logLines = 51 }, "51 lines of log a second, allowed are 50"},
 		{"much log", func(r *row) { r.logBytes = 33 << 10 }, "33 KiB of log a second, allowed are 32"},
 		{"a long line of log", func(r *row) { r.longestLine = 9000 }, "a line of log of 9000 bytes, allowed are 8192"},
-		{"what a scenario looks at", func(r *row) { r.wrong = []string{"a new service is not shown"} }, "a new service is not shown"},
+		{"an additional check of a scenario", func(r *row) { r.wrong = []string{"a new service is not shown"} }, "a new service is not shown"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := held()

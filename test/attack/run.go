@@ -23,7 +23,7 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// run is one attack while it goes on.
+// run is one attack while it lasts.
 type run struct {
 	t         testing.TB
 	form      form
@@ -31,10 +31,10 @@ type run struct {
 	places    places
 	collector *kit.Collector
 	memory    *memory
-	// look learns what the backend got.
-	look func() (calls, requests, again int64)
-	// steady is a program that runs all the time, starting those that start meanwhile, later those
-	// after it.
+	// received returns the numbers of the backend.
+	received func() (calls, requests, again int64)
+	// steady is a program that runs all the time. starting has those that start during the attack,
+	// and later those that start after it.
 	steady, starting, later *honest
 	attackers               []Attacker
 
@@ -47,10 +47,11 @@ type run struct {
 // measure runs an attack:
 //
 //  1. A collector runs with its shipped configuration, and an honest program with it.
-//  2. Everybody attacks; others start, look at pages and send requests meanwhile.
-//  3. The attackers leave. It is waited until somebody new is served and memory is down.
-//  4. The honest program ends, and the backend has to have all its calls.
-//  5. The process is asked to end.
+//  2. The attackers attack. Meanwhile other programs start, and clients look at pages and send
+//     requests.
+//  3. The attackers disconnect. measure waits until a new agent is served and memory is down.
+//  4. The honest program ends. Then the backend must have all its calls.
+//  5. The process gets SIGTERM.
 func measure(t testing.TB, s scenario, f form) *row {
 	m := &run{t: t, form: f, row: &row{scenario: s, recovered: -1}}
 	m.begin()
@@ -80,7 +81,7 @@ func measure(t testing.TB, s scenario, f form) *row {
 	return m.row
 }
 
-// patience is how long an honest agent waits for a collector before it gives up.
+// patience is the time that an honest agent waits for a collector.
 const patience = 30 * time.Second
 
 // begin starts the collector and its backend.
@@ -90,12 +91,12 @@ func (m *run) begin() {
 	m.places = p
 	data := t.TempDir()
 	spans := &spansFile{path: data + "/spans.json"}
-	m.look = func() (int64, int64, int64) {
-		require.NoError(t, spans.look())
+	m.received = func() (int64, int64, int64) {
+		require.NoError(t, spans.readLines())
 		return spans.sums()
 	}
 	if backend := p.of[jaegerPort]; backend != "" {
-		m.look = serveBackend(t, backend).sums
+		m.received = serveBackend(t, backend).sums
 	}
 	m.collector = kit.Start(t, configuration, "CALLBRAID_DATA="+data)
 	p.of[healthPort] = m.collector.Health()
@@ -104,7 +105,7 @@ func (m *run) begin() {
 	m.attackers = m.row.attackers(p, m.form)
 }
 
-// attack has everybody attack, and others try to get through meanwhile.
+// attack runs the attackers, and meanwhile the other programs and clients.
 func (m *run) attack() {
 	length := m.row.length(m.form)
 	ctx, end := context.WithTimeout(m.t.Context(), length)
@@ -141,7 +142,7 @@ func (m *run) attack() {
 		n := m.row.starting(m.form)
 		for i := range n {
 			others.Go(func() {
-				// They start one after the other, when the attack is under way.
+				// They start one after the other, during the attack.
 				if pause(ctx, length/10+length/2*time.Duration(i)/time.Duration(n)) {
 					m.starting.life(m.t.Context(), 200, 1000, patience)
 				}
@@ -161,7 +162,7 @@ func (m *run) attack() {
 	}
 }
 
-// progress says now and then how far the attack is.
+// progress prints the state of the attack every 5 s.
 func (m *run) progress(left <-chan struct{}, began time.Time) {
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
@@ -180,10 +181,10 @@ func (m *run) progress(left <-chan struct{}, began time.Time) {
 	}
 }
 
-// client is that of honest people: with a connection for each page, and some patience.
+// client is the client of honest users. It opens a connection for each page.
 var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
-// askForPages asks for a page every second until the attackers have left.
+// askForPages requests a page every second until the attackers have disconnected.
 func (m *run) askForPages(left <-chan struct{}, url string) {
 	for {
 		m.ask(url, func() error { return askForPage(url) })
@@ -195,11 +196,11 @@ func (m *run) askForPages(left <-chan struct{}, url string) {
 	}
 }
 
-// maxBusy is how often an honest client asks again for a page when the server is busy.
+// maxBusy is the number of times that an honest client repeats a request to a busy server.
 const maxBusy = 2
 
-// askForPage asks for a page. It asks again after the time that a busy server names, as browsers and
-// their users do.
+// askForPage requests a page. It repeats the request after the time that a busy server names, as
+// browsers and their users do.
 func askForPage(url string) error {
 	for try := 0; ; try++ {
 		response, err := client.Get(url)
@@ -219,7 +220,7 @@ func askForPage(url string) error {
 	}
 }
 
-// sendRequests sends an honest span four times a second until the attackers have left.
+// sendRequests sends an honest span four times a second until the attackers have disconnected.
 func (m *run) sendRequests(left <-chan struct{}) {
 	client, end, err := otlpClient(m.places.at(otlpPort))
 	require.NoError(m.t, err)
@@ -241,7 +242,7 @@ func (m *run) sendRequests(left <-chan struct{}) {
 	}
 }
 
-// ask counts a request, and whether it was answered.
+// ask makes a request, and counts the request and its answer.
 func (m *run) ask(what string, request func() error) {
 	began := time.Now()
 	err := request()
@@ -256,8 +257,8 @@ func (m *run) ask(what string, request func() error) {
 	}
 }
 
-// recover waits until somebody new is served and memory is down, and in the full form for
-// the rest of 30 s.
+// recover waits until a new agent is served and memory is down, and in the full form for the rest
+// of 30 s.
 func (m *run) recover() {
 	began, b := time.Now(), boundOf(m.row.name)
 	served := make(chan bool, 1)
@@ -285,7 +286,7 @@ func (m *run) recover() {
 	}
 }
 
-// awaitDelivery waits until the backend has all calls, or doesn't get more.
+// awaitDelivery waits until the backend has all calls, or until patience is over.
 func (m *run) awaitDelivery() {
 	calls := int64(0)
 	for _, of := range []*honest{m.steady, m.starting, m.later} {
@@ -294,11 +295,11 @@ func (m *run) awaitDelivery() {
 	}
 	m.row.calls = calls
 	for began := time.Now(); time.Since(began) < patience && !m.hasDied(); pause(m.t.Context(), 100*time.Millisecond) {
-		if m.row.delivered, _, _ = m.look(); m.row.delivered >= calls {
+		if m.row.delivered, _, _ = m.received(); m.row.delivered >= calls {
 			break
 		}
 	}
-	_, requests, again := m.look()
+	_, requests, again := m.received()
 	if m.row.requests {
 		m.row.notes = append(m.row.notes, fmt.Sprintf("%d honest OTLP spans delivered", requests))
 	}
@@ -329,13 +330,13 @@ func (m *run) hasDied() bool {
 	}
 }
 
-// terminate asks the process to end and waits for that.
+// terminate sends SIGTERM to the process, and waits for its end.
 func (m *run) terminate() {
 	if m.hasDied() {
 		return
 	}
 	m.count()
-	// A row that is broken on a busy machine may be so because of other programs.
+	// On a busy machine other programs may be the reason that a row exceeds a bound.
 	if ran, waited := processorTime(m.collector.PID()); waited > ran {
 		m.row.notes = append(m.row.notes, fmt.Sprintf("its threads ran %v, and waited %v for a processor", ran.Round(time.Second), waited.Round(time.Second)))
 	}
@@ -353,7 +354,7 @@ func (m *run) terminate() {
 	}
 }
 
-// finish takes the rest of the figures.
+// finish completes the row.
 func (m *run) finish() {
 	r := m.row
 	_, r.peak = m.memory.now()
@@ -365,7 +366,7 @@ func (m *run) finish() {
 	}
 	_, _, _, _, later := m.later.sums()
 	for _, how := range append(harmed, later...) {
-		// A program whose tracing ends because the collector does so runs on.
+		// A program whose tracing ends because the collector ends continues to run.
 		if r.terminate == 0 && r.died == "" || strings.HasPrefix(how, "hung") || strings.HasPrefix(how, "died") || strings.HasPrefix(how, "killed") {
 			r.harmed = append(r.harmed, how)
 		}
@@ -376,7 +377,7 @@ func (m *run) finish() {
 	r.notes = append(r.notes, m.unanswered...)
 }
 
-// telling are the counters that say what was refused, shed or dropped.
+// telling matches the counters of refused, shed and dropped data.
 var telling = regexp.MustCompile(`^otelcol_[a-z_]*(refused|dropped|evict|shed|closed|late_|missing|discard|folded|forgotten|turned|ignored|truncated|overflow|unread|give_way|slot|given_up|cut|unheard|too_deep)[a-z_]*$`)
 
 // count reads those counters.
@@ -414,7 +415,7 @@ func (m *run) count() {
 	slices.Sort(m.row.counters)
 }
 
-// newcomerIsShown looks whether the flame graphs show a new service within a minute.
+// newcomerIsShown checks that the flame graphs show a new service within a minute.
 func newcomerIsShown(t testing.TB, p places, r *row) {
 	client, end, err := otlpClient(p.at(otlpPort))
 	require.NoError(t, err)

@@ -13,31 +13,31 @@ import (
 // scenario is one attack on a collector with a shipped configuration.
 type scenario struct {
 	name string
-	// onlyFull says that the short form has a similar attack and leaves this one out.
+	// onlyFull: the short form has a similar attack and leaves this one out.
 	onlyFull bool
-	// configuration is a file of config/; settings come on top of it.
+	// configuration is a file of config/. settings change it.
 	configuration string
 	settings      []string
 	// attackers attack at the same time.
 	attackers func(p places, f form) []Attacker
-	// length is how long they attack, unless they end earlier by themselves.
+	// length is the time of the attack. Attackers may end earlier by themselves.
 	length func(f form) time.Duration
-	// starting is how many honest agents start during the attack.
+	// starting is the number of honest agents that start during the attack.
 	starting func(f form) int
 	// pages are requested every second during the attack: path by port.
 	pages map[int]string
-	// requests says that an honest client sends OTLP requests during the attack.
+	// requests: an honest client sends OTLP requests during the attack.
 	requests bool
 	// terminate is the part of length after which the test sends SIGTERM; 0: after the attack.
 	terminate float64
-	// afterwards checks something more when the attackers have left.
+	// afterwards makes another check after the attack.
 	afterwards func(t testing.TB, p places, r *row)
 }
 
 // form is the size of attacks: full or short.
 type form struct{ full bool }
 
-// of is the first number in the full form, and the second in the short one.
+// of returns the first number in the full form, and the second in the short one.
 func (f form) of(full, short int) int {
 	if f.full {
 		return full
@@ -45,7 +45,7 @@ func (f form) of(full, short int) int {
 	return short
 }
 
-// seconds is of for times, in seconds.
+// seconds returns a time as of does, in seconds.
 func (f form) seconds(full, short int) time.Duration {
 	return time.Duration(f.of(full, short)) * time.Second
 }
@@ -75,7 +75,7 @@ processors: {memory_limiter: {limit_mib: 1024, spike_limit_mib: 256}}
 `
 )
 
-// scenarios are all attacks.
+// scenarios returns all attacks.
 func scenarios() []scenario {
 	names := func(p places, f form) []Attacker {
 		return []Attacker{&Names{Endpoint: p.at(bytefrogPort), Agents: f.of(200, 25), Bytes: 60 << 20, Stay: f.seconds(10, 1)}}
@@ -181,7 +181,7 @@ func scenarios() []scenario {
 	return append(all, more(names, idle, twenty)...)
 }
 
-// more are the attacks that only the full form has.
+// more returns the attacks that only the full form has.
 func more(names func(places, form) []Attacker, idle func(int) func(places, form) []Attacker, twenty func(form) int) (all []scenario) {
 	length := func(f form) time.Duration { return f.seconds(40, 4) }
 	for i, at := range []string{"early", "while all are", "at the end"} {
@@ -228,7 +228,7 @@ func more(names func(places, form) []Attacker, idle func(int) func(places, form)
 	})
 }
 
-// servers is a list with n entries, each with a port of its own from first on.
+// servers returns a list with n entries, each with its own port from first on.
 func servers(n int, entry string, first int) string {
 	var all []string
 	for i := range n {

@@ -14,11 +14,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 )
 
-// Services sends spans of services that don't exist, each of another one, over OTLP.
+// Services sends spans over OTLP, each of another service that does not exist.
 type Services struct {
-	// Endpoint is that of an OTLP receiver over gRPC, host:port.
+	// Endpoint is the address of an OTLP receiver over gRPC, host:port.
 	Endpoint string
-	// Names is how many services there are.
+	// Names is the number of services.
 	Names int
 
 	tally
@@ -45,12 +45,12 @@ func (n *Services) Attack(ctx context.Context) error {
 	return nil
 }
 
-// Sent says how many services there were.
+// Sent returns the number of services.
 func (n *Services) Sent() string {
 	return fmt.Sprintf("%d services, %d refused", n.messages.Load(), n.refused.Load())
 }
 
-// addSpan adds a span without a parent, of 1 ms.
+// addSpan adds a span of 1 ms without a parent.
 func addSpan(traces ptrace.Traces, service, name string, id uint64) {
 	rs := traces.ResourceSpans().AppendEmpty()
 	rs.Resource().Attributes().PutStr("service.name", service)

@@ -11,30 +11,30 @@ import (
 	"time"
 )
 
-// comesAgain is how long a slow peer stays away.
+// comesAgain is the time between two connections of a slow peer.
 const comesAgain = 100 * time.Millisecond
 
-// SlowReaders ask an HTTP server for pages and read a byte a second.
+// SlowReaders request pages of an HTTP server, and read a byte a second.
 type SlowReaders struct {
 	Endpoint string
-	// Readers request the Paths by turns, all at the same time.
+	// Readers request the Paths in turn, all at the same time.
 	Paths   []string
 	Readers int
 
 	tally
 }
 
-// Attack has all read until ctx ends.
+// Attack runs all readers until ctx ends.
 func (n *SlowReaders) Attack(ctx context.Context) error {
 	var turn atomic.Int64
-	n.again(ctx, n.Endpoint, n.Readers, comesAgain, func(connection net.Conn) {
+	n.repeat(ctx, n.Endpoint, n.Readers, comesAgain, func(connection net.Conn) {
 		n.read(ctx, connection, n.Paths[int(turn.Add(1))%len(n.Paths)])
 	})
 	return nil
 }
 
 func (n *SlowReaders) read(ctx context.Context, connection net.Conn, path string) {
-	// Little is on its way, so that the server feels that nobody reads.
+	// A small buffer lets the server notice soon that the client does not read.
 	_ = connection.(*net.TCPConn).SetReadBuffer(1 << 10) // a wish
 	if _, err := fmt.Fprintf(connection, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path); err != nil {
 		return
@@ -48,16 +48,16 @@ func (n *SlowReaders) read(ctx context.Context, connection net.Conn, path string
 	}
 }
 
-// Sent says how many pages were asked for.
+// Sent returns the number of requested pages.
 func (n *SlowReaders) Sent() string {
 	return fmt.Sprintf("%d readers, %d pages, %d ended by the server", n.Readers, n.connections.Load(), n.refused.Load())
 }
 
-// SlowWriters begin something and go on with a byte a second: a request over HTTP, or an
-// agent's first message.
+// SlowWriters begin a request over HTTP, or an agent's first message, and continue with a byte a
+// second.
 type SlowWriters struct {
 	Endpoint string
-	// Text is what they write, without end if it ends.
+	// Text is the text that they write repeatedly.
 	Text string
 	// Writers is the number of simultaneous writers.
 	Writers int
@@ -65,9 +65,9 @@ type SlowWriters struct {
 	tally
 }
 
-// Attack has all write until ctx ends.
+// Attack runs all writers until ctx ends.
 func (n *SlowWriters) Attack(ctx context.Context) error {
-	n.again(ctx, n.Endpoint, n.Writers, comesAgain, func(connection net.Conn) { n.write(ctx, connection) })
+	n.repeat(ctx, n.Endpoint, n.Writers, comesAgain, func(connection net.Conn) { n.write(ctx, connection) })
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (n *SlowWriters) write(ctx context.Context, connection net.Conn) {
 	}
 }
 
-// Sent says how many there were.
+// Sent returns the number of connections.
 func (n *SlowWriters) Sent() string {
 	return fmt.Sprintf("%d writers, %d connections, %d ended by the server", n.Writers, n.connections.Load(), n.refused.Load())
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// hotPaths are benchmarks of the work for each event, one function each, so that turns are
-// short. What the other checkout doesn't have is left out.
+// hotPaths are benchmarks of the work for each event, one function each, so that turns are short.
+// Benchmarks that the other checkout doesn't have are omitted.
 var hotPaths = []suite{
 	{pkg: bytefrog, pattern: "^BenchmarkDecodeEvents$", time: "0.5s"},
 	{pkg: callevent, pattern: "^BenchmarkPackUnpack$", time: "0.5s"},
@@ -38,9 +38,9 @@ var hotPaths = []suite{
 	{pkg: jsonFile, pattern: "^BenchmarkConsumeTraces$", time: "0.5s"},
 }
 
-// compare measures the hot paths of this checkout and another one by turns, and prints how many
-// times as long they take here. Who begins changes with each round. It fails with errMissed
-// where one takes more than within times as long.
+// compare measures the hot paths of this checkout and another one by turns, and prints the ratio of
+// their times. The first of a pair changes with each round. It fails with errMissed if a ratio is
+// above the bound.
 func compare(other string, rounds int, within float64, only *regexp.Regexp) error {
 	dir, err := os.MkdirTemp("", "callbraid-bench")
 	if err != nil {
@@ -82,15 +82,15 @@ func compare(other string, rounds int, within float64, only *regexp.Regexp) erro
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d take more than %.4g times their cost in %s; it took %s\n", missed, within, other, time.Since(began).Round(time.Second))
+	fmt.Printf("%d cost more than %.4g times as much as in %s; the measurement took %s\n", missed, within, other, time.Since(began).Round(time.Second))
 	if missed > 0 {
 		return errMissed
 	}
 	return nil
 }
 
-// printRatios prints what takes how long before and now: medians, and the median of the ratios
-// of all pairs, with the middle half of these. It says how many are above the bound.
+// printRatios prints the times before and now: medians, and the median of the ratios of all pairs,
+// with the middle half of these. It returns the number of ratios above the bound.
 func printRatios(w io.Writer, before, now results, within float64) (missed int, err error) {
 	var both []measured
 	for m, values := range now {

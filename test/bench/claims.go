@@ -18,23 +18,23 @@ type measured struct {
 	pkg, benchmark, metric string
 }
 
-// claim is a line of the table: what takes how much of a yardstick, in the same run, so that it
-// holds on any machine. Bounds of memory are no ratios: it does not depend on the machine.
+// claim is a line of the table: a cost as a ratio to a yardstick of the same run, so that it holds
+// on any machine. Claims about memory are no ratios, because memory does not depend on the machine.
 type claim struct {
 	what string
-	// against says what the yardstick is; empty: there is none.
+	// against describes the yardstick; empty: there is none.
 	against string
-	// bound is what the ratio has to be: at most, or with atLeast at least. 0: nothing is
-	// claimed, the figure is there to judge the machine by.
+	// bound is the bound of the ratio: at most, or with atLeast at least. 0: no claim, the figure
+	// describes the machine.
 	bound   float64
 	atLeast bool
 	// of is divided by over, if that is not zero.
 	of, over measured
 	// unit is that of the claim where it is no ratio.
 	unit string
-	// peer is the program that is the yardstick, or, with its whole path, a file that it is
-	// made with; empty: none. It is compared with where it is there, the program in PATH,
-	// and remedy says how it gets there.
+	// peer is the program of the yardstick, or, with its whole path, a file for it; empty: none.
+	// Without the program in PATH, or without the file, the line is skipped, and remedy describes
+	// how to get it.
 	peer, remedy string
 }
 
@@ -45,7 +45,7 @@ func at(pkg, benchmark string) measured {
 
 func (m measured) in(metric string) measured { m.metric = metric; return m }
 
-// atMost claims that of takes at most so many times what over does.
+// atMost claims that of costs at most so many times as much as over.
 func atMost(bound float64, what, against string, of, over measured) claim {
 	return claim{what: what, against: against, bound: bound, of: of, over: over}
 }
@@ -55,7 +55,7 @@ func below(bound float64, what, unit string, of measured) claim {
 	return claim{what: what, bound: bound, of: of, unit: unit}
 }
 
-// figure claims nothing: it is there to judge the machine by.
+// figure claims nothing: it describes the machine.
 func figure(what, unit string, of measured) claim { return claim{what: what, of: of, unit: unit} }
 
 // Packages that are measured.
@@ -63,7 +63,7 @@ const (
 	bytefrog     = "./internal/bytefrog"
 	callevent    = "./internal/call/callevent"
 	guard        = "./internal/bytefrog/guard"
-	receiver     = "./receiver/bytefrogreceiver"
+	receiver     = "./receiver/bytefrogreceiver/internal/session"
 	pairing      = "./processor/stackpairingprocessor"
 	distribution = "./test"
 	lttng        = "./receiver/lttnglivereceiver/internal/session"
@@ -78,8 +78,8 @@ const (
 	jsonFile     = "./exporter/otlpjsonfileexporter"
 )
 
-// timesBabeltrace claims that what a benchmark of reading does takes so many times less
-// than what babeltrace2 does, with the same trace.
+// timesBabeltrace claims that a benchmark of reading is so many times faster than babeltrace2, with
+// the same trace.
 func timesBabeltrace(bound float64, what, against, trace, ours, theirs string) claim {
 	return claim{
 		what: what, against: against, bound: bound, atLeast: true,
@@ -98,8 +98,8 @@ func timesLibzmq(what, size string) claim {
 	}
 }
 
-// page claims that one of the pages of flame graphs takes at most so many times what the pprof
-// library takes to read the profile of the same paths.
+// page claims that one of the pages of flame graphs costs at most so many times as much as reading
+// the profile of the same paths with the pprof library.
 func page(bound float64, what, benchmark string) claim {
 	return atMost(bound, "  its "+what, "reading the profile with the pprof library",
 		at(pages, "Pages/"+benchmark).in(perPage), at(pages, "ReadProfile").in(perPage))

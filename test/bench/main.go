@@ -1,13 +1,12 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench runs the benchmarks that the project makes claims with, and
-// prints what each has to reach beside what it reached: `make bench`.
+// Command bench runs the benchmarks of the project's claims, and prints each bound beside the
+// result: `make bench`.
 //
-// The benchmarks themselves are Go benchmarks beside the code they measure, and
-// so are their yardsticks: work that takes longer on a slower machine, too, as
-// making the same spans with the pdata library. A claim is a ratio of the two,
-// measured one after the other in each round, and the median of the rounds
+// The benchmarks are Go benchmarks beside the measured code, and so are their yardsticks: work that
+// is slower on a slower machine too, such as making the same spans with the pdata library. A claim
+// is a ratio of the two. Each round measures one after the other, and the median of the rounds
 // counts. Absolute figures are printed and not claimed.
 //
 // With -against it compares the hot paths of two checkouts, by turns.
@@ -32,7 +31,7 @@ func main() {
 	count := flag.Int("count", 5, "how many rounds there are")
 	only := flag.String("only", "", "measure only lines whose text or benchmark matches this regular expression")
 	against := flag.String("against", "", "compare with the code of this checkout, by turns")
-	within := flag.Float64("within", 1.03, "with -against: how many times what the other takes is still the same")
+	within := flag.Float64("within", 1.03, "with -against: largest ratio of times that counts as equal")
 	page := flag.String("page", "", "replace the table of this page, e.g. docs/performance.md")
 	flag.Parse()
 	pattern, err := regexp.Compile(*only)
@@ -50,8 +49,8 @@ func main() {
 	}
 }
 
-// check measures what the claims need, prints the table, and puts it into a page if that has a path. It fails with errMissed where a
-// bound is not reached.
+// check measures the benchmarks of the claims, prints the table, and writes it into a page if that
+// has a path. It fails with errMissed if a claim misses its bound.
 func check(rounds int, only *regexp.Regexp, page string) error {
 	dir, err := os.MkdirTemp("", "callbraid-bench")
 	if err != nil {
@@ -91,7 +90,7 @@ func check(rounds int, only *regexp.Regexp, page string) error {
 			return err
 		}
 	}
-	fmt.Printf("%d of %d lines are claims; %d are missed; it took %s\n", countClaims(claims), len(claims), missed, time.Since(began).Round(time.Second))
+	fmt.Printf("%d of %d lines are claims; %d are missed; the measurement took %s\n", countClaims(claims), len(claims), missed, time.Since(began).Round(time.Second))
 	if missed > 0 {
 		return errMissed
 	}
@@ -112,7 +111,7 @@ func progress(began time.Time, format string, values ...any) {
 	fmt.Fprintf(os.Stderr, "[%4.0f s] %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, values...))
 }
 
-// isMissing reports whether a program is not in PATH, or a file not where its path says.
+// isMissing reports whether a program is not in PATH, or a file is not at its path.
 func isMissing(peer string) bool {
 	if filepath.IsAbs(peer) {
 		_, err := os.Stat(peer)

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// suite is a set of benchmarks of one package that run one after the other, in one process:
-// what is compared with each other stands in one suite where that is possible.
+// suite is a set of benchmarks of one package that run one after the other, in one process. If
+// possible, a benchmark and its yardstick are in one suite.
 type suite struct {
 	pkg, pattern, time string
 	// cores is how many cores it may use; 0: all.
@@ -28,7 +28,7 @@ type suite struct {
 var suites = []suite{
 	{pkg: "./internal/bytefrog", pattern: "^Benchmark(Decode|Sum)Events$", time: "0.3s"},
 	{pkg: "./internal/call/callevent", pattern: "^Benchmark(PackUnpack|FixedWidth)$", time: "0.3s"},
-	{pkg: "./receiver/bytefrogreceiver", pattern: "^Benchmark(BytesToBatches|SumBytes|BytesToSpans|BuildSpans|BytesToNothing)$", time: "0.5s"},
+	{pkg: "./receiver/bytefrogreceiver/internal/session", pattern: "^Benchmark(BytesToBatches|SumBytes|BytesToSpans|BuildSpans|BytesToNothing)$", time: "0.5s"},
 	{pkg: "./test", pattern: "^BenchmarkReplay$", time: "1x", rounds: 3}, // it repeats by itself
 	{pkg: "./test", pattern: "^BenchmarkReplayWithLazyCollection$", time: "1x", rounds: 1},
 	{pkg: "./processor/stackpairingprocessor", pattern: "^Benchmark(ConsumeTraces|CopySpans|SmallHandOver|CopySmallHandOver|OtherSpans|DecodeOtherSpans)$", time: "0.5s"},
@@ -59,15 +59,16 @@ func (s suite) has(m measured) bool {
 	return m.pkg == s.pkg && regexp.MustCompile(s.pattern).MatchString(name)
 }
 
-// formerly is where a package stands in checkouts from before it moved.
+// formerly is the earlier folder of a package, in checkouts from before it moved.
 var formerly = map[string]string{
 	callevent: "./internal/callevent",
 	guard:     "./internal/bytefrogguard",
 	zmtp:      "./internal/zmtp",
 	lttng:     "./receiver/lttnglivereceiver",
+	receiver:  "./receiver/bytefrogreceiver",
 }
 
-// folder is where a package stands in a checkout. It need not exist.
+// folder is the folder of a package in a checkout. It need not exist.
 func folder(checkout, pkg string) string {
 	now := filepath.Join(checkout, pkg)
 	if _, err := os.Stat(now); err != nil && formerly[pkg] != "" {
@@ -103,7 +104,7 @@ func (p *programs) compile(began time.Time, pkg string) error {
 	return nil
 }
 
-// run runs the suite, whose package is compiled, and reads what it measures.
+// run runs the suite, whose package is compiled, and reads its results.
 func (p *programs) run(s suite, into results) error {
 	arguments := []string{"-test.run", "^$", "-test.bench", s.pattern, "-test.benchtime", s.time, "-test.timeout", "30m"}
 	if s.cores > 0 {

@@ -14,8 +14,8 @@ import (
 	"text/tabwriter"
 )
 
-// allocationsPerEvent is allocs/op by the events of a round, which a benchmark
-// says by reporting both its time for a round and that for an event.
+// allocationsPerEvent is allocs/op divided by the events of a round, for benchmarks that report
+// both their time for a round and that for an event.
 const allocationsPerEvent = "allocs/event"
 
 // results are the measured values, one for each round.
@@ -24,8 +24,8 @@ type results map[measured][]float64
 // cores is how many cores a benchmark had, at the end of its name.
 var cores = regexp.MustCompile(`-\d+$`)
 
-// read takes the lines of benchmarks of a package: a name, a number of rounds, and
-// pairs of a value and its unit.
+// read reads the output of a package's benchmarks: lines of a name, a number of rounds, and pairs
+// of a value and its unit.
 func (r results) read(pkg, output string) error {
 	for _, line := range strings.Split(output, "\n") {
 		fields := strings.Fields(line)
@@ -51,8 +51,8 @@ func (r results) read(pkg, output string) error {
 	return nil
 }
 
-// values are, of all rounds, the figure, or its ratio to one of the same round. What is measured
-// in fewer rounds than its yardstick was measured in the first of them.
+// values are the figures of all rounds, or the ratios to figures of the same round. A benchmark with
+// fewer rounds than its yardstick was measured in the first rounds.
 func (c claim) values(r results) ([]float64, error) {
 	values := slices.Clone(r[c.of])
 	if len(values) == 0 {
@@ -140,7 +140,7 @@ func printTable(w io.Writer, rows [][]string) error {
 	return table.Flush()
 }
 
-// The table of a page stands between these lines.
+// The table of a page is between these lines.
 const tableBegins, tableEnds = "<!-- make bench: begin -->\n", "<!-- make bench: end -->\n"
 
 // writeTable replaces the table of a page.

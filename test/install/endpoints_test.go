@@ -33,7 +33,7 @@ func (e endpoints) readers() string {
 	return fmt.Sprintf("[{pull: {exporter: {prometheus: {host: %s, port: %s}}}}]", host, port)
 }
 
-// configuration is what is added to the shipped one.
+// configuration is added to the shipped one.
 func (e endpoints) configuration() string {
 	return fmt.Sprintf(`
 extensions: {health_check: {endpoint: %s}}
@@ -61,7 +61,7 @@ func (s *system) configure(t *testing.T) endpoints {
 	return e
 }
 
-// awaitHealthy waits until a collector says of itself that it is well.
+// awaitHealthy waits until a collector reports that it is healthy.
 func (e endpoints) awaitHealthy(t *testing.T, v *service) {
 	t.Helper()
 	testkit.Eventually(t, "the collector is healthy", func() (bool, string) {

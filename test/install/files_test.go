@@ -18,13 +18,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// units are what has to be true of each, beyond what a test that runs it finds out: whatever
-// stands in the way of an orderly end hangs programs that are traced by Bytefrog.
+// units are the checked properties of each unit, beyond those that a running unit shows. Everything
+// that prevents an orderly end hangs programs that are traced by Bytefrog.
 var units = map[string]struct {
 	settings map[string]string
-	// What sockets it opens.
+	// The kinds of sockets that it opens.
 	sockets string
-	// What an orderly end may take.
+	// The longest time of an orderly end.
 	stop time.Duration
 }{
 	"otelcol-callbraid": {
@@ -45,8 +45,7 @@ var units = map[string]struct {
 	},
 }
 
-// exposure is how much a unit may leave open by systemd's own count, of 100: less than what
-// it calls medium.
+// exposure is the largest exposure of a unit by systemd's own measure, of 100: below its "medium".
 const exposure = "25"
 
 func checkUnits(t *testing.T, s *system) {

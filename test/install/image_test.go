@@ -39,7 +39,7 @@ func (b *builder) run(t *testing.T, command string, arguments ...string) string 
 	return strings.TrimSpace(run(t, c))
 }
 
-// build builds an image, and gives the root of a container of it.
+// build builds an image, and returns the root of a container of it.
 func (b *builder) build(t *testing.T, file, tag string) string {
 	t.Helper()
 	// The format that has a check of health.
@@ -72,11 +72,10 @@ func (b *builder) inspect(t *testing.T, tag string) image {
 	return said.Docker.Config
 }
 
-// inNetwork runs a command in a network of its own, as a container's: it has nothing but loopback.
+// inNetwork runs a command in its own network, like a container's: it has only loopback.
 const inNetwork = `ip link set lo up && exec "$@"`
 
-// container runs what a container of the image runs, in a network of its own. Arguments replace
-// those of the image, where there are any.
+// container runs the program of the image in its own network. Arguments replace those of the image.
 func (i image) container(t *testing.T, s *system, arguments ...string) *service {
 	t.Helper()
 	want(t, "ip", "iproute2")
@@ -97,7 +96,7 @@ func (i image) container(t *testing.T, s *system, arguments ...string) *service 
 	return startCommand(t, alone)
 }
 
-// in runs a command in the network of a container. Where it fails, it gives why.
+// in runs a command in the network of a container. Its error has the reason.
 func (v *service) in(command ...string) (string, error) {
 	c := exec.Command("nsenter", append([]string{"--net=/proc/" + v.pid() + "/ns/net"}, command...)...)
 	output, err := c.CombinedOutput()
@@ -128,7 +127,7 @@ func (v *service) listeners(t *testing.T) (own, open []int) {
 	return own, open
 }
 
-// awaitHealthy waits until the image's own check of its health says that it is well.
+// awaitHealthy waits until the image's own health check succeeds.
 func (i image) awaitHealthy(t *testing.T, s *system, v *service) {
 	t.Helper()
 	require.Equal(t, "CMD", i.Healthcheck.Test[0])
@@ -144,7 +143,7 @@ func TestTheImageRuns(t *testing.T) {
 	i := b.inspect(t, "otelcol-callbraid")
 	assert.Equal(t, "65532:65532", i.User)
 	assert.Contains(t, i.Volumes, "/var/lib/otelcol-callbraid")
-	// What every runtime of containers puts there.
+	// Every container runtime writes this file.
 	s.write(t, "/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n")
 	published := []int{4040, 8765, 8889, 13133}
 	for _, port := range published {
@@ -152,7 +151,7 @@ func TestTheImageRuns(t *testing.T) {
 	}
 	const ownMetrics = 8888
 
-	t.Run("nothing listens beyond the container until somebody says so", func(t *testing.T) {
+	t.Run("the container listens only on loopback by default", func(t *testing.T) {
 		collector := i.container(t, s)
 		i.awaitHealthy(t, s, collector)
 		own, open := collector.listeners(t)

@@ -25,15 +25,15 @@ func TestTheDebianPackagesRunInACleanSystem(t *testing.T) {
 	s.install(t, only(t, packages, "bytefrog-guard_*_amd64.deb"))
 	assert.Equal(t, leftAlone, s.orders(t))
 
-	t.Run("the units are what systemd understands, and take away what is not wanted", func(t *testing.T) { checkUnits(t, s) })
+	t.Run("the units are valid for systemd, and remove unnecessary rights", func(t *testing.T) { checkUnits(t, s) })
 	t.Run("the service alone reads its files", func(t *testing.T) { checkReaders(t, s) })
 	t.Run("an upgrade closes files that an older package left open, and no others", func(t *testing.T) { checkClosing(t, s, collectorPackage) })
 	t.Run("the unit lets port files be written", func(t *testing.T) { checkPortFiles(t, s) })
 	t.Run("man pages have the date of all files", func(t *testing.T) { checkManPages(t, s) })
 	t.Run("dpkg keeps a configuration that was changed", func(t *testing.T) { checkUpgrade(t, s, collectorPackage) })
-	t.Run("systemd is told what an installation or an upgrade wants", func(t *testing.T) { checkChanges(t, s) })
-	t.Run("systemd is told what a removal wants", func(t *testing.T) { checkRemoval(t, s) })
-	t.Run("the guard goes on when it is upgraded", func(t *testing.T) { checkGuardGoesOn(t, s) })
+	t.Run("systemd receives the commands of an installation and an upgrade", func(t *testing.T) { checkChanges(t, s) })
+	t.Run("systemd receives the commands of a removal", func(t *testing.T) { checkRemoval(t, s) })
+	t.Run("the guard goes on when it is upgraded", func(t *testing.T) { checkGuardContinues(t, s) })
 	t.Run("the collector turns a program's calls into spans", func(t *testing.T) {
 		e := s.configure(t)
 		collector := s.startUnit(t, s.unit(t, "otelcol-callbraid"))
@@ -61,19 +61,19 @@ func TestTheDebianPackagesRunInACleanSystem(t *testing.T) {
 		spans := s.read(t, "/var/lib/otelcol-callbraid/spans.json")
 		assert.Equal(t, 2*callsOfLoad, strings.Count(spans, `"spanId"`))
 	})
-	t.Run("a reload takes a new configuration, and not one with a mistake", func(t *testing.T) { checkReload(t, s) })
-	t.Run("every program says the packages' version", func(t *testing.T) {
+	t.Run("a reload accepts a new configuration, and not one with an error", func(t *testing.T) { checkReload(t, s) })
+	t.Run("every program prints the packages' version", func(t *testing.T) {
 		for _, name := range programs {
 			version := strings.Fields(s.run(t, name, "--version"))[2]
 			assert.Contains(t, only(t, packages, "callbraid_*_linux_amd64.tar.gz"), "callbraid_"+version+"_linux", name)
 			assert.FileExists(t, s.path("/usr/share/man/man1/"+name+".1"))
 		}
 	})
-	t.Run("what is purged is gone", func(t *testing.T) { checkGone(t, s) })
+	t.Run("a purge removes all files", func(t *testing.T) { checkGone(t, s) })
 }
 
-// checkReload has a collector that runs read its configuration again: first one with a
-// mistake, which it must not be told to, since it would end.
+// checkReload lets a running collector read its configuration again: first one with an error, for
+// which the reload must send no signal, because the collector would end.
 func checkReload(t *testing.T, s *system) {
 	u := s.unit(t, "otelcol-callbraid")
 	before := s.configure(t)
@@ -97,7 +97,7 @@ func checkReload(t *testing.T, s *system) {
 	collector.stop(t)
 }
 
-// query is what the RPM package of a name says.
+// query returns a property of the RPM package of a name.
 func query(t *testing.T, packages, name, format string) string {
 	t.Helper()
 	return run(t, exec.Command("rpm", "--query", "--queryformat", format, "--package", only(t, packages, name+"-*.x86_64.rpm")))

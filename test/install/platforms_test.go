@@ -59,7 +59,7 @@ func checkDebian(t *testing.T, packages, name, processor string, wanted ...strin
 	assert.ElementsMatch(t, wanted, checkPrograms(t, bytes.NewReader(files), "linux", processor), name)
 }
 
-// checkPrograms finds that programs in an archive are for a platform, and gives their names.
+// checkPrograms checks that programs in an archive are for a platform, and returns their names.
 func checkPrograms(t *testing.T, archive io.Reader, system, processor string) []string {
 	t.Helper()
 	var found []string
@@ -82,7 +82,7 @@ func checkPrograms(t *testing.T, archive io.Reader, system, processor string) []
 	}
 }
 
-// platformOf is what a program runs on, read as one of a system; on Linux it must want no library.
+// platformOf returns the platform of a program of a system. On Linux it must need no library.
 func platformOf(system string, program io.ReaderAt) (string, error) {
 	if system == "darwin" {
 		f, err := macho.NewFile(program)

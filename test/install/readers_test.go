@@ -14,7 +14,8 @@ import (
 
 const directory = "/etc/otelcol-callbraid"
 
-// closed is who owns what may have secrets, and the mode. left is the same of an older package.
+// closed is the owner and the mode of files that may have secrets. left is that of an older
+// package.
 var (
 	closed = map[string]string{
 		directory: "root:otelcol-callbraid:750", configuration: "root:otelcol-callbraid:640", options: "root:root:600",
@@ -46,7 +47,7 @@ func (s *system) reads(user, path string) bool {
 	return exec.Command("chroot", "--userspec="+user, s.root, "cat", path).Run() == nil
 }
 
-// checkReaders finds who may read what an installation leaves.
+// checkReaders checks the users that can read the files of an installation.
 func checkReaders(t *testing.T, s *system) {
 	assert.Equal(t, closed, s.owners(t))
 	assert.True(t, s.reads("otelcol-callbraid:otelcol-callbraid", configuration), "the service reads its configuration")
@@ -54,7 +55,7 @@ func checkReaders(t *testing.T, s *system) {
 	for _, path := range []string{configuration, options} {
 		assert.False(t, s.reads("nobody:nogroup", path), path)
 	}
-	// What somebody puts there is not for everybody either, whatever its mode.
+	// Files of an administrator are not readable for every user either, with any mode.
 	s.write(t, directory+"/token", "secret")
 	assert.False(t, s.reads("nobody:nogroup", directory+"/token"))
 	assert.True(t, s.reads("otelcol-callbraid:otelcol-callbraid", directory+"/token"))
@@ -79,7 +80,8 @@ func checkClosing(t *testing.T, s *system, file string) {
 	for _, c := range []struct {
 		name         string
 		before, want map[string]string
-		// The service, as pretend takes it, and a file whose mode dpkg is told to leave.
+		// service is the argument of pretend. It is followed by a file whose mode dpkg must not
+		// change.
 		service  []string
 		override string
 		says     string
@@ -90,7 +92,7 @@ func checkClosing(t *testing.T, s *system, file string) {
 		{name: "another group stays", before: change(closed, configuration, "root:daemon:644"), want: change(closed, configuration, "root:daemon:644")},
 		{name: "another owner stays", before: change(closed, options, "daemon:root:644"), want: change(closed, options, "daemon:root:644")},
 		{
-			name: "a mode that dpkg is told to leave stays", before: left, override: configuration,
+			name: "a mode of dpkg-statoverride stays", before: left, override: configuration,
 			want: change(closed, configuration, "root:root:644"),
 		},
 		{

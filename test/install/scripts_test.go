@@ -22,11 +22,11 @@ var (
 // change is an installation or an upgrade, of a service in some state.
 type change struct {
 	name string
-	pre  []string // what the script before it is told
+	pre  []string // the arguments of the script before it
 	post []string // and the one after it
-	// The service, as pretend takes it.
+	// The argument of pretend.
 	service []string
-	// What is added to its configuration, and who may read that; 0640 by default.
+	// An error that is added to its configuration, and its mode; 0640 by default.
 	mistake string
 	mode    os.FileMode
 	orders  []string
@@ -36,7 +36,7 @@ type change struct {
 var changes = []change{
 	{name: "dpkg installs it", pre: []string{"install"}, post: []string{"configure", ""}, orders: installed},
 	{name: "rpm installs it", pre: []string{"1"}, post: []string{"1"}, orders: installed},
-	{name: "dpkg installs what was removed, and its configuration kept", pre: []string{"install", "0.1"}, post: []string{"configure", "0.1"}, orders: installed},
+	{name: "dpkg installs a removed package whose configuration was kept", pre: []string{"install", "0.1"}, post: []string{"configure", "0.1"}, orders: installed},
 	{name: "dpkg installs it where its unit is masked", pre: []string{"install"}, post: []string{"configure", ""}, service: []string{"broken"}, orders: installed, says: "was not started"},
 	{name: "dpkg upgrades one that runs", pre: []string{"upgrade", "0.1"}, post: []string{"configure", "0.1"}, service: []string{"active"}, orders: restarted},
 	{name: "rpm upgrades one that runs", pre: []string{"2"}, post: []string{"2"}, service: []string{"active"}, orders: restarted},
@@ -55,7 +55,7 @@ var changes = []change{
 		service: []string{"active"}, mode: 0o600, orders: leftAlone, says: "continues in its old version",
 	},
 	{
-		name: "it runs as root, who may", pre: []string{"upgrade", "0.1"}, post: []string{"configure", "0.1"},
+		name: "it runs as root, which may", pre: []string{"upgrade", "0.1"}, post: []string{"configure", "0.1"},
 		service: []string{"active", "user=root"}, mode: 0o600, orders: restarted,
 	},
 }
@@ -88,7 +88,7 @@ func checkChanges(t *testing.T, s *system) {
 	})
 }
 
-// checkRemoval has scripts told that their package goes, or that another version comes.
+// checkRemoval runs the scripts of a removal, and of an upgrade to another version.
 func checkRemoval(t *testing.T, s *system) {
 	for _, name := range []string{"otelcol-callbraid", "bytefrog-guard"} {
 		for _, c := range []struct {
@@ -110,8 +110,8 @@ func checkRemoval(t *testing.T, s *system) {
 	}
 }
 
-// checkGuardGoesOn has an upgrade leave a guard that runs as it is.
-func checkGuardGoesOn(t *testing.T, s *system) {
+// checkGuardContinues checks that an upgrade does not stop a running guard.
+func checkGuardContinues(t *testing.T, s *system) {
 	s.pretend(t, "active", "broken")
 	said := s.script(t, "bytefrog-guard.postinst", "configure", "0.1")
 	assert.Equal(t, leftAlone, s.orders(t))
@@ -133,8 +133,8 @@ func checkUpgrade(t *testing.T, s *system, file string) {
 	s.write(t, configuration, shipped)
 }
 
-// checkGone has dpkg remove the packages, which leaves what somebody may have changed, and
-// purge them.
+// checkGone lets dpkg remove the packages, which keeps files that an administrator may have
+// changed, and purge them.
 func checkGone(t *testing.T, s *system) {
 	s.pretend(t, "active")
 	s.run(t, "dpkg", "--remove", "otelcol-callbraid", "bytefrog-guard")

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// system is a Debian with nothing but its base, in a folder.
+// system is a Debian base system in a folder.
 type system struct{ root string }
 
-// cleanSystem installs Debian's base in a folder that goes with the test.
+// cleanSystem installs Debian's base in a folder that is removed after the test.
 func cleanSystem(t *testing.T) *system {
 	t.Helper()
 	want(t, "debootstrap", "debootstrap")

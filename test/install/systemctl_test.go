@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// systemctl stands in for systemd's: it writes down its orders. Files of its folder say what
-// the service is: active, its user and group; and that no order is obeyed: broken.
+// systemctl replaces systemd's: it writes down its commands. Files of its folder describe the
+// service: active, its user and group, and broken if commands fail.
 const systemctl = `#!/bin/sh
 cd /systemctl
 case "$*" in
@@ -33,7 +33,7 @@ func (s *system) pretendSystemd(t *testing.T) {
 	s.pretend(t)
 }
 
-// pretend says what the service is from now on: its user's, and what is given.
+// pretend sets the description of the service: its user, and the given files.
 func (s *system) pretend(t *testing.T, files ...string) {
 	t.Helper()
 	require.NoError(t, os.RemoveAll(s.path("/systemctl")))
@@ -45,7 +45,7 @@ func (s *system) pretend(t *testing.T, files ...string) {
 	}
 }
 
-// orders are what systemd was told to do since the service was said to be something.
+// orders are systemd's commands since the last pretend.
 func (s *system) orders(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(s.path("/systemctl/orders"))
@@ -56,7 +56,7 @@ func (s *system) orders(t *testing.T) []string {
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
-// script runs a script of an installed package, as dpkg or rpm do, and gives what it says.
+// script runs a script of an installed package, as dpkg or rpm do, and returns its output.
 func (s *system) script(t *testing.T, name string, arguments ...string) string {
 	t.Helper()
 	return run(t, exec.Command("chroot", append([]string{s.root, "/var/lib/dpkg/info/" + name}, arguments...)...))

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// unit is what a systemd unit says: the values of each setting, in order.
+// unit is the content of a systemd unit: the values of each setting, in order.
 type unit map[string][]string
 
 func (s *system) unit(t *testing.T, name string) unit {
@@ -26,7 +26,7 @@ func (s *system) unit(t *testing.T, name string) unit {
 
 func unitPath(name string) string { return "/usr/lib/systemd/system/" + name + ".service" }
 
-// last is what counts of a setting that has one value.
+// last is the effective value of a setting with one value.
 func (u unit) last(key string) string {
 	if values := u[key]; len(values) > 0 {
 		return values[len(values)-1]
@@ -34,7 +34,7 @@ func (u unit) last(key string) string {
 	return ""
 }
 
-// environment is what a unit's variables are: its own, and those of its file.
+// environment is the environment of a unit: its own variables, and those of its file.
 func (s *system) environment(t *testing.T, u unit) map[string]string {
 	t.Helper()
 	variables := map[string]string{}
@@ -50,7 +50,7 @@ func (s *system) environment(t *testing.T, u unit) map[string]string {
 	return variables
 }
 
-// word is one of a command line: what stands in quotes, or between spaces.
+// word matches a word of a command line: text in quotes, or between spaces.
 var word = regexp.MustCompile(`'[^']*'|\S+`)
 
 // words are those of a unit's command, as systemd splits it: $NAME alone is the words of a
@@ -72,7 +72,7 @@ func words(command string, variables map[string]string) []string {
 	return all
 }
 
-// startUnit runs what a unit starts: as its user, with its environment and its state directory.
+// startUnit runs the command of a unit: as its user, with its environment and its state directory.
 func (s *system) startUnit(t *testing.T, u unit) *service {
 	t.Helper()
 	user, group := u.last("User"), u.last("Group")
@@ -86,8 +86,8 @@ func (s *system) startUnit(t *testing.T, u unit) *service {
 	return s.start(t, program{user: user, group: group, environment: variables, command: words(u.last("ExecStart"), variables)})
 }
 
-// reload does what systemctl reload does with a unit that runs: the first command that fails
-// is the last. It gives what was said, and that failure.
+// reload does the same as systemctl reload for a running unit: it stops at the first command that
+// fails. It returns the output and that error.
 func (s *system) reload(t *testing.T, u unit, running *service) (string, error) {
 	t.Helper()
 	variables := s.environment(t, u)

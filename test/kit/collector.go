@@ -4,7 +4,6 @@
 package kit
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -30,12 +28,12 @@ type Collector struct {
 
 	command *exec.Cmd
 	log     *log
-	// exited is closed when the process has ended; exit says how.
+	// exited is closed when the process has ended; exit is its result.
 	exited chan struct{}
 	exit   error
 }
 
-// base is what every collector of the testbed has beside what a test configures.
+// base is the common configuration of every collector in tests.
 const base = `
 extensions:
   health_check: {endpoint: %q}
@@ -83,12 +81,11 @@ func fromEnvironment(t testing.TB, variable string) string {
 	return ""
 }
 
-// Start starts a collector and waits until it is ready. A configuration that has a
-// health_check of its own lets it listen on ${env:HEALTH}, and one that has a port of its
-// own for the collector's metrics lets it be ${env:METRICS_PORT}. At the end of the test
-// it is stopped, if the test hasn't done so, and if the test failed the last of
-// what it logged is shown. The environment, as NAME=value, comes on top of the
-// test's own.
+// Start starts a collector and waits until it is ready. A configuration with its own health_check
+// must listen on ${env:HEALTH}, and one with its own port for the collector's metrics on
+// ${env:METRICS_PORT}. At the end of the test the collector is stopped, if the test hasn't done so,
+// and the end of its log is shown if the test failed. The environment, as NAME=value, is added to
+// the test's own.
 func Start(t testing.TB, configuration string, environment ...string) *Collector {
 	t.Helper()
 	return launch(t, Binary(t), configuration, environment, nil).awaitReady(t)
@@ -118,7 +115,7 @@ func StartGated(t testing.TB, gate, configuration string) *Collector {
 	return launch(t, Binary(t), configuration, nil, []string{"--feature-gates", gate}).awaitReady(t)
 }
 
-// awaitReady waits until a collector that was started is ready, and gives it.
+// awaitReady waits until a started collector is ready, and returns it.
 func (c *Collector) awaitReady(t testing.TB) *Collector {
 	t.Helper()
 	testkit.Eventually(t, "the collector is ready", func() (bool, string) {
@@ -131,7 +128,7 @@ func (c *Collector) awaitReady(t testing.TB) *Collector {
 		if err != nil {
 			return false, err.Error()
 		}
-		response.Body.Close() // nothing is read
+		response.Body.Close() // its content is not needed
 		return response.StatusCode == http.StatusOK, response.Status
 	})
 	return c
@@ -141,7 +138,7 @@ func (c *Collector) awaitReady(t testing.TB) *Collector {
 // the collector.
 var client = &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{DisableKeepAlives: true}}
 
-// StartFails starts a collector that cannot start, and gives what it logged.
+// StartFails starts a collector that cannot start, and returns its log.
 func StartFails(t testing.TB, configuration string) string {
 	t.Helper()
 	c := launch(t, Binary(t), configuration, nil, nil)
@@ -185,7 +182,7 @@ func launch(t testing.TB, binary, configuration string, environment, arguments [
 	return c
 }
 
-// write writes a file of the collector's and gives its path.
+// write writes a file of the collector's and returns its path.
 func (c *Collector) write(t testing.TB, name, text string) string {
 	t.Helper()
 	path := filepath.Join(c.Dir, name)
@@ -195,8 +192,8 @@ func (c *Collector) write(t testing.TB, name, text string) string {
 	return path
 }
 
-// Stop asks the collector to end, as systems do, and waits. It fails the test
-// if that takes longer than testkit.Patience or goes wrong.
+// Stop asks the collector to end, as systems do, and waits. It fails the test if that takes longer
+// than testkit.Patience or fails.
 func (c *Collector) Stop(t testing.TB) {
 	t.Helper()
 	c.Terminate(t)
@@ -224,13 +221,13 @@ func (c *Collector) Reload(t testing.TB) {
 	c.signal(t, syscall.SIGHUP)
 }
 
-// Freeze lets the collector do nothing until Thaw.
+// Freeze stops the collector until Thaw.
 func (c *Collector) Freeze(t testing.TB) {
 	t.Helper()
 	c.signal(t, syscall.SIGSTOP)
 }
 
-// Thaw lets the collector go on after Freeze.
+// Thaw continues the collector after Freeze.
 func (c *Collector) Thaw(t testing.TB) {
 	t.Helper()
 	c.signal(t, syscall.SIGCONT)
@@ -245,7 +242,7 @@ func (c *Collector) signal(t testing.TB, s os.Signal) {
 
 // kill ends the collector immediately, unless it has ended.
 func (c *Collector) kill() {
-	_ = c.command.Process.Kill() // an error says that it has ended
+	_ = c.command.Process.Kill() // an error means that it has ended
 	<-c.exited
 }
 
@@ -261,13 +258,13 @@ func (c *Collector) MetricsURL() string { return "http://" + c.metrics + "/metri
 // Exited is closed when the collector's process has ended, which Exit then explains.
 func (c *Collector) Exited() <-chan struct{} { return c.exited }
 
-// Exit is how the process ended: nil means exit code 0. It waits for that end.
+// Exit waits for the end of the process, and returns its result: nil is exit code 0.
 func (c *Collector) Exit() error {
 	<-c.exited
 	return c.exit
 }
 
-// Log is what the collector has logged so far.
+// Log is the log of the collector until now.
 func (c *Collector) Log() string { return c.log.String() }
 
 // CPU is the time that the process used, when it has ended.
@@ -276,25 +273,10 @@ func (c *Collector) CPU() time.Duration {
 	return c.command.ProcessState.UserTime() + c.command.ProcessState.SystemTime()
 }
 
-// log keeps what a process writes.
-type log struct {
-	sync.Mutex
-	bytes.Buffer
-}
+// log is the output of a process.
+type log struct{ testkit.Output }
 
-func (l *log) Write(b []byte) (int, error) {
-	l.Lock()
-	defer l.Unlock()
-	return l.Buffer.Write(b)
-}
-
-func (l *log) String() string {
-	l.Lock()
-	defer l.Unlock()
-	return l.Buffer.String()
-}
-
-// repeated is what every line of a collector's log says of the collector.
+// repeated matches the resource of the collector, which every line of its log has.
 var repeated = regexp.MustCompile(`"resource": \{[^}]*\}(, )?`)
 
 // tail is as much of the end as a person reads.

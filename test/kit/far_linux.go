@@ -26,16 +26,15 @@ type Far struct {
 	name    string
 }
 
-// Names of the two ends of the wire, and their addresses: of those that are set apart for
-// measuring networks.
+// Names of the two ends of the wire, and their addresses, which are reserved for measuring
+// networks.
 const (
 	nearEnd, farEnd         = "callbraid-near", "callbraid-far"
 	nearAddress, farAddress = "198.18.77.1", "198.18.77.2"
 )
 
-// NewFar makes one that leads to an address. It ends with the test. There is one at a time.
-// Where there are no means for it the test is skipped, or fails if CALLBRAID_REQUIRE_PEERS is
-// set.
+// NewFar makes an address that leads to another one. It ends with the test. There is one at a time.
+// If the machine cannot make it, the test is skipped, or fails if CALLBRAID_REQUIRE_PEERS is set.
 func NewFar(t testing.TB, to string) *Far {
 	t.Helper()
 	if _, err := exec.LookPath("ip"); err != nil || os.Geteuid() != 0 {
@@ -79,8 +78,8 @@ func (f *Far) listen(t testing.TB) (listener net.Listener) {
 	t.Helper()
 	failed := make(chan error)
 	go func() {
-		// The thread ends with the goroutine, because it is not unlocked: it never comes back
-		// out of the namespace.
+		// The thread ends with the goroutine, because it is not unlocked: it never leaves the
+		// namespace.
 		runtime.LockOSThread()
 		space, err := os.Open(filepath.Join("/run/netns", f.name))
 		if err == nil {
@@ -98,7 +97,7 @@ func (f *Far) listen(t testing.TB) (listener net.Listener) {
 	return listener
 }
 
-// lead has what connects to a listener be connected to an address, until the test ends.
+// lead forwards the connections of a listener to an address, until the test ends.
 func lead(t testing.TB, listener net.Listener, to string) {
 	var open sync.Map
 	var copying sync.WaitGroup
@@ -129,7 +128,7 @@ func lead(t testing.TB, listener net.Listener, to string) {
 	})
 }
 
-// pour copies one way to the end, of which it tells.
+// pour copies one direction to its end, and closes that direction.
 func pour(to, from net.Conn) {
 	if _, err := io.Copy(to, from); err != nil {
 		_ = to.Close()

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Hosts is a file of names and addresses that only some collectors see as /etc/hosts, and
-// that changes while they run, as what a DNS server says does.
+// Hosts is a file of names and addresses that only some collectors see as /etc/hosts. It changes
+// while they run, like the answers of a DNS server.
 type Hosts struct{ name, path string }
 
 // NewHosts makes a file of one name, which has these addresses. Where a process can't have
@@ -24,7 +24,7 @@ func NewHosts(t testing.TB, name string, addresses ...string) *Hosts {
 	h.Set(t, addresses...)
 	output, err := exec.Command(h.seenBy(t, "grep"), name, "/etc/hosts").CombinedOutput()
 	if err != nil && os.Getenv("CALLBRAID_REQUIRE_PEERS") == "" {
-		t.Skipf("expected a process to see a file as /etc/hosts, which takes Linux and unprivileged user namespaces; got: %v: %s", err, output)
+		t.Skipf("expected a process to see a file as /etc/hosts, which needs Linux and unprivileged user namespaces; got: %v: %s", err, output)
 	}
 	if err != nil || len(addresses) > 0 && !strings.Contains(string(output), addresses[0]) {
 		t.Fatalf("expected a process to see %v as /etc/hosts, got: %v: %s", addresses, err, output)

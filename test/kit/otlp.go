@@ -18,45 +18,44 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// ServeOTLP is a backend that takes traces over OTLP/HTTP with protobuf. What
-// take returns is the answer: http.StatusOK, or a refusal; a client tries again
-// after 429, 502, 503 and 504, and gives up after the others. The result is the
-// endpoint for an otlp_http exporter. Call stop to see to it that take is not
-// called any more; the end of the test does so too.
-func ServeOTLP(t testing.TB, take func(ptrace.Traces) int) (endpoint string, stop func()) {
+// ServeOTLP is a backend that accepts traces over OTLP/HTTP with protobuf. The result of accept is
+// the status of the answer: http.StatusOK, or a refusal. A client tries again after 429, 502, 503
+// and 504, and drops the data after others. ServeOTLP returns the endpoint for an otlp_http
+// exporter. After stop, or the end of the test, accept is not called any more.
+func ServeOTLP(t testing.TB, accept func(ptrace.Traces) int) (endpoint string, stop func()) {
 	t.Helper()
 	return serveOTLP(t, "/v1/traces", func(body []byte) (int, error) {
 		traces, err := new(ptrace.ProtoUnmarshaler).UnmarshalTraces(body)
 		if err != nil {
 			return 0, err
 		}
-		return take(traces), nil
+		return accept(traces), nil
 	})
 }
 
 // ServeOTLPProfiles is ServeOTLP for profiles.
-func ServeOTLPProfiles(t testing.TB, take func(pprofile.Profiles) int) (endpoint string, stop func()) {
+func ServeOTLPProfiles(t testing.TB, accept func(pprofile.Profiles) int) (endpoint string, stop func()) {
 	t.Helper()
 	return serveOTLP(t, "/v1development/profiles", func(body []byte) (int, error) {
 		profiles, err := new(pprofile.ProtoUnmarshaler).UnmarshalProfiles(body)
 		if err != nil {
 			return 0, err
 		}
-		return take(profiles), nil
+		return accept(profiles), nil
 	})
 }
 
-// serveOTLP serves requests of one signal, which have the same layout as what they bring;
-// the answer has no content.
-func serveOTLP(t testing.TB, path string, take func(body []byte) (status int, err error)) (endpoint string, stop func()) {
+// serveOTLP serves requests of one signal. Requests of all signals have the same layout; the answer
+// has no content.
+func serveOTLP(t testing.TB, path string, accept func(body []byte) (status int, err error)) (endpoint string, stop func()) {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
-			return // the client left
+			return // the client disconnected
 		}
-		status, err := take(body)
+		status, err := accept(body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return

@@ -12,8 +12,8 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// RunPeer runs the process of a server until the end of the test, and waits until it answers
-// a GET of url with 200. If the test fails, what the process said is shown under its name.
+// RunPeer runs the process of a server until the end of the test, and waits until it answers a GET
+// of url with 200. If the test fails, its output is shown under its name.
 func RunPeer(t testing.TB, name string, command *exec.Cmd, url string) {
 	t.Helper()
 	said := &bytes.Buffer{} // is read when the process has ended
@@ -23,14 +23,14 @@ func RunPeer(t testing.TB, name string, command *exec.Cmd, url string) {
 	}
 	exited := make(chan struct{})
 	go func() {
-		_ = command.Wait() // what it says it has said
+		_ = command.Wait() // the output has the reason
 		close(exited)
 	}()
 	t.Cleanup(func() {
-		_ = command.Process.Kill() // an error says that it has ended
+		_ = command.Process.Kill() // an error means that it has ended
 		<-exited
 		if t.Failed() {
-			t.Logf("%s said:\n%s", name, said)
+			t.Logf("output of %s:\n%s", name, said)
 		}
 	})
 	testkit.Eventually(t, name+" answers", func() (bool, string) {
@@ -43,7 +43,7 @@ func RunPeer(t testing.TB, name string, command *exec.Cmd, url string) {
 		if err != nil {
 			return false, err.Error()
 		}
-		response.Body.Close() // nothing is read
+		response.Body.Close() // its content is not needed
 		return response.StatusCode == http.StatusOK, response.Status
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// What the system knows of the process. Only Linux says it in files.
+// The system's information about the process, which only Linux has in files.
 
 func (c *Collector) proc(t testing.TB, name string) string {
 	t.Helper()
@@ -59,7 +59,7 @@ func (c *Collector) Listeners(t testing.TB) (n int) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		// One that is closed meanwhile is none.
+		// A file that was closed meanwhile does not count.
 		if to, err := os.Readlink(filepath.Join(c.proc(t, "fd"), file.Name())); err == nil && listen[to] {
 			n++
 		}
@@ -104,9 +104,8 @@ func (c *Collector) CPUSoFar(t testing.TB) time.Duration {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The second field is the name in parentheses, and can hold anything; utime
-	// and stime are the 14th and 15th, in ticks, of which every Linux that Go
-	// runs on shows 100 in a second.
+	// The second field is the name in parentheses, with any characters. utime and stime are the 14th
+	// and 15th, in ticks, of which every Linux that Go runs on shows 100 in a second.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	const utime, stime, ticksPerSecond = 14 - 3, 15 - 3, 100
 	var ticks int64

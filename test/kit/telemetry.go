@@ -14,9 +14,9 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// Metric is the sum of the series of the collector's own metric of that name
-// that have all the given labels, each written as `name="value"`. It is 0 where
-// there is none: counters that were never used are not shown.
+// Metric is the sum of the series of the collector's own metric of that name that have all the
+// given labels, each written as `name="value"`. It is 0 without such a series: unused counters are
+// not shown.
 func (c *Collector) Metric(t testing.TB, name string, labels ...string) float64 {
 	t.Helper()
 	sum, err := c.metric(name, labels)
@@ -26,17 +26,16 @@ func (c *Collector) Metric(t testing.TB, name string, labels ...string) float64 
 	return sum
 }
 
-// Look is what the collector's own metrics say at one time.
+// Look is the collector's own metrics at one time.
 type Look struct {
 	t    testing.TB
 	text string
 }
 
-// Look looks at all of the collector's own metrics at once. A collector that has much to do
-// may take its time.
+// Look reads all of the collector's own metrics together. A busy collector may need some time.
 func (c *Collector) Look(t testing.TB) (look Look) {
 	t.Helper()
-	testkit.Eventually(t, "the collector says its metrics", func() (bool, string) {
+	testkit.Eventually(t, "the collector shows its metrics", func() (bool, string) {
 		text, err := get("http://" + c.metrics + "/metrics")
 		if err != nil {
 			return false, err.Error()
@@ -47,7 +46,7 @@ func (c *Collector) Look(t testing.TB) (look Look) {
 	return look
 }
 
-// Sum is what Metric is, of that time.
+// Sum is Metric at that time.
 func (l Look) Sum(name string, labels ...string) float64 {
 	l.t.Helper()
 	sum, err := sumOf(l.text, name, labels)
@@ -121,8 +120,8 @@ func (c *Collector) Goroutines(t testing.TB) int {
 	return n
 }
 
-// GoroutinesOf is how many goroutines the collector has in whose stacks a text stands, such as
-// the path of a package.
+// GoroutinesOf is the number of the collector's goroutines whose stacks have a text, such as the
+// path of a package.
 func (c *Collector) GoroutinesOf(t testing.TB, text string) (sum int) {
 	t.Helper()
 	_, stacks, _ := strings.Cut(c.goroutines(t), "\n")

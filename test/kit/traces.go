@@ -15,8 +15,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// FileExporter configures a file exporter that writes what ReadTraces reads to
-// a file of that name in the collector's directory, across reloads.
+// FileExporter configures a file exporter for ReadTraces. It writes to a file of that name in the
+// collector's directory, across reloads.
 func FileExporter(name string) string {
 	return fmt.Sprintf("{path: \"${env:DIR}/%s\", format: proto, append: true}", name)
 }

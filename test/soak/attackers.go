@@ -10,11 +10,12 @@ import (
 	"github.com/callbraid/callbraid/test/attack"
 )
 
-// attackers are one of each kind, with a small load. `make attack` has them with a large one.
+// attackers returns one attacker of each kind, with a small load. `make attack` has them with a
+// large one.
 //
-// Components don't say in their own metrics which instance counts: sums are those of the
-// attackers' instances too. So the spans of forged batches, and hostile Rbkit servers' metrics, go
-// to the backend, where they are counted as everybody's.
+// The own metrics of components do not name their instance, so sums include the attackers'
+// instances. So the backend also receives and counts the spans of forged batches and the metrics of
+// hostile Rbkit servers.
 func attackers(p places) []attack.Attacker {
 	const request = "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
 	return []attack.Attacker{
@@ -33,7 +34,7 @@ func attackers(p places) []attack.Attacker {
 	}
 }
 
-// attack has an attacker attack again and again until ctx ends.
+// attack runs an attacker again and again until ctx ends.
 func (s *soak) attack(ctx context.Context, a attack.Attacker) {
 	const rest = 5 * time.Second
 	for ctx.Err() == nil {
@@ -47,8 +48,9 @@ func (s *soak) attack(ctx context.Context, a attack.Attacker) {
 	}
 }
 
-// published is what the hostile Rbkit servers published, and what subscribers were too slow for.
-// The receiver counts it beside what honest servers published.
+// published returns the number of messages that the hostile Rbkit servers published, and the number
+// for which subscribers were too slow. The receiver counts them together with the messages of
+// honest servers.
 func (s *soak) published() (messages, dropped int64) {
 	for _, a := range s.attackers {
 		if servers, ok := a.(*attack.Rbkit); ok {

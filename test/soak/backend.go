@@ -21,8 +21,8 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// backend takes what the collectors send over OTLP/HTTP, and counts it. It can be told to
-// refuse, to read slowly, and to go away for a while.
+// backend accepts the data that the collectors send over OTLP/HTTP, and counts it. It can refuse,
+// read slowly, and be absent for a while.
 type backend struct {
 	refuses, crawls atomic.Bool
 	// server is nil while the backend is away.
@@ -36,7 +36,7 @@ type backend struct {
 	sums     sums
 }
 
-// serve has the backend answer until the end of the test, and gives its endpoint.
+// serve runs the backend until the end of the test, and returns its endpoint.
 func serve(t testing.TB) (b *backend, endpoint string) {
 	t.Helper()
 	b = &backend{address: testkit.Address(t), services: map[string]*delivered{}, records: map[string]int64{}, sums: sums{}}
@@ -44,32 +44,32 @@ func serve(t testing.TB) (b *backend, endpoint string) {
 	mux.HandleFunc("/v1/traces", b.answer(func(body []byte) error {
 		traces, err := new(ptrace.ProtoUnmarshaler).UnmarshalTraces(body)
 		if err == nil {
-			b.takeTraces(traces)
+			b.countTraces(traces)
 		}
 		return err
 	}))
 	mux.HandleFunc("/v1/logs", b.answer(func(body []byte) error {
 		logs, err := new(plog.ProtoUnmarshaler).UnmarshalLogs(body)
 		if err == nil {
-			b.takeLogs(logs)
+			b.countLogs(logs)
 		}
 		return err
 	}))
 	mux.HandleFunc("/v1/metrics", b.answer(func(body []byte) error {
 		metrics, err := new(pmetric.ProtoUnmarshaler).UnmarshalMetrics(body)
 		if err == nil {
-			b.sums.take(metrics)
+			b.sums.learn(metrics)
 		}
 		return err
 	}))
 	b.handler = mux
-	require.NoError(t, b.comeBack())
-	t.Cleanup(func() { require.NoError(t, b.leave()) })
+	require.NoError(t, b.listen())
+	t.Cleanup(func() { require.NoError(t, b.close()) })
 	return b, "http://" + b.address
 }
 
-// comeBack has the backend listen, if it doesn't.
-func (b *backend) comeBack() error {
+// listen starts the backend's server, unless it runs.
+func (b *backend) listen() error {
 	if b.server != nil {
 		return nil
 	}
@@ -82,9 +82,10 @@ func (b *backend) comeBack() error {
 	return nil
 }
 
-// leave is the end of the backend's process, as others see it: connections are closed, and
-// refused. What it has taken it has answered, if it refused for long enough before.
-func (b *backend) leave() error {
+// close does to clients what the end of the backend's process does: it closes connections and
+// refuses new ones. If the backend refused for long enough before, it has answered all accepted
+// requests.
+func (b *backend) close() error {
 	if b.server == nil {
 		return nil
 	}
@@ -93,12 +94,12 @@ func (b *backend) leave() error {
 	return server.Close()
 }
 
-// answer takes requests of one signal, or refuses them so that they come again.
-func (b *backend) answer(take func(body []byte) error) http.HandlerFunc {
+// answer accepts requests of one signal, or refuses them so that clients repeat them.
+func (b *backend) answer(count func(body []byte) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := b.read(r.Body)
 		if err != nil {
-			return // the client left
+			return // the client disconnected
 		}
 		if b.refuses.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -106,7 +107,7 @@ func (b *backend) answer(take func(body []byte) error) http.HandlerFunc {
 		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if err := take(body); err != nil {
+		if err := count(body); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
@@ -114,7 +115,7 @@ func (b *backend) answer(take func(body []byte) error) http.HandlerFunc {
 	}
 }
 
-// read reads a request, while the backend crawls in small pieces.
+// read reads a request. While the backend crawls, it reads small pieces.
 func (b *backend) read(from io.Reader) (body []byte, err error) {
 	const piece, pause = 4 << 10, 50 * time.Millisecond
 	for b.crawls.Load() {
@@ -129,19 +130,19 @@ func (b *backend) read(from io.Reader) (body []byte, err error) {
 	return append(body, rest...), err
 }
 
-// delivered is what came of the calls of one service.
+// delivered counts the delivered calls of one service.
 type delivered struct {
 	spans, duplicates int64
-	// events are how many events of calls the spans were made of.
+	// events is the number of call events of the spans.
 	events    int64
 	truncated map[string]int64 // by cause
-	// traces are those spans that have no parent.
+	// traces is the number of spans without a parent.
 	traces int64
-	// seen are the numbers of the spans of each call stream, a bit for each.
+	// seen has the sequence numbers of the spans of each call stream, one bit for each.
 	seen map[string][]uint64
 }
 
-func (b *backend) takeTraces(traces ptrace.Traces) {
+func (b *backend) countTraces(traces ptrace.Traces) {
 	for _, rs := range traces.ResourceSpans().All() {
 		service, instance := textOf(rs.Resource(), "service.name"), textOf(rs.Resource(), "service.instance.id")
 		d := b.services[service]
@@ -151,13 +152,13 @@ func (b *backend) takeTraces(traces ptrace.Traces) {
 		}
 		for _, ss := range rs.ScopeSpans().All() {
 			for _, span := range ss.Spans().All() {
-				d.add(instance, span)
+				d.count(instance, span)
 			}
 		}
 	}
 }
 
-// textOf is an attribute of a resource; empty: it has none.
+// textOf returns an attribute of a resource; empty: it has none.
 func textOf(resource pcommon.Resource, key string) string {
 	if value, ok := resource.Attributes().Get(key); ok {
 		return value.AsString()
@@ -165,7 +166,7 @@ func textOf(resource pcommon.Resource, key string) string {
 	return ""
 }
 
-func (d *delivered) add(instance string, span ptrace.Span) {
+func (d *delivered) count(instance string, span ptrace.Span) {
 	if number, ok := span.Attributes().Get("callbraid.sequence"); ok {
 		word, bit := number.Int()/64, uint64(1)<<(number.Int()%64)
 		for int64(len(d.seen[instance])) <= word {
@@ -188,9 +189,9 @@ func (d *delivered) add(instance string, span ptrace.Span) {
 	d.events += eventsOf(span, isTruncated)
 }
 
-// eventsOf is how many events of a call a span was made of: its entry, what was thrown in
-// it, and its end. An exception that left the call without having been thrown in it is said
-// in the span at its end, and is no event of its own.
+// eventsOf returns the number of call events of a span: the entry, the throws, and the end. An
+// exception at the time of the end left the call, and is no event of its own unless the span is
+// truncated.
 func eventsOf(span ptrace.Span, isTruncated bool) int64 {
 	n := 1 + int64(span.DroppedEventsCount())
 	if !isTruncated {
@@ -204,7 +205,7 @@ func eventsOf(span ptrace.Span, isTruncated bool) int64 {
 	return n
 }
 
-func (b *backend) takeLogs(logs plog.Logs) {
+func (b *backend) countLogs(logs plog.Logs) {
 	for _, rl := range logs.ResourceLogs().All() {
 		for _, sl := range rl.ScopeLogs().All() {
 			for _, record := range sl.LogRecords().All() {
@@ -214,7 +215,7 @@ func (b *backend) takeLogs(logs plog.Logs) {
 	}
 }
 
-// of is what came of a service so far.
+// of returns the delivered calls of a service.
 func (b *backend) of(service string) delivered {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -224,14 +225,14 @@ func (b *backend) of(service string) delivered {
 	return delivered{}
 }
 
-// recordsOf is how many log records of an event came so far.
+// recordsOf returns the number of log records of an event.
 func (b *backend) recordsOf(event string) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.records[event]
 }
 
-// sum is what a cumulative metric came to so far, of all series and their lives.
+// sum returns the sum of a cumulative metric, of all series and all lives of their senders.
 func (b *backend) sum(metric string) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

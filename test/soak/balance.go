@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// count is how much there was of something.
+// count is a number with a name.
 type count struct {
 	name string
 	n    int64
@@ -16,7 +16,7 @@ type count struct {
 
 type counts []count
 
-// sum is all of them together.
+// sum returns the sum of all numbers.
 func (c counts) sum() (n int64) {
 	for _, of := range c {
 		n += of.n
@@ -24,7 +24,7 @@ func (c counts) sum() (n int64) {
 	return n
 }
 
-// of is the count of that name.
+// of returns the sum of the numbers with a name.
 func (c counts) of(name string) (n int64) {
 	for _, of := range c {
 		if of.name == name {
@@ -34,7 +34,7 @@ func (c counts) of(name string) (n int64) {
 	return n
 }
 
-// String names those that are not 0.
+// String lists the numbers that are not 0.
 func (c counts) String() string {
 	var parts []string
 	for _, of := range c {
@@ -45,22 +45,23 @@ func (c counts) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// balance is what became of something that was sent.
+// balance compares the sent and the delivered amount of one kind of data.
 type balance struct {
 	what            string
 	sent, delivered int64
 	// lost is the exact number of events that are counted as lost.
 	lost counts
-	// atMost is what can be lost beyond that, each for a reason that bounds it.
+	// atMost is the largest further loss, by its reasons.
 	atMost counts
-	// more is how much more can be delivered than was counted as sent.
+	// more is the largest amount that can be delivered although it was not counted as sent.
 	more int64
 }
 
 // missing returns the number of events that were neither delivered nor counted.
 func (b balance) missing() int64 { return b.sent - b.delivered - b.lost.sum() }
 
-// unexplained is what of that has no reason: less than 0, what came and nobody sent.
+// unexplained returns the missing amount that no reason explains. A negative value is an amount
+// that was delivered and never sent.
 func (b balance) unexplained() int64 {
 	switch missing := b.missing(); {
 	case missing > b.atMost.sum():

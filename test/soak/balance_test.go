@@ -21,13 +21,13 @@ func TestEventsThatAreNeitherDeliveredNorCountedAreUnexplained(t *testing.T) {
 	}{
 		{"all is delivered", balance{sent: 10, delivered: 10}, 0},
 		{"one is missing", balance{sent: 10, delivered: 9}, 1},
-		{"what is missing was counted", balance{sent: 10, delivered: 7, lost: counts{{"late", 2}, {"dropped", 1}}}, 0},
+		{"missing data was counted", balance{sent: 10, delivered: 7, lost: counts{{"late", 2}, {"dropped", 1}}}, 0},
 		{"more was counted than is missing", balance{sent: 10, delivered: 9, lost: counts{{"late", 2}}}, -1},
-		{"a process can have taken what is missing", balance{sent: 10, delivered: 7, atMost: counts{{"waiting", 2}, {"open", 3}}}, 0},
-		{"a process can't have taken so much", balance{sent: 10, delivered: 3, atMost: counts{{"waiting", 2}, {"open", 3}}}, 2},
-		{"nobody sent what came", balance{sent: 10, delivered: 11}, -1},
+		{"a process can have lost the missing data", balance{sent: 10, delivered: 7, atMost: counts{{"waiting", 2}, {"open", 3}}}, 0},
+		{"a process cannot have lost as much", balance{sent: 10, delivered: 3, atMost: counts{{"waiting", 2}, {"open", 3}}}, 2},
+		{"delivered data was not sent", balance{sent: 10, delivered: 11}, -1},
 		{"it was sent and not counted", balance{sent: 10, delivered: 13, more: 3}, 0},
-		{"more came than can have been sent", balance{sent: 10, delivered: 14, more: 3}, -1},
+		{"more was delivered than can have been sent", balance{sent: 10, delivered: 14, more: 3}, -1},
 	} {
 		t.Run(test.name, func(t *testing.T) { assert.Equal(t, test.want, test.unexplained()) })
 	}
@@ -44,10 +44,10 @@ func TestEventsOfASpanAreItsEntryItsEndAndItsExceptions(t *testing.T) {
 		return s
 	}
 	assert.EqualValues(t, 2, eventsOf(span(), false))
-	assert.EqualValues(t, 1, eventsOf(span(), true), "whose end was not seen")
+	assert.EqualValues(t, 1, eventsOf(span(), true), "the end was not seen")
 	assert.EqualValues(t, 4, eventsOf(span(12, 15), false))
-	assert.EqualValues(t, 3, eventsOf(span(12, 20), false), "what left the call at its end is no throw")
-	assert.EqualValues(t, 3, eventsOf(span(12, 20), true), "nothing left a call whose end was not seen")
+	assert.EqualValues(t, 3, eventsOf(span(12, 20), false), "an exception that left the call at its end is no throw")
+	assert.EqualValues(t, 3, eventsOf(span(12, 20), true), "no exception left a truncated call")
 	many := span(12)
 	many.SetDroppedEventsCount(5)
 	assert.EqualValues(t, 8, eventsOf(many, false))
@@ -55,7 +55,7 @@ func TestEventsOfASpanAreItsEntryItsEndAndItsExceptions(t *testing.T) {
 
 func TestSumsAddUpAllLives(t *testing.T) {
 	all := sums{}
-	say := func(process string, began pcommon.Timestamp, method string, n int64) {
+	report := func(process string, began pcommon.Timestamp, method string, n int64) {
 		metrics := pmetric.NewMetrics()
 		resource := metrics.ResourceMetrics().AppendEmpty()
 		resource.Resource().Attributes().PutStr("process", process)
@@ -65,14 +65,14 @@ func TestSumsAddUpAllLives(t *testing.T) {
 		p.SetStartTimestamp(began)
 		p.Attributes().PutStr("method", method)
 		p.SetIntValue(n)
-		all.take(metrics)
+		all.learn(metrics)
 	}
-	say("1", 1, "a", 5)
-	say("1", 1, "a", 7)
-	say("1", 1, "a", 6) // came late
-	say("1", 1, "b", 10)
-	say("1", 2, "a", 100)
-	say("2", 1, "a", 1000)
+	report("1", 1, "a", 5)
+	report("1", 1, "a", 7)
+	report("1", 1, "a", 6) // arrived late
+	report("1", 1, "b", 10)
+	report("1", 2, "a", 100)
+	report("2", 1, "a", 1000)
 	assert.EqualValues(t, 1117, all.of(greysCalls))
 }
 
@@ -88,7 +88,7 @@ func TestAGrowingNumberIsFound(t *testing.T) {
 	})))
 	assert.Empty(t, grown(samples(func(i int) sample {
 		return sample{memory: uint64(min(i, 5)) * 50 << 20, goroutines: 100, files: 100}
-	})), "it gets warm")
+	})), "the collector gets warm")
 	assert.Len(t, grown(samples(func(i int) sample { return sample{memory: uint64(i) * 20 << 20, goroutines: 100, files: 100} })), 1)
 	assert.Len(t, grown(samples(func(i int) sample { return sample{memory: 1, goroutines: 10 * i, files: 10 * i} })), 2)
 }

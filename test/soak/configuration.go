@@ -10,13 +10,13 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// places are where the collector listens, and servers that it reads from.
+// places are the addresses of the collector's listeners, and of the servers that it reads.
 type places struct {
 	living, killed, agents, relay, publish, request, greys, flames, prometheus string
 	hostile                                                                    hostilePlaces
 }
 
-// hostilePlaces are those of attackers alone.
+// hostilePlaces are the addresses for attackers alone.
 type hostilePlaces struct{ bytefrog, relay, publish, greys, otlpGRPC, otlpHTTP string }
 
 func newPlaces(t testing.TB) (p places) {
@@ -29,9 +29,9 @@ func newPlaces(t testing.TB) (p places) {
 	return p
 }
 
-// configuration has all receivers, the processors that shipped configurations have, one
-// exporter that keeps what the backend doesn't take on disk, and two that serve who asks.
-// Attackers have components of their own in the same process, whose names end in /hostile.
+// configuration has all receivers, the processors of the shipped configurations, one exporter with
+// a queue on disk, and two that serve pages. The components for attackers are in the same process,
+// and their names end in /hostile.
 func configuration(p places, queue, backend string) string {
 	return fmt.Sprintf(`
 extensions:

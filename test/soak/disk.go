@@ -13,18 +13,18 @@ import (
 	"testing"
 )
 
-// disk is a small file system for the queue, so that it can be filled.
+// disk is a small file system for the queue. The test can fill it.
 type disk struct {
 	folder string
 	small  bool
 }
 
-// diskSize is its size: several times what the queues hold, so that it is full only when it
-// is filled. See docs/reliability.md.
+// diskSize is several times the size of the queues, so only fill makes the disk full. See
+// docs/reliability.md.
 const diskSize = "128m"
 
-// newDisk mounts a file system in memory, where root runs the test. For others the queue is
-// where tests leave their files, and never full.
+// newDisk mounts a file system in memory, if root runs the test. Otherwise the queue is in the
+// test's temporary folder, and the disk is never full.
 func newDisk(t testing.TB) *disk {
 	t.Helper()
 	d := &disk{folder: t.TempDir()}
@@ -42,7 +42,7 @@ func newDisk(t testing.TB) *disk {
 	return d
 }
 
-// fill takes all room that is left, and says whether it did.
+// fill fills the disk, and reports whether it is full.
 func (d *disk) fill() (bool, error) {
 	if !d.small {
 		return false, nil
@@ -59,7 +59,7 @@ func (d *disk) fill() (bool, error) {
 	return false, err
 }
 
-// free gives the room back.
+// free removes the data of fill.
 func (d *disk) free() error {
 	if err := os.Remove(d.ballast()); !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -69,7 +69,7 @@ func (d *disk) free() error {
 
 func (d *disk) ballast() string { return filepath.Join(d.folder, "ballast") }
 
-// endless is bytes without end.
+// endless reads as zeros without end.
 type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }

@@ -10,18 +10,18 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// faults is how often there was what.
+// faults counts the faults by kind.
 type faults struct {
 	refusals int64 // the backend refused everything
-	restarts int64 // the backend was away, and came back
+	restarts int64 // the backend was absent, and returned
 	full     int64 // the queue's disk was full
 	crawls   int64 // the backend read slowly
 }
 
-// turn is how long one fault, or none, lasts.
+// turn is the length of one fault, or of a pause.
 const turn = 5 * time.Second
 
-// fail has the backend refuse, go away with the disk full, come back and read slowly, by turns.
+// fail lets the backend refuse, be absent while the disk is full, return, and read slowly, in turn.
 func (s *soak) fail(ctx context.Context) {
 	tick := time.NewTicker(turn)
 	defer tick.Stop()
@@ -30,8 +30,8 @@ func (s *soak) fail(ctx context.Context) {
 			s.backend.refuses.Store(true)
 			s.faults.refusals++
 		},
-		func() { // also away, and full while nothing is taken from it
-			assert.NoError(s.t, s.backend.leave())
+		func() { // it is also absent, and the disk is full
+			assert.NoError(s.t, s.backend.close())
 			isFull, err := s.disk.fill()
 			assert.NoError(s.t, err)
 			if isFull {
@@ -39,7 +39,7 @@ func (s *soak) fail(ctx context.Context) {
 			}
 		},
 		func() {
-			assert.NoError(s.t, s.backend.comeBack())
+			assert.NoError(s.t, s.backend.listen())
 			s.faults.restarts++
 			assert.NoError(s.t, s.disk.free())
 		},
@@ -49,14 +49,14 @@ func (s *soak) fail(ctx context.Context) {
 			s.faults.crawls++
 		},
 		func() { s.backend.crawls.Store(false) },
-		func() {}, // what waits is taken
+		func() {}, // the backend receives the waiting data
 	}
 	for n := 0; ; n++ {
 		select {
 		case <-ctx.Done():
 			s.backend.refuses.Store(false)
 			s.backend.crawls.Store(false)
-			assert.NoError(s.t, s.backend.comeBack())
+			assert.NoError(s.t, s.backend.listen())
 			assert.NoError(s.t, s.disk.free())
 			return
 		case <-tick.C:

@@ -15,19 +15,20 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// sent is what programs of one service did.
+// sent counts the actions of the programs of one service.
 type sent struct {
-	// Lives are programs that ran, events what they wrote to their connections, and calls
-	// those that can be told from what was sent: 0 where programs are killed.
+	// lives is the number of programs that ran, and events that of the events that they wrote to
+	// their connections. calls is the number of calls that these events make; 0 for programs that
+	// are killed.
 	lives, events, calls, truncated, hung atomic.Int64
 }
 
-// baseRate is how many events a second a program makes at single load: what one core does
-// beside everything else that runs here.
+// baseRate is the number of events a second of a program at single load. One core can do this
+// beside everything else.
 const baseRate = 1_000
 
-// What of the protocol bounds what a killed program had not yet said: bytes of an event, at
-// least, and data connections, as the receiver configures them.
+// eventSize is the least number of bytes of an event, and dataConnections the number that the
+// receiver configures. Both bound the uncounted events of a killed program.
 const (
 	eventSize       = 16
 	dataConnections = 2
@@ -37,9 +38,9 @@ const (
 type programs struct {
 	endpoint string
 	rate     float64 // events a second of each
-	// killedAfter is within which time each is killed; 0: it ends by itself.
+	// killedAfter is the time in which each is killed; 0: it ends by itself.
 	killedAfter time.Duration
-	// steps is how often the clock of each is set.
+	// steps is the number of changes to the clock of each.
 	steps int
 }
 
@@ -68,7 +69,7 @@ func (s *sent) play(ctx context.Context, t testing.TB, p programs, seed uint64) 
 	}
 }
 
-// count adds one program that has ended.
+// count adds an ended program to the sums.
 func (s *sent) count(t testing.TB, result bytefrogagent.Result, program *load.Program, killed bool) {
 	s.lives.Add(1)
 	s.events.Add(int64(result.Stats.Events))

@@ -10,7 +10,7 @@ import (
 	"github.com/callbraid/callbraid/test/kit/flood"
 )
 
-// TestMain lets idle connections have a process of their own, which runs this program again.
+// TestMain also runs the process of idle connections, which is this program with other arguments.
 func TestMain(m *testing.M) {
 	flood.RunIfChild()
 	os.Exit(m.Run())

@@ -19,8 +19,8 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// mortal is a collector that is killed again and again, and started again. Its programs
-// run behind a guard, or they would hang.
+// mortal is a collector that the test kills and starts again and again. Its programs run behind a
+// guard, because they would hang otherwise.
 type mortal struct {
 	t             testing.TB
 	configuration string
@@ -29,21 +29,21 @@ type mortal struct {
 	programs      programs
 	sent          sent
 	kills         int64
-	// begun is what the guard had passed on when the collector was started last.
+	// begun is the number of events that the guard had sent when the collector was started last.
 	begun uint64
 	toll  toll
 }
 
-// toll is what collectors had of events that were passed to them when they were killed, and
-// was not yet in spans in the queue on disk, which outlives them.
+// toll is the events that collectors had received when they were killed, except those in spans in
+// the queue on disk, which survives.
 type toll struct {
 	onTheWay  int64 // in the guard and in sockets
-	received  int64 // by the receiver, and not yet in batches that the processor has
+	received  int64 // by the receiver, and not yet by the processor
 	waiting   int64 // for events with lower numbers
 	open      int64 // calls that had not ended
-	held      int64 // of finished calls that the exporter had not taken
-	unwatched int64 // that came between the last look and the kill
-	// announced is what those had counted as late, orphans or dropped.
+	held      int64 // of finished calls that the exporter had not accepted
+	unwatched int64 // between the last query and the kill
+	// announced is the number that they had counted as late, orphans or dropped.
 	announced int64
 }
 
@@ -87,7 +87,7 @@ service:
 	return m
 }
 
-// live runs programs until ctx ends, and kills the collector every 10 to 20 s meanwhile.
+// live runs programs until ctx ends, and kills the collector every 10 to 20 s.
 func (m *mortal) live(ctx context.Context) {
 	ended := make(chan struct{})
 	go func() {
@@ -105,7 +105,7 @@ func (m *mortal) live(ctx context.Context) {
 	<-ended
 }
 
-// kill kills the collector, having looked at what it has, and starts it again.
+// kill queries the collector's counters, kills it, and starts it again.
 func (m *mortal) kill() {
 	passed := m.guard.Counts().Passed.Load()
 	look := m.collector.Look(m.t)
@@ -118,15 +118,15 @@ func (m *mortal) kill() {
 	m.toll.waiting += int64(look.Sum("otelcol_processor_stack_pairing_waiting_events"))
 	m.toll.open += int64(look.Sum("otelcol_processor_stack_pairing_open_frames"))
 	m.toll.held += 2 * int64(look.Sum("otelcol_processor_stack_pairing_held_spans"))
-	// The collector doesn't stand still while it is looked at: what a program makes in a
-	// second may be where it was not looked any more.
+	// The collector continues during the query. The events of a second may reach a part of it that
+	// was already read.
 	m.toll.unwatched += int64(after-passed) + int64(m.programs.rate)
 	m.toll.announced += announced(look).sum()
 	m.begun = after
 	m.collector = kit.Start(m.t, m.configuration)
 }
 
-// settle waits until all that the last collector has is delivered, and stops it.
+// settle waits until the last collector has delivered all its data, and stops it.
 func (m *mortal) settle(patience time.Duration) {
 	m.t.Helper()
 	testkit.EventuallyWithin(m.t, patience, "the collector that is killed has nothing more", func() (bool, string) {

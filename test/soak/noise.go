@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// noise is connections that say nothing sensible, to one address after the other.
+// noise makes connections with garbage, to randomly chosen addresses.
 func noise(ctx context.Context, addresses []string, seed uint64) (made int64) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var open sync.WaitGroup
@@ -34,8 +34,8 @@ func noise(ctx context.Context, addresses []string, seed uint64) (made int64) {
 	return made
 }
 
-// babble writes some garbage, or an agent's hello, all at once or a byte in a while, and
-// leaves. Who has said hello stays for a while.
+// babble writes some garbage, or an agent's hello, in one piece or byte by byte. Then it
+// disconnects; after a hello it stays for a while.
 func babble(ctx context.Context, connection net.Conn, seed uint64) {
 	defer connection.Close()
 	random := rand.New(rand.NewPCG(seed, 2))
@@ -65,8 +65,8 @@ func babble(ctx context.Context, connection net.Conn, seed uint64) {
 	}
 }
 
-// awaitEnd reads until the peer closes the connection, a minute is over, or ctx ends. An
-// agent that has been told to go is waited for: its program would hang.
+// awaitEnd reads until the peer closes the connection, a minute is over, or ctx ends. The collector
+// waits for an agent that it disconnects, because the agent's program would hang.
 func awaitEnd(ctx context.Context, connection net.Conn) {
 	stop := context.AfterFunc(ctx, func() { connection.Close() })
 	defer stop()

@@ -19,27 +19,27 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// played is what the agents and servers said that agentsim played, in all their lives.
+// played counts the data of the agents and servers that agentsim simulates, over all their lives.
 type played struct {
-	// sessions is how often a relay daemon had its session read.
+	// sessions is the number of times that a relay daemon's session was read.
 	sessions atomic.Int64
-	// Of Rbkit: messages that were published, garbage among them, and those that the
-	// collector was too slow for.
+	// Of Rbkit: published messages, including garbage, and messages for which the collector was too
+	// slow.
 	servers, messages, slow atomic.Int64
 	// Of Greys: calls in reports of monitors, and call trees.
 	calls, trees atomic.Int64
-	// Of LTTng's agents: how often one registered.
+	// Of LTTng's agents: the number of registrations.
 	registrations atomic.Int64
 }
 
 // lifetime is the time between two restarts of a simulated peer.
 const lifetime = "20s"
 
-// garbageEvery is after how many messages of Rbkit one is garbage.
+// garbageEvery is the number of Rbkit messages for each garbage message.
 const garbageEvery = 50
 
 func (p *played) rbkit(ctx context.Context, t testing.TB, publish, request string) {
-	again(ctx, t, func(said []byte) {
+	repeat(ctx, t, func(said []byte) {
 		messages, slow := number(t, `published ([\d,]+) messages`, said), number(t, `did not get ([\d,]+)`, said)
 		p.servers.Add(1)
 		p.messages.Add(messages + messages/garbageEvery)
@@ -50,7 +50,7 @@ func (p *played) rbkit(ctx context.Context, t testing.TB, publish, request strin
 
 func (p *played) greys(ctx context.Context, t testing.TB, address string) {
 	truth := filepath.Join(t.TempDir(), "truth.json")
-	again(ctx, t, func([]byte) {
+	repeat(ctx, t, func([]byte) {
 		var lives []struct {
 			Told  map[string]struct{ Calls int64 }
 			Trees int64
@@ -73,15 +73,15 @@ func (p *played) greys(ctx context.Context, t testing.TB, address string) {
 }
 
 func (p *played) agents(ctx context.Context, t testing.TB, portFile string) {
-	again(ctx, t, func(said []byte) { p.registrations.Add(number(t, `([\d,]+) connections`, said)) },
+	repeat(ctx, t, func(said []byte) { p.registrations.Add(number(t, `([\d,]+) connections`, said)) },
 		"lttng-agent", "--port-file", portFile, "--agents", "5", "--duration", lifetime)
 }
 
 func (p *played) relay(ctx context.Context, t testing.TB, address, session string) {
-	again(ctx, t, func([]byte) { p.sessions.Add(1) }, "lttng", "--listen", address, session)
+	repeat(ctx, t, func([]byte) { p.sessions.Add(1) }, "lttng", "--listen", address, session)
 }
 
-// number is the one that stands where the expression says.
+// number returns the number that an expression finds in the output of agentsim.
 func number(t testing.TB, expression string, said []byte) int64 {
 	found := regexp.MustCompile(expression).FindSubmatch(said)
 	if found == nil {
@@ -95,9 +95,9 @@ func number(t testing.TB, expression string, said []byte) int64 {
 	return n
 }
 
-// again has agentsim play something again and again until ctx ends, the last time to its
-// end, and gives what each has said.
-func again(ctx context.Context, t testing.TB, ended func(said []byte), arguments ...string) {
+// repeat runs agentsim again and again until ctx ends, and the last time to its end. It calls ended
+// with the output of each run.
+func repeat(ctx context.Context, t testing.TB, ended func(said []byte), arguments ...string) {
 	for ctx.Err() == nil {
 		command := exec.Command(kit.AgentSim(t), arguments...)
 		var said bytes.Buffer

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// readers ask servers of the collector for something and read a byte of it a second.
+// readers request pages from servers of the collector, and read a byte a second.
 type readers struct {
-	// asked is how often, cut how often the server did not let them go on.
+	// asked is the number of requests, and cut the number that the server disconnected.
 	asked, cut atomic.Int64
 }
 
-// read asks for a page again and again until ctx ends, and gives each time up after a while.
+// read requests a page again and again until ctx ends. Each request ends after a while.
 func (r *readers) read(ctx context.Context, address, path string) {
 	const patience, pause = 2 * time.Minute, time.Second
 	for ctx.Err() == nil {
@@ -35,17 +35,17 @@ func (r *readers) read(ctx context.Context, address, path string) {
 	}
 }
 
-// crawl reads a page so. That it is not read to its end in time is no error.
+// crawl requests a page and reads a byte a second. The end of ctx is no error.
 func (r *readers) crawl(ctx context.Context, address, path string) error {
 	var dialer net.Dialer
 	connection, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil // the server listens only when the collector is ready
+		return nil // the collector is not ready yet
 	}
 	defer connection.Close()
 	stop := context.AfterFunc(ctx, func() { connection.Close() })
 	defer stop()
-	// Little is on its way, so that the server feels that nobody reads.
+	// A small buffer lets the server notice soon that the client does not read.
 	if err := connection.(*net.TCPConn).SetReadBuffer(1 << 10); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// Metrics that are looked at more than once.
+// Metrics that several functions use.
 const (
 	bytefrogEvents = "otelcol_receiver_bytefrog_events"
 	pairingEvents  = "otelcol_processor_stack_pairing_events"
@@ -22,17 +22,17 @@ const (
 	greysCalls     = "java.method.calls"
 )
 
-// paired are the services of the collector whose calls the processor pairs.
+// paired are the services of the collector with calls that the processor pairs.
 var paired = []string{"living", "killed", "lttng"}
 
-// forged is the service of the forged batches that attackers send. Those that don't say one have
-// the empty service.
+// forged is the service of the attackers' forged batches. Batches without a service have the empty
+// one.
 const forged = "forged"
 
-// callsOfSession is how many calls the session has that LTTng's relay daemon plays.
+// callsOfSession is the number of calls in the session of LTTng's relay daemon.
 const callsOfSession = 109
 
-// announced is what a collector has counted of events of calls that are in no span.
+// announced returns the events of calls that a collector counted and that are in no span.
 func announced(look kit.Look) counts {
 	of := func(name string) int64 { return int64(look.Sum("otelcol_" + name)) }
 	return counts{
@@ -43,7 +43,7 @@ func announced(look kit.Look) counts {
 	}
 }
 
-// balances are all that has to come out even.
+// balances returns the balances that must have no unexplained rest.
 func (s *soak) balances() []balance {
 	look := s.collector.Look(s.t)
 	of := func(name string) int64 { return int64(look.Sum("otelcol_" + name)) }
@@ -64,7 +64,7 @@ func (s *soak) balances() []balance {
 		},
 		{
 			what: "events of Bytefrog's programs", sent: written, delivered: received,
-			// The buffers of which a program had not yet said that they were written when it was killed.
+			// A program that is killed may not have counted its last written buffers.
 			more: s.killed.lives.Load() * dataConnections * (8 << 10) / eventSize,
 		},
 		{
@@ -88,7 +88,7 @@ func (s *soak) balances() []balance {
 				{"reported twice", ofGreys("replies_ignored")}, {"left out, because their times are wrong", ofGreys("times_left_out", `reply="tree"`)},
 				{"dropped", ofGreys("spans_dropped")},
 			},
-			// Half of a tree can take the one behind it along.
+			// Half a tree can make the next one unreadable.
 			atMost: counts{{"in unreadable answers", ofGreys("bad_replies")}},
 		},
 		{
@@ -111,7 +111,7 @@ func (s *soak) balances() []balance {
 	}
 }
 
-// report prints what became of everything, and fails where something is not explained.
+// report prints the balances, and fails if one has an unexplained rest.
 func (s *soak) report(length time.Duration, load float64) {
 	t := s.t
 	var b strings.Builder
@@ -142,8 +142,8 @@ func (s *soak) report(length time.Duration, load float64) {
 	assert.Zero(t, s.duplicates(), "delivered twice")
 }
 
-// duplicates is what was delivered more than once. A collector that is killed may deliver
-// twice what it was just sending.
+// duplicates returns the number of spans that were delivered more than once. A killed collector may
+// have been sending some, and sends them again.
 func (s *soak) duplicates() (n int64) {
 	for _, service := range paired {
 		n += s.backend.of(service).duplicates
@@ -151,7 +151,7 @@ func (s *soak) duplicates() (n int64) {
 	return n
 }
 
-// happened is what there was, faults and the rest.
+// happened returns the numbers of faults and other events.
 func (s *soak) happened() counts {
 	living, look := s.backend.of("living"), s.collector.Look(s.t)
 	return counts{

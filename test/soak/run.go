@@ -16,10 +16,10 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// soak is one run, and what it counts.
+// soak is one run, with its counters.
 type soak struct {
 	t              testing.TB
-	all            sync.WaitGroup // everything that goes on
+	all            sync.WaitGroup // all load and all faults
 	collector      *kit.Collector
 	backend        *backend
 	disk           *disk
@@ -33,7 +33,7 @@ type soak struct {
 	samples        []sample
 }
 
-// begin has everything go on until ctx ends.
+// begin starts all load and all faults. They end with ctx.
 func (s *soak) begin(ctx context.Context, p places, load float64, length time.Duration) {
 	living := programs{endpoint: p.living, rate: baseRate * load, steps: 3}
 	for seed := range uint64(3) {
@@ -62,12 +62,12 @@ func (s *soak) begin(ctx context.Context, p places, load float64, length time.Du
 	s.all.Go(func() { s.sample(ctx, length) })
 }
 
-// settle waits until everything that was sent is where it belongs.
+// settle waits until all sent data is delivered or counted.
 func (s *soak) settle() {
 	s.t.Helper()
-	// On a busy machine much waits when the load ends.
+	// On a busy machine much data is still waiting when the load ends.
 	const patience = 10 * time.Minute
-	testkit.EventuallyWithin(s.t, patience, "nobody is connected, no call stream is open and nothing is queued", func() (bool, string) {
+	testkit.EventuallyWithin(s.t, patience, "no server is connected, no call stream is open and no data is queued", func() (bool, string) {
 		look := s.collector.Look(s.t)
 		streams, queued := look.Sum("otelcol_processor_stack_pairing_streams"), look.Sum("otelcol_exporter_queue_size")
 		held, servers := look.Sum("otelcol_processor_stack_pairing_held_spans"), look.Sum("otelcol_receiver_rbkit_servers")+look.Sum("otelcol_receiver_greys_servers")
@@ -77,8 +77,8 @@ func (s *soak) settle() {
 	s.awaitDelivery()
 }
 
-// awaitDelivery waits until data on its way has arrived, and until metrics were exported once more. Data that is still
-// missing then is unexplained.
+// awaitDelivery waits until data on its way has arrived, and until metrics were exported once more.
+// Data that is still missing then is unexplained.
 func (s *soak) awaitDelivery() {
 	const patience = 30 * time.Second
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
@@ -90,7 +90,7 @@ func (s *soak) awaitDelivery() {
 	}
 }
 
-// total is the number of spans that were paired and came.
+// total returns the number of spans that were paired and delivered.
 func (s *soak) total() (n int64) {
 	for _, service := range append([]string{forged, ""}, paired...) {
 		d := s.backend.of(service)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// sample is what the collector takes at one time.
+// sample has the resources that the collector uses at one time.
 type sample struct {
 	at         time.Duration
 	memory     uint64 // peak of the last while, in bytes
@@ -17,10 +17,10 @@ type sample struct {
 	files      int
 }
 
-// samplesOfRun is how many there are.
+// samplesOfRun is the number of samples of a run.
 const samplesOfRun = 20
 
-// sample looks at the collector now and then, and says how far things are.
+// sample measures the collector in regular intervals, and prints the progress.
 func (s *soak) sample(ctx context.Context, length time.Duration) {
 	began := time.Now()
 	tick := time.NewTicker(length / samplesOfRun)
@@ -39,8 +39,8 @@ func (s *soak) sample(ctx context.Context, length time.Duration) {
 	}
 }
 
-// grown says what the collector takes more and more of: in the last quarter of the run half
-// as much again as in the second, where it was warm, and more than what varies anyway.
+// grown lists the resources that grow: in the last quarter of the run the collector uses half as
+// much again as in the second, when it was warm, and the difference is larger than usual variation.
 func grown(samples []sample) (all []string) {
 	quarter := len(samples) / 4
 	if quarter == 0 {

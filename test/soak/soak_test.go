@@ -18,10 +18,10 @@ import (
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("CALLBRAID_SOAK"))
 	if err != nil {
-		t.Skip("it takes as long as one likes: run make soak")
+		t.Skip("make soak runs it, for any time")
 	}
 	load, err := strconv.ParseFloat(os.Getenv("CALLBRAID_SOAK_LOAD"), 64)
-	require.NoError(t, err, "CALLBRAID_SOAK_LOAD is how many times the usual load to make")
+	require.NoError(t, err, "CALLBRAID_SOAK_LOAD is a multiple of the usual load")
 
 	p, d := newPlaces(t), newDisk(t)
 	b, endpoint := serve(t)

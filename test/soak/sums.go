@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// sums are the highest values of cumulative sums: by metric, then by series and when it
-// began. A restarted server begins at 0.
+// sums are the highest values of cumulative sums: by metric, then by series and start time. A
+// restarted server begins at 0.
 type sums map[string]map[series]int64
 
 type series struct {
@@ -21,8 +21,8 @@ type series struct {
 	began pcommon.Timestamp
 }
 
-// take learns the values of metrics that are looked at.
-func (s sums) take(metrics pmetric.Metrics) {
+// learn stores the values of the metrics that a balance needs.
+func (s sums) learn(metrics pmetric.Metrics) {
 	for _, rm := range metrics.ResourceMetrics().All() {
 		resource := text(rm.Resource().Attributes())
 		for _, sm := range rm.ScopeMetrics().All() {
@@ -30,13 +30,13 @@ func (s sums) take(metrics pmetric.Metrics) {
 				if m.Name() != greysCalls && m.Name() != rbkitEvents || m.Type() != pmetric.MetricTypeSum {
 					continue
 				}
-				s.learn(m.Name(), resource, m.Sum().DataPoints())
+				s.learnPoints(m.Name(), resource, m.Sum().DataPoints())
 			}
 		}
 	}
 }
 
-func (s sums) learn(metric, resource string, points pmetric.NumberDataPointSlice) {
+func (s sums) learnPoints(metric, resource string, points pmetric.NumberDataPointSlice) {
 	if s[metric] == nil {
 		s[metric] = map[series]int64{}
 	}
@@ -46,7 +46,7 @@ func (s sums) learn(metric, resource string, points pmetric.NumberDataPointSlice
 	}
 }
 
-// of is the sum of all series.
+// of returns the sum of all series of a metric.
 func (s sums) of(metric string) (sum int64) {
 	for _, n := range s[metric] {
 		sum += n
@@ -54,7 +54,7 @@ func (s sums) of(metric string) (sum int64) {
 	return sum
 }
 
-// text is attributes in the order of their names.
+// text lists attributes in the order of their names.
 func text(attributes pcommon.Map) string {
 	all := map[string]string{}
 	for key, value := range attributes.All() {

@@ -1,8 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package program is what every command line of the project has: it says its version,
-// and writes its man pages.
+// Package program has the common parts of the project's command lines: the version, and man pages.
 package program
 
 import (
@@ -17,16 +16,15 @@ import (
 // version is the distribution's, from builder-config.yaml; the linker sets it (-X).
 var version string
 
-// Complete gives a program's root command --version and, for whoever packs the program,
-// the hidden command man.
+// Complete adds --version to a program's root command, and the hidden command man for packagers.
 func Complete(root *cobra.Command) *cobra.Command {
 	root.Version = Version()
 	root.AddCommand(manCommand(root))
 	return root
 }
 
-// Version is the distribution's version, or that of the module where go install built
-// the program; "(devel)" where nobody says.
+// Version is the distribution's version, or that of the module if go install built the program. If
+// neither is known it is "(devel)".
 func Version() string {
 	if version != "" {
 		return version
@@ -55,7 +53,7 @@ func manCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// hideFromManual leaves out what shells ask for, and the line that says when a page was made.
+// hideFromManual hides commands for shells, and the line with the time of the page.
 func hideFromManual(c *cobra.Command) {
 	c.DisableAutoGenTag = true
 	for _, sub := range c.Commands() {

@@ -20,7 +20,7 @@ func sample() *cobra.Command {
 	return Complete(root)
 }
 
-func TestAProgramSaysItsVersion(t *testing.T) {
+func TestAProgramPrintsItsVersion(t *testing.T) {
 	root := sample()
 	var said bytes.Buffer
 	root.SetOut(&said)

@@ -16,17 +16,16 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 )
 
-// Contract is what the agents of a receiver have to keep, whatever they are told by: what
-// the package agentcontrol says of [agentcontrol.Agent]. A receiver's test fills it in and
-// runs it.
+// Contract checks the rules of [agentcontrol.Agent] for the agents of a receiver. A receiver's test
+// fills it in and runs it.
 type Contract struct {
 	// Type is the receiver's.
 	Type component.Type
-	// Examples are orders that an agent carries out one after the other, at least one for
-	// each command that it has. The first two are for the agent, which has to answer them.
+	// Examples are orders that an agent can carry out one after the other, at least one for each of
+	// its commands. The first two need an answer of the agent.
 	Examples []Example
-	// Start starts a receiver, of which the host is the collector, and an agent. It gives
-	// the agent when it is there. Both end with the test.
+	// Start starts a receiver in the host, and an agent. It returns the agent when it is registered.
+	// Both end with the test.
 	Start func(t testing.TB, host component.Host) Played
 }
 
@@ -36,7 +35,7 @@ type Example struct {
 	Arguments map[string]string
 }
 
-// with is the example with another argument.
+// with returns the example with another argument.
 func (e Example) with(name, value string) Example {
 	arguments := maps.Clone(e.Arguments)
 	if arguments == nil {
@@ -46,20 +45,18 @@ func (e Example) with(name, value string) Example {
 	return Example{e.Command, arguments}
 }
 
-// Played is an agent that does whatever it is told, as a receiver's test plays it, and the
-// receiver that has it.
+// Played is an obedient agent of a receiver's test, with its receiver.
 type Played struct {
 	// Shutdown shuts the receiver down. It may be called again.
 	Shutdown func()
-	// Silence has the agent hear what it is told from now on, and answer nothing.
+	// Silence lets the agent receive commands, but answer none from now on.
 	Silence func()
 	// Die ends the agent, and its connections.
 	Die func()
-	// Told is how often it was told something: more often after each order for which it
-	// is needed.
+	// Told returns the number of commands that the agent received. It grows with each order that
+	// needs the agent.
 	Told func() int
-	// Records are the attributes of the log records of orders that the receiver has
-	// handed on.
+	// Records returns the attributes of the log records that the receiver has sent for orders.
 	Records func() []map[string]any
 }
 
@@ -70,24 +67,24 @@ func (c Contract) Run(t *testing.T) {
 	}
 }
 
-// checks are all that the contract says.
+// checks are the rules of the contract.
 var checks = [...]struct {
 	name string
 	run  func(*steered)
 }{
-	{"it is shown once wherever that is configured", (*steered).isShownOnce},
-	{"what is known of it can be understood", (*steered).isKnown},
-	{"it does all that it can be told, which is recorded and counted", (*steered).doesAll},
-	{"it is told nothing that is badly written, which is recorded and counted", (*steered).isToldNothingBad},
-	{"it is told nothing that nobody wants any more", (*steered).isToldNothingUnwanted},
-	{"nobody waits for it longer than they want to", (*steered).keepsNobodyWaiting},
-	{"two orders at once are both carried out", (*steered).doesTwoAtOnce},
-	{"whoever waits for it hears that it has died", (*steered).dies},
-	{"whoever waits for it hears that the receiver is shut down", (*steered).isLeft},
-	{"a reload answers who waits and shows it again", (*steered).isReloaded},
+	{"each directory shows it once", (*steered).isShownOnce},
+	{"its snapshot is complete and valid", (*steered).isKnown},
+	{"it carries out each of its commands, which is recorded and counted", (*steered).doesAll},
+	{"an invalid order does not reach it, and is recorded and counted", (*steered).getsNoInvalidOrder},
+	{"a cancelled order does not reach it", (*steered).getsNoCancelledOrder},
+	{"an order ends with its context", (*steered).ordersEndWithTheirContext},
+	{"two concurrent orders are both carried out", (*steered).doesTwoAtOnce},
+	{"its death ends waiting orders", (*steered).dies},
+	{"a shutdown of the receiver ends waiting orders", (*steered).isShutDown},
+	{"a reload ends waiting orders and shows it again", (*steered).isReloaded},
 }
 
-// patience is how long a check waits for what has to come.
+// patience is the longest time that a check waits for a condition.
 const patience = time.Minute
 
 // steered is an agent that is played, with the receiver and the extension that have it.
@@ -100,14 +97,14 @@ type steered struct {
 	agent agentcontrol.Agent
 }
 
-// host is a collector with two extensions that show agents: the real one, and one that lets a
-// test order what it wants, without a turn.
+// host is a collector with two extensions that show agents: the real one, and one with which a test
+// sends orders without waiting for their turn.
 type host struct {
 	Directory
 	extension *extension
 }
 
-// GetExtensions gives both.
+// GetExtensions returns both.
 func (h *host) GetExtensions() map[component.ID]component.Component {
 	all := h.Directory.GetExtensions()
 	all[component.MustNewIDWithName("agent_control", "real")] = h.extension
@@ -130,7 +127,7 @@ func (s *steered) await(what string, condition func() bool) {
 	require.Eventually(s.t, condition, s.patience, time.Millisecond, "waited for %s", what)
 }
 
-// outcome is what became of an order.
+// outcome is the result of an order.
 type outcome struct {
 	answer agentcontrol.Answer
 	err    error
@@ -146,39 +143,39 @@ func (s *steered) order(ctx context.Context, e Example) <-chan outcome {
 	return done
 }
 
-// orderTold begins an order, and waits until the agent is told something.
-func (s *steered) orderTold(ctx context.Context, e Example) <-chan outcome {
+// orderReceived begins an order, and waits until the agent has received a command.
+func (s *steered) orderReceived(ctx context.Context, e Example) <-chan outcome {
 	s.t.Helper()
 	before := s.Told()
 	done := s.order(ctx, e)
-	s.await("the agent to be told "+e.Command, func() bool { return s.Told() > before })
+	s.await("the agent to receive "+e.Command, func() bool { return s.Told() > before })
 	return done
 }
 
 // expectDone waits until an order is carried out.
 func (s *steered) expectDone(done <-chan outcome) {
 	s.t.Helper()
-	o := s.take(done)
+	o := s.outcomeOf(done)
 	require.NoError(s.t, o.err)
 	assert.NotEmpty(s.t, o.answer.Message)
 }
 
-// expect waits until it is said why an order is not carried out: one of some reasons.
+// expect waits until an order fails with one of some reasons.
 func (s *steered) expect(done <-chan outcome, reasons ...agentcontrol.Reason) {
 	s.t.Helper()
-	o := s.take(done)
+	o := s.outcomeOf(done)
 	require.Error(s.t, o.err, "it is answered: %s", o.answer.Message)
 	require.Contains(s.t, reasons, agentcontrol.ReasonOf(o.err), o.err.Error())
 }
 
-// take waits for what becomes of an order.
-func (s *steered) take(done <-chan outcome) outcome {
+// outcomeOf waits for what becomes of an order.
+func (s *steered) outcomeOf(done <-chan outcome) outcome {
 	s.t.Helper()
 	select {
 	case o := <-done:
 		return o
 	case <-time.After(s.patience):
-		require.Fail(s.t, "nothing becomes of an order")
+		require.Fail(s.t, "an order has no result in time")
 		return outcome{}
 	}
 }

@@ -52,7 +52,7 @@ func (m *model) Snapshot() agentcontrol.Snapshot {
 		Counters: []agentcontrol.Counter{{Name: "events", Unit: "{event}", Value: 1}},
 	}
 	switch m.fault {
-	case "seen before it began":
+	case "last seen before its begin":
 		s.LastSeen = time.Time{}
 	case "a command that has no example":
 		s.Commands = append(s.Commands[:3:3], agentcontrol.Command{Name: "more", Summary: "More."})
@@ -66,7 +66,7 @@ func (m *model) Do(ctx context.Context, o agentcontrol.Order) (agentcontrol.Answ
 	if m.fault == "answers after its end" && isClosed(m.left) {
 		return agentcontrol.Answer{Message: "done"}, nil
 	}
-	if m.fault != "told what nobody wants" && ctx.Err() != nil {
+	if m.fault != "receives cancelled orders" && ctx.Err() != nil {
 		return agentcontrol.Answer{}, ctx.Err()
 	}
 	ended := ctx.Done()
@@ -77,7 +77,7 @@ func (m *model) Do(ctx context.Context, o agentcontrol.Order) (agentcontrol.Answ
 	case m.turn <- struct{}{}:
 		defer func() { <-m.turn }()
 	case <-m.left:
-		return agentcontrol.Answer{}, errors.New("it is left")
+		return agentcontrol.Answer{}, errors.New("it is shut down")
 	case <-ended:
 		return agentcontrol.Answer{}, ctx.Err()
 	}
@@ -92,13 +92,13 @@ func (m *model) tell(ctx context.Context) (agentcontrol.Answer, error) {
 	m.told++
 	silent, second := m.silent, m.told%2 == 0
 	m.mu.Unlock()
-	if m.fault == "one of two is turned away" && second {
+	if m.fault == "one of two orders is refused" && second {
 		return agentcontrol.Answer{}, errors.New("it is asked for already")
 	}
 	if !silent {
 		return agentcontrol.Answer{Message: "done"}, nil
 	}
-	if m.fault == "its loss is silence" {
+	if m.fault == "no answer after its death" {
 		<-ctx.Done()
 		return agentcontrol.Answer{}, ctx.Err()
 	}
@@ -121,7 +121,7 @@ func isClosed(c chan struct{}) bool {
 }
 
 func (m *model) Told(r agentcontrol.Record) {
-	if m.fault == "no record of what is refused" && r.Err != nil {
+	if m.fault == "no record of refused orders" && r.Err != nil {
 		return
 	}
 	attributes := map[string]any{}
@@ -145,7 +145,7 @@ func contractOf(fault string) Contract {
 			m := &model{fault: fault, turn: make(chan struct{}, 1), left: make(chan struct{}), died: make(chan struct{})}
 			end := agentcontrol.Of(host).Register(m)
 			begun++
-			if fault == "registered twice" || fault == "comes back as two" && begun == 2 {
+			if fault == "registered twice" || fault == "shown twice after a reload" && begun == 2 {
 				agentcontrol.Of(host).Register(m)
 			}
 			shutdown := sync.OnceFunc(func() {
@@ -167,7 +167,7 @@ func contractOf(fault string) Contract {
 
 func TestAModelKeepsTheContract(t *testing.T) { contractOf("").Run(t) }
 
-// recorder is a test that fails without failing the one that it is of.
+// recorder is a test that records failures, instead of failing the test that runs it.
 type recorder struct {
 	testing.TB
 	mu     sync.Mutex
@@ -186,20 +186,20 @@ func (r *recorder) FailNow() {
 }
 
 // Each fault is found by the check that it is named beside.
-func TestWhoeverBreaksTheContractIsFound(t *testing.T) {
+func TestEachBreachOfTheContractIsFound(t *testing.T) {
 	for fault, check := range map[string]string{
-		"registered twice":              "it is shown once wherever that is configured",
-		"shown after its end":           "it is shown once wherever that is configured",
-		"seen before it began":          "what is known of it can be understood",
-		"a summary that is no sentence": "what is known of it can be understood",
-		"a command that has no example": "it does all that it can be told, which is recorded and counted",
-		"no record of what is refused":  "it is told nothing that is badly written, which is recorded and counted",
-		"told what nobody wants":        "it is told nothing that nobody wants any more",
-		"waits longer than its context": "nobody waits for it longer than they want to",
-		"one of two is turned away":     "two orders at once are both carried out",
-		"comes back as two":             "a reload answers who waits and shows it again",
-		"its loss is silence":           "whoever waits for it hears that it has died",
-		"answers after its end":         "whoever waits for it hears that the receiver is shut down",
+		"registered twice":              "each directory shows it once",
+		"shown after its end":           "each directory shows it once",
+		"last seen before its begin":    "its snapshot is complete and valid",
+		"a summary that is no sentence": "its snapshot is complete and valid",
+		"a command that has no example": "it carries out each of its commands, which is recorded and counted",
+		"no record of refused orders":   "an invalid order does not reach it, and is recorded and counted",
+		"receives cancelled orders":     "a cancelled order does not reach it",
+		"waits longer than its context": "an order ends with its context",
+		"one of two orders is refused":  "two concurrent orders are both carried out",
+		"shown twice after a reload":    "a reload ends waiting orders and shows it again",
+		"no answer after its death":     "its death ends waiting orders",
+		"answers after its end":         "a shutdown of the receiver ends waiting orders",
 	} {
 		t.Run(fault, func(t *testing.T) {
 			assert.True(t, fails(t, contractOf(fault), check))
@@ -217,7 +217,7 @@ func fails(t *testing.T, c Contract, name string) bool {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			check.run(c.begin(r, 100*time.Millisecond)) // it is waited for what never comes
+			check.run(c.begin(r, 100*time.Millisecond)) // a short patience, because the condition never becomes true
 		}()
 		<-done
 	}

@@ -1,8 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentcontroltest has, for tests of receivers, what stands for the extension that
-// shows and steers their agents.
+// Package agentcontroltest has, for tests of receivers, a simple directory of agents, and the
+// contract of agents.
 package agentcontroltest
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 )
 
-// Directory is an extension that remembers what is registered. It is the host, too, that
-// has it.
+// Directory is an extension that holds the registered agents. It is also a host with itself as its
+// extension.
 type Directory struct {
 	mu     sync.Mutex
 	agents []agentcontrol.Agent
@@ -26,7 +26,7 @@ var (
 	_ agentcontrol.Directory = (*Directory)(nil)
 )
 
-// GetExtensions gives the directory, beside nothing.
+// GetExtensions returns the directory as the only extension.
 func (d *Directory) GetExtensions() map[component.ID]component.Component {
 	return map[component.ID]component.Component{component.MustNewID("agent_control"): d}
 }
@@ -54,15 +54,15 @@ func (d *Directory) Register(agent agentcontrol.Agent) (end func()) {
 	}
 }
 
-// Agents are those that are registered.
+// Agents returns the registered agents.
 func (d *Directory) Agents() (all []agentcontrol.Agent) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append(all, d.agents...)
 }
 
-// Order has an agent do what the extension would let it: the command is one of the agent's,
-// and its arguments are checked.
+// Order sends an order to an agent with the checks of the extension: the command is one of the
+// agent's, and its arguments are valid.
 func Order(ctx context.Context, agent agentcontrol.Agent, name string, written map[string]string) (agentcontrol.Answer, error) {
 	command, err := agentcontrol.Find(agent.Snapshot().Commands, name)
 	if err != nil {

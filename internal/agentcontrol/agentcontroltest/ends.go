@@ -14,10 +14,10 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 )
 
-func (s *steered) keepsNobodyWaiting() {
+func (s *steered) ordersEndWithTheirContext() {
 	s.Silence()
 	waiting, giveUp := context.WithCancel(context.Background())
-	first := s.orderTold(waiting, s.contract.Examples[0])
+	first := s.orderReceived(waiting, s.contract.Examples[0])
 	behind, leave := context.WithCancel(context.Background())
 	watched := &watched{Context: behind}
 	second := s.order(watched, s.contract.Examples[0])
@@ -29,13 +29,13 @@ func (s *steered) keepsNobodyWaiting() {
 	s.expect(first, agentcontrol.NoAnswer)
 }
 
-// watched is a context that knows whether somebody waits for its end.
+// watched is a context that records whether a goroutine waits for its end.
 type watched struct {
 	context.Context
 	waited atomic.Bool
 }
 
-// Done is the context's.
+// Done returns the channel of the context.
 func (w *watched) Done() <-chan struct{} {
 	w.waited.Store(true)
 	return w.Context.Done()
@@ -44,19 +44,19 @@ func (w *watched) Done() <-chan struct{} {
 func (s *steered) dies() {
 	before := s.agent.Snapshot().State
 	s.Silence()
-	first := s.orderTold(context.Background(), s.contract.Examples[0])
+	first := s.orderReceived(context.Background(), s.contract.Examples[0])
 	second := s.order(context.Background(), s.contract.Examples[0])
 	s.Die()
 	for _, waiting := range []<-chan outcome{first, second} {
-		// It may be told again when it comes back.
+		// The receiver may send the command again when the agent is back.
 		s.expect(waiting, agentcontrol.Lost, agentcontrol.NoAnswer)
 	}
 	s.await("the loss to be known", func() bool { return len(s.host.Agents()) == 0 || s.agent.Snapshot().State != before })
 	s.expect(s.order(context.Background(), s.contract.Examples[0]), agentcontrol.Lost)
 	// A server that is configured is still shown.
 	if slices.Contains(s.host.extension.ids(), s.agent.ID()) {
-		all := said{}
-		s.tell(s.contract.Examples[0], string(agentcontrol.Lost), all)
+		all := outcomes{}
+		s.send(s.contract.Examples[0], string(agentcontrol.Lost), all)
 		s.expectCounted(all)
 		s.expectRecorded(all)
 	} else {
@@ -64,15 +64,15 @@ func (s *steered) dies() {
 	}
 }
 
-func (s *steered) isLeft() {
+func (s *steered) isShutDown() {
 	s.Silence()
-	waiting := s.orderTold(context.Background(), s.contract.Examples[0])
+	waiting := s.orderReceived(context.Background(), s.contract.Examples[0])
 	ended := s.shutdown()
 	s.expect(waiting, agentcontrol.Lost)
 	<-ended
-	told := s.Told()
+	received := s.Told()
 	s.expect(s.order(context.Background(), s.contract.Examples[0]), agentcontrol.Lost)
-	assert.Equal(s.t, told, s.Told(), "it is told something after the end")
+	assert.Equal(s.t, received, s.Told(), "it received a command after the end")
 	assert.Empty(s.t, s.host.Agents())
 }
 
@@ -97,21 +97,21 @@ func (s *steered) isReloaded() {
 	require.Equal(s.t, []string{again.agent.ID()}, again.host.extension.ids(), "it is shown once")
 	again.waitWhile(agentcontrol.NoAnswer, func() {
 		again.host.extension.shutdown()
-		again.expectRecorded(said{{s.contract.Examples[0].Command, string(agentcontrol.NoAnswer)}: 1})
+		again.expectRecorded(outcomes{{s.contract.Examples[0].Command, string(agentcontrol.NoAnswer)}: 1})
 		again.Shutdown()
 	})
 }
 
-// waitWhile has somebody wait for the agent while something ends.
+// waitWhile sends an order to a silent agent, and expects its failure when something ends.
 func (s *steered) waitWhile(want agentcontrol.Reason, end func()) {
 	s.t.Helper()
 	s.Silence()
 	before := s.Told()
 	outcome := make(chan string, 1)
 	go func() { outcome <- s.host.extension.order(s.agent.ID(), s.contract.Examples[0]) }()
-	s.await("the agent to be told", func() bool { return s.Told() > before })
+	s.await("the agent to receive a command", func() bool { return s.Told() > before })
 	end()
 	assert.Equal(s.t, string(want), <-outcome)
 	assert.Empty(s.t, s.host.Agents(), "it is shown after its end")
-	s.expectCounted(said{{s.contract.Examples[0].Command, string(want)}: 1})
+	s.expectCounted(outcomes{{s.contract.Examples[0].Command, string(want)}: 1})
 }

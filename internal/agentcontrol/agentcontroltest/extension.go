@@ -35,7 +35,7 @@ type extension struct {
 	shutdown func()
 }
 
-// serve starts the extension, which ends with the test. Whatever stops programs is allowed.
+// serve starts the extension, which ends with the test. It allows disruptive commands.
 func serve(t testing.TB) *extension {
 	t.Helper()
 	core, said := observer.New(zapcore.InfoLevel)
@@ -61,8 +61,7 @@ func serve(t testing.TB) *extension {
 	return e
 }
 
-// order has an agent told something, and gives what came of it: agentcontrol.Done, or the
-// reason of a problem.
+// order sends an order, and returns its result: agentcontrol.Done, or the reason of a problem.
 func (e *extension) order(id string, what Example) (outcome string) {
 	arguments := map[string]any{}
 	for name, value := range what.Arguments {

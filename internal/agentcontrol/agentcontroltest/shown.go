@@ -54,7 +54,7 @@ func (s *steered) commandsAreKnown(commands []agentcontrol.Command) {
 		assert.False(s.t, names[c.Name], "two commands are called %s", c.Name)
 		names[c.Name] = true
 		assert.Regexp(s.t, "^[a-z][a-z_]*$", c.Name)
-		assert.Regexp(s.t, `\.$`, c.Summary, "%s is not said in a sentence", c.Name)
+		assert.Regexp(s.t, `\.$`, c.Summary, "the summary of %s is no sentence", c.Name)
 		s.parametersAreKnown(c)
 	}
 }
@@ -67,7 +67,7 @@ func (s *steered) parametersAreKnown(c *agentcontrol.Command) {
 		assert.False(s.t, names[p.Name], "two parameters are called %s", what)
 		names[p.Name] = true
 		assert.Regexp(s.t, "^[a-z][a-z_]*$", p.Name)
-		assert.Regexp(s.t, `\.$`, p.Summary, "%s is not said in a sentence", what)
+		assert.Regexp(s.t, `\.$`, p.Summary, "the summary of %s is no sentence", what)
 		assert.Contains(s.t, []agentcontrol.Kind{agentcontrol.Text, agentcontrol.Integer, agentcontrol.Boolean}, p.Kind, what)
 		if p.Kind == agentcontrol.Integer {
 			assert.Less(s.t, p.Least, p.Most, "%s has no values", what)

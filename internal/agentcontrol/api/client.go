@@ -17,8 +17,8 @@ import (
 
 // Client asks a server of the API.
 type Client struct {
-	// Endpoint is the address of the server, such as http://localhost:8766. What stands
-	// before all paths may follow it.
+	// Endpoint is the address of the server, such as http://localhost:8766. A common prefix of all
+	// paths may follow it.
 	Endpoint string
 	// HTTP sends requests.
 	HTTP *http.Client
@@ -26,7 +26,7 @@ type Client struct {
 	Token string
 }
 
-// maxAnswer bounds what a server may answer, in bytes.
+// maxAnswer bounds the answer of a server, in bytes.
 const maxAnswer = 128 << 20
 
 // maxText is how much is read of an answer that is none, in bytes.
@@ -35,7 +35,7 @@ const maxText = 200
 // Error makes a problem an error.
 func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
 
-// NoAnswer is what a server said that doesn't speak the API, or something before it.
+// NoAnswer is a response of a server that does not serve the API, such as a proxy.
 type NoAnswer struct {
 	// Status is that of HTTP.
 	Status int
@@ -54,8 +54,8 @@ func (c *Client) Agent(ctx context.Context, id string) (agent AgentDetail, err e
 	return agent, c.ask(ctx, http.MethodGet, "/v1/agents/"+url.PathEscape(id), nil, &agent)
 }
 
-// Order has an agent do something, and waits until it has answered. The error is a *Problem
-// where the server says what is wrong.
+// Order sends an order to an agent, and waits for its answer. The error is a *Problem if the server
+// describes it.
 func (c *Client) Order(ctx context.Context, id string, order Order) (answer Answer, err error) {
 	return answer, c.ask(ctx, http.MethodPost, "/v1/agents/"+url.PathEscape(id)+"/commands", order, &answer)
 }

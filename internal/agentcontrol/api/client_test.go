@@ -22,8 +22,8 @@ func TestAnAnswerHasAnEnd(t *testing.T) {
 	assert.ErrorContains(t, decode(strings.NewReader(text[:9]), &list, 100), "unexpected EOF", "it is too short")
 }
 
-// What is no answer is read no further than that can be seen.
-func TestRubbishIsNotReadToItsEnd(t *testing.T) {
+// The client reads a response only until it knows that it is no answer.
+func TestAForeignResponseIsNotReadToItsEnd(t *testing.T) {
 	for _, mediaType := range []string{TypeJSON, TypeProblem, "text/plain"} {
 		written := 0
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -31,7 +31,7 @@ func TestRubbishIsNotReadToItsEnd(t *testing.T) {
 			for block := make([]byte, 1<<20); ; {
 				n, err := w.Write(block)
 				if written += n; err != nil {
-					return // whoever asked has left
+					return // the client has disconnected
 				}
 			}
 		}))

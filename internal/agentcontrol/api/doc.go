@@ -1,8 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package api is what the HTTP API of the extension agent_control says, as values: what
-// the extension sends and agentctl reads. [Document] describes it.
+// Package api has the values of the HTTP API of the extension agent_control, which the extension
+// sends and agentctl reads. [Document] describes the API.
 package api
 
 import _ "embed"

@@ -7,7 +7,7 @@ import "time"
 
 // AgentList is the answer to a request for all agents.
 type AgentList struct {
-	// AllowDisruptive says whether commands that stop or pause programs are carried out.
+	// AllowDisruptive reports whether the server allows commands that stop or pause programs.
 	AllowDisruptive bool    `json:"allow_disruptive"`
 	Agents          []Agent `json:"agents"`
 }
@@ -23,12 +23,12 @@ type Agent struct {
 	State    string     `json:"state"`
 	Since    *time.Time `json:"since,omitempty"`
 	LastSeen *time.Time `json:"last_seen,omitempty"`
-	// Commands are the names of what it can be told.
+	// Commands are the names of the agent's commands.
 	Commands []string  `json:"commands"`
 	Counters []Counter `json:"counters"`
 }
 
-// AgentDetail is one agent, with what it can be told.
+// AgentDetail is one agent, with its commands.
 type AgentDetail struct {
 	Agent
 	Descriptions []Command `json:"command_descriptions"`
@@ -47,7 +47,7 @@ type Counter struct {
 	Value int64  `json:"value"`
 }
 
-// Command is something that an agent can be told.
+// Command is a command of an agent.
 type Command struct {
 	Name       string      `json:"name"`
 	Summary    string      `json:"summary"`
@@ -55,7 +55,7 @@ type Command struct {
 	Parameters []Parameter `json:"parameters"`
 }
 
-// Parameter is what a command is about.
+// Parameter is a parameter of a command.
 type Parameter struct {
 	Name     string   `json:"name"`
 	Summary  string   `json:"summary"`
@@ -64,7 +64,7 @@ type Parameter struct {
 	OneOf    []string `json:"one_of,omitempty"`
 	Least    *int64   `json:"least,omitempty"`
 	Most     *int64   `json:"most,omitempty"`
-	// DisruptiveIf says for which values the command is disruptive; empty: for none.
+	// DisruptiveIf describes the values for which the command is disruptive; empty: none.
 	DisruptiveIf string `json:"disruptive_if,omitempty"`
 }
 
@@ -74,7 +74,7 @@ type Order struct {
 	Arguments map[string]any `json:"arguments,omitempty"`
 }
 
-// Answer is what an agent answered.
+// Answer is the answer of an agent.
 type Answer struct {
 	Agent   string   `json:"agent"`
 	Command string   `json:"command"`

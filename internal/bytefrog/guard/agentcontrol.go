@@ -10,28 +10,28 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
-// readControl reads the agent's control connection to its end, which is the agent's.
+// readControl reads the agent's control connection to its end, which is also the end of the agent.
 func (s *session) readControl() {
 	defer s.wake()
 	defer close(s.gone)
-	s.in.patience = s.env.timing.rest
+	s.in.SetMessageTimeout(s.env.timing.rest)
 	for {
-		m, raw, err := s.in.next(fromAgent, s.heardBy())
+		m, raw, err := s.in.Next(fromAgent, s.heardBy())
 		if err != nil {
 			s.controlEnded(err)
 			return
 		}
 		s.setHeard()
-		s.pass(m, raw)
+		s.forward(m, raw)
 	}
 }
 
-// heardBy is until when an agent has to send a message. An agent without a data connection may not
-// be one, and takes the place of one. An agent that traces may be silent for as long as a debugger
-// holds its program.
+// heardBy returns until when an agent has to send a message. A peer without a data connection may not be an agent, and
+// uses the place of one. An agent that traces may be silent for as long as a debugger holds its program.
 func (s *session) heardBy() time.Time {
 	if isClosed(s.data.joined) {
 		return time.Time{}
@@ -43,7 +43,7 @@ func (s *session) heardBy() time.Time {
 // the agent get an error message, as a collector would send it.
 func (s *session) controlEnded(err error) {
 	s.agent.End()
-	var bad *badData
+	var bad *connreader.BadData
 	if !errors.As(err, &bad) {
 		s.logger.Debug("The agent has closed its control connection", zap.Error(err))
 		return
@@ -51,19 +51,8 @@ func (s *session) controlEnded(err error) {
 	s.giveUpBadData("control", err)
 }
 
-// giveUpBadData sends both sides an error message: the agent has sent bad data.
-func (s *session) giveUpBadData(connection string, err error) {
-	s.agent.Release()
-	s.env.counts.BadData.Add(1)
-	s.env.warn(s.env.lines.badData, s.logger, "The agent sent bad data", zap.String("connection", connection), zap.Error(err))
-	said := bytefrog.ErrorMessage{Text: "bytefrog-guard: bad data on a " + connection + " connection: " + err.Error()}
-	s.sendToCollector(said.AppendTo(nil))
-	_ = s.send(said) // an agent that is gone needs no reason
-	s.in.endBy(time.Now().Add(s.env.timing.linger))
-}
-
-// pass passes a message on, and notes what the guard has to know of it.
-func (s *session) pass(m bytefrog.Message, raw []byte) {
+// forward forwards a message, and notes its content for the guard.
+func (s *session) forward(m bytefrog.Message, raw []byte) {
 	switch m := m.(type) {
 	case bytefrog.DataBreak:
 		s.dataBreak(m)
@@ -86,14 +75,14 @@ func (s *session) pass(m bytefrog.Message, raw []byte) {
 	}
 }
 
-// dataBreak passes a data break on, with the collector's number.
+// dataBreak forwards a data break, with the collector's number.
 func (s *session) dataBreak(m bytefrog.DataBreak) {
 	at := unwrap(s.next.Load(), m.Sequence)
 	s.sendBreak(at)
 	s.agent.DataBreak(at)
 }
 
-// sendBreak tells the collector that the data breaks before a number.
+// sendBreak sends the collector a data break before a number.
 func (s *session) sendBreak(at uint64) {
 	if l := s.current(); l != nil {
 		l.control.send(bytefrog.DataBreak{Sequence: l.number(at)}.AppendTo(nil))
@@ -101,23 +90,23 @@ func (s *session) sendBreak(at uint64) {
 	}
 }
 
-// obey obeys a message of the collector. The error says that the collector has given the run up.
-func (s *session) obey(m bytefrog.Message) error {
+// obey obeys a message of the collector. It returns a loss if the collector has given up the run, or sent no command.
+func (s *session) obey(m bytefrog.Message) *loss {
 	switch m := m.(type) {
 	case bytefrog.ErrorMessage:
-		return errors.New("error from the collector: " + m.Text)
+		return &loss{lostTold, errors.New("error from the collector: " + m.Text)}
 	case bytefrog.Command:
 		s.command(m.Of)
 		return nil
 	default:
-		return &badData{errors.New("expected a command from the collector, got " + m.Type().String())}
+		return &loss{lostBadData, errors.New("expected a command from the collector, got " + m.Type().String())}
 	}
 }
 
 func (s *session) command(of bytefrog.MessageType) {
 	switch of {
 	case bytefrog.TypeSuspend:
-		// An agent that is suspended already doesn't answer again, so its answer is repeated.
+		// A suspended agent does not answer again, so the guard repeats its answer.
 		if before := s.agent.Suspend(hq.Operator); before.State == hq.Suspended {
 			s.sendBreak(before.BreakAt)
 		}

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
+	"github.com/callbraid/callbraid/internal/componentkit/socket"
 )
 
-// inflow is one data connection of an agent. It is for the goroutine that reads it.
+// inflow is one data connection of an agent. It belongs to the goroutine that reads it.
 type inflow struct {
 	session *session
 	conn    net.Conn
@@ -23,7 +25,7 @@ type inflow struct {
 	// is the chunk's from the first byte of the connection.
 	chunk  *chunk
 	offset int64
-	// link and outlet got the last data.
+	// link and outlet received the last data.
 	link   *link
 	outlet *outlet
 	// allowed is for how long the connection may still stay unread because the collector is slow.
@@ -43,14 +45,14 @@ func (s *session) serve(conn net.Conn, rest []byte, accepted func()) error {
 		return err
 	}
 	accepted()
-	if tcp, ok := netConn(conn).(*net.TCPConn); ok {
+	if tcp, ok := socket.Below(conn).(*net.TCPConn); ok {
 		_ = tcp.SetReadBuffer(readBuffer)
 	}
 	f := &inflow{
-		session: s, conn: conn, i: i, offset: 2, chunk: s.env.chunks.take(len(rest)),
+		session: s, conn: conn, i: i, offset: 2, chunk: s.env.chunks.get(len(rest)),
 		allowed: newAllowance(s.env.options.MaxWaitPerSecond),
 	}
-	f.chunk.add(rest)
+	f.chunk.fill(rest)
 	f.openOutlet()
 	// Immediately: the agent waits in front of its program's main.
 	err = hq.Write(conn, bytefrog.DataHelloReply{})
@@ -79,14 +81,14 @@ func (f *inflow) openOutlet() {
 	}
 }
 
-// read reads the connection to its end. The error is the kind of the end.
+// read reads the connection to its end. It returns the error that ended it.
 func (f *inflow) read() error {
 	if err := f.conn.SetReadDeadline(time.Time{}); err != nil {
 		return err
 	}
 	for {
 		if f.chunk.end > 0 {
-			if err := f.pass(); err != nil {
+			if err := f.forward(); err != nil {
 				return err
 			}
 		}
@@ -98,18 +100,17 @@ func (f *inflow) read() error {
 	}
 }
 
-// pass passes all whole messages on, and waits for the collector as long as the options allow.
-func (f *inflow) pass() error {
-	outlet, err := f.passOn()
-	s := f.session
+// forward forwards all whole messages, and waits for the collector as long as the options allow.
+func (f *inflow) forward() error {
+	outlet, err := f.putMessages()
+	s, l := f.session, f.link
 	if err != nil {
-		return badAt(f.conn, f.offset, err)
+		return connreader.BadDataAt(f.conn, f.offset, err)
 	}
 	if outlet == nil {
 		s.free(nil, s.setHeld(nil)) // the keeper may be connecting for long
 		return nil
 	}
-	l := outlet.link
 	s.bound(l)
 	if !outlet.awaitRoom(s.env.options.MaxWait, &f.allowed) {
 		outlet.rise()
@@ -120,9 +121,8 @@ func (f *inflow) pass() error {
 	return nil
 }
 
-// passOn puts all whole messages into the outlet, which it returns; nil where there is no
-// collector.
-func (f *inflow) passOn() (*outlet, error) {
+// putMessages puts all whole messages into the outlet, which it returns; nil: there is no collector.
+func (f *inflow) putMessages() (*outlet, error) {
 	s := f.session
 	s.passing.RLock()
 	defer s.passing.RUnlock()
@@ -148,7 +148,7 @@ func (f *inflow) passOn() (*outlet, error) {
 	f.offset += int64(w.taken)
 	if l == nil {
 		s.env.counts.Dropped.Add(uint64(w.events))
-		f.keep(f.chunk, rest)
+		f.keepRest(f.chunk, rest)
 		return nil, err
 	}
 	s.env.counts.Dropped.Add(uint64(w.dropped))
@@ -157,19 +157,19 @@ func (f *inflow) passOn() (*outlet, error) {
 	if w.kept > 0 {
 		whole := f.chunk
 		whole.end = w.kept
-		f.keepBehind(o, whole, rest)
+		f.putAndKeepRest(o, whole, rest)
 	} else {
-		f.keep(f.chunk, rest)
+		f.keepRest(f.chunk, rest)
 	}
 	return o, err
 }
 
-// keepBehind puts the whole messages of a chunk into an outlet. The rest begins the next chunk.
-func (f *inflow) keepBehind(o *outlet, whole *chunk, rest []byte) {
+// putAndKeepRest puts the whole messages of a chunk into an outlet. The rest begins the next chunk.
+func (f *inflow) putAndKeepRest(o *outlet, whole *chunk, rest []byte) {
 	var few [bytefrog.MaxEventSize]byte
 	if len(rest) > len(few) {
-		next := f.session.env.chunks.take(roomFor(rest))
-		next.add(rest)
+		next := f.session.env.chunks.get(roomFor(rest))
+		next.fill(rest)
 		f.session.env.chunks.put(o.put(whole))
 		f.chunk = next
 		return
@@ -179,11 +179,11 @@ func (f *inflow) keepBehind(o *outlet, whole *chunk, rest []byte) {
 	f.chunk.end = copy(f.chunk.buf, few[:n])
 }
 
-// keep goes on with the rest of a chunk, of which all else was thrown away.
-func (f *inflow) keep(c *chunk, rest []byte) {
+// keepRest continues with the rest of a chunk. All other bytes are dropped.
+func (f *inflow) keepRest(c *chunk, rest []byte) {
 	if size := roomFor(rest); size > len(c.buf) {
-		bigger := f.session.env.chunks.take(size)
-		bigger.add(rest)
+		bigger := f.session.env.chunks.get(size)
+		bigger.fill(rest)
 		f.chunk = bigger
 		return
 	}
@@ -191,7 +191,7 @@ func (f *inflow) keep(c *chunk, rest []byte) {
 	f.chunk = c
 }
 
-// roomFor is the size of a chunk that begins with a part of a message.
+// roomFor returns the size of a chunk that begins with a part of a message.
 func roomFor(rest []byte) int {
 	if len(rest) < chunkBytes {
 		return chunkBytes
@@ -214,7 +214,7 @@ func (f *inflow) ended(err error) {
 	s := f.session
 	defer s.data.reading.Done()
 	defer s.wake()
-	var bad *badData
+	var bad *connreader.BadData
 	cut := false
 	switch {
 	case errors.As(err, &bad):
@@ -239,9 +239,9 @@ func (f *inflow) ended(err error) {
 	}
 }
 
-// end closes the connection when all was written. Where the agent's connection was cut off, the
-// collector sees that, as without a guard: its connection ends inside a message, of which it gets
-// the first byte. Nothing may be put in any more: the collector would read it as the rest.
+// end closes the connection after all data was written. If the agent's connection was cut off, the collector's
+// connection ends inside a message too, as without a guard: the collector gets only its first byte. Nothing may be put
+// in afterwards: the collector would read it as the rest.
 func (o *outlet) end(cut bool) {
 	if cut {
 		o.send([]byte{byte(bytefrog.TypeMethodEntry)})

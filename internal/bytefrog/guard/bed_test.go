@@ -4,7 +4,6 @@
 package guard
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,10 +31,11 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
+	"github.com/callbraid/callbraid/internal/testkit/lanenames"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
 )
 
-// patience is how long a test waits for what has to come, on however busy a machine.
+// patience bounds the wait for a condition, on a busy machine too.
 const patience = time.Minute
 
 // bed is a guard, and the network between it and collectors.
@@ -48,7 +48,7 @@ type bed struct {
 
 type option func(g *Guard)
 
-// newBed runs a guard before collectors that may not be there yet. It ends with the test.
+// newBed runs a guard for collectors, which may start later. It ends with the test.
 func newBed(t testing.TB, collectors []string, change ...option) *bed {
 	t.Helper()
 	b := &bed{t: t, network: newNetwork(t)}
@@ -88,16 +88,15 @@ func (b *bed) await(what string, condition func() bool) {
 	require.Eventually(b.t, condition, patience, 5*time.Millisecond, "waited for %s", what)
 }
 
-// network is what guards reach collectors over.
+// network has the connections of guards to collectors.
 type network struct {
 	mu      sync.Mutex
 	open    map[*wire]struct{}
 	changed *sync.Cond
-	// stuck says that nothing is taken; stuckData that only on control connections
-	// something is.
+	// stuck: no write succeeds. stuckData: only writes on control connections succeed.
 	stuck, stuckData bool
 	full             *fullPipe
-	// moved says where an address leads now.
+	// moved has the new address for an address.
 	moved map[string]string
 }
 
@@ -134,14 +133,14 @@ func (n *network) cut() {
 	}
 }
 
-// move has an address lead to another.
+// move redirects an address to another.
 func (n *network) move(from, to string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.moved[from] = to
 }
 
-// stick has nothing taken of what is written, or heals that.
+// stick stops all writes, or lets them continue.
 func (n *network) stick(stuck bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -149,8 +148,8 @@ func (n *network) stick(stuck bool) {
 	n.changed.Broadcast()
 }
 
-// stickData is stick for data connections alone, as of a collector that is stopped: what
-// little comes on its control connection the system takes.
+// stickData stops writes on data connections, as for a stopped collector: its system has room for the few bytes on the
+// control connection.
 func (n *network) stickData() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -164,7 +163,7 @@ type wire struct {
 	net.Conn
 	network *network
 	closed  bool
-	// control says that hello was said on it.
+	// control: hello was sent on it.
 	control bool
 }
 
@@ -178,7 +177,7 @@ func (w *wire) Write(b []byte) (int, error) {
 	return w.Conn.Write(b)
 }
 
-// SyscallConn has what is written without waiting come through the network too.
+// SyscallConn makes writes without waiting pass the network too.
 func (w *wire) SyscallConn() (syscall.RawConn, error) {
 	raw, err := w.Conn.(*net.TCPConn).SyscallConn()
 	return &rawWire{RawConn: raw, wire: w}, err
@@ -189,7 +188,7 @@ type rawWire struct {
 	wire *wire
 }
 
-// Write has what writes find no room where nothing is taken, and waits if that does.
+// Write finds no room while writes are stopped, and waits if f waits.
 func (r *rawWire) Write(f func(fd uintptr) bool) error {
 	n := r.wire.network
 	n.mu.Lock()
@@ -204,7 +203,7 @@ func (r *rawWire) Write(f func(fd uintptr) bool) error {
 	return r.RawConn.Write(f)
 }
 
-// fullPipe is a pipe that has no room.
+// fullPipe is a pipe without room.
 type fullPipe struct{ in, out *os.File }
 
 func newFullPipe(t testing.TB) *fullPipe {
@@ -222,7 +221,7 @@ func newFullPipe(t testing.TB) *fullPipe {
 	return p
 }
 
-// try has f write to the pipe, and gives what it gives.
+// try calls f with the pipe, and returns its result.
 func (p *fullPipe) try(f func(fd uintptr) bool) (done bool) {
 	raw, err := p.in.SyscallConn()
 	if err == nil {
@@ -231,7 +230,7 @@ func (p *fullPipe) try(f func(fd uintptr) bool) (done bool) {
 	return done || err != nil
 }
 
-// isStuck reports whether nothing is taken of what is written. The caller holds the lock.
+// isStuck reports whether writes are stopped. The caller holds the lock.
 func (n *network) isStuck(w *wire) bool { return n.stuck || n.stuckData && !w.control }
 
 func (w *wire) Close() error {
@@ -243,7 +242,7 @@ func (w *wire) Close() error {
 	return w.Conn.Close()
 }
 
-// collector is a receiver with all that it hands on.
+// collector is a receiver with the data that it delivers.
 type collector struct {
 	t        testing.TB
 	address  string
@@ -265,9 +264,9 @@ func newCollector(t testing.TB, address string, change ...func(c *bytefrogreceiv
 	config := factory.CreateDefaultConfig().(*bytefrogreceiver.Config)
 	config.Endpoint = address
 	config.Agent.HeartbeatInterval = 50 * time.Millisecond
-	config.MissedHeartbeats = 10_000 // a busy machine is not to lose agents
+	config.MissedHeartbeats = 10_000 // no lost agents on a busy machine
 	config.NameWait = 4 * time.Second
-	config.ShutdownTimeout = patience // a busy machine is not to drop what has come
+	config.ShutdownTimeout = patience // no dropped data on a busy machine
 	for _, f := range change {
 		f(config)
 	}
@@ -284,8 +283,7 @@ func newCollector(t testing.TB, address string, change ...func(c *bytefrogreceiv
 	return c
 }
 
-// awaitEnds waits until so many runs have ended, and all that was sent has come. An end
-// comes in a batch without events.
+// awaitEnds waits until so many runs have ended and their data has arrived. An end is in a batch without events.
 func (c *collector) awaitEnds(n int) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
@@ -333,17 +331,17 @@ type event struct {
 	line                        uint32
 }
 
-// run is what a collector was given of one run.
+// run is the data of one run at a collector.
 type run struct {
 	events map[uint64]event
 	times  map[uint64]int64
-	// breaks have their number, and the cause.
+	// breaks have their number and cause.
 	breaks  map[callevent.Barrier]bool
 	renames []callevent.Rename
 	ended   bool
 }
 
-// runs are those that a collector was given, whole or not.
+// runs returns the complete and incomplete runs of a collector.
 func (c *collector) runs() map[callevent.StreamID]*run {
 	c.t.Helper()
 	runs := map[callevent.StreamID]*run{}
@@ -362,25 +360,11 @@ func (c *collector) runs() map[callevent.StreamID]*run {
 	return runs
 }
 
-// nameThreads gives events the names that renames say their threads had.
+// nameThreads gives each event the name that its thread had.
 func (r *run) nameThreads() {
-	slices.SortFunc(r.renames, func(a, b callevent.Rename) int {
-		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.Order, b.Order))
-	})
-	r.renames = slices.Compact(r.renames)
-	better := map[uint32]bool{}
-	for _, rename := range r.renames {
-		better[rename.Order] = better[rename.Order] || !rename.Provisional
-	}
-	r.renames = slices.DeleteFunc(r.renames, func(rename callevent.Rename) bool { return rename.Provisional && better[rename.Order] })
+	sorted := lanenames.Sorted(r.renames)
 	for sequence, e := range r.events {
-		known := false
-		for _, rename := range r.renames {
-			if rename.Lane == e.lane && (rename.First && !known || sequence >= rename.Sequence || r.times[sequence] >= rename.Time) {
-				e.thread = rename.Name
-			}
-			known = known || rename.Lane == e.lane
-		}
+		e.thread = lanenames.At(sorted, e.lane, r.times[sequence], e.thread)
 		r.events[sequence] = e
 	}
 }
@@ -412,7 +396,7 @@ func (r *run) add(t testing.TB, batch *callevent.Batch) {
 	}
 }
 
-// seen is how many events a collector was given of each run.
+// seen returns the number of events of each run at a collector.
 func (c *collector) seen() map[pcommon.TraceID]int {
 	seen := map[pcommon.TraceID]int{}
 	for _, traces := range c.sink.AllTraces() {
@@ -424,7 +408,7 @@ func (c *collector) seen() map[pcommon.TraceID]int {
 	return seen
 }
 
-// number is how many events a collector was given.
+// number returns the number of events at a collector.
 func (c *collector) number() (n int) {
 	for _, events := range c.seen() {
 		n += events
@@ -432,7 +416,7 @@ func (c *collector) number() (n int) {
 	return n
 }
 
-// only is the one run that a collector was given.
+// only returns the only run of a collector.
 func (c *collector) only() *run {
 	c.t.Helper()
 	runs := c.runs()
@@ -443,14 +427,13 @@ func (c *collector) only() *run {
 	return nil
 }
 
-// counting is a program whose every event says its number: by its method and line.
+// counting is a program whose events show their number, by method and line.
 type counting struct {
 	mu   sync.Mutex
 	next uint32
-	// breaks are the numbers before which it was not seen.
+	// breaks are the numbers of its data breaks.
 	breaks []uint32
-	// until, when it is not 0, ends the program at that number; slow has it flush each
-	// buffer when it is half full, and wait a little.
+	// until, if not 0, ends the program at that number. With slow it sends half-full buffers, and waits between them.
 	until uint32
 	slow  bool
 	named bool
@@ -460,7 +443,7 @@ type counting struct {
 
 const methods = 997 // a prime: method and line together are unique for 32 million events
 
-// methodNames are the names of its methods.
+// methodNames are the names of the methods.
 var methodNames = func() (names [methods]string) {
 	for i := range names {
 		names[i] = fmt.Sprintf("demo.M.m%d", i)
@@ -473,7 +456,7 @@ func (p *counting) event() bytefrog.Event {
 	return bytefrog.Event{Type: bytefrog.TypeMethodExit, Sequence: n, Method: n % methods, Line: uint16(n & 0x7fff)}
 }
 
-// check reports whether an event of a run that began at base is the program's.
+// check returns an error if an event of a run that began at base is not the program's.
 func (p *counting) check(base, number uint64, e event) error {
 	n := base + number
 	want := event{
@@ -502,8 +485,8 @@ func (p *counting) Run(t *bytefrogagent.Tracer) error {
 	return nil
 }
 
-// said are its breaks.
-func (p *counting) said() []uint32 {
+// sentBreaks returns its breaks.
+func (p *counting) sentBreaks() []uint32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.breaks)
@@ -560,7 +543,7 @@ func (b *bed) start(ctx context.Context, p bytefrogagent.Program, change ...func
 	return a, results
 }
 
-// ended gives the result of an agent.
+// ended returns the result of an agent.
 func ended(t testing.TB, results <-chan bytefrogagent.Result) bytefrogagent.Result {
 	t.Helper()
 	select {
@@ -572,9 +555,8 @@ func ended(t testing.TB, results <-chan bytefrogagent.Result) bytefrogagent.Resu
 	}
 }
 
-// checkRuns checks that every event of every run is the program's, with the number that
-// it has in a run that began at one of the program's breaks or at its begin, and gives the
-// bases of the runs.
+// checkRuns checks every event of every run. A run begins at one of the program's breaks or at its begin. It returns
+// the begins of the runs.
 func (p *counting) checkRuns(t testing.TB, runs map[callevent.StreamID]*run) []uint64 {
 	t.Helper()
 	p.mu.Lock()
@@ -605,7 +587,7 @@ func (p *counting) checkRuns(t testing.TB, runs map[callevent.StreamID]*run) []u
 	return found
 }
 
-// announcedListener closes accepting when somebody accepts from it.
+// announcedListener closes accepting with the first Accept.
 type announcedListener struct {
 	*net.TCPListener
 	once      sync.Once

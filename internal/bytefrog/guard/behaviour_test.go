@@ -23,9 +23,9 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// What agents and collectors see of each other through a guard, message by message.
+// These tests compare the messages on both sides of a guard.
 
-// hears fails the test unless the agent is told these next.
+// hears fails the test unless these are the next messages for the agent.
 func (a *byHand) hears(want ...bytefrog.MessageType) {
 	a.t.Helper()
 	for _, of := range want {
@@ -33,12 +33,12 @@ func (a *byHand) hears(want ...bytefrog.MessageType) {
 	}
 }
 
-// hearsNothing closes the agent's side of the control connection, and fails the test if it
-// was told something before the guard closed its own.
+// hearsNothing closes the agent's side of the control connection. It fails the test if a message arrives before the
+// guard closes its side.
 func (a *byHand) hearsNothing() {
 	a.t.Helper()
 	require.NoError(a.t, a.control.(*net.TCPConn).CloseWrite())
-	m, _, err := a.in.next(fromCollector(1), time.Now().Add(patience))
+	m, _, err := a.in.Next(fromCollector(1), time.Now().Add(patience))
 	assert.ErrorIs(a.t, err, io.EOF, "%v", m)
 }
 
@@ -57,7 +57,7 @@ func (b *bed) shutdown() <-chan error {
 	return done
 }
 
-// One of the data connections ends before the others, as it does without a guard.
+// One data connection ends before the others, as without a guard.
 func TestADataConnectionEndsAtTheCollectorWhenItEnds(t *testing.T) {
 	c := watch(t, starting(t, 2))
 	a := newBed(t, []string{c.address}).byHand(t)
@@ -79,7 +79,7 @@ func TestADataConnectionEndsAtTheCollectorWhenItEnds(t *testing.T) {
 	assert.Equal(t, []string{"data 0 ended", "data 1 cut off", "control ended"}, c.seen())
 }
 
-// A collector that asks again is answered again, which an agent that is suspended doesn't.
+// The guard answers a repeated suspend. A suspended agent does not.
 func TestEachSuspendOfACollectorIsAnswered(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	a := newBed(t, []string{c.address}).byHand(t)
@@ -94,8 +94,8 @@ func TestEachSuspendOfACollectorIsAnswered(t *testing.T) {
 	a.hears(bytefrog.TypeUnsuspend)
 }
 
-// The steps of an orderly leave, as both sides see them.
-func TestAnAgentIsLeftInOrder(t *testing.T) {
+// Both sides see the steps of a disconnect in order.
+func TestTheGuardDisconnectsInOrder(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.farewell, g.timing.quiet, g.timing.drain = patience, patience, patience })
 	a := b.byHand(t)
@@ -107,7 +107,7 @@ func TestAnAgentIsLeftInOrder(t *testing.T) {
 	a.say(bytefrog.DataBreak{Sequence: 3 * inEverything})
 	write(t, data, everything(5, 1))
 	c.awaitEvents(2 * inEverything)
-	// It is not told that it is over before all has come that it has given a number.
+	// It gets the error message after all its numbered messages have arrived.
 	assert.NotContains(t, c.seen(), "heartbeat X")
 	write(t, data, everything(10, 1))
 	a.hears(bytefrog.TypeError)
@@ -117,19 +117,19 @@ func TestAnAgentIsLeftInOrder(t *testing.T) {
 	c.await("control ended", 1)
 	c.await("data 0 ended", 1)
 	c.awaitEvents(3 * inEverything)
-	// Which connection the collector sees end first is not the guard's to say.
+	// The guard does not control which end the collector sees first.
 	of := slices.DeleteFunc(c.seen(), func(what string) bool { return what == "data 0 ended" })
 	assert.Equal(t, []string{"break 15", "heartbeat X", "control ended"}, of, "it has shut down")
 }
 
-// An agent that has no buffers yet is told nothing: it would hang at that.
+// An agent without buffers would hang at a command.
 func TestAnAgentWithoutBuffersGetsNoCommandWhenTheGuardEnds(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address})
 	a := b.byHand(t)
 	s := b.guard.sessions()[0]
 	done := b.shutdown()
-	b.await("what it opens to be refused", func() bool {
+	b.await("its data connection to be refused", func() bool {
 		s.data.mu.Lock()
 		defer s.data.mu.Unlock()
 		return s.data.closed
@@ -138,8 +138,8 @@ func TestAnAgentWithoutBuffersGetsNoCommandWhenTheGuardEnds(t *testing.T) {
 	assert.NoError(t, <-done)
 }
 
-// Data connections that an agent doesn't close are closed before its control connection is:
-// it can then say so, and its program runs on.
+// The guard closes data connections before the control connection. So the agent can report that, and its program runs
+// on.
 func TestDataConnectionsAreClosedFirst(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) {
@@ -148,7 +148,7 @@ func TestDataConnectionsAreClosedFirst(t *testing.T) {
 	a := b.byHand(t)
 	data := a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing })
+	b.await("it to obey commands", func() bool { return s.agent.Status().State == hq.Tracing })
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- b.guard.Shutdown(ctx) }()
@@ -163,7 +163,7 @@ func TestDataConnectionsAreClosedFirst(t *testing.T) {
 	assert.Error(t, <-done)
 }
 
-// Data connections that an agent left behind are closed.
+// Data connections are closed some time after their control connection.
 func TestDataConnectionsOutliveTheControlConnectionForAWhile(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.orphan = 50 * time.Millisecond })
@@ -176,7 +176,7 @@ func TestDataConnectionsOutliveTheControlConnectionForAWhile(t *testing.T) {
 	c.await("control ended", 1)
 }
 
-// An agent whose tracing is over is not told to suspend when the collector is lost.
+// An agent whose tracing is over gets no suspend when the collector is lost.
 func TestAnAgentThatEndsGetsNoCommand(t *testing.T) {
 	for name, end := range map[string]func(a *byHand, data net.Conn){
 		"it shuts down": func(a *byHand, _ net.Conn) { a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeShuttingDown}) },
@@ -204,8 +204,7 @@ func TestAnAgentThatEndsGetsNoCommand(t *testing.T) {
 	}
 }
 
-// What an agent still sends that was told that it can't be read has to find somebody who
-// reads it.
+// The guard reads the data that an agent still sends after bad data.
 func TestAConnectionWithBadDataIsReadOn(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	a := newBed(t, []string{c.address}).byHand(t)
@@ -219,7 +218,7 @@ func TestAConnectionWithBadDataIsReadOn(t *testing.T) {
 	assert.Contains(t, c.seen(), bytefrog.TypeError.String())
 }
 
-// Run IDs are small numbers: who guesses one from elsewhere is refused.
+// Run IDs are small numbers, so a guess from another host is refused.
 func TestADataConnectionFromAnotherHostIsRefused(t *testing.T) {
 	c := watch(t, starting(t, 2))
 	b := newBed(t, []string{c.address})
@@ -231,13 +230,13 @@ func TestADataConnectionFromAnotherHostIsRefused(t *testing.T) {
 	}
 	defer stranger.Close()
 	write(t, stranger, bytefrog.DataHello{Run: a.configuration.RunID}.AppendTo(nil))
-	m, _, err := newInlet(stranger, controlBytes, controlBytes).next(fromCollector(1), time.Now().Add(patience))
+	m, _, err := newReader(stranger, controlBytes).Next(fromCollector(1), time.Now().Add(patience))
 	require.NoError(t, err)
 	require.IsType(t, bytefrog.ErrorMessage{}, m)
 	assert.Contains(t, m.(bytefrog.ErrorMessage).Text, "from the host of the control connection")
 }
 
-// An agent that doesn't answer suspend goes on at the next collector all the same.
+// An agent that does not answer suspend still gets a run at the next collector.
 func TestAnAgentThatNeverAnswersGetsANewRun(t *testing.T) {
 	first, second := watch(t, starting(t, 1)), watch(t, starting(t, 1))
 	b := newBed(t, []string{first.address}, func(g *Guard) { g.timing.answer = 50 * time.Millisecond })
@@ -254,19 +253,19 @@ func TestAnAgentThatNeverAnswersGetsANewRun(t *testing.T) {
 	second.awaitEvents(inEverything)
 }
 
-// One that doesn't answer, and is to trace again, is told so after its time.
+// An agent that does not answer gets unsuspend after its time.
 func TestAnAgentThatNeverAnswersGetsUnsuspend(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.answer = 300 * time.Millisecond })
 	a := b.byHand(t)
 	a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing }) // two that cancel each other are not told before
+	b.await("it to obey commands", func() bool { return s.agent.Status().State == hq.Tracing }) // before that, suspend and unsuspend cancel each other
 	c.say <- []byte{byte(bytefrog.TypeSuspend), byte(bytefrog.TypeUnsuspend)}
 	a.hears(bytefrog.TypeSuspend, bytefrog.TypeUnsuspend)
 }
 
-// What the guard holds for an agent doesn't grow with the collectors that were lost.
+// The memory for an agent does not grow with lost collectors.
 func TestMemoryIsFlatOverManyLosses(t *testing.T) {
 	const before, losses = 20, 200
 	c := watch(t, starting(t, 2))
@@ -302,9 +301,8 @@ func TestMemoryIsFlatOverManyLosses(t *testing.T) {
 	assert.EqualValues(t, before+losses, b.guard.counts.Losses.Load())
 }
 
-// A new collector is told at once that the agent lives, and again as often as it was
-// promised, though the agent says so more rarely.
-func TestANewCollectorHearsThatTheAgentLives(t *testing.T) {
+// A new collector gets a heartbeat immediately, and then as often as configured, even if the agent sends fewer.
+func TestANewCollectorGetsHeartbeats(t *testing.T) {
 	m, err := bytefrog.AgentConfiguration{
 		RunID: 1, HeartbeatInterval: 20 * time.Millisecond, BufferMemoryBudget: mib, QueueRetryCount: 1, DataConnections: 1,
 	}.Message(1)
@@ -326,28 +324,28 @@ func TestANewCollectorHearsThatTheAgentLives(t *testing.T) {
 }
 
 func TestCollectorsThatGetRepeatedHeartbeats(t *testing.T) {
-	const told = 10 * time.Second
+	const interval = 10 * time.Second
 	begin := time.Now()
 	for name, c := range map[string]struct {
-		promised, told, after time.Duration
-		heard                 bool
-		want                  bool
+		promised, interval, after time.Duration
+		heard                     bool
+		want                      bool
 	}{
-		"an agent that speaks more rarely":       {promised: time.Second, told: told, after: time.Second, want: true},
-		"not before it is due":                   {promised: time.Second, told: told, after: time.Second - 1, want: false},
-		"nobody who was not heard for too long":  {promised: time.Second, told: told, after: missedBeats*told + 1, want: false},
-		"who was heard":                          {promised: time.Second, told: told, after: missedBeats*told + 1, heard: true, want: true},
-		"nobody who speaks as often itself":      {promised: told, told: told, after: 2 * told, want: false},
-		"who was asked to say nothing":           {promised: time.Second, told: 0, after: told, want: true},
-		"nobody to whom nothing was promised":    {promised: 0, told: told, after: told, want: false},
-		"nobody who speaks oftener than that is": {promised: told, told: time.Second, after: told, want: false},
+		"the agent sends fewer":                           {promised: time.Second, interval: interval, after: time.Second, want: true},
+		"the next one is not due":                         {promised: time.Second, interval: interval, after: time.Second - 1, want: false},
+		"the agent was silent for too long":               {promised: time.Second, interval: interval, after: missedBeats*interval + 1, want: false},
+		"the agent has sent a message":                    {promised: time.Second, interval: interval, after: missedBeats*interval + 1, heard: true, want: true},
+		"the agent sends as many":                         {promised: interval, interval: interval, after: 2 * interval, want: false},
+		"the agent was configured to send none":           {promised: time.Second, interval: 0, after: interval, want: true},
+		"the collector expects none":                      {promised: 0, interval: interval, after: interval, want: false},
+		"the agent sends more than the collector expects": {promised: interval, interval: time.Second, after: interval, want: false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &link{chunks: &chunks{}, wakeUp: func() {}, made: begin}
-			l.control = newOutlet(l)
+			l := &link{flow: flow{chunks: &chunks{}, wakeUp: func() {}, made: begin}}
+			l.control = newOutlet(&l.flow, false, l.writeFailed)
 			l.configuration.HeartbeatInterval = c.promised
 			s := &session{env: &environment{options: DefaultOptions()}, link: l, heard: begin, beaten: begin}
-			s.configuration.HeartbeatInterval = c.told
+			s.configuration.HeartbeatInterval = c.interval
 			now := begin.Add(c.after)
 			if c.heard {
 				s.heard = now
@@ -358,7 +356,7 @@ func TestCollectorsThatGetRepeatedHeartbeats(t *testing.T) {
 	}
 }
 
-func TestWhichAgentIsWorthANewRun(t *testing.T) {
+func TestAnAgentIsReadyForANewCollector(t *testing.T) {
 	lost := time.Now()
 	for name, c := range map[string]struct {
 		interval time.Duration
@@ -367,12 +365,12 @@ func TestWhichAgentIsWorthANewRun(t *testing.T) {
 		then     func(a *hq.Agent)
 		want     bool
 	}{
-		"one that was heard since":             {time.Second, lost.Add(1), time.Hour, func(a *hq.Agent) { a.DataBreak(0) }, true},
-		"not one that may be dead":             {time.Second, lost.Add(-1), time.Hour, func(a *hq.Agent) { a.DataBreak(0) }, false},
-		"one that is to say nothing":           {0, lost.Add(-1), time.Hour, func(a *hq.Agent) { a.DataBreak(0) }, true},
+		"it has sent a message since":          {time.Second, lost.Add(1), time.Hour, func(a *hq.Agent) { a.DataBreak(0) }, true},
+		"not if it may be dead":                {time.Second, lost.Add(-1), time.Hour, func(a *hq.Agent) { a.DataBreak(0) }, false},
+		"it sends no heartbeats":               {0, lost.Add(-1), time.Hour, func(a *hq.Agent) { a.DataBreak(0) }, true},
 		"not before it has suspended":          {time.Second, lost.Add(1), time.Hour, func(*hq.Agent) {}, false},
-		"one that has not answered in time":    {time.Second, lost.Add(1), 1, awaitUnanswered, true},
-		"not one that ends":                    {time.Second, lost.Add(1), time.Hour, (*hq.Agent).End, false},
+		"it has not answered in time":          {time.Second, lost.Add(1), 1, awaitUnanswered, true},
+		"not if it ends":                       {time.Second, lost.Add(1), time.Hour, (*hq.Agent).End, false},
 		"not one that ends after it suspended": {time.Second, lost.Add(1), time.Hour, func(a *hq.Agent) { a.DataBreak(0); a.End() }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -388,7 +386,7 @@ func TestWhichAgentIsWorthANewRun(t *testing.T) {
 	}
 }
 
-// sendNothing is the way to an agent that obeys nothing.
+// sendNothing ignores commands.
 func sendNothing(hq.Command) error { return nil }
 
 // awaitUnanswered waits until the time in which an agent answers suspend is over.
@@ -396,7 +394,7 @@ func awaitUnanswered(a *hq.Agent) {
 	a.Await(func(s hq.Status) bool { return s.State == hq.Unanswered }, nil, nil)
 }
 
-// The collector that worked last is tried first.
+// The collector that accepted an agent last is tried first.
 func TestTheCollectorThatWorkedIsTriedFirst(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	var tried []string
@@ -416,7 +414,7 @@ func TestTheCollectorThatWorkedIsTriedFirst(t *testing.T) {
 	assert.Equal(t, []string{c.address, c.address}, tried[1:])
 }
 
-// Between two tries to reach a collector there is a pause.
+// There is a pause between two tries to reach a collector.
 func TestThereIsAPauseBetweenTries(t *testing.T) {
 	const pause = 60 * time.Millisecond
 	var tried []time.Time
@@ -435,7 +433,7 @@ func TestThereIsAPauseBetweenTries(t *testing.T) {
 	}
 }
 
-// A loss after long has the next pause be the first again, one that comes soon doesn't.
+// After a long link, pauses begin with the first one again. After a short link they do not.
 func TestOnlyACollectorThatStayedMakesPausesShort(t *testing.T) {
 	const first = time.Millisecond
 	for _, stayed := range []time.Duration{time.Second, time.Hour} {
@@ -445,13 +443,12 @@ func TestOnlyACollectorThatStayedMakesPausesShort(t *testing.T) {
 		}
 		begin := time.Now()
 		k := &keeper{session: &session{env: &environment{timing: defaultTiming(), options: DefaultOptions()}}, retry: retry, linked: begin}
-		k.judge(&link{}, begin.Add(stayed))
+		k.noteLoss(&link{}, begin.Add(stayed))
 		assert.Equal(t, stayed == time.Hour, retry.Pause() <= 2*first, "a collector that stayed for %v", stayed)
 	}
 }
 
-// An agent that has no data connection is not told that nobody was reached for too long: it
-// would hang at that.
+// An agent without a data connection would hang at the error message of --give-up.
 func TestAnAgentThatHasNoBuffersIsNotGivenUp(t *testing.T) {
 	g := &environment{timing: timing{tick: time.Millisecond}, options: Options{GiveUp: 1}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -474,7 +471,7 @@ func TestAnAgentThatHasNoBuffersIsNotGivenUp(t *testing.T) {
 	assert.False(t, k.givenUp)
 }
 
-// Connections that have said nothing when the guard ends have to be quick.
+// When the guard ends, silent connections have little time.
 func TestSilentConnectionsDoNotDelayTheEnd(t *testing.T) {
 	b := newBed(t, []string{testkit.Address(t)}, func(g *Guard) {
 		g.options.HandshakeTimeout, g.timing.hello = time.Hour, 10*time.Millisecond
@@ -492,8 +489,8 @@ func TestSilentConnectionsDoNotDelayTheEnd(t *testing.T) {
 	}
 }
 
-// A guard that ends doesn't wait for a collector that takes nothing, when its agents have gone.
-func TestACollectorThatTakesNothingDoesntHoldTheEndUp(t *testing.T) {
+// A guard without agents does not wait at its end for a collector that reads nothing.
+func TestACollectorThatReadsNothingDoesNotDelayTheEnd(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) {
 		g.options.Silence, g.timing.lastSilence, g.timing.tick = time.Hour, 50*time.Millisecond, 10*time.Millisecond
@@ -520,8 +517,8 @@ func TestACollectorThatTakesNothingDoesntHoldTheEndUp(t *testing.T) {
 	}
 }
 
-// An agent is started when there is somewhere to pass to what it sends at once.
-func TestAnAgentIsStartedWhenItsLinkIsThere(t *testing.T) {
+// An agent is started when its link is ready for its first data.
+func TestAnAgentIsStartedWhenItsLinkIsReady(t *testing.T) {
 	c := watch(t, nil)
 	b := newBed(t, []string{c.address})
 	control, err := net.Dial("tcp", b.address)
@@ -532,20 +529,20 @@ func TestAnAgentIsStartedWhenItsLinkIsThere(t *testing.T) {
 	s := b.guard.sessions()[0]
 	s.passing.RLock() // the link can't be changed
 	c.say <- starting(t, 1)
-	in := newInlet(control, controlBytes, maxConfiguration)
-	m, _, err := in.next(fromCollector(1), time.Now().Add(patience))
+	in := newReader(control, maxConfiguration)
+	m, _, err := in.Next(fromCollector(1), time.Now().Add(patience))
 	require.NoError(t, err)
 	require.Equal(t, bytefrog.TypeConfiguration, m.Type())
-	m, _, err = in.next(fromCollector(1), time.Now().Add(200*time.Millisecond))
+	m, _, err = in.Next(fromCollector(1), time.Now().Add(200*time.Millisecond))
 	assert.ErrorIs(t, err, os.ErrDeadlineExceeded, "%v", m)
 	s.passing.RUnlock()
-	m, _, err = in.next(fromCollector(1), time.Now().Add(patience))
+	m, _, err = in.Next(fromCollector(1), time.Now().Add(patience))
 	require.NoError(t, err)
 	assert.Equal(t, bytefrog.Command{Of: bytefrog.TypeStart}, m)
 }
 
-// All queues together may not take what the agent still has when it is suspended.
-func TestQueuesTakeAPartOfMemoryOnly(t *testing.T) {
+// All queues together leave memory for the data in the buffers of a suspended agent.
+func TestQueuesUseAPartOfMemory(t *testing.T) {
 	const connections = 64
 	b := newBed(t, []string{watch(t, starting(t, connections)).address}, func(g *Guard) { g.options.Queue, g.options.Memory = 64*mib, 64*mib })
 	b.byHand(t)
@@ -554,14 +551,14 @@ func TestQueuesTakeAPartOfMemoryOnly(t *testing.T) {
 	assert.LessOrEqual(t, connections*l.rise, int64(64*mib/8))
 }
 
-// A program that was stopped for longer than --give-up finds a collector that is there.
-func TestACollectorThatIsThereIsNotGivenUp(t *testing.T) {
+// A program that was stopped for longer than --give-up can still reach its collector.
+func TestAnAgentThatWasStoppedIsNotGivenUp(t *testing.T) {
 	first, second := watch(t, starting(t, 1)), watch(t, starting(t, 1))
 	b := newBed(t, []string{first.address}, func(g *Guard) { g.options.GiveUp, g.timing.steady = time.Millisecond, time.Microsecond })
 	a := b.byHand(t)
 	a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing })
+	b.await("it to obey commands", func() bool { return s.agent.Status().State == hq.Tracing })
 	b.network.move(first.address, second.address)
 	lost := time.Now()
 	first.leave()
@@ -571,7 +568,7 @@ func TestACollectorThatIsThereIsNotGivenUp(t *testing.T) {
 	a.hears(bytefrog.TypeUnsuspend)
 }
 
-// The time in which an agent says nothing is none in which there was no collector.
+// The time in which an agent is silent does not count for --give-up.
 func TestWaitingForTheAgentIsNoAbsence(t *testing.T) {
 	absent := time.Now()
 	k := &keeper{session: &session{env: &environment{timing: timing{tick: 10 * time.Millisecond}}}, absent: absent}

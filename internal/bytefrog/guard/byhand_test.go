@@ -13,18 +13,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 )
 
-// playedCollector is a collector whose every word a test says: it answers hello with some
-// bytes, takes data connections, and reads what comes on those.
+// playedCollector is a collector played by a test: it answers hello with some bytes, accepts data connections, and
+// reads them.
 type playedCollector struct {
 	address string
-	// greeted has one for each hello; say what is said on the control connection then.
+	// greeted has one value for each hello. say are the bytes to send on the control connection then.
 	greeted, stopped chan struct{}
 	say              chan []byte
 }
 
-// play starts one. It ends with the test.
+// play starts a played collector. It ends with the test.
 func play(t *testing.T, answer []byte) *playedCollector {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -77,7 +78,7 @@ func (p *playedCollector) serve(conn net.Conn, answer []byte) {
 	}
 }
 
-// starting is what has an agent start, with orders in front of that.
+// starting returns the messages that start an agent, with other commands before start.
 func starting(t *testing.T, connections int32, orders ...bytefrog.MessageType) []byte {
 	b := configuring(t, connections)
 	for _, of := range append(orders, bytefrog.TypeStart) {
@@ -86,25 +87,25 @@ func starting(t *testing.T, connections int32, orders ...bytefrog.MessageType) [
 	return b
 }
 
-// byHand is an agent whose every word a test says.
+// byHand is an agent played by a test.
 type byHand struct {
 	t             *testing.T
 	address       string
 	version       uint8
 	control       net.Conn
-	in            *inlet
+	in            *connreader.Reader
 	configuration bytefrog.AgentConfiguration
 }
 
-// byHand says hello to the guard, and awaits start.
+// byHand sends hello to the guard, and waits for start.
 func (b *bed) byHand(t *testing.T) *byHand { return speak(t, b.address, 1) }
 
-// speak says hello in a version of the protocol, and awaits start.
+// speak sends hello in a version of the protocol, and waits for start.
 func speak(t *testing.T, address string, version uint8) *byHand {
 	control, err := net.Dial("tcp", address)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = control.Close() })
-	a := &byHand{t: t, address: address, version: version, control: control, in: newInlet(control, controlBytes, maxConfiguration)}
+	a := &byHand{t: t, address: address, version: version, control: control, in: newReader(control, maxConfiguration)}
 	a.say(bytefrog.Hello{Version: version})
 	a.configuration, err = bytefrog.ParseAgentConfiguration(a.hear())
 	require.NoError(t, err)
@@ -117,9 +118,9 @@ func (a *byHand) say(m bytefrog.Message) {
 	require.NoError(a.t, err)
 }
 
-// hear is the next message.
+// hear returns the next message.
 func (a *byHand) hear() bytefrog.Message {
-	m, _, err := a.in.next(fromCollector(a.version), time.Now().Add(patience))
+	m, _, err := a.in.Next(fromCollector(a.version), time.Now().Add(patience))
 	require.NoError(a.t, err)
 	return m
 }
@@ -131,7 +132,7 @@ func (a *byHand) data() *net.TCPConn {
 	a.t.Cleanup(func() { _ = conn.Close() })
 	_, err = conn.Write(bytefrog.DataHello{Run: a.configuration.RunID}.AppendTo(nil))
 	require.NoError(a.t, err)
-	m, _, err := newInlet(conn, controlBytes, controlBytes).next(fromCollector(1), time.Now().Add(patience))
+	m, _, err := newReader(conn, controlBytes).Next(fromCollector(1), time.Now().Add(patience))
 	require.NoError(a.t, err)
 	require.Equal(a.t, bytefrog.TypeDataHelloReply, m.Type())
 	return conn.(*net.TCPConn)

@@ -5,7 +5,7 @@ package guard
 
 import "sync/atomic"
 
-// Counts are what a guard has counted since it began.
+// Counts are the counts of a guard since its start.
 type Counts struct {
 	// Agents have sent hello and were accepted; TurnedAway were started to run untraced; Refused are
 	// connections that no agent opened, or that were not wanted.

@@ -12,7 +12,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
-// dataConnections are the data connections of an agent. They are for many goroutines.
+// dataConnections are the data connections of an agent. They are safe for concurrent use.
 type dataConnections struct {
 	// joined is closed with the first.
 	joined chan struct{}
@@ -21,14 +21,14 @@ type dataConnections struct {
 	changed hq.Signal
 	// reading counts those that are read.
 	reading sync.WaitGroup
-	// wasCut says that one of them was cut off.
+	// wasCut: one of them was cut off.
 	wasCut atomic.Bool
 
 	mu   sync.Mutex
 	open map[net.Conn]struct{}
-	// attached counts those that have come, of which expected is the most.
+	// attached counts accepted connections, and expected is their maximum.
 	attached, expected int
-	// closed says that no more are accepted.
+	// closed: no more are accepted.
 	closed bool
 }
 
@@ -36,14 +36,14 @@ func newDataConnections() dataConnections {
 	return dataConnections{joined: make(chan struct{}), open: map[net.Conn]struct{}{}}
 }
 
-// expect says how many data connections the agent was configured to open.
+// expect sets the number of data connections in the agent's configuration.
 func (d *dataConnections) expect(n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.expected = n
 }
 
-// Why a data connection is refused.
+// Reasons to refuse a data connection.
 var (
 	errRunOver = errors.New("the run is over")
 	errRunFull = errors.New("the run has had all its data connections")
@@ -58,7 +58,7 @@ func (d *dataConnections) attach(conn net.Conn) (i int, err error) {
 		return 0, errRunOver
 	}
 	if d.attached >= d.expected {
-		return 0, errRunFull // also where one has ended: so has the collector's for it
+		return 0, errRunFull // also if one has ended, because the collector's has ended too
 	}
 	if i = d.attached; i == 0 {
 		close(d.joined)
@@ -85,8 +85,8 @@ func (d *dataConnections) refuse() {
 	d.closed = true
 }
 
-// refuseUnlessAttached accepts no data connection from now on if there has been none, and reports
-// whether that is so.
+// refuseUnlessAttached accepts no data connection from now on if there has been none. It reports whether it refuses
+// them.
 func (d *dataConnections) refuseUnlessAttached() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

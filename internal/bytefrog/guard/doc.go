@@ -4,25 +4,23 @@
 // Package guard stands between Bytefrog agents and their collectors, so that a
 // traced program survives its collector, and its trace goes on at the next.
 //
-// An agent that loses its HQ without a word hangs its program for ever (package
-// bytefrogagent says when). The guard runs beside the program: to the agent it is an HQ
-// that never goes away, to the collector it is the agent. It knows what the messages of the
-// protocol mean to each other as far as that needs; it pairs nothing and names nothing.
+// An agent that loses its HQ without a message hangs its program forever (package bytefrogagent describes when). The guard
+// runs beside the program: to the agent it is an HQ that never goes away, to the collector it is the agent. It knows
+// the meaning of messages as far as that requires. It pairs no calls and names no methods.
 //
 // # While all is well
 //
 // Data of the agent is passed on as soon as it was read, at the boundaries of messages, without
 // a copy. A reader (agentdata.go) fills a chunk (chunk.go), walks over the messages in it
-// (walk.go), and gives it to a writer (outlet.go). A reader never waits for a collector by
+// (walk.go), and passes it to a writer (outlet.go). A reader never waits for a collector by
 // itself, so the program feels a collector only as far as the options allow. The agent's
 // configuration and all commands are the collector's. The guard remembers the facts that a later
 // collector needs: names (names.go), the highest number (numbering.go), the last heartbeat.
 //
 // # States
 //
-// The agent's side (package hq, session.go) and the collector's (link.go, keeper.go) meet
-// in session.link. Each field says what the guard does there, or which event leads to another
-// field.
+// The agent's side (package hq, session.go) and the collector's (link.go, keeper.go) meet in session.link. Each field
+// has the action of the guard there, or the event that leads to another field.
 //
 //	agent \ collector   none or lost              saying hello, configured  streaming              held: stalled or new
 //	connecting          tries all collectors;     waits for start, then     -                      -
@@ -57,7 +55,7 @@
 // connection, the agent's is not read, the agent's buffers fill, and its program runs as fast as
 // the collector reads. That may last for MaxWaitPerSecond of each second, and for MaxWait on end
 // where the collector reads no data at all, on any of its connections. Then 2 MiB more are read
-// all the same, and so on (room.go).
+// after that, and so on (room.go).
 //
 // A collector can stand still for a moment, as in a garbage collection, or be a little slower than
 // the program. It slows the program for no longer than that, no call is lost, and the agent is not
@@ -86,7 +84,7 @@
 //     An earlier time, such as that of a thread's name, becomes a time before the run.
 //   - Names. All remembered names are sent first, on the first data connection, and the agent
 //     gets unsuspend when the collector has read them. Of a thread the last name is sent.
-//   - Connections. The agent has as many data connections as its first collector said. The
+//   - Connections. The agent has as many data connections as its first collector configured. The
 //     i-th goes to the i-th of the new one's, counted round; whole messages are passed, so
 //     they can share one.
 //   - Configuration. The agent's filters and buffers stay. Where the new

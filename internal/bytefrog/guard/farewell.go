@@ -12,7 +12,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
-// farewell ends a session. It is for the keeper's goroutine.
+// farewell ends a session. It belongs to the keeper's goroutine.
 type farewell struct{ session *session }
 
 // passRest ends the session of an agent that has closed its control connection: the guard passes
@@ -26,8 +26,8 @@ func (f *farewell) passRest() {
 	}
 }
 
-// awaitData waits for the end of the agent's data connections. Where the agent closed its control
-// connection first, they are read as long as data arrives.
+// awaitData waits for the end of the agent's data connections. If the agent closed its control connection first, they
+// are read as long as data arrives.
 func (f *farewell) awaitData() {
 	s := f.session
 	s.data.refuse()
@@ -205,7 +205,7 @@ func (f *farewell) part(answered bool) {
 		Grace: func() time.Duration { return max(s.configuration.HeartbeatInterval, time.Second) + g.timing.parting },
 	}.Await(&parting{session: s, answered: answered, dataGone: s.data.ended()})
 	s.data.refuse()
-	_ = s.in.conn.Close()
+	_ = s.in.Conn().Close()
 	<-s.gone
 }
 
@@ -216,7 +216,7 @@ type parting struct {
 	dataGone <-chan struct{}
 }
 
-// Gone returns what is closed when the agent has closed its connections.
+// Gone returns channels that are closed when the agent has closed its connections.
 func (p *parting) Gone() (data []<-chan struct{}, control <-chan struct{}) {
 	return []<-chan struct{}{p.dataGone}, p.session.gone
 }
@@ -224,7 +224,7 @@ func (p *parting) Gone() (data []<-chan struct{}, control <-chan struct{}) {
 // CloseData closes the data connections, and waits for their readers.
 func (p *parting) CloseData() {
 	s := p.session
-	// A peer that has sent nothing since it was started is no agent, as far as the guard knows.
+	// A peer that has sent nothing since its start does not count as an agent.
 	if !p.answered && !isClosed(s.gone) && s.wasHeard() {
 		s.env.cutOff.Add(1)
 	}
@@ -233,4 +233,4 @@ func (p *parting) CloseData() {
 	s.data.reading.Wait()
 }
 
-func (p *parting) CloseControl() { _ = p.session.in.conn.Close() }
+func (p *parting) CloseControl() { _ = p.session.in.Conn().Close() }

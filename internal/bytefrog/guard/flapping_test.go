@@ -17,8 +17,8 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// A collector that takes agents, and loses them at once, doesn't keep them from the next.
-func TestACollectorThatClosesDoesntHideTheNext(t *testing.T) {
+// A collector that accepts agents, and loses them immediately, does not keep them from the next one.
+func TestACollectorThatClosesDoesNotHideTheNext(t *testing.T) {
 	for name, answer := range map[string][]byte{
 		"it closes":     starting(t, 2),
 		"it says error": bytefrog.ErrorMessage{Text: "no"}.AppendTo(starting(t, 2)),
@@ -35,7 +35,7 @@ func TestACollectorThatClosesDoesntHideTheNext(t *testing.T) {
 	}
 }
 
-func TestACollectorThatClosesIsNoneThatWasThere(t *testing.T) {
+func TestACollectorThatClosesSoonCountsAsAbsent(t *testing.T) {
 	b := newBed(t, []string{fake(t, starting(t, 2))}, func(g *Guard) { g.options.GiveUp = 300 * time.Millisecond })
 	_, results := b.start(t.Context(), &counting{slow: true})
 	result := ended(t, results)
@@ -45,7 +45,7 @@ func TestACollectorThatClosesIsNoneThatWasThere(t *testing.T) {
 
 // A collector that accepts connections and does not answer is given up after ConnectTimeout.
 // StartTimeout leaves time for many tries: on a busy machine the good collector is slow, too.
-func TestCollectorsThatDontAnswerDontHideTheNext(t *testing.T) {
+func TestCollectorsWithoutAnAnswerDoNotHideTheNext(t *testing.T) {
 	silent := []string{play(t, nil).address, play(t, nil).address}
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, append(silent, c.address), func(g *Guard) { g.options.ConnectTimeout, g.options.StartTimeout = 500*time.Millisecond, patience })
@@ -54,8 +54,7 @@ func TestCollectorsThatDontAnswerDontHideTheNext(t *testing.T) {
 	assert.Equal(t, bytefrogagent.Completed, result.Outcome, result.Reason)
 }
 
-// Where ConnectTimeout is longer than StartTimeout, each collector has an equal share of the time
-// that is left.
+// If ConnectTimeout is longer than StartTimeout, each collector has an equal share of the remaining time.
 func TestCollectorsShareTheStartTimeout(t *testing.T) {
 	silent := []*playedCollector{play(t, nil), play(t, nil)}
 	c := newCollector(t, testkit.Address(t))
@@ -95,7 +94,7 @@ func TestALossDecidesWhenAndWhereTheNextTryIs(t *testing.T) {
 		from    int
 		absent  time.Duration // since begin; the loss before was at 0
 	}{
-		"it was lost at once":              {stayed: time.Second, tooSoon: true, from: 3, absent: 0},
+		"it was lost early":                {stayed: time.Second, tooSoon: true, from: 3, absent: 0},
 		"after as long as agents may wait": {stayed: giveUp, tooSoon: true, from: 3, absent: giveUp},
 		"after long":                       {stayed: steady, from: -1, absent: steady},
 	} {
@@ -103,7 +102,7 @@ func TestALossDecidesWhenAndWhereTheNextTryIs(t *testing.T) {
 			g := &environment{timing: timing{steady: steady}, options: Options{GiveUp: giveUp}}
 			k := &keeper{session: &session{env: g}, retry: backoff.New(backoff.Config{}), linked: begin, absent: begin, from: -1}
 			lost := begin.Add(c.stayed)
-			k.judge(&link{index: 2}, lost)
+			k.noteLoss(&link{index: 2}, lost)
 			assert.Equal(t, c.tooSoon, k.tooSoon)
 			assert.Equal(t, c.from, k.from)
 			assert.Equal(t, c.absent, k.absent.Sub(begin))

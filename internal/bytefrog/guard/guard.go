@@ -15,9 +15,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/slots"
+	"github.com/callbraid/callbraid/internal/componentkit/socket"
 )
 
 // Guard stands between agents and collectors.
@@ -26,12 +28,12 @@ type Guard struct {
 
 	// stop ends stopping, and cancel ctx.
 	stop, cancel context.CancelFunc
-	// slots has the connections that belong to no accepted agent.
+	// slots are the places of connections that belong to no accepted agent.
 	slots *slots.Slots
 
 	mu     sync.Mutex
 	agents map[*session]struct{}
-	// runs has nil where an ID is free; lastRun was given out last.
+	// runs has the session of each run ID, or nil. lastRun was assigned last.
 	runs    [maxRunID + 1]*session
 	lastRun int
 }
@@ -120,10 +122,9 @@ func endSoon(listener net.Listener) {
 	}
 }
 
-// admit gives a new connection a slot. Where all slots are used, a connection without a handshake is
-// closed, unless it may still be an agent's: then the new one waits. It also waits where all
-// others are refused or turned away, which are closed after some time. When the guard ends, each
-// connection gets a slot.
+// admit gives a new connection a slot. If all slots are used, a connection without a handshake is closed, unless it may
+// still be an agent's: then the new one waits. It also waits if all others are refused connections, which are closed
+// after some time. When the guard ends, each connection gets a slot.
 func (g *Guard) admit(conn net.Conn) *slots.Slot {
 	for {
 		slot, full := g.slots.Admit(conn)
@@ -175,7 +176,7 @@ func (g *Guard) serve(conn net.Conn, slot *slots.Slot) {
 	defer g.serving.Done()
 	defer slot.Release()
 	defer conn.Close()
-	in := newInlet(conn, controlBytes, bytefrog.MaxMessageSize(bytefrog.MaxString))
+	in := newReader(conn, bytefrog.MaxMessageSize(bytefrog.MaxString))
 	first, err := g.readFirst(in, slot)
 	if err != nil && slot.Taken() {
 		return // closed to make room, and counted
@@ -194,20 +195,20 @@ func (g *Guard) serve(conn net.Conn, slot *slots.Slot) {
 }
 
 // readFirst reads the first message.
-func (g *Guard) readFirst(in *inlet, slot *slots.Slot) (bytefrog.Message, error) {
+func (g *Guard) readFirst(in *connreader.Reader, slot *slots.Slot) (bytefrog.Message, error) {
 	until := time.Now().Add(g.options.HandshakeTimeout)
 	hurried := make(chan struct{})
 	calm := context.AfterFunc(g.stopping, func() {
-		in.endBy(time.Now().Add(g.timing.hello))
+		in.EndBy(time.Now().Add(g.timing.hello))
 		close(hurried)
 	})
 	defer func() {
 		if !calm() {
 			<-hurried
-			in.endBy(time.Time{})
+			in.EndBy(time.Time{})
 		}
 	}()
-	m, _, err := in.next(func(b []byte) (bytefrog.Message, int, error) {
+	m, _, err := in.Next(func(b []byte) (bytefrog.Message, int, error) {
 		m, n, err := bytefrog.DecodeFirst(b, bytefrog.MaxString)
 		if err == nil && n == 0 && len(b) > 0 {
 			slot.Sent()
@@ -217,15 +218,15 @@ func (g *Guard) readFirst(in *inlet, slot *slots.Slot) (bytefrog.Message, error)
 	return m, err
 }
 
-// serveControl accepts an agent that has sent hello, and lives with it.
-func (g *Guard) serveControl(in *inlet, m bytefrog.Hello, slot *slots.Slot) {
+// serveControl accepts an agent that has sent hello, and serves it to its end.
+func (g *Guard) serveControl(in *connreader.Reader, m bytefrog.Hello, slot *slots.Slot) {
 	if !slot.Establish() {
 		return // it was closed to make room
 	}
 	s := newSession(&g.environment, m.Version, in)
 	s.register = func(wanted uint8) uint8 { return g.assignRun(s, wanted) }
 	if m.Version < bytefrog.MinVersion || m.Version > bytefrog.MaxVersion {
-		g.refuse(in.conn, "this guard speaks protocol versions 1 and 2")
+		g.refuse(in.Conn(), "this guard speaks protocol versions 1 and 2")
 		return
 	}
 	if !g.enter(s) {
@@ -240,22 +241,22 @@ func (g *Guard) serveControl(in *inlet, m bytefrog.Hello, slot *slots.Slot) {
 }
 
 // serveData accepts a data connection, and reads it to its end.
-func (g *Guard) serveData(in *inlet, m bytefrog.DataHello, slot *slots.Slot) {
+func (g *Guard) serveData(in *connreader.Reader, m bytefrog.DataHello, slot *slots.Slot) {
 	s := g.lookup(m.Run)
 	err := errUnknownRun
-	if s != nil && hostOf(s.in.conn) != hostOf(in.conn) {
-		// Run IDs are small numbers: a stranger who guesses one could end the run.
+	if s != nil && socket.PeerHost(s.in.Conn()) != socket.PeerHost(in.Conn()) {
+		// Run IDs are small numbers, and any peer that guesses one could end the run.
 		s, err = nil, errOtherHost
 	}
 	if s != nil && !slot.Establish() {
 		return // it was closed to make room
 	}
 	if s != nil {
-		err = s.serve(in.conn, in.buf[in.begin:in.end], slot.Release)
+		err = s.serve(in.Conn(), in.Bytes(), slot.Release)
 	}
 	if err != nil {
-		g.warn(g.lines.refused, g.logger, "Data connection refused", zap.Uint8("run", m.Run), zap.Error(err), zap.Stringer("peer", in.conn.RemoteAddr()))
-		g.refuse(in.conn, err.Error())
+		g.warn(g.lines.refused, g.logger, "Data connection refused", zap.Uint8("run", m.Run), zap.Error(err), zap.Stringer("peer", in.Conn().RemoteAddr()))
+		g.refuse(in.Conn(), err.Error())
 	}
 }
 
@@ -264,21 +265,13 @@ var (
 	errOtherHost  = errors.New("expected data connections from the host of the control connection")
 )
 
-func hostOf(conn net.Conn) string {
-	host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
-	if err != nil {
-		return conn.RemoteAddr().String()
-	}
-	return host
-}
-
 // refuse refuses a connection and sends the reason.
 func (g *Guard) refuse(conn net.Conn, text string) {
 	g.counts.Refused.Add(1)
 	hq.Refuse(conn, text)
 }
 
-// enter accepts an agent, unless there are --max-agents. Agents that send nothing don't count.
+// enter accepts an agent, unless there are --max-agents. Silent agents without a collector do not count.
 func (g *Guard) enter(s *session) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -306,8 +299,8 @@ func (g *Guard) remove(s *session) {
 	}
 }
 
-// assignRun gives a session a run ID: the wanted one if no other agent has it, or else the one that
-// is free for the longest time.
+// assignRun assigns a run ID to a session: the wanted one if no other agent has it, otherwise the one that is free for
+// the longest time.
 func (g *Guard) assignRun(s *session, wanted uint8) uint8 {
 	g.mu.Lock()
 	defer g.mu.Unlock()

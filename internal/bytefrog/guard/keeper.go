@@ -18,7 +18,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
-// live is the life of an agent that has said hello.
+// live serves an agent that has sent hello, to its end.
 func (s *session) live() {
 	ctx, cancel := context.WithCancel(s.env.stopping)
 	defer cancel()
@@ -38,22 +38,22 @@ func (s *session) live() {
 	k.run(l)
 }
 
-// keeper keeps a link to a collector. It is for one goroutine.
+// keeper keeps a link to a collector. It belongs to one goroutine.
 type keeper struct {
 	session *session
 	// ctx is over when the agent has gone or the guard ends.
 	ctx context.Context
 	// retry has the pauses between tries to reach a collector.
 	retry *backoff.Backoff
-	// linked is when the last link began, and lostAt when it was lost; absent is since when there
-	// was none that stayed.
+	// linked is when the last link began, and lostAt when it was lost. absent is the time since which there was no link
+	// that lasted.
 	linked, lostAt, absent time.Time
-	// tooSoon says that the last link was lost early.
+	// tooSoon: the last link was lost early.
 	tooSoon bool
-	// from is the collector that is tried first; less than 0: the one that accepted an agent last.
+	// from is the collector to try first. Less than 0: the one that accepted an agent last.
 	from    int
 	failing logline.Burst
-	// givenUp says that no collector accepted the agent for too long.
+	// givenUp: no collector accepted the agent for too long.
 	givenUp bool
 }
 
@@ -76,8 +76,8 @@ func (k *keeper) run(l *link) {
 	(&farewell{s}).passRest()
 }
 
-// first finds a collector for a new agent, and passes its configuration and start on. The error is
-// the reason to turn the agent away.
+// first finds a collector for a new agent, and forwards its configuration and start. The error is the reason to refuse
+// the agent.
 func (k *keeper) first() (*link, error) {
 	s := k.session
 	ctx, cancel := context.WithTimeout(k.ctx, s.env.options.StartTimeout)
@@ -88,7 +88,7 @@ func (k *keeper) first() (*link, error) {
 			return nil, k.noCollector(why)
 		}
 		if l, err = k.reach(ctx); err != nil && ctx.Err() == nil {
-			why = err // and not the end of the time
+			why = err // not the end of the time
 		}
 	}
 	s.run = s.register(l.configuration.RunID)
@@ -97,13 +97,13 @@ func (k *keeper) first() (*link, error) {
 		l.discard()
 		return nil, err
 	}
-	// Before the agent is started, or its first data would go nowhere.
+	// Before the agent starts, because its first data needs a link.
 	s.install(l)
 	l.begin(s.obey)
 	if err := s.start(); err != nil {
 		s.logger.Debug("Could not start the agent", zap.Error(err))
 	}
-	k.found(l)
+	k.runStarted(l)
 	return l, nil
 }
 
@@ -115,8 +115,8 @@ func (k *keeper) noCollector(err error) error {
 	return fmt.Errorf("no collector accepted the agent within %v (--start-timeout): %w", k.session.env.options.StartTimeout, err)
 }
 
-// found notes that a collector accepted the agent.
-func (k *keeper) found(l *link) {
+// runStarted notes that a collector accepted the agent.
+func (k *keeper) runStarted(l *link) {
 	s := k.session
 	s.env.counts.Runs.Add(1)
 	k.failing.Over()
@@ -138,7 +138,7 @@ func (k *keeper) reach(ctx context.Context) (*link, error) {
 		at := (from + i) % len(addresses)
 		l := s.newLink(ctx, at)
 		if until, ok := ctx.Deadline(); ok {
-			// A collector that doesn't answer leaves some time to those after it.
+			// A collector that does not answer leaves time for the next ones.
 			l.timeout = min(l.timeout, time.Until(until)/time.Duration(len(addresses)-i))
 		}
 		err := l.hello()
@@ -192,10 +192,9 @@ func (k *keeper) watch(l *link) {
 	}
 }
 
-// judge notes what the loss of a link means for the next. A collector that accepts agents and loses
-// them soon is no better than one that refuses them: it is tried after a pause and after the
-// others, and the time for --give-up goes on.
-func (k *keeper) judge(l *link, lost time.Time) {
+// noteLoss decides when and where the next try is. A collector that accepts agents and loses them soon is no better
+// than one that refuses them. So it is tried after a pause and after the others, and the time for --give-up continues.
+func (k *keeper) noteLoss(l *link, lost time.Time) {
 	stayed := lost.Sub(k.linked)
 	k.lostAt = lost
 	if k.absent.IsZero() || stayed >= min(k.session.env.timing.steady, k.session.env.options.GiveUp) {
@@ -209,7 +208,7 @@ func (k *keeper) judge(l *link, lost time.Time) {
 	k.retry.Reset()
 }
 
-// untilNext is when the link needs another look though nothing happens.
+// untilNext returns when the link needs the next check.
 func (k *keeper) untilNext(l *link) time.Duration {
 	tick := k.session.env.timing.tick
 	if interval := l.configuration.HeartbeatInterval; interval > 0 {
@@ -218,7 +217,7 @@ func (k *keeper) untilNext(l *link) time.Duration {
 	return tick
 }
 
-// wait waits for something to happen, or for the time to pass.
+// wait waits until the keeper is woken, or the time is over.
 func (k *keeper) wait(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -226,23 +225,6 @@ func (k *keeper) wait(d time.Duration) {
 	case <-k.session.awake:
 	case <-timer.C:
 	}
-}
-
-// stall suspends the agent of a collector that reads nothing, or too slowly. Data that still arrives
-// waits here.
-func (s *session) stall(l *link) {
-	s.passing.RLock()
-	defer s.passing.RUnlock()
-	if s.link != l || l.isLost() || !l.held.CompareAndSwap(false, true) {
-		return
-	}
-	l.wakeAll()
-	s.env.counts.Stalls.Add(1)
-	s.agent.Suspend(hq.Overload)
-	s.env.warn(s.env.lines.stalled, s.logger, "The collector reads too slowly: the agent is suspended until the collector has read all waiting data",
-		zap.String("collector", l.address), zap.Duration("took_nothing_for", time.Since(l.lastProgress())), zap.Int64("waiting_bytes", l.waiting.Load()),
-		zap.Int64("most_waiting_bytes", l.flood), zap.Duration("max_wait", s.env.options.MaxWait), zap.Duration("max_wait_per_second", s.env.options.MaxWaitPerSecond))
-	s.wake()
 }
 
 // resumeIfDrained lets the agent trace again when the collector has read all waiting data. There is
@@ -260,11 +242,11 @@ func (k *keeper) resumeIfDrained(l *link) {
 	s.agent.Resume(hq.Overload | hq.Absence)
 }
 
-// missedBeats is after how many missing heartbeats the guard reports an agent alive no more.
+// missedBeats: after this many missing heartbeats the guard no longer reports an agent as alive.
 const missedBeats = 3
 
-// repeatHeartbeat sends the collector the last heartbeat of an agent that is alive, where the
-// collector expects heartbeats more often than the agent sends them.
+// repeatHeartbeat sends the collector the last heartbeat of a living agent, if the collector expects heartbeats more
+// often than the agent sends them.
 func (k *keeper) repeatHeartbeat(l *link, now time.Time) {
 	s := k.session
 	promised, told := l.configuration.HeartbeatInterval, s.configuration.HeartbeatInterval
@@ -284,7 +266,7 @@ func (k *keeper) repeatHeartbeat(l *link, now time.Time) {
 // endLost ends a link that was lost. The agent is suspended first.
 func (k *keeper) endLost(l *link) {
 	s := k.session
-	k.judge(l, time.Now())
+	k.noteLoss(l, time.Now())
 	s.agent.Suspend(hq.Absence)
 	s.install(nil)
 	s.env.counts.Losses.Add(1)
@@ -333,17 +315,17 @@ func (k *keeper) awaitAgent() {
 	k.absent = k.absent.Add(time.Since(began))
 }
 
-// isReadyForCollector reports whether an agent is worth a new run. It has sent a message since it
-// lost the last collector, it can trace, and it has answered suspend or had its time.
+// isReadyForCollector reports whether an agent can have a new run. It has sent a message since the loss of the last
+// collector, it can trace, and it has answered suspend or its time is over.
 func (s *session) isReadyForCollector(since time.Time) bool {
 	state := s.agent.Status().State
 	quiet := state == hq.Suspended || state == hq.Unanswered
 	return quiet && (s.configuration.HeartbeatInterval <= 0 || s.lastHeard().After(since))
 }
 
-// startAgain starts a run of an agent that was traced before, at another collector or at one that
-// was restarted. The agent is suspended. The collector first gets the agent's heartbeat, the data
-// break and all names. When it has read them, the agent resumes.
+// startAgain starts a run of an agent that was traced before, at another collector or after a restart of the same. The
+// agent is suspended. The collector first gets the agent's heartbeat, the data break and all names. When it has read
+// them, the agent resumes.
 func (k *keeper) startAgain(l *link) {
 	s := k.session
 	status := s.agent.Status()
@@ -358,7 +340,7 @@ func (k *keeper) startAgain(l *link) {
 	for i := range l.data {
 		l.openData(i)
 	}
-	s.names.each(l.translation, l.data[0].send)
+	s.names.sendAll(l.translation, l.data[0].send)
 	s.link = l
 	s.passing.Unlock()
 	s.mu.Lock()
@@ -366,7 +348,7 @@ func (k *keeper) startAgain(l *link) {
 	s.mu.Unlock()
 	s.sendToCollector(heartbeat.AppendTo(nil))
 	s.sendBreak(at)
-	k.found(l)
+	k.runStarted(l)
 	if l.configuration.HeartbeatInterval != s.configuration.HeartbeatInterval || !sameFilters(l.configuration, s.configuration) {
 		s.logger.Info("The agent keeps its first configuration, which differs from this collector's")
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
 )
 
-// What is true of a run that begins when the agent has been traced before.
+// These tests are about runs that begin later than the agent.
 
-// suspends has the agent answer that it suspends before a number, and awaits that it may go on.
+// suspends makes the agent answer suspend before a number, and waits for unsuspend.
 func (a *byHand) suspends(before uint32) {
 	a.t.Helper()
 	a.hears(bytefrog.TypeSuspend)
@@ -28,15 +28,15 @@ func (a *byHand) suspends(before uint32) {
 	a.hears(bytefrog.TypeUnsuspend)
 }
 
-// The events of a later run have happened when the agent says, however long it had been there.
-func TestTimesOfALaterRunAreTrue(t *testing.T) {
+// The times of a later run are right, however old the agent is.
+func TestTimesOfALaterRunAreRight(t *testing.T) {
 	one := func(c *bytefrogreceiver.Config) { c.Agent.DataConnections, c.NameWait = 1, 100*time.Millisecond }
 	first, second := newCollector(t, testkit.Address(t), one), newCollector(t, testkit.Address(t), one)
 	b := newBed(t, []string{first.address})
 	a := b.byHand(t)
 	data := a.data()
 	s := b.guard.sessions()[0]
-	// An hour has gone since the agent began, by all clocks.
+	// By all clocks the agent began an hour ago.
 	const age = time.Hour
 	b.network.move(first.address, second.address)
 	s.passing.Lock()
@@ -49,19 +49,19 @@ func TestTimesOfALaterRunAreTrue(t *testing.T) {
 	write(t, data, everything(0, uint32(at.Sub(s.startedAt).Milliseconds())))
 	b.await("the events", func() bool { return second.number() == inEverything })
 	for _, ns := range second.only().times {
-		// The collector takes for the run's begin when it said start, and the guard when that came.
+		// For the collector the run begins when it sends start, and for the guard when start arrives.
 		require.WithinRange(t, time.Unix(0, ns), at.Add(-patience/2), at.Add(patience/2))
 	}
 }
 
-// Names that came in a later run are known in those after it.
+// Names of a later run are known in the runs after it.
 func TestNamesOfALaterRunAreRememberedToo(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address})
 	a := b.byHand(t)
 	data := a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing })
+	b.await("it to obey commands", func() bool { return s.agent.Status().State == hq.Tracing })
 	c.leave()
 	a.suspends(0)
 	assert.Zero(t, s.names.size())
@@ -70,7 +70,7 @@ func TestNamesOfALaterRunAreRememberedToo(t *testing.T) {
 	assert.Positive(t, s.names.size())
 }
 
-// A later run's data connections end when the agent's have, and look cut off where one was.
+// A later run's data connections end with the agent's. They are cut off if one of those was.
 func TestALaterRunsDataConnectionsEnd(t *testing.T) {
 	for name, ends := range map[string]struct {
 		cut  bool
@@ -96,7 +96,7 @@ func TestALaterRunsDataConnectionsEnd(t *testing.T) {
 	}
 }
 
-// What an agent says of classes to a collector that takes nothing is bounded.
+// Class reports for a collector that reads nothing are bounded.
 func TestClassReportsWithoutEndAreBounded(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.Memory, g.options.Silence = mib, time.Hour })
@@ -113,10 +113,10 @@ func TestClassReportsWithoutEndAreBounded(t *testing.T) {
 	}
 }
 
-// Nothing is added to what waits for a collector that was given up because too much does.
+// No data is added for a collector that was given up because too much data waits.
 func TestNothingIsSentToALostCollector(t *testing.T) {
-	l := &link{chunks: &chunks{}, wakeUp: func() {}, cancel: func() {}, lost: make(chan struct{})}
-	l.control = newOutlet(l)
+	l := &link{flow: flow{chunks: &chunks{}, wakeUp: func() {}}, cancel: func() {}, lost: make(chan struct{})}
+	l.control = newOutlet(&l.flow, false, l.writeFailed)
 	s := &session{env: &environment{options: DefaultOptions()}, link: l}
 	assert.True(t, s.sendToCollector([]byte{1}))
 	l.lose(loss{})

@@ -18,7 +18,7 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// What anybody can cause as often as he likes is no way to fill a log.
+// A peer cannot fill the log with refusals.
 func TestManyRefusalsAreFewLogLines(t *testing.T) {
 	core, lines := observer.New(zap.InfoLevel)
 	b := newBed(t, []string{testkit.Address(t)}, func(g *Guard) { g.logger = zap.New(core) })

@@ -10,24 +10,25 @@ import (
 	"io"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
+	"github.com/callbraid/callbraid/internal/componentkit/socket"
 )
 
-// link is the connections to a collector for one agent: one run there, from hello until the link
-// is lost or closed. One goroutine writes and one reads each connection.
+// link has the connections to a collector for one agent: one run there, from hello until the link is lost or closed.
+// One goroutine writes and one reads each connection.
 type link struct {
 	address string
 	index   int // of the collector in the list
 	version uint8
 	dial    func(ctx context.Context) (net.Conn, error)
 	timeout time.Duration
-	chunks  *chunks
+	flow
 
-	in *inlet // of the control connection
+	in *connreader.Reader // of the control connection
 	// configuration is the collector's, and message the one in which it arrived.
 	configuration bytefrog.AgentConfiguration
 	message       bytefrog.Message
@@ -39,24 +40,7 @@ type link struct {
 	control *outlet
 	opening sync.Mutex // of data
 	data    []*outlet  // as many as configured; nil where none was opened
-	writing sync.WaitGroup
 	reading sync.WaitGroup
-
-	// waiting is how many bytes wait to be written; unopened how many connections are not open yet.
-	// wakeUp is called when either becomes zero, and when the link is lost.
-	waiting   atomic.Int64
-	unopened  atomic.Int32
-	lostBytes atomic.Int64
-	wakeUp    func()
-	// queue is how many bytes may wait for a data connection before the agent's is not read. rise
-	// is how many more are read where the collector reads nothing for too long. When flood bytes
-	// wait in all, the agent is suspended.
-	queue, rise, flood int64
-	// held says that the agent is suspended until the collector has read all waiting data.
-	held atomic.Bool
-	// progress is when the collector read data last, as time since made.
-	made     time.Time
-	progress atomic.Int64
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -67,7 +51,7 @@ type link struct {
 	loss loss
 }
 
-// loss is why a link was lost.
+// loss is the reason of a lost link.
 type loss struct {
 	cause lossCause
 	err   error
@@ -87,11 +71,13 @@ const (
 	lostBadData    lossCause = "bad_data"     // it sent bad data
 )
 
-func lossOf(cause lossCause, err error) loss {
+// connectionLoss returns the loss of a link whose connection ended with an error.
+func connectionLoss(err error) loss {
+	cause := lostConnection
 	if errors.Is(err, io.EOF) {
 		err = errors.New("the collector closed a connection")
 	}
-	var bad *badData
+	var bad *connreader.BadData
 	if errors.As(err, &bad) {
 		cause = lostBadData
 	}
@@ -110,7 +96,7 @@ func (l *link) stayAfter(timeout time.Duration) {
 	l.timeout = timeout
 }
 
-// refusalTime is how long a collector that has turned the agent away may take to send the reason.
+// refusalTime is how long a collector may take to send the reason of a refusal.
 const refusalTime = 2 * time.Second
 
 // hello connects, sends hello, and reads the configuration.
@@ -119,7 +105,7 @@ func (l *link) hello() error {
 	if err != nil {
 		return err
 	}
-	l.in = newInlet(conn, controlBytes, 2*maxConfiguration)
+	l.in = newReader(conn, 2*maxConfiguration)
 	if err := l.configure(conn); err != nil {
 		_ = conn.Close()
 		return err
@@ -136,7 +122,7 @@ func (l *link) connect() (net.Conn, error) {
 		return nil, err
 	}
 	// With a small buffer the guard soon sees how fast the collector reads.
-	if tcp, ok := netConn(conn).(*net.TCPConn); ok {
+	if tcp, ok := socket.Below(conn).(*net.TCPConn); ok {
 		_ = tcp.SetWriteBuffer(writeBuffer)
 	}
 	return conn, nil
@@ -147,24 +133,13 @@ func (l *link) connect() (net.Conn, error) {
 // collector would seem to read nothing for long.
 const writeBuffer = 128 * kib
 
-// netConn is the connection below: TLS's, or the socket.
-func netConn(conn net.Conn) net.Conn {
-	for {
-		above, ok := conn.(interface{ NetConn() net.Conn })
-		if !ok {
-			return conn
-		}
-		conn = above.NetConn()
-	}
-}
-
 func (l *link) configure(conn net.Conn) error {
 	stop := context.AfterFunc(l.ctx, func() { _ = conn.Close() })
 	defer stop()
 	if err := hq.Write(conn, bytefrog.Hello{Version: l.version}); err != nil {
 		return err
 	}
-	m, _, err := l.in.next(fromCollector(l.version), time.Now().Add(l.timeout))
+	m, _, err := l.in.Next(fromCollector(l.version), time.Now().Add(l.timeout))
 	if err != nil {
 		return fmt.Errorf("waiting for the configuration: %w", err)
 	}
@@ -191,16 +166,14 @@ func (l *link) configure(conn net.Conn) error {
 	return nil
 }
 
-// maxDataConnections bounds how many data connections a collector can make the guard and an agent
-// open.
+// maxDataConnections bounds the data connections that a collector can configure.
 const maxDataConnections = 64
 
-// awaitRefusal reads the reason why an agent was turned away. A collector sends it after it has
-// started the agent to trace nothing.
+// awaitRefusal reads the reason of a refusal. A collector sends it after it has started the agent to trace nothing.
 func (l *link) awaitRefusal() error {
 	until := time.Now().Add(refusalTime)
 	for {
-		m, _, err := l.in.next(fromCollector(l.version), until)
+		m, _, err := l.in.Next(fromCollector(l.version), until)
 		if err != nil {
 			return &refusal{"it has configured it to trace nothing"}
 		}
@@ -210,17 +183,17 @@ func (l *link) awaitRefusal() error {
 	}
 }
 
-// maxEarly bounds the commands in front of start, where two make sense.
+// maxEarly bounds the commands before start. Two make sense.
 const maxEarly = 16
 
 // awaitStart waits for start. Other commands in front of it are kept until the guard obeys the
 // link.
 func (l *link) awaitStart() error {
-	stop := context.AfterFunc(l.ctx, func() { _ = l.in.conn.Close() })
+	stop := context.AfterFunc(l.ctx, func() { _ = l.in.Conn().Close() })
 	defer stop()
 	until := time.Now().Add(l.timeout)
 	for len(l.early) <= maxEarly {
-		m, _, err := l.in.next(fromCollector(l.version), until)
+		m, _, err := l.in.Next(fromCollector(l.version), until)
 		if err != nil {
 			return fmt.Errorf("waiting for start: %w", err)
 		}
@@ -241,12 +214,12 @@ func (l *link) awaitStart() error {
 }
 
 // begin starts the writer and the reader of the control connection. The reader calls obey for each
-// message.
-func (l *link) begin(obey func(m bytefrog.Message) error) {
+// message; a loss that it returns ends the link.
+func (l *link) begin(obey func(m bytefrog.Message) *loss) {
 	l.progressed()
 	l.unopened.Add(1)
-	l.control = newOutlet(l)
-	l.control.start(func() (net.Conn, error) { return l.in.conn, l.in.conn.SetWriteDeadline(time.Time{}) })
+	l.control = newOutlet(&l.flow, false, l.writeFailed)
+	l.control.start(func() (net.Conn, error) { return l.in.Conn(), l.in.Conn().SetWriteDeadline(time.Time{}) })
 	l.reading.Add(1)
 	go func() {
 		defer l.reading.Done()
@@ -255,30 +228,30 @@ func (l *link) begin(obey func(m bytefrog.Message) error) {
 }
 
 // readControl reads the collector's messages until the link is lost.
-func (l *link) readControl(obey func(m bytefrog.Message) error) loss {
+func (l *link) readControl(obey func(m bytefrog.Message) *loss) loss {
 	for _, m := range l.early {
-		if err := obey(m); err != nil {
-			return lossOf(lostTold, err)
+		if why := obey(m); why != nil {
+			return *why
 		}
 	}
 	for {
-		m, _, err := l.in.next(fromCollector(l.version), time.Time{})
+		m, _, err := l.in.Next(fromCollector(l.version), time.Time{})
 		if err != nil {
-			return lossOf(lostConnection, err)
+			return connectionLoss(err)
 		}
-		if err := obey(m); err != nil {
-			return lossOf(lostTold, err)
+		if why := obey(m); why != nil {
+			return *why
 		}
 	}
 }
 
-// openData opens data connection i, if it isn't yet. It doesn't wait.
+// openData opens data connection i, unless it is open. It does not wait.
 func (l *link) openData(i int) *outlet {
 	l.opening.Lock()
 	defer l.opening.Unlock()
 	if l.data[i] == nil {
 		l.unopened.Add(1)
-		l.data[i] = newOutlet(l)
+		l.data[i] = newOutlet(&l.flow, true, l.writeFailed)
 		l.data[i].start(l.joinRun)
 	}
 	return l.data[i]
@@ -292,7 +265,7 @@ func (l *link) joinRun() (net.Conn, error) {
 	}
 	stop := context.AfterFunc(l.ctx, func() { _ = conn.Close() })
 	defer stop()
-	in := newInlet(conn, controlBytes, bytefrog.MaxMessageSize(bytefrog.MaxString))
+	in := newReader(conn, bytefrog.MaxMessageSize(bytefrog.MaxString))
 	err = hq.Write(conn, bytefrog.DataHello{Run: l.configuration.RunID})
 	if err == nil {
 		err = l.awaitReply(in)
@@ -312,8 +285,8 @@ func (l *link) joinRun() (net.Conn, error) {
 	return conn, nil
 }
 
-func (l *link) awaitReply(in *inlet) error {
-	m, _, err := in.next(fromCollector(l.version), time.Now().Add(l.timeout))
+func (l *link) awaitReply(in *connreader.Reader) error {
+	m, _, err := in.Next(fromCollector(l.version), time.Now().Add(l.timeout))
 	switch m := m.(type) {
 	case nil:
 		return fmt.Errorf("waiting for the reply to data hello: %w", err)
@@ -327,14 +300,14 @@ func (l *link) awaitReply(in *inlet) error {
 }
 
 // watch waits for an end of a data connection that the guard did not cause.
-func (l *link) watch(in *inlet) {
-	m, _, err := in.next(fromCollector(l.version), time.Time{})
+func (l *link) watch(in *connreader.Reader) {
+	m, _, err := in.Next(fromCollector(l.version), time.Time{})
 	switch said, isError := m.(bytefrog.ErrorMessage); {
 	case errors.Is(err, net.ErrClosed):
 	case isError:
 		l.lose(loss{lostTold, errors.New("error from the collector: " + said.Text)})
 	case err != nil:
-		l.lose(lossOf(lostConnection, err))
+		l.lose(connectionLoss(err))
 	default:
 		l.lose(loss{lostBadData, fmt.Errorf("expected nothing from the collector on a data connection, got %v", m.Type())})
 	}
@@ -351,14 +324,17 @@ func (l *link) lose(why loss) {
 	})
 }
 
+// writeFailed gives the link up after an error of a write.
+func (l *link) writeFailed(err error) { l.lose(connectionLoss(err)) }
+
 // isLost reports whether the link was lost.
 func (l *link) isLost() bool { return isClosed(l.lost) }
 
-// discard ends everything of a link that is lost, or not wanted any more.
+// discard closes a link that is lost or not needed, and waits for its goroutines.
 func (l *link) discard() {
 	l.lose(loss{lostConnection, net.ErrClosed})
 	if l.in != nil {
-		_ = l.in.conn.Close()
+		_ = l.in.Conn().Close()
 	}
 	for _, o := range l.outlets() {
 		o.abandon()
@@ -380,31 +356,11 @@ func (l *link) outlets() []*outlet {
 	return all
 }
 
-// wakeAll wakes those that wait for room.
+// wakeAll wakes all goroutines that wait for room.
 func (l *link) wakeAll() {
 	for _, o := range l.outlets() {
 		o.wake()
 	}
-}
-
-// isDrained reports whether all connections are open and no data waits.
-func (l *link) isDrained() bool { return l.waiting.Load() == 0 && l.unopened.Load() == 0 }
-
-// wakeIfDrained wakes the keeper when waiting or unopened has become zero.
-func (l *link) wakeIfDrained() {
-	if l.isDrained() {
-		l.wakeUp()
-	}
-}
-
-// progressed notes that the collector has read data, or that none waited till now.
-func (l *link) progressed() { l.progress.Store(int64(time.Since(l.made))) }
-
-func (l *link) lastProgress() time.Time { return l.made.Add(time.Duration(l.progress.Load())) }
-
-// isSilent reports whether data waits and the collector has read none for so long.
-func (l *link) isSilent(after time.Duration) bool {
-	return !l.isDrained() && time.Since(l.lastProgress()) >= after
 }
 
 func isClosed(c <-chan struct{}) bool {

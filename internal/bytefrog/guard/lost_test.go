@@ -18,8 +18,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
 )
 
-// A collector that is cut off, again and again, costs what was on its way: each time the
-// trace goes on as a run of its own that begins with a break.
+// Each cut of a collector loses the data on its way. The trace continues as a new run that begins with a break.
 func TestAfterACutTheTraceGoesOnAsANewRunWithABreak(t *testing.T) {
 	cuts := 5
 	if testing.Short() {
@@ -65,7 +64,7 @@ func TestAfterACutTheTraceGoesOnAsANewRunWithABreak(t *testing.T) {
 	assert.EqualValues(t, cuts+1, b.guard.counts.Runs.Load())
 }
 
-// A collector that shuts down in order has all that was sent, and the next one goes on.
+// A collector that shuts down in order has all sent data, and the trace continues at the next one.
 func TestACollectorThatIsRestartedLosesNothing(t *testing.T) {
 	address := testkit.Address(t)
 	first := newCollector(t, address)
@@ -124,11 +123,11 @@ func TestClassReportsWithoutACollectorAreCounted(t *testing.T) {
 		a.say(bytefrog.ClassReport{Result: bytefrog.TypeClassTransformed, Class: class})
 	}
 	report("demo/Told")
-	b.await("what is told", func() bool { return strings.Contains(strings.Join(c.told().logs, " "), "demo/Told") })
+	b.await("the class report", func() bool { return strings.Contains(strings.Join(c.delivered().logs, " "), "demo/Told") })
 	b.network.cut()
 	require.Equal(t, bytefrog.TypeSuspend, a.hear().Type())
 	b.await("the loss", func() bool { return b.guard.State().Connected == 0 })
 	report("demo/Dropped")
 	report("demo/Dropped2")
-	b.await("what is not told", func() bool { return b.guard.counts.ClassReports.Load() == 2 })
+	b.await("the dropped class reports", func() bool { return b.guard.counts.ClassReports.Load() == 2 })
 }

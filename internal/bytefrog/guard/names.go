@@ -10,50 +10,49 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// names are the messages with which an agent gave names to methods, exceptions and
-// threads, as it sent them: the last one for each. It is for all connections of an agent.
+// names are the messages that name methods, exceptions and threads, as the agent sent them: the last one for each. All
+// connections of an agent share them.
 //
-// What doesn't fit goes, the oldest first: an agent that gives out IDs without end does
-// so because it has forgotten the old ones itself.
+// At the limit the oldest names are evicted. An agent that creates new IDs without end has forgotten the old ones
+// itself.
 type names struct {
 	limit int
 
 	mu sync.Mutex
-	// known has the messages by what they name; order says in which order that was first
-	// named, from head on.
+	// known has the messages by the named thing. order[head:] are the named things, the first named first.
 	known map[named]string
 	order []named
 	head  int
-	// bytes is what known holds. forgot is called for each name that has to go.
+	// bytes is the size of known. forgot is called for each evicted name.
 	bytes  int
 	forgot func()
-	// since says from which time on a thread has its name, in milliseconds of the
-	// agent's clock, and elapsed where that is.
+	// since has the time from which a thread has its name, in milliseconds of the agent's clock. elapsed returns the
+	// present time of that clock.
 	since   map[uint16]uint64
 	elapsed func() uint64
 }
 
-// named is what has a name: its ID, below the type of the message that says it. In one
-// number, of which maps are faster than of a struct.
+// named identifies a named thing: the type of its message, and its ID. Maps are faster with one number than with a
+// struct.
 type named uint64
 
 func newNamed(kind bytefrog.MessageType, id uint32) named {
 	return named(kind)<<32 | named(id)
 }
 
-// thread gives the ID of a thread that is named.
+// thread returns the ID if the named thing is a thread.
 func (n named) thread() (id uint16, is bool) {
 	return uint16(n), bytefrog.MessageType(n>>32) == bytefrog.TypeMapThreadName
 }
 
-// nameBytes is what a name costs beside its message, roughly.
+// nameBytes is the approximate memory of a name without its message.
 const nameBytes = 96
 
 func newNames(limit int, elapsed func() uint64, forgot func()) *names {
 	return &names{forgot: forgot, limit: limit, known: map[named]string{}, since: map[uint16]uint64{}, elapsed: elapsed}
 }
 
-// remember takes a map message.
+// remember stores a message that names something.
 func (n *names) remember(m []byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -65,26 +64,25 @@ func (n *names) remember(m []byte) {
 		}
 		id = uint32(thread)
 	}
-	what := newNamed(kind, id)
-	old, known := n.known[what]
+	thing := newNamed(kind, id)
+	old, known := n.known[thing]
 	switch {
 	case known && old == string(m):
 		return
 	case known:
 		n.bytes -= len(old)
 	default:
-		n.order = append(n.order, what)
+		n.order = append(n.order, thing)
 		n.bytes += nameBytes
 	}
-	n.known[what] = string(m)
+	n.known[thing] = string(m)
 	n.bytes += len(m)
 	for n.bytes > n.limit {
 		n.forgetOldest()
 	}
 }
 
-// isNewest reports whether a thread has been named by no later time than this one. Names
-// of threads come out of order.
+// isNewest reports whether no known name of a thread is later than this time. Names of threads arrive out of order.
 func (n *names) isNewest(thread uint16, ms uint32) bool {
 	at := unwrap(n.elapsed(), ms)
 	if before, known := n.since[thread]; known && before > at {
@@ -94,9 +92,8 @@ func (n *names) isNewest(thread uint16, ms uint32) bool {
 	return true
 }
 
-// longAgo is how far before a run's begin a thread is said to have got its name at the most,
-// in milliseconds: a day. Half of the 49 days after which times wrap around would be the
-// future to who is told.
+// longAgo is the earliest time before a run's begin that the collector gets for a thread's name, in milliseconds: a
+// day. Times wrap around after 49 days, and half of that would be in the future.
 const longAgo = 24 * 60 * 60 * 1000
 
 func (n *names) forgetOldest() {
@@ -111,23 +108,23 @@ func (n *names) forgetOldest() {
 	delete(n.known, oldest)
 }
 
-// each gives every name, in the order in which they were first given, as the run of the
-// translation has it. What is given may be used until the next.
-func (n *names) each(t translation, give func(m []byte)) {
+// sendAll sends every name in the order of the first naming, with the times of the translation's run. send must not
+// keep the bytes.
+func (n *names) sendAll(t translation, send func(m []byte)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var m []byte
-	for _, what := range n.order[n.head:] {
-		m = append(m[:0], n.known[what]...)
+	for _, thing := range n.order[n.head:] {
+		m = append(m[:0], n.known[thing]...)
 		translateName(m, t)
-		if thread, is := what.thread(); is && n.since[thread]+longAgo < t.ticks {
+		if thread, is := thing.thread(); is && n.since[thread]+longAgo < t.ticks {
 			binary.BigEndian.PutUint32(m[threadTimeOffset:], 1<<32-longAgo)
 		}
-		give(m)
+		send(m)
 	}
 }
 
-// forget has the oldest names go until they take so many bytes less, and returns how many.
+// forget evicts the oldest names until so many bytes are free, and returns their number.
 func (n *names) forget(bytes int64) (forgotten int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -137,7 +134,7 @@ func (n *names) forget(bytes int64) (forgotten int) {
 	return forgotten
 }
 
-// size is how many bytes the names take.
+// size returns the memory of the names.
 func (n *names) size() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 
 func remembered(n *names, t translation) []bytefrog.Message {
 	var all []bytefrog.Message
-	n.each(t, func(m []byte) {
+	n.sendAll(t, func(m []byte) {
 		message, _, _ := bytefrog.DecodeData(m, bytefrog.MaxString)
 		all = append(all, message)
 	})
@@ -41,7 +41,7 @@ func TestTheLastNameOfEachIsRemembered(t *testing.T) {
 	}, remembered(n, translation{ticks: 100, needed: true}))
 }
 
-func TestTheOldestNamesGo(t *testing.T) {
+func TestTheOldestNamesAreEvicted(t *testing.T) {
 	const each, room = nameBytes + 8, 10
 	forgotten := 0
 	n := newNames(room*each, func() uint64 { return 0 }, func() { forgotten++ })
@@ -58,7 +58,7 @@ func TestTheOldestNamesGo(t *testing.T) {
 	assert.LessOrEqual(t, cap(n.order), 64)
 }
 
-func TestNoNamesFit(t *testing.T) {
+func TestWithoutMemoryNoNameIsRemembered(t *testing.T) {
 	n := newNames(0, func() uint64 { return 0 }, func() {})
 	n.remember(bytefrog.MapMethod{Method: 1, Signature: "a"}.AppendTo(nil))
 	assert.Empty(t, remembered(n, translation{}))
@@ -74,7 +74,7 @@ func TestAThreadIsNamedAfterItsClockHasWrapped(t *testing.T) {
 	assert.Equal(t, []bytefrog.Message{bytefrog.MapThreadName{Thread: 1, Time: 3, Name: "new"}}, remembered(n, translation{}))
 }
 
-// Times wrap around: what was half of that ago would be in the future.
+// Times wrap around. A time of half that period ago would be in the future.
 func TestAThreadThatWasNamedLongAgoWasNamedBeforeTheRun(t *testing.T) {
 	const day = 24 * 60 * 60 * 1000
 	now := uint64(5)

@@ -5,15 +5,15 @@ package guard
 
 import "sync/atomic"
 
-// numbering makes the 32 bit sequence numbers of an agent 64 bit ones, which don't wrap,
-// and counts the messages that have one. It is for all connections of an agent.
+// numbering extends the 32-bit sequence numbers of an agent to 64 bits, and counts the messages that have one. All
+// connections of an agent share it.
 type numbering struct {
-	// next is one more than the highest number that came; received how many came. They
-	// are the same when nothing is on its way.
+	// next is one more than the highest received number, and received the number of messages. They are equal when no
+	// message is on its way.
 	next, received atomic.Uint64
 }
 
-// unwrap is the number nearest to reference that ends in n. One below zero is 0.
+// unwrap returns the number nearest to reference whose lowest 32 bits are n. A number below zero is 0.
 func unwrap(reference uint64, n uint32) uint64 {
 	distance := int64(int32(n - uint32(reference)))
 	if distance < 0 && reference < uint64(-distance) {
@@ -22,7 +22,7 @@ func unwrap(reference uint64, n uint32) uint64 {
 	return reference + uint64(distance)
 }
 
-// advance says that so many messages came, the highest of which had the number next - 1.
+// advance counts messages, the highest of which had the number next - 1.
 func (n *numbering) advance(next, messages uint64) {
 	n.received.Add(messages)
 	for {

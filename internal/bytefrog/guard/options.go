@@ -18,66 +18,57 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
 )
 
-// Options say how a guard behaves. DefaultOptions has what is not said.
+// Options configure a guard. DefaultOptions returns the defaults.
 type Options struct {
-	// Collectors are the addresses, host:port, that are tried in turn; at least one.
+	// Collectors are the addresses, host:port, in the order of tries; at least one.
 	Collectors []string
-	// TLS, if not nil, is spoken with collectors.
+	// TLS, if not nil, secures connections to collectors.
 	TLS *tls.Config
 	// Dial, if not nil, opens connections to collectors instead of TLS.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 
-	// Queue is how many bytes wait for a data connection of the collector before the agent
-	// feels that it is slow: its connection is not read. An eighth of Memory is the most
-	// for all together.
+	// Queue is how many bytes may wait for a data connection of the collector before the agent's connection is not
+	// read. All queues together have at most an eighth of Memory.
 	Queue int
-	// MaxWait is how long that may be so while the collector takes nothing at all, and
-	// MaxWaitPerSecond for how long of each second, whatever it takes; a second: always.
-	// Then 2 MiB more of the connection are read, and so on, until a quarter of Memory
-	// waits.
+	// MaxWait is how long a connection may stay unread while the collector reads no data at all. MaxWaitPerSecond is
+	// the same for each second, even if the collector reads; one second: always. Then 2 MiB more of the connection are
+	// read, and so on, until a quarter of Memory waits.
 	MaxWait, MaxWaitPerSecond time.Duration
-	// Memory is how many bytes of an agent may wait for a collector that takes nothing: at
-	// a quarter of it the agent is told to suspend, and what it had collected till then has
-	// to fit into the rest.
+	// Memory is how many bytes of an agent may wait for a collector that reads nothing. At a quarter of it the agent
+	// gets suspend. The rest must have room for the data in its buffers.
 	Memory int
-	// TotalMemory is how many bytes of all agents together may wait and be remembered: at that
-	// the one that has most is given up by its collector, or its names are forgotten. 0: a quarter
-	// of the memory that the process may use, and at most a GiB.
+	// TotalMemory bounds the waiting data and the names of all agents together. At the limit the agent that holds most
+	// loses its collector or its names. 0: a quarter of the memory that the process may use, and at most a GiB.
 	TotalMemory int
-	// NamesMemory is how many bytes of names of an agent are remembered.
+	// NamesMemory bounds the remembered names of an agent, in bytes.
 	NamesMemory int
-	// Silence is after how long a collector that takes nothing of what waits counts as
-	// lost.
+	// Silence is the time after which a collector that reads no waiting data counts as lost.
 	Silence time.Duration
-	// GiveUp is after how long without a collector the agent is told that its tracing is
-	// over; 0: never.
+	// GiveUp is the time without a collector after which the guard disconnects from the agent; 0: never.
 	GiveUp time.Duration
-	// Retry is how long to pause after all addresses were tried.
+	// Retry has the pauses after all addresses were tried.
 	Retry backoff.Config
-	// ConnectTimeout is how long connecting, and each answer in the handshake with a
-	// collector, may take.
+	// ConnectTimeout bounds the connection to a collector, and each answer in the handshake.
 	ConnectTimeout time.Duration
-	// StartTimeout is how long a new agent, whose program waits in front of its main,
-	// waits for a collector before the program runs on untraced.
+	// StartTimeout is how long a new agent waits for a collector. Its program waits before its main, and then runs on
+	// untraced.
 	StartTimeout time.Duration
-	// HandshakeTimeout is how long a new connection has to say what it is.
+	// HandshakeTimeout bounds the time until the first message of a new connection.
 	HandshakeTimeout time.Duration
-	// MaxAgents is how many agents can be there at once, at most 255; others are turned
-	// away.
+	// MaxAgents bounds the number of agents, at most 255. Others are refused.
 	MaxAgents int
-	// MaxNewConnections is how many connections can be open that are of no agent which was
-	// taken: those that have not said what they are, and those that were refused or turned
-	// away. Beyond that one of the former is closed for a new one.
+	// MaxNewConnections bounds the open connections that belong to no accepted agent: those without a first message,
+	// and those that were refused. At the limit a new connection replaces one without a first message.
 	MaxNewConnections int
 
-	// Logger, if not nil, is told what happens.
+	// Logger, if not nil, receives log lines.
 	Logger *zap.Logger
 }
 
-// maxRunID is the largest run ID, of which 0 is none.
+// maxRunID is the largest run ID. No run has the ID 0.
 const maxRunID = 255
 
-// DefaultOptions are the defaults.
+// DefaultOptions returns the defaults.
 func DefaultOptions() Options {
 	return Options{
 		Queue:            128 * kib,
@@ -96,7 +87,7 @@ func DefaultOptions() Options {
 	}
 }
 
-// Validate names the option that is out of its bounds.
+// Validate returns an error that names an option out of its bounds.
 func (o Options) Validate() error {
 	const day = 24 * time.Hour
 	if len(o.Collectors) == 0 {
@@ -135,7 +126,7 @@ func (o Options) Validate() error {
 // maxTotal the most of that.
 const totalShare, maxTotal = 4, 1 << 30
 
-// totalBounds says what is wrong with TotalMemory.
+// totalBounds returns an error if TotalMemory is out of its bounds.
 func totalBounds(bytes int) error {
 	if bytes == 0 {
 		return nil
@@ -143,7 +134,7 @@ func totalBounds(bytes int) error {
 	return setting.Between("total-memory", bytes, mib, math.MaxInt)
 }
 
-// totalMemory is how many bytes all agents may hold together.
+// totalMemory returns the limit for all agents together, in bytes.
 func (o Options) totalMemory() int64 {
 	if o.TotalMemory > 0 {
 		return int64(o.TotalMemory)
@@ -151,7 +142,7 @@ func (o Options) totalMemory() int64 {
 	return min(budget.Available()/totalShare, maxTotal)
 }
 
-// dialer opens connections to collectors.
+// dialer returns the function that opens connections to collectors.
 func (o Options) dialer() func(ctx context.Context, address string) (net.Conn, error) {
 	if o.Dial != nil {
 		return o.Dial

@@ -19,8 +19,8 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// What a collector orders in front of start is for its own run.
-func TestOrdersInFrontOfStartAreObeyed(t *testing.T) {
+// Commands before start are for the collector's own run.
+func TestCommandsBeforeStartAreObeyed(t *testing.T) {
 	for _, order := range []bytefrog.MessageType{bytefrog.TypeSuspend, bytefrog.TypePause} {
 		t.Run(order.String(), func(t *testing.T) {
 			c := play(t, starting(t, 1, order))
@@ -32,8 +32,8 @@ func TestOrdersInFrontOfStartAreObeyed(t *testing.T) {
 	}
 }
 
-// A program that is suspended is not paused before it is traced again.
-func TestAPauseInFrontOfStartWaitsForTheEndOfASuspension(t *testing.T) {
+// A suspended program is paused only after it is traced again.
+func TestAPauseBeforeStartWaitsForTheEndOfASuspension(t *testing.T) {
 	c := play(t, starting(t, 1, bytefrog.TypeSuspend, bytefrog.TypePause))
 	b := newBed(t, []string{c.address})
 	a := b.byHand(t)
@@ -44,8 +44,8 @@ func TestAPauseInFrontOfStartWaitsForTheEndOfASuspension(t *testing.T) {
 	a.hears(bytefrog.TypeUnsuspend, bytefrog.TypePause)
 }
 
-// A collector that is lost before it has said start has ordered nothing.
-func TestAnOrderInFrontOfStartGoesWithItsCollector(t *testing.T) {
+// The commands of a collector that is lost before start do not count.
+func TestACommandBeforeStartEndsWithItsCollector(t *testing.T) {
 	for name, order := range map[string]bytefrog.MessageType{"suspend": bytefrog.TypeSuspend, "pause": bytefrog.TypePause, "stop": bytefrog.TypeStop} {
 		t.Run(name, func(t *testing.T) {
 			first := newCollector(t, testkit.Address(t))
@@ -68,8 +68,8 @@ func TestAnOrderInFrontOfStartGoesWithItsCollector(t *testing.T) {
 	}
 }
 
-// Answers to a collector that orders without end, and reads nothing, are bounded.
-func TestOrdersWithoutEndAreALoss(t *testing.T) {
+// Answers to a collector that sends endless commands and reads nothing are bounded.
+func TestEndlessCommandsLoseTheLink(t *testing.T) {
 	c := play(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.Memory = 256 * kib })
 	a := b.byHand(t)
@@ -88,7 +88,7 @@ func TestOrdersWithoutEndAreALoss(t *testing.T) {
 	})
 }
 
-// A program that the collector has paused runs again when nobody is there who could say so.
+// A program that the collector has paused continues when no headquarters remains to unpause it.
 func TestAProgramThatIsPausedRunsOnWhenTheGuardEnds(t *testing.T) {
 	c := play(t, starting(t, 1))
 	b := newBed(t, []string{c.address})
@@ -109,8 +109,8 @@ func TestAProgramThatIsPausedRunsOnWhenTheGuardEnds(t *testing.T) {
 	assert.NoError(t, <-done)
 }
 
-// A guard that could not pass all on has left its agents in order all the same.
-func TestACollectorThatTakesNothingIsNoAgentThatIsCutOff(t *testing.T) {
+// A guard that could not forward all data still disconnects from its agents in order.
+func TestACollectorThatReadsNothingDoesNotCountAsACutOffAgent(t *testing.T) {
 	for name, answers := range map[string]bool{"an agent that answers": true, "one that doesn't": false} {
 		t.Run(name, func(t *testing.T) {
 			c := play(t, starting(t, 1))
@@ -139,8 +139,8 @@ func TestACollectorThatTakesNothingIsNoAgentThatIsCutOff(t *testing.T) {
 	}
 }
 
-// An agent that has not opened a data connection when the guard ends is refused those that it
-// still opens: it takes no orders, so it couldn't be told that tracing is over.
+// The guard that ends refuses later data connections of an agent without one. Such an agent obeys no command, so the
+// guard could not end its tracing otherwise.
 func TestAnAgentThatMakesItsBuffersWhenTheGuardEndsRunsUntraced(t *testing.T) {
 	for name, until := range map[string]func(b *bed){
 		"it tries when the guard begins to end": func(*bed) {},
@@ -175,14 +175,14 @@ func TestAnAgentThatMakesItsBuffersWhenTheGuardEndsRunsUntraced(t *testing.T) {
 	}
 }
 
-// A collector doesn't pause a program that is left: nobody would be there to have it go on.
-func TestAProgramThatIsLeftIsNotPaused(t *testing.T) {
+// No collector pauses a program while the guard disconnects, because no headquarters would remain to unpause it.
+func TestAProgramIsNotPausedDuringADisconnect(t *testing.T) {
 	c := play(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.farewell = patience })
 	a := b.byHand(t)
 	data := a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing })
+	b.await("it to obey commands", func() bool { return s.agent.Status().State == hq.Tracing })
 	done := b.shutdown()
 	a.hears(bytefrog.TypeSuspend)
 	s.command(bytefrog.TypePause)
@@ -193,7 +193,7 @@ func TestAProgramThatIsLeftIsNotPaused(t *testing.T) {
 	assert.NoError(t, <-done)
 }
 
-// Who said hello, and nothing more, is no agent that was cut off.
+// A peer that sent only hello does not count as a cut-off agent.
 func TestAConnectionThatSentOnlyHelloDoesNotCountAsCutOff(t *testing.T) {
 	for name, heard := range map[string]bool{"and nothing more": false, "and is alive": true} {
 		t.Run(name, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestAConnectionThatSentOnlyHelloDoesNotCountAsCutOff(t *testing.T) {
 			s := b.guard.sessions()[0]
 			if heard {
 				a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeInitializing})
-				b.await("that to be heard", s.wasHeard)
+				b.await("its message", s.wasHeard)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
@@ -213,8 +213,7 @@ func TestAConnectionThatSentOnlyHelloDoesNotCountAsCutOff(t *testing.T) {
 	}
 }
 
-// A guard that ends waits for no collector longer than it has time, however long that may have
-// what comes wait.
+// A guard that ends waits for a collector no longer than its own time, even with a long max-wait.
 func TestAReaderThatWaitsForRoomDoesNotDelayTheEnd(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) {
@@ -225,10 +224,10 @@ func TestAReaderThatWaitsForRoomDoesNotDelayTheEnd(t *testing.T) {
 	data := a.data()
 	b.network.stick(true)
 	write(t, data, bytes.Repeat(everything(0, 1), 4000))
-	b.await("what waits", func() bool { return b.guard.State().Waiting > chunkBytes })
+	b.await("waiting data", func() bool { return b.guard.State().Waiting > chunkBytes })
 	_ = a.control.Close()
 	s := b.guard.sessions()[0]
-	b.await("it to be gone", func() bool { return isClosed(s.gone) })
+	b.await("its end", func() bool { return isClosed(s.gone) })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	done := make(chan error, 1)

@@ -9,12 +9,14 @@ import (
 	"time"
 )
 
-// outlet is the writing side of one connection to a collector. Chunks wait in it until its own
-// goroutine writes them. So put never waits for the collector; awaitRoom does. Where nothing
-// waits and the system has room, put writes the chunk itself: that does not block, and waking the
-// goroutine costs more than all other work with the bytes.
+// outlet is the writing side of one connection to a collector. Chunks wait in it until its own goroutine writes them.
+// So put never waits for the collector; awaitRoom does. If no chunk waits and the system has room, put writes the chunk
+// itself. That does not block, and to wake the goroutine would cost more than all other work with the bytes.
 type outlet struct {
-	link *link
+	flow *flow
+	// isData: it is a data connection. failed is called with the error of a write.
+	isData bool
+	failed func(error)
 
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -22,30 +24,30 @@ type outlet struct {
 	// waiting is how many bytes are in the queue or being written.
 	waiting int64
 	room    room
-	// opened says that the connection is open; closing that it will be closed when all was written;
-	// over that nothing is written any more.
+	// opened: the connection is open. closing: it is closed after all data was written. over: nothing is written any
+	// more.
 	opened, closing, over bool
-	// conn is the connection once it is open; socket writes as much to it as there is room for, and
-	// is nil where that is impossible, as with TLS.
-	conn   net.Conn
-	socket *socket
-	// ended is closed with the goroutine.
+	// conn is the connection once it is open. raw writes as much to it as there is room for; it is nil if that is
+	// impossible, as with TLS.
+	conn net.Conn
+	raw  *rawWriter
+	// ended is closed at the end of the goroutine.
 	ended chan struct{}
 }
 
-// pieceBytes is how much is written in one step where pressureBytes wait, so that the guard soon
-// sees how fast the collector reads. A socket reports it by itself.
+// pieceBytes bounds one write while more than pressureBytes wait. So the guard soon sees how fast the collector reads.
+// A plain socket shows it by itself.
 const pieceBytes, pressureBytes = 16 * kib, 512 * kib
 
-func newOutlet(l *link) *outlet {
-	o := &outlet{link: l, room: room{queue: l.queue, rise: l.rise}, ended: make(chan struct{})}
+func newOutlet(f *flow, isData bool, failed func(error)) *outlet {
+	o := &outlet{flow: f, isData: isData, failed: failed, room: room{queue: f.queue, rise: f.rise}, ended: make(chan struct{})}
 	o.changed = sync.NewCond(&o.mu)
 	return o
 }
 
 // start starts the goroutine, which opens the connection.
 func (o *outlet) start(open func() (net.Conn, error)) {
-	o.link.writing.Add(1)
+	o.flow.writing.Add(1)
 	go o.run(open)
 }
 
@@ -55,40 +57,40 @@ func (o *outlet) put(c *chunk) *chunk {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over || o.closing {
-		o.link.lostBytes.Add(int64(c.end))
+		o.flow.lostBytes.Add(int64(c.end))
 		c.empty()
 		return c
 	}
-	if o.writeAtOnce(c) {
+	if o.writeWithoutWait(c) {
 		c.empty()
 		return c
 	}
 	n := int64(len(c.bytes()))
 	o.waiting += n
-	if o.link.waiting.Add(n) == n {
-		o.link.progressed() // before, there was nothing to read
+	if o.flow.waiting.Add(n) == n {
+		o.flow.progressed() // before, there was nothing to read
 	}
-	// The first chunk may be the one that is being written. All others are filled, so that waiting
-	// data takes no more memory than it must.
+	// The first chunk may be the one that is being written. All others are filled, so that waiting data uses no more
+	// memory than necessary.
 	if last := len(o.queue) - 1; last > 0 && o.queue[last].left() >= fillBytes {
-		if c.drop(o.queue[last].add(c.bytes())); c.end == 0 {
+		if c.drop(o.queue[last].fill(c.bytes())); c.end == 0 {
 			return c
 		}
 	}
 	o.queue = append(o.queue, c)
 	o.changed.Broadcast()
-	return o.link.chunks.take(chunkBytes)
+	return o.flow.chunks.get(chunkBytes)
 }
 
-// writeAtOnce writes as much of a chunk as the system has room for, if nothing waits before it. It
+// writeWithoutWait writes as much of a chunk as the system has room for, if nothing waits before it. It
 // reports whether that is all. The caller holds the lock. The goroutine finds a broken connection
 // when it has something to write.
-func (o *outlet) writeAtOnce(c *chunk) bool {
-	if o.socket == nil || len(o.queue) > 0 {
+func (o *outlet) writeWithoutWait(c *chunk) bool {
+	if o.raw == nil || len(o.queue) > 0 {
 		return false
 	}
-	c.begin = o.socket.writeAtOnce(c.bytes())
-	if c.begin > 0 && o != o.link.control {
+	c.begin = o.raw.writeWithoutWait(c.bytes())
+	if c.begin > 0 && o.isData {
 		o.recede(int64(c.begin))
 	}
 	return c.begin == c.end
@@ -96,9 +98,9 @@ func (o *outlet) writeAtOnce(c *chunk) bool {
 
 // send copies bytes to be written.
 func (o *outlet) send(b []byte) {
-	c := o.link.chunks.take(len(b))
-	c.add(b)
-	o.link.chunks.put(o.put(c))
+	c := o.flow.chunks.get(len(b))
+	c.fill(b)
+	o.flow.chunks.put(o.put(c))
 }
 
 // awaitRoom waits until there is room for more data, or waiting has become useless. It reports
@@ -114,7 +116,7 @@ func (o *outlet) awaitRoom(patience time.Duration, allowed *allowance) bool {
 	most := allowed.have(from)
 	defer func() { allowed.spend(from, time.Now()) }()
 	for !o.hasRoom() {
-		since := o.link.lastProgress()
+		since := o.flow.lastProgress()
 		if since.Before(from) {
 			since = from
 		}
@@ -130,10 +132,10 @@ func (o *outlet) awaitRoom(patience time.Duration, allowed *allowance) bool {
 }
 
 func (o *outlet) hasRoom() bool {
-	return o.room.isLeft(o.waiting) || o.over || o.link.held.Load()
+	return o.room.isLeft(o.waiting) || o.over || o.flow.held.Load()
 }
 
-// rise makes room for some more data of the agent, however slowly the collector reads.
+// rise makes room for more data of the agent, even if the collector reads nothing.
 func (o *outlet) rise() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -143,11 +145,11 @@ func (o *outlet) rise() {
 
 // recede notes that the collector has read n bytes of data. The caller holds the lock.
 func (o *outlet) recede(n int64) {
-	o.link.progressed()
+	o.flow.progressed()
 	o.room.shrink(n, o.waiting)
 }
 
-// wake wakes those that wait for room.
+// wake wakes goroutines that wait for room.
 func (o *outlet) wake() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -165,7 +167,7 @@ func (o *outlet) close() {
 // abandon closes the connection now; waiting data is dropped.
 func (o *outlet) abandon() {
 	if conn := o.empty(); conn != nil {
-		_ = conn.Close() // which may take its time
+		_ = conn.Close() // which can take some time
 	}
 }
 
@@ -174,9 +176,9 @@ func (o *outlet) empty() net.Conn {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.over = true
-	o.link.lostBytes.Add(o.waiting)
+	o.flow.lostBytes.Add(o.waiting)
 	o.queue = nil
-	o.link.waiting.Add(-o.waiting)
+	o.flow.waiting.Add(-o.waiting)
 	o.waiting = 0
 	o.changed.Broadcast()
 	return o.conn
@@ -184,7 +186,7 @@ func (o *outlet) empty() net.Conn {
 
 // run is the goroutine.
 func (o *outlet) run(open func() (net.Conn, error)) {
-	defer o.link.writing.Done()
+	defer o.flow.writing.Done()
 	defer close(o.ended)
 	conn, err := open()
 	if err == nil && !o.setOpen(conn) {
@@ -201,20 +203,20 @@ func (o *outlet) run(open func() (net.Conn, error)) {
 			o.written(c)
 		}
 	}
-	o.link.lose(lossOf(lostConnection, err))
+	o.failed(err)
 	o.abandon()
 }
 
-// setOpen accepts the connection, and reports false when it isn't wanted any more.
+// setOpen stores the connection. It reports false if the outlet was abandoned.
 func (o *outlet) setOpen(conn net.Conn) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over {
 		return false
 	}
-	o.conn, o.opened, o.socket = conn, true, newSocket(conn)
-	o.link.unopened.Add(-1)
-	o.link.wakeIfDrained()
+	o.conn, o.opened, o.raw = conn, true, newRawWriter(conn)
+	o.flow.unopened.Add(-1)
+	o.flow.wakeIfDrained()
 	return true
 }
 
@@ -247,10 +249,10 @@ func (o *outlet) write(conn net.Conn, c *chunk) error {
 
 // writePart writes a part of b, and returns its length.
 func (o *outlet) writePart(conn net.Conn, b []byte) (n int, err error) {
-	if o.socket != nil {
-		return o.socket.write(b)
+	if o.raw != nil {
+		return o.raw.write(b)
 	}
-	if o.link.waiting.Load() > pressureBytes {
+	if o.flow.waiting.Load() > pressureBytes {
 		b = b[:min(len(b), pieceBytes)]
 	}
 	return conn.Write(b)
@@ -264,13 +266,13 @@ func (o *outlet) noteRead(n int64) {
 		return
 	}
 	o.waiting -= n
-	left := o.link.waiting.Add(-n)
-	if o != o.link.control {
-		// The systems' buffers have room for the few bytes of heartbeats for days.
+	left := o.flow.waiting.Add(-n)
+	if o.isData {
+		// Heartbeats do not count: the systems' buffers have room for days of them.
 		o.recede(n)
 	}
 	if left == 0 {
-		o.link.wakeIfDrained()
+		o.flow.wakeIfDrained()
 	}
 	o.changed.Broadcast()
 }
@@ -285,6 +287,6 @@ func (o *outlet) written(c *chunk) {
 		if len(o.queue) == 0 {
 			o.queue = nil
 		}
-		o.link.chunks.put(c)
+		o.flow.chunks.put(c)
 	}
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Where the collector takes nothing, more is read at once than one read brings: the agent's
-// system doesn't notice less. It is forgotten slower than the collector takes.
-func TestHowMuchIsReadWhileTheCollectorReadsNothing(t *testing.T) {
-	l := &link{chunks: &chunks{}, wakeUp: func() {}, made: time.Now(), queue: chunkBytes, rise: 5 * chunkBytes}
-	o := newOutlet(l)
+// If the collector reads nothing, the guard reads more than one chunk, because the agent's system does not notice less.
+// The room shrinks slower than the collector reads.
+func TestTheRoomWhileTheCollectorReadsNothing(t *testing.T) {
+	f := &flow{chunks: &chunks{}, wakeUp: func() {}, made: time.Now(), queue: chunkBytes, rise: 5 * chunkBytes}
+	o := newOutlet(f, true, nil)
 	always := newAllowance(time.Second)
 	put := func() (chunksRead int) {
 		for o.awaitRoom(time.Millisecond, &always) {
-			c := l.chunks.take(chunkBytes)
+			c := f.chunks.get(chunkBytes)
 			c.end = chunkBytes
 			o.put(c)
 			chunksRead++
@@ -33,18 +33,18 @@ func TestHowMuchIsReadWhileTheCollectorReadsNothing(t *testing.T) {
 	o.rise()
 	assert.Equal(t, 6, put())
 	o.noteRead(8 * chunkBytes)
-	assert.Equal(t, 8/recession, put(), "half of what was taken")
+	assert.Equal(t, 8/recession, put(), "half of the data that the collector read")
 	o.noteRead(10 * chunkBytes)
-	assert.Equal(t, 2, put(), "the queue alone, when all was taken")
+	assert.Equal(t, 2, put(), "only the queue after the collector has read all data")
 }
 
-// What an agent has waited is not there to be waited again.
+// A wait uses up the allowance of the second.
 func TestWaitingUsesUpTheAllowance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &link{chunks: &chunks{}, wakeUp: func() {}, made: time.Now(), queue: chunkBytes, rise: chunkBytes}
-		o := newOutlet(l)
+		f := &flow{chunks: &chunks{}, wakeUp: func() {}, made: time.Now(), queue: chunkBytes, rise: chunkBytes}
+		o := newOutlet(f, true, nil)
 		for range 2 {
-			c := l.chunks.take(chunkBytes)
+			c := f.chunks.get(chunkBytes)
 			c.end = chunkBytes
 			o.put(c)
 		}
@@ -55,19 +55,19 @@ func TestWaitingUsesUpTheAllowance(t *testing.T) {
 			return time.Since(began)
 		}
 		assert.Equal(t, 100*time.Millisecond, waits())
-		assert.Less(t, waits(), 20*time.Millisecond, "what the wait itself has brought")
+		assert.Less(t, waits(), 20*time.Millisecond, "the allowance for the time of the wait")
 		time.Sleep(500 * time.Millisecond)
 		assert.InDelta(t, 50*time.Millisecond, waits(), float64(10*time.Millisecond))
 	})
 }
 
-// What waits takes little more memory than it has bytes, in whatever pieces it came.
+// Waiting data uses little more memory than its bytes, for any sizes of its pieces.
 func TestChunksThatWaitAreFull(t *testing.T) {
 	for _, size := range []int{1, chunkBytes/2 + 1, chunkBytes - 1, chunkBytes} {
-		l := &link{chunks: &chunks{}, wakeUp: func() {}, made: time.Now()}
-		o := newOutlet(l)
+		f := &flow{chunks: &chunks{}, wakeUp: func() {}, made: time.Now()}
+		o := newOutlet(f, true, nil)
 		var want, got []byte
-		c := l.chunks.take(chunkBytes)
+		c := f.chunks.get(chunkBytes)
 		for i := range 100 {
 			c.end = size
 			for j := range c.bytes() {
@@ -82,7 +82,7 @@ func TestChunksThatWaitAreFull(t *testing.T) {
 			got = append(got, c.bytes()...)
 			held += len(c.buf)
 		}
-		assert.EqualValues(t, len(want), l.waiting.Load())
+		assert.EqualValues(t, len(want), f.waiting.Load())
 		assert.LessOrEqual(t, held, len(want)+3*chunkBytes, "pieces of %d bytes", size)
 		assert.True(t, bytes.Equal(want, got), "pieces of %d bytes", size)
 	}

@@ -23,14 +23,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/capture"
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
 )
 
-// childCollector names the variable that has the test's binary be a guard, with the address
-// of its collector: so the processor time of a guard alone is measured. childCopies has it
-// do nothing but read and write.
+// childCollector names the variable that makes the test binary a guard, with the address of its collector. So the
+// benchmark measures the processor time of the guard alone. With childCopies it only reads and writes.
 const childCollector, childCopies = "CALLBRAID_GUARD_COLLECTOR", "CALLBRAID_GUARD_COPIES"
 
 func TestMain(m *testing.M) {
@@ -45,12 +45,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// beGuard is a guard until its input ends. It says its address, and at the end how often it
-// has allocated memory.
+// beGuard runs a guard until its input ends. It prints its address, and at the end the number of its allocations.
 func beGuard(collector string) {
 	o := DefaultOptions()
 	o.Collectors = []string{collector}
-	// What an agent waits for that was suspended costs nothing, but time.
+	// The waits of a suspended agent cost only time.
 	o.Retry = backoff.Config{InitialInterval: time.Millisecond, MaxInterval: 20 * time.Millisecond}
 	g, err := New(o)
 	if err != nil {
@@ -74,8 +73,8 @@ func beGuard(collector string) {
 	fmt.Println(m.Mallocs)
 }
 
-// copyTo copies what comes on connections to connections of its own, both ways, until its
-// input ends: the least that passing on can cost.
+// copyTo copies the data of connections to connections of its own, both ways, until its input ends. This is the lowest
+// cost of forwarding.
 func copyTo(collector string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -102,7 +101,7 @@ func copyTo(collector string) {
 	}
 }
 
-// copyBytes copies to the end, and closes both.
+// copyBytes copies to the end, and closes both connections.
 func copyBytes(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()
@@ -118,7 +117,7 @@ func copyBytes(to, from net.Conn) {
 	}
 }
 
-// sink is a collector that takes everything and looks at nothing.
+// sink is a collector that reads all data and decodes nothing.
 func sink(b *testing.B, connections int32) net.Listener {
 	return serveSink(b, connections, func(conn net.Conn) {
 		buffer := make([]byte, chunkBytes)
@@ -130,7 +129,7 @@ func sink(b *testing.B, connections int32) net.Listener {
 	})
 }
 
-// serveSink is a collector whose data connections are read by a function.
+// serveSink runs a collector whose data connections are read by a function.
 func serveSink(b *testing.B, connections int32, read func(conn net.Conn)) net.Listener {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -167,7 +166,7 @@ func swallow(conn net.Conn, connections int32, read func(conn net.Conn)) {
 	}
 }
 
-// feeder is an agent that sends what it is told to, and suspends when it is told to.
+// feeder is an agent that sends given bytes, and obeys suspend.
 type feeder struct {
 	control net.Conn
 	data    []net.Conn
@@ -177,15 +176,15 @@ type feeder struct {
 
 func feed(b *testing.B, address string, connections int) *feeder {
 	f := &feeder{control: say(b, address, bytefrog.Hello{Version: 1})}
-	in := newInlet(f.control, controlBytes, maxConfiguration)
+	in := newReader(f.control, maxConfiguration)
 	for range 2 { // configuration, start
-		if _, _, err := in.next(fromCollector(1), time.Time{}); err != nil {
+		if _, _, err := in.Next(fromCollector(1), time.Time{}); err != nil {
 			b.Fatal(err)
 		}
 	}
 	for range connections {
 		conn := say(b, address, bytefrog.DataHello{Run: 1})
-		if _, _, err := newInlet(conn, controlBytes, controlBytes).next(fromCollector(1), time.Time{}); err != nil {
+		if _, _, err := newReader(conn, controlBytes).Next(fromCollector(1), time.Time{}); err != nil {
 			b.Fatal(err)
 		}
 		f.data = append(f.data, conn)
@@ -194,11 +193,11 @@ func feed(b *testing.B, address string, connections int) *feeder {
 	return f
 }
 
-// obey does what the guard orders, until the control connection ends.
-func (f *feeder) obey(in *inlet) {
+// obey carries out commands until the control connection ends.
+func (f *feeder) obey(in *connreader.Reader) {
 	isSuspended := false
 	for {
-		m, _, err := in.next(fromCollector(1), time.Time{})
+		m, _, err := in.Next(fromCollector(1), time.Time{})
 		if isSuspended && (err != nil || m == bytefrog.Command{Of: bytefrog.TypeUnsuspend}) {
 			f.suspended.Unlock()
 			isSuspended = false
@@ -225,7 +224,7 @@ func say(b *testing.B, address string, m bytefrog.Message) net.Conn {
 	return conn
 }
 
-// send sends each connection's bytes so many times, in buffers as an agent has them.
+// send sends each connection's bytes so many times, in buffers of an agent's size.
 func (f *feeder) send(data [][]byte, times int) {
 	const buffer = 8 * kib
 	var sending sync.WaitGroup
@@ -246,7 +245,7 @@ func (f *feeder) send(data [][]byte, times int) {
 	sending.Wait()
 }
 
-// end closes everything as an agent does.
+// end closes all connections as an agent does.
 func (f *feeder) end() {
 	for _, conn := range f.data {
 		_ = conn.Close()
@@ -255,10 +254,9 @@ func (f *feeder) end() {
 	_ = f.control.Close()
 }
 
-// BenchmarkPass measures the processor time, in user and in system mode, that a process
-// with a guard takes for each event that it passes from an agent to a collector, and that
-// of one which only reads and writes; and how often the guard allocates memory. It is long
-// enough for what a process does once, as touching memory for the first time, to be little.
+// BenchmarkPass measures the processor time of a guard for each forwarded event, in user and system mode, and its
+// allocations. It also measures a process that only reads and writes. The runs are long enough that one-time costs are
+// small.
 func BenchmarkPass(b *testing.B) {
 	const rounds = 80
 	recorded, err := capture.Open("../../../testdata/bytefrog/maven.zip")
@@ -297,8 +295,8 @@ func countEvents(b *testing.B, data []byte) int {
 	return w.events
 }
 
-// passThroughChild passes data through a guard of its own and gives its processor time, and
-// how often it allocated memory, if it says so.
+// passThroughChild sends data through a guard in a child process. It returns its processor time, and its allocations if
+// it prints them.
 func passThroughChild(b *testing.B, variable, collector string, data [][]byte, rounds int) (used time.Duration, allocations int) {
 	address, end := startChild(b, variable, collector)
 	f := feed(b, address, len(data))
@@ -314,8 +312,7 @@ func passThroughChild(b *testing.B, variable, collector string, data [][]byte, r
 	return state.UserTime() + state.SystemTime(), allocations
 }
 
-// startChild starts a process with a guard, and gives its address. end has it end, and gives
-// what it says then.
+// startChild starts a process with a guard, and returns its address. end ends it, and returns its last output.
 func startChild(b *testing.B, variable, collector string) (address string, end func() (state *os.ProcessState, last string)) {
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), childCollector+"="+collector, variable)
@@ -346,8 +343,8 @@ func startChild(b *testing.B, variable, collector string) (address string, end f
 	}
 }
 
-// BenchmarkLatency measures how long a message takes from an agent to a collector, in the
-// middle, through a guard and without one, where nothing else is sent.
+// BenchmarkLatency measures the median time of a message from an agent to a collector, with and without a guard,
+// without other data.
 func BenchmarkLatency(b *testing.B) {
 	const messages = 2000
 	arrived := make(chan time.Time, 1)
@@ -367,7 +364,7 @@ func BenchmarkLatency(b *testing.B) {
 	})
 }
 
-// listenFor is a collector that says when something came on a data connection.
+// listenFor runs a collector that reports the time of data on a data connection.
 func listenFor(b *testing.B, arrived chan<- time.Time) net.Listener {
 	return serveSink(b, 1, func(conn net.Conn) {
 		buffer := make([]byte, chunkBytes)
@@ -377,13 +374,13 @@ func listenFor(b *testing.B, arrived chan<- time.Time) net.Listener {
 			}
 			select {
 			case arrived <- time.Now():
-			default: // nobody waits for the heartbeats and the end
+			default: // heartbeats and the end do not count
 			}
 		}
 	})
 }
 
-// reportLatency sends messages one after the other, each when the one before has come.
+// reportLatency sends messages one after the other, each after the arrival of the previous one.
 func reportLatency(b *testing.B, address string, messages int, arrived <-chan time.Time) {
 	f := feed(b, address, 1)
 	defer f.end()
@@ -402,8 +399,8 @@ func reportLatency(b *testing.B, address string, messages int, arrived <-chan ti
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkWalk measures going over messages alone, as for the first run of an agent and
-// as for a later one; and adding up their bytes.
+// BenchmarkWalk measures walk, for the first run of an agent and for a later one, and for comparison the sum of the
+// bytes.
 func BenchmarkWalk(b *testing.B) {
 	recorded, err := capture.Open("../../../testdata/bytefrog/maven.zip")
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// strangers has so many connections be open that are of no agent which was taken.
+// strangers sets the number of open connections without an accepted agent.
 func strangers(n int) option { return func(g *Guard) { g.slots = slots.New(slots.Options{Max: n}) } }
 
-// Agents that were taken need no place for what they open, or they would wait for each other.
-func TestAgentsDontWaitForEachOthersPlaces(t *testing.T) {
+// Connections of accepted agents need no place. Otherwise agents would wait for each other.
+func TestAgentsDoNotWaitForEachOthersPlaces(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, strangers(1))
 	_, first := b.start(t.Context(), &counting{slow: true, until: 5000})
@@ -40,15 +40,15 @@ func TestAgentsDontWaitForEachOthersPlaces(t *testing.T) {
 	c.awaitEnds(5)
 }
 
-// Programs that wait to be let in when the guard ends are let in, and run untraced: closed
-// they would end.
+// Programs that wait for a place when the guard ends get one, and run untraced. With a closed connection they would
+// end.
 func TestAnAgentThatWaitsForAPlaceWhenTheGuardEndsRunsUntraced(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, strangers(1), func(g *Guard) { g.timing.ready = patience })
 	near, far := net.Pipe()
 	defer near.Close()
 	defer far.Close()
-	require.True(t, b.guard.slots.AdmitAlways(near).Establish(), "as of one that is turned away")
+	require.True(t, b.guard.slots.AdmitAlways(near).Establish(), "as of one that is refused")
 	const waiting = 16
 	dialed := make(chan struct{}, waiting)
 	var all []<-chan bytefrogagent.Result
@@ -74,7 +74,7 @@ func TestAnAgentThatWaitsForAPlaceWhenTheGuardEndsRunsUntraced(t *testing.T) {
 	}
 }
 
-// A connection that says nothing is no agent's, which speaks in milliseconds.
+// A silent connection does not belong to an agent, because an agent sends hello within milliseconds.
 func TestSilentConnectionsMakeRoomInTheGuard(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, strangers(1))
@@ -92,7 +92,7 @@ func TestSilentConnectionsMakeRoomInTheGuard(t *testing.T) {
 	c.awaitEnds(1)
 }
 
-// Who says hello, and nothing more, is no agent.
+// A peer that sends only hello does not count as an agent.
 func TestAConnectionThatSentOnlyHelloLosesItsPlace(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.MaxAgents, g.timing.linger = 1, 200*time.Millisecond })
@@ -120,7 +120,7 @@ func TestAConnectionThatSentOnlyHelloLosesItsPlace(t *testing.T) {
 	assert.Equal(t, bytefrogagent.Completed, r.Outcome, r.Reason)
 }
 
-// An agent that has no collector, and is not heard, takes nobody's place.
+// A silent agent without a collector does not use a place.
 func TestAForsakenAgentDoesNotCountForMaxAgents(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.MaxAgents, g.timing.answer = 1, time.Hour })
@@ -133,7 +133,7 @@ func TestAForsakenAgentDoesNotCountForMaxAgents(t *testing.T) {
 		s.heard = s.heard.Add(-2 * forsakenBeats * s.configuration.HeartbeatInterval)
 	}
 	unheard()
-	assert.False(t, s.isForsaken(time.Now()), "its collector says whether it lives")
+	assert.False(t, s.isForsaken(time.Now()), "its collector checks whether it lives")
 	c.leave()
 	first.hears(bytefrog.TypeSuspend)
 	b.await("the loss", func() bool { return s.current() == nil })
@@ -141,7 +141,7 @@ func TestAForsakenAgentDoesNotCountForMaxAgents(t *testing.T) {
 	second := b.byHand(t)
 	assert.NotZero(t, second.configuration.DataConnections)
 	first.say(bytefrog.Heartbeat{Mode: bytefrog.ModeSuspended})
-	b.await("it to be heard again", func() bool { return !s.isForsaken(time.Now()) })
+	b.await("its next message", func() bool { return !s.isForsaken(time.Now()) })
 	third := b.byHand(t)
-	assert.Zero(t, third.configuration.DataConnections, "turned away")
+	assert.Zero(t, third.configuration.DataConnections, "refused")
 }

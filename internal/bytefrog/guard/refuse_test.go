@@ -24,13 +24,12 @@ import (
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
 )
 
-// soon has a new agent wait for a collector for a moment only. Agents say when they take
-// error.
+// soon lets a new agent wait only a moment for a collector. Agents show when they accept an error message.
 func soon(g *Guard) {
 	g.options.StartTimeout, g.timing.ready = 50*time.Millisecond, patience
 }
 
-func TestAnAgentThatNoCollectorTakesRunsUntraced(t *testing.T) {
+func TestAnAgentWithoutACollectorRunsUntraced(t *testing.T) {
 	for name, collectors := range map[string]func(t *testing.T) []string{
 		"there is none": func(t *testing.T) []string { return []string{testkit.Address(t), testkit.Address(t)} },
 		"it has as many as it may": func(t *testing.T) []string {
@@ -70,7 +69,7 @@ func configuring(t *testing.T, connections int32) []byte {
 	return m.AppendTo(nil)
 }
 
-// fake is a collector that answers each connection with some bytes, then closes it.
+// fake runs a collector that answers each connection with some bytes, then closes it.
 func fake(t *testing.T, answer []byte) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -91,8 +90,7 @@ func fake(t *testing.T, answer []byte) string {
 	return listener.Addr().String()
 }
 
-// A collector that starts agents and does what it shouldn't then: the program runs on, and
-// is suspended until there is a better one.
+// If a collector misbehaves after start, the program runs on, and is suspended until another collector accepts it.
 func TestACollectorThatMisbehavesIsLost(t *testing.T) {
 	start := bytefrog.Command{Of: bytefrog.TypeStart}.AppendTo(configuring(t, 2))
 	for name, answer := range map[string][]byte{
@@ -122,7 +120,7 @@ func TestACollectorThatMisbehavesIsLost(t *testing.T) {
 	}
 }
 
-func (p *counting) hasBroken() bool { return len(p.said()) > 0 }
+func (p *counting) hasBroken() bool { return len(p.sentBreaks()) > 0 }
 
 func TestTheNextCollectorOfTheListIsTried(t *testing.T) {
 	addresses := []string{testkit.Address(t), testkit.Address(t), testkit.Address(t)}
@@ -146,7 +144,7 @@ func TestTheNextCollectorOfTheListIsTried(t *testing.T) {
 	assert.EqualValues(t, 3, b.guard.counts.Runs.Load())
 }
 
-func TestWithoutACollectorForTooLongTheProgramRunsOnUntraced(t *testing.T) {
+func TestAfterGiveUpTheProgramRunsOnUntraced(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.GiveUp, g.timing.steady = 50*time.Millisecond, time.Microsecond })
 	_, results := b.start(t.Context(), &counting{})
@@ -158,7 +156,7 @@ func TestWithoutACollectorForTooLongTheProgramRunsOnUntraced(t *testing.T) {
 	b.await("the session's end", func() bool { return b.guard.State().Agents == 0 })
 }
 
-func TestAnAgentThatIsOneTooManyRunsUntraced(t *testing.T) {
+func TestAnAgentBeyondMaxAgentsRunsUntraced(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.MaxAgents, g.timing.ready = 1, patience })
 	first, results := b.start(t.Context(), &counting{slow: true})
@@ -169,7 +167,7 @@ func TestAnAgentThatIsOneTooManyRunsUntraced(t *testing.T) {
 	assert.Equal(t, bytefrogagent.Untraced, ended(t, results).Outcome)
 }
 
-// Agents of collectors that have each given out run 1 are two to the guard.
+// Two collectors assign run 1, and the guard separates their agents.
 func TestTwoAgentsOfOneRunIDAreKeptApart(t *testing.T) {
 	first := newCollector(t, testkit.Address(t))
 	second := newCollector(t, testkit.Address(t))
@@ -190,7 +188,7 @@ func TestTwoAgentsOfOneRunIDAreKeptApart(t *testing.T) {
 	assert.EqualValues(t, programs[1].next, len(second.only().events))
 }
 
-// What isn't an agent costs its own connection.
+// A hostile peer loses only its own connection.
 func TestHostileAgentsHarmNoOtherAgent(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.HandshakeTimeout = time.Second })
@@ -215,7 +213,7 @@ func TestHostileAgentsHarmNoOtherAgent(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
 			if name == "hello, and no heartbeat" {
-				// It is told error, and has to close the connection itself.
+				// It gets an error message, and has to close the connection itself.
 				b.await("bad data", func() bool { return b.guard.counts.BadData.Load() == 1 })
 				return
 			}
@@ -242,7 +240,7 @@ func TestHostileAgentsHarmNoOtherAgent(t *testing.T) {
 	assert.Zero(t, p.hasBroken())
 }
 
-// Garbage on a data connection ends the run, at both sides. Who doesn't go is let go.
+// Bad bytes on a data connection end the run on both sides. A peer that stays is disconnected.
 func TestGarbageOnADataConnectionEndsTheRun(t *testing.T) {
 	c := newCollector(t, testkit.Address(t), func(c *bytefrogreceiver.Config) { c.NameWait = 100 * time.Millisecond })
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.linger = time.Second })
@@ -250,7 +248,7 @@ func TestGarbageOnADataConnectionEndsTheRun(t *testing.T) {
 	data := a.data()
 	_, err := data.Write(everything(0, 1))
 	require.NoError(t, err)
-	b.await("what can be read", func() bool { return c.number() == inEverything })
+	b.await("the readable data", func() bool { return c.number() == inEverything })
 	_, err = data.Write([]byte{255, 255})
 	require.NoError(t, err)
 	m := a.hear()
@@ -258,10 +256,10 @@ func TestGarbageOnADataConnectionEndsTheRun(t *testing.T) {
 	assert.Contains(t, m.(bytefrog.ErrorMessage).Text, "expected a message of a data connection")
 	b.await("its place to be free", func() bool { return b.guard.State().Agents == 0 })
 	c.awaitEnds(1)
-	assert.Equal(t, inEverything, len(c.only().events), "what came before")
+	assert.Equal(t, inEverything, len(c.only().events), "the data before it")
 }
 
-// An agent that has begun a message, and doesn't say the rest, would have its place for ever.
+// An agent that never finishes a message would keep its place forever.
 func TestHalfAMessageOnTheControlConnectionEndsTheRun(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.rest, g.timing.orphan = time.Millisecond, 10*time.Millisecond })
@@ -272,12 +270,12 @@ func TestHalfAMessageOnTheControlConnectionEndsTheRun(t *testing.T) {
 	require.NoError(t, err)
 	m := a.hear()
 	require.IsType(t, bytefrog.ErrorMessage{}, m)
-	assert.Contains(t, m.(bytefrog.ErrorMessage).Text, "expected the rest of a message, which did not come in time")
+	assert.Contains(t, m.(bytefrog.ErrorMessage).Text, "expected the rest of heartbeat within 1ms, got nothing more")
 	b.await("its place to be free", func() bool { return b.guard.State().Agents == 0 })
 	c.awaitEnds(1)
 }
 
-func TestCollectorsAreSpokenToWithTLS(t *testing.T) {
+func TestConnectionsToCollectorsCanUseTLS(t *testing.T) {
 	// A server of net/http's tests has a certificate for 127.0.0.1.
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
@@ -354,7 +352,7 @@ func TestAnOptionOutOfItsBoundsIsNamed(t *testing.T) {
 	}
 }
 
-// brokenPeer is a connection on which nothing can be sent, when somebody says so.
+// brokenPeer is a connection whose writes fail on demand.
 type brokenPeer struct {
 	net.Conn
 	sending, broken chan struct{}
@@ -369,8 +367,7 @@ func (p *brokenPeer) Write([]byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
-// A data connection that names the run of an agent that goes before it was started would wait
-// for ever.
+// A data connection for an agent that disconnects before its start would wait forever.
 func TestADataConnectionOfAnAgentThatIsNotStartedIsRefused(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	g := silentGuard(t, c.address)
@@ -380,7 +377,7 @@ func TestADataConnectionOfAnAgentThatIsNotStartedIsRefused(t *testing.T) {
 	greeted := make(chan struct{})
 	go func() {
 		defer close(greeted)
-		g.serveControl(newInlet(agent, controlBytes, controlBytes), bytefrog.Hello{Version: 1}, g.slots.AdmitAlways(near))
+		g.serveControl(newReader(agent, controlBytes), bytefrog.Hello{Version: 1}, g.slots.AdmitAlways(near))
 	}()
 	<-agent.sending // its configuration, so it has a run
 	served := make(chan error, 1)
@@ -392,22 +389,21 @@ func TestADataConnectionOfAnAgentThatIsNotStartedIsRefused(t *testing.T) {
 	case err := <-served:
 		assert.ErrorIs(t, err, errRunOver)
 	case <-time.After(patience):
-		require.Fail(t, "it waits for ever, and so does the guard's end")
+		require.Fail(t, "it waits forever, and so does the guard's end")
 	}
 }
 
-// An agent that was told that what it sent can't be read, and says that it lives, would keep its
-// place.
+// An agent that got the error message for bad data, and sends heartbeats, would keep its place.
 func TestAnAgentThatSentBadDataLosesItsPlace(t *testing.T) {
 	c := watch(t, starting(t, 1))
 	b := newBed(t, []string{c.address})
 	a := b.byHand(t)
 	data := a.data()
 	s := b.guard.sessions()[0]
-	b.await("it to take orders", func() bool { return s.agent.Status().State == hq.Tracing })
+	b.await("it to obey commands", func() bool { return s.agent.Status().State == hq.Tracing })
 	before := time.Now()
 	a.say(bytefrog.Heartbeat{Mode: bytefrog.ModeTracing})
-	b.await("it to be heard", func() bool { return s.lastHeard().After(before) })
+	b.await("its message", func() bool { return s.lastHeard().After(before) })
 	b.guard.timing.linger = 100 * time.Millisecond // it has all that an agent opens, however long that took
 	write(t, data, []byte{255, 255})
 	a.hears(bytefrog.TypeError)

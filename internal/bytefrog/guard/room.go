@@ -8,41 +8,39 @@ import (
 	"time"
 )
 
-// room is how many bytes may wait for one connection to a collector before the agent's is
-// not read:
+// room bounds the bytes that wait for one connection to a collector. Beyond it the agent's connection is not read:
 //
-//	what happens                               what may wait
-//	the collector takes what comes             queue
-//	the program has waited for long enough     what waits then, and rise more
-//	the collector takes n bytes                less by n/recession, down to queue,
-//	                                           and at most rise more than what waits then
-//	nothing waits any more                     queue
+//	event                                      bytes that may wait
+//	the collector reads all data in time       queue
+//	the program has waited for long enough     the waiting bytes, and rise more
+//	the collector reads n bytes                less by n/recession, down to queue,
+//	                                           and at most rise more than the waiting bytes
+//	no data waits any more                     queue
 //
-// What is read beyond the queue goes down slower than the collector takes: so the agent is
-// read at half of that speed, and not held up until it has caught up. A collector that has
-// caught up has all of the room again: otherwise the next moment in which it takes nothing
-// would begin near the suspension that the last one ended in.
+// Beyond the queue the room shrinks slower than the collector reads. So the agent is read at half of that speed, and
+// does not stop until the collector has caught up. A collector that has caught up has the whole room again. Otherwise
+// the next short stop of the collector would soon suspend the agent.
 type room struct {
 	queue, rise int64
 	// level is how many bytes may wait beyond the queue's, or 0.
 	level int64
 }
 
-// recession is which part of what a collector takes is not read for it.
+// recession: for n bytes that the collector reads, the room shrinks by n/recession.
 const recession = 2
 
-// riseBytes is how much is read of a connection for which the program has waited for long
-// enough, so that the agent's side notices. Its system lets it send on when a third of its
-// buffer is free, which on loopback is a good megabyte.
+// riseBytes is the additional room for a connection after the program has waited for long enough. It is large enough to
+// free the agent: its system lets it send when a third of the buffer is free, which on loopback is more than a
+// megabyte.
 const riseBytes = 2 * mib
 
 // isLeft reports whether the agent is read while so many bytes wait.
 func (r *room) isLeft(waiting int64) bool { return waiting <= max(r.queue, r.level) }
 
-// grow has more be read though so many bytes wait.
+// grow makes room for rise more bytes than those that wait.
 func (r *room) grow(waiting int64) { r.level = waiting + r.rise }
 
-// shrink says that the collector took n bytes, and that so many wait now.
+// shrink reduces the room after the collector has read n bytes.
 func (r *room) shrink(n, waiting int64) {
 	if waiting == 0 {
 		r.level = 0
@@ -51,11 +49,11 @@ func (r *room) shrink(n, waiting int64) {
 	r.level = min(r.level-min(r.level, n/recession), waiting+r.rise)
 }
 
-// allowance is for how long an agent's connection may still not be read: for perSecond of
-// each second. What was not used up is kept for one second.
+// allowance is the time for which an agent's connection may still stay unread: perSecond of each second. Unused time
+// stays for one second.
 type allowance struct {
 	perSecond time.Duration
-	// left is what was left at a time.
+	// left is the remaining time at the time at.
 	left time.Duration
 	at   time.Time
 }
@@ -64,7 +62,7 @@ func newAllowance(perSecond time.Duration) allowance {
 	return allowance{perSecond: perSecond, left: perSecond}
 }
 
-// have gives what is left at a time.
+// have returns the remaining time.
 func (a *allowance) have(now time.Time) time.Duration {
 	if a.perSecond >= time.Second {
 		return math.MaxInt64
@@ -75,7 +73,7 @@ func (a *allowance) have(now time.Time) time.Duration {
 	return a.left
 }
 
-// spend says that a wait which began at a time is over.
+// spend subtracts a wait.
 func (a *allowance) spend(began, now time.Time) {
 	if a.perSecond < time.Second {
 		a.left = max(0, a.have(now)-now.Sub(began))

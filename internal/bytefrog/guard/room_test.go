@@ -18,7 +18,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 )
 
-func TestHowMuchMayWait(t *testing.T) {
+func TestTheRoomForWaitingData(t *testing.T) {
 	r := room{queue: 100, rise: 1000}
 	for _, step := range []struct {
 		what     string
@@ -42,7 +42,7 @@ func TestHowMuchMayWait(t *testing.T) {
 	}
 }
 
-func TestForHowLongAConnectionIsNotRead(t *testing.T) {
+func TestTheAllowedTimeWithoutReading(t *testing.T) {
 	begin := time.Now()
 	at := func(ms int) time.Time { return begin.Add(time.Duration(ms) * time.Millisecond) }
 	a := newAllowance(100 * time.Millisecond)
@@ -62,8 +62,8 @@ func TestForHowLongAConnectionIsNotRead(t *testing.T) {
 	assert.Equal(t, time.Duration(math.MaxInt64), always.have(at(10_000)))
 }
 
-// throttled is a collector that takes a little every few milliseconds, and no more. It ends
-// with the test, or when all is to be taken.
+// throttled runs a collector that reads a few bytes every few milliseconds. It ends with the test, or reads all data on
+// demand.
 func throttled(t *testing.T, all <-chan struct{}) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -108,9 +108,9 @@ func takeSlowly(t *testing.T, conn net.Conn, all <-chan struct{}) {
 	}
 }
 
-// A collector that is slow and steady is felt for as long as is allowed: then what comes is
-// read all the same, until the agent has to be suspended.
-func TestASlowCollectorIsNotFeltForLongerThanIsAllowed(t *testing.T) {
+// A slow collector slows the program for the allowed time. Then the guard reads on, until the agent has to be
+// suspended.
+func TestASlowCollectorSlowsTheProgramOnlyForTheAllowedTime(t *testing.T) {
 	all := make(chan struct{})
 	b := newBed(t, []string{throttled(t, all)}, func(g *Guard) {
 		g.options.Queue, g.options.Memory = chunkBytes, 32*mib

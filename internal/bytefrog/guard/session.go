@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/bytefrog"
+	"github.com/callbraid/callbraid/internal/bytefrog/connreader"
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 )
@@ -28,10 +29,10 @@ type session struct {
 	run     uint8 // the ID in the agent's configuration
 	version uint8
 	logger  *zap.Logger
-	// register gives the session a run ID: the one that is wanted, if it is free.
+	// register assigns a run ID to the session: the wanted one, if it is free.
 	register func(wanted uint8) uint8
 
-	in      *inlet // of the control connection
+	in      *connreader.Reader // of the control connection
 	sending sync.Mutex
 	agent   *hq.Agent
 	names   *names
@@ -55,8 +56,8 @@ type session struct {
 	link    *link
 
 	mu sync.Mutex
-	// heartbeat is the agent's last, heard when its last message arrived, and beaten when the
-	// collector was sent the last message on the control connection.
+	// heartbeat is the agent's last one, and heard when its last message arrived. beaten is when the last message was
+	// sent to the collector on the control connection.
 	heartbeat     bytefrog.Heartbeat
 	heard, beaten time.Time
 
@@ -66,10 +67,10 @@ type session struct {
 	awake chan struct{}
 }
 
-func newSession(g *environment, version uint8, in *inlet) *session {
+func newSession(g *environment, version uint8, in *connreader.Reader) *session {
 	s := &session{
 		env: g, version: version, in: in,
-		logger:  g.logger.With(zap.Stringer("agent", in.conn.RemoteAddr())),
+		logger:  g.logger.With(zap.Stringer("agent", in.Conn().RemoteAddr())),
 		data:    newDataConnections(),
 		started: make(chan struct{}), gone: make(chan struct{}), over: make(chan struct{}),
 		awake:     make(chan struct{}, 1),
@@ -97,7 +98,7 @@ func (s *session) elapsed() uint64 { return uint64(time.Since(s.startedAt).Milli
 func (s *session) send(m bytefrog.Message) error {
 	s.sending.Lock()
 	defer s.sending.Unlock()
-	return hq.Write(s.in.conn, m)
+	return hq.Write(s.in.Conn(), m)
 }
 
 // sendCommand sends a command to the agent.
@@ -119,7 +120,7 @@ func (s *session) tracingChanged(status hq.Status) {
 	s.wake()
 }
 
-// end ends a session whose agent has gone, or was turned away. Nothing of it runs afterwards.
+// end ends a session whose agent is gone or refused. No goroutine of it runs afterwards.
 func (s *session) end() {
 	s.agent.End()
 	if s.account != nil {
@@ -165,14 +166,13 @@ func (s *session) lastHeard() time.Time {
 	return s.heard
 }
 
-// wasHeard reports whether the agent has sent a message since it was started, or opened a data
-// connection. An agent without heartbeats may be there all the same.
+// wasHeard reports whether the agent has sent a message since its start, or opened a data connection. It is true for an
+// agent without heartbeats.
 func (s *session) wasHeard() bool {
 	return isClosed(s.data.joined) || s.configuration.HeartbeatInterval <= 0 || s.lastHeard().After(s.startedAt)
 }
 
-// forsakenBeats is after how many missing heartbeats an agent without a collector no longer counts
-// for --max-agents.
+// forsakenBeats: after this many missing heartbeats an agent without a collector no longer counts for --max-agents.
 const forsakenBeats = 30
 
 // isForsaken reports whether an agent has no collector and sends nothing. Its connections stay open:
@@ -181,8 +181,8 @@ func (s *session) isForsaken(now time.Time) bool {
 	if !isClosed(s.started) || s.current() != nil {
 		return false
 	}
-	told := s.configuration.HeartbeatInterval
-	return told > 0 && now.Sub(s.lastHeard()) > forsakenBeats*told
+	interval := s.configuration.HeartbeatInterval
+	return interval > 0 && now.Sub(s.lastHeard()) > forsakenBeats*interval
 }
 
 // current returns the link to the collector, or nil.
@@ -203,7 +203,7 @@ func (s *session) install(l *link) {
 // there is no collector.
 func (s *session) sendToCollector(b []byte) bool {
 	l := s.current()
-	if l == nil || l.isLost() { // perhaps because too much waits
+	if l == nil || l.isLost() { // too much data may wait
 		return false
 	}
 	l.control.send(b)
@@ -214,8 +214,7 @@ func (s *session) sendToCollector(b []byte) bool {
 	return true
 }
 
-// bound gives a link up for which too much data waits, and wakes the keeper where all agents together
-// hold too much.
+// bound gives a link up if too much data waits for it. It wakes the keeper if all agents together hold too much.
 func (s *session) bound(l *link) {
 	if s.setHeld(l) > 0 {
 		s.wake()
@@ -238,8 +237,7 @@ func (s *session) setHeld(l *link) (excess int64) {
 	return s.account.Set(held)
 }
 
-// free frees bytes that the agents hold too much: the data that waits in the link, which is lost
-// then, or names where there are more of those.
+// free frees memory beyond the limit: it gives up the link with its waiting data, or names if they hold more.
 func (s *session) free(l *link, excess int64) {
 	if excess <= 0 {
 		return
@@ -255,16 +253,47 @@ func (s *session) free(l *link, excess int64) {
 		zap.Int("names", forgotten), zap.Int64("total_memory", s.env.budget.Limit()))
 }
 
+// stall suspends the agent of a collector that reads nothing, or too slowly. Data that still arrives
+// waits here.
+func (s *session) stall(l *link) {
+	s.passing.RLock()
+	defer s.passing.RUnlock()
+	if s.link != l || l.isLost() || !l.held.CompareAndSwap(false, true) {
+		return
+	}
+	l.wakeAll()
+	s.env.counts.Stalls.Add(1)
+	s.agent.Suspend(hq.Overload)
+	s.env.warn(s.env.lines.stalled, s.logger, "The collector reads too slowly: the agent is suspended until the collector has read all waiting data",
+		zap.String("collector", l.address), zap.Duration("took_nothing_for", time.Since(l.lastProgress())), zap.Int64("waiting_bytes", l.waiting.Load()),
+		zap.Int64("most_waiting_bytes", l.flood), zap.Duration("max_wait", s.env.options.MaxWait), zap.Duration("max_wait_per_second", s.env.options.MaxWaitPerSecond))
+	s.wake()
+}
+
+// giveUpBadData sends both sides an error message: the agent has sent bad data.
+func (s *session) giveUpBadData(connection string, err error) {
+	s.agent.Release()
+	s.env.counts.BadData.Add(1)
+	s.env.warn(s.env.lines.badData, s.logger, "The agent sent bad data", zap.String("connection", connection), zap.Error(err))
+	said := bytefrog.ErrorMessage{Text: "bytefrog-guard: bad data on a " + connection + " connection: " + err.Error()}
+	s.sendToCollector(said.AppendTo(nil))
+	_ = s.send(said) // an agent that is gone needs no reason
+	s.in.EndBy(time.Now().Add(s.env.timing.linger))
+}
+
 // newLink returns a link to a collector of the list that is not connected yet. The context ends it
 // until stayAfter.
 func (s *session) newLink(ctx context.Context, index int) *link {
 	g := s.env
 	address := g.options.Collectors[index]
 	l := &link{
-		address: address, index: index, version: s.version, timeout: g.options.ConnectTimeout, chunks: &g.chunks,
-		dial:  func(ctx context.Context) (net.Conn, error) { return g.dial(ctx, address) },
-		queue: int64(g.options.Queue), flood: int64(g.options.Memory / 4),
-		wakeUp: s.wake, made: time.Now(), lost: make(chan struct{}),
+		address: address, index: index, version: s.version, timeout: g.options.ConnectTimeout,
+		dial: func(ctx context.Context) (net.Conn, error) { return g.dial(ctx, address) },
+		flow: flow{
+			chunks: &g.chunks, queue: int64(g.options.Queue), flood: int64(g.options.Memory / 4),
+			wakeUp: s.wake, made: time.Now(),
+		},
+		lost: make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(g.ctx)
 	l.untie = context.AfterFunc(ctx, l.cancel)

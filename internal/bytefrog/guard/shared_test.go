@@ -15,9 +15,9 @@ import (
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
 )
 
-// Where two connections of the agent share one of the collector, one that is cut off leaves
-// nothing there that the other's events could be taken for a part of.
-func TestAConnectionThatIsCutOffSpoilsNothing(t *testing.T) {
+// If two connections of the agent share one of the collector, a cut connection leaves no partial message before the
+// events of the other.
+func TestACutConnectionDoesNotDamageASharedOne(t *testing.T) {
 	connections := func(n int) func(c *bytefrogreceiver.Config) {
 		return func(c *bytefrogreceiver.Config) { c.Agent.DataConnections, c.NameWait = n, 100*time.Millisecond }
 	}
@@ -60,13 +60,13 @@ func TestAConnectionThatIsCutOffSpoilsNothing(t *testing.T) {
 			second.stop()
 			assert.Len(t, second.only().events, inEverything)
 			for n := range second.only().events {
-				assert.Less(t, n, uint64(inEverything), "a number that nobody gave out")
+				assert.Less(t, n, uint64(inEverything), "a number that the agent did not use")
 			}
 		})
 	}
 }
 
-// What a connection that has ended went to has ended too.
+// The collector's connection ends with the agent's.
 func TestADataConnectionIsNotOpenedAgain(t *testing.T) {
 	c := newCollector(t, testkit.Address(t), func(c *bytefrogreceiver.Config) { c.Agent.DataConnections = 1 })
 	b := newBed(t, []string{c.address})

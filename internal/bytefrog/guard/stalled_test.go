@@ -18,21 +18,21 @@ import (
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
 )
 
-// narrow has little wait before the agent is suspended.
+// narrow suspends the agent when little data waits.
 func narrow(g *Guard) { g.options.Queue, g.options.Memory = chunkBytes, 24*mib }
 
-// A collector that takes nothing has the agent suspended, which runs on; when it takes
-// again nothing was lost but what happened meanwhile, and the run is the same.
+// While the collector reads nothing, the agent is suspended and its program runs on. When the collector reads again,
+// only the calls in between are missing, in the same run.
 func TestACollectorThatIsStoppedLosesNothing(t *testing.T) {
 	stalls := 3
 	if testing.Short() {
 		stalls = 1
 	}
-	// One connection: what is in the agent's sockets has to be checked, too.
+	// There is one connection, because the data in the agent's sockets is checked too.
 	c := newCollector(t, testkit.Address(t), func(c *bytefrogreceiver.Config) { c.Agent.DataConnections, c.Agent.BufferMemory = 1, 256*kib })
 	b := newBed(t, []string{c.address}, narrow, func(g *Guard) {
 		g.options.Memory = 14 * mib
-		// The agent goes on as soon as all was taken, however often it was suspended.
+		// The agent resumes as soon as the collector has read all data, however often it was suspended.
 		g.options.Retry = backoff.Config{InitialInterval: time.Hour, MaxInterval: time.Hour}
 	})
 	p := &counting{}
@@ -42,7 +42,7 @@ func TestACollectorThatIsStoppedLosesNothing(t *testing.T) {
 		b.await("events", func() bool { return c.number() > before+1000 && b.guard.State().Stalled == 0 })
 		assert.Equal(t, i > 0, b.guard.counts.Untraced.Load() > 0, "time in which it was not traced is counted")
 		b.network.stick(true)
-		b.await("a break", func() bool { return len(p.said()) > i && b.guard.State().Stalled == 1 })
+		b.await("a break", func() bool { return len(p.sentBreaks()) > i && b.guard.State().Stalled == 1 })
 		b.network.stick(false)
 	}
 	b.await("the agent to go on", func() bool { return b.guard.State().Stalled == 0 })
@@ -53,17 +53,17 @@ func TestACollectorThatIsStoppedLosesNothing(t *testing.T) {
 	c.stop()
 	require.Equal(t, []uint64{0}, p.checkRuns(t, c.runs()))
 	assert.EqualValues(t, p.next, len(c.only().events), "every event that has a number")
-	assert.Len(t, c.only().breaks, len(p.said()))
+	assert.Len(t, c.only().breaks, len(p.sentBreaks()))
 	assert.Zero(t, b.guard.counts.Losses.Load())
 	assert.Zero(t, b.guard.counts.Dropped.Load())
 	t.Logf("the program waited %v at most", p.longest)
 }
 
-// A collector that stands for a moment is not felt for longer than may be: what comes is
-// read, and nobody is suspended.
-func TestAMomentInWhichNothingIsTakenIsNotFelt(t *testing.T) {
+// A short stop of the collector slows the program only for the allowed time. The guard reads on and does not suspend
+// the agent.
+func TestAShortStopOfTheCollectorSuspendsNoAgent(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
-	// As little as may be is read beyond the queue at once.
+	// The guard reads the smallest amount beyond the queue.
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.Queue, g.options.Memory = chunkBytes, 4*mib })
 	p := &counting{slow: true}
 	a, results := b.start(t.Context(), p)
@@ -84,7 +84,7 @@ func TestAMomentInWhichNothingIsTakenIsNotFelt(t *testing.T) {
 	assert.Zero(t, b.guard.counts.Suspensions.Load())
 }
 
-func TestACollectorThatTakesNothingForTooLongIsLost(t *testing.T) {
+func TestACollectorThatReadsNothingForTooLongIsLost(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, narrow, func(g *Guard) { g.options.Silence = 600 * time.Millisecond })
 	p := &counting{}
@@ -92,7 +92,7 @@ func TestACollectorThatTakesNothingForTooLongIsLost(t *testing.T) {
 	b.await("events", func() bool { return c.number() > 1000 })
 	b.network.stick(true)
 	b.await("the loss", func() bool { return b.guard.counts.Losses.Load() == 1 })
-	b.await("what is lost to be counted", func() bool { return b.guard.counts.LostBytes.Load() > 0 })
+	b.await("the count of lost bytes", func() bool { return b.guard.counts.LostBytes.Load() > 0 })
 	b.network.stick(false)
 	b.await("another run", func() bool {
 		return b.guard.counts.Runs.Load() > 1 && b.guard.State().Connected == 1 && b.guard.State().Stalled == 0
@@ -105,8 +105,8 @@ func TestACollectorThatTakesNothingForTooLongIsLost(t *testing.T) {
 	p.checkRuns(t, c.runs())
 }
 
-// A collector that is stopped has a system that goes on taking heartbeats: they say nothing.
-func TestHeartbeatsDontHideThatNothingIsTaken(t *testing.T) {
+// The system of a stopped collector still accepts heartbeats, so they do not count as progress.
+func TestHeartbeatsDoNotHideAStoppedCollector(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, narrow, func(g *Guard) { g.options.Silence = 600 * time.Millisecond })
 	p := &counting{}
@@ -122,14 +122,14 @@ func TestHeartbeatsDontHideThatNothingIsTaken(t *testing.T) {
 	require.Equal(t, bytefrogagent.Untraced, result.Outcome, result.Reason)
 }
 
-func TestMoreThanMayWaitIsALoss(t *testing.T) {
+func TestTooMuchWaitingDataLosesTheLink(t *testing.T) {
 	const memory = mib
 	c := play(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, narrow, func(g *Guard) { g.options.Memory, g.options.Silence = memory, time.Hour })
 	a := b.byHand(t)
 	data := a.data()
 	b.network.stick(true)
-	// It was told to suspend long before, and sends on.
+	// It got suspend long before, and continues to send.
 	sent := everything(0, 1)
 	_, err := data.Write(bytes.Repeat(sent, memory/2/len(sent)))
 	require.NoError(t, err)
@@ -139,19 +139,19 @@ func TestMoreThanMayWaitIsALoss(t *testing.T) {
 	_, err = data.Write(bytes.Repeat(sent, memory/len(sent)))
 	require.NoError(t, err)
 	b.await("the loss", func() bool { return b.guard.counts.Losses.Load() == 1 })
-	b.await("what is lost to be counted", func() bool { return b.guard.counts.LostBytes.Load() > memory })
+	b.await("the count of lost bytes", func() bool { return b.guard.counts.LostBytes.Load() > memory })
 }
 
-// An agent that closes its connections while the collector takes nothing has gone for the
-// collector when that has taken what waited.
-func TestTheRestOfAnAgentThatHasGoneIsPassedOn(t *testing.T) {
+// If an agent closes its connections while the collector reads nothing, the collector sees the end after the waiting
+// data.
+func TestTheWaitingDataOfAClosedAgentIsForwarded(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address})
 	p := &counting{until: 50_000}
 	b.network.stick(true)
 	_, results := b.start(t.Context(), p)
 	result := func() bytefrogagent.Result {
-		// It can't even say hello yet.
+		// It cannot send hello yet.
 		b.network.stick(false)
 		b.await("a run", func() bool { return b.guard.State().Connected == 1 || b.guard.counts.Runs.Load() == 1 })
 		b.network.stick(true)
@@ -166,7 +166,7 @@ func TestTheRestOfAnAgentThatHasGoneIsPassedOn(t *testing.T) {
 	assert.True(t, c.only().ended)
 }
 
-// highest is how much may wait for a connection beyond the queue.
+// highest returns the room for a connection beyond the queue.
 func highest(l *link) (level int64) {
 	for _, o := range l.outlets() {
 		o.mu.Lock()

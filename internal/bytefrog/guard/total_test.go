@@ -17,9 +17,8 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/hq"
 )
 
-// Where all agents together hold as much as they may, the one that holds most loses its
-// collector, and the others go on.
-func TestTheAgentThatHoldsMostGivesWay(t *testing.T) {
+// At the limit of all agents together the agent that holds most loses its collector, and the others continue.
+func TestTheAgentThatHoldsMostLosesItsCollector(t *testing.T) {
 	const total = 4 * mib
 	c := play(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, narrow, func(g *Guard) { g.options.Silence = time.Hour; g.limit(total) })
@@ -33,25 +32,25 @@ func TestTheAgentThatHoldsMostGivesWay(t *testing.T) {
 		require.NoError(t, err)
 	}
 	send(toSmall, total/4)
-	b.await("what the small one has to wait", func() bool { return b.guard.State().Waiting > total/4-2*len(sent) })
+	b.await("the waiting data of the small one", func() bool { return b.guard.State().Waiting > total/4-2*len(sent) })
 	of := b.guard.lookup(small.configuration.RunID)
 	link := of.current()
-	// As much as fits beside that, and more.
+	// This is more than fits beside it.
 	send(toBig, total)
 	b.await("the loss", func() bool { return b.guard.counts.Losses.Load() > 0 })
-	b.await("what is lost to be counted", func() bool { return b.guard.counts.LostBytes.Load() > total/2 })
+	b.await("the count of lost bytes", func() bool { return b.guard.counts.LostBytes.Load() > total/2 })
 	assert.EqualValues(t, 1, b.guard.counts.GaveWay.Load())
 	assert.False(t, link.isLost(), "the small one's collector is not given up")
 	assert.Same(t, link, of.current())
 	assert.Greater(t, link.waiting.Load(), int64(total/4-2*len(sent)))
 	assert.LessOrEqual(t, b.guard.budget.Used(), int64(total))
 	b.network.stick(false)
-	b.await("what waited to be taken", func() bool { return link.isDrained() })
+	b.await("the waiting data to be read", func() bool { return link.isDrained() })
 	assert.EqualValues(t, 1, b.guard.counts.Losses.Load())
 }
 
-// Names go, and no collector, where an agent holds more of those.
-func TestNamesAreForgottenWhereAllAgentsHoldTooMuch(t *testing.T) {
+// An agent that holds more names than data loses names.
+func TestNamesAreEvictedIfAllAgentsHoldTooMuch(t *testing.T) {
 	const total = mib
 	c := play(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.limit(total) })
@@ -78,7 +77,7 @@ func TestNamesAreForgottenWhereAllAgentsHoldTooMuch(t *testing.T) {
 }
 
 // While the guard tries to connect, an agent without a collector can still send names.
-func TestNamesAreForgottenWhileNoCollectorAnswers(t *testing.T) {
+func TestNamesAreEvictedWhileNoCollectorAnswers(t *testing.T) {
 	const total = mib
 	good, silent := play(t, starting(t, 1)), play(t, nil)
 	b := newBed(t, []string{good.address, silent.address}, func(g *Guard) { g.limit(total); g.options.ConnectTimeout = patience })
@@ -112,8 +111,8 @@ func TestByDefaultAllAgentsHaveAShareOfTheMemory(t *testing.T) {
 	assert.EqualValues(t, 5*mib, o.totalMemory())
 }
 
-// An agent that has ended gets no command, and holds nothing of the memory of all agents.
-func TestNothingIsLeftOfASessionThatHasEnded(t *testing.T) {
+// A session that has ended sends no command, and its memory is free.
+func TestASessionThatHasEndedHoldsNoMemory(t *testing.T) {
 	c := play(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.prepared = patience })
 	a := b.byHand(t)

@@ -15,12 +15,12 @@ import (
 // turnAway refuses an agent that was not started.
 func (s *session) turnAway(why string) {
 	s.env.counts.TurnedAway.Add(1)
-	s.env.warn(s.env.lines.turnedAway, s.logger, "An agent is turned away: its program runs on untraced", zap.String("why", why))
+	s.env.warn(s.env.lines.turnedAway, s.logger, "An agent is refused: its program runs on untraced", zap.String("why", why))
 	if err := hq.TurnAway(unstarted{s}, s.version, "bytefrog-guard: "+why, s.env.timing.ready); err != nil {
-		s.logger.Debug("Could not send the reason to an agent that is turned away", zap.Error(err))
+		s.logger.Debug("Could not send the reason to a refused agent", zap.Error(err))
 		return
 	}
-	s.env.linger(s.in.conn)
+	s.env.linger(s.in.Conn())
 }
 
 // unstarted is the control connection of an agent that was not started.
@@ -29,6 +29,6 @@ type unstarted struct{ session *session }
 func (u unstarted) Send(m bytefrog.Message) error { return u.session.send(m) }
 
 func (u unstarted) Next(until time.Time) (bytefrog.Message, error) {
-	m, _, err := u.session.in.next(fromAgent, until)
+	m, _, err := u.session.in.Next(fromAgent, until)
 	return m, err
 }

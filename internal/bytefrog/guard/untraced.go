@@ -15,11 +15,11 @@ type untraced struct {
 	total *atomic.Int64
 
 	mu sync.Mutex
-	// since is up to when total has it; zero: the guard has no reason to suspend the agent.
+	// since is the time up to which total counts; zero: the guard has no reason to suspend the agent.
 	since time.Time
 }
 
-// set says whether the guard has a reason.
+// set stores whether the guard has a reason.
 func (u *untraced) set(suspended bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

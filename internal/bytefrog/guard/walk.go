@@ -9,26 +9,24 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// walked is what was found in the front of some bytes.
+// walked describes the whole messages at the front of some bytes.
 type walked struct {
-	// taken is how many bytes are whole messages; kept how many of them are left, at the
-	// front, when those that are not for the run are taken out.
+	// taken is the number of bytes of whole messages. kept is the number of bytes at the front that belong to the run.
 	taken, kept int
-	// events is how many messages have a number; dropped how many of them were taken out.
+	// events is the number of messages with a number, and dropped how many of them were removed.
 	events, dropped int
-	// next is one more than the highest number, as far as was known before or is seen.
+	// next is one more than the highest number of all messages so far.
 	next uint64
-	// reported says that the agent has reported an error.
+	// reported: the agent has reported an error.
 	reported bool
 }
 
-// walk goes over the whole messages at the front of b, the highest number before which
-// was next - 1, and remembers the names among them. It changes nothing in b.
+// walk reads the whole messages at the front of b, and remembers their names. The highest number before them was one
+// less than next. It does not change b.
 //
-// All call events begin alike, so their size is all that has to be known of them. A
-// branch for each type lets the processor go ahead of itself, where a table of sizes
-// makes it wait. Each goes on by itself, the most frequent first, which takes a quarter less
-// time than a switch that says the size.
+// All call events begin alike, so only their size differs. A branch for each type lets the processor predict the next
+// message; a table of sizes makes it wait. The branches are in order of frequency, and each adds its own size. That
+// takes a quarter less time than a switch that returns the size.
 func walk(b []byte, next uint64, n *names) (w walked, err error) {
 	w.next = next
 	at := 0
@@ -62,13 +60,13 @@ func walk(b []byte, next uint64, n *names) (w walked, err error) {
 			w.taken, w.kept = at, at
 			return w, err
 		}
-		w.other(b[at:at+size], n)
+		w.noteOther(b[at:at+size], n)
 		at += size
 	}
 }
 
-// other takes a message that is no call event, or one of so few bytes that it ends them.
-func (w *walked) other(m []byte, n *names) {
+// noteOther notes a message after the fast loop: not a call event, or one of the last bytes.
+func (w *walked) noteOther(m []byte, n *names) {
 	switch t := bytefrog.MessageType(m[0]); {
 	case t.IsEvent(), t == bytefrog.TypeMarker:
 		w.next = max(w.next, unwrap(w.next, binary.BigEndian.Uint32(m[sequenceOffset:]))+1)
@@ -80,8 +78,8 @@ func (w *walked) other(m []byte, n *names) {
 	}
 }
 
-// walkTranslated is walk for a run that did not begin with the agent's: in place, numbers
-// and times become the run's, and what has a number before the run is taken out.
+// walkTranslated is walk for a run that began later than the agent. It changes numbers and times to the run's in place,
+// and removes messages with a number before the run.
 func walkTranslated(b []byte, next uint64, n *names, t translation) (w walked, err error) {
 	w.next = next
 	for {
@@ -94,12 +92,12 @@ func walkTranslated(b []byte, next uint64, n *names, t translation) (w walked, e
 		}
 		m := b[w.taken : w.taken+size]
 		keep := w.translate(m, n, t)
-		w.pass(b, size, keep)
+		w.advance(b, size, keep)
 	}
 }
 
-// pass goes behind a message, which is kept or taken out.
-func (w *walked) pass(b []byte, size int, keep bool) {
+// advance moves past a message, which is kept or removed.
+func (w *walked) advance(b []byte, size int, keep bool) {
 	if keep {
 		if w.kept < w.taken {
 			copy(b[w.kept:], b[w.taken:w.taken+size])
@@ -109,10 +107,9 @@ func (w *walked) pass(b []byte, size int, keep bool) {
 	w.taken += size
 }
 
-// translateEvents makes the call events that come next the run's, up to one that is before
-// the run, but for the last few bytes. Nothing may have been taken out. It is nearly all that
-// is done for a run, so it counts as the run does, where no number has to be unwrapped: what
-// is below zero there is before the run.
+// translateEvents translates the following call events, except in the last few bytes, up to an event before the run. No
+// message may have been removed. Nearly all data passes here. So it uses the run's numbers, which need no unwrapping: a
+// number below zero is before the run.
 func (w *walked) translateEvents(b []byte, t translation) {
 	at, events := w.taken, 0
 	next := int64(w.next - t.since)
@@ -147,10 +144,10 @@ func (w *walked) translateEvents(b []byte, t translation) {
 	w.taken, w.kept = at, at
 }
 
-// translateNumbered makes the number and the time of a call event or marker the run's, and
-// reports whether it is for the run.
+// translateNumbered translates the number and time of a call event or marker, and reports whether it belongs to the
+// run.
 func (w *walked) translateNumbered(m []byte, t translation) bool {
-	// What stands in all of them, so that one comparison is enough.
+	// One bounds check is enough for all fields.
 	_ = m[sequenceOffset+3]
 	number := unwrap(w.next, binary.BigEndian.Uint32(m[sequenceOffset:]))
 	w.next = max(w.next, number+1)
@@ -164,7 +161,7 @@ func (w *walked) translateNumbered(m []byte, t translation) bool {
 	return true
 }
 
-// translate makes one message the run's, and reports whether it is for the run.
+// translate translates one message, and reports whether it belongs to the run.
 func (w *walked) translate(m []byte, n *names, t translation) bool {
 	switch kind := bytefrog.MessageType(m[0]); {
 	case kind.IsEvent(), kind == bytefrog.TypeMarker:

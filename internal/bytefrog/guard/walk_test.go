@@ -18,7 +18,7 @@ func someNames() *names {
 	return newNames(mib, func() uint64 { return 0 }, func() {})
 }
 
-// everything is one of each message of a data connection, numbered from a number on.
+// everything returns each message of a data connection once, numbered from a number on.
 func everything(from, at uint32) []byte {
 	var b []byte
 	for i, kind := range []bytefrog.MessageType{bytefrog.TypeMethodEntry, bytefrog.TypeMethodExit, bytefrog.TypeException, bytefrog.TypeExceptionBubble} {
@@ -63,7 +63,7 @@ func TestALaterRunIsNumberedAndTimedFromItsBegin(t *testing.T) {
 		ticks    uint64
 		from, at uint32
 	}{
-		"at once":                {since: 100, ticks: 50, from: 100, at: 50},
+		"immediately":            {since: 100, ticks: 50, from: 100, at: 50},
 		"numbers wrap":           {since: math.MaxUint32 - 1, ticks: 50, from: math.MaxUint32 - 1, at: 60},
 		"numbers have wrapped":   {since: math.MaxUint32 - 10, ticks: 50, from: 5, at: 60},
 		"times wrap":             {since: 100, ticks: math.MaxUint32 - 5, from: 101, at: 7},
@@ -82,9 +82,8 @@ func TestALaterRunIsNumberedAndTimedFromItsBegin(t *testing.T) {
 	}
 }
 
-// The next number is one more than the highest, which came in whatever order, on whatever
-// side of the agent's 2^32.
-func TestTheNextNumberIsBehindTheHighest(t *testing.T) {
+// The next number is one more than the highest, for any order of arrival and on both sides of the agent's 2^32.
+func TestTheNextNumberFollowsTheHighest(t *testing.T) {
 	const wrap = 1 << 32
 	for name, c := range map[string]struct {
 		before  uint64
@@ -103,8 +102,7 @@ func TestTheNextNumberIsBehindTheHighest(t *testing.T) {
 			for _, n := range c.numbers {
 				b = bytefrog.AppendEvent(b, bytefrog.Event{Type: bytefrog.TypeMethodEntry, Sequence: uint32(n), Method: 7, Thread: 3})
 			}
-			// With something behind them all are taken as call events are; alone the last ones
-			// are taken by themselves.
+			// With more bytes behind them the fast loop reads all. Alone, the last ones are read one by one.
 			for _, behind := range [][]byte{nil, bytefrog.MapMethod{Method: 7, Signature: "demo/Shop.buy;1;()V"}.AppendTo(nil)} {
 				b := append(b, behind...)
 				w, err := walk(b, c.before, someNames())
@@ -118,7 +116,7 @@ func TestTheNextNumberIsBehindTheHighest(t *testing.T) {
 	}
 }
 
-func TestThatTheAgentReportsAnErrorIsSeenInEveryRun(t *testing.T) {
+func TestAnErrorOfTheAgentIsNoticedInEveryRun(t *testing.T) {
 	b := append(everything(0, 1), bytefrog.ErrorMessage{Text: "out of buffers"}.AppendTo(nil)...)
 	w, err := walk(b, 0, someNames())
 	require.NoError(t, err)
@@ -144,7 +142,7 @@ func TestMessagesFromBeforeARunAreRemoved(t *testing.T) {
 	assert.EqualValues(t, 105, w.next)
 }
 
-// namesIn is how many bytes names have at the end of everything.
+// namesIn returns the memory of names after everything.
 func namesIn(b []byte) int {
 	at := 0
 	for range inEverything {
@@ -197,7 +195,7 @@ func FuzzWalk(f *testing.F) {
 		}
 		again, err := walk(later[:v.kept], 0, someNames())
 		if err != nil || again.taken != v.kept || again.events != v.events-v.dropped {
-			t.Fatalf("what is kept is not whole: %+v (%v) of %+v", again, err, v)
+			t.Fatalf("the kept bytes are not whole: %+v (%v) of %+v", again, err, v)
 		}
 	})
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// witness is a collector that writes down what it is told, and says what a test has it say.
+// witness is a collector that notes the messages of an agent, and sends the messages of a test.
 type witness struct {
 	t       *testing.T
 	address string
@@ -27,15 +27,15 @@ type witness struct {
 	say     chan []byte
 
 	mu sync.Mutex
-	// notes are what it saw, in that order: messages of the control connection, ends of
-	// connections. events is how many messages with a number came.
+	// notes are the messages of the control connection and the ends of connections, in order. events counts messages
+	// with a number.
 	notes  []string
 	events int
 	joined int
 	open   map[net.Conn]struct{}
 }
 
-// watch starts one that begins with an answer to hello. It ends with the test.
+// watch starts a witness that answers hello. It ends with the test.
 func watch(t *testing.T, answer []byte) *witness {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -57,7 +57,7 @@ func watch(t *testing.T, answer []byte) *witness {
 	return w
 }
 
-// leave closes all connections, as the end of its process does.
+// leave closes all connections, like the end of its process.
 func (w *witness) leave() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,19 +92,19 @@ func (w *witness) serve(conn net.Conn) {
 			}
 		}
 	})
-	in := newInlet(conn, controlBytes, mib)
+	in := newReader(conn, mib)
 	for {
-		m, _, err := in.next(fromAgent, time.Time{})
+		m, _, err := in.Next(fromAgent, time.Time{})
 		if err != nil {
 			w.note("control ended")
 			return
 		}
-		w.note(told(m))
+		w.note(describe(m))
 	}
 }
 
-// told is a message of a control connection in words.
-func told(m bytefrog.Message) string {
+// describe returns a message of a control connection as text.
+func describe(m bytefrog.Message) string {
 	switch m := m.(type) {
 	case bytefrog.Heartbeat:
 		return fmt.Sprintf("heartbeat %c", m.Mode)
@@ -153,17 +153,17 @@ func (w *witness) note(what string) {
 	w.notes = append(w.notes, what)
 }
 
-// seen are its notes so far.
+// seen returns its notes so far.
 func (w *witness) seen() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.notes)
 }
 
-// order has it give an order.
+// order sends a command.
 func (w *witness) order(of bytefrog.MessageType) { w.say <- bytefrog.Command{Of: of}.AppendTo(nil) }
 
-// await waits until it has noted something so many times.
+// await waits until it has a note so many times.
 func (w *witness) await(what string, times int) {
 	w.t.Helper()
 	ok := assert.Eventually(w.t, func() bool {
@@ -178,7 +178,7 @@ func (w *witness) await(what string, times int) {
 	require.True(w.t, ok, "it has seen %q", w.seen())
 }
 
-// awaitEvents waits until so many messages with a number have come.
+// awaitEvents waits until so many messages with a number have arrived.
 func (w *witness) awaitEvents(n int) {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool {

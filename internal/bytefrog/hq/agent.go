@@ -11,8 +11,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// Settings are what an agent is made with. The agent calls its functions under its lock, so they
-// must not call the agent.
+// Settings configure an agent. The agent calls its functions under its lock, so they must not call the agent.
 type Settings struct {
 	// Send sends a command to the agent. The error is the connection's.
 	Send func(c Command) error
@@ -21,16 +20,15 @@ type Settings struct {
 	// Answer is how long the agent has to answer suspend before it can be sent unsuspend without
 	// an answer.
 	Answer time.Duration
-	// Prepared is how long after its first data connection the agent counts as prepared for
-	// commands without a sign of it.
+	// Prepared is how long after its first data connection the agent counts as prepared for commands, without a sign of
+	// it.
 	Prepared time.Duration
-	// Yielding are reasons to suspend that do not let a paused program go on.
+	// Yielding are reasons to suspend that do not resume a paused program.
 	Yielding Reason
 }
 
-// Agent is one agent, from its hello to the end of its control connection. It is for many
-// goroutines. The lock is held while commands are sent, so that they leave in the order in which
-// the state machine decided them.
+// Agent is one agent, from its hello to the end of its control connection. It is safe for concurrent use. The lock is
+// held while commands are sent, so they keep the order in which the state machine decided them.
 type Agent struct {
 	settings Settings
 	// prepared is closed, and isPrepared set, when the agent obeys commands.
@@ -54,9 +52,8 @@ func NewAgent(settings Settings) *Agent {
 	return &Agent{settings: settings, prepared: make(chan struct{}), machine: Machine{Yielding: settings.Yielding}}
 }
 
-// Do lets events happen to the agent, as one step: no other event happens in between. The event
-// returns the commands that the machine's methods returned. The error is event's, or the first
-// of those with which a command could not be sent.
+// Do applies events to the agent as one step: no other event happens in between. The event returns the commands that
+// the machine's methods returned. The error is event's, or the first of those with which a command could not be sent.
 func (a *Agent) Do(event func(m *Machine) ([]Command, error)) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -95,8 +92,8 @@ func (a *Agent) awaitAnswer() {
 	a.answering = time.AfterFunc(a.settings.Answer, func() { a.overdue(suspend) })
 }
 
-// overdue says that the time to answer the suspend-th suspend is over. A timer of an earlier suspend
-// changes nothing.
+// overdue is called when the time to answer the suspend-th suspend is over. A timer of an earlier suspend changes
+// nothing.
 func (a *Agent) overdue(suspend uint64) {
 	a.on(func(m *Machine) []Command {
 		if suspend != a.suspends {
@@ -115,8 +112,7 @@ func (a *Agent) stopTimers() {
 	}
 }
 
-// on lets an event happen. That a command could not be sent shows in the end of the control
-// connection.
+// on applies an event. It ignores a command that could not be sent, because the control connection ends then.
 func (a *Agent) on(event func(m *Machine) []Command) {
 	_ = a.Do(func(m *Machine) ([]Command, error) { return event(m), nil })
 }
@@ -130,9 +126,9 @@ func (a *Agent) Joined() {
 	}
 }
 
-// SetPrepared says that the agent obeys commands from now on. A suspend that it reads before its
-// buffers listen to its mode holds no event back, and the next one ends its tracing. They listen
-// when the agent has opened its data connections; its first class report or event comes later.
+// SetPrepared notes that the agent obeys commands from now on. A suspend that it reads before its buffers listen to its
+// mode holds no event back, and the next one ends its tracing. They listen when the agent has opened its data
+// connections; its first class report or event comes later.
 func (a *Agent) SetPrepared() {
 	if a.isPrepared.Swap(true) {
 		return
@@ -147,7 +143,7 @@ func (a *Agent) IsPrepared() bool { return a.isPrepared.Load() }
 // Prepared is closed when the agent obeys commands.
 func (a *Agent) Prepared() <-chan struct{} { return a.prepared }
 
-// Suspend gives reasons to suspend the agent. It returns the agent's status before.
+// Suspend adds reasons to suspend the agent. It returns the agent's status before.
 func (a *Agent) Suspend(r Reason) (before Status) {
 	a.on(func(m *Machine) []Command {
 		before = m.Status()
@@ -156,12 +152,12 @@ func (a *Agent) Suspend(r Reason) (before Status) {
 	return before
 }
 
-// Resume says that reasons to suspend the agent are gone.
+// Resume removes reasons to suspend the agent.
 func (a *Agent) Resume(r Reason) {
 	a.on(func(m *Machine) []Command { return m.Resume(r) })
 }
 
-// Pause has the program stand still, or run.
+// Pause pauses or continues the program.
 func (a *Agent) Pause(wanted bool) {
 	a.on(func(m *Machine) []Command { return m.Pause(wanted) })
 }
@@ -169,17 +165,17 @@ func (a *Agent) Pause(wanted bool) {
 // Stop ends the agent's tracing.
 func (a *Agent) Stop() { a.on((*Machine).Stop) }
 
-// Withdraw says that the wishes of a collector are void, and the reasons to suspend.
+// Withdraw removes the orders of a collector, and reasons to suspend.
 func (a *Agent) Withdraw(r Reason) {
 	a.on(func(m *Machine) []Command { return m.Withdraw(r) })
 }
 
-// DataBreak says that the agent has sent a data break before the number at.
+// DataBreak notes that the agent has sent a data break before the number at.
 func (a *Agent) DataBreak(at uint64) {
 	a.on(func(m *Machine) []Command { return m.DataBreak(at) })
 }
 
-// Heartbeat says that the agent has sent a heartbeat with its mode. Those that wait are woken.
+// Heartbeat notes a heartbeat of the agent with its mode. It wakes waiting goroutines.
 func (a *Agent) Heartbeat(mode bytefrog.Mode) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -188,11 +184,11 @@ func (a *Agent) Heartbeat(mode bytefrog.Mode) {
 	a.changed.Notify()
 }
 
-// Release lets a paused program go on. The agent gets no more commands.
+// Release continues a paused program. The agent gets no more commands.
 func (a *Agent) Release() { a.on((*Machine).Release) }
 
-// End says that the agent has ended its tracing, or its control connection has ended. It gets no
-// more commands, and its timers are ended.
+// End notes that the agent has ended its tracing, or its control connection has ended. It gets no more commands, and
+// its timers end.
 func (a *Agent) End() { a.on((*Machine).End) }
 
 // Status returns the state of the agent, the reasons of its suspension, and its last break.
@@ -202,7 +198,7 @@ func (a *Agent) Status() Status {
 	return a.machine.Status()
 }
 
-// IsPauseWanted reports whether somebody wants the program to stand still.
+// IsPauseWanted reports whether the program was ordered to pause.
 func (a *Agent) IsPauseWanted() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -212,8 +208,7 @@ func (a *Agent) IsPauseWanted() bool {
 // Next returns a channel that is closed with the agent's next heartbeat or change of status.
 func (a *Agent) Next() <-chan struct{} { return a.changed.Next() }
 
-// Await waits until the condition holds, and reports false when something else came first. Nil
-// channels never come.
+// Await waits until the condition holds. It reports false if gone or patience came first; nil channels never do.
 func (a *Agent) Await(condition func(s Status) bool, gone <-chan struct{}, patience <-chan time.Time) bool {
 	for {
 		next := a.Next()

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // never is longer than any test takes.
 const never = time.Hour
 
-// recorder remembers what an agent was sent, and its last status.
+// recorder stores the commands of an agent, and its last status.
 type recorder struct {
 	mu       sync.Mutex
 	commands []bytefrog.MessageType
@@ -61,7 +61,7 @@ func await(a *Agent, state State) {
 	a.Await(func(s Status) bool { return s.State == state }, nil, nil)
 }
 
-func TestAnAgentThatDoesNotAnswerInTimeIsSentUnsuspendAllTheSame(t *testing.T) {
+func TestAnAgentThatDoesNotAnswerInTimeStillGetsUnsuspend(t *testing.T) {
 	a, r := newTestAgent(t, Settings{Answer: time.Nanosecond})
 	a.SetPrepared()
 	a.Suspend(Operator)
@@ -105,7 +105,7 @@ func TestACommandThatCannotBeSentIsAnErrorForItsCaller(t *testing.T) {
 	require.ErrorIs(t, a.Do(func(*Machine) ([]Command, error) { return nil, refused }), refused)
 }
 
-func TestThoseWhoWaitAreWokenByHeartbeatsAndChanges(t *testing.T) {
+func TestHeartbeatsAndChangesWakeWaitingGoroutines(t *testing.T) {
 	a, _ := newTestAgent(t, Settings{Answer: never})
 	for _, event := range []func(){
 		func() { a.Heartbeat(bytefrog.ModeTracing) },
@@ -140,8 +140,8 @@ func TestAHeartbeatAllocatesNothing(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(100, func() { a.Heartbeat(bytefrog.ModeTracing) }))
 }
 
-// Many goroutines wait for one condition: each is woken, however the signal is given.
-func TestASignalWakesAllThatWait(t *testing.T) {
+// Many goroutines wait for one condition, and each is woken.
+func TestASignalWakesAllWaitingGoroutines(t *testing.T) {
 	var s Signal
 	var mu sync.Mutex
 	var waiting sync.WaitGroup

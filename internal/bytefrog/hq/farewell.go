@@ -9,13 +9,13 @@ import (
 )
 
 // A headquarters leaves an agent whose program runs in steps. Any other order can hang the
-// program for ever:
+// program forever:
 //
 //  1. An agent without a data connection gets no command: it is refused the connections that it
 //     opens, and that ends its tracing. Between start and its first data connection it makes
 //     its buffers; a command that ends its tracing then leaves the program waiting for them.
 //  2. SuspendForGood: the agent gets suspend, and answers with a data break.
-//  3. AwaitRest: the headquarters reads what the agent had collected till then.
+//  3. AwaitRest: the headquarters reads the data that the agent had collected until then.
 //  4. The agent gets an error message with the reason. It closes its connections itself, after
 //     its heartbeat interval.
 //  5. Parting: the headquarters reads the connections until the agent closes them.
@@ -31,21 +31,20 @@ func (a *Agent) SuspendForGood(gone <-chan struct{}, patience time.Duration) Sta
 	return a.Status()
 }
 
-// Arrivals is what has arrived of an agent on its data connections.
+// Arrivals describes the received data of an agent.
 type Arrivals struct {
 	// Numbered is how many messages with a sequence number have arrived, and Bytes how many bytes.
 	Numbered, Bytes uint64
-	// Ended says that all data connections have ended, or that none can come any more.
+	// Ended: all data connections have ended, or none can be opened any more.
 	Ended bool
-	// Held says that the readers wait for somebody else, as for a pipeline: silence means nothing
-	// then, and the time does not count. Behind says that they have not caught up: silence means
-	// nothing, and the time counts.
+	// Held: the readers wait for something else, such as a pipeline, so silence has no meaning and the time does not
+	// count. Behind: they have not caught up, so silence has no meaning, but the time counts.
 	Held, Behind bool
 }
 
 // Incoming are an agent's data connections.
 type Incoming interface {
-	// Arrivals returns what has arrived till now.
+	// Arrivals describes the data received so far.
 	Arrivals() Arrivals
 	// NextArrival returns a channel that is closed when data arrives or a connection ends.
 	NextArrival() <-chan struct{}
@@ -53,10 +52,10 @@ type Incoming interface {
 
 // RestTimes bound step 3.
 type RestTimes struct {
-	// Quiet is how long nothing has to arrive until all counts as arrived, and Complete the same
-	// when as many numbers have arrived as the agent's data break says.
+	// Quiet: all data counts as arrived after this time without data. Complete is the same if all numbers before the
+	// agent's data break have arrived.
 	Quiet, Complete time.Duration
-	// Limit is how long the step may take at most.
+	// Limit bounds the step.
 	Limit time.Duration
 }
 
@@ -95,7 +94,7 @@ func (a *Agent) AwaitRest(in Incoming, times RestTimes, over, full <-chan struct
 	}
 }
 
-// quiet returns how long nothing has to arrive until all counts as arrived.
+// quiet returns the time without data after which all data counts as arrived.
 func (a *Agent) quiet(arrived Arrivals, times RestTimes) time.Duration {
 	if s := a.Status(); s.Broken && arrived.Numbered >= s.BreakAt {
 		return times.Complete
@@ -103,13 +102,12 @@ func (a *Agent) quiet(arrived Arrivals, times RestTimes) time.Duration {
 	return times.Quiet
 }
 
-// Connections are those of an agent that was sent an error message, for step 5.
+// Connections are the connections of an agent after the error message, for step 5.
 type Connections interface {
 	// Gone returns channels that are closed when the agent has closed its data connections and
 	// its control connection.
 	Gone() (data []<-chan struct{}, control <-chan struct{})
-	// CloseData closes the data connections and CloseControl the control connection, where the
-	// agent has not done so.
+	// CloseData closes the data connections and CloseControl the control connection, unless the agent has closed them.
 	CloseData()
 	CloseControl()
 }
@@ -121,14 +119,16 @@ type Parting struct {
 	// the time that Grace returns.
 	Stopping <-chan struct{}
 	Grace    func() time.Duration
-	// Answered says that the agent has answered suspend: it closes its connections soon. One that
-	// has not has until Over is closed, too.
+	// Over: the agent also has until this is closed. On a busy machine the time of Grace is too
+	// short for some agents, and a program whose connections are closed too early hangs.
+	Over <-chan struct{}
+	// Answered: the agent has answered suspend. If Over is nil, it has only the time of Grace, and
+	// any other agent has until Cut is closed.
 	Answered bool
-	Over     <-chan struct{}
 	// Cut, when it is closed, ends the wait in any case. Nil: it never is.
 	Cut <-chan struct{}
-	// Control is how long the control connection outlives the data connections, if they have to
-	// be closed: an agent that finds those lost, and can say so, lets its program run.
+	// Control is how long the control connection outlives the data connections if the headquarters closes those. An
+	// agent that finds them lost, and can report it, lets its program run.
 	Control time.Duration
 }
 
@@ -163,7 +163,7 @@ func (p Parting) waitUntilGone(connections []<-chan struct{}) bool {
 			case <-stopping:
 				stopping, grace = nil, time.After(p.Grace())
 			case <-grace:
-				if p.Answered {
+				if p.Answered && p.Over == nil {
 					return false
 				}
 				grace, over = nil, p.Over

@@ -43,16 +43,16 @@ func TestAnAgentIsSuspendedForGoodUntilItAnswersEndsOrIsGone(t *testing.T) {
 	}
 }
 
-// arriving are data connections on which a test decides what arrives.
+// arriving are data connections whose data a test decides.
 type arriving struct {
 	changed Signal
 
 	mu      sync.Mutex
 	arrived Arrivals
-	// looked, if it is set, is called with how often AwaitRest has looked.
+	// looked, if set, is called with the number of checks by AwaitRest.
 	looked func(times int)
 	looks  int
-	// last is what AwaitRest saw last.
+	// last is the last result for AwaitRest.
 	last Arrivals
 }
 
@@ -121,7 +121,7 @@ func TestTheRestOfAnAgentHasArrived(t *testing.T) {
 	}
 }
 
-func TestTheWaitForTheRestEndsWithWhatIsMoreUrgent(t *testing.T) {
+func TestTheWaitForTheRestEndsWithAMoreUrgentEvent(t *testing.T) {
 	patient := RestTimes{Quiet: never, Complete: never, Limit: never}
 	a, _ := newTestAgent(t, Settings{Answer: never})
 	urgent := make(chan struct{})
@@ -153,8 +153,7 @@ func TestADataBreakWhileTheRestArrivesIsNoticed(t *testing.T) {
 // parted are the connections of an agent that was sent an error message.
 type parted struct {
 	data, control chan struct{}
-	// closesControl says that the agent closes its control connection when it finds its data
-	// connections closed.
+	// closesControl: the agent closes its control connection when its data connections are closed.
 	closesControl bool
 	closed        []string
 }
@@ -184,8 +183,9 @@ func TestConnectionsThatAnAgentDoesNotCloseAreClosedInOrder(t *testing.T) {
 	}{
 		"an agent that has closed all":               {Parting{Stopping: never}, true, true, false, nil},
 		"one that has answered, after its grace":     {Parting{Stopping: over, Grace: soon, Answered: true, Control: 1}, false, false, false, cut},
+		"one that has answered, at the end":          {Parting{Stopping: over, Grace: soon, Over: over, Answered: true, Control: 1}, false, false, false, cut},
 		"one that has not answered, at the end":      {Parting{Stopping: over, Grace: soon, Over: over, Control: 1}, false, false, false, cut},
-		"at the end of all, whatever it did":         {Parting{Stopping: over, Grace: late, Cut: over, Control: 1}, false, false, false, cut},
+		"at the end of all, after any events":        {Parting{Stopping: over, Grace: late, Cut: over, Control: 1}, false, false, false, cut},
 		"control waits for an agent that notices":    {Parting{Stopping: never, Cut: over, Control: time.Hour}, false, false, true, cut},
 		"control does not wait where no data was":    {Parting{Stopping: never, Cut: over, Control: time.Hour}, true, false, false, cut},
 		"an agent that has closed control only, too": {Parting{Stopping: never, Cut: over, Control: time.Hour}, false, true, false, cut},

@@ -5,7 +5,7 @@ package hq
 
 import "github.com/callbraid/callbraid/internal/bytefrog"
 
-// State says how far an agent is with the commands that it was sent.
+// State is the progress of an agent with its commands.
 type State uint8
 
 // The states of an agent. A headquarters learns only one of them from the agent itself: the
@@ -49,10 +49,10 @@ const (
 	Leaving                     // the headquarters leaves the agent: this reason stays
 )
 
-// Status is what a headquarters knows of an agent's tracing.
+// Status is a headquarters' knowledge of an agent's tracing.
 type Status struct {
 	State State
-	// Reasons are those for which the agent is suspended, or will be as soon as it can be.
+	// Reasons are the reasons for which the agent is suspended, or will be as soon as possible.
 	Reasons Reason
 	// BreakAt is the number before which the data breaks, if Broken: the agent has answered
 	// suspend, and was not sent unsuspend since.
@@ -81,31 +81,30 @@ type Command struct {
 //	                  └────────────────────────unsuspend─────────────────────┘
 //	any but Preparing ──stop──► Ended;  any ──the agent ends──► Ended
 //
-// The agent obeys each command in one state only, and ends its tracing for good when it reads
-// one in another: suspend and pause while it traces, unsuspend while it is suspended, unpause
-// while it is paused. Unsuspend also waits for the answer to suspend, or for its time. So the
-// machine keeps two things apart: the wishes of those who steer the agent, and the state.
-// Each event changes one of them; moves says which commands bring the state to the wishes.
+// The agent obeys each command in one state only, and ends its tracing for good when it reads one in another: suspend
+// and pause while it traces, unsuspend while it is suspended, unpause while it is paused. Unsuspend also waits for the
+// answer to suspend, or for its time. So the machine separates the orders for the agent from its state. Each event
+// changes one of them. The table moves has the commands that bring the state to the orders.
 //
 // Each method is an event, and returns the commands that have to be sent, in their order. The
 // zero value is an agent that was not started.
 type Machine struct {
-	// Yielding are reasons that do not let a paused program go on: the agent is suspended for
-	// them after the pause. Set it before the first event.
+	// Yielding are reasons that do not resume a paused program: the agent is suspended for them after the pause. Set it
+	// before the first event.
 	Yielding Reason
 
 	state   State
 	reasons Reason
 	breakAt uint64
 	broken  bool
-	// pause and stop are wishes.
+	// pause and stop are orders.
 	pause, stop bool
-	// commanded: the agent was sent a command, so its last heartbeat may be older. foundPaused:
-	// its last heartbeat before that said that the program is paused.
+	// commanded: the agent was sent a command, so its last heartbeat may be older. foundPaused: its last heartbeat
+	// before that reported a paused program.
 	commanded, foundPaused bool
 }
 
-// goal is what the wishes come to.
+// goal is the result of all orders.
 type goal uint8
 
 const (
@@ -156,11 +155,11 @@ func (m *Machine) Status() Status {
 	return Status{State: m.state, Reasons: m.reasons, BreakAt: m.breakAt, Broken: m.broken}
 }
 
-// IsPauseWanted reports whether somebody wants the program to stand still.
+// IsPauseWanted reports whether the program was ordered to pause.
 func (m *Machine) IsPauseWanted() bool { return m.pause }
 
-// goal returns what the wishes come to. A suspension outranks a pause, unless the program is
-// paused and all reasons to suspend yield.
+// goal returns the result of all orders. A suspension outranks a pause, unless the program is paused and all reasons to
+// suspend yield.
 func (m *Machine) goal() goal {
 	due := m.reasons
 	if m.pause && m.state == Paused {
@@ -204,7 +203,7 @@ func (m *Machine) Prepared() []Command {
 	return m.settle()
 }
 
-// Suspend: somebody wants the agent suspended for the reasons.
+// Suspend: the agent is to be suspended for the reasons.
 func (m *Machine) Suspend(r Reason) []Command {
 	m.reasons |= r
 	return m.settle()
@@ -216,26 +215,25 @@ func (m *Machine) Resume(r Reason) []Command {
 	return m.settle()
 }
 
-// Pause: somebody wants the program to stand still, or to run.
+// Pause: the program is to pause, or to run.
 func (m *Machine) Pause(wanted bool) []Command {
 	m.pause = wanted
 	return m.settle()
 }
 
-// Stop: somebody wants tracing to end.
+// Stop: tracing is to end.
 func (m *Machine) Stop() []Command {
 	m.stop = true
 	return m.settle()
 }
 
-// Withdraw: the wishes of a collector are void, which are the reasons, a pause and a stop that
-// was not sent. A stop that was sent cannot be taken back.
+// Withdraw: the orders of a collector end: the reasons, a pause, and a stop that was not sent. A sent stop is final.
 func (m *Machine) Withdraw(r Reason) []Command {
 	m.pause, m.stop = false, false
 	return m.Resume(r)
 }
 
-// DataBreak: the agent says that its data breaks before the number at. That answers suspend.
+// DataBreak: the agent reports a data break before the number at. That answers suspend.
 func (m *Machine) DataBreak(at uint64) []Command {
 	m.breakAt = at
 	if m.state != Suspending && m.state != Unanswered {
@@ -245,8 +243,8 @@ func (m *Machine) DataBreak(at uint64) []Command {
 	return m.settle()
 }
 
-// Overdue: the time in which an agent answers suspend is over. An agent that has not answered
-// can be sent unsuspend all the same.
+// Overdue: the time in which an agent answers suspend is over. After that an agent without an answer can get unsuspend,
+// too.
 func (m *Machine) Overdue() []Command {
 	if m.state != Suspending {
 		return nil
@@ -255,8 +253,8 @@ func (m *Machine) Overdue() []Command {
 	return m.settle()
 }
 
-// Heartbeat: the agent says its mode. A headquarters that has sent no command learns from it
-// that the program is paused: an earlier headquarters did that.
+// Heartbeat: the agent reports its mode. A headquarters that has sent no command learns from it that an earlier
+// headquarters has paused the program.
 func (m *Machine) Heartbeat(mode bytefrog.Mode) []Command {
 	if mode == bytefrog.ModeShuttingDown {
 		return m.End()
@@ -275,7 +273,7 @@ func (m *Machine) Heartbeat(mode bytefrog.Mode) []Command {
 	return m.settle()
 }
 
-// Release: the agent gets no more commands. A program that is paused goes on first.
+// Release: the agent gets no more commands. A paused program continues first.
 func (m *Machine) Release() (commands []Command) {
 	if m.state == Paused {
 		commands = []Command{{Of: bytefrog.TypeUnpause, From: Paused, Reasons: m.reasons}}

@@ -17,7 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// machineEvents are all that can happen to an agent, by name.
+// machineEvents are all events of an agent, by name.
 var machineEvents = map[string]func(m *Machine) []Command{
 	"prepared":         (*Machine).Prepared,
 	"suspend":          func(m *Machine) []Command { return m.Suspend(Operator) },
@@ -39,7 +39,7 @@ var machineEvents = map[string]func(m *Machine) []Command{
 	"end":              (*Machine).End,
 }
 
-func TestWhichCommandsAnAgentGets(t *testing.T) {
+func TestTheCommandsForASequenceOfEvents(t *testing.T) {
 	for _, c := range []struct {
 		name, events, commands string
 		state                  State
@@ -90,7 +90,7 @@ func TestWhichCommandsAnAgentGets(t *testing.T) {
 		{"a program that an earlier headquarters paused", "prepared, says paused", "", Paused},
 		{"it gets unpause", "prepared, says paused, unpause", "unpause", Tracing},
 		{"it goes on before suspend", "prepared, says paused, suspend", "unpause suspend", Suspending},
-		{"the first heartbeat says so", "says paused, prepared, unpause", "unpause", Tracing},
+		{"the first heartbeat reports it", "says paused, prepared, unpause", "unpause", Tracing},
 		{"somebody else lets it go on", "prepared, says paused, says tracing, suspend", "suspend", Suspending},
 		{"also before the agent is prepared", "says paused, says tracing, prepared", "", Tracing},
 		{"a heartbeat after a command may be older than the command", "prepared, pause, unpause, says paused, suspend", "pause unpause suspend", Suspending},
@@ -129,7 +129,7 @@ func TestAReasonThatYieldsWaitsForTheEndOfAPause(t *testing.T) {
 	}
 }
 
-func TestACommandSaysFromWhichStateAndWhy(t *testing.T) {
+func TestACommandHasItsStateAndReasons(t *testing.T) {
 	m := &Machine{}
 	m.Prepared()
 	assert.Equal(t, []Command{{bytefrog.TypeSuspend, Tracing, Overload}}, m.Suspend(Overload))
@@ -144,7 +144,7 @@ func TestTheBreakIsKnownUntilTheAgentTracesAgain(t *testing.T) {
 	m := &Machine{}
 	m.Prepared()
 	m.DataBreak(3)
-	assert.False(t, m.Status().Broken, "nobody asked for it")
+	assert.False(t, m.Status().Broken, "it answers no suspend")
 	m.Suspend(Operator)
 	m.DataBreak(7)
 	assert.Equal(t, Status{State: Suspended, Reasons: Operator, BreakAt: 7, Broken: true}, m.Status())
@@ -156,8 +156,8 @@ func TestTheBreakIsKnownUntilTheAgentTracesAgain(t *testing.T) {
 	assert.Equal(t, Status{State: Ended, Reasons: Leaving, BreakAt: 9, Broken: true}, m.Status())
 }
 
-// strict is an agent that ends its tracing at a command that does not fit its mode, as Java's
-// does. Its zero value traces.
+// strict is an agent that ends its tracing at a command that does not fit its mode, like the agent for Java. Its zero
+// value traces.
 type strict struct{ suspended, paused, ended bool }
 
 // obey obeys a command, and reports false for one that ends tracing by mistake.
@@ -206,7 +206,7 @@ func (w *world) can(event string) bool {
 	}
 }
 
-// check reports what is wrong in a world after an event.
+// check returns the error in a world after an event.
 func (w *world) check() error {
 	s := w.machine.Status()
 	switch m := &w.machine; {
@@ -236,7 +236,7 @@ func TestNoSequenceOfEventsEndsTracingByMistake(t *testing.T) {
 				for name, event := range machineEvents {
 					w := queue[0]
 					if !w.can(name) || paused && name == "prepared" && !w.machine.foundPaused && !w.machine.commanded {
-						continue // the first heartbeat comes before an agent that was traced before is prepared
+						continue // the first heartbeat of an agent that was traced before arrives before it is prepared
 					}
 					path := visited[queue[0]] + ", " + name
 					for _, c := range event(&w.machine) {
@@ -257,8 +257,8 @@ func TestNoSequenceOfEventsEndsTracingByMistake(t *testing.T) {
 	}
 }
 
-// Long sequences by chance, against the same agent: what a person would try by hand.
-func TestLongSequencesByChanceEndNoTracingByMistake(t *testing.T) {
+// Long random sequences run against the same agent.
+func TestLongRandomSequencesEndNoTracingByMistake(t *testing.T) {
 	if testing.Short() {
 		t.Skip("20,000 sequences take too long with the race detector: make test runs them without it")
 	}

@@ -5,14 +5,14 @@ package hq
 
 import "sync/atomic"
 
-// Signal wakes goroutines that wait for something to change. It is for many goroutines. Notify
-// costs one atomic load while nobody waits. The zero value is ready.
+// Signal wakes goroutines that wait for something to change. It is safe for concurrent use. Notify costs one atomic
+// load while no goroutine waits. The zero value is ready.
 type Signal struct {
 	waiting atomic.Pointer[chan struct{}]
 }
 
-// Next returns a channel that the next Notify closes. To miss nothing, a goroutine calls Next
-// first, then looks whether its condition holds, and then waits.
+// Next returns a channel that the next Notify closes. A goroutine calls Next first, then checks its condition, and then
+// waits. So it misses no change.
 func (s *Signal) Next() <-chan struct{} {
 	if waiting := s.waiting.Load(); waiting != nil {
 		return *waiting

@@ -41,7 +41,7 @@ func (u *unstarted) Next(time.Time) (bytefrog.Message, error) {
 	return m, nil
 }
 
-func TestAnAgentIsTurnedAwayWhenItCanReadTheReason(t *testing.T) {
+func TestAnAgentGetsTheReasonWhenItCanReadIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		says   []bytefrog.Message
 		unread int
@@ -72,7 +72,7 @@ func TestAnAgentIsTurnedAwayWhenItCanReadTheReason(t *testing.T) {
 	require.Error(t, TurnAway(&unstarted{}, 9, "no room", time.Minute), "no such version")
 }
 
-func TestARefusedPeerReadsTheReasonThoughItSendsOn(t *testing.T) {
+func TestARefusedPeerThatStillSendsReadsTheReason(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listener.Close()

@@ -27,16 +27,14 @@ func Write(conn net.Conn, m bytefrog.Message) error {
 	return nil
 }
 
-// refuseTimeout is how long a refused peer has to read the reason, and refuseBytes how much of
-// what it still sends is read.
+// refuseTimeout is how long a refused peer has to read the reason, and refuseBytes bounds the discarded data.
 const (
 	refuseTimeout = time.Second
 	refuseBytes   = 64 << 10
 )
 
-// Refuse sends a peer the reason why it is refused. It reads for a moment what the peer still
-// sends: a close before that would destroy the text on its way. The caller closes the
-// connection.
+// Refuse sends a peer the reason of its refusal. Then it reads the peer's data for a moment, because an earlier close
+// would destroy the text on its way. The caller closes the connection.
 func Refuse(conn net.Conn, text string) {
 	if Write(conn, bytefrog.ErrorMessage{Text: text}) != nil {
 		return

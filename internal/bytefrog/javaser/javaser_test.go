@@ -19,7 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/javaser/jvmtest"
 )
 
-// configuration is the object of the captures: it has primitives and two lists.
+// configuration returns the object of the captures: it has primitives and two lists.
 func configuration(runID, heartbeat, memory, retries, connections int, exclusions, inclusions []string) Object {
 	return Object{
 		Class:            "com.secdec.bytefrog.common.config.RuntimeAgentConfigurationV1",
@@ -43,7 +43,7 @@ var serialised = map[string]Object{
 		[]string{""}, []string{"^org/apache/maven", "^org/codehaus/plexus"}),
 }
 
-func TestObjectsThatAJVMWrote(t *testing.T) {
+func TestObjectsWrittenByAJVM(t *testing.T) {
 	for name, o := range serialised {
 		t.Run(name, func(t *testing.T) {
 			want, err := os.ReadFile("testdata/bytefrog/" + name)
@@ -57,7 +57,7 @@ func TestObjectsThatAJVMWrote(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, o, read)
 
-			// The order of the fields is the stream's, not ours.
+			// The order of the fields in the input does not matter.
 			o.Fields = slices.Clone(o.Fields)
 			slices.Reverse(o.Fields)
 			got, err = Marshal(o)
@@ -67,8 +67,7 @@ func TestObjectsThatAJVMWrote(t *testing.T) {
 	}
 }
 
-// allTypes is an object of the class AllTypes of testdata, its fields in the order
-// of the stream.
+// allTypes returns an object of the class AllTypes of testdata, with its fields in the order of the stream.
 func allTypes(n int64, f float64, b bool, s, other, list, object Value) Object {
 	return Object{
 		Class:            "callbraid.AllTypes",
@@ -101,7 +100,7 @@ func allTypesCases() []Object {
 	}
 }
 
-func TestObjectsSurvive(t *testing.T) {
+func TestWrittenObjectsAreReadBack(t *testing.T) {
 	for i, o := range allTypesCases() {
 		b, err := Marshal(o)
 		require.NoError(t, err)
@@ -144,7 +143,7 @@ func TestAJVMReadsAndWritesTheSame(t *testing.T) {
 	}
 }
 
-func TestObjectsThatCannotBeWritten(t *testing.T) {
+func TestInvalidObjectsAreNotWritten(t *testing.T) {
 	object := func(fields ...Field) Object { return Object{Class: "a.B", Fields: fields} }
 	cases := []struct {
 		name string
@@ -153,7 +152,7 @@ func TestObjectsThatCannotBeWritten(t *testing.T) {
 	}{
 		{"no class", Object{}, `class "": expected a class name, got none`},
 		{"a class name that is not UTF-8", Object{Class: "\xFF"}, `class "\xff": expected a class name in UTF-8, got "\xff"`},
-		{"a list as the object", Object{Class: "java.util.ArrayList"}, `class "java.util.ArrayList": expected a class of its own, got java.util.ArrayList, which is written as a value`},
+		{"a list as the object", Object{Class: "java.util.ArrayList"}, `class "java.util.ArrayList": expected another class than java.util.ArrayList: lists are written only as values`},
 		{"no field name", object(Field{"", TypeInt, Int(1)}), `class "a.B": field "": expected a name, got none`},
 		{"one name twice", object(Field{"x", TypeInt, Int(1)}, Field{"x", TypeInt, Int(2)}), `class "a.B": field "x": expected each name once, got it again`},
 		{"a field without a type", object(Field{"x", "", Int(1)}), `class "a.B": field "x": expected a type, got none`},
@@ -183,8 +182,7 @@ func TestFieldByName(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// stream is a stream put together by hand: texts with their 16-bit length are
-// written by text, all else as bytes.
+// stream builds a stream: strings are written with their 16-bit length, other parts as bytes.
 func stream(parts ...any) []byte {
 	b := []byte{0xAC, 0xED, 0, 5}
 	for _, part := range parts {
@@ -201,7 +199,7 @@ func stream(parts ...any) []byte {
 		case []any:
 			b = append(b, stream(part...)[4:]...)
 		default:
-			panic(fmt.Sprintf("part of a stream: expected bytes, uint32 or text, got %T", part))
+			panic(fmt.Sprintf("part of a stream: expected bytes, uint32 or string, got %T", part))
 		}
 	}
 	return b
@@ -209,13 +207,13 @@ func stream(parts ...any) []byte {
 
 var (
 	uid = []any{uint32(0), uint32(1)}
-	// list is the class ArrayList, written for the first time.
+	// list is the class ArrayList at its first use.
 	list = []any{0x72, "java.util.ArrayList", uint32(0x7881D21D), uint32(0x99C7619D), 3, 0, 1, 'I', "size", 0x78, 0x70}
-	// front is an object with one field of a class type, as far as its value.
+	// front is an object with one field of a class type, up to its value.
 	front = []any{0x73, 0x72, "a.B", uid, 2, 0, 1, 'L', "x", 0x74, "Ljava/util/List;", 0x78, 0x70}
 )
 
-func TestStreamsThatAreRead(t *testing.T) {
+func TestOtherValidStreamsAreRead(t *testing.T) {
 	value := func(v Value) Object {
 		return Object{Class: "a.B", SerialVersionUID: 1, Fields: []Field{{"x", "Ljava/util/List;", v}}}
 	}
@@ -249,7 +247,7 @@ func TestStreamsThatAreRead(t *testing.T) {
 	}
 }
 
-func TestStreamsThatAreRefused(t *testing.T) {
+func TestInvalidStreamsAreErrors(t *testing.T) {
 	cases := []struct {
 		name string
 		b    []byte
@@ -274,12 +272,12 @@ func TestStreamsThatAreRefused(t *testing.T) {
 		{"a field type that is null", stream(0x73, 0x72, "a.B", uid, 2, 0, 1, 'L', "x", 0x70), "byte 26: expected the descriptor of a class type, got null"},
 		{"a field type that is no class", stream(0x73, 0x72, "a.B", uid, 2, 0, 1, 'L', "x", 0x74, "I"), `byte 26: expected the descriptor of a class type, got the string "I"`},
 		{"a value of an unknown kind", stream(front, 0x7E), "byte 47: expected null, a string, a list, or a reference to one, got type code 0x7E"},
-		{"a reference to what is not there yet", stream(front, 0x71, uint32(0x7E0003)), "byte 48: expected one of the 3 handles from 0x7E0000, got 0x7E0003"},
+		{"a reference to a later element", stream(front, 0x71, uint32(0x7E0003)), "byte 48: expected one of the 3 handles from 0x7E0000, got 0x7E0003"},
 		{"a reference below all handles", stream(front, 0x71, uint32(1)), "byte 48: expected one of the 3 handles from 0x7E0000, got 0x1"},
 		{"a reference to a class", stream(front, 0x71, uint32(0x7E0000)), "byte 48: expected the handle of a string or list, got 0x7E0000, which is something else"},
 		{"a reference to the object itself", stream(front, 0x71, uint32(0x7E0002)), "byte 48: expected the handle of a string or list, got 0x7E0002, which is something else"},
 		{"a string as a class", stream(front, 0x73, 0x71, uint32(0x7E0001)), "byte 49: expected the handle of a class, got 0x7E0001, which is something else"},
-		{"another class as value", stream(front, 0x73, 0x71, uint32(0x7E0000)), `byte 48: expected the class java.util.ArrayList as Java has it, got class "a.B"`},
+		{"another class as value", stream(front, 0x73, 0x71, uint32(0x7E0000)), `byte 48: expected the class java.util.ArrayList as Java declares it, got class "a.B"`},
 		{"a list larger than the stream", stream(front, 0x73, list, uint32(0x7FFFFFFF), 0x77, 4, uint32(1), 0x78), "byte 90: expected a size that the 1 bytes that follow can hold, got 2147483647"},
 		{"a list of negative size", stream(front, 0x73, list, uint32(0xFFFFFFFF), 0x77, 4, uint32(1), 0x78), "byte 90: expected a size that the 1 bytes that follow can hold, got -1"},
 		{"a list without capacity", stream(front, 0x73, list, uint32(0), 0x78), "byte 94: expected the capacity of a list (0x77), got 0x78"},
@@ -300,7 +298,7 @@ func TestStreamsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestEachBeginningOfAStreamIsRefused(t *testing.T) {
+func TestEachTruncatedStreamIsAnError(t *testing.T) {
 	for _, o := range allTypesCases()[:5] {
 		b, err := Marshal(o)
 		require.NoError(t, err)
@@ -342,7 +340,7 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-// withoutNaN puts numbers that equal themselves in the place of those that don't.
+// withoutNaN replaces NaN, because NaN is not equal to itself.
 func withoutNaN(o Object) Object {
 	for i := range o.Fields {
 		switch v := o.Fields[i].Value.(type) {

@@ -14,9 +14,9 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/mutf8"
 )
 
-// Marshal writes o as a complete stream: header and the one object. It fails if a
-// field's type and value do not fit together, if two fields have one name, and if
-// a text that the stream limits to 65535 bytes (names and types) is longer.
+// Marshal writes o as a complete stream: a header and one object. It fails if the type and the value of a field do not
+// match, if two fields have the same name, or if a text that the stream limits to 65535 bytes (names and types) is
+// longer.
 func Marshal(o Object) ([]byte, error) {
 	if err := check(o); err != nil {
 		return nil, fmt.Errorf("class %q: %w", o.Class, err)
@@ -32,12 +32,11 @@ func Marshal(o Object) ([]byte, error) {
 	return w.b, nil
 }
 
-// writer appends to b and remembers the handles of what it has written: the stream
-// has each class and each string once, and refers to it afterwards. A field's type
-// and a field's value are two Strings in Java even where their texts are equal.
+// writer appends to b and stores the handles of written elements: the stream has each class and each string once, and
+// refers to it afterwards. The type and the value of a field are two Strings in Java even if their texts are equal.
 type writer struct {
 	b       []byte
-	next    uint32 // number of handles given out
+	next    uint32 // the number of assigned handles
 	classes map[string]uint32
 	types   map[string]uint32
 	strings map[string]uint32
@@ -48,7 +47,7 @@ func (w *writer) u16(v uint16) { w.b = binary.BigEndian.AppendUint16(w.b, v) }
 func (w *writer) u32(v uint32) { w.b = binary.BigEndian.AppendUint32(w.b, v) }
 func (w *writer) u64(v uint64) { w.b = binary.BigEndian.AppendUint64(w.b, v) }
 
-// handle assigns the next handle to the element that is written now.
+// handle assigns the next handle to the current element.
 func (w *writer) handle() uint32 {
 	h := w.next
 	w.next++
@@ -74,8 +73,7 @@ func (w *writer) object(o Object) {
 	}
 }
 
-// classDesc writes a class, or refers to it. Its handle comes before those of the
-// field types.
+// classDesc writes a class, or a reference to it. Its handle is lower than the handles of the field types.
 func (w *writer) classDesc(name string, uid int64, flags uint8, fields []Field) {
 	if h, ok := w.classes[name]; ok {
 		w.reference(h)
@@ -98,7 +96,7 @@ func (w *writer) classDesc(name string, uid int64, flags uint8, fields []Field) 
 	w.u8(tcNull)         // no superclass
 }
 
-// string writes s, or refers to it if it is among those written.
+// string writes s, or a reference to it if it is in written.
 func (w *writer) string(s string, written map[string]uint32) {
 	if h, ok := written[s]; ok {
 		w.reference(h)
@@ -138,7 +136,7 @@ func (v ArrayList) appendTo(w *writer) {
 		[]Field{{Name: arrayListSizeField, Type: TypeInt}})
 	w.handle()
 	w.u32(uint32(len(v)))
-	// ArrayList once wrote its capacity here, and still writes its size.
+	// ArrayList once wrote its capacity here, and now writes its size.
 	w.u8(tcBlockData)
 	w.u8(arrayListBlockSize)
 	w.u32(uint32(len(v)))
@@ -168,7 +166,7 @@ func isPrimitive(descriptor string) bool {
 	return len(descriptor) == 1 && primitiveSizes[descriptor[0]] != 0
 }
 
-// isClassType reports whether the descriptor is that of a class or interface.
+// isClassType reports whether the descriptor is one of a class or interface.
 func isClassType(descriptor string) bool {
 	return len(descriptor) > 2 && descriptor[0] == 'L' && descriptor[len(descriptor)-1] == ';'
 }
@@ -178,7 +176,7 @@ func check(o Object) error {
 		return err
 	}
 	if o.Class == arrayListClass {
-		return fmt.Errorf("expected a class of its own, got %s, which is written as a value", o.Class)
+		return fmt.Errorf("expected another class than %s: lists are written only as values", arrayListClass)
 	}
 	if len(o.Fields) > maxFields {
 		return fmt.Errorf("expected at most %d fields, got %d", maxFields, len(o.Fields))
@@ -216,7 +214,7 @@ func checkField(f Field) error {
 	return nil
 }
 
-// checkText refuses texts that would be written with a change.
+// checkText refuses texts that would be changed by writing.
 func checkText(what, s string) error {
 	switch {
 	case s == "":
@@ -230,7 +228,7 @@ func checkText(what, s string) error {
 	}
 }
 
-// primitiveType is the type of a primitive value, or "" if it is none.
+// primitiveType returns the type of a primitive value, or "" for other values.
 func primitiveType(v Value) string {
 	switch v.(type) {
 	case Byte:

@@ -9,7 +9,7 @@ import "fmt"
 type Object struct {
 	// Class is the name with dots: "com.example.Settings".
 	Class string
-	// SerialVersionUID is declared by the class; both sides must agree on it.
+	// SerialVersionUID is declared by the class. Both sides must have the same.
 	SerialVersionUID int64
 	// Fields are all fields of the class that are neither static nor transient.
 	// Marshal sorts them as the stream requires.
@@ -36,8 +36,8 @@ func (o Object) Field(name string) (f Field, ok bool) {
 // Value is the value of a field: one of Byte to Boolean, String, ArrayList, or nil.
 type Value interface{ appendTo(w *writer) }
 
-// The types of values. A String or ArrayList may stand in a field of any class
-// type; the class decides whether Java accepts it there.
+// The types of values. A String or ArrayList may be in a field of any class type; in Java the class decides whether it
+// accepts the value.
 type (
 	Byte    int8
 	Char    uint16 // one UTF-16 code unit
@@ -48,13 +48,12 @@ type (
 	Short   int16
 	Boolean bool
 	String  string
-	// ArrayList is a java.util.ArrayList whose elements are all Strings, none of
-	// them null.
+	// ArrayList is a java.util.ArrayList of Strings without null.
 	ArrayList []string
 )
 
-// Descriptors of field types (JVM specification 4.3.2). TypeString and TypeList are
-// the usual ones for String and ArrayList.
+// Descriptors of field types (JVM specification 4.3.2). TypeString and TypeList are the usual ones for String and
+// ArrayList.
 const (
 	TypeByte    = "B"
 	TypeChar    = "C"
@@ -70,7 +69,7 @@ const (
 
 // Error has the position in a stream that this package cannot read.
 type Error struct {
-	Offset   int    // of the first byte that is wrong
+	Offset   int    // of the first wrong byte
 	Expected string // the readable content
 	Got      string // the actual content
 }

@@ -25,12 +25,11 @@ const (
 	baseWireHandle = 0x7E0000
 )
 
-// maxFields is the most fields a class can have in the stream, where their number
-// is a short.
+// maxFields is the maximum number of fields of a class. The stream has it as a short.
 const maxFields = math.MaxInt16
 
-// The class java.util.ArrayList: its one field is the size; its writeObject adds the
-// capacity as block data, and the elements.
+// The class java.util.ArrayList: its only field is the size. Its writeObject adds the capacity as block data, and the
+// elements.
 const (
 	arrayListClass            = "java.util.ArrayList"
 	arrayListSerialVersionUID = 8683452581122892189
@@ -38,5 +37,5 @@ const (
 	arrayListBlockSize        = 4
 )
 
-// primitiveSizes has the size in the stream of a value of each primitive type.
+// primitiveSizes has the size in bytes of a value of each primitive type in the stream.
 var primitiveSizes = map[byte]int{'B': 1, 'C': 2, 'D': 8, 'F': 4, 'I': 4, 'J': 8, 'S': 2, 'Z': 1}

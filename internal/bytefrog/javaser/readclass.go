@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// classDesc is a class as the stream describes it.
+// classDesc is a class description of the stream.
 type classDesc struct {
 	name   string
 	uid    int64

@@ -10,16 +10,16 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/mutf8"
 )
 
-// reader reads b from offset at. handles has the elements that the stream may refer
-// to, by number: a classDesc, a string, an ArrayList, or nil for all others.
+// reader reads b from offset at. handles has the elements that the stream may refer to, by number: a classDesc, a
+// string, an ArrayList, or nil for all others.
 type reader struct {
 	b       []byte
 	at      int
 	handles []any
 }
 
-// take returns the next n bytes.
-func (r *reader) take(n int, what string) ([]byte, error) {
+// next returns the next n bytes.
+func (r *reader) next(n int, what string) ([]byte, error) {
 	if n > len(r.b)-r.at {
 		return nil, r.fail(r.at, fmt.Sprintf("%s (%d bytes)", what, n), fmt.Sprintf("the end of the stream after %d", len(r.b)-r.at))
 	}
@@ -29,7 +29,7 @@ func (r *reader) take(n int, what string) ([]byte, error) {
 }
 
 func (r *reader) u8(what string) (uint8, error) {
-	b, err := r.take(1, what)
+	b, err := r.next(1, what)
 	if err != nil {
 		return 0, err
 	}
@@ -37,7 +37,7 @@ func (r *reader) u8(what string) (uint8, error) {
 }
 
 func (r *reader) u16(what string) (uint16, error) {
-	b, err := r.take(2, what)
+	b, err := r.next(2, what)
 	if err != nil {
 		return 0, err
 	}
@@ -45,7 +45,7 @@ func (r *reader) u16(what string) (uint16, error) {
 }
 
 func (r *reader) u32(what string) (uint32, error) {
-	b, err := r.take(4, what)
+	b, err := r.next(4, what)
 	if err != nil {
 		return 0, err
 	}
@@ -53,14 +53,14 @@ func (r *reader) u32(what string) (uint32, error) {
 }
 
 func (r *reader) u64(what string) (uint64, error) {
-	b, err := r.take(8, what)
+	b, err := r.next(8, what)
 	if err != nil {
 		return 0, err
 	}
 	return binary.BigEndian.Uint64(b), nil
 }
 
-// shortString reads a 16-bit length and the string behind it.
+// shortString reads a 16-bit length and the following string.
 func (r *reader) shortString(what string) (string, error) {
 	n, err := r.u16("the length of " + what)
 	if err != nil {
@@ -69,7 +69,7 @@ func (r *reader) shortString(what string) (string, error) {
 	return r.text(int(n), what)
 }
 
-// name reads a string that is not empty.
+// name reads a nonempty string.
 func (r *reader) name(what string) (string, error) {
 	start := r.at
 	s, err := r.shortString(what)
@@ -81,7 +81,7 @@ func (r *reader) name(what string) (string, error) {
 
 func (r *reader) text(n int, what string) (string, error) {
 	start := r.at
-	b, err := r.take(n, what)
+	b, err := r.next(n, what)
 	if err != nil {
 		return "", err
 	}

@@ -11,7 +11,7 @@ import (
 
 // primitive reads a value of the primitive type.
 func (r *reader) primitive(descriptor byte) (Value, error) {
-	b, err := r.take(primitiveSizes[descriptor], "a value of type "+string(descriptor))
+	b, err := r.next(primitiveSizes[descriptor], "a value of type "+string(descriptor))
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (r *reader) value() (Value, error) {
 	}
 }
 
-// string reads a string that is written out, and assigns a handle to it.
+// string reads a string after its type code, and assigns a handle to it.
 func (r *reader) string(code byte) (String, error) {
 	const what = "a string"
 	var text string
@@ -85,7 +85,7 @@ func (r *reader) string(code byte) (String, error) {
 	return String(text), nil
 }
 
-// arrayList reads a list behind its type code, and assigns a handle to it.
+// arrayList reads a list after its type code, and assigns a handle to it.
 func (r *reader) arrayList() (Value, error) {
 	start := r.at
 	class, err := r.classDesc()
@@ -93,10 +93,10 @@ func (r *reader) arrayList() (Value, error) {
 		return nil, err
 	}
 	if !class.isArrayList() {
-		return nil, r.fail(start, "the class "+arrayListClass+" as Java has it", fmt.Sprintf("class %q", class.name))
+		return nil, r.fail(start, "the class "+arrayListClass+" as Java declares it", fmt.Sprintf("class %q", class.name))
 	}
 	handle := len(r.handles)
-	r.handles = append(r.handles, nil) // a list that holds itself is none of strings
+	r.handles = append(r.handles, nil) // a reference to this list inside itself is not a string
 	at := r.at
 	size, err := r.u32("the size of a list")
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *reader) arrayList() (Value, error) {
 	return list, nil
 }
 
-// capacity reads the block data in front of a list's elements. Java ignores it too.
+// capacity reads the block data before a list's elements. Java ignores it too.
 func (r *reader) capacity() error {
 	if err := r.expectU8(tcBlockData, "the capacity of a list"); err != nil {
 		return err

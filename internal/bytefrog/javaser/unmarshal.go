@@ -7,13 +7,12 @@ import (
 	"fmt"
 )
 
-// Unmarshal reads a complete stream with one object and nothing after it, as Marshal
-// writes it. Equal strings may be written more than once, two fields may share a
-// list, and fields may have another order. Anything else is an *Error.
+// Unmarshal reads a complete stream of one object, in the form that Marshal writes. It also accepts equal strings that
+// are written more than once, two fields with the same list, and another order of fields. All other content is an
+// *Error.
 //
-// Its recursion has a fixed depth, since neither lists nor classes nest, and no
-// number of the stream makes it allocate more than the bytes that are there can
-// fill. Fields come in the stream's order.
+// The depth of its recursion is fixed, because neither lists nor classes nest. It allocates no more than the available
+// bytes can fill, even if the stream contains large numbers. Fields are returned in the order of the stream.
 func Unmarshal(stream []byte) (Object, error) {
 	r := &reader{b: stream}
 	o, err := r.stream()

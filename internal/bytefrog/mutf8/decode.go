@@ -10,7 +10,7 @@ import (
 
 // SyntaxError has the position where a text is not modified UTF-8.
 type SyntaxError struct {
-	Offset int    // of the first byte that is wrong, from the start of the text
+	Offset int    // of the first wrong byte, from the start of the text
 	Got    string // the actual bytes
 }
 
@@ -18,9 +18,8 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("byte %d: expected a character in modified UTF-8, got %s", e.Offset, e.Got)
 }
 
-// DecodeStrict returns the text of b, or a *SyntaxError if b is anything that
-// Append would not have written: a zero byte, a character in more bytes than it
-// needs, a four-byte sequence of plain UTF-8, or a surrogate without its partner.
+// DecodeStrict returns the text of b. It returns a *SyntaxError for bytes that Append never writes: a zero byte, a
+// character in more bytes than necessary, a four-byte sequence of plain UTF-8, or a surrogate without its partner.
 func DecodeStrict(b []byte) (string, error) {
 	if isPlainASCII(b) {
 		return string(b), nil
@@ -37,15 +36,13 @@ func DecodeStrict(b []byte) (string, error) {
 	return string(out), nil
 }
 
-// Decode returns the text of b and always succeeds: it is for names that people
-// read, where one wrong byte is no reason to lose the rest. Each byte that begins
-// no character, and each surrogate without its partner, becomes one U+FFFD. A
-// zero byte and four-byte sequences of plain UTF-8 become their characters, because
-// agents that are not Java may send them. The result is valid UTF-8 of at most three
-// times the length of b.
+// Decode returns the text of b and always succeeds. It is for names that people read: one wrong byte must not lose the
+// rest. Each byte that begins no character, and each surrogate without its partner, becomes one U+FFFD. A zero byte and
+// four-byte sequences of plain UTF-8 become their characters, because agents that are not Java may send them. The
+// result is valid UTF-8 of at most three times the length of b.
 func Decode(b []byte) string {
 	if utf8.Valid(b) {
-		// Where plain and modified UTF-8 are both valid they mean the same.
+		// Bytes that are valid in both encodings have the same text.
 		return string(b)
 	}
 	out := make([]byte, 0, len(b)+utf8.UTFMax)
@@ -60,7 +57,7 @@ func Decode(b []byte) string {
 	return string(out)
 }
 
-// isPlainASCII reports whether every byte is one of U+0001 to U+007F.
+// isPlainASCII reports whether all bytes are U+0001 to U+007F.
 func isPlainASCII(b []byte) bool {
 	for _, c := range b {
 		if c == 0 || c >= utf8.RuneSelf {
@@ -70,8 +67,7 @@ func isPlainASCII(b []byte) bool {
 	return true
 }
 
-// decodeRune reads the character at the front of b, which is not empty. n is 0 if
-// there is none.
+// decodeRune reads the character at the front of b, which is not empty. n is 0 if there is no valid character.
 func decodeRune(b []byte) (r rune, n int) {
 	switch c := b[0]; {
 	case c == 0:
@@ -114,7 +110,7 @@ func surrogate(b []byte) (r rune, ok bool) {
 	return 0xD000 | rune(b[1]&0x3F)<<6 | rune(b[2]&0x3F), true
 }
 
-// describe names the bytes that decodeRune refused.
+// describe describes bytes that decodeRune refused.
 func describe(b []byte) string {
 	if _, ok := surrogate(b); ok {
 		return fmt.Sprintf("% X, a surrogate without its partner", b[:3])

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxShort is the most bytes a string behind a 16-bit length can have.
+// MaxShort is the maximum number of bytes of a string with a 16-bit length.
 const MaxShort = 1<<16 - 1
 
 // Ranges of UTF-16 surrogates, and the offset of the bits of a pair.
@@ -38,10 +38,9 @@ func Append(dst []byte, s string) []byte {
 	return dst
 }
 
-// AppendShort appends the length of s as 16 bits in big-endian order and then s,
-// as DataOutputStream.writeUTF does. A string that is longer than MaxShort bytes
-// is cut at the end of the last character that fits; a pair of surrogates counts
-// as one character.
+// AppendShort appends the length of s as 16 bits in big-endian order and then s, like DataOutputStream.writeUTF. It
+// cuts a string that is longer than MaxShort bytes at the end of the last character that fits. A pair of surrogates
+// counts as one character.
 func AppendShort(dst []byte, s string) []byte {
 	start := len(dst)
 	dst = append(dst, 0, 0)
@@ -55,7 +54,7 @@ func AppendShort(dst []byte, s string) []byte {
 	return dst
 }
 
-// runeLen is the number of bytes of r; range over a string has made it valid.
+// runeLen returns the number of bytes of r, which is valid because it comes from range over a string.
 func runeLen(r rune) int {
 	switch {
 	case r == 0:
@@ -84,8 +83,7 @@ func appendRune(dst []byte, r rune) []byte {
 	}
 }
 
-// appendSurrogate writes the three bytes of one half of a pair, which
-// utf8.AppendRune rightly refuses.
+// appendSurrogate writes the three bytes of one half of a pair, which utf8.AppendRune refuses.
 func appendSurrogate(dst []byte, r rune) []byte {
 	return append(dst, 0xE0|byte(r>>12), 0x80|byte(r>>6)&0x3F, 0x80|byte(r)&0x3F)
 }

@@ -21,7 +21,7 @@ func unhex(tb testing.TB, text string) []byte {
 	return b
 }
 
-// The bytes are what java.io.DataOutputStream.writeUTF of JDK 17 writes.
+// The bytes are the output of java.io.DataOutputStream.writeUTF of JDK 17.
 var exact = []struct{ name, text, bytes string }{
 	{"nothing", "", ""},
 	{"ASCII", "demo/Shop", "64656D6F2F53686F70"},
@@ -55,7 +55,7 @@ func TestAppendReplacesBytesThatAreNotUTF8(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\xFFb":             "a\uFFFDb",
 		"\xC3":               "\uFFFD",
-		"\xED\xA0\x80":       "\uFFFD\uFFFD\uFFFD", // a surrogate, which a Go string cannot hold
+		"\xED\xA0\x80":       "\uFFFD\uFFFD\uFFFD", // a surrogate, which is invalid in Go strings
 		"a\xF0\x9F\x98":      "a\uFFFD\uFFFD\uFFFD",
 		"\xC0\x80":           "\uFFFD\uFFFD",
 		"é\xE2\x82good\x80😀": "é\uFFFD\uFFFDgood\uFFFD😀",
@@ -167,7 +167,7 @@ func FuzzAppend(f *testing.F) {
 	}
 	f.Add("a\xFF\xED\xA0\x80")
 	f.Fuzz(func(t *testing.T, s string) {
-		want := string([]rune(s)) // each byte that is no UTF-8 becomes U+FFFD
+		want := string([]rune(s)) // each byte that is not UTF-8 becomes U+FFFD
 		b := Append(nil, s)
 		if len(b) != Len(s) {
 			t.Fatalf("%q: expected %d bytes, got %d", s, Len(s), len(b))

@@ -23,8 +23,8 @@ func (p *Packer) AddWith(e *Event, key string, value Value) bool {
 	return true
 }
 
-// Attribute gives an optional attribute to the event that was added last. It
-// reports false, and adds nothing, when there is none or it doesn't fit.
+// Attribute adds an optional attribute to the latest event. It reports false, and adds nothing, if
+// there is no event or the attribute doesn't fit.
 func (p *Packer) Attribute(key string, value Value) bool {
 	if p.closed || p.Len() == 0 {
 		return false
@@ -36,8 +36,8 @@ func (p *Packer) Attribute(key string, value Value) bool {
 	return ok
 }
 
-// attribute enters what an attribute has into the tables, if there is room for it
-// and so many bytes more.
+// attribute enters key and value into the table of values. It reports false if there is no room for
+// the attribute and for the given number of further bytes.
 func (p *Packer) attribute(key string, value Value, more int) (k, v uint16, ok bool) {
 	if value.kind == 0 || value.kind >= valueTypeEnd {
 		return 0, 0, false
@@ -49,7 +49,7 @@ func (p *Packer) attribute(key string, value Value, more int) (k, v uint16, ok b
 	return k, v, ok && p.size()+attributeSize+more <= p.maxBytes
 }
 
-// addAttribute adds one that there is room for to the event that was added last.
+// addAttribute adds an attribute, for which there is room, to the latest event.
 func (p *Packer) addAttribute(k, v uint16) {
 	p.attributes = binary.LittleEndian.AppendUint32(p.attributes, uint32(p.Len()-1))
 	p.attributes = binary.LittleEndian.AppendUint32(p.attributes, uint32(k))

@@ -3,18 +3,18 @@
 
 package callevent
 
-// Cause says why the knowledge of stacks ends: at a barrier, or, for those that
-// only the pairing can see, at a frame. Its text names attributes and metrics.
+// Cause is the reason why knowledge of stacks ends: at a barrier or, for causes that only pairing
+// detects, at a frame. Its text is part of attributes and metrics.
 type Cause uint8
 
 const (
-	// CauseSuspended: the tracer was told to stop tracing for a while.
+	// CauseSuspended: the receiver commanded the tracer to suspend tracing.
 	CauseSuspended Cause = 1 + iota
-	// CauseDiscarded: the tracer says that it lost events.
+	// CauseDiscarded: the tracer reported that it lost events.
 	CauseDiscarded
 	// CauseDropped: the receiver dropped events.
 	CauseDropped
-	// CauseBadData: what came could not be read.
+	// CauseBadData: the receiver could not read the data.
 	CauseBadData
 	// CauseEnded: the call stream ended in order.
 	CauseEnded
@@ -27,7 +27,7 @@ const (
 	// CauseLimit: a configured bound was reached.
 	CauseLimit
 
-	// The following are seen only by the pairing and stand in no batch.
+	// Only pairing detects the following causes. No batch contains them.
 
 	// CauseGap: events are missing.
 	CauseGap
@@ -37,7 +37,7 @@ const (
 	CauseClock
 	// CauseMismatch: a function deeper in the stack returned.
 	CauseMismatch
-	// CauseIdle: no batch came for too long.
+	// CauseIdle: no batch arrived for too long.
 	CauseIdle
 	// CauseThreadReused: another thread has the lane's ID now.
 	CauseThreadReused
@@ -60,24 +60,24 @@ func (c Cause) String() string {
 	return "unknown"
 }
 
-// BarrierKind tells breaks from the end.
+// BarrierKind distinguishes breaks from the end.
 type BarrierKind uint8
 
 const (
 	// BarrierBreak: stacks are not known across it.
 	BarrierBreak BarrierKind = 1 + iota
-	// BarrierEnd: nothing of the call stream follows.
+	// BarrierEnd: no event of the call stream follows.
 	BarrierEnd
 
 	barrierKindEnd
 )
 
-// Barrier ends the knowledge of stacks before a sequence number. It has no
-// number of its own, so hearing of it twice changes nothing.
+// Barrier ends the knowledge of stacks before a sequence number. It has no sequence number of its
+// own, so a repeated barrier changes nothing.
 type Barrier struct {
-	// From and To are sequence numbers. Frames that are open before From end
-	// there; events numbered From to To-1 are not to be paired; stacks are
-	// empty at To. In a point break and an end From and To are equal.
+	// From and To are sequence numbers. Frames that are open before From end there. Events numbered
+	// From to To-1 must not be paired. Stacks are empty at To. In a point break and in an end From
+	// and To are equal.
 	From, To uint64
 	Kind     BarrierKind
 	Cause    Cause
@@ -98,7 +98,7 @@ func End(at uint64, cause Cause) Barrier {
 	return Barrier{From: at, To: at, Kind: BarrierEnd, Cause: cause}
 }
 
-// check says what keeps b from standing in a batch, at the offset in its data.
+// check returns an error if a batch must not contain b. offset is the position of b in the batch.
 func (b Barrier) check(offset int) error {
 	switch {
 	case b.Kind == 0 || b.Kind >= barrierKindEnd:

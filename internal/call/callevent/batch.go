@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Batch is an unpacked batch. Its slices are reused by the next Unpack; its
-// strings are not, but they share memory: keep a clone of what lives long.
+// Batch is an unpacked batch. The next Unpack reuses its slices. Strings are not reused, but all
+// strings of a batch share memory: clone those that you hold for long.
 type Batch struct {
 	Stream StreamID
 	// Resolution of the source's clock in nanoseconds.
@@ -18,10 +18,9 @@ type Batch struct {
 	// Next is one more than the highest sequence number that the receiver of
 	// the stream has seen; 0: none yet.
 	Next uint64
-	// Received is when the receiver closed the batch, Unix nanoseconds.
+	// Received is the time at which the receiver closed the batch, in Unix nanoseconds.
 	Received int64
-	// TextKey is the attribute under which a span shows the text of its
-	// function; empty: none.
+	// TextKey is the attribute that shows the text of a span's function; empty: none.
 	TextKey string
 
 	Barriers   []Barrier
@@ -37,9 +36,9 @@ type Batch struct {
 	baseSequence uint64
 }
 
-// LayoutError says where the data of a batch is not as its layout says.
+// LayoutError is a difference between the data of a batch and the layout.
 type LayoutError struct {
-	// Offset is in bytes from the beginning of the data.
+	// Offset is the position in the data, in bytes.
 	Offset        int
 	Expected, Got string
 }
@@ -55,8 +54,8 @@ func layoutError(offset int, expected, got string, args ...any) error {
 // Len is the number of events.
 func (b *Batch) Len() int { return len(b.rows) / eventSize }
 
-// Events decodes events into dst, beginning with event number first, and says
-// how many: as many as dst takes, or the rest of the batch.
+// Events decodes events into dst, beginning with event number first, and returns their number:
+// len(dst), or the rest of the batch.
 func (b *Batch) Events(dst []Event, first int) int {
 	rows := b.rows[first*eventSize:]
 	n := min(len(dst), len(rows)/eventSize)
@@ -64,25 +63,24 @@ func (b *Batch) Events(dst []Event, first int) int {
 	for i := range dst[:n] {
 		row := (*[eventSize]byte)(rows)
 		rows = rows[eventSize:]
-		what := binary.LittleEndian.Uint64(row[:])
+		fields := binary.LittleEndian.Uint64(row[:])
 		when := binary.LittleEndian.Uint64(row[12:])
-		// Field by field: a literal of so many fields is built aside and copied.
+		// Setting each field is faster: a literal of this size is built elsewhere and copied.
 		e := &dst[i]
 		e.Sequence = base + uint64(int64(int32(when)))
 		e.Time = epoch + int64(when)>>32*resolution
 		e.Line = binary.LittleEndian.Uint32(row[8:])
-		e.Lane = uint16(what >> 16)
-		e.Function = uint16(what >> 32)
-		e.Exception = uint16(what >> 48)
-		e.Kind = Kind(what)
+		e.Lane = uint16(fields >> 16)
+		e.Function = uint16(fields >> 32)
+		e.Exception = uint16(fields >> 48)
+		e.Kind = Kind(fields)
 	}
 	return n
 }
 
-// Unpack reads data, which it keeps a reference to, into b. Whatever data
-// holds, every index that an event of its kind has is then inside its table,
-// every string is valid UTF-8, and nothing was allocated that is not in
-// proportion to len(data). The error is a *LayoutError.
+// Unpack reads data into b, and keeps a reference to data. After success every index of an event is
+// inside its table, and every string is valid UTF-8. Unpack allocates in proportion to len(data),
+// never to a number in data. The error is a *LayoutError.
 func (b *Batch) Unpack(data []byte) error {
 	if len(data) < headerSize || len(data) > MaxBatchBytes {
 		return layoutError(0, fmt.Sprintf("%d to %d bytes", headerSize, MaxBatchBytes), "%d", len(data))
@@ -108,12 +106,12 @@ func (b *Batch) Unpack(data []byte) error {
 	return b.unpackAttributes(data[s.attributes:s.functions], s.attributes)
 }
 
-// sections are the offsets at which the sections after the events begin.
+// sections are the offsets of the sections after the events.
 type sections struct{ barriers, attributes, functions, lanes, exceptions, values, renames, strings int }
 
 func (s *sections) measure(data []byte) error {
 	sizes := [9]uint64{eventSize, barrierSize, attributeSize, functionSize, laneSize, exceptionSize, valueSize, renameSize, 1}
-	// Where the counts of the sections stand: that of the renames is the last.
+	// The header's offsets of the sections' counts. The renames' count is the last.
 	counts := [9]int{56, 60, 64, 68, 72, 76, 80, 92, 84}
 	begins := [10]uint64{headerSize}
 	for i, size := range sizes {
@@ -131,7 +129,7 @@ func (s *sections) measure(data []byte) error {
 	return nil
 }
 
-// checkHeader checks everything in the header but the counts.
+// checkHeader checks everything in the header except the counts.
 func checkHeader(data []byte) error {
 	le := binary.LittleEndian
 	if StreamID(data[:16]).IsZero() {
@@ -163,8 +161,8 @@ func (b *Batch) header(data []byte) {
 	b.Received = int64(le.Uint64(data[48:]))
 }
 
-// tables unpacks the tables that events point into, and the renames. All their
-// strings are slices of one.
+// tables unpacks the tables of indexes in events, and the renames. Their strings are slices of one
+// string.
 func (b *Batch) tables(data []byte, s *sections) error {
 	le := binary.LittleEndian
 	text := stringSection{offset: s.strings, rest: string(data[s.strings:])}
@@ -203,7 +201,7 @@ func (b *Batch) tables(data []byte, s *sections) error {
 		return err
 	}
 	if text.bad || text.rest != "" {
-		return layoutError(text.offset, "strings as long as the tables say, of whole characters", "%d bytes left", len(text.rest))
+		return layoutError(text.offset, "strings of the lengths in the tables, of whole characters", "%d bytes left", len(text.rest))
 	}
 	return nil
 }
@@ -228,16 +226,24 @@ func (b *Batch) unpackRenames(data []byte, offset int, text *stringSection) erro
 		case reused > 1:
 			return layoutError(offset+34, "0 or 1", "%d", reused)
 		}
-		b.Renames = append(b.Renames, Rename{
-			Lane: le.Uint64(data), Sequence: sequence, Time: int64(t), First: first == 1, Order: le.Uint32(data[28:]),
-			Provisional: provisional == 1, Reused: reused == 1, Name: text.next(le.Uint32(data[24:])),
-		})
+		r := Rename{
+			Lane: le.Uint64(data), Time: int64(t), First: first == 1, Order: le.Uint32(data[28:]),
+			Reused: reused == 1, Name: text.next(le.Uint32(data[24:])),
+		}
+		switch {
+		case r.Reused:
+			r.After = sequence
+		case sequence < MaxSequence:
+			// An earlier version wrote the first time that is certainly after the rename.
+			r.Time = max(r.Time-b.Resolution, 0)
+		}
+		b.Renames = append(b.Renames, r)
 	}
 	return nil
 }
 
-// stringSection gives out the strings of a batch one after the other. bad is
-// set when one is not there, or a boundary cuts a character.
+// stringSection returns the strings of a batch one after the other. bad is set if a string is
+// missing or ends inside a character.
 type stringSection struct {
 	rest   string
 	offset int
@@ -255,11 +261,11 @@ func (t *stringSection) next(n uint32) string {
 	return s
 }
 
-// bounds are the largest that the indexes of an event may be.
+// bounds are the largest allowed indexes of an event.
 type bounds struct{ lane, function, exception int }
 
 func (b *Batch) checkEvents() error {
-	// What an event of a kind doesn't have can be anything.
+	// Fields that a kind of event does not use can have any value.
 	const anything = 1<<16 - 1
 	lane, function, exception := len(b.Lanes)-1, len(b.Functions)-1, len(b.Exceptions)
 	byKind := [kindEnd]bounds{
@@ -270,26 +276,26 @@ func (b *Batch) checkEvents() error {
 		KindUnwind:  {lane, function, exception},
 		KindSkip:    {anything, anything, anything},
 	}
-	// The least and the largest offset from the base that is a sequence number.
+	// The smallest and the largest offset from the base that result in a sequence number.
 	least := -int64(min(b.baseSequence, 1<<31))
 	most := int64(min(MaxSequence-b.baseSequence, 1<<31-1))
 	for rows := b.rows; len(rows) >= eventSize; rows = rows[eventSize:] {
 		row := (*[eventSize]byte)(rows)
-		what := binary.LittleEndian.Uint64(row[:])
+		fields := binary.LittleEndian.Uint64(row[:])
 		sequence := int64(int32(binary.LittleEndian.Uint32(row[12:])))
 		offset := headerSize + len(b.rows) - len(rows)
-		kind := Kind(what)
+		kind := Kind(fields)
 		if kind == 0 || kind >= kindEnd {
 			return layoutError(offset, "a kind of event", "%d", kind)
 		}
 		bound := &byKind[kind]
-		if n := int(uint16(what >> 16)); n > bound.lane {
+		if n := int(uint16(fields >> 16)); n > bound.lane {
 			return layoutError(offset+2, fmt.Sprintf("a lane of %d", len(b.Lanes)), "%d", n)
 		}
-		if n := int(uint16(what >> 32)); n > bound.function {
+		if n := int(uint16(fields >> 32)); n > bound.function {
 			return layoutError(offset+4, fmt.Sprintf("a function of %d", len(b.Functions)), "%d", n)
 		}
-		if n := int(uint16(what >> 48)); n > bound.exception {
+		if n := int(uint16(fields >> 48)); n > bound.exception {
 			return layoutError(offset+6, fmt.Sprintf("an exception of %d", len(b.Exceptions)), "%d", n)
 		}
 		if sequence < least || sequence > most {

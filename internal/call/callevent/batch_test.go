@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sample is a batch in which every table has an entry, and where its sections begin.
+// sample returns a batch with an entry in every table, and the offsets of its sections.
 func sample(t testing.TB) (data []byte, s sections) {
 	p, err := NewPacker(testStream, MinBatchBytes)
 	require.NoError(t, err)
@@ -25,10 +25,10 @@ func sample(t testing.TB) (data []byte, s sections) {
 		{kind: KindSkip, attributes: []attributeOf{{"n", IntValue(3)}, {"k", BoolValue(true)}}},
 	} {
 		c.sequence, c.time = uint64(10+i), int64(i)
-		require.True(t, add(p, &c))
+		require.True(t, addCall(p, &c))
 	}
-	require.True(t, p.Rename(Rename{Lane: 8, Sequence: 12, Time: 3, First: true, Order: 70000, Provisional: true, Name: "né"}))
-	require.True(t, p.Rename(Rename{Lane: 0, Sequence: MaxSequence, Time: 4, Name: "main"}))
+	require.True(t, p.Rename(Rename{Lane: 8, Time: 3, First: true, Order: 70000, Name: "né"}))
+	require.True(t, p.Rename(Rename{Lane: 0, Reused: true, After: 12, Time: 4, Name: "main"}))
 	packed, err := p.Close([]Barrier{Point(10, CauseSuspended), End(14, CauseEnded)}, 14, 99)
 	require.NoError(t, err)
 	require.NoError(t, s.measure(packed.Data))
@@ -49,7 +49,7 @@ func put64(offset int, v uint64) func([]byte) {
 
 func put8(offset int, v byte) func([]byte) { return func(b []byte) { b[offset] = v } }
 
-func TestACorruptBatchSaysWhere(t *testing.T) {
+func TestTheErrorOfACorruptBatchHasItsPosition(t *testing.T) {
 	data, s := sample(t)
 	event := func(i int) int { return headerSize + i*eventSize }
 	for _, test := range []struct {
@@ -82,7 +82,7 @@ func TestACorruptBatchSaysWhere(t *testing.T) {
 		{"one count is another's", func(b []byte) { // an attribute less, a lane more
 			b[64]--
 			b[72]++
-		}, "expected strings as long as the tables say"},
+		}, "expected strings of the lengths in the tables"},
 
 		{"event of no kind", put8(event(0), 0), "byte 96: expected a kind of event, got 0"},
 		{"event of a later kind", put8(event(2), byte(kindEnd)), "byte 136: expected a kind of event, got 7"},
@@ -111,27 +111,27 @@ func TestACorruptBatchSaysWhere(t *testing.T) {
 		{"key that is no string", put32(s.attributes+4, 3), "byte 228: expected a string and a value of 5 values, got 3 and 1"},
 		{"value that is none", put32(s.attributes+8, 5), "byte 228: expected a string and a value of 5 values, got 0 and 5"},
 
-		{"name of a function too long", put32(s.functions+8, MaxNameBytes+1), "expected strings as long as the tables say"},
-		{"name of a function longer than all", put32(s.functions, math.MaxUint32), "expected strings as long as the tables say"},
-		{"name of a lane shorter", put32(s.lanes+8, 3), "expected strings as long as the tables say"},
+		{"name of a function too long", put32(s.functions+8, MaxNameBytes+1), "expected strings of the lengths in the tables"},
+		{"name of a function longer than all", put32(s.functions, math.MaxUint32), "expected strings of the lengths in the tables"},
+		{"name of a lane shorter", put32(s.lanes+8, 3), "expected strings of the lengths in the tables"},
 		{"name that ends inside a character", func(b []byte) { put32(s.lanes+8, 6)(b); put32(s.lanes+laneSize+8, 7)(b) },
-			"expected strings as long as the tables say"},
-		{"name of an exception longer", put32(s.exceptions, 16), "expected strings as long as the tables say"},
+			"expected strings of the lengths in the tables"},
+		{"name of an exception longer", put32(s.exceptions, 16), "expected strings of the lengths in the tables"},
 		{"value without a type", put32(s.values, 0), "expected a type of value, got 0"},
 		{"value of a later type", put32(s.values+valueSize, uint32(valueTypeEnd)), "expected a type of value, got 5"},
-		{"string value longer", put64(s.values+4, math.MaxUint64), "expected strings as long as the tables say"},
+		{"string value longer", put64(s.values+4, math.MaxUint64), "expected strings of the lengths in the tables"},
 		{"number of a rename", put64(s.renames+8, MaxSequence+1), "expected a sequence number of at most 4611686018427387904, got 4611686018427387905"},
 		{"time of a rename", put64(s.renames+16, math.MaxUint64), "expected a time after 1970, got -1"},
 		{"time of a rename in the far future", put64(s.renames+renameSize+16, maxTime+1), "expected a time after 1970, got 4611686018427387905"},
 		{"first of a rename", put8(s.renames+32, 2), "expected 0 or 1, got 2"},
 		{"provisional rename", put8(s.renames+renameSize+33, 2), "expected 0 or 1, got 2"},
 		{"reused of a rename", put8(s.renames+34, 2), "expected 0 or 1, got 2"},
-		{"name of a rename longer", put32(s.renames+24, 5), "expected strings as long as the tables say"},
+		{"name of a rename longer", put32(s.renames+24, 5), "expected strings of the lengths in the tables"},
 		{"name of a rename that ends inside a character", func(b []byte) { put32(s.renames+24, 2)(b); put32(s.renames+renameSize+24, 5)(b) },
-			"expected strings as long as the tables say"},
+			"expected strings of the lengths in the tables"},
 
-		{"text key longer", put32(88, 10), "expected strings as long as the tables say"},
-		{"text key too long", put32(88, math.MaxUint32), "expected strings as long as the tables say"},
+		{"text key longer", put32(88, 10), "expected strings of the lengths in the tables"},
+		{"text key too long", put32(88, math.MaxUint32), "expected strings of the lengths in the tables"},
 		{"strings that are no UTF-8", put8(s.strings, 0xff), "expected UTF-8, got something else"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -180,8 +180,8 @@ func TestTooManyRenamesAreRefused(t *testing.T) {
 	require.EqualError(t, new(Batch).Unpack(b), "call event batch, byte 96: expected at most 4096 renames, got 4097")
 }
 
-// A byte that is wrong is found, or the batch is another batch that can be used.
-func TestNoByteCanDoHarm(t *testing.T) {
+// Unpack refuses a changed byte, or the result is another usable batch.
+func TestAChangedByteIsRefusedOrHarmless(t *testing.T) {
 	data, _ := sample(t)
 	for i := range data {
 		for _, change := range []byte{1, 0x80, 0xff} {

@@ -13,10 +13,9 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
 )
 
-// mix is what fills a batch of 256 KiB: events of 300 functions on 10 lanes,
-// one in a hundred with an exception. Names get their indexes in the order in
-// which they are entered, so the events can hold them already: looking a name
-// up for an event is the receiver's work.
+// mix fills a batch of 256 KiB: events of 300 functions on 10 lanes, one in a hundred with an
+// exception. Tables number names in the order of their entry, so the events have the indexes
+// already. Looking up the name of an event is the receiver's work.
 type mix struct {
 	events     []Event
 	functions  []*Function
@@ -74,21 +73,21 @@ func (m *mix) pack(b *testing.B, p *Packer) Packed {
 	return packed
 }
 
-var sum uint64 // what a benchmark computed, so that it is computed
+var sum uint64 // the result of the benchmarks, so that the compiler does not remove their work
 
-func takeAll(b *testing.B, batch *Batch, data []byte, events []Event) {
+func readAll(b *testing.B, batch *Batch, data []byte, events []Event) {
 	if err := batch.Unpack(data); err != nil {
 		b.Fatal(err)
 	}
-	taken := uint64(0)
+	read := uint64(0)
 	for first := 0; first < batch.Len(); {
 		n := batch.Events(events, first)
 		for i := range events[:n] {
-			taken += events[i].Sequence ^ uint64(events[i].Time)
+			read += events[i].Sequence ^ uint64(events[i].Time)
 		}
 		first += n
 	}
-	sum += taken
+	sum += read
 }
 
 func benchmark(b *testing.B, round func(m *mix, p *Packer, batch *Batch, events []Event)) {
@@ -114,13 +113,13 @@ func BenchmarkUnpack(b *testing.B) {
 		if data == nil {
 			data = m.pack(b, p).Data
 		}
-		takeAll(b, batch, data, events)
+		readAll(b, batch, data, events)
 	})
 }
 
 func BenchmarkPackUnpack(b *testing.B) {
 	benchmark(b, func(m *mix, p *Packer, batch *Batch, events []Event) {
-		takeAll(b, batch, m.pack(b, p).Data, events)
+		readAll(b, batch, m.pack(b, p).Data, events)
 	})
 }
 
@@ -140,20 +139,20 @@ func BenchmarkFixedWidth(b *testing.B) {
 			data = binary.LittleEndian.AppendUint32(data, e.Line)
 			data = binary.LittleEndian.AppendUint16(data, e.Exception)
 		}
-		taken := uint64(0)
+		read := uint64(0)
 		for d := data; len(d) >= 27; d = d[27:] {
 			e := Event{
 				Sequence: binary.LittleEndian.Uint64(d), Time: int64(binary.LittleEndian.Uint64(d[8:])), Kind: Kind(d[16]),
 				Lane: binary.LittleEndian.Uint16(d[17:]), Function: binary.LittleEndian.Uint16(d[19:]),
 				Line: binary.LittleEndian.Uint32(d[21:]), Exception: binary.LittleEndian.Uint16(d[25:]),
 			}
-			taken += e.Sequence ^ uint64(e.Time) + uint64(e.Kind) + uint64(e.Lane) + uint64(e.Function) + uint64(e.Line) + uint64(e.Exception)
+			read += e.Sequence ^ uint64(e.Time) + uint64(e.Kind) + uint64(e.Lane) + uint64(e.Function) + uint64(e.Line) + uint64(e.Exception)
 		}
-		sum += taken
+		sum += read
 	})
 }
 
-// BenchmarkPackUnpackThroughSpan is the way inside one collector.
+// BenchmarkPackUnpackThroughSpan is the path inside one collector.
 func BenchmarkPackUnpackThroughSpan(b *testing.B) {
 	benchmark(b, func(m *mix, p *Packer, batch *Batch, events []Event) {
 		traces := ptrace.NewTraces()
@@ -163,11 +162,11 @@ func BenchmarkPackUnpackThroughSpan(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		takeAll(b, batch, data, events)
+		readAll(b, batch, data, events)
 	})
 }
 
-// BenchmarkPackUnpackThroughOTLP is the way between two collectors.
+// BenchmarkPackUnpackThroughOTLP is the path between two collectors.
 func BenchmarkPackUnpackThroughOTLP(b *testing.B) {
 	var marshaler ptrace.ProtoMarshaler
 	var unmarshaler ptrace.ProtoUnmarshaler
@@ -186,6 +185,6 @@ func BenchmarkPackUnpackThroughOTLP(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		takeAll(b, batch, data, events)
+		readAll(b, batch, data, events)
 	})
 }

@@ -1,11 +1,10 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package callevent is what receivers and the stack_pairing processor share:
-// call events, and the batch that carries them inside one pdata span.
+// Package callevent has call events, and the batch of them inside one pdata span. Receivers and the
+// stack_pairing processor share it.
 //
-// It knows how a batch is laid out, packed and unpacked. It knows no tracer's
-// protocol and no call stacks.
+// It knows the layout of a batch. It knows no tracer's protocol and no call stacks.
 //
 // # Layout of a batch, version 1
 //
@@ -38,13 +37,13 @@
 //	            renames, 36 bytes each
 //	            strings
 //
-// An event is kind (u8), a byte that is ignored by readers and written as zero,
+// An event is kind (u8), a byte that readers ignore and writers set to zero,
 // lane (u16), function (u16), exception (u16; 0: none, otherwise index + 1),
 // line (u32; 0: none), sequence (i32, from the base), time (i32, in units of
 // the resolution, from the base time).
 //
-// A barrier is from (u64), to (u64), kind (u8), cause (u8), six bytes that are
-// ignored by readers and written as zero.
+// A barrier is from (u64), to (u64), kind (u8), cause (u8), and six bytes that readers ignore and
+// writers set to zero.
 //
 // An attribute is the index of its event, of its key and of its value in the
 // value table (u32 each); attributes are sorted by event, and a key is a
@@ -55,11 +54,15 @@
 // (u32). An exception is the length of its name. A value is a type (u32) and
 // eight bytes: the number, or for a string its length.
 //
-// A rename is a lane's ID (u64), which need not be in the table of lanes, the
-// sequence number from which it holds (u64), the time from which it holds (Unix
-// nanoseconds, signed), the length of the name (u32), its order (u32), whether it is
-// the lane's first, whether it is provisional and whether another thread has the lane
-// now (u8 each: 0 or 1), and a byte that is ignored by readers and written as zero.
+// A rename is a lane's ID (u64), which need not be in the table of lanes, a
+// sequence number (u64), the time from which the name holds (Unix nanoseconds,
+// signed), the length of the name (u32), its order (u32), and 0 or 1 (u8) each for
+// the lane's first name, provisional, and another thread that has the lane now, and
+// a byte that is ignored by readers and written as zero. The sequence number is that
+// of Rename.After if another thread has the lane. Otherwise it is written as
+// MaxSequence, and provisional is always written as 0. Earlier writers of version 1
+// wrote the first number under the name, with a time one unit of the resolution
+// later. Readers use only the time, and ignore provisional.
 //
 // The string section is the text key, the attribute under which a span shows the
 // text of its function, and the tables' and the renames' strings in the order of

@@ -12,10 +12,10 @@ type StreamID [16]byte
 // IsZero reports whether id is the invalid ID.
 func (id StreamID) IsZero() bool { return id == StreamID{} }
 
-// String gives id as 32 hexadecimal digits.
+// String returns id as 32 hexadecimal digits.
 func (id StreamID) String() string { return hex.EncodeToString(id[:]) }
 
-// Kind says what happened in a call event.
+// Kind is the kind of a call event.
 type Kind uint8
 
 const (
@@ -23,15 +23,15 @@ const (
 	KindEnter Kind = 1 + iota
 	// KindExit: a function returned.
 	KindExit
-	// KindExitTop: the function on top of the lane's stack returned, whatever
-	// it is. The event's function is meaningless.
+	// KindExitTop: the function on top of the lane's stack returned, whichever it is. The event's
+	// function has no meaning.
 	KindExitTop
-	// KindThrow: an exception was thrown in a function, which goes on.
+	// KindThrow: an exception was thrown in a function, which continues.
 	KindThrow
 	// KindUnwind: an exception left a function.
 	KindUnwind
-	// KindSkip: the tracer used the sequence number for something that is no
-	// call. Only the sequence number of such an event has a meaning.
+	// KindSkip: the tracer used the sequence number for something other than a call. The other
+	// fields of the event have no meaning.
 	KindSkip
 
 	kindEnd
@@ -50,48 +50,48 @@ func (k Kind) String() string {
 type Event struct {
 	// Sequence is the event's place in its call stream.
 	Sequence uint64
-	// Time is in Unix nanoseconds in an unpacked batch, and in ticks of the
-	// stream's clock where a Packer takes it.
+	// Time is in Unix nanoseconds in an unpacked batch, and in ticks of the stream's clock for a
+	// Packer.
 	Time int64
-	// Line is the line in the source where it happened; 0: not known.
+	// Line is the line of the event in the source; 0: not known.
 	Line uint32
 	// Lane and Function are indexes into the batch's tables.
 	Lane, Function uint16
-	// Exception is 0 where there is none or it is not known, and otherwise one
-	// more than an index into the batch's table. Only throw and unwind have one.
+	// Exception is 0 if there is none or it is not known. Otherwise it is an index into the batch's
+	// table, plus one. Only throw and unwind have one.
 	Exception uint16
 	Kind      Kind
 }
 
-// Function is a function as a tracer knows it.
+// Function is a function as the tracer reports it.
 type Function struct {
 	// Qualified is the fully qualified name, the convention's
 	// code.function.name; Display is short, to name a span with.
 	Qualified, Display string
 	// Text is the function as the tracer sent it.
 	Text string
-	// File and Line say where it is defined; empty and 0: not known.
+	// File and Line are the place of its definition; empty and 0: not known.
 	File string
 	Line uint32
 }
 
-// Lane is what has one call stack, as it is called where no Rename says otherwise:
-// one lane ID can stand in a batch several times, with different names.
+// Lane is the owner of one call stack, with its name where no Rename applies. A batch can contain
+// one lane ID several times, with different names.
 type Lane struct {
 	ID   uint64
 	Name string
 }
 
-// Bits of a lane's ID, which tell lanes of one call stream apart that have the same number
-// otherwise. Without them a lane is a thread of the operating system, or as the tracer numbers it.
+// Bits of a lane's ID distinguish lanes of one call stream that have the same number otherwise.
+// Without these bits a lane is a thread of the operating system, or has the tracer's own number.
 const (
-	// LaneManaged says that the rest is the number that a runtime, such as the JVM, gives the thread.
+	// LaneManaged: the rest is the number of the thread in a runtime such as the JVM.
 	LaneManaged uint64 = 1 << 62
-	// LaneKey says that events are paired by a key, whatever their thread.
+	// LaneKey: events are paired by a key, from any thread.
 	LaneKey uint64 = 1 << 63
 )
 
-// ThreadID is the number of a lane's thread. It reports false where the lane is no thread.
+// ThreadID returns the number of a lane's thread. It reports false if the lane is no thread.
 func ThreadID(lane uint64) (id int64, is bool) {
 	return int64(lane &^ LaneManaged), lane&LaneKey == 0
 }

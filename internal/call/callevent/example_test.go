@@ -14,7 +14,7 @@ import (
 // A receiver packs the events of one call stream, and ends the stream with its last batch.
 func ExamplePacker() {
 	stream := callevent.Stream{
-		ID: callevent.StreamID{1}, // of a real stream: random, or a hash that a second reading gives again
+		ID: callevent.StreamID{1}, // for a real stream: random, or a hash that is the same when the recording is read again
 		// Ticks are nanoseconds of the Unix clock.
 		Epoch: 0, Resolution: 1,
 		TextKey: "example.function",
@@ -23,7 +23,7 @@ func ExamplePacker() {
 	if err != nil {
 		panic(err) // the settings are out of bounds
 	}
-	// The tables give indexes, which are valid until Reset. A receiver caches them by Generation.
+	// The tables return indexes, which are valid until Reset. A receiver caches them by Generation.
 	lane, _ := packer.Lane(callevent.Lane{ID: 7, Name: "main"})
 	function, _ := packer.Function(&callevent.Function{Qualified: "com.example.Shop.buy", Display: "Shop.buy", Text: "com.example.Shop.buy()V"})
 
@@ -38,7 +38,7 @@ func ExamplePacker() {
 		}
 	}
 
-	// The end stands before number 2. A receiver repeats earlier barriers that reach into the batch.
+	// The end is before number 2. A receiver repeats earlier barriers that reach into the batch.
 	next := uint64(len(events))
 	end := callevent.End(next, callevent.CauseEnded)
 	packed, err := packer.Close([]callevent.Barrier{end}, next, began+2000)

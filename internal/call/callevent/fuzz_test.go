@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// checkUnpack unpacks data, and if that succeeds goes through all of it: every
-// index is in its table, and every string is UTF-8.
+// checkUnpack unpacks data. After success it checks that every index is in its table and every
+// string is UTF-8.
 func checkUnpack(t testing.TB, data []byte) {
 	t.Helper()
 	var b Batch
@@ -37,7 +37,7 @@ func checkUnpack(t testing.TB, data []byte) {
 		require.True(t, utf8.ValidString(b.Values[a.Value].Str()))
 	}
 	for _, r := range b.Renames {
-		require.LessOrEqual(t, r.Sequence, uint64(MaxSequence))
+		require.LessOrEqual(t, r.After, uint64(MaxSequence))
 		require.True(t, r.Time >= 0 && r.Time <= maxTime)
 		require.True(t, utf8.ValidString(r.Name))
 	}
@@ -46,16 +46,16 @@ func checkUnpack(t testing.TB, data []byte) {
 	}
 }
 
-// allocated is how many bytes the process has allocated, give or take what
-// stands in the allocator's caches.
+// allocated returns the number of bytes that the process has allocated, except those in the
+// allocator's caches.
 func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }
 
-// FuzzUnpack: whatever comes from the network, nothing panics, what unpacks can
-// be used, and memory stays in proportion to the bytes that came.
+// FuzzUnpack: for any data, nothing panics, an unpacked batch is usable, and memory is in
+// proportion to the length of the data.
 func FuzzUnpack(f *testing.F) {
 	data, _ := sample(f)
 	f.Add(data)
@@ -64,11 +64,11 @@ func FuzzUnpack(f *testing.F) {
 		f.Add(pack(f, testStream, MinBatchBytes, randomCalls(rand.New(rand.NewPCG(seed, 2)), 40))[0])
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		// The largest entry for its bytes: 20 make a Function of 72, and append
-		// takes at most twice that, beside the smaller slices it outgrew.
+		// The largest entry for its bytes: 20 bytes become a Function of 72, and append allocates at
+		// most twice that, beside the smaller slices before it.
 		const perByte, fixed = 16, 256 << 10
-		// Others of the process allocate too, the fuzzer among them: the least of
-		// some tries is what unpacking takes.
+		// Other goroutines allocate too, such as the fuzzer. The least of some tries is the memory of
+		// unpacking.
 		least := uint64(math.MaxUint64)
 		for range 5 {
 			before := allocated()

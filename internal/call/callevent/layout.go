@@ -7,13 +7,13 @@ package callevent
 const Version = 1
 
 const (
-	// MaxBatchBytes is the largest batch that is packed or unpacked: gRPC and
-	// Kafka refuse messages of more than a few MiB.
+	// MaxBatchBytes is the largest size of a batch, because gRPC and Kafka refuse messages of more
+	// than a few MiB.
 	MaxBatchBytes = 1 << 20
-	// MinBatchBytes is the smallest bound that a Packer takes: one event whose
-	// names have their full length fits.
+	// MinBatchBytes is the smallest bound for a Packer: one event fits whose names have their full
+	// length.
 	MinBatchBytes = 160 << 10
-	// MaxNameBytes bounds every name in a batch; longer ones are cut.
+	// MaxNameBytes bounds every name in a batch; Packer cuts longer ones.
 	MaxNameBytes = 16 << 10
 	// MaxBarriers is the largest number of barriers in a batch.
 	MaxBarriers = 1024
@@ -36,7 +36,7 @@ const (
 	valueSize     = 12
 	renameSize    = 36
 
-	// maxIndexes is how many entries a table that events point into can have:
-	// an index is 16 bits, and the exceptions need one value for none.
+	// maxIndexes is the largest number of entries in a table that events point into: an index has 16
+	// bits, and exceptions need one value for none.
 	maxIndexes = 1<<16 - 1
 )

@@ -8,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// Name is b as a name or a text can stand in a batch: valid UTF-8 of at most
-// MaxNameBytes. Nothing of what is longer is kept.
+// Name returns b as a name for a batch: valid UTF-8 of at most MaxNameBytes. It refers to no memory
+// of a longer b.
 func Name(b []byte) string {
 	if len(b) > MaxNameBytes {
-		// One byte more says whether the cut is between characters.
+		// One byte more shows whether the cut is between characters.
 		b = b[:MaxNameBytes+1]
 	}
 	return name(string(b))
 }
 
-// name is s as it can stand in a batch: valid UTF-8 of at most MaxNameBytes.
-// What is no UTF-8 is replaced first, because the replacement is longer.
+// name returns s as valid UTF-8 of at most MaxNameBytes. It replaces invalid bytes first, because
+// the replacement is longer.
 func name(s string) string {
 	if len(s) <= MaxNameBytes && utf8.ValidString(s) {
 		return s
@@ -27,15 +27,16 @@ func name(s string) string {
 	return cut(strings.ToValidUTF8(cut(s), "\uFFFD"))
 }
 
-// kept is what a table remembers s by: of what is too long the rest is not kept.
-func kept(s string) string {
+// shortened returns the key of s in a table. It holds no memory of the part of s beyond
+// MaxNameBytes.
+func shortened(s string) string {
 	if len(s) <= MaxNameBytes {
 		return s
 	}
 	return strings.Clone(cut(s))
 }
 
-// cut is the beginning of s of at most MaxNameBytes that ends between characters.
+// cut returns the longest beginning of s that has at most MaxNameBytes and ends between characters.
 func cut(s string) string {
 	if len(s) <= MaxNameBytes {
 		return s

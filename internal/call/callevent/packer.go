@@ -8,37 +8,36 @@ import (
 	"fmt"
 )
 
-// Stream is what a Packer has to know of a call stream.
+// Stream describes a call stream to a Packer.
 type Stream struct {
 	ID StreamID
 	// Epoch is tick 0 of the stream's clock in Unix nanoseconds.
 	Epoch int64
 	// Resolution is the length of a tick in nanoseconds, 1 to MaxResolution.
 	Resolution int64
-	// TextKey is the attribute, in the tracer's own namespace, under which a
-	// span shows the text of its function as the tracer sent it, such as
-	// "bytefrog.method.signature". Empty: spans don't show it.
+	// TextKey is the attribute that shows the text of a span's function as the tracer sent it. It is
+	// in the tracer's own namespace, such as "bytefrog.method.signature". Empty: spans don't show
+	// it.
 	TextKey string
 }
 
-// Packer packs the call events of one stream into batches, one after the
-// other: enter the functions, lanes and exceptions of an event into the tables,
-// add the event, and when something no longer fits, or the batch is old enough,
-// Close it, hand it on, and Reset.
+// Packer packs the call events of one stream into batches, one after the other. Enter the
+// functions, lanes and exceptions of an event into the tables, then add the event. If something no
+// longer fits, or the batch is old enough: Close it, send it, and Reset.
 //
-// Indexes that the tables give are valid until Reset; a caller that remembers
-// them compares Generation. A Packer is for one goroutine.
+// Indexes from the tables are valid until Reset. A caller that caches them compares Generation. A
+// Packer is for one goroutine.
 type Packer struct {
 	stream     Stream
 	maxBytes   int
 	generation uint32
-	// closed: nothing can be added before Reset. events is then how many there are.
+	// closed: nothing can be added before Reset. events is the number of events at Close.
 	closed bool
 	events int
 
-	// buf holds the header's place and the events.
+	// buf holds room for the header, then the events.
 	buf []byte
-	// room is how long buf may become before the slow path has to look.
+	// room is the length that buf may reach before grow has to check the bounds.
 	room         int
 	baseSequence uint64
 	baseTicks    int64
@@ -67,8 +66,7 @@ func NewPacker(stream Stream, maxBytes int) (*Packer, error) {
 	stream.TextKey = name(stream.TextKey)
 	p := &Packer{
 		stream: stream,
-		// The barriers come when the batch is closed; their place is kept free,
-		// and that of the text key.
+		// Barriers and the text key are written when the batch is closed. Their room is reserved.
 		maxBytes:   maxBytes - MaxBarriers*barrierSize - len(stream.TextKey),
 		functions:  functionTable{known: map[*Function]*knownFunction{}},
 		lanes:      table[Lane]{index: map[Lane]uint16{}},
@@ -82,7 +80,7 @@ func NewPacker(stream Stream, maxBytes int) (*Packer, error) {
 // Generation counts Resets.
 func (p *Packer) Generation() uint32 { return p.generation }
 
-// Len is the number of events in the batch that is being packed, or was closed.
+// Len is the number of events in the current batch, also after Close.
 func (p *Packer) Len() int {
 	if p.closed {
 		return p.events
@@ -90,11 +88,10 @@ func (p *Packer) Len() int {
 	return (len(p.buf) - headerSize) / eventSize
 }
 
-// Add adds an event, whose Sequence is at most MaxSequence, whose Time is in
-// ticks of the stream's clock, and whose Lane, Function and Exception come from
-// the Packer's tables (0 where its kind has none). It reports false,
-// and adds nothing, when the event doesn't fit into this batch: the batch is
-// full, or the event is further than 2^31 numbers or ticks from its first one.
+// Add adds an event. Its Sequence is at most MaxSequence, its Time is in ticks of the stream's
+// clock, and its Lane, Function and Exception are from the Packer's tables (0 if its kind has
+// none). It reports false, and adds nothing, if the batch is full, or if the event is further than
+// 2^31 sequence numbers or ticks from the batch's first.
 func (p *Packer) Add(e *Event) bool {
 	n := len(p.buf)
 	if n+eventSize > p.room && !p.grow() {
@@ -124,8 +121,7 @@ func (p *Packer) size() int {
 		len(p.renames.fixed) + len(p.renames.strings)
 }
 
-// Held is about how many bytes the Packer has in memory, with what it keeps for the next
-// batches.
+// Held is about the memory of the Packer in bytes, with its buffers for the next batches.
 func (p *Packer) Held() int {
 	const packer = 2 << 10
 	// Tables have their entries twice: as bytes of the batch, and to find them.
@@ -148,13 +144,13 @@ func (p *Packer) grow() bool {
 	return true
 }
 
-// narrow sets room to what the tables and the capacity leave for events.
+// narrow sets room to the rest of the capacity that the tables do not use.
 func (p *Packer) narrow() {
 	p.room = min(cap(p.buf), p.maxBytes-(p.size()-len(p.buf)))
 }
 
-// Memory is about how many bytes the Packer holds, without strings that its callers have
-// too.
+// Memory is about the memory of the Packer in bytes, without the strings of functions, which its
+// callers have too.
 func (p *Packer) Memory() int {
 	const entry = 64 // of a map, about
 	return cap(p.buf) + cap(p.attributes) + cap(p.renames.fixed) + cap(p.renames.strings) +
@@ -179,22 +175,21 @@ func (p *Packer) Reset() {
 	p.narrow()
 }
 
-// Packed is a batch that was closed. Data is valid until the Packer is used again.
+// Packed is a closed batch. Data is valid until the next use of the Packer.
 type Packed struct {
 	Stream StreamID
 	Data   []byte
 	Events int
-	// First and Last are the smallest and largest time of the events in Unix
-	// nanoseconds; without events both are the time of closing.
+	// First and Last are the smallest and largest time of the events in Unix nanoseconds. Without
+	// events both are the time of closing.
 	First, Last int64
 }
 
-// Close finishes the batch. The barriers are those that reach into or beyond the
-// range of its sequence numbers and the last one at or below its first number,
-// MaxBarriers at the most; next is one more than the highest number that was
-// received of the stream; received is now, in Unix nanoseconds. Nothing can be
-// added before Reset. What cannot stand in a batch is an error, and the batch
-// stays open.
+// Close finishes the batch. barriers are those that reach into or beyond the range of its sequence
+// numbers, and the last one at or below its first number: MaxBarriers at most. next is one more
+// than the highest number that the receiver has received. received is the current time in Unix
+// nanoseconds. Nothing can be added before Reset. After an error, such as an impossible barrier,
+// the batch is still open.
 func (p *Packer) Close(barriers []Barrier, next uint64, received int64) (Packed, error) {
 	if p.closed {
 		return Packed{}, fmt.Errorf("call event batch is already closed, expected Reset first")

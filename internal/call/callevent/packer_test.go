@@ -25,9 +25,8 @@ var (
 	laneWorker   = Lane{ID: math.MaxUint64, Name: "wörker-1"}
 )
 
-// call is a call event that names what it uses, as one goes into a Packer and
-// as one comes out of a Batch. sequence and time are in ticks and Unix
-// nanoseconds respectively.
+// call is a call event with its names, before packing and after unpacking. sequence and time are in
+// ticks before, and in Unix nanoseconds after.
 type call struct {
 	kind       Kind
 	sequence   uint64
@@ -44,8 +43,8 @@ type attributeOf struct {
 	value Value
 }
 
-// add enters what c uses into the tables of p and adds it; false: it doesn't fit.
-func add(p *Packer, c *call) bool {
+// addCall enters the names of c into the tables of p and adds it; false: it doesn't fit.
+func addCall(p *Packer, c *call) bool {
 	e := Event{Kind: c.kind, Sequence: c.sequence, Time: c.time, Line: c.line}
 	ok := true
 	if c.kind != KindSkip {
@@ -68,7 +67,7 @@ func add(p *Packer, c *call) bool {
 	return true
 }
 
-// pack packs calls into as many batches as it takes.
+// pack packs calls into as many batches as necessary.
 func pack(t testing.TB, stream Stream, maxBytes int, calls []call) (batches [][]byte) {
 	t.Helper()
 	p, err := NewPacker(stream, maxBytes)
@@ -81,17 +80,17 @@ func pack(t testing.TB, stream Stream, maxBytes int, calls []call) (batches [][]
 		p.Reset()
 	}
 	for i := range calls {
-		if !add(p, &calls[i]) {
+		if !addCall(p, &calls[i]) {
 			require.Positive(t, p.Len(), "event %d doesn't fit into an empty batch", i)
 			flush()
-			require.True(t, add(p, &calls[i]), "event %d doesn't fit into an empty batch", i)
+			require.True(t, addCall(p, &calls[i]), "event %d doesn't fit into an empty batch", i)
 		}
 	}
 	flush()
 	return batches
 }
 
-// unpack gives the calls of a batch, through buffers of the given length.
+// unpack returns the calls of a batch, read through a buffer of the given length.
 func unpack(t testing.TB, data []byte, buffer int) (calls []call) {
 	t.Helper()
 	var b Batch
@@ -127,7 +126,7 @@ func resolve(b *Batch, buffer int) (calls []call) {
 	return calls
 }
 
-// inNanoseconds is what the stream makes of the calls' ticks.
+// inNanoseconds converts the calls' ticks with the clock of the stream.
 func inNanoseconds(stream Stream, calls []call) []call {
 	calls = slices.Clone(calls)
 	for i := range calls {
@@ -136,7 +135,7 @@ func inNanoseconds(stream Stream, calls []call) []call {
 	return calls
 }
 
-func TestWhatIsPackedIsUnpacked(t *testing.T) {
+func TestUnpackReturnsThePackedEvents(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		calls []call
@@ -193,7 +192,7 @@ func TestWhatIsPackedIsUnpacked(t *testing.T) {
 	}
 }
 
-func TestWhatTheBatchSaysOfItsStream(t *testing.T) {
+func TestABatchDescribesItsStream(t *testing.T) {
 	p, err := NewPacker(testStream, MinBatchBytes)
 	require.NoError(t, err)
 	barriers := []Barrier{
@@ -201,7 +200,7 @@ func TestWhatTheBatchSaysOfItsStream(t *testing.T) {
 	}
 	for _, events := range []int{0, 1, 3} {
 		for i := range events {
-			require.True(t, add(p, &call{kind: KindEnter, sequence: uint64(90 + i), time: int64(100 - 10*i), function: functionInit, lane: laneMain}))
+			require.True(t, addCall(p, &call{kind: KindEnter, sequence: uint64(90 + i), time: int64(100 - 10*i), function: functionInit, lane: laneMain}))
 		}
 		packed, err := p.Close(barriers, 12345, 42)
 		require.NoError(t, err)
@@ -231,8 +230,8 @@ func TestWhatTheBatchSaysOfItsStream(t *testing.T) {
 	}
 }
 
-// A Batch and a Packer that are used again remember nothing.
-func TestReuseLeavesNothingBehind(t *testing.T) {
+// A second use of a Batch or a Packer contains nothing of the first.
+func TestReuseStartsEmpty(t *testing.T) {
 	full, _ := sample(t)
 	empty := pack(t, testStream, MinBatchBytes, nil)[0]
 	var b Batch
@@ -243,7 +242,7 @@ func TestReuseLeavesNothingBehind(t *testing.T) {
 	p, err := NewPacker(testStream, MinBatchBytes)
 	require.NoError(t, err)
 	generation := p.Generation()
-	require.True(t, add(p, &call{kind: KindEnter, sequence: 9, function: functionMain, lane: laneMain}))
+	require.True(t, addCall(p, &call{kind: KindEnter, sequence: 9, function: functionMain, lane: laneMain}))
 	require.True(t, p.Rename(Rename{Lane: 1, Name: "n"}))
 	p.Reset()
 	assert.Equal(t, generation+1, p.Generation())
@@ -252,7 +251,7 @@ func TestReuseLeavesNothingBehind(t *testing.T) {
 	assert.Equal(t, empty, packed.Data)
 }
 
-func TestAPackerTakesOnlyAStreamThatCanBe(t *testing.T) {
+func TestAPackerRefusesAnImpossibleStream(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		change   func(*Stream)
@@ -277,7 +276,7 @@ func TestAPackerTakesOnlyAStreamThatCanBe(t *testing.T) {
 func TestNothingIsAddedToAClosedBatch(t *testing.T) {
 	p, err := NewPacker(testStream, MinBatchBytes)
 	require.NoError(t, err)
-	require.True(t, add(p, &call{kind: KindEnter, function: functionMain, lane: laneMain}))
+	require.True(t, addCall(p, &call{kind: KindEnter, function: functionMain, lane: laneMain}))
 	packed, err := p.Close(nil, 1, 1)
 	require.NoError(t, err)
 	data := slices.Clone(packed.Data)
@@ -295,10 +294,10 @@ func TestNothingIsAddedToAClosedBatch(t *testing.T) {
 	assert.Equal(t, data, packed.Data)
 
 	p.Reset()
-	assert.True(t, add(p, &call{kind: KindEnter, function: functionMain, lane: laneMain}))
+	assert.True(t, addCall(p, &call{kind: KindEnter, function: functionMain, lane: laneMain}))
 }
 
-func TestWhatCannotStandInABatchIsRefusedAtItsClose(t *testing.T) {
+func TestCloseRefusesImpossibleBarriersAndNumbers(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		barriers []Barrier
@@ -360,7 +359,7 @@ func TestAnEventTooFarFromTheFirstGoesIntoTheNextBatch(t *testing.T) {
 	}
 }
 
-// Each table in its turn fills a batch, and everything stands in one of the batches.
+// Each table fills a batch in turn, and every entry is in one of the batches.
 func TestABatchIsFullByAnyOfItsTables(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	for _, test := range []struct {
@@ -418,9 +417,9 @@ func TestABatchIsFullByAnyOfItsTables(t *testing.T) {
 	}
 }
 
-// The first batch leaves a buffer in which the events of the second find room
-// that its attributes have taken.
-func TestTheNextBatchIsNoLargerForItsAttributes(t *testing.T) {
+// The buffer of the first batch has room for events of the second that is already used by its
+// attributes.
+func TestAttributesDoNotMakeTheNextBatchTooLarge(t *testing.T) {
 	for _, maxBytes := range []int{MinBatchBytes, MaxBatchBytes} {
 		p, err := NewPacker(testStream, maxBytes)
 		require.NoError(t, err)
@@ -444,8 +443,8 @@ func TestTheNextBatchIsNoLargerForItsAttributes(t *testing.T) {
 	}
 }
 
-// An entry of a table is of use only with an event.
-func TestNothingIsEnteredThatNoEventCanUse(t *testing.T) {
+// An entry of a table is useful only together with an event.
+func TestAnEntryWithoutRoomForItsEventIsRefused(t *testing.T) {
 	for n := range eventSize {
 		p, err := NewPacker(testStream, MinBatchBytes)
 		require.NoError(t, err)
@@ -466,14 +465,14 @@ func TestNothingIsEnteredThatNoEventCanUse(t *testing.T) {
 	}
 }
 
-// packWhole is pack for events with attributes, which may be cut off by the end
-// of a batch: the batch is packed again without the event whose attributes don't fit.
+// packWhole is pack for events with attributes. If the attributes of the last event don't fit, it
+// packs the batch again without that event.
 func packWhole(t *testing.T, stream Stream, maxBytes int, calls []call) (batches [][]byte) {
 	for len(calls) > 0 {
 		fits := 0
 		p, err := NewPacker(stream, maxBytes)
 		require.NoError(t, err)
-		for fits < len(calls) && add(p, &calls[fits]) {
+		for fits < len(calls) && addCall(p, &calls[fits]) {
 			fits++
 		}
 		require.Positive(t, fits)
@@ -484,7 +483,7 @@ func packWhole(t *testing.T, stream Stream, maxBytes int, calls []call) (batches
 	return batches
 }
 
-func TestATableHoldsWhatAnIndexCanName(t *testing.T) {
+func TestATableHasAnEntryForEachIndex(t *testing.T) {
 	p, err := NewPacker(testStream, MaxBatchBytes)
 	require.NoError(t, err)
 	// Exceptions without a name are the smallest entries: 4 bytes.
@@ -501,7 +500,7 @@ func TestATableHoldsWhatAnIndexCanName(t *testing.T) {
 	assert.Equal(t, maxIndexes, n)
 	assert.Equal(t, uint16(math.MaxUint16), last)
 	index, ok := p.Exception("0000")
-	assert.True(t, ok, "what is in the table already")
+	assert.True(t, ok, "an entry of the table")
 	assert.Equal(t, uint16(1), index)
 
 	lane, _ := p.Lane(laneMain)
@@ -522,8 +521,8 @@ func TestTheLongestNamesFitIntoTheSmallestBatch(t *testing.T) {
 		kind: KindUnwind, function: &Function{Qualified: long("q"), Display: long("d"), Text: long("t"), File: long("f")},
 		lane: Lane{Name: long("l")}, exception: long("e"),
 	}
-	require.True(t, add(p, &c))
-	assert.True(t, p.Rename(Rename{Name: long("r")}), "what makes an event understood")
+	require.True(t, addCall(p, &c))
+	assert.True(t, p.Rename(Rename{Name: long("r")}), "the rename of the event's lane")
 	assert.False(t, p.Attribute(long("a"), StringValue(long("b"))), "no promise for more")
 	barriers := make([]Barrier, MaxBarriers)
 	for i := range barriers {
@@ -546,7 +545,7 @@ func TestTheLongestNamesFitIntoTheSmallestBatch(t *testing.T) {
 	}
 }
 
-func TestAttributesThatCannotBe(t *testing.T) {
+func TestImpossibleAttributesAreRefused(t *testing.T) {
 	p, err := NewPacker(testStream, MinBatchBytes)
 	require.NoError(t, err)
 	assert.False(t, p.Attribute("k", IntValue(1)), "no event yet")
@@ -556,7 +555,7 @@ func TestAttributesThatCannotBe(t *testing.T) {
 	assert.True(t, p.Attribute("k", IntValue(1)))
 }
 
-// Whatever is packed, in whatever order, is what comes out.
+// Unpacking returns everything that was packed, in any order.
 func TestRandomEventsSurvive(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -641,7 +640,7 @@ func TestPackingAllocatesNothingForAnEvent(t *testing.T) {
 	}
 	round()
 	require.Greater(t, b.Len(), 50_000)
-	// What remains is the one string that all names of a batch share.
+	// The one string of all names of a batch remains.
 	assert.LessOrEqual(t, testing.AllocsPerRun(3, round), 2.0)
 }
 
@@ -656,7 +655,7 @@ func TestAnEventIsAddedWithItsAttributeOrNotAtAll(t *testing.T) {
 		for p.AddWith(&Event{Kind: KindSkip, Sequence: uint64(n)}, "k", StringValue(fmt.Sprint(n, long[:4000+bytes]))) {
 			n++
 		}
-		// What is full for an event with an attribute may have room for one without.
+		// A batch that is full for an event with an attribute may have room for one without.
 		for p.Add(&Event{Kind: KindSkip, Sequence: uint64(n)}) {
 		}
 		packed, err := p.Close(nil, uint64(n)+1, 0)
@@ -672,7 +671,7 @@ func TestAnEventIsAddedWithItsAttributeOrNotAtAll(t *testing.T) {
 	}
 }
 
-func TestNoMoreOfALongTextIsKeptThanABatchTakes(t *testing.T) {
+func TestAPackerHoldsNoMoreOfALongTextThanABatch(t *testing.T) {
 	p, err := NewPacker(testStream, MaxBatchBytes)
 	require.NoError(t, err)
 	var before, after runtime.MemStats
@@ -693,7 +692,7 @@ func TestNoMoreOfALongTextIsKeptThanABatchTakes(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
-func TestAPackerForgetsFunctionsThatItsCallerMayHaveForgotten(t *testing.T) {
+func TestAPackerForgetsFunctionsInTime(t *testing.T) {
 	p, err := NewPacker(testStream, MinBatchBytes)
 	require.NoError(t, err)
 	for i := range 20_000 { // of 20 MB

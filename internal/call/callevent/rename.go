@@ -5,57 +5,45 @@ package callevent
 
 import "encoding/binary"
 
-// Rename says that a lane is called otherwise from somewhere on. A tracer can say
-// so later than the first events under the new name, and on another way than they
-// take, so a rename stands in a batch for itself: it holds for events of every
-// batch. Hearing of it twice changes nothing, and neither does the order in which
-// renames are heard.
+// Rename is a name that a lane has from a time on. A tracer sends it beside the events, often later than the first events under
+// the new name. So a rename stands in a batch for itself, and holds for the events of every batch. Repeated renames, and their
+// order of arrival, change nothing.
 type Rename struct {
 	// Lane is the lane's ID. It need not be in the batch's table.
 	Lane uint64
-	// The name holds for events whose number is not below Sequence, and for those
-	// whose time is not before Time, until the next rename of the lane by Time,
-	// and by Sequence where that is equal. MaxSequence: only the time is known.
-	Sequence uint64
-	// Time is in Unix nanoseconds, at least 0, in an unpacked batch, and in ticks
-	// of the stream's clock where a Packer takes it.
+	// Time is when the name begins to hold: for events at that time, and for later ones until the lane's next rename by Time. It
+	// is in Unix nanoseconds, at least 0, in an unpacked batch, and in ticks of the stream's clock in a call of a Packer.
 	Time int64
-	// First: as far as the receiver knows, the lane had no name before. The name
-	// then holds for earlier events too, unless an earlier one is heard of.
+	// First: the receiver knows no earlier name of the lane. The name then also holds for earlier events, unless a rename with
+	// an earlier Time arrives.
 	First bool
-	// Order tells renames that hold from the same time and number on which of them is
-	// the later: it is the number of the rename among those of its stream, in the order
-	// in which the receiver heard of them.
+	// Order is the rename's place among those of its stream, in the order in which the receiver read them. Of two renames with
+	// the same Time the one with the higher Order is the later.
 	Order uint32
-	// Provisional: from where on the name holds is not known well yet. The rename gives
-	// way to the one of its lane and Order that is not provisional, whichever of the
-	// two is heard of first.
-	Provisional bool
-	// Reused: another thread has the lane's ID now, and the one that had it before may
-	// still run. ReuseMargin and ReuseMarginTime before Sequence and Time the knowledge
-	// of the lane's stack ends; the number of events is not exact, and neither is the time.
+	// Reused: another thread has the lane's ID now, and the former thread may still run. The first event of the new thread has
+	// a sequence number of at least After - ReuseMargin, and mostly a time of at least Time - ReuseMarginTime.
 	Reused bool
-	Name   string
+	// After is a sequence number that the agent used about when it sent the rename, or an earlier one; MaxSequence: not known.
+	// It is 0 without Reused.
+	After uint64
+	Name  string
 }
 
-// ReuseMargin is by how many events, and ReuseMarginTime by how many nanoseconds, the
-// first event of a thread that reuses a lane can be before what the rename says.
+// ReuseMargin is the number of events, and ReuseMarginTime the number of nanoseconds, by which the first event of a thread that
+// reuses a lane can be before the place that its rename names.
 const (
 	ReuseMargin     = 1024
 	ReuseMarginTime = 20_000_000
 )
 
-// renames are those of the batch, and their names.
+// renames are the renames of the batch, and their names.
 type renames struct{ fixed, strings []byte }
 
-// Rename adds r, whose Sequence is at most MaxSequence, to the batch. It reports
-// false, and adds nothing, when the batch is full; any rename fits into an empty
-// one.
+// Rename adds r to the batch. It reports false, and adds nothing, if the batch is full. Any rename fits into an empty batch.
 func (p *Packer) Rename(r Rename) bool { return p.rename(r, p.maxBytes) }
 
-// RenameAtLast adds r as Rename does, when the batch is about to be closed with so
-// many barriers: it may take the room that was kept for more of them. So renames that
-// have to be told with a batch fit into one that events have filled.
+// RenameAtLast adds r as Rename does, just before the batch is closed with the given number of barriers. It may use the room of
+// the other barriers, so renames fit into a batch that events have filled.
 func (p *Packer) RenameAtLast(r Rename, barriers int) bool {
 	return p.rename(r, p.maxBytes+(MaxBarriers-barriers)*barrierSize)
 }
@@ -65,13 +53,17 @@ func (p *Packer) rename(r Rename, maxBytes int) bool {
 	if p.closed || p.Renames() >= MaxRenames || p.size()+renameSize+len(s) > maxBytes {
 		return false
 	}
+	after := uint64(MaxSequence)
+	if r.Reused {
+		after = r.After
+	}
 	le, t := binary.LittleEndian, &p.renames
 	t.fixed = le.AppendUint64(t.fixed, r.Lane)
-	t.fixed = le.AppendUint64(t.fixed, r.Sequence)
+	t.fixed = le.AppendUint64(t.fixed, after)
 	t.fixed = le.AppendUint64(t.fixed, uint64(p.stream.nanoseconds(r.Time)))
 	t.fixed = le.AppendUint32(t.fixed, uint32(len(s)))
 	t.fixed = le.AppendUint32(t.fixed, r.Order)
-	t.fixed = append(t.fixed, bit(r.First), bit(r.Provisional), bit(r.Reused), 0)
+	t.fixed = append(t.fixed, bit(r.First), 0, bit(r.Reused), 0)
 	t.strings = append(t.strings, s...)
 	p.narrow()
 	return true
@@ -88,7 +80,7 @@ func bit(set bool) byte {
 func (p *Packer) Renames() int { return len(p.renames.fixed) / renameSize }
 
 // nanoseconds is a time of the stream's clock in Unix nanoseconds, or the nearest
-// that can stand in a batch.
+// time that a batch can have.
 func (s *Stream) nanoseconds(ticks int64) int64 {
 	switch {
 	case ticks < -(s.Epoch / s.Resolution):

@@ -4,6 +4,7 @@
 package callevent
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -36,9 +37,11 @@ func TestRenamesSurviveWithAndWithoutEvents(t *testing.T) {
 		var want []Rename
 		rename := func() {
 			r := Rename{
-				Lane: random.Uint64(), Sequence: random.Uint64N(MaxSequence + 1), Time: random.Int64N(1 << 40), First: random.IntN(2) == 0,
-				Order: random.Uint32(), Provisional: random.IntN(2) == 0, Reused: random.IntN(2) == 0,
-				Name: strings.Repeat("é", random.IntN(20)),
+				Lane: random.Uint64(), Time: random.Int64N(1 << 40), First: random.IntN(2) == 0,
+				Order: random.Uint32(), Reused: random.IntN(2) == 0, Name: strings.Repeat("é", random.IntN(20)),
+			}
+			if r.Reused {
+				r.After = random.Uint64N(MaxSequence + 1)
 			}
 			require.True(t, p.Rename(r))
 			r.Time = testStream.Epoch + r.Time*testStream.Resolution
@@ -46,7 +49,7 @@ func TestRenamesSurviveWithAndWithoutEvents(t *testing.T) {
 		}
 		for i := range calls {
 			calls[i].sequence, calls[i].time = uint64(i), int64(i)
-			require.True(t, add(p, &calls[i]))
+			require.True(t, addCall(p, &calls[i]))
 			if random.IntN(3) == 0 {
 				rename()
 			}
@@ -59,6 +62,38 @@ func TestRenamesSurviveWithAndWithoutEvents(t *testing.T) {
 		require.NoError(t, b.Unpack(packed.Data))
 		assert.Equal(t, want, b.Renames)
 		assert.Equal(t, inNanoseconds(testStream, calls), resolve(&b, 7))
+	}
+}
+
+// Earlier writers derived the first number under a name, and the first time that is certainly under it.
+func TestARenameOfAnEarlierWriterHoldsFromItsTime(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		sequence uint64
+		ticks    int64
+		changed  func(row []byte)
+		want     Rename
+	}{
+		{"with a number", 1234, 100, func([]byte) {}, Rename{Time: 99}},
+		{"with only a time", MaxSequence, 100, func([]byte) {}, Rename{Time: 100}},
+		{"provisional", 1234, 100, func(row []byte) { row[33] = 1 }, Rename{Time: 99}},
+		{"of a reused lane", 1234, 100, func(row []byte) { row[34] = 1 }, Rename{Time: 100, Reused: true, After: 1234}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p, err := NewPacker(testStream, MinBatchBytes)
+			require.NoError(t, err)
+			require.True(t, p.Rename(Rename{Lane: 7, Time: test.ticks, Order: 3, Name: "n"}))
+			packed, err := p.Close(nil, 0, testStream.Epoch)
+			require.NoError(t, err)
+			row := packed.Data[headerSize:]
+			binary.LittleEndian.PutUint64(row[8:], test.sequence)
+			test.changed(row)
+			var b Batch
+			require.NoError(t, b.Unpack(packed.Data))
+			want := test.want
+			want.Lane, want.Order, want.Name, want.Time = 7, 3, "n", testStream.Epoch+want.Time*testStream.Resolution
+			assert.Equal(t, []Rename{want}, b.Renames)
+		})
 	}
 }
 

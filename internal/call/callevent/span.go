@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// The span that carries a batch: its name and its attributes.
+// Name and attributes of the span of a batch.
 const (
 	SpanName         = "call events"
 	AttributeVersion = "callbraid.batch.version"
@@ -19,8 +19,8 @@ const (
 	AttributeData    = "callbraid.batch.data"
 )
 
-// To makes span, which is empty, carry the batch. The trace ID is the stream's
-// ID, so that whatever routes by trace ID keeps a call stream together.
+// To makes span, which is empty, the span of the batch. Its trace ID is the stream's ID, so routing
+// by trace ID keeps a call stream together.
 func (p Packed) To(span ptrace.Span) {
 	span.SetName(SpanName)
 	span.SetKind(ptrace.SpanKindInternal)
@@ -35,12 +35,12 @@ func (p Packed) To(span ptrace.Span) {
 	attributes.PutEmptyBytes(AttributeData).FromRaw(p.Data)
 }
 
-// Needs are what the settings of a stream's receiver ask of stack_pairing's, so that no call is
-// given up that is only late. A batch may have them or not. They are attributes of the span and
-// none of its data: a reader that doesn't know them ignores them.
+// Needs are minimums for settings of stack_pairing, from the settings of a stream's receiver. With
+// lower settings calls that are only late would be dropped. A batch may have needs. They are
+// attributes of the span and not in its data, so other readers ignore them.
 type Needs []Need
 
-// Need is that a setting of stack_pairing is larger than something.
+// Need requires that a setting of stack_pairing is larger than a value.
 type Need struct {
 	// Of is the setting of stack_pairing, such as reorder.max_wait.
 	Of string
@@ -50,14 +50,14 @@ type Need struct {
 	MoreThan int64
 }
 
-// AttributeNeeds, with the name of a setting of stack_pairing behind it, is the attribute for
-// those of that setting: a map from Because to MoreThan.
+// AttributeNeeds, followed by the name of a setting of stack_pairing, is the attribute for the
+// needs of that setting: a map from Because to MoreThan.
 const AttributeNeeds = "callbraid.batch.more_than."
 
-// batchAttributes is how many attributes the span of a batch has without needs.
+// batchAttributes is the number of attributes of a batch's span without needs.
 const batchAttributes = 3
 
-// To adds the needs to span, which carries a batch.
+// To adds the needs to span, the span of a batch.
 func (n Needs) To(span ptrace.Span) {
 	for _, need := range n {
 		v, found := span.Attributes().GetOrPutEmpty(AttributeNeeds + need.Of)
@@ -68,11 +68,11 @@ func (n Needs) To(span ptrace.Span) {
 	}
 }
 
-// HasNeeds reports whether span, which carries a batch, may have needs. Most don't.
+// HasNeeds reports whether span, the span of a batch, may have needs. Most have none.
 func HasNeeds(span ptrace.Span) bool { return span.Attributes().Len() > batchAttributes }
 
-// NeedsOf are the needs of one setting of stack_pairing that are not met by its value.
-// They are as somebody else sent them.
+// NeedsOf returns the needs of one setting of stack_pairing that its value does not meet. They are
+// unchecked data of the sender.
 func NeedsOf(span ptrace.Span, of string, value int64) (unmet Needs) {
 	v, found := span.Attributes().Get(AttributeNeeds + of)
 	if !found || v.Type() != pcommon.ValueTypeMap {
@@ -86,8 +86,8 @@ func NeedsOf(span ptrace.Span, of string, value int64) (unmet Needs) {
 	return unmet
 }
 
-// spanID tells the batches of a stream apart: by their base and their time of
-// closing. Nothing but a viewer of unpaired batches looks at it.
+// spanID distinguishes the batches of a stream by their base and time of closing. It matters only
+// to viewers of unpaired batches.
 func (p Packed) spanID() (id pcommon.SpanID) {
 	const odd = 0x9e3779b97f4a7c15
 	n := binary.LittleEndian.Uint64(p.Data[32:])*odd ^ binary.LittleEndian.Uint64(p.Data[48:])
@@ -95,7 +95,7 @@ func (p Packed) spanID() (id pcommon.SpanID) {
 	return id
 }
 
-// Carries reports whether span carries a batch, of whatever version.
+// Carries reports whether span is the span of a batch, of any version.
 func Carries(span ptrace.Span) bool {
 	if span.Name() != SpanName {
 		return false
@@ -104,7 +104,7 @@ func Carries(span ptrace.Span) bool {
 	return ok
 }
 
-// Data gives the data of the batch that span carries, for Batch.Unpack.
+// Data returns the data of a batch from its span, for Batch.Unpack.
 func Data(span ptrace.Span) ([]byte, error) {
 	v, err := attribute(span, AttributeVersion, pcommon.ValueTypeInt)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 func packed(t testing.TB) Packed {
 	p, err := NewPacker(testStream, MinBatchBytes)
 	require.NoError(t, err)
-	require.True(t, add(p, &call{kind: KindEnter, sequence: 5, time: 1, function: functionMain, lane: laneMain}))
-	require.True(t, add(p, &call{kind: KindExit, sequence: 6, time: 4, function: functionMain, lane: laneMain}))
+	require.True(t, addCall(p, &call{kind: KindEnter, sequence: 5, time: 1, function: functionMain, lane: laneMain}))
+	require.True(t, addCall(p, &call{kind: KindExit, sequence: 6, time: 4, function: functionMain, lane: laneMain}))
 	b, err := p.Close([]Barrier{Point(5, CauseSuspended)}, 7, testStream.Epoch)
 	require.NoError(t, err)
 	return b
 }
 
-func TestTheSpanSaysWhatItIs(t *testing.T) {
+func TestTheSpanDescribesTheBatch(t *testing.T) {
 	span := ptrace.NewSpan()
 	batch := packed(t)
 	batch.To(span)
@@ -94,7 +94,7 @@ func TestTimesBefore1970AreShownAsZero(t *testing.T) {
 	assert.Zero(t, span.EndTimestamp())
 }
 
-func TestASpanThatCarriesNoBatch(t *testing.T) {
+func TestOtherSpansAreNoBatches(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		change  func(ptrace.Span)

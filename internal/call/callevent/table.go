@@ -5,8 +5,8 @@ package callevent
 
 import "encoding/binary"
 
-// table is a table of the batch: its entries' fixed parts, their strings, and
-// which entry has which index.
+// table is a table of the batch: the fixed parts and the strings of its entries, and the index of
+// each entry.
 type table[K comparable] struct {
 	index   map[K]uint16
 	fixed   []byte
@@ -15,8 +15,8 @@ type table[K comparable] struct {
 
 func (t *table[K]) bytes() int { return len(t.fixed) + len(t.strings) }
 
-// memory is about how many bytes the table holds, where an entry of its index takes so
-// many times what its fixed part takes.
+// memory is about the memory of the table in bytes. An entry of its map uses so many times the
+// bytes of its fixed part.
 func (t *table[K]) memory(times int) int { return (1+times)*cap(t.fixed) + cap(t.strings) }
 
 func (t *table[K]) reset() {
@@ -24,33 +24,32 @@ func (t *table[K]) reset() {
 	t.fixed, t.strings = t.fixed[:0], t.strings[:0]
 }
 
-// functionTable is the batch's table of functions, and what is known of functions beyond a
-// batch, so that entering one again is nothing but copying.
+// functionTable is the batch's table of functions. known has functions of earlier batches too, so
+// that entering one again only copies bytes.
 type functionTable struct {
 	known map[*Function]*knownFunction
-	// knownBytes is about what known keeps in memory, the functions' own strings included.
+	// knownBytes is about the memory of known, with the functions' own strings.
 	knownBytes int
-	// entries is how many are in the table.
+	// entries is the number of entries in the table.
 	entries        int
 	fixed, strings []byte
 }
 
-// knownFunction is what a function is in a table.
+// generation is that of the last batch with the function, and index its index there.
 type knownFunction struct {
 	// generation is that of the last batch that it was entered into, index its index there.
 	generation uint32
 	index      uint16
 	fixed      [functionSize]byte
-	// names are its strings as they can stand in a batch.
+	// names are its strings as valid UTF-8 of at most MaxNameBytes.
 	names [4]string
 }
 
 const (
-	// maxKnownBytes bounds what is known beyond a batch: a caller may have forgotten those
-	// functions.
+	// maxKnownBytes bounds the memory of known, because the caller may not use these functions any
+	// more.
 	maxKnownBytes = 4 << 20
-	// knownFunctionBytes is what a function takes there beside its strings, its place in
-	// the map included.
+	// knownFunctionBytes is the memory of a function beside its strings, with its place in the map.
 	knownFunctionBytes = 160
 )
 
@@ -64,12 +63,12 @@ func (t *functionTable) reset() {
 	t.entries, t.fixed, t.strings = 0, t.fixed[:0], t.strings[:0]
 }
 
-// size is how many bytes f takes in a table.
+// size is the size of f in a table, in bytes.
 func (f *knownFunction) size() int {
 	return functionSize + len(f.names[0]) + len(f.names[1]) + len(f.names[2]) + len(f.names[3])
 }
 
-// know gives what f is in a table.
+// know adds f to the known functions.
 func (t *functionTable) know(f *Function) *knownFunction {
 	known := &knownFunction{names: [4]string{name(f.Qualified), name(f.Display), name(f.Text), name(f.File)}}
 	for i, s := range known.names {
@@ -81,9 +80,9 @@ func (t *functionTable) know(f *Function) *knownFunction {
 	return known
 }
 
-// Function gives the index of f in the batch's table. A caller keeps one
-// *Function for each function, which doesn't change: it is entered once for
-// each pointer. It reports false when the batch is full.
+// Function returns the index of f in the batch's table. A caller has one *Function for each
+// function, and does not change it: the table has an entry for each pointer. It reports false if
+// the batch is full.
 func (p *Packer) Function(f *Function) (uint16, bool) {
 	t := &p.functions
 	known := t.known[f]
@@ -104,9 +103,9 @@ func (p *Packer) Function(f *Function) (uint16, bool) {
 	return known.index, true
 }
 
-// Lane gives the index of l in the batch's table, or false when the batch is full.
+// Lane returns the index of l in the batch's table, or false if the batch is full.
 func (p *Packer) Lane(l Lane) (uint16, bool) {
-	l.Name = kept(l.Name)
+	l.Name = shortened(l.Name)
 	if i, ok := p.lanes.index[l]; ok {
 		return i, true
 	}
@@ -122,10 +121,10 @@ func (p *Packer) Lane(l Lane) (uint16, bool) {
 	return i, true
 }
 
-// Exception gives what stands for the exception type in events, which is never
-// 0, or false when the batch is full.
+// Exception returns the value for an exception type in events, which is never 0, or false if the
+// batch is full.
 func (p *Packer) Exception(exception string) (uint16, bool) {
-	exception = kept(exception)
+	exception = shortened(exception)
 	if i, ok := p.exceptions.index[exception]; ok {
 		return i + 1, true
 	}
@@ -140,9 +139,9 @@ func (p *Packer) Exception(exception string) (uint16, bool) {
 	return i + 1, true
 }
 
-// value gives the index of v in the batch's table, or false when the batch is full.
+// value returns the index of v in the batch's table, or false if the batch is full.
 func (p *Packer) value(v Value) (uint16, bool) {
-	v.text = kept(v.text)
+	v.text = shortened(v.text)
 	if i, ok := p.values.index[v]; ok {
 		return i, true
 	}
@@ -161,8 +160,8 @@ func (p *Packer) value(v Value) (uint16, bool) {
 	return i, true
 }
 
-// enter gives key the next index of t, if the table has one and the batch has
-// room for size bytes and for an event that uses them.
+// enter adds key to t with the next index, if the table has one and the batch has room for size
+// bytes and for an event that uses them.
 func enter[K comparable](p *Packer, t *table[K], key K, size int) (uint16, bool) {
 	n := len(t.index)
 	if !p.makeRoom(n, size) {
@@ -172,8 +171,8 @@ func enter[K comparable](p *Packer, t *table[K], key K, size int) (uint16, bool)
 	return uint16(n), true
 }
 
-// makeRoom takes size bytes of the batch for the next entry of a table of n, if the table
-// can have one more, and the batch has room for it and for an event that uses it.
+// makeRoom reserves size bytes of the batch for the next entry of a table of n. It reports false if
+// the table is full, or the batch has no room for the entry and for an event that uses it.
 func (p *Packer) makeRoom(n, size int) bool {
 	if p.closed || n >= maxIndexes || p.size()+size+eventSize > p.maxBytes {
 		return false

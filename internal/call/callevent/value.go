@@ -53,7 +53,7 @@ func (v Value) Clone() Value {
 	return v
 }
 
-// Type says which of the following methods has the value.
+// Type is the type of v. Only the method of that type has its value.
 func (v Value) Type() ValueType { return v.kind }
 
 // Str is the value of type string.

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// BenchmarkSnapshot takes snapshots of a tree of 100,000 paths: as a reader asks for it, and
-// only what nobody can fold meanwhile.
+// BenchmarkSnapshot takes snapshots of a tree of 100,000 paths: the whole snapshot, and only the
+// part under the store's lock.
 func BenchmarkSnapshot(b *testing.B) {
 	const paths, children = 100_000, 10
 	s := NewStore(settings())

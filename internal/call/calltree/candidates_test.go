@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// crowd is a store of a thousand services, and what sends to it.
+// crowd is a store of a thousand services, with a clock and a sender of spans.
 type crowd struct {
 	*Store
 	t     *testing.T
@@ -28,7 +28,7 @@ func newCrowd(t *testing.T) *crowd {
 	return &crowd{t: t, Store: NewStore(set), clock: c}
 }
 
-// send sends so many spans of a service at once.
+// send sends so many spans of a service together.
 func (c *crowd) send(service string, spans int) {
 	all := make([]Span, spans)
 	for i := range all {
@@ -49,19 +49,19 @@ func (c *crowd) isShown(service string) bool {
 	return slices.ContainsFunc(c.Services(), func(s Service) bool { return s.Name == service })
 }
 
-// A service is shown within a minute though all places were taken by forged names before it,
-// and more of them come than there are places; and those that were there before stay.
+// Forged names have all places, and more of them arrive than there are places. Still a service is
+// shown within a minute, and earlier services stay.
 func TestForgedNamesDontHideServices(t *testing.T) {
 	for name, test := range map[string]struct {
-		// in is in how many seconds the service sends its 1,000 spans, and burst how many names
-		// come meanwhile in each of them.
+		// in is the number of seconds in which the service sends its 1,000 spans. burst is the number
+		// of forged names in each of them.
 		in, burst int
-		// of is how many spans each name has.
+		// of is the number of spans of each name.
 		of int
 	}{
 		"of one span":   {in: 20, burst: 5000, of: 1},
 		"of five spans": {in: 20, burst: 2000, of: 5},
-		"of one span, the service comes in one go": {in: 1, burst: 100_000, of: 1},
+		"of one span, the service sends all in one second": {in: 1, burst: 100_000, of: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() {
@@ -113,9 +113,8 @@ func TestForgedNamesDontHideServices(t *testing.T) {
 	}
 }
 
-// Names that were sent for long can't keep their places: a service that sends for longer
-// gets one.
-func TestAServiceThatSendsForLongerTakesThePlaceOfOneThatSentBefore(t *testing.T) {
+// Names that were sent for long can't keep their places: a service that sends for longer gets one.
+func TestAServiceThatSendsForLongerReplacesAnEarlierOne(t *testing.T) {
 	c := newCrowd(t)
 	for range 10 {
 		c.flood("forged ", 0, 1000)
@@ -133,8 +132,8 @@ func TestAServiceThatSendsForLongerTakesThePlaceOfOneThatSentBefore(t *testing.T
 	check(t, c.Store)
 }
 
-// What leaves its place is among the others, with its profiles, as it was.
-func TestAServiceThatLeavesItsPlaceIsCountedAmongTheOthers(t *testing.T) {
+// A service without a place is among the others, with its profiles and its counts.
+func TestAReplacedServiceIsCountedAmongTheOthers(t *testing.T) {
 	set := settings()
 	set.MaxServices = 1
 	clock := newClock(&set)
@@ -181,7 +180,7 @@ func TestAServiceThatIsWatchedKeepsItsPlace(t *testing.T) {
 	check(t, s)
 }
 
-// A flood of names doesn't make candidates forgotten that have shown more than each of them.
+// A flood of names evicts no candidates that have shown more than each of them.
 func TestCandidatesThatHaveShownMoreAreKept(t *testing.T) {
 	var c candidates
 	names := func() (all []string) {

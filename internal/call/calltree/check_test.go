@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// check checks all that has to be true of a store between two calls of its methods.
+// check checks everything that must be true of a store between two calls of its methods.
 func check(t testing.TB, s *Store) {
 	t.Helper()
 	s.mu.Lock()
@@ -133,7 +133,7 @@ func checkTree(t testing.TB, s *Store, tree *tree, refs map[uint32]uint32) {
 			require.Equal(t, uint32(i), tree.find(n.parent, n.label))
 			functions[n.label.function()]++
 			if n.label.mark() == Folded {
-				require.Zero(t, n.first, "nothing is below what is folded")
+				require.Zero(t, n.first, "nothing is below a folded node")
 			}
 		case stateWaiting:
 			require.Zero(t, n.values)
@@ -149,7 +149,7 @@ func checkTree(t testing.TB, s *Store, tree *tree, refs map[uint32]uint32) {
 	}
 	require.Zero(t, free, "all that is free can be used")
 	require.Equal(t, released, tree.released)
-	require.Len(t, tree.preOrder(nil), live+1, "all that is live is below the top, or below what waits")
+	require.Len(t, tree.preOrder(nil), live+1, "each live node is below the top or a waiting node")
 	for i, n := range tree.nodes {
 		require.Equal(t, refs[uint32(i)], n.refs, "references to node %d", i)
 	}

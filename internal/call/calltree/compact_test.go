@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Services that grow one after the other hold together what one of them takes.
-func TestTreesGiveBackWhatTheyDoNotUse(t *testing.T) {
+// Services that grow one after the other use together the memory of one of them.
+func TestTreesFreeUnusedMemory(t *testing.T) {
 	const services, paths = 10, 9000
 	set := settings()
 	set.MaxNodes, set.MaxPending, set.MaxKeptSpans = 10_000, 1000, 100
@@ -22,7 +22,7 @@ func TestTreesGiveBackWhatTheyDoNotUse(t *testing.T) {
 		for i := range paths {
 			s.Fold(from, []Span{{Trace: traceID(service), ID: spanID(i), Function: fmt.Sprint("f", i), Start: 1, End: 1001}})
 		}
-		// Beside it all else is small, and is folded first.
+		// Everything else is small beside it, and is folded first.
 		s.Fold(from, []Span{{Function: "huge", Start: 1, End: 1 << 62}})
 	}
 	check(t, s)

@@ -13,15 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Several fold at once, spans that call each other, while others read and collect.
-func TestAStoreIsForSeveralAtOnce(t *testing.T) {
+// Several goroutines fold spans that call each other, while others read and collect.
+func TestSeveralGoroutinesUseAStore(t *testing.T) {
 	const folders, spans = 4, 2000
 	s := NewStore(settings())
 	var folding, reading sync.WaitGroup
 	done := make(chan struct{})
 	for f := range folders {
 		folding.Go(func() {
-			// Each folds every so manieth span of a chain.
+			// Each goroutine folds its part of a chain.
 			for i := f; i < spans; i += folders {
 				s.Fold(Origin{Service: "s", Instance: fmt.Sprint(f)}, []Span{{
 					Trace: traceID(1), ID: spanID(i), ParentTrace: traceID(1), Parent: spanID(i / 2), Function: fmt.Sprint("f", i%7),
@@ -35,7 +35,7 @@ func TestAStoreIsForSeveralAtOnce(t *testing.T) {
 		func() { s.Snapshot("s", Calls) },
 		func() { s.Services() },
 		func() { s.Traces("s"); s.Trace(traceID(1)) },
-		func() { _, _ = s.Collect(t.Context(), "s", Calls, time.Microsecond, atOnce) },
+		func() { _, _ = s.Collect(t.Context(), "s", Calls, time.Microsecond, noWait) },
 		func() { s.Reset("r") },
 		func() { s.Counters(); s.Usage() },
 	} {

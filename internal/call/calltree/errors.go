@@ -5,10 +5,10 @@ package calltree
 
 import "errors"
 
-// What Store.Collect can fail with, beside its context's error.
+// Errors of Store.Collect, beside its context's error.
 var (
-	// ErrNotThere: nothing of that service and kind had come when the window began.
-	ErrNotThere = errors.New("nothing has come of that service and kind")
-	// ErrBusy: as many windows as are allowed are being collected.
+	// ErrNotThere: no calls or samples of that service and kind arrived before the window began.
+	ErrNotThere = errors.New("no data of that service and kind has arrived")
+	// ErrBusy: as many windows as allowed are open.
 	ErrBusy = errors.New("too many windows are being collected: try again later")
 )

@@ -60,7 +60,7 @@ func scriptID(text string) (trace TraceID, id SpanID) {
 	return trace, id
 }
 
-// treeOf is a tree in words.
+// treeOf returns a tree as text.
 func treeOf(t *testing.T, s *Store, service string) string {
 	t.Helper()
 	snapshot, ok := s.Snapshot(service, Calls)
@@ -70,9 +70,9 @@ func treeOf(t *testing.T, s *Store, service string) string {
 	return strings.TrimSuffix(strings.ReplaceAll(lines(paths(t, snapshot.Nodes)), "\n", "; "), "; ")
 }
 
-// However often a path is called, what comes together with its callers takes no nodes of its
-// own, in whatever order.
-func TestCalleesThatComeWithTheirCallersAreGivenTheirPlaceAtOnce(t *testing.T) {
+// However often a path is called: callees that arrive together with their callers need no extra
+// nodes, in any order.
+func TestCalleesThatArriveWithTheirCallersNeedNoExtraNodes(t *testing.T) {
 	const calls = 100
 	ends := make([]Span, 0, 2*calls)
 	for i := range calls {
@@ -92,7 +92,7 @@ func TestCalleesThatComeWithTheirCallersAreGivenTheirPlaceAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatBecomesOfSpans(t *testing.T) {
+func TestSpansBecomeATree(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		script []string
@@ -100,17 +100,17 @@ func TestWhatBecomesOfSpans(t *testing.T) {
 	}{
 		{"a call", []string{"f a took 5"}, "f: 1 calls, 0 errors, total 5, self 5"},
 		{"a call that failed", []string{"f! a took 5"}, "f: 1 calls, 1 errors, total 5, self 5"},
-		{"a call inside a call, which comes first", []string{"g b < a took 2", "f a took 5"},
+		{"a call inside a call, which arrives first", []string{"g b < a took 2", "f a took 5"},
 			"f: 1 calls, 0 errors, total 5, self 3; f/g: 1 calls, 0 errors, total 2, self 2"},
-		{"a call inside a call, which comes after it", []string{"f a took 5", "g b < a took 2"},
+		{"a call inside a call, which arrives after it", []string{"f a took 5", "g b < a took 2"},
 			"f: 1 calls, 0 errors, total 5, self 3; f/g: 1 calls, 0 errors, total 2, self 2"},
 		{"calls that ran at the same time", []string{"g b < a took 4", "g c < a took 4", "f a took 5"},
 			"f: 1 calls, 0 errors, total 5, self 0; f/g: 2 calls, 0 errors, total 8, self 8"},
-		{"calls that ran at the same time and come later", []string{"f a took 5", "g b < a took 4", "g c < a took 4"},
+		{"calls that ran at the same time and arrive later", []string{"f a took 5", "g b < a took 4", "g c < a took 4"},
 			"f: 1 calls, 0 errors, total 5, self 0; f/g: 2 calls, 0 errors, total 8, self 8"},
 		{"a call whose end was not seen is another path", []string{"f a took 1", "f~ b took 2"},
 			"f: 1 calls, 0 errors, total 1, self 1; f truncated: 1 calls, 0 errors, total 2, self 2"},
-		{"a caller that has not come", []string{"g b < a took 2"},
+		{"a caller that has not arrived", []string{"g b < a took 2"},
 			"(parent not seen)/g: 1 calls, 0 errors, total 2, self 2"},
 		{"the same call twice", []string{"f a took 5", "f a took 5"}, "f: 1 calls, 0 errors, total 5, self 5"},
 		{"calls without ID", []string{"f - took 5", "f - took 5"}, "f: 2 calls, 0 errors, total 10, self 10"},
@@ -118,21 +118,21 @@ func TestWhatBecomesOfSpans(t *testing.T) {
 			"f: 1 calls, 0 errors, total 5, self 3; f/g: 2 calls, 0 errors, total 2, self 2"},
 		{"a caller in another trace", []string{"g 2b < 1a took 2", "f 1a took 5"},
 			"f: 1 calls, 0 errors, total 5, self 3; f/g: 1 calls, 0 errors, total 2, self 2"},
-		{"a caller in another service, which comes first", []string{"other/f a took 5", "g b < a took 2"},
+		{"a caller in another service, which arrives first", []string{"other/f a took 5", "g b < a took 2"},
 			"g: 1 calls, 0 errors, total 2, self 2"},
-		{"a caller in another service, which comes after it", []string{"g b < a took 2", "other/f a took 5"},
+		{"a caller in another service, which arrives after it", []string{"g b < a took 2", "other/f a took 5"},
 			"g: 1 calls, 0 errors, total 2, self 2"},
-		{"a caller that is said to be in another service", []string{"g b remote a took 2"},
+		{"a caller that is marked as in another service", []string{"g b remote a took 2"},
 			"g: 1 calls, 0 errors, total 2, self 2"},
-		{"a span of one ID in two services, whose callee comes last", []string{"client/c a took 90", "f a took 80", "g b < a took 60"},
+		{"a span of one ID in two services, with the callee last", []string{"client/c a took 90", "f a took 80", "g b < a took 60"},
 			"f: 1 calls, 0 errors, total 80, self 20; f/g: 1 calls, 0 errors, total 60, self 60"},
-		{"a span of one ID in two services, whose callee comes between them", []string{"client/c a took 90", "g b < a took 60", "f a took 80"},
+		{"a span of one ID in two services, with the callee between them", []string{"client/c a took 90", "g b < a took 60", "f a took 80"},
 			"f: 1 calls, 0 errors, total 80, self 20; f/g: 1 calls, 0 errors, total 60, self 60"},
-		{"a span of one ID in two services, whose callee comes first", []string{"g b < a took 60", "client/c a took 90", "f a took 80"},
+		{"a span of one ID in two services, with the callee first", []string{"g b < a took 60", "client/c a took 90", "f a took 80"},
 			"f: 1 calls, 0 errors, total 80, self 20; f/g: 1 calls, 0 errors, total 60, self 60"},
-		{"a service that calls itself with one ID, whose server comes first", []string{"server a remote p took 80", "client a took 100", "g b < a took 60"},
+		{"a service that calls itself with one ID, server first", []string{"server a remote p took 80", "client a took 100", "g b < a took 60"},
 			"client: 1 calls, 0 errors, total 100, self 100; server: 1 calls, 0 errors, total 80, self 20; server/g: 1 calls, 0 errors, total 60, self 60"},
-		{"a service that calls itself with one ID, whose client comes first", []string{"client a took 100", "server a remote p took 80", "g b < a took 60"},
+		{"a service that calls itself with one ID, client first", []string{"client a took 100", "server a remote p took 80", "g b < a took 60"},
 			"client: 1 calls, 0 errors, total 100, self 100; server: 1 calls, 0 errors, total 80, self 20; server/g: 1 calls, 0 errors, total 60, self 60"},
 		{"a service that calls itself with one ID, callees first", []string{"g b < a took 60", "server a remote p took 80", "client a took 100"},
 			"client: 1 calls, 0 errors, total 100, self 100; server: 1 calls, 0 errors, total 80, self 20; server/g: 1 calls, 0 errors, total 60, self 60"},
@@ -161,7 +161,7 @@ func TestWhatBecomesOfSpans(t *testing.T) {
 	}
 }
 
-func TestWhatIsBeyondAllNumbersIsTheLastOfThem(t *testing.T) {
+func TestValuesBeyondTheRangeAreItsLargest(t *testing.T) {
 	for _, test := range []struct{ a, b, want int64 }{
 		{1, 2, 3}, {math.MaxInt64, 1, math.MaxInt64}, {math.MaxInt64, math.MaxInt64, math.MaxInt64},
 		{math.MinInt64, -1, math.MinInt64}, {math.MinInt64, math.MinInt64, math.MinInt64},
@@ -171,20 +171,20 @@ func TestWhatIsBeyondAllNumbersIsTheLastOfThem(t *testing.T) {
 	}
 }
 
-func TestTimesThatCannotBe(t *testing.T) {
+func TestImpossibleTimesAreZero(t *testing.T) {
 	s := NewStore(settings())
 	s.Fold(Origin{Service: "s"}, []Span{
 		{Function: "backwards", Start: 10, End: 5},
 		{Function: "no start", End: 5},
-		{Function: "for ever", Start: 1, End: 1<<64 - 1},
-		{Function: "for ever", Start: 1, End: 1<<64 - 1},
+		{Function: "forever", Start: 1, End: 1<<64 - 1},
+		{Function: "forever", Start: 1, End: 1<<64 - 1},
 	})
 	assert.Equal(t, "backwards: 1 calls, 0 errors, total 0, self 0; "+
-		"for ever: 2 calls, 0 errors, total 9223372036854775807, self 9223372036854775807; "+
+		"forever: 2 calls, 0 errors, total 9223372036854775807, self 9223372036854775807; "+
 		"no start: 1 calls, 0 errors, total 0, self 0", treeOf(t, s, "s"))
 }
 
-// clock is a time that a test makes pass.
+// clock is a clock that a test sets.
 type clock struct{ now time.Time }
 
 func newClock(s *Settings) *clock {
@@ -195,13 +195,13 @@ func newClock(s *Settings) *clock {
 
 func (c *clock) pass(d time.Duration) { c.now = c.now.Add(d) }
 
-func TestWhatWaitsTooLongIsGivenUp(t *testing.T) {
+func TestWaitingCallersAreGivenUpAfterPendingTimeout(t *testing.T) {
 	set := settings()
 	c := newClock(&set)
 	s := NewStore(set)
 	script(t, s, "g b < a took 2")
 	c.pass(59 * time.Minute)
-	script(t, s, "g c < a took 2") // that it waits begins anew
+	script(t, s, "g c < a took 2") // its time of waiting starts again
 	c.pass(59 * time.Minute)
 	script(t, s, "x x took 1")
 	assert.Equal(t, 1, s.Usage().Waiting)
@@ -209,11 +209,11 @@ func TestWhatWaitsTooLongIsGivenUp(t *testing.T) {
 	script(t, s, "y y took 1")
 	assert.Zero(t, s.Usage().Waiting)
 	assert.Equal(t, ParentsNotSeen{Timeout: 1}, s.Counters().ParentsNotSeen)
-	// The caller comes after all: what it called is known no more.
+	// The caller arrives too late: its callees stay without it.
 	script(t, s, "f a took 5")
 	assert.Equal(t, "(parent not seen)/g: 2 calls, 0 errors, total 4, self 4; f: 1 calls, 0 errors, total 5, self 5; "+
 		"x: 1 calls, 0 errors, total 1, self 1; y: 1 calls, 0 errors, total 1, self 1", treeOf(t, s, "s"))
-	// What it calls from now on is.
+	// A callee that arrives from now on is below it.
 	script(t, s, "h d < a took 1")
 	assert.Contains(t, treeOf(t, s, "s"), "f/h: 1 calls")
 	c.pass(2 * time.Hour)
@@ -221,8 +221,8 @@ func TestWhatWaitsTooLongIsGivenUp(t *testing.T) {
 	assert.Zero(t, s.Usage().Remembered)
 }
 
-// What a call in another service called is at the top, also when it is not remembered any
-// longer, and nobody has waited for it in vain.
+// The callees of a call in another service are at the top, also after the call is forgotten, and
+// count as no missing parent.
 func TestACallInAnotherServiceIsNotMissed(t *testing.T) {
 	forgotten := map[string]func(*Store, *clock){
 		"because the time was over": func(s *Store, c *clock) { c.pass(2 * time.Hour); s.Services() },
@@ -239,7 +239,7 @@ func TestACallInAnotherServiceIsNotMissed(t *testing.T) {
 		c := newClock(&set)
 		s := NewStore(set)
 		script(t, s, "h e < a took 1", "other/c a took 5", "g b < a took 2")
-		assert.Equal(t, 4, s.Usage().Remembered, name) // and what g and h wait for
+		assert.Equal(t, 4, s.Usage().Remembered, name) // and the callers of g and h
 		forget(s, c)
 		check(t, s)
 		text := treeOf(t, s, "s")
@@ -261,7 +261,7 @@ func TestTheOldestCallsAreForgottenFirstAndThoseThatWaitLast(t *testing.T) {
 	assert.Equal(t, "main: 1 calls, 0 errors, total 5, self 4; main/g: 1 calls, 0 errors, total 1, self 1", treeOf(t, s, "main"))
 }
 
-func TestThereAreNoMoreServicesThanAllowed(t *testing.T) {
+func TestTheNumberOfServicesIsBounded(t *testing.T) {
 	set := settings()
 	set.MaxServices = 2
 	s := NewStore(set)
@@ -277,7 +277,7 @@ func TestThereAreNoMoreServicesThanAllowed(t *testing.T) {
 	assert.EqualValues(t, 3, s.Counters().OtherServices)
 }
 
-func TestASilentServiceLeavesItsPlaceToAnother(t *testing.T) {
+func TestASilentServiceIsReplaced(t *testing.T) {
 	set := settings()
 	set.MaxServices = 2
 	c := newClock(&set)
@@ -341,14 +341,14 @@ func TestNamesAreCut(t *testing.T) {
 	})
 }
 
-func TestThePlaceOfAFunctionIsTheFirstThatWasTold(t *testing.T) {
+func TestThePlaceOfAFunctionIsThatOfItsFirstCall(t *testing.T) {
 	s := NewStore(settings())
 	s.Fold(Origin{Service: "s"}, []Span{{Function: "f"}, {Function: "f", Line: 7}, {Function: "f", File: "a.go", Line: 8}, {Function: "f", File: "b.go"}})
 	snapshot, _ := s.Snapshot("s", Calls)
 	assert.Equal(t, []Node{{Parent: -1, Function: "f", File: "a.go", Line: 7, Calls: 4}}, snapshot.Nodes)
 }
 
-func TestServicesTell(t *testing.T) {
+func TestServicesDescribesAllServices(t *testing.T) {
 	set := settings()
 	c := newClock(&set)
 	begin := c.now
@@ -374,7 +374,7 @@ func TestServicesTell(t *testing.T) {
 			Kinds: []Kind{Calls, {"alloc", "bytes"}, {"samples", "count"}},
 		},
 	}, s.Services())
-	// What comes in a second that is not over is not counted yet.
+	// Spans of a second that is not over are not counted yet.
 	s.Fold(Origin{Service: "s"}, make([]Span, 100))
 	assert.EqualValues(t, 2, s.Services()[1].Rate)
 	c.pass(time.Second)
@@ -387,8 +387,8 @@ func TestServicesTell(t *testing.T) {
 	assert.NotEqual(t, begin, snapshot.From)
 }
 
-// A thread is known by its instance and ID: it keeps the name that it was called last.
-func TestAThreadIsKnownAgainInItsInstance(t *testing.T) {
+// A thread is identified by its instance and ID. It has its latest name.
+func TestAThreadIsIdentifiedInItsInstance(t *testing.T) {
 	s := NewStore(settings())
 	trace := traceID(1)
 	for i, span := range []struct {
@@ -415,7 +415,7 @@ func TestAThreadIsKnownAgainInItsInstance(t *testing.T) {
 	assert.Len(t, s.services.byName["s"].threads.known, 7, "and one that is not known")
 }
 
-func TestThereAreNoMoreThreadsThanKnown(t *testing.T) {
+func TestTheNumberOfThreadsIsBounded(t *testing.T) {
 	set := settings()
 	set.MaxKeptSpans = 0
 	s := NewStore(set)
@@ -432,15 +432,15 @@ func TestThereAreNoMoreThreadsThanKnown(t *testing.T) {
 		sum += service.Threads
 	}
 	assert.Equal(t, maxAllThreads, sum)
-	// Services that are gone leave room.
+	// Removed services leave room for threads of others.
 	s.ResetAll()
 	assert.Empty(t, s.Services())
 	s.Fold(Origin{Service: "s"}, []Span{{Function: "f", HasThread: true}})
 	assert.Equal(t, 1, s.Services()[0].Threads)
 }
 
-// Threads of instances that are gone are forgotten, unless spans are kept that say their names.
-func TestThreadsThatAreSeenNoMoreAreForgotten(t *testing.T) {
+// Threads of instances that ended are forgotten, unless kept spans have their names.
+func TestThreadsOfEndedInstancesAreForgotten(t *testing.T) {
 	set := settings()
 	set.MaxKeptSpans = 3
 	c := newClock(&set)
@@ -461,7 +461,7 @@ func TestThreadsThatAreSeenNoMoreAreForgotten(t *testing.T) {
 	assert.Equal(t, 5, s.Services()[0].Threads)
 	c.pass(2 * time.Hour)
 	assert.Equal(t, 3, s.Services()[0].Threads, "those of which spans are kept")
-	fold(4, 1) // takes a number that is free
+	fold(4, 1) // uses a free number again
 	spans, _ := s.Trace(traceID(1))
 	var names []string
 	for _, span := range spans {
@@ -478,7 +478,7 @@ func TestThreadsThatAreSeenNoMoreAreForgotten(t *testing.T) {
 	assert.Equal(t, 4, s.Services()[0].Threads, "one that is seen again and again stays")
 }
 
-// Where there was no room for threads there is some when others were forgotten.
+// After threads were forgotten there is room for others.
 func TestThreadsAreKnownWhenThereIsRoomAgain(t *testing.T) {
 	set := settings()
 	c := newClock(&set)
@@ -501,7 +501,7 @@ func TestThreadsAreKnownWhenThereIsRoomAgain(t *testing.T) {
 	assert.Equal(t, 10, s.services.threads)
 }
 
-func TestResetForgetsWhatNothingWaitsFor(t *testing.T) {
+func TestResetForgetsSpansWithoutWaitingCallees(t *testing.T) {
 	set := settings()
 	c := newClock(&set)
 	s := NewStore(set)
@@ -515,9 +515,9 @@ func TestResetForgetsWhatNothingWaitsFor(t *testing.T) {
 	assert.Equal(t, c.now, s.Services()[0].From)
 	assert.Empty(t, treeOf(t, s, "main"))
 	script(t, s, "main/main a took 5")
-	// Its own time is without that of what was called before the reset.
+	// Its own time does not include that of earlier callees.
 	assert.Equal(t, "main: 1 calls, 0 errors, total 5, self 3", treeOf(t, s, "main"))
-	// What nobody refers to any more is freed, with what is above it.
+	// A node without references is freed, with those above it.
 	c.pass(2 * time.Hour)
 	s.ResetAll()
 	s.Services()
@@ -527,8 +527,8 @@ func TestResetForgetsWhatNothingWaitsFor(t *testing.T) {
 	assert.Equal(t, "f: 1 calls, 0 errors, total 1, self 1", treeOf(t, s, "new"))
 }
 
-// A service of which a window is collected stays, and keeps none of the others.
-func TestASilentServiceThatIsWatchedStays(t *testing.T) {
+// A service with an open window stays. It does not protect other services.
+func TestASilentServiceWithAWindowStays(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	set := settings()
 	set.MaxServices, set.Now = 3, func() time.Time { return now }
@@ -553,9 +553,9 @@ func TestASilentServiceThatIsWatchedStays(t *testing.T) {
 	assert.EqualValues(t, 1, s.Counters().SilentServices)
 }
 
-// A service of which nothing is remembered is silent when nothing came for PendingTimeout. That
-// is looked at once a second, since all services have to be looked through.
-func TestHowLongAServiceIsSilentIsLookedAtOnceASecond(t *testing.T) {
+// A service without remembered calls is silent if nothing arrived for PendingTimeout. The store
+// searches silent services once a second, because it has to look at all services.
+func TestSilentServicesAreSearchedOnceASecond(t *testing.T) {
 	set := settings()
 	set.MaxServices = 1
 	c := newClock(&set)
@@ -568,22 +568,22 @@ func TestHowLongAServiceIsSilentIsLookedAtOnceASecond(t *testing.T) {
 	}{
 		{200 * time.Millisecond, "silent", "silent"},
 		{time.Hour, "new", "silent"},
-		{time.Hour + 500*time.Millisecond, "new", "silent"}, // it was looked for in this second
+		{time.Hour + 500*time.Millisecond, "new", "silent"}, // the store searched in this second already
 		{time.Hour + time.Second, "new", "new"},
-		{2*time.Hour + time.Second, "other", "new"}, // not longer than that
+		{2*time.Hour + time.Second, "other", "new"}, // not silent for longer than that
 		{2*time.Hour + 2*time.Second, "other", "other"},
 	} {
 		c.now = begin.Add(step.at)
 		s.Fold(Origin{Service: step.service}, []Span{{Function: "f", Start: 1, End: 2}})
 		assert.Contains(t, s.services.byName, step.there, step.at)
-		s.Reset(OtherServices) // or it would have the place
+		s.Reset(OtherServices) // otherwise it would have the place
 	}
 	assert.EqualValues(t, 2, s.Counters().SilentServices)
 }
 
-// What is remembered for a service keeps it, and not the others: a call of which the caller
-// came elsewhere is remembered for as long as one of which it came now.
-func TestASilentServiceOfWhichSomethingIsRememberedStays(t *testing.T) {
+// Remembered calls of a service keep the service, and not others: a call whose caller arrived
+// elsewhere is remembered as long as one of this second.
+func TestASilentServiceWithRememberedCallsStays(t *testing.T) {
 	set := settings()
 	set.MaxServices = 3
 	c := newClock(&set)

@@ -11,9 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzStore makes spans of bytes, five each, with few IDs, so that they call each other in
-// circles and come again, in a store of little room. Whatever comes: it ends, no call is
-// lost, and the store is sound.
+// FuzzStore makes spans of bytes, five each, with few IDs, so that they call each other in circles
+// and arrive again, in a small store. For any input it ends, no call is lost, and check passes.
 func FuzzStore(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 1, 0, 3, 4})
 	f.Add([]byte{8, 1, 2, 3, 200, 8, 2, 3, 3, 100, 8, 3, 1, 3, 50})

@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// index finds numbers by hashes, in one slice without pointers. The caller compares the things
-// that the numbers stand for.
+// index finds numbers by hashes, in one slice without pointers. The caller compares the keys of the
+// numbers.
 //
 // It is open addressing by buckets, each of which is a cache line. All numbers of a bucket are
 // compared with a hash together, because unpredictable branches would cost more than everything

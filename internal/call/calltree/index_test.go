@@ -16,7 +16,7 @@ type hashFunc func(uint32) uint32
 func (f hashFunc) hashOf(n uint32) uint32 { return f(n) }
 
 // Numbers of few hashes, so that many collide, are added and removed at random.
-func TestAnIndexHasWhatWasAddedAndNotRemoved(t *testing.T) {
+func TestAnIndexFindsAllNumbersUntilTheyAreRemoved(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		var x index

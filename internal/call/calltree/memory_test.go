@@ -16,7 +16,7 @@ import (
 )
 
 func liveHeap() int64 {
-	// What finalizers keep is gone after the second.
+	// Memory that finalizers hold is free after the second collection.
 	runtime.GC()
 	runtime.GC()
 	var stats runtime.MemStats
@@ -24,7 +24,7 @@ func liveHeap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// callOf is a call by a function of its own, of a trace and a caller that are given.
+// callOf is a call by a function of its own, with the given numbers of trace and caller.
 func callOf(trace, i, caller int, function string) Span {
 	span := Span{Trace: traceID(trace), ID: spanID(i), ParentTrace: traceID(trace), Function: function, Start: 1, End: uint64(2 + i)}
 	if caller >= 0 {
@@ -33,8 +33,8 @@ func callOf(trace, i, caller int, function string) Span {
 	return span
 }
 
-// What a store says that it takes is what the heap grows by, whatever it holds.
-func TestWhatAStoreSaysThatItTakesIsWhatTheHeapGrowsBy(t *testing.T) {
+// The heap grows by the memory that a store reports, for any contents.
+func TestTheReportedMemoryOfAStoreIsTheGrowthOfTheHeap(t *testing.T) {
 	n := 200_000
 	if testing.Short() {
 		n = 50_000
@@ -107,21 +107,21 @@ func TestWhatAStoreSaysThatItTakesIsWhatTheHeapGrowsBy(t *testing.T) {
 			grown, says := liveHeap()-before, s.Bytes()
 			runtime.KeepAlive(s)
 			ratio := float64(grown) / float64(says)
-			t.Logf("%d bytes, %.2f of what it says", grown, ratio)
+			t.Logf("%d bytes, %.2f of the reported bytes", grown, ratio)
 			assert.InDelta(t, 1, ratio, 0.3)
 			check(t, s)
 		})
 	}
 }
 
-// held is a store with a memory of so many bytes.
-func held(set *Settings, limit *int64) *Store {
+// newBounded is a store whose Hold demands everything beyond a limit.
+func newBounded(set *Settings, limit *int64) *Store {
 	set.Hold = func(bytes int64) int64 { return max(0, bytes-*limit) }
 	return NewStore(*set)
 }
 
-// A service with many paths, or long names, is folded where memory is short; one beside it
-// that is small stays as it is.
+// If memory is short, a service with many paths or long names is folded. A small service beside it
+// stays complete.
 func TestWhereMemoryIsShortTheLargestTreeIsFolded(t *testing.T) {
 	for name, function := range map[string]func(int) string{
 		"many paths": func(i int) string { return fmt.Sprint("f", i) },
@@ -130,7 +130,7 @@ func TestWhereMemoryIsShortTheLargestTreeIsFolded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			set, limit := settings(), int64(2<<20)
 			set.MaxPending = 1000
-			s := held(&set, &limit)
+			s := newBounded(&set, &limit)
 			for i := range 1000 {
 				s.Fold(Origin{Service: "honest"}, []Span{callOf(0, i, -1, fmt.Sprint("h", i))})
 			}
@@ -157,16 +157,16 @@ func TestWhereMemoryIsShortTheLargestTreeIsFolded(t *testing.T) {
 	}
 }
 
-// What can be had without harm goes first.
-func TestMemoryIsGivenBackInOrder(t *testing.T) {
+// The store frees unused memory first.
+func TestMemoryIsFreedInOrder(t *testing.T) {
 	set, limit := settings(), int64(1<<40)
 	set.MaxKeptSpans = 10_000
 	c := newClock(&set)
-	s := held(&set, &limit)
+	s := newBounded(&set, &limit)
 	for i := range 30_000 {
 		s.Fold(Origin{Service: "shop"}, []Span{callOf(1, i, -1, fmt.Sprint("f", i%100))})
 	}
-	c.pass(2 * time.Hour) // those are remembered no more
+	c.pass(2 * time.Hour) // these are no longer remembered
 	for i := range 10_000 {
 		s.Fold(Origin{Service: "shop"}, []Span{callOf(0, i, (i-1)/10, fmt.Sprint("f", i%100))})
 	}
@@ -181,7 +181,7 @@ func TestMemoryIsGivenBackInOrder(t *testing.T) {
 	all := s.Bytes()
 	first := giveWay(all - 1000)
 	assert.Less(t, s.Bytes(), all-all/shedSpare)
-	assert.Zero(t, first, "what was not in use")
+	assert.Zero(t, first, "only unused memory was freed")
 	second := giveWay(s.Bytes() - 1000)
 	assert.Positive(t, second.KeptSpans)
 	assert.Zero(t, second.Calls+second.Paths)
@@ -201,8 +201,8 @@ func TestMemoryIsGivenBackInOrder(t *testing.T) {
 	assert.EqualValues(t, 40_000, calls)
 }
 
-// Where there is nothing left to give, it is not looked for with every span.
-func TestWhatCannotBeGivenBackIsNotLookedForAllTheTime(t *testing.T) {
+// After it could not free enough, the store does not try again with every span.
+func TestTheStoreDoesNotTryToFreeMemoryWithEverySpan(t *testing.T) {
 	set, asked := settings(), 0
 	c := newClock(&set)
 	set.Hold = func(bytes int64) int64 { asked++; return bytes }
@@ -218,10 +218,10 @@ func TestWhatCannotBeGivenBackIsNotLookedForAllTheTime(t *testing.T) {
 	check(t, s)
 }
 
-// A window that is collected goes on while memory is given back.
-func TestAWindowGoesOnWhileMemoryIsGivenBack(t *testing.T) {
+// An open window counts on while memory is freed.
+func TestAWindowCountsOnWhileMemoryIsFreed(t *testing.T) {
 	set, limit := settings(), int64(1<<40)
-	s := held(&set, &limit)
+	s := newBounded(&set, &limit)
 	s.Fold(Origin{Service: "shop"}, []Span{callOf(0, 0, -1, "f")})
 	collected := make(chan Snapshot)
 	turn, opened := make(chan struct{}), make(chan struct{})

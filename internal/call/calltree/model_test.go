@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// model is the slow and obvious way: all spans are kept, and the tree is built at the end.
+// model is the slow and obvious way: it holds all spans, and builds the tree at the end.
 type model struct {
 	spans []modelSpan
 	// known are the spans by their service and key, and seen their keys alone.
@@ -33,11 +33,11 @@ type modelSpan struct {
 
 func newModel() *model { return &model{known: map[modelKey]int{}, seen: map[spanKey]bool{}} }
 
-// add adds a span, if it comes for the first time.
+// add adds a span, unless it was added before.
 func (m *model) add(service string, span Span) {
 	if span.ID != (SpanID{}) {
 		key := modelKey{service, span.key()}
-		if _, came := m.known[key]; came {
+		if _, known := m.known[key]; known {
 			return
 		}
 		m.known[key], m.seen[span.key()] = len(m.spans), true
@@ -45,13 +45,13 @@ func (m *model) add(service string, span Span) {
 	m.spans = append(m.spans, modelSpan{Span: span, service: service})
 }
 
-// caller is the number of the span that called one, or -1; missing: it has not come.
+// caller is the number of the calling span, or -1; missing: the caller has not arrived.
 func (m *model) caller(i int) (caller int, missing bool) {
 	span := m.spans[i]
 	if span.Parent == (SpanID{}) || span.Remote {
 		return -1, false
 	}
-	if caller, came := m.known[modelKey{span.service, span.caller()}]; came {
+	if caller, known := m.known[modelKey{span.service, span.caller()}]; known {
 		return caller, false
 	}
 	return -1, !m.seen[span.caller()]
@@ -73,7 +73,7 @@ func (m *model) path(i int) string {
 	return name
 }
 
-// own is what the span's call took without what it called.
+// own is the time of the span's call without its callees.
 func (m *model) own(i int) int64 {
 	own := m.spans[i].duration()
 	for j := range m.spans {
@@ -84,7 +84,7 @@ func (m *model) own(i int) int64 {
 	return max(0, own)
 }
 
-// owns are what all calls took without what they called.
+// owns are the own times of all calls.
 func (m *model) owns() []int64 {
 	owns := make([]int64, len(m.spans))
 	for i := range owns {
@@ -93,7 +93,7 @@ func (m *model) owns() []int64 {
 	return owns
 }
 
-// tree is the tree of a service: what came from a span on.
+// tree is the tree of a service of the spans from a number on.
 func (m *model) tree(service string, from int) map[string]values {
 	tree := map[string]values{}
 	for i, own := range m.owns() {
@@ -111,8 +111,8 @@ func (m *model) tree(service string, from int) map[string]values {
 	return tree
 }
 
-// paths are the nodes of a snapshot that have values, by their paths. The node of callers
-// that were not seen has none but what is below it.
+// paths are the nodes of a snapshot with values, by their paths. The node MissingParent has no
+// values of its own: its total is that of the nodes below it.
 func paths(t testing.TB, nodes []Node) map[string]values {
 	t.Helper()
 	byPath, all := map[string]values{}, make([]string, len(nodes))
@@ -142,11 +142,11 @@ func paths(t testing.TB, nodes []Node) map[string]values {
 		assert.NotContains(t, byPath, name)
 		byPath[name] = v
 	}
-	assert.Zero(t, missing, "the total of what is below callers that were not seen")
+	assert.Zero(t, missing, "the total below MissingParent")
 	return byPath
 }
 
-// lines are paths to compare, and to read.
+// lines are the paths as sorted lines, for comparison.
 func lines(tree map[string]values) string {
 	var text strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(tree)) {

@@ -65,7 +65,7 @@ func preOrderBySize(t *tree) []orderedNode {
 			stack = append(stack, orderedNode{c, at.depth + 1})
 		}
 		if len(stack)-begin > 1 {
-			// What is last on the stack comes first.
+			// The last on the stack is visited first.
 			slices.SortFunc(stack[begin:], func(a, b orderedNode) int { return compareChildren(t, b.node, a.node) })
 		}
 	}

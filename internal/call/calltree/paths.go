@@ -22,7 +22,7 @@ func (s *sizes) add(t *tree) {
 	}
 }
 
-// smallest is the size up to which there are about so many paths, or all.
+// smallest is the size up to which there are about so many paths, or all of them.
 func (s *sizes) smallest(number int) uint16 {
 	sum := 0
 	for i, n := range s {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stories is how many random ones a test tells.
+// stories is the number of random stories in a test.
 const stories = 150
 
 // settings are bounds that nothing reaches.
@@ -28,13 +28,13 @@ func settings() Settings {
 func traceID(n int) (id TraceID) { binary.BigEndian.PutUint64(id[8:], uint64(n)+1); return id }
 func spanID(n int) (id SpanID)   { binary.BigEndian.PutUint64(id[:], uint64(n)+1); return id }
 
-// randomSpans makes spans of calls that call each other: in several traces, some of them
-// cut, and services, some of which share spans; of few functions, so that many have the same
-// path. Children may take longer than their parents. Each has the service in which it was.
+// randomSpans makes spans of calls that call each other, in several traces, some of which are cut,
+// and several services, some of which share spans. They have few functions, so that many have the
+// same path. Children may foldNext longer than their parents. Each span has its service.
 func randomSpans(random *rand.Rand) (spans []modelSpan) {
 	number, services, names := 1+random.IntN(150), 1+random.IntN(3), 1+random.IntN(5)
 	reach := 1 + random.IntN(number)
-	remote := map[modelKey]bool{} // of spans of one ID in one service it depends on the order what is below which
+	remote := map[modelKey]bool{} // for spans of one ID in one service, the order decides which one callees are below
 	for i := range number {
 		span := modelSpan{service: fmt.Sprint("service ", random.IntN(services))}
 		span.Trace, span.ID = traceID(i/50), spanID(i)
@@ -65,7 +65,7 @@ func randomSpans(random *rand.Rand) (spans []modelSpan) {
 	return spans
 }
 
-// story is spans that come in some order to a store and a model.
+// story is a list of spans that arrive in some order at a store and a model.
 type story struct {
 	t      *testing.T
 	random *rand.Rand
@@ -89,7 +89,7 @@ func newStory(t *testing.T, seed uint64, s Settings) *story {
 	default:
 		st.random.Shuffle(len(st.rest), func(i, j int) { st.rest[i], st.rest[j] = st.rest[j], st.rest[i] })
 	}
-	// Some never come, and some come again.
+	// Some spans never arrive, and some arrive twice.
 	st.rest = st.rest[st.random.IntN(1+len(st.rest)/5):]
 	for range st.random.IntN(3) {
 		st.rest = append(st.rest, st.rest[st.random.IntN(len(st.rest))])
@@ -97,8 +97,8 @@ func newStory(t *testing.T, seed uint64, s Settings) *story {
 	return st
 }
 
-// take takes the next spans, which are of one service.
-func (st *story) take() {
+// foldNext folds the next spans of one service.
+func (st *story) foldNext() {
 	var batch []Span
 	service := st.rest[0].service
 	for most := 1 + st.random.IntN(20); len(st.rest) > 0 && len(batch) < most && st.rest[0].service == service; st.rest = st.rest[1:] {
@@ -116,13 +116,13 @@ func (st *story) take() {
 
 func (st *story) services() []string { return []string{"service 0", "service 1", "service 2"} }
 
-// However calls and their callers come, the tree is at every moment that of all that came
-// until then.
-func TestTheTreeIsThatOfAllThatCame(t *testing.T) {
+// For any order of calls and callers: at every moment the tree is that of all spans that
+// arrived.
+func TestTheTreeIsThatOfAllSpansThatArrived(t *testing.T) {
 	for seed := range uint64(stories) {
 		st := newStory(t, seed, settings())
 		for len(st.rest) > 0 {
-			st.take()
+			st.foldNext()
 			if len(st.rest) > 0 && st.random.IntN(10) > 0 {
 				continue
 			}
@@ -139,14 +139,14 @@ func TestTheTreeIsThatOfAllThatCame(t *testing.T) {
 	}
 }
 
-// A window has what came in it, at the paths that it has at its end; so has a tree that was
-// reset. Own times are without all that was called, whenever it came.
-func TestAWindowHasWhatCameInItAndSoHasATreeThatWasReset(t *testing.T) {
+// A window has the calls that arrived in it, at the paths of its end. So has a tree after a reset.
+// Own times do not include callees, whenever they arrived.
+func TestAWindowAndATreeAfterAResetHaveTheCallsSinceThen(t *testing.T) {
 	for seed := range uint64(stories) {
 		st := newStory(t, seed, settings())
 		for range st.random.IntN(1 + len(st.rest)) {
 			if len(st.rest) > 1 {
-				st.take()
+				st.foldNext()
 			}
 		}
 		const service = "service 0"
@@ -163,7 +163,7 @@ func TestAWindowHasWhatCameInItAndSoHasATreeThatWasReset(t *testing.T) {
 		}
 		for range st.random.IntN(1 + len(st.rest)) {
 			if len(st.rest) > 0 {
-				st.take()
+				st.foldNext()
 			}
 		}
 		copied := st.store.copyAndCloseWindow(tree, window)
@@ -177,9 +177,9 @@ func TestAWindowHasWhatCameInItAndSoHasATreeThatWasReset(t *testing.T) {
 	}
 }
 
-// With too little room paths are folded, and callers not found, but no call is lost, and
-// what is held stays within its bounds.
-func TestNoCallIsLostWhereThereIsTooLittleRoom(t *testing.T) {
+// With too little room the store folds paths and gives up callers, but loses no call, and its
+// contents stay within the bounds.
+func TestNoCallIsLostIfThereIsTooLittleRoom(t *testing.T) {
 	folded, notSeen, silent := uint64(0), uint64(0), 0
 	yielded, shed := uint64(0), uint64(0)
 	for seed := range uint64(stories) {
@@ -198,8 +198,8 @@ func TestNoCallIsLostWhereThereIsTooLittleRoom(t *testing.T) {
 		calls, errors, own := map[string]uint64{}, uint64(0), int64(0)
 		for len(st.rest) > 0 {
 			st.now = st.now.Add(time.Duration(random.IntN(3)) * time.Second)
-			st.take()
-			// A span makes two nodes at the most, and so does one that is given up.
+			st.foldNext()
+			// A span makes two nodes at most, and so does a caller that is given up.
 			require.LessOrEqual(t, st.store.Usage().Nodes, s.MaxNodes+20*4)
 		}
 		for _, service := range st.store.Services() {
@@ -217,7 +217,7 @@ func TestNoCallIsLostWhereThereIsTooLittleRoom(t *testing.T) {
 		check(st.t, st.store)
 		counters := st.store.Counters()
 		if counters.SilentServices > 0 {
-			silent++ // its calls went with it
+			silent++ // its calls were evicted with it
 			continue
 		}
 		sum := uint64(0)

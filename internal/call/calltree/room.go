@@ -97,7 +97,7 @@ func (r *room) largest(exhausted map[*tree]bool, size func(*tree) int64) (larges
 	return largest
 }
 
-// hold reports the memory of the store to Settings.Hold, and frees what it demands. other is
+// hold reports the memory of the store to Settings.Hold, and frees the demanded bytes. other is
 // the memory that cannot be freed. After a failure it waits for the next second, or for
 // growth.
 func (r *room) hold(other int64, second func() uint32) {
@@ -193,7 +193,7 @@ func (r *room) tighten() {
 }
 
 // compact frees unused memory of the trees for which the function reports true. Without it
-// each service would hold the most memory that it ever had, whatever max_nodes allows for
+// each service would hold the most memory that it ever had, though max_nodes allows less for
 // all of them. Only the store may hold numbers of nodes and functions meanwhile.
 func (r *room) compact(which func(*tree) bool) {
 	if nodes, functions := r.forest.compact(which); nodes != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// crowded is a store of few nodes, in which a service has so many calls "f0", "f1", … below
-// "main", each of which took its number.
+// crowded is a store of few nodes, with a service of so many calls "f0", "f1", … below "main". Each
+// took as long as its number.
 func crowded(t *testing.T, nodes, calls int) *Store {
 	t.Helper()
 	set := settings()
@@ -41,18 +41,18 @@ func TestTheSmallestPathsAreFoldedFirst(t *testing.T) {
 	assert.LessOrEqual(t, s.Usage().Nodes, 20)
 }
 
-func TestWhatAFoldedPathCalledIsFoldedToo(t *testing.T) {
+func TestCalleesOfAFoldedPathAreFoldedToo(t *testing.T) {
 	s := crowded(t, 100, 101)
 	before := treeOf(t, s, "s")
 	count := s.Counters().FoldedPaths
-	// f0 was the first, and was folded; what it calls comes late.
+	// f0 was the first, and was folded. Its callee arrives late.
 	trace, _ := scriptID("a")
 	s.Fold(Origin{Service: "s"}, []Span{{Trace: trace, ID: spanID(1000), ParentTrace: trace, Parent: spanID(1), Function: "late", Start: 1, End: 2}})
 	check(t, s)
 	after := treeOf(t, s, "s")
 	require.Equal(t, count, s.Counters().FoldedPaths, "nothing else was folded")
 	assert.NotContains(t, after, "late")
-	// One more call, of which the time was f1's before.
+	// One more call, whose time was part of f1's before.
 	folded := func(text string) (calls, errors, total, self int) {
 		_, text, _ = strings.Cut(text, "main/(folded: small paths): ")
 		_, err := fmt.Sscanf(text, "%d calls, %d errors, total %d, self %d", &calls, &errors, &total, &self)
@@ -62,7 +62,7 @@ func TestWhatAFoldedPathCalledIsFoldedToo(t *testing.T) {
 	calls, _, total, self := folded(before)
 	moreCalls, _, sameTotal, sameSelf := folded(after)
 	assert.Equal(t, []int{calls + 1, total, self}, []int{moreCalls, sameTotal, sameSelf})
-	// So is what waited for it, when it comes.
+	// A callee that waited for it is folded too.
 	s.Fold(Origin{Service: "s"}, []Span{{Trace: trace, ID: spanID(1002), ParentTrace: trace, Parent: spanID(1001), Function: "deep", Start: 1, End: 2}})
 	s.Fold(Origin{Service: "s"}, []Span{{Trace: trace, ID: spanID(1001), ParentTrace: trace, Parent: spanID(1), Function: "late", Start: 1, End: 3}})
 	check(t, s)
@@ -70,8 +70,8 @@ func TestWhatAFoldedPathCalledIsFoldedToo(t *testing.T) {
 	assert.Equal(t, []int{moreCalls + 2, sameTotal}, []int{calls, total})
 }
 
-// A chain of calls, of which each but the last has one below it, leaves nothing to fold but
-// its end.
+// In a chain of calls each has one below it, except the last. Only the end of the chain can be
+// folded.
 func TestADeepChainIsFoldedFromItsEnd(t *testing.T) {
 	set := settings()
 	set.MaxNodes = 100
@@ -96,8 +96,8 @@ func TestADeepChainIsFoldedFromItsEnd(t *testing.T) {
 	assert.Equal(t, Folded, snapshot.Nodes[len(snapshot.Nodes)-1].Mark)
 }
 
-// What ran beside its caller can be larger than that.
-func TestACallerIsNotFoldedBeforeWhatItCalled(t *testing.T) {
+// A call that ran beside its caller can be larger than the caller.
+func TestACallerIsNotFoldedBeforeItsCallees(t *testing.T) {
 	set := settings()
 	set.MaxNodes = 20
 	s := NewStore(set)
@@ -110,7 +110,7 @@ func TestACallerIsNotFoldedBeforeWhatItCalled(t *testing.T) {
 	assert.Contains(t, treeOf(t, s, "s"), "small/large: 1 calls, 0 errors, total 1000, self 1000")
 }
 
-// Trees of other units are measured by what part of them a path is.
+// The size of a path is its part of its tree, for any unit of the tree.
 func TestNoTreeIsFoldedBecauseItsNumbersAreSmall(t *testing.T) {
 	set := settings()
 	set.MaxNodes = 40
@@ -128,8 +128,8 @@ func TestNoTreeIsFoldedBecauseItsNumbersAreSmall(t *testing.T) {
 	assert.Len(t, snapshot.Nodes, 10)
 }
 
-// What is less by much is as large as what is more by much.
-func TestNegativeValuesAreAsLargeAsTheyAreFarFromZero(t *testing.T) {
+// Negative values count by their amount.
+func TestNegativeValuesCountByTheirAmount(t *testing.T) {
 	set := settings()
 	set.MaxNodes = 100
 	s := NewStore(set)
@@ -151,10 +151,10 @@ func TestNegativeValuesAreAsLargeAsTheyAreFarFromZero(t *testing.T) {
 			far = append(far, n.Function)
 		}
 	}
-	assert.Len(t, far, 21, "all of them, and the node of what was folded: %q", far)
+	assert.Len(t, far, 21, "all of them, and the node of folded paths: %q", far)
 }
 
-func TestNamesTakeNoMoreThanAllowed(t *testing.T) {
+func TestTheMemoryOfNamesIsBounded(t *testing.T) {
 	set := settings()
 	set.MaxNameBytes, set.MaxNamesBytes = 1024, 32<<10
 	s := NewStore(set)
@@ -167,7 +167,7 @@ func TestNamesTakeNoMoreThanAllowed(t *testing.T) {
 	assert.Positive(t, s.Counters().DroppedKept, "names of spans that are kept count as well")
 }
 
-func TestWhereManyWaitThoseThatWaitLongestAreGivenUp(t *testing.T) {
+func TestCallersThatWaitLongestAreGivenUp(t *testing.T) {
 	set := settings()
 	set.MaxNodes = 100
 	s := NewStore(set)
@@ -181,7 +181,7 @@ func TestWhereManyWaitThoseThatWaitLongestAreGivenUp(t *testing.T) {
 	assert.Zero(t, s.Counters().FoldedPaths)
 }
 
-// A service whose names are long, such as SQL, is folded itself, and loses its own kept spans.
+// A service with long names, such as SQL, is folded itself, and its own kept spans are dropped.
 func TestLongNamesOfAServiceFoldNoOther(t *testing.T) {
 	set := settings()
 	set.MaxNamesBytes, set.MaxKeptSpans = 64<<10, 500
@@ -203,8 +203,8 @@ func TestLongNamesOfAServiceFoldNoOther(t *testing.T) {
 	assert.Contains(t, treeOf(t, s, "sql"), "(folded: small paths): ")
 }
 
-// What waits for its caller is folded as all else is.
-func TestNamesOfWhatWaitsTakeNoMoreThanAllowed(t *testing.T) {
+// Waiting paths are folded like all others.
+func TestTheMemoryOfNamesOfWaitingPathsIsBounded(t *testing.T) {
 	set := settings()
 	set.MaxNamesBytes = 64 << 10
 	s := NewStore(set)
@@ -219,8 +219,7 @@ func TestNamesOfWhatWaitsTakeNoMoreThanAllowed(t *testing.T) {
 	assert.Contains(t, treeOf(t, s, "sql"), "(parent not seen)/(folded: small paths): ")
 }
 
-// Services hold what their instances are called: nothing frees that, and nothing goes on
-// trying to.
+// Services hold the names of their instances. The store cannot free them, and stops trying.
 func TestNamesOfInstancesAreLeft(t *testing.T) {
 	set := settings()
 	set.MaxServices, set.MaxNamesBytes = 1000, 3<<10

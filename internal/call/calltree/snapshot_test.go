@@ -27,7 +27,7 @@ func TestNodesOfASnapshotAreInPreOrderTheLargestFirst(t *testing.T) {
 	}
 	assert.Equal(t, []string{"z-1", "a-1", "d1", "e2", "b1", "c1", "(parent not seen)-1", "w6"}, got)
 	assert.Equal(t, Node{Parent: -1, Function: "(parent not seen)", Mark: MissingParent, Total: 5}, snapshot.Nodes[6])
-	// A snapshot changes nothing: what waits finds its caller.
+	// A snapshot changes nothing: a waiting call finds its caller later.
 	script(t, s, "y y took 6")
 	assert.NotContains(t, treeOf(t, s, "s"), "not seen")
 	_, ok := s.Snapshot("s", Kind{"cpu", ""})
@@ -36,7 +36,7 @@ func TestNodesOfASnapshotAreInPreOrderTheLargestFirst(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// deepCalls folds a chain of so many calls, with two at the end of it.
+// deepCalls folds a chain of so many calls, with two at its end.
 func deepCalls(s *Store, depth int) {
 	trace := traceID(1)
 	for i := range depth + 1 {
@@ -48,7 +48,7 @@ func deepCalls(s *Store, depth int) {
 	}
 }
 
-func TestWhatIsTooDeepIsOneNode(t *testing.T) {
+func TestEverythingTooDeepIsOneNode(t *testing.T) {
 	s := NewStore(settings())
 	deepCalls(s, MaxDepth+5)
 	snapshot, _ := s.Snapshot("s", Calls)
@@ -67,15 +67,15 @@ func TestWhatIsTooDeepIsOneNode(t *testing.T) {
 	}
 }
 
-// atOnce is a turn that nobody waits for.
-func atOnce(context.Context) error { return nil }
+// noWait is a turn without a queue.
+func noWait(context.Context) error { return nil }
 
 func TestAWindowIsCollected(t *testing.T) {
 	s := NewStore(settings())
 	script(t, s, "f a took 5")
-	_, err := s.Collect(t.Context(), "nobody", Calls, time.Hour, atOnce)
+	_, err := s.Collect(t.Context(), "nobody", Calls, time.Hour, noWait)
 	require.ErrorIs(t, err, ErrNotThere)
-	snapshot, err := s.Collect(t.Context(), "s", Calls, time.Nanosecond, atOnce)
+	snapshot, err := s.Collect(t.Context(), "s", Calls, time.Nanosecond, noWait)
 	require.NoError(t, err)
 	assert.Empty(t, snapshot.Nodes)
 	assert.Equal(t, "s", snapshot.Service)
@@ -83,15 +83,15 @@ func TestAWindowIsCollected(t *testing.T) {
 
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = s.Collect(canceled, "s", Calls, time.Hour, atOnce)
+	_, err = s.Collect(canceled, "s", Calls, time.Hour, noWait)
 	require.ErrorIs(t, err, context.Canceled)
 	check(t, s)
 	assert.Zero(t, s.windows)
 	assert.Empty(t, s.services.byName["s"].calls.windows)
 }
 
-// What comes while a window that has ended waits for its turn is not in it, and doesn't hurt it:
-// calls get their places, nodes other numbers.
+// Data that arrives after the end of a window, and before its turn, is not in it. It can place
+// calls and renumber nodes without changing the window.
 func TestAWindowEndsBeforeItsTurn(t *testing.T) {
 	for name, test := range map[string]struct {
 		meanwhile func(*Store)
@@ -131,8 +131,8 @@ func TestAWindowEndsBeforeItsTurn(t *testing.T) {
 	}
 }
 
-// A window says what its tree lost from its begin to its end.
-func TestAWindowSaysWhatItsNumbersLack(t *testing.T) {
+// A window reports the losses of its tree between its begin and its end.
+func TestAWindowReportsTheLossesOfItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := settings()
 		set.MaxPending = LeastPending
@@ -164,8 +164,8 @@ func TestAWindowSaysWhatItsNumbersLack(t *testing.T) {
 	})
 }
 
-// The oldest go first, also where the spans of one service went before.
-func TestSpansThatAreLeftGoInTheirOrder(t *testing.T) {
+// The oldest spans are dropped first, also after those of one service were dropped.
+func TestRemainingSpansAreDroppedInOrder(t *testing.T) {
 	set := settings()
 	set.MaxKeptSpans = 4
 	s := NewStore(set)
@@ -190,7 +190,7 @@ func TestSpansThatAreLeftGoInTheirOrder(t *testing.T) {
 	assert.Equal(t, []int64{5, 6, 7, 8}, kept)
 }
 
-func TestAWindowThatGetsNoTurnIsNoMore(t *testing.T) {
+func TestAWindowWithoutATurnIsRemoved(t *testing.T) {
 	s := NewStore(settings())
 	script(t, s, "f a took 5")
 	noTurn := errors.New("no turn")
@@ -203,7 +203,7 @@ func TestAWindowThatGetsNoTurnIsNoMore(t *testing.T) {
 	assert.Empty(t, s.services.byName["s"].calls.windows)
 }
 
-func TestThereAreNoMoreWindowsThanAllowed(t *testing.T) {
+func TestTheNumberOfWindowsIsBounded(t *testing.T) {
 	set := settings()
 	set.MaxWindows = 2
 	s := NewStore(set)
@@ -212,7 +212,7 @@ func TestThereAreNoMoreWindowsThanAllowed(t *testing.T) {
 	done := make(chan error)
 	for range 2 {
 		go func() {
-			_, err := s.Collect(ctx, "s", Calls, time.Hour, atOnce)
+			_, err := s.Collect(ctx, "s", Calls, time.Hour, noWait)
 			done <- err
 		}()
 	}
@@ -221,19 +221,19 @@ func TestThereAreNoMoreWindowsThanAllowed(t *testing.T) {
 		defer s.mu.Unlock()
 		return s.windows == 2
 	}, time.Minute, time.Millisecond)
-	_, err := s.Collect(ctx, "s", Calls, time.Hour, atOnce)
+	_, err := s.Collect(ctx, "s", Calls, time.Hour, noWait)
 	require.ErrorIs(t, err, ErrBusy)
 	assert.EqualValues(t, 1, s.Counters().RefusedWindows)
 	cancel()
 	for range 2 {
 		require.ErrorIs(t, <-done, context.Canceled)
 	}
-	_, err = s.Collect(t.Context(), "s", Calls, time.Nanosecond, atOnce)
+	_, err = s.Collect(t.Context(), "s", Calls, time.Nanosecond, noWait)
 	require.NoError(t, err)
 }
 
-// What a tree lost is its own, and that of the time that is shown.
-func TestASnapshotSaysWhatItsNumbersLack(t *testing.T) {
+// A snapshot reports only the losses of its tree, in its time.
+func TestASnapshotReportsItsLosses(t *testing.T) {
 	set := settings()
 	c := newClock(&set)
 	set.MaxPending, set.MaxNodes = LeastPending, LeastNodes
@@ -278,7 +278,7 @@ func TestASnapshotSaysWhatItsNumbersLack(t *testing.T) {
 	check(t, s)
 }
 
-func TestSpansAreKeptAsTheyCame(t *testing.T) {
+func TestSpansAreKeptAsTheyArrived(t *testing.T) {
 	set := settings()
 	set.MaxKeptSpans = 4
 	s := NewStore(set)
@@ -303,7 +303,7 @@ func TestSpansAreKeptAsTheyCame(t *testing.T) {
 	spans, _ = s.Trace(two)
 	assert.Equal(t, []KeptSpan{{ID: spanID(3), Service: "s", Function: "h", Start: 40, End: 40, Truncated: true}}, spans)
 
-	// Older ones make room; those of another service are told where a trace has some of both.
+	// Older spans make room. A trace has spans of several services.
 	s.Fold(Origin{Service: "other"}, []Span{
 		{Trace: one, ID: spanID(4), Function: "x", Start: 5, End: 6},
 		{Trace: one, ID: spanID(5), Function: "x", Start: 5, End: 7},
@@ -324,7 +324,7 @@ func TestSpansAreKeptAsTheyCame(t *testing.T) {
 	assert.Empty(t, s.Traces("other"))
 }
 
-func TestAWindowBeginsAnewWithAReset(t *testing.T) {
+func TestAResetRestartsAWindow(t *testing.T) {
 	set := settings()
 	c := newClock(&set)
 	s := NewStore(set)
@@ -341,7 +341,7 @@ func TestAWindowBeginsAnewWithAReset(t *testing.T) {
 	assert.Equal(t, c.now, window.from)
 }
 
-func TestSpansThatAreKeptKnowTheirInstance(t *testing.T) {
+func TestKeptSpansHaveTheirInstance(t *testing.T) {
 	set := settings()
 	set.MaxKeptSpans = 3
 	s := NewStore(set)
@@ -389,7 +389,7 @@ func TestSamplesAreFolded(t *testing.T) {
 	assert.False(t, ok && len(snapshot.Nodes) > 0)
 }
 
-func TestThereAreNoMoreKindsThanKnown(t *testing.T) {
+func TestTheNumberOfKindsIsBounded(t *testing.T) {
 	s := NewStore(settings())
 	for i := range maxKinds + 2 {
 		s.FoldSamples(Origin{Service: "r"}, Kind{Type: fmt.Sprint(i)}, Sample{Count: 1, Value: 2}, Sample{Count: 1, Value: 2})
@@ -399,7 +399,7 @@ func TestThereAreNoMoreKindsThanKnown(t *testing.T) {
 	assert.EqualValues(t, 4, s.Counters().DroppedSamples)
 }
 
-func TestStacksThatAreTooDeepAreCutAtTheTop(t *testing.T) {
+func TestTooDeepStacksAreCutAtTheTop(t *testing.T) {
 	s := NewStore(settings())
 	frames := make([]Frame, MaxDepth+10)
 	for i := range frames {

@@ -96,13 +96,13 @@ func (s *Store) foldSome(sv *service, spans []Span, now uint32) {
 
 // fold folds a span:
 //
-//  1. Look up what was seen of the span. A span that arrived before is a duplicate.
+//  1. Look up the span. A span that arrived before is a duplicate.
 //     Otherwise its callees may have arrived, and wait for it. Callees that wait in trees
 //     of other services are now known to be at the top there, unless these services have a
 //     span of that ID, too.
 //  2. Find its caller and the caller's node: the top if it has no caller, and a waiting node
 //     if the caller has not arrived.
-//  3. Find or make the node of the span below it. What waited for the span is hung there.
+//  3. Find or make the node of the span below it. Callees that wait for the span are hung there.
 //  4. Count the call at the node. Its own time is its time without its callees', or 0 if
 //     those took longer.
 //  5. Reduce the caller's own time by the time of the call.

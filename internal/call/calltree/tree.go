@@ -243,17 +243,17 @@ func (t *tree) merge(from, into uint32) {
 				t.place(c, p.into, l, hash)
 			}
 		}
-		t.give(p.from, p.into)
+		t.moveValues(p.from, p.into)
 		t.lead(p.from, p.into)
 	}
 }
 
-// give moves the values of a node to another.
-func (t *tree) give(from, into uint32) {
+// moveValues moves the values of a node to another.
+func (t *tree) moveValues(from, into uint32) {
 	t.nodes[into].values.add(&t.nodes[from].values)
 	t.nodes[from].values = values{}
 	for _, w := range t.windows {
-		w.give(from, into)
+		w.moveValues(from, into)
 	}
 }
 
@@ -351,7 +351,7 @@ func (t *tree) absorb(from, folded uint32) {
 			t.displace(n)
 			t.nest(n)
 		}
-		t.give(n, folded)
+		t.moveValues(n, folded)
 		t.lead(n, folded)
 		if n == from {
 			return

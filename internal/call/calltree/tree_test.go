@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// However often a node was merged, the way to what it is by now is soon short.
-func TestTheWayToAMergedNodeIsSoonShort(t *testing.T) {
+// After many merges the way from a node to its current node is short again.
+func TestTheWayToAMergedNodeBecomesShort(t *testing.T) {
 	const merged = 1 << 12
 	tree := newTree(&usage{})
 	nodes := make([]uint32, merged+1)
@@ -32,7 +32,7 @@ func TestTheWayToAMergedNodeIsSoonShort(t *testing.T) {
 		assert.Equal(t, nodes[merged], tree.resolve(nodes[0]))
 	}
 	assert.Equal(t, 1, steps())
-	// Nothing is left of the nodes once nobody refers to them.
+	// The nodes are freed after the last reference.
 	for _, n := range nodes {
 		tree.unref(n)
 	}

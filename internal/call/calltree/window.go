@@ -48,8 +48,8 @@ func (w *window) add(n uint32, v *values) {
 	w.values[n] = sum
 }
 
-// give moves the values of a node to another.
-func (w *window) give(from, into uint32) {
+// moveValues moves the values of a node to another.
+func (w *window) moveValues(from, into uint32) {
 	if v, ok := w.values[from]; ok {
 		delete(w.values, from)
 		w.add(into, &v)

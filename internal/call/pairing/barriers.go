@@ -15,23 +15,23 @@ import (
 const never = ^uint64(0)
 
 const (
-	// maxPending bounds the barriers that are ahead. maxHeard bounds the obeyed ones that
-	// are remembered, because later batches carry them again.
+	// maxPending bounds the barriers that are ahead. maxHeard bounds the obeyed barriers that the stream remembers,
+	// because later batches carry them again.
 	maxPending = 4096
 	maxHeard   = 1024
 )
 
-// barriers are those of a stream.
+// barriers are the barriers of a stream.
 type barriers struct {
 	// pending are ahead of the stream's next number, sorted by From.
 	pending []callevent.Barrier
-	// heard were obeyed. The oldest are forgotten.
+	// heard are the barriers that the stream has obeyed. It forgets the oldest.
 	heard []callevent.Barrier
 	// stop is the first pending From, or never.
 	stop uint64
 }
 
-// note adds a barrier to the pending ones, unless it is there already.
+// note adds a barrier to the pending ones, unless it is among them.
 func (b *barriers) note(barrier callevent.Barrier) {
 	i, there := slices.BinarySearchFunc(b.pending, barrier, compareBarriers)
 	if there {
@@ -67,8 +67,8 @@ func (b *barriers) hear(barrier callevent.Barrier) bool {
 	return true
 }
 
-// compareBarriers orders by place. Two barriers at one place are the same whatever their
-// causes, but a break sorts before the end.
+// compareBarriers orders by place. Two barriers at one place are the same even if their causes differ, but a break
+// sorts before the end.
 func compareBarriers(a, b callevent.Barrier) int {
 	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Kind, b.Kind))
 }

@@ -23,9 +23,9 @@ func TestBreaks(t *testing.T) {
 		main#0 0..11 truncated suspended
 		f#1 in #0 10..11 truncated suspended
 		g#2 20..30`
-	tell(t, []story{
+	runStories(t, []story{
 		{
-			name: "what was entered before a break ends 1 ns after the last event before it",
+			name: "calls that were entered before a break end 1 ns after the last event before it",
 			do: []act{batch(`
 				0 +main
 				1 +f
@@ -39,7 +39,7 @@ func TestBreaks(t *testing.T) {
 				breaks suspended 1`,
 		},
 		{
-			name: "a break that is heard of early waits for its number",
+			name: "a break that arrives early waits for its number",
 			do: []act{announce(0, suspendedAt(2)), batch(`
 				0 +main
 				1 +f
@@ -50,7 +50,7 @@ func TestBreaks(t *testing.T) {
 				breaks suspended 1`,
 		},
 		{
-			name: "a break that is heard of between its events is in time",
+			name: "a break that arrives between its events is in time",
 			do: []act{batch(`
 				0 +main
 				1 +f`), announce(0, suspendedAt(2)), batch(`
@@ -70,7 +70,7 @@ func TestBreaks(t *testing.T) {
 				breaks suspended 1`,
 		},
 		{
-			name: "a break that is heard of twice is one",
+			name: "a break that arrives twice is one break",
 			do: []act{announce(0, suspendedAt(2)), batch(`
 				0 +main
 				1 +f`, suspendedAt(2)), batch(`
@@ -81,7 +81,7 @@ func TestBreaks(t *testing.T) {
 				breaks suspended 1`,
 		},
 		{
-			name: "a break that is heard of late truncates just what was entered before it, with the last that happened inside",
+			name: "a break that arrives late truncates only earlier calls, at the last event inside each",
 			do: []act{batch(`
 				0 +main
 				1 +f
@@ -102,7 +102,7 @@ func TestBreaks(t *testing.T) {
 				breaks suspended 1`,
 		},
 		{
-			name: "a frame in which nothing is known to have happened before a late break is 1 ns long",
+			name: "a frame without an event inside before a late break is 1 ns long",
 			do: []act{batch(`
 				0 +main
 				1 2:+f
@@ -114,7 +114,7 @@ func TestBreaks(t *testing.T) {
 				breaks suspended 1`,
 		},
 		{
-			name: "calls that ended in a frame before a late break was heard of lie inside it",
+			name: "calls that ended in a frame before a late break arrived lie inside the frame",
 			do: []act{batch(`
 				0 +main
 				1 +f
@@ -129,7 +129,7 @@ func TestBreaks(t *testing.T) {
 				breaks suspended 1`,
 		},
 		{
-			name: "of two late breaks each truncates what was entered before it",
+			name: "each of two late breaks truncates the calls that were entered before it",
 			do: []act{batch(`
 				0 +a
 				1 +b
@@ -144,7 +144,7 @@ func TestBreaks(t *testing.T) {
 				breaks suspended 2`,
 		},
 		{
-			name: "a second late break finds a frame whose caller is gone",
+			name: "a second late break finds a frame without its caller",
 			do: []act{batch(`
 				0 +a
 				1 +b
@@ -192,7 +192,7 @@ func TestBreaks(t *testing.T) {
 
 // Rule 4, intervals.
 func TestIntervals(t *testing.T) {
-	tell(t, []story{
+	runStories(t, []story{
 		{
 			name: "frames open at the begin end there, events inside are not paired, and stacks are empty at the end",
 			do: []act{batch(`
@@ -212,7 +212,7 @@ func TestIntervals(t *testing.T) {
 				breaks discarded 1`,
 		},
 		{
-			name: "nothing inside is waited for",
+			name: "the stream does not wait for events inside",
 			do: []act{batch(`0 +main`), batch(`
 				100 +h
 				101 -h`, discarded(1, 100))},
@@ -223,7 +223,7 @@ func TestIntervals(t *testing.T) {
 				breaks discarded 1`,
 		},
 		{
-			name: "an event inside that waited or comes later counts once, and then as a duplicate",
+			name: "an event inside that waited, or arrives later, counts once, and then as a duplicate",
 			do: []act{batch(`
 				3 +f
 				4 -f`), batch(`0 .`, discarded(1, 6)), batch(`3 +f`), batch(`2 +f`), batch(`2 +f`)},
@@ -232,7 +232,7 @@ func TestIntervals(t *testing.T) {
 				breaks discarded 1`,
 		},
 		{
-			name: "an interval that is heard of when events inside have been paired ends all that is open then",
+			name: "an interval that arrives after events inside were paired truncates all open calls",
 			do: []act{batch(`
 				0 +main
 				1 +f
@@ -251,7 +251,7 @@ func TestIntervals(t *testing.T) {
 				breaks discarded 1`,
 		},
 		{
-			name: "an interval that is heard of late truncates what was entered before its end",
+			name: "an interval that arrives late truncates the calls that were entered before its end",
 			do: []act{batch(`
 				0 +main
 				1 +f
@@ -267,7 +267,7 @@ func TestIntervals(t *testing.T) {
 				breaks discarded 1`,
 		},
 		{
-			name: "what waits behind an interval is paired when the interval is heard of",
+			name: "events that wait behind an interval are paired when the interval arrives",
 			do: []act{batch(`
 				5 +h
 				6 -h`), announce(0, discarded(0, 5)), batch(`7 .`)},
@@ -275,7 +275,7 @@ func TestIntervals(t *testing.T) {
 			counts: `breaks discarded 1`,
 		},
 		{
-			name: "a barrier inside or behind an interval is obeyed when the interval is heard of",
+			name: "a barrier inside or behind an interval is obeyed when the interval arrives",
 			do: []act{batch(`
 				5 +h
 				6 -h`, suspendedAt(3), suspendedAt(6)), announce(0, discarded(0, 5))},
@@ -320,7 +320,7 @@ func TestIntervals(t *testing.T) {
 				breaks discarded 2`,
 		},
 		{
-			name: "intervals next to each other are one after the other",
+			name: "the second of two adjacent intervals begins at the end of the first",
 			do: []act{batch(`
 				0 +a
 				1 +b
@@ -335,7 +335,7 @@ func TestIntervals(t *testing.T) {
 				breaks discarded 2`,
 		},
 		{
-			name: "an interval at the very beginning is no joining",
+			name: "an interval at the beginning is not counted as joined",
 			do: []act{announce(0, discarded(0, 1000)), batch(`
 				1000 +f
 				1001 -f`)},
@@ -347,9 +347,9 @@ func TestIntervals(t *testing.T) {
 
 // Rule 5.
 func TestEnds(t *testing.T) {
-	tell(t, []story{
+	runStories(t, []story{
 		{
-			name: "what is open at the end is truncated with its cause",
+			name: "open calls are truncated at the end, with its cause",
 			do: []act{batch(`
 				0 +main
 				1 +f
@@ -360,12 +360,12 @@ func TestEnds(t *testing.T) {
 			counts: `truncated ended 1`,
 		},
 		{
-			name: "an end that is heard of early waits for what is before it",
+			name: "an end that arrives early waits for the events before it",
 			do:   []act{announce(2, endAt(2)), batch(`1 -f`), batch(`0 +f`)},
 			want: `f#0 0..10`,
 		},
 		{
-			name: "an end before which numbers are missing for good comes after max_wait",
+			name: "an end before which numbers stay missing takes effect after max_wait",
 			do:   []act{batch(`0 +f`), announce(0, endAt(3)), after(testWait), batch(`1 -f`), batch(`0 +f`)},
 			want: `f#0 0..1 truncated gap`,
 			counts: `late 1
@@ -375,32 +375,32 @@ func TestEnds(t *testing.T) {
 				breaks gap 1`,
 		},
 		{
-			name:   "an end that is heard of late ends everything",
+			name:   "an end that arrives late ends everything",
 			do:     []act{batch("0 +f\n1 +g"), announce(0, endAt(1)), batch(`2 -g`)},
 			want:   "f#0 0..11 truncated ended\ng#1 in #0 10..11 truncated ended",
 			counts: "late 1\ntruncated ended 2",
 		},
 		{
-			name:   "hearing of the end twice changes nothing",
+			name:   "a repeated end changes nothing",
 			do:     []act{batch("0 +f", endAt(1)), announce(1, endAt(1)), end(callevent.CauseIdle), batch("0 +f", endAt(1))},
 			want:   `f#0 0..1 truncated ended`,
 			counts: "duplicates 1\ntruncated ended 1",
 		},
 		{
-			name:   "events behind the end are late, whether they came before it or after",
+			name:   "events behind the end are late, if they arrive before it or after it",
 			do:     []act{batch("0 +f\n1 -f\n2 +g\n5 +h", endAt(2)), batch("3 -g")},
 			want:   `f#0 0..10`,
 			counts: `late 3`,
 		},
 		{
-			name: "barriers behind the end are nothing",
+			name: "barriers behind the end change nothing",
 			do:   []act{batch("0 +f\n1 -f", endAt(2), suspendedAt(3), discarded(2, 5)), announce(9, suspendedAt(0), suspendedAt(7))},
 			want: `f#0 0..10`,
-			// The break before the end stands at the same place.
+			// The break before the end has the same place.
 			counts: ``,
 		},
 		{
-			name: "what waits at an end that no batch tells of is paired, gaps between",
+			name: "at an end without a barrier the waiting events are paired, with gaps between them",
 			do:   []act{batch("0 +f\n2 +g\n3 -g\n5 +h"), end(callevent.CauseShutdown)},
 			want: `
 				f#0 0..1 truncated gap
@@ -412,7 +412,7 @@ func TestEnds(t *testing.T) {
 				breaks gap 2`,
 		},
 		{
-			name: "an end before what waits ends giving up",
+			name: "no number is given up behind an end",
 			do:   []act{batch("0 +f\n10 +g", endAt(5)), end(callevent.CauseShutdown)},
 			want: `f#0 0..1 truncated gap`,
 			counts: `late 1
@@ -421,7 +421,7 @@ func TestEnds(t *testing.T) {
 				breaks gap 1`,
 		},
 		{
-			name:     "an end before what waits ends making room",
+			name:     "no gap behind an end is given up to make room",
 			settings: func(s *Settings) { s.MaxEvents = 4 },
 			do:       []act{batch("0 +f\n10 +g", endAt(5)), batch("1000 .")},
 			want:     `f#0 0..1 truncated gap`,
@@ -431,13 +431,13 @@ func TestEnds(t *testing.T) {
 				breaks gap 1`,
 		},
 		{
-			name:   "an end before what waits ends forgetting names",
+			name:   "an end before waiting events ends the forgetting of names",
 			do:     []act{batch("0 +f\n10 +g", endAt(5)), func(r *rig) { r.stream.Forget(&r.out); r.collect() }, batch("1 -f")},
 			want:   `f#0 0..1 truncated gap`,
 			counts: "late 2\nmissing 4\ntruncated gap 1\nbreaks gap 1",
 		},
 		{
-			name: "a stream that ends before anything came has nothing",
+			name: "a stream that ends before its first batch has no calls",
 			do:   []act{announce(0, endAt(0)), batch("0 +f")}, counts: `late 1`,
 		},
 	})

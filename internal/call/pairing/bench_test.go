@@ -15,15 +15,14 @@ import (
 
 const (
 	benchEvents = 900_000
-	// benchBuffer is how many events a tracer puts into one of its buffers,
-	// benchBatch how many a receiver packs into a batch of 256 KiB.
+	// benchBuffer is the number of events in a buffer of a tracer, and benchBatch the number of events in a batch of
+	// 256 KiB.
 	benchBuffer = 400
 	benchBatch  = 12_000
 )
 
-// program makes the events of a program like a build tool: 300 functions on 10
-// lanes, up to 40 calls deep, one exception in 500 events, a clock of
-// milliseconds.
+// program makes the events of a program that is like a build tool: 300 functions on 10 lanes, up to 40 calls deep,
+// one exception in 500 events, and a clock of milliseconds.
 func program() []happened {
 	r := rand.New(rand.NewPCG(1, 2))
 	functions := make([]*callevent.Function, 300)
@@ -82,8 +81,8 @@ func batches(b *testing.B, events []happened) (unpacked []*callevent.Batch) {
 	return unpacked
 }
 
-// connections spreads events over three connections, buffer by buffer, each
-// with batches of its own. The third comes 100,000 events later than the others.
+// connections spreads events over three connections, buffer by buffer, each with its own batches. The third is
+// 100,000 events behind the others.
 func connections(b *testing.B, events []happened) (order []*callevent.Batch) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var sent [3][]happened
@@ -122,14 +121,14 @@ func connections(b *testing.B, events []happened) (order []*callevent.Batch) {
 
 func benchmarkPair(b *testing.B, order []*callevent.Batch, settings Settings) {
 	var out Output
-	// As in the processor, calls are taken over some thousands at a time.
+	// As in the processor, the output is emptied after some thousands of calls.
 	out.MaxCalls, out.Full = 2048, out.ClearCalls
 	events, spans, allocs := 0, uint64(0), uint64(0)
 	var before, after runtime.MemStats
 	for b.Loop() {
 		s := NewStream(&settings)
 		for i, batch := range order {
-			// A stream that has seen a fifth of its events is in its stride.
+			// After a fifth of its events a stream has its usual state.
 			if i == len(order)/5 {
 				runtime.ReadMemStats(&before)
 			}
@@ -151,13 +150,12 @@ func benchmarkPair(b *testing.B, order []*callevent.Batch, settings Settings) {
 	b.ReportMetric(float64(allocs)/(benchEvents*4/5), "allocs/event")
 }
 
-// BenchmarkPair takes batches that come in order.
+// BenchmarkPair accepts batches in order.
 func BenchmarkPair(b *testing.B) {
 	benchmarkPair(b, batches(b, program()), wide())
 }
 
-// BenchmarkPairReordered takes batches as three connections bring them: some
-// 100,000 events wait.
+// BenchmarkPairReordered accepts batches of three connections: some 100,000 events wait.
 func BenchmarkPairReordered(b *testing.B) {
 	benchmarkPair(b, connections(b, program()), wide())
 }

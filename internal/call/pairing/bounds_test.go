@@ -13,9 +13,9 @@ import (
 
 // Rule 5: bounds.
 func TestBounds(t *testing.T) {
-	tell(t, []story{
+	runStories(t, []story{
 		{
-			name:     "a lane at max_frames begins anew",
+			name:     "a lane at max_frames begins with an empty stack",
 			settings: func(s *Settings) { s.MaxFrames = 2 },
 			do: []act{batch(`
 				0 +a
@@ -34,7 +34,7 @@ func TestBounds(t *testing.T) {
 				truncated limit 2`,
 		},
 		{
-			name:     "at max_lanes those without open frames are forgotten",
+			name:     "at max_lanes the stream forgets the lanes without open frames",
 			settings: func(s *Settings) { s.MaxLanes = 2 },
 			do: []act{batch(`
 				0 1:+a
@@ -52,7 +52,7 @@ func TestBounds(t *testing.T) {
 				b#5 50..60 lane 2`,
 		},
 		{
-			name:     "where most lanes are busy, at max_lanes all frames are truncated",
+			name:     "if most lanes are busy at max_lanes, all frames are truncated",
 			settings: func(s *Settings) { s.MaxLanes = 2 },
 			do: []act{batch(`
 				0 1:+a
@@ -68,7 +68,7 @@ func TestBounds(t *testing.T) {
 				truncated limit 2`,
 		},
 		{
-			name:     "a stream with one lane goes from lane to lane",
+			name:     "a stream at max_lanes 1 follows its events from lane to lane",
 			settings: func(s *Settings) { s.MaxLanes = 1 },
 			do:       []act{batch("0 1:+a\n1 1:-a\n2 2:+a\n3 1:+b\n4 1:-b\n5 2:-a")},
 			want: `
@@ -79,7 +79,7 @@ func TestBounds(t *testing.T) {
 				truncated limit 1`,
 		},
 		{
-			name:     "a lane that is forgotten leaves its continuation trace",
+			name:     "a forgotten lane releases its continuation trace",
 			settings: func(s *Settings) { s.MaxLanes, s.MaxSpansPerTrace = 1, 1 },
 			do:       []act{batch("0 1:+a\n1 1:+b\n2 1:-b\n3 1:-a\n4 2:+a\n5 2:-a\n6 1:+a\n7 1:+b\n8 1:-b\n9 1:-a")},
 			want: `
@@ -90,7 +90,7 @@ func TestBounds(t *testing.T) {
 				b#7 in #6 70..80 trace 7 continues 6`,
 		},
 		{
-			name:     "a stream with too many names gives up what waits, truncates, and learns them anew",
+			name:     "a stream with too many names gives up its gaps, truncates, and learns the names again",
 			settings: func(s *Settings) { s.MaxNameBytes = 1300 },
 			do:       []act{batch("0 +a\n1 +b\n3 +c"), batch(`4 +d`), batch(`5 -d`), announce(6), batch("6 +e\n7 -e")},
 			want: `
@@ -109,7 +109,7 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// However many lanes and names a stream has, it holds a bounded number.
+// A stream with any number of lanes and names uses a bounded memory.
 func TestManyLanesAndNamesStayBounded(t *testing.T) {
 	settings := wide()
 	settings.MaxLanes, settings.MaxNameBytes, settings.MaxFrames = 10, 64<<10, 3
@@ -136,7 +136,7 @@ func TestManyLanesAndNamesStayBounded(t *testing.T) {
 	}
 }
 
-// Barriers ahead are bounded: the first of them is reached at once then.
+// The number of barriers ahead is bounded. At the bound the stream gives up the numbers before the first of them.
 func TestBarriersAheadAreBounded(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
@@ -154,8 +154,8 @@ func TestBarriersAheadAreBounded(t *testing.T) {
 	}
 }
 
-// A barrier that stands before what has been paired needs no room.
-func TestABarrierHeardOfLateGivesNothingUpForRoom(t *testing.T) {
+// A barrier before paired events needs no room.
+func TestALateBarrierGivesNothingUpForRoom(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
 	batch("0 +a\n1 +b")(r)
@@ -173,7 +173,7 @@ func TestABarrierHeardOfLateGivesNothingUpForRoom(t *testing.T) {
 	}
 }
 
-// A stream that made calls deep, or waited long, gives the memory back.
+// A stream returns the memory of deep stacks and of long waits.
 func TestMemoryGoesDownWhenItIsNoLongerNeeded(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
@@ -243,8 +243,7 @@ func TestMemoryGoesDownWhenItIsNoLongerNeeded(t *testing.T) {
 	}
 }
 
-// One long value of very many attributes takes memory once, and a frame takes
-// no more attributes than it may.
+// A long value of many attributes uses memory once, and the number of a frame's attributes is bounded.
 func TestAttributesAreBounded(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
@@ -282,7 +281,7 @@ func TestAttributesAreBounded(t *testing.T) {
 	}
 }
 
-// A map never shrinks: that of a million waiting attributes is not kept.
+// A map never shrinks, so the stream replaces the map after a million waiting attributes.
 func TestTheMapOfWaitingAttributesIsNotKeptWhenItWasLarge(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
@@ -307,8 +306,8 @@ func TestTheMapOfWaitingAttributesIsNotKeptWhenItWasLarge(t *testing.T) {
 	}
 }
 
-// A value counts once, however many attributes of waiting events and of open frames
-// have it, and as long as one of them does.
+// A value counts once for all attributes of waiting events and of open frames that have it, until the last of them is
+// gone.
 func TestASharedValueCountsOnce(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
@@ -341,6 +340,6 @@ func TestASharedValueCountsOnce(t *testing.T) {
 	r.take(exits)
 	holds("one frame is open", 1)
 	r.end(callevent.CauseEnded)
-	empty = 0 // nor are there maps any more
+	empty = 0 // an ended stream has no maps
 	holds("none is open", 0)
 }

@@ -39,11 +39,10 @@ func (c *clock) reset(e *event) {
 	c.now = e.time + c.offset
 }
 
-// earliest is the earliest time, by the source's clock, of a later event that does not
-// reset the clock.
-func (c *clock) earliest(maxJump int64) int64 {
-	if c.now < maxJump {
+// earliest is the time, by the source's clock, that is margin before the last event.
+func (c *clock) earliest(margin int64) int64 {
+	if c.now < margin {
 		return beforeAll
 	}
-	return c.now - maxJump - c.offset
+	return c.now - margin - c.offset
 }

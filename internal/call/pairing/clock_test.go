@@ -13,13 +13,13 @@ import (
 // Rule 7.
 func TestTime(t *testing.T) {
 	const jump = testJump
-	// from is a batch that was received so long after the epoch.
+	// from is a batch that was received the given time after the epoch.
 	from := func(received int64, events string) act {
 		return batchOf(func(d *delivery) { d.received = testEpoch + received }, events)
 	}
-	tell(t, []story{
+	runStories(t, []story{
 		{
-			name: "equal times and times that go back a little become 1 ns apart",
+			name: "equal times, and times that go back a little, become 1 ns apart",
 			do: []act{batch(`
 				0@1000 +a
 				1@1000 +b
@@ -33,19 +33,19 @@ func TestTime(t *testing.T) {
 				c#3 in #0 1003..1004`,
 		},
 		{
-			name: "the times of skips and of what waits don't matter before their turn",
+			name: "the times of skips and of waiting events have no effect before their turn",
 			do:   []act{batch("2@7 -a"), batch("0@5 +a"), batch("1@900000000000 .")},
 			want: `a#0 5..7`,
 		},
 		{
-			name: "a time behind the last by max_clock_jump is kept in order",
+			name: "a time that is max_clock_jump behind the last becomes 1 ns later than the last",
 			do:   []act{from(jump, "0@1000000000 +a\n1@0 -a\n2@1000000005 +b\n3@1000000006 -b")},
 			want: `
 				a#0 1000000000..1000000001
 				b#2 1000000005..1000000006`,
 		},
 		{
-			name: "a time further behind the last is a break, and the clock is taken as it is",
+			name: "a time that is further behind the last is a break, and the clock continues from it",
 			do:   []act{from(jump, "0@1000000001 +a\n1@0 -a\n2@10 +b\n3@20 -b")},
 			want: `
 				a#0 1000000001..1000000002 truncated clock
@@ -55,12 +55,12 @@ func TestTime(t *testing.T) {
 				breaks clock 1`,
 		},
 		{
-			name: "a time ahead of receipt by max_clock_jump is no jump",
+			name: "a time that is max_clock_jump ahead of the receipt is no jump",
 			do:   []act{from(0, "0 +a\n1@1000000000 -a")},
 			want: `a#0 0..1000000000`,
 		},
 		{
-			name: "a time further ahead of receipt is a break, and the clock is set to the time of receipt",
+			name: "a time that is further ahead of the receipt is a break, and the clock is set to the time of receipt",
 			do:   []act{from(0, "0 +a\n1@1000000001 +b\n2@1000000011 -b\n3@1000000021 -a")},
 			want: `
 				a#0 0..1 truncated clock
@@ -70,7 +70,7 @@ func TestTime(t *testing.T) {
 				breaks clock 1`,
 		},
 		{
-			name: "a clock that is always ahead is one break, at the first event",
+			name: "a clock that is always ahead makes one break, at the first event",
 			do: []act{from(4*jump+3244032, "0@100000000000 +a\n1@100000000005 -a"), from(4*jump+receivedGrain+3244032, `
 				2@100004194304 +b
 				3@100004194309 -b`)},
@@ -80,7 +80,7 @@ func TestTime(t *testing.T) {
 			counts: `breaks clock 1`,
 		},
 		{
-			name: "an event is judged by the time of receipt of its own batch, whatever came in between",
+			name: "an event is compared with the receipt of its own batch, not of later batches",
 			do:   []act{from(0, "0 +a"), from(0, "2@1000000001 +b"), from(100*jump, "3@1000000011 -b"), from(100*jump, "1@10 +c")},
 			want: `
 				a#0 0..11 truncated clock
@@ -92,7 +92,7 @@ func TestTime(t *testing.T) {
 	})
 }
 
-// A clock that is set to before 1970 begins there.
+// A time before 1970 becomes the start of 1970.
 func TestATimeBefore1970Is1970(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
@@ -107,8 +107,7 @@ func TestATimeBefore1970Is1970(t *testing.T) {
 	}
 }
 
-// Times at the ends of what can be said are no trouble.
-func TestTimesAtTheEndsOfWhatCanBeSaid(t *testing.T) {
+func TestTheLeastAndTheLargestTimesMakeNoWrongSpans(t *testing.T) {
 	for _, jump := range []int64{1, testJump, math.MaxInt64} {
 		settings := wide()
 		settings.MaxClockJump = jump

@@ -9,8 +9,8 @@ import "github.com/callbraid/callbraid/internal/call/callevent"
 // gives its sequence number. It has 32 bytes and no pointers, because a window holds a
 // million events.
 type event struct {
-	time                            int64
-	function, lane, exception, line uint32
+	time                                int64
+	function, laneName, exception, line uint32
 	// receivedLow and receivedHigh are the receive time of the event's batch, in Unix
 	// nanoseconds without the low receivedShift bits. Each event has its own, because the
 	// result must not depend on the batch that arrived last.
@@ -37,13 +37,13 @@ func (e *event) set(from *callevent.Event, received, maxClockJump int64, n *name
 	// No clock shows a time before 1970.
 	t := max(from.Time, 0)
 	e.time, e.line = t, from.Line
-	e.function, e.lane, e.exception = 0, 0, 0
+	e.function, e.laneName, e.exception = 0, 0, 0
 	e.kind, e.ahead, e.attributes = from.Kind, t-received > maxClockJump, false
 	e.setReceived(received)
 	if from.Kind == callevent.KindSkip {
 		return
 	}
-	e.lane = n.batchLanes[from.Lane]
+	e.laneName = n.batchLanes[from.Lane]
 	if from.Kind != callevent.KindExitTop {
 		e.function = n.batchFunctions[from.Function]
 	}

@@ -13,14 +13,13 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// script makes a sequence of batches and calls of bytes. A script that has
-// ended reads zeros.
+// script makes a sequence of batches and calls from bytes. After its end it reads zeros.
 type script struct {
 	bytes []byte
-	// around is where the numbers are that the script likes.
+	// around is the place of the script's preferred numbers.
 	around, at uint64
 	time       int64
-	// renames is how many there were.
+	// renames is the number of renames so far.
 	renames int
 }
 
@@ -44,8 +43,8 @@ func (s *script) long() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// settings are small bounds, so that scripts reach them; bounded says whether
-// there are such that the model doesn't know.
+// settings are small bounds, so that scripts reach them. bounded reports whether the model does not know some of
+// them.
 func (s *script) settings() (settings Settings, bounded bool) {
 	settings = wide()
 	what := s.byte()
@@ -69,7 +68,7 @@ func (s *script) settings() (settings Settings, bounded bool) {
 	return settings, false
 }
 
-// sequence is most often near the last, seldom anywhere.
+// sequence is mostly near the last number, and rarely any number.
 func (s *script) sequence() uint64 {
 	switch b := s.byte(); {
 	case b < 160:
@@ -129,26 +128,21 @@ func (s *script) barrier() callevent.Barrier {
 	}
 }
 
-// rename is one near the present, in number and time.
+// rename is a rename at about the present time.
 func (s *script) rename() callevent.Rename {
 	what := s.byte()
 	r := callevent.Rename{
 		Lane: uint64(what % 5), Name: string('p' + rune(what>>6)), First: what&32 != 0,
-		Sequence: s.sequence(), Time: testEpoch + s.time + int64(s.byte()) - 64,
+		Time: testEpoch + s.time + int64(s.byte()) - 64, Order: uint32(s.byte() % 4),
 	}
-	switch what >> 3 & 3 {
-	case 1:
-		r.Sequence = callevent.MaxSequence
-	case 2:
+	if what>>3&3 == 2 {
 		r.Time += testJump * 100
 	}
-	order := s.byte()
-	r.Order, r.Provisional = uint32(order%4), order&64 != 0
 	r.Time = max(r.Time, 0)
 	return r
 }
 
-// mostRenames is how many renames of a lane are never forgotten.
+// mostRenames is the number of renames of a lane that the stream never forgets.
 const mostRenames = keptRenames - 1
 
 func (s *script) delivery() (d delivery) {
@@ -173,8 +167,7 @@ func (s *script) delivery() (d delivery) {
 	return d
 }
 
-// FuzzStream: whatever comes, and whatever is done, a stream doesn't panic,
-// doesn't loop, and does what the rules say.
+// FuzzStream: for any batches and calls a stream does not panic, does not loop, and follows the rules.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte{})
 	for seed := range uint64(40) {
@@ -182,7 +175,7 @@ func FuzzStream(f *testing.F) {
 		b := make([]byte, 100+r.IntN(1500))
 		for i := range b {
 			b[i] = byte(r.Uint32())
-			// Bytes that go on, most often.
+			// Most bytes are small, and continue the stream.
 			if r.IntN(3) > 0 {
 				b[i] &= 0x7f
 			}

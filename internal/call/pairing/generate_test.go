@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// features are what a generated world may have beside calls that return.
+// features are the parts of a generated world beside calls that return.
 type features uint32
 
 const (
@@ -57,7 +57,7 @@ func (f features) String() string {
 	return strings.Join(names, ", ")
 }
 
-// plan is what a world is generated from.
+// plan determines a generated world.
 type plan struct {
 	seed   uint64
 	events int
@@ -70,16 +70,15 @@ func (p plan) String() string {
 
 func (p plan) has(f features) bool { return p.with&f != 0 }
 
-// dice gives random numbers for one aspect of the plan, so that taking a
-// feature away changes the rest as little as can be.
+// dice are random numbers for one aspect of the plan, so a removed feature changes the rest as little as possible.
 func (p plan) dice(aspect uint64) *rand.Rand { return rand.New(rand.NewPCG(p.seed, aspect)) }
 
-// world is what happened, and how it was delivered.
+// world has the events of a program, and their deliveries.
 type world struct {
 	plan       plan
 	settings   Settings
 	resolution int64
-	// events are all that happened, in order; barriers likewise.
+	// events are all events, in order; barriers likewise.
 	events     []happened
 	barriers   []callevent.Barrier
 	renames    []callevent.Rename
@@ -120,7 +119,7 @@ var testFunctions = func() (functions []*callevent.Function) {
 	for _, name := range []string{"a.A.a", "b.B.b", "c.C.c", "root.R.r", "root.Q.q"} {
 		functions = append(functions, &callevent.Function{Qualified: name, Display: name[2:], Text: name + ";0;()V", Line: 7})
 	}
-	// Two functions of one name.
+	// Two functions have this name.
 	return append(functions, &callevent.Function{Qualified: "a.A.a", Display: "A.a", Text: "a.A.a;0;(I)V"})
 }()
 
@@ -219,11 +218,11 @@ func (w *world) base() uint64 {
 	return []uint64{1, 5, 1<<32 - n/2, 1<<32 + 1, 1<<40 - 1, callevent.MaxSequence - 4*n}[r.IntN(6)]
 }
 
-// sourceClock is a clock that goes, stands, and is set.
+// sourceClock is a clock that runs, stands still, and jumps.
 type sourceClock struct {
 	plan       plan
 	resolution int64
-	// now is the true time, skew what the source's clock shows beyond it.
+	// now is the true time. skew is the difference of the source's clock from it.
 	now, skew int64
 }
 
@@ -248,7 +247,7 @@ func (c *sourceClock) tick(r *rand.Rand) int64 {
 	return t - (t-testEpoch)%c.resolution
 }
 
-// breakUp puts barriers between the events.
+// breakUp places barriers between the events.
 func (w *world) breakUp() {
 	r, first := w.plan.dice(7), w.base()
 	last := w.events[len(w.events)-1].sequence
@@ -275,12 +274,11 @@ func (w *world) breakUp() {
 		w.barriers = append(w.barriers, callevent.End(end, callevent.CauseEnded))
 	}
 	slices.SortFunc(w.barriers, compareBarriers)
-	// One place has one cause: which of two is heard first doesn't matter then.
+	// One place has one cause, so the order of arrival does not matter.
 	w.barriers = slices.CompactFunc(w.barriers, func(a, b callevent.Barrier) bool { return compareBarriers(a, b) == 0 })
 }
 
-// deliver loses some events, spreads the others over connections and batches,
-// and says in which order the batches come.
+// deliver drops some events, spreads the others over connections and batches, and chooses the order of the batches.
 func (w *world) deliver() {
 	p, r := w.plan, w.plan.dice(8)
 	connections := make([][]happened, 1)
@@ -323,7 +321,7 @@ func (w *world) deliver() {
 	w.repeat()
 }
 
-// cut makes batches of the events of one connection.
+// cut makes batches from the events of one connection.
 func (w *world) cut(r *rand.Rand, events []happened) (batches []delivery) {
 	longest := []int{1, 3, 10, 100}[r.IntN(4)]
 	for len(events) > 0 {
@@ -352,8 +350,8 @@ func (w *world) cut(r *rand.Rand, events []happened) (batches []delivery) {
 	return batches
 }
 
-// barriersFor are those inside the range of the events, the last one at or
-// below the first, and where breaks overlap all that reach beyond the first.
+// barriersFor are the barriers inside the range of the events, the last one at or below the first event, and all that
+// reach beyond the first event.
 func barriersFor(all []callevent.Barrier, events []happened) (carried []callevent.Barrier) {
 	bySequence := func(a, b happened) int { return cmp.Compare(a.sequence, b.sequence) }
 	first, last := slices.MinFunc(events, bySequence).sequence, slices.MaxFunc(events, bySequence).sequence
@@ -371,8 +369,8 @@ func barriersFor(all []callevent.Barrier, events []happened) (carried []calleven
 	return carried
 }
 
-// announce sets what the receiver had seen at each batch. Late barriers are
-// taken away here and there, and all stand in a last, empty batch.
+// announce sets the highest number that the receiver had seen at each batch. It removes some late barriers. All
+// barriers are in a last, empty batch.
 func (w *world) announce() {
 	r, seen := w.plan.dice(10), uint64(0)
 	for i := range w.deliveries {
@@ -414,14 +412,13 @@ func (w *world) repeat() {
 	}
 }
 
-// rename tells what events say of their lanes' names, as a tracer would: in renames,
-// which may have the number, the time or both of the first event under a name, or be
-// a little wrong. The events themselves then know no name, or any.
+// rename makes renames of the names that lanes have at their events, as a tracer does. Some have a wrong time. Half of the events
+// then have no name, or a wrong one.
 func (w *world) rename() {
 	if !w.plan.has(withRenames) {
 		return
 	}
-	r, names := w.plan.dice(13), map[uint64]string{}
+	r, names, earliest := w.plan.dice(13), map[uint64]string{}, map[uint64]int64{}
 	for i := range w.events {
 		e := &w.events[i]
 		if e.kind == callevent.KindSkip {
@@ -432,20 +429,24 @@ func (w *world) rename() {
 		if known && old == e.lane.Name {
 			continue
 		}
-		told := callevent.Rename{
-			Lane: e.lane.ID, Name: e.lane.Name, First: !known && r.IntN(6) > 0, Sequence: e.sequence, Time: max(e.time, 0), Order: uint32(len(w.renames)),
-		}
+		added := callevent.Rename{Lane: e.lane.ID, Name: e.lane.Name, Time: max(e.time, 0), Order: uint32(len(w.renames))}
 		switch r.IntN(8) {
 		case 0:
-			told.Sequence = callevent.MaxSequence
+			added.Time += 1000 * testJump
 		case 1:
-			told.Time += 1000 * testJump
-		case 2:
-			told.Sequence += r.Uint64N(5)
-		case 3:
-			told.Time += (r.Int64N(5) - 2) * w.resolution
+			added.Time = max(0, added.Time+(r.Int64N(5)-2)*w.resolution)
 		}
-		w.renames = append(w.renames, told)
+		// Some lanes have no first name.
+		first, begun := earliest[e.lane.ID]
+		if !begun && r.IntN(6) == 0 {
+			first, begun = -1, true
+		}
+		added.First = !begun || added.Time < first
+		earliest[e.lane.ID] = min(added.Time, first)
+		if !begun {
+			earliest[e.lane.ID] = added.Time
+		}
+		w.renames = append(w.renames, added)
 	}
 	for i := range w.events {
 		if e := &w.events[i]; e.kind != callevent.KindSkip && r.IntN(2) == 0 {
@@ -454,43 +455,21 @@ func (w *world) rename() {
 	}
 }
 
-// provisional is what was known of a rename before.
-func (w *world) provisional(r *rand.Rand, told callevent.Rename) callevent.Rename {
-	told.Provisional = true
-	switch r.IntN(3) {
-	case 0:
-		told.Sequence = callevent.MaxSequence
-	case 1:
-		told.Sequence -= min(told.Sequence, r.Uint64N(8))
-	}
-	told.Time = max(told.Time+(r.Int64N(5)-2)*w.resolution, 0)
-	return told
-}
-
-// attachRenames puts each rename into the batches with events that it holds for, or
-// with late barriers into any batch. No batch of a tracer's says the same again, but
-// events of a break may be passed before their batch comes. Provisional renames are in
-// batches with better ones, or with late barriers in any too.
+// attachRenames puts each rename into the batches with events that it holds for, and here and there into others. With late
+// barriers a rename is in any batches.
 func (w *world) attachRenames() {
 	r := w.plan.dice(14)
-	for _, told := range w.renames {
+	for _, added := range w.renames {
 		for i := range w.deliveries {
 			d := &w.deliveries[i]
 			concerned := slices.ContainsFunc(d.events, func(e happened) bool {
-				return e.kind != callevent.KindSkip && e.lane.ID == told.Lane && (told.First || e.sequence >= told.Sequence || e.time >= told.Time)
+				return e.kind != callevent.KindSkip && e.lane.ID == added.Lane && (added.First || e.time >= added.Time)
 			})
 			if w.plan.has(withLateBarriers) {
 				concerned = r.IntN(len(w.deliveries)) == 0
 			}
-			if w.plan.has(withLateBarriers) && r.IntN(3) == 0 {
-				d.renames = append(d.renames, w.provisional(r, told))
-			}
 			if concerned || r.IntN(8) == 0 {
-				d.renames = append(d.renames, told)
-				if r.IntN(3) == 0 {
-					d.renames = append(d.renames, w.provisional(r, told))
-					r.Shuffle(len(d.renames), func(i, j int) { d.renames[i], d.renames[j] = d.renames[j], d.renames[i] })
-				}
+				d.renames = slices.Insert(d.renames, r.IntN(len(d.renames)+1), added)
 			}
 		}
 	}

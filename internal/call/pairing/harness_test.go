@@ -15,15 +15,14 @@ import (
 )
 
 const (
-	// second is the receive time's grain in tests: a stream remembers receive
-	// times of waiting events to 2^22 ns.
+	// receivedGrain is the precision of receive times: a stream remembers those of waiting events to 2^22 ns.
 	receivedGrain = int64(1) << 22
 	testEpoch     = int64(1_700_000_000_000_000_000) &^ (receivedGrain - 1)
 	testJump      = int64(time.Second)
 	testWait      = 64 * time.Second
 )
 
-// wide are settings under which no bound is reached.
+// wide are settings whose bounds no test reaches.
 func wide() Settings {
 	return Settings{
 		MaxEvents: 1 << 20, MaxWait: testWait, MaxClockJump: testJump,
@@ -31,7 +30,7 @@ func wide() Settings {
 	}
 }
 
-// finished is a Span with everything that belongs to it, to compare and to print.
+// finished is a Call with its throws and attributes, to compare and to print.
 type finished struct {
 	Function      callevent.Function
 	Lane          uint64
@@ -142,8 +141,8 @@ func countersText(c Counters) string {
 	return b.String()
 }
 
-// rig is a Stream that gets batches the real way, packed and unpacked, with
-// what came out of it. Every step checks the stream's state.
+// rig is a Stream with its output. It receives packed and unpacked batches. Every step checks the state of the
+// stream.
 type rig struct {
 	stream     *Stream
 	resolution int64
@@ -152,7 +151,7 @@ type rig struct {
 	spans      []finished
 	counters   Counters
 	now        time.Duration
-	// fault is the first thing that was wrong.
+	// fault is the first fault.
 	fault string
 }
 
@@ -224,7 +223,7 @@ func addTo(p *callevent.Packer, h *happened, resolution int64) bool {
 	return ok
 }
 
-// take packs the delivery and gives it to the stream.
+// take packs the delivery and passes it to the stream.
 func (r *rig) take(d delivery) {
 	packed, err := pack(d, r.resolution)
 	if err != nil {
@@ -242,7 +241,7 @@ func (r *rig) takeData(data []byte) {
 		return
 	}
 	r.stream.Accept(&r.batch, r.now, &r.out)
-	// What the stream keeps must not be the batch's.
+	// The stream must not keep memory of the batch.
 	r.collect()
 }
 
@@ -256,7 +255,7 @@ func (r *rig) giveUpOldest() bool {
 
 func (r *rig) end(cause callevent.Cause) { r.stream.End(cause, &r.out); r.collect() }
 
-// collect takes over what came out, and looks whether the stream is as it has to be.
+// collect moves the output into the rig, and checks the state of the stream.
 func (r *rig) collect() {
 	r.full()
 	r.counters.add(r.out.Counters)
@@ -266,7 +265,7 @@ func (r *rig) collect() {
 	}
 }
 
-// full takes over the spans that came out so far.
+// full moves the calls of the output into the rig.
 func (r *rig) full() {
 	for _, s := range r.out.Calls {
 		f := finished{
@@ -306,8 +305,7 @@ func (c *Counters) add(o Counters) {
 	}
 }
 
-// difference says how two texts of lines differ: lines only in want with a
-// minus, lines only in got with a plus.
+// difference has the lines that are only in want, with a minus, and those that are only in got, with a plus.
 func difference(want, got string) string {
 	if want == got {
 		return ""

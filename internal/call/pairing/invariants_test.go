@@ -12,8 +12,8 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// wrong counts again what the stream keeps count of, and says what is not as
-// it has to be between two calls; empty: nothing.
+// wrong computes the counts of the stream again, and checks its state between two calls. It returns the first fault;
+// empty: none.
 func (s *Stream) wrong() string {
 	for _, check := range []func() string{s.wrongOrder, s.wrongStacks, s.wrongTraces, s.wrongNames} {
 		if wrong := check(); wrong != "" {
@@ -164,32 +164,18 @@ func (s *Stream) wrongNames() string {
 		return wrong
 	}
 	for id, h := range s.stacks.renames.histories {
-		if h.lane != id || h.before != nil || len(h.renames) == 0 || len(h.renames) > maxRenames {
+		if h.id != id || h.changed || len(h.renames) == 0 || len(h.renames) > maxRenames {
 			return fmt.Sprintf("lane %d has the history %+v", id, h)
 		}
 		if !slices.IsSortedFunc(h.renames, s.stacks.renames.compare) {
 			return fmt.Sprintf("the renames of lane %d are not sorted: %+v", id, h.renames)
 		}
-		provisional := 0
-		from := uint64(never)
-		for _, r := range slices.Backward(h.renames) {
-			from = min(from, r.sequence)
-			if r.from != from {
-				return fmt.Sprintf("lane %d: the rename %+v holds from %d", id, r, from)
-			}
-			if r.provisional {
-				provisional++
-			}
-			if r.provisional && h.isBetter(r.order) {
-				return fmt.Sprintf("lane %d: the rename %+v did not give way", id, r)
-			}
-		}
-		if provisional != h.provisional {
-			return fmt.Sprintf("lane %d has %d provisional renames, counted %d", id, provisional, h.provisional)
+		if slices.ContainsFunc(h.renames, func(r rename) bool { return r.isNew }) {
+			return fmt.Sprintf("lane %d has a new rename after its batch: %+v", id, h.renames)
 		}
 	}
 	for i := range s.stacks.lanes {
-		want := lane{id: s.stacks.lanes[i].id, from: never}
+		want := lane{id: s.stacks.lanes[i].id, from: noTime}
 		want.follow(s.stacks.renames.histories[want.id])
 		if l := &s.stacks.lanes[i]; l.history != want.history || l.from != want.from || l.name != want.name {
 			return fmt.Sprintf("lane %d is called %d from %d, expected %d from %d", l.id, l.name, l.from, want.name, want.from)
@@ -218,15 +204,15 @@ func (n *names) wrongBytes(s *stacks) string {
 	for _, e := range n.exceptions[min(1, len(n.exceptions)):] {
 		bytes += len(e) + nameOverhead
 	}
-	if lanes != n.laneBytes || bytes != n.bytes || n.sweptBytes > n.laneBytes || len(n.laneNameIDs) != len(n.laneNames) {
+	if lanes != n.bytesOfLanes || bytes != n.bytes || n.sweptBytes > n.bytesOfLanes || len(n.laneNameIDs) != len(n.laneNames) {
 		return fmt.Sprintf("names take %d bytes, and those of %d lanes %d; counted %d and %d, swept %d of %d",
-			bytes, len(n.laneNames), lanes, n.bytes, n.laneBytes, n.sweptBytes, len(n.laneNameIDs))
+			bytes, len(n.laneNames), lanes, n.bytes, n.bytesOfLanes, n.sweptBytes, len(n.laneNameIDs))
 	}
 	return ""
 }
 
-// wrongSpans says what no set of spans of an ended stream may be.
-// clockSet: the clock was set anew, so that bottom frames may overlap.
+// wrongSpans returns the first fault in the spans of an ended stream; empty: none. clockSet: the clock was set again,
+// so bottom frames may overlap.
 func wrongSpans(settings *Settings, spans []finished, clockSet bool) string {
 	byNumber := map[uint64]finished{}
 	inTrace := map[uint64]int{}
@@ -287,8 +273,8 @@ func wrongSpans(settings *Settings, spans []finished, clockSet bool) string {
 	return ""
 }
 
-// wrongCounters says what doesn't add up when a stream has ended and entered
-// calls were opened.
+// wrongCounters returns the first contradiction between the counters of an ended stream and its spans; empty: none.
+// entered is the number of opened calls.
 func wrongCounters(c Counters, spans []finished, paired, entered uint64) string {
 	if sum := paired + c.Late + c.Duplicates + c.InBreak; c.Events != sum {
 		return fmt.Sprintf("%d events, but %d were paired, late, duplicate or in a break", c.Events, sum)
@@ -314,7 +300,7 @@ func wrongCounters(c Counters, spans []finished, paired, entered uint64) string 
 	return ""
 }
 
-// sizeOfValues is what the values of attributes take, each counted once.
+// sizeOfValues is the memory of the values of attributes, each counted once.
 func sizeOfValues(all [][]attribute) (bytes int) {
 	values := map[*sharedValue]bool{}
 	for _, attributes := range all {

@@ -3,7 +3,11 @@
 
 package pairing
 
-import "unsafe"
+import (
+	"math"
+	"slices"
+	"unsafe"
+)
 
 const (
 	frameBytes = int(unsafe.Sizeof(frame{}))
@@ -14,6 +18,9 @@ const (
 	// has hundreds of threads that were deep once, which would keep megabytes.
 	keptStack = 32 << 10
 )
+
+// noTime is later than the time of every event.
+const noTime = math.MaxInt64
 
 // frame is an open call. It has 80 bytes and no pointers, because a stack is written at
 // every event.
@@ -45,13 +52,13 @@ type lane struct {
 	attributes []attribute
 	// continuation is the trace for frames whose parents are in full traces, or noTrace.
 	continuation uint32
-	// Frames that are entered at the number from or above have the name. Below it the
-	// history knows the name, or the event if there is no history. from is then never.
-	from    uint64
+	// Frames that are entered at the time from or later, on the source's clock, have the name. Before it the
+	// history knows the name, or the event if there is no history. from is then noTime.
+	from    int64
 	name    uint32
 	history *history
-	// counts are the open frames of each function on a deep stack, after the first search in
-	// vain; nil: not counted. They take much less memory than the frames.
+	// counts are the open frames of each function on a deep stack, after the first search without a result; nil: not
+	// counted. They need much less memory than the frames.
 	counts map[uint32]int32
 	// reuse is nil while the lane has had one thread only.
 	reuse *reuse
@@ -68,27 +75,24 @@ func (l *lane) follow(h *history) {
 		return
 	}
 	last := &h.renames[len(h.renames)-1]
-	l.history, l.from, l.name = h, last.from, last.name
+	l.history, l.from, l.name = h, last.time, last.name
 }
 
-// renameFrames updates the names of open frames after the history changed. A frame's time
-// by the source's clock is at most its start less the offset. The difference is less than
-// the clock's resolution unless the clock went back or stood longer.
+// renameFrames gives the open frames the names of new renames. A frame's time by the source's clock is at most
+// its start less the offset. The difference is less than the clock's resolution unless the clock went back or
+// stood longer.
 func (l *lane) renameFrames(offset int64) {
-	before, now := l.history.before, l.history.renames
-	same := 0
-	for same < len(before) && same < len(now) && before[same].isThat(&now[same]) {
-		same++
-	}
+	h := l.history
+	firstNew := slices.IndexFunc(h.renames, func(r rename) bool { return r.isNew })
 	for depth := len(l.frames) - 1; depth >= 0; depth-- {
 		f := &l.frames[depth]
-		was, is := nameOf(before, f.sequence, f.start-offset), nameOf(now, f.sequence, f.start-offset)
-		if was < same && is < same {
-			// Both are the same rename, and no frame below was entered later.
+		i := h.indexAt(f.start - offset)
+		if i < firstNew {
+			// No frame below was entered later.
 			return
 		}
-		if is >= 0 && (was < 0 || !before[was].isThat(&now[is])) {
-			f.name = now[is].name
+		if h.renames[i].isNew {
+			f.name = h.renames[i].name
 		}
 	}
 }

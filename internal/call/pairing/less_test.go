@@ -12,9 +12,9 @@ func TestLess(t *testing.T) {
 	shorter := func(d int64) func(*Settings) { return func(s *Settings) { s.MinDuration = d } }
 	deeper := func(n int) func(*Settings) { return func(s *Settings) { s.MaxDepth = n } }
 	drop := func(s *Settings) { s.DropTruncated = true }
-	tell(t, []story{
+	runStories(t, []story{
 		{
-			name:     "short calls are left out, whatever their status, and summed up in the caller",
+			name:     "short calls of any status are left out and summed up in the caller",
 			settings: shorter(15),
 			do: []act{batch(`
 				0 +main
@@ -33,7 +33,7 @@ func TestLess(t *testing.T) {
 			want:     `a#0 0..10`, counts: `left out 1`,
 		},
 		{
-			name:     "a call inside one that is left out is summed up with it, its time only once",
+			name:     "a call inside a left-out call is summed up with it, and its time counts once",
 			settings: shorter(100),
 			do: []act{batch(`
 				0 +main
@@ -66,7 +66,7 @@ func TestLess(t *testing.T) {
 			counts: `truncated mismatch 1`,
 		},
 		{
-			name:     "a truncated call that is dropped keeps no caller",
+			name:     "a dropped truncated call keeps no caller",
 			settings: func(s *Settings) { s.MinDuration = 1000; s.DropTruncated = true },
 			do: []act{batch(`
 				0 +a
@@ -76,7 +76,7 @@ func TestLess(t *testing.T) {
 				truncated mismatch 1`,
 		},
 		{
-			name:     "a call kept below a truncated one that is dropped keeps the callers of that",
+			name:     "a call below a dropped truncated call keeps the callers of that call",
 			settings: func(s *Settings) { s.MinDuration = 15; s.DropTruncated = true },
 			do: []act{batch(`
 				0@0 +a
@@ -90,7 +90,7 @@ func TestLess(t *testing.T) {
 			counts: `truncated mismatch 1`,
 		},
 		{
-			name:     "calls deeper than max_depth are left out, however long",
+			name:     "calls deeper than max_depth are left out, even long ones",
 			settings: deeper(2),
 			do: []act{batch(`
 				0 +a
@@ -113,7 +113,7 @@ func TestLess(t *testing.T) {
 			want:     `a#0 0..30 trace 0 left out 1 calls, 0 errors, 10 ns`, counts: `left out 1`,
 		},
 		{
-			name:     "what is below a call that lost its caller stays left out",
+			name:     "calls below a call without its caller stay left out",
 			settings: deeper(1),
 			do:       []act{batch("0 +a\n1 +b\n2 +c"), announce(3, suspendedAt(1)), batch("3 -c\n4 -b\n5 +d\n6 -d")},
 			want: `
@@ -124,7 +124,7 @@ func TestLess(t *testing.T) {
 				breaks suspended 1`,
 		},
 		{
-			name:     "what is entered in a call that was left out and lost its callers is left out with it",
+			name:     "calls inside a left-out call without callers are left out too",
 			settings: deeper(2),
 			do:       []act{batch("0 +a\n1 +b\n2 +c"), announce(3, suspendedAt(2)), batch("3 +d\n4 -d\n5 -c\n6 +e\n7 -e")},
 			want: `
@@ -136,7 +136,7 @@ func TestLess(t *testing.T) {
 				breaks suspended 1`,
 		},
 		{
-			name:     "truncated calls that are dropped are counted, and what was in them is emitted",
+			name:     "dropped truncated calls are counted, and the calls inside them are emitted",
 			settings: drop,
 			do:       []act{batch("0 +a\n1 +b\n2 -b\n3 +c", endAt(4))},
 			want:     `b#1 in #0 10..20`,
@@ -145,8 +145,7 @@ func TestLess(t *testing.T) {
 	})
 }
 
-// A min_duration below the resolution of the clock is told.
-func TestMinDurationBelowTheClocksResolutionIsTold(t *testing.T) {
+func TestAMinDurationBelowTheClocksResolutionIsReported(t *testing.T) {
 	for _, c := range []struct {
 		min, resolution int64
 		told            bool
@@ -156,7 +155,7 @@ func TestMinDurationBelowTheClocksResolutionIsTold(t *testing.T) {
 		r := newRig(&settings, c.resolution)
 		announce(1)(r)
 		if r.counters.BelowResolution != c.told {
-			t.Errorf("min_duration %d with resolution %d: told %t", c.min, c.resolution, r.counters.BelowResolution)
+			t.Errorf("min_duration %d with resolution %d: reported %t", c.min, c.resolution, r.counters.BelowResolution)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// happened is a call event as the traced program knows it.
+// happened is a call event of the traced program.
 type happened struct {
 	sequence uint64
 	// time in Unix nanoseconds by the source's clock; received is when the
@@ -23,11 +23,10 @@ type happened struct {
 	attributes     []Attribute
 }
 
-// call is a call in the model. The model forgets none, and asks again whenever
-// it wants to know something.
+// call is a call in the model. The model forgets no call, and computes each answer again from all calls.
 type call struct {
 	entry happened
-	// name is what the lane was called.
+	// name is the name of the lane at entry.
 	name       string
 	parent     *call
 	children   []*call
@@ -47,20 +46,18 @@ type call struct {
 	// trace is the number of the entry that began it.
 	trace uint64
 	link  Link
-	// linkTrace is the parent's trace where link says that it is another.
+	// linkTrace is the parent's trace, if link is not LinkNone.
 	linkTrace uint64
 }
 
-// calls is the model of rules 2 to 10: what becomes of events in sequence order,
-// with breaks between them.
+// calls is the model of rules 2 to 10: the calls of events in sequence order, with breaks between them.
 type calls struct {
 	settings *Settings
 	all      []*call
 	stacks   map[uint64][]*call
-	// continuation is the trace that takes a lane's frames whose parents are in
-	// full traces.
+	// continuation is the trace of a lane's frames whose parents are in full traces.
 	continuation map[uint64]uint64
-	// renames are all that were heard of.
+	// renames are all renames so far.
 	renames  []callevent.Rename
 	last     int64
 	begun    bool
@@ -73,7 +70,7 @@ func newCalls(settings *Settings) *calls {
 	return &calls{settings: settings, stacks: map[uint64][]*call{}, continuation: map[uint64]uint64{}}
 }
 
-// event takes the next event.
+// event handles the next event.
 func (m *calls) event(e happened) {
 	m.paired++
 	if e.kind == callevent.KindSkip {
@@ -189,7 +186,7 @@ func (m *calls) enter(e happened, t int64) {
 		}
 		c.trace, c.link, c.linkTrace = continuation, LinkContinuation, c.parent.trace
 	}
-	if r := renamed(m.renames, id, e.sequence, max(e.time, 0)); r != nil {
+	if r := nameAt(m.renames, id, max(e.time, 0)); r != nil {
 		c.name = r.Name
 	}
 	m.all = append(m.all, c)
@@ -210,13 +207,12 @@ func (m *calls) full(trace uint64) bool {
 	return frames >= m.settings.MaxSpansPerTrace
 }
 
-// emitted says whether the call, which has ended, is a span.
+// emitted reports whether the call, which has ended, is a span.
 func (m *calls) emitted(c *call) bool {
 	return !m.leftOut(c) && (c.truncated == 0 || !m.settings.DropTruncated)
 }
 
-// leftOut is rule 10. How long a truncated call was is not known, so it is not
-// short.
+// leftOut is rule 10. The length of a truncated call is not known, so it is not short.
 func (m *calls) leftOut(c *call) bool {
 	short := c.truncated == 0 && c.end-c.start < m.settings.MinDuration
 	return c.tooDeep || short && !m.keptBelow(c)
@@ -261,15 +257,15 @@ func (m *calls) truncate(lane uint64, keep int, cause callevent.Cause, end int64
 	m.stacks[lane] = m.stacks[lane][:keep]
 }
 
-// breakNow truncates all that is open 1 ns after the last event.
+// breakNow truncates all open calls 1 ns after the last event.
 func (m *calls) breakNow(cause callevent.Cause) {
 	for lane := range m.stacks {
 		m.truncate(lane, 0, cause, m.last+1)
 	}
 }
 
-// breakLate truncates what was entered before the number at, when later events
-// have been taken already: with the last that is known to have happened inside.
+// breakLate truncates the calls that were entered before the number at, though later events were handled already.
+// Each ends with the last event inside it.
 func (m *calls) breakLate(at uint64, cause callevent.Cause) {
 	for lane, stack := range m.stacks {
 		cut := 0
@@ -294,8 +290,7 @@ func (m *calls) breakLate(at uint64, cause callevent.Cause) {
 	}
 }
 
-// spans are the calls that have ended and are not left out. The counters are
-// brought up to date.
+// spans are the calls that have ended and are not left out. It updates the counters.
 func (m *calls) spans() []finished {
 	var spans []finished
 	m.counters.Finished, m.counters.LeftOut = 0, 0

@@ -11,46 +11,35 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// compareTold orders renames of a lane.
-func compareTold(a, b callevent.Rename) int {
-	first := func(yes bool) int {
-		if yes {
-			return 0
+// nameAt is the rename with the lane's name at a time: the last rename that is not later. Before all renames it is the earliest,
+// if that has the lane's first name. nil: the renames do not name the lane at that time.
+func nameAt(all []callevent.Rename, lane uint64, time int64) (last *callevent.Rename) {
+	of := slices.DeleteFunc(slices.Clone(all), func(r callevent.Rename) bool { return r.Lane != lane })
+	slices.SortFunc(of, func(a, b callevent.Rename) int {
+		byFirst := 0
+		if a.First != b.First && a.First {
+			byFirst = -1
+		} else if a.First != b.First {
+			byFirst = 1
 		}
-		return 1
-	}
-	return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Sequence, b.Sequence), cmp.Compare(a.Order, b.Order),
-		cmp.Compare(first(a.Provisional), first(b.Provisional)), cmp.Compare(first(a.First), first(b.First)), strings.Compare(a.Name, b.Name))
-}
-
-// renamed is what the lane's name at an event comes from: of its renames, the last
-// that holds; before all, its first name. nil: not known.
-func renamed(all []callevent.Rename, lane, sequence uint64, time int64) (last *callevent.Rename) {
-	of := slices.DeleteFunc(slices.Clone(all), func(r callevent.Rename) bool { return r.Lane != lane || givesWay(r, all) })
-	slices.SortFunc(of, compareTold)
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Order, b.Order), byFirst, strings.Compare(a.Name, b.Name))
+	})
 	for i, r := range of {
-		if i == 0 && r.First || sequence >= r.Sequence || time >= r.Time {
+		if i == 0 && r.First || r.Time <= time {
 			last = &r
 		}
 	}
 	return last
 }
 
-// givesWay reports whether something better than the rename is known.
-func givesWay(r callevent.Rename, all []callevent.Rename) bool {
-	return r.Provisional && slices.ContainsFunc(all, func(other callevent.Rename) bool {
-		return other.Lane == r.Lane && other.Order == r.Order && !other.Provisional
-	})
-}
-
-// rename hears of the renames of a batch. Open calls have the names that come of
-// those; what is known of the time of their entry is their start.
-func (m *calls) rename(told []callevent.Rename) {
+// rename adds the renames of a batch. Open calls get the names that the new renames change. The model knows only the start of
+// an open call, not the time of its entry on the source's clock.
+func (m *calls) rename(added []callevent.Rename) {
 	before := m.renames
-	m.renames = append(slices.Clone(m.renames), told...)
+	m.renames = append(slices.Clone(m.renames), added...)
 	for lane, stack := range m.stacks {
 		for _, c := range stack {
-			was, is := renamed(before, lane, c.entry.sequence, c.start-m.offset), renamed(m.renames, lane, c.entry.sequence, c.start-m.offset)
+			was, is := nameAt(before, lane, c.start-m.offset), nameAt(m.renames, lane, c.start-m.offset)
 			if is != nil && (was == nil || *was != *is) {
 				c.name = is.Name
 			}

@@ -21,9 +21,9 @@ type names struct {
 	exceptions   []string
 	exceptionIDs map[string]uint32
 
-	// bytes is about the memory of all names, and laneBytes the part of lanes, with their
-	// renames. sweptBytes is the least value of laneBytes since the last sweep.
-	bytes, laneBytes, sweptBytes int
+	// bytes is about the memory of all names, and bytesOfLanes the part of lanes, with their
+	// renames. sweptBytes is the least value of bytesOfLanes since the last sweep.
+	bytes, bytesOfLanes, sweptBytes int
 
 	// The stream's numbers for the indexes of the current batch. Index 0 of an exception
 	// is none.
@@ -119,8 +119,8 @@ func (n *names) laneName(l callevent.Lane) uint32 {
 // chargeLanes counts bytes that lanes' names take. A negative number is memory freed.
 func (n *names) chargeLanes(bytes int) {
 	n.bytes += bytes
-	n.laneBytes += bytes
-	n.sweptBytes = min(n.sweptBytes, n.laneBytes)
+	n.bytesOfLanes += bytes
+	n.sweptBytes = min(n.sweptBytes, n.bytesOfLanes)
 }
 
 func (n *names) newException(e string) uint32 {
@@ -166,5 +166,5 @@ func (s *laneSweep) end() {
 			s.names.chargeLanes(-len(s.old[i].name) - nameOverhead)
 		}
 	}
-	s.names.sweptBytes = s.names.laneBytes
+	s.names.sweptBytes = s.names.bytesOfLanes
 }

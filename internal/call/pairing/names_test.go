@@ -11,9 +11,8 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// The strings of a batch are slices of one. What a stream keeps of them, for
-// hours perhaps, has memory of its own.
-func TestWhatAStreamKeepsIsNotTheBatchs(t *testing.T) {
+// The strings of a batch share one memory. A stream may keep strings for hours, so its copies have their own memory.
+func TestTheStringsOfAStreamDoNotKeepTheBatchInMemory(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
 	f := &callevent.Function{Qualified: "qualified", Display: "display", Text: "text", File: "file"}
@@ -70,14 +69,12 @@ func TestWhatAStreamKeepsIsNotTheBatchs(t *testing.T) {
 	}
 	for what, text := range kept {
 		if at := uintptr(unsafe.Pointer(unsafe.StringData(text))); at >= from && at < to {
-			t.Errorf("the %s lies in the batch's memory", what)
+			t.Errorf("the %s is in the memory of the batch", what)
 		}
 	}
 }
 
-// Lanes that are forgotten with their names leave no trace behind that nothing
-// refers to.
-func TestForgettingNamesForgetsContinuationTraces(t *testing.T) {
+func TestLanesThatAreForgottenWithTheirNamesReleaseTheirContinuationTraces(t *testing.T) {
 	settings := wide()
 	settings.MaxSpansPerTrace = 1
 	r := newRig(&settings, 1)

@@ -12,9 +12,9 @@ import (
 
 // Rule 1.
 func TestOrder(t *testing.T) {
-	tell(t, []story{
+	runStories(t, []story{
 		{
-			name: "events of one batch are taken in the order of their numbers",
+			name: "events of one batch are paired in the order of their numbers",
 			do: []act{batch(`
 				3 -main
 				1 +f
@@ -25,7 +25,7 @@ func TestOrder(t *testing.T) {
 				f#1 in #0 10..20`,
 		},
 		{
-			name: "what comes early waits",
+			name: "early events wait",
 			do: []act{batch(`
 				2 -f
 				3 -main`), after(testWait - 1), batch(`
@@ -36,7 +36,7 @@ func TestOrder(t *testing.T) {
 				f#1 in #0 10..20`,
 		},
 		{
-			name: "numbers missing for max_wait are a gap, and what was open is truncated",
+			name: "numbers that are missing for max_wait are a gap, and open calls are truncated",
 			do: []act{batch(`
 				0 +main
 				1 +f
@@ -51,7 +51,7 @@ func TestOrder(t *testing.T) {
 				breaks gap 1`,
 		},
 		{
-			name: "only what has been missing for max_wait is given up, not all up to the next that waits",
+			name: "only numbers that have been missing for max_wait are given up, not all up to the next waiting event",
 			do: []act{batch(`
 				0 +f
 				1 -f`), announce(4), after(testWait / 2), batch(`9 +h`), after(testWait / 2), batch(`
@@ -69,7 +69,7 @@ func TestOrder(t *testing.T) {
 				breaks gap 1`,
 		},
 		{
-			name: "a keepalive tells that numbers are missing though nothing waits",
+			name: "a keepalive shows that numbers are missing though no event waits",
 			do:   []act{batch(`0 +f`), announce(5), after(testWait)},
 			want: `f#0 0..1 truncated gap`,
 			counts: `missing 4
@@ -77,7 +77,7 @@ func TestOrder(t *testing.T) {
 				breaks gap 1`,
 		},
 		{
-			name: "a barrier far ahead does not make the numbers before it missing at once",
+			name: "a barrier far ahead starts the wait for the numbers before it",
 			do: []act{batch(`0 +f`), announce(3), after(testWait / 2), announce(0, callevent.Point(100, callevent.CauseSuspended)),
 				after(testWait / 2), batch(`
 				3 +g
@@ -90,7 +90,7 @@ func TestOrder(t *testing.T) {
 				breaks gap 1`,
 		},
 		{
-			name: "a number that comes after it was given up is late, and a second time a duplicate",
+			name: "a number that arrives after it was given up is late, and the second time a duplicate",
 			do: []act{batch(`
 				0 +f
 				3 +g`), after(testWait), batch(`
@@ -105,12 +105,12 @@ func TestOrder(t *testing.T) {
 			open: 1,
 		},
 		{
-			name: "a number that waits already is a duplicate",
+			name: "a number that already waits is a duplicate",
 			do:   []act{batch(`2 -f`), batch(`2 -f`), batch("1 +f"), batch("1 +f"), batch("0 .")},
 			want: `f#1 10..20`, counts: `duplicates 2`,
 		},
 		{
-			name: "a call stream first seen above 0 starts after max_wait with the cause joined",
+			name: "a call stream that begins above 0 starts after max_wait with the cause joined",
 			do: []act{batch(`
 				1000 -f
 				1001 +g
@@ -120,7 +120,7 @@ func TestOrder(t *testing.T) {
 				breaks joined 1`,
 		},
 		{
-			name:   "what came before a stream was joined is one break, however it becomes known, and not missing",
+			name:   "numbers before the first event of a joined stream are one break, and are not missing",
 			do:     []act{announce(1000), after(testWait), announce(2000), after(testWait), announce(1 << 40), after(testWait), batch("1099511627776@0 +f\n1099511627777@10 -f")},
 			want:   `f#1099511627776 0..10`,
 			counts: `breaks joined 1`,
@@ -143,7 +143,7 @@ func TestOrder(t *testing.T) {
 				breaks gap 1`,
 		},
 		{
-			name: "a break that the first batch carries is not another gap of a stream that is joined",
+			name: "a break in the first batch is not another gap of a joined stream",
 			do: []act{batch(`
 				1000 +g
 				1001 -g`, callevent.Point(900, callevent.CauseSuspended)), after(testWait)},
@@ -183,7 +183,7 @@ func TestOrder(t *testing.T) {
 				breaks gap 1`,
 		},
 		{
-			name:     "an event that doesn't fit below what waits ends the gap, and is not lost with it",
+			name:     "an event that does not fit below the waiting events ends the gap, and is paired",
 			settings: func(s *Settings) { s.MaxEvents = 10 },
 			do: []act{batch(`
 				0 +f
@@ -216,14 +216,14 @@ func TestOrder(t *testing.T) {
 				breaks gap 1`,
 		},
 		{
-			name: "nothing is given up where nothing waits",
+			name: "nothing is given up if nothing waits",
 			do: []act{batch(`0 +f`), announce(5), giveUpOldest, batch(`
 				1 .
 				2 -f`)},
 			want: `f#0 0..20`,
 		},
 		{
-			name: "a skip takes a number and no more",
+			name: "a skip uses a number and changes nothing else",
 			do: []act{batch(`
 				0 .
 				1 +f
@@ -232,7 +232,7 @@ func TestOrder(t *testing.T) {
 			want: `f#1 10..30`,
 		},
 		{
-			name: "a stream of skips alone has begun",
+			name: "a stream with only skips has begun",
 			do:   []act{batch(`0 .`), batch(`2 .`), after(testWait)},
 			counts: `missing 1
 				breaks gap 1`,
@@ -252,7 +252,7 @@ func TestOrder(t *testing.T) {
 			counts: `breaks dropped 1`,
 		},
 		{
-			name: "a number far ahead costs what is before it only where there is no room",
+			name: "a number far ahead gives up the numbers before it only if there is no room",
 			do: []act{batch(`
 				0 +f
 				4611686018427387904@9 .`), batch(`1 -f`)},
@@ -261,8 +261,7 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// Waiting is measured from when the first later number was known, to 1/64 of
-// max_wait, however many batches come.
+// The wait for a number begins when the first later number is known, to 1/64 of max_wait, also with many batches.
 func TestWaitingBeginsWithTheFirstLaterNumber(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
@@ -292,8 +291,7 @@ func TestWaitingBeginsWithTheFirstLaterNumber(t *testing.T) {
 	}
 }
 
-// What came within a grain is remembered together, and no number as known
-// earlier than it was.
+// Arrivals within a grain are one entry. No number appears known earlier than it was.
 func TestArrivalsAreNeverRememberedAsEarlier(t *testing.T) {
 	var a arrivals
 	a.rise(5, 100, 10)
@@ -316,7 +314,7 @@ func TestArrivalsAreNeverRememberedAsEarlier(t *testing.T) {
 	}
 }
 
-// Time that stands still, because the processor refuses, gives nothing up.
+// The time stands still while the processor refuses.
 func TestNothingIsGivenUpWhileTimeStandsStill(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
@@ -331,8 +329,8 @@ func TestNothingIsGivenUpWhileTimeStandsStill(t *testing.T) {
 	}
 }
 
-// More ranges are given up than are remembered: the oldest numbers are called
-// duplicates then, the newest are still late.
+// The stream gives up more ranges than it remembers. Then the oldest numbers count as duplicates, and the newest
+// still as late.
 func TestTheOldestGivenUpNumbersAreForgotten(t *testing.T) {
 	settings := wide()
 	settings.MaxEvents = 1
@@ -351,14 +349,14 @@ func TestTheOldestGivenUpNumbersAreForgotten(t *testing.T) {
 	}
 }
 
-// What is no longer missing is not remembered, though nothing ever expires.
+// Arrivals are forgotten when no number is missing, also without a call of Expire.
 func TestAStreamThatLosesNothingRemembersFewArrivals(t *testing.T) {
 	settings := wide()
 	settings.MaxWait = 5 * time.Second
 	r := newRig(&settings, 1)
 	const step = 100 * time.Millisecond
 	for n := uint64(0); r.now < time.Hour; n++ {
-		// Two and two change places.
+		// Each two neighbours change places.
 		batchOf(func(d *delivery) { d.events[0].sequence = n ^ 1 }, "0 .")(r)
 		if len(r.stream.order.arrivals) > 1 || r.stream.Due(r.now) {
 			t.Fatalf("after %s, %d arrivals are remembered, due: %t", r.now, len(r.stream.order.arrivals), r.stream.Due(r.now))

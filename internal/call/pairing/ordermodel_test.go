@@ -19,8 +19,8 @@ type delivery struct {
 	received int64
 }
 
-// model is the model of rules 1, 4 and 5 on top of that of calls: when events,
-// breaks and the end reach the stacks. It keeps everything it ever heard.
+// model is the model of rules 1, 4 and 5, above the model of calls: the order in which events, breaks and the end
+// reach the stacks. It forgets nothing.
 type model struct {
 	*calls
 	resolution int64
@@ -33,7 +33,7 @@ type model struct {
 	heard      []callevent.Barrier
 	known      []knownAt
 	passed     []passed
-	// came are the passed numbers that came after all.
+	// came are the passed numbers that arrived later.
 	came map[uint64]bool
 }
 
@@ -73,7 +73,7 @@ func (m *model) take(d delivery, now time.Duration) {
 	m.forgetAfterEnd()
 }
 
-// hear of a barrier: each once, wherever it is told.
+// hear handles a barrier once, though several batches carry it.
 func (m *model) hear(b callevent.Barrier) {
 	same := func(other callevent.Barrier) bool {
 		return other.From == b.From && other.To == b.To && other.Kind == b.Kind
@@ -90,7 +90,7 @@ func (m *model) accept(e happened) {
 		m.counters.Duplicates++
 		return
 	}
-	// Rule 1: max_events. An event that is in hand is not missing.
+	// Rule 1: max_events. The event e is not missing.
 	for !m.ended && e.sequence > m.next {
 		low, high := e.sequence, e.sequence
 		for n := range m.waiting {
@@ -126,7 +126,7 @@ func (m *model) old(number uint64) {
 	m.came[number] = true
 }
 
-// proceed takes what is next, and obeys what stands before it.
+// proceed handles the events that are next, and the barriers before them.
 func (m *model) proceed() {
 	for !m.ended {
 		if b, ok := m.barrierBefore(m.next); ok {
@@ -144,7 +144,7 @@ func (m *model) proceed() {
 	}
 }
 
-// barrierBefore takes the first pending barrier out that stands at or below the number.
+// barrierBefore removes the first pending barrier at or below the number.
 func (m *model) barrierBefore(number uint64) (first callevent.Barrier, ok bool) {
 	for _, b := range m.pending {
 		if b.From <= number && (!ok || compareBarriers(b, first) < 0) {
@@ -182,7 +182,7 @@ func (m *model) obey(b callevent.Barrier) {
 	}
 }
 
-// giveUp gives up what is missing below the number to, which is above next.
+// giveUp gives up the missing numbers below to, which is above next.
 func (m *model) giveUp(to uint64) {
 	if m.lost == 0 {
 		m.lost = callevent.CauseGap
@@ -214,7 +214,7 @@ func (m *model) giveUp(to uint64) {
 	m.proceed()
 }
 
-// lowest is the lowest number that waits.
+// lowest is the lowest waiting number.
 func (m *model) lowest() (low uint64, ok bool) {
 	for n := range m.waiting {
 		if !ok || n < low {
@@ -231,8 +231,7 @@ func (m *model) giveUpOldest() {
 	m.forgetAfterEnd()
 }
 
-// expire gives up what has been missing for too long: numbers below which one
-// was known long enough ago.
+// expire gives up numbers that have been missing for too long: a higher number was known long enough ago.
 func (m *model) expire(now time.Duration) {
 	var overdue uint64
 	for _, k := range m.known {
@@ -263,7 +262,7 @@ func (m *model) end(cause callevent.Cause) {
 	m.forgetAfterEnd()
 }
 
-// forgetAfterEnd: what waits behind the end never comes to its turn.
+// forgetAfterEnd counts the events that wait behind the end as late.
 func (m *model) forgetAfterEnd() {
 	if m.ended {
 		m.counters.Late += uint64(len(m.waiting))

@@ -14,8 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// play delivers the world to a stream and to the model, and says how they
-// differ; empty: not at all.
+// play delivers the world to a stream and to the model. It returns their first difference; empty: none.
 func (w *world) play() string {
 	r, m := newRig(&w.settings, w.resolution), newModel(&w.settings, w.resolution)
 	schedule := w.plan.dice(12)
@@ -48,8 +47,7 @@ func (w *world) play() string {
 	return w.check(r, m)
 }
 
-// compare says what is wrong with the stream so far, and how it and its output
-// differ from the model's.
+// compare returns the first fault of the stream, or its difference from the model; empty: none.
 func (r *rig) compare(m *model) string {
 	if r.fault != "" {
 		return r.fault
@@ -67,7 +65,7 @@ func (r *rig) compare(m *model) string {
 	return r.fault
 }
 
-// check holds what came out against the invariants.
+// check compares the spans and the counters with the invariants.
 func (w *world) check(r *rig, m *model) string {
 	if wrong := wrongSpans(&w.settings, r.spans, r.counters.Breaks[callevent.CauseClock] > 0); wrong != "" {
 		return wrong
@@ -109,7 +107,7 @@ func shrink(p plan, fails func(plan) string) (plan, string) {
 
 var morePlans = flag.Int("plans", 0, "generated plans with random seeds that each property is tried with, beside the fixed ones")
 
-// forPlans tries plans with fixed seeds and a few that nobody has tried before.
+// forPlans tries plans with fixed seeds, and some with random seeds.
 func forPlans(t *testing.T, fixed int, with features, fails func(plan) string) {
 	t.Helper()
 	fresh := max(fixed/10, *morePlans)
@@ -120,7 +118,7 @@ func forPlans(t *testing.T, fixed int, with features, fails func(plan) string) {
 		}
 		r := p.dice(0)
 		p.events = 1 + r.IntN(120)
-		// Not always everything at once.
+		// Not all features together each time.
 		if r.IntN(3) > 0 {
 			p.with &= features(r.Uint32())
 		}
@@ -132,21 +130,19 @@ func forPlans(t *testing.T, fixed int, with features, fails func(plan) string) {
 	}
 }
 
-// Whatever happens and however it is delivered, the spans and the counters are
-// those that the rules say.
-func TestEverythingIsAsTheRulesSay(t *testing.T) {
+// The spans and the counters of any events, in any delivery, are those of the rules.
+func TestAllSpansAndCountersFollowTheRules(t *testing.T) {
 	forPlans(t, 3000, allFeatures, func(p plan) string { return generate(p).play() })
 }
 
-// As long as nothing is given up, the order of batches doesn't matter: what
-// comes out is what the rules say of all events in the order of their numbers,
-// with all barriers and all renames known.
+// While no number is given up, the order of batches does not matter. The result follows from all events in the order
+// of their numbers, with all barriers and renames known before.
 func TestTheOrderOfBatchesDoesNotMatter(t *testing.T) {
 	complete := allFeatures &^ (withLoss | withExpiry | withSmallWindow | withGiveUpOldest | withLateBarriers)
 	forPlans(t, 600, complete, func(p plan) string {
 		if p.has(withRenames) {
-			// An open frame is renamed by its start, which doesn't tell its own time
-			// where the clock went back, or stood longer than its resolution.
+			// A late rename finds open frames by their start. That is not the time of the entry if the clock went
+			// back, or stood longer than its resolution.
 			p.with &^= withClockJumps
 			p.seed += 2 - p.seed%3
 		}
@@ -174,7 +170,7 @@ func TestTheOrderOfBatchesDoesNotMatter(t *testing.T) {
 			if d := difference(want, lines(rig.spans)); d != "" {
 				return "spans (- expected, + got):\n" + d
 			}
-			// Of breaks at one place, some may be heard of after the end.
+			// Some of the breaks at one place may arrive after the end.
 			sameBreaks := p.has(withEnd) || rig.counters.Breaks == m.counters.Breaks
 			if !sameBreaks || rig.counters.Truncated != m.counters.Truncated || rig.counters.Orphans != m.counters.Orphans {
 				return "counters:\n" + difference(countersText(m.counters), countersText(rig.counters))
@@ -185,7 +181,7 @@ func TestTheOrderOfBatchesDoesNotMatter(t *testing.T) {
 	})
 }
 
-// breaksBeyondEnd: no tracer says that something happened after the end.
+// breaksBeyondEnd: no tracer reports a break after the end.
 func (w *world) breaksBeyondEnd() bool {
 	end := uint64(never)
 	for _, b := range w.barriers {
@@ -196,7 +192,7 @@ func (w *world) breaksBeyondEnd() bool {
 	return slices.ContainsFunc(w.barriers, func(b callevent.Barrier) bool { return b.To > end })
 }
 
-// received are the events in order, as their batches brought them.
+// received are the events of all batches, in order.
 func (w *world) received() (events []happened) {
 	for _, d := range w.deliveries {
 		events = append(events, d.events...)

@@ -5,7 +5,7 @@ package pairing
 
 import "testing"
 
-// A range that is split makes two of one, which counts as well.
+// A removed number can split a range in two, and both count.
 func TestRangesAreBoundedWhenTheyAreSplit(t *testing.T) {
 	var r ranges
 	r.append(passed{from: 0, to: 10 * maxRanges})
@@ -20,7 +20,7 @@ func TestRangesAreBoundedWhenTheyAreSplit(t *testing.T) {
 	if len(r) != maxRanges {
 		t.Errorf("%d ranges, expected %d", len(r), maxRanges)
 	}
-	// The oldest are forgotten, the newest is there.
+	// The oldest ranges are forgotten, the newest is there.
 	if _, found := r.remove(0); found {
 		t.Error("0 is remembered")
 	}

@@ -14,53 +14,43 @@ import (
 
 // rename is a callevent.Rename with the stream's number for the name.
 type rename struct {
-	sequence uint64
-	// from is the least sequence of the rename and of those after it. Where a later one holds,
-	// this one makes no difference. So they are sorted by time and by from, and the first ones
-	// hold for an event.
-	from        uint64
-	time        int64
-	name, order uint32
-	// first and provisional are those of the callevent.Rename.
-	first, provisional bool
-}
-
-// holds reports whether the lane had this name, or a later one, at the event.
-func (r *rename) holds(sequence uint64, time int64) bool {
-	return sequence >= r.from || time >= r.time
+	time       int64
+	name, rank uint32
+	first      bool
+	// isNew: the rename is from the current batch. Open frames may need its name.
+	isNew bool
 }
 
 // history has the names of a lane.
 type history struct {
-	lane uint64
-	// renames are sorted by time, and then by sequence number.
+	id uint64
+	// renames are sorted by time, and then by rank.
 	renames []rename
-	// forgotten: the earliest are no longer there.
+	// forgotten: the history has lost its earliest renames.
 	forgotten bool
-	// provisional is the number of provisional renames.
-	provisional int
-	// before are the renames before the current batch, or nil if it changes none. Open frames
-	// may need other names.
-	before []rename
+	// changed: a rename of the current batch is new.
+	changed bool
 }
 
 const (
-	// keptRenames is the number of renames of a lane that are always remembered. Beyond it the
-	// past ones are forgotten. maxRenames bounds the others: some programs rename their threads
-	// with every request, and events wait for seconds.
+	// keptRenames is the number of renames of a lane that are always remembered. Beyond it the history forgets the past ones.
+	// maxRenames bounds the others: some programs rename their threads with every request, and events wait for seconds.
 	keptRenames = 64
 	maxRenames  = 4096
+
+	// pastMargin is the time, in nanoseconds, by which later events of a lane can be behind the clock of the stream. A traced
+	// thread that waits for a buffer sends its event hundreds of milliseconds after the event's time.
+	pastMargin = 1_000_000_000
 
 	renameBytes  = int(unsafe.Sizeof(rename{}))
 	historyBytes = int(unsafe.Sizeof(history{})) + nameOverhead
 )
 
-// lastOf is the index of the last rename that holds for an event, by its number and its time on
-// the source's clock; -1: none.
-func lastOf(renames []rename, sequence uint64, time int64) int {
-	low, high := 0, len(renames)
+// lastAt is the index of the last rename that holds at a time on the source's clock; -1: none.
+func (h *history) lastAt(time int64) int {
+	low, high := 0, len(h.renames)
 	for low < high {
-		if middle := int(uint(low+high) / 2); renames[middle].holds(sequence, time) {
+		if middle := int(uint(low+high) / 2); h.renames[middle].time <= time {
 			low = middle + 1
 		} else {
 			high = middle
@@ -69,15 +59,42 @@ func lastOf(renames []rename, sequence uint64, time int64) int {
 	return low - 1
 }
 
-// nameOf is the index of the rename with the lane's name at an event: the last that holds, or
-// the lane's first name. It is -1 if the name is not known.
-func nameOf(renames []rename, sequence uint64, time int64) int {
-	i := lastOf(renames, sequence, time)
-	if i < 0 && len(renames) > 0 && renames[0].first {
+// indexAt is the index of the rename with the lane's name at a time: the last that holds, or the lane's first name. It is -1 if
+// the name is not known.
+func (h *history) indexAt(time int64) int {
+	i := h.lastAt(time)
+	if i < 0 && len(h.renames) > 0 && h.renames[0].first {
 		return 0
 	}
 	return i
 }
+
+// nameAt is the number of the lane's name at a time. If the history may have forgotten the rename that holds then, it is the
+// number of no name. nameAt reports false if only the event knows the name.
+func (h *history) nameAt(time int64, n *names) (name uint32, known bool) {
+	if h == nil {
+		return 0, false
+	}
+	if i := h.indexAt(time); i >= 0 {
+		return h.renames[i].name, true
+	}
+	if h.forgotten {
+		return n.laneName(callevent.Lane{ID: h.id}), true
+	}
+	return 0, false
+}
+
+// markOld ends the batch: none of its renames is new any longer.
+func (h *history) markOld() {
+	h.changed = false
+	for i := range h.renames {
+		h.renames[i].isNew = false
+	}
+}
+
+// past is the number of renames that hold for no later event, because a later rename does. No later event has a time before
+// earliest.
+func (h *history) past(earliest int64) int { return max(0, h.lastAt(earliest)) }
 
 // renames are the histories of the lanes of a stream, by the lanes' IDs.
 type renames struct {
@@ -85,133 +102,50 @@ type renames struct {
 	histories map[uint64]*history
 }
 
-// position is how far a stream has come: the next number, and the earliest time by the
-// source's clock that a later event can have.
-type position struct {
-	next     uint64
-	earliest int64
-}
-
-// nameAt is the number of the lane's name at an event, or of no name if the rename that
-// holds for it may be forgotten. It reports false where only the event says the name.
-func (h *history) nameAt(e *event, sequence uint64, n *names) (name uint32, known bool) {
-	if h == nil {
-		return 0, false
-	}
-	if i := nameOf(h.renames, sequence, e.time); i >= 0 {
-		return h.renames[i].name, true
-	}
-	if h.forgotten {
-		return n.laneName(callevent.Lane{ID: h.lane}), true
-	}
-	return 0, false
-}
-
-// isThat reports whether two renames are the same.
-func (r *rename) isThat(other *rename) bool {
-	a, b := *r, *other
-	a.from, b.from = 0, 0
-	return a == b
-}
-
-// accept adds a rename to its lane's history, unless it is there, or one of its order that
-// is not provisional. Where it changes the history, before is set.
-func (r *renames) accept(from *callevent.Rename, at position, c *Counters) {
+// accept adds a rename to the history of its lane, unless the history has it already. earliest is the earliest time that later
+// events can have.
+func (r *renames) accept(from *callevent.Rename, earliest int64, c *Counters) {
 	h := r.histories[from.Lane]
 	if h == nil {
-		h = &history{lane: from.Lane}
+		h = &history{id: from.Lane}
 		r.histories[from.Lane] = h
 		r.names.chargeLanes(historyBytes)
 	}
-	one := rename{
-		sequence: from.Sequence, from: from.Sequence, time: from.Time, order: from.Order, first: from.First, provisional: from.Provisional,
+	added := rename{
+		time: from.Time, rank: from.Order, first: from.First, isNew: true,
 		name: r.names.laneName(callevent.Lane{ID: from.Lane, Name: from.Name}),
 	}
-	i, there := slices.BinarySearchFunc(h.renames, one, r.compare)
-	if there || one.provisional && h.isBetter(one.order) {
+	i, found := slices.BinarySearchFunc(h.renames, added, r.compare)
+	if found {
 		return
 	}
-	if h.forgotten && i <= 0 {
-		h.refuse(&one, at, c)
+	if i == 0 && h.forgotten {
+		h.refuse(earliest, c)
 		return
 	}
-	if h.before == nil {
-		h.before = append(make([]rename, 0, len(h.renames)), h.renames...)
-	}
-	if !one.provisional && h.provisional > 0 {
-		i -= r.removeProvisional(h, one.order, i)
-	}
-	// Not each time: when there is no room.
+	// The history does not look for past renames each time if it has none.
 	if l := len(h.renames); l >= maxRenames || l >= keptRenames && l == cap(h.renames) {
-		if i -= r.makeRoom(h, at, c); i < 0 {
-			h.refuse(&one, at, c)
+		if i -= r.makeRoom(h, earliest, c); i < 0 {
+			h.refuse(earliest, c)
 			return
 		}
 	}
-	h.insert(i, one)
+	h.renames = slices.Insert(h.renames, i, added)
+	h.changed = true
 	r.names.chargeLanes(renameBytes)
 }
 
-// isBetter reports whether a rename of the order is known that is not provisional.
-func (h *history) isBetter(order uint32) bool {
-	return slices.ContainsFunc(h.renames, func(r rename) bool { return r.order == order && !r.provisional })
-}
-
-// refuse counts a rename that belongs to the forgotten ones, unless it holds for no event
-// any more. A provisional one does not count, because a better one follows.
-func (h *history) refuse(r *rename, at position, c *Counters) {
-	if !r.provisional && !h.renames[0].holds(at.next, at.earliest) {
+// refuse counts a rename that is earlier than all that are remembered, unless it holds for no later event.
+func (h *history) refuse(earliest int64, c *Counters) {
+	if h.renames[0].time > earliest {
 		c.DroppedRenames++
 	}
 }
 
-// insert inserts a rename at its index.
-func (h *history) insert(i int, r rename) {
-	h.renames = slices.Insert(h.renames, i, r)
-	h.from(i)
-	if r.provisional {
-		h.provisional++
-	}
-}
-
-// from updates the field from of the renames up to index i.
-func (h *history) from(i int) {
-	for ; i >= 0; i-- {
-		r := &h.renames[i]
-		r.from = r.sequence
-		if i+1 < len(h.renames) {
-			r.from = min(r.from, h.renames[i+1].from)
-		}
-	}
-}
-
-// removeProvisional removes the provisional renames of the order. It returns how many of
-// them were before i.
-func (r *renames) removeProvisional(h *history, order uint32, i int) (before int) {
-	for j := len(h.renames) - 1; j >= 0; j-- {
-		if one := &h.renames[j]; !one.provisional || one.order != order {
-			continue
-		}
-		h.renames = slices.Delete(h.renames, j, j+1)
-		h.from(j - 1)
-		h.provisional--
-		r.names.chargeLanes(-renameBytes)
-		if j < i {
-			before++
-		}
-	}
-	return before
-}
-
-// past is the number of renames that hold for no later event, because a later one does.
-func (h *history) past(at position) int {
-	return max(0, lastOf(h.renames, at.next, at.earliest))
-}
-
-// makeRoom forgets the renames of the lane that are past, and returns how many. If there
-// are too many others it forgets at least the earliest quarter.
-func (r *renames) makeRoom(h *history, at position, c *Counters) (forgotten int) {
-	past := h.past(at)
+// makeRoom forgets the past renames of the lane, and returns their number. If the lane has too many others, makeRoom forgets at
+// least the earliest quarter.
+func (r *renames) makeRoom(h *history, earliest int64, c *Counters) (forgotten int) {
+	past := h.past(earliest)
 	forgotten = past
 	if len(h.renames) >= maxRenames {
 		forgotten = max(past, maxRenames/4)
@@ -223,11 +157,6 @@ func (r *renames) makeRoom(h *history, at position, c *Counters) (forgotten int)
 
 // forget forgets the first renames of a lane.
 func (r *renames) forget(h *history, first int) {
-	for i := range h.renames[:first] {
-		if h.renames[i].provisional {
-			h.provisional--
-		}
-	}
 	if first > len(h.renames)/2 {
 		h.renames = slices.Clone(h.renames[first:])
 	} else {
@@ -238,14 +167,13 @@ func (r *renames) forget(h *history, first int) {
 }
 
 // forgetPast forgets the past renames of all lanes.
-func (r *renames) forgetPast(at position) {
+func (r *renames) forgetPast(earliest int64) {
 	for _, h := range r.histories {
-		r.forget(h, h.past(at))
+		r.forget(h, h.past(earliest))
 	}
 }
 
-// forgetAllButLast forgets all renames except the last of each lane. The past ones were
-// forgotten before.
+// forgetAllButLast forgets all renames except the last of each lane. The past renames are forgotten already.
 func (r *renames) forgetAllButLast(c *Counters) {
 	for _, h := range r.histories {
 		c.DroppedRenames += uint64(len(h.renames) - 1)
@@ -262,26 +190,18 @@ func (r *renames) moveNames(sweep *laneSweep) {
 	}
 }
 
-// compare orders by time, sequence number and order, and then by all other fields,
-// so that the order of arrival makes no difference.
+// compare orders by time, then by rank, and then by all other fields, so that the order of arrival makes no difference.
 func (r *renames) compare(a, b rename) int {
-	c := cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.sequence, b.sequence), cmp.Compare(a.order, b.order))
+	c := cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.rank, b.rank))
 	switch {
 	case c != 0:
 		return c
-	case a.provisional != b.provisional:
-		return trueFirst(a.provisional)
+	case a.first != b.first && a.first:
+		return -1
 	case a.first != b.first:
-		return trueFirst(a.first)
+		return 1
 	case a.name == b.name:
 		return 0
 	}
 	return strings.Compare(r.names.laneNames[a.name].name, r.names.laneNames[b.name].name)
-}
-
-func trueFirst(a bool) int {
-	if a {
-		return -1
-	}
-	return 1
 }

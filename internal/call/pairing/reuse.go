@@ -23,13 +23,13 @@ import (
 // lane is no longer shared. A break hides whether that is so: a shared lane then stays
 // shared, and so does one that had open calls at a break before the reuse.
 type reuse struct {
-	// order is that of the latest rename with this reuse.
-	order uint32
+	// rank is the Order of the latest rename that announces the reuse.
+	rank uint32
 	// pending: the lane is not past the rename. The first event of the other thread can
-	// have the number from, or the time at. The rename names sequence and time.
-	pending        bool
-	from, sequence uint64
-	at, time       int64
+	// have the number from, or the time at. The rename has the time time.
+	pending  bool
+	from     uint64
+	at, time int64
 
 	shared bool
 	// open are the calls of a shared lane by function: those with frames, and truncated ones
@@ -55,24 +55,17 @@ const (
 	maxShared = 4096
 )
 
-// accept notes a rename that announces the reuse. A later statement moves the beginning,
-// as long as the lane is not past it.
+// accept notes a rename that announces the reuse.
 func (r *reuse) accept(from *callevent.Rename) {
-	sequence, at := from.Sequence, from.Time-callevent.ReuseMarginTime
-	if sequence != callevent.MaxSequence {
-		sequence -= min(sequence, callevent.ReuseMargin)
+	after, at := from.After, from.Time-callevent.ReuseMarginTime
+	if after != callevent.MaxSequence {
+		after -= min(after, callevent.ReuseMargin)
 	}
 	if r.pending {
-		// The earlier one is the safe one.
-		sequence, at = min(sequence, r.from), min(at, r.at)
+		// The lane is not past an earlier reuse. The earlier place is the safe one.
+		after, at = min(after, r.from), min(at, r.at)
 	}
-	r.order, r.pending, r.from, r.at = from.Order, true, sequence, at
-	r.sequence, r.time = from.Sequence, from.Time
-}
-
-// isNew reports whether a rename says more than is known.
-func (r *reuse) isNew(from *callevent.Rename) bool {
-	return from.Order > r.order || from.Order == r.order && r.pending
+	r.rank, r.pending, r.from, r.at, r.time = from.Order, true, after, at, from.Time
 }
 
 // begins reports whether the event may be the other thread's first.

@@ -11,14 +11,14 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// trueCall is a call as its thread made it. Times are those of its events.
+// trueCall is a call of a thread, with the times of its events.
 type trueCall struct {
 	parent     uint64
 	start, end int64
 }
 
-// sharers play threads that have the ID of one lane, one after the other, while the
-// earlier ones go on, and know which call each event is of.
+// sharers play threads that get the ID of one lane, one after the other, while the earlier threads go on. They know
+// the call of each event.
 type sharers struct {
 	random  *rand.Rand
 	threads [][]uint64
@@ -59,16 +59,23 @@ func (p *sharers) exit(thread int) {
 	p.threads[thread] = stack[:len(stack)-1]
 }
 
-// begin lets a thread begin. All but the first reuse the ID, of which the rename says
-// about where.
+// begin starts a thread. All except the first reuse the ID, and the rename has about the place.
 func (p *sharers) begin(off int) {
 	thread := len(p.threads)
 	p.threads = append(p.threads, nil)
 	if thread > 0 {
 		n := uint64(max(p.begun+1, len(p.events)+off))
-		p.renames = append(p.renames, callevent.Rename{
-			Lane: 1, Sequence: n, Time: testEpoch + int64(len(p.events)+2)*1_000_000, Order: uint32(thread), Reused: true, Name: fmt.Sprint("reused ", thread),
-		})
+		r := callevent.Rename{
+			Lane: 1, After: n, Time: testEpoch + int64(len(p.events)+2)*1_000_000, Order: uint32(thread), Reused: true, Name: fmt.Sprint("reused ", thread),
+		}
+		switch p.random.IntN(3) {
+		case 0:
+			r.After = callevent.MaxSequence
+		case 1:
+			// The agent waited for a buffer between the event's time and the name's.
+			r.Time += 5 * callevent.ReuseMarginTime
+		}
+		p.renames = append(p.renames, r)
 	}
 	p.begun = len(p.events)
 	p.enter(thread, p.random.IntN(len(sharedFunctions)))
@@ -81,7 +88,7 @@ func (p *sharers) play(threads, steps, off int) {
 			p.begin(off)
 		}
 		thread := p.random.IntN(len(p.threads))
-		// What is over is over.
+		// A thread without open calls has ended.
 		switch depth := len(p.threads[thread]); {
 		case depth == 0:
 		case depth < 5 && p.random.IntN(2) == 0:
@@ -104,7 +111,7 @@ func TestCallsOfThreadsThatShareAnIDAreNeverNestedIntoEachOther(t *testing.T) {
 		p := &sharers{random: random, calls: map[uint64]*trueCall{}, names: map[uint64]int{}}
 		p.play(1+random.IntN(4), 1+random.IntN(80), random.IntN(17)-8)
 		if seed%2 == 0 {
-			// The program ends inside of calls.
+			// The program ends inside calls.
 			p.events = p.events[:1+random.IntN(len(p.events))]
 			for n := range p.calls {
 				if n >= uint64(len(p.events)) {
@@ -114,7 +121,7 @@ func TestCallsOfThreadsThatShareAnIDAreNeverNestedIntoEachOther(t *testing.T) {
 		}
 		settings := wide()
 		r := newRig(&settings, 1)
-		// The renames are heard of with the first batch, or in time and twice.
+		// The renames arrive before all events, and again with each batch.
 		events, renames := p.events, p.renames
 		r.take(delivery{renames: renames, next: uint64(len(events)), received: events[len(events)-1].time})
 		for len(events) > 0 {

@@ -13,7 +13,7 @@ import (
 
 // Rules 2 and 3.
 func TestStacks(t *testing.T) {
-	tell(t, []story{
+	runStories(t, []story{
 		{
 			name: "each lane has a stack of its own",
 			do: []act{batch(`
@@ -26,7 +26,7 @@ func TestStacks(t *testing.T) {
 				f#1 10..30 lane 2`,
 		},
 		{
-			name: "a recursive function is closed from the top",
+			name: "an exit of a recursive function closes its topmost frame",
 			do: []act{batch(`
 				0 +f
 				1 +f
@@ -37,7 +37,7 @@ func TestStacks(t *testing.T) {
 				f#1 in #0 10..20`,
 		},
 		{
-			name: "an exit of the top closes it, whatever it is",
+			name: "an exit of the top closes the top frame of any function",
 			do: []act{batch(`
 				0 +f
 				1 +g
@@ -62,7 +62,7 @@ func TestStacks(t *testing.T) {
 				g#1 in #0 10..30 unwound "Boom" throws "Boom" at 20`,
 		},
 		{
-			name: "unwinding by another type than was thrown adds it",
+			name: "unwinding by another type than the thrown one adds that type",
 			do: []act{batch(`
 				0 +f
 				1 !f Inner
@@ -86,7 +86,7 @@ func TestStacks(t *testing.T) {
 			want: `f#0 0..10 unwound "" throws "" at 10`,
 		},
 		{
-			name: "an exit of a function deeper in the stack closes the nearest, and truncates those above",
+			name: "an exit of a function deeper in the stack closes its nearest frame, and truncates the frames above",
 			do: []act{batch(`
 				0 +f
 				1 +f
@@ -113,7 +113,7 @@ func TestStacks(t *testing.T) {
 			counts: `truncated mismatch 1`,
 		},
 		{
-			name: "a throw in a function deeper in the stack says that those above were left",
+			name: "a throw in a function deeper in the stack truncates the frames above",
 			do: []act{batch(`
 				0 +f
 				1 +g
@@ -128,7 +128,7 @@ func TestStacks(t *testing.T) {
 			counts: `truncated mismatch 1`,
 		},
 		{
-			name: "an exit, a throw and an unwind of what is not on the stack are orphans",
+			name: "an exit, a throw and an unwind of a function that is not on the stack are orphans",
 			do: []act{batch(`
 				0 +f
 				1 2:+g
@@ -145,7 +145,7 @@ func TestStacks(t *testing.T) {
 			counts: `orphans 5`,
 		},
 		{
-			name: "a throw beyond max_throws is counted, an unwind by it as well",
+			name: "a throw beyond max_throws is counted, and so is an unwind by it",
 			settings: func(s *Settings) {
 				s.MaxThrows = 1
 			},
@@ -239,8 +239,7 @@ func TestAFrameHasTheAttributesOfItsEvents(t *testing.T) {
 	}
 }
 
-// On a deep stack an orphan is known as such without a walk through all frames,
-// and nothing else is different.
+// On a deep stack an orphan is found without a search through all frames. Otherwise nothing differs.
 func TestOrphansOnADeepStack(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
@@ -259,12 +258,12 @@ func TestOrphansOnADeepStack(t *testing.T) {
 	events(2*countedStack, "+f")
 	l := &r.stream.stacks.lanes[1]
 	if events(1, "+g -g -f"); l.counts != nil {
-		t.Error("frames are counted though nothing was looked for in vain")
+		t.Error("frames are counted before the first orphan")
 	}
 	if events(10, "-other"); l.counts == nil {
 		t.Error("frames are not counted after an orphan")
 	}
-	// What is entered later is found, also below others.
+	// Frames that are entered later are found, also below others.
 	events(100, "+other +f -other -other")
 	events(2*countedStack, "-f")
 	checkNoFault(t, r)

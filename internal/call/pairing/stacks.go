@@ -58,7 +58,7 @@ func (s *stacks) pair(e *event, sequence uint64, attributes []attribute) {
 		s.endAll(callevent.CauseClock)
 		s.clock.reset(e)
 	}
-	l := s.lane(e.lane)
+	l := s.lane(e.laneName)
 	if l.reuse != nil && s.pairReused(l, e, sequence, attributes) {
 		return
 	}
@@ -88,7 +88,7 @@ func (s *stacks) lane(name uint32) *lane {
 			s.forgetLanes()
 		}
 		index = int32(len(s.lanes))
-		s.lanes = append(s.lanes, lane{id: n.id, continuation: noTrace, from: never})
+		s.lanes = append(s.lanes, lane{id: n.id, continuation: noTrace, from: noTime})
 		s.lanes[index].follow(s.renames.histories[n.id])
 		s.lanes[index].reuse = s.reuses[n.id]
 		s.laneIDs[n.id] = index
@@ -148,10 +148,10 @@ func (s *stacks) enter(l *lane, e *event, sequence uint64, attributes []attribut
 	now := s.clock.now
 	f.sequence, f.start, f.inner = sequence, now, now
 	f.function, f.name = e.function, l.name
-	if sequence < l.from {
-		name, known := l.history.nameAt(e, sequence, s.names)
+	if e.time < l.from {
+		name, known := l.history.nameAt(e.time, s.names)
 		if !known {
-			name = e.lane
+			name = e.laneName
 		}
 		f.name = name
 	}
@@ -312,7 +312,7 @@ func (s *stacks) pairReused(l *lane, e *event, sequence uint64, attributes []att
 			s.truncate(l, 0, callevent.CauseThreadReused, s.clock.now)
 			r.shared = true
 		}
-		r.pending = sequence < r.sequence && e.time < r.time
+		r.pending = e.time < r.time
 	}
 	if !r.shared {
 		return false
@@ -533,29 +533,28 @@ func (s *stacks) emit(l *lane, f, parent *frame, own *belongings, o *outcome) {
 	}
 }
 
-// rename applies the renames of a batch to lanes and to their open frames. next is the
-// stream's next sequence number.
-func (s *stacks) rename(all []callevent.Rename, next uint64) {
+// rename applies the renames of a batch to lanes and to their open frames.
+func (s *stacks) rename(all []callevent.Rename) {
+	earliest := s.earliest()
 	for i := range all {
-		s.renames.accept(&all[i], s.position(next), &s.out.Counters)
+		s.renames.accept(&all[i], earliest, &s.out.Counters)
 		if all[i].Reused {
 			s.noteReuse(&all[i])
 		}
 	}
 	for i := range all {
-		// Once for all renames of a lane.
 		h := s.renames.histories[all[i].Lane]
-		if h.before == nil {
+		if !h.changed {
 			continue
 		}
-		if index, ok := s.laneIDs[h.lane]; ok {
+		if index, ok := s.laneIDs[h.id]; ok {
 			l := &s.lanes[index]
 			l.follow(h)
 			if !l.isShared() {
 				l.renameFrames(s.clock.offset)
 			}
 		}
-		h.before = nil
+		h.markOld()
 	}
 }
 
@@ -569,16 +568,14 @@ func (s *stacks) noteReuse(from *callevent.Rename) {
 		if index, ok := s.laneIDs[from.Lane]; ok {
 			s.lanes[index].reuse = r
 		}
-	} else if !r.isNew(from) {
+	} else if from.Order <= r.rank {
 		return
 	}
 	r.accept(from)
 }
 
-// position is the stream's, with next as its next sequence number.
-func (s *stacks) position(next uint64) position {
-	return position{next: next, earliest: s.clock.earliest(s.settings.MaxClockJump)}
-}
+// earliest is the earliest time, by the source's clock, for which the stream remembers names of lanes.
+func (s *stacks) earliest() int64 { return s.clock.earliest(pastMargin) }
 
 // moveNames moves the names of renames and of open frames in a sweep.
 func (s *stacks) moveNames(sweep *laneSweep) {

@@ -14,8 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// story is a table test of a rule: what is done with a stream, and what comes
-// out of it.
+// story is a table test of a rule: actions on a stream, and the expected calls.
 type story struct {
 	name     string
 	settings func(*Settings)
@@ -23,17 +22,17 @@ type story struct {
 	// want are the spans in order of their numbers, one in a line:
 	//	function#number [in function#number] start..end, and what is special.
 	want string
-	// counts are the counters that are not 0, but for events and spans.
+	// counts are the counters that are not 0, except events and spans.
 	counts string
-	// open is how many frames are open at last.
+	// open is the number of open frames at the end.
 	open int
 }
 
-// act is something that is done with a stream.
+// act is an action on a stream.
 type act func(r *rig)
 
-// batch takes events, each in a line: its number; perhaps @ and its time, which
-// is otherwise ten times the number; perhaps a lane and a colon; and
+// batch accepts a batch of events. Each event is a line: its number; perhaps @ and its time, which is otherwise ten
+// times the number; perhaps a lane and a colon; and
 //
 //	+f enters f         -f exits f       - exits the top
 //	!f E throws E in f  ^f E unwinds f   . is a skip
@@ -41,7 +40,7 @@ func batch(events string, barriers ...callevent.Barrier) act {
 	return batchOf(func(d *delivery) { d.barriers = barriers }, events)
 }
 
-// batchOf is a batch that something is done with before it is packed.
+// batchOf accepts a batch that change has changed before it is packed.
 func batchOf(change func(*delivery), events string) act {
 	return func(r *rig) {
 		d := delivery{received: testEpoch}
@@ -100,13 +99,12 @@ func functionNamed(name string) *callevent.Function {
 	return functionsByName[name]
 }
 
-// announce takes a batch without events whose receiver has seen all numbers
-// below next.
+// announce accepts a batch without events. Its receiver has seen all numbers below next.
 func announce(next uint64, barriers ...callevent.Barrier) act {
 	return batchOf(func(d *delivery) { d.next, d.barriers = next, barriers }, "")
 }
 
-// after lets time pass and has the stream give up what is overdue.
+// after lets time pass, and the stream gives up overdue numbers.
 func after(d time.Duration) act { return func(r *rig) { r.now += d; r.expire() } }
 
 func giveUpOldest(r *rig) { r.giveUpOldest() }
@@ -153,15 +151,15 @@ func (s finishedShort) String() string {
 	return b.String()
 }
 
-// finishedShort is a span as a story tells it.
+// finishedShort is a span in the text form of a story.
 type finishedShort struct {
 	finished
-	// traces: a bound or roots of traces are set, so they are of interest.
+	// traces: the settings bound traces or have trace roots, so the text has traces.
 	traces bool
 }
 
-// tell runs the stories. What a bound or trace roots are set for shows traces.
-func tell(t *testing.T, stories []story) {
+// runStories runs the stories.
+func runStories(t *testing.T, stories []story) {
 	t.Helper()
 	for _, s := range stories {
 		t.Run(s.name, func(t *testing.T) {
@@ -194,7 +192,7 @@ func tell(t *testing.T, stories []story) {
 	}
 }
 
-// indented is text without the indentation of its lines.
+// indented is the text without the indentation of its lines.
 func indented(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

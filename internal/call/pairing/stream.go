@@ -46,7 +46,7 @@ func (s *Stream) Accept(b *callevent.Batch, now time.Duration, out *Output) {
 	s.boundNames()
 	if !s.order.ended {
 		s.names.setBatch(b, s.settings.TraceRoot)
-		s.stacks.rename(b.Renames, s.order.next)
+		s.stacks.rename(b.Renames)
 	}
 	s.order.acceptBatch(b, now)
 }
@@ -118,9 +118,9 @@ const sweepShare = 8
 //  3. If functions, exceptions or lanes are too many, it forgets all names.
 func (s *Stream) boundNames() {
 	n, limit := &s.names, s.settings.MaxNameBytes
-	if n.laneBytes-n.sweptBytes > limit/sweepShare {
+	if n.bytesOfLanes-n.sweptBytes > limit/sweepShare {
 		s.sweepLaneNames()
-		if n.laneBytes > limit/2 {
+		if n.bytesOfLanes > limit/2 {
 			s.stacks.renames.forgetAllButLast(&s.stacks.out.Counters)
 			s.sweepLaneNames()
 		}
@@ -132,12 +132,12 @@ func (s *Stream) boundNames() {
 
 // sweepLaneNames forgets the past renames, and the names of lanes that nothing refers to.
 func (s *Stream) sweepLaneNames() {
-	s.stacks.renames.forgetPast(s.stacks.position(s.order.next))
+	s.stacks.renames.forgetPast(s.stacks.earliest())
 	sweep := s.names.startSweep()
 	s.stacks.moveNames(sweep)
 	s.order.window.each(func(e *event) {
 		if e.kind != callevent.KindSkip {
-			sweep.move(&e.lane)
+			sweep.move(&e.laneName)
 		}
 	})
 	sweep.end()
@@ -169,7 +169,7 @@ func (s *Stream) Ended() bool { return s.order.ended }
 // lanes. It loses nothing.
 func (s *Stream) Spare() {
 	s.order.window.shrink()
-	if s.names.laneBytes > s.names.sweptBytes {
+	if s.names.bytesOfLanes > s.names.sweptBytes {
 		s.sweepLaneNames()
 	}
 }

@@ -11,7 +11,7 @@ import (
 func TestTraces(t *testing.T) {
 	atMost := func(n int) func(*Settings) { return func(s *Settings) { s.MaxSpansPerTrace = n } }
 	roots := func(s *Settings) { s.TraceRoot = func(qualified string) bool { return qualified == "serve" } }
-	tell(t, []story{
+	runStories(t, []story{
 		{
 			name:     "the bottom frame of a lane is the root of a trace",
 			settings: atMost(100),
@@ -31,7 +31,7 @@ func TestTraces(t *testing.T) {
 				f#6 60..70 trace 6`,
 		},
 		{
-			name:     "frames in a full trace go on in one continuation trace of their lane, until that is full",
+			name:     "frames of a full trace continue in one continuation trace of their lane, until that trace is full",
 			settings: atMost(2),
 			do: []act{batch(`
 				0 +main
@@ -52,7 +52,7 @@ func TestTraces(t *testing.T) {
 				d#6 in #5 60..70 trace 6 continues 3`,
 		},
 		{
-			name:     "a continuation trace is gone on with after the lane returned to the bottom",
+			name:     "a continuation trace continues after the lane has returned to the bottom",
 			settings: atMost(3),
 			do: []act{batch(`
 				0 +a
@@ -115,7 +115,7 @@ func TestTraces(t *testing.T) {
 				b#3 in #1 30..50 lane 2 trace 3 continues 1`,
 		},
 		{
-			name:     "frames that are left out make room in their trace",
+			name:     "left-out frames make room in their trace",
 			settings: func(s *Settings) { s.MaxSpansPerTrace, s.MinDuration = 2, 15 },
 			do: []act{batch(`
 				0 +main
@@ -135,7 +135,7 @@ func TestTraces(t *testing.T) {
 			counts: `left out 1`,
 		},
 		{
-			name:     "frames that are dropped make room in their trace",
+			name:     "dropped frames make room in their trace",
 			settings: func(s *Settings) { s.MaxSpansPerTrace, s.DropTruncated = 2, true },
 			do: []act{batch(`
 				0 +main
@@ -150,7 +150,7 @@ func TestTraces(t *testing.T) {
 			counts: `truncated mismatch 1`,
 		},
 		{
-			name:     "a trace root starts a trace wherever it is called, linked to its caller's",
+			name:     "a trace root starts a trace at any depth, with a link to its caller's trace",
 			settings: roots,
 			do: []act{batch(`
 				0 +main
@@ -174,7 +174,7 @@ func TestTraces(t *testing.T) {
 				serve#10 100..110 trace 10`,
 		},
 		{
-			name:     "a trace root starts a trace even where its caller's is full",
+			name:     "a trace root starts a trace even if its caller's trace is full",
 			settings: func(s *Settings) { roots(s); s.MaxSpansPerTrace = 1 },
 			do: []act{batch(`
 				0 +main
@@ -189,7 +189,7 @@ func TestTraces(t *testing.T) {
 				a#2 in #1 20..30 trace 2 continues 1`,
 		},
 		{
-			name:     "a frame that lost its caller keeps its trace, without a link",
+			name:     "a frame without its caller keeps its trace, without a link",
 			settings: atMost(1),
 			do: []act{batch(`
 				0 +main

@@ -13,22 +13,21 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// tree is a call that a program makes, from which the events follow: no model
-// of the rules is needed to know what comes out.
+// tree is a call of a program. It determines the events and the expected calls, without a model of the rules.
 type tree struct {
 	function *callevent.Function
 	children []*tree
-	// thrown are exceptions that were thrown here and caught here.
+	// thrown are exceptions that the call threw and caught.
 	thrown []string
 	// unwound: the exception left the call.
 	unwound   bool
 	exception string
-	// What the events say.
+	// The numbers of the call's events.
 	entered, left uint64
 }
 
-// grow makes a call with everything below it. The exception that leaves it, if
-// one does, leaves its caller as well, or is caught there.
+// grow makes a call and the calls below it. An exception that leaves the call also leaves its caller, or the caller
+// catches it.
 func grow(r *rand.Rand, depth int) *tree {
 	t := &tree{function: testFunctions[r.IntN(len(testFunctions))]}
 	for range r.IntN(4) {
@@ -54,7 +53,7 @@ func grow(r *rand.Rand, depth int) *tree {
 	return t
 }
 
-// step is an event of a tree; mark takes its number.
+// step is an event of a tree. mark notes its number.
 type step struct {
 	event happened
 	mark  func(uint64)
@@ -79,7 +78,7 @@ func (t *tree) steps(lane callevent.Lane) (steps []step) {
 	return steps
 }
 
-// lines says what has to come out: times are not in it.
+// lines are the expected calls, without times.
 func (t *tree) lines(lane uint64, parent uint64) (lines []string) {
 	thrown := slices.Clone(t.thrown)
 	if t.unwound && !slices.Contains(thrown, t.exception) {
@@ -96,10 +95,9 @@ func treeLine(lane, entered, parent, length uint64, f callevent.Function, unwoun
 	return fmt.Sprintf("lane %d, %d in %d, %d long: %s unwound %t %s, thrown %v", lane, entered, int64(parent), length, f.Text, unwound, exception, thrown)
 }
 
-// Call trees on several lanes, whatever way their events come, give exactly the
-// trees. The clock shows the sequence number, so a call is as long as the
-// numbers it takes.
-func TestCallTreesComeOutAsTheyWere(t *testing.T) {
+// Events of call trees on several lanes arrive in any order. The clock shows the sequence number, so the length of a
+// call is the count of its numbers.
+func TestTheCallsOfRandomTreesAreTheTrees(t *testing.T) {
 	forPlans(t, 1000, withSkips|withConnections|withShuffle|withDuplicates, func(p plan) string {
 		r := p.dice(20)
 		var want []string

@@ -10,9 +10,8 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// However far apart and in whatever order events are put into a window, it
-// gives the same back, from the lowest on.
-func TestAWindowGivesBackWhatWasPutIn(t *testing.T) {
+// A window returns the events that were put in, from the lowest number on, at any distance and in any order.
+func TestAWindowReturnsAllEventsInOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, spread := range []uint64{100, pageSlots, flatSlots, 4 * flatSlots, 1 << 20} {
 		var w window
@@ -48,7 +47,7 @@ func TestAWindowGivesBackWhatWasPutIn(t *testing.T) {
 		}
 		for ; w.count > 0; w.remove(w.first()) {
 			if n := w.first(); !waits[n] || w.at(n).time != int64(n) {
-				t.Fatalf("spread %d: %d is left over", spread, n)
+				t.Fatalf("spread %d: %d is still there", spread, n)
 			}
 			delete(waits, w.first())
 		}
@@ -56,13 +55,12 @@ func TestAWindowGivesBackWhatWasPutIn(t *testing.T) {
 			t.Errorf("spread %d: %d events were lost", spread, len(waits))
 		}
 		if w.shrink(); w.bytes() > minSlots*eventSize+pageBytes {
-			t.Errorf("spread %d: %d bytes of nothing", spread, w.bytes())
+			t.Errorf("spread %d: an empty window has %d bytes", spread, w.bytes())
 		}
 	}
 }
 
-// A few events that are far apart, which a few bytes say, take no memory for
-// the numbers between.
+// A small batch can have events that are far apart. They use no memory for the numbers between them.
 func TestEventsFarApartTakeLittleMemory(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
@@ -78,9 +76,9 @@ func TestEventsFarApartTakeLittleMemory(t *testing.T) {
 	checkNoFault(t, r)
 }
 
-// A window that fills and empties between two looks at it keeps its places; one that
-// nothing waited in since the last look gives them back.
-func TestAWindowThatIsInUseIsNotMadeAnew(t *testing.T) {
+// A window that fills and empties between two calls of rests keeps its places. It frees them if no event has waited
+// since the last call.
+func TestAWindowInUseKeepsItsPlaces(t *testing.T) {
 	var w window
 	use := func(from, to uint64) {
 		for n := from; n < to; n++ {
@@ -94,10 +92,10 @@ func TestAWindowThatIsInUseIsNotMadeAnew(t *testing.T) {
 	for round := range uint64(3) {
 		use(round<<20, round<<20+100_000)
 		if w.rests() {
-			t.Errorf("round %d: it rests though it was in use", round)
+			t.Errorf("round %d: the window rests though it was in use", round)
 		}
 	}
-	// One that has become larger was in use, however soon it is empty.
+	// A window that has grown was in use, even if it is empty soon after.
 	w = window{}
 	for _, n := range []uint64{1, 100_000} {
 		w.place(n).kind = callevent.KindEnter
@@ -106,9 +104,9 @@ func TestAWindowThatIsInUseIsNotMadeAnew(t *testing.T) {
 	for ; w.count > 0; w.remove(w.first()) {
 	}
 	if w.rests() {
-		t.Error("it rests though it was made for what waited")
+		t.Error("the window rests though it has grown for waiting events")
 	}
-	// So was one of which a place was used that it had.
+	// A window was also in use if an event waited in one of its old places.
 	w = window{}
 	use(0, 100_000)
 	w.rests()
@@ -123,10 +121,10 @@ func TestAWindowThatIsInUseIsNotMadeAnew(t *testing.T) {
 	w.remove(200_000)
 	w.remove(230_000)
 	if w.rests() {
-		t.Error("it rests though its places were used")
+		t.Error("the window rests though its places were used")
 	}
 	use(1<<30, 1<<30+100)
 	if !w.rests() {
-		t.Error("it doesn't rest though little of it was in use")
+		t.Error("the window does not rest though little of it was in use")
 	}
 }

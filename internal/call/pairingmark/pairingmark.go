@@ -4,8 +4,8 @@
 // Package pairingmark lets a receiver of call events find out whether stack_pairing follows
 // it. The receiver puts a Mark into the context of its hand-overs, and stack_pairing sets it.
 //
-// A component between them that queues data and returns at once, such as the batch
-// processor or an exporter's queue, hands on without that context: the mark then stays unset.
+// A component between them that queues data and returns immediately, such as the batch processor or an exporter's
+// queue, sends the data without that context. The mark then stays unset.
 package pairingmark
 
 import (
@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 )
 
-// Mark says whether a hand-over has reached stack_pairing. Its zero value is unset.
+// Mark reports whether a hand-over has reached stack_pairing. Its zero value is unset.
 type Mark struct{ set atomic.Bool }
 
 type key struct{}

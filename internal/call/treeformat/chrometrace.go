@@ -16,16 +16,16 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// WriteChromeTrace writes a trace as Chrome's trace events (the "JSON Object Format" of
-// the "Trace Event Format"), which Perfetto and chrome://tracing read: a process for each
-// instance of a service, a thread for each of its threads, and a complete event for each span. The spans
-// are put in another order.
+// WriteChromeTrace writes a trace as Chrome's trace events (the "JSON Object Format" of the "Trace
+// Event Format"), which Perfetto and chrome://tracing read. The file has a process for each
+// instance of a service, a thread for each of its threads, and a complete event for each span.
+// WriteChromeTrace sorts spans.
 //
-// Viewers nest the events of a thread by their times. Spans that overlap and neither of
-// which lies inside the other, as those of concurrent calls without a thread do, are on
-// several threads of the same name.
+// Viewers nest the events of a thread by their times. Two spans of a thread can overlap without
+// nesting, such as concurrent calls without a thread. The file has several threads of the same name
+// for these.
 //
-// Times are microseconds since the trace's start, which the file tells as "start".
+// Times are microseconds since the trace's start, which is "start" in the file.
 func WriteChromeTrace(w io.Writer, id calltree.TraceID, spans []calltree.KeptSpan) error {
 	sortForNesting(spans)
 	f := chromeFile{out: bufio.NewWriter(w), processes: map[process]int64{}, lanes: map[thread][]*lane{}}
@@ -41,10 +41,10 @@ func WriteChromeTrace(w io.Writer, id calltree.TraceID, spans []calltree.KeptSpa
 		f.writeSpan(&spans[i])
 	}
 	f.text("]}\n")
-	return f.out.Flush() // all errors of writing come with it
+	return f.out.Flush() // Flush returns all errors of writing
 }
 
-// sortForNesting puts spans behind those that they lie in.
+// sortForNesting sorts spans so that an enclosing span is before those inside it.
 func sortForNesting(spans []calltree.KeptSpan) {
 	slices.SortFunc(spans, func(a, b calltree.KeptSpan) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
@@ -54,8 +54,8 @@ func sortForNesting(spans []calltree.KeptSpan) {
 // process is an instance of a service.
 type process struct{ service, instance string }
 
-// thread is one of a process: by its ID, whatever names it has, or by its name where no
-// ID was told.
+// thread is a thread of a process. An ID identifies it, with any names, or its name if it has
+// no ID.
 type thread struct {
 	process process
 	id      int64
@@ -70,14 +70,14 @@ func threadOf(s *calltree.KeptSpan) thread {
 	return thread{process: of, name: s.ThreadName}
 }
 
-// lane is a thread of the file: spans on it lie one inside or behind the other.
+// lane is a thread of the file. Two of its spans are nested or do not overlap.
 type lane struct {
 	id   int64
-	ends []int64 // of the spans that are open, the innermost last
+	ends []int64 // of the open spans, the innermost last
 }
 
-// holds says whether a span can be on the lane, and puts it there.
-func (l *lane) holds(start, end int64) bool {
+// admits reports whether the lane can have a span, and adds it then.
+func (l *lane) admits(start, end int64) bool {
 	for len(l.ends) > 0 && l.ends[len(l.ends)-1] <= start {
 		l.ends = l.ends[:len(l.ends)-1]
 	}
@@ -88,21 +88,21 @@ func (l *lane) holds(start, end int64) bool {
 	return true
 }
 
-// mostLanes is on how many threads of the file spans of one thread can be. Spans beyond
-// are on the last, and may look as if they lay in others there.
+// mostLanes is the largest number of threads in the file for one thread. Further spans are on the
+// last one, and may look as if they were nested.
 const mostLanes = 256
 
-// chromeFile is a file while it is written.
+// chromeFile is a file that is being written.
 type chromeFile struct {
 	out       *bufio.Writer
 	start     int64
-	events    bool // there are some already
+	events    bool // the file has an event already
 	processes map[process]int64
 	lanes     map[thread][]*lane
-	threads   int64 // how many threads the file has
+	threads   int64 // number of threads in the file
 }
 
-// text, quoted and micros write without an error: it comes again with Flush.
+// text, quoted and micros drop errors of writing: Flush returns them.
 func (f *chromeFile) text(s string)   { f.out.WriteString(s) }
 func (f *chromeFile) quoted(s string) { f.out.Write(quoted(s)) }
 
@@ -115,7 +115,7 @@ func (f *chromeFile) micros(ns uint64) {
 	f.out.Write(b)
 }
 
-// begin writes what all events begin with.
+// begin writes the common beginning of all events.
 func (f *chromeFile) begin(phase string, process, thread int64) {
 	if f.events {
 		f.text(",")
@@ -130,7 +130,7 @@ func (f *chromeFile) writeSpan(s *calltree.KeptSpan) {
 	lane := f.lane(process, s, end)
 	f.begin("X", process, lane.id)
 	f.text(`"ts":`)
-	f.micros(uint64(s.Start) - uint64(f.start)) // right even where the difference overflows
+	f.micros(uint64(s.Start) - uint64(f.start)) // right even if the difference overflows
 	f.text(`,"dur":`)
 	f.micros(uint64(end) - uint64(s.Start))
 	f.text(`,"cat":"span","name":`)
@@ -155,7 +155,7 @@ func (f *chromeFile) writeSpan(s *calltree.KeptSpan) {
 	f.text("}}")
 }
 
-// process is the number of a process; its name is written where it is met first.
+// process returns the number of a process. The first call for a process writes its name.
 func (f *chromeFile) process(p process) int64 {
 	id, ok := f.processes[p]
 	if !ok {
@@ -170,11 +170,11 @@ func (f *chromeFile) process(p process) int64 {
 	return id
 }
 
-// lane is the one that a span is on.
+// lane returns the lane of a span.
 func (f *chromeFile) lane(process int64, s *calltree.KeptSpan, end int64) *lane {
 	key := threadOf(s)
 	for _, l := range f.lanes[key] {
-		if l.holds(s.Start, end) {
+		if l.admits(s.Start, end) {
 			return l
 		}
 	}
@@ -183,13 +183,13 @@ func (f *chromeFile) lane(process int64, s *calltree.KeptSpan, end int64) *lane 
 	}
 	f.threads++
 	l := &lane{id: f.threads}
-	l.holds(s.Start, end)
+	l.admits(s.Start, end)
 	f.lanes[key] = append(f.lanes[key], l)
 	f.metadata("thread_name", threadName(s), process, l.id)
 	return l
 }
 
-// threadName is what a span's thread is called.
+// threadName returns the name of a span's thread.
 func threadName(s *calltree.KeptSpan) string {
 	switch {
 	case s.Thread == 0 && s.ThreadName == "":
@@ -202,10 +202,10 @@ func threadName(s *calltree.KeptSpan) string {
 	return fmt.Sprintf("%s (%d)", Printable(s.ThreadName), s.Thread)
 }
 
-func (f *chromeFile) metadata(what, name string, process, thread int64) {
+func (f *chromeFile) metadata(kind, name string, process, thread int64) {
 	f.begin("M", process, thread)
 	f.text(`"name":`)
-	f.quoted(what)
+	f.quoted(kind)
 	f.text(`,"args":{"name":`)
 	f.quoted(name)
 	f.text("}}")

@@ -17,12 +17,11 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// checkout is a trace of two services, with threads that are known by ID, by name, and
-// not at all.
+// checkout is a trace of two services. Its threads have an ID, only a name, or neither.
 func checkout() (calltree.TraceID, []calltree.KeptSpan) {
 	at := func(micros int64) int64 { return started.Add(time.Duration(micros) * time.Microsecond).UnixNano() }
 	return calltree.TraceID{0xab, 15: 1}, []calltree.KeptSpan{
-		// They come when they end: children first.
+		// Spans arrive when they end: children first.
 		{ID: calltree.SpanID{3}, Parent: calltree.SpanID{2}, Service: "shop", Function: "Price.of", Thread: 7, ThreadName: "worker", Start: at(20), End: at(30)},
 		{ID: calltree.SpanID{2}, Parent: calltree.SpanID{1}, Service: "shop", Function: "Cart.add", File: "Cart.java", Line: 40, Thread: 7, ThreadName: "worker", Start: at(10), End: at(60), Error: true},
 		{ID: calltree.SpanID{4}, Parent: calltree.SpanID{1}, Service: "shop", Function: "log", ThreadName: "logger", Start: at(15), End: at(15) + 7},
@@ -33,7 +32,7 @@ func checkout() (calltree.TraceID, []calltree.KeptSpan) {
 	}
 }
 
-// chromeEvent is an event as a reader of the format sees it.
+// chromeEvent is an event for a reader of the format.
 type chromeEvent struct {
 	Ph, Name string
 	Pid, Tid int64
@@ -90,7 +89,7 @@ func TestAChromeTraceOfNothing(t *testing.T) {
 	assert.Empty(t, events)
 }
 
-func TestTimesAsFarApartAsCanBe(t *testing.T) {
+func TestTheLargestDifferenceOfTimesIsExact(t *testing.T) {
 	_, events := chromeEvents(t, calltree.TraceID{}, []calltree.KeptSpan{
 		{Start: math.MinInt64, End: math.MaxInt64}, {Start: math.MaxInt64, End: math.MinInt64},
 	})

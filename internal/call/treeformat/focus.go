@@ -7,26 +7,26 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// LeftOut is the name of the node that stands at the top for all that [Focus] leaves out.
-// No function is shown by that name: its last character is none of [Printable].
+// LeftOut is the name of the node at the top with everything that [Focus] leaves out. No function
+// has that name in output, because its last character is never part of [Printable].
 const LeftOut = "(left out)\u2060"
 
 func isLeftOut(n *calltree.Node) bool { return n.Mark == calltree.Folded && n.Function == LeftOut }
 
-// Matcher says whether a name matches. An error ends what asks.
+// Matcher reports whether a name matches. An error ends the caller's work.
 type Matcher func(name string) (bool, error)
 
-// Focus returns the part of the snapshot whose stacks have a function, or a file, that
-// only matches and none that without matches; a nil matcher says nothing. Each function
-// and file is asked for once. Nodes above stay, without values of their own, and a node
-// named [LeftOut] has what is left out, so that the whole is known. That is what pprof
-// does by focus and ignore, with the names of [Profile]. It fails with the matchers' error.
+// Focus returns the part of the snapshot whose stacks have a function or file that only matches,
+// and none that without matches. A nil matcher has no effect. Focus asks for each function and file
+// once. The nodes above stay, without values of their own. A node named [LeftOut] has the rest, so
+// the totals stay the same. pprof's focus and ignore do the same, with the names of [Profile].
+// Focus returns the matchers' error.
 func Focus(s calltree.Snapshot, only, without Matcher) (calltree.Snapshot, error) {
 	if only == nil && without == nil {
 		return s, nil
 	}
 	f := focus{names: map[function]match{}, only: only, without: without}
-	below := make([]match, len(s.Nodes)) // what matches on the node's stack
+	below := make([]match, len(s.Nodes)) // the matches on the node's stack
 	stays := make([]bool, len(s.Nodes))
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
@@ -46,7 +46,7 @@ func Focus(s calltree.Snapshot, only, without Matcher) (calltree.Snapshot, error
 	return s, nil
 }
 
-// match says which of the expressions match a function.
+// match is the result of matching a function with both expressions.
 type match struct {
 	only, without bool
 }
@@ -78,7 +78,7 @@ func (f *focus) matchOf(n *calltree.Node) (match, error) {
 	return m, nil
 }
 
-// either says whether one of the names matches.
+// either reports whether one of the names matches.
 func (m Matcher) either(a, b string) (bool, error) {
 	if is, err := m(a); is || err != nil {
 		return is, err
@@ -86,7 +86,7 @@ func (m Matcher) either(a, b string) (bool, error) {
 	return m(b)
 }
 
-// part gives the nodes that stay, without values those above them, and the rest in one.
+// part returns the nodes that stay, those above them without values, and one node for the rest.
 func part(nodes []calltree.Node, stays []bool) []calltree.Node {
 	needed := make([]bool, len(nodes))
 	for i := len(nodes) - 1; i >= 0; i-- {

@@ -12,21 +12,20 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// foldedReplacer takes from names what separates frames and values in folded stacks.
-// Programs that read them take the last word of a line as the value, and the last two, if
-// both are numbers, as values to compare.
+// foldedReplacer replaces the separators of frames and values in names. Programs that read folded
+// stacks use the last word of a line as the value. If the last two are numbers, they compare them.
 var foldedReplacer = strings.NewReplacer(";", ":", " ", "_")
 
-// WriteFolded writes the snapshot as folded stacks, as flamegraph.pl and others read them:
-// a line for each path that took time itself, with the functions from the top, between
-// semicolons, and the self time (or the kind's value). Semicolons in names become colons
-// and spaces underlines. As in [Profile], every path is a stack of its own.
+// WriteFolded writes the snapshot as folded stacks, for flamegraph.pl and others. It writes a line
+// for each path with self time: the functions from the top, with semicolons between them, and the
+// self time (or the kind's value). Semicolons in names become colons, and spaces underscores. As in
+// [Profile], every path is a stack of its own.
 func WriteFolded(w io.Writer, s calltree.Snapshot) error {
 	out := bufio.NewWriter(w)
 	var (
-		names  = map[string]string{} // as they are written, by function
+		names  = map[string]string{} // the names in the file, by function
 		depths = depthsOf(s.Nodes)
-		line   []byte // the stack of the node at hand
+		line   []byte // the stack of the current node
 		ends   []int  // of its frames in line
 	)
 	for i := range s.Nodes {
@@ -41,7 +40,7 @@ func WriteFolded(w io.Writer, s calltree.Snapshot) error {
 		if n.Self == 0 {
 			continue
 		}
-		out.Write(line) // the error comes again with Flush
+		out.Write(line) // Flush returns the error
 		out.WriteByte(' ')
 		out.Write(strconv.AppendInt(out.AvailableBuffer(), n.Self, 10))
 		if err := out.WriteByte('\n'); err != nil {

@@ -26,7 +26,7 @@ func TestNamesCannotBreakFoldedStacks(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, WriteFolded(&b, s))
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	require.Len(t, lines, 6, "a line for each node that took time")
+	require.Len(t, lines, 6, "a line for each node with self time")
 	for _, line := range lines {
 		assert.Len(t, strings.Split(line, " "), 2, line)
 	}
@@ -34,7 +34,7 @@ func TestNamesCannotBreakFoldedStacks(t *testing.T) {
 	assert.True(t, strings.HasSuffix(lines[2], ";12_34 200"), lines[2])
 }
 
-// full is a disk that has no more room than for so many bytes.
+// full is a disk with room for so many bytes.
 type full struct{ room int }
 
 var errFull = errors.New("no space left")
@@ -47,7 +47,7 @@ func (f *full) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestWhatCannotBeWrittenIsAnError(t *testing.T) {
+func TestAFailedWriteOfFoldedStacksIsAnError(t *testing.T) {
 	assert.ErrorIs(t, WriteFolded(&full{}, shop()), errFull)
 	assert.ErrorIs(t, WriteSpeedscope(&full{}, shop()), errFull)
 	id, spans := checkout()

@@ -7,26 +7,26 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// Frames says which frames of stacks are shown, by the function's name or its file. A nil
-// matcher says nothing.
+// Frames selects the frames of stacks by the function's name or its file. A nil matcher has no
+// effect.
 type Frames struct {
-	// Hide hides those that match, and Show those that don't.
+	// Hide hides frames that match, and Show those that do not match.
 	Hide, Show Matcher
-	// From hides those above the first that matches and is not hidden otherwise.
+	// From hides the frames above the first one that matches and is not hidden otherwise.
 	From Matcher
 }
 
-// ShowFrames returns the snapshot with the frames that are shown. What ended in one that is
-// not has ended in the one above; if none is above it is in the node [LeftOut]. That is what
-// pprof does by hide, show and show_from. Each function and file is asked for once. It fails
-// with the matchers' error.
+// ShowFrames returns the snapshot with the selected frames. The values of a hidden frame are added
+// to the shown frame above it, or to the node [LeftOut] if there is none. pprof's hide, show and
+// show_from do the same. ShowFrames asks for each function and file once. It returns the matchers'
+// error.
 func ShowFrames(s calltree.Snapshot, which Frames) (calltree.Snapshot, error) {
 	if which.Hide == nil && which.Show == nil && which.From == nil {
 		return s, nil
 	}
 	v := visibility{Frames: which, known: map[function]frameVisibility{}}
 	left := calltree.Node{Parent: -1, Function: LeftOut, Mark: calltree.Folded}
-	shown := make([]int32, len(s.Nodes)) // the node itself in out, or that above it; -1: there is none
+	shown := make([]int32, len(s.Nodes)) // the node's place in out, or that of the node above it; -1: none
 	out := make([]calltree.Node, 0, len(s.Nodes))
 	for i := range s.Nodes {
 		n := s.Nodes[i]
@@ -61,20 +61,21 @@ func ShowFrames(s calltree.Snapshot, which Frames) (calltree.Snapshot, error) {
 	return s, nil
 }
 
-// addOwn adds what ended in a node to one above it, whose total has it already.
+// addOwn adds the own values of a node to one above it, whose total includes them already.
 func addOwn(to, n *calltree.Node) {
 	to.Calls += n.Calls
 	to.Errors += n.Errors
 	to.Self = addSigned(to.Self, n.Self)
 }
 
-// visibility has what is known of functions.
+// visibility has the results for known functions.
 type visibility struct {
 	Frames
 	known map[function]frameVisibility
 }
 
-// frameVisibility says whether frames of a function are shown, and can be the first.
+// frameVisibility is the selection of a function: whether its frames are shown, and whether they
+// can be the first.
 type frameVisibility struct {
 	shown, first bool
 }
@@ -86,21 +87,21 @@ func (v *visibility) of(n *calltree.Node) (f frameVisibility, err error) {
 		return f, nil
 	}
 	name, file := nameOf(n), Printable(n.File)
-	hidden, err := v.Hide.says(false, name, file)
+	hidden, err := v.Hide.matches(false, name, file)
 	if err != nil {
 		return f, err
 	}
-	if f.shown, err = v.Show.says(true, name, file); err != nil {
+	if f.shown, err = v.Show.matches(true, name, file); err != nil {
 		return f, err
 	}
 	f.shown = f.shown && !hidden
-	f.first, err = v.From.says(true, name, file)
+	f.first, err = v.From.matches(true, name, file)
 	v.known[key] = f
 	return f, err
 }
 
-// says tells whether one of the names matches, or what is so where there is no matcher.
-func (m Matcher) says(otherwise bool, name, file string) (bool, error) {
+// matches reports whether one of the names matches. Without a matcher the result is otherwise.
+func (m Matcher) matches(otherwise bool, name, file string) (bool, error) {
 	if m == nil {
 		return otherwise, nil
 	}

@@ -4,7 +4,6 @@
 package treeformat
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -18,12 +17,12 @@ func TestFramesThatAreShown(t *testing.T) {
 	const shop = "main 1\n  add 2\n    price 3\n      add 4\n  price 5\nidle 6\n"
 	for _, test := range []struct{ name, hide, show, from, want string }{
 		{"all", "", "", "", shop},
-		{"but what is hidden, which is its caller's", "^add$", "", "", "main 3\n  price 7\n  price 5\nidle 6\n"},
-		{"but what is hidden, which is nobody's", "^(main|idle)$", "", "", "add 2\n  price 3\n    add 4\nprice 5\n(left out) 7\n"},
+		{"without hidden frames, whose values their callers get", "^add$", "", "", "main 3\n  price 7\n  price 5\nidle 6\n"},
+		{"without hidden frames that have no caller", "^(main|idle)$", "", "", "add 2\n  price 3\n    add 4\nprice 5\n(left out) 7\n"},
 		{"only some", "", "^price$", "", "price 7\nprice 5\n(left out) 9\n"},
 		{"only some, and of them not all", "^add$", "^(add|price)$", "", "price 7\nprice 5\n(left out) 9\n"},
 		{"from the first that matches", "", "", "^(add|price)$", "add 2\n  price 3\n    add 4\nprice 5\n(left out) 7\n"},
-		{"what it calls, too", "", "", "^add$", "add 2\n  price 3\n    add 4\n(left out) 12\n"},
+		{"its callees, too", "", "", "^add$", "add 2\n  price 3\n    add 4\n(left out) 12\n"},
 		{"from the first that matches and isn't hidden", "^add$", "", "^(add|price)$", "price 7\nprice 5\n(left out) 9\n"},
 		{"none", ".", "", "", "(left out) 21\n"},
 	} {
@@ -36,12 +35,12 @@ func TestFramesThatAreShown(t *testing.T) {
 	}
 }
 
-func TestFramesThatAreShownHaveAllThatEndedInThem(t *testing.T) {
+func TestShownFramesHaveTheValuesOfHiddenOnes(t *testing.T) {
 	all := shop()
 	got, err := ShowFrames(all, Frames{Hide: matching(`Price\.of$`)})
 	require.NoError(t, err)
 	assert.Equal(t, sums(all.Nodes), sums(got.Nodes))
-	assert.EqualValues(t, 3, got.Nodes[0].Calls, "with those of what is hidden")
+	assert.EqualValues(t, 3, got.Nodes[0].Calls, "with those of the hidden frame")
 	assert.EqualValues(t, 900, got.Nodes[0].Total, "which has it already")
 	assert.EqualValues(t, 1, all.Nodes[0].Calls, "the snapshot is as it was")
 }
@@ -52,8 +51,8 @@ func TestFramesAreHiddenByTheirFile(t *testing.T) {
 	assert.Equal(t, "com.example.Cart.add 500\ncom.example.Cart.add\n"+LeftOut+" 500\n", text(got.Nodes))
 }
 
-// What Focus left out stays so, and is no frame.
-func TestWhatWasLeftOutIsNeitherHiddenNorShown(t *testing.T) {
+// The node LeftOut of Focus stays, and is no frame.
+func TestTheNodeLeftOutIsNeitherHiddenNorShown(t *testing.T) {
 	s, err := Focus(calltree.Snapshot{Nodes: tree("main 1\nidle 6\n")}, matching("main"), nil)
 	require.NoError(t, err)
 	for _, frames := range []Frames{{Hide: matching("left")}, {Show: matching("main")}, {From: matching("main")}} {
@@ -64,15 +63,7 @@ func TestWhatWasLeftOutIsNeitherHiddenNorShown(t *testing.T) {
 }
 
 func TestShowFramesAsksForEachFunctionOnceAndEndsWithAnError(t *testing.T) {
-	s := calltree.Snapshot{Nodes: tree("main 1\n  cart 2\n    cart 3\n  price 4\n  log 5\n")}
-	asked := map[string]int{}
-	ask := func(name string) (bool, error) {
-		asked[name]++
-		if name == "price" {
-			return false, errors.New("enough")
-		}
-		return name != "", nil
-	}
+	s, ask, asked := asking()
 	for _, frames := range []Frames{{Hide: ask}, {Show: ask}, {From: ask}} {
 		clear(asked)
 		_, err := ShowFrames(s, frames)

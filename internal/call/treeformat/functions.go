@@ -10,17 +10,17 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// Function is what is known of all calls of a function, in whatever path.
+// Function is the sum of all calls of a function, in all paths.
 type Function struct {
-	// Name is printable, and says whether they are those that were truncated.
+	// Name is printable. It distinguishes truncated calls.
 	Name          string
 	Calls, Errors uint64
 	Self          int64
-	// Total counts calls of a function by itself once. Both stay at the largest number, and
-	// the smallest, where sums are beyond.
+	// Total counts calls of a function by itself once. Sums beyond the range of Self and Total are
+	// the largest or smallest number.
 	Total int64
-	// flat and cumulative are pprof's values: the function's own of the value that was
-	// asked for, and those of all stacks that it is on.
+	// flat and cumulative are pprof's values: the function's own value, and that of all stacks with
+	// the function.
 	flat, cumulative int64
 }
 
@@ -33,15 +33,15 @@ func Functions(s calltree.Snapshot) []Function {
 	return all
 }
 
-// functionsBy sums up nodes by functions, in the order in which these are met.
+// functionsBy sums up nodes by functions, in the order of their first nodes.
 func functionsBy(nodes []calltree.Node, by Value) []Function {
 	var (
 		all     []Function
 		numbers = numbers{map[function]int{}, map[string]int{}}
 		value   = by.function()
 		w       = weights(nodes, value)
-		stack   []int // of the node at hand: numbers of functions
-		on      []int // by number: how often it is on the stack
+		stack   []int // of the current node: numbers of functions
+		on      []int // by number: how many times the function is on the stack
 		depths  = depthsOf(nodes)
 	)
 	for i := range nodes {
@@ -69,8 +69,7 @@ func functionsBy(nodes []calltree.Node, by Value) []Function {
 	return all
 }
 
-// numbers are those of functions, from 0 on. Different functions can have the same name
-// as it is shown: then they are one.
+// numbers are the numbers of functions, from 0 on. Functions with the same printed name are one.
 type numbers struct {
 	byFunction map[function]int
 	byName     map[string]int

@@ -13,22 +13,22 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// listedPart is how small a part of the whole, one in so many, [ListProfile] tells of.
+// listedPart is the smallest part of the whole, one in so many, that [ListProfile] lists.
 const listedPart = 250
 
-// ListProfile is a profile for lists of functions, such as pprof's top: each function has
-// the flat and cumulative value that it has in [Profile], but only the value that is asked
-// for, and stacks say nothing. So a list needs no time for each path.
+// ListProfile is a profile for lists of functions, such as pprof's top. Each function has the flat
+// and cumulative value that it has in [Profile], but only the selected value. Its stacks have no
+// meaning, so a list needs no time for each path.
 //
-// It tells of functions whose cumulative value is at least a 250th part of the whole
-// (without what [Focus] left out); pprof's own list leaves out what is below a 200th part.
-// All others are in functions named "(smaller paths)" and a number, each below that.
+// It lists functions whose cumulative value is at least a 250th part of the whole (without the node
+// [LeftOut]). pprof's own list omits functions below a 200th part. All others are in functions
+// named "(smaller paths)" and a number, each below that.
 //
-// The profile is made so: the flat values of all functions are laid one behind the other,
-// as pieces of a ring. What a function needs beside its own piece, to have its cumulative
-// value, is what follows its piece on the ring. So each point of the ring is a stack: of
-// the function whose piece it is, and those whose need reaches there. As needs begin all
-// around the ring, stacks are as long as those of the program are on average.
+// The algorithm puts the flat values of all functions one behind the other, as pieces of a ring.
+// The difference between a function's cumulative and flat value is the part of the ring behind its
+// own piece. So each point of the ring is a stack: the function of its piece, and the functions
+// whose part reaches it. These parts begin all around the ring, so stacks are as long as the
+// program's on average.
 func ListProfile(s calltree.Snapshot, by Value) *profile.Profile {
 	b := newProfileBuilder(s)
 	if by.of == nil {
@@ -40,7 +40,7 @@ func ListProfile(s calltree.Snapshot, by Value) *profile.Profile {
 	return b.p
 }
 
-// ring is the flat values of functions, one behind the other; behind the last is the first.
+// ring has the flat values of functions, one behind the other. The first is behind the last.
 type ring struct {
 	builder *profileBuilder
 	column  int
@@ -54,28 +54,28 @@ type piece struct {
 	begin, end int64
 }
 
-// change is where a function begins, or ends, to be on the stacks of other pieces.
+// change is a point where a function begins or ends to be on the stacks of other pieces.
 type change struct {
 	at       int64
 	location *profile.Location
 	begins   bool
 }
 
-// lay lays the functions that are told of, and then what there is of others.
+// lay lays the pieces of listed functions, and then those of the others.
 func (r *ring) lay(functions []Function) {
-	functions = r.putAside(functions)
+	functions = r.removeLeftOut(functions)
 	var whole int64
 	for i := range functions {
 		whole = add(whole, functions[i].flat)
 	}
 	least := whole / listedPart
-	var rest []int64 // of what is not told of, each below the least
-	var wide []int   // the functions that are told of: indexes in functions
+	var rest []int64 // of functions that are not listed, each below the least
+	var wide []int   // the listed functions: indexes in functions
 	for i, f := range functions {
 		switch {
 		case f.cumulative == 0:
 		case f.cumulative >= least:
-			r.put(r.builder.location(&calltree.Node{Function: f.Name}), f.flat)
+			r.append(r.builder.location(&calltree.Node{Function: f.Name}), f.flat)
 			wide = append(wide, i)
 		case len(rest) == 0 || rest[len(rest)-1]+f.flat >= least:
 			rest = append(rest, f.flat)
@@ -84,16 +84,16 @@ func (r *ring) lay(functions []Function) {
 		}
 	}
 	for i, value := range rest {
-		r.put(r.builder.location(&calltree.Node{Function: fmt.Sprintf("%s %d", smaller, i+1)}), value)
+		r.append(r.builder.location(&calltree.Node{Function: fmt.Sprintf("%s %d", smaller, i+1)}), value)
 	}
 	for p, i := range wide {
-		r.give(&r.pieces[p], functions[i].cumulative-functions[i].flat)
+		r.extend(&r.pieces[p], functions[i].cumulative-functions[i].flat)
 	}
 }
 
-// putAside makes a sample of its own of what was left out: it is to be left out again,
-// and alone. It gives the other functions.
-func (r *ring) putAside(functions []Function) []Function {
+// removeLeftOut makes a sample of the node LeftOut, with a stack of its own, and returns the other
+// functions.
+func (r *ring) removeLeftOut(functions []Function) []Function {
 	return slices.DeleteFunc(functions, func(f Function) bool {
 		is := f.Name == LeftOut
 		if is {
@@ -103,8 +103,8 @@ func (r *ring) putAside(functions []Function) []Function {
 	})
 }
 
-// put puts a piece behind the last one.
-func (r *ring) put(location *profile.Location, value int64) {
+// append adds a piece behind the last one.
+func (r *ring) append(location *profile.Location, value int64) {
 	var begin int64
 	if len(r.pieces) > 0 {
 		begin = r.pieces[len(r.pieces)-1].end
@@ -112,8 +112,8 @@ func (r *ring) put(location *profile.Location, value int64) {
 	r.pieces = append(r.pieces, piece{location, begin, add(begin, value)})
 }
 
-// give gives a function what it needs of what follows its own piece.
-func (r *ring) give(own *piece, need int64) {
+// extend puts a function on the stacks of the pieces behind its own, for so much value.
+func (r *ring) extend(own *piece, need int64) {
 	whole := r.pieces[len(r.pieces)-1].end
 	behind := min(need, whole-own.end)
 	r.change(own.location, own.end, own.end+behind)
@@ -129,7 +129,7 @@ func (r *ring) change(location *profile.Location, from, to int64) {
 // cut makes a sample of each part of the ring that has one stack.
 func (r *ring) cut() {
 	slices.SortStableFunc(r.changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
-	var others []*profile.Location // who got the part at hand
+	var others []*profile.Location // on the stacks of the current part
 	changes := r.changes
 	for _, p := range r.pieces {
 		for from := p.begin; from < p.end; {

@@ -60,7 +60,7 @@ func TestListsHaveTheValuesOfTheWholeProfile(t *testing.T) {
 	}
 }
 
-func TestListsSumUpWhatTheyDoNotTell(t *testing.T) {
+func TestListsSumUpOtherFunctions(t *testing.T) {
 	nodes := tree("main 1000000\n")
 	for i := range 3000 {
 		nodes = append(nodes, calltree.Node{Parent: 0, Function: strconv.Itoa(i), Self: 100})
@@ -81,11 +81,11 @@ func TestListsSumUpWhatTheyDoNotTell(t *testing.T) {
 func TestAListOfNothing(t *testing.T) {
 	require.NoError(t, ListProfile(calltree.Snapshot{}, Value{}).CheckValid())
 	list := ListProfile(calltree.Snapshot{Nodes: tree("a\n")}, Value{})
-	assert.Empty(t, list.Sample, "it took no time")
+	assert.Empty(t, list.Sample, "no function has self time")
 	assert.Empty(t, list.Location)
 }
 
-// The whole stays at the largest number, and what is small a small part of it.
+// The total stays at the largest number, and a small function is a small part of it.
 func TestAListOfTheLargestNumbers(t *testing.T) {
 	got := byFunction(ListProfile(calltree.Snapshot{Nodes: []calltree.Node{
 		{Parent: -1, Function: "a", Self: math.MaxInt64 - 1000}, {Parent: -1, Function: "b", Self: 900}, {Parent: -1, Function: "c", Self: 800},
@@ -120,7 +120,7 @@ func TestSampleValues(t *testing.T) {
 	assert.Error(t, err)
 }
 
-func TestFunctionsThatAreNamedAsWhatIsLeftOutAreFunctions(t *testing.T) {
+func TestFunctionsWithTheNameOfLeftOutAreFunctions(t *testing.T) {
 	for _, name := range []string{"(left out)", LeftOut} {
 		s := calltree.Snapshot{Nodes: tree("main 100\n  x 100\n    inner 800\nother 50\n")}
 		s.Nodes[1].Function = name
@@ -154,8 +154,8 @@ func TestSumsOfFunctionsStayWithinNumbers(t *testing.T) {
 	assert.Equal(t, "abdc", names)
 }
 
-// TestWhatIsLeftOutOfAListStandsAlone has a function whose need would reach it on the ring.
-func TestWhatIsLeftOutOfAListStandsAlone(t *testing.T) {
+// In this tree a function's part of the ring would reach the node LeftOut.
+func TestLeftOutIsAloneOnItsStack(t *testing.T) {
 	s, err := Focus(calltree.Snapshot{Nodes: tree("inner 500\nmain 100\n  x 100\n    inner 300\nother 50\n")}, nil, matching("^other$"))
 	require.NoError(t, err)
 	found := 0

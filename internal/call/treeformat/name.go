@@ -12,14 +12,13 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// noName stands where telemetry told no name.
+// noName replaces an empty name.
 const noName = "(no name)"
 
-// Printable is a text with nothing in it that could not be seen: what is no letter, mark,
-// digit, punctuation, symbol or plain space of Unicode, and bytes that are no UTF-8, are
-// written as Go writes them in strings, such as \n, \u202e and \xff. So a name cannot break
-// a line, change the direction of what stands around it, or be no valid UTF-8. Joiners
-// stay: some languages cannot be written without.
+// Printable returns a text with only visible characters. Everything that is no letter, mark, digit,
+// punctuation, symbol or plain space of Unicode, and bytes that are not UTF-8, become escapes of Go
+// strings, such as \n, \u202e and \xff. So a name cannot break a line, change the direction of the
+// text around it, or be invalid UTF-8. Joiners stay, because some languages need them.
 func Printable(text string) string {
 	if isPrintable(text) {
 		return text
@@ -64,7 +63,7 @@ func isPrintableUnicode(text string) bool {
 	return true
 }
 
-// The joiners, which are not seen but change how the letters beside them are written.
+// The joiners are invisible, and change the form of the letters beside them.
 const (
 	zeroWidthNonJoiner = '\u200c'
 	zeroWidthJoiner    = '\u200d'
@@ -74,7 +73,7 @@ func shown(r rune) bool {
 	return unicode.IsPrint(r) || r == zeroWidthNonJoiner || r == zeroWidthJoiner
 }
 
-// Name is a text that is a name as it is shown: printable, and never empty.
+// Name returns a text as a printable name that is never empty.
 func Name(text string) string {
 	if text == "" {
 		return noName
@@ -82,7 +81,7 @@ func Name(text string) string {
 	return Printable(text)
 }
 
-// nameOf is what a node's function is called in all formats.
+// nameOf returns the name of a node's function in all formats.
 func nameOf(n *calltree.Node) string {
 	if isLeftOut(n) {
 		return LeftOut
@@ -94,7 +93,7 @@ func nameOf(n *calltree.Node) string {
 	return name
 }
 
-// place and function are what tells frames, and functions, apart.
+// place and function identify frames and functions.
 type (
 	place struct {
 		function

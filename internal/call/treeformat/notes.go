@@ -11,10 +11,9 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/figures"
 )
 
-// Notes says what in the snapshot has no place of its own, and why: a sentence for each
-// reason that there is.
+// Notes describes data of the snapshot that has no place of its own: a sentence for each reason.
 func Notes(s calltree.Snapshot) []string {
-	below := make([]bool, len(s.Nodes)) // whether callers were not seen, by node
+	below := make([]bool, len(s.Nodes)) // whether the caller was not seen, by node
 	var missing, folded, deep uint64
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
@@ -28,32 +27,32 @@ func Notes(s calltree.Snapshot) []string {
 			deep += n.Calls
 		}
 	}
-	what, missed := "Calls", "what called them has not ended, did not come, or was forgotten by then"
+	items, missed := "Calls", "their callers have not ended, did not arrive, or were forgotten"
 	if s.Kind != calltree.Calls {
-		what, missed = "Samples", "their stacks are cut"
+		items, missed = "Samples", "their stacks are cut"
 	}
 	var notes []string
-	say := func(n uint64, mark calltree.Mark, why string) {
+	noteMark := func(n uint64, mark calltree.Mark, why string) {
 		if n > 0 {
-			notes = append(notes, fmt.Sprintf("%s in %s: %s; %s.", what, mark, figures.Count(n), why))
+			notes = append(notes, fmt.Sprintf("%s in %s: %s; %s.", items, mark, figures.Count(n), why))
 		}
 	}
 	if m := s.Missing; m.Classes > 0 && s.Kind == calltree.Calls {
 		notes = append(notes, fmt.Sprintf("Classes that are missing, since the tracer could not instrument them: %s (%s); "+
-			"what they call looks as if called by their callers.", figures.Count(uint64(m.Classes)), firstOf(m)))
+			"their callees look as if called by their callers.", figures.Count(uint64(m.Classes)), firstOf(m)))
 	}
-	say(missing, calltree.MissingParent, missed)
+	noteMark(missing, calltree.MissingParent, missed)
 	if lost := s.Lost; lost.GivenUp > 0 || (lost.Forgotten > 0 && missing > 0) {
 		notes = append(notes, fmt.Sprintf("Callers that were given up: %s, and calls that were forgotten: %s, for want of room or time; "+
-			"what these called and came later is in %s, and part of their own time.",
+			"their late callees are in %s, and their own time includes that of these callees.",
 			figures.Count(lost.GivenUp), figures.Count(lost.Forgotten), calltree.MissingParent))
 	}
-	say(folded, calltree.Folded, fmt.Sprintf("%s paths were folded, since there was no room for so many, or for their names", figures.Count(s.Lost.FoldedPaths)))
-	say(deep, calltree.Deep, fmt.Sprintf("%d levels are shown", calltree.MaxDepth))
+	noteMark(folded, calltree.Folded, fmt.Sprintf("%s paths were folded, since there was no room for so many, or for their names", figures.Count(s.Lost.FoldedPaths)))
+	noteMark(deep, calltree.Deep, fmt.Sprintf("%d levels are shown", calltree.MaxDepth))
 	return notes
 }
 
-// firstOf are the names of classes that are missing, with a sign where there are more.
+// firstOf returns the names of some missing classes, with an ellipsis if there are more.
 func firstOf(m calltree.Missing) string {
 	if int64(strings.Count(m.First, ",")+1) < m.Classes {
 		return m.First + ", …"

@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-func TestNotesSayWhatHasNoPlaceOfItsOwn(t *testing.T) {
+func TestNotesDescribeDataWithoutAPlace(t *testing.T) {
 	marked := func(parent int32, mark calltree.Mark, calls uint64) calltree.Node {
 		return calltree.Node{Parent: parent, Function: mark.String(), Mark: mark, Calls: calls}
 	}
@@ -29,17 +29,17 @@ func TestNotesSayWhatHasNoPlaceOfItsOwn(t *testing.T) {
 		{Parent: 6, Function: "price", Calls: 6},
 		marked(6, calltree.Folded, 7),
 		{Parent: -1, Function: "idle", Calls: 8},
-		// What pages make of nodes is none of it.
+		// Nodes that pages make are not counted.
 		{Parent: -1, Function: smaller, Mark: calltree.Folded, Calls: 9},
 		{Parent: -1, Function: LeftOut, Mark: calltree.Folded, Calls: 10},
 	}, Lost: calltree.Lost{FoldedPaths: 1_000_000}}
 	assert.Equal(t, []string{
-		"Calls in (parent not seen): 22; what called them has not ended, did not come, or was forgotten by then.",
+		"Calls in (parent not seen): 22; their callers have not ended, did not arrive, or were forgotten.",
 		"Calls in (folded: small paths): 1,207; 1,000,000 paths were folded, since there was no room for so many, or for their names.",
 		"Calls in (deeper calls): 30; 1000 levels are shown.",
 	}, Notes(s))
 	const lost = "Callers that were given up: 1,001, and calls that were forgotten: 1,002, for want of room or time; " +
-		"what these called and came later is in (parent not seen), and part of their own time."
+		"their late callees are in (parent not seen), and their own time includes that of these callees."
 	s.Lost.GivenUp, s.Lost.Forgotten = 1001, 1002
 	assert.Equal(t, lost, Notes(s)[1])
 	s.Lost.GivenUp = 0
@@ -48,7 +48,7 @@ func TestNotesSayWhatHasNoPlaceOfItsOwn(t *testing.T) {
 	assert.Len(t, Notes(calltree.Snapshot{Nodes: tree("main 1\n"), Lost: calltree.Lost{GivenUp: 1}}), 1)
 	s.Missing = calltree.Missing{Classes: 66, First: "Main, a.B"}
 	assert.Equal(t, "Classes that are missing, since the tracer could not instrument them: 66 (Main, a.B, …); "+
-		"what they call looks as if called by their callers.", Notes(s)[0])
+		"their callees look as if called by their callers.", Notes(s)[0])
 	s.Missing.Classes = 2
 	assert.Contains(t, Notes(s)[0], ": 2 (Main, a.B); ")
 	s.Lost = calltree.Lost{}

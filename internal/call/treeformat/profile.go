@@ -9,13 +9,13 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// The sample types of trees of calls, as pprof calls them: they can be chosen with
-// -sample_index, or with si= on its pages.
+// The sample types of call trees. Users choose one with pprof's -sample_index, or with si= on its
+// pages.
 const (
 	sampleCalls  = "calls"
 	sampleErrors = "errors"
 	sampleTime   = "time"
-	// sampleSamples is beside the kind's own type in trees of profiles.
+	// sampleSamples is the sample type beside the kind's own in trees of profiles.
 	sampleSamples = "samples"
 
 	unitCount       = "count"
@@ -25,12 +25,12 @@ const (
 // Value is one of the values of nodes. The zero Value is self time, or a profile's value.
 type Value struct {
 	of func(*calltree.Node) int64
-	// column is where the value is among those of a profile's samples.
+	// column is the position of the value in a profile's samples.
 	column int
 }
 
-// SampleValue is the value that a sample type of [Profile] shows, by its name or number as
-// pprof has it; the empty name is the default's. It fails if there is no such type.
+// SampleValue returns the value of a sample type of [Profile], by its name or number. The empty
+// name is the default type. It fails if there is no such type.
 func SampleValue(kind calltree.Kind, sampleType string) (Value, error) {
 	types, values := sampleTypes(kind)
 	p := profile.Profile{SampleType: types, DefaultSampleType: defaultType(types)}
@@ -48,7 +48,7 @@ func (v Value) function() func(*calltree.Node) int64 {
 	return v.of
 }
 
-// sampleTypes are those of a kind, and for each the value of a node.
+// sampleTypes returns the sample types of a kind, and the value of a node for each.
 func sampleTypes(kind calltree.Kind) ([]*profile.ValueType, []func(*calltree.Node) int64) {
 	if kind == calltree.Calls {
 		return []*profile.ValueType{
@@ -65,23 +65,22 @@ func sampleTypes(kind calltree.Kind) ([]*profile.ValueType, []func(*calltree.Nod
 		[]func(*calltree.Node) int64{callsOf, selfOf}
 }
 
-// defaultType is what is shown unless another one is asked for.
+// defaultType is the sample type without a choice.
 func defaultType(types []*profile.ValueType) string { return types[len(types)-1].Type }
 
-// Profile is the snapshot as a profile of pprof: a sample for each path, with how many
-// calls ended in it, how many of them failed, and its self time; for trees of profiles
-// the number of samples and the value. Self time is what is shown by default, and
-// pprof's cumulative values are sums of it.
+// Profile returns the snapshot as a profile of pprof. It has a sample for each path, with the
+// number of calls that ended in it, the number of failed ones, and its self time. Trees of profiles
+// have the number of samples and the value. Self time is the default, and pprof's cumulative values
+// are sums of it.
 //
-// Every path is a stack of its own here, so the snapshot should have been reduced: see
-// [Reduce].
+// Every path is a stack of its own here, so callers reduce the snapshot first: see [Reduce].
 func Profile(s calltree.Snapshot) *profile.Profile {
 	b := newProfileBuilder(s)
 	b.addSamples(s.Nodes)
 	return b.p
 }
 
-// profileBuilder is a profile while it is made.
+// profileBuilder is a profile that is being built.
 type profileBuilder struct {
 	p         *profile.Profile
 	mapping   *profile.Mapping
@@ -90,10 +89,10 @@ type profileBuilder struct {
 	functions map[function]*profile.Function
 }
 
-// newProfileBuilder is a profile of the snapshot that has no samples yet.
+// newProfileBuilder returns a builder without samples for the snapshot.
 func newProfileBuilder(s calltree.Snapshot) *profileBuilder {
 	types, values := sampleTypes(s.Kind)
-	// All names are known, so nobody has to look for what they are in a file.
+	// All names are known, so pprof does not search for symbols in a file.
 	mapping := &profile.Mapping{
 		ID: 1, File: Name(s.Service),
 		HasFunctions: true, HasFilenames: true, HasLineNumbers: true, HasInlineFrames: true,
@@ -124,14 +123,14 @@ func (b *profileBuilder) addSamples(nodes []calltree.Node) {
 			frames += int(depths[i])
 		}
 	}
-	// Three allocations for all samples together, and not three for each.
+	// Three allocations for all samples, instead of three for each.
 	var (
 		all    = make([]profile.Sample, samples)
 		values = make([]int64, samples*len(b.values))
 		stacks = make([]*profile.Location, frames)
 	)
 	b.p.Sample = make([]*profile.Sample, 0, samples)
-	stack := make([]*profile.Location, 0, 64) // of the node at hand, from the top
+	stack := make([]*profile.Location, 0, 64) // of the current node, from the top
 	for i := range nodes {
 		n := &nodes[i]
 		stack = append(stack[:depths[i]-1], b.location(n))
@@ -144,14 +143,14 @@ func (b *profileBuilder) addSamples(nodes []calltree.Node) {
 			sample.Value[v] = of(n)
 		}
 		sample.Location, stacks = stacks[:len(stack):len(stack)], stacks[len(stack):]
-		for j, l := range stack { // pprof wants callees first
+		for j, l := range stack { // pprof expects callees first
 			sample.Location[len(stack)-1-j] = l
 		}
 		b.p.Sample = append(b.p.Sample, sample)
 	}
 }
 
-// hasValue says whether anything ended in just the node's path.
+// hasValue reports whether calls or samples ended in the node's path itself.
 func hasValue(n *calltree.Node) bool {
 	return n.Calls != 0 || n.Errors != 0 || n.Self != 0
 }
@@ -174,8 +173,8 @@ func (b *profileBuilder) location(n *calltree.Node) *profile.Location {
 func (b *profileBuilder) function(key function, n *calltree.Node) *profile.Function {
 	f, ok := b.functions[key]
 	if !ok {
-		// A name of the system's, as it is before symbols are looked up, is none of these: where
-		// it is the same as the name, pprof takes what is in < and > for C++ and leaves it out.
+		// SystemName, the name before symbols are looked up, stays empty. If it equals the name,
+		// pprof removes text in < and > as parameters of C++ templates.
 		f = &profile.Function{ID: uint64(len(b.p.Function) + 1), Name: nameOf(n), Filename: Printable(key.file)}
 		b.functions[key] = f
 		b.p.Function = append(b.p.Function, f)

@@ -78,7 +78,7 @@ func TestAProfilesFileHasAllSamples(t *testing.T) {
 	}
 }
 
-func TestAProfileThatCannotBeWrittenIsAnError(t *testing.T) {
+func TestAFailedWriteOfAProfileIsAnError(t *testing.T) {
 	s := calltree.Snapshot{Service: "shop", Nodes: random(rand.New(rand.NewPCG(1, 0)), 50_000)}
 	var whole bytes.Buffer
 	require.NoError(t, WriteProfile(&whole, s))

@@ -19,20 +19,20 @@ const (
 	fieldValue      = 2
 )
 
-// WriteProfile writes the file of [Profile], as go tool pprof and others read it, with the
-// [Notes] as comments.
+// WriteProfile writes the file of [Profile], which go tool pprof and others read, with the [Notes]
+// as comments.
 //
-// In a file the parts of a message can stand one behind the other (Protocol Buffers,
-// "Last One Wins"): the tables come first, and then each sample as it is made. So there
-// need not be all of them at once, which with many paths takes longer than all else.
+// Parts of a protobuf message can be concatenated (Protocol Buffers, "Last One Wins"). So
+// WriteProfile writes the tables first, and then each sample when it is built. Building all samples
+// first takes most of the time if there are many paths.
 func WriteProfile(w io.Writer, s calltree.Snapshot) error {
 	b := newProfileBuilder(s)
 	b.p.Comments = Notes(s)
-	locations := make([]uint64, len(s.Nodes)) // by node: the ID of its location
+	locations := make([]uint64, len(s.Nodes)) // the ID of its location, by node
 	for i := range s.Nodes {
 		locations[i] = b.location(&s.Nodes[i]).ID
 	}
-	// The best compression takes as long as all the rest, for a file that is a tenth smaller.
+	// The best compression takes as long as everything else, for a file that is a tenth smaller.
 	compressed, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
 		return err
@@ -46,11 +46,11 @@ func WriteProfile(w io.Writer, s calltree.Snapshot) error {
 	return compressed.Close()
 }
 
-// writeSamples writes what addSamples adds.
+// writeSamples writes the samples of addSamples.
 func (b *profileBuilder) writeSamples(w io.Writer, nodes []calltree.Node, locations []uint64) error {
 	var (
 		depths                       = depthsOf(nodes)
-		stack                        = make([]uint64, 0, 64) // of the node at hand, from the top
+		stack                        = make([]uint64, 0, 64) // of the current node, from the top
 		ids, values, sample, message []byte
 	)
 	for i := range nodes {
@@ -60,7 +60,7 @@ func (b *profileBuilder) writeSamples(w io.Writer, nodes []calltree.Node, locati
 			continue
 		}
 		ids, values, sample, message = ids[:0], values[:0], sample[:0], message[:0]
-		for j := len(stack) - 1; j >= 0; j-- { // pprof wants callees first
+		for j := len(stack) - 1; j >= 0; j-- { // pprof expects callees first
 			ids = protowire.AppendVarint(ids, stack[j])
 		}
 		for _, of := range b.values {

@@ -10,20 +10,18 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// smaller is the name of the nodes that stand for the paths that a reduced tree leaves
-// out.
+// smaller is the name of the nodes for all paths that a reduced tree omits.
 const smaller = "(smaller paths)"
 
-// Bounds are how large a tree may be. Frames are those of all stacks, if each node's was
-// written down: a tree that is a single chain has half the square of its nodes.
+// Bounds are the bounds of a tree. Frames is the sum of the lengths of all nodes' stacks: for a
+// single chain it is half the square of the number of nodes.
 type Bounds struct {
 	Nodes, Frames int
 }
 
-// Reduce returns the snapshot with what is largest by the value, within the bounds (but
-// for one node below each that is kept). What is left out is added up in nodes named
-// "(smaller paths)", so that all sums stay the same. A snapshot that is within them is
-// returned as it is.
+// Reduce returns the snapshot with the largest nodes by the value, within the bounds (except for
+// one more node below each). Nodes named "(smaller paths)" have the sums of all others, so all
+// totals stay the same. Reduce returns a snapshot within the bounds unchanged.
 func Reduce(s calltree.Snapshot, by Value, b Bounds) calltree.Snapshot {
 	depths := depthsOf(s.Nodes)
 	if len(s.Nodes) <= b.Nodes && sum(depths) <= b.Frames {
@@ -46,8 +44,8 @@ func Reduce(s calltree.Snapshot, by Value, b Bounds) calltree.Snapshot {
 	return s
 }
 
-// largest says of each node whether it is among the heaviest that are within the bounds.
-// No node is heavier than the one above it, so with a node those above it are, too.
+// largest reports for each node whether it is among the heaviest within the bounds. No node is
+// heavier than the one above it, so the nodes above a large one are large too.
 func largest(w []int64, depths []int32, b Bounds) []bool {
 	order := make([]int32, len(w))
 	for i := range order {
@@ -72,12 +70,12 @@ func sum(depths []int32) (frames int) {
 	return frames
 }
 
-// reduction is a tree while it is reduced.
+// reduction is a tree that is being reduced.
 type reduction struct {
-	// kept is for each node where it, or the node for what is left out that it is part
-	// of, stands in out; -1 - that for the latter.
+	// kept is the place in out of each node. For an omitted node it is -1 minus the place of the
+	// node that stands for it.
 	kept []int32
-	rest map[int32]int32 // by parent in out: the node for what is left out below it
+	rest map[int32]int32 // by parent in out: the node for omitted ones below it
 	out  []calltree.Node
 }
 
@@ -103,7 +101,7 @@ func addTo(to, n *calltree.Node) {
 	to.Total = to.Self
 }
 
-// restFor is the node that stands for what is left out where the node is.
+// restFor returns the place of the node that stands for an omitted node.
 func (r *reduction) restFor(n *calltree.Node) int32 {
 	parent := int32(-1)
 	if n.Parent >= 0 {
@@ -120,7 +118,7 @@ func (r *reduction) restFor(n *calltree.Node) int32 {
 	return rest
 }
 
-// depthsOf is for each node how many frames its stack has.
+// depthsOf returns for each node the number of frames of its stack.
 func depthsOf(nodes []calltree.Node) []int32 {
 	depths := make([]int32, len(nodes))
 	for i := range nodes {
@@ -132,10 +130,10 @@ func depthsOf(nodes []calltree.Node) []int32 {
 	return depths
 }
 
-// preOrder puts nodes, whose parents stand before them, in pre-order.
+// preOrder sorts nodes into pre-order. Parents are before their children already.
 func preOrder(nodes []calltree.Node) []calltree.Node {
-	// Children of each as lists: first child and next sibling, in the order they have.
-	first := make([]int32, len(nodes)+1) // that of the top is the last one
+	// Children of each as lists: first child and next sibling, in their order.
+	first := make([]int32, len(nodes)+1) // the last is that of the top
 	next := make([]int32, len(nodes))
 	for i := range first {
 		first[i] = -1

@@ -26,7 +26,7 @@ func TestReduce(t *testing.T) {
 		tree, want string
 	}{
 		{
-			"what is within the bounds stays", Bounds{3, 6},
+			"a tree within the bounds stays", Bounds{3, 6},
 			"a 1\n  b 2\n    c 3\n", "a 1\n  b 2\n    c 3\n",
 		},
 		{
@@ -35,7 +35,7 @@ func TestReduce(t *testing.T) {
 			"a 1\n  b 5\n  (smaller paths) 3\n  e 4\n",
 		},
 		{
-			"what is below counts", Bounds{3, everything},
+			"nodes below count", Bounds{3, everything},
 			"a\n  b 5\n  c\n    d 9\n",
 			"a\n  (smaller paths) 5\n  c\n    d 9\n",
 		},
@@ -50,7 +50,7 @@ func TestReduce(t *testing.T) {
 			"a 1\n  b 1\n  (smaller paths) 2\n",
 		},
 		{
-			"equal ones take no place of larger ones", Bounds{3, everything},
+			"equal nodes do not displace larger ones", Bounds{3, everything},
 			"a 1\n  b 1\n  c 1\n  d 5\n  e 5\n",
 			"a 1\n  (smaller paths) 2\n  d 5\n  e 5\n",
 		},
@@ -81,7 +81,7 @@ func TestReducedByCallsTheMostCalledStay(t *testing.T) {
 	assert.Equal(t, "a 1\n(smaller paths) 9\n", text(got.Nodes))
 }
 
-// random is a tree of n nodes.
+// random returns a tree of n nodes.
 func random(r *rand.Rand, n int) []calltree.Node {
 	nodes := make([]calltree.Node, n)
 	for i := range nodes {
@@ -93,7 +93,7 @@ func random(r *rand.Rand, n int) []calltree.Node {
 	return preOrder(nodes)
 }
 
-// assertPreOrder fails unless each node stands behind its parent's subtree's begin.
+// assertPreOrder fails unless each node is inside the subtree of its parent.
 func assertPreOrder(t *testing.T, nodes []calltree.Node) {
 	t.Helper()
 	open := []int32{-1}
@@ -144,7 +144,7 @@ func TestAChainIsCutBeforeItsStacksFillTheMemory(t *testing.T) {
 	for _, sample := range Profile(got).Sample {
 		frames += len(sample.Location)
 	}
-	assert.LessOrEqual(t, frames, 1_001_000, "and one stack below each for what is left out")
+	assert.LessOrEqual(t, frames, 1_001_000, "and one stack below each for omitted nodes")
 	assert.Greater(t, frames, 900_000)
 	assert.Equal(t, sums(nodes), sums(got.Nodes))
 }
@@ -152,9 +152,9 @@ func TestAChainIsCutBeforeItsStacksFillTheMemory(t *testing.T) {
 func TestFocus(t *testing.T) {
 	const shop = "main 1\n  cart 2\n    price 3\n  price 4\n  log 5\nidle 6\n"
 	for _, test := range []struct{ name, only, without, want string }{
-		{"nothing said", "", "", shop},
+		{"no expression", "", "", shop},
 		{"stacks that have it", "price", "", "main\n  cart\n    price 3\n  price 4\n(left out) 14\n"},
-		{"what it calls, too", "^cart$", "", "main\n  cart 2\n    price 3\n(left out) 16\n"},
+		{"its callees, too", "^cart$", "", "main\n  cart 2\n    price 3\n(left out) 16\n"},
 		{"stacks that don't have it", "", "cart|idle", "main 1\n  price 4\n  log 5\n(left out) 11\n"},
 		{"both", "price", "cart", "main\n  price 4\n(left out) 17\n"},
 		{"no stack", "nowhere", "", "(left out) 21\n"},
@@ -168,7 +168,7 @@ func TestFocus(t *testing.T) {
 	}
 }
 
-// matching is a matcher by an expression; none by an empty one.
+// matching returns a matcher of an expression, or nil for an empty one.
 func matching(expression string) Matcher {
 	if expression == "" {
 		return nil
@@ -177,16 +177,20 @@ func matching(expression string) Matcher {
 	return func(name string) (bool, error) { return compiled.MatchString(name), nil }
 }
 
-func TestFocusAsksForEachFunctionOnceAndEndsWithAnError(t *testing.T) {
-	s := calltree.Snapshot{Nodes: tree("main 1\n  cart 2\n    cart 3\n  price 4\n  log 5\n")}
-	asked := map[string]int{}
-	ask := func(name string) (bool, error) {
+// asking returns a tree, and a matcher that counts its calls by function and fails for "price".
+func asking() (s calltree.Snapshot, ask Matcher, asked map[string]int) {
+	asked = map[string]int{}
+	return calltree.Snapshot{Nodes: tree("main 1\n  cart 2\n    cart 3\n  price 4\n  log 5\n")}, func(name string) (bool, error) {
 		asked[name]++
 		if name == "price" {
 			return false, errors.New("enough")
 		}
 		return name != "", nil
-	}
+	}, asked
+}
+
+func TestFocusAsksForEachFunctionOnceAndEndsWithAnError(t *testing.T) {
+	s, ask, asked := asking()
 	for _, matchers := range [][2]Matcher{{ask, nil}, {nil, ask}} {
 		clear(asked)
 		_, err := Focus(s, matchers[0], matchers[1])

@@ -12,20 +12,20 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// speedscopeSchema is what speedscope knows its own files by.
+// speedscopeSchema identifies files of speedscope.
 const speedscopeSchema = "https://www.speedscope.app/file-format-schema.json"
 
 // speedscopeProfile is one of the profiles in a file.
 type speedscopeProfile struct {
 	name  string
-	unit  string // one of those that speedscope knows
+	unit  string // one of speedscope's units
 	value func(*calltree.Node) int64
 }
 
-// WriteSpeedscope writes the snapshot as a file of speedscope: profiles of self time,
-// calls, and, if there are any, errors; for trees of profiles of the value. Each path is
-// opened and closed once, whatever its depth, with all its value between. What has none
-// is left out.
+// WriteSpeedscope writes the snapshot as a file of speedscope. It has profiles of self time, calls,
+// and errors if there are any. For trees of profiles it has one of the value. Each path is opened
+// and closed once, at any depth, with its whole value between. Paths without value are
+// omitted.
 func WriteSpeedscope(w io.Writer, s calltree.Snapshot) error {
 	f := speedscopeFile{out: bufio.NewWriter(w), nodes: s.Nodes, frames: map[place]int{}}
 	f.text(`{"$schema":`)
@@ -42,7 +42,7 @@ func WriteSpeedscope(w io.Writer, s calltree.Snapshot) error {
 		f.writeProfile(p)
 	}
 	f.text("]}\n")
-	return f.out.Flush() // all errors of writing come with it
+	return f.out.Flush() // Flush returns all errors of writing
 }
 
 func speedscopeProfiles(s calltree.Snapshot) []speedscopeProfile {
@@ -61,7 +61,7 @@ func speedscopeProfiles(s calltree.Snapshot) []speedscopeProfile {
 	return profiles
 }
 
-// speedscopeUnit is what speedscope calls a unit of profiles.
+// speedscopeUnit returns speedscope's name for a unit of profiles.
 func speedscopeUnit(unit string) string {
 	switch unit {
 	case "nanoseconds", "microseconds", "milliseconds", "seconds", "bytes":
@@ -80,27 +80,27 @@ func speedscopeUnit(unit string) string {
 	return "none"
 }
 
-// speedscopeFile is a file while it is written.
+// speedscopeFile is a file that is being written.
 type speedscopeFile struct {
 	out    *bufio.Writer
 	nodes  []calltree.Node
 	frames map[place]int // indexes in the table of frames
 }
 
-// text, string and number write without an error: it comes again with Flush.
+// text, string and number drop errors of writing: Flush returns them.
 func (f *speedscopeFile) text(s string) { f.out.WriteString(s) }
 func (f *speedscopeFile) number(n int64) {
 	f.out.Write(strconv.AppendInt(f.out.AvailableBuffer(), n, 10))
 }
 func (f *speedscopeFile) string(s string) { f.out.Write(quoted(s)) }
 
-// failed reports whether nothing is written any more: then nothing has to be made.
+// failed reports whether writing failed already. Then the rest is not built.
 func (f *speedscopeFile) failed() bool {
 	_, err := f.out.Write(nil)
 	return err != nil
 }
 
-// quoted is a printable text in JSON.
+// quoted returns a printable text in JSON.
 func quoted(s string) []byte {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -160,11 +160,11 @@ func (f *speedscopeFile) writeProfile(p speedscopeProfile) {
 type openFrame struct {
 	node int32
 	end  int64
-	next int64 // where its next child begins
+	next int64 // the begin of its next child
 }
 
-// writeEvents writes the opening and closing of each node that weighs something: its
-// children stand one after the other at its beginning.
+// writeEvents writes the opening and closing of each node with a value. Its children are one after
+// the other at its beginning.
 func (f *speedscopeFile) writeEvents(w []int64) {
 	open := []openFrame{{node: -1}} // the first is for the top
 	first := true
@@ -191,13 +191,13 @@ func (f *speedscopeFile) writeEvents(w []int64) {
 		if f.failed() {
 			return
 		}
-		if w[i] == 0 { // and so has everything below
+		if w[i] == 0 { // and so do all nodes below
 			continue
 		}
 		closeTo(f.nodes[i].Parent)
 		parent := &open[len(open)-1]
 		begin := parent.next
-		parent.next = add(begin, w[i]) // not beyond its end, as weights are
+		parent.next = add(begin, w[i]) // not beyond its end, because of the weights
 		open = append(open, openFrame{node: int32(i), next: begin, end: parent.next})
 		event("O", int32(i), begin)
 	}

@@ -54,7 +54,7 @@ func TestASpeedscopeFileOfNothing(t *testing.T) {
 	speedscope(t, calltree.Snapshot{})
 }
 
-func TestUnitsThatSpeedscopeKnows(t *testing.T) {
+func TestUnitsOfSpeedscope(t *testing.T) {
 	for unit, want := range map[string]string{
 		"nanoseconds": "nanoseconds", "ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds",
 		"s": "seconds", "bytes": "bytes", "By": "bytes", "count": "none", hostile: "none",
@@ -69,7 +69,7 @@ func TestUnitsThatSpeedscopeKnows(t *testing.T) {
 
 func TestEventsNestAndNeverGoBack(t *testing.T) {
 	for name, nodes := range map[string][]calltree.Node{
-		"a tree with what has no value":      tree("a 1\n  b\n    c\n  d 2\n    e\n      f 3\ng\nh 4\n  i 5"),
+		"a tree with nodes without value":    tree("a 1\n  b\n    c\n  d 2\n    e\n      f 3\ng\nh 4\n  i 5"),
 		"the largest numbers that there are": {{Parent: -1, Self: math.MaxInt64}, {Parent: 0, Self: math.MaxInt64}, {Parent: 0, Self: 5}, {Parent: -1, Self: 7}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,14 +105,14 @@ func TestEventsNestAndNeverGoBack(t *testing.T) {
 	}
 }
 
-func TestLinesThatSpeedscopeHasNoNumberFor(t *testing.T) {
+func TestUnknownLinesAreOmitted(t *testing.T) {
 	for line, want := range map[int64]bool{-1: false, 0: false, 1: true} {
 		s := calltree.Snapshot{Nodes: []calltree.Node{{Parent: -1, Function: "f", Line: line, Self: 1}}}
 		assert.Equal(t, want, bytes.Contains(speedscope(t, s), []byte(`"line":`)), line)
 	}
 }
 
-// broken takes so many bytes, and no more.
+// broken accepts so many bytes, and then fails.
 type broken struct{ left int }
 
 func (b *broken) Write(p []byte) (int, error) {
@@ -122,8 +122,8 @@ func (b *broken) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A file that nobody takes is not made: names are quoted until the first piece is refused.
-func TestASpeedscopeFileEndsWhereNobodyTakesIt(t *testing.T) {
+// After a failed write the rest of the file is not built: names are quoted only until then.
+func TestASpeedscopeFileIsNotBuiltAfterAFailedWrite(t *testing.T) {
 	var s calltree.Snapshot
 	for i := range 100 {
 		s.Nodes = append(s.Nodes, calltree.Node{Parent: -1, Function: fmt.Sprint(i, strings.Repeat("x", 8000)), Calls: 1, Self: 1, Total: 1})

@@ -20,10 +20,10 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// started is when the snapshots of the tests begin.
+// started is the begin of the snapshots in the tests.
 var started = time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
 
-// shop is a tree of calls with everything that a tree can have.
+// shop is a tree of calls with every kind of node.
 func shop() calltree.Snapshot {
 	return calltree.Snapshot{
 		Service: "shop",
@@ -54,11 +54,10 @@ func allocations() calltree.Snapshot {
 	}
 }
 
-// hostile is a name with all that a name can do harm with.
+// hostile is a name with every harmful kind of character.
 var hostile = "<script>alert(1)</script>\"'&;\n\r\t\x00\u202egnp.exe\u2028 \xff\xfe ../../etc/passwd `${1}` 名前 имя"
 
-// tree is a tree by a text: a function for each line, two spaces for each depth, and its
-// self time behind it.
+// tree parses a tree: a function for each line, two spaces for each depth, and then its self time.
 func tree(text string) []calltree.Node {
 	var nodes []calltree.Node
 	var stack []int32
@@ -83,7 +82,7 @@ func tree(text string) []calltree.Node {
 	return nodes
 }
 
-// text is a tree as [tree] reads it, without what has no value.
+// text formats a tree for [tree], without nodes that have no value.
 func text(nodes []calltree.Node) string {
 	var b strings.Builder
 	depths := depthsOf(nodes)
@@ -98,7 +97,7 @@ func text(nodes []calltree.Node) string {
 	return b.String()
 }
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // assertGolden compares with a file of testdata that a person has checked.
 func assertGolden(t *testing.T, name string, got []byte) {

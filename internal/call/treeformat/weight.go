@@ -9,10 +9,9 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// weights are, for each node, a value of it with those of all nodes below it. They are
-// what formats show that know only of stacks and their values, and never smaller than
-// those of a node below. For times they are more than the node's Total where children
-// ran at the same time.
+// weights are, for each node, the sum of a value of it and of all nodes below it. Formats of stacks
+// and values show them. A node never weighs less than one below it. For times its weight is more
+// than its Total if children ran at the same time.
 func weights(nodes []calltree.Node, value func(*calltree.Node) int64) []int64 {
 	w := make([]int64, len(nodes))
 	for i := len(nodes) - 1; i >= 0; i-- { // children first
@@ -24,7 +23,7 @@ func weights(nodes []calltree.Node, value func(*calltree.Node) int64) []int64 {
 	return w
 }
 
-// add adds what is not negative, and stays at the largest number where the sum is larger.
+// add adds numbers that are not negative. A sum beyond the range is the largest number.
 func add(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -32,7 +31,7 @@ func add(a, b int64) int64 {
 	return a + b
 }
 
-// addSigned adds what can be negative, and stays at the largest and the smallest number.
+// addSigned adds numbers. A sum beyond the range is the largest or smallest number.
 func addSigned(a, b int64) int64 {
 	switch {
 	case b > 0 && a > math.MaxInt64-b:
@@ -43,7 +42,7 @@ func addSigned(a, b int64) int64 {
 	return a + b
 }
 
-// count is a number of calls as a value.
+// count converts a number of calls to a value.
 func count(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
 func selfOf(n *calltree.Node) int64   { return n.Self }

@@ -161,12 +161,12 @@ type Account struct {
 	settings Settings
 	// used is the number of bytes that the owner has reserved.
 	used atomic.Int64
-	// ceiling is up to how many bytes Take needs no lock: the granted ones, or -1 when the account
-	// has to leave or is closed.
+	// ceiling is the number of bytes up to which Take needs no lock: the granted ones, or -1 if the
+	// account has to leave or is closed.
 	ceiling atomic.Int64
 
-	// The following are guarded by the budget's mu. owed is the part of granted that the
-	// account has to give back.
+	// The following are guarded by the budget's mu. owed is the part of granted that the account has
+	// to release.
 	granted, owed int64
 	leaving       *Error
 	closed        bool

@@ -89,7 +89,7 @@ func TestAShrinkingAccountOwesTheExcessAndSomeToSpare(t *testing.T) {
 	assert.Equal(t, 1, tree.asked)
 	assert.Equal(t, int64(2*testMiB), tree.owes, "one MiB is too much, and a sixteenth of the limit is to spare")
 	assert.Equal(t, int64(2*testMiB), tree.Set(14*testMiB), "it is reminded of it")
-	assert.Zero(t, tree.Set(12*testMiB-2*chunk), "it has given it back")
+	assert.Zero(t, tree.Set(12*testMiB-2*chunk), "it has released the excess")
 	assert.Zero(t, run.asked)
 }
 
@@ -178,7 +178,7 @@ func TestMemoryGoesBackToTheSystemWhenMuchWasReleased(t *testing.T) {
 				p := leaver(b.Group("bytefrog"), "run")
 				require.NoError(t, p.Take(8*testMiB))
 				p.Give(test.release * testMiB)
-				p.Give(2 * chunk) // that an account may have beyond what it holds
+				p.Give(2 * chunk) // an account may reserve so much more than it holds
 				if test.then != nil {
 					test.then(b, p)
 				}

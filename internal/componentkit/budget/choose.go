@@ -118,7 +118,7 @@ func ask(asked []*Account, inNeed *Account) {
 // returnMemory plans to return memory to the operating system when accounts hold much less than
 // before. Without it the process would keep that memory for minutes:
 //
-//  1. The first return comes settleTime later. By then most owners have dropped their references.
+//  1. The first return is settleTime later. By then most owners have dropped their references.
 //  2. Some drop them later: they still deliver a batch, or close a connection. So there are more
 //     returns, each after twice the pause of the one before, up to longestPause.
 //  3. When much is released again, the pauses begin at settleTime again.

@@ -12,8 +12,8 @@
 //	                    │                        └── Account of run 2
 //	                    └── Group stack_pairing ──── Account of all call streams
 //
-// While there is room, accounts do not disturb each other. At the bound the budget asks
-// one of them to give memory back. It chooses max-min fair:
+// While there is room, accounts do not disturb each other. At the bound the budget asks one of them
+// to release memory. It chooses max-min fair:
 //
 //  1. The group that holds most gives way. So a component that holds less than an equal
 //     share never pays for another one.

@@ -115,7 +115,7 @@ func (a *modelAccount) giveWay(excess int64) {
 	a.owed, a.leaving = a.granted, true
 }
 
-func (a *modelAccount) take(bytes int64) (asked []*modelAccount, refused bool) {
+func (a *modelAccount) reserve(bytes int64) (asked []*modelAccount, refused bool) {
 	if a.leaving || a.owed > 0 {
 		return nil, true
 	}
@@ -130,7 +130,7 @@ func (a *modelAccount) take(bytes int64) (asked []*modelAccount, refused bool) {
 	return asked, false
 }
 
-func (a *modelAccount) takeIfRoom(bytes int64) bool {
+func (a *modelAccount) reserveIfRoom(bytes int64) bool {
 	need := max(0, roundUp(a.used+bytes)-a.granted)
 	if a.leaving || a.owed > 0 || need+a.model.sum(anyAccount, (*modelAccount).grantedNow) > a.model.limit {
 		return false
@@ -139,7 +139,7 @@ func (a *modelAccount) takeIfRoom(bytes int64) bool {
 	return true
 }
 
-func (a *modelAccount) give(bytes int64) {
+func (a *modelAccount) release(bytes int64) {
 	a.used -= bytes
 	if a.granted-a.used > 2*chunk || a.leaving || a.owed > 0 {
 		a.trim()
@@ -218,17 +218,17 @@ func TestTheBudgetBehavesLikeItsSlowModel(t *testing.T) {
 					p.real.Close()
 					pairs = append(pairs[:i], pairs[i+1:]...)
 				case n < 15:
-					what = fmt.Sprint("take if there is room ", bytes)
-					require.Equal(t, p.takeIfRoom(bytes), p.real.TakeIfRoom(int(bytes)), "seed %d, step %d: %s", seed, step, what)
+					what = fmt.Sprint("reserve if there is room ", bytes)
+					require.Equal(t, p.reserveIfRoom(bytes), p.real.TakeIfRoom(int(bytes)), "seed %d, step %d: %s", seed, step, what)
 				case n < 60:
-					what, inNeed = fmt.Sprint("take ", bytes), p.real
+					what, inNeed = fmt.Sprint("reserve ", bytes), p.real
 					var refused bool
-					expected, refused = p.take(bytes)
+					expected, refused = p.reserve(bytes)
 					require.Equal(t, refused, p.real.Take(int(bytes)) != nil, "seed %d, step %d: %s", seed, step, what)
 				case n < 80 && p.used > 0:
 					bytes = min(bytes, p.used)
-					what = fmt.Sprint("give ", bytes)
-					p.give(bytes)
+					what = fmt.Sprint("release ", bytes)
+					p.release(bytes)
 					p.real.Give(int(bytes))
 				case p.kind != leaves:
 					bytes *= int64(random.IntN(3))
@@ -246,7 +246,7 @@ func TestTheBudgetBehavesLikeItsSlowModel(t *testing.T) {
 				for i, a := range expected {
 					was = was || a == p.modelAccount && asked[i] == p.real
 				}
-				require.Equal(t, was, slices.Contains(asked, p.real), "seed %d, step %d: %s: who is asked", seed, step, what)
+				require.Equal(t, was, slices.Contains(asked, p.real), "seed %d, step %d: %s: the asked account", seed, step, what)
 				require.Equal(t,
 					[]any{p.used, p.granted, p.owed, p.leaving},
 					[]any{p.real.Used(), p.real.granted, p.real.owed, p.real.leaving != nil},

@@ -1,10 +1,10 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nesting checks how deep lists and maps are nested in the attributes that other
-// programs sent. OTLP sets no bound, and a request of 2 MiB holds 260,000 levels. All
-// that copies, measures, logs or encodes an attribute recurses once for each level. So a
-// component checks what it received before it does any of these.
+// Package nesting checks how deep lists and maps are nested in the attributes that other programs
+// sent. OTLP sets no bound, and a request of 2 MiB can have 260,000 levels. All code that copies,
+// measures, logs or encodes an attribute recurses once for each level. So a component checks
+// received data before it does any of these.
 //
 // The package's own walk stops at the bound.
 package nesting
@@ -34,7 +34,7 @@ const (
 
 // Error names an attribute that is nested deeper than allowed.
 type Error struct {
-	// Place is where the attribute is, such as "resource", "scope", "span" or "log record".
+	// Place is the place of the attribute, such as "resource", "scope", "span" or "log record".
 	Place string
 	// Span, Scope and Key name the attribute, each cut to [MaxText] bytes. Span is empty for a
 	// resource or a scope, and Scope for a resource.

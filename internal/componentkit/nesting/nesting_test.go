@@ -117,7 +117,7 @@ func TestCut(t *testing.T) {
 	assert.True(t, utf8.ValidString(nesting.Cut("x"+strings.Repeat("é", nesting.MaxText))))
 }
 
-// BenchmarkTraces is what the check costs for each span of an ordinary program.
+// BenchmarkTraces measures the check for each span of an ordinary program.
 func BenchmarkTraces(b *testing.B) {
 	const spans = 512
 	td := ptrace.NewTraces()

@@ -13,8 +13,8 @@ import (
 
 // Messages of the warnings.
 const (
-	WithoutTLS          = "Other machines can connect to this listener, it does not ask clients who they are, and it does not encrypt"
-	WithoutCertificates = "Other machines can connect to this listener, and its TLS does not ask clients who they are"
+	WithoutTLS          = "Other machines can connect to this listener, it does not authenticate clients, and it does not encrypt"
+	WithoutCertificates = "Other machines can connect to this listener, and its TLS does not authenticate clients"
 )
 
 // Listener is a listener that has been opened.

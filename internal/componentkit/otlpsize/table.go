@@ -51,7 +51,7 @@ const (
 	anyValue
 	arrayValue
 	keyValueList
-	// leaf has no field that takes memory of its own.
+	// leaf has no field that needs memory of its own.
 	leaf
 
 	messages
@@ -83,7 +83,7 @@ type field struct {
 }
 
 const (
-	// mostFields is the highest number of a field that takes memory, except deprecated ones.
+	// mostFields is the highest number of a field that needs memory, except deprecated ones.
 	mostFields = 16
 	// deprecated is the field of each resource that older versions of OTLP had their scopes in.
 	// It has place 0 in the table, which is free.
@@ -128,7 +128,7 @@ var (
 	someHalfWords = field{content: varints, cost: ofHalfWords}
 )
 
-// table has the fields that take memory, by message and number.
+// table has the fields that need memory, by message and number.
 var table = [messages][mostFields + 1]field{
 	Traces:   {1: repeated(resourceSpans, 128)},
 	Logs:     {1: repeated(resourceLogs, 128)},

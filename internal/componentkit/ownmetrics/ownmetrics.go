@@ -30,7 +30,7 @@ func Of(kind component.Kind, id component.ID, settings component.TelemetrySettin
 }
 
 // injecting are the Collector's meter providers with the feature gate
-// telemetry.newPipelineTelemetry. They give instruments a scope for each pipeline, or signal,
+// telemetry.newPipelineTelemetry. Their instruments have a scope for each pipeline, or signal,
 // of a component. A component that several of them use would have several series with the same
 // labels, and Prometheus' page would be an error for all components.
 type injecting interface {

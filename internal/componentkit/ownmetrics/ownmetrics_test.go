@@ -44,46 +44,14 @@ func must[T any](value T, err error) T {
 
 // instruments count 1 with an attribute and 1 without, each in its own way.
 var instruments = map[string]func(metric.Meter){
-	"an int64 counter": func(m metric.Meter) {
-		of := must(m.Int64Counter("m"))
-		of.Add(ctx, 1)
-		of.Add(ctx, 1, cause)
-	},
-	"an int64 up-down counter": func(m metric.Meter) {
-		of := must(m.Int64UpDownCounter("m"))
-		of.Add(ctx, 1)
-		of.Add(ctx, 1, cause)
-	},
-	"an int64 histogram": func(m metric.Meter) {
-		of := must(m.Int64Histogram("m"))
-		of.Record(ctx, 1)
-		of.Record(ctx, 1, cause)
-	},
-	"an int64 gauge": func(m metric.Meter) {
-		of := must(m.Int64Gauge("m"))
-		of.Record(ctx, 1)
-		of.Record(ctx, 1, cause)
-	},
-	"a float64 counter": func(m metric.Meter) {
-		of := must(m.Float64Counter("m"))
-		of.Add(ctx, 1)
-		of.Add(ctx, 1, cause)
-	},
-	"a float64 up-down counter": func(m metric.Meter) {
-		of := must(m.Float64UpDownCounter("m"))
-		of.Add(ctx, 1)
-		of.Add(ctx, 1, cause)
-	},
-	"a float64 histogram": func(m metric.Meter) {
-		of := must(m.Float64Histogram("m"))
-		of.Record(ctx, 1)
-		of.Record(ctx, 1, cause)
-	},
-	"a float64 gauge": func(m metric.Meter) {
-		of := must(m.Float64Gauge("m"))
-		of.Record(ctx, 1)
-		of.Record(ctx, 1, cause)
-	},
+	"an int64 counter":                  func(m metric.Meter) { addTwice[int64](must(m.Int64Counter("m"))) },
+	"an int64 up-down counter":          func(m metric.Meter) { addTwice[int64](must(m.Int64UpDownCounter("m"))) },
+	"an int64 histogram":                func(m metric.Meter) { recordTwice[int64](must(m.Int64Histogram("m"))) },
+	"an int64 gauge":                    func(m metric.Meter) { recordTwice[int64](must(m.Int64Gauge("m"))) },
+	"a float64 counter":                 func(m metric.Meter) { addTwice[float64](must(m.Float64Counter("m"))) },
+	"a float64 up-down counter":         func(m metric.Meter) { addTwice[float64](must(m.Float64UpDownCounter("m"))) },
+	"a float64 histogram":               func(m metric.Meter) { recordTwice[float64](must(m.Float64Histogram("m"))) },
+	"a float64 gauge":                   func(m metric.Meter) { recordTwice[float64](must(m.Float64Gauge("m"))) },
 	"an observed int64 counter":         observedInt(func(m metric.Meter) (metric.Int64Observable, error) { return m.Int64ObservableCounter("m") }),
 	"an observed int64 up-down counter": observedInt(func(m metric.Meter) (metric.Int64Observable, error) { return m.Int64ObservableUpDownCounter("m") }),
 	"an observed int64 gauge":           observedInt(func(m metric.Meter) (metric.Int64Observable, error) { return m.Int64ObservableGauge("m") }),
@@ -92,6 +60,20 @@ var instruments = map[string]func(metric.Meter){
 		return m.Float64ObservableUpDownCounter("m")
 	}),
 	"an observed float64 gauge": observedFloat(func(m metric.Meter) (metric.Float64Observable, error) { return m.Float64ObservableGauge("m") }),
+}
+
+func addTwice[N int64 | float64](of interface {
+	Add(context.Context, N, ...metric.AddOption)
+}) {
+	of.Add(ctx, 1)
+	of.Add(ctx, 1, cause)
+}
+
+func recordTwice[N int64 | float64](of interface {
+	Record(context.Context, N, ...metric.RecordOption)
+}) {
+	of.Record(ctx, 1)
+	of.Record(ctx, 1, cause)
 }
 
 func observedInt(create func(metric.Meter) (metric.Int64Observable, error)) func(metric.Meter) {
@@ -172,14 +154,14 @@ func TestEachPointHasTheComponentsID(t *testing.T) {
 	}
 }
 
-func TestTheIDStaysWhereAPointHasSuchAnAttributeItself(t *testing.T) {
+func TestTheIDReplacesSuchAnAttributeOfAPoint(t *testing.T) {
 	reader := sdk.NewManualReader()
 	counter := must(of("first", sdk.NewMeterProvider(sdk.WithReader(reader))).Int64Counter("m"))
 	counter.Add(ctx, 1, metric.WithAttributes(attribute.String("receiver", "another")))
 	assert.Equal(t, []string{"|receiver=bytefrog/first"}, points(t, reader))
 }
 
-// injected is what the Collector gives a component with telemetry.newPipelineTelemetry.
+// injected is the Collector's meter provider with telemetry.newPipelineTelemetry.
 type injected struct {
 	metric.MeterProvider
 	keys []string

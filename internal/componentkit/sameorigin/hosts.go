@@ -12,7 +12,7 @@ import (
 )
 
 // hosts has the allowed names of the server. They are necessary against DNS rebinding. The owner of a name can let it
-// resolve to an address of this machine or network. Then a browser takes pages of the other site for pages of this
+// resolve to an address of this machine or network. Then a browser treats pages of the other site like pages of this
 // server: they can read all responses and send all commands. An address cannot be abused in this way.
 type hosts struct {
 	// loopback: only this machine can connect, so names of other machines are not allowed.

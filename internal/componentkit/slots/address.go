@@ -20,7 +20,7 @@ type address struct {
 	place int
 }
 
-// networkBits is the part of an IPv6 address that a provider gives to one customer.
+// networkBits is the part of an IPv6 address that a provider assigns to one customer.
 const networkBits = 64
 
 // keyOf returns the address of a connection's peer without its port, and for IPv6 only the network.

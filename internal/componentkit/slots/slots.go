@@ -1,16 +1,16 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package slots bounds the open connections of one listener. At the bound a new
-// connection takes the slot of one that has not completed its handshake, so silent
-// connections keep no honest peer out. The package knows no protocol: its user calls Sent when a connection has sent
-// data, and Establish when its handshake is complete.
+// Package slots bounds the open connections of one listener. At the bound a new connection gets the
+// slot of one without a complete handshake, so silent connections do not block honest peers. The
+// package knows no protocol: its user calls Sent when a connection has sent data, and Establish
+// when its handshake is complete.
 //
 // # Which connection is closed
 //
-// Connections without a complete handshake stand in two queues for each address: those
-// that have sent nothing, and those that have sent a part. An IPv6 address counts as its
-// /64 network, because one machine can have all addresses of it.
+// Connections without a complete handshake are in two queues for each address: those that have sent
+// nothing, and those that have sent a part. An IPv6 address counts as its /64 network, because one
+// machine can have all addresses of it.
 //
 //  1. The address is the one that has most connections in its queues; of several, the one
 //     with the oldest connection. So an address that opens many closes its own. The queue

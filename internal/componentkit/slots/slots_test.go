@@ -33,7 +33,7 @@ func (p *played) Close() error {
 
 func from(ip string) *played { return &played{remote: net.TCPAddr{IP: net.ParseIP(ip), Port: 1}} }
 
-// bed has slots whose clock a test moves.
+// bed has slots with a clock that a test sets.
 type bed struct {
 	*Slots
 	now    time.Time
@@ -136,7 +136,7 @@ func TestASilentConnectionWhoseFirstBytesHaveArrivedIsNotClosed(t *testing.T) {
 }
 
 // Many agents start on one host, and the flood is spread over many.
-func TestTheAddressWithMostConnectionsKeepsYoungOnesAndOthersLoseOldOnes(t *testing.T) {
+func TestOtherAddressesLoseOldConnectionsBeforeTheFullestLosesYoungOnes(t *testing.T) {
 	b := newBed(Options{Max: 200})
 	var flood []*Slot
 	for i := range 180 {

@@ -13,8 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
 )
 
-// busy are what a busy server says to commands, some hundred kilobytes each: what makes one
-// of them, and the command.
+// busy are answers of a busy server, some hundred kilobytes each, with their commands.
 var busy = []struct {
 	name    string
 	command greys.Command
@@ -95,7 +94,7 @@ func busyMethods() []byte {
 	return AppendMethods(nil, all)
 }
 
-// BenchmarkDecodeConsole decodes what a busy server says, and adds up its bytes.
+// BenchmarkDecodeConsole decodes answers of a busy server and measures the bytes per second.
 func BenchmarkDecodeConsole(b *testing.B) {
 	for _, c := range busy {
 		b.Run(c.name, func(b *testing.B) {
@@ -126,7 +125,7 @@ func BenchmarkDecodeConsole(b *testing.B) {
 	}
 }
 
-// streamed is a connection on which what is read comes as fast as it is read.
+// streamed is a connection whose reads never wait.
 type streamed struct {
 	pieces
 	r *bytes.Reader

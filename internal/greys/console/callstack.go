@@ -28,7 +28,7 @@ func (b *stackBlock) open() bool { return b.isOpen }
 
 func (b *stackBlock) end() error {
 	if b.isOpen {
-		return wrong("the rest of a stack, and a blank line", nil)
+		return unexpected("the rest of a stack, and a blank line", nil)
 	}
 	return nil
 }
@@ -73,13 +73,13 @@ func (r *stackReader) line(text []byte, names *names, into *greys.CallStack) err
 	text, ok := bytes.CutPrefix(text, []byte(begin))
 	f, isFrame := names.frame(text)
 	if !ok || !isFrame {
-		return wrong(expectedFrame+", behind "+fmt.Sprintf("%q", begin), text)
+		return unexpected(expectedFrame+", behind "+fmt.Sprintf("%q", begin), text)
 	}
 	into.Frames = append(into.Frames, f)
 	return nil
 }
 
-// frame reads class.method(file:line). A file that is not known is "null".
+// frame reads class.method(file:line). An unknown file is "null".
 func (n *names) frame(text []byte) (f greys.Frame, ok bool) {
 	place, ok := bytes.CutSuffix(text, []byte(")"))
 	paren := bytes.LastIndexByte(place, '(')
@@ -95,9 +95,9 @@ func (n *names) frame(text []byte) (f greys.Frame, ok bool) {
 	if !ok || line < math.MinInt32 || line > math.MaxInt32 {
 		return f, false
 	}
-	f = greys.Frame{Class: n.of(name[:dot]), Method: n.of(name[dot+1:]), Line: int32(line)}
+	f = greys.Frame{Class: n.Intern(name[:dot]), Method: n.Intern(name[dot+1:]), Line: int32(line)}
 	if file := place[:colon]; string(file) != noFile {
-		f.File = n.of(file)
+		f.File = n.Intern(file)
 	}
 	return f, true
 }
@@ -109,7 +109,7 @@ func AppendCallStack(b []byte, s *greys.CallStack) []byte {
 	return append(appendStack(b, s), '\n')
 }
 
-// appendStack adds a stack without the blank line below.
+// appendStack adds a stack, without the blank line below it.
 func appendStack(b []byte, s *greys.CallStack) []byte {
 	b = append(appendThread(b, &s.Thread), '\n')
 	begin := firstFrame

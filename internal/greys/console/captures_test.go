@@ -21,15 +21,15 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/capturefile"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew, which a person has to check then")
+var update = flag.Bool("update", false, "write the golden files; a person has to check them")
 
 const testdata = "../../../testdata/greys/"
 
-// archives are the captures: of the released server, and of one that was built from the source
-// of the same release, attached to a program with odd names, texts and calls.
+// archives are the captures: of the released server, and of a server built from the same release, attached to a program
+// with unusual names, texts and calls.
 var archives = []string{"console.zip", "odd.zip"}
 
-// captures are what real servers said to a line.
+// captures returns the recorded answers of real servers, by name.
 func captures(tb testing.TB) map[string][]byte {
 	tb.Helper()
 	read := func(r io.ReaderAt, size int64) (*map[string][]byte, error) {
@@ -48,8 +48,7 @@ func captures(tb testing.TB) map[string][]byte {
 	return all
 }
 
-// captured says what each capture is the answer to. Those of sessions that are not silent
-// are loud.
+// captured maps each capture to its command. A loud capture was recorded in a session that is not silent.
 var captured = []struct {
 	name    string
 	command greys.Command
@@ -101,7 +100,7 @@ var captured = []struct {
 	{name: "throws_i", command: greys.TraceCommand{}, loud: true},
 }
 
-// notAsked are captures of commands that are never sent.
+// notAsked are captures of commands that the client never sends.
 var notAsked = []string{"top", "tt_d", "watch"}
 
 func promptOf(loud bool) string {
@@ -111,8 +110,7 @@ func promptOf(loud bool) string {
 	return ""
 }
 
-// endedAs is the end of captures that were recorded until the command was aborted: its end is
-// in a file of its own.
+// endedAs completes a capture that was recorded until the command was aborted: its end is in another file.
 func endedAs(name string, content []byte) []byte {
 	if name == "monitor" || name == "nomatch" {
 		return append(bytes.Clone(content), EndOfReply)
@@ -120,7 +118,7 @@ func endedAs(name string, content []byte) []byte {
 	return content
 }
 
-func TestEveryCaptureIsAsked(t *testing.T) {
+func TestEveryCaptureHasACommand(t *testing.T) {
 	known := map[string]bool{}
 	for _, c := range captured {
 		known[c.name] = true
@@ -133,7 +131,7 @@ func TestEveryCaptureIsAsked(t *testing.T) {
 	}
 }
 
-func TestCapturesSayExactlyWhatTheyHold(t *testing.T) {
+func TestCapturesDecodeToTheirGoldenFiles(t *testing.T) {
 	all := captures(t)
 	for _, c := range captured {
 		t.Run(c.name, func(t *testing.T) {
@@ -145,7 +143,7 @@ func TestCapturesSayExactlyWhatTheyHold(t *testing.T) {
 	}
 }
 
-// golden compares answers with what a person has checked.
+// golden compares replies with a golden file.
 func golden(t *testing.T, name string, replies []greys.Reply, err error) {
 	t.Helper()
 	var got bytes.Buffer

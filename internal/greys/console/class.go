@@ -31,13 +31,12 @@ type classBlock struct {
 	reply greys.Class
 }
 
-// classStyle is how the table is drawn; classFieldWidth is how long a line of what is said
-// of a field is.
+// classStyle is the layout of the table. classFieldWidth is the width of a line of a field.
 var classStyle = tableStyle{columns: []column{{width: 50, right: true}, {width: 80}}, padding: 1, bottom: true}
 
 const classFieldWidth = 50
 
-// classKinds are the rows that say what a class is.
+// classKinds are the rows for the kinds of a class.
 var classKinds = [...]struct{ row, kind string }{
 	{"isInterface", "interface"}, {"isAnnotation", "annotation"}, {"isEnum", "enum"}, {"isAnonymousClass", "anonymous-class"},
 	{"isArray", "array"}, {"isLocalClass", "local-class"}, {"isMemberClass", "member-class"}, {"isPrimitive", "primitive"},
@@ -83,33 +82,33 @@ func (b *classBlock) complete() error {
 		return err
 	}
 	if !b.named {
-		return wrong("a table of a class with the row "+className, nil)
+		return unexpected("a table of a class with the row "+className, nil)
 	}
 	b.output.reply(&b.reply)
 	return nil
 }
 
-// pair reads a row. Rows of other names are passed over.
+// pair reads a row. It ignores rows with other names.
 func (b *classBlock) pair(key []byte, value *cell) error {
 	r := &b.reply
 	switch string(key) {
 	case className:
 		b.named = true
-		r.Name = b.names.of(value.joined(nil))
+		r.Name = b.names.Intern(value.joined(nil))
 	case classSource:
-		r.CodeSource = b.names.of(value.joined(nil))
+		r.CodeSource = b.names.Intern(value.joined(nil))
 	case classModifier:
-		r.Modifier = b.names.of(value.joined(nil))
+		r.Modifier = b.names.Intern(value.joined(nil))
 	case classAnnotations:
 		r.Annotations = b.names.listed(r.Annotations, value.joined(nil))
 	case classInterfaces:
 		r.Interfaces = b.names.listed(r.Interfaces, value.joined(nil))
 	case classSuper:
-		r.Super = b.names.of(firstLine(value.joined(isRung)))
+		r.Super = b.names.Intern(firstLine(value.joined(isRung)))
 	case classLoader:
 		text := value.joined(isRung)
 		for line, rest := nextLine(text); len(line)+len(rest) > 0; line, rest = nextLine(rest) {
-			r.Loaders = append(r.Loaders, b.names.of(bytes.TrimPrefix(bytes.TrimLeft(line, " "), []byte(rung))))
+			r.Loaders = append(r.Loaders, b.names.Intern(bytes.TrimPrefix(bytes.TrimLeft(line, " "), []byte(rung))))
 		}
 	case classFields:
 		return b.fields(value.joined(nil))
@@ -119,7 +118,7 @@ func (b *classBlock) pair(key []byte, value *cell) error {
 	return nil
 }
 
-// kind reads a row that says what the class is.
+// kind reads a row for a kind of the class.
 func (b *classBlock) kind(name string, text []byte) error {
 	for _, k := range classKinds {
 		if k.row != name {
@@ -127,7 +126,7 @@ func (b *classBlock) kind(name string, text []byte) error {
 		}
 		is, ok := boolean(text)
 		if !ok {
-			return wrong("true or false as "+name, text)
+			return unexpected("true or false as "+name, text)
 		}
 		if is && len(b.reply.Kinds) < len(classKinds) {
 			b.reply.Kinds = append(b.reply.Kinds, k.kind)
@@ -136,7 +135,7 @@ func (b *classBlock) kind(name string, text []byte) error {
 	return nil
 }
 
-// rung begins each line but the first of what is drawn as a ladder.
+// rung begins each line of a ladder, except the first.
 const rung = "`-"
 
 func isRung(line []byte) bool {
@@ -155,7 +154,7 @@ func ladder(items []string) string {
 	return b.String()
 }
 
-// Names of what is said of a field.
+// Names in the lines of a field.
 const (
 	fieldModifier   = "modifier"
 	fieldType       = "type"
@@ -165,8 +164,8 @@ const (
 	staticWord      = "static"
 )
 
-// fields reads what is said of each field, with a blank line between them. The first name
-// says where names end: there is a longer one where a field has annotations.
+// fields reads the lines of all fields, with a blank line between two fields. The first name shows the width of the
+// names: they are wider if a field has annotations.
 func (b *classBlock) fields(text []byte) error {
 	const first, annotated = fieldModifier + keyedSeparator, "  " + fieldModifier + keyedSeparator
 	var value cell
@@ -181,23 +180,23 @@ func (b *classBlock) fields(text []byte) error {
 		}
 		key, part, ok := keyed(line, width)
 		if !ok || width == 0 {
-			return wrong("a line of what is said of a field", line)
+			return unexpected("a line of a field: name : value", line)
 		}
 		if len(key) > 0 {
 			b.fieldValue(name, &value)
-			name = b.names.of(key)
+			name = b.names.Intern(key)
 			value.reset()
 			if name == fieldModifier {
 				b.reply.Fields = append(b.reply.Fields, greys.Field{})
 			}
 		}
-		value.add(part, classFieldWidth)
+		value.addLine(part, classFieldWidth)
 	}
 	b.fieldValue(name, &value)
 	return nil
 }
 
-// fieldValue takes what is said of the last field.
+// fieldValue stores a value of the last field.
 func (b *classBlock) fieldValue(name string, value *cell) {
 	if len(b.reply.Fields) == 0 {
 		return
@@ -205,13 +204,13 @@ func (b *classBlock) fieldValue(name string, value *cell) {
 	f := &b.reply.Fields[len(b.reply.Fields)-1]
 	switch text := value.joined(nil); name {
 	case fieldModifier:
-		f.Modifier = b.names.of(text)
+		f.Modifier = b.names.Intern(text)
 	case fieldType:
-		f.Type = b.names.of(text)
+		f.Type = b.names.Intern(text)
 	case fieldName:
-		f.Name = b.names.of(text)
+		f.Name = b.names.Intern(text)
 	case fieldValue:
-		f.Value = validText(text)
+		f.Value = greys.ValidText(text)
 	}
 }
 
@@ -231,14 +230,14 @@ func AppendClass(b []byte, c *greys.Class) []byte {
 	}
 	var fields strings.Builder
 	for _, f := range c.Fields {
-		said := [][2]string{{fieldModifier, f.Modifier}, {fieldType, f.Type}, {fieldName, f.Name}}
+		lines := [][2]string{{fieldModifier, f.Modifier}, {fieldType, f.Type}, {fieldName, f.Name}}
 		if strings.Contains(f.Modifier, staticWord) {
-			said = append(said, [2]string{fieldValue, f.Value})
+			lines = append(lines, [2]string{fieldValue, f.Value})
 		}
-		fields.WriteString(keyedText(classFieldWidth, said...) + "\n")
+		fields.WriteString(keyedText(classFieldWidth, lines...) + "\n")
 	}
 	rows = append(rows, [][]string{
-		{"simple-name", simpleName(c.Name)}, {classModifier, c.Modifier}, {classAnnotations, strings.Join(c.Annotations, ",")},
+		{"simple-name", greys.SimpleName(c.Name)}, {classModifier, c.Modifier}, {classAnnotations, strings.Join(c.Annotations, ",")},
 		{classInterfaces, strings.Join(c.Interfaces, ",")}, {classSuper, ladder(super)}, {classLoader, ladder(c.Loaders)},
 		{classFields, fields.String()},
 	}...)

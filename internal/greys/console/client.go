@@ -13,44 +13,40 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// Client asks a server. Its methods may be called from many goroutines; its fields are not
-// changed then.
+// Client runs commands at a server. Many goroutines may call its methods. Its fields do not change during a call.
 type Client struct {
-	// Dial makes a connection to the server. The client closes it.
+	// Dial connects to the server. The client closes the connection.
 	Dial func(ctx context.Context) (net.Conn, error)
 	Config
 
 	malformed, unanswered, repeated, lost atomic.Uint64
 }
 
-// Stats are what went wrong, since the client was made.
+// Stats count faults since the client was made.
 type Stats struct {
-	// Malformed is how many commands were given up for an answer that is not understood.
+	// Malformed is the number of commands that failed on an answer with unknown syntax.
 	Malformed uint64
-	// Unanswered is how many commands were aborted, and the server did not say in time that
-	// they ended. It ends them when it sees that the connection is closed.
+	// Unanswered is the number of aborted commands whose end the server did not confirm in time. The server ends them
+	// when it sees the closed connection.
 	Unanswered uint64
-	// Repeated is how many trees were left out: the server tells one again when a method that
-	// is traced has called another one that is.
+	// Repeated is the number of ignored trees: the server repeats a tree when a traced method has called another traced
+	// method.
 	Repeated uint64
-	// Lost is how often the server lost a command, which was asked for again if nothing of
-	// it had been handed on.
+	// Lost is how often the server lost a command. The client sends a lost command again if no answer was delivered.
 	Lost uint64
 }
 
-// Stats gives the numbers of now.
+// Stats returns the current counts.
 func (c *Client) Stats() Stats {
 	return Stats{Malformed: c.malformed.Load(), Unanswered: c.unanswered.Load(), Repeated: c.repeated.Load(), Lost: c.lost.Load()}
 }
 
-// Run asks for a command, on a connection of its own, and calls each for every answer, in
-// order; an answer is valid until each returns. It gives nil when the command has ended by
-// itself, ctx's error when ctx has ended, after having aborted the command, and otherwise
-// an *[Error], also where ctx has ended before the command was sent. What a command put into classes stays there until a [greys.ResetCommand],
-// however it ended.
+// Run sends a command on a new connection and calls each for every answer, in order. An answer is valid until each
+// returns. Run returns nil after the command ended by itself. It returns ctx's error if ctx ended while the command
+// ran: the command is then aborted. Any other error is an *[Error], also if ctx ended before the command was sent. The
+// instrumentation of a command stays in the classes until a [greys.ResetCommand], however the command ended.
 //
-// While each does not return nothing is read, and the server does not wait idly: it tries
-// to send over and over, in the traced program.
+// Nothing is read while each runs. The server then retries to send in a busy loop, inside the traced program.
 func (c *Client) Run(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
 	line, err := AppendLine(nil, command)
 	if err != nil {
@@ -77,10 +73,10 @@ func (c *Client) Run(ctx context.Context, command greys.Command, each func(greys
 	}
 }
 
-// maxTries is how often a command is asked for that the server loses.
+// maxTries is the number of attempts for a command that the server loses.
 const maxTries = 3
 
-// try asks for a command on a new connection. It gives the conversation as it was at its end.
+// try runs a command on a new connection. It returns the final state of the conversation.
 func (c *Client) try(ctx context.Context, config Config, line []byte, command greys.Command, each func(greys.Reply)) (*conversation, error) {
 	conn, err := c.dial(ctx, config)
 	if err != nil {
@@ -89,7 +85,7 @@ func (c *Client) try(ctx context.Context, config Config, line []byte, command gr
 		}
 		return &conversation{}, err
 	}
-	defer conn.Close() // what was sent has been answered, or is of no interest
+	defer conn.Close() // all replies have arrived, or are not needed
 	talk := &conversation{connection: newConnection(conn, config)}
 	forget := talk.interruptedBy(ctx)
 	err = talk.run(line, command, each)
@@ -114,7 +110,7 @@ func (c *Client) dial(ctx context.Context, config Config) (net.Conn, error) {
 	return conn, nil
 }
 
-// peer is the address of the server; empty: there was no connection.
+// peer returns the address of the server; empty means that there was no connection.
 func (c *conversation) peer() string {
 	switch {
 	case c.connection == nil:

@@ -20,17 +20,17 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// played is a server that a test plays on one connection. Each of its methods fails where the
-// client has gone, which is no error of the test.
-type played struct {
+// fakeServer is a server that a test plays on one connection. Its methods return false after the client has
+// disconnected, without failing the test.
+type fakeServer struct {
 	net.Conn
 	lines *bufio.Reader
-	// got is what came, line by line.
+	// got are the received lines.
 	got []string
 }
 
-// line reads one.
-func (p *played) line() bool {
+// line reads a line.
+func (p *fakeServer) line() bool {
 	line, err := p.lines.ReadString('\n')
 	if err == nil {
 		p.got = append(p.got, strings.TrimSuffix(line, "\n"))
@@ -38,19 +38,19 @@ func (p *played) line() bool {
 	return err == nil
 }
 
-func (p *played) say(text string) bool { _, err := p.Write([]byte(text)); return err == nil }
+func (p *fakeServer) send(text string) bool { _, err := p.Write([]byte(text)); return err == nil }
 
-// loud answers that the session is loud.
-func (p *played) loud() bool {
+// answerLoud answers the command that turns silence off.
+func (p *fakeServer) answerLoud() bool {
 	s := greys.Sessions{ProcessID: 4711, Sessions: []greys.Session{{Charset: "UTF-8"}}}
-	return p.line() && p.say(string(AppendSession(nil, &s, true))+end)
+	return p.line() && p.send(string(AppendSession(nil, &s, true))+end)
 }
 
 // byte reads one byte.
-func (p *played) byte() byte { b, _ := p.lines.ReadByte(); return b }
+func (p *fakeServer) byte() byte { b, _ := p.lines.ReadByte(); return b }
 
-// wait waits until the client closes the connection.
-func (p *played) wait() {
+// waitForClose waits until the client closes the connection.
+func (p *fakeServer) waitForClose() {
 	for {
 		if _, err := p.lines.ReadByte(); err != nil {
 			return
@@ -58,13 +58,13 @@ func (p *played) wait() {
 	}
 }
 
-// end is the end of an answer in a loud session, matches what a loud one says of patterns.
+// end is the end of an answer in a loud session. matches is the notice of a loud session about matched classes.
 const (
 	end     = "\r" + DefaultPrompt + "\x04"
 	matches = abortNotice + "\nAffect(class-cnt:1 , method-cnt:1) cost in 1 ms.\n"
 )
 
-// outcome is what a client gave.
+// outcome is the result of a client's run.
 type outcome struct {
 	replies []greys.Reply
 	err     error
@@ -73,9 +73,8 @@ type outcome struct {
 	lines   [][]string // by connection
 }
 
-// ask has a client ask a server that is played, with a clock that stands still while nobody
-// waits.
-func ask(t *testing.T, config Config, command greys.Command, cancelAfter time.Duration, servers ...func(*played)) (o outcome) {
+// ask runs a command against servers that the test plays, with a simulated clock.
+func ask(t *testing.T, config Config, command greys.Command, cancelAfter time.Duration, servers ...func(*fakeServer)) (o outcome) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var all sync.WaitGroup
@@ -90,7 +89,7 @@ func ask(t *testing.T, config Config, command greys.Command, cancelAfter time.Du
 			i := dialed
 			dialed++
 			all.Go(func() {
-				p := &played{Conn: theirs, lines: bufio.NewReader(theirs)}
+				p := &fakeServer{Conn: theirs, lines: bufio.NewReader(theirs)}
 				servers[i](p)
 				theirs.Close()
 				o.lines[i] = p.got
@@ -119,9 +118,9 @@ func traceAll(t *testing.T, limit greys.Limit) greys.Command {
 var aTree = string(AppendTree(nil, &greys.Tree{Thread: greys.Thread{Name: "main", ID: 1}, Nodes: []greys.Node{{Class: "demo.Shop", Method: "checkout"}}}))
 
 func TestACommandThatMatchesIsLoudAndEndsByItself(t *testing.T) {
-	o := ask(t, Config{}, traceAll(t, 2), 0, func(p *played) {
-		_ = p.loud() && p.line() && p.say(matches+aTree+aTree+end)
-		p.wait()
+	o := ask(t, Config{}, traceAll(t, 2), 0, func(p *fakeServer) {
+		_ = p.answerLoud() && p.line() && p.send(matches+aTree+aTree+end)
+		p.waitForClose()
 	})
 	require.NoError(t, o.err)
 	require.Len(t, o.replies, 3)
@@ -131,9 +130,9 @@ func TestACommandThatMatchesIsLoudAndEndsByItself(t *testing.T) {
 }
 
 func TestOtherCommandsAreTheOnlyLine(t *testing.T) {
-	o := ask(t, Config{}, greys.VersionCommand{}, 0, func(p *played) {
-		_ = p.line() && p.say(string(AppendVersion(nil, &greys.Version{Text: "1.7.6.6"}))+"\x04")
-		p.wait()
+	o := ask(t, Config{}, greys.VersionCommand{}, 0, func(p *fakeServer) {
+		_ = p.line() && p.send(string(AppendVersion(nil, &greys.Version{Text: "1.7.6.6"}))+"\x04")
+		p.waitForClose()
 	})
 	require.NoError(t, o.err)
 	assert.Equal(t, []greys.Reply{&greys.Version{Text: "1.7.6.6"}}, o.replies)
@@ -141,25 +140,25 @@ func TestOtherCommandsAreTheOnlyLine(t *testing.T) {
 	assert.Zero(t, o.took)
 }
 
-func TestTheSecondLineWaitsUntilTheServerHasEndedTheFirst(t *testing.T) {
-	o := ask(t, Config{SettleTime: time.Second}, traceAll(t, 1), 0, func(p *played) {
-		_ = p.loud() && p.line() && p.say(matches+aTree+end)
+func TestTheSecondCommandWaitsUntilTheFirstHasSettled(t *testing.T) {
+	o := ask(t, Config{SettleTime: time.Second}, traceAll(t, 1), 0, func(p *fakeServer) {
+		_ = p.answerLoud() && p.line() && p.send(matches+aTree+end)
 	})
 	require.NoError(t, o.err)
 	assert.Equal(t, time.Second, o.took)
 }
 
-func TestAServerThatKnowsNoSilenceIsAskedAllTheSame(t *testing.T) {
-	o := ask(t, Config{}, traceAll(t, 1), 0, func(p *played) {
-		_ = p.line() && p.say("Command \"session\" preprocessor failed : s is not a recognized option.\n\x04")
-		_ = p.line() && p.say(aTree+"\x04")
-		p.wait()
+func TestAServerWithoutSilentModeReceivesTheCommand(t *testing.T) {
+	o := ask(t, Config{}, traceAll(t, 1), 0, func(p *fakeServer) {
+		_ = p.line() && p.send("Command \"session\" preprocessor failed : s is not a recognized option.\n\x04")
+		_ = p.line() && p.send(aTree+"\x04")
+		p.waitForClose()
 	})
 	require.NoError(t, o.err)
 	assert.Len(t, o.replies, 1)
 }
 
-func TestAnAnswerIsHandedOnAsSoonAsItIsComplete(t *testing.T) {
+func TestAnAnswerIsDeliveredAsSoonAsItIsComplete(t *testing.T) {
 	full := &greys.Record{Index: 1, Time: busySince, Class: "S", Method: strings.Repeat("m", 30), IsSimple: true}
 	texts := map[string]struct {
 		command greys.Command
@@ -170,16 +169,16 @@ func TestAnAnswerIsHandedOnAsSoonAsItIsComplete(t *testing.T) {
 		"a stack":   {greys.StackCommand{Target: target(t, "*", "*", false)}, string(AppendCallStack(nil, &greys.CallStack{})), 0},
 		"a monitor": {greys.MonitorCommand{Target: target(t, "*", "*", false), Cycle: time.Hour}, string(AppendStatistics(nil, &greys.Statistics{})), 0},
 		"a record":  {greys.RecordCommand{Target: target(t, "*", "*", false)}, string(AppendRecord(nil, &greys.Record{Time: busySince}, true, false)), 0},
-		// It may go on in the next line.
+		// The row may continue in the next line.
 		"a record that fills its cell": {greys.RecordCommand{Target: target(t, "*", "*", false)}, string(AppendRecord(nil, full, true, false)), time.Second},
 	}
 	for name, tt := range texts {
 		t.Run(name, func(t *testing.T) {
-			o := ask(t, Config{QuietTime: time.Second}, tt.command, 2*time.Minute, func(p *played) {
-				_ = p.loud() && p.line() && p.say(matches+tt.text)
-				time.Sleep(tt.within + time.Millisecond) // in a clock of its own
+			o := ask(t, Config{QuietTime: time.Second}, tt.command, 2*time.Minute, func(p *fakeServer) {
+				_ = p.answerLoud() && p.line() && p.send(matches+tt.text)
+				time.Sleep(tt.within + time.Millisecond) // in the simulated clock
 				assert.Equal(t, byte(EndOfReply), p.byte())
-				p.say(end)
+				p.send(end)
 			})
 			require.ErrorIs(t, o.err, context.DeadlineExceeded)
 			assert.Len(t, o.replies, 2)
@@ -187,15 +186,15 @@ func TestAnAnswerIsHandedOnAsSoonAsItIsComplete(t *testing.T) {
 	}
 }
 
-func TestACommandIsAbortedInOrder(t *testing.T) {
+func TestACancelledCommandIsAborted(t *testing.T) {
 	for name, answer := range map[string]string{"with a prompt": end, "in the middle of a tree": aTree[:40] + end} {
 		t.Run(name, func(t *testing.T) {
-			o := ask(t, Config{}, traceAll(t, 0), time.Minute, func(p *played) {
-				_ = p.loud() && p.line() && p.say(matches+aTree)
+			o := ask(t, Config{}, traceAll(t, 0), time.Minute, func(p *fakeServer) {
+				_ = p.answerLoud() && p.line() && p.send(matches+aTree)
 				assert.Equal(t, byte(EndOfReply), p.byte())
 				time.Sleep(200 * time.Millisecond)
-				p.say(answer)
-				p.wait()
+				p.send(answer)
+				p.waitForClose()
 			})
 			assert.Equal(t, context.DeadlineExceeded, o.err)
 			assert.Len(t, o.replies, 2)
@@ -205,35 +204,35 @@ func TestACommandIsAbortedInOrder(t *testing.T) {
 	}
 }
 
-func TestASilentServerIsAbortedInOrder(t *testing.T) {
-	o := ask(t, Config{QuietTime: time.Second}, traceAll(t, 0), time.Minute, func(p *played) {
-		_ = p.line() && p.say("Command \"session\" not found.\n\x04")
-		_ = p.line() && p.say(aTree)
+func TestACommandOfASilentSessionIsAborted(t *testing.T) {
+	o := ask(t, Config{QuietTime: time.Second}, traceAll(t, 0), time.Minute, func(p *fakeServer) {
+		_ = p.line() && p.send("Command \"session\" not found.\n\x04")
+		_ = p.line() && p.send(aTree)
 		assert.Equal(t, byte(EndOfReply), p.byte())
-		p.say("\x04")
-		p.wait()
+		p.send("\x04")
+		p.waitForClose()
 	})
 	assert.Equal(t, context.DeadlineExceeded, o.err)
 	assert.Zero(t, o.stats)
 }
 
-func TestAnAbortThatIsNotAnsweredTakesABoundedTime(t *testing.T) {
-	for name, server := range map[string]func(*played){
-		"nothing is said": func(p *played) { p.wait() },
-		"it is flooded": func(p *played) {
-			for p.say(strings.Repeat(aTree, 100)) {
+func TestAnUnansweredAbortEndsAfterItsTimeout(t *testing.T) {
+	for name, server := range map[string]func(*fakeServer){
+		"the server sends nothing": func(p *fakeServer) { p.waitForClose() },
+		"the server floods the client": func(p *fakeServer) {
+			for p.send(strings.Repeat(aTree, 100)) {
 				time.Sleep(10 * time.Millisecond)
 			}
 		},
-		"it drips": func(p *played) {
-			for p.say("x") {
+		"the server sends one byte a second": func(p *fakeServer) {
+			for p.send("x") {
 				time.Sleep(time.Second)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := ask(t, Config{AbortTimeout: 7 * time.Second}, traceAll(t, 0), time.Minute, func(p *played) {
-				_ = p.loud() && p.line() && p.say(matches)
+			o := ask(t, Config{AbortTimeout: 7 * time.Second}, traceAll(t, 0), time.Minute, func(p *fakeServer) {
+				_ = p.answerLoud() && p.line() && p.send(matches)
 				p.byte()
 				server(p)
 			})
@@ -245,10 +244,10 @@ func TestAnAbortThatIsNotAnsweredTakesABoundedTime(t *testing.T) {
 }
 
 func TestTheContextEndsAFlood(t *testing.T) {
-	o := ask(t, Config{}, traceAll(t, 0), time.Minute, func(p *played) {
-		_ = p.loud() && p.line() && p.say(matches)
-		go p.wait()
-		for p.say(aTree) {
+	o := ask(t, Config{}, traceAll(t, 0), time.Minute, func(p *fakeServer) {
+		_ = p.answerLoud() && p.line() && p.send(matches)
+		go p.waitForClose()
+		for p.send(aTree) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	})
@@ -257,9 +256,9 @@ func TestTheContextEndsAFlood(t *testing.T) {
 }
 
 func TestTheContextEndsBeforeACommandWasSent(t *testing.T) {
-	o := ask(t, Config{}, traceAll(t, 0), time.Second, func(p *played) {
+	o := ask(t, Config{}, traceAll(t, 0), time.Second, func(p *fakeServer) {
 		p.line()
-		p.wait()
+		p.waitForClose()
 	})
 	require.ErrorIs(t, o.err, context.DeadlineExceeded)
 	assert.False(t, wasSent(t, o))
@@ -272,7 +271,7 @@ func TestTheContextEndsBeforeACommandWasSent(t *testing.T) {
 	assert.False(t, wasSent(t, o))
 }
 
-// wasSent is what an error says of a command.
+// wasSent returns the error's Sent field.
 func wasSent(t *testing.T, o outcome) bool {
 	t.Helper()
 	failed := (*Error)(nil)
@@ -280,23 +279,23 @@ func wasSent(t *testing.T, o outcome) bool {
 	return failed.Sent
 }
 
-// What was not sent has put nothing into classes.
-func TestAnErrorSaysWhetherACommandWasSent(t *testing.T) {
-	closed := func(p *played) { _ = p.loud() && p.line() && p.say(matches+aTree) }
-	refused := func(p *played) { _ = p.loud() && p.line() && p.say("Command execution failed.\n"+end) }
-	lost := func(p *played) { _ = p.loud() && p.line() && p.say(end) }
-	unasked := func(p *played) { p.line() }
+// The caller needs this: a command that was not sent has not instrumented any class.
+func TestAnErrorReportsWhetherTheCommandWasSent(t *testing.T) {
+	closed := func(p *fakeServer) { _ = p.answerLoud() && p.line() && p.send(matches+aTree) }
+	refused := func(p *fakeServer) { _ = p.answerLoud() && p.line() && p.send("Command execution failed.\n"+end) }
+	lost := func(p *fakeServer) { _ = p.answerLoud() && p.line() && p.send(end) }
+	unasked := func(p *fakeServer) { p.line() }
 	for _, tt := range []struct {
 		name    string
-		servers []func(*played)
+		servers []func(*fakeServer)
 		want    bool
 	}{
-		{"nobody is there", nil, false},
-		{"the connection ends before it", []func(*played){unasked}, false},
-		{"the connection ends behind it", []func(*played){closed}, true},
-		{"it is refused", []func(*played){refused}, true},
-		{"it is lost, and then nobody is there", []func(*played){lost}, true},
-		{"it is lost, and then the connection ends before it", []func(*played){lost, unasked}, true},
+		{"the server does not accept connections", nil, false},
+		{"the connection closes before the command", []func(*fakeServer){unasked}, false},
+		{"the connection closes after the command", []func(*fakeServer){closed}, true},
+		{"the server refuses the command", []func(*fakeServer){refused}, true},
+		{"the server loses the command and then does not accept connections", []func(*fakeServer){lost}, true},
+		{"the server loses the command and closes the next connection before it", []func(*fakeServer){lost, unasked}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			assert.Equal(t, tt.want, wasSent(t, ask(t, Config{}, traceAll(t, 0), 0, tt.servers...)))
@@ -304,19 +303,19 @@ func TestAnErrorSaysWhetherACommandWasSent(t *testing.T) {
 	}
 }
 
-func TestACommandThatTheServerLosesIsAskedForAgain(t *testing.T) {
-	lose := func(p *played) {
-		_ = p.loud() && p.line() && p.say(end)
-		p.wait()
+func TestALostCommandIsSentAgain(t *testing.T) {
+	lose := func(p *fakeServer) {
+		_ = p.answerLoud() && p.line() && p.send(end)
+		p.waitForClose()
 	}
-	o := ask(t, Config{SettleTime: time.Second}, traceAll(t, 1), 0, lose, lose, func(p *played) {
-		_ = p.loud() && p.line() && p.say(matches+aTree+end)
-		p.wait()
+	o := ask(t, Config{SettleTime: time.Second}, traceAll(t, 1), 0, lose, lose, func(p *fakeServer) {
+		_ = p.answerLoud() && p.line() && p.send(matches+aTree+end)
+		p.waitForClose()
 	})
 	require.NoError(t, o.err)
 	assert.Len(t, o.replies, 2)
 	assert.Equal(t, Stats{Lost: 2}, o.stats)
-	assert.Equal(t, 7*time.Second, o.took, "each time is longer, in case that it was too soon")
+	assert.Equal(t, 7*time.Second, o.took, "each retry waits longer")
 
 	o = ask(t, Config{}, greys.MonitorCommand{Target: target(t, "*", "*", false), Cycle: time.Second}, 0, lose, lose, lose)
 	require.ErrorIs(t, o.err, ErrLost)
@@ -324,16 +323,16 @@ func TestACommandThatTheServerLosesIsAskedForAgain(t *testing.T) {
 	assert.Equal(t, Stats{Lost: 3}, o.stats)
 }
 
-func TestACommandOfWhichAnswersCameIsNotAskedForAgain(t *testing.T) {
-	o := ask(t, Config{}, traceAll(t, 0), 0, func(p *played) {
-		_ = p.loud() && p.line() && p.say(matches+aTree+end)
-		p.wait()
+func TestALostCommandIsNotSentAgainAfterAnAnswer(t *testing.T) {
+	o := ask(t, Config{}, traceAll(t, 0), 0, func(p *fakeServer) {
+		_ = p.answerLoud() && p.line() && p.send(matches+aTree+end)
+		p.waitForClose()
 	})
 	require.ErrorIs(t, o.err, ErrLost)
 	assert.Len(t, o.replies, 2)
 }
 
-func TestRefusalsSayTheServersWords(t *testing.T) {
+func TestRefusalsHaveTheServersWords(t *testing.T) {
 	for text, want := range map[string]error{
 		"Command \"trace\" not found.\n": greys.ErrUnsupported,
 		"Command \"trace\" preprocessor failed : class-pattern argument was missing..\n": greys.ErrRefused,
@@ -342,9 +341,9 @@ func TestRefusalsSayTheServersWords(t *testing.T) {
 		"Command execution failed.\n":                                                    greys.ErrRefused,
 		"Session timed out.\n":                                                           greys.ErrSessionTimedOut,
 	} {
-		o := ask(t, Config{}, traceAll(t, 1), 0, func(p *played) {
-			_ = p.loud() && p.line() && p.say(text+end)
-			p.wait()
+		o := ask(t, Config{}, traceAll(t, 1), 0, func(p *fakeServer) {
+			_ = p.answerLoud() && p.line() && p.send(text+end)
+			p.waitForClose()
 		})
 		require.ErrorIs(t, o.err, want, text)
 		var e *Error
@@ -355,62 +354,62 @@ func TestRefusalsSayTheServersWords(t *testing.T) {
 }
 
 func TestASessionThatTimesOutIsClosed(t *testing.T) {
-	o := ask(t, Config{}, traceAll(t, 0), 0, func(p *played) {
-		_ = p.loud() && p.line() && p.say(matches+SessionTimedOut+"\n")
+	o := ask(t, Config{}, traceAll(t, 0), 0, func(p *fakeServer) {
+		_ = p.answerLoud() && p.line() && p.send(matches+SessionTimedOut+"\n")
 	})
 	require.ErrorIs(t, o.err, greys.ErrSessionTimedOut)
 }
 
-func TestPeersThatDieOrAreSlow(t *testing.T) {
+func TestServersThatCloseOrStallFailTheCommand(t *testing.T) {
 	monitor := greys.MonitorCommand{Target: target(t, "*", "*", false), Cycle: 10 * time.Second}
 	for name, tt := range map[string]struct {
 		command greys.Command
-		server  func(*played)
+		server  func(*fakeServer)
 		err     string
 		took    time.Duration
 	}{
-		"nobody answers": {traceAll(t, 0), func(p *played) { p.wait() },
-			`"session -s false", which comes first: byte 0: expected the next answer, or the end, got: the server accepts connections and sends nothing: time ran out`, 30 * time.Second},
-		"another service": {greys.VersionCommand{}, func(p *played) { _ = p.line() && p.say("-ERR unknown command 'version'\n") },
-			`expected the rest of an answer, got: the connection was closed (the server said "-ERR unknown command 'version'": another service may listen at the port)`, 0},
-		"a list of which nothing comes": {greys.MethodsCommand{Target: target(t, "*", "*", false)}, func(p *played) { p.wait() },
+		"the server sends nothing": {traceAll(t, 0), func(p *fakeServer) { p.waitForClose() },
+			`first command "session -s false": byte 0: expected the next answer, or the end, got: the server accepts connections and sends nothing: time ran out`, 30 * time.Second},
+		"another service": {greys.VersionCommand{}, func(p *fakeServer) { _ = p.line() && p.send("-ERR unknown command 'version'\n") },
+			`expected the rest of an answer, got: the connection was closed (the server sent "-ERR unknown command 'version'": another service may listen at the port)`, 0},
+		"a list without any answer": {greys.MethodsCommand{Target: target(t, "*", "*", false)}, func(p *fakeServer) { p.waitForClose() },
 			`byte 0: expected an answer, got: time ran out`, 5 * time.Minute},
-		"the connection is closed at once": {traceAll(t, 0), func(p *played) {},
-			`"session -s false", which comes first: byte 0: expected the server to take a command, got: the connection was closed`, 0},
-		"the connection is closed": {traceAll(t, 0), func(p *played) { _ = p.loud() && p.line() && p.say(matches+aTree) },
+		"the connection closes immediately": {traceAll(t, 0), func(p *fakeServer) {},
+			`first command "session -s false": byte 0: expected the server to accept a command, got: the connection was closed`, 0},
+		"the connection closes after a tree": {traceAll(t, 0), func(p *fakeServer) { _ = p.answerLoud() && p.line() && p.send(matches+aTree) },
 			`byte 586: expected an answer, got: the connection was closed`, 0},
-		"the connection is closed inside a tree": {traceAll(t, 0), func(p *played) { _ = p.loud() && p.line() && p.say(matches+aTree[:60]) },
+		"the connection closes inside a tree": {traceAll(t, 0), func(p *fakeServer) { _ = p.answerLoud() && p.line() && p.send(matches+aTree[:60]) },
 			`byte 529: expected the rest of an answer, got: the connection was closed`, 0},
-		"nothing is said of the patterns": {traceAll(t, 0), func(p *played) { _ = p.loud() && p.line(); p.wait() },
-			`byte 397: expected what the patterns match, got: time ran out`, 30 * time.Second},
-		"half a table, then silence": {monitor, func(p *played) {
-			_ = p.loud() && p.line() && p.say(matches+string(busyTables()[:5000]))
-			p.wait()
+		"no counts of matched classes": {traceAll(t, 0), func(p *fakeServer) { _ = p.answerLoud() && p.line(); p.waitForClose() },
+			`byte 397: expected the counts of matched classes and methods, got: time ran out`, 30 * time.Second},
+		"half a table, then silence": {monitor, func(p *fakeServer) {
+			_ = p.answerLoud() && p.line() && p.send(matches+string(busyTables()[:5000]))
+			p.waitForClose()
 		}, `byte 5469: expected the rest of an answer, got: time ran out`, 30 * time.Second},
-		"half a line, drop by drop": {monitor, func(p *played) {
-			_ = p.loud() && p.line() && p.say(matches)
-			for p.say("+") {
+		"half a line, one byte at a time": {monitor, func(p *fakeServer) {
+			_ = p.answerLoud() && p.line() && p.send(matches)
+			for p.send("+") {
 				time.Sleep(700 * time.Millisecond)
 			}
 		}, `expected the rest of an answer, got: time ran out`, 30 * time.Second},
-		"a monitor without tables": {monitor, func(p *played) { _ = p.loud() && p.line() && p.say(matches); p.wait() },
+		"a monitor without tables": {monitor, func(p *fakeServer) { _ = p.answerLoud() && p.line() && p.send(matches); p.waitForClose() },
 			`byte 469: expected the table of a cycle, got: time ran out`, 40 * time.Second},
-		"a list that never ends": {greys.ClassesCommand{Class: pattern(t, "*")}, func(p *played) {
+		"a list that never ends": {greys.ClassesCommand{Class: pattern(t, "*")}, func(p *fakeServer) {
 			p.line()
-			for p.say(string(AppendClass(nil, &greys.Class{Name: "demo.Shop"}))) {
+			for p.send(string(AppendClass(nil, &greys.Class{Name: "demo.Shop"}))) {
 				time.Sleep(time.Second)
 			}
 		}, `expected the next answer, or the end, got: time ran out`, 5 * time.Minute},
-		"a refusal that never ends": {traceAll(t, 0), func(p *played) {
-			_ = p.loud() && p.line() && p.say(matches+"Command execution failed.\n")
-			for p.say("more\n") {
+		"a refusal that never ends": {traceAll(t, 0), func(p *fakeServer) {
+			_ = p.answerLoud() && p.line() && p.send(matches+"Command execution failed.\n")
+			for p.send("more\n") {
 				time.Sleep(time.Second)
 			}
-		}, `expected the end of why it is refused, got: time ran out`, 30 * time.Second},
-		"nobody reads": {greys.VersionCommand{}, func(p *played) { time.Sleep(time.Hour) },
-			`byte 0: expected the server to take a command, got: time ran out`, 10 * time.Second},
-		"something behind the end": {traceAll(t, 0), func(p *played) { _ = p.loud() && p.say("more"); p.wait() },
-			`"session -s false", which comes first: line at byte 397: expected nothing behind the end of an answer, got "more"`, 0},
+		}, `expected the end of the refusal, got: time ran out`, 30 * time.Second},
+		"the server does not read": {greys.VersionCommand{}, func(p *fakeServer) { time.Sleep(time.Hour) },
+			`byte 0: expected the server to accept a command, got: time ran out`, 10 * time.Second},
+		"a byte after the end": {traceAll(t, 0), func(p *fakeServer) { _ = p.answerLoud() && p.send("more"); p.waitForClose() },
+			`first command "session -s false": line at byte 397: expected nothing behind the end of an answer, got "more"`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := ask(t, Config{SettleTime: time.Nanosecond}, tt.command, 0, tt.server)
@@ -420,7 +419,7 @@ func TestPeersThatDieOrAreSlow(t *testing.T) {
 	}
 }
 
-func TestFloodsAreBounded(t *testing.T) {
+func TestAnswersAndLinesHaveAMaximumLength(t *testing.T) {
 	long := strings.Repeat("x", 1000) + "\n"
 	for name, tt := range map[string]struct {
 		command greys.Command
@@ -433,9 +432,9 @@ func TestFloodsAreBounded(t *testing.T) {
 		"a table without end":         {greys.MethodsCommand{Target: target(t, "*", "*", false)}, "+---+---+\n", "| a | b |\n", "expected an answer of at most 100000 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := ask(t, Config{MaxReplyBytes: 100_000, MaxLineBytes: 50_000}, tt.command, 0, func(p *played) {
+			o := ask(t, Config{MaxReplyBytes: 100_000, MaxLineBytes: 50_000}, tt.command, 0, func(p *fakeServer) {
 				p.line()
-				for p.say(tt.first); p.say(tt.more); {
+				for p.send(tt.first); p.send(tt.more); {
 				}
 			})
 			require.ErrorContains(t, o.err, tt.err)
@@ -444,7 +443,7 @@ func TestFloodsAreBounded(t *testing.T) {
 	}
 }
 
-func TestTheBoundIsThatOfOneAnswer(t *testing.T) {
+func TestTheMaximumLengthCountsEachAnswerAlone(t *testing.T) {
 	_, err := answers(traceAll(t, 0), end[:len(end)-1], Config{MaxReplyBytes: len(aTree)}, []byte(strings.Repeat(matches+aTree, 100)+end))
 	require.NoError(t, err)
 	_, err = answers(greys.MethodsCommand{}, "", Config{MaxReplyBytes: 3000}, append(busyMethods(), EndOfReply))
@@ -455,26 +454,26 @@ func TestTheBoundIsThatOfOneAnswer(t *testing.T) {
 
 func TestRepetitionsAreCounted(t *testing.T) {
 	text := string(captures(t)["recursion_i.raw"])
-	o := ask(t, Config{}, traceAll(t, 9), 0, func(p *played) {
-		_ = p.loud() && p.line() && p.say(text)
-		p.wait()
+	o := ask(t, Config{}, traceAll(t, 9), 0, func(p *fakeServer) {
+		_ = p.answerLoud() && p.line() && p.send(text)
+		p.waitForClose()
 	})
 	require.NoError(t, o.err)
 	assert.Len(t, o.replies, 4)
 	assert.Equal(t, Stats{Repeated: 6}, o.stats)
 }
 
-func TestAByte4InATextIsNoEnd(t *testing.T) {
+func TestAByte4InsideATextIsNotTheEnd(t *testing.T) {
 	detail := &greys.RecordDetail{Record: greys.Record{Index: 1, Time: busySince, Class: "C", Method: "m"}, Return: "one\x04", Parameters: []string{"\x04", "\x04two\n\x04"}}
 	text := string(AppendRecordDetail(nil, detail))
-	o := ask(t, Config{QuietTime: time.Second}, greys.RecordDetailCommand{Index: 1}, 0, func(p *played) {
+	o := ask(t, Config{QuietTime: time.Second}, greys.RecordDetailCommand{Index: 1}, 0, func(p *fakeServer) {
 		p.line()
 		for part := range strings.SplitAfterSeq(text, "\x04") {
-			p.say(part)
+			p.send(part)
 			time.Sleep(900 * time.Millisecond) // less than the quiet time
 		}
-		p.say("\x04")
-		p.wait()
+		p.send("\x04")
+		p.waitForClose()
 	})
 	require.NoError(t, o.err)
 	assert.Equal(t, []greys.Reply{detail}, o.replies)
@@ -488,7 +487,7 @@ func TestAByte4InATextIsNoEnd(t *testing.T) {
 	}
 }
 
-// cutAt is text in pieces that end with a separator.
+// cutAt splits text after each separator.
 func cutAt(text, separator string) (pieces [][]byte) {
 	for part := range strings.SplitAfterSeq(text, separator) {
 		pieces = append(pieces, []byte(part))
@@ -496,19 +495,19 @@ func cutAt(text, separator string) (pieces [][]byte) {
 	return pieces
 }
 
-func TestConnectingTakesABoundedTime(t *testing.T) {
+func TestConnectingEndsAfterItsTimeout(t *testing.T) {
 	o := ask(t, Config{}, greys.VersionCommand{}, 0)
 	require.ErrorIs(t, o.err, ErrTimeout)
 	require.EqualError(t, o.err, `Greys console, command "version": connect: time ran out`)
 	assert.Equal(t, 10*time.Second, o.took)
 }
 
-func TestACommandThatCantBeSentIsAnError(t *testing.T) {
+func TestACommandWithoutALineIsAnErrorBeforeConnecting(t *testing.T) {
 	err := (&Client{Dial: func(context.Context) (net.Conn, error) { return nil, errors.New("dialed") }}).Run(t.Context(), greys.TraceCommand{}, nil)
 	require.EqualError(t, err, `Greys console, command "trace": a pattern is missing`)
 }
 
-func TestCommandsThatEndBeforeTheirTimeAreLost(t *testing.T) {
+func TestACommandThatEndsTooEarlyIsLost(t *testing.T) {
 	limited, unlimited := traceAll(t, 2), traceAll(t, 0)
 	for _, tt := range []struct {
 		name    string
@@ -517,12 +516,12 @@ func TestCommandsThatEndBeforeTheirTimeAreLost(t *testing.T) {
 		loud    bool
 		lost    bool
 	}{
-		{"a limit, of which something came", limited, decoder{output: output{replies: 2}, affected: true}, true, false},
-		{"a limit, of which only repetitions came", limited, decoder{output: output{replies: 1, repeated: 2}, affected: true}, true, false},
-		{"a limit, of which nothing came", limited, decoder{output: output{replies: 1}, affected: true}, true, true},
-		{"a limit, without what the patterns match", limited, decoder{output: output{replies: 2}}, true, true},
-		{"a limit, of a silent server", limited, decoder{output: output{replies: 2}}, false, false},
-		{"a limit, of a silent server that says nothing", limited, decoder{}, false, true},
+		{"a limit, after an answer", limited, decoder{output: output{replies: 2}, affected: true}, true, false},
+		{"a limit, after repetitions only", limited, decoder{output: output{replies: 1, repeated: 2}, affected: true}, true, false},
+		{"a limit, without an answer", limited, decoder{output: output{replies: 1}, affected: true}, true, true},
+		{"a limit, without the counts of matches", limited, decoder{output: output{replies: 2}}, true, true},
+		{"a limit in a silent session", limited, decoder{output: output{replies: 2}}, false, false},
+		{"a limit in a silent session, without an answer", limited, decoder{}, false, true},
 		{"no limit", unlimited, decoder{output: output{replies: 9}, affected: true}, true, true},
 		{"stacks without a limit", greys.StackCommand{}, decoder{output: output{replies: 9}, affected: true}, true, true},
 		{"records without a limit", greys.RecordCommand{}, decoder{output: output{replies: 9}, affected: true}, true, true},

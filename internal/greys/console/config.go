@@ -5,36 +5,32 @@ package console
 
 import "time"
 
-// Config is how a server is spoken with. A field that is 0 has its default.
+// Config has the settings of a client. A field that is 0 has its default.
 type Config struct {
-	// Zone is the time zone of the server's process, in which it says times; default UTC.
+	// Zone is the time zone in which the server's process writes times; default UTC.
 	Zone *time.Location
-	// MaxReplyBytes is how long one answer may be: a table with all its rows, a tree;
-	// default 16 MiB. MaxLineBytes is how long a line may be; default 1 MiB.
+	// MaxReplyBytes is the maximum length of one answer, such as a table with all rows, or a tree; default 16 MiB.
+	// MaxLineBytes is the maximum length of a line; default 1 MiB.
 	MaxReplyBytes, MaxLineBytes int
-	// QuietTime is how long nothing may come after a byte 0x04 that can be part of a text for
-	// it to be the end of what the server says, and after a row of a table that may go on in
-	// the next line for it to be complete; default 500 ms.
+	// QuietTime is a time without new bytes. After it, a byte 0x04 that can be part of a text is the end of the answer,
+	// and a table row that can continue in the next line is complete; default 500 ms.
 	QuietTime time.Duration
-	// SettleTime is how long is waited after the first command of a connection before the
-	// second one is sent. The server says that a command has ended a moment before it has: a
-	// command that it is sent in between is ended with the first one; default 100 ms.
+	// SettleTime is the pause between the end of the first command of a connection and the second command. The server
+	// reports the end of a command slightly too early. It ends a command that arrives in this gap together with the
+	// first one; default 100 ms.
 	SettleTime time.Duration
-	// ConnectTimeout is how long connecting may take; default 10 s.
+	// ConnectTimeout limits the time to connect; default 10 s.
 	ConnectTimeout time.Duration
-	// WriteTimeout is how long sending a command may take; default 10 s.
+	// WriteTimeout limits the time to send a command; default 10 s.
 	WriteTimeout time.Duration
-	// AnswerTimeout is how long the server may take for what has to come: what the patterns
-	// of a command match, the rest of an answer, the next or the end, and, beyond a cycle, the
-	// next table of a [greys.MonitorCommand]; default 30 s. A command that waits for calls
-	// may be silent for ever: whether the connection is alive is TCP's matter (keep-alive).
+	// AnswerTimeout limits the time for an expected answer: the counts of matched classes and methods, the rest of an
+	// answer, the next answer or the end, and, after each cycle, the next table of a [greys.MonitorCommand]; default 30
+	// s. A command that waits for calls has no limit. TCP keep-alive detects dead connections.
 	AnswerTimeout time.Duration
-	// ListTimeout is how long a command may take that says what there is and ends, such as
-	// a [greys.MethodsCommand], of which nothing comes before the server has all; default
-	// 5 min.
+	// ListTimeout limits the whole time of a command that ends by itself, such as a [greys.MethodsCommand]. The server
+	// can be silent until it has the complete list; default 5 min.
 	ListTimeout time.Duration
-	// AbortTimeout is how long is waited for the end of a command that was aborted;
-	// default 5 s.
+	// AbortTimeout limits the wait for the end of an aborted command; default 5 s.
 	AbortTimeout time.Duration
 }
 

@@ -18,25 +18,25 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// connection reads lines from a server, and the end of what it says to a command, and sends
-// lines. It is for one goroutine, but for the context that interrupts it.
+// connection reads lines and the ends of answers from a server, and sends lines. One goroutine uses it; only the
+// context's callback interrupts it from another one.
 type connection struct {
 	net.Conn
 	config Config
-	// buf holds what was received and is not done with, from begin to end.
+	// buf holds received bytes that are not processed yet, from begin to end.
 	buf        []byte
 	begin, end int
-	// searched is how many of the bytes held have no line break.
+	// searched is the number of held bytes that were searched for a line break without success.
 	searched int
 	received int64
 	sent     int64
-	// room is that of buf.
-	room greys.Room
-	// prompt is what the server draws at the end of an answer, with the carriage return;
-	// empty: nothing, or it is not known yet.
+	// memory counts the bytes of buf.
+	memory greys.Reservation
+	// prompt is the server's prompt at the end of an answer, with its carriage return; empty means none, or not known
+	// yet.
 	prompt []byte
 
-	// mu is held for what interrupt changes.
+	// mu guards the fields that interrupt changes.
 	mu          sync.Mutex
 	interrupted bool
 }
@@ -44,13 +44,13 @@ type connection struct {
 const firstBuffer = 64 << 10
 
 func newConnection(conn net.Conn, config Config) *connection {
-	c := &connection{Conn: conn, config: config, buf: make([]byte, firstBuffer), room: greys.RoomOf(conn)}
-	_ = c.room.Hold(firstBuffer) // where there is none, the connection is about to end
+	c := &connection{Conn: conn, config: config, buf: make([]byte, firstBuffer), memory: greys.ReservationOf(conn)}
+	_ = c.memory.Resize(firstBuffer) // on an error, the connection is about to end
 	return c
 }
 
-// interruptedBy has what waits for the server return when ctx ends. Forget has what comes
-// next wait again; it is called once, whether ctx has ended or not.
+// interruptedBy makes reads and writes return when ctx ends. The caller calls forget exactly once, even if ctx has
+// ended; it allows reads and writes again.
 func (c *connection) interruptedBy(ctx context.Context) (forget func()) {
 	ran := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -58,7 +58,7 @@ func (c *connection) interruptedBy(ctx context.Context) (forget func()) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.interrupted = true
-		c.SetDeadline(time.Now()) // fails only where the connection is closed
+		c.SetDeadline(time.Now()) // fails only if the connection is closed
 	})
 	return func() {
 		if !stop() {
@@ -70,20 +70,20 @@ func (c *connection) interruptedBy(ctx context.Context) (forget func()) {
 	}
 }
 
-// deadline has set take a time from now, 0: none, unless the context has ended.
+// deadline sets a deadline after wait; 0 means none. It does nothing after an interruption.
 func (c *connection) deadline(set func(time.Time) error, wait time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.interrupted:
-		return nil // it has passed
+		return nil // the deadline has passed
 	case wait == 0:
 		return set(time.Time{})
 	}
 	return set(time.Now().Add(wait))
 }
 
-// send sends bytes within a time.
+// send writes bytes within a time.
 func (c *connection) send(bytes []byte, wait time.Duration) error {
 	err := c.deadline(c.SetWriteDeadline, wait)
 	if err == nil {
@@ -92,12 +92,12 @@ func (c *connection) send(bytes []byte, wait time.Duration) error {
 		c.sent += int64(n)
 	}
 	if err != nil {
-		return c.ifNotInterrupted(&TransferError{Offset: c.sent, What: "the server to take a command", Err: transferCause(err)})
+		return c.ifNotInterrupted(&TransferError{Offset: c.sent, Expected: "the server to accept a command", Err: transferCause(err)})
 	}
 	return nil
 }
 
-// ifNotInterrupted is err, or that the context has ended, which is why then.
+// ifNotInterrupted returns err, or errInterrupted if the context has ended: that is the cause then.
 func (c *connection) ifNotInterrupted(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +107,7 @@ func (c *connection) ifNotInterrupted(err error) error {
 	return err
 }
 
-// transferCause is what an error of the network means.
+// transferCause maps an error of the network to its cause.
 func transferCause(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return ErrTimeout
@@ -120,18 +120,18 @@ func transferCause(err error) error {
 	return err
 }
 
-// Why nothing was read or written.
+// Reasons why nothing was read or written.
 var (
-	errNothing     = errors.New("nothing came in time")
+	errNothing     = errors.New("nothing arrived in time")
 	errInterrupted = errors.New("the context has ended")
 )
 
-// maxEmptyReads is how often a connection may give nothing and no error.
+// maxEmptyReads is the number of consecutive reads that may return neither bytes nor an error.
 const maxEmptyReads = 100
 
-// read waits for bytes, for a time; 0: for ever. It gives errNothing where none came.
+// read waits for bytes, at most for wait; 0 means without limit. It returns errNothing if none arrived.
 func (c *connection) read(wait time.Duration) error {
-	if err := c.makeRoom(); err != nil {
+	if err := c.growBuffer(); err != nil {
 		return err
 	}
 	if err := c.deadline(c.SetReadDeadline, wait); err != nil {
@@ -143,7 +143,7 @@ func (c *connection) read(wait time.Duration) error {
 		c.received += int64(n)
 		switch {
 		case n > 0:
-			return nil // an error comes again
+			return nil // the next read returns the error again
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return c.ifNotInterrupted(errNothing)
 		case err != nil:
@@ -153,19 +153,19 @@ func (c *connection) read(wait time.Duration) error {
 	return io.ErrNoProgress
 }
 
-// offset is that of the first byte that is not done with.
+// offset returns the stream offset of the first byte that is not processed yet.
 func (c *connection) offset() int64 { return c.received - int64(c.end-c.begin) }
 
-// makeRoom has room behind what is held: less than a line, which is bounded.
-func (c *connection) makeRoom() error {
+// growBuffer makes space behind the held bytes. They are less than a line, whose length is limited.
+func (c *connection) growBuffer() error {
 	held := c.buf[c.begin:c.end]
 	switch {
 	case len(held) > c.config.MaxLineBytes:
-		return at(c.offset(), wrong(fmt.Sprintf("a line of at most %d bytes", c.config.MaxLineBytes), held))
+		return withOffset(c.offset(), unexpected(fmt.Sprintf("a line of at most %d bytes", c.config.MaxLineBytes), held))
 	case c.begin > 0:
 		c.begin, c.end = 0, copy(c.buf, held)
 	case c.end == len(c.buf):
-		if err := c.room.Hold(2 * len(c.buf)); err != nil {
+		if err := c.memory.Resize(2 * len(c.buf)); err != nil {
 			return err
 		}
 		grown := make([]byte, 2*len(c.buf))
@@ -175,7 +175,7 @@ func (c *connection) makeRoom() error {
 	return nil
 }
 
-// lines hands on each line that is complete, without its end, with its offset.
+// lines calls each with every complete line, without its line break, and the line's offset.
 func (c *connection) lines(each func(line []byte, offset int64) error) error {
 	for {
 		held := c.buf[c.begin:c.end]
@@ -193,7 +193,7 @@ func (c *connection) lines(each func(line []byte, offset int64) error) error {
 	}
 }
 
-// ending is whether what was received ends an answer.
+// ending tells whether the received bytes end an answer.
 type ending uint8
 
 const (
@@ -202,10 +202,10 @@ const (
 	ended
 )
 
-// ending looks at what stands behind the last line. A byte 0x04 at its end ends an answer
-// where the prompt stands before it, or, where no prompt is drawn, where it stands alone and
-// endsAlone. Otherwise it may be part of a text whose rest comes; where there is a prompt it
-// is. Rest is what stands there and belongs to the answer.
+// ending examines the bytes behind the last line. A final byte 0x04 ends an answer if the prompt stands before it.
+// Without a prompt it ends the answer if it stands alone and endsAlone is true; otherwise it may be part of a text that
+// continues. With a prompt, every other 0x04 is part of a text. Rest are the bytes behind the last line that belong to
+// the answer.
 func (c *connection) ending(endsAlone bool) (is ending, rest []byte) {
 	tail := c.buf[c.begin:c.end]
 	if len(tail) == 0 || tail[len(tail)-1] != EndOfReply {
@@ -224,8 +224,8 @@ func (c *connection) ending(endsAlone bool) (is ending, rest []byte) {
 	return notEnded, nil
 }
 
-// learnPrompt takes what stands behind the last line for the prompt, if it looks like one: a
-// carriage return, a few characters, and the end of the answer.
+// learnPrompt stores the bytes behind the last line as the prompt if they look like one: a carriage return, a few
+// characters, and the end of the answer.
 func (c *connection) learnPrompt() {
 	tail := c.buf[c.begin:c.end]
 	if n := len(tail) - 1; n > 1 && n < promptBytes && tail[0] == '\r' && tail[n] == EndOfReply {
@@ -233,8 +233,8 @@ func (c *connection) learnPrompt() {
 	}
 }
 
-// promptBytes is how long a prompt may be, with what stands around it.
+// promptBytes is the maximum length of a prompt with its carriage return and 0x04.
 const promptBytes = 64
 
-// forget is done with all that is held.
-func (c *connection) forget() { c.begin, c.end, c.searched = 0, 0, 0 }
+// discard drops all held bytes.
+func (c *connection) discard() { c.begin, c.end, c.searched = 0, 0, 0 }

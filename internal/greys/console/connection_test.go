@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// secured are the two sides of a TLS connection, and the TCP connection below the server's.
+// secured returns both sides of a TLS connection, and the TCP connection below the server's side.
 func secured(t *testing.T) (client *connection, server *tls.Conn, below *net.TCPConn) {
 	t.Helper()
 	web := httptest.NewTLSServer(http.NotFoundHandler())
@@ -40,7 +40,7 @@ func secured(t *testing.T) (client *connection, server *tls.Conn, below *net.TCP
 	return newConnection(conn, Config{}), server, below
 }
 
-// sendUntilItFails sends commands until the network reports what became of the other side.
+// sendUntilItFails sends commands until the network reports an error.
 func sendUntilItFails(c *connection, wait time.Duration) error {
 	for {
 		if err := c.send(make([]byte, 64<<10), wait); err != nil {
@@ -49,14 +49,14 @@ func sendUntilItFails(c *connection, wait time.Duration) error {
 	}
 }
 
-func TestWhyACommandIsNotSentOverTLS(t *testing.T) {
+func TestSendErrorsOverTLSHaveTheirCause(t *testing.T) {
 	const patience = time.Minute
 	for name, test := range map[string]struct {
 		happens func(t *testing.T, server *tls.Conn, below *net.TCPConn)
 		wait    time.Duration
 		want    error
 	}{
-		"the server closes in order": {func(t *testing.T, server *tls.Conn, _ *net.TCPConn) { require.NoError(t, server.Close()) }, patience, ErrClosed},
+		"the server closes the TLS connection": {func(t *testing.T, server *tls.Conn, _ *net.TCPConn) { require.NoError(t, server.Close()) }, patience, ErrClosed},
 		"the server's process dies": {func(t *testing.T, _ *tls.Conn, below *net.TCPConn) {
 			require.NoError(t, below.SetLinger(0))
 			require.NoError(t, below.Close())
@@ -66,11 +66,11 @@ func TestWhyACommandIsNotSentOverTLS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client, server, below := secured(t)
 			test.happens(t, server, below)
-			// TLS allows no further write after one that failed, and gives the same cause.
+			// TLS allows no further write after a failed one, and returns the same cause.
 			for range 2 {
 				err := sendUntilItFails(client, test.wait)
 				require.ErrorIs(t, err, test.want)
-				assert.ErrorContains(t, err, "expected the server to take a command, got: ")
+				assert.ErrorContains(t, err, "expected the server to accept a command, got: ")
 			}
 		})
 	}

@@ -11,25 +11,23 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// block reads the lines of what a command's answers consist of. What is wrong with a line
-// is a [SyntaxError] without a place.
+// block reads the lines of one command's answers. Its errors are a [SyntaxError] without an offset.
 type block interface {
-	// line reads a line. It is given no notice: see [decoder.notice].
+	// line reads a line. It never receives a notice: see [decoder.notice].
 	line(text []byte) error
 	// open reports whether an answer has begun and is not complete.
 	open() bool
-	// mayBeComplete reports whether what is open is complete if nothing comes for now, of
-	// which pause is told.
+	// mayBeComplete reports whether the open answer is complete if no more bytes arrive. The decoder then calls pause.
 	mayBeComplete() bool
 	pause() error
-	// end is told that nothing comes any more.
+	// end handles the end of all answers.
 	end() error
 }
 
-// output is where a block's answers go, with what all of them are made of.
+// output delivers a block's answers. It also has the parsers that all blocks use.
 type output struct {
 	each func(greys.Reply)
-	// replies is how many were given, repeated how many were left out as repetitions.
+	// replies is the number of delivered answers; repeated is the number of ignored repetitions.
 	replies, repeated int
 	names             names
 	clock             clock
@@ -40,10 +38,10 @@ func (o *output) reply(r greys.Reply) {
 	o.each(r)
 }
 
-// maxReused is of how many elements a slice is kept for the next answer.
+// maxReused is the largest capacity of a slice that is reused for the next answer.
 const maxReused = 16 << 10
 
-// reused is a slice of a former answer, for the next one.
+// reused returns an emptied slice of a former answer for the next one.
 func reused[T any](s []T) []T {
 	if cap(s) > maxReused {
 		return nil
@@ -51,49 +49,48 @@ func reused[T any](s []T) []T {
 	return s[:0]
 }
 
-// decoder makes answers of the lines that a server says to one command.
+// decoder turns the lines of the server's answer to one command into replies.
 type decoder struct {
 	output
 	block
-	// limit is how many bytes an answer may have; begun is where the one that is open began.
+	// limit is the maximum length of an answer; begun is the offset of the open answer.
 	limit, begun int64
-	// room is that of the answer that is open.
-	room greys.Room
-	// affected says that the server has said what the command's patterns match.
+	// memory counts the bytes of the open answer.
+	memory greys.Reservation
+	// affected means that the server has reported the counts of matched classes and methods.
 	affected bool
-	// lines is how many came.
-	lines int
+	lines    int
 	// first is the beginning of the first line of the connection.
 	first []byte
-	// failed is why the server says that it does not do it, in words.
+	// failed is the reason why the server did not carry out the command; words are the server's text.
 	failed error
 	words  []byte
 }
 
-// take reads a line, without its end, that stands at a place of the connection.
-func (d *decoder) take(text []byte, offset int64) error {
-	return at(offset, d.read(text, offset))
+// readLine reads a line, without its line break, at an offset of the connection.
+func (d *decoder) readLine(text []byte, offset int64) error {
+	return withOffset(offset, d.decodeLine(text, offset))
 }
 
-// maxSaid is how much of the first line an error says.
-const maxSaid = 80
+// maxSaid is the maximum length of the first line in an error.
+const maxFirstLine = 80
 
-// transfer says that bytes did not get through while something was expected.
-func (d *decoder) transfer(received int64, what string, err error) error {
-	failed := &TransferError{Offset: received, What: what, Err: err}
+// transferError is the error for a failed transfer while something was expected.
+func (d *decoder) transferError(received int64, expected string, err error) error {
+	failed := &TransferError{Offset: received, Expected: expected, Err: err}
 	switch {
-	case received == 0 && err == ErrTimeout && what != listAnswer:
+	case received == 0 && err == ErrTimeout && expected != listAnswer:
 		failed.Err = ErrSilent
 	case d.replies == 0:
-		failed.Said = validText(d.first)
+		failed.FirstLine = greys.ValidText(d.first)
 	}
 	return failed
 }
 
-// at is an error with the place of the line.
-func at(offset int64, err error) error {
+// withOffset adds the line's offset to an error.
+func withOffset(offset int64, err error) error {
 	if err == nil {
-		return nil // nothing is allocated for a line
+		return nil // the common case allocates nothing
 	}
 	var syntax *SyntaxError
 	if errors.As(err, &syntax) {
@@ -102,13 +99,13 @@ func at(offset int64, err error) error {
 	return err
 }
 
-func (d *decoder) read(text []byte, offset int64) error {
+func (d *decoder) decodeLine(text []byte, offset int64) error {
 	d.lines++
 	if offset == 0 {
 		if greys.IsHTTP(text) {
-			return fmt.Errorf("%w: it begins with %q", greys.ErrHTTP, text[:min(len(text), maxSaid)])
+			return fmt.Errorf("%w: it begins with %q", greys.ErrHTTP, text[:min(len(text), maxFirstLine)])
 		}
-		d.first = append(d.first[:0], text[:min(len(text), maxSaid)]...)
+		d.first = append(d.first[:0], text[:min(len(text), maxFirstLine)]...)
 	}
 	if d.failed != nil {
 		d.addWords(text)
@@ -120,51 +117,50 @@ func (d *decoder) read(text []byte, offset int64) error {
 		}
 	}
 	if offset+int64(len(text))-d.begun > d.limit {
-		return wrong(fmt.Sprintf("an answer of at most %d bytes", d.limit), text)
+		return unexpected(fmt.Sprintf("an answer of at most %d bytes", d.limit), text)
 	}
-	if err := d.makeRoom(offset + int64(len(text)) - d.begun); err != nil {
+	if err := d.reserve(offset + int64(len(text)) - d.begun); err != nil {
 		return err
 	}
 	before := d.replies
 	err := d.block.line(text)
 	if d.replies > before {
-		d.begun = offset // what follows in the same table is another answer
+		d.begun = offset // the next lines of the same table are another answer
 	}
 	return err
 }
 
 const (
-	// decodedPerByte is how many bytes a byte of an answer takes at most until it is handed
-	// on, and roomStep after how many bytes of one it is asked whether there is room.
+	// decodedPerByte is the maximum memory for each byte of an answer until it is delivered. reserveStep is the step in
+	// bytes in which the memory is reserved.
 	decodedPerByte = 5
-	roomStep       = 64 << 10
+	reserveStep    = 64 << 10
 )
 
-// makeRoom makes room for an answer that has so many bytes by now.
-func (d *decoder) makeRoom(bytes int64) error {
-	return d.room.Hold(decodedPerByte * int(bytes/roomStep*roomStep))
+// reserve reserves memory for an answer that has so many bytes so far.
+func (d *decoder) reserve(bytes int64) error {
+	return d.memory.Resize(decodedPerByte * int(bytes/reserveStep*reserveStep))
 }
 
-// finish reads the end, which stands at a place of the connection.
+// finish handles the end of the answers at an offset of the connection.
 func (d *decoder) finish(offset int64) error {
 	if d.failed != nil {
-		return fmt.Errorf("%w: %s", d.failed, validText(d.words))
+		return fmt.Errorf("%w: %s", d.failed, greys.ValidText(d.words))
 	}
-	return at(offset, d.end())
+	return withOffset(offset, d.end())
 }
 
-// endsAlone reports whether a byte 0x04 that is all that stands in a line ends the answer
-// for sure: lines of tables and trees begin otherwise, whatever they hold. A thread's name in
-// the title of a stack may have such a line, and so may the words for what went wrong.
+// endsAlone reports whether a byte 0x04 alone on a line certainly ends the answer. Lines of tables and trees never
+// begin with it. A thread's name in the title of a stack can contain such a line, and so can the text of a refusal.
 func (d *decoder) endsAlone() bool {
 	stack, is := d.block.(*stackBlock)
 	return d.failed == nil && !(is && stack.isOpen)
 }
 
-// quiet is told that nothing comes for now.
-func (d *decoder) quiet(offset int64) error { return at(offset, d.pause()) }
+// quiet handles a pause without new bytes.
+func (d *decoder) quiet(offset int64) error { return withOffset(offset, d.pause()) }
 
-// What the server says beside answers.
+// Notices of the server beside answers.
 const (
 	abortNotice    = "Press Ctrl+D to abort."
 	dumpNotice     = "[dump: "
@@ -175,8 +171,8 @@ const (
 	noFragment     = "Time fragment["
 )
 
-// notice reads a line that stands between answers, if it is no part of one. Tables, trees
-// and stacks begin otherwise.
+// notice reads a line between answers and reports whether it was a notice. Lines of tables, trees and stacks begin
+// differently.
 func (d *decoder) notice(text []byte) bool {
 	if len(text) == 0 {
 		return true
@@ -202,7 +198,7 @@ func (d *decoder) notice(text []byte) bool {
 	return true
 }
 
-// reason is why a command is not done, by the line that says so.
+// reason returns the reason for a refusal, by the server's line.
 func reason(text []byte) error {
 	if bytes.HasSuffix(text, []byte(" not found.")) || bytes.Contains(text, []byte("is not a recognized option")) {
 		return greys.ErrUnsupported
@@ -215,8 +211,7 @@ func (d *decoder) fail(why error, text []byte) {
 	d.addWords(text)
 }
 
-// maxWords is how much is kept of why the server does not do a command, which may go on for
-// lines.
+// maxWords is the maximum stored length of a refusal, which can have many lines.
 const maxWords = 1 << 10
 
 func (d *decoder) addWords(text []byte) {
@@ -228,7 +223,7 @@ func (d *decoder) addWords(text []byte) {
 	d.words = d.words[:min(len(d.words), maxWords)]
 }
 
-// affects reads what a command's patterns match:
+// affects reads the counts of matched classes and methods:
 //
 //	Affect(class-cnt:1 , method-cnt:4) cost in 21 ms.
 //	Affect(row-cnt:1) cost in 2 ms.
@@ -269,7 +264,7 @@ func (d *decoder) affects(text []byte) bool {
 	return true
 }
 
-// newBlock is what reads the answers to a command.
+// newBlock returns the block that reads the answers to a command.
 func newBlock(command greys.Command, o *output) block {
 	switch c := command.(type) {
 	case greys.VersionCommand:
@@ -297,14 +292,14 @@ func newBlock(command greys.Command, o *output) block {
 	}
 }
 
-// noBlock is of a command that has no answers but notices.
+// noBlock reads the answers to a command that has only notices.
 type noBlock struct{ definite }
 
-func (noBlock) line(text []byte) error { return wrong("nothing but the end of the answer", text) }
+func (noBlock) line(text []byte) error { return unexpected("nothing but the end of the answer", text) }
 func (noBlock) open() bool             { return false }
 func (noBlock) end() error             { return nil }
 
-// definite is part of a block whose last line says that it is the last.
+// definite is embedded in blocks whose last line shows that it is the last.
 type definite struct{}
 
 func (definite) mayBeComplete() bool { return false }

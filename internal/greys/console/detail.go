@@ -12,16 +12,15 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// detailBlock reads the table of all that is known of a recorded call:
+// detailBlock reads the table with all details of a recorded call:
 //
 //	+-----------------+---...
 //	|           INDEX | 1001
 //	+-----------------+---...
 //
-// Texts of objects can have any number of lines. What is longer than the column goes on in
-// the next line, so of two lines of which the first one is as long as the column it is not
-// known whether a line break stands between them; there is none then. Spaces at the end of
-// a line are lost too.
+// Texts of objects can have any number of lines. The server breaks a line that is longer than the column. If a line
+// fills the column, a line break of the text and a break by the server look the same; the block then joins the lines.
+// Spaces at the end of a line are lost as well.
 type detailBlock struct {
 	*output
 	definite
@@ -31,7 +30,7 @@ type detailBlock struct {
 	has   detailFields
 }
 
-// detailFields are those that have come, of the ones that have to.
+// detailFields is the set of required fields that have been read.
 type detailFields uint8
 
 const (
@@ -45,7 +44,7 @@ const (
 	detailAll = 1<<iota - 1
 )
 
-// detailStyle is how the table is drawn.
+// detailStyle is the layout of the table.
 var detailStyle = tableStyle{columns: []column{{width: 15, right: true}, {width: 150}}, padding: 1, bottom: true}
 
 // Names of rows.
@@ -65,28 +64,28 @@ func (b *detailBlock) end() error {
 		return err
 	}
 	if b.has != detailAll {
-		return wrong("a table of a recorded call, with INDEX, GMT-CREATE, COST(ms), CLASS, METHOD, IS-RETURN and IS-EXCEPTION", nil)
+		return unexpected("a table of a recorded call, with INDEX, GMT-CREATE, COST(ms), CLASS, METHOD, IS-RETURN and IS-EXCEPTION", nil)
 	}
 	b.output.reply(&b.reply)
 	return nil
 }
 
-// maxParameters is how many a method can have.
+// maxParameters is the maximum number of parameters of a Java method.
 const maxParameters = 255
 
-// pair reads a row. Rows of other names, which there may be, are passed over.
+// pair reads a row. It ignores rows with other names.
 func (b *detailBlock) pair(key []byte, value *cell) error {
 	r := &b.reply
 	switch name := string(key); {
 	case strings.HasPrefix(name, detailParameters):
 		if len(r.Parameters) == maxParameters {
-			return wrong(fmt.Sprintf("at most %d parameters", maxParameters), key)
+			return unexpected(fmt.Sprintf("at most %d parameters", maxParameters), key)
 		}
-		r.Parameters = append(r.Parameters, validText(value.joined(nil)))
+		r.Parameters = append(r.Parameters, greys.ValidText(value.joined(nil)))
 	case name == detailReturn:
-		r.Return = validText(value.joined(nil))
+		r.Return = greys.ValidText(value.joined(nil))
 	case name == detailException:
-		r.Exception = validText(value.joined(isTraceLine))
+		r.Exception = greys.ValidText(value.joined(isTraceLine))
 	case name == detailStack:
 		return b.readStack(value.joined(isFrameLine))
 	default:
@@ -95,8 +94,8 @@ func (b *detailBlock) pair(key []byte, value *cell) error {
 	return nil
 }
 
-// isTraceLine and isFrameLine say which lines are never the rest of a longer one: those of
-// Java's stack traces, and of the server's.
+// isTraceLine and isFrameLine report whether a line is certainly not the rest of a longer line: a line of Java's stack
+// trace, or of the server's.
 func isTraceLine(line []byte) bool {
 	for _, begin := range []string{"    at ", "    ... ", "Caused by: "} {
 		if bytes.HasPrefix(line, []byte(begin)) {
@@ -119,7 +118,7 @@ func (b *detailBlock) readStack(text []byte) error {
 		}
 	}
 	if !b.stack.title.complete {
-		return wrong("a stack with its title", text)
+		return unexpected("a stack with its title", text)
 	}
 	return nil
 }
@@ -135,7 +134,7 @@ func (b *detailBlock) field(name string, text []byte) error {
 		r.Process, ok = count(text)
 	case "GMT-CREATE":
 		is = detailTime
-		r.Time, ok = b.clock.at(text)
+		r.Time, ok = b.clock.parse(text)
 	case "COST(ms)":
 		is = detailCost
 		r.Cost, ok = milliseconds(text)
@@ -143,10 +142,10 @@ func (b *detailBlock) field(name string, text []byte) error {
 		r.Object = b.names.object(text)
 	case "CLASS":
 		is = detailClass
-		r.Class = b.names.of(text)
+		r.Class = b.names.Intern(text)
 	case "METHOD":
 		is = detailMethod
-		r.Method = b.names.of(text)
+		r.Method = b.names.Intern(text)
 	case "IS-RETURN":
 		is = detailReturned
 		r.Returned, ok = boolean(text)
@@ -155,13 +154,13 @@ func (b *detailBlock) field(name string, text []byte) error {
 		r.Threw, ok = boolean(text)
 	}
 	if !ok {
-		return wrong("a recorded call with a value of its kind as "+name, text)
+		return unexpected("a recorded call with a value of its kind as "+name, text)
 	}
 	b.has |= is
 	return nil
 }
 
-// AppendRecordDetail adds the table of all that is known of a recorded call.
+// AppendRecordDetail adds the table with all details of a recorded call.
 func AppendRecordDetail(b []byte, r *greys.RecordDetail) []byte {
 	rows := [][]string{
 		{"INDEX", strconv.FormatInt(r.Index, 10)},

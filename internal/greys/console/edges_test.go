@@ -15,8 +15,8 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// said has a server say text to a command, with a prompt.
-func said(command greys.Command, text string) ([]greys.Reply, error) {
+// repliesTo returns the replies to a command after a server, with a prompt, sent text.
+func repliesTo(command greys.Command, text string) ([]greys.Reply, error) {
 	return answers(command, "\r"+DefaultPrompt, Config{}, []byte(text+end))
 }
 
@@ -29,7 +29,7 @@ const (
 		"+-----------+-------+--------+-------+---------+------+\n"
 )
 
-func TestWhatIsNotUnderstoodIsAnErrorWithItsPlace(t *testing.T) {
+func TestUnknownSyntaxIsAnErrorWithItsOffset(t *testing.T) {
 	records := string(AppendRecords(nil, []greys.Record{{Index: 1, Time: busySince, Class: "C", Method: "m"}}))
 	detail := string(AppendRecordDetail(nil, &greys.RecordDetail{Record: greys.Record{Index: 1, Time: busySince, Class: "C", Method: "m"}}))
 	methods := string(AppendMethods(nil, []greys.Method{{Class: "C", Name: "m"}}))
@@ -69,7 +69,7 @@ func TestWhatIsNotUnderstoodIsAnErrorWithItsPlace(t *testing.T) {
 		{"a detail with a bad boolean", greys.RecordDetailCommand{}, strings.Replace(detail, "IS-RETURN | false", "IS-RETURN | maybe", 1), `expected a recorded call with a value of its kind as IS-RETURN, got "maybe"`},
 		{"a detail without its class", greys.RecordDetailCommand{}, strings.Replace(detail, "  CLASS |", "  CLASH |", 1), `expected a table of a recorded call, with INDEX`},
 		{"a method without a name", greys.MethodsCommand{}, strings.Replace(methods, "gaMethod-name : m", "gaMethod-name :  ", 1), `expected a method with declaring-class and gaMethod-name, got`},
-		{"a method out of line", greys.MethodsCommand{}, strings.Replace(methods, "  gaMethod-name : m", "gaMethod-name : m  ", 1), `expected a line of what is said of a method, got "gaMethod-name : m"`},
+		{"a method out of line", greys.MethodsCommand{}, strings.Replace(methods, "  gaMethod-name : m", "gaMethod-name : m  ", 1), `expected a line of a method: name : value, got "gaMethod-name : m"`},
 		{"a tree without a title", greys.TraceCommand{}, "    `---[1,1ms]a:b()\n", "line at byte 0: expected the title of a tree of calls: `---+Tracing for : ..., got"},
 		{"a title without a thread", greys.TraceCommand{}, "`---+Tracing for : main\n", `line at byte 0: expected a title: thread_name="..."`},
 		{"a title that goes on too long", greys.StackCommand{}, "thread_name=\"a\n" + strings.Repeat("b\n", 20), `line at byte 43: expected a title: thread_name="..."`},
@@ -87,7 +87,7 @@ func TestWhatIsNotUnderstoodIsAnErrorWithItsPlace(t *testing.T) {
 		{"counts that are none", greys.ResetCommand{}, "Affect(class-cnt:x) cost in 1 ms.\n", `line at byte 0: expected nothing but the end of the answer, got`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := said(tt.command, tt.text)
+			_, err := repliesTo(tt.command, tt.text)
 			if !errors.Is(err, greys.ErrHTTP) {
 				require.ErrorAs(t, err, new(*SyntaxError))
 			}
@@ -96,7 +96,7 @@ func TestWhatIsNotUnderstoodIsAnErrorWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestARangeIsKnownWhereBothItsEndsAre(t *testing.T) {
+func TestARangeNeedsItsMinimumAndMaximum(t *testing.T) {
 	const ms = time.Millisecond
 	row := greys.MethodStatistics{Time: busySince, Class: "C", Method: "m", Calls: 1, Succeeded: 1, Mean: 1500 * ms, HasMean: true, Min: 1111 * ms, Max: 2222 * ms, HasRange: true}
 	table := string(AppendStatistics(nil, &greys.Statistics{Methods: []greys.MethodStatistics{row}}))
@@ -107,38 +107,38 @@ func TestARangeIsKnownWhereBothItsEndsAre(t *testing.T) {
 		strings.Replace(table, "1111", "    ", 1): none,
 		strings.Replace(table, "2222", "    ", 1): none,
 	} {
-		replies, err := said(greys.MonitorCommand{}, text)
+		replies, err := repliesTo(greys.MonitorCommand{}, text)
 		require.NoError(t, err)
 		assert.Equal(t, []greys.MethodStatistics{want}, replies[0].(*greys.Statistics).Methods, text)
 	}
 }
 
-func TestWordsOfRefusalsAreBounded(t *testing.T) {
+func TestWordsOfRefusalsHaveAMaximumLength(t *testing.T) {
 	for _, first := range []int{1, maxWords - 2, maxWords - 1, maxWords, 2 * maxWords} {
 		text := "Command \"x\" " + strings.Repeat("a", first) + "\n" + strings.Repeat("b c\n\n", 2*maxWords)
-		_, err := said(greys.VersionCommand{}, text)
+		_, err := repliesTo(greys.VersionCommand{}, text)
 		require.ErrorIs(t, err, greys.ErrRefused)
 		assert.Len(t, err.Error(), len(greys.ErrRefused.Error()+": ")+maxWords)
 	}
 }
 
-func TestNoticesStandAnywhereBetweenAnswers(t *testing.T) {
-	replies, err := said(greys.TraceCommand{}, aTree+"[dump: /tmp/x.class]\n"+abortNotice+"\nAffect(class-cnt:2 , method-cnt:3) cost in 1 ms.\n\n"+aTree+"Affect cost in 0 ms.\nAffect(row-cnt:7) cost in 0 ms.\n")
+func TestNoticesAreReadAnywhereBetweenAnswers(t *testing.T) {
+	replies, err := repliesTo(greys.TraceCommand{}, aTree+"[dump: /tmp/x.class]\n"+abortNotice+"\nAffect(class-cnt:2 , method-cnt:3) cost in 1 ms.\n\n"+aTree+"Affect cost in 0 ms.\nAffect(row-cnt:7) cost in 0 ms.\n")
 	require.NoError(t, err)
 	require.Len(t, replies, 4)
 	assert.Equal(t, &greys.Affected{Classes: 2, Methods: 3}, replies[1])
 	assert.Equal(t, &greys.Affected{Rows: 7}, replies[3])
 }
 
-func TestTimesOfCallsAreInOrderWhateverTheServersClockDoes(t *testing.T) {
+func TestACallNeverEndsBeforeItsStart(t *testing.T) {
 	for text, want := range map[string]greys.Node{
 		"[11,8ms]":  {Start: 3 * time.Millisecond, End: 11 * time.Millisecond},
 		"[-5,-3ms]": {},
 		"[3,5ms]":   {End: 3 * time.Millisecond},
-		// It has not ended: its end is 0, and all is counted from 1970.
+		// A call that has not ended: its end is 0, which is 1970.
 		"[-1763800000000,-1763800000007ms]": {Start: 7 * time.Millisecond, End: 7 * time.Millisecond},
 	} {
-		replies, err := said(greys.TraceCommand{}, treeTitle+"    `---"+text+"a:b()\n\n")
+		replies, err := repliesTo(greys.TraceCommand{}, treeTitle+"    `---"+text+"a:b()\n\n")
 		require.NoError(t, err)
 		want.Class, want.Method = "a", "b"
 		assert.Equal(t, []greys.Node{want}, replies[0].(*greys.Tree).Nodes, text)
@@ -146,40 +146,40 @@ func TestTimesOfCallsAreInOrderWhateverTheServersClockDoes(t *testing.T) {
 	}
 }
 
-func TestATreeWithoutCallsIsNone(t *testing.T) {
-	replies, err := said(greys.TraceCommand{}, "`---Tracing for : "+stackTitle+"\n")
+func TestATreeWithoutCallsIsIgnored(t *testing.T) {
+	replies, err := repliesTo(greys.TraceCommand{}, "`---Tracing for : "+stackTitle+"\n")
 	require.NoError(t, err)
 	assert.Empty(t, replies)
 }
 
-func TestCallsOfPathTraces(t *testing.T) {
-	replies, err := said(greys.TraceCommand{}, "`---+pTracing for : "+strings.TrimSuffix(stackTitle, "\n")+"process=1005;\n"+
+func TestPathTracesAreReadAsTrees(t *testing.T) {
+	replies, err := repliesTo(greys.TraceCommand{}, "`---+pTracing for : "+strings.TrimSuffix(stackTitle, "\n")+"process=1005;\n"+
 		"    `---+[2,2ms]a.B:c(); index=1001;\n        `---[2,0ms]throw:java.io.IOException\n\n")
 	require.NoError(t, err)
 	assert.Equal(t, []greys.Node{{End: 2 * time.Millisecond, Class: "a.B", Method: "c", Throws: "java.io.IOException"}}, replies[0].(*greys.Tree).Nodes)
 }
 
-func TestTextsThatFillTheirColumnGoOn(t *testing.T) {
+func TestTextsLongerThanTheirColumnAreJoined(t *testing.T) {
 	loader := strings.Repeat("l", 80)
-	replies, err := said(greys.ClassesCommand{}, string(AppendClass(nil, &greys.Class{Name: "a." + loader, Loaders: []string{loader, loader + loader, "parent"}})))
+	replies, err := repliesTo(greys.ClassesCommand{}, string(AppendClass(nil, &greys.Class{Name: "a." + loader, Loaders: []string{loader, loader + loader, "parent"}})))
 	require.NoError(t, err)
 	assert.Equal(t, []string{loader, loader + loader, "parent"}, replies[0].(*greys.Class).Loaders)
 	assert.Equal(t, "a."+loader, replies[0].(*greys.Class).Name)
 
-	// 18 characters stand before a value.
+	// 18 characters stand before a value of a method.
 	method := greys.Method{Class: "C", Name: strings.Repeat("n", 82), Parameters: []string{strings.Repeat("p", 82), strings.Repeat("q", 200), "int"}, Return: strings.Repeat("r", 82)}
-	replies, err = said(greys.MethodsCommand{}, string(AppendMethods(nil, []greys.Method{method})))
+	replies, err = repliesTo(greys.MethodsCommand{}, string(AppendMethods(nil, []greys.Method{method})))
 	require.NoError(t, err)
 	assert.Equal(t, []greys.Reply{&method}, replies)
 
 	detail := greys.RecordDetail{Record: greys.Record{Time: busySince, Class: "C", Method: "m", Threw: true}, Exception: strings.Repeat("e", 150) + "\n    at a.b(C.java:1)\n    ... 3 more\nCaused by: x", HasStack: true}
 	detail.Stack = greys.CallStack{Frames: []greys.Frame{{Class: "a", Method: strings.Repeat("m", 138), File: "F", Line: 1}, {Class: "a", Method: strings.Repeat("n", 131), File: "Fi", Line: 1}}}
-	replies, err = said(greys.RecordDetailCommand{}, string(AppendRecordDetail(nil, &detail)))
+	replies, err = repliesTo(greys.RecordDetailCommand{}, string(AppendRecordDetail(nil, &detail)))
 	require.NoError(t, err)
 	assert.Equal(t, []greys.Reply{&detail}, replies)
 }
 
-func TestTimesAreThoseOfTheServersZone(t *testing.T) {
+func TestTimesAreReadInTheConfiguredZone(t *testing.T) {
 	zone := time.FixedZone("CST", 8*60*60)
 	at := busySince.In(zone)
 	text := AppendRecords(nil, []greys.Record{{Time: at}})
@@ -190,7 +190,7 @@ func TestTimesAreThoseOfTheServersZone(t *testing.T) {
 }
 
 // The released server writes these with -Duser.language and -Duser.country of the locale.
-func TestNumbersAreReadInTheDigitsOfTheServersLocale(t *testing.T) {
+func TestDigitsOfTheServersLocaleAreRead(t *testing.T) {
 	at := time.Date(2026, 11, 23, 1, 31, 24, 0, time.UTC)
 	for locale, text := range map[string]string{
 		"Arabic, Egypt": "٢٠٢٦-١١-٢٣ ٠١:٣١:٢٤", "Persian, Iran": "۲۰۲۶-۱۱-۲۳ ۰۱:۳۱:۲۴", "Hindi with Devanagari digits": "२०२६-११-२३ ०१:३१:२४",
@@ -199,7 +199,7 @@ func TestNumbersAreReadInTheDigitsOfTheServersLocale(t *testing.T) {
 		t.Run(locale, func(t *testing.T) {
 			c := clock{zone: time.UTC}
 			for range 2 {
-				got, ok := c.at([]byte(text))
+				got, ok := c.parse([]byte(text))
 				assert.True(t, ok)
 				assert.Equal(t, at, got)
 			}
@@ -210,7 +210,7 @@ func TestNumbersAreReadInTheDigitsOfTheServersLocale(t *testing.T) {
 		"Affect(class-cnt:۱ , method-cnt:۲) cost in 35 ms.\n":  {Classes: 1, Methods: 2},
 		"Affect(class-cnt:१ , method-cnt:३) cost in 35 ms.\n":  {Classes: 1, Methods: 3},
 	} {
-		replies, err := said(greys.ResetCommand{}, text)
+		replies, err := repliesTo(greys.ResetCommand{}, text)
 		require.NoError(t, err)
 		assert.Equal(t, []greys.Reply{&want}, replies)
 	}
@@ -247,26 +247,4 @@ func TestTimesInMilliseconds(t *testing.T) {
 		_, ok := milliseconds([]byte(text))
 		assert.False(t, ok, text)
 	}
-}
-
-func TestNamesThatComeAgainCostNothing(t *testing.T) {
-	var n names
-	text := []byte("com.example.Shop")
-	n.of(text)
-	assert.Zero(t, testing.AllocsPerRun(100, func() { n.of(text) }))
-	for i := range 3 * maxNames {
-		n.of([]byte{'a', byte(i), byte(i >> 8), byte(i >> 16)})
-		require.LessOrEqual(t, len(n.known), maxNames)
-		require.LessOrEqual(t, n.bytes, maxNameBytes)
-	}
-	long := []byte(strings.Repeat("y", maxName))
-	for i := range 3 * maxNameBytes / maxName {
-		long[0], long[1] = byte('a'+i%26), byte('a'+i/26%26)
-		long[2], long[3] = byte('a'+i/26/26%26), 'z'
-		n.of(long)
-		require.LessOrEqual(t, n.bytes, maxNameBytes)
-	}
-	n.of([]byte(strings.Repeat("x", maxName+1)))
-	assert.NotContains(t, n.known, strings.Repeat("x", maxName+1))
-	assert.Equal(t, "a\ufffd", n.of([]byte("a\xff")))
 }

@@ -8,33 +8,31 @@ import (
 	"fmt"
 )
 
-// Why a transfer ended, besides errors of the network.
+// Reasons why a transfer ended, besides errors of the network.
 var (
-	// ErrClosed says that the connection was closed.
+	// ErrClosed means that the connection was closed.
 	ErrClosed = errors.New("the connection was closed")
-	// ErrTimeout says that the server said, or took, nothing for too long, or that a command
-	// took too long.
+	// ErrTimeout means that the server sent or accepted nothing for too long, or that a command took too long.
 	ErrTimeout = errors.New("time ran out")
-	// ErrSilent says that the server has said nothing at all. It wraps ErrTimeout.
+	// ErrSilent means that the server has sent nothing at all. It wraps ErrTimeout.
 	ErrSilent = fmt.Errorf("the server accepts connections and sends nothing: %w", ErrTimeout)
-	// ErrLost says that the server ended a command for no reason: it does that to one that
-	// comes while it ends another. It can be asked for again.
+	// ErrLost means that the server ended a command without a reason. It does that to a command that arrives while it
+	// ends another one. The client can send the command again.
 	ErrLost = errors.New("the server lost the command")
 )
 
-// Error is the error of a command. Err is
+// Error is the error of a command. Err is one of these:
 //
-//   - a *[SyntaxError]: the server said what is not understood, or too much.
-//   - a *[TransferError]: bytes did not get through.
+//   - a *[SyntaxError]: the answer has an unknown syntax, or is too long.
+//   - a *[TransferError]: bytes were not sent or not received.
 //   - [ErrLost].
-//   - one that wraps [greys.ErrUnsupported], [greys.ErrRefused] or [greys.ErrSessionTimedOut],
+//   - an error that wraps [greys.ErrUnsupported], [greys.ErrRefused] or [greys.ErrSessionTimedOut],
 //     with the server's words.
-//   - that of Dial, what is wrong with the command, or that of the context, none of which
-//     comes of a command that was sent.
+//   - before the command was sent: the error of Dial, of the command itself, or of the context.
 type Error struct {
-	Peer    string // the address of the server; empty: there was no connection
+	Peer    string // the address of the server; empty if there was no connection
 	Command string // the line that was sent
-	// Sent says that it was sent, or part of it: the server may have begun with it.
+	// Sent means that at least a part of the line was sent: the server may have started the command.
 	Sent bool
 	Err  error
 }
@@ -48,32 +46,32 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// SyntaxError says where text is not what a server says.
+// SyntaxError is the error for text that a server never sends.
 type SyntaxError struct {
 	Offset   int64  // of the line, from the first byte of the connection
-	Expected string // what is allowed there
-	Got      string // what stands there, shortened
+	Expected string // the allowed text at that position
+	Got      string // the received text, shortened
 }
 
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("line at byte %d: expected %s, got %s", e.Offset, e.Expected, e.Got)
 }
 
-// TransferError says that bytes did not get through.
+// TransferError is the error for bytes that were not sent or not received.
 type TransferError struct {
-	Offset int64  // from the first byte of the connection, in the direction that is meant
-	What   string // what was under way
-	Err    error  // ErrClosed, ErrTimeout, ErrSilent, or the network's error
-	// Said is the first line that came, where there was no answer; empty: none did.
-	Said string
+	Offset   int64  // from the first byte of the connection, in the direction of the transfer
+	Expected string // the expected bytes or step
+	Err      error  // ErrClosed, ErrTimeout, ErrSilent, or the network's error
+	// FirstLine is the first received line if no answer was read; empty if no line arrived.
+	FirstLine string
 }
 
 func (e *TransferError) Error() string {
-	said := ""
-	if e.Said != "" {
-		said = fmt.Sprintf(" (the server said %q: another service may listen at the port)", e.Said)
+	first := ""
+	if e.FirstLine != "" {
+		first = fmt.Sprintf(" (the server sent %q: another service may listen at the port)", e.FirstLine)
 	}
-	return fmt.Sprintf("byte %d: expected %s, got: %v%s", e.Offset, e.What, e.Err, said)
+	return fmt.Sprintf("byte %d: expected %s, got: %v%s", e.Offset, e.Expected, e.Err, first)
 }
 
 func (e *TransferError) Unwrap() error { return e.Err }

@@ -17,8 +17,8 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// modelSplit is split, slow and obvious: a line is a list of UTF-16 units, of which those
-// below the crosses of the border are bars. The second unit of a character is empty.
+// modelSplit is a simple model of split: a line is a list of UTF-16 units, with bars below the crosses of the border.
+// The second unit of a character is empty.
 func modelSplit(border, line string) (cells []string, ok bool) {
 	var units []string
 	for len(line) > 0 {
@@ -51,8 +51,7 @@ func modelSplit(border, line string) (cells []string, ok bool) {
 	return cells, true
 }
 
-// modelBorder reports whether a line is a border, by what it may be: crosses around lines
-// that have room for two spaces and a character.
+// modelBorder is a simple model of a border: crosses around lines of at least three characters.
 func modelBorder(line string) bool {
 	parts := strings.Split(line, "+")
 	if len(parts) < 3 || len(parts) > maxColumns+2 || parts[0] != "" || parts[len(parts)-1] != "" {
@@ -66,7 +65,7 @@ func modelBorder(line string) bool {
 	return true
 }
 
-// FuzzTable compares tables with the model.
+// FuzzTable compares tables with the models.
 func FuzzTable(f *testing.F) {
 	for _, content := range captures(f) {
 		lines := strings.Split(string(content), "\n")
@@ -98,8 +97,7 @@ func FuzzTable(f *testing.F) {
 	})
 }
 
-// FuzzTree reads anything as trees. What is read is written, and read again: nothing may have
-// changed.
+// FuzzTree reads any bytes as trees. It writes the replies and reads them again: they must be equal.
 func FuzzTree(f *testing.F) { fuzzText(f, greys.TraceCommand{}) }
 
 // FuzzStack is FuzzTree for stacks.
@@ -113,7 +111,7 @@ func fuzzText(f *testing.F, command greys.Command) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		// No byte 0x04 is an end but the last one.
+		// Only the last byte 0x04 is an end.
 		replies, err := answers(command, "\rprompt", Config{}, append(bytes.Clone(text), "\rprompt\x04"...))
 		checkAnswers(t, text, replies, err)
 		if err != nil {
@@ -125,8 +123,7 @@ func fuzzText(f *testing.F, command greys.Command) {
 	})
 }
 
-// FuzzStream reads anything as what a server says to any command. How it is cut into reads
-// may make no difference.
+// FuzzStream reads any bytes as the answer to any command. The division into reads must not change the result.
 func FuzzStream(f *testing.F) {
 	all := captures(f)
 	for _, c := range captured {
@@ -140,7 +137,7 @@ func FuzzStream(f *testing.F) {
 		replies, err := answers(command, promptOf(loud), config, text)
 		checkAnswers(t, text, replies, err)
 		if bytes.IndexByte(text, EndOfReply) < len(text)-1 {
-			return // where a read ends behind the first one that may be the end
+			return // where a read ends after the first possible end
 		}
 		got, gotErr := answers(command, promptOf(loud), config, slices.Collect(slices.Chunk(text, int(size)+1))...)
 		require.Equal(t, replies, got)
@@ -159,7 +156,7 @@ func commandIndex(c greys.Command) uint8 {
 	return uint8(slices.IndexFunc(streamCommands, func(s greys.Command) bool { return reflect.TypeOf(s) == reflect.TypeOf(c) }))
 }
 
-// checkAnswers checks what holds for all answers and errors.
+// checkAnswers checks the invariants of all answers and errors.
 func checkAnswers(t *testing.T, text []byte, replies []greys.Reply, err error) {
 	var syntax *SyntaxError
 	if errors.As(err, &syntax) {
@@ -199,7 +196,7 @@ func checkTree(t *testing.T, tree *greys.Tree) {
 	}
 }
 
-// eachText calls do with each text in a value.
+// eachText calls do with each string in a value.
 func eachText(v reflect.Value, do func(string)) {
 	switch v.Kind() {
 	case reflect.String:

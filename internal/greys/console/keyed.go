@@ -13,11 +13,11 @@ import (
 //	modifier : static
 //	    type : int
 //
-// where names end in one column, and a value's further lines stand below the first.
+// All names end in one column. Further lines of a value stand below its first line.
 const keyedSeparator = " :"
 
-// keyed cuts a line whose names end in a column: it has a name, or it has none and goes on
-// with a value. The value begins behind a space, which is not there where it is empty.
+// keyed splits a line whose names end in a column. A line without a name continues a value. A space stands before the
+// value, unless the value is empty.
 func keyed(line []byte, width int) (name, value []byte, ok bool) {
 	separator := line
 	if len(line) < width+len(keyedSeparator) {
@@ -41,14 +41,14 @@ func keyed(line []byte, width int) (name, value []byte, ok bool) {
 	return nil, nil, false
 }
 
-// beginsKeyed reports whether a line of names that end in a column is no rest of another.
+// beginsKeyed reports whether a line has the form of such a line, so that it does not continue another line.
 func beginsKeyed(line []byte, width int) bool {
 	_, _, ok := keyed(line, width)
 	return ok
 }
 
-// keyedText is such lines as the server makes them: pairs of name and value, which may have
-// lines. Width is that of values; 0: any.
+// keyedText returns such lines as the server writes them. Values can have many lines. Width is the width of a line of a
+// value; 0 means any.
 func keyedText(width int, pairs ...[2]string) string {
 	longest := 0
 	for _, p := range pairs {
@@ -70,7 +70,7 @@ func keyedText(width int, pairs ...[2]string) string {
 	return b.String()
 }
 
-// valueLines are the lines of a value, at least one.
+// valueLines returns the lines of a value, at least one.
 func valueLines(value string, width int) (all []string) {
 	t := utf16Of(value)
 	if width > 0 {

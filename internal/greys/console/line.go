@@ -26,10 +26,9 @@ const (
 	maxCycleSeconds                                      = math.MaxInt32 / 1000 // the server counts milliseconds in 32 bits
 )
 
-// AppendLine adds the line that asks for a command, without a line break.
+// AppendLine adds the line of a command, without a line break.
 //
-// A server's reset knows no pattern: it takes everything out of all classes, what running
-// commands put into them included.
+// A server's reset has no pattern: it restores all classes, including those of running commands.
 func AppendLine(b []byte, command greys.Command) ([]byte, error) {
 	switch c := command.(type) {
 	case greys.VersionCommand:
@@ -66,7 +65,7 @@ func AppendLine(b []byte, command greys.Command) ([]byte, error) {
 	case greys.ResetCommand:
 		return append(b, wordReset...), nil
 	default:
-		return b, fmt.Errorf("no command of a console: %T", c)
+		return b, fmt.Errorf("the console has no command for %T", c)
 	}
 }
 
@@ -97,9 +96,9 @@ func appendPatterns(b []byte, regexp bool, patterns ...greys.Pattern) ([]byte, e
 	return b, nil
 }
 
-// appendArgument adds one argument. The server takes a backslash off the character behind
-// it, wherever it stands, so one that is meant has to be written twice; and it loses where
-// arguments end if one begins with a backslash, unless it is in quotes.
+// appendArgument adds one argument. The server removes a backslash before any character, so a literal backslash is
+// written twice. The server also mistakes the end of an argument that begins with a backslash, unless the argument is
+// in quotes.
 func appendArgument(b []byte, argument string) []byte {
 	if !strings.ContainsAny(argument, `\"' `) {
 		return append(b, argument...)
@@ -114,8 +113,8 @@ func appendArgument(b []byte, argument string) []byte {
 	return append(b, '"')
 }
 
-// arguments are those of a line, as the server cuts it: at spaces, or as quotes say, which
-// count only where an argument begins. Blank ones are none.
+// arguments splits a line as the server does: at spaces, or at quotes, which count only at the beginning of an
+// argument. It drops blank arguments.
 func arguments(line string) (all []string) {
 	var argument strings.Builder
 	end, inside, escaped := ' ', true, false
@@ -149,24 +148,23 @@ func arguments(line string) (all []string) {
 	return all
 }
 
-// Silence is what a line says of whether the session is silent.
+// Silence is the effect of a line on the silent mode of the session.
 type Silence uint8
 
-// What lines say of it.
+// The effects of a line.
 const (
 	Unchanged Silence = iota
-	Silent            // the server draws no prompt, and says not what a pattern matched
-	Loud              // it does
+	Silent            // the server draws no prompt and does not report how much a pattern matched
+	Loud              // the server does both
 )
 
-// LineError says why a line is no command, in the words of a server.
+// LineError is the refusal of a line, in the words of a server.
 type LineError struct{ Words string }
 
 func (e *LineError) Error() string { return e.Words }
 
-// ParseLine is what a server takes a line for: a command, of which a
-// [greys.SessionsCommand] may say that the session is silent from then on. The error is a
-// *[LineError]. Of what servers know beside the commands of package greys it knows nothing.
+// ParseLine parses a line as a server does. Silence is the effect of a [greys.SessionsCommand] on the session. The
+// error is a *[LineError]. ParseLine knows only the commands of package greys.
 func ParseLine(line string) (greys.Command, Silence, error) {
 	all := arguments(line)
 	if len(all) == 0 {
@@ -177,7 +175,7 @@ func ParseLine(line string) (greys.Command, Silence, error) {
 	if !ok {
 		return nil, Unchanged, &LineError{fmt.Sprintf(`Command "%s" not found.`, p.word)}
 	}
-	p.cut(all[1:], known)
+	p.splitOptions(all[1:], known)
 	command, silence := p.command()
 	if p.err != "" {
 		return nil, Unchanged, &LineError{fmt.Sprintf(`Command "%s" preprocessor failed : %s.`, p.word, p.err)}
@@ -185,13 +183,13 @@ func ParseLine(line string) (greys.Command, Silence, error) {
 	return command, silence, nil
 }
 
-// optionsOf are the options of each command; those with a value have a colon behind them.
+// optionsOf are the options of each command. A colon follows an option that has a value.
 var optionsOf = map[string]string{
 	wordVersion: "", wordSession: "s:", wordMonitor: "c:E", wordTrace: "En:", wordStack: "En:", wordRecord: "tli:En:",
 	wordClasses: "dfE", wordMethods: "dE", wordReset: "",
 }
 
-// lineParser makes a command of arguments. Its methods do nothing once something is wrong.
+// lineParser turns arguments into a command. After the first error its methods do nothing.
 type lineParser struct {
 	word      string
 	options   map[string]string
@@ -199,8 +197,8 @@ type lineParser struct {
 	err       string
 }
 
-// cut sorts arguments into options and others.
-func (p *lineParser) cut(all []string, known string) {
+// cut separates options from other arguments.
+func (p *lineParser) splitOptions(all []string, known string) {
 	for i := 0; i < len(all); i++ {
 		option, isOption := strings.CutPrefix(all[i], "-")
 		if !isOption || option == "" {
@@ -229,7 +227,7 @@ func (p *lineParser) fail(words string) {
 
 func (p *lineParser) has(option string) bool { _, ok := p.options[option]; return ok }
 
-// number is the value of an option, or what it is without.
+// number returns the value of an option, or without if the option is missing.
 func (p *lineParser) number(option string, without int32) int32 {
 	value, ok := p.options[option]
 	if !ok {
@@ -242,7 +240,7 @@ func (p *lineParser) number(option string, without int32) int32 {
 	return int32(n)
 }
 
-// pattern is an argument.
+// pattern returns an argument as a pattern.
 func (p *lineParser) pattern(index int, name string) greys.Pattern {
 	if index >= len(p.arguments) {
 		p.fail(name + " argument was missing.")
@@ -261,15 +259,15 @@ func (p *lineParser) target() greys.Target {
 	}
 }
 
-// noMore says that there are so many arguments at most: others would be expressions.
-func (p *lineParser) noMore(arguments int) {
+// noMore fails if there are more arguments: they would be expressions.
+func (p *lineParser) limitArguments(arguments int) {
 	if len(p.arguments) > arguments {
 		p.fail("expressions are not played")
 	}
 }
 
 func (p *lineParser) command() (greys.Command, Silence) {
-	p.noMore(2)
+	p.limitArguments(2)
 	switch p.word {
 	case wordVersion:
 		return greys.VersionCommand{}, Unchanged
@@ -294,7 +292,7 @@ func (p *lineParser) command() (greys.Command, Silence) {
 		}
 		return greys.MethodsCommand{Target: p.target()}, Unchanged
 	default:
-		// What is behind it, which it does not look at, does not matter.
+		// The server ignores all arguments of reset.
 		every, _ := greys.NewPattern("*")
 		return greys.ResetCommand{Class: every}, Unchanged
 	}

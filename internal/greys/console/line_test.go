@@ -20,7 +20,7 @@ func target(tb testing.TB, class, method string, regexp bool) greys.Target {
 	return greys.Target{Class: pattern(tb, class), Method: pattern(tb, method), Regexp: regexp}
 }
 
-func TestCommandsAreLines(t *testing.T) {
+func TestEachCommandHasItsLine(t *testing.T) {
 	for _, tt := range []struct {
 		command greys.Command
 		line    string
@@ -49,7 +49,7 @@ func TestCommandsAreLines(t *testing.T) {
 	}
 }
 
-func TestCommandsThatCantBeLines(t *testing.T) {
+func TestInvalidCommandsHaveNoLine(t *testing.T) {
 	all := target(t, "*", "*", false)
 	for _, tt := range []struct {
 		command greys.Command
@@ -63,21 +63,20 @@ func TestCommandsThatCantBeLines(t *testing.T) {
 		{greys.MonitorCommand{Target: all, Cycle: 600 * time.Hour}, "cycle is 600h0m0s: expected whole seconds, from 1 to 2147483"},
 		{greys.RecordDetailCommand{Index: -1}, "index of a recorded call is -1: expected 0 to 2147483647"},
 		{greys.RecordDetailCommand{Index: 1 << 31}, "index of a recorded call is 2147483648: expected 0 to 2147483647"},
-		{nil, "no command of a console: <nil>"},
+		{nil, "the console has no command for <nil>"},
 	} {
 		_, err := AppendLine(nil, tt.command)
 		require.EqualError(t, err, tt.err)
 	}
 }
 
-// TestPatternsStayOneArgument tries characters of every kind, where an argument begins, ends,
-// and between: what a pattern may hold can't make an option, a second argument, or an expression,
-// which would be a third one.
+// TestPatternsStayOneArgument tries characters of every kind at the beginning, at the end and in the middle of a
+// pattern. No pattern may become an option, a second argument, or an expression, which would be a third argument.
 func TestPatternsStayOneArgument(t *testing.T) {
 	allowed := 0
 	for c := rune(0); c < 0x2100; c++ {
 		if c == 0x200 {
-			c = 0x2000 // spaces and marks that are not seen
+			c = 0x2000 // spaces and invisible marks
 		}
 		for _, text := range []string{string(c), string(c) + "E", "a" + string(c), "a" + string(c) + "b", string(c) + string(c), `\` + string(c)} {
 			p, err := greys.NewPattern(text)
@@ -96,8 +95,8 @@ func TestPatternsStayOneArgument(t *testing.T) {
 	assert.Greater(t, allowed, 2000)
 }
 
-// TestAServerCutsLines has what GaStringUtils.splitForArgument of a server gives.
-func TestAServerCutsLines(t *testing.T) {
+// The expected values are results of the server's GaStringUtils.splitForArgument.
+func TestLinesAreSplitAsTheServerSplitsThem(t *testing.T) {
 	for line, want := range map[string][]string{
 		"":                       nil,
 		"  ":                     nil,
@@ -117,7 +116,7 @@ func TestAServerCutsLines(t *testing.T) {
 	}
 }
 
-func TestLinesThatAreNoCommands(t *testing.T) {
+func TestInvalidLinesAreRefused(t *testing.T) {
 	all := captures(t)
 	for line, want := range map[string]string{
 		"bogus":               string(all["notfound.raw"]),
@@ -126,7 +125,7 @@ func TestLinesThatAreNoCommands(t *testing.T) {
 		"trace -n x a b":      `Command "trace" preprocessor failed : Cannot parse argument 'x' of option n.`,
 		"trace a b 1==1":      `Command "trace" preprocessor failed : expressions are not played.`,
 		"tt":                  `Command "tt" preprocessor failed : Argument(s) is/are expected, type 'help tt' to read usage.`,
-		`trace "a b" c`:       `Command "trace" preprocessor failed : pattern "a b" has ' ' at byte 1: the server would not take it as one argument.`,
+		`trace "a b" c`:       `Command "trace" preprocessor failed : pattern "a b" has ' ' at byte 1: the server would not read it as one argument.`,
 		"trace a":             `Command "trace" preprocessor failed : method-pattern argument was missing..`,
 		"version --x":         `Command "version" preprocessor failed : -x is not a recognized option.`,
 		"reset -E demo.*":     `Command "reset" preprocessor failed : E is not a recognized option.`,
@@ -140,7 +139,7 @@ func TestLinesThatAreNoCommands(t *testing.T) {
 	}
 }
 
-func TestSessionsAreSilentOrLoud(t *testing.T) {
+func TestASessionCommandSetsSilence(t *testing.T) {
 	for line, want := range map[string]Silence{"session": Unchanged, setLoud: Loud, "session -s true": Silent} {
 		command, silence, err := ParseLine(line)
 		require.NoError(t, err)
@@ -149,7 +148,7 @@ func TestSessionsAreSilentOrLoud(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotSaidInALineIsUsual(t *testing.T) {
+func TestMissingOptionsHaveDefaults(t *testing.T) {
 	command, _, err := ParseLine("monitor a b")
 	require.NoError(t, err)
 	assert.Equal(t, greys.MonitorCommand{Target: target(t, "a", "b", false), Cycle: 2 * time.Minute}, command)

@@ -24,8 +24,7 @@ import (
 //	|                |          return : java.lang.String
 //	|                |      exceptions : java.lang.Exception
 //
-// The class that declares a method, which can be a parent of the one that was asked for, is
-// said on the right.
+// The text on the right names the class that declares the method. It can be a parent of the requested class.
 type methodsBlock struct {
 	*output
 	definite
@@ -36,7 +35,7 @@ type methodsBlock struct {
 
 var methodsStyle = tableStyle{columns: []column{{width: 30}, {width: 100}}, padding: 1, bottom: true}
 
-// Names of what is said of a method. All end where the first one ends.
+// Names in the lines of a method. All of them end in the same column.
 const (
 	methodClass       = "declaring-class"
 	methodName        = "gaMethod-name"
@@ -56,7 +55,7 @@ func (b *methodsBlock) end() error {
 		return err
 	}
 	if !b.headed {
-		return wrong("a table of methods", nil)
+		return unexpected("a table of methods", nil)
 	}
 	return nil
 }
@@ -66,7 +65,7 @@ func (b *methodsBlock) pair(_ []byte, value *cell) error {
 	text := value.joined(beginsMethodLine)
 	if !b.headed {
 		if b.headed = string(text) == methodsHeadRight; !b.headed {
-			return wrong("a table's column "+methodsHeadRight, text)
+			return unexpected("a table's column "+methodsHeadRight, text)
 		}
 		return nil
 	}
@@ -76,15 +75,15 @@ func (b *methodsBlock) pair(_ []byte, value *cell) error {
 	for line, rest := nextLine(text); len(line)+len(rest) > 0; line, rest = nextLine(rest) {
 		key, part, ok := keyed(line, len(methodClass))
 		if !ok {
-			return wrong("a line of what is said of a method", line)
+			return unexpected("a line of a method: name : value", line)
 		}
 		if len(key) > 0 {
-			name = b.names.of(key)
+			name = b.names.Intern(key)
 		}
-		b.said(name, part)
+		b.setValue(name, part)
 	}
 	if r.Class == "" || r.Name == "" {
-		return wrong("a method with "+methodClass+" and "+methodName, text)
+		return unexpected("a method with "+methodClass+" and "+methodName, text)
 	}
 	b.output.reply(r)
 	return nil
@@ -92,28 +91,28 @@ func (b *methodsBlock) pair(_ []byte, value *cell) error {
 
 func beginsMethodLine(line []byte) bool { return beginsKeyed(line, len(methodClass)) }
 
-// said takes a line of what is said of the method.
-func (b *methodsBlock) said(name string, text []byte) {
+// setValue stores one line of a method.
+func (b *methodsBlock) setValue(name string, text []byte) {
 	if len(text) == 0 {
 		return
 	}
 	r := &b.reply
 	switch name {
 	case methodClass:
-		// Java says what it is before its name: "class demo.Shop".
-		r.Class = b.names.of(text[bytes.LastIndexByte(text, ' ')+1:])
+		// Java writes the kind before the name: "class demo.Shop".
+		r.Class = b.names.Intern(text[bytes.LastIndexByte(text, ' ')+1:])
 	case methodName:
-		r.Name = b.names.of(text)
+		r.Name = b.names.Intern(text)
 	case methodModifier:
-		r.Modifier = b.names.of(text)
+		r.Modifier = b.names.Intern(text)
 	case methodAnnotations:
 		r.Annotations = b.names.listed(r.Annotations, text)
 	case methodParameters:
-		r.Parameters = append(r.Parameters, b.names.of(text))
+		r.Parameters = append(r.Parameters, b.names.Intern(text))
 	case methodReturn:
-		r.Return = b.names.of(text)
+		r.Return = b.names.Intern(text)
 	case methodExceptions:
-		r.Exceptions = append(r.Exceptions, b.names.of(text))
+		r.Exceptions = append(r.Exceptions, b.names.Intern(text))
 	}
 }
 

@@ -6,15 +6,13 @@ package console
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// monitorBlock reads the tables of a monitor: one at once that has no rows, then one for
-// each cycle, with a blank line below. Methods that were called before, and not in the
-// cycle, have no shortest and longest time.
+// monitorBlock reads the tables of a monitor. The first one arrives immediately and has no rows. One follows for each
+// cycle, with a blank line below. A method that was called only in earlier cycles has no shortest and longest time.
 type monitorBlock struct {
 	*output
 	definite
@@ -25,7 +23,7 @@ type monitorBlock struct {
 	reply  greys.Statistics
 }
 
-// monitorField is what a column of the table says.
+// monitorField is the meaning of a column.
 type monitorField uint8
 
 const (
@@ -55,7 +53,7 @@ func (b *monitorBlock) line(text []byte) error {
 		return b.learn(text)
 	case b.state == inRow:
 		if !b.isBorder(text) {
-			return wrong("a border below a row of a monitor", text)
+			return unexpected("a border below a row of a monitor", text)
 		}
 		b.state = atBorder
 		return nil
@@ -74,7 +72,7 @@ func (b *monitorBlock) line(text []byte) error {
 	return b.row(text)
 }
 
-// complete gives the answer.
+// complete delivers the answer.
 func (b *monitorBlock) complete() {
 	b.state = outside
 	b.output.reply(&b.reply)
@@ -84,7 +82,7 @@ func (b *monitorBlock) end() error {
 	switch {
 	case b.state == outside:
 	case b.state == inRow || !b.headed:
-		return wrong("the rest of a monitor's table", nil)
+		return unexpected("the rest of a monitor's table", nil)
 	default:
 		b.complete()
 	}
@@ -104,12 +102,12 @@ func (b *monitorBlock) head(text []byte) error {
 	}
 	const all = 1<<(monitorFail+1) - 1<<monitorTime
 	if needed != all {
-		return wrong("the columns of a monitor: TIMESTAMP, CLASS, METHOD, TOTAL, SUCCESS, FAIL", text)
+		return unexpected("the columns of a monitor: TIMESTAMP, CLASS, METHOD, TOTAL, SUCCESS, FAIL", text)
 	}
 	return nil
 }
 
-// row reads one.
+// row reads a row.
 func (b *monitorBlock) row(text []byte) error {
 	var m greys.MethodStatistics
 	var hasMin, hasMax, hasMean bool
@@ -118,11 +116,11 @@ func (b *monitorBlock) row(text []byte) error {
 		ok := true
 		switch f {
 		case monitorTime:
-			m.Time, ok = b.clock.at(value)
+			m.Time, ok = b.clock.parse(value)
 		case monitorClass:
-			m.Class = b.names.of(value)
+			m.Class = b.names.Intern(value)
 		case monitorMethod:
-			m.Method = b.names.of(value)
+			m.Method = b.names.Intern(value)
 		case monitorTotal:
 			m.Calls, ok = count(value)
 		case monitorSuccess:
@@ -133,16 +131,16 @@ func (b *monitorBlock) row(text []byte) error {
 			m.Mean, ok = milliseconds(value)
 			hasMean = true
 		case monitorMin:
-			m.Min, hasMin, ok = optional(value)
+			m.Min, hasMin, ok = optionalMilliseconds(value)
 		case monitorMax:
-			m.Max, hasMax, ok = optional(value)
+			m.Max, hasMax, ok = optionalMilliseconds(value)
 		}
 		if !ok {
-			return wrong(fmt.Sprintf("a row of a monitor with a value of its kind in column %d", i+1), text)
+			return unexpected(fmt.Sprintf("a row of a monitor with a value of its kind in column %d", i+1), text)
 		}
 	}
 	if m.Failed > m.Calls-m.Succeeded {
-		return wrong("a row of a monitor with SUCCESS and FAIL that are at most TOTAL together", text)
+		return unexpected("a row of a monitor with SUCCESS and FAIL that are at most TOTAL together", text)
 	}
 	m.HasMean = hasMean && m.Calls > 0
 	if m.HasRange = hasMin && hasMax; !m.HasRange {
@@ -152,8 +150,8 @@ func (b *monitorBlock) row(text []byte) error {
 	return nil
 }
 
-// optional reads a time in milliseconds that may not be there.
-func optional(text []byte) (d time.Duration, has, ok bool) {
+// optionalMilliseconds reads a time in milliseconds that can be missing.
+func optionalMilliseconds(text []byte) (d time.Duration, has, ok bool) {
 	if len(text) == 0 {
 		return 0, false, true
 	}
@@ -161,7 +159,7 @@ func optional(text []byte) (d time.Duration, has, ok bool) {
 	return d, ok, ok
 }
 
-// AppendStatistics adds the table of a cycle, which has no rows for no methods.
+// AppendStatistics adds the table of a cycle. It has no rows if there are no methods.
 func AppendStatistics(b []byte, s *greys.Statistics) []byte {
 	rows := [][]string{{
 		"TIMESTAMP", "CLASS", "METHOD", "TOTAL", "SUCCESS", "FAIL", "FAIL-RATE", "AVG-RT(ms)", "MIN-RT(ms)", "MAX-RT(ms)",
@@ -184,10 +182,7 @@ func AppendStatistics(b []byte, s *greys.Statistics) []byte {
 	return append(appendTable(b, style, rows), '\n')
 }
 
-// hundredths is a time as "08.19", in milliseconds.
+// hundredths writes a time in milliseconds, such as "08.19".
 func hundredths(d time.Duration) string {
 	return fmt.Sprintf("%05.2f", float64(d)/float64(time.Millisecond))
 }
-
-// simpleName is the last part of a qualified name.
-func simpleName(class string) string { return class[strings.LastIndexByte(class, '.')+1:] }

@@ -5,8 +5,7 @@ package console
 
 import "bytes"
 
-// pairs reads a table of two columns whose rows have a name on the left and a value on the
-// right, which may have many lines.
+// pairs reads a table of two columns: names on the left and values on the right. A value can have many lines.
 type pairs struct {
 	table
 	state tableState
@@ -14,12 +13,12 @@ type pairs struct {
 	value cell
 }
 
-// pairReader is given each row when it is complete.
+// pairReader receives each complete row.
 type pairReader interface {
 	pair(key []byte, value *cell) error
 }
 
-// tableState is how far a table has come.
+// tableState is the position in a table.
 type tableState uint8
 
 const (
@@ -37,7 +36,7 @@ func (p *pairs) line(text []byte, into pairReader) error {
 			return err
 		}
 		if p.columns() != 2 {
-			return wrong("a table of two columns", text)
+			return unexpected("a table of two columns", text)
 		}
 		p.state = atBorder
 	case p.state == inRow && p.isBorder(text):
@@ -46,7 +45,7 @@ func (p *pairs) line(text []byte, into pairReader) error {
 	case len(text) > 0 && text[0] == '|':
 		return p.row(text)
 	default:
-		return wrong("a row or a border of a table of two columns", text)
+		return unexpected("a row or a border of a table of two columns", text)
 	}
 	return nil
 }
@@ -60,14 +59,14 @@ func (p *pairs) row(text []byte) error {
 		p.key = append(p.key[:0], bytes.TrimSpace(p.cells[0])...)
 		p.value.reset()
 	}
-	p.value.add(p.left(1), p.width(1))
+	p.value.addLine(p.left(1), p.width(1))
 	return nil
 }
 
-// finish is told that the table has to be complete.
+// finish checks that the table is complete.
 func (p *pairs) finish() error {
 	if p.state == inRow {
-		return wrong("a border below the last row of a table", nil)
+		return unexpected("a border below the last row of a table", nil)
 	}
 	p.state = outside
 	return nil

@@ -14,13 +14,13 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// generator makes answers of a program that never was.
+// generator makes random answers.
 type generator struct{ *rand.Rand }
 
-// of is one of them.
+// of returns one of the values.
 func of[T any](g generator, all ...T) T { return all[g.IntN(len(all))] }
 
-// many are up to so many.
+// many returns up to most values.
 func many[T any](g generator, most int, one func() T) (all []T) {
 	for range g.IntN(most + 1) {
 		all = append(all, one())
@@ -28,8 +28,8 @@ func many[T any](g generator, most int, one func() T) (all []T) {
 	return all
 }
 
-// word is a name in Java: letters of any width, and none that says where a name ends. It has
-// none that Java needs two units for, between which the server may break a line, and lose it.
+// word returns a Java name of characters of any width, without separators. It has no character of two UTF-16 units: the
+// server may break a line between them, and lose the character.
 func (g generator) word() string {
 	var b strings.Builder
 	for range 1 + g.IntN(12) {
@@ -46,8 +46,8 @@ func (g generator) method() string {
 	return of(g, g.word(), "<init>", g.word()+g.word()+g.word()+g.word())
 }
 
-// text is lines of any length, with what tables, trees and stacks are drawn with in them. A
-// line is not broken where that would not be seen: at a space, or exactly where it ends.
+// text returns lines of any length that contain the characters of drawn tables, trees and stacks. No line break falls
+// on a space or exactly on the end of a line, where a reader could not see it.
 func (g generator) text(width int) string {
 	line := func() string {
 		var b strings.Builder
@@ -186,7 +186,7 @@ func (g generator) version() greys.Reply {
 	return &greys.Version{Text: of(g, "1.7.6.6", "2.0", "10.20.30.40")}
 }
 
-// generated are answers to a command.
+// generated returns a command with random answers.
 func generated(g generator) (command greys.Command, replies []greys.Reply) {
 	one := func(reply func() greys.Reply) []greys.Reply { return []greys.Reply{reply()} }
 	switch g.IntN(10) {
@@ -213,7 +213,7 @@ func generated(g generator) (command greys.Command, replies []greys.Reply) {
 	}
 }
 
-// cut is text in pieces of any length.
+// cut divides text into pieces of random length.
 func (g generator) cut(text []byte) (pieces [][]byte) {
 	for len(text) > 0 {
 		n := min(len(text), 1+g.IntN(of(g, 3, 100, 10_000)))
@@ -223,8 +223,8 @@ func (g generator) cut(text []byte) (pieces [][]byte) {
 	return pieces
 }
 
-// TestWhatIsWrittenIsRead writes answers, cuts them into reads, and reads them.
-func TestWhatIsWrittenIsRead(t *testing.T) {
+// TestWrittenAnswersAreReadBack writes answers, divides them into reads, and reads them.
+func TestWrittenAnswersAreReadBack(t *testing.T) {
 	for seed := range uint64(1000) {
 		g := generator{rand.New(rand.NewPCG(seed, 7))}
 		command, replies := generated(g)

@@ -11,9 +11,8 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// recordsBlock reads tables of recorded calls. While calls are recorded the server sends each
-// as a border and a row; the names of the columns come with the first one, or with more than
-// one that were first together.
+// recordsBlock reads tables of recorded calls. While calls are recorded, the server sends each one as a border and a
+// row. The names of the columns precede the first row, or several rows if these were first.
 //
 //	+----------+------------+----------------------+------------+----------+---...
 //	|     1001 |       1001 |  2026-11-20 09:12:32 |         10 |    false |   ...
@@ -21,12 +20,12 @@ type recordsBlock struct {
 	*output
 	table
 	row tableState
-	// texts are those of the row's cells, which can have lines.
+	// texts are the cells of the row, which can have several lines.
 	texts [len(recordColumns)]cell
 	reply greys.Record
 }
 
-// The columns of the table, by their place.
+// Positions of the columns.
 const (
 	recordIndex = iota
 	recordProcess
@@ -48,13 +47,13 @@ var recordColumns = [...]struct {
 	recordMethod: {"METHOD", 30},
 }
 
-// noObject is what the server says of a call that has no object.
+// noObject is the server's text for a call without an object.
 const noObject = "NULL"
 
 func (b *recordsBlock) open() bool { return b.row == inRow }
 
-// mayBeComplete, pause and end: a row whose cells may go on in a next line is complete where
-// that does not come.
+// A row whose cells may continue in the next line is complete if no such line follows: mayBeComplete, pause and end
+// handle that.
 func (b *recordsBlock) mayBeComplete() bool { return b.open() }
 
 func (b *recordsBlock) pause() error { return b.complete() }
@@ -70,17 +69,17 @@ func (b *recordsBlock) line(text []byte) error {
 			return err
 		}
 		if b.columns() != len(recordColumns) {
-			return wrong(fmt.Sprintf("a table of %d columns", len(recordColumns)), text)
+			return unexpected(fmt.Sprintf("a table of %d columns", len(recordColumns)), text)
 		}
 		return nil
 	}
 	if b.row == outside {
-		return wrong(expectedBorder+" above a row", text)
+		return unexpected(expectedBorder+" above a row", text)
 	}
 	return b.rowLine(text)
 }
 
-// rowLine reads a line of a row, which is complete where no cell fills its width.
+// rowLine reads a line of a row. The row is complete if no cell fills its width.
 func (b *recordsBlock) rowLine(text []byte) error {
 	if err := b.split(text); err != nil {
 		return err
@@ -92,7 +91,7 @@ func (b *recordsBlock) rowLine(text []byte) error {
 		}
 		value := b.right(i)
 		if len(value) > 0 || b.row == atBorder {
-			b.texts[i].add(value, b.width(i))
+			b.texts[i].addLine(value, b.width(i))
 		}
 		full = full || b.texts[i].full && len(value) > 0
 	}
@@ -103,7 +102,7 @@ func (b *recordsBlock) rowLine(text []byte) error {
 	return b.complete()
 }
 
-// complete gives the row that is there.
+// complete delivers the current row, if there is one.
 func (b *recordsBlock) complete() error {
 	if b.row != inRow {
 		return nil
@@ -113,10 +112,10 @@ func (b *recordsBlock) complete() error {
 		return b.head()
 	}
 	r := &b.reply
-	*r = greys.Record{IsSimple: true, Class: b.names.of(b.text(recordClass)), Method: b.names.of(b.text(recordMethod))}
+	*r = greys.Record{IsSimple: true, Class: b.names.Intern(b.text(recordClass)), Method: b.names.Intern(b.text(recordMethod))}
 	for i := range recordClass {
-		if value := b.text(i); !b.value(i, value) {
-			return wrong("a recorded call with a value of its kind as "+recordColumns[i].name, value)
+		if value := b.text(i); !b.setValue(i, value) {
+			return unexpected("a recorded call with a value of its kind as "+recordColumns[i].name, value)
 		}
 	}
 	b.output.reply(r)
@@ -125,15 +124,15 @@ func (b *recordsBlock) complete() error {
 
 func (b *recordsBlock) text(column int) []byte { return b.texts[column].joined(nil) }
 
-// value reads one of a record.
-func (b *recordsBlock) value(column int, text []byte) (ok bool) {
+// setValue stores one value of a record.
+func (b *recordsBlock) setValue(column int, text []byte) (ok bool) {
 	switch r := &b.reply; column {
 	case recordIndex:
 		r.Index, ok = count(text)
 	case recordProcess:
 		r.Process, ok = count(text)
 	case recordTime:
-		r.Time, ok = b.clock.at(text)
+		r.Time, ok = b.clock.parse(text)
 	case recordCost:
 		r.Cost, ok = milliseconds(text)
 	case recordReturned:
@@ -146,27 +145,26 @@ func (b *recordsBlock) value(column int, text []byte) (ok bool) {
 	return ok
 }
 
-// object is an object's hash code.
+// object returns an object's hash code.
 func (n *names) object(text []byte) string {
 	if string(text) == noObject {
 		return ""
 	}
-	return n.of(text)
+	return n.Intern(text)
 }
 
 // head checks the names of the columns.
 func (b *recordsBlock) head() error {
 	for i, c := range recordColumns {
 		if name := b.text(i); string(name) != c.name {
-			return wrong("the name of a column: "+c.name, name)
+			return unexpected("the name of a column: "+c.name, name)
 		}
 	}
 	return nil
 }
 
-// AppendRecord adds a recorded call as it is sent while calls are recorded: first is
-// whether it is the first one, which the names of the columns stand above, last whether it
-// is the last one, which has a border below.
+// AppendRecord adds a recorded call as the server sends it while it records. The first one has the names of the columns
+// above it. The last one has a border below it.
 func AppendRecord(b []byte, r *greys.Record, first, last bool) []byte {
 	var rows [][]string
 	if first {
@@ -203,7 +201,7 @@ func recordRow(r *greys.Record) []string {
 	return []string{
 		strconv.FormatInt(r.Index, 10), strconv.FormatInt(r.Process, 10), r.Time.Format(timeLayout),
 		wholeMilliseconds(r.Cost), strconv.FormatBool(r.Returned), strconv.FormatBool(r.Threw), objectText(r.Object),
-		simpleName(r.Class), r.Method,
+		greys.SimpleName(r.Class), r.Method,
 	}
 }
 

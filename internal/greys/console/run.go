@@ -11,27 +11,27 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// conversation is a connection on which one command runs:
+// conversation is a connection on which one command runs. It has these states:
 //
-//	made loud   the server was told to draw prompts, and has; only for commands that put
-//	            something into classes, since only then it says what their patterns match
-//	running     the command was sent, and its answers come
-//	over        it has ended by itself, or is given up, and the connection with it
-//	aborted     the context has ended while it ran: 0x04 was sent, and what comes is thrown
-//	            away until the end, for a bounded time
+//	made loud   the server draws prompts; only for commands that instrument classes, because
+//	            the server reports how much their patterns match only then
+//	running     the command was sent, and its answers arrive
+//	over        the command ended by itself or failed; the connection ends with it
+//	aborted     the context ended while the command ran: 0x04 was sent, and bytes are discarded
+//	            until the end, for a limited time
 type conversation struct {
 	*connection
-	// running says that the command was sent, or part of it.
+	// running means that at least a part of the command was sent.
 	running bool
-	// replies is how many answers were handed on, repeated how many left out as repetitions.
+	// replies is the number of delivered answers; repeated is the number of ignored repetitions.
 	replies, repeated int
 }
 
-// run asks for a command. It gives errInterrupted where the context has ended.
+// run runs a command. It returns errInterrupted if the context has ended.
 func (c *conversation) run(line []byte, command greys.Command, each func(greys.Reply)) error {
 	if !endsByItself(command) {
 		if err := c.makeLoud(); err != nil {
-			return fmt.Errorf("%q, which comes first: %w", setLoud, err)
+			return fmt.Errorf("first command %q: %w", setLoud, err)
 		}
 	}
 	c.running = true
@@ -43,8 +43,8 @@ func (c *conversation) run(line []byte, command greys.Command, each func(greys.R
 	return err
 }
 
-// makeLoud has the server draw prompts and say what patterns match. One that can't goes on
-// without.
+// makeLoud makes the server draw prompts and report how much patterns match. It ignores the refusal of a server that
+// cannot.
 func (c *conversation) makeLoud() error {
 	_, err := c.ask([]byte(setLoud), greys.SessionsCommand{}, func(greys.Reply) {})
 	if err != nil && !errors.Is(err, greys.ErrRefused) && !errors.Is(err, greys.ErrUnsupported) {
@@ -52,15 +52,15 @@ func (c *conversation) makeLoud() error {
 	}
 	switch err := c.read(c.config.SettleTime); {
 	case err == nil:
-		return at(c.offset(), wrong("nothing behind the end of an answer", c.buf[c.begin:c.end]))
+		return withOffset(c.offset(), unexpected("nothing behind the end of an answer", c.buf[c.begin:c.end]))
 	case err != errNothing:
 		return err
 	}
 	return nil
 }
 
-// isLost reports whether a command that has ended can't have done so by itself: it never
-// does, or it has to say something first.
+// isLost reports whether a command cannot have ended by itself: either it never does, or an answer has to precede its
+// end.
 func isLost(command greys.Command, d *decoder, loud bool) bool {
 	answers := d.replies + d.repeated
 	if d.affected {
@@ -80,18 +80,18 @@ func isLost(command greys.Command, d *decoder, loud bool) bool {
 	return false
 }
 
-// ask sends a line, and reads what the server says to it, to the end.
+// ask sends a line and reads the server's answers up to the end.
 func (c *conversation) ask(line []byte, command greys.Command, each func(greys.Reply)) (*decoder, error) {
-	d := &decoder{output: output{each: each, clock: clock{zone: c.config.Zone}}, limit: int64(c.config.MaxReplyBytes), room: greys.RoomOf(c.Conn)}
+	d := &decoder{output: output{each: each, clock: clock{zone: c.config.Zone}}, limit: int64(c.config.MaxReplyBytes), memory: greys.ReservationOf(c.Conn)}
 	d.block = newBlock(command, &d.output)
 	if err := c.send(append(line, '\n'), c.config.WriteTimeout); err != nil {
 		return d, err
 	}
-	return d, c.listen(d, newPatience(command, c.config, len(c.prompt) > 0))
+	return d, c.listen(d, newAnswerTimer(command, c.config, len(c.prompt) > 0))
 }
 
-// listen reads what the server says to a command, to the end.
-func (c *conversation) listen(d *decoder, p *patience) error {
+// listen reads the server's answers to a command up to the end.
+func (c *conversation) listen(d *decoder, p *answerTimer) error {
 	for {
 		if !c.running {
 			c.learnPrompt()
@@ -107,14 +107,14 @@ func (c *conversation) listen(d *decoder, p *patience) error {
 		}
 		switch err := c.read(wait); {
 		case err == nil:
-			err = c.lines(d.take)
+			err = c.lines(d.readLine)
 			if err != nil {
 				return err
 			}
-		case err == errNothing && p.over():
-			return d.transfer(c.received, p.expected.what, ErrTimeout)
+		case err == errNothing && p.expired():
+			return d.transferError(c.received, p.expected.text, ErrTimeout)
 		case err == errNothing && is == maybeEnded, errors.Is(err, ErrClosed) && (is == maybeEnded || d.failed != nil):
-			_, rest = c.ending(d.endsAlone()) // what is held has been moved
+			_, rest = c.ending(d.endsAlone()) // read may have moved the held bytes
 			return c.finish(d, rest)
 		case err == errNothing && quiet:
 			if err := d.quiet(c.offset()); err != nil {
@@ -124,25 +124,24 @@ func (c *conversation) listen(d *decoder, p *patience) error {
 		case errors.Is(err, errInterrupted), errors.As(err, new(*SyntaxError)):
 			return err
 		default:
-			return d.transfer(c.received, p.expected.what, err)
+			return d.transferError(c.received, p.expected.text, err)
 		}
 	}
 }
 
-// finish reads what stands before the end, and the end.
+// finish reads the bytes before the end, and handles the end.
 func (c *conversation) finish(d *decoder, rest []byte) error {
 	offset := c.offset()
-	c.forget()
+	c.discard()
 	if len(rest) > 0 {
-		if err := d.take(rest, offset); err != nil {
+		if err := d.readLine(rest, offset); err != nil {
 			return err
 		}
 	}
 	return d.finish(c.received)
 }
 
-// abort has the server end the command, and waits until it says that it has. It reports
-// whether it has.
+// abort asks the server to end the command and waits for the end. It reports whether the end arrived.
 func (c *conversation) abort() bool {
 	over := time.Now().Add(c.config.AbortTimeout)
 	if c.send([]byte{EndOfReply}, c.config.AbortTimeout) != nil {
@@ -167,36 +166,36 @@ func (c *conversation) abort() bool {
 	}
 }
 
-// patience is how long a server may say nothing.
-type patience struct {
+// answerTimer computes how long the server may send nothing.
+type answerTimer struct {
 	command greys.Command
 	config  Config
-	// loud is whether the server says what patterns match.
+	// loud means that the server reports how much patterns match.
 	loud bool
-	// until is when a command that ends by itself has to have ended; zero: never.
+	// until is the deadline of a command that ends by itself; zero means none.
 	until time.Time
-	// expected is what has to come, since is since when.
+	// expected is the next expected part of the answer, since the time since.
 	expected expectation
 	since    time.Time
-	// limit is how long that may take; 0: for ever.
+	// limit is the time allowed for it; 0 means no limit.
 	limit time.Duration
 }
 
-// expectation is what has to come, after so many answers.
+// expectation is a part of an answer, after a number of replies.
 type expectation struct {
-	what    string
+	text    string
 	replies int
 }
 
-func newPatience(command greys.Command, config Config, loud bool) *patience {
-	p := &patience{command: command, config: config, loud: loud}
+func newAnswerTimer(command greys.Command, config Config, loud bool) *answerTimer {
+	p := &answerTimer{command: command, config: config, loud: loud}
 	if endsByItself(command) {
 		p.until = time.Now().Add(config.ListTimeout)
 	}
 	return p
 }
 
-// endsByItself reports whether a command ends when it has said what there is.
+// endsByItself reports whether a command ends after it has listed everything.
 func endsByItself(command greys.Command) bool {
 	switch command.(type) {
 	case greys.MonitorCommand, greys.TraceCommand, greys.StackCommand, greys.RecordCommand:
@@ -205,7 +204,7 @@ func endsByItself(command greys.Command) bool {
 	return true
 }
 
-// takesLong reports whether the server looks at all classes before it says anything.
+// takesLong reports whether the server looks at all classes before it sends anything.
 func takesLong(command greys.Command) bool {
 	switch command.(type) {
 	case greys.ClassesCommand, greys.MethodsCommand:
@@ -214,11 +213,11 @@ func takesLong(command greys.Command) bool {
 	return false
 }
 
-// wait is how long may be waited for more bytes; 0: for ever. Partly says that part of a line
-// has come. What takes longer than it may does not get more time because bytes of it come.
-func (p *patience) wait(d *decoder, partly bool) time.Duration {
-	what, limit := p.next(d, partly)
-	if e := (expectation{what, d.replies}); e != p.expected || p.since.IsZero() {
+// wait returns how long the client may wait for more bytes; 0 means without limit. Partly means that a part of a line
+// has arrived. New bytes of the same expected part do not extend the time.
+func (p *answerTimer) wait(d *decoder, partly bool) time.Duration {
+	text, limit := p.next(d, partly)
+	if e := (expectation{text, d.replies}); e != p.expected || p.since.IsZero() {
 		p.expected, p.since = e, time.Now()
 	}
 	p.limit = limit
@@ -231,14 +230,14 @@ func (p *patience) wait(d *decoder, partly bool) time.Duration {
 	return max(1, time.Until(p.since.Add(limit)))
 }
 
-// listAnswer is what a command has to get that looks at all classes first.
+// listAnswer is the expected part for a command that first looks at all classes.
 const listAnswer = "an answer"
 
-// next is what has to come, and within which time; 0: any.
-func (p *patience) next(d *decoder, partly bool) (what string, limit time.Duration) {
+// next returns the next expected part and its time limit; 0 means no limit.
+func (p *answerTimer) next(d *decoder, partly bool) (expected string, limit time.Duration) {
 	switch {
 	case d.failed != nil:
-		return "the end of why it is refused", p.config.AnswerTimeout
+		return "the end of the refusal", p.config.AnswerTimeout
 	case partly || d.open():
 		return "the rest of an answer", p.config.AnswerTimeout
 	case d.lines == 0 && takesLong(p.command):
@@ -246,7 +245,7 @@ func (p *patience) next(d *decoder, partly bool) (what string, limit time.Durati
 	case endsByItself(p.command):
 		return "the next answer, or the end", p.config.AnswerTimeout
 	case p.loud && !d.affected:
-		return "what the patterns match", p.config.AnswerTimeout
+		return "the counts of matched classes and methods", p.config.AnswerTimeout
 	}
 	if m, ok := p.command.(greys.MonitorCommand); ok {
 		return "the table of a cycle", m.Cycle + p.config.AnswerTimeout
@@ -254,8 +253,8 @@ func (p *patience) next(d *decoder, partly bool) (what string, limit time.Durati
 	return "an answer", 0
 }
 
-// over reports whether what is waited for has taken too long.
-func (p *patience) over() bool {
+// expired reports whether the expected part has taken too long.
+func (p *answerTimer) expired() bool {
 	now := time.Now()
 	return p.limit > 0 && !now.Before(p.since.Add(p.limit)) || !p.until.IsZero() && !now.Before(p.until)
 }

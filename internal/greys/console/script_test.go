@@ -16,8 +16,8 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// pieces is a connection on which these come, one with each read, then nothing until a
-// deadline, which is there at once, and then the end.
+// pieces is a connection with one prepared piece for each read. Then one read fails with a timeout, without waiting,
+// and the next one ends the connection.
 type pieces struct {
 	net.Conn
 	left     [][]byte
@@ -43,8 +43,7 @@ func (p *pieces) Write(b []byte) (int, error)      { return len(b), nil }
 func (p *pieces) SetReadDeadline(time.Time) error  { return nil }
 func (p *pieces) SetWriteDeadline(time.Time) error { return nil }
 
-// answers are what a server says to a command, that draws this prompt, if it comes in these
-// pieces.
+// answers returns the replies to a command whose answer arrives in these pieces, from a server with this prompt.
 func answers(command greys.Command, prompt string, config Config, cut ...[]byte) (replies []greys.Reply, err error) {
 	c := &conversation{connection: newConnection(&pieces{left: cut}, config.withDefaults()), running: true}
 	c.prompt = []byte(prompt)
@@ -52,14 +51,14 @@ func answers(command greys.Command, prompt string, config Config, cut ...[]byte)
 	return replies, err
 }
 
-// clone is an answer that stays.
+// clone copies an answer, so that it stays valid.
 func clone(r greys.Reply) greys.Reply {
 	copied := reflect.New(reflect.TypeOf(r).Elem())
 	copied.Elem().Set(cloneValue(reflect.ValueOf(r).Elem()))
 	return copied.Interface().(greys.Reply)
 }
 
-// cloneValue copies slices, of whatever depth. An empty one is nil.
+// cloneValue copies nested slices. An empty slice becomes nil.
 func cloneValue(v reflect.Value) reflect.Value {
 	copied := reflect.New(v.Type()).Elem()
 	copied.Set(v)

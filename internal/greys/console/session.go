@@ -10,7 +10,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// sessionBlock reads the table of the session that asks:
+// sessionBlock reads the table of the client's own session:
 //
 //	+------------+------------------+
 //	|   JAVA_PID | 16081            |
@@ -43,14 +43,14 @@ func (b *sessionBlock) pair(key []byte, value *cell) error {
 		ok = ok && ms <= maxMilliseconds
 		b.session.Duration = time.Duration(ms) * time.Millisecond
 	case "CHARSET":
-		b.session.Charset = b.names.of(text)
+		b.session.Charset = b.names.Intern(text)
 	case "FROM":
-		b.session.From = b.names.of(text)
+		b.session.From = b.names.Intern(text)
 	case "TO":
-		b.session.To = b.names.of(text)
+		b.session.To = b.names.Intern(text)
 	}
 	if !ok {
-		return wrong("a number as the session's "+string(key), text)
+		return unexpected("a number as the session's "+string(key), text)
 	}
 	return nil
 }
@@ -60,15 +60,15 @@ func (b *sessionBlock) end() error {
 		return err
 	}
 	if !b.has.process || !b.has.session {
-		return wrong("a table with the session's JAVA_PID and SESSION_ID", nil)
+		return unexpected("a table with the session's JAVA_PID and SESSION_ID", nil)
 	}
 	b.sessions.Sessions = []greys.Session{b.session}
 	b.reply(&b.sessions)
 	return nil
 }
 
-// AppendSession adds the table of the session that asks, the first of s. Silent is whether
-// it is silent when it asks.
+// AppendSession adds the table of the client's own session, the first one of s. Silent is its mode at the time of the
+// command.
 func AppendSession(b []byte, s *greys.Sessions, silent bool) []byte {
 	session := s.Sessions[0]
 	return appendTable(b, tableStyle{columns: []column{{right: true}, {}}, padding: 1, bottom: true}, [][]string{

@@ -8,57 +8,56 @@ import (
 	"unicode/utf8"
 )
 
-// table knows the columns of a table from its border line,
+// table reads the columns of a table from its border line,
 //
 //	+-----------+-------+
 //	| TIMESTAMP | CLASS |
 //
-// and never from the bars between them, which texts may hold. A cell's text has a space on
-// either side, and is filled up with spaces to the column's width, on its left or its right;
-// what is longer than the width, which columns of a fixed width have, goes on in the next
-// line.
+// and never from the bars between cells, because texts can hold bars. A cell's text has a space on both sides. Spaces
+// on the left or the right fill it up to the column's width. In a column of fixed width, a longer text continues in the
+// next line.
 type table struct {
 	border []byte
-	// edges are where the border has its crosses, in UTF-16 units.
+	// edges are the positions of the crosses in the border, in UTF-16 units.
 	edges []int
-	// cells are those of the line that was split last, without the space on either side.
+	// cells are the cells of the last split line, without the space on either side.
 	cells [][]byte
 }
 
 const (
 	maxColumns = 32
-	// frame is what stands around a cell's text: a bar, and a space on either side.
+	// frame is the width around a cell's text: a bar and two spaces.
 	frame = 3
 )
 
 const expectedBorder = "a table's border"
 
-// isBorder reports whether a line is the border of the table that is known.
+// isBorder reports whether a line is the known border of the table.
 func (t *table) isBorder(line []byte) bool {
 	return len(line) > 0 && line[0] == '+' && bytes.Equal(line, t.border)
 }
 
-// learn takes the columns from a border.
+// learn reads the columns from a border.
 func (t *table) learn(line []byte) error {
 	if t.isBorder(line) {
 		return nil
 	}
 	t.border, t.edges = t.border[:0], t.edges[:0]
 	if len(line) == 0 || line[0] != '+' {
-		return wrong(expectedBorder, line)
+		return unexpected(expectedBorder, line)
 	}
 	for at, c := range line {
 		switch {
 		case c == '+' && at > 0 && at-t.edges[len(t.edges)-1] <= frame, c != '+' && c != '-':
-			return wrong(expectedBorder, line)
+			return unexpected(expectedBorder, line)
 		case c == '+' && len(t.edges) > maxColumns:
-			return wrong("a table of at most 32 columns", line)
+			return unexpected("a table of at most 32 columns", line)
 		case c == '+':
 			t.edges = append(t.edges, at)
 		}
 	}
 	if len(t.edges) < 2 || t.edges[len(t.edges)-1] != len(line)-1 {
-		return wrong(expectedBorder, line)
+		return unexpected(expectedBorder, line)
 	}
 	t.border = append(t.border, line...)
 	t.cells = make([][]byte, t.columns())
@@ -67,7 +66,7 @@ func (t *table) learn(line []byte) error {
 
 func (t *table) columns() int { return len(t.edges) - 1 }
 
-// width is how many UTF-16 units a column's texts have at most.
+// width is the maximum length of a column's texts, in UTF-16 units.
 func (t *table) width(column int) int {
 	return t.edges[column+1] - t.edges[column] - frame
 }
@@ -79,7 +78,7 @@ func (t *table) split(line []byte) error {
 	if len(line) == len(t.border) && isASCII(line) {
 		for i := range t.cells {
 			if !t.cut(line, i, t.edges[i], t.edges[i+1]) {
-				return wrong(expectedRow, line)
+				return unexpected(expectedRow, line)
 			}
 		}
 		return nil
@@ -87,7 +86,7 @@ func (t *table) split(line []byte) error {
 	return t.splitWide(line)
 }
 
-// cut takes a cell from between its bars.
+// cut stores the cell between two bars.
 func (t *table) cut(line []byte, column, bar, next int) bool {
 	if next-bar < frame || line[bar] != '|' || line[next] != '|' || line[bar+1] != ' ' || line[next-1] != ' ' {
 		return false
@@ -96,13 +95,13 @@ func (t *table) cut(line []byte, column, bar, next int) bool {
 	return true
 }
 
-// splitWide is split for a line in which characters are not bytes.
+// splitWide is split for a line with characters outside ASCII.
 func (t *table) splitWide(line []byte) error {
 	edge, bar := 0, 0
 	for at, column := 0, 0; at < len(line); {
 		if column == t.edges[edge] {
 			if line[at] != '|' || edge > 0 && !t.cut(line, edge-1, bar, at) {
-				return wrong(expectedRow, line)
+				return unexpected(expectedRow, line)
 			}
 			if bar, edge = at, edge+1; edge == len(t.edges) {
 				if at == len(line)-1 {
@@ -120,19 +119,18 @@ func (t *table) splitWide(line []byte) error {
 			break
 		}
 	}
-	return wrong(expectedRow, line)
+	return unexpected(expectedRow, line)
 }
 
-// left and right are the texts of the cell of a column whose texts stand on its left or its
-// right side.
+// left and right return the text of a cell that is aligned left or right.
 func (t *table) left(column int) []byte  { return bytes.TrimRight(t.cells[column], " ") }
 func (t *table) right(column int) []byte { return bytes.TrimLeft(t.cells[column], " ") }
 
-// broken stands in a [cell] between two lines of which it is not known whether the server
-// broke one for its length. It is a line break for the server, so no text in a table has it.
+// broken separates two lines in a [cell] if the server may have broken a line there for its length. No text in a table
+// holds this character: the server treats it as a line break.
 const broken = '\r'
 
-// cell puts the text of one cell together from its lines.
+// cell collects the lines of one cell.
 type cell struct {
 	text []byte
 	any  bool
@@ -141,8 +139,8 @@ type cell struct {
 
 func (c *cell) reset() { c.text, c.any, c.full = c.text[:0], false, false }
 
-// add adds the text of a line, in a column of a width.
-func (c *cell) add(text []byte, width int) {
+// addLine adds one line, in a column of a width.
+func (c *cell) addLine(text []byte, width int) {
 	if c.any {
 		if c.full {
 			c.text = append(c.text, broken)
@@ -159,9 +157,8 @@ func (c *cell) add(text []byte, width int) {
 	}
 }
 
-// joined is the text, in which lines that may have been broken for their length are joined,
-// but for those of which begins says that they are lines of their own. What the server left
-// empty at its end is left out.
+// joined returns the text. It joins lines that the server may have broken for their length, except before a line for
+// which begins returns true. It drops empty lines at the end.
 func (c *cell) joined(begins func(line []byte) bool) []byte {
 	text := c.text[:0]
 	for at, b := range c.text {
@@ -176,7 +173,7 @@ func (c *cell) joined(begins func(line []byte) bool) []byte {
 	return c.text
 }
 
-// firstLine is text up to its first line break of any kind.
+// firstLine returns the text up to its first line break of any kind.
 func firstLine(text []byte) []byte {
 	if end := bytes.IndexAny(text, "\n\r"); end >= 0 {
 		return text[:end]
@@ -184,7 +181,7 @@ func firstLine(text []byte) []byte {
 	return text
 }
 
-// nextLine cuts the first line off text.
+// nextLine cuts the first line off a text.
 func nextLine(text []byte) (line, rest []byte) {
 	line, rest, _ = bytes.Cut(text, []byte("\n"))
 	return line, rest

@@ -9,30 +9,29 @@ import (
 	"unicode/utf16"
 )
 
-// column is how a column of a table is drawn.
+// column is the layout of a column.
 type column struct {
-	// width is how many UTF-16 units a line has at most; 0: as many as the longest has.
+	// width is the maximum length of a line in UTF-16 units; 0 means the length of the longest line.
 	width int
-	// right has texts on the right side.
+	// right aligns texts on the right.
 	right bool
 }
 
-// tableStyle is how a table is drawn. It always has a border above.
+// tableStyle is the layout of a table. A table always has a border above.
 type tableStyle struct {
 	columns []column
-	// padding is how many spaces are on either side of a text.
+	// padding is the number of spaces on either side of a text.
 	padding int
-	bottom  bool // has a border below
+	bottom  bool // draws a border below
 }
 
-// text is one as Java has it.
+// text is a text in UTF-16 units, as Java stores it.
 type text []uint16
 
-// utf16Of is a text as it stands in a table, which has no tabs.
+// utf16Of returns a text as it stands in a table: with spaces in place of tabs.
 func utf16Of(s string) text { return utf16.Encode([]rune(strings.ReplaceAll(s, "\t", "    "))) }
 
-// appendTable adds a table as the server draws it. A row has as many texts as there are
-// columns.
+// appendTable adds a table as the server draws it. Each row has one text for each column.
 func appendTable(b []byte, style tableStyle, rows [][]string) []byte {
 	cells := make([][][]text, len(rows))
 	widths := make([]int, len(style.columns))
@@ -65,7 +64,7 @@ func appendTable(b []byte, style tableStyle, rows [][]string) []byte {
 	return b
 }
 
-// borderOf is the line above and below rows.
+// borderOf returns the line above and below rows.
 func borderOf(widths []int, padding int) string {
 	var line strings.Builder
 	for _, w := range widths {
@@ -108,7 +107,7 @@ func appendRow(b []byte, style tableStyle, widths []int, cells [][]text) []byte 
 	return b
 }
 
-// encoded is text as the server sends it: half a character is a question mark.
+// encoded returns the text as the server sends it: half a surrogate pair becomes a question mark.
 func encoded(t text) string {
 	runes := utf16.Decode(t)
 	at := 0
@@ -121,8 +120,8 @@ func encoded(t text) string {
 	return string(runes)
 }
 
-// wrapped has a line break before each unit that would make a line longer than width. A line
-// break that stands there is no other.
+// wrapped inserts a line break before each unit that would make a line longer than width, unless a line break stands
+// there already.
 func wrapped(t text, width int) text {
 	var all text
 	in := 0
@@ -141,8 +140,7 @@ func wrapped(t text, width int) text {
 	return all
 }
 
-// lines are those of a text, as Java's Scanner finds them: the end of the last one is no
-// line.
+// lines splits a text like Java's Scanner: no empty line follows the last line break.
 func lines(t text) (all []text) {
 	for begin, at := 0, 0; at <= len(t); at++ {
 		switch {

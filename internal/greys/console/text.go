@@ -9,15 +9,15 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// wrong says what stands where something else is allowed, nil: the end. The decoder adds
-// where.
-func wrong(expected string, got []byte) error {
+// unexpected returns an error for received text; nil means the end of the answer. The decoder adds the offset.
+func unexpected(expected string, got []byte) error {
 	const shown = 80
 	if got == nil {
 		return &SyntaxError{Expected: expected, Got: "the end of the answer"}
@@ -28,59 +28,25 @@ func wrong(expected string, got []byte) error {
 	return &SyntaxError{Expected: expected, Got: fmt.Sprintf("%q", got)}
 }
 
-// Bounds of the names that are kept, and of one of them.
-const (
-	maxNames     = 16 << 10
-	maxNameBytes = 1 << 20
-	maxName      = 1 << 10
-)
+// names are interned names, with the parsers of texts that contain them.
+type names struct{ greys.Names }
 
-// names are texts that came before, so that one that comes again costs no memory. They are
-// all forgotten when they are too many.
-type names struct {
-	known map[string]string
-	bytes int
-}
-
-// of is the text, which is valid UTF-8 then.
-func (n *names) of(text []byte) string {
-	if s, ok := n.known[string(text)]; ok {
-		return s
-	}
-	if len(text) == 0 {
-		return ""
-	}
-	if len(text) > maxName || !utf8.Valid(text) {
-		return validText(text)
-	}
-	if n.known == nil || len(n.known) >= maxNames || n.bytes+len(text) > maxNameBytes {
-		n.known, n.bytes = map[string]string{}, 0
-	}
-	s := string(text)
-	n.known[s] = s
-	n.bytes += len(s)
-	return s
-}
-
-// listed adds names with commas between them.
+// listed appends names that are separated by commas.
 func (n *names) listed(to []string, text []byte) []string {
 	for len(text) > 0 {
 		var name []byte
 		if name, text, _ = bytes.Cut(text, []byte(",")); len(name) > 0 {
-			to = append(to, n.of(name))
+			to = append(to, n.Intern(name))
 		}
 	}
 	return to
 }
 
-// validText is text in which what is no UTF-8 is replaced.
-func validText(text []byte) string { return strings.ToValidUTF8(string(text), string(utf8.RuneError)) }
-
-// beyondBMP is the first character that Java needs two units for.
+// beyondBMP is the first character that Java stores as two units.
 const beyondBMP = 0x10000
 
-// units is how long text is as Java counts, which is how the server pads it: in UTF-16
-// units, whatever their width on a screen.
+// units returns the length of a text in UTF-16 units, independent of its width on a screen. Java counts so, and the
+// server pads by it.
 func units(text []byte) (n int) {
 	if isASCII(text) {
 		return len(text)
@@ -110,12 +76,11 @@ func isASCII(text []byte) bool {
 	return true
 }
 
-// maxNumber is how many characters a number, or a time, has at most: longer text is none.
+// maxNumber is the maximum length of a number or a time in characters.
 const maxNumber = 40
 
-// number is text of a number or a time with the digits, the decimal point and the minus sign
-// of ASCII. Servers write some of them as the locale of their process does: "١٢٫٥٠" is 12.50.
-// Others, and text that is too long, stay as they are.
+// number returns a number or a time with ASCII digits, decimal point and minus sign. Servers write some of them in the
+// locale of their process: "١٢٫٥٠" is 12.50. Texts with other characters and texts that are too long stay as they are.
 func number(text []byte, ascii *[maxNumber]byte) []byte {
 	if isASCII(text) || utf8.RuneCount(text) > maxNumber {
 		return text
@@ -147,8 +112,8 @@ const (
 	minusSign              = '\u2212'
 )
 
-// digitOf is what a decimal digit of any script stands for. All ten of a script follow each
-// other, the one for zero first, and so does the next script's where one has no gap before it.
+// digitOf returns the value of a decimal digit of any script. The ten digits of a script are consecutive and begin with
+// zero. The digits of the next script can follow without a gap.
 func digitOf(r rune) (digit byte, ok bool) {
 	if r >= '0' && r <= '9' {
 		return byte(r - '0'), true
@@ -196,11 +161,11 @@ func count(text []byte) (n int64, ok bool) {
 	return n, ok && n >= 0
 }
 
-// maxMilliseconds is the longest time that a time.Duration has.
+// maxMilliseconds is the longest time that fits a time.Duration.
 const maxMilliseconds = math.MaxInt64 / int64(time.Millisecond)
 
-// milliseconds reads a time in milliseconds, "08.19" or, by the server's locale, "08,19" or
-// "٠٨٫١٩". One that is negative, since the server's clock was set back, is none.
+// milliseconds reads a time in milliseconds: "08.19", or in the server's locale "08,19" or "٠٨٫١٩". A negative time,
+// after the server's clock was set back, counts as 0.
 func milliseconds(text []byte) (d time.Duration, ok bool) {
 	var ascii [maxNumber]byte
 	text = number(text, &ascii)
@@ -226,21 +191,21 @@ func milliseconds(text []byte) (d time.Duration, ok bool) {
 	return d, true
 }
 
-// timeLayout is how the server says times: yyyy-MM-dd HH:mm:ss.
+// timeLayout is the server's format of times: yyyy-MM-dd HH:mm:ss.
 const timeLayout = "2006-01-02 15:04:05"
 
-// clock reads times in a zone. One that comes again costs nothing: many rows have the same.
+// clock parses times in a zone. It caches the last one, because many rows have the same time.
 type clock struct {
 	zone *time.Location
 	last [len(timeLayout)]byte
 	time time.Time
 }
 
-// Years whose times fit in 64 bits as Unix nanoseconds, and by how many the years of the
-// Buddhist calendar are ahead, in which a server of Thailand's locale writes.
+// Years whose times fit in 64 bits as Unix nanoseconds. A server in Thailand's locale writes years of the Buddhist
+// calendar, which are larger by buddhistYears.
 const firstYear, lastYear, buddhistYears = 1970, 2261, 543
 
-func (c *clock) at(text []byte) (t time.Time, ok bool) {
+func (c *clock) parse(text []byte) (t time.Time, ok bool) {
 	var ascii [maxNumber]byte
 	text = number(text, &ascii)
 	if len(text) != len(timeLayout) {
@@ -249,11 +214,11 @@ func (c *clock) at(text []byte) (t time.Time, ok bool) {
 	if bytes.Equal(text, c.last[:]) {
 		return c.time, true
 	}
-	said := string(text)
+	written := string(text)
 	if year, ok := asciiInteger(text[:4]); ok && year >= firstYear+buddhistYears {
-		said = strconv.FormatInt(year-buddhistYears, 10) + said[4:]
+		written = strconv.FormatInt(year-buddhistYears, 10) + written[4:]
 	}
-	t, err := time.ParseInLocation(timeLayout, said, c.zone)
+	t, err := time.ParseInLocation(timeLayout, written, c.zone)
 	if err != nil || t.Year() < firstYear || t.Year() > lastYear {
 		return time.Time{}, false
 	}

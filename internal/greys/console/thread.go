@@ -19,11 +19,11 @@ const (
 	threadPriority = ";priority="
 )
 
-// thread reads one from how titles say it:
+// thread reads a thread from the text of a title:
 //
 //	thread_name="main" thread_id=0x1;is_daemon=false;priority=5;
 //
-// What stands behind it, such as process=1005; is passed over. The name can hold anything.
+// It ignores text behind that, such as process=1005;. The name can hold anything.
 func (n *names) thread(text []byte) (t greys.Thread, ok bool) {
 	text, ok = bytes.CutPrefix(text, []byte(threadBegin))
 	id := bytes.LastIndex(text, []byte(threadID))
@@ -44,24 +44,23 @@ func (n *names) thread(text []byte) (t greys.Thread, ok bool) {
 	if !isBoolean || !isNumber || priority < math.MinInt32 || priority > math.MaxInt32 || err != nil {
 		return t, false
 	}
-	t.Name, t.ID, t.Priority = n.of(name), int64(number), int32(priority)
+	t.Name, t.ID, t.Priority = n.Intern(name), int64(number), int32(priority)
 	return t, true
 }
 
-// title is that of a tree or a stack, which says a thread. A thread's name may have line
-// breaks.
+// title is the title of a tree or a stack, with its thread. A thread's name can contain line breaks.
 type title struct {
 	text     []byte
 	lines    int
 	complete bool
 }
 
-// maxTitleLines is how many lines a title may have.
+// maxTitleLines is the maximum number of lines of a title.
 const maxTitleLines = 16
 
 func (t *title) reset() { *t = title{text: t.text[:0]} }
 
-// line reads one.
+// line reads one line of the title.
 func (t *title) line(text []byte, names *names, into *greys.Thread) error {
 	if t.lines++; t.lines > 1 {
 		t.text = append(t.text, '\n')
@@ -69,7 +68,7 @@ func (t *title) line(text []byte, names *names, into *greys.Thread) error {
 	t.text = append(t.text, text...)
 	*into, t.complete = names.thread(t.text)
 	if !bytes.HasPrefix(t.text, []byte(threadBegin)) || t.lines >= maxTitleLines && !t.complete {
-		return wrong(`a title: thread_name="..." thread_id=0x...;is_daemon=...;priority=...;`, text)
+		return unexpected(`a title: thread_name="..." thread_id=0x...;is_daemon=...;priority=...;`, text)
 	}
 	return nil
 }

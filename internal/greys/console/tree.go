@@ -19,24 +19,22 @@ import (
 //	        +---[3,3ms]demo.Shop:price(@10)
 //	        `---[11,8ms]demo.Pay:charge(@10)[throw java.io.IOException]
 //
-// The server keeps one tree for each thread. Where a method that is traced calls one that is
-// traced too, the inner one's tree takes the place of the outer one's, is told when the inner
-// call ends, and again when the outer one does, with what the outer one called in between
-// beside the inner call. Such a repetition is left out. Where nothing was called in between it
-// can't be told from another call.
+// The server keeps one tree for each thread. If a traced method calls another traced method, the inner tree replaces
+// the outer tree. The server sends it when the inner call ends, and again when the outer call ends, with the outer
+// call's later callees beside the inner call. The block ignores such a repetition. If there are no later callees, a
+// repetition looks like another call.
 //
-// The first number is a call's end, the second how long it took, in milliseconds since the
-// tree's begin. A call "throw" is no call, but says what its caller threw. A call that did not
-// end before the tree was written has an end far before its begin.
+// The first number is the end of a call, the second its duration, in milliseconds since the begin of the tree. A line
+// "throw" is no call: it names the type that its caller threw. A call that had not ended when the tree was written has
+// an end far before its begin.
 type treeBlock struct {
 	*output
 	definite
 	isOpen bool
 	title  title
-	// depth is that of the last line, 0: the title's; tops is how many calls stand right below
-	// the title.
+	// depth is the depth of the last line; 0 is the title. tops is the number of calls directly below the title.
 	depth, tops int
-	// path are the indexes of the calls above the next one, by their depth.
+	// path has the index of the last call at each depth: the callers of the next call.
 	path  []int32
 	reply greys.Tree
 }
@@ -57,7 +55,7 @@ func (b *treeBlock) open() bool { return b.isOpen }
 
 func (b *treeBlock) end() error {
 	if b.isOpen {
-		return wrong("the rest of a tree of calls, and a blank line", nil)
+		return unexpected("the rest of a tree of calls, and a blank line", nil)
 	}
 	return nil
 }
@@ -69,7 +67,7 @@ func (b *treeBlock) line(text []byte) error {
 	case !b.title.complete:
 		rest, ok := bytes.CutPrefix(text, []byte(titleGoesOn))
 		if !ok {
-			return wrong("the rest of a tree's title, which says a thread", text)
+			return unexpected("the rest of a tree's title, with its thread", text)
 		}
 		return b.title.line(rest, &b.names, &b.reply.Thread)
 	case len(text) == 0:
@@ -89,7 +87,7 @@ func (b *treeBlock) begin(text []byte) error {
 		thread, isTrace = bytes.CutPrefix(title, []byte(pathTraceTitle))
 	}
 	if !ok || !isTrace {
-		return wrong("the title of a tree of calls: `---+Tracing for : ...", text)
+		return unexpected("the title of a tree of calls: `---+Tracing for : ...", text)
 	}
 	b.isOpen, b.depth, b.tops = true, 0, 0
 	b.reply.Nodes, b.path, b.reply.Unended = reused(b.reply.Nodes), b.path[:0], false
@@ -97,7 +95,7 @@ func (b *treeBlock) begin(text []byte) error {
 	return b.title.line(thread, &b.names, &b.reply.Thread)
 }
 
-// complete gives the tree, if there is one.
+// complete delivers the tree if it is one, and counts a repetition.
 func (b *treeBlock) complete() {
 	switch {
 	case b.tops == 1:
@@ -113,22 +111,22 @@ const expectedNode = "a call of a tree: [end,durationms]class:method(@line)"
 func (b *treeBlock) node(text []byte) error {
 	depth, rest := nodeDepth(text)
 	if depth == 0 || depth > b.depth+1 {
-		return wrong(fmt.Sprintf("a call of a tree, at depth 1 to %d", b.depth+1), text)
+		return unexpected(fmt.Sprintf("a call of a tree, at depth 1 to %d", b.depth+1), text)
 	}
 	start, end, times, ok := nodeTimes(rest)
 	if !ok {
-		return wrong(expectedNode, text)
+		return unexpected(expectedNode, text)
 	}
 	b.reply.Unended = b.reply.Unended || hasNotEnded(rest)
 	rest = times
 	call, ok := parseCall(rest)
 	if !ok {
-		return wrong(expectedNode, text)
+		return unexpected(expectedNode, text)
 	}
 	b.path = b.path[:depth-1]
 	if string(call.class) == throwClass && depth > 1 {
-		b.depth = depth - 1 // it has no callees
-		b.reply.Nodes[b.path[depth-2]].Throws = b.names.of(call.method)
+		b.depth = depth - 1 // a throw has no callees
+		b.reply.Nodes[b.path[depth-2]].Throws = b.names.Intern(call.method)
 		return nil
 	}
 	b.depth = depth
@@ -138,13 +136,13 @@ func (b *treeBlock) node(text []byte) error {
 	b.path = append(b.path, int32(len(b.reply.Nodes)))
 	b.reply.Nodes = append(b.reply.Nodes, greys.Node{
 		Depth: int32(depth - 1), Start: start, End: end,
-		Class: b.names.of(call.class), Method: b.names.of(call.method), Line: call.line, Throws: b.names.of(call.throws),
+		Class: b.names.Intern(call.class), Method: b.names.Intern(call.method), Line: call.line, Throws: b.names.Intern(call.throws),
 	})
 	return nil
 }
 
-// nodeDepth is how deep a call stands, 0: it is none, and what stands behind the lines of the
-// tree.
+// nodeDepth returns the depth of a call and the text behind the lines of the tree. Depth 0 means that the line is no
+// call.
 func nodeDepth(text []byte) (depth int, rest []byte) {
 	for ; len(text) >= stepBytes; text = text[stepBytes:] {
 		switch string(text[:stepBytes]) {
@@ -159,8 +157,8 @@ func nodeDepth(text []byte) (depth int, rest []byte) {
 	return 0, nil
 }
 
-// hasNotEnded reports whether [end,durationms] is of a call that has not: its end is 0, and all is
-// counted from 1970.
+// hasNotEnded reports whether [end,durationms] belongs to a call that has not ended: its end is 0, which is 1970,
+// relative to the begin of the tree.
 func hasNotEnded(text []byte) bool {
 	endText, _, _ := bytes.Cut(text[1:], []byte(","))
 	endMs, _ := integer(endText)
@@ -185,13 +183,13 @@ func nodeTimes(text []byte) (start, end time.Duration, rest []byte, ok bool) {
 	return time.Duration(startMs) * time.Millisecond, time.Duration(endMs) * time.Millisecond, rest, true
 }
 
-// call is what a line of a tree says of one.
+// call is the parsed line of a call.
 type call struct {
 	class, method, throws []byte
 	line                  int32
 }
 
-// parseCall reads what stands behind the times of a call:
+// parseCall reads the text behind the times of a call:
 //
 //	demo.Shop:price(@10)   demo.Shop:checkout()   throw:java.io.IOException()
 //	demo.Pay:charge(@10)[throw java.io.IOException]   demo.Shop:checkout(); index=1001;
@@ -228,11 +226,11 @@ func parseCall(text []byte) (c call, ok bool) {
 	return c, true
 }
 
-// maxLine is the last line that a class file can say.
+// maxLine is the highest line number in a class file.
 const maxLine = 1<<16 - 1
 
-// AppendTree adds a tree of calls. Where the first call threw, that is a call "throw" below
-// it; of others it stands behind them.
+// AppendTree adds a tree of calls. An exception of the first call is a line "throw" below it. An exception of another
+// call follows on its line.
 func AppendTree(b []byte, t *greys.Tree) []byte {
 	b = append(b, stepLast+"+"+traceTitle...)
 	title := appendThread(nil, &t.Thread)

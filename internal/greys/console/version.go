@@ -10,11 +10,11 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// versionBlock reads the drawing that says the version. Its last text line is
+// versionBlock reads the server's banner with the version. The last line of text is
 //
 //	|v|e|r|s|i|o|n|:|1|.|7|.|6|.|6|
 //
-// with a part of the version in each cell, on the right side of the drawing.
+// with one part of the version in each cell, on the right side of the banner.
 type versionBlock struct {
 	*output
 	definite
@@ -31,7 +31,7 @@ func (b *versionBlock) line(text []byte) error {
 		return nil
 	}
 	b.found = true
-	version := strings.ReplaceAll(validText(cells), "|", "")
+	version := strings.ReplaceAll(greys.ValidText(cells), "|", "")
 	b.reply(&greys.Version{Text: strings.TrimRight(version, ". ")})
 	return nil
 }
@@ -40,13 +40,12 @@ func (b *versionBlock) open() bool { return b.begun }
 
 func (b *versionBlock) end() error {
 	if !b.found {
-		return wrong("a drawing with the line "+versionBegin+"...", nil)
+		return unexpected("a drawing with the line "+versionBegin+"...", nil)
 	}
 	return nil
 }
 
-// versionWidth is how wide the server's drawing is. The picture above the version is not
-// drawn here.
+// versionWidth is the width of the banner. AppendVersion does not draw the picture above the version.
 const versionWidth = 77
 
 // AppendVersion adds the version, each part of it in a cell.

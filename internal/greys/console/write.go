@@ -10,31 +10,28 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// Functions whose names begin with Append add what a released server says. Times are said in
-// their own time zone.
+// Functions whose names begin with Append add text as a released server sends it. They write a time in its own time
+// zone.
 
-// EndOfReply is the byte that ends what a server says to a command, and with which a client
-// aborts one.
+// EndOfReply is the byte that ends an answer. A client sends it to abort a command.
 const EndOfReply = 0x04
 
-// DefaultPrompt is what a server says that waits for a command, in a session that is not
-// silent; a carriage return stands before it.
+// DefaultPrompt is the prompt of a session that is not silent. A carriage return precedes it.
 const DefaultPrompt = "ga?>"
 
-// SessionTimedOut is the line that a server says before it closes a connection on which
-// nothing was asked for too long.
+// SessionTimedOut is the line that a server sends before it closes an idle connection.
 const SessionTimedOut = timedOutNotice
 
 // AppendPrompt adds the prompt.
 func AppendPrompt(b []byte) []byte { return append(b, "\r"+DefaultPrompt...) }
 
-// AppendAffected adds what a server says of a command that is not silent when it has put
-// something into classes, which took a time: how to abort it, and how many there are.
+// AppendAffected adds the server's text after it has instrumented classes, in a session that is not silent: how to
+// abort, and the counts.
 func AppendAffected(b []byte, a *greys.Affected, took time.Duration) []byte {
 	return fmt.Appendf(b, "%s\n%s(class-cnt:%d , method-cnt:%d) cost in %d ms.\n", abortNotice, affectNotice, a.Classes, a.Methods, took.Milliseconds())
 }
 
-// AppendNoRecord adds what a server says where there is no recorded call of an index.
+// AppendNoRecord adds the server's text for an unknown index of a recorded call.
 func AppendNoRecord(b []byte, index int64) []byte {
 	return fmt.Appendf(b, "%s%d] does not exist.\n", noFragment, index)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// written is answers as a server says them to one command.
+// written returns the text of all replies to one command.
 func written(replies []greys.Reply) (b []byte) {
 	var records []greys.Record
 	var methods []greys.Method
@@ -52,11 +52,11 @@ func written(replies []greys.Reply) (b []byte) {
 	return b
 }
 
-// took is how long something took, as captures have it and as written has it.
+// took matches the duration in a notice.
 var took = regexp.MustCompile(`cost in \d+ ms`)
 
-// asCaptured is a capture as far as answers hold it: without the end, without the picture
-// above a version, and with the time that something took as written has it.
+// asCaptured reduces a capture to the content of its replies: without the end and the picture above a version, and with
+// a fixed duration.
 func asCaptured(name string, loud bool, content []byte) []byte {
 	content = bytes.TrimSuffix(content, []byte{EndOfReply})
 	content = bytes.TrimSuffix(content, []byte(promptOf(loud)))
@@ -67,15 +67,15 @@ func asCaptured(name string, loud bool, content []byte) []byte {
 	return took.ReplaceAll(content, []byte("cost in 22 ms"))
 }
 
-// notWrittenAlike says which captures hold more than their answers.
+// notWrittenAlike are captures that contain more than their replies, with the difference.
 var notWrittenAlike = map[string]string{
-	"ptrace":      "its title says a number",
+	"ptrace":      "its title has a number",
 	"fields":      "classes above the parent; annotations of fields",
-	"inherited":   "which class was asked for, where its parent declares a method",
+	"inherited":   "the requested class of a method that its parent declares",
 	"recursion_i": "repetitions",
 }
 
-func TestAnswersAreWrittenAsTheyWereCaptured(t *testing.T) {
+func TestCapturedAnswersAreWrittenEqually(t *testing.T) {
 	all := captures(t)
 	for _, c := range captured {
 		t.Run(c.name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAnswersAreWrittenAsTheyWereCaptured(t *testing.T) {
 	}
 }
 
-func TestRecordsAreWrittenOneByOneAsTheyWereCaptured(t *testing.T) {
+func TestCapturedRecordsAreWrittenOneByOneEqually(t *testing.T) {
 	want := captures(t)["tt.raw"]
 	replies, err := answers(greys.RecordCommand{}, "", Config{}, want)
 	require.NoError(t, err)
@@ -105,11 +105,11 @@ func TestRecordsAreWrittenOneByOneAsTheyWereCaptured(t *testing.T) {
 	assert.Equal(t, string(want), string(append(b, EndOfReply)))
 }
 
-func TestThatNothingIsRecordedIsWrittenAsItWasCaptured(t *testing.T) {
+func TestACapturedUnknownRecordIsWrittenEqually(t *testing.T) {
 	assert.Equal(t, string(captures(t)["tt_s.raw"]), string(append(AppendRecords(nil, nil), EndOfReply)))
 }
 
-func TestPromptsAndRefusalsAreReadAsTheyAreWritten(t *testing.T) {
+func TestWrittenPromptsAndRefusalsAreReadBack(t *testing.T) {
 	prompt := AppendPrompt(nil)
 	_, err := answers(greys.RecordDetailCommand{}, string(prompt), Config{}, append(append(AppendNoRecord(nil, 7), prompt...), EndOfReply))
 	require.ErrorIs(t, err, greys.ErrRefused)

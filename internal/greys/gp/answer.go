@@ -14,12 +14,12 @@ import (
 // Writer writes the data of replies.
 type Writer struct {
 	Style Style
-	// Location is where the server is; nil: UTC.
+	// Location is the time zone of the server; nil means UTC.
 	Location *time.Location
 }
 
-// AppendMonitor adds the data of a reply to monitor: how much its patterns matched, and the
-// statistics of a cycle, each where it is not nil.
+// AppendMonitor adds the data of a reply to monitor: the counts of matched methods and the statistics of a cycle. A nil
+// pointer omits its part.
 func (w Writer) AppendMonitor(to []byte, affected *greys.Affected, cycle *greys.Statistics) []byte {
 	o := object{to: to, style: w.Style}
 	o.within("{}", func() {
@@ -64,8 +64,7 @@ func (o *object) statistics(m *greys.MethodStatistics) {
 	})
 }
 
-// Append adds the data of a reply that says one answer by itself: a Version, Sessions, a
-// CallStack, or a RecordDetail.
+// Append adds the data of a reply that consists of one answer: a Version, Sessions, a CallStack, or a RecordDetail.
 func (w Writer) Append(to []byte, reply greys.Reply) ([]byte, error) {
 	o := object{to: to, style: w.Style}
 	switch r := reply.(type) {
@@ -81,7 +80,7 @@ func (w Writer) Append(to []byte, reply greys.Reply) ([]byte, error) {
 	case *greys.RecordDetail:
 		o.within("{}", func() { o.detail(r, w.Location) })
 	default:
-		return to, fmt.Errorf("GP has no reply that says one %T", reply)
+		return to, fmt.Errorf("GP has no reply for %T", reply)
 	}
 	return o.to, nil
 }
@@ -99,7 +98,7 @@ func (o *object) session(s *greys.Session) {
 func (o *object) stack(s *greys.CallStack) {
 	o.text("thread-name", s.Thread.Name)
 	o.text("thread-id", fmt.Sprintf("%#x", s.Thread.ID))
-	o.truth("is-daemon", s.Thread.Daemon)
+	o.boolean("is-daemon", s.Thread.Daemon)
 	o.number("priority", int64(s.Thread.Priority))
 	o.array("items", len(s.Frames), func(i int) {
 		f := &s.Frames[i]

@@ -10,7 +10,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// AppendRecords adds the data of a reply that says recorded calls.
+// AppendRecords adds the data of a reply with recorded calls.
 func (w Writer) AppendRecords(to []byte, records []greys.Record) []byte {
 	o := object{to: to, style: w.Style}
 	o.within("{}", func() {
@@ -26,7 +26,7 @@ func (w Writer) AppendRecords(to []byte, records []greys.Record) []byte {
 	return o.to
 }
 
-// detail adds what is known of a recorded call, in the order of the document's sample.
+// detail adds a recorded call, in the order of the document's sample.
 func (o *object) detail(r *greys.RecordDetail, place *time.Location) {
 	o.recordBegin(&r.Record, place)
 	o.recordTarget(&r.Record)
@@ -50,8 +50,8 @@ func (o *object) recordBegin(r *greys.Record, place *time.Location) {
 }
 
 func (o *object) recordFlags(r *greys.Record) {
-	o.truth("is-return", r.Returned)
-	o.truth("is-exception", r.Threw)
+	o.boolean("is-return", r.Returned)
+	o.boolean("is-exception", r.Threw)
 }
 
 func (o *object) recordTarget(r *greys.Record) {
@@ -60,7 +60,7 @@ func (o *object) recordTarget(r *greys.Record) {
 	o.text("method-name", r.Method)
 }
 
-// AppendClasses adds the data of a reply that says classes.
+// AppendClasses adds the data of a reply with classes.
 func (w Writer) AppendClasses(to []byte, classes []greys.Class) []byte {
 	o := object{to: to, style: w.Style}
 	o.within("{}", func() {
@@ -76,7 +76,7 @@ func (o *object) class(c *greys.Class) {
 		o.within("{}", func() {
 			o.text("code-source", c.CodeSource)
 			for _, kind := range kinds {
-				o.truth("is-"+kind, slices.Contains(c.Kinds, kind))
+				o.boolean("is-"+kind, slices.Contains(c.Kinds, kind))
 			}
 			o.text("modifier", c.Modifier)
 			o.texts("annotations", c.Annotations)
@@ -96,8 +96,7 @@ func (o *object) class(c *greys.Class) {
 	})
 }
 
-// AppendMethods adds the data of a reply that says methods, of which those of one class
-// stand together.
+// AppendMethods adds the data of a reply with methods. Methods of the same class have to be consecutive.
 func (w Writer) AppendMethods(to []byte, methods []greys.Method) []byte {
 	o := object{to: to, style: w.Style}
 	classes := byClass(methods)
@@ -107,7 +106,7 @@ func (w Writer) AppendMethods(to []byte, methods []greys.Method) []byte {
 	return o.to
 }
 
-// byClass parts methods where the class changes.
+// byClass splits methods where the class changes.
 func byClass(methods []greys.Method) (parts [][]greys.Method) {
 	for begin := 0; begin < len(methods); {
 		end := begin + 1

@@ -7,18 +7,11 @@ import "github.com/callbraid/callbraid/internal/greys"
 
 // readClasses reads the reply to sc ("搜索已加载类").
 func (d *decoder) readClasses() {
-	d.members(func(key []byte) {
-		if string(key) != "items" {
-			d.readOther(key)
-			return
+	d.readItems(func() {
+		var c greys.Class
+		if d.readClass(&c); d.delivering {
+			d.deliver(&c)
 		}
-		d.hasItems = d.peek() == '['
-		d.elements(func() {
-			var c greys.Class
-			if d.readClass(&c); d.giving {
-				d.give(&c)
-			}
-		})
 	})
 }
 
@@ -32,7 +25,7 @@ func (d *decoder) readClass(c *greys.Class) {
 			d.members(func(key []byte) { d.readClassDetail(c, key) })
 		case "fields":
 			d.elements(func() {
-				d.room(len(c.Fields), maxMembers)
+				d.limit(len(c.Fields), maxMembers)
 				c.Fields = append(c.Fields, d.readField())
 			})
 		default:
@@ -59,18 +52,18 @@ func (d *decoder) readClassDetail(c *greys.Class, key []byte) {
 	default:
 		if kind := kindOf(key); kind == "" {
 			d.skip()
-		} else if d.truth() {
+		} else if d.boolean() {
 			c.Kinds = append(c.Kinds, kind)
 		}
 	}
 }
 
-// kinds are what a class may be. Members of a detail say so with "is-" before them.
+// kinds are the kinds of classes. The members of a detail have "is-" before them.
 var kinds = [...]string{
 	"interface", "annotation", "enum", "anonymous-class", "array", "local-class", "member-class", "primitive", "synthetic",
 }
 
-// kindOf is the kind that a member says; empty: none.
+// kindOf returns the kind that a member stands for; empty means none.
 func kindOf(member []byte) string {
 	for _, kind := range kinds {
 		if string(member) == "is-"+kind {
@@ -101,18 +94,9 @@ func (d *decoder) readField() (f greys.Field) {
 }
 
 // readMethods reads the reply to sm ("搜索已经加载类方法").
-func (d *decoder) readMethods() {
-	d.members(func(key []byte) {
-		if string(key) != "items" {
-			d.readOther(key)
-			return
-		}
-		d.hasItems = d.peek() == '['
-		d.elements(d.readMethodsOfClass)
-	})
-}
+func (d *decoder) readMethods() { d.readItems(d.readMethodsOfClass) }
 
-// readMethodsOfClass reads the methods of one class, whose name may follow them.
+// readMethodsOfClass reads the methods of one class. The name of the class can follow them.
 func (d *decoder) readMethodsOfClass() {
 	at, class := d.at, ""
 	d.methods = reused(d.methods)
@@ -122,7 +106,7 @@ func (d *decoder) readMethodsOfClass() {
 			class = d.name()
 		case "methods":
 			d.elements(func() {
-				d.room(len(d.methods), maxMembers)
+				d.limit(len(d.methods), maxMembers)
 				d.methods = append(d.methods, d.readMethod())
 			})
 		default:
@@ -130,12 +114,12 @@ func (d *decoder) readMethodsOfClass() {
 		}
 	})
 	d.require(class != "", at, "classname")
-	if !d.giving {
+	if !d.delivering {
 		return
 	}
 	for i := range d.methods {
 		d.methods[i].Class = class
-		d.give(&d.methods[i])
+		d.deliver(&d.methods[i])
 	}
 }
 

@@ -8,8 +8,7 @@ import (
 	"sync"
 )
 
-// Client asks a server over one connection, which it owns. Its methods may be called from
-// many goroutines.
+// Client sends requests over one connection, which it owns. Many goroutines may call its methods.
 type Client struct {
 	conn   net.Conn
 	config Config
@@ -18,40 +17,40 @@ type Client struct {
 	writing sync.Mutex
 	out     []byte // reused
 
-	// tolerating is held while data are read tolerantly, for which there is memory once.
+	// tolerating is held while data are read tolerantly, so that only one call at a time uses that memory.
 	tolerating sync.Mutex
 
 	// ended is closed when the connection has ended.
 	ended chan struct{}
 
 	mu sync.Mutex
-	// err is why the connection has ended; nil: it has not.
+	// err is the reason why the connection has ended; nil means that it has not.
 	err error
 	// lastID is the send_id of the last request.
 	lastID int32
-	// version is the answer to a probe, until somebody asks for the version.
+	// version is the answer to a probe, until the first VersionCommand uses it.
 	version *Answer
-	// running are the requests that somebody waits for, left those that nobody waits for any
-	// more and the server has not ended.
-	running map[int32]*queue
-	left    map[int32]struct{}
-	// beats are the heartbeats without an answer, the oldest first.
+	// running are the requests with a waiting caller. abandoned are requests whose caller is gone and that the server
+	// has not ended.
+	running   map[int32]*queue
+	abandoned map[int32]struct{}
+	// beats are the unanswered heartbeats, the oldest first.
 	beats []int32
-	// lastResp is the last resp_id, where there was one.
+	// lastResp is the last resp_id, valid if hasLastResp.
 	lastResp    int32
 	hasLastResp bool
 	stats       Stats
 }
 
-// NewClient makes a client of a connection, on which nothing was said yet. It says nothing before it is asked, or serves.
+// NewClient returns a client of a new connection. It sends nothing before Run or Serve.
 func NewClient(conn net.Conn, config Config) *Client {
 	return &Client{
 		conn: conn, config: config.withDefaults(), ended: make(chan struct{}),
-		running: map[int32]*queue{}, left: map[int32]struct{}{},
+		running: map[int32]*queue{}, abandoned: map[int32]struct{}{},
 	}
 }
 
-// Stats count what came until now.
+// Stats returns the current counts.
 func (c *Client) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,19 +59,19 @@ func (c *Client) Stats() Stats {
 	return stats
 }
 
-// nextID gives an ID that no request under way has. After the largest comes the lowest.
+// nextID returns an ID that no open request has. After the largest number follows the lowest.
 func (c *Client) nextID() int32 {
 	for {
 		c.lastID++
 		_, running := c.running[c.lastID]
-		_, left := c.left[c.lastID]
-		if !running && !left {
+		_, abandoned := c.abandoned[c.lastID]
+		if !running && !abandoned {
 			return c.lastID
 		}
 	}
 }
 
-// end has the connection be over, for a reason, of which the first one counts.
+// end closes the connection with a reason. Only the first reason counts.
 func (c *Client) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,11 +79,11 @@ func (c *Client) end(err error) {
 		return
 	}
 	c.err = err
-	_ = c.conn.Close() // nothing was promised to the server
+	_ = c.conn.Close() // the error has no effect for the server
 	close(c.ended)
 }
 
-// whyEnded is why the connection has ended.
+// whyEnded returns the reason why the connection has ended.
 func (c *Client) whyEnded() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

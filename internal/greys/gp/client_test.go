@@ -39,23 +39,23 @@ func TestTheFlowOfTheDocument(t *testing.T) {
 	p.answer(2, Done, versionIs)
 	assert.Equal(t, &greys.Version{Text: "1.8.0.0"}, asking.next())
 	require.NoError(t, asking.end())
-	assert.IsType(t, &greys.Statistics{}, watching.next(), "what was affected is said once")
+	assert.IsType(t, &greys.Statistics{}, watching.next(), "the counts are delivered once")
 	assert.IsType(t, &greys.Statistics{}, watching.next())
 	require.NoError(t, watching.end())
 	assert.Equal(t, Stats{Frames: 4, Bytes: uint64(4*answerHeader + 3*len(cycleOf1) + len(versionIs))}, c.Stats())
 }
 
-func TestAReturnCodeEndsWhatItIsAbout(t *testing.T) {
+func TestAFailingReturnCodeEndsItsRequest(t *testing.T) {
 	for name, tt := range map[string]struct {
-		code ReturnCode
-		data string
-		is   error
-		says string
+		code    ReturnCode
+		data    string
+		is      error
+		message string
 	}{
-		"an unknown error":            {Failed, "out of memory", greys.ErrRefused, `GP server pipe, monitor a.* *: return code 0x10: the server could not carry it out: "out of memory"`},
-		"a type that it doesn't know": {TypeUnsupported, "{}", greys.ErrUnsupported, "return code 0x12: the server does not support it"},
-		"a code of no document":       {0x13, "", greys.ErrRefused, "return code 0x13"},
-		"one of 32 bits":              {math.MaxUint32, strings.Repeat("x", 1000), greys.ErrRefused, "return code 0xffffffff"},
+		"an unknown error":     {Failed, "out of memory", greys.ErrRefused, `GP server pipe, monitor a.* *: return code 0x10: the server could not carry it out: "out of memory"`},
+		"an unknown type":      {TypeUnsupported, "{}", greys.ErrUnsupported, "return code 0x12: the server does not support it"},
+		"an undocumented code": {0x13, "", greys.ErrRefused, "return code 0x13"},
+		"a code of 32 bits":    {math.MaxUint32, strings.Repeat("x", 1000), greys.ErrRefused, "return code 0xffffffff"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, p, _ := serving(t, Config{})
@@ -63,21 +63,21 @@ func TestAReturnCodeEndsWhatItIsAbout(t *testing.T) {
 			p.answer(p.request(Monitor).SendID, tt.code, tt.data)
 			err := watching.end()
 			require.ErrorIs(t, err, tt.is)
-			assert.ErrorContains(t, err, tt.says)
+			assert.ErrorContains(t, err, tt.message)
 			assert.Less(t, len(err.Error()), 500)
-			assert.NotContains(t, err.Error(), "{}", "that says nothing")
+			assert.NotContains(t, err.Error(), "{}", "empty data are omitted")
 
-			asking := run(t.Context(), t, c, greys.VersionCommand{}) // the connection goes on
+			asking := run(t.Context(), t, c, greys.VersionCommand{}) // the connection stays open
 			p.answer(p.request(Version).SendID, Done, versionIs)
 			require.NoError(t, asking.end())
 		})
 	}
 }
 
-func TestAVersionThatIsNotKnownEndsTheConnection(t *testing.T) {
-	for data, says := range map[string]string{
-		"":        "the server does not know version 0x0007 of the protocol, and does not say which it knows",
-		versionIs: `the server does not know version 0x0007 of the protocol, and says "{\"version\":\"1.8.0.0\"}"`,
+func TestAnUnsupportedVersionEndsTheConnection(t *testing.T) {
+	for data, message := range map[string]string{
+		"":        "the server does not know version 0x0007 of the protocol, and does not report its own version",
+		versionIs: `the server does not know version 0x0007 of the protocol, and reports "{\"version\":\"1.8.0.0\"}"`,
 	} {
 		c, p, served := serving(t, Config{Version: 7})
 		watching, asking := run(t.Context(), t, c, monitor(t)), (*running)(nil)
@@ -88,20 +88,20 @@ func TestAVersionThatIsNotKnownEndsTheConnection(t *testing.T) {
 			var wrong *VersionError
 			require.ErrorAs(t, err, &wrong)
 			assert.Equal(t, &VersionError{Ours: 7, Theirs: data}, wrong)
-			assert.ErrorContains(t, err, says)
+			assert.ErrorContains(t, err, message)
 			assert.NotErrorIs(t, err, greys.ErrUnsupported)
 		}
 	}
 }
 
-func TestNumbersOfRequestsOverflow(t *testing.T) {
+func TestIDsOfRequestsOverflow(t *testing.T) {
 	c, p, _ := serving(t, Config{})
 	c.lastID, p.respID = math.MaxInt32-1, math.MaxInt32-1
 	watching := run(t.Context(), t, c, monitor(t))
 	assert.Equal(t, int32(math.MaxInt32), p.request(Monitor).SendID)
 	asking := run(t.Context(), t, c, greys.VersionCommand{})
 	assert.Equal(t, int32(math.MinInt32), p.request(Version).SendID)
-	p.answer(math.MaxInt32, Continued, cycleOf1) // resp_id is the largest, then the lowest
+	p.answer(math.MaxInt32, Continued, cycleOf1) // after the largest resp_id follows the lowest
 	p.answer(math.MinInt32, Done, versionIs)
 	require.NoError(t, asking.end())
 	p.answer(math.MaxInt32, Done, cycleOf1)
@@ -109,11 +109,11 @@ func TestNumbersOfRequestsOverflow(t *testing.T) {
 	assert.Zero(t, c.Stats().Gaps)
 }
 
-func TestANumberUnderWayIsNotGivenAgain(t *testing.T) {
+func TestTheIDOfAnOpenRequestIsNotReused(t *testing.T) {
 	c, p, _ := serving(t, Config{})
 	ctx, end := context.WithCancel(t.Context())
 	watching := run(t.Context(), t, c, monitor(t))
-	p.request(Monitor) // 1: goes on
+	p.request(Monitor) // 1: stays open
 	left := run(ctx, t, c, monitor(t))
 	p.request(Monitor) // 2
 	end()
@@ -129,7 +129,7 @@ func TestANumberUnderWayIsNotGivenAgain(t *testing.T) {
 	require.NoError(t, watching.end())
 }
 
-func TestRepliesThatNobodyWaitsForAreCounted(t *testing.T) {
+func TestRepliesWithoutACallerAreCounted(t *testing.T) {
 	c, p, _ := serving(t, Config{})
 	p.answer(99, Done, versionIs)
 	p.answer(-1, Failed, "")
@@ -143,7 +143,7 @@ func TestRepliesThatNobodyWaitsForAreCounted(t *testing.T) {
 	require.ErrorIs(t, watching.end(), context.Canceled)
 	p.answer(id, Continued, cycleOf1)
 	p.answer(id, Done, cycleOf1)
-	p.answer(id, Done, cycleOf1) // it had ended
+	p.answer(id, Done, cycleOf1) // its request has ended
 	p.respID--
 	p.answer(id, Done, cycleOf1)
 	asking := run(t.Context(), t, c, greys.VersionCommand{})
@@ -151,11 +151,11 @@ func TestRepliesThatNobodyWaitsForAreCounted(t *testing.T) {
 	require.NoError(t, asking.end())
 	stats := c.Stats()
 	assert.Equal(t, Stats{Frames: 8, Bytes: stats.Bytes, Unasked: 4, Late: 2, Gaps: 2}, stats)
-	assert.Empty(t, c.left)
+	assert.Empty(t, c.abandoned)
 	assert.Empty(t, c.running)
 }
 
-func TestWhatIsNotUnderstoodIsGivenUpAlone(t *testing.T) {
+func TestAnInvalidReplyIsDroppedAlone(t *testing.T) {
 	c, p, _ := serving(t, Config{})
 	watching := run(t.Context(), t, c, monitor(t))
 	id := p.request(Monitor).SendID
@@ -169,15 +169,15 @@ func TestWhatIsNotUnderstoodIsGivenUpAlone(t *testing.T) {
 	watching.next()
 	p.answer(id, Done, `{"items":[7]}`)
 	var wrong *ProtocolError
-	require.ErrorAs(t, watching.end(), &wrong, "a last reply that is lost is not nothing")
+	require.ErrorAs(t, watching.end(), &wrong, "an invalid last reply is an error")
 	stats := c.Stats()
-	assert.Equal(t, uint64(9), stats.Dropped) // null says nothing, the last does not count twice
+	assert.Equal(t, uint64(9), stats.Dropped) // null is valid without an answer; the last reply counts once
 	assert.Equal(t, uint64(1), stats.Tolerated)
 	require.ErrorAs(t, stats.LastDropped, &wrong)
 	assert.Equal(t, &ProtocolError{Offset: 10, Expected: `'{'`, Got: `'7'`}, wrong)
 }
 
-func TestACommandOfOneAnswerHasIt(t *testing.T) {
+func TestACommandOfOneAnswerFailsWithoutIt(t *testing.T) {
 	c, p, _ := serving(t, Config{Codes: UsualCodes()})
 	for code, command := range map[RequestType]greys.Command{
 		Version: greys.VersionCommand{}, 7: greys.SessionsCommand{}, 10: greys.RecordDetailCommand{}, Reset: greys.ResetCommand{Class: pattern(t, "a")},
@@ -190,18 +190,18 @@ func TestACommandOfOneAnswerHasIt(t *testing.T) {
 	}
 }
 
-func TestACommandWithoutARequestIsNotSupported(t *testing.T) {
+func TestACommandWithoutARequestIsUnsupported(t *testing.T) {
 	c, _ := connected(t, Config{})
 	target := greys.Target{Class: pattern(t, "a"), Method: pattern(t, "b")}
 	for _, command := range []greys.Command{
-		greys.TraceCommand{Target: target}, greys.RecordCommand{Target: target}, // never
-		greys.SessionsCommand{}, greys.StackCommand{Target: target}, greys.RecordsCommand{}, greys.RecordDetailCommand{}, // no code
+		greys.TraceCommand{Target: target}, greys.RecordCommand{Target: target}, // GP has none of these
+		greys.SessionsCommand{}, greys.StackCommand{Target: target}, greys.RecordsCommand{}, greys.RecordDetailCommand{}, // these have no code
 	} {
 		require.ErrorIs(t, c.Run(t.Context(), command, nil), greys.ErrUnsupported)
 	}
 }
 
-func TestAReceiverThatIsSlowLosesItsRequestAlone(t *testing.T) {
+func TestASlowCallerFailsOnlyItsOwnRequest(t *testing.T) {
 	c, p, _ := serving(t, Config{MaxWaiting: 4 * len(cycleOf1)})
 	held, goOn := make(chan struct{}, 100), make(chan struct{})
 	over := make(chan error, 1)
@@ -221,14 +221,14 @@ func TestAReceiverThatIsSlowLosesItsRequestAlone(t *testing.T) {
 	}
 	asking := run(t.Context(), t, c, greys.VersionCommand{})
 	p.answer(p.request(Version).SendID, Done, versionIs)
-	require.NoError(t, asking.end(), "others go on")
+	require.NoError(t, asking.end(), "other requests continue")
 	close(goOn)
 	require.ErrorIs(t, receive(t, over), ErrTooSlow)
-	assert.Equal(t, 5, given, "what waited is given: what was affected, the first cycle, and the 3 there is room for")
+	assert.Equal(t, 5, given, "the waiting replies are delivered: the counts, the first cycle, and the 3 that fit")
 	assert.Equal(t, uint64(97), c.Stats().Late)
 }
 
-func TestALongReplyMayAlwaysWait(t *testing.T) {
+func TestASingleLongReplyMayAlwaysWait(t *testing.T) {
 	c, p, _ := serving(t, Config{MaxWaiting: 1})
 	watching := run(t.Context(), t, c, monitor(t))
 	id := p.request(Monitor).SendID
@@ -240,31 +240,31 @@ func TestALongReplyMayAlwaysWait(t *testing.T) {
 	require.NoError(t, watching.end())
 }
 
-func TestWhatALongReplyTookIsGivenBack(t *testing.T) {
+func TestTheBufferOfALongReplyIsReleased(t *testing.T) {
 	q := newQueue(nil)
 	for _, size := range []int{keptBuffer + 1, 1} {
-		require.True(t, q.add(Continued, make([]byte, size), 0))
-		replies, over := q.take(nil)
+		require.True(t, q.push(Continued, make([]byte, size), 0))
+		replies, over := q.popAll(nil)
 		require.NoError(t, over)
 		_, data, rest := nextWaiting(replies)
 		require.Len(t, data, size)
 		require.Empty(t, rest)
-		empty, _ := q.take(replies)
+		empty, _ := q.popAll(replies)
 		require.Empty(t, empty)
 		q.mu.Lock()
 		require.LessOrEqual(t, cap(q.waiting), keptBuffer)
-		require.Equal(t, size == 1, cap(q.waiting) > 0, "a buffer of the usual size is used again")
+		require.Equal(t, size == 1, cap(q.waiting) > 0, "a buffer of the usual size is reused")
 		q.mu.Unlock()
 	}
 }
 
-func TestRequestsUnderWayAreBounded(t *testing.T) {
+func TestOpenRequestsHaveAMaximum(t *testing.T) {
 	c, p, _ := serving(t, Config{MaxRequests: 2})
 	ctx, end := context.WithCancel(t.Context())
 	first, second := run(ctx, t, c, monitor(t)), (*running)(nil)
 	p.request(Monitor)
 	end()
-	require.ErrorIs(t, first.end(), context.Canceled) // the server goes on with it
+	require.ErrorIs(t, first.end(), context.Canceled) // the server continues it
 	second = run(t.Context(), t, c, monitor(t))
 	id := p.request(Monitor).SendID
 	require.ErrorIs(t, c.Run(t.Context(), greys.VersionCommand{}, nil), ErrTooMany)
@@ -272,7 +272,7 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 	require.NoError(t, second.end())
 }
 
-func TestAFrameThatIsTooLongEndsItsRequestAlone(t *testing.T) {
+func TestATooLongFrameEndsOnlyItsRequest(t *testing.T) {
 	const most = 2*keptBuffer + 17
 	c, p, _ := serving(t, Config{MaxFrame: most})
 	watching, listing := run(t.Context(), t, c, monitor(t)), (*running)(nil)
@@ -280,7 +280,7 @@ func TestAFrameThatIsTooLongEndsItsRequestAlone(t *testing.T) {
 	listing = run(t.Context(), t, c, greys.ClassesCommand{Class: pattern(t, "a")})
 	listed := p.request(Classes).SendID
 	p.answer(watched, Continued, cycleOf1)
-	p.answer(listed, Continued, "{}"+strings.Repeat(" ", most-2)) // as long as it may be
+	p.answer(listed, Continued, "{}"+strings.Repeat(" ", most-2)) // the maximum length
 	for _, code := range []ReturnCode{Continued, Continued, Done} {
 		p.answer(listed, code, strings.Repeat("x", most+1))
 	}
@@ -294,7 +294,7 @@ func TestAFrameThatIsTooLongEndsItsRequestAlone(t *testing.T) {
 	watching.next()
 	watching.next()
 	watching.next()
-	require.NoError(t, watching.end(), "the connection goes on")
+	require.NoError(t, watching.end(), "the connection stays open")
 	stats := c.Stats()
 	assert.Equal(t, uint64(1), stats.Dropped)
 	assert.Equal(t, wrong, stats.LastDropped)
@@ -303,19 +303,19 @@ func TestAFrameThatIsTooLongEndsItsRequestAlone(t *testing.T) {
 	assert.Zero(t, stats.Gaps)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	assert.Empty(t, c.left, "its last reply was the last")
+	assert.Empty(t, c.abandoned, "its last reply ended it")
 }
 
-func TestAReplyThatIsTooLongAndNotTheLastIsFollowedByOthers(t *testing.T) {
+func TestARequestStaysOpenAfterATooLongReplyThatIsNotTheLast(t *testing.T) {
 	c, p, _ := serving(t, Config{MaxFrame: 100, MaxRequests: 1})
 	watching := run(t.Context(), t, c, monitor(t))
 	id := p.request(Monitor).SendID
 	p.answer(id, Continued, strings.Repeat("x", 101))
 	require.Error(t, watching.end())
-	require.ErrorIs(t, c.Run(t.Context(), greys.VersionCommand{}, nil), ErrTooMany, "the server goes on with it")
+	require.ErrorIs(t, c.Run(t.Context(), greys.VersionCommand{}, nil), ErrTooMany, "the server continues it")
 }
 
-func TestNothingIsKeptOfAReplyThatIsTooLong(t *testing.T) {
+func TestATooLongReplyIsNotBuffered(t *testing.T) {
 	in := &input{from: io.LimitReader(zeros{}, 1<<30)}
 	require.NoError(t, in.skip(1<<30))
 	assert.Len(t, in.buf, usualBuffer)
@@ -323,12 +323,12 @@ func TestNothingIsKeptOfAReplyThatIsTooLong(t *testing.T) {
 	require.Equal(t, io.ErrUnexpectedEOF, in.skip(1))
 }
 
-// zeros are without end.
+// zeros is an endless stream of zeros.
 type zeros struct{}
 
 func (zeros) Read(to []byte) (int, error) { return len(to), nil }
 
-func TestALongReplyToNothingEndsTheConnection(t *testing.T) {
+func TestALongReplyWithoutARequestEndsTheConnection(t *testing.T) {
 	c, p, served := serving(t, Config{MaxFrame: 100})
 	watching := run(t.Context(), t, c, monitor(t))
 	id := p.request(Monitor).SendID
@@ -339,17 +339,17 @@ func TestALongReplyToNothingEndsTheConnection(t *testing.T) {
 	assert.Zero(t, c.Stats().Dropped)
 }
 
-func TestTheEndOfAConnectionEndsAll(t *testing.T) {
+func TestTheEndOfAConnectionEndsAllRequests(t *testing.T) {
 	for name, tt := range map[string]struct {
-		do   func(p *peer)
-		is   error
-		says string
+		do      func(p *peer)
+		is      error
+		message string
 	}{
 		"closed between replies": {func(p *peer) {}, ErrClosed, "GP server pipe: byte 0: the connection was closed"},
 		"closed inside a header": {func(p *peer) { p.raw("\x00\x00\x00\x01") }, ErrClosed, "byte 0, inside a reply"},
 		"closed behind a header": {func(p *peer) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x08") }, ErrClosed, "byte 16, inside a reply"},
 		"closed inside data":     {func(p *peer) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x08{") }, ErrClosed, "byte 16, inside a reply"},
-		"a length that no frame has": {
+		"an impossible length": {
 			func(p *peer) { p.raw("\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\xff\xff\xff\xff") },
 			nil, "GP server pipe: byte 12: expected a length of at most 16777216 bytes of data, got 4294967295",
 		},
@@ -372,13 +372,13 @@ func TestTheEndOfAConnectionEndsAll(t *testing.T) {
 					require.ErrorAs(t, err, &wrong)
 				}
 			}
-			assert.ErrorContains(t, served(), tt.says)
+			assert.ErrorContains(t, served(), tt.message)
 			require.Error(t, c.Run(t.Context(), greys.VersionCommand{}, nil))
 		})
 	}
 }
 
-func TestWhatCameBeforeTheEndIsGiven(t *testing.T) {
+func TestRepliesBeforeTheEndAreDelivered(t *testing.T) {
 	c, p, served := serving(t, Config{})
 	goOn := make(chan struct{})
 	given, over := make(chan struct{}, 100), make(chan error, 1)
@@ -396,7 +396,7 @@ func TestWhatCameBeforeTheEndIsGiven(t *testing.T) {
 	assert.Len(t, given, 5)
 }
 
-func TestNothingIsGivenAfterAContextHasEnded(t *testing.T) {
+func TestNothingIsDeliveredAfterTheContextEnded(t *testing.T) {
 	c, p, _ := serving(t, Config{})
 	ctx, end := context.WithCancel(t.Context())
 	goOn, over := make(chan struct{}), make(chan error, 1)
@@ -411,26 +411,26 @@ func TestNothingIsGivenAfterAContextHasEnded(t *testing.T) {
 	for range 10 {
 		p.answer(id, Continued, cycleOf1)
 	}
-	asking := run(t.Context(), t, c, greys.VersionCommand{}) // all of that has come
+	asking := run(t.Context(), t, c, greys.VersionCommand{}) // all of that has arrived
 	p.answer(p.request(Version).SendID, Done, versionIs)
 	require.NoError(t, asking.end())
 	end()
 	close(goOn)
 	require.Equal(t, context.Canceled, receive(t, over))
-	assert.LessOrEqual(t, given, 2, "the rest of what is at hand")
+	assert.LessOrEqual(t, given, 2, "the rest of the waiting replies")
 }
 
-func TestNothingIsAskedAfterAContextHasEnded(t *testing.T) {
+func TestNothingIsSentAfterTheContextEnded(t *testing.T) {
 	c, p, _ := serving(t, Config{})
 	ctx, end := context.WithCancel(t.Context())
 	end()
 	require.Equal(t, context.Canceled, c.Run(ctx, monitor(t), func(greys.Reply) {}))
 	asking := run(t.Context(), t, c, greys.VersionCommand{})
-	p.answer(p.request(Version).SendID, Done, versionIs) // the first that came
+	p.answer(p.request(Version).SendID, Done, versionIs) // the first received request
 	require.NoError(t, asking.end())
 }
 
-func TestAContextThatEndsEndsServing(t *testing.T) {
+func TestServeEndsWithItsContext(t *testing.T) {
 	c, p := connected(t, Config{})
 	ctx, end := context.WithCancelCause(t.Context())
 	served := make(chan error, 1)
@@ -444,7 +444,7 @@ func TestAContextThatEndsEndsServing(t *testing.T) {
 	require.Error(t, err, "the connection is closed")
 }
 
-func TestAServerThatTakesNothingIsLost(t *testing.T) {
+func TestAServerThatDoesNotReadFailsTheConnection(t *testing.T) {
 	c, _, served := serving(t, Config{WriteTimeout: time.Millisecond})
 	err := c.Run(t.Context(), greys.VersionCommand{}, nil)
 	require.ErrorContains(t, err, "GP server pipe, version: writing a request of type 0x0002")

@@ -14,12 +14,11 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// nothing is the data of a request that says nothing.
+// nothing is the data of a request without parameters.
 const nothing = "{}"
 
-// AppendCommand adds the data of the request for a command to bytes, and gives its type. The
-// error is greys.ErrUnsupported where GP has none, or codes none for it; or it says what the
-// command lacks.
+// AppendCommand adds the data of a command's request and returns its type. The error is greys.ErrUnsupported if GP has
+// no such request or codes has no code for it. Otherwise it names the missing part of the command.
 func AppendCommand(to []byte, command greys.Command, codes Codes) (RequestType, []byte, error) {
 	requestType := codes.of(command)
 	if requestType == 0 {
@@ -44,7 +43,7 @@ func AppendCommand(to []byte, command greys.Command, codes Codes) (RequestType, 
 	case greys.MethodsCommand:
 		w.text("class-pattern", c.Class.String())
 		w.text("method-pattern", c.Method.String())
-		w.inventory(c.Regexp, true) // as in the sample: methods have none
+		w.inventory(c.Regexp, true) // as in the sample; methods have no fields
 	case greys.StackCommand:
 		w.text("class-pattern", c.Class.String())
 		w.text("method-pattern", c.Method.String())
@@ -61,12 +60,12 @@ func AppendCommand(to []byte, command greys.Command, codes Codes) (RequestType, 
 	return requestType, append(w.to, '}'), nil
 }
 
-// check says what a command lacks.
+// check returns an error if a command is incomplete.
 func check(command greys.Command) error {
 	switch c := command.(type) {
 	case greys.MonitorCommand:
 		if c.Cycle < time.Second || c.Cycle%time.Second != 0 {
-			return fmt.Errorf("cycle is %v: expected whole seconds, 1 at least", c.Cycle)
+			return fmt.Errorf("cycle is %v: expected whole seconds, at least 1", c.Cycle)
 		}
 		return checkPatterns(c.Class, c.Method)
 	case greys.StackCommand:
@@ -88,17 +87,17 @@ func checkPatterns(patterns ...greys.Pattern) error {
 	return nil
 }
 
-// always is the condition under which all calls are meant: the only expression there is.
+// always is a condition that is true for all calls. The client sends no other expression.
 const always = "true"
 
-// inventory adds what requests for classes and methods end with.
+// inventory adds the last members of requests for classes and methods.
 func (o *object) inventory(regexp, fields bool) {
 	o.text("is-regex", strconv.FormatBool(regexp))
 	o.text("is-display-fields", strconv.FormatBool(fields))
 	o.text("is-display-detail", "true")
 }
 
-// limitText is a limit as GP has it: -1 for none.
+// limitText returns a limit in GP's format: -1 for none.
 func limitText(limit greys.Limit) string {
 	if limit <= 0 {
 		return "-1"
@@ -106,7 +105,7 @@ func limitText(limit greys.Limit) string {
 	return strconv.FormatInt(int64(limit), 10)
 }
 
-// of is the type of the request for a command; 0: there is none.
+// of returns the type of a command's request; 0 means that there is none.
 func (c Codes) of(command greys.Command) RequestType {
 	switch command.(type) {
 	case greys.VersionCommand:
@@ -132,7 +131,7 @@ func (c Codes) of(command greys.Command) RequestType {
 	}
 }
 
-// nameOf is what a command is called in errors: as the server's console calls it.
+// nameOf returns the name of a command for errors, as in the server's console.
 func nameOf(command greys.Command) string {
 	switch c := command.(type) {
 	case greys.VersionCommand:
@@ -162,13 +161,13 @@ func nameOf(command greys.Command) string {
 	}
 }
 
-// ParseCommand reads what a request asks for, which is no [Heartbeat]. The error is
-// greys.ErrUnsupported where its type is unknown, or a *ProtocolError.
+// ParseCommand reads the command of a request that is no [Heartbeat]. The error is a *ProtocolError, or
+// greys.ErrUnsupported if the type is unknown.
 func ParseCommand(r Request, codes Codes) (greys.Command, error) {
-	if !codes.know(r.Type) {
+	if !codes.contains(r.Type) {
 		return nil, fmt.Errorf("request type %#04x: %w", uint16(r.Type), greys.ErrUnsupported)
 	}
-	var a asked
+	var a requestData
 	err := a.read(r.Data)
 	if err != nil && len(r.Data) <= DefaultMaxTolerated && !isJSON(r.Data) {
 		if strict := tolerate(r.Data); strict != nil {
@@ -182,13 +181,13 @@ func ParseCommand(r Request, codes Codes) (greys.Command, error) {
 	return command, a.close()
 }
 
-// know says that a type is one.
-func (c Codes) know(t RequestType) bool {
+// contains reports whether a type is known.
+func (c Codes) contains(t RequestType) bool {
 	return Version <= t && t <= Methods || t != 0 && (t == c.Sessions || t == c.Stack || t == c.Records || t == c.RecordDetail)
 }
 
-// asked are the data of a request, whatever its type.
-type asked struct {
+// requestData reads the data of a request of any type.
+type requestData struct {
 	scanner
 	class, method greys.Pattern
 	regexp        bool
@@ -198,8 +197,8 @@ type asked struct {
 	index         int64
 }
 
-func (a *asked) read(data []byte) error {
-	*a = asked{index: -1}
+func (a *requestData) read(data []byte) error {
+	*a = requestData{index: -1}
 	if len(data) == 0 {
 		return nil
 	}
@@ -211,9 +210,9 @@ func (a *asked) read(data []byte) error {
 		case "method-pattern":
 			a.method = a.pattern()
 		case "is-regex":
-			a.regexp = a.truth()
+			a.regexp = a.boolean()
 		case "is-display-fields":
-			a.fields = a.truth()
+			a.fields = a.boolean()
 		case "cycle":
 			a.cycle = time.Duration(a.integer(1, math.MaxInt32)) * time.Second
 		case "limit":
@@ -227,29 +226,29 @@ func (a *asked) read(data []byte) error {
 	return a.close()
 }
 
-func (a *asked) pattern() greys.Pattern {
+func (a *requestData) pattern() greys.Pattern {
 	at := a.at
 	text, _ := a.scalar()
 	pattern, err := greys.NewPattern(string(text))
 	if err != nil {
-		a.wrong(at, "a pattern: "+err.Error(), text)
+		a.unexpectedValue(at, "a pattern: "+err.Error(), text)
 	}
 	return pattern
 }
 
-// command is what is asked for by a type that is known. What it lacks is an error of close.
-func (a *asked) command(t RequestType, codes Codes) greys.Command {
+// command returns the command of a known type. The scanner's close reports a missing member.
+func (a *requestData) command(t RequestType, codes Codes) greys.Command {
 	switch t {
 	case Version:
 		return greys.VersionCommand{}
 	case Monitor:
-		a.need(a.cycle > 0, "cycle")
+		a.require(a.cycle > 0, "cycle")
 		return greys.MonitorCommand{Target: a.target(), Cycle: a.cycle}
 	case Reset:
-		a.need(a.class != greys.Pattern{}, "class-pattern")
+		a.require(a.class != greys.Pattern{}, "class-pattern")
 		return greys.ResetCommand{Class: a.class, Regexp: a.regexp}
 	case Classes:
-		a.need(a.class != greys.Pattern{}, "class-pattern")
+		a.require(a.class != greys.Pattern{}, "class-pattern")
 		return greys.ClassesCommand{Class: a.class, Regexp: a.regexp, Fields: a.fields}
 	case Methods:
 		return greys.MethodsCommand{Target: a.target()}
@@ -260,19 +259,19 @@ func (a *asked) command(t RequestType, codes Codes) greys.Command {
 	case codes.Records:
 		return greys.RecordsCommand{}
 	default:
-		a.need(a.index >= 0, "index")
+		a.require(a.index >= 0, "index")
 		return greys.RecordDetailCommand{Index: a.index}
 	}
 }
 
-func (a *asked) target() greys.Target {
-	a.need(a.class != greys.Pattern{} && a.method != greys.Pattern{}, "class-pattern and method-pattern")
+func (a *requestData) target() greys.Target {
+	a.require(a.class != greys.Pattern{} && a.method != greys.Pattern{}, "class-pattern and method-pattern")
 	return greys.Target{Class: a.class, Method: a.method, Regexp: a.regexp}
 }
 
-// need fails where a request doesn't say something.
-func (a *asked) need(said bool, what string) {
-	if !said {
-		a.fail(0, what, "a request without it")
+// require fails if a request lacks a member.
+func (a *requestData) require(present bool, expected string) {
+	if !present {
+		a.fail(0, expected, "a request without it")
 	}
 }

@@ -5,45 +5,41 @@ package gp
 
 import "time"
 
-// Config is how a server is spoken with, where the document leaves it open. A field that is
-// 0 or nil has its default, but for Codes.
+// Config has the settings that the document leaves open. A field that is 0 or nil has its default, except Codes.
 type Config struct {
-	// Version is that of the protocol, which every request says; default 0x0001.
+	// Version is the protocol version in every request; default 0x0001.
 	Version uint16
-	// Codes are the types of the requests that have none in the document; default none.
+	// Codes are the types of requests without a type in the document; default none.
 	Codes Codes
-	// MaxFrame is how many bytes the data of a frame may have, at most [MaxMaxFrame]. A reply
-	// that has more ends its request, and is read past, or ends the connection where it has
-	// more than MaxMaxFrame; default 16 MiB.
+	// MaxFrame is the maximum length of a frame's data in bytes, at most [MaxMaxFrame]. A longer reply ends its
+	// request, and its data are skipped. A reply longer than MaxMaxFrame ends the connection; default 16 MiB.
 	MaxFrame int
-	// MaxTolerated is how many bytes data that are no JSON may have to be read once more,
-	// tolerantly: one frame at a time, for which up to 130 times as many bytes are needed;
-	// default 1 MiB.
+	// MaxTolerated is the maximum length of invalid JSON that is read a second time, as YAML; default 1 MiB. Only one
+	// frame at a time is read so, because this needs up to 130 times as many bytes.
 	MaxTolerated int
-	// MaxWaiting is how many bytes of replies to one request may wait for whoever asked. A
-	// single one may always. Beyond it the request is given up, which is an error; default
-	// 8 MiB.
+	// MaxWaiting is the maximum number of bytes that wait for the caller of one request. A single reply may always
+	// wait. Beyond it the request fails; default 8 MiB.
 	MaxWaiting int
-	// MaxRequests is how many requests may be under way, those that were given up and that
-	// the server has not ended included; default 1024.
+	// MaxRequests is the maximum number of open requests. They include abandoned ones that the server has not ended;
+	// default 1024.
 	MaxRequests int
-	// Heartbeat is how often the server is told that the client is there; default 30 s.
+	// Heartbeat is the interval of heartbeats to the server; default 30 s.
 	Heartbeat time.Duration
-	// MaxUnanswered is how many heartbeats in a row may have no answer when the next is due:
-	// then the connection is lost; default 3.
+	// MaxUnanswered is the number of consecutive unanswered heartbeats after which the next one ends the connection;
+	// default 3.
 	MaxUnanswered int
-	// ProbeTimeout is how long [Probe] waits for an answer; default 5 s.
+	// ProbeTimeout limits the time that [Probe] waits for an answer; default 5 s.
 	ProbeTimeout time.Duration
-	// Provoke has [Probe] send a line end to a server that does not answer, to which the text
-	// console and HTTP servers say something.
+	// Provoke makes [Probe] send a line end to a server that does not answer. The text console and HTTP servers answer
+	// it.
 	Provoke bool
-	// WriteTimeout is how long it may take the server to take a request; default 10 s.
+	// WriteTimeout limits the time to send a request; default 10 s.
 	WriteTimeout time.Duration
-	// Location is where the server is, whose local times records have; default UTC.
+	// Location is the time zone of the server, for the local times in records; default UTC.
 	Location *time.Location
 }
 
-// The defaults of [Config], and a bound.
+// The defaults of [Config], and a limit.
 const (
 	DefaultVersion       = 0x0001
 	DefaultMaxFrame      = 16 << 20
@@ -75,7 +71,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// or has a number that is not above 0 be its default.
+// or replaces a number that is not positive by its default.
 func or[T ~uint16 | ~int | ~int64](value *T, otherwise T) {
 	if *value <= 0 {
 		*value = otherwise

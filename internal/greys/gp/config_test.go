@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestAFieldThatSaysNothingHasItsDefault(t *testing.T) {
+func TestAnEmptyFieldHasItsDefault(t *testing.T) {
 	defaults := Config{
 		Version: 1, MaxFrame: 16 << 20, MaxTolerated: 1 << 20, MaxWaiting: 8 << 20, MaxRequests: 1024,
 		Heartbeat: 30 * time.Second, MaxUnanswered: 3, ProbeTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, Location: time.UTC,

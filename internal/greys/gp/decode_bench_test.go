@@ -14,8 +14,8 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
 )
 
-// BenchmarkDecodeGP reads replies as a server writes them: a cycle of 500 methods, 500
-// recorded calls, a stack. Events are methods, calls and frames.
+// BenchmarkDecodeGP reads replies in a server's format: a cycle of 500 methods, 500 recorded calls, and a stack. Events
+// are methods, calls and frames.
 func BenchmarkDecodeGP(b *testing.B) {
 	target := greys.Target{Class: pattern(b, "com.example.*"), Method: pattern(b, "*")}
 	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -48,8 +48,7 @@ func BenchmarkDecodeGP(b *testing.B) {
 	}
 }
 
-// benchmarkDecodeGP decodes replies, and as "…_valid" only has the standard library look
-// whether they are JSON.
+// benchmarkDecodeGP decodes replies. As "…_valid" it only checks with the standard library whether they are JSON.
 func benchmarkDecodeGP(b *testing.B, name string, command greys.Command, data []byte, replies, events int) {
 	b.Helper()
 	b.Run(name, func(b *testing.B) {

@@ -14,16 +14,16 @@ import (
 // decoder reads the data of replies to one command.
 type decoder struct {
 	scanner
-	names        names
+	names        greys.Names
 	times        localTimes
 	maxTolerated int
-	// tolerating is held while data are read tolerantly, which takes memory.
+	// tolerating guards reading data tolerantly, which takes much memory.
 	tolerating *sync.Mutex
-	// affected is what was said last; told, how many answers were given.
-	affected greys.Affected
-	said     bool
-	told     int
-	// The rest is what the data at hand say.
+	// affected is the last delivered value, if affectedDelivered; delivered is the number of delivered answers.
+	affected          greys.Affected
+	affectedDelivered bool
+	delivered         int
+	// The other fields hold the data of the current reply.
 	hasAffected, hasItems bool
 	now                   greys.Affected
 	version               greys.Version
@@ -32,19 +32,19 @@ type decoder struct {
 	stack                 greys.CallStack
 	detail                greys.RecordDetail
 	records               []greys.Record
-	// methods are those of one class.
+	// methods are the methods of one class.
 	methods []greys.Method
-	// each takes answers. Classes and methods are given while they are read where giving.
-	each   func(greys.Reply)
-	giving bool
+	// each receives answers. If delivering is set, classes and methods are delivered while they are read.
+	each       func(greys.Reply)
+	delivering bool
 }
 
 func newDecoder(place *time.Location, maxTolerated int, tolerating *sync.Mutex) *decoder {
 	return &decoder{times: localTimes{place: place}, maxTolerated: maxTolerated, tolerating: tolerating}
 }
 
-// decode reads data, and gives each answer that they hold; tolerated says that they are no
-// JSON. The error is a *ProtocolError, and nothing was given then.
+// decode reads data and delivers each answer in them. Tolerated means that the data were not JSON. After an error,
+// which is a *ProtocolError, no answer was delivered.
 func (d *decoder) decode(command greys.Command, data []byte, each func(greys.Reply)) (tolerated bool, err error) {
 	if len(data) == 0 {
 		return false, nil
@@ -62,7 +62,7 @@ func (d *decoder) decode(command greys.Command, data []byte, each func(greys.Rep
 		return false, err
 	}
 	d.each = each
-	d.tell(command, data)
+	d.deliverAll(command, data)
 	d.each = nil
 	return tolerated, nil
 }
@@ -99,56 +99,68 @@ func (d *decoder) read(command greys.Command, data []byte) error {
 	return d.close()
 }
 
-// tell gives what was read. Classes and methods, of which there may be very many, are
-// read a second time for it, since they would take ten times as much memory as the data.
-func (d *decoder) tell(command greys.Command, data []byte) {
-	if d.hasAffected && (!d.said || d.now != d.affected) {
-		d.said, d.affected = true, d.now
-		d.give(&d.now)
+// deliverAll delivers the answers. It reads classes and methods a second time: there may be very many, and all together
+// would take ten times as much memory as the data.
+func (d *decoder) deliverAll(command greys.Command, data []byte) {
+	if d.hasAffected && (!d.affectedDelivered || d.now != d.affected) {
+		d.affectedDelivered, d.affected = true, d.now
+		d.deliver(&d.now)
 	}
 	if !d.hasItems {
 		return
 	}
 	switch command.(type) {
 	case greys.VersionCommand:
-		d.give(&d.version)
+		d.deliver(&d.version)
 	case greys.SessionsCommand:
-		d.give(&d.sessions)
+		d.deliver(&d.sessions)
 	case greys.MonitorCommand:
-		d.give(&d.statistics)
+		d.deliver(&d.statistics)
 	case greys.StackCommand:
-		d.give(&d.stack)
+		d.deliver(&d.stack)
 	case greys.RecordsCommand:
 		for i := range d.records {
-			d.give(&d.records[i])
+			d.deliver(&d.records[i])
 		}
 	case greys.RecordDetailCommand:
-		d.give(&d.detail)
+		d.deliver(&d.detail)
 	case greys.ClassesCommand, greys.MethodsCommand:
-		d.giving = true
-		_ = d.read(command, data) // it was read before
-		d.giving = false
+		d.delivering = true
+		_ = d.read(command, data) // the first reading found no error
+		d.delivering = false
 	}
 }
 
-// give gives one answer.
-func (d *decoder) give(reply greys.Reply) {
-	d.told++
+// deliver passes one answer to the caller.
+func (d *decoder) deliver(reply greys.Reply) {
+	d.delivered++
 	d.each(reply)
 }
 
-// finish says that a command that gives one answer, and has ended, gave it.
+// finish checks that a command of exactly one answer has delivered one before its end.
 func (d *decoder) finish(command greys.Command) error {
 	switch command.(type) {
 	case greys.VersionCommand, greys.SessionsCommand, greys.RecordDetailCommand, greys.ResetCommand:
-		if d.told == 0 {
+		if d.delivered == 0 {
 			return &ProtocolError{Expected: "an answer", Got: "an end without one"}
 		}
 	}
 	return nil
 }
 
-// readOther reads a member that any reply may have, or that is unknown.
+// readItems reads a reply whose items are in an array.
+func (d *decoder) readItems(read func()) {
+	d.members(func(key []byte) {
+		if string(key) != "items" {
+			d.readOther(key)
+			return
+		}
+		d.hasItems = d.peek() == '['
+		d.elements(read)
+	})
+}
+
+// readOther reads a member that is common to all replies, or unknown.
 func (d *decoder) readOther(key []byte) {
 	if string(key) != "affect" {
 		d.skip()
@@ -169,46 +181,46 @@ func (d *decoder) readOther(key []byte) {
 	})
 }
 
-// name reads a text, or a number or truth as one, that is likely to come again.
+// name reads a scalar as a string and interns it, for values that often repeat.
 func (d *decoder) name() string {
 	text, _ := d.scalar()
-	return d.names.of(text)
+	return d.names.Intern(text)
 }
 
-// require fails where something was not said in the object that begins at a place.
-func (d *decoder) require(said bool, at int, what string) {
-	if !said && d.err == nil {
-		d.fail(at, what, "an object without it")
+// require fails if the object at an offset lacks a member.
+func (d *decoder) require(present bool, at int, expected string) {
+	if !present && d.err == nil {
+		d.fail(at, expected, "an object without it")
 	}
 }
 
-// maxMembers is how many of a kind a class file, and so a class, can have.
+// maxMembers is the maximum number of members of one kind in a class file, and so in a class.
 const maxMembers = 1<<16 - 1
 
-// room fails where there are more of a kind than there can be.
-func (d *decoder) room(have, most int) {
+// limit fails if there are already most elements.
+func (d *decoder) limit(have, most int) {
 	if have >= most {
-		d.fail(d.at, fmt.Sprintf("at most %d of these", most), "another one")
+		d.fail(d.at, fmt.Sprintf("at most %d elements", most), "one more")
 	}
 }
 
-// list reads an array of texts.
+// list reads an array of scalars as strings.
 func (d *decoder) list() (list []string) {
 	d.elements(func() {
-		d.room(len(list), maxMembers)
+		d.limit(len(list), maxMembers)
 		list = append(list, d.name())
 	})
 	return list
 }
 
-// keptItems is how many items what they are read into may stay large enough for.
+// keptItems is the largest capacity of a slice that is reused for the next reply.
 const keptItems = 4096
 
-// reused is a slice to read items into.
+// reused returns an empty slice to read items into.
 func reused[T any](items []T) []T {
 	if cap(items) > keptItems {
 		return nil
 	}
-	clear(items) // what they point to is not kept
+	clear(items) // releases the memory behind their pointers
 	return items[:0]
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-func TestNumbersMayBeTextsOrNumbers(t *testing.T) {
+func TestNumbersMayBeStringsOrNumbers(t *testing.T) {
 	row := func(m greys.MethodStatistics) []greys.Reply {
 		m.Time, m.Class, m.Method = time.UnixMilli(1443108198994).UTC(), "a.B", "c"
 		return []greys.Reply{&greys.Statistics{Methods: []greys.MethodStatistics{m}}}
@@ -30,8 +30,8 @@ func TestNumbersMayBeTextsOrNumbers(t *testing.T) {
 		"both":                   {`"total":7,"success":"5","fail":2,"rt":"0.25"`, greys.MethodStatistics{Calls: 7, Succeeded: 5, Failed: 2, Mean: 250 * time.Microsecond, HasMean: true}},
 		"fractions as console's": {`"total":"07","success":"5","fail":"2","rt":"08.19"`, greys.MethodStatistics{Calls: 7, Succeeded: 5, Failed: 2, Mean: 8190 * time.Microsecond, HasMean: true}},
 		"no mean":                {`"total":7,"success":5,"fail":2`, greys.MethodStatistics{Calls: 7, Succeeded: 5, Failed: 2}},
-		"a mean of nothing":      {`"total":0,"success":0,"fail":0,"rt":"0"`, greys.MethodStatistics{}},
-		"NaN, as Java has it":    {`"total":1,"success":1,"fail":0,"rt":"NaN","fail-rate":"NaN"`, greys.MethodStatistics{Calls: 1, Succeeded: 1}},
+		"a mean of no calls":     {`"total":0,"success":0,"fail":0,"rt":"0"`, greys.MethodStatistics{}},
+		"NaN, as Java writes it": {`"total":1,"success":1,"fail":0,"rt":"NaN","fail-rate":"NaN"`, greys.MethodStatistics{Calls: 1, Succeeded: 1}},
 		"null":                   {`"total":1,"success":1,"fail":0,"rt":null`, greys.MethodStatistics{Calls: 1, Succeeded: 1}},
 		"unknown members":        {`"x":{"total":[9]},"total":1,"success":1,"fail":0`, greys.MethodStatistics{Calls: 1, Succeeded: 1}},
 		"keys with escapes":      {`"\u0074otal":1,"success":1,"fail":0`, greys.MethodStatistics{Calls: 1, Succeeded: 1}},
@@ -44,7 +44,7 @@ func TestNumbersMayBeTextsOrNumbers(t *testing.T) {
 	}
 }
 
-func TestTruthsMayBeTextsNumbersOrTruths(t *testing.T) {
+func TestBooleansMayBeStringsNumbersOrBooleans(t *testing.T) {
 	for text, want := range map[string]bool{`"true"`: true, "true": true, "1": true, `"1"`: true, `"false"`: false, "false": false, "0": false} {
 		got, _, err := decoded(greys.StackCommand{}, []byte(`{"is-daemon":`+text+`,"items":[]}`))
 		require.NoError(t, err, text)
@@ -52,16 +52,16 @@ func TestTruthsMayBeTextsNumbersOrTruths(t *testing.T) {
 	}
 }
 
-func TestDataThatSayWhatCannotBeAreAnError(t *testing.T) {
+func TestInvalidValuesAreErrors(t *testing.T) {
 	item := func(members string) string { return `{"items":[{` + members + `}]}` }
 	full := `"timestamp":"1","class":"a","method":"b","total":"1","success":"1","fail":"0"`
 	record := `"index":"1","timestamp":"2015-09-27 10:17:25","cost":"1","classname":"a","method-name":"b"`
 	for _, tt := range []struct {
 		command greys.Command
 		data    string
-		says    string
+		message string
 	}{
-		{greys.VersionCommand{}, `{"version":{}}`, "byte 11: expected a text, a number or a truth, got '{'"},
+		{greys.VersionCommand{}, `{"version":{}}`, "byte 11: expected a string, a number or a boolean, got '{'"},
 		{greys.MonitorCommand{}, item(strings.Replace(full, `"a"`, `""`, 1)), "byte 10: expected class and method, got an object without it"},
 		{greys.MonitorCommand{}, item(strings.Replace(full, "timestamp", "x", 1)), "expected timestamp"},
 		{greys.MonitorCommand{}, item(strings.Replace(full, "fail", "x", 1)), "expected total, success and fail"},
@@ -100,21 +100,21 @@ func TestDataThatSayWhatCannotBeAreAnError(t *testing.T) {
 		{greys.ClassesCommand{}, item(`"classname":"a","detail":{"is-enum":7}`), `expected true or false, got "7"`},
 		{greys.MethodsCommand{}, item(`"methods":[]`), "expected classname"},
 		{greys.MethodsCommand{}, item(`"classname":"a","methods":[{}]`), "expected method-name"},
-		{greys.RecordDetailCommand{}, `{"parameters":[` + strings.Repeat(`"",`, 256) + `""]}`, "expected at most 255 of these, got another one"},
-		{greys.ClassesCommand{}, item(`"classname":"a","detail":{"interfaces":[` + strings.Repeat(`"",`, 65535) + `""]}`), "expected at most 65535 of these"},
-		{greys.ClassesCommand{}, item(`"classname":"a","fields":[` + strings.Repeat(`{"name":"b"},`, 65535) + `{"name":"b"}]`), "expected at most 65535 of these"},
-		{greys.MethodsCommand{}, item(`"classname":"a","methods":[` + strings.Repeat(`{"method-name":"b"},`, 65535) + `{"method-name":"b"}]`), "expected at most 65535 of these"},
+		{greys.RecordDetailCommand{}, `{"parameters":[` + strings.Repeat(`"",`, 256) + `""]}`, "expected at most 255 elements, got one more"},
+		{greys.ClassesCommand{}, item(`"classname":"a","detail":{"interfaces":[` + strings.Repeat(`"",`, 65535) + `""]}`), "expected at most 65535 elements"},
+		{greys.ClassesCommand{}, item(`"classname":"a","fields":[` + strings.Repeat(`{"name":"b"},`, 65535) + `{"name":"b"}]`), "expected at most 65535 elements"},
+		{greys.MethodsCommand{}, item(`"classname":"a","methods":[` + strings.Repeat(`{"method-name":"b"},`, 65535) + `{"method-name":"b"}]`), "expected at most 65535 elements"},
 	} {
 		replies, _, err := decoded(tt.command, []byte(tt.data))
 		var wrong *ProtocolError
 		require.ErrorAs(t, err, &wrong, tt.data)
-		assert.ErrorContains(t, err, tt.says, tt.data)
+		assert.ErrorContains(t, err, tt.message, tt.data)
 		assert.NotContains(t, err.Error(), "YAML", "it is JSON")
-		assert.Empty(t, replies, "what is not understood says nothing")
+		assert.Empty(t, replies, "invalid data have no answers")
 	}
 }
 
-func TestWhatIsReadTolerantlyIsBounded(t *testing.T) {
+func TestOnlyShortDataAreReadTolerantly(t *testing.T) {
 	command := greys.MonitorCommand{}
 	sloppy := `{"items":[],}`
 	d := newDecoder(time.UTC, len(sloppy), new(sync.Mutex))
@@ -125,7 +125,7 @@ func TestWhatIsReadTolerantlyIsBounded(t *testing.T) {
 	require.ErrorContains(t, err, "byte 12: expected an element behind the comma")
 }
 
-func TestWhatIsNoJSONMayBeYAML(t *testing.T) {
+func TestInvalidJSONIsReadAsYAML(t *testing.T) {
 	for text, want := range map[string]string{
 		`{'a':'b','c':[1,true,null,],}`:   `{"a":"b","c":[1,true,null]}`,
 		`{"a":'{"b":"\u003c","c":-2}'}`:   `{"a":"{\"b\":\"\\u003c\",\"c\":-2}"}`,
@@ -143,7 +143,7 @@ func TestWhatIsNoJSONMayBeYAML(t *testing.T) {
 	}
 }
 
-func TestWhatWasAffectedIsSaidWhenItChanges(t *testing.T) {
+func TestAffectedIsDeliveredWhenItChanges(t *testing.T) {
 	d := newDecoder(time.UTC, DefaultMaxTolerated, new(sync.Mutex))
 	var got []greys.Reply
 	for _, classes := range []string{"1", "1", "2", "2", "1"} {
@@ -153,17 +153,17 @@ func TestWhatWasAffectedIsSaidWhenItChanges(t *testing.T) {
 	assert.Equal(t, []greys.Reply{&greys.Affected{Classes: 1}, &greys.Affected{Classes: 2}, &greys.Affected{Classes: 1}}, got)
 }
 
-func TestItemsAreReusedAndKeepNothing(t *testing.T) {
+func TestReusedItemsAreCleared(t *testing.T) {
 	items := make([]string, 3, 10)
 	items[2] = "x"
 	again := reused(items)
 	assert.Empty(t, again)
 	assert.Equal(t, 10, cap(again))
-	assert.Empty(t, items[2], "what it was is given back")
-	assert.Zero(t, cap(reused(make([]string, keptItems+1))), "so are very many")
+	assert.Empty(t, items[2], "the item is cleared")
+	assert.Zero(t, cap(reused(make([]string, keptItems+1))), "a very large slice is released")
 }
 
-func TestHostileDataTakeNoMoreThanTheyAreWorth(t *testing.T) {
+func TestHostileDataNeedLimitedMemory(t *testing.T) {
 	const size, most = 3 << 20, 6
 	for name, tt := range map[string]struct {
 		command greys.Command
@@ -179,7 +179,7 @@ func TestHostileDataTakeNoMoreThanTheyAreWorth(t *testing.T) {
 		"classes":            {greys.ClassesCommand{}, `{"items":[`, `{"classname":"a"},`},
 		"fields":             {greys.ClassesCommand{}, `{"items":[{"classname":"a","fields":[`, `{"name":"a"},`},
 		"methods":            {greys.MethodsCommand{}, `{"items":[{"methods":[`, `{"method-name":"a"},`},
-		"what is skipped":    {greys.MonitorCommand{}, `{"x":[`, `{},`},
+		"skipped members":    {greys.MonitorCommand{}, `{"x":[`, `{},`},
 	} {
 		data := []byte(tt.begin + strings.Repeat(tt.item, size/len(tt.item)))
 		d := newDecoder(time.UTC, 0, new(sync.Mutex))

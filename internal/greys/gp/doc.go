@@ -1,12 +1,11 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gp is the GREYS-PROTOCOL, or GP: the binary protocol of a Greys server that its
-// document (greys-protocol.txt) describes, which no released server is known to speak. It
-// knows both sides: a [Client] asks, and what a server reads and writes is here for one that
-// is played.
+// Package gp speaks the GREYS-PROTOCOL (GP), the binary protocol of a Greys server. Its document is greys-protocol.txt;
+// no known release of the server speaks it. The package has both sides: a [Client], and the parts to read and write as
+// a server, for a simulator.
 //
-// Requests and replies are frames: a header, whose numbers are big endian here, and JSON.
+// Requests and replies are frames: a header with big-endian numbers, and JSON.
 //
 //	request                    reply
 //	version of the protocol 2  send_id, the request's 4
@@ -14,13 +13,13 @@
 //	type                    2  return code            4
 //	length of the data      4  length of the data     4
 //
-// Requests are answered in any order, and with any number of replies, of which the last says
-// that it is. Replies are matched with requests by send_id alone. Nothing ends a request but
-// the server, and the end of the connection.
+// A request can have any number of replies, and replies to several requests can alternate. The last reply to a request
+// is marked. Only the send_id connects a reply with its request. A request ends only by the server's last reply or by
+// the end of the connection.
 //
-// What the document leaves open is decided in [Config], and by these rules: a return code
-// that it doesn't name is a failure, and an end. Numbers and truths may be texts, as in its
-// samples, or JSON's own. Data that is no JSON is read as YAML once more, which knows its
-// samples' trailing commas and single quotes; else its frame is given up alone. So is
-// one that is too long, with its request. Times of recorded calls have no zone.
+// [Config] and these rules decide the open points of the document. An unknown return code is a failure, and ends the
+// request. Numbers and booleans may be strings, as in the document's samples, or JSON values. Data that are not JSON
+// are read once more as YAML, which allows the trailing commas and single quotes of the samples; if that fails too,
+// only this frame is dropped. A frame that is too long is dropped together with its request. Times of recorded calls
+// have no zone.
 package gp

@@ -18,7 +18,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// sample is a sample of the document, as it stands there.
+// sample returns a sample of the document.
 func sample(tb testing.TB, name string) []byte {
 	tb.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "document", name+".json"))
@@ -33,17 +33,17 @@ func pattern(tb testing.TB, text string) greys.Pattern {
 	return p
 }
 
-// documented is a command that the document has a sample of, and what its sample says.
+// documented is a command with a sample in the document, and the sample's content.
 type documented struct {
 	sample      string
 	requestType RequestType
 	command     greys.Command
-	// asks is the command that the sample of the request asks for.
+	// command is the command in the sample of the request.
 	replies []greys.Reply
 	sloppy  bool
 }
 
-// allOfTheDocument was checked against the document by hand.
+// A person has checked allOfTheDocument against the document.
 func allOfTheDocument(tb testing.TB) []documented {
 	anyMethod := func(class string) greys.Target {
 		return greys.Target{Class: pattern(tb, class), Method: pattern(tb, "*")}
@@ -131,7 +131,7 @@ const documentedException = `{"detailMessage":"test","stackTrace":[` +
 	`{"declaringClass":"java.lang.Class","methodName":"newInstance","fileName":"Class.java","lineNumber":438},` +
 	`{"declaringClass":"com.alibaba.AgentTest","methodName":"main","fileName":"AgentTest.java","lineNumber":122}],"suppressedExceptions":[]}`
 
-func TestRequestsAreThoseOfTheDocument(t *testing.T) {
+func TestRequestsEqualTheDocumentsSamples(t *testing.T) {
 	for _, d := range allOfTheDocument(t) {
 		want := sample(t, d.sample+".request")
 		var compact bytes.Buffer
@@ -147,7 +147,7 @@ func TestRequestsAreThoseOfTheDocument(t *testing.T) {
 	}
 }
 
-func TestACommandThatLacksSomethingIsNotAsked(t *testing.T) {
+func TestAnIncompleteCommandHasNoRequest(t *testing.T) {
 	whole := greys.Target{Class: pattern(t, "a"), Method: pattern(t, "b")}
 	for _, command := range []greys.Command{
 		greys.MonitorCommand{Target: whole},
@@ -165,44 +165,44 @@ func TestACommandThatLacksSomethingIsNotAsked(t *testing.T) {
 	assert.Contains(t, string(data), `"limit":"17"`)
 	_, data, err = AppendCommand(nil, greys.ClassesCommand{Class: pattern(t, "a")}, UsualCodes())
 	require.NoError(t, err)
-	assert.Contains(t, string(data), `"is-display-fields":"false"`, "values of fields are not read unasked")
+	assert.Contains(t, string(data), `"is-display-fields":"false"`, "values of fields are read only on request")
 }
 
-func TestRequestsThatLackSomethingAreAnError(t *testing.T) {
-	for says, r := range map[string]Request{
+func TestIncompleteRequestsAreErrors(t *testing.T) {
+	for message, r := range map[string]Request{
 		"expected cycle, got a request without it":                          {Type: Monitor, Data: []byte(`{"class-pattern":"a","method-pattern":"b"}`)},
 		"expected class-pattern and method-pattern":                         {Type: Methods, Data: []byte(`{"class-pattern":"a"}`)},
 		"expected class-pattern, got a request without it":                  {Type: Reset},
 		"expected index, got a request without it":                          {Type: 10},
 		"expected a pattern: pattern is empty":                              {Type: Classes, Data: []byte(`{"class-pattern":""}`)},
-		`has ' ' at byte 1: the server would not take it as one argument, `: {Type: Classes, Data: []byte(`{"class-pattern":"a b"}`)},
+		`has ' ' at byte 1: the server would not read it as one argument, `: {Type: Classes, Data: []byte(`{"class-pattern":"a b"}`)},
 		"expected a whole number from 1 to 2147483647":                      {Type: Monitor, Data: []byte(`{"cycle":"0"}`)},
 		"expected a whole number from -1 to 2147483647":                     {Type: 8, Data: []byte(`{"limit":"-2"}`)},
 		"request type 0x000b: the server does not support it":               {Type: 11, Data: []byte("?")},
 	} {
 		_, err := ParseCommand(r, UsualCodes())
-		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, err, message)
 	}
 	_, err := ParseCommand(Request{Type: 7}, Codes{})
-	require.ErrorIs(t, err, greys.ErrUnsupported, "there is no code for it")
+	require.ErrorIs(t, err, greys.ErrUnsupported, "it has no code")
 	command, err := ParseCommand(Request{Type: Reset, Data: []byte(`{'class-pattern':'a',}`)}, Codes{})
-	require.NoError(t, err, "what clients say may be sloppy, too")
+	require.NoError(t, err, "requests may be sloppy, too")
 	assert.Equal(t, greys.ResetCommand{Class: pattern(t, "a")}, command)
 }
 
-func TestCodesAreOfOneRequestEach(t *testing.T) {
+func TestEachCodeBelongsToOneRequest(t *testing.T) {
 	require.NoError(t, UsualCodes().Check())
 	require.NoError(t, Codes{}.Check())
 	require.NoError(t, Codes{Stack: 0xffff}.Check())
-	require.ErrorContains(t, Codes{Stack: Heartbeat}.Check(), "code 0x0001 of stack is that of the heartbeat: expected one of its own, or 0 for none")
-	require.ErrorContains(t, Codes{Sessions: Methods}.Check(), "of session is that of methods")
-	require.ErrorContains(t, Codes{Records: 9, RecordDetail: 9}.Check(), "code 0x0009 of tt_detail is that of tt_list")
+	require.ErrorContains(t, Codes{Stack: Heartbeat}.Check(), "code 0x0001 of stack is also the code of the heartbeat: expected another code, or 0 for none")
+	require.ErrorContains(t, Codes{Sessions: Methods}.Check(), "of session is also the code of methods")
+	require.ErrorContains(t, Codes{Records: 9, RecordDetail: 9}.Check(), "code 0x0009 of tt_detail is also the code of tt_list")
 }
 
-func TestRepliesAreReadAsTheyStandInTheDocument(t *testing.T) {
+func TestTheDocumentsRepliesAreRead(t *testing.T) {
 	for _, d := range allOfTheDocument(t) {
 		data := sample(t, d.sample+".reply")
-		assert.Equal(t, !d.sloppy, json.Valid(data), "a sample that is no JSON is what tolerance is for: %s", d.sample)
+		assert.Equal(t, !d.sloppy, json.Valid(data), "only samples that are no JSON need tolerance: %s", d.sample)
 		got, tolerated, err := decoded(d.command, data)
 		require.NoError(t, err, d.sample)
 		assert.Equal(t, d.replies, got)
@@ -210,7 +210,7 @@ func TestRepliesAreReadAsTheyStandInTheDocument(t *testing.T) {
 	}
 }
 
-// decoded are the answers that data hold.
+// decoded returns the answers in data.
 func decoded(command greys.Command, data []byte) (replies []greys.Reply, tolerated bool, err error) {
 	d := newDecoder(time.UTC, DefaultMaxTolerated, new(sync.Mutex))
 	tolerated, err = d.decode(command, data, func(r greys.Reply) { replies = append(replies, kept(r)) })

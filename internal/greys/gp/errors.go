@@ -11,50 +11,50 @@ import (
 )
 
 var (
-	// ErrConsole says that who answers is the text console of the released servers.
+	// ErrConsole means that the server speaks the text console of the released servers.
 	ErrConsole = errors.New("this is the Greys text console, not GP")
-	// ErrClosed says that the connection was closed.
+	// ErrClosed means that the connection was closed.
 	ErrClosed = errors.New("the connection was closed")
-	// ErrSilent says that the server did not answer heartbeats.
+	// ErrSilent means that the server did not answer heartbeats.
 	ErrSilent = errors.New("the server answers no heartbeats")
-	// ErrTooSlow says that replies came faster than whoever asked took them.
-	ErrTooSlow = errors.New("replies came faster than they were taken")
-	// ErrTooMany says that too many requests are under way.
-	ErrTooMany = errors.New("too many requests are under way")
+	// ErrTooSlow means that replies arrived faster than the caller processed them.
+	ErrTooSlow = errors.New("replies arrive faster than they are processed")
+	// ErrTooMany means that too many requests are open.
+	ErrTooMany = errors.New("too many requests are open")
 )
 
-// ProtocolError says where bytes stand that the protocol, or a limit, does not allow.
+// ProtocolError reports bytes that the protocol or a limit does not allow.
 type ProtocolError struct {
-	Offset   int64  // from the first byte received, or, in data, from its first one
-	Expected string // what is allowed there
-	Got      string // what stands there
+	Offset   int64  // from the first received byte, or inside data from its first byte
+	Expected string // the allowed bytes at that position
+	Got      string // the received bytes
 }
 
 func (e *ProtocolError) Error() string {
 	return fmt.Sprintf("byte %d: expected %s, got %s", e.Offset, e.Expected, e.Got)
 }
 
-// CodeError is a return code that says a failure. It wraps greys.ErrUnsupported for
-// [TypeUnsupported], and greys.ErrRefused for all that are not [VersionUnsupported].
+// CodeError is the error for the return code of a failure. It wraps greys.ErrUnsupported for [TypeUnsupported], and
+// greys.ErrRefused for all codes except [VersionUnsupported].
 type CodeError struct {
 	Code ReturnCode
-	// Text is the beginning of the reply's data; empty: none.
+	// Text is the beginning of the reply's data; empty means none.
 	Text string
 }
 
-// VersionError says that the server doesn't speak our version of the protocol. Nothing can
-// be asked on the connection.
+// VersionError means that the server does not support the client's version of the protocol. The connection is then
+// unusable.
 type VersionError struct {
-	// Ours is the version that was said.
+	// Ours is the version in the request.
 	Ours uint16
-	// Theirs is what the server says, its own version; empty: nothing.
+	// Theirs is the version that the server reports; empty means none.
 	Theirs string
 }
 
 func (e *VersionError) Error() string {
-	theirs := "does not say which it knows"
+	theirs := "does not report its own version"
 	if e.Theirs != "" {
-		theirs = fmt.Sprintf("says %q", e.Theirs)
+		theirs = fmt.Sprintf("reports %q", e.Theirs)
 	}
 	return fmt.Sprintf("return code %v: the server does not know version %#04x of the protocol, and %s", VersionUnsupported, e.Ours, theirs)
 }
@@ -67,7 +67,7 @@ func (e *CodeError) Error() string {
 	return text
 }
 
-// Unwrap gives the reason in the words of package greys.
+// Unwrap returns the reason as an error of package greys.
 func (e *CodeError) Unwrap() error {
 	if e.Code == TypeUnsupported {
 		return greys.ErrUnsupported
@@ -75,7 +75,7 @@ func (e *CodeError) Unwrap() error {
 	return greys.ErrRefused
 }
 
-// failure is what a return code that says one, and the data with it, mean.
+// failure returns the error for a failing return code and its data.
 func failure(code ReturnCode, data []byte, version uint16) error {
 	text := string(data[:min(len(data), maxFailureText)])
 	if text == nothing {
@@ -87,5 +87,5 @@ func failure(code ReturnCode, data []byte, version uint16) error {
 	return &CodeError{Code: code, Text: text}
 }
 
-// maxFailureText is how much of the data of a failure an error says.
+// maxFailureText is the maximum number of bytes of a failure's data in an error.
 const maxFailureText = 256

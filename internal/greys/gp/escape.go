@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// escaped goes on reading a text that began at a place, and has its first escape at another.
+// escaped reads the rest of a string that starts at begin and has its first escape at offset at.
 func (s *scanner) escaped(begin, at int) []byte {
 	text := append(s.unescaped[:0], s.data[begin:at]...)
 	for at < len(s.data) {
@@ -19,14 +19,14 @@ func (s *scanner) escaped(begin, at int) []byte {
 			s.at = at + 1
 			s.unescaped = text
 			if !utf8.Valid(text) {
-				s.fail(begin, "UTF-8", "something else")
+				s.fail(begin, "UTF-8", "invalid bytes")
 				return nil
 			}
 			s.space()
 			return text
 		case c < ' ':
 			s.at = at
-			s.unexpected("no control character in a text")
+			s.unexpected("no control character in a string")
 			return nil
 		case c != '\\':
 			text = append(text, c)
@@ -42,12 +42,12 @@ func (s *scanner) escaped(begin, at int) []byte {
 		}
 	}
 	s.at = len(s.data)
-	s.unexpected("the end of a text")
+	s.unexpected("the end of a string")
 	return nil
 }
 
-// appendEscape adds what an escape stands for, which has so many bytes; 0: it is none. Half
-// a pair of surrogates stands for the replacement character.
+// appendEscape adds the character of an escape and returns the escape's length; 0 means that it is invalid. Half of a
+// surrogate pair becomes the replacement character.
 func appendEscape(to, escape []byte) ([]byte, int) {
 	if len(escape) < 2 {
 		return to, 0

@@ -9,29 +9,28 @@ import (
 	"io"
 )
 
-// Request is the frame of one ("请求报文标准结构").
+// Request is the frame of a request ("请求报文标准结构").
 type Request struct {
-	// Version is that of the protocol.
+	// Version is the version of the protocol.
 	Version uint16
-	// SendID tells it from others under way; it may be below 0.
+	// SendID distinguishes open requests; it may be negative.
 	SendID int32
 	Type   RequestType
-	// Data are JSON, or nothing.
+	// Data are JSON, or empty.
 	Data []byte
 }
 
 // Answer is the frame of a reply ("应答报文标准结构").
 type Answer struct {
-	// SendID is the request's.
+	// SendID is the SendID of the request.
 	SendID int32
-	// RespID is one more than that of the reply before it, to whichever request; after the
-	// largest number comes the lowest.
+	// RespID counts the replies of a connection, over all requests. After the largest number follows the lowest.
 	RespID int32
 	Code   ReturnCode
 	Data   []byte
 }
 
-// Bytes of headers.
+// Lengths of headers in bytes.
 const (
 	requestHeader = 12
 	answerHeader  = 16
@@ -61,15 +60,15 @@ type Requests struct {
 	maxFrame int
 }
 
-// NewRequests reads requests, whose data have at most so many bytes, from a reader.
+// NewRequests returns a reader of requests whose data have at most maxFrame bytes.
 func NewRequests(from io.Reader, maxFrame int) *Requests {
 	return &Requests{in: input{from: from}, maxFrame: maxFrame}
 }
 
-// Next reads a request, whose data are valid until the next is read. The error is a
-// *ProtocolError or the reader's: io.EOF between requests, io.ErrUnexpectedEOF inside one.
+// Next reads a request. Its data are valid until the next call. The error is a *ProtocolError or the reader's: io.EOF
+// between requests, io.ErrUnexpectedEOF inside one.
 func (q *Requests) Next() (Request, error) {
-	header, err := q.in.take(requestHeader)
+	header, err := q.in.next(requestHeader)
 	if err != nil {
 		return Request{}, err
 	}
@@ -82,10 +81,10 @@ func (q *Requests) Next() (Request, error) {
 	return r, err
 }
 
-// nextAnswer reads a reply, whose data are valid until the next is read. Errors are as those
-// of requests, or a *longError, with the reply without its data, which come next.
+// nextAnswer reads a reply. Its data are valid until the next call. The errors are as for requests, or a *longError:
+// then the reply has no data, and the caller has to skip them.
 func (i *input) nextAnswer(maxFrame int) (Answer, error) {
-	header, err := i.take(answerHeader)
+	header, err := i.next(answerHeader)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -98,8 +97,7 @@ func (i *input) nextAnswer(maxFrame int) (Answer, error) {
 	return a, err
 }
 
-// data are those of a frame whose header was taken just now and said their length, in its
-// last 4 bytes.
+// data reads the data of a frame. The last 4 bytes of the preceding header were their length.
 func (i *input) data(length uint32, maxFrame int) ([]byte, error) {
 	if uint64(length) > uint64(maxFrame) {
 		return nil, &longError{length: int64(length), err: &ProtocolError{
@@ -107,14 +105,14 @@ func (i *input) data(length uint32, maxFrame int) ([]byte, error) {
 			Expected: fmt.Sprintf("a length of at most %d bytes of data", maxFrame), Got: fmt.Sprint(length),
 		}}
 	}
-	data, err := i.take(int(length))
+	data, err := i.next(int(length))
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
 	return data, err
 }
 
-// longError says that the data of a frame are more than is allowed, of which none was read.
+// longError means that a frame's data are longer than allowed. None of them were read.
 type longError struct {
 	length int64
 	err    *ProtocolError

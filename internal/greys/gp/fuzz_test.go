@@ -19,8 +19,8 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// FuzzJSON reads anything as JSON: it is read exactly where encoding/json says it is JSON,
-// but for what lies too deep, and text that is not UTF-8.
+// FuzzJSON compares the scanner with encoding/json on any bytes. Differences are allowed only for deep nesting and for
+// strings that are not UTF-8.
 func FuzzJSON(f *testing.F) {
 	for _, text := range someJSON {
 		f.Add([]byte(text))
@@ -44,7 +44,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// depth is how deep arrays and objects lie in one another, or more.
+// depth returns an upper bound of the nesting of arrays and objects.
 func depth(data []byte) (most int) {
 	now := 0
 	for _, b := range data {
@@ -59,7 +59,7 @@ func depth(data []byte) (most int) {
 	return most
 }
 
-// checkError says that an error is ours, with a place in the data, or is none.
+// checkError checks that an error is nil or a *ProtocolError with an offset inside the data.
 func checkError(t *testing.T, data []byte, err error) {
 	t.Helper()
 	var wrong *ProtocolError
@@ -68,13 +68,13 @@ func checkError(t *testing.T, data []byte, err error) {
 	case !errors.As(err, &wrong):
 		t.Fatalf("expected a *ProtocolError, got %T: %v", err, err)
 	case wrong.Offset < 0 || wrong.Offset > int64(len(data)):
-		t.Fatalf("expected a place in %d bytes, got: %v", len(data), err)
+		t.Fatalf("expected an offset in %d bytes, got: %v", len(data), err)
 	case wrong.Expected == "" || wrong.Got == "" || len(err.Error()) > 2000:
-		t.Fatalf("expected what was wrong, in short, got: %v", err)
+		t.Fatalf("expected a short error, got: %v", err)
 	}
 }
 
-// everyCommand are all that GP has.
+// everyCommand returns all commands of GP.
 func everyCommand(tb testing.TB) (commands []greys.Command) {
 	for _, d := range allOfTheDocument(tb) {
 		commands = append(commands, d.command)
@@ -82,8 +82,8 @@ func everyCommand(tb testing.TB) (commands []greys.Command) {
 	return commands
 }
 
-// FuzzReplies reads anything as a reply to any command. What is understood is written, and
-// read again: nothing may have changed.
+// FuzzReplies reads any bytes as a reply to any command. It writes the answers and reads them again: they must be
+// equal.
 func FuzzReplies(f *testing.F) {
 	commands := everyCommand(f)
 	for i, d := range allOfTheDocument(f) {
@@ -100,7 +100,7 @@ func FuzzReplies(f *testing.F) {
 		replies, tolerated, err := decoded(command, data)
 		if err != nil {
 			if !tolerated && len(replies) > 0 {
-				t.Fatal("what is not understood says nothing")
+				t.Fatal("invalid data have answers")
 			}
 			var wrong *ProtocolError
 			require.ErrorAs(t, err, &wrong)
@@ -118,7 +118,7 @@ func FuzzReplies(f *testing.F) {
 	})
 }
 
-// rewritten are answers written in the styles that are JSON.
+// rewritten returns the answers, written in the styles that are JSON.
 func rewritten(t *testing.T, command greys.Command, replies []greys.Reply) (all [][]byte) {
 	if len(replies) == 0 {
 		return nil
@@ -133,7 +133,7 @@ func rewritten(t *testing.T, command greys.Command, replies []greys.Reply) (all 
 	return all
 }
 
-// appendAll adds the data of a reply that says all of these; nil: there is none.
+// appendAll adds the data of a reply with all these answers; nil means that there is no such reply.
 func (w Writer) appendAll(command greys.Command, replies []greys.Reply) ([]byte, error) {
 	affected, isAffected := replies[0].(*greys.Affected)
 	switch command.(type) {
@@ -175,7 +175,7 @@ func (w Writer) appendList(replies []greys.Reply) []byte {
 		case *greys.Record:
 			records = append(records, *r)
 		case *greys.Class:
-			if len(r.Kinds) > 0 { // of which the order, and how often, are not written
+			if len(r.Kinds) > 0 { // their order and repetitions are not written
 				return nil
 			}
 			classes = append(classes, *r)
@@ -193,7 +193,7 @@ func (w Writer) appendList(replies []greys.Reply) []byte {
 	}
 }
 
-// FuzzRequests reads anything as what a client says, as a server does.
+// FuzzRequests reads any bytes as a client's requests, as a server does.
 func FuzzRequests(f *testing.F) {
 	for _, d := range allOfTheDocument(f) {
 		f.Add(AppendRequest(nil, Request{Version: 1, SendID: 1, Type: d.requestType, Data: sample(f, d.sample+".request")}))
@@ -223,8 +223,7 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// hostile is a server that says what it is told to, when all its requests have come, and then
-// goes.
+// hostile is a server that waits for all requests, sends prepared bytes, and closes the connection.
 type hostile struct {
 	net.Conn
 	*inPieces
@@ -245,7 +244,7 @@ func (h *hostile) Close() error                     { return nil }
 func (h *hostile) SetWriteDeadline(time.Time) error { return nil }
 func (h *hostile) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 
-// FuzzClient has a client of which every command is under way hear anything, in any pieces.
+// FuzzClient sends any bytes, in any pieces, to a client with one open request for each command.
 func FuzzClient(f *testing.F) {
 	var all []byte
 	for i, d := range allOfTheDocument(f) {

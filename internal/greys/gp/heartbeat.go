@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// beat sends heartbeats ("心跳") until the connection ends, which it does when they have no
-// answers.
+// beat sends heartbeats ("心跳") until the connection ends. It ends the connection itself after too many unanswered
+// heartbeats.
 func (c *Client) beat() {
 	ticker := time.NewTicker(c.config.Heartbeat)
 	defer ticker.Stop()
@@ -38,10 +38,10 @@ func (c *Client) beat() {
 	}
 }
 
-// beaten says that a reply is one to a heartbeat. Whatever it says the server is there: the
-// document has it say {}, and servers may say nothing.
-func (c *Client) beaten(id int32) bool {
+// answersHeartbeat reports whether a reply answers a heartbeat, and records that. Any data are accepted: the document
+// requires {}, but servers may send none.
+func (c *Client) answersHeartbeat(id int32) bool {
 	i := slices.Index(c.beats, id)
-	c.beats = slices.Delete(c.beats, 0, i+1) // earlier ones are not in a row any more
+	c.beats = slices.Delete(c.beats, 0, i+1) // earlier ones no longer count as consecutive
 	return i >= 0
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-func TestHeartbeatsAreAnsweredWithAnything(t *testing.T) {
+func TestAnyReplyAnswersAHeartbeat(t *testing.T) {
 	c, p, _ := serving(t, Config{Heartbeat: time.Millisecond, MaxUnanswered: 1000})
 	for _, answer := range []struct {
 		code ReturnCode
@@ -32,7 +32,7 @@ func TestHeartbeatsAreAnsweredWithAnything(t *testing.T) {
 	assert.Zero(t, stats.Dropped)
 }
 
-func TestHeartbeatsWithoutAnswersEndTheConnection(t *testing.T) {
+func TestUnansweredHeartbeatsEndTheConnection(t *testing.T) {
 	c, p, served := serving(t, Config{Heartbeat: time.Millisecond, MaxUnanswered: 3})
 	watching := run(t.Context(), t, c, greys.ClassesCommand{Class: pattern(t, "a")})
 	heartbeats := 0
@@ -52,14 +52,14 @@ func TestHeartbeatsWithoutAnswersEndTheConnection(t *testing.T) {
 	assert.Equal(t, uint64(3), c.Stats().Unanswered)
 }
 
-func TestAReplyThatNeverEndsAnswersNoHeartbeat(t *testing.T) {
-	for name, length := range map[string]string{"of a length that may be": "\x00\xff\xff\xff", "too long": "\x3f\xff\xff\xff"} {
+func TestAnEndlessReplyAnswersNoHeartbeat(t *testing.T) {
+	for name, length := range map[string]string{"of an allowed length": "\x00\xff\xff\xff", "too long": "\x3f\xff\xff\xff"} {
 		t.Run(name, func(t *testing.T) {
 			c, p, served := serving(t, Config{Heartbeat: time.Millisecond})
 			watching := run(t.Context(), t, c, monitor(t))
 			id := p.requestAmongHeartbeats(Monitor)
 			go func() {
-				for { // heartbeats are taken
+				for { // the server reads heartbeats
 					if _, err := p.requests.Next(); err != nil {
 						return
 					}
@@ -76,7 +76,7 @@ func TestAReplyThatNeverEndsAnswersNoHeartbeat(t *testing.T) {
 	}
 }
 
-// requestAmongHeartbeats is the next request of a type. Heartbeats before it are answered.
+// requestAmongHeartbeats returns the next request of a type. It answers the heartbeats before it.
 func (p *peer) requestAmongHeartbeats(want RequestType) (id int32) {
 	for {
 		r, err := p.requests.Next()
@@ -88,7 +88,7 @@ func (p *peer) requestAmongHeartbeats(want RequestType) (id int32) {
 	}
 }
 
-// stuck is a connection that ends, and on which what is written takes until it is let go.
+// stuck is a closed connection whose writes block until the test releases them.
 type stuck struct {
 	net.Conn
 	first        sync.Once
@@ -110,7 +110,7 @@ func (s *stuck) Close() error                     { return nil }
 func (s *stuck) SetWriteDeadline(time.Time) error { return nil }
 func (s *stuck) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 
-func TestServingIsOverWhenItsHeartbeatIs(t *testing.T) {
+func TestServeReturnsAfterItsHeartbeat(t *testing.T) {
 	conn := &stuck{writes: make(chan struct{}), goOn: make(chan struct{})}
 	c := NewClient(conn, Config{Heartbeat: time.Millisecond})
 	served := make(chan error, 1)
@@ -124,11 +124,11 @@ func TestServingIsOverWhenItsHeartbeatIs(t *testing.T) {
 	require.ErrorIs(t, receive(t, served), ErrClosed)
 }
 
-func TestAnAnswerToOneHeartbeatIsOneToThoseBefore(t *testing.T) {
+func TestAnAnswerCountsForEarlierHeartbeats(t *testing.T) {
 	c, _ := connected(t, Config{})
 	c.beats = []int32{5, 6, 7}
-	require.NoError(t, c.pass(Answer{SendID: 6}, nil))
+	require.NoError(t, c.handleAnswer(Answer{SendID: 6}, nil))
 	assert.Equal(t, []int32{7}, c.beats)
-	require.NoError(t, c.pass(Answer{SendID: 5}, nil))
+	require.NoError(t, c.handleAnswer(Answer{SendID: 5}, nil))
 	assert.Equal(t, uint64(1), c.Stats().Unasked)
 }

@@ -9,31 +9,30 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// Sizes of the buffer of a connection.
+// Sizes of a connection's buffer.
 const (
 	usualBuffer = 64 << 10
-	// keptBuffer is how large a buffer may be that a long frame left behind.
+	// keptBuffer is the largest buffer that stays after a long frame.
 	keptBuffer = 1 << 20
-	// maxEmptyReads is how often a connection may give nothing and no error.
+	// maxEmptyReads is the number of consecutive reads that may return neither bytes nor an error.
 	maxEmptyReads = 100
 )
 
-// input gives bytes of a reader in pieces. Its buffer grows as bytes come, and never
-// because a header says that they will.
+// input reads pieces of a stream. Its buffer grows with the received bytes, never with a length in a header.
 type input struct {
 	from       io.Reader
-	buf        []byte // in use from begin to end
+	buf        []byte // used from begin to end
 	begin, end int
-	received   int64 // bytes, ever
-	room       greys.Room
+	received   int64 // the total number of bytes
+	memory     greys.Reservation
 }
 
-// offset is that of the next byte, from the first one received.
+// offset returns the stream offset of the next byte.
 func (i *input) offset() int64 { return i.received - int64(i.end-i.begin) }
 
-// take waits for n bytes, and gives them: they are valid until the next call. The error is
-// the reader's; at its end io.EOF where none of them came, else io.ErrUnexpectedEOF.
-func (i *input) take(n int) ([]byte, error) {
+// next waits for n bytes and returns them. They are valid until the next call. The error is the reader's; at the end of
+// the stream io.EOF if there were none of them, otherwise io.ErrUnexpectedEOF.
+func (i *input) next(n int) ([]byte, error) {
 	if i.begin == i.end {
 		i.begin, i.end = 0, 0
 		if len(i.buf) > keptBuffer {
@@ -53,12 +52,12 @@ func (i *input) take(n int) ([]byte, error) {
 	return piece, nil
 }
 
-// skip waits for n bytes, and lets go of them as they come. The error is the reader's, at its
-// end io.ErrUnexpectedEOF.
+// skip waits for n bytes and drops them as they arrive. The error is the reader's; at the end of the stream
+// io.ErrUnexpectedEOF.
 func (i *input) skip(n int64) error {
 	for n > 0 {
 		piece := min(n, int64(max(1, i.end-i.begin)))
-		if _, err := i.take(int(piece)); err == io.EOF {
+		if _, err := i.next(int(piece)); err == io.EOF {
 			return io.ErrUnexpectedEOF
 		} else if err != nil {
 			return err
@@ -68,18 +67,18 @@ func (i *input) skip(n int64) error {
 	return nil
 }
 
-// read waits for more bytes, of which n are wanted in one piece.
+// read waits for more bytes. The caller needs n consecutive bytes.
 func (i *input) read(n int) error {
 	switch {
 	case i.buf == nil:
-		if err := i.room.Hold(usualBuffer); err != nil {
+		if err := i.memory.Resize(usualBuffer); err != nil {
 			return err
 		}
 		i.buf = make([]byte, usualBuffer)
 	case i.begin > 0 && i.begin+n > len(i.buf):
 		i.begin, i.end = 0, copy(i.buf, i.buf[i.begin:i.end])
 	case i.end == len(i.buf):
-		if err := i.room.Hold(2 * len(i.buf)); err != nil {
+		if err := i.memory.Resize(2 * len(i.buf)); err != nil {
 			return err
 		}
 		buf := make([]byte, 2*len(i.buf))
@@ -90,7 +89,7 @@ func (i *input) read(n int) error {
 		i.end += got
 		i.received += int64(got)
 		if got > 0 {
-			return nil // an error comes again
+			return nil // the next read returns the error again
 		}
 		if err != nil {
 			return err

@@ -9,7 +9,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// kept is a reply that stays when whoever was given it has returned.
+// kept returns a copy of a reply that stays valid.
 func kept(reply greys.Reply) greys.Reply {
 	switch r := reply.(type) {
 	case *greys.Version:

@@ -9,25 +9,25 @@ import (
 	"strings"
 )
 
-// Style is how data are written, where it can be done in several ways.
+// Style is a way of writing data that have several valid forms.
 type Style uint8
 
 // The styles.
 const (
-	// Documented has numbers and truths as texts, as the document's samples.
+	// Documented writes numbers and booleans as strings, like the document's samples.
 	Documented Style = iota
-	// Typed has them as JSON's own.
+	// Typed writes them as JSON numbers and booleans.
 	Typed
-	// Sloppy is Documented with what some of the samples have and JSON doesn't: commas
-	// behind the last element, and single quotes around texts that have double ones.
+	// Sloppy is Documented with two features of some samples that JSON does not allow: a comma behind the last element,
+	// and single quotes around strings that contain double quotes.
 	Sloppy
 )
 
-// object writes one of JSON, or an array.
+// object writes a JSON object or array.
 type object struct {
 	to    []byte
 	style Style
-	// more says that an element was written.
+	// more means that an element was written.
 	more bool
 }
 
@@ -59,9 +59,9 @@ func (o *object) value(text string) {
 
 func (o *object) number(key string, value int64) { o.typed(key, strconv.FormatInt(value, 10)) }
 
-func (o *object) truth(key string, value bool) { o.typed(key, strconv.FormatBool(value)) }
+func (o *object) boolean(key string, value bool) { o.typed(key, strconv.FormatBool(value)) }
 
-// typed adds a number or truth.
+// typed adds a number or a boolean.
 func (o *object) typed(key, literal string) {
 	if o.style != Typed {
 		o.text(key, literal)
@@ -99,7 +99,7 @@ func (o *object) texts(key string, texts []string) {
 	o.array(key, len(texts), func(i int) { o.value(texts[i]) })
 }
 
-// millis is a duration in milliseconds, with fractions where there are any.
+// millis returns a duration in milliseconds, with a fraction if there is one.
 func millis(nanos int64) string {
 	if nanos%1e6 == 0 {
 		return strconv.FormatInt(nanos/1e6, 10)

@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// patienceOfTests is how long a test waits for what has to come.
+// patienceOfTests is how long a test waits for an expected event.
 const patienceOfTests = 30 * time.Second
 
 // peer is the server's end of a connection.
@@ -25,7 +25,7 @@ type peer struct {
 	respID   int32
 }
 
-// connected is a client with its server's end.
+// connected returns a client and the server's end of its connection.
 func connected(t *testing.T, config Config) (*Client, *peer) {
 	t.Helper()
 	here, there := net.Pipe()
@@ -34,7 +34,7 @@ func connected(t *testing.T, config Config) (*Client, *peer) {
 	return NewClient(here, config), &peer{t: t, Conn: there, requests: NewRequests(there, DefaultMaxFrame)}
 }
 
-// serving is a client that serves, with its server's end, and what serving ends with.
+// serving returns a client that serves, the server's end, and a function that returns Serve's error.
 func serving(t *testing.T, config Config) (*Client, *peer, func() error) {
 	t.Helper()
 	c, p := connected(t, config)
@@ -63,7 +63,7 @@ func receive[T any](t *testing.T, from <-chan T) (value T) {
 	return value
 }
 
-// request reads the next request, which has to be of a type.
+// request reads the next request, which must have the given type.
 func (p *peer) request(want RequestType) Request {
 	p.t.Helper()
 	r, err := p.requests.Next()
@@ -86,14 +86,14 @@ func (p *peer) raw(data string) {
 	require.NoError(p.t, err)
 }
 
-// running is a command that was asked for.
+// running is a command that runs.
 type running struct {
 	t       *testing.T
 	replies chan greys.Reply
 	over    chan error
 }
 
-// run asks for a command.
+// run starts a command.
 func run(ctx context.Context, t *testing.T, c *Client, command greys.Command) *running {
 	r := &running{t: t, replies: make(chan greys.Reply, 1000), over: make(chan error, 1)}
 	go func() {

@@ -13,27 +13,27 @@ import (
 	"time"
 )
 
-// Speaks is which protocol a server speaks.
+// Speaks is the protocol of a server, as far as a probe shows.
 type Speaks uint8
 
-// What a server may speak.
+// The results of a probe.
 const (
 	SpeaksNeither Speaks = iota
 	SpeaksGP
 	SpeaksConsole
-	// SpeaksNothing has not answered: the console as a rule, or a server that is silent.
+	// SpeaksNothing means that the server has not answered: usually the console, or a silent server.
 	SpeaksNothing
 )
 
-// Probed is what a server is, by its answer to [Probe].
+// Probed is the result of [Probe].
 type Probed struct {
 	Speaks Speaks
-	// answer is GP's to the request for the version.
+	// answer is the GP answer to the request for the version.
 	answer Answer
 }
 
-// Client makes a client of the connection that was probed, where GP is spoken. Its first
-// greys.VersionCommand has the answer that the probe got, and is not sent again.
+// Client returns a client of the probed connection of a GP server. Its first greys.VersionCommand uses the probe's
+// answer, and sends no request.
 func (p Probed) Client(conn net.Conn, config Config) *Client {
 	c := NewClient(conn, config)
 	c.lastID, c.version = probeID, &p.answer
@@ -42,20 +42,20 @@ func (p Probed) Client(conn net.Conn, config Config) *Client {
 	return c
 }
 
-// probeID is the send_id of a probe's request. Its frame is no line of the text console: it
-// has no line feed.
+// probeID is the send_id of a probe's request. The frame contains no line feed, so the text console does not read it as
+// a line.
 const probeID = 1
 
-// Probe asks for the version, and says by what comes within Config.ProbeTimeout which
-// protocol the server speaks. After an answer of GP, of whatever return code, the connection
-// is [Probed.Client]'s; text is the console, which wants a new connection, and so does
-// nothing at all, as the console answers. The error has the peer: it is ctx's, ErrClosed,
-// greys.ErrHTTP, the network's, or a *ProtocolError where what comes is neither.
+// Probe requests the version and determines the server's protocol by the bytes that arrive within Config.ProbeTimeout.
+// After a GP answer with any return code, the connection belongs to [Probed.Client]. Text shows the console, which
+// needs a new connection. Released consoles send nothing, so silence needs a new connection too. The error includes the
+// peer. It is ctx's error, ErrClosed, greys.ErrHTTP, an error of the network, or a *ProtocolError if the bytes fit
+// neither protocol.
 func Probe(ctx context.Context, conn net.Conn, config Config) (Probed, error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	probed, err := probe(conn, config.withDefaults())
 	if !stop() {
-		err = ctx.Err() // the deadline is its doing
+		err = ctx.Err() // the deadline came from ctx
 	}
 	if err != nil {
 		return Probed{}, fmt.Errorf("asking Greys server %v for its protocol: %w", conn.RemoteAddr(), err)
@@ -63,10 +63,10 @@ func Probe(ctx context.Context, conn net.Conn, config Config) (Probed, error) {
 	return probed, nil
 }
 
-// provokeTimeout is how long an answer to a line end may take.
+// provokeTimeout limits the time for the answer to a line end.
 const provokeTimeout = time.Second
 
-// provoke sends a line end, and waits for the first byte once more.
+// provoke sends a line end and waits again for the first byte.
 func provoke(conn net.Conn, in *input) error {
 	if err := conn.SetDeadline(time.Now().Add(provokeTimeout)); err != nil {
 		return err

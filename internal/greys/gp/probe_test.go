@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// probed probes a server that does something with the request.
+// probed probes a server whose reaction to the request is do.
 func probed(ctx context.Context, t *testing.T, config Config, do func(p *peer, r Request)) (net.Conn, *peer, Probed, error) {
 	t.Helper()
 	c, p := connected(t, config)
@@ -32,7 +32,7 @@ func probed(ctx context.Context, t *testing.T, config Config, do func(p *peer, r
 	return c.conn, p, how, err
 }
 
-func TestAProbeSaysWhichProtocolIsSpoken(t *testing.T) {
+func TestAProbeFindsTheProtocol(t *testing.T) {
 	short := Config{ProbeTimeout: 100 * time.Millisecond}
 	provoking := Config{ProbeTimeout: 100 * time.Millisecond, Provoke: true}
 	for name, tt := range map[string]struct {
@@ -40,15 +40,15 @@ func TestAProbeSaysWhichProtocolIsSpoken(t *testing.T) {
 		do     func(p *peer, r Request)
 		want   Speaks
 	}{
-		"a version":                   {Config{}, func(p *peer, r Request) { p.answer(r.SendID, Done, versionIs) }, SpeaksGP},
-		"a version of GP not known":   {Config{}, func(p *peer, r Request) { p.answer(r.SendID, VersionUnsupported, "") }, SpeaksGP},
-		"a failure":                   {Config{}, func(p *peer, r Request) { p.answer(r.SendID, 77, "?") }, SpeaksGP},
-		"a prompt":                    {Config{}, func(p *peer, _ Request) { p.raw("\rga?>") }, SpeaksConsole},
-		"text":                        {Config{}, func(p *peer, _ Request) { p.raw("Command not found.\n\x04") }, SpeaksConsole},
-		"the end of a reply":          {Config{}, func(p *peer, _ Request) { p.raw("\x04") }, SpeaksConsole},
-		"text, to a line end":         {provoking, func(p *peer, _ Request) { p.line(); p.raw("Command not found.\n\x04") }, SpeaksConsole},
-		"nothing, to a line end":      {provoking, func(p *peer, _ Request) { p.line() }, SpeaksNothing},
-		"silence, as the released do": {short, func(*peer, Request) {}, SpeaksNothing},
+		"a version":                      {Config{}, func(p *peer, r Request) { p.answer(r.SendID, Done, versionIs) }, SpeaksGP},
+		"an unknown version of GP":       {Config{}, func(p *peer, r Request) { p.answer(r.SendID, VersionUnsupported, "") }, SpeaksGP},
+		"a failure":                      {Config{}, func(p *peer, r Request) { p.answer(r.SendID, 77, "?") }, SpeaksGP},
+		"a prompt":                       {Config{}, func(p *peer, _ Request) { p.raw("\rga?>") }, SpeaksConsole},
+		"text":                           {Config{}, func(p *peer, _ Request) { p.raw("Command not found.\n\x04") }, SpeaksConsole},
+		"the end of a reply":             {Config{}, func(p *peer, _ Request) { p.raw("\x04") }, SpeaksConsole},
+		"text, to a line end":            {provoking, func(p *peer, _ Request) { p.line(); p.raw("Command not found.\n\x04") }, SpeaksConsole},
+		"nothing, to a line end":         {provoking, func(p *peer, _ Request) { p.line() }, SpeaksNothing},
+		"silence, like released servers": {short, func(*peer, Request) {}, SpeaksNothing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, how, err := probed(t.Context(), t, tt.config, tt.do)
@@ -58,7 +58,7 @@ func TestAProbeSaysWhichProtocolIsSpoken(t *testing.T) {
 	}
 }
 
-// line reads the line end that provokes an answer.
+// line reads the line end of a provoking probe.
 func (p *peer) line() {
 	p.t.Helper()
 	end := make([]byte, 4)
@@ -67,10 +67,10 @@ func (p *peer) line() {
 	assert.Equal(p.t, "\r\n\r\n", string(end))
 }
 
-func TestAProbeTellsWhatIsNeither(t *testing.T) {
+func TestAProbeFailsForOtherServers(t *testing.T) {
 	for name, tt := range map[string]struct {
-		do   func(p *peer, r Request)
-		says string
+		do      func(p *peer, r Request)
+		message string
 	}{
 		"another request's reply": {func(p *peer, _ Request) { p.answer(2, Done, versionIs) }, "asking Greys server pipe for its protocol: byte 0: expected a reply to send_id 1, got one to 2"},
 		"more than a reply": {func(p *peer, r Request) {
@@ -84,7 +84,7 @@ func TestAProbeTellsWhatIsNeither(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, how, err := probed(t.Context(), t, Config{ProbeTimeout: 200 * time.Millisecond, Provoke: true}, tt.do)
-			require.ErrorContains(t, err, tt.says)
+			require.ErrorContains(t, err, tt.message)
 			assert.Equal(t, SpeaksNeither, how.Speaks)
 		})
 	}
@@ -97,7 +97,7 @@ func TestAProbeEndsWithItsContext(t *testing.T) {
 	assert.Equal(t, SpeaksNeither, how.Speaks)
 }
 
-// dated remembers the deadline of a connection.
+// dated records the deadline of a connection.
 type dated struct {
 	net.Conn
 	deadline time.Time
@@ -108,7 +108,7 @@ func (d *dated) SetDeadline(at time.Time) error {
 	return d.Conn.SetDeadline(at)
 }
 
-func TestAProbeLeavesNoDeadline(t *testing.T) {
+func TestAProbeRemovesItsDeadline(t *testing.T) {
 	c, p := connected(t, Config{})
 	conn := &dated{Conn: c.conn}
 	go func() {
@@ -121,9 +121,8 @@ func TestAProbeLeavesNoDeadline(t *testing.T) {
 	assert.Zero(t, conn.deadline)
 }
 
-// The server has said its version to the probe: a second request with the same send_id, or one
-// at all, has no reason.
-func TestAProbedConnectionGoesOnBehindTheProbe(t *testing.T) {
+// The probe already has the version, so the client sends no second request for it.
+func TestAClientUsesTheProbedConnection(t *testing.T) {
 	conn, p, how, err := probed(t.Context(), t, Config{}, func(p *peer, r Request) {
 		assert.EqualValues(t, 1, r.SendID)
 		p.answer(r.SendID, Done, versionIs)
@@ -145,16 +144,16 @@ func TestAProbedConnectionGoesOnBehindTheProbe(t *testing.T) {
 
 	asking = run(t.Context(), t, c, greys.VersionCommand{})
 	r = p.request(Version)
-	assert.EqualValues(t, 3, r.SendID, "it is asked again when somebody asks again")
+	assert.EqualValues(t, 3, r.SendID, "a second VersionCommand sends a request")
 	p.answer(r.SendID, Done, versionIs)
 	require.NoError(t, asking.end())
-	assert.EqualValues(t, 3, c.Stats().Frames, "the probe's is one of them")
+	assert.EqualValues(t, 3, c.Stats().Frames, "including the probe's")
 	assert.Zero(t, c.Stats().Gaps)
 	end()
 	require.Error(t, receive(t, served))
 }
 
-func TestWhatAProbeWasRefusedEndsTheFirstQuestion(t *testing.T) {
+func TestARefusedProbeFailsTheFirstVersionCommand(t *testing.T) {
 	conn, _, how, err := probed(t.Context(), t, Config{}, func(p *peer, r Request) { p.answer(r.SendID, VersionUnsupported, "2") })
 	require.NoError(t, err)
 	err = how.Client(conn, Config{}).Run(t.Context(), greys.VersionCommand{}, func(greys.Reply) {})
@@ -163,7 +162,7 @@ func TestWhatAProbeWasRefusedEndsTheFirstQuestion(t *testing.T) {
 	assert.Equal(t, "2", version.Theirs)
 }
 
-func TestAProbeIsNoLineOfTheConsole(t *testing.T) {
+func TestAProbeContainsNoLineOfTheConsole(t *testing.T) {
 	_, _, _, err := probed(t.Context(), t, Config{}, func(p *peer, r Request) {
 		assert.NotContains(t, string(AppendRequest(nil, r)), "\n")
 		p.answer(r.SendID, Done, versionIs)

@@ -18,7 +18,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// anything makes values as a server may say them.
+// anything makes random values of a server.
 type anything struct{ *rand.Rand }
 
 var words = []string{
@@ -43,7 +43,7 @@ func (r anything) millis() time.Duration {
 func (r anything) second() time.Time { return time.Unix(r.Int64N(9_000_000_000), 0) }
 
 func (r anything) record(place *time.Location) greys.Record {
-	// Of times that there are twice when clocks are set back, the text doesn't say which.
+	// A local time can exist twice when clocks are set back. The text does not show which one it is.
 	at, err := time.ParseInLocation(localLayout, r.second().In(place).Format(localLayout), place)
 	if err != nil {
 		panic(err)
@@ -110,19 +110,19 @@ func (r anything) method() greys.Method {
 	}
 }
 
-// said is what a server says, and what it means.
-type said struct {
+// encodedReply is the data of a reply and their meaning.
+type encodedReply struct {
 	command greys.Command
 	data    []byte
 	replies []greys.Reply
 }
 
-// all are what a server may say to every command.
-func (r anything) all(t testing.TB, w Writer) (all []said) {
+// all returns random replies to every command.
+func (r anything) all(t testing.TB, w Writer) (all []encodedReply) {
 	one := func(command greys.Command, reply greys.Reply) {
 		data, err := w.Append(nil, reply)
 		require.NoError(t, err)
-		all = append(all, said{command, data, []greys.Reply{reply}})
+		all = append(all, encodedReply{command, data, []greys.Reply{reply}})
 	}
 	one(greys.VersionCommand{}, &greys.Version{Text: r.word()})
 	one(greys.SessionsCommand{}, r.sessions())
@@ -138,13 +138,13 @@ func (r anything) all(t testing.TB, w Writer) (all []said) {
 	affected, statistics := &greys.Affected{Classes: r.number(), Methods: r.number()}, r.statistics()
 	reset := &greys.Affected{Rows: r.number()}
 	all = append(all,
-		said{greys.MonitorCommand{}, w.AppendMonitor(nil, affected, statistics), []greys.Reply{affected, statistics}},
-		said{greys.MonitorCommand{}, w.AppendMonitor(nil, affected, nil), []greys.Reply{affected}},
-		said{greys.MonitorCommand{}, w.AppendMonitor(nil, nil, statistics), []greys.Reply{statistics}},
-		said{greys.ResetCommand{}, w.AppendReset(nil, reset.Rows), []greys.Reply{reset}},
+		encodedReply{greys.MonitorCommand{}, w.AppendMonitor(nil, affected, statistics), []greys.Reply{affected, statistics}},
+		encodedReply{greys.MonitorCommand{}, w.AppendMonitor(nil, affected, nil), []greys.Reply{affected}},
+		encodedReply{greys.MonitorCommand{}, w.AppendMonitor(nil, nil, statistics), []greys.Reply{statistics}},
+		encodedReply{greys.ResetCommand{}, w.AppendReset(nil, reset.Rows), []greys.Reply{reset}},
 	)
 	records, classes, methods := []greys.Record{}, []greys.Class{}, []greys.Method{}
-	lists := []said{{command: greys.RecordsCommand{}}, {command: greys.ClassesCommand{}}, {command: greys.MethodsCommand{}}}
+	lists := []encodedReply{{command: greys.RecordsCommand{}}, {command: greys.ClassesCommand{}}, {command: greys.MethodsCommand{}}}
 	for range r.IntN(4) {
 		records, classes, methods = append(records, r.record(w.Location)), append(classes, r.class()), append(methods, r.method())
 		for i, reply := range []greys.Reply{ptr(records[len(records)-1]), ptr(classes[len(classes)-1]), ptr(methods[len(methods)-1])} {
@@ -155,7 +155,7 @@ func (r anything) all(t testing.TB, w Writer) (all []said) {
 	return append(all, lists...)
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestWrittenRepliesAreReadBack(t *testing.T) {
 	place, err := time.LoadLocation("Europe/Berlin")
 	require.NoError(t, err)
 	r := anything{rand.New(rand.NewPCG(7, 0))}
@@ -164,11 +164,11 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		w := Writer{Style: Style(r.IntN(3)), Location: place}
 		for _, s := range r.all(t, w) {
 			d := decoders[fmt.Sprintf("%T", s.command)]
-			if d == nil { // what is used again has nothing left from before
+			if d == nil { // a reused decoder must not keep values of earlier replies
 				d = newDecoder(place, DefaultMaxTolerated, new(sync.Mutex))
 				decoders[fmt.Sprintf("%T", s.command)] = d
 			}
-			d.said = false
+			d.affectedDelivered = false
 			var got []greys.Reply
 			_, err := d.decode(s.command, s.data, func(reply greys.Reply) { got = append(got, kept(reply)) })
 			require.NoError(t, err, "%s", s.data)
@@ -177,7 +177,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 }
 
-func TestFramesAreReadHoweverTheyAreCut(t *testing.T) {
+func TestFramesAreReadInPiecesOfAnyLength(t *testing.T) {
 	r := anything{rand.New(rand.NewPCG(8, 0))}
 	var sent []Request
 	var answers []Answer
@@ -208,7 +208,7 @@ func TestFramesAreReadHoweverTheyAreCut(t *testing.T) {
 	require.Equal(t, io.EOF, err)
 }
 
-// inPieces gives bytes in pieces of any size, and now and then none.
+// inPieces returns bytes in pieces of any length, and sometimes an empty piece.
 type inPieces struct {
 	anything
 	left []byte
@@ -223,7 +223,7 @@ func (p *inPieces) Read(to []byte) (int, error) {
 	return n, nil
 }
 
-func TestABufferGrowsWithWhatComes(t *testing.T) {
+func TestABufferGrowsWithReceivedBytesOnly(t *testing.T) {
 	header := AppendAnswer(nil, Answer{})
 	copy(header[12:], []byte{0x3f, 0xff, 0xff, 0xff})
 	in := &input{from: io.MultiReader(bytes.NewReader(header), bytes.NewReader(make([]byte, 100_000)))}
@@ -239,5 +239,5 @@ func TestABufferGrowsWithWhatComes(t *testing.T) {
 	}
 	_, err = in.nextAnswer(MaxMaxFrame)
 	require.Equal(t, io.EOF, err)
-	require.LessOrEqual(t, len(in.buf), keptBuffer, "what a long one took is given back")
+	require.LessOrEqual(t, len(in.buf), keptBuffer, "the memory of a long frame is released")
 }

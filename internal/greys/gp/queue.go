@@ -12,103 +12,102 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// queue are the replies to one request that wait for whoever asked.
+// queue holds replies to one request until the caller reads them.
 type queue struct {
-	// ready has a token when there is something to take.
+	// ready has a token if there are replies or the queue has ended.
 	ready chan struct{}
 
 	mu sync.Mutex
-	// waiting are replies one after another: return code, length, data.
+	// waiting are the encoded replies: return code, length and data of each.
 	waiting []byte
-	// over is why no reply is added any more.
+	// over is the reason why no more replies are added.
 	over error
-	// room counts the bytes of waiting replies, and working those of replies being decoded.
-	room, working greys.Room
+	// memory counts the bytes of waiting replies; working counts the bytes of replies that are being decoded.
+	memory, working greys.Reservation
 }
 
-// waitingHeader is how many bytes stand before the data of a reply that waits.
+// waitingHeader is the length of the header of a waiting reply.
 const waitingHeader = 8
 
 func newQueue(conn net.Conn) *queue {
-	return &queue{ready: make(chan struct{}, 1), room: greys.RoomOf(conn), working: greys.RoomOf(conn)}
+	return &queue{ready: make(chan struct{}, 1), memory: greys.ReservationOf(conn), working: greys.ReservationOf(conn)}
 }
 
-// decodedPerByte is how many bytes each byte of a reply takes at most while it is decoded,
-// besides itself.
+// decodedPerByte is the maximum memory for each byte of a reply while it is decoded, without the byte itself.
 const decodedPerByte = 4
 
-// add adds a reply, unless there are others and they would be more than so many bytes.
-func (q *queue) add(code ReturnCode, data []byte, most int) bool {
+// push adds a reply. It fails if other replies wait and all together exceed most bytes.
+func (q *queue) push(code ReturnCode, data []byte, most int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) > 0 && len(q.waiting)+waitingHeader+len(data) > most {
 		q.over = fmt.Errorf("%w: more than %d bytes wait", ErrTooSlow, most)
-	} else if err := q.room.Hold(len(q.waiting) + waitingHeader + len(data)); err != nil {
+	} else if err := q.memory.Resize(len(q.waiting) + waitingHeader + len(data)); err != nil {
 		q.over = err
 	} else {
 		q.waiting = binary.BigEndian.AppendUint32(q.waiting, uint32(code))
 		q.waiting = binary.BigEndian.AppendUint32(q.waiting, uint32(len(data)))
 		q.waiting = append(q.waiting, data...)
 	}
-	q.tell()
+	q.signal()
 	return q.over == nil
 }
 
-// end says why no reply is added any more: whoever asked is told after those that wait.
+// end sets the reason why no more replies are added. The caller receives it after the waiting replies.
 func (q *queue) end(why error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.over = why
-	q.tell()
+	q.signal()
 }
 
-// tell says that there is something to take.
-func (q *queue) tell() {
+// signal wakes the caller.
+func (q *queue) signal() {
 	select {
 	case q.ready <- struct{}{}:
 	default:
 	}
 }
 
-// take gives all replies, for a buffer to put the next ones into; over is why none follow
-// them, nil: they may.
-func (q *queue) take(buffer []byte) (replies []byte, over error) {
+// popAll returns all replies and reuses buffer for the next ones. Over is the reason why no more follow; nil means that
+// more may follow.
+func (q *queue) popAll(buffer []byte) (replies []byte, over error) {
 	if cap(buffer) > keptBuffer {
 		buffer = nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	replies, q.waiting = q.waiting, buffer[:0]
-	if err := q.work(replies); err != nil {
+	if err := q.reserveDecoding(replies); err != nil {
 		return nil, err
 	}
 	return replies, q.over
 }
 
-// close gives back the room of a queue that nobody takes replies from any more.
+// close releases the memory of a queue whose caller has returned.
 func (q *queue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	// Giving back always succeeds.
-	_ = q.room.Hold(0)
-	_ = q.working.Hold(0)
+	// A release never fails.
+	_ = q.memory.Resize(0)
+	_ = q.working.Resize(0)
 }
 
-// work takes memory for decoding replies. The caller holds the lock.
-func (q *queue) work(replies []byte) error {
+// reserveDecoding moves the memory of replies to the decoding account. The caller holds the lock.
+func (q *queue) reserveDecoding(replies []byte) error {
 	largest := 0
 	for rest := replies; len(rest) > 0; {
 		var data []byte
 		_, data, rest = nextWaiting(rest)
 		largest = max(largest, len(data))
 	}
-	if err := q.working.Hold(cap(replies) + decodedPerByte*largest); err != nil {
+	if err := q.working.Resize(cap(replies) + decodedPerByte*largest); err != nil {
 		return err
 	}
-	return q.room.Hold(0)
+	return q.memory.Resize(0)
 }
 
-// nextWaiting parts the first reply from those after it.
+// nextWaiting splits the first reply from the replies after it.
 func nextWaiting(replies []byte) (code ReturnCode, data, rest []byte) {
 	code = ReturnCode(binary.BigEndian.Uint32(replies))
 	end := waitingHeader + int(binary.BigEndian.Uint32(replies[4:]))

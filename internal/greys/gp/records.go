@@ -12,27 +12,20 @@ import (
 // readRecords reads the reply to the request for recorded calls ("搜索调用记录").
 func (d *decoder) readRecords() {
 	d.records = reused(d.records)
-	d.members(func(key []byte) {
-		if string(key) != "items" {
-			d.readOther(key)
-			return
-		}
-		d.hasItems = d.peek() == '['
-		d.elements(func() {
-			at := d.at
-			d.records = append(d.records, unread)
-			r := &d.records[len(d.records)-1]
-			d.members(func(key []byte) {
-				if !d.readRecord(r, key) {
-					d.skip()
-				}
-			})
-			d.requireRecord(r, at)
+	d.readItems(func() {
+		at := d.at
+		d.records = append(d.records, unread)
+		r := &d.records[len(d.records)-1]
+		d.members(func(key []byte) {
+			if !d.readRecord(r, key) {
+				d.skip()
+			}
 		})
+		d.requireRecord(r, at)
 	})
 }
 
-// readRecordDetail reads the reply to the request for one ("调用记录详情").
+// readRecordDetail reads the reply to the request for one recorded call ("调用记录详情").
 func (d *decoder) readRecordDetail() {
 	d.detail = greys.RecordDetail{Record: unread}
 	at, empty := d.at, true
@@ -42,7 +35,7 @@ func (d *decoder) readRecordDetail() {
 		case d.readRecord(&d.detail.Record, key):
 		case string(key) == "parameters":
 			d.elements(func() {
-				d.room(len(d.detail.Parameters), maxParameters)
+				d.limit(len(d.detail.Parameters), maxParameters)
 				d.detail.Parameters = append(d.detail.Parameters, d.words())
 			})
 		case string(key) == "return":
@@ -58,13 +51,13 @@ func (d *decoder) readRecordDetail() {
 	}
 }
 
-// maxParameters is how many a method can have.
+// maxParameters is the maximum number of parameters of a Java method.
 const maxParameters = 255
 
-// unread is a record of which nothing was read.
+// unread is a record before reading.
 var unread = greys.Record{Index: -1, Cost: -1}
 
-// readRecord reads what a key of a record means, where it is one.
+// readRecord reads the member of a record and reports whether the key is known.
 func (d *decoder) readRecord(r *greys.Record, key []byte) bool {
 	switch string(key) {
 	case "index":
@@ -74,9 +67,9 @@ func (d *decoder) readRecord(r *greys.Record, key []byte) bool {
 	case "cost":
 		r.Cost, _ = d.millis()
 	case "is-return":
-		r.Returned = d.truth()
+		r.Returned = d.boolean()
 	case "is-exception":
-		r.Threw = d.truth()
+		r.Threw = d.boolean()
 	case "object":
 		r.Object = d.words()
 	case "classname":
@@ -89,13 +82,13 @@ func (d *decoder) readRecord(r *greys.Record, key []byte) bool {
 	return true
 }
 
-// requireRecord fails where a record lacks what makes it one.
+// requireRecord fails if a record lacks a required member.
 func (d *decoder) requireRecord(r *greys.Record, at int) {
 	d.require(r.Index >= 0 && r.Cost >= 0 && !r.Time.IsZero(), at, "index, timestamp and cost")
 	d.require(r.Class != "" && r.Method != "", at, "classname and method-name")
 }
 
-// words reads a text that is not likely to come again.
+// words reads a scalar as a string, for values that rarely repeat.
 func (d *decoder) words() string {
 	text, _ := d.scalar()
 	return string(text)

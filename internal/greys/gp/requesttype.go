@@ -5,11 +5,10 @@ package gp
 
 import "fmt"
 
-// RequestType is what a request is for ("请求类型").
+// RequestType is the type of a request ("请求类型").
 type RequestType uint16
 
-// The request types of the document. Those of sessions, stacks and records have no code
-// there: see [Codes].
+// The request types of the document. It has no codes for sessions, stacks and records: see [Codes].
 const (
 	Heartbeat RequestType = 0x01 // 心跳
 	Version   RequestType = 0x02 // 获取服务端版本
@@ -19,18 +18,18 @@ const (
 	Methods   RequestType = 0x06 // 搜索已经加载类方法
 )
 
-// Codes are of the requests that the document describes and gives no type. Those that are 0
-// are not asked for: greys.ErrUnsupported.
+// Codes are the types of requests that the document describes without a code. A request whose code is 0 is not sent:
+// greys.ErrUnsupported.
 type Codes struct{ Sessions, Stack, Records, RecordDetail RequestType }
 
-// UsualCodes go on where the document's end, in its order.
+// UsualCodes continue the document's codes, in its order.
 func UsualCodes() Codes {
 	return Codes{Sessions: 0x07, Stack: 0x08, Records: 0x09, RecordDetail: 0x0a}
 }
 
-// Check says which code is another's.
+// Check returns an error if two requests have the same code.
 func (c Codes) Check() error {
-	taken := map[RequestType]string{
+	used := map[RequestType]string{
 		Heartbeat: "the heartbeat", Version: "the version", Monitor: "monitor", Reset: "reset", Classes: "classes", Methods: "methods",
 	}
 	for _, code := range []struct {
@@ -40,10 +39,10 @@ func (c Codes) Check() error {
 		if code.code == 0 {
 			continue
 		}
-		if other, is := taken[code.code]; is {
-			return fmt.Errorf("code %#04x of %s is that of %s: expected one of its own, or 0 for none", uint16(code.code), code.name, other)
+		if other, is := used[code.code]; is {
+			return fmt.Errorf("code %#04x of %s is also the code of %s: expected another code, or 0 for none", uint16(code.code), code.name, other)
 		}
-		taken[code.code] = code.name
+		used[code.code] = code.name
 	}
 	return nil
 }

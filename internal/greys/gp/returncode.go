@@ -5,22 +5,22 @@ package gp
 
 import "fmt"
 
-// ReturnCode is how a request fared ("返回码").
+// ReturnCode is the result of a request ("返回码").
 type ReturnCode uint32
 
-// The return codes of the document. Any other is a failure, and an end.
+// The return codes of the document. Any other code is a failure that ends the request.
 const (
-	Done               ReturnCode = 0x00 // all succeeded; an end
-	Continued          ReturnCode = 0x01 // a part succeeded, more replies follow
-	Failed             ReturnCode = 0x10 // an unknown error; an end
-	VersionUnsupported ReturnCode = 0x11 // of the protocol; an end
-	TypeUnsupported    ReturnCode = 0x12 // the request's; an end
+	Done               ReturnCode = 0x00 // success; ends the request
+	Continued          ReturnCode = 0x01 // partial success; more replies follow
+	Failed             ReturnCode = 0x10 // an unknown error; ends the request
+	VersionUnsupported ReturnCode = 0x11 // unsupported version of the protocol; ends the request
+	TypeUnsupported    ReturnCode = 0x12 // unsupported request type; ends the request
 )
 
-// ends says that no reply follows.
+// ends reports whether no reply follows.
 func (c ReturnCode) ends() bool { return c != Continued }
 
-// succeeded says that the data is what was asked for.
+// succeeded reports whether the data are the requested ones.
 func (c ReturnCode) succeeded() bool { return c == Done || c == Continued }
 
 func (c ReturnCode) String() string { return fmt.Sprintf("%#02x", uint32(c)) }

@@ -11,13 +11,11 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// Run asks, and calls each for every answer in order, until the server says that there are
-// no more: nil; or until ctx ends: ctx's error (the server is not told, which GP has no way
-// for: what it goes on to send is ignored). Otherwise the error has the peer and the command:
-// a *CodeError, or greys.ErrUnsupported where GP, or Config.Codes, has no such request;
-// ErrTooSlow, ErrTooMany; a *ProtocolError, where the last reply was not understood, or was
-// none where there has to be one; or what ended the connection. An answer is valid until
-// each returns. Somebody has to Serve.
+// Run sends a command and calls each for every answer, in order, until the server ends it: then the error is nil. If
+// ctx ends first, the error is ctx's. GP has no message to cancel a request, so later replies are ignored. Every other
+// error includes the peer and the command: a *CodeError; greys.ErrUnsupported if GP or Config.Codes has no such
+// request; ErrTooSlow; ErrTooMany; a *ProtocolError if the last reply was invalid or a required answer is missing; or
+// the reason why the connection ended. An answer is valid until each returns. Serve has to run at the same time.
 func (c *Client) Run(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
 	err := c.run(ctx, command, each)
 	if err == nil || err == ctx.Err() {
@@ -32,27 +30,28 @@ func (c *Client) run(ctx context.Context, command greys.Command, each func(greys
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return err // what nobody waits for would be sent, and be under way
+		return err // otherwise an abandoned request would be sent
 	}
 	r := &reception{client: c, command: command, each: each, decoder: newDecoder(c.config.Location, c.config.MaxTolerated, &c.tolerating)}
 	if answer := c.answered(command); answer != nil {
-		r.reply(answer.Code, answer.Data)
+		r.handle(answer.Code, answer.Data)
 		return r.err
 	}
 	q := newQueue(c.conn)
 	defer q.close()
-	id, err := c.begin(q)
+	id, err := c.register(q)
 	if err != nil {
 		return err
 	}
-	defer c.leave(id)
+	defer c.abandon(id)
 	if err := c.write(Request{Version: c.config.Version, SendID: id, Type: requestType, Data: data}); err != nil {
 		return err
 	}
 	return c.receive(ctx, q, r)
 }
 
-// answered is what a probe got to a command, if it ended with that; nil: it has to be asked.
+// answered returns the probe's answer if it is a complete answer to the command; nil means that the request has to be
+// sent.
 func (c *Client) answered(command greys.Command) *Answer {
 	if _, is := command.(greys.VersionCommand); !is {
 		return nil
@@ -67,14 +66,14 @@ func (c *Client) answered(command greys.Command) *Answer {
 	return answer
 }
 
-// begin has replies of a new request go to a queue.
-func (c *Client) begin(q *queue) (id int32, err error) {
+// register assigns an ID and a queue to a new request.
+func (c *Client) register(q *queue) (id int32, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.err != nil:
 		return 0, c.err
-	case len(c.running)+len(c.left) >= c.config.MaxRequests:
+	case len(c.running)+len(c.abandoned) >= c.config.MaxRequests:
 		return 0, fmt.Errorf("%w: %d", ErrTooMany, c.config.MaxRequests)
 	}
 	id = c.nextID()
@@ -82,17 +81,17 @@ func (c *Client) begin(q *queue) (id int32, err error) {
 	return id, nil
 }
 
-// leave says that nobody waits any more for replies to a request, if it has not ended.
-func (c *Client) leave(id int32) {
+// abandon marks a request as abandoned if the server has not ended it.
+func (c *Client) abandon(id int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, running := c.running[id]; running {
 		delete(c.running, id)
-		c.left[id] = struct{}{}
+		c.abandoned[id] = struct{}{}
 	}
 }
 
-// write writes a request. An error ends the connection, of which a part may be written.
+// write sends a request. An error ends the connection, because a part of the request may have been sent.
 func (c *Client) write(r Request) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -108,8 +107,8 @@ func (c *Client) write(r Request) error {
 	return nil
 }
 
-// receive takes replies until the request, the connection or ctx has ended. Replies that
-// had come when the connection ended count.
+// receive handles replies until the request, the connection or ctx ends. It still handles replies that arrived before
+// the end of the connection.
 func (c *Client) receive(ctx context.Context, q *queue, r *reception) error {
 	var buffer []byte
 	for over := false; ; {
@@ -120,12 +119,12 @@ func (c *Client) receive(ctx context.Context, q *queue, r *reception) error {
 		case <-c.ended:
 			over = true
 		}
-		replies, why := q.take(buffer)
+		replies, why := q.popAll(buffer)
 		buffer = replies
 		for len(replies) > 0 && ctx.Err() == nil {
 			var code ReturnCode
 			var data []byte
-			if code, data, replies = nextWaiting(replies); r.reply(code, data) {
+			if code, data, replies = nextWaiting(replies); r.handle(code, data) {
 				return r.err
 			}
 		}
@@ -140,18 +139,18 @@ func (c *Client) receive(ctx context.Context, q *queue, r *reception) error {
 	}
 }
 
-// reception is what becomes of replies to one request.
+// reception handles the replies to one request.
 type reception struct {
 	client  *Client
 	command greys.Command
 	each    func(greys.Reply)
 	decoder *decoder
-	// err is with what the request ended.
+	// err is the result of the request.
 	err error
 }
 
-// reply takes one, and says that it was the last.
-func (r *reception) reply(code ReturnCode, data []byte) (last bool) {
+// handle processes a reply and reports whether it was the last.
+func (r *reception) handle(code ReturnCode, data []byte) (last bool) {
 	if !code.succeeded() {
 		r.err = failure(code, data, r.client.config.Version)
 		return true

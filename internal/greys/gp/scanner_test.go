@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scanned reads any JSON.
+// scanned reads any JSON value.
 func scanned(data []byte) error {
 	var s scanner
 	s.open(data)
@@ -21,7 +21,7 @@ func scanned(data []byte) error {
 	return s.close()
 }
 
-// someJSON are texts of which some are JSON, and which belong to every rule of it.
+// someJSON are valid and invalid texts for every rule of JSON.
 var someJSON = []string{
 	"", " ", "null", " true\t", "false\r\n", "nul", "nulll", "True", "{}", "[]", "{ }", "[ ]", "[1,2]", "[1,]", "[,1]", "[,]", "[1 2]", "[1", "]", "{", "}",
 	`{"a":1}`, `{"a":1,}`, `{"a"}`, `{"a":}`, `{a:1}`, `{"a" : [ {} , { "b":null } ] }`, `{1:2}`, `{"a":1 "b":2}`, `{"a":1,"a":2}`, `{,}`,
@@ -30,14 +30,14 @@ var someJSON = []string{
 	"\"\x00\"", "\"\n\"", "\"\\n\"", "\"\x7f\"", "'a'", "\"\xff\"", "\"\n\xff\"", "é", "\"é\"", "[1]x", "{} {}", "\x00", "/*c*/1", "1 //c",
 }
 
-func TestTheScannerReadsWhatIsJSON(t *testing.T) {
+func TestTheScannerAcceptsExactlyJSON(t *testing.T) {
 	for _, text := range someJSON {
 		want := json.Valid([]byte(text)) && utf8.ValidString(text)
 		assert.Equal(t, want, scanned([]byte(text)) == nil, "%q", text)
 	}
 }
 
-func TestTextsMeanWhatTheyMeanElsewhere(t *testing.T) {
+func TestStringsDecodeAsInEncodingJSON(t *testing.T) {
 	for _, text := range someJSON {
 		var want string
 		if !strings.HasPrefix(text, "\"") || !utf8.ValidString(text) || json.Unmarshal([]byte(text), &want) != nil {
@@ -52,49 +52,28 @@ func TestTextsMeanWhatTheyMeanElsewhere(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongHasItsPlace(t *testing.T) {
-	for text, says := range map[string]string{
-		"":                                      "byte 0: expected a text, a number or a truth, got the end",
+func TestSyntaxErrorsHaveTheirOffset(t *testing.T) {
+	for text, message := range map[string]string{
+		"":                                      "byte 0: expected a string, a number or a boolean, got the end",
 		" {\"a\":1,}":                           `byte 8: expected an element behind the comma, got '}'`,
 		"[1 2]":                                 `byte 3: expected a comma or ']', got '2'`,
 		`{"a" 1}`:                               `byte 5: expected a colon, got '1'`,
-		`{a:1}`:                                 `byte 1: expected a text, got 'a'`,
+		`{a:1}`:                                 `byte 1: expected a string, got 'a'`,
 		`["\x"]`:                                `byte 2: expected an escape, got "\\x\"]"`,
-		"[\"\n\"]":                              `byte 2: expected no control character in a text, got '\n'`,
-		"[\"\\n\n\"]":                           `byte 4: expected no control character in a text, got '\n'`,
-		"[\"\xff\"]":                            "byte 2: expected UTF-8, got something else",
-		"[\"\\n\xff\"]":                         "byte 2: expected UTF-8, got something else",
-		"\"a":                                   "byte 2: expected the end of a text, got the end",
-		"\"\\na":                                "byte 4: expected the end of a text, got the end",
+		"[\"\n\"]":                              `byte 2: expected no control character in a string, got '\n'`,
+		"[\"\\n\n\"]":                           `byte 4: expected no control character in a string, got '\n'`,
+		"[\"\xff\"]":                            "byte 2: expected UTF-8, got invalid bytes",
+		"[\"\\n\xff\"]":                         "byte 2: expected UTF-8, got invalid bytes",
+		"\"a":                                   "byte 2: expected the end of a string, got the end",
+		"\"\\na":                                "byte 4: expected the end of a string, got the end",
 		"[1]]":                                  `byte 3: expected the end, got ']'`,
 		"-":                                     "byte 1: expected a digit, got the end",
 		"tru":                                   `byte 0: expected true, got 't'`,
-		strings.Repeat("[", maxDepth+1):         `byte 64: expected at most 64 arrays and objects in one another, got '['`,
-		strings.Repeat(`{"a":`, maxDepth+1):     `byte 320: expected at most 64 arrays and objects in one another, got '{'`,
+		strings.Repeat("[", maxDepth+1):         `byte 64: expected at most 64 nested arrays and objects, got '['`,
+		strings.Repeat(`{"a":`, maxDepth+1):     `byte 320: expected at most 64 nested arrays and objects, got '{'`,
 		strings.Repeat("[", 1_000_000) + "\x00": "byte 64: expected at most 64",
 	} {
-		require.ErrorContains(t, scanned([]byte(text)), says, "%.40q", text)
+		require.ErrorContains(t, scanned([]byte(text)), message, "%.40q", text)
 	}
 	require.NoError(t, scanned([]byte(strings.Repeat("[", maxDepth)+strings.Repeat("]", maxDepth))))
-}
-
-func TestNamesAreMadeOnce(t *testing.T) {
-	var n names
-	first := n.of([]byte("com.example.Shop"))
-	assert.Zero(t, testing.AllocsPerRun(100, func() {
-		if n.of([]byte("com.example.Shop")) != first {
-			t.Error("it is another")
-		}
-	}))
-	long := strings.Repeat("x", maxNameBytes+1)
-	assert.Equal(t, long, n.of([]byte(long)))
-	assert.Len(t, n.byText, 1, "long ones are not kept")
-	most := 0
-	for i := range 500_000 {
-		n.of([]byte{byte(i), byte(i >> 8), byte(i >> 16)})
-		most = max(most, n.bytes)
-	}
-	assert.LessOrEqual(t, most, maxNamesBytes+maxNameBytes+perName)
-	assert.Greater(t, most, maxNamesBytes)
-	assert.LessOrEqual(t, len(n.byText), maxNamesBytes/perName+1)
 }

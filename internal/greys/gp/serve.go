@@ -15,10 +15,10 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// Serve reads replies, and sends heartbeats, until the connection or ctx ends; then it has
-// closed the connection, which ends what the server does for it, and every Run. The error
-// is never nil: ctx's, ErrClosed, ErrConsole, ErrSilent, a *ProtocolError, a *VersionError,
-// or the network's, with the peer. It is called once.
+// Serve reads replies and sends heartbeats until the connection or ctx ends. Then it has closed the connection, which
+// ends all requests at the server and every Run. The error includes the peer and is never nil. It is ctx's error,
+// ErrClosed, ErrConsole, ErrSilent, a *ProtocolError, a *VersionError, or an error of the network. Serve may be called
+// only once.
 func (c *Client) Serve(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { c.end(ctx.Err()) })
 	defer stop()
@@ -29,10 +29,10 @@ func (c *Client) Serve(ctx context.Context) error {
 	return fmt.Errorf("GP server %v: %w", c.conn.RemoteAddr(), c.whyEnded())
 }
 
-// read reads replies until one can't be. How long it waits is up to the heartbeats: a peer
-// that sends none, or one that never ends, does not answer them.
+// read reads replies until an error. It has no timeout: a peer that sends nothing, or a reply without end, does not
+// answer the heartbeats.
 func (c *Client) read() error {
-	in := &input{from: c.conn, room: greys.RoomOf(c.conn)}
+	in := &input{from: c.conn, memory: greys.ReservationOf(c.conn)}
 	for {
 		if err := firstByte(in); err != nil {
 			return readError(in, err)
@@ -42,7 +42,7 @@ func (c *Client) read() error {
 		if err != nil && !errors.As(err, &long) {
 			return readError(in, err)
 		}
-		if err := c.pass(a, long); err != nil {
+		if err := c.handleAnswer(a, long); err != nil {
 			return err
 		}
 		if long != nil {
@@ -54,8 +54,8 @@ func (c *Client) read() error {
 	}
 }
 
-// firstByte waits for the first byte of all, by which text is told from a reply: that
-// begins with the first byte of a number that counts up from 1.
+// firstByte waits for the first byte of the connection, which distinguishes text from a reply: a reply begins with the
+// highest byte of a number that counts up from 1.
 func firstByte(in *input) error {
 	if in.received > 0 {
 		return nil
@@ -72,14 +72,13 @@ func firstByte(in *input) error {
 	return nil
 }
 
-// isConsole says that what begins with a byte is text, or the mark of the text console that
-// a reply has ended.
+// isConsole reports whether a byte begins text, or is the text console's end of a reply.
 func isConsole(first byte) bool {
 	const endOfReply = 0x04
 	return first >= ' ' && first <= '~' || first == '\r' || first == '\n' || first == '\t' || first == endOfReply
 }
 
-// readError is what an error of reading means.
+// readError maps a read error to its cause.
 func readError(in *input, err error) error {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
@@ -90,8 +89,8 @@ func readError(in *input, err error) error {
 	return err
 }
 
-// pass takes a reply in, of which long says, if it is not nil, that its data are read past.
-func (c *Client) pass(a Answer, long *longError) error {
+// handleAnswer handles a reply. If long is not nil, the caller skips the reply's data.
+func (c *Client) handleAnswer(a Answer, long *longError) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stats.Frames++
@@ -104,19 +103,18 @@ func (c *Client) pass(a Answer, long *longError) error {
 		return failure(a.Code, a.Data, c.config.Version)
 	}
 	if long != nil {
-		return c.giveUp(a, long)
+		return c.dropLongAnswer(a, long)
 	}
-	c.give(a)
+	c.deliver(a)
 	return nil
 }
 
-// giveUp ends the request of a reply that is too long, alone: its header says where the next
-// one begins. Heartbeats, whose answers come behind it, bound how long that takes. An error
-// is that its header is none: nothing was asked that it could be a reply to, or no frame is
-// so long. The lock is held.
-func (c *Client) giveUp(a Answer, long *longError) error {
+// dropLongAnswer ends the request of a reply that is too long. The connection survives, because the header contains the
+// length. The heartbeats limit how long skipping may take, since their answers follow the reply. An error means that
+// the header is invalid: no request has its send_id, or no frame can be so long. The caller holds the lock.
+func (c *Client) dropLongAnswer(a Answer, long *longError) error {
 	q, running := c.running[a.SendID]
-	_, left := c.left[a.SendID]
+	_, abandoned := c.abandoned[a.SendID]
 	switch {
 	case long.length > MaxMaxFrame:
 		return long.err
@@ -126,37 +124,37 @@ func (c *Client) giveUp(a Answer, long *longError) error {
 		q.end(long.err)
 		delete(c.running, a.SendID)
 		if !a.Code.ends() {
-			c.left[a.SendID] = struct{}{}
+			c.abandoned[a.SendID] = struct{}{}
 		}
-	case left, slices.Contains(c.beats, a.SendID):
-		c.give(a)
+	case abandoned, slices.Contains(c.beats, a.SendID):
+		c.deliver(a)
 	default:
 		return long.err
 	}
 	return nil
 }
 
-// give gives a reply to whoever waits for it. The lock is held.
-func (c *Client) give(a Answer) {
+// deliver passes a reply to its request. The caller holds the lock.
+func (c *Client) deliver(a Answer) {
 	q, running := c.running[a.SendID]
-	if running && q.add(a.Code, a.Data, c.config.MaxWaiting) {
+	if running && q.push(a.Code, a.Data, c.config.MaxWaiting) {
 		if a.Code.ends() {
 			delete(c.running, a.SendID)
 		}
 		return
 	}
-	if running { // it has no room
+	if running { // its queue is full
 		delete(c.running, a.SendID)
-		c.left[a.SendID] = struct{}{}
+		c.abandoned[a.SendID] = struct{}{}
 	}
-	_, left := c.left[a.SendID]
+	_, abandoned := c.abandoned[a.SendID]
 	switch {
-	case left:
+	case abandoned:
 		c.stats.Late++
 		if a.Code.ends() {
-			delete(c.left, a.SendID)
+			delete(c.abandoned, a.SendID)
 		}
-	case !c.beaten(a.SendID):
+	case !c.answersHeartbeat(a.SendID):
 		c.stats.Unasked++
 	}
 }

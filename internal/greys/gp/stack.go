@@ -20,7 +20,7 @@ func (d *decoder) readStack() {
 		case "thread-id":
 			thread.ID = d.integer(0, math.MaxInt64)
 		case "is-daemon":
-			thread.Daemon = d.truth()
+			thread.Daemon = d.boolean()
 		case "priority":
 			thread.Priority = int32(d.integer(math.MinInt32, math.MaxInt32))
 		case "items":

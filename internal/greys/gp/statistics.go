@@ -12,21 +12,13 @@ import (
 // readStatistics reads the reply to monitor ("监控方法调用").
 func (d *decoder) readStatistics() {
 	d.statistics.Methods = reused(d.statistics.Methods)
-	d.members(func(key []byte) {
-		if string(key) != "items" {
-			d.readOther(key)
-			return
-		}
-		d.hasItems = d.peek() == '['
-		d.elements(func() {
-			d.statistics.Methods = append(d.statistics.Methods, greys.MethodStatistics{Calls: -1, Succeeded: -1, Failed: -1})
-			d.readMethodStatistics(&d.statistics.Methods[len(d.statistics.Methods)-1])
-		})
+	d.readItems(func() {
+		d.statistics.Methods = append(d.statistics.Methods, greys.MethodStatistics{Calls: -1, Succeeded: -1, Failed: -1})
+		d.readMethodStatistics(&d.statistics.Methods[len(d.statistics.Methods)-1])
 	})
 }
 
-// readMethodStatistics reads those of one method. That the ratio of failures is skipped is
-// since it follows from the numbers.
+// readMethodStatistics reads the statistics of one method. It skips the failure rate, which follows from the counts.
 func (d *decoder) readMethodStatistics(m *greys.MethodStatistics) {
 	at := d.at
 	d.members(func(key []byte) {
@@ -56,6 +48,6 @@ func (d *decoder) readMethodStatistics(m *greys.MethodStatistics) {
 		d.fail(at, "success and fail that are at most total together", fmt.Sprintf("%d and %d of %d", m.Succeeded, m.Failed, m.Calls))
 	}
 	if m.Calls == 0 {
-		m.Mean, m.HasMean = 0, false // that of no calls says nothing
+		m.Mean, m.HasMean = 0, false // the mean of no calls has no meaning
 	}
 }

@@ -3,23 +3,23 @@
 
 package gp
 
-// Stats count what came over a connection.
+// Stats count the traffic of a connection.
 type Stats struct {
-	// Frames are replies, and Bytes those of theirs, headers included.
+	// Frames and Bytes count received replies and their bytes, with headers.
 	Frames, Bytes uint64
-	// Tolerated are replies whose data was no JSON, and was understood.
+	// Tolerated counts replies whose data were not JSON but readable as YAML.
 	Tolerated uint64
-	// Dropped are replies whose data was not understood, or too long. They were given up alone.
+	// Dropped counts replies with invalid data, or with too long data.
 	Dropped uint64
-	// LastDropped says why the last of them was: it wraps a *ProtocolError with its place in the
-	// data, or that of a length.
+	// LastDropped is the reason of the last one. It wraps a *ProtocolError with an offset in the data, or the offset of
+	// a length.
 	LastDropped error
-	// Unasked are replies to requests that are not known: never sent, or ended.
+	// Unasked counts replies without a known request: it was never sent, or has ended.
 	Unasked uint64
-	// Late are replies to requests that nobody waits for any more.
+	// Late counts replies to abandoned requests.
 	Late uint64
-	// Gaps are how often resp_id was not the next number.
+	// Gaps counts how often resp_id was not the next number.
 	Gaps uint64
-	// Heartbeats were sent, and Unanswered are those without an answer yet.
+	// Heartbeats counts sent heartbeats; Unanswered is the number of those without an answer so far.
 	Heartbeats, Unanswered uint64
 }

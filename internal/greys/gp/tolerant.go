@@ -9,9 +9,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// tolerate reads what is no JSON as YAML, of which JSON is a part, and gives it as JSON; nil:
-// it is none either. YAML has what the document's samples have and JSON doesn't: commas
-// behind the last element, and texts in single quotes, in which nothing is escaped.
+// tolerate reads invalid JSON as YAML and returns it as JSON; nil means that it is not YAML either. JSON is a subset of
+// YAML. YAML also allows the sloppy forms of the document's samples: commas behind the last element, and strings in
+// single quotes without escapes.
 func tolerate(data []byte) []byte {
 	var document yaml.Node
 	if err := yaml.Unmarshal(data, &document); err != nil || document.Kind != yaml.DocumentNode {
@@ -20,8 +20,7 @@ func tolerate(data []byte) []byte {
 	return appendNode(nil, document.Content[0])
 }
 
-// appendNode adds a node as JSON. What stands for another by an alias, which is not meant by
-// those who write JSON, is null.
+// appendNode adds a node as JSON. An alias becomes null: authors of JSON do not mean aliases.
 func appendNode(to []byte, node *yaml.Node) []byte {
 	switch node.Kind {
 	case yaml.MappingNode:
@@ -46,7 +45,7 @@ func appendNode(to []byte, node *yaml.Node) []byte {
 		return append(to, ']')
 	case yaml.ScalarNode:
 		if node.Style == 0 && json.Valid([]byte(node.Value)) {
-			return append(to, node.Value...) // a number, a truth, or null
+			return append(to, node.Value...) // a number, a boolean, or null
 		}
 		return appendText(to, node.Value)
 	default:

@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// Bounds of values.
+// Limits of values.
 const (
-	// maxMillis is the last time that nanoseconds of 64 bits know, in the year 2262.
+	// maxMillis is the last time that fits in 64 bits as nanoseconds, in the year 2262.
 	maxMillis = math.MaxInt64 / int64(time.Millisecond)
-	// maxCount is the last whole number below which numbers of JSON are exact everywhere.
+	// maxCount is the largest whole number below which all JSON numbers are exact.
 	maxCount = 1<<53 - 1
-	// maxGot is how much of what was wrong an error says.
+	// maxGot is the maximum number of received bytes in an error.
 	maxGot = 40
 )
 
-// wrong fails with a value that is JSON and not what has to be there.
-func (s *scanner) wrong(at int, expected string, got []byte) {
+// unexpectedValue fails with a value that is valid JSON but not allowed.
+func (s *scanner) unexpectedValue(at int, expected string, got []byte) {
 	if s.err == nil {
 		s.fail(at, expected, excerpt(got))
 	}
 }
 
-// excerpt is the beginning of bytes.
+// excerpt quotes the beginning of bytes.
 func excerpt(of []byte) string {
 	if len(of) > maxGot {
 		return fmt.Sprintf("%q...", of[:maxGot])
@@ -35,20 +35,20 @@ func excerpt(of []byte) string {
 	return fmt.Sprintf("%q", of)
 }
 
-// integer reads a whole number within bounds: a number, or a text that is one.
+// integer reads a whole number within limits: a number, or a string that contains one.
 func (s *scanner) integer(least, most int64) int64 {
 	at := s.at
 	text, _ := s.scalar()
 	n, ok := parseInteger(text)
 	if !ok || n < least || n > most {
-		s.wrong(at, fmt.Sprintf("a whole number from %d to %d", least, most), text)
+		s.unexpectedValue(at, fmt.Sprintf("a whole number from %d to %d", least, most), text)
 		return 0
 	}
 	return n
 }
 
-// parseInteger is strconv.ParseInt without a string for the usual ones. A number that begins
-// with 0x is hexadecimal, as thread IDs are.
+// parseInteger is strconv.ParseInt without an allocation for usual numbers. A number that begins with 0x is
+// hexadecimal, like thread IDs.
 func parseInteger(text []byte) (n int64, ok bool) {
 	if len(text) == 0 || len(text) > 20 {
 		return 0, false
@@ -74,12 +74,12 @@ func parseUnusualInteger(text string) (int64, bool) {
 	return n, err == nil
 }
 
-// count reads how many there are.
+// count reads a number of things.
 func (s *scanner) count() int64 { return s.integer(0, maxCount) }
 
-// millis reads a duration of milliseconds, of which there may be fractions, and whether one
-// is said: null, the empty text and NaN say none.
-func (s *scanner) millis() (d time.Duration, said bool) {
+// millis reads a duration in milliseconds, possibly with a fraction, and reports whether there is one. null, the empty
+// string and NaN mean none.
+func (s *scanner) millis() (d time.Duration, present bool) {
 	at := s.at
 	text, _ := s.scalar()
 	if n, ok := parseInteger(text); ok && 0 <= n && n <= maxMillis {
@@ -90,7 +90,7 @@ func (s *scanner) millis() (d time.Duration, said bool) {
 	}
 	f, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || !(f >= 0 && f < float64(maxMillis)) {
-		s.wrong(at, "milliseconds", text)
+		s.unexpectedValue(at, "milliseconds", text)
 		return 0, false
 	}
 	return time.Duration(math.Round(f * float64(time.Millisecond))), true
@@ -99,8 +99,8 @@ func (s *scanner) millis() (d time.Duration, said bool) {
 // epoch reads a time in milliseconds since 1970.
 func (s *scanner) epoch() time.Time { return time.UnixMilli(s.integer(0, maxMillis)).UTC() }
 
-// truth reads true or false, or a text or number that is one.
-func (s *scanner) truth() bool {
+// boolean reads true or false, also as a string or number.
+func (s *scanner) boolean() bool {
 	at := s.at
 	text, _ := s.scalar()
 	switch string(text) {
@@ -109,21 +109,21 @@ func (s *scanner) truth() bool {
 	case "false", "0":
 		return false
 	}
-	s.wrong(at, "true or false", text)
+	s.unexpectedValue(at, "true or false", text)
 	return false
 }
 
-// localTimes reads times as a server in a place writes them.
+// localTimes reads times in the server's time zone.
 type localTimes struct {
 	place *time.Location
-	// last is the text of the last one, and time what it means: most come in rows.
+	// last is the text of the last time, and time its value: many consecutive times are equal.
 	last string
 	time time.Time
 }
 
 const localLayout = "2006-01-02 15:04:05"
 
-// next reads the next one.
+// next reads a time.
 func (l *localTimes) next(s *scanner) time.Time {
 	at := s.at
 	text, _ := s.scalar()
@@ -132,7 +132,7 @@ func (l *localTimes) next(s *scanner) time.Time {
 	}
 	t, err := time.ParseInLocation(localLayout, string(text), l.place)
 	if err != nil || t.Year() < 1970 || t.UnixMilli() > maxMillis {
-		s.wrong(at, "a time such as "+localLayout, text)
+		s.unexpectedValue(at, "a time such as "+localLayout, text)
 		return time.Time{}
 	}
 	l.last, l.time = string(text), t

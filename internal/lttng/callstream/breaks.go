@@ -8,13 +8,13 @@ import "github.com/callbraid/callbraid/internal/call/callevent"
 // breaks are the breaks in a call stream, by sequence number, and finally its end. Every batch
 // carries the breaks that concern its events.
 type breaks struct {
-	// list has the latest breaks: at most callevent.MaxBarriers, with the open one.
+	// list contains the latest breaks: at most callevent.MaxBarriers, including the open one.
 	list []callevent.Barrier
-	// open is the number at which an interval began that has not ended, and openCause its cause.
+	// open is the sequence number at which the open interval began, and openCause its cause.
 	open      uint64
 	openCause callevent.Cause
 	isOpen    bool
-	// unsent says that no batch has carried the latest break yet.
+	// unsent is set until a batch contains the latest break.
 	unsent bool
 	// fresh is the number of breaks since the last batch.
 	fresh int
@@ -33,7 +33,7 @@ func (b *breaks) append(barrier callevent.Barrier) {
 	b.fresh++
 }
 
-// begin begins an interval at a number, unless one is open.
+// begin opens an interval at a sequence number, unless one is open.
 func (b *breaks) begin(at uint64, cause callevent.Cause) {
 	if !b.isOpen {
 		b.isOpen, b.open, b.openCause, b.unsent = true, at, cause, true
@@ -41,7 +41,7 @@ func (b *breaks) begin(at uint64, cause callevent.Cause) {
 	}
 }
 
-// finish ends the open interval, if there is one.
+// finish closes the open interval, if there is one.
 func (b *breaks) finish(at uint64) {
 	if b.isOpen {
 		b.isOpen = false

@@ -1,8 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package callstream packs the call events of one traced process into batches, with their sequence
-// numbers and with the breaks of the stream. It knows no LTTng events and no processes.
+// Package callstream packs the call events of one traced process into batches, with their sequence numbers and with
+// the breaks of the stream. It knows no LTTng events and no processes.
 package callstream
 
 import (
@@ -38,11 +38,11 @@ type Output interface {
 	SendBatch(batch callevent.Packed, events int)
 	// OfferBatch delivers an empty batch, unless the pipeline is busy.
 	OfferBatch(callevent.Packed)
-	// DropBatch counts the events of a batch that could not be made.
+	// DropBatch counts the events of an impossible batch.
 	DropBatch(events int)
 }
 
-// Settings are what all call streams of a reader have in common.
+// Settings are common to all call streams of a reader.
 type Settings struct {
 	// TextKey is the span attribute that has a function's text as the tracer recorded it.
 	TextKey string
@@ -54,8 +54,8 @@ type Settings struct {
 	Now               func() time.Time
 }
 
-// Stream is the call stream of a process. Numbers and breaks exist from the beginning; batches exist
-// from Open on. One goroutine at a time may use it.
+// Stream is the call stream of a process. It has numbers and breaks from New on, and batches from Open on. One
+// goroutine at a time may use it.
 type Stream struct {
 	settings *Settings
 	output   Output
@@ -75,7 +75,7 @@ type Stream struct {
 // maxFreshBreaks is the number of new breaks that closes a batch: it also needs room for older ones.
 const maxFreshBreaks = callevent.MaxBarriers / 2
 
-// New returns a stream whose first call event gets the number next.
+// New returns a stream. Its first call event has the sequence number next.
 func New(settings *Settings, output Output, next uint64) *Stream {
 	return &Stream{settings: settings, output: output, next: next, first: math.MaxUint64, closed: settings.Now()}
 }
@@ -163,13 +163,13 @@ func (s *Stream) BreakSince(from uint64, cause callevent.Cause) {
 	s.breaks.append(callevent.Interval(from, s.next, cause))
 }
 
-// BeginBreak begins a break that lasts until EndBreak, unless one has begun.
+// BeginBreak opens a break until EndBreak, unless one is open.
 func (s *Stream) BeginBreak(cause callevent.Cause) { s.breaks.begin(s.next, cause) }
 
 // IsBroken reports whether a break has begun and not ended.
 func (s *Stream) IsBroken() bool { return s.breaks.isOpen }
 
-// EndBreak ends the break that has begun, if there is one.
+// EndBreak closes the open break, if there is one.
 func (s *Stream) EndBreak() { s.breaks.finish(s.next) }
 
 // FlushBreaks delivers the batch if it has many new breaks.
@@ -211,7 +211,7 @@ func (s *Stream) closeBatch() (callevent.Packed, bool) {
 	s.barriers = s.breaks.appendConcerning(s.barriers[:0], min(s.first, s.next), s.next)
 	batch, err := s.packer.Close(s.barriers, s.next, s.settings.Now().UnixNano())
 	if err != nil {
-		// No accepted event makes a batch impossible. If one does, only these events are lost.
+		// No accepted event makes a batch impossible. If one does, only these events are dropped.
 		s.output.DropBatch(s.packer.Len())
 		return callevent.Packed{}, false
 	}

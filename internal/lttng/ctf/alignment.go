@@ -3,8 +3,8 @@
 
 package ctf
 
-// position is what is known about the next bit's place in the packet when a program
-// is compiled: it is rem more than a multiple of mod, a power of two.
+// position describes the place of the next bit in the packet, as far as it is known when a program is compiled: its
+// remainder is rem modulo mod, a power of two.
 type position struct {
 	mod, rem uint64
 }
@@ -12,27 +12,28 @@ type position struct {
 var (
 	// packetBegin is the first bit of a packet.
 	packetBegin = position{mod: 1 << 62}
-	// anywhere is what is known about nothing.
+	// anywhere is an unknown position.
 	anywhere = position{mod: 1}
 )
 
-// padding returns how many bits are missing to a multiple of align, if that is known.
+// padding returns the number of bits up to the next multiple of align. The second result is false if that is not
+// known.
 func (p position) padding(align uint64) (uint64, bool) {
 	return -p.rem & (align - 1), align <= p.mod
 }
 
-// plus is the position n bits on.
+// plus returns the position n bits further.
 func (p position) plus(n uint64) position {
 	return position{mod: p.mod, rem: (p.rem + n) & (p.mod - 1)}
 }
 
-// plusSome is the position any number of times n bits on.
+// plusSome returns the position after any number of steps of n bits.
 func (p position) plusSome(n uint64) position {
 	mod := min(p.mod, lowestBit(n))
 	return position{mod: mod, rem: p.rem & (mod - 1)}
 }
 
-// or is what holds for both positions.
+// or returns the facts that hold for both positions.
 func (p position) or(q position) position {
 	mod := min(p.mod, q.mod)
 	for p.rem&(mod-1) != q.rem&(mod-1) {
@@ -41,5 +42,5 @@ func (p position) or(q position) position {
 	return position{mod: mod, rem: p.rem & (mod - 1)}
 }
 
-// atByte says whether the position is known to be the begin of a byte.
+// atByte reports whether the position is known to be the start of a byte.
 func (p position) atByte() bool { return p.mod >= 8 && p.rem&7 == 0 }

@@ -5,9 +5,9 @@ package ctf
 
 import "encoding/binary"
 
-// begin checks the length of the array of an operation, makes room for its elements
-// and sets the array's own value. It returns the length and where the elements begin.
-func (m *machine) begin(p *program, pc, frame int) (layout *arrayLayout, length, first int, ok bool) {
+// beginArray checks the length of the array of an operation, reserves slots for its elements and sets the array's own
+// value. It returns the length and the first slot of the elements.
+func (m *machine) beginArray(p *program, pc, frame int) (layout *arrayLayout, length, first int, ok bool) {
 	o := &p.ops[pc]
 	layout = &p.arrays[o.n]
 	n := layout.length
@@ -21,14 +21,14 @@ func (m *machine) begin(p *program, pc, frame int) (layout *arrayLayout, length,
 	if n*layout.minBits > m.end-m.pos {
 		return nil, 0, 0, m.fail(pc, m.pos, faultEnd, n*layout.minBits)
 	}
-	// An element without slots costs time all the same.
+	// An element without slots still costs time.
 	cost := n * uint64(max(1, layout.stride))
 	if cost > uint64(m.budget) {
 		return nil, 0, 0, m.fail(pc, m.pos, faultElements, n)
 	}
 	m.budget -= int(cost)
-	if !m.turn(n*uint64(layout.turns) + 1) {
-		return nil, 0, 0, m.fail(pc, m.pos, faultTurns, n)
+	if !m.countOperations(n*uint64(layout.operations) + 1) {
+		return nil, 0, 0, m.fail(pc, m.pos, faultOperations, n)
 	}
 	first = m.top
 	m.reserve(int(n) * int(layout.stride))
@@ -36,19 +36,19 @@ func (m *machine) begin(p *program, pc, frame int) (layout *arrayLayout, length,
 	return layout, int(n), first, true
 }
 
-// turn counts n operations, which take time but maybe no bits of the packet, and says
-// whether there may be so many.
-func (m *machine) turn(n uint64) bool {
-	if n > m.turns {
+// countOperations counts n operations and reports whether the packet may still have so many. Operations take time,
+// but some read no bits of the packet.
+func (m *machine) countOperations(n uint64) bool {
+	if n > m.operations {
 		return false
 	}
-	m.turns -= n
+	m.operations -= n
 	return true
 }
 
-// array reads the elements of the array whose operation stands at pc.
+// array reads the elements of the array whose operation is at pc.
 func (m *machine) array(p *program, pc, frame int) bool {
-	layout, length, first, ok := m.begin(p, pc, frame)
+	layout, length, first, ok := m.beginArray(p, pc, frame)
 	if !ok {
 		return false
 	}
@@ -63,7 +63,7 @@ func (m *machine) array(p *program, pc, frame int) bool {
 
 // numbers reads the elements of an array of numbers.
 func (m *machine) numbers(p *program, pc, frame int) bool {
-	layout, length, first, ok := m.begin(p, pc, frame)
+	layout, length, first, ok := m.beginArray(p, pc, frame)
 	if !ok {
 		return false
 	}

@@ -4,42 +4,21 @@
 package ctf_test
 
 import (
-	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
-// requirePeers is the environment variable that turns a missing peer into a failure.
-const requirePeers = "CALLBRAID_REQUIRE_PEERS"
-
-// babeltraceSeeds is how many random traces babeltrace2 reads.
+// babeltraceSeeds is the number of random traces that babeltrace2 reads.
 const babeltraceSeeds = 100
 
-// babeltrace2 runs babeltrace2 and returns what it prints. The test is skipped where
-// it is missing.
-func babeltrace2(t *testing.T, args ...string) string {
-	t.Helper()
-	if _, err := exec.LookPath("babeltrace2"); err != nil {
-		const remedy = "install babeltrace2 (Debian: apt-get install babeltrace2)"
-		if os.Getenv(requirePeers) != "" {
-			t.Fatalf("expected babeltrace2 in PATH, since %s is set; %s", requirePeers, remedy)
-		}
-		t.Skipf("no babeltrace2 in PATH: %s", remedy)
-	}
-	cmd := exec.CommandContext(t.Context(), "babeltrace2", args...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	require.NoError(t, cmd.Run(), "%s", &stderr)
-	return stdout.String()
-}
-
-// printedTime is a time as babeltrace2 prints it.
+// printedTime matches a time in the output of babeltrace2.
 var printedTime = regexp.MustCompile(`(?m)^timestamp = ([0-9.]+), `)
 
 func TestBabeltraceReadsRandomTracesAsTheyWereWritten(t *testing.T) {
@@ -48,7 +27,7 @@ func TestBabeltraceReadsRandomTracesAsTheyWereWritten(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "metadata"), []byte(want.metadata), 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "stream"), want.packet, 0o600))
-		printed := babeltrace2(t, "--clock-seconds", "--no-delta", "--names=all", dir)
+		printed, _ := lttngdata.Babeltrace(t, "--clock-seconds", "--no-delta", "--names=all", dir)
 		var got []string
 		if printed != "" {
 			got = strings.Split(strings.TrimSuffix(printedTime.ReplaceAllString(printed, "$1 "), "\n"), "\n")

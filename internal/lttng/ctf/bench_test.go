@@ -7,15 +7,16 @@ import (
 	"testing"
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
 // BenchmarkEvents reads every field of every event of a capture.
 func BenchmarkEvents(b *testing.B) {
 	for _, name := range []string{"cyg1", "tp1", "jul1", "julctx"} {
 		b.Run(name, func(b *testing.B) {
-			dir := openTrace(b, openCapture(b, name))
+			dir := lttngdata.OpenTrace(b, lttngdata.OpenCapture(b, name))
 			var readers []*ctf.Reader
-			streams := packetsOf(b, dir)
+			streams := lttngdata.Packets(b, dir)
 			events, size := 0, 0
 			for _, packets := range streams {
 				readAll(b, dir.Trace, packets, func(*ctf.Reader) { events++ })

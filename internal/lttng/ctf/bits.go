@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// bitsLE returns the size bits (1 to 64) at a bit of data, where bits fill bytes from
-// the least significant on. The bits must be there.
+// bitsLE returns size bits (1 to 64) that begin at bit at of data. Bits fill bytes from the least significant bit.
+// The caller checks that data has these bits.
 func bitsLE(data []byte, at uint64, size uint8) uint64 {
 	first, shift := at>>3, uint8(at&7)
 	var value uint64
@@ -31,8 +31,8 @@ func bitsLE(data []byte, at uint64, size uint8) uint64 {
 	return value & (^uint64(0) >> (64 - size))
 }
 
-// bitsBE returns the size bits (1 to 64) at a bit of data, where bits fill bytes from
-// the most significant on. The bits must be there.
+// bitsBE returns size bits (1 to 64) that begin at bit at of data. Bits fill bytes from the most significant bit. The
+// caller checks that data has these bits.
 func bitsBE(data []byte, at uint64, size uint8) uint64 {
 	first, shift := at>>3, uint8(at&7)
 	if first+8 < uint64(len(data)) {
@@ -55,13 +55,13 @@ func bitsBE(data []byte, at uint64, size uint8) uint64 {
 	return value >> (8 - uint8(end-first<<3))
 }
 
-// signExtend makes the lowest size bits (1 to 64) a number with sign.
+// signExtend extends the sign of the lowest size bits (1 to 64).
 func signExtend(value uint64, size uint8) uint64 {
 	shift := 64 - size
 	return uint64(int64(value<<shift) >> shift)
 }
 
-// gather appends n bytes that begin at any bit of data.
+// gather appends n bytes of data that begin at any bit.
 func gather(dst, data []byte, at, n uint64, bigEndian bool) []byte {
 	for i := range n {
 		b := bitsLE(data, at+8*i, 8)
@@ -73,8 +73,8 @@ func gather(dst, data []byte, at, n uint64, bigEndian bool) []byte {
 	return dst
 }
 
-// variable reads LEB128 at the begin of data: the value, without sign extension, and
-// how many bytes it has; 0 if it doesn't end or has more than 64 bits.
+// variable reads a LEB128 number at the start of data and returns its value and its size in bytes. The size is 0 if
+// the number does not end or has more than 64 bits.
 func variable(data []byte, signed bool) (value uint64, n int) {
 	for shift := 0; n < len(data) && n < maxVariableBytes; shift += 7 {
 		b := data[n]
@@ -93,15 +93,15 @@ func variable(data []byte, signed bool) (value uint64, n int) {
 	return 0, 0
 }
 
-// maxVariableBytes is how many bytes 64 bits take: the last one has one of them.
+// maxVariableBytes is the size of 64 bits in LEB128: the last byte holds one of them.
 const maxVariableBytes = 10
 
-// fitsLast says whether the tenth byte of LEB128 keeps the value in 64 bits.
+// fitsLast reports whether the value still fits in 64 bits with b as its tenth LEB128 byte.
 func fitsLast(b byte, signed bool) bool {
 	return b == 0 || b == 1 && !signed || b == 0x7F && signed
 }
 
-// lowestBit is the largest power of two that n is a multiple of; 2^63 for 0.
+// lowestBit returns the largest power of two that divides n, and 2^63 for 0.
 func lowestBit(n uint64) uint64 {
 	return 1 << min(63, bits.TrailingZeros64(n))
 }

@@ -48,7 +48,7 @@ func (w *bitWriter) bytes(b ...byte) {
 	}
 }
 
-// patch puts a number of 64 bits in place of the one at a byte.
+// patch replaces the number of 64 bits at a byte.
 func (w *bitWriter) patch(at int, value uint64, little bool) {
 	p := bitWriter{}
 	p.bits(value, 64, little)

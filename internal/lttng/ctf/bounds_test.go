@@ -9,9 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is behind the content is padding, which no field reaches into, though the bytes
-// are there.
-func TestSequencesEndInsideOfTheContent(t *testing.T) {
+// The bytes after the content are padding. They are part of the packet, but no field reaches into them.
+func TestSequencesEndInsideTheContent(t *testing.T) {
 	for name, c := range map[string]struct {
 		fields string
 		n      byte

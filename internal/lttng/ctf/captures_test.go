@@ -13,27 +13,28 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
-// What the reference reader adds to an event that isn't in the trace: the name of the
-// directory, and what it found in the debug information of programs.
+// The reference reader adds these to an event: the name of the directory, and the results of its search in the debug
+// information of programs.
 var (
 	traceName = regexp.MustCompile(`trace = [^,]*, (, )?`)
 	debugInfo = regexp.MustCompile(`, debug_info = \{ [^}]*\}`)
 )
 
-func TestEventsOfCapturesAreWhatTheReferenceReaderPrints(t *testing.T) {
-	for _, c := range captures {
-		t.Run(c.name, func(t *testing.T) {
-			files := openCapture(t, c.name)
-			dir := openTrace(t, files)
+func TestEventsOfCapturesEqualThoseOfTheReferenceReader(t *testing.T) {
+	for _, c := range lttngdata.Captures {
+		t.Run(c.Name, func(t *testing.T) {
+			files := lttngdata.OpenCapture(t, c.Name)
+			dir := lttngdata.OpenTrace(t, files)
 			type event struct {
 				time int64
 				text string
 			}
 			var got []event
 			var discarded uint64
-			for _, packets := range packetsOf(t, dir) {
+			for _, packets := range lttngdata.Packets(t, dir) {
 				r := ctf.NewReader(dir.Trace)
 				for _, packet := range packets {
 					require.NoError(t, r.Begin(packet))
@@ -50,13 +51,13 @@ func TestEventsOfCapturesAreWhatTheReferenceReaderPrints(t *testing.T) {
 			}
 			slices.SortStableFunc(got, func(a, b event) int { return cmp.Compare(a.time, b.time) })
 			want := printedEvents(t, files, "babeltrace1-offline.txt")
-			require.Equal(t, c.events, len(want))
-			require.Equal(t, c.events, len(got))
+			require.Equal(t, c.Events, len(want))
+			require.Equal(t, c.Events, len(got))
 			for i, line := range want {
 				line = debugInfo.ReplaceAllString(traceName.ReplaceAllString(line, ""), "")
 				require.Equal(t, line, got[i].text, "event %d", i)
 			}
-			assert.Equal(t, c.discarded, discarded)
+			assert.Equal(t, c.Discarded, discarded)
 		})
 	}
 }

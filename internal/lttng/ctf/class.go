@@ -10,18 +10,17 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// StreamClass is a stream class: the layout of its packets and of what its events
-// have in common.
+// StreamClass is a stream class: the layout of its packets, and the parts of events that all its event classes share.
 type StreamClass struct {
 	ID    uint64
 	Trace *Trace
-	// Clock is what times of packets and events are values of; nil without clock.
+	// Clock is the clock of the times of packets and events, nil without clock.
 	Clock *Clock
 	// The roots of the scopes that all packets and events have.
 	PacketHeader, PacketContext, EventHeader, EventCommonContext *Field
 
 	meta *metadata.Stream
-	// roles are the fields of packet header and context that mean something.
+	// roles are the fields of packet header and context that have a role for the reader.
 	roles       []*Field
 	contextProg program
 	headerProg  program
@@ -31,10 +30,10 @@ type StreamClass struct {
 	// packetSlots, headerSlots and contextSlots are the slots behind those of the
 	// packet context, the event header and the common context.
 	packetSlots, headerSlots, contextSlots uint32
-	// slots is how many the largest event has, arrays' elements aside.
+	// slots is the number of slots of the largest event, without the elements of arrays.
 	slots int
 
-	// events by ID: dense where IDs are small.
+	// Events by ID. dense holds small IDs, sparse holds all.
 	dense  []*EventClass
 	sparse map[uint64]*EventClass
 }
@@ -43,18 +42,18 @@ type StreamClass struct {
 type EventClass struct {
 	ID   uint64
 	Name string
-	// Index counts event classes of the trace in the order in which they became
-	// known: an index for what a consumer keeps for each.
+	// Index is the number of event classes of the trace that were compiled before this one. Consumers use it as an
+	// index for their own data.
 	Index  int
 	Stream *StreamClass
-	// Meta is what the metadata says: log level, EMF URI.
+	// Meta is the declaration in the metadata: log level, EMF URI.
 	Meta *metadata.Event
 	// Context and Fields are the roots of the event's own scopes.
 	Context, Fields *Field
 
 	prog program
-	// turns is how many operations an event is at most, those of arrays aside.
-	turns uint64
+	// operations is the maximum number of operations for one event, without those of arrays.
+	operations uint64
 }
 
 // Scope returns the root of a scope; nil for NoScope.
@@ -76,8 +75,7 @@ func (c *EventClass) Scope(s metadata.Scope) *Field {
 	return nil
 }
 
-// Field returns the field at a path in a scope, as Field.Lookup does; nil if there is
-// none.
+// Field returns the field at a path in a scope, as Field.Lookup does, or nil.
 func (c *EventClass) Field(s metadata.Scope, path string) *Field {
 	root := c.Scope(s)
 	if root == nil || path == "" {
@@ -86,7 +84,7 @@ func (c *EventClass) Field(s metadata.Scope, path string) *Field {
 	return root.Lookup(path)
 }
 
-// Event returns the event class of that ID; nil if it isn't known.
+// Event returns the event class with this ID, or nil.
 func (s *StreamClass) Event(id uint64) *EventClass {
 	if id < uint64(len(s.dense)) {
 		return s.dense[id]
@@ -94,11 +92,11 @@ func (s *StreamClass) Event(id uint64) *EventClass {
 	return s.sparse[id]
 }
 
-// maxSparseFactor is how many times as long the dense table may be as it has classes.
+// maxSparseFactor limits the dense table: its length may be at most this many times the number of classes.
 const maxSparseFactor = 4
 
-// add makes an event class known.
-func (s *StreamClass) add(c *EventClass) {
+// addClass adds an event class to the tables.
+func (s *StreamClass) addClass(c *EventClass) {
 	if s.sparse == nil {
 		s.sparse = map[uint64]*EventClass{}
 	}
@@ -120,7 +118,7 @@ func (s *StreamClass) add(c *EventClass) {
 // addStream compiles a stream class.
 func (t *Trace) addStream(m *metadata.Stream) error {
 	if t.streams[m.ID] != nil {
-		return fmt.Errorf("stream class %d: expected its declaration before packets are read, got it behind", m.ID)
+		return fmt.Errorf("stream class %d: expected its declaration before packets are read, got it after packets", m.ID)
 	}
 	s := &StreamClass{ID: m.ID, Trace: t, meta: m, PacketHeader: t.header}
 	if err := t.compileStream(s); err != nil {
@@ -165,7 +163,7 @@ func (t *Trace) compileStream(s *StreamClass) (err error) {
 	return nil
 }
 
-// checkPacketSlots checks how many values the header and the context of packets have.
+// checkPacketSlots checks the number of values in the header and the context of packets.
 func checkPacketSlots(slots uint32) error {
 	if slots > maxPacketSlots {
 		return fmt.Errorf("expected at most %d values in the header and the context of a packet, got %d", maxPacketSlots, slots)
@@ -173,7 +171,7 @@ func checkPacketSlots(slots uint32) error {
 	return nil
 }
 
-// scopes are those that the stream class has.
+// scopes returns the roots of the scopes of the stream class.
 func (s *StreamClass) scopes() scopes {
 	return scopes{
 		metadata.PacketHeader: s.PacketHeader, metadata.PacketContext: s.PacketContext,
@@ -181,7 +179,7 @@ func (s *StreamClass) scopes() scopes {
 	}
 }
 
-// appendRoles appends the fields from f on down that have a role.
+// appendRoles appends f and the fields below it that have a role.
 func appendRoles(fields []*Field, f *Field) []*Field {
 	if f.roles != 0 {
 		fields = append(fields, f)
@@ -192,9 +190,9 @@ func appendRoles(fields []*Field, f *Field) []*Field {
 	return fields
 }
 
-// findClock finds the clock of a stream class. CTF 2 names it. In CTF 1.8 it is what
-// the integers of event header and packet context are mapped to; where none is, but
-// there are time stamps, it is the only clock of the trace, or one of nanoseconds.
+// findClock finds the clock of a stream class. CTF 2 names it. CTF 1.8 maps integers of event header and packet
+// context to it. If no integer is mapped, but there are time stamps, it is the trace's only clock, or a clock of
+// nanoseconds.
 func (t *Trace) findClock(s *StreamClass) error {
 	name := s.meta.Clock
 	if t.meta.Major == 1 {
@@ -217,8 +215,8 @@ func (t *Trace) findClock(s *StreamClass) error {
 	return nil
 }
 
-// clockNames sets name to the clock that the fields from f on are mapped to, and
-// stamped if one of them is a time stamp.
+// clockNames sets name to the clock to which f or fields below it are mapped. It sets stamped if one of them is a
+// time stamp.
 func clockNames(f *Field, name *string, stamped *bool) error {
 	if f.roles&(metadata.RoleClock|metadata.RolePacketEnd) != 0 {
 		*stamped = true
@@ -237,7 +235,7 @@ func clockNames(f *Field, name *string, stamped *bool) error {
 	return nil
 }
 
-// impliedClock gives a stream class the clock that nobody mentions.
+// impliedClock sets the clock of a stream class whose time stamps are not mapped to a clock.
 func (t *Trace) impliedClock(s *StreamClass) error {
 	switch len(t.meta.Clocks) {
 	case 0:
@@ -249,7 +247,7 @@ func (t *Trace) impliedClock(s *StreamClass) error {
 		for _, c := range t.meta.Clocks {
 			names = append(names, c.Name)
 		}
-		return fmt.Errorf("expected times that are mapped to a clock, got some that aren't, and clocks %s", strings.Join(names, ", "))
+		return fmt.Errorf("expected times that are mapped to a clock, got times without a clock, and several clocks: %s", strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -279,9 +277,9 @@ func (t *Trace) addEvent(s *StreamClass, m *metadata.Event) error {
 	if err != nil {
 		return err
 	}
-	c.turns = uint64(len(s.headerProg.ops) + len(c.prog.ops))
+	c.operations = uint64(len(s.headerProg.ops) + len(c.prog.ops))
 	s.slots = max(s.slots, int(slots))
-	s.add(c)
+	s.addClass(c)
 	t.events++
 	return nil
 }

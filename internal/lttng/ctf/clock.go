@@ -10,12 +10,12 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// Clock turns the values of a clock into time.
+// Clock operations the values of a clock into time.
 type Clock struct {
-	// Class is what the metadata says.
+	// Class is the clock's declaration in the metadata.
 	Class *metadata.Clock
 
-	// nanoseconds says that a cycle is one, and base is the time of value 0.
+	// nanoseconds is set if a cycle is one nanosecond. Then base is the time of value 0.
 	nanoseconds bool
 	base        int64
 	// seconds and cycles, less than the frequency, are the time of value 0.
@@ -49,8 +49,8 @@ func newClock(class *metadata.Clock) *Clock {
 	return c
 }
 
-// UnixNano returns the time of a value in nanoseconds since the Unix epoch, rounded
-// down. What is beyond the years 1677 to 2262 is the nearest time that isn't.
+// UnixNano returns the time of a value in nanoseconds since the Unix epoch, rounded down. Times outside the years
+// 1677 to 2262 become the nearest time inside.
 func (c *Clock) UnixNano(value uint64) int64 {
 	if c.nanoseconds && value <= math.MaxInt64 {
 		if t := c.base + int64(value); t >= c.base {
@@ -64,18 +64,18 @@ func (c *Clock) UnixNano(value uint64) int64 {
 	high, low := bits.Mul64(rest, nanosecondsPerSecond)
 	// rest < frequency, so high is less than the frequency.
 	fraction, _ := bits.Div64(high, low, c.frequency)
-	return unixNano(later(c.seconds, seconds), int64(fraction))
+	return unixNano(addSaturated(c.seconds, seconds), int64(fraction))
 }
 
-// later returns a+b, or the largest number if that is larger.
-func later(a int64, b uint64) int64 {
+// addSaturated returns a+b, or the largest int64 if the sum is larger.
+func addSaturated(a int64, b uint64) int64 {
 	if room := uint64(math.MaxInt64) - uint64(a); b > room {
 		return math.MaxInt64
 	}
 	return int64(uint64(a) + b)
 }
 
-// unixNano joins seconds and nanoseconds, and saturates.
+// unixNano joins seconds and nanoseconds. It saturates.
 func unixNano(seconds, nanoseconds int64) int64 {
 	if seconds < 0 {
 		seconds, nanoseconds = seconds+1, nanoseconds-nanosecondsPerSecond
@@ -100,8 +100,8 @@ func saturatedAdd(a, b int64) int64 {
 	return sum
 }
 
-// extend returns the full value of a clock whose last full value was last, from its
-// low bits: the first one at or behind last.
+// extend returns the full value of a clock from its low bits. last is the previous full value. The result is the
+// first value at or after last that has these low bits.
 func extend(last, low uint64, size uint8) uint64 {
 	if size >= 64 {
 		return low

@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// exactNano is the time of a value, computed without bounds.
+// exactNano returns the time of a value, computed with integers of any size.
 func exactNano(c *metadata.Clock, value uint64) int64 {
 	cycles := new(big.Int).SetInt64(c.Offset)
 	cycles.Add(cycles, new(big.Int).SetUint64(value))
@@ -49,7 +49,7 @@ func TestTimesAreExact(t *testing.T) {
 				clock := newClock(class)
 				begin := new(big.Int).Div(big.NewInt(o), new(big.Int).SetUint64(f))
 				if !begin.Add(begin, big.NewInt(s)).IsInt64() {
-					continue // value 0 is more than 292 billion years off
+					continue // value 0 is more than 292 billion years away
 				}
 				for _, v := range values {
 					require.Equal(t, exactNano(class, v), clock.UnixNano(v), "%+v, value %d", class, v)

@@ -9,30 +9,28 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// compiler turns fields into a program.
+// compiler operations fields into a program.
 type compiler struct {
 	trace *Trace
 	prog  *program
-	// inPacket says that the program reads the packet's header or context: what is
-	// there has the program's own frame, not the packet's.
+	// inPacket is set if the program reads the packet's header or context. References to those then use the program's
+	// own frame, not frame 0.
 	inPacket bool
 	at       position
 	// run is the index of the open run's operation, or -1.
 	run int
-	// order is the byte order of the number before, or NativeOrder where that
-	// depends on the packet.
+	// order is the byte order of the previous number, or NativeOrder if that depends on the packet.
 	order metadata.ByteOrder
 	err   error
 }
 
-// Bounds on runs: places in them have 32 bits.
+// Bounds on runs: offsets in them have 32 bits.
 const (
 	maxRunBits  = 1 << 24
 	maxRunBytes = 4096
 )
 
-// compile returns the program for the fields, one behind the other, which begins at a
-// position, and the position where it ends.
+// compile returns the program for the consecutive fields, which begin at a position, and the position of their end.
 func (t *Trace) compile(at position, inPacket bool, roots ...*Field) (program, position, error) {
 	c := compiler{trace: t, prog: &program{}, at: at, inPacket: inPacket, run: -1}
 	for _, root := range roots {
@@ -44,7 +42,7 @@ func (t *Trace) compile(at position, inPacket bool, roots ...*Field) (program, p
 	return *c.prog, c.at, c.err
 }
 
-// fail keeps the first error.
+// fail records the first error.
 func (c *compiler) fail(f *Field, format string, args ...any) {
 	if c.err == nil {
 		c.err = fmt.Errorf("field %q: "+format, append([]any{f.Path()}, args...)...)
@@ -53,7 +51,7 @@ func (c *compiler) fail(f *Field, format string, args ...any) {
 
 // emit adds an operation that reads f.
 func (c *compiler) emit(o op, f *Field) int {
-	if err := c.trace.work(1); err != nil && c.err == nil {
+	if err := c.trace.countWork(1); err != nil && c.err == nil {
 		c.err = err
 	}
 	c.prog.ops = append(c.prog.ops, o)
@@ -61,10 +59,10 @@ func (c *compiler) emit(o op, f *Field) int {
 	return len(c.prog.ops) - 1
 }
 
-// pc is the index of the next operation.
+// pc returns the index of the next operation.
 func (c *compiler) pc() uint32 { return uint32(len(c.prog.ops)) }
 
-// close ends the open run: what follows isn't at a known place in it.
+// close ends the open run: the following fields have no known offset in it.
 func (c *compiler) close() { c.run = -1 }
 
 // align moves to the next multiple of bits.
@@ -84,7 +82,7 @@ func (c *compiler) align(bits uint64, f *Field) {
 	}
 }
 
-// extend makes the open run n bits longer and returns where in it these begin.
+// extend extends the open run by n bits and returns their offset in the run.
 func (c *compiler) extend(n uint64) uint32 {
 	run := &c.prog.ops[c.run]
 	begin := run.n
@@ -93,7 +91,7 @@ func (c *compiler) extend(n uint64) uint32 {
 	return begin
 }
 
-// fixed aligns, and takes n bits into a run. It returns where in the run they begin.
+// fixed aligns and adds n bits to a run. It returns their offset in the run.
 func (c *compiler) fixed(n, align uint64, f *Field) uint32 {
 	c.align(align, f)
 	if c.run >= 0 && c.prog.ops[c.run].n > maxRunBits {
@@ -105,7 +103,7 @@ func (c *compiler) fixed(n, align uint64, f *Field) uint32 {
 	return c.extend(n)
 }
 
-// field compiles a field and all below it.
+// field compiles a field and the fields below it.
 func (c *compiler) field(f *Field) {
 	if c.err != nil {
 		return
@@ -137,7 +135,7 @@ func (c *compiler) field(f *Field) {
 	c.roles(f)
 }
 
-// roles lets the reader know the value of an event header's field.
+// roles emits operations that pass the value of an event header's field to the reader.
 func (c *compiler) roles(f *Field) {
 	if f.Scope != metadata.EventHeader {
 		return
@@ -150,7 +148,7 @@ func (c *compiler) roles(f *Field) {
 	}
 }
 
-// sizeOf is the size of an integer in bits; 0 if it is of variable size.
+// sizeOf returns the size of an integer in bits, or 0 if its size is variable.
 func sizeOf(f *Field) uint8 {
 	if t, ok := f.Type.(*metadata.Integer); ok && !t.Variable {
 		return uint8(t.Size)
@@ -158,7 +156,7 @@ func sizeOf(f *Field) uint8 {
 	return 0
 }
 
-// orderOf is the byte order that a type has in this trace.
+// orderOf returns the byte order of a type in this trace.
 func (t *Trace) orderOf(order metadata.ByteOrder) metadata.ByteOrder {
 	if order == metadata.NativeOrder {
 		return t.meta.ByteOrder
@@ -225,7 +223,7 @@ func nativeCode(size uint64, order metadata.ByteOrder, signed bool) (opcode, boo
 	return code, true
 }
 
-// bitsCode returns the operation for a number anywhere.
+// bitsCode returns the operation for a number that begins at any bit.
 func bitsCode(order metadata.ByteOrder, signed bool) opcode {
 	code := opUintBitsLE
 	if order == metadata.BigEndian {
@@ -253,7 +251,7 @@ func (c *compiler) float(f *Field, t *metadata.Float) {
 	}
 }
 
-// refer makes an operation refer to the source of f.
+// refer sets the source of f as the source of an operation.
 func (c *compiler) refer(o op, f *Field) op {
 	o.frame, o.source = f.source.frame, f.source.slot
 	if !c.inPacket && f.source.Scope <= metadata.PacketContext {
@@ -262,8 +260,8 @@ func (c *compiler) refer(o op, f *Field) op {
 	return o
 }
 
-// bytes compiles bytes: text or a blob, or an array that is kept like one. They are
-// big endian or not where they don't begin at a byte.
+// bytes compiles text, a blob, or an array that is stored like a blob. big is the byte order of bytes that do not
+// begin at a byte.
 func (c *compiler) bytes(f *Field, align, length uint64, sourced, big bool) {
 	c.align(align, f)
 	atByte := c.at.atByte()
@@ -273,7 +271,7 @@ func (c *compiler) bytes(f *Field, align, length uint64, sourced, big bool) {
 		return
 	}
 	c.close()
-	o := op{code: opTake, slot: f.slot, n: uint32(length)}
+	o := op{code: opBytes, slot: f.slot, n: uint32(length)}
 	if !atByte {
 		o.code = opGather
 	}
@@ -312,7 +310,7 @@ func (c *compiler) array(f *Field, t *metadata.Array) {
 	}
 	c.prog.arrays = append(c.prog.arrays, layout)
 	if code, size, ok := c.plainNumber(element); ok && c.at.atByte() {
-		c.prog.arrays[o.n].element, c.prog.arrays[o.n].size, c.prog.arrays[o.n].turns = code, uint8(size/8), 1
+		c.prog.arrays[o.n].element, c.prog.arrays[o.n].size, c.prog.arrays[o.n].operations = code, uint8(size/8), 1
 		o.code = opNumbers
 		c.emit(o, f)
 		c.at = c.at.plusSome(size)
@@ -325,11 +323,10 @@ func (c *compiler) array(f *Field, t *metadata.Array) {
 	c.close()
 	c.at, c.order = before.or(c.at), metadata.NativeOrder
 	c.prog.arrays[o.n].end = c.pc()
-	c.prog.arrays[o.n].turns = c.pc() - uint32(at)
+	c.prog.arrays[o.n].operations = c.pc() - uint32(at)
 }
 
-// plainNumber returns the operation and the size of elements that are numbers of
-// whole bytes, next to each other.
+// plainNumber returns the operation and the size of elements, if these are numbers of whole bytes without padding.
 func (c *compiler) plainNumber(element *Field) (opcode, uint64, bool) {
 	switch t := element.Type.(type) {
 	case *metadata.Integer:
@@ -365,8 +362,7 @@ func (c *compiler) optional(f *Field, t *metadata.Optional) {
 	c.selected(f, table, signed, true)
 }
 
-// selected compiles what a selector selects: one of the members of f, or nothing
-// where that may be.
+// selected compiles the members of f, of which a selector selects one, or none if orNothing is set.
 func (c *compiler) selected(f *Field, table selector, signed, orNothing bool) {
 	c.close()
 	o := c.refer(op{code: opSelect, slot: f.slot, signed: signed, n: uint32(len(c.prog.tables))}, f)

@@ -14,18 +14,18 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 )
 
-// ctf2Case is a trace of CTF 2: one event, with a payload, and what it says.
+// ctf2Case is a trace of CTF 2 with one event.
 type ctf2Case struct {
 	name string
 	// payload is the member classes of the payload, as JSON.
 	payload string
 	// write writes the payload.
 	write func(w *bitWriter)
-	// text is the payload, read.
+	// text is the expected text of the payload.
 	text string
 }
 
-// metadata wraps the payload in a whole trace.
+// metadata returns the metadata of a whole trace with the payload.
 func (c ctf2Case) metadata() string {
 	fragments := []string{
 		`{"type": "preamble", "version": 2, "uuid": [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]}`,
@@ -52,8 +52,8 @@ func (c ctf2Case) metadata() string {
 	return "\x1e" + strings.Join(fragments, "\n\x1e") + "\n"
 }
 
-// packet writes a packet with one event. Its time has 14 bits, less than those of the
-// packet's begin at 0x1000: they have wrapped.
+// packet writes a packet with one event. Its time has 14 bits, fewer than the packet's begin at 0x1000, so it has
+// wrapped.
 func (c ctf2Case) packet(w *bitWriter) {
 	w.bits(0xC1FC1FC1, 32, false)
 	for i := range byte(16) {
@@ -71,7 +71,7 @@ func (c ctf2Case) packet(w *bitWriter) {
 	w.patch(begin+8, uint64(w.pos), true)
 }
 
-// member is the JSON of a structure's member.
+// member returns the JSON of a structure's member.
 func member(name, class string) string {
 	return fmt.Sprintf(`{"name": %q, "field-class": {%s}}`, name, class)
 }
@@ -154,7 +154,7 @@ var ctf2Cases = []ctf2Case{
 		text:  "{ a = [ [0] = 0x1, [1] = 0x2 ], n = 3, b = [ [0] = 0x4, [1] = 0x5, [2] = 0x6 ] }",
 	},
 	{
-		name: "arrays with an alignment of their own",
+		name: "arrays with their own alignment",
 		payload: member("a", `"type": "static-length-array", "length": 3, "minimum-alignment": 64, "element-field-class": {"type": "fixed-length-boolean", "length": 1, "byte-order": "little-endian"}`) + "," +
 			member("b", `"type": "static-length-array", "length": 2, "minimum-alignment": 32, "element-field-class": "u8"`) + "," +
 			member("c", `"type": "dynamic-length-array", "length-field-location": {"origin": "event-record-common-context", "path": ["flag"]}, "element-field-class": {`+le16+`}`),
@@ -219,7 +219,7 @@ func TestCTF2(t *testing.T) {
 	}
 }
 
-func TestCTF2MayComeInAnyPieces(t *testing.T) {
+func TestCTF2MetadataMayArriveInAnyPieces(t *testing.T) {
 	text := ctf2Cases[0].metadata()
 	for _, size := range []int{1, 3, 100, 5000} {
 		trace := ctf.NewTrace()

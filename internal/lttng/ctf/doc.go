@@ -1,27 +1,22 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ctf reads the Common Trace Format, versions 1.8 and 2: metadata and
-// packets in, events out.
+// Package ctf reads the Common Trace Format, versions 1.8 and 2. Its input is metadata and packets, its output is
+// events.
 //
-// It knows no files and no connections: whoever has the bytes gives them. The way of
-// the data:
+// It knows no files and no connections. The caller passes the bytes. The way of the data:
 //
 //	metadata ──► unwrapped ──► tsdl or ctf2 ──► metadata.Trace ──► compiled ──► StreamClass, EventClass
 //	packet ──► Reader.Begin: header and context ──► Reader.Next: event after event
 //
-// Metadata may come in pieces, in packets or plain, at any time while packets are
-// read: Trace.Append adds stream and event classes and never changes those that
-// exist. When a class becomes known, its fields are laid out and compiled into a
-// program: a list of simple operations in which names, types, alignments and byte
-// orders have become offsets and sizes. Fields whose sizes are known are read in
-// runs whose bounds are checked once. Reading an event executes the program of its
-// class, which puts one 64-bit word for each field into a slice that is used again
-// for the next event; text and blobs are places in the packet. Nothing is
-// allocated for an event, and nothing is looked up by name.
+// Trace.Append accepts metadata in pieces, in packets or plain, also while packets are read. It adds stream and event
+// classes and never changes existing ones. Append lays out the fields of a new class and compiles them into a
+// program. A program is a list of simple operations with offsets and sizes in place of names, types, alignments and
+// byte orders. Fields of known size are read in runs whose bounds are checked once. To read an event, the reader
+// executes the program of its class. The program writes one 64-bit word for each field into a slice, which the next
+// event reuses. Text and blobs are places in the packet. Reading an event allocates nothing and looks up no names.
 //
-// A consumer asks a class for its fields when it meets it first, and an event for
-// their values:
+// A consumer looks up the fields of a class once, and then reads their values from events:
 //
 //	t := ctf.NewTrace()
 //	err := t.Append(metadata)
@@ -33,18 +28,15 @@
 //	}
 //	if err := r.Err(); err != nil { … }
 //
-// What is inside of arrays is reached by Element, what is inside of variants and
-// optional fields has a value only where Present says so.
+// Element returns the values of array elements. Fields inside variants and optional fields have a value only if
+// Present returns true.
 //
-// What the formats have and this package refuses, where it is declared: integers of
-// more than 64 bits, floating point numbers of other sizes than 32 and 64 bits, lengths
-// and selectors inside of arrays, variants or optional fields that aren't around the
-// field that needs them, headers and contexts of packets of more than 512 values, metadata
-// packets that are compressed, encrypted or have a
-// checksum, and byte orders that change in the middle of a byte. The last is not seen
-// where only the packet says whether a field ends in the middle of a byte.
+// Declarations of these parts of the formats fail: integers of more than 64 bits, floating point numbers of other
+// sizes than 32 and 64 bits, headers and contexts of packets with more than 512 values, compressed or encrypted
+// metadata packets or those with a checksum, and byte orders that change in the middle of a byte. The last is not
+// detected if only the packet determines whether a field ends in the middle of a byte. Lengths and selectors must not
+// be inside arrays, variants or optional fields, except those that also contain the field that refers to them.
 //
-// Packets and metadata come from the network. Whatever they say, no function here
-// panics, and none allocates or loops by a number that it hasn't compared with the
-// bytes there are and with the bounds in limits.go.
+// Packets and metadata arrive from the network. No function here panics on any input. No function allocates or loops
+// by a number before it has compared the number with the available bytes and the bounds in limits.go.
 package ctf

@@ -9,10 +9,10 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// fastHeader is one of the two event headers that LTTng writes, which almost all
-// traces have: an ID and a time of few bits, or an ID that says that both follow in
-// full. "Compact" packs 5 bits of ID and 27 of time into four bytes, "large" has 16
-// and 32 in six. Reading it this way gives what its program gives, in fewer steps.
+// fastHeader is one of the two event headers that LTTng writes, which almost all traces have. Either has a short ID
+// and a short time, or an escape ID, after which both follow in full. "Compact" packs 5 bits of ID and 27 bits of
+// time into four bytes, "large" has 16 and 32 bits in six bytes. Its result equals that of the header's program, in
+// fewer steps.
 type fastHeader struct {
 	large bool
 	order binary.ByteOrder
@@ -21,18 +21,17 @@ type fastHeader struct {
 	id, variant, time, fullID, fullTime uint32
 }
 
-// The sizes of both headers in bytes where they are short, and of what follows the
-// ID where it isn't.
+// The sizes of both short headers in bytes, and of the full ID and time after an escape ID.
 const (
 	compactShort = 4
 	largeShort   = 2 + 4
 	fullSize     = 4 + 8
-	// escapeCompact and escapeLarge are the IDs that say that the full ones follow.
+	// escapeCompact and escapeLarge are the IDs after which the full ID and time follow.
 	escapeCompact = 1<<5 - 1
 	escapeLarge   = 1<<16 - 1
 )
 
-// newFastHeader returns the header of a stream class if it is one of the two, or nil.
+// newFastHeader returns the event header of a stream class if it is one of the two, or nil.
 func newFastHeader(s *StreamClass) *fastHeader {
 	root := s.EventHeader
 	if len(root.Members) != 2 || root.Members[1].Kind != Variant || root.Type.Alignment() != 8 {
@@ -68,8 +67,8 @@ func newFastHeader(s *StreamClass) *fastHeader {
 	return h
 }
 
-// plain says whether the fields are an ID, a time, an ID and a time of these sizes and
-// alignments, of one byte order and without sign.
+// plain reports whether the fields are ID, time, ID and time of these sizes and alignments, of one byte order and
+// without sign.
 func (s *StreamClass) plain(fields []*Field, sizes, aligns []uint64) bool {
 	order := metadata.NativeOrder
 	for i, f := range fields {
@@ -90,8 +89,7 @@ func (s *StreamClass) plain(fields []*Field, sizes, aligns []uint64) bool {
 	return true
 }
 
-// selects says whether the largest ID selects the full fields, and all others the
-// short ones.
+// selects reports whether the largest ID selects the full fields, and all other IDs the short ones.
 func (h *fastHeader) selects(tables []selector) bool {
 	escape := uint64(escapeCompact)
 	if h.large {
@@ -149,8 +147,7 @@ func (h *fastHeader) read(m *machine) bool {
 	return true
 }
 
-// full reads the full ID and time from the byte n of b, which stands at a byte of the
-// packet.
+// full reads the full ID and time at byte n of b. at is the byte of the packet at which b begins.
 func (h *fastHeader) full(m *machine, b []byte, n int, at uint64) bool {
 	if len(b) < n+fullSize {
 		return m.fail(0, m.pos, faultEnd, uint64(n+fullSize)*8)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// lttngHeaders are the two event headers of LTTng, as it writes them.
+// lttngHeaders are the two event headers as LTTng writes them.
 var lttngHeaders = map[string]string{
 	"compact": `struct { enum : uint5_t { compact = 0 ... 30, extended = 31 } id; variant <id> {
 		struct { uint27_clock_monotonic_t timestamp; } compact;
@@ -22,7 +22,7 @@ var lttngHeaders = map[string]string{
 		struct { uint32_t id; uint64_clock_monotonic_t timestamp; } extended; } v; } align(8)`,
 }
 
-// lttngMetadata is metadata with an event header and classes of the first IDs.
+// lttngMetadata returns metadata with an event header, and event classes with the lowest IDs.
 func lttngMetadata(header, order string, classes int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `typealias integer { size = 5; align = 1; } := uint5_t;
@@ -41,7 +41,7 @@ stream { id = 0; event.header := %s; };
 	return b.String()
 }
 
-func TestTheFastWayToReadHeadersGivesWhatTheirProgramGives(t *testing.T) {
+func TestFastHeadersHaveTheResultOfTheirProgram(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for name, header := range lttngHeaders {
 		for _, order := range []string{"le", "be"} {
@@ -54,7 +54,7 @@ func TestTheFastWayToReadHeadersGivesWhatTheirProgramGives(t *testing.T) {
 				for range 2000 {
 					packet := make([]byte, random.IntN(100))
 					for i := range packet {
-						// Bytes of few kinds make IDs that exist, and full ones.
+						// Few different bytes make existing IDs, and full IDs, likely.
 						packet[i] = []byte{0, 0xFF, byte(random.Uint32())}[random.IntN(3)]
 					}
 					class.fast = fast
@@ -67,7 +67,7 @@ func TestTheFastWayToReadHeadersGivesWhatTheirProgramGives(t *testing.T) {
 	}
 }
 
-// readWhole returns what a packet holds, in words.
+// readWhole returns all values of a packet as text.
 func readWhole(t *testing.T, trace *Trace, packet []byte) []string {
 	t.Helper()
 	r := NewReader(trace)
@@ -89,7 +89,7 @@ func readWhole(t *testing.T, trace *Trace, packet []byte) []string {
 	return events
 }
 
-func TestHeadersThatDifferAreReadByTheirProgram(t *testing.T) {
+func TestOtherHeadersAreReadByTheirProgram(t *testing.T) {
 	for name, change := range map[string][2]string{
 		"another alignment":   {"align(8)", "align(16)"},
 		"other values":        {"30", "29"},
@@ -97,7 +97,7 @@ func TestHeadersThatDifferAreReadByTheirProgram(t *testing.T) {
 		"another type of ID":  {"uint32_t id", "integer { size = 31; } id"},
 		"a third field":       {"} v;", "} v; uint32_t more;"},
 		"a sign":              {": uint5_t", ": integer { size = 5; signed = true; }"},
-		"a field besides":     {"timestamp; } compact", "timestamp; uint32_t more; } compact"},
+		"an additional field": {"timestamp; } compact", "timestamp; uint32_t more; } compact"},
 		"an array":            {"struct { uint27_clock_monotonic_t timestamp; } compact", "uint32_t compact[1]"},
 		"no time":             {"uint27_clock_monotonic_t timestamp", "integer { size = 27; } other"},
 		"another tag":         {"variant <id>", "variant <stream.event.header.id>"},
@@ -134,7 +134,7 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-func TestCountersThatWrapAndThatRunBackwards(t *testing.T) {
+func TestCountersThatWrapOrRunBackwards(t *testing.T) {
 	require.Equal(t, uint64(3), forward(distance(1<<32-1, 2, 32), 32))
 	require.Equal(t, uint64(3), forward(distance(1<<64-1, 2, 64), 64))
 	require.Equal(t, uint64(3), forward(distance(1<<64-1, 2, 0), 0))

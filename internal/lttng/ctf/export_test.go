@@ -3,15 +3,14 @@
 
 package ctf
 
-// ReadHeadersSlowly has event headers read by their programs, also those that are read
-// at once because tracers lay them out so.
+// ReadHeadersSlowly makes the trace read all event headers by their programs, including those of LTTng's two layouts.
 func (t *Trace) ReadHeadersSlowly() {
 	for _, c := range t.classes {
 		c.fast = nil
 	}
 }
 
-// Reread gives up the values of the event that Next has read, and reads them again.
+// Reread drops the values of the last event and reads them again.
 func (r *Reader) Reread() {
 	r.release()
 	r.reread()

@@ -8,11 +8,10 @@ import (
 	"io"
 )
 
-// failure says why the machine's last execution of a program failed.
+// failure returns the error of the machine's last execution of a program.
 func (m *machine) failure(p *program) error { return m.failureOf(p.fields[m.faultAt]) }
 
-// failureOf says why reading a field failed. A packet that ends too early is
-// io.ErrUnexpectedEOF.
+// failureOf returns the error of reading a field. For a packet that ends too early it wraps io.ErrUnexpectedEOF.
 func (m *machine) failureOf(f *Field) error {
 	place := fmt.Sprintf("%s, field %q, bit %d", f.Scope, f.Path(), m.pos)
 	if f.Path() == "" {
@@ -27,9 +26,9 @@ func (m *machine) failureOf(f *Field) error {
 	case faultSelector:
 		return fmt.Errorf("%s: expected a value that selects an option, got %d", place, m.wanted)
 	case faultElements:
-		return fmt.Errorf("%s: expected at most %d values in all arrays of an event, no more than %d beside one for each bit, and %d in headers, got more (%d elements here)", place, maxElements, freeElements, maxPacketElements, m.wanted)
-	case faultTurns:
-		return fmt.Errorf("%s: expected a packet of at most %d fields for each bit, got more", place, maxTurnsPerBit)
+		return fmt.Errorf("%s: expected at most %d values in all arrays of an event, at most %d more than it has bits, and at most %d in headers, got more (%d elements here)", place, maxElements, freeElements, maxPacketElements, m.wanted)
+	case faultOperations:
+		return fmt.Errorf("%s: expected a packet of at most %d fields for each bit, got more", place, maxOperationsPerBit)
 	case faultBytes:
 		return fmt.Errorf("%s: expected %d bytes, got %d: %w", place, m.wanted, left/8, io.ErrUnexpectedEOF)
 	}

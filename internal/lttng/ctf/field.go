@@ -9,7 +9,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// Kind is how the value of a field is kept, and which method of Values gives it.
+// Kind determines how the value of a field is stored, and which method of Values returns it.
 type Kind uint8
 
 // The kinds.
@@ -24,13 +24,13 @@ const (
 	Text
 	// Bytes is a blob, or an array or sequence of integers of 8 bits: Values.Bytes.
 	Bytes
-	// Struct is its members.
+	// Struct has only the values of its members.
 	Struct
-	// Variant is one of its members: Values.Option says which.
+	// Variant has the value of one of its members: Values.Option returns which.
 	Variant
-	// Optional is its only member, or nothing: Values.Option is nil then.
+	// Optional has the value of its only member, or none: then Values.Option returns nil.
 	Optional
-	// Array is elements that are like its only member: Values.Len, Values.Element.
+	// Array has elements of the type of its only member: Values.Len, Values.Element.
 	Array
 )
 
@@ -43,46 +43,46 @@ func (k Kind) String() string {
 	return "unknown kind"
 }
 
-// Field is a field of a class: its name and type, and where events keep its value.
+// Field is a field of a class: its name and type, and the slot for its value.
 type Field struct {
-	// Name is the field's name, without the underscore that tracers put in front of
-	// names in CTF 1.8; empty for the root of a scope and for elements of arrays.
+	// Name is the field's name, without the underscore that tracers put in front of names in CTF 1.8. It is empty for
+	// the root of a scope and for elements of arrays.
 	Name string
 	Kind Kind
-	// Type is what the metadata says: base, labels of an enumeration, encoding.
+	// Type is the declaration in the metadata: base, labels of an enumeration, encoding.
 	Type  metadata.Type
 	Scope metadata.Scope
 	// Parent is nil for the root of a scope.
 	Parent *Field
-	// Members are the members of a structure, the options of a variant, or the one
-	// field that an array's elements and an optional field are like.
+	// Members are the members of a structure, the options of a variant, or the one field of an array or an optional
+	// field.
 	Members []*Field
 
-	// written is the name as the metadata has it.
+	// written is the name in the metadata.
 	written string
-	// index finds members by their written names where there are many.
+	// index maps the written names of members to their indexes. It is nil if there are few members.
 	index map[string]int
 	roles metadata.Role
-	// order is the field's place among all of its scope.
+	// order is the field's position among all fields of its scope.
 	order uint32
-	// frame is 1 outside of arrays, 2 in the elements of an array, and so on.
+	// frame is 1 outside arrays, 2 in the elements of an array, and so on.
 	frame uint8
-	// slot is where in its frame the value stands; structures have none.
+	// slot is the slot of the value in its frame. Structures have none.
 	slot uint32
-	// stride is how many slots an element of an array has.
+	// stride is the number of slots of an array's element.
 	stride uint32
-	// minBits is the least size of the field.
+	// minBits is the minimum size of the field.
 	minBits uint64
 	// source is the field that holds the length or selects an option.
 	source *Field
-	// labels says which label a value has; nil if this is no enumeration.
+	// labels maps values to labels. It is nil if the field is no enumeration.
 	labels *selector
 }
 
-// manyMembers is from how many members on a structure has an index.
+// manyMembers is the number of members from which a structure has an index.
 const manyMembers = 16
 
-// member returns the member that is written so; nil if there is none.
+// member returns the member with this written name, or nil.
 func (f *Field) member(written string) *Field {
 	if f.index != nil {
 		if i, ok := f.index[written]; ok {
@@ -98,9 +98,8 @@ func (f *Field) member(written string) *Field {
 	return nil
 }
 
-// Lookup returns the field at a path below f, names with dots between them, written
-// as in the metadata or without the leading underscore; nil if there is none. Options
-// of variants are steps of the path; elements of arrays can't be reached.
+// Lookup returns the field at a path below f, or nil. A path is names separated by dots, written as in the metadata
+// or without the leading underscore. Options of variants are steps of the path. A path cannot enter arrays.
 func (f *Field) Lookup(path string) *Field {
 	for f != nil && path != "" {
 		if f.Kind == Optional {
@@ -113,7 +112,7 @@ func (f *Field) Lookup(path string) *Field {
 	return f
 }
 
-// named returns the member of that name, in either writing.
+// named returns the member with this name, in either form, or nil.
 func (f *Field) named(name string) *Field {
 	if f.Kind != Struct && f.Kind != Variant {
 		return nil
@@ -129,7 +128,7 @@ func (f *Field) named(name string) *Field {
 	return nil
 }
 
-// Path is the way to the field from the root of its scope, for messages.
+// Path returns the path of the field from the root of its scope, for messages.
 func (f *Field) Path() string {
 	var names []string
 	for ; f != nil && f.Parent != nil; f = f.Parent {
@@ -149,7 +148,7 @@ func (f *Field) Path() string {
 	return b.String()
 }
 
-// Encoding is how the bytes of a Text are characters.
+// Encoding returns the encoding of a field of kind Text.
 func (f *Field) Encoding() metadata.Encoding {
 	switch t := f.Type.(type) {
 	case *metadata.String:

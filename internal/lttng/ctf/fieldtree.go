@@ -10,10 +10,10 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// treeBuilder makes the fields of one scope from its type, and gives them slots.
+// treeBuilder makes the fields of one scope from its type, and assigns slots to them.
 //
-// Options of a variant are never there at once, so they share slots. The elements of
-// an array have a frame of their own, whose slots begin at 0.
+// Only one option of a variant exists at a time, so options share slots. The elements of an array have a frame of
+// their own, whose slots begin at 0.
 type treeBuilder struct {
 	trace *Trace
 	scope metadata.Scope
@@ -23,8 +23,8 @@ type treeBuilder struct {
 	order uint32
 }
 
-// build returns the root of a scope whose values begin at slot from, and the slot
-// behind it. Without a type it is a structure without members.
+// build returns the root of a scope whose slots begin at from, and the first slot after them. Without a type the root
+// is a structure without members.
 func (t *Trace) build(scope metadata.Scope, s *metadata.Struct, from uint32) (*Field, uint32, error) {
 	if s == nil {
 		s = metadata.NewStruct(nil, 1)
@@ -37,8 +37,8 @@ func (t *Trace) build(scope metadata.Scope, s *metadata.Struct, from uint32) (*F
 	return root, b.next, nil
 }
 
-// work counts what was made of the metadata against its bound.
-func (t *Trace) work(n int) error {
+// countWork counts n fields, operations or values of selectors against the bound of the trace.
+func (t *Trace) countWork(n int) error {
 	t.worked += n
 	if t.worked > maxTraceWork {
 		return fmt.Errorf("expected classes with at most %d fields and operations in all, got more", maxTraceWork)
@@ -46,13 +46,13 @@ func (t *Trace) work(n int) error {
 	return nil
 }
 
-// slot takes the next slot of the frame.
+// slot returns the next slot of the frame.
 func (b *treeBuilder) slot() uint32 {
 	b.next++
 	return b.next - 1
 }
 
-// field makes a field and all below it.
+// field makes a field and the fields below it.
 func (b *treeBuilder) field(parent *Field, written string, typ metadata.Type, depth int) (*Field, error) {
 	if depth > maxNesting {
 		return nil, fmt.Errorf("expected at most %d levels of nesting, got more", maxNesting)
@@ -60,7 +60,7 @@ func (b *treeBuilder) field(parent *Field, written string, typ metadata.Type, de
 	if b.order++; b.order > maxClassFields {
 		return nil, fmt.Errorf("expected at most %d fields, got more", maxClassFields)
 	}
-	if err := b.trace.work(1); err != nil {
+	if err := b.trace.countWork(1); err != nil {
 		return nil, err
 	}
 	f := &Field{
@@ -102,7 +102,7 @@ func (b *treeBuilder) field(parent *Field, written string, typ metadata.Type, de
 	return f, err
 }
 
-// bytes lays out bytes of a known or read length.
+// bytes lays out bytes of a fixed length, or with a length that another field holds.
 func (b *treeBuilder) bytes(f *Field, length uint64, ref *metadata.Ref, encoding metadata.Encoding) error {
 	f.Kind, f.slot = Bytes, b.slot()
 	if encoding != metadata.NoEncoding {
@@ -132,7 +132,7 @@ func (b *treeBuilder) structure(f *Field, typ *metadata.Struct, depth int) error
 	return nil
 }
 
-// indexed returns the members by their written names, if there are many.
+// indexed returns the index of members by their written names, or nil if there are few.
 func (b *treeBuilder) indexed(f *Field) map[string]int {
 	if len(f.Members) < manyMembers {
 		return nil
@@ -146,8 +146,8 @@ func (b *treeBuilder) indexed(f *Field) map[string]int {
 	return index
 }
 
-// array lays out an array: as bytes if its elements are integers of one byte, next to
-// each other, otherwise with a frame for the elements.
+// array lays out an array. Byte-sized integers without padding are laid out as bytes, other elements with a frame of
+// their own.
 func (b *treeBuilder) array(f *Field, typ *metadata.Array, depth int) error {
 	if element, ok := typ.Element.(*metadata.Integer); ok && isByte(element) && typ.MinAlign <= element.Align {
 		return b.bytes(f, typ.Length, typ.LengthRef, element.Encoding)
@@ -171,13 +171,12 @@ func (b *treeBuilder) array(f *Field, typ *metadata.Array, depth int) error {
 	return nil
 }
 
-// isByte says whether elements of the type are bytes of an array, text or blob.
+// isByte reports whether an array of elements of this type is stored as bytes.
 func isByte(t *metadata.Integer) bool {
 	return t.Size == 8 && t.Align <= 8 && !t.Variable && !t.Enum && !t.Boolean && len(t.Flags) == 0
 }
 
-// only makes the one member of an array or optional field. f.minBits becomes that of
-// an element; an optional field has none.
+// only makes the one member of an array or optional field. For an array it sets f.minBits to that of an element.
 func (b *treeBuilder) only(f *Field, typ metadata.Type, depth int) error {
 	m, err := b.field(f, "", typ, depth+1)
 	if err != nil {
@@ -209,8 +208,8 @@ func (b *treeBuilder) variant(f *Field, typ *metadata.Variant, depth int) error 
 	return nil
 }
 
-// displayName is a field's name without the underscore that CTF 1.8 asks tracers to
-// put in front of names that could be keywords.
+// displayName returns a field's name without the underscore. CTF 1.8 requires tracers to put one in front of names
+// that could be keywords.
 func (t *Trace) displayName(written string) string {
 	if t.meta.Major == 1 {
 		return strings.TrimPrefix(written, "_")
@@ -218,7 +217,7 @@ func (t *Trace) displayName(written string) string {
 	return written
 }
 
-// names18 are the fields whose names mean something in CTF 1.8.
+// names18 are the fields whose names have a role in CTF 1.8.
 var names18 = map[metadata.Scope]map[string]metadata.Role{
 	metadata.PacketHeader: {
 		"magic": metadata.RoleMagic, "uuid": metadata.RoleUUID,
@@ -232,7 +231,7 @@ var names18 = map[metadata.Scope]map[string]metadata.Role{
 	metadata.EventHeader: {"id": metadata.RoleEventClass, "timestamp": metadata.RoleClock},
 }
 
-// rolesOf returns what a field means to the reader.
+// rolesOf returns the roles of a field for the reader.
 func (t *Trace) rolesOf(f *Field) metadata.Role {
 	switch typ := f.Type.(type) {
 	case *metadata.Integer:
@@ -257,5 +256,5 @@ func (t *Trace) rolesOf(f *Field) metadata.Role {
 	return 0
 }
 
-// topLevel says whether the field is a member of its scope's structure.
+// topLevel reports whether the field is a member of its scope's structure.
 func topLevel(f *Field) bool { return f.Parent != nil && f.Parent.Parent == nil }

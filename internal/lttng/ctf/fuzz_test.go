@@ -17,22 +17,22 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
-// maxFuzzedValues is how many values of one packet a fuzz test looks at.
+// maxFuzzedValues is the maximum number of values of one packet that a fuzz test visits.
 const maxFuzzedValues = 100_000
 
-// fuzzSeeds are metadata and a packet of each capture and of some random traces, and
-// traces of CTF 2.
+// fuzzSeeds adds metadata and a packet of each capture and of some random traces, and traces of CTF 2.
 func fuzzSeeds(f *testing.F, add func(metadata, packet []byte)) {
-	for _, c := range captures {
-		files := openCapture(f, c.name)
-		dir := openTrace(f, files)
+	for _, c := range lttngdata.Captures {
+		files := lttngdata.OpenCapture(f, c.Name)
+		dir := lttngdata.OpenTrace(f, files)
 		text, err := fs.ReadFile(files, path.Join(dir.Name, "metadata"))
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, packets := range packetsOf(f, dir) {
+		for _, packets := range lttngdata.Packets(f, dir) {
 			if len(packets) > 0 {
 				add(text, packets[0])
 			}
@@ -64,7 +64,7 @@ func FuzzMetadata(f *testing.F) {
 			t.Fatalf("expected the same from metadata in one piece and cut at %d, got %v and %v", cut, wholeErr, piecesErr)
 		}
 		if wholeErr != nil && strings.TrimSpace(wholeErr.Error()) == "" {
-			t.Fatal("expected an error that says something")
+			t.Fatal("expected an error with a text")
 		}
 		if wholeErr == nil && (whole.EventClasses() != pieces.EventClasses() || whole.Incomplete() != pieces.Incomplete()) {
 			t.Fatalf("expected the same from metadata in one piece and cut at %d, got %d and %d classes, %d and %d bytes left",
@@ -73,11 +73,10 @@ func FuzzMetadata(f *testing.F) {
 	})
 }
 
-// FuzzPacket reads any packet with any metadata, twice with one reader. Each event begins where
-// the one before ended and takes a bit or more, so offsets rise to the end of the content and no
-// further. No value is larger than its field, and no text, array or number of values larger than
-// the packet allows. Three ways of reading give the same: as it is, with headers read by their
-// programs, and with each event given up and read again.
+// FuzzPacket reads any packet with any metadata, twice with one reader. Each event begins at the end of the previous
+// one and has at least one bit, so offsets rise up to the end of the content. No value is larger than its field. No
+// text, array or number of values is larger than the packet allows. Three ways of reading have the same result: the
+// normal one, with headers read by their programs, and with each event dropped and read again.
 func FuzzPacket(f *testing.F) {
 	fuzzSeeds(f, func(metadata, packet []byte) { f.Add(metadata, packet[:min(len(packet), 2000)]) })
 	f.Fuzz(func(t *testing.T, text, packet []byte) {
@@ -99,8 +98,8 @@ func FuzzPacket(f *testing.F) {
 	})
 }
 
-// readTwice reads a packet twice with one reader, checks what holds for all events, and returns
-// all that the packet says. afterNext is called for each event that was read.
+// readTwice reads a packet twice with one reader, checks the invariants of events, and returns all values of the
+// packet as text. It calls afterNext for each event.
 func readTwice(t *testing.T, trace *ctf.Trace, packet []byte, afterNext func(*ctf.Reader)) string {
 	r := ctf.NewReader(trace)
 	var said strings.Builder
@@ -117,7 +116,7 @@ func readTwice(t *testing.T, trace *ctf.Trace, packet []byte, afterNext func(*ct
 			t.Fatalf("expected a content of at most %d bytes and the packet's %d bits, got %d bits", len(packet), p.Size, p.Content)
 		}
 		if size > 0 && (p.Size+7)/8 != uint64(size) {
-			t.Fatalf("expected the size of %d bytes that was said before, got %d bits", size, p.Size)
+			t.Fatalf("expected the size of %d bytes that Size returned, got %d bits", size, p.Size)
 		}
 		v.visit(&p.Values, p.Class.PacketHeader)
 		v.visit(&p.Values, p.Class.PacketContext)
@@ -126,7 +125,7 @@ func readTwice(t *testing.T, trace *ctf.Trace, packet []byte, afterNext func(*ct
 		for r.Next() {
 			from := offset
 			if offset = r.Offset(); offset <= from || offset > p.Content {
-				t.Fatalf("expected an event that ends behind bit %d, up to %d, got one that ends at %d", from, p.Content, offset)
+				t.Fatalf("expected an event that ends after bit %d and at %d or before, got one that ends at %d", from, p.Content, offset)
 			}
 			afterNext(r)
 			if r.Offset() != offset {
@@ -141,7 +140,7 @@ func readTwice(t *testing.T, trace *ctf.Trace, packet []byte, afterNext func(*ct
 			t.Fatalf("expected events up to bit %d, the end of the content, got them up to %d", p.Content, offset)
 		}
 		if r.Err() != nil {
-			// Where in a header the packet ends, and what the clock is then, depends on how it is read.
+			// The position of the error in a header, and the clock after it, depend on the way of reading.
 			fmt.Fprintln(&said, "does not fit")
 			return said.String()
 		}
@@ -150,7 +149,7 @@ func readTwice(t *testing.T, trace *ctf.Trace, packet []byte, afterNext func(*ct
 	return said.String()
 }
 
-// visitor looks at values, so many that are left, and hashes them.
+// visitor visits up to left values and hashes them.
 type visitor struct {
 	t      *testing.T
 	left   int
@@ -158,7 +157,7 @@ type visitor struct {
 	hash   hash.Hash64
 }
 
-// visit looks at every value from a field on down.
+// visit visits a field and all values below it.
 func (n *visitor) visit(v *ctf.Values, f *ctf.Field) {
 	if n.left--; n.left < 0 {
 		return
@@ -212,7 +211,7 @@ func (n *visitor) number(value uint64) {
 	n.hash.Write(b[:])
 }
 
-// bytes looks at bytes, which are all in the packet.
+// bytes visits bytes. All of them are part of the packet.
 func (n *visitor) bytes(f *ctf.Field, b []byte) {
 	if len(b) > n.packet {
 		n.t.Fatalf("field %s: expected at most the packet's %d bytes, got %d", f.Path(), n.packet, len(b))

@@ -21,9 +21,8 @@ type labelled struct {
 	label     string
 }
 
-// first is the label that counts for a value: that which was declared first, with any of
-// its ranges, of those that have the value.
-func first(ranges []labelled, value int) string {
+// firstLabel returns the expected label of a value: the first declared label that has a range with this value.
+func firstLabel(ranges []labelled, value int) string {
 	place, label := len(ranges), ""
 	for _, r := range ranges {
 		declared := slices.IndexFunc(ranges, func(other labelled) bool { return other.label == r.label })
@@ -34,24 +33,24 @@ func first(ranges []labelled, value int) string {
 	return label
 }
 
-// Where a value lies in ranges of several labels of an enumeration, the first label
-// counts, as they are declared. All values of a byte are read, with few ranges and with many.
-func TestAValueHasTheFirstLabelOfThoseWhoseRangesOverlap(t *testing.T) {
+// If ranges of several labels of an enumeration contain a value, the first declared label counts. The test reads all
+// values of a byte, with few ranges and with many.
+func TestTheFirstLabelCountsIfRangesOverlap(t *testing.T) {
 	for name, c := range map[string]struct {
 		signed bool
 		least  int
 		ranges []labelled
 	}{
-		"one inside of another, behind it":        {false, 0, []labelled{{10, 20, "around"}, {12, 14, "inside"}}},
-		"one inside of another, before it":        {false, 0, []labelled{{12, 14, "inside"}, {10, 20, "around"}}},
-		"that end where others begin":             {false, 0, []labelled{{10, 20, "a"}, {20, 30, "b"}, {30, 40, "c"}}},
-		"of one label on both sides":              {false, 0, []labelled{{10, 20, "a"}, {15, 25, "b"}, {18, 30, "a"}}},
-		"the same twice":                          {false, 0, []labelled{{10, 20, "a"}, {10, 20, "b"}}},
-		"up to the largest":                       {false, 0, []labelled{{250, 255, "end"}, {0, 255, "all"}}},
-		"below and above zero":                    {true, -128, []labelled{{-5, 5, "middle"}, {-128, 0, "below"}, {0, 127, "above"}}},
-		"by chance, few":                          {false, 0, chance(1, 6, 0)},
-		"by chance, so many that they are sought": {false, 0, chance(2, 60, 0)},
-		"by chance, with sign":                    {true, -128, chance(3, 40, -128)},
+		"one inside another, declared after it":     {false, 0, []labelled{{10, 20, "around"}, {12, 14, "inside"}}},
+		"one inside another, declared before it":    {false, 0, []labelled{{12, 14, "inside"}, {10, 20, "around"}}},
+		"adjacent ranges that share a value":        {false, 0, []labelled{{10, 20, "a"}, {20, 30, "b"}, {30, 40, "c"}}},
+		"one label on both sides of another":        {false, 0, []labelled{{10, 20, "a"}, {15, 25, "b"}, {18, 30, "a"}}},
+		"the same twice":                            {false, 0, []labelled{{10, 20, "a"}, {10, 20, "b"}}},
+		"up to the largest value":                   {false, 0, []labelled{{250, 255, "end"}, {0, 255, "all"}}},
+		"below and above zero":                      {true, -128, []labelled{{-5, 5, "middle"}, {-128, 0, "below"}, {0, 127, "above"}}},
+		"random, few":                               {false, 0, randomRanges(1, 6, 0)},
+		"random, so many that the search is binary": {false, 0, randomRanges(2, 60, 0)},
+		"random, with sign":                         {true, -128, randomRanges(3, 40, -128)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var declared []string
@@ -71,14 +70,14 @@ event { name = x; fields := struct { enum : integer { size = 8; signed = %t; } {
 			require.NoError(t, r.Begin(packet))
 			for value := c.least; value < c.least+256; value++ {
 				require.True(t, r.Next(), r.Err())
-				require.Equal(t, first(c.ranges, value), r.Event.Class.Fields.Members[0].Label(&r.Event.Values), "%d", value)
+				require.Equal(t, firstLabel(c.ranges, value), r.Event.Class.Fields.Members[0].Label(&r.Event.Values), "%d", value)
 			}
 		})
 	}
 }
 
-// chance is n ranges of values of a byte.
-func chance(seed uint64, n, least int) (ranges []labelled) {
+// randomRanges returns n ranges of values of a byte.
+func randomRanges(seed uint64, n, least int) (ranges []labelled) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	for i := range n {
 		low := random.IntN(256)

@@ -5,14 +5,14 @@ package ctf
 
 import "github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 
-// LossKind is what was lost.
+// LossKind is the kind of lost data.
 type LossKind uint8
 
 // The kinds of losses.
 const (
-	// DiscardedEvents are events that the tracer had no room for.
+	// DiscardedEvents are events that the tracer discarded because its buffers were full.
 	DiscardedEvents LossKind = iota
-	// LostPackets are packets that were written and not read.
+	// LostPackets are packets that the tracer wrote, but that the reader did not receive.
 	LostPackets
 )
 
@@ -23,60 +23,57 @@ func (k LossKind) String() string {
 	return "discarded events"
 }
 
-// Loss is something of a stream that isn't there.
+// Loss describes lost data of a stream.
 type Loss struct {
 	Kind LossKind
-	// Count is how many events or packets; 0 if the counter is below the highest one,
-	// which says that something may be missing, but not how much.
+	// Count is the number of events or packets. It is 0 if the counter is below its maximum so far: then data may be
+	// missing, but the amount is unknown.
 	Count uint64
-	// From and To are values of the clock; what was lost lies between them. For
-	// events From is the end of the packet before, for the first packet its own
-	// begin, and To the packet's end. LTTng discards events once a packet is full:
-	// then they lie behind its last event, whose time Reader.Clock is when all events
-	// have been read.
+	// From and To are values of the clock. The lost data lies between them. For events, From is the end of the
+	// previous packet, or the begin of the packet if it is the first, and To is the end of the packet. LTTng discards
+	// events when a packet is full. Then they lie after its last event, whose time Reader.Clock returns after all
+	// events are read.
 	From, To uint64
 }
 
-// past is what a Reader knows from the packets before.
+// past describes the packets before the current one.
 type past struct {
 	known         bool
 	end, sequence uint64
-	// discarded is the highest counter of discarded events; below is how many packets in
-	// a row have had a lower one.
-	discarded uint64
-	below     int
-	roles     metadata.Role
+	// discarded is the highest counter of discarded events. lowCounters is the number of consecutive packets with a
+	// lower counter.
+	discarded   uint64
+	lowCounters int
+	roles       metadata.Role
 }
 
-// mostBelow is after how many packets in a row with a counter of discarded events below
-// the highest the counter is believed to have begun anew. Tracers of LTTng write too
-// small a counter, mostly 0, into a packet or two under load, and go on with the right
-// one.
-const mostBelow = 16
+// maxLowCounters is the number of consecutive packets with a counter of discarded events below the highest one, after
+// which the reader assumes that the counter restarted. Under load, tracers of LTTng write a counter that is too
+// small, mostly 0, into one or two packets, and then continue with the right one.
+const maxLowCounters = 16
 
-// with is what is known when a packet was begun, too.
+// with returns the past of the packet after p.
 func (b past) with(p *Packet) past {
 	now := past{known: true, end: p.End, sequence: p.Sequence, discarded: p.Discarded, roles: p.roles}
 	if !b.known || b.roles&p.roles&metadata.RoleDiscarded == 0 || p.Discarded == b.discarded ||
 		forward(distance(b.discarded, p.Discarded, p.discardedBits), p.discardedBits) > 0 {
 		return now
 	}
-	if b.below+1 < mostBelow {
-		now.discarded, now.below = b.discarded, b.below+1
+	if b.lowCounters+1 < maxLowCounters {
+		now.discarded, now.lowCounters = b.discarded, b.lowCounters+1
 	}
 	return now
 }
 
-// Past is what is known of the packets before the first one that a Reader is given.
+// Past describes the packets before the first packet of a Reader.
 type Past struct {
-	// Sequence is the number of the last one, Discarded the highest counter of all.
+	// Sequence is the sequence number of the last packet, Discarded is the highest counter of all.
 	Sequence, Discarded uint64
-	// End is a value of the clock.
+	// End is the end of the last packet, a value of the clock.
 	End uint64
 }
 
-// Continue has the first packet compared with the one before it, which another Reader
-// has read.
+// Continue makes the reader compare its first packet with the previous one, which another Reader has read.
 func (r *Reader) Continue(before Past) {
 	r.past = past{
 		known: true, end: before.End, sequence: before.Sequence, discarded: before.Discarded,
@@ -84,15 +81,14 @@ func (r *Reader) Continue(before Past) {
 	}
 }
 
-// Past is what a Reader has to know that goes on with the packet after the one that was
-// begun.
+// Past returns the input of Continue for another Reader that continues with the next packet.
 func (r *Reader) Past() Past {
 	return Past{Sequence: r.past.sequence, Discarded: r.past.discarded, End: r.past.end}
 }
 
-// losses compares a packet with the one before. The first packet of a stream, with
-// sequence number 0, is compared with a counter of 0; one with another number, or
-// none, says nothing: what was before may have been left out on purpose.
+// losses compares a packet with the previous one. The first packet of a stream, with sequence number 0, is compared
+// with a counter of 0. A first packet with another number, or none, has no losses, because earlier packets may have
+// been skipped on purpose.
 func (r *Reader) losses(p *Packet) []Loss {
 	lost := r.lossSpace[:0]
 	if !r.past.known {
@@ -115,7 +111,7 @@ func (r *Reader) losses(p *Packet) []Loss {
 	return lost
 }
 
-// distance is how far a counter of some bits went from before to now; bits 0 means 64.
+// distance returns the increase of a counter of this many bits, 0 bits meaning 64.
 func distance(before, now uint64, bits uint8) uint64 {
 	return (now - before) & counterMask(bits)
 }
@@ -127,7 +123,7 @@ func counterMask(bits uint8) uint64 {
 	return ^uint64(0) >> (64 - bits)
 }
 
-// forward is the distance d, or 0 if it is more than half of all: the counter ran
+// forward returns the distance d, or 0 if it is more than half of the counter's range: then the counter ran
 // backwards.
 func forward(d uint64, bits uint8) uint64 {
 	if d &= counterMask(bits); d > counterMask(bits)/2 {

@@ -11,9 +11,9 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// losing reads the counters of packets, one after the other: it returns what was lost up
-// to each, -1 for "something, nobody knows how much".
-func losing(counters ...uint64) []int {
+// lossesOf reads the counters of consecutive packets. It returns the number of discarded events up to each packet, -1
+// for an unknown number.
+func lossesOf(counters ...uint64) []int {
 	var r Reader
 	lost := make([]int, len(counters))
 	for i, n := range counters {
@@ -29,15 +29,15 @@ func losing(counters ...uint64) []int {
 }
 
 func TestACounterOfDiscardedEventsIsComparedWithTheHighest(t *testing.T) {
-	require.Equal(t, []int{0, 0, 3, 0, 2}, losing(5, 5, 8, 8, 10))
-	require.Equal(t, []int{0, 3, -1, -1, 1, 0}, losing(5, 8, 0, 0, 9, 9), "what two packets say is wrong, and the next one is right again")
+	require.Equal(t, []int{0, 0, 3, 0, 2}, lossesOf(5, 5, 8, 8, 10))
+	require.Equal(t, []int{0, 3, -1, -1, 1, 0}, lossesOf(5, 8, 0, 0, 9, 9), "two packets have a wrong counter, the next one a right one")
 }
 
-func TestACounterOfDiscardedEventsThatStaysLowHasBegunAnew(t *testing.T) {
+func TestACounterOfDiscardedEventsThatStaysLowHasRestarted(t *testing.T) {
 	counters := []uint64{9}
 	want := []int{0}
-	for range mostBelow {
+	for range maxLowCounters {
 		counters, want = append(counters, 2), append(want, -1)
 	}
-	require.Equal(t, append(want, 0, 1), losing(append(counters, 2, 3)...))
+	require.Equal(t, append(want, 0, 1), lossesOf(append(counters, 2, 3)...))
 }

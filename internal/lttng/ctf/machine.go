@@ -12,36 +12,36 @@ import (
 // machine executes programs on a packet.
 type machine struct {
 	data []byte
-	// pos is the next bit of data, end the bit behind the last one of the content.
+	// pos is the next bit of data, end the bit after the content.
 	pos, end uint64
-	// slots are the values: the fixed ones of the root frame, then the elements of
-	// arrays as they come, up to top.
+	// slots are the values: the fixed ones of the root frame, then the elements of arrays in the order of reading, up
+	// to top.
 	slots []uint64
 	top   int
-	// packet is the values of the packet's header and context, for sources there.
+	// packet holds the values of the packet's header and context, for sources in these.
 	packet []uint64
-	// side is bytes that didn't begin at a byte.
+	// side holds copies of bytes that did not begin at a byte.
 	side []byte
-	// bases are the begins of the open frames in slots.
+	// bases are the first slots of the open frames.
 	bases [maxNesting + 2]int
-	// budget is how many values the arrays of this event may still have; turns is
-	// how many operations the packet may still take.
-	budget int
-	turns  uint64
+	// budget is the number of values that the arrays of this event may still have. operations is the number of
+	// operations that the packet may still execute.
+	budget     int
+	operations uint64
 
-	// class is the last event class ID, clock the last value of the clock.
+	// class is the last event class ID, clock is the last value of the clock.
 	class, clock uint64
 	// variableBits is the size of the last LEB128.
 	variableBits uint8
 
-	// fault says why the last execution failed, at which operation.
+	// fault is the reason why the last execution failed, faultAt the index of the operation.
 	fault   fault
 	faultAt int
-	// wanted is the number that the fault is about.
+	// wanted is the number in the fault's message.
 	wanted uint64
 }
 
-// fault is a way in which packets contradict their metadata.
+// fault is a contradiction between a packet and its metadata.
 type fault uint8
 
 const (
@@ -51,11 +51,11 @@ const (
 	faultVariable
 	faultSelector
 	faultElements
-	faultTurns
+	faultOperations
 	faultBytes
 )
 
-// reserve makes room for n slots behind top and moves top.
+// reserve adds n slots after top and moves top.
 func (m *machine) reserve(n int) {
 	m.top += n
 	if m.top > len(m.slots) {
@@ -63,11 +63,11 @@ func (m *machine) reserve(n int) {
 	}
 }
 
-// isLarge says whether the space of values is more than is kept.
+// isLarge reports whether the values use more memory than a reader may hold between packets.
 func (m *machine) isLarge() bool { return len(m.slots) > keptSlots || cap(m.side) > keptBytes }
 
-// mayHave is how many values the arrays may have of what takes so many bits.
-func mayHave(bits uint64) int { return int(min(maxElements, freeElements+bits)) }
+// maxArrayValues returns the maximum number of values in the arrays of data of this many bits.
+func maxArrayValues(bits uint64) int { return int(min(maxElements, freeElements+bits)) }
 
 // source returns the value that an operation refers to.
 func (m *machine) source(o *op) uint64 {
@@ -77,14 +77,14 @@ func (m *machine) source(o *op) uint64 {
 	return m.slots[m.bases[o.frame]+int(o.source)]
 }
 
-// fail remembers why the operation at pc failed.
+// fail records why the operation at pc failed.
 func (m *machine) fail(pc int, pos uint64, why fault, wanted uint64) bool {
 	m.faultAt, m.pos, m.fault, m.wanted = pc, pos, why, wanted
 	return false
 }
 
-// exec executes the operations from pc to before stop in a frame. It returns false,
-// with fault, faultAt and pos set, if the packet doesn't fit them.
+// exec executes the operations from pc up to stop, without stop, in a frame. If the packet does not fit them, it
+// returns false and sets fault, faultAt and pos.
 func (m *machine) exec(p *program, pc, stop int, frame int) bool {
 	data, pos, end := m.data, m.pos, m.end
 	slots := m.slots[m.bases[frame]:]
@@ -152,9 +152,9 @@ func (m *machine) exec(p *program, pc, stop int, frame int) bool {
 			}
 			slots[o.slot] = place(from, n)
 			pos += (n + uint64(o.bits)) << 3
-		case opTake, opTakeSource:
+		case opBytes, opBytesSource:
 			n := uint64(o.n)
-			if o.code == opTakeSource {
+			if o.code == opBytesSource {
 				n = m.source(o)
 			}
 			if n > (end-pos)>>3 {
@@ -227,18 +227,18 @@ func (m *machine) exec(p *program, pc, stop int, frame int) bool {
 	return true
 }
 
-// noOption is the value of an optional field that isn't there.
+// noOption is the value of an optional field that is absent.
 const noOption = math.MaxUint64
 
-// place is the value of bytes: where they begin, and how many they are.
+// place packs the first byte and the length of bytes into a value.
 func place(from, n uint64) uint64 { return from<<32 | n }
 
-// widen makes the bits of a float of 64 bits from those of one of 32.
+// widen returns the bits of the float64 that equals a float32 with these bits.
 func widen(bits uint32) uint64 {
 	return math.Float64bits(float64(math.Float32frombits(bits)))
 }
 
-// terminated returns how many bytes stand before the first NUL of unit bytes.
+// terminated returns the number of bytes before the first NUL of unit bytes.
 func terminated(data []byte, unit uint8) (uint64, bool) {
 	if unit == 1 {
 		n := bytes.IndexByte(data, 0)

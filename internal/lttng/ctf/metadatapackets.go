@@ -16,19 +16,19 @@ const (
 	metadataHeaderSize = 37
 )
 
-// unwrapper takes the text of metadata out of packets; plain text passes.
+// unwrapper extracts the text of metadata from packets. It returns plain text unchanged.
 type unwrapper struct {
 	state wrapping
 	order binary.ByteOrder
-	// uuid is that of the first packet, once it has begun.
+	// uuid is the UUID of the first packet, valid once begun is set.
 	uuid  [16]byte
 	begun bool
-	// rest is the begin of a packet that isn't complete; at is its place in the stream.
+	// rest is the begin of an incomplete packet. at is its offset in the stream.
 	rest []byte
 	at   int
 }
 
-// wrapping is how the metadata comes.
+// wrapping is the form of the metadata: plain text or packets.
 type wrapping uint8
 
 const (
@@ -37,7 +37,7 @@ const (
 	wrappingPackets
 )
 
-// append returns the text in b, which continues what was given before.
+// append returns the text in b, which continues the previous bytes.
 func (u *unwrapper) append(b []byte) ([]byte, error) {
 	if u.state == wrappingNone {
 		return b, nil
@@ -61,7 +61,7 @@ func (u *unwrapper) append(b []byte) ([]byte, error) {
 	return u.packets()
 }
 
-// packets returns the text of the packets that are complete.
+// packets returns the text of the complete packets.
 func (u *unwrapper) packets() ([]byte, error) {
 	var text []byte
 	done := 0
@@ -82,8 +82,8 @@ func (u *unwrapper) packets() ([]byte, error) {
 	return text, nil
 }
 
-// header checks the header of a packet and returns the sizes of its content and of
-// the packet in bytes, both with the header.
+// header checks the header of a packet. It returns the sizes of its content and of the packet in bytes, including the
+// header.
 func (u *unwrapper) header(b []byte) (content, size int, err error) {
 	if magic := u.order.Uint32(b); magic != metadataMagic {
 		return 0, 0, fmt.Errorf("expected magic %#x, got %#x", metadataMagic, magic)
@@ -100,9 +100,9 @@ func (u *unwrapper) header(b []byte) (content, size int, err error) {
 		return 0, 0, fmt.Errorf("expected at least %d bits of content in a packet of at least that, got %d and %d",
 			metadataHeaderSize*8, contentBits, packetBits)
 	}
-	for i, what := range []string{"compression", "encryption", "checksum"} {
-		if scheme := b[32+i]; scheme != 0 {
-			return 0, 0, fmt.Errorf("expected no %s (0), got scheme %d, which is not supported", what, scheme)
+	for i, scheme := range []string{"compression", "encryption", "checksum"} {
+		if number := b[32+i]; number != 0 {
+			return 0, 0, fmt.Errorf("expected no %s (0), got scheme %d, which is not supported", scheme, number)
 		}
 	}
 	if major, minor := b[35], b[36]; (major != 1 || minor != 8) && (major != 2 || minor != 0) {

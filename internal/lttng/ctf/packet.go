@@ -8,21 +8,21 @@ import "github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 // packetMagic is the value of a packet's magic number.
 const packetMagic = 0xC1FC1FC1
 
-// Packet is what the header and the context of a packet say.
+// Packet holds the values of the header and the context of a packet.
 type Packet struct {
 	// Values are those of the fields of packet header and context.
 	Values
 	Class *StreamClass
-	// Content and Size are in bits; without such fields both are what was given.
+	// Content and Size are in bits. If the packet has no such fields, they are the size of the bytes passed to Begin.
 	Content, Size uint64
 	// Begin and End are values of the clock.
 	Begin, End uint64
 	// Sequence counts the packets of the stream, from 0.
 	Sequence uint64
-	// Discarded counts the events of the stream that the tracer had no room for, up
-	// to the end of this packet.
+	// Discarded counts the events of the stream that the tracer discarded up to the end of this packet, because its
+	// buffers were full.
 	Discarded uint64
-	// Instance tells apart the streams of one class.
+	// Instance distinguishes the streams of one class.
 	Instance uint64
 
 	// roles are those of the fields that the packet has.
@@ -31,15 +31,15 @@ type Packet struct {
 	sequenceBits, discardedBits uint8
 	// class is the stream class's ID.
 	class uint64
-	// begun is the bit behind the context.
+	// begun is the first bit after the context.
 	begun uint64
 }
 
-// Has says whether the packet has a field of that role: what Begin, End, Sequence,
-// Discarded, Instance, Content and Size are is 0 otherwise, or implied.
+// Has reports whether the packet has a field of this role. If not, the corresponding Begin, End, Sequence, Discarded,
+// Instance, Content or Size is 0 or derived from other values.
 func (p *Packet) Has(role metadata.Role) bool { return p.roles&role != 0 }
 
-// set takes the value of a field that means something.
+// set stores the value of a field that has a role.
 func (p *Packet) set(f *Field) {
 	value := p.Uint(f)
 	p.roles |= f.roles

@@ -7,40 +7,40 @@ package ctf
 // the fields.
 type program struct {
 	ops []op
-	// fields are those that the operations read, for messages.
+	// fields are the fields that the operations read, for messages.
 	fields []*Field
 	tables []selector
 	arrays []arrayLayout
 }
 
-// op is one operation. What its members mean depends on the code.
+// op is one operation. The meaning of its members depends on the code.
 type op struct {
 	code opcode
 	// bits is the size of an integer; the unit of a string in bytes.
 	bits uint8
-	// frame and source are where a length or a selector is found: the frame's
-	// number, 0 for the packet's values, and the slot in it.
+	// frame and source locate a length or a selector: the number of the frame, 0 for the packet's values, and the
+	// slot in it.
 	frame uint8
-	// signed is that of a selector.
+	// signed is set if the selector has a sign.
 	signed bool
-	// slot is where in the current frame the value goes.
+	// slot is the slot of the value in the current frame.
 	slot   uint32
 	source uint32
-	// n is the place in the current run in bits, a number of bits or bytes, an
-	// index of tables or arrays, or where to go on.
+	// n is an offset in the current run in bits, a number of bits or bytes, an index of tables or arrays, or the
+	// index of the next operation.
 	n uint32
 }
 
-// opcode is what an operation does.
+// opcode selects the action of an operation.
 type opcode uint8
 
 const (
 	// opAlign moves to the next multiple of n bits.
 	opAlign opcode = iota
-	// opRun checks that n bits are there, remembers where they begin and moves behind.
+	// opRun checks that n bits are there, records where they begin and moves behind them.
 	opRun
 
-	// These read a field at n bits in the run, which is at a byte.
+	// These read a field n bits into the run, at the start of a byte.
 	opUint8
 	opInt8
 	opUint16LE
@@ -55,78 +55,78 @@ const (
 	opInt32BE
 	opUint64BE
 	opFloat32BE
-	// opRange keeps the place of source bytes.
+	// opRange stores the place of source bytes.
 	opRange
 
-	// These read a field of any size at n bits in the run, at any bit.
+	// These read a field of any size n bits into the run, at any bit.
 	opUintBitsLE
 	opIntBitsLE
 	opUintBitsBE
 	opIntBitsBE
-	// opWiden makes a float of 64 bits of the 32 in the slot.
+	// opWiden converts the float of 32 bits in the slot to 64 bits.
 	opWiden
 
-	// opString reads to the next NUL, of as many bytes as bits says.
+	// opString reads up to the next NUL of bits bytes.
 	opString
-	// opTake keeps the place of n bytes.
-	opTake
-	// opTakeSource keeps the place of as many bytes as the source says.
-	opTakeSource
-	// opGather copies n bytes that don't begin at a byte; opGatherSource as many as
-	// the source says. A bits of 1 means big endian.
+	// opBytes stores the place of n bytes.
+	opBytes
+	// opBytesSource stores the place of bytes. The source holds their number.
+	opBytesSource
+	// opGather copies n bytes that do not begin at a byte. For opGatherSource, the source holds their number. A bits
+	// of 1 means big endian.
 	opGather
 	opGatherSource
 	// opUintVariable and opIntVariable read LEB128.
 	opUintVariable
 	opIntVariable
-	// opNumbers reads the elements of an array, numbers of whole bytes.
+	// opNumbers reads the elements of an array of numbers of whole bytes.
 	opNumbers
-	// opArray executes what follows up to the array's end for each element.
+	// opArray executes the operations up to the array's end for each element.
 	opArray
-	// opSelect goes on where the table says for the source's value.
+	// opSelect continues at the operation that the table has for the source's value.
 	opSelect
-	// opJump goes on at n.
+	// opJump continues at n.
 	opJump
-	// opEventClass makes the slot's value the event class's ID.
+	// opEventClass uses the slot's value as the ID of the event class.
 	opEventClass
 	// opClock extends the clock by the slot's value.
 	opClock
 )
 
-// arrayLayout is what an array's operation needs besides.
+// arrayLayout holds the other parameters of an array's operation.
 type arrayLayout struct {
 	// length in elements, unless it has a source.
 	length  uint64
 	sourced bool
-	// stride is how many slots an element has, minBits how many bits at least.
+	// stride is the number of slots of an element, minBits its minimum number of bits.
 	stride  uint32
 	minBits uint64
 	// element is the operation that reads a number of size bytes.
 	element opcode
 	size    uint8
-	// end is where the operations of the elements end; turns is how many operations
-	// an element is at most, those of arrays in it aside.
-	end   uint32
-	turns uint32
+	// end is the index after the operations of the elements. operations is the maximum number of operations for one
+	// element, without those of arrays in it.
+	end        uint32
+	operations uint32
 }
 
-// selector says which option a value selects.
+// selector maps values to options.
 type selector struct {
 	// spans are in order and don't overlap.
 	spans []span
-	// otherwise is where to go on if no span has the value; below 0 if it must.
+	// otherwise is the next operation if no span contains the value. It is negative if a span must contain it.
 	otherwise int32
 }
 
-// span is the values from low to high that select an option. Those of a selector
-// with sign have their highest bit flipped, so that they compare as without.
+// span is the range of values from low to high that selects an option. Selectors with a sign have the highest bit of
+// their values flipped, so that unsigned comparison has the right order.
 type span struct {
 	low, high uint64
 	option    uint32
 	target    uint32
 }
 
-// find returns the span that has the value; nil if none has.
+// find returns the span that contains the value, or nil.
 func (s *selector) find(value uint64) *span {
 	if len(s.spans) <= maxSelectedByScan {
 		for i := range s.spans {

@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 )
 
-// seeds is how many random traces are read.
+// seeds is the number of random traces that the test reads.
 const seeds = 500
 
 func TestRandomTracesAreReadAsTheyWereWritten(t *testing.T) {
@@ -27,8 +27,7 @@ func TestRandomTracesAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// eventTexts are the events of a packet as babeltrace prints them with
-// --names=all and --clock-seconds.
+// eventTexts returns the events of a packet in the format of babeltrace with --names=all and --clock-seconds.
 func eventTexts(t *testing.T, trace *ctf.Trace, packet []byte) []string {
 	t.Helper()
 	var texts []string
@@ -46,7 +45,7 @@ func eventTexts(t *testing.T, trace *ctf.Trace, packet []byte) []string {
 	return texts
 }
 
-func TestMetadataMayComeInAnyPieces(t *testing.T) {
+func TestMetadataMayArriveInAnyPieces(t *testing.T) {
 	want := newRandomTrace(3, false)
 	for name, whole := range map[string][]byte{
 		"plain":                         []byte(want.metadata),

@@ -12,41 +12,39 @@ import (
 	"strings"
 )
 
-// randomTrace is a trace of one stream: metadata, a packet, and its events as the
-// reference reader prints them.
+// randomTrace is a trace of one stream: metadata, a packet, and the expected output of the reference reader.
 type randomTrace struct {
 	metadata string
 	packet   []byte
 	events   []string
 }
 
-// traceMaker makes a random trace. It knows the format from the specification alone:
-// it shares no code with the reader.
+// traceMaker makes a random trace. It is written from the specification and shares no code with the reader.
 type traceMaker struct {
 	*rand.Rand
 	little bool
 	names  int
-	// bare leaves out the names of options, as babeltrace2 does.
+	// bare omits the names of options, as babeltrace2 does.
 	bare bool
 	w    bitWriter
 }
 
-// maker is a random type: its declaration around a name, its alignment, and how to
-// write a random value of it, which returns the value's text.
+// maker is a random type: its declaration around a name, its alignment, and a function that writes a random value and
+// returns the value's text.
 type maker struct {
 	declare func(name string) string
 	align   int
 	write   func() string
 }
 
-// newRandomTrace makes the trace of a seed.
+// newRandomTrace returns the trace of a seed.
 func newRandomTrace(seed uint64, bare bool) randomTrace {
 	m := &traceMaker{Rand: rand.New(rand.NewPCG(seed, 18)), bare: bare}
 	m.little = m.IntN(2) == 0
 	return m.trace()
 }
 
-// chance is true once in n times.
+// chance returns true with a probability of 1/n.
 func (m *traceMaker) chance(n int) bool { return m.IntN(n) == 0 }
 
 func (m *traceMaker) name() string {
@@ -124,8 +122,7 @@ func (m *traceMaker) timestamp(time uint64) string {
 	return fmt.Sprintf("%d.%09d", 1700000000+time/1e9, time%1e9)
 }
 
-// header returns one of the kinds of event headers: how to write it, and its
-// declaration.
+// header returns one of the kinds of event headers: a function that writes it, and its declaration.
 func (m *traceMaker) header() (func(id, time uint64), string) {
 	switch m.IntN(4) {
 	case 0:
@@ -151,7 +148,7 @@ func (m *traceMaker) header() (func(id, time uint64), string) {
 	}, "struct { integer { size = 64; align = 64; map = clock.c.value; } timestamp; uint8_t id; }"
 }
 
-// extended writes one of LTTng's headers: short if the time allows it.
+// extended returns a function that writes one of LTTng's headers, short if the time allows it.
 func (m *traceMaker) extended(idBits, timeBits, align int) func(id, time uint64) {
 	last := uint64(0)
 	return func(id, time uint64) {
@@ -170,9 +167,8 @@ func (m *traceMaker) extended(idBits, timeBits, align int) func(id, time uint64)
 	}
 }
 
-// below returns the depth of types inside of arrays, variants and contexts of event
-// classes. babeltrace2 2.0.4 aborts at lengths and tags there, so for it there are
-// none.
+// below returns the depth of types inside arrays, variants and contexts of event classes. babeltrace2 2.0.4 aborts at
+// lengths and tags there, so traces for it have none.
 func (m *traceMaker) below(depth int) int {
 	if m.bare {
 		return 0
@@ -180,7 +176,7 @@ func (m *traceMaker) below(depth int) int {
 	return depth - 1
 }
 
-// field returns a random type; deep ones only above depth 0.
+// field returns a random type. Nested types occur only above depth 0.
 func (m *traceMaker) field(depth int) maker {
 	kinds := 6
 	if depth > 0 {
@@ -207,8 +203,8 @@ func (m *traceMaker) field(depth int) maker {
 	return m.variant(depth)
 }
 
-// integerAttributes returns a random size of at least that many bits, alignment, sign and byte order. The order
-// is the trace's own, unless the integer has whole bytes at whole bytes.
+// integerAttributes returns a random size of at least that many bits, alignment, sign and byte order. Only integers
+// of whole bytes at whole bytes may have an order other than the trace's.
 func (m *traceMaker) integerAttributes(least int) (size, align int, signed, little bool, text string) {
 	size = least + m.IntN(65-least)
 	if m.chance(2) {
@@ -278,8 +274,7 @@ func (m *traceMaker) float() maker {
 	}
 }
 
-// word is random text of at least one letter: babeltrace2 2.0.4 prints empty text
-// wrong.
+// word returns random text of at least one letter, because babeltrace2 2.0.4 prints empty text wrongly.
 func (m *traceMaker) word(most int) string {
 	b := make([]byte, 1+m.IntN(most))
 	for i := range b {
@@ -300,7 +295,7 @@ func (m *traceMaker) text() maker {
 	}
 }
 
-// textArray is an array of characters at bytes.
+// textArray returns an array of characters that begins at a byte.
 func (m *traceMaker) textArray() maker {
 	length := 2 + m.IntN(10)
 	return maker{
@@ -317,7 +312,7 @@ func (m *traceMaker) textArray() maker {
 	}
 }
 
-// enumeration has labels for 0, 10 to 12, and the largest or least value.
+// enumeration returns an enumeration with labels for 0, 10 to 12, and the largest or smallest value.
 func (m *traceMaker) enumeration() maker {
 	size, align, signed, little, text := m.integerAttributes(6)
 	edge := uint64(1)<<(size-1) + uint64(1)<<(size-1) - 1
@@ -344,7 +339,7 @@ func (m *traceMaker) enumeration() maker {
 	}
 }
 
-// structure has up to most fields.
+// structure returns a structure of up to most fields.
 func (m *traceMaker) structure(most, depth int) maker {
 	type member struct {
 		name string
@@ -393,7 +388,7 @@ func (m *traceMaker) elements(element maker, n int) string {
 	return listText("[", texts, "]")
 }
 
-// element is a type that can be declared with brackets behind its name.
+// element returns a type that can be declared with brackets after its name.
 func (m *traceMaker) element(depth int) maker {
 	if m.chance(3) {
 		return m.structure(3, m.below(depth))
@@ -419,7 +414,7 @@ func (m *traceMaker) array(depth int) maker {
 	}
 }
 
-// sequence is a structure with a length and a sequence of that length.
+// sequence returns a structure with a length and a sequence of that length.
 func (m *traceMaker) sequence(depth int) maker {
 	element, length, inner := m.element(depth), m.name(), m.name()
 	size := 3 + m.IntN(20)
@@ -439,7 +434,7 @@ func (m *traceMaker) sequence(depth int) maker {
 	}
 }
 
-// variant is a structure with a tag, a field, and a variant of the tag.
+// variant returns a structure with a tag, a field, and a variant of the tag.
 func (m *traceMaker) variant(depth int) maker {
 	tag, inner := m.name(), m.name()
 	options := []maker{m.field(m.below(depth)), m.integer(), m.field(m.below(depth))}
@@ -468,7 +463,7 @@ func (m *traceMaker) variant(depth int) maker {
 	}
 }
 
-// metadataPackets is text in metadata packets that hold only a few bytes each.
+// metadataPackets returns text in metadata packets of a few bytes each.
 func metadataPackets(text string, order binary.ByteOrder) []byte {
 	const header, room = 37, 100
 	var b []byte

@@ -31,35 +31,32 @@ func (e *Event) UnixNano() int64 {
 
 // Reader reads the packets of one stream, one after the other.
 type Reader struct {
-	// Packet is the one that Begin has begun.
+	// Packet is the last packet that Begin accepted.
 	Packet Packet
-	// Losses are what is missing between the packet before and the end of this one;
-	// they hold until the next Begin.
+	// Losses are the losses from the previous packet to the end of this one. They are valid until the next Begin.
 	Losses []Loss
-	// Event is the one that Next has read; it holds until the next one.
+	// Event is the last event that Next read. It is valid until the next call.
 	Event Event
 
 	trace *Trace
-	// class is that of the stream; packets don't change it.
+	// class is the class of the stream. All packets have the same.
 	class *StreamClass
 	// header executes the programs of packets, m those of events.
 	header, m machine
 	past      past
 	lossSpace [2]Loss
-	// at is the bit at which the event begins that was read last; resting says that its
-	// values were given up.
-	at      uint64
-	resting bool
-	err     error
+	// at is the first bit of the last event. unloaded is set while its values are dropped.
+	at       uint64
+	unloaded bool
+	err      error
 }
 
 // NewReader returns a reader for one stream of a trace.
 func NewReader(t *Trace) *Reader { return &Reader{trace: t} }
 
-// Begin reads the header and the context of the stream's next packet; Packet and
-// Losses say what is in them. The reader keeps the bytes until the next Begin. It
-// fails if they aren't a whole packet of the trace; the reader is then as if the
-// packet hadn't been given.
+// Begin reads the header and the context of the stream's next packet, and sets Packet and Losses. The reader uses the
+// bytes until the next Begin. Begin fails if the bytes are not a whole packet of the trace. Then the reader is in the
+// same state as before the call, but without an open packet.
 func (r *Reader) Begin(packet []byte) error {
 	r.err = nil
 	r.m.pos, r.m.end = 0, 0
@@ -83,12 +80,12 @@ func (r *Reader) Begin(packet []byte) error {
 	return nil
 }
 
-// start makes the machine ready for the events of a packet.
+// start prepares the machine for the events of a packet.
 func (r *Reader) start(packet []byte, p *Packet) {
 	m := &r.m
 	m.data, m.packet = packet, r.header.slots
 	m.pos, m.end = p.begun, p.Content
-	m.turns = p.Content*maxTurnsPerBit + maxElements
+	m.operations = p.Content*maxOperationsPerBit + maxElements
 	if p.Has(metadata.RoleClock) {
 		m.clock = p.Begin
 	}
@@ -107,9 +104,9 @@ func (r *Reader) open(data []byte) (Packet, error) {
 	}
 	m := &r.header
 	m.data, m.pos, m.end = data, 0, uint64(len(data))*8
-	m.side, m.budget, m.turns = m.side[:0], maxPacketElements, m.end*maxTurnsPerBit+maxElements
-	// The slots of header and context are one run; elements of arrays in the header
-	// come behind the context of the largest class.
+	m.side, m.budget, m.operations = m.side[:0], maxPacketElements, m.end*maxOperationsPerBit+maxElements
+	// The slots of header and context are consecutive. Elements of arrays in the header follow the context of the
+	// largest class.
 	most := t.headerSlots
 	for _, c := range t.classes {
 		most = max(most, c.packetSlots)
@@ -144,8 +141,7 @@ func (r *Reader) open(data []byte) (Packet, error) {
 
 func isInteger(f *Field) bool { return f.Kind == Uint || f.Kind == Int }
 
-// headerFields checks the magic number and the UUID from f on down and takes the
-// class's ID.
+// headerFields checks the magic number and the UUID in f and below, and stores the ID of the class.
 func (r *Reader) headerFields(p *Packet, f *Field) error {
 	switch {
 	case f.roles == 0 || !p.Present(f):
@@ -171,8 +167,7 @@ func (r *Reader) headerFields(p *Packet, f *Field) error {
 	return nil
 }
 
-// checkSizes completes the sizes of a packet of which so many bits were given, and
-// checks them.
+// checkSizes completes and checks the sizes of a packet. given is the number of received bits.
 func checkSizes(p *Packet, given uint64) error {
 	switch content, size := p.Has(metadata.RoleContentSize), p.Has(metadata.RolePacketSize); {
 	case !content && !size:
@@ -193,10 +188,9 @@ func checkSizes(p *Packet, given uint64) error {
 	return nil
 }
 
-// Size returns the size in bytes of the packet that begins with these bytes, which
-// may be more or less than it; 0 if the packet doesn't say. It fails with
-// io.ErrUnexpectedEOF if more bytes are needed to know. What Begin has begun can't be
-// read on.
+// Size returns the size in bytes of the packet that begins with these bytes, which may be fewer or more than the
+// packet. It returns 0 if the packet has no size, and io.ErrUnexpectedEOF if it needs more bytes. Size ends the
+// packet that Begin opened.
 func (r *Reader) Size(begin []byte) (int, error) {
 	r.m.pos, r.m.end = 0, 0
 	p, err := r.open(begin)
@@ -215,8 +209,8 @@ func (r *Reader) Size(begin []byte) (int, error) {
 	return int(p.Size / 8), nil
 }
 
-// Next reads the packet's next event into Event. It returns false at the end of the
-// packet, and where the packet doesn't fit its metadata: then Err says why.
+// Next reads the packet's next event into Event. It returns false at the end of the packet, and if the packet does
+// not fit its metadata. Then Err returns the error.
 func (r *Reader) Next() bool {
 	m := &r.m
 	if m.pos >= m.end {
@@ -232,7 +226,7 @@ func (r *Reader) Next() bool {
 		m.reserve(class.slots)
 	}
 	begin := m.pos
-	m.top, m.budget = class.slots, mayHave(m.end-m.pos)
+	m.top, m.budget = class.slots, maxArrayValues(m.end-m.pos)
 	if len(m.side) > 0 {
 		m.side = m.side[:0]
 	}
@@ -243,8 +237,8 @@ func (r *Reader) Next() bool {
 	if c == nil {
 		return r.stop(begin, fmt.Errorf("expected the ID of an event class of stream class %d, got %d", class.ID, m.class))
 	}
-	if !m.turn(c.turns) {
-		m.fault = faultTurns
+	if !m.countOperations(c.operations) {
+		m.fault = faultOperations
 		return r.stop(begin, fmt.Errorf("event %q: %w", c.Name, m.failureOf(c.Fields)))
 	}
 	if !m.exec(&c.prog, 0, len(c.prog.ops), 1) {
@@ -259,9 +253,9 @@ func (r *Reader) Next() bool {
 	return true
 }
 
-// Clock is the value of the stream's clock at the place that has been read: that of the
-// last event, or before any the packet's begin. At the end of a packet, what LTTng
-// discarded in it lies between this and the packet's End.
+// Clock returns the value of the stream's clock at the current position: that of the last event, or the begin of the
+// packet before its first event. At the end of a packet, the events that LTTng discarded in it lie between this value
+// and the packet's End.
 func (r *Reader) Clock() uint64 { return r.m.clock }
 
 // eventHeader reads the header of an event.
@@ -280,16 +274,15 @@ func (r *Reader) eventHeader() bool {
 	return true
 }
 
-// stop ends the packet with an error about what begins at a bit.
+// stop ends the packet with an error at a bit.
 func (r *Reader) stop(at uint64, err error) bool {
 	r.err = fmt.Errorf("event at bit %d of a packet with %d: %w", at, r.m.end, err)
 	r.m.pos, r.m.end = 0, 0
 	return false
 }
 
-// Offset is the bit of the packet behind the event that Next has read, or behind the
-// context where it hasn't read any.
+// Offset returns the first bit after the last event, or after the context if Next has read no event.
 func (r *Reader) Offset() uint64 { return r.m.pos }
 
-// Err returns why Next returned false; nil at the end of a packet.
+// Err returns the reason why Next returned false, or nil at the end of a packet.
 func (r *Reader) Err() error { return r.err }

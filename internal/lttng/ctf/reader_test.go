@@ -14,16 +14,18 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
+	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
-// plainTypes is what the metadata of these tests begins with.
+// plainTypes is the begin of the metadata of these tests.
 const plainTypes = `typealias integer { size = 8; } := uint8_t;
 typealias integer { size = 16; } := uint16_t;
 typealias integer { size = 32; } := uint32_t;
 typealias integer { size = 64; } := uint64_t;
 `
 
-// plainTrace is a trace with all that packets may say, and one event class.
+// plainTrace is a trace with all roles of packet fields, and one event class.
 const plainTrace = plainTypes + `trace { major = 1; minor = 8; byte_order = le; uuid = "00010203-0405-0607-0809-0a0b0c0d0e0f";
 	packet.header := struct { uint32_t magic; uint8_t uuid[16]; uint8_t stream_id; uint64_t stream_instance_id; }; };
 clock { name = c; };
@@ -40,7 +42,7 @@ type plainPacket struct {
 	class                byte
 	begin, end, sequence uint64
 	discarded            uint64
-	// content and size in bits are what there is, where 0.
+	// content and size in bits are derived from events if they are 0.
 	content, size uint64
 	events        []byte
 }
@@ -78,7 +80,7 @@ func (p plainPacket) bytes() []byte {
 	return w.data
 }
 
-// newTrace reads metadata.
+// newTrace returns a trace with this metadata.
 func newTrace(t testing.TB, text string) *ctf.Trace {
 	t.Helper()
 	trace := ctf.NewTrace()
@@ -86,7 +88,7 @@ func newTrace(t testing.TB, text string) *ctf.Trace {
 	return trace
 }
 
-func TestPacketsSayWhatTheyAre(t *testing.T) {
+func TestPacketsHaveTheValuesOfTheirHeader(t *testing.T) {
 	r := ctf.NewReader(newTrace(t, plainTrace))
 	packet := plainPacket{begin: 0x12345, end: 0x20000, sequence: 9, discarded: 4, events: []byte{0, 0x44, 0x23, 2, 'a', 'b', 0, 0, 0, 0}}.bytes()
 	size, err := r.Size(packet)
@@ -100,7 +102,7 @@ func TestPacketsSayWhatTheyAre(t *testing.T) {
 	require.Equal(t, uint64(3), p.Uint(p.Class.PacketContext.Lookup("cpu_id")))
 	require.Equal(t, p.Begin, r.Clock())
 	require.True(t, p.Has(metadata.RoleSequence|metadata.RoleDiscarded))
-	require.Empty(t, r.Losses, "what was before isn't known")
+	require.Empty(t, r.Losses, "the packets before are unknown")
 
 	require.True(t, r.Next())
 	require.Equal(t, uint64(0x22344), r.Event.Clock, "16 bits less than those of the begin have wrapped")
@@ -185,7 +187,7 @@ func TestPacketsThatContradictTheirMetadata(t *testing.T) {
 			require.Equal(t, c.read, n)
 			require.EqualError(t, r.Err(), c.want)
 			require.False(t, r.Next())
-			require.NoError(t, r.Begin(whole), "the next packet may be good")
+			require.NoError(t, r.Begin(whole), "the next packet is good")
 			require.True(t, r.Next())
 		})
 	}
@@ -198,7 +200,7 @@ func TestPacketsOfAnotherStreamClassAreRefused(t *testing.T) {
 	require.EqualError(t, r.Begin(plainPacket{class: 2}.bytes()), "packet of 74 bytes: expected a packet of stream class 1 as before, got one of 2")
 }
 
-func TestPacketsWithoutSizesAreWhatIsGiven(t *testing.T) {
+func TestPacketsWithoutSizesHaveTheSizeOfTheirBytes(t *testing.T) {
 	trace := newTrace(t, plainTypes+`trace { major = 1; minor = 8; byte_order = be; };
 event { name = only; fields := struct { uint16_t a; }; };`)
 	r := ctf.NewReader(trace)
@@ -215,10 +217,10 @@ event { name = only; fields := struct { uint16_t a; }; };`)
 	require.NoError(t, r.Begin(nil), "an empty packet")
 	require.False(t, r.Next())
 	require.NoError(t, r.Err())
-	require.EqualError(t, trace.Append([]byte("stream { id = 0; };")), "stream class 0: expected its declaration before packets are read, got it behind")
+	require.EqualError(t, trace.Append([]byte("stream { id = 0; };")), "stream class 0: expected its declaration before packets are read, got it after packets")
 }
 
-func TestSizeAsksForMoreUntilItKnows(t *testing.T) {
+func TestSizeNeedsMoreBytesUntilItIsKnown(t *testing.T) {
 	packet := plainPacket{}.bytes()
 	r := ctf.NewReader(newTrace(t, plainTrace))
 	for n := range packet {
@@ -248,8 +250,8 @@ stream { id = 9; }; event { id = 200; stream_id = 9; };`)))
 
 	err := trace.Append([]byte("event { id = 200; stream_id = 1; name = other; };"))
 	require.ErrorContains(t, err, "expected event class 200 of stream class 1 as it was declared before, got another declaration")
-	require.Same(t, err, trace.Append(nil), "nothing more is taken")
-	require.NoError(t, r.Begin(plainPacket{}.bytes()), "what is known can be read on")
+	require.Same(t, err, trace.Append(nil), "no more metadata is accepted")
+	require.NoError(t, r.Begin(plainPacket{}.bytes()), "known classes can still be read")
 }
 
 func TestEventsWaitForTheirStreamClass(t *testing.T) {
@@ -275,21 +277,21 @@ func TestMetadataThatCannotBeCompiled(t *testing.T) {
 		return traceBlock + "stream { id = 0; };\nevent { name = x; fields := struct { " + fields + " }; };"
 	}
 	for _, c := range []struct{ name, text, want string }{
-		{"a length that isn't there", event("uint8_t a[b];"), `line 7, column 48, event fields, field "a", reference "b": expected a field of this scope or one before, in front of it, got none`},
-		{"a length that comes later", event("uint8_t a[b]; uint8_t b;"), `expected a field of this scope or one before, in front of it, got none`},
+		{"a length that does not exist", event("uint8_t a[b];"), `line 7, column 48, event fields, field "a", reference "b": expected a field of this scope or one before, in front of it, got none`},
+		{"a length after the array", event("uint8_t a[b]; uint8_t b;"), `expected a field of this scope or one before, in front of it, got none`},
 		{"a length of itself", event("uint8_t a[a];"), `expected a field of this scope or one before, in front of it, got none`},
-		{"a length inside of an array", event("struct { uint8_t n; } s[2]; uint8_t a[s.n];"), `expected a field of this scope or one before, in front of it, got none`},
-		{"a length inside of a variant", event("enum : uint8_t { p } t; variant <t> { struct { uint8_t n; } p; } v; uint8_t a[v.p.n];"), `in front of it, got none`},
-		{"a length in a scope behind", traceBlock + "stream { id = 0; event.context := struct { uint8_t a[event.fields.n]; }; };", `in front of it, got none`},
+		{"a length inside an array", event("struct { uint8_t n; } s[2]; uint8_t a[s.n];"), `expected a field of this scope or one before, in front of it, got none`},
+		{"a length inside a variant", event("enum : uint8_t { p } t; variant <t> { struct { uint8_t n; } p; } v; uint8_t a[v.p.n];"), `in front of it, got none`},
+		{"a length in a later scope", traceBlock + "stream { id = 0; event.context := struct { uint8_t a[event.fields.n]; }; };", `in front of it, got none`},
 		{"a length with sign", event("integer { size = 8; signed = true; } n; uint8_t a[n];"), `expected an integer without sign, got one with sign`},
 		{"a length that is text", event("string n; uint8_t a[n];"), `expected an integer without sign, got a field of kind text`},
 		{"a tag without labels", event("uint8_t t; variant <t> { string a; } v;"), `expected an enumeration, got an integer without labels`},
 		{"a tag for nothing", event("enum : uint8_t { q } t; variant <t> { string a; } v;"), `expected a selector that selects an option, got one that selects none`},
 		{"a byte order that changes in a byte", event("integer { size = 3; byte_order = le; } a; integer { size = 3; byte_order = be; } b;"), `field "b": expected the byte order of the field before it`},
-		{"a clock that isn't there", traceBlock + "stream { id = 0; event.header := struct { integer { size = 8; map = clock.c.value; } t; }; };", `expected a clock that is declared, got "c"`},
+		{"a clock that does not exist", traceBlock + "stream { id = 0; event.header := struct { integer { size = 8; map = clock.c.value; } t; }; };", `expected a clock that is declared, got "c"`},
 		{"two clocks", traceBlock + "clock { name = c; }; clock { name = d; }; stream { id = 0; event.header := struct { integer { size = 8; map = clock.c.value; } t; integer { size = 8; map = clock.d.value; } u; }; };", `expected one clock for all times, got "c" and "d"`},
-		{"times of one of two clocks", traceBlock + "clock { name = c; }; clock { name = d; }; stream { id = 0; event.header := struct { uint8_t timestamp; }; };", `expected times that are mapped to a clock, got some that aren't, and clocks c, d`},
-		{"an event class that comes twice", event("") + "event { name = y; stream_id = 0; id = 0; };", "another declaration"},
+		{"times of one of two clocks", traceBlock + "clock { name = c; }; clock { name = d; }; stream { id = 0; event.header := struct { uint8_t timestamp; }; };", `expected times that are mapped to a clock, got times without a clock, and several clocks: c, d`},
+		{"an event class that occurs twice", event("") + "event { name = y; stream_id = 0; id = 0; };", "another declaration"},
 		{"a length beyond all packets", event("uint8_t a[0xFFFFFFFFFFFF];"), `expected a length of at most 1073741824 bytes`},
 		{"a length beyond all numbers", event("uint16_t a[0xFFFFFFFFFFFFFFFF];"), `expected a length of at most 1099511627776`},
 		{"fields without end", event("struct s0 { uint8_t a; }; " + doubling(40) + "struct s40 x;"), `expected at most 65536 fields, got more`},
@@ -306,61 +308,49 @@ func TestMetadataThatCannotBeCompiled(t *testing.T) {
 	require.ErrorContains(t, ctf.NewTrace().Append([]byte(text)), "expected classes with at most 524288 fields and operations in all, got more")
 }
 
-// What is made of metadata takes no more than its trace says.
-func TestATraceSaysHowMuchItTakes(t *testing.T) {
-	heap := func() int64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
+// Compiled metadata uses no more memory than Trace.Size returns.
+func TestTheSizeOfATraceBoundsItsMemory(t *testing.T) {
 	text := plainTypes + "trace { major = 1; minor = 8; byte_order = le; }; struct s0 { uint8_t a; }; " + doubling(14) + "stream { id = 0; };"
 	for i := range 6 {
 		text += fmt.Sprintf("event { name = e; id = %d; stream_id = 0; fields := struct { struct s14 x; }; };", i)
 	}
-	before := heap()
+	before := testkit.HeapBytes()
 	trace := newTrace(t, text)
-	took := heap() - before
+	took := testkit.HeapBytes() - before
 	require.Greater(t, took, int64(20<<20))
 	require.Less(t, took, int64(trace.Size()))
 	require.Greater(t, 2*took, int64(trace.Size()))
 }
 
-// Declarations of many events with a few fields each take memory in proportion to their text.
-func TestATraceCountsItsDeclarations(t *testing.T) {
-	heap := func() int64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
-	}
+// Declarations of many events with a few fields each need memory in proportion to their text.
+func TestTheSizeOfATraceIncludesItsDeclarations(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(plainTypes + "trace { major = 1; minor = 8; byte_order = le; }; stream { id = 0; };")
 	for i := range 20_000 {
 		fmt.Fprintf(&text, "event { name = \"attack:event%d\"; id = %d; stream_id = 0; fields := struct { uint8_t _text%d; uint8_t _a; uint8_t _b; uint8_t _c; }; };\n", i, i, i)
 	}
-	before := heap()
+	before := testkit.HeapBytes()
 	trace := newTrace(t, text.String())
-	took := heap() - before
+	took := testkit.HeapBytes() - before
 	require.Less(t, took, int64(trace.Size())*5/4)
 	require.Greater(t, 2*took, int64(trace.Size()))
-	require.Less(t, took, int64(ctf.BytesOfReading*text.Len()), "what is charged before it is read")
+	require.Less(t, took, int64(ctf.BytesOfReading*text.Len()), "the memory charged before reading")
 	runtime.KeepAlive(trace)
 }
 
-// A packet of a few bytes doesn't become many MiB.
+// A packet of a few bytes does not become many MiB.
 func TestValuesOfAnEventAreBoundedByTheSizeOfItsPacket(t *testing.T) {
 	const begin = plainTypes + "trace { major = 1; minor = 8; byte_order = le; packet.header := struct { struct { } h[H]; }; };\nstream { id = 0; };\n"
 	for name, c := range map[string]struct {
 		header, fields string
 		fits           bool
 	}{
-		"as many as there are bits and some more": {"1", "struct { } a[4900];", true},
-		"more":                         {"1", "struct { } a[5000];", false},
-		"more in all":                  {"1", "struct { } a[3000]; struct { } b[3000];", false},
-		"more in elements":             {"1", "struct { struct { } b[1000]; } a[5];", false},
-		"as many as a header may have": {"512", "", true},
-		"more in a header":             {"513", "", false},
+		"some more than there are bits": {"1", "struct { } a[4900];", true},
+		"more":                          {"1", "struct { } a[5000];", false},
+		"too many in all arrays":        {"1", "struct { } a[3000]; struct { } b[3000];", false},
+		"too many in elements":          {"1", "struct { struct { } b[1000]; } a[5];", false},
+		"as many as a header may have":  {"512", "", true},
+		"too many in a header":          {"513", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := ctf.NewReader(newTrace(t, strings.Replace(begin, "H", c.header, 1)+"event { name = x; fields := struct { uint8_t n[106]; "+c.fields+" }; };"))
@@ -371,13 +361,13 @@ func TestValuesOfAnEventAreBoundedByTheSizeOfItsPacket(t *testing.T) {
 			if c.fits {
 				require.NoError(t, err)
 			} else {
-				require.ErrorContains(t, err, "no more than 4096 beside one for each bit, and 512 in headers, got more")
+				require.ErrorContains(t, err, "at most 4096 more than it has bits, and at most 512 in headers, got more")
 			}
 		})
 	}
 }
 
-// doubling declares structures each of which has the one before twice.
+// doubling returns declarations of structures. Each contains the previous one twice.
 func doubling(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -396,11 +386,11 @@ func manyEvents(n int) string {
 
 func TestFieldsOfNoSizeAreBounded(t *testing.T) {
 	const begin = plainTypes + "trace { major = 1; minor = 8; byte_order = le; };\nstream { id = 0; };\n"
-	const elements, operations = "expected at most 1048576 values in all arrays of an event, no more than 4096 beside one for each bit, and 512 in headers, got more", "expected a packet of at most 16 fields for each bit, got more"
+	const elements, operations = "expected at most 1048576 values in all arrays of an event, at most 4096 more than it has bits, and at most 512 in headers, got more", "expected a packet of at most 16 fields for each bit, got more"
 	for name, c := range map[string]struct{ fields, want string }{
 		"elements of no size":                  {"uint32_t n; struct { } a[n];", elements},
 		"elements of no size in each":          {"uint16_t n; struct { struct { } b[1000]; } a[n];", elements},
-		"elements of a bit, which have a page": {"uint32_t n; struct { integer { size = 1; } s; enum : integer { size = 1; } { x } t; variant <t> { integer { size = 1; } x[1]; } v; } a[n];", elements},
+		"elements of a bit with large options": {"uint32_t n; struct { integer { size = 1; } s; enum : integer { size = 1; } { x } t; variant <t> { integer { size = 1; } x[1]; } v; } a[n];", elements},
 		"elements of no size, many times":      {"integer { size = 3; } n; struct { } a[500000];", operations},
 		"bytes of no size":                     {"integer { size = 3; align = 1; } n; " + strings.Repeat("struct { uint8_t a[0], b[0], c[0], d[0], e[0], f[0], g[0]; } N; ", 1000), operations},
 		"bytes of no size in elements":         {"uint16_t n; struct { " + strings.Repeat("struct { uint8_t a[0], b[0], c[0], d[0], e[0], f[0], g[0]; } N; ", 1000) + "} a[n];", elements},
@@ -426,9 +416,9 @@ func TestFieldsOfNoSizeAreBounded(t *testing.T) {
 }
 
 func TestReadingAllocatesNothing(t *testing.T) {
-	for _, c := range captures {
-		dir := openTrace(t, openCapture(t, c.name))
-		for _, packets := range packetsOf(t, dir) {
+	for _, c := range lttngdata.Captures {
+		dir := lttngdata.OpenTrace(t, lttngdata.OpenCapture(t, c.Name))
+		for _, packets := range lttngdata.Packets(t, dir) {
 			r := ctf.NewReader(dir.Trace)
 			require.Zero(t, testing.AllocsPerRun(5, func() {
 				for _, packet := range packets {
@@ -438,7 +428,7 @@ func TestReadingAllocatesNothing(t *testing.T) {
 					for r.Next() {
 					}
 				}
-			}), c.name)
+			}), c.Name)
 			require.NoError(t, r.Err())
 		}
 	}

@@ -11,8 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// largeTrace has events with 800,000 values, in arrays that begin in the middle of a byte,
-// and bytes that do.
+// largeTrace has events with 800,000 values, in arrays that begin in the middle of a byte, and bytes that also do.
 const largeTrace = `/* CTF 1.8 */
 trace { major = 1; minor = 8; byte_order = le; };
 clock { name = c; freq = 1000000000; };
@@ -26,11 +25,11 @@ event { name = e; fields := struct {
 }; };
 `
 
-// largeSize is the size of an event of it.
+// largeSize is the size of one of its events.
 const largeSize = 3 + 100_000 + 1 + 90_001
 
-// largePacket has events with times of 24 bits in all, of which the second part goes on from
-// the first and may be before it.
+// largePacket returns a packet with events. Their times have 24 bits in two parts. The second part continues the
+// first and may be before it.
 func largePacket(times ...[2]uint) []byte {
 	var b []byte
 	for i, t := range times {
@@ -44,7 +43,7 @@ func largePacket(times ...[2]uint) []byte {
 	return b
 }
 
-// valuesOf is all that an event says.
+// valuesOf returns all values of an event as text.
 func valuesOf(r *Reader) string {
 	e, fields := &r.Event, r.Event.Class.Fields.Members
 	array, sum := fields[1], uint64(0)
@@ -55,8 +54,8 @@ func valuesOf(r *Reader) string {
 	return fmt.Sprint(e.Clock, e.Uint(fields[0]), e.Len(array), sum, e.Uint(fields[2]), e.Uint(fields[3]), e.Text(fields[4])[:40], e.Uint(fields[5]))
 }
 
-// keeps is how many bytes a reader holds beside its packet.
-func keeps(r *Reader) int {
+// heldBytes returns the memory of a reader for values.
+func heldBytes(r *Reader) int {
 	return 8*cap(r.m.slots) + cap(r.m.side) + 8*cap(r.Event.slots) + cap(r.Event.side) + 8*cap(r.header.slots) + cap(r.header.side)
 }
 
@@ -67,17 +66,17 @@ func newLargeReader(t *testing.T) *Reader {
 	return NewReader(trace)
 }
 
-// A trace has thousands of streams, each with a reader that waits for its next packet.
-func TestAReaderKeepsNoLargeSpaceBehindAPacket(t *testing.T) {
+// A trace has thousands of streams, and each has a reader that waits for its next packet.
+func TestAReaderFreesLargeValuesAfterAPacket(t *testing.T) {
 	r := newLargeReader(t)
 	for range 2 {
 		require.NoError(t, r.Begin(largePacket([2]uint{1, 1})))
 		require.True(t, r.Next(), r.Err())
 		require.Equal(t, 799997, r.Event.Len(r.Event.Class.Fields.Members[1]))
-		require.Greater(t, keeps(r), 1<<20)
+		require.Greater(t, heldBytes(r), 1<<20)
 		require.False(t, r.Next())
 		require.NoError(t, r.Err())
-		require.LessOrEqual(t, keeps(r), 8*keptSlots+keptBytes)
+		require.LessOrEqual(t, heldBytes(r), 8*keptSlots+keptBytes)
 		require.NotNil(t, r.m.data)
 		r.Finish()
 		require.Nil(t, r.m.data)
@@ -89,8 +88,8 @@ func TestAReaderKeepsNoLargeSpaceBehindAPacket(t *testing.T) {
 	}
 }
 
-// Bytes that begin in the middle of a byte have space of their own.
-func TestAReaderKeepsNoLargeBytesBehindAPacket(t *testing.T) {
+// Bytes that begin in the middle of a byte are copied.
+func TestAReaderFreesLargeCopiedBytesAfterAPacket(t *testing.T) {
 	trace := NewTrace()
 	require.NoError(t, trace.Append([]byte(`/* CTF 1.8 */
 trace { major = 1; minor = 8; byte_order = le; };
@@ -100,35 +99,34 @@ event { name = e; fields := struct { integer { size = 4; } half; integer { size 
 	r := NewReader(trace)
 	require.NoError(t, r.Begin(make([]byte, 90001)))
 	require.True(t, r.Next(), r.Err())
-	require.Greater(t, keeps(r), 90000)
-	r.Rest()
-	require.LessOrEqual(t, keeps(r), 8*keptSlots+keptBytes)
-	r.Wake()
+	require.Greater(t, heldBytes(r), 90000)
+	r.Unload()
+	require.LessOrEqual(t, heldBytes(r), 8*keptSlots+keptBytes)
+	r.Reload()
 	require.Len(t, r.Event.Bytes(r.Event.Class.Fields.Members[1]), 90000)
 	require.False(t, r.Next())
-	require.LessOrEqual(t, keeps(r), 8*keptSlots+keptBytes)
+	require.LessOrEqual(t, heldBytes(r), 8*keptSlots+keptBytes)
 }
 
-// Whether readers rest or not, an event is the same: its time, too, that goes on from the
-// one before.
-func TestAReaderThatHasRestedHasTheSameEvent(t *testing.T) {
+// An event is the same with and without Unload. This includes its time, which depends on the previous event.
+func TestAnEventIsTheSameAfterUnload(t *testing.T) {
 	packet := largePacket([2]uint{0x1234, 0x33}, [2]uint{0x1235, 0x36}, [2]uint{0x1236, 0x34}, [2]uint{0x200, 0x01})
 	read := func(rest bool) (all []string) {
 		r := newLargeReader(t)
 		require.NoError(t, r.Begin(packet))
 		for r.Next() {
 			if rest {
-				r.Wake() // nothing has rested
+				r.Reload() // nothing was dropped
 				clock, offset := r.Event.Clock, r.Offset()
-				r.Rest()
-				r.Rest()
-				require.LessOrEqual(t, keeps(r), 8*keptSlots+keptBytes)
+				r.Unload()
+				r.Unload()
+				require.LessOrEqual(t, heldBytes(r), 8*keptSlots+keptBytes)
 				require.Equal(t, clock, r.Event.Clock)
-				turns := r.m.turns
-				r.m.turns = 0 // reading it twice counts once
-				r.Wake()
-				require.Zero(t, r.m.turns)
-				r.m.turns = turns
+				operations := r.m.operations
+				r.m.operations = 0 // reading it twice counts once
+				r.Reload()
+				require.Zero(t, r.m.operations)
+				r.m.operations = operations
 				require.Equal(t, offset, r.Offset())
 				require.NoError(t, r.Err())
 			}

@@ -10,19 +10,19 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// scopes are the roots of the scopes that an event has; nil where one isn't known.
+// scopes are the roots of the scopes of an event, nil for unknown ones.
 type scopes [metadata.EventFields + 1]*Field
 
-// resolve finds the fields that those below f refer to: lengths and selectors.
+// resolve finds the sources of f and the fields below it: lengths and selectors.
 func (s *scopes) resolve(f *Field) error {
-	ref, what := reference(f)
+	ref, expected := reference(f)
 	if ref != nil {
 		source := s.find(f, ref)
 		if source == nil {
 			return refError(f, ref, "a field of this scope or one before, in front of it", "none")
 		}
-		if got := unfit(f, source); got != "" {
-			return refError(f, ref, what, got)
+		if got := mismatch(f, source); got != "" {
+			return refError(f, ref, expected, got)
 		}
 		f.source = source
 	}
@@ -42,8 +42,8 @@ func refError(f *Field, ref *metadata.Ref, expected, got string) error {
 	}
 }
 
-// reference returns the reference of a field to another one, if it has one, and what
-// that has to be.
+// reference returns the reference of a field to another one, and the expected type of that field. It returns nil if
+// the field has no reference.
 func reference(f *Field) (*metadata.Ref, string) {
 	switch typ := f.Type.(type) {
 	case *metadata.Array:
@@ -64,8 +64,8 @@ func reference(f *Field) (*metadata.Ref, string) {
 	return nil, ""
 }
 
-// unfit says why source can't be what f refers to; "" if it can.
-func unfit(f, source *Field) string {
+// mismatch describes why f cannot refer to source. It returns "" if it can.
+func mismatch(f, source *Field) string {
 	integer, ok := source.Type.(*metadata.Integer)
 	if !ok {
 		return "a field of kind " + source.Kind.String()
@@ -87,8 +87,7 @@ func unfit(f, source *Field) string {
 	return ""
 }
 
-// find returns the field that f refers to; nil if there is none that has been read
-// whenever f is.
+// find returns the field that f refers to. It returns nil if there is none, or if it is not always read before f.
 func (s *scopes) find(f *Field, ref *metadata.Ref) *Field {
 	var found *Field
 	switch {
@@ -105,8 +104,8 @@ func (s *scopes) find(f *Field, ref *metadata.Ref) *Field {
 	return found
 }
 
-// search looks for a path in the structures around f from inside out, then in the
-// scopes before, the nearest first (CTF 1.8, section 7.3.2).
+// search looks for a path in the structures around f, innermost first, and then in the earlier scopes, nearest first
+// (CTF 1.8, section 7.3.2).
 func (s *scopes) search(f *Field, path []string) *Field {
 	for around := f.Parent; around != nil; around = around.Parent {
 		if around.Kind != Struct {
@@ -125,7 +124,7 @@ func (s *scopes) search(f *Field, path []string) *Field {
 	return nil
 }
 
-// outer returns the structure around f, or the one that is up structures outside.
+// outer returns the structure around f, or the one that is up structures further out.
 func outer(f *Field, up int) *Field {
 	for f = f.Parent; f != nil; f = f.Parent {
 		if f.Kind != Struct {
@@ -139,7 +138,7 @@ func outer(f *Field, up int) *Field {
 	return nil
 }
 
-// descend follows names through structures.
+// descend follows a path of names through structures and variants.
 func descend(f *Field, path []string) *Field {
 	for _, name := range path {
 		if f == nil || f.Kind != Struct && f.Kind != Variant {
@@ -150,9 +149,8 @@ func descend(f *Field, path []string) *Field {
 	return f
 }
 
-// readBefore says whether source has a value whenever f is read, in the frame of f or
-// one around it: it is in a scope before, or in front of f, and every variant,
-// optional field and array around it is around f, too.
+// readBefore reports whether source always has a value when f is read, in the frame of f or one around it. So it must
+// be in an earlier scope, or before f. Every variant, optional field and array around it must also be around f.
 func readBefore(source, f *Field) bool {
 	if source.Scope > f.Scope || source.Scope == f.Scope && source.order >= f.order {
 		return false
@@ -165,7 +163,7 @@ func readBefore(source, f *Field) bool {
 	return true
 }
 
-// within says whether f is in the same member of around as inner.
+// within reports whether f is in the same member of around as inner.
 func within(f, around, inner *Field) bool {
 	for ; f != nil; f = f.Parent {
 		if f.Parent == around {

@@ -5,43 +5,44 @@ package ctf
 
 import "math"
 
-// A trace has thousands of streams, each with a reader that has read an event ahead or waits
-// for its next packet. What each holds then is little, whatever the metadata asks for: the
-// values of a large event are given up and read again when it is their turn.
+// A trace has thousands of streams, and each has a reader that holds the next event or waits for a packet. A waiting
+// reader holds little memory for any metadata: it drops the values of a large event and reads them again when it is
+// the event's turn.
 
-// Rest gives up the values of the event that Next has read, where they take much space; the
-// event's class and time hold. Wake has to come before the next call of Next.
-func (r *Reader) Rest() {
+// Unload drops the values of the last event if they use much memory. The event's class and time stay valid. Call
+// Reload before the next call of Next.
+func (r *Reader) Unload() {
 	if r.m.isLarge() {
 		r.release()
-		r.resting = true
+		r.unloaded = true
 	}
 }
 
-// Wake reads the values again that Rest gave up.
-func (r *Reader) Wake() {
-	if r.resting {
+// Reload reads the values again that Unload dropped.
+func (r *Reader) Reload() {
+	if r.unloaded {
 		r.reread()
 	}
 }
 
 func (r *Reader) reread() {
-	r.resting = false
-	// The packet is the same, so this is the same event. Its time needs the one before it.
+	r.unloaded = false
+	// The packet has not changed, so Next reads the same event. Its time depends on the previous event, so the clock
+	// is restored.
 	m := &r.m
-	clock, turns, time := m.clock, m.turns, r.Event.Clock
-	m.pos, m.turns = r.at, math.MaxUint64
+	clock, operations, time := m.clock, m.operations, r.Event.Clock
+	m.pos, m.operations = r.at, math.MaxUint64
 	r.Next()
-	m.clock, m.turns, r.Event.Clock = clock, turns, time
+	m.clock, m.operations, r.Event.Clock = clock, operations, time
 }
 
-// Finish gives up the packet that was begun, and large space. What Packet says of it in
-// numbers holds until the next Begin; fields have no values any more.
+// Finish ends the open packet, and frees large buffers. The numbers in Packet are valid until the next Begin. Its
+// fields have no values any more.
 func (r *Reader) Finish() {
 	if r.m.isLarge() {
 		r.release()
 	}
-	r.m.pos, r.m.end, r.resting = 0, 0, false
+	r.m.pos, r.m.end, r.unloaded = 0, 0, false
 	r.m.data, r.header.data = nil, nil
 	if r.header.isLarge() {
 		r.header.slots, r.header.side, r.m.packet = nil, nil, nil
@@ -49,13 +50,13 @@ func (r *Reader) Finish() {
 	r.Packet.Values, r.Event.Values = Values{}, Values{}
 }
 
-// Held is about how many bytes the reader has in memory beside its packet.
+// Held returns the approximate memory of the reader in bytes, without its packet.
 func (r *Reader) Held() int {
 	const reader, slot = 1 << 10, 8
 	return reader + slot*(cap(r.m.slots)+cap(r.header.slots)+cap(r.Event.slots)) + cap(r.m.side) + cap(r.header.side) + cap(r.Event.side)
 }
 
-// release gives up the space of an event's values.
+// release frees the memory of an event's values.
 func (r *Reader) release() {
 	r.m.slots, r.m.side = nil, nil
 	r.Event.slots, r.Event.side = nil, nil

@@ -56,7 +56,7 @@ func TestFieldsReferToScopesBeforeThem(t *testing.T) {
 	require.Equal(t, `{ fromheader = [ [0] = 9 ], inpacket = 3, twice = 1 }`, b.String())
 }
 
-// scopesMetadata has references from every scope to those before it.
+// scopesMetadata has references from every scope to earlier ones.
 const scopesMetadata = plainTypes + `typealias integer { size = 8; encoding = ASCII; } := char;
 trace { major = 1; minor = 8; byte_order = le; packet.header := struct { uint8_t inheader; uint8_t all; }; };
 stream { id = 0;
@@ -75,8 +75,7 @@ event { name = x;
 };
 `
 
-// fieldsText reads the first event of a trace of one class whose fields are what is
-// given, and writes them.
+// fieldsText returns the first event of a trace that has one class with these fields.
 func fieldsText(t *testing.T, order, fields string, write func(*bitWriter)) string {
 	t.Helper()
 	trace := newTrace(t, plainTypes+"trace { major = 1; minor = 8; byte_order = "+order+"; };\nevent { fields := struct { "+fields+" }; };")
@@ -158,7 +157,7 @@ func TestFloatsThatDoNotBeginAtAByte(t *testing.T) {
 	require.Equal(t, "{ a = 1, f = 0.5, d = -0.125 }", got)
 }
 
-func TestTagsOfSeveralLabelsAndBeyondTheirIntegers(t *testing.T) {
+func TestTagsWithSeveralLabelsAndWithLabelsBeyondTheirIntegers(t *testing.T) {
 	const tag = "enum : integer { size = 64; signed = true; } { none = 18446744073709551615, low = -18446744073709551615 ... -1, mid = 0, mid = 5 ... 9, high = 5 ... 18446744073709551615 } t; " +
 		"variant <t> { uint8_t none; uint8_t low; uint16_t mid; uint32_t high; } v;"
 	for value, want := range map[int64]string{
@@ -187,8 +186,8 @@ func TestMetadataPacketsThatAreWrong(t *testing.T) {
 	}{
 		{"another magic number", 256, []byte{1, 2, 3, 4}, "metadata packet at byte 256: expected magic 0x75d11d57, got 0x4030201"},
 		{"another UUID", 256 + 4, []byte{1}, "metadata packet at byte 256: expected UUID 00000000000000000000000000000000, got 01000000000000000000000000000000"},
-		{"a content of less than the header", 24, []byte{8, 0}, "metadata packet at byte 0: expected at least 296 bits of content in a packet of at least that, got 8 and 2048"},
-		{"a packet of less than the content", 28, []byte{8, 0}, "metadata packet at byte 0: expected at least 296 bits of content in a packet of at least that, got 688 and 8"},
+		{"a content smaller than the header", 24, []byte{8, 0}, "metadata packet at byte 0: expected at least 296 bits of content in a packet of at least that, got 8 and 2048"},
+		{"a packet smaller than the content", 28, []byte{8, 0}, "metadata packet at byte 0: expected at least 296 bits of content in a packet of at least that, got 688 and 8"},
 		{"compression", 32, []byte{1}, "metadata packet at byte 0: expected no compression (0), got scheme 1, which is not supported"},
 		{"encryption", 33, []byte{2}, "metadata packet at byte 0: expected no encryption (0), got scheme 2, which is not supported"},
 		{"a checksum", 34, []byte{3}, "metadata packet at byte 0: expected no checksum (0), got scheme 3, which is not supported"},

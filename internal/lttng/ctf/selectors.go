@@ -13,52 +13,51 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// variantTable returns which values of a variant's selector select which option, and
-// whether the selector has a sign.
+// variantTable returns the selector of a variant, and whether its values have a sign.
 func (t *Trace) variantTable(f *Field, v *metadata.Variant) (selector, bool, error) {
 	integer := f.source.Type.(*metadata.Integer)
 	table := selector{otherwise: -1}
 	if v.ByLabel {
-		// The first label of a value counts.
+		// If a value has several labels, the first one counts.
 		options := make(map[string]uint32, len(v.Options))
 		for i, o := range v.Options {
 			options[o.Name] = uint32(i)
 		}
 		for _, m := range integer.Mappings {
 			if option, ok := options[m.Label]; ok {
-				table.add(m.Ranges, option, integer.Signed)
+				table.addRanges(m.Ranges, option, integer.Signed)
 			}
 		}
 	} else {
 		for i, o := range v.Options {
-			table.add(o.Ranges, uint32(i), integer.Signed)
+			table.addRanges(o.Ranges, uint32(i), integer.Signed)
 		}
 	}
 	if len(table.spans) == 0 {
 		return table, false, fmt.Errorf("expected a selector that selects an option, got one that selects none")
 	}
-	if err := t.work(len(table.spans) + len(integer.Mappings)); err != nil {
+	if err := t.countWork(len(table.spans) + len(integer.Mappings)); err != nil {
 		return table, false, err
 	}
 	table.sort()
 	return table, integer.Signed, nil
 }
 
-// optionalTable returns for which values of its selector an optional field is there.
+// optionalTable returns the selector of an optional field, and whether its values have a sign.
 func optionalTable(f *Field, o *metadata.Optional) (selector, bool) {
 	integer := f.source.Type.(*metadata.Integer)
 	table := selector{}
 	if integer.Boolean {
 		table.spans = []span{{low: 1, high: math.MaxUint64}}
 	} else {
-		table.add(o.Ranges, 0, integer.Signed)
+		table.addRanges(o.Ranges, 0, integer.Signed)
 	}
 	table.sort()
 	return table, integer.Signed
 }
 
-// add adds the ranges as far as an integer of 64 bits can have their values.
-func (s *selector) add(ranges []metadata.Range, option uint32, signed bool) {
+// addRanges adds the ranges, limited to values of 64 bits.
+func (s *selector) addRanges(ranges []metadata.Range, option uint32, signed bool) {
 	least, most := metadata.Unsigned(0), metadata.Unsigned(math.MaxUint64)
 	if signed {
 		least, most = metadata.Signed(math.MinInt64), metadata.Signed(math.MaxInt64)
@@ -78,7 +77,7 @@ func (s *selector) add(ranges []metadata.Range, option uint32, signed bool) {
 	}
 }
 
-// comparable64 is the value as spans have it.
+// comparable64 returns the value in the form of spans.
 func comparable64(n metadata.Number, signed bool) uint64 {
 	value := n.Magnitude
 	if n.Negative {
@@ -90,12 +89,12 @@ func comparable64(n metadata.Number, signed bool) uint64 {
 	return value
 }
 
-// sort puts the spans in order and apart: where values belong to several of them, the
-// first counts.
+// sort puts the spans in order and makes them disjoint. If several spans contain a value, the first declared one
+// counts.
 //
-// Spans can change only where one begins or has ended. From one such place to the next
-// the value is that of the first span, as they were declared, of those that reach so far:
-// it is in front of a heap.
+//  1. Collect the values at which a span begins or has ended. The result changes only there.
+//  2. From one such value to the next, the first declared span among those that contain the values counts. A heap
+//     holds the spans by their order of declaration.
 func (s *selector) sort() {
 	if len(s.spans) < 2 {
 		return
@@ -115,7 +114,7 @@ func (s *selector) sort() {
 	places = slices.Compact(places)
 	s.spans = make([]span, 0, len(declared))
 	var reach firsts
-	last := -1 // the declared span that the last one is of
+	last := -1 // the declared span of the last resulting span
 	for i, low := range places {
 		high := uint64(math.MaxUint64)
 		if i+1 < len(places) {
@@ -140,7 +139,7 @@ func (s *selector) sort() {
 	}
 }
 
-// firsts is a heap of places in a list, the first in front.
+// firsts is a heap of indexes, with the smallest in front.
 type firsts []int
 
 func (f firsts) Len() int           { return len(f) }
@@ -155,18 +154,17 @@ func (f *firsts) Pop() any {
 	return i
 }
 
-// labelTable returns which values of an enumeration have which of its labels. Fields of
-// one type share it.
+// labelTable returns the selector of an enumeration's labels. Fields of one type share it.
 func (t *Trace) labelTable(typ *metadata.Integer) (*selector, error) {
 	if table := t.labels[typ]; table != nil {
 		return table, nil
 	}
 	table := &selector{otherwise: -1}
 	for i, m := range typ.Mappings {
-		if err := t.work(1 + len(m.Ranges)); err != nil {
+		if err := t.countWork(1 + len(m.Ranges)); err != nil {
 			return nil, err
 		}
-		table.add(m.Ranges, uint32(i), typ.Signed)
+		table.addRanges(m.Ranges, uint32(i), typ.Signed)
 	}
 	table.sort()
 	if t.labels == nil {
@@ -176,8 +174,8 @@ func (t *Trace) labelTable(typ *metadata.Integer) (*selector, error) {
 	return table, nil
 }
 
-// Label is the first label that an enumeration has for the field's value, as the
-// metadata has it; empty: there is none, or the field is no enumeration.
+// Label returns the first label that an enumeration has for the field's value. It returns "" if there is none, or if
+// the field is no enumeration.
 func (f *Field) Label(v *Values) string {
 	if f.labels == nil {
 		return ""

@@ -11,9 +11,8 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// AppendText appends the text of a field of kind Text as UTF-8. What isn't text in
-// the field's encoding becomes U+FFFD, but bytes of encodings of one byte are left as
-// they are.
+// AppendText appends the text of a field of kind Text as UTF-8. Invalid text in encodings of two or four bytes
+// becomes U+FFFD. Bytes of other encodings are copied unchanged.
 func (v *Values) AppendText(dst []byte, f *Field) []byte {
 	text := v.Text(f)
 	switch f.Encoding() {

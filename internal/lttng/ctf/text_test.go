@@ -13,27 +13,26 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// logLevelNames are LTTng's, as babeltrace prints them.
+// logLevelNames are LTTng's names as babeltrace prints them.
 var logLevelNames = []string{
 	"EMERG", "ALERT", "CRIT", "ERR", "WARNING", "NOTICE", "INFO", "DEBUG_SYSTEM", "DEBUG_PROGRAM",
 	"DEBUG_PROCESS", "DEBUG_MODULE", "DEBUG_UNIT", "DEBUG_FUNCTION", "DEBUG_LINE", "DEBUG",
 }
 
-// hidden are the fields of the packet context that babeltrace doesn't print.
+// hidden are the fields of the packet context that babeltrace does not print.
 var hidden = map[string]bool{
 	"timestamp_begin": true, "timestamp_end": true, "content_size": true, "packet_size": true,
 	"packet_seq_num": true, "events_discarded": true,
 }
 
-// renderer writes values as babeltrace 1 prints them, or as babeltrace2 does, which
-// leaves out the names of options.
+// renderer writes values as babeltrace 1 prints them, or as babeltrace2 does, which omits the names of options.
 type renderer struct {
 	strings.Builder
 	bare bool
 }
 
-// rendered is the event that a reader has read, as babeltrace 1 prints it with all
-// its names, but without the name of the trace's directory.
+// rendered returns the last event of a reader as babeltrace 1 prints it with all names, but without the name of the
+// trace's directory.
 func rendered(r *ctf.Reader) string {
 	e := &r.Event
 	trace := e.Class.Stream.Trace
@@ -108,7 +107,7 @@ func (b *renderer) field(v *ctf.Values, f *ctf.Field) {
 	}
 }
 
-// list writes things with commas between them; one that returns false is left out.
+// list writes items separated by commas. If one returns false, its item is omitted.
 func (b *renderer) list(open, end string, n int, one func(int, *renderer) bool) {
 	var items []string
 	for i := range n {

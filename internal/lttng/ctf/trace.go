@@ -12,37 +12,36 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/tsdl"
 )
 
-// Trace is what the metadata of a CTF trace has said so far, compiled. One goroutine
-// at a time may use a Trace and its Readers.
+// Trace is the metadata of a CTF trace so far, compiled. One goroutine at a time may use a Trace and its Readers.
 type Trace struct {
 	meta   metadata.Trace
 	unwrap unwrapper
-	// text is metadata whose language isn't known yet, then nil.
+	// text is metadata whose language is not known yet. Afterwards it is nil.
 	text   []byte
 	parser parser
-	// length is how much metadata there was, in bytes.
+	// length is the length of the metadata in bytes.
 	length int
-	// err is why no more metadata is taken.
+	// err is the first error. Append accepts no metadata after it.
 	err error
 
-	// known is how many streams and events of meta have been seen.
+	// knownStreams and knownEvents count the stream and event declarations of meta that were processed.
 	knownStreams, knownEvents int
-	// waiting are events whose stream class isn't known.
+	// waiting are events whose stream class is not known yet.
 	waiting []*metadata.Event
 	clocks  map[string]*Clock
 	header  *Field
-	// headerOf is what header was made of: in CTF 2 it may come after the preamble.
+	// headerOf is the declaration of header. In CTF 2 it may follow the preamble.
 	headerOf *metadata.Struct
-	// headerSlots is the slot behind the packet header's, headerEnd where it ends.
+	// headerSlots is the first slot after those of the packet header, headerEnd is its end.
 	headerSlots uint32
 	headerEnd   position
 	headerProg  program
 	streams     map[uint64]*StreamClass
 	classes     []*StreamClass
-	// events is how many event classes there are.
+	// events is the number of event classes.
 	events int
 	worked int
-	// labels are those of enumerations, by their types.
+	// labels are the label tables of enumerations, by type.
 	labels map[*metadata.Integer]*selector
 }
 
@@ -52,15 +51,14 @@ type parser interface {
 	Pending() int
 }
 
-// NewTrace returns a trace that knows nothing.
+// NewTrace returns a trace without metadata.
 func NewTrace() *Trace {
 	return &Trace{clocks: map[string]*Clock{}, streams: map[uint64]*StreamClass{}}
 }
 
-// Append reads metadata, in packets or plain, which continues what was given before
-// and may end anywhere. What it declares is known afterwards. After an error, which
-// says where the metadata is wrong, the trace takes no more; what was known before
-// can be read on.
+// Append reads metadata, in packets or plain. It continues the previous bytes and may end anywhere. After Append
+// returns, its declarations are known. After an error, which contains the position, the trace accepts no more
+// metadata. Packets of classes that are known already can still be read.
 func (t *Trace) Append(b []byte) error {
 	if t.err == nil {
 		t.err = t.append(b)
@@ -89,7 +87,7 @@ func (t *Trace) append(b []byte) error {
 	return t.classify()
 }
 
-// choose finds out the language from the first byte that isn't blank.
+// choose detects the language from the first byte that is not blank.
 func (t *Trace) choose() bool {
 	switch rest := bytes.TrimLeft(t.text, " \t\r\n"); {
 	case len(rest) == 0:
@@ -102,8 +100,8 @@ func (t *Trace) choose() bool {
 	return true
 }
 
-// Incomplete is how many bytes of metadata wait for more, because a packet or a
-// declaration hasn't ended. White space and comments at the end count.
+// Incomplete returns the number of bytes of metadata that wait for more, because a packet or a declaration has not
+// ended. White space and comments at the end count.
 func (t *Trace) Incomplete() int {
 	n := len(t.unwrap.rest) + len(t.text)
 	if t.parser != nil {
@@ -112,20 +110,20 @@ func (t *Trace) Incomplete() int {
 	return n
 }
 
-// Metadata is what was declared. It must not be changed, and grows with Append.
+// Metadata returns the declarations. Callers must not change it. It grows with Append.
 func (t *Trace) Metadata() *metadata.Trace { return &t.meta }
 
-// StreamClasses are those that are known, in the order of their declaration.
+// StreamClasses returns the known stream classes in the order of their declaration.
 func (t *Trace) StreamClasses() []*StreamClass { return t.classes }
 
-// Size is about how many bytes the trace takes in memory: declarations in proportion to the
-// metadata, and the classes made of these. A few bytes can declare many fields.
+// Size returns the approximate memory of the trace in bytes: declarations in proportion to the metadata, and the
+// classes made of these. A few bytes can declare many fields.
 func (t *Trace) Size() int { return t.length*declaredBytes + t.worked*workBytes }
 
-// EventClasses is how many event classes are known. Their indexes are below it.
+// EventClasses returns the number of known event classes. Their indexes are lower.
 func (t *Trace) EventClasses() int { return t.events }
 
-// Env returns an entry of the environment as text; "" if there is none.
+// Env returns an entry of the environment as text, or "".
 func (t *Trace) Env(name string) string {
 	for _, e := range t.meta.Env {
 		if e.Name == name {
@@ -138,7 +136,7 @@ func (t *Trace) Env(name string) string {
 	return ""
 }
 
-// classify compiles the classes that have become known.
+// classify compiles the new classes.
 func (t *Trace) classify() error {
 	if !t.meta.Declared {
 		return nil
@@ -164,7 +162,7 @@ func (t *Trace) classify() error {
 	return t.addEvents()
 }
 
-// compileHeader compiles the packet header, once it is known.
+// compileHeader compiles the packet header once it is known.
 func (t *Trace) compileHeader() error {
 	if t.header != nil && t.headerOf == t.meta.PacketHeader {
 		return nil
@@ -185,7 +183,7 @@ func (t *Trace) compileHeader() error {
 	return err
 }
 
-// addEvents compiles the events whose stream class is known; the others wait.
+// addEvents compiles the events whose stream class is known. The others wait.
 func (t *Trace) addEvents() error {
 	waiting := t.waiting[:0]
 	for _, e := range t.waiting {
@@ -203,8 +201,8 @@ func (t *Trace) addEvents() error {
 	return nil
 }
 
-// streamOf returns the stream class that an event belongs to; nil if it isn't known.
-// An event that doesn't say belongs to the only one there is.
+// streamOf returns the stream class of an event, or nil if it is not known. An event without a stream ID belongs to
+// the only class, if there is only one.
 func (t *Trace) streamOf(e *metadata.Event) *StreamClass {
 	if !e.HasStreamID && len(t.classes) == 1 {
 		return t.classes[0]
@@ -212,17 +210,16 @@ func (t *Trace) streamOf(e *metadata.Event) *StreamClass {
 	return t.streams[e.StreamID]
 }
 
-// streamClass returns the stream class of a packet that says this ID, or none.
-// Metadata without stream classes means one whose packets and events have nothing but
-// fields.
-func (t *Trace) streamClass(id uint64, said bool) (*StreamClass, error) {
-	if !said && len(t.classes) == 1 {
+// streamClass returns the stream class of a packet with or without an ID. Metadata without stream classes implies
+// one, whose packets and events have only their fields.
+func (t *Trace) streamClass(id uint64, hasID bool) (*StreamClass, error) {
+	if !hasID && len(t.classes) == 1 {
 		return t.classes[0], nil
 	}
 	if s := t.streams[id]; s != nil {
 		return s, nil
 	}
-	if !said && len(t.classes) == 0 {
+	if !hasID && len(t.classes) == 0 {
 		if err := t.addStream(&metadata.Stream{}); err != nil {
 			return nil, err
 		}

@@ -8,10 +8,9 @@ import (
 	"math"
 )
 
-// Values are the values of the fields of a packet's header and context, of an event,
-// or of one element of an array. A field must be one of these: that of another class,
-// scope or array gives anything, or panics. What is inside of a variant or an optional
-// field has a value only where Present says so.
+// Values are the values of the fields of a packet's header and context, of an event, or of one element of an array.
+// The methods accept only fields of that class, scope or array: for others they return anything, or panic. Fields
+// inside a variant or an optional field have a value only if Present returns true.
 type Values struct {
 	data, side []byte
 	slots      []uint64
@@ -29,9 +28,8 @@ func (v *Values) Float(f *Field) float64 {
 	return math.Float64frombits(v.slots[v.base+int(f.slot)])
 }
 
-// Bytes returns the bytes of a field of kind Text or Bytes: all of an array or
-// sequence; of a string those before its NUL. They belong to the packet or the Reader
-// and hold until the next event.
+// Bytes returns the bytes of a field of kind Text or Bytes: all bytes of an array or sequence, and of a string those
+// before its NUL. They belong to the packet or the Reader and are valid until the next event.
 func (v *Values) Bytes(f *Field) []byte {
 	at := v.slots[v.base+int(f.slot)]
 	from, n := at>>32, at&math.MaxUint32
@@ -41,9 +39,8 @@ func (v *Values) Bytes(f *Field) []byte {
 	return v.side[from-uint64(len(v.data)):][:n]
 }
 
-// Text returns the text of a field of kind Text, which ends before the first NUL of an
-// array or sequence. The bytes are in the field's Encoding; AppendText makes them
-// UTF-8. They hold until the next event.
+// Text returns the text of a field of kind Text, which ends before the first NUL of an array or sequence. The bytes
+// are in the field's Encoding. AppendText converts them to UTF-8. They are valid until the next event.
 func (v *Values) Text(f *Field) []byte {
 	b := v.Bytes(f)
 	if unit := int(f.Encoding().Unit()); unit > 1 {
@@ -59,8 +56,7 @@ func (v *Values) Text(f *Field) []byte {
 	return b
 }
 
-// Option returns the member of a variant or optional field that is there; nil if none
-// is.
+// Option returns the selected member of a variant or optional field, or nil.
 func (v *Values) Option(f *Field) *Field {
 	if i := v.slots[v.base+int(f.slot)]; i < uint64(len(f.Members)) {
 		return f.Members[i]
@@ -68,8 +64,7 @@ func (v *Values) Option(f *Field) *Field {
 	return nil
 }
 
-// Present says whether all variants and optional fields around f, up to an array,
-// have selected it.
+// Present reports whether all variants and optional fields around f, up to an array, have selected it.
 func (v *Values) Present(f *Field) bool {
 	for around := f.Parent; around != nil && around.Kind != Array; f, around = around, around.Parent {
 		if around.Kind != Struct && v.Option(around) != f {
@@ -84,8 +79,7 @@ func (v *Values) Len(f *Field) int {
 	return int(v.slots[v.base+int(f.slot)] & math.MaxUint32)
 }
 
-// Element returns the values of an element of a field of kind Array. Its fields are
-// f.Members[0] and those below.
+// Element returns the values of an element of a field of kind Array. Its fields are f.Members[0] and those below.
 func (v *Values) Element(f *Field, i int) Values {
 	first := int(v.slots[v.base+int(f.slot)] >> 32)
 	return Values{data: v.data, side: v.side, slots: v.slots, base: first + i*int(f.stride)}

@@ -8,25 +8,24 @@ import (
 	"fmt"
 )
 
-// Agent is whom commands are for: what it speaks, and what it is.
+// Agent is the receiver of commands: its dialect and its domain.
 type Agent struct {
 	Dialect Dialect
 	Domain  Domain // JUL with RFC
 }
 
-// UnsupportedError says that an agent doesn't have a command, or a part of it. Sent
-// all the same, it would end the thread of the agent, or its connection.
+// UnsupportedError means that an agent does not support a command, or a part of it. The command would end the thread
+// of the agent, or its connection.
 type UnsupportedError struct {
 	Command CommandType
-	Reason  string // what the agent doesn't have, and which agent that is
+	Reason  string // the unsupported part, and the kind of agent
 }
 
 func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s cannot be sent: %s", e.Command, e.Reason)
 }
 
-// Supports is nil if the agent has the command with all its parts, or an
-// *UnsupportedError.
+// Supports returns nil if the agent supports the command with all its parts, or an *UnsupportedError.
 func (a Agent) Supports(c Command) error {
 	refuse := func(reason string) error { return &UnsupportedError{Command: c.Type(), Reason: reason} }
 	switch c := c.(type) {
@@ -39,7 +38,7 @@ func (a Agent) Supports(c Command) error {
 		}
 	case RegistrationDone:
 		if a.Dialect == RFC {
-			return refuse("agents of the RFC don't register")
+			return refuse("agents of the RFC do not register")
 		}
 	case EnableContext:
 		return a.supportsContext(c.Context, refuse)
@@ -61,9 +60,8 @@ func (a Agent) supportsContext(c Context, refuse func(reason string) error) erro
 	return nil
 }
 
-// AppendCommand appends a command with its header, as it is sent. It has to be sent in
-// one piece: Python's agent takes what it reads at once for the whole. The error is that
-// of Supports.
+// AppendCommand appends a command with its header. The result must be sent in one piece, because Python's agent
+// treats the result of one read as a whole command. It fails if Supports does.
 func (a Agent) AppendCommand(b []byte, c Command) ([]byte, error) {
 	if err := a.Supports(c); err != nil {
 		return b, err
@@ -105,7 +103,7 @@ func (c Disable) appendPayload(b []byte, _ Agent) []byte        { return appendN
 func (c EnableContext) appendPayload(b []byte, _ Agent) []byte  { return appendContext(b, c.Context) }
 func (c DisableContext) appendPayload(b []byte, _ Agent) []byte { return appendContext(b, c.Context) }
 
-// appendNameField appends a pattern as a field of fixed size, filled up with NULs.
+// appendNameField appends a pattern as a field of fixed size, padded with NULs.
 func appendNameField(b []byte, p Pattern) []byte {
 	end := len(b) + nameFieldSize
 	b = append(b, p.text...)
@@ -116,7 +114,7 @@ func appendContext(b []byte, c Context) []byte {
 	return appendCountedText(appendCountedText(b, c.provider), c.name)
 }
 
-// appendCountedText appends the size of a text with its NUL, and these.
+// appendCountedText appends the size of a text including its NUL, and then both.
 func appendCountedText(b []byte, text string) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(text)+1))
 	b = append(b, text...)

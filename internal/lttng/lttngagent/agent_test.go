@@ -41,7 +41,7 @@ func appContext(t testing.TB) lttngagent.Context {
 	return c
 }
 
-// field is a name in a field of 256 bytes, in hexadecimal digits.
+// field returns the hexadecimal digits of a name in a field of 256 bytes.
 func field(digits string) string { return digits + strings.Repeat("00", 256-len(digits)/2) }
 
 var (
@@ -49,7 +49,7 @@ var (
 	rfc = lttngagent.Agent{Dialect: lttngagent.RFC, Domain: lttngagent.JUL}
 )
 
-func TestCommandsAreAsTheDocumentSays(t *testing.T) {
+func TestCommandsHaveTheBytesOfTheDocument(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		agent   lttngagent.Agent
@@ -65,7 +65,7 @@ func TestCommandsAreAsTheDocumentSays(t *testing.T) {
 			"000000000000010e 00000002 00000000 00000320 00000002" + field("612e62") + "00000002 7800"},
 		{"a level below 0", v2, lttngagent.Enable{Logger: pattern(t, "a"), Levels: levels(t, lttngagent.LevelRange, -1)},
 			"000000000000010c 00000002 00000000 ffffffff 00000001" + field("61") + "00000000"},
-		{"a name that is as long as can be", v2, lttngagent.Disable{Logger: pattern(t, strings.Repeat("x", 255))},
+		{"a name of the maximum length", v2, lttngagent.Disable{Logger: pattern(t, strings.Repeat("x", 255))},
 			"0000000000000100 00000003 00000000" + strings.Repeat("78", 255) + "00"},
 		{"the root logger", v2, lttngagent.Disable{}, "0000000000000100 00000003 00000000" + field("")},
 		{"context on", v2, lttngagent.EnableContext{Context: appContext(t)},
@@ -90,7 +90,7 @@ func TestCommandsAreAsTheDocumentSays(t *testing.T) {
 	}
 }
 
-func TestWhatAnAgentDoesntHaveCannotBeSent(t *testing.T) {
+func TestUnsupportedCommandsCannotBeSent(t *testing.T) {
 	python := lttngagent.Agent{Dialect: lttngagent.V2, Domain: lttngagent.Python}
 	for _, c := range []struct {
 		agent   lttngagent.Agent
@@ -103,7 +103,7 @@ func TestWhatAnAgentDoesntHaveCannotBeSent(t *testing.T) {
 		{v2, lttngagent.DisableContext{}, "disable context cannot be sent: the context has no name"},
 		{rfc, lttngagent.EnableContext{Context: appContext(t)}, "enable context cannot be sent: agents of the RFC have no contexts"},
 		{rfc, lttngagent.DisableContext{Context: appContext(t)}, "disable context cannot be sent: agents of the RFC have no contexts"},
-		{rfc, lttngagent.RegistrationDone{}, "registration done cannot be sent: agents of the RFC don't register"},
+		{rfc, lttngagent.RegistrationDone{}, "registration done cannot be sent: agents of the RFC do not register"},
 		{rfc, lttngagent.Enable{Levels: levels(t, lttngagent.LevelRange, 0)}, "enable cannot be sent: agents of the RFC have no levels"},
 		{rfc, lttngagent.Enable{Filter: filter(t, "x")}, "enable cannot be sent: agents of the RFC have no filters"},
 	} {

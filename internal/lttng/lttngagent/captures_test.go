@@ -20,14 +20,14 @@ import (
 
 const captureFolder = "../../../testdata/lttng/agent"
 
-// capture is what an agent and a daemon sent each other on one connection.
+// capture contains the bytes between an agent and a daemon on one connection.
 type capture struct {
 	name              string
 	toDaemon, toAgent []byte
 }
 
-// captures are those in testdata: the real Java agent with a test's daemon, which also
-// sent what no daemon sends, and with the real one.
+// captures returns those in testdata: the real Java agent with a test's daemon, which also sent invalid messages, and
+// with the real daemon.
 func captures(t testing.TB) []capture {
 	t.Helper()
 	var all []capture
@@ -47,21 +47,21 @@ func captures(t testing.TB) []capture {
 	return all
 }
 
-// sizeOfHeader is that of a command of version 2.0.
+// sizeOfHeader is the size of a command's header in version 2.0.
 const sizeOfHeader = 16
 
-// exchange is a command that was captured, with what the agent answered.
+// exchange is a captured command with the agent's reply.
 type exchange struct {
 	bytes    []byte
 	request  lttngagent.Request
 	command  lttngagent.Command
-	reply    []byte // none where the agent ended before
+	reply    []byte // empty if the agent ended before
 	code     lttngagent.Code
 	loggers  []string
 	answered bool
 }
 
-// requests are the commands of a capture, which have to be all that it has.
+// requests returns the commands of a capture, and checks that it has no other bytes.
 func (c capture) requests(t testing.TB) []exchange {
 	t.Helper()
 	var all []exchange
@@ -77,8 +77,7 @@ func (c capture) requests(t testing.TB) []exchange {
 	return all
 }
 
-// exchanges are the commands of a capture with the replies, which have to be all that
-// it has.
+// exchanges returns the commands of a capture with the replies, and checks that it has no other bytes.
 func (c capture) exchanges(t testing.TB) (lttngagent.Registration, []exchange) {
 	t.Helper()
 	registration, err := lttngagent.ParseRegistration(c.toDaemon[:lttngagent.RegistrationSize])
@@ -111,8 +110,8 @@ func (c capture) exchanges(t testing.TB) (lttngagent.Registration, []exchange) {
 	return registration, all
 }
 
-// isOurs says that a captured command is as we send it. The daemon of the captures
-// also tried what the agent would make of others.
+// isOurs reports whether AppendCommand encodes a captured command. The daemon of the captures also sent others to
+// test the agent.
 func (e exchange) isOurs() bool {
 	switch e.request.Type {
 	case lttngagent.CommandList:
@@ -154,7 +153,7 @@ func (e exchange) encodedReply() []byte {
 	return e.code.AppendTo(nil)
 }
 
-func TestCapturedExchangesAreWhatTheirRecordSays(t *testing.T) {
+func TestCapturedExchangesEqualTheirRecord(t *testing.T) {
 	compared := 0
 	for _, c := range captures(t) {
 		name, connection, _ := strings.Cut(c.name, ".")
@@ -178,28 +177,28 @@ func TestCapturedExchangesAreWhatTheirRecordSays(t *testing.T) {
 	assert.Equal(t, 10, compared)
 }
 
-// recorded are the exchanges of a connection in the record of captures.
+// recorded returns the exchanges of a connection in the record of captures.
 func recorded(record, connection string) []string {
 	var exchanges []string
 	current := ""
 	for line := range strings.Lines(record) {
-		_, what, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if accepted, found := strings.CutPrefix(what, "accepted "); found {
+		_, entry, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if accepted, found := strings.CutPrefix(entry, "accepted "); found {
 			current = accepted
 			continue
 		}
-		said, found := strings.CutPrefix(what, "["+connection+"] ")
-		if !found && !(current == connection && strings.HasPrefix(what, "dribbled ")) {
+		text, found := strings.CutPrefix(entry, "["+connection+"] ")
+		if !found && !(current == connection && strings.HasPrefix(entry, "dribbled ")) {
 			continue
 		}
-		if !strings.HasSuffix(said, "closed by us") && !strings.HasPrefix(said, "EOFError") {
-			exchanges = append(exchanges, strings.TrimSuffix(said, " (no reply expected)"))
+		if !strings.HasSuffix(text, "closed by us") && !strings.HasPrefix(text, "EOFError") {
+			exchanges = append(exchanges, strings.TrimSuffix(text, " (no reply expected)"))
 		}
 	}
 	return exchanges
 }
 
-// asRecorded is the exchange as the record of captures says it.
+// asRecorded returns the exchange in the format of the record of captures.
 func (e exchange) asRecorded(name string) string {
 	var quoted []string
 	size := 0

@@ -8,22 +8,22 @@ import (
 	"fmt"
 )
 
-// Code is an agent's answer to a command.
+// Code is the result of a command in an agent's reply.
 type Code uint32
 
-// The answers that agents are known to give.
+// The results of known agents.
 const (
 	Success Code = 1
-	// Invalid says that the agent can make nothing of the command's payload.
+	// Invalid means that the agent cannot read the command's payload.
 	Invalid Code = 2
-	// UnknownName says that what is to be disabled was not enabled: a logger, by that
-	// very name or pattern, or a context. It is no answer to Enable.
+	// UnknownName means that the logger or context to disable was not enabled by the same name or pattern. It is no
+	// reply to Enable.
 	UnknownName Code = 3
 )
 
 var codeNames = [...]string{Success: "success", Invalid: "invalid command", UnknownName: "unknown name"}
 
-// String is the code's meaning in words.
+// String returns a description of the code.
 func (c Code) String() string {
 	if c == 0 || uint64(c) >= uint64(len(codeNames)) {
 		return fmt.Sprintf("unknown code %d", uint32(c))
@@ -31,10 +31,8 @@ func (c Code) String() string {
 	return codeNames[c]
 }
 
-// codeSize is the size in bytes of a code: in both dialects the whole reply to all but
-// List.
+// codeSize is the size of a code in bytes. In both dialects it is the whole reply to all commands except List.
 const codeSize = 4
 
-// AppendTo appends the code as it is sent: the whole reply to all commands but List and
-// RegistrationDone.
+// AppendTo appends the bytes of the code. They are the whole reply to all commands except List and RegistrationDone.
 func (c Code) AppendTo(b []byte) []byte { return binary.BigEndian.AppendUint32(b, uint32(c)) }

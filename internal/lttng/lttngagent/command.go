@@ -5,10 +5,10 @@ package lttngagent
 
 import "fmt"
 
-// CommandType is what an agent is told to do.
+// CommandType is the type of a command.
 type CommandType uint32
 
-// The types, as they stand in a command's header.
+// The types, with their numbers in a command's header.
 const (
 	CommandList             CommandType = 1
 	CommandEnable           CommandType = 2
@@ -24,7 +24,7 @@ var commandNames = [...]string{
 	CommandEnableContext:    "enable context", CommandDisableContext: "disable context",
 }
 
-// Known says that the protocol has this command.
+// Known reports whether the protocol has this command.
 func (t CommandType) Known() bool { return t >= CommandList && t <= CommandDisableContext }
 
 func (t CommandType) String() string {
@@ -34,42 +34,39 @@ func (t CommandType) String() string {
 	return commandNames[t]
 }
 
-// Command is any command. The types of this file implement it as values.
+// Command is a command. The types of this file implement it as values.
 type Command interface {
 	Type() CommandType
-	// appendPayload appends what follows the header. The agent is one that has the
-	// command.
+	// appendPayload appends the payload. The agent must support the command.
 	appendPayload(b []byte, to Agent) []byte
 }
 
-// List asks for the names of all loggers that the agent can trace. In Java those are
-// the loggers that have the agent's handler: none, until the application attaches it.
+// List requests the names of all loggers that the agent can trace. In Java those are the loggers with the agent's
+// handler: none before the application attaches it.
 type List struct{}
 
-// Enable has loggers traced, now and when they come. Whether there are any is not said.
+// Enable enables tracing of loggers, including later ones. The reply does not contain whether there are any.
 type Enable struct {
 	Logger Pattern
 	Levels Levels
 	Filter Filter
 }
 
-// Disable takes back one Enable with the same pattern. The agent answers UnknownName if
-// there was none.
+// Disable reverts one Enable with the same pattern. The agent replies UnknownName if there was none.
 type Disable struct {
 	Logger Pattern
 }
 
-// RegistrationDone lets the application go on, which waits for it in the constructor of
-// its first handler. There is no reply.
+// RegistrationDone releases the application, which waits for it in the constructor of its first handler. There is no
+// reply.
 type RegistrationDone struct{}
 
-// EnableContext has a value of the application recorded with each record.
+// EnableContext adds a value of the application to each record.
 type EnableContext struct {
 	Context Context
 }
 
-// DisableContext takes back one EnableContext with the same context. The agent answers
-// UnknownName if there was none.
+// DisableContext reverts one EnableContext with the same context. The agent replies UnknownName if there was none.
 type DisableContext struct {
 	Context Context
 }

@@ -3,16 +3,15 @@
 
 package lttngagent
 
-// Context is a value of the application that is recorded with each record, of which
-// LTTng says "$app.provider:name". The zero value cannot be sent.
+// Context is a value of the application that is recorded with each record, named "$app.provider:name" in LTTng. The
+// zero value cannot be sent.
 type Context struct{ provider, name string }
 
-// MaxContextName bounds the parts of a context's name, in bytes each. It is ours: the
-// protocol has none.
+// MaxContextName bounds each part of a context's name, in bytes. The protocol has no bound.
 const MaxContextName = 255
 
-// NewContext returns the context of a name and of who provides it: neither is empty,
-// both are UTF-8 without a NUL, and without blanks or control characters at their ends.
+// NewContext returns the context with a provider and a name. Neither may be empty. Both must be UTF-8 without NUL,
+// and without blanks or control characters at their ends.
 func NewContext(provider, name string) (Context, error) {
 	if provider == "" || name == "" {
 		return Context{}, &ValueError{"a provider and a name of a context", "none"}
@@ -26,10 +25,10 @@ func NewContext(provider, name string) (Context, error) {
 	return Context{provider, name}, nil
 }
 
-// Provider says who provides the value.
+// Provider returns the provider of the value.
 func (c Context) Provider() string { return c.provider }
 
-// Name is the value's name.
+// Name returns the name of the value.
 func (c Context) Name() string { return c.name }
 
 func (c Context) String() string { return c.provider + ":" + c.name }

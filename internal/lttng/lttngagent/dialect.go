@@ -5,14 +5,14 @@ package lttngagent
 
 import "fmt"
 
-// Dialect is how the protocol is spoken.
+// Dialect is a version of the protocol.
 type Dialect uint8
 
 const (
-	// V2 is version 2.0, which LTTng's agents have spoken since 2.6.
+	// V2 is version 2.0, which LTTng's agents have used since 2.6.
 	V2 Dialect = iota
-	// RFC is version 0.1, of the proposal of 2013: for java.util.logging alone, without
-	// registration, levels, filters and contexts.
+	// RFC is version 0.1, of the proposal of 2013. It is only for java.util.logging, without registration, levels,
+	// filters and contexts.
 	RFC
 )
 
@@ -35,9 +35,8 @@ func ParseDialect(name string) (Dialect, error) {
 	return 0, fmt.Errorf("expected 2.0 or rfc, got %q", name)
 }
 
-// headerSize is the size in bytes of what stands before each command's payload: the
-// payload's size (64 bits), the command and its version, of 32 bits each, in the RFC
-// of 64 bits each.
+// headerSize returns the size of a command's header in bytes: the payload's size (64 bits), the command and its
+// version, with 32 bits each, or 64 bits each in the RFC.
 func (d Dialect) headerSize() int {
 	if d == RFC {
 		return 24

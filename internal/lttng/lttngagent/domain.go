@@ -8,11 +8,10 @@ import (
 	"slices"
 )
 
-// Domain is the logging library that an agent sits in. Each process has an agent of its
-// own for each library.
+// Domain is the logging library of an agent. Each process has an agent for each library.
 type Domain uint32
 
-// The domains, as they stand in a registration.
+// The domains, with their numbers in a registration.
 const (
 	JUL    Domain = 3 // java.util.logging
 	Log4j  Domain = 4 // Apache log4j 1
@@ -23,10 +22,10 @@ const (
 // domainNames has the name of each domain in configurations.
 var domainNames = []string{JUL: "jul", Log4j: "log4j", Python: "python", Log4j2: "log4j2"}
 
-// Domains are all domains, by their numbers.
+// Domains returns all domains in order of their numbers.
 func Domains() []Domain { return []Domain{JUL, Log4j, Python, Log4j2} }
 
-// Valid says that the protocol has this domain.
+// Valid reports whether the protocol has this domain.
 func (d Domain) Valid() bool { return d >= JUL && d <= Log4j2 }
 
 func (d Domain) String() string {

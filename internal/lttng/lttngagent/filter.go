@@ -3,12 +3,11 @@
 
 package lttngagent
 
-// Filter is an expression that records have to fulfil, in the language of LTTng. The
-// zero value is none. Agents don't look at it, but for telling the application of it
-// where that has asked for it: filters are the session daemon's work.
+// Filter is an expression in the language of LTTng that selects records. The zero value selects all. Agents ignore
+// it, except that they report it to applications that request this: filtering is the session daemon's task.
 type Filter struct{ text string }
 
-// MaxFilter is the length in bytes of the longest filter, as LTTng's own daemon has it.
+// MaxFilter is the maximum length of a filter in bytes. LTTng's own daemon has the same.
 const MaxFilter = 1<<16 - 2
 
 // ParseFilter returns the filter of a text of at most MaxFilter bytes in UTF-8, without

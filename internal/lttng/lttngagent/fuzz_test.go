@@ -15,10 +15,10 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// fuzzLimits are low, so that bytes are likely to be beyond them.
+// fuzzLimits are low, so that random bytes often exceed them.
 var fuzzLimits = lttngagent.Limits{Names: 5, NameBytes: 1 << 10}
 
-// checkError checks that err says that the n bytes which came are wrong or too few.
+// checkError checks that err describes an error in the n received bytes, or their end.
 func checkError(t *testing.T, err error, n int) {
 	t.Helper()
 	var wrong *lttngagent.ProtocolError

@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// Level is how severe a record is: a number of the logging library's own. The higher
-// the more severe, but for log4j 2, where it is the other way.
+// Level is the severity of a record, as a number of the logging library. Higher numbers are more severe, but less
+// severe in log4j 2.
 type Level int32
 
-// levels are the levels that have names, of each domain, beginning with what is most
-// severe. Log4j2's are from the documentation of log4j 2 and of LTTng 2.14.
+// levels are the named levels of each domain, the most severe first. Those of log4j 2 are from the documentation of
+// log4j 2 and of LTTng 2.14.
 var levels = [...][]struct {
 	name  string
 	level Level
@@ -38,8 +38,7 @@ var levels = [...][]struct {
 	},
 }
 
-// ParseLevel returns the level of a name that the domain has, in any case, or of a
-// number.
+// ParseLevel returns the level of a number, or of a name of the domain in any case.
 func (d Domain) ParseLevel(text string) (Level, error) {
 	var names []string
 	if d.Valid() {
@@ -56,7 +55,7 @@ func (d Domain) ParseLevel(text string) (Level, error) {
 	return 0, fmt.Errorf("expected a level of %s (%s) or a number, got %q", d, strings.Join(names, ", "), text)
 }
 
-// LevelText is the name of a level that the domain has one for, or else the number.
+// LevelText returns the domain's name of a level, or the number if there is none.
 func (d Domain) LevelText(level Level) string {
 	if d.Valid() {
 		for _, l := range levels[d] {
@@ -68,14 +67,14 @@ func (d Domain) LevelText(level Level) string {
 	return strconv.Itoa(int(level))
 }
 
-// LevelType is which levels are meant by one.
+// LevelType determines the levels that a level stands for.
 type LevelType uint32
 
-// The types, as they stand in a command.
+// The types, with their numbers in a command.
 const (
-	AllLevels   LevelType = 0 // all, whatever the level
-	LevelRange  LevelType = 1 // this one and the more severe ones
-	SingleLevel LevelType = 2 // just this one
+	AllLevels   LevelType = 0 // all levels
+	LevelRange  LevelType = 1 // this level and the more severe ones
+	SingleLevel LevelType = 2 // only this level
 )
 
 var levelTypeNames = []string{AllLevels: "all", LevelRange: "range", SingleLevel: "single"}
@@ -95,18 +94,17 @@ func ParseLevelType(name string) (LevelType, error) {
 	return 0, fmt.Errorf("expected all, range or single, got %q", name)
 }
 
-// Levels says which records are wanted by their levels. The zero value is all. As with
-// filters, agents don't look at them.
+// Levels selects records by their level. The zero value selects all. As with filters, agents ignore it.
 type Levels struct {
 	kind  LevelType
 	level Level // 0 with AllLevels
 }
 
-// everyLevel is what stands in a command as the level where all are meant.
+// everyLevel is the level in a command with AllLevels.
 const everyLevel = math.MinInt32
 
-// NewLevels returns the levels that a type means by one, which is of no meaning with
-// AllLevels. A type that the protocol doesn't have would end a real agent's thread.
+// NewLevels returns the levels of a type and a level, which is ignored with AllLevels. It refuses unknown types,
+// which would end a real agent's thread.
 func NewLevels(t LevelType, level Level) (Levels, error) {
 	switch t {
 	case AllLevels:
@@ -118,8 +116,8 @@ func NewLevels(t LevelType, level Level) (Levels, error) {
 	}
 }
 
-// Type is the type, and Level what it is of: 0 with AllLevels.
+// Type returns the type.
 func (l Levels) Type() LevelType { return l.kind }
 
-// Level is the level that the type is of, or 0 with AllLevels.
+// Level returns the level of the type, or 0 with AllLevels.
 func (l Levels) Level() Level { return l.level }

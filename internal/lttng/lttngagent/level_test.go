@@ -53,7 +53,7 @@ func TestLevelsAreAlsoNumbersAndNamesInAnyCase(t *testing.T) {
 	assert.Equal(t, "800", lttngagent.Domain(7).LevelText(800))
 }
 
-func TestWhatIsNoLevelIsSaid(t *testing.T) {
+func TestInvalidLevelsAreErrors(t *testing.T) {
 	for text, d := range map[string]lttngagent.Domain{
 		"": lttngagent.JUL, "DEBUG": lttngagent.JUL, "FINE": lttngagent.Python, "2147483648": lttngagent.Log4j, "INFO": 7,
 	} {
@@ -64,7 +64,7 @@ func TestWhatIsNoLevelIsSaid(t *testing.T) {
 	assert.EqualError(t, err, `expected a level of python (CRITICAL, ERROR, WARNING, INFO, DEBUG, NOTSET) or a number, got "FINE"`)
 }
 
-func TestTypesOfLevelsThatAgentsDontKnowCannotBeSaid(t *testing.T) {
+func TestUnknownTypesOfLevelsAreErrors(t *testing.T) {
 	for number, name := range []string{"all", "range", "single"} {
 		parsed, err := lttngagent.ParseLevelType(name)
 		require.NoError(t, err)

@@ -3,11 +3,9 @@
 
 package lttngagent
 
-// Limits bound what the reply to List may hold. What is beyond them is a
-// *ProtocolError. A field that is 0 has its default.
+// Limits bound the reply to List. A larger reply is a *ProtocolError. A field that is 0 has its default.
 //
-// They bound what is believed, not what is allocated at once: buffers grow as bytes
-// arrive.
+// The limits are no allocations: buffers grow while bytes arrive.
 type Limits struct {
 	Names     int // default 65,536
 	NameBytes int // bytes of all names with their NULs; default 4 MiB

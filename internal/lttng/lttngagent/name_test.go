@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-func TestNamesThatAgentsTakeAreTaken(t *testing.T) {
+func TestNamesThatAgentsAcceptAreValid(t *testing.T) {
 	for _, text := range []string{
 		"", "*", "com.example.db", "com.example.*", "a*b", `a\*b`, "com.example with blanks", "größer.名前",
 		strings.Repeat("x", lttngagent.MaxPattern),
@@ -24,8 +24,7 @@ func TestNamesThatAgentsTakeAreTaken(t *testing.T) {
 	}
 }
 
-// wrongTexts are texts that cannot be sent, whatever they are for, with a part of what
-// is said of them.
+// wrongTexts are texts that cannot be sent, for any purpose, with a part of the error.
 var wrongTexts = map[string]string{
 	"nul\x00inside":          `without a NUL, got "nul\x00inside"`,
 	"no \xff UTF-8":          "in UTF-8",
@@ -35,7 +34,7 @@ var wrongTexts = map[string]string{
 	strings.Repeat("é", 1e5): "bytes, got 200000",
 }
 
-func TestNamesThatAgentsDontTakeCannotBeWritten(t *testing.T) {
+func TestNamesThatAgentsDoNotAcceptAreErrors(t *testing.T) {
 	for text, part := range wrongTexts {
 		_, err := lttngagent.ParsePattern(text)
 		assert.ErrorContains(t, err, part, "pattern")

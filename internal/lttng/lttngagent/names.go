@@ -10,8 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// splitNames returns the n names, each with its NUL, of which bytes at an offset
-// consist.
+// splitNames returns the n names in b, each followed by a NUL. offset is the offset of b in the message.
 func splitNames(b []byte, n, offset int) ([]string, error) {
 	if got := bytes.Count(b, []byte{0}); got != n {
 		return nil, &ProtocolError{offset, fmt.Sprintf("%d names, each with a NUL, in %d bytes", n, len(b)), fmt.Sprintf("%d NULs", got)}

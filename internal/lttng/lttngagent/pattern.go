@@ -3,21 +3,19 @@
 
 package lttngagent
 
-// Pattern is the name of a logger, or of many: a * stands for any text, also none. A
-// backslash in front of a * or of a backslash takes its meaning away. Agents older than
-// LTTng 2.11 know a * at the end alone, and no backslash; Python's agent takes no notice
-// of names at all.
+// Pattern is the name of a logger, or of many: a * stands for any text, including none. A backslash before a * or a
+// backslash makes it literal. Agents before LTTng 2.11 support a * only at the end, and no backslash. Python's agent
+// ignores names.
 //
 // The zero value is the empty name, which is that of java.util.logging's root logger.
 //
-// Agents count: what was enabled twice has to be disabled twice, by the same text.
+// Agents count: two Enable need two Disable with the same text.
 type Pattern struct{ text string }
 
-// nameFieldSize is the size in bytes of the field that a pattern is sent in, which ends
-// with a NUL.
+// nameFieldSize is the size in bytes of the field of a pattern, which ends with a NUL.
 const nameFieldSize = 256
 
-// MaxPattern is the length in bytes of the longest pattern.
+// MaxPattern is the maximum length of a pattern in bytes.
 const MaxPattern = nameFieldSize - 1
 
 // ParsePattern returns the pattern of a text of at most MaxPattern bytes in UTF-8,

@@ -10,8 +10,7 @@ import (
 	"fmt"
 )
 
-// payload is what is left of a command's payload. Its first error stays, and nothing is
-// left after it.
+// payload is the unread part of a command's payload. It records its first error, and is empty afterwards.
 type payload struct {
 	rest   []byte
 	offset int // of rest in the message
@@ -25,7 +24,7 @@ func (p *payload) fail(offset int, expected, got string) {
 	p.rest = nil
 }
 
-// check fails if what was taken at an offset is not valid.
+// check fails if err is a ValueError of a value at an offset.
 func (p *payload) check(offset int, err error) {
 	var invalid *ValueError
 	if errors.As(err, &invalid) {
@@ -50,7 +49,7 @@ func (p *payload) levels() Levels {
 	return l
 }
 
-// pattern takes a name in its field, which ends with the payload at the latest.
+// pattern reads a name from its field. The field may be shorter at the end of the payload.
 func (p *payload) pattern() Pattern {
 	at := p.offset
 	b := p.next(uint64(min(max(1, len(p.rest)), nameFieldSize)), "a name")
@@ -75,29 +74,28 @@ func (p *payload) context() Context {
 	return c
 }
 
-// countedText takes a text behind its size, which counts the NUL; or, with a size of
-// 0, none.
-func (p *payload) countedText(what string) string {
-	b := p.next(uint64(p.number("the size of "+what)), what)
+// countedText reads a text after its size, which includes the NUL. A size of 0 means an empty text.
+func (p *payload) countedText(name string) string {
+	b := p.next(uint64(p.number("the size of "+name)), name)
 	text, found := bytes.CutSuffix(b, []byte{0})
 	if len(b) > 0 && !found {
-		p.fail(p.offset-1, "a NUL at the end of "+what, fmt.Sprintf("%#02x", b[len(b)-1]))
+		p.fail(p.offset-1, "a NUL at the end of "+name, fmt.Sprintf("%#02x", b[len(b)-1]))
 	}
 	return string(text)
 }
 
-func (p *payload) number(what string) uint32 {
-	b := p.next(4, what)
+func (p *payload) number(name string) uint32 {
+	b := p.next(4, name)
 	if b == nil {
 		return 0
 	}
 	return binary.BigEndian.Uint32(b)
 }
 
-// next takes n bytes of what is named.
-func (p *payload) next(n uint64, what string) []byte {
+// next returns the next n bytes. name is their name for errors.
+func (p *payload) next(n uint64, name string) []byte {
 	if n > uint64(len(p.rest)) {
-		p.fail(p.offset, fmt.Sprintf("%d bytes of %s", n, what), fmt.Sprint(len(p.rest)))
+		p.fail(p.offset, fmt.Sprintf("%d bytes of %s", n, name), fmt.Sprint(len(p.rest)))
 		return nil
 	}
 	b := p.rest[:n]

@@ -8,11 +8,10 @@ import (
 	"fmt"
 )
 
-// Registration is what an agent says of itself, unasked, when it has connected. There
-// is none in the RFC.
+// Registration is the first message of an agent after it has connected. The RFC has none.
 type Registration struct {
 	Domain Domain
-	PID    uint32 // of its process, as that one sees it
+	PID    uint32 // of its process, in that one's namespace
 	Major  uint32
 	Minor  uint32
 }
@@ -20,18 +19,18 @@ type Registration struct {
 // RegistrationSize is the size in bytes of a registration.
 const RegistrationSize = 16
 
-// The version of the protocol that agents of dialect V2 register with.
+// The version of the protocol in registrations of dialect V2.
 const (
 	Major = 2
 	Minor = 0
 )
 
-// NewRegistration is what an agent registers with.
+// NewRegistration returns the registration of an agent.
 func NewRegistration(d Domain, pid uint32) Registration {
 	return Registration{Domain: d, PID: pid, Major: Major, Minor: Minor}
 }
 
-// AppendTo appends the registration as it is sent.
+// AppendTo appends the bytes of the registration.
 func (r Registration) AppendTo(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(r.Domain))
 	b = binary.BigEndian.AppendUint32(b, r.PID)
@@ -39,8 +38,8 @@ func (r Registration) AppendTo(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, r.Minor)
 }
 
-// ParseRegistration returns the registration in RegistrationSize bytes. One of a domain
-// or a version that the protocol doesn't have is a *ProtocolError.
+// ParseRegistration returns the registration in RegistrationSize bytes. An unknown domain or version is a
+// *ProtocolError.
 func ParseRegistration(b []byte) (Registration, error) {
 	if len(b) != RegistrationSize {
 		return Registration{}, &ProtocolError{
@@ -68,5 +67,5 @@ func ParseRegistration(b []byte) (Registration, error) {
 	return r, nil
 }
 
-// Agent is whom the agent's commands are for.
+// Agent returns the receiver of commands for this agent.
 func (r Registration) Agent() Agent { return Agent{Dialect: V2, Domain: r.Domain} }

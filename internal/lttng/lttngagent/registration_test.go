@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// unhex returns the bytes of hexadecimal digits with blanks between them.
+// unhex returns the bytes of hexadecimal digits, which may have blanks between them.
 func unhex(t testing.TB, digits string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
@@ -22,7 +22,7 @@ func unhex(t testing.TB, digits string) []byte {
 	return b
 }
 
-func TestARegistrationSaysWhoTheAgentIs(t *testing.T) {
+func TestARegistrationIdentifiesTheAgent(t *testing.T) {
 	for _, d := range lttngagent.Domains() {
 		r := lttngagent.NewRegistration(d, 27042)
 		b := r.AppendTo([]byte("before"))
@@ -34,14 +34,14 @@ func TestARegistrationSaysWhoTheAgentIs(t *testing.T) {
 	}
 }
 
-// wrongRegistrations are bytes that are no registration, and what is said of them.
+// wrongRegistrations are invalid registrations and their errors.
 var wrongRegistrations = []struct{ name, bytes, err string }{
 	{"no bytes", "", "byte 0: expected a registration of 16 bytes, got 0"},
 	{"too short", "00000003 000069a2 00000002 000000", "byte 0: expected a registration of 16 bytes, got 15"},
 	{"too long", "00000003 000069a2 00000002 00000000 00", "byte 0: expected a registration of 16 bytes, got 17"},
 	{"domain of the kernel", "00000001 000069a2 00000002 00000000",
 		"byte 0: expected a registration with domain 3 (jul), 4 (log4j), 5 (python) or 6 (log4j2), got 1"},
-	{"domain that is none", "00000007 000069a2 00000002 00000000",
+	{"unknown domain", "00000007 000069a2 00000002 00000000",
 		"byte 0: expected a registration with domain 3 (jul), 4 (log4j), 5 (python) or 6 (log4j2), got 7"},
 	{"HTTP", hex.EncodeToString([]byte("GET / HTTP/1.1\r\n")),
 		"byte 0: expected a registration with domain 3 (jul), 4 (log4j), 5 (python) or 6 (log4j2), got 1195725856"},
@@ -51,7 +51,7 @@ var wrongRegistrations = []struct{ name, bytes, err string }{
 		"byte 8: expected a registration with version 2.0 of the protocol, got 2.1"},
 }
 
-func TestWhatIsNoRegistrationIsSaid(t *testing.T) {
+func TestInvalidRegistrationsAreErrors(t *testing.T) {
 	for _, c := range wrongRegistrations {
 		_, err := lttngagent.ParseRegistration(unhex(t, c.bytes))
 		var wrong *lttngagent.ProtocolError

@@ -10,9 +10,8 @@ import (
 	"math"
 )
 
-// ReadCode reads the reply to Enable, Disable, EnableContext or DisableContext. An error
-// of the connection is wrapped: io.EOF where it has ended in front of the reply,
-// io.ErrUnexpectedEOF inside it, or what the connection says.
+// ReadCode reads the reply to Enable, Disable, EnableContext or DisableContext. It wraps errors of the connection. At
+// the end of the connection, this is io.EOF before the reply, and io.ErrUnexpectedEOF inside it.
 func (a Agent) ReadCode(from *bufio.Reader) (Code, error) {
 	r := &reading{from: from}
 	return r.code()
@@ -29,12 +28,12 @@ func (r *reading) code() (Code, error) {
 // ListReply is the reply to List.
 type ListReply struct {
 	Code Code
-	// Loggers has the names, in no order; none unless the code is Success. They lie in one
-	// piece of memory. Real agents leave out java.util.logging's root logger.
+	// Loggers has the names, in no order. It is empty unless the code is Success. The names share one piece of
+	// memory. Real agents omit java.util.logging's root logger.
 	Loggers []string
 }
 
-// AppendTo appends the reply as it is sent.
+// AppendTo appends the bytes of the reply.
 func (l ListReply) AppendTo(b []byte, d Dialect) []byte {
 	if d == RFC {
 		b = binary.BigEndian.AppendUint64(b, uint64(len(l.Loggers)))
@@ -59,9 +58,8 @@ func appendNames(b []byte, names []string) []byte {
 	return b
 }
 
-// ReadList reads the reply to List. Bytes that are none, or more than the limits allow,
-// are a *ProtocolError; of a list in version 2.0 that is sound but for its size it is in a
-// *TooLargeError. Errors of the connection are as with ReadCode.
+// ReadList reads the reply to List. Invalid replies, and those beyond the limits, are a *ProtocolError. A list of
+// version 2.0 that is only too large is a *TooLargeError. Errors of the connection are as with ReadCode.
 func (a Agent) ReadList(from *bufio.Reader, limits Limits) (ListReply, error) {
 	r, limits := &reading{from: from}, limits.withDefaults()
 	if a.Dialect == RFC {
@@ -70,8 +68,8 @@ func (a Agent) ReadList(from *bufio.Reader, limits Limits) (ListReply, error) {
 	return r.list(limits)
 }
 
-// list reads the reply of version 2.0: the code, the size in bytes of all names, their
-// number, and the names. Nothing follows a code that is not Success.
+// list reads the reply of version 2.0: the code, the size in bytes of all names, their number, and the names. After a
+// code other than Success nothing follows.
 func (r *reading) list(limits Limits) (ListReply, error) {
 	code, err := r.code()
 	if err != nil || code != Success {
@@ -109,15 +107,14 @@ func (r *reading) sizes(size, n uint32, limits Limits) error {
 	default:
 		return nil
 	}
-	// Agents have it as a number with a sign, of 32 bits.
+	// Agents have a number of 32 bits with sign.
 	if size > math.MaxInt32 || n > size {
 		return &wrong
 	}
 	return &TooLargeError{ProtocolError: wrong, Rest: int(size)}
 }
 
-// rfcList reads the reply of the RFC: the number of names, in 64 bits, the names, and
-// the code. Nobody says how long they are.
+// rfcList reads the reply of the RFC: the number of names, in 64 bits, the names, and the code. It has no size.
 func (r *reading) rfcList(limits Limits) (ListReply, error) {
 	b, err := r.next(8, "the number of names")
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// readList reads a reply that comes byte by byte, and says how much is left after it.
+// readList reads a reply that arrives byte by byte, and returns the number of bytes after it.
 func readList(a lttngagent.Agent, b []byte, limits lttngagent.Limits) (lttngagent.ListReply, int, error) {
 	unread := bytes.NewReader(b)
 	from := bufio.NewReader(iotest.OneByteReader(unread))
@@ -51,7 +51,7 @@ var listReplies = []struct {
 	{"refused, by the RFC", rfc, "0000000000000000 00000002", lttngagent.ListReply{Code: lttngagent.Invalid}},
 }
 
-func TestRepliesToListAreAsTheDocumentSays(t *testing.T) {
+func TestRepliesToListHaveTheBytesOfTheDocument(t *testing.T) {
 	for _, c := range listReplies {
 		b := unhex(t, c.bytes)
 		reply, left, err := readList(c.agent, append(b, "after"...), lttngagent.Limits{})
@@ -62,8 +62,7 @@ func TestRepliesToListAreAsTheDocumentSays(t *testing.T) {
 	}
 }
 
-// wrongLists are replies to List that are none, or are beyond 3 names in 10 bytes, and
-// what is said of them.
+// wrongLists are invalid replies to List, or replies beyond 3 names in 10 bytes, and their errors.
 var wrongLists = []struct {
 	name  string
 	agent lttngagent.Agent
@@ -74,8 +73,8 @@ var wrongLists = []struct {
 	{"more bytes than there are", v2, "00000001 ffffffff ffffffff", "byte 4: expected at most 10 bytes of names, got 4294967295"},
 	{"more names than allowed", v2, "00000001 0000000a 00000004", "byte 8: expected at most 3 names in 10 bytes, got 4"},
 	{"more names than bytes", v2, "00000001 00000002 00000003", "byte 8: expected at most 2 names in 2 bytes, got 3"},
-	{"fewer names than said", v2, "00000001 00000004 00000002 61626300", "byte 12: expected 2 names, each with a NUL, in 4 bytes, got 1 NULs"},
-	{"more names than said", v2, "00000001 00000004 00000001 61006200", "byte 12: expected 1 names, each with a NUL, in 4 bytes, got 2 NULs"},
+	{"fewer names than announced", v2, "00000001 00000004 00000002 61626300", "byte 12: expected 2 names, each with a NUL, in 4 bytes, got 1 NULs"},
+	{"more names than announced", v2, "00000001 00000004 00000001 61006200", "byte 12: expected 1 names, each with a NUL, in 4 bytes, got 2 NULs"},
 	{"bytes but no names", v2, "00000001 00000002 00000000 6162", "byte 13: expected a NUL at the end of the last name, got 0x62"},
 	{"a last name without a NUL", v2, "00000001 00000003 00000001 610062", "byte 14: expected a NUL at the end of the last name, got 0x62"},
 	{"a name that is not UTF-8", v2, "00000001 00000005 00000002 6100 62ff00", `byte 14: expected a name in UTF-8, got "b\xff"`},
@@ -85,7 +84,7 @@ var wrongLists = []struct {
 	{"a name that is not UTF-8, by the RFC", rfc, "0000000000000002 6100 ff00 00000001", `byte 10: expected a name in UTF-8, got "\xff"`},
 }
 
-func TestWhatIsNoReplyToListIsSaid(t *testing.T) {
+func TestInvalidRepliesToListAreErrors(t *testing.T) {
 	for _, c := range wrongLists {
 		reply, _, err := readList(c.agent, unhex(t, c.bytes), lttngagent.Limits{Names: 3, NameBytes: 10})
 		var wrong *lttngagent.ProtocolError
@@ -115,7 +114,7 @@ func TestARealListIsWithinTheDefaultLimits(t *testing.T) {
 	}
 }
 
-func TestAReplyThatEndsTooEarlyIsSaid(t *testing.T) {
+func TestAnIncompleteReplyIsAnError(t *testing.T) {
 	for _, c := range listReplies {
 		whole := unhex(t, c.bytes)
 		for n := range whole {
@@ -129,7 +128,7 @@ func TestAReplyThatEndsTooEarlyIsSaid(t *testing.T) {
 	}
 }
 
-func TestWhatTheConnectionSaysIsKept(t *testing.T) {
+func TestErrorsOfTheConnectionAreWrapped(t *testing.T) {
 	broken := errors.New("broken")
 	for _, b := range []string{"", "000000", "00000001", "00000001 00000006 00000002", "00000001 00000006 00000002 612e"} {
 		from := bufio.NewReader(io.MultiReader(bytes.NewReader(unhex(t, b)), iotest.ErrReader(broken)))
@@ -140,8 +139,8 @@ func TestWhatTheConnectionSaysIsKept(t *testing.T) {
 	assert.EqualError(t, err, "byte 12: expected 6 bytes of names, got 2: unexpected EOF")
 }
 
-// TestMemoryIsTakenAsBytesArrive: an agent that only says that much comes costs nothing.
-func TestMemoryIsTakenAsBytesArrive(t *testing.T) {
+// TestMemoryGrowsAsBytesArrive: an agent that only announces many bytes uses no memory.
+func TestMemoryGrowsAsBytesArrive(t *testing.T) {
 	const most = math.MaxInt32
 	announced := binary.BigEndian.AppendUint32(unhex(t, "00000001"), most)
 	announced = append(binary.BigEndian.AppendUint32(announced, most), "few"...)

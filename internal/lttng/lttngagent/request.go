@@ -10,19 +10,18 @@ import (
 	"math"
 )
 
-// Request is a command as an agent finds it, which may be none.
+// Request is a message from a session daemon to an agent. It may not be a valid command.
 type Request struct {
 	Type    CommandType
-	Version uint64 // of the command; agents don't look at it
+	Version uint64 // of the command. Agents ignore it
 	Payload []byte
 }
 
-// maxPayload bounds the payload of a command, in bytes: the longest that AppendCommand
-// makes, and as much again.
+// maxPayload bounds the payload of a command, in bytes: twice the longest one that AppendCommand makes.
 const maxPayload = 2 * (8 + nameFieldSize + 4 + MaxFilter + 1)
 
-// ReadRequest reads what comes from a session daemon. A payload of an impossible size is
-// a *ProtocolError. Errors of the connection are as with Agent.ReadCode.
+// ReadRequest reads a request of a session daemon. A payload of an impossible size is a *ProtocolError. Errors of the
+// connection are as with Agent.ReadCode.
 func (d Dialect) ReadRequest(from *bufio.Reader) (Request, error) {
 	r := &reading{from: from}
 	h, err := r.next(d.headerSize(), "the header of a command")
@@ -44,9 +43,8 @@ func (d Dialect) ReadRequest(from *bufio.Reader) (Request, error) {
 	return q, err
 }
 
-// Command is the command that the request is to an agent of a dialect. One that the
-// dialect doesn't have, or with a payload that is none, is a *ProtocolError. As with
-// real agents, bytes after the parts of the payload are of no meaning.
+// Command returns the command in the request to an agent of a dialect. A command that the dialect does not have, or
+// an invalid payload, is a *ProtocolError. As with real agents, bytes after the payload's parts are ignored.
 func (q Request) Command(d Dialect) (c Command, err error) {
 	p := payload{rest: q.Payload, offset: d.headerSize()}
 	switch {

@@ -17,19 +17,18 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// readRequest reads a request that comes byte by byte.
+// readRequest reads a request that arrives byte by byte.
 func readRequest(d lttngagent.Dialect, b []byte) (lttngagent.Request, error) {
 	return d.ReadRequest(bufio.NewReader(iotest.OneByteReader(bytes.NewReader(b))))
 }
 
-// wrongRequests are requests that end a real agent's thread, or would make it read for
-// ever, and what is said of them.
+// wrongRequests are requests that end a real agent's thread, or make it read without end, and their errors.
 var wrongRequests = []struct {
 	name, bytes string
 	dialect     lttngagent.Dialect
 	err         string
 }{
-	{"command that is none", "0000000000000000 00000007 00000000", lttngagent.V2, "byte 8: expected a command of dialect 2.0, got 7"},
+	{"unknown command", "0000000000000000 00000007 00000000", lttngagent.V2, "byte 8: expected a command of dialect 2.0, got 7"},
 	{"command 0", "0000000000000000 00000000 00000000", lttngagent.V2, "byte 8: expected a command of dialect 2.0, got 0"},
 	{"registration done in the RFC", "0000000000000000 0000000000000004 0000000000000000", lttngagent.RFC,
 		"byte 8: expected a command of dialect rfc, got 4"},
@@ -42,7 +41,7 @@ var wrongRequests = []struct {
 	{"enable without a payload", "0000000000000000 00000002 00000000", lttngagent.V2, "byte 16: expected 4 bytes of a level, got 0"},
 	{"enable with half a name", "0000000000000009 00000002 00000000 80000000 00000000 2a", lttngagent.V2,
 		"byte 24: expected a name in 256 bytes, got 1"},
-	{"enable with a type of levels that is none", "000000000000010c 00000002 00000000 80000000 00000003" + field("2a") + "00000000",
+	{"enable with an unknown type of levels", "000000000000010c 00000002 00000000 80000000 00000003" + field("2a") + "00000000",
 		lttngagent.V2, "byte 20: expected a type of levels from 0 to 2, got 3"},
 	{"filter without a NUL", "000000000000010d 00000002 00000000 80000000 00000000" + field("2a") + "00000001 78",
 		lttngagent.V2, "byte 284: expected a NUL at the end of a filter, got 0x78"},
@@ -61,7 +60,7 @@ var wrongRequests = []struct {
 		"byte 0: expected a payload of at most 131606 bytes, got 9223372036854775807"},
 }
 
-func TestWhatIsNoCommandIsSaid(t *testing.T) {
+func TestInvalidCommandsAreErrors(t *testing.T) {
 	for _, c := range wrongRequests {
 		q, err := readRequest(c.dialect, unhex(t, c.bytes))
 		if err == nil {
@@ -73,7 +72,7 @@ func TestWhatIsNoCommandIsSaid(t *testing.T) {
 	}
 }
 
-func TestARequestThatEndsTooEarlyIsSaid(t *testing.T) {
+func TestAnIncompleteRequestIsAnError(t *testing.T) {
 	_, err := readRequest(lttngagent.V2, nil)
 	require.ErrorIs(t, err, io.EOF)
 	assert.EqualError(t, err, "byte 0: expected 16 bytes of the header of a command, got 0: EOF")

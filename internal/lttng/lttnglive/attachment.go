@@ -9,19 +9,18 @@ import (
 	"math"
 )
 
-// Attachment is a session that a viewer reads. It shares the viewer's connection.
+// Attachment is a session that a viewer has attached. It uses the viewer's connection.
 type Attachment struct {
 	viewer   *Viewer
 	session  uint64
 	detached bool
 }
 
-// Session is the ID of the session.
+// Session returns the ID of the session.
 func (a *Attachment) Session() uint64 { return a.session }
 
-// NextIndex asks what comes next in a stream of packets. With IndexRetry and
-// IndexInactive ask again some milliseconds later; after IndexHangUp and IndexEnd
-// the stream is gone. IndexError is a *StatusError.
+// NextIndex requests the next index of a stream of packets. After IndexRetry and IndexInactive, call it again some
+// milliseconds later. After IndexHangUp and IndexEnd the stream no longer exists. IndexError is a *StatusError.
 func (a *Attachment) NextIndex(ctx context.Context, stream uint64) (Index, error) {
 	var reply Index
 	err := a.command(ctx, GetNextIndexRequest{Stream: stream}, func(from replySource) (err error) {
@@ -33,18 +32,16 @@ func (a *Attachment) NextIndex(ctx context.Context, stream uint64) (Index, error
 	return reply, err
 }
 
-// Packet asks for length bytes of the packet whose index was the last of the stream,
-// from offset on: Index.Offset and Index.ContentLength, or Index.PacketLength for the
-// padding, too. The data stands in dst, from its beginning, as far as there is room in
-// it, or else in a larger buffer, which grows as bytes come.
+// Packet requests length bytes from offset of the packet of the stream's last index: Index.Offset, and
+// Index.ContentLength, or Index.PacketLength to include the padding. The data is stored in dst from its beginning if
+// it has the capacity, otherwise in a larger buffer, which grows while bytes arrive.
 //
-// Where the packet is refused until metadata or streams are read (relay daemons up to
-// 2.6), the status is PacketError and the flags say which; PacketError without flags
-// is a *StatusError.
+// Relay daemons up to 2.6 refuse a packet until new metadata or streams are read. Then the status is PacketError with
+// the corresponding flags. PacketError without flags is a *StatusError.
 func (a *Attachment) Packet(ctx context.Context, stream, offset, length uint64, dst []byte) (PacketReply, error) {
 	limit := min(uint64(a.viewer.options.Limits.Packet), math.MaxUint32)
 	if length > limit {
-		return PacketReply{}, a.fail(CommandGetPacket, fmt.Errorf("expected at most %d bytes of a packet to ask for, got %d", limit, length))
+		return PacketReply{}, a.fail(CommandGetPacket, fmt.Errorf("expected a request for at most %d bytes of a packet, got %d", limit, length))
 	}
 	request := GetPacketRequest{Stream: stream, Offset: offset, Length: uint32(length)}
 	var reply PacketReply
@@ -57,8 +54,8 @@ func (a *Attachment) Packet(ctx context.Context, stream, offset, length uint64, 
 	return reply, err
 }
 
-// Metadata asks for the metadata of a stream that was not sent yet. The data stands in
-// dst, as that of Packet. MetadataError is a *StatusError.
+// Metadata requests the metadata of a stream that was not sent yet. The data is stored in dst, as by Packet.
+// MetadataError is a *StatusError.
 func (a *Attachment) Metadata(ctx context.Context, stream uint64, dst []byte) (MetadataReply, error) {
 	var reply MetadataReply
 	err := a.command(ctx, GetMetadataRequest{Stream: stream}, func(from replySource) (err error) {
@@ -70,8 +67,8 @@ func (a *Attachment) Metadata(ctx context.Context, stream uint64, dst []byte) (M
 	return reply, err
 }
 
-// NewStreams asks for the streams that were not told yet. NewStreamsError (the session
-// is gone) is a *StatusError; NewStreamsHangUp (it was closed) is not.
+// NewStreams requests the streams that were not sent yet. NewStreamsError (the session no longer exists) is a
+// *StatusError. NewStreamsHangUp (the session was closed) is not.
 func (a *Attachment) NewStreams(ctx context.Context) (NewStreamsReply, error) {
 	var reply NewStreamsReply
 	err := a.command(ctx, GetNewStreamsRequest{Session: a.session}, func(from replySource) (err error) {
@@ -83,9 +80,9 @@ func (a *Attachment) NewStreams(ctx context.Context) (NewStreamsReply, error) {
 	return reply, err
 }
 
-// Detach gives the session up, so that another viewer can attach it. Afterwards every
-// method says ErrDetached. Relay daemons before 2.8 don't know the command: there it
-// is the end of the connection that detaches, and nothing is sent.
+// Detach detaches the session, so that another viewer can attach it. Afterwards every method returns ErrDetached.
+// Relay daemons before 2.8 do not know the command: Detach sends nothing to them, and they detach the session at the
+// end of the connection.
 func (a *Attachment) Detach(ctx context.Context) error {
 	if a.detached || a.viewer.minor < minorDetach {
 		a.detached = true

@@ -11,6 +11,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/sim/capture"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
 // captureNames are the captures of the live protocol.
@@ -18,7 +19,7 @@ var captureNames = []string{"jul1", "julctx", "cygok", "cyg1", "tp1", "meta1"}
 
 func openCapture(t testing.TB, name string) *capture.Capture {
 	t.Helper()
-	c, err := capture.Open("../../../testdata/lttng/live/" + name + ".zip")
+	c, err := capture.Open(lttngdata.CaptureFile(t, name))
 	require.NoError(t, err)
 	return c
 }
@@ -32,7 +33,7 @@ func TestCapturesDecodeAndEncodeToTheSameBytes(t *testing.T) {
 				requests = lttnglive.AppendRequest(requests, e.Request)
 				replies = e.Reply.AppendTo(replies, c.Minor)
 			}
-			// Not assert.Equal: its failure would print hundreds of kilobytes.
+			// Without assert.Equal, because its failure would print hundreds of kilobytes.
 			assert.True(t, string(c.ViewerToRelay) == string(requests), "requests")
 			assert.True(t, string(c.RelayToViewer) == string(replies), "replies")
 		})

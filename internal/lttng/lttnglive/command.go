@@ -5,10 +5,10 @@ package lttnglive
 
 import "fmt"
 
-// Command is what a viewer asks for.
+// Command is a command of a viewer.
 type Command uint32
 
-// The commands, as they stand in a request's header.
+// The commands, with their numbers in a request's header.
 const (
 	CommandConnect       Command = 1
 	CommandListSessions  Command = 2
@@ -17,7 +17,7 @@ const (
 	CommandGetPacket     Command = 5
 	CommandGetMetadata   Command = 6
 	CommandGetNewStreams Command = 7
-	CommandCreateSession Command = 8 // of the viewer: what it attaches sessions to
+	CommandCreateSession Command = 8 // creates the viewer's own session, to which it attaches tracing sessions
 	CommandDetachSession Command = 9
 )
 
@@ -37,7 +37,7 @@ var commands = [...]struct {
 	CommandDetachSession: {"detach session", 8},
 }
 
-// Known says that the protocol has this command.
+// Known reports whether the protocol has this command.
 func (c Command) Known() bool { return c >= CommandConnect && uint64(c) < uint64(len(commands)) }
 
 func (c Command) String() string {
@@ -47,5 +47,5 @@ func (c Command) String() string {
 	return commands[c].name
 }
 
-// payload is the size in bytes of what follows the header of a known command.
+// payload returns the size in bytes of the payload of a known command.
 func (c Command) payload() int { return commands[c].payload }

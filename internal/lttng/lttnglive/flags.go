@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Flags of an index or packet say what the viewer should ask for next.
+// Flags of an index or packet are requests to the viewer.
 type Flags uint32
 
-// The flags. They stand beside any status.
+// The flags. They can occur with any status.
 const (
-	// FlagNewMetadata says that metadata must be read before the packet is decoded.
+	// FlagNewMetadata means that the viewer must read metadata before it decodes the packet.
 	FlagNewMetadata Flags = 1 << 0
-	// FlagNewStreams says that there are streams that the viewer was not told of.
+	// FlagNewStreams means that there are streams that were not sent to the viewer yet.
 	FlagNewStreams Flags = 1 << 1
 )
 
-// Has says that all of the flags in f are set.
+// Has reports whether all of these flags are set.
 func (f Flags) Has(flags Flags) bool { return f&flags == flags }
 
 func (f Flags) String() string {

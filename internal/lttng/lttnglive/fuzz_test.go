@@ -15,14 +15,14 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
-// fuzzLimits are low, so that bytes are likely to be beyond them.
+// fuzzLimits are low, so that random bytes often exceed them.
 var fuzzLimits = lttnglive.Limits{Sessions: 3, Streams: 3, Packet: 1 << 16, Metadata: 1 << 16}
 
-// fuzzSeed is how many bytes of a reply go into the seeds: streams are long and alike.
+// fuzzSeed is the maximum size of a reply as a seed, because entries of streams are long and similar.
 const fuzzSeed = 10_000
 
-// fuzzReply fuzzes the replies to one command, as bytes and as they come on a
-// connection, with the replies of all captures and of the tests as seeds.
+// fuzzReply fuzzes the replies to one command, from bytes and from a connection. The seeds are the replies of all
+// captures and of the tests.
 func fuzzReply(f *testing.F, request lttnglive.Request, minors ...uint32) {
 	for _, name := range captureNames {
 		c := openCapture(f, name)
@@ -52,8 +52,7 @@ func fuzzReply(f *testing.F, request lttnglive.Request, minors ...uint32) {
 	})
 }
 
-// checkReply decodes b and checks what DecodeReply promises, and that a viewer sees
-// the same when it comes on a connection.
+// checkReply decodes b, checks the guarantees of DecodeReply, and that a viewer reads the same from a connection.
 func checkReply(t *testing.T, request lttnglive.Request, minor uint32, b []byte) {
 	reply, n, err := lttnglive.DecodeReply(request, minor, fuzzLimits, b)
 	var wrong *lttnglive.ProtocolError
@@ -73,7 +72,7 @@ func checkReply(t *testing.T, request lttnglive.Request, minor uint32, b []byte)
 		}
 	}
 	if minor < lttnglive.MinMinor || minor > lttnglive.MaxMinor || request.Command() == lttnglive.CommandDetachSession && minor < 8 {
-		return // no viewer asks for it
+		return // no viewer sends such a request
 	}
 	got := readFromConnection(request, minor, b)
 	var status *lttnglive.StatusError
@@ -87,8 +86,7 @@ func checkReply(t *testing.T, request lttnglive.Request, minor uint32, b []byte)
 	}
 }
 
-// readFromConnection has a viewer read b as the reply to the request, behind what it
-// needs to be able to ask.
+// readFromConnection makes a viewer read b as the reply to the request, after the replies that it needs first.
 func readFromConnection(request lttnglive.Request, minor uint32, b []byte) error {
 	connected := lttnglive.ConnectReply{Version: lttnglive.Version{Major: 2, Minor: minor}}.AppendTo(nil, minor)
 	created := lttnglive.CreateSessionReply{Status: lttnglive.CreateSessionOK}.AppendTo(nil, minor)
@@ -137,7 +135,7 @@ func readFromConnection(request lttnglive.Request, minor uint32, b []byte) error
 	return err
 }
 
-// byteConn is a connection that gives bytes, then its end, and takes anything.
+// byteConn is a connection with fixed input, then its end. It accepts all output.
 type byteConn struct{ bytes.Reader }
 
 type byteAddr struct{}
@@ -161,7 +159,7 @@ func FuzzAttachSessionReply(f *testing.F) { fuzzReply(f, lttnglive.AttachSession
 
 func FuzzIndex(f *testing.F) { fuzzReply(f, lttnglive.GetNextIndexRequest{}) }
 
-// The captures' packets have 4,096 bytes; those of the tables are too short for it.
+// The captures' packets have 4,096 bytes. Those of the tables are too short for this request.
 func FuzzPacketReply(f *testing.F) { fuzzReply(f, lttnglive.GetPacketRequest{Length: 4096}) }
 
 func FuzzMetadataReply(f *testing.F) { fuzzReply(f, lttnglive.GetMetadataRequest{}) }
@@ -197,8 +195,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzRelay has a relay serve a viewer that sends any bytes: it ends with the viewer,
-// and what it says can be read as replies to what it was asked.
+// FuzzRelay serves a viewer that sends any bytes. Serving ends with the viewer, and all output can be read as replies
+// to its requests.
 func FuzzRelay(f *testing.F) {
 	for _, name := range captureNames {
 		c := openCapture(f, name)
@@ -210,7 +208,7 @@ func FuzzRelay(f *testing.F) {
 	}
 	f.Add(all)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		relay, err := lttnglive.NewRelay([]*lttnglive.Recording{recording()}, lttnglive.RelayOptions{Again: true})
+		relay, err := lttnglive.NewRelay([]*lttnglive.Recording{recording()}, lttnglive.RelayOptions{Restart: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +243,7 @@ func FuzzRelay(f *testing.F) {
 	})
 }
 
-// recordingConn is a byteConn that keeps what is written.
+// recordingConn is a byteConn that records its output.
 type recordingConn struct {
 	byteConn
 	written bytes.Buffer

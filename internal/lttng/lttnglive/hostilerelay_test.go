@@ -21,15 +21,14 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
-// What comes before the reply of a hostile relay daemon.
+// The replies before the one of a hostile relay daemon.
 const (
 	connected      = "0000000000000001 00000002 0000000D 00000000"
 	sessionCreated = "00000001"
 	noStreams      = "00000001 00000000"
 )
 
-// hostile is a connection to a relay daemon that answers each request with the next
-// of the replies, and then does what end says with it.
+// hostile returns a connection to a relay daemon that answers each request with the next reply, and then calls end.
 func hostile(t *testing.T, end func(conn net.Conn), replies ...string) net.Conn {
 	t.Helper()
 	viewer, relay := net.Pipe()
@@ -68,7 +67,7 @@ func skipRequest(conn net.Conn) error {
 
 func closeNow(conn net.Conn) { conn.Close() }
 
-// readHostile attaches a session and asks for the next index.
+// readHostile attaches a session and requests the next index.
 func readHostile(ctx context.Context, conn net.Conn, options lttnglive.ViewerOptions) error {
 	v, err := lttnglive.Connect(ctx, conn, options)
 	if err != nil {
@@ -82,7 +81,7 @@ func readHostile(ctx context.Context, conn net.Conn, options lttnglive.ViewerOpt
 	return err
 }
 
-func TestAReplyThatDoesNotGetThrough(t *testing.T) {
+func TestAnIncompleteReplyIsAnError(t *testing.T) {
 	cases := []struct {
 		name    string
 		end     func(net.Conn)
@@ -92,23 +91,23 @@ func TestAReplyThatDoesNotGetThrough(t *testing.T) {
 	}{
 		{
 			"closed instead of connecting", closeNow, []string{""}, lttnglive.ErrClosed,
-			"relay daemon pipe, connect: byte 0 of the reply: expected 20 more bytes to get through, got: the connection was closed",
+			"relay daemon pipe, connect: byte 0 of the reply: expected 20 more bytes, got: the connection was closed",
 		},
 		{
 			"closed in the middle of a reply", closeNow, []string{connected, sessionCreated, noStreams, strings.Repeat("00", 63)}, lttnglive.ErrClosed,
-			"relay daemon pipe, get next index: byte 63 of the reply: expected 1 more bytes to get through, got: the connection was closed",
+			"relay daemon pipe, get next index: byte 63 of the reply: expected 1 more bytes, got: the connection was closed",
 		},
 		{
 			"stalled in the middle of a reply", nil, []string{connected, sessionCreated, noStreams, strings.Repeat("00", 10)}, lttnglive.ErrTimeout,
-			"relay daemon pipe, get next index: byte 10 of the reply: expected 54 more bytes to get through, got: time ran out",
+			"relay daemon pipe, get next index: byte 10 of the reply: expected 54 more bytes, got: time ran out",
 		},
 		{
-			"streams that never come", nil, []string{connected, sessionCreated, "00000001 00010000"}, lttnglive.ErrTimeout,
-			"relay daemon pipe, attach session: byte 8 of the reply: expected 4371 more bytes to get through, got: time ran out",
+			"streams that never arrive", nil, []string{connected, sessionCreated, "00000001 00010000"}, lttnglive.ErrTimeout,
+			"relay daemon pipe, attach session: byte 8 of the reply: expected 4371 more bytes, got: time ran out",
 		},
 		{
 			"requests that are not read", nil, []string{connected, sessionCreated}, lttnglive.ErrTimeout,
-			"relay daemon pipe, attach session: byte 0 of the request: expected 36 more bytes to get through, got: time ran out",
+			"relay daemon pipe, attach session: byte 0 of the request: expected 36 more bytes, got: time ran out",
 		},
 	}
 	for _, c := range cases {
@@ -124,9 +123,8 @@ func TestAReplyThatDoesNotGetThrough(t *testing.T) {
 	}
 }
 
-// Wrong replies of the table break the connection, whatever its bytes would have
-// meant.
-func TestAProtocolErrorLeavesTheConnectionUnusable(t *testing.T) {
+// Wrong replies of the table break the connection, independent of the following bytes.
+func TestAProtocolErrorMakesTheConnectionUnusable(t *testing.T) {
 	conn := hostile(t, nil, connected, "00000003", "00000000")
 	v, err := lttnglive.Connect(t.Context(), conn, lttnglive.ViewerOptions{Limits: lttnglive.Limits{Sessions: 2}})
 	require.NoError(t, err)
@@ -138,7 +136,7 @@ func TestAProtocolErrorLeavesTheConnectionUnusable(t *testing.T) {
 	var broken *lttnglive.BrokenError
 	require.ErrorAs(t, err, &broken)
 	assert.False(t, errors.As(err, &wrong), "the cause is that of another command")
-	assert.EqualError(t, err, "relay daemon pipe, list sessions: the connection is of no use since: list sessions: byte 0: expected at most 2 sessions, got 3")
+	assert.EqualError(t, err, "relay daemon pipe, list sessions: the connection is unusable after an earlier error: list sessions: byte 0: expected at most 2 sessions, got 3")
 }
 
 func TestCreateSessionIsRefused(t *testing.T) {
@@ -148,8 +146,8 @@ func TestCreateSessionIsRefused(t *testing.T) {
 	assert.Equal(t, lttnglive.CreateSessionError, status.Status)
 }
 
-// A relay daemon that drips its reply doesn't hold a viewer for longer than one that
-// stalls; one that sends a large reply slowly, but surely, has the time it needs.
+// A relay daemon that sends a reply byte by byte cannot delay a viewer longer than one that stalls. A relay daemon
+// that sends a large reply slowly, but steadily, has enough time.
 func TestADeadlineCoversProgressAndNotBytes(t *testing.T) {
 	const size = 1 << 20
 	metadata := append(binary.BigEndian.AppendUint64(nil, size), be32(1)...)
@@ -163,7 +161,7 @@ func TestADeadlineCoversProgressAndNotBytes(t *testing.T) {
 			}
 			piece := make([]byte, bytes)
 			for range size / bytes {
-				time.Sleep(every) // in the test's own time
+				time.Sleep(every) // in the test's fake time
 				if _, err := conn.Write(piece); err != nil {
 					return
 				}
@@ -192,7 +190,7 @@ func TestADeadlineCoversProgressAndNotBytes(t *testing.T) {
 	})
 }
 
-// A context ends every command at once, wherever it is, with its cause.
+// A context ends every command immediately, at any point, with its cause.
 func TestAContextEndsACommand(t *testing.T) {
 	for name, replies := range map[string][]string{
 		"before the reply": {connected, sessionCreated, noStreams, ""},
@@ -217,9 +215,8 @@ func TestAContextEndsACommand(t *testing.T) {
 	}
 }
 
-// A context that has ended before sends nothing, and the connection can be used with
-// another.
-func TestAContextThatHasEndedBreaksNothing(t *testing.T) {
+// With a context that has ended already, the viewer sends nothing. The connection can be used with another context.
+func TestAnEndedContextDoesNotBreakTheConnection(t *testing.T) {
 	v, err := lttnglive.Connect(t.Context(), hostile(t, nil, connected, "00000000"), lttnglive.ViewerOptions{})
 	require.NoError(t, err)
 	ended, cancel := context.WithCancel(t.Context())
@@ -231,8 +228,8 @@ func TestAContextThatHasEndedBreaksNothing(t *testing.T) {
 	assert.Empty(t, sessions)
 }
 
-// What is announced costs no memory before it comes.
-func TestAnnouncedBytesAreNotBelieved(t *testing.T) {
+// Announced data uses no memory before it arrives.
+func TestAnnouncedBytesUseNoMemory(t *testing.T) {
 	metadata := "0000000004000000 00000001" // 64 MiB
 	synctest.Test(t, func(t *testing.T) {
 		v, err := lttnglive.Connect(t.Context(), hostile(t, nil, connected, sessionCreated, noStreams, metadata), lttnglive.ViewerOptions{})
@@ -248,12 +245,12 @@ func TestAnnouncedBytesAreNotBelieved(t *testing.T) {
 	})
 }
 
-// emptyConn gives neither bytes nor an error.
+// emptyConn returns neither bytes nor an error.
 type emptyConn struct{ net.Conn }
 
 func (emptyConn) Read([]byte) (int, error) { return 0, nil }
 
-func TestAConnectionThatGivesNothingIsGivenUp(t *testing.T) {
+func TestAConnectionWithoutBytesAndErrorsIsAbandoned(t *testing.T) {
 	_, err := lttnglive.Connect(t.Context(), emptyConn{hostile(t, nil, "")}, lttnglive.ViewerOptions{})
 	require.ErrorIs(t, err, io.ErrNoProgress)
 }

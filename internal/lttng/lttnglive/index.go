@@ -8,15 +8,15 @@ import (
 	"fmt"
 )
 
-// Index is the answer to "get next index": a packet that can be read, or why there
-// is none. Times are of the trace's clock, in its cycles.
+// Index is the reply to "get next index": a readable packet, or the reason for none. Times are in cycles of the
+// trace's clock.
 type Index struct {
 	Offset         uint64 // of the packet, in bytes: for "get packet"
 	PacketSize     uint64 // bits
-	ContentSize    uint64 // bits, header and context included; the rest of the packet is padding
+	ContentSize    uint64 // bits, including header and context. The rest of the packet is padding
 	TimestampBegin uint64
-	// TimestampEnd is the time of the packet's end; with IndexInactive the promise
-	// that the stream has no event before it.
+	// TimestampEnd is the time of the packet's end. With IndexInactive it is a promise: the stream will have no older
+	// event.
 	TimestampEnd    uint64
 	EventsDiscarded uint64 // since the stream began
 	StreamClass     uint64 // the ID of the stream's class in the metadata
@@ -24,17 +24,17 @@ type Index struct {
 	Flags           Flags
 }
 
-// indexSize is the size in bytes of the reply.
+// indexSize is the size of the reply in bytes.
 const indexSize = 64
 
-// PacketLength is the size in bytes of the whole packet.
+// PacketLength returns the size of the whole packet in bytes.
 func (i Index) PacketLength() uint64 { return i.PacketSize / 8 }
 
-// ContentLength is how many bytes of the packet have content. To ask for no more than
-// these spares the padding, which is most of a packet that was closed by a timer.
+// ContentLength returns the number of bytes with content. A request for only these omits the padding, which is most
+// of a packet that was closed by a timer.
 func (i Index) ContentLength() uint64 { return i.ContentSize/8 + (i.ContentSize%8+7)/8 }
 
-// AppendTo appends the reply as it is sent.
+// AppendTo appends the bytes of the reply.
 func (i Index) AppendTo(b []byte, _ uint32) []byte {
 	for _, v := range [...]uint64{i.Offset, i.PacketSize, i.ContentSize, i.TimestampBegin, i.TimestampEnd, i.EventsDiscarded, i.StreamClass} {
 		b = binary.BigEndian.AppendUint64(b, v)
@@ -71,7 +71,7 @@ func readIndex(from replySource, limits Limits) (Index, error) {
 	return i, nil
 }
 
-// checkPacket says what is wrong with the sizes of a packet whose index is at start.
+// checkPacket checks the sizes of a packet whose index is at start.
 func (i Index) checkPacket(start int, limits Limits) error {
 	switch {
 	case i.PacketSize == 0 || i.PacketSize%8 != 0:

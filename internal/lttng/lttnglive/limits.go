@@ -3,11 +3,9 @@
 
 package lttnglive
 
-// Limits bound what a reply may announce. What is beyond them is a *ProtocolError.
-// A field that is 0 has its default.
+// Limits bound the announced sizes in replies. A larger size is a *ProtocolError. A field that is 0 has its default.
 //
-// They bound what is believed, not what is allocated at once: buffers grow as bytes
-// arrive.
+// The limits are no allocations: buffers grow while bytes arrive.
 type Limits struct {
 	Sessions int // in one list; default 4,096
 	Streams  int // in one reply; default 65,536

@@ -8,15 +8,13 @@ import (
 	"time"
 )
 
-// AddPromises adds to the steps of a stream of packets what a live session says when
-// nothing comes: after each timer without a step, that the stream has nothing older
-// than now. clock gives the trace's clock, in cycles, for a time of the recording. No
-// promise reaches beyond the begin of the next packet, and none is added behind the
-// stream's end or, where that is Never, the last step.
+// AddPromises adds the promises of a quiet stream of packets to its steps, as in a live session: after each timer
+// without a step, a promise that the stream has nothing older than now. clock converts a time of the recording to
+// cycles of the trace's clock. No promise exceeds the begin of the next packet. None is added after the stream's end,
+// or after the last step if End is Never.
 //
-// Whoever makes recordings of files needs it: a viewer releases events when all
-// streams have promised nothing older, and would otherwise wait for the next packet
-// of the slowest.
+// Recordings of files need this: a viewer releases events only when no stream can have older ones, and would
+// otherwise wait for the next packet of the slowest stream.
 func (s *RecordedStream) AddPromises(timer time.Duration, clock func(time.Duration) uint64) {
 	if timer <= 0 {
 		return

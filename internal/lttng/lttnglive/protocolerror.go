@@ -5,12 +5,11 @@ package lttnglive
 
 import "fmt"
 
-// ProtocolError says where bytes stand that the protocol, or a bound of the reader,
-// does not allow there.
+// ProtocolError describes bytes that violate the protocol, or a bound of the reader.
 type ProtocolError struct {
 	Offset   int    // of the wrong field, from the start of the request or reply
-	Expected string // what is allowed there
-	Got      string // what stands there
+	Expected string // the allowed values
+	Got      string // the received value
 }
 
 func (e *ProtocolError) Error() string {

@@ -8,30 +8,28 @@ import (
 	"time"
 )
 
-// reading is what one viewer has read of a session. It belongs to the viewer's
-// connection.
+// reading is the progress of one viewer in a session. It belongs to the viewer's connection.
 type reading struct {
 	session *relaySession
-	streams []*streamReading // those that were told
-	told    int              // of the recording's streams, from the first
+	streams []*streamReading // streams sent to the viewer
+	sent    int              // number of the recording's streams that were sent
 }
 
-// streamReading is what one viewer has read of a stream.
+// streamReading is the progress of one viewer in a stream.
 type streamReading struct {
 	recorded *RecordedStream
-	next     int // step, or piece of metadata
+	next     int // next step, or piece of metadata
 	packet   Index
-	saidNone bool // that there is no new metadata
+	sentNone bool // MetadataNone was sent
 	gone     bool
 }
 
-// open makes the streams known that a viewer is to be told at a time of the
-// recording, and gives them.
-func (r *reading) open(now time.Duration, seek Seek) []Stream {
+// newStreams adds the streams that exist at a time of the recording and were not sent yet, and returns them.
+func (r *reading) newStreams(now time.Duration, seek Seek) []Stream {
 	recorded := r.session.recording.Streams
 	var streams []Stream
-	for ; r.told < len(recorded) && recorded[r.told].At <= now; r.told++ {
-		s := &streamReading{recorded: &recorded[r.told]}
+	for ; r.sent < len(recorded) && recorded[r.sent].At <= now; r.sent++ {
+		s := &streamReading{recorded: &recorded[r.sent]}
 		if seek == SeekLast {
 			s.skip(now)
 		}
@@ -41,16 +39,15 @@ func (r *reading) open(now time.Duration, seek Seek) []Stream {
 	return streams
 }
 
-// hasNew says that there are streams at the time that the viewer was not told of.
-func (r *reading) hasNew(now time.Duration) bool {
+// hasNewStreams reports whether there are streams at the time that were not sent yet.
+func (r *reading) hasNewStreams(now time.Duration) bool {
 	recorded := r.session.recording.Streams
-	return r.told < len(recorded) && recorded[r.told].At <= now
+	return r.sent < len(recorded) && recorded[r.sent].At <= now
 }
 
-// over says that the session is closed at the time and the viewer has read all
-// streams of packets.
+// over reports whether the session is closed at the time and the viewer has read all streams of packets.
 func (r *reading) over(now time.Duration) bool {
-	if now < r.session.recording.End || r.hasNew(now) {
+	if now < r.session.recording.End || r.hasNewStreams(now) {
 		return false
 	}
 	for _, s := range r.streams {
@@ -61,10 +58,10 @@ func (r *reading) over(now time.Duration) bool {
 	return true
 }
 
-// flags are those beside an index of a stream of the trace.
+// flags returns the flags in an index of a stream of the trace.
 func (r *reading) flags(now time.Duration, trace uint64) Flags {
 	var flags Flags
-	if r.hasNew(now) {
+	if r.hasNewStreams(now) {
 		flags |= FlagNewStreams
 	}
 	for _, s := range r.streams {
@@ -75,18 +72,17 @@ func (r *reading) flags(now time.Duration, trace uint64) Flags {
 	return flags
 }
 
-// closed says that nothing is added to a stream at the time.
+// closed reports whether the stream has ended at the time.
 func (r *reading) closed(s *streamReading, now time.Duration) bool {
 	return now >= min(s.recorded.End, r.session.recording.End)
 }
 
-// skip goes behind all packets that have come at the time. A promise behind them
-// still holds.
+// skip moves behind all packets that exist at the time. A promise after the last packet stays.
 func (s *streamReading) skip(now time.Duration) {
 	if s.recorded.Metadata {
 		return
 	}
-	for i := s.come(now); i > 0; i-- {
+	for i := s.available(now); i > 0; i-- {
 		if s.recorded.Steps[i-1].Index.Status == IndexOK {
 			s.next = i
 			return
@@ -94,15 +90,15 @@ func (s *streamReading) skip(now time.Duration) {
 	}
 }
 
-// come is how many steps have come at the time.
-func (s *streamReading) come(now time.Duration) int {
+// available returns the number of steps that exist at the time.
+func (s *streamReading) available(now time.Duration) int {
 	return sort.Search(len(s.recorded.Steps), func(i int) bool { return s.recorded.Steps[i].At > now })
 }
 
-// index gives what comes next in a stream of packets.
+// index returns the next index of a stream of packets.
 func (s *streamReading) index(now time.Duration, closed bool) Index {
-	come := s.come(now)
-	for i := s.next; i < come; i++ {
+	available := s.available(now)
+	for i := s.next; i < available; i++ {
 		if index := s.recorded.Steps[i].Index; index.Status == IndexOK {
 			s.next, s.packet = i+1, index
 			return index
@@ -112,16 +108,16 @@ func (s *streamReading) index(now time.Duration, closed bool) Index {
 	case closed:
 		s.gone = true
 		return Index{Status: IndexHangUp}
-	case s.next < come:
-		// All that came is promises, and the last one holds until something new comes.
-		s.next = come - 1
+	case s.next < available:
+		// All remaining steps are promises. The last one is valid until the next step.
+		s.next = available - 1
 		return s.recorded.Steps[s.next].Index
 	default:
 		return Index{Status: IndexRetry}
 	}
 }
 
-// hasNewMetadata is also true before any metadata has come, as relay daemons say it.
+// hasNewMetadata also returns true before there is any metadata, as relay daemons do.
 func (s *streamReading) hasNewMetadata(now time.Duration) bool {
 	pieces := s.recorded.Pieces
 	if len(pieces) == 0 || pieces[0].At > now {
@@ -130,9 +126,8 @@ func (s *streamReading) hasNewMetadata(now time.Duration) bool {
 	return s.next < len(pieces) && pieces[s.next].At <= now
 }
 
-// metadata gives the pieces that have come and were not given yet. When a stream is
-// closed and the viewer hears not for the first time that there is nothing new, the
-// stream is gone after it; but not one that never had any.
+// metadata returns the pieces that exist and were not sent yet. A closed stream is gone after a reply without new
+// metadata, unless it is the first such reply. A stream that never had metadata stays.
 func (s *streamReading) metadata(now time.Duration, closed bool) MetadataReply {
 	pieces := s.recorded.Pieces
 	var data []byte
@@ -143,7 +138,7 @@ func (s *streamReading) metadata(now time.Duration, closed bool) MetadataReply {
 	if s.next > first {
 		return MetadataReply{Status: MetadataOK, Data: data}
 	}
-	s.gone = closed && s.next > 0 && s.saidNone
-	s.saidNone = true
+	s.gone = closed && s.next > 0 && s.sentNone
+	s.sentNone = true
 	return MetadataReply{Status: MetadataNone}
 }

@@ -12,52 +12,51 @@ import (
 	"time"
 )
 
-// Recording is a session as a Relay serves it: everything that its relay daemon
-// knew, and when. A capture (package capture) and a folder of CTF files can both be
-// told as one.
+// Recording is a session for a Relay: all of its data, with times. Package capture makes one from a capture, others
+// are made from CTF files.
 //
-// Times are since the moment a first viewer attached. What stands at 0 is there when
-// it attaches, and the viewer says from where it wants to read it; what comes later is
-// always read from its beginning. Never is later than any time.
+// Times are relative to the attachment of the first viewer. Data at time 0 exists when the viewer attaches, and the
+// viewer chooses from where to read it. A viewer reads later streams from their beginning. Never is later than any
+// time.
 type Recording struct {
-	// Session is told with the numbers of clients and streams that the Relay knows.
+	// Session describes the session. The Relay sets the numbers of clients and streams.
 	Session Session
-	// Streams in the order in which they are told.
+	// Streams are in order of At.
 	Streams []RecordedStream
-	// End is when the session is closed. Streams that have not ended by then do.
+	// End is the time at which the session is closed. It also ends streams with a later end.
 	End time.Duration
 }
 
 // RecordedStream is one stream of a Recording.
 type RecordedStream struct {
 	Stream
-	At  time.Duration // when the relay daemon knows of it
-	End time.Duration // when it is closed: no earlier than its last step or piece
-	// Pieces are those of a stream of metadata, in order of time.
+	At  time.Duration // when the relay daemon learns of it
+	End time.Duration // when it is closed: at its last step or piece, or later
+	// Pieces are the metadata of a metadata stream, in order of time.
 	Pieces []MetadataPiece
-	// Steps are those of a stream of packets, in order of time.
+	// Steps are the steps of a stream of packets, in order of time.
 	Steps []Step
-	// Packets has the bytes of the packets, at the offsets that their indexes say.
+	// Packets has the bytes of the packets, at the offsets in their indexes.
 	Packets io.ReaderAt
 }
 
-// MetadataPiece is metadata that comes at once.
+// MetadataPiece is a piece of metadata that arrives at one time.
 type MetadataPiece struct {
 	At   time.Duration
 	Data []byte
 }
 
-// Step is something new in a stream: a packet, or a promise that nothing older than
-// its TimestampEnd will come. A promise holds until the next step.
+// Step is a new packet in a stream, or a promise that it has no event older than TimestampEnd. A promise is valid
+// until the next step.
 type Step struct {
 	At    time.Duration
-	Index Index // IndexOK or IndexInactive; the flags are the Relay's
+	Index Index // IndexOK or IndexInactive. The Relay sets the flags
 }
 
-// Never is the time of what doesn't happen.
+// Never is the time of an event that does not happen.
 const Never time.Duration = math.MaxInt64
 
-// check says what is wrong with a recording.
+// check checks a recording.
 func (r *Recording) check() error {
 	s := r.Session
 	if err := errors.Join(
@@ -111,7 +110,7 @@ func (s *RecordedStream) checkPackets() error {
 				return fmt.Errorf("step %d: %w", i, err)
 			}
 			if s.Packets == nil {
-				return fmt.Errorf("step %d: expected where to read the packet, got nothing", i)
+				return fmt.Errorf("step %d: expected a reader of packets, got none", i)
 			}
 		case IndexInactive:
 		default:
@@ -121,23 +120,23 @@ func (s *RecordedStream) checkPackets() error {
 	return checkOrder(s.Steps, func(p Step) time.Duration { return p.At }, s.End, "step")
 }
 
-// checkOrder says what stands before what it should come after, or behind the end.
-func checkOrder[E any](all []E, at func(E) time.Duration, end time.Duration, what string) error {
+// checkOrder checks that all are in order of time, and that none is after the end.
+func checkOrder[E any](all []E, at func(E) time.Duration, end time.Duration, name string) error {
 	for i := range all {
 		if i > 0 && at(all[i]) < at(all[i-1]) {
-			return fmt.Errorf("expected %s %d no earlier than the one before, at %v; got %v", what, i, at(all[i-1]), at(all[i]))
+			return fmt.Errorf("expected %s %d at the time of the previous one, %v, or later, got %v", name, i, at(all[i-1]), at(all[i]))
 		}
 	}
 	if n := len(all); n > 0 && at(all[n-1]) > end {
-		return fmt.Errorf("expected every %s before the end at %v, got one at %v", what, end, at(all[n-1]))
+		return fmt.Errorf("expected every %s before the end at %v, got one at %v", name, end, at(all[n-1]))
 	}
 	return nil
 }
 
-// checkText says that text cannot stand in a field of size bytes.
-func checkText(text string, size int, what string) error {
+// checkText checks that text fits in a field of size bytes.
+func checkText(text string, size int, name string) error {
 	if len(text) >= size || strings.ContainsRune(text, 0) {
-		return fmt.Errorf("expected %s of at most %d bytes without NUL, got %q", what, size-1, text)
+		return fmt.Errorf("expected %s of at most %d bytes without NUL, got %q", name, size-1, text)
 	}
 	return nil
 }

@@ -11,38 +11,35 @@ import (
 	"time"
 )
 
-// RelayOptions are how a Relay speaks. The zero value is the defaults.
+// RelayOptions configure a Relay. The zero value has the defaults.
 type RelayOptions struct {
-	// Minor is the minor version to announce, from MinMinor to MaxMinor; default
-	// MaxMinor. Below 15 sessions of CTF 2 are not told, as viewers that agree on less.
+	// Minor is the minor version to announce, from MinMinor to MaxMinor. The default is MaxMinor. If the agreed
+	// version is below 15, sessions of CTF 2 are not listed.
 	Minor uint32
-	// Timeout is how long the rest of a request may take to come when its first byte
-	// has, and each 64 KiB of a reply to be taken; default 10 s.
+	// Timeout is the time limit for the rest of a request after its first byte, and for each 64 KiB of a reply. The
+	// default is 10 s.
 	Timeout time.Duration
-	// Clock tells the time since any moment, and never goes back; it is called by
-	// several goroutines. A recording's time runs with it from the moment its first
-	// viewer attaches. nil: all of a recording has come as soon as that viewer is
-	// attached.
+	// Clock returns the time since a fixed moment. It never decreases, and several goroutines call it. A recording's
+	// time starts when its first viewer attaches. If Clock is nil, all data of a recording exists as soon as that
+	// viewer has attached.
 	Clock func() time.Duration
-	// Again has each recording begin anew for every viewer that attaches it. Otherwise
-	// its time runs on between viewers, as that of a real session does, and it is gone
-	// after its end.
-	Again bool
+	// Restart starts each recording again for every viewer that attaches it. Otherwise its time continues between
+	// viewers, like that of a real session, and the recording disappears after its end.
+	Restart bool
 }
 
-// Relay is the side of the relay daemon: it serves recordings to viewers, as a relay
-// daemon of version 2.13 does.
+// Relay is the relay daemon's side: it serves recordings to viewers like a relay daemon of version 2.13.
 type Relay struct {
 	options RelayOptions
 
 	sessions []*relaySession
 
-	mu      sync.Mutex // guards what follows, and what changes in sessions
-	viewers uint64     // IDs of viewer sessions that were given
+	mu      sync.Mutex // guards the following fields and the state of sessions
+	viewers uint64     // number of viewer sessions so far, for their IDs
 }
 
-// relaySession is a recording and where its time stands. The Relay's lock guards it;
-// what a viewer has read of it belongs to the viewer's connection.
+// relaySession is a recording and its time. The Relay's mutex guards it. The progress of a viewer belongs to the
+// viewer's connection.
 type relaySession struct {
 	recording *Recording
 	begun     bool
@@ -50,9 +47,8 @@ type relaySession struct {
 	attached  bool          // to a viewer
 }
 
-// NewRelay makes a Relay of recordings, which must not change from now on. It fails
-// when a recording is not in order of time, has a text or number that cannot be sent,
-// or when two have a session or stream with the same ID.
+// NewRelay returns a Relay of recordings, which must not change afterwards. It fails if a recording is not in order
+// of time, has a text or number that cannot be sent, or if two sessions or streams have the same ID.
 func NewRelay(recordings []*Recording, options RelayOptions) (*Relay, error) {
 	if options.Minor == 0 {
 		options.Minor = MaxMinor
@@ -85,10 +81,10 @@ func NewRelay(recordings []*Recording, options RelayOptions) (*Relay, error) {
 	return r, nil
 }
 
-// eternity is the time of a recording all of which has come: just before Never.
+// eternity is the time of a recording after all of its data: just before Never.
 const eternity time.Duration = math.MaxInt64 - 1
 
-// now is the time of a recording.
+// now returns the time of a recording.
 func (r *Relay) now(s *relaySession) time.Duration {
 	switch {
 	case !s.begun:
@@ -100,25 +96,25 @@ func (r *Relay) now(s *relaySession) time.Duration {
 	}
 }
 
-// list gives the sessions that are not closed and that a viewer of the minor version
-// may be told.
+// list returns the open sessions that a viewer of the minor version may see.
 func (r *Relay) list(minor uint32) []Session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var sessions []Session
 	for _, s := range r.sessions {
-		if r.told(s, minor) {
+		if r.isListed(s, minor) {
 			sessions = append(sessions, r.describe(s))
 		}
 	}
 	return sessions
 }
 
-func (r *Relay) told(s *relaySession, minor uint32) bool {
+// isListed reports whether a viewer of the minor version may see the session.
+func (r *Relay) isListed(s *relaySession, minor uint32) bool {
 	if minor < minorTraceFormats && s.recording.Session.Format != TraceFormatCTF1 {
 		return false
 	}
-	return r.options.Again || r.now(s) < s.recording.End
+	return r.options.Restart || r.now(s) < s.recording.End
 }
 
 func (r *Relay) describe(s *relaySession) Session {
@@ -136,20 +132,20 @@ func (r *Relay) describe(s *relaySession) Session {
 	return session
 }
 
-// attach gives a session to a viewer of the minor version. The first one's time is 0.
+// attach attaches a session for a viewer of the minor version. The time of the first viewer is 0.
 func (r *Relay) attach(id uint64, minor uint32) (*relaySession, time.Duration, AttachStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.sessions {
 		switch {
-		case s.recording.Session.ID != id || !r.told(s, minor):
+		case s.recording.Session.ID != id || !r.isListed(s, minor):
 			continue
 		case s.recording.Session.LiveTimer == 0:
 			return nil, 0, AttachNotLive
 		case s.attached:
 			return nil, 0, AttachAlready
 		}
-		s.begun = s.begun && !r.options.Again
+		s.begun = s.begun && !r.options.Restart
 		now := r.now(s)
 		if !s.begun {
 			s.begun = true
@@ -169,14 +165,14 @@ func (r *Relay) detach(s *relaySession) {
 	s.attached = false
 }
 
-// time is now with the lock.
+// time is now with the mutex held.
 func (r *Relay) time(s *relaySession) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.now(s)
 }
 
-// has says that the session is there, told or not.
+// has reports whether the session exists, listed or not.
 func (r *Relay) has(id uint64) bool {
 	return slices.ContainsFunc(r.sessions, func(s *relaySession) bool { return s.recording.Session.ID == id })
 }

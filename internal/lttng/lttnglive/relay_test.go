@@ -22,22 +22,22 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
-// packetStep is a packet of 8 bytes that comes at a second of the recording.
+// packetStep returns a packet of 8 bytes at a second of the recording.
 func packetStep(at int, offset, begin, end uint64) lttnglive.Step {
 	return lttnglive.Step{At: seconds(at), Index: lttnglive.Index{
 		Offset: offset, PacketSize: 64, ContentSize: 60, TimestampBegin: begin, TimestampEnd: end, Status: lttnglive.IndexOK,
 	}}
 }
 
-// promiseStep is a promise that comes at a second of the recording.
+// promiseStep returns a promise at a second of the recording.
 func promiseStep(at int, until uint64) lttnglive.Step {
 	return lttnglive.Step{At: seconds(at), Index: lttnglive.Index{TimestampEnd: until, Status: lttnglive.IndexInactive}}
 }
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
-// recording is a session with a stream of metadata and one of packets from the
-// beginning, and another of each that come later.
+// recording returns a session with a stream of metadata and one of packets from the beginning, and another of each
+// later.
 func recording() *lttnglive.Recording {
 	return &lttnglive.Recording{
 		Session: lttnglive.Session{ID: 1, LiveTimer: time.Second, Host: "vm", Name: "made"},
@@ -72,13 +72,13 @@ func recording() *lttnglive.Recording {
 	}
 }
 
-// clock is set by hand.
+// clock is a clock that the test sets.
 type clock struct{ now atomic.Int64 }
 
 func (c *clock) read() time.Duration { return time.Duration(c.now.Load()) }
 func (c *clock) set(at int)          { c.now.Store(int64(seconds(at))) }
 
-// attachMade attaches the made recording at a second of the clock.
+// attachMade attaches the session of recording at a second of the clock.
 func attachMade(t *testing.T, relay *lttnglive.Relay, seek lttnglive.Seek) (*lttnglive.Viewer, *lttnglive.Attachment, []lttnglive.Stream) {
 	t.Helper()
 	v, err := lttnglive.Connect(t.Context(), pipe(t, relay, nil), lttnglive.ViewerOptions{})
@@ -88,7 +88,7 @@ func attachMade(t *testing.T, relay *lttnglive.Relay, seek lttnglive.Seek) (*ltt
 	return v, a, streams
 }
 
-func TestASessionAsItsTimeRuns(t *testing.T) {
+func TestASessionWhileItsTimeRuns(t *testing.T) {
 	var c clock
 	c.set(1000)
 	relay, err := lttnglive.NewRelay([]*lttnglive.Recording{recording()}, lttnglive.RelayOptions{Clock: c.read})
@@ -145,8 +145,8 @@ func TestASessionAsItsTimeRuns(t *testing.T) {
 	metadata(10, lttnglive.MetadataOK, "first, ")
 	metadata(10, lttnglive.MetadataNone, "")
 	index(11, lttnglive.IndexRetry, 0, 0)
-	isError(a.Packet(ctx, 11, 8, 8, nil)) // it has not come
-	isError(a.Packet(ctx, 11, 3, 6, nil)) // behind the end of the packet
+	isError(a.Packet(ctx, 11, 8, 8, nil)) // it does not exist yet
+	isError(a.Packet(ctx, 11, 3, 6, nil)) // after the end of the packet
 	at(2)
 	index(11, lttnglive.IndexInactive, 0, 300)
 	index(11, lttnglive.IndexInactive, 0, 300)
@@ -158,27 +158,27 @@ func TestASessionAsItsTimeRuns(t *testing.T) {
 	at(6)
 	index(11, lttnglive.IndexOK, 0, 500)
 	packet(11, 8, "packet-1")
-	isError(a.Packet(ctx, 11, 0, 8, nil)) // of the packet before
+	isError(a.Packet(ctx, 11, 0, 8, nil)) // of the previous packet
 	index(11, lttnglive.IndexRetry, 0, 0)
 	at(7)
 	index(11, lttnglive.IndexInactive, 0, 700)
 	at(8)
 	index(11, lttnglive.IndexHangUp, 0, 0)
-	isError(a.NextIndex(ctx, 11)) // it is gone
+	isError(a.NextIndex(ctx, 11)) // the stream is gone
 	newStreams(lttnglive.NewStreamsOK)
 	at(10)
 	newStreams(lttnglive.NewStreamsOK, 20, 21)
 	at(11)
-	index(21, lttnglive.IndexOK, lttnglive.FlagNewMetadata, 1200) // none has come at all
-	index(20, lttnglive.IndexHangUp, 0, 0)                        // it has metadata, no packets
-	isError(a.Metadata(ctx, 21, nil))                             // it has packets, no metadata
+	index(21, lttnglive.IndexOK, lttnglive.FlagNewMetadata, 1200) // there is no metadata at all yet
+	index(20, lttnglive.IndexHangUp, 0, 0)                        // the stream has metadata, no packets
+	isError(a.Metadata(ctx, 21, nil))                             // the stream has packets, no metadata
 	at(20)
 	newStreams(lttnglive.NewStreamsOK)
 	index(21, lttnglive.IndexHangUp, lttnglive.FlagNewMetadata, 0)
 	newStreams(lttnglive.NewStreamsHangUp)
-	metadata(10, lttnglive.MetadataNone, "") // the stream is gone after it
+	metadata(10, lttnglive.MetadataNone, "") // the stream is gone afterwards
 	isError(a.Metadata(ctx, 10, nil))
-	metadata(20, lttnglive.MetadataNone, "") // one that never had any stays
+	metadata(20, lttnglive.MetadataNone, "") // a stream that never had metadata stays
 	metadata(20, lttnglive.MetadataNone, "")
 	sessions, err = v.Sessions(ctx)
 	require.NoError(t, err)
@@ -188,7 +188,7 @@ func TestASessionAsItsTimeRuns(t *testing.T) {
 	isError(nil, err)
 }
 
-func TestASessionGoesOnBetweenItsViewers(t *testing.T) {
+func TestASessionContinuesBetweenItsViewers(t *testing.T) {
 	var c clock
 	relay, err := lttnglive.NewRelay([]*lttnglive.Recording{recording()}, lttnglive.RelayOptions{Clock: c.read})
 	require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestASessionGoesOnBetweenItsViewers(t *testing.T) {
 	_, a, _ = attachMade(t, relay, lttnglive.SeekLast)
 	index, err := a.NextIndex(t.Context(), 11)
 	require.NoError(t, err)
-	assert.Equal(t, lttnglive.IndexInactive, index.Status, "the first packet had come before")
+	assert.Equal(t, lttnglive.IndexInactive, index.Status, "the first packet existed before")
 	assert.Equal(t, uint64(400), index.TimestampEnd)
 	reply, err := a.Metadata(t.Context(), 10, nil)
 	require.NoError(t, err)
@@ -210,8 +210,8 @@ func TestASessionGoesOnBetweenItsViewers(t *testing.T) {
 	assert.Equal(t, lttnglive.IndexOK, index.Status)
 }
 
-func TestASessionThatBeginsAgainForEachViewer(t *testing.T) {
-	relay, err := lttnglive.NewRelay([]*lttnglive.Recording{recording()}, lttnglive.RelayOptions{Again: true})
+func TestASessionThatRestartsForEachViewer(t *testing.T) {
+	relay, err := lttnglive.NewRelay([]*lttnglive.Recording{recording()}, lttnglive.RelayOptions{Restart: true})
 	require.NoError(t, err)
 	var first contents
 	for range 3 {
@@ -228,9 +228,9 @@ func TestASessionThatBeginsAgainForEachViewer(t *testing.T) {
 	}, first)
 }
 
-// A viewer that goes without a word gives its session up.
+// The end of a viewer's connection detaches its session.
 func TestAClosedConnectionDetaches(t *testing.T) {
-	relay, err := lttnglive.NewRelay([]*lttnglive.Recording{recording()}, lttnglive.RelayOptions{Again: true})
+	relay, err := lttnglive.NewRelay([]*lttnglive.Recording{recording()}, lttnglive.RelayOptions{Restart: true})
 	require.NoError(t, err)
 	served := make(chan error, 1)
 	conn := pipe(t, relay, func(err error) { served <- err })
@@ -243,7 +243,7 @@ func TestAClosedConnectionDetaches(t *testing.T) {
 	attachMade(t, relay, lttnglive.SeekBeginning)
 }
 
-func TestSessionsThatAViewerCannotHave(t *testing.T) {
+func TestSessionsThatAViewerCannotAttach(t *testing.T) {
 	notLive, newFormat := recording(), recording()
 	notLive.Session.LiveTimer, notLive.Streams = 0, nil
 	newFormat.Session.ID, newFormat.Session.Format = 2, lttnglive.TraceFormatCTF2
@@ -276,16 +276,16 @@ func TestRecordingsThatCannotBeServed(t *testing.T) {
 		{"a host that is too long", func(r *lttnglive.Recording) { r.Session.Host = strings.Repeat("h", 64) }, "session 1: expected the name of the host of at most 63 bytes without NUL, got "},
 		{"a name with a NUL", func(r *lttnglive.Recording) { r.Session.Name = "a\x00b" }, "session 1: expected the name of the session of at most 254 bytes without NUL, got "},
 		{"a timer of two hours", func(r *lttnglive.Recording) { r.Session.LiveTimer = 2 * time.Hour }, "session 1: expected a live timer from 0 to 1h11m34.967295s, got 2h0m0s"},
-		{"streams out of order", func(r *lttnglive.Recording) { r.Streams[1].At = seconds(11) }, "session 1: expected stream 2 no earlier than the one before, at 11s; got 10s"},
+		{"streams out of order", func(r *lttnglive.Recording) { r.Streams[1].At = seconds(11) }, "session 1: expected stream 2 at the time of the previous one, 11s, or later, got 10s"},
 		{"a path that is too long", func(r *lttnglive.Recording) { r.Streams[1].Path = strings.Repeat("p", 4096) }, "session 1: stream 11: expected the path of at most 4095 bytes without NUL, got "},
 		{"a channel that is too long", func(r *lttnglive.Recording) { r.Streams[1].Channel = strings.Repeat("c", 255) }, "session 1: stream 11: expected the channel of at most 254 bytes without NUL, got "},
 		{"metadata in a stream of packets", func(r *lttnglive.Recording) { r.Streams[1].Pieces = r.Streams[0].Pieces }, "session 1: stream 11: expected no metadata in a stream of packets, got 2 pieces"},
 		{"packets in a stream of metadata", func(r *lttnglive.Recording) { r.Streams[0].Steps = r.Streams[1].Steps }, "session 1: stream 10: expected no steps in a stream of metadata, got 5"},
-		{"pieces out of order", func(r *lttnglive.Recording) { r.Streams[0].Pieces[0].At = seconds(5) }, "session 1: stream 10: expected piece 1 no earlier than the one before, at 5s; got 4s"},
-		{"a step behind the end", func(r *lttnglive.Recording) { r.Streams[1].End = seconds(6) }, "session 1: stream 11: expected every step before the end at 6s, got one at 7s"},
+		{"pieces out of order", func(r *lttnglive.Recording) { r.Streams[0].Pieces[0].At = seconds(5) }, "session 1: stream 10: expected piece 1 at the time of the previous one, 5s, or later, got 4s"},
+		{"a step after the end", func(r *lttnglive.Recording) { r.Streams[1].End = seconds(6) }, "session 1: stream 11: expected every step before the end at 6s, got one at 7s"},
 		{"a step that is a hang-up", func(r *lttnglive.Recording) { r.Streams[1].Steps[1].Index.Status = lttnglive.IndexHangUp }, "session 1: stream 11: step 1: expected status OK or inactive, got hang-up"},
 		{"a packet without size", func(r *lttnglive.Recording) { r.Streams[1].Steps[0].Index.PacketSize = 0 }, "session 1: stream 11: step 0: byte 8: expected a packet of whole bytes, got 0 bits"},
-		{"packets without bytes", func(r *lttnglive.Recording) { r.Streams[1].Packets = nil }, "session 1: stream 11: step 0: expected where to read the packet, got nothing"},
+		{"packets without bytes", func(r *lttnglive.Recording) { r.Streams[1].Packets = nil }, "session 1: stream 11: step 0: expected a reader of packets, got none"},
 		{"a stream twice", func(r *lttnglive.Recording) { r.Streams[3].ID = 11 }, "session 1: expected one stream 11, got a second"},
 	}
 	for _, c := range cases {
@@ -302,7 +302,7 @@ func TestRecordingsThatCannotBeServed(t *testing.T) {
 	assert.EqualError(t, err, "expected a minor version from 4 to 15 to announce, got 16")
 }
 
-// shortReader has fewer bytes than its indexes say.
+// shortReader has fewer bytes than its indexes.
 type shortReader struct{}
 
 func (shortReader) ReadAt([]byte, int64) (int, error) { return 0, io.ErrUnexpectedEOF }
@@ -321,7 +321,7 @@ func TestAPacketThatCannotBeReadIsAnError(t *testing.T) {
 	assert.Equal(t, lttnglive.PacketError, status.Status)
 }
 
-// requests are requests as they are sent.
+// requests returns the bytes of requests.
 func requests(all ...lttnglive.Request) []byte {
 	var b []byte
 	for _, r := range all {
@@ -338,15 +338,15 @@ func TestViewersThatBreakTheProtocol(t *testing.T) {
 	cases := []struct {
 		name  string
 		send  []byte
-		reply []byte // at the end of what comes
+		reply []byte // the last bytes of all replies
 		err   string
 	}{
 		{"a command before connect", requests(lttnglive.ListSessionsRequest{}), nil, "viewer pipe: list sessions: byte 8: expected connect as the first command, got list sessions"},
 		{"another major version", requests(otherMajor), nil, "viewer pipe: connect: byte 24: expected major version 2, got 3"},
 		{"another type of connection", requests(notification), nil, "viewer pipe: connect: byte 32: expected a connection of type 1, got 2"},
 		{"an unknown command", append(requests(connect), "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x63\x00\x00\x00\x00"...), be32(11), "viewer pipe: byte 8: expected a command from 1 to 9, got 99"},
-		{"silence inside a header", requests(connect)[:5], nil, "viewer pipe: byte 5 of the request: expected 11 more bytes to get through, got: time ran out"},
-		{"silence inside a payload", requests(connect)[:20], nil, "viewer pipe: byte 20 of the request: expected 16 more bytes to get through, got: time ran out"},
+		{"silence inside a header", requests(connect)[:5], nil, "viewer pipe: byte 5 of the request: expected 11 more bytes, got: time ran out"},
+		{"silence inside a payload", requests(connect)[:20], nil, "viewer pipe: byte 20 of the request: expected 16 more bytes, got: time ran out"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -355,7 +355,7 @@ func TestViewersThatBreakTheProtocol(t *testing.T) {
 				require.NoError(t, err)
 				served := make(chan error, 1)
 				conn := pipe(t, relay, func(err error) { served <- err })
-				go conn.Write(c.send) // the relay may read no more than a part of it
+				go conn.Write(c.send) // the relay may read only a part of it
 				got, err := io.ReadAll(conn)
 				require.NoError(t, err)
 				assert.True(t, bytes.HasSuffix(got, c.reply))
@@ -365,7 +365,7 @@ func TestViewersThatBreakTheProtocol(t *testing.T) {
 	}
 }
 
-func TestAViewerThatDripsARequestIsGivenUp(t *testing.T) {
+func TestAViewerThatSendsARequestByteByByteIsDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		relay, err := lttnglive.NewRelay(nil, lttnglive.RelayOptions{})
 		require.NoError(t, err)
@@ -375,7 +375,7 @@ func TestAViewerThatDripsARequestIsGivenUp(t *testing.T) {
 			if _, err := conn.Write([]byte{b}); err != nil {
 				break
 			}
-			time.Sleep(time.Second) // in the test's own time
+			time.Sleep(time.Second) // in the test's fake time
 		}
 		require.ErrorIs(t, <-served, lttnglive.ErrTimeout)
 	})
@@ -392,7 +392,7 @@ func TestAViewerThatClosesInARequest(t *testing.T) {
 	require.ErrorIs(t, <-served, lttnglive.ErrClosed)
 }
 
-func TestAViewerThatTakesNoReplyIsGivenUp(t *testing.T) {
+func TestAViewerThatReadsNoReplyIsDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		relay, err := lttnglive.NewRelay(nil, lttnglive.RelayOptions{})
 		require.NoError(t, err)
@@ -402,12 +402,11 @@ func TestAViewerThatTakesNoReplyIsGivenUp(t *testing.T) {
 		require.NoError(t, err)
 		err = <-served
 		require.ErrorIs(t, err, lttnglive.ErrTimeout)
-		assert.EqualError(t, err, "viewer pipe: connect: byte 0 of the reply: expected 20 more bytes to get through, got: time ran out")
+		assert.EqualError(t, err, "viewer pipe: connect: byte 0 of the reply: expected 20 more bytes, got: time ran out")
 	})
 }
 
-// A viewer may take its time between two requests; the end of the context ends the
-// wait, with its cause.
+// There is no time limit between two requests. The end of the context ends the wait, with its cause.
 func TestServingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		relay, err := lttnglive.NewRelay(nil, lttnglive.RelayOptions{})
@@ -421,7 +420,7 @@ func TestServingEndsWithItsContext(t *testing.T) {
 		go func() { served <- relay.Serve(ctx, other) }()
 		v, err := lttnglive.Connect(t.Context(), conn, lttnglive.ViewerOptions{})
 		require.NoError(t, err)
-		time.Sleep(time.Hour) // in the test's own time
+		time.Sleep(time.Hour) // in the test's fake time
 		_, err = v.Sessions(t.Context())
 		require.NoError(t, err)
 		cancel(cause)
@@ -430,7 +429,7 @@ func TestServingEndsWithItsContext(t *testing.T) {
 }
 
 func TestCommandsWithoutTheirSession(t *testing.T) {
-	relay, err := lttnglive.NewRelay([]*lttnglive.Recording{recording()}, lttnglive.RelayOptions{Again: true})
+	relay, err := lttnglive.NewRelay([]*lttnglive.Recording{recording()}, lttnglive.RelayOptions{Restart: true})
 	require.NoError(t, err)
 	conn := pipe(t, relay, nil)
 	ask := func(r lttnglive.Request) lttnglive.Reply {
@@ -461,19 +460,19 @@ func TestCommandsWithoutTheirSession(t *testing.T) {
 	assert.Equal(t, lttnglive.Index{Status: lttnglive.IndexError}, ask(lttnglive.GetNextIndexRequest{Stream: 11}))
 	assert.Equal(t, lttnglive.AttachOK, ask(attach).(lttnglive.AttachSessionReply).Status)
 	assert.Equal(t, lttnglive.AttachAlready, ask(attach).(lttnglive.AttachSessionReply).Status)
-	// No packet was told yet, so none has these bytes, however the numbers wrap.
+	// No packet was sent yet, so none has these bytes, even if the sums overflow.
 	for _, r := range []lttnglive.GetPacketRequest{{Stream: 11, Length: 8}, {Stream: 11, Offset: math.MaxUint64, Length: 8}, {Stream: 11, Length: math.MaxUint32}} {
 		assert.Equal(t, lttnglive.PacketError, ask(r).(lttnglive.PacketReply).Status)
 	}
 }
 
-func TestPromisesWhereNothingComes(t *testing.T) {
+func TestPromisesOfAQuietStream(t *testing.T) {
 	cycles := func(at time.Duration) uint64 { return uint64(at / time.Second * 100) }
 	s := lttnglive.RecordedStream{
 		At:  seconds(1),
 		End: seconds(9),
 		Steps: []lttnglive.Step{
-			packetStep(2, 0, 150, 200), // comes with the timer: no promise before
+			packetStep(2, 0, 150, 200), // at the time of a timer: no promise before it
 			packetStep(6, 8, 450, 600), // begins at 450
 		},
 	}

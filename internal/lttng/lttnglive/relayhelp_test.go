@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
-// relayOf makes a Relay that serves what a capture's viewer was served.
+// relayOf returns a Relay with the session of a capture.
 func relayOf(t testing.TB, name string, options lttnglive.RelayOptions) (*lttnglive.Relay, []*lttnglive.Recording) {
 	t.Helper()
 	recordings, err := openCapture(t, name).Recordings()
@@ -26,8 +26,7 @@ func relayOf(t testing.TB, name string, options lttnglive.RelayOptions) (*lttngl
 	return r, recordings
 }
 
-// listen serves viewers on a port of loopback until the test ends, and fails it where
-// serving one does.
+// listen serves viewers on a loopback port until the test ends. An error in serving fails the test.
 func listen(t testing.TB, r *lttnglive.Relay) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -56,8 +55,8 @@ func listen(t testing.TB, r *lttnglive.Relay) (address string) {
 	return listener.Addr().String()
 }
 
-// pipe serves one viewer in memory, and gives its end of the connection. What serving
-// it returns is given to served, if that is not nil.
+// pipe serves one viewer in memory and returns its end of the connection. It calls served, unless that is nil, with
+// the result of Serve.
 func pipe(t testing.TB, r *lttnglive.Relay, served func(error)) net.Conn {
 	t.Helper()
 	viewer, relay := net.Pipe()

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// relayViewer is what a Relay knows of one viewer: its version, the sessions it
-// attached and what it has read of them. It has one method for each request.
+// relayViewer is the Relay's state for one viewer: its version, its attached sessions and its progress in them. It
+// has one method for each request.
 type relayViewer struct {
 	relay     *Relay
 	connected bool
@@ -19,10 +19,10 @@ type relayViewer struct {
 	readings  []*reading
 }
 
-// unknownCommand is the reply to a command that the protocol doesn't have.
+// unknownCommand returns the reply to a command that the protocol does not have.
 func unknownCommand() []byte { return binary.BigEndian.AppendUint32(nil, unknownCommandReply) }
 
-// answer appends the reply to a request. An error is what a relay daemon closes for.
+// answer appends the reply to a request. After an error, a relay daemon closes the connection.
 func (v *relayViewer) answer(b []byte, r Request) ([]byte, error) {
 	if connect, ok := r.(ConnectRequest); ok {
 		reply, err := v.connect(connect)
@@ -94,7 +94,7 @@ func (v *relayViewer) attach(r AttachSessionRequest) AttachSessionReply {
 	}
 	read := &reading{session: session}
 	v.readings = append(v.readings, read)
-	return AttachSessionReply{Status: AttachOK, Streams: read.open(now, r.Seek)}
+	return AttachSessionReply{Status: AttachOK, Streams: read.newStreams(now, r.Seek)}
 }
 
 func (v *relayViewer) newStreams(r GetNewStreamsRequest) NewStreamsReply {
@@ -107,7 +107,7 @@ func (v *relayViewer) newStreams(r GetNewStreamsRequest) NewStreamsReply {
 	if read.over(now) {
 		return NewStreamsReply{Status: NewStreamsHangUp}
 	}
-	return NewStreamsReply{Status: NewStreamsOK, Streams: read.open(now, SeekBeginning)}
+	return NewStreamsReply{Status: NewStreamsOK, Streams: read.newStreams(now, SeekBeginning)}
 }
 
 func (v *relayViewer) nextIndex(r GetNextIndexRequest) Index {
@@ -122,13 +122,13 @@ func (v *relayViewer) nextIndex(r GetNextIndexRequest) Index {
 	index := s.index(now, read.closed(s, now))
 	index.Flags = read.flags(now, s.recorded.TraceID)
 	if index.Status != IndexOK {
-		// Relay daemons of 2.13 tell of new streams beside packets only.
+		// Relay daemons of 2.13 announce new streams only with packets.
 		index.Flags &^= FlagNewStreams
 	}
 	return index
 }
 
-// packet serves what lies within the packet whose index the viewer was given last.
+// packet returns bytes of the packet whose index was sent last.
 func (v *relayViewer) packet(b []byte, r GetPacketRequest) []byte {
 	_, s := v.stream(r.Stream)
 	start := len(b)
@@ -144,7 +144,7 @@ func (v *relayViewer) packet(b []byte, r GetPacketRequest) []byte {
 	return PacketReply{Status: PacketError}.AppendTo(b[:start], v.minor)
 }
 
-// holds says that the packet given last has these bytes.
+// holds reports whether the last packet contains these bytes.
 func (s *streamReading) holds(offset, length uint64) bool {
 	p := s.packet
 	return s.recorded.Packets != nil && offset >= p.Offset &&
@@ -174,7 +174,7 @@ func (v *relayViewer) detach(r DetachSessionRequest) DetachSessionReply {
 	}
 }
 
-// close gives up what the viewer had attached.
+// close detaches the viewer's sessions.
 func (v *relayViewer) close() {
 	for _, read := range v.readings {
 		v.relay.detach(read.session)
@@ -182,13 +182,12 @@ func (v *relayViewer) close() {
 	v.readings = nil
 }
 
-// attached is the place of an attached session, or -1.
+// attached returns the index of an attached session, or -1.
 func (v *relayViewer) attached(session uint64) int {
 	return slices.IndexFunc(v.readings, func(r *reading) bool { return r.session.recording.Session.ID == session })
 }
 
-// stream is a stream that the viewer was told of and that is not gone; nil if there
-// is none.
+// stream returns a stream that was sent to the viewer and is not gone, or nil.
 func (v *relayViewer) stream(id uint64) (*reading, *streamReading) {
 	for _, read := range v.readings {
 		for _, s := range read.streams {

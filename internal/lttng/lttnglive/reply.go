@@ -9,61 +9,60 @@ import (
 	"fmt"
 )
 
-// Reply is any reply of a relay daemon. Index and the types of this file implement
-// it as values.
+// Reply is a reply of a relay daemon. Index and the types of this file implement it as values.
 type Reply interface {
-	// AppendTo appends the reply as it is sent when minor is the agreed version.
+	// AppendTo appends the bytes of the reply. minor is the agreed version.
 	AppendTo(b []byte, minor uint32) []byte
 }
 
-// ConnectReply says that the relay daemon speaks with the viewer.
+// ConnectReply accepts the viewer.
 type ConnectReply struct {
 	ViewerSession uint64
-	Version       Version        // the relay daemon's own, not what is agreed
+	Version       Version        // the relay daemon's version, not the agreed one
 	Type          ConnectionType // relay daemons send 0
 }
 
-// ListSessionsReply has the live sessions.
+// ListSessionsReply contains the live sessions.
 type ListSessionsReply struct {
 	Sessions []Session
 }
 
-// AttachSessionReply has the streams that the session has.
+// AttachSessionReply contains the streams of the session.
 type AttachSessionReply struct {
 	Status  AttachStatus
 	Streams []Stream // none unless AttachOK
 }
 
-// PacketReply has the bytes that were asked for.
+// PacketReply contains the requested bytes.
 type PacketReply struct {
 	Status PacketStatus
 	Flags  Flags
 	Data   []byte // empty unless PacketOK
 }
 
-// MetadataReply has metadata that was not sent yet.
+// MetadataReply contains metadata that was not sent before.
 type MetadataReply struct {
 	Status MetadataStatus
 	Data   []byte // empty unless MetadataOK
 }
 
-// NewStreamsReply has the streams that the viewer was not told of yet.
+// NewStreamsReply contains the streams that were not sent before.
 type NewStreamsReply struct {
 	Status  NewStreamsStatus
 	Streams []Stream // none unless NewStreamsOK
 }
 
-// CreateSessionReply says whether the viewer has a session.
+// CreateSessionReply reports whether the viewer has a session.
 type CreateSessionReply struct {
 	Status CreateSessionStatus
 }
 
-// DetachSessionReply says whether the session was given up.
+// DetachSessionReply reports whether the session was detached.
 type DetachSessionReply struct {
 	Status DetachStatus
 }
 
-// Sizes in bytes of replies, or of what stands before their lists or data.
+// Sizes in bytes of replies, or of the part before their lists or data.
 const (
 	connectReplySize = 20
 	sessionCountSize = 4
@@ -73,8 +72,7 @@ const (
 	metadataFixed    = 12 // length (64 bits), status
 )
 
-// unknownCommandReply is what a relay daemon answers, in 32 bits, to a command that
-// it doesn't know, before it closes.
+// unknownCommandReply is a relay daemon's reply, of 32 bits, to an unknown command, before it closes the connection.
 const unknownCommandReply = 11
 
 func (r ConnectReply) AppendTo(b []byte, _ uint32) []byte {
@@ -130,10 +128,9 @@ func appendStreams(b []byte, status uint32, streams []Stream) []byte {
 	return b
 }
 
-// DecodeReply decodes the reply to a request at the front of b; minor is the agreed
-// version. n is its size; n == 0 without an error means that b ends inside it. Data
-// of packets and metadata is part of b. What the protocol or the limits don't allow
-// is a *ProtocolError.
+// DecodeReply decodes the reply to a request at the front of b. minor is the agreed version. n is the size of the
+// reply. If n is 0 without an error, b ends inside the reply. Data of packets and metadata is part of b. Violations
+// of the protocol or the limits are a *ProtocolError.
 func DecodeReply(r Request, minor uint32, limits Limits, b []byte) (reply Reply, n int, err error) {
 	from := &byteSource{b: b}
 	reply, err = readReply(r, minor, limits.withDefaults(), from)
@@ -143,7 +140,7 @@ func DecodeReply(r Request, minor uint32, limits Limits, b []byte) (reply Reply,
 	case err != nil:
 		return nil, 0, err
 	}
-	return reply, from.taken, nil
+	return reply, from.used, nil
 }
 
 func readReply(r Request, minor uint32, limits Limits, from replySource) (Reply, error) {
@@ -190,7 +187,7 @@ func readConnectReply(from replySource) (ConnectReply, error) {
 	return r, nil
 }
 
-// readSessions allocates for the sessions that come, not for their number.
+// readSessions allocates memory for the received sessions, not for their announced number.
 func readSessions(from replySource, minor uint32, limits Limits) (ListSessionsReply, error) {
 	start := from.offset()
 	b, err := from.next(sessionCountSize)
@@ -228,8 +225,7 @@ func readNewStreams(from replySource, limits Limits) (NewStreamsReply, error) {
 	return NewStreamsReply{Status: NewStreamsStatus(status), Streams: streams}, nil
 }
 
-// readStatusAndStreams reads a reply of a status and streams. Status 1 is OK, and
-// only then may there be any.
+// readStatusAndStreams reads a reply with a status and streams. Only a reply with status 1, OK, may have streams.
 func readStatusAndStreams(from replySource, limits Limits, statuses []string, c Command) (uint32, []Stream, error) {
 	start := from.offset()
 	b, err := from.next(streamCountSize)
@@ -323,14 +319,14 @@ func readStatus(from replySource, statuses []string, c Command) (uint32, error) 
 	return status, checkStatus(status, statuses, start, c)
 }
 
-// checkStatus says that a status at offset is none of those that the command has.
+// checkStatus checks that the command has the status, which is at offset.
 func checkStatus(status uint32, statuses []string, offset int, c Command) error {
 	if status != 0 && uint64(status) < uint64(len(statuses)) {
 		return nil
 	}
 	got := fmt.Sprint(status)
 	if status == unknownCommandReply {
-		got += " (the relay doesn't know the command)"
+		got += " (the relay daemon does not know the command)"
 	}
 	return &ProtocolError{
 		Offset:   offset,

@@ -17,12 +17,12 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
-// field is the digits of a text in a field of size bytes.
+// field returns the digits of a text in a field of size bytes.
 func field(text string, size int) string {
 	return hex.EncodeToString(append([]byte(text), make([]byte, size-len(text))...))
 }
 
-// streamDigits is the entry of a stream.
+// streamDigits returns the entry of a stream.
 func streamDigits(id int, metadata bool, path, channel string) string {
 	flag := 0
 	if metadata {
@@ -154,7 +154,7 @@ func TestRepliesHaveTheBytesOfTheProtocol(t *testing.T) {
 				require.Nil(t, reply, "of %d bytes", n)
 				require.Zero(t, size, "of %d bytes", n)
 			}
-			reply, size, err := lttnglive.DecodeReply(c.request, c.minor, lttnglive.Limits{}, append(b, "what follows"...))
+			reply, size, err := lttnglive.DecodeReply(c.request, c.minor, lttnglive.Limits{}, append(b, "the next reply"...))
 			require.NoError(t, err)
 			assert.Equal(t, c.reply, reply)
 			assert.Equal(t, len(b), size)
@@ -162,7 +162,7 @@ func TestRepliesHaveTheBytesOfTheProtocol(t *testing.T) {
 	}
 }
 
-// wrongReplies are replies that break the protocol, or these bounds.
+// wrongReplies are replies that violate the protocol or wrongLimits.
 var (
 	wrongLimits  = lttnglive.Limits{Sessions: 2, Streams: 3, Packet: 4096, Metadata: 100}
 	wrongReplies = []struct {
@@ -209,7 +209,7 @@ var (
 			"byte 28: expected at most 4096 bytes in the name of a session, got 4097",
 		},
 		{
-			"an attach status that doesn't exist", lttnglive.AttachSessionRequest{}, 4,
+			"an unknown attach status", lttnglive.AttachSessionRequest{}, 4,
 			"00000007 00000000",
 			"byte 0: expected a status of attach session from 1 to 6, got 7",
 		},
@@ -224,9 +224,9 @@ var (
 			"byte 4: expected at most 0 streams with status session unknown, got 1",
 		},
 		{
-			"a stream that is neither", lttnglive.AttachSessionRequest{}, 4,
+			"a metadata flag of 2", lttnglive.AttachSessionRequest{}, 4,
 			"00000001 00000001 0000000000000005 0000000000000002 00000002" + field("p", 4096) + field("c", 255),
-			"byte 24: expected 0 or 1 for whether a stream has metadata, got 2",
+			"byte 24: expected 0 or 1 as a stream's metadata flag, got 2",
 		},
 		{
 			"a path without end", lttnglive.GetNewStreamsRequest{}, 4,
@@ -264,7 +264,7 @@ var (
 			"byte 16: expected content within its packet of 64 bits, got 65 bits",
 		},
 		{
-			"a packet at the end of all numbers", lttnglive.GetNextIndexRequest{}, 4,
+			"a packet that ends beyond 2^64", lttnglive.GetNextIndexRequest{}, 4,
 			"FFFFFFFFFFFFFFFF 0000000000000040 0000000000000040" + strings.Repeat("00", 32) + "00000001 00000000",
 			"byte 0: expected a packet that ends below 2^64, got offset 18446744073709551615",
 		},
@@ -284,7 +284,7 @@ var (
 			"byte 4: expected 0 bytes of a packet with status retry, got 5",
 		},
 		{
-			"a packet status that doesn't exist", lttnglive.GetPacketRequest{Length: 5}, 4,
+			"an unknown packet status", lttnglive.GetPacketRequest{Length: 5}, 4,
 			"00000005 00000000 00000000",
 			"byte 0: expected a status of get packet from 1 to 4, got 5",
 		},
@@ -299,17 +299,17 @@ var (
 			"byte 0: expected at most 0 bytes of metadata with status nothing new, got 1",
 		},
 		{
-			"a metadata status that doesn't exist", lttnglive.GetMetadataRequest{}, 4,
+			"an unknown metadata status", lttnglive.GetMetadataRequest{}, 4,
 			"0000000000000001 00000004",
 			"byte 8: expected a status of get metadata from 1 to 3, got 4",
 		},
 		{
-			"a relay daemon that doesn't know the command", lttnglive.DetachSessionRequest{}, 4,
+			"a relay daemon that does not know the command", lttnglive.DetachSessionRequest{}, 4,
 			"0000000B",
-			"byte 0: expected a status of detach session from 1 to 3, got 11 (the relay doesn't know the command)",
+			"byte 0: expected a status of detach session from 1 to 3, got 11 (the relay daemon does not know the command)",
 		},
 		{
-			"a create status that doesn't exist", lttnglive.CreateSessionRequest{}, 4,
+			"an unknown create status", lttnglive.CreateSessionRequest{}, 4,
 			"00000003",
 			"byte 0: expected a status of create session from 1 to 2, got 3",
 		},
@@ -329,7 +329,7 @@ func TestWrongRepliesAreRefused(t *testing.T) {
 	}
 }
 
-func TestNamesThatAreTooLongAreCutWhenSent(t *testing.T) {
+func TestNamesThatAreTooLongAreTruncated(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	for minor, want := range map[uint32][2]int{4: {63, 254}, 15: {4096, 4096}} {
 		b := lttnglive.ListSessionsReply{Sessions: []lttnglive.Session{{Host: long, Name: long}}}.AppendTo(nil, minor)
@@ -379,5 +379,5 @@ func TestStatusesAndFlagsHaveNames(t *testing.T) {
 	}
 }
 
-// be32 is a number as it is sent.
+// be32 returns the bytes of a number.
 func be32(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }

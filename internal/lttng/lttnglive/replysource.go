@@ -5,34 +5,33 @@ package lttnglive
 
 import "errors"
 
-// replySource is where a reply comes from: a connection, or bytes that are there.
+// replySource is the source of a reply: a connection, or bytes.
 type replySource interface {
-	// next gives the next n bytes. They are valid until the next call.
+	// next returns the next n bytes. They are valid until the next call.
 	next(n int) ([]byte, error)
-	// data gives the next n bytes in dst, from its beginning, as far as there is room
-	// in it, or else in a larger one.
+	// data returns the next n bytes in dst if it has the capacity, otherwise in a larger buffer.
 	data(dst []byte, n int) ([]byte, error)
-	// offset is how many bytes of the reply were taken.
+	// offset returns the number of bytes of the reply that were read.
 	offset() int
 }
 
-// errIncomplete says that bytes end inside a reply.
+// errIncomplete means that the bytes end inside a reply.
 var errIncomplete = errors.New("the reply is not complete")
 
-// byteSource takes a reply from the front of bytes. Its data is not copied.
+// byteSource reads a reply from the front of bytes. It does not copy its data.
 type byteSource struct {
-	b     []byte
-	taken int
+	b    []byte
+	used int
 }
 
 func (s *byteSource) next(n int) ([]byte, error) {
-	if n > len(s.b)-s.taken {
+	if n > len(s.b)-s.used {
 		return nil, errIncomplete
 	}
-	s.taken += n
-	return s.b[s.taken-n : s.taken : s.taken], nil
+	s.used += n
+	return s.b[s.used-n : s.used : s.used], nil
 }
 
 func (s *byteSource) data(_ []byte, n int) ([]byte, error) { return s.next(n) }
 
-func (s *byteSource) offset() int { return s.taken }
+func (s *byteSource) offset() int { return s.used }

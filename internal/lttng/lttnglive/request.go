@@ -8,71 +8,69 @@ import (
 	"fmt"
 )
 
-// Request is any request of a viewer. The types of this file implement it as
-// values.
+// Request is a request of a viewer. The types of this file implement it as values.
 type Request interface {
 	Command() Command
-	// appendPayload appends what follows the header: Command().payload() bytes.
+	// appendPayload appends the payload of Command().payload() bytes.
 	appendPayload(b []byte) []byte
 }
 
-// headerSize is the size in bytes of what stands before each request's payload:
-// the payload's size (64 bits), the command, and the command's version (always 0).
+// headerSize is the size in bytes of each request's header: the payload's size (64 bits), the command, and the
+// command's version (always 0).
 const headerSize = 16
 
-// ConnectRequest opens a connection. It must come first.
+// ConnectRequest opens a connection. It must be the first request.
 type ConnectRequest struct {
-	ViewerSession uint64 // of no meaning: the relay daemon gives one
+	ViewerSession uint64 // ignored: the relay daemon assigns one
 	Version       Version
 	Type          ConnectionType
 }
 
-// ConnectionType is what a viewer wants a connection for.
+// ConnectionType is the purpose of a connection.
 type ConnectionType uint32
 
-// The types of connection. Relay daemons serve commands only.
+// The types of connection. Relay daemons only serve commands.
 const (
 	ConnectionCommand      ConnectionType = 1
 	ConnectionNotification ConnectionType = 2
 )
 
-// ListSessionsRequest asks for all live sessions.
+// ListSessionsRequest requests all live sessions.
 type ListSessionsRequest struct{}
 
-// AttachSessionRequest asks for the streams of a session, to read them.
+// AttachSessionRequest attaches a session and requests its streams.
 type AttachSessionRequest struct {
 	Session uint64
 	Offset  uint64 // unused
 	Seek    Seek
 }
 
-// GetNextIndexRequest asks what comes next in a stream.
+// GetNextIndexRequest requests the next index of a stream.
 type GetNextIndexRequest struct {
 	Stream uint64
 }
 
-// GetPacketRequest asks for bytes of a packet.
+// GetPacketRequest requests bytes of a packet.
 type GetPacketRequest struct {
 	Stream uint64
 	Offset uint64 // bytes, of Index.Offset
 	Length uint32 // bytes
 }
 
-// GetMetadataRequest asks for the metadata that was not sent yet.
+// GetMetadataRequest requests the metadata that was not sent yet.
 type GetMetadataRequest struct {
 	Stream uint64 // of metadata
 }
 
-// GetNewStreamsRequest asks for the streams of an attached session that were not
-// told yet.
+// GetNewStreamsRequest requests the streams of an attached session that were not sent yet.
 type GetNewStreamsRequest struct {
 	Session uint64
 }
 
-// CreateSessionRequest makes the viewer's session, which sessions are attached to.
+// CreateSessionRequest creates the viewer's session, to which it attaches tracing sessions.
 type CreateSessionRequest struct{}
 
-// DetachSessionRequest gives up an attached session.
+// DetachSessionRequest detaches a session.
 type DetachSessionRequest struct {
 	Session uint64
 }
@@ -126,7 +124,7 @@ func (r DetachSessionRequest) appendPayload(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(b, r.Session)
 }
 
-// AppendRequest appends the request with its header, as it is sent.
+// AppendRequest appends the bytes of a request, including its header.
 func AppendRequest(b []byte, r Request) []byte {
 	c := r.Command()
 	b = binary.BigEndian.AppendUint64(b, uint64(c.payload()))
@@ -135,12 +133,11 @@ func AppendRequest(b []byte, r Request) []byte {
 	return r.appendPayload(b)
 }
 
-// DecodeRequest decodes the request at the front of b. n is its size; n == 0
-// without an error means that b ends inside it. A command that the protocol doesn't
-// have is an *UnknownCommandError.
+// DecodeRequest decodes the request at the front of b. n is its size. If n is 0 without an error, b ends inside the
+// request. An unknown command is an *UnknownCommandError.
 //
-// What a header says of the payload's size and of the command's version is not
-// looked at: relay daemons don't either, and viewers send what they like.
+// The payload's size and the command's version in the header are ignored, as relay daemons do, because viewers send
+// various values.
 func DecodeRequest(b []byte) (r Request, n int, err error) {
 	if len(b) < headerSize {
 		return nil, 0, nil
@@ -154,7 +151,7 @@ func DecodeRequest(b []byte) (r Request, n int, err error) {
 	return decodePayload(Command(binary.BigEndian.Uint32(b[8:])), b[headerSize:n]), n, nil
 }
 
-// requestSize is the size in bytes of the request whose header is at the front of b.
+// requestSize returns the size in bytes of the request whose header is at the front of b.
 func requestSize(b []byte) (int, error) {
 	c := Command(binary.BigEndian.Uint32(b[8:]))
 	if !c.Known() {
@@ -163,7 +160,7 @@ func requestSize(b []byte) (int, error) {
 	return headerSize + c.payload(), nil
 }
 
-// decodePayload decodes the payload of a known command, which is complete.
+// decodePayload decodes the complete payload of a known command.
 func decodePayload(c Command, p []byte) Request {
 	switch c {
 	case CommandConnect:
@@ -199,8 +196,8 @@ func decodePayload(c Command, p []byte) Request {
 	}
 }
 
-// UnknownCommandError says that a request has a command that the protocol doesn't
-// have. A relay daemon answers 11, in 32 bits, and closes.
+// UnknownCommandError means that the protocol does not have the command of a request. A relay daemon replies 11, in
+// 32 bits, and closes the connection.
 type UnknownCommandError struct {
 	Command Command
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
-// unhex gives the bytes of hexadecimal digits with blanks between them.
+// unhex returns the bytes of hexadecimal digits, which may have blanks between them.
 func unhex(t testing.TB, digits string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.Join(strings.Fields(digits), ""))
@@ -96,7 +96,7 @@ func TestRequestsHaveTheBytesOfTheProtocol(t *testing.T) {
 	}
 }
 
-func TestARequestIsReadWhateverItsHeaderSaysOfSizeAndVersion(t *testing.T) {
+func TestTheSizeAndVersionInARequestsHeaderAreIgnored(t *testing.T) {
 	request, size, err := lttnglive.DecodeRequest(unhex(t, "FFFFFFFFFFFFFFFF 00000004 00000007 0000000000000005"))
 	require.NoError(t, err)
 	assert.Equal(t, lttnglive.GetNextIndexRequest{Stream: 5}, request)

@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// Serve serves one viewer until it closes the connection, which is nil, or until ctx
-// ends or the viewer breaks the protocol, which is an error. Several viewers can be
-// served at once. The connection stays the caller's, to be closed; as that of a real
-// relay daemon it may be on any network, with no authentication.
+// Serve serves one viewer. It returns nil when the viewer closes the connection, and an error when ctx ends or the
+// viewer violates the protocol. Several viewers can be served at the same time. The caller closes the connection. As
+// with a real relay daemon, it may be on any network, and there is no authentication.
 func (r *Relay) Serve(ctx context.Context, conn net.Conn) error {
-	var w wake
+	var w interrupter
 	w.set(ctx, conn)
 	defer w.unset()
 	s := &server{ctx: ctx, conn: conn, timeout: r.options.Timeout, viewer: relayViewer{relay: r}}
@@ -27,14 +26,14 @@ func (r *Relay) Serve(ctx context.Context, conn net.Conn) error {
 	return nil
 }
 
-// server moves the requests and replies of one viewer.
+// server transfers the requests and replies of one viewer.
 type server struct {
 	ctx     context.Context
 	conn    net.Conn
 	timeout time.Duration
 	viewer  relayViewer
 	request [maxRequestSize]byte
-	reply   []byte // used again
+	reply   []byte // reused
 }
 
 // maxRequestSize is the size in bytes of the longest request.
@@ -59,8 +58,8 @@ func (s *server) serve() error {
 	}
 }
 
-// receive reads one request. nil without an error means that the viewer has closed.
-// A viewer may take any time before its next request, but not inside it.
+// receive reads one request. It returns nil without an error if the viewer has closed the connection. There is a time
+// limit inside a request, but none before it.
 func (s *server) receive() (Request, error) {
 	got, begun := 0, false
 	for wanted := headerSize; ; {
@@ -107,7 +106,7 @@ func (s *server) send(reply []byte) error {
 	return nil
 }
 
-// deadline sets the deadline, or none, if the context has not ended.
+// deadline sets the deadline if soon is set, and otherwise removes it. It fails if the context has ended.
 func (s *server) deadline(soon bool) error {
 	var at time.Time
 	if soon {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Session is a tracing session that a relay daemon has, as it lists it.
+// Session is an entry in a relay daemon's list of tracing sessions.
 type Session struct {
 	ID uint64
-	// LiveTimer is how often, at least, the relay daemon hears of the session, in
-	// microseconds as it is sent. 0: the session cannot be attached.
+	// LiveTimer is the maximum interval at which the tracer sends data of the session to the relay daemon. It is sent
+	// in microseconds. If it is 0, the session cannot be attached.
 	LiveTimer time.Duration
 	Clients   uint32 // 1 when a viewer is attached
 	Streams   uint32
@@ -25,7 +25,7 @@ type Session struct {
 // TraceFormat is the format of a session's metadata and packets.
 type TraceFormat uint32
 
-// The formats that are known.
+// The known formats.
 const (
 	TraceFormatCTF1 TraceFormat = 0 // CTF 1.8
 	TraceFormatCTF2 TraceFormat = 1
@@ -42,9 +42,8 @@ func (f TraceFormat) String() string {
 	}
 }
 
-// Sizes in bytes of a session's parts. The entries of minor versions below 15 have
-// fields of fixed size for the names, which end with a NUL; later ones have the
-// lengths and the format, and then the names without one.
+// Sizes in bytes of a session's parts. Up to minor version 14, the names are in fields of fixed size and end with a
+// NUL. Later entries have the lengths of the names, the format, and then the names without NUL.
 const (
 	sessionCommon     = 20 // ID, timer, clients, streams
 	sessionHostField  = 64
@@ -54,8 +53,8 @@ const (
 	maxSessionNameLen = 4096
 )
 
-// appendSession appends the entry as it is sent when minor is the agreed version.
-// Names too long for their fields are cut.
+// appendSession appends the bytes of the entry. minor is the agreed version. It truncates names that are too long for
+// their fields.
 func appendSession(b []byte, s Session, minor uint32) []byte {
 	b = binary.BigEndian.AppendUint64(b, s.ID)
 	b = binary.BigEndian.AppendUint32(b, uint32(s.LiveTimer/time.Microsecond))
@@ -73,7 +72,7 @@ func appendSession(b []byte, s Session, minor uint32) []byte {
 	return append(b, name...)
 }
 
-// readSession reads one entry as it is sent when minor is the agreed version.
+// readSession reads one entry. minor is the agreed version.
 func readSession(from replySource, minor uint32) (Session, error) {
 	if minor < minorTraceFormats {
 		return readFixedSession(from)
@@ -117,7 +116,7 @@ func readFixedSession(from replySource) (Session, error) {
 	return s, nil
 }
 
-// sessionOf reads the part that is the same in all versions.
+// sessionOf reads the part that is equal in all versions.
 func sessionOf(b []byte) Session {
 	return Session{
 		ID:        binary.BigEndian.Uint64(b),

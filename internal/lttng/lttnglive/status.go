@@ -5,7 +5,7 @@ package lttnglive
 
 import "fmt"
 
-// statusName is the name of status v in a table whose index is the status.
+// statusName returns the name of status v in a table whose index is the status.
 func statusName(names []string, v uint32) string {
 	if v == 0 || uint64(v) >= uint64(len(names)) {
 		return fmt.Sprintf("status %d", v)
@@ -13,40 +13,38 @@ func statusName(names []string, v uint32) string {
 	return names[v]
 }
 
-// AttachStatus is the answer to "attach session".
+// AttachStatus is the status of "attach session".
 type AttachStatus uint32
 
-// Answers to "attach session".
+// The statuses of "attach session".
 const (
 	AttachOK        AttachStatus = 1
 	AttachAlready   AttachStatus = 2 // another viewer is attached to the session
 	AttachUnknown   AttachStatus = 3 // there is no such session, or it has been closed
 	AttachNotLive   AttachStatus = 4 // the session was not created with a live timer
 	AttachBadSeek   AttachStatus = 5
-	AttachNoSession AttachStatus = 6 // "create session" did not come before
+	AttachNoSession AttachStatus = 6 // the viewer sent no "create session" before
 )
 
 var attachStatuses = []string{1: "OK", "another viewer is attached", "session unknown", "session is not live", "bad seek", "no viewer session"}
 
 func (s AttachStatus) String() string { return statusName(attachStatuses, uint32(s)) }
 
-// IndexStatus is the answer to "get next index".
+// IndexStatus is the status of "get next index".
 type IndexStatus uint32
 
-// Answers to "get next index".
+// The statuses of "get next index".
 const (
 	IndexOK IndexStatus = 1
-	// IndexRetry says nothing: ask again.
+	// IndexRetry: there is nothing new. Request the index again later.
 	IndexRetry IndexStatus = 2
-	// IndexHangUp says that the stream has ended and all of it was read.
+	// IndexHangUp: the stream has ended and all of it was read.
 	IndexHangUp IndexStatus = 3
-	// IndexError is also the answer for a stream that the relay daemon doesn't know
-	// (any more).
+	// IndexError is also the reply for a stream that the relay daemon does not know, or no longer knows.
 	IndexError IndexStatus = 4
-	// IndexInactive promises that no event of the stream will be older than the
-	// index's TimestampEnd.
+	// IndexInactive promises that no further event of the stream is older than the index's TimestampEnd.
 	IndexInactive IndexStatus = 5
-	// IndexEnd says that the index file has ended. No known relay daemon answers it.
+	// IndexEnd: the index file has ended. No known relay daemon sends it.
 	IndexEnd IndexStatus = 6
 )
 
@@ -54,15 +52,15 @@ var indexStatuses = []string{1: "OK", "retry", "hang-up", "error", "inactive", "
 
 func (s IndexStatus) String() string { return statusName(indexStatuses, uint32(s)) }
 
-// PacketStatus is the answer to "get packet".
+// PacketStatus is the status of "get packet".
 type PacketStatus uint32
 
-// Answers to "get packet".
+// The statuses of "get packet".
 const (
 	PacketOK    PacketStatus = 1
 	PacketRetry PacketStatus = 2
-	// PacketError with FlagNewMetadata or FlagNewStreams (relay daemons up to
-	// 2.6) asks for those to be read first; otherwise the packet cannot be had.
+	// PacketError with FlagNewMetadata or FlagNewStreams (relay daemons up to 2.6) means that the viewer must read
+	// those first. Otherwise the packet is not available.
 	PacketError PacketStatus = 3
 	PacketEnd   PacketStatus = 4
 )
@@ -71,15 +69,14 @@ var packetStatuses = []string{1: "OK", "retry", "error", "end"}
 
 func (s PacketStatus) String() string { return statusName(packetStatuses, uint32(s)) }
 
-// MetadataStatus is the answer to "get metadata".
+// MetadataStatus is the status of "get metadata".
 type MetadataStatus uint32
 
-// Answers to "get metadata".
+// The statuses of "get metadata".
 const (
 	MetadataOK   MetadataStatus = 1
 	MetadataNone MetadataStatus = 2 // nothing new
-	// MetadataError is also the answer for a stream that the relay daemon doesn't
-	// know (any more).
+	// MetadataError is also the reply for a stream that the relay daemon does not know, or no longer knows.
 	MetadataError MetadataStatus = 3
 )
 
@@ -87,15 +84,15 @@ var metadataStatuses = []string{1: "OK", "nothing new", "error"}
 
 func (s MetadataStatus) String() string { return statusName(metadataStatuses, uint32(s)) }
 
-// NewStreamsStatus is the answer to "get new streams".
+// NewStreamsStatus is the status of "get new streams".
 type NewStreamsStatus uint32
 
-// Answers to "get new streams".
+// The statuses of "get new streams".
 const (
-	NewStreamsOK NewStreamsStatus = 1 // the session lives; there may be none
-	// NewStreamsNone says that streams cannot be told now.
+	NewStreamsOK NewStreamsStatus = 1 // the session is live, with or without new streams
+	// NewStreamsNone: the relay daemon cannot send streams now.
 	NewStreamsNone   NewStreamsStatus = 2
-	NewStreamsError  NewStreamsStatus = 3 // the session is gone, or not attached
+	NewStreamsError  NewStreamsStatus = 3 // the session no longer exists, or is not attached
 	NewStreamsHangUp NewStreamsStatus = 4 // the session has been closed, and all streams were read
 )
 
@@ -103,10 +100,10 @@ var newStreamsStatuses = []string{1: "OK", "nothing new", "error", "session clos
 
 func (s NewStreamsStatus) String() string { return statusName(newStreamsStatuses, uint32(s)) }
 
-// CreateSessionStatus is the answer to "create session".
+// CreateSessionStatus is the status of "create session".
 type CreateSessionStatus uint32
 
-// Answers to "create session".
+// The statuses of "create session".
 const (
 	CreateSessionOK    CreateSessionStatus = 1
 	CreateSessionError CreateSessionStatus = 2
@@ -116,10 +113,10 @@ var createSessionStatuses = []string{1: "OK", "error"}
 
 func (s CreateSessionStatus) String() string { return statusName(createSessionStatuses, uint32(s)) }
 
-// DetachStatus is the answer to "detach session".
+// DetachStatus is the status of "detach session".
 type DetachStatus uint32
 
-// Answers to "detach session".
+// The statuses of "detach session".
 const (
 	DetachOK      DetachStatus = 1
 	DetachUnknown DetachStatus = 2 // there is no such session
@@ -130,14 +127,14 @@ var detachStatuses = []string{1: "OK", "session unknown", "error"}
 
 func (s DetachStatus) String() string { return statusName(detachStatuses, uint32(s)) }
 
-// Seek says where a viewer begins to read the streams that exist when it attaches.
-// Streams that come later are always read from their beginning.
+// Seek is the place at which a viewer begins to read the streams that exist when it attaches. It reads later streams
+// from their beginning.
 type Seek uint32
 
-// Places to begin at.
+// The places.
 const (
 	SeekBeginning Seek = 1 // everything that the relay daemon still has
-	SeekLast      Seek = 2 // packets that come from now on
+	SeekLast      Seek = 2 // packets that arrive from now on
 )
 
 func (s Seek) String() string {

@@ -8,13 +8,13 @@ import (
 	"fmt"
 )
 
-// Stream is a stream of packets of an attached session, as it is told.
+// Stream is the entry of a stream of an attached session.
 type Stream struct {
-	ID       uint64 // one for all sessions of a relay daemon
-	TraceID  uint64 // streams with the same one are one CTF trace, with one metadata stream
-	Metadata bool   // it has metadata, no packets: it is read with "get metadata"
+	ID       uint64 // unique among all sessions of a relay daemon
+	TraceID  uint64 // streams with the same ID are one CTF trace with one metadata stream
+	Metadata bool   // the stream has metadata and no packets: use "get metadata"
 	Path     string // of the trace, in the relay daemon's folder of the session: "ust/uid/0/64-bit"
-	Channel  string // with the number of the CPU behind it: "channel0_1"; "metadata"
+	Channel  string // with the number of the CPU: "channel0_1", or "metadata"
 }
 
 // Sizes in bytes of a stream's parts. The texts end with a NUL.
@@ -25,8 +25,7 @@ const (
 	streamSize         = streamCommon + streamPathField + streamChannelField
 )
 
-// appendStream appends the entry as it is sent. Texts too long for their fields
-// are cut.
+// appendStream appends the bytes of the entry. It truncates texts that are too long for their fields.
 func appendStream(b []byte, s Stream) []byte {
 	b = binary.BigEndian.AppendUint64(b, s.ID)
 	b = binary.BigEndian.AppendUint64(b, s.TraceID)
@@ -51,7 +50,7 @@ func readStream(from replySource) (Stream, error) {
 	case 1:
 		s.Metadata = true
 	default:
-		return Stream{}, &ProtocolError{Offset: start + 16, Expected: "0 or 1 for whether a stream has metadata", Got: fmt.Sprint(flag)}
+		return Stream{}, &ProtocolError{Offset: start + 16, Expected: "0 or 1 as a stream's metadata flag", Got: fmt.Sprint(flag)}
 	}
 	path, channel := b[streamCommon:streamCommon+streamPathField], b[streamCommon+streamPathField:]
 	if s.Path, err = fieldText(path, start+streamCommon, "the path of a stream"); err != nil {
@@ -63,7 +62,7 @@ func readStream(from replySource) (Stream, error) {
 	return s, nil
 }
 
-// readStreams reads n streams. It allocates for those that come, not for n.
+// readStreams reads n streams. It allocates memory for the received streams, not for n.
 func readStreams(from replySource, n uint32) ([]Stream, error) {
 	var streams []Stream
 	for range n {

@@ -14,35 +14,33 @@ import (
 	"time"
 )
 
-// progress is how many bytes have to come within one time-out. It is also how much a
-// buffer grows before more has come.
+// progress is the number of bytes that must arrive within one time-out. It is also the growth of a buffer before more
+// bytes arrive.
 const progress = 64 << 10
 
-// transfer sends and receives on a connection, with deadlines, under a context. It
-// is a replySource.
+// transfer sends and receives on a connection, with deadlines, under a context. It is a replySource.
 //
-// A deadline covers each progress bytes, so that a reply of any size has the time it
-// needs, and one that drips does not.
+// Each deadline covers progress bytes. So a large reply has enough time, but a reply that drips does not.
 type transfer struct {
-	conn    net.Conn
-	timeout time.Duration
-	room    func(bytes int) error // see ViewerOptions.Room
-	ctx     context.Context       // of the command under way
-	wake    wake
-	buf     []byte // of what next gives; used again
-	got     int    // bytes of the reply
-	due     int    // when got reaches it the deadline moves
+	conn      net.Conn
+	timeout   time.Duration
+	room      func(bytes int) error // see ViewerOptions.Room
+	ctx       context.Context       // of the current command
+	interrupt interrupter
+	buf       []byte // result of next, reused
+	got       int    // bytes of the reply so far
+	due       int    // the deadline moves when got reaches it
 }
 
-// begin begins a command: from now on the end of ctx ends reads and writes.
+// begin begins a command. The end of ctx ends its reads and writes.
 func (t *transfer) begin(ctx context.Context) {
 	t.ctx, t.got, t.due = ctx, 0, progress
-	t.wake.set(ctx, t.conn)
+	t.interrupt.set(ctx, t.conn)
 }
 
-// end ends the command. Nothing of it is left when it returns.
+// end ends the command. The end of its context has no effect afterwards.
 func (t *transfer) end() {
-	t.wake.unset()
+	t.interrupt.unset()
 	t.ctx = nil
 }
 
@@ -65,15 +63,15 @@ func (t *transfer) next(n int) (b []byte, err error) {
 
 func (t *transfer) offset() int { return t.got }
 
-// data reads n bytes into dst. Where dst has no room for them it grows as they come.
+// data reads n bytes into dst. If dst is too small, it grows while bytes arrive.
 func (t *transfer) data(dst []byte, n int) ([]byte, error) {
 	if cap(dst) >= n {
-		return t.read(dst, n, nil) // the caller has made room
+		return t.read(dst, n, nil) // the caller has the memory already
 	}
 	return t.read(dst, n, t.room)
 }
 
-// read is data with what makes room; nil: there is room.
+// read reads n bytes into dst. It calls room while dst grows, unless room is nil.
 func (t *transfer) read(dst []byte, n int, room func(bytes int) error) ([]byte, error) {
 	dst = dst[:0]
 	for empty := 0; len(dst) < n; {
@@ -105,7 +103,7 @@ func (t *transfer) read(dst []byte, n int, room func(bytes int) error) ([]byte, 
 	return dst, nil
 }
 
-// maxEmptyReads is how often a connection may give nothing and no error.
+// maxEmptyReads is the maximum number of consecutive reads without bytes and without an error.
 const maxEmptyReads = 100
 
 // extend sets the deadline one time-out from now.
@@ -113,13 +111,12 @@ func (t *transfer) extend() error {
 	if err := t.conn.SetDeadline(time.Now().Add(t.timeout)); err != nil {
 		return err
 	}
-	// The end of the context sets a deadline that has passed. If that came first it
-	// has just been undone.
+	// The end of the context sets a deadline in the past. If that happened first, this call has just replaced it, so
+	// check the context.
 	return context.Cause(t.ctx)
 }
 
-// transferCause is what an error of a connection means, under the context that ends
-// what waits on it.
+// transferCause returns the reason for an error of a connection that ctx can interrupt.
 func transferCause(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -133,7 +130,7 @@ func transferCause(ctx context.Context, err error) error {
 	}
 }
 
-// isClosed says that err is what is seen when the other side has closed.
+// isClosed reports whether err means that the other side has closed the connection.
 func isClosed(err error) bool {
 	for _, target := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE} {
 		if errors.Is(err, target) {

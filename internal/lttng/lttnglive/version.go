@@ -5,22 +5,22 @@ package lttnglive
 
 import "fmt"
 
-// Versions of the protocol are those of lttng-tools. Both sides say theirs, and
-// speak the same major with the lower of the two minors.
+// Versions of the protocol are those of lttng-tools. Both sides send theirs, and use the same major version and the
+// lower of the two minor versions.
 const (
-	// Major is the only major version there is.
+	// Major is the only major version.
 	Major = 2
-	// MinMinor is the minor the protocol began with.
+	// MinMinor is the first minor version with the protocol.
 	MinMinor = 4
-	// MaxMinor is the newest minor that this package knows: session entries have
-	// names of any length and say their trace format.
+	// MaxMinor is the newest minor version that this package supports: its session entries have names of any length
+	// and a trace format.
 	MaxMinor = 15
 
-	minorDetach       = 8  // the first that knows "detach session"
-	minorTraceFormats = 15 // the first with the new session entries
+	minorDetach       = 8  // the first version with "detach session"
+	minorTraceFormats = 15 // the first version with the new session entries
 )
 
-// Version is what one side of a connection says that it speaks.
+// Version is the version of one side of a connection.
 type Version struct {
 	Major, Minor uint32
 }

@@ -12,19 +12,17 @@ import (
 	"time"
 )
 
-// ViewerOptions are how a viewer speaks. The zero value is the defaults.
+// ViewerOptions configure a viewer. The zero value has the defaults.
 type ViewerOptions struct {
-	// Minor is the minor version to announce, from MinMinor to MaxMinor; default
-	// MaxMinor.
+	// Minor is the minor version to announce, from MinMinor to MaxMinor. The default is MaxMinor.
 	Minor uint32
-	// Timeout is how long a request may take to be sent, and each 64 KiB of a reply to
-	// come; default 10 s. The deadlines of the connection are the viewer's.
+	// Timeout is the time limit for sending a request, and for each 64 KiB of a reply. The default is 10 s. The
+	// viewer sets the deadlines of the connection.
 	Timeout time.Duration
 	// Limits bound what replies may announce.
 	Limits Limits
-	// Room is called before each further 64 KiB of a reply are read for which the viewer
-	// makes room, with how many bytes of it have come. An error ends the command. nil: there
-	// is always room.
+	// Room is called before each further 64 KiB of a reply are read into memory that the viewer allocates. Its
+	// argument is the number of bytes so far. An error ends the command. nil means that there is always memory.
 	Room func(bytes int) error
 }
 
@@ -41,12 +39,11 @@ func (o ViewerOptions) withDefaults() ViewerOptions {
 	return o
 }
 
-// Viewer is a connection to a relay daemon that has agreed on a version. It asks one
-// thing at a time and is not for use by several goroutines at once.
+// Viewer is a connection to a relay daemon with an agreed version. It sends one request at a time, and only one
+// goroutine at a time may use it.
 //
-// Every method returns when its context ends. After any error that is no
-// *StatusError, and not that of a context that had ended before, the connection is of
-// no use, and every further command says so.
+// Every method returns when its context ends. After an error the connection is unusable, and every further command
+// returns an error. The exceptions are *StatusError, and contexts that had ended before the command.
 type Viewer struct {
 	transfer transfer
 	options  ViewerOptions
@@ -55,12 +52,11 @@ type Viewer struct {
 	minor    uint32 // agreed
 	created  bool   // the viewer's session
 	broken   error
-	request  []byte // used again
+	request  []byte // reused
 }
 
-// Connect agrees with the relay daemon at the other end of conn on a version. The
-// connection stays the caller's, to be closed whatever happens. Errors are
-// *CommandError.
+// Connect agrees on a version with the relay daemon at the other end of conn. The caller closes the connection, also
+// after an error. Errors are *CommandError.
 func Connect(ctx context.Context, conn net.Conn, options ViewerOptions) (*Viewer, error) {
 	options = options.withDefaults()
 	v := &Viewer{
@@ -90,14 +86,14 @@ func Connect(ctx context.Context, conn net.Conn, options ViewerOptions) (*Viewer
 	return v, nil
 }
 
-// RelayVersion is the version that the relay daemon said it speaks.
+// RelayVersion returns the relay daemon's version.
 func (v *Viewer) RelayVersion() Version { return v.relay }
 
-// Minor is the agreed minor version.
+// Minor returns the agreed minor version.
 func (v *Viewer) Minor() uint32 { return v.minor }
 
-// Sessions lists the sessions of the relay daemon. While the agreed minor version is
-// below 15 it leaves out those of CTF 2.
+// Sessions lists the sessions of the relay daemon. If the agreed minor version is below 15, the list omits sessions
+// of CTF 2.
 func (v *Viewer) Sessions(ctx context.Context) ([]Session, error) {
 	var reply ListSessionsReply
 	err := v.command(ctx, ListSessionsRequest{}, func(from replySource) (err error) {
@@ -107,11 +103,11 @@ func (v *Viewer) Sessions(ctx context.Context) ([]Session, error) {
 	return reply.Sessions, err
 }
 
-// Attach attaches a session, and returns the streams it has now. The status of a
-// *StatusError is an AttachStatus, or a CreateSessionStatus.
+// Attach attaches a session and returns its current streams. The status of a *StatusError is an AttachStatus or a
+// CreateSessionStatus.
 //
-// A relay daemon allows several sessions on a connection, but one viewer for each
-// session. A session is detached when the connection is closed, too.
+// A relay daemon allows several sessions on a connection, but one viewer for each session. The end of the connection
+// also detaches a session.
 func (v *Viewer) Attach(ctx context.Context, session uint64, seek Seek) (*Attachment, []Stream, error) {
 	if err := v.createSession(ctx); err != nil {
 		return nil, nil, err
@@ -129,8 +125,7 @@ func (v *Viewer) Attach(ctx context.Context, session uint64, seek Seek) (*Attach
 	return &Attachment{viewer: v, session: session}, reply.Streams, nil
 }
 
-// createSession makes the viewer's session, which has to be there before sessions are
-// attached to it.
+// createSession creates the viewer's session, if there is none. Attach needs it.
 func (v *Viewer) createSession(ctx context.Context) error {
 	if v.created {
 		return nil
@@ -146,8 +141,8 @@ func (v *Viewer) createSession(ctx context.Context) error {
 	return err
 }
 
-// command sends a request and has its reply read. Whatever read returns that is no
-// *StatusError leaves the connection unusable.
+// command sends a request and calls read for its reply. Any error of read except *StatusError makes the connection
+// unusable.
 func (v *Viewer) command(ctx context.Context, r Request, read func(from replySource) error) error {
 	err := v.exchange(ctx, r, read)
 	if err == nil {

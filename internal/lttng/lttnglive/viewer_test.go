@@ -4,27 +4,25 @@
 package lttnglive_test
 
 import (
-	"archive/zip"
 	"context"
 	"fmt"
-	"io"
+	"io/fs"
 	"net"
 	"path"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
-// contents is what a viewer read of each stream, by path and channel.
+// contents is the data of each stream, by path and channel.
 type contents map[string][]byte
 
-// readAll reads a session as a viewer does, from attaching it until it is closed. It
-// asks for whole packets, so that a stream is what the tracer would have written to a
-// file.
+// readAll reads a session like a viewer, from Attach until the session is closed. It requests whole packets, so each
+// stream equals the file that the tracer would have written.
 func readAll(t testing.TB, v *lttnglive.Viewer, session uint64, seek lttnglive.Seek) contents {
 	t.Helper()
 	ctx := t.Context()
@@ -87,28 +85,22 @@ func readAll(t testing.TB, v *lttnglive.Viewer, session uint64, seek lttnglive.S
 	return read
 }
 
-// capturedFiles is the same trace as the tracer wrote it to files.
+// capturedFiles returns the files of the same trace, as the tracer wrote them.
 func capturedFiles(t *testing.T, name string) contents {
 	t.Helper()
-	archive, err := zip.OpenReader("../../../testdata/lttng/live/" + name + ".zip")
-	require.NoError(t, err)
-	defer archive.Close()
 	files := contents{}
-	for _, f := range archive.File {
-		_, inside, isTrace := strings.Cut(f.Name, "/ctf/")
-		if !isTrace || f.FileInfo().IsDir() || path.Base(path.Dir(f.Name)) == "index" {
-			continue
+	trace, err := fs.Sub(lttngdata.OpenCapture(t, name), "ctf")
+	require.NoError(t, err)
+	require.NoError(t, fs.WalkDir(trace, ".", func(file string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && path.Base(path.Dir(file)) != "index" {
+			files[file], err = fs.ReadFile(trace, file)
 		}
-		r, err := f.Open()
-		require.NoError(t, err)
-		files[inside], err = io.ReadAll(r)
-		require.NoError(t, err)
-	}
+		return err
+	}))
 	return files
 }
 
-// What a viewer reads of a replay is, byte for byte, what the relay daemon of the
-// capture had written to files.
+// A viewer of a replay reads exactly the bytes that the relay daemon of the capture had written to files.
 func TestAViewerReadsTheFilesOfEachCapture(t *testing.T) {
 	for _, name := range captureNames {
 		for _, seek := range []lttnglive.Seek{lttnglive.SeekBeginning, lttnglive.SeekLast} {
@@ -122,7 +114,7 @@ func TestAViewerReadsTheFilesOfEachCapture(t *testing.T) {
 				assert.Equal(t, name, sessions[0].Name)
 				read := readAll(t, v, sessions[0].ID, seek)
 				for file, want := range capturedFiles(t, name) {
-					// Not assert.Equal: its failure would print hundreds of kilobytes.
+					// Without assert.Equal, because its failure would print hundreds of kilobytes.
 					assert.True(t, string(want) == string(read[file]), "%s: expected its %d bytes, got %d", file, len(want), len(read[file]))
 				}
 			})
@@ -130,7 +122,7 @@ func TestAViewerReadsTheFilesOfEachCapture(t *testing.T) {
 	}
 }
 
-func TestBothSidesSpeakTheLowerMinorVersion(t *testing.T) {
+func TestBothSidesUseTheLowerMinorVersion(t *testing.T) {
 	for _, c := range []struct{ viewer, relay, agreed uint32 }{{15, 15, 15}, {15, 13, 13}, {4, 15, 4}, {14, 4, 4}} {
 		relay, _ := relayOf(t, "cygok", lttnglive.RelayOptions{Minor: c.relay})
 		v, err := lttnglive.Connect(t.Context(), pipe(t, relay, nil), lttnglive.ViewerOptions{Minor: c.viewer})
@@ -145,7 +137,7 @@ func TestBothSidesSpeakTheLowerMinorVersion(t *testing.T) {
 	}
 }
 
-func TestAViewerAnnouncesOnlyVersionsThatItSpeaks(t *testing.T) {
+func TestAViewerAnnouncesOnlySupportedVersions(t *testing.T) {
 	conn, other := net.Pipe()
 	defer conn.Close()
 	defer other.Close()
@@ -155,8 +147,8 @@ func TestAViewerAnnouncesOnlyVersionsThatItSpeaks(t *testing.T) {
 	}
 }
 
-func TestAfterDetachASessionIsReadNoMore(t *testing.T) {
-	relay, recordings := relayOf(t, "cygok", lttnglive.RelayOptions{Again: true})
+func TestADetachedSessionCannotBeRead(t *testing.T) {
+	relay, recordings := relayOf(t, "cygok", lttnglive.RelayOptions{Restart: true})
 	v, err := lttnglive.Connect(t.Context(), pipe(t, relay, nil), lttnglive.ViewerOptions{})
 	require.NoError(t, err)
 	a, _, err := v.Attach(t.Context(), recordings[0].Session.ID, lttnglive.SeekBeginning)
@@ -172,7 +164,7 @@ func TestAfterDetachASessionIsReadNoMore(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestNoDetachIsSentToRelayDaemonsThatDoNotKnowIt(t *testing.T) {
+func TestDetachSendsNothingToRelayDaemonsThatDoNotKnowIt(t *testing.T) {
 	relay, recordings := relayOf(t, "cygok", lttnglive.RelayOptions{Minor: 7})
 	v, err := lttnglive.Connect(t.Context(), pipe(t, relay, nil), lttnglive.ViewerOptions{})
 	require.NoError(t, err)
@@ -181,14 +173,14 @@ func TestNoDetachIsSentToRelayDaemonsThatDoNotKnowIt(t *testing.T) {
 	require.NoError(t, a.Detach(t.Context()))
 	_, err = a.NewStreams(t.Context())
 	require.ErrorIs(t, err, lttnglive.ErrDetached)
-	// It is still attached as far as the relay daemon knows.
+	// The relay daemon still has it attached.
 	sessions, err := v.Sessions(t.Context())
 	require.NoError(t, err)
-	assert.Empty(t, sessions, "all of the recording has come, so it is closed")
+	assert.Empty(t, sessions, "all of the recording exists, so it is closed")
 }
 
-func TestStatusErrorsLeaveTheConnectionUsable(t *testing.T) {
-	relay, recordings := relayOf(t, "cygok", lttnglive.RelayOptions{Again: true})
+func TestTheConnectionIsUsableAfterAStatusError(t *testing.T) {
+	relay, recordings := relayOf(t, "cygok", lttnglive.RelayOptions{Restart: true})
 	v, err := lttnglive.Connect(t.Context(), pipe(t, relay, nil), lttnglive.ViewerOptions{})
 	require.NoError(t, err)
 	ctx := t.Context()
@@ -213,7 +205,7 @@ func TestStatusErrorsLeaveTheConnectionUsable(t *testing.T) {
 	_, err = a.Packet(ctx, 4711, 0, 10, nil)
 	refused(err, lttnglive.PacketError, "relay daemon pipe, get packet: expected OK, got error")
 	_, err = a.Packet(ctx, 4711, 0, 1<<32, nil)
-	require.EqualError(t, err, "relay daemon pipe, get packet: expected at most 67108864 bytes of a packet to ask for, got 4294967296")
+	require.EqualError(t, err, "relay daemon pipe, get packet: expected a request for at most 67108864 bytes of a packet, got 4294967296")
 
 	other, err := lttnglive.Connect(ctx, pipe(t, relay, nil), lttnglive.ViewerOptions{})
 	require.NoError(t, err)
@@ -225,9 +217,8 @@ func TestStatusErrorsLeaveTheConnectionUsable(t *testing.T) {
 	assert.Len(t, reply.Streams, 3)
 }
 
-// A packet is read into the buffer that is given, where that has room; metadata that
-// is longer gets a larger one.
-func TestReadingUsesBuffersAgain(t *testing.T) {
+// A packet is read into the caller's buffer if that is large enough. Longer metadata is read into a larger one.
+func TestReadingReusesBuffers(t *testing.T) {
 	relay, recordings := relayOf(t, "cyg1", lttnglive.RelayOptions{})
 	v, err := lttnglive.Connect(t.Context(), pipe(t, relay, nil), lttnglive.ViewerOptions{})
 	require.NoError(t, err)

@@ -8,25 +8,23 @@ import (
 	"fmt"
 )
 
-// Why a transfer ended, besides the cause of a context and errors of the network.
+// Reasons for the end of a transfer, besides the cause of a context and errors of the network.
 var (
-	// ErrClosed says that the other side closed the connection.
+	// ErrClosed means that the other side closed the connection.
 	ErrClosed = errors.New("the connection was closed")
-	// ErrTimeout says that the other side sent or took nothing, or too little, for too
-	// long.
+	// ErrTimeout means that the other side sent or received nothing, or too little, for too long.
 	ErrTimeout = errors.New("time ran out")
-	// ErrDetached says that a session was used after it was detached.
+	// ErrDetached means that a session was used after Detach.
 	ErrDetached = errors.New("the session was detached")
 )
 
 // CommandError is the error of every command of a viewer. Err is
 //
-//   - a *StatusError: the relay daemon answered that it can't. The connection can be
-//     used further.
-//   - a *ProtocolError: it answered what the protocol or the limits don't allow.
-//   - a *TransferError: the request or the reply did not get through.
-//   - a *BrokenError: an earlier command left the connection unusable.
-//   - ErrDetached, or the cause of a context that ended before anything was sent.
+//   - a *StatusError: the relay daemon refused the command. The connection stays usable.
+//   - a *ProtocolError: the reply violates the protocol or the limits.
+//   - a *TransferError: the request or the reply was not transferred completely.
+//   - a *BrokenError: an earlier command made the connection unusable.
+//   - ErrDetached, or the cause of a context that ended before the command.
 type CommandError struct {
 	Peer    string // the address of the relay daemon
 	Command Command
@@ -39,40 +37,38 @@ func (e *CommandError) Error() string {
 
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// StatusError is a relay daemon's answer that it can't do what it was asked for.
-// Status is an AttachStatus, IndexError, PacketError, MetadataError, NewStreamsError,
-// a CreateSessionStatus or a DetachStatus.
+// StatusError is a relay daemon's refusal of a command. Status is an AttachStatus, IndexError, PacketError,
+// MetadataError, NewStreamsError, a CreateSessionStatus or a DetachStatus.
 type StatusError struct {
 	Status fmt.Stringer
 }
 
 func (e *StatusError) Error() string { return fmt.Sprintf("expected OK, got %s", e.Status) }
 
-// TransferError says that a request or a reply did not get through.
+// TransferError means that a request or a reply was not transferred completely.
 type TransferError struct {
 	Reply  bool  // of the reply; otherwise of the request
-	Offset int   // bytes that got through
-	Wanted int   // bytes that were still expected, at least
+	Offset int   // transferred bytes
+	Wanted int   // missing bytes, at least
 	Err    error // ErrClosed, ErrTimeout, the cause of the context, or the network's error
 }
 
 func (e *TransferError) Error() string {
-	what := "request"
+	message := "request"
 	if e.Reply {
-		what = "reply"
+		message = "reply"
 	}
-	return fmt.Sprintf("byte %d of the %s: expected %d more bytes to get through, got: %v", e.Offset, what, e.Wanted, e.Err)
+	return fmt.Sprintf("byte %d of the %s: expected %d more bytes, got: %v", e.Offset, message, e.Wanted, e.Err)
 }
 
 func (e *TransferError) Unwrap() error { return e.Err }
 
-// BrokenError says that a connection cannot be used, since it is not known where in
-// a request or reply it stands. It doesn't unwrap: an earlier command's cause is not
-// this one's.
+// BrokenError means that a connection is unusable, because its position inside a request or reply is unknown. It has
+// no Unwrap method, because the cause of an earlier command is not that of this one.
 type BrokenError struct {
 	Err error // of the command that broke it
 }
 
 func (e *BrokenError) Error() string {
-	return fmt.Sprintf("the connection is of no use since: %v", e.Err)
+	return fmt.Sprintf("the connection is unusable after an earlier error: %v", e.Err)
 }

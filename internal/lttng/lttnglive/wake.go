@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// wake ends reads and writes of a connection when a context ends.
-type wake struct {
+// interrupter ends reads and writes of a connection when a context ends.
+type interrupter struct {
 	stop func() bool
 	ran  chan struct{}
 }
@@ -18,8 +18,8 @@ type wake struct {
 // past is a deadline that has passed.
 var past = time.Unix(1, 0)
 
-// set has the end of ctx end what waits on the connection, until unset.
-func (w *wake) set(ctx context.Context, conn net.Conn) {
+// set makes the end of ctx end pending reads and writes of the connection, until unset.
+func (w *interrupter) set(ctx context.Context, conn net.Conn) {
 	if ctx.Done() == nil {
 		return
 	}
@@ -27,13 +27,13 @@ func (w *wake) set(ctx context.Context, conn net.Conn) {
 	w.ran = ran
 	w.stop = context.AfterFunc(ctx, func() {
 		defer close(ran)
-		// An error leaves the deadline that is set, and the wait ends with that one.
+		// If this fails, the previous deadline stays, and the wait ends at that one.
 		_ = conn.SetDeadline(past)
 	})
 }
 
-// unset waits for what set began, so that it touches no later deadline.
-func (w *wake) unset() {
+// unset waits for the function that set registered, if it runs, so that it does not change a later deadline.
+func (w *interrupter) unset() {
 	if w.stop != nil && !w.stop() {
 		<-w.ran
 	}

@@ -4,7 +4,6 @@
 package mapping
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,12 +11,13 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/sim/capture"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
-// BenchmarkLogRecords makes log records of the events of a packet: function entries
-// and exits with the contexts vpid, vtid and procname.
+// BenchmarkLogRecords makes log records from the events of a packet: function entries and exits with the contexts
+// vpid, vtid and procname.
 func BenchmarkLogRecords(b *testing.B) {
-	c, err := capture.Open(filepath.Join("..", "..", "..", "testdata", "lttng", "live", "cyg1.zip"))
+	c, err := capture.Open(lttngdata.CaptureFile(b, "cyg1"))
 	require.NoError(b, err)
 	recordings, err := c.Recordings()
 	require.NoError(b, err)

@@ -13,8 +13,8 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// CallRule makes calls of a pair of events: an event named Entry enters a function, an event
-// named Exit leaves it. Either Name or NameField gives the function's name.
+// CallRule makes calls of a pair of events: an event named Entry enters a function, an event named Exit leaves it.
+// The function's name is Name, or the value of NameField.
 type CallRule struct {
 	// Entry and Exit are the full names of events.
 	Entry string `mapstructure:"entry"`
@@ -23,7 +23,7 @@ type CallRule struct {
 	Name string `mapstructure:"name"`
 	// NameField is the field of the entry that has the name; dots go into structures.
 	NameField string `mapstructure:"name_field"`
-	// KeyField is the field whose value pairs the events; empty: the thread pairs them.
+	// KeyField is the field whose value pairs the events. If it is empty, the thread pairs them.
 	KeyField string `mapstructure:"key_field"`
 }
 
@@ -61,7 +61,7 @@ type rulePart struct {
 	kind  callevent.Kind
 }
 
-// NewRules returns the rules, which have passed ValidateCallRules.
+// NewRules returns the rules, which must have passed ValidateCallRules.
 func NewRules(rules []CallRule) Rules {
 	parts := make(Rules, 2*len(rules))
 	for i := range rules {
@@ -72,7 +72,7 @@ func NewRules(rules []CallRule) Rules {
 	return parts
 }
 
-// CallSource is the kind of event that a call event is made of.
+// CallSource is the kind of event from which a call event is made.
 type CallSource uint8
 
 const (
@@ -88,7 +88,7 @@ const (
 	CallByRule
 )
 
-// CallPlan says whether events of a class are call events, and which fields they have.
+// CallPlan determines whether events of a class are call events, and their fields.
 type CallPlan struct {
 	Source CallSource
 	// Kind is the kind of call event; for CallRecord see CallOfRecord.
@@ -115,8 +115,7 @@ const (
 	EventCygFastExit  = "lttng_ust_cyg_profile_fast:func_exit"
 )
 
-// newCallPlan makes the call plan of a class. The events of a known name that lack its fields are
-// no call events.
+// newCallPlan returns the call plan of a class. Events with a known name but without its fields are no call events.
 func newCallPlan(class *ctf.EventClass, rules Rules) CallPlan {
 	if part, ok := rules[class.Name]; ok {
 		return CallPlan{
@@ -169,8 +168,7 @@ func (p *CallPlan) PairsByKey() bool { return p.Source == CallByRule && p.part.r
 // KeyField returns the name of the field by which a rule pairs the events.
 func (p *CallPlan) KeyField() string { return p.part.rule.KeyField }
 
-// AppendKey appends the value by which a rule pairs an event, and returns false if the event lacks
-// it.
+// AppendKey appends the value by which a rule pairs an event. It returns false if the event has no such value.
 func (p *CallPlan) AppendKey(dst []byte, v *ctf.Values) ([]byte, bool) {
 	if p.key == nil || !v.Present(p.key) {
 		return dst, false
@@ -211,11 +209,11 @@ var (
 	wordThrow  = []byte("THROW")
 )
 
-// CallOfRecord returns the kind of call that a log record reports, and its arguments or its return
-// value. Kind 0: the record reports no call.
+// CallOfRecord returns the kind of call that a log record reports, and its arguments or its return value. It returns
+// kind 0 if the record reports no call.
 //
-// The contract of throwing() says that the method is about to end by an exception, so it leaves the
-// method; the record lacks the exception's type.
+// By the contract of throwing(), an exception is about to end the method, so it leaves the method. The record lacks
+// the exception's type.
 func (p *CallPlan) CallOfRecord(v *ctf.Values) (kind callevent.Kind, values []byte) {
 	if level, ok := p.level.Value(v); !ok || level != JULFiner {
 		return 0, nil

@@ -17,13 +17,13 @@ type column struct {
 	form  columnForm
 }
 
-// columnForm says how a field becomes an attribute, as far as the field's type says it.
+// columnForm determines how a field becomes an attribute, as far as that depends on the field's type.
 type columnForm uint8
 
 const (
-	// formAny: each value says it.
+	// formAny: it depends on the value.
 	formAny columnForm = iota
-	// formOptional: as formAny; an empty field makes no attribute.
+	// formOptional: like formAny, but an empty field makes no attribute.
 	formOptional
 	// formNumber is a number that always fits into a signed 64-bit integer, and has no label.
 	formNumber
@@ -58,8 +58,7 @@ func formOf(f *ctf.Field) columnForm {
 	return formAny
 }
 
-// write writes the attribute, unless the field is empty. A value that is too large for the record
-// is left out.
+// write writes the attribute, unless the field is empty. It omits a value that is too large for the record.
 func (c *column) write(attributes pcommon.Map, v *ctf.Values, known *Texts, size *RecordSize) {
 	switch c.form {
 	case formNumber:

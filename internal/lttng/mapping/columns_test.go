@@ -17,7 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/usttrace"
 )
 
-// eventOf reads an event of one class whose fields are these, from these bytes.
+// eventOf reads an event of a class with these fields from these bytes.
 func eventOf(t *testing.T, fields string, content ...byte) *ctf.Reader {
 	t.Helper()
 	trace := ctf.NewTrace()
@@ -32,7 +32,7 @@ event { name = e; id = 0; stream_id = 0; fields := struct { `+fields+` }; };
 	return r
 }
 
-// A field becomes the same attribute whichever way its type lets it go.
+// A field becomes the same attribute in every form that its type allows.
 func TestAFieldBecomesAnAttributeByItsType(t *testing.T) {
 	u64 := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 	for what, c := range map[string]struct {
@@ -41,19 +41,19 @@ func TestAFieldBecomesAnAttributeByItsType(t *testing.T) {
 		form    columnForm
 		want    any
 	}{
-		"a small number":                         {"integer { size = 8; align = 8; } f;", []byte{200}, formNumber, int64(200)},
-		"a number with sign":                     {"integer { size = 64; align = 8; signed = true; } f;", u64(1<<64 - 5), formNumber, int64(-5)},
-		"a number of 63 bits":                    {"integer { size = 63; align = 8; } f;", u64(1<<63 - 1), formNumber, int64(1<<63 - 1)},
-		"a number without sign that has room":    {"integer { size = 64; align = 8; } f;", u64(1<<63 - 1), formUnsigned, int64(1<<63 - 1)},
-		"a number without sign that has no room": {"integer { size = 64; align = 8; } f;", u64(1 << 63), formUnsigned, "9223372036854775808"},
-		"the largest number":                     {"integer { size = 64; align = 8; } f;", u64(1<<64 - 1), formUnsigned, "18446744073709551615"},
-		"a number with a name":                   {"enum : integer { size = 8; align = 8; } { RED = 3 } f;", []byte{3}, formAny, "RED"},
-		"a number that has lost its name":        {"enum : integer { size = 8; align = 8; } { RED = 3 } f;", []byte{4}, formAny, int64(4)},
-		"text":                                   {"string f;", []byte("h\xC3\xA9\x00"), formText, "hé"},
-		"text that is none":                      {"string f;", []byte("h\xC3\x00"), formText, "h\uFFFD"},
-		"an array":                               {"integer { size = 16; align = 8; signed = true; } f[2];", []byte{1, 0, 0xFF, 0xFF}, formAny, []any{int64(1), int64(-1)}},
-		"a structure":                            {"struct { integer { size = 8; align = 8; } a; string b; } f;", []byte("\x07x\x00"), formOptional, map[string]any{"a": int64(7), "b": "x"}},
-		"an empty structure":                     {"struct { } f; integer { size = 8; align = 8; } g;", []byte{1}, formOptional, nil},
+		"a small number":                     {"integer { size = 8; align = 8; } f;", []byte{200}, formNumber, int64(200)},
+		"a number with sign":                 {"integer { size = 64; align = 8; signed = true; } f;", u64(1<<64 - 5), formNumber, int64(-5)},
+		"a number of 63 bits":                {"integer { size = 63; align = 8; } f;", u64(1<<63 - 1), formNumber, int64(1<<63 - 1)},
+		"a number without sign up to 2^63-1": {"integer { size = 64; align = 8; } f;", u64(1<<63 - 1), formUnsigned, int64(1<<63 - 1)},
+		"a number without sign above 2^63-1": {"integer { size = 64; align = 8; } f;", u64(1 << 63), formUnsigned, "9223372036854775808"},
+		"the largest number":                 {"integer { size = 64; align = 8; } f;", u64(1<<64 - 1), formUnsigned, "18446744073709551615"},
+		"a number with a name":               {"enum : integer { size = 8; align = 8; } { RED = 3 } f;", []byte{3}, formAny, "RED"},
+		"a number without a name":            {"enum : integer { size = 8; align = 8; } { RED = 3 } f;", []byte{4}, formAny, int64(4)},
+		"text":                               {"string f;", []byte("h\xC3\xA9\x00"), formText, "hé"},
+		"invalid UTF-8":                      {"string f;", []byte("h\xC3\x00"), formText, "h\uFFFD"},
+		"an array":                           {"integer { size = 16; align = 8; signed = true; } f[2];", []byte{1, 0, 0xFF, 0xFF}, formAny, []any{int64(1), int64(-1)}},
+		"a structure":                        {"struct { integer { size = 8; align = 8; } a; string b; } f;", []byte("\x07x\x00"), formOptional, map[string]any{"a": int64(7), "b": "x"}},
+		"an empty structure":                 {"struct { } f; integer { size = 8; align = 8; } g;", []byte{1}, formOptional, nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			r := eventOf(t, c.fields, c.content...)
@@ -66,8 +66,8 @@ func TestAFieldBecomesAnAttributeByItsType(t *testing.T) {
 	}
 }
 
-// What a record costs is what its library needs to keep it: as much as a copy of it.
-func TestALogRecordAllocatesOnlyWhatItConsistsOf(t *testing.T) {
+// A record allocates only the memory that its library needs to store it: as much as a copy of it.
+func TestALogRecordAllocatesAsMuchAsItsCopy(t *testing.T) {
 	dir := t.TempDir()
 	_, err := usttrace.Write(dir, usttrace.Options{Events: 2000, Contexts: true})
 	require.NoError(t, err)
@@ -86,8 +86,8 @@ func TestALogRecordAllocatesOnlyWhatItConsistsOf(t *testing.T) {
 			}
 		}
 		written := allocations(func() func() {
-			// Two texts of the record may have one place, by chance, and be made each time: not
-			// in all of these.
+			// Two texts of the record may share a place in the table by chance, so each is converted every time. This
+			// cannot happen in all tables.
 			known := NewTexts()
 			return func() { record.Write(plog.NewLogRecord(), e, packet, known) }
 		})
@@ -99,9 +99,9 @@ func TestALogRecordAllocatesOnlyWhatItConsistsOf(t *testing.T) {
 	}
 }
 
-// allocations is how often functions allocate that prepare gives, when they are called a second
-// time. All of the process is counted, and what runs beside only ever adds to it: the least
-// of some tries is a function's own.
+// allocations returns the number of allocations in the second call of functions from prepare. The figures include
+// those of the whole process, and other goroutines can only add some. So the least of some tries is the function's
+// own.
 func allocations(prepare func() func()) float64 {
 	least := testing.AllocsPerRun(1, prepare())
 	for range 4 {

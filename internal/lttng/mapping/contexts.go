@@ -8,7 +8,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// Contexts are the fields that say which process and which thread recorded an event.
+// Contexts are the fields with the process and the thread of an event.
 type Contexts struct {
 	PID, TID, Namespace Number
 	// ThreadName is the kernel's name of the thread (LTTng's context procname).

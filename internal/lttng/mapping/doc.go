@@ -4,11 +4,11 @@
 // Package mapping knows the meaning of LTTng's events: which fields become which attributes of a log
 // record, which events are function calls, and which describe the state of their process.
 //
-// A Plan is made once for each event class (plan.go) and then read for each event:
+// A Plan is made once for each event class (plan.go), and applied to each event:
 //
-//	contexts.go    which process and thread recorded it
+//	contexts.go    the process and thread of the event
 //	stateevent.go  its part in the state of the process: objects loaded and unloaded
-//	callplan.go    whether it is a call event, by name or by a call rule
+//	callplan.go    call events, by name or by a call rule
 //	records.go     its log record: severity.go, columns.go, render.go, recordsize.go, texts.go
 //	loggers.go     the fields of the records of logging libraries
 //	field.go       fields and their values

@@ -55,8 +55,8 @@ func isGuarded(f *ctf.Field) bool {
 func (n Number) exists() bool { return n.field != nil }
 func (t Text) exists() bool   { return t.field != nil }
 
-// Value returns the number of an event, and false if the event has none. An unsigned number above
-// 2^63-1 keeps its bits.
+// Value returns the number of an event, or false if the event has none. An unsigned number above 2^63-1 keeps its
+// bits.
 func (n Number) Value(v *ctf.Values) (int64, bool) {
 	if n.field == nil || n.guarded && !v.Present(n.field) {
 		return 0, false
@@ -64,8 +64,7 @@ func (n Number) Value(v *ctf.Values) (int64, bool) {
 	return v.Int(n.field), true
 }
 
-// Bytes returns the text of an event, and nil if the event has none. The bytes are valid until the
-// next event.
+// Bytes returns the text of an event, or nil if the event has none. The bytes are valid until the next event.
 func (t Text) Bytes(v *ctf.Values) []byte {
 	if t.field == nil || t.guarded && !v.Present(t.field) {
 		return nil
@@ -73,8 +72,7 @@ func (t Text) Bytes(v *ctf.Values) []byte {
 	return v.Text(t.field)
 }
 
-// scalarAt returns the integer or text field at a path, in the payload or else in a context. It
-// returns nil if there is none.
+// scalarAt returns the integer or text field at a path, in the payload or else in a context, or nil.
 func scalarAt(class *ctf.EventClass, path string) *ctf.Field {
 	if path == "" {
 		return nil

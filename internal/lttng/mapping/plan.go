@@ -5,24 +5,24 @@ package mapping
 
 import "github.com/callbraid/callbraid/internal/lttng/ctf"
 
-// Plan says what a reader does with the events of one class. It is made once for each class, so a
-// reader looks up no name for an event.
+// Plan determines how a reader handles the events of one class. It is made once for each class, so a reader looks up
+// no names for events.
 type Plan struct {
 	// Name is the full name of the events, such as lttng_ust_tracef:event.
 	Name string
 	Contexts
-	// Runtime is the runtime of the process, such as java. Empty: the events do not say it.
+	// Runtime is the runtime of the process, such as java. It is empty if the events do not contain it.
 	Runtime string
 	// State is the event's part in the state of its process.
 	State StateEvent
-	// Call says whether the events are call events.
+	// Call determines whether the events are call events.
 	Call CallPlan
-	// Record says how the events become log records; nil if the reader makes none.
+	// Record determines how the events become log records. It is nil if the reader makes none.
 	Record *RecordPlan
 }
 
-// NewPlan makes the plan for the events of a class. Their log records have at most recordBytes
-// bytes; 0: the reader makes no log records.
+// NewPlan returns the plan for the events of a class. Their log records have at most recordBytes bytes. With 0, the
+// reader makes no log records.
 func NewPlan(class *ctf.EventClass, rules Rules, recordBytes int) *Plan {
 	p := &Plan{
 		Name:     class.Name,

@@ -26,7 +26,7 @@ const (
 // attributeCPU is the CPU that recorded the event, under the tracer's name.
 const attributeCPU = "cpu_id"
 
-// RecordPlan says how events of a class become log records.
+// RecordPlan determines how events of a class become log records.
 type RecordPlan struct {
 	// Logger is the name of the logger.
 	Logger Text
@@ -46,8 +46,7 @@ type RecordPlan struct {
 	thread                Number
 	// threadName: the first of these that the event has.
 	threadName [2]Text
-	// hasThread and hasPlace say that the class has fields for the thread and for the place in the
-	// code.
+	// hasThread and hasPlace are set if the class has fields for the thread and for the place in the code.
 	hasThread, hasPlace bool
 
 	columns []column
@@ -60,7 +59,7 @@ type RecordPlan struct {
 	attributes int
 }
 
-// newRecordPlan makes the plan for log records of at most so many bytes.
+// newRecordPlan returns the plan for log records of at most most bytes.
 func newRecordPlan(class *ctf.EventClass, contexts *Contexts, most int) *RecordPlan {
 	r := &RecordPlan{bytes: recordBytes, most: most, thread: contexts.TID, threadName: [2]Text{contexts.ThreadName}}
 	if class.Meta.HasLogLevel {
@@ -147,8 +146,8 @@ func (r *RecordPlan) setName(name string) {
 	}
 }
 
-// appendColumns makes attributes of the fields and contexts that are not in use. A context with the
-// name of a field gets the prefix "context.".
+// appendColumns adds attributes for the unused fields and contexts. A context with the name of a field has the prefix
+// "context.".
 func (r *RecordPlan) appendColumns(class *ctf.EventClass, used map[*ctf.Field]bool) {
 	taken := map[string]bool{}
 	for _, scope := range [...]metadata.Scope{metadata.EventFields, metadata.EventContext, metadata.EventCommonContext} {
@@ -256,8 +255,8 @@ func writeLine(attributes pcommon.Map, v *ctf.Values, f *ctf.Field) {
 	}
 }
 
-// descriptions returns the names of fields that only give the length of another field, or select an
-// option of one: that field's value contains the same information.
+// descriptions returns the names of fields that only contain the length of another field, or select an option of one.
+// The value of the other field contains the same information.
 func descriptions(root *ctf.Field) map[string]bool {
 	names := map[string]bool{}
 	for _, m := range root.Members {

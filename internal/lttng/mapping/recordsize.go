@@ -24,7 +24,7 @@ type RecordSize struct {
 	// Bytes is the approximate size of the record in memory.
 	Bytes int
 	most  int
-	// LeftOut is the number of values that were left out or cut because they had no room.
+	// LeftOut is the number of values that were omitted or truncated because the record was full.
 	LeftOut int
 }
 
@@ -34,7 +34,7 @@ func (s *RecordSize) reserve(n int) bool {
 	return s.Bytes <= s.most
 }
 
-// leaveOut counts a value that is left out. The record had this many bytes before the value.
+// leaveOut counts an omitted value. The record had this many bytes before the value.
 func (s *RecordSize) leaveOut(bytes int) {
 	s.Bytes = bytes
 	s.LeftOut++

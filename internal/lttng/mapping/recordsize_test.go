@@ -25,9 +25,8 @@ func members(n int) string {
 	return b.String()
 }
 
-// What is too large for a record is left out, and the record says how much that is. What
-// else the event says is there.
-func TestARecordIsBoundedWhateverItsEventHolds(t *testing.T) {
+// A value that is too large for a record is omitted and counted. The other values are in the record.
+func TestARecordIsBoundedForAnyEvent(t *testing.T) {
 	for _, most := range []int{16 << 10, 1 << 20} {
 		t.Run(strconv.Itoa(most), func(t *testing.T) { requireBoundedRecords(t, most) })
 	}
@@ -39,11 +38,11 @@ func requireBoundedRecords(t *testing.T, most int) {
 		fields  string
 		content []byte
 		leftOut int
-		// attributes is how many there are besides that of the last byte.
+		// attributes is the number of attributes besides that of the last byte.
 		attributes int
 	}{
-		"what has room": {"string f;", text(most / 2), 0, 1},
-		"two texts that have no room together": {
+		"a text that fits": {"string f;", text(most / 2), 0, 1},
+		"two texts that do not fit together": {
 			"string f; string g;", append(text(most/2), text(most/2)...), 1, 1,
 		},
 		"an array":           {"integer { size = 1; } f[200000];", make([]byte, 200000/8), 1, 0},
@@ -76,8 +75,8 @@ func requireBoundedRecords(t *testing.T, most int) {
 	}
 }
 
-// TestARecordHasRoomForAsMuchAsItMayHave: to the byte.
-func TestARecordHasRoomForAsMuchAsItMayHave(t *testing.T) {
+// TestARecordMayFillItsBound: to the byte.
+func TestARecordMayFillItsBound(t *testing.T) {
 	for _, most := range []int{16 << 10, 1 << 20} {
 		for _, more := range []int{0, 1} {
 			plain := NewPlan(eventOf(t, "string f;", 0).Event.Class, nil, most).Record
@@ -92,7 +91,7 @@ func TestARecordHasRoomForAsMuchAsItMayHave(t *testing.T) {
 }
 
 // Names of attributes are in the record as well.
-func TestARecordHasNoMoreNamesThanHaveRoom(t *testing.T) {
+func TestNamesOfAttributesCountForTheBound(t *testing.T) {
 	const names = 300
 	var fields strings.Builder
 	for i := range names {

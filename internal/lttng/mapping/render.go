@@ -106,7 +106,7 @@ func validText(v *ctf.Values, f *ctf.Field) string {
 	return ValidString(v.Text(f))
 }
 
-// ValidString returns b as a string, in which U+FFFD replaces each invalid part.
+// ValidString returns b as a string, with U+FFFD in place of each invalid part.
 func ValidString(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)

@@ -44,7 +44,7 @@ func tracepointSeverity(level int64) severity {
 	return severity{}
 }
 
-// levelRange is a range of levels that have one severity: those up to most, above the range before.
+// levelRange is a range of levels with the same severity: up to most, and above the previous range.
 type levelRange struct {
 	most   int64
 	number plog.SeverityNumber
@@ -59,7 +59,7 @@ func numberOf(level int64, ranges []levelRange) plog.SeverityNumber {
 	return ranges[i].number
 }
 
-// JULFiner is the level FINER, which call records have.
+// JULFiner is the level FINER of call records.
 const JULFiner = 400
 
 // julSeverity maps a level of java.util.logging as OpenTelemetry's instrumentation does: by ranges, each
@@ -92,8 +92,8 @@ var (
 	}
 )
 
-// log4j2Severity maps a level of Log4j 2, where smaller numbers are more severe. A custom level counts
-// as the next standard level that is more severe, as in Level.getStandardLevel; 0 is OFF.
+// log4j2Severity maps a level of Log4j 2 to a severity. Smaller numbers are more severe. A custom level has the
+// severity of the next standard level that is more severe, as in Level.getStandardLevel. 0 is OFF.
 func log4j2Severity(level int64) severity {
 	return severity{numberOf(level, log4j2Ranges), log4j2Names[level]}
 }

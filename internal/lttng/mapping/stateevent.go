@@ -14,7 +14,7 @@ type StateKind uint8
 
 const (
 	StateNone StateKind = iota
-	// StateBegin begins a state dump, which lists the objects of the process.
+	// StateBegin begins a state dump, a list of the objects of the process.
 	StateBegin
 	// StateEnd ends the state dump.
 	StateEnd
@@ -29,13 +29,13 @@ const (
 	StateUnload
 )
 
-// StateEvent says which part of its process's state an event of a class has.
+// StateEvent is the part of a process's state in events of a class.
 type StateEvent struct {
 	Kind StateKind
-	// base, size and path are those of an object.
+	// base, size and path belong to an object.
 	base, size Number
 	path       Text
-	// hasBuildID says whether a build ID follows.
+	// hasBuildID is a number: whether an event with a build ID follows.
 	hasBuildID Number
 	buildID    *ctf.Field
 	debugLink  Text

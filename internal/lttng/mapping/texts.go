@@ -5,9 +5,9 @@ package mapping
 
 import "hash/maphash"
 
-// Texts makes strings of bytes, and returns the same string for text that it made a short time ago.
-// Names, paths and states repeat, and a known string costs a fraction of a new one. Texts remembers
-// the last text of each hash value, in a table of fixed size. One goroutine may use it.
+// Texts converts bytes to strings. It returns the same string for text that it converted a short time ago. Names,
+// paths and states repeat, and a known string costs a fraction of a new one. Texts stores the last text of each hash
+// value, in a table of fixed size. One goroutine may use it.
 type Texts struct {
 	seed  maphash.Seed
 	known [knownTexts]string

@@ -22,7 +22,7 @@ func TestRepeatedTextsAreMadeOnce(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(100, func() { known.method(class, name) }))
 }
 
-func TestTextsAreUnchangedHoweverManyThereAre(t *testing.T) {
+func TestManyTextsAreUnchanged(t *testing.T) {
 	known := NewTexts()
 	for range 2 {
 		for i := range 5 * knownTexts {
@@ -36,7 +36,7 @@ func TestTextsAreUnchangedHoweverManyThereAre(t *testing.T) {
 	}
 }
 
-func TestLongTextsAreNotRemembered(t *testing.T) {
+func TestLongTextsAreNotStored(t *testing.T) {
 	known := NewTexts()
 	for _, length := range []int{longestKnown, longestKnown + 1} {
 		text := strings.Repeat("x", length)

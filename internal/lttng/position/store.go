@@ -1,8 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package position stores how far traces were read: in memory, and in a storage extension if there is
-// one. With a position, a reader continues each stream and each call stream where it stopped.
+// Package position stores the positions of traces in memory, and in a storage extension if there is one. With a
+// position, a reader continues each stream and each call stream where it stopped.
 package position
 
 import (
@@ -26,7 +26,7 @@ import (
 type Trace struct {
 	// Streams are the positions of its streams, by path and channel.
 	Streams map[string]merge.Position `json:"streams"`
-	// Processes are those with call events whose end was not read.
+	// Processes have call events, and their end was not read.
 	Processes []process.Record `json:"processes,omitempty"`
 }
 
@@ -40,7 +40,7 @@ type Store struct {
 	traces map[string]*Trace
 	// bytes is the approximate size of the positions.
 	bytes int
-	// order has the keys of the traces, the last one that was set at the end.
+	// order contains the keys of the traces, the last set one at the end.
 	order []string
 
 	client  storage.Client
@@ -99,7 +99,7 @@ func (s *Store) Close(ctx context.Context) error {
 	return err
 }
 
-// Get returns the position of a trace; an empty one if the trace is unknown.
+// Get returns the position of a trace, or an empty one if the trace is unknown.
 func (s *Store) Get(ctx context.Context, key string) Trace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +169,7 @@ func (s *Store) forgetOldest() (key string) {
 	return key
 }
 
-// Shrink forgets positions for which the memory budget has no room.
+// Shrink deletes positions until the memory budget has room for the rest.
 func (s *Store) Shrink() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@
 //	trace.go       Trace.ReadEvent finds its process, and its lane if it is a call event
 //	process.go     state dump: objects.go; function and lane: names.go; call event: package callstream
 //	logs.go        the log record, by package mapping
-//	group.go       bounds what all processes hold together
+//	group.go       bounds the memory of all processes together
 //	shared.go      totals and warnings of a group; settings.go; origin.go: the resource of a process
 //
 // The package knows no files, no sessions and no connections. It keeps no call stacks.

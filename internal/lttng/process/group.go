@@ -14,23 +14,22 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// Group has the traces of one session or of one recording, and bounds what their processes hold
-// together: a session with buffers for each process has a trace for each process. One goroutine uses
-// it, except for Processes.
+// Group contains the traces of one session or of one recording, and bounds the memory of their processes together: a
+// session with buffers for each process has a trace for each process. One goroutine uses it, except for Processes.
 type Group struct {
 	shared shared
 	traces map[*Trace]bool
 	// abandoned are processes whose memory was freed and whose last batches are not delivered yet.
 	abandoned []*Process
-	// forgetting says that all processes are forgetting their names.
+	// forgetting is set while all processes delete their names.
 	forgetting bool
 }
 
-// Source is where a group's traces come from: resource attributes of all processes.
+// Source is the origin of a group's traces: resource attributes of all processes.
 type Source struct{ Host, Session string }
 
-// NewGroup returns a group without traces. logs is nil if no pipeline takes log records. grown is
-// called with the growth of names and objects in bytes.
+// NewGroup returns a group without traces. logs is nil if no pipeline accepts log records. grown is called with the
+// growth of names and objects in bytes.
 func NewGroup(settings *Settings, source Source, logger *zap.Logger, logs *Logs, grown func(bytes int)) *Group {
 	g := &Group{
 		shared: shared{
@@ -64,7 +63,7 @@ func (g *Group) Remove(t *Trace) { delete(g.traces, t) }
 // Processes returns the number of processes. Any goroutine may call it.
 func (g *Group) Processes() int64 { return g.shared.processes.Load() }
 
-// processes are those of all traces.
+// processes returns the processes of all traces.
 func (g *Group) processes() iter.Seq[*Process] {
 	return func(yield func(*Process) bool) {
 		for t := range g.traces {
@@ -77,7 +76,7 @@ func (g *Group) processes() iter.Seq[*Process] {
 	}
 }
 
-// endSilent ends the process whose last event is the oldest.
+// endSilent ends the process with the oldest last event.
 func (g *Group) endSilent() {
 	var silent *Process
 	var of *Trace
@@ -103,7 +102,7 @@ func (g *Group) packMostWaiting() {
 	most.packWaiting()
 }
 
-// forgetNames forgets the names of all processes. Calls that wait keep theirs, so they are packed.
+// forgetNames deletes the names of all processes. It packs waiting calls, because they refer to names.
 func (g *Group) forgetNames() {
 	forgotten := 0
 	for p := range g.processes() {
@@ -113,7 +112,7 @@ func (g *Group) forgetNames() {
 	g.shared.Telemetry.NamesForgotten(int64(forgotten))
 	g.shared.logNamesForgotten(forgotten)
 	if g.forgetting {
-		return // packing calls made names again
+		return // packing calls added names again
 	}
 	g.forgetting = true
 	for p := range g.processes() {
@@ -147,8 +146,8 @@ const (
 	waitingBytes = 48
 )
 
-// HeldByEvents returns the approximate size of what events made the group hold: names, objects, log
-// records and waiting calls.
+// HeldByEvents returns the approximate size of data from events in the group: names, objects, log records and waiting
+// calls.
 func (g *Group) HeldByEvents() int {
 	return g.shared.names + g.shared.objects + waitingBytes*g.shared.waiting + g.shared.logs.Bytes()
 }
@@ -181,10 +180,10 @@ func (g *Group) Abandon() {
 	}
 }
 
-// HasAbandoned reports whether Abandon left batches to deliver.
+// HasAbandoned reports whether there are batches from Abandon to deliver.
 func (g *Group) HasAbandoned() bool { return g.abandoned != nil }
 
-// DeliverAbandoned delivers the batches that Abandon left, with the ends of their call streams.
+// DeliverAbandoned delivers the batches from Abandon, with the ends of their call streams.
 func (g *Group) DeliverAbandoned() {
 	for i, p := range g.abandoned {
 		p.end(callevent.CauseLimit)

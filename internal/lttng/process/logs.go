@@ -22,13 +22,13 @@ const (
 	MaxLogBatchBytes = 1 << 20
 )
 
-// LogSettings say how a group delivers log records.
+// LogSettings configure the delivery of a group's log records.
 type LogSettings struct {
 	// MaxRecordBytes is the maximum size of a log record in memory.
 	MaxRecordBytes int
 	// MaxDelay is the time from the first log record until delivery.
 	MaxDelay time.Duration
-	// ScopeName and ScopeVersion are those of records without a logger.
+	// ScopeName and ScopeVersion are the scope of records without a logger.
 	ScopeName, ScopeVersion string
 	Now                     func() time.Time
 	// Deliver delivers log records, with their number and size, and the number of values that they
@@ -36,17 +36,16 @@ type LogSettings struct {
 	Deliver func(logs plog.Logs, records, bytes, leftOut int)
 }
 
-// Logs makes log records of events, and delivers them in batches. One goroutine uses it. A nil Logs
-// has no records.
+// Logs makes log records from events, and delivers them in batches. One goroutine uses it. A nil Logs has no records.
 type Logs struct {
 	settings LogSettings
 	logs     plog.Logs
-	// origins are the processes with records in the batch; last is that of the last record.
+	// origins are the processes with records in the batch. last belongs to the last record.
 	origins map[*Origin]*originLogs
 	last    *originLogs
 	records int
 	bytes   int
-	// leftOut is the number of values that were left out of the records, or cut.
+	// leftOut is the number of values that were omitted from the records, or truncated.
 	leftOut int
 	// opened is the time of the first record, and observed is the same for the records.
 	opened   time.Time
@@ -77,7 +76,7 @@ func (b *Logs) Bytes() int {
 	return b.bytes
 }
 
-// append makes a log record of an event in a packet. nanos is the event's Unix time.
+// append makes a log record from an event in a packet. nanos is the event's Unix time.
 func (b *Logs) append(p *mapping.Plan, e *ctf.Event, packet *ctf.Packet, nanos int64, of *Origin) {
 	if b.records == 0 {
 		b.opened = b.settings.Now()

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxFunctions and maxLanes bound the names of a process; limits.max_names_bytes bounds those of
-	// all processes of a group. At a bound the names are forgotten, and read again.
+	// maxFunctions and maxLanes bound the names of a process. limits.max_names_bytes bounds those of all processes of
+	// a group. At a bound the names are deleted, and read again.
 	maxFunctions = 1 << 16
 	maxLanes     = 1 << 16
 	// nameBytes is the approximate size in memory of a function or a lane without its names.
@@ -46,8 +46,8 @@ func (t *nameTable) open() {
 	t.functions, t.lanes = map[string]*callstream.Function{}, map[uint64]*callstream.Lane{}
 }
 
-// lane returns the lane of an ID, with the name that it has now. Without a name it keeps its last
-// one. inUse says that waiting calls may refer to the lane by its last name.
+// lane returns the lane of an ID, with its current name. Without a name, the last name stays. inUse is set if waiting
+// calls may refer to the lane by its last name.
 func (t *nameTable) lane(id uint64, name []byte, inUse bool) *callstream.Lane {
 	l := t.lastLane
 	if l == nil || l.ID != id {
@@ -172,7 +172,7 @@ func (t *nameTable) hold(bytes int) {
 // len returns the number of names.
 func (t *nameTable) len() int { return len(t.functions) + len(t.lanes) + len(t.byAddress) }
 
-// clear forgets all names. Calls that wait keep theirs.
+// clear deletes all names. Waiting calls keep theirs.
 func (t *nameTable) clear() {
 	clear(t.functions)
 	clear(t.lanes)

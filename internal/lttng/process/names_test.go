@@ -18,11 +18,12 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/callstream"
 	"github.com/callbraid/callbraid/internal/lttng/symbols"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 const kib, mib = 1 << 10, 1 << 20
 
-// nop is telemetry that counts nothing, and a delivery that accepts everything.
+// nop is telemetry without effect, and a delivery that accepts everything.
 type nop struct{}
 
 func (nop) CallStreams(int64)               {}
@@ -35,7 +36,7 @@ func (nop) NamesForgotten(int64)            {}
 func (nop) NameUnknown()                    {}
 func (nop) ObjectRefused()                  {}
 
-// naming is a group with so many processes, which have names and nothing else.
+// naming returns a group with processes that only have names.
 func naming(tb testing.TB, processes int, change func(*Limits)) (*Group, []*Process) {
 	tb.Helper()
 	settings := symbols.DefaultSettings()
@@ -74,7 +75,7 @@ func remembered(p *Process) (bytes int) {
 	return bytes
 }
 
-func TestTheNamesThatAreRememberedOfASessionAreBoundedInBytes(t *testing.T) {
+func TestTheNamesOfASessionAreBoundedInBytes(t *testing.T) {
 	for _, bound := range []int{mib, 8 * mib} {
 		t.Run(strconv.Itoa(bound), func(t *testing.T) { requireBoundedNames(t, bound) })
 	}
@@ -109,13 +110,13 @@ func requireBoundedNames(t *testing.T, bound int) {
 		require.LessOrEqual(t, f.shared.names, bound)
 	}
 	assert.Greater(t, most, bound*9/10, "there was more than has room")
-	// What is at an address is forgotten where that may be something else now.
+	// Names of addresses that may belong to another object now are deleted.
 	p := processes[0]
 	p.function(1)
 	require.NoError(t, p.load(symbols.Mapping{Base: 1 << 30, Size: 1, Path: "/later"}))
 	assert.Empty(t, p.names.byAddress)
 	require.Equal(t, remembered(p), p.names.bytes)
-	// A thread that is renamed all the time is one.
+	// A thread that is renamed all the time counts once.
 	l := p.lane(1<<40, []byte("first"))
 	before := f.shared.names
 	for i := range 1000 {
@@ -131,7 +132,7 @@ func requireBoundedNames(t *testing.T, bound int) {
 	assert.Zero(t, f.shared.names)
 }
 
-// Calls that wait keep their names in memory, so they are packed when names are forgotten.
+// Waiting calls keep their names in memory, so they are packed when names are deleted.
 func TestWaitingCallsArePackedWhenNamesAreForgotten(t *testing.T) {
 	f, processes := naming(t, 2, func(c *Limits) { c.NamesBytes = mib })
 	p, other := processes[0], processes[1]
@@ -192,14 +193,14 @@ func TestTheNamesOfAMethod(t *testing.T) {
 func TestTheCountedSizeOfNamesIsTheirSizeInMemory(t *testing.T) {
 	for name, nameBytes := range map[string]int{"with short names": 30, "with long names": 4000} {
 		t.Run(name, func(t *testing.T) {
-			before := heap()
+			before := testkit.HeapBytes()
 			f, processes := naming(t, 100, func(limits *Limits) { limits.NamesBytes = 1 << 30 })
 			for i, p := range processes {
 				for j := range 4_000_000 / (nameBytes * 50) {
 					p.names.named(fmt.Appendf(nil, "%d %d %s", i, j, strings.Repeat("x", nameBytes)))
 				}
 			}
-			held := heap() - before
+			held := testkit.HeapBytes() - before
 			t.Logf("counted %d of %d bytes", f.shared.names, held)
 			assert.InDelta(t, 1, float64(f.shared.names)/float64(held), 0.3)
 			runtime.KeepAlive(processes)

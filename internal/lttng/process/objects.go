@@ -28,16 +28,16 @@ func (e *noRoomError) Error() string {
 	return fmt.Sprintf("expected objects of all processes of at most %d bytes (limits.max_objects_bytes), got more", e.limit)
 }
 
-// objectList has the objects that a process has loaded. Names of functions come from them, and the
-// next collector continues with them. The number of objects of a process is bounded, and so is the
-// size of those of all processes (limits.max_objects_bytes).
+// objectList contains the loaded objects of a process. It provides the names of functions, and the next collector
+// continues with it. The number of objects of a process is bounded, and so is the total size of all processes'
+// objects (limits.max_objects_bytes).
 type objectList struct {
 	shared *shared
-	// loaded names addresses; nil: no pipeline takes traces.
+	// loaded names addresses. It is nil if no pipeline accepts traces.
 	loaded *symbols.Objects
 	// recorded are the objects as the process recorded them, in that order.
 	recorded []symbols.Mapping
-	// previous are the objects of the state dump before, while the process records another one.
+	// previous are the objects of the previous state dump, while the process records another one.
 	previous []symbols.Mapping
 	// bytes is the approximate size of both lists.
 	bytes int
@@ -78,7 +78,7 @@ func (l *objectList) overlapped(m *symbols.Mapping) (bases map[uint64]bool, byte
 	return bases, bytes
 }
 
-// countRefused counts and logs the error if it says that an object has no room.
+// countRefused counts and logs the error if it means that there is no room for an object.
 func (l *objectList) countRefused(err error) error {
 	if errors.As(err, new(*noRoomError)) || errors.Is(err, symbols.ErrTooManyObjects) {
 		l.shared.Telemetry.ObjectRefused()
@@ -151,7 +151,7 @@ func (l *objectList) amend(base uint64, change func(m *symbols.Mapping)) {
 	}
 }
 
-// beginAgain begins another list, to compare it with the recorded one.
+// beginAgain begins another list, to compare it with the current one.
 func (l *objectList) beginAgain() { l.previous, l.recorded = l.recorded, nil }
 
 // isSameAsPrevious reports whether most objects of both lists have the same address.

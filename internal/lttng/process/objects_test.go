@@ -5,7 +5,6 @@ package process
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -13,15 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/symbols"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
-
-// heap returns the bytes in use.
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
 
 // traceOf returns the trace of a group that has one.
 func traceOf(g *Group) *Trace {
@@ -31,7 +23,7 @@ func traceOf(g *Group) *Trace {
 	return nil
 }
 
-// requireCounted compares what the objects of processes are counted as with what they are.
+// requireCounted compares the counted size of the processes' objects with their real size.
 func requireCounted(t *testing.T, f *Group, processes []*Process) {
 	t.Helper()
 	all := 0
@@ -51,12 +43,12 @@ func requireCounted(t *testing.T, f *Group, processes []*Process) {
 func TestTheObjectsOfAllProcessesOfASessionAreBoundedInBytes(t *testing.T) {
 	const bound, count = 4 * mib, 100
 	f, processes := naming(t, 50, func(c *Limits) { c.ObjectsBytes = bound })
-	before := heap()
+	before := testkit.HeapBytes()
 	refused := 0
 	for i := range count {
 		for n, p := range processes {
 			path := fmt.Sprintf("/%d/%d/%s", n, i, strings.Repeat("x", symbols.MaxPathBytes))[:symbols.MaxPathBytes]
-			// Each is recorded twice, as for two channels.
+			// Each object is recorded twice, as for two channels.
 			for range 2 {
 				if err := p.load(symbols.Mapping{Base: uint64(i+1) << 20, Size: 1 << 20, Path: strings.Clone(path), BuildID: make([]byte, 20)}); err != nil {
 					require.ErrorContains(t, err, "expected objects of all processes of at most 4194304 bytes (limits.max_objects_bytes), got more")
@@ -69,7 +61,7 @@ func TestTheObjectsOfAllProcessesOfASessionAreBoundedInBytes(t *testing.T) {
 			}
 		}
 	}
-	assert.Less(t, heap()-before, int64(bound))
+	assert.Less(t, testkit.HeapBytes()-before, int64(bound))
 	assert.Greater(t, f.shared.objects, bound*9/10)
 	there := 0
 	for _, p := range processes {
@@ -79,7 +71,7 @@ func TestTheObjectsOfAllProcessesOfASessionAreBoundedInBytes(t *testing.T) {
 	assert.Equal(t, 2*(count*len(processes)-there), refused)
 	requireCounted(t, f, processes)
 
-	// One that takes the place of others has their room.
+	// An object that replaces others has their room.
 	p := processes[0]
 	require.NoError(t, p.load(symbols.Mapping{Base: 1 << 20, Size: 2 << 20, Path: strings.Repeat("y", symbols.MaxPathBytes)}))
 	requireCounted(t, f, processes)
@@ -112,8 +104,8 @@ func TestAnObjectWithoutRoomUnloadsTheObjectsAtItsAddresses(t *testing.T) {
 	requireCounted(t, g, processes)
 }
 
-// During a repeated state dump a process has the objects of the dump before, too.
-func TestObjectsOfARepeatedStateDumpAreCountedWithThoseBefore(t *testing.T) {
+// During a repeated state dump, a process also has the objects of the previous one.
+func TestObjectsOfBothStateDumpsAreCounted(t *testing.T) {
 	for _, moved := range []uint64{0, 1 << 30} {
 		f, processes := naming(t, 1, func(*Limits) {})
 		p := processes[0]

@@ -27,7 +27,7 @@ const (
 // and the name of the program follow if it is known.
 const unknownService = "unknown_service"
 
-// Origin is the source of data: a process, or a trace whose events do not say their process.
+// Origin is the source of data: a process, or a trace with events without a process.
 type Origin struct {
 	Settings *Settings
 	ID       callevent.StreamID
@@ -71,9 +71,8 @@ func (o *Origin) Resource() pcommon.Resource {
 	return o.resource
 }
 
-// putIfAbsent puts a text under a key that is not set, unless the text is empty. Names of hosts,
-// sessions and processes may be invalid UTF-8, and peers of exporters refuse all data with such a
-// text.
+// putIfAbsent adds a text under a key that is not set, unless the text is empty. Names of hosts, sessions and
+// processes may be invalid UTF-8, and backends refuse all data with such a text.
 func putIfAbsent(attributes pcommon.Map, key, value string) {
 	if _, set := attributes.Get(key); !set && value != "" {
 		attributes.PutStr(key, strings.ToValidUTF8(value, "\uFFFD"))
@@ -86,15 +85,15 @@ func UUIDText(id [16]byte) string {
 	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
 }
 
-// Key is a process of a trace: its ID in its namespace. Systems use IDs again, so several processes
-// can have the same key, one after the other.
+// Key is a process of a trace: its ID in its namespace. Systems reuse IDs, so consecutive processes can have the same
+// key.
 type Key struct {
 	namespace int64
 	pid       int64
 }
 
-// StreamID returns the ID of the call stream of a process whose first event has the time begun. It is
-// the same each time a recording is read.
+// StreamID returns the ID of a process's call stream. begun is the time of its first event. The ID is the same for
+// each reading of a recording.
 func StreamID(trace, host string, key Key, begun int64) (id callevent.StreamID) {
 	h := sha256.New()
 	var n [8]byte

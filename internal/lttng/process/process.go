@@ -16,9 +16,8 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/symbols"
 )
 
-// Process is a traced process, whose call events are one call stream. Call events whose function is
-// an address wait until the list of objects is complete. They keep their sequence numbers. The
-// group's goroutine uses it.
+// Process is a traced process. Its call events are one call stream. Call events with an address as function wait
+// until the list of objects is complete. They keep their sequence numbers. The group's goroutine uses it.
 type Process struct {
 	Origin
 	shared *shared
@@ -33,16 +32,16 @@ type Process struct {
 	dump    stateDump
 
 	waiting []waitingCall
-	// waitingSince is when the first of them came.
+	// waitingSince is the arrival time of the first of them.
 	waitingSince time.Time
 }
 
 // stateDump is how far a process has recorded its state.
 type stateDump struct {
-	// begun says that the process began to record its state, last at the time begunAt.
+	// begun is set if the process began to record its state, last at the time begunAt.
 	begun   bool
 	begunAt int64
-	// listed says that the list of objects is complete, and givenUp that calls no longer wait for it.
+	// listed is set if the list of objects is complete, givenUp if calls no longer wait for it.
 	listed, givenUp bool
 	// program is the name in the latest dump.
 	program string
@@ -109,7 +108,7 @@ func (p *Process) SendBatch(batch callevent.Packed, events int) {
 // OfferBatch delivers an empty batch.
 func (p *Process) OfferBatch(batch callevent.Packed) { p.shared.batches.Offer(batch, p.Resource()) }
 
-// DropBatch counts a batch that could not be made.
+// DropBatch counts an impossible batch.
 func (p *Process) DropBatch(events int) { p.shared.Telemetry.BatchDropped(events, DroppedInvalid) }
 
 // open prepares the process for its first call event.
@@ -137,8 +136,8 @@ func (p *Process) pack(kind callevent.Kind, nanos int64, f *callstream.Function,
 	p.calls.Pack(kind, p.calls.AssignNumber(), nanos, f, l, with)
 }
 
-// packAddress packs a call event whose function is an address. If mayWait, the event waits for an
-// incomplete list of objects.
+// packAddress packs a call event with an address as function. If mayWait, the event waits for an incomplete list of
+// objects.
 func (p *Process) packAddress(kind callevent.Kind, nanos int64, address uint64, l *callstream.Lane, mayWait bool) {
 	sequence := p.calls.AssignNumber()
 	if p.dump.listed || p.dump.givenUp || !mayWait {
@@ -237,13 +236,12 @@ func (p *Process) setBuildID(base uint64, id []byte) error {
 	return err
 }
 
-// beginDumpAgain begins another state dump of a process. It returns false if the process has no
-// complete list of objects to compare.
+// beginDumpAgain begins another state dump of a process. It returns false if the process has no complete list of
+// objects to compare.
 //
-// Either tracing was stopped and started, or another process has the same ID now. The addresses of
-// the objects show which: systems load the objects of each process at other addresses, and use an ID
-// again only after many others. If they do not, two processes with the same program become one, with
-// a break between them.
+// Either tracing was stopped and started, or another process has the same ID now. The addresses of the objects
+// distinguish these: systems load the objects of each process at other addresses, and reuse an ID only after many
+// others. Otherwise two processes with the same program become one, with a break between them.
 func (p *Process) beginDumpAgain(nanos int64) bool {
 	if !p.dump.listed || len(p.objects.recorded) == 0 {
 		return false
@@ -271,7 +269,7 @@ func (p *Process) endDump() (same bool) {
 	return true
 }
 
-// packInherited packs calls of the process that had the key before: they are calls of this one.
+// packInherited packs waiting calls of the previous process with this key, because they belong to this one.
 func (p *Process) packInherited(waiting []waitingCall) {
 	if len(waiting) == 0 {
 		return

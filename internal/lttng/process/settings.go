@@ -14,29 +14,29 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/symbols"
 )
 
-// Settings are what all groups of a receiver have in common.
+// Settings are common to all groups of a receiver.
 type Settings struct {
 	// ServiceName is the resource attribute service.name. Empty: unknown_service and the name of the
 	// process, if it is known.
 	ServiceName string
 	// ResourceAttributes are added to each resource. They replace attributes of the same name.
 	ResourceAttributes map[string]any
-	// NameWait is how long call events wait for the list of their process's objects.
+	// NameWait is the maximum time for which call events wait for the list of their process's objects.
 	NameWait time.Duration
 	Rules    mapping.Rules
 	Calls    callstream.Settings
-	// Traces says that a pipeline takes the call events.
+	// Traces is set if a pipeline accepts the call events.
 	Traces bool
 	// Files are the symbol tables of object files; nil if Traces is false.
 	Files *symbols.Files
-	// Resumes says that after a shutdown the next collector continues the call streams.
+	// Resumes is set if the next collector continues the call streams after a shutdown.
 	Resumes   bool
 	Limits    Limits
 	Telemetry Telemetry
 	Now       func() time.Time
 }
 
-// Limits bound what the processes of a group hold together.
+// Limits bound the memory of a group's processes together.
 type Limits struct {
 	// Processes is the maximum number of processes.
 	Processes int

@@ -11,8 +11,8 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
-// shared is what the processes of a group have in common: their settings, their warnings, and what
-// they hold together. A group's goroutine uses it.
+// shared is common to the processes of a group: their settings, their warnings, and their memory together. A group's
+// goroutine uses it.
 type shared struct {
 	*Settings
 	logger *zap.Logger
@@ -29,7 +29,7 @@ type shared struct {
 	names, objects int
 	// grown is called with the growth of names and objects.
 	grown func(bytes int)
-	// namesFull, waitingFull and processesFull make room when a limit is reached.
+	// namesFull, waitingFull and processesFull free memory when a limit is reached.
 	namesFull, waitingFull, processesFull func()
 
 	// warned has the warnings that a group logs once.

@@ -17,7 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
-func TestCallsThatCannotBePackedAreLoggedSeldom(t *testing.T) {
+func TestCallsThatCannotBePackedAreLoggedRarely(t *testing.T) {
 	core, logged := observer.New(zapcore.DebugLevel)
 	now := time.Unix(1, 0)
 	s := &shared{Settings: &Settings{Now: func() time.Time { return now }}, logger: zap.New(core)}

@@ -17,8 +17,8 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
 )
 
-// Trace has the processes of a CTF trace, and makes log records and call events of its events. The
-// group's goroutine uses it.
+// Trace contains the processes of a CTF trace, and makes log records and call events from its events. The group's
+// goroutine uses it.
 type Trace struct {
 	shared *shared
 	// key identifies the trace, now and in later collectors.
@@ -29,21 +29,19 @@ type Trace struct {
 	plans []*mapping.Plan
 	// planBytes is the approximate size of the plans.
 	planBytes int
-	// hasStateDumps says that processes may record their objects. Without state dumps no call waits
-	// for one.
+	// hasStateDumps is set if processes may record their objects. Without state dumps no call waits for one.
 	hasStateDumps bool
-	// pid and program are those of a trace of one process.
+	// pid and program are set for a trace of one process.
 	pid     int64
 	hasPID  bool
 	program string
 
 	processes map[Key]*Process
 	last      *Process
-	// unknown is the origin of events that do not say their process.
+	// unknown is the origin of events without a process.
 	unknown *Origin
 
-	// losses is the number of open intervals in which events are missing, and lossCause the cause of
-	// the first.
+	// losses is the number of open intervals with missing events. lossCause is the cause of the first one.
 	losses    int
 	lossCause callevent.Cause
 
@@ -84,7 +82,7 @@ func (t *Trace) ReadMetadata(c *ctf.Trace) {
 	}
 }
 
-// IsOfOneProcess reports whether the metadata says that the trace is of one process.
+// IsOfOneProcess reports whether the trace has one process, by its metadata.
 func (t *Trace) IsOfOneProcess() bool { return t.hasPID }
 
 // plan returns the plan of an event class.
@@ -102,8 +100,8 @@ func (t *Trace) plan(class *ctf.EventClass) *mapping.Plan {
 	return p
 }
 
-// ReadEvent makes a log record and a call event of an event, and applies it to the state of its
-// process. nanos is its Unix time.
+// ReadEvent makes a log record and a call event from an event, and applies it to the state of its process. nanos is
+// its Unix time.
 func (t *Trace) ReadEvent(e *ctf.Event, packet *ctf.Packet, nanos int64) {
 	p := t.plan(e.Class)
 	process := t.processOf(p, e, nanos)
@@ -122,7 +120,7 @@ func (t *Trace) ReadEvent(e *ctf.Event, packet *ctf.Packet, nanos int64) {
 	}
 }
 
-// processOf returns the process of an event; nil: the event does not say it.
+// processOf returns the process of an event, or nil if the event has none.
 func (t *Trace) processOf(p *mapping.Plan, e *ctf.Event, nanos int64) *Process {
 	key, ok := t.keyOf(p, e)
 	if !ok {
@@ -142,7 +140,7 @@ func (t *Trace) processOf(p *mapping.Plan, e *ctf.Event, nanos int64) *Process {
 	return process
 }
 
-// keyOf returns the key of an event's process, if the event says it.
+// keyOf returns the key of an event's process, if the event contains it.
 func (t *Trace) keyOf(p *mapping.Plan, e *ctf.Event) (key Key, ok bool) {
 	if key.pid, ok = p.PID.Value(&e.Values); !ok {
 		if !t.hasPID {
@@ -154,7 +152,7 @@ func (t *Trace) keyOf(p *mapping.Plan, e *ctf.Event) (key Key, ok bool) {
 	return key, true
 }
 
-// addProcess returns a process whose first event this is.
+// addProcess returns a new process. e is its first event.
 func (t *Trace) addProcess(key Key, p *mapping.Plan, e *ctf.Event, nanos int64) *Process {
 	if t.shared.processes.Load() >= int64(t.shared.Limits.Processes) {
 		t.shared.processesFull()
@@ -195,8 +193,8 @@ func (t *Trace) resume(key Key) *Process {
 	return process
 }
 
-// beginDump begins a state dump of a process. If the process had a complete dump before, tracing was
-// stopped for a time, or another process has its ID now. The objects will show which.
+// beginDump begins a state dump of a process. If the process had a complete dump already, tracing was stopped for a
+// time, or another process has its ID now. The objects distinguish these.
 func (t *Trace) beginDump(old *Process, p *mapping.Plan, e *ctf.Event, nanos int64) *Process {
 	before := old.begun
 	if old.dump.begun {
@@ -227,8 +225,8 @@ func (t *Trace) remove(p *Process) {
 	}
 }
 
-// replace ends a process whose key belongs to another process since the last state dump began. The new
-// process gets the calls that wait for names; other calls since then are not paired.
+// replace ends a process whose key belongs to another process since the last state dump began. The new process
+// receives the calls that wait for names. Other calls since then are not paired.
 func (t *Trace) replace(old *Process) *Process {
 	objects, waiting := old.objects.recorded, old.removeWaiting()
 	old.calls.EndBreak()
@@ -248,7 +246,7 @@ func (t *Trace) replace(old *Process) *Process {
 	return p
 }
 
-// Resumes reports whether an event says that a process is traced again.
+// Resumes reports whether an event means that tracing of its process resumes.
 func (t *Trace) Resumes(e *ctf.Event) bool {
 	p := t.plan(e.Class)
 	if p.State.Kind != mapping.StateBegin {
@@ -309,8 +307,8 @@ func (t *Trace) readCall(p *mapping.Plan, e *ctf.Event, nanos int64, process *Pr
 	}
 }
 
-// lane returns the owner of the call stack of an event: its thread, or the key of a rule. It returns
-// nil if the event does not say it.
+// lane returns the owner of the call stack of an event: its thread, or the key of a rule. It returns nil if the event
+// contains neither.
 func (t *Trace) lane(p *mapping.Plan, v *ctf.Values, process *Process) *callstream.Lane {
 	c := &p.Call
 	if c.PairsByKey() {
@@ -348,8 +346,7 @@ func (t *Trace) annotation(kind callevent.Kind, values []byte) callstream.Annota
 	return callstream.Annotation{Key: key, Value: callevent.StringValue(callevent.Name(values))}
 }
 
-// packByRule packs an event of a call rule. An exit without a function's name leaves the function that
-// was entered last.
+// packByRule packs an event of a call rule. An exit without a function's name leaves the function entered last.
 func (t *Trace) packByRule(c *mapping.CallPlan, v *ctf.Values, nanos int64, process *Process, l *callstream.Lane) {
 	name, ok := c.AppendFunction(t.scratch[:0], v)
 	if !ok {
@@ -360,7 +357,7 @@ func (t *Trace) packByRule(c *mapping.CallPlan, v *ctf.Values, nanos int64, proc
 	process.pack(c.Kind, nanos, process.names.named(name), l, nil)
 }
 
-// reuse uses the buffer of a text for the next one, unless it is large.
+// reuse keeps the buffer of a text for the next one, unless it is large.
 func (t *Trace) reuse(text []byte) {
 	if cap(text) <= 2*callevent.MaxNameBytes {
 		t.scratch = text

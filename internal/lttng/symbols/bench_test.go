@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// BenchmarkLookup looks up addresses in a process of 200 objects.
+// BenchmarkLookup looks up addresses in a process with 200 objects.
 func BenchmarkLookup(b *testing.B) {
 	o := NewObjects(nil, DefaultMaxObjects)
 	var addresses []uint64
@@ -33,8 +33,7 @@ func BenchmarkLookup(b *testing.B) {
 	}
 }
 
-// BenchmarkReadTable reads a file of 100,000 functions, about what a large C++
-// program has.
+// BenchmarkReadTable reads a file with 100,000 functions, about as many as a large C++ program has.
 func BenchmarkReadTable(b *testing.B) {
 	m := image{size: 1 << 30}
 	for i := range uint64(100_000) {
@@ -50,7 +49,7 @@ func BenchmarkReadTable(b *testing.B) {
 	}
 }
 
-// BenchmarkDemangled makes the names of a function that is seen for the first time.
+// BenchmarkDemangled makes the names of a new function.
 func BenchmarkDemangled(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {

@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// Of the note that holds a build ID (System V ABI, "Note Section"; GNU).
+// The note with a build ID (System V ABI, "Note Section"; GNU).
 const (
 	noteHeaderSize = 12 // sizes of name and description, type
 	noteOwner      = "GNU\x00"
@@ -18,17 +18,15 @@ const (
 )
 
 const (
-	// maxNoteBytes is the size of the largest segment or section of notes that is
-	// read.
+	// maxNoteBytes is the maximum size of a segment or section of notes.
 	maxNoteBytes = 64 << 10
-	// maxBuildIDBytes is the longest build ID; those of linkers have 8 to 32 bytes.
+	// maxBuildIDBytes is the maximum length of a build ID. Those of linkers have 8 to 32 bytes.
 	maxBuildIDBytes = 64
 )
 
-// buildID returns the build ID of a file; empty: it has none. It is in a segment
-// of notes; files with debug information that have lost their segments' contents
-// still have the section. The error is why notes could not be read, if no others
-// held it.
+// buildID returns the build ID of a file, or "" if it has none. It is in a segment of notes. Files with separate
+// debug information have lost their segments' contents, but still have the section. The error is the first one in
+// reading notes, if no other notes have a build ID.
 func buildID(file *elf.File) (string, error) {
 	var firstErr error
 	look := func(r io.ReaderAt, offset, size, align uint64) string {
@@ -55,7 +53,7 @@ func buildID(file *elf.File) (string, error) {
 	return "", firstErr
 }
 
-// notes reads all of a segment or section of notes.
+// notes reads a segment or section of notes.
 func notes(r io.ReaderAt, size uint64) ([]byte, error) {
 	if size > maxNoteBytes {
 		return nil, fmt.Errorf("expected at most %d bytes, got %d", maxNoteBytes, size)
@@ -67,8 +65,8 @@ func notes(r io.ReaderAt, size uint64) ([]byte, error) {
 	return data, nil
 }
 
-// buildIDNote returns the build ID in a sequence of notes; empty: there is none.
-// Descriptions are aligned as the segment is, to 4 or 8 bytes; names to 4.
+// buildIDNote returns the build ID in a sequence of notes, or "". Descriptions have the alignment of the segment, 4
+// or 8 bytes, names that of 4 bytes.
 func buildIDNote(order binary.ByteOrder, data []byte, align uint64) string {
 	if align != 8 {
 		align = 4
@@ -76,7 +74,7 @@ func buildIDNote(order binary.ByteOrder, data []byte, align uint64) string {
 	for len(data) >= noteHeaderSize {
 		nameSize, size, typ := uint64(order.Uint32(data)), uint64(order.Uint32(data[4:])), order.Uint32(data[8:])
 		data = data[noteHeaderSize:]
-		// Where 8 is asked for, name and description are aligned with the header.
+		// With an alignment of 8, name and description are aligned together with the header.
 		begin := roundUp(noteHeaderSize+nameSize, align) - noteHeaderSize
 		if begin > uint64(len(data)) || size > uint64(len(data))-begin {
 			return ""
@@ -89,5 +87,5 @@ func buildIDNote(order binary.ByteOrder, data []byte, align uint64) string {
 	return ""
 }
 
-// roundUp returns the smallest multiple of a power of two that is at least n.
+// roundUp returns the smallest multiple of to, a power of two, that is at least n.
 func roundUp(n, to uint64) uint64 { return (n + to - 1) &^ (to - 1) }

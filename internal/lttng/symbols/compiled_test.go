@@ -24,7 +24,7 @@ import (
 // requirePeers is the environment variable that turns a missing tool into a failure.
 const requirePeers = "CALLBRAID_REQUIRE_PEERS"
 
-// requireTools skips the test where a tool is missing.
+// requireTools skips the test if a tool is missing.
 func requireTools(t *testing.T, tools ...string) {
 	t.Helper()
 	for _, tool := range tools {
@@ -39,7 +39,7 @@ func requireTools(t *testing.T, tools ...string) {
 	}
 }
 
-// run runs a program in a folder and returns what it prints.
+// run runs a program in a directory and returns its output.
 func run(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
@@ -49,7 +49,7 @@ func run(t *testing.T, dir, name string, args ...string) string {
 	return stdout.String()
 }
 
-// program is the absolute path of a file in testdata/programs.
+// program returns the absolute path of a file in testdata/programs.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	file, err := filepath.Abs(filepath.Join("testdata", "programs", name))
@@ -57,7 +57,7 @@ func program(t *testing.T, name string) string {
 	return file
 }
 
-// mappingOf is how LTTng tells the object of a file at base.
+// mappingOf returns the Mapping of a file at base, as LTTng reports it.
 func mappingOf(t *testing.T, file string, base uint64) Mapping {
 	t.Helper()
 	f, err := elf.Open(file)
@@ -76,11 +76,11 @@ func mappingOf(t *testing.T, file string, base uint64) Mapping {
 	return m
 }
 
-// A program that says where it is loaded, and where its functions are: however it
-// was linked, their addresses have their names.
+// A program prints the addresses of its objects and functions. The addresses have the right names with all kinds of
+// linking.
 func TestAddressesOfRunningPrograms(t *testing.T) {
 	requireTools(t, "gcc", "strip", "objcopy")
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		main, library []string // options of the compiler
 		after         func(t *testing.T, dir string)
 		unnamed       []string // functions that lose their names
@@ -100,7 +100,7 @@ func TestAddressesOfRunningPrograms(t *testing.T) {
 			},
 			unnamed: []string{"main", "own", "shop_check"},
 		},
-		"stripped but for a debug link": {
+		"stripped except for a debug link": {
 			main: []string{"-pie", "-fPIE", "-g"}, library: []string{"-g"},
 			after: func(t *testing.T, dir string) {
 				require.NoError(t, os.Mkdir(filepath.Join(dir, ".debug"), 0o755))
@@ -112,7 +112,7 @@ func TestAddressesOfRunningPrograms(t *testing.T) {
 			},
 		},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			library := append([]string{"-O1", "-shared", "-fPIC", "-o", "libshop.so", program(t, "shop.c")}, c.library...)
 			run(t, dir, "gcc", library...)
@@ -126,7 +126,7 @@ func TestAddressesOfRunningPrograms(t *testing.T) {
 	}
 }
 
-// checkRunning runs dir/main and compares the names of the addresses that it prints.
+// checkRunning runs dir/main and checks the names of the addresses in its output.
 func checkRunning(t *testing.T, dir string, unnamed []string) {
 	t.Helper()
 	settings := DefaultSettings()
@@ -167,11 +167,11 @@ func checkRunning(t *testing.T, dir string, unnamed []string) {
 	assert.Equal(t, 2, objects.Len())
 }
 
-// All functions of programs in C++ have the names that nm gives them, here without
-// what Qualified leaves out: return types, parameters and tags.
-func TestNamesAreThoseOfNM(t *testing.T) {
+// All functions of C++ programs have the names from nm, without the parts that Qualified omits: return types,
+// parameters and tags.
+func TestNamesEqualThoseOfNM(t *testing.T) {
 	requireTools(t, "g++", "nm")
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		options []string
 		least   int // functions
 	}{
@@ -182,7 +182,7 @@ func TestNamesAreThoseOfNM(t *testing.T) {
 		if testing.Short() && c.least > 1000 {
 			continue
 		}
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			run(t, dir, "g++", append([]string{"-std=c++17", "-o", "names", program(t, "names.cc")}, c.options...)...)
 			file := filepath.Join(dir, "names")
@@ -212,11 +212,10 @@ func TestNamesAreThoseOfNM(t *testing.T) {
 	}
 }
 
-// functionsOfNM returns the functions in a file by address: each symbol and how nm -C
-// shows it.
+// functionsOfNM returns the functions of a file by address: each symbol with its name from nm -C.
 func functionsOfNM(t *testing.T, file string) map[uint64]map[string]string {
 	t.Helper()
-	// -f sysv has the type of a symbol, which the usual format has not.
+	// -f sysv prints the type of a symbol, the usual format does not.
 	mangled := strings.Split(run(t, "", "nm", "-p", "-f", "sysv", file), "\n")
 	shown := strings.Split(run(t, "", "nm", "-p", "-C", "-f", "bsd", "--defined-only", file), "\n")
 	demangled := map[string][]string{}
@@ -256,8 +255,8 @@ var (
 	trailing  = regexp.MustCompile(`( const| volatile| &&?)+$`)
 )
 
-// bare is a name without anything in round brackets, tags, marks of clones, and
-// whatever stands before the name: what nm's names and Qualified have in common.
+// bare removes everything in parentheses, tags, marks of clones, and everything before the name. The rest of nm's
+// names and of Qualified is equal.
 func bare(s string) string {
 	s = cloneMark.ReplaceAllString(abiTag.ReplaceAllString(s, ""), "")
 	for _, prefix := range []string{"non-virtual thunk to ", "virtual thunk to "} {
@@ -282,8 +281,7 @@ func bare(s string) string {
 	return s[lastSpace(s)+1:]
 }
 
-// lastSpace is the index of the last space outside of angle brackets before which a
-// return type can stand; -1: there is none.
+// lastSpace returns the index of the last space outside angle brackets that can separate a return type, or -1.
 func lastSpace(s string) int {
 	at, depth := -1, 0
 	for i := range len(s) {
@@ -301,7 +299,7 @@ func lastSpace(s string) int {
 	return at
 }
 
-func TestDemangledTextIsWhatNMShows(t *testing.T) {
+func TestDemangledTextEqualsThatOfNM(t *testing.T) {
 	requireTools(t, "g++", "nm")
 	dir := t.TempDir()
 	run(t, dir, "g++", "-std=c++17", "-o", "names", program(t, "names.cc"))

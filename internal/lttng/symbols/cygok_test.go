@@ -15,11 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// In testdata/cygok is what a real LTTng session says of a C program that was built
-// with -finstrument-functions: the events that tell the loaded objects, each
-// function event with how often it came, and what nm prints for the program.
+// testdata/cygok has the output of a real LTTng session of a C program built with -finstrument-functions: the events
+// of loaded objects, each function event with its number, and the output of nm for the program.
 
-// nmSymbols reads what nm prints: functions by address in the file.
+// nmSymbols reads the output of nm: functions by address in the file.
 func nmSymbols(t *testing.T, file string) map[uint64]string {
 	t.Helper()
 	symbols := map[uint64]string{}
@@ -47,8 +46,7 @@ func lines(t *testing.T, file string) []string {
 	return lines
 }
 
-// cygFile is a file like the traced program's: with its build ID, and the functions
-// that nm lists.
+// cygFile returns a file like that of the traced program, with its build ID and the functions from nm.
 func cygFile(t *testing.T, buildID string, symbols map[uint64]string) image {
 	id, err := hex.DecodeString(buildID)
 	require.NoError(t, err)
@@ -68,13 +66,13 @@ func TestEveryAddressOfARealSessionHasItsName(t *testing.T) {
 	callers := map[string]int{}
 	for _, line := range lines(t, "testdata/cygok/events.txt") {
 		var addr, caller, size uint64
-		var what, text string
+		var followed, text string
 		event, rest, _ := strings.Cut(line, " ")
 		switch event {
 		case "bin_info":
-			_, err := fmt.Sscanf(rest, "%v %d %s %s", &addr, &size, &text, &what)
+			_, err := fmt.Sscanf(rest, "%v %d %s %s", &addr, &size, &text, &followed)
 			require.NoError(t, err, line)
-			require.NoError(t, objects.Map(Mapping{Base: addr, Size: size, Path: text, BuildIDFollows: what == "has_build_id=1"}))
+			require.NoError(t, objects.Map(Mapping{Base: addr, Size: size, Path: text, BuildIDFollows: followed == "has_build_id=1"}))
 		case "build_id":
 			_, err := fmt.Sscanf(rest, "%v %s", &addr, &text)
 			require.NoError(t, err, line)
@@ -107,6 +105,6 @@ func TestEveryAddressOfARealSessionHasItsName(t *testing.T) {
 	}, calls, "109 calls")
 	assert.Equal(t, map[string]int{
 		"fact": 60, "mid": 60, "top": 60, "worker": 30, "libc.so.6+0x2724a": 2, "libc.so.6+0x891f5": 6,
-	}, callers, "call sites lie inside of functions; the C library's file isn't there")
+	}, callers, "call sites are inside functions; the C library's file is missing")
 	assert.Equal(t, 9, objects.Len())
 }

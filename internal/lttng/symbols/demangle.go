@@ -11,33 +11,31 @@ import (
 	"github.com/ianlancetaylor/demangle"
 )
 
-// name is what a symbol is called by people.
+// name holds the names of a function for people.
 type name struct{ qualified, display string }
 
 const (
-	// maxMangledBytes is the longest symbol that is demangled: how long that takes
-	// is not in proportion to the symbol's length. Real ones are shorter.
+	// maxMangledBytes is the maximum length of a demangled symbol, because the time for demangling may grow faster
+	// than the length. Real symbols are shorter.
 	maxMangledBytes = 8 << 10
-	// maxDemangledPower bounds the demangled name: 2 to the power of it bytes,
-	// MaxNameBytes.
+	// maxDemangledPower bounds the demangled name to 2^maxDemangledPower bytes, which is MaxNameBytes.
 	maxDemangledPower = 14
 )
 
-// cloneSuffix is what compilers append to a function's name for parts and variants
-// of it that they make.
+// cloneSuffix matches the suffix that compilers add to the name of a function's parts and variants.
 var cloneSuffix = regexp.MustCompile(
 	`(\.(isra|part|constprop|lto_priv|llvm|localalias|cold|warm|clone|resolver)(\.[0-9]+)*)+$`)
 
-// thunk is what stands before the target in the symbol of a function that adjusts
-// "this" and goes on to its target (Itanium C++ ABI, 5.1.4.1).
+// thunk matches the prefix of a symbol of a function that adjusts "this" and calls its target (Itanium C++ ABI,
+// 5.1.4.1).
 var thunk = regexp.MustCompile(`^_ZT(hn?[0-9]+|vn?[0-9]+_n?[0-9]+)_`)
 
-// enclosingFunction is what the demangler leaves of the parameters of a function
-// that something is declared in: "main()::Local::pay".
+// enclosingFunction matches the remains of parameters that the demangler leaves in the name of an enclosing function:
+// "main()::Local::pay".
 var enclosingFunction = regexp.MustCompile(`\(\)( const| volatile| &&?| noexcept)*::`)
 
-// demangled returns the names of a symbol; of a thunk they are the target's. A
-// symbol that is not mangled is its own name.
+// demangled returns the names of a symbol. A thunk has the names of its target. A symbol that is not mangled is its
+// own name.
 func demangled(symbol string) name {
 	symbol, _, _ = strings.Cut(symbol, "@") // a version: read@@GLIBC_2.2.5
 	if len(symbol) <= maxMangledBytes {
@@ -55,7 +53,7 @@ func demangled(symbol string) name {
 	return name{qualified: symbol, display: symbol}
 }
 
-// demangledString demangles a symbol, without parameters; empty: it can't.
+// demangledString demangles a symbol, without parameters. It returns "" if it cannot.
 func demangledString(mangled string, more ...demangle.Option) string {
 	options := append(more, demangle.NoParams, demangle.NoEnclosingParams, demangle.NoABITags, demangle.MaxLength(maxDemangledPower))
 	s, err := demangle.ToString(mangled, options...)
@@ -65,10 +63,9 @@ func demangledString(mangled string, more ...demangle.Option) string {
 	return enclosingFunction.ReplaceAllString(s, "::")
 }
 
-// shortened returns class and method of a demangled name that has no parameters
-// and no template arguments: its last two parts, with what was made inside the
-// method: "Cart::total::{lambda(int)#1}::operator()". Namespaces without a name
-// are left out.
+// shortened returns class and method of a demangled name without parameters and template arguments. These are its
+// last two parts, plus anything declared inside the method: "Cart::total::{lambda(int)#1}::operator()". It omits
+// namespaces without a name.
 func shortened(qualified string) string {
 	parts := nameParts(qualified)
 	kept := len(parts)
@@ -91,8 +88,7 @@ func shortened(qualified string) string {
 	return b.String()
 }
 
-// isPlain reports whether parts[i] is a name that somebody gave: no lambda or
-// closure, nor the call operator of one.
+// isPlain reports whether parts[i] is a name from the source: no lambda or closure, and not the call operator of one.
 func isPlain(parts []string, i int) bool {
 	if strings.HasPrefix(parts[i], "{") || parts[i] == "(anonymous namespace)" {
 		return false
@@ -100,8 +96,8 @@ func isPlain(parts []string, i int) bool {
 	return parts[i] != "operator()" || i == 0 || !strings.HasPrefix(parts[i-1], "{")
 }
 
-// implementer of a Rust part "<a::Type as b::Trait>" is "Type", of "<a::Type>"
-// likewise; any other part stays.
+// implementer returns "Type" for a Rust part "<a::Type as b::Trait>" or "<a::Type>". It returns any other part
+// unchanged.
 func implementer(part string) string {
 	inner, ok := strings.CutPrefix(part, "<")
 	if !ok || !strings.HasSuffix(inner, ">") {
@@ -121,7 +117,7 @@ func implementer(part string) string {
 	return last
 }
 
-// nameParts splits a qualified name at the "::" that are in no brackets.
+// nameParts splits a qualified name at each "::" outside brackets.
 func nameParts(s string) []string {
 	var parts []string
 	begin, depth := 0, 0
@@ -136,7 +132,7 @@ func nameParts(s string) []string {
 		case '<', '(', '[', '{':
 			depth++
 		case '>', ')', ']', '}':
-			// The arrow of a function type closes nothing.
+			// The arrow of a function type closes no bracket.
 			if depth > 0 && (s[i] != '>' || i == 0 || s[i-1] != '-') {
 				depth--
 			}
@@ -153,8 +149,7 @@ func nameParts(s string) []string {
 	return appendPart(parts, s[begin:])
 }
 
-// appendPart appends a part, if there is something in it: a Rust name without its
-// generic arguments ends with "::<>".
+// appendPart appends a part that is not empty. A Rust name without its generic arguments ends with "::<>".
 func appendPart(parts []string, part string) []string {
 	if part == "" || part == "<>" {
 		return parts
@@ -162,11 +157,10 @@ func appendPart(parts []string, part string) []string {
 	return append(parts, part)
 }
 
-// operatorSymbols are the names of C++ operators that hold brackets; where one is
-// the beginning of another, the longer stands first.
+// operatorSymbols are the names of C++ operators with brackets. A longer one precedes its own prefix.
 var operatorSymbols = []string{"()", "[]", "<<=", "<=>", "<<", "<=", "<", ">>=", ">>", ">=", ">", "->*", "->"}
 
-// operatorLength is the length of the C++ operator that s begins with; 0: none.
+// operatorLength returns the length of the C++ operator at the start of s, or 0.
 func operatorLength(s string) int {
 	const operator = "operator"
 	rest, ok := strings.CutPrefix(s, operator)
@@ -174,7 +168,7 @@ func operatorLength(s string) int {
 		return 0
 	}
 	if rest[0] == ' ' {
-		return len(s) // a conversion: what follows is a type
+		return len(s) // a conversion: the rest is a type
 	}
 	for _, symbol := range operatorSymbols {
 		if strings.HasPrefix(rest, symbol) {

@@ -12,15 +12,15 @@ import (
 )
 
 func TestNamesOfSymbols(t *testing.T) {
-	for _, c := range []struct{ what, symbol, qualified, display string }{
+	for _, c := range []struct{ name, symbol, qualified, display string }{
 		{"a C function is its own name", "fact", "fact", "fact"},
 		{"a C++ function loses its parameters", "_ZN4shop5Order3payEi", "shop::Order::pay", "Order::pay"},
-		{"and its cv-qualifiers", "_ZNK4shop5Order3payEi", "shop::Order::pay", "Order::pay"},
+		{"a C++ function loses its cv-qualifiers", "_ZNK4shop5Order3payEi", "shop::Order::pay", "Order::pay"},
 		{"a function of a namespace", "_ZN4shop3payEv", "shop::pay", "shop::pay"},
 		{"a function of no namespace", "_Z3payPFiiE", "pay", "pay"},
 		{"a constructor", "_ZN4shop5OrderC2Ev", "shop::Order::Order", "Order::Order"},
 		{"a destructor", "_ZN4shop5OrderD1Ev", "shop::Order::~Order", "Order::~Order"},
-		{"template arguments stay in the qualified name, the return type goes", "_ZN4shop4mostIdEET_S1_S1_", "shop::most<double>", "shop::most"},
+		{"template arguments stay in the qualified name, the return type is removed", "_ZN4shop4mostIdEET_S1_S1_", "shop::most<double>", "shop::most"},
 		{"template arguments of a class", "_ZNK4shop3BoxISt6vectorIiSaIiEEE2asIiEET_S5_",
 			"shop::Box<std::vector<int, std::allocator<int> > >::as<int>", "Box::as"},
 		{"an operator of brackets", "_ZNK4shop5OrderltERKS0_", "shop::Order::operator<", "Order::operator<"},
@@ -39,14 +39,14 @@ func TestNamesOfSymbols(t *testing.T) {
 		{"a lambda in a function", "_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()", "main::{lambda()#1}::operator()"},
 		{"a class in a function", "_ZZN4shopL5localEiEN2In2goEi", "shop::local::In::go", "In::go"},
 		{"a namespace without a name", "_ZN4shop12_GLOBAL__N_16Hidden1fEv", "shop::(anonymous namespace)::Hidden::f", "Hidden::f"},
-		{"a function in one", "_ZN4shop12_GLOBAL__N_11gEv", "shop::(anonymous namespace)::g", "shop::g"},
-		{"ABI tags go", "_ZN4shop3tagB5cxx11Ev", "shop::tag", "shop::tag"},
+		{"a function in a namespace without a name", "_ZN4shop12_GLOBAL__N_11gEv", "shop::(anonymous namespace)::g", "shop::g"},
+		{"ABI tags are removed", "_ZN4shop3tagB5cxx11Ev", "shop::tag", "shop::tag"},
 		{"a compiler's clone of C++", "_ZN4shop3payEv.isra.0.cold", "shop::pay", "shop::pay"},
 		{"a compiler's clone of C", "fact.constprop.0", "fact", "fact"},
 		{"a cold part", "fact.part.3.cold", "fact", "fact"},
 		{"other dots stay", "main.(*Order).Pay", "main.(*Order).Pay", "main.(*Order).Pay"},
 		{"a name of nothing but a suffix stays", ".cold", ".cold", ".cold"},
-		{"a version goes", "read@@GLIBC_2.2.5", "read", "read"},
+		{"a version is removed", "read@@GLIBC_2.2.5", "read", "read"},
 		{"a thunk has the name of its target", "_ZThn8_N4shop5Order1vEi", "shop::Order::v", "Order::v"},
 		{"a virtual thunk", "_ZTv0_n24_N4shop5Order1vEi", "shop::Order::v", "Order::v"},
 		{"a method of a Rust type with generics", "_RNvMNtCs1234_4shop5orderINtB2_3BoxlE3pay", "<shop::order::Box<i32>>::pay", "Box::pay"},
@@ -56,21 +56,21 @@ func TestNamesOfSymbols(t *testing.T) {
 		{"a Rust closure", "_ZN4shop5order3pay28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE",
 			"shop::order::pay::{{closure}}", "order::pay::{{closure}}"},
 		{"Rust's newer mangling", "_RNvNtCs1234_4shop5order3pay", "shop::order::pay", "order::pay"},
-		{"with generics", "_RINvNtCs1234_4shop5order3paylE", "shop::order::pay::<i32>", "order::pay"},
-		{"its methods", "_RNvMNtCs1234_4shop5orderNtB2_5Order3pay", "<shop::order::Order>::pay", "Order::pay"},
-		{"its implementations of a trait", "_RNvXNtCs1234_4shop5orderNtB2_5OrderNtB2_5Payer3pay",
+		{"Rust's newer mangling, with generics", "_RINvNtCs1234_4shop5order3paylE", "shop::order::pay::<i32>", "order::pay"},
+		{"Rust's newer mangling of methods", "_RNvMNtCs1234_4shop5orderNtB2_5Order3pay", "<shop::order::Order>::pay", "Order::pay"},
+		{"Rust's newer mangling of implementations of a trait", "_RNvXNtCs1234_4shop5orderNtB2_5OrderNtB2_5Payer3pay",
 			"<shop::order::Order as shop::order::Payer>::pay", "Order::pay"},
-		{"what only looks mangled stays", "_ZNotReally", "_ZNotReally", "_ZNotReally"},
+		{"a name that only looks mangled stays", "_ZNotReally", "_ZNotReally", "_ZNotReally"},
 		{"bytes that are no UTF-8", "a\xffb", "a?b", "a?b"},
 	} {
-		t.Run(c.what, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			assert.Equal(t, name{c.qualified, c.display}, demangled(c.symbol))
 		})
 	}
 }
 
-func TestLongNamesAreCut(t *testing.T) {
-	for what, symbol := range map[string]string{
+func TestLongNamesAreTruncated(t *testing.T) {
+	for text, symbol := range map[string]string{
 		"plain":                         strings.Repeat("x", 3*MaxNameBytes),
 		"in the middle of a character":  strings.Repeat("é", MaxNameBytes),
 		"mangled":                       "_Z" + strings.Repeat("1x", 2*MaxNameBytes),
@@ -80,7 +80,7 @@ func TestLongNamesAreCut(t *testing.T) {
 		"of an expression without end":  "_Z1fIX" + strings.Repeat("pl", 3000),
 		"of Rust that double each time": "_RIC1a" + strings.Repeat("TB2_B2_", 500) + "E",
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(text, func(t *testing.T) {
 			f := namedFunction(symbol, "/x", 0)
 			for _, s := range []string{f.Qualified, f.Display, f.Text} {
 				assert.LessOrEqual(t, len(s), MaxNameBytes)
@@ -91,8 +91,8 @@ func TestLongNamesAreCut(t *testing.T) {
 	}
 }
 
-// doubling is a mangled name in which each substitution holds the one before it
-// twice: without a bound its demangled form has 2^n parts.
+// doubling returns a mangled name in which each substitution contains the previous one twice. Without a bound, its
+// demangled form has 2^n parts.
 func doubling(n int) string {
 	var b strings.Builder
 	b.WriteString("_Z1f1aIiE")

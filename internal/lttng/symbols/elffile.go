@@ -11,19 +11,16 @@ import (
 	"math"
 )
 
-// maxHeaderBytes bounds what is read of a file before its symbols: headers of
-// segments and sections, and notes.
+// maxHeaderBytes bounds the bytes that are read before the symbols: headers of segments and sections, and notes.
 const maxHeaderBytes = 4 << 20
 
-// readTable reads the functions of an ELF file, if it is the file that is meant:
+// readTable reads the functions of an ELF file, if it is the right file:
 //
-//  1. The headers are read, and the build ID or the size in memory compared with
-//     what was told.
-//  2. The functions of .symtab are read; where there are none, those of .dynsym.
-//  3. They are sorted, one is chosen for each address, and their names are copied.
+//  1. Read the headers, and compare the build ID or the size in memory with the tracer's report.
+//  2. Read the functions of .symtab, or those of .dynsym if there are none.
+//  3. Sort them, choose one for each address, and copy their names.
 //
-// The file may hold anything: what is read is bounded, and a panic of debug/elf is
-// an error.
+// The file may contain anything. The bytes read are bounded, and a panic of debug/elf is returned as an error.
 func readTable(r io.ReaderAt, size int64, id identity, settings Settings) (t *table, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -63,17 +60,15 @@ func readTable(r io.ReaderAt, size int64, id identity, settings Settings) (t *ta
 	return nil, errors.New("expected a table of symbols with functions, got none: the file is stripped")
 }
 
-// layout is where an object lies in memory.
+// layout describes the place of an object in memory.
 type layout struct {
-	// fixed: the object is loaded at the addresses that its file says (ET_EXEC).
+	// fixed is set if the object is loaded at the addresses in its file (ET_EXEC).
 	fixed bool
 	// first is the address of the first loadable segment in the file.
 	first uint64
-	// memorySize is from the lowest address of a loadable segment to the end of the
-	// last.
+	// memorySize is the size from the lowest address of a loadable segment to the highest end of one.
 	memorySize uint64
-	// thumb: the lowest bit of a function's address is none of the address, but says
-	// that its code is Thumb.
+	// thumb is set if the lowest bit of a function's address marks Thumb code and is not part of the address.
 	thumb bool
 }
 
@@ -104,7 +99,7 @@ func layoutOf(file *elf.File) (layout, error) {
 	return l, nil
 }
 
-// checkIdentity returns why the file is not the one that was told.
+// checkIdentity returns an error if the file is not the reported one.
 func checkIdentity(file *elf.File, l layout, id identity) error {
 	got, err := buildID(file)
 	switch {
@@ -122,18 +117,17 @@ func checkIdentity(file *elf.File, l layout, id identity) error {
 	return nil
 }
 
-// headerReader gives debug/elf the headers of a file, but not the names of its
-// sections: nothing here needs them, and a small file can have many sections whose
-// names are all the same megabyte. It refuses to read more than is left.
+// headerReader is the reader for debug/elf. It provides the headers of a file, but not the names of its sections:
+// they are not used, and a small file can have many sections with the same name of one megabyte. It fails after left
+// bytes.
 type headerReader struct {
 	r    io.ReaderAt
 	left int64
-	// names is where the ELF header says which section holds the names
-	// (e_shstrndx), 2 bytes.
+	// names is the offset of the field in the ELF header with the section of names (e_shstrndx), 2 bytes.
 	names int64
 }
 
-// Where e_shstrndx is in the ELF header, by class.
+// The offset of e_shstrndx in the ELF header, by class.
 const (
 	elf32SectionNames = 50
 	elf64SectionNames = 62
@@ -151,7 +145,7 @@ func newHeaderReader(r io.ReaderAt) (*headerReader, error) {
 	return h, nil
 }
 
-// ReadAt reads p if that is left, with SHN_UNDEF, which is 0, as e_shstrndx.
+// ReadAt reads p if left allows it. It replaces e_shstrndx by SHN_UNDEF, which is 0.
 func (h *headerReader) ReadAt(p []byte, offset int64) (int, error) {
 	if int64(len(p)) > h.left {
 		return 0, fmt.Errorf("expected headers and notes of at most %d bytes, got more", maxHeaderBytes)

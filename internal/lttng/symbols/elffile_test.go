@@ -14,32 +14,32 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shop is an image with everything that a file can have.
+// shop is an image with all parts that a file can have.
 var shop = image{
 	first: 0x1000, buildID: "\x01\x02\x03\x04\x05\x06\x07\x08",
 	symbols:  []imageSymbol{{name: "pay", start: 0x1100, size: 0x10}, {name: "_ZN4shop5Order3payEi", start: 0x1110, size: 0x10}},
 	exported: []imageSymbol{{name: "pay", start: 0x1100, size: 0x10}},
 }
 
-func TestAFileMustBeTheOneThatWasLoaded(t *testing.T) {
+func TestAFileMustBeTheLoadedOne(t *testing.T) {
 	without := shop
 	without.buildID = ""
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		image image
 		told  identity
-		want  string // the error; "": none
+		want  string // the error, "" for none
 	}{
-		"the build ID that was told":            {shop, identity{buildID: shop.buildID, memorySize: 1}, ""},
-		"another build ID":                      {shop, identity{buildID: "\xaa\xbb"}, "expected build ID aabb, got 0102030405060708"},
-		"no build ID, though one was told":      {without, identity{buildID: "\xaa\xbb"}, "expected build ID aabb, got none"},
-		"a build ID, though none was told":      {shop, identity{memorySize: 0x1000}, "expected no build ID, got 0102030405060708"},
-		"no build ID, and the size that is so":  {without, identity{memorySize: 0x1000}, ""},
-		"no build ID, and another size":         {without, identity{memorySize: 0x2000}, "expected segments of 0x2000 bytes, got 0x1000"},
-		"a file that can't be loaded":           {image{typ: elf.ET_REL}, identity{}, "expected an executable or a shared object, got ET_REL"},
-		"a core dump":                           {image{typ: elf.ET_CORE}, identity{}, "expected an executable or a shared object, got ET_CORE"},
-		"a segment that ends beyond all memory": {image{first: 1<<64 - 0x100}, identity{}, "segment at 0xffffffffffffff00 has 0x1000 bytes, expected it to end below 2^64"},
+		"the reported build ID":              {shop, identity{buildID: shop.buildID, memorySize: 1}, ""},
+		"another build ID":                   {shop, identity{buildID: "\xaa\xbb"}, "expected build ID aabb, got 0102030405060708"},
+		"no build ID, but one was reported":  {without, identity{buildID: "\xaa\xbb"}, "expected build ID aabb, got none"},
+		"a build ID, but none was reported":  {shop, identity{memorySize: 0x1000}, "expected no build ID, got 0102030405060708"},
+		"no build ID, and the reported size": {without, identity{memorySize: 0x1000}, ""},
+		"no build ID, and another size":      {without, identity{memorySize: 0x2000}, "expected segments of 0x2000 bytes, got 0x1000"},
+		"a file that can't be loaded":        {image{typ: elf.ET_REL}, identity{}, "expected an executable or a shared object, got ET_REL"},
+		"a core dump":                        {image{typ: elf.ET_CORE}, identity{}, "expected an executable or a shared object, got ET_CORE"},
+		"a segment that ends beyond 2^64":    {image{first: 1<<64 - 0x100}, identity{}, "segment at 0xffffffffffffff00 has 0x1000 bytes, expected it to end below 2^64"},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			data := c.image.bytes()
 			_, err := readTable(bytes.NewReader(data), int64(len(data)), c.told, DefaultSettings())
 			if c.want == "" {
@@ -51,7 +51,7 @@ func TestAFileMustBeTheOneThatWasLoaded(t *testing.T) {
 	}
 }
 
-func TestNotesOfOthersStandBeforeTheBuildID(t *testing.T) {
+func TestOtherNotesMayPrecedeTheBuildID(t *testing.T) {
 	note := func(owner string, typ uint32, description string, align uint64) []byte {
 		w := imageWriter{order: binary.LittleEndian}
 		w.u32(uint32(len(owner)))
@@ -64,44 +64,44 @@ func TestNotesOfOthersStandBeforeTheBuildID(t *testing.T) {
 		return w.b.Bytes()
 	}
 	join := func(notes ...[]byte) []byte { return bytes.Join(notes, nil) }
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		data  []byte
 		align uint64
 		want  string
 	}{
-		"alone":                       {note(noteOwner, noteBuildID, "abcde", 4), 4, "abcde"},
-		"behind another of GNU":       {join(note(noteOwner, 1, "abi", 4), note(noteOwner, noteBuildID, "abcde", 4)), 4, "abcde"},
-		"behind another owner's":      {join(note("Go\x00\x00", noteBuildID, "no", 4), note(noteOwner, noteBuildID, "abcde", 4)), 4, "abcde"},
-		"aligned to 8":                {join(note(noteOwner, 5, "prop", 8), note(noteOwner, noteBuildID, "abcdefgh", 8)), 8, "abcdefgh"},
-		"of alignment 1, which is 4":  {note(noteOwner, noteBuildID, "abcd", 4), 1, "abcd"},
-		"without its padding":         {note(noteOwner, noteBuildID, "abcde", 4)[:12+4+5], 4, "abcde"},
-		"longer than what is there":   {note(noteOwner, noteBuildID, "abcd", 4)[:12+4+3], 4, ""},
-		"empty":                       {note(noteOwner, noteBuildID, "", 4), 4, ""},
-		"too long":                    {note(noteOwner, noteBuildID, string(make([]byte, 65)), 4), 4, ""},
-		"an owner longer than memory": {[]byte("\xff\xff\xff\xff\xff\xff\xff\xff\x03\x00\x00\x00GNU\x00"), 4, ""},
-		"no notes":                    {nil, 4, ""},
+		"alone":                         {note(noteOwner, noteBuildID, "abcde", 4), 4, "abcde"},
+		"after another note of GNU":     {join(note(noteOwner, 1, "abi", 4), note(noteOwner, noteBuildID, "abcde", 4)), 4, "abcde"},
+		"after a note of another owner": {join(note("Go\x00\x00", noteBuildID, "no", 4), note(noteOwner, noteBuildID, "abcde", 4)), 4, "abcde"},
+		"aligned to 8":                  {join(note(noteOwner, 5, "prop", 8), note(noteOwner, noteBuildID, "abcdefgh", 8)), 8, "abcdefgh"},
+		"of alignment 1, which is 4":    {note(noteOwner, noteBuildID, "abcd", 4), 1, "abcd"},
+		"without its padding":           {note(noteOwner, noteBuildID, "abcde", 4)[:12+4+5], 4, "abcde"},
+		"longer than the segment":       {note(noteOwner, noteBuildID, "abcd", 4)[:12+4+3], 4, ""},
+		"empty":                         {note(noteOwner, noteBuildID, "", 4), 4, ""},
+		"too long":                      {note(noteOwner, noteBuildID, string(make([]byte, 65)), 4), 4, ""},
+		"an owner longer than memory":   {[]byte("\xff\xff\xff\xff\xff\xff\xff\xff\x03\x00\x00\x00GNU\x00"), 4, ""},
+		"no notes":                      {nil, 4, ""},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, c.want, buildIDNote(binary.LittleEndian, c.data, c.align))
 		})
 	}
 }
 
-func TestACutFileIsAnError(t *testing.T) {
+func TestATruncatedFileIsAnError(t *testing.T) {
 	data := shop.bytes()
 	full, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shop.buildID}, DefaultSettings())
 	require.NoError(t, err)
 	for n := range len(data) {
 		table, err := readTable(bytes.NewReader(data[:n]), int64(n), identity{buildID: shop.buildID}, DefaultSettings())
 		if err == nil {
-			// Only what nobody needs may be missing.
+			// The missing part is unused.
 			require.Equal(t, full, table, "%d bytes", n)
 		}
 	}
 }
 
 func TestBoundsOfAFile(t *testing.T) {
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		change func(*Settings)
 		want   string
 	}{
@@ -109,7 +109,7 @@ func TestBoundsOfAFile(t *testing.T) {
 		"names":   {func(s *Settings) { s.MaxTableBytes = 10 }, "SHT_SYMTAB: names: expected at most 10 bytes, got 26"},
 		"table":   {func(s *Settings) { s.MaxTableBytes = 64 }, "SHT_SYMTAB: expected a table of functions of at most 64 bytes, got "},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			settings := DefaultSettings()
 			c.change(&settings)
 			data := shop.bytes()
@@ -119,7 +119,7 @@ func TestBoundsOfAFile(t *testing.T) {
 	}
 }
 
-// patched returns the shop's file with a field of a section changed.
+// patched returns the file of shop with a changed field of a section.
 func patched(section elf.SectionIndex, field int, value uint64) []byte {
 	data := shop.bytes()
 	sections := binary.LittleEndian.Uint64(data[40:])
@@ -132,7 +132,7 @@ func patched(section elf.SectionIndex, field int, value uint64) []byte {
 	return data
 }
 
-// Where fields are in a section's header (Elf64_Shdr).
+// Offsets of fields in a section's header (Elf64_Shdr).
 const (
 	sectionType   = 4
 	sectionFlags  = 8
@@ -141,8 +141,8 @@ const (
 	sectionLink   = 40
 )
 
-func TestSectionsThatLie(t *testing.T) {
-	for what, c := range map[string]struct {
+func TestSectionsWithWrongHeaders(t *testing.T) {
+	for name, c := range map[string]struct {
 		data []byte
 		want string
 	}{
@@ -156,30 +156,30 @@ func TestSectionsThatLie(t *testing.T) {
 		"compressed names":                     {patched(imageStrtab, sectionFlags, uint64(elf.SHF_COMPRESSED)), ""},
 		"notes without end":                    {patched(imageNote, sectionSize, 1<<40), ""},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			_, err := readTable(bytes.NewReader(c.data), int64(len(c.data)), identity{buildID: shop.buildID}, DefaultSettings())
 			switch {
 			case c.want != "":
 				require.ErrorContains(t, err, c.want)
-			case what != "notes without end": // the segment has the note too
+			case name != "notes without end": // the segment has the note too
 				require.Error(t, err)
 			}
 		})
 	}
 }
 
-func TestNotesThatCannotBeReadAreNotTakenForNone(t *testing.T) {
+func TestUnreadableNotesAreAnError(t *testing.T) {
 	m := shop
 	m.buildID = ""
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		size uint64
 		want string
 	}{
-		"more than is read":  {maxNoteBytes + 1, "expected at most 65536 bytes, got 65537"},
-		"more than is there": {maxNoteBytes, "expected 65536 bytes, got "},
-		"none":               {0, ""},
+		"more than the limit":    {maxNoteBytes + 1, "expected at most 65536 bytes, got 65537"},
+		"more than the file has": {maxNoteBytes, "expected 65536 bytes, got "},
+		"none":                   {0, ""},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			data := m.bytes()
 			binary.LittleEndian.PutUint64(data[64+56+32:], c.size) // p_filesz of the second segment
 			_, err := readTable(bytes.NewReader(data), int64(len(data)), identity{memorySize: 0x1000}, DefaultSettings())
@@ -200,14 +200,13 @@ func TestAFileWithoutSegmentsIsAnError(t *testing.T) {
 	require.EqualError(t, err, "expected a loadable segment, got none")
 }
 
-func TestNoNamesAreNoNames(t *testing.T) {
+func TestASymbolTableWithoutNamesHasNoFunctions(t *testing.T) {
 	data := patched(imageStrtab, sectionSize, 0)
 	_, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: shop.buildID}, DefaultSettings())
 	require.NoError(t, err, "the exported functions are left")
 }
 
-// Many sections that all have the same long name: their names alone would take
-// gigabytes.
+// Many sections have the same long name: together their names would use gigabytes.
 func TestNamesOfSectionsAreNotRead(t *testing.T) {
 	const sections, nameBytes = 40_000, 1 << 20
 	w := imageWriter{order: binary.LittleEndian, class: elf.ELFCLASS64}
@@ -235,7 +234,7 @@ func TestNamesOfSectionsAreNotRead(t *testing.T) {
 	assert.Less(t, r.bytes, 64*sections+1024, "bytes read")
 }
 
-// countingReader counts the bytes that are read.
+// countingReader counts the bytes read.
 type countingReader struct {
 	r     io.ReaderAt
 	bytes int
@@ -255,7 +254,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	require.ErrorContains(t, err, "expected headers and notes of at most 4194304 bytes, got more")
 }
 
-// panickingReader is a file that makes its reader panic.
+// panickingReader is a file whose reader panics.
 type panickingReader struct{}
 
 func (panickingReader) ReadAt([]byte, int64) (int, error) { panic("index out of range") }

@@ -17,8 +17,8 @@ const (
 	elf64SymbolSize = 24
 )
 
-// symbolReader reads the symbols of a file. debug/elf reads only its headers, with
-// a bound that is not for symbols.
+// symbolReader reads the symbols of a file. debug/elf reads only its headers, because the bound on those is too low
+// for symbols.
 type symbolReader struct {
 	r        io.ReaderAt
 	size     int64 // of the file, bytes
@@ -26,7 +26,7 @@ type symbolReader struct {
 	settings Settings
 }
 
-// read reads the functions that a section of symbols defines into t.
+// read reads the functions of a symbol section into t.
 func (s *symbolReader) read(t *table, section *elf.Section) error {
 	entry := uint64(elf64SymbolSize)
 	if s.file.Class == elf.ELFCLASS32 {
@@ -54,20 +54,19 @@ func (s *symbolReader) read(t *table, section *elf.Section) error {
 	return t.build(candidates, names, s.settings.MaxTableBytes)
 }
 
-// content reads the section's part of the file, which is there and not compressed.
+// content returns a reader of the section. It fails if the section is not in the file or is compressed.
 func (s *symbolReader) content(section *elf.Section) (*io.SectionReader, error) {
 	if section.Flags&elf.SHF_COMPRESSED != 0 {
 		return nil, errors.New("expected a section that is not compressed")
 	}
-	// Neither number is negative as an int64: debug/elf has checked that.
+	// debug/elf has checked that neither number is negative as an int64.
 	if offset, size := int64(section.Offset), int64(section.FileSize); offset > s.size || size > s.size-offset {
 		return nil, fmt.Errorf("expected a section in a file of %d bytes, got %d bytes at byte %d", s.size, size, offset)
 	}
 	return io.NewSectionReader(s.r, int64(section.Offset), int64(section.FileSize)), nil
 }
 
-// readNames reads a section of strings, whose last byte is made to be the end of
-// the last one.
+// readNames reads a section of strings and sets its last byte to 0, the end of the last string.
 func (s *symbolReader) readNames(section *elf.Section) ([]byte, error) {
 	if section.Type != elf.SHT_STRTAB {
 		return nil, fmt.Errorf("expected a section of strings, got %v", section.Type)
@@ -89,8 +88,7 @@ func (s *symbolReader) readNames(section *elf.Section) ([]byte, error) {
 	return names, nil
 }
 
-// readCandidates reads count symbols and returns those that are functions of this
-// object.
+// readCandidates reads count symbols and returns the functions among them that this object defines.
 func readCandidates(r io.Reader, count uint64, file *elf.File) ([]candidate, error) {
 	var candidates []candidate
 	entry := make([]byte, elf64SymbolSize)
@@ -131,7 +129,7 @@ func decodeSymbol(entry []byte, file *elf.File) (c candidate, info byte, section
 	return c, entry[4], elf.SectionIndex(order.Uint16(entry[6:]))
 }
 
-// sectionEnd is the address after a section; 0: there is no such section.
+// sectionEnd returns the address after a section, or 0 if there is no such section.
 func sectionEnd(file *elf.File, index elf.SectionIndex) uint64 {
 	if int(index) >= len(file.Sections) {
 		return 0

@@ -9,43 +9,42 @@ import (
 	"time"
 )
 
-// Files are the tables of functions of object files, for all processes: each file
-// is read once. It may be used by several goroutines.
+// Files are the tables of functions of object files, for all processes. Each file is read once. Several goroutines
+// may use it.
 type Files struct {
 	settings Settings
 	now      func() time.Time
 
-	// reading is held while files are looked for and read: one at a time, so that
-	// what reading takes in memory is bounded, and no file is read twice at once.
-	// It is taken before mu.
+	// reading is held during the search for a file and its reading. So only one file is read at a time, which bounds
+	// the memory, and no file is read twice. Lock it before mu.
 	reading sync.Mutex
 
 	mu sync.Mutex
 	// The fields below are guarded by mu.
 	tables  map[tableKey]*list.Element // of *cachedTable
-	recent  *list.List                 // the table used last is at the front
+	recent  *list.List                 // the last used table is in front
 	bytes   int64                      // of all tables
-	missing map[identity]time.Time     // not found; until when it isn't looked for
+	missing map[identity]time.Time     // when to search again for missing files
 	stats   Stats
 }
 
-// Stats count what Files did.
+// Stats are the counters of Files.
 type Stats struct {
-	// Read is how many tables were read from files.
+	// Read is the number of tables that were read from files.
 	Read uint64
-	// Missing is how many searches ended without a file.
+	// Missing is the number of searches without a result.
 	Missing uint64
-	// Evicted is how many tables were given up for others.
+	// Evicted is the number of tables that were evicted.
 	Evicted uint64
-	// Tables and Bytes are what is held now.
+	// Tables and Bytes are the current number and memory.
 	Tables int
 	Bytes  int64
 }
 
-// maxMissing bounds how many files that were not found are remembered.
+// maxMissing bounds the number of entries for missing files.
 const maxMissing = 1024
 
-// identity says which file is meant, as a tracer told it.
+// identity describes a file, as the tracer reported it.
 type identity struct {
 	path      string // absolute, clean
 	buildID   string // empty: the object has none
@@ -54,9 +53,8 @@ type identity struct {
 	memorySize uint64
 }
 
-// tableKey says which table it is. Tables of .symtab are known by their build ID
-// alone; those of .dynsym by the path as well, since the same object may be
-// elsewhere with its .symtab; those of objects without a build ID by path, size
+// tableKey identifies a table. Tables of .symtab have only the build ID. Tables of .dynsym also have the path,
+// because the same object may exist elsewhere with its .symtab. Tables of objects without a build ID have path, size
 // and time of modification.
 type tableKey struct {
 	buildID  string
@@ -65,7 +63,7 @@ type tableKey struct {
 	modified int64 // Unix nanoseconds
 }
 
-// same reports whether tables of both keys are of the same object.
+// same reports whether tables of both keys belong to the same object.
 func (k tableKey) same(other tableKey) bool {
 	return k == other || k.buildID != "" && k.buildID == other.buildID
 }
@@ -75,8 +73,7 @@ type cachedTable struct {
 	table *table
 }
 
-// NewFiles returns tables that are read as the settings say. The error is what
-// is wrong with them.
+// NewFiles returns Files with these settings. It fails if they are invalid.
 func NewFiles(settings Settings) (*Files, error) {
 	if err := settings.Validate(); err != nil {
 		return nil, err
@@ -90,7 +87,7 @@ func NewFiles(settings Settings) (*Files, error) {
 	}, nil
 }
 
-// Stats returns the counts.
+// Stats returns the counters.
 func (f *Files) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -99,39 +96,39 @@ func (f *Files) Stats() Stats {
 	return stats
 }
 
-// table returns the table of an object's functions; nil: there is none, for now.
+// table returns the table of an object's functions, or nil if there is none at this time.
 func (f *Files) table(id identity) (tableKey, *table) {
 	if len(f.settings.Paths) == 0 {
 		return tableKey{}, nil
 	}
-	if key, t, known := f.known(id); known {
+	if key, t, known := f.lookup(id); known {
 		return key, t
 	}
 	f.reading.Lock()
 	defer f.reading.Unlock()
-	if key, t, known := f.known(id); known { // somebody has just read it
+	if key, t, known := f.lookup(id); known { // another goroutine has just read it
 		return key, t
 	}
 	found, err := f.search(id)
 	if found.table == nil {
-		f.remember(id)
+		f.addMissing(id)
 		f.report(id, err)
 		return tableKey{}, nil
 	}
-	f.keep(found)
+	f.addTable(found)
 	return found.key, found.table
 }
 
-// report tells why an object has no names.
+// report reports the reason why an object has no names.
 func (f *Files) report(id identity, err error) {
 	if f.settings.Report != nil {
 		f.settings.Report(id.path, err)
 	}
 }
 
-// known returns what is known of an object without a look at files, if that is
-// enough. Objects without a build ID have to be looked at.
-func (f *Files) known(id identity) (tableKey, *table, bool) {
+// lookup returns the result for an object from memory, if there is one. Objects without a build ID always require a
+// look at their file.
+func (f *Files) lookup(id identity) (tableKey, *table, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if id.buildID != "" {
@@ -150,7 +147,7 @@ func (f *Files) known(id identity) (tableKey, *table, bool) {
 	return tableKey{}, nil, false
 }
 
-// cached returns the table of that key, if it is held.
+// cached returns the table with that key, or nil.
 func (f *Files) cached(key tableKey) *table {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -162,13 +159,12 @@ func (f *Files) cached(key tableKey) *table {
 	return e.Value.(*cachedTable).table
 }
 
-// keep holds a table, and gives up those that were not used for longest until
-// there is room.
-func (f *Files) keep(found cachedTable) {
+// addTable adds a table, and evicts the least recently used ones until there is room.
+func (f *Files) addTable(found cachedTable) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, ok := f.tables[found.key]; ok {
-		return // an object without a build ID whose file has not changed
+		return // an object without a build ID and with an unchanged file
 	}
 	f.stats.Read++
 	f.tables[found.key] = f.recent.PushFront(&found)
@@ -176,18 +172,18 @@ func (f *Files) keep(found cachedTable) {
 	for f.bytes > f.settings.MaxTableBytes && f.recent.Len() > 1 {
 		f.evict()
 	}
-	f.fit()
+	f.evictExcess()
 }
 
-// Fit gives up tables as Settings.Hold asks for it.
+// Fit evicts tables as Settings.Hold requires.
 func (f *Files) Fit() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.fit()
+	f.evictExcess()
 }
 
-// fit is Fit for those who hold mu.
-func (f *Files) fit() {
+// evictExcess is Fit with mu held.
+func (f *Files) evictExcess() {
 	if f.settings.Hold == nil {
 		return
 	}
@@ -196,7 +192,7 @@ func (f *Files) fit() {
 	}
 }
 
-// evict gives up the table that was not used for longest. mu is held.
+// evict evicts the least recently used table. mu is held.
 func (f *Files) evict() {
 	oldest := f.recent.Remove(f.recent.Back()).(*cachedTable)
 	delete(f.tables, oldest.key)
@@ -204,8 +200,8 @@ func (f *Files) evict() {
 	f.stats.Evicted++
 }
 
-// remember notes that an object has no file.
-func (f *Files) remember(id identity) {
+// addMissing records that an object has no file.
+func (f *Files) addMissing(id identity) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stats.Missing++

@@ -15,15 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// filesBed is Files that look below one directory, and what they reported.
+// filesBed is a Files with one directory, and its reports.
 type filesBed struct {
 	*Files
 	dir      string
 	reported []string
 }
 
-// newFilesBed returns Files whose settings are the default ones, below a new
-// directory, with the changes.
+// newFilesBed returns Files with the default settings, in a new directory, with changes.
 func newFilesBed(t *testing.T, changes ...func(*Settings)) *filesBed {
 	bed := &filesBed{dir: t.TempDir()}
 	settings := DefaultSettings()
@@ -42,20 +41,19 @@ func newFilesBed(t *testing.T, changes ...func(*Settings)) *filesBed {
 
 const shopBuildID = "\x01\x02\x03\x04\x05\x06\x07\x08"
 
-// shopImage has one function, name, at 0x1100.
+// shopImage returns an image with one function at 0x1100.
 func shopImage(name string) image {
 	return image{first: 0x1000, buildID: shopBuildID, symbols: []imageSymbol{{name: name, start: 0x1100, size: 0x10}}}
 }
 
-// strippedImage has only exported functions.
+// strippedImage returns an image with only exported functions.
 func strippedImage(name string) image {
 	m := shopImage(name)
 	m.symbols, m.exported = nil, m.symbols
 	return m
 }
 
-// name is that of the shop's function, with the file that is told; a process of its
-// own asks for it.
+// name returns the name of the shop's function for a Mapping, looked up by a new process.
 func (bed *filesBed) name(t *testing.T, m Mapping) string {
 	t.Helper()
 	objects := NewObjects(bed.Files, DefaultMaxObjects)
@@ -67,39 +65,39 @@ func (bed *filesBed) name(t *testing.T, m Mapping) string {
 	return f.Qualified
 }
 
-func toldShop() Mapping { return Mapping{Path: "/opt/shop/bin/shop", BuildID: []byte(shopBuildID)} }
+func reportedShop() Mapping { return Mapping{Path: "/opt/shop/bin/shop", BuildID: []byte(shopBuildID)} }
 
 func TestPlacesOfFiles(t *testing.T) {
 	const unnamed = "shop+0x100"
 	other := shopImage("wrong")
 	other.buildID = "another"
-	linked := toldShop()
+	linked := reportedShop()
 	linked.DebugLink = "shop.debug"
-	escaping := toldShop()
+	escaping := reportedShop()
 	escaping.DebugLink = "../../../shop.debug"
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		told  Mapping
 		files map[string]image
 		want  string
 	}{
-		"the told path":                         {toldShop(), map[string]image{"opt/shop/bin/shop": shopImage("told")}, "told"},
-		"no file":                               {toldShop(), nil, unnamed},
-		"another file under the told path":      {toldShop(), map[string]image{"opt/shop/bin/shop": other}, unnamed},
-		"by build ID":                           {toldShop(), map[string]image{".build-id/01/02030405060708.debug": shopImage("by ID")}, "by ID"},
-		"by build ID in the usual place":        {toldShop(), map[string]image{"usr/lib/debug/.build-id/01/02030405060708.debug": shopImage("by ID")}, "by ID"},
-		"by build ID, but a wrong one":          {toldShop(), map[string]image{".build-id/01/02030405060708.debug": other}, unnamed},
-		"beside a wrong file":                   {toldShop(), map[string]image{"opt/shop/bin/shop": other, ".build-id/01/02030405060708.debug": shopImage("by ID")}, "by ID"},
-		"by path in the usual place":            {toldShop(), map[string]image{"usr/lib/debug/opt/shop/bin/shop.debug": shopImage("by path")}, "by path"},
+		"the reported path":                     {reportedShop(), map[string]image{"opt/shop/bin/shop": shopImage("told")}, "told"},
+		"no file":                               {reportedShop(), nil, unnamed},
+		"another file at the reported path":     {reportedShop(), map[string]image{"opt/shop/bin/shop": other}, unnamed},
+		"by build ID":                           {reportedShop(), map[string]image{".build-id/01/02030405060708.debug": shopImage("by ID")}, "by ID"},
+		"by build ID in the usual place":        {reportedShop(), map[string]image{"usr/lib/debug/.build-id/01/02030405060708.debug": shopImage("by ID")}, "by ID"},
+		"by build ID, but a wrong one":          {reportedShop(), map[string]image{".build-id/01/02030405060708.debug": other}, unnamed},
+		"beside a wrong file":                   {reportedShop(), map[string]image{"opt/shop/bin/shop": other, ".build-id/01/02030405060708.debug": shopImage("by ID")}, "by ID"},
+		"by path in the usual place":            {reportedShop(), map[string]image{"usr/lib/debug/opt/shop/bin/shop.debug": shopImage("by path")}, "by path"},
 		"by debug link, beside the object":      {linked, map[string]image{"opt/shop/bin/shop.debug": shopImage("by link")}, "by link"},
 		"by debug link, in .debug":              {linked, map[string]image{"opt/shop/bin/.debug/shop.debug": shopImage("by link")}, "by link"},
 		"by debug link, in the usual place":     {linked, map[string]image{"usr/lib/debug/opt/shop/bin/shop.debug": shopImage("by link")}, "by link"},
 		"not by a debug link with folders":      {escaping, map[string]image{"shop.debug": shopImage("by link")}, unnamed},
-		"exported functions":                    {toldShop(), map[string]image{"opt/shop/bin/shop": strippedImage("exported")}, "exported"},
-		"all functions before exported ones":    {toldShop(), map[string]image{"opt/shop/bin/shop": strippedImage("exported"), ".build-id/01/02030405060708.debug": shopImage("by ID")}, "by ID"},
-		"a told object without absolute path":   {Mapping{Path: "shop", BuildID: []byte(shopBuildID)}, map[string]image{"shop": shopImage("told")}, unnamed},
+		"exported functions":                    {reportedShop(), map[string]image{"opt/shop/bin/shop": strippedImage("exported")}, "exported"},
+		"all functions before exported ones":    {reportedShop(), map[string]image{"opt/shop/bin/shop": strippedImage("exported"), ".build-id/01/02030405060708.debug": shopImage("by ID")}, "by ID"},
+		"an object without absolute path":       {Mapping{Path: "shop", BuildID: []byte(shopBuildID)}, map[string]image{"shop": shopImage("told")}, unnamed},
 		"a build ID too short for a debug file": {Mapping{Path: "/opt/shop", BuildID: []byte{1}}, map[string]image{".build-id/01/.debug": shopImage("by ID")}, unnamed},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			bed := newFilesBed(t)
 			for name, m := range c.files {
 				m.write(t, bed.dir, name)
@@ -109,15 +107,15 @@ func TestPlacesOfFiles(t *testing.T) {
 	}
 }
 
-func TestAReportSaysWhyThereAreNoNames(t *testing.T) {
+func TestAReportHasTheReasonForMissingNames(t *testing.T) {
 	bed := newFilesBed(t)
-	bed.name(t, toldShop())
+	bed.name(t, reportedShop())
 	other := shopImage("wrong")
 	other.buildID = "another"
 	other.write(t, bed.dir, "opt/other")
 	bed.name(t, Mapping{Path: "/opt/other", BuildID: []byte(shopBuildID)})
 	bed.name(t, Mapping{Path: "/proc/1/exe"})
-	bed.name(t, Mapping{Path: "[vdso]"}) // nobody expects names in it
+	bed.name(t, Mapping{Path: "[vdso]"}) // no names are expected in it
 	assert.Equal(t, []string{
 		"/opt/shop/bin/shop: no file found below " + bed.dir,
 		"/opt/other: " + bed.dir + "/opt/other: expected build ID 0102030405060708, got 616e6f74686572",
@@ -128,7 +126,7 @@ func TestAReportSaysWhyThereAreNoNames(t *testing.T) {
 
 func TestWithoutPathsNothingIsRead(t *testing.T) {
 	bed := newFilesBed(t, func(s *Settings) { s.Paths = nil })
-	m := toldShop()
+	m := reportedShop()
 	m.Path = shopImage("told").write(t, bed.dir, "shop")
 	assert.Equal(t, "shop+0x100", bed.name(t, m))
 	assert.Empty(t, bed.reported)
@@ -140,30 +138,30 @@ func TestSeveralDirectoriesAreTriedInOrder(t *testing.T) {
 	bed := newFilesBed(t, func(s *Settings) { s.Paths = []string{filepath.Join(first, "absent"), first, second} })
 	shopImage("second").write(t, second, "opt/shop/bin/shop")
 	strippedImage("first").write(t, first, "opt/shop/bin/shop")
-	assert.Equal(t, "second", bed.name(t, toldShop()), "all functions go before the first directory")
+	assert.Equal(t, "second", bed.name(t, reportedShop()), "all functions go before the first directory")
 }
 
 func TestAFileIsReadOnceForAllProcesses(t *testing.T) {
 	bed := newFilesBed(t)
 	file := shopImage("told").write(t, bed.dir, "opt/shop/bin/shop")
-	assert.Equal(t, "told", bed.name(t, toldShop()))
+	assert.Equal(t, "told", bed.name(t, reportedShop()))
 	require.NoError(t, os.Remove(file))
-	assert.Equal(t, "told", bed.name(t, toldShop()))
-	elsewhere := toldShop()
+	assert.Equal(t, "told", bed.name(t, reportedShop()))
+	elsewhere := reportedShop()
 	elsewhere.Path = "/opt/copy"
-	assert.Equal(t, "told", bed.name(t, elsewhere), "the build ID says which it is, not the path")
+	assert.Equal(t, "told", bed.name(t, elsewhere), "the build ID identifies it, not the path")
 	assert.Equal(t, uint64(1), bed.Stats().Read)
 }
 
-func TestExportedFunctionsAreThoseOfOnePath(t *testing.T) {
+func TestTablesOfExportedFunctionsBelongToOnePath(t *testing.T) {
 	bed := newFilesBed(t)
 	strippedImage("exported").write(t, bed.dir, "opt/shop/bin/shop")
-	assert.Equal(t, "exported", bed.name(t, toldShop()))
+	assert.Equal(t, "exported", bed.name(t, reportedShop()))
 	shopImage("full").write(t, bed.dir, "opt/full")
-	full := toldShop()
+	full := reportedShop()
 	full.Path = "/opt/full"
 	assert.Equal(t, "full", bed.name(t, full))
-	assert.Equal(t, "full", bed.name(t, toldShop()), "what was found since is better")
+	assert.Equal(t, "full", bed.name(t, reportedShop()), "the file found later has more functions")
 }
 
 func TestAnObjectWithoutBuildID(t *testing.T) {
@@ -189,20 +187,20 @@ func TestAnObjectWithoutBuildID(t *testing.T) {
 	assert.Contains(t, bed.reported[0], "expected segments of 0x1000 bytes, got 0x2000")
 }
 
-func TestAFileThatIsNotThereIsLookedForAgainLater(t *testing.T) {
+func TestAMissingFileIsSearchedAgainLater(t *testing.T) {
 	bed := newFilesBed(t)
 	now := time.Unix(1000, 0)
 	bed.now = func() time.Time { return now }
-	assert.Equal(t, "shop+0x100", bed.name(t, toldShop()))
+	assert.Equal(t, "shop+0x100", bed.name(t, reportedShop()))
 	shopImage("told").write(t, bed.dir, "opt/shop/bin/shop")
 	now = now.Add(time.Minute - 1)
-	assert.Equal(t, "shop+0x100", bed.name(t, toldShop()))
+	assert.Equal(t, "shop+0x100", bed.name(t, reportedShop()))
 	assert.Len(t, bed.reported, 1)
 	now = now.Add(1)
-	assert.Equal(t, "told", bed.name(t, toldShop()))
+	assert.Equal(t, "told", bed.name(t, reportedShop()))
 }
 
-func TestNotFoundIsRememberedForABoundedNumberOfFiles(t *testing.T) {
+func TestTheNumberOfMissingFilesIsBounded(t *testing.T) {
 	bed := newFilesBed(t)
 	for i := range 2*maxMissing + 10 {
 		bed.name(t, Mapping{Path: fmt.Sprintf("/opt/absent%d", i)})
@@ -211,7 +209,7 @@ func TestNotFoundIsRememberedForABoundedNumberOfFiles(t *testing.T) {
 	assert.Equal(t, uint64(2*maxMissing+10), bed.Stats().Missing)
 }
 
-// manyShops writes objects of one function each and returns how they are told.
+// manyShops writes objects of one function each and returns their Mappings.
 func (bed *filesBed) manyShops(t *testing.T, n int) []Mapping {
 	var told []Mapping
 	for i := range n {
@@ -223,11 +221,11 @@ func (bed *filesBed) manyShops(t *testing.T, n int) []Mapping {
 	return told
 }
 
-func TestTablesThatWereNotUsedForLongestAreGivenUp(t *testing.T) {
+func TestTheLeastRecentlyUsedTablesAreEvicted(t *testing.T) {
 	one := tableBytes(1, len("shop0")+1)
 	bed := newFilesBed(t, func(s *Settings) { s.MaxTableBytes = 2 * one })
 	told := bed.manyShops(t, 3)
-	for _, i := range []int{0, 1, 0, 2, 0} { // 2 takes the place of 1
+	for _, i := range []int{0, 1, 0, 2, 0} { // 2 evicts 1
 		assert.Equal(t, fmt.Sprintf("shop%d", i), bed.name(t, told[i]))
 	}
 	assert.Equal(t, Stats{Read: 3, Evicted: 1, Tables: 2, Bytes: 2 * one}, bed.Stats())
@@ -235,20 +233,20 @@ func TestTablesThatWereNotUsedForLongestAreGivenUp(t *testing.T) {
 	assert.Equal(t, Stats{Read: 4, Evicted: 2, Tables: 2, Bytes: 2 * one}, bed.Stats())
 }
 
-func TestAProcessKeepsItsNamesWhenATableIsGivenUp(t *testing.T) {
-	for what, c := range map[string]struct {
+func TestAProcessHasTheSameNamesAfterATableIsEvicted(t *testing.T) {
+	for name, c := range map[string]struct {
 		buildID string
 		change  func(t *testing.T, file string)
 		want    string
 	}{
-		"and read again":                              {shopBuildID, func(*testing.T, string) {}, "second"},
-		"and its file is gone":                        {shopBuildID, func(t *testing.T, file string) { require.NoError(t, os.Remove(file)) }, "victim+0x110"},
-		"and its file without build ID is read again": {"", func(*testing.T, string) {}, "second"},
-		"and its file without build ID is another one": {"", func(t *testing.T, file string) {
+		"the table is read again":                 {shopBuildID, func(*testing.T, string) {}, "second"},
+		"its file is gone":                        {shopBuildID, func(t *testing.T, file string) { require.NoError(t, os.Remove(file)) }, "victim+0x110"},
+		"its file without build ID is read again": {"", func(*testing.T, string) {}, "second"},
+		"its file without build ID is another one": {"", func(t *testing.T, file string) {
 			require.NoError(t, os.Chtimes(file, time.Unix(1, 0), time.Unix(1, 0)))
 		}, "victim+0x110"},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			bed := newFilesBed(t, func(s *Settings) { s.MaxTableBytes = 200 })
 			m := shopImage("first")
 			m.buildID = c.buildID
@@ -288,7 +286,7 @@ func TestProcessesShareFilesAtTheSameTime(t *testing.T) {
 func TestLargeFilesAreNotOpened(t *testing.T) {
 	bed := newFilesBed(t, func(s *Settings) { s.MaxFileBytes = 100 })
 	shopImage("told").write(t, bed.dir, "opt/shop/bin/shop")
-	assert.Equal(t, "shop+0x100", bed.name(t, toldShop()))
+	assert.Equal(t, "shop+0x100", bed.name(t, reportedShop()))
 	require.Len(t, bed.reported, 1)
 	assert.Contains(t, bed.reported[0], "expected a file of at most 100 bytes, got ")
 }
@@ -301,7 +299,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		"largest symbol table has 0 symbols, expected at least 1":                      func(s *Settings) { s.MaxSymbols = 0 },
 		"memory for tables of functions is 0 bytes, expected 1 to 4294967295":          func(s *Settings) { s.MaxTableBytes = 0 },
 		"memory for tables of functions is 4294967296 bytes, expected 1 to 4294967295": func(s *Settings) { s.MaxTableBytes = 1 << 32 },
-		"time until a file is looked for again is -1ns, expected at least 0":           func(s *Settings) { s.RetryAfter = -1 },
+		"time until a missing file is searched again is -1ns, expected at least 0":     func(s *Settings) { s.RetryAfter = -1 },
 	} {
 		settings := DefaultSettings()
 		change(&settings)

@@ -16,18 +16,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The paths come from the network: whatever they name, nothing waits, and nothing
-// outside of the directory is read.
+// Paths arrive from the network. With any path, the search does not wait, and reads nothing outside the directory.
 func TestOnlyRegularFilesBelowTheDirectoryAreRead(t *testing.T) {
 	outside := shopImage("outside").write(t, t.TempDir(), "shop")
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		make func(t *testing.T, dir, file string)
 		path string
-		want string // the function, or part of the report
+		want string // the function, or a part of the report
 	}{
 		"a FIFO": {func(t *testing.T, _, file string) { require.NoError(t, syscall.Mkfifo(file, 0o600)) }, "/x/shop", "expected a regular file, got p"},
-		"a socket, which is not even opened": {func(t *testing.T, _, file string) {
-			// Relative, since the path of a socket has hardly a hundred bytes.
+		"a socket, which is not opened": {func(t *testing.T, _, file string) {
+			// Relative, because the path of a socket has at most about a hundred bytes.
 			t.Chdir(filepath.Dir(file))
 			l, err := net.Listen("unix", filepath.Base(file))
 			require.NoError(t, err)
@@ -55,7 +54,7 @@ func TestOnlyRegularFilesBelowTheDirectoryAreRead(t *testing.T) {
 		"a file below a file": {func(t *testing.T, dir, _ string) { writeFile(t, dir, "x/shop", nil) }, "/x/shop/shop", "not a directory"},
 		"NUL in the path":     {func(*testing.T, string, string) {}, "/x/sh\x00op", "invalid argument"},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			bed := newFilesBed(t)
 			require.NoError(t, os.Mkdir(filepath.Join(bed.dir, "x"), 0o700))
 			c.make(t, bed.dir, filepath.Join(bed.dir, "x", "shop"))
@@ -72,10 +71,10 @@ func TestOnlyRegularFilesBelowTheDirectoryAreRead(t *testing.T) {
 	}
 }
 
-func TestADirectoryThatCannotBeOpenedIsSaid(t *testing.T) {
+func TestADirectoryThatCannotBeOpenedIsReported(t *testing.T) {
 	file := writeFile(t, t.TempDir(), "file", nil)
 	bed := newFilesBed(t, func(s *Settings) { s.Paths = []string{file} })
-	bed.name(t, toldShop())
+	bed.name(t, reportedShop())
 	require.Len(t, bed.reported, 1)
 	assert.Contains(t, bed.reported[0], file+"/opt/shop/bin/shop: not a directory")
 }

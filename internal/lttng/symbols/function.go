@@ -11,32 +11,28 @@ import (
 	"unicode/utf8"
 )
 
-// Function is what is known of an address. It doesn't change: it may be kept, and
-// read by several goroutines.
+// Function is the description of an address. It is immutable, and several goroutines may read it.
 type Function struct {
-	// Qualified is the fully qualified name without parameters, demangled:
-	// "shop::Order::pay". Of an address without function it is "object+0xoffset",
-	// of one without object "0xaddress"; so are Display and Text.
+	// Qualified is the demangled, fully qualified name without parameters: "shop::Order::pay". If no function
+	// contains the address, it is "object+0xoffset", and without object "0xaddress". Then Display and Text are equal
+	// to it.
 	Qualified string
-	// Display is class and method, or the last two parts of whatever the name has:
-	// "Order::pay".
+	// Display is class and method, or the last two parts of other names: "Order::pay".
 	Display string
-	// Text is the name as the file has it: "_ZN4shop5Order3payEi".
+	// Text is the name in the file: "_ZN4shop5Order3payEi".
 	Text string
-	// Object is the path of the object, as the tracer told it; empty: the address
-	// is in no object.
+	// Object is the path of the object as reported by the tracer, or "" if no object contains the address.
 	Object string
-	// Offset is the address minus the object's base, or the address itself where
-	// there is no object.
+	// Offset is the address minus the object's base, or the address itself without object.
 	Offset uint64
 	// Named reports whether the name is that of a function in the object's file.
 	Named bool
 }
 
-// MaxNameBytes bounds each name of a Function; longer ones are cut.
+// MaxNameBytes bounds each name of a Function. Longer names are truncated.
 const MaxNameBytes = 16 << 10
 
-// namedFunction is the function of that symbol.
+// namedFunction returns the function of a symbol.
 func namedFunction(symbol, object string, offset uint64) *Function {
 	n := demangled(symbol)
 	return &Function{
@@ -49,20 +45,19 @@ func namedFunction(symbol, object string, offset uint64) *Function {
 	}
 }
 
-// unnamedFunction is an address in an object of which no function is known.
+// unnamedFunction returns the Function of an address without a known function in an object.
 func unnamedFunction(object string, offset uint64) *Function {
 	name := fmt.Sprintf("%s+0x%x", path.Base(object), offset)
 	return &Function{Qualified: name, Display: name, Text: name, Object: object, Offset: offset}
 }
 
-// bareAddress is an address outside of all objects.
+// bareAddress returns the Function of an address outside all objects.
 func bareAddress(addr uint64) *Function {
 	name := "0x" + strconv.FormatUint(addr, 16)
 	return &Function{Qualified: name, Display: name, Text: name, Offset: addr}
 }
 
-// printable is s as a name can be: valid UTF-8 of at most MaxNameBytes. It shares
-// no memory with s.
+// printable returns s as valid UTF-8 of at most MaxNameBytes. The result shares no memory with s.
 func printable(s string) string {
 	if len(s) > MaxNameBytes {
 		n := MaxNameBytes

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzReadTable reads any bytes as an object file: nothing panics, what is kept is
-// bounded by the settings, and what is found is in order.
+// FuzzReadTable reads any bytes as an object file. There is no panic, the memory is bounded by the settings, and the
+// functions are in order.
 func FuzzReadTable(f *testing.F) {
 	for _, class := range []elf.Class{elf.ELFCLASS32, elf.ELFCLASS64} {
 		for _, data := range []elf.Data{elf.ELFDATA2LSB, elf.ELFDATA2MSB} {
@@ -39,7 +39,7 @@ func FuzzReadTable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, buildID string, addr uint64) {
 		table, err := readTable(bytes.NewReader(data), int64(len(data)), identity{buildID: buildID, memorySize: 0x1000}, settings)
 		if err != nil {
-			// A panic of our own would be hidden as an error otherwise.
+			// A panic of this package would otherwise become an error.
 			require.NotContains(t, err.Error(), "reading the ELF file failed")
 			return
 		}
@@ -58,8 +58,8 @@ func FuzzReadTable(f *testing.F) {
 	})
 }
 
-// FuzzDemangled names any symbol: nothing panics or takes long, and the names are
-// bounded, valid UTF-8, and never empty where the symbol isn't.
+// FuzzDemangled demangles any symbol. There is no panic or long delay. The names are bounded, valid UTF-8, and not
+// empty for a symbol that is not empty.
 func FuzzDemangled(f *testing.F) {
 	for _, symbol := range []string{
 		"main", "_ZNK4shop3BoxISt6vectorIiSaIiEEE2asIiEET_S5_", "_ZZN4shop5OrderclEiENKUliE_clEi", "_ZThn8_N4shop5Order1vEi",

@@ -16,27 +16,27 @@ import (
 
 // image describes a small ELF file.
 type image struct {
-	class   elf.Class // 0: ELFCLASS64
-	data    elf.Data  // 0: ELFDATA2LSB
-	typ     elf.Type  // 0: ET_DYN
+	class   elf.Class // default ELFCLASS64
+	data    elf.Data  // default ELFDATA2LSB
+	typ     elf.Type  // default ET_DYN
 	machine elf.Machine
-	// first is the address of the segment, size its bytes in memory; 0: 0x1000.
+	// first is the address of the segment, size its bytes in memory, by default 0x1000.
 	first, size uint64
 	buildID     string
-	// symbols are those of .symtab, exported those of .dynsym; nil: no such section.
+	// symbols are those of .symtab, exported those of .dynsym. If nil, there is no such section.
 	symbols, exported []imageSymbol
 }
 
-// imageSymbol is a symbol of an image, in its code section if section is 0.
+// imageSymbol is a symbol of an image. It is in the code section if section is 0.
 type imageSymbol struct {
 	name        string
 	start, size uint64
-	typ         elf.SymType // 0: STT_FUNC
-	bind        elf.SymBind // 0: STB_LOCAL
+	typ         elf.SymType // default STT_FUNC
+	bind        elf.SymBind // default STB_LOCAL
 	section     elf.SectionIndex
 }
 
-// Sections of an image, in their order.
+// Sections of an image, in order.
 const (
 	imageCode elf.SectionIndex = 1 + iota
 	imageNote
@@ -47,7 +47,7 @@ const (
 	imageSections
 )
 
-// bytes lays the image out: header, segments, contents of sections, sections.
+// bytes returns the file: header, segments, contents of sections, sections.
 func (m image) bytes() []byte {
 	if m.class == 0 {
 		m.class = elf.ELFCLASS64
@@ -124,7 +124,7 @@ func (m image) order() binary.AppendByteOrder {
 	return binary.LittleEndian
 }
 
-// contents of the sections that have any.
+// contents returns the contents of the sections that have any.
 func (m image) contents() map[elf.SectionIndex][]byte {
 	contents := map[elf.SectionIndex][]byte{}
 	if m.buildID != "" {
@@ -180,11 +180,11 @@ func (m image) symbolTable(symbols []imageSymbol) (entries, names []byte) {
 	return w.b.Bytes(), names
 }
 
-// undefined is the section of a symbol that is defined elsewhere; imageSymbol uses 0
-// for the code section.
+// undefined is the section of a symbol that is defined elsewhere. It differs from SHN_UNDEF, because 0 means the code
+// section in imageSymbol.
 const undefined = elf.SectionIndex(0x10000)
 
-// imageWriter writes ELF's fields.
+// imageWriter writes fields of ELF.
 type imageWriter struct {
 	b     bytes.Buffer
 	order binary.AppendByteOrder
@@ -195,7 +195,7 @@ func (w *imageWriter) raw(b []byte) { w.b.Write(b) }
 func (w *imageWriter) u16(n uint16) { w.b.Write(w.order.AppendUint16(nil, n)) }
 func (w *imageWriter) u32(n uint32) { w.b.Write(w.order.AppendUint32(nil, n)) }
 
-// word is an address, offset or size of the class.
+// word writes an address, offset or size of the class.
 func (w *imageWriter) word(n uint64) {
 	if w.class == elf.ELFCLASS32 {
 		w.u32(uint32(n))
@@ -204,7 +204,7 @@ func (w *imageWriter) word(n uint64) {
 	w.b.Write(w.order.AppendUint64(nil, n))
 }
 
-// pad fills up to an offset.
+// pad writes zeros up to an offset.
 func (w *imageWriter) pad(to uint64) { w.b.Write(make([]byte, to-uint64(w.b.Len()))) }
 
 // at writes b at an offset, at or before the end.
@@ -243,7 +243,7 @@ func (w *imageWriter) section(typ elf.SectionType, addr, offset, size uint64, li
 	w.word(0) // size of entries
 }
 
-// write puts the image into a file below dir and returns the file's path.
+// write writes the image to a file below dir and returns the file's path.
 func (m image) write(t *testing.T, dir, name string) string {
 	t.Helper()
 	return writeFile(t, dir, name, m.bytes())
@@ -257,8 +257,7 @@ func writeFile(t *testing.T, dir, name string, data []byte) string {
 	return file
 }
 
-// read is what readTable makes of the image, which is told with its own build ID
-// and size.
+// read returns the result of readTable for the image, with its build ID and size as the reported ones.
 func (m image) read(t *testing.T) *table {
 	t.Helper()
 	table, err := m.tryRead()

@@ -8,13 +8,11 @@ import (
 	"path"
 )
 
-// Name returns the function at an address, which is never nil. It reads the object's file
-// when it is asked for something in it for the first time, and makes the Function anew each
-// time: whoever asks often keeps it, and says how much may be kept.
+// Name returns the function at an address, which is never nil. The first call for an object reads its file. Each call
+// allocates a new Function, so callers that call it often should cache the result, with a bound.
 //
-// The Function of an address stays the same until its object is unmapped or turns out to
-// have another build ID, or an object is mapped where none was; or until the object's file
-// is another one, and the table that was read of it had to be given up.
+// The Function of an address stays the same until its object is unmapped or reports another build ID, or an object is
+// mapped where there was none. It may also change if the object's table was evicted and its file was replaced.
 func (o *Objects) Name(addr uint64) *Function {
 	b := o.find(addr)
 	if b == nil {
@@ -28,7 +26,7 @@ func (o *Objects) Name(addr uint64) *Function {
 	return unnamedFunction(b.identity.path, addr-b.base)
 }
 
-// table returns the table of an object's functions; nil: there is none.
+// table returns the table of an object's functions, or nil.
 func (o *Objects) table(b *object) *table {
 	if o.files == nil || b.buildIDFollows || b.source == fromNowhere || !path.IsAbs(b.identity.path) {
 		return nil

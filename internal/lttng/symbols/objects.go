@@ -12,58 +12,52 @@ import (
 	"strings"
 )
 
-// DefaultMaxObjects is how many objects a process has at most: large programs have some
-// hundreds.
+// DefaultMaxObjects is the default maximum number of objects of a process. Large programs have some hundreds.
 const DefaultMaxObjects = 4096
 
 // Mapping is an object that is loaded in a process.
 type Mapping struct {
-	// Base is the address where the object's first loadable segment begins. It is
-	// not the load bias (l_addr of dlopen's link_map), which is another address where
-	// the file doesn't begin at 0.
+	// Base is the address at which the object's first loadable segment begins. It differs from the load bias (l_addr
+	// of dlopen's link_map) if the addresses in the file do not begin at 0.
 	Base uint64
-	// Size is how many bytes of the address space it takes from there, holes
-	// between segments included. An object of size 0 covers nothing.
+	// Size is the number of bytes from Base to the end of the last segment, including holes. An object of size 0
+	// contains no address.
 	Size uint64
-	// Path is the object's file in the machine where the program runs. A name that
-	// is no absolute path ("[vdso]") is of an object without a file.
+	// Path is the object's file on the machine of the program. If it is not an absolute path ("[vdso]"), the object
+	// has no file.
 	Path string
-	// BuildID is what the object has as one; empty: it has none.
+	// BuildID is the object's build ID, empty if it has none.
 	BuildID []byte
-	// BuildIDFollows says that the object has a build ID that is told later, by
-	// SetBuildID: until then no file is looked for.
+	// BuildIDFollows is set if SetBuildID will report the object's build ID. No file is opened before.
 	BuildIDFollows bool
-	// DebugLink is the name of a file with debug information, without folder;
-	// empty: none is known.
+	// DebugLink is the file name of a file with debug information, without directory, or "".
 	DebugLink string
 }
 
-// ErrTooManyObjects is the error of Objects.Map where a process has as many objects
-// as it may have.
+// ErrTooManyObjects is the error of Objects.Map if a process has the maximum number of objects.
 var ErrTooManyObjects = errors.New("too many objects are loaded")
 
-// Objects are what is loaded in the address space of one process. One goroutine at
-// a time may use them.
+// Objects are the loaded objects in the address space of one process. One goroutine at a time may use them.
 type Objects struct {
 	files *Files
 	most  int
-	// loaded are sorted by base, and don't overlap.
+	// loaded are sorted by base and do not overlap.
 	loaded []*object
 }
 
-// object is one that is loaded.
+// object is a loaded object.
 type object struct {
 	base, size     uint64
 	identity       identity
 	buildIDFollows bool
-	// source says where names come from.
+	// source is the source of the object's names.
 	source source
-	// key is that of the object's table, where source is fromTable.
+	// key is the key of the object's table if source is fromTable.
 	key tableKey
 }
 
-// source is where the names of an object come from. It changes no more once it was
-// asked for: a function has the same name for as long as the object is loaded.
+// source is the source of an object's names. It does not change after the first lookup, so a function has the same
+// name while the object is loaded.
 type source uint8
 
 const (
@@ -72,19 +66,19 @@ const (
 	fromNowhere
 )
 
-// NewObjects returns an empty address space for at most that many objects, whose
-// names come from files; nil: from nowhere.
+// NewObjects returns an empty address space for at most that many objects, with names from files. Without files, no
+// function has a name.
 func NewObjects(files *Files, most int) *Objects {
 	return &Objects{files: files, most: most}
 }
 
-// Len is the number of objects.
+// Len returns the number of objects.
 func (o *Objects) Len() int { return len(o.loaded) }
 
-// Map notes that an object is loaded. Objects that it overlaps are no longer there:
-// their unloading was not told. An object that is told again stays what it is.
+// Map adds a loaded object. It removes objects that overlap with it, because their unloading was not reported. A
+// repeated report of the same object changes nothing.
 //
-// The error is ErrTooManyObjects, or says that the object can't lie there.
+// The error is ErrTooManyObjects, or a contradiction in the object's addresses.
 func (o *Objects) Map(m Mapping) error {
 	if m.Base+m.Size < m.Base {
 		return fmt.Errorf("object %.100q: expected it to end below 2^64, got base 0x%x and size 0x%x", m.Path, m.Base, m.Size)
@@ -112,8 +106,7 @@ func (o *Objects) Map(m Mapping) error {
 	return nil
 }
 
-// is reports whether m tells of this object again. Of a build ID that follows it is
-// not known yet whether it is the same: SetBuildID finds out.
+// is reports whether m describes this object again. If its build ID follows, SetBuildID compares that later.
 func (b *object) is(m Mapping) bool {
 	if b.base != m.Base || b.size != m.Size || b.identity.path != cleanPath(m.Path) {
 		return false
@@ -124,26 +117,25 @@ func (b *object) is(m Mapping) bool {
 	return !b.buildIDFollows && b.identity.buildID == string(m.BuildID)
 }
 
-// MaxPathBytes is how long the path of an object may be, PATH_MAX of Linux; longer ones are
-// cut.
+// MaxPathBytes is the maximum length of an object's path, PATH_MAX of Linux. Longer paths are truncated.
 const MaxPathBytes = 4096
 
-// cleanPath is a told path as names show it.
-func cleanPath(told string) string {
-	if len(told) > MaxPathBytes {
-		told = strings.Clone(told[:MaxPathBytes]) // the rest is not kept
+// cleanPath returns a reported path in the form in which names contain it.
+func cleanPath(reported string) string {
+	if len(reported) > MaxPathBytes {
+		reported = strings.Clone(reported[:MaxPathBytes]) // frees the rest
 	}
-	told = strings.ToValidUTF8(told, "?")
+	reported = strings.ToValidUTF8(reported, "?")
 	switch {
-	case told == "":
+	case reported == "":
 		return "[unnamed]"
-	case path.IsAbs(told):
-		return path.Clean(told)
+	case path.IsAbs(reported):
+		return path.Clean(reported)
 	}
-	return strings.Clone(told)
+	return strings.Clone(reported)
 }
 
-// overlapped returns which objects lie in size bytes from base, or at base.
+// overlapped returns the range of objects that overlap size bytes from base, or that contain base.
 func (o *Objects) overlapped(base, size uint64) (begin, end int) {
 	begin, end = o.after(base), o.after(base+max(size, 1)-1)
 	if begin > 0 && base-o.loaded[begin-1].base < max(o.loaded[begin-1].size, 1) {
@@ -152,7 +144,7 @@ func (o *Objects) overlapped(base, size uint64) (begin, end int) {
 	return begin, end
 }
 
-// after returns the index of the first object whose base is greater than addr.
+// after returns the index of the first object with a base greater than addr.
 func (o *Objects) after(addr uint64) int {
 	low, high := 0, len(o.loaded)
 	for low < high {
@@ -166,8 +158,7 @@ func (o *Objects) after(addr uint64) int {
 	return low
 }
 
-// Unmap notes that the object at base is no longer loaded, and reports whether
-// there was one.
+// Unmap removes the object at base, and reports whether there was one.
 func (o *Objects) Unmap(base uint64) bool {
 	b, i := o.at(base)
 	if b == nil {
@@ -177,7 +168,7 @@ func (o *Objects) Unmap(base uint64) bool {
 	return true
 }
 
-// at returns the object whose base that is, and its index; nil: there is none.
+// at returns the object with this base, and its index, or nil.
 func (o *Objects) at(base uint64) (*object, int) {
 	i := o.after(base) - 1
 	if i < 0 || o.loaded[i].base != base {
@@ -186,8 +177,7 @@ func (o *Objects) at(base uint64) (*object, int) {
 	return o.loaded[i], i
 }
 
-// SetBuildID tells the build ID of the object at base. The error says that no
-// object lies there, or that the ID is none.
+// SetBuildID sets the build ID of the object at base. It fails if there is no such object, or if the ID is invalid.
 func (o *Objects) SetBuildID(base uint64, id []byte) error {
 	b, _ := o.at(base)
 	switch {
@@ -204,9 +194,8 @@ func (o *Objects) SetBuildID(base uint64, id []byte) error {
 	return nil
 }
 
-// SetDebugLink tells the name of the file with debug information of the object at
-// base. It has to be told before names of the object are asked for: later it changes
-// nothing. The error says that no object lies there.
+// SetDebugLink sets the name of the file with debug information of the object at base. It has no effect after the
+// first lookup in the object. It fails if there is no such object.
 func (o *Objects) SetDebugLink(base uint64, name string) error {
 	b, _ := o.at(base)
 	if b == nil {
@@ -218,7 +207,7 @@ func (o *Objects) SetDebugLink(base uint64, name string) error {
 	return nil
 }
 
-// find returns the object that covers an address; nil: none does.
+// find returns the object that contains an address, or nil.
 func (o *Objects) find(addr uint64) *object {
 	i := o.after(addr) - 1
 	if i < 0 || addr-o.loaded[i].base >= o.loaded[i].size {
@@ -227,8 +216,8 @@ func (o *Objects) find(addr uint64) *object {
 	return o.loaded[i]
 }
 
-// Lookup returns the path of the object that covers an address and the address's
-// offset from its base, and reports whether one does. It allocates nothing.
+// Lookup returns the path of the object that contains an address and the address's offset from its base. The third
+// result is false if there is none. It allocates nothing.
 func (o *Objects) Lookup(addr uint64) (object string, offset uint64, ok bool) {
 	b := o.find(addr)
 	if b == nil {

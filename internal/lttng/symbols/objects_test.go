@@ -12,9 +12,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// lookedUp is what covers an address, as "path+0xoffset".
+// lookedUp returns the object and offset of an address as "path+0xoffset".
 func lookedUp(o *Objects, addr uint64) string {
 	object, offset, ok := o.Lookup(addr)
 	if !ok {
@@ -43,10 +45,10 @@ func TestLookup(t *testing.T) {
 	assert.Equal(t, 3, o.Len())
 }
 
-func TestALaterObjectTakesThePlaceOfThoseItOverlaps(t *testing.T) {
-	for what, c := range map[string]struct {
+func TestANewObjectRemovesThoseThatItOverlaps(t *testing.T) {
+	for name, c := range map[string]struct {
 		base, size uint64
-		left       []string // of /a at 0x1000, /b at 0x2000, /c at 0x3000, each of 0x1000 bytes
+		remaining  []string // of /a at 0x1000, /b at 0x2000, /c at 0x3000, each of 0x1000 bytes
 	}{
 		"none":                       {0x8000, 0x1000, []string{"/a", "/b", "/c", "/new"}},
 		"the same place":             {0x2000, 0x1000, []string{"/a", "/new", "/c"}},
@@ -59,24 +61,24 @@ func TestALaterObjectTakesThePlaceOfThoseItOverlaps(t *testing.T) {
 		"empty, at a base":           {0x2000, 0, []string{"/a", "/new", "/c"}},
 		"empty, outside":             {0x4000, 0, []string{"/a", "/b", "/c", "/new"}},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			o := NewObjects(nil, DefaultMaxObjects)
 			for i, path := range []string{"/a", "/b", "/c"} {
 				require.NoError(t, o.Map(Mapping{Base: uint64(i+1) * 0x1000, Size: 0x1000, Path: path}))
 			}
 			require.NoError(t, o.Map(Mapping{Base: c.base, Size: c.size, Path: "/new"}))
-			var left []string
+			var remaining []string
 			for _, b := range o.loaded {
-				left = append(left, b.identity.path)
+				remaining = append(remaining, b.identity.path)
 			}
-			assert.ElementsMatch(t, c.left, left)
+			assert.ElementsMatch(t, c.remaining, remaining)
 		})
 	}
 }
 
-// Whatever is mapped and unmapped, an address belongs to the object that was mapped
-// last over it, unless that one or what it overlapped is gone.
-func TestLookupIsThatOfAList(t *testing.T) {
+// With any sequence of Map and Unmap, an address belongs to the object that was mapped there last, unless that one
+// was unmapped or removed by an overlap.
+func TestLookupEqualsThatOfAList(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	rounds := 200
 	if testing.Short() {
@@ -115,7 +117,7 @@ func TestLookupIsThatOfAList(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeMapped(t *testing.T) {
+func TestObjectsThatCannotBeMapped(t *testing.T) {
 	o := NewObjects(nil, 2)
 	require.ErrorContains(t, o.Map(Mapping{Base: 1<<64 - 1, Size: 1, Path: "/a"}), "expected it to end below 2^64")
 	require.ErrorContains(t, o.Map(Mapping{Base: 1, Size: 1, Path: "/a", BuildID: make([]byte, 65)}), "expected a build ID of at most 64 bytes, got 65")
@@ -127,7 +129,7 @@ func TestWhatCannotBeMapped(t *testing.T) {
 	assert.Equal(t, "/c+0x1", lookedUp(o, 3))
 }
 
-func TestPathsAsNamesShowThem(t *testing.T) {
+func TestPathsInNames(t *testing.T) {
 	for told, want := range map[string]string{
 		"/opt//shop/./bin/../shop": "/opt/shop/shop",
 		"[linux-vdso.so.1]":        "[linux-vdso.so.1]",
@@ -173,22 +175,22 @@ func TestADebugLinkThatFollows(t *testing.T) {
 	require.EqualError(t, o.SetDebugLink(0x2000, "x"), `debug link "x": expected an object at 0x2000, got none`)
 }
 
-func TestAnObjectThatIsToldAgain(t *testing.T) {
+func TestAnObjectThatIsReportedAgain(t *testing.T) {
 	told := Mapping{Base: 0x1000, Size: 0x1000, Path: "/shop", BuildID: []byte("id")}
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		change func(*Mapping)
 		same   bool
 	}{
 		"the same":                     {func(*Mapping) {}, true},
 		"its build ID follows":         {func(m *Mapping) { m.BuildID, m.BuildIDFollows = nil, true }, true},
-		"the path in other words":      {func(m *Mapping) { m.Path = "//./shop" }, true},
+		"the path in another form":     {func(m *Mapping) { m.Path = "//./shop" }, true},
 		"another path":                 {func(m *Mapping) { m.Path = "/other" }, false},
 		"another size":                 {func(m *Mapping) { m.Size = 0x2000 }, false},
 		"another base":                 {func(m *Mapping) { m.Base = 0x1001 }, false},
 		"another build ID":             {func(m *Mapping) { m.BuildID = []byte("no") }, false},
 		"no build ID where it had one": {func(m *Mapping) { m.BuildID = nil }, false},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			o := NewObjects(nil, 1)
 			require.NoError(t, o.Map(told))
 			before := o.loaded[0]
@@ -201,7 +203,7 @@ func TestAnObjectThatIsToldAgain(t *testing.T) {
 	}
 }
 
-func TestNamesFollowWhatIsMapped(t *testing.T) {
+func TestNamesAreThoseOfTheMappedObjects(t *testing.T) {
 	bed := newFilesBed(t)
 	shopImage("pay").write(t, bed.dir, "shop")
 	o := NewObjects(bed.Files, DefaultMaxObjects)
@@ -218,8 +220,8 @@ func TestNamesFollowWhatIsMapped(t *testing.T) {
 	assert.Equal(t, "pay", o.Name(0x1100).Qualified)
 }
 
-// An object that has no names doesn't get some later: a function would be left
-// under another name than it was entered.
+// An object without names does not get names later, because a function would have another name at its exit than at
+// its entry.
 func TestNamesDoNotChangeWhileAnObjectIsLoaded(t *testing.T) {
 	bed := newFilesBed(t, func(s *Settings) { s.RetryAfter = 0 })
 	o := NewObjects(bed.Files, DefaultMaxObjects)
@@ -233,7 +235,7 @@ func TestNamesDoNotChangeWhileAnObjectIsLoaded(t *testing.T) {
 	assert.Equal(t, "pay", o.Name(0x1101).Qualified, "another process")
 }
 
-func TestAnExecutableWithFixedAddressesLiesWhereItsFileSays(t *testing.T) {
+func TestAnExecutableWithFixedAddressesHasThoseOfItsFile(t *testing.T) {
 	bed := newFilesBed(t)
 	m := shopImage("pay")
 	m.typ = 2 // ET_EXEC
@@ -246,30 +248,22 @@ func TestAnExecutableWithFixedAddressesLiesWhereItsFileSays(t *testing.T) {
 	assert.Equal(t, []string{"/shop: expected an object that can lie at 0x5000, got one for 0x1000"}, bed.reported)
 }
 
-// What a process has loaded is bounded, and nothing is kept for addresses that are asked for.
-func TestWhatIsKeptOfAProcessIsItsObjects(t *testing.T) {
+// The memory for loaded objects is bounded, and lookups use no memory.
+func TestLookupsUseNoMemory(t *testing.T) {
 	o := NewObjects(nil, DefaultMaxObjects)
-	before := heap()
+	before := testkit.HeapBytes()
 	for i := range uint64(DefaultMaxObjects) {
 		require.NoError(t, o.Map(Mapping{Base: i << 20, Size: 1 << 20, Path: "/" + strings.Repeat("x", 5*MaxPathBytes)}))
 	}
-	mapped := heap() - before
+	mapped := testkit.HeapBytes() - before
 	assert.Less(t, mapped, int64(DefaultMaxObjects*(MaxPathBytes+500)))
 	require.ErrorIs(t, o.Map(Mapping{Base: 1 << 40, Size: 1, Path: "/x"}), ErrTooManyObjects)
 	for i := range uint64(5_000) {
 		o.Name(i << 18)
 		o.Name(1<<40 + i)
 	}
-	assert.Less(t, heap()-before, mapped+1<<20)
+	assert.Less(t, testkit.HeapBytes()-before, mapped+1<<20)
 	runtime.KeepAlive(o)
-}
-
-// heap is how many bytes are in use.
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 func TestLookingUpAllocatesNothing(t *testing.T) {

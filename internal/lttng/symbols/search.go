@@ -15,19 +15,16 @@ import (
 	"syscall"
 )
 
-// ErrNoFile is why an object has no table where no file of its name was found below
-// any of the paths.
+// ErrNoFile means that no file of the object's name exists below any of the paths.
 var ErrNoFile = errors.New("no file found")
 
 // search looks for an object's file below each path and reads its table.
 //
-//  1. The told path is tried below each directory. A file with a .symtab that
-//     has functions is what is wanted.
-//  2. Otherwise, if a build ID is known, so are the places of files with debug
-//     information.
-//  3. Otherwise the exported functions of the first file of step 1 are taken.
+//  1. Try the reported path below each directory. Use the first file with functions in .symtab.
+//  2. Otherwise, if the build ID is known, try the places of files with debug information.
+//  3. Otherwise use the exported functions of the first file of step 1.
 //
-// Without a table the error says of each file that was found what was wrong.
+// Without a table, the error has the reason for each file that exists.
 func (f *Files) search(id identity) (cachedTable, error) {
 	if err := id.checkPath(); err != nil {
 		return cachedTable{}, err
@@ -56,8 +53,7 @@ func (f *Files) search(id identity) (cachedTable, error) {
 	return partial, errors.Join(errs...)
 }
 
-// checkPath returns why no file is looked for under the object's path, which is
-// absolute and clean.
+// checkPath returns an error if files with the object's path must not be opened. The path is absolute and clean.
 func (id identity) checkPath() error {
 	for _, dir := range []string{"/dev", "/proc", "/sys"} {
 		if id.path == dir || strings.HasPrefix(id.path, dir+"/") {
@@ -67,9 +63,8 @@ func (id identity) checkPath() error {
 	return nil
 }
 
-// debugNames are where a file with the object's debug information may be: by build
-// ID, as GDB documents it under "Debugging Information in Separate Files", and by
-// debug link.
+// debugNames returns the places for a file with the object's debug information: by build ID, as GDB documents it
+// under "Debugging Information in Separate Files", and by debug link.
 func (id identity) debugNames() []string {
 	if len(id.buildID) < 2 {
 		return nil
@@ -85,8 +80,7 @@ func (id identity) debugNames() []string {
 	return append(names, global+id.path+".debug")
 }
 
-// open reads the table of a file below a directory. The error wraps fs.ErrNotExist
-// where there is no such file.
+// open reads the table of a file below a directory. The error wraps fs.ErrNotExist if there is no such file.
 func (f *Files) open(dir, name string, id identity) (cachedTable, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -117,9 +111,9 @@ func (f *Files) open(dir, name string, id identity) (cachedTable, error) {
 	return cachedTable{key: key, table: t}, nil
 }
 
-// openRegular opens a regular file. Its kind is looked at before, since to open
-// anything else has effects, and afterwards again, since it may have been
-// replaced; O_NONBLOCK keeps a FIFO that came between from waiting for a writer.
+// openRegular opens a regular file. It checks the kind of the file before, because opening other files has effects,
+// and again afterwards, because the file may have been replaced. O_NONBLOCK prevents that a FIFO, created in between,
+// waits for a writer.
 func (f *Files) openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	info, err := root.Stat(name)
 	if err != nil {
@@ -142,7 +136,7 @@ func (f *Files) openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, 
 	return file, info, nil
 }
 
-// checkFile returns why a file is not read.
+// checkFile returns an error if the file must not be read.
 func (f *Files) checkFile(info fs.FileInfo) error {
 	switch {
 	case !info.Mode().IsRegular():
@@ -153,7 +147,7 @@ func (f *Files) checkFile(info fs.FileInfo) error {
 	return nil
 }
 
-// bareError is err without the path, which the caller says.
+// bareError returns err without the path, which callers add.
 func bareError(err error) error {
 	var pathError *fs.PathError
 	if errors.As(err, &pathError) {

@@ -11,37 +11,31 @@ import (
 	"time"
 )
 
-// Settings say where object files are looked for, and what may be read and kept.
+// Settings configure the search for object files and bound the reading and the memory.
 type Settings struct {
-	// Paths are directories that hold object files under the paths that they had
-	// where the program ran: "/" on the same machine, or a copy of another
-	// machine's root; and files with debug information, as usr/lib/debug holds
-	// them. Empty: no file is read.
+	// Paths are directories in which object files have the paths of the program's machine: "/" for the same machine,
+	// or a copy of another machine's root. They may also have files with debug information, for example in
+	// usr/lib/debug. Without paths, no file is read.
 	Paths []string
-	// MaxFileBytes is the size of the largest file that is opened.
+	// MaxFileBytes is the maximum size of a file.
 	MaxFileBytes int64
-	// MaxSymbols is the number of symbols in the largest symbol table that is
-	// read, 24 bytes each in a file of 64 bits.
+	// MaxSymbols is the maximum number of symbols in a symbol table. Each has 24 bytes in a 64-bit file.
 	MaxSymbols int
-	// MaxTableBytes bounds the memory of all tables of functions, and the table of
-	// names that is read for one of them, 1 to 4 GiB - 1. Beyond it the tables that
-	// were not used for longest are given up, and read again when they are asked
-	// for.
+	// MaxTableBytes bounds the memory of all tables of functions, and of the names that are read for one of them, 1
+	// to 4 GiB - 1. Above it, the least recently used tables are evicted. They are read again when they are needed.
 	MaxTableBytes int64
-	// Hold is called with what all tables take when that has changed, and says how many bytes
-	// are too many: tables that were not used for longest are given up for them. nil:
-	// MaxTableBytes is the only bound.
+	// Hold is called with the memory of all tables after it has changed. It returns the number of excess bytes: the
+	// least recently used tables are evicted for them. nil means that MaxTableBytes is the only bound.
 	Hold func(bytes int64) (excess int64)
-	// RetryAfter is how long a file that was not found is not looked for again.
+	// RetryAfter is the time after which a missing file is searched again.
 	RetryAfter time.Duration
-	// Report is told why the functions of an object have no names: no file was
-	// found, or each that was found was refused. It is called by whoever asks for a
-	// name, once for each search, so at most once in RetryAfter for a file, and must
-	// not ask for names itself; nil: nobody is told.
+	// Report is called with the reason if the functions of an object have no names: no file exists, or each file was
+	// refused. It runs in the goroutine of the lookup, once for each search, so at most once in RetryAfter for a
+	// file. It must not look up names. It may be nil.
 	Report func(object string, err error)
 }
 
-// DefaultSettings reads files of this machine.
+// DefaultSettings returns settings for files of this machine.
 func DefaultSettings() Settings {
 	return Settings{
 		Paths:         []string{"/"},
@@ -52,7 +46,7 @@ func DefaultSettings() Settings {
 	}
 }
 
-// Validate returns what is wrong with the settings.
+// Validate checks the settings.
 func (s Settings) Validate() error {
 	var errs []error
 	for _, dir := range s.Paths {
@@ -66,12 +60,12 @@ func (s Settings) Validate() error {
 	if s.MaxSymbols < 1 {
 		errs = append(errs, fmt.Errorf("largest symbol table has %d symbols, expected at least 1", s.MaxSymbols))
 	}
-	// Tables refer to their names with 32 bits.
+	// Tables use 32 bits for offsets of names.
 	if s.MaxTableBytes < 1 || s.MaxTableBytes >= 1<<32 {
 		errs = append(errs, fmt.Errorf("memory for tables of functions is %d bytes, expected 1 to %d", s.MaxTableBytes, int64(1<<32-1)))
 	}
 	if s.RetryAfter < 0 {
-		errs = append(errs, fmt.Errorf("time until a file is looked for again is %v, expected at least 0", s.RetryAfter))
+		errs = append(errs, fmt.Errorf("time until a missing file is searched again is %v, expected at least 0", s.RetryAfter))
 	}
 	return errors.Join(errs...)
 }

@@ -12,45 +12,43 @@ import (
 	"unsafe"
 )
 
-// table is the functions of one object file. It doesn't change once it is built.
+// table contains the functions of one object file. It is immutable after build.
 type table struct {
 	layout
-	// full: the functions are those of .symtab, not only those that are exported.
+	// full is set if the functions are those of .symtab, and not only the exported ones.
 	full bool
-	// symbols are sorted by start, each of which is there once.
+	// symbols are sorted by start. Each start occurs once.
 	symbols []symbol
-	// names are the symbols' names, each with a zero byte behind it.
+	// names are the symbols' names, each with a zero byte after it.
 	names []byte
 }
 
 // symbol is a function in a file.
 type symbol struct {
-	start uint64 // address as the file says
+	start uint64 // address in the file
 	size  uint32 // bytes, at least 1
-	name  uint32 // where its name begins in names
+	name  uint32 // offset of its name in names
 }
 
-// candidate is a symbol as it was read.
+// candidate is a symbol as read from the file.
 type candidate struct {
 	start, size uint64
-	// limit is where a function without a size ends at the latest; 0: not known.
+	// limit is the highest possible end of a function without a size, or 0 if unknown.
 	limit       uint64
-	name        uint32 // where its name begins in the file's table of strings
+	name        uint32 // offset of its name in the file's table of strings
 	local, weak bool
 }
 
-// bytes is the memory that the table takes.
+// bytes returns the memory of the table.
 func (t *table) bytes() int64 { return tableBytes(len(t.symbols), len(t.names)) }
 
-// tableBytes is the memory of a table of so many symbols, with names of so many
-// bytes.
+// tableBytes returns the memory of a table with this number of symbols and bytes of names.
 func tableBytes(symbols, names int) int64 {
 	return int64(unsafe.Sizeof(table{})) + int64(symbols)*int64(unsafe.Sizeof(symbol{})) + int64(names)
 }
 
-// build sorts the candidates and takes one for each address, with its name. names
-// ends with a zero byte; candidates whose names are not in it, or are empty, are
-// left out. The error says that the table would take more than most bytes.
+// build sorts the candidates and adds one for each address, with its name. names ends with a zero byte. Candidates
+// with an empty name, or one outside names, are omitted. build fails if the table would use more than most bytes.
 func (t *table) build(candidates []candidate, names []byte, most int64) error {
 	candidates = slices.DeleteFunc(candidates, func(c candidate) bool {
 		return uint64(c.name) >= uint64(len(names)) || names[c.name] == 0
@@ -60,8 +58,7 @@ func (t *table) build(candidates []candidate, names []byte, most int64) error {
 	})
 	candidates = slices.CompactFunc(candidates, func(a, b candidate) bool { return a.start == b.start })
 
-	// Names may overlap in the file: together they can be longer than what they are
-	// taken from.
+	// Names may overlap in the file. So together they can be longer than their section.
 	total := 0
 	for _, c := range candidates {
 		total += len(nameAt(names, c.name)) + 1
@@ -85,10 +82,9 @@ func (t *table) build(candidates []candidate, names []byte, most int64) error {
 	return nil
 }
 
-// compareAliases orders the symbols of one address, the best first: what other
-// objects can see, what looks least like an implementation's own, what was not
-// meant to be replaced, what is short, and at last by name, so that the choice is
-// always the same.
+// compareAliases orders the symbols of one address, the best first: global symbols, names with fewer leading
+// underscores, symbols that are not weak, symbols with a size, short names. The alphabet decides last, so that the
+// choice is always the same.
 func compareAliases(a, b candidate, names []byte) int {
 	nameA, nameB := nameAt(names, a.name), nameAt(names, b.name)
 	return cmp.Or(
@@ -112,11 +108,11 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// underscores is how many a name begins with.
+// underscores returns the number of leading underscores.
 func underscores(name []byte) int { return len(name) - len(bytes.TrimLeft(name, "_")) }
 
-// sizeUntilNext is the size of a function that says none, as those in assembler
-// often do: up to the next one, or the end of its section.
+// sizeUntilNext returns the size of a function without one, which occurs in assembler: up to the next function, or
+// the end of its section.
 func sizeUntilNext(candidates []candidate, i int) uint64 {
 	c := candidates[i]
 	end := c.limit
@@ -129,10 +125,10 @@ func sizeUntilNext(candidates []candidate, i int) uint64 {
 	return end - c.start
 }
 
-// maxSymbolBytes is the longest name of a symbol; longer ones are cut.
+// maxSymbolBytes is the maximum length of a symbol's name. Longer names are truncated.
 const maxSymbolBytes = 16 << 10
 
-// nameAt is the name that begins there; names ends with a zero byte.
+// nameAt returns the name at an offset. names ends with a zero byte.
 func nameAt(names []byte, at uint32) []byte {
 	name := names[at:]
 	name = name[:min(len(name), maxSymbolBytes)]
@@ -142,13 +138,12 @@ func nameAt(names []byte, at uint32) []byte {
 	return name
 }
 
-// maxNesting is how many functions that end before an address are passed over to
-// find one that begins earlier and holds it: functions don't overlap but in
-// assembler.
+// maxNesting is the maximum number of functions that end before an address and are skipped in the search for an
+// earlier one that contains it. Functions overlap only in assembler.
 const maxNesting = 16
 
-// function returns the name of the function that covers an address of the file;
-// nil: none does. The name is part of the table.
+// function returns the name of the function that contains an address of the file, or nil. The name is part of the
+// table.
 func (t *table) function(addr uint64) []byte {
 	if t.thumb {
 		addr &^= 1
@@ -165,22 +160,19 @@ func (t *table) function(addr uint64) []byte {
 	return nil
 }
 
-// pageSize is the smallest one of the systems that there are.
+// pageSize is the smallest page size of all systems.
 const pageSize = 4096
 
-// fits reports whether the object can lie at base: where its addresses are fixed
-// that has to be the first.
+// fits reports whether the object can be at base. Fixed addresses must begin at base.
 func (l layout) fits(base uint64) bool {
 	return !l.fixed || base&^(pageSize-1) == l.first&^(pageSize-1)
 }
 
-// fileAddress is what the file calls the address addr of a process where the object
-// lies at base.
+// fileAddress returns the address in the file for an address of a process with the object at base.
 //
-// base is where the first loadable segment begins, as tracers that look at program
-// headers say (its address in the file plus the load bias), or the beginning of its
-// page, as /proc/PID/maps says. The load bias is a multiple of the page size, so
-// rounding up gives it in both cases.
+// base is either the begin of the first loadable segment, from tracers that read program headers (its address in the
+// file plus the load bias), or the begin of its page, as in /proc/PID/maps. The load bias is a multiple of the page
+// size, so rounding up returns it in both cases.
 func (l layout) fileAddress(base, addr uint64) uint64 {
 	if l.fixed {
 		return addr

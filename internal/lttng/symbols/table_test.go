@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// cases are addresses of a table and the names of what is there; "": no function.
+// cases maps addresses of a table to function names, "" for no function.
 type cases map[uint64]string
 
 func (c cases) check(t *testing.T, table *table) {
@@ -53,7 +53,7 @@ func TestFunctionsOfEveryKindOfFile(t *testing.T) {
 	}
 }
 
-func TestExportedFunctionsDoWhereNothingElseIs(t *testing.T) {
+func TestExportedFunctionsAreUsedIfThereIsNothingElse(t *testing.T) {
 	exported := []imageSymbol{{name: "seen", start: 0x100, size: 0x10, bind: elf.STB_GLOBAL}}
 	data := []imageSymbol{{name: "variable", start: 0x100, size: 0x10, typ: elf.STT_OBJECT}}
 
@@ -70,23 +70,23 @@ func TestExportedFunctionsDoWhereNothingElseIs(t *testing.T) {
 	assert.EqualError(t, err, "expected a table of symbols with functions, got none: the file is stripped")
 }
 
-func TestOfSeveralNamesOneIsChosen(t *testing.T) {
+func TestOneOfSeveralNamesIsChosen(t *testing.T) {
 	named := func(name string, bind elf.SymBind) imageSymbol {
 		return imageSymbol{name: name, start: 0x100, size: 0x10, bind: bind}
 	}
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		names []imageSymbol
 		want  string
 	}{
-		"a global before a local":           {[]imageSymbol{named("a", elf.STB_LOCAL), named("__global", elf.STB_GLOBAL)}, "__global"},
-		"fewer underscores, weak or not":    {[]imageSymbol{named("_IO_puts", elf.STB_GLOBAL), named("puts", elf.STB_WEAK)}, "puts"},
-		"a global before a weak":            {[]imageSymbol{named("a", elf.STB_WEAK), named("longer", elf.STB_GLOBAL)}, "longer"},
-		"the shorter":                       {[]imageSymbol{named("longer", elf.STB_GLOBAL), named("short", elf.STB_GLOBAL)}, "short"},
-		"the first in the alphabet":         {[]imageSymbol{named("_ZN1AC2Ev", elf.STB_WEAK), named("_ZN1AC1Ev", elf.STB_WEAK)}, "_ZN1AC1Ev"},
-		"one with a size before a shorter":  {[]imageSymbol{{name: "a", start: 0x100}, named("sized", elf.STB_LOCAL)}, "sized"},
-		"whatever the order in the file is": {[]imageSymbol{named("puts", elf.STB_WEAK), named("_IO_puts", elf.STB_GLOBAL)}, "puts"},
+		"a global before a local":          {[]imageSymbol{named("a", elf.STB_LOCAL), named("__global", elf.STB_GLOBAL)}, "__global"},
+		"fewer underscores, weak or not":   {[]imageSymbol{named("_IO_puts", elf.STB_GLOBAL), named("puts", elf.STB_WEAK)}, "puts"},
+		"a global before a weak":           {[]imageSymbol{named("a", elf.STB_WEAK), named("longer", elf.STB_GLOBAL)}, "longer"},
+		"the shorter":                      {[]imageSymbol{named("longer", elf.STB_GLOBAL), named("short", elf.STB_GLOBAL)}, "short"},
+		"the first in the alphabet":        {[]imageSymbol{named("_ZN1AC2Ev", elf.STB_WEAK), named("_ZN1AC1Ev", elf.STB_WEAK)}, "_ZN1AC1Ev"},
+		"one with a size before a shorter": {[]imageSymbol{{name: "a", start: 0x100}, named("sized", elf.STB_LOCAL)}, "sized"},
+		"any order in the file":            {[]imageSymbol{named("puts", elf.STB_WEAK), named("_IO_puts", elf.STB_GLOBAL)}, "puts"},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			table := image{symbols: c.names}.read(t)
 			require.Len(t, table.symbols, 1)
 			cases{0x100: c.want, 0x10f: c.want, 0x110: ""}.check(t, table)
@@ -124,18 +124,18 @@ func TestThumbFunctions(t *testing.T) {
 }
 
 func TestAddressesOfTheFile(t *testing.T) {
-	for what, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		layout           layout
 		base, addr, want uint64
 	}{
 		"a shared object that begins at 0": {layout{}, 0x7f0000000000, 0x7f0000001234, 0x1234},
 		"one that begins later":            {layout{first: 0x10000}, 0x7f0000010000, 0x7f0000011234, 0x11234},
 		"one that begins inside a page":    {layout{first: 0x10040}, 0x7f0000010040, 0x7f0000011234, 0x11234},
-		"the same, told by its page":       {layout{first: 0x10040}, 0x7f0000010000, 0x7f0000011234, 0x11234},
+		"the same, reported by its page":   {layout{first: 0x10040}, 0x7f0000010000, 0x7f0000011234, 0x11234},
 		"one prelinked to high addresses":  {layout{first: 0x3000000000}, 0x1000, 0x1234, 0x3000000234},
 		"an executable with fixed ones":    {layout{fixed: true, first: 0x400000}, 0x400000, 0x401234, 0x401234},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, c.want, c.layout.fileAddress(c.base, c.addr))
 			assert.True(t, c.layout.fits(c.base))
 		})
@@ -144,7 +144,7 @@ func TestAddressesOfTheFile(t *testing.T) {
 }
 
 func TestNamesThatOverlapAreBounded(t *testing.T) {
-	// 30,000 symbols whose names are all the end of one: 10 MB in a file of 800 KB.
+	// 30,000 symbols have names that are suffixes of one name: 10 MB in a file of 800 KB.
 	m := image{symbols: []imageSymbol{{name: strings.Repeat("x", 30_000), start: 0x100, size: 1}}}
 	var candidates []candidate
 	for i := range 30_000 {

@@ -125,7 +125,7 @@ func (b *bed) observed(name string) int64 {
 	return telemetrytest.Sum(b.t, b.telemetry, "otelcol_receiver_"+name)
 }
 
-// pipeline is a pipeline for all signals, which accepts or refuses as its fields say.
+// pipeline is a pipeline for all signals. Its fields decide whether it accepts or refuses.
 type pipeline struct {
 	mu     sync.Mutex
 	refuse error

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// callUntil makes a call. It returns when the call has returned, or soon after the deadline;
-// then the call goes on in another goroutine.
+// callUntil makes a call. It returns when the call has returned, or soon after the deadline. Then
+// the call continues in another goroutine.
 type callUntil func(call func(), deadline time.Time)
 
-// withCalls runs a loop that can leave calls of its own, and returns when the loop has. No
+// withCalls runs a loop that can leave its own calls, and returns when the loop has. No
 // goroutine starts for a call that returns in time: each start would wake an idle processor.
 //
 //  1. The loop is a coroutine. The goroutine that called withCalls drives it.
@@ -35,7 +35,7 @@ func withCalls(loop func(callUntil)) {
 	<-c.ended
 }
 
-// coroutine is a loop and what its drivers share.
+// coroutine is the common state of a loop and its drivers.
 type coroutine struct {
 	// resume runs the loop to its next call, or reports that the loop has returned. Only the
 	// driver uses it.
@@ -57,7 +57,7 @@ type driven struct {
 	deadline time.Time
 }
 
-// drive drives the loop until it returns, or until another goroutine has taken it over.
+// drive drives the loop until it returns, or until another goroutine drives it.
 func (c *coroutine) drive() {
 	for {
 		d, more := c.resume()
@@ -99,8 +99,8 @@ func (c *coroutine) takeOver() {
 	}
 }
 
-// isOverdue reports whether a call has reached its deadline, and takes it from its driver then.
-// Otherwise it sets the watch for the call that goes on, if one does.
+// isOverdue reports whether a call has reached its deadline, and takes the call from its driver
+// then. If a call continues, it sets the watch for it.
 func (c *coroutine) isOverdue() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,8 +115,8 @@ func (c *coroutine) isOverdue() bool {
 	return overdue
 }
 
-// end ends the coroutine when its loop returns. A panic of the loop goes on in the driver, where
-// the loop's stack is unknown, so end adds it.
+// end ends the coroutine when its loop returns. A panic of the loop continues in the driver, where
+// the stack of the loop is unknown, so end adds it.
 func (c *coroutine) end() {
 	c.mu.Lock()
 	if c.watch != nil {

@@ -40,7 +40,7 @@ func TestAQueueDropsAndCountsEntriesThatTheProcessHasNoMemoryFor(t *testing.T) {
 	assert.Equal(t, 1, b.lines("The memory budget has no room for log records"))
 	next.refuseWith(nil)
 	b.await("the queue to be empty", func() bool { return queue.Bytes() == 0 })
-	assert.True(t, queue.Add(2), "entries that the pipeline accepted gave their memory back")
+	assert.True(t, queue.Add(2), "the memory of accepted entries is free")
 	queue.Close()
 	assert.Zero(t, process.Used())
 	assert.EqualValues(t, taken+1, b.observed("accepted_log_records"))

@@ -33,7 +33,7 @@ type MetricsSettings[T any] struct {
 	MaxEnded int
 	// Points returns the number of data points that Metrics makes of a state.
 	Points func(*T) int
-	// What is the plural noun of the log lines, such as: runs.
+	// What: the plural noun of the log lines, such as: runs.
 	What string
 	// Dropped counts dropped data points (DroppedRefused, DroppedQueueFull).
 	Dropped func(points int, reason string)

@@ -1,10 +1,10 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package receivertestbed is the test bed of a receiver: what the collector gives it, the
-// pipelines that it delivers to, and all that it logs and counts.
+// Package receivertestbed is the test bed of a receiver: the settings and the host of a collector,
+// the pipelines that the receiver delivers to, and its log lines and metrics.
 //
-// A receiver's bed_test.go embeds a Bed, makes the receiver of Bed.Settings, and gives it to
+// A receiver's bed_test.go embeds a Bed, makes the receiver of Bed.Settings, and passes it to
 // Bed.Use:
 //
 //	b := &bed{Bed: receivertestbed.New(t, metadata.Type)}
@@ -87,8 +87,8 @@ func New(t testing.TB, of component.Type) *Bed {
 	return b
 }
 
-// Use gives the bed its receiver. Results are then the same on all machines: the receiver
-// knows no name of this one.
+// Use sets the receiver of the bed. Results are the same on all machines, because Use replaces the
+// name of this machine.
 func (b *Bed) Use(r *receiverkit.Receiver) {
 	b.use, b.kit = r, r.Kit
 	b.kit.Host = ""

@@ -20,8 +20,8 @@ import (
 // ErrRefused is an error that may pass.
 var ErrRefused = errors.New("not now")
 
-// Gate decides what a pipeline does with a call: it accepts, refuses or hangs. Its zero value
-// accepts. It is for many goroutines.
+// Gate decides whether a pipeline accepts, refuses or hangs in a call. Its zero value accepts. Many
+// goroutines can call it.
 type Gate struct {
 	mu     sync.Mutex
 	refuse error
@@ -32,8 +32,8 @@ type Gate struct {
 
 // Calls counts the calls of a pipeline.
 type Calls struct {
-	// Begun are all calls. Returned are those that were accepted or refused. BrokenOff are
-	// those whose context ended while the pipeline hung.
+	// Begun counts all calls, Returned those that were accepted or refused, and BrokenOff those
+	// whose context ended while the pipeline hung.
 	Begun, Returned, BrokenOff int
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
 )
 
-// Record is a log record with the resource and the scope that it came with.
+// Record is a log record with its resource and scope.
 type Record struct {
 	plog.LogRecord
 	Resource pcommon.Resource

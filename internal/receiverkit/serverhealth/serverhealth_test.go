@@ -27,8 +27,8 @@ func TestTheStatusOfTheWorstPartIsReportedWhenItChanges(t *testing.T) {
 		happens func(a, b, file *Part)
 		said    []string
 	}{
-		"no part has a result":                  {func(_, _, _ *Part) {}, nil},
-		"one is up, which is what it has to be": {func(a, _, _ *Part) { a.Up() }, nil},
+		"no part has a result":   {func(_, _, _ *Part) {}, nil},
+		"one is up, as expected": {func(a, _, _ *Part) { a.Up() }, nil},
 		"one fails, again and again": {func(a, _, _ *Part) {
 			for port := range 5 {
 				a.Failed(refused(50000 + port))

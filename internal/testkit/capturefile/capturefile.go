@@ -15,9 +15,9 @@ import (
 	"path"
 )
 
-// Limits bound what a zip file may hold, in bytes, unpacked.
+// Limits limit the unpacked content of a zip file, in bytes.
 type Limits struct {
-	// File is the bound of one file, All that of all files that are wanted.
+	// File is the limit of one file; All is the limit of all wanted files together.
 	File, All int64
 }
 
@@ -27,7 +27,7 @@ func Open[Capture any](name string, read func(r io.ReaderAt, size int64) (*Captu
 	if err != nil {
 		return nil, fmt.Errorf("open capture: %w", err)
 	}
-	defer f.Close() // read only: nothing can be lost
+	defer f.Close() // the file is only read, so an error has no effect
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("open capture: %w", err)
@@ -39,9 +39,9 @@ func Open[Capture any](name string, read func(r io.ReaderAt, size int64) (*Captu
 	return c, nil
 }
 
-// Unpack returns the content of each wanted file, by its name without folder. An empty file
-// is not nil. It skips files with other names. It fails if a file is there twice, or if the
-// unpacked bytes exceed the limits, even if the zip file claims smaller sizes.
+// Unpack returns the content of each wanted file, by its name without folder. An empty file is not nil. It skips files
+// with other names. It fails if two files have the same name, or if the unpacked bytes exceed the limits, even if the
+// zip file claims smaller sizes.
 func Unpack(r io.ReaderAt, size int64, limits Limits, wanted func(name string) bool) (map[string][]byte, error) {
 	archive, err := zip.NewReader(r, size)
 	if err != nil {
@@ -81,6 +81,6 @@ func unpack(f *zip.File, limit int64) ([]byte, error) {
 	if int64(content.Len()) > limit {
 		return nil, fmt.Errorf("expected at most %d bytes, got more", limit)
 	}
-	// Bytes is nil for a file that is empty but there.
+	// Bytes is nil for an existing empty file.
 	return append([]byte{}, content.Bytes()...), nil
 }

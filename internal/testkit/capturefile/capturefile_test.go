@@ -17,8 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// zipOf is a zip file of names and contents by turns; a name that ends in a slash is a
-// folder's.
+// zipOf returns a zip file of alternating names and contents. A name that ends in a slash is a folder.
 func zipOf(t *testing.T, namesAndContents ...string) *bytes.Reader {
 	t.Helper()
 	var b bytes.Buffer
@@ -35,24 +34,24 @@ func zipOf(t *testing.T, namesAndContents ...string) *bytes.Reader {
 
 func isBin(name string) bool { return strings.HasSuffix(name, ".bin") }
 
-func TestFilesThatAreWantedAreUnpackedByTheirNameWithoutFolder(t *testing.T) {
+func TestWantedFilesAreUnpackedByTheirNameWithoutFolder(t *testing.T) {
 	z := zipOf(t, "x/folder.bin/", "", "x/a.bin", "first", "b.bin", "", "x/c.txt", "not wanted")
 	files, err := Unpack(z, z.Size(), Limits{File: 10, All: 20}, isBin)
 	require.NoError(t, err)
 	assert.Equal(t, map[string][]byte{"a.bin": []byte("first"), "b.bin": {}}, files)
 }
 
-func TestAnotherFileThanACapturesZipFileIsAnError(t *testing.T) {
+func TestInvalidZipFilesAreErrors(t *testing.T) {
 	limits := Limits{File: 5, All: 8}
 	cases := map[string]struct {
 		file *bytes.Reader
 		want string
 	}{
-		"no zip file":                   {bytes.NewReader([]byte("text")), "expected a zip file: "},
-		"a file twice":                  {zipOf(t, "x/a.bin", "", "y/a.bin", ""), "expected one file a.bin, got a second: y/a.bin"},
-		"a file that is too large":      {zipOf(t, "x/a.bin", "123456"), "x/a.bin: expected at most 5 bytes, got more"},
-		"files that are too large":      {zipOf(t, "a.bin", "12345", "x/b.bin", "1234"), "x/b.bin: expected at most 3 bytes, got more"},
-		"a file that was changed later": {damaged(t), "a.bin: zip: checksum error"},
+		"no zip file":              {bytes.NewReader([]byte("text")), "expected a zip file: "},
+		"a file twice":             {zipOf(t, "x/a.bin", "", "y/a.bin", ""), "expected one file a.bin, got a second: y/a.bin"},
+		"a file that is too large": {zipOf(t, "x/a.bin", "123456"), "x/a.bin: expected at most 5 bytes, got more"},
+		"files that are too large": {zipOf(t, "a.bin", "12345", "x/b.bin", "1234"), "x/b.bin: expected at most 3 bytes, got more"},
+		"a damaged file":           {damaged(t), "a.bin: zip: checksum error"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +64,7 @@ func TestAnotherFileThanACapturesZipFileIsAnError(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// damaged is a zip file whose only file is not what it was.
+// damaged returns a zip file whose only file was changed after packing.
 func damaged(t *testing.T) *bytes.Reader {
 	t.Helper()
 	var b bytes.Buffer

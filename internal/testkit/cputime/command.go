@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Command is Events for another program, which handles so many events each time it is
-// run: its processor time, in user and in system mode.
+// Command is Events for another program that handles a number of events in each run. It counts the program's processor
+// time in user and system mode.
 func Command(b *testing.B, events int, command func() *exec.Cmd) {
 	b.Helper()
 	var used time.Duration

@@ -26,8 +26,8 @@ func Bytes(b *testing.B, bytes, events int, do func()) {
 	b.ReportMetric(float64(bytes)*float64(b.N)/used.Seconds()/1e6, "MB/cpu-s")
 }
 
-// Page runs do, which makes a page, until the benchmark has measured enough, and reports
-// the milliseconds of processor time that one costs: cpu-ms/page.
+// Page runs do, which creates a page, until the benchmark has measured enough. It reports the milliseconds of processor
+// time for each page, cpu-ms/page.
 func Page(b *testing.B, do func()) {
 	b.Helper()
 	b.ReportMetric(measure(b, do).Seconds()*1000/float64(b.N), "cpu-ms/page")

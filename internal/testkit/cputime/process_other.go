@@ -9,5 +9,5 @@ import "time"
 
 var begin = time.Now()
 
-// process stands in where processor time is not to be had: the time on the wall.
+// process returns wall time, because processor time is not available here.
 func process() time.Duration { return time.Since(begin) }

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// process is the processor time that this process has used so far, in user and
-// in system mode.
+// process returns the processor time of this process so far, in user and system mode.
 func process() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

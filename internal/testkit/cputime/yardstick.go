@@ -13,12 +13,12 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// Yardsticks are work that this project did not write. A claim is a ratio to one of them that
-// is measured in the same run, so it holds on fast and slow machines.
+// Yardsticks are work with code that this project did not write. A claim is a ratio to a yardstick that is measured in
+// the same run, so it holds on fast and slow machines.
 
-// Sum adds up these bytes, each once, with the standard library's Adler-32, and reports what
-// Bytes does. They hold so many events. It is the yardstick of decoders: it is compiled from Go,
-// reads the same memory, and takes a processor cycle or two for a byte.
+// Sum computes Adler-32 of these bytes with the standard library, each byte once, and reports the metrics of Bytes. The
+// bytes contain so many events. It is the yardstick of decoders: it is compiled from Go, reads the same memory, and
+// needs one or two processor cycles for a byte.
 func Sum(b *testing.B, events int, data ...[]byte) {
 	b.Helper()
 	size := 0
@@ -36,8 +36,8 @@ func Sum(b *testing.B, events int, data ...[]byte) {
 	}
 }
 
-// CopyTraces copies spans with the pdata library, events in all. It is the yardstick of what
-// makes spans, or reads them.
+// CopyTraces copies spans, `events` in all, with the pdata library. It is the yardstick of code that creates or reads
+// spans.
 func CopyTraces(b *testing.B, events int, all ...ptrace.Traces) {
 	b.Helper()
 	warm(b, events, func() {
@@ -47,8 +47,8 @@ func CopyTraces(b *testing.B, events int, all ...ptrace.Traces) {
 	})
 }
 
-// CopyTracesOver is CopyTraces where copies go over those of the round before. It is the
-// yardstick of what reads spans and makes no garbage.
+// CopyTracesOver is CopyTraces with copies that overwrite those of the previous round. It is the yardstick of code that
+// reads spans without garbage.
 func CopyTracesOver(b *testing.B, events int, all ...ptrace.Traces) {
 	b.Helper()
 	copies := make([]ptrace.Traces, len(all))
@@ -62,7 +62,7 @@ func CopyTracesOver(b *testing.B, events int, all ...ptrace.Traces) {
 	})
 }
 
-// CopyLogs is CopyTraces for log records, which are copied so many times.
+// CopyLogs is CopyTraces for log records. It copies them `times` times.
 func CopyLogs(b *testing.B, events, times int, ld plog.Logs) {
 	b.Helper()
 	warm(b, events, func() {
@@ -78,7 +78,7 @@ func CopyMetrics(b *testing.B, events int, md pmetric.Metrics) {
 	warm(b, events, func() { md.CopyTo(pmetric.NewMetrics()) })
 }
 
-// warm is Events behind a first round, which touches memory for the first time.
+// warm is Events after a first round that touches all memory.
 func warm(b *testing.B, events int, do func()) {
 	b.Helper()
 	do()

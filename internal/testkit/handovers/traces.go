@@ -1,9 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package handovers makes hand-overs of scripts of bytes, for fuzz tests: resources, scopes,
-// spans, events and links, with attributes of every type, keys of any length, and values that
-// are nested. Every script makes one.
+// Package handovers builds traces from scripts of bytes, for fuzz tests: resources, scopes, spans, events and links,
+// with attributes of every type, keys of any length, and nested values. Every script is valid.
 package handovers
 
 import (
@@ -13,14 +12,14 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// Steps of a script, each a byte of which the highest bits are free, and what bytes follow it.
+// Steps of a script and their operands. A step is a byte, modulo the number of steps.
 const (
-	StepResource  = iota // none
-	StepScope            // none
+	StepResource  = iota // no operand
+	StepScope            // no operand
 	StepSpan             // one: IDs of the span and its parent
-	StepBatch            // one: which of the batches
-	StepEvent            // none
-	StepLink             // one: the ID that it leads to
+	StepBatch            // one: the number of the batch
+	StepEvent            // no operand
+	StepLink             // one: the ID of the linked span
 	StepAttribute        // three: place, key and type, size
 	steps
 )
@@ -49,20 +48,20 @@ const (
 	types
 )
 
-// MaxLevels is how many levels of lists and maps a value has at most.
+// MaxLevels is the maximum nesting of lists and maps in a value.
 const MaxLevels = 100
 
-// SpanName is the name of spans that carry no batch.
+// SpanName is the name of spans without a batch.
 const SpanName = "ordinary"
 
-// Attribute is the step that puts an attribute: key is an index of keys, and size how large the
-// value is, or how deep.
+// Attribute returns the step that adds an attribute: key is an index of keys, and size is the size or the depth of the
+// value.
 func Attribute(place, key, kind, size byte) []byte {
 	return []byte{StepAttribute, place + places*key, kind, size}
 }
 
-// Traces makes traces of a script. The keys are those of attributes, beside one that is long.
-// carry makes an empty span carry batch number n.
+// Traces builds the traces of a script. keys are the keys of attributes, beside an empty and a long one. carry adds
+// batch number n to an empty span.
 func Traces(script []byte, keys []string, carry func(span ptrace.Span, n byte)) ptrace.Traces {
 	w := writer{td: ptrace.NewTraces(), keys: append([]string{"", strings.Repeat("long", 1000)}, keys...)}
 	next := func() (b byte) {
@@ -103,7 +102,7 @@ func Traces(script []byte, keys []string, carry func(span ptrace.Span, n byte)) 
 	return w.td
 }
 
-// writer writes where the script is.
+// writer builds traces and appends at the current position.
 type writer struct {
 	td   ptrace.Traces
 	keys []string
@@ -138,7 +137,7 @@ func (w *writer) lastSpan() ptrace.Span {
 	return span
 }
 
-// attributes are those of the last thing in a place.
+// attributes returns the attributes of the last element of a place.
 func (w *writer) attributes(place byte) pcommon.Map {
 	switch place {
 	case InResource:
@@ -191,8 +190,7 @@ func put(v pcommon.Value, kind byte, size int) {
 	}
 }
 
-// Levels is how many levels of lists and maps the deepest attribute of traces has. It
-// recurses over all of them.
+// Levels returns the deepest nesting of lists and maps in attributes. It recurses over all of them.
 func Levels(td ptrace.Traces) (levels int) {
 	for _, rs := range td.ResourceSpans().All() {
 		levels = max(levels, ofMap(rs.Resource().Attributes()))

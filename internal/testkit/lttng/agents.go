@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// Where Debian has what agents need beside Java's own.
+// Paths in Debian of the additional files for agents.
 const (
-	python        = "/usr/bin/python3" // that of Debian, whose packages others don't see
+	python        = "/usr/bin/python3" // the one of Debian, because others do not find its packages
 	pythonAgent   = "/usr/lib/python3/dist-packages/lttngust/agent.py"
 	pythonLibrary = "/usr/lib/*/liblttng-ust-python-agent.so.1"
 )
@@ -32,7 +32,7 @@ func RequireAgents(t testing.TB) {
 		file(t, pattern)
 	}
 	if said, err := NewHome(t).agentCommand("true").CombinedOutput(); err != nil {
-		missing(t, fmt.Sprintf("/var/run/lttng of the test's own (%v: %s), which takes root or namespaces of users,", err, bytes.TrimSpace(said)))
+		missing(t, fmt.Sprintf("/var/run/lttng of the test's own (%v: %s), which needs root or user namespaces,", err, bytes.TrimSpace(said)))
 	}
 }
 
@@ -40,8 +40,7 @@ func RequireAgents(t testing.TB) {
 // follows.
 const ownSystem = `mount -t tmpfs tmpfs /var/run/ && mkdir /var/run/lttng && mount --bind "$0" /var/run/lttng && exec "$@"`
 
-// agentCommand is a command with an agent in it, which finds its daemons by PortFile and
-// SystemPortFile.
+// agentCommand returns a command with an agent in it, which finds its daemons by PortFile and SystemPortFile.
 func (h *Home) agentCommand(name string, arguments ...string) *exec.Cmd {
 	shell := []string{"--mount"}
 	become := []string{}
@@ -57,9 +56,9 @@ func (h *Home) agentCommand(name string, arguments ...string) *exec.Cmd {
 	return command
 }
 
-// LaunchLoggers starts a program with LTTng's agent for a logging library, jul, log4j or
-// python, which does what it is told by Ask. It is one of Java, by the class that BuildJava
-// gave, or of Python, by its file. Ready waits until its first handler is made.
+// LaunchLoggers starts a program with LTTng's agent for a logging library, jul, log4j or python. It executes the
+// commands of Ask. path is a class from BuildJava, or a file in Python. Ready waits until the program's first handler
+// exists.
 func (h *Home) LaunchLoggers(t testing.TB, path, library string) *Program {
 	t.Helper()
 	if library == "python" {
@@ -67,7 +66,7 @@ func (h *Home) LaunchLoggers(t testing.TB, path, library string) *Program {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path = filepath.Join(h.Dir, filepath.Base(path)) // where the home's user can read it
+		path = filepath.Join(h.Dir, filepath.Base(path)) // the home's user can read it there
 		if err := os.WriteFile(path, text, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -11,13 +11,12 @@ import (
 	"testing"
 )
 
-// clockOffset is where the metadata of a trace says what to add to its clock, which
-// counts nanoseconds since the system was started.
+// clockOffset matches the offset of a clock in the metadata of a trace. The clock counts nanoseconds since the start
+// of the system.
 var clockOffset = regexp.MustCompile(`name = "?monotonic"?;[^}]*?freq = 1000000000;[^}]*?\boffset = (\d+);`)
 
-// ClockOffsets are what the traces of user space below a directory add to the monotonic
-// clock, in nanoseconds, to have the time since the Unix epoch: each trace has measured
-// it for itself.
+// ClockOffsets returns the offsets of the traces of user space below a directory, in nanoseconds. Monotonic clock
+// plus offset is the time since the Unix epoch. Each trace has its own measurement.
 func ClockOffsets(t testing.TB, directory string) (offsets []int64) {
 	t.Helper()
 	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
@@ -32,7 +31,7 @@ func ClockOffsets(t testing.TB, directory string) (offsets []int64) {
 		if m == nil {
 			t.Fatalf("expected the clock and its offset in %s", path)
 		}
-		offsets = append(offsets, integer(t, m[1]))
+		offsets = append(offsets, integer(t, string(m[1])))
 		return nil
 	})
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 
 // Daemons are a session daemon and a relay daemon.
 type Daemons struct {
-	// Home is that of the daemons and of what they trace.
+	// Home is the home of the daemons and of the traced programs.
 	*Home
 	Relay *Relay
 
 	sessiond *process
 }
 
-// Start starts both daemons and waits until they are ready. They end with the test.
-// Where LTTng is missing, the test is skipped as Require says.
+// Start starts both daemons and waits until they are ready. They end with the test. Without LTTng, the test is
+// skipped as in Require.
 func Start(t testing.TB) *Daemons {
 	t.Helper()
 	Require(t)
@@ -63,7 +63,7 @@ func (d *Daemons) lttng(t testing.TB, arguments ...string) string {
 	return said
 }
 
-// try is lttng where it may fail.
+// try is lttng, but it returns errors.
 func (d *Daemons) try(arguments ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*testkit.Patience)
 	defer cancel()

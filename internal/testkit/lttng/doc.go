@@ -1,18 +1,15 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lttng runs LTTng's own daemons for tests: a session daemon and a relay daemon
-// with a home, ports and processes of their own, sessions that are recorded through
-// them, and programs that are traced.
+// Package lttng runs LTTng's own daemons for tests: a session daemon and a relay daemon with their own home, ports
+// and processes, recording sessions, and traced programs.
 //
-// # Apart from others
+// # Isolation
 //
-// All that the daemons keep lies in a directory that goes with the test, named by
-// LTTNG_HOME. Where the test runs as root, daemons and programs run as the user nobody:
-// a session daemon of root's would be the system's. Each daemon leads a process group of
-// its own, and is ended, with all that it has started, by its ID. What can't be kept
-// apart is a session daemon of the system's, if there is one: LTTng offers it every
-// program.
+// All files of the daemons are in a directory named by LTTNG_HOME, which is removed after the test. If the test runs
+// as root, daemons and programs run as the user nobody, because a session daemon of root would be the system's. Each
+// daemon leads its own process group. The test ends it and all its children by its ID. A session daemon of the
+// system, if there is one, is not isolated: LTTng offers it every program.
 //
 // A test needs only:
 //

@@ -26,8 +26,7 @@ type Home struct {
 	programs int
 }
 
-// Where LTTng's things are in a home: the user's, and what agents take for the
-// system's.
+// LTTng's directories in a home: the user's, and the one that agents see as the system's.
 const (
 	userDir   = ".lttng"
 	systemDir = "system"
@@ -37,14 +36,14 @@ const (
 // in 108 bytes.
 const longestHome = 60
 
-// PortFile is the file in which agents look for the port of the user's daemon.
+// PortFile returns the file in which agents look for the port of the user's daemon.
 func (h *Home) PortFile() string { return filepath.Join(h.Dir, userDir, "agent.port") }
 
-// SystemPortFile is the file in which agents look for the port of the system's daemon.
-// To them it is /var/run/lttng/agent.port; nobody else sees it there.
+// SystemPortFile returns the file in which agents look for the port of the system's daemon. Only agents see it as
+// /var/run/lttng/agent.port.
 func (h *Home) SystemPortFile() string { return filepath.Join(h.Dir, systemDir, "agent.port") }
 
-// NewHome makes a home, which goes with the test.
+// NewHome makes a home, which is removed after the test.
 func NewHome(t testing.TB) *Home {
 	t.Helper()
 	parent := os.TempDir()
@@ -101,8 +100,7 @@ func (h *Home) commandFor(ctx context.Context, name string, arguments ...string)
 	command.Dir = h.Dir
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "LTTNG_") })
 	command.Env = append(command.Env, "LTTNG_HOME="+h.Dir, "HOME="+h.Dir, "LC_ALL=C.UTF-8",
-		// A program waits until its session daemon has told it what to trace, also on a
-		// busy machine.
+		// A program waits until its session daemon has enabled its events, also on a busy machine.
 		"LTTNG_UST_REGISTER_TIMEOUT="+strconv.FormatInt(testkit.Patience.Milliseconds(), 10))
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: h.user}
 	return command

@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// Where Debian has the parts that are no commands. A directory of libraries is named by
-// the architecture.
+// Paths in Debian of the files that are not commands. A directory of libraries is named after the architecture.
 const (
 	functionTracer = "/usr/lib/*/liblttng-ust-cyg-profile.so"
 	fastTracer     = "/usr/lib/*/liblttng-ust-cyg-profile-fast.so"
@@ -25,8 +24,8 @@ const (
 // remedy is how the peers are had.
 const remedy = "install LTTng (Debian: apt-get install lttng-tools liblttng-ust-dev liblttng-ust-agent-java liblttng-ust-agent-java-jni python3-lttngust babeltrace2 gcc libc6-dev openjdk-17-jdk-headless util-linux)"
 
-// Require skips the test where a part of LTTng is missing, or a compiler, or fails it if
-// CALLBRAID_REQUIRE_PEERS is set.
+// Require skips the test if a part of LTTng or a compiler is missing. If CALLBRAID_REQUIRE_PEERS is set, the test
+// fails instead.
 func Require(t testing.TB) {
 	t.Helper()
 	for _, command := range []string{"lttng", "lttng-sessiond", "lttng-relayd", "babeltrace2", "gcc", "javac", "java"} {

@@ -17,17 +17,17 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// process is a process of the daemons' user that leads a group of its own. What it
-// writes to its standard error, and a daemon to its standard output, goes to a file.
+// process is a process of the daemons' user that leads its own group. Its standard error, and a daemon's standard
+// output, is written to a file.
 type process struct {
 	command *exec.Cmd
 	log     string
-	// exited is closed when it has ended; exit says how.
+	// exited is closed when it has ended. exit is the result.
 	exited chan struct{}
 	exit   error
 }
 
-// start starts a command that was made by Daemons.command.
+// start starts a command of Daemons.command.
 func start(t testing.TB, command *exec.Cmd, log string) *process {
 	t.Helper()
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -49,7 +49,7 @@ func start(t testing.TB, command *exec.Cmd, log string) *process {
 	t.Cleanup(func() {
 		p.terminate()
 		if t.Failed() {
-			t.Logf("%s said:\n%s", filepath.Base(command.Path), p.said())
+			t.Logf("Output of %s:\n%s", filepath.Base(command.Path), p.said())
 		}
 	})
 	return p
@@ -64,11 +64,11 @@ func (p *process) hasEnded() bool {
 	}
 }
 
-// terminate asks the process to end, and kills it and what it has started when it
-// doesn't, or leaves some of that behind.
+// terminate requests the end of the process. If the process or one of its children does not end, it kills all of
+// them.
 func (p *process) terminate() {
 	if !p.hasEnded() {
-		_ = p.command.Process.Signal(syscall.SIGTERM) // an error says that it has ended
+		_ = p.command.Process.Signal(syscall.SIGTERM) // an error means that it has ended
 		select {
 		case <-p.exited:
 		case <-time.After(testkit.Patience):

@@ -17,10 +17,9 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// Program is a traced program that does a part of its work each time it is told to:
-// with a line on its standard input. It says "ready" before the first, and "done" after
-// each. It ends at the end of its input, and has then written its own record of what it
-// did to a file.
+// Program is a traced program. It does a part of its work for each line on its standard input. It prints "ready"
+// before the first part, and "done" after each. It ends at the end of its input, after it has written its own record
+// of its calls to a file.
 type Program struct {
 	PID int
 	// Path is the program's file, and Truth the file of its own record.
@@ -39,15 +38,14 @@ func (h *Home) BuildC(t testing.TB, source string) string {
 	return path
 }
 
-// StartC starts a C program that BuildC has compiled, and waits until it is ready. Its
-// arguments are the file for its record and those given.
+// StartC starts a C program from BuildC, and waits until it is ready. Its arguments are the file for its record and
+// arguments.
 func (h *Home) StartC(t testing.TB, path string, arguments ...string) *Program {
 	t.Helper()
 	return h.startC(t, functionTracer, path, arguments)
 }
 
-// StartFastC is StartC with the tracer's variant that doesn't record which function is
-// left.
+// StartFastC is StartC with the tracer's variant that does not record the function at its exit.
 func (h *Home) StartFastC(t testing.TB, path string, arguments ...string) *Program {
 	t.Helper()
 	return h.startC(t, fastTracer, path, arguments)
@@ -81,13 +79,13 @@ func (h *Home) BuildJava(t testing.TB, source string) string {
 	return filepath.Join(h.Dir, strings.TrimSuffix(filepath.Base(source), ".java"))
 }
 
-// javaClasses is a class path: what programs with agents need, and more.
+// javaClasses returns a class path: the classes for programs with agents, and more.
 func javaClasses(more ...string) string {
 	return strings.Join(append([]string{javaCommon, javaAgent, javaLog4jAgent, javaLog4j}, more...), ":")
 }
 
-// LaunchJava starts a Java program that BuildJava has compiled, with arguments as
-// StartC. It takes seconds to become ready, which Ready waits for.
+// LaunchJava starts a Java program from BuildJava, with arguments like StartC. It needs seconds to become ready.
+// Ready waits for that.
 func (h *Home) LaunchJava(t testing.TB, path string, arguments ...string) *Program {
 	t.Helper()
 	p := h.program(t, path)
@@ -157,7 +155,7 @@ func (p *Program) launch(t testing.TB, command *exec.Cmd) {
 	}()
 }
 
-// Ready waits until the program, which was launched, is ready.
+// Ready waits until the launched program is ready.
 func (p *Program) Ready(t testing.TB) {
 	t.Helper()
 	p.await(t, "ready")
@@ -170,24 +168,24 @@ func (p *Program) Step(t testing.TB) {
 	p.Done(t)
 }
 
-// Begin has the program do its work once, and doesn't wait.
+// Begin makes the program do its work once, and does not wait.
 func (p *Program) Begin(t testing.TB) {
 	t.Helper()
-	p.tell(t, "go")
+	p.writeLine(t, "go")
 }
 
-func (p *Program) tell(t testing.TB, line string) {
+func (p *Program) writeLine(t testing.TB, line string) {
 	t.Helper()
 	if _, err := io.WriteString(p.input, line+"\n"); err != nil {
 		t.Fatalf("%s: %v\n%s", p.Path, err, p.process.said())
 	}
 }
 
-// Ask writes a line to the program, and returns its next line.
+// Ask writes a line to the program and returns its next line.
 func (p *Program) Ask(t testing.TB, line string) string {
 	t.Helper()
-	p.tell(t, line)
-	return p.hear(t, "answer "+strconv.Quote(line))
+	p.writeLine(t, line)
+	return p.nextLine(t, "answer "+strconv.Quote(line))
 }
 
 // Done waits until the program has completed the work of Begin.
@@ -198,13 +196,13 @@ func (p *Program) Done(t testing.TB) {
 
 func (p *Program) await(t testing.TB, word string) {
 	t.Helper()
-	if said := p.hear(t, "say "+strconv.Quote(word)); said != word {
-		t.Fatalf("expected %s to say %q, got %q\n%s", p.Path, word, said, p.process.said())
+	if said := p.nextLine(t, "print "+strconv.Quote(word)); said != word {
+		t.Fatalf("expected %s to print %q, got %q\n%s", p.Path, word, said, p.process.said())
 	}
 }
 
-// hear gives the next line that the program says, which is expected to do so.
-func (p *Program) hear(t testing.TB, expected string) string {
+// nextLine returns the program's next line. expected describes it for errors.
+func (p *Program) nextLine(t testing.TB, expected string) string {
 	t.Helper()
 	select {
 	case said, ok := <-p.said:
@@ -221,7 +219,7 @@ func (p *Program) hear(t testing.TB, expected string) string {
 // End waits until the program has ended.
 func (p *Program) End(t testing.TB) {
 	t.Helper()
-	_ = p.input.Close() // an error says that it has ended
+	_ = p.input.Close() // an error means that it has ended
 	select {
 	case <-p.process.exited:
 	case <-time.After(testkit.Patience):

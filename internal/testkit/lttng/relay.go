@@ -16,8 +16,7 @@ import (
 type Relay struct {
 	// Live is the address that viewers connect to.
 	Live string
-	// Output is the directory in which it keeps what it was given: for each session one
-	// below, with all its traces.
+	// Output is the directory of its recordings, with a directory of traces for each session.
 	Output string
 
 	daemons       *Daemons
@@ -25,7 +24,7 @@ type Relay struct {
 	process       *process
 }
 
-// Start starts the relay daemon, which is not running, and waits until it is ready.
+// Start starts the relay daemon, which must not be running, and waits until it is ready.
 func (r *Relay) Start(t testing.TB) {
 	t.Helper()
 	r.process = start(t, r.daemons.command("lttng-relayd", "--output="+r.Output, "--fd-pool-size=512",
@@ -51,7 +50,7 @@ func (r *Relay) Kill(t testing.TB) {
 	r.process.kill()
 }
 
-// Size is how many bytes the relay daemon has written.
+// Size returns the number of bytes in the relay daemon's files.
 func (r *Relay) Size(t testing.TB) (size int64) {
 	t.Helper()
 	r.eachFile(t, func(file fs.FileInfo) { size += file.Size() })

@@ -14,28 +14,27 @@ import (
 // java.util.logging, each with process, thread and name of the thread.
 type Session struct {
 	Name string
-	// Live is how often buffers are flushed; default 100 ms.
+	// Live is the interval at which buffers are flushed. The default is 100 ms.
 	Live time.Duration
-	// PerProcess gives each process buffers of its own, instead of each user.
+	// PerProcess creates buffers for each process, instead of for each user.
 	PerProcess bool
-	// Buffer is the size of a buffer in bytes, a power of 2 from 4096 on, of which each
-	// CPU has two for each channel. Programs lose what doesn't fit; default 2 MiB, which
-	// is more than the programs of tests fill before it is read.
+	// Buffer is the size of a buffer in bytes, a power of 2 of at least 4096. Each CPU has two of them for each
+	// channel. The tracer discards events that do not fit. The default is 2 MiB, more than the programs of tests fill
+	// before a buffer is read.
 	Buffer int
-	// AnyAgentRecords records what agents send to the tracer, whoever has switched their
-	// loggers, and switches none. Otherwise all loggers of Java are switched on.
+	// AnyAgentRecords records everything from agents, for loggers enabled by any daemon, and enables none. Otherwise
+	// all loggers of Java are enabled.
 	AnyAgentRecords bool
-	// Files is how many files the relay daemon keeps of each stream, each of the size
-	// of a buffer; 0: one with all. Beyond it the oldest is written anew.
+	// Files is the maximum number of the relay daemon's files for each stream, each of the size of a buffer. Beyond
+	// it the oldest file is overwritten. 0 means one file with all data.
 	Files int
-	// Events are those of user space that are recorded, with commas between; default all
-	// of LTTng's own.
+	// Events are the recorded events of user space, separated by commas. The default is all of LTTng's own events.
 	Events string
 
 	daemons *Daemons
 }
 
-// The channels of a session. Records of java.util.logging go to one of this name.
+// The channels of a session. The second one is the name of LTTng's channel for records of java.util.logging.
 var channels = []string{"calls", "lttng_jul_channel"}
 
 // Create creates a session, and starts it.
@@ -64,12 +63,12 @@ func (d *Daemons) Create(t testing.TB, s Session) *Session {
 	}
 	d.lttng(t, "add-context", "--userspace", "--session="+s.Name, "--type=vpid", "--type=vtid", "--type=procname")
 	if s.Events == "" {
-		// Without its own events: records of Java would come twice.
+		// Without the program's own events, because records of Java would be recorded twice.
 		s.Events = "lttng_ust_*"
 	}
 	d.lttng(t, "enable-event", "--userspace", "--session="+s.Name, "--channel="+channels[0], s.Events)
 	if s.AnyAgentRecords {
-		// "lttng_jul:*" is not allowed, since LTTng makes such rules itself.
+		// "lttng_jul:*" is not allowed, because LTTng makes such rules itself.
 		d.lttng(t, "enable-event", "--userspace", "--session="+s.Name, "--channel="+channels[0], "lttng_ju*,lttng_log4*,lttng_pytho*")
 	} else {
 		d.lttng(t, "enable-event", "--jul", "--session="+s.Name, "--all")
@@ -90,25 +89,24 @@ func (s *Session) Stop(t testing.TB) {
 	s.daemons.lttng(t, "stop", s.Name)
 }
 
-// Clear removes what was recorded, also what is with the relay daemon.
+// Clear removes the recorded data, also from the relay daemon.
 func (s *Session) Clear(t testing.TB) {
 	t.Helper()
 	s.daemons.lttng(t, "clear", s.Name)
 }
 
-// Destroy ends the session, and waits until all that was recorded is with the relay
-// daemon. LTTng 2.13 waits for ever where a session that was created later goes on.
+// Destroy ends the session, and waits until the relay daemon has all its data. LTTng 2.13 waits without end if a
+// session that was created later continues.
 func (s *Session) Destroy(t testing.TB) {
 	t.Helper()
 	s.daemons.lttng(t, "destroy", s.Name)
 }
 
-// Abandon ends a session whose relay daemon is gone. LTTng says that it failed and does
-// it all the same.
+// Abandon ends a session without a relay daemon. LTTng reports an error, but ends the session.
 func (s *Session) Abandon(t testing.TB) {
 	t.Helper()
 	said, _ := s.daemons.try("destroy", s.Name)
 	if listed := s.daemons.lttng(t, "list"); strings.Contains(listed, s.Name) {
-		t.Fatalf("expected no session %s after its destruction, which said\n%s\ngot:\n%s", s.Name, said, listed)
+		t.Fatalf("expected no session %s after its destruction with the output\n%s\ngot:\n%s", s.Name, said, listed)
 	}
 }

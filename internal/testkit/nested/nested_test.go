@@ -38,7 +38,7 @@ func of(signal nested.Signal) request {
 	}
 }
 
-// The Collector reads as many levels of each request as were written.
+// The Collector must read as many levels as the request has.
 func TestTheCollectorReadsTheLevelsOfEachRequest(t *testing.T) {
 	const size = 4000
 	for _, at := range nested.Places() {

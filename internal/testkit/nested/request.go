@@ -20,24 +20,24 @@ const (
 	Profiles Signal = "profiles"
 )
 
-// Kind is how values are nested.
+// Kind is the kind of nested values.
 type Kind string
 
-// A list in a list takes fewer bytes for each level than a map in a map.
+// A list in a list needs fewer bytes for each level than a map in a map.
 const (
 	Lists Kind = "lists"
 	Maps  Kind = "maps"
 )
 
-// Place is where the nested value is.
+// Place is the position of the nested value.
 type Place struct {
 	Signal Signal
-	// Name says where: resource, scope, span, event, ...
+	// Name is the name of the position: resource, scope, span, event, ...
 	Name string
 	path []field
 }
 
-// field is a field of a message that holds a message.
+// field is a field of a message that contains a message.
 type field struct {
 	number byte
 	name   string
@@ -45,7 +45,7 @@ type field struct {
 	repeated bool
 }
 
-// Fields of OTLP's messages, by the part of opentelemetry-proto that they are in.
+// Fields of OTLP's messages, grouped by part of opentelemetry-proto.
 var (
 	resource   = field{1, "resource", false}
 	attributes = field{1, "attributes", true}
@@ -74,7 +74,7 @@ var (
 	dictionary       = field{2, "dictionary", false}
 )
 
-// Places are all places of a request where a value may be nested.
+// Places returns all positions of a request where a value can be nested.
 func Places() []Place {
 	return []Place{
 		{Traces, "resource", []field{resourceSpans, resource, attributes, value}},
@@ -99,7 +99,7 @@ func Places() []Place {
 	}
 }
 
-// At returns the place of a signal with a name. It panics where there is none.
+// At returns the place of a signal with a name. It panics if there is none.
 func At(signal Signal, name string) Place {
 	for _, p := range Places() {
 		if p.Signal == signal && p.Name == name {
@@ -116,12 +116,11 @@ const (
 	arrayValue, kvlistValue, values = 5, 6, 1
 )
 
-// Protobuf returns a request of size bytes, or some less, and the number of levels that are
-// nested in it. Beside, if not empty, is in the same message of a resource, as [Inside] gives
-// it.
+// Protobuf returns a request of at most size bytes, and its number of nested levels. beside, if not empty, is added to
+// the same message of a resource; [Inside] returns such bytes.
 func Protobuf(at Place, kind Kind, size int, beside []byte) (request []byte, levels int) {
 	w := backward{buffer: make([]byte, size), at: size}
-	// What is around the nested value takes at most a tag and five bytes of length for each field.
+	// Each field around the nested value needs at most a tag and five bytes of length.
 	around := len(beside) + (len(at.path)+1)*(1+binary.MaxVarintLen32)
 	for w.at > around+3*(1+binary.MaxVarintLen32) {
 		if kind == Maps {
@@ -143,8 +142,7 @@ func Protobuf(at Place, kind Kind, size int, beside []byte) (request []byte, lev
 	return w.buffer[w.at:], levels
 }
 
-// Wide returns a request for traces of size bytes, or some less, with as many empty spans as it has
-// room for.
+// Wide returns a request for traces of at most size bytes, with as many empty spans as fit.
 func Wide(size int) []byte {
 	const around = 2 * (1 + binary.MaxVarintLen32)
 	w := backward{buffer: make([]byte, size), at: size}
@@ -162,7 +160,7 @@ type backward struct {
 	at     int
 }
 
-// wrap makes all that was written the content of a field.
+// wrap makes everything written so far the content of a field.
 func (w *backward) wrap(number byte) {
 	var head [1 + binary.MaxVarintLen64]byte
 	head[0] = number<<3 | lengthDelimited
@@ -175,17 +173,17 @@ func (w *backward) prepend(b []byte) {
 	copy(w.buffer[w.at:], b)
 }
 
-// Inside returns what is in the message of a resource, for a request in protobuf that has one
-// and nothing else. It panics where there is none.
+// Inside returns the content of the only message of a resource in a protobuf request. It panics if the request has
+// another content.
 func Inside(request []byte) []byte {
-	n, taken := binary.Uvarint(request[1:])
-	if taken <= 0 || 1+taken+int(n) != len(request) {
+	n, read := binary.Uvarint(request[1:])
+	if read <= 0 || 1+read+int(n) != len(request) {
 		panic("expected a request with one message of a resource")
 	}
-	return request[1+taken:]
+	return request[1+read:]
 }
 
-// JSON returns a request of at most size bytes, and the number of levels that are nested in it.
+// JSON returns a request of at most size bytes, and its number of nested levels.
 func JSON(at Place, kind Kind, size int) (request []byte, levels int) {
 	open, end := `{"arrayValue":{"values":[`, `]}}`
 	if kind == Maps {

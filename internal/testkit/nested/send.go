@@ -30,7 +30,7 @@ const (
 	HTTPJSONGzip Way = "HTTP, JSON, gzip"
 )
 
-// Ways are all of them.
+// Ways returns all ways.
 func Ways() []Way { return []Way{GRPC, GRPCGzip, HTTP, HTTPGzip, HTTPJSON, HTTPJSONGzip} }
 
 // IsGRPC reports whether the way is over gRPC.
@@ -41,11 +41,10 @@ func (w Way) IsJSON() bool { return w == HTTPJSON || w == HTTPJSONGzip }
 
 func (w Way) isGzip() bool { return w == GRPCGzip || w == HTTPGzip || w == HTTPJSONGzip }
 
-// patience bounds the time of a request.
+// patience limits the time of a request.
 const patience = time.Minute
 
-// Send sends a request to the OTLP receiver at address, host:port, and returns how the
-// receiver refused it.
+// Send sends a request to the OTLP receiver at address, host:port. The error is the receiver's refusal.
 func Send(ctx context.Context, way Way, address string, signal Signal, request []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -77,7 +76,7 @@ func call(ctx context.Context, way Way, address string, signal Signal, request [
 	return connection.Invoke(ctx, methods[signal], &request, &reply, options...)
 }
 
-// asBytes is a codec of gRPC that leaves messages as they are.
+// asBytes is a gRPC codec that does not change messages.
 type asBytes struct{}
 
 func (asBytes) Name() string                        { return "proto" }
@@ -117,7 +116,7 @@ func post(ctx context.Context, way Way, address string, signal Signal, request [
 	if way.isGzip() {
 		r.Header.Set("Content-Encoding", "gzip")
 	}
-	// The connection is not used again: the receiver may close it in the middle of a body.
+	// The connection is not reused: the receiver may close it in the middle of a body.
 	r.Close = true
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {

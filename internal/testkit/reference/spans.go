@@ -5,11 +5,11 @@ package reference
 
 import "strings"
 
-// Rules are the settings of the pairing that matter.
+// Rules are the settings that affect pairing.
 type Rules struct {
-	// MaxSpansPerTrace is max_spans_per_trace; 0: no limit.
+	// MaxSpansPerTrace is max_spans_per_trace; 0 means no limit.
 	MaxSpansPerTrace int
-	// End is the cause of what is open at the end of the run.
+	// End is the cause for calls that are open at the end of the run.
 	End string
 }
 
@@ -19,25 +19,25 @@ type Span struct {
 	Function   string
 	Thread     uint16
 	ThreadName string
-	// Sequence is the number of the entry; Parent that of the caller's, or -1.
+	// Sequence is the number of the entry. Parent is the number of the caller's entry, or -1.
 	Sequence, Parent int64
-	// Start and End are nanoseconds since the agent was started.
+	// Start and End are nanoseconds since the start of the agent.
 	Start, End int64
-	// Unwound: an exception of type ErrorType left the method.
+	// Unwound means that an exception of type ErrorType ended the method.
 	Unwound   bool
 	ErrorType string
-	// Truncated is the cause, or empty for a call that returned or was left.
+	// Truncated is the cause, or empty for a call with a known end.
 	Truncated  string
 	Exceptions []Exception
 	// Trace is the number of the entry that began the span's trace.
 	Trace int64
-	// Linked: the parent is in another trace.
+	// Linked means that the parent is in another trace.
 	Linked bool
 
 	trace *trace
 }
 
-// Exception is an exception that was thrown in, or left, a call.
+// Exception is an exception that was thrown in a call, or ended it.
 type Exception struct {
 	Time int64
 	Type string
@@ -105,7 +105,7 @@ func (p *pairing) step(s *stack, e Event) {
 		p.enter(s, e)
 		return
 	}
-	// The nearest frame of the method; what lies above it was left unseen.
+	// The nearest frame of the method. The exits of the frames above it are missing.
 	nearest := len(s.frames) - 1
 	for nearest >= 0 && s.frames[nearest].Function != e.Method {
 		nearest--
@@ -160,7 +160,7 @@ func (p *pairing) enter(s *stack, e Event) {
 	s.frames = append(s.frames, span)
 }
 
-// leave closes the top frame, now.
+// leave closes the top frame at the present time.
 func (p *pairing) leave(s *stack) {
 	top := s.frames[len(s.frames)-1]
 	top.End = p.now
@@ -184,14 +184,14 @@ func (p *pairing) truncateAll(cause string) {
 	}
 }
 
-// Qualified is the fully qualified name in a signature such as
-// "demo/Shop$Order.process;0;()V": "demo.Shop$Order.process".
+// Qualified returns the fully qualified name of a signature: "demo.Shop$Order.process" for
+// "demo/Shop$Order.process;0;()V".
 func Qualified(signature string) string {
 	class, method := split(signature)
 	return strings.ReplaceAll(class, "/", ".") + "." + method
 }
 
-// Display is the simple class and method: "Shop$Order.process".
+// Display returns the simple class and method: "Shop$Order.process".
 func Display(signature string) string {
 	class, method := split(signature)
 	return class[strings.LastIndex(class, "/")+1:] + "." + method

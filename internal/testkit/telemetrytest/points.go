@@ -14,9 +14,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Points are those of all counters whose name begins with a prefix: without it, and with
-// their attributes, such as: dumps{objects=complete}. Those of 0 are left out, and so is the
-// attribute with the component's ID, which all points have to have.
+// Points returns the points of all counters whose name begins with a prefix. The keys are the names without the prefix,
+// with attributes, such as: dumps{objects=complete}. It omits points of 0, and the attribute with the component's ID,
+// which each point must have.
 func Points(t testing.TB, telemetry *componenttest.Telemetry, prefix string) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics

@@ -16,15 +16,14 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Statuses is a host that keeps the statuses of a component, in order. It is for many
-// goroutines.
+// Statuses is a host that records the statuses of a component, in order. Many goroutines may use it.
 type Statuses struct {
 	component.Host
-	mu   sync.Mutex
-	said []string
+	mu       sync.Mutex
+	reported []string
 }
 
-// NewStatuses makes a host without extensions.
+// NewStatuses returns a host without extensions.
 func NewStatuses() *Statuses { return &Statuses{Host: componenttest.NewNopHost()} }
 
 // Report implements componentstatus.Reporter.
@@ -35,17 +34,17 @@ func (s *Statuses) Report(event *componentstatus.Event) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said = append(s.said, text)
+	s.reported = append(s.reported, text)
 }
 
-// All are the statuses until now, such as: StatusRecoverableError: 1 of 1 failed.
+// All returns the statuses so far, such as: StatusRecoverableError: 1 of 1 failed.
 func (s *Statuses) All() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.said)
+	return slices.Clone(s.reported)
 }
 
-// Last is the last status; empty: there was none.
+// Last returns the last status; empty means that there was none.
 func (s *Statuses) Last() string {
 	all := s.All()
 	if len(all) == 0 {
@@ -54,8 +53,7 @@ func (s *Statuses) Last() string {
 	return all[len(all)-1]
 }
 
-// Gauge are the points of a gauge of whole numbers, by their attributes, such as
-// {server=localhost:3658}.
+// Gauge returns the points of a gauge of whole numbers, by their attributes, such as {server=localhost:3658}.
 func Gauge(t testing.TB, telemetry *componenttest.Telemetry, name string) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// Sum is the sum of a counter over all its attributes; 0: it was not counted yet.
+// Sum returns the sum of a counter over all its attributes; 0 if it was not counted yet.
 func Sum(t testing.TB, telemetry *componenttest.Telemetry, name string) int64 {
 	t.Helper()
 	m, err := telemetry.GetMetric(name)

@@ -15,8 +15,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 )
 
-// Whatever a component has for an address when nothing is set, to listen on or to connect to, is
-// on this machine.
+// The default address of every component is on this machine, both to listen and to connect.
 func TestEveryDefaultAddressIsOnThisMachine(t *testing.T) {
 	// These have no address by default: they connect to configured servers, or to nothing.
 	without := []string{"receiver/rbkitreceiver", "receiver/greysreceiver", "processor/stackpairingprocessor",
@@ -34,7 +33,7 @@ func TestEveryDefaultAddressIsOnThisMachine(t *testing.T) {
 	}
 }
 
-func TestWhatIsOnThisMachine(t *testing.T) {
+func TestAddressesOnThisMachine(t *testing.T) {
 	for address, want := range map[string]bool{
 		"localhost:4040": true, "127.0.0.1:4040": true, "[::1]:4040": true,
 		"0.0.0.0:4040": false, "[::]:4040": false, ":4040": false, "example.com:4040": false, "10.0.0.1:1": false,

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command configurationpage writes docs/configuration.md: all settings and all metrics of all
-// components. What a component is and which metrics it has is said by its metadata.yaml, which
-// settings there are, of which type and with which default, by its factory, what they may be by
-// its validation, and what they mean by the table in its README.md. Where these don't agree
-// nothing is written.
+// components. The metadata.yaml of a component describes it and its metrics. Its factory has the
+// settings with type and default, its validation the ranges, and the table in its README.md the
+// meanings. If these don't agree, the command writes nothing.
 package main
 
 import (

@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// metadata is as much of a component's metadata.yaml as the page says.
+// metadata is the part of a component's metadata.yaml that the page needs.
 type metadata struct {
 	Type        string
 	Description string
@@ -22,9 +22,9 @@ type metadata struct {
 		Class     string
 		Stability map[string][]string
 	}
-	// Metrics are what a component hands on.
+	// Metrics are metrics that a component sends to pipelines.
 	Metrics map[string]metric
-	// Telemetry is what it says of itself.
+	// Telemetry has the metrics about the component itself.
 	Telemetry struct{ Metrics map[string]metric }
 }
 
@@ -44,7 +44,7 @@ func readMetadata(directory string) (m metadata, err error) {
 	return m, nil
 }
 
-// stability says for what the component is how stable.
+// stability returns the stability of the component's signals.
 func (m metadata) stability() string {
 	var all []string
 	for _, level := range slices.Sorted(maps.Keys(m.Status.Stability)) {
@@ -53,7 +53,7 @@ func (m metadata) stability() string {
 	return strings.Join(all, "; ")
 }
 
-// kind is what one can do with the values of a metric.
+// kind returns the kind of a metric's values.
 func (m metric) kind() string {
 	switch {
 	case m.Histogram != nil:

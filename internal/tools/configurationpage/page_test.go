@@ -19,7 +19,7 @@ import (
 	bounds "github.com/callbraid/callbraid/internal/componentkit/setting"
 )
 
-func TestThePageIsTheOneThatIsMade(t *testing.T) {
+func TestThePageIsUpToDate(t *testing.T) {
 	made := filepath.Join(t.TempDir(), "made.md")
 	require.NoError(t, write("../../..", made))
 	want, err := os.ReadFile(made)
@@ -29,7 +29,7 @@ func TestThePageIsTheOneThatIsMade(t *testing.T) {
 	assert.Equal(t, string(want), string(got), "run make generate")
 }
 
-func TestAComponentThatIsNotKnownIsSaid(t *testing.T) {
+func TestAnUnknownComponentIsAnError(t *testing.T) {
 	require.NoError(t, complete("  import: github.com/callbraid/callbraid/receiver/rbkitreceiver\n  import: example.com/other\n"))
 	assert.EqualError(t, complete("    import: github.com/callbraid/callbraid/receiver/newreceiver\n"),
 		"builder-config.yaml has receiver/newreceiver: add it to the components of internal/tools/configurationpage")
@@ -76,7 +76,7 @@ const (
 	tableHead = "# Played\n\n## Settings\n\n| Setting | Default | |\n|---|---|---|\n"
 	whole     = tableHead + "| `endpoint` | `localhost:1` | Where. |\n" +
 		"| `least` | 5 | How many. |\n" +
-		"| `free` | none | Whatever. |\n" +
+		"| `free` | none | Any text. |\n" +
 		"| `wait` | `1m` | How long, see [below](#waiting). |\n" +
 		"| `pause.initial`, `.max` | `1s`, `1h` | Pauses. |\n" +
 		"| `rules` | none | Rules. |\n" +
@@ -101,7 +101,7 @@ func TestATableHasTypesDefaultsAndRanges(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "| `endpoint` | string | `localhost:1` |  | Where. |\n"+
 		"| `least` | int | `5` | 3 or more | How many. |\n"+
-		"| `free` | string | none |  | Whatever. |\n"+
+		"| `free` | string | none |  | Any text. |\n"+
 		"| `wait` | duration | `1m` | 1s to 36h | How long, see [below](../extension/played/README.md#waiting). |\n"+
 		"| `pause.initial`, `.max` | duration | `1s`, `1h` |  | Pauses. |\n"+
 		"| `rules` | list of `class`, `limit` | none |  | Rules. |\n"+
@@ -112,13 +112,13 @@ func TestATableHasTypesDefaultsAndRanges(t *testing.T) {
 
 func TestAReadmeThatDoesNotFitIsRefused(t *testing.T) {
 	for name, test := range map[string]struct{ old, new, want string }{
-		"a setting without a row":     {"| `free` | none | Whatever. |\n", "", "expected a row for the setting free, got none"},
+		"a setting without a row":     {"| `free` | none | Any text. |\n", "", "expected a row for the setting free, got none"},
 		"a list without a row":        {"| `rules` | none | Rules. |\n", "", "expected a row for the setting rules, got none"},
 		"a row without a setting":     {"`free`", "`gone`", "gone: there is no such setting"},
 		"a default that was":          {"| 5 |", "| 6 |", `least: expected the default "5", got "6"`},
 		"a duration that was":         {"`1m`", "`2m`", `wait: expected the default "1m0s", got "2m"`},
 		"one default of two that was": {"`1s`, `1h`", "`1s`, `2h`", `pause.max: expected the default "1h0m0s", got "2h"`},
-		"a cell too many":             {"| Whatever. |", "| What | ever. |", "expected 3 cells, got 4"},
+		"a cell too many":             {"| Any text. |", "| Any | text. |", "expected 3 cells, got 4"},
 		"no table":                    {"|", "", "expected a table of settings"},
 		"no chapter":                  {"## Settings", "## Else", "expected a chapter"},
 	} {

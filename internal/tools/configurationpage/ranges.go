@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 )
 
-// Values that no setting may have where it may not have all.
+// Values that are outside of every range.
 const (
 	farBelow     = -1_000_000
 	farAbove     = math.MaxInt - 1
@@ -22,8 +22,8 @@ const (
 	unboundedInt = " to 9223372036854775807"
 )
 
-// rangeOf says what a setting of a component may be, as its validation says it of what it may
-// not be; nothing where it may be anything.
+// rangeOf returns the range of a setting, from the validation errors of values outside of it;
+// empty: any value is valid.
 func rangeOf(factory component.Factory, name string) (string, error) {
 	var remedies []string
 	for _, wrong := range wrongValues {
@@ -44,7 +44,7 @@ func rangeOf(factory component.Factory, name string) (string, error) {
 	return strings.Join(remedies, ", "), nil
 }
 
-// wrongValues set a value to something wrong, if there is such a thing for its type.
+// wrongValues set a value to an invalid one, if its type has one.
 var wrongValues = []func(reflect.Value) bool{
 	func(v reflect.Value) bool { return setNumber(v, farBelow) },
 	func(v reflect.Value) bool { return setNumber(v, farAbove) },
@@ -71,7 +71,7 @@ var zeros = regexp.MustCompile(`\b(\d+h)0m0s\b|\b(\d+m)0s\b|\b(\d+h\d+m)0s\b`)
 // short is a text with durations as a person writes them.
 func short(text string) string { return zeros.ReplaceAllString(text, "$1$2$3") }
 
-// remedyOf is what the validation of a configuration says a setting is to be.
+// remedyOf returns the expected value of a setting from the validation error of a configuration.
 func remedyOf(configuration component.Config, name string) (string, error) {
 	validated, ok := configuration.(interface{ Validate() error })
 	if !ok {
@@ -90,7 +90,7 @@ func remedyOf(configuration component.Config, name string) (string, error) {
 		if !bounded {
 			continue // it is about another setting as well
 		}
-		remedy, _, _ = strings.Cut(remedy, ": ") // behind it is what is wrong with this value
+		remedy, _, _ = strings.Cut(remedy, ": ") // the rest describes this value
 		remedy = strings.TrimPrefix(strings.TrimPrefix(remedy, " to "), " ")
 		return short(strings.Replace(remedy, unboundedInt, " or more", 1)), nil
 	}

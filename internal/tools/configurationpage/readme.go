@@ -24,7 +24,7 @@ type row struct {
 const (
 	chapter = "\n## Settings\n"
 	columns = 3
-	// everywhere begins a name that stands for those in all lists, such as ….class.
+	// everywhere is the beginning of a name that stands for settings in all lists, such as ….class.
 	everywhere = "…."
 )
 
@@ -64,7 +64,7 @@ func readRows(directory string) ([]row, error) {
 	return rows, nil
 }
 
-// namesIn are the names in a cell: one that begins with a dot stands beside the one before it.
+// namesIn returns the names in a cell. A name that begins with a dot is beside the one before it.
 func namesIn(cell string) (names []string) {
 	for _, found := range code.FindAllStringSubmatch(cell, -1) {
 		name := found[1]

@@ -34,7 +34,7 @@ This page lists all settings and all metrics of all components, except the two h
   names end with the unit and, for counters, with ` + "`_total`" + `.
 `
 
-// section is what the page says of a component.
+// section returns the part of the page about a component.
 func (c described) section(project string) (string, error) {
 	directory := filepath.Join(project, c.directory)
 	m, err := readMetadata(directory)
@@ -154,16 +154,16 @@ func (c described) ranges(named []setting) (string, error) {
 	return once(all), nil
 }
 
-// each is what is to be said of each setting of a row.
-func each(named []setting, say func(setting) string) string {
+// each returns a text for each setting of a row.
+func each(named []setting, textOf func(setting) string) string {
 	var all []string
 	for _, s := range named {
-		all = append(all, say(s))
+		all = append(all, textOf(s))
 	}
 	return once(all)
 }
 
-// once has what is the same for all settings of a row once.
+// once returns a single text if all texts of a row are the same.
 func once(all []string) string {
 	if len(slices.Compact(slices.Clone(all))) == 1 {
 		return all[0]

@@ -16,14 +16,14 @@ type setting struct {
 	name string
 	// value is that of the field, which can be set.
 	value reflect.Value
-	// foreign says that the Collector has made it, and describes it.
+	// foreign: the type of the setting is the Collector's, which describes it.
 	foreign bool
 }
 
 // inList reports whether the setting is one of an element of a list, which has no default.
 func (s setting) inList() bool { return strings.Contains(s.name, "[]") }
 
-// last is the name of the setting without where it stands.
+// last returns the last part of the setting's name.
 func (s setting) last() string { return s.name[strings.LastIndex(s.name, ".")+1:] }
 
 // settingsOf are those of a configuration, which is a pointer to a struct. Lists of structs
@@ -69,8 +69,8 @@ func below(s setting) []setting {
 
 func ours(t reflect.Type) bool { return strings.HasPrefix(t.PkgPath(), project) }
 
-// isWrapped reports whether the settings in a struct are not to be seen from outside, such as
-// those of configoptional.
+// isWrapped reports whether the settings in a struct are not visible from outside, such as those of
+// configoptional.
 func isWrapped(t reflect.Type) bool {
 	for i := range t.NumField() {
 		if t.Field(i).Tag.Get("mapstructure") != "" {
@@ -80,7 +80,7 @@ func isWrapped(t reflect.Type) bool {
 	return true
 }
 
-// kind is the type of a setting as it is said to users.
+// kind returns the type of a setting as the page names it.
 func (s setting) kind() string {
 	t := s.value.Type()
 	switch {
@@ -109,7 +109,7 @@ func elements(s setting) (names []string) {
 	return names
 }
 
-// scalar is a setting's value as it is written, where it is one that can be compared.
+// scalar returns a setting's value as text, if it can be compared.
 func (s setting) scalar() (text string, ok bool) {
 	switch value := s.value.Interface().(type) {
 	case time.Duration:

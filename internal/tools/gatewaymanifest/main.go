@@ -1,9 +1,9 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command gatewaymanifest writes the builder's manifest of the gateway's distribution, by
-// that of the ordinary one, which it names first. The builder takes one file, and what is
-// in two has to be changed in two.
+// Command gatewaymanifest writes the builder's manifest of the gateway's distribution from that of
+// the ordinary one. The builder accepts only one file, and two files with a common part would have
+// to be changed together.
 package main
 
 import (

@@ -12,15 +12,15 @@ import (
 // distribution's manifest, too.
 const contrib = "  - gomod: github.com/open-telemetry/opentelemetry-collector-contrib/exporter/"
 
-// added are the exporters that only the gateway has: they bring the clients of Kafka,
+// added are the exporters that only the gateway has. They require the clients of Kafka,
 // Kubernetes and AWS.
 var added = []string{"kafkaexporter", "loadbalancingexporter"}
 
-// renamed are the lines that differ, which the distribution's manifest has once each.
+// renamed are the lines that differ. The distribution's manifest has each of them once.
 var renamed = [][2]string{
 	{
 		"# The manifest of the distribution, for the OpenTelemetry Collector Builder.\n# `make build` is",
-		"# The manifest of the distribution for several collectors, with what routes between them.\n" +
+		"# The manifest of the distribution for several collectors, with the exporters that route between them.\n" +
 			"# Made by `make generate` from builder-config.yaml: change that.\n# `make gateway` is",
 	},
 	{"  module: github.com/callbraid/callbraid/build\n", "  module: github.com/callbraid/callbraid/build-gateway\n"},

@@ -52,7 +52,7 @@ func TestTheGatewayHasTheDistributionsComponentsAndTheAddedOnes(t *testing.T) {
 	assert.Equal(t, want, got, "run make generate")
 }
 
-func TestTheGatewaysManifestIsTheOneThatIsMade(t *testing.T) {
+func TestTheGatewaysManifestIsUpToDate(t *testing.T) {
 	made := filepath.Join(t.TempDir(), "made.yaml")
 	require.NoError(t, write(filepath.Join(manifests, "builder-config.yaml"), made))
 	text, err := os.ReadFile(made)
@@ -60,7 +60,7 @@ func TestTheGatewaysManifestIsTheOneThatIsMade(t *testing.T) {
 	assert.Equal(t, read(t, "builder-config-gateway.yaml"), string(text), "run make generate")
 }
 
-// What is not where it was is said, and not made up.
+// If a part of the manifest is not at its place, the tool returns an error.
 func TestAManifestThatIsLaidOutOtherwiseIsRefused(t *testing.T) {
 	distribution := read(t, "builder-config.yaml")
 	for _, line := range renamed {

@@ -14,8 +14,8 @@ import (
 	"slices"
 )
 
-// archive packs a platform's programs with the man pages, the shipped configurations and
-// what the SBOM and the licences say, all under one folder, and gives the archive's path.
+// archive packs a platform's programs with the man pages, the shipped configurations, the SBOM and
+// the licences into one folder, and returns the archive's path.
 func (r *release) archive(p platform, bom, licences string) (_ string, err error) {
 	name := r.name(p) + ".tar.gz"
 	f, err := os.Create(name)

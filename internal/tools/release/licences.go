@@ -15,7 +15,7 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// notices are files by which modules say under which conditions they may be passed on.
+// notices are the names of files with the licence conditions of modules.
 var notices = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|unlicense|copyright)([-._].*)?$`)
 
 // writeLicences writes the licences and notices of all modules that programs were built

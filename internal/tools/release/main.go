@@ -1,14 +1,13 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release packs what was built for some platforms: an archive for each, packages
-// for Debian and RPM for those of Linux, what each contains as an SBOM (CycloneDX), the
-// licences of what was compiled in, and checksums of all. `make package` runs it, at the
-// root of the project.
+// Command release packs the programs of some platforms: an archive for each, packages for Debian
+// and RPM for Linux, an SBOM (CycloneDX) of each, the licences of all compiled modules, and
+// checksums of all files. `make package` runs it, at the root of the project.
 //
-// The folder it works in, dist, has bin/OS_ARCH with the programs of each platform and man
-// with the man pages; what it makes comes beside them. The same programs make the same
-// files, byte by byte, where SOURCE_DATE_EPOCH is the same.
+// Its folder, dist, has bin/OS_ARCH with the programs of each platform and man with the man pages.
+// It writes its files beside them. The same programs result in the same files, byte by byte, if
+// SOURCE_DATE_EPOCH is the same.
 package main
 
 import (
@@ -21,17 +20,17 @@ import (
 	"time"
 )
 
-// programs are what each platform has in its folder.
+// programs are the programs in each platform's folder.
 var programs = []string{"otelcol-callbraid", "agentctl", "agentsim", "bytefrog-guard"}
 
-// release is what is packed.
+// release is a release that is being packed.
 type release struct {
 	dist    string
 	version string
 	time    time.Time // of all files
 }
 
-// platform is what Go calls an operating system and a processor.
+// platform is Go's name of an operating system and a processor.
 type platform struct{ os, arch string }
 
 func (p platform) String() string { return p.os + "_" + p.arch }
@@ -39,7 +38,7 @@ func (p platform) String() string { return p.os + "_" + p.arch }
 // bin is the folder of a platform's programs.
 func (r *release) bin(p platform) string { return filepath.Join(r.dist, "bin", p.String()) }
 
-// name is the path of a file for one platform, without what its name ends with.
+// name returns the path of a file for one platform, without its suffix.
 func (r *release) name(p platform) string {
 	return filepath.Join(r.dist, "callbraid_"+r.version+"_"+p.String())
 }
@@ -54,7 +53,7 @@ func main() {
 func run(arguments []string) error {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	r := &release{}
-	flags.StringVar(&r.dist, "dist", "dist", "the folder with bin and man, and of what is made")
+	flags.StringVar(&r.dist, "dist", "dist", "the folder with bin and man, and of the new files")
 	flags.StringVar(&r.version, "version", "", "the version of all programs, such as 1.2.3 or 1.2.3-dev")
 	if err := flags.Parse(arguments); err != nil {
 		return err
@@ -85,7 +84,7 @@ func run(arguments []string) error {
 	return r.sum(made)
 }
 
-// pack makes all files for one platform, and gives their paths.
+// pack makes all files for one platform, and returns their paths.
 func (r *release) pack(p platform) ([]string, error) {
 	contents, err := readContents(r.bin(p))
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/rpm"
 )
 
-// manifests say what is in which package, in nfpm's language.
+// manifests are the contents of the packages, in nfpm's language.
 var manifests = []string{"packaging/otelcol-callbraid.yaml", "packaging/bytefrog-guard.yaml"}
 
-// packages makes the packages of a platform of Linux, and gives their paths.
+// packages makes the packages of a platform of Linux, and returns their paths.
 func (r *release) packages(p platform, bom, licences string) ([]string, error) {
 	values := map[string]string{
 		"VERSION": r.version, "ARCH": p.arch, "BIN": r.bin(p), "MAN": filepath.Join(r.dist, "man"), "SBOM": bom, "LICENCES": licences,
@@ -45,7 +45,7 @@ func (r *release) writePackage(config *nfpm.Config, format string) (string, erro
 	}
 	info = nfpm.WithDefaults(info)
 	info.MTime = r.time
-	info.RPM.BuildHost = "callbraid" // else this machine's name, which is nobody's matter
+	info.RPM.BuildHost = "callbraid" // instead of this machine's name
 	packager, err := nfpm.Get(format)
 	if err != nil {
 		return "", err

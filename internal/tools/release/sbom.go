@@ -15,7 +15,7 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// contents is what a platform's programs were built from.
+// contents is the list of modules in a platform's programs.
 type contents struct {
 	programs []program
 	modules  []*debug.Module // each once, by path and version; without our own
@@ -28,7 +28,7 @@ type program struct {
 	modules            []*debug.Module
 }
 
-// readContents reads what Go's linker wrote into the programs of a folder.
+// readContents reads the build information that Go's linker wrote into the programs of a folder.
 func readContents(bin string) (*contents, error) {
 	c := &contents{}
 	for _, name := range programs {
@@ -77,8 +77,8 @@ func (c *contents) standardLibrary() string {
 	return packageurl.NewPackageURL(packageurl.TypeGolang, "", "std", c.golang[len("go"):], nil, "").ToString()
 }
 
-// writeBOM writes a software bill of materials, CycloneDX in JSON: the programs, the
-// modules that they were built from, and who depends on which.
+// writeBOM writes a software bill of materials, CycloneDX in JSON: the programs, their modules, and
+// the dependencies between them.
 func (r *release) writeBOM(path string, c *contents) error {
 	bom := cdx.NewBOM()
 	bom.Metadata = &cdx.Metadata{

@@ -19,8 +19,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long a browser has for what a test asks of it. It is long because it
-// costs only a test that fails.
+// patience is the time of a browser for a test's request. It is long because it costs only a
+// failing test.
 const patience = 2 * time.Minute
 
 // The size of the window.
@@ -80,7 +80,7 @@ func Path(t testing.TB) string {
 	return ""
 }
 
-// notice remembers what the browser asks for, and what goes wrong in pages.
+// notice records the browser's requests, and errors in pages.
 func (b *Browser) notice(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,7 +103,7 @@ func (b *Browser) Requests() []string {
 	return slices.Clone(b.requests)
 }
 
-// Errors are those that scripts of pages did not take care of.
+// Errors are the uncaught errors of the pages' scripts.
 func (b *Browser) Errors() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,7 +120,7 @@ func (b *Browser) Do(t testing.TB, actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Get is what the browser says, or the test fails.
+// Get returns the browser's result, or fails the test.
 func Get[T any](t testing.TB, b *Browser, action chromedp.Action[T]) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -132,7 +132,7 @@ func Get[T any](t testing.TB, b *Browser, action chromedp.Action[T]) T {
 	return result
 }
 
-// Leave does what leads to another page, and waits until that is there.
+// Leave does an action that leads to another page, and waits until that page is loaded.
 func (b *Browser) Leave(t testing.TB, action chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -154,21 +154,21 @@ func (b *Browser) DownloadTo(t testing.TB, directory string) {
 	}
 }
 
-// screenshots is the environment variable that names where pictures are kept.
+// screenshots is the environment variable with the directory of pictures.
 const screenshots = "CALLBRAID_SCREENSHOTS"
 
-// Screenshot keeps a picture of the window in the directory that the environment variable
-// CALLBRAID_SCREENSHOTS names, if it does.
+// Screenshot saves a picture of the window in the directory of the environment variable
+// CALLBRAID_SCREENSHOTS, if it is set.
 func (b *Browser) Screenshot(t testing.TB, name string) {
 	t.Helper()
 	if os.Getenv(screenshots) == "" {
 		return
 	}
-	Keep(t, name, Get(t, b, chromedp.CaptureScreenshot()))
+	Save(t, name, Get(t, b, chromedp.CaptureScreenshot()))
 }
 
-// Keep keeps a picture in that directory.
-func Keep(t testing.TB, name string, picture []byte) {
+// Save saves a picture in that directory.
+func Save(t testing.TB, name string, picture []byte) {
 	t.Helper()
 	directory := os.Getenv(screenshots)
 	if directory == "" {

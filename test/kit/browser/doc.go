@@ -1,10 +1,10 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package browser looks at pages with Chromium, as a person does: what stands there, what
-// happens where it is clicked, and what the browser asks for.
+// Package browser tests pages with Chromium, as a person uses them: their content, the effect of
+// clicks, and the browser's requests.
 //
-// Each browser is a process of its own with a directory that goes with the test. It can
-// resolve no name and reach nothing but this machine, so nothing that a page asks for
-// leaves it; whatever it asks for is remembered: see [Browser.Requests].
+// Each browser is a process of its own with a directory that is removed after the test. It can
+// resolve no name and reach only this machine, so no request of a page leaves it. It records all
+// requests: see [Browser.Requests].
 package browser

@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// Options say what the attack is.
+// Options describe an attack.
 type Options struct {
-	// Address is what is attacked, host:port.
+	// Address is the target, host:port.
 	Address string
 	// Connections is how many are open or being opened at any time.
 	Connections int
-	// From are the local addresses, without port, that connections come from in turn;
-	// empty: the one that the system chooses. On Linux all of 127.0.0.0/8 are local.
+	// From are the local addresses of the connections in turn, without port; empty: the system
+	// chooses. On Linux all of 127.0.0.0/8 are local.
 	From []string
 	// Send is sent on each connection as soon as it is open; empty: nothing.
 	Send []byte
-	// Trickle sends Send byte by byte, one in this time; 0: all of it at once.
+	// Trickle sends Send byte by byte, one in this time; 0: all together.
 	Trickle time.Duration
 }
 
@@ -50,7 +50,7 @@ type Flood struct {
 	opened, closed, failed atomic.Uint64
 }
 
-// Counts are what a flood has done.
+// Counts are the counts of a flood.
 type Counts struct {
 	// Open connections are open now.
 	Open int64
@@ -62,7 +62,7 @@ type Counts struct {
 // pause is how long a connection that could not be opened waits.
 const pause = 10 * time.Millisecond
 
-// Start starts an attack, which goes on until Stop.
+// Start starts an attack, which continues until Stop.
 func Start(o Options) *Flood {
 	f := &Flood{options: o}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
@@ -72,7 +72,7 @@ func Start(o Options) *Flood {
 	return f
 }
 
-// Counts are what has happened until now.
+// Counts are the counts until now.
 func (f *Flood) Counts() Counts {
 	return Counts{Open: f.open.Load(), Opened: f.opened.Load(), Closed: f.closed.Load(), Failed: f.failed.Load()}
 }
@@ -105,7 +105,7 @@ func (f *Flood) attack(i int) {
 
 // idle holds a connection until the other side closes it, or the attack ends.
 func (f *Flood) idle(conn net.Conn) {
-	// A connection that is reset leaves nothing in the system.
+	// A connection that is reset leaves no state in the system.
 	_ = conn.(*net.TCPConn).SetLinger(0)
 	defer conn.Close()
 	defer context.AfterFunc(f.ctx, func() { _ = conn.SetReadDeadline(time.Now()) })()

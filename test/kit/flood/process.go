@@ -33,7 +33,7 @@ func RunIfChild() {
 	os.Exit(0)
 }
 
-// reportInterval is how often a process says what it has done.
+// reportInterval is the interval at which a process reports its counts.
 const reportInterval = 100 * time.Millisecond
 
 func report(f *Flood) {
@@ -76,11 +76,11 @@ func Spawn(o Options) (*Process, error) {
 	return p, p.command.Start()
 }
 
-// Await reads what the attack has done until it has reached something.
+// Await reads the counts of the attack until they satisfy a condition.
 func (p *Process) Await(reached func(Counts) bool) (c Counts, err error) {
 	for {
 		if err := p.counts.Decode(&c); err != nil {
-			return c, fmt.Errorf("read what the flood has done: %w", err)
+			return c, fmt.Errorf("read the counts of the flood: %w", err)
 		}
 		if reached(c) {
 			return c, nil

@@ -1,12 +1,12 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jaeger runs a real Jaeger for tests, with storage in memory, and asks it as its
-// users do: by the API of its pages, which says what it finds wrong with spans, and by that
-// which gives OTLP. It knows no tracer's protocol.
+// Package jaeger runs a real Jaeger for tests, with storage in memory. It asks Jaeger like users:
+// by the API of its pages, which reports problems of spans, and by the API for OTLP. It knows no
+// tracer's protocol.
 //
-// `make backends` builds Jaeger from its module, which has no pages in it: what a person sees
-// is drawn by the browser from what these APIs say.
+// `make backends` builds Jaeger from its module, which has no pages: the browser would draw them
+// from the data of these APIs.
 //
 // A test needs only:
 //

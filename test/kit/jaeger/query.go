@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// Trace is a trace as Jaeger's pages are given it.
+// Trace is a trace as Jaeger's pages receive it.
 type Trace struct {
 	ID    string `json:"traceID"`
 	Spans []Span
@@ -30,7 +30,7 @@ type Span struct {
 	ID         string `json:"spanID"`
 	Name       string `json:"operationName"`
 	References []Reference
-	// Warnings are what Jaeger finds wrong: a time that can't be, a parent that is missing.
+	// Warnings are Jaeger's warnings: an impossible time, or a missing parent.
 	Warnings []string
 }
 
@@ -63,8 +63,8 @@ func (s *Server) Services(t testing.TB) []string {
 	return services.Services
 }
 
-// Search gives the traces in which a service has spans, as the page of searches is given
-// them: at most so many, and those that are most recent.
+// Search returns the traces in which a service has spans, as the page of searches receives them: at
+// most so many, the latest ones.
 func (s *Server) Search(t testing.TB, service string, most int) []Trace {
 	t.Helper()
 	var found struct{ Data []Trace }
@@ -79,7 +79,7 @@ func (s *Server) Search(t testing.TB, service string, most int) []Trace {
 	return found.Data
 }
 
-// Trace gives a trace of that ID, in hexadecimal digits.
+// Trace returns a trace by its ID in hexadecimal digits.
 func (s *Server) Trace(t testing.TB, id string) ptrace.Traces {
 	t.Helper()
 	var answer struct{ Result json.RawMessage }

@@ -19,7 +19,7 @@ import (
 type Version string
 
 const (
-	// V1 is what Jaeger 1 was.
+	// V1 is the command line of Jaeger 1.
 	V1 Version = "all-in-one"
 	// V2 is made of the Collector.
 	V2 Version = "jaeger"
@@ -28,8 +28,8 @@ const (
 // Versions are all of them.
 func Versions() []Version { return []Version{V1, V2} }
 
-// arguments let it listen on loopback alone: on one address for OTLP over gRPC, on another for
-// the query API, and wherever else it can't be kept from it.
+// arguments let it listen on loopback only: on one address for OTLP over gRPC, on another for the
+// query API, and on its other ports.
 func (v Version) arguments(t testing.TB, otlp, query string) []string {
 	t.Helper()
 	if v == V1 {
@@ -47,8 +47,8 @@ func allInOne(t testing.TB, otlp, query string) []string {
 	}
 }
 
-// configuration is Jaeger's own of all-in-one (cmd/jaeger/internal/all-in-one.yaml) with what
-// is used here.
+// configuration is that of Jaeger's all-in-one (cmd/jaeger/internal/all-in-one.yaml), reduced to
+// the necessary parts.
 const configuration = `
 extensions:
   jaeger_storage: {backends: {memory: {memory: {max_traces: %d}}}}
@@ -81,7 +81,7 @@ const requirePeers = "CALLBRAID_REQUIRE_PEERS"
 
 // Server is a Jaeger.
 type Server struct {
-	// OTLP is where it takes OTLP over gRPC, host:port.
+	// OTLP is its address for OTLP over gRPC, host:port.
 	OTLP string
 
 	query string
@@ -93,7 +93,7 @@ func Start(t testing.TB, version Version) *Server {
 	t.Helper()
 	s := &Server{OTLP: testkit.Address(t), query: testkit.Address(t)}
 	command := exec.Command(Require(t, version), version.arguments(t, s.OTLP, s.query)...)
-	// It would send spans of its own to whoever listens where Jaegers do.
+	// Otherwise it sends its own spans to a Jaeger on the default port.
 	command.Env = append(command.Environ(), "OTEL_TRACES_SAMPLER=always_off")
 	kit.RunPeer(t, "Jaeger", command, "http://"+s.query+"/api/v3/services")
 	return s
@@ -116,9 +116,8 @@ func Require(t testing.TB, version Version) (path string) {
 	return ""
 }
 
-// client has a bound for each request: Jaeger takes seconds for 20,000 spans where the
-// machine is busy.
+// client bounds the time of each request: on a busy machine Jaeger takes seconds for 20,000 spans.
 var client = &http.Client{Timeout: testkit.Patience}
 
-// MaxTraces is how many traces V2 keeps, and the most that a search of it may ask for.
+// MaxTraces is the number of traces that V2 stores, and the largest number for a search of it.
 const MaxTraces = 10_000

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openapi checks that responses of an HTTP API are as its OpenAPI document says.
+// Package openapi checks the responses of an HTTP API against its OpenAPI document.
 package openapi
 
 import (

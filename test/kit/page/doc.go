@@ -1,27 +1,27 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package page does what a page of the documentation says: its commands are run as they stand
-// there, and have to show what the page shows. What is run is the page's own text.
+// Package page follows a page of the documentation: it runs the page's commands unchanged, and
+// compares their output with the page.
 //
-// A comment in front of a fenced block, which readers don't see, says what the block is:
+// A comment in front of a fenced block, invisible to readers, describes the block:
 //
 //	<!-- run -->                  commands, run to their end in the page's shell
 //	<!-- terminal: NAME -->       commands that go on, in a shell of their own, to the page's end
 //	<!-- file: NAME -->           a file
-//	<!-- shows -->                what the commands before show: these are repeated until they do
+//	<!-- shows -->                the output of the commands before: these are repeated until they match
 //	<!-- shows the like -->       the same with other numbers
 //	<!-- shows nothing -->        without a block: the commands before show nothing
-//	<!-- says: NAME -->           lines that a terminal says, in this order, sooner or later
-//	<!-- says only info: NAME --> without a block: a terminal of a collector has said of nothing that it is wrong
+//	<!-- says: NAME -->           lines of a terminal's output, in this order, sooner or later
+//	<!-- says only info: NAME --> without a block: the log of a collector in a terminal has no warning or error
 //	<!-- not run: WHY -->         commands that are not run
 //
-// In what is shown … stands for anything within a line, and blanks for any blanks. Every block
-// of commands (sh) has to have such a comment.
+// In an output, … stands for any text within a line, and blanks for any blanks. Every block of
+// commands (sh) has to have such a comment.
 //
 // # The machine
 //
-// A page has a machine of its own, made of namespaces: processes, network, what is below /run.
-// So addresses are those of the page, and nothing that is started stays. It is an ordinary user's,
+// Each page has its own machine, made of namespaces: processes, network, the directory /run. So
+// addresses are those of the page, and every started program ends. It belongs to an ordinary user,
 // in a directory like a checkout after make build.
 package page

@@ -13,8 +13,8 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// Follow does what a page of docs/ says, in its order, and fails the test where something
-// doesn't come out as it says. The project is the directory of the checkout.
+// Follow follows a page of docs/ in its order, and fails the test if an output differs. The project
+// is the directory of the checkout.
 func Follow(t testing.TB, project, name string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(project, "docs", name))
@@ -34,14 +34,14 @@ func Follow(t testing.TB, project, name string) {
 	}
 }
 
-// reader is who does what a page says.
+// reader follows the commands of a page.
 type reader struct {
 	page    string
 	steps   []step
 	machine *machine
 }
 
-// follow does a step, with those that say what it shows, and gives how many these are.
+// follow does a step, together with the blocks of its output, and returns their number.
 func (r *reader) follow(t testing.TB, at int) (done int) {
 	t.Helper()
 	s := r.steps[at]
@@ -76,7 +76,7 @@ func (r *reader) follow(t testing.TB, at int) (done int) {
 // where is the place of a step.
 func (r *reader) where(s step) string { return fmt.Sprintf("%s:%d", r.page, s.line) }
 
-// noted is the path of what is kept of a step.
+// noted is the path of a file about a step.
 func (r *reader) noted(s step, ending string) string {
 	return filepath.Join(r.machine.notes, fmt.Sprint(s.line)+ending)
 }
@@ -96,8 +96,8 @@ func (r *reader) read(path string) string {
 	return string(text)
 }
 
-// do has the shell do the commands of a step, in a form that has $0 for them and $1 for where
-// what they say goes to.
+// do runs the commands of a step in the shell. In form, $0 stands for the commands and $1 for the
+// file of their output.
 func (r *reader) do(t testing.TB, s step, form string) (status, said string, ok bool) {
 	t.Helper()
 	commands, output := r.noted(s, ".sh"), r.noted(s, ".txt")
@@ -106,7 +106,7 @@ func (r *reader) do(t testing.TB, s step, form string) (status, said string, ok 
 	return status, r.read(output), ok
 }
 
-// run does commands that have to succeed, each of them. What they set the next ones have.
+// run runs commands, each of which has to succeed. Their variables stay for the next commands.
 func (r *reader) run(t testing.TB, s step) {
 	t.Helper()
 	_, said, ok := r.do(t, s, "set -e; . $0 > $1 2>&1 < /dev/null; set +e")
@@ -128,7 +128,7 @@ func (r *reader) look(t testing.TB, s step) (status, said string) {
 	return status, said
 }
 
-// lookUntil looks until it sees what is shown.
+// lookUntil looks until the output is that of the page.
 func (r *reader) lookUntil(t testing.TB, s step, wanted shown, text string) {
 	t.Helper()
 	var status, said string
@@ -146,8 +146,8 @@ func (r *reader) lookUntil(t testing.TB, s step, wanted shown, text string) {
 	})
 }
 
-// lookOnce looks where nothing is to be seen. How the commands end is not looked at: grep says
-// that it has found nothing.
+// lookOnce checks that commands print nothing. It ignores their status: grep fails if it finds
+// nothing.
 func (r *reader) lookOnce(t testing.TB, s step) {
 	t.Helper()
 	if _, said := r.look(t, s); said != "" {
@@ -165,15 +165,15 @@ func (r *reader) start(t testing.TB, s step) {
 	}
 }
 
-// terminal is the path of what a terminal says.
+// terminal is the path of a terminal's output.
 func (r *reader) terminal(name string) string {
 	return filepath.Join(r.machine.notes, name+".log")
 }
 
-// lastSaid is how much of what a terminal said is shown, in bytes.
+// lastSaid bounds the part of a terminal's output in a failure, in bytes.
 const lastSaid = 4 << 10
 
-// terminals is what all of them have said, for who looks for a reason.
+// terminals is the output of all terminals, for the message of a failure.
 func (r *reader) terminals() string {
 	var all strings.Builder
 	for _, s := range r.steps {
@@ -185,16 +185,16 @@ func (r *reader) terminals() string {
 	return all.String()
 }
 
-// awaitSaid waits until a terminal has said lines.
+// awaitSaid waits until a terminal has printed lines.
 func (r *reader) awaitSaid(t testing.TB, s step) {
 	t.Helper()
 	wanted := newShown(s.text, false)
-	testkit.Eventually(t, fmt.Sprintf("%s: terminal %s says\n%s", r.where(s), s.name, s.text), func() (bool, string) {
+	testkit.Eventually(t, fmt.Sprintf("%s: terminal %s prints\n%s", r.where(s), s.name, s.text), func() (bool, string) {
 		return wanted.in(r.read(r.terminal(s.name))), r.terminals()
 	})
 }
 
-// checkOnlyInfo looks whether a collector has said that something is wrong.
+// checkOnlyInfo checks that a collector has logged no warning or error.
 func (r *reader) checkOnlyInfo(t testing.TB, s step) {
 	t.Helper()
 	for line := range strings.Lines(r.read(r.terminal(s.name))) {

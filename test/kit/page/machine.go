@@ -23,7 +23,7 @@ import (
 
 // machine is where a page is gone through: a shell of a user, in namespaces of its own.
 type machine struct {
-	// dir is the user's directory, and notes where commands and what they said are kept.
+	// dir is the user's directory, and notes that of commands and their output.
 	dir, notes string
 
 	shell  *exec.Cmd
@@ -33,22 +33,22 @@ type machine struct {
 }
 
 const (
-	// checkout is what a directory has of a checkout.
+	// checkout is the part of a checkout in the user's directory.
 	checkout = "config docs testdata"
 
-	// ownMachine becomes root of namespaces, makes what is the machine's own, and becomes an
-	// ordinary user, to whom /var/run/lttng belongs, in a shell.
+	// ownMachine becomes root of namespaces, makes the machine's own directories, and becomes an
+	// ordinary user, who owns /var/run/lttng, in a shell.
 	ownMachine = `ip link set lo up && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /dev/shm && mkdir /run/lttng &&
 		exec unshare --user --map-user=1000 --map-group=1000 -- bash --norc`
 
 	remedy = "apt-get install util-linux iproute2 bash curl jq procps (Debian), as root or where namespaces of users are allowed"
 )
 
-// commands are what a machine, and the commands of most pages, need.
+// commands are the programs that a machine, and most pages, need.
 var commands = []string{"unshare", "mount", "ip", "bash", "curl", "jq", "pgrep"}
 
-// newMachine starts one. It ends with the test. Where there are no means for it the test is
-// skipped, or fails if CALLBRAID_REQUIRE_PEERS is set.
+// newMachine starts a machine. It ends with the test. If it cannot be made, the test is skipped, or
+// fails if CALLBRAID_REQUIRE_PEERS is set.
 func newMachine(t testing.TB, project string) *machine {
 	t.Helper()
 	for _, command := range commands {
@@ -64,7 +64,7 @@ func newMachine(t testing.TB, project string) *machine {
 	m.shell.Env = append(slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "CALLBRAID_") || strings.HasPrefix(variable, "LTTNG_")
 	}), "HOME="+m.dir, "LC_ALL=C.UTF-8",
-		// A program waits until its session daemon has told it what to trace, also on a busy machine.
+		// A program waits for its session daemon to configure the tracing, also on a busy machine.
 		"LTTNG_UST_REGISTER_TIMEOUT="+strconv.FormatInt(testkit.Patience.Milliseconds(), 10))
 	m.shell.Stderr = &m.errors
 	typed, err := m.shell.StdinPipe()
@@ -86,7 +86,7 @@ func newMachine(t testing.TB, project string) *machine {
 	return m
 }
 
-// lay makes of the user's directory what a checkout is after make build.
+// lay makes the user's directory look like a checkout after make build.
 func (m *machine) lay(t testing.TB, project string) {
 	t.Helper()
 	programs := map[string]string{
@@ -116,8 +116,8 @@ func (m *machine) lay(t testing.TB, project string) {
 	}
 }
 
-// end ends the shell. All that it has started ends before it has, since it is the first process
-// of its namespace: nobody writes to the directory any more.
+// end ends the shell. The shell is the first process of its namespace, so all its processes end
+// before it. Afterwards no process writes to the directory.
 func (m *machine) end(t testing.TB) {
 	t.Helper()
 	pid := strconv.Itoa(m.shell.Process.Pid)
@@ -130,10 +130,10 @@ func (m *machine) end(t testing.TB) {
 			_ = syscall.Kill(first, syscall.SIGKILL) // it may have ended
 		}
 	}
-	_ = m.shell.Wait() // it says that it was killed
+	_ = m.shell.Wait() // the error is that it was killed
 }
 
-// do has the shell do a line, and gives its exit status; ok is false when the shell has ended.
+// do lets the shell run a line, and returns its exit status; ok is false if the shell has ended.
 func (m *machine) do(line string) (status string, ok bool) {
 	if _, err := fmt.Fprintf(m.typed, "%s\necho $?\n", line); err != nil {
 		return "", false

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// anything is what is left out in a page.
+	// anything stands for omitted text in a page.
 	anything = "…"
-	// blank and number are what stands for all of their kind when lines are compared.
+	// blank and number stand for all of their kind when lines are compared.
 	blank, number = " ", "0"
 )
 
@@ -20,7 +20,7 @@ var (
 	numbers = regexp.MustCompile(`\d+(\.\d+)?(e[-+]\d+)?`)
 )
 
-// shown is what a page shows, to compare with what is there.
+// shown is an output in a page, for comparison.
 type shown struct {
 	lines   []*regexp.Regexp
 	theLike bool
@@ -39,7 +39,7 @@ func newShown(text string, theLike bool) shown {
 	return s
 }
 
-// plain is a line without what is not compared.
+// plain returns a line without the parts that are not compared.
 func (s shown) plain(line string) string {
 	line = strings.TrimSpace(blanks.ReplaceAllString(line, blank))
 	if s.theLike {
@@ -48,7 +48,7 @@ func (s shown) plain(line string) string {
 	return line
 }
 
-// is reports whether a text is what is shown, line for line.
+// is reports whether a text equals the output, line for line.
 func (s shown) is(text string) bool {
 	n := 0
 	for line := range strings.Lines(text) {

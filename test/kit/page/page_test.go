@@ -46,7 +46,7 @@ func TestAPageThatIsNotClearIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatIsShownIsCompared(t *testing.T) {
+func TestOutputIsCompared(t *testing.T) {
 	for _, test := range []struct {
 		name, shown, there string
 		theLike            bool
@@ -62,8 +62,8 @@ func TestWhatIsShownIsCompared(t *testing.T) {
 		{name: "nothing", shown: "a\n", there: ""},
 		{name: "lines between", shown: "a\nb\n", there: "x\na\ny\nb\nz\n", in: true},
 		{name: "another order", shown: "b\na\n", there: "a\nb\n"},
-		{name: "what is left out", shown: "… info … ready …}\n", there: "2026\tinfo\tx.go:1\tready {1}\n", is: true, in: true},
-		{name: "more than is left out", shown: "… info\n", there: "an info more\n"},
+		{name: "omitted text", shown: "… info … ready …}\n", there: "2026\tinfo\tx.go:1\tready {1}\n", is: true, in: true},
+		{name: "more than the omitted text", shown: "… info\n", there: "an info more\n"},
 		{name: "other numbers", shown: "12 µs in v1.5e-05\n", there: "7.25 µs in v3\n", theLike: true, is: true, in: true},
 		{name: "other numbers, other words", shown: "12 µs\n", there: "7 ms\n", theLike: true},
 		{name: "no number", shown: "63 of 1497\n", there: " of 22\n", theLike: true},

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// kind is what a step is.
+// kind is the kind of a step.
 type kind string
 
 const (
@@ -38,7 +38,7 @@ type step struct {
 	kind kind
 	// name is that of a terminal or a file.
 	name string
-	// text is the block, without what it is indented by.
+	// text is the block, without its indentation.
 	text string
 	// line is that of the comment, counted from 1.
 	line int
@@ -52,7 +52,7 @@ var (
 // stepsOf are the steps of a page.
 func stepsOf(text string) (all []step, err error) {
 	lines := strings.Split(text, "\n")
-	var next *step // whose block has to follow
+	var next *step // the step whose block follows
 	for i := 0; i < len(lines); i++ {
 		if m := comment.FindStringSubmatch(lines[i]); m != nil {
 			if next != nil {
@@ -76,7 +76,7 @@ func stepsOf(text string) (all []step, err error) {
 		case m == nil:
 			continue
 		case next == nil && m[2] == "sh":
-			return nil, fmt.Errorf("line %d: expected a comment in front of commands that says what becomes of them", i+1)
+			return nil, fmt.Errorf("line %d: expected a comment in front of commands, such as <!-- run -->", i+1)
 		}
 		begin := i + 1
 		for i++; i < len(lines) && lines[i] != m[1]+"```"; i++ {

@@ -1,8 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prometheus runs a real Prometheus for tests, which scrapes what collectors show,
-// and asks it as its users do. It knows no tracer's protocol.
+// Package prometheus runs a real Prometheus for tests, which scrapes collectors, and asks it like
+// users. It knows no tracer's protocol.
 //
 // A test needs only:
 //

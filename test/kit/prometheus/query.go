@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// Metadata is what the exposition of a metric said of it.
+// Metadata is the description of a metric in its exposition.
 type Metadata struct {
 	// Type is counter, gauge, histogram, summary or unknown.
 	Type string

@@ -17,17 +17,16 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// remedy is how Prometheus is had. Debian's package starts a service, which nothing here
-// needs: a binary in PATH is enough.
+// remedy describes how to get Prometheus. Debian's package starts a service, which tests do not
+// need: a binary in PATH is enough.
 const remedy = "have prometheus in PATH (Debian: apt-get download prometheus, and dpkg-deb -x of the downloaded file)"
 
 // requirePeers is the environment variable that turns a missing peer into a failure.
 const requirePeers = "CALLBRAID_REQUIRE_PEERS"
 
-// configuration scrapes so often that tests don't wait long, and not so often that a busy
-// machine is too slow: what a scrape didn't get is gone until the next. The labels job and
-// instance are those of the exporter, which has them from service.name and
-// service.instance.id.
+// configuration scrapes so often that tests don't wait long, and so seldom that a busy machine is
+// fast enough: data of a failed scrape is missing until the next. The labels job and instance are
+// those of the exporter, which has them from service.name and service.instance.id.
 const configuration = `
 global: {scrape_interval: 1s, scrape_timeout: 1s}
 scrape_configs:

@@ -1,9 +1,9 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rbkit plays Rbkit servers for tests, with the sockets that real ones have: a
-// PUB and a REP socket of libzmq, in processes of their own. What they publish is the
-// tests', what they answer is a server's of package rbkitserver.
+// Package rbkit simulates Rbkit servers for tests, with the sockets of real ones: a PUB and a REP
+// socket of libzmq, in processes of their own. Tests publish messages. Requests are answered by a
+// server of package rbkitserver.
 //
 // A test needs only:
 //

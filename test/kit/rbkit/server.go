@@ -14,17 +14,18 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// Options are what a server is like.
+// Options describe a server.
 type Options struct {
 	// Publish and Request are the addresses on which it publishes and answers; Request
 	// empty: it only publishes.
 	Publish, Request string
-	// Hello is what it says of itself; the process, its name and its directory are the real ones.
+	// Hello is its reply to a handshake, except for the process, its name and its directory, which
+	// are the real ones.
 	Hello rbkit.HandshakeReply
-	// Mute says that it takes requests and answers none.
+	// Mute: it receives requests and answers none.
 	Mute bool
-	// QueueMessages is how many messages its socket keeps for a slow reader; 0: 1000, as
-	// with real servers.
+	// QueueMessages is the number of messages in its socket's queue for a slow reader; 0: 1000, as
+	// in real servers.
 	QueueMessages int
 }
 
@@ -35,8 +36,8 @@ type Server struct {
 	dialect            rbkit.Dialect
 }
 
-// Start starts a server, which ends with the test, or with Stop. Where libzmq is missing,
-// the test is skipped as zmqtest.Require says.
+// Start starts a server, which ends with the test, or with Stop. If libzmq is missing, the test is
+// skipped like by zmqtest.Require.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	var options []string
@@ -45,7 +46,7 @@ func Start(t testing.TB, o Options) *Server {
 	}
 	s := &Server{dialect: o.Hello.Dialect}
 	if o.Request != "" {
-		s.answer(t, o) // before somebody hears of it, who may ask at once
+		s.answer(t, o) // before the start of clients, which may ask immediately
 	}
 	s.publisher = zmqtest.Bind(t, "PUB", o.Publish, options...)
 	return s
@@ -64,16 +65,15 @@ func (s *Server) answer(t testing.TB, o Options) {
 	s.replier.Answer(func(request [][]byte) [][]byte { return s.state.Answer(request) })
 }
 
-// PID is that of the process that answers. A server that only publishes says none, nor
-// has it a State or Commands.
+// PID is that of the process that answers. A server that only publishes has none, and no State or
+// Commands.
 func (s *Server) PID() int { return s.replier.PID() }
 
-// Publish publishes a message. Only who has subscribed gets it.
+// Publish publishes a message. Only subscribers get it.
 func (s *Server) Publish(message []byte) { s.publisher.Send(message) }
 
-// AwaitSubscriber publishes messages without events until one is heard: a PUB socket
-// doesn't tell that somebody has subscribed, and what comes after a message that was
-// heard arrives.
+// AwaitSubscriber publishes messages without events until one arrives: a PUB socket doesn't report
+// subscribers, and messages after one that arrived arrive too.
 func (s *Server) AwaitSubscriber(t testing.TB, heard func() bool) {
 	t.Helper()
 	testkit.Eventually(t, "the receiver gets the messages of the server", func() (bool, string) {
@@ -92,13 +92,13 @@ func noEvents(d rbkit.Dialect) []byte {
 	return []byte{0x83, 0, eventType, 1, 0xcb, 0x42, 0x79, 0, 0, 0, 0, 0, 0, 2, 0x90}
 }
 
-// State is what the server would say of itself.
+// State is the server's own state.
 func (s *Server) State() rbkit.HandshakeReply { return s.state.State() }
 
-// Commands are those that came, in their order, handshakes among them.
+// Commands are the received ones, in their order, with handshakes.
 func (s *Server) Commands() []rbkit.Command { return s.state.Commands() }
 
-// Stop ends the server in order: what it has published still leaves it.
+// Stop ends the server in order: it still sends all published messages.
 func (s *Server) Stop() {
 	s.publisher.Stop()
 	if s.replier != nil {
@@ -106,7 +106,7 @@ func (s *Server) Stop() {
 	}
 }
 
-// Kill ends the server at once.
+// Kill ends the server immediately.
 func (s *Server) Kill() {
 	s.publisher.Kill()
 	if s.replier != nil {

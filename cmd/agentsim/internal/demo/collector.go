@@ -37,15 +37,15 @@ type collector struct {
 	err     error         // of its end; to be read after ended
 }
 
-// checkFree fails if something listens on one of the addresses already: it would be
-// taken for the collector.
+// checkFree fails if a program listens on one of the addresses already: the demo would use it
+// instead of its own collector.
 func checkFree(addresses ...string) error {
 	for _, address := range addresses {
 		listener, err := net.Listen("tcp", address)
 		if err != nil {
-			return fmt.Errorf("%s is in use: end what listens there (another collector?), or use a configuration with other ports: %w", address, err)
+			return fmt.Errorf("%s is in use: end the program that listens there (another collector?), or use a configuration with other ports: %w", address, err)
 		}
-		listener.Close() // nothing was accepted
+		listener.Close() // no connection was accepted
 	}
 	return nil
 }
@@ -108,11 +108,11 @@ func healthy(ctx context.Context, url string) bool {
 	if err != nil {
 		return false
 	}
-	response.Body.Close() // nothing of it is read
+	response.Body.Close() // its content is not needed
 	return response.StatusCode == http.StatusOK
 }
 
-// failure is an error with what the end of the collector's log says beside its progress.
+// failure returns an error with the last lines of the collector's log, except progress.
 func (c *collector) failure(what string) error {
 	text, err := os.ReadFile(c.log)
 	if err != nil {
@@ -121,12 +121,12 @@ func (c *collector) failure(what string) error {
 	if bytes.Contains(text, []byte("address already in use")) {
 		what += ": a port is in use by another process"
 	}
-	return fmt.Errorf("%s; all it said is in %s%s", what, c.log, lastSaid(string(text)))
+	return fmt.Errorf("%s; its log is %s%s", what, c.log, lastLines(string(text)))
 }
 
-// lastSaid is the end of what a program said, as an error shows it: no more than can be read
-// below, or above, what else there is to see.
-func lastSaid(text string) string {
+// lastLines formats the last lines of a program's output for an error, so few that the rest of the
+// error stays visible.
+func lastLines(text string) string {
 	var b strings.Builder
 	for _, line := range complaints(text) {
 		fmt.Fprintf(&b, "\n    %s", line)

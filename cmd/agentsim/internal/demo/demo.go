@@ -42,7 +42,7 @@ const (
 type Options struct {
 	Collector string // path of the collector's binary
 	Config    string // path of its configuration
-	Data      string // directory for what the collector exports
+	Data      string // directory of the exported data
 	Endpoint  string // where the configuration's receiver listens, host:port
 	Health    string // URL of the configuration's health check
 	Metrics   string // URL of the configuration's Prometheus exporter
@@ -52,9 +52,9 @@ type Options struct {
 	Agent func() error
 	// Spans is the number of spans that is to be exported.
 	Spans uint64
-	// Keep leaves the collector running until ctx ends, so that its pages can be looked at.
+	// Keep keeps the collector running until ctx ends, so that a user can look at its pages.
 	Keep bool
-	// Screenshot is where a picture of the flame graph is left; empty: nowhere.
+	// Screenshot is the file of the picture of the flame graph; empty: no picture.
 	Screenshot string
 
 	Out    io.Writer // for the result
@@ -63,20 +63,19 @@ type Options struct {
 
 func (o Options) logFile() string { return filepath.Join(o.Data, logName) }
 
-// Waits for what the collector exports.
+// Bounds of the time that the demo waits for exported data.
 const (
-	// exportPatience is how long the file of spans may stand still before the demo goes on
-	// with what there is.
+	// exportPatience is the time without new spans after which the demo continues with the existing
+	// ones.
 	exportPatience = 15 * time.Second
-	// metricsPatience is how long the Prometheus exporter may take to show the spans'
-	// metrics; they are flushed every few seconds.
+	// metricsPatience is the time in which the Prometheus exporter must show the spans' metrics.
+	// They are flushed every few seconds.
 	metricsPatience = 15 * time.Second
 )
 
-// Run is the whole demonstration. The end of ctx cuts it short; the collector is always
-// ended.
+// Run runs the whole demonstration. The end of ctx shortens it. Run always ends the collector.
 //
-// A picture that cannot be taken is an error, but all else is done.
+// A failed picture is an error, but everything else is done.
 func Run(ctx context.Context, o Options) (err error) {
 	if o.Data, err = filepath.Abs(o.Data); err != nil {
 		return err
@@ -126,7 +125,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		}
 	}
 	if o.Keep {
-		if err := keep(ctx, c, s, o); err != nil {
+		if err := keepRunning(ctx, c, s, o); err != nil {
 			return errors.Join(err, noPicture)
 		}
 	}
@@ -135,7 +134,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return errors.Join(err, noPicture)
 	}
-	if err := s.read(spans, func() {}); err != nil { // what it exported at its end
+	if err := s.read(spans, func() {}); err != nil { // spans that it exported at its end
 		return errors.Join(err, noPicture)
 	}
 	if o.Keep {
@@ -144,7 +143,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return errors.Join(conclude(s, o, saved), noPicture)
 }
 
-// await reads spans until all are there, or no more come.
+// await reads spans until all have arrived, or no more arrive.
 func await(ctx context.Context, c *collector, s *summary, spans *follower, o Options) error {
 	bar := progress.New(o.Status, "exported", "spans", o.Spans)
 	var seen atomic.Uint64
@@ -189,8 +188,8 @@ func (s *summary) read(spans *follower, each func()) error {
 	}
 }
 
-// saveMetrics keeps what the Prometheus exporter shows, when the spans' metrics are
-// there. It reports whether they came.
+// saveMetrics saves the page of the Prometheus exporter when it has the spans' metrics. It reports
+// whether they arrived.
 func saveMetrics(ctx context.Context, o Options) bool {
 	ctx, cancel := context.WithTimeout(ctx, metricsPatience)
 	defer cancel()
@@ -220,8 +219,8 @@ func fetch(ctx context.Context, url string) ([]byte, error) {
 	return io.ReadAll(response.Body)
 }
 
-// keep prints the result and waits for the end of ctx.
-func keep(ctx context.Context, c *collector, s *summary, o Options) error {
+// keepRunning prints the result and waits for the end of ctx.
+func keepRunning(ctx context.Context, c *collector, s *summary, o Options) error {
 	if err := conclude(s, o, false); err != nil {
 		return err
 	}
@@ -234,7 +233,7 @@ func keep(ctx context.Context, c *collector, s *summary, o Options) error {
 	}
 }
 
-// conclude prints the result. saved says that the metrics are in a file.
+// conclude prints the result. saved reports whether the metrics are in a file.
 func conclude(s *summary, o Options, saved bool) error {
 	fmt.Fprintln(o.Out)
 	if err := s.print(o.Out); err != nil {

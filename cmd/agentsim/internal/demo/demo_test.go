@@ -108,13 +108,13 @@ func TestAFollowerReadsNewLines(t *testing.T) {
 	write(long + "\nend\n")
 	assert.Equal(t, long, next(f))
 
-	// Another file takes the name.
+	// Another file gets the name.
 	require.NoError(t, os.Rename(name, name+".old"))
 	write("new\n")
 	assert.Equal(t, "end", next(f))
 	assert.Equal(t, "new", next(f))
 
-	// What stood there before a follower came is not its own.
+	// A follower does not read lines from before its start.
 	late, err := newFollower(name)
 	require.NoError(t, err)
 	defer late.close()
@@ -127,7 +127,7 @@ func TestAPortInUseIsAClearError(t *testing.T) {
 	listener, err := net.Listen("tcp", "localhost:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()
-	assert.ErrorContains(t, checkFree(address), address+" is in use: end what listens there")
+	assert.ErrorContains(t, checkFree(address), address+" is in use: end the program that listens there")
 	require.NoError(t, listener.Close())
 	assert.NoError(t, checkFree(address))
 }
@@ -138,7 +138,7 @@ func TestAFailureShowsTheLinesThatAreNoProgress(t *testing.T) {
 		"\n2026\tinfo\tStopping\nError: listen tcp 127.0.0.1:8889: bind: address already in use\n"
 	require.NoError(t, os.WriteFile(log, []byte(text), 0o644))
 	err := (&collector{log: log}).failure("the collector did not start")
-	assert.ErrorContains(t, err, "the collector did not start: a port is in use by another process; all it said is in "+log)
+	assert.ErrorContains(t, err, "the collector did not start: a port is in use by another process; its log is "+log)
 	assert.ErrorContains(t, err, "\n    Error: listen tcp 127.0.0.1:8889: bind: address already in use")
 	assert.ErrorContains(t, err, "xxx…\n")
 	assert.NotContains(t, err.Error(), "Starting")

@@ -12,14 +12,14 @@ import (
 	"os"
 )
 
-// follower reads the lines of a file that grows, from where it ended when the follower
-// was made. When another file takes the name, it goes on with that one.
+// follower reads new lines of a growing file. If another file gets the name, it reads that one
+// next.
 type follower struct {
 	name   string
 	from   int64 // where to begin in the first file
 	file   *os.File
 	reader *bufio.Reader
-	part   []byte // of a line whose end is still to come
+	part   []byte // of an unfinished line
 	old    bool   // the name is another file's: this one grows no more
 }
 
@@ -58,7 +58,7 @@ func (f *follower) next() ([]byte, error) {
 				if !f.replaced() {
 					return nil, nil
 				}
-				f.old = true // what was written before that is still to be read
+				f.old = true // the rest of the old file is read first
 				continue
 			}
 			f.close()

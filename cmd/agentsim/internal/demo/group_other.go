@@ -7,5 +7,5 @@ package demo
 
 import "os/exec"
 
-// ownGroup does nothing where there are no process groups.
+// ownGroup does nothing on systems without process groups.
 func ownGroup(*exec.Cmd) {}

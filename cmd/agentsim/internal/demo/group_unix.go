@@ -10,6 +10,6 @@ import (
 	"syscall"
 )
 
-// ownGroup keeps a terminal's interrupt away from the collector: it is ended after the
-// agent, not with it.
+// ownGroup protects the collector from a terminal's interrupt: it ends after the agent, not
+// together with it.
 func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -18,14 +18,13 @@ import (
 // pictureTimeout bounds the time of the browser for the picture.
 const pictureTimeout = 2 * time.Minute
 
-// browsers are the names that Chromium goes by.
+// browsers are the names of Chromium's programs.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome"}
 
-// flameGraphLink is what leads to a flame graph on the page of all services.
+// flameGraphLink matches links to flame graphs on the page of all services.
 var flameGraphLink = regexp.MustCompile(`href="(services/[^"]+/ui/flamegraph)"`)
 
-// takePicture leaves a picture of the flame graph, where there is a browser; else it says
-// how to get one.
+// takePicture takes a picture of the flame graph. Without a browser it prints how to install one.
 func takePicture(ctx context.Context, o Options) error {
 	browser := ""
 	for _, name := range browsers {
@@ -45,7 +44,7 @@ func takePicture(ctx context.Context, o Options) error {
 	return nil
 }
 
-// photographFirst leaves a picture of the flame graph of the first service.
+// photographFirst takes a picture of the flame graph of the first service.
 func photographFirst(ctx context.Context, browser string, o Options) error {
 	address, err := flameGraphAddress(ctx, o.Pages)
 	if err != nil {
@@ -85,10 +84,10 @@ func photograph(ctx context.Context, browser, address, file string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(profile) // what stays is in the directory for such
-	// It stands beside the file until it is whole: what was there stays if it fails.
+	defer os.RemoveAll(profile) // a remaining directory is in the system's temporary directory
+	// The new picture has another name until it is complete. So a failure keeps the previous one.
 	taken := file + ".new.png"
-	defer os.Remove(taken) // fails where it got its name
+	defer os.Remove(taken) // fails after the rename
 	ctx, cancel := context.WithTimeout(ctx, pictureTimeout)
 	defer cancel()
 	arguments := []string{
@@ -98,12 +97,12 @@ func photograph(ctx context.Context, browser, address, file string) error {
 	if os.Getuid() == 0 {
 		arguments = append(arguments, "--no-sandbox") // it refuses to have one as root
 	}
-	said, err := exec.CommandContext(ctx, browser, append(arguments, address)...).CombinedOutput()
+	output, err := exec.CommandContext(ctx, browser, append(arguments, address)...).CombinedOutput()
 	if err == nil {
 		err = os.Rename(taken, file)
 	}
 	if err != nil {
-		return fmt.Errorf("%s failed: %w%s", browser, err, lastSaid(string(said)))
+		return fmt.Errorf("%s failed: %w%s", browser, err, lastLines(string(output)))
 	}
 	return nil
 }

@@ -14,12 +14,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // pages serves a page of all services with the text.
@@ -43,7 +44,7 @@ func TestTheFlameGraphIsFoundOnThePageOfServices(t *testing.T) {
 	assert.ErrorContains(t, err, "expected a link to a flame graph")
 }
 
-// picture takes a picture with a browser that is a script; empty: there is none.
+// picture takes a picture with a script as the browser; empty: there is no browser.
 func picture(t *testing.T, script string) (out, status, file string, err error) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -80,7 +81,7 @@ echo "$address" > "$file"`)
 	assert.Regexp(t, `^http://127.0.0.1:[0-9]+/services/a&b/ui/flamegraph\n$`, string(taken))
 }
 
-// assertOfBefore sees that the picture is the one that was there, and nothing is beside it.
+// assertOfBefore checks that the previous picture is unchanged, and the only file.
 func assertOfBefore(t *testing.T, file string) {
 	t.Helper()
 	got, err := os.ReadFile(file)
@@ -99,10 +100,10 @@ func TestWithoutABrowserTheStatusNamesAPackage(t *testing.T) {
 }
 
 func TestAPictureThatWasNotTakenIsAnError(t *testing.T) {
-	for what, script := range map[string]string{"it fails": "echo no display; exit 1", "it says a lot": `i=0
+	for what, script := range map[string]string{"it fails": "echo no display; exit 1", "it prints a lot": `i=0
 while [ $i -lt 1000 ]; do echo line $i; i=$((i+1)); done
 echo no display
-exit 1`, "it leaves nothing": "echo no display",
+exit 1`, "it writes no file": "echo no display",
 		"it fails with half of it": `for argument; do
 	case $argument in --screenshot=*) echo half > "${argument#--screenshot=}" ;; esac
 done
@@ -117,9 +118,8 @@ exit 1`,
 	}
 }
 
-// TestAPictureThatCannotBeTakenLeavesTheSummary runs a demo with a collector that is a
-// script, whose pages the test serves, and with a browser that fails.
-func TestAPictureThatCannotBeTakenLeavesTheSummary(t *testing.T) {
+// The collector is a script, whose pages the test serves, and the browser fails.
+func TestAFailedPictureKeepsTheSummary(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the browser is a script of a shell")
 	}
@@ -136,7 +136,7 @@ while :; do sleep 0.1; done`)
 	t.Setenv("PATH", directory+":"+os.Getenv("PATH"))
 	status, err := os.Create(filepath.Join(directory, "status"))
 	require.NoError(t, err)
-	defer status.Close() // nobody reads it
+	defer status.Close() // the other end is not read
 
 	for _, keep := range []bool{false, true} {
 		ctx, interrupt := context.WithCancel(t.Context())
@@ -149,7 +149,7 @@ while :; do sleep 0.1; done`)
 		go func() {
 			served <- serveWhenStarted(t, filepath.Join(data, logName), address, twoServices+functionLabel)
 		}()
-		var out shownText
+		var out testkit.Output
 		if keep {
 			go func() {
 				assert.Eventually(t, func() bool { return strings.Contains(out.String(), "Where to look") }, time.Minute, time.Millisecond)
@@ -180,22 +180,4 @@ func serveWhenStarted(t *testing.T, log, address, text string) *http.Server {
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })}
 	go func() { _ = server.Serve(listener) }() // until it is closed
 	return server
-}
-
-// shownText is what a demo writes, for somebody who reads meanwhile.
-type shownText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (s *shownText) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(b)
-}
-
-func (s *shownText) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
 }

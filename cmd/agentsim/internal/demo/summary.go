@@ -20,15 +20,15 @@ const (
 	attributeInstance  = "service.instance.id"
 )
 
-// summary adds up spans as they come. Its memory depends on the number of methods,
-// threads, traces and open calls, not on that of spans.
+// summary adds up arriving spans. Its memory depends on the number of methods, threads, traces and
+// open calls, not on that of spans.
 type summary struct {
 	spans, errors uint64
-	methods       map[string]*method // by name: overloaded ones are taken together
+	methods       map[string]*method // by name: overloaded ones are one method
 	threads       map[thread]struct{}
 	traces        map[pcommon.TraceID]struct{}
 	truncated     map[string]uint64
-	// children is the time spent in the children of spans that are still to come.
+	// children is the time in the children of spans that have not arrived.
 	children map[pcommon.SpanID]time.Duration
 }
 
@@ -95,8 +95,8 @@ func (s *summary) addSpan(instance string, span ptrace.Span) {
 	}
 }
 
-// caller is the span of the calling method: the parent, or in another trace the one the
-// span is linked to. Spans come when calls end, so the caller's is still to come.
+// caller is the span of the calling method: the parent, or the span of the link to another trace.
+// Spans arrive when calls end, so the caller's arrives later.
 func caller(span ptrace.Span) pcommon.SpanID {
 	if span.ParentSpanID().IsEmpty() && span.Links().Len() > 0 {
 		return span.Links().At(0).SpanID()

@@ -23,7 +23,7 @@ const (
 	lineInterval = 2 * time.Second
 )
 
-// Progress shows a number of things that grows.
+// Progress shows a growing number of items.
 type Progress struct {
 	out   *os.File
 	label string
@@ -37,8 +37,8 @@ type Progress struct {
 	ended sync.WaitGroup
 }
 
-// New returns a progress that is not shown yet. unit names the things in the plural.
-// total is 0 if nobody knows it.
+// New returns a progress that is not visible yet. unit is the plural noun of the items. total is 0
+// if it is not known.
 func New(out *os.File, label, unit string, total uint64) *Progress {
 	p := &Progress{out: out, label: label, unit: unit, total: total, done: make(chan struct{})}
 	if term.IsTerminal(int(out.Fd())) {
@@ -103,8 +103,8 @@ func (p *Progress) show(n uint64, rate float64) {
 		n*100/p.total, figures.Rate(rate))
 }
 
-// Stop removes the bar and waits until nothing is shown any more. It may be called
-// without Start, and twice.
+// Stop removes the bar and waits until no more output follows. It can be called twice, and without
+// Start.
 func (p *Progress) Stop() {
 	p.mu.Lock()
 	select {

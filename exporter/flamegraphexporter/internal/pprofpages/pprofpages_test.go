@@ -69,7 +69,7 @@ func TestScriptsAndStylesHaveTheNonce(t *testing.T) {
 	}
 }
 
-func TestPagesHideWhatIsNotServed(t *testing.T) {
+func TestPagesHideLinksToPagesThatAreNotServed(t *testing.T) {
 	for _, name := range []string{FlameGraph, Top, Peek} {
 		body := string(render(t, name, "").Body)
 		for _, id := range []string{"graphbtn", "list", "disasm", "config"} {
@@ -81,7 +81,7 @@ func TestPagesHideWhatIsNotServed(t *testing.T) {
 	assert.Contains(t, string(render(t, FlameGraph, "").Body), `id="action-source"`)
 }
 
-func TestAQueryThatIsWrongIsSaidToBe(t *testing.T) {
+func TestAnInvalidQueryIsAnError(t *testing.T) {
 	for _, query := range []string{"h=(", "g=nothing", "n=x"} {
 		page := render(t, Top, query)
 		assert.Equal(t, http.StatusBadRequest, page.Status, query)
@@ -94,14 +94,14 @@ func TestAnUnknownPageIsAnError(t *testing.T) {
 	assert.Error(t, err)
 }
 
-func TestARequestThatIsGivenUpIsNotRendered(t *testing.T) {
+func TestACancelledRequestIsNotRendered(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := Render(ctx, Top, nil, small("shop"))
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
-func TestAProfileThatIsWrongIsAnError(t *testing.T) {
+func TestAnInvalidProfileIsAnError(t *testing.T) {
 	p := small("shop")
 	p.Sample[0].Value = nil
 	_, err := Render(context.Background(), Top, nil, p)
@@ -165,7 +165,7 @@ func TestWithoutAUserDirectoryThePageNamesTheRemedy(t *testing.T) {
 	assert.Contains(t, string(page.Body), "HOME")
 }
 
-// TestNamesOfFilesAreNotOpened has a mapping whose name is that of a file that is there.
+// The mapping has the name of an existing file.
 func TestNamesOfFilesAreNotOpened(t *testing.T) {
 	executable, err := os.Executable()
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 // pprofFile is the download that go tool pprof reads.
 const pprofFile = "profile.pb.gz"
 
-// format is one that trees can be downloaded in.
+// format is a file format of trees.
 type format struct {
 	contentType string
 	write       func(io.Writer, calltree.Snapshot) error
@@ -39,12 +39,12 @@ func writeFolded(w io.Writer, s calltree.Snapshot) error {
 	return treeformat.WriteFolded(w, treeformat.Reduce(s, treeformat.Value{}, downloadBounds))
 }
 
-// download serves the tree in a format. With seconds=N it is what comes in so long.
+// download serves the tree in a format. With seconds=N it serves a window of that length.
 func (h *Handler) download(name string) func(http.ResponseWriter, *http.Request, tree) error {
 	return func(w http.ResponseWriter, r *http.Request, t tree) error {
 		turn := h.turn(h.downloads)
 		defer turn.end()
-		s, err := h.snapshotAsked(w, r, t, &turn)
+		s, err := h.requestedSnapshot(w, r, t, &turn)
 		if err != nil {
 			return err
 		}
@@ -55,14 +55,14 @@ func (h *Handler) download(name string) func(http.ResponseWriter, *http.Request,
 	}
 }
 
-// snapshotAsked gives the tree, or, where the query asks for seconds, what comes of it in
-// that time, when it has taken its turn.
-func (h *Handler) snapshotAsked(w http.ResponseWriter, r *http.Request, t tree, turn *turn) (s calltree.Snapshot, err error) {
+// requestedSnapshot returns the tree when its turn has come, or a window of it if the query asks for
+// seconds.
+func (h *Handler) requestedSnapshot(w http.ResponseWriter, r *http.Request, t tree, turn *turn) (s calltree.Snapshot, err error) {
 	seconds := r.URL.Query().Get("seconds")
 	switch {
 	case seconds == "":
-		return t.take(r.Context(), turn)
-	case sameorigin.IsOfOtherSite(r): // it could take all windows that there are
+		return t.inTurn(r.Context(), turn)
+	case sameorigin.IsOfOtherSite(r): // it could use all windows
 		return s, errOtherSite
 	case t.window != 0:
 		return s, badRequestf("seconds: a window that was collected is as long as it is")

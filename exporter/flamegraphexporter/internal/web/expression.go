@@ -15,12 +15,12 @@ import (
 	"github.com/callbraid/callbraid/internal/call/treeformat"
 )
 
-// Bounds of the expressions that queries have. Go's expressions take time in proportion to
-// their size and to that of the name, so one match is bounded by the product, and all of a
-// page together by time. The text of a function is an expression within them.
+// Bounds of the expressions in queries. The time of Go's expressions is in proportion to their size
+// and that of the name. So the product bounds one match, and a time bounds all matches of a page.
+// The text of a function is within these bounds as an expression.
 const (
-	// maxExpression is how many characters, and the like, an expression may have, where
-	// what is repeated counts as often.
+	// maxExpression bounds the characters of an expression, and other parts of it. Repeated parts
+	// count as often as they repeat.
 	maxExpression = 2000
 	// mostCounted is up to how many the larger ones are counted.
 	mostCounted = 1_000_000
@@ -30,11 +30,11 @@ const (
 	matchTime = 3 * time.Second
 )
 
-// errSlow is what a page fails with that matches names for longer.
+// errSlow is the error of a page whose matching takes longer.
 var errSlow = badRequestf("the expressions take longer than %v here: expected simpler ones", matchTime)
 
-// What pprof's pages have in their addresses for functions: which stacks are shown and
-// which not, which functions are hidden and shown, and where stacks begin and end.
+// The parameters of pprof's pages for functions: shown and ignored stacks, hidden and shown
+// functions, and the beginning and end of stacks.
 const (
 	queryFocus    = "f"
 	queryIgnore   = "i"
@@ -51,7 +51,7 @@ var (
 	queryTags        = []string{"tf", "ti", "ts", "th"}
 )
 
-// expression is one that names are matched with; nil: none.
+// expression matches names; nil: none.
 type expression struct {
 	*regexp.Regexp
 	size int
@@ -127,9 +127,9 @@ func (e *expression) within(ctx context.Context) treeformat.Matcher {
 	}
 }
 
-// tryOut matches all that pprof will match, which cannot be ended once it has begun: what
-// takes too long is seen here.
-func (e *expression) tryOut(ctx context.Context, p *profile.Profile) error {
+// checkTime matches all names that pprof will match. pprof's matching cannot be cancelled, so
+// expressions that take too long are refused here.
+func (e *expression) checkTime(ctx context.Context, p *profile.Profile) error {
 	match := e.within(ctx)
 	for _, location := range p.Location {
 		for _, line := range location.Line {

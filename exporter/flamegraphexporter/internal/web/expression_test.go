@@ -19,7 +19,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/treeformat"
 )
 
-// allExpressions are the parameters that pprof takes for expressions.
+// allExpressions are pprof's parameters with expressions.
 var allExpressions = []string{"f", "i", "h", "s", "sf", "prunefrom"}
 
 func TestExpressionsThatAreTooLargeAreRefused(t *testing.T) {
@@ -41,7 +41,7 @@ func TestExpressionsThatAreTooLargeAreRefused(t *testing.T) {
 	}
 }
 
-func TestAnExpressionThatIsTooLargeIsToldItsSize(t *testing.T) {
+func TestTheErrorOfALargeExpressionHasItsSize(t *testing.T) {
 	for text, want := range map[string]string{
 		strings.Repeat("a", maxExpression+1): "got about 2002",
 		`(.?){600}~`:                         "got about 2403",
@@ -100,7 +100,7 @@ func TestMatchingEndsWithItsTime(t *testing.T) {
 	}
 }
 
-func TestWhoTakesTooLongIsTold(t *testing.T) {
+func TestSlowExpressionsAreAnError(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errSlow)
 	_, err := profileFor(ctx, "top", url.Values{"h": {"f"}}, shop("shop", calltree.Calls, "f"))
@@ -116,14 +116,14 @@ func TestANameThatIsTooLongForAnExpressionIsNotMatched(t *testing.T) {
 		assert.Equal(t, want, err == nil, length)
 	}
 	p := treeformat.Profile(shop("shop", calltree.Calls, "f"))
-	require.NoError(t, e.tryOut(t.Context(), p))
+	require.NoError(t, e.checkTime(t.Context(), p))
 	long, line := strings.Repeat("a", 1<<20), p.Location[0].Line[0]
 	for what, text := range map[string]*string{
 		"function": &line.Function.Name, "file": &line.Function.Filename, "object": &p.Location[0].Mapping.File,
 	} {
 		before := *text
 		*text = long
-		assert.ErrorContains(t, e.tryOut(t.Context(), p), "too long for names", what)
+		assert.ErrorContains(t, e.checkTime(t.Context(), p), "too long for names", what)
 		*text = before
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // FuzzRequest asks for any page with any query, or posts any form. The handler answers with a
-// status of its own, repeats nothing of the request as markup, and goes on serving.
+// status of its own, repeats no part of the request as markup, and serves the next request.
 func FuzzRequest(f *testing.F) {
 	for _, target := range []string{
 		"/", "/services/shop/", "/services/shop/ui/flamegraph", "/services/shop/ui/top?f=Main&i=Price&h=x&s=y&p=Main.*",
@@ -30,7 +30,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add("/"+markup, "service="+markup)
 	h := serve(playing("shop", "f"))
 	f.Fuzz(func(t *testing.T, target, form string) {
-		// Windows take as long as a form says.
+		// A form chooses the length of a window.
 		if strings.Contains(target+form, "seconds") && form != "service=shop&seconds=0" {
 			return
 		}

@@ -15,7 +15,7 @@ const (
 	maxForm  = 64 << 10
 )
 
-// guarded is the handler behind what holds for all requests.
+// guarded returns the handler with the checks of all requests.
 func guarded(options *Options, next http.Handler) http.Handler {
 	guard := sameorigin.Guard{
 		Address: options.Address, Hosts: options.AllowedHosts, MaxQuery: maxQuery, MaxBody: maxForm,

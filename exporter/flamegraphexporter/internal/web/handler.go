@@ -12,22 +12,21 @@ import (
 	"go.uber.org/zap"
 )
 
-// Options are what the handler is told of its surroundings.
+// Options are the handler's settings and surroundings.
 type Options struct {
-	// WriteTimeout is how long the server lets a response take; 0: as long as it wants.
+	// WriteTimeout bounds the time of a response; 0: unbounded.
 	WriteTimeout time.Duration
-	// Address is where the server listens, and AllowedHosts what it may be called there
-	// beside localhost and its addresses: see [sameorigin.Guard].
+	// Address is the server's address, and AllowedHosts its allowed names beside localhost and its
+	// addresses: see [sameorigin.Guard].
 	Address      net.Addr
 	AllowedHosts []string
-	// MaxKeptWindows is how many windows are kept for the pages, and MaxKeptWindowNodes how
-	// many paths all of them have. Both are above 0.
+	// MaxKeptWindows is the number of windows that are kept for the pages, and MaxKeptWindowNodes
+	// the number of their paths together. Both are above 0.
 	MaxKeptWindows, MaxKeptWindowNodes int
-	// Take takes memory for a response, in bytes, or fails where there is none; nil: there
-	// always is. leave is called in another goroutine where the response has to end. release
-	// gives the memory back.
+	// Take reserves memory for a response, in bytes, or fails if there is none; nil: there always
+	// is. It calls leave in another goroutine if the response must end. release frees the memory.
 	Take func(bytes int64, leave func()) (release func(), err error)
-	// Kept is called when a window was kept; nil: nothing is.
+	// Kept is called after a window was kept; nil: no call.
 	Kept   func()
 	Logger *zap.Logger
 }
@@ -37,13 +36,13 @@ type Handler struct {
 	trees   Trees
 	options Options
 	windows windows
-	// droppedWindows is how many windows were kept and made room for others.
+	// droppedWindows is the number of kept windows that made room for others.
 	droppedWindows atomic.Int64
-	// shedWindows are those of them that went because memory was short, and refusedPages are
-	// responses for which there was none.
+	// shedWindows is the number of them that made room because memory was short. refusedPages is the
+	// number of responses without memory.
 	shedWindows, refusedPages atomic.Int64
 	starts, pages, downloads  turns
-	// sent is what pages take that are being sent, in bytes.
+	// sent is the memory of pages that are being sent, in bytes.
 	sent  atomic.Int64
 	serve http.Handler
 }
@@ -55,7 +54,7 @@ func New(trees Trees, options Options) *Handler {
 	return h
 }
 
-// DroppedWindows is how many windows were kept and made room for others.
+// DroppedWindows is the number of kept windows that made room for others.
 func (h *Handler) DroppedWindows() int64 { return h.droppedWindows.Load() }
 
 // ShedWindows is how many of them did because memory was short.
@@ -79,7 +78,7 @@ func (h *Handler) routes() *http.ServeMux {
 	return mux
 }
 
-// treeRoutes adds what there is of each tree.
+// treeRoutes adds the pages of each tree.
 func (h *Handler) treeRoutes(mux *http.ServeMux, base string, find finder) {
 	mux.HandleFunc("GET "+base+"/{$}", h.withTree(find, h.treePage))
 	mux.HandleFunc("GET "+base+"/ui/{$}", redirect(".."))
@@ -90,8 +89,8 @@ func (h *Handler) treeRoutes(mux *http.ServeMux, base string, find finder) {
 	}
 }
 
-// redirect leads to an address that is relative to the request's: who stands between may
-// have put something before all paths.
+// redirect redirects to an address relative to the request's, because a proxy may add a prefix to
+// all paths.
 func redirect(to string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Location", to)

@@ -13,9 +13,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// TestANameThatLeadsHereReadsAndChangesNothing is what a browser sends that was led to
-// this machine by a name of another site: for it, all is of the same origin.
-func TestANameThatLeadsHereReadsAndChangesNothing(t *testing.T) {
+// These are the requests of a browser that another site led to this machine by a name of that site.
+// For the browser, everything is of the same origin.
+func TestAForeignNameOfThisServerReadsAndChangesNothing(t *testing.T) {
 	p := playing("shop", "f")
 	h := New(p, Options{Logger: zap.NewNop(), Address: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4040}})
 	for _, method := range []string{http.MethodGet, http.MethodPost} {

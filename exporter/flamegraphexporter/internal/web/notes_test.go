@@ -12,9 +12,9 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-func TestThePageOfAllServicesSaysWhatIsNotShownAsItWas(t *testing.T) {
+func TestThePageOfAllServicesHasNotes(t *testing.T) {
 	p := playing("shop", "Cart.add")
-	assert.NotContains(t, page(t, serve(p), "/"), "class=\"note\"", "nothing to say")
+	assert.NotContains(t, page(t, serve(p), "/"), "class=\"note\"", "no note")
 	p.counters = calltree.Counters{
 		Spans: 1_000_000, Forgotten: 900_000, DroppedKept: 800_000, DroppedTraces: 7, // as it has to be
 		ParentsNotSeen: calltree.ParentsNotSeen{Limit: 1001, Timeout: 1002, Cycle: 1003},
@@ -31,9 +31,8 @@ func TestThePageOfAllServicesSaysWhatIsNotShownAsItWas(t *testing.T) {
 	assert.NotContains(t, text, "000")
 }
 
-// TestPagesSayWhatHasNoPlaceOfItsOwn has a store that gives up a caller which comes all the
-// same, and folds paths.
-func TestPagesSayWhatHasNoPlaceOfItsOwn(t *testing.T) {
+// The store of this test gives up a caller that arrives later, and folds paths.
+func TestPagesHaveTheNotesOfTheirTree(t *testing.T) {
 	store := calltree.NewStore(calltree.Settings{
 		PendingTimeout: time.Hour, MaxServices: 1, MaxNodes: calltree.LeastNodes, MaxPending: calltree.LeastPending,
 		MaxNameBytes: 100, MaxNamesBytes: 1 << 20,
@@ -52,7 +51,7 @@ func TestPagesSayWhatHasNoPlaceOfItsOwn(t *testing.T) {
 		assert.NotContains(t, page(t, h, target), "(parent not seen)", target)
 	}
 
-	for i := range calltree.LeastPending + 1 { // each has a caller of its own that doesn't come
+	for i := range calltree.LeastPending + 1 { // each has a caller of its own that doesn't arrive
 		call(10_000+i, 20_000+i, "orphan")
 	}
 	const orphans = "Calls in (parent not seen): 101;"
@@ -61,7 +60,7 @@ func TestPagesSayWhatHasNoPlaceOfItsOwn(t *testing.T) {
 	}
 	assert.Regexp(t, `Callers that were given up: [1-9]`, page(t, h, "/"))
 
-	call(3, 1, "late") // main came, and was forgotten
+	call(3, 1, "late") // main arrived, and was forgotten
 	assert.Contains(t, page(t, h, "/services/shop/"), "Calls in (parent not seen): 102;")
 	assert.Regexp(t, `and calls that were forgotten: [1-9]`, page(t, h, "/services/shop/"))
 

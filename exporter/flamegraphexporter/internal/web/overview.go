@@ -24,7 +24,7 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) makeOverview(ctx context.Context) (*bytes.Buffer, error) {
 	turn := h.turn(h.starts)
 	defer turn.end()
-	if err := turn.take(ctx); err != nil {
+	if err := turn.wait(ctx); err != nil {
 		return nil, err
 	}
 	if err := turn.hold(serviceMemory * int64(h.trees.Usage().Services)); err != nil {

@@ -17,26 +17,26 @@ import (
 	"github.com/callbraid/callbraid/internal/call/treeformat"
 )
 
-// hostileNames are those of services and functions that pages and addresses have to take.
+// hostileNames are names of services and functions that are difficult for pages and addresses.
 var hostileNames = map[string]string{
-	"markup":               `</script><script>alert(1)</script><img src=x onerror=alert(1)>`,
-	"quotes":               "\"'`;alert(1)//\\",
-	"template":             `{{.Title}} ${1} %s %!d(string=)`,
-	"path":                 "../../etc/passwd",
-	"dots":                 "..",
-	"dot":                  ".",
-	"nothing":              "",
-	"tilde":                "~..",
-	"slashes":              "a//b/",
-	"what addresses use":   "a?b=c&d#e%2Fé+ ;:@",
-	"controls":             "a\x00b\r\nSet-Cookie: c\x1b[31m",
-	"no UTF-8":             "a\xff\xfeb\xc3",
-	"another direction":    "\u202egnp.exe\u2066",
-	"other letters":        "名前.имя.نام.नाम",
-	"an end of script":     "<!--<script>",
-	"a scheme":             "javascript:alert(1)",
-	"as long as it can be": strings.Repeat("long<b>", 150),
-	"very long":            strings.Repeat("x", 1<<20),
+	"markup":                  `</script><script>alert(1)</script><img src=x onerror=alert(1)>`,
+	"quotes":                  "\"'`;alert(1)//\\",
+	"template":                `{{.Title}} ${1} %s %!d(string=)`,
+	"path":                    "../../etc/passwd",
+	"dots":                    "..",
+	"dot":                     ".",
+	"nothing":                 "",
+	"tilde":                   "~..",
+	"slashes":                 "a//b/",
+	"characters of addresses": "a?b=c&d#e%2Fé+ ;:@",
+	"controls":                "a\x00b\r\nSet-Cookie: c\x1b[31m",
+	"no UTF-8":                "a\xff\xfeb\xc3",
+	"another direction":       "\u202egnp.exe\u2066",
+	"other letters":           "名前.имя.نام.नाम",
+	"an end of script":        "<!--<script>",
+	"a scheme":                "javascript:alert(1)",
+	"as long as it can be":    strings.Repeat("long<b>", 150),
+	"very long":               strings.Repeat("x", 1<<20),
 }
 
 // someNames are those of which tests make every page: two where they are to be short, which
@@ -89,7 +89,7 @@ func textOf(t *testing.T, page string) string {
 	return b.String()
 }
 
-func TestThePageOfAllServicesTellsOfEach(t *testing.T) {
+func TestThePageOfAllServicesListsEach(t *testing.T) {
 	text := textOf(t, page(t, serve(playing("shop", "Cart.add")), "/"))
 	for _, want := range []string{"shop", "3+", "1,234,567", "25", "4", "2026-11-22 07:00:00 UTC", "flame graph", "Cart.add"} {
 		assert.Contains(t, text, want)
@@ -100,7 +100,7 @@ func TestThePageOfNoServicesSaysSo(t *testing.T) {
 	assert.Contains(t, page(t, serve(&played{}), "/"), "have arrived yet")
 }
 
-func TestThePageOfAServiceTellsOfItsFunctions(t *testing.T) {
+func TestThePageOfAServiceListsItsFunctions(t *testing.T) {
 	text := textOf(t, page(t, serve(playing("shop", "Cart.add")), "/services/shop/"))
 	for _, want := range []string{"1,234,567 calls, 4 errors", "5 call paths", "500µs", "Price.of", "Cart.add", "(parent not seen)", "1 kept, 7 dropped"} {
 		assert.Contains(t, text, want)
@@ -119,9 +119,8 @@ func TestThePageOfAProfileHasItsUnit(t *testing.T) {
 	}
 }
 
-// TestEverythingThatPagesLeadToIsThere follows all links, and sends all forms, whatever
-// the names are, and looks at each page.
-func TestEverythingThatPagesLeadToIsThere(t *testing.T) {
+// The test follows all links and sends all forms, with hostile names, and checks each page.
+func TestAllLinksAndFormsOfPagesWork(t *testing.T) {
 	for what, name := range someNames() {
 		t.Run(what, func(t *testing.T) {
 			if len(name) > 1<<16 {
@@ -150,7 +149,7 @@ type crawler struct {
 	seen    map[string]bool
 }
 
-// visit looks at a page, and at what it leads to.
+// visit checks a page and its links.
 func (c *crawler) visit(target string) {
 	if c.seen[target] {
 		return
@@ -196,7 +195,7 @@ func (c *crawler) look(target, page, policy string) {
 	}
 }
 
-// notServed are what pprof's pages lead to, and hide.
+// notServed are targets of hidden links on pprof's pages.
 var notServed = map[string]bool{"graph": true, "source": true, "disasm": true}
 
 func (c *crawler) follow(from, href string) {

@@ -18,18 +18,17 @@ import (
 	"github.com/callbraid/callbraid/internal/call/treeformat"
 )
 
-// pageBounds are how large the tree of a page may be: pprof takes its time for each path,
-// and so does the browser. What is smaller is shown together; looked at alone it is large
-// enough to be shown, as that is done before.
+// pageBounds bound the tree of a page, because pprof and the browser need time for each path.
+// Smaller paths are summed up. If a user focuses on one, it is large enough, because focusing is
+// done first.
 var pageBounds = map[string]treeformat.Bounds{
 	pprofpages.FlameGraph: {Nodes: 4_000, Frames: 40_000},
 	pprofpages.Peek:       {Nodes: 4_000, Frames: 40_000},
-	// Only where the query asks for what a list of functions cannot say.
+	// Only for queries that a list of functions cannot answer.
 	pprofpages.Top: {Nodes: 100_000, Frames: 8_000_000},
 }
 
-// What pprof's pages have in their addresses beside expressions: the sample type, and the
-// order of lists.
+// Other parameters of pprof's pages: the sample type and the order of lists.
 const (
 	querySampleIndex = "si"
 	querySort        = "sort"
@@ -55,7 +54,7 @@ func (h *Handler) pprofPage(w http.ResponseWriter, r *http.Request, t tree) erro
 func (h *Handler) renderPage(ctx context.Context, name string, query url.Values, t tree) (pprofpages.Page, error) {
 	turn := h.turn(h.pages)
 	defer turn.end()
-	s, err := t.take(ctx, &turn)
+	s, err := t.inTurn(ctx, &turn)
 	if err != nil {
 		return pprofpages.Page{}, err
 	}
@@ -68,8 +67,8 @@ func (h *Handler) renderPage(ctx context.Context, name string, query url.Values,
 	return pprofpages.Render(ctx, name, query, p)
 }
 
-// profileFor is the profile that a page shows. It takes from the query what is done with
-// that, and sees that pprof can do the rest of it while the context lasts.
+// profileFor returns the profile of a page. It removes from the query the parameters that it
+// applies itself. For the others it checks that pprof's matching ends in time.
 func profileFor(ctx context.Context, name string, query url.Values, s calltree.Snapshot) (*profile.Profile, error) {
 	by, err := treeformat.SampleValue(s.Kind, query.Get(querySampleIndex))
 	if err != nil {
@@ -85,12 +84,12 @@ func profileFor(ctx context.Context, name string, query url.Values, s calltree.S
 		return nil, err
 	}
 	for _, of := range refinements {
-		if name != pprofpages.Peek || of.parameter != queryFocus { // peek looks for what it focuses on
+		if name != pprofpages.Peek || of.parameter != queryFocus { // peek searches for the focused function
 			query.Del(of.parameter)
 		}
 	}
 	plain := isPlain(query)
-	if len(comments) > 0 { // what was left out counts as a part of the whole only
+	if len(comments) > 0 { // ignored parts only count for the percentages
 		query.Set(queryIgnore, "^"+regexp.QuoteMeta(treeformat.LeftOut)+"$")
 	}
 	var p *profile.Profile
@@ -102,7 +101,7 @@ func profileFor(ctx context.Context, name string, query url.Values, s calltree.S
 	p.Comments = append(comments, notes...)
 	for parameter, e := range expressions {
 		if parameter != queryIgnore && query.Has(parameter) {
-			if err := e.tryOut(ctx, p); err != nil {
+			if err := e.checkTime(ctx, p); err != nil {
 				return nil, err
 			}
 		}
@@ -110,8 +109,7 @@ func profileFor(ctx context.Context, name string, query url.Values, s calltree.S
 	return p, nil
 }
 
-// isPlain says whether a query of top asks for nothing that changes stacks, or how much of them
-// is shown.
+// isPlain reports whether a query of top does not change stacks, or their number.
 func isPlain(query url.Values) bool {
 	for parameter := range query {
 		switch parameter {
@@ -123,14 +121,13 @@ func isPlain(query url.Values) bool {
 	return true
 }
 
-// refinements are what is done with the snapshot, and not left to pprof: what is too small
-// is found after them, and they end when they have to. Their names are those that pprof has
-// for them in its menu.
+// refinements are applied to the snapshot instead of leaving them to pprof. So small paths are
+// found after them, and their time is bounded. The names are those of pprof's menu.
 var refinements = []struct{ parameter, name string }{
 	{queryFocus, "Focus"}, {queryIgnore, "Ignore"}, {queryHide, "Hide"}, {queryShow, "Show"}, {queryShowFrom, "Show from"},
 }
 
-// refined is the part of the snapshot that the query asks for, and what to say of it.
+// refined returns the part of the snapshot for the query, and comments about it.
 func refined(ctx context.Context, s calltree.Snapshot, expressions map[string]*expression) (calltree.Snapshot, []string, error) {
 	var comments []string
 	for _, of := range refinements {
@@ -154,7 +151,7 @@ func writePage(w http.ResponseWriter, page pprofpages.Page) {
 		answerText(w, strings.TrimSpace(string(page.Body)), page.Status)
 		return
 	}
-	// pprof's pages live by their own scripts and styles.
+	// pprof's pages need their own scripts and styles.
 	w.Header().Set("Content-Security-Policy", fmt.Sprintf("default-src 'none'; script-src 'nonce-%[1]s'; style-src 'nonce-%[1]s'; "+
 		"img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'", page.Nonce))
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

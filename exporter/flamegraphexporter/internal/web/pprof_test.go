@@ -23,7 +23,7 @@ import (
 // topTable is the data of pprof's top: the whole, and the functions.
 var topTable = regexp.MustCompile(`makeTopTable\( ?([0-9]+) ?, (\[.*\])\);\n`)
 
-// topOf is what top shows.
+// topOf returns the content of top.
 func topOf(t *testing.T, page string) (whole string, functions []map[string]any) {
 	t.Helper()
 	found := topTable.FindStringSubmatch(page)
@@ -88,7 +88,7 @@ func TestPagesWhoseFramesAreAllHiddenShowNothing(t *testing.T) {
 // peeked are the functions that pprof's peek looks at: a line each, with their share of the whole.
 var peeked = regexp.MustCompile(`(?m)^ +[0-9.]+[a-z]* +[0-9.]+% +[0-9.]+% .*\| ([^ \n]+)`)
 
-func TestPeekLooksAtTheFunctionThatItIsAskedFor(t *testing.T) {
+func TestPeekShowsTheFunctionOfTheQuery(t *testing.T) {
 	h := serve(playing("shop", "Cart.add"))
 	for function, want := range map[string][]string{"Cart": {"Cart.add"}, "main": {"Main.main"}, "Cart|main": {"Cart.add", "Main.main"}} {
 		text := textOf(t, page(t, h, "/services/shop/ui/peek?f="+url.QueryEscape(function)))
@@ -97,7 +97,7 @@ func TestPeekLooksAtTheFunctionThatItIsAskedFor(t *testing.T) {
 			got = append(got, line[1])
 		}
 		assert.ElementsMatch(t, want, got, function)
-		assert.Contains(t, text, "Price.of", "what it calls")
+		assert.Contains(t, text, "Price.of", "its callee")
 	}
 }
 
@@ -133,8 +133,8 @@ func TestTopIsOfAListWhereTheQueryLeavesStacksAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestAFocusedFlameGraphHasAllThatIsFocusedOn has more paths of the function than a page
-// shows: what is left of them has another name, and would not be found by it again.
+// The function has more paths than a page shows. The sum of the others has another name, so pprof
+// would not find it again.
 func TestAFocusedFlameGraphHasAllThatIsFocusedOn(t *testing.T) {
 	s := calltree.Snapshot{Service: "shop", From: started, To: started.Add(time.Second)}
 	for i := range 5_000 {

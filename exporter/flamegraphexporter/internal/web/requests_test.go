@@ -54,7 +54,7 @@ func post(h http.Handler, target string, form url.Values, header http.Header) *h
 	return w
 }
 
-func TestWhatIsNotServed(t *testing.T) {
+func TestUnknownAddressesAndMethodsAreRefused(t *testing.T) {
 	h := serve(playing("shop", "f"))
 	for target, want := range map[string]int{
 		"/nothing":                                      http.StatusNotFound,
@@ -94,7 +94,7 @@ func TestWhatIsNotServed(t *testing.T) {
 	}
 }
 
-func TestErrorsAreTextWithNothingThatRuns(t *testing.T) {
+func TestErrorsAreTextWithoutMarkup(t *testing.T) {
 	h := serve(playing("shop", "f"))
 	for _, target := range []string{
 		"/services/shop/ui/flamegraph?f=" + url.QueryEscape("(<script>\u202e"),
@@ -111,7 +111,7 @@ func TestErrorsAreTextWithNothingThatRuns(t *testing.T) {
 	}
 }
 
-func TestWhatBrowsersMayDoWithAnswers(t *testing.T) {
+func TestAnswersHaveHeadersForBrowsers(t *testing.T) {
 	h := serve(playing("shop", "f"))
 	for _, target := range []string{"/", "/style.css", "/nothing", "/services/shop/", "/services/shop/ui/top", "/services/shop/profile.pb.gz"} {
 		header := get(t, h, target).Header()
@@ -195,7 +195,7 @@ func TestWindowsAreBounded(t *testing.T) {
 	assert.EqualValues(t, 1+keptWindows, h.DroppedWindows())
 }
 
-func TestWhatCannotBeCollected(t *testing.T) {
+func TestInvalidWindowsAreRefused(t *testing.T) {
 	p := playing("shop", "f")
 	h := serve(p)
 	for _, test := range []struct {
@@ -219,7 +219,7 @@ func TestWhatCannotBeCollected(t *testing.T) {
 	assert.NotEmpty(t, w.Header().Get("Retry-After"))
 }
 
-func TestARequestThatIsGivenUpEndsItsWindow(t *testing.T) {
+func TestACancelledRequestEndsItsWindow(t *testing.T) {
 	p := playing("shop", "f")
 	p.collect = func(ctx context.Context, _ string, _ calltree.Kind, _ time.Duration) (calltree.Snapshot, error) {
 		<-ctx.Done()
@@ -259,13 +259,13 @@ func TestResponsesThatHoldATreeWaitForTheirTurn(t *testing.T) {
 			for _, target := range test.held {
 				page(t, h, target)
 			}
-			assert.Empty(t, test.turns, "every turn is given back")
+			assert.Empty(t, test.turns, "every turn has ended")
 		}
 	})
 }
 
-// Those who ask for seconds hold no copy of a tree while others have the turns: it is made when
-// they have theirs.
+// A request for seconds holds no copy of a tree while it waits for its turn: the copy is made in
+// the turn.
 func TestWindowsWaitForTheirTurnBeforeTheyAreCopied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := playing("shop", "f")
@@ -281,7 +281,7 @@ func TestWindowsWaitForTheirTurnBeforeTheyAreCopied(t *testing.T) {
 		} {
 			p.collect = func(ctx context.Context, service string, kind calltree.Kind, d time.Duration) (calltree.Snapshot, error) {
 				copied++
-				assert.Len(t, test.turns, 1, "the turn is taken")
+				assert.Len(t, test.turns, 1, "the turn is in use")
 				return collect(ctx, service, kind, d)
 			}
 			for range cap(test.turns) {
@@ -295,7 +295,7 @@ func TestWindowsWaitForTheirTurnBeforeTheyAreCopied(t *testing.T) {
 			}
 			assert.Equal(t, test.want, test.ask())
 			assert.Equal(t, 1, copied)
-			assert.Empty(t, test.turns, "it is given back")
+			assert.Empty(t, test.turns, "the turn has ended")
 		}
 	})
 }
@@ -311,8 +311,8 @@ func (d *dated) SetWriteDeadline(deadline time.Time) error {
 	return nil
 }
 
-// A form can ask for longer windows than the server lets responses take.
-func TestAWindowThatAFormAsksForIsLongerThanAResponseMayTake(t *testing.T) {
+// A form can request longer windows than WriteTimeout.
+func TestAWindowOfAFormCanBeLongerThanTheWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const length, timeout = 5 * time.Minute, 30 * time.Second
 		p := playing("shop", "f")
@@ -332,7 +332,7 @@ func TestAWindowThatAFormAsksForIsLongerThanAResponseMayTake(t *testing.T) {
 	})
 }
 
-// unread is a connection that nobody reads from.
+// unread is a connection without a reader.
 type unread struct {
 	*httptest.ResponseRecorder
 	deadline time.Time
@@ -348,7 +348,7 @@ func (u *unread) Write([]byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-func TestWhoDoesNotReadGivesTheTurnToOthers(t *testing.T) {
+func TestASlowReaderLosesItsTurn(t *testing.T) {
 	for _, target := range []string{"/services/shop/profile.folded", "/services/shop/profile.pb.gz", "/traces/01000000000000000000000000000000.json"} {
 		for _, timeout := range []time.Duration{0, time.Second, time.Hour} {
 			synctest.Test(t, func(t *testing.T) {
@@ -396,8 +396,8 @@ func TestADownloadIsSentInPiecesAndEndsWithTheServersTime(t *testing.T) {
 	}
 }
 
-// TestOtherSitesTakeNoTime has a page of another site that has images of ours.
-func TestOtherSitesTakeNoTime(t *testing.T) {
+// TestRequestsOfOtherSitesUseNoTurns has a page of another site that has images of ours.
+func TestRequestsOfOtherSitesUseNoTurns(t *testing.T) {
 	p := playing("shop", "f")
 	collected := 0
 	p.collect = func(context.Context, string, calltree.Kind, time.Duration) (calltree.Snapshot, error) {
@@ -439,7 +439,7 @@ func TestOtherSitesTakeNoTime(t *testing.T) {
 	}
 }
 
-func TestWhatGoesWrongIsLogged(t *testing.T) {
+func TestInternalErrorsAreLogged(t *testing.T) {
 	p := playing("shop", "f")
 	p.collect = func(context.Context, string, calltree.Kind, time.Duration) (calltree.Snapshot, error) {
 		return calltree.Snapshot{}, errors.New("of our own making")
@@ -470,7 +470,7 @@ func TestDownloads(t *testing.T) {
 	assert.Equal(t, `attachment; filename="trace-01000000000000000000000000000000.json"`, trace.Header().Get("Content-Disposition"))
 }
 
-func TestADownloadOfSomeSecondsIsWhatComesInThem(t *testing.T) {
+func TestADownloadOfSecondsIsAWindow(t *testing.T) {
 	p, err := profile.Parse(strings.NewReader(page(t, serve(playing("shop", "f")), "/services/shop/profile.pb.gz?seconds=25")))
 	require.NoError(t, err)
 	assert.Equal(t, 25*time.Second, time.Duration(p.DurationNanos))

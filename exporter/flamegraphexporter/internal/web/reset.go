@@ -9,17 +9,16 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// reset lets the trees of a service begin anew, or, where the form has no service, those
-// of all.
+// reset resets the trees of a service, or all trees if the form has no service.
 func (h *Handler) reset(w http.ResponseWriter, r *http.Request) {
-	if err := h.resetAsked(r); err != nil {
+	if err := h.resetRequested(r); err != nil {
 		h.answerError(w, r, err)
 		return
 	}
 	redirect(".")(w, r)
 }
 
-func (h *Handler) resetAsked(r *http.Request) error {
+func (h *Handler) resetRequested(r *http.Request) error {
 	if err := r.ParseForm(); err != nil {
 		return badRequestf("expected a form: %w", err)
 	}

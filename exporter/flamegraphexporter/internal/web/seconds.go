@@ -25,8 +25,7 @@ func parseSeconds(text string) (time.Duration, error) {
 	return time.Duration(n) * time.Second, nil
 }
 
-// collect gives what comes of a service for so long, as answer to a request, when it has taken
-// its turn.
+// collect answers a request with a window of a service, when its turn has come.
 func (h *Handler) collect(w http.ResponseWriter, r *http.Request, service string, kind calltree.Kind, d time.Duration, turn *turn) (calltree.Snapshot, error) {
 	if h.options.WriteTimeout > 0 {
 		// The server's time begins with the request; writing begins when the window ends.
@@ -36,7 +35,7 @@ func (h *Handler) collect(w http.ResponseWriter, r *http.Request, service string
 		}
 	}
 	return h.trees.Collect(r.Context(), service, kind, d, func(ctx context.Context) error {
-		if err := turn.take(ctx); err != nil {
+		if err := turn.wait(ctx); err != nil {
 			return err
 		}
 		return turn.hold(ofPaths(h.trees.Paths(service, kind)))

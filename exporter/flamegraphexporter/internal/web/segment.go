@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// segment is a text as a part of a path. A tilde stands before those that would be no
-// part: the empty one and those of dots, which browsers take for directories; and before
-// those that begin with one.
+// segment returns a text as a part of a path. Texts that cannot be a part get a tilde in front: the
+// empty one, dots, which browsers read as directories, and texts that begin with a tilde.
 func segment(text string) string {
 	if text == "" || text == "." || text == ".." || text[0] == '~' {
 		return "~" + url.PathEscape(text)
@@ -21,8 +20,8 @@ func segment(text string) string {
 // unsegment is the text of a part of a path that is unescaped already.
 func unsegment(part string) string { return strings.TrimPrefix(part, "~") }
 
-// unescapeSegment is the text of [segment], as forms have it: browsers change line ends,
-// and what is no UTF-8, in fields.
+// unescapeSegment returns the text of a [segment] from a form. Forms have segments because browsers
+// change line ends and invalid UTF-8 in fields.
 func unescapeSegment(s string) (string, error) {
 	part, err := url.PathUnescape(s)
 	if err != nil {

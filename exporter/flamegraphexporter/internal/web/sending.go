@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Bounds of sending what holds a turn: each piece has to be taken in time, before those
-// who wait for the turn lose their patience.
+// Bounds of sending a response with a turn: the client must accept each piece in time, before
+// requests that wait for the turn give up.
 const (
 	pieceBytes    = 64 << 10
 	piecePatience = turnPatience / 2
 )
 
-// mostSent is what all pages may take, in bytes, that were made and are being sent: readers can
-// be slow. One is sent however large it is.
+// mostSent bounds the memory of all pages that are being sent, in bytes, because readers can be
+// slow. One page is sent at any size.
 const mostSent = 64 << 20
 
 // whileSent counts a page of so many bytes while it is being sent.
@@ -34,7 +34,7 @@ func (h *Handler) whileSent(bytes int, send func()) error {
 	return nil
 }
 
-// sending is a response that holds a turn while it is written.
+// sending is a response that has its turn until it is written.
 type sending struct {
 	response   http.ResponseWriter
 	controller *http.ResponseController
@@ -43,7 +43,7 @@ type sending struct {
 	end time.Time
 }
 
-// send begins a response that holds a turn.
+// send begins a response that has its turn.
 func (h *Handler) send(w http.ResponseWriter, t *turn) *sending {
 	s := &sending{response: w, controller: http.NewResponseController(w), turn: t}
 	if h.options.WriteTimeout > 0 {

@@ -44,7 +44,7 @@ func shownName(name string) string {
 
 func shownTime(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") }
 
-// shownLength is a time that something took, in three digits or so.
+// shownLength formats a duration with about three digits.
 func shownLength(d time.Duration) string {
 	for _, unit := range []time.Duration{time.Hour, time.Minute, time.Second, time.Millisecond, time.Microsecond} {
 		if d >= unit {

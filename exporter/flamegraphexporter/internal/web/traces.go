@@ -27,7 +27,7 @@ func (h *Handler) downloadTrace(w http.ResponseWriter, r *http.Request) error {
 	}
 	turn := h.turn(h.downloads)
 	defer turn.end()
-	if err := turn.take(r.Context()); err != nil {
+	if err := turn.wait(r.Context()); err != nil {
 		return err
 	}
 	if err := turn.hold(keptMemory * int64(h.trees.Usage().Kept)); err != nil {

@@ -16,15 +16,15 @@ import (
 	"github.com/callbraid/callbraid/internal/call/treeformat"
 )
 
-// tree is what a part of the addresses is about.
+// tree is the tree of an address.
 type tree struct {
 	service string
 	kind    calltree.Kind
-	// window is the number of a window that was collected, or 0 for what comes.
+	// window is the number of a collected window, or 0 for the live tree.
 	window uint64
 	// paths is how many it has about.
 	paths func() int
-	// snapshot gives it; false: it is not there (any more).
+	// snapshot returns the tree; false: it does not exist, or no longer.
 	snapshot func() (calltree.Snapshot, bool)
 }
 
@@ -57,14 +57,14 @@ func (h *Handler) ofWindow(r *http.Request) tree {
 	}}
 }
 
-// withTree serves what is made of a tree, when it is its turn.
+// withTree serves the tree of an address in its turn.
 func (h *Handler) withTree(find finder, serve func(http.ResponseWriter, *http.Request, tree) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		h.answerError(w, r, serve(w, r, find(r)))
 	}
 }
 
-// What can be wrong with a request, beside what package calltree says.
+// Errors of requests, beside those of package calltree.
 var (
 	errTooMany   = errors.New("too many requests at the same time: try again later")
 	errGone      = errors.New("the window is no longer kept: collect another one")
@@ -73,14 +73,14 @@ var (
 	errMemory    = errors.New("the memory budget of the collector has no room for this page: try again later, or raise limit_mib of the extension memory_budget")
 )
 
-// badRequest is an error of whoever asks.
+// badRequest is an error of the client.
 type badRequest struct{ error }
 
 func badRequestf(format string, values ...any) error {
 	return badRequest{fmt.Errorf(format, values...)}
 }
 
-// answerError says what went wrong, if something did.
+// answerError answers with an error, if there is one.
 func (h *Handler) answerError(w http.ResponseWriter, r *http.Request, err error) {
 	var bad badRequest
 	if errors.As(err, new(noMemory)) {
@@ -89,7 +89,7 @@ func (h *Handler) answerError(w http.ResponseWriter, r *http.Request, err error)
 	}
 	switch {
 	case err == nil:
-	case r.Context().Err() != nil: // who asked is gone, or the collector ends
+	case r.Context().Err() != nil: // the client is gone, or the collector ends
 		http.Error(w, "the request was ended before its answer was ready", http.StatusServiceUnavailable)
 	case errors.Is(err, errOtherSite):
 		answerText(w, err.Error(), http.StatusForbidden)
@@ -111,9 +111,9 @@ func answerText(w http.ResponseWriter, text string, status int) {
 	http.Error(w, treeformat.Printable(text), status)
 }
 
-// take gives the tree's snapshot when it has taken its turn, or an error for whoever asks.
-func (t tree) take(ctx context.Context, turn *turn) (calltree.Snapshot, error) {
-	if err := turn.take(ctx); err != nil {
+// inTurn returns the tree's snapshot when its turn has come, or an error for the client.
+func (t tree) inTurn(ctx context.Context, turn *turn) (calltree.Snapshot, error) {
+	if err := turn.wait(ctx); err != nil {
 		return calltree.Snapshot{}, err
 	}
 	if err := turn.hold(ofPaths(t.paths())); err != nil {

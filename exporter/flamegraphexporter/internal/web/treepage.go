@@ -21,7 +21,7 @@ const (
 	mostFunctions = 25
 )
 
-// treeView is what the page of a service, of a kind of its profiles, or of a window shows.
+// treeView is the content of the page of a service, of a kind of its profiles, or of a window.
 type treeView struct {
 	Root, Title string // Root is the way back to the page of all services
 	Service     calltree.Service
@@ -75,17 +75,17 @@ func (h *Handler) treePage(w http.ResponseWriter, r *http.Request, t tree) error
 	return h.whileSent(page.Len(), func() { writeHTML(w, page) })
 }
 
-// view is what a page shows of a tree, made when it is its turn.
+// view returns the content of a tree's page, built in its turn.
 func (h *Handler) view(ctx context.Context, t tree) (*treeView, error) {
 	turn := h.turn(h.pages)
 	defer turn.end()
-	s, err := t.take(ctx, &turn)
+	s, err := t.inTurn(ctx, &turn)
 	if err != nil {
 		return nil, err
 	}
 	functions := treeformat.Functions(s)
 	if t.window == 0 && t.kind == calltree.Calls {
-		// What traces are listed from.
+		// Memory for the list of traces.
 		of := h.turn(h.pages)
 		defer of.end()
 		if err := of.hold(keptMemory * int64(h.trees.Usage().Kept)); err != nil {
@@ -109,7 +109,7 @@ func (h *Handler) view(ctx context.Context, t tree) (*treeView, error) {
 	return &view, nil
 }
 
-// addService adds what is known of the service beside the tree.
+// addService adds the data of the service beside the tree.
 func (h *Handler) addService(view *treeView) {
 	for _, service := range h.trees.Services() {
 		if service.Name == view.Service.Name {

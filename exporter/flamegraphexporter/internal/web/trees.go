@@ -10,16 +10,16 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// Trees are what is shown. A [calltree.Store] has them.
+// Trees are the trees to show. A [calltree.Store] has them.
 type Trees interface {
 	Services() []calltree.Service
 	// Paths is how many there are of a tree about; 0 where there is none.
 	Paths(service string, kind calltree.Kind) int
 	Usage() calltree.Usage
-	// Counters say what of all that came has no place of its own.
+	// Counters count data without a place of its own.
 	Counters() calltree.Counters
 	Snapshot(service string, kind calltree.Kind) (calltree.Snapshot, bool)
-	// Collect gives what comes from now on, for so long, once turn has returned. It fails with
+	// Collect collects a window of a length, and returns it after turn has returned. It fails with
 	// the errors of package calltree, that of the context, or that of turn.
 	Collect(ctx context.Context, service string, kind calltree.Kind, d time.Duration, turn func(context.Context) error) (calltree.Snapshot, error)
 	Reset(service string) bool

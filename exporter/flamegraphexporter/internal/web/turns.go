@@ -9,22 +9,21 @@ import (
 	"time"
 )
 
-// How many responses are made at once that hold a tree, which is a copy of all paths of a
-// service: those that are held while they are made, and those that are held until they are
-// sent. Others wait for their turn.
+// Bounds of the responses with a copy of a tree, which has all paths of a service: mostPages while
+// they are built, mostDownloads until they are sent. Others wait for their turn.
 const (
 	mostPages     = 2
 	mostDownloads = 2
 )
 
-// turns has room for as many responses as are made at once.
+// turns has room for the responses that may have a turn at the same time.
 type turns chan struct{}
 
-// turn is that of a response, once it is taken.
+// turn is the turn of a response.
 type turn struct {
 	of      turns
 	isTaken bool
-	// memory takes memory, and release gives it back, once some is taken.
+	// memory reserves memory. release frees it, and is nil before.
 	memory  func(bytes int64, leave func()) (release func(), err error)
 	release func()
 	// isOver is set when the response has to end for want of memory.
@@ -35,7 +34,7 @@ func (h *Handler) turn(of turns) turn {
 	return turn{of: of, memory: h.options.Take, isOver: new(atomic.Bool)}
 }
 
-// hold takes memory for the response, in bytes, as long as its turn lasts.
+// hold reserves memory for the response, in bytes, until the end of its turn.
 func (t *turn) hold(bytes int64) error {
 	if t.memory == nil {
 		return nil
@@ -51,25 +50,25 @@ func (t *turn) hold(bytes int64) error {
 // noMemory is the error of a response for which there is no memory.
 type noMemory struct{ error }
 
-// What responses take, in bytes, with what is made of them.
+// Memory of responses in bytes, with everything that is built from it.
 const (
 	// pathMemory is for each path of a tree, and shownMemory for each that a page of pprof shows
 	// beside it.
 	pathMemory  = 400
 	shownMemory = 4096
 	mostShown   = 4000
-	// keptMemory is for each span that is kept, and serviceMemory for each service.
+	// keptMemory is for each kept span, and serviceMemory for each service.
 	keptMemory    = 250
 	serviceMemory = 2048
 )
 
-// ofPaths is what a response takes for a tree.
+// ofPaths is the memory of a response with a tree.
 func ofPaths(paths int) int64 {
 	return pathMemory*int64(paths) + shownMemory*int64(min(paths, mostShown))
 }
 
-// take waits for the turn.
-func (t *turn) take(ctx context.Context) error {
+// wait waits for the turn.
+func (t *turn) wait(ctx context.Context) error {
 	waiting := time.NewTimer(turnPatience)
 	defer waiting.Stop()
 	select {
@@ -83,7 +82,7 @@ func (t *turn) take(ctx context.Context) error {
 	}
 }
 
-// end gives the turn to others, if it was taken.
+// end ends the turn and frees its memory.
 func (t *turn) end() {
 	if t.isTaken {
 		<-t.of

@@ -18,8 +18,8 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
 )
 
-// BenchmarkPages is how long pages, and downloads, take of a service with 100,000 paths,
-// from a store that folded its spans.
+// BenchmarkPages measures pages and downloads of a service with 100,000 paths, from a store that
+// folded its spans.
 func BenchmarkPages(b *testing.B) {
 	h := serve(folded(b, large(paths+paths/50)))
 	for _, target := range []struct{ name, path string }{
@@ -47,7 +47,7 @@ func BenchmarkPages(b *testing.B) {
 	}
 }
 
-// BenchmarkReadProfile is how long the pprof library takes to read the profile of the same paths.
+// BenchmarkReadProfile measures how the pprof library reads the profile of the same paths.
 func BenchmarkReadProfile(b *testing.B) {
 	h := serve(folded(b, large(paths+paths/50)))
 	w := kept{discarded: discarded{header: http.Header{}, status: http.StatusOK}}
@@ -60,7 +60,7 @@ func BenchmarkReadProfile(b *testing.B) {
 	})
 }
 
-// discarded is a response that nobody reads.
+// discarded is a response without a reader.
 type discarded struct {
 	header       http.Header
 	status, size int
@@ -75,7 +75,7 @@ func (d *discarded) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// kept is a response whose body is kept.
+// kept is a response with its body.
 type kept struct {
 	discarded
 	body []byte
@@ -89,8 +89,8 @@ func (k *kept) Write(b []byte) (int, error) {
 // paths is how many a store has at least that pages are measured with.
 const paths = 100_000
 
-// folded is a store, with the settings that the exporter has by default, that folded a call
-// for each node of a tree: what it called comes first, as with tracers.
+// folded is a store with the exporter's default settings. It folded a call for each node of a tree,
+// callees first, as tracers send them.
 func folded(b *testing.B, tree calltree.Snapshot) *calltree.Store {
 	b.Helper()
 	store := calltree.NewStore(calltree.Settings{
@@ -108,17 +108,17 @@ func folded(b *testing.B, tree calltree.Snapshot) *calltree.Store {
 	return store
 }
 
-// spansOf are calls that took themselves what nodes say; a trace for each that nobody called.
+// spansOf are calls with the own times of nodes. Each call without a caller has a trace.
 func spansOf(nodes []calltree.Node) []calltree.Span {
-	took := make([]uint64, len(nodes)) // with what they called
+	times := make([]uint64, len(nodes)) // with their callees
 	for i := len(nodes) - 1; i >= 0; i-- {
-		took[i] += uint64(nodes[i].Self)
+		times[i] += uint64(nodes[i].Self)
 		if parent := nodes[i].Parent; parent >= 0 {
-			took[parent] += took[i]
+			times[parent] += times[i]
 		}
 	}
 	spans := make([]calltree.Span, len(nodes))
-	next := uint64(started.UnixNano())   // when the next that nobody calls begins
+	next := uint64(started.UnixNano())   // the start of the next call without a caller
 	begins := make([]uint64, len(nodes)) // by caller: when the next that it calls does
 	for i, n := range nodes {
 		s := &spans[i]
@@ -131,7 +131,7 @@ func spansOf(nodes []calltree.Node) []calltree.Span {
 		} else {
 			copy(s.Trace[:], s.ID[:])
 		}
-		s.Start, s.End = *begin, *begin+took[i]
+		s.Start, s.End = *begin, *begin+times[i]
 		*begin, begins[i] = s.End, s.Start
 	}
 	return spans

@@ -33,7 +33,7 @@ type played struct {
 	trees    map[treeKey]calltree.Snapshot
 	traces   map[calltree.TraceID][]calltree.KeptSpan
 	resets   []string
-	// collect answers Collect, when the turn is taken.
+	// collect answers Collect, in the turn.
 	collect func(context.Context, string, calltree.Kind, time.Duration) (calltree.Snapshot, error)
 }
 
@@ -155,7 +155,7 @@ func get(t testing.TB, h http.Handler, target string) *httptest.ResponseRecorder
 	return w
 }
 
-// connection is a recorder that takes everything at once, so that its deadlines never come.
+// connection is a recorder that accepts all data immediately, so that its deadlines never pass.
 type connection struct{ *httptest.ResponseRecorder }
 
 func (connection) SetWriteDeadline(time.Time) error { return nil }

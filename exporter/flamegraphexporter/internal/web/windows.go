@@ -14,9 +14,9 @@ import (
 	"github.com/callbraid/callbraid/internal/call/calltree"
 )
 
-// windows are those that were collected by the pages' form. They are kept, so that all
-// pages show the same, as many as the options say: the oldest goes. One is kept however
-// large it is.
+// windows are the windows that the pages' form collected. They are kept so that all pages show the
+// same data, within the bounds of the options: the oldest is dropped first. One is kept at
+// any size.
 type windows struct {
 	mu   sync.Mutex
 	last uint64 // number
@@ -26,14 +26,15 @@ type windows struct {
 type window struct {
 	number   uint64
 	snapshot calltree.Snapshot
-	// bytes is about what it takes.
+	// bytes is about the memory of the window.
 	bytes int64
 }
 
-// nodeMemory is what a node of a snapshot takes without its name, in bytes.
+// nodeMemory is the memory of a node of a snapshot without its name, in bytes.
 const nodeMemory = int64(unsafe.Sizeof(calltree.Node{}))
 
-// memoryOf is about what a snapshot takes. It may be the last that has the names of functions.
+// memoryOf is about the memory of a snapshot. It may hold the last reference to the names of
+// functions.
 func memoryOf(s calltree.Snapshot) int64 {
 	bytes := nodeMemory * int64(cap(s.Nodes))
 	known := map[string]struct{}{}
@@ -48,7 +49,7 @@ func memoryOf(s calltree.Snapshot) int64 {
 	return bytes
 }
 
-// bytes is what all of them take.
+// bytes is the memory of all windows.
 func (ws *windows) bytes() (sum int64) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -69,18 +70,18 @@ func (ws *windows) shed(bytes int64) (dropped int) {
 	return dropped
 }
 
-// KeptBytes is about what windows take that are kept.
+// KeptBytes is about the memory of the kept windows.
 func (h *Handler) KeptBytes() int64 { return h.windows.bytes() }
 
-// ShedBytes drops windows that are kept, the oldest first, until so many bytes are free or none
-// is left.
+// ShedBytes drops kept windows, the oldest first, until so many bytes are free or none is left.
 func (h *Handler) ShedBytes(bytes int64) {
 	dropped := h.windows.shed(bytes)
 	h.droppedWindows.Add(int64(dropped))
 	h.shedWindows.Add(int64(dropped))
 }
 
-// keep keeps a window and gives its number, which is above 0, and how many made room for it.
+// keep adds a window and returns its number, which is above 0, and the number of windows that it
+// replaced.
 func (ws *windows) keep(s calltree.Snapshot, most, mostNodes int) (number uint64, dropped int) {
 	bytes := memoryOf(s)
 	ws.mu.Lock()
@@ -110,7 +111,7 @@ func (ws *windows) find(number uint64) (calltree.Snapshot, bool) {
 	return calltree.Snapshot{}, false
 }
 
-// of gives those of a service, the latest first.
+// of returns the windows of a service, the latest first.
 func (ws *windows) of(service string) []window {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()

@@ -26,13 +26,13 @@ var (
 	errDead = errors.New("the process is dead")
 )
 
-// faults are what a file does wrong.
+// faults are the faults of a file.
 type faults struct {
 	// write, if it is not nil, is how many bytes of a line are written before an error.
 	write    func(line []byte) int
 	truncate bool
 	sync     bool
-	// dead lets nothing happen any more, as after kill -9.
+	// dead: no operation has an effect any more, as after kill -9.
 	dead bool
 }
 
@@ -73,7 +73,7 @@ func (f faultyFile) Sync() error {
 	return f.File.Sync()
 }
 
-// bed is a file and what was observed of it.
+// bed is a file with its observations.
 type bed struct {
 	*File
 	faults   faults
@@ -146,7 +146,7 @@ func numbersIn(t testing.TB, paths ...string) (numbers []int) {
 	return numbers
 }
 
-// clock stands at a time.
+// clock returns a clock that stands still.
 func clock(text string) func() time.Time {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Settings say which file is written, and how.
+// Settings describe the file and how it is written.
 type Settings struct {
 	Path string
 	// CreateDirectory makes the directory of the file, and those above it, with DirectoryMode.
@@ -20,7 +20,7 @@ type Settings struct {
 	FileMode, DirectoryMode fs.FileMode
 	// MaxBytes is the size that a file does not exceed, unless it has one line alone.
 	MaxBytes int64
-	// MaxBackups is how many earlier files are kept, at least 1.
+	// MaxBackups is the number of earlier files to keep, at least 1.
 	MaxBackups int
 	// Sync waits until a line is on the disk, and not only in the kernel.
 	Sync bool
@@ -67,7 +67,7 @@ type File struct {
 	info           fs.FileInfo
 	// end is the offset behind the last whole line.
 	end int64
-	// torn says that there may be bytes of a failed write behind the end.
+	// torn: there may be bytes of a failed write behind the end.
 	torn bool
 }
 
@@ -80,8 +80,8 @@ func openFile(path string, mode fs.FileMode) (handle, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, mode)
 }
 
-// Open opens the file, makes it if there is none, and repairs its end. It fails where another
-// writer has the file, and where the file does not begin like one of such lines.
+// Open opens the file, makes it if there is none, and repairs its end. It fails if another writer
+// has the file, or if the file does not begin like one of such lines.
 func (f *File) Open() error {
 	if err := f.open(); err != nil {
 		return err
@@ -92,10 +92,10 @@ func (f *File) Open() error {
 
 // Append writes a line, which ends with its line end, as a whole or not at all:
 //
-//  1. The file is open, has its name, and ends with a whole line. Mend it otherwise.
-//  2. Where the line has no room, the file is renamed and an empty one takes its place.
+//  1. Mend the file unless it is open, has its name, and ends with a whole line.
+//  2. If the line has no room, rename the file and make an empty one.
 //  3. Write the line with one call, and wait for the disk if the settings ask for it.
-//  4. Where 3 failed, cut the file at its end before the line. Where that fails too, the file
+//  4. If 3 failed, cut the file at its end before the line. If that fails too, the file
 //     is torn: step 1 of the next call cuts it, and nothing is written before.
 //
 // After an error the line is not in the file, or will be cut off: the caller may try again.

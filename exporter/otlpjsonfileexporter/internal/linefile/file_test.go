@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestLinesAreAppendedToThoseThatAreThere(t *testing.T) {
+func TestLinesAreAppendedToExistingOnes(t *testing.T) {
 	path := someFile(t, `{"n":1}`+"\n")
 	b := opened(t, path)
 	require.NoError(t, b.Append([]byte(`{"n":2}`+"\n")))
@@ -25,7 +25,7 @@ func TestLinesAreAppendedToThoseThatAreThere(t *testing.T) {
 	assert.ErrorIs(t, newBed(t, path).Append([]byte("x\n")), ErrClosed, "it was not opened")
 }
 
-func TestAFailedWriteLeavesNothingOfItsLine(t *testing.T) {
+func TestAFailedWriteIsCutOff(t *testing.T) {
 	for name, break_ := range map[string]func(*faults){
 		"nothing was written":          func(f *faults) { f.write = func([]byte) int { return 0 } },
 		"a part was written":           func(f *faults) { f.write = func([]byte) int { return 3 } },
@@ -160,11 +160,11 @@ func TestAFileOfAnotherProgramIsNotTouched(t *testing.T) {
 	}
 }
 
-func TestAnEndThatCannotBeCutAtTheStartIsSaid(t *testing.T) {
+func TestAnEndThatCannotBeCutAtTheStartIsAnError(t *testing.T) {
 	path := someFile(t, `{"n":1}`+"\n{")
 	b := newBed(t, path)
 	b.faults.truncate = true
 	require.ErrorContains(t, b.Open(), "at byte 8: the disk is broken")
 	b.faults.truncate = false
-	require.NoError(t, b.Open(), "the lock was given back")
+	require.NoError(t, b.Open(), "the lock is free")
 }

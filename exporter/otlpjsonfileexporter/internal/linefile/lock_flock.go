@@ -13,8 +13,8 @@ import (
 
 var errLocked = errors.New("another writer has the lock")
 
-// lock takes the lock of an open file, until the file is closed or the process ends. It is
-// errLocked where another has it, in this process or any other.
+// lock locks an open file until it is closed or the process ends. It returns errLocked if the file
+// is locked, in this process or another one.
 func lock(fd uintptr) error {
 	err := unix.Flock(int(fd), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {

@@ -9,5 +9,5 @@ import "errors"
 
 var errLocked = errors.New("another writer has the lock")
 
-// lock has no lock to take on this platform.
+// lock reports that this platform has no locks.
 func lock(uintptr) error { return errors.ErrUnsupported }

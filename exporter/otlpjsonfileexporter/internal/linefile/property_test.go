@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whatever fails and whenever the process is killed: each line of all files is whole, a line
-// that was accepted is there once, and no line is there twice.
-func TestLinesAreWholeAndThereOnceWhateverHappens(t *testing.T) {
+// After any failures and deaths of the process: each line of all files is whole, each accepted line
+// is there once, and no line is there twice.
+func TestLinesAreWholeAndThereOnceAfterAnyFailure(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { playFaults(t, rand.New(rand.NewPCG(seed, 1))) })
 	}
@@ -57,7 +57,7 @@ func playFaults(t *testing.T, random *rand.Rand) {
 				moved = append(moved, to)
 			}
 		}
-		// The caller hands a refused line over again, until it is taken or gives up.
+		// The caller tries a refused line again until it is accepted, or gives up.
 		for range random.IntN(4) {
 			b.faults = faults{truncate: random.IntN(2) == 0, sync: random.IntN(2) == 0}
 			if random.IntN(4) > 0 {

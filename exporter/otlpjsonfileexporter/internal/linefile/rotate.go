@@ -14,8 +14,8 @@ import (
 // backupTime is when a file was renamed, in UTC, as its name has it.
 const backupTime = "2006-01-02T15-04-05.000"
 
-// rotate lets an empty file take the place of this one. Backups beyond those that are kept go
-// first, so that there are never more files than allowed, and a disk that is full gets room.
+// rotate renames the file and makes an empty one. It deletes the oldest backups first, so that
+// there are never more files than allowed, and a full disk gets room.
 func (f *File) rotate() error {
 	backups, err := f.backups()
 	if err != nil {
@@ -27,7 +27,7 @@ func (f *File) rotate() error {
 		}
 		backups = backups[1:]
 	}
-	// Names stay in the order of the files, whatever happens to the clock.
+	// Names stay in the order of the files, even if the clock goes back.
 	at := f.now().UTC().Truncate(time.Millisecond)
 	if n := len(backups); n > 0 && !at.After(backups[n-1].at) {
 		at = backups[n-1].at.Add(time.Millisecond)
@@ -50,7 +50,7 @@ type backup struct {
 	at   time.Time
 }
 
-// nameParts are what stands before and behind the time in the path of a backup.
+// nameParts returns the parts of a backup's path before and behind its time.
 func (f *File) nameParts() (prefix, extension string) {
 	extension = filepath.Ext(f.settings.Path)
 	return strings.TrimSuffix(f.settings.Path, extension) + "-", extension

@@ -40,7 +40,7 @@ func TestAFullFileIsRenamedAndTheOldestDeleted(t *testing.T) {
 	for n := range 8 {
 		require.NoError(t, b.Append(numbered(n, 1))) // 15 bytes: two in a file
 	}
-	// The clock stands: names keep their order.
+	// The clock stands still: names are still in order.
 	assert.Equal(t, []string{"lines-2026-01-02T03-04-05.678.json", "lines-2026-01-02T03-04-05.679.json", "lines-2026-01-02T03-04-05.680.json"}, b.rotated)
 	assert.Equal(t, []string{b.rotated[1], b.rotated[2], "lines.json"}, names(t, filepath.Dir(path)))
 	directory := filepath.Dir(path)

@@ -1,8 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jvmtest runs Java programs in tests: data that is written for a JVM is shown
-// to be right by a JVM.
+// Package jvmtest runs Java programs in tests, so that a JVM verifies data for a JVM.
 package jvmtest
 
 import (
@@ -14,13 +13,11 @@ import (
 	"testing"
 )
 
-// RequirePeers is the environment variable that turns a missing peer into a
-// failure.
+// RequirePeers is the environment variable that turns a missing peer into a failure.
 const RequirePeers = "CALLBRAID_REQUIRE_PEERS"
 
-// Run compiles the Java sources below the folder, runs the class main with stdin,
-// and returns what it printed. If there is no JDK the test is skipped, or fails
-// where RequirePeers is set. It fails if the program does.
+// Run compiles the Java sources below the folder, runs the class main with stdin, and returns its output. Without a JDK
+// it skips the test, or fails if RequirePeers is set. It fails if the program fails.
 func Run(t *testing.T, folder, main string, stdin []byte) []byte {
 	t.Helper()
 	for _, tool := range []string{"javac", "java"} {
@@ -38,7 +35,7 @@ func missing(t *testing.T, tool string) {
 	t.Helper()
 	const remedy = "install a JDK of version 11 or later (Debian: apt-get install openjdk-17-jdk-headless)"
 	if os.Getenv(RequirePeers) != "" {
-		t.Fatalf("expected %s in PATH, since %s is set; %s", tool, RequirePeers, remedy)
+		t.Fatalf("expected %s in PATH, because %s is set; %s", tool, RequirePeers, remedy)
 	}
 	t.Skipf("no %s in PATH: %s", tool, remedy)
 }

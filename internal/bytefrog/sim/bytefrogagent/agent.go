@@ -13,8 +13,8 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// Options are the addresses and time-outs of an agent. The zero value of each
-// field but Endpoint is a default.
+// Options are the addresses and time-outs of an agent. The zero value of each field except Endpoint selects its
+// default.
 type Options struct {
 	// Endpoint is the HQ's address, host:port.
 	Endpoint string
@@ -24,29 +24,26 @@ type Options struct {
 	Dial func(ctx context.Context) (net.Conn, error)
 	// Version of the protocol the agent speaks. Default 1.
 	Version uint8
-	// DataConnections overrides the number in the configuration if both are above 0.
+	// DataConnections replaces the number in the configuration if both are above 0.
 	DataConnections int
-	// BufferSize of a send buffer in bytes. Default 8 KiB. Less if the configured
-	// memory holds no ten buffers.
+	// BufferSize is the size of a send buffer in bytes. Default 8 KiB. It is smaller if the configured memory is too
+	// small for ten buffers.
 	BufferSize int
-	// ConnectTimeout is how long the agent tries to reach the HQ before the program
-	// runs untraced. Default 30 s.
+	// ConnectTimeout limits the time to reach the HQ. After it the program runs untraced. Default 30 s.
 	ConnectTimeout time.Duration
-	// StartTimeout bounds the wait for configuration and start. Then the program counts
-	// as hung before its main function. The real agent waits forever. Default 1 min.
+	// StartTimeout limits the wait for configuration and start. After it the program counts as hung before its main
+	// function. The real agent waits forever. Default 1 min.
 	StartTimeout time.Duration
-	// Prepare, if not nil, is called between start and the first data connection, where
-	// the real agent makes its buffers. What it is told meanwhile hangs its program.
+	// Prepare, if not nil, is called between start and the first data connection, where the real agent creates its
+	// buffers. A suspend that arrives meanwhile hangs its program.
 	Prepare func()
-	// HangTimeout is how long a hung program hangs before Run returns. Default 0.
+	// HangTimeout is the time after which Run returns for a hung program. Default 0.
 	HangTimeout time.Duration
-	// Settle is how long the control connection has to outlive a data connection, or
-	// the moment in which the agent read error, for its own loss to be harmless.
-	// Default 250 ms: the real agent was seen to be safe after 300 ms, and arrivals
-	// jitter. One on a busy machine needs longer.
+	// Settle is how long the control connection has to stay open after the loss of a data connection, or after the
+	// agent has read error, so that its own loss is harmless. Default 250 ms: the real agent was safe after 300 ms, and
+	// arrivals jitter. A busy machine needs more.
 	Settle time.Duration
-	// Log, if not nil, is called for what happens on the control connection, in the
-	// manner of fmt.Printf, from several goroutines.
+	// Log, if not nil, is called for events of the control connection, like fmt.Printf, from several goroutines.
 	Log func(format string, args ...any)
 }
 
@@ -85,9 +82,8 @@ func (o Options) withDefaults() Options {
 
 // Program is a traced program.
 type Program interface {
-	// Run makes the program's calls and writes them into buffers of t. It returns nil
-	// at the program's end and when t says that tracing is over (an error of t may be
-	// returned as it is), and any other error if it cannot go on.
+	// Run makes the program's calls and writes them into buffers of t. It returns nil at the program's end and when t
+	// reports the end of tracing (it may also return an error of t), and any other error if it cannot continue.
 	Run(t *Tracer) error
 }
 
@@ -101,25 +97,24 @@ func New(o Options, p Program) *Agent {
 	return &Agent{run: newRun(o.withDefaults(), p)}
 }
 
-// Run connects, runs the program and returns what became of it when all connections
-// are closed and all goroutines have ended. The end of ctx kills the program's
-// process: its connections are cut off.
+// Run connects and runs the program. It returns the result after all connections are closed and all goroutines have
+// ended. The end of ctx kills the program's process: its connections are cut.
 func (a *Agent) Run(ctx context.Context) Result { return a.run.play(ctx) }
 
-// Stop ends the program early but in order, as its user can. It does not wait.
+// Stop ends the program early but normally, like its user. It does not wait.
 func (a *Agent) Stop() { a.run.change(func(l *life) { l.quit() }) }
 
-// Freeze stops the program's process, as a debugger or a paused machine does: nothing
-// is read, obeyed or sent until Thaw. What the HQ sends meanwhile waits.
+// Freeze stops the program's process, like a debugger or a paused machine: nothing is read, carried out or sent until
+// Thaw. Messages of the HQ wait meanwhile.
 func (a *Agent) Freeze() { a.run.change(func(l *life) { l.frozen = true }) }
 
-// Thaw lets a frozen process go on.
+// Thaw continues a frozen process.
 func (a *Agent) Thaw() { a.run.change(func(l *life) { l.frozen = false }) }
 
-// Stats returns what the agent did so far. It may be called while Run runs.
+// Stats returns the counts so far. It may be called during Run.
 func (a *Agent) Stats() Stats { return a.run.statistics() }
 
-// dial opens one connection to the HQ, trying again until ConnectTimeout is over.
+// dial opens one connection to the HQ. It tries again until ConnectTimeout.
 func dial(ctx context.Context, o Options) (net.Conn, error) {
 	const firstPause, longestPause = 20 * time.Millisecond, time.Second
 	ctx, cancel := context.WithTimeout(ctx, o.ConnectTimeout)
@@ -132,7 +127,7 @@ func dial(ctx context.Context, o Options) (net.Conn, error) {
 		}
 		var wrong *tls.CertificateVerificationError
 		if errors.As(err, &wrong) {
-			return nil, err // trying again changes nothing
+			return nil, err // another try has the same result
 		}
 		select {
 		case <-ctx.Done():

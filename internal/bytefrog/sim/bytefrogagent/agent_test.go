@@ -22,12 +22,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// settle is short, so that tests that wait for it are fast, and long enough for a busy
-// machine to notice two losses within it.
+// settle is short for fast tests, and long enough for a busy machine to notice two losses within it.
 const settle = 150 * time.Millisecond
 
-// heartbeat is how often agents that are left say that they are alive, and how long they
-// need to close what they have: long, so that what an HQ does at once is not too late.
+// heartbeat is the interval of the agents' heartbeats, and the time that they need to close their connections after an
+// error. It is long enough for immediate reactions of an HQ.
 const heartbeat = settle
 
 func configuration() bytefrog.AgentConfiguration {
@@ -42,10 +41,10 @@ func configuration() bytefrog.AgentConfiguration {
 	}
 }
 
-// busy is a program that enters and leaves one method: for ever, or events times.
+// busy is a program that enters and leaves one method: without end, or `events` times.
 type busy struct {
 	events uint32
-	made   chan struct{} // closed when it has handed over its first buffer; may be nil
+	made   chan struct{} // closed when it has sent its first buffer; may be nil
 	end    chan struct{} // it waits for this before it returns; may be nil
 }
 
@@ -114,7 +113,7 @@ func play(t *testing.T, program bytefrogagent.Program, change func(o *bytefrogag
 	return b
 }
 
-// end waits for the agent's end.
+// end waits for the end of the agent.
 func (b *bed) end() bytefrogagent.Result {
 	b.t.Helper()
 	select {
@@ -126,8 +125,8 @@ func (b *bed) end() bytefrogagent.Result {
 	}
 }
 
-// waitFull waits until every buffer is full and stays so for some heartbeats: there are
-// 20 in the configuration, and 2 of them are being written.
+// waitFull waits until every buffer is full and stays full for some heartbeats. The configuration has 20 buffers, and 2
+// of them are being written.
 func waitFull(hq *hqtest.HQ, heartbeats int) {
 	const full = 18
 	from := len(hq.ControlMessages())
@@ -149,19 +148,19 @@ func waitFull(hq *hqtest.HQ, heartbeats int) {
 func TestFateOfAProgramWhenItsHQDisconnects(t *testing.T) {
 	after := func(d time.Duration, f func()) { <-time.After(d); f() }
 	for name, test := range map[string]struct {
-		leave func(hq *hqtest.HQ)
-		want  bytefrogagent.Outcome
+		disconnect func(hq *hqtest.HQ)
+		want       bytefrogagent.Outcome
 	}{
-		"everything closed at once, data first": {
-			leave: func(hq *hqtest.HQ) { hq.CloseData(); hq.CloseControl() },
-			want:  bytefrogagent.Hung,
+		"everything closed immediately, data first": {
+			disconnect: func(hq *hqtest.HQ) { hq.CloseData(); hq.CloseControl() },
+			want:       bytefrogagent.Hung,
 		},
-		"everything closed at once, control first": {
-			leave: func(hq *hqtest.HQ) { hq.CloseControl(); hq.CloseData() },
-			want:  bytefrogagent.Hung,
+		"everything closed immediately, control first": {
+			disconnect: func(hq *hqtest.HQ) { hq.CloseControl(); hq.CloseData() },
+			want:       bytefrogagent.Hung,
 		},
 		"control closed, then data before all was read": {
-			leave: func(hq *hqtest.HQ) {
+			disconnect: func(hq *hqtest.HQ) {
 				hq.StopReading(true)
 				waitFull(hq, 3)
 				hq.CloseControl()
@@ -169,24 +168,24 @@ func TestFateOfAProgramWhenItsHQDisconnects(t *testing.T) {
 			},
 			want: bytefrogagent.Hung,
 		},
-		"one data connection closed, then at once control": {
-			leave: func(hq *hqtest.HQ) { hq.Data[1].Close(); hq.CloseControl() },
-			want:  bytefrogagent.Hung,
+		"one data connection closed, then immediately control": {
+			disconnect: func(hq *hqtest.HQ) { hq.Data[1].Close(); hq.CloseControl() },
+			want:       bytefrogagent.Hung,
 		},
 		"data closed, control after a while": {
-			leave: func(hq *hqtest.HQ) { hq.CloseData(); after(4*settle, hq.CloseControl) },
-			want:  bytefrogagent.Untraced,
+			disconnect: func(hq *hqtest.HQ) { hq.CloseData(); after(4*settle, hq.CloseControl) },
+			want:       bytefrogagent.Untraced,
 		},
 		"one data connection closed, control after a while": {
-			leave: func(hq *hqtest.HQ) { hq.Data[0].Close(); after(4*settle, hq.CloseControl) },
-			want:  bytefrogagent.Untraced,
+			disconnect: func(hq *hqtest.HQ) { hq.Data[0].Close(); after(4*settle, hq.CloseControl) },
+			want:       bytefrogagent.Untraced,
 		},
 		"only control closed, data read to the end": {
-			leave: func(hq *hqtest.HQ) { hq.CloseControl() },
-			want:  bytefrogagent.Untraced,
+			disconnect: func(hq *hqtest.HQ) { hq.CloseControl() },
+			want:       bytefrogagent.Untraced,
 		},
 		"suspend, then everything closed before all was read": {
-			leave: func(hq *hqtest.HQ) {
+			disconnect: func(hq *hqtest.HQ) {
 				hq.StopReading(true)
 				waitFull(hq, 3)
 				hq.Order(bytefrog.TypeSuspend)
@@ -197,17 +196,17 @@ func TestFateOfAProgramWhenItsHQDisconnects(t *testing.T) {
 			want: bytefrogagent.Hung,
 		},
 		"suspend, its break, all read, then control closed first": {
-			leave: func(hq *hqtest.HQ) {
+			disconnect: func(hq *hqtest.HQ) {
 				hq.Order(bytefrog.TypeSuspend)
 				hq.WaitEvents(int(hq.WaitBreak(1).Sequence))
-				// The last buffer is the agent's again when it has seen that it was sent.
+				// The last buffer is free again when the agent has noticed that it was sent.
 				after(settle, hq.CloseControl)
 				hq.CloseData()
 			},
 			want: bytefrogagent.Untraced,
 		},
 		"suspend, unsuspend, then everything closed": {
-			leave: func(hq *hqtest.HQ) {
+			disconnect: func(hq *hqtest.HQ) {
 				hq.Order(bytefrog.TypeSuspend)
 				hq.WaitBreak(1)
 				hq.Order(bytefrog.TypeUnsuspend)
@@ -216,12 +215,12 @@ func TestFateOfAProgramWhenItsHQDisconnects(t *testing.T) {
 			},
 			want: bytefrogagent.Hung,
 		},
-		"error, then everything closed at once": {
-			leave: func(hq *hqtest.HQ) { hq.Send(bytefrog.ErrorMessage{Text: "away"}); hq.CloseData(); hq.CloseControl() },
-			want:  bytefrogagent.Hung,
+		"error, then everything closed immediately": {
+			disconnect: func(hq *hqtest.HQ) { hq.Send(bytefrog.ErrorMessage{Text: "away"}); hq.CloseData(); hq.CloseControl() },
+			want:       bytefrogagent.Hung,
 		},
 		"error, then everything closed after a while": {
-			leave: func(hq *hqtest.HQ) {
+			disconnect: func(hq *hqtest.HQ) {
 				hq.StopReading(true)
 				waitFull(hq, 3)
 				hq.Send(bytefrog.ErrorMessage{Text: "away"})
@@ -231,32 +230,32 @@ func TestFateOfAProgramWhenItsHQDisconnects(t *testing.T) {
 			want: bytefrogagent.Untraced,
 		},
 		"error, then everything read until the agent closes": {
-			leave: func(hq *hqtest.HQ) { hq.Send(bytefrog.ErrorMessage{Text: "away"}); hq.WaitClosed() },
-			want:  bytefrogagent.Untraced,
+			disconnect: func(hq *hqtest.HQ) { hq.Send(bytefrog.ErrorMessage{Text: "away"}); hq.WaitClosed() },
+			want:       bytefrogagent.Untraced,
 		},
-		"error, then nothing is read any more": {
-			leave: func(hq *hqtest.HQ) {
+		"error, then no more reading": {
+			disconnect: func(hq *hqtest.HQ) {
 				hq.StopReading(true)
 				waitFull(hq, 3)
 				hq.Send(bytefrog.ErrorMessage{Text: "away"})
 			},
 			want: bytefrogagent.Hung,
 		},
-		"an unknown control byte, then everything closed at once": {
-			leave: func(hq *hqtest.HQ) { hq.Control.Write([]byte{77}); hq.CloseControl(); hq.CloseData() },
-			want:  bytefrogagent.Hung,
+		"an unknown control byte, then everything closed immediately": {
+			disconnect: func(hq *hqtest.HQ) { hq.Control.Write([]byte{77}); hq.CloseControl(); hq.CloseData() },
+			want:       bytefrogagent.Hung,
 		},
 		"an unknown control byte, then everything read": {
-			leave: func(hq *hqtest.HQ) { hq.Control.Write([]byte{77}); hq.WaitClosed() },
-			want:  bytefrogagent.Untraced,
+			disconnect: func(hq *hqtest.HQ) { hq.Control.Write([]byte{77}); hq.WaitClosed() },
+			want:       bytefrogagent.Untraced,
 		},
 		"stop, then everything closed": {
-			leave: func(hq *hqtest.HQ) { hq.Order(bytefrog.TypeStop); hq.CloseControl(); hq.CloseData() },
-			want:  bytefrogagent.Untraced,
+			disconnect: func(hq *hqtest.HQ) { hq.Order(bytefrog.TypeStop); hq.CloseControl(); hq.CloseData() },
+			want:       bytefrogagent.Untraced,
 		},
 		"stop, then everything read": {
-			leave: func(hq *hqtest.HQ) { hq.Order(bytefrog.TypeStop); hq.WaitClosed() },
-			want:  bytefrogagent.Untraced,
+			disconnect: func(hq *hqtest.HQ) { hq.Order(bytefrog.TypeStop); hq.WaitClosed() },
+			want:       bytefrogagent.Untraced,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -267,7 +266,7 @@ func TestFateOfAProgramWhenItsHQDisconnects(t *testing.T) {
 			b.hq.Begin(c)
 			<-program.made
 			b.hq.WaitBytes(50000)
-			test.leave(b.hq)
+			test.disconnect(b.hq)
 			got := b.end()
 			assert.Equal(t, test.want, got.Outcome, got.Reason)
 			assert.NotEmpty(t, got.Reason)
@@ -287,7 +286,7 @@ func TestAHungProgramHangsForTheHangTimeout(t *testing.T) {
 	assert.GreaterOrEqual(t, time.Since(begin), hang)
 }
 
-func TestTheEndOfARun(t *testing.T) {
+func TestARunEndsAfterEverythingIsSent(t *testing.T) {
 	program := &busy{events: 30000}
 	b := play(t, program, nil)
 	b.hq.Begin(configuration())
@@ -309,7 +308,7 @@ func TestTheEndOfARun(t *testing.T) {
 	assert.Equal(t, 15000*(bytefrog.MethodEntrySize+bytefrog.MethodExitSize), sum)
 }
 
-func TestAnHQThatLeavesWhenEverythingIsSentHarmsNobody(t *testing.T) {
+func TestAnHQThatDisconnectsAfterTheLastEventHasNoEffect(t *testing.T) {
 	program := &busy{events: 1000, end: make(chan struct{})}
 	b := play(t, program, nil)
 	b.hq.Begin(configuration())
@@ -339,7 +338,7 @@ func TestAProgramWaitsForAnHQThatDoesNotRead(t *testing.T) {
 	assert.Positive(t, got.Stats.Waited)
 }
 
-func TestAnHQThatDoesNotReadCanSuspendAndLeave(t *testing.T) {
+func TestAnHQThatDoesNotReadCanSuspendAndDisconnect(t *testing.T) {
 	b := play(t, &busy{}, nil)
 	b.hq.Begin(configuration())
 	b.hq.WaitBytes(1)
@@ -354,15 +353,14 @@ func TestAnHQThatDoesNotReadCanSuspendAndLeave(t *testing.T) {
 	assert.Equal(t, bytefrogagent.Untraced, b.end().Outcome)
 }
 
-// A process that is stopped reads what it was told and that its connections were closed
-// in one moment.
+// After Thaw, a frozen process reads the last messages and the loss of its connections simultaneously.
 func TestFateOfAFrozenProgram(t *testing.T) {
 	for name, test := range map[string]struct {
-		leave func(hq *hqtest.HQ)
-		want  bytefrogagent.Outcome
+		disconnect func(hq *hqtest.HQ)
+		want       bytefrogagent.Outcome
 	}{
-		"told error, then closed in good time": {
-			leave: func(hq *hqtest.HQ) {
+		"error, then closed in good time": {
+			disconnect: func(hq *hqtest.HQ) {
 				hq.Send(bytefrog.ErrorMessage{Text: "no heartbeat"})
 				hq.CloseData()
 				<-time.After(2 * settle)
@@ -370,11 +368,11 @@ func TestFateOfAFrozenProgram(t *testing.T) {
 			},
 			want: bytefrogagent.Hung,
 		},
-		"told error and read on": {
-			leave: func(hq *hqtest.HQ) { hq.Send(bytefrog.ErrorMessage{Text: "no heartbeat"}) },
-			want:  bytefrogagent.Untraced,
+		"error, and the HQ continues to read": {
+			disconnect: func(hq *hqtest.HQ) { hq.Send(bytefrog.ErrorMessage{Text: "no heartbeat"}) },
+			want:       bytefrogagent.Untraced,
 		},
-		"left alone": {leave: func(*hqtest.HQ) {}, want: bytefrogagent.Completed},
+		"left alone": {disconnect: func(*hqtest.HQ) {}, want: bytefrogagent.Completed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := &busy{events: 100_000_000}
@@ -386,9 +384,9 @@ func TestFateOfAFrozenProgram(t *testing.T) {
 			b.hq.WaitBytes(50000)
 			b.agent.Freeze()
 			beats := b.agent.Stats().Heartbeats
-			test.leave(b.hq)
+			test.disconnect(b.hq)
 			<-time.After(settle)
-			assert.LessOrEqual(t, b.agent.Stats().Heartbeats, beats+1, "one may have been on its way")
+			assert.LessOrEqual(t, b.agent.Stats().Heartbeats, beats+1, "one heartbeat may have been in progress")
 			b.agent.Thaw()
 			got := b.end()
 			assert.Equal(t, test.want, got.Outcome, got.Reason)
@@ -396,9 +394,9 @@ func TestFateOfAFrozenProgram(t *testing.T) {
 	}
 }
 
-// To an agent that is shutting down suspend is an error.
+// For an agent that is shutting down, suspend is an error.
 func TestSuspendAtTheEndLosesUnsentEvents(t *testing.T) {
-	const events = 1_000_000 // More than sockets hold, and less than the agent has room for.
+	const events = 1_000_000 // more than sockets hold, and fewer than fit in the agent's buffers
 	c := configuration()
 	c.BufferMemoryBudget = 64 << 20
 	b := play(t, &busy{events: events}, nil)
@@ -418,7 +416,7 @@ func TestSuspendAtTheEndLosesUnsentEvents(t *testing.T) {
 	assert.Contains(t, got.Reason, "suspend where nothing was traced")
 }
 
-func TestAnAgentThatIsTurnedAwayRunsItsProgram(t *testing.T) {
+func TestARefusedAgentRunsItsProgram(t *testing.T) {
 	nothing := bytefrog.AgentConfiguration{
 		HeartbeatInterval: 10 * time.Millisecond, Exclusions: []string{""}, Inclusions: []string{},
 		BufferMemoryBudget: 64 << 10, QueueRetryCount: 1,
@@ -438,7 +436,7 @@ func TestAnAgentThatIsTurnedAwayRunsItsProgram(t *testing.T) {
 	assert.Zero(t, got.Stats.Bytes)
 }
 
-func TestOrdersAreObeyed(t *testing.T) {
+func TestOrdersAreCarriedOut(t *testing.T) {
 	b := play(t, &busy{}, nil)
 	b.hq.Begin(configuration())
 	mode := func(want bytefrog.Mode) {
@@ -469,13 +467,13 @@ func TestOrdersAreObeyed(t *testing.T) {
 		b.hq.Order(bytefrog.TypeSuspend)
 		first := b.hq.WaitBreak(n)
 		mode(bytefrog.ModeSuspended)
-		// Everything before the break comes, and nothing from it on.
+		// Events before the break arrive, and no event from it on.
 		b.hq.WaitEvents(int(first.Sequence))
 		assert.Equal(t, int(first.Sequence), numbered(b.hq.DataBytes()))
 		b.hq.Order(bytefrog.TypeUnsuspend)
 		b.hq.WaitBytes(bytesNow() + 1<<20)
 	}
-	// Suspended twice between two looks of the program: both are answered.
+	// The HQ suspends twice before the program notices the first: both are answered.
 	b.hq.Send(bytefrog.Command{Of: bytefrog.TypeSuspend})
 	b.hq.WaitBreak(4)
 	b.hq.Send(bytefrog.Command{Of: bytefrog.TypeUnsuspend}, bytefrog.Command{Of: bytefrog.TypeSuspend})
@@ -503,7 +501,7 @@ func numbered(data [][]byte) int {
 	return sum
 }
 
-func TestSuspendBeforeStartIsForgotten(t *testing.T) {
+func TestSuspendBeforeStartHasNoEffectOnEvents(t *testing.T) {
 	b := play(t, &busy{events: 1000}, nil)
 	hello := b.hq.Accept()
 	b.hq.Configure(hello.Version, configuration())
@@ -529,8 +527,8 @@ func TestVersion2ReadsItsConfiguration(t *testing.T) {
 	assert.Equal(t, []string{"^demo/"}, got.Configuration.Inclusions)
 }
 
-// How an HQ can treat an agent that is not yet started.
-func TestInFrontOfMain(t *testing.T) {
+// These are actions of an HQ before the start.
+func TestBeforeMain(t *testing.T) {
 	short := func(o *bytefrogagent.Options) { o.StartTimeout = 100 * time.Millisecond }
 	for name, test := range map[string]struct {
 		change func(o *bytefrogagent.Options)
@@ -588,7 +586,7 @@ func TestInFrontOfMain(t *testing.T) {
 			},
 			want: bytefrogagent.Untraced,
 		},
-		"a configuration that cannot be read": {
+		"an invalid configuration": {
 			treat: func(hq *hqtest.HQ) { hq.Accept(); hq.Send(bytefrog.Configuration{Data: []byte("no object")}) },
 			want:  bytefrogagent.Died,
 		},
@@ -649,7 +647,7 @@ func TestWithoutAnHQTheProgramRunsUntraced(t *testing.T) {
 	assert.GreaterOrEqual(t, time.Since(begin), 100*time.Millisecond)
 }
 
-func TestAKilledProgramIsCutOff(t *testing.T) {
+func TestAKilledProgramClosesWithoutAMessage(t *testing.T) {
 	for name, prepare := range map[string]func(hq *hqtest.HQ){
 		"before configuration": func(hq *hqtest.HQ) { hq.Accept() },
 		"before start":         func(hq *hqtest.HQ) { hq.Configure(hq.Accept().Version, configuration()) },
@@ -663,19 +661,19 @@ func TestAKilledProgramIsCutOff(t *testing.T) {
 			b.hq.WaitClosed()
 			for _, m := range b.hq.ControlMessages() {
 				if beat, ok := m.(bytefrog.Heartbeat); ok {
-					assert.NotEqual(t, bytefrog.ModeShuttingDown, beat.Mode, "it says that it ends")
+					assert.NotEqual(t, bytefrog.ModeShuttingDown, beat.Mode, "the agent must not report its end")
 				}
 			}
 		})
 	}
 }
 
-// broken is a program that cannot go on.
+// broken is a program that fails.
 type broken struct{}
 
 func (broken) Run(*bytefrogagent.Tracer) error { return errors.New("out of luck") }
 
-func TestAProgramThatFailsTellsTheHQ(t *testing.T) {
+func TestAFailedProgramReportsToTheHQ(t *testing.T) {
 	b := play(t, broken{}, nil)
 	b.hq.Begin(configuration())
 	got := b.end()

@@ -11,14 +11,13 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// writeControl sends a message on the control connection. That it fails is seen by
-// readControl, after the last orders the HQ sent.
+// writeControl sends a message on the control connection. It ignores errors: readControl notices the loss after the
+// last orders of the HQ.
 func (r *run) writeControl(m bytefrog.Message) {
 	r.writeNow(func() bytefrog.Message { return m })
 }
 
-// writeNow is writeControl for a message that says how things are when it is written. A
-// process that was killed says nothing more.
+// writeNow is writeControl for a message about the present state. A killed process sends nothing more.
 func (r *run) writeNow(message func() bytefrog.Message) {
 	r.awaitThaw()
 	r.controlLock.Lock()
@@ -26,13 +25,13 @@ func (r *run) writeNow(message func() bytefrog.Message) {
 	if r.isKilled() {
 		return
 	}
-	r.control.Write(message().AppendTo(nil)) // see above
+	r.control.Write(message().AppendTo(nil)) // readControl notices an error
 }
 
-// readControl obeys orders until the control connection ends.
+// readControl carries out orders until the control connection ends.
 func (r *run) readControl(o *orders) {
 	defer r.background.Done()
-	r.control.SetReadDeadline(time.Time{}) // fails only with the connection, as the read then does
+	r.control.SetReadDeadline(time.Time{}) // an error means a lost connection, which the read reports
 	for {
 		m, err := o.next()
 		if r.awaitThaw(); r.isKilled() {
@@ -42,17 +41,17 @@ func (r *run) readControl(o *orders) {
 			r.controlEnded(err)
 			return
 		}
-		r.obey(m)
+		r.carryOut(m)
 	}
 }
 
-// controlEnded tells unknown orders from the loss of the connection.
+// controlEnded handles an unknown order or the loss of the connection.
 func (r *run) controlEnded(err error) {
 	var unknown *bytefrog.ProtocolError
 	if errors.As(err, &unknown) {
-		r.options.Log("order: not understood: %v", unknown)
-		r.die("the HQ sent what the agent does not know: " + unknown.Error())
-		// What follows means nothing; only the end of the connection does.
+		r.options.Log("unknown order: %v", unknown)
+		r.fail("the HQ sent an unknown message: " + unknown.Error())
+		// The following bytes have no meaning; only the end of the connection has.
 		_, err = io.Copy(io.Discard, r.control)
 		if r.awaitThaw(); err == nil {
 			err = io.EOF
@@ -66,8 +65,8 @@ func (r *run) controlEnded(err error) {
 	}
 }
 
-// obey does what the HQ orders.
-func (r *run) obey(m bytefrog.Message) {
+// carryOut carries out an order of the HQ.
+func (r *run) carryOut(m bytefrog.Message) {
 	r.orders.Add(1)
 	switch m := m.(type) {
 	case bytefrog.Command:
@@ -75,15 +74,15 @@ func (r *run) obey(m bytefrog.Message) {
 		r.command(m.Of)
 	case bytefrog.ErrorMessage:
 		r.options.Log("order: error: %s", m.Text)
-		r.die("the HQ sent error: " + m.Text)
+		r.fail("the HQ sent error: " + m.Text)
 	default:
-		r.options.Log("order: %v, which does not belong here", m.Type())
-		r.die("the HQ sent " + m.Type().String() + " in the middle of a run")
+		r.options.Log("order: %v, which is not allowed here", m.Type())
+		r.fail("the HQ sent " + m.Type().String() + " in the middle of a run")
 	}
 }
 
 func (r *run) command(of bytefrog.MessageType) {
-	now, dies, broken, reason := time.Now(), false, false, ""
+	now, fails, broken, reason := time.Now(), false, false, ""
 	r.change(func(l *life) {
 		switch of {
 		case bytefrog.TypeStart:
@@ -94,13 +93,13 @@ func (r *run) command(of bytefrog.MessageType) {
 		case bytefrog.TypeStop:
 			l.stop()
 		case bytefrog.TypePause:
-			dies = l.pause()
+			fails = l.pause()
 		case bytefrog.TypeUnpause:
-			dies = l.unpause()
+			fails = l.unpause()
 		case bytefrog.TypeSuspend:
-			dies, broken = l.suspend()
+			fails, broken = l.suspend()
 		case bytefrog.TypeUnsuspend:
-			dies = l.unsuspend()
+			fails = l.unsuspend()
 		}
 		reason = l.reason
 	})
@@ -108,14 +107,14 @@ func (r *run) command(of bytefrog.MessageType) {
 		r.breaks.Add(1)
 		r.writeControl(bytefrog.DataBreak{})
 	}
-	if dies {
-		r.bury(reason)
+	if fails {
+		r.endAfterError(reason)
 	}
 }
 
-// beat sends heartbeats at the configured interval. An interval of 0 has none but
-// those of the begin and the end.
-func (r *run) beat() {
+// sendHeartbeats sends heartbeats at the configured interval. With an interval of 0 there are only the heartbeats at
+// the begin and the end.
+func (r *run) sendHeartbeats() {
 	defer r.background.Done()
 	if r.configuration.HeartbeatInterval <= 0 {
 		return
@@ -126,16 +125,15 @@ func (r *run) beat() {
 		select {
 		case <-ticker.C:
 			r.awaitThaw()
-			r.beatNow()
+			r.sendHeartbeat()
 		case <-r.final:
 			return
 		}
 	}
 }
 
-// beatNow sends one heartbeat. Its mode is that of the moment in which it is written, so
-// that modes come in their order.
-func (r *run) beatNow() {
+// sendHeartbeat sends one heartbeat. It reads the mode at the time of writing, so that modes arrive in order.
+func (r *run) sendHeartbeat() {
 	r.heartbeats.Add(1)
 	r.writeNow(func() bytefrog.Message {
 		r.mu.Lock()

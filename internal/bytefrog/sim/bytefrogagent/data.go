@@ -13,8 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// openData opens the data connections and says data hello on each. It returns false
-// if one was refused or lost.
+// openData opens the data connections and sends data hello on each. It returns false if one was refused or lost.
 func (r *run) openData() bool {
 	count := int(r.configuration.DataConnections)
 	if count > 0 && r.options.DataConnections > 0 {
@@ -23,7 +22,7 @@ func (r *run) openData() bool {
 	for i := range count {
 		if err := r.openOne(); err != nil {
 			r.noteError(fmt.Errorf("data connection %d: %w", i, err))
-			r.die(fmt.Sprintf("data connection %d: %v", i, err))
+			r.fail(fmt.Sprintf("data connection %d: %v", i, err))
 			return false
 		}
 	}
@@ -41,7 +40,7 @@ func (r *run) openOne() error {
 		case <-ctx.Done():
 		}
 	}()
-	// The real agent too tries only once.
+	// The real agent also tries only once.
 	conn, err := r.options.Dial(ctx)
 	if err != nil {
 		return err
@@ -51,13 +50,13 @@ func (r *run) openOne() error {
 	final := r.life.final()
 	r.mu.Unlock()
 	if final {
-		conn.Close() // nothing was sent on it
+		conn.Close() // the connection has sent nothing
 		return net.ErrClosed
 	}
 	if _, err := conn.Write(bytefrog.DataHello{Run: r.configuration.RunID}.AppendTo(nil)); err != nil {
 		return err
 	}
-	conn.SetReadDeadline(time.Now().Add(r.options.StartTimeout)) // fails only with the connection, as the read then does
+	conn.SetReadDeadline(time.Now().Add(r.options.StartTimeout)) // an error means a lost connection, which the read reports
 	defer conn.SetReadDeadline(time.Time{})
 	o := &orders{conn: conn, version: r.options.Version}
 	switch m, err := o.next(); m := m.(type) {
@@ -79,7 +78,7 @@ func (r *run) openOne() error {
 	}
 }
 
-// startSenders starts what each data connection needs.
+// startSenders starts the goroutines of each data connection.
 func (r *run) startSenders() {
 	r.mu.Lock()
 	r.sending = len(r.data)
@@ -101,19 +100,19 @@ func (r *run) startSenders() {
 	}
 }
 
-// send writes buffers from the queue until it is closed, then closes the connection.
-// A sender whose connection is lost is gone.
+// send writes buffers from the queue until the queue is closed, then closes the connection. It returns early if the
+// connection is lost.
 func (r *run) send(i int, conn net.Conn) {
 	for {
 		select {
 		case <-r.final:
 			return
 		case <-r.dead:
-			conn.Close() // the HQ may have closed it before
+			conn.Close() // the HQ may have closed it already
 			return
 		case b, open := <-r.queue:
 			if !open {
-				conn.Close() // the HQ may have closed it before
+				conn.Close() // the HQ may have closed it already
 				return
 			}
 			r.awaitThaw()
@@ -133,22 +132,22 @@ func (r *run) send(i int, conn net.Conn) {
 	}
 }
 
-// watch waits for the HQ to close a data connection: it sends nothing there.
+// watch waits for the HQ to close a data connection: the HQ sends nothing there.
 func (r *run) watch(i int, conn net.Conn) {
 	_, err := conn.Read(make([]byte, 1))
 	if errors.Is(err, net.ErrClosed) {
-		return // by the agent itself
+		return // the agent itself closed it
 	}
 	r.awaitThaw()
-	reason := "the HQ sent something where it has nothing to say"
+	reason := "the HQ sent bytes on a data connection"
 	if err != nil {
 		reason = lossText(err)
 	}
 	r.lostData(fmt.Sprintf("data connection %d was lost (%s)", i, reason))
 }
 
-// lostData notes the loss of a data connection; what it means is known when the
-// control connection has lived on for a while.
+// lostData handles the loss of a data connection. Its meaning is known only when the control connection has stayed open
+// for a while.
 func (r *run) lostData(reason string) {
 	settle := false
 	r.change(func(l *life) { settle = l.lostData(reason) })

@@ -1,10 +1,9 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bytefrogagent simulates an agent of the Bytefrog protocol. Like the real
-// Java agent, it dials, sends hello, reads its configuration, waits for start, opens
-// its data connections, sends heartbeats, obeys control messages, and sends the
-// events of a Program through a bounded pool of buffers.
+// Package bytefrogagent simulates an agent of the Bytefrog protocol. Like the real Java agent, it dials, sends hello,
+// reads its configuration, waits for start, opens its data connections, sends heartbeats, carries out control messages,
+// and sends the events of a Program through a limited pool of buffers.
 //
 // The Result of a run has the fate of the traced program. It depends on the behaviour
 // of the headquarters (HQ: the collector or guard that the agent connects to). The
@@ -46,9 +45,8 @@
 // agent starts it with a configuration that traces nothing, and sends error when it
 // runs.
 //
-// An agent that shuts down takes suspend for an error, and discards its unsent data.
+// An agent that shuts down treats suspend as an error, and discards its unsent data.
 //
-// Other orders were not measured, or depend on the load of the machine. This agent is
-// strict: it hangs unless the order is one of the harmless ones. Events within
-// Options.Settle count as simultaneous.
+// Other orders were not measured, or depend on the load of the machine. In these cases the simulated agent hangs.
+// Events within Options.Settle count as simultaneous.
 package bytefrogagent

@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// maxConfiguration is the longest configuration the agent reads, in bytes.
+// maxConfiguration is the maximum length of a configuration in bytes.
 const maxConfiguration = 16 << 20
 
 // orders reads messages of the HQ from one connection.
@@ -24,7 +24,7 @@ type orders struct {
 	buf     []byte
 }
 
-// next waits for one message.
+// next waits for a message.
 func (o *orders) next() (bytefrog.Message, error) {
 	for {
 		m, n, err := bytefrog.DecodeCommand(o.buf, o.version, maxConfiguration)
@@ -47,12 +47,12 @@ func (o *orders) next() (bytefrog.Message, error) {
 	}
 }
 
-// handshake says hello, takes the configuration and waits for start. It leaves
-// readControl and beat running, and returns false if the program never starts.
+// handshake sends hello, reads the configuration and waits for start. It starts readControl and sendHeartbeats. It
+// returns false if the program never starts.
 func (r *run) handshake() bool {
 	o := &orders{conn: r.control, version: r.options.Version}
 	deadline := time.Now().Add(r.options.StartTimeout)
-	r.control.SetReadDeadline(deadline) // fails only with the connection, as the read then does
+	r.control.SetReadDeadline(deadline) // an error means a lost connection, which the read reports
 	r.writeControl(bytefrog.Hello{Version: r.options.Version})
 
 	m, err := o.next()
@@ -64,7 +64,7 @@ func (r *run) handshake() bool {
 			})
 			return false
 		}
-		r.die("the HQ answered hello with neither configuration nor error: " + lossText(err))
+		r.fail("the HQ answered hello with neither configuration nor error: " + lossText(err))
 		return false
 	}
 	switch m := m.(type) {
@@ -73,35 +73,35 @@ func (r *run) handshake() bool {
 			return false
 		}
 	case bytefrog.ErrorMessage:
-		r.die("the HQ refused the agent: " + m.Text)
+		r.fail("the HQ refused the agent: " + m.Text)
 		return false
 	default:
-		r.die("the HQ answered hello with " + m.Type().String() + " instead of configuration")
+		r.fail("the HQ answered hello with " + m.Type().String() + " instead of configuration")
 		return false
 	}
-	r.beatNow()
+	r.sendHeartbeat()
 	r.background.Add(2)
 	go r.readControl(o)
-	go r.beat()
+	go r.sendHeartbeats()
 	return r.awaitStart(deadline)
 }
 
-// configure takes the configuration. One that can't be ends the program.
+// configure applies the configuration. An invalid one ends the program.
 func (r *run) configure(m bytefrog.Message) bool {
 	c, err := bytefrog.ParseAgentConfiguration(m)
 	if err != nil {
 		r.noteError(err)
-		r.die("the agent cannot read its configuration: " + err.Error())
+		r.fail("the agent cannot read its configuration: " + err.Error())
 		return false
 	}
 	p, ok := newPool(int(c.BufferMemoryBudget), r.options.BufferSize)
 	if !ok {
-		r.die(fmt.Sprintf("expected buffer memory for at least %d buffers of %d bytes, got %d bytes",
+		r.fail(fmt.Sprintf("expected buffer memory for at least %d buffers of %d bytes, got %d bytes",
 			minBuffers, minBufferSize, c.BufferMemoryBudget))
 		return false
 	}
 	if c.DataConnections < 0 {
-		r.die(fmt.Sprintf("expected a configuration with at least 0 data connections, got %d", c.DataConnections))
+		r.fail(fmt.Sprintf("expected a configuration with at least 0 data connections, got %d", c.DataConnections))
 		return false
 	}
 	r.mu.Lock()
@@ -114,8 +114,7 @@ func (r *run) configure(m bytefrog.Message) bool {
 	return true
 }
 
-// tracesNothing reports whether an agent opens no connection for what it might trace,
-// and leaves out every class.
+// tracesNothing reports whether a configuration has no data connections and excludes every class.
 func tracesNothing(c bytefrog.AgentConfiguration) bool {
 	return c.DataConnections == 0 && len(c.Inclusions) == 0 && slices.Contains(c.Exclusions, "")
 }
@@ -127,7 +126,7 @@ func (r *run) isIdle() bool {
 	return r.life.idle
 }
 
-// awaitStart waits in front of the program's main.
+// awaitStart waits before the program's main function.
 func (r *run) awaitStart(deadline time.Time) bool {
 	late := time.AfterFunc(time.Until(deadline), func() {
 		r.change(func(l *life) {
@@ -150,7 +149,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// lossText says how a connection was lost.
+// lossText returns the reason of a lost connection.
 func lossText(err error) string {
 	if err == io.EOF {
 		return "it closed the connection"

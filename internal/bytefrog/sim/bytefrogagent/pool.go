@@ -3,8 +3,8 @@
 
 package bytefrogagent
 
-// Buffer is a send buffer. The program appends whole messages to Data; it may grow
-// beyond its size for a message that is longer.
+// Buffer is a send buffer. The program appends whole messages to Data. It may grow beyond its size for a longer
+// message.
 type Buffer struct {
 	Data []byte
 	// Events is the number of call events and markers in Data.
@@ -13,17 +13,16 @@ type Buffer struct {
 	size int
 }
 
-// Room is the number of bytes that still fit.
+// Room returns the number of bytes that still fit.
 func (b *Buffer) Room() int { return b.size - len(b.Data) }
 
-// Bounds of the pool, as the agent has them.
+// Limits of the agent's pool.
 const (
 	minBuffers    = 10
 	minBufferSize = 128
 )
 
-// pool is the bounded memory of the send buffers. It makes them when they are first
-// needed.
+// pool is the limited memory of the send buffers. It creates a buffer when the buffer is first needed.
 type pool struct {
 	free []*Buffer
 	made int
@@ -31,8 +30,7 @@ type pool struct {
 	size int
 }
 
-// newPool divides budget bytes into buffers of at most size. ok is false if it is too
-// small for any.
+// newPool divides budget bytes into buffers of at most size. ok is false if the budget is too small.
 func newPool(budget, size int) (p pool, ok bool) {
 	size = min(size, budget/minBuffers)
 	if budget < minBuffers*minBufferSize || size <= 0 {
@@ -41,8 +39,8 @@ func newPool(budget, size int) (p pool, ok bool) {
 	return pool{most: budget / size, size: size}, true
 }
 
-// take returns an empty buffer, or nil if none is free.
-func (p *pool) take() *Buffer {
+// get returns an empty buffer, or nil if none is free.
+func (p *pool) get() *Buffer {
 	if n := len(p.free); n > 0 {
 		b := p.free[n-1]
 		p.free = p.free[:n-1]
@@ -57,7 +55,7 @@ func (p *pool) take() *Buffer {
 
 func (p *pool) put(b *Buffer) {
 	if cap(b.Data) > 2*p.size {
-		b.Data = make([]byte, 0, p.size) // grown by a long message
+		b.Data = make([]byte, 0, p.size) // a long message has enlarged it
 	}
 	b.Data, b.Events = b.Data[:0], 0
 	p.free = append(p.free, b)

@@ -13,25 +13,24 @@ import (
 type Outcome uint8
 
 const (
-	// Completed: all that the program made was sent, and the connections were closed
-	// in order.
+	// Completed means that all data of the program were sent, and the connections were closed normally.
 	Completed Outcome = iota
-	// Untraced: the program ran to its end, but tracing was over before that, or
-	// never began because nobody answered.
+	// Untraced means that the program ran to its end without tracing for at least a part of it: tracing ended early, or
+	// no HQ answered.
 	Untraced
-	// Hung: the program waits forever.
+	// Hung means that the program waits forever.
 	Hung
-	// Refused: the HQ turned the agent away. The program runs untraced: the HQ has
-	// started the agent to trace nothing, and then told it error, or left.
+	// Refused means that the HQ refused the agent. The program runs untraced: the HQ started the agent with a
+	// configuration that traces nothing, and then sent error or disconnected.
 	Refused
-	// Died: the agent ended the program before its main, because the HQ sent error or
-	// closed the connection before start, or sent a configuration that can't be.
+	// Died means that the agent ended the program before its main function, because the HQ sent error or closed the
+	// connection before start, or sent an invalid configuration.
 	Died
-	// Killed: the context of Run ended, as if the program's process was killed.
+	// Killed means that the context of Run ended, as if the program's process was killed.
 	Killed
 )
 
-// String returns the outcome in one word.
+// String returns the outcome as one word.
 func (o Outcome) String() string {
 	switch o {
 	case Completed:
@@ -51,15 +50,14 @@ func (o Outcome) String() string {
 	}
 }
 
-// Result is how a run of an agent ended.
+// Result is the result of a run.
 type Result struct {
 	Outcome Outcome
-	// Reason is one sentence without a full stop about the HQ or the network.
+	// Reason is one sentence about the HQ or the network, without a full stop.
 	Reason string
-	// Err is an error of the Program, or the first one of a connection; nil where the
-	// reason is no error.
+	// Err is an error of the Program, or the first one of a connection; nil if there was no error.
 	Err error
-	// Configuration was sent by the HQ; the zero value if none arrived.
+	// Configuration is the HQ's configuration; the zero value if none arrived.
 	Configuration bytefrog.AgentConfiguration
 	Stats         Stats
 }
@@ -71,9 +69,9 @@ type Stats struct {
 	Buffers    uint64 // written to data connections
 	Heartbeats uint64 // written to the control connection
 	Breaks     uint64 // data breaks written to the control connection
-	Orders     uint64 // control messages obeyed, start among them
-	// Waited is the time the program waited for a free buffer: back-pressure.
+	Orders     uint64 // received control messages, including start
+	// Waited is the time for which the program waited for a free buffer: back-pressure.
 	Waited time.Duration
-	// Mode is the mode of a heartbeat at this time.
+	// Mode is the mode of a heartbeat at the present.
 	Mode bytefrog.Mode
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// run is the one run of an agent. The state and the pool are guarded by mu; changed
-// is signalled whenever either changes. Who goes where:
+// run is the single run of an agent. mu guards the state and the pool; changed is signalled at each change of them.
+// These goroutines exist:
 //
-//	play           the goroutine of Agent.Run: handshake, then waits for the ends below
-//	readControl    reads orders; the only one that says the control connection is lost
-//	beat           sends heartbeats
-//	bury           closes what an agent has that met an error
-//	send, watch    one pair for each data connection: writes buffers, sees it closed
-//	the program    makes calls
+//	play            the goroutine of Agent.Run: handshake, then waits for the ends of the others
+//	readControl     carries out orders; only it handles the loss of the control connection
+//	sendHeartbeats  sends heartbeats
+//	endAfterError   closes all connections of an agent after an error
+//	send, watch     one pair for each data connection: writes buffers, notices the close
+//	the program     makes calls
 type run struct {
 	options Options
 	program Program
@@ -44,15 +44,14 @@ type run struct {
 
 	data  []net.Conn
 	queue chan *Buffer
-	// sending is how many senders are at work; dead is closed when a dying agent lets
-	// them send no more.
+	// sending is the number of running senders. dead is closed when a failing agent stops them.
 	sending int
 	dead    chan struct{}
 
-	background sync.WaitGroup // readControl, beat, watch and timers
+	background sync.WaitGroup // readControl, sendHeartbeats, watch and timers
 
-	// word is the state for Tracer.Proceed: 0 while calls are collected.
-	word atomic.Uint32
+	// blocked is the state for Tracer.Proceed: 0 while calls are collected.
+	blocked atomic.Uint32
 
 	counters
 }
@@ -66,7 +65,7 @@ type counters struct {
 func newRun(o Options, p Program) *run {
 	r := &run{options: o, program: p, final: make(chan struct{}), dead: make(chan struct{})}
 	r.changed = sync.NewCond(&r.mu)
-	r.word.Store(1)
+	r.blocked.Store(1)
 	return r
 }
 
@@ -86,7 +85,7 @@ func (r *run) statistics() Stats {
 	}
 }
 
-// change lets something happen to the agent's life.
+// change applies an event to the agent's life.
 func (r *run) change(event func(l *life)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,11 +98,11 @@ func (r *run) changeLocked(event func(l *life)) {
 	if r.life.final() && !wasFinal {
 		close(r.final)
 	}
-	var word uint32
+	var blocked uint32
 	if !r.life.collecting() {
-		word = 1
+		blocked = 1
 	}
-	r.word.Store(word)
+	r.blocked.Store(blocked)
 	r.changed.Broadcast()
 }
 
@@ -121,7 +120,7 @@ func (r *run) noteError(err error) {
 	}
 }
 
-// play is the whole life.
+// play executes the whole run.
 func (r *run) play(ctx context.Context) Result {
 	conn, err := dial(ctx, r.options)
 	if err != nil {
@@ -148,9 +147,8 @@ func (r *run) play(ctx context.Context) Result {
 	return r.result()
 }
 
-// closeAtEnd closes what is still open when nothing can change any more: the control
-// connection last, all at once where tracing is over early, and the connections of a
-// hung program when its time is over.
+// closeAtEnd closes the remaining connections in the final state, the control connection last. For a hung program it
+// waits for the hang timeout before.
 func (r *run) closeAtEnd(ctx context.Context) {
 	defer r.background.Done()
 	<-r.final
@@ -158,7 +156,7 @@ func (r *run) closeAtEnd(ctx context.Context) {
 	r.closeAll()
 }
 
-// waitHang is the time a hung program hangs.
+// waitHang waits for the hang timeout if the program hangs.
 func (r *run) waitHang(ctx context.Context) {
 	r.mu.Lock()
 	isHung := r.life.state == hung
@@ -179,9 +177,9 @@ func (r *run) closeAll() {
 	data := r.data
 	r.mu.Unlock()
 	for _, conn := range data {
-		conn.Close() // the peer may have closed it before
+		conn.Close() // the peer may have closed it already
 	}
-	r.control.Close() // the peer may have closed it before
+	r.control.Close() // the peer may have closed it already
 }
 
 func (r *run) result() Result {
@@ -197,15 +195,14 @@ func (r *run) result() Result {
 	}
 }
 
-// trace runs the program between the opening and the closing of the data
-// connections.
+// trace opens the data connections, runs the program, and closes them.
 func (r *run) trace() {
 	if r.options.Prepare != nil {
 		r.options.Prepare()
 	}
 	r.change(func(l *life) { l.prepared() })
 	if r.isIdle() {
-		// It says of every class that it leaves it alone.
+		// It reports for a class that it ignores the class.
 		r.writeControl(bytefrog.ClassReport{Result: bytefrog.TypeClassIgnored, Class: "demo/Main"})
 	}
 	if !r.openData() {
@@ -217,13 +214,13 @@ func (r *run) trace() {
 	err := r.program.Run(&Tracer{run: r})
 	if err != nil && !errors.Is(err, ErrUntraced) && !errors.Is(err, ErrHung) && !errors.Is(err, ErrSuspended) {
 		r.noteError(err)
-		r.die("the program failed: " + err.Error())
+		r.fail("the program failed: " + err.Error())
 	}
 	r.change(func(l *life) { l.programEnded() })
-	r.beatNow() // mode X
+	r.sendHeartbeat() // mode X
 	close(r.queue)
 	r.awaitSenders()
 	r.change(func(l *life) { l.allSent() })
-	// Not yet final: a connection was lost and it is not yet clear what that means.
+	// The state is not final if a connection was lost and the meaning of the loss is not known yet.
 	<-r.final
 }

@@ -5,49 +5,48 @@ package bytefrogagent
 
 import "github.com/callbraid/callbraid/internal/bytefrog"
 
-// state is where an agent stands in its life.
+// state is the state of an agent's life.
 type state uint8
 
 const (
-	waiting  state = iota // connected, in front of the program's main
+	waiting  state = iota // connected, before the program's main function
 	tracing               // the program runs and is traced; suspended and paused are flags within
-	draining              // nothing more is collected, what was collected is being sent
+	draining              // no more calls are collected, collected ones are being sent
 	orphaned              // the control connection is lost, the data connections are not
-	dying                 // told error: it runs on untraced; the agent closes its connections soon
-	over                  // the connections are closed, the program runs on untraced or is dead
+	failing               // after an error: the program runs on untraced; the agent closes its connections soon
+	over                  // the connections are closed, the program runs on untraced or has ended
 	hung                  // the program's threads wait for a buffer that never comes
-	finished              // everything was sent and closed by the agent itself
+	finished              // everything was sent, and the agent itself closed the connections
 )
 
-// life is the agent's state machine: one method for each thing that can happen to
-// an agent. It knows no connection. The caller holds the lock of the run.
+// life is the agent's state machine, with one method for each event. It has no connections. The caller holds the lock
+// of the run.
 type life struct {
 	state     state
 	frozen    bool // its process is stopped
-	ready     bool // it has its buffers, and takes error
-	listening bool // its buffers listen to its mode: it holds events back if it is suspended
-	idle      bool // it traces nothing and has no data connections: it was turned away
-	safe      bool // dying, and the control connection lived long enough for that
+	ready     bool // it has its buffers, and accepts error
+	listening bool // its buffers follow its mode: it holds events back if it is suspended
+	idle      bool // it traces nothing and has no data connections: the HQ refused it
+	safe      bool // failing, and the control connection has stayed open long enough for that
 	suspended bool // by the HQ
-	// deaf says that its heartbeats show it suspended while events flow: suspend came before
-	// its buffers listened to its mode.
+	// deaf means that its heartbeats show it suspended while events flow: suspend arrived before its buffers followed
+	// its mode.
 	deaf bool
-	// suspensions counts how often; answered is for which of them the program has
-	// reported its break.
+	// suspensions counts suspends. answered is the count up to which the program has reported breaks.
 	suspensions, answered int
 	paused                bool // by the HQ
-	dataLost              bool // a data connection was lost; the program is safe once that has settled
+	dataLost              bool // a data connection was lost; the program is safe after Options.Settle
 	ended                 bool // the program reached its own end
-	ordered               bool // the HQ ordered stop: it may leave when it likes
-	settled               bool // the data connections outlived the control connection for a while
-	// unsent is the number of buffers that were handed to the senders and not sent.
+	ordered               bool // the HQ ordered stop: it may disconnect
+	settled               bool // the data connections have stayed open for Options.Settle after the control connection
+	// unsent is the number of buffers that were queued and not sent yet.
 	unsent int
 
 	outcome Outcome
 	reason  string
 }
 
-// final reports whether nothing can change any more.
+// final reports whether the state cannot change any more.
 func (l *life) final() bool { return l.state >= over }
 
 // collecting reports whether calls are being collected.
@@ -55,7 +54,7 @@ func (l *life) collecting() bool {
 	return l.state == tracing && !l.suspended && !l.paused && !l.frozen && !l.idle
 }
 
-// start is the order to let the program run.
+// start is the order to run the program.
 func (l *life) start() {
 	if l.state == waiting {
 		l.state = tracing
@@ -65,23 +64,23 @@ func (l *life) start() {
 // shownSuspended reports whether heartbeats show the agent suspended.
 func (l *life) shownSuspended() bool { return l.suspended || l.deaf }
 
-// suspend is the order to collect nothing. When it comes depends on how far the agent is:
+// suspend is the order to collect nothing. Its effect depends on the state of the agent:
 //
 //   - Before start, the agent begins with the mode suspended, but events flow.
-//   - Between start and its buffers, it dies of it, and the program hangs.
-//   - Until its buffers listen to its mode, it reports a break, but events flow.
+//   - Between start and its buffers, it fails, and the program hangs.
+//   - Until its buffers follow its mode, it reports a break, but events flow.
 //   - Afterwards it holds events back.
 //
-// A second suspend in the mode suspended is an error, at which it ends tracing. So is one while
-// the program is paused, or where nothing is traced. broken says that it reports a break now.
-func (l *life) suspend() (dies, broken bool) {
+// A second suspend in the mode suspended is an error that ends tracing. So is one while the program is paused, or while
+// the agent is draining. broken means that it reports a break now.
+func (l *life) suspend() (fails, broken bool) {
 	switch {
 	case l.state == waiting:
 		l.deaf = true
 	case l.state == tracing && !l.ready && !l.deaf:
 		l.hang("the HQ ordered suspend before the agent has its buffers")
 	case l.state == tracing && (l.shownSuspended() || l.paused):
-		return l.die("suspend control message is only valid when tracing or initializing"), false
+		return l.fail("suspend control message is only valid when tracing or initializing"), false
 	case l.state == tracing && !l.listening:
 		l.deaf = true
 		return false, true
@@ -89,45 +88,45 @@ func (l *life) suspend() (dies, broken bool) {
 		l.suspended = true
 		l.suspensions++
 	case l.state == draining:
-		return l.die("the HQ ordered suspend where nothing was traced"), false
+		return l.fail("the HQ ordered suspend where nothing was traced"), false
 	}
 	return false, false
 }
 
-// prepared is that the agent has its buffers, and opens its data connections next.
+// prepared means that the agent has its buffers, and opens its data connections next.
 func (l *life) prepared() { l.ready = true }
 
-// listens is that the agent's buffers listen to its mode from now on.
+// listens means that the agent's buffers follow its mode from now on.
 func (l *life) listens() { l.listening = true }
 
-// unsuspend is the order to collect calls again. It is an error where none are held back.
-func (l *life) unsuspend() (dies bool) {
+// unsuspend is the order to collect calls again. It is an error if the agent is not suspended.
+func (l *life) unsuspend() (fails bool) {
 	if l.state == tracing && !l.shownSuspended() {
-		return l.die("unsuspend control message is only valid when suspended or initializing")
+		return l.fail("unsuspend control message is only valid when suspended or initializing")
 	}
 	l.suspended, l.deaf = false, false
 	return false
 }
 
-// pause is the order to halt the program. It is an error unless the program is traced.
-func (l *life) pause() (dies bool) {
+// pause is the order to halt the program. It is an error if the program is paused or suspended.
+func (l *life) pause() (fails bool) {
 	if l.state == tracing && (l.paused || l.shownSuspended()) {
-		return l.die("pause control message is only valid when tracing")
+		return l.fail("pause control message is only valid when tracing")
 	}
 	l.paused = l.state == tracing
 	return false
 }
 
-// unpause is the order to let the program go on. It is an error unless it is paused.
-func (l *life) unpause() (dies bool) {
+// unpause is the order to continue the program. It is an error if the program is not paused.
+func (l *life) unpause() (fails bool) {
 	if l.state == tracing && !l.paused {
-		return l.die("unpause control message is only valid when paused")
+		return l.fail("unpause control message is only valid when paused")
 	}
 	l.paused = false
 	return false
 }
 
-// stop is the HQ's order to end tracing: what was collected is still sent.
+// stop is the HQ's order to end tracing: collected calls are still sent.
 func (l *life) stop() {
 	const reason = "the HQ ordered stop"
 	switch l.state {
@@ -139,7 +138,7 @@ func (l *life) stop() {
 	}
 }
 
-// quit is the wish of the program's user to end it early, in order.
+// quit is the request of the program's user to end it early.
 func (l *life) quit() {
 	const reason = "the program was ended early by its user"
 	switch l.state {
@@ -151,39 +150,38 @@ func (l *life) quit() {
 	}
 }
 
-// die is an error, the HQ's or the agent's own. Before start it ends the program.
-// Afterwards it ends tracing, at once for the program; it reports true when the agent
-// now says so itself, and closes its connections some time later.
-func (l *life) die(reason string) (dies bool) {
+// fail is an error of the HQ or of the agent itself. Before start it ends the program. Afterwards it ends tracing, for
+// the program immediately. It returns true if the agent now has to send error, and to close its connections later.
+func (l *life) fail(reason string) (fails bool) {
 	switch {
-	case l.final() || l.state == dying:
+	case l.final() || l.state == failing:
 		return false
 	case l.state == waiting:
 		l.end(Died, reason)
 		return false
 	case !l.ready:
-		l.hang(reason + ", before the agent takes errors")
+		l.hang(reason + ", before the agent accepts errors")
 		return false
 	}
-	l.state, l.outcome, l.reason = dying, Untraced, reason
+	l.state, l.outcome, l.reason = failing, Untraced, reason
 	if l.idle {
 		l.outcome = Refused
 	}
 	return true
 }
 
-// killSettled is that the control connection outlived the agent's error by the time
-// that makes its loss harmless.
-func (l *life) killSettled() { l.safe = true }
+// errorSettled means that the control connection stayed open for Options.Settle after the agent's error, so its loss is
+// now harmless.
+func (l *life) errorSettled() { l.safe = true }
 
-// buried is that a dying agent has closed its connections.
-func (l *life) buried() {
-	if l.state == dying {
+// closed means that a failing agent has closed its connections.
+func (l *life) closed() {
+	if l.state == failing {
 		l.end(l.outcome, l.reason)
 	}
 }
 
-// programEnded is the program's own end.
+// programEnded is the normal end of the program.
 func (l *life) programEnded() {
 	l.ended = true
 	if l.state == tracing {
@@ -192,8 +190,7 @@ func (l *life) programEnded() {
 	}
 }
 
-// allSent is that the senders have sent what was collected and closed their
-// connections.
+// allSent means that the senders have sent all collected calls and closed their connections.
 func (l *life) allSent() {
 	if l.dataLost {
 		return
@@ -203,15 +200,14 @@ func (l *life) allSent() {
 	}
 }
 
-const suspendedAndLeft = "the HQ suspended the agent and left"
+const suspendedAndGone = "the HQ suspended the agent and disconnected"
 
-// controlLost is the end of the control connection that the agent did not make.
-// settle says that what it means is known only after a while.
+// controlLost is the loss of the control connection. settle means that its meaning is known only after Options.Settle.
 func (l *life) controlLost(reason string) (settle bool) {
 	switch l.state {
 	case waiting:
 		l.end(Died, reason+" before start")
-	case dying:
+	case failing:
 		if !l.safe {
 			l.hang(l.reason + ", and at the same time " + reason)
 		}
@@ -220,14 +216,14 @@ func (l *life) controlLost(reason string) (settle bool) {
 		case l.idle:
 			l.end(Refused, reason)
 		case l.suspended && l.unsent == 0:
-			l.end(Untraced, suspendedAndLeft)
+			l.end(Untraced, suspendedAndGone)
 		case l.ordered || l.ended && l.unsent == 0:
-			// The HQ may leave, or nothing is left that could be lost.
+			// The HQ may disconnect, or there are no unsent calls.
 		case l.dataLost:
 			l.hang(reason + " together with the data connections")
 		default:
 			if l.state == tracing {
-				l.outcome, l.reason = Untraced, reason+", the data connections were read on"
+				l.outcome, l.reason = Untraced, reason+", the HQ read the data connections to their end"
 			}
 			l.state = orphaned
 			settle = true
@@ -236,8 +232,8 @@ func (l *life) controlLost(reason string) (settle bool) {
 	return settle
 }
 
-// lostData is the end of a data connection that the agent did not make. settle says
-// that the control connection must live on for a while before the program is safe.
+// lostData is the loss of a data connection. settle means that the control connection has to stay open for
+// Options.Settle before the program is safe.
 func (l *life) lostData(reason string) (settle bool) {
 	switch l.state {
 	case tracing:
@@ -261,35 +257,34 @@ func (l *life) lostData(reason string) (settle bool) {
 	return settle
 }
 
-// dataLossSettled is that the control connection outlived a data connection by the
-// time that makes it harmless.
+// dataLossSettled means that the control connection stayed open for Options.Settle after the loss of a data connection,
+// which is now harmless.
 func (l *life) dataLossSettled(reason string) {
 	switch {
 	case l.state == tracing && l.suspended && l.unsent == 0:
-		l.end(Untraced, suspendedAndLeft)
+		l.end(Untraced, suspendedAndGone)
 	case l.state == tracing, l.state == draining:
-		l.end(Untraced, reason+" and the control connection lived on")
+		l.end(Untraced, reason+" and the control connection stayed open")
 	}
 }
 
-// orphanSettled is that the data connections outlived the control connection by the
-// time after which they are not lost together.
+// orphanSettled means that the data connections stayed open for Options.Settle after the control connection, so their
+// loss is no longer simultaneous.
 func (l *life) orphanSettled() {
 	l.settled = true
 	l.releaseOrphan()
 }
 
-// handed is that the program handed a buffer to the senders.
-func (l *life) handed() { l.unsent++ }
+// queued means that the program queued a buffer for the senders.
+func (l *life) queued() { l.unsent++ }
 
-// sent is that the senders sent a buffer.
+// sent means that a sender has sent a buffer.
 func (l *life) sent() {
 	l.unsent--
 	l.releaseOrphan()
 }
 
-// releaseOrphan ends tracing if the control connection is lost, and all that was
-// collected was sent nevertheless.
+// releaseOrphan ends tracing if the control connection is lost and all collected calls were sent nevertheless.
 func (l *life) releaseOrphan() {
 	if l.state == orphaned && l.settled && l.unsent == 0 && !l.ended {
 		l.end(Untraced, l.reason)
@@ -311,7 +306,7 @@ func (l *life) hang(reason string) {
 	l.state, l.outcome, l.reason = hung, Hung, reason
 }
 
-// mode is what a heartbeat says.
+// mode returns the mode of a heartbeat.
 func (l *life) mode() bytefrog.Mode {
 	switch {
 	case l.state == waiting:

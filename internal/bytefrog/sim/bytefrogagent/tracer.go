@@ -10,26 +10,24 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// Errors of a Tracer to the program's threads, which collect no call then.
+// Errors of a Tracer to the program's threads. The threads then collect no calls.
 var (
-	// ErrSuspended: calls are not collected for now and get no sequence number. The
-	// program flushes what it has, says Break with the next number, and runs on.
+	// ErrSuspended means that calls are not collected for now and have no sequence number. The program flushes its
+	// buffers, calls Break with the next number, and runs on.
 	ErrSuspended = errors.New("tracing is suspended")
-	// ErrUntraced: tracing is over. The program hands over what it has in buffers and
-	// runs on untraced.
+	// ErrUntraced means that tracing is over. The program sends its buffers and runs on untraced.
 	ErrUntraced = errors.New("tracing is over")
-	// ErrHung: this thread waits for ever. Only because the process plays a hung
-	// program and is not one, the call returns.
+	// ErrHung means that this thread waits forever. The call returns only because the program is simulated.
 	ErrHung = errors.New("the traced program hangs")
 )
 
-// Tracer is the agent as the traced program's threads meet it.
+// Tracer is the agent's interface for the traced program's threads.
 type Tracer struct {
 	run *run
 }
 
-// Nowhere returns a tracer whose buffers, of size bytes, go nowhere and are free at once:
-// for measuring programs. It has no HQ, so a Program must not report anything.
+// Nowhere returns a tracer whose buffers, of size bytes, are dropped and immediately free, for measuring programs. It
+// has no HQ, so a Program must not report anything.
 func Nowhere(size int) *Tracer {
 	r := newRun(Options{}.withDefaults(), nil)
 	r.started = time.Now()
@@ -39,11 +37,10 @@ func Nowhere(size int) *Tracer {
 	return &Tracer{run: r}
 }
 
-// Proceed is asked between calls. It returns nil at once while calls are collected,
-// waits while the program is paused, and returns ErrSuspended, ErrUntraced or ErrHung
-// otherwise.
+// Proceed is called between calls. It returns nil immediately while calls are collected, waits while the program is
+// paused, and otherwise returns ErrSuspended, ErrUntraced or ErrHung.
 func (t *Tracer) Proceed() error {
-	if t.run.word.Load() == 0 {
+	if t.run.blocked.Load() == 0 {
 		return nil
 	}
 	r := t.run
@@ -57,13 +54,11 @@ func (t *Tracer) Proceed() error {
 	}
 }
 
-// Acquire returns an empty buffer, and waits for one while there is none: this is
-// where a program feels an HQ that reads slowly, and where it hangs. Errors are those
-// of Proceed.
+// Acquire returns an empty buffer, and waits if none is free: here a program waits for a slow HQ, or hangs. The errors
+// are the ones of Proceed.
 func (t *Tracer) Acquire() (*Buffer, error) { return t.acquire(false) }
 
-// AcquireSuspended is Acquire for calls that were collected before the HQ suspended
-// the agent and still have to be sent.
+// AcquireSuspended is Acquire for calls that were collected before a suspend and still have to be sent.
 func (t *Tracer) AcquireSuspended() (*Buffer, error) { return t.acquire(true) }
 
 func (t *Tracer) acquire(whileSuspended bool) (*Buffer, error) {
@@ -71,9 +66,9 @@ func (t *Tracer) acquire(whileSuspended bool) (*Buffer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.configuration.QueueRetryCount < 1 && r.life.state == tracing {
-		const reason = "the configured retry count is 0: the agent gave up at its first event"
-		r.changeLocked(func(l *life) { l.die(reason) })
-		r.bury(reason)
+		const reason = "the configured retry count is 0: the agent failed at its first event"
+		r.changeLocked(func(l *life) { l.fail(reason) })
+		r.endAfterError(reason)
 	}
 	var waitedFrom time.Time
 	for {
@@ -82,7 +77,7 @@ func (t *Tracer) acquire(whileSuspended bool) (*Buffer, error) {
 			return nil, err
 		}
 		if known {
-			if b := r.pool.take(); b != nil {
+			if b := r.pool.get(); b != nil {
 				if !waitedFrom.IsZero() {
 					r.waited.Add(int64(time.Since(waitedFrom)))
 				}
@@ -96,14 +91,14 @@ func (t *Tracer) acquire(whileSuspended bool) (*Buffer, error) {
 	}
 }
 
-// refusal returns what a thread is told in this state. known is false while the
-// thread has to wait. The caller holds the lock.
+// refusal returns the result for a thread in the current state. known is false while the thread has to wait. The caller
+// holds the lock.
 func (r *run) refusal() (err error, known bool) {
 	l := &r.life
 	switch {
 	case l.state == hung:
 		return ErrHung, true
-	case l.state == draining, l.state == dying, l.final():
+	case l.state == draining, l.state == failing, l.final():
 		return ErrUntraced, true
 	case l.state != tracing, l.paused, l.frozen, l.idle:
 		return nil, false
@@ -114,7 +109,7 @@ func (r *run) refusal() (err error, known bool) {
 	}
 }
 
-// Send hands b to the senders. Buffers that nobody can send any more are thrown away.
+// Send queues b for the senders. It drops the buffer if no sender can send it any more.
 func (t *Tracer) Send(b *Buffer) {
 	r := t.run
 	r.mu.Lock()
@@ -130,12 +125,12 @@ func (t *Tracer) Send(b *Buffer) {
 		r.mu.Unlock()
 		return
 	}
-	r.life.handed()
+	r.life.queued()
 	r.mu.Unlock()
-	r.queue <- b // has room for every buffer of the pool
+	r.queue <- b // the queue has room for all buffers of the pool
 }
 
-// Discard gives b back unsent.
+// Discard returns b to the pool without sending it.
 func (t *Tracer) Discard(b *Buffer) {
 	r := t.run
 	r.mu.Lock()
@@ -144,8 +139,7 @@ func (t *Tracer) Discard(b *Buffer) {
 	r.changed.Broadcast()
 }
 
-// Break reports that calls were not seen before the number next. Events from next on
-// must not be sent before.
+// Break reports unseen calls before the number next. Events from next on must not be sent earlier.
 func (t *Tracer) Break(next uint32) {
 	r := t.run
 	r.mu.Lock()
@@ -166,10 +160,9 @@ func (t *Tracer) Suspended() bool {
 	return r.life.state == tracing && r.life.suspended
 }
 
-// AwaitUnsuspend waits while the HQ has suspended the agent, and its break was said. It
-// returns nil when calls are collected again, ErrSuspended if the agent was suspended
-// once more since the last Break, which has to be said again, or ErrUntraced or
-// ErrHung.
+// AwaitUnsuspend waits while the HQ has suspended the agent and the program has reported its break. It returns nil when
+// calls are collected again, ErrUntraced or ErrHung, or ErrSuspended if the agent was suspended again since the last
+// Break: the program then has to report another break.
 func (t *Tracer) AwaitUnsuspend() error {
 	r := t.run
 	r.mu.Lock()
@@ -183,13 +176,13 @@ func (t *Tracer) AwaitUnsuspend() error {
 	}
 }
 
-// Elapsed is the time since the order to start: the zero of the agent's clock.
+// Elapsed returns the time since the order to start: the agent's clock.
 func (t *Tracer) Elapsed() time.Duration { return time.Since(t.run.started) }
 
-// Sleep waits for d, or less if the program may not proceed any more.
+// Sleep waits for d, or less if the program may not proceed.
 func (t *Tracer) Sleep(d time.Duration) {
 	r := t.run
-	until := time.Now().Add(d) // not after the timer fires, or its wake-up would be too early
+	until := time.Now().Add(d) // computed before the timer starts, so that its wake-up is not too early
 	timer := time.AfterFunc(d, func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -206,5 +199,5 @@ func (t *Tracer) Sleep(d time.Duration) {
 // Configuration returns the configuration from the HQ.
 func (t *Tracer) Configuration() bytefrog.AgentConfiguration { return t.run.configuration }
 
-// BufferSize is the number of bytes of a send buffer.
+// BufferSize returns the size of a send buffer in bytes.
 func (t *Tracer) BufferSize() int { return t.run.pool.size }

@@ -12,22 +12,22 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/capturefile"
 )
 
-// Bounds on what a capture may hold.
+// Limits of a capture.
 const (
 	maxFileBytes       = 1 << 30 // of one file, unpacked
 	maxCaptureBytes    = 2 << 30 // of all files, unpacked
 	maxDataConnections = 1 << 10
 )
 
-// Capture is what one agent sent in one run.
+// Capture is the data of one agent in one run.
 type Capture struct {
-	// Control is everything from the control connection, beginning with hello.
+	// Control are all bytes of the control connection, beginning with hello.
 	Control []byte
-	// Data is everything from each data connection, each beginning with data hello.
+	// Data are all bytes of each data connection, each beginning with data hello.
 	Data [][]byte
 	// Configuration is the serialised configuration object; nil if there is none.
 	Configuration []byte
-	// Index says when each piece came, in order of time; nil if there is none.
+	// Index has the arrivals of all pieces, in order of time; nil if there is none.
 	Index []Arrival
 }
 
@@ -43,10 +43,9 @@ var dataFile = regexp.MustCompile(`^data-(0|[1-9][0-9]{0,3})\.bin$`)
 // Open reads the capture in the zip file of that name.
 func Open(name string) (*Capture, error) { return capturefile.Open(name, Read) }
 
-// Read reads the capture in a zip file of size bytes. Files of other names are
-// passed over. It fails if the control connection or a data connection is missing,
-// if the capture is larger than 2 GiB unpacked, or if the index does not fit the
-// files.
+// Read reads the capture in a zip file of size bytes. It ignores files with other names. It fails if the control
+// connection or a data connection is missing, if the unpacked capture is larger than 2 GiB, or if the index does not
+// match the files.
 func Read(r io.ReaderAt, size int64) (*Capture, error) {
 	files, err := capturefile.Unpack(r, size, capturefile.Limits{File: maxFileBytes, All: maxCaptureBytes}, isCaptureFile)
 	if err != nil {
@@ -90,12 +89,12 @@ func connections(files map[string][]byte) ([][]byte, error) {
 	for i := range data {
 		content, ok := files[DataFile(i)]
 		if !ok {
-			return nil, fmt.Errorf("expected a file %s, since there is a %s; got none", DataFile(i), DataFile(count-1))
+			return nil, fmt.Errorf("expected a file %s, because there is a %s; got none", DataFile(i), DataFile(count-1))
 		}
 		data[i] = content
 	}
 	return data, nil
 }
 
-// DataFile is the name of the file of data connection i.
+// DataFile returns the name of the file of data connection i.
 func DataFile(i int) string { return "data-" + strconv.Itoa(i) + ".bin" }

@@ -56,13 +56,13 @@ func TestOpenTheCaptures(t *testing.T) {
 func TestTheFirstRowOfShop(t *testing.T) {
 	c, err := Open("../../../../testdata/bytefrog/shop.zip")
 	require.NoError(t, err)
-	assert.Equal(t, Arrival{Time: 653052 * time.Microsecond, File: "control.bin", What: In, Offset: 0, Length: 2}, c.Index[0])
+	assert.Equal(t, Arrival{Time: 653052 * time.Microsecond, File: "control.bin", Kind: In, Offset: 0, Length: 2}, c.Index[0])
 }
 
 // files is the content of a capture, by name.
 type files map[string]string
 
-// with returns the files with one more or another one.
+// with returns the files with one added or replaced file.
 func (f files) with(name, content string) files {
 	all := files{name: content}
 	for n, c := range f {
@@ -133,7 +133,7 @@ func TestACaptureWithoutOptionalFilesIsRead(t *testing.T) {
 	assert.Equal(t, &Capture{Control: []byte{0, 1}, Data: [][]byte{}}, got)
 }
 
-func TestCapturesThatAreRefused(t *testing.T) {
+func TestInvalidCapturesAreRefused(t *testing.T) {
 	index := func(text string) files { return small.with("x/index.json", text) }
 	cases := []struct {
 		name  string
@@ -141,20 +141,20 @@ func TestCapturesThatAreRefused(t *testing.T) {
 		text  string
 	}{
 		{"no control connection", small.without("x/control.bin"), "expected a file control.bin, got none"},
-		{"a data connection is missing", small.without("x/data-0.bin"), "expected a file data-0.bin, since there is a data-1.bin; got none"},
+		{"a data connection is missing", small.without("x/data-0.bin"), "expected a file data-0.bin, because there is a data-1.bin; got none"},
 		{"too many data connections", small.with("x/data-1024.bin", ""), "expected at most 1024 data connections, got data-1024.bin"},
-		{"an index that is no JSON", index("seconds"), "index.json: expected rows of [seconds, file, what, offset, length]: invalid character 's' looking for beginning of value"},
+		{"an index that is not JSON", index("seconds"), "index.json: expected rows of [seconds, file, what, offset, length]: invalid character 's' looking for beginning of value"},
 		{"a row that is too short", index(`[[0, "control.bin"]]`), "index.json: expected rows of [seconds, file, what, offset, length]: expected a row of 5 values, got 2"},
 		{"a row that is too long", index(`[[0, "control.bin", "in", 0, 2, 3]]`), "index.json: expected rows of [seconds, file, what, offset, length]: expected a row of 5 values, got 6"},
 		{"a time before the beginning", index(`[[-1, "control.bin", "in", 0, 2]]`), "index.json: expected rows of [seconds, file, what, offset, length]: expected a time in seconds, got -1"},
-		{"a time that goes back", index(`[[2, "control.bin", "in", 0, 1], [1, "control.bin", "in", 1, 1]]`), "index.json: row 1: expected a time from 2s on, got 1s"},
-		{"a file that is not there", index(`[[0, "data-2.bin", "in", 0, 2]]`), `index.json: row 0: expected a connection's file, got "data-2.bin"`},
+		{"a decreasing time", index(`[[2, "control.bin", "in", 0, 1], [1, "control.bin", "in", 1, 1]]`), "index.json: row 1: expected a time from 2s on, got 1s"},
+		{"a missing file", index(`[[0, "data-2.bin", "in", 0, 2]]`), `index.json: row 0: expected a connection's file, got "data-2.bin"`},
 		{"a file that is no connection", index(`[[0, "configuration.ser", "in", 0, 2]]`), `index.json: row 0: expected a connection's file, got "configuration.ser"`},
 		{"an unknown kind of row", index(`[[0, "control.bin", "open", 0, 2]]`), `index.json: row 0: expected in, close or out:COMMAND, got "open"`},
 		{"a piece beyond the end", index(`[[0, "control.bin", "in", 0, 3]]`), "index.json: row 0: expected a piece of control.bin from byte 0 within 2, got 3 bytes from 0"},
 		{"a piece of negative length", index(`[[0, "control.bin", "in", 0, -1]]`), "index.json: row 0: expected a piece of control.bin from byte 0 within 2, got -1 bytes from 0"},
 		{"a hole between pieces", index(`[[0, "control.bin", "in", 0, 1], [1, "control.bin", "in", 2, 0]]`), "index.json: row 1: expected a piece of control.bin from byte 1 within 2, got 0 bytes from 2"},
-		{"an index that leaves bytes out", small.without("x/data-0.bin").without("x/data-1.bin").with("x/index.json", `[[0, "control.bin", "in", 0, 1]]`), "index.json: expected all 2 bytes of control.bin, got 1"},
+		{"an index that omits bytes", small.without("x/data-0.bin").without("x/data-1.bin").with("x/index.json", `[[0, "control.bin", "in", 0, 1]]`), "index.json: expected all 2 bytes of control.bin, got 1"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestCapturesThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestAFileTwiceIsRefused(t *testing.T) {
+func TestADuplicateFileIsRefused(t *testing.T) {
 	_, err := read(files{"a/control.bin": "", "b/control.bin": ""}.zip(t))
 	assert.ErrorContains(t, err, "expected one file control.bin, got a second: ")
 }
@@ -189,7 +189,7 @@ func FuzzParseIndex(f *testing.F) {
 			return
 		}
 		for i, a := range index {
-			if a.What == In && a.Offset+a.Length > len(content[a.File]) {
+			if a.Kind == In && a.Offset+a.Length > len(content[a.File]) {
 				t.Fatalf("row %d: %+v", i, a)
 			}
 		}

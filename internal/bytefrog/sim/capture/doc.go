@@ -1,16 +1,15 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package capture reads captures of Bytefrog agents: everything one agent sent in
-// one run, byte for byte, with the time of each piece. It is for tests and for
-// programs that play the agent again.
+// Package capture reads captures of Bytefrog agents: all bytes of one agent in one run, with the time of each piece. It
+// is for tests and for programs that replay the agent.
 //
 // A capture is a zip file of one folder:
 //
-//	control.bin        what the agent sent on its control connection
-//	data-N.bin         what it sent on data connection N = 0, 1, …
+//	control.bin        the bytes of the agent's control connection
+//	data-N.bin         the bytes of data connection N = 0, 1, …
 //	configuration.ser  the configuration object as a JVM serialised it
 //	index.json         rows of [seconds, file, what, offset, length] in order of time
 //
-// The package knows these files and no message in them.
+// The package knows only these files, not the messages in them.
 package capture

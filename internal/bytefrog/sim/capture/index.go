@@ -16,33 +16,31 @@ import (
 type Arrival struct {
 	// Time is counted from the start of the recording.
 	Time time.Duration
-	// File is the connection's: "control.bin" or DataFile(n).
+	// File is the file of the connection: "control.bin" or DataFile(n).
 	File string
-	// What is "in" (a piece arrived), "out:COMMAND" (COMMAND was sent to the agent,
-	// such as "suspend"), or "close" (the agent closed the connection).
-	What string
-	// Offset and Length say where in File the piece stands. In rows that are not
-	// "in" they say nothing about the file.
+	// Kind is one of "in" (a piece arrived), "out:COMMAND" (COMMAND was sent to the agent, such as
+	// "suspend"), or "close" (the agent closed the connection).
+	Kind string
+	// Offset and Length are the position of the piece in File. They are meaningful only in rows with "in".
 	Offset, Length int
 }
 
-// The values of Arrival.What.
+// The values of Arrival.Kind.
 const (
 	In        = "in"
 	Close     = "close"
 	outPrefix = "out:"
 )
 
-// Command returns what was sent to the agent, such as "suspend"; ok is false if the
-// row says something else.
+// Command returns the command that was sent to the agent, such as "suspend"; ok is false for other rows.
 func (a Arrival) Command() (command string, ok bool) {
-	return strings.CutPrefix(a.What, outPrefix)
+	return strings.CutPrefix(a.Kind, outPrefix)
 }
 
 // UnmarshalJSON reads a row [seconds, file, what, offset, length].
 func (a *Arrival) UnmarshalJSON(text []byte) error {
 	var seconds float64
-	row := []any{&seconds, &a.File, &a.What, &a.Offset, &a.Length}
+	row := []any{&seconds, &a.File, &a.Kind, &a.Offset, &a.Length}
 	want := len(row)
 	if err := json.Unmarshal(text, &row); err != nil {
 		return err
@@ -65,8 +63,8 @@ func parseIndex(text []byte) ([]Arrival, error) {
 	return index, nil
 }
 
-// checkIndex sees to it that a player can follow the index: times do not go back,
-// and the pieces of each connection follow each other and are all of it.
+// checkIndex checks that a player can follow the index: times do not decrease, and the pieces of each connection are
+// consecutive and complete.
 func checkIndex(index []Arrival, files map[string][]byte) error {
 	arrived := map[string]int{}
 	var last time.Duration
@@ -78,13 +76,13 @@ func checkIndex(index []Arrival, files map[string][]byte) error {
 			return fmt.Errorf("row %d: expected a connection's file, got %q", i, a.File)
 		case a.Time < last:
 			return fmt.Errorf("row %d: expected a time from %v on, got %v", i, last, a.Time)
-		case a.What != In && a.What != Close && !isCommand:
-			return fmt.Errorf("row %d: expected in, close or out:COMMAND, got %q", i, a.What)
-		case a.What == In && (a.Offset != arrived[a.File] || a.Length < 0 || a.Length > len(content)-a.Offset):
+		case a.Kind != In && a.Kind != Close && !isCommand:
+			return fmt.Errorf("row %d: expected in, close or out:COMMAND, got %q", i, a.Kind)
+		case a.Kind == In && (a.Offset != arrived[a.File] || a.Length < 0 || a.Length > len(content)-a.Offset):
 			return fmt.Errorf("row %d: expected a piece of %s from byte %d within %d, got %d bytes from %d",
 				i, a.File, arrived[a.File], len(content), a.Length, a.Offset)
 		}
-		if a.What == In {
+		if a.Kind == In {
 			arrived[a.File] += a.Length
 		}
 		last = a.Time

@@ -16,14 +16,13 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// patience bounds every wait of a test.
+// patience limits every wait of a test.
 const patience = 20 * time.Second
 
-// readBuffer bounds the data on its way to the HQ, in bytes.
+// readBuffer limits the data on their way to the HQ, in bytes.
 const readBuffer = 64 << 10
 
-// HQ is one headquarters. Its methods fail the test if the agent does not do what they
-// wait for.
+// HQ is one headquarters. Its methods fail the test if the agent does not act as expected.
 type HQ struct {
 	t        testing.TB
 	listener net.Listener
@@ -39,15 +38,15 @@ type HQ struct {
 	control []bytefrog.Message
 	unread  []byte
 	data    [][]byte
-	counted []int // bytes of data whose events are in events
+	counted []int // bytes of data whose events are counted in events
 	events  int   // call events and markers in data
-	open    int   // connections whose end was not read
+	open    int   // connections that are open
 	size    int   // bytes of data
-	stopAt  int   // bytes of data after which nothing is read; -1: none
+	stopAt  int   // bytes of data after which reading stops; -1 means never
 	readers sync.WaitGroup
 }
 
-// New listens on a port of its own. The HQ ends with the test.
+// New listens on a free port. The end of the test closes the HQ.
 func New(t testing.TB) *HQ {
 	t.Helper()
 	listener, err := net.Listen("tcp", "localhost:0")
@@ -62,7 +61,7 @@ func New(t testing.TB) *HQ {
 	return hq
 }
 
-// Endpoint is the address to connect to.
+// Endpoint returns the address of the HQ.
 func (hq *HQ) Endpoint() string { return hq.listener.Addr().String() }
 
 func (hq *HQ) accept() {
@@ -73,7 +72,7 @@ func (hq *HQ) accept() {
 			close(hq.accepted)
 			return
 		}
-		conn.(*net.TCPConn).SetReadBuffer(readBuffer) // a wish: what is not granted is more
+		conn.(*net.TCPConn).SetReadBuffer(readBuffer) // a request; the system may use a larger buffer
 		hq.accepted <- conn
 	}
 }
@@ -93,7 +92,7 @@ func (hq *HQ) Close() {
 // Accept accepts the control connection and reads its hello.
 func (hq *HQ) Accept() bytefrog.Hello {
 	hq.t.Helper()
-	hq.Control = hq.take()
+	hq.Control = hq.nextConn()
 	first := make([]byte, 2)
 	if _, err := io.ReadFull(hq.Control, first); err != nil {
 		hq.t.Fatalf("read hello: %v", err)
@@ -111,7 +110,7 @@ func (hq *HQ) Accept() bytefrog.Hello {
 	return hello
 }
 
-func (hq *HQ) take() net.Conn {
+func (hq *HQ) nextConn() net.Conn {
 	hq.t.Helper()
 	select {
 	case conn, ok := <-hq.accepted:
@@ -124,7 +123,7 @@ func (hq *HQ) take() net.Conn {
 	return nil
 }
 
-// Configure sends a configuration in the manner of the protocol version.
+// Configure sends a configuration in the format of the protocol version.
 func (hq *HQ) Configure(version uint8, c bytefrog.AgentConfiguration) {
 	hq.t.Helper()
 	m, err := c.Message(version)
@@ -140,10 +139,10 @@ func (hq *HQ) Send(messages ...bytefrog.Message) {
 	for _, m := range messages {
 		b = m.AppendTo(b)
 	}
-	hq.Control.Write(b) // an agent that is gone shows elsewhere
+	hq.Control.Write(b) // the loss of the agent shows elsewhere
 }
 
-// Order sends a control message that is its type alone.
+// Order sends a control message that consists only of its type.
 func (hq *HQ) Order(of bytefrog.MessageType) { hq.Send(bytefrog.Command{Of: of}) }
 
 // AcceptData accepts n data connections, answers their hellos, and continues to read.
@@ -158,7 +157,7 @@ func (hq *HQ) AcceptData(n int) {
 // AcceptDataHello accepts one data connection and reads its hello.
 func (hq *HQ) AcceptDataHello() bytefrog.DataHello {
 	hq.t.Helper()
-	conn := hq.take()
+	conn := hq.nextConn()
 	first := make([]byte, 2)
 	if _, err := io.ReadFull(conn, first); err != nil {
 		hq.t.Fatalf("read data hello: %v", err)
@@ -182,8 +181,7 @@ func (hq *HQ) AcceptDataHello() bytefrog.DataHello {
 // Reply answers the last data hello.
 func (hq *HQ) Reply(m bytefrog.Message) { hq.Data[len(hq.Data)-1].Write(m.AppendTo(nil)) }
 
-// Begin accepts an agent of version 1, configures it, starts it and takes its data
-// connections.
+// Begin accepts an agent of version 1, configures it, starts it and accepts its data connections.
 func (hq *HQ) Begin(c bytefrog.AgentConfiguration) {
 	hq.t.Helper()
 	hello := hq.Accept()
@@ -206,8 +204,7 @@ func (hq *HQ) CloseControl() {
 	}
 }
 
-// StopReading stops or resumes reading data connections: what a slow HQ does. A read
-// under way is finished.
+// StopReading stops or resumes reading data connections, like a slow HQ. A read in progress finishes first.
 func (hq *HQ) StopReading(stop bool) {
 	hq.mu.Lock()
 	defer hq.mu.Unlock()
@@ -218,8 +215,7 @@ func (hq *HQ) StopReading(stop bool) {
 	hq.changed.Broadcast()
 }
 
-// ReadMore reads at least n more bytes of data, then stops reading. It returns when they
-// have come.
+// ReadMore reads at least n more bytes of data, then stops reading. It returns after they have arrived.
 func (hq *HQ) ReadMore(n int) {
 	hq.t.Helper()
 	hq.mu.Lock()
@@ -314,8 +310,7 @@ func (hq *HQ) WaitEvents(n int) {
 	hq.Wait("events", func([]bytefrog.Message, [][]byte) bool { return hq.events >= n })
 }
 
-// Wait waits until what the agent sent fulfils a condition, said in words for the
-// failure.
+// Wait waits until the agent's messages fulfil a condition. The text is for the failure message.
 func (hq *HQ) Wait(what string, condition func(control []bytefrog.Message, data [][]byte) bool) {
 	hq.t.Helper()
 	until := time.Now().Add(patience)

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// seen is what the slow pairing below finds: a call as in load.Truth, with names.
+// seen is a call that the slow pairing below finds: a call as in load.Truth, with names.
 type seen struct {
 	thread, function, exception string
 	entry, exit                 uint64
@@ -33,15 +33,15 @@ type seen struct {
 	truncated                   bool
 }
 
-// paired pairs what an HQ received, slowly and obviously.
+// paired is the result of a slow and simple pairing of received data.
 type paired struct {
 	calls   []seen
 	orphans int
 	events  uint64
 }
 
-// pair takes the messages of all connections by number. A missing number, a data break
-// and a time that is minutes from the one before empty all stacks.
+// pair reads the messages of all connections in the order of their numbers. A missing number, a data break, and a time
+// that differs by minutes from the previous one empty all stacks.
 func pair(t *testing.T, data [][]byte, control []bytefrog.Message) paired {
 	t.Helper()
 	methods, exceptions, threads := map[uint32]string{}, map[uint32]string{}, map[uint16]string{}
@@ -135,7 +135,7 @@ func pair(t *testing.T, data [][]byte, control []bytefrog.Message) paired {
 	return p
 }
 
-// expected is the truth in the form of the pairing.
+// expected returns the truth in the form of the pairing.
 func expected(truth load.Truth) paired {
 	p := paired{orphans: truth.Orphans, events: truth.Events}
 	for _, c := range truth.Calls {
@@ -172,7 +172,7 @@ func configuration(connections int32) bytefrog.AgentConfiguration {
 	}
 }
 
-// run lets a program run against an HQ that does what script says.
+// run runs a program against an HQ that executes script.
 func run(t *testing.T, o load.Options, connections int32, script func(hq *hqtest.HQ)) (*load.Program, *hqtest.HQ, bytefrogagent.Result) {
 	t.Helper()
 	p, err := load.New(o)
@@ -223,14 +223,14 @@ func TestTheTruthEqualsTheResultOfASlowPairing(t *testing.T) {
 				found := check(t, p, hq, got)
 				assert.GreaterOrEqual(t, p.Made(), o.Events)
 				truncated := slices.ContainsFunc(found.calls, func(c seen) bool { return c.truncated })
-				assert.Equal(t, o.Loss > 0 || o.Suspends > 0 || o.ClockSteps > 0, truncated, "calls are truncated by loss, suspension and a clock that is set, and by nothing else")
+				assert.Equal(t, o.Loss > 0 || o.Suspends > 0 || o.ClockSteps > 0, truncated, "only loss, suspension and a clock step truncate calls")
 			})
 		}
 	}
 }
 
-func TestTheTruthKnowsOfSuspensionByTheHQ(t *testing.T) {
-	// What sockets hold while the HQ doesn't read has to be less.
+func TestTheTruthIncludesSuspensionsByTheHQ(t *testing.T) {
+	// The sockets must not hold all events while the HQ does not read.
 	events := uint64(800_000)
 	if testing.Short() {
 		events /= 2
@@ -259,7 +259,7 @@ func TestTheSameSeedMakesTheSameCalls(t *testing.T) {
 	assert.False(t, reflect.DeepEqual(first.Truth().Calls, third.Truth().Calls), "a run by another seed")
 }
 
-func TestAProgramWithARateKeepsItAndEndsInTime(t *testing.T) {
+func TestAProgramKeepsItsRateAndDuration(t *testing.T) {
 	begin := time.Now()
 	p, hq, got := run(t, load.Options{Rate: 20000, Duration: 500 * time.Millisecond, Record: true}, 1, func(*hqtest.HQ) {})
 	check(t, p, hq, got)
@@ -267,7 +267,7 @@ func TestAProgramWithARateKeepsItAndEndsInTime(t *testing.T) {
 	assert.InDelta(t, 10000, p.Made(), 1000)
 }
 
-func TestWrongOptionsAreNamed(t *testing.T) {
+func TestErrorsNameInvalidOptions(t *testing.T) {
 	for want, o := range map[string]load.Options{
 		"threads":     {Threads: -1},
 		"depth":       {Depth: -1},

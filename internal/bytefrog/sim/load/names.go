@@ -8,24 +8,24 @@ import "fmt"
 // exceptions is the number of exception classes.
 const exceptions = 8
 
-// methodsPerClass is how many methods share a class.
+// methodsPerClass is the number of methods in a class.
 const methodsPerClass = 10
 
-// Signature is the text of function i as an agent sends it.
+// Signature returns the signature of function i.
 func Signature(i int) string {
 	return fmt.Sprintf("load/part%d/Service%d.method%d;1;(I)V", i/1000, i/methodsPerClass, i%methodsPerClass)
 }
 
-// FunctionName is the qualified name of function i.
+// FunctionName returns the qualified name of function i.
 func FunctionName(i int) string {
 	return fmt.Sprintf("load.part%d.Service%d.method%d", i/1000, i/methodsPerClass, i%methodsPerClass)
 }
 
-// ExceptionName is the class of exception i.
+// ExceptionName returns the class of exception i.
 func ExceptionName(i int) string { return fmt.Sprintf("load.Failure%d", i) }
 
-// ThreadName is the name of thread i.
+// ThreadName returns the name of thread i.
 func ThreadName(i int) string { return fmt.Sprintf("load-%d", i) }
 
-// markerKey is the key of all markers; the value is the marker's number.
+// markerKey is the key of all markers. The value is the marker's number.
 const markerKey = "load"

@@ -14,28 +14,23 @@ type Options struct {
 	Depth     int // of the deepest call on a thread, at least 1. Default 20
 	Functions int // at least 1. Default 1,000
 
-	// Rate is call events and markers in a second; 0 is as many as the HQ reads.
+	// Rate is the number of call events and markers per second; 0 is the maximum that the HQ reads.
 	Rate float64
-	// Events ends the program after that many call events and markers; a few more come
-	// while its calls return. 0: no end.
+	// Events ends the program after that many call events and markers; the returns of open calls follow. 0: no end.
 	Events uint64
 	// Duration ends the program after that time. 0: no end.
 	Duration time.Duration
 
-	// Exceptions is the share of returns that are exceptions instead: of two of them
-	// one leaves several methods, one of four comes from code that is not traced, and
-	// one of eight is caught where it was thrown.
+	// Exceptions is the share of returns that are replaced by exceptions. Of these, one half ends several methods, one
+	// quarter comes from untraced code, and one eighth is caught in the method that threw it.
 	Exceptions float64
 	// Markers is the share of numbers that are markers.
 	Markers float64
-	// Loss is the share of buffers that are thrown away instead of sent; never those
-	// that carry names.
+	// Loss is the share of buffers that are dropped instead of sent. Buffers with names are never dropped.
 	Loss float64
-	// Suspends is how often the program's own user suspends tracing, spread over Events
-	// or else Duration.
+	// Suspends is the number of suspensions by the program's own user, spread over Events or else over Duration.
 	Suspends int
-	// ClockSteps is how often the agent's clock is set, by an hour forth and back by turns,
-	// spread likewise.
+	// ClockSteps is the number of steps of the agent's clock, alternately one hour forward and back, spread likewise.
 	ClockSteps int
 
 	Seed uint64
@@ -65,7 +60,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// check names the first option that is out of range.
+// check returns an error for the first option that is out of range.
 func (o Options) check() error {
 	for _, share := range []struct {
 		name  string

@@ -13,14 +13,14 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 )
 
-// Program makes calls; it is a bytefrogagent.Program. Use it once.
+// Program makes calls. It is a bytefrogagent.Program that can run once.
 type Program struct {
 	options Options
 	made    atomic.Uint64
 	truth   *recorder
 }
 
-// New returns a program. The error names the option that is wrong.
+// New returns a program. The error names the invalid option.
 func New(o Options) (*Program, error) {
 	o = o.withDefaults()
 	if err := o.check(); err != nil {
@@ -33,25 +33,25 @@ func New(o Options) (*Program, error) {
 	return p, nil
 }
 
-// Made is the number of call events and markers so far, lost ones among them.
+// Made returns the number of call events and markers so far, including lost ones.
 func (p *Program) Made() uint64 { return p.made.Load() }
 
-// Truth is what an HQ has to find in what was sent, after the program has ended. It
-// needs Options.Record.
+// Truth returns the calls that an HQ has to find in the sent data, after the program has ended. It needs
+// Options.Record.
 func (p *Program) Truth() Truth { return p.truth.truth() }
 
-// Limits on what is done at once.
+// Limits of simultaneous work.
 const (
 	maxBurst         = 32   // steps of one thread in a row
 	burstsPerSecond  = 100  // at least, when there is a rate
-	maxOpen          = 4    // buffers that are written to in turns
+	maxOpen          = 4    // buffers that are written alternately
 	flushesPerSecond = 10   // at least, when there is a rate
-	unseenSteps      = 1000 // that the program makes at most while suspended
-	// namesRoom is what the longest names and a marker need.
+	unseenSteps      = 1000 // steps that the program makes at most while suspended
+	// namesRoom is the space for the longest names and a marker.
 	namesRoom = 128
 )
 
-// Run makes calls until the end that the options say.
+// Run makes calls until the end in the options.
 func (p *Program) Run(t *bytefrogagent.Tracer) error {
 	g := newGenerator(p, t)
 	err := g.run()
@@ -69,16 +69,16 @@ type generator struct {
 	tracer  *bytefrogagent.Tracer
 	random  *rand.PCG
 	threads []thread
-	open    []*bytefrogagent.Buffer // nil where none was acquired
+	open    []*bytefrogagent.Buffer // nil if none was acquired
 	numbers [][]uint64              // of the events in each open buffer; only if recording
 	names   []bool                  // whether an open buffer carries names
-	methods []bool                  // which were named
-	failed  [exceptions]bool        // which were named
+	methods []bool                  // methods with a name
+	failed  [exceptions]bool        // exceptions with a name
 
 	sequence uint64 // the next number
 	now      uint32 // the agent's clock, ms
-	set      uint32 // by how much it was set so far, ms
-	flushed  uint64 // the next number when all buffers were sent
+	set      uint32 // the sum of the steps of the clock, ms
+	flushed  uint64 // the next number when all buffers were last sent
 	suspends int    // by the program's user, so far
 	steps    int    // of the clock, so far
 	longest  uint64 // burst
@@ -130,13 +130,13 @@ func (g *generator) run() error {
 			g.suspend()
 		}
 		if err := g.tracer.Proceed(); err != nil {
-			if err = g.obey(err); err != nil {
+			if err = g.handleError(err); err != nil {
 				return err
 			}
 			continue
 		}
 		if err := g.burst(); err != nil {
-			if err = g.obey(err); err != nil {
+			if err = g.handleError(err); err != nil {
 				return err
 			}
 		}
@@ -149,8 +149,8 @@ func (g *generator) ended(elapsed time.Duration) bool {
 		g.options.Duration > 0 && elapsed >= g.options.Duration
 }
 
-// keepRate waits when the program is ahead of its rate, and sees to it that what it
-// made is sent soon. Without a rate buffers fill fast enough.
+// keepRate waits when the program is ahead of its rate, and flushes the buffers regularly. Without a rate buffers fill
+// fast enough.
 func (g *generator) keepRate(elapsed time.Duration) {
 	if g.options.Rate == 0 {
 		return
@@ -165,7 +165,7 @@ func (g *generator) keepRate(elapsed time.Duration) {
 	}
 }
 
-// burst lets one thread make some steps, into one buffer.
+// burst makes some steps of one thread, into one buffer.
 func (g *generator) burst() error {
 	r := g.random.Uint64()
 	t := &g.threads[r%uint64(len(g.threads))]
@@ -179,7 +179,7 @@ func (g *generator) burst() error {
 	return nil
 }
 
-// room sees to it that buffer at has room for a step.
+// room ensures that buffer at has room for a step.
 func (g *generator) room(at int) error {
 	b := g.open[at]
 	if b != nil {
@@ -196,7 +196,7 @@ func (g *generator) room(at int) error {
 	return nil
 }
 
-// send hands a buffer over, or throws it away.
+// send sends a buffer, or drops it.
 func (g *generator) send(at int) {
 	b := g.open[at]
 	g.open[at] = nil
@@ -225,7 +225,7 @@ func (g *generator) flush() {
 	}
 }
 
-// finish lets every call return, in turns.
+// finish lets every call return, alternately.
 func (g *generator) finish() error {
 	for i := range g.threads {
 		t := &g.threads[i]
@@ -238,7 +238,7 @@ func (g *generator) finish() error {
 			}
 			if err == nil {
 				g.leave(t, at)
-			} else if err = g.obey(err); err != nil {
+			} else if err = g.handleError(err); err != nil {
 				return err
 			}
 		}
@@ -248,9 +248,8 @@ func (g *generator) finish() error {
 	return nil
 }
 
-// obey is what the program does when tracing does not proceed: if the HQ suspended
-// it, it goes on unseen.
-func (g *generator) obey(err error) error {
+// obey handles an error of the tracer. If the HQ suspended the agent, the program makes unseen calls.
+func (g *generator) handleError(err error) error {
 	for errors.Is(err, bytefrogagent.ErrSuspended) {
 		g.suspend()
 		err = g.tracer.AwaitUnsuspend()
@@ -258,8 +257,7 @@ func (g *generator) obey(err error) error {
 	return err
 }
 
-// isDue reports whether something that was done so many times, of all in the program's
-// life, is to be done now.
+// isDue reports whether the next of `all` evenly spread actions is due after `done` of them.
 func (g *generator) isDue(done, all int, elapsed time.Duration) bool {
 	if done >= all {
 		return false
@@ -273,8 +271,7 @@ func (g *generator) isDue(done, all int, elapsed time.Duration) bool {
 	return part >= float64(done+1)/float64(all+1)
 }
 
-// stepClock sets the agent's clock: what is paired across that has no length that is
-// known.
+// stepClock sets the agent's clock. Calls that are open across a step have no known duration.
 func (g *generator) stepClock() {
 	const hour = uint32(time.Hour / time.Millisecond)
 	if g.set == 0 {
@@ -288,7 +285,7 @@ func (g *generator) stepClock() {
 	}
 }
 
-// suspend says the break and makes some calls that are not seen and have no numbers.
+// suspend reports the break and makes some unseen calls without numbers.
 func (g *generator) suspend() {
 	g.flush()
 	g.tracer.Break(uint32(g.sequence))
@@ -316,7 +313,7 @@ func (g *generator) event(at int, t *thread, kind bytefrog.MessageType, method, 
 	g.counted(at)
 }
 
-// counted is that a number was used in a buffer.
+// counted counts a used number of a buffer.
 func (g *generator) counted(at int) {
 	g.open[at].Events++
 	if g.truth != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// step lets a thread do one thing, seen by the agent and written to buffer at.
+// step makes one step of a thread, seen by the agent and written to buffer at.
 func (g *generator) step(t *thread, at int) {
 	r := g.random.Uint64()
 	switch g.choices.next(t, r&(1<<32-1), r>>32) {
@@ -28,7 +28,7 @@ func (g *generator) step(t *thread, at int) {
 	}
 }
 
-// end lets the top method of a thread return, or fail.
+// end ends the top method of a thread: by a return or by an exception.
 func (g *generator) end(t *thread, at int) {
 	r := g.random.Uint64()
 	how, exception := g.choices.instead(r)
@@ -63,7 +63,7 @@ func (g *generator) enter(t *thread, at int, method uint32) {
 	}
 }
 
-// leave is a return. Its line is the method's.
+// leave is a return. Its line is the number of the method.
 func (g *generator) leave(t *thread, at int) {
 	top := t.pop()
 	if g.truth != nil {
@@ -81,8 +81,7 @@ func (g *generator) throw(t *thread, at int, exception uint32) {
 	g.nameException(at, exception)
 }
 
-// unwind lets the exception leave the top method; the one below catches it half the
-// time.
+// unwind ends the top method by the exception. The method below catches it in half of the cases.
 func (g *generator) unwind(t *thread, at int, random uint64) {
 	exception := t.leaving - 1
 	top := t.pop()
@@ -128,7 +127,7 @@ func (g *generator) nameException(at int, exception uint32) {
 	}
 }
 
-// unseen lets a thread do one thing while nobody looks.
+// unseen makes one step of a thread while the agent is suspended.
 func (g *generator) unseen(t *thread, random uint64) {
 	switch g.choices.next(t, 1<<32-1, random) {
 	case enter:

@@ -7,7 +7,7 @@ package load
 type thread struct {
 	id    uint16
 	named bool
-	// leaving is the exception that is leaving methods, plus 1; 0 without one.
+	// leaving is the exception that is ending methods, plus 1; 0 means none.
 	leaving uint32
 	stack   []frame
 }
@@ -15,16 +15,16 @@ type thread struct {
 // frame is an open call.
 type frame struct {
 	method uint32
-	call   int // its place in the record, or -1
+	call   int // its index in the record, or -1
 }
 
-// action is what a thread does next.
+// action is the next step of a thread.
 type action uint8
 
 const (
 	enter action = iota
 	leave
-	throw // and let it leave the method
+	throw // and let it end the method
 	throwAndCatch
 	unwind
 	mark
@@ -48,7 +48,7 @@ func newChoices(o Options) choices {
 	}
 }
 
-// next chooses what a thread does. low and high are 32 random bits each.
+// next chooses the next action of a thread. low and high are 32 random bits each.
 func (c *choices) next(t *thread, low, high uint64) action {
 	switch {
 	case t.leaving > 0:
@@ -64,7 +64,7 @@ func (c *choices) next(t *thread, low, high uint64) action {
 	}
 }
 
-// instead chooses how a method ends that would return, and with which exception.
+// instead chooses how a method ends, and with which exception.
 func (c *choices) instead(random uint64) (a action, exception uint32) {
 	if random&(1<<32-1) >= c.exceptions {
 		return leave, 0
@@ -73,7 +73,7 @@ func (c *choices) instead(random uint64) (a action, exception uint32) {
 	exception = uint32(high % exceptions)
 	switch high / exceptions % 8 {
 	case 0, 1:
-		return unwind, exception // from code that is not traced
+		return unwind, exception // from untraced code
 	case 2:
 		return throwAndCatch, exception
 	default:

@@ -7,53 +7,49 @@ import "slices"
 
 // Truth is the expected result of an HQ.
 type Truth struct {
-	// Calls are those whose entry was sent, in order of their numbers.
+	// Calls are the calls whose entry was sent, in order of their numbers.
 	Calls []Call
-	// Orphans is the number of returns and exceptions that were sent and belong to no
-	// call of which anything is known where they stand.
+	// Orphans is the number of sent returns and exceptions whose call is unknown at their position.
 	Orphans int
-	// Events is the number of call events and markers that were sent.
+	// Events is the number of sent call events and markers.
 	Events uint64
-	// Markers is the number of markers that were made, lost ones among them.
+	// Markers is the number of markers, including lost ones.
 	Markers uint64
-	// Breaks are the places where knowledge of the stacks ends, in order.
+	// Breaks are the positions at which the stacks become unknown, in order.
 	Breaks []Break
 }
 
-// Call is one call as far as it can be known.
+// Call is the known part of a call.
 type Call struct {
 	Thread   int
 	Function int    // see FunctionName
 	Entry    uint64 // its sequence number
-	// Parent is the place of the calling call in Truth.Calls, or -1: there is none, or
-	// a break stands between.
+	// Parent is the index of the caller in Truth.Calls. It is -1 if there is none, or if a break is between them.
 	Parent int
-	// Exit is the number of the event that ended it; of no meaning if Truncated.
+	// Exit is the number of the event that ended the call; meaningless if Truncated.
 	Exit uint64
-	// Exception is the one the call was left by, or -1; see ExceptionName.
+	// Exception is the exception that ended the call, or -1; see ExceptionName.
 	Exception int
-	// Throws are the exceptions that were thrown in the call and whose event was sent,
-	// while the call was known.
+	// Throws are the exceptions that were thrown in the call while it was known, and whose events were sent.
 	Throws []int
 	// Truncated is the reason why the end of the call is unknown; "" if it is known.
 	Truncated Cause
 }
 
-// Cause is why knowledge of the stacks ends.
+// Cause is the reason of a break.
 type Cause string
 
-// The causes. Where a loss begins at the number of a suspension, it counts as
-// suspension; likewise where the clock was set there.
+// The causes. A loss or a clock step that begins at the number of a suspension counts as a suspension.
 const (
 	Suspended Cause = "suspended"
-	Clock     Cause = "clock" // it was set
+	Clock     Cause = "clock" // a step of the clock
 	Gap       Cause = "gap"   // a buffer was lost
-	End       Cause = "end"   // the program never returned from it
+	End       Cause = "end"   // the program never returned from the call
 )
 
-// Break is a place where knowledge of the stacks ends.
+// Break is a position at which the stacks become unknown.
 type Break struct {
-	Number uint64 // the first number after it; of a gap, the first that is missing
+	Number uint64 // the first number after it; for a gap the first missing number
 	Cause  Cause
 }
 
@@ -69,11 +65,11 @@ type recorder struct {
 	numbers uint64 // used so far
 }
 
-// recorded is one call as it really was.
+// recorded is one call as it really happened.
 type recorded struct {
 	thread    int
 	function  int
-	parent    int // place in recorder.calls, or -1
+	parent    int // index in recorder.calls, or -1
 	entry     int64
 	exit      int64
 	ended     bool
@@ -130,12 +126,12 @@ func (r *recorder) clockSet(number uint64) {
 
 func (r *recorder) lose(numbers []uint64) { r.lost = append(r.lost, numbers...) }
 
-// truth says what can be known: a call's end, its exceptions and its parent are known
-// if no break stands between them and its entry.
+// truth returns the knowable facts: a call's end, its exceptions and its parent are known if there is no break between
+// them and its entry.
 func (r *recorder) truth() Truth {
 	k := r.knowledge()
 	result := Truth{Events: r.numbers - uint64(len(k.lost)), Markers: r.markers, Breaks: k.breaks}
-	place := make([]int, len(r.calls)) // in result.Calls; -1 if not there
+	place := make([]int, len(r.calls)) // index in result.Calls; -1 if it is not there
 	for i, c := range r.calls {
 		place[i] = -1
 		result.Orphans += k.orphans(c)
@@ -162,7 +158,7 @@ func (r *recorder) truth() Truth {
 	return result
 }
 
-// knowledge says which numbers were sent, and between which a break stands.
+// knowledge has the lost numbers and the breaks.
 type knowledge struct {
 	lost   map[uint64]bool
 	breaks []Break
@@ -194,7 +190,7 @@ func (r *recorder) knowledge() knowledge {
 
 func (k knowledge) sent(number int64) bool { return number != none && !k.lost[uint64(number)] }
 
-// epoch is the number of breaks that stand before number.
+// epoch returns the number of breaks before a number.
 func (k knowledge) epoch(number int64) int {
 	n, _ := slices.BinarySearchFunc(k.breaks, uint64(number)+1, func(b Break, after uint64) int {
 		if b.Number < after {
@@ -205,7 +201,7 @@ func (k knowledge) epoch(number int64) int {
 	return n
 }
 
-// together reports whether both numbers were sent and no break stands between them.
+// together reports whether both numbers were sent without a break between them.
 func (k knowledge) together(a, b int64) bool {
 	return k.sent(a) && k.sent(b) && k.epoch(a) == k.epoch(b)
 }
@@ -218,7 +214,7 @@ func (k knowledge) cause(number int64) Cause {
 	return End
 }
 
-// orphans counts the events of a call that were sent where the call is not known.
+// orphans counts the sent events of a call at which the call is unknown.
 func (k knowledge) orphans(c recorded) int {
 	n := 0
 	if k.sent(c.exit) && !k.together(c.entry, c.exit) {

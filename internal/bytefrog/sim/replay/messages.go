@@ -10,8 +10,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// Where call events and markers carry their time and sequence number, and thread names
-// their time.
+// Offsets of the time and the sequence number in call events and markers, and of the time in thread names.
 const (
 	timeOffset       = 1
 	sequenceOffset   = 5
@@ -21,13 +20,13 @@ const (
 // message is one message of a data connection.
 type message struct {
 	bytes []byte
-	// numbered says that it has a sequence number.
+	// numbered means that it has a sequence number.
 	numbered bool
 	sequence uint32
 	time     uint32 // milliseconds; of numbered messages
 }
 
-// next takes the message from the front of b.
+// next returns the message at the front of b.
 func next(b []byte) (message, error) {
 	t := bytefrog.MessageType(b[0])
 	size := bytefrog.EventSize(t)
@@ -50,8 +49,7 @@ func next(b []byte) (message, error) {
 	return m, nil
 }
 
-// each calls f for each message of b, which holds whole messages that were checked
-// before.
+// each calls f for each message of b. It contains only whole messages that were checked before.
 func each(b []byte, f func(m message)) {
 	for len(b) > 0 {
 		m, err := next(b)
@@ -63,13 +61,13 @@ func each(b []byte, f func(m message)) {
 	}
 }
 
-// clock is how times of a round become times of the replay.
+// clock converts times of a round to times of the replay.
 type clock struct {
 	offset uint64  // milliseconds
-	scale  float64 // 1: as captured
+	scale  float64 // 1 means as captured
 }
 
-func (c clock) of(time uint32) uint32 {
+func (c clock) convert(time uint32) uint32 {
 	if c.scale == 1 {
 		return uint32(c.offset) + time
 	}
@@ -83,11 +81,11 @@ func appendMoved(dst, b []byte, number uint32, times clock) []byte {
 	each(dst[from:], func(m message) {
 		switch {
 		case m.numbered:
-			binary.BigEndian.PutUint32(m.bytes[timeOffset:], times.of(m.time))
+			binary.BigEndian.PutUint32(m.bytes[timeOffset:], times.convert(m.time))
 			binary.BigEndian.PutUint32(m.bytes[sequenceOffset:], m.sequence+number)
 		case bytefrog.MessageType(m.bytes[0]) == bytefrog.TypeMapThreadName:
 			field := m.bytes[threadTimeOffset:]
-			binary.BigEndian.PutUint32(field, times.of(binary.BigEndian.Uint32(field)))
+			binary.BigEndian.PutUint32(field, times.convert(binary.BigEndian.Uint32(field)))
 		}
 	})
 	return dst

@@ -12,17 +12,16 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-// item is one step of a replay: a piece of data that fills a buffer, or a report on the
-// control connection.
+// item is one step of a replay: a piece of data that fills a buffer, or a report on the control connection.
 type item struct {
 	at     time.Duration // since the first data hello of the capture
 	piece  []byte        // whole messages
 	events int           // numbered messages in piece
-	top    uint32        // the highest number in piece plus 1; 0 without any
+	top    uint32        // the highest number in piece plus 1; 0 if there is none
 	report bytefrog.Message
 }
 
-// plan lays a recording out in pieces of at most size bytes, in order of arrival.
+// plan divides a recording into pieces of at most size bytes, in order of arrival.
 func plan(r *Recording, size int, o Options) []item {
 	var pieces []item
 	for _, c := range r.data {
@@ -35,9 +34,9 @@ func plan(r *Recording, size int, o Options) []item {
 	return withReports(pieces, r)
 }
 
-// chop cuts a connection into pieces. A message longer than size is a piece alone, and
-// so are neighbours that are longer: the name of a thread stays between the numbered
-// messages around it, because they say where it begins.
+// chop divides a connection into pieces. A message longer than size is a piece of its own, and so is a longer group of
+// neighbours. The name of a thread stays between the numbered messages around it, because they show where it becomes
+// valid.
 func chop(c connection, size int, begin time.Duration) []item {
 	var pieces []item
 	var last item
@@ -68,20 +67,20 @@ func chop(c connection, size int, begin time.Duration) []item {
 	return pieces
 }
 
-// neighbourhood is a number of messages that are not torn apart.
+// neighbourhood is a group of messages that stay together.
 type neighbourhood struct {
 	length, events int
 	top            uint32
 }
 
-// behindName is how many numbered messages behind the name of a thread stay there.
+// behindName is the number of numbered messages after a thread name that stay together with it.
 const behindName = 2
 
-// neighbours takes b apart: most messages are alone.
+// neighbours divides b into groups: most messages are alone.
 func neighbours(b []byte) []neighbourhood {
 	var groups []neighbourhood
-	// since is the first group that a name would keep together: that of the last
-	// numbered message. owed is how many messages the last name still claims.
+	// since is the group of the last numbered message, which the next name joins. owed is the number of messages that
+	// still belong to the last name.
 	since, owed := 0, 0
 	each(b, func(m message) {
 		isName := bytefrog.MessageType(m.bytes[0]) == bytefrog.TypeMapThreadName
@@ -105,7 +104,7 @@ func neighbours(b []byte) []neighbourhood {
 	return groups
 }
 
-// join makes one group of those from number first on.
+// join merges all groups from index first on.
 func join(groups []neighbourhood, first int) []neighbourhood {
 	if len(groups) == 0 {
 		return []neighbourhood{{}}
@@ -119,8 +118,7 @@ func join(groups []neighbourhood, first int) []neighbourhood {
 	return groups[:first+1]
 }
 
-// shuffle puts the pieces out of order, each within its window of pieces. Times of
-// arrival stay with the places.
+// shuffle changes the order of the pieces, each within its window of pieces. The times of arrival keep their positions.
 func shuffle(pieces []item, seed uint64, window int) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	if window <= 0 {
@@ -134,8 +132,7 @@ func shuffle(pieces []item, seed uint64, window int) {
 	}
 }
 
-// withReports puts the control messages at their place: in order of time, and a data
-// break before every piece that has events that follow it.
+// withReports inserts the control messages: in order of time, and a data break before every piece with later events.
 func withReports(pieces []item, r *Recording) []item {
 	places := make([][]item, len(pieces)+1)
 	for _, c := range r.control {
@@ -159,8 +156,7 @@ func withReports(pieces []item, r *Recording) []item {
 	return items
 }
 
-// split takes the numbers before the given one out of items: they stand in before, with
-// all names of the pieces they come from, and the rest in after.
+// split separates the events before a number. before has them with all names of their pieces, after has the rest.
 func split(items []item, number uint32) (before, after []item) {
 	for _, it := range items {
 		if it.report != nil {
@@ -170,9 +166,9 @@ func split(items []item, number uint32) (before, after []item) {
 		early, late := item{at: it.at}, item{at: it.at}
 		each(it.piece, func(m message) {
 			if m.numbered && m.sequence >= number {
-				late.add(m)
+				late.append(m)
 			} else {
-				early.add(m)
+				early.append(m)
 			}
 		})
 		if early.events == 0 {
@@ -187,7 +183,7 @@ func split(items []item, number uint32) (before, after []item) {
 	return before, after
 }
 
-// leaveOut removes the numbers before the given one; names stay.
+// leaveOut removes the events before a number; names stay.
 func leaveOut(items []item, number uint32) []item {
 	var kept []item
 	for _, it := range items {
@@ -195,7 +191,7 @@ func leaveOut(items []item, number uint32) []item {
 			rest := item{at: it.at}
 			each(it.piece, func(m message) {
 				if !m.numbered || m.sequence >= number {
-					rest.add(m)
+					rest.append(m)
 				}
 			})
 			it = rest
@@ -207,7 +203,7 @@ func leaveOut(items []item, number uint32) []item {
 	return kept
 }
 
-func (it *item) add(m message) {
+func (it *item) append(m message) {
 	it.piece = append(it.piece, m.bytes...)
 	if m.numbered {
 		it.events++

@@ -11,27 +11,27 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 )
 
-// Options say how a recording is played.
+// Options configure a replay.
 type Options struct {
-	// Speed is how many times as fast as captured; 0 is as fast as the HQ reads.
+	// Speed is the factor of the captured speed; 0 is as fast as the HQ reads.
 	Speed float64
-	// Shuffle puts buffers out of order, each within its window, by Seed.
+	// Shuffle changes the order of buffers, each within its window, by Seed.
 	Shuffle bool
 	Seed    uint64
-	// Window is the number of buffers that are shuffled together; 0 is all.
+	// Window is the number of buffers that are shuffled together; 0 means all.
 	Window int
-	// Repeat is how often the recording is played; 0 is once.
+	// Repeat is the number of rounds; 0 means one.
 	Repeat int
 }
 
-// DefaultWindow is the number of buffers of 8 KiB that is about as far out of order as
-// real agents were seen to be: 130,000 events.
+// DefaultWindow is the number of 8 KiB buffers that are about as far out of order as those of real agents: 130,000
+// events.
 const DefaultWindow = 256
 
-// maxLead is how far times may run ahead of the clock before rounds are compressed.
+// maxLead is how far times may be ahead of the clock before rounds are compressed.
 const maxLead = 10 * time.Second
 
-// Program plays a recording; it is a bytefrogagent.Program. Use it once.
+// Program replays a recording. It is a bytefrogagent.Program that can run once.
 type Program struct {
 	recording *Recording
 	options   Options
@@ -43,13 +43,13 @@ func New(r *Recording, o Options) *Program {
 	return &Program{recording: r, options: o}
 }
 
-// Events is the number of call events and markers that are sent if nobody suspends.
+// Events returns the number of call events and markers that are sent without a suspension.
 func (p *Program) Events() uint64 { return p.recording.events * uint64(p.options.Repeat) }
 
-// Calls is the number of method entries that are sent if nobody suspends.
+// Calls returns the number of method entries that are sent without a suspension.
 func (p *Program) Calls() uint64 { return p.recording.calls * uint64(p.options.Repeat) }
 
-// Run plays the recording.
+// Run replays the recording.
 func (p *Program) Run(t *bytefrogagent.Tracer) error {
 	pl := &player{tracer: t, speed: p.options.Speed, times: clock{scale: 1}}
 	items := plan(p.recording, t.BufferSize(), p.options)
@@ -79,8 +79,8 @@ func withoutClasses(items []item) []item {
 	return kept
 }
 
-// player plays one round after the other. Numbers inside a round are the capture's;
-// number adds what the replay's are ahead or behind.
+// player plays one round after the other. Numbers inside a round are the capture's; `number` is the difference to the
+// numbers of the replay.
 type player struct {
 	tracer *bytefrogagent.Tracer
 	speed  float64
@@ -89,15 +89,15 @@ type player struct {
 	times  clock
 	begin  time.Duration // of the round, on the agent's clock
 
-	top   uint32 // the highest number of the round that was handed over, plus 1
-	floor uint32 // numbers of the round below this were left out
+	top   uint32 // the highest sent number of the round, plus 1
+	floor uint32 // lower numbers of the round were omitted
 }
 
-// nextRound lets numbers and times go on behind the last round.
+// nextRound continues the numbers and times after the last round.
 func (p *player) nextRound(r *Recording) {
 	now := p.tracer.Elapsed()
 	p.number += r.numbers
-	p.times.offset = uint64(p.times.of(r.lastTime)) + 1
+	p.times.offset = uint64(p.times.convert(r.lastTime)) + 1
 	p.times.scale = 1
 	took := now - p.begin
 	lead := time.Duration(p.times.offset)*time.Millisecond - now
@@ -113,7 +113,7 @@ func (p *player) nextRound(r *Recording) {
 	p.tracer.Break(p.number)
 }
 
-// play hands the items of one round over.
+// play sends the items of one round.
 func (p *player) play(items []item) error {
 	for len(items) > 0 {
 		it := items[0]
@@ -121,7 +121,7 @@ func (p *player) play(items []item) error {
 			return err
 		}
 		if it.report != nil {
-			p.tell(it.report)
+			p.report(it.report)
 			items = items[1:]
 			continue
 		}
@@ -167,8 +167,8 @@ func (p *player) send(b *bytefrogagent.Buffer, it item) {
 	p.tracer.Send(b)
 }
 
-// tell sends a report, with the number of a break as the replay counts.
-func (p *player) tell(m bytefrog.Message) {
+// report sends a control message, with the number of a break converted to the replay's.
+func (p *player) report(m bytefrog.Message) {
 	if b, isBreak := m.(bytefrog.DataBreak); isBreak {
 		p.tracer.Break(max(b.Sequence, p.floor) + p.number)
 		return
@@ -176,8 +176,8 @@ func (p *player) tell(m bytefrog.Message) {
 	p.tracer.Report(m)
 }
 
-// suspended obeys suspend: it says the break, sends what stands before it, waits for
-// unsuspend, and returns what is left to play.
+// suspended handles a suspend: it reports the break, sends the events before it, waits for unsuspend, and returns the
+// remaining items.
 func (p *player) suspended(items []item) ([]item, error) {
 	next := max(p.top, p.floor)
 	before, after := split(items, next)
@@ -202,8 +202,7 @@ func (p *player) suspended(items []item) ([]item, error) {
 	return leaveOut(after, resume), nil
 }
 
-// madeMeanwhile returns the first number from next on that the program has not made by
-// now.
+// madeMeanwhile returns the first number from next on that the program has not reached yet.
 func (p *player) madeMeanwhile(items []item, next uint32) uint32 {
 	now := uint64(float64((p.tracer.Elapsed()-p.begin)/time.Millisecond) * p.speed)
 	made := next

@@ -11,7 +11,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/capture"
 )
 
-// Recording is a capture that was checked: it can be played to its end.
+// Recording is a checked capture: it can be played to its end.
 type Recording struct {
 	data     []connection
 	control  []report
@@ -23,16 +23,16 @@ type Recording struct {
 	lastTime uint32        // the highest time of an event, milliseconds
 }
 
-// controlFile is what index and errors call the control connection.
+// controlFile is the name of the control connection in the index and in errors.
 const controlFile = "control.bin"
 
-// connection is what one data connection carried after its hello.
+// connection has the bytes of one data connection after its hello.
 type connection struct {
 	bytes    []byte
 	arrivals []arrival
 }
 
-// arrival says that the bytes before end were there at that time.
+// arrival means that the bytes before end had arrived at that time.
 type arrival struct {
 	end int
 	at  time.Duration
@@ -61,16 +61,16 @@ func Load(c *capture.Capture) (*Recording, error) {
 	return r, nil
 }
 
-// Events is the number of call events and markers.
+// Events returns the number of call events and markers.
 func (r *Recording) Events() uint64 { return r.events }
 
-// Calls is the number of method entries: every one becomes a span.
+// Calls returns the number of method entries: each becomes a span.
 func (r *Recording) Calls() uint64 { return r.calls }
 
-// Duration is how long the capture took.
+// Duration returns the duration of the capture.
 func (r *Recording) Duration() time.Duration { return r.duration }
 
-// Connections is the number of data connections the captured agent had.
+// Connections returns the number of data connections of the captured agent.
 func (r *Recording) Connections() int { return len(r.data) }
 
 func (r *Recording) loadControl(c *capture.Capture) error {
@@ -86,7 +86,7 @@ func (r *Recording) loadControl(c *capture.Capture) error {
 			return fmt.Errorf("%s: from byte %d: %w", controlFile, at, err)
 		}
 		if n == 0 {
-			break // the agent's end cut its last message short
+			break // the agent's end truncated its last message
 		}
 		at += n
 		if m.Type() != bytefrog.TypeHeartbeat {
@@ -128,18 +128,18 @@ func (r *Recording) loadData(c *capture.Capture, i int, b []byte) error {
 	return nil
 }
 
-// arrivalsOf lists the arrivals of a file, with ends counted from offset from.
+// arrivalsOf returns the arrivals of a file, with ends relative to offset from.
 func arrivalsOf(c *capture.Capture, file string, from int) []arrival {
 	var list []arrival
 	for _, row := range c.Index {
-		if row.File == file && row.What == capture.In {
+		if row.File == file && row.Kind == capture.In {
 			list = append(list, arrival{end: row.Offset + row.Length - from, at: row.Time})
 		}
 	}
 	return list
 }
 
-// timeOf is when the bytes before end were there.
+// timeOf returns the time at which the bytes before end had arrived.
 func timeOf(arrivals []arrival, end int) time.Duration {
 	for _, a := range arrivals {
 		if a.end >= end {

@@ -45,7 +45,7 @@ func configuration(connections int32) bytefrog.AgentConfiguration {
 	}
 }
 
-// messages takes data apart, one string for each message.
+// messages divides data into messages, one string for each.
 func messages(t *testing.T, data [][]byte) []string {
 	t.Helper()
 	var list []string
@@ -56,7 +56,7 @@ func messages(t *testing.T, data [][]byte) []string {
 				var err error
 				_, n, err = bytefrog.DecodeData(b, bytefrog.MaxString)
 				require.NoError(t, err)
-				require.NotZero(t, n, "a message that is cut off at the end")
+				require.NotZero(t, n, "a truncated message at the end")
 			}
 			list = append(list, string(b[:n]))
 			b = b[n:]
@@ -70,7 +70,7 @@ func sorted(list []string) []string {
 	return list
 }
 
-// captured is what the captured agent sent after its hellos.
+// captured returns the captured data after the hellos.
 func captured(c *capture.Capture) [][]byte {
 	var data [][]byte
 	for _, b := range c.Data {
@@ -141,8 +141,8 @@ func TestReplayDeliversExactlyTheMessagesOfTheCapture(t *testing.T) {
 	}
 }
 
-// namings are the names of threads with the numbers around them, on each connection: the
-// last before and the next two behind.
+// namings returns the names of threads with the numbers around them, on each connection: the last one before and the
+// next two after.
 func namings(t *testing.T, data [][]byte) map[string][]uint32 {
 	found := map[string][]uint32{}
 	for _, b := range data {
@@ -157,9 +157,9 @@ func namings(t *testing.T, data [][]byte) map[string][]uint32 {
 	return found
 }
 
-// In whatever buffers, and on whatever connections: what says where the name of a thread
-// begins is there. Only the first on a connection may get something before it.
-func TestNamesOfThreadsStandWhereTheyStood(t *testing.T) {
+// With all buffer sizes and numbers of connections, the messages around the name of a thread show where it becomes
+// valid. Only the first name on a connection may have additional messages before it.
+func TestNamesOfThreadsKeepTheirPosition(t *testing.T) {
 	for _, test := range []struct {
 		connections int32
 		buffer      int
@@ -193,8 +193,7 @@ func TestNamesOfThreadsStandWhereTheyStood(t *testing.T) {
 	}
 }
 
-// numbers returns the sequence numbers of call events and markers in the order of each
-// connection.
+// numbers returns the sequence numbers of call events and markers in the order of each connection.
 func numbers(list []string) []uint32 {
 	var found []uint32
 	for _, m := range list {
@@ -205,7 +204,7 @@ func numbers(list []string) []uint32 {
 	return found
 }
 
-// withoutGap says whether the numbers are 0 to n-1, each once.
+// withoutGap checks that the numbers are 0 to n-1, each once.
 func withoutGap(t *testing.T, found []uint32, n uint64) {
 	t.Helper()
 	slices.Sort(found)
@@ -217,7 +216,7 @@ func withoutGap(t *testing.T, found []uint32, n uint64) {
 	}
 }
 
-func TestARepeatedReplayGoesOnWithNumbersAndTimes(t *testing.T) {
+func TestARepeatedReplayContinuesNumbersAndTimes(t *testing.T) {
 	_, r := open(t, "suspend")
 	hq := hqtest.New(t)
 	program := replay.New(r, replay.Options{Repeat: 3})
@@ -260,7 +259,7 @@ func TestAtFullSpeedASuspendedReplayStandsStill(t *testing.T) {
 			go func() { result <- agent.Run(context.Background()) }()
 			hq.StopReading(true)
 			hq.Begin(configuration(1))
-			// What is in the sockets' buffers meanwhile has to be less than the capture.
+			// The sockets must hold fewer bytes than the capture has.
 			for n := 1; n <= 2; n++ {
 				hq.ReadMore(50000)
 				hq.Order(bytefrog.TypeSuspend)
@@ -280,7 +279,7 @@ func TestAtFullSpeedASuspendedReplayStandsStill(t *testing.T) {
 	}
 }
 
-func TestWithAClockASuspendedReplayRunsOnUnseen(t *testing.T) {
+func TestWithASpeedASuspendedReplayRunsOnUnseen(t *testing.T) {
 	c, r := open(t, "suspend")
 	hq := hqtest.New(t)
 	agent := bytefrogagent.New(bytefrogagent.Options{Endpoint: hq.Endpoint()}, replay.New(r, replay.Options{Speed: 5}))
@@ -302,25 +301,24 @@ func TestWithAClockASuspendedReplayRunsOnUnseen(t *testing.T) {
 
 	all, seen := messages(t, captured(c)), sorted(messages(t, hq.DataBytes()))
 	left := uint32(r.Events() - got.Stats.Events)
-	assert.Greater(t, left, uint32(100), "calls were left out")
+	assert.Greater(t, left, uint32(100), "calls were omitted")
 	withoutGap(t, numbers(seen), got.Stats.Events)
-	// One of the breaks is where the calls are left out.
-	said := breaks(hq.ControlMessages())
-	at := slices.IndexFunc(said, func(first uint32) bool { return slices.Equal(sorted(leaveOut(all, first, left)), seen) })
-	require.GreaterOrEqual(t, at, 0, "the messages differ, whatever break of %v they are left out at", said)
-	// The capture's own breaks stand where they stood, as numbers are counted now.
+	// The calls are omitted at one of the breaks.
+	reported := breaks(hq.ControlMessages())
+	at := slices.IndexFunc(reported, func(first uint32) bool { return slices.Equal(sorted(leaveOut(all, first, left)), seen) })
+	require.GreaterOrEqual(t, at, 0, "the messages differ, at whichever of the breaks %v they are omitted", reported)
+	// The capture's own breaks keep their position, in the new numbers.
 	for _, own := range []uint32{13322, 28180} {
-		switch first := said[at]; {
+		switch first := reported[at]; {
 		case own <= first:
-			assert.Contains(t, said, own)
+			assert.Contains(t, reported, own)
 		case own > first+left:
-			assert.Contains(t, said, own-left)
+			assert.Contains(t, reported, own-left)
 		}
 	}
 }
 
-// leaveOut returns the messages without the numbers from first on, left of them, and with
-// lower numbers for what follows.
+// leaveOut returns the messages without `left` numbers from first on, and with lower numbers after them.
 func leaveOut(all []string, first, left uint32) []string {
 	var rest []string
 	for _, m := range all {
@@ -342,7 +340,7 @@ func leaveOut(all []string, first, left uint32) []string {
 	return rest
 }
 
-func TestACaptureThatCannotBePlayedIsRefused(t *testing.T) {
+func TestAnInvalidCaptureIsRefused(t *testing.T) {
 	whole, _ := open(t, "shop")
 	for want, damage := range map[string]func(c *capture.Capture){
 		"data-1.bin: from byte": func(c *capture.Capture) {
@@ -393,5 +391,5 @@ func TestTimesOfAFastReplayDoNotRunFarAheadOfTheClock(t *testing.T) {
 	}
 	ahead := time.Duration(last)*time.Millisecond - took
 	assert.Less(t, ahead, 15*time.Second, "10 s, and one round")
-	assert.Greater(t, time.Duration(times[2*r.Events()-1])*time.Millisecond, r.Duration(), "the second round is as slow as the first")
+	assert.Greater(t, time.Duration(times[2*r.Events()-1])*time.Millisecond, r.Duration(), "the second round is compressed")
 }

@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package budgettest gives components a memory budget of their own in tests.
+// Package budgettest has hosts with their own memory budget for tests.
 package budgettest
 
 import (

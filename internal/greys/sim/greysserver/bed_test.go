@@ -16,10 +16,10 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/gp"
 )
 
-// patience is how long a test waits for what has to come.
+// patience is how long a test waits for an expected event.
 const patience = time.Minute
 
-// played is a server that is played for a test.
+// played is a server for a test.
 type played struct {
 	*Server
 	t       *testing.T
@@ -42,7 +42,7 @@ func play(t *testing.T, o Options) *played {
 	return &played{Server: s, t: t, address: listener.Addr().String()}
 }
 
-// truth is what happened in the present life of the process.
+// truth returns the counts of the present life of the process.
 func (p *played) truth() Truth {
 	lives := p.Lives()
 	if len(lives) == 0 {
@@ -51,7 +51,7 @@ func (p *played) truth() Truth {
 	return lives[len(lives)-1]
 }
 
-// dial makes a connection, which the test's end closes.
+// dial connects to the server. The end of the test closes the connection.
 func (p *played) dial() net.Conn {
 	p.t.Helper()
 	conn, err := net.Dial("tcp", p.address)
@@ -61,7 +61,7 @@ func (p *played) dial() net.Conn {
 	return conn
 }
 
-// client is one that serves, and gives what serving ends with.
+// client returns a client that serves, and a function that returns Serve's error.
 func (p *played) client(config gp.Config) (c *gp.Client, served func() error) {
 	p.t.Helper()
 	c = gp.NewClient(p.dial(), config)
@@ -82,7 +82,7 @@ func (p *played) client(config gp.Config) (c *gp.Client, served func() error) {
 		case <-over:
 			return err
 		case <-time.After(patience):
-			p.t.Fatal("the connection goes on")
+			p.t.Fatal("the connection stays open")
 			return nil
 		}
 	}

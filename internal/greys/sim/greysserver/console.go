@@ -17,43 +17,42 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/console"
 )
 
-// consoleConn is a connection to the text console: a session, in which one command runs at a
-// time, as in the released server. A line that comes while one runs is lost; of lines that
-// come together all but one are, whichever.
+// consoleConn is a connection to the text console: a session that runs one command at a time, as in the released
+// server. It loses a line that arrives while a command runs. Of lines that arrive together it runs a random one.
 type consoleConn struct {
 	*Server
 	life *life
 	conn net.Conn
 	id   int64
-	// over is done when the connection is.
+	// over ends with the connection.
 	over context.Context
 	end  context.CancelFunc
-	// work is what runs.
+	// work waits for running commands.
 	work sync.WaitGroup
 
 	mu sync.Mutex
-	// loud says that a prompt is drawn, and how much a pattern matched is said.
+	// loud means that the session draws prompts and reports how much a pattern matched.
 	loud bool
-	// abort ends the command that runs; nil: none does.
+	// abort ends the running command; nil means that none runs.
 	abort context.CancelFunc
-	// mute says that nothing is said any more.
+	// mute means that nothing is sent any more.
 	mute bool
-	// halved says that half of a reply was sent: nobody understands a table that follows it.
+	// halved means that a reply was cut in half: a client cannot parse a table that follows it.
 	halved atomic.Bool
 }
 
-// Bytes that end a command that runs: ctrl-D and ctrl-X.
+// Bytes that end a running command: ctrl-D and ctrl-X.
 const (
 	ctrlD = console.EndOfReply
 	ctrlX = 0x18
 )
 
-// maxLine is how many bytes a line may have.
+// maxLine is the maximum length of a line in bytes.
 const maxLine = 64 << 10
 
-// attendConsole obeys lines until the client goes, or is silent for too long. The beginning
-// of the first was read already.
-func (s *Server) attendConsole(l *life, conn net.Conn, id int64, begin []byte) {
+// serveConsole runs lines until the client disconnects or is idle for too long. The beginning of the first line was
+// read before.
+func (s *Server) serveConsole(l *life, conn net.Conn, id int64, begin []byte) {
 	over, end := context.WithCancel(l.over)
 	c := &consoleConn{Server: s, life: l, conn: conn, id: id, over: over, end: end}
 	stop := context.AfterFunc(over, func() { _ = conn.Close() })
@@ -72,7 +71,7 @@ func (s *Server) attendConsole(l *life, conn net.Conn, id int64, begin []byte) {
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded) && c.running():
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			c.say([]byte(console.SessionTimedOut + "\n"))
+			c.send([]byte(console.SessionTimedOut + "\n"))
 			return
 		default:
 			return
@@ -80,8 +79,8 @@ func (s *Server) attendConsole(l *life, conn net.Conn, id int64, begin []byte) {
 	}
 }
 
-// read takes bytes in behind those of a line that has begun, and gives what is left.
-func (c *consoleConn) read(line, data []byte) (left []byte) {
+// read appends bytes to a line, runs complete lines, and returns the rest.
+func (c *consoleConn) read(line, data []byte) (rest []byte) {
 	var lines []string
 	for _, b := range data {
 		switch b {
@@ -108,7 +107,7 @@ func (c *consoleConn) running() bool {
 	return c.abort != nil
 }
 
-// interrupt ends the command that runs.
+// interrupt ends the running command.
 func (c *consoleConn) interrupt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,17 +116,17 @@ func (c *consoleConn) interrupt() {
 	}
 }
 
-// begin runs the command of a line, unless one runs.
+// begin runs the command of a line, unless a command runs.
 func (c *consoleConn) begin(line string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.abort != nil {
-		c.life.note(func(t *Truth) { t.LostLines++ })
+		c.life.update(func(t *Truth) { t.LostLines++ })
 		return
 	}
 	aborted, abort := context.WithCancel(c.over)
 	c.abort = abort
-	c.options.Heard(line)
+	c.options.OnCommand(line)
 	c.work.Go(func() {
 		defer c.finish()
 		r := &consoleRun{consoleConn: c, aborted: aborted}
@@ -138,7 +137,7 @@ func (c *consoleConn) begin(line string) {
 	})
 }
 
-// finish says that a command has ended.
+// finish ends a command.
 func (c *consoleConn) finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,7 +152,7 @@ func (c *consoleConn) finish() {
 	c.abort = nil
 }
 
-// write writes bytes, as long as the connection lasts, and reports whether it did.
+// write writes bytes and reports whether the connection still works.
 func (c *consoleConn) write(data []byte) bool {
 	err := c.conn.SetWriteDeadline(time.Now().Add(c.options.WriteTimeout))
 	if err == nil {
@@ -165,22 +164,22 @@ func (c *consoleConn) write(data []byte) bool {
 	return err == nil
 }
 
-// say sends what belongs together, or what goes wrong with it.
-func (c *consoleConn) say(data []byte) outcome {
+// send sends a text, or its fault.
+func (c *consoleConn) send(data []byte) outcome {
 	pause(c.over, c.options.ReplyDelay)
 	if c.over.Err() != nil {
 		return ended
 	}
-	data, became := c.spoil(c.nextFault(), c.options.Locale.text(data))
+	data, result := c.spoil(c.nextFault(), c.options.Locale.text(data))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mute || !c.write(data) {
 		return ended
 	}
-	return became
+	return result
 }
 
-// spoil does a fault to what is to be said.
+// spoil applies a fault to a text.
 func (c *consoleConn) spoil(fault Fault, data []byte) ([]byte, outcome) {
 	half := len(data) / 2
 	switch fault {
@@ -213,5 +212,5 @@ func (c *consoleConn) spoil(fault Fault, data []byte) ([]byte, outcome) {
 	case LongLine:
 		return append(append(bytes.Repeat([]byte("x"), 1<<20), '\n'), data...), spoiled
 	}
-	return data, told
+	return data, sent
 }

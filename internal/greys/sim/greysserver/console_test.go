@@ -18,10 +18,10 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/console"
 )
 
-// short are delays that don't make a test long.
+// short is a short delay.
 const short = 5 * time.Millisecond
 
-// terminal is a client of the console that asks for nothing to be understood.
+// terminal is a client that sends lines to the console and reads its text.
 type terminal struct {
 	t *testing.T
 	net.Conn
@@ -33,14 +33,14 @@ func (p *played) terminal() *terminal {
 	return &terminal{p.t, conn, bufio.NewReader(conn)}
 }
 
-// say sends bytes.
-func (c *terminal) say(text string) {
+// send sends bytes.
+func (c *terminal) send(text string) {
 	c.t.Helper()
 	_, err := c.Write([]byte(text))
 	require.NoError(c.t, err)
 }
 
-// until reads until something has come, and gives all.
+// until reads until a text has arrived, and returns all bytes.
 func (c *terminal) until(what string) string {
 	c.t.Helper()
 	var all strings.Builder
@@ -57,53 +57,53 @@ const eot = "\x04"
 func TestASessionOfTheConsole(t *testing.T) {
 	p := play(t, Options{Protocol: Console, EndDelay: short, Program: ProgramOptions{Rate: 1000}, Speed: 100})
 	c := p.terminal()
-	c.say("\n")
+	c.send("\n")
 	assert.Equal(t, eot, c.until(eot), "a session is silent at first")
-	c.say("bogus\n")
+	c.send("bogus\n")
 	assert.Equal(t, "Command \"bogus\" not found.\n"+eot, c.until(eot))
-	c.say("monitor\r\n")
+	c.send("monitor\r\n")
 	assert.Equal(t, "Command \"monitor\" preprocessor failed : class-pattern argument was missing..\n"+eot, c.until(eot))
-	c.say("session -s false\n")
+	c.send("session -s false\n")
 	assert.Contains(t, c.until("\rga?>"+eot), "SILENT | true ")
-	c.say("monitor -c 1 *.Service1 *\n")
+	c.send("monitor -c 1 *.Service1 *\n")
 	begin := c.until("MAX-RT(ms) |\n")
 	assert.Contains(t, begin, "Press Ctrl+D to abort.\nAffect(class-cnt:1 , method-cnt:10) cost in 20 ms.\n+-----------+-------+")
-	c.say("version\n") // it is lost
+	c.send("version\n") // it is lost, because a command runs
 	c.until("| com.example.shop.Service1 |")
-	c.say(eot)
+	c.send(eot)
 	assert.NotContains(t, c.until("\rga?>"+eot), "|v|e|r|")
 	assert.Equal(t, int64(1), p.truth().LostLines)
-	c.say("version\n")
+	c.send("version\n")
 	assert.Contains(t, c.until("\rga?>"+eot), "|v|e|r|s|i|o|n|:|1|.|7|.|6|.|6|")
-	c.say(eot + "reset\n") // nothing runs
+	c.send(eot + "reset\n") // no command runs
 	assert.Equal(t, "\rga?>"+eot, c.until(eot))
 	assert.Equal(t, int64(1), p.truth().Resets)
 }
 
-func TestOfLinesThatComeTogetherOneIsObeyed(t *testing.T) {
+func TestOneOfSeveralSimultaneousLinesRuns(t *testing.T) {
 	p := play(t, Options{Protocol: Console, EndDelay: short})
 	c := p.terminal()
-	c.say("bogus1\nbogus2\n")
+	c.send("bogus1\nbogus2\n")
 	first := c.until(eot)
 	assert.Regexp(t, "bogus[12]", first)
 	assert.Equal(t, int64(1), p.truth().LostLines)
 }
 
-func TestASessionThatIsSilentIsTimedOut(t *testing.T) {
+func TestAnIdleSessionTimesOut(t *testing.T) {
 	p := play(t, Options{Protocol: Console, SessionTimeout: 50 * time.Millisecond, EndDelay: short, Program: ProgramOptions{Rate: 1}, Speed: 10})
 	c := p.terminal()
-	c.say("monitor -c 1 * *\n")
-	for range 5 { // a command that runs keeps it
+	c.send("monitor -c 1 * *\n")
+	for range 5 { // a running command prevents the timeout
 		c.until("MAX-RT(ms) |\n")
 	}
-	c.say(eot)
+	c.send(eot)
 	c.until(eot)
 	assert.Equal(t, "Session timed out.\n", c.until("\n"))
 	_, err := c.in.Read(make([]byte, 1))
 	require.Error(t, err)
 }
 
-// consoleClient is a client of the console.
+// consoleClient returns a client of the console.
 func (p *played) consoleClient() *console.Client {
 	return &console.Client{
 		Dial:   func(context.Context) (net.Conn, error) { return net.Dial("tcp", p.address) },
@@ -111,20 +111,20 @@ func (p *played) consoleClient() *console.Client {
 	}
 }
 
-func TestTheConsoleTellsOfEveryCall(t *testing.T) {
+func TestTheConsoleReportsEveryCall(t *testing.T) {
 	p := play(t, Options{Program: ProgramOptions{Rate: 5000, Calls: 5000, Failures: 0.1, Seed: 3}, Speed: 50, EndDelay: short})
 	ctx, end := context.WithCancel(t.Context())
-	h := &heard{counts: Counts{}}
+	h := &monitored{counts: Counts{}}
 	over := make(chan error, 1)
 	go func() {
 		over <- p.consoleClient().Run(ctx, greys.MonitorCommand{Target: target(t, "*", "*"), Cycle: time.Second}, h.reply)
 	}()
-	eventually(t, func() bool { return p.truth().Rests }, "it makes all its calls")
-	rested := h.told()
-	eventually(t, func() bool { return h.told() > rested+1 }, "a cycle that began after them")
+	eventually(t, func() bool { return p.truth().Rests }, "the program has made all calls")
+	rested := h.count()
+	eventually(t, func() bool { return h.count() > rested+1 }, "a cycle that began after the calls")
 	end()
 	require.ErrorIs(t, <-over, context.Canceled)
-	assert.Equal(t, calls(p.truth().Told), h.all())
+	assert.Equal(t, calls(p.truth().Reported), h.all())
 	assert.Greater(t, h.all().Sum().Calls, int64(2000))
 	assert.Equal(t, greys.Affected{Classes: 10, Methods: 100}, h.affected)
 }
@@ -156,7 +156,7 @@ func TestEveryCommandOfTheConsoleIsAnswered(t *testing.T) {
 	assert.Zero(t, p.truth().Enhanced)
 }
 
-func TestTreesAreThoseOfTheProgram(t *testing.T) {
+func TestTreesMatchTheProgramsCalls(t *testing.T) {
 	p := play(t, Options{Program: ProgramOptions{Rate: 2000, Failures: 0.3}, EndDelay: short})
 	trees, throws, callees := 0, 0, 0
 	err := p.consoleClient().Run(t.Context(), greys.TraceCommand{Target: target(t, "*", "*"), Limit: 100}, func(r greys.Reply) {
@@ -180,7 +180,7 @@ func TestTreesAreThoseOfTheProgram(t *testing.T) {
 	assert.NotZero(t, callees)
 }
 
-func TestFaultsOfTheConsoleDoWhatTheySay(t *testing.T) {
+func TestEachFaultOfTheConsoleHasItsEffect(t *testing.T) {
 	header := "| TIMESTAMP | CLASS | METHOD |"
 	for fault, check := range map[Fault]func(t *testing.T, c *terminal){
 		Lost: func(t *testing.T, c *terminal) {
@@ -198,13 +198,13 @@ func TestFaultsOfTheConsoleDoWhatTheySay(t *testing.T) {
 		t.Run(string(fault), func(t *testing.T) {
 			p := play(t, Options{Protocol: Console, Speed: 100, EndDelay: short, Faults: []Fault{fault}, FaultEvery: 2})
 			c := p.terminal()
-			c.say("monitor -c 1 nothing *\n")
+			c.send("monitor -c 1 nothing *\n")
 			check(t, c)
 		})
 	}
 }
 
-// assertEnds reads until the connection ends.
+// assertEnds checks that the connection ends.
 func assertEnds(t *testing.T, c *terminal) {
 	t.Helper()
 	buffer := make([]byte, 1<<10)
@@ -217,27 +217,27 @@ func assertEnds(t *testing.T, c *terminal) {
 	}
 }
 
-func TestASilentConsoleSaysNothing(t *testing.T) {
+func TestAConsoleWithTheFaultSilenceSendsNothing(t *testing.T) {
 	p := play(t, Options{Protocol: Console, EndDelay: short, Faults: []Fault{Silence}, FaultEvery: 1})
 	c := p.terminal()
-	c.say("version\n")
+	c.send("version\n")
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(100*time.Millisecond)))
 	n, err := c.in.Read(make([]byte, 1))
 	assert.Zero(t, n)
 	require.ErrorContains(t, err, "timeout")
 }
 
-// What could not be written is none of what a client was told.
-func TestWhatCouldNotBeWrittenWasNotTold(t *testing.T) {
+// The truth counts only replies that were written.
+func TestAFailedWriteIsNotCounted(t *testing.T) {
 	near, far := net.Pipe()
 	require.NoError(t, near.Close())
 	over, end := context.WithCancel(t.Context())
 	c := &consoleConn{Server: &Server{options: Options{WriteTimeout: patience}}, conn: far, over: over, end: end}
-	assert.Equal(t, ended, c.say([]byte("a tree")))
+	assert.Equal(t, ended, c.send([]byte("a tree")))
 	assert.Error(t, over.Err(), "the connection is over")
 }
 
-func TestTextOfALocaleHasItsDigitsWhereTheReleasedServerHasThem(t *testing.T) {
+func TestALocaleChangesTheDigitsThatTheReleasedServerLocalizes(t *testing.T) {
 	const text = "Affect(class-cnt:1 , method-cnt:25) cost in 35 ms.\n" +
 		"| 2026-11-23 01:31:24 | com.example.Shop | checkout | 24    | 21      | 3    | 12.50%    | 45.04      | 35         | 57         |\n" +
 		"Time fragment[1000] does not exist.\n"

@@ -12,32 +12,32 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/console"
 )
 
-// consoleRun is a command that runs.
+// consoleRun is a running command.
 type consoleRun struct {
 	*consoleConn
-	// aborted is done when the client, or the connection, has ended it.
+	// aborted ends when the client aborts the command, or with the connection.
 	aborted context.Context
 }
 
-// run does what a line says, until it has ended.
+// run runs the command of a line until it ends.
 func (r *consoleRun) run(line string) {
 	command, silence, err := console.ParseLine(line)
 	if err != nil {
 		if words := err.Error(); words != "" {
-			r.say([]byte(words + "\n"))
+			r.send([]byte(words + "\n"))
 		}
 		return
 	}
 	loud := r.setLoud(silence)
-	switch err := r.obey(command, loud); {
+	switch err := r.runCommand(command, loud); {
 	case errors.Is(err, errFailed):
-		r.say([]byte("Command execution failed.\n"))
+		r.send([]byte("Command execution failed.\n"))
 	case err != nil:
-		r.say([]byte("Command execution failed. cause : " + err.Error() + "\n"))
+		r.send([]byte("Command execution failed. cause : " + err.Error() + "\n"))
 	}
 }
 
-// setLoud has the session be what a line says, and says what it was before.
+// setLoud applies the silence of a line to the session and returns the mode before it.
 func (r *consoleRun) setLoud(silence console.Silence) (before bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,7 +48,7 @@ func (r *consoleRun) setLoud(silence console.Silence) (before bool) {
 	return before
 }
 
-func (r *consoleRun) obey(command greys.Command, loud bool) error {
+func (r *consoleRun) runCommand(command greys.Command, loud bool) error {
 	switch command := command.(type) {
 	case greys.MonitorCommand:
 		return r.monitor(command, loud)
@@ -66,13 +66,13 @@ func (r *consoleRun) obey(command greys.Command, loud bool) error {
 			return err
 		}
 		if len(data) > 0 {
-			r.say(data)
+			r.send(data)
 		}
 		return nil
 	}
 }
 
-// answer is what is said to a command that ends by itself.
+// answer returns the answer to a command that ends by itself.
 func (r *consoleRun) answer(command greys.Command, loud bool) (data []byte, err error) {
 	switch command := command.(type) {
 	case greys.VersionCommand:
@@ -108,7 +108,7 @@ func (r *consoleRun) answer(command greys.Command, loud bool) (data []byte, err 
 	return nil, nil
 }
 
-// session is this one.
+// session returns this session.
 func (r *consoleRun) session() *greys.Sessions {
 	sessions := r.sessionsOf(r.life)
 	for _, s := range sessions.Sessions {
@@ -121,21 +121,21 @@ func (r *consoleRun) session() *greys.Sessions {
 	return sessions
 }
 
-// row is a recorded call as tables have it: with the simple name of the class.
+// row returns a recorded call in the form of tables: with the simple name of the class.
 func (r *consoleRun) row(of greys.Record) greys.Record {
 	of.Time = of.Time.In(r.options.Location)
 	of.Class, of.IsSimple = of.Class[len(packageName)+1:], true
 	return of
 }
 
-// affected says what a target's patterns matched, in a session that is not silent.
+// affected reports how much a target's patterns matched, in a session that is not silent.
 func (r *consoleRun) affected(w *watch, loud bool) {
 	if loud {
-		r.say(console.AppendAffected(nil, &w.affected, 20*time.Millisecond))
+		r.send(console.AppendAffected(nil, &w.affected, 20*time.Millisecond))
 	}
 }
 
-// monitor says a table at once, of nothing, and one for each cycle, until it is aborted.
+// monitor sends an empty table immediately, and one for each cycle until it is aborted.
 func (r *consoleRun) monitor(command greys.MonitorCommand, loud bool) error {
 	w := &watch{cycle: newCycle()}
 	w.oneBegin = true
@@ -152,12 +152,12 @@ func (r *consoleRun) monitor(command greys.MonitorCommand, loud bool) error {
 	var table []byte
 	for cycle := (cycleOf{}); ; {
 		table = console.AppendStatistics(table[:0], &cycle.Statistics)
-		switch r.say(table) {
+		switch r.send(table) {
 		case ended:
 			return nil
-		case told:
+		case sent:
 			if !r.halved.Load() {
-				r.life.toldCycle(cycle)
+				r.life.countCycle(cycle)
 			}
 		}
 		select {
@@ -169,8 +169,8 @@ func (r *consoleRun) monitor(command greys.MonitorCommand, loud bool) error {
 	}
 }
 
-// events tells of calls, until there were enough, or it is aborted.
-func (r *consoleRun) events(target greys.Target, w *watch, loud bool, tell func(e event, first bool) outcome) error {
+// events reports calls until the limit, or until it is aborted.
+func (r *consoleRun) events(target greys.Target, w *watch, loud bool, report func(e event, first bool) outcome) error {
 	w.oneBegin = true
 	if err := r.life.fails(target); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (r *consoleRun) events(target greys.Target, w *watch, loud bool, tell func(
 		case <-r.aborted.Done():
 			return nil
 		case e, more := <-w.events:
-			if !more || tell(e, first) == ended {
+			if !more || report(e, first) == ended {
 				return nil
 			}
 		}
@@ -193,26 +193,26 @@ func (r *consoleRun) events(target greys.Target, w *watch, loud bool, tell func(
 }
 
 func (r *consoleRun) tree(e event, _ bool) outcome {
-	became := r.say(console.AppendTree(nil, r.life.treeOf(e)))
-	if became == told {
-		r.life.note(func(t *Truth) { t.Trees++ })
+	result := r.send(console.AppendTree(nil, r.life.treeOf(e)))
+	if result == sent {
+		r.life.update(func(t *Truth) { t.Trees++ })
 	}
-	return became
+	return result
 }
 
 func (r *consoleRun) stack(e event, _ bool) outcome {
-	became := r.say(console.AppendCallStack(nil, r.life.stackOf(e)))
-	if became == told {
-		r.life.note(func(t *Truth) { t.Stacks++ })
+	result := r.send(console.AppendCallStack(nil, r.life.stackOf(e)))
+	if result == sent {
+		r.life.update(func(t *Truth) { t.Stacks++ })
 	}
-	return became
+	return result
 }
 
 func (r *consoleRun) record(e event, first bool) outcome {
 	row := r.row(e.record)
-	became := r.say(console.AppendRecord(nil, &row, first, e.last))
-	if became == told {
-		r.life.note(func(t *Truth) { t.Records++ })
+	result := r.send(console.AppendRecord(nil, &row, first, e.last))
+	if result == sent {
+		r.life.update(func(t *Truth) { t.Records++ })
 	}
-	return became
+	return result
 }

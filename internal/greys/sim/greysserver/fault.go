@@ -8,51 +8,51 @@ import (
 	"slices"
 )
 
-// Fault is what a server does wrong in place of a reply, or with it.
+// Fault is an error of the server that replaces or changes a reply.
 type Fault string
 
-// The faults. Those of one protocol are left out in the other.
+// The faults. A protocol ignores the faults of the other one.
 const (
 	// Close closes the connection.
 	Close Fault = "close"
-	// Cut sends half of what is to be sent, and closes the connection.
+	// Cut sends half of a reply and closes the connection.
 	Cut Fault = "cut"
-	// Silence has the connection say nothing any more.
+	// Silence stops all sending on the connection.
 	Silence Fault = "silence"
-	// Failure says that a command failed, which it then has.
+	// Failure reports that a command failed, and ends the command.
 	Failure Fault = "failure"
-	// Restart ends the process, and another one begins.
+	// Restart ends the process and starts another one.
 	Restart Fault = "restart"
 
-	// LongFrame says a length that no frame has (GP).
+	// LongFrame sends an impossible length (GP).
 	LongFrame Fault = "long-frame"
-	// WrongLength says a length that is one too small (GP).
+	// WrongLength sends a length that is one too small (GP).
 	WrongLength Fault = "wrong-length"
-	// UnknownCode ends a command with a return code of no document (GP).
+	// UnknownCode ends a command with an undocumented return code (GP).
 	UnknownCode Fault = "unknown-code"
-	// Unsupported says that requests of the type are not known (GP).
+	// Unsupported reports an unknown request type (GP).
 	Unsupported Fault = "unsupported"
-	// WrongVersion says that the version of the protocol is not known (GP).
+	// WrongVersion reports an unsupported version of the protocol (GP).
 	WrongVersion Fault = "wrong-version"
-	// Unasked sends a reply to a request that was never sent before the one that was (GP).
+	// Unasked sends a reply to an unknown request before a reply (GP).
 	Unasked Fault = "unasked"
-	// BrokenData sends data that are no JSON, however they are read (GP).
+	// BrokenData sends data that are neither JSON nor YAML (GP).
 	BrokenData Fault = "broken-data"
-	// Gap leaves out numbers of replies (GP).
+	// Gap skips numbers of replies (GP).
 	Gap Fault = "gap"
 
-	// EndInData sends the byte that ends a reply in its middle (console).
+	// EndInData sends the end-of-reply byte in the middle of a reply (console).
 	EndInData Fault = "end-in-data"
-	// Half sends half of what is to be sent, and goes on with what follows (console).
+	// Half sends half of a reply and then the following ones (console).
 	Half Fault = "half"
-	// Lost ends a command without a word, as the released server does to one that comes just
-	// after another one has ended (console).
+	// Lost ends a command without a reply, as the released server does to a command that arrives just after the end of
+	// another one (console).
 	Lost Fault = "lost"
-	// LongLine sends a line of a megabyte before a reply (console).
+	// LongLine sends a line of one megabyte before a reply (console).
 	LongLine Fault = "long-line"
 )
 
-// Faults are all there are.
+// Faults returns all faults.
 func Faults() []Fault {
 	return []Fault{
 		Close, Cut, Silence, Failure, Restart,
@@ -68,8 +68,8 @@ func (f Fault) check() error {
 	return nil
 }
 
-// nextFault is what goes wrong with the next reply of any connection; empty: nothing. After
-// each Options.FaultEvery replies it is the next of Options.Faults, over and over.
+// nextFault returns the fault of the next reply on any connection; empty means none. After each Options.FaultEvery
+// replies it is the next one of Options.Faults, cyclically.
 func (s *Server) nextFault() Fault {
 	if len(s.options.Faults) == 0 || s.options.FaultEvery <= 0 {
 		return ""

@@ -15,8 +15,8 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/gp"
 )
 
-// FuzzServer has a client say anything to a server, in the protocol that it begins, and hang
-// up. Whatever it said nothing of it goes on.
+// FuzzServer sends any bytes to a server and disconnects. The first byte chooses the protocol. The server must have
+// ended everything afterwards.
 func FuzzServer(f *testing.F) {
 	for _, line := range []string{
 		"\n", "version\nreset\n", "session -s false\n", "monitor -c 1 * *\n\x04version\n", "trace -n 2 * *\n", "stack -E .* .*\n", "tt -t -n 3 * *\n",
@@ -41,21 +41,21 @@ func FuzzServer(f *testing.F) {
 		attended := make(chan struct{})
 		go func() {
 			defer close(attended)
-			server.attend(l, conn)
+			server.serve(l, conn)
 		}()
-		heard := make(chan struct{})
+		read := make(chan struct{})
 		go func() {
-			defer close(heard)
+			defer close(read)
 			_, _ = io.Copy(io.Discard, client)
 		}()
-		_, _ = client.Write(data) // a server may have enough of it before its end
+		_, _ = client.Write(data) // the server may close the connection before the end
 		for range 3 {
 			c, of := p.next()
 			l.happened(c, thread(of), time.Now())
 		}
 		require.NoError(t, client.Close())
 		<-attended
-		<-heard
+		<-read
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		require.Empty(t, l.watches)

@@ -18,25 +18,24 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/gp"
 )
 
-// gpConn is a connection on which GP is spoken.
+// gpConn is a connection that speaks GP.
 type gpConn struct {
 	*Server
 	life *life
 	conn net.Conn
-	// over is done when the connection is.
+	// over ends with the connection.
 	over context.Context
 	end  context.CancelFunc
 
 	mu     sync.Mutex
 	respID int32
-	// silent says that nothing is said any more.
+	// silent means that nothing is sent any more.
 	silent bool
 	out    []byte
 }
 
-// attendGP obeys requests until the client goes, or is silent for too long. first was read
-// already.
-func (s *Server) attendGP(l *life, conn net.Conn, first []byte) {
+// serveGP runs requests until the client disconnects or is idle for too long. The bytes first were read before.
+func (s *Server) serveGP(l *life, conn net.Conn, first []byte) {
 	over, end := context.WithCancel(l.over)
 	c := &gpConn{Server: s, life: l, conn: conn, over: over, end: end}
 	stop := context.AfterFunc(over, func() { _ = conn.Close() })
@@ -59,8 +58,7 @@ func (s *Server) attendGP(l *life, conn net.Conn, first []byte) {
 	}
 }
 
-// request answers a request, or gives what answers it when it is called, which goes on until
-// it has ended.
+// request answers a request, or returns a function that runs it to its end.
 func (c *gpConn) request(r gp.Request) (do func()) {
 	switch {
 	case r.Version != c.options.ProtocolVersion:
@@ -79,11 +77,11 @@ func (c *gpConn) request(r gp.Request) (do func()) {
 		c.fail(r.SendID, err)
 		return nil
 	}
-	c.options.Heard(commandText(command))
-	return func() { c.obey(r.SendID, command) }
+	c.options.OnCommand(commandText(command))
+	return func() { c.runCommand(r.SendID, command) }
 }
 
-// commandText is a command as the console has it.
+// commandText returns a command as a line of the console.
 func commandText(command greys.Command) string {
 	line, err := console.AppendLine(nil, command)
 	if err != nil {
@@ -92,21 +90,21 @@ func commandText(command greys.Command) string {
 	return string(line)
 }
 
-// fail says that a request failed.
+// fail reports that a request failed.
 func (c *gpConn) fail(sendID int32, err error) {
 	c.reply(sendID, gp.Failed, []byte(err.Error()))
 }
 
-// outcome is what became of a reply.
+// outcome is the result of a reply.
 type outcome uint8
 
 const (
-	told    outcome = iota // it was sent as it is
-	spoiled                // it was not, and the request goes on
-	ended                  // the request, or the connection, has ended with it
+	sent    outcome = iota // sent without a fault
+	spoiled                // sent with a fault; the request continues
+	ended                  // the request or the connection has ended
 )
 
-// reply sends a reply, or what goes wrong with it.
+// reply sends a reply, or its fault.
 func (c *gpConn) reply(sendID int32, code gp.ReturnCode, data []byte) outcome {
 	pause(c.over, c.options.ReplyDelay)
 	c.mu.Lock()
@@ -124,13 +122,13 @@ func (c *gpConn) reply(sendID int32, code gp.ReturnCode, data []byte) outcome {
 	}
 	begin := len(c.out)
 	c.frame(sendID, code, data)
-	became := c.spoil(fault, begin)
-	if became != ended || len(c.out) > 0 {
+	result := c.spoil(fault, begin)
+	if result != ended || len(c.out) > 0 {
 		if !c.send() {
 			return ended
 		}
 	}
-	return became
+	return result
 }
 
 func (c *gpConn) frame(sendID int32, code gp.ReturnCode, data []byte) {
@@ -138,7 +136,7 @@ func (c *gpConn) frame(sendID int32, code gp.ReturnCode, data []byte) {
 	c.out = gp.AppendAnswer(c.out, gp.Answer{SendID: sendID, RespID: c.respID, Code: code, Data: data})
 }
 
-// send writes what is to be sent.
+// send writes the prepared bytes.
 func (c *gpConn) send() bool {
 	err := c.conn.SetWriteDeadline(time.Now().Add(c.options.WriteTimeout))
 	if err == nil {

@@ -16,15 +16,15 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/gp"
 )
 
-// heard are the counts of a monitor's cycles.
-type heard struct {
+// monitored sums the counts of a monitor's cycles.
+type monitored struct {
 	mu       sync.Mutex
 	counts   Counts
 	affected greys.Affected
 	cycles   int
 }
 
-func (h *heard) reply(r greys.Reply) {
+func (h *monitored) reply(r greys.Reply) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch r := r.(type) {
@@ -40,7 +40,7 @@ func (h *heard) reply(r greys.Reply) {
 	}
 }
 
-// calls are the counts without times.
+// calls returns the counts without times.
 func calls(of Counts) Counts {
 	without := Counts{}
 	for name, c := range of {
@@ -51,34 +51,34 @@ func calls(of Counts) Counts {
 	return without
 }
 
-// told is how many cycles were told.
-func (h *heard) told() int {
+// count returns the number of received cycles.
+func (h *monitored) count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.cycles
 }
 
-func (h *heard) all() Counts {
+func (h *monitored) all() Counts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return calls(h.counts)
 }
 
-func TestAMonitorIsToldOfEveryCall(t *testing.T) {
+func TestAMonitorReportsEveryCall(t *testing.T) {
 	p := play(t, Options{Program: ProgramOptions{Rate: 5000, Calls: 5000, Failures: 0.1, Seed: 3}, Speed: 50})
 	c, _ := p.client(gp.Config{})
 	ctx, end := context.WithCancel(t.Context())
-	h := &heard{counts: Counts{}}
+	h := &monitored{counts: Counts{}}
 	over := make(chan error, 1)
 	go func() {
 		over <- c.Run(ctx, greys.MonitorCommand{Target: target(t, "*", "*"), Cycle: time.Second}, h.reply)
 	}()
-	eventually(t, func() bool { return p.truth().Rests }, "it makes all its calls")
-	rested := h.told()
-	eventually(t, func() bool { return h.told() > rested+1 }, "a cycle that began after them")
+	eventually(t, func() bool { return p.truth().Rests }, "the program has made all calls")
+	rested := h.count()
+	eventually(t, func() bool { return h.count() > rested+1 }, "a cycle that began after the calls")
 	truth := p.truth()
-	assert.Equal(t, calls(truth.Told), h.all())
-	assert.Greater(t, truth.Told.Sum().Calls, int64(2000))
+	assert.Equal(t, calls(truth.Reported), h.all())
+	assert.Greater(t, truth.Reported.Sum().Calls, int64(2000))
 	end()
 	require.ErrorIs(t, <-over, context.Canceled)
 	assert.Equal(t, greys.Affected{Classes: 10, Methods: 100}, h.affected)
@@ -93,10 +93,10 @@ func TestAMonitorIsToldOfEveryCall(t *testing.T) {
 	assert.Equal(t, int64(10), truth.Resets)
 }
 
-func TestProgramsAreTheSameByTheSameSeed(t *testing.T) {
+func TestProgramsWithTheSameSeedAreEqual(t *testing.T) {
 	made := func(seed uint64) Counts {
 		p := play(t, Options{Program: ProgramOptions{Rate: 1e6, Calls: 500, Failures: 0.2, Seed: seed}})
-		eventually(t, func() bool { return p.truth().Rests }, "it makes all its calls")
+		eventually(t, func() bool { return p.truth().Rests }, "the program has made all calls")
 		return p.truth().Made
 	}
 	one := made(1)
@@ -149,27 +149,27 @@ func TestAServerWithoutCodesDoesNotKnowThem(t *testing.T) {
 	require.ErrorContains(t, c.Run(t.Context(), greys.SessionsCommand{}, nil), "return code 0x12")
 }
 
-func TestAResetTakesClassesFromOthers(t *testing.T) {
+func TestAResetEndsOtherCommandsOnTheClass(t *testing.T) {
 	p := play(t, Options{Program: ProgramOptions{Rate: 2000}, Speed: 50})
 	c, _ := p.client(gp.Config{})
-	all, one := &heard{counts: Counts{}}, MethodName{"com.example.shop.Service1", "operation1"}
+	all, one := &monitored{counts: Counts{}}, MethodName{"com.example.shop.Service1", "operation1"}
 	ctx, end := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() {
 		over <- c.Run(ctx, greys.MonitorCommand{Target: target(t, "*", "*"), Cycle: time.Second}, all.reply)
 	}()
-	eventually(t, func() bool { return all.all()[one].Calls > 0 }, "it is seen")
+	eventually(t, func() bool { return all.all()[one].Calls > 0 }, "calls of the class are reported")
 	require.NoError(t, c.Run(t.Context(), greys.ResetCommand{Class: pattern(t, one.Class)}, func(greys.Reply) {}))
-	after := all.told()
-	eventually(t, func() bool { return all.told() > after+1 }, "a cycle that began after it")
+	after := all.count()
+	eventually(t, func() bool { return all.count() > after+1 }, "a cycle that began after the reset")
 	before, others := all.all()[one].Calls, all.all().Sum().Calls
-	eventually(t, func() bool { return all.all().Sum().Calls > others+1000 }, "others are seen")
+	eventually(t, func() bool { return all.all().Sum().Calls > others+1000 }, "calls of other classes are reported")
 	assert.Equal(t, before, all.all()[one].Calls)
 	end()
 	require.ErrorIs(t, <-over, context.Canceled)
 }
 
-func TestARestartIsAnotherProcess(t *testing.T) {
+func TestARestartBeginsAnotherProcess(t *testing.T) {
 	p := play(t, Options{Codes: gp.UsualCodes(), ProcessID: 100})
 	processID := func(c *gp.Client) (id int64) {
 		require.NoError(t, c.Run(t.Context(), greys.SessionsCommand{}, func(r greys.Reply) { id = r.(*greys.Sessions).ProcessID }))
@@ -184,7 +184,7 @@ func TestARestartIsAnotherProcess(t *testing.T) {
 	assert.Len(t, p.Lives(), 2)
 }
 
-func TestAServerThatSpeaksBothIsProbed(t *testing.T) {
+func TestAServerOfBothProtocolsIsProbed(t *testing.T) {
 	for protocol, want := range map[Protocol]gp.Speaks{Both: gp.SpeaksGP, GP: gp.SpeaksGP, Console: gp.SpeaksNothing} {
 		p := play(t, Options{Protocol: protocol})
 		probed, err := gp.Probe(t.Context(), p.dial(), gp.Config{ProbeTimeout: time.Second})
@@ -193,26 +193,26 @@ func TestAServerThatSpeaksBothIsProbed(t *testing.T) {
 	}
 }
 
-func TestFaultsOfGPDoWhatTheySay(t *testing.T) {
+func TestEachFaultOfGPHasItsEffect(t *testing.T) {
 	for fault, tt := range map[Fault]struct {
-		// is and says are of the error that the monitor ends with; goesOn says that it doesn't.
-		is     error
-		says   string
-		goesOn func(gp.Stats) uint64
+		// is and text describe the error that ends the monitor; counted is the count of a fault that does not end it.
+		is      error
+		text    string
+		counted func(gp.Stats) uint64
 	}{
 		Close:        {is: gp.ErrClosed},
-		Cut:          {is: gp.ErrClosed, says: "inside a reply"},
+		Cut:          {is: gp.ErrClosed, text: "inside a reply"},
 		Restart:      {is: gp.ErrClosed},
 		Silence:      {is: gp.ErrSilent},
-		Failure:      {is: greys.ErrRefused, says: "return code 0x10"},
-		UnknownCode:  {is: greys.ErrRefused, says: "return code 0x7f"},
+		Failure:      {is: greys.ErrRefused, text: "return code 0x10"},
+		UnknownCode:  {is: greys.ErrRefused, text: "return code 0x7f"},
 		Unsupported:  {is: greys.ErrUnsupported},
-		WrongVersion: {says: "return code 0x11"},
-		LongFrame:    {says: "expected a length of at most"},
-		WrongLength:  {says: "GP server"},
-		Unasked:      {goesOn: func(s gp.Stats) uint64 { return s.Unasked }},
-		BrokenData:   {goesOn: func(s gp.Stats) uint64 { return s.Dropped }},
-		Gap:          {goesOn: func(s gp.Stats) uint64 { return s.Gaps }},
+		WrongVersion: {text: "return code 0x11"},
+		LongFrame:    {text: "expected a length of at most"},
+		WrongLength:  {text: "GP server"},
+		Unasked:      {counted: func(s gp.Stats) uint64 { return s.Unasked }},
+		BrokenData:   {counted: func(s gp.Stats) uint64 { return s.Dropped }},
+		Gap:          {counted: func(s gp.Stats) uint64 { return s.Gaps }},
 	} {
 		t.Run(string(fault), func(t *testing.T) {
 			p := play(t, Options{Program: ProgramOptions{Rate: 1000}, Speed: 100, Faults: []Fault{fault}, FaultEvery: 3})
@@ -220,17 +220,17 @@ func TestFaultsOfGPDoWhatTheySay(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
 			err := c.Run(ctx, greys.MonitorCommand{Target: target(t, "*", "*"), Cycle: time.Second}, func(greys.Reply) {
-				if tt.goesOn != nil && tt.goesOn(c.Stats()) > 2 {
+				if tt.counted != nil && tt.counted(c.Stats()) > 2 {
 					end()
 				}
 			})
 			switch {
-			case tt.goesOn != nil:
+			case tt.counted != nil:
 				require.ErrorIs(t, err, context.Canceled)
 			case tt.is != nil:
 				require.ErrorIs(t, err, tt.is)
 			}
-			require.ErrorContains(t, err, tt.says)
+			require.ErrorContains(t, err, tt.text)
 		})
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/gp"
 )
 
-// obey does what a request asks for, until it has ended.
-func (c *gpConn) obey(sendID int32, command greys.Command) {
+// runCommand runs the command of a request until it ends.
+func (c *gpConn) runCommand(sendID int32, command greys.Command) {
 	w := gp.Writer{Style: c.options.Style, Location: c.options.Location}
 	var err error
 	switch command := command.(type) {
@@ -32,7 +32,7 @@ func (c *gpConn) obey(sendID int32, command greys.Command) {
 	}
 }
 
-// answer is what is said to a command that has one reply.
+// answer returns the data of a command with one reply.
 func (c *gpConn) answer(command greys.Command, w gp.Writer) ([]byte, error) {
 	switch command := command.(type) {
 	case greys.VersionCommand:
@@ -57,11 +57,11 @@ func (c *gpConn) answer(command greys.Command, w gp.Writer) ([]byte, error) {
 		}
 		return w.Append(nil, detail)
 	default:
-		return nil, errors.ErrUnsupported // it was not parsed then
+		return nil, errors.ErrUnsupported // ParseCommand returns no other command
 	}
 }
 
-// monitor tells of each cycle, without end: the first one at once, of which nothing is known.
+// monitor sends the statistics of each cycle, without end. It sends the first one immediately, without methods.
 func (c *gpConn) monitor(sendID int32, command greys.MonitorCommand, writer gp.Writer) error {
 	w := &watch{cycle: newCycle()}
 	if err := c.life.watch(command.Target, w); err != nil {
@@ -74,8 +74,8 @@ func (c *gpConn) monitor(sendID int32, command greys.MonitorCommand, writer gp.W
 		switch c.reply(sendID, gp.Continued, writer.AppendMonitor(nil, &w.affected, &cycle.Statistics)) {
 		case ended:
 			return nil
-		case told:
-			c.life.toldCycle(cycle)
+		case sent:
+			c.life.countCycle(cycle)
 		}
 		select {
 		case <-c.over.Done():
@@ -86,12 +86,12 @@ func (c *gpConn) monitor(sendID int32, command greys.MonitorCommand, writer gp.W
 	}
 }
 
-// cycle is how long a cycle takes.
+// cycle returns the real duration of a cycle.
 func (o Options) cycle(of time.Duration) time.Duration {
 	return max(time.Millisecond, time.Duration(float64(of)/o.Speed))
 }
 
-// stack tells from where calls were made, until there were enough.
+// stack reports stacks of calls until the limit.
 func (c *gpConn) stack(sendID int32, command greys.StackCommand, writer gp.Writer) error {
 	w := newEvents(command.Limit)
 	if err := c.life.watch(command.Target, w); err != nil {
@@ -114,8 +114,8 @@ func (c *gpConn) stack(sendID int32, command greys.StackCommand, writer gp.Write
 			switch c.reply(sendID, gp.Continued, data) {
 			case ended:
 				return nil
-			case told:
-				c.life.note(func(t *Truth) { t.Stacks++ })
+			case sent:
+				c.life.update(func(t *Truth) { t.Stacks++ })
 			}
 		}
 	}
@@ -128,12 +128,12 @@ func recordsOf(records []record) (of []greys.Record) {
 	return of
 }
 
-// noRecord is what a server says of an index that none has.
+// noRecord is the server's error for an unknown index.
 type noRecord int64
 
 func (n noRecord) Error() string { return fmt.Sprintf("Time fragment[%d] does not exist.", int64(n)) }
 
-// detail is what is known of a recorded call.
+// detail returns the details of a recorded call.
 func (l *life) detail(index int64) (*greys.RecordDetail, error) {
 	records := l.recorded(index)
 	if index < 0 || len(records) == 0 {

@@ -9,18 +9,18 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/gp"
 )
 
-// Where numbers stand in the header of a reply, and how long it is.
+// Offsets in the header of a reply, and its length.
 const (
 	codeAt       = 8
 	lengthAt     = 12
 	headerLength = 16
 )
 
-// unknownCode is none of the document's.
+// unknownCode is an undocumented return code.
 const unknownCode gp.ReturnCode = 0x7f
 
-// spoil does a fault to the frame that begins at a place of what is to be sent, of which
-// nothing may be left. The lock is held.
+// spoil applies a fault to the frame that begins at an offset of the prepared bytes, and may remove them. The caller
+// holds the lock.
 func (c *gpConn) spoil(fault Fault, begin int) outcome {
 	frame := c.out[begin:]
 	length := uint32(len(frame) - headerLength)
@@ -60,16 +60,16 @@ func (c *gpConn) spoil(fault Fault, begin int) outcome {
 		binary.BigEndian.PutUint32(c.out[begin+lengthAt:], uint32(len(r.data)))
 		return ended
 	}
-	return told
+	return sent
 }
 
-// replacements are what is said in place of a reply.
+// replacements are sent in place of a reply.
 var replacements = map[Fault]struct {
 	code gp.ReturnCode
 	data string
 }{
 	UnknownCode:  {unknownCode, ""},
-	Failure:      {gp.Failed, "java.lang.IllegalStateException: it was asked to fail"},
+	Failure:      {gp.Failed, "java.lang.IllegalStateException: it was configured to fail"},
 	Unsupported:  {gp.TypeUnsupported, "{}"},
 	WrongVersion: {gp.VersionUnsupported, "{}"},
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// newEvents watches calls, each by itself, up to a limit.
+// newEvents watches single calls, up to a limit.
 func newEvents(limit greys.Limit) *watch {
-	w := &watch{events: make(chan event, maxEvents), left: int64(limit)}
+	w := &watch{events: make(chan event, maxEvents), remaining: int64(limit)}
 	if limit <= 0 {
-		w.left = -1
+		w.remaining = -1
 	}
 	return w
 }
 
-// classes are those of the program that a pattern matches.
+// classes returns the program's classes that match a pattern.
 func (l *life) classes(command greys.ClassesCommand) (classes []greys.Class, err error) {
 	m, err := matcher(command.Class, command.Regexp)
 	if err != nil {
@@ -47,13 +47,9 @@ func (l *life) classes(command greys.ClassesCommand) (classes []greys.Class, err
 	return classes, nil
 }
 
-// methods are those of the program that patterns match.
+// methods returns the program's methods that match patterns.
 func (l *life) methods(command greys.MethodsCommand) (methods []greys.Method, err error) {
-	classes, err := matcher(command.Class, command.Regexp)
-	if err != nil {
-		return nil, err
-	}
-	names, err := matcher(command.Method, command.Regexp)
+	classes, names, err := matchers(command.Target)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +71,7 @@ func (l *life) methods(command greys.MethodsCommand) (methods []greys.Method, er
 	return methods, nil
 }
 
-// resetAll resets what a command says.
+// resetAll resets the classes of a command.
 func (l *life) resetAll(command greys.ResetCommand) (classes int64, err error) {
 	m, err := matcher(command.Class, command.Regexp)
 	if err != nil {
@@ -84,7 +80,7 @@ func (l *life) resetAll(command greys.ResetCommand) (classes int64, err error) {
 	return l.reset(m.MatchString), nil
 }
 
-// sessionsOf are the connections, the oldest first.
+// sessionsOf returns the sessions, the oldest first.
 func (s *Server) sessionsOf(l *life) *greys.Sessions {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +94,7 @@ func (s *Server) sessionsOf(l *life) *greys.Sessions {
 	return sessions
 }
 
-// stackOf is from where a call was made.
+// stackOf returns the stack of a call.
 func (l *life) stackOf(e event) *greys.CallStack {
 	s := &greys.CallStack{Thread: e.thread}
 	line := int32(-1)
@@ -113,7 +109,7 @@ func (l *life) stackOf(e event) *greys.CallStack {
 	return s
 }
 
-// treeOf is a call with what it called itself.
+// treeOf returns the tree of a call with its direct callees.
 func (l *life) treeOf(e event) *greys.Tree {
 	root := l.node(e.call, e.call.start, 0)
 	root.Line = 0

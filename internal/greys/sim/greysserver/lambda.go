@@ -10,13 +10,13 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// other is a method, and its class, that is there beside those of the program.
+// other is a method and class beside the regular ones of the program.
 type other struct {
 	class, method string
 	kinds         []string
 }
 
-// others are the interface and the lambda of a class.
+// others returns the interface and the lambda of a class.
 func (l *life) others(class int) []other {
 	if !l.options.Lambdas {
 		return nil
@@ -28,18 +28,13 @@ func (l *life) others(class int) []other {
 	}
 }
 
-// errFailed says that a command failed, of which the released server says only that.
+// errFailed is a failure that the released server reports without a cause.
 var errFailed = errors.New("command execution failed")
 
-// fails is what becomes of a command where its target matches what the released server fails
-// on: a lambda, whose interface is enough; a constructor, after which all commands on its class
-// fail until a reset.
+// fails returns the error for a target that the released server cannot instrument. A lambda fails; its interface in the
+// target is enough. A constructor fails too: after it all commands on its class fail until a reset.
 func (l *life) fails(target greys.Target) error {
-	classes, err := matcher(target.Class, target.Regexp)
-	if err != nil {
-		return err
-	}
-	methods, err := matcher(target.Method, target.Regexp)
+	classes, methods, err := matchers(target)
 	if err != nil {
 		return err
 	}

@@ -11,27 +11,26 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// life is one of the process: the program, and what commands have put into its classes.
+// life is one run of the process: the program, and the instrumentation of its classes.
 type life struct {
 	options ProgramOptions
 	began   time.Time
-	// over is done when the life is.
+	// over ends with the life.
 	over context.Context
 
 	mu    sync.Mutex
 	truth Truth
-	// calls is how many were made.
+	// calls is the number of calls so far.
 	calls int64
-	// poisoned says of each class that what a command has put into it has failed: others that
-	// match it fail, too, until a reset.
+	// poisoned marks classes whose instrumentation has failed. Other commands on them fail too, until a reset.
 	poisoned []bool
-	// enhanced says of each class that a command has put something into it.
+	// enhanced marks instrumented classes.
 	enhanced []bool
 	watches  map[*watch]struct{}
-	// records are the last of the recorded calls, the oldest first.
+	// records are the last recorded calls, the oldest first.
 	records  []record
 	sessions map[int64]session
-	// lastSession is the ID of the last one.
+	// lastSession is the ID of the newest session.
 	lastSession int64
 }
 
@@ -45,26 +44,26 @@ type record struct {
 // session is a connection to the server.
 type session struct{ from, to string }
 
-// Bounds of what a life keeps, and where its numbers begin.
+// Limits of a life, and the first numbers.
 const (
 	maxRecords  = 10_000
 	firstRecord = 1001
-	// step is how often the program goes on.
+	// step is the interval in which the program makes calls.
 	step = 5 * time.Millisecond
-	// A call's end has its time, and then its index: each so many calls the thread is held up
-	// between them, and calls of lower indexes have ended later.
+	// A call is given its end time first and then its index. Every heldUpEvery calls the thread pauses between both, so
+	// that calls with lower indexes end later.
 	heldUpEvery, heldUp = 7, time.Second
 )
 
 func newLife(over context.Context, o ProgramOptions, processID int64) *life {
 	return &life{
 		options: o, began: time.Now(), over: over,
-		truth:    Truth{ProcessID: processID, Made: Counts{}, Told: Counts{}},
+		truth:    Truth{ProcessID: processID, Made: Counts{}, Reported: Counts{}},
 		enhanced: make([]bool, o.Classes), poisoned: make([]bool, o.Classes), watches: map[*watch]struct{}{}, sessions: map[int64]session{},
 	}
 }
 
-// run has the program go on until the life is over, or it has made all its calls.
+// run makes calls until the life is over or all calls are made.
 func (l *life) run() {
 	p := newProgram(l.options)
 	ticker := time.NewTicker(step)
@@ -83,25 +82,25 @@ func (l *life) run() {
 				l.happened(c, thread(of), now)
 			}
 			if l.options.Calls > 0 && p.made == l.options.Calls {
-				l.note(func(t *Truth) { t.Rests = true })
+				l.update(func(t *Truth) { t.Rests = true })
 				return
 			}
 		}
 	}
 }
 
-// happened has whoever watches see a call, and those within it.
+// happened reports a call and its callees to all watches.
 func (l *life) happened(c call, of greys.Thread, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, callee := range c.callees {
-		l.seen(callee, []method{c.method}, of, at)
+		l.report(callee, []method{c.method}, of, at)
 	}
-	l.seen(c, nil, of, at)
+	l.report(c, nil, of, at)
 }
 
-// seen has whoever watches see one call. The lock is held.
-func (l *life) seen(c call, callers []method, of greys.Thread, at time.Time) {
+// report reports one call to all watches. The caller holds the lock.
+func (l *life) report(c call, callers []method, of greys.Thread, at time.Time) {
 	count := Count{Calls: 1, Time: c.end - c.start}
 	if c.throws != "" {
 		count.Failed = 1
@@ -121,13 +120,13 @@ func (l *life) seen(c call, callers []method, of greys.Thread, at time.Time) {
 		}
 		seen := count
 		seen.Time = c.end - w.begin(c)
-		if !w.see(l, c, callers, seen, of, recorded) {
+		if !w.add(l, c, callers, seen, of, recorded) {
 			delete(l.watches, w)
 		}
 	}
 }
 
-// record records a call. The lock is held.
+// record records a call. The caller holds the lock.
 func (l *life) record(c call, of greys.Thread, at time.Time) *record {
 	name := l.options.nameOf(c.method)
 	index := firstRecord + l.truth.Recorded
@@ -148,7 +147,7 @@ func (l *life) record(c call, of greys.Thread, at time.Time) *record {
 	return &l.records[len(l.records)-1]
 }
 
-// recorded gives the recorded calls, or the one of an index, where it is not below 0.
+// recorded returns the recorded calls: all, or the one of a non-negative index.
 func (l *life) recorded(index int64) (records []record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -160,7 +159,7 @@ func (l *life) recorded(index int64) (records []record) {
 	return records
 }
 
-// reset takes out of classes what was put there: whoever watches doesn't see them any more.
+// reset removes the instrumentation from classes: watches no longer see their calls.
 func (l *life) reset(matches func(class string) bool) (classes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,14 +178,14 @@ func (l *life) reset(matches func(class string) bool) (classes int64) {
 	return classes
 }
 
-// note changes what is known to have happened.
-func (l *life) note(change func(*Truth)) {
+// update changes the truth.
+func (l *life) update(change func(*Truth)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change(&l.truth)
 }
 
-// Truth is what happened until now.
+// Truth returns the counts so far.
 func (l *life) Truth() Truth {
 	l.mu.Lock()
 	defer l.mu.Unlock()

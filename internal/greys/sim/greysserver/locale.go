@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Locale is how a server's process writes some of its numbers: times, averages, shares, and how
-// much patterns matched, but neither counts of calls nor times in whole milliseconds.
+// Locale is the locale in which a server writes some numbers: times, averages, rates, and the counts of matched
+// classes. Counts of calls and times in whole milliseconds are not localized.
 type Locale string
 
-// Locales of Java 17, as its option -Duser.language has the released server write.
+// Locales of Java 17. The released server writes these with the option -Duser.language.
 const (
 	Arabic  Locale = "ar-EG"
 	Persian Locale = "fa-IR"
@@ -21,7 +21,7 @@ const (
 	Thai    Locale = "th-TH" // years of the Buddhist calendar
 )
 
-// locales have the digit for zero, the decimal point, and how many years the calendar is ahead.
+// locales have the digit zero, the decimal point, and the number of years by which the calendar is ahead.
 var locales = map[Locale]struct {
 	zero, point rune
 	years       int
@@ -32,10 +32,10 @@ var locales = map[Locale]struct {
 	Thai:    {'0', '.', 543},
 }
 
-// localized are the numbers that the server formats by its locale.
+// localized matches the numbers that the server writes in its locale.
 var localized = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|-cnt:\d+|\| \d+\.\d\d\b|fragment\[\d+`)
 
-// text is what the console says as the locale has it: as many characters as before.
+// text converts the console's text to the locale. The number of characters stays the same.
 func (l Locale) text(data []byte) []byte {
 	of, known := locales[l]
 	if !known {

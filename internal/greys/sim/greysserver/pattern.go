@@ -11,7 +11,16 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// matcher is what a pattern matches: whole names. The error is that of a regular expression.
+// matchers returns expressions for the classes and the methods of a target.
+func matchers(t greys.Target) (classes, methods *regexp.Regexp, err error) {
+	classes, err = matcher(t.Class, t.Regexp)
+	if err == nil {
+		methods, err = matcher(t.Method, t.Regexp)
+	}
+	return classes, methods, err
+}
+
+// matcher returns an expression for whole names that match a pattern. It fails for an invalid regular expression.
 func matcher(p greys.Pattern, isRegexp bool) (*regexp.Regexp, error) {
 	text := p.String()
 	if !isRegexp {

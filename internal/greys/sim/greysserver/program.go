@@ -11,29 +11,25 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// ProgramOptions say what a program does that never was. A field that is 0 has its default,
-// but for Failures.
+// ProgramOptions describe the simulated program. A field that is 0 has its default, except Failures.
 type ProgramOptions struct {
-	// Classes is how many there are, and Methods how many each of them has; default 10
-	// and 10.
+	// Classes is the number of classes, and Methods the number of methods of each class; default 10 and 10.
 	Classes, Methods int
-	// Rate is how many times in a second something is called, which calls others itself;
-	// default 100.
+	// Rate is the number of outermost calls per second, each with its callees; default 100.
 	Rate float64
-	// Calls is how often that happens before the program rests; default: without end.
+	// Calls is the number of outermost calls before the program rests; default without end.
 	Calls int64
-	// Failures is the part of the calls that throw, from 0 to 1.
+	// Failures is the fraction of calls that throw, from 0 to 1.
 	Failures float64
-	// RecordEvery is after how many calls one is recorded, as if somebody had asked for it;
-	// 0: none is.
+	// RecordEvery records each such call, as if a client had requested it; 0 means none.
 	RecordEvery int64
-	// Lambdas says that each class also has a constructor, an interface of its own and a lambda
-	// that implements it, on which a released server fails.
+	// Lambdas adds to each class a constructor, an interface, and a lambda that implements the interface. A released
+	// server fails on them.
 	Lambdas bool
-	// Recursion says that the first method of each class calls itself, and nothing else; without it
-	// none does, unless there is but one.
+	// Recursion makes the first method of each class call itself, and no other method. Without it no method calls
+	// itself, unless there is only one.
 	Recursion bool
-	// Threads is how many do this; default 4.
+	// Threads is the number of threads; default 4.
 	Threads int
 	Seed    uint64
 }
@@ -46,30 +42,30 @@ func (o ProgramOptions) withDefaults() ProgramOptions {
 	return o
 }
 
-// or has a value that is not above 0 be its default.
+// or replaces a value that is not positive by its default.
 func or[T int | int64 | float64 | time.Duration](value *T, otherwise T) {
 	if *value <= 0 {
 		*value = otherwise
 	}
 }
 
-// method is the number of a method among all.
+// method is the index of a method in the program.
 type method int
 
-// call is a call of the program, which has ended.
+// call is a completed call of the program.
 type call struct {
 	method method
-	// start and end are since the beginning of the outermost call: whole milliseconds.
+	// start and end are offsets from the begin of the outermost call, in whole milliseconds.
 	start, end time.Duration
-	// throws is the type of what it threw; empty: nothing.
+	// throws is the type of the thrown object; empty means none.
 	throws string
-	// line is from where it was called.
+	// line is the source line of the call.
 	line int32
-	// callees are what it called itself, one after another.
+	// callees are the direct callees, in order.
 	callees []call
 }
 
-// program makes calls, the same by the same seed. It is for one goroutine.
+// program makes calls. The same seed makes the same calls. Only one goroutine may use it.
 type program struct {
 	options ProgramOptions
 	random  *rand.Rand
@@ -80,7 +76,7 @@ func newProgram(o ProgramOptions) *program {
 	return &program{options: o, random: rand.New(rand.NewPCG(o.Seed, 0))}
 }
 
-// What calls are like.
+// Properties of calls.
 const (
 	maxCallees  = 3
 	maxOwnTime  = 5 // in milliseconds, before each callee and after the last
@@ -88,14 +84,14 @@ const (
 	packageName = "com.example.shop"
 )
 
-// next makes the next outermost call, and says which thread it is of.
+// next returns the next outermost call and its thread.
 func (p *program) next() (c call, thread int) {
 	p.made++
 	c = p.call(0, maxCallees)
 	return c, p.random.IntN(p.options.Threads)
 }
 
-// call makes a call that begins at a time, and has so many callees at most.
+// call returns a call that begins at start and has at most so many callees.
 func (p *program) call(start time.Duration, callees int) call {
 	o := p.options
 	c := call{method: method(p.random.IntN(o.Classes * o.Methods)), start: start}
@@ -114,7 +110,7 @@ func (p *program) call(start time.Duration, callees int) call {
 	return c
 }
 
-// calledBy is what a method calls that would call another one.
+// calledBy returns the callee, or its replacement because of Recursion.
 func (o ProgramOptions) calledBy(caller, callee method) method {
 	switch {
 	case o.Recursion && int(caller)%o.Methods == 0:
@@ -130,7 +126,7 @@ func (p *program) ownTime() time.Duration {
 	return time.Duration(p.random.IntN(maxOwnTime+1)) * time.Millisecond
 }
 
-// methods is how many there are.
+// methods returns the number of methods.
 func (o ProgramOptions) methods() int { return o.Classes * o.Methods }
 
 func (o ProgramOptions) classOf(m method) int { return int(m) / o.Methods }
@@ -138,7 +134,7 @@ func (o ProgramOptions) classOf(m method) int { return int(m) / o.Methods }
 // MethodName names a method.
 type MethodName struct{ Class, Method string }
 
-// MarshalText gives the qualified name.
+// MarshalText returns the qualified name.
 func (n MethodName) MarshalText() ([]byte, error) { return []byte(n.Class + "." + n.Method), nil }
 
 func (o ProgramOptions) nameOf(m method) MethodName {
@@ -149,10 +145,10 @@ func simpleName(class int) string { return fmt.Sprintf("Service%d", class) }
 
 func className(class int) string { return packageName + "." + simpleName(class) }
 
-// thread is what is known of a thread of the program.
+// thread returns the thread of a number.
 func thread(number int) greys.Thread {
 	return greys.Thread{Name: fmt.Sprintf("worker-%d", number), ID: int64(20 + number), Daemon: number%2 == 1, Priority: 5}
 }
 
-// identity is the hash code of the object of a class, as Java says it.
+// identity returns the hash code of a class's object, as Java writes it.
 func identity(class int) string { return fmt.Sprintf("%#x", 0x4b1210ee+7919*class) }

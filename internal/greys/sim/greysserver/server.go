@@ -18,55 +18,54 @@ import (
 	"github.com/callbraid/callbraid/internal/greys/gp"
 )
 
-// Protocol is what a server speaks.
+// Protocol is the protocol of a server.
 type Protocol string
 
-// The protocols. Both tells them apart by the first byte that a client says.
+// The protocols. Both decides by the client's first byte.
 const (
 	Both    Protocol = "both"
 	GP      Protocol = "gp"
 	Console Protocol = "console"
 )
 
-// Options say how a server behaves. A field that is 0 has its default.
+// Options configure a server. A field that is 0 has its default.
 type Options struct {
 	Program ProgramOptions
-	// Protocol is what is spoken; default Both.
+	// Protocol is the protocol; default Both.
 	Protocol Protocol
-	// ProcessID is the first process's; default our own. Each restart adds 1, unless SameID says
-	// that it stays, as in a container.
+	// ProcessID is the ID of the first process; default the simulator's own. Each restart adds 1. With SameID it stays
+	// the same, as in a container.
 	ProcessID int64
 	SameID    bool
-	// Version is the server's; default "1.7.6.6".
+	// Version is the version of the server; default "1.7.6.6".
 	Version string
-	// ProtocolVersion is that of GP, the only one that is known; default 0x0001.
+	// ProtocolVersion is the only supported version of GP; default 0x0001.
 	ProtocolVersion uint16
-	// Codes are GP's types for requests that have none in the document; default none.
+	// Codes are GP's types for requests without a documented one; default none.
 	Codes gp.Codes
-	// Style is how data of GP are written; default as the document's samples.
+	// Style is the style of GP data; default as in the document's samples.
 	Style gp.Style
-	// Location is where the server is, whose local times it says; default UTC.
+	// Location is the time zone in which the server writes local times; default UTC.
 	Location *time.Location
-	// Locale is the one of the console's process; default one with the digits of ASCII.
+	// Locale is the locale of the console's process; default one with ASCII digits.
 	Locale Locale
-	// Speed is how many times as fast as time the cycles of monitors pass; default 1.
+	// Speed is the factor by which monitor cycles are shorter than requested; default 1.
 	Speed float64
-	// ReplyDelay is how long a reply takes to come.
+	// ReplyDelay is the delay before each reply.
 	ReplyDelay time.Duration
-	// EndDelay is how long after the text of a reply the console says that it has ended;
-	// default 200 ms, as the released server.
+	// EndDelay is the delay between the text of a reply and its end in the console; default 200 ms, as in the released
+	// server.
 	EndDelay time.Duration
-	// SessionTimeout is after how long of silence a connection is ended; default 5 min.
+	// SessionTimeout is the idle time after which a connection ends; default 5 min.
 	SessionTimeout time.Duration
-	// WriteTimeout is how long a client may take nothing; default 10 s.
+	// WriteTimeout is the time that a client may not read; default 10 s.
 	WriteTimeout time.Duration
-	// Faults are what goes wrong, one after another, each after FaultEvery replies, those to
-	// heartbeats included, and FaultTimes times in all; 0: without end.
+	// Faults are used one after another, each after FaultEvery replies, including replies to heartbeats. FaultTimes
+	// limits their number; 0 means without end.
 	Faults                 []Fault
 	FaultEvery, FaultTimes int
-	// Heard, where it is not nil, is told of each command as it is asked, by many
-	// goroutines.
-	Heard func(command string)
+	// OnCommand is called for each received command, from many goroutines; nil means no call.
+	OnCommand func(command string)
 }
 
 func (o Options) withDefaults() Options {
@@ -90,13 +89,13 @@ func (o Options) withDefaults() Options {
 	or(&o.EndDelay, 200*time.Millisecond)
 	or(&o.SessionTimeout, 5*time.Minute)
 	or(&o.WriteTimeout, 10*time.Second)
-	if o.Heard == nil {
-		o.Heard = func(string) {}
+	if o.OnCommand == nil {
+		o.OnCommand = func(string) {}
 	}
 	return o
 }
 
-// Check says what of the options cannot be.
+// Check returns an error for an invalid option.
 func (o Options) Check() error {
 	switch o.Protocol {
 	case "", Both, GP, Console:
@@ -104,7 +103,7 @@ func (o Options) Check() error {
 		return fmt.Errorf("protocol %q: expected %s, %s or %s", o.Protocol, GP, Console, Both)
 	}
 	if !(o.Program.Failures >= 0 && o.Program.Failures <= 1) {
-		return fmt.Errorf("failures: expected a part from 0 to 1, got %v", o.Program.Failures)
+		return fmt.Errorf("failures: expected a fraction from 0 to 1, got %v", o.Program.Failures)
 	}
 	if _, known := locales[o.Locale]; o.Locale != "" && !known {
 		return fmt.Errorf("locale %q: expected one of %q", o.Locale, slices.Sorted(maps.Keys(locales)))
@@ -117,22 +116,21 @@ func (o Options) Check() error {
 	return o.Codes.Check()
 }
 
-// Server is a server that is played.
+// Server is a simulated server.
 type Server struct {
 	options Options
-	// replies counts those of which one may go wrong.
+	// replies counts the replies that may have a fault.
 	replies atomic.Int64
-	// restart has a token when the process is to end.
+	// restart has a token when the process has to end.
 	restart chan struct{}
 
 	mu sync.Mutex
-	// past are the lives of the process that have ended; present is the one that has not, or
-	// nil.
+	// past are the ended lives of the process; present is the current one, or nil.
 	past    []Truth
 	present *life
 }
 
-// New makes a server. The error says which option cannot be.
+// New returns a server, or an error for an invalid option.
 func New(o Options) (*Server, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -140,16 +138,16 @@ func New(o Options) (*Server, error) {
 	return &Server{options: o.withDefaults(), restart: make(chan struct{}, 1)}, nil
 }
 
-// Restart ends the process, with all its connections, and begins another one, of the next
-// process ID or of the same, whose program begins anew.
+// Restart ends the process with all its connections and starts another one, with the next process ID or with the same.
+// The new program begins from the start.
 func (s *Server) Restart() {
 	select {
 	case s.restart <- struct{}{}:
-	default: // it is on its way
+	default: // a restart is already due
 	}
 }
 
-// Lives are what happened in each life of the process until now, the last one last.
+// Lives returns the truths of all lives of the process, the newest last.
 func (s *Server) Lives() (truths []Truth) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,8 +158,7 @@ func (s *Server) Lives() (truths []Truth) {
 	return truths
 }
 
-// Serve serves until ctx ends, or the listener fails. It closes the listener, and no
-// goroutine is left.
+// Serve serves until ctx ends or the listener fails. It closes the listener and waits for all its goroutines.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	serving, end := context.WithCancel(ctx)
 	defer end()
@@ -183,7 +180,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// accept gives connections until the listener or ctx ends.
+// accept sends connections to a channel until the listener or ctx ends.
 func accept(ctx context.Context, listener net.Listener, to chan<- net.Conn) error {
 	for {
 		conn, err := listener.Accept()
@@ -198,7 +195,7 @@ func accept(ctx context.Context, listener net.Listener, to chan<- net.Conn) erro
 	}
 }
 
-// live is one life of the process.
+// live runs one life of the process.
 func (s *Server) live(ctx context.Context, accepted <-chan net.Conn) {
 	over, end := context.WithCancel(ctx)
 	l := s.begin(over)
@@ -214,12 +211,12 @@ func (s *Server) live(ctx context.Context, accepted <-chan net.Conn) {
 		case <-s.restart:
 			return
 		case conn := <-accepted:
-			work.Go(func() { s.attend(l, conn) })
+			work.Go(func() { s.serve(l, conn) })
 		}
 	}
 }
 
-// begin begins a life.
+// begin starts a life.
 func (s *Server) begin(over context.Context) *life {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +228,7 @@ func (s *Server) begin(over context.Context) *life {
 	return s.present
 }
 
-// remember keeps what is of interest of a life that has ended.
+// remember stores the truth of an ended life.
 func (s *Server) remember(l *life) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -239,8 +236,8 @@ func (s *Server) remember(l *life) {
 	s.present = nil
 }
 
-// attend speaks with a client until either has enough.
-func (s *Server) attend(l *life, conn net.Conn) {
+// serve serves one connection until it ends.
+func (s *Server) serve(l *life, conn net.Conn) {
 	stop := context.AfterFunc(l.over, func() { _ = conn.Close() })
 	defer stop()
 	defer func() { _ = conn.Close() }()
@@ -249,20 +246,19 @@ func (s *Server) attend(l *life, conn net.Conn) {
 	first, protocol := []byte(nil), s.options.Protocol
 	if protocol == Both {
 		var err error
-		if first, protocol, err = s.listen(conn); err != nil {
+		if first, protocol, err = s.detect(conn); err != nil {
 			return
 		}
 	}
 	if protocol == GP {
-		s.attendGP(l, conn, first)
+		s.serveGP(l, conn, first)
 		return
 	}
-	s.attendConsole(l, conn, id, first)
+	s.serveConsole(l, conn, id, first)
 }
 
-// listen waits for the first byte, which says the protocol: the high one of a version of GP
-// is 0.
-func (s *Server) listen(conn net.Conn) (first []byte, p Protocol, err error) {
+// detect waits for the first byte, which shows the protocol: the high byte of a GP version is 0.
+func (s *Server) detect(conn net.Conn) (first []byte, p Protocol, err error) {
 	if err := conn.SetReadDeadline(time.Now().Add(s.options.SessionTimeout)); err != nil {
 		return nil, "", err
 	}
@@ -276,7 +272,7 @@ func (s *Server) listen(conn net.Conn) (first []byte, p Protocol, err error) {
 	return first, Console, nil
 }
 
-// join adds a connection to the sessions, and gives its ID.
+// join adds a connection to the sessions and returns its ID.
 func (l *life) join(conn net.Conn) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -285,7 +281,7 @@ func (l *life) join(conn net.Conn) int64 {
 	return l.lastSession
 }
 
-// leave takes it out of them.
+// leave removes a connection from the sessions.
 func (l *life) leave(id int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Count is what there was of calls of a method.
+// Count sums the calls of a method.
 type Count struct {
 	Calls  int64 `json:"calls"`
 	Failed int64 `json:"failed"`
-	// Time is that of all of them.
+	// Time is the total duration of the calls.
 	Time time.Duration `json:"nanoseconds"`
 }
 
@@ -22,7 +22,7 @@ func (c *Count) add(other Count) {
 	c.Time += other.Time
 }
 
-// Counts are by method.
+// Counts are sums by method.
 type Counts map[MethodName]Count
 
 func (c Counts) add(name MethodName, count Count) {
@@ -31,7 +31,7 @@ func (c Counts) add(name MethodName, count Count) {
 	c[name] = sum
 }
 
-// Sum is all of them together.
+// Sum returns the sum over all methods.
 func (c Counts) Sum() (sum Count) {
 	for _, count := range c {
 		sum.add(count)
@@ -39,34 +39,32 @@ func (c Counts) Sum() (sum Count) {
 	return sum
 }
 
-// Truth is what happened in one life of the process. It can be written as JSON.
+// Truth has the real counts of one life of the process. It can be written as JSON.
 type Truth struct {
 	ProcessID int64 `json:"process_id"`
-	// Made are the calls of the program, and Told those that clients were told of by monitors
-	// in replies without a fault: twice, where two monitors had them.
-	Made Counts `json:"made"`
-	Told Counts `json:"told"`
-	// Rests says that the program has made all its calls.
+	// Made are the calls of the program. Reported are the calls that monitors reported to clients in replies without a
+	// fault; a call that two monitors reported counts twice.
+	Made     Counts `json:"made"`
+	Reported Counts `json:"told"`
+	// Rests means that the program has made all its calls.
 	Rests bool `json:"rests"`
-	// Trees, Stacks and Records are how many of them clients were told in replies without a
-	// fault.
+	// Trees, Stacks and Records count the ones that clients received in replies without a fault.
 	Trees   int64 `json:"trees"`
 	Stacks  int64 `json:"stacks"`
 	Records int64 `json:"records"`
-	// Missed are those that a client was too slow for.
+	// Missed counts events that were dropped because a client was too slow.
 	Missed int64 `json:"missed"`
-	// LostLines are those that consoles were sent while a command ran.
+	// LostLines counts lines that arrived at a console while a command ran.
 	LostLines int64 `json:"lost_lines"`
-	// Recorded is how many calls were recorded.
+	// Recorded counts recorded calls.
 	Recorded int64 `json:"recorded"`
-	// Resets is how many classes were reset, and Enhanced how many have something in them that
-	// a command put there.
+	// Resets counts class resets. Enhanced is the number of instrumented classes.
 	Resets   int64 `json:"resets"`
 	Enhanced int64 `json:"enhanced"`
 }
 
 func (t *Truth) clone() Truth {
 	c := *t
-	c.Made, c.Told = maps.Clone(t.Made), maps.Clone(t.Told)
+	c.Made, c.Reported = maps.Clone(t.Made), maps.Clone(t.Reported)
 	return c
 }

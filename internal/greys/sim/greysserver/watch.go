@@ -10,48 +10,43 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// watch is a command that sees calls. The life's lock guards it.
+// watch is a command that observes calls. The life's lock guards it.
 type watch struct {
-	// sees says which methods' calls.
+	// sees marks the observed methods.
 	sees []bool
-	// affected is how many of them the command's patterns matched.
+	// affected is the number of methods that the command's patterns matched.
 	affected greys.Affected
-	// records says that it has calls recorded.
+	// records means that the command records calls.
 	records bool
-	// cycle are the calls since it was taken last, in the order in which methods were first
-	// called; nil: nobody wants them.
+	// cycle counts the calls of the current cycle, in the order of the first calls; nil means no counting.
 	cycle *cycle
-	// events are calls, each by itself; nil: nobody wants them.
+	// events are single calls; nil means that the command needs none.
 	events chan event
-	// oneBegin says that there is one begin for each thread, which that of a call replaces which
-	// a call that is seen makes, as in the released server.
+	// oneBegin keeps one begin time for each thread, as the released server does: an observed callee overwrites the
+	// begin of its caller.
 	oneBegin bool
-	// left is how many there are to come; below 0: no end.
-	left int64
+	// remaining is the number of events until the limit; negative means no limit.
+	remaining int64
 }
 
-// event is a call that was seen.
+// event is an observed call.
 type event struct {
 	call call
-	// stack is from where it was called, itself first. The released server tells the last one of
-	// the thread: that of a call which the call has made, where that is seen, too.
+	// stack is the stack of the call, the call first. The released server reports the thread's last stack: the stack of
+	// an observed callee, if there is one.
 	stack  []method
 	thread greys.Thread
 	record greys.Record
-	// last says that no more follow.
+	// last means that no more events follow.
 	last bool
 }
 
-// maxEvents is how many may wait for a client, as in the released server.
+// maxEvents is the number of events that may wait for a client, as in the released server.
 const maxEvents = 2048
 
-// watch begins to watch the methods of a target.
+// watch starts to observe the methods of a target.
 func (l *life) watch(target greys.Target, w *watch) error {
-	classes, err := matcher(target.Class, target.Regexp)
-	if err != nil {
-		return err
-	}
-	methods, err := matcher(target.Method, target.Regexp)
+	classes, methods, err := matchers(target)
 	if err != nil {
 		return err
 	}
@@ -72,14 +67,14 @@ func (l *life) watch(target greys.Target, w *watch) error {
 	return nil
 }
 
-// unwatch ends watching. Classes stay as they are.
+// unwatch stops observing. The classes stay instrumented.
 func (l *life) unwatch(w *watch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.watches, w)
 }
 
-// begin is that of a call, as the server keeps it.
+// begin returns the begin of a call as the server records it.
 func (w *watch) begin(c call) time.Duration {
 	begin := c.start
 	for _, callee := range c.callees {
@@ -90,8 +85,8 @@ func (w *watch) begin(c call) time.Duration {
 	return begin
 }
 
-// see says that more is wanted. The lock is held.
-func (w *watch) see(l *life, c call, callers []method, count Count, of greys.Thread, r *record) (more bool) {
+// add adds a call and reports whether more calls are needed. The caller holds the lock.
+func (w *watch) add(l *life, c call, callers []method, count Count, of greys.Thread, r *record) (more bool) {
 	if w.cycle != nil {
 		w.cycle.add(c, count)
 	}
@@ -107,19 +102,19 @@ func (w *watch) see(l *life, c call, callers []method, count Count, of greys.Thr
 	if r != nil {
 		e.record = r.Record
 	}
-	e.last = w.left == 1
+	e.last = w.remaining == 1
 	select {
 	case w.events <- e:
 	default:
 		l.truth.Missed++
 	}
-	if w.left > 0 {
-		w.left--
+	if w.remaining > 0 {
+		w.remaining--
 	}
-	if w.left == 0 {
+	if w.remaining == 0 {
 		close(w.events)
 	}
-	return w.left != 0
+	return w.remaining != 0
 }
 
 // cycle counts the calls of a cycle.
@@ -128,7 +123,7 @@ type cycle struct {
 	byID    map[method]*counted
 }
 
-// counted are calls of one method in one cycle.
+// counted sums the calls of one method in one cycle.
 type counted struct {
 	Count
 	min, max time.Duration
@@ -151,14 +146,14 @@ func (c *cycle) add(of call, count Count) {
 	m.Count.add(count)
 }
 
-// cycleOf is what a client is told of a cycle.
+// cycleOf is the statistics of a cycle with their counts.
 type cycleOf struct {
 	greys.Statistics
-	// counts are those of its methods.
+	// counts are the counts of the methods.
 	counts []Count
 }
 
-// takeCycle gives what was counted, and begins anew. A method that was called once stays.
+// takeCycle returns the counts and resets them. A method stays in the list after its first call.
 func (l *life) takeCycle(w *watch, at time.Time) (s cycleOf) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,11 +174,11 @@ func (l *life) takeCycle(w *watch, at time.Time) (s cycleOf) {
 	return s
 }
 
-// toldCycle says that a client was told of a cycle.
-func (l *life) toldCycle(s cycleOf) {
-	l.note(func(t *Truth) {
+// countCycle adds a cycle that was reported to a client.
+func (l *life) countCycle(s cycleOf) {
+	l.update(func(t *Truth) {
 		for i, m := range s.Methods {
-			t.Told.add(MethodName{m.Class, m.Method}, s.counts[i])
+			t.Reported.add(MethodName{m.Class, m.Method}, s.counts[i])
 		}
 	})
 }

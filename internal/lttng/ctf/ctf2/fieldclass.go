@@ -17,8 +17,7 @@ const (
 	maxBits      = 64
 )
 
-// structure reads a property that is a structure or the alias of one; nil where
-// there is none.
+// structure reads a property that is a structure or the alias of one. It returns nil if there is no such property.
 func (p *Parser) structure(o object, name string) *metadata.Struct {
 	if !o.has(name) {
 		return nil
@@ -91,7 +90,7 @@ func (p *Parser) fieldClass(v value, depth int) metadata.Type {
 	}
 }
 
-// fixedLength reads what all bit arrays have (section 5.3.4).
+// fixedLength reads the properties that all bit arrays have (section 5.3.4).
 func fixedLength(o object) *metadata.Integer {
 	t := &metadata.Integer{
 		Size:  o.get("length").unsigned(),
@@ -120,7 +119,7 @@ func byteOrder(o object) metadata.ByteOrder {
 	return order
 }
 
-// alignment reads an alignment in bits; 1 where there is none.
+// alignment reads an alignment in bits. The default is 1.
 func alignment(o object, name string) uint64 {
 	n := o.unsignedOr(name, 1)
 	if n == 0 || n&(n-1) != 0 || n > maxAlignment {
@@ -129,7 +128,7 @@ func alignment(o object, name string) uint64 {
 	return n
 }
 
-// integer reads what all integers have (section 5.3.7).
+// integer reads the properties that all integers have (section 5.3.7).
 func integer(o object, t *metadata.Integer, signed bool) metadata.Type {
 	t.Signed = signed
 	switch base := o.unsignedOr("preferred-display-base", 10); base {
@@ -199,7 +198,7 @@ func roles(o object) metadata.Role {
 	return all
 }
 
-// location reads where another field stands (section 5.3.1).
+// location reads the location of another field (section 5.3.1).
 func location(o object, name string) *metadata.Ref {
 	l := o.get(name).object()
 	ref := &metadata.Ref{Where: o.where}
@@ -226,12 +225,12 @@ func location(o object, name string) *metadata.Ref {
 		l.get("path").fail("a name at the end of the path", "null")
 	}
 	if ref.Origin != metadata.NoScope && ref.Up > 0 {
-		l.get("path").fail("a path inside of its origin", "null at its begin")
+		l.get("path").fail("a path inside its origin", "null at its begin")
 	}
 	return ref
 }
 
-// origins are the scopes by the names that locations have for them.
+// origins maps the names of scopes in locations to scopes.
 var origins = map[string]metadata.Scope{
 	"packet-header":                 metadata.PacketHeader,
 	"packet-context":                metadata.PacketContext,
@@ -257,7 +256,7 @@ func (p *Parser) members(o object, depth int) metadata.Type {
 	return metadata.NewStruct(members, alignment(o, "minimum-alignment"))
 }
 
-// array reads what all arrays have (section 5.3.19).
+// array reads the properties that all arrays have (section 5.3.19).
 func (p *Parser) array(o object, depth int, t *metadata.Array) metadata.Type {
 	t.Element = p.fieldClass(o.get("element-field-class"), depth+1)
 	if metadata.Dimensions(t.Element, maxDepth) == maxDepth {

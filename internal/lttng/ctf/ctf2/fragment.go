@@ -10,10 +10,10 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// version is the format's version that this package reads.
+// version is the version of the format that this package reads.
 const version = 2
 
-// maxEnv bounds the environment's entries.
+// maxEnv bounds the number of environment entries.
 const maxEnv = 1 << 10
 
 // preamble reads the first fragment (section 5.4).
@@ -56,7 +56,7 @@ func (p *Parser) alias(o object) {
 // traceClass reads the trace class (section 5.6).
 func (p *Parser) traceClass(o object) {
 	if len(p.trace.Streams) > 0 && p.trace.PacketHeader == nil && o.has("packet-header-field-class") {
-		o.fail("the trace class before data stream classes", "it behind %d of them", len(p.trace.Streams))
+		o.fail("the trace class before data stream classes", "it after %d of them", len(p.trace.Streams))
 	}
 	if p.repeated(o, "the trace class") {
 		return
@@ -160,16 +160,15 @@ func (p *Parser) eventClass(o object) {
 	p.trace.Events = append(p.trace.Events, e)
 }
 
-// logLevels are the names that attributes give to log levels, and their numbers in
-// CTF 1.8.
+// logLevels maps the names of log levels in attributes to their numbers in CTF 1.8.
 var logLevels = map[string]int64{
 	"emergency": 0, "alert": 1, "critical": 2, "error": 3, "warning": 4, "notice": 5, "info": 6,
 	"debug:system": 7, "debug:program": 8, "debug:process": 9, "debug:module": 10,
 	"debug:unit": 11, "debug:function": 12, "debug:line": 13, "debug": 14,
 }
 
-// attributes reads the attributes of an event class that CTF 1.8 had properties
-// for: a log level and an EMF URI, wherever their namespace has them.
+// attributes reads those attributes of an event class that are properties in CTF 1.8: a log level and an EMF URI.
+// They may be in any namespace.
 func (p *Parser) attributes(e *metadata.Event, o object) {
 	spaces, ok := o.value["attributes"].(map[string]any)
 	if !ok {
@@ -184,7 +183,7 @@ func (p *Parser) attributes(e *metadata.Event, o object) {
 			e.LogLevel, e.HasLogLevel = logLevels[name], true
 			if _, known := logLevels[name]; !known {
 				e.HasLogLevel = false
-				p.trace.Note(fmt.Sprintf("event class %q has a log level that isn't known: %q", e.Name, name))
+				p.trace.Note(fmt.Sprintf("event class %q has an unknown log level: %q", e.Name, name))
 			}
 		}
 		if uri, ok := entries["emf-uri"].(string); ok {

@@ -13,21 +13,21 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// object is an object of JSON and where it stands.
+// object is a JSON object and its position.
 type object struct {
 	value map[string]any
 	where metadata.Position
 	path  string
 }
 
-// value is any value of JSON and where it stands.
+// value is any JSON value and its position.
 type value struct {
 	value any
 	where metadata.Position
 	path  string
 }
 
-// fail ends the reading of the fragment.
+// fail stops the parser with an error at the value.
 func (v value) fail(expected, format string, args ...any) {
 	panic(&metadata.Error{Where: v.where, Path: v.path, Expected: expected, Got: fmt.Sprintf(format, args...)})
 }
@@ -36,7 +36,7 @@ func (o object) fail(expected, format string, args ...any) {
 	value{where: o.where, path: o.path}.fail(expected, format, args...)
 }
 
-// described is what kind of value it is.
+// described returns the kind of the value for errors.
 func (v value) described() string {
 	switch x := v.value.(type) {
 	case nil:
@@ -53,10 +53,10 @@ func (v value) described() string {
 	return "an object"
 }
 
-// has says whether there is a property of that name that isn't null.
+// has reports whether there is a property of that name that is not null.
 func (o object) has(name string) bool { return o.value[name] != nil }
 
-// get returns a property; its value is nil if there is none.
+// get returns a property. Its value is nil if there is none.
 func (o object) get(name string) value {
 	path := name
 	if o.path != "" {
@@ -68,7 +68,7 @@ func (o object) get(name string) value {
 // text returns a property that must be a string.
 func (o object) text(name string) string { return o.get(name).text() }
 
-// textOr returns a property that is a string, or other where there is none.
+// textOr returns a property that is a string, or other if there is none.
 func (o object) textOr(name, other string) string {
 	if !o.has(name) {
 		return other
@@ -76,8 +76,7 @@ func (o object) textOr(name, other string) string {
 	return o.text(name)
 }
 
-// unsignedOr returns a property that is a number of 0 to 2^64-1, or other where
-// there is none.
+// unsignedOr returns a property that is a number of 0 to 2^64-1, or other if there is none.
 func (o object) unsignedOr(name string, other uint64) uint64 {
 	if !o.has(name) {
 		return other
@@ -101,7 +100,7 @@ func (v value) object() object {
 	return object{value: m, where: v.where, path: v.path}
 }
 
-// array returns the elements; none where there is no value.
+// array returns the elements, or none if there is no value.
 func (v value) array() []value {
 	if v.value == nil {
 		return nil
@@ -117,8 +116,7 @@ func (v value) array() []value {
 	return values
 }
 
-// number returns an integer of up to 64 bits and a sign. JSON has 1e3 and 3.0 for
-// integers, too.
+// number returns an integer of up to 64 bits and a sign. In JSON, 1e3 and 3.0 are integers too.
 func (v value) number() metadata.Number {
 	text, ok := v.value.(json.Number)
 	if !ok {
@@ -145,7 +143,7 @@ func (v value) number() metadata.Number {
 	return metadata.Number{Negative: n.Sign() < 0, Magnitude: new(big.Int).Abs(n).Uint64()}
 }
 
-// maxNumberText is how long the text of a number may be.
+// maxNumberText is the maximum length of the text of a number.
 const maxNumberText = 64
 
 func (v value) unsigned() uint64 {
@@ -184,7 +182,7 @@ func (v value) ranges() []metadata.Range {
 	return ranges
 }
 
-// mappings returns names and their ranges, by name: an object has no order.
+// mappings returns names and their ranges, sorted by name, because an object has no order.
 func (v value) mappings() []metadata.Mapping {
 	if v.value == nil {
 		return nil

@@ -15,17 +15,16 @@ import (
 // RecordSeparator stands before each fragment.
 const RecordSeparator = 0x1E
 
-// Parser reads the fragments of one trace's metadata and adds what they say to a
-// metadata.Trace.
+// Parser reads the fragments of one trace's metadata and adds their declarations to a metadata.Trace.
 type Parser struct {
 	trace   *metadata.Trace
 	aliases map[string]metadata.Type
 	split   splitter
-	// pending is a fragment whose end hasn't come.
+	// pending is an incomplete fragment.
 	pending []byte
 	where   metadata.Position
-	// seen are fingerprints of fragments by what they declare: a tracer may repeat
-	// itself, but not contradict.
+	// seen maps declared things to the fingerprints of their fragments. A tracer may repeat a fragment, but not
+	// change it.
 	seen map[string][sha256.Size]byte
 	// streams and clocks are the IDs that were declared.
 	streams map[uint64]bool
@@ -44,15 +43,15 @@ func NewParser(trace *metadata.Trace) *Parser {
 	}
 }
 
-// blank is what may stand between fragments.
+// blank are the characters that may stand between fragments.
 const blank = "\x1e \t\r\n"
 
-// Pending is how many bytes wait for the end of their fragment.
+// Pending returns the number of bytes that wait for the end of their fragment.
 func (p *Parser) Pending() int { return len(bytes.TrimLeft(p.pending, blank)) }
 
-// Append reads text, which continues what was given before. It fails with
-// *metadata.Error if it isn't CTF 2 metadata or contradicts what was said before;
-// the fragments in front of the wrong one count, and the parser can't go on.
+// Append reads text, which continues the previous text. It fails with *metadata.Error if the text is not CTF 2
+// metadata or contradicts earlier declarations. The fragments before the wrong one count. After an error the parser
+// cannot continue.
 func (p *Parser) Append(text []byte) error {
 	for {
 		n, ended := p.split.scan(text)
@@ -69,11 +68,11 @@ func (p *Parser) Append(text []byte) error {
 	}
 }
 
-// fragment reads one fragment, with the record separator and what else is before it.
+// fragment reads one fragment, with the record separator and blanks before it.
 func (p *Parser) fragment(text []byte) error {
 	body := bytes.TrimLeft(text, blank)
-	begin := after(p.where, text[:len(text)-len(body)])
-	p.where = after(p.where, text)
+	begin := p.where.After(text[:len(text)-len(body)])
+	p.where = p.where.After(text)
 	if bytes.IndexByte(text[:len(text)-len(body)], RecordSeparator) < 0 {
 		return &metadata.Error{Where: begin, Expected: "a record separator before a fragment", Got: "none"}
 	}
@@ -86,7 +85,7 @@ func (p *Parser) fragment(text []byte) error {
 	return p.declare(object{value: value, where: begin})
 }
 
-// syntaxError says where JSON is wrong.
+// syntaxError returns the position and the text of an error in JSON.
 func syntaxError(begin metadata.Position, body []byte, decoder *json.Decoder, err error) error {
 	const expected = "an object of JSON"
 	var other *json.UnmarshalTypeError
@@ -98,33 +97,13 @@ func syntaxError(begin metadata.Position, body []byte, decoder *json.Decoder, er
 	if errors.As(err, &syntax) {
 		offset = syntax.Offset - 1
 	}
-	at := after(begin, body[:min(max(0, offset), int64(len(body)))])
+	at := begin.After(body[:min(max(0, offset), int64(len(body)))])
 	return &metadata.Error{Where: at, Expected: expected, Got: err.Error()}
 }
 
-// after is the position behind text that begins at p.
-func after(p metadata.Position, text []byte) metadata.Position {
-	for _, c := range text {
-		if c == '\n' {
-			p.Line++
-			p.Column = 0
-		}
-		p.Column++
-	}
-	return p
-}
-
-// declare reads one fragment. Failures inside are panics of *metadata.Error.
+// declare reads one fragment. Inside, errors are panics of *metadata.Error.
 func (p *Parser) declare(o object) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			failure, ok := r.(*metadata.Error)
-			if !ok {
-				panic(r)
-			}
-			err = failure
-		}
-	}()
+	defer metadata.Recover(&err)
 	kind := o.text("type")
 	if !p.trace.Declared && kind != "preamble" {
 		o.fail("a preamble as the first fragment", "%q", kind)
@@ -138,7 +117,7 @@ func (p *Parser) declare(o object) (err error) {
 	return nil
 }
 
-// fragments are the kinds of fragments by their types.
+// fragments are the functions that read fragments, by type.
 var fragments = map[string]func(*Parser, object){
 	"preamble":           (*Parser).preamble,
 	"field-class-alias":  (*Parser).alias,
@@ -148,18 +127,17 @@ var fragments = map[string]func(*Parser, object){
 	"event-record-class": (*Parser).eventClass,
 }
 
-// repeated says whether the same fragment was seen before. Another one for the same
-// thing is an error.
-func (p *Parser) repeated(o object, what string) bool {
+// repeated reports whether the same fragment occurred before. It fails if another fragment declared the same thing.
+func (p *Parser) repeated(o object, thing string) bool {
 	text, err := json.Marshal(o.value)
 	if err != nil {
 		o.fail("a fragment of JSON", "%v", err)
 	}
-	print := sha256.Sum256(text)
-	before, known := p.seen[what]
-	if known && before != print {
-		o.fail(what+" as it was declared before", "another declaration")
+	fingerprint := sha256.Sum256(text)
+	before, known := p.seen[thing]
+	if known && before != fingerprint {
+		o.fail(thing+" as it was declared before", "another declaration")
 	}
-	p.seen[what] = print
+	p.seen[thing] = fingerprint
 	return known
 }

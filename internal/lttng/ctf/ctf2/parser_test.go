@@ -15,20 +15,20 @@ import (
 
 const preamble = "\x1e" + `{"type": "preamble", "version": 2}` + "\n"
 
-// parse reads fragments behind a preamble into a new trace.
+// parse reads fragments, after a preamble, into a new trace.
 func parse(fragments ...string) (*metadata.Trace, error) {
 	trace := &metadata.Trace{}
 	p := NewParser(trace)
 	return trace, p.Append([]byte(preamble + "\x1e" + strings.Join(fragments, "\n\x1e") + "\n"))
 }
 
-// payload is fragments with an event class that has one field, of a class.
+// payload returns fragments with an event class that has one field of this class.
 func payload(class string) []string {
 	return []string{`{"type": "data-stream-class"}`,
 		`{"type": "event-record-class", "payload-field-class": {"type": "structure", "member-classes": [{"name": "f", "field-class": ` + class + `}]}}`}
 }
 
-func TestErrorsSayWhereAndWhat(t *testing.T) {
+func TestErrorsContainPositionAndExpectedText(t *testing.T) {
 	const where = "metadata, line 3, column 2, event-record-class.payload-field-class.member-classes[0].field-class"
 	for _, c := range []struct {
 		name      string
@@ -50,7 +50,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		{"frequency 0", []string{`{"type": "clock-class", "id": "c", "frequency": 0}`}, "metadata, line 2, column 2, clock-class.frequency: expected a frequency above 0, got 0"},
 		{"an unknown stream class", []string{`{"type": "event-record-class", "data-stream-class-id": 3}`}, "metadata, line 2, column 2, event-record-class: expected the ID of a data stream class that was declared before, got 3"},
 		{"a scope that is no structure", []string{`{"type": "trace-class", "packet-header-field-class": {"type": "null-terminated-string"}}`}, "metadata, line 2, column 2, trace-class.packet-header-field-class: expected a structure, got another field class"},
-		{"a trace class behind stream classes", []string{`{"type": "data-stream-class"}`, `{"type": "trace-class", "packet-header-field-class": {"type": "structure"}}`}, "metadata, line 3, column 2, trace-class: expected the trace class before data stream classes, got it behind 1 of them"},
+		{"a trace class after stream classes", []string{`{"type": "data-stream-class"}`, `{"type": "trace-class", "packet-header-field-class": {"type": "structure"}}`}, "metadata, line 3, column 2, trace-class: expected the trace class before data stream classes, got it after 1 of them"},
 		{"an unknown alias", payload(`"u8"`), where + `: expected the name of a field class alias that was declared before, got "u8"`},
 		{"an unknown field class", payload(`{"type": "x"}`), where + `.type: expected the type of a field class, got "x"`},
 		{"too many bits", payload(`{"type": "fixed-length-bit-array", "length": 65, "byte-order": "little-endian"}`), where + ".length: expected 1 to 64 bits, got 65"},
@@ -70,10 +70,10 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		{"a number of more than 64 bits", payload(`{"type": "static-length-blob", "length": 18446744073709551616}`), where + ".length: expected an integer of at most 64 bits, got 18446744073709551616"},
 		{"a number of far more than 64 bits", payload(`{"type": "static-length-blob", "length": 1e400}`), where + ".length: expected an integer of at most 64 bits, got 1e400"},
 		{"an origin", payload(`{"type": "dynamic-length-blob", "length-field-location": {"origin": "x", "path": ["a"]}}`), where + `.length-field-location.origin: expected the name of a scope, got "x"`},
-		{"a path of nothing", payload(`{"type": "dynamic-length-blob", "length-field-location": {"path": []}}`), where + ".length-field-location.path: expected 1 to 64 names, got 0"},
-		{"a path that ends nowhere", payload(`{"type": "dynamic-length-blob", "length-field-location": {"path": ["a", "b", null]}}`), where + ".length-field-location.path: expected a name at the end of the path, got null"},
-		{"a path out of its origin", payload(`{"type": "dynamic-length-blob", "length-field-location": {"origin": "packet-context", "path": [null, "a"]}}`), where + ".length-field-location.path: expected a path inside of its origin, got null at its begin"},
-		{"a member that comes twice", payload(`{"type": "structure", "member-classes": [{"name": "a", "field-class": {"type": "structure"}}, {"name": "a"}]}`), where + ".member-classes[1]: expected one member of the name a, got a second one"},
+		{"an empty path", payload(`{"type": "dynamic-length-blob", "length-field-location": {"path": []}}`), where + ".length-field-location.path: expected 1 to 64 names, got 0"},
+		{"a path that ends with null", payload(`{"type": "dynamic-length-blob", "length-field-location": {"path": ["a", "b", null]}}`), where + ".length-field-location.path: expected a name at the end of the path, got null"},
+		{"a path that leaves its origin", payload(`{"type": "dynamic-length-blob", "length-field-location": {"origin": "packet-context", "path": [null, "a"]}}`), where + ".length-field-location.path: expected a path inside its origin, got null at its begin"},
+		{"a member that occurs twice", payload(`{"type": "structure", "member-classes": [{"name": "a", "field-class": {"type": "structure"}}, {"name": "a"}]}`), where + ".member-classes[1]: expected one member of the name a, got a second one"},
 		{"no options", payload(`{"type": "variant", "selector-field-location": {"path": ["a"]}, "options": []}`), where + ".options: expected one or more options, got none"},
 		{"an option without ranges", payload(`{"type": "variant", "selector-field-location": {"path": ["a"]}, "options": [{"field-class": {"type": "structure"}}]}`), where + ".options[0].selector-field-ranges: expected one or more ranges, got nothing"},
 	} {
@@ -94,7 +94,7 @@ func TestNestingIsBounded(t *testing.T) {
 	require.ErrorContains(t, err, "exceeded max depth")
 }
 
-func TestDimensionsAreBoundedOverAliases(t *testing.T) {
+func TestDimensionsAreBoundedAcrossAliases(t *testing.T) {
 	fragments := []string{`{"type": "field-class-alias", "name": "a0", "field-class": {"type": "null-terminated-string"}}`}
 	for i := range 65 {
 		fragments = append(fragments, fmt.Sprintf(`{"type": "field-class-alias", "name": "a%d", "field-class": {"type": "static-length-array", "length": 1, "element-field-class": "a%d"}}`, i+1, i))

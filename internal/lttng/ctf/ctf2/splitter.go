@@ -3,30 +3,29 @@
 
 package ctf2
 
-// splitter finds the ends of fragments in text that comes in pieces. Each byte is
-// looked at once, however small the pieces are.
+// splitter finds the ends of fragments in text that arrives in pieces. It looks at each byte once, independent of the
+// sizes of the pieces.
 type splitter struct {
 	state splitState
 	depth int
 }
 
-// splitState is what the bytes before were.
+// splitState is the splitter's state after the previous bytes.
 type splitState uint8
 
 const (
 	betweenFragments splitState = iota // blanks or a record separator
 	inFragment                         // a fragment, outside of strings
 	inString
-	inEscape // behind a backslash in a string
+	inEscape // after a backslash in a string
 )
 
-// scan reads text, which continues what was scanned before, up to the end of a
-// fragment: behind its last brace, or before the record separator of the next. It
-// returns how many bytes these are, and whether a fragment ends there.
+// scan reads text, which continues the previously scanned text, up to the end of a fragment: after its last brace, or
+// before the next record separator. It returns the number of bytes it read, and whether a fragment ends there.
 func (s *splitter) scan(text []byte) (int, bool) {
 	for i, c := range text {
 		if c == RecordSeparator {
-			// No string has one: a fragment ends here, whatever is in it.
+			// Strings contain no record separator, so a fragment ends here in any state.
 			ended := s.state != betweenFragments
 			*s = splitter{}
 			if ended {
@@ -36,7 +35,7 @@ func (s *splitter) scan(text []byte) (int, bool) {
 		}
 		switch s.state {
 		case betweenFragments, inFragment:
-			if s.structure(c) {
+			if s.endsObject(c) {
 				*s = splitter{}
 				return i + 1, true
 			}
@@ -54,8 +53,8 @@ func (s *splitter) scan(text []byte) (int, bool) {
 	return len(text), false
 }
 
-// structure takes a byte outside of strings and says whether an object ends with it.
-func (s *splitter) structure(c byte) bool {
+// endsObject reads a byte outside strings and reports whether an object ends with it.
+func (s *splitter) endsObject(c byte) bool {
 	switch c {
 	case ' ', '\t', '\r', '\n':
 		return false

@@ -19,9 +19,9 @@ const metadataFile = "metadata"
 
 // Dir is the directory of one trace.
 type Dir struct {
-	// Name is the directory's path in the file system it was opened in.
+	// Name is the directory's path in its file system.
 	Name string
-	// Metadata is the metadata file, as it is.
+	// Metadata is the content of the metadata file.
 	Metadata []byte
 	Trace    *ctf.Trace
 	// Streams are the names of the files of packets, sorted.

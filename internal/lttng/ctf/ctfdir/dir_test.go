@@ -4,17 +4,16 @@
 package ctfdir_test
 
 import (
-	"archive/zip"
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"testing"
 	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf/ctfdir"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
 const trace = `trace { major = 1; minor = 8; byte_order = le; packet.header := struct { integer { size = 8; } stream_id; }; };
@@ -22,13 +21,11 @@ stream { id = 7; packet.context := struct { integer { size = 16; } packet_size; 
 event { name = x; stream_id = 7; fields := struct { integer { size = 8; } a; }; };`
 
 func TestTracesAreFoundAndReadFromDirectories(t *testing.T) {
-	archive, err := zip.OpenReader(filepath.Join("..", "..", "..", "..", "testdata", "lttng", "live", "cygok.zip"))
+	files := lttngdata.OpenCapture(t, "cygok")
+	dirs, err := ctfdir.Find(files, ".")
 	require.NoError(t, err)
-	defer func() { require.NoError(t, archive.Close()) }()
-	dirs, err := ctfdir.Find(archive, ".")
-	require.NoError(t, err)
-	require.Equal(t, []string{"cygok/ctf/ust/uid/0/64-bit"}, dirs)
-	dir, err := ctfdir.Open(archive, dirs[0])
+	require.Equal(t, []string{"ctf/ust/uid/0/64-bit"}, dirs)
+	dir, err := ctfdir.Open(files, dirs[0])
 	require.NoError(t, err)
 	require.Equal(t, []string{"ch_0", "ch_1"}, dir.Streams)
 	require.Equal(t, "vm", dir.Trace.Env("hostname"))

@@ -12,8 +12,8 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 )
 
-// readAhead is how many bytes are read to know the size of a packet, and how much
-// the buffer grows by at a time.
+// readAhead is the number of bytes that are read to find the size of a packet. growBy is the maximum growth of the
+// buffer beyond doubling.
 const (
 	readAhead = 4 << 10
 	growBy    = 1 << 20
@@ -21,16 +21,17 @@ const (
 
 // Stream reads the packets of one file.
 type Stream struct {
-	// Reader has begun the packet that Next returned.
+	// Reader has opened the packet that Next returned.
 	Reader *ctf.Reader
-	// Offset is where that packet begins in the file, in bytes.
+	// Offset is the offset of that packet in the file, in bytes.
 	Offset int64
 
 	name string
 	file io.ReadCloser
-	// sizer finds out how long packets are, apart from Reader's memory of the past.
+	// sizer finds the lengths of packets. It is separate from Reader because that one compares packets with the
+	// previous one.
 	sizer *ctf.Reader
-	// buffer is read bytes of the file; the first packet of it are the packet's.
+	// buffer holds bytes of the file. Its first packet bytes are the current packet.
 	buffer []byte
 	packet int
 	ended  bool
@@ -49,8 +50,8 @@ func (d *Dir) Stream(name string) (*Stream, error) {
 // Close closes the file.
 func (s *Stream) Close() error { return s.file.Close() }
 
-// Next returns the bytes of the next packet, padding and all, and begins it with
-// Reader. They hold until the next call. At the end of the file it returns io.EOF.
+// Next returns the bytes of the next packet with its padding, and opens it with Reader. They are valid until the next
+// call. At the end of the file it returns io.EOF.
 func (s *Stream) Next() ([]byte, error) {
 	s.Offset += int64(s.packet)
 	s.buffer = s.buffer[:copy(s.buffer, s.buffer[s.packet:])]
@@ -75,7 +76,7 @@ func (s *Stream) Next() ([]byte, error) {
 	return nil, fmt.Errorf("%s: packet at byte %d: %w", s.name, s.Offset, err)
 }
 
-// size returns the size of the packet that the buffer begins with.
+// size returns the size of the packet at the start of the buffer.
 func (s *Stream) size() (int, error) {
 	for want := readAhead; ; want *= 2 {
 		if err := s.fill(want); err != nil {
@@ -89,7 +90,7 @@ func (s *Stream) size() (int, error) {
 			return size, err
 		}
 		if s.ended {
-			return len(s.buffer), nil // a packet without sizes is all there is
+			return len(s.buffer), nil // a packet without sizes is the rest of the file
 		}
 		if want > ctf.MaxPacketBytes {
 			return 0, fmt.Errorf("expected a packet of at most %d bytes, got more", ctf.MaxPacketBytes)
@@ -97,8 +98,8 @@ func (s *Stream) size() (int, error) {
 	}
 }
 
-// fill reads until the buffer has n bytes or the file ends. The buffer grows as bytes
-// come, not as a packet says.
+// fill reads until the buffer has n bytes or the file ends. The buffer grows with the bytes read, not to the size
+// that a packet claims.
 func (s *Stream) fill(n int) error {
 	for len(s.buffer) < n && !s.ended {
 		if cap(s.buffer)-len(s.buffer) == 0 {

@@ -11,20 +11,21 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
 // BenchmarkCapture merges the events of a capture, whose packets are small.
 func BenchmarkCapture(b *testing.B) {
 	for _, name := range []string{"cyg1", "tp1", "jul1"} {
 		b.Run(name, func(b *testing.B) {
-			dir := openTrace(b, openCapture(b, name))
-			benchmark(b, dir.Trace, packetsOf(b, dir))
+			dir := lttngdata.OpenTrace(b, lttngdata.OpenCapture(b, name))
+			benchmark(b, dir.Trace, lttngdata.Packets(b, dir))
 		})
 	}
 }
 
-// BenchmarkStreams merges streams whose events are so close together that almost every
-// one is of another stream than the one before.
+// BenchmarkStreams merges streams whose events are so close together that almost every event belongs to another
+// stream than the previous one.
 func BenchmarkStreams(b *testing.B) {
 	const packets, events = 50, 1000
 	for _, n := range []int{1, 2, 8, 64} {
@@ -48,7 +49,7 @@ func BenchmarkStreams(b *testing.B) {
 	}
 }
 
-// benchmark merges streams of packets, with a Merger of its own each time.
+// benchmark merges streams of packets, with a new Merger each time.
 func benchmark(b *testing.B, trace *ctf.Trace, streams [][][]byte) {
 	merged := func() (events int) {
 		m := merge.New(trace, merge.Options{})

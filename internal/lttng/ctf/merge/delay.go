@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// settle gives a stream whose head or promise has changed its place in the order. One
-// that lags behind and has nothing is waited for by nobody.
-func (m *Merger) settle(s *Stream) {
+// updateOrder updates a stream's place in the order after its head or promise changed. Other streams do not wait for
+// a late stream without head.
+func (m *Merger) updateOrder(s *Stream) {
 	m.stopRunning()
 	if s.late != nil && s.key >= m.passed {
 		m.catchUp(s)
@@ -23,7 +23,7 @@ func (m *Merger) settle(s *Stream) {
 	m.order.put(key{s.key, s.number})
 }
 
-// stopRunning ends the run of the stream that the last event is of.
+// stopRunning ends the run of the last event's stream.
 func (m *Merger) stopRunning() {
 	if m.running {
 		m.running = false
@@ -31,21 +31,21 @@ func (m *Merger) stopRunning() {
 	}
 }
 
-// fallBehind begins the interval in which the order isn't known.
+// fallBehind opens a loss: until catchUp, the stream's place in the order is unknown.
 func (m *Merger) fallBehind(s *Stream, cause Cause, from int64) {
 	s.late = &Loss{Stream: s, Cause: cause, From: from, To: unknownEnd}
 	m.out = append(m.out, output{kind: LossBegin, stream: s, time: m.passed, loss: s.late})
 }
 
-// catchUp ends it.
+// catchUp closes that loss.
 func (m *Merger) catchUp(s *Stream) {
 	s.late.To = max(s.late.From, m.passed)
 	m.out = append(m.out, output{kind: LossEnd, stream: s, time: m.passed, loss: s.late})
 	s.late = nil
 }
 
-// overtake finds the streams that others wait for, and passes by those that said
-// nothing for too long. It returns whether there was one.
+// overtake finds the streams for which others wait, and overtakes those that sent nothing for MaxDelay. It returns
+// whether it overtook one.
 func (m *Merger) overtake() bool {
 	waiting := lastKey
 	for _, k := range m.order.keys {
@@ -80,12 +80,12 @@ func (m *Merger) overtake() bool {
 	return len(passed) > 0
 }
 
-// passBy lets the others go on without a stream that they wait for.
+// passBy lets the other streams continue without a stream for which they wait.
 func (m *Merger) passBy(s *Stream, cause Cause) {
 	m.fallBehind(s, cause, max(s.key, m.passed))
 	m.order.remove(s.number)
 }
 
-// Deadline is when, on the clock of Advance, a stream is overtaken that the last Next
-// has waited for; false if none would be.
+// Deadline returns the time, on the clock of Advance, at which the Merger overtakes the next stream for which the
+// last Next waited. It returns false if there is none.
 func (m *Merger) Deadline() (time.Duration, bool) { return m.deadline, m.awaited }

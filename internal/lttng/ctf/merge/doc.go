@@ -1,12 +1,11 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package merge puts the events of all streams of one CTF trace in order of time, as
-// they come.
+// Package merge puts the events of all streams of one CTF trace in order of time, while they arrive.
 //
-// It knows CTF packets and time, and no connections: whoever reads the trace gives it
-// packets, promises that a stream has nothing older, and ends, and takes events and
-// losses out. It starts nothing and looks at no clock but the one it is told.
+// It knows CTF packets and time, and no connections. The caller passes packets, promises that a stream sends nothing
+// older, and ends of streams. It receives events and losses from Merger.Next. The package starts no goroutine, and
+// its only clock is Merger.Advance.
 //
 //	Stream.Packet ──► packets that wait ──► ctf.Reader ──► head ──┐
 //	Stream.Packet ──► packets that wait ──► ctf.Reader ──► head ──┼──► Merger.Next
@@ -14,53 +13,45 @@
 //
 // # Order
 //
-// Each stream has a head, the oldest thing of it that was not given out, or, where
-// nothing waits, a promise that whatever comes will be no older. The streams stand in
-// a heap by the time of the one or the other, and then by the order in which they were
-// added. If the first of them has a head, it is given out. If it has only a promise,
-// everything waits for it: what it has to say may be older than all other heads.
-//
+// The head of a stream is its oldest event or end of a loss that Next has not returned. A stream with no waiting
+// input has a promise instead: all further input will be at least as new. A heap orders the streams by the time of
+// head or promise, and then by the order of AddStream. If the first stream has a head, Next returns it. If it has
+// only a promise, all streams wait for it, because its next input may be older than all other heads.
 // # Delay
 //
-// A stream that others wait for and that says nothing for Options.MaxDelay is
-// overtaken: the others go on without it. What comes of it afterwards, and is older
-// than what was given out already, is given out at once and marked late, until the
-// stream has caught up. Between the two the order isn't known: a loss of cause
-// Overtaken is open. So it goes, at once and with cause NoRoom, with a stream whose next
-// packet the caller has no room for: see Stream.PassBy.
+// Streams wait at most Options.MaxDelay for a stream that sends nothing. Then it is overtaken: the others continue
+// without it. Its later input that is older than the newest returned event is returned immediately and marked late,
+// until the stream has caught up. In that interval the order is not known, so a loss of cause Overtaken is open. If
+// the caller has no memory for a stream's next packet, Stream.PassBy does the same immediately, with cause NoRoom.
 //
 // # Losses
 //
-// What is missing is told as an interval, in its place in the order: Merger.Next
-// returns LossBegin where it begins and LossEnd where it ends. Whoever follows calls
-// must not believe any stack from the one to the other: threads move between the
-// streams of a trace, so a loss in one is a loss for all.
+// Missing data is an interval with a place in the order: Merger.Next returns LossBegin at its begin and LossEnd at
+// its end. A caller that pairs calls must not trust any stack in this interval: threads move between the streams of a
+// trace, so a loss in one stream affects all.
 //
-//   - Discarded events: the tracer had no room. It counts them up to the end of each
-//     packet, and does not say when they happened. A tracer that fills buffers discards
-//     events that no longer fit into the last one that is free. So they lie behind the
-//     first event of the packet after which there was less room than some event took;
-//     the loss goes from there to the end of the packet. Where the packet had room for
-//     all events, they were discarded for another reason, and the loss goes from the end
-//     of the packet before. What is counted with a
-//     packet may lie before its first event, too: a loss of unknown count goes there
-//     from the end of the packet before.
-//   - Lost packets: a jump of the packets' sequence number, from the end of the packet
-//     before to the begin of this one.
-//   - Tracing that was stopped: a process that is traced again says so, but some of its
-//     threads may have been faster. When tracing stops all buffers are emptied, so a
-//     packet does not follow the one before at once; where it has such word soon after
-//     its begin (Options.Resumes), the loss goes from the end of the packet before to it.
-//     A buffer that is empty then becomes an empty packet (Options.Stops): the loss is at
-//     its end, and has no length, since nothing is recorded until tracing goes on.
-//   - A counter of discarded events below the highest one is a loss with a count of 0.
-//   - What the caller says: Stream.Lose.
+//   - Discarded events: the tracer's buffers were full. It counts the events up to the end of each packet,
+//     without times. A tracer that fills buffers discards events that do not fit into the last free buffer.
+//     So they lie after the first event of the packet after which less room was left than the largest event
+//     needs. The loss begins there and ends at the end of the packet. If the packet had room for all events,
+//     the reason was another one, and the loss begins at the end of the previous packet. Events counted with
+//     a packet may also lie before its first event. For these there is a loss of unknown count from the end
+//     of the previous packet to the begin of this one.
+//   - Lost packets: a jump of the packets' sequence number, from the end of the previous packet to the begin
+//     of this one.
+//   - Stopped tracing: an event in a process reports that tracing resumes, but some threads of the process
+//     may record events before it. When tracing stops, the tracer empties all buffers, so the next packet
+//     does not begin where the previous one ended. If such an event is soon after the packet's begin
+//     (Options.Resumes), the loss lasts from the end of the previous packet to this event. A buffer that is
+//     empty at the stop becomes an empty packet (Options.Stops). Then the loss is at its end and has no
+//     length, because nothing is recorded until tracing resumes.
+//   - A counter of discarded events below its maximum is a loss with a count of 0.
+//   - Losses that the caller reports with Stream.MarkLoss.
 //
 // # Memory
 //
-// Packets are not copied. They belong to the Merger until Next returns PacketEnd, which
-// gives them back. Stream.Wanted says when to stop giving packets of a stream that is
-// ahead of others. It is no bound: where all streams have something, a packet of each
-// waits. A caller that bounds what waits gives room to streams that are Awaited first,
-// and passes those by for which there is none: then what waits goes on.
+// Packets are not copied. They belong to the Merger until Next returns PacketEnd. Stream.Wanted reports when the
+// caller should stop adding packets to a stream that is ahead of others. It is no bound: if all streams have input, a
+// packet of each waits. A caller that bounds memory first makes room for streams that are Awaited, and passes by
+// those without room. Then the waiting packets can be read.
 package merge

@@ -16,11 +16,11 @@ func TestAPacketThatContradictsItsIndexEndsTheTrace(t *testing.T) {
 	good := merge.Index{Begin: 1, End: 9, Discarded: 3, Content: uint64(len(p.bytes())) * 8}
 	for want, change := range map[string]func(*merge.Index){
 		"": func(*merge.Index) {},
-		"the stream class that its index says, 7, got 0":               func(i *merge.Index) { i.StreamClass = 7 },
-		"the begin that its index says, 2, got 1":                      func(i *merge.Index) { i.Begin = 2 },
-		"the end that its index says, 8, got 9":                        func(i *merge.Index) { i.End = 8 },
-		"the number of discarded events that its index says, 4, got 3": func(i *merge.Index) { i.Discarded = 4 },
-		"the content in bits that its index says, 80, got":             func(i *merge.Index) { i.Content = 80 },
+		"stream class 7 as in the packet's index, got 0":               func(i *merge.Index) { i.StreamClass = 7 },
+		"begin 2 as in the packet's index, got 1":                      func(i *merge.Index) { i.Begin = 2 },
+		"end 8 as in the packet's index, got 9":                        func(i *merge.Index) { i.End = 8 },
+		"number of discarded events 4 as in the packet's index, got 3": func(i *merge.Index) { i.Discarded = 4 },
+		"content in bits 80 as in the packet's index, got":             func(i *merge.Index) { i.Content = 80 },
 	} {
 		b := newBed(t, merge.Options{})
 		index := good
@@ -52,9 +52,9 @@ func TestBadPacketsEndTheTrace(t *testing.T) {
 		bytes []byte
 		want  string
 	}{
-		"shorter than it says": {cut, "unexpected EOF"},
-		"not a packet":         {magic, "expected magic 0xc1fc1fc1"},
-		"an event cut off":     {noNUL, `event "e": event fields, field "text"`},
+		"shorter than its size": {cut, "unexpected EOF"},
+		"not a packet":          {magic, "expected magic 0xc1fc1fc1"},
+		"an event cut off":      {noNUL, `event "e": event fields, field "text"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t, merge.Options{})
@@ -67,16 +67,16 @@ func TestBadPacketsEndTheTrace(t *testing.T) {
 			first := b.Err()
 			b.stream("a").Packet(good.bytes(), nil)
 			b.stream("b").End()
-			assert.Empty(t, b.drain(), "nothing comes out after an error")
+			assert.Empty(t, b.drain(), "no results after an error")
 			assert.Same(t, first, b.Err())
 		})
 	}
 }
 
-func TestABadPacketThatComesAgainEndsTheTrace(t *testing.T) {
+func TestABadPacketAfterAReplayEndsTheTrace(t *testing.T) {
 	b := newBed(t, merge.Options{})
 	b.stream("a").Packet((&packet{begin: 1, end: 9, events: at(2, 3)}).bytes(), nil)
-	b.stream("a").Again()
+	b.stream("a").Replay()
 	b.stream("a").Packet(make([]byte, 100), nil)
 	b.drain()
 	assert.ErrorContains(t, b.Err(), "expected magic")

@@ -12,32 +12,32 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 )
 
-// words makes up what streams say from the bytes of a fuzz test.
-type words struct {
+// script makes up the inputs of streams from the bytes of a fuzz test.
+type script struct {
 	data    []byte
 	now     time.Duration
 	streams []*merge.Stream
 	ended   map[*merge.Stream]bool
 	over    map[*merge.Stream]bool
-	given   int // packets
+	packets int // packets
 }
 
-// number takes up to n bytes as a number.
-func (w *words) number(n int) uint64 {
+// number returns up to n bytes as a number.
+func (w *script) number(n int) uint64 {
 	var b [8]byte
 	w.data = w.data[copy(b[:n], w.data):]
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// time takes a time: mostly near, sometimes anywhere.
-func (w *words) time() uint64 {
+// time returns a time, mostly near, sometimes anywhere.
+func (w *script) time() uint64 {
 	if t := w.number(1); t < 250 {
 		return t
 	}
 	return w.number(8)
 }
 
-func (w *words) packet() []byte {
+func (w *script) packet() []byte {
 	p := packet{
 		class: uint32(w.number(1) % 4), begin: w.time(), end: w.time(),
 		sequence: w.time(), discarded: w.time(), room: w.number(1),
@@ -55,8 +55,8 @@ func (w *words) packet() []byte {
 	return b
 }
 
-// say says the next word.
-func (w *words) say(m *merge.Merger) {
+// input adds the next input of a stream.
+func (w *script) input(m *merge.Merger) {
 	if len(w.streams) == 0 {
 		w.streams = append(w.streams, m.AddStream(0, ""))
 	}
@@ -66,7 +66,7 @@ func (w *words) say(m *merge.Merger) {
 	case 0, 1, 2, 3, 4, 5:
 		s.Packet(w.packet(), nil)
 		if !w.ended[s] {
-			w.given++
+			w.packets++
 		}
 	case 6, 7, 8:
 		s.Promise(w.number(1)%4, w.time())
@@ -74,10 +74,10 @@ func (w *words) say(m *merge.Merger) {
 		w.ended[s] = true
 		s.End()
 	case 10:
-		s.Again()
+		s.Replay()
 		w.ended[s] = w.over[s]
 	case 11:
-		s.Lose(merge.Cleared)
+		s.MarkLoss(merge.Cleared)
 	case 12, 13:
 		w.streams = append(w.streams, m.AddStream(uint64(len(w.streams)), ""))
 	default:
@@ -95,7 +95,7 @@ func FuzzMerger(f *testing.F) {
 			t.Fatal(err)
 		}
 		m := merge.New(trace, merge.Options{MaxDelay: 1000})
-		w := &words{data: data, ended: map[*merge.Stream]bool{}, over: map[*merge.Stream]bool{}}
+		w := &script{data: data, ended: map[*merge.Stream]bool{}, over: map[*merge.Stream]bool{}}
 		newest, back := int64(math.MinInt64), 0
 		open := map[*merge.Loss]bool{}
 		take := func() {
@@ -122,15 +122,15 @@ func FuzzMerger(f *testing.F) {
 			}
 		}
 		for len(w.data) > 0 && m.Err() == nil {
-			w.say(m)
+			w.input(m)
 			take()
 		}
 		for _, s := range w.streams {
 			s.End()
 		}
 		take()
-		if m.Err() == nil && (len(open) > 0 || m.Waiting() > 0 || back != w.given) {
-			t.Fatalf("at the end %d losses are open, %d bytes wait, %d of %d packets were given back", len(open), m.Waiting(), back, w.given)
+		if m.Err() == nil && (len(open) > 0 || m.Waiting() > 0 || back != w.packets) {
+			t.Fatalf("at the end %d losses are open, %d bytes wait, %d of %d packets were returned", len(open), m.Waiting(), back, w.packets)
 		}
 	})
 }

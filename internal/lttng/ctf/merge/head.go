@@ -9,11 +9,11 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// head is what a stream gives out next.
+// head is the kind of a stream's next result.
 type head uint8
 
 const (
-	// headNone: nothing has come; the key is the promise.
+	// headNone: the stream has no input, and its key is the promise.
 	headNone head = iota
 	headEvent
 	headLossBegin
@@ -21,8 +21,7 @@ const (
 	headEnd
 )
 
-// mark is the begin or the end of a loss, which stands behind so many events of the
-// packet.
+// mark is the begin or the end of a loss. It follows after events of the packet.
 type mark struct {
 	after uint64
 	head  head
@@ -30,18 +29,18 @@ type mark struct {
 	loss  *Loss
 }
 
-// afterAll is behind all events of the packet.
+// afterAll is the place after all events of the packet.
 const afterAll = math.MaxUint64
 
-// step finds the stream's next head.
-func (s *Stream) step() {
+// findHead finds the stream's next head.
+func (s *Stream) findHead() {
 	for s.merger.err == nil {
 		switch {
 		case len(s.marks) > 0 && s.marks[0].after <= s.read:
-			s.takeMark()
+			s.useMark()
 			return
 		case s.packet == nil:
-			if !s.next() {
+			if !s.nextInput() {
 				return
 			}
 		case s.reader.Next():
@@ -59,8 +58,8 @@ func (s *Stream) step() {
 	}
 }
 
-// takeMark makes the first mark the head. It is never older than what was before it.
-func (s *Stream) takeMark() {
+// useMark makes the first mark the head. The head is never older than the previous one.
+func (s *Stream) useMark() {
 	mark := s.marks[0]
 	s.marks = s.marks[:copy(s.marks, s.marks[1:])]
 	s.head, s.headLoss, s.key = mark.head, mark.loss, max(s.key, mark.time)
@@ -72,9 +71,8 @@ func (s *Stream) takeMark() {
 	}
 }
 
-// next takes the next input. It returns false, with the head set, if there is nothing
-// to go on with.
-func (s *Stream) next() bool {
+// nextInput processes the next input. If it cannot continue, it sets the head and returns false.
+func (s *Stream) nextInput() bool {
 	if s.queue.empty() {
 		if !s.ended {
 			s.idle()
@@ -90,18 +88,18 @@ func (s *Stream) next() bool {
 	in := *s.queue.front()
 	switch in.kind {
 	case inputPromise:
-		if !s.takePromise(in) {
-			s.merger.await(s)
+		if !s.usePromise(in) {
+			s.merger.awaitMetadata(s)
 			s.idle()
 			return false
 		}
-	case inputLose:
+	case inputLoss:
 		if s.open == nil {
 			s.openLoss(in.cause)
 		}
-	case inputAgain:
-		if s.whole.any {
-			s.resume = &Position{Known: s.whole.numbered, Next: s.whole.sequence + 1}
+	case inputReplay:
+		if s.finished.any {
+			s.resume = &Position{Known: s.finished.numbered, Next: s.finished.sequence + 1}
 		}
 	case inputPacket:
 		s.begin(in)
@@ -110,9 +108,9 @@ func (s *Stream) next() bool {
 	return true
 }
 
-// takePromise returns false if the class is not known yet. An ended stream's doesn't
-// matter any more.
-func (s *Stream) takePromise(in input) bool {
+// usePromise returns false if the stream class of the promise is not known yet. The promise of an ended stream has no
+// effect.
+func (s *Stream) usePromise(in input) bool {
 	class := classOf(s.merger.trace, in.class)
 	if class == nil {
 		return s.ended
@@ -128,34 +126,34 @@ func (s *Stream) takePromise(in input) bool {
 	return true
 }
 
-// openLoss begins a loss that the next packet or promise ends.
+// openLoss opens a loss. The next packet or promise closes it.
 func (s *Stream) openLoss(cause Cause) {
 	s.open = &Loss{Stream: s, Cause: cause, From: s.promise, To: unknownEnd}
 	s.marks = append(s.marks, mark{head: headLossBegin, time: s.promise, loss: s.open})
 }
 
-// closeOpen ends that loss.
+// closeOpen closes that loss.
 func (s *Stream) closeOpen(at int64) {
 	s.open.To = max(s.open.From, at)
 	s.marks = append(s.marks, mark{head: headLossEnd, time: at, loss: s.open})
 	s.open = nil
 }
 
-// begin begins the next packet, unless it was read before.
+// begin opens the next packet, unless it was read before.
 func (s *Stream) begin(in input) {
-	skip, again, err := s.again(in.packet)
-	if err == nil && !again {
+	skip, read, err := s.alreadyRead(in.packet)
+	if err == nil && !read {
 		err = s.reader.Begin(in.packet)
 	}
-	if err == nil && !again && in.index != nil {
+	if err == nil && !read && in.index != nil {
 		err = in.index.check(&s.reader.Packet)
 	}
 	switch {
 	case err != nil:
 		s.merger.fail(s, err)
 		return
-	case again:
-		s.giveBack(in.packet)
+	case read:
+		s.returnPacket(in.packet)
 		return
 	}
 	p := &s.reader.Packet
@@ -176,7 +174,7 @@ func (s *Stream) begin(in input) {
 	}
 }
 
-// finish gives the packet back that was read.
+// finish returns the packet to the caller after its last event.
 func (s *Stream) finish() {
 	p := &s.reader.Packet
 	if s.timed(metadata.RolePacketEnd) {
@@ -189,14 +187,14 @@ func (s *Stream) finish() {
 		s.marks[i].after = 0
 	}
 	s.stopped = s.stopsTracing()
-	s.whole = whole{any: true, numbered: p.Has(metadata.RoleSequence), sequence: p.Sequence, discarded: s.reader.Past().Discarded, end: p.End}
+	s.finished = finishedPacket{any: true, numbered: p.Has(metadata.RoleSequence), sequence: p.Sequence, discarded: s.reader.Past().Discarded, end: p.End}
 	s.reader.Finish()
-	s.giveBack(s.packet)
+	s.returnPacket(s.packet)
 	s.packet, s.read = nil, 0
 }
 
-// giveBack gives the bytes of a packet back to the caller.
-func (s *Stream) giveBack(packet []byte) {
+// returnPacket makes Next return the packet to the caller.
+func (s *Stream) returnPacket(packet []byte) {
 	m := s.merger
 	m.waiting -= len(packet)
 	m.out = append(m.out, output{kind: PacketEnd, stream: s, time: m.passed, packet: packet})

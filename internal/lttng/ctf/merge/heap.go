@@ -5,10 +5,10 @@ package merge
 
 import "math"
 
-// key is where a stream stands in the order.
+// key is the place of a stream in the order.
 type key struct {
 	time int64
-	// number is that of the stream: what is of the same time comes in that order.
+	// number is the number of the stream. It orders streams of the same time.
 	number int
 }
 
@@ -16,25 +16,25 @@ func (k key) less(other key) bool {
 	return k.time < other.time || k.time == other.time && k.number < other.number
 }
 
-// lastKey is behind all keys of streams.
+// lastKey is after all keys of streams.
 var lastKey = key{math.MaxInt64, math.MaxInt}
 
-// heap is the streams that something is expected of, the one with the least key in
-// front. It has no pointers: it changes with almost every event.
+// heap contains the streams with a place in the order, the one with the smallest key in front. It has no pointers,
+// because it changes with almost every event.
 type heap struct {
 	keys []key
-	// places says where in keys a stream stands, by its number.
+	// places maps the numbers of streams to indexes of keys.
 	places []int
 }
 
-// notPlaced is the place of a stream that isn't in the heap.
+// notPlaced is the place of a stream that is not in the heap.
 const notPlaced = -1
 
-// add makes room for the stream with the next number.
-func (h *heap) add() { h.places = append(h.places, notPlaced) }
+// addStream adds a place for the stream with the next number.
+func (h *heap) addStream() { h.places = append(h.places, notPlaced) }
 
-// renumber gives a stream the number of one that is not in the heap, or its own. The
-// order of numbers must stay as it is.
+// renumber changes the number of a stream to one that is not in the heap, or to its own. The order of the numbers
+// must not change.
 func (h *heap) renumber(from, to int) {
 	at := h.places[from]
 	h.places[from] = notPlaced
@@ -43,7 +43,7 @@ func (h *heap) renumber(from, to int) {
 	}
 }
 
-// second returns the least key but for that in front.
+// second returns the second smallest key.
 func (h *heap) second() key {
 	switch len(h.keys) {
 	case 0, 1:
@@ -57,7 +57,7 @@ func (h *heap) second() key {
 	return h.keys[1]
 }
 
-// put gives a stream the place that its key asks for.
+// put inserts a stream, or moves it to the place of its new key.
 func (h *heap) put(k key) {
 	at := h.places[k.number]
 	if at == notPlaced {
@@ -69,7 +69,7 @@ func (h *heap) put(k key) {
 	}
 }
 
-// remove takes a stream out.
+// remove removes a stream.
 func (h *heap) remove(number int) {
 	at := h.places[number]
 	if at == notPlaced {
@@ -84,7 +84,7 @@ func (h *heap) remove(number int) {
 	}
 }
 
-// up puts a key at place i, or nearer to the front, and returns where.
+// up moves a key from index i towards the front and returns its new index.
 func (h *heap) up(i int, k key) int {
 	for i > 0 {
 		above := (i - 1) / 2
@@ -98,7 +98,7 @@ func (h *heap) up(i int, k key) int {
 	return i
 }
 
-// down puts a key at place i, or farther from the front.
+// down moves a key from index i towards the end.
 func (h *heap) down(i int, k key) {
 	keys := h.keys
 	for {

@@ -10,8 +10,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// Index is what is known of a packet besides its own header and context. Times are
-// values of the trace's clock.
+// Index describes a packet independently of its header and context. Times are values of the trace's clock.
 type Index struct {
 	StreamClass uint64
 	Begin, End  uint64
@@ -19,12 +18,12 @@ type Index struct {
 	Content     uint64 // bits
 }
 
-// check says where a packet contradicts its index.
+// check returns an error if a packet contradicts its index.
 func (i *Index) check(p *ctf.Packet) error {
 	for _, field := range [...]struct {
-		role       metadata.Role
-		name       string
-		said, have uint64
+		role          metadata.Role
+		name          string
+		index, packet uint64
 	}{
 		{metadata.RoleStreamClass, "stream class", i.StreamClass, p.Class.ID},
 		{metadata.RoleClock, "begin", i.Begin, p.Begin},
@@ -32,8 +31,8 @@ func (i *Index) check(p *ctf.Packet) error {
 		{metadata.RoleDiscarded, "number of discarded events", i.Discarded, p.Discarded},
 		{metadata.RoleContentSize, "content in bits", i.Content, p.Content},
 	} {
-		if p.Has(field.role) && field.said != field.have {
-			return fmt.Errorf("packet of %d bits: expected the %s that its index says, %d, got %d", p.Size, field.name, field.said, field.have)
+		if p.Has(field.role) && field.index != field.packet {
+			return fmt.Errorf("packet of %d bits: expected %s %d as in the packet's index, got %d", p.Size, field.name, field.index, field.packet)
 		}
 	}
 	return nil

@@ -3,23 +3,21 @@
 
 package merge
 
-// Kind is what Merger.Next returns.
+// Kind is the kind of a result of Merger.Next.
 type Kind uint8
 
 // The kinds.
 const (
-	// Nothing can be given out until something comes or time passes, or there was an
-	// error.
+	// Nothing: Next cannot continue before there is more input or time passes, or there was an error.
 	Nothing Kind = iota
 	// Event is an event: Merger.Event, and Merger.Late.
 	Event
-	// LossBegin and LossEnd are the ends of an interval in which something is missing:
-	// Merger.Loss.
+	// LossBegin and LossEnd are the ends of an interval in which data is missing: Merger.Loss.
 	LossBegin
 	LossEnd
-	// PacketEnd gives the bytes of a packet back that was read: Merger.Packet.
+	// PacketEnd returns the bytes of a packet to the caller: Merger.Packet.
 	PacketEnd
-	// StreamEnd says that all of a stream that has ended was given out.
+	// StreamEnd: Next has returned all results of an ended stream.
 	StreamEnd
 )
 

@@ -5,7 +5,6 @@ package merge_test
 
 import (
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,9 +16,10 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/sim/capture"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
-// liveSession merges what a viewer was told, in the order in which it was.
+// liveSession merges the replies to a viewer in their order.
 type liveSession struct {
 	t       *testing.T
 	trace   *ctf.Trace
@@ -27,7 +27,7 @@ type liveSession struct {
 	streams map[uint64]*merge.Stream
 	index   map[uint64]lttnglive.Index
 	text    []string
-	// early are events that came out before the last stream had ended.
+	// early counts the events that were returned before the last stream had ended.
 	early int
 }
 
@@ -47,8 +47,8 @@ func (l *liveSession) add(streams []lttnglive.Stream) {
 	}
 }
 
-// hear takes one exchange.
-func (l *liveSession) hear(e capture.Exchange) {
+// exchange processes one request with its reply.
+func (l *liveSession) exchange(e capture.Exchange) {
 	switch request := e.Request.(type) {
 	case lttnglive.AttachSessionRequest:
 		l.add(e.Reply.(lttnglive.AttachSessionReply).Streams)
@@ -89,27 +89,26 @@ func (l *liveSession) hear(e capture.Exchange) {
 	require.NoError(l.t, l.merger.Err())
 }
 
-// What a real relay daemon told a viewer comes out in the order of the reference
-// reader, and nothing is late; metadata and streams come in between.
-func TestLiveCapturesAreMergedAsTheyCame(t *testing.T) {
-	for _, c := range captures {
-		t.Run(c.name, func(t *testing.T) {
-			recorded, err := capture.Open(filepath.Join("..", "..", "..", "..", "testdata", "lttng", "live", c.name+".zip"))
+// The replies of a real relay daemon to a viewer are merged in the order of the reference reader, and no event is
+// late. Metadata and streams arrive in between.
+func TestLiveCapturesAreMergedInTheOrderOfTheReferenceReader(t *testing.T) {
+	for _, c := range lttngdata.Captures {
+		t.Run(c.Name, func(t *testing.T) {
+			recorded, err := capture.Open(lttngdata.CaptureFile(t, c.Name))
 			require.NoError(t, err)
 			l := newLiveSession(t)
 			for _, e := range recorded.Exchanges {
-				l.hear(e)
+				l.exchange(e)
 			}
 			assert.Empty(t, l.streams)
 			assert.Zero(t, l.merger.Waiting())
-			require.Equal(t, strings.Join(referenceLines(t, openCapture(t, c.name)), "\n"), strings.Join(l.text, "\n"))
+			require.Equal(t, strings.Join(referenceLines(t, lttngdata.OpenCapture(t, c.Name)), "\n"), strings.Join(l.text, "\n"))
 			assert.NotZero(t, l.early, "all waited for the end")
 		})
 	}
 }
 
-// referenceLines are the time and the name of each event in the text of the reference
-// reader.
+// referenceLines returns the time and the name of each event in the text of the reference reader.
 func referenceLines(t *testing.T, files fs.FS) []string {
 	t.Helper()
 	text, err := fs.ReadFile(files, "babeltrace1-offline.txt")
@@ -121,7 +120,7 @@ func referenceLines(t *testing.T, files fs.FS) []string {
 	return lines
 }
 
-// pairing pairs calls by the rules for losses, and counts what fits and what doesn't.
+// pairing pairs calls by the rules for losses, and counts pairs that match or not.
 type pairing struct {
 	stacks           map[uint64][]uint64 // addresses by thread
 	open             int                 // losses
@@ -129,7 +128,7 @@ type pairing struct {
 	orphans, ignored int
 }
 
-func (p *pairing) take(t *testing.T, m *merge.Merger, kind merge.Kind) {
+func (p *pairing) event(t *testing.T, m *merge.Merger, kind merge.Kind) {
 	switch kind {
 	case merge.LossBegin:
 		p.open++
@@ -164,17 +163,17 @@ func (p *pairing) take(t *testing.T, m *merge.Merger, kind merge.Kind) {
 	}
 }
 
-// Where losses are intervals, no exit meets an entry that isn't its own. In cyg1 more
-// is lost than recorded.
+// Because losses are intervals, no exit is paired with an entry of another call. In cyg1, more events are lost than
+// recorded.
 func TestNoCallIsPairedAcrossALoss(t *testing.T) {
 	for name, want := range map[string]pairing{
 		"cygok": {matched: 109},
 		"cyg1":  {matched: 1977, orphans: 37, ignored: 3802},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := openTrace(t, openCapture(t, name))
+			dir := lttngdata.OpenTrace(t, lttngdata.OpenCapture(t, name))
 			m := merge.New(dir.Trace, merge.Options{})
-			for i, packets := range packetsOf(t, dir) {
+			for i, packets := range lttngdata.Packets(t, dir) {
 				s := m.AddStream(uint64(i), dir.Streams[i])
 				for _, packet := range packets {
 					s.Packet(packet, nil)
@@ -183,7 +182,7 @@ func TestNoCallIsPairedAcrossALoss(t *testing.T) {
 			}
 			p := pairing{stacks: map[uint64][]uint64{}}
 			for kind := m.Next(); kind != merge.Nothing; kind = m.Next() {
-				p.take(t, m, kind)
+				p.event(t, m, kind)
 			}
 			require.NoError(t, m.Err())
 			p.stacks = nil

@@ -3,30 +3,29 @@
 
 package merge
 
-// Cause is why something is missing.
+// Cause is the cause of a loss.
 type Cause uint8
 
 // The causes.
 const (
-	// Discarded: the tracer had no room for events. Count is how many.
+	// Discarded: the tracer's buffers were full. Count is the number of events.
 	Discarded Cause = iota
-	// LostPackets: packets were written that didn't come. Count is how many.
+	// LostPackets: the tracer wrote packets that did not arrive. Count is the number of packets.
 	LostPackets
-	// Overtaken: a stream said nothing for so long that others didn't wait for it.
-	// Count is how many events came late, at LossEnd.
+	// Overtaken: a stream sent nothing for so long that others stopped waiting for it. At LossEnd, Count is the
+	// number of events that arrived late.
 	Overtaken
-	// Disordered: events of a stream are older than its promise, or older than what
-	// was given out when the stream became known. Count as with Overtaken.
+	// Disordered: events of a stream are older than its promise, or older than events that were returned before the
+	// stream was added. Count as with Overtaken.
 	Disordered
-	// Cleared: the caller says that recorded packets were removed.
+	// Cleared: recorded packets were removed, as the caller reported.
 	Cleared
-	// Interrupted: there is no knowing whether the packets that came after an
-	// interruption follow those before.
+	// Interrupted: after an interruption it is unknown whether packets are missing.
 	Interrupted
-	// Stopped: tracing was stopped, and goes on. Nobody counts what happened meanwhile.
+	// Stopped: tracing was stopped and has resumed. The number of missing events is unknown.
 	Stopped
-	// NoRoom: the caller had no room for what the stream had to say, so others didn't
-	// wait for it. Count as with Overtaken.
+	// NoRoom: the caller had no memory for the stream's packets, so others stopped waiting for it. Count as with
+	// Overtaken.
 	NoRoom
 )
 
@@ -39,16 +38,14 @@ func (c Cause) String() string {
 	return "unknown cause"
 }
 
-// Loss is an interval in which something is missing. LossBegin and LossEnd have the
-// same one.
+// Loss is an interval in which data is missing. LossBegin and LossEnd have the same Loss.
 type Loss struct {
 	Stream *Stream
 	Cause  Cause
-	// Count is how much is missing: see the causes. 0 if nobody knows.
+	// Count is the amount of missing data: see the causes. 0 means unknown.
 	Count uint64
-	// From and To are in nanoseconds since the Unix epoch. From may be
-	// math.MinInt64: since ever. What was lost is not older than From, and not newer
-	// than To. At LossBegin To is known for Discarded, LostPackets and Stopped only;
-	// otherwise it is math.MaxInt64.
+	// From and To are in nanoseconds since the Unix epoch. The missing data is not older than From and not newer than
+	// To. From is math.MinInt64 if it is unknown. At LossBegin, To is known only for Discarded, LostPackets and
+	// Stopped. For other causes it is math.MaxInt64.
 	From, To int64
 }

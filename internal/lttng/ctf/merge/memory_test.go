@@ -13,18 +13,11 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// heap is how many bytes are in use.
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
-
-// What streams hold beside the packets that wait is little, whatever their events are.
-func TestManyStreamsOfLargeEventsHoldLittle(t *testing.T) {
+// Streams use little memory apart from waiting packets, even if their events are large.
+func TestManyStreamsOfLargeEventsUseLittleMemory(t *testing.T) {
 	const (
 		streams = 50
 		bits    = 200_000
@@ -41,8 +34,7 @@ stream {
 };
 event { name = e; fields := struct { integer { size = 1; } a[%d]; }; };
 `, bits)))
-	// Each packet has two events, and those of all streams take turns. An event has 1.6 MB of
-	// values.
+	// Each packet has two events, and the streams alternate. An event has 1.6 MB of values.
 	packet := func(i int) []byte {
 		p := packet{class: 1, events: []event{
 			{uint64(1000 + i), string(make([]byte, bits/8-1))}, {uint64(2000 + i), string(make([]byte, bits/8-1))},
@@ -56,7 +48,7 @@ event { name = e; fields := struct { integer { size = 1; } a[%d]; }; };
 		}
 		return b
 	}
-	before := heap()
+	before := testkit.HeapBytes()
 	m := merge.New(trace, merge.Options{Resumes: func(*ctf.Event) bool { return false }})
 	var all []*merge.Stream
 	for i := range streams {
@@ -68,7 +60,7 @@ event { name = e; fields := struct { integer { size = 1; } a[%d]; }; };
 		waiting += cap(p)
 		s.Packet(p, nil)
 	}
-	most := heap() - before
+	most := testkit.HeapBytes() - before
 	events, ended := 0, 0
 	for {
 		switch m.Next() {
@@ -80,7 +72,7 @@ event { name = e; fields := struct { integer { size = 1; } a[%d]; }; };
 			require.Equal(t, int64(1000*(1+events/streams)+events%streams), m.Time)
 			require.Equal(t, all[events%streams], m.Stream)
 			if events++; events%10 == 0 {
-				most = max(most, heap()-before)
+				most = max(most, testkit.HeapBytes()-before)
 			}
 			continue
 		case merge.PacketEnd:
@@ -94,6 +86,6 @@ event { name = e; fields := struct { integer { size = 1; } a[%d]; }; };
 	assert.Equal(t, streams, ended)
 	assert.Less(t, most, int64(waiting+12*mib), "one event at a time has its values")
 	// No stream has ended, and no packet waits.
-	assert.Less(t, heap()-before, int64(mib), "packets that were read are held")
+	assert.Less(t, testkit.HeapBytes()-before, int64(mib), "finished packets are still in memory")
 	runtime.KeepAlive(all)
 }

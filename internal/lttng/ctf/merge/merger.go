@@ -11,78 +11,73 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 )
 
-// Options are how a Merger merges. The zero value is the defaults.
+// Options configure a Merger. The zero value has the defaults.
 type Options struct {
-	// MaxDelay is how long a stream that says nothing may hold the others; 0: for
-	// ever, as it should be where everything is there already.
+	// MaxDelay is the maximum time that other streams wait for a stream without input. 0 means no maximum, which is
+	// right for a complete trace.
 	MaxDelay time.Duration
-	// MaxWaiting is from how many bytes of packets on a stream that has something to
-	// read is given no more; default 64 MiB.
+	// MaxWaiting is the number of bytes in waiting packets from which Stream.Wanted returns false for streams that
+	// have input. The default is 64 MiB.
 	MaxWaiting int
-	// Stops says that whoever wrote the trace writes an empty packet where tracing is
-	// stopped: a loss of cause Stopped stands at its end, if anything follows.
+	// Stops is set if the tracer writes an empty packet when tracing stops. Then a loss of cause Stopped is at its
+	// end, if the stream continues.
 	Stops bool
-	// Resumes says of an event that its process says that it is traced again: a loss of
-	// cause Stopped ends with it. nil: there are no such events. It must not keep the
-	// event.
+	// Resumes reports whether an event means that tracing of its process resumes. A loss of cause Stopped ends with
+	// it. nil means that there are no such events. It must not retain the event.
 	Resumes func(*ctf.Event) bool
 }
 
 const defaultMaxWaiting = 64 << 20
 
-// Merger merges the streams of a trace. One goroutine at a time may use it, its
-// streams, and the trace.
+// Merger merges the streams of a trace. One goroutine at a time may use it, its streams, and the trace.
 type Merger struct {
-	// What Next has returned. It holds until the next call.
+	// The result of Next. It is valid until the next call.
 
-	// Stream is the one that it is of.
+	// Stream is the stream of the result.
 	Stream *Stream
-	// Time is when it happened, in nanoseconds since the Unix epoch. It doesn't go
-	// back but for what is Late. Events of a stream without clock have the time of what
-	// was given out before them.
+	// Time is the time of the result in nanoseconds since the Unix epoch. It never decreases, except for results that
+	// are Late. Events of a stream without clock have the time of the previous result.
 	Time int64
-	// Event holds for the kind Event.
+	// Event is set for the kind Event.
 	Event *ctf.Event
-	// Late says that something comes after what is newer.
+	// Late is set if a newer result was returned before.
 	Late bool
-	// Loss holds for LossBegin and LossEnd.
+	// Loss is set for LossBegin and LossEnd.
 	Loss *Loss
-	// Packet holds for PacketEnd: the bytes that Stream.Packet was given.
+	// Packet is set for PacketEnd: the bytes that were passed to Stream.Packet.
 	Packet []byte
 
 	trace   *ctf.Trace
 	options Options
 	now     time.Duration
-	// streams are by number; nil once all of one was given out, which ended counts.
+	// streams are indexed by number. They become nil at StreamEnd. ended counts these.
 	streams []*Stream
 	ended   int
 	waiting int
 	err     error
-	// failed is the stream that err is of.
+	// failed is the stream that caused err.
 	failed *Stream
 
-	// passed is the time of the newest thing that was given out.
+	// passed is the time of the newest result.
 	passed int64
 	order  heap
-	// out is what is given out next, whatever the order of time.
+	// out are the results that Next returns before those in order of time.
 	out []output
-	// last is the stream whose head was given out last; used says that it has to find
-	// another one.
+	// last is the stream of the last returned head. used is set if it needs a new head.
 	last *Stream
 	used bool
-	// running says that last may go on as long as its events are older than bound: the
-	// first thing of the other streams.
+	// running is set while last may return further events without use of the heap: those older than bound, the
+	// smallest key of the other streams.
 	running bool
 	bound   key
-	// unresolved are streams whose promises nobody understands before more metadata
-	// comes.
+	// unresolved are streams whose promises need more metadata.
 	unresolved []*Stream
-	// deadline is when the next stream is overtaken, if one is waited for.
+	// deadline is the time at which the next stream is overtaken, valid if awaited is set.
 	deadline time.Duration
 	awaited  bool
 }
 
-// output is something to give out.
+// output is a result outside the order of time.
 type output struct {
 	kind   Kind
 	stream *Stream
@@ -91,8 +86,8 @@ type output struct {
 	packet []byte
 }
 
-// New returns a Merger for a trace, whose metadata may be appended to at any time, but
-// before a packet is given that needs it.
+// New returns a Merger for a trace. The caller may append to the trace's metadata at any time before it adds a packet
+// that needs it.
 func New(trace *ctf.Trace, options Options) *Merger {
 	if options.MaxWaiting <= 0 {
 		options.MaxWaiting = defaultMaxWaiting
@@ -100,9 +95,8 @@ func New(trace *ctf.Trace, options Options) *Merger {
 	return &Merger{trace: trace, options: options, passed: math.MinInt64}
 }
 
-// Advance tells the time: since any moment, never back. The caller may let it stand
-// while nothing is taken out, so that no stream is overtaken for that. It is to be
-// called after metadata was appended, too.
+// Advance sets the time since any fixed moment. It never decreases. A caller may stop it while it does not call Next,
+// so that no stream is overtaken because of that. The caller must also call Advance after it appended metadata.
 func (m *Merger) Advance(now time.Duration) {
 	m.now = max(m.now, now)
 	if len(m.unresolved) == 0 {
@@ -112,22 +106,20 @@ func (m *Merger) Advance(now time.Duration) {
 	m.unresolved = nil
 	for _, s := range streams {
 		s.unresolved = false
-		s.wake()
+		s.proceed()
 	}
 }
 
-// await remembers a stream whose promise can't be understood before more metadata
-// comes.
-func (m *Merger) await(s *Stream) {
+// awaitMetadata registers a stream whose promise needs more metadata.
+func (m *Merger) awaitMetadata(s *Stream) {
 	if !s.unresolved {
 		s.unresolved = true
 		m.unresolved = append(m.unresolved, s)
 	}
 }
 
-// AddStream makes a stream known. Nothing is given out before it has said something,
-// or MaxDelay is over: add all streams that are known before packets of one.
-// The ID is the caller's; the name is for messages.
+// AddStream adds a stream. Next returns no event until the stream has input, or MaxDelay is over. So add all known
+// streams before packets of one. The caller chooses the ID. The name is for messages.
 func (m *Merger) AddStream(id uint64, name string) *Stream {
 	if m.ended > len(m.streams)/2 {
 		m.renumber()
@@ -137,13 +129,13 @@ func (m *Merger) AddStream(id uint64, name string) *Stream {
 		promise: math.MinInt64, key: math.MinInt64,
 	}
 	m.streams = append(m.streams, s)
-	m.order.add()
-	m.settle(s)
+	m.order.addStream()
+	m.updateOrder(s)
 	return s
 }
 
-// renumber gives the streams that have not ended the least numbers, in the order that
-// they have: any number of streams may be added, one after the other.
+// renumber assigns the smallest numbers to the streams that have not ended, in their order. So any number of streams
+// may be added over time.
 func (m *Merger) renumber() {
 	m.stopRunning()
 	living := m.streams[:0]
@@ -159,13 +151,11 @@ func (m *Merger) renumber() {
 	m.order.places = m.order.places[:len(living)]
 }
 
-// Next gives out what is next. It returns Nothing if that isn't known yet, and after
-// an error.
+// Next returns the next result. It returns Nothing if that is not known yet, and after an error.
 //
-// The steps: (1) as long as the stream that the last event is of has an older one than
-// all others, take that; otherwise (2) let that stream find its head and its place;
-// (3) give out what has to be before the order of time; (4) give out the head of the
-// first stream, or (5), if it has none, wait for it or overtake it.
+// The steps: (1) while the stream of the last event has another one that is older than all other streams, return
+// that. Otherwise (2) find the head of that stream and its place. (3) Return the results outside the order of time.
+// (4) Return the head of the first stream, or (5) if it has none, wait for it or overtake it.
 func (m *Merger) Next() Kind {
 	if s := m.last; m.running && s.reader.Next() {
 		s.read++
@@ -175,23 +165,23 @@ func (m *Merger) Next() Kind {
 			return Event
 		}
 		m.used = false
-		m.settle(s)
+		m.updateOrder(s)
 	}
 	return m.next()
 }
 
-// next is Next from step 2 on.
+// next performs steps 2 to 5 of Next.
 func (m *Merger) next() Kind {
 	m.stopRunning()
 	m.awaited, m.Late = false, false
 	if m.used {
 		m.used = false
-		m.last.step()
-		m.settle(m.last)
+		m.last.findHead()
+		m.updateOrder(m.last)
 	}
 	for {
 		if len(m.out) > 0 {
-			return m.giveOut()
+			return m.nextOutput()
 		}
 		if m.err != nil || len(m.order.keys) == 0 {
 			return Nothing
@@ -205,13 +195,13 @@ func (m *Merger) next() Kind {
 		case s.key < m.passed && !s.behind():
 			m.fallBehind(s, Disordered, s.key)
 		default:
-			return m.take(s)
+			return m.returnHead(s)
 		}
 	}
 }
 
-// giveOut gives out what doesn't wait for its time.
-func (m *Merger) giveOut() Kind {
+// nextOutput returns the first result outside the order of time.
+func (m *Merger) nextOutput() Kind {
 	o := m.out[0]
 	n := copy(m.out, m.out[1:])
 	m.out[n] = output{}
@@ -220,10 +210,10 @@ func (m *Merger) giveOut() Kind {
 	return o.kind
 }
 
-// take gives out the head of the first stream.
-func (m *Merger) take(s *Stream) Kind {
+// returnHead returns the head of the first stream.
+func (m *Merger) returnHead(s *Stream) Kind {
 	if s.head == headEnd {
-		// Nothing has happened at the time of the stream's promise.
+		// The stream's end has no time of its own.
 		m.Stream, m.Time = s, m.passed
 		m.order.remove(s.number)
 		m.streams[s.number], s.over = nil, true
@@ -255,27 +245,26 @@ func (m *Merger) take(s *Stream) Kind {
 	return Event
 }
 
-// changeTo makes a stream the one that is given out. Only this one has the values of a large
-// event.
+// changeTo makes a stream the last one. Only the last stream has the values of a large event in memory.
 func (m *Merger) changeTo(s *Stream) {
 	if m.last != nil && m.last != s {
-		m.last.reader.Rest()
+		m.last.reader.Unload()
 	}
-	s.reader.Wake()
+	s.reader.Reload()
 	m.last, m.Stream = s, s
 }
 
-// Err returns why the trace can't be read on; nil if it can.
+// Err returns the error that ended the trace, or nil.
 func (m *Merger) Err() error { return m.err }
 
-// Failed is the stream that can't be read on; nil without an error. The packet to blame
-// is the first one of it that was not given back.
+// Failed returns the stream that caused the error, or nil. The first packet of the stream that Next has not returned
+// is invalid.
 func (m *Merger) Failed() *Stream { return m.failed }
 
-// Waiting is how many bytes of packets wait.
+// Waiting returns the number of bytes in waiting packets.
 func (m *Merger) Waiting() int { return m.waiting }
 
-// fail ends everything because of a stream.
+// fail ends the trace because of an error in a stream.
 func (m *Merger) fail(s *Stream, err error) {
 	if m.err == nil {
 		m.err = fmt.Errorf("stream %d (%s): %w", s.ID, s.Name, err)

@@ -10,8 +10,8 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// addLosses makes marks of the losses before and in the packet that was begun. Nothing
-// of the stream is older than before; the packet begins at begin.
+// addLosses adds marks for the losses before and in the open packet. The promise of the stream was before. The packet
+// begins at begin.
 func (s *Stream) addLosses(before, begin int64) {
 	if before == math.MinInt64 {
 		before = begin
@@ -40,30 +40,30 @@ func (s *Stream) addLosses(before, begin int64) {
 	}
 }
 
-// addEarlier makes marks of a loss before the packet's first event. Tracers count what
-// they discard at the end of a packet that was full, for want of a free one, now with
-// that packet and now with the next: then what was open at its end is not known any
-// more. One that was ended by a timer may be followed by nothing for the same reason.
+// addEarlier adds marks for a loss before the packet's first event. When no buffer is free at the end of a full
+// packet, tracers count the discarded events with that packet or with the next one. In the second case the stacks at
+// the end of the previous packet are not reliable. After a packet that a timer ended, events may be missing for the
+// same reason.
 func (s *Stream) addEarlier(before, begin int64) {
-	if begin < before || begin == before && !s.whole.any {
+	if begin < before || begin == before && !s.finished.any {
 		return
 	}
 	loss := &Loss{Stream: s, Cause: Discarded, From: before, To: begin}
 	s.marks = append(s.marks, mark{head: headLossBegin, time: before, loss: loss}, mark{head: headLossEnd, time: begin, loss: loss})
 }
 
-// follows says that the packet was begun because the one before was full: at that one's
-// end. A tracer that empties a buffer begins the next packet with its first event.
+// follows reports whether the packet begins at the end of the previous one, so that one was full. After a tracer has
+// emptied a buffer, the next packet begins with its first event.
 func (s *Stream) follows() bool {
 	p := &s.reader.Packet
-	return s.whole.any && p.Has(metadata.RoleClock) && p.Has(metadata.RolePacketEnd) && p.Begin == s.whole.end
+	return s.finished.any && p.Has(metadata.RoleClock) && p.Has(metadata.RolePacketEnd) && p.Begin == s.finished.end
 }
 
-// unknownEnd is the end of a loss as long as it isn't known.
+// unknownEnd is the end of a loss whose end is not known yet.
 const unknownEnd = math.MaxInt64
 
-// endOf is when the packet ends. Without a field for it, that is at its last event,
-// which isn't known yet.
+// endOf returns the end of the packet. Without a field for it, that is the time of its last event, which is not known
+// yet.
 func (s *Stream) endOf() int64 {
 	if s.timed(metadata.RolePacketEnd) {
 		return s.time(s.reader.Packet.End)
@@ -71,13 +71,12 @@ func (s *Stream) endOf() int64 {
 	return unknownEnd
 }
 
-// slackBits is what the alignment of an event may take beside the event.
+// slackBits is the maximum padding of an event for its alignment.
 const slackBits = 64
 
-// full returns how many events of the packet were surely written before the tracer
-// discarded any, and when the last of them was. An event is discarded where it has no
-// room: not before there was less left than the largest event takes. If that is never
-// so, before is the answer.
+// full returns the number of events that the tracer certainly wrote before it discarded any, and the time of the last
+// of them. The tracer discards an event that does not fit, so only after less room is left than the largest event
+// needs. If there is always more room, full returns 0 and before.
 func (s *Stream) full(before int64) (uint64, int64) {
 	known := s.largest
 	events, clock := s.readAhead()
@@ -90,10 +89,9 @@ func (s *Stream) full(before int64) (uint64, int64) {
 	return events, s.time(clock)
 }
 
-// readAhead reads the packet ahead. It returns how many events there are up to the
-// first one behind which less is left than the largest event known so far takes, and
-// the time of that; 0 if there is none. It keeps no more than that, and the size of
-// the largest event: a packet may have very many.
+// readAhead reads the packet with a second reader. It returns the number of events up to the first one after which
+// less room is left than the largest known event needs, and the time of that event, or 0 if there is none. It stores
+// only these and the size of the largest event, because a packet may have very many events.
 func (s *Stream) readAhead() (events, clock uint64) {
 	if s.clock == nil || s.peekAt() != nil {
 		return 0, 0
@@ -113,7 +111,7 @@ func (s *Stream) readAhead() (events, clock uint64) {
 	return events, clock
 }
 
-// peekAt begins to read the packet ahead.
+// peekAt opens the packet with the second reader.
 func (s *Stream) peekAt() error {
 	if s.peek == nil {
 		s.peek = ctf.NewReader(s.merger.trace)

@@ -8,46 +8,45 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// Position is how far the events of a stream were given out.
+// Position is the position in a stream after the returned events.
 type Position struct {
-	// Known says that the stream's packets have sequence numbers, and the rest holds.
+	// Known is set if the stream's packets have sequence numbers. Otherwise the other fields are invalid.
 	Known bool
-	// Next is the sequence number of the packet that is read next, or now.
+	// Next is the sequence number of the current or next packet.
 	Next uint64
-	// Events is how many events of that packet were given out.
+	// Events is the number of returned events of that packet.
 	Events uint64
-	// After says that a packet was read before that one: Discarded is its counter of
-	// discarded events and End its end, a value of the clock.
+	// After is set if a packet was read before that one. Discarded is its counter of discarded events and End its
+	// end, a value of the clock.
 	After          bool
 	Discarded, End uint64
 }
 
-// whole is what is known of the last packet of a stream that was read to its end.
-type whole struct {
-	// any says that there was one, numbered that it had a sequence number.
+// finishedPacket describes the last packet of a stream that was read to its end.
+type finishedPacket struct {
+	// any is set if there was one, numbered if it had a sequence number.
 	any, numbered            bool
 	sequence, discarded, end uint64
 }
 
-// Position returns how far the stream's events were given out.
+// Position returns the position after the returned events of the stream.
 func (s *Stream) Position() Position {
-	at := Position{Known: s.whole.numbered, After: s.whole.numbered, Next: s.whole.sequence + 1, Discarded: s.whole.discarded, End: s.whole.end}
+	at := Position{Known: s.finished.numbered, After: s.finished.numbered, Next: s.finished.sequence + 1, Discarded: s.finished.discarded, End: s.finished.end}
 	if s.packet != nil && s.reader.Packet.Has(metadata.RoleSequence) {
 		at.Known, at.Next, at.Events = true, s.reader.Packet.Sequence, s.read
 		if s.head == headEvent && !(s.merger.used && s.merger.last == s) && s.read > 0 {
-			at.Events-- // it waits
+			at.Events-- // Next has not returned it yet
 		}
 	}
 	if s.packet == nil && s.resume != nil && s.resume.Known {
-		// The packet to go on with has not come yet.
+		// The packet at the resumed position has not arrived yet.
 		at.Known, at.Next, at.Events = true, s.resume.Next, s.resume.Events
 	}
 	return at
 }
 
-// Resume has the stream go on at a position, in a Merger that has not read what is
-// before it: packets and events that were given out then are passed over. It must come
-// before all packets.
+// Resume continues the stream at a position of another Merger: it skips packets and events before it. Call it before
+// the first packet.
 func (s *Stream) Resume(at Position) {
 	if !at.Known {
 		return
@@ -55,16 +54,15 @@ func (s *Stream) Resume(at Position) {
 	s.resume = &at
 	if at.After {
 		s.reader.Continue(ctf.Past{Sequence: at.Next - 1, Discarded: at.Discarded, End: at.End})
-		s.whole = whole{any: true, numbered: true, sequence: at.Next - 1, discarded: at.Discarded, end: at.End}
+		s.finished = finishedPacket{any: true, numbered: true, sequence: at.Next - 1, discarded: at.Discarded, end: at.End}
 	}
 }
 
-// Again says that the stream's packets come again from some point on, as they do after
-// another connection was made: those that were given before are passed over. Where
-// packets have no sequence numbers, those are that end no later than the last one,
-// and a loss of cause Interrupted stands before the next. A stream that has ended goes on
-// with it, unless Next has returned its StreamEnd.
-func (s *Stream) Again() {
+// Replay announces that the stream's packets start again at an earlier one, as they do on a new connection. The
+// stream skips packets that it has read. Packets without sequence numbers are skipped if they end no later than the
+// last one, and a loss of cause Interrupted precedes the next packet. A stream that has ended continues, unless Next
+// has returned its StreamEnd.
+func (s *Stream) Replay() {
 	if s.over {
 		return
 	}
@@ -72,12 +70,12 @@ func (s *Stream) Again() {
 		s.idle()
 	}
 	s.ended = false
-	s.tell(input{kind: inputAgain})
+	s.enqueue(input{kind: inputReplay})
 }
 
-// again says whether a packet was read before; if only in part, skip is how many of its
-// events.
-func (s *Stream) again(packet []byte) (skip uint64, again bool, err error) {
+// alreadyRead reports whether a packet was read before. If only a part of it was, skip is the number of events in
+// that part.
+func (s *Stream) alreadyRead(packet []byte) (skip uint64, read bool, err error) {
 	if s.resume == nil {
 		return 0, false, nil
 	}
@@ -91,7 +89,7 @@ func (s *Stream) again(packet []byte) (skip uint64, again bool, err error) {
 	s.peek.Finish()
 	switch {
 	case !p.Has(metadata.RoleSequence):
-		if p.End <= s.whole.end {
+		if p.End <= s.finished.end {
 			return 0, true, nil
 		}
 		if s.open == nil {

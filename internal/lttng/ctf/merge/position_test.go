@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 )
 
-// written are the packets of a stream, and what comes out of them.
+// written are the packets of a stream, and the expected results.
 var (
 	written = []packet{
 		{sequence: 3, begin: 1, end: 9, discarded: 4, events: at(2, 3)},
@@ -24,8 +24,8 @@ var (
 	writtenOut = []string{"a 2", "a 3", "a 11", "a 12", "a 13", "a 22"}
 )
 
-// Wherever one Merger has stopped, another one goes on.
-func TestAStreamGoesOnWhereItsPositionSays(t *testing.T) {
+// A second Merger continues at any position of the first one.
+func TestAStreamContinuesAtItsPosition(t *testing.T) {
 	for n := range len(writtenOut) + 1 {
 		first := newBed(t, merge.Options{})
 		s := first.stream("a")
@@ -49,7 +49,7 @@ func TestAStreamGoesOnWhereItsPositionSays(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingBehindAPositionIsLost(t *testing.T) {
+func TestPacketsMissingAfterAPositionAreLost(t *testing.T) {
 	first := newBed(t, merge.Options{})
 	s := first.stream("a")
 	assert.False(t, s.Position().Known)
@@ -69,14 +69,14 @@ func TestWhatIsMissingBehindAPositionIsLost(t *testing.T) {
 	}, second.drain())
 }
 
-func TestAPositionThatIsNotKnownSkipsNothing(t *testing.T) {
+func TestAnUnknownPositionSkipsNothing(t *testing.T) {
 	b := newBed(t, merge.Options{})
 	b.stream("a").Resume(merge.Position{})
 	b.stream("a").Packet(written[0].bytes(), nil)
 	assert.Equal(t, []string{"a 2", "a 3"}, b.drain())
 }
 
-func TestPacketsAreGivenBackWhenTheyWereRead(t *testing.T) {
+func TestPacketsAreReturnedAfterTheirLastEvent(t *testing.T) {
 	b := newBed(t, merge.Options{MaxWaiting: 250})
 	s, other := b.stream("a"), b.stream("b")
 	var packets [][]byte

@@ -19,8 +19,8 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 )
 
-// come takes out what there is. Text of events is what they say.
-func come(t *testing.T, m *merge.Merger) []thing {
+// drainAll returns all current results. The text of an event is its field.
+func drainAll(t *testing.T, m *merge.Merger) []thing {
 	t.Helper()
 	var out []thing
 	for kind := m.Next(); kind != merge.Nothing; kind = m.Next() {
@@ -44,8 +44,8 @@ func come(t *testing.T, m *merge.Merger) []thing {
 
 func short(l *merge.Loss) string { return strings.TrimSuffix(l.Cause.String(), " events") }
 
-// allowed moves from known to the result what may come out: what is older than all
-// that other streams may still say. It is the merge, slow and obvious.
+// allowed moves from known to the result everything that is older than any further input of other streams. It is the
+// merge, slow and obvious.
 func allowed(known *[]thing, sources []*source) []thing {
 	slices.SortStableFunc(*known, func(a, b thing) int {
 		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.stream, b.stream))
@@ -66,8 +66,7 @@ func allowed(known *[]thing, sources []*source) []thing {
 	return out
 }
 
-// Whatever streams say, in whatever order: what comes out after each word is what
-// sorting everything gives.
+// For any inputs in any order, the results after each input equal those of sorting.
 func TestMergingIsSorting(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -84,11 +83,11 @@ func TestMergingIsSorting(t *testing.T) {
 			if s.ended {
 				continue
 			}
-			known = append(known, s.say()...)
+			known = append(known, s.input()...)
 			if random.IntN(3) == 0 {
-				continue // several words before anything is taken out
+				continue // several inputs before the results are read
 			}
-			want, got := allowed(&known, sources), come(t, m)
+			want, got := allowed(&known, sources), drainAll(t, m)
 			require.Equal(t, want, got, "seed %d, word %d", seed, said)
 			if len(got) > 0 {
 				passed = uint64(got[len(got)-1].time)
@@ -101,13 +100,13 @@ func TestMergingIsSorting(t *testing.T) {
 			s.ended = true
 			s.stream.End()
 		}
-		require.Equal(t, allowed(&known, sources), come(t, m), "seed %d, at the end", seed)
+		require.Equal(t, allowed(&known, sources), drainAll(t, m), "seed %d, at the end", seed)
 		require.Empty(t, known)
 		require.Zero(t, m.Waiting())
 	}
 }
 
-// watch checks what comes out while streams may be overtaken.
+// watch checks the results while streams may be overtaken.
 type watch struct {
 	t      *testing.T
 	m      *merge.Merger
@@ -115,19 +114,19 @@ type watch struct {
 	newest int64
 	open   map[*merge.Loss]bool
 	lagged map[*merge.Stream]bool
-	given  map[uint64][]string
+	texts  map[uint64][]string
 	late   int
 }
 
-// take takes out what there is, and returns how many things.
-func (w *watch) take() int {
+// results reads the current results and returns their number.
+func (w *watch) results() int {
 	n := 0
 	for kind := w.m.Next(); kind != merge.Nothing; kind = w.m.Next() {
 		s := w.m.Stream
 		n++
 		switch kind {
 		case merge.Event:
-			w.given[s.ID] = append(w.given[s.ID], string(w.m.Event.Text(w.m.Event.Class.Fields.Members[0])))
+			w.texts[s.ID] = append(w.texts[s.ID], string(w.m.Event.Text(w.m.Event.Class.Fields.Members[0])))
 			if w.m.Late {
 				w.late++
 				require.Less(w.t, w.m.Time, w.newest, "seed %d", w.seed)
@@ -158,9 +157,8 @@ func (w *watch) mark(lagged bool) {
 	}
 }
 
-// However streams stall: every event comes out, once and in the order of its stream;
-// nothing is held for longer than the delay; what comes late says so, inside of an
-// interval that says so.
+// With any stalls, every event is returned once and in the order of its stream. No event waits longer than the delay.
+// Late events are marked and lie inside a loss.
 func TestStalledStreamsAreOvertaken(t *testing.T) {
 	const delay = time.Second
 	late := 0
@@ -169,7 +167,7 @@ func TestStalledStreamsAreOvertaken(t *testing.T) {
 		m := merge.New(newTrace(t), merge.Options{MaxDelay: delay})
 		w := &watch{
 			t: t, m: m, seed: seed, newest: math.MinInt64, open: map[*merge.Loss]bool{},
-			lagged: map[*merge.Stream]bool{}, given: map[uint64][]string{},
+			lagged: map[*merge.Stream]bool{}, texts: map[uint64][]string{},
 		}
 		var sources []*source
 		for number := range 2 + random.IntN(5) {
@@ -178,34 +176,34 @@ func TestStalledStreamsAreOvertaken(t *testing.T) {
 		said := make([][]string, len(sources))
 		now := time.Duration(0)
 		for range 100 {
-			// Few streams speak often, so that the others stall.
+			// Few streams have frequent input, so that the others stall.
 			s := sources[min(random.IntN(len(sources)), random.IntN(len(sources)))]
 			if s.ended {
 				continue
 			}
-			for _, one := range s.say() {
+			for _, one := range s.input() {
 				if !strings.Contains(one.text, ":") {
 					said[s.number] = append(said[s.number], one.text)
 				}
 			}
-			w.take()
+			w.results()
 			now += time.Duration(random.Int64N(int64(delay)))
 			deadline, awaited := m.Deadline()
 			if awaited {
 				require.LessOrEqual(t, deadline, now+delay)
 			}
 			m.Advance(now)
-			n := w.take()
-			require.False(t, awaited && deadline <= now && n == 0, "seed %d: nothing came after the deadline", seed)
+			n := w.results()
+			require.False(t, awaited && deadline <= now && n == 0, "seed %d: no result after the deadline", seed)
 		}
 		for _, s := range sources {
 			s.stream.End()
 		}
-		w.take()
+		w.results()
 		require.Empty(t, w.open, "seed %d", seed)
 		require.Zero(t, m.Waiting())
 		for i, texts := range said {
-			require.Equal(t, texts, w.given[uint64(i)], "seed %d, stream %d", seed, i)
+			require.Equal(t, texts, w.texts[uint64(i)], "seed %d, stream %d", seed, i)
 		}
 		late += w.late
 	}

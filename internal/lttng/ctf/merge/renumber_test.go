@@ -11,7 +11,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 )
 
-func TestStreamsThatComeAndGoLeaveNothingBehind(t *testing.T) {
+func TestEndedStreamsUseNoMemory(t *testing.T) {
 	trace := ctf.NewTrace()
 	require.NoError(t, trace.Append([]byte(`/* CTF 1.8 */
 trace { major = 1; minor = 8; byte_order = le; };
@@ -34,7 +34,7 @@ stream { id = 0; packet.context := struct { integer { size = 64; map = clock.c.v
 	}
 	last.End()
 	first.End()
-	// They are in the order in which they were added, as what has the same time is.
+	// They are in the order of AddStream, as are results of the same time.
 	for _, s := range []*Stream{first, last} {
 		require.Equal(t, StreamEnd, m.Next())
 		require.Same(t, s, m.Stream)

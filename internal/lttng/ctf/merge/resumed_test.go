@@ -11,7 +11,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 )
 
-func TestAPositionThatWasResumedHoldsUntilItsPacketComes(t *testing.T) {
+func TestAResumedPositionIsValidUntilItsPacketArrives(t *testing.T) {
 	at := Position{Known: true, Next: 4, Events: 40, After: true, Discarded: 3, End: 17}
 	s := New(ctf.NewTrace(), Options{}).AddStream(1, "resumed")
 	s.Resume(at)

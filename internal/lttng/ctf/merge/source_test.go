@@ -11,34 +11,33 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 )
 
-// thing is what has to come out: an event, or an end of a loss.
+// thing is an expected result: an event, or an end of a loss.
 type thing struct {
 	time   int64
 	stream int
 	text   string
 }
 
-// source makes up what a stream says, and what has to come out of it.
+// source makes up the input of a stream and the expected results.
 type source struct {
 	random *rand.Rand
 	number int
 	stream *merge.Stream
-	// promised is what the stream holds others at; key is the time of the last thing
-	// that has to come out.
+	// promised is the promise of the stream. key is the time of its last expected result.
 	promised, key int64
 	ended         bool
 	now           uint64
 	events        int
-	// sequence is the number of the next packet, expected the one after the last that
-	// was given; the same for the counter of discarded events.
+	// sequence is the number of the next packet, expected the one after the last packet. The other two are the same
+	// for the counter of discarded events.
 	sequence, expected uint64
 	dropped, counted   uint64
-	// any says that there was a packet.
+	// any is set if there was a packet.
 	any     bool
 	largest uint64 // event in a packet with losses, in bytes
 }
 
-// newSource returns one that says nothing older than now.
+// newSource returns a source without input older than now.
 func newSource(random *rand.Rand, m *merge.Merger, number int, now uint64) *source {
 	return &source{
 		random: random, number: number, now: now, promised: math.MinInt64, key: math.MinInt64,
@@ -46,8 +45,8 @@ func newSource(random *rand.Rand, m *merge.Merger, number int, now uint64) *sour
 	}
 }
 
-// say says something, and returns what has to come out of that.
-func (s *source) say() []thing {
+// input adds an input and returns the expected results.
+func (s *source) input() []thing {
 	switch r := s.random.IntN(20); {
 	case r == 0:
 		s.ended = true
@@ -63,7 +62,7 @@ func (s *source) say() []thing {
 	}
 }
 
-// packet gives the stream a packet, sometimes with losses.
+// packet adds a packet to the stream, sometimes with losses.
 func (s *source) packet() []thing {
 	if s.sequence > 0 && s.random.IntN(8) == 0 {
 		s.sequence += 1 + s.random.Uint64N(3)
@@ -88,7 +87,7 @@ func (s *source) packet() []thing {
 	return out
 }
 
-// expect is what has to come out of a packet.
+// expect returns the expected results of a packet.
 func (s *source) expect(p *packet) []thing {
 	var out []thing
 	add := func(time int64, text string, arguments ...any) {
@@ -127,7 +126,8 @@ func (s *source) expect(p *packet) []thing {
 	return out
 }
 
-// full is how many events were written before any can have been discarded, and when.
+// full returns the number of events before the first one that may have been discarded, and the time of the last of
+// them.
 func (s *source) full(p *packet, before int64) (int, int64) {
 	for _, e := range p.events {
 		s.largest = max(s.largest, e.size())

@@ -12,21 +12,20 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// resumesWithin bounds how far behind the begin of a packet word is looked for that
-// tracing goes on: it comes as soon as the process's tracer finds a processor.
+// resumesWithin is the maximum time from the begin of a packet to an event that reports that tracing resumes. A
+// process records this event as soon as its tracer gets a processor.
 const resumesWithin = int64(50 * time.Millisecond)
 
-// stopsTracing reports whether the packet that was read says that tracing was stopped.
-// LTTng empties all buffers then, and writes packets for those that have nothing, too, as
-// it does at no other time while tracing goes on: but for a stream's first packet, which a
-// timer may end.
+// stopsTracing reports whether the finished packet means that tracing stopped. LTTng then empties all buffers and
+// also writes packets for empty ones. While tracing runs, it writes empty packets only as the first packet of a
+// stream, when a timer ends that.
 func (s *Stream) stopsTracing() bool {
 	p := &s.reader.Packet
-	return s.merger.options.Stops && s.read == 0 && s.timed(metadata.RolePacketEnd) && !s.follows() && (s.whole.any || p.Sequence > 0)
+	return s.merger.options.Stops && s.read == 0 && s.timed(metadata.RolePacketEnd) && !s.follows() && (s.finished.any || p.Sequence > 0)
 }
 
-// addStopped makes marks of the loss at the end of a packet that said that tracing was
-// stopped: now something follows.
+// addStopped adds marks for the loss at the end of a packet that meant that tracing stopped. It is called when the
+// stream continues.
 func (s *Stream) addStopped() {
 	if !s.stopped {
 		return
@@ -36,9 +35,8 @@ func (s *Stream) addStopped() {
 	s.marks = append(s.marks, mark{head: headLossBegin, time: s.promise, loss: loss}, mark{head: headLossEnd, time: s.promise, loss: loss})
 }
 
-// addStop makes marks of the loss that ends with word, in the packet that was begun, of
-// a process that it is traced again. Nothing of the stream is older than before; the
-// packet begins at begin.
+// addStop adds marks for a loss that ends with an event of the open packet, in which a process reports that tracing
+// resumes. The promise of the stream was before. The packet begins at begin.
 func (s *Stream) addStop(before, begin int64) {
 	resumes := s.merger.options.Resumes
 	if resumes == nil || s.clock == nil || s.follows() || s.peekAt() != nil {

@@ -13,7 +13,7 @@ import (
 
 // Stream is one stream of the trace.
 type Stream struct {
-	// ID and Name are what AddStream was given.
+	// ID and Name are the arguments of AddStream.
 	ID   uint64
 	Name string
 
@@ -21,50 +21,48 @@ type Stream struct {
 	number int
 
 	queue queue
-	// ended says that nothing more comes, over that all that came was given out.
+	// ended is set after End, over after Next has returned StreamEnd.
 	ended, over bool
-	// promise is what nothing that comes up is older than.
+	// promise is the lower bound for the time of all further input.
 	promise int64
-	// unresolved says that the input in front can't be understood yet.
+	// unresolved is set if the first input needs more metadata.
 	unresolved bool
 
-	// head is what is given out next, and key its time; without a head key is the
-	// promise.
+	// head is the kind of the stream's next result, and key its time. Without a head, key is the promise.
 	head     head
 	key      int64
 	headLoss *Loss
 
-	// reader has begun packet, if that isn't nil, and read so many events of it.
+	// reader has opened packet, unless that is nil, and read this number of its events.
 	reader *ctf.Reader
 	packet []byte
 	read   uint64
 	clock  *ctf.Clock // of the stream's class
 	known  bool       // the class
-	// marks are the ends of losses that stand between the events of the packet.
+	// marks are the ends of losses between the events of the packet.
 	marks []mark
-	// open is a loss that the next packet or promise ends.
+	// open is a loss that the next packet or promise closes.
 	open *Loss
-	// stopped says that tracing was stopped at promise, if anything follows.
+	// stopped is set if tracing stopped at promise, provided that the stream continues.
 	stopped bool
 
-	// late is open while the stream lags behind the others, which don't wait for it.
+	// late is open while the stream lags behind. Other streams do not wait for it.
 	late *Loss
-	// awaited says that others wait for the stream's next word since a time.
+	// awaited is set while others wait for the stream's input. since is the begin of the wait.
 	awaited bool
 	since   time.Duration
 
 	// peek reads packets before reader does.
-	peek    *ctf.Reader
-	largest uint64 // event in a packet with losses, in bits
-	whole   whole
-	resume  *Position
+	peek     *ctf.Reader
+	largest  uint64 // event in a packet with losses, in bits
+	finished finishedPacket
+	resume   *Position
 }
 
 func (s *Stream) behind() bool { return s.late != nil }
 
-// Packet gives the stream its next packet: all of it but the padding behind its
-// content. The bytes are the Merger's until PacketEnd. The index may be nil; where
-// there is one the packet must not contradict it.
+// Packet adds the stream's next packet, without the padding after its content. The bytes belong to the Merger until
+// PacketEnd. The index may be nil. Otherwise the packet must not contradict it.
 func (s *Stream) Packet(packet []byte, index *Index) {
 	if s.ended {
 		return
@@ -74,59 +72,56 @@ func (s *Stream) Packet(packet []byte, index *Index) {
 		copied := *index
 		index = &copied
 	}
-	s.tell(input{kind: inputPacket, packet: packet, index: index})
+	s.enqueue(input{kind: inputPacket, packet: packet, index: index})
 }
 
-// Promise says that whatever comes of the stream from now on is no older than a value
-// of the clock of a stream class. The class may be one that the metadata doesn't have
-// yet.
+// Promise sets a lower bound for all further input of the stream, as a value of the clock of a stream class. The
+// metadata may declare the class later.
 func (s *Stream) Promise(class, cycles uint64) {
 	in := input{kind: inputPromise, class: class, cycles: cycles}
 	if !s.queue.empty() && s.queue.back().kind == inputPromise {
 		*s.queue.back() = in
-		s.wake()
+		s.proceed()
 		return
 	}
-	s.tell(in)
+	s.enqueue(in)
 }
 
-// Lose says that something may be missing between what the stream was told before and
-// what it is told next.
-func (s *Stream) Lose(cause Cause) { s.tell(input{kind: inputLose, cause: cause}) }
+// MarkLoss reports that data may be missing between the previous input and the next one.
+func (s *Stream) MarkLoss(cause Cause) { s.enqueue(input{kind: inputLoss, cause: cause}) }
 
-// End says that nothing more comes of the stream. What it is told afterwards, but Again,
-// is passed over, and packets stay the caller's.
+// End ends the stream. Later input is ignored, except Replay, and the Merger does not use later packets.
 func (s *Stream) End() {
 	s.ended = true
-	s.wake()
+	s.proceed()
 }
 
-func (s *Stream) tell(in input) {
+func (s *Stream) enqueue(in input) {
 	if s.ended {
 		return
 	}
 	s.queue.push(in)
-	s.wake()
+	s.proceed()
 }
 
-// wake lets the stream go on if it had nothing.
-func (s *Stream) wake() {
+// proceed looks for a head if the stream has none.
+func (s *Stream) proceed() {
 	if s.head != headNone || s.merger.err != nil {
 		return
 	}
 	s.merger.stopRunning()
 	before := s.key
-	s.step()
+	s.findHead()
 	if s != s.merger.last {
-		s.reader.Rest()
+		s.reader.Unload()
 	}
 	if s.head != headNone || s.key > before {
 		s.awaited = false
 	}
-	s.merger.settle(s)
+	s.merger.updateOrder(s)
 }
 
-// Held is about how many bytes the stream has in memory beside its packets.
+// Held returns the approximate memory of the stream in bytes, without its packets.
 func (s *Stream) Held() int {
 	const stream, ofInput, ofMark = 1 << 10, 100, 100
 	held := stream + len(s.Name) + ofInput*cap(s.queue.inputs) + ofMark*cap(s.marks) + s.reader.Held()
@@ -136,25 +131,24 @@ func (s *Stream) Held() int {
 	return held
 }
 
-// Wanted says whether the stream should be given more: others may wait for it, or
-// there is room.
+// Wanted reports whether the caller should add packets to the stream: others may wait for it, or fewer than
+// MaxWaiting bytes wait.
 func (s *Stream) Wanted() bool {
 	return !s.ended && (s.IsEmpty() || s.merger.waiting < s.merger.options.MaxWaiting)
 }
 
-// IsEmpty says that nothing of the stream waits.
+// IsEmpty reports whether the stream has no waiting input.
 func (s *Stream) IsEmpty() bool { return s.head == headNone && s.queue.empty() }
 
-// Awaited says that the stream's next word is waited for: others wait for it, or went on
-// without it and it lags behind. It holds once Next has returned Nothing.
+// Awaited reports whether the stream's next input is needed: others wait for it, or the stream lags behind because
+// they did not wait. It is valid after Next has returned Nothing.
 func (s *Stream) Awaited() bool {
 	return !s.ended && s.IsEmpty() && (s.awaited || s.late != nil)
 }
 
-// PassBy says that nobody is to wait for what the stream has to say next: the caller has
-// no room for it, or it won't come soon. If others wait for it they go on without it, as
-// if MaxDelay were over: the loss is of that cause. It reports whether that is so. Next
-// must have returned Nothing.
+// PassBy makes the others continue without the stream, as if MaxDelay were over, with a loss of this cause. The
+// caller uses it if it has no memory for the stream's packet, or if the packet will not arrive soon. PassBy returns
+// false if no stream waits for this one, or if it is late already. Call it after Next has returned Nothing.
 func (s *Stream) PassBy(cause Cause) bool {
 	if s.merger.err != nil || s.late != nil || !s.Awaited() {
 		return false
@@ -163,20 +157,18 @@ func (s *Stream) PassBy(cause Cause) bool {
 	return true
 }
 
-// Current is the packet that the stream's last event is of; its values hold until the
-// next call of Next.
+// Current returns the packet of the stream's last event. Its values are valid until the next call of Next.
 func (s *Stream) Current() *ctf.Packet { return &s.reader.Packet }
 
-// time is when a value of the stream's clock was.
+// time returns the time of a value of the stream's clock.
 func (s *Stream) time(cycles uint64) int64 { return s.clock.UnixNano(cycles) }
 
-// timed says that the packet has a field of that role, and there is a clock to
-// understand it.
+// timed reports whether the packet has a field of that role, and the stream has a clock.
 func (s *Stream) timed(role metadata.Role) bool {
 	return s.clock != nil && s.reader.Packet.Has(role)
 }
 
-// idle sets the key of a stream that has nothing. Without a clock nobody waits for it.
+// idle sets the key of a stream without input. Other streams do not wait for a stream without clock.
 func (s *Stream) idle() {
 	s.head, s.key = headNone, s.promise
 	if s.known && s.clock == nil {

@@ -13,9 +13,8 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 )
 
-// metadataText is that of the traces that the tests write: each event has its full
-// time and text of any length. Stream class 1 has no clock, class 2 no counters, and
-// class 3 counters, but no end.
+// metadataText is the metadata of the traces of these tests. Each event has its full time and text of any length.
+// Stream class 1 has no clock, class 2 has no counters, class 3 has counters, but no end.
 const metadataText = `/* CTF 1.8 */
 typealias integer { size = 32; align = 8; } := u32;
 typealias integer { size = 64; align = 8; } := u64;
@@ -67,26 +66,26 @@ func newTrace(t testing.TB) *ctf.Trace {
 	return trace
 }
 
-// packet is a packet to be written.
+// packet is a packet to write.
 type packet struct {
 	class               uint32
 	begin, end          uint64
 	sequence, discarded uint64
 	events              []event
-	// room is how many bytes are left behind the content.
+	// room is the number of bytes after the content.
 	room uint64
 }
 
-// event is an event to be written, or one that was read.
+// event is an event to write, or one that was read.
 type event struct {
 	time uint64
 	text string
 }
 
-// size is that of an event of class 0 in bytes.
+// size returns the size of an event of class 0 in bytes.
 func (e event) size() uint64 { return 8 + uint64(len(e.text)) + 1 }
 
-// bytes is the packet, without what is behind its content.
+// bytes returns the packet without the bytes after its content.
 func (p *packet) bytes() []byte {
 	order := binary.LittleEndian
 	b := order.AppendUint32(nil, 0xC1FC1FC1)
@@ -112,7 +111,7 @@ func (p *packet) bytes() []byte {
 	return b
 }
 
-// at makes events of times.
+// at returns events at these times.
 func at(times ...uint64) []event {
 	var events []event
 	for _, time := range times {
@@ -121,5 +120,5 @@ func at(times ...uint64) []event {
 	return events
 }
 
-// text is text of so many bytes.
+// text returns text of n bytes.
 func text(n int) string { return strings.Repeat("x", n) }

@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// Number is an integer from -2^64+1 to 2^64-1: metadata has values of signed and
-// of unsigned fields of 64 bits.
+// Number is an integer from -2^64+1 to 2^64-1, because metadata contains values of signed and of unsigned fields of
+// 64 bits.
 type Number struct {
 	// Negative is false for 0.
 	Negative  bool
@@ -29,10 +29,10 @@ func Signed(i int64) Number {
 	return Number{Magnitude: uint64(i)}
 }
 
-// Uint64 returns the value, and whether it is one of 0 to 2^64-1.
+// Uint64 returns the value, and whether it is in the range from 0 to 2^64-1.
 func (n Number) Uint64() (uint64, bool) { return n.Magnitude, !n.Negative }
 
-// Int64 returns the value, and whether it is one of -2^63 to 2^63-1.
+// Int64 returns the value, and whether it is in the range from -2^63 to 2^63-1.
 func (n Number) Int64() (int64, bool) {
 	if n.Negative {
 		return -int64(n.Magnitude), n.Magnitude <= 1<<63
@@ -53,7 +53,7 @@ func (n Number) Compare(m Number) int {
 	return cmp.Compare(n.Magnitude, m.Magnitude)
 }
 
-// Next returns n+1, and whether that is a Number.
+// Next returns n+1, and whether that fits in a Number.
 func (n Number) Next() (Number, bool) {
 	if n.Negative {
 		return Number{Negative: n.Magnitude > 1, Magnitude: n.Magnitude - 1}, true

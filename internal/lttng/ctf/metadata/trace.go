@@ -3,31 +3,29 @@
 
 package metadata
 
-// ByteOrder is the order of the bytes of a field, and with it the order in which
-// bits fill a byte: from the least significant in little endian, from the most
-// significant in big endian.
+// ByteOrder is the order of the bytes of a field. It also determines the order in which bits fill a byte: from the
+// least significant in little endian, from the most significant in big endian.
 type ByteOrder uint8
 
 // The byte orders.
 const (
-	// NativeOrder stands for the trace's own order.
+	// NativeOrder is the trace's own order.
 	NativeOrder ByteOrder = iota
 	LittleEndian
 	BigEndian
 )
 
-// Scope is one of the structures that packets and events are made of. A field may
-// refer to fields of its own scope and of those before it.
+// Scope is one of the structures of packets and events. A field may refer to fields of its own scope and of earlier
+// scopes.
 type Scope uint8
 
-// The scopes in the order in which they stand in a packet.
+// The scopes in the order of their place in a packet.
 const (
 	NoScope Scope = iota
 	PacketHeader
 	PacketContext
 	EventHeader
-	// EventCommonContext is the context that all events of a stream class have
-	// (stream.event.context).
+	// EventCommonContext is the context that all events of a stream class have (stream.event.context).
 	EventCommonContext
 	// EventContext is the context of one event class (event.context).
 	EventContext
@@ -47,17 +45,17 @@ func (s Scope) String() string {
 	return "unknown scope"
 }
 
-// Trace is everything the metadata of one trace has said so far.
+// Trace is the metadata of one trace so far.
 type Trace struct {
 	// Major and Minor are the format's version: 1.8 or 2.0.
 	Major, Minor int
-	// Declared says that the trace itself was described: its version, byte order
-	// and packet header hold. Before that no packet can be read.
+	// Declared is set once the trace itself is declared, so its version, byte order and packet header are valid.
+	// Packets cannot be read before.
 	Declared  bool
 	UUID      [16]byte
 	HasUUID   bool
 	ByteOrder ByteOrder
-	// Name is the trace's name in CTF 2; empty otherwise.
+	// Name is the trace's name in CTF 2, and empty in CTF 1.8.
 	Name string
 	// PacketHeader is nil for packets without header.
 	PacketHeader *Struct
@@ -66,15 +64,14 @@ type Trace struct {
 	Streams      []*Stream
 	Events       []*Event
 	Callsites    []Callsite
-	// Notes are what was passed over because it is not known, each with its
-	// place. At most MaxNotes are kept.
+	// Notes describe ignored parts of the metadata with their positions. A trace holds at most MaxNotes.
 	Notes []string
 }
 
-// MaxNotes is how many notes a trace keeps.
+// MaxNotes is the maximum number of notes of a trace.
 const MaxNotes = 64
 
-// Note adds a line to Notes, unless there are enough.
+// Note adds a line to Notes if there are fewer than MaxNotes.
 func (t *Trace) Note(line string) {
 	if len(t.Notes) < MaxNotes {
 		t.Notes = append(t.Notes, line)
@@ -84,29 +81,28 @@ func (t *Trace) Note(line string) {
 // EnvEntry is one entry of the environment, in the order of the metadata.
 type EnvEntry struct {
 	Name string
-	// Text is the value, or "" where IsNumber.
+	// Text is the value, or "" if IsNumber is set.
 	Text     string
 	Number   Number
 	IsNumber bool
 }
 
-// Clock is what time stamps count. A value v is the time
-// OffsetSeconds + (Offset + v) / Frequency in seconds.
+// Clock is the clock of time stamps. A value v is the time OffsetSeconds + (Offset + v) / Frequency in seconds.
 type Clock struct {
-	// Name is what types refer to: the name in CTF 1.8, the ID in CTF 2.
+	// Name identifies the clock: the name in CTF 1.8, the ID in CTF 2.
 	Name        string
 	UUID        [16]byte
 	HasUUID     bool
 	Description string
-	// Frequency in Hz, above 0; 1 GHz where the metadata says nothing.
+	// Frequency in Hz, above 0. The default is 1 GHz.
 	Frequency uint64
 	// Precision is the uncertainty in cycles.
 	Precision     uint64
 	OffsetSeconds int64
 	// Offset in cycles.
 	Offset int64
-	// Absolute says that times of clocks of different traces compare (CTF 1.8),
-	// or that the origin is the Unix epoch (CTF 2).
+	// Absolute is set if times of clocks of different traces are comparable (CTF 1.8), or if the origin is the Unix
+	// epoch (CTF 2).
 	Absolute bool
 }
 
@@ -115,8 +111,7 @@ type Stream struct {
 	ID    uint64
 	HasID bool
 	Name  string
-	// Clock is the name of the default clock in CTF 2; empty in CTF 1.8, where
-	// each integer names its own.
+	// Clock is the name of the default clock in CTF 2. It is empty in CTF 1.8, where each integer names its clock.
 	Clock         string
 	PacketContext *Struct
 	EventHeader   *Struct
@@ -132,7 +127,7 @@ type Event struct {
 	HasStreamID bool
 	LogLevel    int64
 	HasLogLevel bool
-	// URI is model.emf.uri: where a model of the event stands.
+	// URI is model.emf.uri, the location of a model of the event.
 	URI     string
 	Context *Struct
 	Fields  *Struct

@@ -3,14 +3,14 @@
 
 package metadata
 
-// Type is the type of a field (CTF 2: field class): *Integer, *Float, *String,
-// *Bytes, *Struct, *Array, *Variant or *Optional.
+// Type is the type of a field (CTF 2: field class): *Integer, *Float, *String, *Bytes, *Struct, *Array, *Variant or
+// *Optional.
 type Type interface {
-	// Alignment in bits, relative to the begin of the packet; a power of two.
+	// Alignment in bits, relative to the begin of the packet. It is a power of two.
 	Alignment() uint64
 }
 
-// Encoding is how bytes are text.
+// Encoding is the encoding of text in bytes.
 type Encoding uint8
 
 // The encodings. CTF 1.8 has ASCII and UTF-8.
@@ -24,7 +24,7 @@ const (
 	UTF32LE
 )
 
-// Unit is the size of a code unit in bytes: 1, 2 or 4.
+// Unit returns the size of a code unit in bytes: 1, 2 or 4.
 func (e Encoding) Unit() uint64 {
 	switch e {
 	case UTF16BE, UTF16LE:
@@ -35,18 +35,16 @@ func (e Encoding) Unit() uint64 {
 	return 1
 }
 
-// Role is what a field means to a reader, as CTF 2 says it. In CTF 1.8 the names
-// of fields say it.
+// Role is the meaning of a field for a reader. CTF 2 declares roles. In CTF 1.8 the names of fields determine them.
 type Role uint16
 
-// The roles; a field may have several.
+// The roles. A field may have several.
 const (
 	RoleMagic Role = 1 << iota
 	RoleUUID
 	RoleStreamClass
 	RoleStreamInstance
-	// RoleClock is the default clock's value: at the begin of a packet, or of an
-	// event.
+	// RoleClock is the default clock's value at the begin of a packet, or of an event.
 	RoleClock
 	RolePacketEnd
 	RoleContentSize
@@ -58,42 +56,42 @@ const (
 
 // Integer is an integer, an enumeration, a boolean or a bit map.
 type Integer struct {
-	// Size in bits, 1 to 64. Without meaning where Variable.
+	// Size in bits, 1 to 64. It has no meaning if Variable is set.
 	Size   uint64
 	Align  uint64
 	Signed bool
 	Order  ByteOrder
-	// Variable is LEB128: seven bits in each byte, the least significant first.
+	// Variable is set for LEB128: seven bits in each byte, the least significant first.
 	Variable bool
-	// Base is what the value is best printed in: 2, 8, 10 or 16.
+	// Base is the preferred base for printing the value: 2, 8, 10 or 16.
 	Base uint8
-	// Encoding says that the integer is a character.
+	// Encoding is set if the integer is a character.
 	Encoding Encoding
-	// Clock is the name of the clock whose value this is; empty for none.
+	// Clock is the name of the clock of the value, empty for none.
 	Clock string
 	Roles Role
-	// Enum says that the value has names; Mappings are these.
+	// Enum is set if values have names, which are in Mappings.
 	Enum     bool
 	Mappings []Mapping
-	// Boolean: everything but 0 is true.
+	// Boolean is set for a boolean: all values except 0 are true.
 	Boolean bool
-	// Flags are the names of bits, by index; 0 is the least significant.
+	// Flags are the names of bits, by index. Index 0 is the least significant bit.
 	Flags []Mapping
 }
 
-// Mapping is a name and the values it stands for.
+// Mapping is a name and its values.
 type Mapping struct {
 	Label  string
 	Ranges []Range
 }
 
-// Range is the numbers from Low to High, both included.
+// Range contains the numbers from Low to High, both included.
 type Range struct {
 	Low, High Number
 }
 
-// Label returns the first label of a value of 64 bits, which has a sign if the integer
-// has one; "" if there is none.
+// Label returns the first label of a value of 64 bits, which has a sign if the integer has one. It returns "" if
+// there is none.
 func (t *Integer) Label(value uint64) string {
 	n := Unsigned(value)
 	if t.Signed {
@@ -109,7 +107,7 @@ func (t *Integer) Label(value uint64) string {
 	return ""
 }
 
-// Float is a number of IEEE 754.
+// Float is a floating point number of IEEE 754.
 type Float struct {
 	// Size in bits: 32 or 64.
 	Size  uint64
@@ -117,15 +115,14 @@ type Float struct {
 	Order ByteOrder
 }
 
-// String is text that a NUL ends.
+// String is text that ends with a NUL.
 type String struct {
 	Encoding Encoding
 }
 
-// Bytes is a number of bytes: text that a NUL may end early, or a blob where
-// Encoding is NoEncoding.
+// Bytes is a number of bytes: text, which may end early with a NUL, or a blob if Encoding is NoEncoding.
 type Bytes struct {
-	// Length in bytes where LengthRef is nil.
+	// Length in bytes if LengthRef is nil.
 	Length    uint64
 	LengthRef *Ref
 	Encoding  Encoding
@@ -133,7 +130,7 @@ type Bytes struct {
 	Roles     Role
 }
 
-// Struct is fields that follow one another.
+// Struct is a sequence of fields.
 type Struct struct {
 	Members []Member
 	align   uint64
@@ -141,13 +138,12 @@ type Struct struct {
 
 // Member is a field of a Struct.
 type Member struct {
-	// Name as it is written in the metadata.
+	// Name as written in the metadata.
 	Name string
 	Type Type
 }
 
-// NewStruct makes a structure whose alignment is the largest of align and those of
-// its members.
+// NewStruct returns a structure. Its alignment is the largest of align and those of its members.
 func NewStruct(members []Member, align uint64) *Struct {
 	s := &Struct{Members: members, align: max(align, 1)}
 	for _, m := range members {
@@ -156,22 +152,22 @@ func NewStruct(members []Member, align uint64) *Struct {
 	return s
 }
 
-// Array is elements of one type.
+// Array is a sequence of elements of one type.
 type Array struct {
 	Element Type
-	// Length in elements where LengthRef is nil.
+	// Length in elements if LengthRef is nil.
 	Length    uint64
 	LengthRef *Ref
-	// MinAlign is the least alignment of the first element in bits; 0 for none.
+	// MinAlign is the minimum alignment of the first element in bits, 0 for none.
 	MinAlign uint64
 }
 
-// Variant is one of several types, which another field selects.
+// Variant is one of several types. Another field selects it.
 type Variant struct {
 	Selector Ref
 	Options  []Option
-	// ByLabel says that the selector is an enumeration whose labels are the names
-	// of options (CTF 1.8). Otherwise the options have ranges (CTF 2).
+	// ByLabel is set if the selector is an enumeration whose labels are the names of options (CTF 1.8). Otherwise the
+	// options have ranges (CTF 2).
 	ByLabel bool
 }
 
@@ -182,27 +178,25 @@ type Option struct {
 	Ranges []Range
 }
 
-// Optional is a field that another field says to be there or not.
+// Optional is a field that exists or not, depending on another field.
 type Optional struct {
 	Selector Ref
-	// Ranges are the selector's values for which the field is there; empty where
-	// the selector is a boolean.
+	// Ranges are the selector's values for which the field exists. They are empty if the selector is a boolean.
 	Ranges []Range
 	Type   Type
 }
 
-// Ref is where another field stands, from the view of the one that needs it.
+// Ref is the location of another field, relative to the field that refers to it.
 type Ref struct {
-	// Origin is the scope that Path begins in, or NoScope.
+	// Origin is the scope in which Path begins, or NoScope.
 	Origin Scope
-	// Search, without Origin, looks for the first name of Path in the structures
-	// around the field from inside out, then in the scopes before (CTF 1.8).
-	// Otherwise Path begins Up structures outside of the one around the field
-	// (CTF 2).
+	// Search is used if there is no Origin. If it is set, the first name of Path is searched in the structures around
+	// the field, innermost first, and then in the earlier scopes (CTF 1.8). Otherwise Path begins Up structures
+	// outside the one around the field (CTF 2).
 	Search bool
 	Up     int
 	Path   []string
-	// Where is the place in the metadata, for errors.
+	// Where is the position in the metadata, for errors.
 	Where Position
 }
 
@@ -226,9 +220,8 @@ func (t *Bytes) Alignment() uint64 { return 8 }
 // Alignment in bits.
 func (t *Struct) Alignment() uint64 { return t.align }
 
-// Dimensions is how many arrays t is, one directly inside of the other, counted up to
-// most. Who makes types bounds them: names for arrays let a short text nest them as deep
-// as it is long, and asking for the alignment goes all the way.
+// Dimensions returns the number of arrays of which t consists, one directly inside the other, up to most. Parsers
+// bound it, because names of arrays allow a short text to nest them deeply, and Alignment visits all of them.
 func Dimensions(t Type, most int) int {
 	n := 0
 	for a, ok := t.(*Array); ok && n < most; a, ok = a.Element.(*Array) {
@@ -240,8 +233,8 @@ func Dimensions(t Type, most int) int {
 // Alignment in bits.
 func (t *Array) Alignment() uint64 { return max(t.MinAlign, t.Element.Alignment()) }
 
-// Alignment is 1: that of what is selected holds where it stands.
+// Alignment returns 1. The alignment of the selected type applies to its own place.
 func (t *Variant) Alignment() uint64 { return 1 }
 
-// Alignment is 1: that of the field holds where it stands.
+// Alignment returns 1. The alignment of the field applies to its own place.
 func (t *Optional) Alignment() uint64 { return 1 }

@@ -1,13 +1,12 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package printed reads, for tests, what babeltrace 1 has printed of a trace with all its
-// names: what a decoder has to agree with that knows nothing of this project.
+// Package printed reads, for tests, the output of babeltrace 1 for a trace, printed with all names. This project's
+// decoder is compared with it, because babeltrace shares no code with this project.
 //
-// The text says less than the trace: not which type a number has, nothing behind the
-// sixth digit of a floating point number, not the day of a time, and nothing where a text
-// that isn't escaped ends. A quotation mark ends a text where what follows is what can
-// follow a value.
+// The text contains less than the trace: it has no types of numbers, at most six digits of floating point numbers, no
+// day of a time, and no escapes in texts. So a quotation mark ends a text only if the following characters can follow
+// a value.
 package printed
 
 import (
@@ -19,25 +18,24 @@ import (
 
 // Event is one event.
 type Event struct {
-	// Text is all that was printed of it, without the line's end.
+	// Text is the printed text of the event, without the line's end.
 	Text string
-	// Time is the time of day in UTC, with nine digits behind the point.
+	// Time is the time of day in UTC, with nine digits after the point.
 	Time string
 	Host string
 	Name string
-	// LogLevel is the number of its log level, and LevelName its name; "" where the event
-	// has none.
+	// LogLevel is the number of its log level, and LevelName its name. LevelName is "" if the event has none.
 	LogLevel  int
 	LevelName string
-	// PacketContext, StreamContext, EventContext and Fields are the scopes that were
-	// printed; nil where the event has none.
+	// PacketContext, StreamContext, EventContext and Fields are the printed scopes. They are nil if the event has
+	// none.
 	PacketContext, StreamContext, EventContext, Fields Struct
 }
 
-// begin is how the text of each event begins.
+// begin is the start of the text of each event.
 const begin = "timestamp = "
 
-// Split gives the text of each event; texts in it may have several lines.
+// Split returns the text of each event. Texts in it may have several lines.
 func Split(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil
@@ -68,15 +66,14 @@ func Events(text string) ([]Event, error) {
 	return events, nil
 }
 
-// newEvent reads the text of one event: assignments with commas between them, of which
-// only the scopes have values of the trace.
+// newEvent reads the text of one event: assignments separated by commas. Only the scopes have values of the trace.
 func newEvent(text string) (Event, error) {
 	e := Event{Text: text}
 	p := parser{text: text}
 	for {
 		name, err := p.name()
 		if err == nil {
-			err = e.take(name, &p)
+			err = e.readAssignment(name, &p)
 		}
 		if err != nil {
 			return e, fmt.Errorf("at byte %d of %q: %w", p.at, text, err)
@@ -84,14 +81,14 @@ func newEvent(text string) (Event, error) {
 		if p.at == len(text) {
 			return e, nil
 		}
-		// Where the trace has no name babeltrace 1 prints nothing between two commas.
+		// If the trace has no name, babeltrace 1 prints nothing between two commas.
 		for p.skip(", ") {
 		}
 	}
 }
 
-// take reads the value of one assignment.
-func (e *Event) take(name string, p *parser) (err error) {
+// readAssignment reads the value of one assignment.
+func (e *Event) readAssignment(name string, p *parser) (err error) {
 	switch name {
 	case "stream.packet.context":
 		e.PacketContext, err = p.structure()
@@ -108,17 +105,17 @@ func (e *Event) take(name string, p *parser) (err error) {
 	case "name":
 		e.Name = p.word()
 	case "loglevel":
-		err = e.takeLevel(p.word())
+		err = e.readLevel(p.word())
 	case "trace", "trace:domain":
 		p.word()
 	default:
-		err = fmt.Errorf("expected something that babeltrace 1 says of an event, got %q", name)
+		err = fmt.Errorf("expected a property of an event in the output of babeltrace 1, got %q", name)
 	}
 	return err
 }
 
-// takeLevel reads a log level: NAME (NUMBER).
-func (e *Event) takeLevel(text string) error {
+// readLevel reads a log level: NAME (NUMBER).
+func (e *Event) readLevel(text string) error {
 	name, number, ok := strings.Cut(strings.TrimSuffix(text, ")"), " (")
 	if !ok {
 		return fmt.Errorf("expected a log level with its number, got %q", text)
@@ -131,8 +128,8 @@ func (e *Event) takeLevel(text string) error {
 	return nil
 }
 
-// Field is a field as it was printed, or else a context; a text has no quotation marks.
-// "" where there is none.
+// Field returns the printed value of a field, or of a context if there is no such field, or "". Texts have no
+// quotation marks.
 func (e *Event) Field(name string) string {
 	for _, scope := range [...]Struct{e.Fields, e.EventContext, e.StreamContext, e.PacketContext} {
 		for _, m := range scope {

@@ -55,11 +55,11 @@ func TestAValueIsReadByItsShape(t *testing.T) {
 	}
 }
 
-func TestWhatBabeltraceDoesNotPrintIsAnError(t *testing.T) {
+func TestTextThatBabeltraceDoesNotPrintIsAnError(t *testing.T) {
 	for text, want := range map[string]string{
 		"name = e":                                    `expected a text that begins with "timestamp = "`,
 		"timestamp = 1, x":                            "expected a name",
-		"timestamp = 1, x = 1":                        "expected something that babeltrace 1 says of an event",
+		"timestamp = 1, x = 1":                        "expected a property of an event in the output of babeltrace 1",
 		"timestamp = 1, loglevel = 5":                 "expected a log level with its number",
 		"timestamp = 1, loglevel = X (y)":             "expected a number of a log level",
 		"timestamp = 1, event.fields = 5":             `expected "{ "`,

@@ -13,17 +13,16 @@ import (
 type Value any
 
 type (
-	// Number is a number with the digits that were printed: decimal, 0x and hexadecimal,
-	// or floating point with six digits.
+	// Number is a number with the printed digits: decimal, hexadecimal with 0x, or floating point with six digits.
 	Number string
 	// Text is a text.
 	Text string
-	// Label is the value of an enumeration; Name is "" where it has none.
+	// Label is the value of an enumeration. Name is "" if the value has no label.
 	Label struct {
 		Name   string
 		Number Number
 	}
-	// Struct is a structure, or the selected option of a variant: they look the same.
+	// Struct is a structure, or the selected option of a variant. Both look the same.
 	Struct []Member
 	// List is an array or a sequence.
 	List []Value
@@ -33,7 +32,7 @@ type (
 type Member struct {
 	Name  string
 	Value Value
-	// printed is the value as it was printed, a text without its quotation marks.
+	// printed is the printed value, a text without its quotation marks.
 	printed string
 }
 
@@ -45,7 +44,7 @@ type parser struct {
 
 func (p *parser) rest() string { return p.text[p.at:] }
 
-// skip passes over a text if it is next.
+// skip skips a text if it is next, and reports whether it was.
 func (p *parser) skip(text string) bool {
 	if !strings.HasPrefix(p.rest(), text) {
 		return false
@@ -61,20 +60,20 @@ func (p *parser) expect(text string) error {
 	return nil
 }
 
-// What names, and numbers behind "0x" and others, consist of.
+// The characters of names, of digits after "0x", and of other numbers.
 const (
 	ofNames       = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:"
 	ofHexadecimal = "0123456789ABCDEF"
 	ofNumbers     = "-+.0123456789abcdefghijklmnopqrstuvwxyz"
 )
 
-// leading is what a text begins with that consists of certain bytes alone. A regular
-// expression takes many times as long, and there are many names and numbers.
+// leading returns the longest prefix of text that consists of the characters in of. A regular expression is many
+// times slower, and there are many names and numbers.
 func leading(text, of string) string { return text[:len(text)-len(strings.TrimLeft(text, of))] }
 
 var (
 	labelStart = regexp.MustCompile(`^\( (?:"([^"]*)"|<unknown>) : container = ([-0-9a-zA-FxX]+) \)`)
-	// textEnd is a quotation mark and what can be behind a value.
+	// textEnd matches a quotation mark and characters that can follow a value.
 	textEnd = regexp.MustCompile(`"(?:, [\w.:\[\]]+ = | [}\]]|$)`)
 )
 
@@ -122,7 +121,7 @@ func (p *parser) value() (Value, error) {
 	}
 }
 
-// number is the number that a text begins with; empty: none.
+// number returns the number at the start of a text, or "".
 func number(text string) Number {
 	const hexadecimal = "0x"
 	if digits, ok := strings.CutPrefix(text, hexadecimal); ok && leading(digits, ofHexadecimal) != "" {
@@ -173,7 +172,7 @@ func (p *parser) list() (List, error) {
 	return l, err
 }
 
-// between reads things with commas between them.
+// between reads items separated by commas.
 func (p *parser) between(open, end string, one func() error) error {
 	if err := p.expect(open + " "); err != nil {
 		return err

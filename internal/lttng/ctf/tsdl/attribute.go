@@ -13,17 +13,17 @@ import (
 
 // attribute is NAME = VALUE or NAME := TYPE.
 type attribute struct {
-	// name with dots, such as "packet.header".
+	// name contains dots, such as "packet.header".
 	name  string
 	where metadata.Position
 	kind  attributeKind
-	// text is a string, or words with dots.
+	// text is a string, or words joined by dots.
 	text   string
 	number metadata.Number
 	typ    metadata.Type
 }
 
-// attributeKind is what an attribute's value is.
+// attributeKind is the kind of an attribute's value.
 type attributeKind uint8
 
 const (
@@ -35,7 +35,7 @@ const (
 
 var attributeKinds = [...]string{"a string", "a word", "a number", "a type"}
 
-// block is a table of the attributes of a block.
+// block lists the attributes that a kind of block may have.
 type block []entry
 
 // entry is an attribute of a block, and the function that reads its value.
@@ -49,12 +49,12 @@ func set[T any](to *T, of func(attribute) T) func(attribute) {
 	return func(a attribute) { *to = of(a) }
 }
 
-// setPresent is set for a variable with another one that says whether it is set.
+// setPresent is like set and also sets *present to true.
 func setPresent[T any](to *T, present *bool, of func(attribute) T) func(attribute) {
 	return func(a attribute) { *to, *present = of(a), true }
 }
 
-// read reads an attribute, and returns false if the block has no such attribute.
+// read reads an attribute. It returns false if the block has no such attribute.
 func (b block) read(a attribute) bool {
 	for _, e := range b {
 		if e.name == a.name {
@@ -65,10 +65,10 @@ func (b block) read(a attribute) bool {
 	return false
 }
 
-// attributes reads a block in braces and passes each attribute to read, which returns false for an
-// unknown one. Types that are declared between attributes belong to s; without s there may be none.
-func (p *Parser) attributes(s *scope, what string, read func(attribute) bool) {
-	defer p.deeper()()
+// attributes reads a block in braces and passes each attribute to read, which returns false for an unknown one. Types
+// that are declared between attributes belong to s. If s is nil, the block must contain no types.
+func (p *Parser) attributes(s *scope, blockName string, read func(attribute) bool) {
+	defer p.enter()()
 	p.expect("{")
 	names := map[string]bool{}
 	for !p.accept("}") {
@@ -83,7 +83,7 @@ func (p *Parser) attributes(s *scope, what string, read func(attribute) bool) {
 		}
 		names[a.name] = true
 		if !read(a) {
-			p.trace.Note(fmt.Sprintf("metadata, %s: %s has no attribute %q: passed over", a.where, what, a.name))
+			p.trace.Note(fmt.Sprintf("metadata, %s: %s has no attribute %q: ignored", a.where, blockName, a.name))
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (p *Parser) attribute(s *scope) attribute {
 	p.expect("=")
 	switch p.tok.kind {
 	case quoted:
-		a.kind, a.text = attributeString, p.take().text
+		a.kind, a.text = attributeString, p.next().text
 	case word:
 		a.kind, a.text = attributeWord, strings.Join(p.path("a value"), ".")
 	default:
@@ -107,8 +107,8 @@ func (p *Parser) attribute(s *scope) attribute {
 	return a
 }
 
-// want fails unless the attribute's value is of one of the kinds.
-func (p *Parser) want(a attribute, kinds ...attributeKind) {
+// requireKind fails unless the attribute's value is of one of the kinds.
+func (p *Parser) requireKind(a attribute, kinds ...attributeKind) {
 	var names []string
 	for _, k := range kinds {
 		if a.kind == k {
@@ -119,14 +119,14 @@ func (p *Parser) want(a attribute, kinds ...attributeKind) {
 	p.fail(a.where, strings.Join(names, " or ")+" for "+a.name, "%s", attributeKinds[a.kind])
 }
 
-// stringOf returns the value of an attribute that is a string; words pass, too.
+// stringOf returns the value of an attribute that is a string or a word.
 func (p *Parser) stringOf(a attribute) string {
-	p.want(a, attributeString, attributeWord)
+	p.requireKind(a, attributeString, attributeWord)
 	return a.text
 }
 
 func (p *Parser) unsignedOf(a attribute) uint64 {
-	p.want(a, attributeNumber)
+	p.requireKind(a, attributeNumber)
 	n, ok := a.number.Uint64()
 	if !ok {
 		p.fail(a.where, "a number of 0 or more for "+a.name, "%s", a.number)
@@ -135,7 +135,7 @@ func (p *Parser) unsignedOf(a attribute) uint64 {
 }
 
 func (p *Parser) signedOf(a attribute) int64 {
-	p.want(a, attributeNumber)
+	p.requireKind(a, attributeNumber)
 	n, ok := a.number.Int64()
 	if !ok {
 		p.fail(a.where, "a number of 64 bits with sign for "+a.name, "%s", a.number)
@@ -145,7 +145,7 @@ func (p *Parser) signedOf(a attribute) int64 {
 
 // booleanOf returns the value of an attribute that is true or false, 1 or 0.
 func (p *Parser) booleanOf(a attribute) bool {
-	p.want(a, attributeWord, attributeNumber)
+	p.requireKind(a, attributeWord, attributeNumber)
 	if a.kind == attributeNumber {
 		return a.number.Magnitude != 0
 	}
@@ -161,7 +161,7 @@ func (p *Parser) booleanOf(a attribute) bool {
 
 // structOf returns the value of an attribute that is a structure.
 func (p *Parser) structOf(a attribute) *metadata.Struct {
-	p.want(a, attributeType)
+	p.requireKind(a, attributeType)
 	t, ok := a.typ.(*metadata.Struct)
 	if !ok {
 		p.fail(a.where, "a struct for "+a.name, "another type")
@@ -171,7 +171,7 @@ func (p *Parser) structOf(a attribute) *metadata.Struct {
 
 // uuidOf returns the value of an attribute that is a UUID.
 func (p *Parser) uuidOf(a attribute) (uuid [16]byte) {
-	p.want(a, attributeString)
+	p.requireKind(a, attributeString)
 	digits := strings.ReplaceAll(a.text, "-", "")
 	if n, err := hex.Decode(uuid[:], []byte(digits[:min(len(digits), 32)])); err != nil || n != 16 || len(digits) != 32 {
 		p.fail(a.where, "a UUID of 32 hexadecimal digits", "%q", a.text)
@@ -179,10 +179,10 @@ func (p *Parser) uuidOf(a attribute) (uuid [16]byte) {
 	return uuid
 }
 
-// byteOrderOf returns the value of an attribute that is a byte order. That of a
-// trace can't be native.
+// byteOrderOf returns the value of an attribute that is a byte order. native allows the byte order of the trace,
+// which the trace itself cannot have.
 func (p *Parser) byteOrderOf(a attribute, native bool) metadata.ByteOrder {
-	p.want(a, attributeWord)
+	p.requireKind(a, attributeWord)
 	switch {
 	case a.text == "le":
 		return metadata.LittleEndian

@@ -10,13 +10,13 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// precedences are the levels of C's operators for integers, weakest first.
+// precedences are the operators of C for integers by precedence, weakest first.
 var precedences = [][]string{{"|"}, {"^"}, {"&"}, {"<<", ">>"}, {"+", "-"}, {"*", "/", "%"}}
 
-// maxConstantBits bounds the results in the middle of an expression.
+// maxConstantBits bounds intermediate results of an expression.
 const maxConstantBits = 128
 
-// constant reads a constant expression: a number of at most 64 bits and a sign.
+// constant reads a constant expression with a result of at most 64 bits and a sign.
 func (p *Parser) constant() metadata.Number {
 	at := p.tok.where
 	n := p.binary(0)
@@ -26,17 +26,17 @@ func (p *Parser) constant() metadata.Number {
 	return metadata.Number{Negative: n.Sign() < 0, Magnitude: new(big.Int).Abs(n).Uint64()}
 }
 
-// unsigned reads a constant expression that isn't negative.
-func (p *Parser) unsigned(what string) uint64 {
+// unsigned reads a constant expression whose result is not negative.
+func (p *Parser) unsigned(expected string) uint64 {
 	at := p.tok.where
 	n, ok := p.constant().Uint64()
 	if !ok {
-		p.fail(at, what, "a number below 0")
+		p.fail(at, expected, "a number below 0")
 	}
 	return n
 }
 
-// binary reads operands with operators of the level and all that bind stronger.
+// binary reads operands with operators of this level and of all stronger levels.
 func (p *Parser) binary(level int) *big.Int {
 	if level == len(precedences) {
 		return p.unary()
@@ -52,7 +52,7 @@ func (p *Parser) binary(level int) *big.Int {
 		if operator == "" {
 			return left
 		}
-		at := p.take().where
+		at := p.next().where
 		left = p.apply(operator, left, p.binary(level+1), at)
 		if left.BitLen() > maxConstantBits {
 			p.fail(at, fmt.Sprintf("a result of at most %d bits", maxConstantBits), "%d bits", left.BitLen())
@@ -93,9 +93,9 @@ func (p *Parser) apply(operator string, a, b *big.Int, at metadata.Position) *bi
 	return n.Rem(a, b)
 }
 
-// unary reads a number or an expression in parentheses, with signs before it.
+// unary reads a number or an expression in parentheses, with any signs before it.
 func (p *Parser) unary() *big.Int {
-	defer p.deeper()()
+	defer p.enter()()
 	switch {
 	case p.accept("-"):
 		n := p.unary()
@@ -113,5 +113,5 @@ func (p *Parser) unary() *big.Int {
 	if p.tok.kind != number {
 		p.failToken("a number")
 	}
-	return new(big.Int).SetUint64(p.take().value.Magnitude)
+	return new(big.Int).SetUint64(p.next().value.Magnitude)
 }

@@ -5,17 +5,17 @@ package tsdl
 
 import "github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 
-// enumType reads: enum NAME : TYPE { LABEL = VALUE, LABEL = FROM ... TO, LABEL }.
-// Without a type it is int's.
+// enumType reads: enum NAME : TYPE { LABEL = VALUE, LABEL = FROM ... TO, LABEL }. Without a type, the container is
+// the type int.
 func (p *Parser) enumType(s *scope) metadata.Type {
-	at := p.take().where
+	at := p.next().where
 	name := p.optionalName()
 	var container metadata.Type
 	if p.accept(":") {
 		container = p.typeSpecifier(s)
 	}
 	if !p.is("{") {
-		return p.known(s, "enum", name, at)
+		return p.declaredType(s, "enum", name, at)
 	}
 	if container == nil {
 		if container = s.lookup("int"); container == nil {
@@ -34,9 +34,8 @@ func (p *Parser) enumType(s *scope) metadata.Type {
 	return &t
 }
 
-// mappings reads labels and their values, in braces. A label without value has
-// the number behind the one before, the first 0. Labels that come twice stand for
-// all their values.
+// mappings reads labels and their values, in braces. A label without value has the number after that of the previous
+// label, the first one has 0. A label that occurs several times stands for all its values.
 func (p *Parser) mappings() []metadata.Mapping {
 	p.expect("{")
 	var mappings []metadata.Mapping
@@ -46,13 +45,13 @@ func (p *Parser) mappings() []metadata.Mapping {
 		if p.tok.kind != word && p.tok.kind != quoted {
 			p.failToken("a label")
 		}
-		label := p.take()
+		label := p.next()
 		var r metadata.Range
 		switch {
 		case p.accept("="):
 			r = p.numberRange()
 		case !more:
-			p.fail(label.where, "a value for the label", "none, behind the largest of all")
+			p.fail(label.where, "a value for the label", "none, after the largest number")
 		default:
 			r = metadata.Range{Low: next, High: next}
 		}

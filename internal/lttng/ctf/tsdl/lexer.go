@@ -11,18 +11,17 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// lexer cuts text into tokens.
+// lexer splits text into tokens.
 type lexer struct {
 	text  []byte
 	at    int
 	where metadata.Position
 }
 
-// signs are the tokens of several characters that are neither word nor number,
-// longer ones first.
+// signs are the tokens of several characters that are neither words nor numbers, longer ones first.
 var signs = []string{"...", ":=", "->", "<<", ">>"}
 
-// next returns the token at the lexer's place and moves behind it.
+// next returns the next token and moves behind it.
 func (l *lexer) next() (token, error) {
 	if err := l.blank(); err != nil {
 		return token{}, err
@@ -38,7 +37,7 @@ func (l *lexer) next() (token, error) {
 	case c == '\'' || c == 'L' && l.follows("L'"):
 		return l.character(t)
 	case isLetter(c):
-		t.kind, t.text = word, l.take(isWord)
+		t.kind, t.text = word, l.run(isWord)
 		return t, nil
 	case isDigit(c):
 		return l.number(t)
@@ -67,27 +66,21 @@ func (l *lexer) follows(s string) bool {
 	return bytes.HasPrefix(l.text[l.at:], []byte(s))
 }
 
-// move goes on by n bytes.
+// move moves n bytes forward.
 func (l *lexer) move(n int) {
-	for _, c := range l.text[l.at : l.at+n] {
-		if c == '\n' {
-			l.where.Line++
-			l.where.Column = 0
-		}
-		l.where.Column++
-	}
+	l.where = l.where.After(l.text[l.at : l.at+n])
 	l.at += n
 }
 
-// take returns the longest run of bytes that belong, and moves behind it.
-func (l *lexer) take(belongs func(byte) bool) string {
+// run returns the longest run of bytes that match, and moves behind it.
+func (l *lexer) run(matches func(byte) bool) string {
 	n := l.at
-	for n < len(l.text) && belongs(l.text[n]) {
+	for n < len(l.text) && matches(l.text[n]) {
 		n++
 	}
-	taken := string(l.text[l.at:n])
+	text := string(l.text[l.at:n])
 	l.move(n - l.at)
-	return taken
+	return text
 }
 
 // blank moves behind white space and comments.
@@ -121,8 +114,8 @@ func (l *lexer) blank() error {
 	}
 }
 
-// quoted reads text between double quotes: as UTF-8, as the specification has all text
-// (section 7.1), with what is none replaced.
+// quoted reads text between double quotes. The specification requires UTF-8 (section 7.1). Invalid UTF-8 is replaced
+// by U+FFFD.
 func (l *lexer) quoted(t token) (token, error) {
 	if l.text[l.at] == 'L' {
 		l.move(1)
@@ -132,7 +125,7 @@ func (l *lexer) quoted(t token) (token, error) {
 	return t, err
 }
 
-// character reads a constant like 'a': the number of the character.
+// character reads a constant like 'a'. Its value is the number of the character.
 func (l *lexer) character(t token) (token, error) {
 	if l.text[l.at] == 'L' {
 		l.move(1)
@@ -180,7 +173,7 @@ var simpleEscapes = map[byte]byte{
 	'\\': '\\', '\'': '\'', '"': '"', '?': '?',
 }
 
-// escape appends what the escape sequence at the lexer's place stands for.
+// escape appends the byte for the next escape sequence.
 func (l *lexer) escape(text []byte) ([]byte, error) {
 	where := l.where
 	l.move(1)
@@ -212,10 +205,9 @@ func (l *lexer) escape(text []byte) ([]byte, error) {
 	return append(text, byte(value)), nil
 }
 
-// number reads an integer constant of C: decimal, octal, hexadecimal or binary,
-// with the suffixes u and l.
+// number reads an integer constant of C: decimal, octal, hexadecimal or binary, with the suffixes u and l.
 func (l *lexer) number(t token) (token, error) {
-	text := l.take(isWord)
+	text := l.run(isWord)
 	digits, base := text, uint64(10)
 	switch {
 	case len(text) > 1 && (text[1] == 'x' || text[1] == 'X'):
@@ -247,7 +239,7 @@ func (l *lexer) number(t token) (token, error) {
 	return t, nil
 }
 
-// digit is the value of a digit of up to base 16, or 16.
+// digit returns the value of a digit of up to base 16, or 16 for other characters.
 func digit(c byte) int {
 	switch {
 	case isDigit(c):

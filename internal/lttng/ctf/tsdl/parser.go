@@ -12,31 +12,30 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// maxDepth bounds how deep types, declarators and expressions may be nested.
+// maxDepth bounds the nesting of types, declarators and expressions.
 const maxDepth = 64
 
-// Parser reads the text of one trace's metadata and adds what it says to a
-// metadata.Trace.
+// Parser reads the text of one trace's metadata and adds its declarations to a metadata.Trace.
 //
-// Inside, an error is a panic of *metadata.Error that Append recovers: each of the
-// grammar's rules is a method, and almost all of them can fail.
+// Inside, an error is a panic of *metadata.Error, which Append recovers. Each rule of the grammar is a method, and
+// almost all of them can fail.
 type Parser struct {
 	trace *metadata.Trace
 	root  *scope
 	split splitter
-	// pending is text behind the last complete declaration; where is its begin.
+	// pending is the text after the last complete declaration. where is its position.
 	pending []byte
 	where   metadata.Position
-	// seen are fingerprints of declarations by what they declare: a tracer may
-	// repeat itself, but not contradict.
+	// seen maps declared things to the fingerprints of their declarations. A tracer may repeat a declaration, but not
+	// change it.
 	seen map[string][sha256.Size]byte
 
-	// The declaration that is being read.
+	// The declaration that the parser is reading.
 	lex lexer
 	tok token // the next token
-	// spoken are the tokens so far, for its fingerprint.
-	spoken []byte
-	depth  int
+	// read encodes the declaration's tokens so far, for its fingerprint.
+	read  []byte
+	depth int
 }
 
 // NewParser returns a parser that adds to trace.
@@ -49,12 +48,12 @@ func NewParser(trace *metadata.Trace) *Parser {
 	}
 }
 
-// Pending is how many bytes wait for the end of their declaration.
+// Pending returns the number of bytes that wait for the end of their declaration.
 func (p *Parser) Pending() int { return len(p.pending) }
 
-// Append reads text, which continues what was given before. It fails with
-// *metadata.Error if the text isn't TSDL or contradicts what was said before; the
-// declarations in front of the wrong one count, and the parser can't go on.
+// Append reads text, which continues the previous text. It fails with *metadata.Error if the text is not TSDL or
+// contradicts earlier declarations. The declarations before the wrong one count. After an error the parser cannot
+// continue.
 func (p *Parser) Append(text []byte) error {
 	n := p.split.scan(text)
 	if n == 0 {
@@ -69,27 +68,19 @@ func (p *Parser) Append(text []byte) error {
 	return err
 }
 
-// declarations reads everything that the lexer holds.
+// declarations reads all declarations of the lexer's text.
 func (p *Parser) declarations() (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			failure, ok := r.(*metadata.Error)
-			if !ok {
-				panic(r)
-			}
-			err = failure
-		}
-	}()
+	defer metadata.Recover(&err)
 	p.depth = 0
 	p.scan()
 	for p.tok.kind != end {
-		p.spoken = p.spoken[:0]
+		p.read = p.read[:0]
 		p.declaration()
 	}
 	return nil
 }
 
-// scan makes the lexer's next token the parser's.
+// scan reads the next token from the lexer.
 func (p *Parser) scan() {
 	t, err := p.lex.next()
 	if err != nil {
@@ -102,41 +93,41 @@ func (p *Parser) scan() {
 	p.tok = t
 }
 
-// fail ends the reading of the text at a token.
+// fail stops the parser with an error at a position.
 func (p *Parser) fail(at metadata.Position, expected, format string, args ...any) {
 	panic(&metadata.Error{Where: at, Expected: expected, Got: fmt.Sprintf(format, args...)})
 }
 
-// failToken ends the reading because of the next token.
+// failToken stops the parser with an error at the next token.
 func (p *Parser) failToken(expected string) {
 	p.fail(p.tok.where, expected, "%s", p.tok.described())
 }
 
-// take returns the next token and moves behind it.
-func (p *Parser) take() token {
+// next returns the next token and moves behind it.
+func (p *Parser) next() token {
 	t := p.tok
 	if t.kind == end {
-		p.failToken("more")
+		p.failToken("another token")
 	}
-	p.spoken = append(p.spoken, byte(t.kind))
-	p.spoken = binary.AppendUvarint(p.spoken, uint64(len(t.text)))
-	p.spoken = append(p.spoken, t.text...)
-	p.spoken = binary.LittleEndian.AppendUint64(p.spoken, t.value.Magnitude)
+	p.read = append(p.read, byte(t.kind))
+	p.read = binary.AppendUvarint(p.read, uint64(len(t.text)))
+	p.read = append(p.read, t.text...)
+	p.read = binary.LittleEndian.AppendUint64(p.read, t.value.Magnitude)
 	p.scan()
 	return t
 }
 
-// is says whether the next token is this word or sign.
+// is reports whether the next token is this word or sign.
 func (p *Parser) is(text string) bool {
 	return (p.tok.kind == word || p.tok.kind == sign) && p.tok.text == text
 }
 
-// accept moves behind the next token if it is this word or sign.
+// accept moves behind the next token if it is this word or sign, and reports whether it did.
 func (p *Parser) accept(text string) bool {
 	if !p.is(text) {
 		return false
 	}
-	p.take()
+	p.next()
 	return true
 }
 
@@ -145,20 +136,20 @@ func (p *Parser) expect(text string) {
 	if !p.is(text) {
 		p.failToken(fmt.Sprintf("%q", text))
 	}
-	p.take()
+	p.next()
 }
 
-// word moves behind the next token, which must be a word.
+// word returns the next token, which must be a word, and moves behind it.
 func (p *Parser) word(expected string) token {
 	if p.tok.kind != word {
 		p.failToken(expected)
 	}
-	return p.take()
+	return p.next()
 }
 
-// deeper guards against nesting that would exhaust the stack; the function it
-// returns undoes it.
-func (p *Parser) deeper() func() {
+// enter counts a level of nesting and fails at maxDepth, because deeper nesting would exhaust the stack. The function
+// that it returns leaves the level.
+func (p *Parser) enter() func() {
 	if p.depth == maxDepth {
 		p.fail(p.tok.where, fmt.Sprintf("at most %d levels of nesting", maxDepth), "more")
 	}
@@ -166,17 +157,17 @@ func (p *Parser) deeper() func() {
 	return func() { p.depth-- }
 }
 
-// repeated says whether the declaration that was just read was seen before in the
-// same words. Another one of the same thing is an error.
-func (p *Parser) repeated(at metadata.Position, what string) bool {
-	print := sha256.Sum256(p.spoken)
-	before, known := p.seen[what]
+// repeated reports whether the declaration that was just read occurred before in the same words. It fails if thing
+// was declared in other words.
+func (p *Parser) repeated(at metadata.Position, thing string) bool {
+	fingerprint := sha256.Sum256(p.read)
+	before, known := p.seen[thing]
 	if !known {
-		p.seen[what] = print
+		p.seen[thing] = fingerprint
 		return false
 	}
-	if before != print {
-		p.fail(at, what+" as it was declared before", "another declaration")
+	if before != fingerprint {
+		p.fail(at, thing+" as it was declared before", "another declaration")
 	}
 	return true
 }
@@ -189,7 +180,7 @@ func (p *Parser) declaration() {
 	}
 	if p.tok.kind == word {
 		if block, ok := blocks[p.tok.text]; ok {
-			p.take()
+			p.next()
 			block(p, at)
 			return
 		}
@@ -197,7 +188,7 @@ func (p *Parser) declaration() {
 	p.typeDeclaration(p.root)
 }
 
-// blocks are the declarations that aren't types, by their first word.
+// blocks are the declarations that are not types, by their first word.
 var blocks = map[string]func(*Parser, metadata.Position){
 	"trace":    (*Parser).traceBlock,
 	"stream":   (*Parser).streamBlock,

@@ -19,7 +19,7 @@ func parse(text string) (*metadata.Trace, error) {
 	return trace, p.Append([]byte(text))
 }
 
-// u8 is what most tests declare first.
+// u8 is the declaration that most tests need first.
 const u8 = "typealias integer { size = 8; } := uint8_t;\n"
 
 func TestTypes(t *testing.T) {
@@ -84,7 +84,7 @@ func TestTypes(t *testing.T) {
 			}},
 		{"names of types of several words, with pointers and const", "typealias uint8_t := unsigned long int; typealias uint8_t := void *; typedef uint8_t b, c[2]; unsigned long int x; void * y; const c z; const unsigned long int w;",
 			[]metadata.Member{{Name: "x", Type: byteType}, {Name: "y", Type: byteType}, {Name: "z", Type: &metadata.Array{Element: byteType, Length: 2}}, {Name: "w", Type: byteType}}},
-		{"names of types are looked for from inside out", "struct { typealias integer { size = 3; } := uint8_t; uint8_t a; } s; uint8_t b;",
+		{"names of types are resolved from the innermost scope outwards", "struct { typealias integer { size = 3; } := uint8_t; uint8_t a; } s; uint8_t b;",
 			[]metadata.Member{{Name: "s", Type: metadata.NewStruct([]metadata.Member{{Name: "a", Type: &metadata.Integer{Size: 3, Align: 1, Base: 10}}}, 1)}, {Name: "b", Type: byteType}}},
 		{"constant expressions", "uint8_t a[2 + 3 * (4 - 1) % 5], b[~-5 | 1 << 4], c[-(-6) / 4 ^ 0b11], d['a'], e[0x1Full >> 1 & 7], f[+1];",
 			[]metadata.Member{
@@ -103,7 +103,7 @@ func TestTypes(t *testing.T) {
 			require.Len(t, trace.Events, 1)
 			members := trace.Events[0].Fields.Members
 			for _, m := range members {
-				forgetPlaces(m.Type)
+				removePositions(m.Type)
 			}
 			require.Equal(t, c.want, members)
 		})
@@ -114,14 +114,14 @@ func one(n int64) metadata.Range {
 	return metadata.Range{Low: metadata.Signed(n), High: metadata.Signed(n)}
 }
 
-// forgetPlaces removes the places of references.
-func forgetPlaces(t metadata.Type) {
+// removePositions removes the positions of references.
+func removePositions(t metadata.Type) {
 	switch t := t.(type) {
 	case *metadata.Array:
 		if t.LengthRef != nil {
 			t.LengthRef.Where = metadata.Position{}
 		}
-		forgetPlaces(t.Element)
+		removePositions(t.Element)
 	case *metadata.Variant:
 		t.Selector.Where = metadata.Position{}
 	}
@@ -185,17 +185,17 @@ func TestTextIsUTF8(t *testing.T) {
 	require.Equal(t, "a:\uFFFD", trace.Events[0].Name)
 }
 
-func TestAttributesThatTracersAddArePassedOverWithANote(t *testing.T) {
+func TestUnknownAttributesAreIgnoredWithANote(t *testing.T) {
 	trace, err := parse("event {\n\tname = x;\n\tcolour.of = \"red\";\n\tfields := struct { integer { size = 3; mood = 7; } a; };\n};")
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		`metadata, line 3, column 2: an event has no attribute "colour.of": passed over`,
-		`metadata, line 4, column 41: an integer has no attribute "mood": passed over`,
+		`metadata, line 3, column 2: an event has no attribute "colour.of": ignored`,
+		`metadata, line 4, column 41: an integer has no attribute "mood": ignored`,
 	}, trace.Notes)
 	require.Len(t, trace.Events, 1)
 }
 
-func TestErrorsSayWhereAndWhat(t *testing.T) {
+func TestErrorsContainPositionAndExpectedText(t *testing.T) {
 	cases := []struct{ name, text, want string }{
 		{"an unknown type", "event {\n  fields := struct { uint9_t a; };\n};", `line 2, column 22: expected a type that was declared before, got "uint9_t"`},
 		{"an unknown structure", "event { fields := struct x; };", `line 1, column 19: expected a type that was declared before, got "struct x"`},
@@ -209,16 +209,16 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		{"a byte order", "typealias integer { size = 6; byte_order = middle; } := a;", `line 1, column 31: expected a byte order, got "middle"`},
 		{"a clock", "typealias integer { size = 6; map = clock.x; } := a;", `line 1, column 31: expected clock.NAME.value, got clock.x`},
 		{"a float of another size", "typealias floating_point { exp_dig = 5; mant_dig = 11; } := a;", `line 1, column 11: expected exp_dig and mant_dig 8 and 24, or 11 and 53, got 5 and 11`},
-		{"an attribute that comes twice", "typealias integer { size = 6; size = 7; } := a;", `line 1, column 31: expected one attribute size, got a second one`},
+		{"an attribute that occurs twice", "typealias integer { size = 6; size = 7; } := a;", `line 1, column 31: expected one attribute size, got a second one`},
 		{"a value of another kind", "trace { major = \"1\"; };", `line 1, column 9: expected a number for major, got a string`},
 		{"a version", "trace { major = 2; };", `line 1, column 9: expected CTF version 1.8, got major 2`},
 		{"no byte order", "trace { major = 1; };", `line 1, column 1: expected a trace with byte_order, got none`},
 		{"a UUID", "trace { uuid = \"12\"; };", `line 1, column 9: expected a UUID of 32 hexadecimal digits, got "12"`},
-		{"a string that doesn't end", "env { a = \"b\n\"; };", `line 1, column 13: expected the closing ", got the end of the line`},
+		{"a string without end", "env { a = \"b\n\"; };", `line 1, column 13: expected the closing ", got the end of the line`},
 		{"an escape sequence", "env { a = \"b\\q\"; };", `line 1, column 13: expected an escape sequence for one byte, got \q`},
 		{"a byte that is no text", "env { a = \x01; };", `line 1, column 11: expected a token, got the byte 0x01`},
 		{"a number of no base", "env { a = 089; };", `line 1, column 11: expected digits of base 8, got 089`},
-		{"a number with more behind it", "env { a = 12ab; };", `line 1, column 11: expected digits of base 10, got 12ab`},
+		{"a number with letters after it", "env { a = 12ab; };", `line 1, column 11: expected digits of base 10, got 12ab`},
 		{"a number of more than 64 bits", "env { a = 18446744073709551616; };", `line 1, column 11: expected an integer of at most 64 bits, got 18446744073709551616`},
 		{"a result of more than 64 bits", "env { a = 18446744073709551615 + 1; };", `line 1, column 11: expected a number of at most 64 bits, got 18446744073709551616`},
 		{"a shift", "env { a = 1 << 1000; };", `line 1, column 13: expected a shift by 0 to 128, got 1000`},
@@ -226,14 +226,14 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		{"a length below 0", u8 + "typedef uint8_t a[-1];", `line 2, column 19: expected the length of an array, got a number below 0`},
 		{"an array of too many dimensions", u8 + "typedef uint8_t a" + strings.Repeat("[1]", 64) + "; typedef a b[1];", `line 2, column 222: expected an array of at most 64 dimensions, got more`},
 		{"a range from high to low", u8 + "enum x : uint8_t { a = 3 ... 2 };", `line 2, column 24: expected a range from low to high, got 3 ... 2`},
-		{"a label without a value left", u8 + "enum x : uint8_t { a = 18446744073709551615, b };", `line 2, column 46: expected a value for the label, got none, behind the largest of all`},
+		{"a label after the largest value", u8 + "enum x : uint8_t { a = 18446744073709551615, b };", `line 2, column 46: expected a value for the label, got none, after the largest number`},
 		{"an enumeration of strings", "typealias string := text; enum x : text { a };", `line 1, column 27: expected an enumeration of an integer type, got another type`},
-		{"an enumeration of nothing", "enum x { a };", `line 1, column 1: expected the type of an enumeration, or a type int, got none`},
+		{"an enumeration without type", "enum x { a };", `line 1, column 1: expected the type of an enumeration, or a type int, got none`},
 		{"a field without a name", u8 + "struct x { uint8_t; };", `line 2, column 19: expected a name, got ";"`},
-		{"a name that comes twice", u8 + "struct x { uint8_t a; uint8_t a; };", `line 2, column 31: expected one field of the name a, got a second one`},
+		{"a name that occurs twice", u8 + "struct x { uint8_t a; uint8_t a; };", `line 2, column 31: expected one field of the name a, got a second one`},
 		{"a variant without options", "variant x { };", `line 1, column 1: expected a variant with options, got none`},
 		{"a variant without tag", "struct x { variant { string a; } v; };", `line 1, column 34: expected a tag for the variant, got none`},
-		{"a structure that isn't one", "event { fields := string; };", `line 1, column 9: expected a struct for fields, got another type`},
+		{"fields that are no structure", "event { fields := string; };", `line 1, column 9: expected a struct for fields, got another type`},
 		{"another declaration of a type", u8 + "typealias integer { size = 9; } := uint8_t;", `line 2, column 1: expected the type uint8_t as it was declared before, got another declaration`},
 		{"another declaration of a type in a scope", "struct x { typealias string := a; typealias string := a; };", `line 1, column 35: expected one declaration of the type a, got a second one`},
 		{"another trace", "trace { byte_order = le; }; trace { byte_order = be; };", `line 1, column 29: expected the trace as it was declared before, got another declaration`},
@@ -250,7 +250,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 	}
 }
 
-func TestTheSameMayBeSaidAgain(t *testing.T) {
+func TestDeclarationsMayBeRepeated(t *testing.T) {
 	const text = u8 + `trace { major = 1; minor = 8; byte_order = le; };
 env { a = 1; b = "x"; };
 clock { name = c; };

@@ -4,15 +4,16 @@
 package tsdl
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// maxPath bounds how many names the path of a field may have.
+// maxPath bounds the number of names in the path of a field.
 const maxPath = 64
 
-// prefixes are the begins of paths that name their scope.
+// prefixes are the paths that name a scope.
 var prefixes = []struct {
 	names []string
 	scope metadata.Scope
@@ -44,9 +45,9 @@ func (p *Parser) path(expected string) []string {
 	names := []string{p.word(expected).text}
 	for p.is(".") || p.is("->") {
 		if len(names) == maxPath {
-			p.failToken("the end of a path that is long enough")
+			p.failToken(fmt.Sprintf("at most %d names in a path", maxPath))
 		}
-		p.take()
+		p.next()
 		names = append(names, p.word("the next name of a path").text)
 	}
 	return names

@@ -11,7 +11,7 @@ import (
 
 // integerType reads: integer { size = N; … }.
 func (p *Parser) integerType() metadata.Type {
-	at := p.take().where
+	at := p.next().where
 	t := &metadata.Integer{Base: 10}
 	p.attributes(nil, "an integer", block{
 		{"size", func(a attribute) {
@@ -39,7 +39,7 @@ func (p *Parser) integerType() metadata.Type {
 	return t
 }
 
-// defaultAlignment is that of a field of whole bytes, or of bits.
+// defaultAlignment returns 8 for fields of whole bytes, and 1 for others.
 func defaultAlignment(size uint64) uint64 {
 	if size%8 == 0 {
 		return 8
@@ -49,7 +49,7 @@ func defaultAlignment(size uint64) uint64 {
 
 // baseOf returns the value of base: a number or one of its names.
 func (p *Parser) baseOf(a attribute) uint8 {
-	p.want(a, attributeNumber, attributeWord)
+	p.requireKind(a, attributeNumber, attributeWord)
 	if a.kind == attributeNumber {
 		switch a.number.Magnitude {
 		case 2, 8, 10, 16:
@@ -87,7 +87,7 @@ func (p *Parser) encodingOf(a attribute) metadata.Encoding {
 
 // clockOf returns the name of the clock in: map = clock.NAME.value.
 func (p *Parser) clockOf(a attribute) string {
-	p.want(a, attributeWord)
+	p.requireKind(a, attributeWord)
 	name, begins := strings.CutPrefix(a.text, "clock.")
 	name, ends := strings.CutSuffix(name, ".value")
 	if !begins || !ends || name == "" {
@@ -98,7 +98,7 @@ func (p *Parser) clockOf(a attribute) string {
 
 // floatType reads: floating_point { exp_dig = N; mant_dig = N; … }.
 func (p *Parser) floatType() metadata.Type {
-	at := p.take().where
+	at := p.next().where
 	t := &metadata.Float{}
 	var exponent, mantissa uint64
 	p.attributes(nil, "a floating point number", block{
@@ -126,7 +126,7 @@ func (p *Parser) floatType() metadata.Type {
 
 // stringType reads: string, or string { encoding = …; }.
 func (p *Parser) stringType() metadata.Type {
-	p.take()
+	p.next()
 	t := &metadata.String{Encoding: metadata.UTF8}
 	if !p.is("{") {
 		return t

@@ -5,17 +5,17 @@ package tsdl
 
 import "github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 
-// scope is the names of types that are known between two braces.
+// scope holds the names of types that are valid between two braces.
 type scope struct {
 	parent *scope
 	// types by name: "uint8_t", "unsigned long *", "struct x", "variant x", "enum x".
 	types map[string]metadata.Type
 }
 
-// inner returns a new scope inside of s.
+// inner returns a new scope inside s.
 func (s *scope) inner() *scope { return &scope{parent: s} }
 
-// lookup returns the type of that name, from inside out; nil if there is none.
+// lookup returns the type of that name, from the innermost scope outwards, or nil.
 func (s *scope) lookup(name string) metadata.Type {
 	for ; s != nil; s = s.parent {
 		if t, ok := s.types[name]; ok {
@@ -25,8 +25,7 @@ func (s *scope) lookup(name string) metadata.Type {
 	return nil
 }
 
-// declare gives a type a name. In the outermost scope the same declaration may come
-// again.
+// declare names a type. The outermost scope may repeat a declaration.
 func (p *Parser) declare(s *scope, name string, t metadata.Type, at metadata.Position) {
 	if s == p.root && p.repeated(at, "the type "+name) {
 		return

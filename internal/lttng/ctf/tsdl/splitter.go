@@ -3,30 +3,30 @@
 
 package tsdl
 
-// splitter finds the ends of declarations in text that comes in pieces: semicolons
-// outside of braces, comments and strings.
+// splitter finds the ends of declarations in text that arrives in pieces: semicolons outside braces, comments and
+// strings.
 type splitter struct {
 	mode  splitMode
 	depth int
 }
 
-// splitMode is what the bytes before were.
+// splitMode is the splitter's state after the previous bytes.
 type splitMode uint8
 
 const (
 	inText         splitMode = iota
 	afterSlash               // a slash that may begin a comment
-	inLineComment            // to the end of the line
-	inBlockComment           // to its end
+	inLineComment            // up to the end of the line
+	inBlockComment           // up to its end
 	afterStar                // a star in a block comment
-	inString                 // to a double quote
-	inStringEscape           // behind a backslash
-	inCharacter              // to a single quote
-	inCharEscape             // behind a backslash
+	inString                 // up to a double quote
+	inStringEscape           // after a backslash
+	inCharacter              // up to a single quote
+	inCharEscape             // after a backslash
 )
 
-// scan reads text, which continues what was scanned before, and returns how much of
-// it belongs to declarations that are complete; 0 if none ends in it.
+// scan reads text, which continues the previously scanned text. It returns the length of the complete declarations in
+// it, or 0 if no declaration ends in it.
 func (s *splitter) scan(text []byte) int {
 	end := 0
 	for i, c := range text {
@@ -54,7 +54,7 @@ func (s *splitter) scan(text []byte) int {
 		case inStringEscape, inCharEscape:
 			s.mode--
 		case inText, afterSlash:
-			if s.text(c) {
+			if s.endsDeclaration(c) {
 				end = i + 1
 			}
 		}
@@ -62,9 +62,8 @@ func (s *splitter) scan(text []byte) int {
 	return end
 }
 
-// text takes a byte outside of strings and comments and says whether a declaration
-// ends with it.
-func (s *splitter) text(c byte) bool {
+// endsDeclaration reads a byte outside strings and comments and reports whether a declaration ends with it.
+func (s *splitter) endsDeclaration(c byte) bool {
 	slash := s.mode == afterSlash
 	s.mode = inText
 	switch c {
@@ -84,7 +83,7 @@ func (s *splitter) text(c byte) bool {
 	case '{', '[', '(':
 		s.depth++
 	case '}', ']', ')':
-		// One too many is the parser's to say.
+		// The parser reports superfluous closing braces.
 		s.depth = max(0, s.depth-1)
 	case ';':
 		return s.depth == 0

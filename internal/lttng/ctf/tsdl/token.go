@@ -9,15 +9,15 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// kind is what a token is.
+// kind is the kind of a token.
 type kind uint8
 
 const (
-	end    kind = iota // of the text
-	word               // a keyword or an identifier: which of them, the place says
+	end    kind = iota // the end of the text
+	word               // a keyword or an identifier, depending on its place
 	number             // an integer constant, or a character
 	quoted             // a string
-	sign               // anything else, one to three characters
+	sign               // any other token, one to three characters
 )
 
 // token is a token of the text.
@@ -29,7 +29,7 @@ type token struct {
 	where metadata.Position
 }
 
-// described is the token as errors name it.
+// described returns a description of the token for errors.
 func (t token) described() string {
 	switch t.kind {
 	case end:
@@ -48,5 +48,5 @@ func (t token) described() string {
 	return strconv.Quote(t.text)
 }
 
-// maxQuotedInError is how many bytes of a string an error repeats.
+// maxQuotedInError is the maximum number of bytes of a string in an error.
 const maxQuotedInError = 40

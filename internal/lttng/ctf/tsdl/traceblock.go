@@ -15,7 +15,7 @@ const (
 	minor = 8
 )
 
-// maxEnv bounds the environment's entries.
+// maxEnv bounds the number of environment entries.
 const maxEnv = 1 << 10
 
 // traceBlock reads: { major = 1; minor = 8; byte_order = le; … };
@@ -110,7 +110,7 @@ func (p *Parser) clockBlock(at metadata.Position) {
 func (p *Parser) envBlock(at metadata.Position) {
 	var entries []metadata.EnvEntry
 	p.attributes(p.root.inner(), "the environment", func(a attribute) bool {
-		p.want(a, attributeString, attributeWord, attributeNumber)
+		p.requireKind(a, attributeString, attributeWord, attributeNumber)
 		entries = append(entries, metadata.EnvEntry{
 			Name: a.name, Text: a.text, Number: a.number, IsNumber: a.kind == attributeNumber,
 		})
@@ -122,7 +122,7 @@ func (p *Parser) envBlock(at metadata.Position) {
 	}
 }
 
-// environment adds an entry that isn't there yet.
+// environment adds an entry, unless it exists already.
 func (p *Parser) environment(e metadata.EnvEntry, at metadata.Position) {
 	for _, before := range p.trace.Env {
 		if before.Name == e.Name {

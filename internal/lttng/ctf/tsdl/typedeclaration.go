@@ -10,8 +10,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// beginsType says whether the next token begins the declaration of a type rather
-// than an attribute.
+// beginsType reports whether the next token begins the declaration of a type and not an attribute.
 func (p *Parser) beginsType() bool {
 	if p.tok.kind != word {
 		return false
@@ -23,8 +22,7 @@ func (p *Parser) beginsType() bool {
 	return false
 }
 
-// typeDeclaration reads a typealias, a typedef, or a type with a name of its own,
-// and the semicolon.
+// typeDeclaration reads a typealias, a typedef, or a named type, and the semicolon.
 func (p *Parser) typeDeclaration(s *scope) {
 	switch {
 	case p.is("typealias"):
@@ -39,14 +37,14 @@ func (p *Parser) typeDeclaration(s *scope) {
 	p.expect(";")
 }
 
-// typealias reads: typealias TYPE := NAME, where the name is words and asterisks.
+// typealias reads: typealias TYPE := NAME, where NAME consists of words and asterisks.
 func (p *Parser) typealias(s *scope) {
-	at := p.take().where
+	at := p.next().where
 	t := p.typeSpecifier(s)
 	p.expect(":=")
 	var words []string
 	for p.tok.kind == word || p.is("*") {
-		words = append(words, p.take().text)
+		words = append(words, p.next().text)
 	}
 	if len(words) == 0 {
 		p.failToken("the name of a type")
@@ -56,7 +54,7 @@ func (p *Parser) typealias(s *scope) {
 
 // typedef reads: typedef TYPE NAME[…], NAME[…].
 func (p *Parser) typedef(s *scope) {
-	at := p.take().where
+	at := p.next().where
 	base := p.typeSpecifier(s)
 	for {
 		name, t := p.declarator(base)
@@ -67,21 +65,21 @@ func (p *Parser) typedef(s *scope) {
 	}
 }
 
-// declarator reads the name of a field or type with the lengths of arrays behind
-// it, and returns the name and the type that this makes of base.
+// declarator reads the name of a field or type and any array lengths after it. It returns the name, and the type that
+// these lengths make of base.
 func (p *Parser) declarator(base metadata.Type) (token, metadata.Type) {
 	name, lengths := p.directDeclarator()
 	if len(lengths) > 0 && len(lengths)+metadata.Dimensions(base, maxDepth) > maxDepth {
 		p.fail(name.where, fmt.Sprintf("an array of at most %d dimensions", maxDepth), "more")
 	}
-	// The first length is the outermost array's.
+	// The first length belongs to the outermost array.
 	for i := len(lengths) - 1; i >= 0; i-- {
 		base = &metadata.Array{Element: base, Length: lengths[i].number, LengthRef: lengths[i].ref}
 	}
 	return name, base
 }
 
-// length is what stands in brackets: a number, or the path of a field.
+// length is the content of brackets: a number, or the path of a field.
 type length struct {
 	number uint64
 	ref    *metadata.Ref
@@ -89,7 +87,7 @@ type length struct {
 
 // directDeclarator reads NAME, or a declarator in parentheses, and brackets.
 func (p *Parser) directDeclarator() (name token, lengths []length) {
-	defer p.deeper()()
+	defer p.enter()()
 	if p.accept("(") {
 		name, lengths = p.directDeclarator()
 		p.expect(")")
@@ -98,7 +96,7 @@ func (p *Parser) directDeclarator() (name token, lengths []length) {
 	}
 	for p.accept("[") {
 		if len(lengths) == maxDepth {
-			p.failToken("no more lengths")
+			p.failToken(fmt.Sprintf("at most %d dimensions of an array", maxDepth))
 		}
 		if p.tok.kind == word {
 			ref := p.reference()

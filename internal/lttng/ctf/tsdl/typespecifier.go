@@ -11,16 +11,16 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// basicWords are the words of C that names of types are made of.
+// basicWords are the words of C in names of types.
 var basicWords = map[string]bool{
 	"const": true, "unsigned": true, "signed": true, "long": true, "short": true,
 	"int": true, "char": true, "float": true, "double": true, "void": true,
 	"_Bool": true, "_Complex": true, "_Imaginary": true,
 }
 
-// typeSpecifier reads a type: one that is written out, or the name of one.
+// typeSpecifier reads a type: a complete one, or the name of one.
 func (p *Parser) typeSpecifier(s *scope) metadata.Type {
-	defer p.deeper()()
+	defer p.enter()()
 	at := p.tok.where
 	if p.tok.kind != word {
 		p.failToken("a type")
@@ -61,23 +61,23 @@ func (p *Parser) typeName() []string {
 			break
 		}
 		complete = complete || p.tok.text != "const"
-		words = append(words, p.take().text)
+		words = append(words, p.next().text)
 		if !basic {
 			break
 		}
 	}
 	for p.is("*") || len(words) > 0 && p.is("const") {
-		words = append(words, p.take().text)
+		words = append(words, p.next().text)
 	}
 	return words
 }
 
-// structType reads: struct NAME { … } align(N), where all but one may be missing.
+// structType reads: struct NAME { … } align(N). The name, or the braces and the alignment, are optional.
 func (p *Parser) structType(s *scope) metadata.Type {
-	at := p.take().where
+	at := p.next().where
 	name := p.optionalName()
 	if !p.is("{") {
-		return p.known(s, "struct", name, at)
+		return p.declaredType(s, "struct", name, at)
 	}
 	members := p.members(s.inner())
 	align := uint64(1)
@@ -98,11 +98,11 @@ func (p *Parser) optionalName() string {
 	if p.tok.kind != word {
 		return ""
 	}
-	return p.take().text
+	return p.next().text
 }
 
-// known returns a type that was declared before.
-func (p *Parser) known(s *scope, keyword, name string, at metadata.Position) metadata.Type {
+// declaredType returns a type that was declared before.
+func (p *Parser) declaredType(s *scope, keyword, name string, at metadata.Position) metadata.Type {
 	if name == "" {
 		p.failToken("a name or {")
 	}
@@ -126,11 +126,11 @@ func (p *Parser) members(s *scope) []metadata.Member {
 		named := p.beginsType()
 		base := p.typeSpecifier(s)
 		if named && p.accept(";") {
-			continue // a type for the fields that follow
+			continue // a type for the following fields
 		}
 		for {
 			name, t := p.declarator(base)
-			p.complete(base, name.where)
+			p.requireTag(base, name.where)
 			if names[name.text] {
 				p.fail(name.where, "one field of the name "+name.text, "a second one")
 			}
@@ -145,17 +145,17 @@ func (p *Parser) members(s *scope) []metadata.Member {
 	return members
 }
 
-// complete refuses a field whose type is a variant without tag.
-func (p *Parser) complete(t metadata.Type, at metadata.Position) {
+// requireTag fails if the type is a variant without tag.
+func (p *Parser) requireTag(t metadata.Type, at metadata.Position) {
 	if v, ok := t.(*metadata.Variant); ok && v.Selector.Path == nil {
 		p.fail(at, "a tag for the variant", "none")
 	}
 }
 
-// variantType reads: variant NAME <TAG> { … }, where all but one may be missing. A
-// variant that was declared without tag gets one where it is used.
+// variantType reads: variant NAME <TAG> { … }. All parts are optional, but not all at the same time. A variant that
+// was declared without tag has the tag of the place where it is used.
 func (p *Parser) variantType(s *scope) metadata.Type {
-	at := p.take().where
+	at := p.next().where
 	name := p.optionalName()
 	var selector metadata.Ref
 	if p.accept("<") {
@@ -163,7 +163,7 @@ func (p *Parser) variantType(s *scope) metadata.Type {
 		p.expect(">")
 	}
 	if !p.is("{") {
-		t, ok := p.known(s, "variant", name, at).(*metadata.Variant)
+		t, ok := p.declaredType(s, "variant", name, at).(*metadata.Variant)
 		if !ok {
 			p.fail(at, "a variant", "another type")
 		}
@@ -193,7 +193,7 @@ func (p *Parser) alignment() uint64 {
 	return n
 }
 
-// MaxAlignment is the largest alignment in bits that is taken.
+// MaxAlignment is the largest alignment in bits that the parser accepts.
 const MaxAlignment = 1 << 20
 
 func (p *Parser) checkAlignment(n uint64, at metadata.Position) {

@@ -13,13 +13,13 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/capturefile"
 )
 
-// Capture is what a viewer and a relay daemon sent each other.
+// Capture contains the bytes between a viewer and a relay daemon.
 type Capture struct {
 	ViewerToRelay []byte
 	RelayToViewer []byte
 	// Exchanges are the requests, each with its reply, in order.
 	Exchanges []Exchange
-	// Minor is the minor version that they agreed on.
+	// Minor is the agreed minor version.
 	Minor uint32
 }
 
@@ -39,15 +39,14 @@ const (
 	timesFile    = "times.tsv"
 )
 
-// maxFileBytes bounds each file of a capture, unpacked.
+// maxFileBytes bounds each unpacked file of a capture.
 const maxFileBytes = 1 << 30
 
 // Open reads the capture in the zip file of that name.
 func Open(name string) (*Capture, error) { return capturefile.Open(name, Read) }
 
-// Read reads the capture in a zip file of size bytes. Files of other names are passed
-// over. It fails if one of the three is missing or larger than 1 GiB, or if they do not
-// fit each other.
+// Read reads the capture in a zip file of size bytes. It ignores files of other names. It fails if one of the three
+// is missing or larger than 1 GiB, or if they contradict each other.
 func Read(r io.ReaderAt, size int64) (*Capture, error) {
 	names := []string{requestsFile, repliesFile, timesFile}
 	limits := capturefile.Limits{File: maxFileBytes, All: int64(len(names)) * maxFileBytes}
@@ -63,7 +62,7 @@ func Read(r io.ReaderAt, size int64) (*Capture, error) {
 	return parse(files[requestsFile], files[repliesFile], files[timesFile])
 }
 
-// parse takes the two directions apart. A last request may be without reply.
+// parse splits the bytes of both directions into exchanges. The last request may have no reply.
 func parse(requests, replies, times []byte) (*Capture, error) {
 	sent, err := parseTimes(times)
 	if err != nil {
@@ -100,7 +99,7 @@ func parse(requests, replies, times []byte) (*Capture, error) {
 		answered += m
 	}
 	if answered < len(replies) {
-		return nil, fmt.Errorf("%s: expected its end at byte %d, behind the last reply, got %d bytes more", repliesFile, answered, len(replies)-answered)
+		return nil, fmt.Errorf("%s: expected its end at byte %d, after the last reply, got %d more bytes", repliesFile, answered, len(replies)-answered)
 	}
 	return c, nil
 }

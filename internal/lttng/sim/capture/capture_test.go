@@ -20,16 +20,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
-// The figures are those that whoever made the captures counted.
+// The expected figures were counted by the makers of the captures.
 func TestOpenTheCaptures(t *testing.T) {
 	cases := []struct {
 		name     string
 		requests int
 		replies  int
 		indexes  map[lttnglive.IndexStatus]int
-		asked    map[lttnglive.Command]int // of what is not asked for once
+		asked    map[lttnglive.Command]int // without commands that the viewer sends only once
 	}{
 		{"jul1", 5396, 82924, indexes(9, 24, 2, 149), asked(15, 7, 9)},
 		{"julctx", 4064, 71312, indexes(10, 6, 2, 113), asked(13, 5, 10)},
@@ -40,7 +41,7 @@ func TestOpenTheCaptures(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Open("../../../../testdata/lttng/live/" + c.name + ".zip")
+			got, err := Open(lttngdata.CaptureFile(t, c.name))
 			require.NoError(t, err)
 			assert.Len(t, got.ViewerToRelay, c.requests)
 			assert.Len(t, got.RelayToViewer, c.replies)
@@ -82,14 +83,14 @@ func asked(newStreams, metadata, packets int) map[lttnglive.Command]int {
 }
 
 func TestACaptureAsARecording(t *testing.T) {
-	c, err := Open("../../../../testdata/lttng/live/meta1.zip")
+	c, err := Open(lttngdata.CaptureFile(t, "meta1"))
 	require.NoError(t, err)
 	recordings, err := c.Recordings()
 	require.NoError(t, err)
 	require.Len(t, recordings, 1)
 	r := recordings[0]
 	assert.Equal(t, lttnglive.Session{ID: 8, LiveTimer: 200 * time.Millisecond, Host: "vm", Name: "meta1"}, r.Session)
-	// It is heard of 6.98 s after the first byte; the session was attached 0.04 s after it.
+	// The stream is sent 6.98 s after the first byte, the session was attached 0.04 s after it.
 	assert.Equal(t, 6936, int(r.End.Milliseconds()))
 	require.Len(t, r.Streams, 3)
 	metadata, second, first := r.Streams[0], r.Streams[1], r.Streams[2]
@@ -106,7 +107,7 @@ func TestACaptureAsARecording(t *testing.T) {
 		assert.Greater(t, s.End, s.Steps[len(s.Steps)-1].At)
 		for i, step := range s.Steps {
 			if i > 0 {
-				assert.NotEqual(t, s.Steps[i-1].Index, step.Index, "a promise that was told before")
+				assert.NotEqual(t, s.Steps[i-1].Index, step.Index, "a repeated promise")
 			}
 			assert.Zero(t, step.Index.Flags)
 			if step.Index.Status != lttnglive.IndexOK {
@@ -120,13 +121,12 @@ func TestACaptureAsARecording(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 10, packets)
-	// The relay serves all of it, so it is in order.
+	// The relay accepts all of it, so it is in order.
 	_, err = lttnglive.NewRelay(recordings, lttnglive.RelayOptions{})
 	require.NoError(t, err)
 }
 
-// made are the files of a small capture: a session is attached, its stream told and
-// ended.
+// made returns the files of a small capture: a session is attached, its stream is sent and ends.
 func made(exchanges ...Exchange) map[string][]byte {
 	files := map[string][]byte{requestsFile: {}, repliesFile: {}, timesFile: []byte("1000\tc2s\t0\t36\n")}
 	for i, e := range exchanges {
@@ -154,7 +154,7 @@ func exchange(request lttnglive.Request, reply lttnglive.Reply) Exchange {
 	return Exchange{Request: request, Reply: reply}
 }
 
-// readAt is a packet's bytes that the viewer read.
+// readAt returns the exchange for bytes of a packet.
 func readAt(offset uint64, text string) Exchange {
 	return exchange(lttnglive.GetPacketRequest{Stream: 5, Offset: offset, Length: uint32(len(text))},
 		lttnglive.PacketReply{Status: lttnglive.PacketOK, Data: []byte(text)})
@@ -193,11 +193,11 @@ func TestCapturesThatAreNoRecording(t *testing.T) {
 		err       string
 	}{
 		{"a session that was not listed", []Exchange{connect, attach}, "relay-to-viewer.bin from byte 20, attach session: expected a session that was listed before, got 1"},
-		{"a stream told twice", []Exchange{connect, list, attach, again}, "get new streams: expected stream 5 to be told once, got it again"},
-		{"a packet that was not read", []Exchange{connect, list, attach, newIndex}, "session 1: stream 5: expected the viewer to have read the packet at 8 with its 8 bytes of content"},
-		{"a packet that was read in part", []Exchange{connect, list, attach, newIndex, readAt(8, "0123"), readAt(13, "567")}, "session 1: stream 5: expected the viewer to have read the packet at 8 with its 8 bytes of content"},
-		{"parts that lie over each other", []Exchange{connect, list, attach, newIndex, readAt(8, "01234567"), readAt(9, "12345678")}, "session 1: stream 5: expected bytes from offset 9 on to be read as the others, got a part of those from 8 to 16"},
-		{"a packet at the end of all numbers", []Exchange{connect, list, attach, readAt(1<<63, "0")}, "get packet: expected a packet whose end is below offset 2^63, got one at 9223372036854775808"},
+		{"a stream sent twice", []Exchange{connect, list, attach, again}, "get new streams: expected stream 5 once, got it again"},
+		{"a packet that was not read", []Exchange{connect, list, attach, newIndex}, "session 1: stream 5: expected a request of the viewer for the packet at 8 with its 8 bytes of content, got none"},
+		{"a packet that was read in part", []Exchange{connect, list, attach, newIndex, readAt(8, "0123"), readAt(13, "567")}, "session 1: stream 5: expected a request of the viewer for the packet at 8 with its 8 bytes of content, got none"},
+		{"overlapping parts", []Exchange{connect, list, attach, newIndex, readAt(8, "01234567"), readAt(9, "12345678")}, "session 1: stream 5: expected bytes from offset 9 that do not overlap with others, got a part of those from 8 to 16"},
+		{"a packet at offset 2^63", []Exchange{connect, list, attach, readAt(1<<63, "0")}, "get packet: expected a packet whose end is below offset 2^63, got one at 9223372036854775808"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -229,19 +229,19 @@ func TestCapturesThatAreBroken(t *testing.T) {
 		{"no requests", func(f map[string][]byte) { delete(f, requestsFile) }, "expected a file viewer-to-relay.bin, got none"},
 		{"no times", func(f map[string][]byte) { delete(f, timesFile) }, "expected a file times.tsv, got none"},
 		{"a file twice", func(f map[string][]byte) { f["other/"+timesFile] = nil }, "expected one file times.tsv, got a second: "},
-		{"a request that is cut", func(f map[string][]byte) { f[requestsFile] = f[requestsFile][:40] }, "viewer-to-relay.bin from byte 36: expected a whole request, got 4 bytes"},
+		{"a truncated request", func(f map[string][]byte) { f[requestsFile] = f[requestsFile][:40] }, "viewer-to-relay.bin from byte 36: expected a whole request, got 4 bytes"},
 		{"an unknown command", func(f map[string][]byte) { f[requestsFile][47] = 99 }, "viewer-to-relay.bin from byte 36: byte 8: expected a command from 1 to 9, got 99"},
-		{"a reply that is cut", func(f map[string][]byte) { f[repliesFile] = f[repliesFile][:30] }, "relay-to-viewer.bin from byte 20: expected a whole reply to list sessions, got 10 bytes"},
+		{"a truncated reply", func(f map[string][]byte) { f[repliesFile] = f[repliesFile][:30] }, "relay-to-viewer.bin from byte 20: expected a whole reply to list sessions, got 10 bytes"},
 		{"a wrong reply", func(f map[string][]byte) { f[repliesFile][20] = 99 }, "relay-to-viewer.bin from byte 20, list sessions: byte 0: expected at most 4096 sessions, got "},
-		{"a reply too many", func(f map[string][]byte) { f[repliesFile] = append(f[repliesFile], 0, 0) }, "relay-to-viewer.bin: expected its end at byte 363, behind the last reply, got 2 bytes more"},
+		{"a reply too many", func(f map[string][]byte) { f[repliesFile] = append(f[repliesFile], 0, 0) }, "relay-to-viewer.bin: expected its end at byte 363, after the last reply, got 2 more bytes"},
 		{"times that end early", func(f map[string][]byte) { f[timesFile] = []byte("1000\ts2c\t0\t20\n") }, "times.tsv: expected a time for byte 362, got none"},
 		{"a line without length", func(f map[string][]byte) { f[timesFile] = []byte("1000\ts2c\t0\n") }, `times.tsv: line 1: expected nanoseconds, c2s or s2c, offset, and length or EOF, got "1000\ts2c\t0"`},
 		{"another direction", func(f map[string][]byte) { f[timesFile] = []byte("1000\ts2s\t0\t20\n") }, "times.tsv: line 1: expected nanoseconds, c2s or s2c, offset, and length or EOF, got "},
-		{"a time that is none", func(f map[string][]byte) { f[timesFile] = []byte("soon\ts2c\t0\t20\n") }, "times.tsv: line 1: expected nanoseconds: "},
-		{"an offset that is none", func(f map[string][]byte) { f[timesFile] = []byte("1000\ts2c\t-1\t20\n") }, "times.tsv: line 1: expected an offset: "},
-		{"a length that is none", func(f map[string][]byte) { f[timesFile] = []byte("1000\ts2c\t0\tx\n") }, "times.tsv: line 1: expected a length: "},
-		{"a gap", func(f map[string][]byte) { f[timesFile] = []byte("1000\ts2c\t1\t20\n") }, "times.tsv: line 1: expected a piece behind the one before, and no earlier, got "},
-		{"time that goes back", func(f map[string][]byte) { f[timesFile] = []byte("1000\ts2c\t0\t20\n999\ts2c\t20\t400\n") }, "times.tsv: line 2: expected a piece behind the one before, and no earlier, got "},
+		{"an invalid time", func(f map[string][]byte) { f[timesFile] = []byte("soon\ts2c\t0\t20\n") }, "times.tsv: line 1: expected nanoseconds: "},
+		{"an invalid offset", func(f map[string][]byte) { f[timesFile] = []byte("1000\ts2c\t-1\t20\n") }, "times.tsv: line 1: expected an offset: "},
+		{"an invalid length", func(f map[string][]byte) { f[timesFile] = []byte("1000\ts2c\t0\tx\n") }, "times.tsv: line 1: expected a length: "},
+		{"a gap", func(f map[string][]byte) { f[timesFile] = []byte("1000\ts2c\t1\t20\n") }, "times.tsv: line 1: expected a piece after the previous one, at the same time or later, got "},
+		{"a time before the previous one", func(f map[string][]byte) { f[timesFile] = []byte("1000\ts2c\t0\t20\n999\ts2c\t20\t400\n") }, "times.tsv: line 2: expected a piece after the previous one, at the same time or later, got "},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -261,8 +261,7 @@ func TestCapturesThatAreBroken(t *testing.T) {
 	})
 }
 
-// zipOf packs files, in order of their names, as a capture is packed, with a file that
-// is none of it.
+// zipOf packs files into a zip file, in order of their names, with an additional file.
 func zipOf(t *testing.T, files map[string][]byte) (io.ReaderAt, int64) {
 	t.Helper()
 	var b bytes.Buffer

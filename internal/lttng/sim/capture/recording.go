@@ -14,16 +14,15 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
-// Recordings gives each session that the viewer attached as a Recording: what the
-// relay daemon had been seen to know, from the moment it was seen. Data is part of the
-// capture's. It fails if the viewer did not list a session before, or did not read a
-// packet whose index it was given.
+// Recordings returns each session that the viewer attached as a Recording. Its times are those of the relay daemon's
+// replies. Its data is part of the capture's. It fails if the viewer did not list a session before, or did not read
+// the packet of an index.
 //
-// A stream or session that was not seen to end doesn't.
+// A stream or session whose end is not in the capture never ends.
 func (c *Capture) Recordings() ([]*lttnglive.Recording, error) {
 	b := builder{listed: map[uint64]lttnglive.Session{}, streams: map[uint64]*stream{}}
 	for _, e := range c.Exchanges {
-		if err := b.add(e); err != nil {
+		if err := b.addExchange(e); err != nil {
 			return nil, fmt.Errorf("%s from byte %d, %s: %w", repliesFile, e.ReplyOffset, e.Request.Command(), err)
 		}
 	}
@@ -38,10 +37,10 @@ func (c *Capture) Recordings() ([]*lttnglive.Recording, error) {
 	return recordings, nil
 }
 
-// builder collects what exchanges say, in their order.
+// builder collects the content of exchanges, in order.
 type builder struct {
 	listed   map[uint64]lttnglive.Session
-	sessions []*session // in the order in which they were attached
+	sessions []*session // in order of attachment
 	streams  map[uint64]*stream
 }
 
@@ -58,7 +57,7 @@ type stream struct {
 	packets packets
 }
 
-func (b *builder) add(e Exchange) error {
+func (b *builder) addExchange(e Exchange) error {
 	switch request := e.Request.(type) {
 	case lttnglive.ListSessionsRequest:
 		for _, s := range e.Reply.(lttnglive.ListSessionsReply).Sessions {
@@ -75,7 +74,7 @@ func (b *builder) add(e Exchange) error {
 	case lttnglive.GetPacketRequest:
 		reply := e.Reply.(lttnglive.PacketReply)
 		if s := b.streams[request.Stream]; s != nil && reply.Status == lttnglive.PacketOK {
-			return s.packets.add(request.Offset, reply.Data)
+			return s.packets.addBytes(request.Offset, reply.Data)
 		}
 	case lttnglive.GetMetadataRequest:
 		reply := e.Reply.(lttnglive.MetadataReply)
@@ -110,10 +109,10 @@ func (b *builder) newStreams(id uint64, reply lttnglive.NewStreamsReply, at time
 	return b.addStreams(s, reply.Streams, at)
 }
 
-func (b *builder) addStreams(s *session, told []lttnglive.Stream, at time.Duration) error {
-	for _, t := range told {
+func (b *builder) addStreams(s *session, sent []lttnglive.Stream, at time.Duration) error {
+	for _, t := range sent {
 		if b.streams[t.ID] != nil {
-			return fmt.Errorf("expected stream %d to be told once, got it again", t.ID)
+			return fmt.Errorf("expected stream %d once, got it again", t.ID)
 		}
 		added := &stream{session: s, RecordedStream: lttnglive.RecordedStream{
 			Stream: t, At: at - s.begin, End: lttnglive.Never,
@@ -133,7 +132,7 @@ func (b *builder) session(id uint64) *session {
 	return nil
 }
 
-// index adds a step. A promise that was told before is none.
+// index adds a step. It ignores a repeated promise.
 func (s *stream) index(index lttnglive.Index, at time.Duration) {
 	index.Flags = 0
 	switch index.Status {
@@ -160,7 +159,7 @@ func (s *session) recording() (*lttnglive.Recording, error) {
 	return r, nil
 }
 
-// arrange makes the stream's packets ready to be read, and checks that they are there.
+// arrange sorts the stream's packets, and checks that they are complete.
 func (s *stream) arrange() error {
 	if s.Metadata {
 		return nil
@@ -170,15 +169,15 @@ func (s *stream) arrange() error {
 	}
 	for _, step := range s.Steps {
 		index := step.Index
-		if index.Status == lttnglive.IndexOK && !s.packets.have(index.Offset, index.ContentLength()) {
-			return fmt.Errorf("expected the viewer to have read the packet at %d with its %d bytes of content", index.Offset, index.ContentLength())
+		if index.Status == lttnglive.IndexOK && !s.packets.contains(index.Offset, index.ContentLength()) {
+			return fmt.Errorf("expected a request of the viewer for the packet at %d with its %d bytes of content, got none", index.Offset, index.ContentLength())
 		}
 	}
 	s.Packets = s.packets
 	return nil
 }
 
-// packets has the bytes of a stream that were read. arrange puts them in order.
+// packets contains the bytes that were read from a stream. arrange sorts them.
 type packets []bytesAt
 
 type bytesAt struct {
@@ -188,7 +187,8 @@ type bytesAt struct {
 
 func (b bytesAt) end() uint64 { return b.offset + uint64(len(b.bytes)) }
 
-func (p *packets) add(offset uint64, b []byte) error {
+func (p *packets) addBytes(offset uint64, b []byte) error {
+	// addBytes adds bytes at an offset.
 	if offset > math.MaxInt64-math.MaxUint32 {
 		return fmt.Errorf("expected a packet whose end is below offset 2^63, got one at %d", offset)
 	}
@@ -198,7 +198,7 @@ func (p *packets) add(offset uint64, b []byte) error {
 	return nil
 }
 
-// arrange puts the bytes in order of their offsets. What was read again is left out.
+// arrange sorts the bytes by offset. It removes bytes that were read again.
 func (p *packets) arrange() error {
 	slices.SortStableFunc(*p, func(a, b bytesAt) int {
 		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(b.end(), a.end()))
@@ -206,13 +206,13 @@ func (p *packets) arrange() error {
 	*p = slices.CompactFunc(*p, func(a, b bytesAt) bool { return a.offset == b.offset })
 	for i := 1; i < len(*p); i++ {
 		if end := (*p)[i-1].end(); end > (*p)[i].offset {
-			return fmt.Errorf("expected bytes from offset %d on to be read as the others, got a part of those from %d to %d", (*p)[i].offset, (*p)[i-1].offset, end)
+			return fmt.Errorf("expected bytes from offset %d that do not overlap with others, got a part of those from %d to %d", (*p)[i].offset, (*p)[i-1].offset, end)
 		}
 	}
 	return nil
 }
 
-// ReadAt fails with io.ErrUnexpectedEOF where bytes were not read by the viewer.
+// ReadAt fails with io.ErrUnexpectedEOF if the viewer did not read the bytes.
 func (p packets) ReadAt(b []byte, offset int64) (int, error) {
 	n := 0
 	for n < len(b) {
@@ -225,7 +225,7 @@ func (p packets) ReadAt(b []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// part is the bytes from an offset to the end of those that were read with it.
+// part returns the bytes from an offset to the end of the piece that contains it.
 func (p packets) part(offset uint64) []byte {
 	i, found := slices.BinarySearchFunc(p, offset, func(b bytesAt, offset uint64) int { return cmp.Compare(b.offset, offset) })
 	if !found {
@@ -237,8 +237,8 @@ func (p packets) part(offset uint64) []byte {
 	return p[i].bytes[offset-p[i].offset:]
 }
 
-// have says that the bytes are there without a gap.
-func (p packets) have(offset, length uint64) bool {
+// contains reports whether the bytes are complete.
+func (p packets) contains(offset, length uint64) bool {
 	for n := uint64(0); n < length; {
 		part := p.part(offset + n)
 		if part == nil {

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// pieces says when the relay daemon's bytes were sent, in order of their offsets.
+// pieces are the times of the relay daemon's pieces, in order of their offsets.
 type pieces []piece
 
 type piece struct {
-	end int // offset behind it
+	end int // offset of its end
 	at  time.Duration
 }
 
@@ -25,10 +25,10 @@ const (
 	fromRelay  = "s2c"
 )
 
-// endOfDirection stands for a length where a side has closed.
+// endOfDirection replaces the length when a side has closed the connection.
 const endOfDirection = "EOF"
 
-// parseTimes reads the lines, and gives those of the relay daemon.
+// parseTimes reads the lines and returns those of the relay daemon.
 func parseTimes(text []byte) (pieces, error) {
 	var sent pieces
 	var first int64
@@ -57,14 +57,14 @@ func parseTimes(text []byte) (pieces, error) {
 			return nil, fmt.Errorf("line %d: expected a length: %w", i+1, err)
 		}
 		if n := len(sent); n > 0 && (sent[n-1].end != int(offset) || sent[n-1].at > time.Duration(at-first)) || n == 0 && offset != 0 {
-			return nil, fmt.Errorf("line %d: expected a piece behind the one before, and no earlier, got %q", i+1, line)
+			return nil, fmt.Errorf("line %d: expected a piece after the previous one, at the same time or later, got %q", i+1, line)
 		}
 		sent = append(sent, piece{end: int(offset + length), at: time.Duration(at - first)})
 	}
 	return sent, nil
 }
 
-// at is when all bytes before the offset had been sent.
+// at returns the time when all bytes before the offset had been sent.
 func (p pieces) at(offset int) (time.Duration, error) {
 	i, _ := slices.BinarySearchFunc(p, offset, func(p piece, offset int) int { return p.end - offset })
 	if i == len(p) {

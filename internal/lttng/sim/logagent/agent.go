@@ -16,8 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// Agent is the agent of one logging library in one program. Its methods may be called
-// by several goroutines.
+// Agent is the agent of one logging library in one program. Several goroutines may call its methods.
 type Agent struct {
 	options Options
 	// released is closed by the first "registration done".
@@ -28,11 +27,11 @@ type Agent struct {
 	loggers  []string
 	enabled  counts
 	contexts counts
-	faults   int // connections on which something went wrong
+	faults   int // number of connections with a fault
 	stats    Stats
 }
 
-// New makes an agent.
+// New returns an agent.
 func New(o Options) *Agent {
 	return &Agent{
 		options: o.withDefaults(), released: make(chan struct{}),
@@ -41,9 +40,8 @@ func New(o Options) *Agent {
 	}
 }
 
-// Run plays the agent until ctx ends, in whose place the program ends. An error says
-// that there is no daemon and never will be. Nothing of it is left when it returns. It
-// is called once.
+// Run runs the agent until ctx ends, which simulates the end of the program. It fails if there is no daemon and the
+// agent does not try again. All its goroutines have ended when it returns. Call it once.
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	var program sync.WaitGroup
@@ -52,7 +50,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	program.Go(func() { a.makeHandler(ctx) })
 	address, err := a.address()
 	if err != nil && a.options.Domain == lttngagent.Python {
-		return fmt.Errorf("an agent in Python looks for its daemon once: %w", err)
+		return fmt.Errorf("an agent in Python reads the address of its daemon only once: %w", err)
 	}
 	for {
 		if err == nil {
@@ -61,41 +59,41 @@ func (a *Agent) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		a.options.Log("agent %d is without a daemon: %v", a.options.PID, err)
+		a.options.Log("agent %d has no daemon: %v", a.options.PID, err)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(a.options.Retry):
 		}
 		if a.options.Domain == lttngagent.Python {
-			err = nil // the address stays
+			err = nil // the address stays the same
 			continue
 		}
 		address, err = a.address()
 	}
 }
 
-// makeHandler does what the constructor of the program's first handler does: it waits
-// until the agent is registered. Then the program's loggers have it.
+// makeHandler simulates the constructor of the program's first handler: it waits until the agent is registered. Then
+// the program's loggers have the handler.
 func (a *Agent) makeHandler(ctx context.Context) {
 	begin := time.Now()
 	timeout := time.NewTimer(a.options.HandlerTimeout)
 	defer timeout.Stop()
-	inVain := 0
+	timeouts := 0
 	if a.options.Dialect != lttngagent.RFC {
 		select {
 		case <-ctx.Done():
 			return
 		case <-a.released:
 		case <-timeout.C:
-			inVain = 1
+			timeouts = 1
 		}
 	}
-	a.count(func(s *Stats) { s.Handlers, s.HandlerTimeouts, s.HandlerWait = 1, inVain, time.Since(begin) })
+	a.count(func(s *Stats) { s.Handlers, s.HandlerTimeouts, s.HandlerWait = 1, timeouts, time.Since(begin) })
 	a.Attach(a.options.Loggers...)
 }
 
-// address is where the daemon is.
+// address returns the address of the daemon.
 func (a *Agent) address() (string, error) {
 	if a.options.PortFile == "" {
 		return a.options.Address, nil
@@ -112,17 +110,17 @@ func (a *Agent) address() (string, error) {
 	return net.JoinHostPort("127.0.0.1", line), nil
 }
 
-// connect connects to the daemon, registers, and obeys until the connection is gone,
-// which the error says, or ctx ends.
+// connect connects to the daemon, registers, and executes commands until the connection or ctx ends. The error is the
+// reason.
 func (a *Agent) connect(ctx context.Context, address string) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // ends whatever it is at
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // ends pending reads and writes
 	defer func() {
 		if stop() {
-			_ = conn.Close() // the agent doesn't come to know how
+			_ = conn.Close() // the agent ignores the error
 		}
 	}()
 	a.count(func(s *Stats) { s.Connections++ })
@@ -131,7 +129,7 @@ func (a *Agent) connect(ctx context.Context, address string) error {
 		return err
 	}
 	for {
-		if err := c.obey(ctx); err != nil {
+		if err := c.execute(ctx); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestAnAgentRegistersAndItsLoggersAreThereWhenItIsLetGoOn(t *testing.T) {
+func TestTheLoggersExistAfterRegistrationDone(t *testing.T) {
 	for _, domain := range lttngagent.Domains() {
 		d := listen(t)
 		a, _ := d.start(logagent.Options{Domain: domain, PID: 4711, Loggers: []string{"a", "b"}, HandlerTimeout: time.Hour})
@@ -40,7 +40,7 @@ func TestAnAgentRegistersAndItsLoggersAreThereWhenItIsLetGoOn(t *testing.T) {
 	}
 }
 
-func TestAProgramGoesOnWithoutADaemonThatLetsIt(t *testing.T) {
+func TestAProgramContinuesWithoutRegistrationDone(t *testing.T) {
 	d := listen(t)
 	a, _ := d.start(logagent.Options{Loggers: []string{"a"}, HandlerTimeout: time.Millisecond})
 	l, _ := d.registered()
@@ -49,7 +49,7 @@ func TestAProgramGoesOnWithoutADaemonThatLetsIt(t *testing.T) {
 	assert.Equal(t, 1, a.Stats().HandlerTimeouts)
 }
 
-func TestJavaCountsWhatIsEnabled(t *testing.T) {
+func TestJavaCountsEnablesByPattern(t *testing.T) {
 	d := listen(t)
 	a, _ := d.start(logagent.Options{})
 	l, _ := d.registered()
@@ -81,7 +81,7 @@ func TestJavaCountsWhatIsEnabled(t *testing.T) {
 	}, s.Commands)
 }
 
-func TestPythonHasOneCountForAllAndRefusesNothing(t *testing.T) {
+func TestPythonHasOneCountAndAlwaysReportsSuccess(t *testing.T) {
 	d := listen(t)
 	a, _ := d.start(logagent.Options{Domain: lttngagent.Python})
 	l, _ := d.registered()
@@ -95,7 +95,7 @@ func TestPythonHasOneCountForAllAndRefusesNothing(t *testing.T) {
 	assert.Empty(t, a.Enabled())
 }
 
-func TestAnAgentOfTheRFCDoesntRegister(t *testing.T) {
+func TestAnAgentOfTheRFCDoesNotRegister(t *testing.T) {
 	d := listen(t)
 	a, _ := d.start(logagent.Options{Dialect: lttngagent.RFC, Loggers: []string{"a", "b"}, HandlerTimeout: time.Hour})
 	l := d.accept()
@@ -106,10 +106,10 @@ func TestAnAgentOfTheRFCDoesntRegister(t *testing.T) {
 	assert.Equal(t, map[string]int{"a": 1}, a.Enabled())
 }
 
-// deadly is what ends an agent: a command that isn't one.
+// deadly is an unknown command, which ends an agent.
 var deadly = []byte{15: 0, 11: 99}
 
-func TestWhatIsNoCommandEndsTheThreadInJava(t *testing.T) {
+func TestAnUnknownCommandEndsTheThreadInJava(t *testing.T) {
 	d := listen(t)
 	a, stop := d.start(logagent.Options{})
 	l, _ := d.registered()
@@ -123,21 +123,21 @@ func TestWhatIsNoCommandEndsTheThreadInJava(t *testing.T) {
 	require.NoError(t, l.SetReadDeadline(time.Now().Add(patience)))
 	_, err = l.from.ReadByte()
 	require.Error(t, err)
-	assert.Equal(t, 1, a.Stats().Connections, "it never came back")
+	assert.Equal(t, 1, a.Stats().Connections, "it never reconnected")
 }
 
-func TestWhatPythonCannotTakeHasItCloseAndComeBack(t *testing.T) {
-	v2 := lttngagent.Agent{Dialect: lttngagent.V2, Domain: lttngagent.JUL} // who has contexts
+func TestPythonReconnectsAfterAnInvalidMessage(t *testing.T) {
+	v2 := lttngagent.Agent{Dialect: lttngagent.V2, Domain: lttngagent.JUL} // supports contexts
 	withContext, err := v2.AppendCommand(nil, lttngagent.EnableContext{Context: appContext(t)})
 	require.NoError(t, err)
 	for name, b := range map[string][]byte{
-		"no command":        deadly,
-		"a context":         withContext,
-		"no payload":        {11: 2, 15: 0},
-		"half a header":     deadly[:8],
-		"half a payload":    {7: 16, 11: 3, 15: 0, 20: 0},
-		"a header alone":    {7: 1, 11: 3, 15: 0},
-		"an endless header": {0: 1, 11: 1, 15: 0},
+		"an unknown command": deadly,
+		"a context":          withContext,
+		"no payload":         {11: 2, 15: 0},
+		"half a header":      deadly[:8],
+		"half a payload":     {7: 16, 11: 3, 15: 0, 20: 0},
+		"a header alone":     {7: 1, 11: 3, 15: 0},
+		"an endless header":  {0: 1, 11: 1, 15: 0},
 	} {
 		d := listen(t)
 		a, _ := d.start(logagent.Options{Domain: lttngagent.Python})
@@ -155,7 +155,7 @@ func TestWhatPythonCannotTakeHasItCloseAndComeBack(t *testing.T) {
 	}
 }
 
-func TestJavaTakesMessagesInPieces(t *testing.T) {
+func TestJavaAcceptsMessagesInPieces(t *testing.T) {
 	d := listen(t)
 	d.start(logagent.Options{})
 	l, _ := d.registered()
@@ -169,7 +169,7 @@ func TestJavaTakesMessagesInPieces(t *testing.T) {
 	assert.Equal(t, lttngagent.Success, code)
 }
 
-func TestAnAgentComesBackToADaemonThatIsAwayForAWhile(t *testing.T) {
+func TestAnAgentReconnectsToARestartedDaemon(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ".lttng", "agent.port")
 	a, _ := start(t, logagent.Options{PortFile: path})
 	d := listen(t)
@@ -183,21 +183,21 @@ func TestAnAgentComesBackToADaemonThatIsAwayForAWhile(t *testing.T) {
 	await(t, "both connections are counted", func() bool { return a.Stats().Connections == 2 })
 }
 
-func TestPythonLooksForItsDaemonOnce(t *testing.T) {
+func TestPythonReadsThePortFileOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "agent.port")
 	err := logagent.New(logagent.Options{Domain: lttngagent.Python, PortFile: path}).Run(context.Background())
-	require.ErrorContains(t, err, "an agent in Python looks for its daemon once: open "+path)
+	require.ErrorContains(t, err, "an agent in Python reads the address of its daemon only once: open "+path)
 	d := listen(t)
 	d.portFile(path)
 	a, _ := start(t, logagent.Options{Domain: lttngagent.Python, PortFile: path})
 	l, _ := d.registered()
-	listen(t).portFile(path) // nobody comes there
+	listen(t).portFile(path) // nothing listens there
 	require.NoError(t, l.Close())
 	d.registered()
 	assert.Equal(t, 2, a.Stats().Connections)
 }
 
-func TestAReplyTakesAsLongAsIsWanted(t *testing.T) {
+func TestAReplyIsDelayed(t *testing.T) {
 	d := listen(t)
 	a, _ := d.start(logagent.Options{ReplyDelay: time.Hour})
 	l, _ := d.registered()
@@ -208,7 +208,7 @@ func TestAReplyTakesAsLongAsIsWanted(t *testing.T) {
 	assert.Zero(t, a.Stats().Answered())
 }
 
-func TestADaemonThatClosesIsNoError(t *testing.T) {
+func TestADisconnectionByTheDaemonIsNoError(t *testing.T) {
 	d := listen(t)
 	_, stop := d.start(logagent.Options{Retry: time.Hour})
 	l, _ := d.registered()

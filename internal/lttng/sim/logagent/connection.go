@@ -17,7 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// connection is one of an agent with its daemon.
+// connection is a connection between an agent and its daemon.
 type connection struct {
 	agent *Agent
 	net.Conn
@@ -32,14 +32,13 @@ func newConnection(a *Agent, conn net.Conn) *connection {
 func (c *connection) register() error {
 	o := c.agent.options
 	if o.Dialect == lttngagent.RFC {
-		return nil // nobody says who it is
+		return nil // there is no registration
 	}
 	return c.fault.registration(c.Conn, lttngagent.NewRegistration(o.Domain, o.PID).AppendTo(nil))
 }
 
-// obey reads a request and answers it. An error says that the connection is of no use
-// any more.
-func (c *connection) obey(ctx context.Context) error {
+// execute reads a request, executes and answers it. After an error the connection is unusable.
+func (c *connection) execute(ctx context.Context) error {
 	command, err := c.command()
 	var wrong *lttngagent.ProtocolError
 	var unsupported *lttngagent.UnsupportedError
@@ -49,11 +48,11 @@ func (c *connection) obey(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	c.agent.options.Log("agent %d is told: %s", c.agent.options.PID, describe(command))
+	c.agent.options.Log("agent %d received: %s", c.agent.options.PID, describe(command))
 	return c.answer(ctx, command)
 }
 
-// command reads a command that the agent has.
+// command reads a command that the agent supports.
 func (c *connection) command() (lttngagent.Command, error) {
 	q, err := c.read()
 	if err != nil {
@@ -67,21 +66,21 @@ func (c *connection) command() (lttngagent.Command, error) {
 	return command, lttngagent.Agent{Dialect: o.Dialect, Domain: o.Domain}.Supports(command)
 }
 
-// read reads a request. Python's agent takes what it reads at once for the whole.
+// read reads a request. Python's agent treats the result of one read as the whole message.
 func (c *connection) read() (lttngagent.Request, error) {
 	dialect := c.agent.options.Dialect
 	if c.agent.options.Domain != lttngagent.Python {
 		return dialect.ReadRequest(c.reader)
 	}
 	const headerSize = 16
-	header, err := c.readAtOnce(headerSize)
+	header, err := c.readOnce(headerSize)
 	if err != nil {
 		return lttngagent.Request{}, err
 	}
 	message := header
-	const readable = 1 << 20 // what no daemon sends more of
+	const readable = 1 << 20 // no daemon sends more
 	if size := binary.BigEndian.Uint64(header); size > 0 && size <= readable {
-		payload, err := c.readAtOnce(int(size))
+		payload, err := c.readOnce(int(size))
 		if err != nil {
 			return lttngagent.Request{}, err
 		}
@@ -90,27 +89,27 @@ func (c *connection) read() (lttngagent.Request, error) {
 	return dialect.ReadRequest(bufio.NewReader(bytes.NewReader(message)))
 }
 
-func (c *connection) readAtOnce(n int) ([]byte, error) {
+func (c *connection) readOnce(n int) ([]byte, error) {
 	b := make([]byte, n)
 	got, err := c.Conn.Read(b)
 	if err == nil && got < n {
-		err = &lttngagent.ProtocolError{Expected: fmt.Sprintf("%d bytes at once", n), Got: strconv.Itoa(got)}
+		err = &lttngagent.ProtocolError{Expected: fmt.Sprintf("%d bytes in one read", n), Got: strconv.Itoa(got)}
 	}
 	return b[:got], err
 }
 
-// fail does what real agents do on a request that they can't answer.
+// fail behaves like real agents after a request that they cannot answer.
 func (c *connection) fail(ctx context.Context, why error) error {
 	c.agent.count(func(s *Stats) { s.Unanswered++ })
 	if c.agent.options.Domain == lttngagent.Python {
-		return fmt.Errorf("the agent, being Python's, closes: %w", why)
+		return fmt.Errorf("the agent of Python closes the connection: %w", why)
 	}
-	c.agent.options.Log("agent %d: its thread ends, and leaves the connection open and mute: %v", c.agent.options.PID, why)
+	c.agent.options.Log("agent %d: its thread ends, and the connection stays open without replies: %v", c.agent.options.PID, why)
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// answer does what the command says, and says so.
+// answer executes the command and sends the reply.
 func (c *connection) answer(ctx context.Context, command lttngagent.Command) error {
 	if err := wait(ctx, c.agent.options.ReplyDelay); err != nil {
 		return err
@@ -128,8 +127,7 @@ func (c *connection) answer(ctx context.Context, command lttngagent.Command) err
 	return err
 }
 
-// appendReply obeys a command and appends what the agent says, and how many names that
-// has.
+// appendReply executes a command and appends its reply. It also returns the number of names in it.
 func (a *Agent) appendReply(b []byte, command lttngagent.Command) (reply []byte, listed int) {
 	switch c := command.(type) {
 	case lttngagent.List:
@@ -168,7 +166,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// describe is a command in words.
+// describe returns a description of a command for the log.
 func describe(command lttngagent.Command) string {
 	switch c := command.(type) {
 	case lttngagent.Enable:

@@ -9,7 +9,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// counts is how often each pattern or context is enabled.
+// counts is the number of Enable for each pattern or context.
 type counts map[string]int
 
 func (c counts) enable(key string) lttngagent.Code {
@@ -27,16 +27,15 @@ func (c counts) disable(key string) lttngagent.Code {
 	return lttngagent.Success
 }
 
-// pythonKey is what Python's agent counts by: it has one count for all, and traces
-// either all loggers or none.
+// pythonKey is the only key of Python's agent, which has one count for all and traces either all loggers or none.
 const pythonKey = "*"
 
-// switchLogger obeys Enable and Disable.
+// switchLogger executes Enable and Disable.
 func (a *Agent) switchLogger(p lttngagent.Pattern, change func(counts, string) lttngagent.Code) lttngagent.Code {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.options.Domain == lttngagent.Python {
-		change(a.enabled, pythonKey) // whatever comes of it
+		change(a.enabled, pythonKey) // with any result
 		return lttngagent.Success
 	}
 	return change(a.enabled, p.String())
@@ -48,14 +47,14 @@ func (a *Agent) switchContext(c lttngagent.Context, change func(counts, string) 
 	return change(a.contexts, c.String())
 }
 
-// Enabled is how often each pattern is enabled; in Python all are one, "*".
+// Enabled returns the number of Enable for each pattern. In Python the only key is "*".
 func (a *Agent) Enabled() map[string]int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return maps.Clone(a.enabled)
 }
 
-// Contexts is how often each context is enabled.
+// Contexts returns the number of EnableContext for each context.
 func (a *Agent) Contexts() map[string]int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -21,10 +21,10 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/logagent"
 )
 
-// patience is how long is waited for what is certain to come.
+// patience is the time limit for expected events.
 const patience = time.Minute
 
-// daemon is what an agent connects to, led by a test.
+// daemon is the daemon's side for an agent, controlled by a test.
 type daemon struct {
 	net.Listener
 	t *testing.T
@@ -34,12 +34,12 @@ func listen(t *testing.T) daemon {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() }) // may be closed
+	t.Cleanup(func() { _ = l.Close() }) // may be closed already
 	return daemon{l, t}
 }
 
-// start plays an agent of this daemon until the end of the test, with a short time
-// until it comes again. stop ends it before.
+// start runs an agent of this daemon until the end of the test, with a short time before it reconnects. stop ends it
+// earlier.
 func (d daemon) start(o logagent.Options) (a *logagent.Agent, stop func()) {
 	d.t.Helper()
 	o.Address = d.Addr().String()
@@ -67,7 +67,7 @@ func start(t *testing.T, o logagent.Options) (a *logagent.Agent, stop func()) {
 		case err := <-ended:
 			assert.NoError(t, err)
 		case <-time.After(patience):
-			t.Error("the agent doesn't end")
+			t.Error("the agent does not end")
 		}
 	}
 	t.Cleanup(stop)
@@ -82,18 +82,18 @@ type link struct {
 	agent lttngagent.Agent
 }
 
-// accept takes the next connection.
+// accept accepts the next connection.
 func (d daemon) accept() *link {
 	d.t.Helper()
 	require.NoError(d.t, d.Listener.(*net.TCPListener).SetDeadline(time.Now().Add(patience)))
 	conn, err := d.Listener.Accept()
 	require.NoError(d.t, err)
-	d.t.Cleanup(func() { _ = conn.Close() }) // may be closed
+	d.t.Cleanup(func() { _ = conn.Close() }) // may be closed already
 	require.NoError(d.t, conn.SetDeadline(time.Now().Add(patience)))
 	return &link{conn, d.t, bufio.NewReader(conn), lttngagent.Agent{Dialect: lttngagent.RFC, Domain: lttngagent.JUL}}
 }
 
-// registered takes the next connection and its registration.
+// registered accepts the next connection and reads its registration.
 func (d daemon) registered() (*link, lttngagent.Registration) {
 	d.t.Helper()
 	l := d.accept()
@@ -147,7 +147,7 @@ func await(t *testing.T, what string, met func() bool) {
 	require.Eventually(t, met, patience, time.Millisecond, what)
 }
 
-// portFile writes a file that says where the daemon is.
+// portFile writes a file with the daemon's port.
 func (d daemon) portFile(path string) {
 	d.t.Helper()
 	port := d.Addr().(*net.TCPAddr).Port

@@ -1,25 +1,24 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logagent plays LTTng's log agents: they connect to a daemon, register, obey
-// its commands with the answers of real agents, and connect again every 3 s when they
-// have lost it. They are as fragile as real ones, and break on demand in worse ways.
+// Package logagent simulates LTTng's log agents. They connect to a daemon, register, execute its commands with the
+// replies of real agents, and reconnect 3 s after a disconnection. They are as fragile as real ones, and have further
+// faults on request.
 //
-// The protocol is package lttngagent's. No log record is ever made.
+// The protocol is in package lttngagent. The agents make no log records.
 //
-// # What the daemon does, and how the agent fares
+// # Behaviour of the daemon and the agent
 //
-//	registration done          the program's first handler is made, and its loggers are there
-//	nothing for 6 s (Python 5) the same, that much later
-//	closes the connection      Java and Python come back after 3 s; what was enabled
-//	                           still is, and counts once more when it is enabled again
-//	a command that isn't one,  Java: the thread ends, the connection stays open and mute,
-//	a payload that is none     and the agent is gone for the life of the program
-//	                           Python: closes, and comes back after 3 s
+//	registration done          the program's first handler exists, and its loggers with it
+//	nothing for 6 s (Python 5) the same after this time
+//	closes the connection      Java and Python reconnect after 3 s. Counts of Enable stay, and
+//	                           another Enable increases them
+//	an unknown command,        Java: the thread ends, the connection stays open without
+//	an invalid payload         replies, and the agent does not reconnect
+//	                           Python: disconnects, and reconnects after 3 s
 //	a context to Python        Python: the same
 //	a message in pieces        Java: waits for the rest
-//	                           Python: closes, and comes back after 3 s
+//	                           Python: disconnects, and reconnects after 3 s
 //
-// What a real agent does with a payload that is none depends on what came before. The
-// one here is strict.
+// The reaction of a real agent to an invalid payload depends on earlier commands. This one always fails.
 package logagent

@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// FaultKind is what goes wrong.
+// FaultKind is the kind of a fault.
 type FaultKind uint8
 
 // The kinds of faults.
@@ -21,9 +21,9 @@ const (
 	NoFault FaultKind = iota
 	// Silent connects and never registers.
 	Silent
-	// Stranger registers with a domain that there isn't.
+	// Stranger registers with an unknown domain.
 	Stranger
-	// Future registers with a version that there isn't.
+	// Future registers with an unknown version.
 	Future
 	// Mute reads commands and answers none.
 	Mute
@@ -31,17 +31,17 @@ const (
 	Stall
 	// Die closes the connection in the middle of a reply.
 	Die
-	// Talk sends bytes behind a reply that nobody asked for.
+	// Talk sends unexpected bytes after a reply.
 	Talk
-	// HugeSize announces a list of 4 GiB (with the RFC of as many names as can be said).
+	// HugeSize announces a list of 4 GiB (with the RFC of the maximum number of names).
 	HugeSize
-	// WrongCount says that a list has one name more than it has.
+	// WrongCount announces one name more than the list has.
 	WrongCount
-	// NoNUL has no NUL behind the last name of a list.
+	// NoNUL omits the NUL after the last name of a list.
 	NoNUL
-	// NoUTF8 has a name in a list that is not UTF-8.
+	// NoUTF8 sends a name in a list that is not UTF-8.
 	NoUTF8
-	// Refuse answers that a command is invalid, whatever it is.
+	// Refuse replies to every command that it is invalid.
 	Refuse
 )
 
@@ -57,7 +57,7 @@ func (k FaultKind) String() string {
 	return faultNames[k]
 }
 
-// FaultNames are the names of all kinds.
+// FaultNames returns the names of all kinds.
 func FaultNames() []string { return slices.Clone(faultNames[Silent:]) }
 
 // ParseFaultKind returns the kind of a name.
@@ -68,29 +68,28 @@ func ParseFaultKind(name string) (FaultKind, error) {
 	return NoFault, fmt.Errorf("expected one of %q, got %q", FaultNames(), name)
 }
 
-// Fault is what goes wrong, and when.
+// Fault is a fault and its conditions.
 type Fault struct {
 	Kind FaultKind
-	// After is how many replies a connection is given before; where the fault is one of
-	// lists, how many lists with names. It is of no meaning for faults of registrations.
+	// After is the number of correct replies on a connection before the fault. For faults of lists it counts lists
+	// with names. Faults of registrations ignore it.
 	After int
-	// Times is on how many connections it happens, the first ones that come so far; 0:
-	// on all.
+	// Times is the number of connections with the fault, the first ones with enough replies. 0 means all.
 	Times int
 }
 
-// ofLists says that the fault is one of replies to List alone.
+// ofLists reports whether the fault affects only replies to List.
 func (k FaultKind) ofLists() bool { return k >= HugeSize && k <= NoUTF8 }
 
-// faults has things go wrong on one connection.
+// faults simulates the fault on one connection.
 type faults struct {
 	agent   *Agent
-	replies int  // that could have gone wrong
-	happens bool // has begun on this connection
+	replies int  // replies that the fault can affect
+	happens bool // the fault has occurred on this connection
 }
 
-// take says that it goes wrong now.
-func (f *faults) take() bool {
+// occurs reports whether the fault occurs now, and counts it.
+func (f *faults) occurs() bool {
 	a := f.agent
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -106,16 +105,16 @@ func (f *faults) take() bool {
 	return true
 }
 
-// Where the fields of a registration stand that go wrong.
+// The offsets of the fields of a registration that faults change.
 const (
 	domainByte = 3
 	majorByte  = 11
 )
 
-// registration sends the registration, or what goes wrong.
+// registration sends the registration, with any fault.
 func (f *faults) registration(conn net.Conn, b []byte) error {
 	switch kind := f.agent.options.Fault.Kind; {
-	case kind != Silent && kind != Stranger && kind != Future || !f.take():
+	case kind != Silent && kind != Stranger && kind != Future || !f.occurs():
 	case kind == Silent:
 		return nil
 	case kind == Stranger:
@@ -127,15 +126,15 @@ func (f *faults) registration(conn net.Conn, b []byte) error {
 	return err
 }
 
-// write sends a reply, of so many names if it is to List, or what goes wrong. whole says
-// that it was the reply.
+// write sends a reply, with any fault. listed is the number of names if it is a reply to List. whole is true if the
+// reply was sent without a fault.
 func (f *faults) write(conn net.Conn, reply []byte, listed int) (whole bool, err error) {
 	fault := f.agent.options.Fault
-	canGoWrong := fault.Kind >= Mute && (listed > 0 || !fault.Kind.ofLists())
-	if canGoWrong {
+	affected := fault.Kind >= Mute && (listed > 0 || !fault.Kind.ofLists())
+	if affected {
 		f.replies++
 	}
-	if !canGoWrong || f.replies <= fault.After || !f.take() {
+	if !affected || f.replies <= fault.After || !f.occurs() {
 		_, err := conn.Write(reply)
 		return err == nil, err
 	}
@@ -162,5 +161,5 @@ func (f *faults) write(conn net.Conn, reply []byte, listed int) (whole bool, err
 	return false, err
 }
 
-// errFault says that a connection ended on purpose.
+// errFault is part of the error if a fault ended the connection.
 var errFault = errors.New("by a fault")

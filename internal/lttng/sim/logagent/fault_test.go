@@ -31,7 +31,7 @@ func TestFaultsHaveNames(t *testing.T) {
 	assert.Equal(t, "fault 99", logagent.FaultKind(99).String())
 }
 
-func TestRegistrationsGoWrong(t *testing.T) {
+func TestFaultsOfRegistrations(t *testing.T) {
 	for kind, part := range map[logagent.FaultKind]string{
 		logagent.Stranger: "or 6 (log4j2), got 99", logagent.Future: "version 2.0 of the protocol, got 9.0",
 	} {
@@ -44,7 +44,7 @@ func TestRegistrationsGoWrong(t *testing.T) {
 		_, err = lttngagent.ParseRegistration(b)
 		require.ErrorContains(t, err, part)
 		require.NoError(t, l.Close())
-		d.registered() // as it should be
+		d.registered() // a correct one
 	}
 	d := listen(t)
 	d.start(logagent.Options{Fault: logagent.Fault{Kind: logagent.Silent}})
@@ -57,9 +57,8 @@ func TestRegistrationsGoWrong(t *testing.T) {
 	}
 }
 
-// leavesWaiting says that a daemon waits in vain for the rest of a list. Only the RFC
-// doesn't say how long the names are.
-func leavesWaiting(kind logagent.FaultKind, dialect lttngagent.Dialect) bool {
+// isIncomplete reports whether the daemon waits for the rest of a list. The list of the RFC has no size of its names.
+func isIncomplete(kind logagent.FaultKind, dialect lttngagent.Dialect) bool {
 	switch kind {
 	case logagent.Mute, logagent.Stall:
 		return true
@@ -70,7 +69,7 @@ func leavesWaiting(kind logagent.FaultKind, dialect lttngagent.Dialect) bool {
 	}
 }
 
-func TestListsGoWrong(t *testing.T) {
+func TestFaultsOfLists(t *testing.T) {
 	isProtocolError := func(err error) bool {
 		var wrong *lttngagent.ProtocolError
 		return errors.As(err, &wrong)
@@ -94,7 +93,7 @@ func TestListsGoWrong(t *testing.T) {
 			for connection := range 2 {
 				l := d.link(dialect)
 				assert.Len(t, l.list(), 2, "%s: before the fault", kind)
-				if connection == 0 && leavesWaiting(kind, dialect) {
+				if connection == 0 && isIncomplete(kind, dialect) {
 					require.NoError(t, l.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
 				}
 				reply, err := l.tryList()
@@ -130,7 +129,7 @@ func TestCommandsAreRefused(t *testing.T) {
 	}
 }
 
-func TestAnAgentTalksUnasked(t *testing.T) {
+func TestAnAgentSendsUnexpectedBytes(t *testing.T) {
 	d := listen(t)
 	d.start(logagent.Options{Fault: logagent.Fault{Kind: logagent.Talk}})
 	l, _ := d.registered()

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Names makes n names of loggers as programs have them, all different.
+// Names returns n different names of loggers that look like real ones.
 func Names(n int) []string {
 	packages := []string{"com.example.shop.order", "com.example.shop.stock", "com.example.db", "org.example.net.http"}
 	names := make([]string, n)
@@ -18,22 +18,22 @@ func Names(n int) []string {
 	return names
 }
 
-// Attach has the program make loggers, or give them the agent's handler.
+// Attach adds loggers with the agent's handler to the program.
 func (a *Agent) Attach(names ...string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.loggers = append(a.loggers, names...)
 }
 
-// Detach takes loggers away.
+// Detach removes loggers.
 func (a *Agent) Detach(names ...string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.loggers = slices.DeleteFunc(a.loggers, func(name string) bool { return slices.Contains(names, name) })
 }
 
-// Loggers are the names of the loggers that the program has now, in the order of the
-// list: none before its first handler is made.
+// Loggers returns the names of the program's loggers, in the order of the list. There are none before the program's
+// first handler exists.
 func (a *Agent) Loggers() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

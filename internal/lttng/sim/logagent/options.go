@@ -9,36 +9,36 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// Options are what an agent is. The zero value of a field is its default.
+// Options configure an agent. The zero value of a field is its default.
 type Options struct {
-	// Address is the daemon's, host:port, unless there is a PortFile.
+	// Address is the daemon's host:port. It is not used if there is a PortFile.
 	Address string
-	// PortFile is the file that the daemon writes its port into. Agents in Java read it
-	// whenever they connect, Python's once; the daemon is on 127.0.0.1.
+	// PortFile is the file with the daemon's port. Agents in Java read it before each connection, agents in Python
+	// once. The daemon is on 127.0.0.1.
 	PortFile string
-	// Dialect is how the agent speaks; default 2.0.
+	// Dialect is the version of the protocol. The default is 2.0.
 	Dialect lttngagent.Dialect
-	// Domain is whose agent it is; default JUL. Python's behaves as Python's does, all
-	// others as in Java.
+	// Domain is the logging library. The default is JUL. Agents of Python behave like Python's, all others like those
+	// of Java.
 	Domain lttngagent.Domain
-	// PID is the process that the agent says it is in.
+	// PID is the process ID in the registration.
 	PID uint32
-	// Loggers are the names of those that the program has when its first handler is made.
+	// Loggers are the names of the program's loggers at the time of its first handler.
 	Loggers []string
-	// Retry is how long the agent waits before it connects again; default 3 s.
+	// Retry is the time before the agent reconnects. The default is 3 s.
 	Retry time.Duration
-	// HandlerTimeout is how long the program's first handler waits for "registration
-	// done"; default 6 s, in Python 5 s.
+	// HandlerTimeout is the maximum time for which the program's first handler waits for "registration done". The
+	// default is 6 s, in Python 5 s.
 	HandlerTimeout time.Duration
-	// ReplyDelay is how long the agent thinks before each reply; default not at all.
+	// ReplyDelay is the delay before each reply. The default is none.
 	ReplyDelay time.Duration
-	// Fault is what goes wrong.
+	// Fault is a simulated fault.
 	Fault Fault
-	// Log is called with what happens, by several goroutines; nil: not.
+	// Log logs events. Several goroutines call it. It may be nil.
 	Log func(format string, args ...any)
 }
 
-// What real agents wait for.
+// Times of real agents.
 const (
 	DefaultRetry         = 3 * time.Second
 	JavaHandlerTimeout   = 6 * time.Second

@@ -20,19 +20,18 @@ import (
 	"github.com/callbraid/callbraid/internal/testkit/lttng"
 )
 
-// Real agents, by which the simulated ones are measured: the same is done to both, and
-// what they say is compared.
+// The simulated agents are compared with real ones: both receive the same commands, and must reply the same.
 
 const (
 	loggersInJava   = "../../../../test/testdata/lttng/Loggers.java"
 	loggersInPython = "../../../../test/testdata/lttng/loggers.py"
 )
 
-// program is one with an agent, real or logagent.
+// program is a program with an agent, real or simulated.
 type program interface {
-	// attach gives it a logger.
+	// attach adds a logger.
 	attach(name string)
-	// traces says whether what a logger logs goes to the tracer.
+	// traces reports whether the tracer receives the records of a logger.
 	traces(name string) bool
 }
 
@@ -53,7 +52,7 @@ type simulatedProgram struct{ *logagent.Agent }
 
 func (p simulatedProgram) attach(name string) { p.Attach(name) }
 
-// traces knows names, "*" and prefixes.
+// traces supports names, "*" and prefixes.
 func (p simulatedProgram) traces(name string) bool {
 	for pattern := range p.Enabled() {
 		prefix, isPrefix := strings.CutSuffix(pattern, "*")
@@ -64,8 +63,7 @@ func (p simulatedProgram) traces(name string) bool {
 	return false
 }
 
-// realAgent starts a program with a real agent, whose daemon is the test. It is not
-// ready: it waits for its registration.
+// realAgent starts a program with a real agent, whose daemon is the test. The program waits for its registration.
 func realAgent(t *testing.T, domain lttngagent.Domain) (realProgram, daemon) {
 	t.Helper()
 	lttng.RequireAgents(t)
@@ -86,8 +84,7 @@ func simulatedAgent(t *testing.T, domain lttngagent.Domain) (simulatedProgram, d
 	return simulatedProgram{a}, d
 }
 
-// both does the same to a real agent and to a simulated one, and compares what it says
-// happened.
+// both runs do with a real agent and with a simulated one, and compares the results.
 func both(t *testing.T, domain lttngagent.Domain, do func(program, daemon, *link) []string) {
 	real, d := realAgent(t, domain)
 	l, r := d.registered()
@@ -103,7 +100,7 @@ func both(t *testing.T, domain lttngagent.Domain, do func(program, daemon, *link
 	assert.Equal(t, want, do(played, d, l))
 }
 
-func TestSimulatedAgentsAnswerAsRealOnes(t *testing.T) {
+func TestSimulatedAgentsReplyLikeRealOnes(t *testing.T) {
 	t.Parallel()
 	for _, domain := range []lttngagent.Domain{lttngagent.JUL, lttngagent.Log4j, lttngagent.Python} {
 		t.Run(domain.String(), func(t *testing.T) {
@@ -112,7 +109,7 @@ func TestSimulatedAgentsAnswerAsRealOnes(t *testing.T) {
 				say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
 				listed := func() []string {
 					names := l.list()
-					// Python lists what its own modules have, too, and what a name's parts are.
+					// Python also lists the loggers of its own modules, and the prefixes of names.
 					names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, "com.example.") })
 					slices.Sort(names)
 					return names
@@ -151,10 +148,10 @@ func TestSimulatedAgentsAnswerAsRealOnes(t *testing.T) {
 	}
 }
 
-// TestSimulatedAgentsEndAsRealOnes: what no daemon may send.
-func TestSimulatedAgentsEndAsRealOnes(t *testing.T) {
+// TestSimulatedAgentsEndLikeRealOnes sends invalid commands.
+func TestSimulatedAgentsEndLikeRealOnes(t *testing.T) {
 	t.Parallel()
-	java := lttngagent.Agent{Dialect: lttngagent.V2, Domain: lttngagent.JUL} // who has contexts
+	java := lttngagent.Agent{Dialect: lttngagent.V2, Domain: lttngagent.JUL} // supports contexts
 	withContext, err := java.AppendCommand(nil, lttngagent.EnableContext{Context: appContext(t)})
 	require.NoError(t, err)
 	badLevels, err := java.AppendCommand(nil, lttngagent.Enable{Logger: pattern(t, "*")})
@@ -165,10 +162,10 @@ func TestSimulatedAgentsEndAsRealOnes(t *testing.T) {
 		domain lttngagent.Domain
 		bytes  []byte
 	}{
-		{"a command that is none", lttngagent.JUL, deadly},
+		{"an unknown command", lttngagent.JUL, deadly},
 		{"a payload that is too short", lttngagent.JUL, []byte{7: 1, 11: 2, 15: 0, 16: 0}},
-		{"a type of levels that is none", lttngagent.JUL, badLevels},
-		{"a command that is none", lttngagent.Python, deadly},
+		{"an unknown type of levels", lttngagent.JUL, badLevels},
+		{"an unknown command", lttngagent.Python, deadly},
 		{"a context", lttngagent.Python, withContext},
 		{"half a header", lttngagent.Python, deadly[:8]},
 	} {
@@ -191,8 +188,8 @@ func TestSimulatedAgentsEndAsRealOnes(t *testing.T) {
 	}
 }
 
-// TestRealAgentsTakeWhatCanBeSent: whatever can be written ends nobody.
-func TestRealAgentsTakeWhatCanBeSent(t *testing.T) {
+// TestRealAgentsAcceptAllSupportedCommands: no command of AppendCommand ends an agent.
+func TestRealAgentsAcceptAllSupportedCommands(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", lttngagent.MaxPattern)
 	longest := lttngagent.Enable{
@@ -223,7 +220,7 @@ func TestRealAgentsTakeWhatCanBeSent(t *testing.T) {
 	}
 }
 
-// TestTheEmptyNameIsTheRootLogger, which is switched but never listed.
+// TestTheEmptyNameIsTheRootLogger: it can be enabled, but is never listed.
 func TestTheEmptyNameIsTheRootLogger(t *testing.T) {
 	t.Parallel()
 	p, d := realAgent(t, lttngagent.JUL)
@@ -237,7 +234,7 @@ func TestTheEmptyNameIsTheRootLogger(t *testing.T) {
 	assert.True(t, p.traces(""))
 }
 
-// TestAProgramsFirstHandlerWaitsForTheRegistration: what the captures say of waiting.
+// TestAProgramsFirstHandlerWaitsForTheRegistration: the waiting times equal those of the captures.
 func TestAProgramsFirstHandlerWaitsForTheRegistration(t *testing.T) {
 	t.Parallel()
 	for _, domain := range []lttngagent.Domain{lttngagent.JUL, lttngagent.Python} {

@@ -10,28 +10,25 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// Stats are figures of an agent, or of several.
+// Stats are the counters of one or more agents.
 type Stats struct {
-	// Connections is how many were made. Each begins with a registration, but for the
-	// RFC's.
+	// Connections is the number of connections. Each begins with a registration, except with the RFC.
 	Connections int
-	// Commands is how many commands were answered, or needed no answer, by their type.
+	// Commands is the number of processed commands by type.
 	Commands map[lttngagent.CommandType]int
-	// Listed is how many names of loggers were sent.
+	// Listed is the number of names of loggers that were sent.
 	Listed int
-	// Unanswered is how many requests ended the agent's thread, or had it close the
-	// connection, as they do with real agents.
+	// Unanswered is the number of requests that ended the agent's thread or its connection, as with real agents.
 	Unanswered int
-	// Faults is how often something went wrong on purpose.
+	// Faults is the number of simulated faults.
 	Faults int
-	// Handlers is how many programs have made their first handler, and HandlerTimeouts
-	// how many of those waited in vain for "registration done". HandlerWait is how long
-	// the slowest took.
+	// Handlers is the number of programs with a first handler. HandlerTimeouts is the number of those that waited for
+	// "registration done" until the time-out. HandlerWait is the longest wait.
 	Handlers, HandlerTimeouts int
 	HandlerWait               time.Duration
 }
 
-// Add adds the figures of others.
+// Add adds other counters.
 func (s *Stats) Add(o Stats) {
 	s.Connections += o.Connections
 	if s.Commands == nil {
@@ -48,7 +45,7 @@ func (s *Stats) Add(o Stats) {
 	s.HandlerWait = max(s.HandlerWait, o.HandlerWait)
 }
 
-// Answered is how many commands there were of all types.
+// Answered returns the number of processed commands of all types.
 func (s Stats) Answered() int {
 	n := 0
 	for _, of := range s.Commands {
@@ -57,7 +54,7 @@ func (s Stats) Answered() int {
 	return n
 }
 
-// Stats returns the figures so far.
+// Stats returns the current counters.
 func (a *Agent) Stats() Stats {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-// Where the fields of a reply to List stand.
+// Offsets of the fields of a reply to List.
 const (
 	sizeAt     = 4
 	countAt    = 8
@@ -18,12 +18,12 @@ const (
 	rfcNamesAt = 8
 )
 
-// wrongList makes a reply to List wrong that has names, of more than no characters.
+// wrongList adds the fault to a reply to List with names that are not empty.
 func (a *Agent) wrongList(reply []byte) []byte {
 	ofRFC := a.options.Dialect == lttngagent.RFC
 	names, end := namesAt, len(reply)
 	if ofRFC {
-		names, end = rfcNamesAt, len(reply)-4 // the code comes last
+		names, end = rfcNamesAt, len(reply)-4 // the code is last
 	}
 	switch kind := a.options.Fault.Kind; {
 	case kind == HugeSize && ofRFC:

@@ -12,9 +12,8 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/capture"
 )
 
-// FromCapture makes a source of a capture of the protocol: the sessions that its
-// viewer was attached to, with what it was told, and when. A session that the viewer
-// left before its end ends there.
+// FromCapture returns a source from a capture of the protocol: the sessions that its viewer had attached, with their
+// data and times. A session that the viewer detached early ends at that time.
 func FromCapture(path string) (*Source, error) {
 	c, err := capture.Open(path)
 	if err != nil {
@@ -27,7 +26,7 @@ func FromCapture(path string) (*Source, error) {
 	s := &Source{Recordings: recordings}
 	for _, r := range recordings {
 		if r.End == lttnglive.Never {
-			r.End = lastOf(r) + r.Session.LiveTimer
+			r.End = lastTime(r) + r.Session.LiveTimer
 		}
 		if err := s.addRecording(r); err != nil {
 			return nil, fmt.Errorf("capture %s: session %d: %w", path, r.Session.ID, err)
@@ -39,8 +38,8 @@ func FromCapture(path string) (*Source, error) {
 	return s, nil
 }
 
-// lastOf is when the last thing of a recording comes.
-func lastOf(r *lttnglive.Recording) time.Duration {
+// lastTime returns the time of the last stream, piece or step of a recording.
+func lastTime(r *lttnglive.Recording) time.Duration {
 	last := time.Duration(0)
 	for i := range r.Streams {
 		s := &r.Streams[i]
@@ -55,7 +54,7 @@ func lastOf(r *lttnglive.Recording) time.Duration {
 	return last
 }
 
-// addRecording counts what is in a recording.
+// addRecording counts the packets of a recording.
 func (s *Source) addRecording(r *lttnglive.Recording) error {
 	traces := map[uint64]*ctf.Trace{}
 	for _, stream := range r.Streams {
@@ -105,7 +104,7 @@ func (s *Source) addStream(stream lttnglive.RecordedStream, r *ctf.Reader) error
 		if err != nil {
 			return fmt.Errorf("packet at %d: %w", index.Offset, err)
 		}
-		s.add(stream.ID, index, events)
+		s.countPacket(stream.ID, index, events)
 	}
 	return nil
 }

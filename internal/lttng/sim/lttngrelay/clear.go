@@ -9,18 +9,18 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
-// Clear takes n packets of each stream away, behind as many that stay, as "lttng clear"
-// does with what no viewer has read. It returns how many were taken away.
-func (s *Source) Clear(n int) (gone uint64) {
+// Clear removes n packets of each stream after the first n, as "lttng clear" does with unread packets. It returns the
+// number of removed packets.
+func (s *Source) Clear(n int) (removed uint64) {
 	for _, r := range s.Recordings {
 		for i := range r.Streams {
-			gone += s.clear(&r.Streams[i], n)
+			removed += s.clear(&r.Streams[i], n)
 		}
 	}
-	return gone
+	return removed
 }
 
-func (s *Source) clear(stream *lttnglive.RecordedStream, n int) (gone uint64) {
+func (s *Source) clear(stream *lttnglive.RecordedStream, n int) (removed uint64) {
 	packets := 0
 	stream.Steps = slices.DeleteFunc(stream.Steps, func(step lttnglive.Step) bool {
 		index := step.Index
@@ -31,7 +31,7 @@ func (s *Source) clear(stream *lttnglive.RecordedStream, n int) (gone uint64) {
 		if packets <= n || packets > 2*n {
 			return false
 		}
-		gone++
+		removed++
 		id := packetID{stream.ID, index.Offset}
 		s.Packets--
 		s.Bytes -= index.ContentLength()
@@ -39,5 +39,5 @@ func (s *Source) clear(stream *lttnglive.RecordedStream, n int) (gone uint64) {
 		delete(s.events, id)
 		return true
 	})
-	return gone
+	return removed
 }

@@ -17,12 +17,13 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/sim/capture"
 	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
-// cutCapture is a capture whose viewer left before the first exchange that last says.
+// cutCapture returns a capture that ends before the first exchange for which last returns true.
 func cutCapture(t *testing.T, name string, last func(capture.Exchange) bool) string {
 	t.Helper()
-	whole, err := capture.Open(captureFile(name))
+	whole, err := capture.Open(lttngdata.CaptureFile(t, name))
 	require.NoError(t, err)
 	sizes := map[string]int{}
 	for _, e := range whole.Exchanges {
@@ -32,7 +33,7 @@ func cutCapture(t *testing.T, name string, last func(capture.Exchange) bool) str
 		}
 	}
 	require.NotEmpty(t, sizes)
-	from, err := zip.OpenReader(captureFile(name))
+	from, err := zip.OpenReader(lttngdata.CaptureFile(t, name))
 	require.NoError(t, err)
 	defer from.Close()
 	file, err := os.Create(filepath.Join(t.TempDir(), name+".zip"))
@@ -60,7 +61,7 @@ func cutCapture(t *testing.T, name string, last func(capture.Exchange) bool) str
 	return file.Name()
 }
 
-func TestACaptureWhoseViewerLeftEndsThere(t *testing.T) {
+func TestACaptureEndsWithItsViewer(t *testing.T) {
 	packets := 0
 	path := cutCapture(t, "cyg1", func(e capture.Exchange) bool {
 		if e.Request.Command() == lttnglive.CommandGetPacket {
@@ -79,7 +80,7 @@ func TestACaptureWhoseViewerLeftEndsThere(t *testing.T) {
 	r.wait()
 }
 
-func TestACaptureWithoutPacketsSaysSo(t *testing.T) {
+func TestACaptureWithoutPacketsIsAnError(t *testing.T) {
 	for _, command := range []lttnglive.Command{lttnglive.CommandAttachSession, lttnglive.CommandGetMetadata} {
 		path := cutCapture(t, "cygok", func(e capture.Exchange) bool { return e.Request.Command() == command })
 		_, err := lttngrelay.Open(path)
@@ -87,8 +88,8 @@ func TestACaptureWithoutPacketsSaysSo(t *testing.T) {
 	}
 }
 
-func TestAPartOfAPacketIsNotAPacket(t *testing.T) {
-	r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{Again: true})
+func TestAPartOfAPacketIsNotCounted(t *testing.T) {
+	r := serve(t, open(t, lttngdata.CaptureFile(t, "cygok")), lttngrelay.Options{Restart: true})
 	v := view(t, r.address, lttnglive.ViewerOptions{})
 	reply, err := v.attached.NewStreams(t.Context())
 	require.NoError(t, err)

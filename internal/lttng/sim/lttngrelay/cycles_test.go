@@ -14,7 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 )
 
-// clockOf is a clock with these attributes.
+// clockOf returns a clock with these attributes.
 func clockOf(t *testing.T, attributes string) *ctf.Clock {
 	t.Helper()
 	trace := ctf.NewTrace()
@@ -26,7 +26,7 @@ stream { event.header := struct { integer { size = 64; map = clock.c.value; } ti
 	return trace.StreamClasses()[0].Clock
 }
 
-func TestCyclesAreTheLastValueThatIsNoLater(t *testing.T) {
+func TestCyclesAreTheLastValueAtOrBeforeATime(t *testing.T) {
 	for attributes, values := range map[string][]uint64{
 		"freq = 1000000000; offset = 1700000000000000000;": {0, 1, 1e9, 1e15},
 		"freq = 1000; offset_s = 1700000000;":              {0, 1, 1000, 1e12},

@@ -21,14 +21,12 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
-// liveTimer is how often the streams of a session that is made of files promise
-// something when they have nothing.
+// liveTimer is the interval of promises in quiet streams of a session that is made of files.
 const liveTimer = 200 * time.Millisecond
 
-// FromDirectory makes a session of all CTF traces in a folder and below it, as if they
-// were recorded again: a packet comes when it ended, a trace when its first packet
-// began, and streams that have nothing promise so. Its host is the one that the first
-// trace names, its name that of the folder.
+// FromDirectory returns a session of all CTF traces in a directory and below, as if they were recorded now. A packet
+// arrives at its end, a trace at the begin of its first packet, and quiet streams send promises. The host is that of
+// the first trace. The session's name is that of the directory.
 func FromDirectory(root string) (*Source, error) {
 	d := directory{source: &Source{}, root: root}
 	if err := d.open(); err != nil {
@@ -37,19 +35,18 @@ func FromDirectory(root string) (*Source, error) {
 	return d.source, nil
 }
 
-// directory makes a source of a folder.
+// directory makes a source from a directory.
 type directory struct {
 	source  *Source
 	root    string
-	streams uint64 // IDs that were given
-	// begin and end are the first and the last time of all traces, in nanoseconds
-	// since the epoch.
+	streams uint64 // number of IDs in use
+	// begin and end are the first and the last time in all traces, in nanoseconds since the epoch.
 	begin, end int64
 	known      bool
 	traces     []*traceDir
 }
 
-// traceDir is one trace of the folder.
+// traceDir is one trace of the directory.
 type traceDir struct {
 	*ctfdir.Dir
 	id      uint64
@@ -58,11 +55,11 @@ type traceDir struct {
 	streams []*streamFile
 }
 
-// streamFile is one of its streams.
+// streamFile is one stream of a trace.
 type streamFile struct {
 	lttnglive.RecordedStream
 	clock *ctf.Clock
-	// times are when the packets of the steps end.
+	// times are the ends of the packets of the steps.
 	times []int64
 }
 
@@ -100,7 +97,7 @@ func (d *directory) read(t *traceDir) error {
 		if err != nil {
 			return err
 		}
-		if len(s.Steps) > 0 { // others have nothing to say, not even of what class they are
+		if len(s.Steps) > 0 { // the class of other streams is unknown
 			t.streams = append(t.streams, s)
 			d.source.Streams++
 		}
@@ -129,7 +126,7 @@ func (d *directory) readStream(t *traceDir, name string) (*streamFile, error) {
 			return s, packets.Close()
 		}
 		if err == nil {
-			err = d.add(t, s, packets)
+			err = d.addPacket(t, s, packets)
 		}
 		if err != nil {
 			return nil, errors.Join(err, packets.Close())
@@ -137,11 +134,11 @@ func (d *directory) readStream(t *traceDir, name string) (*streamFile, error) {
 	}
 }
 
-// add makes a step of the packet that was begun.
-func (d *directory) add(t *traceDir, s *streamFile, packets *ctfdir.Stream) error {
+// addPacket adds a step for the open packet.
+func (d *directory) addPacket(t *traceDir, s *streamFile, packets *ctfdir.Stream) error {
 	p := packets.Reader.Packet
 	if s.clock = p.Class.Clock; s.clock == nil || !p.Has(metadata.RoleClock) || !p.Has(metadata.RolePacketEnd) {
-		return fmt.Errorf("%s: packet at byte %d: expected one with the times of its begin and end, got one without", path.Join(t.Name, s.Channel), packets.Offset)
+		return fmt.Errorf("%s: packet at byte %d: expected one with the times of its begin and end, got none", path.Join(t.Name, s.Channel), packets.Offset)
 	}
 	index := lttnglive.Index{
 		Offset:          uint64(packets.Offset),
@@ -157,10 +154,10 @@ func (d *directory) add(t *traceDir, s *streamFile, packets *ctfdir.Stream) erro
 	if err != nil {
 		return fmt.Errorf("%s: packet at byte %d: %w", path.Join(t.Name, s.Channel), packets.Offset, err)
 	}
-	d.source.add(s.ID, index, events)
+	d.source.countPacket(s.ID, index, events)
 	begin, end := s.clock.UnixNano(p.Begin), s.clock.UnixNano(p.End)
 	if n := len(s.times); n > 0 {
-		end = max(end, s.times[n-1]) // a step is no earlier than the one before
+		end = max(end, s.times[n-1]) // the times of steps never decrease
 	}
 	s.Steps = append(s.Steps, lttnglive.Step{Index: index})
 	s.times = append(s.times, end)
@@ -191,7 +188,7 @@ func (d *directory) record() {
 	d.source.Recordings = []*lttnglive.Recording{r}
 }
 
-// recordTrace gives the streams of a trace.
+// recordTrace returns the streams of a trace.
 func (d *directory) recordTrace(t *traceDir, end time.Duration) []lttnglive.RecordedStream {
 	at := time.Duration(0)
 	if t.known {
@@ -214,13 +211,13 @@ func (d *directory) recordTrace(t *traceDir, end time.Duration) []lttnglive.Reco
 	return streams
 }
 
-// since is when something comes in the recording.
+// since returns the time of the recording for a time of the trace.
 func (d *directory) since(nanoseconds int64) time.Duration {
 	return time.Duration(max(0, nanoseconds-d.begin))
 }
 
-// cycles is the greatest value of a clock whose time is no later than one in
-// nanoseconds since the epoch; 0 if there is none.
+// cycles returns the greatest value of a clock whose time is not after a time in nanoseconds since the epoch, or 0 if
+// there is none.
 func cycles(c *ctf.Clock, nanoseconds int64) uint64 {
 	zero := c.UnixNano(0)
 	if nanoseconds <= zero {
@@ -228,13 +225,13 @@ func cycles(c *ctf.Clock, nanoseconds int64) uint64 {
 	}
 	high, low := bits.Mul64(uint64(nanoseconds-zero), c.Class.Frequency)
 	if high >= uint64(time.Second) {
-		return 0 // beyond all values: nothing is promised
+		return 0 // the promise would exceed all values
 	}
 	value, _ := bits.Div64(high, low, uint64(time.Second))
 	return value
 }
 
-// sessionName is the name of a folder.
+// sessionName returns the name of a directory.
 func sessionName(root string) string {
 	if absolute, err := filepath.Abs(root); err == nil {
 		root = absolute

@@ -12,7 +12,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
-// FaultKind is what goes wrong.
+// FaultKind is the kind of a fault.
 type FaultKind uint8
 
 // The kinds of faults.
@@ -22,44 +22,44 @@ const (
 	HangUp
 	// Stall sends half of the reply with a packet, and then nothing more.
 	Stall
-	// Announce says that a packet comes, and how long it is, and sends nothing of it.
+	// Announce sends the length of a packet, and then no data.
 	Announce
 )
 
-// Fault is what goes wrong, and when.
+// Fault is a fault and its conditions.
 type Fault struct {
 	Kind FaultKind
-	// After is how many packets a connection is given before.
+	// After is the number of packets on a connection before the fault.
 	After int
-	// Times is on how many connections it happens, the first ones that come so far.
+	// Times is the number of connections with the fault, the first ones with enough packets.
 	Times int
 }
 
-// announced is how much of the reply is sent with Announce: status, length and flags.
+// announced is the size of the reply's part that Announce sends: status, length and flags.
 const announced = 12
 
-// faultyConn is a connection on which something goes wrong.
+// faultyConn is a connection with a fault.
 type faultyConn struct {
 	net.Conn
 	server *Server
-	// header is what was read of the header of the request, and rest how much of its
-	// payload is to come.
+	// header is the received part of the request's header. rest is the number of bytes of its payload that have not
+	// arrived.
 	header []byte
 	rest   uint64
-	// packets is how many were asked for.
+	// packets is the number of requests for packets.
 	packets int
 }
 
-// Sizes and places in the header of a request.
+// Sizes and offsets in the header of a request.
 const (
 	requestHeader = 16
 	commandAt     = 8
 )
 
-// Read follows the requests that come, so that Write knows what it replies to.
+// Read parses the requests, because Write needs the number of requested packets.
 func (c *faultyConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	for _, came := range b[:n] {
+	for _, received := range b[:n] {
 		if c.rest > 0 {
 			c.rest--
 			continue
@@ -67,7 +67,7 @@ func (c *faultyConn) Read(b []byte) (int, error) {
 		if len(c.header) == requestHeader {
 			c.header = c.header[:0]
 		}
-		if c.header = append(c.header, came); len(c.header) < requestHeader {
+		if c.header = append(c.header, received); len(c.header) < requestHeader {
 			continue
 		}
 		c.rest = binary.BigEndian.Uint64(c.header)
@@ -78,8 +78,7 @@ func (c *faultyConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write sends a reply, or what goes wrong instead. Then the connection is of no use,
-// but for hearing that the viewer closes it.
+// Write sends a reply, or the fault. After a fault it only waits until the viewer closes the connection.
 func (c *faultyConn) Write(b []byte) (int, error) {
 	fault := c.server.options.Fault
 	if c.packets <= fault.After || !c.server.takeFault() {

@@ -4,13 +4,11 @@
 package lttngrelay_test
 
 import (
-	"archive/zip"
 	"context"
-	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,39 +19,22 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// captureFile is the zip file of a capture.
-func captureFile(name string) string {
-	return filepath.Join("..", "..", "..", "..", "testdata", "lttng", "live", name+".zip")
-}
-
-// traceFolder is the CTF trace of a capture, unpacked.
+// traceFolder returns a directory with the CTF trace of a capture.
 func traceFolder(t *testing.T, name string) string {
 	t.Helper()
-	archive, err := zip.OpenReader(captureFile(name))
+	trace, err := fs.Sub(lttngdata.OpenCapture(t, name), "ctf")
 	require.NoError(t, err)
-	defer archive.Close()
 	root := filepath.Join(t.TempDir(), name)
-	for _, f := range archive.File {
-		inside, ok := strings.CutPrefix(f.Name, name+"/ctf/")
-		if !ok || f.FileInfo().IsDir() {
-			continue
-		}
-		path := filepath.Join(root, filepath.FromSlash(inside))
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		from, err := f.Open()
-		require.NoError(t, err)
-		content, err := io.ReadAll(from)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(path, content, 0o600))
-	}
+	require.NoError(t, os.CopyFS(root, trace))
 	return root
 }
 
-// open opens a source until the test ends.
+// open opens a source, which is closed at the end of the test.
 func open(t *testing.T, path string) *lttngrelay.Source {
 	t.Helper()
 	source, err := lttngrelay.Open(path)
@@ -62,7 +43,7 @@ func open(t *testing.T, path string) *lttngrelay.Source {
 	return source
 }
 
-// relay is a server that serves.
+// relay is a running server.
 type relay struct {
 	*lttngrelay.Server
 	t       *testing.T
@@ -71,7 +52,7 @@ type relay struct {
 	ended   chan error
 }
 
-// serve serves a source until the test ends, or Serve does.
+// serve serves a source until the end of the test or of Serve.
 func serve(t *testing.T, source *lttngrelay.Source, o lttngrelay.Options) *relay {
 	t.Helper()
 	server, err := lttngrelay.NewServer(source, o)
@@ -85,24 +66,24 @@ func serve(t *testing.T, source *lttngrelay.Source, o lttngrelay.Options) *relay
 	return r
 }
 
-// wait returns when Serve has.
+// wait waits for the end of Serve.
 func (r *relay) wait() {
 	r.t.Helper()
 	select {
 	case err := <-r.ended:
 		require.NoError(r.t, err)
 	case <-time.After(time.Minute):
-		r.t.Fatal("the server serves on for a minute")
+		r.t.Fatal("the server has not ended after a minute")
 	}
 }
 
-// viewing is what a viewer was told.
+// viewing is a viewer with its received data.
 type viewing struct {
 	t        *testing.T
 	conn     net.Conn
 	session  lttnglive.Session
 	attached *lttnglive.Attachment
-	streams  []lttnglive.Stream // of packets, that haven't hung up
+	streams  []lttnglive.Stream // of packets, without those that have ended
 	metadata map[uint64]uint64  // streams by trace
 	traces   map[uint64]*ctf.Trace
 	readers  map[uint64]*ctf.Reader
@@ -168,7 +149,7 @@ func (v *viewing) read() error {
 	}
 }
 
-// next reads what is next in a stream. It returns false when it has hung up.
+// next reads the next packet of a stream. It returns false when the stream has ended.
 func (v *viewing) next(s lttnglive.Stream) (bool, error) {
 	index, err := v.attached.NextIndex(v.t.Context(), s.ID)
 	if err != nil || index.Status == lttnglive.IndexHangUp {

@@ -14,37 +14,36 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
-// Options are how a Server serves. The zero value is the defaults.
+// Options configure a Server. The zero value has the defaults.
 type Options struct {
-	// Minor is the minor version of the protocol to announce; default the newest.
+	// Minor is the minor version of the protocol to announce. The default is the newest.
 	Minor uint32
-	// Speed is how many times as fast as recorded; 0: all is there at once.
+	// Speed is a multiple of the recorded speed. 0 means that all data exists immediately.
 	Speed float64
-	// Again has the sessions begin anew for every viewer. Otherwise they are gone after
-	// their end, which at full speed has come when a viewer is attached.
-	Again bool
-	// Forever has Serve go on when everything was read.
+	// Restart restarts the sessions for every viewer. Otherwise they disappear at their end, which at speed 0 is when
+	// a viewer has attached.
+	Restart bool
+	// Forever makes Serve continue after everything was read.
 	Forever bool
-	// Fault is what goes wrong.
+	// Fault is a simulated fault.
 	Fault Fault
-	// Linger is how long viewers may stay when everything was read, and may stay away
-	// after a fault; default 2 s.
+	// Linger is the maximum time for which viewers may stay connected after everything was read, and may stay
+	// disconnected after a fault. The default is 2 s.
 	Linger time.Duration
-	// Log is called with what happens, by several goroutines; nil: not.
+	// Log logs events. Several goroutines call it. It may be nil.
 	Log func(format string, args ...any)
 }
 
 const defaultLinger = 2 * time.Second
 
-// Stats are figures of what was served.
+// Stats are the counters of a server.
 type Stats struct {
-	// Viewers is how many connected. Broken is how many connections ended in any other
-	// way than by the viewer's closing it.
+	// Viewers is the number of connections. Broken is the number of connections that did not end by the viewer
+	// closing them.
 	Viewers, Broken int
-	// Faults is how often something went wrong on purpose.
+	// Faults is the number of simulated faults.
 	Faults int
-	// Packets, Bytes and Events are what viewers were given; what was given again
-	// counts again.
+	// Packets, Bytes and Events are the data sent to viewers. Data that was sent again counts again.
 	Packets, Bytes, Events uint64
 
 	connected int
@@ -54,10 +53,10 @@ type Stats struct {
 type Server struct {
 	options Options
 	relay   *lttnglive.Relay
-	given   *given
+	served  *served
 }
 
-// NewServer makes a server of a source, which must not change from now on.
+// NewServer returns a server of a source, which must not change afterwards.
 func NewServer(source *Source, o Options) (*Server, error) {
 	if o.Linger <= 0 {
 		o.Linger = defaultLinger
@@ -65,8 +64,8 @@ func NewServer(source *Source, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
-	counts, recordings := newGiven(source)
-	options := lttnglive.RelayOptions{Minor: o.Minor, Again: o.Again}
+	counts, recordings := newServed(source)
+	options := lttnglive.RelayOptions{Minor: o.Minor, Restart: o.Restart}
 	if o.Speed > 0 {
 		begin := time.Now()
 		options.Clock = func() time.Duration { return time.Duration(float64(time.Since(begin)) * o.Speed) }
@@ -75,30 +74,30 @@ func NewServer(source *Source, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{options: o, relay: relay, given: counts}, nil
+	return &Server{options: o, relay: relay, served: counts}, nil
 }
 
-// Stats returns the figures so far.
+// Stats returns the current counters.
 func (s *Server) Stats() Stats {
-	s.given.mu.Lock()
-	defer s.given.mu.Unlock()
-	return s.given.stats
+	s.served.mu.Lock()
+	defer s.served.mu.Unlock()
+	return s.served.stats
 }
 
-// Serve serves viewers until ctx ends, or until every packet was read and the viewers
-// are gone, or stay for longer than Options.Linger, or until none has come again for
-// that long after a fault. All is nil; an error is that of the listener, which is closed
-// in any case. Nothing of it is left when it returns.
+// Serve serves viewers until ctx ends. It also ends after every packet was read, when all viewers have disconnected
+// or Options.Linger has passed, and when no viewer has reconnected for Options.Linger after a fault. Then it returns
+// nil. An error is that of the listener. Serve always closes the listener, and all its goroutines have ended when it
+// returns.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		<-ctx.Done()
-		// It only ends Accept.
+		// This only ends Accept.
 		_ = listener.Close()
 	})
-	left := make(chan struct{}, 1) // a viewer has
+	left := make(chan struct{}, 1) // a viewer has disconnected
 	serving.Go(func() {
 		defer cancel()
 		s.waitForEnd(ctx, left)
@@ -109,7 +108,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// accept serves the viewers that come.
+// accept serves new viewers.
 func (s *Server) accept(ctx context.Context, listener net.Listener, serving *sync.WaitGroup, left chan struct{}) error {
 	for {
 		conn, err := listener.Accept()
@@ -118,11 +117,11 @@ func (s *Server) accept(ctx context.Context, listener net.Listener, serving *syn
 			if err == nil {
 				return conn.Close()
 			}
-			return nil // closed because of the end
+			return nil // closed by Serve
 		case err != nil:
 			return err
 		}
-		s.given.change(func(stats *Stats) { stats.Viewers++ })
+		s.served.change(func(stats *Stats) { stats.Viewers++ })
 		serving.Go(func() {
 			s.serve(ctx, conn)
 			select {
@@ -137,17 +136,17 @@ func (s *Server) accept(ctx context.Context, listener net.Listener, serving *syn
 func (s *Server) serve(ctx context.Context, conn net.Conn) {
 	peer := conn.RemoteAddr()
 	s.options.Log("viewer %s connected", peer)
-	s.given.change(func(stats *Stats) { stats.connected++ })
+	s.served.change(func(stats *Stats) { stats.connected++ })
 	wrapped := conn
 	if s.options.Fault.Kind != NoFault {
 		wrapped = &faultyConn{Conn: conn, server: s}
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // ends a fault, too
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // also ends a fault
 	err := s.relay.Serve(ctx, wrapped)
 	if stop() {
 		err = errors.Join(err, conn.Close())
 	}
-	s.given.change(func(stats *Stats) {
+	s.served.change(func(stats *Stats) {
 		stats.connected--
 		if err != nil && ctx.Err() == nil {
 			stats.Broken++
@@ -155,16 +154,16 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 	})
 	switch {
 	case err == nil || ctx.Err() != nil:
-		s.options.Log("viewer %s left", peer)
+		s.options.Log("viewer %s disconnected", peer)
 	default:
 		s.options.Log("%v", err)
 	}
 }
 
-// waitForEnd returns when everything was read and no viewer is there, or stays too long,
-// or ctx ends.
+// waitForEnd returns when everything was read and all viewers have disconnected or the linger time has passed, or
+// when ctx ends.
 func (s *Server) waitForEnd(ctx context.Context, left <-chan struct{}) {
-	all := s.given.all
+	all := s.served.all
 	if s.options.Forever {
 		all = nil // never
 	}
@@ -184,9 +183,8 @@ func (s *Server) waitForEnd(ctx context.Context, left <-chan struct{}) {
 	}
 }
 
-// waitForAll reports true when everything was read. It reports false when ctx ends, or
-// when after a fault no viewer has come again for so long as viewers may linger: then
-// nobody reads the rest.
+// waitForAll returns true when everything was read. It returns false when ctx ends, or when no viewer has reconnected
+// for the linger time after a fault.
 func (s *Server) waitForAll(ctx context.Context, all, left <-chan struct{}) bool {
 	var alone <-chan time.Time
 	for {
@@ -207,9 +205,9 @@ func (s *Server) waitForAll(ctx context.Context, all, left <-chan struct{}) bool
 	}
 }
 
-// takeFault says whether something is to go wrong once more.
+// takeFault reports whether another fault occurs, and counts it.
 func (s *Server) takeFault() (taken bool) {
-	s.given.change(func(stats *Stats) {
+	s.served.change(func(stats *Stats) {
 		if taken = stats.Faults < s.options.Fault.Times; taken {
 			stats.Faults++
 		}
@@ -217,8 +215,7 @@ func (s *Server) takeFault() (taken bool) {
 	return taken
 }
 
-// Address is what viewers on this machine are given to find a session:
-// net://HOST:PORT/host/HOST/NAME.
+// Address returns the address of a session for viewers on this machine: net://HOST:PORT/host/HOST/NAME.
 func Address(listener net.Addr, session lttnglive.Session) string {
 	endpoint := listener.String()
 	if tcp, ok := listener.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {

@@ -16,13 +16,14 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
-// Each fault happens once, where it is said to; whoever comes again reads everything.
-func TestFaultsHappenOnceAndThenAllIsWell(t *testing.T) {
+// Each fault occurs once, at its place. A viewer that reconnects reads everything.
+func TestAViewerReadsEverythingAfterAFault(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind   lttngrelay.FaultKind
-		offset int // of the reply where it breaks off
+		offset int // of the reply at which it ends
 		err    error
 	}{
 		"hang-up":  {lttngrelay.HangUp, 0, lttnglive.ErrClosed},
@@ -30,8 +31,8 @@ func TestFaultsHappenOnceAndThenAllIsWell(t *testing.T) {
 		"announce": {lttngrelay.Announce, 12, lttnglive.ErrTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
-			source := open(t, captureFile("cygok"))
-			r := serve(t, source, lttngrelay.Options{Again: true, Fault: lttngrelay.Fault{Kind: c.kind, After: 3, Times: 1}})
+			source := open(t, lttngdata.CaptureFile(t, "cygok"))
+			r := serve(t, source, lttngrelay.Options{Restart: true, Fault: lttngrelay.Fault{Kind: c.kind, After: 3, Times: 1}})
 			v := view(t, r.address, lttnglive.ViewerOptions{Timeout: 300 * time.Millisecond})
 			err := v.read()
 			require.ErrorIs(t, err, c.err)
@@ -62,7 +63,7 @@ func TestFaultsHappenOnceAndThenAllIsWell(t *testing.T) {
 	}
 }
 
-// lines collects what a server says.
+// lines collects log lines of a server.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -76,8 +77,8 @@ func (l *lines) log(format string, args ...any) {
 
 func TestAServerEndsWhenItsContextDoes(t *testing.T) {
 	var said lines
-	r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{
-		Forever: true, Again: true, Log: said.log, Fault: lttngrelay.Fault{Kind: lttngrelay.Stall, Times: 1},
+	r := serve(t, open(t, lttngdata.CaptureFile(t, "cygok")), lttngrelay.Options{
+		Forever: true, Restart: true, Log: said.log, Fault: lttngrelay.Fault{Kind: lttngrelay.Stall, Times: 1},
 	})
 	stalled := view(t, r.address, lttnglive.ViewerOptions{})
 	read := make(chan error, 1)
@@ -92,22 +93,22 @@ func TestAServerEndsWhenItsContextDoes(t *testing.T) {
 	require.ErrorIs(t, <-read, lttnglive.ErrClosed)
 	assert.Zero(t, r.Stats().Broken, "it was the server that went")
 	assert.Contains(t, said.text.String(), "connected")
-	assert.Contains(t, said.text.String(), "left")
+	assert.Contains(t, said.text.String(), "disconnected")
 }
 
-func TestViewersThatStayAreSentAway(t *testing.T) {
-	r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{Linger: time.Millisecond})
+func TestViewersThatStayAreDisconnected(t *testing.T) {
+	r := serve(t, open(t, lttngdata.CaptureFile(t, "cygok")), lttngrelay.Options{Linger: time.Millisecond})
 	v := view(t, r.address, lttnglive.ViewerOptions{})
-	_ = v.read() // it may be sent away before it has heard of the end
+	_ = v.read() // it may be disconnected before it reads the end
 	r.wait()
 	assert.EqualValues(t, 245, v.events)
 }
 
-// A viewer that doesn't come again after a fault leaves packets that nobody reads.
+// After a fault, a viewer may not reconnect. Then some packets are never read.
 func TestAfterAFaultAServerDoesNotWaitForEver(t *testing.T) {
 	for _, kind := range []lttngrelay.FaultKind{lttngrelay.HangUp, lttngrelay.Stall, lttngrelay.Announce} {
-		r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{
-			Again: true, Linger: time.Millisecond, Fault: lttngrelay.Fault{Kind: kind, After: 1, Times: 1},
+		r := serve(t, open(t, lttngdata.CaptureFile(t, "cygok")), lttngrelay.Options{
+			Restart: true, Linger: time.Millisecond, Fault: lttngrelay.Fault{Kind: kind, After: 1, Times: 1},
 		})
 		v := view(t, r.address, lttnglive.ViewerOptions{Timeout: 100 * time.Millisecond})
 		require.Error(t, v.read())
@@ -118,9 +119,9 @@ func TestAfterAFaultAServerDoesNotWaitForEver(t *testing.T) {
 	}
 }
 
-func TestAViewerThatBreaksTheProtocolIsCountedAndSaid(t *testing.T) {
+func TestAViewerThatViolatesTheProtocolIsCountedAndLogged(t *testing.T) {
 	var said lines
-	r := serve(t, open(t, captureFile("cygok")), lttngrelay.Options{Log: said.log})
+	r := serve(t, open(t, lttngdata.CaptureFile(t, "cygok")), lttngrelay.Options{Log: said.log})
 	conn, err := net.Dial("tcp", r.address)
 	require.NoError(t, err)
 	_, err = conn.Write(make([]byte, 16))
@@ -132,13 +133,13 @@ func TestAViewerThatBreaksTheProtocolIsCountedAndSaid(t *testing.T) {
 	assert.Contains(t, said.text.String(), "viewer "+conn.LocalAddr().String()+": ")
 }
 
-func TestAServerWithoutSenseSaysWhy(t *testing.T) {
-	_, err := lttngrelay.NewServer(open(t, captureFile("cygok")), lttngrelay.Options{Minor: 99})
+func TestInvalidOptionsOfAServerAreAnError(t *testing.T) {
+	_, err := lttngrelay.NewServer(open(t, lttngdata.CaptureFile(t, "cygok")), lttngrelay.Options{Minor: 99})
 	assert.ErrorContains(t, err, "minor version")
 }
 
 func TestABrokenListenerIsAnError(t *testing.T) {
-	server, err := lttngrelay.NewServer(open(t, captureFile("cygok")), lttngrelay.Options{})
+	server, err := lttngrelay.NewServer(open(t, lttngdata.CaptureFile(t, "cygok")), lttngrelay.Options{})
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -146,7 +147,7 @@ func TestABrokenListenerIsAnError(t *testing.T) {
 	assert.ErrorIs(t, server.Serve(t.Context(), listener), net.ErrClosed)
 }
 
-func TestAddressesAreWhatViewersTake(t *testing.T) {
+func TestAddressesForViewers(t *testing.T) {
 	session := lttnglive.Session{Host: "vm", Name: "it"}
 	for ip, want := range map[string]string{
 		"127.0.0.1": "net://127.0.0.1:5344/host/vm/it",

@@ -13,24 +13,22 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
-// Source is sessions to serve.
+// Source contains sessions to serve.
 type Source struct {
 	Recordings []*lttnglive.Recording
-	// Packets, Bytes of their content, Events and Streams of packets are how much there
-	// is in all of them.
+	// Packets, Bytes of their content, Events and Streams of packets are the totals of all sessions.
 	Packets, Bytes, Events uint64
 	Streams                int
 
-	// events are those in each packet, by stream and offset.
+	// events are the numbers of events by packet.
 	events map[packetID]uint64
 	files  []io.Closer
 }
 
-// packetID tells a packet from all others of a source.
+// packetID identifies a packet of a source.
 type packetID struct{ stream, offset uint64 }
 
-// Open makes a source of a capture of the protocol, which is a zip file, or of a
-// folder with CTF traces in it.
+// Open returns a source from a capture of the protocol, which is a zip file, or from a directory with CTF traces.
 func Open(path string) (*Source, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -42,7 +40,7 @@ func Open(path string) (*Source, error) {
 	return FromCapture(path)
 }
 
-// Name renames the session, unless a name is empty. It fails if there are several.
+// Name renames the session. Empty names have no effect. It fails if there are several sessions.
 func (s *Source) Name(host, name string) error {
 	if host == "" && name == "" {
 		return nil
@@ -60,7 +58,7 @@ func (s *Source) Name(host, name string) error {
 	return nil
 }
 
-// Close closes the files of a folder.
+// Close closes the files of a directory.
 func (s *Source) Close() error {
 	var all error
 	for _, f := range s.files {
@@ -69,8 +67,8 @@ func (s *Source) Close() error {
 	return all
 }
 
-// add counts a packet.
-func (s *Source) add(stream uint64, index lttnglive.Index, events uint64) {
+// countPacket counts a packet.
+func (s *Source) countPacket(stream uint64, index lttnglive.Index, events uint64) {
 	if s.events == nil {
 		s.events = map[packetID]uint64{}
 	}
@@ -80,8 +78,7 @@ func (s *Source) add(stream uint64, index lttnglive.Index, events uint64) {
 	s.Events += events
 }
 
-// count reads the packet that a reader has begun, and returns how many events are in
-// it.
+// count returns the number of events in the open packet of a reader.
 func count(r *ctf.Reader) (events uint64, err error) {
 	for r.Next() {
 		events++

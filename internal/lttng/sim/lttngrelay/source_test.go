@@ -14,6 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
 // The figures of the captures are those of their README and of their viewer.
@@ -24,12 +25,12 @@ var captures = []struct {
 	{"jul1", 282, 9}, {"julctx", 18, 10}, {"cygok", 245, 6}, {"cyg1", 7886, 98}, {"tp1", 152, 13}, {"meta1", 656, 10},
 }
 
-// A capture and the trace that was recorded beside it are served with the same packets.
-func TestACaptureAndItsTraceAreServedAlike(t *testing.T) {
+// A capture and its CTF trace are served with the same packets.
+func TestACaptureAndItsTraceHaveTheSamePackets(t *testing.T) {
 	for _, c := range captures {
 		t.Run(c.name, func(t *testing.T) {
 			var first *viewing
-			for _, path := range []string{captureFile(c.name), traceFolder(t, c.name)} {
+			for _, path := range []string{lttngdata.CaptureFile(t, c.name), traceFolder(t, c.name)} {
 				source := open(t, path)
 				assert.Equal(t, c.events, source.Events)
 				assert.Equal(t, c.packets, source.Packets)
@@ -57,9 +58,9 @@ func TestACaptureAndItsTraceAreServedAlike(t *testing.T) {
 	}
 }
 
-// At a speed a folder is a session that is recorded now: it comes bit by bit, and
-// streams say when they have nothing.
-func TestAFolderIsServedAsIfItWereRecorded(t *testing.T) {
+// With a speed, a directory is served like a session that is being recorded: packets arrive over time, and quiet
+// streams send promises.
+func TestADirectoryIsServedLikeALiveSession(t *testing.T) {
 	r := serve(t, open(t, traceFolder(t, "meta1")), lttngrelay.Options{Speed: 20})
 	v := view(t, r.address, lttnglive.ViewerOptions{})
 	require.NoError(t, v.read())
@@ -69,7 +70,7 @@ func TestAFolderIsServedAsIfItWereRecorded(t *testing.T) {
 }
 
 func TestClearedPacketsAreMissing(t *testing.T) {
-	source := open(t, captureFile("cyg1"))
+	source := open(t, lttngdata.CaptureFile(t, "cyg1"))
 	assert.EqualValues(t, 20, source.Clear(10))
 	assert.EqualValues(t, 78, source.Packets)
 	r := serve(t, source, lttngrelay.Options{})
@@ -86,7 +87,7 @@ func TestClearedPacketsAreMissing(t *testing.T) {
 }
 
 func TestASessionIsRenamed(t *testing.T) {
-	source := open(t, captureFile("jul1"))
+	source := open(t, lttngdata.CaptureFile(t, "jul1"))
 	require.NoError(t, source.Name("", ""))
 	require.NoError(t, source.Name("there", ""))
 	require.NoError(t, source.Name("", "it"))
@@ -98,7 +99,7 @@ func TestASessionIsRenamed(t *testing.T) {
 	assert.ErrorContains(t, source.Name("", "it"), "expected one session to rename, got 2")
 }
 
-func TestWhatIsNoSourceSaysWhy(t *testing.T) {
+func TestInvalidSourcesAreErrors(t *testing.T) {
 	folder := func(files map[string]string) string {
 		root := t.TempDir()
 		for name, content := range files {

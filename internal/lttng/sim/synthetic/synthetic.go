@@ -1,8 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package synthetic makes small LTTng sessions for tests, with events that captures lack. Fields are texts
-// or numbers of 64 bits.
+// Package synthetic makes small LTTng sessions for tests, with events that captures lack. Fields are texts or numbers
+// of 64 bits.
 package synthetic
 
 import (
@@ -21,17 +21,17 @@ type Session struct {
 	Host, Name string
 	// Environment is added to the metadata's environment.
 	Environment string
-	// Anonymous says that the trace has no UUID.
+	// Anonymous is set if the trace has no UUID.
 	Anonymous bool
 	Streams   []*Stream
 
 	uuid [16]byte
-	// contexts are those of all events: names that end with $ are texts, others are numbers.
+	// contexts are the contexts of all events. Names that end with $ are texts, others are numbers.
 	contexts []string
 	classes  []eventClass
 }
 
-// eventClass is an event class; fields whose names end with $ are texts.
+// eventClass is an event class. Fields with names that end with $ are texts.
 type eventClass struct {
 	name   string
 	fields []string
@@ -52,7 +52,7 @@ type Packet struct {
 	// Sequence is the packet's number, Discarded the number of discarded events so far.
 	Sequence, Discarded uint64
 	Content             []byte
-	// Room is the room behind the content, in bits.
+	// Room is the size of the padding after the content, in bits.
 	Room uint64
 }
 
@@ -126,8 +126,7 @@ func (s *Stream) Packet(begin uint64) *Stream {
 	return s
 }
 
-// Event adds an event to the last packet: the values of its contexts and fields, in
-// their order.
+// Event adds an event to the last packet: the values of its contexts and fields, in order.
 func (s *Stream) Event(at uint64, name string, values ...any) *Stream {
 	p := &s.Packets[len(s.Packets)-1]
 	for id, c := range s.of.classes {
@@ -168,7 +167,7 @@ func (s *Session) PacketBytes(stream int, p *Packet) []byte {
 	return append(b, p.Content...)
 }
 
-// InOneSession returns a session with the traces of all, each in a folder of its own.
+// InOneSession returns a session with all these traces, each in its own directory.
 func InOneSession(name string, traces ...*Session) *lttnglive.Recording {
 	all := &lttnglive.Recording{Session: lttnglive.Session{ID: 1, LiveTimer: 1000000, Host: "vm", Name: name}, End: time.Second}
 	for i, s := range traces {
@@ -180,7 +179,7 @@ func InOneSession(name string, traces ...*Session) *lttnglive.Recording {
 	return all
 }
 
-// Recording returns the session as a relay daemon serves it, closed when it was read.
+// Recording returns the session for a relay daemon. The session is closed after it was read.
 func (s *Session) Recording(id uint64) *lttnglive.Recording {
 	r := &lttnglive.Recording{Session: lttnglive.Session{ID: id, LiveTimer: 1000000, Host: s.Host, Name: s.Name}, End: time.Second}
 	path := "ust/uid/0/64-bit"

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The event classes, by the IDs that they have in their channels.
+// The event classes, by their IDs in their channels.
 const (
 	statedumpStart = iota
 	statedumpObject
@@ -32,10 +32,10 @@ const (
 
 var channelNames = [channels]string{"calls", "work"}
 
-// ProviderWork is the tracepoint provider of the events that are no calls.
+// ProviderWork is the tracepoint provider of events that are not calls.
 const ProviderWork = "work"
 
-// preamble is the metadata up to the channels, as LTTng-UST writes it; %s is the UUID.
+// preamble is the metadata before the channels, as LTTng-UST writes it. %s is the UUID.
 const preamble = `/* CTF 1.8 */
 
 typealias integer { size = 8; align = 8; signed = false; } := uint8_t;
@@ -132,7 +132,7 @@ struct event_header_large {
 
 `
 
-// contextFields are those of "lttng add-context -u -t vtid -t vpid -t procname".
+// contextFields are the contexts of "lttng add-context -u -t vtid -t vpid -t procname".
 const contextFields = `	event.context := struct {
 		integer { size = 32; align = 8; signed = 1; encoding = none; base = 10; } _vtid;
 		integer { size = 32; align = 8; signed = 1; encoding = none; base = 10; } _vpid;
@@ -149,10 +149,10 @@ const (
 	typeDouble  = "floating_point { exp_dig = 11; mant_dig = 53; align = 8; }"
 )
 
-// uuid is the trace's.
+// uuid is the UUID of the trace.
 var uuid = [16]byte{0x6a, 0x16, 0x87, 0xdd, 0x5d, 0xe6, 0x4a, 0xa6, 0x92, 0xb1, 0x1a, 0xe1, 0x35, 0x1d, 0x55, 0xf6}
 
-// metadataText is the metadata of a trace with or without contexts.
+// metadataText returns the metadata of a trace with or without contexts.
 func metadataText(contexts bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, preamble, fmt.Sprintf("%x-%x-%x-%x-%x", uuid[:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:]))
@@ -183,14 +183,14 @@ func metadataText(contexts bool) string {
 	return b.String()
 }
 
-// What metadata packets are made of.
+// Constants of metadata packets.
 const (
 	metadataMagic      = 0x75D11D57
 	metadataHeaderSize = 37
 	metadataPacketSize = 4096
 )
 
-// metadataPackets is text in packets, as a relay daemon and a consumer daemon keep it.
+// metadataPackets returns text in packets, as a relay daemon and a consumer daemon store it.
 func metadataPackets(text string) []byte {
 	var b []byte
 	for len(text) > 0 {

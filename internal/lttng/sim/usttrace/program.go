@@ -10,46 +10,44 @@ import (
 	"math/rand/v2"
 )
 
-// What the programs are like.
+// Properties of the programs.
 const (
 	cpus             = 4
 	processes        = 2
 	threadsOfProcess = 4
-	// functions is how many a program has, each of so many bytes.
+	// functions is the number of a program's functions, functionSize the size of each in bytes.
 	functions    = 300
 	functionSize = 64
 	objectBase   = 0x5581_0000_0000
-	// maxDepth is how deep calls go.
+	// maxDepth is the maximum depth of calls.
 	maxDepth = 24
-	// workEvery is how many events there are for each that is no call, and
-	// switchEvery for each time that a CPU goes on with another thread.
+	// One in workEvery events is not a call. After about switchEvery events a CPU switches to another thread.
 	workEvery, switchEvery = 8, 500
-	// shortest and longest is what lies between two events of a CPU, in nanoseconds.
+	// shortest and longest bound the time between two events of a CPU, in nanoseconds.
 	shortest, longest = 100, 900
 	// begin is the clock's value at the begin of the trace.
 	begin = 1_000_000_000_000
-	// procnameSize is that of the context procname.
+	// procnameSize is the size of the context procname.
 	procnameSize = 17
 )
 
 // thread is a thread of a program.
 type thread struct {
-	// context is the bytes of its contexts; empty without.
+	// context contains the bytes of its contexts. It is empty without contexts.
 	context []byte
-	// stack is the functions that it is in.
+	// stack contains the functions that have not returned.
 	stack []uint64
 }
 
-// program is all threads on all CPUs.
+// program contains all threads on all CPUs.
 type program struct {
 	random   *rand.Rand
 	threads  []*thread
 	contexts bool
-	// running are the threads by CPU; ready wait for one.
+	// running are the threads by CPU. ready threads wait for a CPU.
 	running [cpus]*thread
 	ready   []*thread
-	// clocks is when the next event of each CPU happens, last when the last one of all
-	// did.
+	// clocks are the times of the next event of each CPU. last is the time of the last event of all CPUs.
 	clocks  [cpus]uint64
 	last    uint64
 	scratch []byte
@@ -79,8 +77,8 @@ func newProgram(o Options) *program {
 	return p
 }
 
-// next is the CPU that the next event happens on, and when. No two events happen at the
-// same time, which would leave open which of them was first.
+// next returns the CPU and the time of the next event. No two events have the same time, because their order would be
+// ambiguous.
 func (p *program) next() (cpu int, at uint64) {
 	for i := range p.clocks {
 		if p.clocks[i] < p.clocks[cpu] {
@@ -92,17 +90,17 @@ func (p *program) next() (cpu int, at uint64) {
 	return cpu, p.last
 }
 
-// relieve gives a CPU to the thread that has waited for longest.
+// relieve switches a CPU to the thread that has waited longest.
 func (p *program) relieve(cpu int) {
 	p.ready = append(p.ready, p.running[cpu])
 	p.running[cpu] = p.ready[0]
 	p.ready = p.ready[1:]
 }
 
-// address is that of a function.
+// address returns the address of a function.
 func address(function uint64) uint64 { return objectBase + function*functionSize }
 
-// call enters a function or leaves one.
+// call returns an event that enters or leaves a function.
 func (p *program) call(t *thread, ending bool) (id uint32, content []byte) {
 	depth := len(t.stack)
 	enter := !ending && (depth == 0 || depth < maxDepth && p.random.IntN(2) == 0)
@@ -127,7 +125,7 @@ func (p *program) call(t *thread, ending bool) (id uint32, content []byte) {
 	return id, b
 }
 
-// Texts of events that are no calls.
+// Texts of events that are not calls.
 var (
 	methods = [...]string{"GET", "POST", "PUT", "DELETE"}
 	paths   = [...]string{"/", "/index.html", "/api/v1/orders", "/api/v1/orders/4711/positions", "/static/css/main.css"}
@@ -135,7 +133,7 @@ var (
 	states  = [...]uint32{200, 200, 200, 201, 304, 404, 500}
 )
 
-// work is an event with texts, and numbers or sequences.
+// work returns an event with texts, and numbers or sequences.
 func (p *program) work(t *thread) (id uint32, content []byte) {
 	b := append(p.scratch[:0], t.context...)
 	if p.random.IntN(2) == 0 {
@@ -165,8 +163,8 @@ func (p *program) work(t *thread) (id uint32, content []byte) {
 
 func appendText(b []byte, text string) []byte { return append(append(b, text...), 0) }
 
-// state is what a process tells of itself at its begin: the one object that it has. The
-// thread is the first of the process.
+// state returns the events of a process's state at its begin, with its only object. t is the first thread of the
+// process.
 func (p *program) state(t *thread) (ids []uint32, contents [][]byte) {
 	object := append([]byte{}, t.context...)
 	object = binary.LittleEndian.AppendUint64(object, objectBase)

@@ -12,10 +12,10 @@ import (
 	"path/filepath"
 )
 
-// packetSize is that of a sub-buffer, LTTng-UST's default.
+// packetSize is the size of a sub-buffer, LTTng-UST's default.
 const packetSize = 128 << 10
 
-// What data packets begin with, and where what is only known at their end stands.
+// The start of data packets, and the offsets of values that are only known at their end.
 const (
 	packetMagic    = 0xC1FC1FC1
 	endAt          = 4 + 16 + 4 + 8 + 8
@@ -45,8 +45,8 @@ func newStream(dir string, channel, cpu int) (*stream, error) {
 	}, nil
 }
 
-// event writes an event: its header, and behind it what is given, which is contexts and
-// fields. An event that doesn't fit begins the next packet.
+// event writes an event: its header, and then content, which are contexts and fields. If it does not fit, it begins
+// the next packet.
 func (s *stream) event(at uint64, id uint32, content []byte) error {
 	const largestHeader = 2 + 4 + 8
 	if len(s.packet)+largestHeader+len(content) > packetSize {
@@ -67,7 +67,7 @@ func (s *stream) event(at uint64, id uint32, content []byte) error {
 	return nil
 }
 
-// begin begins a packet.
+// begin opens a packet.
 func (s *stream) begin(at uint64) {
 	le := binary.LittleEndian
 	b := le.AppendUint32(s.packet, packetMagic)
@@ -84,8 +84,7 @@ func (s *stream) begin(at uint64) {
 	s.last = at
 }
 
-// largeHeader writes 16 bits of ID and 32 of time, or all of both where the time would
-// be ambiguous.
+// largeHeader writes 16 bits of ID and 32 of time, or the full ID and time if the short time would be ambiguous.
 func (s *stream) largeHeader(at uint64, id uint32) {
 	le := binary.LittleEndian
 	if at-s.last < 1<<32 {
@@ -95,7 +94,7 @@ func (s *stream) largeHeader(at uint64, id uint32) {
 	s.packet = le.AppendUint64(le.AppendUint32(le.AppendUint16(s.packet, 1<<16-1), id), at)
 }
 
-// compactHeader writes 5 bits of ID and 27 of time, likewise.
+// compactHeader writes 5 bits of ID and 27 of time, or the full ones like largeHeader.
 func (s *stream) compactHeader(at uint64, id uint32) {
 	le := binary.LittleEndian
 	if at-s.last < 1<<27 {
@@ -105,7 +104,7 @@ func (s *stream) compactHeader(at uint64, id uint32) {
 	s.packet = le.AppendUint64(le.AppendUint32(append(s.packet, 1<<5-1), id), at)
 }
 
-// flush writes the packet, with room behind its content.
+// flush writes the packet, with padding after its content.
 func (s *stream) flush() error {
 	if len(s.packet) == 0 {
 		return nil
@@ -121,7 +120,7 @@ func (s *stream) flush() error {
 	return err
 }
 
-// close writes what is left.
+// close writes the last packet and closes the file.
 func (s *stream) close() error {
 	return errors.Join(s.flush(), s.out.Flush(), s.file.Close())
 }

@@ -10,28 +10,27 @@ import (
 	"path/filepath"
 )
 
-// Options say which trace is written.
+// Options configure a trace.
 type Options struct {
-	// Events is how many there are at least: beyond it threads leave the functions that
-	// they are in. At least 1.
+	// Events is the minimum number of events, at least 1. After it, threads leave their functions.
 	Events int
-	// Contexts has the contexts vtid, vpid and procname recorded with every event.
-	// Without them calls can't be told apart by thread.
+	// Contexts adds the contexts vtid, vpid and procname to every event. Without them, calls cannot be assigned to
+	// threads.
 	Contexts bool
-	// Seed makes another trace of the same kind.
+	// Seed selects another trace of the same kind.
 	Seed uint64
 }
 
-// Counts are what a trace has.
+// Counts are the numbers of events in a trace.
 type Counts struct {
 	Events int
-	// Calls are function calls, all of which end.
+	// Calls is the number of function calls. All of them end.
 	Calls int
-	// Work are the events that are neither function calls nor the state of a process.
+	// Work is the number of events that are neither function calls nor the state of a process.
 	Work int
 }
 
-// Write writes a trace into a folder that exists.
+// Write writes a trace into an existing directory.
 func Write(dir string, o Options) (Counts, error) {
 	if o.Events < 1 {
 		return Counts{}, fmt.Errorf("expected at least 1 event, got %d", o.Events)
@@ -47,7 +46,7 @@ func Write(dir string, o Options) (Counts, error) {
 	return w.counts, errors.Join(err, w.close())
 }
 
-// writer writes what a program does to streams.
+// writer writes the events of a program to streams.
 type writer struct {
 	program *program
 	streams [channels][cpus]*stream
@@ -76,7 +75,7 @@ func (w *writer) close() (all error) {
 	return all
 }
 
-// write writes so many events, and then those that end what is open.
+// write writes this number of events, and then those that end all open calls.
 func (w *writer) write(events int) error {
 	if err := w.begin(); err != nil {
 		return err
@@ -117,7 +116,7 @@ func (w *writer) begin() error {
 	return nil
 }
 
-// step writes what a thread does next.
+// step writes the next event of a thread.
 func (w *writer) step(cpu int, at uint64, t *thread) error {
 	if w.program.random.IntN(workEvery) > 0 {
 		return w.call(cpu, at, t, false)

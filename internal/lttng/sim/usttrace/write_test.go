@@ -4,10 +4,8 @@
 package usttrace_test
 
 import (
-	"bytes"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,38 +15,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/sim/usttrace"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 )
 
-// babeltrace2 runs babeltrace2 and returns what it prints. The test is skipped where
-// it is missing.
-func babeltrace2(t *testing.T, args ...string) string {
-	t.Helper()
-	if _, err := exec.LookPath("babeltrace2"); err != nil {
-		const requirePeers = "CALLBRAID_REQUIRE_PEERS"
-		const remedy = "install babeltrace2 (Debian: apt-get install babeltrace2)"
-		if os.Getenv(requirePeers) != "" {
-			t.Fatalf("expected babeltrace2 in PATH, since %s is set; %s", requirePeers, remedy)
-		}
-		t.Skipf("no babeltrace2 in PATH: %s", remedy)
-	}
-	cmd := exec.CommandContext(t.Context(), "babeltrace2", args...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	require.NoError(t, cmd.Run(), "%s", &stderr)
-	assert.Empty(t, stderr.String())
-	return stdout.String()
-}
-
-// The reference reader finds what was counted, without a warning, and in it calls that
-// are left by the thread that entered them, last first.
-func TestTheReferenceReaderFindsWhatWasCounted(t *testing.T) {
+// The reference reader counts the same events, without a warning. Each thread leaves the functions that it entered,
+// in reverse order.
+func TestTheReferenceReaderCountsTheSameEvents(t *testing.T) {
 	call := regexp.MustCompile(`func_(entry|exit): .*\{ vtid = (\d+), vpid = (\d+), procname = "worker-\d" \}, \{ addr = (0x[0-9A-F]+), call_site = 0x[0-9A-F]+ \}$`)
 	for _, contexts := range []bool{false, true} {
 		dir := t.TempDir()
 		counts, err := usttrace.Write(dir, usttrace.Options{Events: 20_000, Contexts: contexts, Seed: 1})
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, counts.Events, 20_000)
-		lines := strings.Split(strings.TrimSuffix(babeltrace2(t, dir), "\n"), "\n")
+		text, warnings := lttngdata.Babeltrace(t, dir)
+		assert.Empty(t, warnings)
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 		require.Len(t, lines, counts.Events)
 		stacks, entries, exits, work := map[string][]string{}, 0, 0, 0
 		for _, line := range lines {
@@ -105,7 +86,7 @@ func TestTheSameOptionsWriteTheSameBytes(t *testing.T) {
 	assert.False(t, maps.Equal(one, written(2)))
 }
 
-func TestNoEventsAreNoTrace(t *testing.T) {
+func TestATraceWithoutEventsIsAnError(t *testing.T) {
 	_, err := usttrace.Write(t.TempDir(), usttrace.Options{})
 	require.EqualError(t, err, "expected at least 1 event, got 0")
 	_, err = usttrace.Write(filepath.Join(t.TempDir(), "none"), usttrace.Options{Events: 1})

@@ -60,6 +60,9 @@ func NewGroup(s *stream.Stream, lead, buffers int) *Group {
 // a connection has handled all that arrived, and when one is not to be read any more.
 func (g *Group) Changed() { g.changed.Notify() }
 
+// NextChange returns a channel that the next Changed closes.
+func (g *Group) NextChange() <-chan struct{} { return g.changed.Next() }
+
 // Member is one connection of a group.
 type Member struct {
 	group *Group
@@ -121,7 +124,7 @@ type Waiting struct {
 //
 //  1. If few enough are missing below the last event, all can be packed.
 //  2. Else only those before a gap in their own numbers can: the next call is for the others.
-//  3. The first event becomes the position of the connection: nobody behind it waits for it.
+//  3. The first event becomes the position of the connection: no connection behind it waits for it.
 //  4. It waits until few enough numbers are missing, or no connection is further behind.
 //  5. If the others have had nothing to handle for the time of patience, the missing numbers are
 //     forgiven: they are lost, or late in the agent.

@@ -39,7 +39,7 @@ func TestABatchCarriesTheBarriersThatConcernItsEvents(t *testing.T) {
 	}
 }
 
-func TestABarrierThatIsKnownChangesNothing(t *testing.T) {
+func TestAKnownBarrierChangesNothing(t *testing.T) {
 	var b barriers
 	_, known := b.add(point(7))
 	assert.False(t, known)
@@ -62,7 +62,7 @@ func TestBarriersAreAnnouncedUntilABatchWithThemWasAccepted(t *testing.T) {
 	assert.Equal(t, []callevent.Barrier{point(9)}, b.unannounced(nil), "an empty batch carries the last one")
 }
 
-func TestTheOldestBarriersGoWhenThereAreMoreThanABatchTakes(t *testing.T) {
+func TestTheOldestBarriersAreDroppedIfABatchCannotCarryAll(t *testing.T) {
 	var b barriers
 	dropped := 0
 	for i := range callevent.MaxBarriers + 10 {

@@ -11,20 +11,19 @@ import (
 // tick is the resolution of an agent's clock.
 const tick = time.Millisecond
 
-// maxTicks bounds times to 69 years from the start: far enough for everything
-// that is computed with them in nanoseconds not to overflow.
+// maxTicks bounds times to 69 years from the start, so calculations in nanoseconds do not overflow.
 const maxTicks = 1 << 41
 
-// agentClock makes the 32 bit milliseconds of a run 64 bits long. It derives the agent's time from the
-// last time received and the time that has passed here since, so a silent month does no harm.
+// agentClock makes the 32 bit milliseconds of a run 64 bits long. It derives the agent's time from the last received
+// time and the time since its receipt, so a silent month does no harm.
 type agentClock struct {
-	// zero is when start was written: tick 0.
+	// zero is the time at which the receiver wrote start: tick 0.
 	zero time.Time
-	// ahead is by how many ticks the agent's clock was ahead when the last time arrived.
+	// ahead is the number of ticks by which the agent's clock was ahead when the last time arrived.
 	ahead atomic.Int64
 }
 
-// expected is where the agent's clock is at the time now, in ticks.
+// expected is the expected time of the agent's clock at the time now, in ticks.
 func (c *agentClock) expected(now time.Time) int64 {
 	return now.Sub(c.zero).Milliseconds() + c.ahead.Load()
 }

@@ -10,18 +10,17 @@ import (
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
 )
 
-// maxDense is up to which ID a cache is a slice. Agents count IDs up from 0, so
-// nearly all are below; the others are in a map.
+// maxDense is the ID below which a cache is a slice. Agents count IDs up from 0, so nearly all are below. The others
+// are in a map.
 const maxDense = 1 << 18
 
-// idCache remembers the index that the ID of a method, an exception or a thread has
-// in the batch that is being packed. An entry holds while its generation is the cache's: all
-// are forgotten at once. It is for one goroutine.
+// idCache remembers the indexes of the IDs of methods, exceptions or threads in the open batch. An entry is valid
+// while its generation is the cache's, so one step forgets all entries. The cache is for one goroutine.
 type idCache struct {
 	generation uint32
 	dense      []idSlot
 	sparse     map[uint32]uint16
-	// mapped is how many entries sparse has had room for.
+	// mapped is the number of entries for which sparse has reserved memory.
 	mapped int
 	memory *runmemory.Memory
 }
@@ -33,7 +32,7 @@ type idSlot struct {
 
 const (
 	slotBytes = int(unsafe.Sizeof(idSlot{}))
-	// sparseBytes is about what an entry of the map takes, with the map's own share.
+	// sparseBytes is about the memory of an entry of the map.
 	sparseBytes = 16
 )
 

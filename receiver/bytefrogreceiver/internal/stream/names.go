@@ -19,26 +19,25 @@ import (
 // ErrMemory is the error for a name that does not fit into the memory of the run, which is full then.
 var ErrMemory = errors.New("there is no memory for a name")
 
-// names are the methods, exceptions and threads of a run, as map messages on any
-// of its connections say. Connections remember what they found here
-// (namecache.go) and look at the counters to see whether it still holds.
+// names are the methods, exceptions and threads of a run, from the map messages of all its connections. Connections
+// cache names (namecache.go), and compare the counters to learn whether a cached name is still right.
 type names struct {
 	memory *runmemory.Memory
-	// arrivals counts map messages that events may have waited for; remaps those
-	// that gave a known method or exception another text.
+	// arrivals counts new names, for which events may wait. remaps counts known methods and exceptions that got
+	// another name.
 	arrivals, remaps atomic.Uint32
 
 	mu sync.RWMutex
-	// signatures has one function for each text, whatever its IDs.
+	// signatures has one function for each text, even if it has several IDs.
 	signatures map[string]*callevent.Function
 	methods    map[uint32]*callevent.Function
 	exceptions map[uint32]string
 	threads    map[uint16]threadName
 	numbers    threadNumbers
-	// numbered are the methods whose name did not come in time.
+	// numbered are the methods whose names did not arrive in time.
 	numbered map[uint32]*callevent.Function
-	// taken is how many bytes of memory they have.
-	taken int
+	// reserved is the number of bytes that all names have reserved.
+	reserved int
 }
 
 func newNames(m *runmemory.Memory) *names {
@@ -52,19 +51,19 @@ func newNames(m *runmemory.Memory) *names {
 	}
 }
 
-// What names take beside their texts, roughly: their place in a map, which is half empty
-// to nearly full, and what it points to.
+// The memory of names beside their texts, roughly: the place in a map, which is between half empty and nearly full,
+// and the value.
 const (
 	idBytes        = 28
 	exceptionBytes = 48
 	functionBytes  = 48 + int(unsafe.Sizeof(callevent.Function{}))
 	threadBytes    = 48 + int(unsafe.Sizeof(threadName{}))
-	// numberedBytes has the text, too.
+	// numberedBytes includes the text.
 	numberedBytes = 48 + functionBytes
 )
 
-// textBytes is what the texts of a method take. They share memory: the display name is a
-// part of the signature, and so is the qualified name of a class without a package.
+// textBytes is the memory of a method's texts. They share memory: the display name is a part of the signature, and so
+// is the qualified name of a class without a package.
 func textBytes(signature string, name bytefrog.MethodName) int {
 	if strings.HasPrefix(signature, name.Qualified) {
 		return len(signature)
@@ -72,40 +71,38 @@ func textBytes(signature string, name bytefrog.MethodName) int {
 	return len(signature) + len(name.Qualified)
 }
 
-// take takes memory for names. The lock is held.
-func (n *names) take(bytes int) bool {
+// reserve reserves memory for names. The caller has the lock.
+func (n *names) reserve(bytes int) bool {
 	if !n.memory.Require(bytes) {
 		return false
 	}
-	n.taken += bytes
+	n.reserved += bytes
 	return true
 }
 
-// give gives memory back. The lock is held.
-func (n *names) give(bytes int) {
-	n.taken -= bytes
+// release returns memory. The caller has the lock.
+func (n *names) release(bytes int) {
+	n.reserved -= bytes
 	n.memory.Return(bytes)
 }
 
-// drop drops all names and gives their memory back. Nothing can be named any more: the
-// memory is full, or nothing is left to be named.
+// drop drops all names and returns their memory, because the memory is full or no event needs a name.
 func (n *names) drop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.signatures, n.methods, n.numbered = map[string]*callevent.Function{}, map[uint32]*callevent.Function{}, map[uint32]*callevent.Function{}
 	n.exceptions, n.threads, n.numbers = map[uint32]string{}, map[uint16]threadName{}, threadNumbers{}
-	n.give(n.taken)
+	n.release(n.reserved)
 }
 
-// mapMethod gives a method ID its signature, and reports whether it had another
-// one. The error is ErrMemory.
+// mapMethod sets the signature of a method ID, and reports whether the ID had another one. The error is ErrMemory.
 func (n *names) mapMethod(id uint32, signature string) (remapped bool, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	f, ok := n.signatures[signature]
 	if !ok {
 		name := bytefrog.ParseMethodSignature(signature)
-		if !n.take(functionBytes + textBytes(signature, name)) {
+		if !n.reserve(functionBytes + textBytes(signature, name)) {
 			return false, ErrMemory
 		}
 		f = &callevent.Function{Qualified: name.Qualified, Display: name.Display, Text: signature}
@@ -115,7 +112,7 @@ func (n *names) mapMethod(id uint32, signature string) (remapped bool, err error
 	if old == f {
 		return false, nil
 	}
-	if !known && !n.take(idBytes) {
+	if !known && !n.reserve(idBytes) {
 		return false, ErrMemory
 	}
 	n.methods[id] = f
@@ -123,8 +120,7 @@ func (n *names) mapMethod(id uint32, signature string) (remapped bool, err error
 	return known, nil
 }
 
-// mapException gives an exception ID its class, and reports whether it had
-// another one. The error is ErrMemory.
+// mapException sets the class of an exception ID, and reports whether the ID had another one. The error is ErrMemory.
 func (n *names) mapException(id uint32, class string) (remapped bool, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -132,18 +128,18 @@ func (n *names) mapException(id uint32, class string) (remapped bool, err error)
 	if known && old == class {
 		return false, nil
 	}
-	if !n.take(exceptionBytes + len(class)) {
+	if !n.reserve(exceptionBytes + len(class)) {
 		return false, ErrMemory
 	}
 	if known {
-		n.give(exceptionBytes + len(old))
+		n.release(exceptionBytes + len(old))
 	}
 	n.exceptions[id] = class
 	n.changed(known)
 	return known, nil
 }
 
-// changed says that a method or an exception has a name now, or another one.
+// changed counts the new name of a method or an exception. With remapped it replaces another name.
 func (n *names) changed(remapped bool) {
 	if remapped {
 		n.remaps.Add(1)
@@ -151,9 +147,8 @@ func (n *names) changed(remapped bool) {
 	n.arrivals.Add(1)
 }
 
-// mapThread gives a thread a name from a time on, in ticks. It reports whether the name
-// is the first of the thread's ID, as far as is known, and whether the ID has been reused:
-// the name is another thread's. The error is ErrMemory.
+// mapThread sets the name of a thread from a time on, in ticks. It reports whether no earlier name of the ID is
+// known, and whether the ID is reused: the name belongs to another thread. The error is ErrMemory.
 func (n *names) mapThread(thread uint16, from int64, name string) (first, reused bool, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -162,20 +157,20 @@ func (n *names) mapThread(thread uint16, from int64, name string) (first, reused
 	latest := threadName{name: name, first: from, from: from, number: number}
 	switch {
 	case !known:
-		if !n.take(threadBytes + len(name)) {
+		if !n.reserve(threadBytes + len(name)) {
 			return false, false, ErrMemory
 		}
 		n.arrivals.Add(1)
 	case from < old.from:
-		// It was overtaken by a later one.
+		// A later name has arrived before it.
 		latest = old
 		latest.number = number
 		latest.first = min(old.first, from)
 	default:
-		if !n.take(len(name)) {
+		if !n.reserve(len(name)) {
 			return false, false, ErrMemory
 		}
-		n.give(len(old.name))
+		n.release(len(old.name))
 		latest.first = old.first
 	}
 	n.threads[thread] = latest
@@ -183,7 +178,7 @@ func (n *names) mapThread(thread uint16, from int64, name string) (first, reused
 	return !known || from < old.first, reused, nil
 }
 
-// method gives what a method ID stands for, or nil.
+// method is the method of an ID, or nil.
 func (n *names) method(id uint32) *callevent.Function {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -193,7 +188,7 @@ func (n *names) method(id uint32) *callevent.Function {
 	return n.methods[id]
 }
 
-// exception gives what an exception ID stands for.
+// exception is the class of an exception ID.
 func (n *names) exception(id uint32) (class string, ok bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -201,7 +196,7 @@ func (n *names) exception(id uint32) (class string, ok bool) {
 	return class, ok
 }
 
-// thread gives the latest name of a thread.
+// thread is the latest name of a thread.
 func (n *names) thread(thread uint16) (name string, ok bool) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -212,10 +207,9 @@ func (n *names) thread(thread uint16) (name string, ok bool) {
 // nameless is the method of an ID whose name is not known.
 var nameless = &callevent.Function{Qualified: "unknown.method", Display: "unknown.method"}
 
-// numberedMethod gives a method that is called by its ID, unless its name has just
-// come. It is called so for the rest of the run: a call that was entered by number
-// and left by name would be two. When there is no memory left, all such methods are
-// one.
+// numberedMethod is a method with its ID as its name, unless its name has just arrived. It has this name for the rest
+// of the run: otherwise the entry and the exit of a call could have different names. Without memory, all such methods
+// are one.
 func (n *names) numberedMethod(id uint32) *callevent.Function {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -228,7 +222,7 @@ func (n *names) numberedMethod(id uint32) *callevent.Function {
 	if !n.memory.Reserve(numberedBytes) {
 		return nameless
 	}
-	n.taken += numberedBytes
+	n.reserved += numberedBytes
 	name := "unknown.method#" + strconv.FormatUint(uint64(id), 10)
 	f := &callevent.Function{Qualified: name, Display: name}
 	n.numbered[id] = f

@@ -45,7 +45,7 @@ func TestTheLatestNameOfAThreadIsThatOfTheLatestTime(t *testing.T) {
 	assert.EqualValues(t, 1, n.arrivals.Load(), "events wait for the first only")
 }
 
-func TestRenamingThreadsForEverTakesNoMemory(t *testing.T) {
+func TestRenamingAThreadAgainAndAgainUsesNoMoreMemory(t *testing.T) {
 	b := memoryOf(1 << 20)
 	n := newNames(b)
 	for i := range 20_000 {
@@ -55,7 +55,7 @@ func TestRenamingThreadsForEverTakesNoMemory(t *testing.T) {
 	assert.Less(t, b.Bounded(), int64(8*(threadBytes+20)))
 }
 
-func TestNamesBeyondTheMemoryAreAnErrorAndTheRunHasToLeave(t *testing.T) {
+func TestNamesBeyondTheMemoryAreAnErrorAndFillTheMemoryOfTheRun(t *testing.T) {
 	long := strings.Repeat("x", 2000)
 	for name, add := range map[string]func(*names) error{
 		"a method": func(n *names) error { _, err := n.mapMethod(1, long); return err },
@@ -83,7 +83,7 @@ func TestNamesBeyondTheMemoryAreAnErrorAndTheRunHasToLeave(t *testing.T) {
 	}
 }
 
-func TestDroppedNamesGiveTheirMemoryBack(t *testing.T) {
+func TestDroppedNamesReturnTheirMemory(t *testing.T) {
 	n := newNames(memoryOf(1 << 20))
 	for id := range uint32(100) {
 		_, err := n.mapMethod(id, fmt.Sprintf("demo/Shop.m%d;0;()V", id%50))
@@ -94,7 +94,7 @@ func TestDroppedNamesGiveTheirMemoryBack(t *testing.T) {
 		require.NoError(t, err)
 		n.numberedMethod(1000 + id)
 	}
-	assert.EqualValues(t, n.taken, n.memory.Bounded())
+	assert.EqualValues(t, n.reserved, n.memory.Bounded())
 	assert.Equal(t, n.memory.Bounded(), n.memory.Held())
 	n.drop()
 	n.drop()
@@ -103,12 +103,12 @@ func TestDroppedNamesGiveTheirMemoryBack(t *testing.T) {
 	assert.Nil(t, n.method(1))
 }
 
-func TestTextThatIsNoSignatureIsKeptAsItIs(t *testing.T) {
+func TestATextThatIsNoSignatureIsTheName(t *testing.T) {
 	n := newNames(memoryOf(1 << 20))
-	_, err := n.mapMethod(1, "what old agents send")
+	_, err := n.mapMethod(1, "a text of an old agent")
 	require.NoError(t, err)
 	assert.Equal(t, &callevent.Function{
-		Qualified: "what old agents send", Display: "what old agents send", Text: "what old agents send",
+		Qualified: "a text of an old agent", Display: "a text of an old agent", Text: "a text of an old agent",
 	}, n.method(1))
 	_, err = n.mapMethod(2, "demo/Shop$Order.process;0;()V")
 	require.NoError(t, err)
@@ -117,7 +117,7 @@ func TestTextThatIsNoSignatureIsKeptAsItIs(t *testing.T) {
 	}, n.method(2))
 }
 
-func TestCachesFindWhatTheyWereToldUntilTheyForget(t *testing.T) {
+func TestCachesFindIndexesUntilTheyForgetThem(t *testing.T) {
 	b := memoryOf(2 << 20)
 	c := newIDCache(b)
 	for _, id := range []uint32{0, 255, 256, 100_000, maxDense, math.MaxUint32} {
@@ -151,7 +151,7 @@ func TestCachesWithoutMemoryRememberNothing(t *testing.T) {
 	assert.Zero(t, b.Bounded())
 }
 
-func TestCachesGiveTheirMemoryBack(t *testing.T) {
+func TestCachesReturnTheirMemory(t *testing.T) {
 	b := memoryOf(1 << 20)
 	c := newIDCache(b)
 	for range 2 {
@@ -164,8 +164,8 @@ func TestCachesGiveTheirMemoryBack(t *testing.T) {
 	}
 }
 
-// TestMemoryIsAboutWhatTheHeapHas measures what names of usual and of hostile shapes take.
-func TestMemoryIsAboutWhatTheHeapHas(t *testing.T) {
+// The names have usual and hostile shapes.
+func TestTheReservedMemoryIsAboutTheMemoryOfTheHeap(t *testing.T) {
 	for name, text := range map[string]func(i int) string{
 		"usual signatures": func(i int) string {
 			return fmt.Sprintf("com/example/shop/orders/Order%d.process;1;(Ljava/lang/String;I)V", i)

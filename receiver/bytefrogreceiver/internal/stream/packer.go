@@ -23,26 +23,29 @@ type Packer struct {
 	packer                     *callevent.Packer
 	methods, exceptions, lanes idCache
 	pending                    pendingEvents
-	unplaced                   unplaced
 	// remaps is the count of names.remaps at which the caches are right.
 	remaps uint32
-	// barriers and renames are buffers for those of a batch.
+	// barriers and renames are buffers for those of the batch that is being closed.
 	barriers []callevent.Barrier
 	renames  []callevent.Rename
+	// ownRenames is the number of renames that the connection has read and not sent.
+	ownRenames int
 
-	// first and last are the smallest and largest sequence number of the batch, opened is when
+	// first and last are the smallest and largest sequence number of the batch. opened is the time at which
 	// its first event or rename arrived.
 	first, last uint64
 	opened      time.Time
+	// latest is the sequence number that the connection read last.
+	latest uint64
 
-	// dropped is how many events were dropped because the run's memory is full.
+	// dropped is the number of events that were dropped because the run's memory is full.
 	dropped int
 }
 
-// NewPacker makes the packer of a connection. send takes closed batches. closing, if it is not nil,
-// is called before a batch with events is closed, and returns when all breaks are known that the
-// agent sent before these events. awaitNames, if it is not nil, says whether events have waited
-// for names long enough: those that arrived name_wait before begun.
+// NewPacker makes the packer of a connection. The packer calls send with each closed batch. If closing is not nil,
+// the packer calls it before it closes a batch with events; closing returns when the run has all breaks that the
+// agent sent before these events. If awaitNames is not nil, it reports whether events have waited long enough for
+// names: the events that arrived name_wait before begun.
 func NewPacker(s *Stream, send func(callevent.Packed), closing func(), awaitNames func(now time.Time) (begun time.Time, over bool)) (*Packer, error) {
 	packer, err := s.newPacker(s.settings.MaxBatchBytes)
 	if err != nil {
@@ -69,17 +72,17 @@ func NewPacker(s *Stream, send func(callevent.Packed), closing func(), awaitName
 	}, nil
 }
 
-// SetSend changes the function that takes closed batches.
+// SetSend changes the function that sends closed batches.
 func (b *Packer) SetSend(send func(callevent.Packed)) { b.send = send }
 
-// Memory is how many bytes the buffers of the packer have, beside what is in the memory of the run.
+// Memory is the number of bytes of the packer's buffers that the memory of the run does not include.
 func (b *Packer) Memory() int { return b.packer.Memory() }
 
-// Waiting is how many events wait for names.
+// Waiting is the number of events that wait for names.
 func (b *Packer) Waiting() int { return len(b.pending.events) }
 
-// TakeDropped is how many events the packer has dropped since the last call, because the memory
-// of the run is full.
+// TakeDropped is the number of events that the packer has dropped since the last call, because the memory of the run
+// is full.
 func (b *Packer) TakeDropped() int {
 	dropped := b.dropped
 	b.dropped = 0
@@ -100,22 +103,10 @@ var kinds = [eventTypes]callevent.Kind{
 	bytefrog.TypeExceptionBubble - firstEvent: callevent.KindUnwind,
 }
 
-// noLine is sent by agents for an unknown line, as is 0.
+// noLine is an unknown line, as is 0.
 const noLine = math.MaxUint16
 
-// PassAll places renames by the events that follow them. Pack packs the events later, or in pieces.
-func (b *Packer) PassAll(events []bytefrog.Event, now time.Time) {
-	reference, clock := b.stream.next.Load(), b.stream.clock.expected(now)
-	// Renames need the two messages after them, and the last one before.
-	for _, e := range events[:min(2, len(events))] {
-		b.pass(Unwrap(reference, e.Sequence), unwrapTicks(clock, e.Time), now)
-	}
-	if n := len(events); n > 2 {
-		b.pass(Unwrap(reference, events[n-1].Sequence), unwrapTicks(clock, events[n-1].Time), now)
-	}
-}
-
-// Pack packs events that PassAll has received. The error, a *bytefrog.ProtocolError, is for the event
+// Pack packs events. The error, a *bytefrog.ProtocolError, is for the event
 // with the index bad, whose sequence number is impossible; the events before it are packed.
 func (b *Packer) Pack(events []bytefrog.Event, now time.Time) (bad int, err error) {
 	s := b.stream
@@ -142,8 +133,8 @@ func (b *Packer) Pack(events []bytefrog.Event, now time.Time) (bad int, err erro
 		if line == noLine {
 			line = 0
 		}
-		// Field by field: a whole struct would be built elsewhere and copied, and
-		// the copy has to wait for the smaller writes that it reads.
+		// Field by field: the compiler builds a whole struct elsewhere and copies it, and the copy waits for the
+		// smaller writes that it reads.
 		out.Sequence, out.Time, out.Line = sequence, ticks, line
 		out.Lane, out.Function, out.Exception = lane, method, exception
 		out.Kind = kinds[(e.Type-firstEvent)%eventTypes]
@@ -161,6 +152,7 @@ func (b *Packer) Pack(events []bytefrog.Event, now time.Time) (bad int, err erro
 	b.first, b.last = first, last
 	s.Advance(next, uint64(len(events)))
 	if n := len(events); n > 0 {
+		b.latest = Unwrap(reference, events[n-1].Sequence)
 		s.clock.saw(unwrapTicks(clock, events[n-1].Time), now)
 		b.open(now)
 	}
@@ -191,7 +183,12 @@ func (b *Packer) nameThread(m bytefrog.MapThreadName, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	b.rename(unplacedRename{thread: m.Thread, name: m.Name, ticks: from, first: first, reused: reused, since: now})
+	rename := callevent.Rename{Lane: uint64(m.Thread), Time: from, First: first, Reused: reused, Name: m.Name}
+	if reused {
+		// The new thread's first event got its sequence number after the agent had sent its name.
+		rename.After = b.latest
+	}
+	b.rename(rename, now)
 	if reused {
 		b.stream.settings.Counts.ThreadReused()
 	}
@@ -200,24 +197,23 @@ func (b *Packer) nameThread(m bytefrog.MapThreadName, now time.Time) error {
 
 // Skip packs a sequence number that the agent used for a message that is no call.
 func (b *Packer) Skip(sequence uint64, ticks int64, now time.Time) {
-	b.pass(sequence, ticks, now)
 	e := callevent.Event{Kind: callevent.KindSkip, Sequence: sequence, Time: ticks}
 	if !b.packer.Add(&e) {
 		b.Flush()
 		b.packer.Add(&e)
 	}
-	b.first, b.last = min(b.first, sequence), max(b.last, sequence)
+	b.first, b.last, b.latest = min(b.first, sequence), max(b.last, sequence), sequence
 	b.open(now)
 }
 
-// open sets the time of the batch, if this is its first event or rename.
+// open sets the time of the batch when its first event or rename has arrived.
 func (b *Packer) open(now time.Time) {
-	if b.opened.IsZero() && b.packer.Len()+b.packer.Renames() > 0 {
+	if b.opened.IsZero() && b.packer.Len()+b.ownRenames > 0 {
 		b.opened = now
 	}
 }
 
-// refresh empties the caches if an ID has got another name since.
+// refresh empties the caches if an ID has got another name since the last call.
 func (b *Packer) refresh() {
 	if n := b.stream.names.remaps.Load(); n != b.remaps {
 		b.remaps = n
@@ -226,8 +222,8 @@ func (b *Packer) refresh() {
 	}
 }
 
-// admit packs an event that the caches do not know, or has it wait for its names. If the memory is
-// full, there are no names, and the event is dropped.
+// admit packs an event that the caches do not know, or lets it wait for its names. If the memory is full, there are
+// no names, and admit drops the event.
 func (b *Packer) admit(e numbered, now time.Time) {
 	if b.packNamed(&e, false) || b.pending.add(e, now) {
 		return
@@ -258,7 +254,7 @@ func (b *Packer) packNamed(e *numbered, force bool) bool {
 	}
 }
 
-// identity is whether the IDs of an event have indexes in the tables of the batch.
+// identity is the result of the search for an index in the tables of the batch.
 type identity uint8
 
 const (
@@ -341,23 +337,12 @@ func (b *Packer) exception(id uint32, force bool) (uint16, identity) {
 	return index, identified
 }
 
-// Attend packs events whose names have arrived, or that have waited too long. It places renames
-// that no event has followed in time, and closes an old batch.
+// Attend packs events whose names have arrived, or that have waited too long, and closes an old batch.
 func (b *Packer) Attend(now time.Time) {
 	b.attendNames(now)
-	if b.unplaced.due(now) {
-		// Events on other connections continue, so this batch does not wait.
-		b.place(len(b.unplaced.renames), passed{}, now)
+	if !b.opened.IsZero() && now.Sub(b.opened) >= b.stream.settings.MaxBatchDelay {
 		b.Flush()
 	}
-	b.flushOld(now)
-}
-
-// AttendUnread is Attend while the connection is not read: the events that follow a rename may be
-// on it.
-func (b *Packer) AttendUnread(now time.Time) {
-	b.attendNames(now)
-	b.flushOld(now)
 }
 
 func (b *Packer) attendNames(now time.Time) {
@@ -371,22 +356,15 @@ func (b *Packer) attendNames(now time.Time) {
 	}
 }
 
-func (b *Packer) flushOld(now time.Time) {
-	if !b.opened.IsZero() && now.Sub(b.opened) >= b.stream.settings.MaxBatchDelay {
-		b.Flush()
-	}
-}
-
 // forEver is longer than any event waits.
 const forEver = 100 * 365 * 24 * time.Hour
 
-// Settle packs all renames and all events that wait, with their names or without. Nothing more
+// Settle packs all events that wait, with their names or without. Nothing more
 // arrives on the connection. Flush sends the last batch.
 func (b *Packer) Settle(now time.Time) {
 	if b.stream.settings.Memory.IsFull() {
 		b.Release()
 	}
-	b.place(len(b.unplaced.renames), passed{}, now)
 	b.retry(now, now.Add(forEver))
 }
 
@@ -415,13 +393,8 @@ func (b *Packer) retry(now, until time.Time) {
 	b.stream.settings.Counts.NamesUnknown(unknown)
 }
 
-// Wake is when Attend has something to do, or zero.
+// Wake is the time at which Attend has something to do, or zero.
 func (b *Packer) Wake(now time.Time) time.Time {
-	return earliest(b.WakeUnread(now), b.unplaced.wake())
-}
-
-// WakeUnread is when AttendUnread has something to do, or zero.
-func (b *Packer) WakeUnread(now time.Time) time.Time {
 	wake := b.pending.wake(now)
 	if !b.opened.IsZero() {
 		wake = earliest(wake, b.opened.Add(b.stream.settings.MaxBatchDelay))
@@ -439,18 +412,17 @@ func earliest(a, b time.Time) time.Time {
 
 // Flush sends the batch, if it is not empty, and begins the next.
 func (b *Packer) Flush() {
-	// The events that follow them may be in this batch.
-	b.place(b.unplaced.followed(), passed{}, b.opened)
-	if b.packer.Len()+b.packer.Renames() > 0 {
+	if b.packer.Len()+b.ownRenames > 0 {
 		batch, err := b.close()
 		if err == nil {
 			b.send(batch)
 		} else {
-			// No accepted event makes a batch impossible. If one does after all, it costs
-			// these events and not the process.
+			// No accepted event should make a batch impossible. If one does, the batch is dropped, and the process
+			// goes on.
 			b.stream.settings.Counts.BatchDropped(b.packer.Len())
 		}
-		b.stream.settings.Memory.Return(b.stream.renames.removeSent(&b.unplaced))
+		b.stream.settings.Memory.Return(b.stream.renames.removeSent(b))
+		b.ownRenames = 0
 	}
 	b.packer.Reset()
 	b.methods.forget()
@@ -459,95 +431,41 @@ func (b *Packer) Flush() {
 	b.first, b.last, b.opened = math.MaxUint64, 0, time.Time{}
 }
 
-// close closes the batch, which is not empty.
+// close closes the batch, which has events or follows renames that the connection has read.
 func (b *Packer) close() (callevent.Packed, error) {
-	if b.packer.Len() == 0 {
-		return b.packer.Close(nil, b.stream.next.Load(), b.stream.settings.Now().UnixNano())
+	b.barriers = b.barriers[:0]
+	next := b.stream.next.Load()
+	if b.packer.Len() > 0 {
+		b.closing()
+		b.barriers = b.stream.barriers.concerning(b.barriers, b.first, b.last)
+		next = max(b.stream.next.Load(), b.last+1)
 	}
-	b.closing()
-	b.barriers = b.stream.barriers.concerning(b.barriers[:0], b.first, b.last)
-	b.packPendingRenames(len(b.barriers))
-	next := max(b.stream.next.Load(), b.last+1)
+	b.packRenames()
 	return b.packer.Close(b.barriers, next, b.stream.settings.Now().UnixNano())
 }
 
-// rename adds a rename that arrived on the connection.
-func (b *Packer) rename(r unplacedRename) {
-	u := &b.unplaced
-	room := b.stream.settings.Memory.Reserve(pendingRenameBytes + len(r.name))
-	if len(u.renames) == maxUnplaced || !room {
-		b.place(len(u.renames), passed{}, r.since)
+// rename keeps a rename that arrived on the connection for the next batches. Without memory for it, the connection sends its
+// batch immediately.
+func (b *Packer) rename(r callevent.Rename, now time.Time) {
+	bytes := pendingRenameBytes + len(r.Name)
+	if !b.stream.settings.Memory.Reserve(bytes) {
+		bytes = 0
 	}
-	if b.packer.Renames() >= maxUntold {
-		b.Flush()
-	}
-	r.before, r.order = u.last, b.stream.renames.nextOrder()
-	if !room {
-		// It cannot wait.
-		b.packRename(r.between(passed{}), r.since)
-		b.Flush()
-		return
-	}
-	b.stream.renames.add(&b.unplaced, r.between(passed{}))
-	u.renames = append(u.renames, r)
-}
-
-// pass places renames by the next message with a sequence number: the first or the second one after
-// the renames that wait.
-func (b *Packer) pass(sequence uint64, ticks int64, now time.Time) {
-	u := &b.unplaced
-	next := passed{sequence: sequence, ticks: ticks, known: validSequence(sequence)}
-	if !next.known {
-		return
-	}
-	if len(u.renames) > 0 {
-		b.place(u.followed(), next, now)
-		for i := range u.renames {
-			u.renames[i].after = next
-		}
-	}
-	u.last = next
-}
-
-// place packs the first n renames. second is the second message with a number that
-// follows them, if that is known.
-func (b *Packer) place(n int, second passed, now time.Time) {
-	u := &b.unplaced
-	placed := make([]callevent.Rename, n)
-	for i := n - 1; i >= 0; i-- {
-		r := u.renames[i].between(second)
-		for _, later := range placed[i+1:] {
-			if later.Lane == r.Lane && later.Sequence < callevent.MaxSequence {
-				// The thread had an event in between.
-				r.Sequence = min(r.Sequence, max(later.Sequence, 1)-1)
-				break
-			}
-		}
-		placed[i] = r
-	}
-	u.renames = slices.Delete(u.renames, 0, n)
-	for _, r := range placed {
-		b.packRename(r, now)
-		b.stream.renames.replace(r)
-	}
-}
-
-// packRename packs a rename whose sequence number is final.
-func (b *Packer) packRename(r callevent.Rename, now time.Time) {
-	if !b.packer.Rename(r) {
-		b.Flush()
-		b.packer.Rename(r)
-	}
+	b.stream.renames.add(r, b, bytes)
+	b.ownRenames++
 	b.open(now)
+	if bytes == 0 || b.ownRenames == maxOwnRenames {
+		b.Flush()
+	}
 }
 
-// packPendingRenames packs the renames of the run that were not sent yet. The batch is closed
-// afterwards, with so many barriers. Renames that do not fit into it are sent before it.
-func (b *Packer) packPendingRenames(barriers int) {
-	b.renames = b.stream.renames.appendOthers(&b.unplaced, b.renames[:0])
-	b.renames = slices.DeleteFunc(b.renames, func(r callevent.Rename) bool { return b.packer.RenameAtLast(r, barriers) })
-	if len(b.renames) > 0 {
-		b.sendRenames(b.renames)
+// packRenames packs the pending renames of the run just before the batch is closed. It sends those that do not fit before the
+// batch.
+func (b *Packer) packRenames() {
+	b.renames = b.stream.renames.appendAll(b.renames[:0])
+	rest := slices.DeleteFunc(b.renames, func(r callevent.Rename) bool { return b.packer.RenameAtLast(r, len(b.barriers)) })
+	if len(rest) > 0 {
+		b.sendRenames(rest)
 	}
 	clear(b.renames)
 }
@@ -568,12 +486,12 @@ func (b *Packer) sendRenames(renames []callevent.Rename) {
 		renames = renames[n:]
 	}
 	if err != nil {
-		// No setting and no accepted rename makes such a batch impossible.
+		// No setting and no accepted rename should make such a batch impossible.
 		b.stream.settings.Counts.BatchDropped(0)
 	}
 }
 
-// Release returns the memory of the caches, when nothing more will be packed.
+// Release returns the memory of the caches. Call it after the last event.
 func (b *Packer) Release() {
 	b.methods.release()
 	b.exceptions.release()

@@ -22,8 +22,8 @@ func numbersFrom(first uint32) []bytefrog.Event {
 	return events
 }
 
-// The breaks that a batch carries are told by its numbers.
-func TestABatchKnowsItsNumbersWhereTheNextCannotBe(t *testing.T) {
+// The numbers of a batch decide which breaks it carries.
+func TestABatchEndsBeforeAnImpossibleSequenceNumber(t *testing.T) {
 	p := newPacked(t)
 	_, err := p.stream.names.mapMethod(1, "demo/Shop.process;0;()V")
 	require.NoError(t, err)

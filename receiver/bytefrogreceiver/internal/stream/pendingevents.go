@@ -28,9 +28,9 @@ type pendingEvents struct {
 	// events has reserved memory for its capacity.
 	events []pendingEvent
 	memory *runmemory.Memory
-	// wait is how long an event waits.
+	// wait is the longest time that an event waits.
 	wait time.Duration
-	// tried is when all were tried last, arrivals the count of names that had arrived.
+	// tried is the time of the last try for all events. arrivals is the count of new names at that time.
 	tried    time.Time
 	arrivals uint32
 }
@@ -46,7 +46,7 @@ const (
 	// events: trying again is never most of the work.
 	RetryPause   = 5 * time.Millisecond
 	pendingShare = 32 << 10
-	// pendingPoll is how often a silent connection looks for names that arrived on others.
+	// pendingPoll is the interval at which a silent connection looks for names that arrived on others.
 	pendingPoll = 20 * time.Millisecond
 )
 
@@ -100,7 +100,7 @@ func (p *pendingEvents) overdue(now time.Time) bool {
 	return len(p.events) > 0 && now.Sub(p.events[0].since) >= p.wait
 }
 
-// wake is when to try again, or zero.
+// wake is the time of the next try, or zero.
 func (p *pendingEvents) wake(now time.Time) time.Time {
 	if len(p.events) == 0 {
 		return time.Time{}
@@ -108,8 +108,8 @@ func (p *pendingEvents) wake(now time.Time) time.Time {
 	return now.Add(min(pendingPoll, p.wait))
 }
 
-// try calls pack with each event, and keeps those for which it reports false. force is true for an
-// event that had waited long enough at the time until.
+// try calls pack with each event, and keeps the events for which pack reports false. force is true for an event that
+// had waited long enough at the time until.
 func (p *pendingEvents) try(arrivals uint32, now, until time.Time, pack func(e *numbered, force bool) bool) {
 	p.tried, p.arrivals = now, arrivals
 	kept := p.events[:0]

@@ -14,76 +14,34 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/runmemory"
 )
 
-// at is a message with a number that came.
-func at(sequence uint64, ticks int64) passed {
-	return passed{sequence: sequence, ticks: ticks, known: true}
-}
-
-func TestFromWhereANameHolds(t *testing.T) {
-	var nothing passed
-	const always = callevent.MaxSequence
-	for _, test := range []struct {
-		name                  string
-		before, after, second passed
-		sequence              uint64
-		later                 int64 // from how many ticks after it was said
-	}{
-		{"in the middle of two neighbours", at(10, 100), at(12, 100), at(14, 100), 11, 1},
-		{"where three buffers are in use", at(10, 100), at(14, 100), at(17, 100), 12, 1},
-		{"neighbours as far apart as they can be", at(10, 100), at(18, 101), at(26, 101), 14, 1},
-		{"neighbours, a millisecond before", at(10, 99), at(12, 100), at(14, 100), 11, 1},
-		{"at the only number between", at(10, 100), at(11, 100), at(12, 100), 10, 1},
-		{"alone in a new buffer, beside one", at(900, 105), at(12, 100), at(14, 100), 11, 1},
-		{"alone in a new buffer, beside three", at(900, 105), at(14, 100), at(18, 100), 11, 1},
-		{"in a new buffer, the one before is old", at(10, 98), at(12, 100), at(15, 100), 10, 1},
-		{"in a new buffer, the one before is far", at(3, 100), at(12, 100), at(14, 100), 11, 1},
-		{"in a new buffer, which nobody else writes to", nothing, at(12, 100), at(13, 100), 11, 1},
-		{"in a new buffer, the second is in another", nothing, at(12, 100), at(400, 120), 11, 1},
-		{"in a new buffer, the second is in another, before", nothing, at(12, 100), at(5, 100), 11, 1},
-		{"before one, which is much later", nothing, at(12, 5000), nothing, 11, 1},
-		{"at the beginning", nothing, at(0, 100), at(3, 100), 0, 1},
-		{"near the beginning", nothing, at(2, 100), at(9, 100), 0, 1},
-		{"the one behind is in another buffer", at(10, 100), at(5, 99), at(14, 100), 11, 1},
-		{"nothing behind it", at(10, 100), nothing, nothing, 11, 1},
-		{"nothing but later ones before it", at(10, 101), nothing, nothing, always, 0},
-		{"nothing around it", nothing, nothing, nothing, always, 0},
-		{"nothing but what was earlier", at(10, 50), at(5, 40), at(6, 40), always, 0},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			r := unplacedRename{thread: 7, name: "n", first: true, ticks: 100, before: test.before, after: test.after}
-			assert.Equal(t, callevent.Rename{Lane: 7, Sequence: test.sequence, Time: 100 + test.later, First: true, Name: "n"}, r.between(test.second))
-		})
-	}
-}
-
-// packed is a packer whose batches are unpacked, and what of them matters here.
+// packed is a packer with the renames and the sequence numbers of its batches.
 type packed struct {
 	*Packer
-	t *testing.T
-	// batches are the renames and the numbers of each.
+	t         *testing.T
 	renames   [][]callevent.Rename
 	sequences [][]uint64
 }
 
 func newPacked(t *testing.T) *packed { return newPackedOf(t, newPackedStream()) }
 
-// newPackedStream is what the connections of one run share.
+// newPackedStream is the shared state of the connections of a run.
 func newPackedStream() *Stream { return New(settings(memoryOf(1 << 20))) }
 
 func newPackedOf(t *testing.T, s *Stream) *packed {
 	p := &packed{t: t}
-	batch, err := NewPacker(s, p.hand, nil, nil)
+	batch, err := NewPacker(s, p.unpack, nil, nil)
 	require.NoError(t, err)
 	p.Packer = batch
 	return p
 }
 
-func (p *packed) hand(batch callevent.Packed) {
+func (p *packed) unpack(batch callevent.Packed) {
 	var b callevent.Batch
 	require.NoError(p.t, b.Unpack(batch.Data))
 	p.renames = append(p.renames, b.Renames)
@@ -96,184 +54,157 @@ func (p *packed) hand(batch callevent.Packed) {
 	p.sequences = append(p.sequences, sequences)
 }
 
-func (p *packed) called(thread uint16, name string, now time.Time) {
-	p.rename(unplacedRename{thread: thread, name: name, since: now})
+// nameAt reads the name of a thread from a tick on.
+func (p *packed) nameAt(thread uint16, tick uint32, name string, now time.Time) {
+	require.NoError(p.t, p.Name(bytefrog.MapThreadName{Thread: thread, Time: tick, Name: name}, now))
 }
 
-// what gives the renames of a batch as thread, name and number, with a ~ where they are
-// provisional.
-func (p *packed) what(batch int) string {
+// text is the renames of a batch as thread, name and tick.
+func (p *packed) text(batch int) string {
 	var all []string
 	for _, r := range p.renames[batch] {
-		number := fmt.Sprint(r.Sequence)
-		if r.Sequence == callevent.MaxSequence {
-			number = "?"
-		}
-		if r.Provisional {
-			number += "~"
-		}
-		all = append(all, fmt.Sprintf("%d %s %s", r.Lane, r.Name, number))
+		all = append(all, fmt.Sprintf("%d %s %d", r.Lane, r.Name, (r.Time-p.stream.Epoch().UnixNano())/int64(tick)))
 	}
 	return strings.Join(all, ", ")
 }
 
-func TestARenameIsInTheBatchOfWhatFollowsIt(t *testing.T) {
-	now := time.Now()
+func TestARenameIsInTheNextBatchOfItsConnection(t *testing.T) {
 	p := newPacked(t)
-	p.called(3, "a", now)
-	// Two messages behind it are waited for, in the same batch.
+	now := p.stream.Epoch()
 	p.Skip(5, 0, now)
-	assert.Zero(t, p.packer.Renames())
+	p.nameAt(3, 10, "a", now)
+	p.nameAt(3, 7, "b", now)
 	p.Skip(8, 0, now)
-	assert.Equal(t, 1, p.packer.Renames())
-	p.called(3, "b", now)
-	p.Skip(10, 0, now)
-	// The batch ends before the second has come, and once before the first.
 	p.Flush()
-	p.Skip(12, 0, now)
-	p.called(3, "c", now)
+	p.Skip(9, 0, now)
 	p.Flush()
-	p.Skip(20, 0, now)
-	p.Skip(21, 0, now)
-	p.Flush()
-	require.Len(t, p.renames, 3)
-	// What nothing has followed is told as it is known then.
-	assert.Equal(t, []string{"3 a 3, 3 b 9", "3 c 13~", "3 c 16"}, []string{p.what(0), p.what(1), p.what(2)})
-	assert.Equal(t, [][]uint64{{5, 8, 10}, {12}, {20, 21}}, p.sequences)
+	require.Len(t, p.renames, 2)
+	assert.Equal(t, []string{"3 a 10, 3 b 7", ""}, []string{p.text(0), p.text(1)})
+	assert.Equal(t, [][]uint64{{5, 8}, {9}}, p.sequences)
+	a, b := p.renames[0][0], p.renames[0][1]
+	assert.True(t, a.First && b.First, "b overtook no name, but it is the earlier one")
+	assert.Less(t, a.Order, b.Order)
 }
 
-func TestARenameThatNothingFollowsIsHandedOnAlone(t *testing.T) {
+func TestARenameWithoutEventsIsSentAfterTheDelayOfABatch(t *testing.T) {
 	now := time.Now()
 	p := newPacked(t)
 	assert.True(t, p.Wake(now).IsZero())
-	p.called(3, "a", now)
-	assert.Equal(t, now.Add(renameWait), p.Wake(now))
-	p.Attend(now.Add(renameWait - 1))
+	p.nameAt(3, 0, "a", now)
+	due := now.Add(p.stream.settings.MaxBatchDelay)
+	assert.Equal(t, due, p.Wake(now))
+	p.Attend(due.Add(-1))
 	assert.Empty(t, p.renames)
-	p.Attend(now.Add(renameWait))
+	p.Attend(due)
 	require.Len(t, p.renames, 1)
-	assert.Equal(t, "3 a ?", p.what(0))
+	assert.Equal(t, "3 a 0", p.text(0))
 	assert.Empty(t, p.sequences[0])
 	assert.True(t, p.Wake(now).IsZero())
 }
 
-func TestTwoNamesOfAThreadInARowKeepTheirOrder(t *testing.T) {
-	now := time.Now()
-	p := newPacked(t)
-	p.Skip(7, 0, now)
-	p.called(3, "a", now)
-	p.called(4, "x", now)
-	p.called(3, "b", now)
-	p.called(3, "c", now)
-	p.Skip(15, 0, now)
-	p.Skip(99, 0, now)
-	p.Flush()
-	assert.Equal(t, "3 a 9, 4 x 11, 3 b 10, 3 c 11", p.what(0))
-}
-
 // The events under a new name are mostly on another connection than the name.
-func TestARenameIsToldByEveryConnection(t *testing.T) {
-	now := time.Now()
+func TestAllConnectionsSendARenameUntilItsOwnConnectionHasSentIt(t *testing.T) {
 	s := newPackedStream()
+	now := s.Epoch()
 	a, b := newPackedOf(t, s), newPackedOf(t, s)
 	sequence := uint64(100)
-	// tells is what the next batch of the other connection says.
-	tells := func() string {
+	nextOfB := func() string {
 		b.Skip(sequence, 0, now)
 		sequence++
 		b.Flush()
-		return b.what(len(b.renames) - 1)
+		return b.text(len(b.renames) - 1)
 	}
 	a.Skip(4, 0, now)
-	a.called(3, "x", now)
-	a.called(3, "y", now)
-	assert.Equal(t, "3 x 5~, 3 y 5~", tells())
+	a.nameAt(3, 5, "x", now)
+	assert.Equal(t, "3 x 5", nextOfB())
+	a.nameAt(3, 6, "y", now)
+	assert.Equal(t, "3 x 5, 3 y 6", nextOfB())
 	a.Flush()
-	assert.Equal(t, "3 x 5~, 3 y 5~", a.what(0))
-	assert.Equal(t, "3 x 5~, 3 y 5~", tells(), "they have been handed on, but will be known better")
-	a.Skip(8, 0, now)
-	a.Skip(12, 0, now)
-	assert.Equal(t, "3 x 5, 3 y 6", tells())
-	assert.Equal(t, "3 x 5, 3 y 6", tells(), "they have not been handed on")
-	a.Flush()
-	assert.Equal(t, "3 x 5, 3 y 6", a.what(1))
-	assert.Empty(t, tells())
-	for i, want := range []uint32{1, 2} {
-		assert.Equal(t, [2]uint32{want, want}, [2]uint32{a.renames[0][i].Order, a.renames[1][i].Order})
-	}
-	assert.Zero(t, s.settings.Memory.Bounded())
+	assert.Equal(t, "3 x 5, 3 y 6", a.text(0))
+	assert.Equal(t, b.renames[1], a.renames[0], "each rename is the same in all batches")
+	assert.Empty(t, nextOfB())
 }
 
-// A batch that events have filled carries renames too, or has them in front of it.
-func TestAFullBatchTellsRenames(t *testing.T) {
-	now := time.Now()
+// Renames fit into a batch that is full of events, or are in batches in front of it.
+func TestAFullBatchHasRenames(t *testing.T) {
 	for _, length := range []int{10, callevent.MaxNameBytes} {
 		s := newPackedStream()
+		now := s.Epoch()
 		a, b := newPackedOf(t, s), newPackedOf(t, s)
-		for i := range maxUnplaced {
-			a.called(uint16(i), fmt.Sprintf("%02d", i)+strings.Repeat("x", length-2), now)
+		for i := range maxOwnRenames - 1 {
+			a.nameAt(uint16(i), 0, fmt.Sprintf("%02d", i)+strings.Repeat("x", length-2), now)
 		}
-		sequence := uint64(0)
-		for ; !slices.ContainsFunc(b.sequences, func(events []uint64) bool { return len(events) > 0 }); sequence++ {
+		for sequence := uint64(0); !slices.ContainsFunc(b.sequences, func(events []uint64) bool { return len(events) > 0 }); sequence++ {
 			b.Skip(sequence, 0, now)
 		}
-		told := map[uint64]bool{}
+		threads := map[uint64]bool{}
 		for batch := range b.renames {
 			for _, r := range b.renames[batch] {
-				told[r.Lane] = true
+				threads[r.Lane] = true
 			}
 			assert.Equal(t, batch == len(b.renames)-1, len(b.sequences[batch]) > 0, "events in batch %d of %d", batch, len(b.renames))
 		}
-		assert.Len(t, told, maxUnplaced)
+		assert.Len(t, threads, maxOwnRenames-1)
 		assert.Equal(t, length > 10, len(b.renames) > 1)
 	}
 }
 
-// Where the run has no memory left, a rename is told as it is known then.
-func TestARenameThatCannotWaitIsHandedOnAtOnce(t *testing.T) {
-	now := time.Now()
+func TestARenameWithoutMemoryIsSentImmediately(t *testing.T) {
 	p := newPacked(t)
+	now := p.stream.Epoch()
 	p.Skip(4, 0, now)
-	p.called(3, "a", now)
-	used := p.stream.settings.Memory.Bounded()
-	assert.EqualValues(t, pendingRenameBytes+1, used)
-	// Nothing else is free.
-	free := 1<<20 - int(used)
-	require.True(t, p.stream.settings.Memory.Reserve(free))
-	p.called(3, "b", now)
+	p.nameAt(3, 0, "a", now)
+	memory := p.stream.settings.Memory
+	before := memory.Bounded()
+	require.True(t, memory.Reserve(1<<20-int(before)))
+	p.rename(callevent.Rename{Lane: 3, Name: "b"}, now)
 	require.Len(t, p.renames, 1)
-	assert.Equal(t, "3 a 5, 3 b 5", p.what(0))
+	assert.Equal(t, "3 a 0, 3 b 0", p.text(0))
 	assert.Equal(t, []uint64{4}, p.sequences[0])
-	assert.EqualValues(t, free, p.stream.settings.Memory.Bounded())
+	assert.EqualValues(t, 1<<20-pendingRenameBytes-len("a"), memory.Bounded())
 }
 
-func TestRenamesWithoutEndAreBounded(t *testing.T) {
-	now := time.Now()
+func TestManyRenamesAreBoundedAndAllAreSent(t *testing.T) {
 	p := newPacked(t)
+	now := p.stream.Epoch()
+	other := newPackedOf(t, p.stream)
+	other.rename(callevent.Rename{Lane: 1, Name: "other"}, now)
 	for i := range 20_000 {
-		p.called(uint16(i), strings.Repeat("x", i%300), now)
-		require.LessOrEqual(t, len(p.unplaced.renames), maxUnplaced)
-		require.LessOrEqual(t, p.packer.Renames(), maxUntold+maxUnplaced)
+		p.rename(callevent.Rename{Lane: uint64(i), Name: strings.Repeat("x", i%300)}, now)
+		require.LessOrEqual(t, len(p.stream.renames.pending), maxOwnRenames)
 	}
-	p.place(len(p.unplaced.renames), passed{}, now)
 	p.Flush()
-	renames := 0
-	for i := range p.renames {
-		renames += len(p.renames[i])
+	threads := map[uint64]bool{}
+	for _, renames := range p.renames {
+		for _, r := range renames {
+			threads[r.Lane] = true
+		}
 	}
-	assert.Equal(t, 20_000, renames)
+	assert.Len(t, threads, 20_000)
+	assert.EqualValues(t, pendingRenameBytes+len("other"), p.stream.settings.Memory.Bounded())
+	other.Flush()
 	assert.Zero(t, p.stream.settings.Memory.Bounded())
 }
 
-func TestANumberOfNoRunPlacesNothing(t *testing.T) {
-	now := time.Now()
-	p := newPacked(t)
-	p.called(3, "a", now)
-	p.pass(callevent.MaxSequence, 0, now)
-	p.pass(^uint64(0), 0, now)
-	p.place(1, passed{}, now)
+// The new thread's first event can have a time long before its name, but no sequence number before it.
+func TestARenameOfAReusedIDHasTheSequenceNumberThatItsConnectionReadLast(t *testing.T) {
+	p := newPackedOf(t, New(settings(memoryOf(64<<20))))
+	now := p.stream.Epoch()
+	for id := range threadIDs {
+		_, _, err := p.stream.names.mapThread(uint16(id), 0, "")
+		require.NoError(t, err)
+	}
+	p.Skip(50, 0, now)
+	p.nameAt(0, 9, "new", now)
+	p.Skip(60, 0, now)
+	p.nameAt(30_000, 9, "renamed", now)
 	p.Flush()
-	assert.Equal(t, "3 a ?", p.what(0))
+	require.Len(t, p.renames, 1)
+	want := []callevent.Rename{{Reused: true, After: 50}, {}}
+	for i, r := range p.renames[0] {
+		assert.Equal(t, want[i].Reused, r.Reused, r.Name)
+		assert.Equal(t, want[i].After, r.After, r.Name)
+	}
 }
 
 // memoryOf is the memory of a run in a process that has much.
@@ -283,7 +214,7 @@ func memoryOf(limit int) *runmemory.Memory {
 
 var errLimit = errors.New("the limit of the run is reached")
 
-// settings are those of a stream with so much memory.
+// settings are those of a stream with the given memory.
 func settings(memory *runmemory.Memory) Settings {
 	return Settings{
 		ID: callevent.StreamID{1}, MaxBatchBytes: callevent.MinBatchBytes, MaxBatchDelay: 200 * time.Millisecond,

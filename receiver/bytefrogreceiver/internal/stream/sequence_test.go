@@ -12,7 +12,7 @@ import (
 )
 
 func TestASequenceNumberIsTheOneNearestToTheReference(t *testing.T) {
-	const turn = 1 << 32
+	const wrap = 1 << 32
 	cases := map[string]struct {
 		reference uint64
 		n         uint32
@@ -21,12 +21,12 @@ func TestASequenceNumberIsTheOneNearestToTheReference(t *testing.T) {
 		"the first":                      {0, 0, 0},
 		"behind":                         {134_150, 1, 1},
 		"ahead":                          {10, 5_000_000, 5_000_000},
-		"across the turn":                {turn - 5, 3, turn + 3},
-		"back across the turn":           {turn + 5, math.MaxUint32, turn - 1},
-		"just less than 2^31 ahead":      {turn, 1<<31 - 1, turn + 1<<31 - 1},
-		"what is 2^31 ahead is behind":   {turn, 1 << 31, turn - 1<<31},
-		"what is 2^31 behind is ahead":   {turn + 1<<31 + 1, 0, 2 * turn},
-		"after many turns, a bit behind": {7*turn + 100, 90, 7*turn + 90},
+		"across the wrap":                {wrap - 5, 3, wrap + 3},
+		"back across the wrap":           {wrap + 5, math.MaxUint32, wrap - 1},
+		"just less than 2^31 ahead":      {wrap, 1<<31 - 1, wrap + 1<<31 - 1},
+		"2^31 ahead is behind":           {wrap, 1 << 31, wrap - 1<<31},
+		"2^31 behind is ahead":           {wrap + 1<<31 + 1, 0, 2 * wrap},
+		"after many wraps, a bit behind": {7*wrap + 100, 90, 7*wrap + 90},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestASequenceNumberIsTheOneNearestToTheReference(t *testing.T) {
 		})
 	}
 	assert.False(t, validSequence(Unwrap(3, math.MaxUint32)), "below 0")
-	assert.False(t, validSequence(Unwrap(1<<62, 5)), "beyond what can be counted")
+	assert.False(t, validSequence(Unwrap(1<<62, 5)), "above the largest number")
 }
 
 func TestNextNeverGoesBack(t *testing.T) {
@@ -47,10 +47,10 @@ func TestNextNeverGoesBack(t *testing.T) {
 	assert.EqualValues(t, 7, n.received.Load())
 }
 
-func TestTheAgentsClockIsFollowedThroughItsTurns(t *testing.T) {
+func TestTheAgentsClockStaysRightWhen32BitsWrap(t *testing.T) {
 	start := time.Now()
 	c := agentClock{zero: start}
-	// Days of silence, as long as the clock's turn and longer.
+	// Days of silence, as long as 32 bits of milliseconds and longer.
 	for _, day := range []int64{0, 20, 49, 50, 99, 100, 1000} {
 		want := day*24*3600*1000 + 17
 		now := start.Add(time.Duration(want-40) * time.Millisecond)
@@ -71,7 +71,7 @@ func TestTheAgentsClockMayBeFasterThanOurs(t *testing.T) {
 	}
 }
 
-func TestATimeBeyondAllBoundsIsNotFollowed(t *testing.T) {
+func TestATimeBeyondAllBoundsDoesNotChangeTheClock(t *testing.T) {
 	c := agentClock{zero: time.Now()}
 	c.saw(maxTicks, c.zero)
 	c.saw(-maxTicks, c.zero)

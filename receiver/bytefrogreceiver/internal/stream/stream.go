@@ -12,7 +12,7 @@
 // its time (clock.go) 64 bits long, finds its names in the tables of the batch (namecache.go) or
 // of the run (names.go, threads.go), and adds it to the batch. An event without a name waits
 // (pendingevents.go). A closed batch carries breaks (barriers.go) and the new names of threads
-// (renames.go, pendingrenames.go).
+// (renames.go).
 package stream
 
 import (

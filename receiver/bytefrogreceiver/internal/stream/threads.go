@@ -3,59 +3,53 @@
 
 package stream
 
-// An agent counts the threads that come to their first event, and sends the lowest 16
-// bits of the count as the thread's ID. So thread 65,536 has the ID of thread 0, which
-// may still run. The same message says that a new thread has an ID, and that a thread has
-// another name. What tells them apart is the count: as long as not nearly all IDs are in
-// use, each ID is one thread's, and a second name for it is a new name of that thread.
-// Later, the IDs of new threads follow one another; names of other IDs are new names of
-// threads that are known.
+// An agent counts the threads that come to their first event, and sends the lowest 16 bits of the count as the
+// thread's ID. So thread 65,536 has the ID of thread 0, which may still run. One kind of message names a new thread
+// and renames a known one. The count distinguishes them. While there are free IDs, each ID belongs to one thread, and
+// a second name for it is a new name of that thread. Later, new threads get consecutive IDs. Names of other IDs are
+// new names of known threads.
 //
-// An old thread that gets another name while the count is just about to come to its ID
-// again can't be told from the new thread. It is then taken for that.
+// If an old thread gets another name just before the count reaches its ID again, it cannot be distinguished from the
+// new thread, and counts as the new thread.
 
 const (
-	// threadIDs is how many there are.
+	// threadIDs is the number of IDs.
 	threadIDs = 1 << 16
-	// threadReach is how far ahead of the count the number of a new thread can be: messages
-	// of threads that begin at the same time come on several connections. Behind the count
-	// it can be anywhere: there, a number that was not heard of is a new thread's.
+	// threadReach is the distance by which the number of a new thread can be ahead of the count: messages of threads
+	// that begin at the same time arrive on several connections. Behind the count the distance has no limit: there,
+	// an unknown number is a new thread's.
 	threadReach = 1024
-	// maxAhead is how many new threads can be ahead of the count before those that are
-	// missing are given up. An agent that is suspended at the wrong moment sends no
-	// message for a thread that it has counted.
+	// maxAhead is the number of new threads ahead of the count at which the count no longer waits for missing
+	// threads. An agent that is suspended at the wrong moment sends no message for a thread that it has counted.
 	maxAhead = 64
 )
 
 // threadNumber is the count of a thread: its ID and the bits above it.
 type threadNumber struct {
 	count int64
-	// ahead: those before it had not all come, so it can be another name of the thread
-	// that had the ID before.
+	// ahead: a thread before it was missing, so the message can be another name of the former thread with the ID.
 	ahead bool
 }
 
-// threadName is what is known of the names of a thread: the latest, the time in
-// ticks from which the thread has it, and when the thread had its first name. How its
-// events are called in between is said by renames.
+// threadName is the latest name of a thread, the time in ticks from which the thread has it, and the time of its
+// first name. Renames have the names between these times.
 type threadName struct {
 	name        string
 	first, from int64
-	// number is that of the latest thread that has the ID.
+	// number is the number of the latest thread with the ID.
 	number threadNumber
 }
 
 // threadNumbers counts threads.
 type threadNumbers struct {
-	// highest is the highest count to which all threads have come.
+	// highest is the highest count up to which all threads are known.
 	highest int64
-	// ahead is how many threads are ahead of it.
+	// ahead is the number of known threads ahead of it.
 	ahead int
 }
 
-// number gives the number of the thread that an ID stands for now, of which old is the
-// one before, if that is known. It reports whether it is another thread's. known IDs are
-// in use.
+// number is the number of the thread that has an ID now. old is the number of the ID's former thread, if that is
+// known. number reports whether another thread has the ID now. inUse is the number of IDs in use.
 func (t *threadNumbers) number(thread uint16, old threadNumber, known bool, inUse int) (_ threadNumber, reused bool) {
 	if inUse < threadIDs-threadReach {
 		if known {
@@ -84,8 +78,8 @@ func (t *threadNumbers) number(thread uint16, old threadNumber, known bool, inUs
 	return number, known
 }
 
-// catchUp goes on to the threads that were ahead and have nothing before them that is
-// missing, or not long ago.
+// catchUp advances the count to the threads ahead of it, while no thread before them is missing, or too many threads
+// are ahead.
 func (t *threadNumbers) catchUp(threads map[uint16]threadName) {
 	for n := 0; t.ahead > 0 && n < threadIDs; n++ {
 		next := threads[uint16(t.highest+1)]

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mapped maps the ID of a thread, of which count is the number, and reports whether it
-// is said to be another thread's.
+// mapped sets the name of the thread with the given count, and reports whether the names take it for another thread
+// than before.
 func mapped(t *testing.T, n *names, count int, name string) bool {
 	t.Helper()
 	_, reused, err := n.mapThread(uint16(count), int64(count), name)
@@ -24,7 +24,7 @@ func mapped(t *testing.T, n *names, count int, name string) bool {
 func TestANewNameOfAThreadIsNoReuse(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		// threads have begun when thread renamed gets another name.
+		// threads is the number of threads that have begun when the thread renamed gets another name.
 		threads, renamed int
 	}{
 		{"when there is one thread", 1, 0},
@@ -50,8 +50,8 @@ func TestANewNameOfAThreadIsNoReuse(t *testing.T) {
 	}
 }
 
-// Messages of threads that begin together come in any order, threads that are known get
-// other names, and some threads are never heard of.
+// Messages of threads that begin together arrive in any order. Known threads get other names. The agent sends no
+// message for some threads.
 func TestEveryThreadThatReusesAnIDIsFound(t *testing.T) {
 	for seed := range uint64(6) {
 		random := rand.New(rand.NewPCG(seed, 3))
@@ -77,7 +77,7 @@ func TestEveryThreadThatReusesAnIDIsFound(t *testing.T) {
 				} else if reused {
 					t.Fatalf("seed %d: thread %d reuses no ID", seed, count)
 				}
-				// Its ID is neither near to the count nor far behind.
+				// The ID is neither near the count nor far behind it.
 				if known := first - width - 5000 - random.IntN(20_000); known > 0 && heard[known] && random.IntN(4) == 0 {
 					renames++
 					if mapped(t, n, known, "renamed") {
@@ -90,7 +90,7 @@ func TestEveryThreadThatReusesAnIDIsFound(t *testing.T) {
 		if lost == 0 {
 			assert.Equal(t, reuses, found, "seed %d", seed)
 		} else {
-			// One whose ID nobody had is no reuse.
+			// A thread with an unused ID is no reuse.
 			assert.InDelta(t, reuses, found, float64(reuses)/100, "seed %d", seed)
 		}
 	}

@@ -70,7 +70,7 @@ func (c *Counters) Disconnected(reason string) {
 	increase(c.builder.ReceiverGreysServersDisconnected, 1, "reason", reason)
 }
 
-// Restarted counts a server that was found to be another process.
+// Restarted counts a server whose identity shows another process.
 func (c *Counters) Restarted() { increase(c.builder.ReceiverGreysRestarts, 1, "", "") }
 
 // ForeignSessions counts sessions of other clients.
@@ -78,15 +78,15 @@ func (c *Counters) ForeignSessions(n int64) {
 	increase(c.builder.ReceiverGreysForeignSessions, n, "", "")
 }
 
-// ForeignReset counts a reset that another client seems to have done.
+// ForeignReset counts a suspected reset by another client.
 func (c *Counters) ForeignReset() { increase(c.builder.ReceiverGreysForeignResets, 1, "", "") }
 
-// CommandEnded counts a command, by its outcome.
+// CommandEnded counts the end of a command, by its outcome.
 func (c *Counters) CommandEnded(outcome string) {
 	increase(c.builder.ReceiverGreysCommands, 1, "outcome", outcome)
 }
 
-// Reset counts a reset that is done, or has failed.
+// Reset counts a reset, by its result.
 func (c *Counters) Reset(err error) {
 	outcome := "done"
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *Counters) Reset(err error) {
 	increase(c.builder.ReceiverGreysResets, 1, "outcome", outcome)
 }
 
-// Link counts the new counts of a link that no process has.
+// Link counts those counts of a link that belong to no process.
 func (c *Counters) Link(since link.Stats) {
 	b := c.builder
 	increase(b.ReceiverGreysRepliesIgnored, int64(since.Repeated), "reason", "repeated")
@@ -105,14 +105,14 @@ func (c *Counters) Link(since link.Stats) {
 	increase(b.ReceiverGreysConsoleFaults, int64(since.Unanswered), "kind", "unanswered")
 }
 
-// Reasons for which methods are left out of a pattern.
+// Reasons why methods of a pattern are not watched.
 const (
 	LeftOutRefused = "refused"
 	LeftOutNoCode  = "no_code"
 	LeftOutNoRoom  = "no_room"
 )
 
-// MethodsLeftOut counts methods that are left out of a pattern, by the reason.
+// MethodsLeftOut counts methods of a pattern that are not watched, by the reason.
 func (c *Counters) MethodsLeftOut(n int, reason string) {
 	increase(c.builder.ReceiverGreysMethodsLeftOut, int64(n), "reason", reason)
 }
@@ -146,15 +146,15 @@ type Process struct {
 	// Unwanted are recorded calls of other clients that no task asks for.
 	Unwanted int64
 	Untimed  Untimed
-	// Repeated are recorded calls that an earlier list had.
+	// Repeated are recorded calls that were in an earlier list.
 	Repeated int64
-	// NodesDropped are calls beyond the limit of a call tree, InventoryDropped classes and methods
-	// beyond that of the inventory.
+	// NodesDropped are calls beyond the limit of a call tree. InventoryDropped are classes and methods beyond the limit
+	// of the inventory.
 	NodesDropped, InventoryDropped int64
 }
 
-// Untimed are replies with times that may be false: rows are counted without them, call trees and
-// recorded calls are left out.
+// Untimed are replies with times that may be false. Rows are counted without them; call trees and recorded calls are
+// dropped.
 type Untimed struct{ Rows, Trees, Records int64 }
 
 // Process counts the difference of two counts of a process.

@@ -30,24 +30,25 @@ type Asker interface {
 type Link struct {
 	Asker
 	Protocol greys.Protocol
-	// Lost is closed when the link is lost. Why returns the reason then. Both are nil where each
-	// command has a connection of its own.
+	// Lost is closed when the link is lost. Why then returns the reason. Both are nil if each command has its own
+	// connection.
 	Lost <-chan struct{}
 	Why  func() error
 	// Close ends the link and waits for its goroutines.
 	Close func()
 	// Total returns the counts of the link so far.
 	Total func() Stats
-	// Unsent reports whether an error says that a command did not reach the server.
+	// Unsent reports whether the command of an error did not reach the server.
 	Unsent func(error) bool
-	// ResetsAll: a reset is for all classes, and its pattern has no effect.
+	// ResetsAll means that a reset affects all classes, and its pattern has no effect.
 	ResetsAll bool
-	// Aborts: the protocol tells the server when a command is no longer wanted. Otherwise the
-	// command goes on at the server until the connection ends.
+	// Aborts means that the client can abort a command at the server. Otherwise a cancelled command runs at the server
+	// until the connection ends.
 	Aborts bool
 
-	// Left is how many commands go on at the server for nobody, since it can not be told to end them.
-	Left int
+	// Abandoned is the number of cancelled commands that still run at the server, because the protocol cannot abort
+	// them.
+	Abandoned int
 
 	reported Stats
 }
@@ -65,7 +66,7 @@ func (l *Link) IsLost() bool {
 // IsOneConnection reports whether all commands share one connection.
 func (l *Link) IsOneConnection() bool { return l.Lost != nil }
 
-// NewStats returns the counts since the last call, and the total. One goroutine may call it.
+// NewStats returns the new counts since the last call, and the total. Only one goroutine may call it.
 func (l *Link) NewStats() (since, total Stats) {
 	total = l.Total()
 	since = total.minus(l.reported)
@@ -73,10 +74,10 @@ func (l *Link) NewStats() (since, total Stats) {
 	return since, total
 }
 
-// Stats are counts of a link.
+// Stats are the counts of a link.
 type Stats struct {
-	// Bad are replies that could not be decoded. LastBad is the error of the last one where no
-	// command reports it. Missing are gaps in the sequence numbers of replies.
+	// Bad are replies that could not be decoded. LastBad is the error of the last one, unless its command returns the
+	// error. Missing are gaps in the sequence numbers of replies.
 	Bad, Missing uint64
 	LastBad      error
 	// Repeated, Unasked and Late are dropped replies: the server sent them twice, without a
@@ -95,37 +96,37 @@ func (s Stats) minus(before Stats) Stats {
 	}
 }
 
-// Settings are those of a Dialer.
+// Settings are the settings of a Dialer.
 type Settings struct {
-	// Endpoint is host:port. TLS is nil where the connection is plain.
+	// Endpoint is host:port. TLS is nil for a plain connection.
 	Endpoint string
 	TLS      *tls.Config
 	Protocol greys.Protocol
 	GP       gp.Config
 	Console  console.Config
-	// Timeout bounds connecting, with the TLS handshake.
+	// Timeout limits the time to connect, with the TLS handshake.
 	Timeout time.Duration
 	// Context closes all connections when it ends.
 	Context context.Context
-	// Memory accounts for the buffers of connections.
+	// Memory counts the buffers of connections.
 	Memory *servermemory.Memory
 }
 
 // Dialer connects to one server, and counts its connections. Several goroutines may use it.
 type Dialer struct {
 	Settings
-	// dials counts connections, with those under way. answered counts those from which something
-	// was read.
+	// dials is the number of connections and current attempts. answered is the number of connections that have received
+	// bytes.
 	dials, answered atomic.Int64
-	// remote is the address of the last connection's peer; nil: none.
+	// remote is the peer's address of the last connection; nil means none.
 	remote atomic.Pointer[net.Addr]
 }
 
-// Sessions returns how many sessions of the server are the Dialer's. The server numbers a session
-// between the dial and its first bytes, so there is a least and a most.
+// Sessions returns how many sessions of the server belong to the Dialer. The server numbers a session between the dial
+// and its first bytes, so there is a lower and an upper bound.
 func (d *Dialer) Sessions() (least, most int64) { return d.answered.Load(), d.dials.Load() }
 
-// Connect makes a link. spoke is the protocol of the last link; empty: unknown.
+// Connect returns a new link. spoke is the protocol of the last link; empty means unknown.
 func (d *Dialer) Connect(ctx context.Context, spoke greys.Protocol) (*Link, error) {
 	if d.Protocol == greys.ProtocolConsole || d.Protocol == greys.ProtocolAuto && spoke == greys.ProtocolConsole {
 		return d.consoleLink(), nil
@@ -140,7 +141,7 @@ func (d *Dialer) Connect(ctx context.Context, spoke greys.Protocol) (*Link, erro
 		return d.gpLink(conn, probed.Client(conn, d.GP)), nil
 	}
 	remote := conn.RemoteAddr()
-	_ = conn.Close() // nothing is under way
+	_ = conn.Close() // no command uses it
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%v: asking for the version by GP: %w", remote, err)
@@ -155,12 +156,12 @@ func (d *Dialer) Connect(ctx context.Context, spoke greys.Protocol) (*Link, erro
 	}
 }
 
-// ErrSilent says that a server accepts connections and sends nothing.
+// ErrSilent means that a server accepts connections and sends nothing.
 var ErrSilent = errors.New("the server accepts connections and sends nothing: its process hangs, or another service listens at the port")
 
 var errNeither = errors.New("the peer speaks neither GP nor the Greys text console")
 
-// Dial connects. The Context closes the connection, so that nothing waits for it any longer.
+// Dial connects. The connection closes when the Context ends, which also ends pending reads and writes.
 func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {
 	conn, err := d.dial(ctx)
 	if err != nil {
@@ -170,7 +171,7 @@ func (d *Dialer) Dial(ctx context.Context) (net.Conn, error) {
 	return accountedConn{conn, stop, d.Memory, d.Memory.Connected(conn)}, nil
 }
 
-// accountedConn is a connection with its account of memory, which Close gives back.
+// accountedConn is a connection whose memory is counted. Close releases the memory.
 type accountedConn struct {
 	net.Conn
 	stop   func() bool
@@ -184,10 +185,10 @@ func (c accountedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// Room accounts for more bytes of buffers, or fewer.
-func (c accountedConn) Room(more int) error { return c.memory.Add(c.buffer, more) }
+// Reserve counts more bytes of buffers, or fewer.
+func (c accountedConn) Reserve(more int) error { return c.memory.Add(c.buffer, more) }
 
-// dial connects, with a TLS handshake where a proxy before the server has TLS.
+// dial connects, with a TLS handshake if TLS is configured for a proxy.
 func (d *Dialer) dial(ctx context.Context) (net.Conn, error) {
 	ctx, end := context.WithTimeout(ctx, d.Timeout)
 	defer end()
@@ -205,18 +206,17 @@ func (d *Dialer) dial(ctx context.Context) (net.Conn, error) {
 	}
 	config := d.TLS.Clone()
 	if config.ServerName == "" {
-		config.ServerName, _, _ = net.SplitHostPort(d.Endpoint) // Validate has tried it
+		config.ServerName, _, _ = net.SplitHostPort(d.Endpoint) // Validate has checked it
 	}
 	secure := tls.Client(conn, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
-		_ = conn.Close() // nothing is under way
+		_ = conn.Close() // no command uses it
 		return nil, fmt.Errorf("%v: TLS handshake: %w", conn.RemoteAddr(), err)
 	}
 	return &answeredConn{Conn: secure, answered: &d.answered}, nil
 }
 
-// answeredConn counts its connection when its first bytes are read: the server has numbered the
-// session by then.
+// answeredConn counts its connection at the first read of bytes. By then the server has numbered the session.
 type answeredConn struct {
 	net.Conn
 	answered *atomic.Int64
@@ -231,7 +231,7 @@ func (c *answeredConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// gpLink is a link over one connection, which it owns.
+// gpLink returns a link over one connection and owns the connection.
 func (d *Dialer) gpLink(conn net.Conn, client *gp.Client) *Link {
 	ctx, end := context.WithCancel(d.Context)
 	lost := make(chan struct{})
@@ -257,7 +257,7 @@ func (d *Dialer) gpLink(conn net.Conn, client *gp.Client) *Link {
 	}
 }
 
-// consoleLink is a link that makes a connection for each command.
+// consoleLink returns a link that opens a connection for each command.
 func (d *Dialer) consoleLink() *Link {
 	client := &console.Client{Dial: d.Dial, Config: d.Console}
 	return &Link{

@@ -14,8 +14,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/servermemory"
 )
 
-// Nothing waits for a server longer than the context of its connections, such as for the end of an
-// aborted command at a shutdown.
+// For example, an aborted command must not delay the shutdown.
 func TestConnectionsEndWithTheContext(t *testing.T) {
 	listener, err := net.Listen("tcp", "localhost:0")
 	require.NoError(t, err)

@@ -10,12 +10,12 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// maxPID is the largest ID of a process.
+// maxPID is the largest process ID.
 const maxPID = 1<<31 - 1
 
-// IsLocal reports whether the server's process runs on this machine: the last connection was a
-// loopback one, and a local process of this ID runs Java. A port of a container is loopback, too,
-// but its process IDs belong to other processes here.
+// IsLocal reports whether the server's process runs on this machine: the last connection used a loopback address, and
+// the local process with this ID runs Java. A published port of a container is a loopback address too, but its process
+// IDs belong to other processes here.
 func (d *Dialer) IsLocal(pid int64) bool {
 	remote := d.remote.Load()
 	return remote != nil && isLocal(*remote, pid)

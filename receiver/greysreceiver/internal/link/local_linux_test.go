@@ -14,9 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A process of the ID that a server says may be another one here, where the server is behind
-// the port of a container.
-func TestAServerIsHereWhereAProcessOfItsIDRunsJava(t *testing.T) {
+// If the server is behind the published port of a container, the local process with its ID is another one.
+func TestAServerIsLocalIfTheProcessWithItsIDRunsJava(t *testing.T) {
 	path, err := exec.LookPath("cat")
 	require.NoError(t, err)
 	java := exec.Command(path) // it waits for its input
@@ -30,11 +29,11 @@ func TestAServerIsHereWhereAProcessOfItsIDRunsJava(t *testing.T) {
 	})
 	here, there := &net.TCPAddr{IP: net.IPv6loopback}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}
 	pid := int64(java.Process.Pid)
-	// Its arguments are there a moment after it has begun.
+	// The arguments are visible a moment after the start.
 	require.Eventually(t, func() bool { return isLocal(here, pid) }, time.Minute, time.Millisecond)
-	assert.False(t, isLocal(there, pid), "it was reached over a network")
+	assert.False(t, isLocal(there, pid), "the server is on another machine")
 	assert.False(t, isLocal(nil, pid))
-	assert.False(t, isLocal(here, int64(os.Getpid())), "this is no Java")
+	assert.False(t, isLocal(here, int64(os.Getpid())), "this process does not run Java")
 	for _, pid := range []int64{-1, 0, maxPID, maxPID + 1} {
 		assert.False(t, isLocal(here, pid))
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
-// inventory remembers listed classes and methods, so that only changes are reported.
+// inventory stores listed classes and methods, so that only changes are reported.
 type inventory struct {
 	max  int
 	seed maphash.Seed
-	// entries are by a hash of their key.
+	// entries are indexed by a hash of their key.
 	entries map[uint64]entry
-	// nameBytes is the length of all names together.
+	// nameBytes is the total length of all names.
 	nameBytes int
 	// dropped counts classes and methods beyond the limit.
 	dropped int64
@@ -27,21 +27,21 @@ type inventory struct {
 type entry struct {
 	// content is a hash of its attributes.
 	content uint64
-	// by is the list that had it last.
+	// by is the last list that contained the entry.
 	by   List
 	name string
 }
 
-// List is one run of a task that lists classes or methods: the numbers of the task and of the run.
+// List identifies one run of a task that lists classes or methods.
 type List struct {
 	Task int
 	Run  int64
 }
 
 const (
-	// meanNameBytes bounds the length of names in the mean, where the inventory is full.
+	// meanNameBytes limits the mean length of names in a full inventory.
 	meanNameBytes = 256
-	// bytesOfEntry is the memory of an entry without its name, estimated.
+	// bytesOfEntry is the estimated memory of an entry without its name.
 	bytesOfEntry = 110
 )
 
@@ -49,10 +49,10 @@ func newInventory(most int) inventory {
 	return inventory{max: most, seed: maphash.MakeSeed(), entries: map[uint64]entry{}}
 }
 
-// bytes is the memory of the inventory, estimated.
+// bytes returns the estimated memory of the inventory.
 func (n *inventory) bytes() int { return n.nameBytes + bytesOfEntry*len(n.entries) }
 
-// Change is what a list shows of a class or a method.
+// Change is the difference between a list and the inventory for a class or a method.
 type Change uint8
 
 const (
@@ -63,7 +63,7 @@ const (
 
 func (c Change) String() string { return [...]string{"none", "found", "changed"}[c] }
 
-// compare enters a class or a method of a list, and returns what has changed.
+// compare stores a class or a method of a list, and returns its change.
 func (n *inventory) compare(by List, key, name, content string) Change {
 	now := entry{content: maphash.String(n.seed, content), by: by, name: text.Short(name)}
 	id := maphash.String(n.seed, key)
@@ -78,7 +78,7 @@ func (n *inventory) compare(by List, key, name, content string) Change {
 		n.entries[id] = now
 		return Found
 	case before.by.Task != by.Task || before.by.Run == by.Run:
-		// Another task lists it, or the list has two that look alike.
+		// Another task lists it, or the list has two entries with the same key.
 		return Unchanged
 	}
 	now.name = before.name
@@ -89,8 +89,7 @@ func (n *inventory) compare(by List, key, name, content string) Change {
 	return Unchanged
 }
 
-// removeOthers removes the entries of a task that its complete list does not have, and returns
-// their names.
+// removeOthers removes the entries of a task that are not in its complete list, and returns their names.
 func (n *inventory) removeOthers(by List) (names []string) {
 	for id, e := range n.entries {
 		if e.by.Task == by.Task && e.by.Run != by.Run {
@@ -102,8 +101,8 @@ func (n *inventory) removeOthers(by List) (names []string) {
 	return names
 }
 
-// class enters a class. The released server gives lambdas and anonymous classes an empty name:
-// nothing tells one of them from another, so they are left out.
+// class stores a class. The released server sends an empty name for lambdas and anonymous classes. They cannot be
+// distinguished, so they are ignored.
 func (n *inventory) class(by List, c *greys.Class) Change {
 	if c.Name == "" {
 		return Unchanged
@@ -119,13 +118,13 @@ func (n *inventory) class(by List, c *greys.Class) Change {
 	writeTexts(&content, c.Interfaces...)
 	writeTexts(&content, c.Loaders...)
 	for i := range c.Fields {
-		// The values of static fields change all the time, and may be secret.
+		// Values of static fields change often, and may be secret.
 		writeTexts(&content, c.Fields[i].Modifier, c.Fields[i].Type, c.Fields[i].Name)
 	}
 	return n.compare(by, "class\x00"+c.Name+"\x00"+loader, c.Name, content.String())
 }
 
-// method enters a method.
+// method stores a method.
 func (n *inventory) method(by List, m *greys.Method) Change {
 	var key, content strings.Builder
 	writeTexts(&key, "method", m.Class, m.Name)
@@ -137,7 +136,7 @@ func (n *inventory) method(by List, m *greys.Method) Change {
 	return n.compare(by, key.String(), name, content.String())
 }
 
-// writeTexts writes a list of texts so that no other list gives the same.
+// writeTexts writes a list of texts. Different lists have different results.
 func writeTexts(to *strings.Builder, texts ...string) {
 	for _, t := range texts {
 		to.WriteString(t)

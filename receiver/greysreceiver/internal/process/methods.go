@@ -13,26 +13,24 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
-// methods are the sums of monitors by method, cycle by cycle. Methods beyond the limit are
-// counted together, as other.
+// methods sum the rows of monitors by method. Methods beyond the limit share one sum, called other.
 type methods struct {
 	max    int
 	byName map[methodName]*methodSums
 	other  methodSums
-	// folded counts rows of methods beyond the limit, otherMonitor rows of methods that another
-	// monitor counts.
+	// folded counts rows of methods beyond the limit. otherMonitor counts rows of methods that another monitor counts.
 	folded, otherMonitor int64
-	// bytes is the memory of all methods, estimated.
+	// bytes is the estimated memory of all methods.
 	bytes int
 }
 
 type methodName struct{ class, method string }
 
-// OtherName is the function and the class of the methods beyond the limit. A class of this name
-// is in quotes; functions have a dot.
+// OtherName is the function and the class name of the methods beyond the limit. A class with this name is reported in
+// quotes; function names have a dot.
 const OtherName = "other"
 
-// bytesOfMethod is the memory of the sums of a method without its names, estimated.
+// bytesOfMethod is the estimated memory of a method's sums without its names.
 const bytesOfMethod = 350
 
 // methodSums are the sums of a method, and its last cycle.
@@ -43,13 +41,13 @@ type methodSums struct {
 	last time.Time
 
 	calls, failures int64
-	// seconds is the time of all calls. untimed: some calls came without a time.
+	// seconds is the total time of all calls. untimed means that some calls arrived without a time.
 	seconds float64
 	untimed bool
-	// cycle is the last row. It is reported until the time until.
+	// cycle is the last row. It is reported until the time in until.
 	cycle greys.MethodStatistics
 	until time.Time
-	// nesting decides whether the times are true; nil: nothing checks it.
+	// nesting decides whether the times are true; nil means that they are not checked.
 	nesting *nesting
 }
 
@@ -57,18 +55,17 @@ func newMethods(most int) methods {
 	return methods{max: most, byName: map[methodName]*methodSums{}}
 }
 
-// nameOf is the name of a row's method, of bounded length.
+// nameOf returns the name of a row's method, with a limited length.
 func nameOf(row *greys.MethodStatistics) methodName {
 	return methodName{text.Short(row.Class), text.Short(row.Method)}
 }
 
-// hasRoom reports whether a method has sums of its own, or can get them.
+// hasRoom reports whether a method has sums of its own, or can have them.
 func (m *methods) hasRoom(name methodName) bool {
 	return m.byName[name] != nil || len(m.byName) < m.max
 }
 
-// count adds a row of a monitor. No row comes twice, whatever its time: in both protocols a
-// monitor begins at zero.
+// count adds a row of a monitor. No row arrives twice, with any time: in both protocols a monitor starts at zero.
 func (m *methods) count(t *task.Task, row *greys.MethodStatistics, n *nesting, now time.Time) {
 	s := m.sumsFor(t, row)
 	if s == nil {
@@ -79,15 +76,15 @@ func (m *methods) count(t *task.Task, row *greys.MethodStatistics, n *nesting, n
 	s.seconds += row.Mean.Seconds() * float64(row.Calls)
 	s.untimed = s.untimed || row.Calls > 0 && !row.HasMean
 	s.cycle = *row
-	s.cycle.Class, s.cycle.Method = "", "" // the key has them, and they may be long
-	// A method that is idle may be in no further table.
+	s.cycle.Class, s.cycle.Method = "", "" // the map key has them, and they can be long
+	// An idle method may be missing in later tables.
 	s.until = now.Add(2 * t.Cycle)
 	if s != &m.other {
 		s.nesting = n
 	}
 }
 
-// sumsFor returns the sums for a row; nil: another monitor counts the method.
+// sumsFor returns the sums for a row; nil means that another monitor counts the method.
 func (m *methods) sumsFor(t *task.Task, row *greys.MethodStatistics) *methodSums {
 	name := nameOf(row)
 	s, known := m.byName[name]
@@ -112,10 +109,10 @@ func (m *methods) sumsFor(t *task.Task, row *greys.MethodStatistics) *methodSums
 	}
 }
 
-// noMonitor is the number of a monitor that has ended.
+// noMonitor is the number of an ended monitor.
 const noMonitor = -1
 
-// release lets other monitors count the methods of one that has ended.
+// release lets other monitors count the methods of an ended monitor.
 func (m *methods) release(monitor int) {
 	for _, s := range m.byName {
 		if s.monitor == monitor {
@@ -124,18 +121,18 @@ func (m *methods) release(monitor int) {
 	}
 }
 
-// clockTolerance: a row that is earlier than the last one by more shows that the server's clock
-// was set back.
+// clockTolerance limits how much earlier than the last row a row may be. A larger difference shows that the server's
+// clock was set back.
 const clockTolerance = time.Minute
 
-// overlaps reports whether the cycle of a row began before the last row of another monitor, which
-// has counted some of the same calls.
+// overlaps reports whether the cycle of a row began before the last row of another monitor. That monitor has then
+// counted some of the same calls.
 func (s *methodSums) overlaps(t *task.Task, row *greys.MethodStatistics) bool {
 	early := s.last.Sub(row.Time.Add(-t.Cycle))
 	return early > 0 && early < clockTolerance+t.Cycle
 }
 
-// sumOf adds two numbers of at least zero, up to the largest number.
+// sumOf adds two non-negative numbers, up to the largest number.
 func sumOf(a, b int64) int64 {
 	if sum := a + b; sum >= a {
 		return sum
@@ -143,20 +140,20 @@ func sumOf(a, b int64) int64 {
 	return math.MaxInt64
 }
 
-// MethodState is a method as metrics report it.
+// MethodState is a method in the form of metrics.
 type MethodState struct {
-	// Function is the qualified name of the method, Class that of its class.
+	// Function is the qualified name of the method. Class is the name of its class.
 	Function, Class string
 	Calls, Failures int64
 	Seconds         float64
-	// Untimed: the times are unknown, or may be false.
+	// Untimed means that the times are unknown, or may be false.
 	Untimed bool
-	// Cycle is the last cycle, where HasCycle.
+	// Cycle is the last cycle, valid if HasCycle.
 	Cycle    greys.MethodStatistics
 	HasCycle bool
 }
 
-// states returns all methods.
+// states returns the states of all methods.
 func (m *methods) states(now time.Time) []MethodState {
 	states := make([]MethodState, 0, len(m.byName)+1)
 	for name, s := range m.byName {
@@ -175,7 +172,7 @@ func (m *methods) states(now time.Time) []MethodState {
 	return states
 }
 
-// quoteOther quotes the name of a class that could be taken for OtherName, or for a quoted one.
+// quoteOther quotes a class name that looks like OtherName or like a quoted OtherName.
 func quoteOther(name string) string {
 	if strings.Trim(name, `"`) == OtherName {
 		return `"` + name + `"`

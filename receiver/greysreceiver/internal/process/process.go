@@ -1,10 +1,9 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process has what the receiver knows of one process of a server: sums of its methods
-// (methods.go), methods whose times are false (recursion.go), listed classes and methods
-// (inventory.go), and recorded calls that were listed (recordlist.go). All of it is bounded, and
-// counts in the memory of the server. It asks nothing and forwards nothing.
+// Package process has the state of one process of a server: sums of its methods (methods.go), methods with false times
+// (recursion.go), listed classes and methods (inventory.go), and listed recorded calls (recordlist.go). All of it has
+// limits, and counts as memory of the server. The package neither sends commands nor forwards results.
 package process
 
 import (
@@ -23,29 +22,28 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
-// Settings are those of a Process.
+// Settings are the settings of a Process.
 type Settings struct {
-	// MaxMethods is how many methods have sums of their own, and MethodsSetting the setting that
-	// allows no more.
+	// MaxMethods is the number of methods with sums of their own. MethodsSetting is the setting that limits it.
 	MaxMethods     int
 	MethodsSetting string
 	MaxInventory   int
 	MaxTreeNodes   int
-	// RecursionCheck is how many calls of a method prove its times; 0: nothing is checked.
+	// RecursionCheck is the number of calls that prove the times of a method; 0 means no check.
 	RecursionCheck int
-	// MaxCommands is how many commands may run with all parts of their patterns.
+	// MaxCommands limits the commands, including all parts of their patterns.
 	MaxCommands int
-	// Memory accounts for what is known; nil: nothing does.
+	// Memory counts the memory of the state; nil means no counting.
 	Memory   *servermemory.Memory
 	Counters *counters.Counters
 	Logger   *zap.Logger
 	Now      func() time.Time
 }
 
-// Process is what is known of one process. Several goroutines may use it.
+// Process is the state of one process. Several goroutines may use it.
 type Process struct {
 	Settings
-	// Begun is when the process was connected first.
+	// Begun is the time of the first connection to the process.
 	Begun time.Time
 
 	mu       sync.Mutex
@@ -53,9 +51,9 @@ type Process struct {
 	reported counters.Process
 
 	reconnects int64
-	// heard is when the server sent something last.
-	heard time.Time
-	// sessions is how many sessions the server has, where hasSessions.
+	// lastReply is the time of the last reply.
+	lastReply time.Time
+	// sessions is the number of the server's sessions, valid if hasSessions.
 	sessions    int
 	hasSessions bool
 	matched     map[*task.Task]Matched
@@ -65,17 +63,17 @@ type Process struct {
 	inventory inventory
 	records   recordList
 
-	// full are bursts of each bound that was reached, and logged is the count at the last look.
-	full [bounds]struct {
+	// full has a burst for each limit that can be reached; logged is the count at the last check.
+	full [limits]struct {
 		burst  logline.Burst
 		logged int64
 	}
 }
 
-// Matched is what the patterns of a task matched when it was asked last.
+// Matched are the counts of classes and methods that the last command of a task matched.
 type Matched struct{ Classes, Methods int64 }
 
-// New makes a process of which nothing is known.
+// New returns an empty state.
 func New(s Settings) *Process {
 	return &Process{
 		Settings: s, Begun: s.Now(), matched: map[*task.Task]Matched{},
@@ -83,14 +81,14 @@ func New(s Settings) *Process {
 	}
 }
 
-// bytesOfProcess is the memory of a server of which nothing is known, estimated.
+// bytesOfProcess is the estimated memory of an empty state.
 const bytesOfProcess = 64 << 10
 
-// changed counts the changes, and accounts for the memory. Then it unlocks.
+// changed reports new counts and the memory, and unlocks.
 func (p *Process) changed() {
 	defer p.mu.Unlock()
 	if p.Memory != nil {
-		// Where it is too much, the memory has the server disconnected.
+		// If it is too much, the memory disconnects the server.
 		_ = p.Memory.Hold(bytesOfProcess + p.methods.bytes + p.recursion.bytes + p.inventory.bytes())
 	}
 	p.counts.Folded, p.counts.OtherMonitor = p.methods.folded, p.methods.otherMonitor
@@ -99,11 +97,11 @@ func (p *Process) changed() {
 	p.reported = p.counts
 }
 
-// Identified enters the sessions of a server that has identified itself.
+// Identified stores the sessions of a server that has identified itself.
 func (p *Process) Identified(sessions int, hasSessions bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.heard = p.Now()
+	p.lastReply = p.Now()
 	p.sessions, p.hasSessions = sessions, hasSessions
 }
 
@@ -119,7 +117,7 @@ func (p *Process) Received() {
 	p.mu.Lock()
 	defer p.changed()
 	p.counts.Replies++
-	p.heard = p.Now()
+	p.lastReply = p.Now()
 }
 
 // Undecoded counts replies that could not be decoded, and gaps in sequence numbers.
@@ -144,7 +142,7 @@ func (p *Process) NodesDropped(n int) {
 	p.counts.NodesDropped += int64(n)
 }
 
-// Untimed counts replies that are left out, or lose their times, since the times may be false.
+// Untimed counts replies that were dropped, or lost their times, because the times may be false.
 func (p *Process) Untimed(n counters.Untimed) {
 	p.mu.Lock()
 	defer p.changed()
@@ -153,7 +151,7 @@ func (p *Process) Untimed(n counters.Untimed) {
 	p.counts.Untimed.Records += n.Records
 }
 
-// Match enters what the patterns of a task match; Unmatch removes it.
+// Match stores the counts of classes and methods that a task's patterns match. Unmatch removes them.
 func (p *Process) Match(t *task.Task, m Matched) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,7 +164,7 @@ func (p *Process) Unmatch(t *task.Task) {
 	delete(p.matched, t)
 }
 
-// Matched returns what the patterns of a task match, where that is known.
+// Matched returns the stored counts of a task's patterns, if there are any.
 func (p *Process) Matched(t *task.Task) (m Matched, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,8 +172,8 @@ func (p *Process) Matched(t *task.Task) (m Matched, known bool) {
 	return m, known
 }
 
-// Rows adds rows of a monitor. checked has the times of a method withheld until stacks have shown
-// that they are true. A row whose times are left out loses them.
+// Rows adds rows of a monitor. With checked, times of a method are withheld until stacks have shown that they are true.
+// Times that are dropped are removed from the row.
 func (p *Process) Rows(t *task.Task, rows []greys.MethodStatistics, checked bool) {
 	p.mu.Lock()
 	defer p.changed()
@@ -190,8 +188,7 @@ func (p *Process) Rows(t *task.Task, rows []greys.MethodStatistics, checked bool
 	}
 }
 
-// withhold returns what is known of the times of a row's method. A row that has to lose its times
-// loses them.
+// withhold returns the nesting state of a row's method. It removes the times of a row that must not report them.
 func (p *Process) withhold(row *greys.MethodStatistics) *nesting {
 	hasRoom := p.methods.hasRoom(nameOf(row))
 	key := KeyOf(row.Class, row.Method)
@@ -210,15 +207,15 @@ func (p *Process) withhold(row *greys.MethodStatistics) *nesting {
 	return n
 }
 
-// ReleaseMethods lets other monitors count the methods of one that has ended.
+// ReleaseMethods lets other monitors count the methods of an ended monitor.
 func (p *Process) ReleaseMethods(monitor int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.methods.release(monitor)
 }
 
-// Stack checks a stack of a call of one of some methods, for methods that call themselves. It
-// reports whether the times of all of the methods are known to be true or false.
+// Stack examines the stack of a call for methods that call themselves. It reports whether all of the methods are now
+// decided: their times are known to be true or false.
 func (p *Process) Stack(of map[MethodKey]bool, frames []greys.Frame) (decided bool) {
 	p.mu.Lock()
 	defer p.changed()
@@ -246,20 +243,20 @@ func (p *Process) IsRecursive(class, method string) bool {
 	return p.recursion.isRecursive(KeyOf(class, method))
 }
 
-// NeedsStacks reports whether it is unknown if the times of a method are true.
+// NeedsStacks reports whether a method is still undecided.
 func (p *Process) NeedsStacks(class, method string) bool {
 	p.mu.Lock()
 	defer p.changed()
 	return p.recursion.of(KeyOf(class, method)).times == timesUnknown
 }
 
-// CheckDetail reports whether the cost of a recorded call may be true, by the stack of its detail.
-// A false one is counted. Inner calls end first, and their stack shows that they are inner ones.
+// CheckDetail reports whether the cost of a recorded call may be true, by the stack of its detail. It counts a false
+// one. Inner calls end first, and their stacks show that they are inner calls.
 func (p *Process) CheckDetail(detail *greys.RecordDetail) bool {
 	p.mu.Lock()
 	defer p.changed()
 	key := KeyOf(detail.Class, detail.Method)
-	// Without room the other calls of the method can't be compared.
+	// Without room, the method's other calls cannot be compared.
 	if p.recursion.find(key) != nil || p.recursion.hasRoom() {
 		p.checkStack(map[MethodKey]bool{key: true}, detail.Stack.Frames)
 		if !p.recursion.isRecursive(key) {
@@ -270,21 +267,21 @@ func (p *Process) CheckDetail(detail *greys.RecordDetail) bool {
 	return false
 }
 
-// IsNewRecord reports whether no earlier list had a recorded call.
+// IsNewRecord reports whether a recorded call was in no earlier list.
 func (p *Process) IsNewRecord(of *greys.Record) bool {
 	p.mu.Lock()
 	defer p.changed()
 	return p.records.isNew(of)
 }
 
-// RecordsListed closes a list of recorded calls.
+// RecordsListed handles the end of a list of recorded calls.
 func (p *Process) RecordsListed(complete bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.records.ended(complete)
 }
 
-// Class and Method enter a listed class or method, and return what has changed.
+// Class and Method store a listed class or method, and return its change.
 func (p *Process) Class(by List, c *greys.Class) Change {
 	p.mu.Lock()
 	defer p.changed()
@@ -297,25 +294,24 @@ func (p *Process) Method(by List, m *greys.Method) Change {
 	return p.inventory.method(by, m)
 }
 
-// Listed closes a complete list of classes or methods, and returns the names of those that are
-// gone.
+// Listed handles the end of a complete list of classes or methods, and returns the names of removed ones.
 func (p *Process) Listed(by List) (gone []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.inventory.removeOthers(by)
 }
 
-// bounds is how many bounds LogBounds logs.
-const bounds = 3
+// limits is the number of limits that LogLimits logs.
+const limits = 3
 
-// LogBounds logs the bounds that were reached since the last call, each once for a burst. One
-// goroutine may call it.
-func (p *Process) LogBounds() {
+// LogLimits logs the limits that were exceeded since the last call, each once for a burst. Only one goroutine may call
+// it.
+func (p *Process) LogLimits() {
 	p.mu.Lock()
 	now := p.counts
 	now.Folded, now.InventoryDropped = p.methods.folded, p.inventory.dropped
 	p.mu.Unlock()
-	for i, b := range [bounds]struct {
+	for i, b := range [limits]struct {
 		count int64
 		text  string
 		limit zap.Field
@@ -336,23 +332,23 @@ func (p *Process) LogBounds() {
 	}
 }
 
-// State is a process as metrics report it, at one moment.
+// State is a snapshot of a process in the form of metrics.
 type State struct {
 	Replies, Bad, Missing, Reconnects int64
 	Sessions                          int
 	HasSessions                       bool
 	Matched                           []TaskMatched
 	Methods                           []MethodState
-	Heard                             time.Time
+	LastReply                         time.Time
 }
 
-// TaskMatched is what the patterns of a task match.
+// TaskMatched are the counts of classes and methods that a task's patterns match.
 type TaskMatched struct {
 	Task *task.Task
 	Matched
 }
 
-// State returns a copy of what metrics report, with methods.
+// State returns a snapshot with methods and tasks.
 func (p *Process) State() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -365,7 +361,7 @@ func (p *Process) State() State {
 	return s
 }
 
-// Summary returns the same without methods and tasks.
+// Summary returns a snapshot without methods and tasks.
 func (p *Process) Summary() State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -375,6 +371,6 @@ func (p *Process) Summary() State {
 func (p *Process) summary() State {
 	return State{
 		Replies: p.counts.Replies, Bad: p.counts.Bad, Missing: p.counts.Missing, Reconnects: p.reconnects,
-		Sessions: p.sessions, HasSessions: p.hasSessions, Heard: p.heard,
+		Sessions: p.sessions, HasSessions: p.hasSessions, LastReply: p.lastReply,
 	}
 }

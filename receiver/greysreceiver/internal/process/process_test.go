@@ -28,7 +28,7 @@ var receivedAt = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
 func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// row is one of a monitor's table.
+// row returns a row of a monitor's table.
 func row(at int, class, method string, calls, failed int64, mean time.Duration) *greys.MethodStatistics {
 	return &greys.MethodStatistics{
 		Time: time.Date(2026, 11, 20, 9, 12, at, 0, time.UTC), Class: class, Method: method,
@@ -36,9 +36,8 @@ func row(at int, class, method string, calls, failed int64, mean time.Duration) 
 	}
 }
 
-// A monitor begins at zero: rows of the one before do not come again, whatever the server's clock
-// says.
-func TestAllRowsAreCountedWhateverTheirTimes(t *testing.T) {
+// A monitor starts at zero: no row of an earlier one arrives again, with any time of the server's clock.
+func TestRowsOfAnyTimeAreCounted(t *testing.T) {
 	m, monitor := newMethods(10), &task.Task{}
 	for _, at := range []int{59, 59, 5, 30, 59, 60, -3600} {
 		m.count(monitor, row(at, "a", "b", 1, 0, 0), nil, receivedAt)
@@ -79,8 +78,8 @@ func TestRememberedNamesAreShort(t *testing.T) {
 	}
 }
 
-// However long names are, an inventory takes no more memory than as many common ones.
-func TestTheNamesOfAnInventoryAreBoundedTogether(t *testing.T) {
+// Long names must not need more memory than the same number of common names.
+func TestTheNamesOfAnInventoryHaveATotalLimit(t *testing.T) {
 	n := newInventory(100)
 	list := func(run int64) {
 		for i := range 100 {
@@ -91,14 +90,14 @@ func TestTheNamesOfAnInventoryAreBoundedTogether(t *testing.T) {
 	list(1)
 	assert.Len(t, n.entries, 26)
 	assert.EqualValues(t, 74, n.dropped)
-	// There is room again where they are gone.
+	// There is room again after the removal.
 	assert.Len(t, n.removeOthers(List{Run: 2}), 26)
 	list(2)
 	assert.Len(t, n.entries, 26)
 	assert.EqualValues(t, 148, n.dropped)
 }
 
-func TestAClassOfTwoListsIsReportedOnceAndGoneWithTheFirst(t *testing.T) {
+func TestAClassOfTwoListsIsReportedOnceAndRemovedWithTheFirst(t *testing.T) {
 	n := newInventory(10)
 	enter := func(of int, run int64, name, content string) Change {
 		return n.compare(List{of, run}, name, name, content)
@@ -108,25 +107,24 @@ func TestAClassOfTwoListsIsReportedOnceAndGoneWithTheFirst(t *testing.T) {
 	assert.Equal(t, Found, enter(2, 2, "demo.Pay", "x"))
 	assert.Empty(t, n.removeOthers(List{2, 2}))
 	assert.Equal(t, Unchanged, enter(1, 3, "demo.Shop", "x"))
-	assert.Equal(t, Unchanged, enter(1, 3, "demo.Shop", "y"), "two that look alike")
+	assert.Equal(t, Unchanged, enter(1, 3, "demo.Shop", "y"), "two with the same key")
 	assert.Empty(t, n.removeOthers(List{1, 3}))
 	assert.Equal(t, []string{"demo.Pay"}, n.removeOthers(List{2, 4}))
 	assert.Equal(t, []string{"demo.Shop"}, n.removeOthers(List{1, 5}))
 }
 
-// recorded is a recorded call.
+// recorded returns a recorded call.
 func recorded(index int64, at int) *greys.Record {
 	return &greys.Record{Index: index, Time: time.Date(2026, 11, 20, 9, 12, at, 0, time.UTC)}
 }
 
-// A server sends local times in whole seconds: they are in no order, and are set back when summer
-// ends.
+// A server sends local times in whole seconds: they have no order, and are set back when summer time ends.
 func TestRecordedCallsAreNewOnceInAnyOrder(t *testing.T) {
 	for name, list := range map[string][]*greys.Record{
 		"two threads":    {recorded(1001, 5), recorded(1002, 4)},
 		"newest first":   {recorded(1003, 3), recorded(1002, 2), recorded(1001, 1)},
 		"no order":       {recorded(1002, 9), recorded(1001, 1), recorded(1003, 1)},
-		"clock put back": {recorded(1001, 3599), recorded(1002, 0), recorded(1003, 1)},
+		"clock set back": {recorded(1001, 3599), recorded(1002, 0), recorded(1003, 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r recordList
@@ -146,12 +144,12 @@ func TestRecordedCallsAreNewOnceInAnyOrder(t *testing.T) {
 			}
 			assert.Equal(t, 1, seen(append(list, recorded(1004, 0))))
 			r.ended(true)
-			// Somebody deleted some: the server does not count from the beginning.
+			// Another client deleted some: the server does not count from the beginning.
 			assert.Zero(t, seen(list[:1]))
 			r.ended(true)
 			assert.Zero(t, seen(list))
 			r.ended(true)
-			// A list that was cut short shows nothing, either.
+			// An incomplete list shows nothing, either.
 			later := []*greys.Record{recorded(1, 7200)}
 			assert.Zero(t, seen(later))
 			r.ended(false)
@@ -160,8 +158,8 @@ func TestRecordedCallsAreNewOnceInAnyOrder(t *testing.T) {
 	}
 }
 
-// A server that is attached to a strange program can name any number of methods.
-func TestMethodsThatNobodyAskedForAreNotAllRemembered(t *testing.T) {
+// A server of a strange program can report any number of methods.
+func TestTheNumberOfUnexpectedMethodsIsLimited(t *testing.T) {
 	const limit, named = 2, 50
 	telemetry := componenttest.NewTelemetry()
 	t.Cleanup(func() { require.NoError(t, telemetry.Shutdown(context.Background())) })

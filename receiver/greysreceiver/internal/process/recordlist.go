@@ -9,19 +9,18 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// recordList finds the new ones of the recorded calls that a server lists again and again. It
-// compares their indexes, which the server counts. Their times are local ones in whole seconds, in
-// no order.
+// recordList finds the new calls in the server's repeated lists of recorded calls. It compares their indexes, which the
+// server counts. It cannot compare times: they are local times in whole seconds, in no order.
 type recordList struct {
-	// last and lastTime are the highest index and the latest time of all lists that have ended,
-	// highest and latest those of the current list.
+	// last and lastTime are the highest index and the latest time of all complete and incomplete lists so far. highest
+	// and latest are those of the current list.
 	last, highest    int64
 	lastTime, latest time.Time
 	// repeated counts calls that were not new.
 	repeated int64
 }
 
-// isNew reports whether no earlier list had a recorded call. A list may have any order.
+// isNew reports whether a recorded call was in no earlier list. A list may have any order.
 func (r *recordList) isNew(of *greys.Record) bool {
 	r.highest = max(r.highest, of.Index)
 	if of.Time.After(r.latest) {
@@ -34,8 +33,8 @@ func (r *recordList) isNew(of *greys.Record) bool {
 	return true
 }
 
-// ended closes a list. A complete one with lower indexes and later times than all before is of a
-// server that counts from the beginning: all of it is new in the next list.
+// ended handles the end of a list. If a complete list has only lower indexes and a later time than all before, the
+// server counts from the beginning again: all calls are new in the next list.
 func (r *recordList) ended(complete bool) {
 	if complete && r.highest < r.last && r.latest.After(r.lastTime) {
 		r.last, r.lastTime = 0, r.latest

@@ -10,34 +10,33 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
-// A method that calls itself, directly or through others, has false times: the server keeps one
-// begin for each thread and command, and the begin of the inner call replaces that of the outer
-// one. Monitors do not show which methods those are. Stacks do: such a method stands in its stack
-// more than once. So times of monitors are withheld until a number of calls (recursion_check)
-// was seen whose stacks have the method once. A method that a stack has twice loses its times for
-// good. The detail of a recorded call has its stack.
+// Times of a method that calls itself, directly or through others, are false: the server keeps one begin for each
+// thread and command, and the inner call's begin replaces the outer call's begin. Monitors do not show which methods do
+// that. Stacks do: such a method is in its stack more than once. So the receiver withholds a monitor's times until it
+// has seen a number of calls (recursion_check) whose stacks have the method once. A method that is twice in a stack
+// loses its times permanently. The detail of a recorded call has its stack.
 
-// recursion is what stacks have shown of methods.
+// recursion has the results of stacks for all methods.
 type recursion struct {
-	// check is how many calls prove that the times of a method are true; 0: nothing is checked.
+	// check is the number of calls that prove the times of a method; 0 means no check.
 	check int
-	// max bounds the methods.
+	// max limits the number of methods.
 	max    int
 	byName map[methodName]*nesting
-	// bytes is the memory of all methods, estimated.
+	// bytes is the estimated memory of all methods.
 	bytes int
 }
 
-// nesting is what stacks have shown of one method.
+// nesting has the results of stacks for one method.
 type nesting struct {
 	times timesState
-	// calls is how many calls were seen outside of another call of the method.
+	// calls is the number of seen calls outside of another call of the method.
 	calls int
-	// rows is how many rows were withheld.
+	// rows is the number of withheld rows.
 	rows int64
 }
 
-// timesState says whether the times of a method are true.
+// timesState tells whether the times of a method are true.
 type timesState uint8
 
 const (
@@ -46,15 +45,15 @@ const (
 	timesFalse
 )
 
-// bytesOfNesting is the memory of one method without its names, estimated.
+// bytesOfNesting is the estimated memory of one method without its names.
 const bytesOfNesting = 250
 
 func newRecursion(check, most int) recursion {
 	return recursion{check: check, max: most, byName: map[methodName]*nesting{}}
 }
 
-// MethodKey names a method as all replies do: the console writes a nested class with dots in
-// lists, and with dollars elsewhere.
+// MethodKey identifies a method in all replies. The console writes nested classes with dots in lists, and with dollar
+// signs elsewhere.
 type MethodKey struct{ name methodName }
 
 // KeyOf returns the key of a method.
@@ -62,10 +61,10 @@ func KeyOf(class, method string) MethodKey {
 	return MethodKey{methodName{strings.ReplaceAll(text.Short(class), "$", "."), text.Short(method)}}
 }
 
-// find returns the entry of a method; nil: none.
+// find returns the entry of a method; nil means none.
 func (r *recursion) find(key MethodKey) *nesting { return r.byName[key.name] }
 
-// of returns the entry of a method, and makes one where none is.
+// of returns the entry of a method, and makes one if there is none.
 func (r *recursion) of(key MethodKey) *nesting {
 	n := r.byName[key.name]
 	if n == nil {
@@ -77,7 +76,7 @@ func (r *recursion) of(key MethodKey) *nesting {
 	return n
 }
 
-// hasRoom reports whether one more method has room: a server can name any number.
+// hasRoom reports whether one more method fits: a server can send any number of names.
 func (r *recursion) hasRoom() bool { return len(r.byName) < r.max }
 
 // isRecursive reports whether a method is known to call itself.
@@ -86,14 +85,13 @@ func (r *recursion) isRecursive(key MethodKey) bool {
 	return n != nil && n.times == timesFalse
 }
 
-// isDecided reports whether it is known that the times of a method are true, or false.
+// isDecided reports whether the times of a method are known to be true or false.
 func (r *recursion) isDecided(key MethodKey) bool {
 	n := r.find(key)
 	return n != nil && n.times != timesUnknown
 }
 
-// stack counts a call of one of some methods, by its stack. It returns the methods that are found
-// to call themselves.
+// stack evaluates the stack of a call of one of the methods. It returns the methods that it shows to call themselves.
 func (r *recursion) stack(of map[MethodKey]bool, frames []greys.Frame) (recursive []MethodKey) {
 	seen := map[MethodKey]bool{}
 	for i, f := range frames {

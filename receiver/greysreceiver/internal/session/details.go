@@ -15,15 +15,14 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/text"
 )
 
-// isOf reports whether a detail is that of the call: the server may have forgotten the call, and
-// have given its index to another.
+// isOf reports whether a detail belongs to the call: the server may have forgotten the call and reused its index.
 func (c *Call) isOf(detail *greys.RecordDetail) bool {
 	return detail.Index == c.Index && detail.Method == c.Method && greys.SimpleName(detail.Class) == greys.SimpleName(c.Class)
 }
 
-// details asks for details of recorded calls: the console reports calls with the simple names of
-// their classes, and neither protocol with the exception. It asks for one at a time. A call for
-// which the queue has no room is forwarded without its detail.
+// details requests details of recorded calls. Without them the console sends only simple class names, and both
+// protocols send no exception. It requests one at a time. If the queue is full, the call is forwarded without its
+// detail.
 type details struct {
 	settings *Settings
 	link     *link.Link
@@ -31,11 +30,11 @@ type details struct {
 	events   Events
 	queue    chan Call
 	asking   sync.WaitGroup
-	// unsupported: the server has no details. The asking goroutine owns it.
+	// unsupported means that the server has no details. The requesting goroutine owns it.
 	unsupported bool
 }
 
-// newDetails begins to ask, until ctx ends or close is called.
+// newDetails starts the goroutine that requests details. It runs until close; after the end of ctx it only forwards.
 func newDetails(ctx context.Context, s *Settings, l *link.Link, p *process.Process, events Events) *details {
 	d := &details{settings: s, link: l, process: p, events: events, queue: make(chan Call, s.MaxDetails)}
 	d.asking.Go(func() {
@@ -48,13 +47,13 @@ func newDetails(ctx context.Context, s *Settings, l *link.Link, p *process.Proce
 	return d
 }
 
-// close waits until all calls are forwarded. Nothing may be added any more.
+// close waits until all calls are forwarded. The caller must not add calls afterwards.
 func (d *details) close() {
 	close(d.queue)
 	d.asking.Wait()
 }
 
-// add forwards a recorded call, later if there is something to ask.
+// add forwards a recorded call, or queues it if its detail is needed.
 func (d *details) add(of *greys.Record, traced bool) {
 	call := Call{Record: *of, Received: d.settings.Now(), Traced: traced}
 	call.Class, call.Method, call.Object = text.Short(of.Class), text.Short(of.Method), text.Short(of.Object)
@@ -72,7 +71,7 @@ func (d *details) add(of *greys.Record, traced bool) {
 	d.forwardWithout(&call)
 }
 
-// askFor asks for the detail of a call, and forwards it. ok is false where there is none.
+// askFor requests the detail of a call and forwards both. ok is false if there is no detail.
 func (d *details) askFor(ctx context.Context, call *Call) (ok bool) {
 	if ctx.Err() != nil || d.unsupported {
 		return false
@@ -94,8 +93,7 @@ func (d *details) askFor(ctx context.Context, call *Call) (ok bool) {
 	return ok
 }
 
-// mayBeTrue reports whether the cost of a call may be true: it is not that of a method that calls
-// itself.
+// mayBeTrue reports whether the cost of a call may be true: its method does not call itself.
 func (d *details) mayBeTrue(detail *greys.RecordDetail) bool {
 	if !d.settings.PerMethod || d.settings.RecursionCheck == 0 || d.link.Protocol != greys.ProtocolConsole {
 		return true
@@ -106,7 +104,7 @@ func (d *details) mayBeTrue(detail *greys.RecordDetail) bool {
 func (d *details) forwardWithout(call *Call) {
 	d.settings.Counters.RecordWithoutDetail()
 	if strings.Contains(call.Class, ".") {
-		call.IsSimple = false // the command names the package
+		call.IsSimple = false // the name has a package, because the command had it
 	}
 	d.events.Call(call)
 }

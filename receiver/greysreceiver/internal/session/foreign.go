@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// A reset of another client removes the code of our commands from all classes. The console does
-// not report that: the commands go on without replies. The numbers of sessions show that another
-// client has connected, since each connection has the next one. If commands that had replies before
-// have none afterwards, they are asked for again.
+// A reset by another client removes our instrumentation from all classes. The console does not report that: our
+// commands stay open without replies. Session numbers show connections of other clients, because the server numbers all
+// connections consecutively. If all commands that had replies before become silent after that, the receiver sends them
+// again.
 
 var errForeignReset = errors.New("another client may have reset the server's classes")
 
-// foreignSessions finds sessions of other clients.
+// foreignSessions detects sessions of other clients.
 type foreignSessions struct {
 	known bool
-	// others is how many sessions were not ours until now, at most.
+	// others is the highest possible number of sessions of others so far.
 	others int64
-	// since is when a session of another client was noticed; zero: none was.
+	// since is the time when a session of another client was noticed; zero means none.
 	since time.Time
 }
 
-// compare compares the number of a session of ours with the number of our connections: least of
-// them have lower numbers for sure, and most may have, since other commands connect meanwhile. It
-// returns how many new sessions are of others, at least.
+// compare compares the number of our session with the counts of our connections: at least `least` and at most `most` of
+// them have lower numbers, because other commands connect meanwhile. It returns the least possible number of new
+// sessions of others.
 func (f *foreignSessions) compare(session, least, most int64) (others int64) {
 	if f.known {
 		others = max(0, session-most-f.others)
@@ -38,15 +38,14 @@ func (f *foreignSessions) compare(session, least, most int64) (others int64) {
 	return others
 }
 
-// suspect has the silence of commands watched from now on.
+// suspect starts to watch for silent commands.
 func (f *foreignSessions) suspect(now time.Time) {
 	if f.since.IsZero() {
 		f.since = now
 	}
 }
 
-// endSuspicion ends the suspicion where commands report calls, or have been silent for long enough. It
-// reports whether they have.
+// endSuspicion ends the suspicion if commands report calls, or have been silent for long enough. It reports the latter.
 func (f *foreignSessions) endSuspicion(now time.Time, reporting bool, enough time.Duration) (silenced bool) {
 	silenced = !reporting && now.Sub(f.since) > enough
 	if reporting || silenced {

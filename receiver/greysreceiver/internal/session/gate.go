@@ -9,16 +9,16 @@ import (
 	"sync/atomic"
 )
 
-// instrumentingAtOnce is how many commands a server instruments classes for at the same time.
+// instrumentingAtOnce is the number of commands for which a server may instrument classes simultaneously.
 const instrumentingAtOnce = 8
 
-// gate bounds the commands for which a server instruments classes at the same time.
+// gate limits the commands for which a server instruments classes simultaneously.
 type gate struct {
 	places chan struct{}
-	// oneByOne: there is one at a time. After one of several was refused it is unknown which the
-	// server refuses for itself.
+	// oneByOne allows one command at a time. After a refusal among several simultaneous commands it is unknown which of
+	// them the server really refuses.
 	oneByOne *atomic.Bool
-	// alone is held while all places are taken.
+	// alone is locked while all places are reserved.
 	alone *sync.Mutex
 }
 
@@ -26,28 +26,27 @@ func newGate() gate {
 	return gate{places: make(chan struct{}, instrumentingAtOnce), oneByOne: new(atomic.Bool), alone: new(sync.Mutex)}
 }
 
-// enter waits until the server may be asked to instrument. leave frees the place. ok is false where
-// ctx has ended.
+// enter waits for a free place. leave releases it. ok is false if ctx has ended.
 func (g *gate) enter(ctx context.Context) (leave func(), ok bool) {
 	if g.oneByOne.Load() {
 		return g.enterAlone(ctx)
 	}
-	return g.takePlaces(ctx, 1)
+	return g.reservePlaces(ctx, 1)
 }
 
-// enterAlone waits until the server instruments for no other command.
+// enterAlone waits until no other command has a place.
 func (g *gate) enterAlone(ctx context.Context) (leave func(), ok bool) {
 	g.alone.Lock()
 	defer g.alone.Unlock()
-	return g.takePlaces(ctx, instrumentingAtOnce)
+	return g.reservePlaces(ctx, instrumentingAtOnce)
 }
 
-func (g *gate) takePlaces(ctx context.Context, n int) (leave func(), ok bool) {
-	for taken := range n {
+func (g *gate) reservePlaces(ctx context.Context, n int) (leave func(), ok bool) {
+	for reserved := range n {
 		select {
 		case g.places <- struct{}{}:
 		case <-ctx.Done():
-			for range taken {
+			for range reserved {
 				<-g.places
 			}
 			return nil, false

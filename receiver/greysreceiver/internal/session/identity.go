@@ -14,25 +14,24 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 )
 
-// Identity is what is known of a server's process.
+// Identity identifies a server's process.
 type Identity struct {
-	// PID is its process ID; 0: unknown.
+	// PID is its process ID; 0 means unknown.
 	PID int64
-	// Session is the ID of our last session with the console, which the server counts from its
-	// start; 0: unknown. It rises while the server is the same.
+	// Session is the ID of our last session with the console; 0 means unknown. The server counts sessions from its
+	// start, so a lower number shows a restart.
 	Session int64
-	// Version is the server's; empty: unknown.
+	// Version is the server's version; empty means unknown.
 	Version  string
 	Protocol greys.Protocol
-	// Host is the machine of the process; empty: unknown.
+	// Host is the machine of the process; empty means unknown.
 	Host string
-	// Sessions is how many sessions the server has, where HasSessions.
+	// Sessions is the number of the server's sessions, valid if HasSessions.
 	Sessions    int
 	HasSessions bool
 }
 
-// IsOther reports whether a server is another process now, or was restarted. Unknown values do not
-// count.
+// IsOther reports whether a server is another process now, or was restarted. It ignores unknown values.
 func (before Identity) IsOther(now Identity) bool {
 	switch {
 	case before.Protocol != now.Protocol:
@@ -46,8 +45,8 @@ func (before Identity) IsOther(now Identity) bool {
 	}
 }
 
-// Identify asks the server for its version, its process and its sessions. A value that the server
-// does not support, or refuses, stays unknown, and so does a version that can't be decoded.
+// Identify requests the server's version, process and sessions. A value stays unknown if the server does not support or
+// refuses the command. The version also stays unknown if it cannot be decoded.
 func (s *Settings) Identify(ctx context.Context, l *link.Link) (Identity, error) {
 	who := Identity{Protocol: l.Protocol}
 	err := s.control(ctx, l, greys.VersionCommand{}, func(reply greys.Reply) {
@@ -61,7 +60,7 @@ func (s *Settings) Identify(ctx context.Context, l *link.Link) (Identity, error)
 	return who, s.askSessions(ctx, l, &who)
 }
 
-// askSessions asks for the server's process and sessions.
+// askSessions requests the server's process and sessions.
 func (s *Settings) askSessions(ctx context.Context, l *link.Link, who *Identity) error {
 	err := s.control(ctx, l, greys.SessionsCommand{}, func(reply greys.Reply) {
 		if sessions, is := reply.(*greys.Sessions); is {
@@ -79,23 +78,23 @@ func (s *Settings) askSessions(ctx context.Context, l *link.Link, who *Identity)
 	return err
 }
 
-// endsLink reports whether an error of a question for the identity shows that the server can't be
-// asked any more. Other errors are of this question only.
+// endsLink reports whether the error of an identity request shows that the link is unusable. Other errors concern only
+// that request.
 func endsLink(l *link.Link, err error) bool {
 	version := (*gp.VersionError)(nil)
 	return errors.Is(err, greys.ErrHTTP) || l.IsLost() || l.Unsent(err) || errors.As(err, &version)
 }
 
-// identityCheck decides when the server is asked for its identity.
+// identityCheck decides when the receiver checks the server's identity.
 type identityCheck struct {
 	settings *Settings
 	pauses   *backoff.Backoff
-	// due is when the server is asked next, last when it was asked last.
+	// due is the time of the next check, last the time of the last one.
 	due, last time.Time
-	// doubted: a command was lost since. Nothing else is asked before the server has identified
-	// itself.
+	// doubted means that a command was lost since the last check. No other command is sent before the server has
+	// identified itself.
 	doubted bool
-	// failed is how often in a row the server did not identify itself.
+	// failed is the number of consecutive failed checks.
 	failed int
 }
 
@@ -103,17 +102,17 @@ func newIdentityCheck(s *Settings) identityCheck {
 	return identityCheck{settings: s, pauses: backoff.New(s.Reconnect), due: s.Now().Add(s.StateInterval)}
 }
 
-// doubt has the server asked soon.
+// doubt schedules an early check.
 func (c *identityCheck) doubt() {
 	c.doubted = true
 	c.due = earlier(c.due, c.last.Add(c.settings.Reconnect.InitialInterval))
 }
 
-// maxFailedChecks: after so many in a row the server counts as lost.
+// maxFailedChecks is the number of consecutive failed checks after which the server counts as lost.
 const maxFailedChecks = 3
 
-// asked enters a check, which has failed or not. It reports whether the server counts as lost.
-func (c *identityCheck) asked(err error) (lost bool) {
+// checked records the result of a check. It reports whether the server counts as lost.
+func (c *identityCheck) checked(err error) (lost bool) {
 	c.last = c.settings.Now()
 	if err == nil {
 		c.failed, c.doubted = 0, false

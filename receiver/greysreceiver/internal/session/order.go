@@ -12,7 +12,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
-// Action is what an order asks for.
+// Action is the kind of an order.
 type Action uint8
 
 const (
@@ -20,21 +20,21 @@ const (
 	Start Action = iota
 	// List lists the tasks.
 	List
-	// End ends the task of Number.
+	// End ends the task with Number.
 	End
-	// Reset removes the code of commands from Classes.
+	// Reset removes the instrumentation of commands from Classes.
 	Reset
 )
 
-// Order is what an operator wants of a server.
+// Order is a request of an operator to a server.
 type Order struct {
 	Action  Action
 	Task    task.Task
 	Number  int
 	Classes greys.Classes
-	// result has room for one.
+	// result has a buffer of one.
 	result chan Result
-	// over is closed when nobody waits for the result any more.
+	// over is closed when the operator's request ends.
 	over <-chan struct{}
 }
 
@@ -44,15 +44,15 @@ type Result struct {
 	Err    error
 }
 
-// NewOrder makes an order, for whose result somebody waits until ctx ends.
+// NewOrder returns an order whose result is needed until ctx ends.
 func NewOrder(ctx context.Context, action Action) *Order {
 	return &Order{Action: action, result: make(chan Result, 1), over: ctx.Done()}
 }
 
-// Result gets the first result of the order.
+// Result receives the first result of the order.
 func (o *Order) Result() <-chan Result { return o.result }
 
-// succeed and Fail set the result, if there is none yet.
+// succeed and Fail set the result, unless it is set already.
 func (o *Order) succeed(message string, details ...agentcontrol.Detail) {
 	o.finish(Result{Answer: agentcontrol.Answer{Message: message, Details: details}})
 }
@@ -66,7 +66,7 @@ func (o *Order) finish(r Result) {
 	}
 }
 
-// isCancelled reports whether nobody waits for the result any more.
+// isCancelled reports whether the operator's request has ended.
 func (o *Order) isCancelled() bool {
 	select {
 	case <-o.over:
@@ -76,7 +76,7 @@ func (o *Order) isCancelled() bool {
 	}
 }
 
-// ArgumentTask names the number of a task in orders and answers.
+// ArgumentTask is the name of a task number in orders and answers.
 const ArgumentTask = "task"
 
 func taskDetail(number int) agentcontrol.Detail {

@@ -17,12 +17,12 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
-// A task that an operator has started is asked for as a configured one is: again where it was lost,
-// and in the next process, until it is over, an operator ends it, or the receiver is shut down. A
-// command that fails before it has begun is not asked for again. A configured task that an operator
-// has ended rests until one starts it.
+// A task that an operator has started is treated like a configured one: the receiver sends its command again after a
+// loss, and to the next process. It ends when it is over, when an operator ends it, or at shutdown. A command that
+// fails before it has begun is not sent again. A configured task that an operator has ended rests until an operator
+// starts it.
 
-// carryOut carries out an order, or begins to.
+// carryOut carries out an order, or starts to.
 func (w *Work) carryOut(o *Order, protocol greys.Protocol) {
 	switch o.Action {
 	case List:
@@ -37,7 +37,7 @@ func (w *Work) carryOut(o *Order, protocol greys.Protocol) {
 	}
 }
 
-// startTask begins to start a task, unless it is there.
+// startTask starts a task, unless it exists.
 func (w *Work) startTask(o *Order, protocol greys.Protocol) {
 	t := &o.Task
 	there := w.find(func(j *job) bool { return j.Kind == t.Kind && j.Pattern == t.Pattern })
@@ -75,8 +75,8 @@ func (w *Work) startTask(o *Order, protocol greys.Protocol) {
 	}
 }
 
-// commandsBeside is how many tasks beside one count for limits.max_commands. Those that are over
-// count, since the next process is asked for them again.
+// commandsBeside returns the number of tasks beside one that count for limits.max_commands. Completed tasks count,
+// because the receiver sends their commands to the next process.
 func (w *Work) commandsBeside(one *job) (n int) {
 	for _, j := range w.jobs {
 		if j != one && j.Kind.Instruments() && !j.Ended && w.IsForwarded(j.Kind) {
@@ -86,7 +86,7 @@ func (w *Work) commandsBeside(one *job) (n int) {
 	return n
 }
 
-// newStart makes a job of an order: of one that is over, or a new one.
+// newStart returns the start of a job: of a completed job, or of a new one.
 func (w *Work) newStart(o *Order, over *job) *startOrder {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,7 +107,7 @@ func (w *Work) newStart(o *Order, over *job) *startOrder {
 	}}
 }
 
-// settle tells the orders that wait for a run that has ended.
+// settle answers the orders that wait for a run that has ended.
 func (w *Work) settle(r *run, how outcome) {
 	j := r.job
 	switch {
@@ -115,7 +115,7 @@ func (w *Work) settle(r *run, how outcome) {
 	case how == outcomeEnded:
 		r.reportBegun()
 	case r.presumed && !how.isRefusal():
-		// It goes on as a command does that has begun.
+		// The command counts as begun, and stays.
 	case errors.Is(context.Cause(r.ctx), errCleaning):
 		j.starts = append(r.starts, j.starts...)
 	default:
@@ -135,11 +135,11 @@ func (w *Work) settle(r *run, how outcome) {
 	}
 }
 
-// failStarts fails the orders of a run that has not begun. A command that was presumed to have
-// begun is reported.
+// failStarts fails the orders of a run that has not begun. It also logs the failure of a command that was presumed to
+// have begun.
 func (w *Work) failStarts(r *run, how outcome) {
 	why := r.startError(how)
-	if r.presumed && how != outcomeUnsupported { // which is reported
+	if r.presumed && how != outcomeUnsupported { // unsupported commands are reported elsewhere
 		w.Logger.Warn("Command did not start: the receiver gives it up", append(r.job.LogFields(), zap.Error(why))...)
 		w.events.Problem(Refused, r.job.Task, why)
 	}
@@ -148,7 +148,7 @@ func (w *Work) failStarts(r *run, how outcome) {
 	}
 }
 
-// finishRecordJobs ends jobs for which as many recorded calls were listed as their limit has.
+// finishRecordJobs ends jobs whose limit of recorded calls is reached.
 func (w *Work) finishRecordJobs() {
 	for _, j := range slices.Clone(w.jobs) {
 		w.mu.Lock()
@@ -177,13 +177,13 @@ func (w *Work) finishRecordJobs() {
 type endOrder struct {
 	order *Order
 	job   *job
-	// run is the one that has to end; nil: none.
+	// run is the run that has to end; nil means none.
 	run *run
-	// over is when it had ended; zero: not yet.
+	// over is the time when it ended; zero means that it has not.
 	over time.Time
 }
 
-// endTask begins to end a task.
+// endTask starts to end a task.
 func (w *Work) endTask(o *Order) {
 	j := w.find(func(j *job) bool { return j.Number == o.Number && j.Kind.Instruments() })
 	if j == nil {
@@ -203,8 +203,8 @@ func (w *Work) endTask(o *Order) {
 	}
 }
 
-// endJob marks a job as ended, and returns the orders that waited for it to begin. A row of its
-// run is counted before other monitors may count its methods, or not at all.
+// endJob marks a job as ended, and returns the orders that waited for its begin. Under the lock, a row of its run is
+// counted either before other monitors may count its methods, or never.
 func (w *Work) endJob(j *job) (waited []*startOrder) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -217,7 +217,7 @@ func (w *Work) endJob(j *job) (waited []*startOrder) {
 	return w.withdraw(j)
 }
 
-// withdraw removes and returns the orders that wait for a job to begin. The lock is held.
+// withdraw removes and returns the orders that wait for the begin of a job. The caller holds the lock.
 func (w *Work) withdraw(j *job) (waited []*startOrder) {
 	ofJob := func(s *startOrder) bool {
 		if s.job == j {
@@ -234,8 +234,8 @@ func (w *Work) withdraw(j *job) (waited []*startOrder) {
 	return waited
 }
 
-// finishEnds answers orders to end a job that has ended. A reset that is asked for now may end
-// first, if that does not take long.
+// finishEnds answers orders to end a job that has ended. If a reset is running for it, it waits a short time for the
+// result.
 func (w *Work) finishEnds(now time.Time) {
 	w.ends = slices.DeleteFunc(w.ends, func(e *endOrder) bool {
 		if e.run != nil && e.job.run == e.run {
@@ -271,7 +271,7 @@ func (w *Work) reportFailedReset(of []greys.Classes, failed []error) {
 	})
 }
 
-// failOrders fails all orders that wait: the link is lost, or closes.
+// failOrders fails all waiting orders, because the link is lost or closes.
 func (w *Work) failOrders() {
 	lost := agentcontrol.Errorf(agentcontrol.Lost, "the server was lost or restarted before the command was sent")
 	for _, j := range slices.Clone(w.jobs) {
@@ -324,7 +324,7 @@ func (w *Work) describe(j *job, protocol greys.Protocol) string {
 	return line
 }
 
-// describeState returns the state of a job. The lock is held.
+// describeState returns the state of a job. The caller holds the lock.
 func (w *Work) describeState(j *job, protocol greys.Protocol) string {
 	switch {
 	case j.Ended:

@@ -9,7 +9,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// outcome is how a run ended.
+// outcome is the way in which a run ended.
 type outcome uint8
 
 const (
@@ -30,19 +30,19 @@ func (o outcome) String() string {
 	return [...]string{"ended", "refused", "unsupported", "lost", "timed_out", "unmatched", "stopped"}[o]
 }
 
-// isRefusal reports whether the server has said that it does not run the command.
+// isRefusal reports whether the server has refused the command.
 func (o outcome) isRefusal() bool {
 	return o == outcomeRefused || o == outcomeUnsupported || o == outcomeUnmatched
 }
 
-// Causes for which the receiver ends a run.
+// Causes with which the receiver ends a run.
 var (
 	errUnmatched = errors.New("the pattern matches nothing yet")
 	errEnough    = errors.New("the limit is reached")
 	errCleaning  = errors.New("a reset removes the code of lost commands")
 	errEnded     = errors.New("another operator has ended the task")
-	// errPart says that a part has ended as it should not, errPoisoned that the server has refused
-	// one, and may have left code in classes.
+	// errPart means that a part has ended unexpectedly. errPoisoned means that the server has refused a part, and may
+	// have left instrumentation.
 	errPart     = errors.New("a command of the pattern has ended")
 	errPoisoned = errors.New("a reset undoes a refused command, and the others are asked again")
 )
@@ -50,7 +50,7 @@ var (
 // errEarly is the error of a run that ended before its limit without an error.
 var errEarly = errors.New("the server ended the command before its limit")
 
-// outcomeOf returns the outcome of a command that gave an error.
+// outcomeOf returns the outcome for a command's error.
 func outcomeOf(err error) outcome {
 	for _, of := range []struct {
 		err     error

@@ -19,38 +19,37 @@ import (
 // part is one command of a pattern.
 type part struct {
 	target greys.Target
-	// limit is the rest of the limit; 0: there is none.
+	// limit is the rest of the limit; 0 means no limit.
 	limit greys.Limit
-	// name tells the part from others of its task, and stands in log lines.
+	// name identifies the part within its task, also in log lines.
 	name string
-	// classes and method are those whose replies count; other replies are those of other parts.
-	// method is empty where the part has several. No classes: all.
+	// classes and method select the replies that count; other replies belong to other parts. An empty method means that
+	// the part has several. No classes means all.
 	classes []string
 	method  string
-	// timed: the times can be true. The lock of the Work guards it.
+	// timed means that the times can be true. The lock of the Work guards it.
 	timed bool
-	// asked is when the part was asked for last.
+	// asked is the time when the command was last sent.
 	asked time.Time
-	// lost is how often it was lost, and pauses are those after that; nil: none yet. Both are of the
-	// goroutine of the session.
+	// lost is how often the command was lost. pauses are the pauses after that; nil means none so far. The goroutine of
+	// the session owns both.
 	lost   int
 	pauses *backoff.Backoff
 }
 
-// owns reports whether replies about a method count.
+// owns reports whether replies about a method count for the part.
 func (p *part) owns(class, method string) bool {
 	return len(p.classes) == 0 || slices.Contains(p.classes, class) && (p.method == "" || p.method == method)
 }
 
-// tracesCall reports whether the part has a call tree for a recorded call. The lock of the Work is
-// held.
+// tracesCall reports whether the part has a call tree for a recorded call. The caller holds the lock of the Work.
 func (p *part) tracesCall(of *greys.Record) bool {
 	return p.timed && (p.method == "" || p.method == of.Method) && slices.ContainsFunc(p.classes, func(class string) bool {
 		return class == of.Class || of.IsSimple && greys.SimpleName(class) == of.Class
 	})
 }
 
-// class returns the class of the part; empty: it has several.
+// class returns the class of the part; empty means that it has several.
 func (p *part) class() string {
 	switch {
 	case len(p.classes) == 1:
@@ -61,12 +60,12 @@ func (p *part) class() string {
 	return ""
 }
 
-// isExact reports whether a target names one class and one method.
+// isExact reports whether a target has exactly one class and one method.
 func isExact(t greys.Target) bool {
 	return !t.Regexp && !strings.ContainsAny(t.Class.String()+t.Method.String(), "*?")
 }
 
-// methodList are methods by class, in order.
+// methodList has methods by class, in order.
 type methodList struct {
 	classes []string
 	methods map[string][]string
@@ -82,7 +81,7 @@ func (l *methodList) add(class, method string) {
 	l.methods[class] = append(l.methods[class], method)
 }
 
-// count is how many methods some classes have.
+// count returns the number of methods of some classes.
 func (l *methodList) count(classes []string) (n int) {
 	for _, class := range classes {
 		n += len(l.methods[class])
@@ -90,19 +89,19 @@ func (l *methodList) count(classes []string) (n int) {
 	return n
 }
 
-// partition is the parts of a pattern.
+// partition is the set of parts of a pattern.
 type partition struct {
 	parts []*part
-	// shared is how many methods share a command, and so have no times.
+	// shared is the number of methods that share a command, and so have no times.
 	shared int
-	// without are classes that have no part.
+	// without are the classes that have no part.
 	without []string
 }
 
-// partition makes a part for each method, and parts for several classes where there are more
-// methods than most. Stacks have no times, so their methods always share parts.
-func (l *methodList) partition(kind task.Kind, left greys.Limit, most int) partition {
-	own := l.ownParts(l.classes, left)
+// partition makes a part for each method. If there are more than most, it makes parts of several classes too. Methods
+// of stack tasks always share parts, because stacks have no times.
+func (l *methodList) partition(kind task.Kind, limit greys.Limit, most int) partition {
+	own := l.ownParts(l.classes, limit)
 	if kind != task.Stack && len(own) <= most {
 		return partition{parts: own}
 	}
@@ -112,10 +111,10 @@ func (l *methodList) partition(kind task.Kind, left greys.Limit, most int) parti
 			room -= len(l.methods[l.classes[n]])
 		}
 	}
-	all := partition{parts: l.ownParts(l.classes[:n], left)}
+	all := partition{parts: l.ownParts(l.classes[:n], limit)}
 	for classes := l.classes[n:]; len(classes) > 0; classes = classes[n:] {
 		var p *part
-		if p, n = l.sharedPart(classes, left); p == nil {
+		if p, n = l.sharedPart(classes, limit); p == nil {
 			continue
 		}
 		if len(all.parts) == most {
@@ -130,29 +129,28 @@ func (l *methodList) partition(kind task.Kind, left greys.Limit, most int) parti
 	return all
 }
 
-// sharedShare: one of so many commands is kept for parts of several classes.
+// sharedShare is the share of commands for parts of several classes: one in so many.
 const sharedShare = 4
 
 // ownParts makes a part for each method of some classes.
-func (l *methodList) ownParts(classes []string, left greys.Limit) (parts []*part) {
+func (l *methodList) ownParts(classes []string, limit greys.Limit) (parts []*part) {
 	for _, class := range classes {
 		for _, method := range l.methods[class] {
 			of, err := greys.NewPattern(class)
 			named, wrong := greys.NewPattern(method)
 			if err != nil || wrong != nil {
-				continue // no name of Java's that a console could be asked for
+				continue // the console cannot be asked for this name
 			}
 			parts = append(parts, &part{
-				target: greys.Target{Class: of, Method: named}, limit: left, name: class + "." + method, classes: []string{class}, method: method, timed: true,
+				target: greys.Target{Class: of, Method: named}, limit: limit, name: class + "." + method, classes: []string{class}, method: method, timed: true,
 			})
 		}
 	}
 	return parts
 }
 
-// sharedPart makes a part for the first n of some classes: as many as a pattern has room for.
-// Without room for one it is nil.
-func (l *methodList) sharedPart(classes []string, left greys.Limit) (p *part, n int) {
+// sharedPart makes a part for the first n of some classes: as many as fit a pattern. It is nil if not even one fits.
+func (l *methodList) sharedPart(classes []string, limit greys.Limit) (p *part, n int) {
 	var target greys.Target
 	class, names, known := "", "", map[string]bool{}
 	for ; n < len(classes); n++ {
@@ -176,10 +174,10 @@ func (l *methodList) sharedPart(classes []string, left greys.Limit) (p *part, n 
 	if n == 0 {
 		return nil, 1
 	}
-	return &part{target: target, limit: left, name: fmt.Sprintf("%d classes from %s", n, classes[0]), classes: classes[:n]}, n
+	return &part{target: target, limit: limit, name: fmt.Sprintf("%d classes from %s", n, classes[0]), classes: classes[:n]}, n
 }
 
-// listing collects the methods of a pattern into which the server can put code.
+// listing collects the methods of a pattern that the server can instrument.
 type listing struct {
 	without map[string]bool
 	known   map[[2]string]bool
@@ -189,14 +187,14 @@ func newListing() *listing {
 	return &listing{without: map[string]bool{}, known: map[[2]string]bool{}}
 }
 
-// class enters a listed class.
+// class adds a listed class.
 func (l *listing) class(c *greys.Class) {
 	if slices.ContainsFunc(c.Kinds, func(kind string) bool { return slices.Contains(kindsWithoutCode, kind) }) {
 		l.without[c.Name] = true
 	}
 }
 
-// method enters a listed method, after all classes.
+// method adds a listed method, after all classes.
 func (l *listing) method(m *greys.Method) {
 	if l.without[m.Class] || l.known[[2]string{m.Class, m.Name}] || isGenerated(m.Class) || !isOrdinary(m.Name) || hasNoCode(m.Modifier) {
 		return
@@ -219,18 +217,18 @@ func (l *listing) inOrder() (list methodList, n int) {
 	return list, len(all)
 }
 
-// kindsWithoutCode are kinds of classes that the server leaves alone. It does not leave alone the
-// lambdas that implement an interface, and fails on them.
+// kindsWithoutCode are the kinds of classes that the server does not instrument. It does instrument lambdas that
+// implement an interface, and fails.
 var kindsWithoutCode = []string{"interface", "annotation", "enum", "array", "primitive"}
 
-// isGenerated reports whether a class is a lambda, or made by a library at run time:
+// isGenerated reports whether a class is a lambda, or was generated by a library at run time:
 // com.example.Shop$$Lambda$14/0x0000000800c03000, Shop$$EnhancerBySpringCGLIB$$1, $Proxy12.
 func isGenerated(class string) bool {
 	return strings.Contains(class, "/") || strings.Contains(class, "$$") || strings.Contains(class, "$Proxy")
 }
 
-// isOrdinary reports whether a programmer has named a method: it is no constructor or static
-// initialiser, and the compiler has not made it.
+// isOrdinary reports whether a programmer has named a method: it is neither a constructor or static initialiser, nor
+// generated by the compiler.
 func isOrdinary(method string) bool {
 	return method != "" && method[0] != '<' && method[0] != '$' &&
 		!strings.HasPrefix(method, "lambda$") && !strings.HasPrefix(method, "access$")

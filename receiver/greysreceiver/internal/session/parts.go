@@ -19,59 +19,58 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
-// The released server keeps one begin for each thread and command. Where a method that a command
-// matches calls another one that it matches, the begin of the inner call replaces that of the
-// outer one: times are too short, and call trees are those of other calls. So by default
-// (per_method) a pattern of the console is asked for in parts:
+// The released server keeps one begin for each thread and command. If a method that a command matches calls another
+// matched method, the inner call's begin replaces the outer call's begin: times are too short, and call trees belong to
+// other calls. So by default (per_method) the receiver divides a pattern of the console into parts:
 //
-//  1. The server lists the classes and methods that match.
-//  2. Constructors, static initialisers, lambdas, generated classes, interfaces and methods
-//     without code are left out: the server fails on them, or has nothing to report. A pattern
-//     without wildcards is asked for as it is.
-//  3. Each method has a command of its own, up to limits.max_pattern_commands.
-//  4. Classes beyond that share commands, whose times and call trees are left out.
-//  5. A command that the server says to match more than one method (overloads, subclasses that
-//     override it) has its times and call trees left out, too.
-//  6. A part that the server refuses is left out from then on. A reset removes the code that it has
-//     left in classes, and all other parts are asked for again.
-//  7. A part that is lost is asked for again alone. The other parts go on, and so do their sums.
+//   1. The server lists the matching classes and methods.
+//   2. The receiver omits constructors, static initialisers, lambdas, generated classes, interfaces and
+//      methods without code: the server fails on them, or has no calls to report. A pattern without
+//      wildcards is sent unchanged.
+//   3. Each method has its own command, up to limits.max_pattern_commands.
+//   4. Methods of further classes share commands. Their times and call trees are omitted.
+//   5. A command that matches more than one method (overloads, subclasses that override it) has no
+//      times and call trees either.
+//   6. A part that the server refuses is omitted permanently. A reset removes the instrumentation that
+//      it has left, and all other parts are sent again.
+//   7. Only a lost part is sent again. The other parts continue, and so do their sums.
 
-// isInParts reports whether a run is asked for in parts.
+// isInParts reports whether a run is divided into parts.
 func (r *run) isInParts() bool {
 	return r.work.PerMethod && r.link.Protocol == greys.ProtocolConsole && r.job.Kind.Instruments()
 }
 
-// partsRun is a run that is asked for in parts.
+// partsRun is a run that is divided into parts.
 type partsRun struct {
 	*run
-	// lost gets parts that were lost, for the goroutine of the session.
+	// lost receives lost parts, for the goroutine of the session.
 	lost chan<- *lostPart
 
-	// listed: the parts are of listed methods. Otherwise the only part is the pattern.
+	// listed means that the parts are listed methods. Otherwise the only part is the whole pattern.
 	listed bool
-	// The lock guards all below: why the first part ended as it should not, how many parts may still
-	// report calls, and how many have no code in classes.
-	ending        sync.Mutex
-	first         error
-	left, without int
+	// The lock guards the fields below: the error of the first part that ended unexpectedly, the number of parts that
+	// may still report calls, and the number of parts that are not instrumented.
+	ending          sync.Mutex
+	first           error
+	active, without int
 }
 
-// lostPart is a part that was lost, and waits to be asked for again.
+// lostPart is a lost part that waits until its command may be sent again.
 type lostPart struct {
 	run  *run
 	part *part
 	err  error
-	// due is when it is asked for again.
+	// due is the time when it may be sent again.
 	due time.Time
-	// again gets whether it is asked for again in this run. It has room for one.
+	// again receives whether it is sent again in this run. It has a buffer of one.
 	again chan bool
 }
 
-// makeParts makes the parts of the pattern, and enters what they match.
+// makeParts makes the parts of the pattern, and stores their counts.
 func (r *partsRun) makeParts() ([]*part, error) {
-	t, left := r.job.Task, r.job.left()
+	t, limit := r.job.Task, r.job.rest()
 	if isExact(t.Target) {
-		return []*part{{target: t.Target, limit: left, name: t.Pattern, timed: true}}, nil
+		return []*part{{target: t.Target, limit: limit, name: t.Pattern, timed: true}}, nil
 	}
 	list, methods, err := r.listMethods()
 	if err != nil {
@@ -79,7 +78,7 @@ func (r *partsRun) makeParts() ([]*part, error) {
 	}
 	r.listed = true
 	most := r.work.MaxPatternCommands
-	all := list.partition(t.Kind, left, most)
+	all := list.partition(t.Kind, limit, most)
 	logLimit := func(message string, fields ...zap.Field) {
 		r.work.Logger.Warn(message, append(append(t.LogFields(), fields...), zap.Int("limits.max_pattern_commands", most))...)
 	}
@@ -106,7 +105,7 @@ func (r *partsRun) makeParts() ([]*part, error) {
 	return parts, nil
 }
 
-// listMethods asks the server for the methods of the pattern into which it can put code.
+// listMethods requests the methods of the pattern that the server can instrument.
 func (r *partsRun) listMethods() (methodList, int, error) {
 	target, found := r.job.Target, newListing()
 	err := r.link.Run(r.ctx, greys.ClassesCommand{Class: target.Class, Regexp: target.Regexp}, func(reply greys.Reply) {
@@ -126,11 +125,11 @@ func (r *partsRun) listMethods() (methodList, int, error) {
 	return list, methods, err
 }
 
-// askAll asks for all parts until they have ended, and returns why the first one ended as it
-// should not. begun is called when all have been asked for once.
+// askAll runs all parts until they have ended, and returns the error of the first one that ended unexpectedly. It calls
+// begun when all have been sent once.
 func (r *partsRun) askAll(parts []*part, begun func()) error {
 	var running sync.WaitGroup
-	r.left = len(parts)
+	r.active = len(parts)
 	for _, p := range parts {
 		leave, ok := r.work.gate.enter(r.ctx)
 		if !ok {
@@ -146,14 +145,14 @@ func (r *partsRun) askAll(parts []*part, begun func()) error {
 	return r.first
 }
 
-// errNoCode says that the server lists a method, and has put no code into it.
+// errNoCode means that the server lists a method, but has not instrumented it.
 var errNoCode = errors.New("the server lists the method, and has put no code into it")
 
-// isAlone reports whether the error of a part has no meaning for the other parts.
+// isAlone reports whether the error of a part does not concern the other parts.
 func isAlone(err error) bool { return !isReply(err) && !errors.Is(err, errPoisoned) }
 
-// askUntilEnd asks for a part until it ends by its limit or the server refuses it, again where it
-// was lost. A part that is the whole pattern ends with its run.
+// askUntilEnd runs a part until its limit ends it or the server refuses it. It sends the command again after a loss. A
+// part that is the whole pattern ends with its run.
 func (r *partsRun) askUntilEnd(p *part, leave func()) error {
 	for {
 		err := r.askPart(p, leave)
@@ -177,8 +176,8 @@ func (r *partsRun) askUntilEnd(p *part, leave func()) error {
 	}
 }
 
-// askPart asks for a part until it ends, by its limit without an error. Nothing is asked for after
-// a command that the server has refused: which of two it refuses for itself would be unknown.
+// askPart sends the command of a part and waits for its end. If its limit ends it, the error is nil. After a refusal no
+// more commands are sent: it would be unknown which of two the server refuses.
 func (r *partsRun) askPart(p *part, leave func()) error {
 	defer leave()
 	p.asked = r.work.Now()
@@ -199,7 +198,7 @@ func (r *partsRun) askPart(p *part, leave func()) error {
 	if errors.Is(err, greys.ErrRefused) {
 		r.work.resets.poisoned.Store(true)
 		if !r.work.gate.oneByOne.Swap(true) {
-			return errPoisoned // all are asked for again, one at a time
+			return errPoisoned // all are sent again, one at a time
 		}
 	}
 	if noCode && r.ctx.Err() == nil {
@@ -208,7 +207,7 @@ func (r *partsRun) askPart(p *part, leave func()) error {
 	return err
 }
 
-// enterEnd enters the end of a part: one of so many.
+// enterEnd records the end of one of the parts.
 func (r *partsRun) enterEnd(p *part, parts int, err error) {
 	r.ending.Lock()
 	defer r.ending.Unlock()
@@ -216,15 +215,15 @@ func (r *partsRun) enterEnd(p *part, parts int, err error) {
 	if r.ctx.Err() == nil {
 		switch {
 		case errors.Is(err, errNoCode):
-			r.left--
+			r.active--
 			r.without++
 			r.reportNoCode(p, r.without == parts)
 		case err == nil && limited:
-			r.left-- // it has reported as many calls as the limit has
+			r.active-- // its limit is reached
 		}
 	}
 	if err == nil && limited || errors.Is(err, errNoCode) {
-		if limited && r.left == 0 && r.without < parts {
+		if limited && r.active == 0 && r.without < parts {
 			r.end(errEnough)
 		}
 		return
@@ -246,8 +245,7 @@ func (r *partsRun) enterEnd(p *part, parts int, err error) {
 	}
 }
 
-// reportNoCode reports a part for which the server has put no code into classes. all: that is so
-// of all parts.
+// reportNoCode reports a part that the server has not instrumented. all means that it instrumented no part.
 func (r *partsRun) reportNoCode(p *part, all bool) {
 	w, t := r.work, r.job.Task
 	w.Counters.MethodsLeftOut(1, counters.LeftOutNoCode)
@@ -266,7 +264,7 @@ func (r *partsRun) reportNoCode(p *part, all bool) {
 	}
 }
 
-// refusePart leaves out a part that the server has refused, from now on.
+// refusePart removes a part that the server has refused, permanently.
 func (r *partsRun) refusePart(p *part, why error) {
 	w := r.work
 	w.mu.Lock()
@@ -280,7 +278,7 @@ func (r *partsRun) refusePart(p *part, why error) {
 		append(r.job.LogFields(), zap.String("method", p.name), zap.Error(why))...)
 }
 
-// awaitAgain waits until a lost part may be asked for again, and reports whether it may.
+// awaitAgain waits until a lost part may be sent again, and reports whether it may.
 func (r *partsRun) awaitAgain(p *part, err error) bool {
 	if r.ctx.Err() != nil {
 		return false
@@ -299,8 +297,8 @@ func (r *partsRun) awaitAgain(p *part, err error) bool {
 	}
 }
 
-// receivePart handles a reply to a part. Replies about methods of other parts are dropped, and so
-// are times, call trees and recorded calls that may be false.
+// receivePart handles a reply to a part. It drops replies about methods of other parts, and times, call trees and
+// recorded calls that may be false.
 func (r *partsRun) receivePart(p *part, reply greys.Reply) {
 	w := r.work
 	w.mu.Lock()
@@ -316,7 +314,7 @@ func (r *partsRun) receivePart(p *part, reply greys.Reply) {
 			w.Logger.Warn("A command matches several methods of one name, which may call each other: its times and call trees are left out",
 				append(r.job.LogFields(), zap.String("method", p.name), zap.Int64("methods", reply.Methods))...)
 		}
-		counts = !r.listed // the list was counted
+		counts = !r.listed // the list has been counted
 	case *greys.Statistics:
 		reply.Methods = slices.DeleteFunc(reply.Methods, func(m greys.MethodStatistics) bool { return !p.owns(m.Class, m.Method) })
 		if !timed {

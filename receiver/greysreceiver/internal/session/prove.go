@@ -16,11 +16,10 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
-// The times of a method are false where it calls itself (process/recursion.go). While a monitor runs,
-// the receiver asks for stacks of its methods until it knows which of them do.
+// The times of a method that calls itself are false (process/recursion.go). While a monitor runs, the receiver requests
+// stacks of its methods until it knows which of them do that.
 
-// askInParts asks for all parts of the pattern, and for stacks of the methods of a monitor, until the parts
-// have ended.
+// askInParts runs all parts of the pattern until they have ended. For a monitor it also requests stacks of the methods.
 func (r *partsRun) askInParts() error {
 	parts, err := r.makeParts()
 	if err != nil || len(parts) == 0 {
@@ -36,14 +35,14 @@ func (r *partsRun) askInParts() error {
 }
 
 const (
-	// maxProofs is how often stacks of the same methods are asked for: each time leaves code in their
+	// maxProofs is how often stacks of the same methods are requested: each time leaves instrumentation in their
 	// classes.
 	maxProofs = 16
-	// maxStacks is how many stacks the server sends each time, at most.
+	// maxStacks is the maximum number of stacks for each request.
 	maxStacks = 1000
 )
 
-// prove asks for stacks of the methods of a monitor until it is known which call themselves.
+// prove requests stacks of the methods of a monitor until it is known which of them call themselves.
 func (r *partsRun) prove(ctx context.Context, parts []*part) {
 	if r.work.RecursionCheck == 0 || r.job.Kind != task.Monitor || r.job.unprovable {
 		return
@@ -66,8 +65,7 @@ func (r *partsRun) prove(ctx context.Context, parts []*part) {
 	}
 }
 
-// unproven are the methods of parts of which it is unknown whether they call themselves. Names that
-// the server has refused for one class are not asked for in others.
+// unproven returns the undecided methods of parts. It omits method names that the server has refused for one class.
 func (r *partsRun) unproven(parts []*part) (list methodList) {
 	r.work.mu.Lock()
 	defer r.work.mu.Unlock()
@@ -85,8 +83,7 @@ func (r *partsRun) unproven(parts []*part) (list methodList) {
 	return list
 }
 
-// proveClasses asks for stacks of the methods of some classes, again for those that were called too
-// seldom.
+// proveClasses requests stacks of the methods of some classes, repeatedly for methods with too few calls.
 func (r *partsRun) proveClasses(ctx context.Context, parts []*part, of []string) {
 	for range maxProofs {
 		list := r.unproven(parts)
@@ -119,8 +116,7 @@ func (r *partsRun) proveClasses(ctx context.Context, parts []*part, of []string)
 	}
 }
 
-// askStacks asks for stacks of methods, until enough is known of all, or as many came as the limit
-// has.
+// askStacks requests stacks of methods until all are decided or the limit is reached.
 func (r *partsRun) askStacks(ctx context.Context, p *part, methods map[process.MethodKey]bool) error {
 	leave, ok := r.work.gate.enterAlone(r.ctx)
 	if !ok {
@@ -146,7 +142,7 @@ func (r *partsRun) askStacks(ctx context.Context, p *part, methods map[process.M
 	return err
 }
 
-// giveUpProof notes that the server sends no stacks: times stay withheld.
+// giveUpProof records that the server sends no stacks: times stay withheld.
 func (r *partsRun) giveUpProof(why error) {
 	r.work.mu.Lock()
 	r.job.unprovable = true

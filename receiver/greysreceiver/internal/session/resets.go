@@ -20,72 +20,71 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/link"
 )
 
-// Code of commands stays in classes when they end, until a reset removes it. A reset removes the
-// code of all commands from a class, running ones included, which would see no call any more. So a
-// reset is asked for only while no command of ours runs that may have instrumented the same
-// classes: by GP, where the patterns show that; by the console, whose resets are for all classes,
-// while no command runs at all. Until then the reset is owed. A reset removes the code of other
-// clients, too. Code that a killed collector has left is not known.
+// The instrumentation of a command stays in classes after its end, until a reset removes it. A reset removes the
+// instrumentation of all commands from a class. Running commands would then see no more calls. So the receiver sends a
+// reset only while none of its running commands may have instrumented the same classes. By GP the patterns show that.
+// The console resets all classes, so no command at all may run. Until then the reset is owed. A reset also affects
+// other clients. Instrumentation that a killed collector has left is unknown.
 
-// maxLayers: after so many instrumentations beyond one for each task, without a reset, all commands
-// are ended for a reset. Commands that are lost again and again would put code over code.
+// maxLayers limits the instrumentations without a reset, beyond one for each task. Then all commands are ended for a
+// reset. Without that, commands that are lost repeatedly would add layers of instrumentation.
 const maxLayers = 16
 
-// resets are the resets that one process is owed, or that operators want.
+// resets are the resets that one process needs or operators have ordered.
 type resets struct {
 	settings *Settings
-	// owed are classes that may have code of commands that have ended.
+	// owed are classes that may have instrumentation of ended commands.
 	owed []greys.Classes
-	// layers is how many runs may have instrumented classes since the last reset.
+	// layers is the number of runs that may have instrumented classes since the last reset.
 	layers int
-	// poisoned: the server has refused a command, and may have left code in classes for which it
-	// refuses others. All are ended, the code is removed, and they are asked for again.
+	// poisoned means that the server has refused a command. It may have left instrumentation because of which it
+	// refuses others. All commands are ended, a reset runs, and the commands are sent again.
 	poisoned atomic.Bool
 	failing  logline.Burst
 
-	// All below is of one link.
+	// The fields below belong to one link.
 
-	// cleaning: all commands are ended, and wait for a reset.
+	// cleaning means that all commands are ended and wait for a reset.
 	cleaning bool
-	// round is the resets that are asked for now; nil: none.
+	// round is the running set of resets; nil means none.
 	round *round
-	// orders are those that wait for a reset to be asked for.
+	// orders are the orders that wait for their reset to be sent.
 	orders []*Order
-	// due is when a reset is asked for at the earliest, after a failed one.
+	// due is the earliest time of the next reset, after a failed one.
 	due    time.Time
 	pauses *backoff.Backoff
 }
 
-// round is resets that are asked for together. No command begins meanwhile: its code would be
-// removed, too.
+// round is a set of resets that run together. No command begins meanwhile, because the resets would remove its
+// instrumentation.
 type round struct {
 	of []greys.Classes
-	// afterCleaning: commands were ended for it, and wait.
+	// afterCleaning means that commands were ended for it, and wait.
 	afterCleaning bool
 	orders        []*Order
 }
 
 func newResets(s *Settings) resets { return resets{settings: s} }
 
-// connected begins with a new link.
+// connected prepares for a new link.
 func (r *resets) connected() {
 	r.cleaning, r.round, r.orders, r.due, r.pauses = false, nil, nil, time.Time{}, backoff.New(r.settings.Reconnect)
 }
 
-// owe enters a run that may have instrumented classes.
+// owe adds classes that a run may have instrumented.
 func (r *resets) owe(c greys.Classes) {
 	if !slices.Contains(r.owed, c) {
 		r.owed = append(r.owed, c)
 	}
 }
 
-// overload has all commands ended for a reset.
+// overload causes the end of all commands for a reset.
 func (r *resets) overload(jobs int) { r.layers = jobs + maxLayers + 1 }
 
-// isWaiting reports whether no command may begin: one would prevent a reset, or be hit by it.
+// isWaiting reports whether no command may begin: it would prevent a reset, or be affected by it.
 func (r *resets) isWaiting() bool { return r.cleaning || r.round != nil }
 
-// isDue reports whether a reset may be asked for now.
+// isDue reports whether a reset may be sent now.
 func (r *resets) isDue(now time.Time) bool {
 	return r.round == nil && len(r.owed)+len(r.orders) > 0 && !now.Before(r.due)
 }
@@ -95,15 +94,15 @@ func (r *resets) needsCleaning(jobs int) bool {
 	return !r.cleaning && (r.poisoned.Load() || r.layers > jobs+maxLayers)
 }
 
-// enterOrder enters an order for a reset. Cancelled ones are dropped.
+// enterOrder adds an order for a reset, and removes cancelled ones.
 func (r *resets) enterOrder(o *Order) {
 	r.orders = append(slices.DeleteFunc(r.orders, (*Order).isCancelled), o)
 	r.due = time.Time{}
 	r.cleaning = true
 }
 
-// startRound starts the resets that can be asked for while commands run that may have instrumented busy
-// classes. It returns nil where none can. resetsAll: a reset is for all classes.
+// startRound starts the resets that are possible while running commands may have instrumented the busy classes. It
+// returns nil if there are none. resetsAll means that a reset affects all classes.
 func (r *resets) startRound(busy []greys.Classes, resetsAll bool) *round {
 	next := &round{afterCleaning: r.cleaning}
 	switch {
@@ -131,11 +130,11 @@ func (n *round) add(c greys.Classes) {
 	}
 }
 
-// endRound enters the results of the current resets, each an error or nil, and returns the round.
+// endRound handles the results of the current resets, each an error or nil, and returns the round.
 func (r *resets) endRound(failed []error, over bool) *round {
 	done := r.round
 	r.round = nil
-	r.pay(done.of, failed)
+	r.settleOwed(done.of, failed)
 	for _, o := range done.orders {
 		switch err := failed[slices.Index(done.of, o.Classes)]; {
 		case err == nil:
@@ -153,7 +152,7 @@ func (r *resets) endRound(failed []error, over bool) *round {
 	} else {
 		r.retry(err, over)
 	}
-	// A failed reset is tried again, and commands do not wait for it: some servers never answer one.
+	// A failed reset is sent again, and commands do not wait for it: some servers never answer one.
 	if len(r.owed) == 0 || isReply(err) || done.afterCleaning {
 		r.layers, r.cleaning = 0, len(r.orders) > 0
 		r.poisoned.Store(false)
@@ -161,7 +160,7 @@ func (r *resets) endRound(failed []error, over bool) *round {
 	return done
 }
 
-// retry pauses until resets are asked for again. An operator's order does not wait.
+// retry delays the next resets. An order of an operator is not delayed.
 func (r *resets) retry(why error, over bool) {
 	now := r.settings.Now()
 	if len(r.orders) == 0 {
@@ -173,26 +172,26 @@ func (r *resets) retry(why error, over bool) {
 	}
 }
 
-// pay removes the classes from those that are owed whose reset is done, or not supported. It
-// returns the classes whose reset has failed.
-func (r *resets) pay(of []greys.Classes, failed []error) (stay []greys.Classes) {
+// settleOwed removes classes from the owed ones if their reset succeeded or is unsupported. It returns the classes
+// whose reset has failed.
+func (r *resets) settleOwed(of []greys.Classes, failed []error) (rest []greys.Classes) {
 	for i, c := range of {
 		if failed[i] != nil {
-			stay = append(stay, c)
+			rest = append(rest, c)
 		}
 		if failed[i] == nil || errors.Is(failed[i], greys.ErrUnsupported) {
 			r.owed = slices.DeleteFunc(r.owed, func(owed greys.Classes) bool { return owed == c })
 		}
 	}
-	return stay
+	return rest
 }
 
-// resetsAtOnce is how many resets are asked for at the same time.
+// resetsAtOnce is the maximum number of simultaneous resets.
 const resetsAtOnce = 4
 
-// askResets asks for resets, and returns an error or nil for each. Several goroutines may call it.
+// askResets sends resets, and returns an error or nil for each. Several goroutines may call it.
 func (s *Settings) askResets(ctx context.Context, l *link.Link, of []greys.Classes) (failed []error) {
-	if l.ResetsAll { // one is for all
+	if l.ResetsAll { // one reset is enough
 		return slices.Repeat([]error{s.askReset(ctx, l, of[0])}, len(of))
 	}
 	failed = make([]error, len(of))
@@ -209,26 +208,26 @@ func (s *Settings) askResets(ctx context.Context, l *link.Link, of []greys.Class
 	return failed
 }
 
-// askReset asks for a reset, and counts it.
+// askReset sends a reset and counts its result.
 func (s *Settings) askReset(ctx context.Context, l *link.Link, of greys.Classes) error {
 	err := s.control(ctx, l, greys.ResetCommand{Class: of.Pattern, Regexp: of.Regexp}, func(greys.Reply) {})
 	s.Counters.Reset(err)
 	return err
 }
 
-// askLast asks once for all resets that are owed, when no command runs any more.
+// askLast sends all owed resets once. No command runs any more.
 func (r *resets) askLast(ctx context.Context, l *link.Link) {
 	of := slices.Clone(r.owed)
 	if len(of) == 0 {
 		return
 	}
 	failed := r.settings.askResets(ctx, l, of)
-	if stay := r.pay(of, failed); len(stay) > 0 {
-		r.logLeftovers(stay, errors.Join(failed...))
+	if rest := r.settleOwed(of, failed); len(rest) > 0 {
+		r.logLeftovers(rest, errors.Join(failed...))
 	}
 }
 
-// logFailure counts and logs at the end that no reset could be asked for.
+// logFailure counts and logs at the end that no reset could be sent.
 func (r *resets) logFailure(why error) {
 	r.settings.Counters.Reset(why)
 	r.logLeftovers(r.owed, why)

@@ -20,36 +20,36 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
-// Session asks one process for its Work, over one link. One goroutine owns it.
+// Session runs the Work of one process over one link. One goroutine owns it.
 type Session struct {
 	*Work
 	link   *link.Link
 	inputs Inputs
-	// ctx is that of commands, and end ends it.
+	// ctx is the context of commands; end cancels it.
 	ctx     context.Context
 	end     context.CancelFunc
 	details *details
 	check   identityCheck
-	// ended gets runs that have ended, reset the results of resets, and lost the parts that were
-	// lost. waiting are those that wait to be asked for again.
+	// ended receives runs that have ended, reset the results of resets, and lost the lost parts. waiting are lost parts
+	// that wait to be sent again.
 	ended   chan *run
 	reset   chan []error
 	lost    chan *lostPart
 	waiting []*lostPart
-	// running is how many runs there are, and lists how many of them are lists.
+	// running is the number of runs, lists the number of runs that are lists.
 	running, lists int
 }
 
-// Inputs are what a session reacts to, beside its link.
+// Inputs are the events of a session, beside those of its link.
 type Inputs struct {
-	// Orders are those of operators; nil: none can come.
+	// Orders are the orders of operators; nil means that there are none.
 	Orders <-chan *Order
-	// Full signals that the server holds too much of Memory.
+	// Full signals that the server uses too much of Memory.
 	Full   <-chan servermemory.Shortage
 	Memory *servermemory.Memory
 }
 
-// New makes a session for a process that has just identified itself.
+// New returns a session for a process that has just identified itself.
 func New(l *link.Link, w *Work, inputs Inputs) *Session {
 	return &Session{
 		Work: w, link: l, inputs: inputs, check: newIdentityCheck(w.Settings),
@@ -67,14 +67,13 @@ func isOther(err error) bool {
 	return errors.As(err, &other)
 }
 
-// OutOfMemory is the error of a session whose server holds too much memory.
+// OutOfMemory is the error of a session whose server uses too much memory.
 type OutOfMemory struct{ servermemory.Shortage }
 
 func (m *OutOfMemory) Error() string { return m.Why.Error() }
 
-// Run asks for the work after a pause, until the link is lost, the server is another process or holds
-// too much memory, or ctx ends. Then all commands have ended, and at the end of ctx resets have
-// removed their code, where that can be.
+// Run starts the work after a pause. It returns when the link is lost, the server is another process or uses too much
+// memory, or ctx ends. All commands have then ended. At the end of ctx it also sends the owed resets.
 func (s *Session) Run(ctx context.Context, pause time.Duration) error {
 	s.begin(ctx, pause)
 	defer s.countLink()
@@ -93,7 +92,7 @@ func (s *Session) Run(ctx context.Context, pause time.Duration) error {
 			return s.abandon()
 		case short := <-s.inputs.Full:
 			if !s.inputs.Memory.IsCurrent(short) {
-				continue // it has been freed since
+				continue // the memory has been freed since
 			}
 			s.halt()
 			return &OutOfMemory{short}
@@ -108,7 +107,7 @@ func (s *Session) Run(ctx context.Context, pause time.Duration) error {
 		case <-timer.C:
 		}
 		if ctx.Err() != nil {
-			continue // nothing begins any more
+			continue // no new work after the end of ctx
 		}
 		next, err := s.step(ctx)
 		if err != nil && (ctx.Err() == nil || isOther(err)) {
@@ -119,7 +118,7 @@ func (s *Session) Run(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// begin prepares the session. No command begins before a pause.
+// begin prepares the session. No command begins before the pause is over.
 func (s *Session) begin(ctx context.Context, pause time.Duration) {
 	s.ctx, s.end = context.WithCancel(ctx)
 	s.details = newDetails(s.ctx, s.Settings, s.link, s.process, s.events)
@@ -139,7 +138,7 @@ func (s *Session) halt() {
 	for s.running > 0 {
 		s.runEnded(<-s.ended)
 	}
-	s.waiting = nil // they have ended with their runs
+	s.waiting = nil // their runs have ended
 	if s.resets.round != nil {
 		s.resetsEnded(<-s.reset)
 	}
@@ -147,19 +146,17 @@ func (s *Session) halt() {
 	s.details.close()
 }
 
-// abandon ends all runs of a link that is lost, and returns why it was.
+// abandon ends all runs of a lost link, and returns the reason of the loss.
 func (s *Session) abandon() error {
 	s.drain()
 	s.halt()
 	return s.link.Why()
 }
 
-// drainTime is how long commands may handle their last replies, when their process or the link is
-// gone.
+// drainTime is the time in which commands may handle their last replies after the loss of their process or link.
 const drainTime = time.Second
 
-// drain waits for the end of all runs, whose connections are closed: replies that came before still
-// count.
+// drain waits for the end of all runs, whose connections are closed. Replies that have arrived still count.
 func (s *Session) drain() {
 	over := time.NewTimer(drainTime)
 	defer over.Stop()
@@ -182,20 +179,20 @@ func (s *Session) drain() {
 const (
 	// idle is the longest time between two steps.
 	idle = time.Second
-	// maxLeft is how many commands may go on at the server for nobody. Then the connection ends, and
-	// they with it, long before others have no room.
-	maxLeft = gp.DefaultMaxRequests / 2
+	// maxAbandoned limits the abandoned commands at the server. Then the connection ends and ends them, long before
+	// they fill the server's limit of requests.
+	maxAbandoned = gp.DefaultMaxRequests / 2
 )
 
-var errLeft = fmt.Errorf("%d commands go on for nobody, which match nothing, were given up or ended: they end with the connection", maxLeft)
+var errAbandoned = fmt.Errorf("%d abandoned commands still run at the server, because they match nothing, failed or were ended: a new connection ends them", maxAbandoned)
 
-// step does all that is due, and returns the time of the next step. An error says that the server
-// is lost, or another process.
+// step does everything that is due, and returns the time of the next step. An error means that the server is lost, or
+// another process.
 func (s *Session) step(ctx context.Context) (next time.Time, err error) {
 	now := s.Now()
 	s.countLink()
-	if s.link.Left >= maxLeft {
-		return now, errLeft
+	if s.link.Abandoned >= maxAbandoned {
+		return now, errAbandoned
 	}
 	if !now.Before(s.check.due) {
 		if err := s.checkIdentity(ctx); err != nil {
@@ -221,18 +218,18 @@ func (s *Session) step(ctx context.Context) (next time.Time, err error) {
 	return earlier(next, s.check.due), nil
 }
 
-// countLink counts and logs the new counts of the link, and bounds that were reached.
+// countLink counts and logs the new counts of the link, and exceeded limits.
 func (s *Session) countLink() {
 	since, total := s.link.NewStats()
 	s.process.Undecoded(since.Bad, since.Missing)
 	s.Counters.Link(since)
-	s.process.LogBounds()
+	s.process.LogLimits()
 	switch {
 	case since.Bad == 0:
 		s.garbled.Over()
 		return
 	case since.LastBad == nil:
-		return // the command ends, which is logged
+		return // the end of the command is logged
 	}
 	if times, say := s.garbled.Say(s.Now()); say {
 		s.Logger.Warn("A reply could not be decoded, and is dropped", zap.Error(since.LastBad),
@@ -240,11 +237,10 @@ func (s *Session) countLink() {
 	}
 }
 
-// checkIdentity asks the server for its identity. The error says that it is lost, or another
-// process.
+// checkIdentity checks the server's identity. An error means that the server is lost, or another process.
 func (s *Session) checkIdentity(ctx context.Context) error {
 	err := s.compareIdentity(ctx)
-	if isOther(err) || s.check.asked(err) || err != nil && endsLink(s.link, err) {
+	if isOther(err) || s.check.checked(err) || err != nil && endsLink(s.link, err) {
 		return err
 	}
 	return nil
@@ -252,7 +248,7 @@ func (s *Session) checkIdentity(ctx context.Context) error {
 
 func (s *Session) compareIdentity(ctx context.Context) error {
 	if s.link.IsOneConnection() && s.who.PID == 0 {
-		return nil // the server never says it, and the loss of the link is noticed
+		return nil // the server never sends its identity, and the loss of the link is noticed
 	}
 	who := Identity{Protocol: s.link.Protocol}
 	least, _ := s.OwnSessions()
@@ -277,7 +273,7 @@ func (s *Session) compareIdentity(ctx context.Context) error {
 	return nil
 }
 
-// askSilencedAgain asks again for commands whose code another client seems to have removed.
+// askSilencedAgain ends and restarts commands whose instrumentation another client seems to have removed.
 func (s *Session) askSilencedAgain(now time.Time) {
 	silenced := s.silenced(now)
 	if len(silenced) == 0 {
@@ -291,7 +287,7 @@ func (s *Session) askSilencedAgain(now time.Time) {
 	}
 }
 
-// startResets begins the resets that are due and can be asked for. All have the time of one.
+// startResets starts the resets that are due and possible. Together they have the time of one.
 func (s *Session) startResets(now time.Time) {
 	r := &s.resets
 	if s.check.doubted || !r.isDue(now) {
@@ -312,13 +308,13 @@ func (s *Session) startResets(now time.Time) {
 	}()
 }
 
-// resetsEnded enters the results of the current resets.
+// resetsEnded handles the results of the current resets.
 func (s *Session) resetsEnded(failed []error) {
 	done := s.resets.endRound(failed, s.ctx.Err() != nil)
 	s.reportFailedReset(done.of, failed)
 }
 
-// start begins a run of a job.
+// start starts a run of a job.
 func (s *Session) start(j *job) {
 	s.runs++
 	r := &run{job: j, work: s.Work, link: s.link, details: s.details, number: s.runs, began: s.Now()}
@@ -340,7 +336,7 @@ func (s *Session) start(j *job) {
 	}()
 }
 
-// countRun counts a run that begins (1), or has ended (-1).
+// countRun counts the begin (1) or the end (-1) of a run.
 func (s *Session) countRun(r *run, change int) {
 	s.running += change
 	s.commands.Add(int64(change))
@@ -349,11 +345,11 @@ func (s *Session) countRun(r *run, change int) {
 	}
 }
 
-// runEnded enters the end of a run, and decides when its job begins again.
+// runEnded handles the end of a run, and decides when its job begins again.
 func (s *Session) runEnded(r *run) {
 	j, how, now := r.job, r.outcome(), s.Now()
 	if r.ctx.Err() != nil && !s.link.Aborts {
-		s.link.Left++
+		s.link.Abandoned++
 	}
 	r.end(nil)
 	s.countRun(r, -1)
@@ -379,11 +375,10 @@ func (s *Session) runEnded(r *run) {
 	s.settle(r, how)
 }
 
-// refusedPause is how long a command rests that the server has refused, where a reset has to undo
-// each try.
+// refusedPause is the pause after a refusal that only a reset can undo.
 const refusedPause = 10 * time.Minute
 
-// schedule decides when the job of a run that has ended begins again, and reports what has ended it.
+// schedule decides when the job of an ended run begins again, and reports the cause of the end.
 func (s *Session) schedule(r *run, how outcome, now time.Time) {
 	j := r.job
 	switch how {
@@ -418,7 +413,7 @@ func (s *Session) schedule(r *run, how outcome, now time.Time) {
 	}
 }
 
-// finished enters a run whose command has ended in order.
+// finished handles a run whose command has ended normally.
 func (s *Session) finished(r *run, now time.Time) {
 	j := r.job
 	j.failing.Over()
@@ -450,8 +445,8 @@ func (s *Session) finished(r *run, now time.Time) {
 	}
 }
 
-// commandLost has the server identify itself before anything else is asked. reconnects: the command
-// had a connection of its own.
+// commandLost makes the server identify itself before any other command is sent. reconnects means that the command had
+// its own connection.
 func (s *Session) commandLost(j *job, how outcome, reconnects bool) {
 	s.check.doubt()
 	if reconnects {
@@ -462,7 +457,7 @@ func (s *Session) commandLost(j *job, how outcome, reconnects bool) {
 	}
 }
 
-// partLost enters a part that was lost, which waits to be asked for again.
+// partLost handles a lost part, which waits to be sent again.
 func (s *Session) partLost(l *lostPart) {
 	j, p, now := l.run.job, l.part, s.Now()
 	how := outcomeOf(l.err)
@@ -477,7 +472,7 @@ func (s *Session) partLost(l *lostPart) {
 	pause := p.pauses.Pause()
 	l.due = now.Add(pause)
 	if p.lost++; p.lost > maxLayers {
-		s.resets.overload(len(s.jobs)) // each time leaves code over code in its class
+		s.resets.overload(len(s.jobs)) // each time adds instrumentation to its class
 	}
 	s.resets.owe(j.Classes())
 	s.waiting = append(s.waiting, l)
@@ -487,8 +482,8 @@ func (s *Session) partLost(l *lostPart) {
 	}
 }
 
-// askLostAgain asks again for lost parts whose time has come, and returns the time of the next one,
-// or next.
+// askLostAgain sends lost parts again whose pause is over. It returns the earlier of next and the time of the next
+// part.
 func (s *Session) askLostAgain(now, next time.Time) time.Time {
 	waiting := s.waiting[:0]
 	for _, l := range s.waiting {

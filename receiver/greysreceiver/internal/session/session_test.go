@@ -40,11 +40,11 @@ func patternOf(t testing.TB, text string) greys.Pattern {
 	return p
 }
 
-// peer is a server without sockets. It notes what it is asked. Monitors have no reply.
+// peer is a server without sockets. It records the received commands. Monitors have no reply.
 type peer struct {
-	mu   sync.Mutex
-	said []string
-	// refuse is the error of a command; nil: it has none. silent: resets have no reply.
+	mu       sync.Mutex
+	received []string
+	// refuse returns the error of a command, or nil. silent means that resets have no reply.
 	refuse func(greys.Command) error
 	silent bool
 }
@@ -52,7 +52,7 @@ type peer struct {
 // Run implements link.Asker.
 func (p *peer) Run(ctx context.Context, command greys.Command, each func(greys.Reply)) error {
 	p.mu.Lock()
-	p.said = append(p.said, fmt.Sprintf("%T", command))
+	p.received = append(p.received, fmt.Sprintf("%T", command))
 	refuse, silent := p.refuse, p.silent
 	p.mu.Unlock()
 	if refuse != nil {
@@ -78,7 +78,7 @@ type noEvents struct{ Events }
 
 func (noEvents) Problem(Problem, *task.Task, error) {}
 
-// idleSession is a session for monitors of classes, which has asked nothing. Its clock stands.
+// idleSession returns a session with monitors of classes that has sent nothing. Its clock stands still.
 func idleSession(t *testing.T, p *peer, protocol greys.Protocol, change func(*Settings), classes ...string) *Session {
 	t.Helper()
 	telemetry := componenttest.NewTelemetry()
@@ -113,7 +113,7 @@ func idleSession(t *testing.T, p *peer, protocol greys.Protocol, change func(*Se
 
 func unchanged(*Settings) {}
 
-// newRun is a run of a job that nobody asks for.
+// newRun returns a run of a job without sending its command.
 func newRun(s *Session, j *job) *run {
 	r := &run{job: j, work: s.Work, link: s.link}
 	r.ctx, r.end = context.WithCancelCause(context.Background())
@@ -124,7 +124,7 @@ func statistics(calls int64) *greys.Statistics {
 	return &greys.Statistics{Methods: []greys.MethodStatistics{{Class: "demo.Shop", Method: "checkout", Calls: calls}}}
 }
 
-// calls are the counted calls of all methods.
+// calls returns the sum of the counted calls of all methods.
 func calls(s *Session) (n int64) {
 	for _, m := range s.process.State().Methods {
 		n += m.Calls
@@ -143,8 +143,8 @@ func TestRepliesAfterTheEndOfARunAreDropped(t *testing.T) {
 	s.halt()
 }
 
-// Pauses are those of commands that are lost soon, again and again.
-func TestACommandThatRanLongIsAskedAgainSoon(t *testing.T) {
+// The pauses grow only for commands that are lost soon, several times in a row.
+func TestACommandThatRanLongIsSentAgainSoon(t *testing.T) {
 	s := idleSession(t, &peer{}, greys.ProtocolConsole, func(c *Settings) {
 		c.Reconnect = backoff.Config{InitialInterval: time.Second, MaxInterval: time.Hour}
 	}, "demo.*")
@@ -164,7 +164,7 @@ func TestACommandThatRanLongIsAskedAgainSoon(t *testing.T) {
 	s.halt()
 }
 
-func TestAfterALossNothingIsAskedBeforeTheServerHasIdentifiedItself(t *testing.T) {
+func TestAfterALossTheServerIdentifiesItselfBeforeOtherCommands(t *testing.T) {
 	p := &peer{}
 	s := idleSession(t, p, greys.ProtocolConsole, func(c *Settings) {
 		c.Reconnect = backoff.Config{InitialInterval: time.Minute, MaxInterval: time.Hour}
@@ -174,7 +174,7 @@ func TestAfterALossNothingIsAskedBeforeTheServerHasIdentifiedItself(t *testing.T
 	r := newRun(s, j)
 	r.err = errLost
 	s.schedule(r, outcomeLost, receivedAt)
-	j.due = receivedAt // its pause was shorter than that of the check
+	j.due = receivedAt // its pause is shorter than the pause of the check
 	s.resets.owe(j.Classes())
 	step := func() {
 		t.Helper()
@@ -183,18 +183,18 @@ func TestAfterALossNothingIsAskedBeforeTheServerHasIdentifiedItself(t *testing.T
 	}
 	step()
 	assert.Zero(t, s.running)
-	assert.Nil(t, s.resets.round, "the process may have nothing of ours")
+	assert.Nil(t, s.resets.round, "the process may be another one")
 	s.check.due = receivedAt
 	step()
 	s.resetsEnded(<-s.reset)
 	step()
 	assert.Equal(t, 1, s.running)
 	s.halt()
-	assert.Equal(t, []string{"greys.SessionsCommand", "greys.ResetCommand", "greys.MonitorCommand"}, p.said[:3])
+	assert.Equal(t, []string{"greys.SessionsCommand", "greys.ResetCommand", "greys.MonitorCommand"}, p.received[:3])
 }
 
-// Pauses are those of tries that fail in a row.
-func TestAServerThatIdentifiedItselfIsAskedAgainSoonWhenItDoesNot(t *testing.T) {
+// The pauses grow only for consecutive failures.
+func TestTheFirstFailedIdentityCheckIsRepeatedSoon(t *testing.T) {
 	unclear := errors.New("expected a number as the session's JAVA_PID")
 	var fails error
 	s := idleSession(t, &peer{refuse: func(greys.Command) error { return fails }}, greys.ProtocolConsole, func(c *Settings) {
@@ -202,13 +202,13 @@ func TestAServerThatIdentifiedItselfIsAskedAgainSoonWhenItDoesNot(t *testing.T) 
 	}, "demo.*")
 	for range 20 {
 		for _, fails = range []error{unclear, unclear, nil} {
-			require.NoError(t, s.checkIdentity(t.Context()), "it is lost after three")
+			require.NoError(t, s.checkIdentity(t.Context()), "the server counts as lost after three failures")
 		}
 	}
 	fails = unclear
 	require.NoError(t, s.checkIdentity(t.Context()))
 	assert.Less(t, s.check.due.Sub(receivedAt), 2*time.Second)
-	// So it is with resets.
+	// Resets behave the same way.
 	reset := func() {
 		s.resets.owe(greys.Classes{})
 		s.resets.due = receivedAt
@@ -227,8 +227,8 @@ func TestAServerThatIdentifiedItselfIsAskedAgainSoonWhenItDoesNot(t *testing.T) 
 	s.halt()
 }
 
-// Many resets without a reply have the time of one, all together.
-func TestResetsWithoutAReplyHaveOneTime(t *testing.T) {
+// Together they have the time limit of a single reset.
+func TestManyUnansweredResetsEndAfterOneTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := idleSession(t, &peer{silent: true}, greys.ProtocolGP, unchanged, "demo.*")
 		const many = 3 * resetsAtOnce
@@ -239,13 +239,13 @@ func TestResetsWithoutAReplyHaveOneTime(t *testing.T) {
 		s.startResets(receivedAt)
 		s.resetsEnded(<-s.reset)
 		assert.Equal(t, s.ControlTimeout(), time.Since(began))
-		assert.Len(t, s.resets.owed, many, "they are tried again")
+		assert.Len(t, s.resets.owed, many, "they stay owed")
 		assert.True(t, s.resets.due.After(receivedAt))
 		s.halt()
 	})
 }
 
-func TestAfterAResetNothingLiesInClasses(t *testing.T) {
+func TestAResetRemovesAllLayers(t *testing.T) {
 	s := idleSession(t, &peer{}, greys.ProtocolGP, unchanged, "demo.*")
 	s.resets.owe(s.jobs[0].Classes())
 	s.resets.layers = 3
@@ -256,7 +256,7 @@ func TestAfterAResetNothingLiesInClasses(t *testing.T) {
 	s.halt()
 }
 
-// Commands that were ended for a reset without a reply are asked again.
+// The commands were ended for a reset that has no reply.
 func TestCommandsDoNotWaitForResetsWithoutAReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := idleSession(t, &peer{silent: true}, greys.ProtocolConsole, unchanged, "demo.*")
@@ -266,8 +266,8 @@ func TestCommandsDoNotWaitForResetsWithoutAReply(t *testing.T) {
 		assert.True(t, s.resets.cleaning)
 		s.resetsEnded(<-s.reset)
 		assert.False(t, s.resets.cleaning)
-		assert.Zero(t, s.resets.layers, "so that they are not ended again immediately")
-		assert.Len(t, s.resets.owed, 1, "it is tried again")
+		assert.Zero(t, s.resets.layers, "otherwise they would end again immediately")
+		assert.Len(t, s.resets.owed, 1, "the reset stays owed")
 		s.halt()
 	})
 }
@@ -286,7 +286,7 @@ func TestCancelledResetsAreDropped(t *testing.T) {
 	assert.Equal(t, []*Order{o}, s.resets.orders)
 }
 
-// locked is a context whose use has to happen with a lock held.
+// locked is a context that fails the test if it is used without the lock.
 type locked struct {
 	context.Context
 	t  *testing.T
@@ -306,8 +306,8 @@ func (l locked) Err() error {
 	return l.Context.Err()
 }
 
-// A late row of a monitor that has ended takes no method back from other monitors.
-func TestAMonitorThatIsEndedTakesNothingBack(t *testing.T) {
+// The methods may belong to another monitor when the late row arrives.
+func TestALateRowOfAnEndedMonitorDoesNotReclaimItsMethods(t *testing.T) {
 	s := idleSession(t, &peer{}, greys.ProtocolConsole, unchanged, "demo.*", "demo.Shop")
 	j := s.jobs[0]
 	ctx, end := context.WithCancelCause(t.Context())
@@ -330,7 +330,7 @@ func TestAMonitorThatIsEndedTakesNothingBack(t *testing.T) {
 	s.halt()
 }
 
-func TestWhichRecordedCallsAreTraced(t *testing.T) {
+func TestRecordedCallsAreTracedIfACommandHasTheirTree(t *testing.T) {
 	target := func(class, method string) greys.Target {
 		of, err := greys.NewPattern(class)
 		require.NoError(t, err)
@@ -360,43 +360,43 @@ func TestWhichRecordedCallsAreTraced(t *testing.T) {
 		record *greys.Record
 		want   bool
 	}{
-		"a command of the method":                                 {parts(pay(true)), full, true},
-		"it by the simple name":                                   {parts(pay(true)), simple, true},
-		"a command of another method":                             {parts(&part{classes: []string{"com.example.Shop"}, method: "price", timed: true}), full, false},
-		"a command whose trees are left out, or that was refused": {parts(pay(false)), full, false},
-		"the method":                       {tracing(target("com.example.Shop", "pay")), full, true},
-		"a pattern of it":                  {tracing(target("com.*", "p*")), full, true},
-		"another method":                   {tracing(target("com.*", "price")), full, false},
-		"another class":                    {tracing(target("com.example.Pay", "*")), full, false},
-		"its class by the simple name":     {tracing(target("com.*", "*")), simple, true},
-		"another class by the simple name": {tracing(target("com.example.Workshop", "*")), simple, false},
-		"a regular expression":             {tracing(regexp), full, false},
-		"a trace that has not begun":       {begun, full, false},
-		"a trace whose limit is reached":   {ended, full, false},
+		"a command of the method":                     {parts(pay(true)), full, true},
+		"a command of the method, by the simple name": {parts(pay(true)), simple, true},
+		"a command of another method":                 {parts(&part{classes: []string{"com.example.Shop"}, method: "price", timed: true}), full, false},
+		"a command without trees, or a refused one":   {parts(pay(false)), full, false},
+		"the method":              {tracing(target("com.example.Shop", "pay")), full, true},
+		"a pattern of the method": {tracing(target("com.*", "p*")), full, true},
+		"another method":          {tracing(target("com.*", "price")), full, false},
+		"another class":           {tracing(target("com.example.Pay", "*")), full, false},
+		"a pattern of the class, by the simple name": {tracing(target("com.*", "*")), simple, true},
+		"another class by the simple name":           {tracing(target("com.example.Workshop", "*")), simple, false},
+		"a regular expression":                       {tracing(regexp), full, false},
+		"a trace that has not begun":                 {begun, full, false},
+		"a trace whose limit is reached":             {ended, full, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := new(Work)
-			assert.False(t, w.isTraced(tt.record), "there is none")
+			assert.False(t, w.isTraced(tt.record), "without a run")
 			w.jobs = []*job{tt.run.job}
-			assert.False(t, w.isTraced(tt.record), "it does not run")
+			assert.False(t, w.isTraced(tt.record), "after the run")
 			tt.run.job.run = tt.run
 			assert.Equal(t, tt.want, w.isTraced(tt.record))
 		})
 	}
 }
 
-func TestTheNumbersOfSessionsShowHowManyAreOfOthers(t *testing.T) {
+func TestSessionNumbersShowSessionsOfOtherClients(t *testing.T) {
 	var sessions foreignSessions
 	for _, tt := range []struct {
 		name                 string
 		session, least, most int64
 		others               int64
 	}{
-		{"the first number is where it begins", 41, 1, 2, 0},
+		{"the first number is the start", 41, 1, 2, 0},
 		{"the next connection has the next number", 42, 2, 3, 0},
 		{"one of our commands connects meanwhile, before it", 44, 3, 5, 0},
 		{"one of our commands connects meanwhile, after it", 45, 5, 7, 0},
-		{"that one is counted by the next", 47, 7, 8, 0},
+		{"the next comparison counts it", 47, 7, 8, 0},
 		{"two others", 50, 8, 9, 2},
 		{"none since", 51, 9, 10, 0},
 	} {
@@ -404,7 +404,7 @@ func TestTheNumbersOfSessionsShowHowManyAreOfOthers(t *testing.T) {
 	}
 }
 
-func TestAnIdentityTellsAProcessFromAnother(t *testing.T) {
+func TestAnotherIdentityIsAnotherProcess(t *testing.T) {
 	was := Identity{Protocol: greys.ProtocolConsole, PID: 7, Version: "1.7.6.6"}
 	for name, tt := range map[string]struct {
 		before, now Identity
@@ -424,7 +424,7 @@ func TestAnIdentityTellsAProcessFromAnother(t *testing.T) {
 	}
 }
 
-func TestClassesAndMethodsThatNoProgrammerHasNamed(t *testing.T) {
+func TestGeneratedClassesAndMethodsAreRecognised(t *testing.T) {
 	for class, generated := range map[string]bool{
 		"com.example.Shop": false, "com.example.Shop$Inner": false,
 		"com.example.Shop$$Lambda$14/0x0000000800c03000": true, "com.example.Shop$$EnhancerBySpringCGLIB$$1f": true, "com.example.$Proxy12": true,

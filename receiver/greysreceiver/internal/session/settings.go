@@ -1,18 +1,18 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package session asks one process of a server for tasks, over one link.
+// Package session runs the tasks of one process of a server over one link.
 //
-//   - session.go: a Session begins runs when they are due, and decides what follows their end.
+//   - session.go: a Session starts runs when they are due, and schedules their jobs after the end.
 //   - work.go, orders.go: Work has the tasks of one process with their runs, and carries out orders
 //     of operators. It survives a lost link.
 //   - parts.go, part.go: a run whose pattern has a command for each method. prove.go: stacks that
 //     show which methods call themselves.
 //   - outcome.go: how a command ended. gate.go: how many instrument classes at the same time.
-//   - resets.go: code that commands have left in classes, and the resets that remove it.
-//   - identity.go, foreign.go: which process answers, and whether other clients have connected.
+//   - resets.go: instrumentation that commands have left in classes, and the resets that remove it.
+//   - identity.go, foreign.go: the identity of the process, and connections of other clients.
 //   - details.go: details of recorded calls.
-//   - order.go, settings.go: what a receiver passes in, and what it gets.
+//   - order.go, settings.go: inputs and outputs of the package.
 //
 // One goroutine owns a Session and its Work. Each run has a goroutine, which handles its replies
 // under the lock of the Work.
@@ -34,34 +34,33 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
-// Settings are those of all sessions with one server.
+// Settings are the settings of all sessions with one server.
 type Settings struct {
-	// PerMethod asks for each method of a console's pattern by a command of its own.
+	// PerMethod sends one command for each method of a console's pattern.
 	PerMethod bool
-	// RecursionCheck is how many calls of a method prove its times; 0: nothing is checked.
+	// RecursionCheck is the number of calls that prove the times of a method; 0 means no check.
 	RecursionCheck int
-	// RecordDetails has details of recorded calls asked for.
+	// RecordDetails requests details of recorded calls.
 	RecordDetails bool
-	// StateInterval is how often the server identifies itself, RecordsInterval how often it lists
-	// recorded calls by GP.
+	// StateInterval is the interval of identity checks. RecordsInterval is the interval of lists of recorded calls by
+	// GP.
 	StateInterval, RecordsInterval time.Duration
-	// Timeout bounds connecting and sending, AnswerTimeout a reply that has to come.
+	// Timeout limits connecting and sending. AnswerTimeout limits the time for an expected reply.
 	Timeout, AnswerTimeout time.Duration
-	// Reconnect are the pauses before a failed command is asked for again.
+	// Reconnect are the pauses before a failed command is sent again.
 	Reconnect backoff.Config
-	// MaxCommands bounds the tasks that instrument, MaxPatternCommands the commands of a pattern,
-	// MaxDetails the recorded calls that wait for their detail.
+	// MaxCommands limits the tasks that instrument, MaxPatternCommands the commands of a pattern, and MaxDetails the
+	// recorded calls that wait for their detail.
 	MaxCommands, MaxPatternCommands, MaxDetails int
-	// Timezone is the setting of that name, for a log line.
+	// Timezone is the value of that setting, for a log line.
 	Timezone string
 
-	// IsForwarded reports whether a pipeline takes the results of a kind of task.
+	// IsForwarded reports whether a pipeline accepts the results of a kind of task.
 	IsForwarded func(task.Kind) bool
-	// OwnSessions returns how many sessions of the server are the receiver's: the least, and the
-	// most.
+	// OwnSessions returns a lower and an upper bound of the receiver's own sessions at the server.
 	OwnSessions func() (least, most int64)
-	// Shutdown ends when the time of the receiver's shutdown is over, LastAsking when that for
-	// asking servers is. They are nil before the start.
+	// Shutdown ends with the time of the receiver's shutdown. LastAsking ends with the part of it for commands to
+	// servers. They are nil before the start.
 	Shutdown, LastAsking context.Context
 
 	Counters *counters.Counters
@@ -69,20 +68,20 @@ type Settings struct {
 	Now      func() time.Time
 }
 
-// Events gets the results of a session. Several goroutines may call it, some of them with the lock
-// of the Work. A result is valid until the method returns.
+// Events receives the results of a session. Several goroutines may call it, some of them with the lock of the Work. A
+// result is valid until the method returns.
 type Events interface {
-	// Tree is a traced call, Stack a call of a stack task.
+	// Tree receives a traced call. Stack receives a call of a stack task.
 	Tree(*greys.Tree)
 	Stack(*task.Task, *greys.CallStack)
-	// Call is a recorded call.
+	// Call receives a recorded call.
 	Call(*Call)
-	// Class and Method are listed ones that are new, or have changed. Gone is one that a complete
-	// list no longer has.
+	// Class and Method receive new and changed ones of a list. Gone receives the name of one that a complete list no
+	// longer has.
 	Class(*task.Task, *greys.Class, process.Change)
 	Method(*task.Task, *greys.Method, process.Change)
 	Gone(t *task.Task, name string)
-	// Problem is a problem of a task. why is nil where the problem says all.
+	// Problem receives a problem of a task. why is nil if the kind of problem is the whole reason.
 	Problem(p Problem, t *task.Task, why error)
 }
 
@@ -90,49 +89,49 @@ type Events interface {
 type Call struct {
 	greys.Record
 	Received time.Time
-	// Traced: a command has a call tree of the same call.
+	// Traced means that a command has a call tree of the same call.
 	Traced bool
-	// Detail is nil where it is unknown.
+	// Detail is nil if it is unknown.
 	Detail *greys.RecordDetail
 }
 
-// Problem is why a task has no results.
+// Problem is a reason why a task has no results.
 type Problem uint8
 
 const (
-	// Unmatched: its patterns match nothing.
+	// Unmatched means that its patterns match nothing.
 	Unmatched Problem = iota
-	// TimedOut: the server ended its session for silence.
+	// TimedOut means that the server ended its idle session.
 	TimedOut
-	// Unsupported: the server does not know the command.
+	// Unsupported means that the server does not know the command.
 	Unsupported
-	// Refused: the server refused the command after it seemed to have begun.
+	// Refused means that the server refused the command after it seemed to have begun.
 	Refused
 )
 
-// Errors for which a session ends, or a command of it.
+// Errors that end a session, or a command of it.
 var (
-	// ErrShutdown says that the collector is shut down.
+	// ErrShutdown means that the collector shuts down.
 	ErrShutdown = errors.New("the collector is shut down")
-	// ErrSlow says that a short command got no reply in time.
+	// ErrSlow means that a short command had no reply in time.
 	ErrSlow = errors.New("the server did not answer in time")
 )
 
-// ControlTimeout bounds a short command: the console connects for it, and asks another one before.
+// ControlTimeout limits a short command: the time to connect, and two times an answer.
 func (s *Settings) ControlTimeout() time.Duration { return s.Timeout + 2*s.AnswerTimeout }
 
-// control asks a short command.
+// control sends a short command.
 func (s *Settings) control(ctx context.Context, l *link.Link, command greys.Command, each func(greys.Reply)) error {
 	ctx, end := context.WithTimeoutCause(ctx, s.ControlTimeout(), ErrSlow)
 	defer end()
 	err := l.Run(ctx, command, each)
 	if err != nil && s.Shutdown != nil && s.Shutdown.Err() != nil {
-		return receiverkit.ErrPeerTime // on a busy machine the connections are closed first
+		return receiverkit.ErrPeerTime // on a busy machine the connections close first
 	}
 	return Because(ctx, err)
 }
 
-// Because returns the cause of an error where a time was over.
+// Because returns the cause of an error if a time limit has ended ctx.
 func Because(ctx context.Context, err error) error {
 	why := context.Cause(ctx)
 	if err != nil && (errors.Is(why, ErrSlow) || errors.Is(why, receiverkit.ErrPeerTime)) {
@@ -141,7 +140,7 @@ func Because(ctx context.Context, err error) error {
 	return err
 }
 
-// isReply reports whether an error is a reply of the server: it has understood the command.
+// isReply reports whether an error is a reply of the server: the server has understood the command.
 func isReply(err error) bool {
 	return errors.Is(err, greys.ErrUnsupported) || errors.Is(err, greys.ErrRefused)
 }

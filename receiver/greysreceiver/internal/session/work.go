@@ -25,11 +25,10 @@ import (
 	"github.com/callbraid/callbraid/receiver/greysreceiver/internal/task"
 )
 
-// Tasks are what a server is asked for, whichever process of it is there. The goroutine of the
-// server owns them.
+// Tasks are the tasks of a server. They survive its processes. The goroutine of the server owns them.
 type Tasks struct {
 	list []*task.Task
-	// last is the highest number that a task had.
+	// last is the highest number of a task so far.
 	last int
 }
 
@@ -42,7 +41,7 @@ func NewTasks(configured []*task.Task) *Tasks {
 	return t
 }
 
-// Len returns how many there are.
+// Len returns the number of tasks.
 func (t *Tasks) Len() int { return len(t.list) }
 
 func (t *Tasks) add(one *task.Task) {
@@ -55,115 +54,113 @@ func (t *Tasks) remove(one *task.Task) {
 	t.list = slices.DeleteFunc(t.list, func(other *task.Task) bool { return other == one })
 }
 
-// jobState is what becomes of a job.
+// jobState is the state of a job.
 type jobState uint8
 
 const (
-	// jobDue begins at its time: it has not begun yet, was lost or refused, matches nothing, or is
-	// a list.
+	// jobDue begins at its time: it has not begun so far, was lost or refused, matches nothing, or is a list.
 	jobDue jobState = iota
 	// jobRunning has a run.
 	jobRunning
-	// jobOver does not begin again in this process: its limit is reached, the server does not
-	// support it, or an operator has ended it.
+	// jobOver does not begin again in this process: its limit is reached, the server does not support it, or an
+	// operator has ended it.
 	jobOver
 )
 
-// job is a task as it is asked of one process. The goroutine of the server owns it.
+// job is a task for one process. The goroutine of the server owns it.
 type job struct {
 	*task.Task
 
 	state jobState
-	// due is when the job begins again, where it is due.
+	// due is the time when the job begins again, in state jobDue.
 	due    time.Time
 	pauses *backoff.Backoff
-	// run is the current one; nil: none. It changes with the lock of the Work.
+	// run is the current run; nil means none. It changes only under the lock of the Work.
 	run *run
-	// replies counts those that the limit is for, of all runs that have ended.
+	// replies is the number of replies of all ended runs that count for the limit.
 	replies int64
-	// starts are orders that wait for the next run to begin.
+	// starts are the orders that wait for the next run to begin.
 	starts []*startOrder
 
-	// Bursts of runs that failed, that the server refused, and whose pattern matched nothing; of
-	// lists that are longer than their limit; and of methods into which the server puts no code.
+	// Bursts of failed runs, of refusals, and of patterns without a match; of lists that are longer than their limit;
+	// and of methods that the server does not instrument.
 	failing, refusing, unmatched, shortened, withoutCode logline.Burst
 
-	// The lock of the Work guards all below while a run goes on.
+	// The lock of the Work guards the fields below during a run.
 
 	// refusedParts are the names of parts that the server has refused.
 	refusedParts map[string]bool
-	// unprovable: the server sends no stacks of the methods.
+	// unprovable means that the server sends no stacks of the methods.
 	unprovable bool
-	// forwarded counts recorded calls of lists that were forwarded for the job.
+	// forwarded is the number of listed recorded calls that were forwarded for the job.
 	forwarded int64
 }
 
-// isList reports whether the job is a list, which ends by itself and is asked for again and again.
+// isList reports whether the job is a list, which ends by itself and is sent repeatedly.
 func (j *job) isList() bool { return j.Every > 0 }
 
-// isRunning and the other events change the state.
+// The following methods read and change the state.
 func (j *job) isRunning() bool { return j.state == jobRunning }
 func (j *job) isOver() bool    { return j.state == jobOver }
 func (j *job) finish()         { j.state = jobOver }
 
-// started enters a run that has begun.
+// started sets the run that has begun.
 func (j *job) started(r *run) {
 	j.state, j.run, j.due = jobRunning, r, r.began
 	r.starts, j.starts = j.starts, nil
 }
 
-// stopped enters the end of the run.
+// stopped removes the run that has ended.
 func (j *job) stopped(now time.Time) {
 	j.state, j.run, j.due = jobDue, nil, now
 }
 
-// restart has a job that is over begin again, as a task of the same patterns. The lock is held.
+// restart makes a completed job due again, as a task with the same patterns. The caller holds the lock.
 func (j *job) restart(t *task.Task) {
 	j.Limit, j.Cycle, j.Ended = t.Limit, t.Cycle, false
 	j.state, j.due, j.replies, j.forwarded = jobDue, time.Time{}, 0, 0
 }
 
-// left is the rest of the limit; 0: there is no limit.
-func (j *job) left() greys.Limit {
+// rest returns the rest of the limit; 0 means no limit.
+func (j *job) rest() greys.Limit {
 	if j.Limit == 0 || j.isList() {
 		return 0
 	}
 	return j.Limit - greys.Limit(j.replies)
 }
 
-// hasForwardedAll reports whether as many recorded calls of lists were forwarded as the limit has.
-// The lock is held.
+// hasForwardedAll reports whether the limit of listed recorded calls is reached. The caller holds the lock.
 func (j *job) hasForwardedAll() bool { return j.Limit > 0 && j.forwarded >= int64(j.Limit) }
 
-// Work is what one process is asked for, and what commands have left in it. It stays when the link
-// is lost, and ends with the process. One goroutine owns it; runs use it with its lock.
+// Work has the jobs of one process, and the resets that it needs. It survives a lost link, and ends with the process.
+// One goroutine owns it; runs use it under its lock.
 type Work struct {
 	*Settings
 	tasks   *Tasks
 	process *process.Process
 	events  Events
-	// who is what the process was identified by.
+	// who is the identity of the process.
 	who Identity
 
-	// jobs change with the lock, and so do runs of them.
+	// jobs and their runs change only under the lock.
 	mu   sync.Mutex
 	jobs []*job
-	// runs is how many there were, commands how many there are.
+	// runs is the number of all runs so far; commands is the number of running commands.
 	runs     int64
 	commands atomic.Int64
 
 	resets  resets
 	gate    gate
 	foreign foreignSessions
-	// ends are orders that wait for the end of a job.
+	// ends are the orders that wait for the end of a job.
 	ends []*endOrder
 
-	// garbled is a burst of replies that could not be decoded, elsewhere one of recorded calls whose
-	// times are of another time zone.
+	// garbled is a burst of replies that could not be decoded. elsewhere is a burst of recorded calls with times of
+	// another time zone.
 	garbled, elsewhere logline.Burst
 }
 
-// NewWork makes the work for a process, of which nothing is asked yet.
+// NewWork returns the work for a process, before any command.
 func NewWork(s *Settings, tasks *Tasks, p *process.Process, events Events, who Identity) *Work {
 	w := &Work{Settings: s, tasks: tasks, process: p, events: events, who: who, resets: newResets(s), gate: newGate()}
 	for _, t := range tasks.list {
@@ -180,39 +177,38 @@ func (w *Work) newJob(t *task.Task) *job {
 	return j
 }
 
-// Renew has the results of the same work go to another Process: the memory of the old one is freed.
-// No session goes on.
+// Renew sends the results of the work to another Process and other events, because the memory of the old one is freed.
+// It may be called only between sessions.
 func (w *Work) Renew(p *process.Process, events Events) {
 	w.process, w.events = p, events
 }
 
-// Who returns what the process was identified by, with its last session.
+// Who returns the identity of the process, with our last session.
 func (w *Work) Who() Identity { return w.who }
 
-// Identified enters that the same process has identified itself again.
+// Identified records that the same process has identified itself again.
 func (w *Work) Identified(who Identity) {
 	w.process.Identified(who.Sessions, who.HasSessions)
 	w.who.Session = max(w.who.Session, who.Session)
 }
 
-// Commands is how many commands run. Several goroutines may call it.
+// Commands returns the number of running commands. Several goroutines may call it.
 func (w *Work) Commands() int64 { return w.commands.Load() }
 
-// HasLeftovers reports whether commands may have left code in classes.
+// HasLeftovers reports whether commands may have left instrumentation in classes.
 func (w *Work) HasLeftovers() bool { return len(w.resets.owed) > 0 }
 
-// Restore removes the code of commands from a process over a new link, once, if it is still the
-// same.
+// Restore sends the owed resets over a new link, once, if the process is still the same.
 func (w *Work) Restore(ctx context.Context, l *link.Link) {
 	// A process that does not identify itself counts as the same.
 	who := Identity{Protocol: l.Protocol}
 	if err := w.askSessions(ctx, l, &who); err == nil && w.who.IsOther(who) {
-		return // it has nothing of ours
+		return // another process is not instrumented
 	}
 	w.resets.askLast(ctx, l)
 }
 
-// FailRestore reports that no link could be made to Restore the classes.
+// FailRestore reports that no link was possible for Restore.
 func (w *Work) FailRestore(why error) { w.resets.logFailure(why) }
 
 // find returns the first job for which is returns true, or nil.
@@ -223,7 +219,7 @@ func (w *Work) find(is func(*job) bool) *job {
 	return nil
 }
 
-// addTask adds a task to the server's. The lock is held.
+// addTask adds a task to the server's tasks. The caller holds the lock.
 func (w *Work) addTask(t *task.Task) *job {
 	w.tasks.add(t)
 	j := w.newJob(t)
@@ -242,7 +238,7 @@ func (w *Work) forget(j *job) {
 	w.process.ReleaseMethods(j.Number)
 }
 
-// RecordList is the task that lists recorded calls, for all tasks of recorded calls.
+// RecordList returns the task that lists recorded calls, for all tasks of recorded calls.
 func (s *Settings) RecordList() *task.Task {
 	return &task.Task{Kind: task.RecordList, Every: s.RecordsInterval}
 }
@@ -257,20 +253,20 @@ func (w *Work) recordList() *job {
 	return w.addTask(w.RecordList())
 }
 
-// isAskable reports whether a job begins when it is due, by a protocol.
+// isAskable reports whether a due job may begin, by a protocol.
 func (w *Work) isAskable(j *job, protocol greys.Protocol) bool {
 	switch {
 	case j.state != jobDue, !j.Kind.AskedBy(protocol):
 		return false
-	case j.Kind == task.RecordList: // nothing else wants it
+	case j.Kind == task.RecordList: // only tasks of recorded calls need the list
 		return w.find(func(j *job) bool { return j.Kind == task.Records && !j.isOver() }) != nil
 	default:
 		return true
 	}
 }
 
-// wantsRecord reports whether a task asks for a recorded call of a list, and counts it. Whether a
-// regular expression of Java's matches is unknown here: it asks for all. The lock is held.
+// wantsRecord reports whether a task needs a recorded call of a list, and counts it. A task with a regular expression
+// gets all calls, because the receiver cannot match Java's expressions. The caller holds the lock.
 func (w *Work) wantsRecord(of *greys.Record) bool {
 	for _, j := range w.jobs {
 		if j.Kind != task.Records || j.Ended || j.hasForwardedAll() {
@@ -285,12 +281,12 @@ func (w *Work) wantsRecord(of *greys.Record) bool {
 	return false
 }
 
-// isTraced reports whether a run has a call tree for a recorded call. The lock is held.
+// isTraced reports whether a run has a call tree for a recorded call. The caller holds the lock.
 func (w *Work) isTraced(of *greys.Record) bool {
 	return slices.ContainsFunc(w.jobs, func(j *job) bool { return j.run != nil && j.run.traces(of) })
 }
 
-// busyClasses are the classes that running commands may have instrumented.
+// busyClasses returns the classes that running commands may have instrumented.
 func (w *Work) busyClasses() (busy []greys.Classes) {
 	for _, j := range w.jobs {
 		if j.run != nil && j.Kind.Instruments() {
@@ -300,7 +296,7 @@ func (w *Work) busyClasses() (busy []greys.Classes) {
 	return busy
 }
 
-// endForReset ends all commands that may have instrumented classes, so that a reset can be asked.
+// endForReset ends all commands that may have instrumented classes, so that a reset can be sent.
 func (w *Work) endForReset() {
 	for _, j := range w.jobs {
 		if j.run != nil && j.Kind.Instruments() {
@@ -309,11 +305,11 @@ func (w *Work) endForReset() {
 	}
 }
 
-// elsewhere is how far the time of a call that was recorded just now is from now, at least, where
-// it is of another time zone: zones differ by quarters of an hour, and clocks by less.
+// elsewhere is the difference between the end of a just recorded call and the present from which another time zone is
+// assumed: zones differ by quarters of an hour, and clocks by less.
 const elsewhere = 10 * time.Minute
 
-// compareClocks compares the end of a call that has just ended with the time here.
+// compareClocks compares the end of a call that has just ended with the present.
 func (w *Work) compareClocks(ended time.Time) {
 	now := w.Now()
 	ahead := ended.Sub(now)
@@ -327,8 +323,8 @@ func (w *Work) compareClocks(ended time.Time) {
 	}
 }
 
-// reportUnmatched reports that the patterns of a job match nothing, once until they do. Several
-// goroutines may call it.
+// reportUnmatched reports that the patterns of a job match nothing, once until they match. Several goroutines may call
+// it.
 func (w *Work) reportUnmatched(j *job) {
 	if _, say := j.unmatched.Say(w.Now()); say {
 		w.Logger.Warn("A pattern matches no class or method: the receiver tries again", j.LogFields()...)
@@ -336,8 +332,8 @@ func (w *Work) reportUnmatched(j *job) {
 	}
 }
 
-// silenced returns the running commands that another client's reset may have silenced: all that
-// reported calls before, if none of them has reported any since.
+// silenced returns the running commands that another client's reset may have silenced: all commands that reported calls
+// before, if none of them has reported calls since.
 func (w *Work) silenced(now time.Time) (silenced []*run) {
 	since := w.foreign.since
 	if since.IsZero() {
@@ -353,61 +349,60 @@ func (w *Work) silenced(now time.Time) (silenced []*run) {
 		}
 		silenced = append(silenced, r)
 		cycle = max(cycle, j.Cycle)
-		// A cycle that had begun before may report calls of its begin.
+		// A cycle that began earlier may report calls before the reset.
 		reporting = reporting || r.lastCall.After(since.Add(j.Cycle))
 	}
 	w.mu.Unlock()
-	// A reset is for all classes: where one command reports calls, there was none.
+	// A reset affects all classes: if one command reports calls, there was none.
 	if !w.foreign.endSuspicion(now, reporting || len(silenced) == 0, 2*cycle+w.StateInterval) {
 		return nil
 	}
 	return silenced
 }
 
-// run is one time that a job is asked for. A goroutine of its own handles its replies. Other
-// goroutines read it after its end, or with the lock of the Work.
+// run is one execution of a job. Its own goroutine handles its replies. Other goroutines read it after its end, or
+// under the lock of the Work.
 type run struct {
 	job     *job
 	work    *Work
 	link    *link.Link
 	details *details
-	// number tells the run from others of the process.
+	// number identifies the run within the process.
 	number int64
 	ctx    context.Context
 	end    context.CancelCauseFunc
-	// began is when the run began.
+	// began is the time when the run began.
 	began time.Time
 
-	// The lock of the Work guards all below until the run has ended.
+	// The lock of the Work guards the fields below until the run has ended.
 
-	// starts are orders that wait for the command to begin. presumed: they were told that the server
-	// has not refused it. over: the run has ended.
+	// starts are orders that wait for the command to begin. presumed means that they were answered without a reply of
+	// the server. over means that the run has ended.
 	starts         []*startOrder
 	presumed, over bool
-	// replies counts those that the limit is for.
+	// replies is the number of replies that count for the limit.
 	replies int64
-	// lastCall is when a reply reported a call last; zero: never.
+	// lastCall is the time of the last reply that reported a call; zero means never.
 	lastCall time.Time
-	// affected: the server has said what the patterns match. matched: they match something.
+	// affected means that the server has reported its matches. matched means that there are matches.
 	affected, matched bool
-	// parts are the commands of the pattern, where each method has one; nil: there is one command.
+	// parts are the commands of the pattern, one for each method; nil means that there is only one command.
 	parts []*part
 	// err is the error of the command, after its end.
 	err error
 }
 
-// ask asks for the job until its command has ended.
+// ask sends the job's command and waits for its end.
 func (r *run) ask() error {
-	return r.link.Run(r.ctx, r.job.Command(r.job.left()), func(reply greys.Reply) { r.receive(reply, false) })
+	return r.link.Run(r.ctx, r.job.Command(r.job.rest()), func(reply greys.Reply) { r.receive(reply, false) })
 }
 
-// isFull reports whether as many replies have come as the limit has.
+// isFull reports whether the limit is reached.
 func (r *run) isFull() bool {
 	return r.job.Limit > 0 && r.total() >= int64(r.job.Limit)
 }
 
-// total is how many replies have come that the limit is for: of this run for a list, and of all
-// runs otherwise.
+// total returns the number of replies that count for the limit: of this run for a list, and of all runs otherwise.
 func (r *run) total() int64 {
 	if r.job.isList() {
 		return r.replies
@@ -415,13 +410,13 @@ func (r *run) total() int64 {
 	return r.job.replies + r.replies
 }
 
-// receive handles a reply. checked has times of rows withheld until they are known to be true.
+// receive handles a reply. With checked, times of rows are withheld until they are known to be true.
 func (r *run) receive(reply greys.Reply, checked bool) {
 	w := r.work
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r.ctx.Err() != nil {
-		return // it is no longer wanted
+		return // the run has been ended
 	}
 	w.process.Received()
 	if reportsCall(reply) {
@@ -448,7 +443,7 @@ func reportsCall(reply greys.Reply) bool {
 	return false
 }
 
-// handle handles a reply of the kinds that a task has; others have no effect. The lock is held.
+// handle processes a reply. Kinds that the task does not have are ignored. The caller holds the lock.
 func (r *run) handle(reply greys.Reply, checked bool) {
 	w, t := r.work, r.job.Task
 	list := process.List{Task: t.Number, Run: r.number}
@@ -482,8 +477,7 @@ func (r *run) handle(reply greys.Reply, checked bool) {
 	}
 }
 
-// count counts a reply that the limit is for, and reports whether it is within the limit. One
-// beyond ends the run.
+// count counts a reply for the limit, and reports whether it is within the limit. One beyond the limit ends the run.
 func (r *run) count() bool {
 	if r.isFull() {
 		r.end(errEnough)
@@ -493,8 +487,8 @@ func (r *run) count() bool {
 	return true
 }
 
-// affect enters what the patterns of the command match. A command without a match is ended: it
-// would not see classes that are loaded later. The lock is held.
+// affect stores the counts of matched classes and methods. A command without a match is ended, because it would not see
+// classes that are loaded later. The caller holds the lock.
 func (r *run) affect(classes, methods int64) {
 	r.affected = true
 	r.matched = r.matched || methods > 0 || classes > 0
@@ -512,7 +506,7 @@ func (r *run) affect(classes, methods int64) {
 	r.end(errUnmatched)
 }
 
-// record handles a recorded call: one that has just ended, or one of a list. The lock is held.
+// record handles a recorded call: a new one, or one of a list. The caller holds the lock.
 func (r *run) record(of *greys.Record) {
 	switch {
 	case r.job.Kind == task.RecordList:
@@ -527,8 +521,8 @@ func (r *run) record(of *greys.Record) {
 	r.details.add(of, r.work.isTraced(of))
 }
 
-// traces reports whether the run has a call tree for a recorded call, as far as names show. Which
-// trees of a regular expression's command are for it is unknown. The lock is held.
+// traces reports whether the run has a call tree for a recorded call, as far as names show. For a command with a
+// regular expression this is unknown, and the result is false. The caller holds the lock.
 func (r *run) traces(of *greys.Record) bool {
 	switch t := &r.job.Target; {
 	case r.job.Kind != task.Trace || r.isFull():
@@ -547,7 +541,7 @@ func (r *run) traces(of *greys.Record) bool {
 	}
 }
 
-// mayHaveInstrumented reports whether the command may have left code in classes.
+// mayHaveInstrumented reports whether the command may have left instrumentation in classes.
 func (r *run) mayHaveInstrumented() bool {
 	switch {
 	case !r.job.Kind.Instruments():
@@ -561,11 +555,11 @@ func (r *run) mayHaveInstrumented() bool {
 	}
 }
 
-// isStarting reports whether an order waits for the command to begin. A failure is its result then,
-// and the command is not asked for again.
+// isStarting reports whether an order waits for the command to begin. Its failure is then the order's result, and the
+// command is not sent again.
 func (r *run) isStarting() bool { return len(r.starts) > 0 }
 
-// hasBegun reports whether a reply shows that the command has begun. The lock is held.
+// hasBegun reports whether a reply shows that the command has begun. The caller holds the lock.
 func (r *run) hasBegun(reply greys.Reply) bool {
 	switch reply := reply.(type) {
 	case *greys.Affected:
@@ -573,11 +567,11 @@ func (r *run) hasBegun(reply greys.Reply) bool {
 	case *greys.Statistics:
 		return len(reply.Methods) > 0
 	default:
-		return !r.job.isList() // a list has to be read to its end
+		return !r.job.isList() // a list has to be complete
 	}
 }
 
-// reportBegun tells the orders that the command has begun. The lock is held.
+// reportBegun answers the orders: the command has begun. The caller holds the lock.
 func (r *run) reportBegun() {
 	m, known := r.work.process.Matched(r.job.Task)
 	for _, s := range r.starts {
@@ -586,11 +580,10 @@ func (r *run) reportBegun() {
 	r.starts = nil
 }
 
-// silence is how long a server may send nothing by GP until a command counts as begun: it need not
-// confirm that.
+// silence is the time without a refusal after which a GP command counts as begun: servers need not confirm a command.
 const silence = time.Second
 
-// presumeBegun tells the orders after the silence that the server has not refused the command.
+// presumeBegun answers the orders after the silence: the server has not refused the command.
 func (r *run) presumeBegun() {
 	if !r.isStarting() || r.job.isList() {
 		return
@@ -608,7 +601,7 @@ func (r *run) presumeBegun() {
 	})
 }
 
-// startError is why a command that an order starts has not begun.
+// startError returns the reason why an order's command has not begun.
 func (r *run) startError(how outcome) *agentcontrol.Error {
 	switch how {
 	case outcomeUnmatched:
@@ -620,7 +613,7 @@ func (r *run) startError(how outcome) *agentcontrol.Error {
 	}
 }
 
-// leaveOut counts a reply whose times may be false, and that is left out for it.
+// leaveOut counts a dropped reply whose times may be false.
 func (r *run) leaveOut() {
 	if r.job.Kind == task.Trace {
 		r.work.process.Untimed(counters.Untimed{Trees: 1})
@@ -629,14 +622,14 @@ func (r *run) leaveOut() {
 	}
 }
 
-// outcome returns how the run ended.
+// outcome returns the outcome of the run.
 func (r *run) outcome() outcome {
 	cause := context.Cause(r.ctx)
 	switch {
 	case errors.Is(cause, errUnmatched):
 		return outcomeUnmatched
 	case errors.Is(cause, errEnough), !r.job.isList() && r.isFull():
-		return outcomeEnded // whatever came then: nothing is left to ask for
+		return outcomeEnded // the limit is reached, so later errors do not matter
 	case errors.Is(cause, errPart):
 		return outcomeOf(r.err)
 	case r.ctx.Err() != nil:
@@ -649,15 +642,15 @@ func (r *run) outcome() outcome {
 	}
 }
 
-// startOrder is an order to start a job whose command has not begun yet.
+// startOrder is an order to start a job whose command has not begun so far.
 type startOrder struct {
 	order *Order
 	job   *job
-	// undo makes the job what it was before the order.
+	// undo restores the state of the job before the order.
 	undo func()
 }
 
-// begun reports that the command has begun.
+// begun answers the order: the command has begun.
 func (s *startOrder) begun(m process.Matched, known bool) {
 	details := []agentcontrol.Detail{taskDetail(s.job.Number)}
 	if known {
@@ -667,7 +660,7 @@ func (s *startOrder) begun(m process.Matched, known bool) {
 	s.order.succeed("started", details...)
 }
 
-// fail reports that the command has not begun, and undoes the order.
+// fail answers the order with an error, and undoes it.
 func (s *startOrder) fail(why *agentcontrol.Error) {
 	s.undo()
 	s.order.Fail(why)

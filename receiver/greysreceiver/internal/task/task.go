@@ -1,8 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package task defines what a server is asked for: by the configuration, or by an operator.
-// It has no state of a server.
+// Package task defines the tasks of a server, from the configuration or from an operator. Tasks have no state of a
+// server.
 package task
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/greys"
 )
 
-// Kind is what a task asks for.
+// Kind is the kind of a task.
 type Kind uint8
 
 const (
@@ -46,43 +46,43 @@ func (k Kind) AskedBy(p greys.Protocol) bool {
 	}
 }
 
-// Task is one thing to ask a server for. It stays when the server restarts.
+// Task is one task for a server. It survives restarts of the server.
 type Task struct {
 	Kind Kind
 	// Pattern is the text of the configured patterns.
 	Pattern string
-	// Target has the patterns. Tasks of classes have no method, lists of records have neither.
+	// Target has the patterns. Tasks that list classes have no method, and lists of records have neither.
 	Target greys.Target
-	// Limit is the most calls, or listed items; 0: no limit.
+	// Limit is the maximum number of calls or of listed items; 0 means no limit.
 	Limit greys.Limit
-	// Cycle is that of a monitor, in whole seconds.
+	// Cycle is the cycle of a monitor, in whole seconds.
 	Cycle time.Duration
-	// Every is the interval of a list; 0: the command runs until its limit.
+	// Every is the interval of a list; 0 means that the command runs until its limit.
 	Every time.Duration
-	// Fields has fields of classes listed, too.
+	// Fields lists the fields of classes too.
 	Fields bool
 
-	// Number tells the task from others of its server, from 1.
+	// Number identifies the task within its server; the first is 1.
 	Number int
-	// Started: an operator started it. The receiver forgets it when it is over.
-	// Ended: an operator ended it.
+	// Started means that an operator started it; the receiver removes it when it is over. Ended means that an operator
+	// ended it.
 	Started, Ended bool
 }
 
-// Command is the server's command for the task, with the rest of its limit; 0: no limit.
-func (t *Task) Command(left greys.Limit) greys.Command { return t.CommandFor(t.Target, left) }
+// Command returns the server's command for the task, with the rest of its limit; 0 means no limit.
+func (t *Task) Command(limit greys.Limit) greys.Command { return t.CommandFor(t.Target, limit) }
 
-// CommandFor is the same for another target.
-func (t *Task) CommandFor(target greys.Target, left greys.Limit) greys.Command {
+// CommandFor returns the command for another target.
+func (t *Task) CommandFor(target greys.Target, limit greys.Limit) greys.Command {
 	switch t.Kind {
 	case Monitor:
 		return greys.MonitorCommand{Target: target, Cycle: t.Cycle}
 	case Trace:
-		return greys.TraceCommand{Target: target, Limit: left}
+		return greys.TraceCommand{Target: target, Limit: limit}
 	case Stack:
-		return greys.StackCommand{Target: target, Limit: left}
+		return greys.StackCommand{Target: target, Limit: limit}
 	case Records:
-		return greys.RecordCommand{Target: target, Limit: left}
+		return greys.RecordCommand{Target: target, Limit: limit}
 	case RecordList:
 		return greys.RecordsCommand{}
 	case Classes:
@@ -92,12 +92,12 @@ func (t *Task) CommandFor(target greys.Target, left greys.Limit) greys.Command {
 	}
 }
 
-// Classes are the classes that the task names.
+// Classes returns the classes of the task's pattern.
 func (t *Task) Classes() greys.Classes {
 	return greys.Classes{Pattern: t.Target.Class, Regexp: t.Target.Regexp}
 }
 
-// LogFields are the fields of a log line that name the task.
+// LogFields returns log fields that identify the task.
 func (t *Task) LogFields() []zap.Field {
 	return []zap.Field{zap.Stringer("command", t.Kind), zap.String("pattern", t.Pattern)}
 }

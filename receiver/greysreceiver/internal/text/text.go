@@ -1,7 +1,7 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package text bounds the texts of servers before they become attributes.
+// Package text limits the texts of servers before they become attributes.
 package text
 
 import (
@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxShort and MaxLong are the most bytes of a text: a name, and a text of many lines.
+// MaxShort and MaxLong are the maximum lengths in bytes: of a name, and of a text with many lines.
 const (
 	MaxShort = 1 << 10
 	MaxLong  = 64 << 10
@@ -27,7 +27,7 @@ func cut(of string, most int) string {
 		for at > most-utf8.UTFMax && !utf8.RuneStart(of[at]) {
 			at--
 		}
-		of = strings.Clone(of[:at]) // the rest becomes garbage
+		of = strings.Clone(of[:at]) // releases the memory of the rest
 	}
 	return strings.ToValidUTF8(of, "\uFFFD")
 }

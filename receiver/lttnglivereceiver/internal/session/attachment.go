@@ -22,8 +22,8 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
-// attachment is one connection on which a session is attached. It receives metadata and packets, and
-// hands them to the traces of the session's recording.
+// attachment is a session attached on one connection. It receives metadata and packets, and passes them to the traces
+// of the session's recording.
 type attachment struct {
 	env       *Environment
 	recording *recording
@@ -31,26 +31,26 @@ type attachment struct {
 	ctx       context.Context
 	// backoff is reset when something arrives.
 	backoff *backoff.Backoff
-	// sources are the traces of the connection, by the relay daemon's ID. order has them in the order in
-	// which they were announced.
+	// sources are the traces of the connection, by the relay daemon's ID. order contains them in the order of their
+	// announcement.
 	sources map[uint64]*source
 	order   []*source
-	// streams are asked in this order. sourceOf has the source that announced each.
+	// streams are requested in this order. sourceOf maps each to the source that announced it.
 	streams  []*stream
 	sourceOf map[*stream]*source
 	// waiting is the number of streams that wait for the metadata of their traces.
 	waiting int
-	// silent is the number of streams that had nothing in this round. silence is the time until which
-	// all of them have nothing, in Unix nanoseconds.
+	// silent is the number of streams without data in this round. silence is the time until which all of them have no
+	// data, in Unix nanoseconds.
 	silent  int
 	silence int64
-	// refused is the first stream of the round whose packet had no room.
+	// refused is the first stream of the round with a packet that did not fit.
 	refused *stream
-	// unread says that streams got something since the last read.
+	// unread is set if streams received data since the last read.
 	unread bool
 	// missing are streams that were read before and were not announced again, although their trace was.
 	missing []*stream
-	// compared says that all traces of the connection are known, and that missing is complete.
+	// compared is set if all traces of the connection are known, and missing is complete.
 	compared bool
 }
 
@@ -61,8 +61,8 @@ var (
 	errGone     = errors.New("the relay daemon has no such session any more")
 )
 
-// protocolError returns bad data for an error that says that the relay daemon violates the protocol,
-// and other errors unchanged.
+// protocolError returns bad data for an error that means that the relay daemon violates the protocol, and other
+// errors unchanged.
 func protocolError(err error) error {
 	var protocol *lttnglive.ProtocolError
 	if errors.As(err, &protocol) {
@@ -77,13 +77,13 @@ func newAttachment(ctx context.Context, r *recording, relay *lttnglive.Attachmen
 	}
 }
 
-// read reads the session in these steps, until it cannot be read any longer:
+// read reads the session in these steps, until it cannot continue:
 //
-//  1. announce: announced streams wait until their metadata says which trace they are of.
-//  2. round: each wanted stream is asked for the index of its next packet (ask), and for the packet if
-//     there is room (fetch).
-//  3. recording.read: events that are next in order of time are read and delivered.
-//  4. After a round without news it pauses.
+//  1. announce: announced streams wait until their metadata identifies their trace.
+//  2. round: request the index of the next packet of each wanted stream (ask), and the packet if there is
+//     room (fetch).
+//  3. recording.read: read and deliver the events that are next in order of time.
+//  4. After a round without news, pause.
 //
 // The error is the reason for the end.
 func (a *attachment) read(announced []lttnglive.Stream) error {
@@ -111,8 +111,8 @@ func (a *attachment) read(announced []lttnglive.Stream) error {
 		case !a.recording.memory.pause(pause):
 			return a.end(errStopping)
 		}
-		// Sessions with buffers for each process keep the shortest pause: the data of a process that ends
-		// is available for a moment only.
+		// Sessions with buffers for each process keep the shortest pause, because the data of a process that ends is
+		// available for a moment only.
 		if !a.recording.perProcess {
 			pause = min(2*pause, a.env.Settings.MaxPoll)
 		}
@@ -156,7 +156,7 @@ func (a *attachment) detach(err error) {
 	}
 }
 
-// measure measures what the session holds, with the streams and the metadata of this connection.
+// measure measures the memory of the session, including the streams and the metadata of this connection.
 func (a *attachment) measure() error {
 	announced := 0
 	for _, src := range a.order {
@@ -205,7 +205,7 @@ func (a *attachment) announce(streams []lttnglive.Stream) error {
 	return a.readUnknownMetadata()
 }
 
-// readUnknownMetadata reads the metadata of sources whose trace is not known.
+// readUnknownMetadata reads the metadata of sources with an unknown trace.
 func (a *attachment) readUnknownMetadata() error {
 	for _, src := range a.order {
 		if src.trace == nil && src.hasMetadata {
@@ -217,7 +217,7 @@ func (a *attachment) readUnknownMetadata() error {
 	return nil
 }
 
-// openStream adds a stream of a known trace to those that are asked. A stream has one ID at a time.
+// openStream adds a stream of a known trace to the requested ones. A stream has one ID at a time.
 func (a *attachment) openStream(src *source, announced lttnglive.Stream) error {
 	s := src.trace.streams[streamKey(announced)]
 	if s != nil && s.present && !s.hungUp {
@@ -342,12 +342,12 @@ func (a *attachment) checkMetadata(src *source, more int) error {
 		all += len(other.data) + other.metadataSize()
 	}
 	if most := limits.SessionMetadataBytes; all > most {
-		return fmt.Errorf("expected at most %d bytes of metadata of all %d traces of the session, with what is made of it (limits.max_session_metadata_bytes), got more", most, len(a.order))
+		return fmt.Errorf("expected at most %d bytes of metadata of all %d traces of the session, with the classes made of it (limits.max_session_metadata_bytes), got more", most, len(a.order))
 	}
 	return nil
 }
 
-// round asks every wanted stream for what is next. It reports whether there was something.
+// round requests the next index of every wanted stream. It reports whether there was new data.
 func (a *attachment) round() (news bool, err error) {
 	var flags lttnglive.Flags
 	asked := len(a.streams)
@@ -384,8 +384,8 @@ func (a *attachment) round() (news bool, err error) {
 	return news, nil
 }
 
-// removeHungUp removes streams that hung up. The next round begins with the stream whose packet had no
-// room, so that each has its turn.
+// removeHungUp removes streams that hung up. The next round begins with the stream whose packet did not fit, so that
+// each has its turn.
 func (a *attachment) removeHungUp() {
 	if at := slices.Index(a.streams, a.refused); at > 0 {
 		a.streams = slices.Concat(a.streams[at:], a.streams[:at])
@@ -398,13 +398,13 @@ func (a *attachment) removeHungUp() {
 	})
 }
 
-// wants reports whether a stream is asked for what is next: others may wait for it, or there is room
-// to read ahead.
+// wants reports whether the next index of a stream is requested: others may wait for it, or there is room to read
+// ahead.
 func (a *attachment) wants(s *stream) bool {
 	return !s.hungUp && s.in.Wanted() && (s.in.IsEmpty() || !a.recording.buffers.isFull())
 }
 
-// ask asks a stream for what is next, and reports whether there was something.
+// ask requests the next index of a stream, and reports whether there was new data.
 func (a *attachment) ask(s *stream) (flags lttnglive.Flags, news bool, err error) {
 	if !s.hasPending {
 		if s.pending, err = a.relay.NextIndex(a.ctx, s.id); err != nil {
@@ -514,14 +514,14 @@ func (a *attachment) isBefore(s *stream, i *lttnglive.Index) bool {
 	return a.env.Settings.FromNow && s.trace.floor > 0 && !s.any && i.TimestampEnd < s.trace.floor
 }
 
-// makeRoom reports whether a packet of that size may be received now. All traces of the session together
-// never hold more than the bound and one packet:
+// makeRoom reports whether a packet of that size may be received now. All traces of the session together never hold
+// more than the bound and one packet:
 //
-//  1. A packet that fits is received, if necessary after events were read.
-//  2. Beyond the bound one packet is received: of a stream for which others wait, or of a trace that
-//     has nothing. So some stream always makes progress.
-//  3. Otherwise a stream for which others wait is passed by: its trace can continue without it. A trace
-//     that holds less than its share waits instead until others make room.
+//  1. Receive a packet that fits, if necessary after reading events.
+//  2. Beyond the bound, receive one packet: of a stream for which others wait, or of a trace without packets.
+//     So some stream always makes progress.
+//  3. Otherwise pass by a stream for which others wait: its trace can continue without it. If a trace holds
+//     less than its share, it waits instead until others free memory.
 //
 // passed reports whether the stream was passed by.
 func (a *attachment) makeRoom(s *stream, size uint64) (fits, passed bool, err error) {
@@ -542,14 +542,14 @@ func (a *attachment) makeRoom(s *stream, size uint64) (fits, passed bool, err er
 	return false, passed, nil
 }
 
-// endUnreadable ends a stream that the relay daemon says it cannot read. It returns other errors.
+// endUnreadable ends a stream that the relay daemon cannot read, as its reply says. It returns other errors.
 func (a *attachment) endUnreadable(s *stream, err error) error {
 	var status *lttnglive.StatusError
 	if !errors.As(err, &status) {
 		return protocolError(err)
 	}
 	a.recording.lines.warnUnreadable(s.key, err)
-	s.in.Lose(merge.Interrupted)
+	s.in.MarkLoss(merge.Interrupted)
 	a.hangUp(s)
 	return nil
 }
@@ -564,7 +564,7 @@ func (a *attachment) hangUp(s *stream) {
 	}
 }
 
-// askNewStreams asks for streams that were not announced yet, and reports whether there are some.
+// askNewStreams requests streams that were not announced yet, and reports whether there are some.
 func (a *attachment) askNewStreams() (bool, error) {
 	ended := a.endedTraces()
 	reply, err := a.relay.NewStreams(a.ctx)
@@ -583,8 +583,8 @@ func (a *attachment) askNewStreams() (bool, error) {
 	return len(reply.Streams) > 0, err
 }
 
-// endedTraces returns the traces whose streams have all ended and were read: those of one process, and
-// those that are not of this connection.
+// endedTraces returns the traces whose streams have all ended and were read: those of one process, and those that are
+// not on this connection.
 func (a *attachment) endedTraces() []*trace {
 	var ended []*trace
 	for _, t := range a.recording.traces {
@@ -598,8 +598,8 @@ func (a *attachment) endedTraces() []*trace {
 	return ended
 }
 
-// forgetTraces forgets traces that had ended before the relay daemon announced its streams, and got
-// none: a session with buffers for each process has a trace for each process that ever ran.
+// forgetTraces removes traces that had ended before the relay daemon announced its streams, and have no streams on
+// this connection. A session with buffers for each process has a trace for each process that ever ran.
 func (a *attachment) forgetTraces(ended []*trace) {
 	for _, t := range ended {
 		if len(t.streams) > 0 {
@@ -616,9 +616,9 @@ func (a *attachment) forgetTraces(ended []*trace) {
 	}
 }
 
-// compareTraces finds, once all traces of the connection are known, the streams that were read before
-// and are missing now. It is unknown which data they lost, and until when: at most until the connection
-// was made.
+// compareTraces finds missing streams once all traces of the connection are known: those that were read before and
+// were not announced. The lost data is unknown, and so is the end of the loss: it is at most the time of the
+// connection.
 func (a *attachment) compareTraces() {
 	if a.compared || len(a.order) == 0 {
 		return
@@ -634,7 +634,7 @@ func (a *attachment) compareTraces() {
 			if s.present {
 				continue
 			}
-			s.in.Lose(merge.Interrupted)
+			s.in.MarkLoss(merge.Interrupted)
 			if a.has(t) {
 				a.missing = append(a.missing, s)
 			} else {
@@ -644,8 +644,8 @@ func (a *attachment) compareTraces() {
 	}
 }
 
-// endMissing ends missing streams when all other streams of their trace have sent everything from before
-// the connection. Until then calls are not paired. No stream waits for a missing one.
+// endMissing ends missing streams when all other streams of their trace have sent everything from before the
+// connection. Until then calls are not paired. No stream waits for a missing one.
 func (a *attachment) endMissing() {
 	a.missing = slices.DeleteFunc(a.missing, func(s *stream) bool {
 		if slices.ContainsFunc(a.streams, func(other *stream) bool { return other.trace == s.trace && !other.current }) {

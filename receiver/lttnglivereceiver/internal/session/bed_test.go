@@ -30,8 +30,8 @@ import (
 
 const kib, mib = 1 << 10, 1 << 20
 
-// newEnvironment returns an environment with the receiver's default settings. Batches go to traces,
-// unless that is nil. No pipeline takes log records.
+// newEnvironment returns an environment with the receiver's default settings. Batches are delivered to traces, unless
+// that is nil. No pipeline accepts log records.
 func newEnvironment(t testing.TB, traces consumer.Traces) *Environment {
 	t.Helper()
 	health := serverhealth.New()
@@ -81,7 +81,7 @@ func handoverSettings(t testing.TB, env *Environment) handover.Settings {
 	}
 }
 
-// newSession returns a session that delivers batches without having been attached.
+// newSession returns a session that delivers batches without being attached.
 func newSession(env *Environment, listed lttnglive.Session) *Session {
 	s := New(env, listed)
 	s.recording.group.SetBatches(env.NewBatches(env.Context, env.Logger))

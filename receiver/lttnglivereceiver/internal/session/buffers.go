@@ -3,8 +3,8 @@
 
 package session
 
-// buffers are the buffers of a session's packets. It counts packets that wait to be read, and keeps the
-// buffers of packets that were read for reuse.
+// buffers are the buffers of a session's packets. It counts packets that wait for reading, and keeps the buffers of
+// finished packets for reuse.
 type buffers struct {
 	// most bounds the bytes of both together; 0: only buffers for reuse are bounded.
 	most int
@@ -21,7 +21,7 @@ const (
 	maxFreeBytes   = 64 << 20
 )
 
-// fits reports whether a packet of that size can wait beside the others.
+// fits reports whether a packet of that size fits in addition to the waiting ones.
 func (b *buffers) fits(size uint64) bool {
 	return b.held <= b.most && size <= uint64(b.most-b.held)
 }
@@ -38,8 +38,7 @@ func (b *buffers) release(data []byte) {
 	}
 }
 
-// maxFree returns the maximum size of the free buffers, beside the packets that wait and so many bytes
-// more.
+// maxFree returns the maximum size of the free buffers, in addition to the waiting packets and more bytes.
 func (b *buffers) maxFree(more int) int {
 	if b.most == 0 {
 		return maxFreeBytes
@@ -47,7 +46,7 @@ func (b *buffers) maxFree(more int) int {
 	return max(0, min(maxFreeBytes, b.most-b.held-more))
 }
 
-// smallest returns the smallest free buffer of at least that size; nil: there is none.
+// smallest returns the smallest free buffer of at least that size, or nil.
 func (b *buffers) smallest(size uint64) []byte {
 	best := -1
 	for i := range b.free {
@@ -61,8 +60,8 @@ func (b *buffers) smallest(size uint64) []byte {
 	return b.remove(best)
 }
 
-// buffer returns a buffer of that size. A packet of that size fits, or it is the one that may exceed
-// the bound. Free buffers without room are dropped.
+// buffer returns a buffer of that size. A packet of that size fits, or it is the one that may exceed the bound. Free
+// buffers that no longer fit are dropped.
 func (b *buffers) buffer(size uint64) []byte {
 	if data := b.smallest(size); data != nil {
 		if uint64(cap(data)) == size || b.fits(uint64(cap(data))) {

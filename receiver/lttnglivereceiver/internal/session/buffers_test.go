@@ -24,7 +24,7 @@ func TestBuffersThatWaitAreBoundedInBytes(t *testing.T) {
 	assert.Zero(t, b.bytes)
 }
 
-func TestASmallPacketLeavesLargeBuffersToOthers(t *testing.T) {
+func TestASmallPacketUsesNoLargeBuffer(t *testing.T) {
 	var b buffers
 	for _, n := range []int{5000, 100, 9000, 300} {
 		b.release(make([]byte, n))

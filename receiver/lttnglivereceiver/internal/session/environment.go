@@ -27,22 +27,21 @@ import (
 type Settings struct {
 	// Endpoint is the address of the relay daemon.
 	Endpoint string
-	// FromNow says that a session is read from the time when it is attached for the first time, and
-	// not from its beginning.
+	// FromNow is set if a session is read from its first attachment on, and not from its beginning.
 	FromNow bool
-	// MaxDelay is how long other streams of a trace wait for a stream that sends nothing.
+	// MaxDelay is the maximum time that other streams of a trace wait for a stream that sends nothing.
 	MaxDelay time.Duration
 	// MinPoll and MaxPoll are the shortest and the longest pause after a round without news.
 	MinPoll, MaxPoll time.Duration
 	RequestTimeout   time.Duration
 	Reconnect        backoff.Config
-	// Stored says that a storage keeps positions, so that the next collector continues.
+	// Stored is set if a storage keeps positions, so that the next collector continues.
 	Stored          bool
 	ShutdownTimeout time.Duration
 	Limits          Limits
 }
 
-// Limits bound what a relay daemon can make a session hold.
+// Limits bound the memory that a relay daemon can make a session use.
 type Limits struct {
 	// Streams is the maximum number of streams.
 	Streams int
@@ -54,7 +53,7 @@ type Limits struct {
 	WaitingBytes int
 }
 
-// Environment is what all sessions of a receiver share.
+// Environment is shared by all sessions of a receiver.
 type Environment struct {
 	Settings  Settings
 	Process   *process.Settings
@@ -65,8 +64,7 @@ type Environment struct {
 	Positions *position.Store
 	// Memory has the memory accounts of sessions.
 	Memory *budget.Group
-	// Logs say how log records are made; nil: no pipeline takes log records. DeliverLogs delivers
-	// them.
+	// Logs configures log records. It is nil if no pipeline accepts them. DeliverLogs delivers them.
 	Logs        *process.LogSettings
 	DeliverLogs func(logs plog.Logs, records, bytes int)
 	// NewBatches returns the delivery of a session's batches. Batches that are not delivered when ctx
@@ -80,8 +78,7 @@ type Environment struct {
 	Reading, Context context.Context
 	Now              func() time.Time
 	Dial             func(context.Context) (net.Conn, error)
-	// Held is called with the bytes of packets that wait and of buffers for reuse, when they change;
-	// nil: nobody needs them.
+	// Held is called with the bytes of waiting packets and of buffers for reuse, when they change. It may be nil.
 	Held func(waiting, free int)
 
 	seldom seldomLines
@@ -91,8 +88,8 @@ type Environment struct {
 // logged immediately, the others seldom; for debugging all are logged.
 type seldomLines struct{ attached, closed, gone, detached logline.Seldom }
 
-// SessionsLogged is the number of sessions in 10 seconds whose begin and end are logged: more than a
-// person starts by hand.
+// SessionsLogged is the number of sessions in 10 seconds whose begin and end are logged. It is more than a person
+// starts by hand.
 const SessionsLogged = 20
 
 // Prepare prepares the environment for its first session.
@@ -134,8 +131,7 @@ func (e *Environment) Pause(d time.Duration) bool {
 	}
 }
 
-// AnswerTime is how long a request that is under way at the shutdown may take, so that the session can
-// be detached.
+// AnswerTime returns the time limit for a pending request at the shutdown, so that the session can be detached.
 func (e *Environment) AnswerTime() time.Duration {
 	return min(time.Second, e.Settings.ShutdownTimeout/2)
 }

@@ -61,13 +61,13 @@ func (l *lines) warnStreamCut(of string) {
 
 func (l *lines) logCleared(traceKey, of string, packets uint64) {
 	if since, say := l.cleared.Say(l.now()); say {
-		l.logger.Info("The session was cleared, or its files were overwritten: packets that were not read are gone",
+		l.logger.Info("The session was cleared, or its files were overwritten: unread packets are lost",
 			zap.String("trace", traceKey), zap.String("stream", of), zap.Uint64("packets", packets), zap.Int("times_since_last_line", since))
 	}
 }
 
 func (l *lines) warnLeftOut(of string, begin, end uint64) {
-	l.warnSeldom(&l.leftOut, "A packet is left out", zap.String("stream", of), zap.Uint64("begin", begin), zap.Uint64("end", end))
+	l.warnSeldom(&l.leftOut, "A packet is skipped", zap.String("stream", of), zap.Uint64("begin", begin), zap.Uint64("end", end))
 }
 
 func (l *lines) warnUnreadable(of string, err error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
-func TestFrequentEventsOfARelayDaemonAreLoggedSeldom(t *testing.T) {
+func TestFrequentEventsOfARelayDaemonAreLoggedRarely(t *testing.T) {
 	env := newEnvironment(t, nil)
 	core, logged := observer.New(zapcore.DebugLevel)
 	env.Logger = zap.New(core)
@@ -25,11 +25,11 @@ func TestFrequentEventsOfARelayDaemonAreLoggedSeldom(t *testing.T) {
 	env.Now = func() time.Time { return now }
 	s := New(env, lttnglive.Session{})
 	for line, say := range map[string]func(){
-		"A stream cannot be read further":                             func() { s.lines.warnUnreadable("s", errClosed) },
-		"A packet is left out":                                        func() { s.lines.warnLeftOut("s", 0, 0) },
-		"A stream sends nothing: other streams no longer wait for it": func() { s.lines.warnOvertaken("s", time.Second) },
-		"The session was cleared, or its files were overwritten: packets that were not read are gone": func() { s.lines.logCleared("t", "s", 1) },
-		"The session is dropped for now: its data cannot be read":                                     func() { s.logFailure(&badData{telemetry.BadPacket, errClosed}, 0) },
+		"A stream cannot be read further":                                                 func() { s.lines.warnUnreadable("s", errClosed) },
+		"A packet is skipped":                                                             func() { s.lines.warnLeftOut("s", 0, 0) },
+		"A stream sends nothing: other streams no longer wait for it":                     func() { s.lines.warnOvertaken("s", time.Second) },
+		"The session was cleared, or its files were overwritten: unread packets are lost": func() { s.lines.logCleared("t", "s", 1) },
+		"The session is dropped for now: its data cannot be read":                         func() { s.logFailure(&badData{telemetry.BadPacket, errClosed}, 0) },
 	} {
 		for range 9 {
 			say()

@@ -13,16 +13,16 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 )
 
-// memory is the account of a session in the memory budget of the collector. The session's goroutine
-// uses it. If the budget needs memory, the session is detached in these steps:
+// memory is the account of a session in the memory budget of the collector. The session's goroutine uses it. If the
+// budget needs memory, the session is detached in these steps:
 //
-//  1. The session is not read any further. A request that is under way may take AnswerTime.
-//  2. Its memory is freed: packets that wait, metadata, names, objects, and call events that wait for
-//     names. The positions of its traces are stored.
-//  3. It is detached.
-//  4. The current batches, with the ends of call streams, are delivered for at most shutdown_timeout.
-//     Then they are dropped and counted.
-//  5. After a pause it is attached again, and read from the stored positions.
+//  1. Stop reading the session. A pending request may take AnswerTime.
+//  2. Free its memory: waiting packets, metadata, names, objects, and call events that wait for names. Store
+//     the positions of its traces.
+//  3. Detach it.
+//  4. Deliver the current batches, with the ends of call streams, for at most shutdown_timeout. Then drop and
+//     count them.
+//  5. After a pause, attach it again, and read from the stored positions.
 type memory struct {
 	env *Environment
 	// account is nil while the session is not read. why is the reason to detach the session.
@@ -32,7 +32,7 @@ type memory struct {
 	asked chan struct{}
 	// reading ends AnswerTime after that, delivering shutdown_timeout after that.
 	reading, delivering context.Context
-	// leave asks the session to detach. stop ends the contexts.
+	// leave requests that the session detaches. stop ends the contexts.
 	leave, stop func()
 
 	// counted returns the bytes that are counted when they change. measured is the rest, at the last
@@ -105,15 +105,15 @@ func (m *memory) reason() error {
 	return m.why
 }
 
-// charge charges the account with what the session holds, and so many bytes more. The error is the
-// reason to detach the session.
+// charge charges the account with the memory of the session, and more bytes. The error is the reason to detach the
+// session.
 func (m *memory) charge(more int) error {
 	if m.why != nil || m.account == nil {
 		return m.why
 	}
 	m.ungrown = 0
 	if m.why = m.account.Hold(int64(m.measured + m.counted() + more)); m.why != nil {
-		m.leave() // the budget does not ask an account that asked it for memory
+		m.leave() // the budget does not ask an account that requested memory itself
 	}
 	return m.why
 }

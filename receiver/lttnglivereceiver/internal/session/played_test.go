@@ -21,8 +21,8 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
 
-// played is a folder with one trace that is read without a relay daemon and without
-// connections: packets come from the files, as a relay daemon's index would tell them.
+// played is a directory with one trace, read without a relay daemon and connections. Its packets and indexes are made
+// from the files.
 type played struct {
 	session  lttnglive.Session
 	metadata []byte
@@ -46,7 +46,7 @@ func openPlayed(t testing.TB, dir string) *played {
 	return p
 }
 
-// feed is how far the streams were read.
+// feed is the position in the streams.
 type feed struct {
 	t       testing.TB
 	streams []lttnglive.RecordedStream
@@ -54,8 +54,7 @@ type feed struct {
 	buffers *buffers
 }
 
-// packet reads the next packet of a stream; nil: there is none. Promises are passed over,
-// since all is there already.
+// packet reads the next packet of a stream, or returns nil. It skips promises, because all data exists already.
 func (f *feed) packet(stream int) ([]byte, *lttnglive.Index) {
 	s := &f.streams[stream]
 	for f.next[stream] < len(s.Steps) {
@@ -77,12 +76,12 @@ func (f *feed) packet(stream int) ([]byte, *lttnglive.Index) {
 	return nil, nil
 }
 
-// feed begins to give the streams, in these buffers.
+// feed returns a feed of the streams that uses these buffers.
 func (p *played) feed(t testing.TB, b *buffers) *feed {
 	return &feed{t: t, streams: p.streams, next: make([]int, len(p.streams)), buffers: b}
 }
 
-// merge reads all events, in order of time, with the packets that they stand in.
+// merge reads all events, in order of time, with their packets.
 func (p *played) merge(t testing.TB, event func(*ctf.Event, *ctf.Packet)) {
 	t.Helper()
 	trace := ctf.NewTrace()
@@ -122,7 +121,7 @@ func (p *played) merge(t testing.TB, event func(*ctf.Event, *ctf.Packet)) {
 	}
 }
 
-// readSession reads all events as a session does. Signals whose consumer is nil have no pipeline.
+// readSession reads all events like a session. A nil consumer means that the signal has no pipeline.
 func (p *played) readSession(t testing.TB, traces consumer.Traces, logs consumer.Logs) {
 	t.Helper()
 	env := newEnvironment(t, traces)
@@ -162,7 +161,7 @@ type logParcel struct {
 	records, bytes int
 }
 
-// newLogQueue returns the delivery of log records as the receiver has it.
+// newLogQueue returns the delivery of log records of the receiver.
 func newLogQueue(settings handover.Settings, next consumer.Logs) *handover.Logs[logParcel] {
 	return handover.NewLogs(next, handover.QueueSettings[logParcel, plog.Logs]{
 		Settings: settings, MaxItems: 100_000, MaxBytes: 64 * mib, Overflow: handover.OverflowWait, MaxAtOnce: 1,

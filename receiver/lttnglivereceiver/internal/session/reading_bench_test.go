@@ -6,7 +6,6 @@ package session
 import (
 	"context"
 	"io"
-	"os"
 	"os/exec"
 	"sync/atomic"
 	"testing"
@@ -20,18 +19,17 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/sim/usttrace"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
+	"github.com/callbraid/callbraid/internal/testkit/lttngdata"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
 
-// writtenEvents is how many events the traces have that are read: enough that a reader's
-// start, and what it works out for each class, count for nothing.
+// writtenEvents is the number of events in the traces, so many that a reader's start and its work for each class do
+// not matter.
 const writtenEvents = 2_000_000
 
-// BenchmarkReadLTTng reads the same traces with babeltrace2, which is the reference
-// reader, and with what this receiver is made of: in order of time, from files, without
-// a relay daemon between. It measures processor time; run it with -cpu 1, since
-// babeltrace2 uses one core. Without contexts nothing says of which thread a call is, so
-// that there are no spans.
+// BenchmarkReadLTTng reads the same traces with babeltrace2, the reference reader, and with the parts of this
+// receiver: in order of time, from files, without a relay daemon. It measures processor time. Run it with -cpu 1,
+// because babeltrace2 uses one core. Without contexts the thread of a call is unknown, so there are no spans.
 func BenchmarkReadLTTng(b *testing.B) {
 	for _, contexts := range []bool{true, false} {
 		name := "bare"
@@ -55,15 +53,9 @@ func BenchmarkReadLTTng(b *testing.B) {
 	}
 }
 
-// benchmarkBabeltrace runs babeltrace2, whose text goes nowhere.
+// benchmarkBabeltrace runs babeltrace2 and discards its output.
 func benchmarkBabeltrace(b *testing.B, events int, arguments ...string) {
-	if _, err := exec.LookPath("babeltrace2"); err != nil {
-		const remedy = "install babeltrace2 (Debian: apt-get install babeltrace2)"
-		if os.Getenv("CALLBRAID_REQUIRE_PEERS") != "" {
-			b.Fatalf("expected babeltrace2 in PATH, since CALLBRAID_REQUIRE_PEERS is set; %s", remedy)
-		}
-		b.Skipf("no babeltrace2 in PATH: %s", remedy)
-	}
+	lttngdata.RequireBabeltrace(b)
 	cputime.Command(b, events, func() *exec.Cmd {
 		command := exec.CommandContext(b.Context(), "babeltrace2", arguments...)
 		command.Stdout = io.Discard
@@ -71,7 +63,7 @@ func benchmarkBabeltrace(b *testing.B, events int, arguments ...string) {
 	})
 }
 
-// benchmarkFields reads every event, and asks for the value of each of its fields.
+// benchmarkFields reads every event and the value of each of its fields.
 func benchmarkFields(b *testing.B, p *played, written usttrace.Counts) {
 	cputime.Events(b, written.Events, func() {
 		events, sum := 0, uint64(0)
@@ -91,7 +83,7 @@ func benchmarkFields(b *testing.B, p *played, written usttrace.Counts) {
 	})
 }
 
-// benchmarkLogRecords makes log records of every event, as a logs pipeline has them.
+// benchmarkLogRecords makes log records from every event, for a logs pipeline.
 func benchmarkLogRecords(b *testing.B, p *played, written usttrace.Counts) {
 	cputime.Events(b, written.Events, func() {
 		var records atomic.Int64
@@ -105,7 +97,7 @@ func benchmarkLogRecords(b *testing.B, p *played, written usttrace.Counts) {
 	})
 }
 
-// benchmarkCopiedRecords copies log records of the same events, some thousand over and over.
+// benchmarkCopiedRecords copies log records of the same events, some thousand of them repeatedly.
 func benchmarkCopiedRecords(b *testing.B, p *played, written usttrace.Counts) {
 	const enough = 10_000
 	some := plog.NewLogs()
@@ -121,7 +113,7 @@ func benchmarkCopiedRecords(b *testing.B, p *played, written usttrace.Counts) {
 	cputime.CopyLogs(b, times*some.LogRecordCount(), times, some)
 }
 
-// benchmarkSpans packs the call events among all events, and pairs them to spans.
+// benchmarkSpans packs the call events and pairs them to spans.
 func benchmarkSpans(b *testing.B, p *played, written usttrace.Counts) {
 	cputime.Events(b, written.Events, func() {
 		spans := 0
@@ -139,8 +131,8 @@ func benchmarkSpans(b *testing.B, p *played, written usttrace.Counts) {
 	})
 }
 
-// fieldValues are the fields of an event class that have values, for a reader that wants
-// all of them. Those of the event's header are its class and its time.
+// fieldValues are the fields of an event class that have values. Those of the event's header are its class and its
+// time.
 type fieldValues []*ctf.Field
 
 func newFieldValues(class *ctf.EventClass) fieldValues {
@@ -161,8 +153,7 @@ func valuesBelow(f *ctf.Field) (fields fieldValues) {
 	return fields
 }
 
-// sum adds up what can be added of all values, so that each is taken. There are no
-// variants.
+// sum adds up numbers of all values, so that each value is read. There are no variants.
 func (fields fieldValues) sum(v *ctf.Values) (sum uint64) {
 	for _, f := range fields {
 		if f.Kind == ctf.Array {
@@ -174,7 +165,7 @@ func (fields fieldValues) sum(v *ctf.Values) (sum uint64) {
 	return sum
 }
 
-// sumOfElements is that of an array of numbers.
+// sumOfElements returns the sum for an array of numbers.
 func sumOfElements(v *ctf.Values, f *ctf.Field) (sum uint64) {
 	for i := range v.Len(f) {
 		element := v.Element(f, i)

@@ -20,8 +20,8 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
-// recording is what a session read, and outlives its connections: its traces, their processes, and
-// their positions. The session's goroutine uses it.
+// recording is the result of reading a session, and outlives its connections: its traces, their processes, and their
+// positions. The session's goroutine uses it.
 type recording struct {
 	env    *Environment
 	lines  *lines
@@ -32,12 +32,12 @@ type recording struct {
 
 	id            uint64
 	host, session string
-	// perProcess says that the session has buffers for each process.
+	// perProcess is set if the session has buffers for each process.
 	perProcess bool
 
 	group *process.Group
-	// traces are those that are read, or were read when the connection was lost. forgotten says that
-	// there were others, which have ended.
+	// traces are those that are read, or were read when the connection was lost. forgotten is set if there were
+	// others, which have ended.
 	traces    map[string]*trace
 	forgotten bool
 	buffers   buffers
@@ -81,7 +81,7 @@ func newRecording(env *Environment, s lttnglive.Session, l *lines) *recording {
 	return r
 }
 
-// newLogs returns the log records of the session; nil: no pipeline takes log records.
+// newLogs returns the log records of the session, or nil if no pipeline accepts log records.
 func (r *recording) newLogs() *process.Logs {
 	if r.env.Logs == nil {
 		return nil
@@ -100,8 +100,8 @@ func (r *recording) openMemory() {
 	r.group.SetBatches(r.env.NewBatches(r.memory.delivering, r.lines.logger))
 }
 
-// key returns the key of a trace of the session. The relay daemon has the trace at path, which is the
-// same in other sessions.
+// key returns the key of a trace of the session. The relay daemon has the trace at path, which may be equal in other
+// sessions.
 func (r *recording) key(t *ctf.Trace, path string) string {
 	if m := t.Metadata(); m.HasUUID {
 		return process.UUIDText(m.UUID)
@@ -148,7 +148,7 @@ func (r *recording) withoutClock(do func()) {
 	r.held += r.env.Now().Sub(begin)
 }
 
-// read reads all events that are next in order of time, and delivers what is due.
+// read reads all events that are next in order of time, and delivers due data.
 func (r *recording) read() (err error) {
 	r.withoutClock(func() {
 		for _, t := range r.traces {
@@ -162,7 +162,7 @@ func (r *recording) read() (err error) {
 	return err
 }
 
-// check delivers what is due during a long run, and reports whether it may go on.
+// check delivers due data during a long run, and reports whether the run may continue.
 func (r *recording) check() bool {
 	if r.memory.why != nil || r.measure() != nil {
 		return false
@@ -171,7 +171,7 @@ func (r *recording) check() bool {
 	return r.env.Context.Err() == nil
 }
 
-// deliverDue delivers and stores what is due.
+// deliverDue delivers and stores due data.
 func (r *recording) deliverDue() {
 	now := r.env.Now()
 	r.group.DeliverDue(now)
@@ -205,7 +205,7 @@ func (r *recording) savePosition(t *trace) {
 	r.env.Positions.Set(context.WithoutCancel(r.env.Context), t.key, t.currentPosition())
 }
 
-// measure measures what the session holds besides what is counted, and charges it.
+// measure measures the memory of the session that is not counted, and charges all of it.
 func (r *recording) measure() error {
 	bytes := sessionBytes + r.announced + r.ended.size() + r.group.Held()
 	for _, t := range r.traces {

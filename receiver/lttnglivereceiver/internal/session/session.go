@@ -1,21 +1,21 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package session reads one session of a relay daemon, over as many connections as it takes.
+// Package session reads one session of a relay daemon, over any number of connections.
 //
-//	session.go     the life of a session: connect, attach, read, pause, again
+//	session.go     the life of a session: connect, attach, read, pause, repeat
 //	attachment.go  one connection: streams, metadata and packets arrive; source.go is one trace on it
-//	recording.go   what was read, which outlives connections: traces, processes, positions
+//	recording.go   data that outlives connections: traces, processes, positions
 //	trace.go       one CTF trace and its streams, merged by time
 //	               buffers.go, endedstreams.go, memory.go, lines.go, state.go
-//	environment.go what all sessions share
+//	environment.go shared by all sessions
 //
 // A session's life:
 //
 //	connect, attach ──► read ──► closed
 //	   ▲        │         │
 //	   │        └────┬────┘
-//	   │             ├──► gone, or shut down
+//	   │             ├──► session gone, or shutdown
 //	   └── pause ◄───┘ connection lost, refused, bad data, no memory
 //
 // One goroutine does all the work of a session.
@@ -35,8 +35,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/process"
 )
 
-// Session reads one session. Run does it; other goroutines may use Done, State and, after Done,
-// WasClosed.
+// Session reads one session. Run does it. Other goroutines may use Done, State and, after Done, WasClosed.
 type Session struct {
 	env       *Environment
 	lines     *lines
@@ -44,12 +43,12 @@ type Session struct {
 	opened    time.Time
 	// backoff is for connections and bad data, detached for a session that had no memory.
 	backoff, detached *backoff.Backoff
-	// attached says that the session was attached before. interrupted says that a line was logged since
-	// then because it is not attached any more.
+	// attached is set if the session was attached before. interrupted is set if a line since then reported that it is
+	// no longer attached.
 	attached, interrupted bool
 
-	// done is closed at the end. closed says that the session was closed, and has no more events while
-	// the relay daemon still lists it.
+	// done is closed at the end. closed is set if the session was closed, so it has no more events while the relay
+	// daemon still lists it.
 	done   chan struct{}
 	closed bool
 }
@@ -80,7 +79,7 @@ func (s *Session) IsDone() bool {
 	}
 }
 
-// WasClosed reports whether the session, which has ended, was closed in LTTng.
+// WasClosed reports whether the session was closed in LTTng. Call it after Done.
 func (s *Session) WasClosed() bool { return s.closed }
 
 // Traces returns the number of CTF traces that are read, after Done.
@@ -89,7 +88,7 @@ func (s *Session) Traces() int { return len(s.recording.traces) }
 // State returns the session's state for metrics.
 func (s *Session) State() State {
 	r := s.recording
-	// Sessions of several users may have one name.
+	// Sessions of several users may have the same name.
 	o := process.Origin{
 		Settings: s.env.Process, Host: r.host, Session: r.session,
 		ID: process.StreamID(fmt.Sprint(r.id, " ", r.host, "/", r.session), s.env.Settings.Endpoint, process.Key{}, 0),
@@ -140,7 +139,7 @@ func (s *Session) Run() {
 			if s.env.Pause(s.detachedPause()) {
 				continue
 			}
-			r.openMemory() // the session has nothing left
+			r.openMemory() // the session holds no memory now
 		}
 		s.finish(callevent.CauseShutdown)
 		return
@@ -266,7 +265,7 @@ func (s *Session) freeMemory(why error) {
 		s.lines.logger.Warn("The session is detached for now: it holds more of the memory budget than it may. Open calls are not paired",
 			zap.Error(why), zap.Int("times_since_last_line", since))
 	}
-	// Log records that were made are held until the pipeline has room: at most one batch.
+	// Log records wait until the pipeline has room: at most one batch.
 	r.group.FlushLogs()
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
 
-// source is a trace as a connection announced it. Its metadata says which trace it is.
+// source is a trace as announced on a connection. Its metadata identifies it.
 type source struct {
 	id          uint64
 	path        string
@@ -36,9 +36,9 @@ func newSource(announced lttnglive.Stream) *source {
 	return &source{id: announced.TraceID, path: announced.Path, digest: sha256.New()}
 }
 
-// cost returns the memory that it takes to append so many bytes of metadata. Metadata of a known trace
-// is read immediately. The session is charged before: many sessions may read at the same time, and
-// reading cannot be stopped.
+// cost returns the memory that is necessary to append more bytes of metadata. Metadata of a known trace is read
+// immediately. The session is charged before, because many sessions may read at the same time, and reading cannot be
+// stopped.
 func (src *source) cost(more int) int {
 	if src.trace == nil {
 		return 2 * more
@@ -82,7 +82,7 @@ func (src *source) readNew() (declared bool, err error) {
 	return src.read.Metadata().Declared, nil
 }
 
-// join makes the source one of a trace that has another source on this connection.
+// join assigns the source to a trace that has another source on this connection.
 func (src *source) join(t *trace) error {
 	data := src.data
 	src.trace, src.data, src.received = t, nil, 0
@@ -90,10 +90,10 @@ func (src *source) join(t *trace) error {
 	return src.append(data)
 }
 
-// isOf makes the source that of a trace, which has read its metadata.
+// isOf assigns the source to a trace, which has read its metadata.
 func (src *source) isOf(t *trace) { src.trace, src.data, src.read = t, nil, nil }
 
-// metadataSize returns the size in memory of metadata whose trace is not known.
+// metadataSize returns the size in memory of metadata with an unknown trace.
 func (src *source) metadataSize() int {
 	if src.read == nil {
 		return 0

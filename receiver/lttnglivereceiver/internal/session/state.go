@@ -16,9 +16,9 @@ type State struct {
 	Opened                                   time.Time
 	Streams, Processes, Packets, PacketsLost int64
 	Bytes, Events, Discarded                 int64
-	// Newest is the time until which events were delivered, in Unix nanoseconds; 0: none.
+	// Newest is the time until which events were delivered, in Unix nanoseconds, or 0.
 	Newest int64
-	// Ended says that the session has ended.
+	// Ended is set if the session has ended.
 	Ended bool
 }
 

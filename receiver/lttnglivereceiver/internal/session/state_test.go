@@ -12,7 +12,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/process"
 )
 
-func TestMetricsOfTwoSessionsOfOneNameAreOfTwoResources(t *testing.T) {
+func TestMetricsOfTwoSessionsWithOneNameHaveTwoResources(t *testing.T) {
 	env := newEnvironment(t, nil)
 	instance := func(s lttnglive.Session) string {
 		return New(env, s).State().Resource.Attributes().AsRaw()[process.AttributeServiceInstanceID].(string)

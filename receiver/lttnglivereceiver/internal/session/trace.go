@@ -18,8 +18,8 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/process"
 )
 
-// trace is a CTF trace of a session: the streams of a user's processes, or of one process. It outlives
-// connections. The session's goroutine uses it.
+// trace is a CTF trace of a session: the streams of a user's processes, or of one process. It outlives connections.
+// The session's goroutine uses it.
 type trace struct {
 	env     *Environment
 	lines   *lines
@@ -32,7 +32,7 @@ type trace struct {
 	// position is how far the trace was read when it was first announced, or was dropped: for streams
 	// that are not announced yet. Its Processes are unused: processes has them.
 	position position.Trace
-	// processes makes log records and call events of the events.
+	// processes makes log records and call events from the events.
 	processes *process.Trace
 
 	// ctf and merger read the trace. They are nil after bad data, until the trace is announced again.
@@ -41,8 +41,8 @@ type trace struct {
 	// metadata is the number of bytes of metadata, and digest their hash.
 	metadata int
 	digest   hash.Hash
-	// streams are those that have not ended, by key. numbered has them by the IDs that the merger uses,
-	// of which some are free.
+	// streams have not ended. They are indexed by key. numbered indexes them by the IDs for the merger. Some of these
+	// IDs are free.
 	streams  map[string]*stream
 	numbered []*stream
 	free     []uint64
@@ -58,8 +58,8 @@ type trace struct {
 	badCount int
 	// reached is the end of the latest packet in the clock of a stream class, in cycles.
 	reached struct{ class, end uint64 }
-	// floor is the time from which the trace is read, if it is not read from its beginning, in the
-	// clock's cycles; 0: not known yet.
+	// floor is the time from which the trace is read, if it is not read from its beginning, in the clock's cycles. It
+	// is 0 while it is not known.
 	floor uint64
 }
 
@@ -70,25 +70,25 @@ type stream struct {
 	trace *trace
 	in    *merge.Stream
 
-	// The fields up to hasPending hold for the current connection. present says that it announced the
-	// stream, hungUp that the stream is no longer asked.
+	// The fields up to hasPending belong to the current connection. present is set if that announced the stream,
+	// hungUp if the stream is no longer requested.
 	id              uint64
 	present, hungUp bool
-	// current says that the stream had nothing once: everything that was recorded before the
-	// connection was made has arrived.
+	// current is set if the stream had no data once. Then everything that was recorded before the connection has
+	// arrived.
 	current bool
 	// pending is the index of a packet that was not received yet.
 	pending    lttnglive.Index
 	hasPending bool
 
-	// offset is the offset of the last packet. any says that there was a packet, full that the last
-	// one had no room for another event.
+	// offset is the offset of the last packet. any is set if there was a packet, full if the last one had no room for
+	// another event.
 	offset uint64
 	any    bool
 	full   bool
 	// waiting are the packets that the merger has.
 	waiting []waitingPacket
-	// bad are packets that cannot be read and are left out.
+	// bad are unreadable packets, which are skipped.
 	bad []packetTimes
 }
 
@@ -96,18 +96,17 @@ type stream struct {
 type waitingPacket struct {
 	packetTimes
 	bytes int
-	// rewound says that it lies before the packet that was written before it.
+	// rewound is set if its offset is before that of the packet written before it.
 	rewound bool
 }
 
-// packetTimes are the times at which a packet begins and ends. They identify it on other connections.
+// packetTimes are the times of a packet's begin and end. They identify it on other connections.
 type packetTimes struct{ begin, end uint64 }
 
 func timesOf(i *lttnglive.Index) packetTimes { return packetTimes{i.TimestampBegin, i.TimestampEnd} }
 
 const (
-	// maxBad bounds the bad packets of a trace that are left out. Each further one ends a try to read
-	// the session.
+	// maxBad bounds the skipped bad packets of a trace. Each further one ends an attempt to read the session.
 	maxBad = 1000
 	// fullBits is the room in a packet, in bits, that is too small for an event.
 	fullBits = 256 * 8
@@ -118,7 +117,7 @@ const (
 // streamKey returns the key of a stream on all connections.
 func streamKey(s lttnglive.Stream) string { return s.Path + "/" + s.Channel }
 
-// begin begins to read the trace with its metadata, from which c was made.
+// begin begins to read the trace. c was made from its metadata.
 func (t *trace) begin(c *ctf.Trace, metadata []byte) {
 	t.ctf, t.merger = c, merge.New(c, merge.Options{
 		MaxDelay: t.env.Settings.MaxDelay, MaxWaiting: t.env.Settings.Limits.WaitingBytes, Stops: true, Resumes: t.processes.Resumes,
@@ -142,7 +141,7 @@ func (t *trace) appendMetadata(data []byte) error {
 	return nil
 }
 
-// continues reports whether metadata is that of the trace, or begins with it.
+// continues reports whether data is the metadata of the trace, or begins with it.
 func (t *trace) continues(data []byte) bool {
 	if t.ctf == nil || len(data) < t.metadata {
 		return false
@@ -158,7 +157,7 @@ func (t *trace) openStream(announced lttnglive.Stream) *stream {
 	if s == nil {
 		s = t.newStream(key)
 	} else {
-		s.in.Again()
+		s.in.Replay()
 	}
 	s.id, s.present, s.hungUp, s.hasPending, s.current = announced.ID, true, false, false, false
 	return s
@@ -195,8 +194,8 @@ func (s *stream) appendPacket(data []byte, i *lttnglive.Index) {
 	})
 }
 
-// isCut reports whether an ended stream certainly lacks its last packet. When a process ends, the tracer
-// closes a packet of each of its streams, even an empty one. A full packet was closed for an event of
+// isCut reports whether an ended stream certainly lacks its last packet. When a process ends, the tracer closes a
+// packet of each of its streams, even an empty one. A full packet was closed because an event had to be written to
 // the next packet.
 func (s *stream) isCut() bool { return !s.any || s.full }
 
@@ -287,7 +286,7 @@ func (t *trace) endPacket(s *stream, data []byte) {
 	t.buffers.release(data)
 }
 
-// endStream removes an ended stream, all of which was read. Without streams the processes end.
+// endStream removes an ended stream after all of it was read. Without streams the processes end.
 func (t *trace) endStream(s *stream) {
 	t.rememberPosition(s)
 	delete(t.streams, s.key)
@@ -338,8 +337,7 @@ func (t *trace) drop(cause callevent.Cause) {
 	t.ctf, t.merger, t.streams, t.numbered, t.free = nil, nil, nil, nil, nil
 }
 
-// leaveOut remembers the packet of a stream that could not be read. The next try leaves it out:
-// otherwise each try would end there.
+// leaveOut records an unreadable packet of a stream. The next attempt skips it, because it would end there again.
 func (t *trace) leaveOut(s *stream) {
 	if len(s.waiting) > 0 && t.badCount < maxBad {
 		t.badCount++

@@ -16,8 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
-// beginRecording begins to read a session with one trace, without a relay daemon. No pipeline takes
-// anything.
+// beginRecording begins to read a session with one trace, without a relay daemon. No pipeline accepts data.
 func beginRecording(t *testing.T, s *synthetic.Session, change func(*Environment)) (*recording, *trace) {
 	t.Helper()
 	env := newEnvironment(t, nil)
@@ -33,7 +32,7 @@ func beginRecording(t *testing.T, s *synthetic.Session, change func(*Environment
 // read reads all events of a trace.
 func read(t *trace) error { return t.read(0, func() bool { return true }) }
 
-func TestStreamsThatComeAndGoLeaveLittleBehind(t *testing.T) {
+func TestEndedStreamsUseLittleMemory(t *testing.T) {
 	const most, streams = 20, 200
 	s := synthetic.New("restless")
 	s.Class("shop:sold", "number")
@@ -41,7 +40,7 @@ func TestStreamsThatComeAndGoLeaveLittleBehind(t *testing.T) {
 	_, trace := beginRecording(t, s, func(e *Environment) { e.Settings.Limits.Streams = most })
 	packet := s.PacketBytes(0, &s.Streams[0].Packets[0])
 	index := lttnglive.Index{PacketSize: uint64(len(packet)) * 8, ContentSize: uint64(len(packet)) * 8, TimestampBegin: 10, TimestampEnd: 10}
-	// A stream that stays lets the trace live.
+	// This stream stays, so the trace does not end.
 	trace.openStream(lttnglive.Stream{Channel: "stays"}).in.Promise(0, 1000)
 	readStream := func(channel string) uint64 {
 		before := trace.events
@@ -54,7 +53,7 @@ func TestStreamsThatComeAndGoLeaveLittleBehind(t *testing.T) {
 	channel := func(i int) string { return fmt.Sprint("channel", i) }
 	for i := range streams {
 		require.EqualValues(t, 1, readStream(channel(i)))
-		require.Zero(t, readStream(channel(i)), "what was read is not read again")
+		require.Zero(t, readStream(channel(i)), "events are not read twice")
 		require.Zero(t, readStream(channel(max(0, i-most/4))), "nor where other streams have ended since")
 		require.Len(t, trace.streams, 1)
 		require.LessOrEqual(t, len(trace.numbered), 2)
@@ -77,7 +76,7 @@ func TestBadPacketsOfATraceAreBounded(t *testing.T) {
 	assert.Len(t, trace.bad, maxBad)
 }
 
-// A stream that has hung up may come again under another ID.
+// A stream that hung up may be announced again with another ID.
 func TestAStreamThatHungUpMayBeAnnouncedAgainOnTheSameConnection(t *testing.T) {
 	s := synthetic.New("again", "vpid", "vtid")
 	s.Class("shop:sold", "number")

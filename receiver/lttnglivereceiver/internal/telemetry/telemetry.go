@@ -66,7 +66,7 @@ func (t *Telemetry) Streams(change int64) {
 	t.builder.ReceiverLttngLiveStreams.Add(background, change)
 }
 
-// StreamCut counts a stream whose last packet is missing.
+// StreamCut counts a stream without its last packet.
 func (t *Telemetry) StreamCut() { t.builder.ReceiverLttngLiveStreamsCut.Add(background, 1) }
 
 // CallStreams counts call streams that began and did not end.

@@ -35,7 +35,7 @@ func files(tb testing.TB, name string) map[string][]byte {
 	return *files
 }
 
-// isPublished and isReply say what a file of a capture is.
+// isPublished and isReply classify the files of a capture.
 func isPublished(name string) bool {
 	return strings.HasSuffix(name, ".bin") && !isReply(name) && name != malformed
 }
@@ -195,7 +195,7 @@ func snapshotValues(s Snapshot) values {
 	return values{"16": stacks, "18": files}
 }
 
-// withoutMissing removes what a Ruby doesn't have, from the statistics of a message.
+// withoutMissing removes statistics that a Ruby doesn't have from a message.
 func withoutMissing(message values) {
 	for _, e := range message["2"].([]any) {
 		if payload, ok := e.(values)["2"].(values); ok {
@@ -265,7 +265,7 @@ func TestEveryCapturedReplyHasTheValuesOfItsJSON(t *testing.T) {
 	require.Equal(t, 10, handshakes)
 }
 
-// encodeAgain writes what a reader reads.
+// encodeAgain writes the events of a reader.
 func encodeAgain(tb testing.TB, message []byte) []byte {
 	tb.Helper()
 	dialect, err := DialectOf(message)

@@ -5,8 +5,8 @@ package rbkit
 
 import "fmt"
 
-// Command is a command to a server: these bytes, in one frame. A client must never send an
-// empty frame: after it the server answers no client any more.
+// Command is a command to a server: these bytes, in one frame. A client must never send an empty
+// frame, because the server then stops answering all clients.
 type Command string
 
 // The commands.
@@ -16,13 +16,13 @@ const (
 	StopMemoryProfile   Command = "stop_memory_profile"
 	TriggerGC           Command = "trigger_gc"
 	ObjectSpaceSnapshot Command = "objectspace_snapshot"
-	UseCPUTime          Command = "use_cpu_time"  // from the next start of CPU profiling on
-	UseWallTime         Command = "use_wall_time" // likewise
+	UseCPUTime          Command = "use_cpu_time"  // from the next start of CPU profiling
+	UseWallTime         Command = "use_wall_time" // from the next start of CPU profiling
 	StartCPUProfiling   Command = "start_cpu_profiling"
 	StopCPUProfiling    Command = "stop_cpu_profiling"
 )
 
-// ok is the answer to every command except Handshake, also to an unknown command. Another
+// ok is the answer to every command except Handshake, also to an unknown command. The next
 // handshake shows the effect of a command.
 const ok = "ok"
 

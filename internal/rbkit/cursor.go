@@ -12,12 +12,11 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// cursor reads msgpack from a message. After something is wrong it reads nothing more.
+// cursor reads msgpack from a message. After an error it reads nothing more.
 //
-// The first bytes that nearly all values here have are read here, everything else by
-// msgp.
+// It reads the first bytes of nearly all values itself, and everything else with msgp.
 type cursor struct {
-	message []byte // nil after something was wrong
+	message []byte // nil after an error
 	at      int    // never beyond the end of the message
 	err     *ProtocolError
 }
@@ -27,8 +26,8 @@ func newCursor(message []byte) cursor { return cursor{message: message} }
 // rest returns the bytes from the cursor on.
 func (c *cursor) rest() []byte { return c.message[c.at:] }
 
-// leave goes on where only rest is left.
-func (c *cursor) leave(rest []byte) { c.at = len(c.message) - len(rest) }
+// moveToRest moves the cursor to the begin of rest.
+func (c *cursor) moveToRest(rest []byte) { c.at = len(c.message) - len(rest) }
 
 // failure returns the noted problem as an error.
 func (c *cursor) failure() error {
@@ -46,8 +45,8 @@ func (c *cursor) fail(problem Problem, expected, got string) {
 	c.message, c.at = nil, 0
 }
 
-// wrong notes an error of msgp at the position of the cursor.
-func (c *cursor) wrong(expected string, err error) {
+// failAsMsgp notes an error of msgp at the position of the cursor.
+func (c *cursor) failAsMsgp(expected string, err error) {
 	var below msgp.UintBelowZero
 	var above msgp.UintOverflow
 	switch {
@@ -74,17 +73,17 @@ const (
 	firstUint16, firstUint32   = 0xcd, 0xce
 	firstBytes32               = 0xc6
 	firstExtension32           = 0xc9
-	lastSmall                  = 0x7f // the largest number that is its own first byte
+	lastSmall                  = 0x7f // the largest number with one byte
 )
 
-// Sizes of numbers, their first byte included, and of the head of a longer array.
+// Sizes of numbers with their first byte, and of the head of a longer array.
 const (
 	sizeUint8, sizeUint16, sizeUint32, sizeFloat64 = 2, 3, 5, 9
 	sizeArray16                                    = 3
 )
 
-// mapping reads the head of a map, and gives how many pairs it has, as far as they can be
-// there.
+// mapping reads the head of a map, and returns the number of its pairs, at most the number of
+// bytes that follow.
 func (c *cursor) mapping(expected string) (pairs int) {
 	if c.at < len(c.message) && c.message[c.at]&^firstMapBits == firstMap {
 		pairs = int(c.message[c.at] & firstMapBits)
@@ -93,15 +92,15 @@ func (c *cursor) mapping(expected string) (pairs int) {
 	}
 	n, rest, err := msgp.ReadMapHeaderBytes(c.rest())
 	if err != nil {
-		c.wrong(expected, err)
+		c.failAsMsgp(expected, err)
 		return 0
 	}
-	c.leave(rest)
+	c.moveToRest(rest)
 	return c.atMost(n)
 }
 
-// array reads the head of an array, and gives how many elements it has, as far as they can
-// be there.
+// array reads the head of an array, and returns the number of its elements, at most the number of
+// bytes that follow.
 func (c *cursor) array(expected string) (elements int) {
 	if c.at < len(c.message) && c.message[c.at]&^firstArrayBits == firstArray {
 		elements = int(c.message[c.at] & firstArrayBits)
@@ -110,15 +109,15 @@ func (c *cursor) array(expected string) (elements int) {
 	}
 	n, rest, err := msgp.ReadArrayHeaderBytes(c.rest())
 	if err != nil {
-		c.wrong(expected, err)
+		c.failAsMsgp(expected, err)
 		return 0
 	}
-	c.leave(rest)
+	c.moveToRest(rest)
 	return c.atMost(n)
 }
 
-// atMost is a number of values that are announced, and have at least a byte each; of more
-// than there are bytes, the first that can't be there is where it ends.
+// atMost bounds an announced number of values. Each has at least one byte, so a larger number
+// fails at the end of the bytes.
 func (c *cursor) atMost(announced uint32) int {
 	return int(min(uint64(announced), uint64(len(c.rest()))+1))
 }
@@ -135,15 +134,15 @@ func (c *cursor) number(expected string) uint64 {
 func (c *cursor) rareNumber(expected string) uint64 {
 	n, rest, err := msgp.ReadUint64Bytes(c.rest())
 	if err != nil {
-		c.wrong(expected, err)
+		c.failAsMsgp(expected, err)
 		return 0
 	}
-	c.leave(rest)
+	c.moveToRest(rest)
 	return n
 }
 
-// usualNumber is the number at a place of a message, as nearly all of them are written,
-// and the place behind it; 0: it is something else.
+// usualNumber returns a number in the encoding of nearly all numbers, and the place after it. The
+// place is 0 for another encoding.
 func usualNumber(message []byte, at int) (number uint64, behind int) {
 	b := message[at:]
 	if len(b) < sizeUint32 {
@@ -163,8 +162,8 @@ func usualNumber(message []byte, at int) (number uint64, behind int) {
 	return uint64(b[0]), at + 1
 }
 
-// usualCount is how many elements the array at a place of a message has, and the place
-// behind its head; 0: it is something else, or a very long one.
+// usualCount returns the number of elements of an array in the usual encoding, and the place
+// after its head. The place is 0 for another encoding, or a very long array.
 func usualCount(message []byte, at int) (elements, behind int) {
 	if at+sizeArray16 > len(message) {
 		return 0, 0
@@ -178,8 +177,8 @@ func usualCount(message []byte, at int) (elements, behind int) {
 	return 0, 0
 }
 
-// usualText is the text at a place of a message, or nil, as nearly all of them are written,
-// and the place behind it; 0: it is something else.
+// usualText returns a text, or nil, in the usual encoding, and the place after it. The place is 0
+// for another encoding.
 func usualText(message []byte, at int) (text []byte, behind int) {
 	if at >= len(message) {
 		return nil, 0
@@ -207,7 +206,7 @@ func usualText(message []byte, at int) (text []byte, behind int) {
 	return message[at:behind:behind], behind
 }
 
-// follows reads a byte, if it is that one.
+// follows reads a byte, if it is the next one.
 func (c *cursor) follows(b byte) bool {
 	if c.at < len(c.message) && c.message[c.at] == b {
 		c.at++
@@ -219,8 +218,7 @@ func (c *cursor) follows(b byte) bool {
 // null reads nil, if it is the next value.
 func (c *cursor) null() bool { return c.follows(firstNil) }
 
-// text reads a text, as str, as raw of the old msgpack, or as bin. It is nil for nil, and
-// otherwise not.
+// text reads a text: str, raw of the old msgpack, or bin. The text is nil only for nil.
 func (c *cursor) text(expected string) []byte {
 	if c.at < len(c.message) && c.message[c.at]&^firstTextBits == firstText {
 		begin := c.at + 1
@@ -245,15 +243,15 @@ func (c *cursor) rareText(expected string) []byte {
 	}
 	text, rest, err := read(c.rest())
 	if err != nil {
-		c.wrong(expected, err)
+		c.failAsMsgp(expected, err)
 		return nil
 	}
-	c.leave(rest)
+	c.moveToRest(rest)
 	return text
 }
 
-// isCutOff reports whether a value that says its size in 32 bits has less bytes than that,
-// which is an error. Where int has 32 bits too, msgp would take such a size for another one.
+// isCutOff reports whether a value with a size of 32 bits has fewer bytes than that, which is an
+// error. If int has 32 bits, msgp would read such a size as another one.
 func (c *cursor) isCutOff(expected string) bool {
 	const head = 5 // the first byte and the size
 	b := c.rest()
@@ -263,11 +261,11 @@ func (c *cursor) isCutOff(expected string) bool {
 	if uint64(binary.BigEndian.Uint32(b[1:])) <= uint64(len(b)-head) {
 		return false
 	}
-	c.wrong(expected, msgp.ErrShortBytes)
+	c.failAsMsgp(expected, msgp.ErrShortBytes)
 	return true
 }
 
-// key reads the key of a pair. One that is no number of ours is passed over, and noKey.
+// key reads the key of a pair. It skips a key that is no known number, and returns noKey.
 func (c *cursor) key() uint64 {
 	if c.at < len(c.message) && c.message[c.at] <= lastSmall {
 		c.at++
@@ -275,7 +273,7 @@ func (c *cursor) key() uint64 {
 	}
 	if t := msgp.NextType(c.rest()); t == msgp.UintType || t == msgp.IntType {
 		if n, rest, err := msgp.ReadUint64Bytes(c.rest()); err == nil {
-			c.leave(rest)
+			c.moveToRest(rest)
 			return n
 		}
 	}
@@ -285,12 +283,12 @@ func (c *cursor) key() uint64 {
 
 const noKey = math.MaxUint64
 
-// maxMilliseconds is the last time that Unix nanoseconds in 64 bits have.
+// maxMilliseconds is the last time of Unix nanoseconds in 64 bits.
 const maxMilliseconds = math.MaxInt64 / 1e6
 
 const expectedTime = "a time, in milliseconds since 1970"
 
-// time reads a time: whole milliseconds in a float64, as a rule.
+// time reads a time, usually whole milliseconds in a float64.
 func (c *cursor) time() Time {
 	if c.at+sizeFloat64 <= len(c.message) && c.message[c.at] == firstFloat64 {
 		ms := math.Float64frombits(binary.BigEndian.Uint64(c.message[c.at+1:]))
@@ -316,17 +314,17 @@ func (c *cursor) rareTime() Time {
 	}
 	switch {
 	case err != nil:
-		c.wrong(expectedTime, err)
+		c.failAsMsgp(expectedTime, err)
 		return 0
-	case !(ms >= 0 && ms <= maxMilliseconds): // NaN too
+	case !(ms >= 0 && ms <= maxMilliseconds): // also NaN
 		c.fail(WrongValue, expectedTime, fmt.Sprint(ms))
 		return 0
 	}
-	c.leave(rest)
+	c.moveToRest(rest)
 	return Time(ms)
 }
 
-// skip passes over a value, however deep it is, in a loop.
+// skip skips a value of any depth, in a loop.
 func (c *cursor) skip() {
 	const expected = "a value"
 	for values := uint64(1); values > 0 && c.err == nil; values-- {
@@ -341,15 +339,15 @@ func (c *cursor) skip() {
 			}
 			rest, err := msgp.Skip(c.rest())
 			if err != nil {
-				c.wrong(expected, err)
+				c.failAsMsgp(expected, err)
 				return
 			}
-			c.leave(rest)
+			c.moveToRest(rest)
 		}
 	}
 }
 
-// messageType is the type of a message. The cursor stands anywhere then.
+// messageType returns the type of a message, and leaves the cursor anywhere.
 func (c *cursor) messageType() (eventType uint64, ok bool) {
 	for range c.mapping("a message: a map") {
 		switch key := c.key(); {

@@ -5,13 +5,13 @@ package rbkit
 
 import "fmt"
 
-// Dialect is how events are numbered.
+// Dialect is a numbering of events.
 type Dialect uint8
 
 // The dialects. The zero value is none.
 const (
-	Released   Dialect = 1 + iota // by the servers that were released
-	Documented                    // as in the document
+	Released   Dialect = 1 + iota // of the released servers
+	Documented                    // of the document
 )
 
 func (d Dialect) String() string {
@@ -31,15 +31,15 @@ type Kind uint8
 // The kinds of events. The zero value is none.
 const (
 	Unknown            Kind = iota // a type that the dialect doesn't have
-	ObjectCreated                  // an object was made; not in the documented dialect
-	ObjectDestroyed                // one was freed; not in the documented dialect
-	AllocationSnapshot             // what was allocated where; not in the released dialect
+	ObjectCreated                  // an object was created; not in the documented dialect
+	ObjectDestroyed                // an object was freed; not in the documented dialect
+	AllocationSnapshot             // allocations by place; not in the released dialect
 	GCStart                        // a garbage collection began
 	GCEndMark                      // its marking ended
-	GCEndSweep                     // its sweeping ended, which goes on while the program runs
+	GCEndSweep                     // its sweeping ended, while the program ran
 	ObjectSpaceDump                // a part of all objects
-	DumpedObject                   // an object of the part before it; it is no event on the wire
-	GCStats                        // what GC.stat says
+	DumpedObject                   // an object of the previous part; no event on the wire
+	GCStats                        // the result of GC.stat
 	CPUSample                      // the stack of a thread
 
 	collection // a published message
@@ -84,7 +84,7 @@ func (d Dialect) kind(eventType uint64) Kind {
 	return Unknown
 }
 
-// number is the type of an event of that kind, if the dialect has it.
+// number returns the type of a kind, if the dialect has it.
 func (d Dialect) number(k Kind) (eventType uint64, ok bool) {
 	for eventType := range uint64(len(releasedTypes)) {
 		if k != Unknown && d.kind(eventType) == k {
@@ -94,8 +94,8 @@ func (d Dialect) number(k Kind) (eventType uint64, ok bool) {
 	return 0, false
 }
 
-// DialectOf is the dialect of a published message, by its type: all published messages
-// are event collections. A message of another type is a *ProtocolError.
+// DialectOf returns the dialect of a published message by its type: all published messages are
+// event collections. A message of another type is a *ProtocolError.
 func DialectOf(published []byte) (Dialect, error) {
 	c := newCursor(published)
 	eventType, ok := c.messageType()
@@ -105,7 +105,7 @@ func DialectOf(published []byte) (Dialect, error) {
 	return dialectBy(eventType, collection)
 }
 
-// dialectBy is the dialect in which that type means that kind.
+// dialectBy returns the dialect in which a type means a kind.
 func dialectBy(eventType uint64, k Kind) (Dialect, error) {
 	for _, d := range []Dialect{Released, Documented} {
 		if d.kind(eventType) == k {

@@ -15,10 +15,10 @@
 // read, and decoded when the caller iterates over them. So no message needs more memory
 // than its bytes.
 //
-// Of a broken message, Reader returns all events before the broken place.
+// Reader returns all events of a broken message before its error.
 //
 // # Dialects
 //
-// The released server has other numbers of events than the document, and both have the
-// version 2.1. A handshake shows the dialect, or else any published message: Dialect.
+// The released server numbers events otherwise than the document, and both have the version 2.1.
+// A handshake shows the dialect, and so does any published message: Dialect.
 package rbkit

@@ -13,7 +13,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// Expectations of errors, for values that are read in several places.
+// Expectations of errors for several places.
 const (
 	expectedID    = "the ID of an object"
 	expectedClass = "the name of a class"
@@ -24,7 +24,7 @@ const (
 	expectedLine  = "the number of a line"
 )
 
-// listed reads n elements by read, and remembers where they lie.
+// listed reads n elements with read, and returns their bytes.
 func (c *cursor) listed(n int, read func(*cursor)) list {
 	begin := c.at
 	for range n {
@@ -35,7 +35,7 @@ func (c *cursor) listed(n int, read func(*cursor)) list {
 	return list{n: n, raw: c.message[begin:c.at]}
 }
 
-// references reads a list of IDs. It is a loop of its own since dumps are full of them.
+// references reads a list of IDs. It has its own loop, because dumps have many references.
 func (c *cursor) references() References {
 	if c.null() {
 		return References{}
@@ -59,8 +59,8 @@ func (c *cursor) references() References {
 	return References{list{n: n, raw: c.message[begin:at]}}
 }
 
-// usualIDs is how many of the first n IDs are of 32 bits, as nearly all are, up to the first
-// that is not.
+// usualIDs returns how many of the first n IDs have 32 bits, as nearly all have, up to the first
+// other one.
 func usualIDs(b []byte, n int) (usual int) {
 	// Four at a time.
 	for ; n-usual >= 4 && len(b) >= 4*sizeUint32; usual += 4 {
@@ -75,8 +75,8 @@ func usualIDs(b []byte, n int) (usual int) {
 	return usual
 }
 
-// usualCreated reads an object into o as all servers write one that is created, if that
-// is how it is written: the ID and the class.
+// usualCreated reads a created object into o, if it has the encoding of all servers: the ID and
+// the class.
 func (c *cursor) usualCreated(o *Object) bool {
 	begin := c.at
 	if c.follows(firstMap|2) && c.follows(fieldID) {
@@ -90,8 +90,8 @@ func (c *cursor) usualCreated(o *Object) bool {
 	return false
 }
 
-// usualDumped is usualCreated for an object that is dumped: all that is known of it. What is
-// unusual, or wrong, is left to object, which reads it all from the begin on.
+// usualDumped reads a dumped object with all its properties in the usual encoding. It leaves any
+// other to object, which reads it again from its begin.
 func (c *cursor) usualDumped(o *Object) bool {
 	const (
 		head     = 8 // up to the class
@@ -136,8 +136,7 @@ func (c *cursor) usualDumped(o *Object) bool {
 	return true
 }
 
-// object reads an object that is created, destroyed or dumped into o, whatever it has in
-// whatever order.
+// object reads a created, destroyed or dumped object into o, with any fields in any order.
 func (c *cursor) object(o *Object) {
 	*o = Object{}
 	hasID := false
@@ -188,9 +187,8 @@ func (c *cursor) frame() (f Frame) {
 	return c.anyFrame()
 }
 
-// usualFrame reads a frame into f as all servers write it, if that is how it is written:
-// only the label and the thread may be missing. What is unusual, or wrong, is left to
-// anyFrame.
+// usualFrame reads a frame into f, if it has the encoding of all servers. Only label and thread
+// may be missing. It leaves any other frame to anyFrame.
 func (c *cursor) usualFrame(f *Frame) bool {
 	b := c.message[c.at:]
 	if len(b) < 2 || b[0]&^firstMapBits != firstMap || b[1] != fieldMethod {
@@ -217,7 +215,7 @@ func (c *cursor) usualFrame(f *Frame) bool {
 	}
 	f.Singleton = b[at+1] == 1
 	at += 2
-	f.Told = b[1:at:at]
+	f.Encoded = b[1:at:at]
 	if fields == 5 {
 		fields--
 		if at >= len(b) || b[at] != fieldThread {
@@ -234,7 +232,7 @@ func (c *cursor) usualFrame(f *Frame) bool {
 	return true
 }
 
-// anyFrame reads a frame, whatever it has in whatever order.
+// anyFrame reads a frame with any fields in any order.
 func (c *cursor) anyFrame() (f Frame) {
 	for range c.mapping("a frame: a map") {
 		switch c.key() {
@@ -265,7 +263,7 @@ func (c *cursor) flag() bool {
 	if msgp.NextType(c.rest()) == msgp.BoolType {
 		is, rest, err := msgp.ReadBoolBytes(c.rest())
 		if err == nil {
-			c.leave(rest)
+			c.moveToRest(rest)
 			return is
 		}
 	}
@@ -277,8 +275,8 @@ func (c *cursor) stats() Stats {
 	return Stats{c.listed(c.mapping("statistics: a map"), func(c *cursor) { c.stat() })}
 }
 
-// stat reads a name and a number. ok is false where one of them is something else, as ""
-// for what a Ruby doesn't have.
+// stat reads a name and a number. ok is false for another type, as for "", the value of
+// statistics that a Ruby doesn't have.
 func (c *cursor) stat() (name []byte, number Number, ok bool) {
 	if t := msgp.NextType(c.rest()); t != msgp.StrType && t != msgp.BinType {
 		c.skip()
@@ -303,10 +301,10 @@ func (c *cursor) stat() (name []byte, number Number, ok bool) {
 		return nil, Number{}, false
 	}
 	if err != nil {
-		c.wrong("a number", err)
+		c.failAsMsgp("a number", err)
 		return nil, Number{}, false
 	}
-	c.leave(rest)
+	c.moveToRest(rest)
 	return name, number, true
 }
 
@@ -339,8 +337,7 @@ func (c *cursor) stack() (id uint64, frames Frames) {
 	return id, c.frames()
 }
 
-// file reads the allocations of a file and yields each, until yield says that it is
-// enough.
+// file reads the allocations of a file and yields each, until yield returns false.
 func (c *cursor) file(yield func(Allocation) bool) (more bool) {
 	file := c.text(expectedFile)
 	for range c.mapping("the allocations of a file: a map") {
@@ -376,7 +373,7 @@ func (c *cursor) allocation() (a Allocation) {
 	return a
 }
 
-// place reads "LINE CLASS SIZE", of which the class may have spaces.
+// place reads "LINE CLASS SIZE". The class may have spaces.
 func (c *cursor) place() (line uint64, class []byte, size uint64) {
 	const expected = `"LINE CLASS SIZE"`
 	before := *c
@@ -394,7 +391,7 @@ func (c *cursor) place() (line uint64, class []byte, size uint64) {
 		}
 	}
 	if c.err == nil {
-		*c = before // the error is about where the text begins
+		*c = before // the error is at the begin of the text
 		c.fail(WrongValue, expected, fmt.Sprintf("%.64q", text))
 	}
 	return 0, nil, 0

@@ -11,15 +11,15 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// Collection is a message that is written, as the server of a dialect does. What an event
-// needs and the dialect doesn't have is a *DialectError, and nothing is added then.
+// Collection is a message to write in the dialect of a server. An event that the dialect doesn't
+// have is a *DialectError, and changes nothing.
 type Collection struct {
 	dialect Dialect
 	events  []byte
 	n       int
 }
 
-// NewCollection is an empty message.
+// NewCollection returns an empty message.
 func NewCollection(dialect Dialect) *Collection { return &Collection{dialect: dialect} }
 
 // DialectError is the error of a dialect that has no events of a kind.
@@ -32,7 +32,7 @@ func (e *DialectError) Error() string {
 	return fmt.Sprintf("expected an event that the %s dialect has, got %s", e.Dialect, e.Kind)
 }
 
-// Len is how many events there are.
+// Len returns the number of events.
 func (c *Collection) Len() int { return c.n }
 
 // Reset removes all events.
@@ -58,7 +58,7 @@ func (c *Collection) begin(k Kind, at Time, fields int) error {
 	return nil
 }
 
-// GC adds GCStart, GCEndMark or GCEndSweep, which have nothing but a time.
+// GC adds GCStart, GCEndMark or GCEndSweep, which have only a time.
 func (c *Collection) GC(k Kind, at Time) error {
 	if k.hasPayload() {
 		return &DialectError{Dialect: c.dialect, Kind: k}
@@ -85,7 +85,7 @@ func (c *Collection) Destroyed(at Time, id uint64) error {
 	return nil
 }
 
-// Dump adds a part of an object space dump that has objects in all its parts together.
+// Dump adds a part of an object space dump. objects counts the objects of all its parts.
 func (c *Collection) Dump(at Time, correlation, objects uint64, part []DumpObject) error {
 	if err := c.begin(ObjectSpaceDump, at, 5); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (c *Collection) Dump(at Time, correlation, objects uint64, part []DumpObjec
 	return nil
 }
 
-// DumpObject is an object of a dump that is written. Without a file it has no line.
+// DumpObject is an object of a dump to write. Without a file it has no line.
 type DumpObject struct {
 	ID         uint64
 	Class      []byte
@@ -126,7 +126,7 @@ func (o DumpObject) appendTo(b []byte, d Dialect) []byte {
 	return msgp.AppendUint64(appendKey(b, fieldSize), o.Size)
 }
 
-// Stat is a number of GC.stat that is written; one that is missing is an empty text.
+// Stat is a number of GC.stat to write. A missing one is an empty text.
 type Stat struct {
 	Name    string
 	Value   uint64
@@ -151,8 +151,7 @@ func (c *Collection) Stats(at Time, stats []Stat) error {
 	return nil
 }
 
-// Sample adds CPUSample, with frames leaf first. Only the released dialect says the
-// thread.
+// Sample adds CPUSample, with frames leaf first. Only the released dialect has the thread.
 func (c *Collection) Sample(at Time, frames []Frame) error {
 	if err := c.begin(CPUSample, at, 3); err != nil {
 		return err
@@ -185,19 +184,19 @@ func (f Frame) appendTo(b []byte, d Dialect, label, thread bool) []byte {
 	return b
 }
 
-// Stack is a stack of an allocation snapshot that is written.
+// Stack is a stack of an allocation snapshot to write.
 type Stack struct {
 	ID     uint64
 	Frames []Frame
 }
 
-// FileAllocations are the allocations in one file of a snapshot that is written.
+// FileAllocations are the allocations in one file of a snapshot to write.
 type FileAllocations struct {
 	File        []byte
 	Allocations []PlaceAllocations
 }
 
-// PlaceAllocations are the allocations at one place. Without stacks they are nil.
+// PlaceAllocations are the allocations at one place. Stacks is nil without stacks.
 type PlaceAllocations struct {
 	Line   uint64
 	Class  []byte
@@ -206,7 +205,7 @@ type PlaceAllocations struct {
 	Stacks []StackCount
 }
 
-// StackCount is how often something was allocated by a stack.
+// StackCount is how many objects a stack allocated.
 type StackCount struct{ ID, Count uint64 }
 
 // Snapshot adds AllocationSnapshot.
@@ -251,7 +250,7 @@ func (a PlaceAllocations) appendTo(b []byte, d Dialect) []byte {
 	return b
 }
 
-// AppendHandshake appends the reply to Handshake in the dialect that h has.
+// AppendHandshake appends the reply to Handshake in the dialect of h.
 func AppendHandshake(b []byte, h HandshakeReply) []byte {
 	eventType, _ := h.Dialect.number(handshake)
 	b = msgp.AppendMapHeader(appendKey(appendHead(b, 3, eventType, h.Time), fieldPayload), 9)
@@ -269,7 +268,7 @@ func AppendHandshake(b []byte, h HandshakeReply) []byte {
 	return b
 }
 
-// appendHead appends the head of a map of so many fields, and the first two of them.
+// appendHead appends the head of a map with a number of fields, and its first two.
 func appendHead(b []byte, fields int, eventType uint64, at Time) []byte {
 	b = msgp.AppendUint64(appendKey(msgp.AppendMapHeader(b, length(fields)), fieldType), eventType)
 	return msgp.AppendFloat64(appendKey(b, fieldTime), float64(at))
@@ -288,16 +287,16 @@ func appendFlag(b []byte, is bool) []byte {
 
 func appendArray(b []byte, n int) []byte { return msgp.AppendArrayHeader(b, length(n)) }
 
-// length is n as a head of msgpack has it; more elements than that no memory holds.
+// length returns n for the head of a msgpack value. No memory has more elements.
 func length(n int) uint32 { return uint32(min(uint64(n), math.MaxUint32)) }
 
-// First bytes of longer texts. The old msgpack of the documented dialect's servers has no
+// First bytes of longer texts. The old msgpack of servers of the documented dialect has no
 // firstText8, and calls the others raw.
 const (
 	firstText8, firstText16, firstText32 = 0xd9, 0xda, 0xdb
 )
 
-// appendText appends a text as the servers of the dialect do; nil is nil.
+// appendText appends a text in the encoding of the dialect; nil is nil.
 func (d Dialect) appendText(b, text []byte) []byte {
 	n := len(text)
 	switch {

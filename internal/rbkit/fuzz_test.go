@@ -16,8 +16,8 @@ import (
 // fuzzSeed is how large a captured message may be to be a seed: longer ones are alike.
 const fuzzSeed = 12_000
 
-// FuzzMessage reads anything as a message of both dialects. What is read without an error
-// is written, and read again: nothing may have changed.
+// FuzzMessage reads any bytes as a message of both dialects. It writes the events of a valid
+// message, reads them again, and expects the same.
 func FuzzMessage(f *testing.F) {
 	eachMessage(f, func(_ string, message, _ []byte) {
 		if len(message) <= fuzzSeed {
@@ -49,7 +49,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// checkError says that an error is ours and has a place in the message, or is none.
+// checkError checks that an error is nil, or of this package with a position in the message.
 func checkError(t *testing.T, message []byte, err error) {
 	var wrong *ProtocolError
 	switch {

@@ -5,8 +5,8 @@ package rbkit
 
 import "github.com/tinylib/msgp/msgp"
 
-// HandshakeReply is what a server says of itself (document, "Message frame for
-// HANDSHAKE"). What it doesn't say is empty.
+// HandshakeReply describes a server (document, "Message frame for HANDSHAKE"). A missing property
+// is empty.
 type HandshakeReply struct {
 	Dialect            Dialect
 	Time               Time
@@ -34,8 +34,8 @@ const (
 	keyCPUMode          = "cpu_profiling_mode"
 )
 
-// DecodeHandshake decodes the reply to Handshake, and tells the dialect of the server by
-// it. Errors are *ProtocolError.
+// DecodeHandshake decodes the reply to Handshake. The reply shows the dialect of the server.
+// Errors are *ProtocolError.
 func DecodeHandshake(reply []byte) (h HandshakeReply, err error) {
 	c := newCursor(reply)
 	var eventType uint64

@@ -5,16 +5,16 @@ package rbkit
 
 import "fmt"
 
-// Problem is a kind of mistake in a message. Its text is for a counter's attribute.
+// Problem is a kind of error in a message. Its text is for a counter's attribute.
 type Problem uint8
 
 // The problems.
 const (
-	Truncated  Problem = 1 + iota // it ends too early; there are too few elements, too
-	WrongType                     // something is of another type, or no msgpack
-	WrongValue                    // a number or text is beyond what makes sense there
-	Missing                       // a field that has to be there is not
-	Trailing                      // something stands behind the message
+	Truncated  Problem = 1 + iota // the message, or a list in it, ends too early
+	WrongType                     // a value has another type, or is no msgpack
+	WrongValue                    // a number or text is impossible at its place
+	Missing                       // a required field is missing
+	Trailing                      // bytes follow the message
 )
 
 func (p Problem) String() string {
@@ -37,9 +37,9 @@ func (p Problem) String() string {
 // ProtocolError has the position where a message breaks the protocol.
 type ProtocolError struct {
 	Problem  Problem
-	Offset   int    // of the wrong field, from the beginning of the message
-	Expected string // what is allowed there
-	Got      string // what stands there
+	Offset   int    // of the wrong field, from the begin of the message
+	Expected string // the allowed bytes
+	Got      string // the received bytes
 }
 
 func (e *ProtocolError) Error() string {

@@ -8,16 +8,16 @@ import (
 	"fmt"
 )
 
-// Reader goes through the events of a published message. The zero value has none. It can
-// be used again by Open; it is for one goroutine.
+// Reader reads the events of a published message. The zero value has none. Open makes it
+// reusable. It is for one goroutine.
 type Reader struct {
 	dialect Dialect
 	header  Header
 	cursor  cursor
-	events  int // that are still to come, as announced
-	objects int // of the part that is read, that are still to come
-	behind  int // where that part's event ends, if its objects are not the last of it; 0: they are
-	last    int // where the message ends, if the payload is not the last of it; 0: it is
+	events  int // announced events that follow
+	objects int // objects of the current part that follow
+	behind  int // the end of the current part's event, if its objects are not at the end; 0: they are
+	last    int // the end of the message, if the payload is not at the end; 0: it is
 	event   Event
 }
 
@@ -26,15 +26,15 @@ type Header struct {
 	Time    Time
 	Counter uint64 // from 0 in each process, one more in each message
 	Counted bool   // there is a counter
-	Events  int    // that it announces, as far as they can be there
+	Events  int    // announced events, at most the number of bytes that follow
 }
 
-// Event is an event, and DumpedObject. Only what belongs to its kind has a value that
-// means something. It is gone when the next is read.
+// Event is an event, or a DumpedObject. Only the values of its kind are valid. The next event
+// overwrites it.
 type Event struct {
 	Kind     Kind
-	Type     uint64   // as it was sent
-	Time     Time     // of a DumpedObject: of its part
+	Type     uint64   // as received
+	Time     Time     // for a DumpedObject the time of its part
 	Object   Object   // of ObjectCreated, ObjectDestroyed and DumpedObject
 	Part     Part     // of ObjectSpaceDump and DumpedObject
 	Stats    Stats    // of GCStats
@@ -42,8 +42,7 @@ type Event struct {
 	Snapshot Snapshot // of AllocationSnapshot
 }
 
-// Open begins with a message, which may not be changed while the reader is used. Errors
-// are *ProtocolError.
+// Open begins a message, which must not change while the reader reads. Errors are *ProtocolError.
 func (r *Reader) Open(dialect Dialect, message []byte) error {
 	*r = Reader{dialect: dialect, cursor: newCursor(message)}
 	c := &r.cursor
@@ -60,8 +59,8 @@ func (r *Reader) Open(dialect Dialect, message []byte) error {
 	return c.failure()
 }
 
-// readHeader reads the fields of a message. The cursor stands at the payload, if it is
-// last; otherwise payload is where it stands.
+// readHeader reads the fields of a message. The cursor stands at the payload if that is the last
+// field; otherwise payload is its place.
 func (r *Reader) readHeader() (payload int, ok bool) {
 	c := &r.cursor
 	var eventType uint64
@@ -95,7 +94,7 @@ func (r *Reader) readHeader() (payload int, ok bool) {
 	return payload, r.checkHeader(eventType, hasTime)
 }
 
-// checkHeader says whether it is that of a collection.
+// checkHeader checks that the message is a collection.
 func (r *Reader) checkHeader(eventType uint64, hasTime bool) bool {
 	c := &r.cursor
 	switch k := r.dialect.kind(eventType); {
@@ -110,14 +109,14 @@ func (r *Reader) checkHeader(eventType uint64, hasTime bool) bool {
 	return c.err == nil
 }
 
-// Header is that of the message; nothing where it could not be read.
+// Header returns the header of the message; the zero header if it could not be read.
 func (r *Reader) Header() Header { return r.header }
 
-// Event is the one that Next has read.
+// Event returns the event that Next has read.
 func (r *Reader) Event() *Event { return &r.event }
 
-// Err is why there are no more events, if that is not the end of the message: a
-// *ProtocolError. All events before it were right.
+// Err returns the error after which no more events follow: a *ProtocolError, or nil at the end of
+// the message. All events before it are valid.
 func (r *Reader) Err() error { return r.cursor.failure() }
 
 // Next reads the next event, if there is one.
@@ -132,7 +131,7 @@ func (r *Reader) Next() bool {
 			c.object(&r.event.Object)
 		}
 		if r.objects == 0 {
-			r.leavePart()
+			r.endPart()
 		}
 	case r.events > 0:
 		if r.events--; !r.usualObject() && !r.usualEvent() {
@@ -145,7 +144,7 @@ func (r *Reader) Next() bool {
 	return c.err == nil
 }
 
-// finish looks for bytes behind the message.
+// finish looks for bytes after the message.
 func (r *Reader) finish() {
 	c := &r.cursor
 	if r.last > 0 {
@@ -156,15 +155,15 @@ func (r *Reader) finish() {
 	}
 }
 
-// leavePart goes on behind the event whose objects were read.
-func (r *Reader) leavePart() {
+// endPart moves to the end of an event after its objects.
+func (r *Reader) endPart() {
 	if r.behind > 0 && r.cursor.err == nil {
 		r.cursor.at, r.behind = r.behind, 0
 	}
 }
 
-// usualObject reads that an object was created or destroyed, as all servers write it, if
-// that is how it is written: nearly all events are of these.
+// usualObject reads a created or destroyed object in the encoding of all servers. Nearly all
+// events are such objects.
 func (r *Reader) usualObject() bool {
 	const (
 		size      = 16 // up to the ID
@@ -206,8 +205,8 @@ func (r *Reader) usualObject() bool {
 	return true
 }
 
-// usualEvent reads an event as all servers write those with three fields, if that is how
-// it is written: the type, the time as a float64, the payload.
+// usualEvent reads an event of three fields in the encoding of all servers: the type, the time as
+// a float64, the payload.
 func (r *Reader) usualEvent() bool {
 	const size = 14 // up to the payload
 	c, e := &r.cursor, &r.event
@@ -227,7 +226,7 @@ func (r *Reader) usualEvent() bool {
 	return true
 }
 
-// setType sets the type, and what that is. What is a message is no event.
+// setType sets the type of an event and its kind. The type of a message is no event.
 func (e *Event) setType(d Dialect, eventType uint64) {
 	e.Type = eventType
 	if e.Kind = d.kind(eventType); e.Kind >= collection {
@@ -235,7 +234,7 @@ func (e *Event) setType(d Dialect, eventType uint64) {
 	}
 }
 
-// readEvent reads an event, whatever it has in whatever order.
+// readEvent reads an event with any fields in any order.
 func (r *Reader) readEvent() {
 	c, e := &r.cursor, &r.event
 	e.Part = Part{}
@@ -293,7 +292,7 @@ func (k Kind) hasPayload() bool {
 	}
 }
 
-// readPayload reads the payload of the event; of a dump only its head.
+// readPayload reads the payload of the event, and only the head of a dump.
 func (r *Reader) readPayload() {
 	c, e := &r.cursor, &r.event
 	switch e.Kind {

@@ -15,7 +15,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// at is a time of messages, and what it is in msgpack.
+// at is a time of messages, and its msgpack.
 const (
 	at    Time = 1795166340529
 	atHex      = "cb 42 7a 1f 84 08 5b 10 00"
@@ -40,7 +40,7 @@ func event(eventType int, payload string) string {
 	return fmt.Sprintf("83 00 %02x 01 %s 02 %s", eventType, atHex, payload)
 }
 
-// told is what a message says, in words.
+// told returns the events of a message in words.
 func told(dialect Dialect, message []byte) (events []string, err error) {
 	var r Reader
 	if err := r.Open(dialect, message); err != nil {
@@ -129,7 +129,7 @@ func TestOtherSpellingsOfAMessageAreRead(t *testing.T) {
 		{"a time as a whole number", "82 00 02 01 ce 00 00 00 01", []string{"gc_start 2"}},
 		{"a time as a short float", "82 00 02 01 ca 3f 80 00 00", []string{"gc_start 2"}},
 		{"a payload where there is none", event(2, "c0"), []string{"gc_start 2"}},
-		{"an event that nobody knows", event(0x63, "81 a1 78 91 c3"), []string{"unknown 99"}},
+		{"an unknown event", event(0x63, "81 a1 78 91 c3"), []string{"unknown 99"}},
 		{"a collection in a collection", event(7, "90"), []string{"unknown 7"}},
 		{"a number that this Ruby doesn't have", event(6, "83 a1 61 05 a1 62 a0 a1 63 c0"), []string{"gc_stats a=5/0/false"}},
 		{"numbers of all types", event(6, "84 a1 61 ff a1 62 cf ff ff ff ff ff ff ff ff a1 63 cb 3f f8 00 00 00 00 00 00 05 06"), []string{"gc_stats a=-1/0/false b=0/1.8446744073709552e+19/true c=0/1.5/true"}},
@@ -137,7 +137,7 @@ func TestOtherSpellingsOfAMessageAreRead(t *testing.T) {
 		{"a sample without frames", event(9, "90"), []string{"cpu_sample"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			// Whatever stands behind it is read, too.
+			// The events after it are read, too.
 			got, err := told(Released, message(t, tt.event, event(1, "81 03 09")))
 			require.NoError(t, err)
 			require.Equal(t, append(tt.want, "obj_destroyed 9 nil"), got)
@@ -311,7 +311,7 @@ func TestNoMoreIsAnnouncedThanCanBeThere(t *testing.T) {
 	}
 	var r Reader
 	require.NoError(t, r.Open(Released, unhex(t, "83 00 07 01 "+atHex+" 02 dd ff ff ff ff "+event(1, "81 03 09"))))
-	require.True(t, r.Next(), "what is there is read")
+	require.True(t, r.Next(), "the reader reads the events before the error")
 	require.False(t, r.Next())
 	require.ErrorContains(t, r.Err(), "expected an event: a map, got the end of the message")
 }
@@ -409,11 +409,11 @@ func TestWrongHandshakes(t *testing.T) {
 		})
 	}
 	h, err := DecodeHandshake(unhex(t, "83 a1 78 90 00 07 02 83 05 05 a1 79 90 a3 70 69 64 07"))
-	require.NoError(t, err, "what is not known is passed over")
+	require.NoError(t, err, "unknown values are skipped")
 	require.Equal(t, HandshakeReply{Dialect: Documented, PID: 7}, h)
 }
 
-// cmpPlace adds the place to what is wrong with a message as a whole.
+// cmpPlace adds the position to the error of a whole message.
 func cmpPlace(err string) string {
 	if strings.HasPrefix(err, "byte ") {
 		return err

@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// readAlike reads what stands at a place of a message both ways, where it is written as
-// usual, and says whether it is.
+// readAlike reads a usual encoding at a place of a message in both ways, and reports its type.
 func readAlike(tb testing.TB, message []byte, at int) (object, frame bool) {
 	tb.Helper()
 	if message[at]&^firstMapBits != firstMap {
@@ -46,7 +45,7 @@ func readAlike(tb testing.TB, message []byte, at int) (object, frame bool) {
 // sameText reports whether two texts are the same, of which nil is none.
 func sameText(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
 
-// What is not read by the usual way costs several times as much.
+// Any other encoding is several times as slow.
 func TestTheUsualWayReadsAsAnyOther(t *testing.T) {
 	var announced, framesAnnounced, objects, frames int
 	eachMessage(t, func(_ string, message, _ []byte) {
@@ -91,7 +90,7 @@ func TestATruncatedValueIsNotUsual(t *testing.T) {
 	var f Frame
 	c = newCursor(frame)
 	require.True(t, c.usualFrame(&f))
-	require.Equal(t, Frame{Method: []byte("m"), Label: []byte("l"), File: []byte("f"), Line: 5, Singleton: true, Thread: 65536, Told: frame[1 : len(frame)-6]}, f)
+	require.Equal(t, Frame{Method: []byte("m"), Label: []byte("l"), File: []byte("f"), Line: 5, Singleton: true, Thread: 65536, Encoded: frame[1 : len(frame)-6]}, f)
 	for n := range whole[:len(whole)-2] {
 		c = newCursor(whole[:n:n])
 		require.False(t, c.usualDumped(&o), n)

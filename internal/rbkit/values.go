@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The keys of messages (document, "Message fields"). 18 is missing there.
+// The keys of messages (document, "Message fields"). The document lacks 18.
 const (
 	fieldType        = 0
 	fieldTime        = 1
@@ -22,7 +22,7 @@ const (
 	fieldSize        = 8
 	fieldCounter     = 9
 	fieldCorrelation = 10
-	fieldObjects     = 11 // "complete_message_count", which it is not
+	fieldObjects     = 11 // "complete_message_count" in the document, but it counts objects
 	fieldMethod      = 12
 	fieldLabel       = 13
 	fieldSingleton   = 14
@@ -32,20 +32,20 @@ const (
 	fieldAllocations = 18
 )
 
-// Time is milliseconds since 1970, by the server's clock when something was packed. It
+// Time is the time of the server's clock when it encoded an event, in milliseconds since 1970. It
 // may step back.
 type Time int64
 
-// Time is the same as a time.
+// Time returns the time as a time.Time.
 func (t Time) Time() time.Time { return time.UnixMilli(int64(t)).UTC() }
 
 // Object has the properties of an object. Texts point into the message.
 type Object struct {
 	ID    uint64
-	Class []byte // nil: hidden. Anonymous classes have an address, so there is no end of them
-	// The others are of dumped objects.
-	References References // to objects, which needn't be there
-	File       []byte     // where it was made; nil: unknown
+	Class []byte // nil: hidden. Names of anonymous classes have an address, so their number is unbounded
+	// Only dumped objects have the following properties.
+	References References // to objects, which may be missing
+	File       []byte     // the place of its creation; nil: unknown
 	Line       uint64
 	Size       uint64 // bytes
 	Sized      bool   // there is a size
@@ -54,7 +54,7 @@ type Object struct {
 // References is a list of IDs of objects.
 type References struct{ list }
 
-// All are the IDs, in the order of the message.
+// All returns the IDs, in the order of the message.
 func (r References) All() iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		for raw := r.raw; len(raw) > 0; {
@@ -74,34 +74,34 @@ func (r References) All() iter.Seq[uint64] {
 	}
 }
 
-// Part says what the part of an object space dump is that stands before its objects.
+// Part is the head of a part of an object space dump, before its objects.
 type Part struct {
-	Correlation uint64 // is the same for all parts of a dump
+	Correlation uint64 // the same for all parts of a dump
 	Objects     uint64 // of all parts, if Counted
-	Counted     bool   // it says how many
-	Here        int    // objects that this part announces, as far as they can be there
+	Counted     bool   // the number of all objects is known
+	Here        int    // announced objects of this part, at most the number of bytes that follow
 }
 
-// Frame is a frame of a stack. Texts lie in the message.
+// Frame is a frame of a stack. Texts point into the message.
 type Frame struct {
 	Method    []byte // nil: none, as for the main program
 	Label     []byte // with class and block, as Class#method; nil in allocation snapshots
-	File      []byte // "<cfunc>" for what is written in C, whose line means nothing
+	File      []byte // "<cfunc>" for a method in C, whose line is invalid
 	Line      uint64 // the first of the method
 	Singleton bool
 	Thread    uint64 // a Ruby object's ID; 0 in the documented dialect, which has none
-	// Told is what was sent of it but for the thread: where it is the same, so is all of
-	// that. nil: it is written in another way than usual.
-	Told []byte
+	// Encoded has all received bytes of the frame without the thread. Equal bytes are equal frames.
+	// nil: the frame has an unusual encoding.
+	Encoded []byte
 }
 
 // Frames is a stack, leaf first.
 type Frames struct{ list }
 
-// Told is the stack as it was sent: where it is the same, so are all frames.
-func (f Frames) Told() []byte { return f.raw }
+// Encoded returns the received bytes of the stack. Equal bytes are equal stacks.
+func (f Frames) Encoded() []byte { return f.raw }
 
-// All are the frames, leaf first.
+// All returns the frames, leaf first.
 func (f Frames) All() iter.Seq[Frame] {
 	return func(yield func(Frame) bool) {
 		c := newCursor(f.raw)
@@ -116,8 +116,8 @@ func (f Frames) All() iter.Seq[Frame] {
 // Stats is the result of GC.stat: names and numbers.
 type Stats struct{ list }
 
-// All are the names, which lie in the message, and their numbers. What this Ruby doesn't
-// have is left out.
+// All returns the names, which point into the message, and their numbers, without statistics that
+// this Ruby doesn't have.
 func (s Stats) All() iter.Seq2[[]byte, Number] {
 	return func(yield func([]byte, Number) bool) {
 		c := newCursor(s.raw)
@@ -130,23 +130,23 @@ func (s Stats) All() iter.Seq2[[]byte, Number] {
 	}
 }
 
-// Number is a number as it was sent.
+// Number is a number as received.
 type Number struct {
 	Integer int64
 	Float   float64 // if IsFloat
-	IsFloat bool    // also for what is above the largest int64
+	IsFloat bool    // also for numbers above the largest int64
 }
 
-// Snapshot is what was allocated since the one before. What was freed is not subtracted.
+// Snapshot has the allocations since the previous snapshot. It doesn't subtract freed objects.
 type Snapshot struct{ stacks, allocations list }
 
-// Size is how many bytes of the message it has.
+// Size returns the number of its bytes in the message.
 func (s Snapshot) Size() int { return len(s.stacks.raw) + len(s.allocations.raw) }
 
-// Files is how many files something was allocated in.
+// Files returns the number of files with allocations.
 func (s Snapshot) Files() int { return s.allocations.n }
 
-// AllStacks are the stacks by their ID, which holds in this snapshot only.
+// AllStacks returns the stacks by their IDs, which are valid only in this snapshot.
 func (s Snapshot) AllStacks() iter.Seq2[uint64, Frames] {
 	return func(yield func(uint64, Frames) bool) {
 		c := newCursor(s.stacks.raw)
@@ -158,7 +158,7 @@ func (s Snapshot) AllStacks() iter.Seq2[uint64, Frames] {
 	}
 }
 
-// AllAllocations are the allocations, file by file.
+// AllAllocations returns the allocations, file by file.
 func (s Snapshot) AllAllocations() iter.Seq[Allocation] {
 	return func(yield func(Allocation) bool) {
 		c := newCursor(s.allocations.raw)
@@ -173,21 +173,21 @@ func (s Snapshot) AllAllocations() iter.Seq[Allocation] {
 // hiddenClass is the name of a hidden class in snapshots.
 const hiddenClass = "(null)"
 
-// Allocation is what was allocated of one class and size at one place. Texts lie in the
-// message.
+// Allocation is the objects of one class and size that were allocated at one place. Texts point
+// into the message.
 type Allocation struct {
 	File   []byte
 	Line   uint64
 	Class  []byte // nil: hidden
-	Size   uint64 // bytes of each, without what it points to
+	Size   uint64 // bytes of each object, without the objects that it refers to
 	Count  uint64
-	Stacks StackCounts // by which stacks; empty: unknown
+	Stacks StackCounts // the stacks that allocated; empty: unknown
 }
 
-// StackCounts is how often something was allocated by which stack.
+// StackCounts are the numbers of objects that stacks allocated.
 type StackCounts struct{ list }
 
-// All are the IDs of stacks, and how often.
+// All returns the IDs of stacks, and their numbers of objects.
 func (s StackCounts) All() iter.Seq2[uint64, uint64] {
 	return func(yield func(uint64, uint64) bool) {
 		c := newCursor(s.raw)
@@ -199,11 +199,11 @@ func (s StackCounts) All() iter.Seq2[uint64, uint64] {
 	}
 }
 
-// list is n elements that were checked, and lie in the message.
+// list is n checked elements in the message.
 type list struct {
 	n   int
 	raw []byte
 }
 
-// Len is how many elements there are.
+// Len returns the number of elements.
 func (l list) Len() int { return l.n }

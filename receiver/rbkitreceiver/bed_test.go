@@ -19,10 +19,13 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/life"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 )
 
-// patience is how long a test waits for what has to come.
+// patience bounds the wait of a test for a condition.
 const patience = time.Minute
 
 func openCapture(t testing.TB, name string) *capture.Capture {
@@ -40,7 +43,7 @@ type bed struct {
 	prepare func(*rbkitReceiver)
 }
 
-// option changes what a receiver is made with.
+// option changes the receiver of a bed, or its configuration, before it is made.
 type option func(b *bed, c *Config)
 
 // following is an option: which servers.
@@ -85,35 +88,36 @@ func unstartedBed(t testing.TB, options ...option) *bed {
 func ofOneServer(_ *bed, c *Config) { c.Servers = []ServerConfig{{Publish: "localhost:5555"}} }
 
 // alone returns a server without sockets. The test gives it messages and collects metrics.
-func alone(t testing.TB, options ...option) (*bed, *server) {
+func alone(t testing.TB, options ...option) (*bed, *life.Lives) {
 	t.Helper()
 	b := unstartedBed(t, append([]option{ofOneServer}, options...)...)
 	measured := b.Next.Metrics != nil
 	b.Next.Metrics = nil
-	b.open().measured = measured
-	return b, b.receiver.servers[0]
+	b.open()
+	s := b.receiver.servers[0]
+	s.Process.Measured = measured
+	if measured && !b.receiver.config.Metrics.RubyGcStat.Enabled {
+		s.Lives.Unmeasured = unmeasuredKeys
+	}
+	return b, s.Lives
 }
 
 // open opens the outputs of a receiver that doesn't start. The test ends them with Finish.
-func (b *bed) open() *environment {
+func (b *bed) open() *outputs {
 	b.receiver.open(b.Kit().NewRun(context.Background(), b.Host, b.Next))
-	return b.receiver.env
+	return b.receiver.out
 }
 
 // finish ends a server that is alone and delivers all of its data.
-func (b *bed) finish(s *server) {
-	s.endLife()
-	b.receiver.env.Finish()
+func (b *bed) finish(s *life.Lives) {
+	s.End()
+	b.receiver.out.Finish()
 }
 
-// state is what is known of the first server's process.
-func (b *bed) state() processState {
+// state returns the state of the first server's process.
+func (b *bed) state() process.State {
 	b.T.Helper()
-	s := b.receiver.servers[0]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	require.NotNil(b.T, s.process)
-	return s.process.state()
+	return stateOf(b.receiver.servers[0].Lives)
 }
 
 // pointsOf are the points of a metric by the value of an attribute.
@@ -172,8 +176,8 @@ func (p *played) start(publish, request string) {
 	})
 }
 
-// listen waits until an address is free: while a server is away somebody's connection, even
-// one to it, can have been given its port.
+// listen waits until an address is free. While a server is down, another connection can have its
+// port.
 func (p *played) listen(address string) (listener net.Listener) {
 	p.t.Helper()
 	require.EventuallyWithT(p.t, func(c *assert.CollectT) {
@@ -216,3 +220,15 @@ var (
 		WorkingDirectory: "/nowhere", PID: 4711, Clock: "wall", CPUProfilingMode: "sampling",
 	}
 )
+
+// originOf returns the origin of a server's process.
+func originOf(c *Config, server *ServerConfig, host string, who origin.Identity, begun time.Time, first int64) *origin.Origin {
+	origins := originsOf(c, server, host)
+	return origin.New(&origins, who, begun, first)
+}
+
+// stateOf returns the state of the last process of a server.
+func stateOf(s *life.Lives) process.State {
+	state, _ := s.ProcessState()
+	return state
+}

@@ -15,10 +15,12 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 )
 
-// BenchmarkMessagesToPdata handles the captured messages, as one life of a server after
-// the other, to what pipelines are given.
+// BenchmarkMessagesToPdata maps the messages of captures to pdata, each capture as one life of a
+// server.
 func BenchmarkMessagesToPdata(b *testing.B) {
 	for _, name := range []string{"released-30s", "documented-30s"} {
 		b.Run(name, func(b *testing.B) {
@@ -27,7 +29,7 @@ func BenchmarkMessagesToPdata(b *testing.B) {
 			bed, s := alone(b, func(b *bed, _ *Config) {
 				b.Next = sharedreceiver.Signals{Traces: nop, Logs: nop, Metrics: nop, Profiles: nop}
 			})
-			env, hello := bed.receiver.env, rbkitserver.Hello(c)
+			env, hello := bed.receiver.out, rbkitserver.Hello(c)
 			bytes, events := 0, 0
 			for _, m := range c.Messages {
 				bytes += len(m.Data)
@@ -35,12 +37,12 @@ func BenchmarkMessagesToPdata(b *testing.B) {
 					events += n
 				}
 			}
-			s.beginLife(identity{state: &hello})
+			s.Begin(origin.Identity{State: &hello})
 			cputime.Bytes(b, bytes, events, func() {
 				for _, m := range c.Messages {
-					s.receive(zmtp.Message{m.Data})
+					s.Receive(zmtp.Message{m.Data})
 				}
-				env.metrics.metrics([]processState{s.process.state()}, env.Now())
+				env.metrics.metrics([]process.State{stateOf(s)}, env.Now())
 			})
 			env.Finish()
 		})
@@ -81,22 +83,25 @@ func BenchmarkReadMessages(b *testing.B) {
 func BenchmarkMetricsOfSites(b *testing.B) {
 	for _, sites := range []int{1000, createDefaultConfig().Limits.MaxSites, 50_000} {
 		b.Run(strconv.Itoa(sites), func(b *testing.B) {
-			bed, s := alone(b, func(_ *bed, c *Config) { c.Limits.MaxSites = sites })
-			s.beginLife(identity{})
+			bed, s := alone(b, func(_ *bed, c *Config) { c.Limits.MaxSites, c.Limits.MaxMetricPoints = sites, 4*sites })
+			s.Begin(origin.Identity{})
+			files := make([]rbkit.FileAllocations, 1000)
 			for i := range sites {
-				s.process.allocations.begin()
-				s.process.allocations.count(&rbkit.Allocation{File: strconv.AppendInt(nil, int64(i%1000), 10), Class: strconv.AppendInt(nil, int64(i/1000), 10), Count: 1, Size: 40})
+				f := &files[i%1000]
+				f.File = strconv.AppendInt(nil, int64(i%1000), 10)
+				f.Allocations = append(f.Allocations, rbkit.PlaceAllocations{Line: 1, Class: strconv.AppendInt(nil, int64(i/1000), 10), Count: 1, Size: 40})
 			}
-			state := s.process.state()
-			require.Len(b, state.sites, sites)
+			s.Receive(zmtp.Message{numbered(b, rbkit.Documented, 0, func(c *rbkit.Collection) error { return c.Snapshot(1, nil, files) })})
+			state := stateOf(s)
+			require.Len(b, state.Sites, sites)
 			points := 0
 			b.ResetTimer()
 			for b.Loop() {
-				points += bed.receiver.env.metrics.metrics([]processState{state}, recorded).DataPointCount()
+				points += bed.receiver.out.metrics.metrics([]process.State{state}, recorded).DataPointCount()
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(points), "ns/point")
-			s.endLife()
-			bed.receiver.env.Finish()
+			s.End()
+			bed.receiver.out.Finish()
 		})
 	}
 }
@@ -111,7 +116,7 @@ func BenchmarkLargestMessage(b *testing.B) {
 	message := c.AppendTo(nil, 1, 0)
 	_, s := alone(b, func(b *bed, _ *Config) { b.Next = sharedreceiver.Signals{Metrics: b.Metrics} })
 	cputime.Bytes(b, len(message), events, func() {
-		s.beginLife(identity{})
-		s.receive(zmtp.Message{message})
+		s.Begin(origin.Identity{})
+		s.Receive(zmtp.Message{message})
 	})
 }

@@ -4,6 +4,7 @@
 package rbkitreceiver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -15,15 +16,16 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // Config is the configuration of the receiver.
 type Config struct {
-	// Servers are those that are followed.
+	// Servers are the servers to follow.
 	Servers []ServerConfig `mapstructure:"servers"`
 
-	// MemoryProfile switches on that the server tells of garbage collections and of each
-	// object that is created and destroyed. It slows the program down.
+	// MemoryProfile makes the server report garbage collections and each object that is created
+	// and destroyed. It slows the program down.
 	MemoryProfile bool `mapstructure:"memory_profile"`
 	// CPUProfile switches on that the server samples stacks.
 	CPUProfile bool `mapstructure:"cpu_profile"`
@@ -45,10 +47,9 @@ type Config struct {
 	// empty: the name of the process.
 	ServiceName string `mapstructure:"service_name"`
 
-	// Timeout is how long connecting and its handshake may take, each 64 KiB of a message to
-	// come, and a request to be answered.
+	// Timeout bounds a connection with its handshake, each 64 KiB of a message, and a request.
 	Timeout time.Duration `mapstructure:"timeout"`
-	// Heartbeat is after how long of silence a server is asked whether it is there.
+	// Heartbeat is the silence after which the receiver sends a PING to the server.
 	Heartbeat time.Duration `mapstructure:"heartbeat"`
 	// Reconnect are the pauses before a connection is tried again.
 	Reconnect RetryConfig `mapstructure:"reconnect"`
@@ -57,11 +58,11 @@ type Config struct {
 	// Config has the settings of every receiver.
 	receiverkit.Config `mapstructure:",squash"`
 
-	// Histograms says which of them.
+	// Histograms switches histograms.
 	Histograms HistogramsConfig `mapstructure:"histograms"`
-	// MetricsBuilderConfig says which other metrics.
+	// MetricsBuilderConfig switches all other metrics.
 	metadata.MetricsBuilderConfig `mapstructure:",squash"`
-	// LogsBuilderConfig says which log records.
+	// LogsBuilderConfig switches log records.
 	metadata.LogsBuilderConfig `mapstructure:",squash"`
 }
 
@@ -97,8 +98,8 @@ type LimitsConfig struct {
 	// MaxMetricPoints is how many metric points with a class, or a class and a file, all servers
 	// together may have. Each server has an equal part.
 	MaxMetricPoints int `mapstructure:"max_metric_points"`
-	// MaxServerMemory is how many bytes a server may take in memory, with all that the other
-	// limits are of. Beyond it the server is disconnected for a while.
+	// MaxServerMemory bounds all memory of a server in bytes. Beyond it the server is disconnected
+	// for a while.
 	MaxServerMemory int `mapstructure:"max_server_memory"`
 	// MaxMessageBytes bounds a message.
 	MaxMessageBytes int `mapstructure:"max_message_bytes"`
@@ -140,8 +141,7 @@ type HistogramConfig struct {
 type RetryConfig = receiverkit.RetryConfig
 
 const (
-	// defaultPublish and defaultRequest are where servers listen if they aren't told
-	// otherwise.
+	// defaultPublish and defaultRequest are the default addresses of servers.
 	defaultPublish = "localhost:5555"
 	defaultRequest = "localhost:5556"
 
@@ -159,6 +159,11 @@ func (c *Config) limitsOfServer() LimitsConfig {
 	limits.MaxClasses = min(limits.MaxClasses, max(half/pointsOfClass, 1))
 	limits.MaxSites = min(limits.MaxSites, max(half/pointsOfSite, 1))
 	return limits
+}
+
+// originsOf returns the settings of the origins of a server.
+func originsOf(c *Config, server *ServerConfig, host string) origin.Settings {
+	return origin.Settings{Resource: c.Resource, ServiceName: cmp.Or(server.ServiceName, c.ServiceName), Publish: server.Publish, Host: host}
 }
 
 func createDefaultConfig() *Config {

@@ -111,3 +111,12 @@ func TestServersShareTheMetricPoints(t *testing.T) {
 		assert.Equal(t, [2]int{c.classes, c.sites}, [2]int{limits.MaxClasses, limits.MaxSites}, "%d servers", c.servers)
 	}
 }
+
+func TestTheServiceNameOfAServerWins(t *testing.T) {
+	c := createDefaultConfig()
+	c.ServiceName = "all"
+	for name, want := range map[string]string{"": "all", "shop": "shop"} {
+		of := originsOf(c, &ServerConfig{ServiceName: name}, "")
+		assert.Equal(t, want, of.ServiceName)
+	}
+}

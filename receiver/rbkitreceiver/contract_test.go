@@ -18,7 +18,7 @@ import (
 )
 
 func TestServersKeepTheContract(t *testing.T) {
-	// A server is asked who it is for each of them, and by the receiver.
+	// The contract sends a handshake for each command, and so does the receiver.
 	contract := agentcontroltest.Contract{Type: metadata.Type, Start: playObedient, Examples: []agentcontroltest.Example{
 		{Command: string(rbkit.TriggerGC)}, {Command: string(rbkit.ObjectSpaceSnapshot)},
 	}}
@@ -28,7 +28,7 @@ func TestServersKeepTheContract(t *testing.T) {
 	contract.Run(t)
 }
 
-// playObedient plays a server that does what it is told, until it is silent.
+// playObedient plays a server that carries out all commands, until it is silent.
 func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 	var told atomic.Int64
 	var silent atomic.Bool
@@ -48,14 +48,12 @@ func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 	})
 	t.Cleanup(func() { close(until) })
 	b.Await("the server to be known", func() bool {
-		s := b.receiver.servers[0]
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.connected && s.lastReply != nil && s.process != nil
+		s := b.receiver.servers[0].Lives.Status()
+		return s.Connected && s.Reply != nil && s.Process != nil
 	})
 	return agentcontroltest.Played{
 		Shutdown: b.Shutdown, Silence: func() { silent.Store(true) },
-		Die:  func() { go server.stop() }, // it waits for what is held
+		Die:  func() { go server.stop() }, // it waits for the held command
 		Told: func() int { return int(told.Load()) },
 		Records: func() (all []map[string]any) {
 			for _, r := range b.Records(agentcontrol.EventName) {

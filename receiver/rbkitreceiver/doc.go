@@ -8,32 +8,29 @@
 // as spans, dumps of all objects as log records, and CPU samples and snapshots of allocations
 // as profiles.
 //
-// It knows what events mean. Package internal/rbkit knows their layout, and
+// It knows the meaning of events. Package internal/rbkit knows their layout, and
 // internal/rbkit/zmtp how ZeroMQ transports them.
 //
 // # The way of the data
 //
-//  1. receiver.go starts one server (server.go) for each configured one. A server receives
-//     messages, with as many connections as that takes.
-//  2. It identifies the process that sends them (identity.go), and switches on profiles with
-//     commands on a connection of its own (control.go, switches.go). If the server doesn't
-//     answer there, its messages are received without an identity. steering.go has the
-//     commands that extensions offer.
-//  3. The process (process.go) is one life of a server with one resource (resource.go). It
-//     reads the events of messages and passes each to one part: statistics (stats.go), garbage
-//     collections (cycles.go), objects (objects.go), dumps (dumps.go, idset.go), allocations
-//     (allocations.go, snapshot.go) and CPU samples (samples.go). The parts know no
-//     connection. names.go numbers classes and files; limits.go knows which limit was reached.
-//  4. Spans (spans.go), log records (logs.go, dumprecords.go, serverrecords.go) and profiles
-//     (profile.go) go to the queues of outputs.go. metrics.go collects the states of processes.
+//	config.go, receiver.go  configuration; start and shutdown of all servers
+//	  internal/session      one server: connect, request, send commands, restore at the end
+//	  internal/life         which process of the server sends the messages
+//	  internal/process      one process: reads the events of messages
+//	    internal/heap       objects, dumps and allocations, by class and file
+//	    internal/profile    open profiles of CPU samples and of allocations
+//	    internal/records    a log record for each object of a dump
+//	outputs.go              queues to the pipelines, and the settings of the packages
+//	spans.go, logs.go       garbage collections as spans; dumps and events of servers as log records
+//	metrics.go              states of processes as metrics; statmetrics.go has those of statistics
+//	steering.go             servers as agents of extensions
 //
-// A file uses only files below it; receiver.go and steering.go are at the top, config.go and
-// telemetry.go at the bottom.
+// Package internal/origin knows identity and resource of a process, internal/names the numbers of
+// classes and files, and internal/counters the receiver's own metrics.
 //
 // # Goroutines
 //
 // Each server has one goroutine that receives and handles its messages. A connected server has
-// two more: one identifies it and sends commands, one delivers old data. One lock guards the
-// state of a server and its process. The receiver takes it once for a message, and doesn't
-// hold it during a request.
+// two more: one identifies it and sends commands, one delivers old data. The lock of package life
+// guards the process. A message locks it once, and no lock of it is held during a request.
 package rbkitreceiver

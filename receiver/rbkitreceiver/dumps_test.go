@@ -14,6 +14,9 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/records"
 )
 
 // uncountedDump is a message with a dump of the objects 1 and 2 as the document has it:
@@ -68,10 +71,10 @@ func TestASummaryDescribesADump(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)
-			s.beginLife(identity{})
+			s.Begin(origin.Identity{})
 			before := func(c *rbkit.Collection) error { return c.Dump(4, 7, 1, []rbkit.DumpObject{object(9, 16)}) }
-			s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, before)})
-			s.receive(zmtp.Message{c.message})
+			s.Receive(zmtp.Message{numbered(t, rbkit.Released, 0, before)})
+			s.Receive(zmtp.Message{c.message})
 			b.finish(s)
 			assert.Zero(t, b.Counter("bad_messages"))
 			summaries := b.Records(eventDump)
@@ -81,39 +84,39 @@ func TestASummaryDescribesADump(t *testing.T) {
 			assert.Equal(t, c.severity, got.SeverityNumber())
 			assert.Equal(t, 5*time.Millisecond, time.Duration(got.Timestamp()))
 			attributes := got.Attributes().AsRaw()
-			assert.EqualValues(t, 8, attributes[attributeDumpID])
+			assert.EqualValues(t, 8, attributes[records.AttributeDumpID])
 			for _, key := range []string{attributeDumpAnnounced, attributeDumpReceived, attributeDumpComplete} {
 				assert.Equal(t, c.want[key], attributes[key], key)
 			}
 			assert.Contains(t, b.Points(), "dumps{objects="+c.counted+"}")
-			assert.Equal(t, c.live, s.process.state().live.objects[firstName], "of the last dump that was complete")
-			assert.Equal(t, c.size, s.process.state().live.bytes[firstName])
+			assert.Equal(t, c.live, stateOf(s).Live.Objects[names.First], "of the last dump that was complete")
+			assert.Equal(t, c.size, stateOf(s).Live.Bytes[names.First])
 		})
 	}
 }
 
 func TestARecordOfAnObjectNamesItsDump(t *testing.T) {
 	b, s := alone(t, func(_ *bed, c *Config) { c.DumpReferences = true })
-	s.beginLife(identity{})
+	s.Begin(origin.Identity{})
 	objects := []rbkit.DumpObject{
 		{ID: 20, Class: []byte("A\xff"), File: []byte("a\xff.rb"), Line: 3, Size: 40},
 		{ID: 40, Class: []byte("hidden")},
 		{ID: math.MaxUint64},
 	}
-	s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, func(c *rbkit.Collection) error { return c.Dump(7, 8, 3, objects) })})
+	s.Receive(zmtp.Message{numbered(t, rbkit.Released, 0, func(c *rbkit.Collection) error { return c.Dump(7, 8, 3, objects) })})
 	b.finish(s)
-	records := b.Records(eventObject)
-	require.Len(t, records, 3)
-	for _, r := range records {
+	got := b.Records(records.EventObject)
+	require.Len(t, got, 3)
+	for _, r := range got {
 		assert.Equal(t, 7*time.Millisecond, time.Duration(r.Timestamp()))
 		assert.Equal(t, plog.SeverityNumberDebug, r.SeverityNumber())
 	}
 	assert.Equal(t, map[string]any{
-		attributeDumpID: int64(8), attributeObjectID: int64(20), attributeClass: "A\uFFFD", attributeObjectSize: int64(40),
-		attributeFile: "a\uFFFD.rb", attributeLine: int64(3),
-	}, records[0].Attributes().AsRaw())
-	assert.Equal(t, `"hidden"`, records[1].Body().Str(), "a class of that name, which is not hidden")
-	assert.Equal(t, "hidden", records[2].Body().Str())
-	id, _ := records[2].Attributes().Get(attributeObjectID)
+		records.AttributeDumpID: int64(8), "rbkit.object.id": int64(20), names.AttributeClass: "A\uFFFD", "rbkit.object.size": int64(40),
+		"code.file.path": "a\uFFFD.rb", "code.line.number": int64(3),
+	}, got[0].Attributes().AsRaw())
+	assert.Equal(t, `"hidden"`, got[1].Body().Str(), "a class of that name, which is not hidden")
+	assert.Equal(t, "hidden", got[2].Body().Str())
+	id, _ := got[2].Attributes().Get("rbkit.object.id")
 	assert.EqualValues(t, int64(math.MaxInt64), id.Int())
 }

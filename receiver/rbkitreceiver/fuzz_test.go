@@ -10,10 +10,14 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
-// Whatever a server sends, after and before what it should send: everything stays within
-// its bounds, and profiles are valid.
+// Any message of a server, among correct messages, leaves everything within its bounds, and
+// profiles valid.
 func FuzzReceive(f *testing.F) {
 	for _, name := range []string{"samples", "documented-30s"} {
 		for _, m := range openCapture(f, name).Messages {
@@ -34,19 +38,19 @@ func FuzzReceive(f *testing.F) {
 			c.Limits.MaxTrackedObjects, c.Limits.MaxClasses, c.Limits.MaxFiles, c.Limits.MaxSites = 10, 3, 3, 4
 			c.Limits.MaxDumpObjects, c.Limits.MaxProfileStacks = 5, 3
 		})
-		env := b.receiver.env
-		s.beginLife(identity{})
+		env := b.receiver.out
+		s.Begin(origin.Identity{})
 		for _, m := range [][]byte{object, message, object, message} {
-			s.receive(zmtp.Message{m})
+			s.Receive(zmtp.Message{m})
 		}
 		b.finish(s)
-		state := s.process.state()
-		require.LessOrEqual(t, len(state.classes), 3+int(firstName))
-		require.LessOrEqual(t, len(state.sites), 4+1)
-		require.LessOrEqual(t, state.tracked, 10)
-		_ = env.metrics.metrics([]processState{state}, env.Now())
+		state := stateOf(s)
+		require.LessOrEqual(t, len(state.Classes), 3+int(names.First))
+		require.LessOrEqual(t, len(state.Sites), 4+1)
+		require.LessOrEqual(t, state.Tracked, 10)
+		_ = env.metrics.metrics([]process.State{state}, env.Now())
 		for _, p := range b.Profiles.AllProfiles() {
-			checkValid(t, p)
+			profiletest.CheckValid(t, p)
 		}
 	})
 }

@@ -5,7 +5,6 @@ package rbkitreceiver
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,38 +26,41 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
-// update writes the golden files anew: go test -run Golden -update. What they have is
-// explained in testdata/golden/README.md.
-var update = flag.Bool("update", false, "write the golden files anew")
+// update writes the golden files again: go test -run Golden -update. testdata/golden/README.md
+// explains their content.
+var update = flag.Bool("update", false, "write the golden files again")
 
-// mapped is what becomes of a capture, without sockets.
+// mapped is the pdata of a capture, without sockets.
 type mapped struct {
 	metrics  pmetric.Metrics
 	spans    ptrace.Traces
 	logs     plog.Logs
 	profiles []pprofile.Profiles
-	state    processState
+	state    process.State
 }
 
-// recorded is the begin of all captures, for tests: times of arrival are from it on.
+// recorded is the begin of all captures. Messages arrive from then on.
 var recorded = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
-// mapCapture handles the messages of a capture as if they came when they did.
+// mapCapture handles the messages of a capture at the times of their arrival.
 func mapCapture(t testing.TB, c *capture.Capture, options ...option) mapped {
 	t.Helper()
 	b, s := alone(t, options...)
-	env, now, hello := b.receiver.env, recorded, rbkitserver.Hello(c)
+	env, now, hello := b.receiver.out, recorded, rbkitserver.Hello(c)
 	env.Now = func() time.Time { return now }
-	s.beginLife(identity{state: &hello})
+	s.Begin(origin.Identity{State: &hello})
 	for _, m := range c.Messages {
 		now = recorded.Add(m.At)
-		s.receive(zmtp.Message{m.Data})
+		s.Receive(zmtp.Message{m.Data})
 	}
 	b.finish(s)
-	got := mapped{state: s.process.state()}
-	got.metrics = env.metrics.metrics([]processState{got.state}, now)
+	got := mapped{state: stateOf(s)}
+	got.metrics = env.metrics.metrics([]process.State{got.state}, now)
 	got.spans, got.logs, got.profiles = ptrace.NewTraces(), plog.NewLogs(), b.Profiles.AllProfiles()
 	for _, traces := range b.Traces.AllTraces() {
 		// How many go together is a matter of time.
@@ -85,7 +87,7 @@ func TestGoldenCaptures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := mapCapture(t, c)
 			file := func(signal string) string { return filepath.Join("testdata", "golden", name, signal) }
-			folded := fold(got.profiles)
+			folded := profiletest.Fold(got.profiles)
 			if *update {
 				require.NoError(t, os.MkdirAll(file(""), 0o755))
 				require.NoError(t, golden.WriteMetricsToFile(file("metrics.yaml"), got.metrics, golden.SkipMetricTimestampNormalization()))
@@ -115,49 +117,4 @@ func only(c *capture.Capture, message string) *capture.Capture {
 	c.Messages = slices.DeleteFunc(c.Messages, func(m capture.Message) bool { return m.Name != message })
 	c.Replies = slices.DeleteFunc(c.Replies, func(m capture.Message) bool { return !strings.HasPrefix(m.Name, "documented-watch") })
 	return c
-}
-
-// fold writes profiles as a person can read them: of each a head, and for each sample its
-// stack, the leaf last, its attributes and its value, in the order of the text.
-func fold(all []pprofile.Profiles) string {
-	var text strings.Builder
-	for _, profiles := range all {
-		d := profiles.Dictionary()
-		str := func(i int32) string { return d.StringTable().At(int(i)) }
-		for _, p := range profiles.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
-			total := int64(0)
-			lines := make([]string, 0, p.Samples().Len())
-			for _, s := range p.Samples().All() {
-				lines = append(lines, foldStack(d, s))
-				total += s.Values().At(0)
-			}
-			slices.Sort(lines)
-			fmt.Fprintf(&text, "== %s in %s, period of %q; from %d for %d ns; %d samples, total %d\n%s\n",
-				str(p.SampleType().TypeStrindex()), str(p.SampleType().UnitStrindex()), str(p.PeriodType().TypeStrindex()),
-				p.Time(), p.DurationNano(), len(lines), total, strings.Join(lines, "\n"))
-		}
-	}
-	return text.String()
-}
-
-func foldStack(d pprofile.ProfilesDictionary, s pprofile.Sample) string {
-	str := func(i int32) string { return d.StringTable().At(int(i)) }
-	var frames []string
-	for _, l := range d.StackTable().At(int(s.StackIndex())).LocationIndices().All() {
-		location := d.LocationTable().At(int(l))
-		line := location.Lines().At(0)
-		f := d.FunctionTable().At(int(line.FunctionIndex()))
-		frame := fmt.Sprintf("%s@%s:%d", str(f.NameStrindex()), str(f.FilenameStrindex()), f.StartLine())
-		if line.Line() > 0 {
-			frame += fmt.Sprintf(" line %d", line.Line())
-		}
-		frames = append(frames, frame)
-	}
-	slices.Reverse(frames)
-	var attributes []string
-	for _, i := range s.AttributeIndices().All() {
-		a := d.AttributeTable().At(int(i))
-		attributes = append(attributes, str(a.KeyStrindex())+"="+a.Value().AsString())
-	}
-	return fmt.Sprintf("%s {%s} %d", strings.Join(frames, "; "), strings.Join(attributes, ", "), s.Values().At(0))
 }

@@ -4,8 +4,6 @@
 package rbkitreceiver
 
 import (
-	"io"
-	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,6 +18,11 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/records"
 )
 
 func TestOldDataIsDeliveredWhileNoMessagesArrive(t *testing.T) {
@@ -34,38 +37,38 @@ func TestOldDataIsDeliveredWhileNoMessagesArrive(t *testing.T) {
 func TestTheLastMetricsOfTooManyProcessesAreDroppedAndCounted(t *testing.T) {
 	b := unstartedBed(t, ofOneServer, rarely)
 	env := b.open()
-	s := b.receiver.servers[0]
-	s.beginLife(identity{})
-	last := s.lastState()
+	last := someState()
 	const most = 64
 	for range most {
 		env.metrics.Ended(last)
 	}
 	assert.Zero(t, b.Counter("metric_points_dropped"))
 	env.metrics.Ended(last)
-	assert.EqualValues(t, last.points(), b.Counter("metric_points_dropped"))
+	assert.EqualValues(t, numPoints(&last), b.Counter("metric_points_dropped"))
 	env.Finish()
 	require.Len(t, b.eventsOf(), 1)
 	assert.Len(t, b.eventsOf()[0], most)
 }
 
-// Each signal has its own bounds, and drops what is beyond.
+// Each signal has its own bounds, and drops data beyond them.
 func TestQueuesHaveTheBoundsThatAreSet(t *testing.T) {
-	logs := func(n, bytes int) logParcel { return logParcel{logs: plog.NewLogs(), records: n, bytes: bytes} }
-	samples := func(n, bytes int) profileParcel {
-		return profileParcel{profiles: pprofile.NewProfiles(), samples: n, bytes: bytes}
+	logs := func(n, bytes int) records.Parcel {
+		return records.Parcel{Logs: plog.NewLogs(), Records: n, Bytes: bytes}
+	}
+	samples := func(n, bytes int) profile.Parcel {
+		return profile.Parcel{Profiles: pprofile.NewProfiles(), Samples: n, Bytes: bytes}
 	}
 	const most = 5
 	for name, c := range map[string]struct {
 		set func(*LimitsConfig)
 		// add adds one, of most that may wait, but of spans.
-		add     func(*environment) bool
+		add     func(*outputs) bool
 		dropped string
 	}{
-		"log records":      {func(l *LimitsConfig) { l.MaxQueuedLogs = most }, func(e *environment) bool { return e.logs.Add(logs(1, 1)) }, "log_records_dropped"},
-		"bytes of logs":    {func(l *LimitsConfig) { l.MaxQueuedLogBytes = mib }, func(e *environment) bool { return e.logs.Add(logs(1, mib/most)) }, "log_records_dropped"},
-		"samples":          {func(l *LimitsConfig) { l.MaxQueuedSamples = most }, func(e *environment) bool { return e.profiles.Add(samples(1, 1)) }, "samples_dropped"},
-		"bytes of samples": {func(l *LimitsConfig) { l.MaxQueuedSampleBytes = mib }, func(e *environment) bool { return e.profiles.Add(samples(1, mib/most)) }, "samples_dropped"},
+		"log records":      {func(l *LimitsConfig) { l.MaxQueuedLogs = most }, func(e *outputs) bool { return e.logs.Add(logs(1, 1)) }, "log_records_dropped"},
+		"bytes of logs":    {func(l *LimitsConfig) { l.MaxQueuedLogBytes = mib }, func(e *outputs) bool { return e.logs.Add(logs(1, mib/most)) }, "log_records_dropped"},
+		"samples":          {func(l *LimitsConfig) { l.MaxQueuedSamples = most }, func(e *outputs) bool { return e.profiles.Add(samples(1, 1)) }, "samples_dropped"},
+		"bytes of samples": {func(l *LimitsConfig) { l.MaxQueuedSampleBytes = mib }, func(e *outputs) bool { return e.profiles.Add(samples(1, mib/most)) }, "samples_dropped"},
 		"spans":            {func(l *LimitsConfig) { l.MaxQueuedSpans = most * spansOfCycle }, addSpans, "spans_dropped"},
 		"bytes of spans":   {func(l *LimitsConfig) { l.MaxQueuedSpanBytes = mib }, addSpans, "spans_dropped"},
 	} {
@@ -76,8 +79,8 @@ func TestQueuesHaveTheBoundsThatAreSet(t *testing.T) {
 					pipeline.RefuseWith(receivertestbed.ErrRefused)
 				}
 			})
-			env := b.receiver.env
-			taken, beyond := 0, most+1 // one is being handed on
+			env := b.receiver.out
+			taken, beyond := 0, most+1 // one is on its way to the pipeline
 			if c.dropped == "spans_dropped" {
 				beyond = mib/bytesOfCycle + maxCyclesAtOnce
 			}
@@ -95,20 +98,23 @@ func TestQueuesHaveTheBoundsThatAreSet(t *testing.T) {
 
 // A snapshot has as many bytes as half of the queue.
 func TestASnapshotEndsWhereItHasTooManyBytes(t *testing.T) {
-	var files []terseFile
+	var files []rbkit.FileAllocations
 	for i := range 200 {
-		files = append(files, terseFile{strconv.Itoa(i) + strings.Repeat("f", 1000), places(20)})
+		f := rbkit.FileAllocations{File: []byte(strconv.Itoa(i) + strings.Repeat("f", 1000))}
+		for line := range uint64(20) {
+			f.Allocations = append(f.Allocations, rbkit.PlaceAllocations{Line: line, Class: []byte("A"), Size: 4, Count: 1})
+		}
+		files = append(files, f)
 	}
-	var w terse
-	w.snapshot(nil, files...)
+	message := numbered(t, rbkit.Documented, 0, func(c *rbkit.Collection) error { return c.Snapshot(1, nil, files) })
 	b, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxQueuedSampleBytes = mib })
-	s.beginLife(identity{})
-	s.receive(zmtp.Message{w.message()})
-	s.endLife()
-	b.receiver.env.Finish()
+	s.Begin(origin.Identity{})
+	s.Receive(zmtp.Message{message})
+	s.End()
+	b.receiver.out.Finish()
 	require.Len(t, b.Profiles.AllProfiles(), 1)
 	p := b.Profiles.AllProfiles()[0]
-	checkValid(t, p)
+	profiletest.CheckValid(t, p)
 	size := (&pprofile.ProtoMarshaler{}).ProfilesSize(p)
 	assert.Less(t, size, mib)
 	assert.Greater(t, size, mib/32)
@@ -117,63 +123,34 @@ func TestASnapshotEndsWhereItHasTooManyBytes(t *testing.T) {
 
 func TestAProfileOfSamplesEndsWhereItHasTooManyBytes(t *testing.T) {
 	b, s := alone(t)
-	s.beginLife(identity{})
+	s.Begin(origin.Identity{})
 	const stacks = 8000
 	c := rbkit.NewCollection(rbkit.Released)
 	for i := range stacks {
 		require.NoError(t, c.Sample(1, []rbkit.Frame{{Method: []byte(strconv.Itoa(i) + strings.Repeat("m", 1000))}}))
 	}
-	s.receive(zmtp.Message{c.AppendTo(nil, 1, 0)})
-	s.endLife()
-	b.receiver.env.Finish()
+	s.Receive(zmtp.Message{c.AppendTo(nil, 1, 0)})
+	s.End()
+	b.receiver.out.Finish()
 	samples := 0
 	require.Greater(t, len(b.Profiles.AllProfiles()), 1)
 	for _, p := range b.Profiles.AllProfiles() {
-		checkValid(t, p)
-		assert.Less(t, (&pprofile.ProtoMarshaler{}).ProfilesSize(p), maxProfileBytes)
+		profiletest.CheckValid(t, p)
+		assert.Less(t, (&pprofile.ProtoMarshaler{}).ProfilesSize(p), 4*mib)
 		samples += p.SampleCount()
 	}
 	assert.Equal(t, stacks, samples, "none is lost")
 }
 
-func addSpans(e *environment) bool {
-	return e.spans.Add(cycleParcel{cycle: cycle{1, 1, 2, 3}, origin: newOrigin(e.config, &e.config.Servers[0], "", nil, nil, recorded, 1)})
+func addSpans(e *outputs) bool {
+	return e.spans.Add(cycleParcel{cycle: process.Cycle{Number: 1, Start: 1, Marked: 2, End: 3}, origin: originOf(e.config, &e.config.Servers[0], "", origin.Identity{}, recorded, 1)})
 }
 
 func TestConnectionsHaveTheConfiguredOptions(t *testing.T) {
-	b, _ := alone(t, func(_ *bed, c *Config) {
-		c.Timeout, c.Heartbeat, c.Limits.MaxMessageBytes = 3*time.Second, 7*time.Second, 1<<20
-	})
-	defer b.receiver.env.Finish()
+	c := createDefaultConfig()
+	c.Timeout, c.Heartbeat, c.Limits.MaxMessageBytes = 3*time.Second, 7*time.Second, 1<<20
 	want := zmtp.Options{Timeout: 3 * time.Second, Heartbeat: 7 * time.Second, Limits: zmtp.Limits{Message: 1 << 20}}
-	assert.Equal(t, want, b.receiver.env.zmtpOptions(&ServerConfig{}))
+	assert.Equal(t, want, connectionOptions(c, &ServerConfig{}))
 	want.Security = zmtp.Plain{Username: "reader", Password: "secret"}
-	assert.Equal(t, want, b.receiver.env.zmtpOptions(&ServerConfig{Username: "reader", Password: "secret"}))
-}
-
-// greeted is what the first who connects says of its mechanism.
-func greeted(t *testing.T, l net.Listener) string {
-	t.Helper()
-	const size, mechanism, end = 64, 12, 32 // of a greeting
-	require.NoError(t, l.(*net.TCPListener).SetDeadline(time.Now().Add(patience)))
-	conn, err := l.Accept()
-	require.NoError(t, err)
-	defer conn.Close()
-	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
-	_, err = conn.Write(append(append([]byte{0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 1}, "PLAIN"...), make([]byte, size-mechanism-len("PLAIN"))...))
-	require.NoError(t, err)
-	greeting := make([]byte, size)
-	_, err = io.ReadFull(conn, greeting)
-	require.NoError(t, err)
-	return strings.TrimRight(string(greeting[mechanism:end]), "\x00")
-}
-
-func TestTheReceiverSendsNameAndPassword(t *testing.T) {
-	publish, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer publish.Close()
-	newBed(t, func(_ *bed, c *Config) {
-		c.Servers = []ServerConfig{{Publish: publish.Addr().String(), Username: "reader", Password: "secret"}}
-	})
-	assert.Equal(t, "PLAIN", greeted(t, publish))
+	assert.Equal(t, want, connectionOptions(c, &ServerConfig{Username: "reader", Password: "secret"}))
 }

@@ -6,6 +6,7 @@ package rbkitreceiver
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,12 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/heap"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
 // The largest numbers that can be sent, and the last millisecond that has nanoseconds.
@@ -28,7 +35,7 @@ var hostile = []struct {
 	name    string
 	dialect rbkit.Dialect
 	write   func(*rbkit.Collection) error
-	check   func(*testing.T, processState)
+	check   func(*testing.T, process.State)
 }{
 	{
 		"objects of the largest IDs, over and over", rbkit.Released,
@@ -40,7 +47,7 @@ var hostile = []struct {
 			}
 			return c.Destroyed(0, largest)
 		},
-		func(t *testing.T, s processState) { assert.Equal(t, 2, s.tracked) },
+		func(t *testing.T, s process.State) { assert.Equal(t, 2, s.Tracked) },
 	},
 	{
 		"as many classes as objects, all of them long", rbkit.Released,
@@ -52,10 +59,10 @@ var hostile = []struct {
 			}
 			return nil
 		},
-		func(t *testing.T, s processState) {
-			assert.Len(t, s.classes, 3+int(firstName))
-			for _, class := range s.classes {
-				assert.LessOrEqual(t, len(class), 3*maxTextBytes)
+		func(t *testing.T, s process.State) {
+			assert.Len(t, s.Classes, 3+int(names.First))
+			for _, class := range s.Classes {
+				assert.LessOrEqual(t, len(class), 3*names.MaxTextBytes)
 			}
 		},
 	},
@@ -64,7 +71,7 @@ var hostile = []struct {
 		func(c *rbkit.Collection) error {
 			return c.Dump(lastTime, largest, largest, []rbkit.DumpObject{{ID: largest, References: []uint64{largest, 0}, File: []byte("f"), Line: largest, Size: largest}})
 		},
-		func(t *testing.T, s processState) { assert.Empty(t, s.live.objects) },
+		func(t *testing.T, s process.State) { assert.Empty(t, s.Live.Objects) },
 	},
 	{
 		"dumps that each begin another", rbkit.Released,
@@ -76,7 +83,7 @@ var hostile = []struct {
 			}
 			return nil
 		},
-		func(*testing.T, processState) {},
+		func(*testing.T, process.State) {},
 	},
 	{
 		"garbage collections at the end of time, and back", rbkit.Released,
@@ -96,9 +103,9 @@ var hostile = []struct {
 			}
 			return c.GC(rbkit.GCEndSweep, lastTime)
 		},
-		func(t *testing.T, s processState) {
-			assert.EqualValues(t, 4, s.whole.count)
-			assert.GreaterOrEqual(t, s.whole.sum, time.Duration(0))
+		func(t *testing.T, s process.State) {
+			assert.EqualValues(t, 4, s.Whole.Count)
+			assert.GreaterOrEqual(t, s.Whole.Sum, time.Duration(0))
 		},
 	},
 	{
@@ -110,7 +117,7 @@ var hostile = []struct {
 			}
 			return c.Stats(1, stats)
 		},
-		func(t *testing.T, s processState) { assert.Len(t, s.stats, maxStats) },
+		func(t *testing.T, s process.State) { assert.Len(t, s.Stats, 256) },
 	},
 	{
 		"a stack of each thread that can be", rbkit.Released,
@@ -122,12 +129,12 @@ var hostile = []struct {
 			}
 			return c.Sample(1, nil)
 		},
-		func(t *testing.T, s processState) { assert.EqualValues(t, 1001, s.samples) },
+		func(t *testing.T, s process.State) { assert.EqualValues(t, 1001, s.Samples) },
 	},
 	{
 		"a stack that is deeper than any", rbkit.Documented,
 		func(c *rbkit.Collection) error { return c.Sample(1, make([]rbkit.Frame, 100_000)) },
-		func(t *testing.T, s processState) { assert.EqualValues(t, 1, s.samples) },
+		func(t *testing.T, s process.State) { assert.EqualValues(t, 1, s.Samples) },
 	},
 	{
 		"allocations beyond all bounds", rbkit.Documented,
@@ -145,11 +152,11 @@ var hostile = []struct {
 			}
 			return c.Snapshot(0, nil, files) // and before that
 		},
-		func(t *testing.T, s processState) {
-			assert.LessOrEqual(t, len(s.sites), 4+1)
-			for _, n := range s.sites {
-				assert.Positive(t, n.objects)
-				assert.Positive(t, n.bytes)
+		func(t *testing.T, s process.State) {
+			assert.LessOrEqual(t, len(s.Sites), 4+1)
+			for _, n := range s.Sites {
+				assert.Positive(t, n.Objects)
+				assert.Positive(t, n.Bytes)
 			}
 		},
 	},
@@ -175,14 +182,14 @@ func TestImpossibleValuesStayWithinTheirBounds(t *testing.T) {
 			b.Shutdown()
 			s := b.state()
 			h.check(t, s)
-			assert.Equal(t, int64(mostLost), s.lost, "as far as can be")
+			assert.Equal(t, int64(1<<32), s.Lost, "as far as can be")
 			assert.Zero(t, b.Counter("bad_messages"))
 			b.checkAll()
 		})
 	}
 }
 
-// checkAll says what of the spans and profiles that were handed on is not as it has to be.
+// checkAll fails if delivered spans or profiles break a rule.
 func (b *bed) checkAll() {
 	b.T.Helper()
 	for _, traces := range b.Traces.AllTraces() {
@@ -192,7 +199,7 @@ func (b *bed) checkAll() {
 		}
 	}
 	for _, p := range b.Profiles.AllProfiles() {
-		checkValid(b.T.(*testing.T), p)
+		profiletest.CheckValid(b.T, p)
 	}
 }
 
@@ -201,7 +208,7 @@ func TestNumbersOfMessagesThatCannotBe(t *testing.T) {
 	b := newBed(t, following(server))
 	server.awaitSubscriber()
 	one := func(c *rbkit.Collection) error { return c.Created(1, 20, []byte("A")) }
-	// After the largest number comes none that is larger.
+	// No number is larger than the largest.
 	for _, number := range []uint64{largest, largest, 7, 8} {
 		server.publishNumbered(number, one)
 	}
@@ -209,10 +216,10 @@ func TestNumbersOfMessagesThatCannotBe(t *testing.T) {
 	b.Shutdown()
 	assert.EqualValues(t, 2, b.Counter("restarts"), "the same number again, and a smaller one")
 	assert.Zero(t, b.Counter("messages_lost"))
-	assert.EqualValues(t, 2, b.state().messages)
+	assert.EqualValues(t, 2, b.state().Messages)
 }
 
-// Whatever the dialect was, one process has but one.
+// A process has one dialect, whichever it is.
 func TestAnotherDialectIsAnotherLife(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	address := server.config()
@@ -230,5 +237,35 @@ func TestAnotherDialectIsAnotherLife(t *testing.T) {
 	b.Shutdown()
 	assert.EqualValues(t, 1, b.Counter("bad_messages"))
 	assert.EqualValues(t, 1, b.Counter("restarts"))
-	assert.EqualValues(t, 1, b.state().messages, "the last")
+	assert.EqualValues(t, 1, b.state().Messages, "the last")
+}
+
+func TestReadingEndsWithTheTimeOfTheShutdown(t *testing.T) {
+	// A process checks so many elements of a message until it looks at the time.
+	const callsPerCheck = 1024
+	one := rbkit.PlaceAllocations{Line: 1, Class: []byte("A"), Size: 4, Count: 1}
+	for name, write := range map[string]func(c *rbkit.Collection) error{
+		"many allocations": func(c *rbkit.Collection) error {
+			return c.Snapshot(1, nil, []rbkit.FileAllocations{{File: []byte("f"), Allocations: slices.Repeat([]rbkit.PlaceAllocations{one}, 3*callsPerCheck)}})
+		},
+		"many events": func(c *rbkit.Collection) error {
+			for range 3 * callsPerCheck {
+				if err := c.Snapshot(1, nil, []rbkit.FileAllocations{{File: []byte("f"), Allocations: []rbkit.PlaceAllocations{one}}}); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, s := alone(t)
+			s.Begin(origin.Identity{})
+			b.receiver.out.Expire()
+			s.Receive(zmtp.Message{numbered(t, rbkit.Documented, 0, write)})
+			assert.LessOrEqual(t, stateOf(s).Sites[heap.Site{Class: names.First, File: names.First}].Objects, int64(callsPerCheck))
+			assert.Equal(t, 1, b.Log.FilterMessageSnippet("the rest of a message is dropped").Len())
+			assert.Zero(t, b.Counter("bad_messages"))
+			b.finish(s)
+		})
+	}
 }

@@ -5,9 +5,6 @@ package rbkitreceiver
 
 import (
 	"context"
-	"math"
-	"net"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -18,9 +15,11 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/records"
 )
 
-// orders are the commands that came, but for handshakes.
+// orders returns the received commands without handshakes.
 func (p *played) orders() []rbkit.Command {
 	return slices.DeleteFunc(p.Commands(), func(c rbkit.Command) bool { return c == rbkit.Handshake })
 }
@@ -48,27 +47,6 @@ func TestWantedProfilesAreSwitchedOnAndOffAgain(t *testing.T) {
 	assert.False(t, server.State().ObjectTraceEnabled)
 }
 
-func TestAProfileSwitchedOnDuringTheShutdownIsSwitchedOff(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	asked := make(chan struct{})
-	server := play(t, rbkitserver.Options{Hello: released, Commanded: func(c rbkit.Command) {
-		if c == rbkit.StartCPUProfiling {
-			cancel()
-			<-asked // nobody waits for the answer
-		}
-	}})
-	env := unstartedBed(t, following(server), profiling).open()
-	defer env.Finish()
-	c := newControl(env, &env.config.Servers[0], env.Logger)
-	ok := c.correct(ctx, func(*rbkit.HandshakeReply) {})
-	close(asked)
-	assert.False(t, ok)
-	c.restore(context.Background())
-	assert.Contains(t, server.orders(), rbkit.StopMemoryProfile)
-	assert.Contains(t, server.orders(), rbkit.StopCPUProfiling)
-}
-
 func TestProfilesOfOthersStayOn(t *testing.T) {
 	hello := released
 	hello.ObjectTraceEnabled, hello.CPUProfiling = true, true
@@ -81,19 +59,10 @@ func TestProfilesOfOthersStayOn(t *testing.T) {
 	assert.Empty(t, server.orders())
 }
 
-func TestWithoutASettingNothingIsSwitchedOn(t *testing.T) {
-	server := play(t, rbkitserver.Options{Hello: released})
-	b := newBed(t, following(server))
-	server.awaitSubscriber()
-	b.AwaitLine("Connected to the server")
-	b.Shutdown()
-	assert.Empty(t, server.orders())
-}
-
 func TestTheLogNamesAServerWhoseStateDoesNotChange(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released, Deaf: true})
 	b := newBed(t, following(server), profiling, func(_ *bed, c *Config) { c.StateInterval = 10 * time.Millisecond })
-	b.Await("it to be told again", func() bool { return len(server.orders()) > 6 })
+	b.Await("more commands", func() bool { return len(server.orders()) > 6 })
 	b.AwaitLine("The server accepted commands, but its state has not changed")
 	b.Shutdown()
 	assert.Equal(t, 1, b.Log.FilterMessage("The server accepted commands, but its state has not changed").Len())
@@ -120,8 +89,8 @@ func TestMessagesOfASilentServerAreReceived(t *testing.T) {
 	b.Shutdown()
 	assert.Equal(t, 1, b.Log.FilterMessageSnippet("doesn't answer requests").Len())
 	assert.Positive(t, b.Counter("connection_failures"))
-	assert.Equal(t, rbkit.Documented, b.receiver.servers[0].dialect)
-	name, _ := b.state().origin.resource.Attributes().Get("service.name")
+	assert.Equal(t, rbkit.Documented.String(), b.AwaitLine("Detected the dialect of the server").ContextMap()["dialect"])
+	name, _ := b.state().Origin.Resource.Attributes().Get("service.name")
 	assert.Equal(t, "unknown_service:ruby", name.Str())
 }
 
@@ -153,8 +122,8 @@ func TestARestartedServerIsSwitchedOnAgainAndItsCountersStartAtZero(t *testing.T
 	b.Await("an object", func() bool { return b.Counter("events") == 3 })
 	b.Shutdown()
 	s := b.state()
-	assert.Equal(t, int64(1), s.events, "of the second life")
-	pid, _ := s.origin.resource.Attributes().Get("process.pid")
+	assert.Equal(t, int64(1), s.Events, "of the second life")
+	pid, _ := s.Origin.Resource.Attributes().Get("process.pid")
 	assert.EqualValues(t, again.PID, pid.Int())
 	assert.EqualValues(t, 1, b.Counter("restarts"))
 	assert.Zero(t, b.Counter("messages_lost"))
@@ -179,7 +148,7 @@ func TestNumbersThatFallAreARestartAndGapsAreLosses(t *testing.T) {
 	b.Shutdown()
 	assert.EqualValues(t, 2, b.Counter("messages_lost"), "7 and 8")
 	assert.EqualValues(t, 1, b.Counter("restarts"))
-	assert.Equal(t, int64(2), b.state().messages)
+	assert.Equal(t, int64(2), b.state().Messages)
 }
 
 func TestAMalformedMessageIsNoLostMessage(t *testing.T) {
@@ -213,7 +182,7 @@ func TestGarbageIsCountedByKindAndLoggedOnce(t *testing.T) {
 	b.Shutdown()
 	assert.EqualValues(t, rbkitserver.GarbageKinds(), b.Counter("bad_messages"))
 	assert.Equal(t, 1, b.Log.FilterMessageSnippet("is malformed").Len())
-	assert.EqualValues(t, 2, b.state().created[firstName])
+	assert.EqualValues(t, 2, b.state().Created[names.First])
 }
 
 func TestAMessageThatIsTooLongEndsTheConnectionOnly(t *testing.T) {
@@ -228,27 +197,6 @@ func TestAMessageThatIsTooLongEndsTheConnectionOnly(t *testing.T) {
 		server.publishObject(20, "String")
 		return b.Counter("events") > 0
 	})
-}
-
-func TestTheProcessOfThisMachineIsFound(t *testing.T) {
-	directory, err := os.Getwd()
-	require.NoError(t, err)
-	hello := released
-	hello.PID, hello.WorkingDirectory, hello.ProcessName = uint64(os.Getpid()), directory, os.Args[0]
-	local := findLocal(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &hello)
-	require.NotNil(t, local)
-	assert.WithinRange(t, local.started, time.Now().Add(-time.Hour), time.Now().Add(time.Second))
-
-	assert.Nil(t, findLocal(&net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, &hello), "another machine")
-	other := hello
-	other.WorkingDirectory = "/"
-	assert.Nil(t, findLocal(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &other), "another process")
-	other = hello
-	other.ProcessName = "puma 6.4 (tcp://0.0.0.0:3000)"
-	assert.Nil(t, findLocal(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &other), "a process of the same ID that does something else")
-	other = hello
-	other.PID = math.MaxUint64
-	assert.Nil(t, findLocal(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &other))
 }
 
 func TestShutdownWithoutStartAndTwice(t *testing.T) {
@@ -287,7 +235,7 @@ func TestATruncatedDumpIsIncomplete(t *testing.T) {
 	b.Await("the summary", func() bool { return len(b.Records(eventDump)) == 1 })
 	assert.Equal(t, "Object space dump, incomplete: 1 of 2 objects, 40 bytes", b.Records(eventDump)[0].Body().Str())
 	b.Await("it to be counted", func() bool { return b.Counter("dumps") == 1 })
-	assert.Empty(t, b.state().live.objects, "what is live is not known")
+	assert.Empty(t, b.state().Live.Objects, "an incomplete dump has no live objects")
 }
 
 func TestLogRecordsThatAreSwitchedOffAreNotDelivered(t *testing.T) {
@@ -301,6 +249,20 @@ func TestLogRecordsThatAreSwitchedOffAreNotDelivered(t *testing.T) {
 	b.Await("the dump", func() bool { return len(b.Records(eventDump)) == 1 })
 	b.Shutdown()
 	assert.Empty(t, b.Records(eventConnected))
-	assert.Empty(t, b.Records(eventObject))
+	assert.Empty(t, b.Records(records.EventObject))
 	assert.Len(t, b.Records(eventGone), 1)
+}
+
+func TestProfilesThatOthersSwitchOnAfterARestartStayOn(t *testing.T) {
+	server := play(t, rbkitserver.Options{Hello: released})
+	b := newBed(t, following(server), profiling)
+	b.Await("the state", func() bool { s := server.State(); return s.ObjectTraceEnabled && s.CPUProfiling })
+	again := released
+	again.PID++
+	again.ObjectTraceEnabled = true // another client was faster
+	server.restart(rbkitserver.Options{Hello: again})
+	b.Await("the state", func() bool { return server.State().CPUProfiling })
+	b.Shutdown()
+	assert.Equal(t, []rbkit.Command{rbkit.UseWallTime, rbkit.StartCPUProfiling, rbkit.StopCPUProfiling}, server.orders())
+	assert.True(t, server.State().ObjectTraceEnabled)
 }

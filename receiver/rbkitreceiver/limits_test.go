@@ -12,9 +12,10 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
-// Each of the limits that a server may reach is counted, and said once.
+// Each limit that a server reaches is counted, and logged once.
 func TestAReachedLimitIsCountedAndLoggedOnce(t *testing.T) {
 	frames := func(n int) (frames []rbkit.Frame) {
 		for i := range n {
@@ -67,14 +68,14 @@ func TestAReachedLimitIsCountedAndLoggedOnce(t *testing.T) {
 	} {
 		t.Run(setting, func(t *testing.T) {
 			b, s := alone(t, func(_ *bed, config *Config) { c.set(&config.Limits) })
-			s.beginLife(identity{})
+			s.Begin(origin.Identity{})
 			message := numbered(t, c.dialect, 0, c.write)
-			s.receive(zmtp.Message{message})
+			s.Receive(zmtp.Message{message})
 			counted := b.Points()
 			for _, name := range []string{"folded", "objects_forgotten", "dumps{objects=complete}", "dumps_unchecked", "samples_dropped{reason=limit}", "stacks_dropped"} {
 				assert.Equal(t, c.want[name], counted[name], name)
 			}
-			s.receive(zmtp.Message{numbered(t, c.dialect, 1, c.write)})
+			s.Receive(zmtp.Message{numbered(t, c.dialect, 1, c.write)})
 			b.finish(s)
 			lines := b.Log.FilterMessage("The server has reached a limit").All()
 			if assert.Len(t, lines, 1) {

@@ -4,10 +4,19 @@
 package rbkitreceiver
 
 import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
-	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/heap"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/records"
 )
 
 // Names of events.
@@ -16,18 +25,10 @@ const (
 	eventRestarted = "rbkit.server.restarted"
 	eventGone      = "rbkit.server.gone"
 	eventDump      = "rbkit.dump"
-	eventObject    = "rbkit.object"
 )
 
 // Attributes of log records.
 const (
-	attributeFile          = "code.file.path"
-	attributeLine          = "code.line.number"
-	attributeObjectID      = "rbkit.object.id"
-	attributeObjectSize    = "rbkit.object.size"
-	attributeReferences    = "rbkit.object.references"
-	attributeMoreRefs      = "rbkit.object.references.more"
-	attributeDumpID        = "rbkit.dump.correlation_id"
 	attributeDumpAnnounced = "rbkit.dump.objects.announced"
 	attributeDumpReceived  = "rbkit.dump.objects.received"
 	attributeDumpComplete  = "rbkit.dump.complete"
@@ -40,33 +41,98 @@ const (
 	attributeLifetime      = "rbkit.server.connected_for"
 )
 
-// The memory of records and their values, about.
-const (
-	bytesOfRecord = 256
-	bytesOfValue  = 64
-)
-
-// logParcel is log records of one process for the queue.
-type logParcel struct {
-	logs    plog.Logs
-	records int
-	bytes   int
+// log delivers a log record of an event, if a pipeline accepts it. at is its time; 0: now.
+func (o *outputs) log(of *origin.Origin, name, body string, severity plog.SeverityNumber, at pcommon.Timestamp, fill func(pcommon.Map)) {
+	if o.logs == nil || o.eventsOff[name] {
+		return
+	}
+	logs, slice := records.New(o.Kit, of)
+	r := slice.AppendEmpty()
+	observed := pcommon.NewTimestampFromTime(o.Now())
+	if at == 0 {
+		at = observed
+	}
+	r.SetTimestamp(at)
+	r.SetObservedTimestamp(observed)
+	r.SetEventName(name)
+	r.SetSeverityNumber(severity)
+	r.SetSeverityText(severity.String())
+	r.Body().SetStr(body)
+	fill(r.Attributes())
+	o.logs.Add(records.NewParcel(logs, r))
 }
 
-// bytesOfValues returns the memory of attributes, about.
-func bytesOfValues(m pcommon.Map) int {
-	bytes := 0
-	for _, v := range m.All() {
-		bytes += bytesOfValue
-		if v.Type() == pcommon.ValueTypeSlice {
-			bytes += 4 * bytesOfValue * v.Slice().Len()
+// Connected delivers the log record of a connected server.
+func (o *outputs) Connected(of *origin.Origin) {
+	o.log(of, eventConnected, "The server is connected", plog.SeverityNumberInfo, 0, noAttributes)
+}
+
+// Restarted delivers the log record of a restarted server.
+func (o *outputs) Restarted(of *origin.Origin) {
+	o.log(of, eventRestarted, "The server was restarted", plog.SeverityNumberWarn, 0, noAttributes)
+}
+
+// Disconnected delivers the log record of a server whose connection existed since a time.
+func (o *outputs) Disconnected(of *origin.Origin, since time.Time, why error) {
+	o.log(of, eventGone, "The server is gone", plog.SeverityNumberWarn, 0, func(m pcommon.Map) {
+		m.PutDouble(attributeLifetime, o.Now().Sub(since).Seconds())
+		m.PutStr(attributeError, names.ValidString(why.Error()))
+	})
+}
+
+func noAttributes(pcommon.Map) {}
+
+// recordDump delivers the log record of a dump.
+func (o *outputs) recordDump(of *origin.Origin, d *heap.Dump, classes *names.Names) {
+	body, severity := summaryOf(d)
+	at := pcommon.Timestamp(d.Millis * int64(time.Millisecond))
+	o.log(of, eventDump, body, severity, at, func(m pcommon.Map) {
+		m.PutInt(records.AttributeDumpID, int64(min(d.Correlation, math.MaxInt64)))
+		m.PutInt(attributeDumpReceived, int64(d.Received))
+		if d.Counted {
+			m.PutInt(attributeDumpAnnounced, int64(min(d.Announced, math.MaxInt64)))
+			m.PutBool(attributeDumpComplete, d.Complete())
+		}
+		m.PutInt(attributeDumpSize, d.Bytes)
+		m.PutInt(attributeDumpRefs, d.References.Total)
+		if nowhere, objects, known := d.References.Nowhere(); known {
+			m.PutInt(attributeDumpNowhere, nowhere)
+			m.PutInt(attributeDumpDangling, objects)
+		}
+		putClasses(m.PutEmptySlice(attributeDumpClasses), &d.Live, classes)
+	})
+}
+
+// summaryOf returns the body and the severity of a dump's record.
+func summaryOf(d *heap.Dump) (string, plog.SeverityNumber) {
+	switch {
+	case d.Complete():
+		return fmt.Sprintf("Object space dump: %d objects, %d bytes", d.Received, d.Bytes), plog.SeverityNumberInfo
+	case !d.Counted:
+		return fmt.Sprintf("Object space dump: %d objects, %d bytes; the server did not say how many there are", d.Received, d.Bytes), plog.SeverityNumberWarn
+	case d.Received > d.Announced:
+		return fmt.Sprintf("Object space dump with more objects than announced: %d, not %d, %d bytes", d.Received, d.Announced, d.Bytes), plog.SeverityNumberWarn
+	default:
+		return fmt.Sprintf("Object space dump, incomplete: %d of %d objects, %d bytes", d.Received, max(d.Announced, d.Expected), d.Bytes), plog.SeverityNumberWarn
+	}
+}
+
+// putClasses puts classes with their objects and bytes, those with the most bytes first.
+func putClasses(into pcommon.Slice, live *heap.LiveCounts, classes *names.Names) {
+	var all []int32
+	for class, n := range live.Objects {
+		if n > 0 {
+			all = append(all, int32(class))
 		}
 	}
-	return bytes
-}
-
-// newLogs makes empty log records of a process.
-func newLogs(kit *receiverkit.Kit, of *origin) (plog.Logs, plog.LogRecordSlice) {
-	logs := plog.NewLogs()
-	return logs, kit.AppendLogs(logs, of.resource)
+	slices.SortFunc(all, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(live.Bytes[b], live.Bytes[a]), cmp.Compare(classes.Texts[a], classes.Texts[b]))
+	})
+	into.EnsureCapacity(len(all))
+	for _, class := range all {
+		m := into.AppendEmpty().SetEmptyMap()
+		m.PutStr("class", classes.Texts[class])
+		m.PutInt("objects", live.Objects[class])
+		m.PutInt("size", live.Bytes[class])
+	}
 }

@@ -13,9 +13,10 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
-// numbered is a message with what each of the functions writes, under a number.
+// numbered returns a message with the events of each function, under a number.
 func numbered(t testing.TB, dialect rbkit.Dialect, number uint64, write ...func(*rbkit.Collection) error) []byte {
 	t.Helper()
 	c := rbkit.NewCollection(dialect)
@@ -52,26 +53,26 @@ func TestAGarbageCollectionEndsWhereEventsAreMissed(t *testing.T) {
 		"nothing missed":                         {messages: [][]byte{begin, end(1)}, spans: 3, marked: 1, markedAtTheMost: 3600},
 		"a gap":                                  {messages: [][]byte{begin, end(9)}, noStart: 2, noEnd: 1, lost: 8},
 		"a gap before it":                        {messages: [][]byte{message(7), message(9, at(1, start)), end(10)}, spans: 3, marked: 1, lost: 1, markedAtTheMost: 3600},
-		"behind what is wrong":                   {messages: [][]byte{begin, wrong, message(2, at(3_600_002, sweep))}, noStart: 1, noEnd: 1, marked: 1, markedAtTheMost: 0.001},
-		"a message that has less than it says":   {messages: [][]byte{begin, short, message(2, at(3, sweep))}, spans: 3, marked: 1, markedAtTheMost: 0.001},
+		"after a malformed event":                {messages: [][]byte{begin, wrong, message(2, at(3_600_002, sweep))}, noStart: 1, noEnd: 1, marked: 1, markedAtTheMost: 0.001},
+		"a truncated message":                    {messages: [][]byte{begin, short, message(2, at(3, sweep))}, spans: 3, marked: 1, markedAtTheMost: 0.001},
 		"messages that are none of the server's": {messages: slices.Concat([][]byte{begin}, garbage, [][]byte{end(1)}), spans: 3, marked: 1, markedAtTheMost: 3600},
 		"some in the place of the server's":      {messages: slices.Concat([][]byte{begin}, garbage, [][]byte{end(2)}), noStart: 2, noEnd: 1, lost: 1},
-		"the end of what is known of a process":  {messages: [][]byte{begin}, noEnd: 1},
+		"the end of the process":                 {messages: [][]byte{begin}, noEnd: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)
-			s.beginLife(identity{})
+			s.Begin(origin.Identity{})
 			for _, m := range c.messages {
-				s.receive(zmtp.Message{m})
+				s.Receive(zmtp.Message{m})
 			}
 			b.finish(s)
 			counted := b.Points()
 			assert.Equal(t, c.spans, b.Traces.SpanCount())
 			assert.Equal(t, [...]int64{c.noStart, c.noEnd, c.lost},
 				[...]int64{counted["gc_unpaired{missing=start}"], counted["gc_unpaired{missing=end}"], counted["messages_lost"]})
-			marking := s.process.state().marking
-			assert.EqualValues(t, c.marked, marking.count)
-			assert.Equal(t, c.markedAtTheMost, marking.max.Seconds())
+			marking := stateOf(s).Marking
+			assert.EqualValues(t, c.marked, marking.Count)
+			assert.Equal(t, c.markedAtTheMost, marking.Max.Seconds())
 		})
 	}
 }
@@ -89,11 +90,11 @@ func TestAGarbageCollectionEndsWithTheConnection(t *testing.T) {
 	b.Shutdown()
 	assert.Zero(t, b.Counter("restarts"))
 	assert.Zero(t, b.Traces.SpanCount())
-	assert.Zero(t, b.state().marking.count)
+	assert.Zero(t, b.state().Marking.Count)
 	assert.EqualValues(t, 1, b.Points()["gc_unpaired{missing=end}"])
 }
 
-// The first snapshot after a loss says what came since one that nobody has seen.
+// The first snapshot after a loss also has the allocations of a lost snapshot.
 func TestASnapshotAfterALossHasNoBegin(t *testing.T) {
 	snapshot := func(c *rbkit.Collection) error {
 		return c.Snapshot(rbkit.Time(1000*(c.Len()+1)), nil, []rbkit.FileAllocations{{
@@ -109,9 +110,9 @@ func TestASnapshotAfterALossHasNoBegin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t)
-			s.beginLife(identity{})
-			s.receive(zmtp.Message{numbered(t, rbkit.Documented, 0, snapshot)})
-			s.receive(zmtp.Message{numbered(t, rbkit.Documented, c.second, at(1, rbkit.GCStart), snapshot)})
+			s.Begin(origin.Identity{})
+			s.Receive(zmtp.Message{numbered(t, rbkit.Documented, 0, snapshot)})
+			s.Receive(zmtp.Message{numbered(t, rbkit.Documented, c.second, at(1, rbkit.GCStart), snapshot)})
 			b.finish(s)
 			var durations []uint64
 			for _, p := range b.Profiles.AllProfiles() {

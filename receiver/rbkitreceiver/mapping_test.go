@@ -4,120 +4,31 @@
 package rbkitreceiver
 
 import (
-	"fmt"
-	"maps"
 	"math"
-	"math/rand/v2"
-	"slices"
-	"strings"
 	"testing"
-	"time"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pprofile"
 
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/records"
 )
-
-func TestClassesAreBoundedAndWithoutAddresses(t *testing.T) {
-	n := newNames(3)
-	name := func(class string) string { return n.texts[n.class([]byte(class))] }
-	assert.Equal(t, "String", name("String"))
-	assert.Equal(t, "#<Class>", name("#<Class:0x00007f01999002a8>"))
-	assert.Equal(t, n.class([]byte("#<Class:0x1>")), n.class([]byte("#<Class:0x2>")), "one for all")
-	assert.Equal(t, "#<Class:#<Shop>>", name("#<Class:#<Shop:0x00007f01999002a8>>"))
-	assert.Equal(t, int64(0), n.folded)
-	assert.Equal(t, "other", name("Array"), "there is no room")
-	assert.Equal(t, "other", name("#<Module:0x1>"))
-	assert.Equal(t, int64(2), n.folded)
-	assert.Equal(t, "String", name("String"))
-	assert.Equal(t, "hidden", n.texts[n.class(nil)])
-	assert.Equal(t, "unknown", n.texts[n.file(nil)])
-}
-
-func TestTextsAreValidAndNotTooLong(t *testing.T) {
-	for _, raw := range []string{"", "a", "\xff\xfe", strings.Repeat("é", maxTextBytes), strings.Repeat("\x80", 3*maxTextBytes)} {
-		text := validText([]byte(raw))
-		assert.True(t, utf8.ValidString(text))
-		assert.LessOrEqual(t, len(text), maxTextBytes+utf8.UTFMax)
-	}
-	assert.Equal(t, strings.Repeat("é", maxTextBytes/2), validText([]byte(strings.Repeat("é", maxTextBytes))))
-}
-
-func TestObjectsThatAreTooManyAreForgottenOldestFirst(t *testing.T) {
-	o := newObjects(newNames(10), 4)
-	for id := range uint64(7) {
-		o.create(id, []byte("A"))
-	}
-	assert.LessOrEqual(t, o.tracked.len(), 4)
-	assert.EqualValues(t, 4, o.tracked.forgotten)
-	for id := range uint64(7) {
-		o.destroy(id)
-	}
-	o.destroy(6) // twice
-	assert.EqualValues(t, 7, o.created[firstName])
-	assert.EqualValues(t, 3, o.destroyed[firstName], "the last ones")
-	assert.EqualValues(t, 5, o.destroyed[nameUnknown])
-	assert.Zero(t, o.tracked.len())
-}
-
-func TestGarbageCollectionsArePaired(t *testing.T) {
-	const start, mark, sweep, missed = rbkit.GCStart, rbkit.GCEndMark, rbkit.GCEndSweep, rbkit.Unknown
-	type event struct {
-		at   int64
-		what rbkit.Kind
-	}
-	cases := map[string]struct {
-		events                    []event
-		want                      []cycle
-		noStart, noEnd, stepsBack int64
-		marked, whole             uint64
-	}{
-		"one":                         {events: []event{{1, start}, {3, mark}, {9, sweep}}, want: []cycle{{1, 1, 3, 9}}, marked: 1, whole: 1},
-		"one without a length":        {events: []event{{1, start}, {1, mark}, {1, sweep}}, want: []cycle{{1, 1, 1, 1}}, marked: 1, whole: 1},
-		"an end without a start":      {events: []event{{1, sweep}, {2, start}, {3, mark}, {4, sweep}}, want: []cycle{{1, 2, 3, 4}}, noStart: 1, marked: 1, whole: 1},
-		"marking without a start":     {events: []event{{1, mark}}, noStart: 1},
-		"a start without an end":      {events: []event{{1, start}, {2, start}, {3, mark}, {4, sweep}}, want: []cycle{{2, 2, 3, 4}}, noEnd: 1, marked: 1, whole: 1},
-		"sweeping that does not end":  {events: []event{{1, start}, {2, mark}, {3, start}}, noEnd: 1, marked: 1},
-		"marking that does not end":   {events: []event{{1, start}, {2, sweep}, {3, mark}}, noStart: 2},
-		"marking that ends twice":     {events: []event{{1, start}, {2, mark}, {3, mark}, {4, sweep}}, want: []cycle{{1, 1, 2, 4}}, noStart: 1, marked: 1, whole: 1},
-		"what is missed in marking":   {events: []event{{1, start}, {2, missed}, {3, mark}, {4, sweep}}, noStart: 2, noEnd: 1},
-		"what is missed in sweeping":  {events: []event{{1, start}, {2, mark}, {3, missed}, {4, sweep}}, noStart: 1, noEnd: 1, marked: 1},
-		"what is missed between two":  {events: []event{{1, start}, {2, mark}, {3, sweep}, {4, missed}, {5, start}, {6, mark}, {7, sweep}}, want: []cycle{{1, 1, 2, 3}, {2, 5, 6, 7}}, marked: 2, whole: 2},
-		"a clock set back in marking": {events: []event{{5, start}, {3, mark}, {9, sweep}}, noStart: 1, stepsBack: 1},
-		"a clock set back in sweeping": {events: []event{{5, start}, {6, mark}, {4, sweep}, {7, start}, {8, mark}, {9, sweep}},
-			want: []cycle{{2, 7, 8, 9}}, stepsBack: 1, marked: 2, whole: 1},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			var got []cycle
-			cycles := cycles{finished: func(c *cycle) { got = append(got, *c) }}
-			for _, e := range c.events {
-				if e.what == missed {
-					cycles.dropOpen()
-					continue
-				}
-				cycles.event(e.at, e.what)
-			}
-			assert.Equal(t, c.want, got)
-			assert.Equal(t, [...]int64{c.noStart, c.noEnd, c.stepsBack}, [...]int64{cycles.noStart, cycles.noEnd, cycles.stepsBack})
-			assert.Equal(t, [...]uint64{c.marked, c.whole}, [...]uint64{cycles.marking.count, cycles.whole.count})
-		})
-	}
-}
 
 func TestSpansHaveALengthAndChildrenLieInside(t *testing.T) {
 	e := unstartedBed(t, ofOneServer).open()
 	defer e.Finish()
-	of := newOrigin(e.config, &e.config.Servers[0], "", nil, nil, recorded, 0)
+	of := originOf(e.config, &e.config.Servers[0], "", origin.Identity{}, recorded, 0)
 	const last = math.MaxInt64 / 1_000_000
 	var parcels []cycleParcel
-	for i, c := range []cycle{{1, 5, 5, 5}, {2, 5, 7, 7}, {3, 5, 5, 9}, {4, last, last, last}} {
-		require.EqualValues(t, i+1, c.number)
+	for i, c := range []process.Cycle{{Number: 1, Start: 5, Marked: 5, End: 5}, {Number: 2, Start: 5, Marked: 7, End: 7}, {Number: 3, Start: 5, Marked: 5, End: 9}, {Number: 4, Start: last, Marked: last, End: last}} {
+		require.EqualValues(t, i+1, c.Number)
 		parcels = append(parcels, cycleParcel{cycle: c, origin: of})
 	}
 	traces := tracesOf(e.Kit, parcels)
@@ -130,7 +41,7 @@ func TestSpansHaveALengthAndChildrenLieInside(t *testing.T) {
 		gc, mark, sweep := spans.At(i), spans.At(i+1), spans.At(i+2)
 		ids[gc.TraceID().String()] = true
 		for _, s := range []uint64{uint64(mark.StartTimestamp()), uint64(gc.StartTimestamp())} {
-			assert.Equal(t, uint64(parcels[i/3].cycle.start)*1e6, s)
+			assert.Equal(t, uint64(parcels[i/3].cycle.Start)*1e6, s)
 		}
 		assert.Less(t, gc.StartTimestamp(), mark.EndTimestamp())
 		assert.Equal(t, mark.EndTimestamp(), sweep.StartTimestamp())
@@ -145,160 +56,18 @@ func TestSpansHaveALengthAndChildrenLieInside(t *testing.T) {
 	assert.Len(t, ids, len(parcels), "each has a trace of its own")
 }
 
-// read is the last event of a message with what write writes.
-func read(t testing.TB, dialect rbkit.Dialect, write func(*rbkit.Collection) error) rbkit.Event {
-	t.Helper()
-	c := rbkit.NewCollection(dialect)
-	require.NoError(t, write(c))
-	var r rbkit.Reader
-	require.NoError(t, r.Open(dialect, c.AppendTo(nil, 1, 0)))
-	for r.Next() {
-	}
-	require.NoError(t, r.Err())
-	return *r.Event()
-}
-
-// dumper makes objects of dumps, with references.
-func dumper(t testing.TB) func(id uint64, to ...uint64) *rbkit.Object {
-	return func(id uint64, to ...uint64) *rbkit.Object {
-		e := read(t, rbkit.Released, func(c *rbkit.Collection) error {
-			return c.Dump(1, 1, 1, []rbkit.DumpObject{{ID: id, Class: []byte("A"), References: to, Size: 10}})
-		})
-		return &e.Object
-	}
-}
-
-func TestDumpsArePutTogether(t *testing.T) {
-	dumped := dumper(t)
-	now := recorded
-	begin := func(d *dumps, p rbkit.Part, objects []*rbkit.Object) {
-		d.part(1, p, now)
-		for _, o := range objects {
-			d.object(o)
-		}
-	}
-	part := func(d *dumps, correlation, all uint64, objects ...*rbkit.Object) {
-		begin(d, rbkit.Part{Correlation: correlation, Objects: all, Counted: true, Here: len(objects)}, objects)
-	}
-	uncounted := func(d *dumps, correlation uint64, objects ...*rbkit.Object) {
-		begin(d, rbkit.Part{Correlation: correlation, Here: len(objects)}, objects)
-	}
-	cut := func(d *dumps, all uint64, here int, objects ...*rbkit.Object) {
-		begin(d, rbkit.Part{Correlation: 1, Objects: all, Counted: true, Here: here}, objects)
-	}
-	cases := map[string]struct {
-		do                                    func(d *dumps)
-		complete, incomplete, uncounted, live int64
-		nowhere, dangling                     int64
-	}{
-		"in two parts":                  {do: func(d *dumps) { part(d, 1, 3, dumped(1, 2), dumped(2, 1)); part(d, 1, 3, dumped(3, 9, 9, 1, 3)) }, complete: 1, live: 3, nowhere: 2, dangling: 1},
-		"without objects":               {do: func(d *dumps) { part(d, 1, 0) }, complete: 1},
-		"whose last part does not come": {do: func(d *dumps) { part(d, 1, 3, dumped(1, 5)); d.finishDue(now.Add(dumpPatience)) }, incomplete: 1, nowhere: 1, dangling: 1},
-		"that another one follows":      {do: func(d *dumps) { part(d, 1, 3, dumped(1, 5)); part(d, 2, 1, dumped(1, 1)) }, complete: 1, incomplete: 1, live: 1},
-		"that is not over":              {do: func(d *dumps) { part(d, 1, 3, dumped(1)); d.finishDue(now.Add(dumpPatience - 1)) }},
-		"that has more than it says":    {do: func(d *dumps) { part(d, 1, 1, dumped(1), dumped(2)) }, incomplete: 1},
-		"of which a part has more":      {do: func(d *dumps) { part(d, 1, 3, dumped(1), dumped(2)); part(d, 1, 3, dumped(3), dumped(4)) }, incomplete: 1},
-		"of which a part breaks off":    {do: func(d *dumps) { cut(d, 3, 5, dumped(1), dumped(2), dumped(3)); d.finishDue(now.Add(dumpPatience)) }, incomplete: 1},
-		"that doesn't say what it has": {do: func(d *dumps) {
-			part(d, 1, 1, dumped(1))
-			uncounted(d, 2, dumped(2), dumped(3))
-			uncounted(d, 2, dumped(4))
-			d.finishDue(now.Add(dumpPatience))
-		}, complete: 1, uncounted: 1, live: 1},
-		"without objects, and no count": {do: func(d *dumps) { part(d, 1, 1, dumped(1)); uncounted(d, 2); d.finish() }, complete: 1, uncounted: 1, live: 1},
-		"that ends with the server":     {do: func(d *dumps) { part(d, 1, 3, dumped(1)); d.finish() }, incomplete: 1},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			var last *dump
-			objects := newObjects(newNames(10), 10)
-			d := &dumps{classes: objects.classes, tracked: &objects.tracked, maxObjects: 10, finished: func(d *dump) { last = d }}
-			c.do(d)
-			assert.Equal(t, [...]int64{c.complete, c.incomplete, c.uncounted}, [...]int64{d.complete, d.incomplete, d.uncounted})
-			live := int64(0)
-			for _, n := range d.live.objects {
-				live += n
-			}
-			assert.Equal(t, c.live, live)
-			if last != nil {
-				nowhere, dangling, known := last.references.nowhere()
-				assert.True(t, known)
-				assert.Equal(t, [...]int64{c.nowhere, c.dangling}, [...]int64{nowhere, dangling})
-			}
-		})
-	}
-}
-
-func trackedIDs(t *tracked) (ids []uint64) {
-	for _, g := range t.generations() {
-		ids = slices.AppendSeq(ids, maps.Keys(g))
-	}
-	slices.Sort(ids)
-	return ids
-}
-
-func TestADumpShowsTheObjectsThatStillExist(t *testing.T) {
-	dumped := dumper(t)
-	for name, c := range map[string]struct {
-		announced uint64
-		want      []uint64
-	}{
-		"complete":   {3, []uint64{2, 3, 5, 6}},
-		"incomplete": {4, []uint64{1, 2, 3, 4, 5, 6}},
-	} {
-		o := newObjects(newNames(10), 8) // so that there are two generations
-		d := &dumps{classes: o.classes, tracked: &o.tracked}
-		for id := range uint64(5) {
-			o.create(1+id, []byte("A"))
-		}
-		o.destroy(5)
-		o.create(5, nil) // hidden, which dumps may leave out
-		d.part(1, rbkit.Part{Correlation: 1, Objects: c.announced, Counted: true, Here: 1}, recorded)
-		d.object(dumped(2))
-		o.create(6, []byte("A")) // after the dump was made
-		d.part(1, rbkit.Part{Correlation: 1, Objects: c.announced, Counted: true, Here: 2}, recorded)
-		d.object(dumped(3))
-		d.object(dumped(7)) // was there before anything was told
-		d.finish()
-		assert.Equal(t, c.want, trackedIDs(&o.tracked), name)
-		// What a dump left out that was not complete is left out by the next one as well.
-		d.part(1, rbkit.Part{Correlation: 2, Objects: 1, Counted: true, Here: 1}, recorded)
-		d.object(dumped(6))
-		assert.Equal(t, []uint64{5, 6}, trackedIDs(&o.tracked), name)
-		o.destroy(6)
-		o.destroy(3)
-		assert.EqualValues(t, 2, o.destroyed[firstName], "5 and 6")
-		assert.EqualValues(t, 1, o.destroyed[nameUnknown], "3")
-	}
-}
-
-func TestReferencesThatAreTooManyAreNotChecked(t *testing.T) {
-	dumped := dumper(t)
-	for name, fill := range map[string]func(r *references){
-		"objects":    func(r *references) { r.object(dumped(1)); r.object(dumped(2)); r.object(dumped(3)) },
-		"references": func(r *references) { r.object(dumped(1, 11, 12, 13, 14, 15, 16, 17, 18, 19)) },
-	} {
-		r := newReferences(2)
-		fill(&r)
-		_, _, known := r.nowhere()
-		assert.False(t, known, name)
-		r.object(dumped(4, 1))
-		assert.Positive(t, r.total)
-	}
-}
-
 func TestEachObjectOfADumpHasARecordIfConfigured(t *testing.T) {
 	got := mapCapture(t, openCapture(t, "released-30s"), func(_ *bed, c *Config) { c.DumpReferences = true })
 	objects, references := 0, 0
 	for _, resource := range got.logs.ResourceLogs().All() {
 		for _, r := range resource.ScopeLogs().At(0).LogRecords().All() {
-			if r.EventName() == eventObject {
+			if r.EventName() == records.EventObject {
 				objects++
-				if v, ok := r.Attributes().Get(attributeReferences); ok {
+				if v, ok := r.Attributes().Get("rbkit.object.references"); ok {
 					references += v.Slice().Len()
-					assert.LessOrEqual(t, v.Slice().Len(), maxReferences)
+					assert.LessOrEqual(t, v.Slice().Len(), 1000)
 				}
-				if v, ok := r.Attributes().Get(attributeMoreRefs); ok {
+				if v, ok := r.Attributes().Get("rbkit.object.references.more"); ok {
 					references += int(v.Int())
 				}
 			}
@@ -306,63 +75,9 @@ func TestEachObjectOfADumpHasARecordIfConfigured(t *testing.T) {
 	}
 	assert.Equal(t, 16751, objects)
 	last := got.logs.ResourceLogs().At(got.logs.ResourceLogs().Len() - 1).ScopeLogs().At(0).LogRecords().At(0)
-	assert.Equal(t, eventDump, last.EventName(), "the summary comes last")
+	assert.Equal(t, eventDump, last.EventName(), "the summary is the last record")
 	all, _ := last.Attributes().Get(attributeDumpRefs)
 	assert.EqualValues(t, references, all.Int())
-}
-
-func TestUnknownPropertiesOfAnObjectAreNotInItsRecord(t *testing.T) {
-	env := unstartedBed(t, ofOneServer).open()
-	defer env.Finish()
-	records := objectRecords{out: env.outputs, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
-	records.append(&rbkit.Event{Object: rbkit.Object{ID: 20}}, recorded)
-	records.append(&rbkit.Event{Object: rbkit.Object{ID: 40, Sized: true, Line: 3, File: []byte("a.rb")}}, recorded)
-	keys := func(i int) []string {
-		return slices.Sorted(maps.Keys(records.records.At(i).Attributes().AsRaw()))
-	}
-	assert.Equal(t, []string{attributeDumpID, attributeObjectID, attributeClass}, keys(0))
-	assert.Subset(t, keys(1), []string{attributeObjectSize, attributeLine, attributeFile})
-}
-
-func TestAllocationsAreBoundedAndDontOverflow(t *testing.T) {
-	a := newAllocations(newNames(10), &LimitsConfig{MaxFiles: 10, MaxSites: 2})
-	for i := range 4 {
-		a.count(&rbkit.Allocation{File: fmt.Appendf(nil, "%d.rb", i), Class: []byte("A"), Count: 2, Size: 40})
-	}
-	assert.Equal(t, allocated{4, 160}, a.sites[site{nameOther, nameOther}])
-	assert.EqualValues(t, 2, a.folded)
-	assert.Len(t, a.sites, 3)
-	for range 2 {
-		a.count(&rbkit.Allocation{File: []byte("0.rb"), Class: []byte("A"), Count: math.MaxUint64, Size: math.MaxUint64})
-	}
-	assert.Equal(t, allocated{math.MaxInt64, math.MaxInt64}, a.sites[site{firstName, firstName}])
-}
-
-func TestOnlyWholeNumbersAreStatistics(t *testing.T) {
-	for _, c := range []struct {
-		number rbkit.Number
-		want   int64
-		whole  bool
-	}{
-		{rbkit.Number{Integer: -5}, -5, true},
-		{rbkit.Number{Float: 5, IsFloat: true}, 5, true},
-		{rbkit.Number{Float: 5.5, IsFloat: true}, 0, false},
-		{rbkit.Number{Float: 1 << 53, IsFloat: true}, 0, false},
-		{rbkit.Number{Float: math.Inf(-1), IsFloat: true}, 0, false},
-		{rbkit.Number{Float: math.NaN(), IsFloat: true}, 0, false},
-	} {
-		got, whole := wholeNumber(c.number)
-		assert.Equal(t, c.whole, whole, c.number)
-		assert.Equal(t, c.want, got, c.number)
-	}
-}
-
-func TestAnImpossibleProcessIDIsLeftOut(t *testing.T) {
-	for pid, want := range map[uint64]bool{0: false, 1: true, math.MaxInt32: true, math.MaxInt32 + 1: false, math.MaxUint64: false} {
-		of := newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, "", &rbkit.HandshakeReply{PID: pid}, nil, recorded, 0)
-		_, got := of.resource.Attributes().Get(attributeProcessID)
-		assert.Equal(t, want, got, pid)
-	}
 }
 
 func TestStacksThatAreTooDeepAreDroppedAndCounted(t *testing.T) {
@@ -376,11 +91,11 @@ func TestStacksThatAreTooDeepAreDroppedAndCounted(t *testing.T) {
 	var with *bed
 	got := mapCapture(t, &capture.Capture{Messages: []capture.Message{{Data: c.AppendTo(nil, 1, 0)}}},
 		func(b *bed, c *Config) { with, c.Limits.MaxFrames = b, 1 })
-	assert.EqualValues(t, 2, got.state.samples)
+	assert.EqualValues(t, 2, got.state.Samples)
 	assert.EqualValues(t, 1, with.Counter("samples_dropped"))
 	values := map[string][]int64{}
 	for _, p := range got.profiles {
-		checkValid(t, p)
+		profiletest.CheckValid(t, p)
 		for _, one := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
 			kind := p.Dictionary().StringTable().At(int(one.SampleType().TypeStrindex()))
 			for _, s := range one.Samples().All() {
@@ -388,30 +103,17 @@ func TestStacksThatAreTooDeepAreDroppedAndCounted(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, map[string][]int64{typeSamples: {1}, typeObjects: {1, 4}, typeSpace: {40, 160}}, values, "what a deep stack allocated counts without it")
-}
-
-func TestDurationsGoToTheirBuckets(t *testing.T) {
-	var h histogram
-	for _, d := range []time.Duration{0, time.Millisecond, 1001 * time.Microsecond, time.Minute, time.Hour} {
-		h.observe(d)
-	}
-	assert.EqualValues(t, 2, h.buckets[0])
-	assert.EqualValues(t, 1, h.buckets[1])
-	assert.EqualValues(t, 1, h.buckets[len(histogramBounds)-1])
-	assert.EqualValues(t, 1, h.buckets[len(histogramBounds)])
-	assert.Equal(t, [...]time.Duration{0, time.Hour}, [...]time.Duration{h.min, h.max})
-	assert.True(t, slices.IsSorted(histogramBounds[:]))
+	assert.Equal(t, map[string][]int64{"samples": {1}, "alloc_objects": {1, 4}, "alloc_space": {40, 160}}, values, "allocations of a deep stack count without it")
 }
 
 func TestAProfileEndsWhereItHasTooManyStacks(t *testing.T) {
 	got := mapCapture(t, openCapture(t, "documented-30s"), func(_ *bed, c *Config) { c.Limits.MaxProfileStacks = 2 })
 	samples := int64(0)
 	for _, p := range got.profiles {
-		checkValid(t, p)
+		profiletest.CheckValid(t, p)
 		for _, one := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
 			assert.LessOrEqual(t, one.Samples().Len(), 2)
-			if p.Dictionary().StringTable().At(int(one.SampleType().TypeStrindex())) == typeSamples {
+			if p.Dictionary().StringTable().At(int(one.SampleType().TypeStrindex())) == "samples" {
 				for _, s := range one.Samples().All() {
 					samples += s.Values().At(0)
 				}
@@ -419,93 +121,6 @@ func TestAProfileEndsWhereItHasTooManyStacks(t *testing.T) {
 		}
 	}
 	assert.EqualValues(t, 6145, samples, "none is lost")
-}
-
-func TestCachedStacksAreBounded(t *testing.T) {
-	b := unstartedBed(t, ofOneServer)
-	env := b.open()
-	s := samples{out: env.outputs, origin: newOrigin(env.config, &env.config.Servers[0], "", nil, nil, recorded, 0)}
-	most := 0
-	// Few frames, so that the tables stay small, in long stacks.
-	const stacks, depth, times = 120, 4000, 3
-	for i := range stacks {
-		frames, random := make([]rbkit.Frame, depth), rand.New(rand.NewPCG(uint64(i), 0))
-		for j := range frames {
-			frames[j] = rbkit.Frame{Method: fmt.Appendf(nil, "method%d", random.IntN(7)), File: []byte("a/long/path/of/a.rb")}
-		}
-		e := read(t, rbkit.Documented, func(c *rbkit.Collection) error { return c.Sample(1, frames) })
-		for range times {
-			s.count(1, e.Frames, recorded)
-		}
-		most = max(most, s.cachedBytes)
-	}
-	s.deliver()
-	assert.LessOrEqual(t, most, maxCachedBytes)
-	assert.Greater(t, most, maxCachedBytes/2)
-	env.Finish()
-	total := int64(0)
-	for _, p := range b.Profiles.AllProfiles() {
-		checkValid(t, p)
-		for _, sample := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0).Samples().All() {
-			total += sample.Values().At(0)
-		}
-	}
-	assert.EqualValues(t, stacks*times, total)
-}
-
-func TestAnUnknownClockOfSamplesIsLeftOut(t *testing.T) {
-	off := func(clock string) *rbkit.HandshakeReply { return &rbkit.HandshakeReply{Clock: clock} }
-	on := func(clock string) *rbkit.HandshakeReply {
-		return &rbkit.HandshakeReply{Clock: clock, CPUProfiling: true}
-	}
-	for name, c := range map[string]struct {
-		said []*rbkit.HandshakeReply
-		want string
-	}{
-		"nothing":                          {nil, ""},
-		"found on":                         {[]*rbkit.HandshakeReply{on("cpu")}, "cpu"},
-		"found off":                        {[]*rbkit.HandshakeReply{off("cpu")}, "cpu"},
-		"the same again":                   {[]*rbkit.HandshakeReply{on("cpu"), on("cpu")}, "cpu"},
-		"set while it is off":              {[]*rbkit.HandshakeReply{off("wall"), off("cpu")}, "cpu"},
-		"set and switched on":              {[]*rbkit.HandshakeReply{off("wall"), on("cpu")}, "cpu"},
-		"set while it is on":               {[]*rbkit.HandshakeReply{on("wall"), on("cpu")}, ""},
-		"set while it is on, said again":   {[]*rbkit.HandshakeReply{on("wall"), on("cpu"), on("cpu")}, ""},
-		"set while it is on, started anew": {[]*rbkit.HandshakeReply{on("wall"), on("cpu"), off("cpu"), on("cpu")}, "cpu"},
-	} {
-		var s samples
-		for _, h := range c.said {
-			s.setState(h)
-		}
-		assert.Equal(t, c.want, s.clock, name)
-	}
-}
-
-// Statistics of the document, section "Message from GC stats", and the two more that
-// released servers send: what only grows is a sum, what is said of now is not.
-func TestStatisticsOfTheDocumentHaveTheirKind(t *testing.T) {
-	sums := []string{"count", "minor_gc_count", "major_gc_count", "total_allocated_objects", "total_freed_objects"}
-	gauges := []string{
-		"heap_allocated_pages", "heap_eden_pages", "heap_tomb_pages", "heap_allocatable_pages", "heap_sorted_length",
-		"heap_live_slots", "heap_free_slots", "heap_final_slots", "heap_swept_slots", "old_objects", "old_objects_limit",
-		"malloc_increase_bytes", "malloc_increase_bytes_limit", "oldmalloc_increase_bytes", "oldmalloc_increase_bytes_limit",
-		"total_heap_size", "total_memsize", "remembered_wb_unprotected_objects", "remembered_wb_unprotected_objects_limit",
-	}
-	for _, key := range append(slices.Clone(sums), gauges...) {
-		m, ok := metricsOf(t, processState{origin: someState().origin, stats: stats{key: 42}})["ruby.gc."+key]
-		require.True(t, ok, key)
-		if slices.Contains(sums, key) {
-			assert.True(t, m.Sum().IsMonotonic(), key)
-			assert.Equal(t, pmetric.AggregationTemporalityCumulative, m.Sum().AggregationTemporality(), key)
-			assert.EqualValues(t, 42, m.Sum().DataPoints().At(0).IntValue(), key)
-		} else {
-			assert.EqualValues(t, 42, m.Gauge().DataPoints().At(0).IntValue(), key)
-		}
-		if strings.Contains(key, "bytes") || strings.HasSuffix(key, "size") {
-			assert.Equal(t, "By", m.Unit(), key)
-		} else {
-			assert.Regexp(t, `^\{[a-z]+\}$`, m.Unit(), key)
-		}
-	}
 }
 
 // Times are set when something is packed, and may step back.
@@ -555,10 +170,26 @@ func TestADumpMaySpanSeveralMessages(t *testing.T) {
 		part(0, rbkit.DumpObject{ID: 1, Class: []byte("A"), References: []uint64{2, 9}, Size: 40}),
 		part(1), part(2, rbkit.DumpObject{ID: 2, Size: 40}, rbkit.DumpObject{ID: 3, Class: []byte("A"), Size: 80}),
 	}})
-	assert.EqualValues(t, 1, got.state.live.objects[nameHidden])
-	assert.Equal(t, 2, got.state.tracked, "that were created after its begin, and are not in it")
+	assert.EqualValues(t, 1, got.state.Live.Objects[names.Hidden])
+	assert.Equal(t, 2, got.state.Tracked, "that were created after its begin, and are not in it")
 	record := got.logs.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0)
 	assert.Equal(t, "Object space dump: 3 objects, 160 bytes", record.Body().Str())
 	nowhere, _ := record.Attributes().Get(attributeDumpNowhere)
 	assert.EqualValues(t, 1, nowhere.Int())
+}
+
+func TestProfilesAreValid(t *testing.T) {
+	for _, name := range []string{"released-30s", "documented-30s", "samples"} {
+		got := mapCapture(t, openCapture(t, name))
+		profiles, ids := 0, map[pprofile.ProfileID]bool{}
+		for _, p := range got.profiles {
+			profiletest.CheckValid(t, p)
+			for _, one := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
+				profiles++
+				ids[one.ProfileID()] = true
+			}
+		}
+		assert.Greater(t, profiles, 1, name)
+		assert.Len(t, ids, profiles, "each has an ID of its own")
+	}
 }

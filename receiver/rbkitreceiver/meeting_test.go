@@ -17,9 +17,11 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/heap"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
-// hesitant is a server that answers no handshake until it is told to.
+// hesitant returns a server that answers no handshake before answer is called.
 func hesitant(hello rbkit.HandshakeReply) (options rbkitserver.Options, answer func()) {
 	until := make(chan struct{})
 	return rbkitserver.Options{Hello: hello, Commanded: func(c rbkit.Command) {
@@ -32,8 +34,8 @@ func hesitant(hello rbkit.HandshakeReply) (options rbkitserver.Options, answer f
 // patiently is an option: no request runs out of time.
 func patiently(_ *bed, c *Config) { c.Timeout = 10 * time.Minute }
 
-// publishLarge publishes messages of a MiB, each of one object, until the network has
-// taken them.
+// publishLarge publishes messages of a MiB, each of one object, and waits until the network has
+// accepted them.
 func (p *played) publishLarge(messages int) {
 	p.t.Helper()
 	class := make([]byte, mib)
@@ -46,7 +48,7 @@ func (p *played) publishLarge(messages int) {
 	require.Zero(p.t, p.Dropped())
 }
 
-// publishNumbered publishes a message with what write writes, under a number.
+// publishNumbered publishes a message with the events of a function, under a number.
 func (p *played) publishNumbered(number uint64, write func(*rbkit.Collection) error) {
 	p.t.Helper()
 	c := rbkit.NewCollection(p.State().Dialect)
@@ -54,10 +56,10 @@ func (p *played) publishNumbered(number uint64, write func(*rbkit.Collection) er
 	p.Publish(c.AppendTo(nil, 1, number))
 }
 
-// pid is the process ID of the resource of what is known of the first server.
+// pid returns the process ID in the resource of the first server.
 func (b *bed) pid() int64 {
 	b.T.Helper()
-	v, _ := b.state().origin.resource.Attributes().Get(attributeProcessID)
+	v, _ := b.state().Origin.Resource.Attributes().Get("process.pid")
 	return v.Int()
 }
 
@@ -70,7 +72,7 @@ func TestMessagesDuringAnIdentificationBelongToTheIdentifiedServer(t *testing.T)
 	b := newBed(t, following(server), patiently)
 	server.awaitSubscriber()
 	server.publishLarge(messages)
-	assert.Zero(t, b.Counter("messages"), "whose they are is not known")
+	assert.Zero(t, b.Counter("messages"), "the sender is unknown")
 	answer()
 	b.Await("messages", func() bool { return b.Counter("messages") == messages })
 	b.Shutdown()
@@ -87,10 +89,10 @@ func TestHeldMessagesBeyondTheLimitEndAnIdentification(t *testing.T) {
 	server.awaitSubscriber()
 	server.publishLarge(4)
 	b.Await("messages", func() bool { return b.Counter("messages") == 4 })
-	assert.Zero(t, b.pid(), "it has not said who it is")
+	assert.Zero(t, b.pid(), "the server has not identified itself")
 	answer()
 	b.AwaitLine("Connected to the server")
-	assert.EqualValues(t, 4, b.state().messages)
+	assert.EqualValues(t, 4, b.state().Messages)
 }
 
 func TestMessagesOfAnotherLifeWaitForItsIdentification(t *testing.T) {
@@ -122,8 +124,8 @@ func TestMessagesOfAnotherLifeWaitForItsIdentification(t *testing.T) {
 	answer()
 	b.Await("the second life", func() bool { return b.Counter("messages") == 4 })
 	s := b.state()
-	assert.EqualValues(t, 3, s.messages)
-	assert.EqualValues(t, 1, s.lost)
+	assert.EqualValues(t, 3, s.Messages)
+	assert.EqualValues(t, 1, s.Lost)
 	assert.EqualValues(t, 1, b.Counter("restarts"))
 	assert.EqualValues(t, released.PID, b.pid())
 }
@@ -144,7 +146,7 @@ func TestMessagesBeforeTheEndOfAConnectionAreNotLost(t *testing.T) {
 }
 
 func TestMessagesOfAnotherLifeBeforeTheEndOfAConnectionAreNotLost(t *testing.T) {
-	// Which comes first, the end or the need to ask again, is a matter of chance.
+	// The end of the connection and the next question come in any order.
 	const servers = 6
 	orders := make(chan rbkit.Command)
 	ended := make(chan struct{})
@@ -171,12 +173,9 @@ func TestMessagesOfAnotherLifeBeforeTheEndOfAConnectionAreNotLost(t *testing.T) 
 	for _, s := range all {
 		s.publishNumbered(0, one)
 	}
-	b.Await("the others to be kept", func() bool {
+	b.Await("waiting messages of all servers", func() bool {
 		for _, s := range b.receiver.servers {
-			s.mu.Lock()
-			kept := len(s.identification.held)
-			s.mu.Unlock()
-			if kept == 0 {
+			if s.Lives.Status().Waiting == 0 {
 				return false
 			}
 		}
@@ -185,63 +184,6 @@ func TestMessagesOfAnotherLifeBeforeTheEndOfAConnectionAreNotLost(t *testing.T) 
 	b.Shutdown()
 	assert.EqualValues(t, 2*servers, b.Counter("messages"))
 	assert.EqualValues(t, servers, b.Counter("restarts"))
-}
-
-func TestHeldMessagesAreBounded(t *testing.T) {
-	var m identification
-	m.begin(false)
-	const most = 10 * (100 + bytesOfHeld)
-	assert.True(t, m.hold(make([]byte, 2*most), time.Time{}, most), "there is always room for one")
-	assert.False(t, m.hold(nil, time.Time{}, most))
-	m.begin(true)
-	kept := 0
-	for m.hold(make([]byte, 100), time.Time{}, most) {
-		kept++
-	}
-	assert.Equal(t, 10, kept)
-	all := m.end()
-	assert.Len(t, all, 10)
-	assert.True(t, m.hold(make([]byte, 100), time.Time{}, most))
-	m.end()
-	m.holdAll(all)
-	assert.False(t, m.hold(nil, time.Time{}, most), "what was kept before counts")
-	m.begin(true)
-	kept = 0
-	for m.hold(nil, time.Time{}, most) {
-		kept++
-	}
-	assert.Equal(t, most/bytesOfHeld, kept, "what has no bytes, too")
-}
-
-func TestRepliesTellLivesApart(t *testing.T) {
-	hello := func(change func(*rbkit.HandshakeReply)) identity {
-		h := released
-		change(&h)
-		return identity{state: &h}
-	}
-	same := hello(func(*rbkit.HandshakeReply) {})
-	at := func(seconds int64) identity {
-		return identity{state: same.state, local: &localProcess{started: time.Unix(seconds, 0)}}
-	}
-	for name, c := range map[string]struct {
-		before, now identity
-		other       bool
-	}{
-		"nothing is known":                  {identity{}, identity{}, false},
-		"it doesn't answer any more":        {same, identity{}, false},
-		"it answers now":                    {identity{}, same, false},
-		"it says the same":                  {same, same, false},
-		"it has changed its name":           {same, hello(func(h *rbkit.HandshakeReply) { h.ProcessName = "other" }), false},
-		"it is in another directory":        {same, hello(func(h *rbkit.HandshakeReply) { h.WorkingDirectory = "/" }), false},
-		"another process":                   {same, hello(func(h *rbkit.HandshakeReply) { h.PID++ }), true},
-		"another version of the server":     {same, hello(func(h *rbkit.HandshakeReply) { h.ServerVersion = "2" }), true},
-		"another dialect":                   {same, hello(func(h *rbkit.HandshakeReply) { h.Dialect = rbkit.Documented }), true},
-		"a process that was started later":  {at(100), at(110), true},
-		"a clock of the machine that moved": {at(100), at(101), false},
-		"a process that was not to be seen": {same, at(100), false},
-	} {
-		assert.Equal(t, c.other, c.before.isOther(c.now), name)
-	}
 }
 
 // A container's process has the same ID in every life.
@@ -266,7 +208,7 @@ func TestStatisticsThatFallAreOfAnotherLife(t *testing.T) {
 	b.Await("the first life", func() bool { return b.Counter("messages") == 2 })
 	assert.Zero(t, b.Counter("restarts"))
 	hello := released
-	hello.ObjectTraceEnabled = true // somebody else wants it
+	hello.ObjectTraceEnabled = true // another client wants it
 	server.restart(rbkitserver.Options{Hello: hello})
 	server.awaitSubscriber()
 	server.publishNumbered(5, statistics(12, 900))
@@ -275,32 +217,11 @@ func TestStatisticsThatFallAreOfAnotherLife(t *testing.T) {
 	b.Shutdown()
 	s := b.state()
 	assert.EqualValues(t, 1, b.Counter("restarts"))
-	assert.EqualValues(t, 1, s.messages, "that in which it was seen is of the first")
-	assert.EqualValues(t, 5, s.events, "from there on")
-	assert.Equal(t, counts{0, 0, 0, 2, 1}, s.created)
+	assert.EqualValues(t, 1, s.Messages, "that in which it was seen is of the first")
+	assert.EqualValues(t, 5, s.Events, "from there on")
+	assert.Equal(t, heap.Counts{0, 0, 0, 2, 1}, s.Created)
 	assert.EqualValues(t, released.PID, b.pid())
-	assert.Empty(t, server.orders(), "what others switched on stays on")
-}
-
-func TestStatisticsOfOneLifeDontFall(t *testing.T) {
-	s := stats{"count": 5, "total_allocated_objects": 100, "heap_live_slots": 50}
-	for name, c := range map[string]struct {
-		now  rbkit.Stat
-		fell bool
-	}{
-		"the same":           {rbkit.Stat{Name: "count", Value: 5}, false},
-		"more":               {rbkit.Stat{Name: "count", Value: 6}, false},
-		"less":               {rbkit.Stat{Name: "count", Value: 4}, true},
-		"less of another":    {rbkit.Stat{Name: "total_allocated_objects", Value: 99}, true},
-		"missing":            {rbkit.Stat{Name: "count", Missing: true}, false},
-		"what may fall":      {rbkit.Stat{Name: "heap_live_slots", Value: 4}, false},
-		"by a former name":   {rbkit.Stat{Name: "total_allocated_object", Value: 4}, true},
-		"not known anywhere": {rbkit.Stat{Name: "something_new", Value: 0}, false},
-	} {
-		e := read(t, rbkit.Released, func(into *rbkit.Collection) error { return into.Stats(1, []rbkit.Stat{c.now}) })
-		assert.Equal(t, c.fell, s.fell(e.Stats), name)
-		assert.False(t, stats{}.fell(e.Stats), "%s, not known before", name)
-	}
+	assert.Empty(t, server.orders(), "profiles of other clients stay on")
 }
 
 // refusing is an option: nothing can be asked before the test allows it.
@@ -340,7 +261,7 @@ func TestProfilesAreSwitchedOnWhenAServerBeginsToAnswer(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), refusing(&allowed, &tries), func(_ *bed, c *Config) { c.Timeout = 100 * time.Millisecond })
 	b.AwaitLine("Connected to the server")
-	assert.Zero(t, b.pid(), "it has not said who it is in time")
+	assert.Zero(t, b.pid(), "the server has not identified itself in time")
 	before := tries.Load()
 	b.Await("tries", func() bool { return tries.Load() > before+2 })
 	allowed.Store(true)
@@ -357,21 +278,19 @@ func TestAServerThatAnswersLateHasItsNameFromThenOn(t *testing.T) {
 		c.Timeout, c.StateInterval = 50*time.Millisecond, 50*time.Millisecond
 	})
 	service := func() string {
-		s := b.receiver.servers[0]
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.process == nil {
+		p := b.receiver.servers[0].Lives.Status().Process
+		if p == nil {
 			return ""
 		}
-		name, _ := s.process.origin.resource.Attributes().Get(attributeServiceName)
+		name, _ := p.Origin.Resource.Attributes().Get(origin.AttributeServiceName)
 		return name.Str()
 	}
-	b.Await("a server without a name", func() bool { return service() == unknownService })
-	before := b.state().origin
+	b.Await("a server without a name", func() bool { return service() == "unknown_service:ruby" })
+	before := b.state().Origin
 	answer()
 	b.Await("its name", func() bool { return service() == released.ProcessName })
-	now := b.state().origin
-	assert.Equal(t, before.begun, now.begun, "it is the same process")
+	now := b.state().Origin
+	assert.Equal(t, before.Begun, now.Begun, "it is the same process")
 	assert.Zero(t, b.Counter("restarts"))
 	gc := func(k rbkit.Kind) func(*rbkit.Collection) error {
 		return func(c *rbkit.Collection) error { return c.GC(k, rbkit.Time(recorded.UnixMilli())) }
@@ -381,6 +300,6 @@ func TestAServerThatAnswersLateHasItsNameFromThenOn(t *testing.T) {
 		server.publishNumbered(uint64(i), gc(k))
 	}
 	b.Await("spans", func() bool { return b.Traces.SpanCount() > 0 })
-	name, _ := b.Traces.AllTraces()[0].ResourceSpans().At(0).Resource().Attributes().Get(attributeServiceName)
+	name, _ := b.Traces.AllTraces()[0].ResourceSpans().At(0).Resource().Attributes().Get(origin.AttributeServiceName)
 	assert.Equal(t, released.ProcessName, name.Str())
 }

@@ -19,18 +19,21 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/heap"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 )
 
 // metricsOf are the metrics of a state by their names.
-func metricsOf(t testing.TB, state processState, options ...option) map[string]pmetric.Metric {
+func metricsOf(t testing.TB, state process.State, options ...option) map[string]pmetric.Metric {
 	t.Helper()
 	b, _ := alone(t, options...)
-	defer b.receiver.env.Finish()
-	made := b.receiver.env.metrics.metrics([]processState{state}, recorded.Add(time.Hour))
+	defer b.receiver.out.Finish()
+	made := b.receiver.out.metrics.metrics([]process.State{state}, recorded.Add(time.Hour))
 	all := map[string]pmetric.Metric{}
 	for _, resource := range made.ResourceMetrics().All() {
-		assert.Equal(t, state.origin.resource.Attributes().AsRaw(), resource.Resource().Attributes().AsRaw())
+		assert.Equal(t, state.Origin.Resource.Attributes().AsRaw(), resource.Resource().Attributes().AsRaw())
 		scope := resource.ScopeMetrics().At(0)
 		assert.Equal(t, metadata.ScopeName, scope.Scope().Name())
 		assert.Equal(t, "v1.2.3", scope.Scope().Version())
@@ -45,22 +48,21 @@ func metricsOf(t testing.TB, state processState, options ...option) map[string]p
 }
 
 // someState is a state in which everything is known.
-func someState() processState {
-	s := processState{
-		origin: newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, "", &released,
-			&localProcess{host: "here", started: recorded.Add(-time.Hour)}, recorded, 1),
-		messages: 1, bytes: 2, events: 3, lost: 4, samples: 5,
-		stats:   stats{"something_new": 6, "something_else": 7},
-		classes: []string{"A", "B", "C"}, files: []string{"a.rb", "b.rb"},
-		created: counts{1, 2, 0}, destroyed: counts{3, 4, 5}, tracked: 6,
-		live:  liveCounts{objects: counts{7, 8}, bytes: counts{9, 10}},
-		sites: map[site]allocated{{0, 0}: {1, 40}, {0, 1}: {2, 80}, {1, 0}: {4, 160}},
+func someState() process.State {
+	s := process.State{
+		Origin:  originOf(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, "", origin.Identity{State: &released, Local: &origin.LocalProcess{Host: "here", Started: recorded.Add(-time.Hour)}}, recorded, 1),
+		Traffic: process.Traffic{Messages: 1, Bytes: 2, Events: 3, Lost: 4}, Samples: 5,
+		Stats:   process.Stats{"something_new": 6, "something_else": 7},
+		Classes: []string{"A", "B", "C"}, Files: []string{"a.rb", "b.rb"},
+		Created: heap.Counts{1, 2, 0}, Destroyed: heap.Counts{3, 4, 5}, Tracked: 6,
+		Live:  heap.LiveCounts{Objects: heap.Counts{7, 8}, Bytes: heap.Counts{9, 10}},
+		Sites: map[heap.Site]heap.Allocated{{Class: 0, File: 0}: {Objects: 1, Bytes: 40}, {Class: 0, File: 1}: {Objects: 2, Bytes: 80}, {Class: 1, File: 0}: {Objects: 4, Bytes: 160}},
 	}
 	for key := range statMetrics {
-		s.stats[key] = 42
+		s.Stats[key] = 42
 	}
-	s.marking.observe(time.Millisecond)
-	s.whole.observe(time.Second)
+	s.Marking.Observe(time.Millisecond)
+	s.Whole.Observe(time.Second)
 	return s
 }
 
@@ -84,7 +86,7 @@ func valuesOf(m pmetric.Metric) map[string]int64 {
 	return values
 }
 
-// unmeasured is an option: statistics without a metric are handed on under their keys.
+// unmeasured is an option: statistics without a metric are delivered under their keys.
 func unmeasured(_ *bed, c *Config) { c.Metrics.RubyGcStat.Enabled = true }
 
 func TestEveryClassAndSiteHasItsPoint(t *testing.T) {
@@ -108,16 +110,16 @@ func TestEveryClassAndSiteHasItsPoint(t *testing.T) {
 func TestTheBuilderHasOnePointOfEachMetric(t *testing.T) {
 	s := someState()
 	for i := range int32(1000) {
-		s.classes = append(s.classes, fmt.Sprint(i))
-		s.sites[site{3 + i, 0}] = allocated{1, 1}
-		s.stats[fmt.Sprint(i)] = 1
-		for _, c := range []*counts{&s.created, &s.destroyed, &s.live.objects, &s.live.bytes} {
-			c.count(3+i, 1)
+		s.Classes = append(s.Classes, fmt.Sprint(i))
+		s.Sites[heap.Site{Class: 3 + i}] = heap.Allocated{Objects: 1, Bytes: 1}
+		s.Stats[fmt.Sprint(i)] = 1
+		for _, c := range []*heap.Counts{&s.Created, &s.Destroyed, &s.Live.Objects, &s.Live.Bytes} {
+			*c = append(*c, 1)
 		}
 	}
 	b, _ := alone(t)
-	defer b.receiver.env.Finish()
-	m := b.receiver.env.metrics
+	defer b.receiver.out.Finish()
+	m := b.receiver.out.metrics
 	m.recordStats(&s, 1)
 	m.recordObserved(&s, 1)
 	made := m.builder.Emit()
@@ -151,7 +153,7 @@ func TestPointsAreOfTheAttributesThatAreWanted(t *testing.T) {
 func TestSumsBeginWithTheProcessOrItsFirstMessage(t *testing.T) {
 	s := someState()
 	all := metricsOf(t, s)
-	started, begun := pcommon.NewTimestampFromTime(s.origin.started), pcommon.NewTimestampFromTime(s.origin.begun)
+	started, begun := pcommon.NewTimestampFromTime(s.Origin.Started), pcommon.NewTimestampFromTime(s.Origin.Begun)
 	require.NotEqual(t, started, begun)
 	for name, m := range all {
 		want := begun
@@ -177,7 +179,7 @@ func TestSumsBeginWithTheProcessOrItsFirstMessage(t *testing.T) {
 func TestAnEndedProcessHasNoCurrentValues(t *testing.T) {
 	s := someState()
 	living := metricsOf(t, s)
-	s.over = true
+	s.Ended = true
 	over := metricsOf(t, s)
 	for name, m := range living {
 		_, known := over[name]
@@ -213,77 +215,46 @@ func TestHistogramsAreSwitchedByThemselves(t *testing.T) {
 	assert.Equal(t, []string{"ruby.gc.count", metricCycleDuration}, names(switchOff, noMark, func(_ *bed, c *Config) { c.Metrics.RubyGcCount.Enabled = true }))
 }
 
-// Every metric of the statistics has a key, and they are told apart.
+// Every metric of statistics has its own key.
 func TestEveryStatisticHasItsMetric(t *testing.T) {
 	for key := range statMetrics {
-		s := processState{origin: someState().origin, stats: stats{key: 42}}
+		s := process.State{Origin: someState().Origin, Stats: process.Stats{key: 42}}
 		all := metricsOf(t, s)
 		require.Contains(t, all, "ruby.gc."+key)
 		assert.Equal(t, map[string]int64{"map[]": 42}, valuesOf(all["ruby.gc."+key]), key)
 		assert.NotContains(t, all, "ruby.gc.stat", key)
 	}
-	for former, present := range formerKeys {
+	for former, present := range process.FormerKeys {
 		assert.Contains(t, statMetrics, present, former)
 		assert.NotContains(t, statMetrics, former)
 	}
 }
 
-// setStats is what is kept of statistics.
-func setStats(t *testing.T, s stats, all ...rbkit.Stat) stats {
-	t.Helper()
-	s.set(read(t, rbkit.Released, func(c *rbkit.Collection) error { return c.Stats(1, all) }).Stats)
-	return s
-}
-
-func TestStatisticsAreTheLastThatWereSent(t *testing.T) {
-	s := stats{}
-	setStats(t, s, rbkit.Stat{Name: "a", Value: 1}, rbkit.Stat{Name: "b", Missing: true}, rbkit.Stat{Name: "c", Value: math.MaxUint64})
-	assert.Equal(t, stats{"a": 1}, s)
-	setStats(t, s, rbkit.Stat{Name: "a", Missing: true})
-	assert.Empty(t, s, "what is no longer sent is no longer known")
-	setStats(t, s, rbkit.Stat{Name: "heap_free_slot", Value: 10}, rbkit.Stat{Name: "heap_free_slots", Value: 100}, rbkit.Stat{Name: "heap_free_num", Value: 1000})
-	assert.Equal(t, stats{"heap_free_slots": 10}, s, "of those that are the same the first")
-	var many []rbkit.Stat
-	for i := range maxStats + 1 {
-		many = append(many, rbkit.Stat{Name: fmt.Sprintf("key_%d", i), Value: uint64(i)})
-	}
-	assert.Len(t, setStats(t, s, many...), maxStats)
-}
-
 func TestSumsBelowZeroAreLeftOut(t *testing.T) {
-	all := metricsOf(t, processState{origin: someState().origin, stats: stats{"count": -1, "heap_live_slots": -2, "something_new": -3, "time": -4}}, unmeasured)
+	all := metricsOf(t, process.State{Origin: someState().Origin, Stats: process.Stats{"count": -1, "heap_live_slots": -2, "something_new": -3, "time": -4}}, unmeasured)
 	assert.NotContains(t, all, "ruby.gc.time")
 	assert.NotContains(t, all, "ruby.gc.count")
 	assert.Equal(t, map[string]int64{"map[]": -2}, valuesOf(all["ruby.gc.heap_live_slots"]))
 	assert.Equal(t, map[string]int64{"map[ruby.gc.stat.key:something_new]": -3}, valuesOf(all["ruby.gc.stat"]))
 }
 
-func TestSumsEndWithTheLargestNumber(t *testing.T) {
-	var h histogram
-	for range 3 {
-		h.observe(math.MaxInt64 / 2)
-		assert.Positive(t, h.sum)
-	}
-	assert.Equal(t, time.Duration(math.MaxInt64), h.sum)
-}
-
-// A number near the last one is made up: it says nothing of what was lost.
+// A gap of nearly all numbers is wrong, so it counts as the largest possible loss.
 func TestAGapHasAsManyMessagesAsAServerCanSend(t *testing.T) {
 	b, s := alone(t)
-	s.beginLife(identity{})
+	s.Begin(origin.Identity{})
 	receive := func(number uint64) {
-		s.receive(zmtp.Message{rbkit.NewCollection(rbkit.Released).AppendTo(nil, 1, number)})
+		s.Receive(zmtp.Message{rbkit.NewCollection(rbkit.Released).AppendTo(nil, 1, number)})
 	}
 	for range 4 {
 		receive(0)
 		receive(math.MaxUint64 - 1)
 	}
-	assert.Equal(t, int64(mostLost), s.process.lost)
-	assert.EqualValues(t, 4*int64(mostLost), b.Counter("messages_lost"))
+	assert.Equal(t, int64(1<<32), stateOf(s).Lost)
+	assert.EqualValues(t, 4*int64(1<<32), b.Counter("messages_lost"))
 	receive(math.MaxUint64)
-	assert.Equal(t, int64(mostLost), s.process.lost)
-	s.endLife()
-	b.receiver.env.Finish()
+	assert.Equal(t, int64(1<<32), stateOf(s).Lost)
+	s.End()
+	b.receiver.out.Finish()
 }
 
 // eventsOf are the values of rbkit.events in each collection.
@@ -328,13 +299,13 @@ func TestTheLastMetricsOfAProcessAreDeliveredOnce(t *testing.T) {
 	b.Await("an object", func() bool { return b.Counter("events") == 1 })
 	living := b.receiver.living()
 	require.Len(t, living, 1)
-	assert.False(t, living[0].over)
+	assert.False(t, living[0].Ended)
 	server.stop()
 	b.Await("the loss", func() bool { return len(b.Records(eventGone)) == 1 })
 	gone := b.receiver.living()
 	require.Len(t, gone, 1)
-	assert.True(t, gone[0].over)
-	assert.EqualValues(t, 1, gone[0].events)
+	assert.True(t, gone[0].Ended)
+	assert.EqualValues(t, 1, gone[0].Events)
 	assert.Empty(t, b.receiver.living())
 	b.Shutdown()
 	assert.Empty(t, b.Metrics.AllMetrics())
@@ -362,7 +333,7 @@ func TestEveryLifeOfAServerHasItsLastMetrics(t *testing.T) {
 
 func TestDurationsOfStatisticsAreSeconds(t *testing.T) {
 	for _, key := range []string{"time", "marking_time", "sweeping_time"} {
-		m := metricsOf(t, processState{origin: someState().origin, stats: stats{key: 1234}})["ruby.gc."+key]
+		m := metricsOf(t, process.State{Origin: someState().Origin, Stats: process.Stats{key: 1234}})["ruby.gc."+key]
 		assert.Equal(t, "s", m.Unit(), key)
 		assert.InDelta(t, 1.234, m.Sum().DataPoints().At(0).DoubleValue(), 1e-9, key)
 	}
@@ -376,12 +347,12 @@ func TestStatisticsWithoutAMetricAreLoggedOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		options []option
 		want    int
-	}{"by default": {nil, 1}, "handed on": {[]option{unmeasured}, 0}} {
+	}{"by default": {nil, 1}, "under their keys": {[]option{unmeasured}, 0}} {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t, c.options...)
-			s.beginLife(identity{})
-			s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, stats)})
-			s.receive(zmtp.Message{numbered(t, rbkit.Released, 1, stats)})
+			s.Begin(origin.Identity{})
+			s.Receive(zmtp.Message{numbered(t, rbkit.Released, 0, stats)})
+			s.Receive(zmtp.Message{numbered(t, rbkit.Released, 1, stats)})
 			b.finish(s)
 			lines := b.Log.FilterMessage(said).All()
 			require.Len(t, lines, c.want)

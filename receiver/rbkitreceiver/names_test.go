@@ -4,60 +4,29 @@
 package rbkitreceiver
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/pprofile"
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
-func TestANameThatIsReservedIsQuoted(t *testing.T) {
-	for name, want := range map[string]string{
-		"other": `"other"`, "hidden": `"hidden"`, "unknown": `"unknown"`, `"other"`: `""other""`,
-		"Other": "Other", `"Other"`: `"Other"`, "others": "others", "": "", `"`: `"`,
-	} {
-		n := newNames(10)
-		assert.Equal(t, want, n.texts[n.class([]byte(name))], name)
-		assert.Equal(t, want, className([]byte(name)), name)
-		n = newNames(10)
-		assert.Equal(t, want, n.texts[n.file([]byte(name))], name)
-	}
-	n := newNames(1)
-	other, quoted := n.class([]byte("other")), n.class([]byte(`"other"`))
-	assert.Equal(t, [...]int32{firstName, nameOther}, [...]int32{other, quoted}, "there is room for one")
-	assert.Equal(t, other, n.class([]byte("other")))
-}
-
-// What is folded is not mixed with a class that is called so.
+// Folded classes don't mix with a class of the name other.
 func TestAClassCalledOtherHasItsOwnNumbers(t *testing.T) {
 	b, s := alone(t, func(_ *bed, c *Config) { c.Limits.MaxClasses = 1 })
-	s.beginLife(identity{})
+	s.Begin(origin.Identity{})
 	objects := []rbkit.DumpObject{{ID: 1, Class: []byte("other"), Size: 100}, {ID: 2, Class: []byte("B"), Size: 1}, {ID: 3, Class: []byte("C"), Size: 1}}
-	s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, func(c *rbkit.Collection) error { return c.Dump(5, 7, 3, objects) })})
-	metrics := b.receiver.env.metrics.metrics([]processState{s.process.state()}, recorded)
+	s.Receive(zmtp.Message{numbered(t, rbkit.Released, 0, func(c *rbkit.Collection) error { return c.Dump(5, 7, 3, objects) })})
+	metrics := b.receiver.out.metrics.metrics([]process.State{stateOf(s)}, recorded)
 	b.finish(s)
-	assert.Equal(t, map[string]int64{`"other"`: 100, "other": 2}, pointsOf(metrics, "ruby.heap.live_size", attributeClass))
-}
-
-func TestAnObjectIsTrackedOnce(t *testing.T) {
-	o := newObjects(newNames(10), 4)
-	for id := range uint64(3) {
-		o.create(id, []byte("A"))
-	}
-	require.Len(t, o.tracked.old, 2)
-	o.create(0, []byte("B")) // that it was destroyed was not told
-	assert.Equal(t, 3, o.tracked.len())
-	o.create(0, []byte("B"))
-	assert.Equal(t, 3, o.tracked.len())
-	assert.Zero(t, o.tracked.forgotten, "nothing new came")
-	o.destroy(0)
-	o.destroy(0)
-	assert.Equal(t, counts{nameUnknown: 1, firstName: 0, firstName + 1: 1}, o.destroyed, "the last time as what it was last, then as unknown")
+	assert.Equal(t, map[string]int64{`"other"`: 100, "other": 2}, pointsOf(metrics, "ruby.heap.live_size", "ruby.class"))
 }
 
 func TestObjectsAreFollowedForMetricsOnly(t *testing.T) {
@@ -71,26 +40,27 @@ func TestObjectsAreFollowedForMetricsOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, s := alone(t, c.option)
 			defer b.finish(s)
-			s.beginLife(identity{})
-			s.receive(zmtp.Message{numbered(t, rbkit.Released, 0,
+			s.Begin(origin.Identity{})
+			s.Receive(zmtp.Message{numbered(t, rbkit.Released, 0,
 				func(c *rbkit.Collection) error { return c.Created(1, 20, []byte("A")) },
 				func(c *rbkit.Collection) error { return c.Created(1, 40, []byte("B")) },
 				func(c *rbkit.Collection) error { return c.Destroyed(1, 20) })})
-			assert.Equal(t, c.tracked, s.process.objects.tracked.len())
-			assert.Len(t, s.process.classes.numbers, 2*c.tracked)
-			s.process.allocated(1, read(t, rbkit.Documented, func(c *rbkit.Collection) error {
+			state := stateOf(s)
+			assert.Equal(t, c.tracked, state.Tracked)
+			assert.Len(t, state.Classes, int(names.First)+2*c.tracked)
+			assert.EqualValues(t, 3, state.Events)
+			s.Receive(zmtp.Message{numbered(t, rbkit.Documented, 0, func(c *rbkit.Collection) error {
 				return c.Snapshot(1, nil, []rbkit.FileAllocations{{Allocations: []rbkit.PlaceAllocations{{Count: 1}}}})
-			}).Snapshot)
-			assert.Len(t, s.process.allocations.sites, c.tracked)
-			assert.EqualValues(t, 3, s.process.events)
+			})})
+			assert.Len(t, stateOf(s).Sites, c.tracked)
 		})
 	}
 }
 
 func TestAttributesOfProfilesHaveTheTypeOfTheirKey(t *testing.T) {
 	b, s := alone(t)
-	s.beginLife(identity{})
-	s.receive(zmtp.Message{numbered(t, rbkit.Documented, 0, func(c *rbkit.Collection) error {
+	s.Begin(origin.Identity{})
+	s.Receive(zmtp.Message{numbered(t, rbkit.Documented, 0, func(c *rbkit.Collection) error {
 		return c.Snapshot(1, nil, []rbkit.FileAllocations{{File: []byte("a.rb"), Allocations: []rbkit.PlaceAllocations{
 			{Line: 1, Class: []byte{}, Size: 40, Count: 1}, {Line: 1, Class: []byte("other"), Size: 40, Count: 1}, {Line: 1, Size: 40, Count: 1},
 		}}})
@@ -100,7 +70,7 @@ func TestAttributesOfProfilesHaveTheTypeOfTheirKey(t *testing.T) {
 	d := b.Profiles.AllProfiles()[0].Dictionary()
 	var classes []string
 	for _, a := range d.AttributeTable().All() {
-		if d.StringTable().At(int(a.KeyStrindex())) == attributeClass {
+		if d.StringTable().At(int(a.KeyStrindex())) == "ruby.class" {
 			assert.Equal(t, pcommon.ValueTypeStr, a.Value().Type())
 			classes = append(classes, a.Value().Str())
 		}
@@ -111,48 +81,14 @@ func TestAttributesOfProfilesHaveTheTypeOfTheirKey(t *testing.T) {
 // A method of a single object is called by the object, and there is no end of them.
 func TestFunctionsAreWithoutAddresses(t *testing.T) {
 	b, s := alone(t)
-	s.beginLife(identity{})
+	s.Begin(origin.Identity{})
 	sample := func(label string) func(*rbkit.Collection) error {
 		return func(c *rbkit.Collection) error {
 			return c.Sample(1, []rbkit.Frame{{Label: []byte(label), Method: []byte("zab"), File: []byte("a.rb"), Line: 3, Thread: 8}})
 		}
 	}
-	s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, sample("#<Object:0x00007f01998f62d0>.zab"), sample("#<Object:0x00007f01998f6000>.zab"))})
+	s.Receive(zmtp.Message{numbered(t, rbkit.Released, 0, sample("#<Object:0x00007f01998f62d0>.zab"), sample("#<Object:0x00007f01998f6000>.zab"))})
 	b.finish(s)
 	assert.Equal(t, "== samples in count, period of \"\"; from 1000000 for 0 ns; 1 samples, total 2\n#<Object>.zab@a.rb:3 {thread.id=8} 2\n",
-		fold(b.Profiles.AllProfiles()))
-}
-
-func TestADumpOfVeryFewObjectsSettlesNothing(t *testing.T) {
-	for name, c := range map[string]struct{ objects, left uint64 }{
-		"few":      {trackedForEachDumped, 0},
-		"very few": {trackedForEachDumped + 1, trackedForEachDumped + 1},
-	} {
-		tracked := newTracked(1000)
-		for id := range c.objects {
-			tracked.put(id+1, firstName)
-		}
-		tracked.dumpBegins()
-		tracked.dumpEnds(1)
-		assert.EqualValues(t, c.left, tracked.len(), name)
-	}
-}
-
-func TestALineOfAnUnknownMethodHasItsPlaceAsName(t *testing.T) {
-	for file, want := range map[string]string{
-		"/app/lib/shop/cart.rb":        "shop/cart.rb:40",
-		"shop/cart.rb":                 "shop/cart.rb:40",
-		"/cart.rb":                     "/cart.rb:40",
-		"cart.rb":                      "cart.rb:40",
-		"<internal:gc>":                "<internal:gc>:40",
-		"":                             noMethod,
-		strings.Repeat("x", 100):       strings.Repeat("x", 100) + ":40",
-		"/" + strings.Repeat("x", 100): noMethod,
-	} {
-		d := newDictionary(pprofile.NewProfilesDictionary())
-		s := snapshot{dictionary: d, at: snapshotSite{file: d.string(file), line: 40}}
-		f := d.tables.FunctionTable().At(int(s.siteFunction()))
-		assert.Equal(t, want, d.tables.StringTable().At(int(f.NameStrindex())))
-		assert.Equal(t, file, d.tables.StringTable().At(int(f.FilenameStrindex())))
-	}
+		profiletest.Fold(b.Profiles.AllProfiles()))
 }

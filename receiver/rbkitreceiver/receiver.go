@@ -13,19 +13,22 @@ import (
 
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/counters"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/session"
 )
 
 // rbkitReceiver receives from the servers of one configuration, for all signals.
 type rbkitReceiver struct {
-	kit       *receiverkit.Kit
-	config    *Config
-	telemetry *telemetry
-	dial      dialFunc
+	kit      *receiverkit.Kit
+	config   *Config
+	counters *counters.Counters
+	dial     dialFunc
 
 	// The rest is there from Start on.
-	env     *environment
-	servers []*server
+	out     *outputs
+	servers []*session.Server
 	// unregister removes servers from the extensions that show them.
 	unregister []func()
 }
@@ -35,11 +38,11 @@ func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Recei
 	if err != nil {
 		return nil, err
 	}
-	telemetry, err := newTelemetry(kit)
+	own, err := counters.New(kit)
 	if err != nil {
 		return nil, err
 	}
-	return &receiverkit.Receiver{Kit: kit, Protocol: &rbkitReceiver{kit: kit, config: config, telemetry: telemetry, dial: dialTCP}}, nil
+	return &receiverkit.Receiver{Kit: kit, Protocol: &rbkitReceiver{kit: kit, config: config, counters: own, dial: dialTCP}}, nil
 }
 
 func dialTCP(ctx context.Context, address string) (net.Conn, error) {
@@ -52,34 +55,34 @@ func (r *rbkitReceiver) Start(_ context.Context, run *receiverkit.Run) error {
 	r.open(run)
 	r.register()
 	for _, s := range r.servers {
-		run.Logger.Info("Following an Rbkit server", zap.String("publish", s.config.Publish), zap.String("request", s.config.Request))
-		run.Go(func() { s.follow(run.Serving) })
+		run.Logger.Info("Following an Rbkit server", zap.String("publish", s.Publish), zap.String("request", s.Request))
+		run.Go(func() { s.Follow(run.Serving) })
 	}
 	return nil
 }
 
 // open opens the outputs of each signal that has a pipeline, and makes the servers.
 func (r *rbkitReceiver) open(run *receiverkit.Run) {
-	out := newOutputs(run, r.config, r.telemetry)
-	r.env = &environment{outputs: out, telemetry: r.telemetry, dial: r.dial, metrics: newMetricsLoop(out, r.telemetry, r.living)}
+	r.out = newOutputs(run, r.config, r.counters)
+	r.out.metrics = newMetricsLoop(r.out, r.counters, r.living)
 	for i := range r.config.Servers {
-		r.servers = append(r.servers, newServer(r.env, &r.config.Servers[i]))
+		r.servers = append(r.servers, session.New(r.out.sessionSettings(&r.config.Servers[i], r.dial)))
 	}
 }
 
 // living returns the states of the processes that are connected, or were at some time since
 // the last collection.
-func (r *rbkitReceiver) living() (states []processState) {
+func (r *rbkitReceiver) living() (states []process.State) {
 	for _, s := range r.servers {
-		if state, ok := s.state(); ok {
+		if state, ok := s.Lives.CollectState(); ok {
 			states = append(states, state)
 		}
 	}
 	return states
 }
 
-// Stop removes the servers from the extensions. Each server, in its own goroutine, switches
-// off what the receiver switched on.
+// Stop removes the servers from the extensions. Each server switches off the profiles that the
+// receiver switched on, in its own goroutine.
 func (r *rbkitReceiver) Stop() {
 	for _, unregister := range r.unregister {
 		unregister()
@@ -88,14 +91,14 @@ func (r *rbkitReceiver) Stop() {
 
 // Close ends the receiver's own telemetry.
 func (r *rbkitReceiver) Close(context.Context) error {
-	r.telemetry.builder.Shutdown()
+	r.counters.Shutdown()
 	return nil
 }
 
 // register shows the servers in the extensions, until the receiver is shut down.
 func (r *rbkitReceiver) register() {
 	for i, s := range r.servers {
-		id := agentcontrol.NewID(r.kit.ID, strconv.Itoa(i), s.config.Publish)
-		r.unregister = append(r.unregister, r.env.Agents.Register(&controlledServer{server: s, id: id, serving: r.env.Serving}))
+		id := agentcontrol.NewID(r.kit.ID, strconv.Itoa(i), s.Publish)
+		r.unregister = append(r.unregister, r.out.Agents.Register(&controlledServer{server: s, out: r.out, config: &r.config.Servers[i], id: id}))
 	}
 }

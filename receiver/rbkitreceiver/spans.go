@@ -11,6 +11,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 )
 
 // The spans of a garbage collection. They are phases and no pauses: Ruby marks in steps and sweeps
@@ -21,25 +23,25 @@ const (
 	spanSweep = "sweep phase"
 
 	spansOfCycle = 3
-	// bytesOfCycle is the memory of its spans, about, without the resource.
+	// bytesOfCycle is the approximate memory of its spans, without the resource.
 	bytesOfCycle = 1024
 )
 
 // cycleParcel is a garbage collection on its way to the pipeline.
 type cycleParcel struct {
-	cycle  cycle
-	origin *origin
+	cycle  process.Cycle
+	origin *origin.Origin
 }
 
 // tracesOf returns the spans of garbage collections, each a trace of its own.
 func tracesOf(kit *receiverkit.Kit, parcels []cycleParcel) ptrace.Traces {
 	traces := ptrace.NewTraces()
-	spans := map[*origin]ptrace.SpanSlice{}
+	spans := map[*origin.Origin]ptrace.SpanSlice{}
 	for i := range parcels {
 		p := &parcels[i]
 		to, ok := spans[p.origin]
 		if !ok {
-			to = kit.AppendSpans(traces, p.origin.resource)
+			to = kit.AppendSpans(traces, p.origin.Resource)
 			spans[p.origin] = to
 		}
 		p.appendTo(to)
@@ -47,14 +49,14 @@ func tracesOf(kit *receiverkit.Kit, parcels []cycleParcel) ptrace.Traces {
 	return traces
 }
 
-// appendTo appends the three spans. The server's clock shows milliseconds: what began and
-// ended in the same one takes a nanosecond, so that each span has a length, and children
+// appendTo appends the three spans. The server's clock shows milliseconds. A phase that begins
+// and ends in the same millisecond lasts a nanosecond, so each span has a length, and children
 // lie inside their parent.
 func (p *cycleParcel) appendTo(spans ptrace.SpanSlice) {
 	const nanos = 1e6
-	start := p.cycle.start * nanos
-	marked := max(p.cycle.marked*nanos, start+1)
-	end := max(p.cycle.end*nanos, marked+1)
+	start := p.cycle.Start * nanos
+	marked := max(p.cycle.Marked*nanos, start+1)
+	end := max(p.cycle.End*nanos, marked+1)
 	ids := p.ids()
 	for i, s := range [spansOfCycle]struct {
 		name       string
@@ -79,14 +81,14 @@ type cycleIDs struct {
 	spans [spansOfCycle]pcommon.SpanID
 }
 
-// ids are a hash of the life of the server, which is another one whenever the receiver has
-// come to it anew, and of the garbage collection.
+// ids returns a hash of the garbage collection and of the life of the server, as the receiver has
+// counted it.
 func (p *cycleParcel) ids() (ids cycleIDs) {
 	h := sha256.New()
-	h.Write(p.origin.seed[:])
+	h.Write(p.origin.Seed[:])
 	var n [16]byte
-	binary.BigEndian.PutUint64(n[:], p.cycle.number)
-	binary.BigEndian.PutUint64(n[8:], uint64(p.cycle.start))
+	binary.BigEndian.PutUint64(n[:], p.cycle.Number)
+	binary.BigEndian.PutUint64(n[8:], uint64(p.cycle.Start))
 	h.Write(n[:])
 	sum := h.Sum(nil)
 	copy(ids.trace[:], sum)

@@ -17,6 +17,7 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol/agentcontroltest"
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 )
 
 // steerable is an option: servers are shown.
@@ -110,11 +111,12 @@ func TestAProfileOfOthersStaysOnAfterTheSameCommand(t *testing.T) {
 
 func TestAnAcceptedCommandWithoutAnEffectIsRefused(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released, Deaf: true})
-	b := newBed(t, following(server), steerable)
+	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.StateInterval = 10 * time.Millisecond })
 	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartCPUProfiling), nil)
 	assert.Equal(t, agentcontrol.Refused, agentcontrol.ReasonOf(err), "%v", err)
-	wanted, _ := b.receiver.servers[0].control.wanted.current()
-	assert.Equal(t, switches{}, wanted, "it is not told again by the receiver")
+	asked := len(server.Commands())
+	b.Await("corrections of the state", func() bool { return len(server.Commands()) > asked+4 })
+	assert.Equal(t, []rbkit.Command{rbkit.StartCPUProfiling}, server.orders(), "the receiver doesn't repeat it")
 }
 
 func TestACommandWithoutAnAnswerInTimeFails(t *testing.T) {
@@ -140,9 +142,9 @@ func TestACommandWithoutAnAnswerInTimeFails(t *testing.T) {
 	assert.Equal(t, agentcontrol.NoAnswer, agentcontrol.ReasonOf(<-done))
 }
 
-// Whoever waits for others, or for the receiver itself, waits no longer than they want to.
+// A command waits for other requests no longer than its context.
 func TestACommandThatWaitsForOthersTooLongFails(t *testing.T) {
-	for name, held := range map[string]rbkit.Command{"an order of somebody else's": rbkit.TriggerGC, "a question of the receiver's": rbkit.Handshake} {
+	for name, held := range map[string]rbkit.Command{"a command of another operator": rbkit.TriggerGC, "a question of the receiver": rbkit.Handshake} {
 		t.Run(name, func(t *testing.T) {
 			begun, until := make(chan struct{}, 10), make(chan struct{})
 			var holds atomic.Bool
@@ -152,22 +154,19 @@ func TestACommandThatWaitsForOthersTooLongFails(t *testing.T) {
 					<-until
 				}
 			}})
-			b := newBed(t, following(server), steerable, patiently, func(_ *bed, c *Config) { c.MemoryProfile = true })
+			b := newBed(t, following(server), steerable, patiently, func(_ *bed, c *Config) { c.MemoryProfile, c.StateInterval = true, 10*time.Millisecond })
 			defer close(until)
 			a := b.steered()
 			b.Await("the memory profile", func() bool { return server.State().ObjectTraceEnabled })
 			holds.Store(true)
 			first := make(chan error, 1)
-			if held == rbkit.Handshake {
-				b.receiver.servers[0].control.requestCorrection()
-			} else {
+			if held == rbkit.TriggerGC { // the next correction of the state sends a handshake
 				go func() {
 					_, err := agentcontroltest.Order(t.Context(), a, string(held), nil)
 					first <- err
 				}()
 			}
 			<-begun
-			assert.Len(t, b.receiver.servers[0].control.stateLock, 1, "nobody changes in between what is looked at")
 			ctx, giveUp := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() {
@@ -182,26 +181,7 @@ func TestACommandThatWaitsForOthersTooLongFails(t *testing.T) {
 	}
 }
 
-func TestTheNextLifeHasTheClockOfACommand(t *testing.T) {
-	for _, clock := range []rbkit.Command{rbkit.UseCPUTime, rbkit.UseWallTime} {
-		t.Run(string(clock), func(t *testing.T) {
-			server := play(t, rbkitserver.Options{Hello: released})
-			b := newBed(t, following(server), steerable)
-			a := b.steered()
-			for _, command := range []rbkit.Command{clock, rbkit.StartCPUProfiling} {
-				_, err := agentcontroltest.Order(t.Context(), a, string(command), nil)
-				require.NoError(t, err)
-			}
-			again := released
-			again.PID++
-			server.restart(rbkitserver.Options{Hello: again})
-			b.Await("the CPU profile of the next life", func() bool { return server.State().CPUProfiling })
-			assert.Equal(t, []rbkit.Command{clock, rbkit.StartCPUProfiling}, server.orders())
-		})
-	}
-}
-
-// heldAt is a server that says nothing to a command, and a channel that says that it has it.
+// heldAt returns a server that doesn't answer a command, and a channel that reports its arrival.
 func heldAt(t *testing.T, command rbkit.Command) (server *played, begun <-chan struct{}) {
 	has, until := make(chan struct{}, 10), make(chan struct{})
 	server = play(t, rbkitserver.Options{Hello: released, Commanded: func(c rbkit.Command) {
@@ -219,8 +199,6 @@ func TestASilentServerHasNotAnswered(t *testing.T) {
 	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.Timeout, c.Clock = 500*time.Millisecond, ClockCPU })
 	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.UseWallTime), nil)
 	assert.Equal(t, agentcontrol.NoAnswer, agentcontrol.ReasonOf(err), "%v", err)
-	_, clock := b.receiver.servers[0].control.wanted.current()
-	assert.Equal(t, ClockCPU, clock, "it is not wanted when nothing came of it")
 }
 
 func TestAServerThatEndsDuringACommandIsLost(t *testing.T) {
@@ -233,12 +211,12 @@ func TestAServerThatEndsDuringACommandIsLost(t *testing.T) {
 		done <- err
 	}()
 	<-begun
-	go server.stop() // it waits for what is held
+	go server.stop() // it waits for the held command
 	err := <-done
 	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err), "%v", err)
 }
 
-// What was ours and others switched off and on again is theirs.
+// A profile of the receiver that other clients switched off and on again is theirs.
 func TestProfilesThatOthersSwitchOnMeanwhileStayOn(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.StateInterval = time.Hour })
@@ -281,31 +259,6 @@ func TestAShutdownEndsOrders(t *testing.T) {
 	assert.NotContains(t, server.orders(), rbkit.TriggerGC)
 }
 
-// What is to be switched off is known when nobody switches any more.
-func TestAShutdownWaitsForACommand(t *testing.T) {
-	server := play(t, rbkitserver.Options{Hello: released})
-	b := newBed(t, following(server), steerable)
-	_, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartCPUProfiling), nil)
-	require.NoError(t, err)
-	steering := b.receiver.servers[0].control.stateLock
-	require.NoError(t, steering.lock(t.Context()))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		b.Shutdown()
-	}()
-	b.Await("nobody to be shown", func() bool { return len(b.Host.(*agentcontroltest.Directory).Agents()) == 0 })
-	select {
-	case <-ended:
-		assert.Fail(t, "somebody still steers")
-	case <-time.After(100 * time.Millisecond): // what may come by mistake has the time to come
-	}
-	assert.True(t, server.State().CPUProfiling)
-	steering.unlock()
-	<-ended
-	assert.False(t, server.State().CPUProfiling)
-}
-
 func TestACommandForAMissingServerFails(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	b := newBed(t, following(server), steerable)
@@ -322,7 +275,7 @@ func TestACommandForAServerThatNeverConnectedHasALogRecord(t *testing.T) {
 	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.ServiceName = "shop" })
 	b.Host.(*agentcontroltest.Directory).Agents()[0].Told(agentcontrol.Record{Order: agentcontrol.Order{Command: "trigger_gc"}})
 	b.Await("the record", func() bool { return len(b.Records(agentcontrol.EventName)) == 1 })
-	service, _ := b.Logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeServiceName)
+	service, _ := b.Logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(origin.AttributeServiceName)
 	assert.Equal(t, "shop", service.Str())
 }
 

@@ -16,47 +16,14 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
+	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
-
-// Each thing that is counted of a process has a number of its own here.
-func TestEachCounterGrowsByTheNewTotals(t *testing.T) {
-	b, s := alone(t)
-	s.beginLife(identity{})
-	p := s.process
-	p.messages, p.bytes, p.events, p.lost, p.unknown = 1, 2, 3, 4, 5
-	p.classes.folded, p.allocations.files.folded, p.allocations.folded = 10, 20, 30
-	p.objects.tracked.forgotten = 7
-	p.cycles.noStart, p.cycles.noEnd, p.cycles.stepsBack = 8, 9, 10
-	p.dumps.complete, p.dumps.incomplete, p.dumps.uncounted, p.dumps.unchecked = 11, 12, 13, 14
-	p.samples.deep, p.snapshots.dropped = 100, 200
-	p.snapshots.deep, p.snapshots.crowded = 1000, 2000
-	want := map[string]int64{
-		"messages": 1, "bytes": 2, "events": 3, "messages_lost": 4, "events_unknown": 5, "folded": 60, "objects_forgotten": 7,
-		"gc_unpaired{missing=start}": 8, "gc_unpaired{missing=end}": 9, "steps_back": 10,
-		"dumps{objects=complete}": 11, "dumps{objects=incomplete}": 12, "dumps{objects=not_announced}": 13, "dumps_unchecked": 14,
-		"samples_dropped{reason=limit}": 300, "stacks_dropped": 3000,
-	}
-	s.report()
-	assert.Equal(t, want, b.Points())
-	s.report()
-	assert.Equal(t, want, b.Points(), "nothing is new")
-	p.events++
-	want["events"]++
-	s.report()
-	assert.Equal(t, want, b.Points())
-	s.beginLife(identity{}) // another life begins anew
-	s.process.events = 5
-	want["events"] += 5
-	want["restarts"] = 1
-	s.report()
-	assert.Equal(t, want, b.Points())
-	b.finish(s)
-}
 
 func TestBadMessagesAreCountedByKind(t *testing.T) {
 	good := numbered(t, rbkit.Released, 1, at(1, rbkit.GCStart))
 	b, s := alone(t)
-	s.beginLife(identity{})
+	s.Begin(origin.Identity{})
 	for i, message := range []zmtp.Message{
 		{good[:len(good)-1]},
 		{append([]byte{0x84, 0x00, 0x07, 0x01, 0xa8}, "12:34:56\x09\x01\x02\x90"...)}, // a text for a time
@@ -67,7 +34,7 @@ func TestBadMessagesAreCountedByKind(t *testing.T) {
 		{},
 	} {
 		for range i + 1 {
-			s.receive(message)
+			s.Receive(message)
 		}
 	}
 	b.finish(s)
@@ -80,16 +47,16 @@ func TestBadMessagesAreCountedByKind(t *testing.T) {
 func TestABurstOfBadMessagesEndsWithAGoodOne(t *testing.T) {
 	b, s := alone(t)
 	now := recorded
-	b.receiver.env.Now = func() time.Time { return now }
-	s.beginLife(identity{})
+	b.receiver.out.Now = func() time.Time { return now }
+	s.Begin(origin.Identity{})
 	lines := func() int { return b.Log.FilterMessageSnippet("is malformed").Len() }
 	for range 3 {
-		s.receive(zmtp.Message{{0xc1}})
+		s.Receive(zmtp.Message{{0xc1}})
 		now = now.Add(2 * logline.Pause)
 	}
 	assert.Equal(t, 1, lines(), "one burst")
-	s.receive(zmtp.Message{numbered(t, rbkit.Released, 1)})
-	s.receive(zmtp.Message{{0xc1}})
+	s.Receive(zmtp.Message{numbered(t, rbkit.Released, 1)})
+	s.Receive(zmtp.Message{{0xc1}})
 	assert.Equal(t, 2, lines(), "another one")
 	b.finish(s)
 }
@@ -105,35 +72,21 @@ func TestConnectionsThatFailAreCountedBySocket(t *testing.T) {
 	b.Await("no server", func() bool { return b.Counter("servers") == 0 })
 }
 
-func TestTextsOfAHandshakeAreValid(t *testing.T) {
-	hello := released
-	hello.ProcessName, hello.WorkingDirectory, hello.ServerVersion, hello.ProtocolVersion = "p\xff", "d\xff", "s\xff", "v\xff"
-	of := newOrigin(createDefaultConfig(), &ServerConfig{Publish: "localhost:5555"}, "", &hello, nil, recorded, 0)
-	attributes := of.resource.Attributes().AsRaw()
-	for key, want := range map[string]string{
-		attributeServiceName: "p\uFFFD", attributeProcessName: "p\uFFFD", attributeWorkingDirectory: "d\uFFFD",
-		attributeServerVersion: "s\uFFFD", attributeProtocolVersion: "v\uFFFD",
-	} {
-		assert.Equal(t, want, attributes[key], key)
-	}
-}
-
 func TestTheRecordOfALostServerHasReasonAndLifetime(t *testing.T) {
 	b, s := alone(t)
 	now := recorded
-	b.receiver.env.Now = func() time.Time { return now }
-	s.beginLife(identity{state: &released})
-	s.connectedAt, s.endSession = recorded, func() {}
+	b.receiver.out.Now = func() time.Time { return now }
+	s.Begin(origin.Identity{State: &released})
 	now = now.Add(90 * time.Second)
-	s.disconnect(errText("it \xff went"))
-	b.receiver.env.Finish()
+	b.receiver.out.Disconnected(s.Disconnect(), recorded, errText("it \xff went"))
+	b.receiver.out.Finish()
 	gone := b.Records(eventGone)
 	require.Len(t, gone, 1)
 	assert.Equal(t, plog.SeverityNumberWarn, gone[0].SeverityNumber())
 	assert.Equal(t, now, gone[0].Timestamp().AsTime())
 	assert.Equal(t, now, gone[0].ObservedTimestamp().AsTime())
 	assert.Equal(t, map[string]any{attributeLifetime: 90.0, attributeError: "it \uFFFD went"}, gone[0].Attributes().AsRaw())
-	pid, _ := b.Logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeProcessID)
+	pid, _ := b.Logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get("process.pid")
 	assert.EqualValues(t, released.PID, pid.Int())
 }
 
@@ -145,15 +98,15 @@ func (e errText) Error() string { return string(e) }
 // A thread's ID is a number that attributes can have.
 func TestAThreadWhoseIDIsTooLargeHasTheLargest(t *testing.T) {
 	b, s := alone(t)
-	s.beginLife(identity{})
+	s.Begin(origin.Identity{})
 	sample := func(thread uint64) func(*rbkit.Collection) error {
 		return func(c *rbkit.Collection) error {
 			return c.Sample(1, []rbkit.Frame{{Method: []byte("m"), File: []byte("a.rb"), Line: 1, Thread: thread}})
 		}
 	}
-	s.receive(zmtp.Message{numbered(t, rbkit.Released, 0, sample(math.MaxUint64), sample(math.MaxUint64-1), sample(math.MaxInt64))})
+	s.Receive(zmtp.Message{numbered(t, rbkit.Released, 0, sample(math.MaxUint64), sample(math.MaxUint64-1), sample(math.MaxInt64))})
 	b.finish(s)
 	require.Len(t, b.Profiles.AllProfiles(), 1)
-	checkValid(t, b.Profiles.AllProfiles()[0])
-	assert.Contains(t, fold(b.Profiles.AllProfiles()), "{thread.id=9223372036854775807} 3\n")
+	profiletest.CheckValid(t, b.Profiles.AllProfiles()[0])
+	assert.Contains(t, profiletest.Fold(b.Profiles.AllProfiles()), "{thread.id=9223372036854775807} 3\n")
 }

@@ -23,8 +23,8 @@ const (
 	commandCancel    = "CANCEL"
 )
 
-// maxCommand is how many bytes a command may have. That is no rule of the protocol: the
-// longest that is of use are a metadata of some properties, and subscriptions.
+// maxCommand bounds the bytes of a command. It is no rule of the protocol: the longest useful
+// commands have metadata with some properties, or subscriptions.
 const maxCommand = 64 << 10
 
 // command is the body of a command frame.
@@ -35,8 +35,8 @@ type command struct {
 	dataOffset int64
 }
 
-// brokenError is how libzmq's PLAIN server, 4.3.4 for one, begins an ERROR command: a slip
-// in its source makes one byte of the length of the name and its first letter.
+// brokenError is the begin of an ERROR command of libzmq's PLAIN server, for example 4.3.4. An
+// error in its source merges the length of the name with its first letter.
 const brokenError = "^RROR"
 
 // parseCommand reads the body of a command frame that begins at offset.
@@ -52,7 +52,7 @@ func parseCommand(b []byte, offset int64) (command, *ProtocolError) {
 	return command{name: commandName(b[1:n]), data: b[n:], dataOffset: offset + int64(n)}, nil
 }
 
-// commandName is the name as a string; those that are known cost no memory.
+// commandName returns the name as a string. Known names cost no memory.
 func commandName(b []byte) string {
 	for _, name := range [...]string{commandPing, commandPong, commandSubscribe, commandCancel, commandError} {
 		if string(b) == name {
@@ -78,7 +78,7 @@ func appendCommand(b []byte, name string, data ...[]byte) []byte {
 
 // ping is the data of a PING: a time to live, and a context that PONG has to repeat.
 type ping struct {
-	ttl     time.Duration // after so long of silence whoever sent it is gone; 0: unknown
+	ttl     time.Duration // the sender is gone after such a silence; 0: unknown
 	context []byte
 }
 
@@ -103,11 +103,12 @@ func parsePing(c command) (ping, *ProtocolError) {
 	}, nil
 }
 
-// appendPing appends a PING without a time to live: while a message is handled we may be
-// silent for long.
+// appendPing appends a PING without a time to live, because we may be silent for long while a
+// message is handled.
 func appendPing(b []byte) []byte { return appendCommand(b, commandPing, make([]byte, pingTTLSize)) }
 
-// refusal is what an ERROR command says: a length of one byte, and the reason.
+// refusal returns the error of an ERROR command, whose data is a length of one byte, and the
+// reason.
 func refusal(c command) error {
 	reason := c.data
 	if len(reason) > 0 {
@@ -116,7 +117,7 @@ func refusal(c command) error {
 	return &RefusedError{Reason: string(reason)}
 }
 
-// quoted is the beginning of b, to be read by people.
+// quoted returns the begin of b for an error text.
 func quoted(b []byte) string {
 	const most = 32
 	if len(b) > most {

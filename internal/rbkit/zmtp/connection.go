@@ -17,7 +17,7 @@ type connection struct {
 	peer    string
 	options Options
 	in      input
-	ctx     context.Context // of the call under way
+	ctx     context.Context // of the current call
 	sent    int64           // bytes
 }
 
@@ -25,19 +25,19 @@ func newConnection(conn net.Conn, options Options) *connection {
 	return &connection{conn: conn, peer: conn.RemoteAddr().String(), options: options.withDefaults(), in: input{room: options.Room}}
 }
 
-// under has the end of ctx close the connection until release is called, which says
-// whether it came to that.
+// under makes the end of ctx close the connection until release is called. release returns
+// whether that happened.
 func (c *connection) under(ctx context.Context) (release func() (closed bool)) {
 	c.ctx = ctx
 	stop := context.AfterFunc(ctx, func() {
-		// An error leaves what waits to its deadline.
+		// After an error of Close, reads and writes end at their deadlines.
 		_ = c.conn.Close()
 	})
 	return func() bool { return !stop() }
 }
 
-// fill waits for more bytes until the deadline; the zero time is none. what is expected
-// is for the error.
+// fill waits for more bytes until the deadline; the zero time is none. An error names them as
+// what.
 func (c *connection) fill(deadline time.Time, what string) error {
 	err := c.conn.SetReadDeadline(deadline)
 	if err == nil {
@@ -49,18 +49,17 @@ func (c *connection) fill(deadline time.Time, what string) error {
 	return nil
 }
 
-// maxHesitation is how long a client lets its server go first at most.
+// maxHesitation bounds the time in which a client waits for its server to send first.
 const maxHesitation = time.Second
 
-// hesitation is until when a client waits for what its server says without being told
-// anything, before it says the like itself. So it knows what is wrong with the server: one
-// that finds something wrong with its client may only close the connection. A server that
-// waits for its client instead gets what it waits for then.
+// hesitation is the time until which a client waits for bytes of its server before it sends its
+// own. So the client learns the error of the server: a server that finds an error of its client
+// may only close the connection. A server that waits for its client receives the bytes then.
 func (c *connection) hesitation() time.Time {
 	return time.Now().Add(min(maxHesitation, c.options.Timeout/4))
 }
 
-// progress is how many bytes have to get through within one time-out.
+// progress is how many bytes have to be transferred within one time-out.
 const progress = 64 << 10
 
 // write sends b. Every progress bytes have a time-out of their own.
@@ -81,7 +80,7 @@ func (c *connection) write(b []byte) error {
 	return nil
 }
 
-// fail is the error of a stage.
+// fail returns the error of a stage.
 func (c *connection) fail(stage Stage, err error) error {
 	return &Error{Peer: c.peer, Stage: stage, Err: err}
 }
@@ -89,7 +88,7 @@ func (c *connection) fail(stage Stage, err error) error {
 // isTimeout reports whether a transfer ended at its deadline.
 func isTimeout(err error) bool { return errors.Is(err, ErrTimeout) }
 
-// closeOnce closes a connection that may be closed.
+// closeOnce closes a connection that may be closed already.
 func closeOnce(conn net.Conn) error {
 	if err := conn.Close(); !errors.Is(err, net.ErrClosed) {
 		return err

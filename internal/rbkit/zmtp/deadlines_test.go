@@ -28,7 +28,7 @@ func deadlines(t *testing.T, opening, traffic string, options zmtp.Options) (ofO
 func TestTheOpeningHasOneDeadline(t *testing.T) {
 	began := time.Now()
 	opening, _ := deadlines(t, pub, "", zmtp.Options{Timeout: time.Minute})
-	// Until then, and less for what is waited for before something is said.
+	// The deadline of all, and the earlier ends of two hesitations.
 	different := slices.Compact(opening)
 	require.Len(t, different, 3)
 	require.WithinRange(t, different[2], began.Add(time.Minute), time.Now().Add(time.Minute))
@@ -89,7 +89,7 @@ func TestARequestHasOneDeadlineAndNoPing(t *testing.T) {
 	require.NotContains(t, conn.told.String(), "PING")
 }
 
-// counted is a connection that counts what is written, and how often that has time anew.
+// counted is a connection that counts deadlines of writes, and the bytes of the longest.
 type counted struct {
 	*script
 	deadlines int
@@ -117,7 +117,7 @@ func TestALongMessageIsSentInPiecesWithTheirOwnDeadlines(t *testing.T) {
 	require.LessOrEqual(t, conn.longest, 64<<10)
 }
 
-// idle is a connection that gives nothing and no error after what it says.
+// idle is a connection that returns no bytes and no error after its script.
 type idle struct{ *script }
 
 func (i idle) Read(b []byte) (int, error) {

@@ -10,8 +10,7 @@
 //
 // # Stages
 //
-// A connection goes through three stages, and each is a type, so that no function can send
-// too early:
+// A connection goes through three stages. Each is a type, so no function can send too early:
 //
 //	opening   the greetings, 64 bytes from each side: are both ZMTP 3, and agree on a
 //	          mechanism?

@@ -63,7 +63,7 @@ func (e *Error) Unwrap() error { return e.Err }
 type ProtocolError struct {
 	Offset   int64  // of the wrong field, from the first byte that was received
 	Expected string // the allowed bytes
-	Got      string // what stands there
+	Got      string // the received bytes
 }
 
 func (e *ProtocolError) Error() string {
@@ -72,7 +72,7 @@ func (e *ProtocolError) Error() string {
 
 // RefusedError is the ERROR command of the other side (RFC 23, 24).
 type RefusedError struct {
-	Reason string // as it was sent; libzmq gives the status code of ZAP (RFC 27)
+	Reason string // as received; libzmq sends the status code of ZAP (RFC 27)
 }
 
 func (e *RefusedError) Error() string {
@@ -81,8 +81,8 @@ func (e *RefusedError) Error() string {
 
 // TransferError is the error of bytes that were not transferred.
 type TransferError struct {
-	Offset int64  // of the connection, in the direction that is meant
-	What   string // what was under way
+	Offset int64  // in the direction of the transfer
+	What   string // the expected bytes
 	Err    error  // ErrClosed, ErrTimeout, the cause of the context, or the network's error
 }
 
@@ -92,10 +92,10 @@ func (e *TransferError) Error() string {
 
 func (e *TransferError) Unwrap() error { return e.Err }
 
-// BrokenError is the error of a connection that an earlier error left in an unknown state.
-// It does not unwrap: the earlier cause is not the cause of this call.
+// BrokenError is the error of a call after an earlier error of the connection. It does not
+// unwrap: the earlier cause is not the cause of this call.
 type BrokenError struct {
-	Err error // that broke it
+	Err error // the earlier error
 }
 
 func (e *BrokenError) Error() string {

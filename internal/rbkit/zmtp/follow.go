@@ -34,7 +34,7 @@ type Following struct {
 func (f Following) Run(ctx context.Context) error {
 	pauses := backoff.New(f.Backoff)
 	for {
-		lasted, handled, err := f.once(ctx)
+		lasted, handled, err := f.followOnce(ctx)
 		if handled != nil {
 			return handled
 		}
@@ -51,9 +51,9 @@ func (f Following) Run(ctx context.Context) error {
 	}
 }
 
-// once follows one connection to its end, and says how long it lasted. handled is the
-// error of Message.
-func (f Following) once(ctx context.Context) (lasted time.Duration, handled, err error) {
+// followOnce follows one connection to its end, and returns its duration. handled is the error of
+// Message.
+func (f Following) followOnce(ctx context.Context) (lasted time.Duration, handled, err error) {
 	s, err := f.subscribe(ctx)
 	if err != nil {
 		return 0, nil, err

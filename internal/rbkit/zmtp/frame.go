@@ -23,13 +23,13 @@ const (
 	maxShort    = 255
 )
 
-// header is what stands before the body of a frame.
+// header is the header of a frame.
 type header struct {
 	flags byte
 	size  uint64 // of the body
 }
 
-// headerSize is how many bytes the header has that begins with flags.
+// headerSize returns the size of a header that begins with flags.
 func headerSize(flags byte) int {
 	if flags&flagLong != 0 {
 		return longHeader
@@ -37,8 +37,7 @@ func headerSize(flags byte) int {
 	return shortHeader
 }
 
-// parseHeader reads the header that b is; b has headerSize bytes. Errors are relative to
-// b.
+// parseHeader reads a header of headerSize bytes. Errors are relative to b.
 func parseHeader(b []byte) (header, *ProtocolError) {
 	h := header{flags: b[0]}
 	if err := checkFlags(h.flags); err != nil {
@@ -55,7 +54,7 @@ func parseHeader(b []byte) (header, *ProtocolError) {
 	return h, nil
 }
 
-// checkFlags says what is wrong with the first byte of a frame.
+// checkFlags checks the first byte of a frame.
 func checkFlags(flags byte) *ProtocolError {
 	switch {
 	case flags&^flagsKnown != 0:

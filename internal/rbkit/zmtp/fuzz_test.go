@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 )
 
-// outcome is what a subscriber makes of what a peer says.
+// outcome is the result of a subscriber of a script.
 func outcome(t *testing.T, says string, piece int) (got []string, told, ended string) {
 	conn := newScript(says, piece)
 	got, err := received(t, conn, zmtp.Options{Limits: lowLimits}, []byte{})
@@ -28,8 +28,8 @@ func outcome(t *testing.T, says string, piece int) (got []string, told, ended st
 	return got, conn.told.String(), err.Error()
 }
 
-// checkOutcome has a peer say what it says in two ways, which may make no difference but
-// for whose greeting a wrong one is, of which the first bytes tell more than the first.
+// checkOutcome plays a script in two ways, whole and byte by byte. The result may differ only for
+// a wrong greeting, because more first bytes show more.
 func checkOutcome(t *testing.T, says string) {
 	got, told, ended := outcome(t, says, 0)
 	for _, piece := range []int{1, 3} {
@@ -73,7 +73,7 @@ func FuzzTraffic(f *testing.F) {
 	f.Fuzz(func(t *testing.T, says []byte) { checkOutcome(t, pub+string(says)) })
 }
 
-// checkError says that an error is one of ours, or none.
+// checkError checks that an error is of this package, or none.
 func checkError(t *testing.T, err error) {
 	var e *zmtp.Error
 	if err != nil && !errors.As(err, &e) {
@@ -81,7 +81,7 @@ func checkError(t *testing.T, err error) {
 	}
 }
 
-// FuzzConnection has every side meet a peer that says anything.
+// FuzzConnection connects every side to a peer that sends any bytes.
 func FuzzConnection(f *testing.F) {
 	for _, socket := range []string{"PUB", "SUB", "REQ", "REP"} {
 		f.Add([]byte(null31 + ready(socket) + "\x01\x00\x00\x02ok\x04\x0b\x09SUBSCRIBEa\x04\x08\x06CANCELa"))
@@ -113,7 +113,7 @@ func serveScript(t *testing.T, serve func(context.Context, net.Listener) error, 
 	require.ErrorIs(t, serve(t.Context(), &oneConnection{conn: conn}), net.ErrClosed)
 }
 
-// closing is a script that says when it is closed.
+// closing is a script that reports when it is closed.
 type closing struct {
 	*script
 	once   sync.Once

@@ -26,7 +26,7 @@ const (
 	greetingFailure = "a ZMTP 3 greeting"
 )
 
-// opening is a connection of which nothing is known.
+// opening is a connection without a greeting of the other side.
 type opening struct{ *connection }
 
 // appendGreeting appends the greeting of a side.
@@ -37,31 +37,31 @@ func appendGreeting(b []byte, options Options, server bool) []byte {
 	g[0], g[signatureSize-1] = signatureFirst, signatureLast
 	g[versionMajorAt], g[versionMinorAt] = versionMajor, options.minor()
 	copy(g[mechanismAt:], options.Security.name())
-	// Only mechanisms that tell the sides apart have a server.
+	// Only mechanisms with two different sides have a server.
 	if server && options.Security.name() != (Null{}).name() {
 		g[asServerAt] = 1
 	}
 	return b
 }
 
-// greet exchanges greetings until the deadline. A client says its mechanism when it knows
-// that of the server: libzmq may reset the connection when it hears of another one than its
-// own, which is not to be read any more then.
-func (o opening) greet(deadline time.Time, server bool) (greeted, error) {
+// exchangeGreetings exchanges greetings until the deadline. A client sends its mechanism after
+// that of the server. libzmq may reset the connection after another mechanism than its own, and
+// then its greeting is lost.
+func (o opening) exchangeGreetings(deadline time.Time, server bool) (greeted, error) {
 	greeting := appendGreeting(nil, o.options, server)
 	if !server {
 		if err := o.write(greeting[:mechanismAt]); err != nil {
 			return greeted{}, err
 		}
 		greeting = greeting[mechanismAt:]
-		if _, err := o.hear(o.hesitation()); err != nil && !isTimeout(err) {
+		if _, err := o.readGreeting(o.hesitation()); err != nil && !isTimeout(err) {
 			return greeted{}, err
 		}
 	}
 	if err := o.write(greeting); err != nil {
 		return greeted{}, err
 	}
-	minor, err := o.hear(deadline)
+	minor, err := o.readGreeting(deadline)
 	if err != nil {
 		return greeted{}, err
 	}
@@ -69,8 +69,9 @@ func (o opening) greet(deadline time.Time, server bool) (greeted, error) {
 	return greeted{connection: o.connection, minor: min(minor, o.options.minor()), deadline: deadline}, nil
 }
 
-// hear waits for the greeting of the other side until a deadline. It stays where it is.
-func (o opening) hear(deadline time.Time) (minor byte, err error) {
+// readGreeting waits for the greeting of the other side until a deadline. The greeting stays in
+// the input.
+func (o opening) readGreeting(deadline time.Time) (minor byte, err error) {
 	for {
 		minor, complete, wrong := parseGreeting(o.in.held(), o.options.Security.name())
 		if wrong != nil {
@@ -85,9 +86,9 @@ func (o opening) hear(deadline time.Time) (minor byte, err error) {
 	}
 }
 
-// parseGreeting reads as much of a greeting as there is, so that a peer that is none is
-// known by its first bytes, and not by waiting for the 64th. minor is 1 for whatever is
-// later than 3.1: such peers speak as we do (RFC 23, "Version Negotiation").
+// parseGreeting reads the received part of a greeting, so the first bytes already show another
+// protocol. minor is 1 for all versions after 3.1, because such peers speak 3.1 with us (RFC 23,
+// "Version Negotiation").
 func parseGreeting(b []byte, mechanism string) (minor byte, complete bool, wrong *ProtocolError) {
 	if len(b) > 0 && b[0] != signatureFirst {
 		return 0, false, &ProtocolError{Expected: greetingFailure, Got: speaker(b)}
@@ -114,7 +115,7 @@ func parseGreeting(b []byte, mechanism string) (minor byte, complete bool, wrong
 	return min(b[versionMinorAt], 1), true, nil
 }
 
-// oldVersion is the version that a greeting before 3.0 means by its revision.
+// oldVersion returns the version before 3.0 of a greeting with a revision.
 func oldVersion(revision byte) string {
 	if revision == 0 {
 		return "1.0"
@@ -122,7 +123,7 @@ func oldVersion(revision byte) string {
 	return "2.0"
 }
 
-// speaker says what sent the first bytes of a connection, which are no greeting.
+// speaker describes the first bytes of a connection that are no greeting.
 func speaker(b []byte) string {
 	const (
 		tlsAlert, tlsHandshake = 0x15, 0x16

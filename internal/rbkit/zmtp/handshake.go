@@ -11,20 +11,19 @@ import (
 	"time"
 )
 
-// greeted is a connection whose other side speaks ZMTP 3, and our mechanism.
+// greeted is a connection after the greetings: ZMTP 3, and the same mechanism.
 type greeted struct {
 	*connection
 	minor    byte // agreed
 	deadline time.Time
 }
 
-// connect takes a connection through its greeting and handshake as a client. It is
-// closed where that fails.
+// connect opens a connection as a client, with greeting and handshake. An error closes it.
 func connect(ctx context.Context, conn net.Conn, socketType SocketType, options Options) (*traffic, error) {
 	return open(ctx, conn, socketType, options, false)
 }
 
-// accept is connect as a server.
+// accept opens a connection as a server, with greeting and handshake. An error closes it.
 func accept(ctx context.Context, conn net.Conn, socketType SocketType, options Options) (*traffic, error) {
 	return open(ctx, conn, socketType, options, true)
 }
@@ -34,23 +33,23 @@ func open(ctx context.Context, conn net.Conn, socketType SocketType, options Opt
 	release := c.under(ctx)
 	stage := StageGreeting
 	deadline := time.Now().Add(c.options.Timeout)
-	g, err := opening{c}.greet(deadline, server)
+	g, err := opening{c}.exchangeGreetings(deadline, server)
 	if err == nil {
 		stage = StageHandshake
-		err = g.shake(socketType, server)
+		err = g.handshake(socketType, server)
 	}
 	if release() && err == nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		_ = conn.Close() // err says more
+		_ = conn.Close() // err is the cause
 		return nil, c.fail(stage, err)
 	}
 	return newTraffic(g), nil
 }
 
-// shake does the handshake of the mechanism, as a client or as a server.
-func (g greeted) shake(socketType SocketType, server bool) error {
+// handshake performs the handshake of the mechanism, as a client or as a server.
+func (g greeted) handshake(socketType SocketType, server bool) error {
 	metadata := appendMetadata(nil, socketType)
 	fits := func(theirs command) error {
 		other, wrong := socketTypeIn(theirs.data, theirs.dataOffset)
@@ -63,16 +62,16 @@ func (g greeted) shake(socketType SocketType, server bool) error {
 		return nil
 	}
 	if server {
-		return g.options.Security.await(g, metadata, fits)
+		return g.options.Security.handshakeAsServer(g, metadata, fits)
 	}
-	theirs, err := g.options.Security.meet(g, metadata)
+	theirs, err := g.options.Security.handshakeAsClient(g, metadata)
 	if err != nil {
 		return err
 	}
 	return fits(theirs)
 }
 
-// joined is the types, as a sentence has them.
+// joined returns the types for a sentence.
 func joined(types []SocketType) string {
 	texts := make([]string, len(types))
 	for i, t := range types {
@@ -81,9 +80,9 @@ func joined(types []SocketType) string {
 	return strings.Join(texts, " or ")
 }
 
-// expect receives a command of that name. ERROR instead is a *RefusedError.
+// expect receives a command of a name. Instead of it, ERROR is a *RefusedError.
 func (g greeted) expect(name string) (command, error) {
-	c, err := g.next(name)
+	c, err := g.nextCommand(name)
 	switch {
 	case err != nil:
 		return command{}, err
@@ -95,8 +94,8 @@ func (g greeted) expect(name string) (command, error) {
 	return c, nil
 }
 
-// next receives a command. Its data is copied, since its place is used again.
-func (g greeted) next(expected string) (command, error) {
+// nextCommand receives a command. It copies the data, because their place is reused.
+func (g greeted) nextCommand(expected string) (command, error) {
 	what := "the command " + expected
 	if err := g.hold(1, what); err != nil {
 		return command{}, err
@@ -145,9 +144,9 @@ func (g greeted) hold(n int, what string) error {
 	return nil
 }
 
-// refuse says ERROR with a reason, and returns why.
+// refuse sends ERROR with a reason, and returns why.
 func (g greeted) refuse(reason string, why error) error {
-	// The connection is closed for why in any case.
+	// why closes the connection in any case.
 	_ = g.write(appendCommand(nil, commandError, append([]byte{byte(len(reason))}, reason...)))
 	return why
 }

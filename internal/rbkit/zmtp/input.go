@@ -5,33 +5,33 @@ package zmtp
 
 import "io"
 
-// Sizes of the buffer of a connection: at first, which is enough for a system call to
-// cost little; and where much would have to be moved in it, so that this is seldom.
+// Sizes of the buffer of a connection. firstBuffer is large enough for few system calls. From
+// muchToMove bytes on, moving them is too expensive to do often.
 const (
 	firstBuffer = 128 << 10
 	largeBuffer = 1 << 20
 	muchToMove  = 16 << 10
 )
 
-// input is the bytes that were received and are not done with.
+// input has the received bytes that are still needed.
 type input struct {
 	buf        []byte // in use from begin to end
 	begin, end int
-	received   int64 // bytes, ever
-	// room is asked before buf grows; nil: there is always room.
+	received   int64 // bytes since the begin of the connection
+	// room is called before buf grows; nil: any size is allowed.
 	room func(bytes int) error
 }
 
-// held are the bytes that are there.
+// held returns the bytes in the buffer.
 func (i *input) held() []byte { return i.buf[i.begin:i.end] }
 
-// offset is that of the first byte held, from the first byte that was received.
+// offset returns the offset of the first byte held, from the first received byte.
 func (i *input) offset() int64 { return i.received - int64(i.end-i.begin) }
 
-// drop forgets the first n bytes held.
+// drop drops the first n bytes held.
 func (i *input) drop(n int) { i.begin += n }
 
-// maxEmptyReads is how often a connection may give nothing and no error.
+// maxEmptyReads bounds the successive reads without bytes and without an error.
 const maxEmptyReads = 100
 
 // read waits for bytes and adds them to those held.
@@ -44,7 +44,7 @@ func (i *input) read(r io.Reader) error {
 		i.end += n
 		i.received += int64(n)
 		if n > 0 {
-			return nil // an error comes again
+			return nil // the next read returns the error again
 		}
 		if err != nil {
 			return err
@@ -53,9 +53,8 @@ func (i *input) read(r io.Reader) error {
 	return io.ErrNoProgress
 }
 
-// makeRoom has room behind the bytes held. Beyond largeBuffer the buffer grows only when
-// it is full, to twice its size: so its size is bounded by what has come, whatever was
-// announced.
+// makeRoom makes room after the bytes held. Beyond largeBuffer the buffer grows only when it is
+// full, to twice its size. So the received bytes bound its size, and announced sizes don't.
 func (i *input) makeRoom() error {
 	held := i.held()
 	switch {
@@ -76,7 +75,7 @@ func (i *input) makeRoom() error {
 // moveTo moves the bytes held to a new buffer.
 func (i *input) moveTo(size int) error {
 	if i.room != nil {
-		// Both are there while bytes are moved.
+		// Both buffers exist while bytes are moved.
 		if err := i.room(size + len(i.buf)); err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ import (
 // and of the largest that an Rbkit server was seen to send.
 var sizes = []int{0, 1, 255, 256, 8192, 65_536, 262_144, 262_145, 1_000_000, 10_500_000}
 
-// numbered is a message of a size that can be told from others.
+// numbered returns a message with its own size and content.
 func numbered(n, size int) []byte {
 	m := bytes.Repeat([]byte{byte('a' + n)}, size)
 	copy(m, fmt.Sprint(n))
@@ -37,7 +37,7 @@ func fromLibzmq(t *testing.T, p *zmqtest.Peer, options zmtp.Options) *zmtp.Subsc
 	s, err := zmtp.Subscribe(t.Context(), dial(t, p.Address()), options, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
-	require.Equal(t, zmqtest.Got([]byte{1}), p.Line("got"), "an XPUB socket says that it was subscribed to")
+	require.Equal(t, zmqtest.Got([]byte{1}), p.Line("got"), "an XPUB socket reports its subscription")
 	return s
 }
 
@@ -191,7 +191,7 @@ func stayed(t *testing.T, p *zmqtest.Peer, s *zmtp.Subscriber, silence time.Dura
 	require.Equal(t, "a", string(next(t, s)))
 }
 
-// following is what a Following of a test tells.
+// following has the calls of a Following.
 type following struct {
 	told chan string
 	done chan error
@@ -257,14 +257,13 @@ func TestARestartOfLibzmqIsFollowed(t *testing.T) {
 			p.Stop()
 		}
 		f.until(t, "lost")
-		f.until(t, "lost") // tries while nobody is there
+		f.until(t, "lost") // tries without a publisher
 		p = zmqtest.Bind(t, "XPUB", address)
 	}
 	f.until(t, "connected")
 }
 
-// What was published while a slow reader was connected arrives, if the publisher keeps
-// it, or is lost in whole messages, if it doesn't.
+// Messages published to a slow reader arrive, or the publisher drops whole messages.
 func TestASlowReaderOfLibzmqGetsWholeMessages(t *testing.T) {
 	const messages, size = 2000, 100_000
 	for _, keeps := range []bool{true, false} {
@@ -289,9 +288,9 @@ func TestASlowReaderOfLibzmqGetsWholeMessages(t *testing.T) {
 	}
 }
 
-// numbersUntilEnd receives messages of that size, which begin with their numbers, until
-// one that is only 0xFF. The publisher says this one until it arrives: it may lose it,
-// too, while what it keeps for a slow reader is full.
+// numbersUntilEnd receives messages of a size, which begin with their numbers, until a message of
+// only 0xFF. The publisher repeats the last message until it arrives, because a full queue for a
+// slow reader drops it.
 func numbersUntilEnd(t *testing.T, p *zmqtest.Peer, s *zmtp.Subscriber, size int) []uint64 {
 	t.Helper()
 	var numbers []uint64

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// propertySocketType is the property that says the type of the socket. Names of
-// properties are compared without case (RFC 23, "Metadata").
+// propertySocketType is the property with the type of the socket. Names of properties are
+// compared without case (RFC 23, "Metadata").
 const propertySocketType = "Socket-Type"
 
 const (
@@ -18,8 +18,8 @@ const (
 	propertyValueSize = 4
 )
 
-// socketTypeIn is the socket type in metadata that begins at offset. All properties are
-// checked, unknown ones are passed over; the last one counts where it is there twice.
+// socketTypeIn returns the socket type in metadata that begins at offset. It checks all
+// properties and skips unknown ones. The last socket type counts.
 func socketTypeIn(metadata []byte, offset int64) (SocketType, *ProtocolError) {
 	var socketType SocketType
 	at := 0

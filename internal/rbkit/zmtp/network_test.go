@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -63,20 +64,20 @@ func peer(t testing.TB, handle func(net.Conn)) (address string) {
 	return l.Addr().String()
 }
 
-// tell writes what a peer says; whoever it is told may have gone.
+// tell writes bytes of a peer. The other side may be gone.
 func tell(conn net.Conn, what string) { _, _ = io.WriteString(conn, what) }
 
-// hear reads until the other side says no more.
+// hear reads until the end of the connection.
 func hear(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 
-// whereSilent are the places where a peer can fall silent, by what it says before.
+// whereSilent are the places where a peer can be silent, with the bytes before.
 var whereSilent = []struct {
 	name, says string
 	// idle: the silence is allowed, since no message has begun.
 	idle bool
 	err  string
 }{
-	{"at once", "", false, "greeting: byte 0: expected a ZMTP 3 greeting, got: time ran out"},
+	{"from the begin", "", false, "greeting: byte 0: expected a ZMTP 3 greeting, got: time ran out"},
 	{"in the greeting", null31[:20], false, "greeting: byte 20: expected a ZMTP 3 greeting, got: time ran out"},
 	{"before the handshake", null31, false, "handshake: byte 64: expected the command READY, got: time ran out"},
 	{"in the handshake", null31 + ready("PUB")[:5], false, "handshake: byte 69: expected the command READY, got: time ran out"},
@@ -97,31 +98,22 @@ func follow(ctx context.Context, conn net.Conn, options zmtp.Options) error {
 	return s.Receive(ctx, func(zmtp.Message) error { return nil })
 }
 
-// whenLate repeats a try with longer and longer time-outs, until its error says what is
-// expected: on a busy machine a short one runs out earlier than is meant.
-func whenLate(t *testing.T, expected string, try func(timeout time.Duration) error) error {
-	t.Helper()
-	for timeout := soon; ; timeout *= 4 {
-		err := try(timeout)
-		if timeout > patience/4 || err == nil || strings.Contains(err.Error(), expected) {
-			require.ErrorContains(t, err, expected)
-			return err
-		}
-	}
+// newSilent returns a connection whose other side sends bytes and is then silent: each later read
+// fails immediately as at its deadline. So a busy machine changes nothing.
+func newSilent(sends string) *script {
+	s := newScript(sends, 0)
+	s.then = os.ErrDeadlineExceeded
+	return s
 }
 
-func TestASilentPeerIsLeft(t *testing.T) {
+func TestASilentPeerIsDisconnected(t *testing.T) {
 	for _, tt := range whereSilent {
 		t.Run(tt.name, func(t *testing.T) {
-			err := whenLate(t, tt.err, func(timeout time.Duration) error {
-				address := peer(t, func(conn net.Conn) { tell(conn, tt.says); hear(conn) })
-				options := zmtp.Options{Timeout: timeout, Heartbeat: never}
-				if tt.idle {
-					options.Heartbeat = soon
-				}
-				return follow(t.Context(), dial(t, address), options)
-			})
+			conn := newSilent(tt.says)
+			err := follow(t.Context(), conn, zmtp.Options{Timeout: never, Heartbeat: never})
+			require.ErrorContains(t, err, tt.err)
 			require.ErrorIs(t, err, zmtp.ErrTimeout)
+			require.Equal(t, tt.idle, strings.HasSuffix(conn.told.String(), pingNoLimit), "a PING before the end")
 		})
 	}
 }
@@ -147,7 +139,7 @@ func TestAContextEndsEveryWait(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			address := peer(t, func(conn net.Conn) {
 				tell(conn, tt.says)
-				// What waits for the rest is waiting when it has said what it can.
+				// The other side waits for more bytes after its own.
 				_, _ = conn.Read(make([]byte, len(null31)))
 				cancel(stopped)
 				hear(conn)
@@ -202,48 +194,39 @@ func TestAContextEndsARequest(t *testing.T) {
 	require.ErrorIs(t, err, stopped)
 }
 
-func TestAReplierThatAnswersPingsButNoRequestsIsLeft(t *testing.T) {
-	err := whenLate(t, "traffic: ", func(timeout time.Duration) error {
-		address := peer(t, func(conn net.Conn) {
-			tell(conn, rep)
-			for {
-				// Whatever it is told, it says only that it is there.
-				if _, err := conn.Read(make([]byte, 1)); err != nil {
-					return
-				}
-				tell(conn, "\x04\x05\x04PONG")
-			}
-		})
-		r, err := zmtp.Request(t.Context(), dial(t, address), zmtp.Options{Timeout: timeout, Heartbeat: soon})
-		if err != nil {
-			return err
-		}
-		_, err = r.Ask(t.Context(), []byte("a"))
-		_, again := r.Ask(t.Context(), []byte("a"))
-		require.ErrorContains(t, again, "of no use since")
-		return err
-	})
+func TestAReplierThatAnswersOnlyPingsIsDisconnected(t *testing.T) {
+	conn := newDialog(null31, ready("REP"), "", "\x04\x05\x04PONG\x04\x05\x04PONG")
+	conn.then = os.ErrDeadlineExceeded
+	r, err := zmtp.Request(t.Context(), conn, zmtp.Options{Timeout: never, Heartbeat: never})
+	require.NoError(t, err)
+	_, err = r.Ask(t.Context(), []byte("a"))
+	require.ErrorContains(t, err, "traffic: ")
 	require.ErrorIs(t, err, zmtp.ErrTimeout)
+	_, err = r.Ask(t.Context(), []byte("a"))
+	require.ErrorContains(t, err, "of no use since")
 }
 
-func TestAPeerThatTakesNothingIsLeft(t *testing.T) {
-	whenLate(t, "expected the other side to accept data, got: time ran out", func(timeout time.Duration) error {
-		address := peer(t, func(conn net.Conn) {
-			// It says PING for ever and reads no answer.
-			tell(conn, pub)
-			for {
-				if err := conn.SetWriteDeadline(time.Now().Add(patience)); err != nil {
-					return
-				}
-				if _, err := io.WriteString(conn, pingNoLimit); err != nil {
-					return
-				}
-			}
-		})
-		conn := dial(t, address).(*net.TCPConn)
-		require.NoError(t, conn.SetWriteBuffer(1))
-		return follow(t.Context(), conn, zmtp.Options{Timeout: timeout})
-	})
+// unread is a connection whose other side reads nothing after the opening: each later write fails
+// immediately as at its deadline.
+type unread struct {
+	*script
+	accepted int // bytes
+}
+
+func (u *unread) Write(b []byte) (int, error) {
+	if u.accepted -= len(b); u.accepted < 0 {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return u.script.Write(b)
+}
+
+func TestAPeerThatReadsNothingIsDisconnected(t *testing.T) {
+	opening := newScript(pub, 0)
+	_, err := received(t, opening, zmtp.Options{})
+	require.ErrorIs(t, err, zmtp.ErrClosed)
+	conn := &unread{script: newScript(pub+pingNoLimit, 0), accepted: opening.told.Len()}
+	err = follow(t.Context(), conn, zmtp.Options{Timeout: never, Heartbeat: never})
+	require.ErrorContains(t, err, "expected the other side to accept data, got: time ran out")
 }
 
 func TestAPeerThatIsSilentForLongIsKeptWhileItAnswersPing(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 )
 
-// pieces are how the bytes of a peer come: all at once, and one by one.
+// pieces are the sizes in which the bytes of a peer arrive: whole, and one by one.
 var pieces = []int{0, 1}
 
 func TestASubscriberSendsTheBytesOfTheRFCs(t *testing.T) {
@@ -33,7 +33,7 @@ func TestASubscriberSendsTheBytesOfTheRFCs(t *testing.T) {
 			null31 + ready("SUB") + "\x00\x01\x01" + "\x00\x03\x01ab",
 		},
 		{
-			"3.0 subscribes by messages, whatever the peer speaks", zmtp.Options{Version30: true}, [][]byte{{}}, pub,
+			"3.0 subscribes by messages, with a peer of any version", zmtp.Options{Version30: true}, [][]byte{{}}, pub,
 			null30 + ready("SUB") + "\x00\x01\x01",
 		},
 		{
@@ -41,7 +41,7 @@ func TestASubscriberSendsTheBytesOfTheRFCs(t *testing.T) {
 			null31 + ready("SUB") + "\x04\x0a\x09SUBSCRIBE",
 		},
 		{
-			"PLAIN says HELLO and INITIATE", zmtp.Options{Security: plain}, nil, plain31 + welcome + ready("PUB"),
+			"PLAIN sends HELLO and INITIATE", zmtp.Options{Security: plain}, nil, plain31 + welcome + ready("PUB"),
 			plain31 + hello + initiate,
 		},
 		{
@@ -67,7 +67,7 @@ func TestASubscriberSendsTheBytesOfTheRFCs(t *testing.T) {
 	}
 }
 
-// wrongPeers are what a subscriber meets that can't be talked to, and what it says.
+// wrongPeers are peers that a subscriber refuses, and its error.
 var wrongPeers = []struct {
 	name    string
 	options zmtp.Options
@@ -111,7 +111,7 @@ var wrongPeers = []struct {
 	{"the password is wrong", zmtp.Options{Security: zmtp.Plain{}}, plain31 + "\x04\x0a\x05ERROR\x03400", `handshake: refused by the peer, with the reason "400"`},
 	{"welcome with something", zmtp.Options{Security: zmtp.Plain{}}, plain31 + "\x04\x09\x07WELCOME!", `handshake: byte 74: expected a WELCOME without data, got "!"`},
 	{"ready before welcome", zmtp.Options{Security: zmtp.Plain{}}, plain31 + ready("PUB"), `handshake: byte 67: expected the command WELCOME, got "READY"`},
-	{"a name that is too long to be said", zmtp.Options{Security: zmtp.Plain{Username: zeros(256)}}, plain31, "handshake: expected a name and a password of at most 255 bytes, got 256 and 0"},
+	{"a name that is too long to send", zmtp.Options{Security: zmtp.Plain{Username: zeros(256)}}, plain31, "handshake: expected a name and a password of at most 255 bytes, got 256 and 0"},
 }
 
 const greetingFailure = "byte 0: expected a ZMTP 3 greeting, got"
@@ -123,7 +123,7 @@ func TestTheErrorNamesAWrongPeer(t *testing.T) {
 				_, err := zmtp.Subscribe(t.Context(), newScript(tt.peer, piece), tt.options, nil)
 				want := "ZMTP peer peer:1, " + tt.err
 				if speaker := strings.Index(want, greetingFailure); speaker > 0 && piece == 1 {
-					want = want[:speaker] // the first byte is known to be wrong, but not whose it is
+					want = want[:speaker] // the first byte is wrong, but too little to name the peer
 				}
 				require.ErrorContains(t, err, want)
 				var e *zmtp.Error

@@ -5,7 +5,7 @@ package zmtp
 
 import "time"
 
-// Options are how a side speaks. The zero value is the defaults.
+// Options are the options of one side. The zero value has the defaults.
 type Options struct {
 	// Security is the mechanism: Null, or Plain with the name and the password; default
 	// Null.

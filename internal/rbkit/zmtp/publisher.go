@@ -13,9 +13,9 @@ import (
 	"sync/atomic"
 )
 
-// Publisher is a PUB socket that serves any number of subscribers (RFC 29). What one has
-// no room for it doesn't get, as with libzmq: nobody waits for a slow subscriber. All
-// methods may be called by several goroutines at once.
+// Publisher is a PUB socket that serves any number of subscribers (RFC 29). A message without
+// room in the queue of a subscriber is dropped for that subscriber, as with libzmq, so a slow
+// subscriber delays no other. Several goroutines may call all methods at the same time.
 type Publisher struct {
 	options PublisherOptions
 	dropped atomic.Uint64
@@ -24,12 +24,12 @@ type Publisher struct {
 	subscribers map[*subscriber]struct{}
 }
 
-// PublisherOptions are how a publisher speaks and what it keeps for slow subscribers.
-// The zero value is the defaults.
+// PublisherOptions are the options of a publisher and of its queues for slow subscribers. The
+// zero value has the defaults.
 type PublisherOptions struct {
 	ServerOptions
-	// QueueMessages and QueueBytes are how much may wait for each subscriber; default
-	// 1000, as with libzmq, and 64 MiB.
+	// QueueMessages and QueueBytes bound the queue of each subscriber; default 1000, as with
+	// libzmq, and 64 MiB.
 	QueueMessages, QueueBytes int
 }
 
@@ -38,7 +38,7 @@ const (
 	defaultQueueBytes    = 64 << 20
 )
 
-// NewPublisher is a publisher without subscribers.
+// NewPublisher returns a publisher without subscribers.
 func NewPublisher(options PublisherOptions) *Publisher {
 	options.ServerOptions = options.ServerOptions.withDefaults()
 	if options.QueueMessages <= 0 {
@@ -50,15 +50,15 @@ func NewPublisher(options PublisherOptions) *Publisher {
 	return &Publisher{options: options, subscribers: map[*subscriber]struct{}{}}
 }
 
-// Serve serves subscribers that come to the listener until ctx ends, and returns nil
-// then, or the error of the listener. It closes the listener and all connections, and no
-// goroutine is left.
+// Serve serves subscribers that connect to the listener, until ctx ends. Then it returns nil, or
+// before that the error of the listener. It closes the listener and all connections, and ends all
+// its goroutines.
 func (p *Publisher) Serve(ctx context.Context, l net.Listener) error {
 	return p.options.serve(ctx, l, p.subscriber)
 }
 
-// Send publishes a message of these parts, at least one, to whoever has subscribed to it.
-// It waits for nobody, and copies the parts.
+// Send publishes a message of these parts, at least one, to its subscribers. It waits for no
+// subscriber, and copies the parts.
 func (p *Publisher) Send(parts ...[]byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,17 +70,17 @@ func (p *Publisher) Send(parts ...[]byte) {
 		if message == nil {
 			message = AppendMessage(nil, parts...)
 		}
-		if !s.queue.put(message) {
+		if !s.queue.enqueue(message) {
 			p.dropped.Add(1)
 		}
 	}
 }
 
-// Dropped is how many messages subscribers did not get because they were slow: one for
-// each message and subscriber.
+// Dropped returns how many messages were dropped because subscribers were slow: one for each
+// message and subscriber.
 func (p *Publisher) Dropped() uint64 { return p.dropped.Load() }
 
-// Subscriptions is how many subscriptions there are, of all peers.
+// Subscriptions returns the number of subscriptions of all peers.
 func (p *Publisher) Subscriptions() (n int) {
 	for _, s := range p.present() {
 		n += s.subscriptions.count()
@@ -88,8 +88,8 @@ func (p *Publisher) Subscriptions() (n int) {
 	return n
 }
 
-// Drain waits until the network has taken what was sent, from all subscribers that are
-// still there, or until ctx ends, whose cause it returns.
+// Drain waits until the network has accepted all messages to connected subscribers, or until ctx
+// ends. It returns the cause of that.
 func (p *Publisher) Drain(ctx context.Context) error {
 	present := p.present()
 	stop := context.AfterFunc(ctx, func() {
@@ -104,14 +104,14 @@ func (p *Publisher) Drain(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// present are the subscribers that are there now.
+// present returns the connected subscribers.
 func (p *Publisher) present() []*subscriber {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Keys(p.subscribers))
 }
 
-// subscriber is one client. One goroutine reads what it subscribes to, and one sends.
+// subscriber is one client. One goroutine reads its subscriptions, and one sends.
 type subscriber struct {
 	traffic       *traffic
 	queue         *queue
@@ -134,11 +134,11 @@ func (p *Publisher) subscriber(ctx context.Context, conn net.Conn) error {
 		delete(p.subscribers, s)
 		p.mu.Unlock()
 	}()
-	return t.use(ctx, s.talk)
+	return t.runUnder(ctx, s.serve)
 }
 
-// talk reads and sends until the connection ends, and says why it did.
-func (s *subscriber) talk() error {
+// serve reads and sends until the connection ends, and returns the reason.
+func (s *subscriber) serve() error {
 	var sent error
 	var sender sync.WaitGroup
 	sender.Go(func() {
@@ -156,7 +156,7 @@ func (s *subscriber) talk() error {
 	return read
 }
 
-// failedFirst says that sending failed by itself, not because reading had ended.
+// failedFirst reports whether sending failed by itself, and not because reading had ended.
 func (s *subscriber) failedFirst(sent error) bool { return isTimeout(sent) }
 
 func (s *subscriber) read() error {
@@ -171,20 +171,20 @@ func (s *subscriber) read() error {
 	}
 }
 
-// answer sends PING and PONG after what waits. Where there is no room the other side
-// doesn't read, and gets no answer.
+// answer sends PING and PONG after the waiting messages. A full queue means that the other side
+// doesn't read, so it gets no answer.
 func (s *subscriber) answer(b []byte) error {
-	s.queue.put(bytes.Clone(b))
+	s.queue.enqueue(bytes.Clone(b))
 	return nil
 }
 
-// send sends what is in the queue until it ends. Small messages go out together.
+// send sends the messages of the queue until it ends. Small messages are sent together.
 func (s *subscriber) send() error {
 	var messages [][]byte
 	var ok bool
 	together := make([]byte, 0, progress)
 	for {
-		if messages, ok = s.queue.next(messages); !ok {
+		if messages, ok = s.queue.dequeueAll(messages); !ok {
 			return nil
 		}
 		for _, m := range messages {

@@ -5,14 +5,14 @@ package zmtp
 
 import "sync"
 
-// queue is what one subscriber is still to get, bounded.
+// queue has the messages that one subscriber has not received, bounded.
 type queue struct {
 	maxMessages, maxBytes int
 
 	mu      sync.Mutex
 	waiting [][]byte // encoded
 	bytes   int      // of waiting
-	busy    bool     // some were taken that are not sent yet
+	busy    bool     // messages of the last call of dequeueAll are not sent yet
 	ended   bool
 	changed sync.Cond // of mu
 }
@@ -23,9 +23,9 @@ func newQueue(maxMessages, maxBytes int) *queue {
 	return q
 }
 
-// put adds an encoded message, which may not be changed any more, and reports whether it
-// fits. An empty queue accepts a message of any size.
-func (q *queue) put(message []byte) bool {
+// enqueue adds an encoded message, which must not change any more, and reports whether it fits.
+// An empty queue accepts a message of any size.
+func (q *queue) enqueue(message []byte) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	full := len(q.waiting) >= q.maxMessages || q.bytes+len(message) > q.maxBytes
@@ -38,9 +38,9 @@ func (q *queue) put(message []byte) bool {
 	return true
 }
 
-// next waits for messages and returns all of them, or false when the queue has ended. The
-// messages of the call before count as sent then. It reuses room.
-func (q *queue) next(room [][]byte) (messages [][]byte, ok bool) {
+// dequeueAll waits for messages and returns all of them, or false when the queue has ended. The
+// messages of the previous call count as sent. It reuses room.
+func (q *queue) dequeueAll(room [][]byte) (messages [][]byte, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.busy = false

@@ -11,21 +11,21 @@ import (
 
 func TestAQueueIsBoundedByMessagesAndByBytes(t *testing.T) {
 	messages := newQueue(2, 100)
-	require.True(t, messages.put([]byte("a")))
-	require.True(t, messages.put([]byte("b")))
-	require.False(t, messages.put([]byte("c")))
+	require.True(t, messages.enqueue([]byte("a")))
+	require.True(t, messages.enqueue([]byte("b")))
+	require.False(t, messages.enqueue([]byte("c")))
 
 	bytes := newQueue(100, 3)
-	require.True(t, bytes.put([]byte("ab")))
-	require.False(t, bytes.put([]byte("cd")))
-	require.True(t, bytes.put([]byte("c")))
-	taken, ok := bytes.next(nil)
+	require.True(t, bytes.enqueue([]byte("ab")))
+	require.False(t, bytes.enqueue([]byte("cd")))
+	require.True(t, bytes.enqueue([]byte("c")))
+	taken, ok := bytes.dequeueAll(nil)
 	require.True(t, ok)
 	require.Equal(t, [][]byte{[]byte("ab"), []byte("c")}, taken)
-	require.True(t, bytes.put([]byte("abcd")), "what is larger than the queue goes into an empty one")
+	require.True(t, bytes.enqueue([]byte("abcd")), "an empty queue accepts a message larger than itself")
 	bytes.end()
-	require.False(t, bytes.put(nil))
-	_, ok = bytes.next(nil)
+	require.False(t, bytes.enqueue(nil))
+	_, ok = bytes.dequeueAll(nil)
 	require.False(t, ok)
 }
 
@@ -37,11 +37,11 @@ func TestAQueueIsDrainedWhenItsLastMessagesAreSent(t *testing.T) {
 		return is
 	}
 	require.True(t, drained())
-	require.True(t, q.put([]byte("a")))
+	require.True(t, q.enqueue([]byte("a")))
 	require.False(t, drained())
-	_, ok := q.next(nil)
+	_, ok := q.dequeueAll(nil)
 	require.True(t, ok)
-	require.False(t, drained(), "it was taken, and not sent")
+	require.False(t, drained(), "it is not sent yet")
 	q.end()
 	require.True(t, drained())
 }

@@ -18,21 +18,20 @@ import (
 	"time"
 )
 
-// load is what a benchmark receives.
+// load is the messages of a benchmark.
 type load struct {
 	name           string
 	messages, size int
 }
 
-// loads take a second or so.
+// loads need about a second.
 var loads = []load{
 	{"1KiB", 1_000_000, 1 << 10},
 	{"100KiB", 40_000, 100 << 10},
 }
 
-// BenchmarkReceive receives over loopback what a feeder sends that costs next to nothing,
-// so that the receiver is what is measured: here, and in a C program with libzmq, whose
-// I/O has a thread of its own.
+// BenchmarkReceive receives over loopback from a cheap sender, so it measures the receiver: here,
+// and in a C program with libzmq, whose I/O has its own thread.
 func BenchmarkReceive(b *testing.B) {
 	for _, l := range loads {
 		b.Run(l.name+"/callbraid", func(b *testing.B) { l.measure(b, l.receive) })
@@ -76,8 +75,7 @@ func (l load) measure(b *testing.B, receive func(ctx context.Context, address st
 	b.ReportMetric(float64(took.Nanoseconds())/float64(b.N*l.messages), "ns/message")
 }
 
-// feed sends the load to a subscriber, from bytes that are there before, and says when it
-// began.
+// feed sends the load, which is encoded before, to a subscriber, and returns the begin.
 func (l load) feed(ctx context.Context, conn net.Conn) (began time.Time, err error) {
 	t, err := accept(ctx, conn, Pub, Options{})
 	if err != nil {

@@ -14,19 +14,19 @@ import (
 // 28).
 type Replier struct {
 	options ServerOptions
-	mu      sync.Mutex // held while a request is answered
+	mu      sync.Mutex // locked while a request is answered
 	reply   func(request Message) (reply [][]byte)
 }
 
-// NewReplier is a replier that answers by calling reply, never twice at once. The request
-// is gone when reply returns; without parts in the reply there is none, and its client
-// waits in vain.
+// NewReplier returns a replier that answers with the result of reply, one call at a time. reply
+// must not use the request after its return. A reply without parts is not sent, and the client
+// waits until its time-out.
 func NewReplier(options ServerOptions, reply func(request Message) [][]byte) *Replier {
 	return &Replier{options: options.withDefaults(), reply: reply}
 }
 
-// Serve serves clients of the listener until ctx ends, and returns nil then, or the error
-// of the listener. It closes the listener and all connections, and no goroutine is left.
+// Serve serves clients of the listener until ctx ends. Then it returns nil, or before that the
+// error of the listener. It closes the listener and all connections, and ends all its goroutines.
 func (r *Replier) Serve(ctx context.Context, l net.Listener) error {
 	return r.options.serve(ctx, l, r.client)
 }
@@ -37,7 +37,7 @@ func (r *Replier) client(ctx context.Context, conn net.Conn) error {
 	if err != nil {
 		return err
 	}
-	return t.use(ctx, func() error {
+	return t.runUnder(ctx, func() error {
 		for {
 			request, err := t.receive()
 			if err != nil {
@@ -50,8 +50,8 @@ func (r *Replier) client(ctx context.Context, conn net.Conn) error {
 	})
 }
 
-// answer answers one request: the reply goes back by the way that stands before it, up to
-// the first empty part.
+// answer answers one request. The reply has the same parts up to the first empty part, the way
+// back.
 func (r *Replier) answer(t *traffic, request Message) error {
 	way := 0
 	for way < len(request) && len(request[way]) > 0 {

@@ -13,30 +13,29 @@ import (
 
 // Requester is a REQ socket with one connection (RFC 28). It is for one goroutine.
 //
-// While nothing is asked nothing is read either: a replier that sends PING finds us
-// silent, and may close the connection.
+// The requester reads nothing between requests: to a replier that sends PING we are silent, and
+// it may close the connection.
 type Requester struct {
 	traffic *traffic
 }
 
-// Request makes conn, which was dialled, a REQ socket's. The connection is the
-// requester's then, to be closed by Close; it is closed where Request fails. Errors are
-// *Error.
+// Request makes a dialled connection the connection of a REQ socket. The requester owns it, and
+// Close closes it. If Request fails, it closes the connection. Errors are *Error.
 func Request(ctx context.Context, conn net.Conn, options Options) (*Requester, error) {
 	t, err := connect(ctx, conn, Req, options)
 	if err != nil {
 		return nil, err
 	}
-	// A replier that answers PING but not us is of no use: only the answer counts.
+	// A replier that answers only PING is useless, so a request has a deadline and no PING.
 	t.silence.asks = false
 	return &Requester{traffic: t}, nil
 }
 
-// Ask sends a request of at least one part and waits for the reply, which is the caller's
-// until it asks again. Errors are *Error, and the connection is closed: a reply that
-// comes late can't be taken for that to another request.
+// Ask sends a request of at least one part and waits for the reply. The caller may use the reply
+// until the next call. Errors are *Error and close the connection, so a late reply is never the
+// reply to another request.
 func (r *Requester) Ask(ctx context.Context, request ...[]byte) (reply Message, err error) {
-	err = r.traffic.use(ctx, func() (err error) {
+	err = r.traffic.runUnder(ctx, func() (err error) {
 		reply, err = r.ask(request)
 		return err
 	})
@@ -51,7 +50,7 @@ func (r *Requester) ask(request [][]byte) (Message, error) {
 	if err := r.checkUnasked(); err != nil {
 		return nil, err
 	}
-	// Before a request stands an empty part, the end of the way that a reply takes back.
+	// A request begins with an empty part, the end of the way back.
 	t.out = appendHeader(t.out[:0], flagMore, 0)
 	t.out = AppendMessage(t.out, request...)
 	if err := t.write(t.out); err != nil {
@@ -72,7 +71,7 @@ func (r *Requester) ask(request [][]byte) (Message, error) {
 	return message[1:], nil
 }
 
-// checkUnasked finds a message that came with the last reply.
+// checkUnasked looks for a message after the last reply.
 func (r *Requester) checkUnasked() error {
 	rest := r.traffic.in.held()[r.traffic.spent:]
 	if len(rest) == 0 || rest[0]&flagCommand != 0 {

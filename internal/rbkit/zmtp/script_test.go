@@ -16,10 +16,10 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 )
 
-// script is a connection whose other side says what stands in it, whatever it is told.
+// script is a connection whose other side sends fixed bytes and ignores all others.
 type script struct {
 	says  *bytes.Reader
-	piece int   // how much is said at a time; 0: all
+	piece int   // bytes of a read; 0: all
 	then  error // after that
 	turns []string
 	// deadlines are those of all reads, the zero time for those without.
@@ -41,7 +41,7 @@ func (s *script) Read(b []byte) (int, error) {
 	return s.says.Read(b)
 }
 
-// newDialog says each of the texts when it was told one thing more.
+// newDialog returns a script that sends the next text after each write.
 func newDialog(says ...string) *script {
 	s := newScript("", 0)
 	s.turns = says
@@ -99,7 +99,7 @@ var (
 // pub is a publisher of 3.1 up to the traffic.
 var pub = null31 + ready("PUB")
 
-// received is what a subscriber gets of a script, and how that ends.
+// received returns the messages of a subscriber of a script, and its last error.
 func received(t testing.TB, conn net.Conn, options zmtp.Options, prefixes ...[]byte) (got []string, err error) {
 	t.Helper()
 	s, err := zmtp.Subscribe(t.Context(), conn, options, prefixes...)

@@ -7,47 +7,47 @@ import "fmt"
 
 // Security is a mechanism: Null or Plain.
 type Security interface {
-	// name is the mechanism's, as it stands in the greeting.
+	// name is the name of the mechanism in the greeting.
 	name() string
-	// meet does the handshake of a client, and await that of a server, up to but not
-	// including READY of the other side, or what stands for it. metadata is our own.
-	meet(g greeted, metadata []byte) (theirs command, err error)
-	await(g greeted, metadata []byte, fits func(theirs command) error) error
+	// The handshakes of a client and of a server end with the metadata of the other side: READY,
+	// or the command instead of it. metadata is our own.
+	handshakeAsClient(g greeted, metadata []byte) (theirs command, err error)
+	handshakeAsServer(g greeted, metadata []byte, fits func(theirs command) error) error
 }
 
-// Null is no security: who reaches the port may talk (RFC 23, "The NULL Security
+// Null is no security: each peer that reaches the port is accepted (RFC 23, "The NULL Security
 // Mechanism").
 type Null struct{}
 
 func (Null) name() string { return "NULL" }
 
-func (n Null) meet(g greeted, metadata []byte) (command, error) {
+func (n Null) handshakeAsClient(g greeted, metadata []byte) (command, error) {
 	if len(g.in.held()) == 0 {
 		if err := g.fill(g.hesitation(), "the command "+commandReady); err != nil && !isTimeout(err) {
 			return command{}, err
 		}
 	}
-	return n.ready(g, metadata)
+	return n.exchangeReady(g, metadata)
 }
 
-func (n Null) await(g greeted, metadata []byte, fits func(command) error) error {
-	theirs, err := n.ready(g, metadata)
+func (n Null) handshakeAsServer(g greeted, metadata []byte, fits func(command) error) error {
+	theirs, err := n.exchangeReady(g, metadata)
 	if err != nil {
 		return err
 	}
 	return fits(theirs)
 }
 
-// ready exchanges what both sides have to say.
-func (Null) ready(g greeted, metadata []byte) (command, error) {
+// exchangeReady exchanges the metadata of both sides.
+func (Null) exchangeReady(g greeted, metadata []byte) (command, error) {
 	if err := g.write(appendCommand(nil, commandReady, metadata)); err != nil {
 		return command{}, err
 	}
 	return g.expect(commandReady)
 }
 
-// Plain is a name and a password, in clear (RFC 24). As a client it has them, as a
-// server it asks for them. Each has at most 255 bytes.
+// Plain is a name and a password in clear (RFC 24). A client sends them, and a server requires
+// them. Each has at most 255 bytes.
 type Plain struct {
 	Username, Password string
 }
@@ -56,7 +56,7 @@ const maxPlain = 255
 
 func (Plain) name() string { return "PLAIN" }
 
-func (p Plain) meet(g greeted, metadata []byte) (command, error) {
+func (p Plain) handshakeAsClient(g greeted, metadata []byte) (command, error) {
 	if len(p.Username) > maxPlain || len(p.Password) > maxPlain {
 		return command{}, fmt.Errorf("expected a name and a password of at most %d bytes, got %d and %d", maxPlain, len(p.Username), len(p.Password))
 	}
@@ -76,7 +76,7 @@ func (p Plain) meet(g greeted, metadata []byte) (command, error) {
 	return g.expect(commandReady)
 }
 
-func (p Plain) await(g greeted, metadata []byte, fits func(command) error) error {
+func (p Plain) handshakeAsServer(g greeted, metadata []byte, fits func(command) error) error {
 	hello, err := g.expect(commandHello)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (p Plain) await(g greeted, metadata []byte, fits func(command) error) error
 	return g.write(appendCommand(nil, commandReady, metadata))
 }
 
-// credentials are the data of HELLO.
+// credentials returns the data of HELLO.
 func (p Plain) credentials() []byte {
 	b := append([]byte{byte(len(p.Username))}, p.Username...)
 	return append(append(b, byte(len(p.Password))), p.Password...)

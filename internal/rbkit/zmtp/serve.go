@@ -40,11 +40,11 @@ func (o ServerOptions) withDefaults() ServerOptions {
 	return o
 }
 
-// acceptPauses are for errors such as too many open files, which may pass.
+// acceptPauses are the pauses after errors such as too many open files, which may pass.
 var acceptPauses = backoff.Config{InitialInterval: 5 * time.Millisecond, MaxInterval: time.Second}
 
-// serve accepts connections and has each handled by a goroutine until ctx ends, which
-// closes them. It returns when all goroutines have: nil, or why nothing can be accepted.
+// serve accepts connections and handles each in a goroutine until ctx ends, which closes them. It
+// returns after the end of all goroutines: nil, or the error of accepting.
 func (o ServerOptions) serve(ctx context.Context, l net.Listener, handle func(context.Context, net.Conn) error) error {
 	var handlers sync.WaitGroup
 	defer handlers.Wait()
@@ -86,7 +86,7 @@ func (o ServerOptions) serve(ctx context.Context, l net.Listener, handle func(co
 	}
 }
 
-// pause waits, or until ctx ends.
+// pause waits for a time, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -9,7 +9,7 @@ import "time"
 type silence struct {
 	interval, timeout time.Duration
 	asks              bool          // we send PING
-	ttl               time.Duration // the other side announced to be gone after such a silence; 0: it did not
+	ttl               time.Duration // the other side is gone after such a silence, as it announced; 0: it announced nothing
 	limit             time.Time     // bytes must arrive until then; zero: no limit
 }
 
@@ -19,8 +19,8 @@ type wait struct {
 	asked time.Time // when a PING was sent; zero: none was
 }
 
-// deadline returns the end of the wait; the zero time is no limit. At that time, ask means
-// that a PING is due; otherwise the other side is gone.
+// deadline returns the end of the wait; the zero time is no limit. If ask is true, a PING is due
+// at that time. Otherwise the other side is gone.
 func (s *silence) deadline(w wait) (deadline time.Time, ask bool) {
 	deadline = s.limit
 	if s.ttl > 0 {
@@ -35,7 +35,7 @@ func (s *silence) deadline(w wait) (deadline time.Time, ask bool) {
 	return deadline, false
 }
 
-// earlier is the earlier of two times, of which the first may be zero: never.
+// earlier returns the earlier of two times. The first may be zero, which is never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b
@@ -43,16 +43,16 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// patience is the deadline of a message that has begun: every progress bytes have to
-// come within one time-out, however they are parted.
+// patience is the deadline of a message that has begun: progress bytes have to arrive within each
+// time-out, in any pieces.
 type patience struct {
-	until time.Time // zero: it has not begun
-	moves int64     // when so many bytes were received it moves on
+	until time.Time // zero: the message has not begun
+	moves int64     // the number of received bytes after which the deadline moves on
 }
 
 func (p *patience) begin() { p.until = time.Time{} }
 
-func (p *patience) due(received int64, timeout time.Duration) time.Time {
+func (p *patience) deadline(received int64, timeout time.Duration) time.Time {
 	if p.until.IsZero() || received >= p.moves {
 		p.until = time.Now().Add(timeout)
 		p.moves = received + progress

@@ -5,11 +5,11 @@ package zmtp
 
 import "slices"
 
-// SocketType is the type of a socket, as it stands in the metadata of the handshake
-// (RFC 23, "The Socket-Type Property").
+// SocketType is the type of a socket in the metadata of the handshake (RFC 23, "The Socket-Type
+// Property").
 type SocketType string
 
-// The types of sockets that are played here, and those they may talk to.
+// The types of sockets here, and the types of their peers.
 const (
 	Pub    SocketType = "PUB"
 	Sub    SocketType = "SUB"
@@ -21,7 +21,7 @@ const (
 	Router SocketType = "ROUTER"
 )
 
-// partners are the types that a socket of this type may talk to.
+// partners returns the types that a socket of this type may connect to.
 func (s SocketType) partners() []SocketType {
 	switch s {
 	case Pub:
@@ -37,5 +37,5 @@ func (s SocketType) partners() []SocketType {
 	}
 }
 
-// fits reports whether a socket of this type may talk to one of the other.
+// fits reports whether a socket of this type may connect to one of the other type.
 func (s SocketType) fits(other SocketType) bool { return slices.Contains(s.partners(), other) }

@@ -13,16 +13,16 @@ type Subscriber struct {
 	traffic *traffic
 }
 
-// Subscribe makes conn, which was dialled, a SUB socket's, and subscribes to messages
-// whose first part begins with one of the prefixes; an empty one is for all messages. The
-// connection is the subscriber's then, to be closed by Close; it is closed where
-// Subscribe fails. Errors are *Error.
+// Subscribe makes a dialled connection the connection of a SUB socket. It subscribes to messages
+// whose first part begins with one of the prefixes; an empty prefix is for all messages. The
+// subscriber owns the connection, and Close closes it. If Subscribe fails, it closes the
+// connection. Errors are *Error.
 func Subscribe(ctx context.Context, conn net.Conn, options Options, prefixes ...[]byte) (*Subscriber, error) {
 	t, err := connect(ctx, conn, Sub, options)
 	if err != nil {
 		return nil, err
 	}
-	err = t.use(ctx, func() error {
+	err = t.runUnder(ctx, func() error {
 		for _, prefix := range prefixes {
 			t.out = appendSubscription(t.out[:0], t.minor, prefix)
 			if err := t.write(t.out); err != nil {
@@ -37,15 +37,14 @@ func Subscribe(ctx context.Context, conn net.Conn, options Options, prefixes ...
 	return &Subscriber{traffic: t}, nil
 }
 
-// What the first byte of a message to a PUB socket of 3.0 says (RFC 23, "The Publish-
-// Subscribe Pattern").
+// The first byte of a message to a PUB socket of 3.0 (RFC 23, "The Publish-Subscribe Pattern").
 const (
 	cancelByte    = 0
 	subscribeByte = 1
 )
 
-// appendSubscription appends a subscription as the agreed version has it: a message in
-// 3.0, a command in 3.1.
+// appendSubscription appends a subscription of the agreed version: a message in 3.0, a command in
+// 3.1.
 func appendSubscription(b []byte, minor byte, prefix []byte) []byte {
 	if minor > 0 {
 		return appendCommand(b, commandSubscribe, prefix)
@@ -63,7 +62,7 @@ func appendSubscription(b []byte, minor byte, prefix []byte) []byte {
 // publisher with a full queue drops messages.
 func (s *Subscriber) Receive(ctx context.Context, handle func(Message) error) error {
 	var handled error
-	err := s.traffic.use(ctx, func() error {
+	err := s.traffic.runUnder(ctx, func() error {
 		for handled == nil {
 			message, err := s.traffic.receive()
 			if err != nil {

@@ -10,20 +10,20 @@ import (
 	"sync"
 )
 
-// subscriptions are the prefixes that one subscriber asked for, and how often.
+// subscriptions are the prefixes of one subscriber, and their numbers.
 type subscriptions struct {
 	mu     sync.Mutex
 	counts map[string]int
 	bytes  int
 }
 
-// What one subscriber may ask for.
+// Bounds of the subscriptions of one subscriber.
 const (
 	maxPrefixes    = 4096
 	maxPrefixBytes = 1 << 20
 )
 
-func (s *subscriptions) add(prefix []byte) error {
+func (s *subscriptions) subscribe(prefix []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.counts[string(prefix)] == 0 {
@@ -39,8 +39,8 @@ func (s *subscriptions) add(prefix []byte) error {
 	return nil
 }
 
-// remove takes one subscription of the prefix back; it is no error if there is none.
-func (s *subscriptions) remove(prefix []byte) {
+// unsubscribe removes one subscription of the prefix, if there is one.
+func (s *subscriptions) unsubscribe(prefix []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch s.counts[string(prefix)] {
@@ -53,7 +53,7 @@ func (s *subscriptions) remove(prefix []byte) {
 	}
 }
 
-// count is how many there are that were not taken back.
+// count returns the number of subscriptions.
 func (s *subscriptions) count() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *subscriptions) count() (n int) {
 	return n
 }
 
-// match reports whether a message was asked for that begins with this part.
+// match reports whether the subscriber receives messages that begin with this part.
 func (s *subscriptions) match(part []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,25 +75,26 @@ func (s *subscriptions) match(part []byte) bool {
 	return false
 }
 
-// command obeys SUBSCRIBE and CANCEL (RFC 37). Others are passed over.
+// command carries out SUBSCRIBE and CANCEL (RFC 37), and skips other commands.
 func (s *subscriptions) command(c command) error {
 	switch c.name {
 	case commandSubscribe:
-		return s.add(c.data)
+		return s.subscribe(c.data)
 	case commandCancel:
-		s.remove(c.data)
+		s.unsubscribe(c.data)
 	}
 	return nil
 }
 
-// message obeys a subscription as 3.0 has it. libzmq takes those from peers of 3.1 too.
+// message carries out a subscription of version 3.0. As libzmq, it also accepts it from peers of
+// 3.1.
 func (s *subscriptions) message(m Message) error {
 	if len(m) == 1 && len(m[0]) > 0 {
 		switch m[0][0] {
 		case subscribeByte:
-			return s.add(m[0][1:])
+			return s.subscribe(m[0][1:])
 		case cancelByte:
-			s.remove(m[0][1:])
+			s.unsubscribe(m[0][1:])
 			return nil
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Message is the parts of a message, at least one. It lies in the buffer of its
-// connection, and is gone when the next one is received.
+// Message is the parts of a message, at least one. It lies in the buffer of its connection, which
+// the next message overwrites.
 type Message [][]byte
 
 // traffic is a connection after its handshake.
@@ -19,19 +19,19 @@ type traffic struct {
 	minor byte // agreed
 	// answer sends the answer to a PING.
 	answer func(pong []byte) error
-	// other takes commands besides PING, PONG and ERROR; nil: they are passed over.
+	// other handles commands other than PING, PONG and ERROR; nil: they are skipped.
 	other func(command) error
 
 	silence silence
 	patience
-	parts   []span  // of the message that is received, from the first byte held
-	message Message // parts, as they are handed on
-	spent   int     // bytes of the buffer that the message and what stood in it take
-	out     []byte  // used again
+	parts   []span  // of the current message, from the first byte held
+	message Message // parts, for the caller
+	spent   int     // bytes of the buffer up to the end of the message
+	out     []byte  // reused
 	broken  error
 }
 
-// span is where a part lies.
+// span is the place of a part in the buffer.
 type span struct{ begin, end int }
 
 func newTraffic(g greeted) *traffic {
@@ -41,9 +41,9 @@ func newTraffic(g greeted) *traffic {
 	return t
 }
 
-// use does something under a context, unless the connection is broken. It is broken
-// after an error, and when the context has ended meanwhile.
-func (t *traffic) use(ctx context.Context, do func() error) error {
+// runUnder calls do under a context, unless the connection is broken. An error, or the end of the
+// context during the call, breaks it.
+func (t *traffic) runUnder(ctx context.Context, do func() error) error {
 	if t.broken != nil {
 		return t.fail(StageTraffic, &BrokenError{Err: t.broken})
 	}
@@ -55,21 +55,21 @@ func (t *traffic) use(ctx context.Context, do func() error) error {
 	closed := release()
 	switch {
 	case err != nil:
-		t.breaks(err)
+		t.breakOff(err)
 		return t.fail(StageTraffic, err)
 	case closed:
-		t.breaks(context.Cause(ctx))
+		t.breakOff(context.Cause(ctx))
 	}
 	return nil
 }
 
-// breaks closes the connection, of which it is not known any more where it stands.
-func (t *traffic) breaks(err error) {
+// breakOff closes the connection, because its position in the protocol is unknown after an error.
+func (t *traffic) breakOff(err error) {
 	t.broken = err
-	_ = t.conn.Close() // err says more
+	_ = t.conn.Close() // err is the cause
 }
 
-// receive waits for a message. The one before is gone.
+// receive waits for a message, and overwrites the previous one.
 func (t *traffic) receive() (Message, error) {
 	t.in.drop(t.spent)
 	t.spent = 0
@@ -87,7 +87,7 @@ func (t *traffic) receive() (Message, error) {
 			if err := t.command(body); err != nil {
 				return nil, err
 			}
-			if commands, err = t.passOver(commands + int(h.size)); err != nil {
+			if commands, err = t.skipCommands(commands + int(h.size)); err != nil {
 				return nil, err
 			}
 			continue
@@ -100,9 +100,9 @@ func (t *traffic) receive() (Message, error) {
 	}
 }
 
-// passOver frees the place of commands that stood before a message. Inside of a message
-// they stay where they are, so there may not be many.
-func (t *traffic) passOver(commands int) (left int, err error) {
+// skipCommands frees the place of commands before a message. Commands between the parts of a
+// message stay in the buffer, so their bytes are bounded.
+func (t *traffic) skipCommands(commands int) (left int, err error) {
 	if len(t.parts) == 0 {
 		t.in.drop(t.spent)
 		t.spent = 0
@@ -119,7 +119,7 @@ func (t *traffic) passOver(commands int) (left int, err error) {
 	return commands, nil
 }
 
-// assembled is the message of the parts, which all have come.
+// assembled returns the message of the parts, which have all arrived.
 func (t *traffic) assembled() Message {
 	t.message = t.message[:0]
 	held := t.in.held()
@@ -129,19 +129,19 @@ func (t *traffic) assembled() Message {
 	return t.message
 }
 
-// frame waits for the next frame, and gives its header and where its body begins. total
-// is the size of the parts before it.
+// frame waits for the next frame, and returns its header and the begin of its body. total is the
+// size of the parts before it.
 func (t *traffic) frame(total int) (header, int, error) {
 	at := t.spent
-	if err := t.need(at+1, "a frame"); err != nil {
+	if err := t.waitForBytes(at+1, "a frame"); err != nil {
 		return header{}, 0, err
 	}
 	flags := t.in.held()[at]
 	if wrong := checkFlags(flags); wrong != nil {
-		return header{}, 0, t.wrong(at, wrong)
+		return header{}, 0, t.errorAt(at, wrong)
 	}
 	body := at + headerSize(flags)
-	if err := t.need(body, "the header of a frame"); err != nil {
+	if err := t.waitForBytes(body, "the header of a frame"); err != nil {
 		return header{}, 0, err
 	}
 	h, wrong := parseHeader(t.in.held()[at:body])
@@ -149,18 +149,18 @@ func (t *traffic) frame(total int) (header, int, error) {
 		wrong = t.checkSize(h, total)
 	}
 	if wrong != nil {
-		return header{}, 0, t.wrong(at, wrong)
+		return header{}, 0, t.errorAt(at, wrong)
 	}
-	return h, body, t.need(body+int(h.size), "the rest of a frame")
+	return h, body, t.waitForBytes(body+int(h.size), "the rest of a frame")
 }
 
-// wrong is the error of a frame, moved to where that stands.
-func (t *traffic) wrong(at int, err *ProtocolError) error {
+// errorAt moves the error of a frame to the position of the frame.
+func (t *traffic) errorAt(at int, err *ProtocolError) error {
 	err.Offset += t.in.offset() + int64(at)
 	return err
 }
 
-// checkSize says whether a frame is within the limits, before any of it is waited for.
+// checkSize checks the limits for a frame before it waits for its body.
 func (t *traffic) checkSize(h header, total int) *ProtocolError {
 	limits := t.options.Limits
 	what, room := "a frame of at most %d bytes", limits.Frame
@@ -178,14 +178,14 @@ func (t *traffic) checkSize(h header, total int) *ProtocolError {
 	return nil
 }
 
-// need waits until n bytes are held.
-func (t *traffic) need(n int, what string) error {
+// waitForBytes waits until n bytes are held.
+func (t *traffic) waitForBytes(n int, what string) error {
 	for len(t.in.held()) < n {
 		var err error
 		if len(t.in.held()) == 0 {
-			err = t.idle()
+			err = t.waitForFirstByte()
 		} else {
-			err = t.fill(t.due(t.in.received, t.options.Timeout), what)
+			err = t.fill(t.deadline(t.in.received, t.options.Timeout), what)
 		}
 		if err != nil {
 			return err
@@ -194,10 +194,9 @@ func (t *traffic) need(n int, what string) error {
 	return nil
 }
 
-// idle waits for the first byte of a frame for as long as it takes, while the other side
-// shows that it is there. Only the time that is waited counts: whoever handles a message
-// may take long.
-func (t *traffic) idle() error {
+// waitForFirstByte waits for the first byte of a frame. The wait has no limit while the other
+// side answers PING. The time in which the caller handles a message doesn't count.
+func (t *traffic) waitForFirstByte() error {
 	w := wait{began: time.Now()}
 	for {
 		deadline, ask := t.silence.deadline(w)
@@ -213,7 +212,7 @@ func (t *traffic) idle() error {
 	}
 }
 
-// command obeys a command.
+// command carries out a command.
 func (t *traffic) command(body span) error {
 	c, wrong := parseCommand(t.in.held()[body.begin:body.end], t.in.offset()+int64(body.begin))
 	if wrong != nil {

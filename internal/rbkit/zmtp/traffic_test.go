@@ -36,13 +36,13 @@ func TestMessagesAreReceivedAsTheyWereSent(t *testing.T) {
 		{"PING is answered with its context", "\x04\x0b\x04PING\x00\x0aabcd\x00\x01a", []string{"a"}, "\x04\x09\x04PONGabcd"},
 		{"PING without a context", pingNoLimit, nil, "\x04\x05\x04PONG"},
 		{"PING between the parts of a message", "\x01\x01a" + pingNoLimit + "\x00\x01b\x00\x01c", []string{"a|b", "c"}, "\x04\x05\x04PONG"},
-		{"PONG and commands that nobody knows are passed over", "\x04\x05\x04PONG\x04\x04\x01X12\x00\x01a", []string{"a"}, ""},
+		{"PONG and unknown commands are skipped", "\x04\x05\x04PONG\x04\x04\x01X12\x00\x01a", []string{"a"}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, piece := range []int{0, 1, 7, 70_000} {
 				if piece == 1 && len(tt.traffic) > 1<<20 {
-					continue // takes too long
+					continue // too slow
 				}
 				conn := newScript(pub+tt.traffic, piece)
 				got, err := received(t, conn, zmtp.Options{})
@@ -54,7 +54,7 @@ func TestMessagesAreReceivedAsTheyWereSent(t *testing.T) {
 	}
 }
 
-// wrongTraffic is what no publisher may send, with limits of 100 bytes a frame, 150 a
+// wrongTraffic is traffic that breaks the protocol, or the limits of 100 bytes a frame, 150 a
 // message and 3 parts.
 var wrongTraffic = []struct {
 	name, traffic string
@@ -143,7 +143,7 @@ func TestALargeMessageCostsAFewTimesItsSize(t *testing.T) {
 		return errEnough
 	}), errEnough)
 	runtime.ReadMemStats(&after)
-	// All buffers together, those that are given up included.
+	// All buffers together, with freed ones.
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4*size))
 }
 

@@ -21,8 +21,8 @@ import (
 
 // Capture has the published messages and the replies of a server.
 type Capture struct {
-	// Messages and Replies are in the order in which they came; without an index, in that
-	// of their names.
+	// Messages and Replies are in the order of their arrival; without an index, in the order of
+	// their names.
 	Messages, Replies []Message
 }
 
@@ -42,7 +42,7 @@ type Message struct {
 	Decoded []byte
 }
 
-// limits are far above what recordings have.
+// limits are far above the sizes of recordings.
 var limits = capturefile.Limits{File: 64 << 20, All: 512 << 20}
 
 const (

@@ -5,8 +5,7 @@ package rbkitserver
 
 import "bytes"
 
-// collectionOf begins a message whose events follow: released, at the time 1, without a
-// number.
+// collectionOf begins a released message with events, at the time 1, without a number.
 var collectionOf = []byte{0x83, 0x00, 0x07, 0x01, 0xcb, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 0x02}
 
 // garbage has messages that no server should send. Each has another mistake.
@@ -14,7 +13,7 @@ var garbage = [][]byte{
 	{},
 	[]byte("GET / HTTP/1.1\r\n\r\n"),
 	bytes.Repeat([]byte{0xc1}, 64),
-	// An array of 4 G events, of which none comes.
+	// An array of 4 G events without events.
 	append(bytes.Clone(collectionOf), 0xdd, 0xff, 0xff, 0xff, 0xff),
 	// Arrays in arrays, a million deep.
 	append(append(bytes.Clone(collectionOf), 0x91), bytes.Repeat([]byte{0x91}, 1<<20)...),
@@ -29,7 +28,7 @@ var garbage = [][]byte{
 	append(bytes.Clone(collectionOf), 0x91, 0x83, 0x00, 0x01, 0x01, 0xcb, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 0x02, 0x81, 0x03, 0xff),
 }
 
-// Garbage is the n-th message that no server should send: those there are, over and over.
+// Garbage returns the n-th kind of garbage. Kinds repeat after the last one.
 func Garbage(n int) []byte { return garbage[n%len(garbage)] }
 
 // GarbageKinds is the number of kinds of garbage.

@@ -131,8 +131,8 @@ func (l *Load) object(millis rbkit.Time, into *rbkit.Collection) error {
 	return into.Created(millis, id, l.classes[l.random.IntN(len(l.classes))])
 }
 
-// snapshot adds what was allocated in some files: of each a class whose stacks are known,
-// and one whose are not.
+// snapshot adds allocations in some files: in each, a class with known stacks, and a class
+// without.
 func (l *Load) snapshot(millis rbkit.Time, into *rbkit.Collection) error {
 	var stacks []rbkit.Stack
 	for i, frames := range l.stacks {

@@ -11,8 +11,8 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
 )
 
-// Hello is what the server of a capture said of itself first, as its messages' dialect
-// has it; what is missing in the capture is empty.
+// Hello returns the first handshake reply of a capture's server, in the dialect of its messages.
+// Missing properties are empty.
 func Hello(c *capture.Capture) rbkit.HandshakeReply {
 	for _, r := range c.Replies {
 		if h, err := rbkit.DecodeHandshake(r.Data); err == nil {
@@ -23,8 +23,8 @@ func Hello(c *capture.Capture) rbkit.HandshakeReply {
 	return rbkit.HandshakeReply{Dialect: dialect}
 }
 
-// Replay publishes the messages of a capture, byte for byte, when they came, so many
-// times faster; speed 0 is as fast as it can. sent is told of each; nil: nobody is.
+// Replay publishes the messages of a capture, byte for byte, at their times divided by speed;
+// speed 0 is as fast as possible. It calls sent after each message; sent may be nil.
 func (s *Server) Replay(ctx context.Context, c *capture.Capture, speed float64, sent func(capture.Message)) error {
 	begin := time.Now()
 	for _, m := range c.Messages {

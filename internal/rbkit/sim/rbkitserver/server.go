@@ -15,20 +15,19 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 )
 
-// Options are what a server is like. The zero value is a released one that nothing is
-// switched on in.
+// Options are the options of a server. The zero value is a released server without profiles.
 type Options struct {
-	// Hello is what it says of itself; Time is set when it is said. Dialect is Released
-	// where it is not set.
+	// Hello is its reply to a handshake. The server sets Time. Dialect is Released if it is not
+	// set.
 	Hello rbkit.HandshakeReply
 	// Publisher and Replier are the options of its sockets.
 	Publisher zmtp.PublisherOptions
 	Replier   zmtp.ServerOptions
-	// Mute: it answers no request, like an old server on a new Ruby. Deaf: it
-	// acknowledges commands and does not obey them.
+	// Mute: it answers no request, like an old server on a new Ruby. Deaf: it acknowledges
+	// commands without carrying them out.
 	Mute, Deaf bool
-	// Fatal are commands that it acknowledges, and that end it: so does the released gem on
-	// Ruby 3.1, whose program crashes.
+	// Fatal are commands that end it after its answer, as the released gem crashes a program on
+	// Ruby 3.1.
 	Fatal []rbkit.Command
 	// Commanded, unless nil, is called for each command, before the answer.
 	Commanded func(rbkit.Command)
@@ -62,7 +61,7 @@ func New(options Options) *Server {
 }
 
 // Serve serves clients of the two listeners until ctx ends, or until a command has ended the
-// server; request may be nil. It closes them, and no goroutine is left.
+// server; request may be nil. It closes both, and ends all its goroutines.
 func (s *Server) Serve(ctx context.Context, publish, request net.Listener) error {
 	if request == nil {
 		return s.publisher.Serve(ctx, publish)
@@ -89,8 +88,8 @@ func (s *Server) Serve(ctx context.Context, publish, request net.Listener) error
 // Publish sends a message to all subscribers.
 func (s *Server) Publish(message []byte) { s.publisher.Send(message) }
 
-// PublishEvents sends a message of events, under the server's next number, made at a time,
-// and gives how many bytes it has.
+// PublishEvents sends a message of events with the server's next number, at a time, and returns
+// its size in bytes.
 func (s *Server) PublishEvents(at time.Time, events *rbkit.Collection) (bytes int) {
 	s.mu.Lock()
 	counter := s.counter

@@ -30,12 +30,12 @@ const requirePeers = "CALLBRAID_REQUIRE_PEERS"
 // python is Debian's: python3-zmq is installed for no other.
 const python = "/usr/bin/python3"
 
-// patience is how long a test waits for what has to happen.
+// patience bounds the wait of a test.
 const patience = 60 * time.Second
 
 // Peer is a socket of libzmq in a process of its own.
 type Peer struct {
-	// Endpoint is what the socket is bound or connected to, as tcp://127.0.0.1:5555.
+	// Endpoint is the address of the socket, such as tcp://127.0.0.1:5555.
 	Endpoint string
 
 	t       testing.TB
@@ -108,7 +108,7 @@ func (p *Peer) read(stdout io.Reader) {
 // Address is the endpoint without its scheme.
 func (p *Peer) Address() string { return strings.TrimPrefix(p.Endpoint, "tcp://") }
 
-// Tell gives the peer a line of peer.py.
+// Tell sends a line to peer.py.
 func (p *Peer) Tell(format string, args ...any) {
 	p.t.Helper()
 	if _, err := fmt.Fprintf(p.stdin, format+"\n", args...); err != nil {
@@ -116,7 +116,7 @@ func (p *Peer) Tell(format string, args ...any) {
 	}
 }
 
-// Name is what the peer's process is called.
+// Name is the name of the peer's process.
 func (p *Peer) Name() string { return p.process.Args[0] }
 
 // Send has the peer send a message.
@@ -184,7 +184,7 @@ func (p *Peer) Line(word string) string {
 	}
 }
 
-// Lines are what the peer says.
+// Lines are the lines of the peer.
 func (p *Peer) Lines() <-chan string { return p.lines }
 
 // Got is the line of a message that was received.
@@ -196,10 +196,10 @@ func Got(parts ...[]byte) string {
 	return strings.Join(words, " ")
 }
 
-// Stop has the peer send what it holds and end. It may be called again.
+// Stop makes the peer send the messages that it holds, and end. It may be called again.
 func (p *Peer) Stop() { p.end(func() error { return p.stdin.Close() }) }
 
-// Kill ends the peer at once.
+// Kill kills the peer.
 func (p *Peer) Kill() { p.end(p.process.Process.Kill) }
 
 func (p *Peer) end(how func() error) {
@@ -212,5 +212,5 @@ func (p *Peer) end(how func() error) {
 	for range p.lines { // until its end
 	}
 	p.answering.Wait()
-	_ = p.process.Wait() // what it says it has said on stderr
+	_ = p.process.Wait() // stderr has its error
 }

@@ -37,7 +37,7 @@ type played struct {
 
 func (p *played) ID() string                      { return p.id }
 func (p *played) Snapshot() agentcontrol.Snapshot { return p.snapshot }
-func (*played) Told(agentcontrol.Record)          {}
+func (*played) SendRecord(agentcontrol.Record)    {}
 func (*played) Do(_ context.Context, o agentcontrol.Order) (agentcontrol.Answer, error) {
 	if o.Command == "stop" {
 		return agentcontrol.Answer{}, agentcontrol.Errorf(agentcontrol.Refused, "not today")

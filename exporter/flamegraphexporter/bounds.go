@@ -58,7 +58,7 @@ func (b *bounds) log(now time.Time, counters *calltree.Counters, logger *zap.Log
 			continue
 		}
 		b.known[i] = count
-		if _, say := b.burst[i].Say(now); say {
+		if _, due := b.burst[i].Count(now); due {
 			logger.Warn(bounded[i].text, zap.Uint64("since_start", count))
 		}
 	}

@@ -224,7 +224,7 @@ func (f *fake) Snapshot() agentcontrol.Snapshot { return f.snapshot }
 func (f *fake) Do(ctx context.Context, o agentcontrol.Order) (agentcontrol.Answer, error) {
 	return f.do(ctx, o)
 }
-func (f *fake) Told(r agentcontrol.Record) {
+func (f *fake) SendRecord(r agentcontrol.Record) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.records = append(f.records, r)

@@ -56,7 +56,7 @@ func (d *directory) Register(agent agentcontrol.Agent) (end func()) {
 	e := &entry{agent: agent, tracer: agent.Snapshot().Tracer, turns: newTurns(), gone: make(chan struct{})}
 	if why := d.add(e); why != "" {
 		d.telemetry.notShown(why)
-		if since, say := d.crowded.Say(time.Now()); say {
+		if since, due := d.crowded.Count(time.Now()); due {
 			d.logger.Warn("An agent is not shown", zap.String("reason", why), zap.String("agent", agent.ID()),
 				zap.String("tracer", e.tracer), zap.Int("since_last_line", since))
 		}

@@ -17,6 +17,6 @@
 // counts.
 //
 // Requests, with their commands, are served by their own goroutines. An agent's Do ends with
-// command_timeout, with the client's request, and with the server. Its Snapshot and Told have no
+// command_timeout, with the client's request, and with the server. Its Snapshot and SendRecord have no
 // deadline, and are as fast as its receiver. No goroutine writes to a client while it holds a lock.
 package agentcontrolextension

@@ -39,8 +39,8 @@ func (x *agentControl) log(r agentcontrol.Record, disruptive bool) {
 	level := zapcore.InfoLevel
 	counted := zap.Skip()
 	if seldom := x.refusals[agentcontrol.Reason(r.Outcome())]; seldom != nil {
-		since, say := seldom.Say(time.Now())
-		if !say {
+		since, due := seldom.Count(time.Now())
+		if !due {
 			return
 		}
 		counted = zap.Int("since_last_line", since)

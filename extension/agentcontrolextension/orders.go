@@ -60,7 +60,7 @@ func (x *agentControl) carryOut(ctx context.Context, e *entry, w wish) (agentcon
 	}
 	x.telemetry.command(e.tracer, name, record.Outcome())
 	x.log(record, disruption != "")
-	e.agent.Told(record)
+	e.agent.SendRecord(record)
 	return answer, took, err
 }
 

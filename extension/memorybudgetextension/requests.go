@@ -143,7 +143,7 @@ func (q *requests) enter(peer string) (leave func(), r *refusal) {
 // report counts and logs a refusal.
 func (q *requests) report(ctx context.Context, r *refusal, peer string) {
 	q.telemetry.ExtensionMemoryBudgetRefusedRequests.Add(ctx, 1, metric.WithAttributeSet(attribute.NewSet(attribute.String("reason", string(r.reason)))))
-	if since, say := q.lines[r.reason].Say(time.Now()); say {
+	if since, due := q.lines[r.reason].Count(time.Now()); due {
 		q.logger.Warn("OTLP request refused before it was decoded", zap.String("peer", peer), zap.String("reason", string(r.reason)),
 			zap.String("error", r.text), zap.Int("requests", since))
 	}

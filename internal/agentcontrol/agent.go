@@ -13,7 +13,7 @@ import (
 )
 
 // Agent is an agent of a receiver. Several goroutines call its methods. Do waits for the agent, and
-// Told for the pipeline, as long as the receiver does with other records.
+// SendRecord for the pipeline, as long as the receiver does with other records.
 type Agent interface {
 	// ID identifies the agent in the collector: see [NewID].
 	ID() string
@@ -23,9 +23,9 @@ type Agent interface {
 	// the latest. The error is an *Error. The order's arguments are those of a command of the
 	// snapshot, checked by [Command.Parse].
 	Do(ctx context.Context, order Order) (Answer, error)
-	// Told sends an order with its result as a log record, if the receiver has a pipeline for logs.
+	// SendRecord sends an order with its result as a log record, if the receiver has a pipeline for logs.
 	// The extension calls it for every order, also for those that were refused before Do.
-	Told(record Record)
+	SendRecord(record Record)
 }
 
 // Snapshot is the state of an agent at a moment. Times are zero, and other values empty, if they

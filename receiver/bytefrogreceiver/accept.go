@@ -81,7 +81,7 @@ func (r *bytefrogReceiver) admit(socket net.Conn) {
 	}
 	if full != nil {
 		r.env.telemetry.Refused(refusedUnheard)
-		if since, say := r.unread.Say(r.env.Now()); say {
+		if since, due := r.unread.Count(r.env.Now()); due {
 			r.env.Logger.Warn("A connection is closed before the handshake, and maybe others for some time: the program of an agent ends then",
 				zap.Error(refusal), zap.Stringer("peer", socket.RemoteAddr()), zap.Int("since_last_line", since))
 		}

@@ -53,8 +53,8 @@ func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 	})
 	return agentcontroltest.Played{
 		Shutdown: b.Shutdown, Silence: func() { o.silent.Store(true) }, Die: o.die,
-		Told:    func() int { return int(o.told.Load()) },
-		Records: b.ordersLogged,
+		Received: func() int { return int(o.told.Load()) },
+		Records:  b.ordersLogged,
 	}
 }
 

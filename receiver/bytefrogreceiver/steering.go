@@ -52,8 +52,8 @@ func (s *steered) Snapshot() agentcontrol.Snapshot {
 	}
 }
 
-// Told sends a log record of an order to the pipeline.
-func (s *steered) Told(r agentcontrol.Record) { s.logs.order(r) }
+// SendRecord sends a log record of an order to the pipeline.
+func (s *steered) SendRecord(r agentcontrol.Record) { s.logs.order(r) }
 
 // Do carries out an order.
 func (s *steered) Do(ctx context.Context, order agentcontrol.Order) (agentcontrol.Answer, error) {

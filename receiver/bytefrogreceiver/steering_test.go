@@ -721,7 +721,7 @@ func TestAnAgentThatIsToBeginSuspendedIsLeftSuspended(t *testing.T) {
 
 func TestAnOrderIsALogRecord(t *testing.T) {
 	s := steer(t)
-	s.theirs.Told(agentcontrol.Record{
+	s.theirs.SendRecord(agentcontrol.Record{
 		Agent: s.theirs.ID(), Order: agentcontrol.Order{Command: "pause", By: "alice at 127.0.0.1:1"}, Took: 1500 * time.Millisecond,
 		Err: agentcontrol.Errorf(agentcontrol.NotAllowed, "it pauses"),
 	})

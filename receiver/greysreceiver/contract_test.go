@@ -82,7 +82,7 @@ func playObedient(t testing.TB, host component.Host, protocol Protocol) agentcon
 	b.Await("the monitor", func() bool { return b.point("replies") == 1 })
 	return agentcontroltest.Played{
 		Shutdown: b.Shutdown, Silence: func() { o.silent.Store(true) }, Die: sync.OnceFunc(o.die),
-		Told: func() (n int) {
+		Received: func() (n int) {
 			o.set(func() { n = len(o.said) })
 			return n
 		},

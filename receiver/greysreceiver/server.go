@@ -224,7 +224,7 @@ func (s *server) connected(who session.Identity) {
 	}
 	s.health.Up()
 	s.env.counters.ServersConnected(1)
-	if since, say := s.connects.Say(s.env.Now()); say {
+	if since, due := s.connects.Count(s.env.Now()); due {
 		s.logger.Info("Connected to the server", append(identityFields(who), zap.Int("times_since_last_line", since))...)
 	}
 	s.env.logs.serverConnected(s.output.origin)
@@ -252,7 +252,7 @@ func (s *server) beginProcess(who session.Identity) {
 		return
 	}
 	s.env.counters.Restarted()
-	if since, say := s.restarts.Say(s.env.Now()); say {
+	if since, due := s.restarts.Count(s.env.Now()); due {
 		s.logger.Warn("The server was restarted", append(identityFields(who), zap.Int("times_since_last_line", since))...)
 	}
 	s.env.logs.serverRestarted(s.output.origin)
@@ -345,7 +345,7 @@ func (s *server) rest(ctx context.Context, pause time.Duration, why error) (ok b
 	if !isSilence(why) {
 		s.unanswered.Over()
 	}
-	if since, say := s.failures.say(why, s.env.Now()); say {
+	if since, due := s.failures.say(why, s.env.Now()); due {
 		s.logger.Warn("The server cannot be reached, or was lost: the receiver tries again", zap.Error(why),
 			zap.Duration("pause", pause), zap.Int("failures_since_last_line", since))
 	}
@@ -381,7 +381,7 @@ func (s *server) reportSilence() {
 		return // the server has just identified itself, or failed
 	}
 	s.health.Failed(errUnanswered)
-	if since, say := s.unanswered.Say(s.env.Now()); say {
+	if since, due := s.unanswered.Count(s.env.Now()); due {
 		s.logger.Warn("The server has not identified itself: its process hangs, or another service listens at the port. The receiver waits",
 			zap.Duration("after", s.env.silentAfter), zap.Int("times_since_last_line", since))
 	}
@@ -409,14 +409,14 @@ type failures struct {
 func (f *failures) over() { f.burst.Over() }
 
 // say reports whether a failure is logged, and how many there were since the last line.
-func (f *failures) say(why error, now time.Time) (since int, say bool) {
+func (f *failures) say(why error, now time.Time) (since int, due bool) {
 	f.count++
 	reason := withoutDigits(why.Error())
-	_, say = f.burst.Say(now)
-	if !say && reason != f.reason && f.reason != "" {
-		_, say = f.changes.Say(now)
+	_, due = f.burst.Count(now)
+	if !due && reason != f.reason && f.reason != "" {
+		_, due = f.changes.Count(now)
 	}
-	if !say && (f.reason == "" || now.Sub(f.at) < f.repeatAfter) {
+	if !due && (f.reason == "" || now.Sub(f.at) < f.repeatAfter) {
 		return 0, false
 	}
 	since, f.count = f.count, 0
@@ -492,7 +492,7 @@ func (s *server) free(short servermemory.Shortage) {
 		reason = counters.ReasonServer
 	}
 	s.env.counters.Disconnected(reason)
-	if since, say := s.disconnects.Say(s.env.Now()); say {
+	if since, due := s.disconnects.Count(s.env.Now()); due {
 		s.logger.Warn("Server disconnected for a while: its data takes too much memory. Its sums begin at zero",
 			zap.Error(short.Why), zap.Int("times_since_last_line", since))
 	}

@@ -146,8 +146,8 @@ func (s *steered) origin() *origin {
 	return newOrigin(s.env.config, s.config, s.env.Host, session.Identity{}, s.env.Now())
 }
 
-// Told forwards a log record of an order.
-func (s *steered) Told(r agentcontrol.Record) {
+// SendRecord forwards a log record of an order.
+func (s *steered) SendRecord(r agentcontrol.Record) {
 	s.mu.Lock()
 	of := s.origin()
 	s.mu.Unlock()

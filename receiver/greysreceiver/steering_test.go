@@ -598,7 +598,7 @@ func TestTheSnapshotShowsTheServer(t *testing.T) {
 			{Name: "reconnects", Unit: "{connection}"},
 		},
 	}, now)
-	s.theirs.Told(agentcontrol.Record{Agent: s.theirs.ID(), Order: agentcontrol.Order{Command: "list", By: "alice"}, Message: "done"})
+	s.theirs.SendRecord(agentcontrol.Record{Agent: s.theirs.ID(), Order: agentcontrol.Order{Command: "list", By: "alice"}, Message: "done"})
 	s.Await("the record", func() bool { return len(s.Records(agentcontrol.EventName)) == 1 })
 	r := s.Records(agentcontrol.EventName)[0]
 	assert.Equal(t, "Command list: done", r.Body().Str())
@@ -627,7 +627,7 @@ func neverReached(t *testing.T, want string, set func(*Config)) {
 	assert.Equal(t, want, now.Service)
 	assert.Zero(t, now.Since)
 	assert.Empty(t, now.Counters)
-	s.theirs.Told(agentcontrol.Record{})
+	s.theirs.SendRecord(agentcontrol.Record{})
 	s.Await("the record", func() bool { return len(s.Records(agentcontrol.EventName)) == 1 })
 	service, _ := s.Logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(attributeServiceName)
 	assert.Equal(t, want, service.Str())

@@ -57,7 +57,7 @@ func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 	})
 	return agentcontroltest.Played{
 		Shutdown: b.Shutdown, Silence: func() { o.silent.Store(true) }, Die: o.die,
-		Told: func() int { return int(o.told.Load()) },
+		Received: func() int { return int(o.told.Load()) },
 		Records: func() (all []map[string]any) {
 			for _, r := range b.records(agentcontrol.EventName) {
 				all = append(all, r.attributes)

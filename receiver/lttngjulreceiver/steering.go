@@ -61,8 +61,8 @@ func (s *controlledAgent) Snapshot() agentcontrol.Snapshot {
 	}
 }
 
-// Told delivers a log record of an order.
-func (s *controlledAgent) Told(r agentcontrol.Record) {
+// SendRecord delivers a log record of an order.
+func (s *controlledAgent) SendRecord(r agentcontrol.Record) {
 	if s.env.logs == nil {
 		return
 	}

@@ -223,7 +223,7 @@ func TestTheStateOfAnAgentIsShown(t *testing.T) {
 	assert.NotEmpty(t, now.Service)
 	assert.NotZero(t, now.Process.PID)
 	assert.False(t, now.LastSeen.Before(now.Since))
-	a.Told(agentcontrol.Record{Agent: a.ID(), Order: agentcontrol.Order{Command: "list", By: "alice"}, Message: "done"})
+	a.SendRecord(agentcontrol.Record{Agent: a.ID(), Order: agentcontrol.Order{Command: "list", By: "alice"}, Message: "done"})
 	r := b.awaitRecords(agentcontrol.EventName, 1)[0]
 	assert.Equal(t, "alice", r.attributes[agentcontrol.AttributeBy])
 }

@@ -139,7 +139,7 @@ func (w *watcher) disconnect() {
 func (w *watcher) logFailure(err error) {
 	w.env.Telemetry.ConnectionFailed()
 	w.health.Failed(err)
-	if since, say := w.failing.Say(w.env.Now()); say {
+	if since, due := w.failing.Count(w.env.Now()); due {
 		w.env.Logger.Warn("The sessions of the relay daemon cannot be listed: the receiver tries again",
 			zap.String("endpoint", w.config.Endpoint), zap.Error(err), zap.Int("times_since_last_line", since))
 	}

@@ -53,8 +53,8 @@ func playObedient(t testing.TB, host component.Host) agentcontroltest.Played {
 	})
 	return agentcontroltest.Played{
 		Shutdown: b.Shutdown, Silence: func() { silent.Store(true) },
-		Die:  func() { go server.stop() }, // it waits for the held command
-		Told: func() int { return int(told.Load()) },
+		Die:      func() { go server.stop() }, // it waits for the held command
+		Received: func() int { return int(told.Load()) },
 		Records: func() (all []map[string]any) {
 			for _, r := range b.Records(agentcontrol.EventName) {
 				all = append(all, r.Attributes().AsRaw())

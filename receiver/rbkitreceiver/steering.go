@@ -86,9 +86,9 @@ func stateText(s *life.Status) string {
 	return word
 }
 
-// Told delivers a log record of a command. Its origin is the process, or the configured
+// SendRecord delivers a log record of a command. Its origin is the process, or the configured
 // server if none was reached.
-func (s *controlledServer) Told(r agentcontrol.Record) {
+func (s *controlledServer) SendRecord(r agentcontrol.Record) {
 	var of *origin.Origin
 	if p := s.server.Lives.Status().Process; p != nil {
 		of = p.Origin

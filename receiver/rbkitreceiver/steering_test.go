@@ -273,7 +273,7 @@ func TestACommandForAServerThatNeverConnectedHasALogRecord(t *testing.T) {
 	server := play(t, rbkitserver.Options{Hello: released})
 	server.stop()
 	b := newBed(t, following(server), steerable, func(_ *bed, c *Config) { c.ServiceName = "shop" })
-	b.Host.(*agentcontroltest.Directory).Agents()[0].Told(agentcontrol.Record{Order: agentcontrol.Order{Command: "trigger_gc"}})
+	b.Host.(*agentcontroltest.Directory).Agents()[0].SendRecord(agentcontrol.Record{Order: agentcontrol.Order{Command: "trigger_gc"}})
 	b.Await("the record", func() bool { return len(b.Records(agentcontrol.EventName)) == 1 })
 	service, _ := b.Logs.AllLogs()[0].ResourceLogs().At(0).Resource().Attributes().Get(origin.AttributeServiceName)
 	assert.Equal(t, "shop", service.Str())
@@ -304,7 +304,7 @@ func TestExtensionsShowTheStateOfAServer(t *testing.T) {
 	assert.Equal(t, released.ProcessName, now.Process.Name)
 	assert.False(t, now.LastSeen.IsZero())
 	assert.True(t, slices.ContainsFunc(now.Counters, func(c agentcontrol.Counter) bool { return c.Name == "lost messages" }))
-	a.Told(agentcontrol.Record{Agent: a.ID(), Order: agentcontrol.Order{Command: "trigger_gc", By: "alice"}, Message: "done"})
+	a.SendRecord(agentcontrol.Record{Agent: a.ID(), Order: agentcontrol.Order{Command: "trigger_gc", By: "alice"}, Message: "done"})
 	b.Await("the record", func() bool { return len(b.Records(agentcontrol.EventName)) == 1 })
 	r := b.Records(agentcontrol.EventName)[0]
 	assert.Equal(t, "Command trigger_gc: done", r.Body().Str())

@@ -69,11 +69,11 @@ func (s *steered) doesAll() {
 	}
 	all := outcomes{}
 	for i, e := range s.contract.Examples {
-		before := s.Told()
+		before := s.Received()
 		s.send(e, agentcontrol.Done, all)
 		done[e.Command] = true
 		if i < 2 {
-			assert.Greater(s.t, s.Told(), before, "%s: the agent received no command", e.Command)
+			assert.Greater(s.t, s.Received(), before, "%s: the agent received no command", e.Command)
 		}
 	}
 	assert.Equal(s.t, shown, done, "there is an example for each command that is shown")
@@ -85,7 +85,7 @@ func (s *steered) doesAll() {
 
 func (s *steered) getsNoInvalidOrder() {
 	all := outcomes{}
-	before := s.Told()
+	before := s.Received()
 	s.send(Example{Command: "no_such_command"}, string(agentcontrol.UnknownCommand), all)
 	seen := map[string]bool{}
 	for _, e := range s.contract.Examples {
@@ -99,7 +99,7 @@ func (s *steered) getsNoInvalidOrder() {
 			s.send(bad, string(agentcontrol.BadArgument), all)
 		}
 	}
-	assert.Equal(s.t, before, s.Told(), "the agent received a command")
+	assert.Equal(s.t, before, s.Received(), "the agent received a command")
 	s.expectCounted(all)
 	s.expectRecorded(all)
 }
@@ -134,11 +134,11 @@ const unwanted = 20
 func (s *steered) getsNoCancelledOrder() {
 	gone, giveUp := context.WithCancel(context.Background())
 	giveUp()
-	before := s.Told()
+	before := s.Received()
 	for range unwanted {
 		s.expect(s.order(gone, s.contract.Examples[0]), agentcontrol.NoAnswer)
 	}
-	assert.Equal(s.t, before, s.Told(), "the agent received a command")
+	assert.Equal(s.t, before, s.Received(), "the agent received a command")
 }
 
 func (s *steered) doesTwoAtOnce() {

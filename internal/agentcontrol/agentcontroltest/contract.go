@@ -53,9 +53,9 @@ type Played struct {
 	Silence func()
 	// Die ends the agent, and its connections.
 	Die func()
-	// Told returns the number of commands that the agent received. It grows with each order that
+	// Received returns the number of commands that the agent received. It grows with each order that
 	// needs the agent.
-	Told func() int
+	Received func() int
 	// Records returns the attributes of the log records that the receiver has sent for orders.
 	Records func() []map[string]any
 }
@@ -146,9 +146,9 @@ func (s *steered) order(ctx context.Context, e Example) <-chan outcome {
 // orderReceived begins an order, and waits until the agent has received a command.
 func (s *steered) orderReceived(ctx context.Context, e Example) <-chan outcome {
 	s.t.Helper()
-	before := s.Told()
+	before := s.Received()
 	done := s.order(ctx, e)
-	s.await("the agent to receive "+e.Command, func() bool { return s.Told() > before })
+	s.await("the agent to receive "+e.Command, func() bool { return s.Received() > before })
 	return done
 }
 

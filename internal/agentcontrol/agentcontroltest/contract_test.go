@@ -120,7 +120,7 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-func (m *model) Told(r agentcontrol.Record) {
+func (m *model) SendRecord(r agentcontrol.Record) {
 	if m.fault == "no record of refused orders" && r.Err != nil {
 		return
 	}
@@ -157,9 +157,9 @@ func contractOf(fault string) Contract {
 			t.Cleanup(shutdown)
 			return Played{
 				Shutdown: shutdown, Die: func() { close(m.died); end() },
-				Silence: func() { m.mu.Lock(); m.silent = true; m.mu.Unlock() },
-				Told:    func() int { m.mu.Lock(); defer m.mu.Unlock(); return m.told },
-				Records: func() []map[string]any { m.mu.Lock(); defer m.mu.Unlock(); return m.records },
+				Silence:  func() { m.mu.Lock(); m.silent = true; m.mu.Unlock() },
+				Received: func() int { m.mu.Lock(); defer m.mu.Unlock(); return m.told },
+				Records:  func() []map[string]any { m.mu.Lock(); defer m.mu.Unlock(); return m.records },
 			}
 		},
 	}

@@ -70,9 +70,9 @@ func (s *steered) isShutDown() {
 	ended := s.shutdown()
 	s.expect(waiting, agentcontrol.Lost)
 	<-ended
-	received := s.Told()
+	received := s.Received()
 	s.expect(s.order(context.Background(), s.contract.Examples[0]), agentcontrol.Lost)
-	assert.Equal(s.t, received, s.Told(), "it received a command after the end")
+	assert.Equal(s.t, received, s.Received(), "it received a command after the end")
 	assert.Empty(s.t, s.host.Agents())
 }
 
@@ -106,10 +106,10 @@ func (s *steered) isReloaded() {
 func (s *steered) waitWhile(want agentcontrol.Reason, end func()) {
 	s.t.Helper()
 	s.Silence()
-	before := s.Told()
+	before := s.Received()
 	outcome := make(chan string, 1)
 	go func() { outcome <- s.host.extension.order(s.agent.ID(), s.contract.Examples[0]) }()
-	s.await("the agent to receive a command", func() bool { return s.Told() > before })
+	s.await("the agent to receive a command", func() bool { return s.Received() > before })
 	end()
 	assert.Equal(s.t, string(want), <-outcome)
 	assert.Empty(s.t, s.host.Agents(), "it is shown after its end")

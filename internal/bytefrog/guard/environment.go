@@ -85,8 +85,8 @@ func newLines() lines {
 
 // warn writes a line of a kind, unless there were too many of them.
 func (e *environment) warn(of *logline.Seldom, logger *zap.Logger, text string, fields ...zap.Field) {
-	since, say := of.Say(time.Now())
-	if !say {
+	since, due := of.Count(time.Now())
+	if !due {
 		return
 	}
 	if since > 1 {

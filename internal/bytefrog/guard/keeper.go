@@ -158,7 +158,7 @@ func (k *keeper) reach(ctx context.Context) (*link, error) {
 		}
 	}
 	err := errors.Join(failed...)
-	if since, say := k.failing.Say(time.Now()); say {
+	if since, due := k.failing.Count(time.Now()); due {
 		s.logger.Warn("No collector accepts the agent", zap.Error(err), zap.Int("since_last_line", since))
 	}
 	return nil, err
@@ -236,7 +236,7 @@ func (k *keeper) resumeIfDrained(l *link) {
 		return
 	}
 	l.held.Store(false)
-	if since, say := s.env.lines.goesOn.Say(time.Now()); say {
+	if since, due := s.env.lines.goesOn.Count(time.Now()); due {
 		s.logger.Info("The collector has read all waiting data: the agent resumes", zap.String("collector", l.address), zap.Int("since_last_line", since))
 	}
 	s.agent.Resume(hq.Overload | hq.Absence)

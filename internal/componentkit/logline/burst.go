@@ -16,17 +16,17 @@ type Burst struct {
 	seldom Seldom
 }
 
-// Say counts an event of a burst, and reports whether to log it: once for a burst, and later for a burst that closely
+// Count counts an event of a burst, and reports whether to log it: once for a burst, and later for a burst that closely
 // follows another. Then since is the number of events since the last line, including this one.
-func (b *Burst) Say(now time.Time) (since int, say bool) {
+func (b *Burst) Count(now time.Time) (since int, due bool) {
 	if b.said.Load() {
 		b.seldom.pass()
 		return 0, false
 	}
-	if since, say = b.seldom.Say(now); say {
+	if since, due = b.seldom.Count(now); due {
 		b.said.Store(true)
 	}
-	return since, say
+	return since, due
 }
 
 // Over ends the burst, and reports whether it had a line.

@@ -13,15 +13,15 @@ import (
 func TestTheFirstEventHasALineAndThenOneInEachPause(t *testing.T) {
 	var s Seldom
 	now := time.Now()
-	since, say := s.Say(now)
-	assert.True(t, say)
+	since, due := s.Count(now)
+	assert.True(t, due)
 	assert.Equal(t, 1, since)
 	for range 100 {
-		_, say = s.Say(now.Add(Pause - 1))
-		assert.False(t, say)
+		_, due = s.Count(now.Add(Pause - 1))
+		assert.False(t, due)
 	}
-	since, say = s.Say(now.Add(Pause))
-	assert.True(t, say)
+	since, due = s.Count(now.Add(Pause))
+	assert.True(t, due)
 	assert.Equal(t, 101, since)
 }
 
@@ -31,7 +31,7 @@ func TestMostBoundsTheLinesInEachPause(t *testing.T) {
 	for _, expected := range []int{1, 98} {
 		said := 0
 		for range 100 {
-			if since, say := s.Say(now); say {
+			if since, due := s.Count(now); due {
 				said++
 				assert.Equal(t, expected, since)
 				expected = 1
@@ -46,15 +46,15 @@ func TestABurstHasOneLine(t *testing.T) {
 	var b Burst
 	assert.False(t, b.Over(), "no burst")
 	now := time.Now()
-	since, say := b.Say(now)
-	assert.True(t, say)
+	since, due := b.Count(now)
+	assert.True(t, due)
 	assert.Equal(t, 1, since)
-	_, say = b.Say(now.Add(2 * Pause))
-	assert.False(t, say, "the burst continues")
+	_, due = b.Count(now.Add(2 * Pause))
+	assert.False(t, due, "the burst continues")
 	assert.True(t, b.Over())
 	assert.False(t, b.Over())
-	since, say = b.Say(now.Add(3 * Pause))
-	assert.True(t, say)
+	since, due = b.Count(now.Add(3 * Pause))
+	assert.True(t, due)
 	assert.Equal(t, 2, since, "events without a line are counted")
 }
 
@@ -63,7 +63,7 @@ func TestOneOfManyCloseBurstsHasALine(t *testing.T) {
 	now, lines, overs := time.Now(), 0, 0
 	for range 100 {
 		for range 2 {
-			if _, say := b.Say(now); say {
+			if _, due := b.Count(now); due {
 				lines++
 			}
 		}
@@ -76,12 +76,12 @@ func TestOneOfManyCloseBurstsHasALine(t *testing.T) {
 	assert.Equal(t, 1, overs, "a burst without a line has no line at its end")
 
 	// A burst that continues has one line, after the pause.
-	_, say := b.Say(now)
-	assert.False(t, say)
-	since, say := b.Say(now.Add(Pause))
-	assert.True(t, say)
+	_, due := b.Count(now)
+	assert.False(t, due)
+	since, due := b.Count(now.Add(Pause))
+	assert.True(t, due)
 	assert.Equal(t, 2*100-1+2, since)
-	_, say = b.Say(now.Add(2 * Pause))
-	assert.False(t, say)
+	_, due = b.Count(now.Add(2 * Pause))
+	assert.False(t, due)
 	assert.True(t, b.Over())
 }

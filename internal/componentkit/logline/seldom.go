@@ -24,9 +24,9 @@ type Seldom struct {
 	lines, count int
 }
 
-// Say counts an event, and reports whether to log it. Then since is the number of events since the last line, including
+// Count counts an event, and reports whether to log it. Then since is the number of events since the last line, including
 // this one.
-func (s *Seldom) Say(now time.Time) (since int, say bool) {
+func (s *Seldom) Count(now time.Time) (since int, due bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count++

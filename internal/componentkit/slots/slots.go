@@ -259,8 +259,8 @@ func (s *Slots) close(victim *Slot, reason Reason, full *Full) {
 	if s.options.Logger == nil {
 		return
 	}
-	since, say := s.line.Say(s.options.Now())
-	if !say {
+	since, due := s.line.Count(s.options.Now())
+	if !due {
 		return
 	}
 	fields := []zap.Field{

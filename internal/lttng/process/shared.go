@@ -102,7 +102,7 @@ func (s *shared) warnNoKey(event, field string) {
 }
 
 func (s *shared) logCannotPack(err error) {
-	if since, say := s.cannotPack.Say(s.Now()); say {
+	if since, due := s.cannotPack.Count(s.Now()); due {
 		s.logger.Error("Call events of a process cannot be packed", zap.Error(err), zap.Int("times_since_last_line", since))
 	}
 }

@@ -304,7 +304,7 @@ func (b *Batches) delivered(p parcel, err error) {
 	}
 	reason := b.dropReason(err)
 	b.settings.Dropped(p.batch.Events, reason)
-	if since, say := b.dropping.Say(b.settings.Now()); say {
+	if since, due := b.dropping.Count(b.settings.Now()); due {
 		b.settings.Logger.Error("The receiver drops batches of call events until the pipeline accepts one",
 			zap.String("reason", reason), zap.Int("events", p.batch.Events), zap.Int("batches_since_last_line", since), zap.Error(err))
 	}
@@ -323,7 +323,7 @@ func (b *Batches) dropReason(err error) string {
 }
 
 func (b *Batches) refused(err error) {
-	if since, say := b.refusing.Say(b.settings.Now()); say {
+	if since, due := b.refusing.Count(b.settings.Now()); due {
 		b.settings.Logger.Warn("The pipeline refuses call events: "+b.settings.WhileRefused,
 			zap.Int("refusals_since_last_line", since), zap.Error(err))
 	}
@@ -331,7 +331,7 @@ func (b *Batches) refused(err error) {
 
 // stuck logs that the pipeline has not returned from a call for the time after.
 func (b *Batches) stuck(after time.Duration) {
-	if since, say := b.refusing.Say(b.settings.Now()); say {
+	if since, due := b.refusing.Count(b.settings.Now()); due {
 		b.settings.Logger.Warn("The pipeline has neither accepted nor refused call events: "+b.settings.WhileRefused,
 			zap.Duration("for", after), zap.Int("refusals_since_last_line", since))
 	}

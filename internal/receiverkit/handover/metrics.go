@@ -120,7 +120,7 @@ func (m *Metrics[T]) collect(ctx context.Context) {
 	m.settings.Observer.EndMetricsOp(ctx, m.settings.Format, n, err)
 	if err != nil {
 		m.settings.Dropped(n, DroppedRefused)
-		if since, say := m.refusing.Say(m.settings.Now()); say {
+		if since, due := m.refusing.Count(m.settings.Now()); due {
 			m.settings.Logger.Warn("The pipeline refuses metrics: the receiver drops them until the pipeline accepts some",
 				zap.Int("refusals_since_last_line", since), zap.Error(err))
 		}

@@ -226,8 +226,8 @@ func (q *Queue[T, D]) signalChange() {
 
 func (q *Queue[T, D]) dropFull(items int) {
 	q.settings.Dropped(items, DroppedQueueFull)
-	since, say := q.full.Say(q.settings.Now())
-	if !say {
+	since, due := q.full.Count(q.settings.Now())
+	if !due {
 		return
 	}
 	message := "The queue of " + q.signal.items + " is full: the receiver drops those that do not fit, until the queue is empty"
@@ -262,7 +262,7 @@ func (q *Queue[T, D]) reserve(bytes int) error {
 
 func (q *Queue[T, D]) dropMemoryless(items int, err error) {
 	q.settings.Dropped(items, DroppedMemory)
-	if since, say := q.memoryless.Say(q.settings.Now()); say {
+	if since, due := q.memoryless.Count(q.settings.Now()); due {
 		q.settings.Logger.Warn("The memory budget has no room for "+q.signal.items+": the receiver drops those that do not fit, until the queue is empty",
 			zap.Int("drops_since_last_line", since), zap.Error(err))
 	}
@@ -341,7 +341,7 @@ func (q *Queue[T, D]) send(data D, items int) {
 		q.dropping.Over()
 	case consumererror.IsPermanent(err):
 		q.settings.Dropped(items, DroppedPermanent)
-		if since, say := q.dropping.Say(q.settings.Now()); say {
+		if since, due := q.dropping.Count(q.settings.Now()); due {
 			q.settings.Logger.Error("The pipeline refuses "+q.signal.items+" with a permanent error: the receiver drops them until the pipeline accepts some",
 				zap.Int("number", items), zap.Int("drops_since_last_line", since), zap.Error(err))
 		}

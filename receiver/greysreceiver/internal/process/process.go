@@ -326,7 +326,7 @@ func (p *Process) LogLimits() {
 		if more <= 0 {
 			continue
 		}
-		if _, say := full.burst.Say(p.Now()); say {
+		if _, due := full.burst.Count(p.Now()); due {
 			p.Logger.Warn(b.text, b.limit, zap.Int64("left_out", more))
 		}
 	}

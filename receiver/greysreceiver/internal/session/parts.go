@@ -249,7 +249,7 @@ func (r *partsRun) enterEnd(p *part, parts int, err error) {
 func (r *partsRun) reportNoCode(p *part, all bool) {
 	w, t := r.work, r.job.Task
 	w.Counters.MethodsLeftOut(1, counters.LeftOutNoCode)
-	if _, say := r.job.withoutCode.Say(w.Now()); say {
+	if _, due := r.job.withoutCode.Count(w.Now()); due {
 		w.Logger.Warn("The server lists a method, and leaves it alone: its library can't read classes of newer Java, such as nested ones that are compiled for Java 11. The program's standard output has the reason",
 			append(t.LogFields(), zap.String("method", p.name))...)
 	}

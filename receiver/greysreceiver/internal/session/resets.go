@@ -166,7 +166,7 @@ func (r *resets) retry(why error, over bool) {
 	if len(r.orders) == 0 {
 		r.due = now.Add(r.pauses.Pause())
 	}
-	if since, say := r.failing.Say(now); say && !over {
+	if since, due := r.failing.Count(now); due && !over {
 		r.settings.Logger.Warn("A reset failed, and is tried again: classes keep code of commands",
 			zap.Error(why), zap.Int("times_since_last_line", since))
 	}

@@ -231,7 +231,7 @@ func (s *Session) countLink() {
 	case since.LastBad == nil:
 		return // the end of the command is logged
 	}
-	if times, say := s.garbled.Say(s.Now()); say {
+	if times, due := s.garbled.Count(s.Now()); due {
 		s.Logger.Warn("A reply could not be decoded, and is dropped", zap.Error(since.LastBad),
 			zap.Uint64("bad_replies_of_connection", total.Bad), zap.Int("times_since_last_line", times))
 	}
@@ -397,14 +397,14 @@ func (s *Session) schedule(r *run, how outcome, now time.Time) {
 			j.due = now.Add(refusedPause)
 			message = "The server could not carry out a command: a reset undoes it, and the receiver asks again after ten minutes. The program's standard output has the reason; constructors and lambdas cannot be watched"
 		}
-		if since, say := j.refusing.Say(now); say && !r.isStarting() {
+		if since, due := j.refusing.Count(now); due && !r.isStarting() {
 			s.Logger.Warn(message, append(j.LogFields(), zap.Error(r.err), zap.Int("times_since_last_line", since))...)
 		}
 	case outcomeLost, outcomeTimedOut:
 		pause := j.pauses.Pause()
 		j.due = now.Add(pause)
 		s.commandLost(j, how, !s.link.IsOneConnection())
-		if since, say := j.failing.Say(now); say && (!r.isStarting() || r.presumed) {
+		if since, due := j.failing.Count(now); due && (!r.isStarting() || r.presumed) {
 			s.Logger.Warn("A command was lost: the receiver asks again",
 				append(j.LogFields(), zap.Error(orEarly(r.err)), zap.Duration("pause", pause), zap.Int("times_since_last_line", since))...)
 		}
@@ -428,7 +428,7 @@ func (s *Session) finished(r *run, now time.Time) {
 		return
 	}
 	if errors.Is(context.Cause(r.ctx), errEnough) {
-		if _, say := j.shortened.Say(now); say {
+		if _, due := j.shortened.Count(now); due {
 			s.Logger.Warn("A list has more entries than its limit: the receiver ignores the rest, and does not notice entries that are gone. Raise limit, or set it to -1 for all",
 				append(j.LogFields(), zap.Int32("limit", int32(j.Limit)))...)
 		}
@@ -476,7 +476,7 @@ func (s *Session) partLost(l *lostPart) {
 	}
 	s.resets.owe(j.Classes())
 	s.waiting = append(s.waiting, l)
-	if since, say := j.failing.Say(now); say {
+	if since, due := j.failing.Count(now); due {
 		s.Logger.Warn("A command of a pattern was lost: the receiver asks again, and the others go on",
 			append(j.LogFields(), zap.String("method", p.name), zap.Error(l.err), zap.Duration("pause", pause), zap.Int("times_since_last_line", since))...)
 	}

@@ -317,7 +317,7 @@ func (w *Work) compareClocks(ended time.Time) {
 		w.elsewhere.Over()
 		return
 	}
-	if since, say := w.elsewhere.Say(now); say {
+	if since, due := w.elsewhere.Count(now); due {
 		w.Logger.Warn("Calls that were recorded just now ended at another time: set timezone to that of the program, or its clock",
 			zap.Duration("ahead", ahead.Round(time.Second)), zap.String("timezone", w.Timezone), zap.Int("times_since_last_line", since))
 	}
@@ -326,7 +326,7 @@ func (w *Work) compareClocks(ended time.Time) {
 // reportUnmatched reports that the patterns of a job match nothing, once until they match. Several goroutines may call
 // it.
 func (w *Work) reportUnmatched(j *job) {
-	if _, say := j.unmatched.Say(w.Now()); say {
+	if _, due := j.unmatched.Count(w.Now()); due {
 		w.Logger.Warn("A pattern matches no class or method: the receiver tries again", j.LogFields()...)
 		w.events.Problem(Unmatched, j.Task, nil)
 	}

@@ -101,8 +101,8 @@ func (e *Environment) Prepare() {
 
 // LogSeldom logs a line, at the debug level if the line was logged a short time ago.
 func (e *Environment) LogSeldom(line *logline.Seldom, logger *zap.Logger, level zapcore.Level, message string, fields ...zap.Field) {
-	since, say := line.Say(e.Now())
-	if !say {
+	since, due := line.Count(e.Now())
+	if !due {
 		logger.Debug(message, fields...)
 		return
 	}

@@ -36,7 +36,7 @@ func (l *lines) endBursts() {
 }
 
 func (l *lines) warnSeldom(line *logline.Seldom, message string, fields ...zap.Field) {
-	if since, say := line.Say(l.now()); say {
+	if since, due := line.Count(l.now()); due {
 		l.logger.Warn(message, append(fields, zap.Int("times_since_last_line", since))...)
 	}
 }
@@ -60,7 +60,7 @@ func (l *lines) warnStreamCut(of string) {
 }
 
 func (l *lines) logCleared(traceKey, of string, packets uint64) {
-	if since, say := l.cleared.Say(l.now()); say {
+	if since, due := l.cleared.Count(l.now()); due {
 		l.logger.Info("The session was cleared, or its files were overwritten: unread packets are lost",
 			zap.String("trace", traceKey), zap.String("stream", of), zap.Uint64("packets", packets), zap.Int("times_since_last_line", since))
 	}

@@ -163,20 +163,20 @@ func (s *Session) logFailure(err error, pause time.Duration) {
 	case errors.As(err, &bad):
 		s.env.Telemetry.BadData(bad.what)
 		s.recording.health.Failed(err)
-		if since, say := s.lines.badData.Say(now); say {
+		if since, due := s.lines.badData.Count(now); due {
 			s.interrupted = true
 			s.lines.logger.Error("The session is dropped for now: its data cannot be read",
 				zap.String("what", bad.what), zap.Error(bad.err), zap.Duration("again_in", pause), zap.Int("times_since_last_line", since))
 		}
 	case errors.As(err, &refused):
 		s.recording.health.Failed(err)
-		if since, say := s.lines.refused.Say(now); say {
+		if since, due := s.lines.refused.Count(now); due {
 			s.interrupted = true
 			s.lines.logger.Warn("The session cannot be attached: the receiver tries again", zap.Error(err), zap.Int("times_since_last_line", since))
 		}
 	default:
 		s.env.Telemetry.ConnectionFailed()
-		if since, say := s.lines.disconnected.Say(now); say {
+		if since, due := s.lines.disconnected.Count(now); due {
 			s.interrupted = true
 			s.lines.logger.Warn("The connection to the relay daemon failed: the receiver connects again", zap.Error(err), zap.Int("times_since_last_line", since))
 		}
@@ -261,7 +261,7 @@ func (s *Session) freeMemory(why error) {
 	r.group.DeliverAbandoned()
 	r.memory.close()
 	s.env.Telemetry.SessionDetached(process.DroppedMemory)
-	if since, say := s.env.seldom.detached.Say(s.env.Now()); say {
+	if since, due := s.env.seldom.detached.Count(s.env.Now()); due {
 		s.lines.logger.Warn("The session is detached for now: it holds more of the memory budget than it may. Open calls are not paired",
 			zap.Error(why), zap.Int("times_since_last_line", since))
 	}

@@ -102,7 +102,7 @@ func (g *flameGraph) forPage(bytes int64, leave func()) (release func(), err err
 		return nil, fmt.Errorf("%s is nearly reached: a page of about %d bytes needs more than the %d that are free", budget.Setting, bytes, max(free, 0))
 	}
 	account := m.group.Open(budget.Settings{Leave: func(*budget.Error) { leave() }})
-	if err := account.Take(int(bytes)); err != nil {
+	if err := account.Reserve(int(bytes)); err != nil {
 		account.Close()
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func TestTheMemoryBudgetHasTheLargestServiceFolded(t *testing.T) {
 	require.Zero(t, b.sum(t, "shed"))
 
 	receiver := all.Group("bytefrog").Open(budget.Settings{Leave: func(why *budget.Error) { t.Error(why) }})
-	require.NoError(t, receiver.Take(8<<20), "the trees hold less than half, and there is room")
+	require.NoError(t, receiver.Reserve(8<<20), "the trees hold less than half, and there is room")
 	b.fold("hostile", 20_000, 60_000)
 	testkit.Eventually(t, "memory", func() (bool, string) { return all.Used() <= all.Limit(), fmt.Sprint(all.Used()) })
 	assert.Positive(t, b.store.Counters().Shed.Paths)
@@ -69,7 +69,7 @@ func TestTheMemoryBudgetHasTheLargestServiceFolded(t *testing.T) {
 	b.logBounds()
 	assert.Equal(t, 1, said.FilterMessageSnippet("The memory budget asked for memory").Len())
 
-	require.NoError(t, receiver.Take(1<<20), "no spans arrive: the budget demands it")
+	require.NoError(t, receiver.Reserve(1<<20), "no spans arrive: the budget demands it")
 	receiver.Close()
 	require.NoError(t, b.shutdown(t.Context()))
 	assert.Zero(t, all.Used(), "all memory is free")
@@ -85,7 +85,7 @@ func TestTreesFreeMemoryWhileNoDataArrives(t *testing.T) {
 	receiver := all.Group("bytefrog").Open(budget.Settings{Leave: func(why *budget.Error) { t.Error(why) }})
 	defer receiver.Close()
 	for range 8 {
-		require.NoError(t, receiver.Take(1<<20))
+		require.NoError(t, receiver.Reserve(1<<20))
 	}
 	testkit.Eventually(t, "memory", func() (bool, string) { return all.Used() <= all.Limit(), fmt.Sprint(all.Used()) })
 	assert.LessOrEqual(t, b.sum(t, "memory"), all.Limit()-8<<20)
@@ -106,7 +106,7 @@ func TestAPageWithoutFreeMemoryIsRefused(t *testing.T) {
 	testkit.Eventually(t, "memory to be free", func() (bool, string) { return all.Used() < 4<<20, fmt.Sprint(all.Used()) })
 	receiver := all.Group("bytefrog").Open(budget.Settings{Leave: func(why *budget.Error) { t.Error(why) }})
 	defer receiver.Close()
-	require.NoError(t, receiver.Take(int(all.Limit()-all.Used())))
+	require.NoError(t, receiver.Reserve(int(all.Limit()-all.Used())))
 	for i, path := range paths {
 		status, text := get(t, address+path)
 		assert.Equal(t, http.StatusServiceUnavailable, status, "%s: %s", path, text)

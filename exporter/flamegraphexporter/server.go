@@ -62,8 +62,8 @@ func (g *flameGraph) serve(ctx context.Context, host component.Host) error {
 		MaxKeptWindows:     g.config.MaxKeptWindows,
 		MaxKeptWindowNodes: g.config.MaxKeptWindowNodes,
 
-		Take: g.forPage,
-		Kept: g.memory.ask,
+		Reserve: g.forPage,
+		Kept:    g.memory.ask,
 	})
 	g.server.handler.Store(handler)
 	server, err := g.config.ToServer(ctx, host.GetExtensions(), g.set.TelemetrySettings, handler, confighttp.WithErrorHandler(refuse))

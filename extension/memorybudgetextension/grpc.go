@@ -153,7 +153,7 @@ func (s *grpcServer) HandleRPC(ctx context.Context, what stats.RPCStats) {
 		}
 	case *stats.End:
 		c.free()
-		s.account.Give(c.taken)
+		s.account.Release(c.taken)
 		c.taken = 0
 		if c.leave != nil {
 			c.leave()

@@ -51,7 +51,7 @@ func (s *httpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	taken := 0
-	defer func() { s.account.Give(taken) }()
+	defer func() { s.account.Release(taken) }()
 	leave, refused := s.enter(r.RemoteAddr)
 	if refused != nil {
 		s.refuse(w, r, kind, refused)

@@ -78,7 +78,7 @@ func newRequests(config RequestsConfig, logger *zap.Logger, telemetry *metadata.
 	}
 	q.account = b.Group(holder).Open(budget.Settings{
 		Limit: int64(config.LimitMiB) * mib, Setting: "requests.limit_mib of memory_budget",
-		// A request ends by itself within moments. Until then Take refuses further ones.
+		// A request ends by itself within moments. Until then Reserve refuses further ones.
 		Shrink: func(int64) {},
 	})
 	return q
@@ -105,9 +105,9 @@ func (q *requests) judge(body []byte, beside int, walk func(body []byte, most in
 
 // reserve reserves bytes.
 func (q *requests) reserve(bytes int) (taken int, r *refusal) {
-	reserve := q.account.Take
+	reserve := q.account.Reserve
 	if bytes > q.config.LimitMiB*mib/large {
-		reserve = q.account.TakeOfHalf
+		reserve = q.account.ReserveOfHalf
 	}
 	if err := reserve(bytes); err != nil {
 		return 0, &refusal{reasonMemory, codes.Unavailable, "no memory for the request now, send it again later: " + err.Error()}

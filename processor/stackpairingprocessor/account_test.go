@@ -123,7 +123,7 @@ func TestAtTheMemoryBudgetTheLargestStreamMakesRoom(t *testing.T) {
 	b := newBed(t)
 	all := b.budgetFor(8)
 	receiver := other(t, all, "bytefrog")
-	require.NoError(t, receiver.Take(3<<20))
+	require.NoError(t, receiver.Reserve(3<<20))
 	b.handOver(batch{stream: 1, events: []string{"enter main"}}, batch{stream: 1, first: 2, events: []string{"enter f"}})
 	for n := range uint64(20) { // 32 bytes each
 		b.handOver(batch{stream: 2, first: 1 + 20_000*n, events: many(10_000, "enter f", "exit f")})
@@ -153,7 +153,7 @@ func TestTheMemoryBudgetGetsItsMemoryWhileNoHandOverArrives(t *testing.T) {
 	}
 	require.Greater(t, all.Used(), int64(4<<20))
 	receiver := other(t, all, "bytefrog")
-	require.NoError(t, receiver.Take(4<<20), "the processor holds most, so it makes room")
+	require.NoError(t, receiver.Reserve(4<<20), "the processor holds most, so it makes room")
 	require.Eventually(t, func() bool { return all.Used() <= all.Limit() && b.sum("shed_streams", "memory_budget") > 0 }, 10*time.Second, time.Millisecond)
 	assert.EqualValues(t, 1, b.sum("shed_streams", "memory_budget"))
 	assert.EqualValues(t, 1, b.sum("waiting_events"), "of the small one")
@@ -172,7 +172,7 @@ func TestTheMemoryBudgetGetsItsMemoryWhileSpansAreHeld(t *testing.T) {
 	b.handOver(call(1, "f", 0))
 	require.Positive(t, b.sum("held_spans"))
 	receiver := other(t, all, "bytefrog")
-	require.NoError(t, receiver.Take(7<<20))
+	require.NoError(t, receiver.Reserve(7<<20))
 	require.Eventually(t, func() bool { return all.Used() <= all.Limit() }, 10*time.Second, time.Millisecond)
 	assert.EqualValues(t, 160_000, b.sum("dropped_spans", "memory_budget"))
 	assert.EqualValues(t, 1, b.sum("held_spans"), "the held span stays")

@@ -78,13 +78,13 @@ func TestAServerBeyondItsMemoryLimitIsReconnected(t *testing.T) {
 func TestOnlyTheLargestServerIsDisconnectedAtTheBudget(t *testing.T) {
 	b, s, of := counting(t, 6*mib, func(*Config) {})
 	other := of.Group(b.receiver.env.ID).Open(budget.Settings{Leave: func(*budget.Error) { t.Error("the smaller server has to free memory") }})
-	require.NoError(t, other.Take(2*mib))
+	require.NoError(t, other.Reserve(2*mib))
 	a := s.next()
 	a.answer(affectedOne)
 	b.fill(a)
 	assert.Contains(t, b.awaitLogged(lineFull).ContextMap()["error"], "limit_mib of memory_budget is reached")
 	s.next().answer(affectedOne)
-	require.NoError(t, other.Take(mib))
+	require.NoError(t, other.Reserve(mib))
 	other.Close()
 }
 

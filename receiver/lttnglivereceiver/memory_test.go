@@ -106,7 +106,7 @@ func TestADetachedSessionFreesItsMemoryWhileThePipelineRefuses(t *testing.T) {
 	of.SetLimit(used + 128*kib)
 	other := of.Group("other").Open(budget.Settings{Leave: func(*budget.Error) { t.Error("the smaller account is asked") }})
 	defer other.Close()
-	require.NoError(t, other.Take(256*kib))
+	require.NoError(t, other.Reserve(256*kib))
 	b.awaitSaid(lineDetached)
 	b.await("the memory of the session", func() bool { return of.Used() <= 512*kib })
 	assert.Positive(t, b.metric("receiver_lttng_live_batches_dropped"))

@@ -161,7 +161,7 @@ type Account struct {
 	settings Settings
 	// used is the number of bytes that the owner has reserved.
 	used atomic.Int64
-	// ceiling is the number of bytes up to which Take needs no lock: the granted ones, or -1 if the
+	// ceiling is the number of bytes up to which Reserve needs no lock: the granted ones, or -1 if the
 	// account has to leave or is closed.
 	ceiling atomic.Int64
 
@@ -172,9 +172,9 @@ type Account struct {
 	closed        bool
 }
 
-// Take reserves bytes, all or none. The error is a *Error if the account's own limit is reached, or if the budget's
+// Reserve reserves bytes, all or none. The error is a *Error if the account's own limit is reached, or if the budget's
 // limit is reached and this account gives way. A closed account returns another error.
-func (a *Account) Take(bytes int) error {
+func (a *Account) Reserve(bytes int) error {
 	used := a.used.Add(int64(bytes))
 	if used > a.settings.Limit {
 		a.used.Add(-int64(bytes))
@@ -190,17 +190,17 @@ func (a *Account) Take(bytes int) error {
 	return nil
 }
 
-// TakeOfHalf reserves bytes if the account then holds at most half of its own limit. The other half stays free for
+// ReserveOfHalf reserves bytes if the account then holds at most half of its own limit. The other half stays free for
 // memory that the peer needs to continue.
-func (a *Account) TakeOfHalf(bytes int) error {
+func (a *Account) ReserveOfHalf(bytes int) error {
 	if used := a.used.Load() + int64(bytes); used > a.settings.Limit/2 {
 		return &Error{Setting: a.settings.Setting, Limit: a.settings.Limit / 2, Account: used}
 	}
-	return a.Take(bytes)
+	return a.Reserve(bytes)
 }
 
-// TakeIfRoom reserves bytes if no account has to give way for them, and reports whether it did.
-func (a *Account) TakeIfRoom(bytes int) bool {
+// ReserveIfRoom reserves bytes if no account has to give way for them, and reports whether it did.
+func (a *Account) ReserveIfRoom(bytes int) bool {
 	b := a.group.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -215,8 +215,8 @@ func (a *Account) TakeIfRoom(bytes int) bool {
 	return true
 }
 
-// Give releases bytes.
-func (a *Account) Give(bytes int) {
+// Release releases bytes.
+func (a *Account) Release(bytes int) {
 	used := a.used.Add(-int64(bytes))
 	if ceiling := a.ceiling.Load(); ceiling < 0 || ceiling-used > 2*chunk {
 		a.trim()
@@ -252,14 +252,14 @@ func (a *Account) Set(bytes int64) (excess int64) {
 	return excess
 }
 
-// Hold sets the size of the account: it reserves or releases the difference. The error is that of Take. An account that
+// Hold sets the size of the account: it reserves or releases the difference. The error is that of Reserve. An account that
 // has to leave gets it even if it does not grow. One goroutine at a time may call it.
 func (a *Account) Hold(bytes int64) error {
 	more := bytes - a.used.Load()
 	if more > 0 {
-		return a.Take(int(more))
+		return a.Reserve(int(more))
 	}
-	a.Give(int(-more))
+	a.Release(int(-more))
 	return a.Err()
 }
 

@@ -49,21 +49,21 @@ func TestAtTheBoundTheLargestOfTheLargestGroupLeaves(t *testing.T) {
 	b := quietBudget(100 * testMiB)
 	runs, trees := b.Group("bytefrog"), b.Group("flame_graph")
 	honest, hostile, tree := leaver(runs, "honest"), leaver(runs, "hostile"), shrinker(trees, "tree")
-	require.NoError(t, honest.Take(5*testMiB))
+	require.NoError(t, honest.Reserve(5*testMiB))
 	require.Zero(t, tree.Set(40*testMiB))
 	for range 55 {
-		require.NoError(t, hostile.Take(testMiB))
+		require.NoError(t, hostile.Reserve(testMiB))
 	}
-	require.NoError(t, honest.Take(testMiB), "the honest run gets memory, because another one has to leave")
+	require.NoError(t, honest.Reserve(testMiB), "the honest run gets memory, because another one has to leave")
 	assert.Equal(t, 1, hostile.asked)
 	assert.Zero(t, honest.asked)
 	assert.Zero(t, tree.asked)
 	assert.EqualError(t, hostile.why,
 		"limit_mib of memory_budget is reached: 100.0 MiB of 100.0 MiB are in use, 60.0 MiB of these by bytefrog and 55.0 MiB by this one")
-	require.ErrorAs(t, hostile.Take(1), new(*Error), "the run that has to leave gets no more")
+	require.ErrorAs(t, hostile.Reserve(1), new(*Error), "the run that has to leave gets no more")
 	hostile.Close()
 	assert.Equal(t, int64(46*testMiB), b.Used())
-	require.NoError(t, honest.Take(testMiB))
+	require.NoError(t, honest.Reserve(testMiB))
 	assert.Equal(t, 1, hostile.asked)
 }
 
@@ -71,9 +71,9 @@ func TestTheAccountInNeedGetsTheErrorIfItHoldsMost(t *testing.T) {
 	b := quietBudget(10 * testMiB)
 	runs := b.Group("bytefrog")
 	small, large := leaver(runs, "small"), leaver(runs, "large")
-	require.NoError(t, small.Take(testMiB))
-	require.NoError(t, large.Take(9*testMiB))
-	err := large.Take(testMiB)
+	require.NoError(t, small.Reserve(testMiB))
+	require.NoError(t, large.Reserve(9*testMiB))
+	err := large.Reserve(testMiB)
 	require.ErrorContains(t, err, "limit_mib of memory_budget is reached")
 	assert.Equal(t, int64(9*testMiB), large.Used(), "all or none")
 	assert.Zero(t, large.asked, "it has its error")
@@ -85,7 +85,7 @@ func TestAShrinkingAccountOwesTheExcessAndSomeToSpare(t *testing.T) {
 	tree, runs := shrinker(b.Group("flame_graph"), "tree"), b.Group("bytefrog")
 	require.Zero(t, tree.Set(14*testMiB))
 	run := leaver(runs, "run")
-	require.NoError(t, run.Take(3*testMiB))
+	require.NoError(t, run.Reserve(3*testMiB))
 	assert.Equal(t, 1, tree.asked)
 	assert.Equal(t, int64(2*testMiB), tree.owes, "one MiB is too much, and a sixteenth of the limit is to spare")
 	assert.Equal(t, int64(2*testMiB), tree.Set(14*testMiB), "it is reminded of it")
@@ -103,33 +103,33 @@ func TestAShrinkingAccountOwesAlsoBytesThatItHasJustSet(t *testing.T) {
 func TestAShrinkingAccountGetsNoMoreWhileItOwes(t *testing.T) {
 	b := quietBudget(16 * testMiB)
 	queue := shrinker(b.Group("logs"), "queue")
-	require.NoError(t, queue.Take(16*testMiB))
-	require.Error(t, queue.Take(testMiB))
-	require.Error(t, queue.Take(testMiB))
-	queue.Give(4 * testMiB)
-	require.NoError(t, queue.Take(testMiB))
+	require.NoError(t, queue.Reserve(16*testMiB))
+	require.Error(t, queue.Reserve(testMiB))
+	require.Error(t, queue.Reserve(testMiB))
+	queue.Release(4 * testMiB)
+	require.NoError(t, queue.Reserve(testMiB))
 }
 
 func TestAnAccountHasItsOwnLimit(t *testing.T) {
 	b := quietBudget(16 * testMiB)
 	a := b.Group("bytefrog").Open(Settings{Limit: 1000, Setting: "limits.max_run_memory", Leave: func(*Error) { t.Error("asked") }})
-	require.NoError(t, a.Take(600))
-	require.EqualError(t, a.Take(401), "limits.max_run_memory is reached (1000 bytes)")
-	require.NoError(t, a.Take(400))
-	a.Give(800)
-	require.EqualError(t, a.TakeOfHalf(301), "limits.max_run_memory is reached (500 bytes)")
-	require.NoError(t, a.TakeOfHalf(300))
+	require.NoError(t, a.Reserve(600))
+	require.EqualError(t, a.Reserve(401), "limits.max_run_memory is reached (1000 bytes)")
+	require.NoError(t, a.Reserve(400))
+	a.Release(800)
+	require.EqualError(t, a.ReserveOfHalf(301), "limits.max_run_memory is reached (500 bytes)")
+	require.NoError(t, a.ReserveOfHalf(300))
 }
 
 func TestAClosedAccountReleasesAllAndGetsNothing(t *testing.T) {
 	b := quietBudget(16 * testMiB)
 	p := leaver(b.Group("bytefrog"), "run")
-	require.NoError(t, p.Take(testMiB))
+	require.NoError(t, p.Reserve(testMiB))
 	p.Close()
 	p.Close()
 	assert.Zero(t, b.Used())
-	require.ErrorIs(t, p.Take(1), errClosed)
-	p.Give(testMiB)
+	require.ErrorIs(t, p.Reserve(1), errClosed)
+	p.Release(testMiB)
 	assert.Zero(t, p.Set(testMiB))
 	assert.Zero(t, b.Used())
 }
@@ -152,22 +152,22 @@ func TestMemoryGoesBackToTheSystemWhenMuchWasReleased(t *testing.T) {
 		{"less was released", 1, nil, nil},
 		{"little more is released between two returns", 2, func(_ *Budget, p *peer) {
 			time.Sleep(2500 * time.Millisecond)
-			p.Give(testMiB)
+			p.Release(testMiB)
 		}, []time.Duration{1, 3, 7, 15, 31}},
 		{"much more is released in a long pause", 2, func(_ *Budget, p *peer) {
 			time.Sleep(9 * time.Second)
-			p.Give(2 * testMiB)
+			p.Release(2 * testMiB)
 		}, []time.Duration{1, 3, 7, 10, 12, 16, 24, 40}},
 		{"much is released again and again", 2, func(_ *Budget, p *peer) {
 			for range 2 {
 				time.Sleep(400 * time.Millisecond)
-				p.Give(2 * testMiB)
+				p.Release(2 * testMiB)
 			}
 		}, []time.Duration{1, 3, 7, 15, 31}},
 		{"the budget is stopped", 2, func(b *Budget, p *peer) {
 			time.Sleep(4 * time.Second)
 			b.Stop()
-			p.Give(4 * testMiB)
+			p.Release(4 * testMiB)
 		}, []time.Duration{1, 3}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -176,9 +176,9 @@ func TestMemoryGoesBackToTheSystemWhenMuchWasReleased(t *testing.T) {
 				defer b.Stop()
 				returns := returnsOf(b)
 				p := leaver(b.Group("bytefrog"), "run")
-				require.NoError(t, p.Take(8*testMiB))
-				p.Give(test.release * testMiB)
-				p.Give(2 * chunk) // an account may reserve so much more than it holds
+				require.NoError(t, p.Reserve(8*testMiB))
+				p.Release(test.release * testMiB)
+				p.Release(2 * chunk) // an account may reserve so much more than it holds
 				if test.then != nil {
 					test.then(b, p)
 				}
@@ -211,8 +211,8 @@ func TestLittleMemoryGoesBackWhenLittleIsStillInUse(t *testing.T) {
 				defer b.Stop()
 				returns := returnsOf(b)
 				p := leaver(b.Group("bytefrog"), "run")
-				require.NoError(t, p.Take(test.take*testMiB))
-				p.Give(test.give * testMiB)
+				require.NoError(t, p.Reserve(test.take*testMiB))
+				p.Release(test.give * testMiB)
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				assert.Len(t, *returns, test.wantReturns)
@@ -231,12 +231,12 @@ func TestReleasesWhileMemoryIsReturned(t *testing.T) {
 		b.free = func() {
 			free()
 			if len(*returns) == 1 {
-				p.Give(2 * testMiB)
+				p.Release(2 * testMiB)
 				time.Sleep(500 * time.Millisecond)
 			}
 		}
-		require.NoError(t, p.Take(8*testMiB))
-		p.Give(3 * testMiB)
+		require.NoError(t, p.Reserve(8*testMiB))
+		p.Release(3 * testMiB)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		assert.Equal(t, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, *returns,
@@ -285,13 +285,13 @@ func TestTheChoiceIsFair(t *testing.T) {
 				case p.settings.Shrink != nil:
 					p.Set(max(p.Used()+int64(bytes)-p.owes, 0))
 					p.owes = 0
-				case p.why != nil || p.Take(bytes) != nil:
+				case p.why != nil || p.Reserve(bytes) != nil:
 					if random.IntN(3) == 0 {
 						p.Close()
 						peers = slicesWithout(peers, p)
 					}
 				case n < 5:
-					p.Give(random.IntN(int(p.Used())))
+					p.Release(random.IntN(int(p.Used())))
 				}
 			}
 			checkSums(t, b, seed)
@@ -340,8 +340,8 @@ func TestManyGoroutinesShareABudget(t *testing.T) {
 			for range 50 {
 				leave := make(chan struct{}, 1)
 				a := group.Open(Settings{Leave: func(*Error) { leave <- struct{}{} }})
-				for a.Take(random.IntN(testMiB)) == nil && len(leave) == 0 && random.IntN(20) > 0 {
-					a.Give(min(random.IntN(testMiB/2), int(a.Used())))
+				for a.Reserve(random.IntN(testMiB)) == nil && len(leave) == 0 && random.IntN(20) > 0 {
+					a.Release(min(random.IntN(testMiB/2), int(a.Used())))
 				}
 				a.Close()
 			}
@@ -364,22 +364,22 @@ func TestTheDefaultIsAShareOfTheMemoryOfTheProcess(t *testing.T) {
 func TestUsagesNameEachGroup(t *testing.T) {
 	b := quietBudget(16 * testMiB)
 	p := leaver(b.Group("bytefrog"), "run")
-	require.NoError(t, p.Take(testMiB))
-	require.Error(t, p.Take(16*testMiB))
+	require.NoError(t, p.Reserve(testMiB))
+	require.Error(t, p.Reserve(16*testMiB))
 	assert.Equal(t, []Usage{{Group: "bytefrog", Bytes: testMiB, Accounts: 1, Asked: 1}}, b.Usages())
 	b.SetLimit(64 * testMiB)
 	assert.Equal(t, int64(64*testMiB), b.Limit())
 }
 
-func BenchmarkTakeAndGive(b *testing.B) {
+func BenchmarkReserveAndRelease(b *testing.B) {
 	a := New(1 << 30).Group("bytefrog").Open(Settings{Leave: func(*Error) {}})
-	_ = a.Take(chunk)
+	_ = a.Reserve(chunk)
 	b.ReportAllocs()
 	for b.Loop() {
-		if a.Take(64) != nil {
+		if a.Reserve(64) != nil {
 			b.Fatal("refused")
 		}
-		a.Give(64)
+		a.Release(64)
 	}
 }
 
@@ -387,10 +387,10 @@ func BenchmarkTakeAndGive(b *testing.B) {
 func TestAnAccountThatHoldsNothingOwesNothing(t *testing.T) {
 	b := New(1 << 20)
 	a := b.Group("otlp").Open(Settings{Shrink: func(int64) {}})
-	require.NoError(t, a.Take(512<<10))
-	require.Error(t, a.Take(2<<20))
-	a.Give(512 << 10)
-	require.NoError(t, a.Take(512<<10))
+	require.NoError(t, a.Reserve(512<<10))
+	require.Error(t, a.Reserve(2<<20))
+	a.Release(512 << 10)
+	require.NoError(t, a.Reserve(512<<10))
 }
 
 func TestAPassiveAccountIsNeverAsked(t *testing.T) {
@@ -399,9 +399,9 @@ func TestAPassiveAccountIsNeverAsked(t *testing.T) {
 	connections := runs.Open(Settings{})
 	require.Zero(t, connections.Set(10*testMiB))
 	small, large := leaver(runs, "small"), leaver(runs, "large")
-	require.NoError(t, small.Take(testMiB))
-	require.NoError(t, large.Take(4*testMiB))
-	require.NoError(t, small.Take(2*testMiB))
+	require.NoError(t, small.Reserve(testMiB))
+	require.NoError(t, large.Reserve(4*testMiB))
+	require.NoError(t, small.Reserve(2*testMiB))
 	assert.Equal(t, 1, large.asked)
 	assert.Zero(t, small.asked)
 	large.Close()
@@ -415,19 +415,19 @@ func TestAPassiveAccountIsNeverAsked(t *testing.T) {
 func TestAnAccountThatHasReleasedAllOwedBytesGetsMemoryAgain(t *testing.T) {
 	b := quietBudget(256 * testMiB)
 	queue, runs := shrinker(b.Group("logs"), "queue"), b.Group("bytefrog")
-	require.NoError(t, queue.Take(2*testMiB))
+	require.NoError(t, queue.Reserve(2*testMiB))
 	var all []*peer
 	for range 254 {
 		p := leaver(runs, "run")
-		require.NoError(t, p.Take(testMiB-chunk))
+		require.NoError(t, p.Reserve(testMiB-chunk))
 		all = append(all, p)
 	}
-	queue.Give(2 * testMiB)
-	require.NoError(t, queue.Take(1))
+	queue.Release(2 * testMiB)
+	require.NoError(t, queue.Reserve(1))
 	for _, p := range all {
 		p.Close()
 	}
-	require.NoError(t, queue.Take(testMiB))
+	require.NoError(t, queue.Reserve(testMiB))
 }
 
 func TestMemoryThatIsReservedAndReleasedRepeatedlyStaysWithTheProcess(t *testing.T) {
@@ -435,8 +435,8 @@ func TestMemoryThatIsReservedAndReleasedRepeatedlyStaysWithTheProcess(t *testing
 	b.free = func() { t.Error("memory went back though little was ever held") }
 	p := leaver(b.Group("bytefrog"), "run")
 	for range 1000 {
-		require.NoError(t, p.Take(testMiB))
-		p.Give(testMiB)
+		require.NoError(t, p.Reserve(testMiB))
+		p.Release(testMiB)
 	}
 	b.mu.Lock()
 	assert.Nil(t, b.returning)

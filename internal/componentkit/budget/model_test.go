@@ -219,17 +219,17 @@ func TestTheBudgetBehavesLikeItsSlowModel(t *testing.T) {
 					pairs = append(pairs[:i], pairs[i+1:]...)
 				case n < 15:
 					what = fmt.Sprint("reserve if there is room ", bytes)
-					require.Equal(t, p.reserveIfRoom(bytes), p.real.TakeIfRoom(int(bytes)), "seed %d, step %d: %s", seed, step, what)
+					require.Equal(t, p.reserveIfRoom(bytes), p.real.ReserveIfRoom(int(bytes)), "seed %d, step %d: %s", seed, step, what)
 				case n < 60:
 					what, inNeed = fmt.Sprint("reserve ", bytes), p.real
 					var refused bool
 					expected, refused = p.reserve(bytes)
-					require.Equal(t, refused, p.real.Take(int(bytes)) != nil, "seed %d, step %d: %s", seed, step, what)
+					require.Equal(t, refused, p.real.Reserve(int(bytes)) != nil, "seed %d, step %d: %s", seed, step, what)
 				case n < 80 && p.used > 0:
 					bytes = min(bytes, p.used)
 					what = fmt.Sprint("release ", bytes)
 					p.release(bytes)
-					p.real.Give(int(bytes))
+					p.real.Release(int(bytes))
 				case p.kind != leaves:
 					bytes *= int64(random.IntN(3))
 					what, inNeed = fmt.Sprint("set ", bytes), p.real

@@ -64,7 +64,7 @@ type memory struct {
 	limit, used atomic.Int64
 }
 
-func (m *memory) Take(bytes int) bool {
+func (m *memory) Reserve(bytes int) bool {
 	if m.used.Add(int64(bytes)) > m.limit.Load() {
 		m.used.Add(-int64(bytes))
 		return false
@@ -73,7 +73,7 @@ func (m *memory) Take(bytes int) bool {
 	return true
 }
 
-func (m *memory) Give(bytes int) { m.used.Add(-int64(bytes)) }
+func (m *memory) Release(bytes int) { m.used.Add(-int64(bytes)) }
 
 // holding returns a Hold with memory for a number of batches, and counters of its calls.
 func holding(batches int) (hold *Hold, m *memory, refused, drained *atomic.Int64) {

@@ -29,10 +29,10 @@ type Hold struct {
 
 // Memory bounds the bytes of held batches. Its methods are called from many goroutines.
 type Memory interface {
-	// Take reserves all bytes and returns true, or reserves none. It must not wait for Batches.
-	Take(bytes int) bool
-	// Give releases bytes.
-	Give(bytes int)
+	// Reserve reserves all bytes and returns true, or reserves none. It must not wait for Batches.
+	Reserve(bytes int) bool
+	// Release releases bytes.
+	Release(bytes int)
 }
 
 // sendOrHold sends a batch if no other is held and the pipeline accepts it in time. Otherwise it holds the batch.
@@ -123,7 +123,7 @@ func (b *Batches) abandon(p parcel, why error) {
 func (b *Batches) tryHold(p parcel) (held bool, freed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.settings.Hold.Memory.Take(len(p.batch.Data)) {
+	if !b.settings.Hold.Memory.Reserve(len(p.batch.Data)) {
 		return false, b.freed
 	}
 	p.batch.Data = bytes.Clone(p.batch.Data)
@@ -144,7 +144,7 @@ func (b *Batches) drain() {
 		p := b.held[0]
 		b.mu.Unlock()
 		b.deliver(&p, unlimited)
-		b.settings.Hold.Memory.Give(len(p.batch.Data))
+		b.settings.Hold.Memory.Release(len(p.batch.Data))
 
 		b.mu.Lock()
 		b.held[0] = parcel{}

@@ -141,7 +141,7 @@ func TestTheLargestQueueDropsItsOldestEntriesForOtherAccounts(t *testing.T) {
 	b.await("the pipeline to refuse", func() bool { return next.tried() > 0 })
 	run := process.Group("bytefrog").Open(budget.Settings{Leave: func(*budget.Error) { t.Error("the run has to leave") }})
 	for range 6 {
-		require.NoError(t, run.Take(entryBytes))
+		require.NoError(t, run.Reserve(entryBytes))
 	}
 	b.await("the queue to give way", func() bool { return b.dropped()[DroppedMemory] > 0 })
 	assert.Less(t, queue.Bytes(), 12*entryBytes)

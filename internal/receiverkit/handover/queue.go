@@ -199,7 +199,7 @@ func (q *Queue[T, D]) dropOldest(bytes int64) {
 	q.signalChange()
 	q.mu.Unlock()
 	if n > 0 {
-		q.memory.Give(freed)
+		q.memory.Release(freed)
 		q.dropMemoryless(items, errGaveWay)
 	}
 }
@@ -257,7 +257,7 @@ func (q *Queue[T, D]) reserve(bytes int) error {
 	if q.memory == nil {
 		return nil
 	}
-	return q.memory.Take(bytes)
+	return q.memory.Reserve(bytes)
 }
 
 func (q *Queue[T, D]) dropMemoryless(items int, err error) {
@@ -283,7 +283,7 @@ func (q *Queue[T, D]) run() {
 		q.send(q.settings.Make(entries), items)
 		clear(entries)
 		if q.memory != nil {
-			q.memory.Give(bytes)
+			q.memory.Release(bytes)
 		}
 		q.mu.Lock()
 		q.bytes -= bytes

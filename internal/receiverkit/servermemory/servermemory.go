@@ -110,12 +110,12 @@ func (m *Memory) change(more int) error {
 	}
 	err := m.account.Err()
 	if more > 0 && err == nil {
-		err = m.account.Take(more)
+		err = m.account.Reserve(more)
 		if err != nil {
-			m.account.Give(-more) // the bytes exist until they are freed
+			m.account.Release(-more) // the bytes exist until they are freed
 		}
 	} else {
-		m.account.Give(-more)
+		m.account.Release(-more)
 	}
 	if err != nil {
 		m.signal(Shortage{m.account, err})
@@ -141,7 +141,7 @@ func (m *Memory) Disconnected(b *Buffer) {
 	}
 	delete(m.buffers, b)
 	if m.account != nil {
-		m.account.Give(b.bytes)
+		m.account.Release(b.bytes)
 	}
 }
 

@@ -21,7 +21,7 @@ func TestMemoryBeyondTheBudgetIsCountedOnce(t *testing.T) {
 	other := of.Group("rbkit").Open(budget.Settings{Leave: func(*budget.Error) {}})
 	defer other.Close()
 	require.NoError(t, m.Hold(5*mib))
-	_ = other.Take(4 * mib) // the budget is full, so it asks the larger account to leave
+	_ = other.Reserve(4 * mib) // the budget is full, so it asks the larger account to leave
 	require.Error(t, m.account.Err())
 	assert.Error(t, m.Hold(6*mib))
 	assert.EqualValues(t, 6*mib, m.account.Used())

@@ -23,9 +23,9 @@ type Options struct {
 	// MaxKeptWindows is the number of windows that are kept for the pages, and MaxKeptWindowNodes
 	// the number of their paths together. Both are above 0.
 	MaxKeptWindows, MaxKeptWindowNodes int
-	// Take reserves memory for a response, in bytes, or fails if there is none; nil: there always
+	// Reserve reserves memory for a response, in bytes, or fails if there is none; nil: there always
 	// is. It calls leave in another goroutine if the response must end. release frees the memory.
-	Take func(bytes int64, leave func()) (release func(), err error)
+	Reserve func(bytes int64, leave func()) (release func(), err error)
 	// Kept is called after a window was kept; nil: no call.
 	Kept   func()
 	Logger *zap.Logger

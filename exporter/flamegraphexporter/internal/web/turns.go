@@ -31,7 +31,7 @@ type turn struct {
 }
 
 func (h *Handler) turn(of turns) turn {
-	return turn{of: of, memory: h.options.Take, isOver: new(atomic.Bool)}
+	return turn{of: of, memory: h.options.Reserve, isOver: new(atomic.Bool)}
 }
 
 // hold reserves memory for the response, in bytes, until the end of its turn.

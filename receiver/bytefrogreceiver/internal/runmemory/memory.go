@@ -108,7 +108,7 @@ func (m *Memory) ReserveOfHalfIfRoom(bytes int) bool {
 	if m.IsFull() || m.bounded.Load() > m.limit/2 {
 		return false
 	}
-	if m.bounded.Add(int64(bytes)) > m.limit || !m.account.TakeIfRoom(bytes) {
+	if m.bounded.Add(int64(bytes)) > m.limit || !m.account.ReserveIfRoom(bytes) {
 		m.bounded.Add(-int64(bytes))
 		return false
 	}
@@ -125,7 +125,7 @@ func (m *Memory) reserveOfProcess(bytes int) bool {
 }
 
 func (m *Memory) reserveInAccount(bytes int) bool {
-	err := m.account.Take(bytes)
+	err := m.account.Reserve(bytes)
 	if err == nil {
 		return true
 	}
@@ -138,7 +138,7 @@ func (m *Memory) reserveInAccount(bytes int) bool {
 // Return returns bytes that were reserved.
 func (m *Memory) Return(bytes int) {
 	m.bounded.Add(-int64(bytes))
-	m.account.Give(bytes)
+	m.account.Release(bytes)
 }
 
 // Resize counts buffers, which the limit does not bound: counted of their bytes are in the
@@ -147,7 +147,7 @@ func (m *Memory) Return(bytes int) {
 func (m *Memory) Resize(counted, bytes int) int {
 	switch {
 	case bytes < counted:
-		m.account.Give(counted - bytes)
+		m.account.Release(counted - bytes)
 	case bytes > counted && !m.reserveInAccount(bytes-counted):
 		return counted
 	}

@@ -94,11 +94,11 @@ func (b *batches) sendBy(send func(callevent.Packed, pcommon.Resource), batch ca
 // without room in the process, the program waits.
 type heldMemory struct{ *runmemory.Memory }
 
-// Take reserves bytes if at most half of the limit is used.
-func (m heldMemory) Take(bytes int) bool { return m.ReserveOfHalfIfRoom(bytes) }
+// Reserve reserves bytes if at most half of the limit is used.
+func (m heldMemory) Reserve(bytes int) bool { return m.ReserveOfHalfIfRoom(bytes) }
 
-// Give returns bytes.
-func (m heldMemory) Give(bytes int) { m.Return(bytes) }
+// Release returns bytes.
+func (m heldMemory) Release(bytes int) { m.Return(bytes) }
 
 // memoryReason returns the bound that made the memory of a run full, for metrics.
 func memoryReason(m *runmemory.Memory) string {

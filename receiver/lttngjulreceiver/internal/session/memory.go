@@ -137,7 +137,7 @@ func (p *charge) hold(bytes int) error {
 	if p.account == nil {
 		return nil
 	}
-	if err := p.account.Take(bytes); err != nil {
+	if err := p.account.Reserve(bytes); err != nil {
 		_ = p.memory.change(p, -bytes)
 		return &memoryError{err}
 	}
@@ -152,7 +152,7 @@ func (p *charge) holdExactly(bytes int) error {
 	less := p.held - bytes
 	_ = p.memory.change(p, -less) // freeing always succeeds
 	if p.account != nil {
-		p.account.Give(less)
+		p.account.Release(less)
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func (m *memory) grow(bytes int) {
 // shrinkTo returns everything except so many bytes to the budget.
 func (m *memory) shrinkTo(bytes int) {
 	m.measured = bytes
-	m.account.Give(max(0, int(m.account.Used())-bytes))
+	m.account.Release(max(0, int(m.account.Used())-bytes))
 }
 
 // pause waits. It returns false if the shutdown begins or the session has to be detached.

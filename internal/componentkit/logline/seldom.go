@@ -19,19 +19,19 @@ type Seldom struct {
 	Most int
 
 	mu sync.Mutex
-	// said is the time of the first line of this Pause.
-	said         time.Time
+	// logged is the time of the first line of this Pause.
+	logged       time.Time
 	lines, count int
 }
 
-// Count counts an event, and reports whether to log it. Then since is the number of events since the last line, including
+// Count counts an event, and reports whether a line is due. Then since is the number of events since the last line, including
 // this one.
 func (s *Seldom) Count(now time.Time) (since int, due bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count++
-	if s.said.IsZero() || now.Sub(s.said) >= Pause {
-		s.said, s.lines = now, 0
+	if s.logged.IsZero() || now.Sub(s.logged) >= Pause {
+		s.logged, s.lines = now, 0
 	}
 	if s.lines >= max(s.Most, 1) {
 		return 0, false

@@ -5,7 +5,7 @@
 // instance for all signals, its life cycle, common settings, hand-overs to pipelines, the
 // metrics loop, own telemetry, and the shutdown. It knows no protocol.
 //
-// A receiver is then four files, and its protocol:
+// A receiver is then these files, and its protocol:
 //
 //	config.go     Config, with receiverkit.Config squashed into it, and its Validate
 //	factory.go    NewFactory, made of Share(newReceiver)

@@ -48,7 +48,8 @@ func (k Kind) String() string {
 
 // Event is one call event of a batch.
 type Event struct {
-	// Sequence is the event's place in its call stream.
+	// Sequence is the event's place in its call stream. The first is 0: the processor waits for
+	// missing numbers, also for those before the first.
 	Sequence uint64
 	// Time is in Unix nanoseconds in an unpacked batch, and in ticks of the stream's clock for a
 	// Packer.

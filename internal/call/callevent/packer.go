@@ -26,7 +26,7 @@ type Stream struct {
 // longer fits, or the batch is old enough: Close it, send it, and Reset.
 //
 // Indexes from the tables are valid until Reset. A caller that caches them compares Generation. A
-// Packer is for one goroutine.
+// Packer is for one goroutine. A stream can have several.
 type Packer struct {
 	stream     Stream
 	maxBytes   int

@@ -59,28 +59,38 @@ func (r *registry) open(create func(id uint8) (*session.Session, error)) (*sessi
 	return created, nil
 }
 
-// leastProven returns the ID of the session that ends to make room for a new agent: it was opened
-// before a time, and its agent has sent neither a heartbeat nor data. It is the oldest one of the
-// address with the most such sessions; 0: there is none.
-func leastProven(states []session.State, before time.Time) (id uint8) {
-	oldest, count := map[string]*session.State{}, map[string]int{}
+// leastProven returns the session that ends to make room for a new agent; nil: there is none. It may
+// have ended meanwhile, and another one may have its ID.
+func (r *registry) leastProven(before time.Time) *session.Session {
+	sessions := r.list()
+	if i := indexOfLeastProven(statesOf(sessions), before); i >= 0 {
+		return sessions[i]
+	}
+	return nil
+}
+
+// indexOfLeastProven returns the index of a session that was opened before a time, and whose agent has
+// sent neither a heartbeat nor data. It is the oldest one of the address with the most such sessions;
+// -1: there is none.
+func indexOfLeastProven(states []session.State, before time.Time) int {
+	oldest, count := map[string]int{}, map[string]int{}
 	for i := range states {
 		s := &states[i]
 		if s.Proven || s.Leaving || s.Opened.After(before) {
 			continue
 		}
 		count[s.Host]++
-		if first := oldest[s.Host]; first == nil || s.Opened.Before(first.Opened) {
-			oldest[s.Host] = s
+		if first, known := oldest[s.Host]; !known || s.Opened.Before(states[first].Opened) {
+			oldest[s.Host] = i
 		}
 	}
-	var least *session.State
-	for host, s := range oldest {
-		if least == nil || count[host] > count[least.Host] || count[host] == count[least.Host] && s.Opened.Before(least.Opened) {
-			least, id = s, s.ID
+	least := -1
+	for host, i := range oldest {
+		if least < 0 || count[host] > count[states[least].Host] || count[host] == count[states[least].Host] && states[i].Opened.Before(states[least].Opened) {
+			least = i
 		}
 	}
-	return id
+	return least
 }
 
 // free returns the free ID that a former agent is least likely to use: if possible none lingers with
@@ -153,8 +163,10 @@ func (r *registry) list() []*session.Session {
 }
 
 // states returns the states of all sessions.
-func (r *registry) states() []session.State {
-	sessions := r.list()
+func (r *registry) states() []session.State { return statesOf(r.list()) }
+
+// statesOf returns the states of sessions.
+func statesOf(sessions []*session.Session) []session.State {
 	states := make([]session.State, len(sessions))
 	for i, s := range sessions {
 		states[i] = s.State()

@@ -109,19 +109,16 @@ func TestTheRunThatHasProvedLeastGivesWay(t *testing.T) {
 	proven.Proven, leaving.Leaving = true, true
 	for name, c := range map[string]struct {
 		states []session.State
-		want   uint8 // 0: none
+		want   int // -1: none
 	}{
-		"the oldest one":                   {[]session.State{run("10.0.0.1", 2), run("10.0.0.1", 1)}, 2},
-		"never one that is proven":         {[]session.State{proven, run("10.0.0.1", 2)}, 2},
-		"never one that ends":              {[]session.State{leaving, run("10.0.0.1", 2)}, 2},
-		"never a young one":                {[]session.State{run("10.0.0.1", 61)}, 0},
-		"one of the address that has most": {[]session.State{run("10.0.0.1", 1), run("10.0.0.2", 3), run("10.0.0.2", 2)}, 3},
+		"the oldest one":                   {[]session.State{run("10.0.0.1", 2), run("10.0.0.1", 1)}, 1},
+		"never one that is proven":         {[]session.State{proven, run("10.0.0.1", 2)}, 1},
+		"never one that ends":              {[]session.State{leaving, run("10.0.0.1", 2)}, 1},
+		"never a young one":                {[]session.State{run("10.0.0.1", 61)}, -1},
+		"one of the address that has most": {[]session.State{run("10.0.0.1", 1), run("10.0.0.2", 3), run("10.0.0.2", 2)}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for i := range c.states {
-				c.states[i].ID = uint8(i + 1)
-			}
-			assert.Equal(t, c.want, leastProven(c.states, time.Unix(1060, 0)))
+			assert.Equal(t, c.want, indexOfLeastProven(c.states, time.Unix(1060, 0)))
 		})
 	}
 }

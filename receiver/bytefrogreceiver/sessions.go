@@ -23,7 +23,7 @@ func (r *bytefrogReceiver) openSession(version uint8, control *connreader.Reader
 		if !errors.As(err, &limit) {
 			return opened, err
 		}
-		least := r.env.registry.lookup(leastProven(r.env.registry.states(), r.env.Now().Add(-r.env.timing.unproven)))
+		least := r.env.registry.leastProven(r.env.Now().Add(-r.env.timing.unproven))
 		if least == nil {
 			return nil, err
 		}

@@ -86,7 +86,7 @@ func (r *registrar) admit(conn net.Conn) {
 	a := &agent{Session: r.sessions.Open(conn), env: r.env}
 	if err := r.registry.addConnection(a.Session); err != nil {
 		r.refuse(conn, err)
-		_ = conn.Close()
+		a.Close()
 		slot.Release()
 		return
 	}

@@ -7,9 +7,12 @@ import (
 	"net"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
 )
 
 // script is a listener that performs steps, and is closed afterwards.
@@ -39,4 +42,24 @@ func TestTheReceiverAcceptsAgainAfterAnError(t *testing.T) {
 	assert.EqualValues(t, 1, b.Counter("connections"), "the one after them")
 	require.NoError(t, theirs.Close())
 	b.awaitNothingHeld()
+}
+
+func TestAConnectionDuringTheShutdownLeavesNoMemoryAccount(t *testing.T) {
+	b := newBed(t, nil)
+	b.receiver.registrar.registry.close(time.Now())
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	before := accounts(b)
+	b.receiver.registrar.admit(ours)
+	assert.Equal(t, before, accounts(b))
+}
+
+// accounts returns the number of open accounts of the receiver in the memory budget.
+func accounts(b *bed) (n int) {
+	for _, u := range budget.Of(b.receiver.env.Collector).Usages() {
+		if u.Group == b.receiver.kit.ID {
+			n += u.Accounts
+		}
+	}
+	return n
 }

@@ -84,6 +84,10 @@ func (l *lane) follow(h *history) {
 func (l *lane) renameFrames(offset int64) {
 	h := l.history
 	firstNew := slices.IndexFunc(h.renames, func(r rename) bool { return r.isNew })
+	if firstNew < 0 {
+		// The history has forgotten them to make room.
+		return
+	}
 	for depth := len(l.frames) - 1; depth >= 0; depth-- {
 		f := &l.frames[depth]
 		i := h.indexAt(f.start - offset)

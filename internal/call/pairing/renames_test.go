@@ -92,6 +92,28 @@ func TestALaneHasTheNameOfTheTimeOfEntry(t *testing.T) {
 	}
 }
 
+func TestARenameForgottenInItsOwnBatchLeavesOpenFramesAlone(t *testing.T) {
+	settings := wide()
+	r := newRig(&settings, 1)
+	at := func(number int) callevent.Rename {
+		return callevent.Rename{Lane: 1, Time: testEpoch + 1000 + int64(number), Name: fmt.Sprint("name-", number)}
+	}
+	full := delivery{received: testEpoch, events: []happened{parseEvent("0 +a")}}
+	for i := range maxRenames - 1 {
+		full.renames = append(full.renames, at(i))
+	}
+	r.take(full)
+	// The first is the last that fits. For the second the stream forgets the earliest names, and the first is among them.
+	first, second := at(100), at(50)
+	first.Order, second.Order = 1, 2
+	r.take(delivery{received: testEpoch, renames: []callevent.Rename{first, second}})
+	r.end(callevent.CauseShutdown)
+	checkNoFault(t, r)
+	if len(r.spans) != 1 || r.spans[0].LaneName != "one" {
+		t.Errorf("expected one span of lane one, got %v", r.spans)
+	}
+}
+
 // requests are calls of lane 1, step nanoseconds after one another, with a rename before each. All renames stand in front.
 func requests(from, to uint64, step int64) (d delivery) {
 	for i := from; i < to; i++ {

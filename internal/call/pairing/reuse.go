@@ -55,6 +55,12 @@ const (
 	maxShared = 4096
 )
 
+// isNew reports whether a rename announces another reuse, or may have an earlier place of the pending one: the first
+// writers sent a rename of one order twice, at first without its number.
+func (r *reuse) isNew(from *callevent.Rename) bool {
+	return from.Order > r.rank || from.Order == r.rank && r.pending
+}
+
 // accept notes a rename that announces the reuse.
 func (r *reuse) accept(from *callevent.Rename) {
 	after, at := from.After, from.Time-callevent.ReuseMarginTime

@@ -104,6 +104,27 @@ func (p *sharers) play(threads, steps, off int) {
 	}
 }
 
+// The first writers sent a rename before they knew its number, and then again with the same order.
+func TestAReuseBeginsAtTheNumberOfItsSecondRename(t *testing.T) {
+	settings := wide()
+	r := newRig(&settings, 1)
+	reused := callevent.Rename{Lane: 1, Name: "reused", Order: 1, Reused: true, After: callevent.MaxSequence, Time: testEpoch + 10*callevent.ReuseMarginTime}
+	numbered := reused
+	numbered.After = 1
+	r.take(delivery{received: testEpoch, events: []happened{parseEvent("0 +a")}, renames: []callevent.Rename{reused}})
+	r.take(delivery{received: testEpoch, events: []happened{parseEvent("1 +b"), parseEvent("2 -b")}, renames: []callevent.Rename{numbered}})
+	r.end(callevent.CauseShutdown)
+	checkNoFault(t, r)
+	for _, s := range r.spans {
+		if s.Parent != NoParent {
+			t.Errorf("expected no parent of a call that may be another thread's, got %d", s.Parent)
+		}
+	}
+	if len(r.spans) != 2 {
+		t.Errorf("expected 2 spans, got %d", len(r.spans))
+	}
+}
+
 func TestCallsOfThreadsThatShareAnIDAreNeverNestedIntoEachOther(t *testing.T) {
 	nested, flat := 0, 0
 	for seed := range uint64(400) {

@@ -568,7 +568,7 @@ func (s *stacks) noteReuse(from *callevent.Rename) {
 		if index, ok := s.laneIDs[from.Lane]; ok {
 			s.lanes[index].reuse = r
 		}
-	} else if from.Order <= r.rank {
+	} else if !r.isNew(from) {
 		return
 	}
 	r.accept(from)

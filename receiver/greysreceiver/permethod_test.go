@@ -149,7 +149,7 @@ func TestListedMethodsWithoutInstrumentationAreLogged(t *testing.T) {
 		}
 		m.answer(matched)
 	}
-	line := b.awaitLogged("The server lists a method, and leaves it alone")
+	line := b.awaitLogged("The server lists a method, but does not instrument it")
 	assert.Equal(t, "com.example.New.pay", line.ContextMap()["method"])
 	assert.EqualValues(t, 1, b.point("methods_left_out{reason=no_code}"))
 	assert.Equal(t, map[string]float64{"monitor com.example.* *": 1}, values(b.collect(), "greys.matched.methods"))

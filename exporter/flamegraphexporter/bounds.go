@@ -31,7 +31,7 @@ var bounded = [...]struct {
 		func(c *calltree.Counters) uint64 { return c.FoldedPaths }},
 	{"There are more than max_services services: the others are shown as one",
 		func(c *calltree.Counters) uint64 { return c.OtherServices }},
-	{"Services with more data replaced others, which are now among the other services: raise max_services",
+	{"More active services replaced others, which are now among the other services: raise max_services",
 		func(c *calltree.Counters) uint64 { return c.YieldedServices }},
 	{"The memory budget requested memory: the exporter dropped kept spans and remembered calls, or folded small call paths. " +
 		"Raise limit_mib of the extension memory_budget, or see whether names hold numbers or IDs",

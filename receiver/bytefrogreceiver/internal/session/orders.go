@@ -161,7 +161,7 @@ func (o *orders) unsuspend(ctx context.Context) (string, error) {
 	}
 	o.run.agent.resumeAfterOverload(o.run.batches.isHolding)
 	var now hq.Status
-	if err := o.await(ctx, "unsuspend follows the answer to suspend, which the agent has not sent", func() bool {
+	if err := o.await(ctx, "unsuspend waits until the agent answers the earlier suspend", func() bool {
 		now = o.run.agent.Status()
 		return now.Reasons&(hq.Operator|hq.Overload) != 0 || !now.State.IsSuspended()
 	}); err != nil {

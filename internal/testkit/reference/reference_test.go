@@ -71,7 +71,7 @@ func TestWhereThreadsOfTheShopAreRenamed(t *testing.T) {
 // The rules, one by one. A script has one event in each line: what, function,
 // exception; or a break. All of it happens on thread 0 at time 0, so an event's
 // time is its number in nanoseconds. A line of the result is a span: function,
-// first and last nanosecond, parent, and what is special.
+// first and last nanosecond, parent, and marks such as "cut by".
 func TestTheRules(t *testing.T) {
 	for _, test := range []struct {
 		name         string

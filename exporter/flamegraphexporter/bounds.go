@@ -29,12 +29,12 @@ var bounded = [...]struct {
 }{
 	{"Small call paths are folded to make room: raise max_nodes or max_names_mib, or see whether names hold numbers or IDs",
 		func(c *calltree.Counters) uint64 { return c.FoldedPaths }},
-	{"There are more services than have trees of their own, the others are shown as one: raise max_services",
+	{"There are more than max_services services: the others are shown as one",
 		func(c *calltree.Counters) uint64 { return c.OtherServices }},
-	{"Services left their places to others that had shown more, and are among the other services: raise max_services",
+	{"More active services replaced others, which are now among the other services: raise max_services",
 		func(c *calltree.Counters) uint64 { return c.YieldedServices }},
-	{"The memory budget asked for memory: spans that are kept, calls that are remembered and small call paths were given up: " +
-		"raise limit_mib of the extension memory_budget, or see whether names hold numbers or IDs",
+	{"The memory budget requested memory: the exporter dropped kept spans and remembered calls, or folded small call paths. " +
+		"Raise limit_mib of the extension memory_budget, or see whether names hold numbers or IDs",
 		func(c *calltree.Counters) uint64 { return c.Shed.KeptSpans + c.Shed.Calls + c.Shed.Paths }},
 	{"Silent services are forgotten, with their trees, because others need their place: raise max_services",
 		func(c *calltree.Counters) uint64 { return c.SilentServices }},
@@ -42,7 +42,7 @@ var bounded = [...]struct {
 		func(c *calltree.Counters) uint64 { return c.DroppedSamples }},
 	{"Windows are refused, because max_windows are being collected: raise it",
 		func(c *calltree.Counters) uint64 { return c.RefusedWindows }},
-	{"Calls are shown without their callers, which are not waited for any longer: raise max_pending or max_nodes",
+	{"The exporter no longer waits for some callers, and shows their calls without them: raise max_pending or max_nodes",
 		func(c *calltree.Counters) uint64 { return c.ParentsNotSeen.Limit }},
 }
 

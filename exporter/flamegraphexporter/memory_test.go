@@ -67,7 +67,7 @@ func TestTheMemoryBudgetHasTheLargestServiceFolded(t *testing.T) {
 	honest, _ := b.store.Snapshot("honest", calltree.Calls)
 	assert.Len(t, honest.Nodes, 1000)
 	b.logBounds()
-	assert.Equal(t, 1, said.FilterMessageSnippet("The memory budget asked for memory").Len())
+	assert.Equal(t, 1, said.FilterMessageSnippet("The memory budget requested memory").Len())
 
 	require.NoError(t, receiver.Reserve(1<<20), "no spans arrive: the budget demands it")
 	receiver.Close()

@@ -99,14 +99,14 @@ func (x *memoryBudget) NotifyConfigSnapshot(_ context.Context, snapshot extensio
 		case x.config.LimitMiB == 0 && share < limit:
 			limit, why = max(share, leastMiB*mib), by
 		case x.config.LimitMiB > 0 && limit > allowed/100*tightPercentage:
-			x.logger.Warn("limit_mib of memory_budget is near the limit of a memory_limiter: that refuses all data before the peer that holds most must free memory. Lower limit_mib, or leave it out",
+			x.logger.Warn("limit_mib of memory_budget is near the limit of a memory_limiter, which refuses all data before the largest peer must free memory. Lower limit_mib, or leave it out",
 				zap.Int64("limit_mib", limit/mib), zap.String("memory_limiter", by), zap.Int64("its_limit_mib", allowed/mib),
 				zap.Int64("suggested_limit_mib", share/mib))
 		}
 		x.limitGo(allowed / 100 * goPercentage)
 	}
 	x.budget.SetLimit(limit)
-	x.logger.Info("Peers of all components together may make the collector hold this much memory",
+	x.logger.Info("Limiting the memory that peers of all components may use together",
 		zap.Int64("limit_mib", limit/mib), zap.String("from", why))
 	return nil
 }

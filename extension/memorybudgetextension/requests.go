@@ -125,7 +125,7 @@ func (q *requests) enter(peer string) (leave func(), r *refusal) {
 	defer q.mu.Unlock()
 	if most := q.config.MaxOpen; q.open >= most || q.from[address] >= max(most/ofOneAddress, 1) {
 		return nil, &refusal{reasonOpen, codes.Unavailable, fmt.Sprintf(
-			"expected at most %d requests at the same time, and half of them from one address (requests.max_open of memory_budget), got %d, %d of them from this address: send it again later",
+			"expected at most %d requests at the same time, half of them from one address (requests.max_open of memory_budget), got %d, %d of them from this address: send it again later",
 			most, q.open+1, q.from[address]+1)}
 	}
 	q.open++

@@ -83,7 +83,7 @@ func (e *engine) init(cfg *Config, logger *zap.Logger, builder *metadata.Telemet
 	e.spare.New = func() any { return new(finished) }
 	e.batches.New = func() any { return new(callevent.Batch) }
 	e.warnBelowResolution = sync.OnceFunc(func() {
-		logger.Warn("min_duration is below the resolution of a traced program's clock, so that clock decides by chance which short calls are left out",
+		logger.Warn("min_duration is below the resolution of a traced program's clock, so chance decides which short calls are left out",
 			zap.Duration("min_duration", cfg.MinDuration))
 	})
 }

@@ -56,7 +56,7 @@ func (u *unmet) check(span ptrace.Span, c *Config, now time.Duration, logger *za
 		for _, need := range callevent.NeedsOf(span, setting, value) {
 			need.Because = strings.Clone(nesting.Cut(need.Because))
 			if u.remember(need, now) {
-				logger.Warn("A setting of stack_pairing is too small for one of a receiver: calls that are only late are given up. Raise the one, or lower the other",
+				logger.Warn("A setting of stack_pairing is too small for a receiver's setting: late calls are truncated. Raise the setting of stack_pairing, or lower the receiver's",
 					zap.String("setting", setting), field("value", value), field("expected_more_than", need.MoreThan), zap.String("receiver", need.Because))
 			}
 		}

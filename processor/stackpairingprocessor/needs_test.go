@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-const lineUnmet = "too small for one of a receiver"
+const lineUnmet = "too small for a receiver's setting"
 
 // with returns a batch of a receiver with needs.
 func with(t testing.TB, needs callevent.Needs) ptrace.Traces {

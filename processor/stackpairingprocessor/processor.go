@@ -183,7 +183,7 @@ func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 // is permanent, because sending the same again does not help.
 func (p *pairer) refuseNested(ctx context.Context, err error) error {
 	p.telemetry.ProcessorStackPairingNestedCalls.Add(ctx, 1)
-	p.burst.Warn("Refused a hand-over with an attribute that is nested too deep. If it is honest, raise limits.max_attribute_depth",
+	p.burst.Warn("Refused a hand-over with an attribute that is nested too deep. If the sender is honest, raise limits.max_attribute_depth",
 		peer(ctx), zap.Error(err))
 	return consumererror.NewPermanent(fmt.Errorf("%w: flatten the attribute, or raise limits.max_attribute_depth of stack_pairing", err))
 }

@@ -82,7 +82,7 @@ func (r *bytefrogReceiver) admit(socket net.Conn) {
 	if full != nil {
 		r.env.telemetry.Refused(refusedUnheard)
 		if since, due := r.unread.Count(r.env.Now()); due {
-			r.env.Logger.Warn("A connection is closed before the handshake, and maybe others for some time: the program of an agent ends then",
+			r.env.Logger.Warn("A connection is closed before the handshake. If an agent opened it, its program ends",
 				zap.Error(refusal), zap.Stringer("peer", socket.RemoteAddr()), zap.Int("since_last_line", since))
 		}
 		_ = socket.Close()

@@ -15,7 +15,7 @@ import (
 func areExpressions(field string, values []string) error {
 	for i, value := range values {
 		if err := invalidInJava(value); err != nil {
-			return fmt.Errorf("%s[%d] is %q, which is no Java regular expression: %w: mend it, or write \\ in front of a character that stands for itself",
+			return fmt.Errorf("%s[%d] is %q, which is no Java regular expression: %w: correct it; to match a special character itself, write \\ in front of it",
 				field, i, value, err)
 		}
 	}

@@ -289,7 +289,7 @@ func TestAShutdownSaysWhatItWaitedFor(t *testing.T) {
 	a.control.close()
 	b.Await("the hand-over", func() bool { return deaf.entered() })
 	assert.ErrorContains(t, b.Component().Shutdown(context.Background()), "expected the shutdown to end within shutdown_timeout (50ms) and 1s: "+
-		"still open are runs (1), hand-overs of call events that the pipeline has not returned from (1)")
+		"still open are runs (1), calls to the pipeline that have not returned (1)")
 	close(deaf.release)
 	b.awaitRuns(0)
 }

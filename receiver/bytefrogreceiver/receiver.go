@@ -131,7 +131,7 @@ func (r *bytefrogReceiver) stillOpen() string {
 		handovers += runs[i].Calls
 	}
 	add(len(runs), "runs")
-	add(handovers, "hand-overs of call events that the pipeline has not returned from")
+	add(handovers, "calls to the pipeline that have not returned")
 	add(r.slots.Open(), "connections")
 	add(r.handshakes.len(), "connections without a first message")
 	add(r.env.lingering.len(), "connections of agents that were disconnected")

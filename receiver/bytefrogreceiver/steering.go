@@ -14,7 +14,7 @@ import (
 
 // commands are the commands that operators can send to an agent.
 var commands = []agentcontrol.Command{
-	{Name: session.Suspend, Summary: "Stop tracing until unsuspend. The program runs on, also where it was paused; the data has a break."},
+	{Name: session.Suspend, Summary: "Stop tracing until unsuspend. The program runs on, even if it was paused. The data has a break."},
 	{Name: session.Unsuspend, Summary: "Go on tracing after suspend."},
 	{Name: session.Pause, Disruptive: true, Summary: "Halt the traced program until unpause. Not while tracing is suspended."},
 	{Name: session.Unpause, Summary: "Let the traced program go on after pause."},

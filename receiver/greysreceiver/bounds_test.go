@@ -23,7 +23,7 @@ func TestExceededLimitsAreLogged(t *testing.T) {
 		c.Classes = []ClassesConfig{{Class: "com.example.*", Limit: 2}}
 		c.Methods = []MethodsConfig{{TargetConfig: TargetConfig{Class: "com.example.*", Method: "*"}}}
 	}, server).start()
-	assert.Equal(t, "limits.max_methods: 3 methods for this server", b.awaitLogged("the others are counted together, as other").ContextMap()["setting"])
+	assert.Equal(t, "limits.max_methods: 3 methods for this server", b.awaitLogged("counts the others together, as other").ContextMap()["setting"])
 	assert.EqualValues(t, 4, b.awaitLogged("More classes and methods are listed than the receiver may remember").ContextMap()["limits.max_inventory"])
 	assert.EqualValues(t, 1, b.awaitLogged("A call tree has more calls than its limit").ContextMap()["limits.max_tree_nodes"])
 	assert.EqualValues(t, 2, b.awaitLogged("A list has more entries than its limit").ContextMap()["limit"])

@@ -138,7 +138,7 @@ func TestAGivenUpServerIsAPermanentErrorAndLoggedRepeatedly(t *testing.T) {
 	assert.Contains(t, host.Last(), "StatusPermanentError: 1 of 1 failed: "+p.endpoint+": ")
 	assert.Contains(t, host.Last(), "does not know version 0x0001")
 	assert.Equal(t, phaseGivenUp, b.phase())
-	b.Await("two more log lines", func() bool { return b.Log.FilterMessageSnippet("still does not ask the server").Len() >= 2 })
+	b.Await("two more log lines", func() bool { return b.Log.FilterMessageSnippet("still sends this server no commands").Len() >= 2 })
 	b.Shutdown()
 	assert.EqualValues(t, 1, b.point("connection_failures"), "the receiver does not try again")
 }

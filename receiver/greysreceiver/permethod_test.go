@@ -57,7 +57,7 @@ func TestMethodsBeyondTheCommandLimitAreCountedWithoutTimes(t *testing.T) {
 	}, server).start()
 	b.Await("calls of all methods", func() bool { return len(values(b.collect(), "java.method.calls")) == 12 })
 	assert.Len(t, values(b.collect(), "java.method.time"), 4)
-	line := b.awaitLogged("times and call trees of the others are left out")
+	line := b.awaitLogged("and have no times and call trees")
 	assert.EqualValues(t, 8, line.ContextMap()["methods_without_times"])
 	assert.Positive(t, b.point("times_left_out{reply=row}"))
 }
@@ -149,7 +149,7 @@ func TestListedMethodsWithoutInstrumentationAreLogged(t *testing.T) {
 		}
 		m.answer(matched)
 	}
-	line := b.awaitLogged("The server lists a method, and leaves it alone")
+	line := b.awaitLogged("The server lists a method, but does not instrument it")
 	assert.Equal(t, "com.example.New.pay", line.ContextMap()["method"])
 	assert.EqualValues(t, 1, b.point("methods_left_out{reason=no_code}"))
 	assert.Equal(t, map[string]float64{"monitor com.example.* *": 1}, values(b.collect(), "greys.matched.methods"))

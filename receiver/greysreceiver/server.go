@@ -313,7 +313,7 @@ func (s *server) giveUp(ctx context.Context, err error) {
 	for {
 		select {
 		case <-repeat.C:
-			s.logger.Error("The receiver still does not ask the server: set gp.version, and restart the collector", zap.Error(err))
+			s.logger.Error("The receiver still sends this server no commands: set gp.version, and restart the collector", zap.Error(err))
 		case o := <-s.orders:
 			o.Fail(agentcontrol.Errorf(agentcontrol.Lost, "the receiver does not send commands to the server any more: %w", err))
 		case short := <-s.full:

@@ -74,7 +74,7 @@ func TestByGPALateRefusalIsReported(t *testing.T) {
 				s.expectNothing()
 				assert.Equal(t, 1, s.bed.receiver.servers[0].tasks.Len())
 				s.Shutdown()
-				assert.Zero(t, s.bed.Log.FilterMessageSnippet(": the receiver asks again").Len()+s.bed.Log.FilterMessageSnippet(": the receiver tries again").Len())
+				assert.Zero(t, s.bed.Log.FilterMessageSnippet(": the receiver sends it again").Len()+s.bed.Log.FilterMessageSnippet(": the receiver tries again").Len())
 				records := s.Records(eventRefused)
 				require.Len(t, records, c.want)
 				if c.want == 0 {

@@ -52,7 +52,7 @@ var (
 		between := strings.FieldsFunc("-"+pattern+"-", func(r rune) bool { return r == '*' })
 		return len(between)-1 > fewWildcards
 	}}
-	tooMany     = fmt.Sprintf("more than %d asterisks that are apart", fewWildcards)
+	tooMany     = fmt.Sprintf("more than %d separate asterisks", fewWildcards)
 	expressions = &agentcontrol.Condition{Text: "it is true", Holds: func(regexp string) bool { return regexp == "true" }}
 	manyRecords = &agentcontrol.Condition{Text: fmt.Sprintf("it is %d, or above %d", unlimited, fewRecords), Holds: func(limit string) bool {
 		n, err := strconv.ParseInt(limit, 10, 64)
@@ -92,7 +92,7 @@ func (e *environment) commands() (all []agentcontrol.Command) {
 		agentcontrol.Command{Name: orderEnd, Summary: "End a task. A configured one rests until it is started again.", Parameters: []agentcontrol.Parameter{
 			{Name: argumentTask, Summary: "Its number in the list.", Kind: agentcontrol.Integer, Required: true, Least: 1, Most: math.MaxInt32},
 		}},
-		agentcontrol.Command{Name: orderReset, Summary: "Restore classes: remove the code of all commands of all clients. The receiver ends its commands for it, and asks for them again.", Parameters: []agentcontrol.Parameter{
+		agentcontrol.Command{Name: orderReset, Summary: "Restore classes: remove the code of all commands of all clients. The receiver ends its commands for it, and sends them again.", Parameters: []agentcontrol.Parameter{
 			{Name: argumentClass, Summary: "Names of classes by GP; default: all. A console restores all classes.", Kind: agentcontrol.Text, MaxBytes: greys.MaxPatternBytes, DisruptiveIf: manyWildcards},
 			{Name: argumentRegexp, Summary: "It is one of Java's regular expressions.", Kind: agentcontrol.Boolean, DisruptiveIf: expressions},
 		}},

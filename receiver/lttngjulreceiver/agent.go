@@ -163,6 +163,6 @@ var endingTexts = map[session.Cause]string{
 	session.Closed:   "it closed the connection",
 	session.Silent:   "it did not answer in time",
 	session.BadData:  "it sent data that cannot be read",
-	session.Memory:   "the names of its loggers exceed the memory",
+	session.Memory:   "the names of its loggers need too much memory",
 	session.Shutdown: "the receiver shuts down",
 }

@@ -227,7 +227,7 @@ func TestAnErrorNamesAPortInUseAndTheRemedy(t *testing.T) {
 	b := unstartedBed(t, func(c *Config) { c.Endpoint = address })
 	err := b.Component().Start(context.Background(), componenttest.NewNopHost())
 	require.ErrorContains(t, err, "listening for LTTng agents on endpoint "+address)
-	assert.ErrorContains(t, err, "where lttng-sessiond runs, it has the first that is free of ports 5345 to 5354: set endpoint to another one")
+	assert.ErrorContains(t, err, "if lttng-sessiond runs, it uses the first free port from 5345 to 5354: set endpoint to another port")
 	b.Shutdown()
 }
 

@@ -89,7 +89,7 @@ func (r *julReceiver) claimPortFiles(address net.Addr) (*portfile.Set, error) {
 func listenError(endpoint string, err error) error {
 	err = fmt.Errorf("listening for LTTng agents on endpoint %s: %w", endpoint, err)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%w: where lttng-sessiond runs, it has the first that is free of ports 5345 to 5354: set endpoint to another one", err)
+		return fmt.Errorf("%w: if lttng-sessiond runs, it uses the first free port from 5345 to 5354: set endpoint to another port", err)
 	}
 	return err
 }

@@ -133,7 +133,7 @@ func answerOf(command lttngagent.Command, a session.Answer) (agentcontrol.Answer
 	if _, isList := command.(lttngagent.List); isList {
 		return agentcontrol.Answer{Message: "the agent's loggers", Items: a.Loggers}, nil
 	}
-	return agentcontrol.Answer{Message: "the agent has done it"}, nil
+	return agentcontrol.Answer{Message: "the agent carried out the command"}, nil
 }
 
 // announce shows an agent in the extensions until withdraw is called.

@@ -103,7 +103,7 @@ func TestAProfileOfOthersStaysOnAfterTheSameCommand(t *testing.T) {
 	b := newBed(t, following(server), steerable)
 	answer, err := agentcontroltest.Order(t.Context(), b.steered(), string(rbkit.StartMemoryProfile), nil)
 	require.NoError(t, err)
-	assert.Equal(t, "that was so already", answer.Message)
+	assert.Equal(t, "no change: the server was already in this state", answer.Message)
 	b.Shutdown()
 	assert.Empty(t, server.orders())
 	assert.True(t, server.State().ObjectTraceEnabled)

@@ -24,7 +24,7 @@
 //
 //	agent \ collector   none or lost              saying hello, configured  streaming              held: stalled or new
 //	connecting          tries all collectors;     waits for start, then     -                      -
-//	                    none: turned away         passes that and the
+//	                    none: refused             passes that and the
 //	                                              configuration on
 //	started, not ready  waits for the first data  waits likewise; what is   orders are kept until  -
 //	                    connection                ordered before start      it is ready

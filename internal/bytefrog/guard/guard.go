@@ -230,7 +230,7 @@ func (g *Guard) serveControl(in *connreader.Reader, m bytefrog.Hello, slot *slot
 		return
 	}
 	if !g.enter(s) {
-		s.turnAway("the guard has as many agents as it may (--max-agents)")
+		s.turnAway("--max-agents of bytefrog-guard is reached")
 		return
 	}
 	defer g.remove(s)

@@ -66,7 +66,7 @@ const (
 	lostConnection lossCause = "connection"   // closed, reset, or it could not be opened
 	lostSilence    lossCause = "silence"      // it read nothing for too long
 	lostMemory     lossCause = "memory"       // more data waits than --memory allows
-	lostTotal      lossCause = "total_memory" // all agents together hold too much, and this one most
+	lostTotal      lossCause = "total_memory" // all agents together hold too much, and this one holds most
 	lostTold       lossCause = "told"         // it sent an error message: it shuts down, or has given the run up
 	lostBadData    lossCause = "bad_data"     // it sent bad data
 )
@@ -175,7 +175,7 @@ func (l *link) awaitRefusal() error {
 	for {
 		m, _, err := l.in.Next(fromCollector(l.version), until)
 		if err != nil {
-			return &refusal{"it has configured it to trace nothing"}
+			return &refusal{"it sent a configuration that traces nothing, and no reason"}
 		}
 		if said, ok := m.(bytefrog.ErrorMessage); ok {
 			return &refusal{said.Text}

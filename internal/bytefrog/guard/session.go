@@ -244,12 +244,12 @@ func (s *session) free(l *link, excess int64) {
 	}
 	s.env.counts.GaveWay.Add(1)
 	if l != nil && l.waiting.Load() > int64(s.names.size()) {
-		l.lose(loss{lostTotal, fmt.Errorf("all agents together hold more than %d bytes (--total-memory), and this one most", s.env.budget.Limit())})
+		l.lose(loss{lostTotal, fmt.Errorf("all agents together hold more than %d bytes (--total-memory), and this one holds most", s.env.budget.Limit())})
 		return
 	}
 	forgotten := s.names.forget(excess)
 	s.setHeld(l)
-	s.env.warn(s.env.lines.forgotten, s.logger, "Names evicted: all agents together hold more than --total-memory, and this one most",
+	s.env.warn(s.env.lines.forgotten, s.logger, "Names evicted: all agents together hold more than --total-memory, and this one holds most",
 		zap.Int("names", forgotten), zap.Int64("total_memory", s.env.budget.Limit()))
 }
 

@@ -43,11 +43,11 @@ func Notes(s calltree.Snapshot) []string {
 	}
 	noteMark(missing, calltree.MissingParent, missed)
 	if lost := s.Lost; lost.GivenUp > 0 || (lost.Forgotten > 0 && missing > 0) {
-		notes = append(notes, fmt.Sprintf("Callers that were given up: %s, and calls that were forgotten: %s, for want of room or time; "+
-			"their late callees are in %s, and their own time includes that of these callees.",
+		notes = append(notes, fmt.Sprintf("Callers that were given up: %s, and calls that were forgotten: %s, for lack of room or time. "+
+			"Their late callees are in %s. Their own time includes that of these callees.",
 			figures.Count(lost.GivenUp), figures.Count(lost.Forgotten), calltree.MissingParent))
 	}
-	noteMark(folded, calltree.Folded, fmt.Sprintf("%s paths were folded, since there was no room for so many, or for their names", figures.Count(s.Lost.FoldedPaths)))
+	noteMark(folded, calltree.Folded, fmt.Sprintf("%s paths were folded, because there was no room for all paths, or for their names", figures.Count(s.Lost.FoldedPaths)))
 	noteMark(deep, calltree.Deep, fmt.Sprintf("%d levels are shown", calltree.MaxDepth))
 	return notes
 }

@@ -35,11 +35,11 @@ func TestNotesDescribeDataWithoutAPlace(t *testing.T) {
 	}, Lost: calltree.Lost{FoldedPaths: 1_000_000}}
 	assert.Equal(t, []string{
 		"Calls in (parent not seen): 22; their callers have not ended, did not arrive, or were forgotten.",
-		"Calls in (folded: small paths): 1,207; 1,000,000 paths were folded, since there was no room for so many, or for their names.",
+		"Calls in (folded: small paths): 1,207; 1,000,000 paths were folded, because there was no room for all paths, or for their names.",
 		"Calls in (deeper calls): 30; 1000 levels are shown.",
 	}, Notes(s))
-	const lost = "Callers that were given up: 1,001, and calls that were forgotten: 1,002, for want of room or time; " +
-		"their late callees are in (parent not seen), and their own time includes that of these callees."
+	const lost = "Callers that were given up: 1,001, and calls that were forgotten: 1,002, for lack of room or time. " +
+		"Their late callees are in (parent not seen). Their own time includes that of these callees."
 	s.Lost.GivenUp, s.Lost.Forgotten = 1001, 1002
 	assert.Equal(t, lost, Notes(s)[1])
 	s.Lost.GivenUp = 0

@@ -99,7 +99,7 @@ type BrokenError struct {
 }
 
 func (e *BrokenError) Error() string {
-	return fmt.Sprintf("the connection is of no use since: %v", e.Err)
+	return fmt.Sprintf("the connection is unusable after an earlier error: %v", e.Err)
 }
 
 // transferCause returns the cause of a connection's error: that of the context, if the

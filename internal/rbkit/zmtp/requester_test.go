@@ -42,7 +42,7 @@ func TestWrongRepliesAreErrors(t *testing.T) {
 			_, err = r.Ask(t.Context(), []byte("handshake"))
 			require.ErrorContains(t, err, tt.err)
 			_, err = r.Ask(t.Context(), []byte("handshake"))
-			require.ErrorContains(t, err, "of no use since")
+			require.ErrorContains(t, err, "unusable after an earlier error")
 		})
 	}
 }

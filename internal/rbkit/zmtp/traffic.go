@@ -170,7 +170,7 @@ func (t *traffic) checkSize(h header, total int) *ProtocolError {
 	case len(t.parts) >= limits.Parts:
 		return &ProtocolError{Expected: fmt.Sprintf("a message of at most %d parts", limits.Parts), Got: "one more"}
 	case room > limits.Message-total:
-		what, room = "a message of which at most %d bytes are to come", limits.Message-total
+		what, room = "a message with at most %d more bytes", limits.Message-total
 	}
 	if h.size > uint64(room) {
 		return &ProtocolError{Offset: 1, Expected: fmt.Sprintf(what, room), Got: fmt.Sprintf("a size of %d", h.size)}

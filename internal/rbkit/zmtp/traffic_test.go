@@ -69,7 +69,7 @@ var wrongTraffic = []struct {
 	{"a frame of 2^62 bytes", "\x02\x40\x00\x00\x00\x00\x00\x00\x00", nil, "byte 92: expected a frame of at most 100 bytes, got a size of 4611686018427387904"},
 	{"a frame of 2^63 bytes", "\x02\x80\x00\x00\x00\x00\x00\x00\x00", nil, "byte 92: expected a size of a frame below 2^63, got 9223372036854775808"},
 	{"a frame beyond the limit", "\x00\x65", nil, "byte 92: expected a frame of at most 100 bytes, got a size of 101"},
-	{"a message beyond the limit", "\x01\x64" + zeros(100) + "\x00\x33", nil, "byte 194: expected a message of which at most 50 bytes are to come, got a size of 51"},
+	{"a message beyond the limit", "\x01\x64" + zeros(100) + "\x00\x33", nil, "byte 194: expected a message with at most 50 more bytes, got a size of 51"},
 	{"too many parts", "\x01\x00\x01\x00\x01\x00\x00\x00", nil, "byte 97: expected a message of at most 3 parts, got one more"},
 	{"a command beyond the limit", "\x06\x00\x00\x00\x00\x00\x01\x00\x01", nil, "byte 92: expected a command of at most 65536 bytes, got a size of 65537"},
 	{"a command without a name", "\x04\x01\x00", nil, `byte 93: expected the name of a command, got 1 bytes: "\x00"`},
@@ -109,7 +109,7 @@ func TestABrokenConnectionNamesItsFirstError(t *testing.T) {
 	nothing := func(zmtp.Message) error { return nil }
 	require.ErrorContains(t, s.Receive(t.Context(), nothing), "reserved bits")
 	err = s.Receive(t.Context(), nothing)
-	require.ErrorContains(t, err, "the connection is of no use since: byte 91: ")
+	require.ErrorContains(t, err, "the connection is unusable after an earlier error: byte 91: ")
 	var broken *zmtp.BrokenError
 	require.ErrorAs(t, err, &broken)
 }

@@ -79,7 +79,7 @@ func (m *Metrics[T]) Ended(last T) {
 	m.settings.Dropped(m.settings.Points(&last), DroppedQueueFull)
 	if !m.full {
 		m.full = true
-		m.settings.Logger.Warn("Too many "+m.settings.What+" ended since the last collection: the receiver drops the last metrics of others until the next",
+		m.settings.Logger.Warn("Too many "+m.settings.What+" ended since the last collection: the receiver drops the last metrics of others until the next collection",
 			zap.Int(m.settings.What, m.settings.MaxEnded), zap.Duration("collection_interval", m.settings.Interval))
 	}
 }

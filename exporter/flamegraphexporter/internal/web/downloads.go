@@ -65,7 +65,7 @@ func (h *Handler) requestedSnapshot(w http.ResponseWriter, r *http.Request, t tr
 	case sameorigin.IsOfOtherSite(r): // it could use all windows
 		return s, errOtherSite
 	case t.window != 0:
-		return s, badRequestf("seconds: a window that was collected is as long as it is")
+		return s, badRequestf("seconds: a collected window has a fixed length: leave seconds out")
 	}
 	d, err := parseSeconds(seconds)
 	if err != nil {

@@ -24,7 +24,7 @@ func TestThePageOfAllServicesHasNotes(t *testing.T) {
 	text := textOf(t, page(t, serve(p), "/"))
 	for _, want := range []string{
 		"given up: 1,001,", "within pending_timeout: 1,002;", "as their caller: 1,003;", "folded: 1,004,",
-		"beyond max_services: 1,005;", "all of their counts: 1,006;", "dropped: 1,007,", "shown more: 1,008;", "because of the memory budget: 1,009;",
+		"beyond max_services: 1,005;", "all of their counts: 1,006;", "dropped: 1,007,", "more active ones: 1,008;", "because of the memory budget: 1,009;",
 	} {
 		assert.Contains(t, text, want)
 	}

@@ -31,7 +31,7 @@ func (h *Handler) collect(w http.ResponseWriter, r *http.Request, service string
 		// The server's time begins with the request; writing begins when the window ends.
 		deadline := time.Now().Add(d + h.options.WriteTimeout)
 		if err := http.NewResponseController(w).SetWriteDeadline(deadline); err != nil {
-			return calltree.Snapshot{}, fmt.Errorf("let the response begin after %v: %w", d, err)
+			return calltree.Snapshot{}, fmt.Errorf("delay the response by %v: %w", d, err)
 		}
 	}
 	return h.trees.Collect(r.Context(), service, kind, d, func(ctx context.Context) error {

@@ -23,7 +23,7 @@ func TestAHeartbeatAllocatesNothing(t *testing.T) {
 func TestAnOrderThatWaitsEndsWithTheRun(t *testing.T) {
 	run := deskRun(t, consumertest.NewNop())
 	run.life.leave(ShuttingDown())
-	err := (&orders{run: run}).await(t.Context(), "resumed the program", func() bool { return true })
+	err := (&orders{run: run}).await(t.Context(), notConfirmed+"resumed the program", func() bool { return true })
 	require.Error(t, err)
 	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err))
 }

@@ -98,7 +98,7 @@ func (f *failedClasses) log(logger *zap.Logger, now time.Time, ends bool) {
 		return
 	}
 	logger.Warn("The agent cannot instrument some classes: their calls are missing, and methods that they call appear under their callers. "+
-		"The program's standard error has the reason. Compile with javac --release 8 and without lambdas where it says that something requires ASM",
+		"The program's standard error has the reason. If it has `requires ASM`, compile with javac --release 8 and without lambdas",
 		zap.Int("classes", f.unlogged), zap.Strings("first", f.names), zap.Int("classes_of_the_run", f.total))
 	f.unlogged, f.names, f.logged = 0, nil, now
 }

@@ -59,7 +59,7 @@ func ShuttingDown() Ending {
 func GaveWay(limit error) Ending {
 	return Ending{
 		Cause: callevent.CauseLimit, how: mannerError,
-		Text: "another agent needs the place, and this one has sent neither a heartbeat nor data", Err: limit,
+		Text: "a new agent replaces this one, which has sent neither a heartbeat nor data", Err: limit,
 	}
 }
 

@@ -253,7 +253,7 @@ func (f *farewell) freeMemory() {
 	r.stream.DropNames()
 	r.env.Telemetry.RunShed(memoryReason(m))
 	if r.life.ending.Cause != callevent.CauseLimit {
-		r.logger.Warn("The run frees its memory before its last data was sent", zap.Error(m.Reason()))
+		r.logger.Warn("The run drops its last data to free memory", zap.Error(m.Reason()))
 	}
 }
 

@@ -72,8 +72,11 @@ func (o *orders) errLeft() error {
 	return agentcontrol.Errorf(agentcontrol.Lost, "the agent is gone, or the receiver is disconnecting from it: %w", o.run.life.ending)
 }
 
-// await waits until the agent has confirmed a command. The error of a timeout names the effect.
-func (o *orders) await(ctx context.Context, effect string, isSo func() bool) error {
+// notConfirmed begins the error of a command that was sent, and whose effect is not known.
+const notConfirmed = "command sent, but the agent has not confirmed that it "
+
+// await waits until the agent has confirmed a command. Without an answer in time, the error begins with unanswered.
+func (o *orders) await(ctx context.Context, unanswered string, isSo func() bool) error {
 	for {
 		next := o.run.agent.Next()
 		if isSo() {
@@ -87,7 +90,7 @@ func (o *orders) await(ctx context.Context, effect string, isSo func() bool) err
 		case <-o.run.life.leaving:
 			return o.errLeft()
 		case <-ctx.Done():
-			return agentcontrol.Errorf(agentcontrol.NoAnswer, "command sent, but the agent has not confirmed that it %s: %w", effect, context.Cause(ctx))
+			return agentcontrol.Errorf(agentcontrol.NoAnswer, "%s: %w", unanswered, context.Cause(ctx))
 		}
 	}
 }
@@ -122,21 +125,21 @@ func (o *orders) suspend(ctx context.Context) (string, error) {
 		case before.Reasons&hq.Operator != 0:
 			message = "tracing was suspended already"
 		case before.State == hq.Paused:
-			message = "tracing is suspended, and the program, which was paused, goes on"
+			message = "tracing is suspended; the program was paused, and goes on"
 		}
 		return append(m.Suspend(hq.Operator), m.Pause(false)...), nil
 	})
 	if err != nil {
 		return "", err
 	}
-	err = o.await(ctx, "suspended tracing", func() bool {
+	err = o.await(ctx, notConfirmed+"suspended tracing", func() bool {
 		switch now := o.run.agent.Status(); {
 		case now.Broken:
 			return true
 		case now.Reasons&hq.Operator != 0:
 			return false
 		}
-		message = "somebody else had tracing go on meanwhile"
+		message = "another command resumed tracing meanwhile"
 		return true
 	})
 	return message, err
@@ -158,7 +161,7 @@ func (o *orders) unsuspend(ctx context.Context) (string, error) {
 	}
 	o.run.agent.resumeAfterOverload(o.run.batches.isHolding)
 	var now hq.Status
-	if err := o.await(ctx, "answered suspend, so that it can go on", func() bool {
+	if err := o.await(ctx, "unsuspend waits until the agent answers the earlier suspend", func() bool {
 		now = o.run.agent.Status()
 		return now.Reasons&(hq.Operator|hq.Overload) != 0 || !now.State.IsSuspended()
 	}); err != nil {
@@ -166,7 +169,7 @@ func (o *orders) unsuspend(ctx context.Context) (string, error) {
 	}
 	switch {
 	case now.Reasons&hq.Operator != 0:
-		return "somebody else had tracing suspended meanwhile", nil
+		return "another command suspended tracing meanwhile", nil
 	case now.Reasons&hq.Overload != 0:
 		return "tracing goes on when the pipeline has accepted all held batches", nil
 	}
@@ -178,7 +181,7 @@ func (o *orders) unsuspend(ctx context.Context) (string, error) {
 func (o *orders) awaitTracing(ctx context.Context) (string, error) {
 	heartbeats, events := o.run.agent.heartbeats.Load(), o.run.agent.events.Load()
 	message := "tracing goes on"
-	err := o.await(ctx, "traces again", func() bool {
+	err := o.await(ctx, notConfirmed+"traces again", func() bool {
 		if o.run.control.heartbeats.Load() > heartbeats && (o.run.control.lastMode() != bytefrog.ModeSuspended || o.run.stream.Received() > events) {
 			return true
 		}
@@ -200,23 +203,23 @@ func (o *orders) pause(ctx context.Context) (string, error) {
 			message = "the program was paused already"
 			return nil, nil
 		case now.Reasons&hq.Operator != 0:
-			return nil, agentcontrol.Errorf(agentcontrol.NotNow, "tracing is suspended, and the agent would end it for good: send unsuspend first")
+			return nil, agentcontrol.Errorf(agentcontrol.NotNow, "tracing is suspended, and a pause would end it permanently: send unsuspend first")
 		case now.Reasons&hq.Overload != 0, now.State.IsSuspended():
-			return nil, agentcontrol.Errorf(agentcontrol.NotNow, "tracing is suspended until the pipeline has accepted the batches that are held, and the agent would end it for good: try again then")
+			return nil, agentcontrol.Errorf(agentcontrol.NotNow, "tracing is suspended until the pipeline has accepted all held batches, and a pause would end it permanently: try again then")
 		}
 		return m.Pause(true), nil
 	})
 	if err != nil {
 		return "", err
 	}
-	err = o.await(ctx, "paused the program", func() bool {
+	err = o.await(ctx, notConfirmed+"paused the program", func() bool {
 		if o.run.control.lastMode() == bytefrog.ModePaused {
 			return true
 		}
 		if o.run.agent.IsPauseWanted() {
 			return false
 		}
-		message = "somebody else had the program go on meanwhile"
+		message = "another command resumed the program meanwhile"
 		return true
 	})
 	return message, err
@@ -243,14 +246,14 @@ func (o *orders) unpause(ctx context.Context) (string, error) {
 		return "the program was not paused", nil
 	}
 	message := "the program goes on"
-	err = o.await(ctx, "let the program go on", func() bool {
+	err = o.await(ctx, notConfirmed+"resumed the program", func() bool {
 		if o.run.control.heartbeats.Load() > heartbeats && o.run.control.lastMode() != bytefrog.ModePaused {
 			return true
 		}
 		if !o.run.agent.IsPauseWanted() {
 			return false
 		}
-		message = "somebody else had the program paused meanwhile"
+		message = "another command paused the program meanwhile"
 		return true
 	})
 	return message, err
@@ -261,7 +264,7 @@ func (o *orders) stop(ctx context.Context) (string, error) {
 	if err := o.command(func(m *hq.Machine) ([]hq.Command, error) { return m.Stop(), nil }); err != nil {
 		return "", err
 	}
-	err := o.await(ctx, "ends its run", func() bool { return o.run.control.lastMode() == bytefrog.ModeShuttingDown })
+	err := o.await(ctx, notConfirmed+"ends its run", func() bool { return o.run.control.lastMode() == bytefrog.ModeShuttingDown })
 	if agentcontrol.ReasonOf(err) == agentcontrol.Lost && err != nil {
 		err = nil // it has gone, as ordered
 	}

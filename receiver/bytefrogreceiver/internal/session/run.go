@@ -80,7 +80,7 @@ func (r *run) newStream() *stream.Stream {
 			ThreadReused: func() {
 				counters.ThreadReused()
 				reuse.Do(func() {
-					r.logger.Warn("the program has had more than 65,536 threads, so its agent gives their IDs to new ones; " +
+					r.logger.Warn("the program has had more than 65,536 threads, so its agent reuses thread IDs; " +
 						"calls of threads that share an ID are reported without their callers")
 				})
 			},

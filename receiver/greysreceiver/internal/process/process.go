@@ -316,8 +316,8 @@ func (p *Process) LogLimits() {
 		text  string
 		limit zap.Field
 	}{
-		{now.Folded, "More methods are counted than may have sums of their own: the others are counted together, as other", zap.String("setting", fmt.Sprintf("%s: %d methods for this server", p.MethodsSetting, p.MaxMethods))},
-		{now.InventoryDropped, "More classes and methods are listed than the receiver may remember: the others are left out", zap.Int("limits.max_inventory", p.MaxInventory)},
+		{now.Folded, "More methods are counted than the limit allows: the receiver counts the others together, as other", zap.String("setting", fmt.Sprintf("%s: %d methods for this server", p.MethodsSetting, p.MaxMethods))},
+		{now.InventoryDropped, "More classes and methods are listed than the receiver may remember: it leaves out the others", zap.Int("limits.max_inventory", p.MaxInventory)},
 		{now.NodesDropped, "A call tree has more calls than its limit: the rest is left out", zap.Int("limits.max_tree_nodes", p.MaxTreeNodes)},
 	} {
 		full := &p.full[i]

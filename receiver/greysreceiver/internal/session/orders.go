@@ -330,7 +330,7 @@ func (w *Work) describeState(j *job, protocol greys.Protocol) string {
 	case j.Ended:
 		return "ended"
 	case !w.IsForwarded(j.Kind):
-		return "no pipeline takes it"
+		return "no pipeline uses its output"
 	case j.isRunning() && j.Kind == task.Monitor:
 		return "running"
 	case j.isRunning():

@@ -44,7 +44,7 @@ var (
 	// errPart means that a part has ended unexpectedly. errPoisoned means that the server has refused a part, and may
 	// have left instrumentation.
 	errPart     = errors.New("a command of the pattern has ended")
-	errPoisoned = errors.New("a reset undoes a refused command, and the others are asked again")
+	errPoisoned = errors.New("a reset undoes a refused command, and the receiver sends the others again")
 )
 
 // errEarly is the error of a run that ended before its limit without an error.

@@ -84,10 +84,10 @@ func (r *partsRun) makeParts() ([]*part, error) {
 	}
 	if len(all.without) > 0 {
 		r.work.Counters.MethodsLeftOut(list.count(all.without), counters.LeftOutNoRoom)
-		logLimit("A pattern needs more commands than it may have: its other classes are not watched", zap.Int("classes_not_watched", len(all.without)))
+		logLimit("A pattern needs more commands than the limit allows: its other classes are not watched", zap.Int("classes_not_watched", len(all.without)))
 	}
 	if all.shared > 0 {
-		logLimit("A pattern matches more methods than may have a command of their own: times and call trees of the others are left out",
+		logLimit("A pattern matches more methods than the limit of commands: some share a command, and have no times and call trees",
 			zap.Int("methods", methods), zap.Int("methods_without_times", all.shared))
 	}
 	parts := slices.DeleteFunc(all.parts, func(p *part) bool { return r.job.refusedParts[p.name] })
@@ -250,7 +250,7 @@ func (r *partsRun) reportNoCode(p *part, all bool) {
 	w, t := r.work, r.job.Task
 	w.Counters.MethodsLeftOut(1, counters.LeftOutNoCode)
 	if _, due := r.job.withoutCode.Count(w.Now()); due {
-		w.Logger.Warn("The server lists a method, and leaves it alone: its library can't read classes of newer Java, such as nested ones that are compiled for Java 11. The program's standard output has the reason",
+		w.Logger.Warn("The server lists a method, but does not instrument it: its library can't read classes of newer Java, such as nested ones that are compiled for Java 11. The program's standard output has the reason",
 			append(t.LogFields(), zap.String("method", p.name))...)
 	}
 	w.mu.Lock()
@@ -274,7 +274,7 @@ func (r *partsRun) refusePart(p *part, why error) {
 	r.job.refusedParts[p.name], p.timed = true, false
 	w.mu.Unlock()
 	w.Counters.MethodsLeftOut(1, counters.LeftOutRefused)
-	w.Logger.Warn("The server could not put its code into a method: the receiver leaves the method out, and a reset removes the rest of the code. The program's standard output has the reason; a pattern that does not match the method spares the reset",
+	w.Logger.Warn("The server could not put its code into a method: the receiver leaves the method out, and a reset removes the rest of the code. The program's standard output has the reason. To avoid the reset, choose a pattern that does not match the method",
 		append(r.job.LogFields(), zap.String("method", p.name), zap.Error(why))...)
 }
 

@@ -280,7 +280,7 @@ func (s *Session) askSilencedAgain(now time.Time) {
 		return
 	}
 	s.Counters.ForeignReset()
-	s.Logger.Warn("Another client has connected to the server, and since then no command reports calls: a reset may have removed their code. The receiver asks again; do not share a server",
+	s.Logger.Warn("Another client has connected to the server, and since then no command reports calls: a reset may have removed their code. The receiver sends all commands again; do not share a server",
 		zap.Int("commands", len(silenced)))
 	for _, r := range silenced {
 		r.end(errForeignReset)
@@ -386,16 +386,16 @@ func (s *Session) schedule(r *run, how outcome, now time.Time) {
 		s.finished(r, now)
 	case outcomeUnsupported:
 		j.finish()
-		s.Logger.Warn("The server does not support a command: the receiver does not ask again", append(j.LogFields(), zap.Error(r.err))...)
+		s.Logger.Warn("The server does not support a command: the receiver does not send it again", append(j.LogFields(), zap.Error(r.err))...)
 		s.events.Problem(Unsupported, j.Task, r.err)
 	case outcomeUnmatched:
 		j.due = now.Add(s.Reconnect.MaxInterval)
 	case outcomeRefused:
 		j.due = now.Add(j.pauses.Pause())
-		message := "The server could not carry out a command: the receiver asks again"
+		message := "The server could not carry out a command: the receiver sends it again"
 		if r.isInParts() { // each try ends all other commands for a reset
 			j.due = now.Add(refusedPause)
-			message = "The server could not carry out a command: a reset undoes it, and the receiver asks again after ten minutes. The program's standard output has the reason; constructors and lambdas cannot be watched"
+			message = "The server could not carry out a command: a reset undoes it, and the receiver sends it again after ten minutes. The program's standard output has the reason; constructors and lambdas cannot be watched"
 		}
 		if since, due := j.refusing.Count(now); due && !r.isStarting() {
 			s.Logger.Warn(message, append(j.LogFields(), zap.Error(r.err), zap.Int("times_since_last_line", since))...)
@@ -405,7 +405,7 @@ func (s *Session) schedule(r *run, how outcome, now time.Time) {
 		j.due = now.Add(pause)
 		s.commandLost(j, how, !s.link.IsOneConnection())
 		if since, due := j.failing.Count(now); due && (!r.isStarting() || r.presumed) {
-			s.Logger.Warn("A command was lost: the receiver asks again",
+			s.Logger.Warn("A command was lost: the receiver sends it again",
 				append(j.LogFields(), zap.Error(orEarly(r.err)), zap.Duration("pause", pause), zap.Int("times_since_last_line", since))...)
 		}
 	case outcomeStopped:
@@ -477,7 +477,7 @@ func (s *Session) partLost(l *lostPart) {
 	s.resets.owe(j.Classes())
 	s.waiting = append(s.waiting, l)
 	if since, due := j.failing.Count(now); due {
-		s.Logger.Warn("A command of a pattern was lost: the receiver asks again, and the others go on",
+		s.Logger.Warn("A command of a pattern was lost: the receiver sends it again, and the others go on",
 			append(j.LogFields(), zap.String("method", p.name), zap.Error(l.err), zap.Duration("pause", pause), zap.Int("times_since_last_line", since))...)
 	}
 }

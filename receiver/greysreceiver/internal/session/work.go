@@ -318,7 +318,7 @@ func (w *Work) compareClocks(ended time.Time) {
 		return
 	}
 	if since, due := w.elsewhere.Count(now); due {
-		w.Logger.Warn("Calls that were recorded just now ended at another time: set timezone to that of the program, or its clock",
+		w.Logger.Warn("New recorded calls have times far from now: set timezone to that of the program, or correct its clock",
 			zap.Duration("ahead", ahead.Round(time.Second)), zap.String("timezone", w.Timezone), zap.Int("times_since_last_line", since))
 	}
 }

@@ -50,14 +50,19 @@ func (s *Server) carryOut(ctx context.Context, command rbkit.Command) (agentcont
 	}
 	// The wanted state changes first, because a correction in between would undo the command.
 	takeBack := c.wanted.applyCommand(command)
-	if is, switches := isInState(command, &h); is && switches {
-		return agentcontrol.Answer{Message: "that was so already", Details: detailsOf(&h)}, nil
+	is, switches := isInState(command, &h)
+	if is && switches {
+		return agentcontrol.Answer{Message: "no change: the server was already in this state", Details: detailsOf(&h)}, nil
 	}
 	if h, err = s.sendAndCheck(ctx, command); err != nil {
 		takeBack()
 		return agentcontrol.Answer{}, err
 	}
-	return agentcontrol.Answer{Message: "the server has done it", Details: detailsOf(&h)}, nil
+	message := "the server accepted the command" // its state cannot show more
+	if switches {
+		message = "the server carried out the command"
+	}
+	return agentcontrol.Answer{Message: message, Details: detailsOf(&h)}, nil
 }
 
 // sendAndCheck sends a command, and returns the state of the server after it.

@@ -26,7 +26,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 )
 
-func TestWhatAgentsSayOfThemselvesBecomesLogRecords(t *testing.T) {
+func TestMessagesOfAgentsBecomeLogRecords(t *testing.T) {
 	b := newBed(t, quickly, withDataConnections(1), func(_ *bed, c *Config) { c.ServiceName = "shop" })
 	a := connect(b, 1)
 	joined := time.Now()
@@ -127,7 +127,7 @@ func originOne(b *bed) *origin {
 	return from
 }
 
-func TestARefusingLogsPipelineHoldsNobodyUp(t *testing.T) {
+func TestARefusingLogsPipelineHoldsUpNoAgent(t *testing.T) {
 	b := newBed(t)
 	next := &logsGate{}
 	s := sinkOf(t, b, next.consume, 10, mib)

@@ -29,7 +29,7 @@ type Agent interface {
 }
 
 // Snapshot is the state of an agent at a moment. Times are zero, and other values empty, if they
-// are not known.
+// are not known. A connected agent has all of them, except Process, Commands and Counters.
 type Snapshot struct {
 	// Tracer is the type of the receiver, such as bytefrog, and Receiver the receiver's ID.
 	Tracer   string
@@ -38,10 +38,12 @@ type Snapshot struct {
 	Service string
 	// Address is where the agent is, host:port.
 	Address string
+	// Process is empty for a server with several processes.
 	Process Process
-	// State is a word of the tracer for the agent's state.
+	// State is a word of the tracer for the agent's state. It shows whether a server is connected.
 	State string
-	// Since is when the agent, or this life of it, was first there.
+	// Since is when the agent, or this life of it, was first there: for a server with several
+	// processes, the begin of the connection.
 	Since time.Time
 	// LastSeen is the time of the agent's latest message.
 	LastSeen time.Time
@@ -95,7 +97,7 @@ func TextOf(attributes pcommon.Map, key string) string {
 }
 
 // NewID makes an ID of 16 hexadecimal digits. It is a function of the words: the receiver's ID, and
-// words that identify the agent in the receiver.
+// words that identify the agent in the receiver. For a server that is its configured address.
 func NewID(words ...string) string {
 	h := sha256.New()
 	for _, word := range words {

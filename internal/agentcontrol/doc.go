@@ -4,17 +4,27 @@
 // Package agentcontrol is the boundary between receivers, which have agents, and the extension that
 // shows and commands them. It knows no tracer and no HTTP.
 //
-// At its start a receiver asks the host for the extension. It registers each agent, and ends the
-// registration when the agent is gone:
+// At its start a receiver asks the host for the extension: Run.Agents of package receiverkit has the
+// result of Of. The receiver registers each agent, and ends the registration when the agent is gone:
 //
-//	r.agents = agentcontrol.Of(host)
-//	...
-//	end := r.agents.Register(agent)
+//	end := run.Agents.Register(agent)
 //	defer end()
 //
 // If no extension is configured, Of returns no directory, and registering does nothing: no agent is
 // asked, and no goroutine runs. An agent is only asked on a client's request, and the result has
 // numbers that the receiver has anyway. So none of this slows events.
+//
+// # Servers
+//
+// A receiver that connects to servers has an agent for each configured server, also if the server
+// has several processes:
+//
+//   - It registers the agent when it starts, and ends the registration when its shutdown begins. The
+//     agent stays while the server is not connected. Its State shows this, and Do returns Lost.
+//   - The ID is a function of the receiver's ID and the configured address: it is the same after a
+//     lost connection and after a restart.
+//   - A switch of an operator holds until the shutdown, in place of the receiver's settings. The
+//     receiver sends it again when the server or the program was restarted.
 //
 // # Events, and the part that handles them
 //
@@ -24,8 +34,9 @@
 //   - An agent that dies in the middle of a command: Do returns an [Error] with [Lost].
 //   - An answer after the deadline: Do returns when its context ends, with [NoAnswer]. The agent
 //     still has the command, and the receiver handles its answer.
-//   - An agent that is registered twice: IDs are for an agent and its connection, so there are two
-//     agents, one of which disconnects. Two with one ID are an error: the second isn't shown.
+//   - An agent that connects twice: the IDs of agents that connect are for an agent and its
+//     connection, so there are two agents, one of which disconnects. Two with one ID are an error:
+//     the second isn't shown.
 //   - A receiver that is shut down while a command runs: Do returns Lost, or the answer if that
 //     arrives first. A later command is Lost, too.
 //   - The extension is shut down first or last: an agent that is registered afterwards is not

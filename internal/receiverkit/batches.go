@@ -52,8 +52,8 @@ func DefaultBatchesConfig() BatchesConfig {
 	}
 }
 
-// ValidateWith returns an error for each setting out of bounds, those of common included.
-// retryAdvice ends the error of retry; it may be empty.
+// ValidateWith returns an error for each setting out of bounds, those of common included: the
+// receiver doesn't call ValidateCommon. retryAdvice ends the error of retry; it may be empty.
 func (c *BatchesConfig) ValidateWith(common *Config, retryAdvice string) error {
 	retry := common.Retry.ValidateAs("retry", maxBatchRetry)
 	if retry != nil {
@@ -67,9 +67,13 @@ func (c *BatchesConfig) ValidateWith(common *Config, retryAdvice string) error {
 	)
 }
 
-// NewBatches opens the hand-over of the batches of one peer; nil: no pipeline takes traces.
-// The end of ctx, at the latest with Run.Delivering, drops the batches that no pipeline has
-// accepted. The end of the run doesn't close the hand-over: its peer waits for it.
+// NewBatches opens the hand-over of the batches of one peer; nil: no pipeline takes traces. It sets
+// the common Settings, Next, the name and version of the scope, and Unpaired. The receiver sets the
+// other fields.
+//
+// ctx is Run.Delivering, or a context derived from it that ends earlier for this peer. Its end drops
+// the batches that no pipeline has accepted. The shutdown waits for the goroutines of the peer, and
+// not for the hand-over. So with Hold, one of them calls Batches.Wait before it ends.
 func NewBatches(ctx context.Context, r *Run, logger *zap.Logger, config *BatchesConfig, settings handover.BatchesSettings) *handover.Batches {
 	if r.Next.Traces == nil {
 		return nil

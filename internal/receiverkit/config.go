@@ -49,8 +49,9 @@ const (
 	minQueueBytes = 1 << 20
 )
 
-// ValidateCommon returns an error for each common setting out of bounds. It isn't called
-// Validate because the collector would call it a second time.
+// ValidateCommon returns an error for each common setting out of bounds. Receivers of call events
+// call BatchesConfig.ValidateWith instead. It isn't called Validate because the collector would call
+// it a second time.
 func (c *Config) ValidateCommon() error {
 	return c.validateWith(c.Retry.ValidateAs("retry", maxRetryInterval))
 }

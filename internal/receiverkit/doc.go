@@ -5,7 +5,7 @@
 // instance for all signals, its life cycle, common settings, hand-overs to pipelines, the
 // metrics loop, own telemetry, and the shutdown. It knows no protocol.
 //
-// A receiver is then four files, and its protocol:
+// A receiver is then these files, and its protocol:
 //
 //	config.go     Config, with receiverkit.Config squashed into it, and its Validate
 //	factory.go    NewFactory, made of Share(newReceiver)
@@ -17,9 +17,10 @@
 //  1. The collector creates it: newReceiver makes a Kit and a Protocol.
 //  2. Start makes a Run. Protocol.Start opens the outputs of the run (NewLogs, NewSpans,
 //     NewProfiles, NewMetrics), connects or listens, and starts goroutines with Run.Go. A receiver
-//     of call events opens NewBatches for each peer.
+//     of call events opens NewBatches for each peer. A client has a goroutine for each server, which
+//     connects again until Run.Serving ends: a server that cannot be reached is no error of Start.
 //  3. Shutdown ends Run.Serving and calls Protocol.Stop, which begins to disconnect.
-//     Run.Leaving ends when the time for peers is over.
+//     Run.Leaving ends after Kit.PeerTime, when the time for peers is over.
 //  4. When all goroutines have ended the outputs deliver the remaining data.
 //  5. Run.Delivering ends after shutdown_timeout: outputs then drop and count the rest.
 //  6. Protocol.Close frees everything that newReceiver made.

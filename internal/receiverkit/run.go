@@ -30,7 +30,7 @@ type Run struct {
 	Next sharedreceiver.Signals
 	// Memory has the accounts of peers and queues in the memory budget of the process.
 	Memory *budget.Group
-	// Agents are the extensions that show and steer peers.
+	// Agents are the extensions that show and command peers. The receiver registers its peers there.
 	Agents agentcontrol.Directories
 
 	stopServing, stopDelivering context.CancelFunc

@@ -8,7 +8,7 @@ package callevent
 type Cause uint8
 
 const (
-	// CauseSuspended: the receiver commanded the tracer to suspend tracing.
+	// CauseSuspended: tracing was suspended, by the receiver, an operator or the tracer's user.
 	CauseSuspended Cause = 1 + iota
 	// CauseDiscarded: the tracer reported that it lost events.
 	CauseDiscarded
@@ -20,7 +20,7 @@ const (
 	CauseEnded
 	// CauseDisconnected: the connection to the agent was lost.
 	CauseDisconnected
-	// CauseUnresponsive: the agent was silent for too long.
+	// CauseUnresponsive: the agent, or one of its streams, was silent for too long.
 	CauseUnresponsive
 	// CauseShutdown: the collector, or the component, is shutting down.
 	CauseShutdown
@@ -83,12 +83,14 @@ type Barrier struct {
 	Cause    Cause
 }
 
-// Point is a break before the sequence number at.
+// Point is a break before the sequence number at, between two events. It is for a break that has no
+// sequence numbers itself.
 func Point(at uint64, cause Cause) Barrier {
 	return Barrier{From: at, To: at, Kind: BarrierBreak, Cause: cause}
 }
 
-// Interval is a break over the sequence numbers from to to-1.
+// Interval is a break over the sequence numbers from to to-1: those of lost events, or of received
+// events among which others are missing.
 func Interval(from, to uint64, cause Cause) Barrier {
 	return Barrier{From: from, To: to, Kind: BarrierBreak, Cause: cause}
 }

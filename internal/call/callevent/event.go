@@ -7,6 +7,7 @@ import "encoding/hex"
 
 // StreamID identifies a call stream: the call events of one traced process in
 // one run, totally ordered by their sequence numbers. It is never all zero.
+// After the end of its call stream it is not used again.
 type StreamID [16]byte
 
 // IsZero reports whether id is the invalid ID.
@@ -48,10 +49,12 @@ func (k Kind) String() string {
 
 // Event is one call event of a batch.
 type Event struct {
-	// Sequence is the event's place in its call stream.
+	// Sequence is the event's place in its call stream. The first is 0: the processor waits for
+	// missing numbers, also for those before the first.
 	Sequence uint64
 	// Time is in Unix nanoseconds in an unpacked batch, and in ticks of the stream's clock for a
-	// Packer.
+	// Packer. Times of one call stream, of all its lanes, have the order of the sequence numbers:
+	// pairing changes those that go back.
 	Time int64
 	// Line is the line of the event in the source; 0: not known.
 	Line uint32

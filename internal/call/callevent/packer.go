@@ -26,7 +26,7 @@ type Stream struct {
 // longer fits, or the batch is old enough: Close it, send it, and Reset.
 //
 // Indexes from the tables are valid until Reset. A caller that caches them compares Generation. A
-// Packer is for one goroutine.
+// Packer is for one goroutine. A stream can have several.
 type Packer struct {
 	stream     Stream
 	maxBytes   int
@@ -121,7 +121,8 @@ func (p *Packer) size() int {
 		len(p.renames.fixed) + len(p.renames.strings)
 }
 
-// Held is about the memory of the Packer in bytes, with its buffers for the next batches.
+// Held is about the memory of the Packer in bytes, with its buffers for the next batches and the
+// strings of functions. It is for callers that do not count these strings. Others use Memory.
 func (p *Packer) Held() int {
 	const packer = 2 << 10
 	// Tables have their entries twice: as bytes of the batch, and to find them.
@@ -149,8 +150,8 @@ func (p *Packer) narrow() {
 	p.room = min(cap(p.buf), p.maxBytes-(p.size()-len(p.buf)))
 }
 
-// Memory is about the memory of the Packer in bytes, without the strings of functions, which its
-// callers have too.
+// Memory is about the memory of the Packer in bytes, without the strings of functions. It is for
+// callers that hold these strings, and count them. Others use Held.
 func (p *Packer) Memory() int {
 	const entry = 64 // of a map, about
 	return cap(p.buf) + cap(p.attributes) + cap(p.renames.fixed) + cap(p.renames.strings) +
@@ -185,8 +186,9 @@ type Packed struct {
 	First, Last int64
 }
 
-// Close finishes the batch. barriers are those that reach into or beyond the range of its sequence
-// numbers, and the last one at or below its first number: MaxBarriers at most. next is one more
+// Close finishes the batch. The caller remembers the barriers of the stream, because batches repeat
+// them. barriers are those that reach into or beyond the range of the batch's sequence numbers, and
+// the last one at or below its first number: MaxBarriers at most. next is one more
 // than the highest number that the receiver has received. received is the current time in Unix
 // nanoseconds. Nothing can be added before Reset. After an error, such as an impossible barrier,
 // the batch is still open.

@@ -42,7 +42,8 @@ type Needs []Need
 
 // Need requires that a setting of stack_pairing is larger than a value.
 type Need struct {
-	// Of is the setting of stack_pairing, such as reorder.max_wait.
+	// Of is the setting of stack_pairing: reorder.max_wait, reorder.max_events or idle_timeout.
+	// Others have no effect.
 	Of string
 	// Because is the setting of the receiver with its value, such as name_wait: 1s.
 	Because string

@@ -35,7 +35,7 @@ type functionTable struct {
 	fixed, strings []byte
 }
 
-// generation is that of the last batch with the function, and index its index there.
+// knownFunction is a function in the form of its entry in the table.
 type knownFunction struct {
 	// generation is that of the last batch that it was entered into, index its index there.
 	generation uint32

@@ -4,11 +4,13 @@
 package eventswitch
 
 import (
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,16 +20,13 @@ import (
 	"github.com/callbraid/callbraid/internal/agentcontrol"
 )
 
-// TestEveryEventOfAReceiverIsDeclared compares the constants of the file that makes log records
-// with the events in metadata.yaml.
+// TestEveryEventOfAReceiverIsDeclared compares the constants of a receiver's code with the events in metadata.yaml.
 func TestEveryEventOfAReceiverIsDeclared(t *testing.T) {
-	constant := regexp.MustCompile(`(?m)^\tevent[A-Z]\w* += "([a-z_.]+)"$`)
+	constant := regexp.MustCompile(`(?m)^\t[eE]vent[A-Z]\w* += "([a-z_]+\.[a-z_.]+)"$`)
 	for _, receiver := range []string{"bytefrog", "greys", "lttngjul", "rbkit"} {
 		folder := filepath.Join("../../../receiver", receiver+"receiver")
-		code, err := os.ReadFile(filepath.Join(folder, "logs.go"))
-		require.NoError(t, err)
 		want := []string{agentcontrol.EventName}
-		for _, found := range constant.FindAllSubmatch(code, -1) {
+		for _, found := range constant.FindAllSubmatch(goCode(t, folder), -1) {
 			want = append(want, string(found[1]))
 		}
 		require.Greater(t, len(want), 4, receiver)
@@ -38,4 +37,19 @@ func TestEveryEventOfAReceiverIsDeclared(t *testing.T) {
 		slices.Sort(want)
 		assert.Equal(t, want, slices.Sorted(maps.Keys(metadata.Events)), receiver)
 	}
+}
+
+// goCode returns the Go files of a folder and of those below, except tests and generated files.
+func goCode(t *testing.T, folder string) (code []byte) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		name := entry.Name()
+		if err != nil || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "generated_") {
+			return err
+		}
+		file, err := os.ReadFile(path)
+		code = append(code, file...)
+		return err
+	}))
+	return code
 }

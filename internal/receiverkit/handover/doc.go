@@ -15,7 +15,8 @@
 // No function here runs for each event. The package knows pipelines and batches, and no protocol. Each receiver has its
 // own counters.
 //
-// A receiver has one Logs and one Metrics. It has a Batches for each agent, so that agents wait separately:
+// A receiver has one Logs and one Metrics. It has a Batches for each agent, so that agents wait separately. Receivers open
+// them with the functions of receiverkit, which set the common fields. Without receiverkit:
 //
 //	settings := handover.Settings{
 //		Context: ctx, // cancelled when the time of the shutdown is over

@@ -52,7 +52,8 @@ type Bed struct {
 	Metrics  *Metrics
 	Profiles *Profiles
 	// Next has the pipelines that the receiver gets at Start: all of them, unless a test
-	// changes that.
+	// changes that. To get spans of call events, a test sets Next.Traces to a started stack_pairing
+	// processor with a sink behind it.
 	Next sharedreceiver.Signals
 	// Host is the host of Start; without extensions, unless a test changes that.
 	Host component.Host

@@ -1,8 +1,9 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package servermemory counts the memory of a server in the memory budget of the process: the state of its process, and
-// the buffers of its connections. It knows no protocol. The receiver frees the memory when Memory.Over has a shortage.
+// Package servermemory counts the memory of a server in the memory budget of the collector: the state of its traced
+// processes, and the buffers of its connections. It knows no protocol. The receiver frees the memory when Memory.Over has
+// a shortage.
 package servermemory
 
 import (
@@ -23,7 +24,7 @@ type Memory struct {
 
 	mu      sync.Mutex
 	account *budget.Account
-	// process has the bytes of the process's state. buffers has the open connections.
+	// process has the bytes of the state of all traced processes. buffers has the open connections.
 	process int
 	buffers map[*Buffer]bool
 }
@@ -82,7 +83,7 @@ func (m *Memory) signal(s Shortage) {
 	}
 }
 
-// Hold sets the bytes of the process's state. It returns an error if the budget or the limit has no room.
+// Hold sets the bytes of the state of all traced processes. It returns an error if the budget or the limit has no room.
 func (m *Memory) Hold(bytes int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -68,9 +68,10 @@ func TestWhereThreadsOfTheShopAreRenamed(t *testing.T) {
 	assert.Equal(t, map[string]uint32{"worker-0-draining": 9622, "worker-1-draining": 8322, "worker-2-draining": 9292}, renamed)
 }
 
-// The rules, one by one. A part of a script is an event (kind, function, exception) or a
-// break. All happen on thread 0 at time 0, so an event's time is its number in nanoseconds.
-// A part of the result is a span: function, first and last nanosecond, parent, exceptions.
+// The rules, one by one. A script has one event in each line: what, function,
+// exception; or a break. All of it happens on thread 0 at time 0, so an event's
+// time is its number in nanoseconds. A line of the result is a span: function,
+// first and last nanosecond, parent, and marks such as "cut by".
 func TestTheRules(t *testing.T) {
 	for _, test := range []struct {
 		name         string

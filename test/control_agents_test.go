@@ -200,7 +200,7 @@ service:
 }
 
 // Without the extension receivers have neither sockets nor goroutines for it, though agents are
-// there; with it they have no more, until somebody asks.
+// there; with it they have no more, until the first request.
 func TestWithoutTheExtensionNoReceiverOpensAListener(t *testing.T) {
 	rbkit := newRbkitServer(t)
 	rbkit.play(t, "load", "--rate", "10")

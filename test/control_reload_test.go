@@ -52,7 +52,7 @@ service:
 		}()
 	}
 	await(t, server.begun)
-	testkit.Eventually(t, "somebody waits for the program", func() (bool, string) {
+	testkit.Eventually(t, "a request waits for the program", func() (bool, string) {
 		waiting := c.GoroutinesOf(t, "steered).pause")
 		return waiting == 1, fmt.Sprint(waiting)
 	})

@@ -16,8 +16,8 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// stagesInMidRun is how many parts a run has that agents do together, which they never rest between
-// for longer than somebody needs to look at the collectors.
+// stagesInMidRun is the number of parts of a run. Agents do each part together, and the time between two is shorter
+// than a look at the collectors.
 const stagesInMidRun = 100
 
 // A pairing collector is killed, and one is added, while agents send. Only the calls that the

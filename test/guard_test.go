@@ -64,7 +64,7 @@ type tidal struct {
 	// begins are the numbers at which the functions changed.
 	begins []uint32
 	next   uint32
-	// longest is how long it waited for a buffer at most, recently since somebody asked.
+	// longest is its longest wait for a buffer, recently the longest since the last question.
 	longest, recently time.Duration
 	// waiting is how long it waited for buffers in all.
 	waiting time.Duration

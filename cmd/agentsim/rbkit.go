@@ -116,8 +116,7 @@ func (f *rbkitFlags) play(out io.Writer, label string, hello rbkit.HandshakeRepl
 	return err
 }
 
-// publish waits for somebody to publish to, publishes, and lingers. That it is interrupted
-// is no error.
+// publish waits for a subscriber, publishes, and lingers. An interruption is no error.
 func (r *rbkitRun) publish(ctx context.Context, do func(context.Context, *rbkitRun) error) error {
 	for r.flags.wait && r.Subscribers() == 0 && ctx.Err() == nil {
 		pause(ctx, 10*time.Millisecond)

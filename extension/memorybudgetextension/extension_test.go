@@ -38,7 +38,7 @@ func TestTheLimitFollowsFromTheConfiguration(t *testing.T) {
 		"a share of the process by default": {
 			config: Config{LimitPercentage: 25}, want: 2000 * mib,
 		},
-		"a number of MiB if somebody chose one": {
+		"a configured number of MiB": {
 			config: Config{LimitMiB: 300, LimitPercentage: 25}, want: 300 * mib,
 		},
 		"a share of the memory_limiter if that is less": {

@@ -18,7 +18,7 @@ const (
 	// goPercentage is the part of a memory_limiter's limit that is the limit of Go's runtime. Below
 	// it the garbage collector runs as usual.
 	goPercentage = 90
-	// tightPercentage is the share from which on a limit that somebody chose is worth a
+	// tightPercentage is the share from which on a configured limit is worth a
 	// warning.
 	tightPercentage = 70
 )

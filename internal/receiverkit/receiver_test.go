@@ -113,7 +113,7 @@ func TestAShutdownDeliversEverythingAfterTheLastGoroutine(t *testing.T) {
 	b := newBed(t, receivertestbed.Patience)
 	require.NoError(t, b.start())
 	b.Logs.RefuseWith(receivertestbed.ErrRefused)
-	require.True(t, b.logs.Add("tick"))
+	require.True(t, b.logs.Enqueue("tick"))
 	b.Await("a refusal", func() bool { return b.Logs.Calls().Returned > 0 })
 	b.Logs.RefuseWith(nil)
 	require.ErrorIs(t, b.shutdown(), errClose)
@@ -132,7 +132,7 @@ func TestAShutdownDropsAfterItsTime(t *testing.T) {
 	b.Kit().Overtime = receivertestbed.Patience
 	require.NoError(t, b.start())
 	b.Logs.Hang(false)
-	require.True(t, b.logs.Add("tick"))
+	require.True(t, b.logs.Enqueue("tick"))
 	require.Equal(t, errClose.Error(), b.shutdown().Error())
 	assert.EqualValues(t, 1, b.dropped.Load())
 	assert.ErrorIs(t, b.run.Delivering.Err(), context.Canceled)

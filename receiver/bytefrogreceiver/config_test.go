@@ -90,7 +90,7 @@ func TestShorterListsReplaceTheDefaults(t *testing.T) {
 	assert.Equal(t, []string{"^x/"}, config.Agent.Exclusions)
 }
 
-func TestWhatIsWrongIsNamedWithItsRemedy(t *testing.T) {
+func TestAConfigurationErrorNamesItsRemedy(t *testing.T) {
 	cases := map[string]struct {
 		change func(c *Config)
 		want   string

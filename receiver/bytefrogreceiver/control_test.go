@@ -198,7 +198,7 @@ func TestAnAgentThatReportsAnErrorIsLet(t *testing.T) {
 	}
 }
 
-func TestWhatAnAgentReportsTakesLittleOfTheLog(t *testing.T) {
+func TestReportsOfAnAgentTakeLittleOfTheLog(t *testing.T) {
 	b := newBed(t, quickly)
 	a := connect(b, 1)
 	a.join()

@@ -99,7 +99,7 @@ func TestAnAgentThatDoesNotAnswerHasUntilTheShutdownsTimeIsOver(t *testing.T) {
 }
 
 // While the pipeline refuses, the agent must not be left with something unsent.
-func TestWhatAnAgentHasSentIsReadThoughTheShutdownsTimeIsOver(t *testing.T) {
+func TestSentDataIsReadThoughTheShutdownsTimeIsOver(t *testing.T) {
 	b := newBed(t, patiently, quickRetries, func(_ *bed, c *Config) {
 		c.Limits.MaxConnectionLead = 1000
 		c.ShutdownTimeout = 100 * time.Millisecond
@@ -269,13 +269,13 @@ func TestAShutdownUnderFullLoadEnds(t *testing.T) {
 }
 
 // What one agent can take of a shutdown, one after the other, has room in its time.
-func TestAShutdownsTimeIsMoreThanWhatAnAgentCanTake(t *testing.T) {
+func TestAShutdownsTimeIsMoreThanAnAgentCanTake(t *testing.T) {
 	d := defaultTiming()
 	assert.Less(t, d.Farewell+d.Discard+d.parting+d.control, farewellTime)
 	assert.Less(t, d.hello+d.ready+d.parting+d.control, farewellTime)
 }
 
-func TestAShutdownSaysWhatItWaitedFor(t *testing.T) {
+func TestAShutdownLogsTheReasonOfItsWait(t *testing.T) {
 	b := unstartedBed(t, quickly, func(_ *bed, c *Config) { c.ShutdownTimeout = 50 * time.Millisecond })
 	deaf := &deafPipeline{release: make(chan struct{})}
 	b.Next.Traces = deaf

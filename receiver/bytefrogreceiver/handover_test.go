@@ -47,7 +47,7 @@ func quickRetries(_ *bed, c *Config) {
 	c.Retry = receiverkit.RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 10 * time.Millisecond}
 }
 
-func TestWhatIsRefusedIsHandedOnAgainUntilItIsAccepted(t *testing.T) {
+func TestARefusedBatchIsSentAgainUntilItIsAccepted(t *testing.T) {
 	b := newBed(t, quickly, quickRetries, withDataConnections(1))
 	b.Traces.RefuseWith(receivertestbed.ErrRefused)
 	a := connect(b, 1)
@@ -100,7 +100,7 @@ func TestWhilePipelineRefusesDataIsNotRead(t *testing.T) {
 	assert.Len(t, b.only().events, 200_000)
 }
 
-func TestWhatIsRefusedForGoodIsDroppedAndCountedOnce(t *testing.T) {
+func TestABatchWithAPermanentErrorIsDroppedAndCountedOnce(t *testing.T) {
 	b := newBed(t, quickly, quickRetries, withDataConnections(1), func(_ *bed, c *Config) { c.Batch.MaxBytes = callevent.MinBatchBytes })
 	b.Traces.RefuseWith(consumererror.NewPermanent(errPermanent))
 	a := connect(b, 1)
@@ -221,7 +221,7 @@ func TestASuspendThatIsNotAnsweredLeavesAnInterval(t *testing.T) {
 	assert.Equal(t, []callevent.Barrier{callevent.Interval(100, 130, callevent.CauseSuspended)}, s.breaks())
 }
 
-func TestWhatIsHeldIsBoundedAndLeavesMemoryForNames(t *testing.T) {
+func TestHeldBatchesAreBoundedAndLeaveMemoryForNames(t *testing.T) {
 	b := newBed(t, quickly, quickRetries, suspendsOnOverload, func(_ *bed, c *Config) {
 		c.Limits.MaxRunMemory = minRunMemory
 		c.Batch.MaxBytes = callevent.MinBatchBytes

@@ -128,7 +128,7 @@ func TestEventsMayComeTogetherWithDataHello(t *testing.T) {
 	assert.Len(t, b.only().events, 2000)
 }
 
-func TestWhatIsNoAgentIsClosedWithOneLogLine(t *testing.T) {
+func TestAConnectionOfNoAgentIsClosedWithOneLogLine(t *testing.T) {
 	// Only the silent connection has little time: on a busy machine the others need more.
 	const short, long = 50 * time.Millisecond, time.Second
 	cases := map[string]struct {

@@ -140,7 +140,7 @@ func TestAnAgentThatLingersHasUntilTheShutdownsTimeIsOver(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-func TestWhoSendsForEverDoesNotLingerForEver(t *testing.T) {
+func TestAnAgentThatSendsForEverDoesNotLingerForEver(t *testing.T) {
 	b := newBed(t, quickly)
 	b.receiver.env.lingering.most = 1 << 20
 	a := linger(b, 1)[0]
@@ -154,5 +154,5 @@ func TestWhoSendsForEverDoesNotLingerForEver(t *testing.T) {
 	b.Await("one to linger", func() bool { return b.Counter("lingering") == 1 })
 	assert.EqualValues(t, 1, b.Counter("lingering_cut"))
 	a.control.close()
-	b.Await("nobody to linger", func() bool { return b.Counter("lingering") == 0 })
+	b.Await("the end of all lingering", func() bool { return b.Counter("lingering") == 0 })
 }

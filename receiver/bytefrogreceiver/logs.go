@@ -121,7 +121,7 @@ func (l runLogs) add(event string, severity plog.SeverityNumber, body string, at
 		return
 	}
 	now := l.now()
-	l.sink.Add(logRecord{
+	l.sink.Enqueue(logRecord{
 		origin: l.origin, event: event, severity: severity, body: body, time: now, observed: now, attributes: attributes,
 	})
 }
@@ -135,7 +135,7 @@ func (l runLogs) Marker(m bytefrog.Marker, sequence uint64, at time.Time) {
 	if m.Key != "" {
 		body = m.Key + ": " + m.Value
 	}
-	l.sink.Add(logRecord{
+	l.sink.Enqueue(logRecord{
 		origin: l.origin, event: eventMarker, severity: plog.SeverityNumberInfo, body: body,
 		time: at, observed: l.now(),
 		attributes: []logAttribute{

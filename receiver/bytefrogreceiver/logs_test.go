@@ -26,7 +26,7 @@ import (
 	"github.com/callbraid/callbraid/internal/receiverkit/sharedreceiver"
 )
 
-func TestWhatAgentsSayOfThemselvesBecomesLogRecords(t *testing.T) {
+func TestMessagesOfAgentsBecomeLogRecords(t *testing.T) {
 	b := newBed(t, quickly, withDataConnections(1), func(_ *bed, c *Config) { c.ServiceName = "shop" })
 	a := connect(b, 1)
 	joined := time.Now()
@@ -127,16 +127,16 @@ func originOne(b *bed) *origin {
 	return from
 }
 
-func TestARefusingLogsPipelineHoldsNobodyUp(t *testing.T) {
+func TestARefusingLogsPipelineHoldsUpNoAgent(t *testing.T) {
 	b := newBed(t)
 	next := &logsGate{}
 	s := sinkOf(t, b, next.consume, 10, mib)
 	record := logRecord{origin: originOne(b), event: "x"}
-	s.Add(record)
+	s.Enqueue(record)
 	// From then on nothing is taken out of the queue.
 	b.Await("the record to be refused", func() bool { return next.tries.Load() > 0 })
 	for range 100 {
-		s.Add(record)
+		s.Enqueue(record)
 	}
 	assert.EqualValues(t, 90, b.Counter("log_records_dropped"))
 	assert.Len(t, b.Log.FilterMessageSnippet("queue of log records is full").All(), 1, "one line for a burst")
@@ -146,7 +146,7 @@ func TestARefusingLogsPipelineHoldsNobodyUp(t *testing.T) {
 	assert.Equal(t, 11, next.LogRecordCount())
 	assert.Zero(t, s.Bytes())
 	// After its end it takes nothing.
-	s.Add(record)
+	s.Enqueue(record)
 	assert.EqualValues(t, 91, b.Counter("log_records_dropped"))
 }
 
@@ -157,7 +157,7 @@ func TestLogRecordsThatWaitHaveBoundedMemory(t *testing.T) {
 	s := sinkOf(t, b, next.consume, 10_000, limit)
 	record := logRecord{origin: originOne(b), event: "x", body: strings.Repeat("x", 64*kib), attributes: []logAttribute{text("y", "")}}
 	for range 4000 {
-		s.Add(record)
+		s.Enqueue(record)
 		require.LessOrEqual(t, s.Bytes(), limit)
 	}
 	dropped := b.Counter("log_records_dropped")
@@ -173,9 +173,9 @@ func TestLogRecordsThatAreRefusedForGoodAreDroppedAndCounted(t *testing.T) {
 	b := newBed(t)
 	s := sinkOf(t, b, func(context.Context, plog.Logs) error { return consumererror.NewPermanent(errPermanent) }, 10, mib)
 	from := originOne(b)
-	s.Add(logRecord{origin: from, event: "x"})
+	s.Enqueue(logRecord{origin: from, event: "x"})
 	b.Await("the drop", func() bool { return b.Counter("log_records_dropped") == 1 })
-	s.Add(logRecord{origin: from, event: "x"})
+	s.Enqueue(logRecord{origin: from, event: "x"})
 	s.Close()
 	assert.EqualValues(t, 2, b.Counter("log_records_dropped"))
 	assert.Len(t, b.Log.FilterMessageSnippet("The pipeline refuses log records with a permanent error").All(), 1)

@@ -190,7 +190,7 @@ func TestAShutdownEndsInTimeWhileManyRunsAreLeftAndThePipelineDoesNotReturn(t *t
 	assert.EqualValues(t, 50*20, b.Counter("events_dropped"))
 }
 
-func TestWhatRunsAndConnectionsHoldComesBack(t *testing.T) {
+func TestMemoryOfRunsAndConnectionsIsReturned(t *testing.T) {
 	process := budget.New(1 << 30)
 	b := newBed(t, quickly, withDataConnections(2), withProcessMemory(process))
 	silent := dial(t, b.address())

@@ -80,7 +80,7 @@ func TestAMethodThatWentByItsNumberDoesSoToTheEndOfTheRun(t *testing.T) {
 	}
 }
 
-func TestWhatCameAndWasNotReadIsSeen(t *testing.T) {
+func TestUnreadDataIsSeen(t *testing.T) {
 	b := newBed(t, quickly)
 	a := connect(b, 1)
 	assert.False(t, socket.Unread(a.control.conn))

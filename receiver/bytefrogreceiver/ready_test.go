@@ -19,7 +19,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver/internal/session"
 )
 
-// awaitDeaf waits until nobody can connect any more.
+// awaitDeaf waits until no agent can connect any more.
 func (b *bed) awaitDeaf(address string) {
 	b.T.Helper()
 	b.Await("the listener to be closed", func() bool {

@@ -133,7 +133,7 @@ func (s *steering) leave() {
 	s.T.Helper()
 	s.agent.finish()
 	s.awaitRuns(0)
-	s.Await("nobody to be steered", func() bool { return len(s.steered()) == 0 })
+	s.Await("no steered agent", func() bool { return len(s.steered()) == 0 })
 }
 
 func TestAnAgentIsSuspendedAndGoesOn(t *testing.T) {
@@ -739,7 +739,7 @@ func TestAnOrderIsALogRecord(t *testing.T) {
 	}
 }
 
-func TestWhatIsKnownOfAnAgentIsShown(t *testing.T) {
+func TestTheStateOfAnAgentIsShown(t *testing.T) {
 	s := steer(t)
 	s.data.write(calls(0, 5))
 	s.Await("events", func() bool { return s.Counter("events") == 10 })

@@ -528,7 +528,7 @@ func TestAServerThatChangesItsProtocolIsFoundAgain(t *testing.T) {
 		case got := <-spoke:
 			assert.Equal(t, want, got)
 		case <-time.After(patience):
-			t.Fatal("nobody connects")
+			t.Fatal("no agent connects")
 		}
 	}
 	s.set(func() { s.refuse, s.protocol = nil, ProtocolGP })

@@ -123,7 +123,7 @@ func (l *logOutput) forward(of *origin, name, body string, severity plog.Severit
 	r.SetSeverityText(severity.String())
 	r.Body().SetStr(text.Short(body))
 	fill(r.Attributes())
-	l.queue.Add(logParcel{origin: of, record: r, bytes: bytesOfRecord + len(body) + bytesOfValues(r.Attributes())})
+	l.queue.Enqueue(logParcel{origin: of, record: r, bytes: bytesOfRecord + len(body) + bytesOfValues(r.Attributes())})
 }
 
 // bytesOfValues returns the estimated memory of attributes.

@@ -71,10 +71,10 @@ func (o *output) Tree(tree *greys.Tree) {
 	if dropped > 0 {
 		o.process.NodesDropped(dropped)
 	}
-	o.env.spans.Add(parcel)
+	o.env.spans.Enqueue(parcel)
 }
 
-func (o *output) Call(call *session.Call) { o.env.spans.Add(callSpan(o.origin, call)) }
+func (o *output) Call(call *session.Call) { o.env.spans.Enqueue(callSpan(o.origin, call)) }
 
 func (o *output) Stack(t *task.Task, stack *greys.CallStack) { o.env.logs.stack(o.origin, t, stack) }
 

@@ -51,7 +51,7 @@ func newLogSink(run *receiverkit.Run, limits *LimitsConfig, telemetry *telemetry
 func (s *logSink) Deliver(entry logEntry) {
 	if !s.shares.reserve(&entry) {
 		s.dropRecords(&entry)
-	} else if !s.queue.Add(entry) {
+	} else if !s.queue.Enqueue(entry) {
 		s.shares.release(&entry)
 	}
 }

@@ -52,7 +52,7 @@ func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Recei
 	r.env = &session.Environment{
 		Settings: config.sessionSettings(), Process: config.processSettings(now), Logger: kit.Logger, Telemetry: counters,
 		Health: kit.Health, Now: now, Dial: config.TCPAddrConfig.Dial,
-		DeliverLogs: func(logs plog.Logs, records, bytes int) { r.logs.Add(logParcel{logs, records, bytes}) },
+		DeliverLogs: func(logs plog.Logs, records, bytes int) { r.logs.Enqueue(logParcel{logs, records, bytes}) },
 		Ended:       func(s session.State) { r.metrics.Ended(s) },
 	}
 	r.env.Process.Telemetry = counters

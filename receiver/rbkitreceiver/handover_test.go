@@ -65,10 +65,10 @@ func TestQueuesHaveTheBoundsThatAreSet(t *testing.T) {
 		add     func(*outputs) bool
 		dropped string
 	}{
-		"log records":      {func(l *LimitsConfig) { l.MaxQueuedLogs = most }, func(e *outputs) bool { return e.logs.Add(logs(1, 1)) }, "log_records_dropped"},
-		"bytes of logs":    {func(l *LimitsConfig) { l.MaxQueuedLogBytes = mib }, func(e *outputs) bool { return e.logs.Add(logs(1, mib/most)) }, "log_records_dropped"},
-		"samples":          {func(l *LimitsConfig) { l.MaxQueuedSamples = most }, func(e *outputs) bool { return e.profiles.Add(samples(1, 1)) }, "samples_dropped"},
-		"bytes of samples": {func(l *LimitsConfig) { l.MaxQueuedSampleBytes = mib }, func(e *outputs) bool { return e.profiles.Add(samples(1, mib/most)) }, "samples_dropped"},
+		"log records":      {func(l *LimitsConfig) { l.MaxQueuedLogs = most }, func(e *outputs) bool { return e.logs.Enqueue(logs(1, 1)) }, "log_records_dropped"},
+		"bytes of logs":    {func(l *LimitsConfig) { l.MaxQueuedLogBytes = mib }, func(e *outputs) bool { return e.logs.Enqueue(logs(1, mib/most)) }, "log_records_dropped"},
+		"samples":          {func(l *LimitsConfig) { l.MaxQueuedSamples = most }, func(e *outputs) bool { return e.profiles.Enqueue(samples(1, 1)) }, "samples_dropped"},
+		"bytes of samples": {func(l *LimitsConfig) { l.MaxQueuedSampleBytes = mib }, func(e *outputs) bool { return e.profiles.Enqueue(samples(1, mib/most)) }, "samples_dropped"},
 		"spans":            {func(l *LimitsConfig) { l.MaxQueuedSpans = most * spansOfCycle }, addSpans, "spans_dropped"},
 		"bytes of spans":   {func(l *LimitsConfig) { l.MaxQueuedSpanBytes = mib }, addSpans, "spans_dropped"},
 	} {
@@ -143,7 +143,7 @@ func TestAProfileOfSamplesEndsWhereItHasTooManyBytes(t *testing.T) {
 }
 
 func addSpans(e *outputs) bool {
-	return e.spans.Add(cycleParcel{cycle: process.Cycle{Number: 1, Start: 1, Marked: 2, End: 3}, origin: originOf(e.config, &e.config.Servers[0], "", origin.Identity{}, recorded, 1)})
+	return e.spans.Enqueue(cycleParcel{cycle: process.Cycle{Number: 1, Start: 1, Marked: 2, End: 3}, origin: originOf(e.config, &e.config.Servers[0], "", origin.Identity{}, recorded, 1)})
 }
 
 func TestConnectionsHaveTheConfiguredOptions(t *testing.T) {

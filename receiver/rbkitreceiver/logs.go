@@ -59,7 +59,7 @@ func (o *outputs) log(of *origin.Origin, name, body string, severity plog.Severi
 	r.SetSeverityText(severity.String())
 	r.Body().SetStr(body)
 	fill(r.Attributes())
-	o.logs.Add(records.NewParcel(logs, r))
+	o.logs.Enqueue(records.NewParcel(logs, r))
 }
 
 // Connected delivers the log record of a connected server.

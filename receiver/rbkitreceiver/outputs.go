@@ -119,15 +119,15 @@ func (o *outputs) processSettings() *process.Settings {
 		Measured: o.measured, Delivering: o.Delivering,
 	}
 	if o.spans != nil {
-		s.CycleEnded = func(of *origin.Origin, c *process.Cycle) { o.spans.Add(cycleParcel{cycle: *c, origin: of}) }
+		s.CycleEnded = func(of *origin.Origin, c *process.Cycle) { o.spans.Enqueue(cycleParcel{cycle: *c, origin: of}) }
 	}
 	if o.profiles != nil {
-		s.Profiles.Deliver = func(p profile.Parcel) { o.profiles.Add(p) }
+		s.Profiles.Deliver = func(p profile.Parcel) { o.profiles.Enqueue(p) }
 	}
 	if o.logs != nil {
 		s.DumpEnded = o.recordDump
 		if o.config.DumpReferences && !o.eventsOff[records.EventObject] {
-			s.Records.Deliver = func(p records.Parcel) { o.logs.Add(p) }
+			s.Records.Deliver = func(p records.Parcel) { o.logs.Enqueue(p) }
 		}
 	}
 	return s

@@ -32,8 +32,8 @@ type Settings struct {
 	Deadline time.Time
 }
 
-// Reader reads one connection. It belongs to one goroutine, except TakeAway, Taken, EndBy, Conn and
-// CaughtUp.
+// Reader reads one connection. It belongs to one goroutine, except TakeAway, Taken, EndBy, Wake, Conn
+// and CaughtUp.
 type Reader struct {
 	conn net.Conn
 	// reading is held during a read. taken is closed when this reader must not read any more.
@@ -54,9 +54,10 @@ type Reader struct {
 	lastLook        bool
 
 	// deadlines guards the rest of these fields. until is from the last Read, endsBy from EndBy, and
-	// deadline is what the connection has.
+	// deadline is what the connection has. woken: Wake was called, and no read has ended by it.
 	deadlines               sync.Mutex
 	until, endsBy, deadline time.Time
+	woken                   bool
 
 	// waits: everything decoded so far was processed, and a read waits for more.
 	waits  atomic.Bool
@@ -160,6 +161,8 @@ func (r *Reader) Read(now, until time.Time) (n int, err error) {
 	case err == nil:
 	case isClosed(r.taken):
 		err = ErrTaken
+	case errors.Is(err, os.ErrDeadlineExceeded) && r.wasWoken():
+		r.lastLook = false // it was cut short
 	case !rest.IsZero() && deadline.Equal(rest) && errors.Is(err, os.ErrDeadlineExceeded):
 		err = nil
 	}
@@ -200,11 +203,38 @@ func (r *Reader) EndBy(t time.Time) {
 	_ = r.applyDeadline() // an error shows at the next Read
 }
 
-// applyDeadline sets the connection's deadline to the earlier of until and endsBy. The caller holds the lock.
+// Wake ends a read that waits, or else the next read, with os.ErrDeadlineExceeded. Any goroutine may call it.
+func (r *Reader) Wake() {
+	r.deadlines.Lock()
+	defer r.deadlines.Unlock()
+	if isClosed(r.taken) {
+		return // the deadline is the other reader's
+	}
+	r.woken = true
+	_ = r.applyDeadline() // an error shows at the next Read
+}
+
+// wasWoken reports whether Wake was called since the last call.
+func (r *Reader) wasWoken() bool {
+	r.deadlines.Lock()
+	defer r.deadlines.Unlock()
+	woken := r.woken
+	r.woken = false
+	return woken
+}
+
+// past is a deadline that has passed.
+var past = time.Unix(1, 0)
+
+// applyDeadline sets the connection's deadline to the earlier of until and endsBy, or to past after Wake. The caller holds
+// the lock.
 func (r *Reader) applyDeadline() error {
 	deadline := r.until
 	if deadline.IsZero() || !r.endsBy.IsZero() && r.endsBy.Before(deadline) {
 		deadline = r.endsBy
+	}
+	if r.woken {
+		deadline = past
 	}
 	if deadline.Equal(r.deadline) {
 		return nil

@@ -161,6 +161,52 @@ func TestAConnectionThatWasTakenAwayIsNotUsed(t *testing.T) {
 	assert.NoError(t, err)
 }
 
+func TestWakeEndsOneRead(t *testing.T) {
+	r, peer := pair(t, Settings{Buffer: 64})
+	read := func() (int, error) { return r.Read(time.Now(), time.Time{}) }
+	r.Wake()
+	_, err := read()
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "it was woken before it began")
+	woken := make(chan error)
+	go func() {
+		_, err := read()
+		woken <- err
+	}()
+	require.Eventually(t, r.CaughtUp, time.Minute, time.Millisecond)
+	r.Wake()
+	require.ErrorIs(t, <-woken, os.ErrDeadlineExceeded)
+	go func() { _, _ = peer.Write([]byte{1}) }()
+	n, err := read()
+	require.NoError(t, err)
+	assert.Equal(t, 1, n)
+	conn := r.TakeAway()
+	require.NoError(t, conn.SetReadDeadline(time.Time{}))
+	r.Wake()
+	go func() { _, _ = peer.Write([]byte{1}) }()
+	_, err = conn.Read(make([]byte, 1))
+	assert.NoError(t, err, "Wake does not change the deadline of the next reader")
+}
+
+// A read that was woken is no last look for the rest of a message.
+func TestAReaderThatIsWokenStillLooksForTheRestOfAMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, peer := pair(t, Settings{Buffer: 64, MessageTimeout: time.Second})
+		go func() { _, _ = peer.Write([]byte{1}) }()
+		_, err := r.Read(time.Now(), time.Time{})
+		require.NoError(t, err)
+		_, err = r.Read(time.Now(), time.Now().Add(time.Millisecond))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		time.Sleep(time.Minute)
+		r.Wake()
+		_, err = r.Read(time.Now(), time.Time{})
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.NoError(t, r.Overdue())
+		_, err = r.Read(time.Now(), time.Time{})
+		require.NoError(t, err)
+		assert.Error(t, r.Overdue())
+	})
+}
+
 func TestAReaderHasCaughtUpWhenItAsksForMore(t *testing.T) {
 	r, peer := pair(t, Settings{Buffer: 64})
 	waits := make(chan bool, 3)

@@ -58,7 +58,7 @@ func TestTheCommandsForASequenceOfEvents(t *testing.T) {
 		{"the time is over before the reason is gone", "prepared, suspend, time, resume", "suspend unsuspend", Tracing},
 		{"a late answer suspends", "prepared, suspend, time, answer", "suspend", Suspended},
 		{"suspend again", "prepared, suspend, answer, resume, suspend", "suspend unsuspend suspend", Suspending},
-		{"a break that nobody asked for is no answer", "prepared, answer, suspend, resume", "suspend", Suspending},
+		{"a break without a request is no answer", "prepared, answer, suspend, resume", "suspend", Suspending},
 		{"time that passes while the agent traces changes nothing", "prepared, time", "", Tracing},
 
 		{"pause and unpause", "prepared, pause, pause, unpause, unpause", "pause unpause", Tracing},
@@ -91,7 +91,7 @@ func TestTheCommandsForASequenceOfEvents(t *testing.T) {
 		{"it gets unpause", "prepared, says paused, unpause", "unpause", Tracing},
 		{"it goes on before suspend", "prepared, says paused, suspend", "unpause suspend", Suspending},
 		{"the first heartbeat reports it", "says paused, prepared, unpause", "unpause", Tracing},
-		{"somebody else lets it go on", "prepared, says paused, says tracing, suspend", "suspend", Suspending},
+		{"another headquarters resumes it", "prepared, says paused, says tracing, suspend", "suspend", Suspending},
 		{"also before the agent is prepared", "says paused, says tracing, prepared", "", Tracing},
 		{"a heartbeat after a command may be older than the command", "prepared, pause, unpause, says paused, suspend", "pause unpause suspend", Suspending},
 	} {
@@ -219,7 +219,7 @@ func (w *world) check() error {
 	case s.State == Suspended && s.Reasons == 0:
 		return fmt.Errorf("the agent is suspended for nothing")
 	case s.State == Paused && !m.pause:
-		return fmt.Errorf("the program is paused, and nobody wants that")
+		return fmt.Errorf("the program is paused without a request")
 	}
 	return nil
 }

@@ -145,7 +145,7 @@ func TestAWrongSubscriberLosesOnlyItsOwnConnection(t *testing.T) {
 	}
 }
 
-func TestASlowSubscriberLosesMessagesAndNobodyWaits(t *testing.T) {
+func TestASlowSubscriberLosesMessagesAndNoOtherWaits(t *testing.T) {
 	p := zmtp.NewPublisher(zmtp.PublisherOptions{QueueMessages: 3})
 	address, _ := served(t, "127.0.0.1:0", p.Serve)
 	slow := subscribed(t, p, address, zmtp.Options{}, "")

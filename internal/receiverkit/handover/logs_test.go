@@ -62,7 +62,7 @@ func (b *bed) refusedOne(logs *Logs[entry], next *pipeline) {
 	b.t.Helper()
 	next.refuseWith(errRefused)
 	tries := next.tried()
-	logs.Add(one("x"))
+	logs.Enqueue(one("x"))
 	b.await("a refusal", func() bool { return next.tried() > tries })
 	b.await("the queue to know", func() bool {
 		logs.mu.Lock()
@@ -76,7 +76,7 @@ func TestAddDoesNotWaitForALogsPipelineThatRefuses(t *testing.T) {
 	logs := b.queue(next, OverflowDrop, 10, 1<<20)
 	b.refusedOne(logs, next)
 	for range 100 {
-		logs.Add(one("y"))
+		logs.Enqueue(one("y"))
 	}
 	assert.Equal(t, map[string]int{DroppedQueueFull: 90}, b.dropped())
 	assert.Equal(t, 1, b.lines(lineQueueFull), "one line for a burst")
@@ -87,7 +87,7 @@ func TestAddDoesNotWaitForALogsPipelineThatRefuses(t *testing.T) {
 	assert.EqualValues(t, 11, b.observed("accepted_log_records"))
 	assert.Zero(t, b.observed("refused_log_records"))
 	// After Close the queue accepts no entry.
-	logs.Add(one("z"))
+	logs.Enqueue(one("z"))
 	assert.Equal(t, map[string]int{DroppedQueueFull: 90, DroppedShutdown: 1}, b.dropped())
 }
 
@@ -97,7 +97,7 @@ func TestTheNextBurstOfDroppedLogRecordsIsLoggedAgain(t *testing.T) {
 	for burst := range 3 {
 		b.refusedOne(logs, next)
 		for range 5 {
-			logs.Add(one("y"))
+			logs.Enqueue(one("y"))
 		}
 		assert.Equal(t, burst+1, b.lines(lineQueueFull))
 		next.refuseWith(nil)
@@ -113,7 +113,7 @@ func TestLogRecordsThatWaitHaveBoundedMemory(t *testing.T) {
 	logs := b.queue(next, OverflowDrop, 10_000, limit)
 	text := strings.Repeat("x", size)
 	for range 1000 {
-		logs.Add(one(text))
+		logs.Enqueue(one(text))
 		assert.LessOrEqual(t, logs.Bytes(), limit)
 	}
 	assert.Equal(t, map[string]int{DroppedQueueFull: 1000 - limit/size}, b.dropped(), "all added records still wait")
@@ -130,7 +130,7 @@ func TestAnEntryAboveTheBoundsFitsIntoAnEmptyQueue(t *testing.T) {
 	b, next := newBed(t), &pipeline{}
 	logs := b.queue(next, OverflowWait, 2, 2)
 	for range 20 {
-		logs.Add(entry{text: "large", records: 5})
+		logs.Enqueue(entry{text: "large", records: 5})
 	}
 	logs.Close()
 	assert.Len(t, next.flat(), 100)
@@ -142,7 +142,7 @@ func TestAddWaitsForRoomWhileThePipelineAccepts(t *testing.T) {
 	logs := b.queue(next, OverflowDropWhileRefused, 1, 1<<20)
 	added := background(func() {
 		for range 100 {
-			logs.Add(one("x"))
+			logs.Enqueue(one("x"))
 		}
 	})
 	close(next.hang)
@@ -157,7 +157,7 @@ func TestAddStopsWaitingWhenThePipelineRefuses(t *testing.T) {
 	logs := b.queue(next, OverflowDropWhileRefused, 1, 1<<20)
 	added := background(func() {
 		for range 10 {
-			logs.Add(one("x"))
+			logs.Enqueue(one("x"))
 		}
 	})
 	b.await("the queue to be full", func() bool { return logs.Bytes() == 2 })
@@ -183,7 +183,7 @@ func TestAddWaitsAgainWhenThePipelineAcceptsAgain(t *testing.T) {
 	next.mu.Unlock()
 	added := background(func() {
 		for range 100 {
-			logs.Add(one("y"))
+			logs.Enqueue(one("y"))
 		}
 	})
 	b.await("the queue to be full", func() bool { return logs.Bytes() == 2 })
@@ -200,7 +200,7 @@ func TestWithOverflowWaitAddWaitsForAPipelineThatRefuses(t *testing.T) {
 	b.refusedOne(logs, next)
 	added := background(func() {
 		for range 10 {
-			logs.Add(one("y"))
+			logs.Enqueue(one("y"))
 		}
 	})
 	tries := next.tried()
@@ -222,8 +222,8 @@ func TestAddStopsWaitingAtTheShutdown(t *testing.T) {
 			b, next := newBed(t), &pipeline{}
 			logs := b.queue(next, OverflowWait, 1, 1<<20)
 			b.refusedOne(logs, next)
-			logs.Add(one("y"))
-			added := background(func() { logs.Add(one("z")) })
+			logs.Enqueue(one("y"))
+			added := background(func() { logs.Enqueue(one("z")) })
 			end(b, logs)
 			<-added
 			b.over()
@@ -237,17 +237,17 @@ func TestAddStopsWaitingAtTheShutdown(t *testing.T) {
 func TestLogRecordsThatArePermanentlyRefusedAreDroppedAndCounted(t *testing.T) {
 	b, next := newBed(t), &pipeline{refuse: consumererror.NewPermanent(errNever)}
 	logs := b.queue(next, OverflowDrop, 10, 1<<20)
-	logs.Add(one("x"))
+	logs.Enqueue(one("x"))
 	b.await("the drop", func() bool { return b.count(DroppedPermanent) == 1 })
-	logs.Add(one("x"))
+	logs.Enqueue(one("x"))
 	b.await("the drop", func() bool { return b.count(DroppedPermanent) == 2 })
 	assert.Equal(t, 1, b.lines(lineLogsDropped))
 	next.refuseWith(nil)
-	logs.Add(one("y"))
+	logs.Enqueue(one("y"))
 	b.await("all to be accepted", func() bool { return logs.Bytes() == 0 })
 	b.pass(logline.Pause)
 	next.refuseWith(consumererror.NewPermanent(errNever))
-	logs.Add(one("x"))
+	logs.Enqueue(one("x"))
 	logs.Close()
 	assert.Equal(t, 2, b.lines(lineLogsDropped), "another burst")
 	assert.Equal(t, map[string]int{DroppedPermanent: 3}, b.dropped())
@@ -267,10 +267,10 @@ func TestLogRecordsThatAreNotAcceptedInTheTimeOfTheShutdownAreDropped(t *testing
 	b.settings.Retry = backoff.Config{InitialInterval: time.Hour, MaxInterval: time.Hour}
 	logs := b.queue(next, OverflowDrop, 10, 1<<20)
 	b.refusedOne(logs, next)
-	logs.Add(one("y"))
+	logs.Enqueue(one("y"))
 	b.over()
 	logs.Close()
-	logs.Add(one("z"))
+	logs.Enqueue(one("z"))
 	assert.Equal(t, map[string]int{DroppedShutdown: 3}, b.dropped())
 	assert.Equal(t, 1, b.lines(lineLogsLate), "one line for all")
 	assert.Zero(t, b.lines(lineLogsDropped))
@@ -286,7 +286,7 @@ func TestEntriesOfManyGoroutinesAllArriveInOrder(t *testing.T) {
 		go func() {
 			defer adding.Done()
 			for i := range each {
-				logs.Add(entry{text: string(rune('a'+who)) + numbers(each)[i], records: 1})
+				logs.Enqueue(entry{text: string(rune('a'+who)) + numbers(each)[i], records: 1})
 			}
 		}()
 	}

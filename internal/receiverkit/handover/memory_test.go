@@ -30,17 +30,17 @@ func TestAQueueDropsAndCountsEntriesThatTheProcessHasNoMemoryFor(t *testing.T) {
 	b.settings.Memory = process.Group("logs")
 	queue := b.largeEntries(next, OverflowDrop)
 	taken := 0
-	for queue.Add(1) {
+	for queue.Enqueue(1) {
 		taken++
 		require.LessOrEqual(t, taken, 18)
 	}
 	assert.GreaterOrEqual(t, taken, 8)
-	assert.False(t, queue.Add(1))
+	assert.False(t, queue.Enqueue(1))
 	assert.Equal(t, map[string]int{DroppedMemory: 2}, b.dropped())
 	assert.Equal(t, 1, b.lines("The memory budget has no room for log records"))
 	next.refuseWith(nil)
 	b.await("the queue to be empty", func() bool { return queue.Bytes() == 0 })
-	assert.True(t, queue.Add(2), "the memory of accepted entries is free")
+	assert.True(t, queue.Enqueue(2), "the memory of accepted entries is free")
 	queue.Close()
 	assert.Zero(t, process.Used())
 	assert.EqualValues(t, taken+1, b.observed("accepted_log_records"))
@@ -55,7 +55,7 @@ func TestAQueueWaitsOnlyForMemoryThatItHoldsItself(t *testing.T) {
 			queue := b.largeEntries(next, overflow)
 			added := background(func() {
 				for range entries {
-					queue.Add(1)
+					queue.Enqueue(1)
 				}
 			})
 			b.await("the memory to be full", func() bool { return queue.Bytes() >= 14*entryBytes })
@@ -70,7 +70,7 @@ func TestAQueueWaitsOnlyForMemoryThatItHoldsItself(t *testing.T) {
 			b, next := newBed(t), &pipeline{}
 			b.settings.Memory = budget.New(entryBytes / 2).Group("logs")
 			queue := b.largeEntries(next, overflow)
-			assert.False(t, queue.Add(1))
+			assert.False(t, queue.Enqueue(1))
 			queue.Close()
 			assert.Equal(t, map[string]int{DroppedMemory: 1}, b.dropped())
 		})
@@ -136,7 +136,7 @@ func TestTheLargestQueueDropsItsOldestEntriesForOtherAccounts(t *testing.T) {
 	b.settings.Memory = process.Group("logs")
 	queue := b.largeEntries(next, OverflowDrop)
 	for i := range 12 {
-		require.True(t, queue.Add(i))
+		require.True(t, queue.Enqueue(i))
 	}
 	b.await("the pipeline to refuse", func() bool { return next.tried() > 0 })
 	run := process.Group("bytefrog").Open(budget.Settings{Leave: func(*budget.Error) { t.Error("the run has to leave") }})

@@ -21,16 +21,16 @@ import (
 // maxBytesPerCall bounds the bytes of one call of the pipeline. The last entry may exceed it.
 const maxBytesPerCall = 1 << 20
 
-// Overflow is the behaviour of Add when the queue is full.
+// Overflow is the behaviour of Enqueue when the queue is full.
 type Overflow uint8
 
 const (
-	// OverflowDrop drops the entry. Add never waits.
+	// OverflowDrop drops the entry. Enqueue never waits.
 	OverflowDrop Overflow = iota
-	// OverflowDropWhileRefused drops the entry while the pipeline refuses. While the pipeline accepts, Add waits for
+	// OverflowDropWhileRefused drops the entry while the pipeline refuses. While the pipeline accepts, Enqueue waits for
 	// room: the source can be read later.
 	OverflowDropWhileRefused
-	// OverflowWait lets Add wait for room.
+	// OverflowWait lets Enqueue wait for room.
 	OverflowWait
 )
 
@@ -74,7 +74,7 @@ type Queue[T, D any] struct {
 	items, bytes int
 	// refusing: the pipeline refused the current data.
 	refusing bool
-	// changed is closed, and replaced, when a waiting Add must look again.
+	// changed is closed, and replaced, when a waiting Enqueue must look again.
 	changed chan struct{}
 
 	// Bursts of drops: full of a full queue, memoryless of used-up memory, dropping of permanent errors.
@@ -101,9 +101,9 @@ func newQueue[T, D any](settings QueueSettings[T, D], signal signal[D]) *Queue[T
 	return q
 }
 
-// Add appends an entry to the queue, or drops and counts it. It drops each entry after Close. When the time of the
+// Enqueue appends an entry to the queue, or drops and counts it. It drops each entry after Close. When the time of the
 // shutdown is over, it drops an entry that does not fit. It reports whether the queue has the entry.
-func (q *Queue[T, D]) Add(entry T) (added bool) {
+func (q *Queue[T, D]) Enqueue(entry T) (enqueued bool) {
 	items, bytes := q.settings.Size(&entry)
 	for {
 		q.mu.Lock()
@@ -218,7 +218,7 @@ func (q *Queue[T, D]) wake() {
 	}
 }
 
-// signalChange wakes all calls of Add that wait for room. The lock is held.
+// signalChange wakes all calls of Enqueue that wait for room. The lock is held.
 func (q *Queue[T, D]) signalChange() {
 	close(q.changed)
 	q.changed = make(chan struct{})
@@ -238,7 +238,7 @@ func (q *Queue[T, D]) dropFull(items int) {
 		zap.Int(q.signal.maxItems, q.settings.MaxItems), zap.Int(q.signal.maxBytes, q.settings.MaxBytes))
 }
 
-// mayWait reports whether Add may wait for room. The lock is held.
+// mayWait reports whether Enqueue may wait for room. The lock is held.
 func (q *Queue[T, D]) mayWait() bool {
 	return q.settings.Overflow == OverflowWait || q.settings.Overflow == OverflowDropWhileRefused && !q.refusing
 }
@@ -383,7 +383,7 @@ func (q *Queue[T, D]) try(ctx context.Context, data D) error {
 	}
 }
 
-// refused wakes calls of Add that wait for room only while the pipeline accepts.
+// refused wakes calls of Enqueue that wait for room only while the pipeline accepts.
 func (q *Queue[T, D]) refused() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

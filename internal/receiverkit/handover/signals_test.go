@@ -47,7 +47,7 @@ func profilesOf(numbers []int) pprofile.Profiles {
 
 // numberQueue is a Queue of any signal.
 type numberQueue interface {
-	Add(int) bool
+	Enqueue(int) bool
 	Bytes() int
 	Close()
 }
@@ -86,10 +86,10 @@ func TestEverySignalIsTriedAgainCopiedBoundedAndObserved(t *testing.T) {
 			// The pipeline changes the data that it refuses, so only a copy arrives unchanged.
 			b, next := newBed(t), &pipeline{refuse: errRefused, spoils: true}
 			queue := signal.queue(b, next)
-			queue.Add(1)
+			queue.Enqueue(1)
 			b.await("tries", func() bool { return next.tried() > 2 })
 			for n := range 5 {
-				queue.Add(2 + n)
+				queue.Enqueue(2 + n)
 			}
 			assert.Equal(t, map[string]int{DroppedQueueFull: 2}, b.dropped())
 			assert.Equal(t, 1, b.lines("The queue of "+signal.items+" is full"))
@@ -99,12 +99,12 @@ func TestEverySignalIsTriedAgainCopiedBoundedAndObserved(t *testing.T) {
 
 			next.refuseWith(consumererror.NewPermanent(errNever))
 			b.pass(logline.Pause)
-			queue.Add(9)
+			queue.Enqueue(9)
 			b.await("the line about the drop", func() bool { return b.lines("The pipeline refuses "+signal.items+" with a permanent error") == 1 })
 			assert.Equal(t, 1, b.count(DroppedPermanent))
 
 			next.refuseWith(errRefused)
-			queue.Add(9)
+			queue.Enqueue(9)
 			b.over()
 			queue.Close()
 			assert.Equal(t, 1, b.count(DroppedShutdown))

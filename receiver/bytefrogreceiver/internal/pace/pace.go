@@ -45,6 +45,9 @@ type Group struct {
 
 	mu      sync.Mutex
 	members map[*Member]struct{}
+	// watched are the backlogs that wake a connection, with the number of them in watching.
+	watched  map[*Backlog]struct{}
+	watching atomic.Int32
 }
 
 // NewGroup makes the group of a run. lead is how many sequence numbers may be missing below the
@@ -52,7 +55,7 @@ type Group struct {
 func NewGroup(s *stream.Stream, lead, buffers int) *Group {
 	return &Group{
 		stream: s, lead: int64(lead), backlog: uint64(socketBytes + buffers), patience: defaultPatience,
-		members: map[*Member]struct{}{},
+		members: map[*Member]struct{}{}, watched: map[*Backlog]struct{}{},
 	}
 }
 
@@ -76,7 +79,7 @@ type Member struct {
 }
 
 // NewMember makes a member that has not joined yet. idle reports whether the connection has handled
-// all that has arrived; Changed is called when that becomes true.
+// all that has arrived; MayBeIdle is called when that becomes true.
 func (g *Group) NewMember(idle func() bool) *Member { return &Member{group: g, idle: idle} }
 
 // Join adds the member: others wait for it.
@@ -91,11 +94,21 @@ func (m *Member) Leave() {
 	m.group.mu.Lock()
 	delete(m.group.members, m)
 	m.group.mu.Unlock()
+	m.group.settle(m)
 	m.group.Changed()
 }
 
 // Arrived counts bytes that have arrived.
-func (m *Member) Arrived(bytes int) { m.bytes.Add(uint64(bytes)) }
+func (m *Member) Arrived(bytes int) {
+	m.bytes.Add(uint64(bytes))
+	m.group.settle(m)
+}
+
+// MayBeIdle wakes connections that wait for this one: it may have handled all that has arrived.
+func (m *Member) MayBeIdle() {
+	m.group.settle(m)
+	m.group.Changed()
+}
 
 // MoveTo sets the sequence number that the connection handles.
 func (m *Member) MoveTo(sequence uint64) {
@@ -248,8 +261,11 @@ func (g *Group) othersIdle(m *Member, backlog *Backlog) bool {
 // goroutine.
 type Backlog struct {
 	group *Group
-	// behind are the connections that have not handled it, with the bytes that had arrived.
+	// behind are the connections that have not handled it, with the bytes that had arrived. The lock of the
+	// group guards it.
 	behind map[*Member]uint64
+	// wake, if not nil, is called once when a connection has handled the rest of the backlog.
+	wake func()
 }
 
 // OthersBacklog is the backlog of the other connections now.
@@ -271,12 +287,65 @@ func (b *Backlog) IsHandled() bool {
 	b.group.mu.Lock()
 	defer b.group.mu.Unlock()
 	for other := range b.behind {
-		_, still := b.group.members[other]
-		if !still || other.idle() || b.handledBytes(other) {
-			delete(b.behind, other)
-		}
+		b.settle(other)
+	}
+	if len(b.behind) == 0 {
+		b.unwatch()
 	}
 	return len(b.behind) == 0
+}
+
+// settle removes a connection that has handled the backlog or has left. The caller holds the lock.
+func (b *Backlog) settle(other *Member) {
+	_, still := b.group.members[other]
+	if !still || b.handledBytes(other) || other.idle() {
+		delete(b.behind, other)
+	}
+}
+
+// WakeWhenHandled has wake called once when the backlog is handled, unless IsHandled reports that first. wake must
+// not use the group, except Changed.
+func (b *Backlog) WakeWhenHandled(wake func()) {
+	b.group.mu.Lock()
+	defer b.group.mu.Unlock()
+	b.wake = wake
+	b.group.watched[b] = struct{}{}
+	b.group.watching.Store(int32(len(b.group.watched)))
+	// A connection may have handled it before it was watched.
+	for other := range b.behind {
+		b.settle(other)
+	}
+	b.wakeIfHandled()
+}
+
+// wakeIfHandled calls wake if the backlog is handled. The caller holds the lock.
+func (b *Backlog) wakeIfHandled() {
+	if len(b.behind) == 0 {
+		b.unwatch()
+		b.wake()
+	}
+}
+
+// unwatch ends the watch of the backlog. The caller holds the lock.
+func (b *Backlog) unwatch() {
+	delete(b.group.watched, b)
+	b.group.watching.Store(int32(len(b.group.watched)))
+}
+
+// settle wakes the connections whose backlogs m was the last to handle. It costs one atomic load while no backlog is
+// watched.
+func (g *Group) settle(m *Member) {
+	if g.watching.Load() == 0 {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for b := range g.watched {
+		if _, behind := b.behind[m]; behind {
+			b.settle(m)
+			b.wakeIfHandled()
+		}
+	}
 }
 
 // handledBytes reports whether more bytes have arrived on a connection than the agent can have sent.

@@ -59,7 +59,7 @@ func (b *bed) at(position uint64, busy bool) *connection {
 
 func (c *connection) becomesIdle() {
 	c.busy.Store(false)
-	c.group.Changed()
+	c.MayBeIdle()
 }
 
 func (b *bed) receive(next, messages uint64) {
@@ -240,7 +240,10 @@ func TestABacklogIsHandled(t *testing.T) {
 			other, own := b.at(0, true), b.at(0, true)
 			backlog := own.OthersBacklog()
 			assert.False(t, backlog.IsHandled())
+			wakes := 0
+			backlog.WakeWhenHandled(func() { wakes++ })
 			end(other)
+			assert.Equal(t, 1, wakes)
 			assert.True(t, backlog.IsHandled())
 			other.busy.Store(true)
 			assert.True(t, backlog.IsHandled(), "it stays so")

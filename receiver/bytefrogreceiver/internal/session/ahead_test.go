@@ -99,13 +99,11 @@ func TestNamesAreNotGivenUpWhileTheirConnectionWaits(t *testing.T) {
 	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
 	p.behind.in.OnWait(func() {}) // the connection ahead does not notice, and waits on
 	p.readBehind()
-	other := &dataConnection{run: p.run, member: p.ahead.member}
-	_, over := other.awaitNames(p.run.env.Run.Now())
-	assert.False(t, over)
+	other := &dataConnection{run: p.run, member: p.ahead.member, in: p.ahead.in}
+	assert.False(t, other.awaitNames(p.run.env.Run.Now()).Over)
 	p.ahead.in.TakeAway()
 	require.NoError(t, <-done)
-	_, over = other.awaitNames(p.run.env.Run.Now())
-	assert.True(t, over)
+	assert.True(t, other.awaitNames(p.run.env.Run.Now()).Over)
 }
 
 // If events are packed in pieces, the error has the position in all of them.

@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-func TestABatchWaitsForWhatWasSaidBeforeOnTheControlConnection(t *testing.T) {
+func TestABatchWaitsForEarlierMessagesOfTheControlConnection(t *testing.T) {
 	busy := deskRun(t, discard(func(ptrace.Traces) {}))
 	busy.control.ended = make(chan struct{})
 	waited := make(chan time.Duration)

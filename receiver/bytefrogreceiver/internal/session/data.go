@@ -59,10 +59,10 @@ func (d *dataConnection) prepare() error {
 	defer d.countBuffers()
 	d.events = make([]bytefrog.Event, chunk)
 	d.member = r.pace.NewMember(d.in.CaughtUp)
-	d.in.OnWait(r.pace.Changed)
+	d.in.OnWait(d.member.MayBeIdle)
 	d.waiting = d.whileAhead()
 	if r.batches.isOpen() {
-		batch, err := stream.NewPacker(r.stream, r.batches.send, r.control.awaitCaughtUp, d.awaitNames)
+		batch, err := stream.NewPacker(r.stream, r.batches.send, r.control.awaitCaughtUp, d.awaitNames, d.wakeUp)
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (d *dataConnection) finish() {
 }
 
 // awaitLastNames waits until no event waits for names, or until no name can arrive any more. The
-// other connections notify the pace when they have received a name, and when they end.
+// other connections wake it when they have received a name, and when they end.
 func (d *dataConnection) awaitLastNames() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -131,7 +131,10 @@ func (d *dataConnection) awaitLastNames() {
 		if d.batch.Waiting() == 0 || d.run.data.complete() {
 			return
 		}
-		timer.Reset(max(d.batch.Wake(now).Sub(now), shortRead))
+		timer.Stop()
+		if wake := d.wake(now); !wake.IsZero() {
+			timer.Reset(wake.Sub(now))
+		}
 		select {
 		case <-changed:
 		case <-timer.C: // the names of an event are given up, or a batch is old
@@ -211,6 +214,12 @@ func (d *dataConnection) read() {
 // shortRead is the shortest time of a read: a read after its deadline returns nothing, even if data
 // has arrived.
 const shortRead = time.Millisecond
+
+// wakeUp makes the connection call Attend, also while it is read or waits for others. Any goroutine may call it.
+func (d *dataConnection) wakeUp() {
+	d.in.Wake()
+	d.run.pace.Changed()
+}
 
 // wake returns when Attend has something to do, even if no data arrives, or zero.
 func (d *dataConnection) wake(now time.Time) time.Time {
@@ -339,18 +348,24 @@ func (d *dataConnection) attendUnread(now time.Time) time.Time {
 	return d.batch.Wake(now)
 }
 
-// awaitNames reports whether the names of events can no longer arrive, for events that waited long
-// enough when begun was: each other connection of the run has handled all that the agent can have
+// awaitNames reports whether the names of events can no longer arrive, for events that had waited long
+// enough when it was first asked: each other connection of the run has handled all that the agent can have
 // sent until then, this connection waits for none, and the agent had time to send after it was held up.
-func (d *dataConnection) awaitNames(now time.Time) (begun time.Time, over bool) {
+func (d *dataConnection) awaitNames(now time.Time) stream.NameWait {
 	if d.backlog == nil {
 		d.backlog, d.asked = d.member.OthersBacklog(), now
+		if !d.backlog.IsHandled() {
+			d.backlog.WakeWhenHandled(d.wakeUp)
+		}
 	}
-	if !d.backlog.IsHandled() || d.member.Waits() || d.run.heldUp.isRecovering(d.asked, now) {
-		return time.Time{}, false
+	if !d.backlog.IsHandled() || d.member.Waits() {
+		return stream.NameWait{}
+	}
+	if recovered := d.run.heldUp.recovered(d.asked); now.Before(recovered) {
+		return stream.NameWait{Again: recovered}
 	}
 	d.backlog = nil
-	return d.asked, true
+	return stream.NameWait{Over: true, Begun: d.asked}
 }
 
 // count counts events that are not packed: the numbers of markers and data breaks are relative to them.

@@ -86,7 +86,7 @@ func (d *dataConnections) release(in *connreader.Reader, ended bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, mine := d.open[in]; mine && !ended {
-		d.left = append(d.left, in.Conn())
+		d.left = append(d.left, in.TakeAway())
 	}
 	delete(d.open, in)
 }

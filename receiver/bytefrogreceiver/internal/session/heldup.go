@@ -31,9 +31,13 @@ func (h *holdUp) ended(began, now time.Time) {
 	}
 }
 
-// isRecovering reports whether the agent may still have names to send that it had before asked. A
+// recovered returns until when the agent may still have names to send that it had before asked. A
 // program that was held up by full sockets needs a processor before it sends the rest, so an empty
 // socket alone proves nothing.
-func (h *holdUp) isRecovering(asked, now time.Time) bool {
-	return now.Sub(time.Unix(0, h.end.Load())) < h.nameWait && now.Sub(asked) < maxRecovery*h.nameWait
+func (h *holdUp) recovered(asked time.Time) time.Time {
+	end, most := time.Unix(0, h.end.Load()).Add(h.nameWait), asked.Add(maxRecovery*h.nameWait)
+	if most.Before(end) {
+		return most
+	}
+	return end
 }

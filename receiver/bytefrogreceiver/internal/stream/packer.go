@@ -15,10 +15,11 @@ import (
 // Packer packs the call events of one connection into batches of its own. It is for one goroutine.
 type Packer struct {
 	stream *Stream
-	// send, closing and awaitNames: see NewPacker.
+	// send, closing, awaitNames and wake: see NewPacker.
 	send       func(callevent.Packed)
 	closing    func()
-	awaitNames func(now time.Time) (begun time.Time, over bool)
+	awaitNames func(now time.Time) NameWait
+	wake       func()
 
 	packer                     *callevent.Packer
 	methods, exceptions, lanes idCache
@@ -45,8 +46,8 @@ type Packer struct {
 // NewPacker makes the packer of a connection. The packer calls send with each closed batch. If closing is not nil,
 // the packer calls it before it closes a batch with events; closing returns when the run has all breaks that the
 // agent sent before these events. If awaitNames is not nil, it reports whether events have waited long enough for
-// names: the events that arrived name_wait before begun.
-func NewPacker(s *Stream, send func(callevent.Packed), closing func(), awaitNames func(now time.Time) (begun time.Time, over bool)) (*Packer, error) {
+// names. wake is called on other goroutines when the caller has to call Attend before the time that Wake has returned.
+func NewPacker(s *Stream, send func(callevent.Packed), closing func(), awaitNames func(now time.Time) NameWait, wake func()) (*Packer, error) {
 	packer, err := s.newPacker(s.settings.MaxBatchBytes)
 	if err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func NewPacker(s *Stream, send func(callevent.Packed), closing func(), awaitName
 		closing = func() {}
 	}
 	if awaitNames == nil {
-		awaitNames = func(now time.Time) (time.Time, bool) { return now, true }
+		awaitNames = func(now time.Time) NameWait { return NameWait{Over: true, Begun: now} }
 	}
 	memory := s.settings.Memory
 	return &Packer{
@@ -63,6 +64,7 @@ func NewPacker(s *Stream, send func(callevent.Packed), closing func(), awaitName
 		send:       send,
 		closing:    closing,
 		awaitNames: awaitNames,
+		wake:       wake,
 		packer:     packer,
 		methods:    newIDCache(memory),
 		exceptions: newIDCache(memory),
@@ -70,6 +72,15 @@ func NewPacker(s *Stream, send func(callevent.Packed), closing func(), awaitName
 		pending:    pendingEvents{memory: memory, wait: s.settings.NameWait},
 		first:      math.MaxUint64,
 	}, nil
+}
+
+// NameWait reports whether events have waited long enough for names.
+type NameWait struct {
+	// Over: the events that arrived name_wait before Begun have.
+	Over  bool
+	Begun time.Time
+	// Again is the time to ask again if the wait is not over. Zero: a call of Attend for another reason is the time.
+	Again time.Time
 }
 
 // SetSend changes the function that sends closed batches.
@@ -163,6 +174,7 @@ func (b *Packer) Pack(events []bytefrog.Event, now time.Time) (bad int, err erro
 // error is ErrMemory.
 func (b *Packer) Name(m bytefrog.Message, now time.Time) (err error) {
 	names, remapped := b.stream.names, false
+	arrivals := names.arrivals.Load()
 	switch m := m.(type) {
 	case bytefrog.MapMethod:
 		remapped, err = names.mapMethod(m.Method, m.Signature)
@@ -170,6 +182,9 @@ func (b *Packer) Name(m bytefrog.Message, now time.Time) (err error) {
 		remapped, err = names.mapException(m.Exception, m.Name)
 	case bytefrog.MapThreadName:
 		err = b.nameThread(m, now)
+	}
+	if names.arrivals.Load() != arrivals {
+		b.stream.sleepers.wakeOthers(b)
 	}
 	if remapped {
 		b.stream.settings.Counts.NameRemapped()
@@ -350,8 +365,10 @@ func (b *Packer) attendNames(now time.Time) {
 		b.retry(now, time.Time{})
 	}
 	if b.pending.overdue(now) {
-		if begun, over := b.awaitNames(now); over {
-			b.retry(now, begun)
+		wait := b.awaitNames(now)
+		b.pending.asked, b.pending.again = !wait.Over, wait.Again
+		if wait.Over {
+			b.retry(now, wait.Begun)
 		}
 	}
 }
@@ -388,26 +405,26 @@ func (b *Packer) retry(now, until time.Time) {
 		}
 		return false
 	})
+	if b.Waiting() == 0 {
+		b.stream.sleepers.remove(b)
+	}
 	b.open(now)
 	b.stream.settings.Counts.NamesLate(late)
 	b.stream.settings.Counts.NamesUnknown(unknown)
 }
 
-// Wake is the time at which Attend has something to do, or zero.
+// Wake is the time at which Attend has something to do, or zero. A name that another connection receives
+// later wakes the connection if events wait.
 func (b *Packer) Wake(now time.Time) time.Time {
-	wake := b.pending.wake(now)
+	if b.Waiting() > 0 && b.wake != nil {
+		b.stream.sleepers.add(b)
+	}
+	// A name that arrived before the packer slept has not woken it.
+	wake := b.pending.wake(b.stream.names.arrivals.Load(), now)
 	if !b.opened.IsZero() {
 		wake = earliest(wake, b.opened.Add(b.stream.settings.MaxBatchDelay))
 	}
 	return wake
-}
-
-// earliest is the earlier of two times, of which zero is none.
-func earliest(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // Flush sends the batch, if it is not empty, and begins the next.
@@ -496,4 +513,5 @@ func (b *Packer) Release() {
 	b.methods.release()
 	b.exceptions.release()
 	b.lanes.release()
+	b.stream.sleepers.remove(b)
 }

@@ -33,6 +33,9 @@ type pendingEvents struct {
 	// tried is the time of the last try for all events. arrivals is the count of new names at that time.
 	tried    time.Time
 	arrivals uint32
+	// asked: overdue events may not be packed yet. again is the time to ask again, or zero: a wake-up is the time.
+	asked bool
+	again time.Time
 }
 
 type pendingEvent struct {
@@ -46,8 +49,6 @@ const (
 	// events: trying again is never most of the work.
 	RetryPause   = 5 * time.Millisecond
 	pendingShare = 32 << 10
-	// pendingPoll is the interval at which a silent connection looks for names that arrived on others.
-	pendingPoll = 20 * time.Millisecond
 )
 
 // minPending is the least capacity while an event waits.
@@ -91,8 +92,12 @@ func (p *pendingEvents) due(arrivals uint32, now time.Time) bool {
 	if len(p.events) == 0 {
 		return false
 	}
-	pause := RetryPause * time.Duration(1+len(p.events)/pendingShare)
-	return arrivals != p.arrivals && now.Sub(p.tried) >= pause
+	return arrivals != p.arrivals && now.Sub(p.tried) >= p.pause()
+}
+
+// pause is the least time between two tries.
+func (p *pendingEvents) pause() time.Duration {
+	return RetryPause * time.Duration(1+len(p.events)/pendingShare)
 }
 
 // overdue reports whether some have waited long enough.
@@ -100,12 +105,27 @@ func (p *pendingEvents) overdue(now time.Time) bool {
 	return len(p.events) > 0 && now.Sub(p.events[0].since) >= p.wait
 }
 
-// wake is the time of the next try, or zero.
-func (p *pendingEvents) wake(now time.Time) time.Time {
+// wake is the time of the next try, or zero: the next name or the next wake-up is the time.
+func (p *pendingEvents) wake(arrivals uint32, now time.Time) time.Time {
 	if len(p.events) == 0 {
 		return time.Time{}
 	}
-	return now.Add(min(pendingPoll, p.wait))
+	wake := p.events[0].since.Add(p.wait)
+	if p.asked && p.overdue(now) {
+		wake = p.again
+	}
+	if arrivals != p.arrivals {
+		wake = earliest(wake, p.tried.Add(p.pause()))
+	}
+	return wake
+}
+
+// earliest is the earlier of two times, of which zero is none.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // try calls pack with each event, and keeps the events for which pack reports false. force is true for an event that

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,7 +27,13 @@ type packed struct {
 	t         *testing.T
 	renames   [][]callevent.Rename
 	sequences [][]uint64
+	woken     wakeUps
 }
+
+// wakeUps counts the calls of wake.
+type wakeUps struct{ atomic.Int32 }
+
+func (w *wakeUps) add() { w.Add(1) }
 
 func newPacked(t *testing.T) *packed { return newPackedOf(t, newPackedStream()) }
 
@@ -35,7 +42,7 @@ func newPackedStream() *Stream { return New(settings(memoryOf(1 << 20))) }
 
 func newPackedOf(t *testing.T, s *Stream) *packed {
 	p := &packed{t: t}
-	batch, err := NewPacker(s, p.unpack, nil, nil)
+	batch, err := NewPacker(s, p.unpack, nil, nil, p.woken.add)
 	require.NoError(t, err)
 	p.Packer = batch
 	return p

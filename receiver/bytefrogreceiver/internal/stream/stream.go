@@ -11,7 +11,7 @@
 // The way of an event through the files: packer.go makes its sequence number (sequence.go) and
 // its time (clock.go) 64 bits long, finds its names in the tables of the batch (namecache.go) or
 // of the run (names.go, threads.go), and adds it to the batch. An event without a name waits
-// (pendingevents.go). A closed batch carries breaks (barriers.go) and the new names of threads
+// (pendingevents.go); a new name wakes its connection (sleepers.go). A closed batch carries breaks (barriers.go) and the new names of threads
 // (renames.go).
 package stream
 
@@ -60,6 +60,7 @@ type Stream struct {
 	settings Settings
 	clock    agentClock
 	names    *names
+	sleepers sleepers
 	barriers barriers
 	renames  pendingRenames
 }

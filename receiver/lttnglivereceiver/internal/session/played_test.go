@@ -129,7 +129,7 @@ func (p *played) readSession(t testing.TB, traces consumer.Traces, logs consumer
 		queue := newLogQueue(handoverSettings(t, env), logs)
 		defer queue.Close()
 		env.Logs = &process.LogSettings{MaxRecordBytes: mib, MaxDelay: 200 * time.Millisecond, ScopeName: metadata.ScopeName, Now: env.Now}
-		env.DeliverLogs = func(logs plog.Logs, records, bytes int) { queue.Add(logParcel{logs, records, bytes}) }
+		env.DeliverLogs = func(logs plog.Logs, records, bytes int) { queue.Enqueue(logParcel{logs, records, bytes}) }
 	}
 	r := newSession(env, p.session).recording
 	c := ctf.NewTrace()

@@ -39,10 +39,10 @@ type clock struct {
 	beat    time.Duration
 	// arrivals are the times of the hand-overs under way, as the clock showed them.
 	arrivals underWay
-	// stopped is the sum of all times in which the clock stood still. standing: it stands
+	// stopped is the sum of all times in which the clock stood still. still: it stands
 	// still now, since since.
 	stopped, since time.Duration
-	standing       bool
+	still          bool
 }
 
 // underWay are begin times, earliest first.
@@ -69,7 +69,7 @@ func (c *clock) now() time.Duration {
 func (c *clock) shows() time.Duration {
 	now := c.elapsed()
 	c.settle(now)
-	if c.standing {
+	if c.still {
 		now = c.since
 	}
 	return now - c.stopped
@@ -152,12 +152,12 @@ func (c *clock) settle(now time.Duration) {
 		since, still = min(since, c.beat+c.beatPatience), true
 	}
 	switch {
-	case still && !c.standing:
+	case still && !c.still:
 		c.since = since
-	case !still && c.standing:
+	case !still && c.still:
 		c.stopped += now - c.since
 	}
-	c.standing = still
+	c.still = still
 }
 
 // gapClock is the time by which the missing numbers of one call stream wait. It goes with the

@@ -17,7 +17,9 @@ import (
 // lingering are the agents that were sent an error message and have not closed their connections
 // yet. A debugger can stop an agent for any time. If its connections are closed before it has read the
 // message, its program can hang forever. So the connections are read, and the data is dropped, until
-// the agent closes them. The rest of their runs is over.
+// the agent closes them. The rest of their runs is over. This type has the connections; the registry
+// counts the same agents by run ID. Options.Linger in sessions.go enters an agent in both, and
+// lingerer.gone removes it from the registry.
 //
 // The receiver closes a connection earlier in these cases:
 //   - limits.max_connections needs room: the oldest connections are closed.

@@ -22,11 +22,18 @@ import (
 // When all calls have ended, the truncated ones too, no thread is inside a call, and the
 // lane is no longer shared. A break hides whether that is so: a shared lane then stays
 // shared, and so does one that had open calls at a break before the reuse.
+//
+// Three fields have the place of the other thread's first event. That event can be earlier than its rename says, so
+// two of them have a margin:
+//
+//	field  of the rename  margin before    use
+//	from   After          ReuseMargin      begins: an event of this number or a later one may be the first
+//	at     Time           ReuseMarginTime  begins: an event of this time or a later one may be the first
+//	time   Time           none             pending ends at an event of this time or a later one
 type reuse struct {
 	// rank is the Order of the latest rename that announces the reuse.
 	rank uint32
-	// pending: the lane is not past the rename. The first event of the other thread can
-	// have the number from, or the time at. The rename has the time time.
+	// pending: the lane is not past the rename.
 	pending  bool
 	from     uint64
 	at, time int64

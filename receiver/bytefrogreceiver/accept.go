@@ -150,8 +150,8 @@ func (h *handshakes) len() int {
 	return len(h.open)
 }
 
-// hurry makes a time the latest deadline of all connections, also of new ones.
-func (h *handshakes) hurry(latest time.Time) {
+// shortenDeadlines makes a time the latest deadline of all connections, also of new ones.
+func (h *handshakes) shortenDeadlines(latest time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.latest = latest

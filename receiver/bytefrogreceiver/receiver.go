@@ -112,7 +112,7 @@ func (r *bytefrogReceiver) warnIfOpen(address net.Addr) {
 // Stop closes the listener, and begins to disconnect all agents.
 func (r *bytefrogReceiver) Stop() {
 	_ = r.listener.Close()
-	r.handshakes.hurry(time.Now().Add(r.env.timing.hello))
+	r.handshakes.shortenDeadlines(time.Now().Add(r.env.timing.hello))
 	for _, run := range r.env.registry.shut() {
 		run.Leave(session.ShuttingDown())
 	}

@@ -32,7 +32,7 @@ type pair struct {
 }
 
 func newPair(t *testing.T) *pair {
-	p := &pair{t: t, run: deskRun(t, discard(func(ptrace.Traces) {}))}
+	p := &pair{t: t, run: startedRun(t, discard(func(ptrace.Traces) {}))}
 	p.run.env.Run.Now = func() time.Time { return time.Unix(1000, p.looks.Add(1)) }
 	p.run.pace = pace.NewGroup(p.run.stream, 10, 4<<20)
 	for _, d := range []**dataConnection{&p.behind, &p.ahead} {

@@ -162,5 +162,5 @@ func (s *Session) Memory() *runmemory.Memory { return s.run.Memory }
 
 // Do carries out a command of an operator, and returns its result as a text.
 func (s *Session) Do(ctx context.Context, command string) (message string, err error) {
-	return (&orders{run: s.run}).do(ctx, command)
+	return (&commands{run: s.run}).do(ctx, command)
 }

@@ -88,7 +88,7 @@ func (r *bytefrogReceiver) readFirst(in *connreader.Reader, until time.Time, sen
 // closed without data, as health checks do, is no error.
 func (r *bytefrogReceiver) refuseBadFirst(in *connreader.Reader, err error) {
 	var bad *connreader.BadData
-	if !errors.As(err, &bad) || r.env.run.IsStopping() {
+	if !errors.As(err, &bad) || r.env.receiver.IsStopping() {
 		_ = in.Conn().Close()
 		return
 	}

@@ -73,8 +73,8 @@ func (r *bytefrogReceiver) Start(ctx context.Context, run *receiverkit.Run) erro
 
 // open opens the outputs, and what runs share.
 func (e *environment) open(run *receiverkit.Run) {
-	e.run = run
-	e.sessions = &session.Environment{Run: run, Telemetry: e.telemetry, Settings: e.config.sessionSettings(), Timing: &e.timing.Timing}
+	e.receiver = run
+	e.sessions = &session.Environment{Receiver: run, Telemetry: e.telemetry, Settings: e.config.sessionSettings(), Timing: &e.timing.Timing}
 	e.connections = newConnectionMemory(run.Memory)
 	e.lingering = newLingering(run, e.telemetry, &e.timing, e.connections)
 	e.logs = newLogSink(run, e.config, e.telemetry)

@@ -39,7 +39,7 @@ func defaultEnvironment(t testing.TB, next consumer.Traces) *Environment {
 	own, err := telemetry.New(kit.Telemetry)
 	require.NoError(t, err)
 	return &Environment{
-		Run: kit.NewRun(context.Background(), componenttest.NewNopHost(), sharedreceiver.Signals{Traces: next}), Telemetry: own, Timing: &Timing{},
+		Receiver: kit.NewRun(context.Background(), componenttest.NewNopHost(), sharedreceiver.Signals{Traces: next}), Telemetry: own, Timing: &Timing{},
 		Settings: Settings{
 			Agent: bytefrog.AgentConfiguration{BufferMemoryBudget: 4 << 20, DataConnections: 2}, TextKey: "text",
 			Silence: time.Hour, MaxBlock: 5 * time.Second, Batches: &batches, NameWait: time.Second,
@@ -52,7 +52,7 @@ func defaultEnvironment(t testing.TB, next consumer.Traces) *Environment {
 func unconnectedRun(env *Environment, memory int, control net.Conn, records Records) *run {
 	return newRun(env, Options{
 		ID: 1, Stream: callevent.StreamID{1}, Resource: pcommon.NewResource(), Version: 1, Control: newReader(control),
-		Memory: runmemory.New(env.Run.Memory, memory, nil), Records: records,
+		Memory: runmemory.New(env.Receiver.Memory, memory, nil), Records: records,
 	})
 }
 

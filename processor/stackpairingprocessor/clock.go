@@ -14,7 +14,8 @@ import (
 // tickInterval is the interval between two runs of the timers of all streams.
 const tickInterval = 100 * time.Millisecond
 
-// clock is the monotonic time by which events and streams wait. It stands still
+// clock is the monotonic time by which events and streams wait. The times of events are on the clock
+// of package pairing. This one stands still
 //
 //   - while the processor refuses, or a call to the next component takes long: the missing
 //     events may be in a refused hand-over, or wait behind the call;

@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-func TestOrdersOfCallersThatAreGoneAreRemoved(t *testing.T) {
+func TestOrdersOfCancelledCallersAreRemoved(t *testing.T) {
 	gone, giveUp := context.WithCancel(t.Context())
 	var o orders
 	for range 100 {

@@ -28,17 +28,16 @@ BENCH_PAGE ?=
 BENCH_AGAINST ?=
 # Configuration of `make run`.
 CONFIG ?= config/standalone.yaml
-# Packages where goroutines meet: tested with the race detector, which makes them many times slower, and so
-# with -short. What a test makes smaller or leaves out then, it does without the race detector too.
+# Packages with several goroutines: their tests run under the race detector, which makes them many times slower, and so
+# with -short. Packages with tests that -short makes smaller are also tested in full, without the race detector.
 RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/... ./extension/... ./internal/bytefrog/sim/... ./internal/bytefrog/guard/... ./internal/bytefrog/hq/... \
 	./internal/lttng/lttnglive/... ./internal/lttng/lttngagent/... ./internal/lttng/symbols/... ./internal/lttng/process/... ./internal/lttng/sim/... ./internal/rbkit/sim/... ./internal/rbkit/zmtp/... \
 	./internal/greys/... ./internal/call/calltree/... ./internal/receiverkit/... ./internal/componentkit/...
 
-# What of them has no goroutines: generated code, and the rules of pairing.
+# Packages below them without goroutines: generated code.
 NO_RACE_PACKAGES ?= /internal/(metadata|metadatatest)$$
 
-# Decoders of what comes from outside: tested where int has 32 bits, too, in which a size of 32 bits may
-# have no room.
+# Decoders of data from other programs: also tested where int has 32 bits, because a size of 32 bits may not fit.
 NARROW_PACKAGES ?= ./internal/bytefrog ./internal/lttng/ctf ./internal/lttng/lttnglive ./internal/lttng/lttngagent ./internal/rbkit ./internal/rbkit/zmtp ./internal/greys/console ./internal/greys/gp
 
 # Where the programs are built; `make package` has a folder for each platform.
@@ -56,22 +55,22 @@ VERSION := $(shell sed -n 's/^  version: //p' builder-config.yaml)
 LDFLAGS := -s -w -X github.com/callbraid/callbraid/cmd/internal/program.version=$(VERSION)
 BACKENDS := $(CURDIR)/bin/backends
 DEMO_DATA := $(CURDIR)/callbraid-data/demo
-# Where tests leave what they saw in a browser.
+# The folder for screenshots of the tests in a browser.
 SCREENSHOTS := $(CURDIR)/screenshots
 
-# What the end-to-end tests and the demo are told about the binaries.
+# Variables that name the binaries for the end-to-end tests and the demo.
 BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM) CALLBRAID_AGENTCTL=$(AGENTCTL) CALLBRAID_GUARD=$(GUARD) \
 	CALLBRAID_GATEWAY=$(GATEWAY) CALLBRAID_BACKENDS=$(BACKENDS) CALLBRAID_BUILDER=$(TOOLS)/builder
 
-# Everything is pure Go: what is tested and checked is what is distributed, and it is compiled once.
+# Everything is pure Go: tests and checks use the same compiled code as the distribution.
 export CGO_ENABLED := 0
 
 # `make lint` vets, with all that go vet knows.
 TEST := $(GO) test -vet=off
-# Tests wait for peers and for time, too: packages at once, and tests of one at once.
+# The number of packages that are tested at the same time, and of parallel tests in each: most of the time, they wait.
 AT_ONCE ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
-# End-to-end tests at the same time, of those that say t.Parallel: most of their time they wait. Tests that flood a
-# collector don't say it, and packages run one after the other: beside a flood, honest clients would wait too long.
+# The number of end-to-end tests that run at the same time, if they call t.Parallel: most of the time, they wait. Tests that
+# flood a collector do not call it, and packages run one after the other: beside a flood, honest clients would wait too long.
 E2E_AT_ONCE ?= 3
 
 # The race detector needs a C compiler.
@@ -96,7 +95,7 @@ files = git ls-files --cached --others --exclude-standard --deduplicate -- $(1)
 race = $(GO) list $(RACE_PACKAGES) | grep -vE '$(NO_RACE_PACKAGES)'
 shortened = $(call files,'*_test.go' ':!test' ':!cmd') | xargs grep -l 'testing[.]Short()' | xargs dirname | sort -u | sed 's|^|./|'
 
-# A recipe that says what runs, and how long it took, is $(call step,...); ...; $(took)
+# A recipe that prints its step, and how long the step took, is $(call step,...); ...; $(took)
 step = set -e; echo "== $(1)"; began=$$(date +%s)
 took = echo "== took $$(($$(date +%s) - began)) s"
 
@@ -105,7 +104,7 @@ help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build ## Play a captured Maven build into the collector, and show it (DEMO_SCREENSHOT=file.png leaves a picture)
+demo: build ## Replay a captured Maven build into the collector, and show it (DEMO_SCREENSHOT=file.png writes a picture)
 	@rm -rf $(DEMO_DATA) && mkdir -p $(DEMO_DATA)
 	@$(BINARIES) CALLBRAID_DATA=$(DEMO_DATA) $(AGENTSIM) demo
 
@@ -117,37 +116,37 @@ run: build ## Run the collector in the foreground, waiting for real agents (CONF
 build: $(COLLECTOR) $(AGENTSIM) $(AGENTCTL) $(GUARD) ## Build bin/otelcol-callbraid, bin/agentsim, bin/agentctl and bin/bytefrog-guard
 
 .PHONY: gateway
-gateway: $(GATEWAY) ## Build bin/otelcol-callbraid-gateway, which is the distribution for several collectors
+gateway: $(GATEWAY) ## Build bin/otelcol-callbraid-gateway, the distribution for several collectors
 
 .PHONY: backends
-backends: $(BACKENDS)/all-in-one $(BACKENDS)/jaeger ## Build the Jaeger, in both its versions, that end-to-end tests look at (minutes, the first time)
+backends: $(BACKENDS)/all-in-one $(BACKENDS)/jaeger ## Build Jaeger 1 and 2, which end-to-end tests query (minutes, the first time)
 
 .PHONY: test
 test: unit-test e2e-test ## Run all tests: units first, then the built distribution from end to end
 
 .PHONY: unit-test
-unit-test: ## Run the tests of the packages alone, with the race detector where goroutines meet
+unit-test: ## Run only the tests of the packages, those with several goroutines under the race detector
 	@$(call step,unit tests); race="$$($(race))"; \
 	$(TEST) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $$($(shortened)) $$($(GO) list ./... | grep -vxF "$$race"); \
 	cd internal/tools && $(TEST) ./...; $(took)
-	@$(call step,unit tests where goroutines meet $(if $(HAVE_CC),with,WITHOUT) the race detector$(if $(HAVE_CC),,: install gcc to have it)); \
+	@$(call step,unit tests of concurrent packages $(if $(HAVE_CC),with,WITHOUT) the race detector$(if $(HAVE_CC),,: install gcc to have it)); \
 	$(RACE) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $$($(race)); \
 	(cd cmd && $(RACE) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m ./...); $(took)
-	@$(call step,unit tests of decoders where int has 32 bits$(if $(RUNS_386),,: left out since this machine runs no programs of 386)); \
+	@$(call step,unit tests of decoders where int has 32 bits$(if $(RUNS_386),,: skipped since this machine runs no programs of 386)); \
 	$(if $(RUNS_386),GOARCH=386 $(TEST) -timeout 10m $(NARROW_PACKAGES)); $(took)
 
 .PHONY: e2e-test
-e2e-test: build gateway ## Run the end-to-end tests alone, against the built distributions (E2E_ONLY=Greys)
+e2e-test: build gateway ## Run only the end-to-end tests, against the built distributions (E2E_ONLY=Greys)
 	@$(call step,end-to-end tests); cd test; \
 	$(BINARIES) CALLBRAID_SCREENSHOTS=$(SCREENSHOTS) $(TEST) -count=1 -p 1 -parallel $(E2E_AT_ONCE) -timeout 25m -run '$(E2E_ONLY)' ./...; $(took)
 
 .PHONY: race
-race: ## Run the tests of packages where goroutines meet with the race detector at full size, as before a release (needs a C compiler)
+race: ## Run the tests with several goroutines under the race detector at full size, as before a release (needs a C compiler)
 	@CGO_ENABLED=1 $(TEST) -race -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 60m $$($(race))
 	@cd cmd && CGO_ENABLED=1 $(TEST) -race -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 60m ./...
 
 .PHONY: bench
-bench: $(if $(BENCH_AGAINST),,build gateway) ## Measure what the project claims, as ratios, or the hot paths beside another checkout (BENCH_COUNT=5, BENCH_ONLY=LTTng, BENCH_AGAINST=folder)
+bench: $(if $(BENCH_AGAINST),,build gateway) ## Measure the project's claims, as ratios, or the hot paths beside another checkout (BENCH_COUNT=5, BENCH_ONLY=LTTng, BENCH_AGAINST=folder)
 	@$(GO) -C test build -o $(BIN)/bench ./bench
 	@$(BINARIES) $(BIN)/bench -count $(BENCH_COUNT) -only '$(BENCH_ONLY)' -page '$(BENCH_PAGE)' $(if $(BENCH_AGAINST),-against '$(BENCH_AGAINST)')
 
@@ -172,7 +171,7 @@ without_unused = { logs=internal/metadata/generated_logs.go; ! test -f $$logs ||
 	sed -i -e '/collector\/filter"$$/d' $$logs; }
 
 .PHONY: generate
-generate: $(TOOLS)/mdatagen ## Generate what metadata.yaml files and go:generate lines describe
+generate: $(TOOLS)/mdatagen ## Generate files from metadata.yaml files and go:generate lines
 	@set -e; for f in $$($(call files,'*metadata.yaml')); do \
 		echo "mdatagen $$f"; \
 		(cd "$$(dirname "$$f")" && $(TOOLS)/mdatagen metadata.yaml && $(without_unused)); \
@@ -212,20 +211,19 @@ package-test: package ## Install the packages of linux/amd64 in a clean Debian a
 	@$(call step,packages); cd test && CALLBRAID_DIST=$(DIST) $(BINARIES) $(TEST) -count=1 -timeout 20m ./install; $(took)
 
 .PHONY: soak
-soak: build ## Run all receivers under load and faults, and report what became of what was sent (SOAK=10m, SOAK_LOAD=1, SOAK_ATTACK=1; the disk is filled as root only)
+soak: build ## Run all receivers under load and faults, and report the fate of all sent data (SOAK=10m, SOAK_LOAD=1, SOAK_ATTACK=1; the disk is filled as root only)
 	@cd test && $(BINARIES) CALLBRAID_SOAK=$(SOAK) CALLBRAID_SOAK_LOAD=$(SOAK_LOAD) CALLBRAID_SOAK_ATTACK=$(SOAK_ATTACK) $(TEST) -count=1 -v -run TestSoak -timeout 0 ./soak
 
 .PHONY: attack
-attack: build ## Play hostile peers against the shipped configurations, and report what they cost (ATTACK_ONLY=names)
+attack: build ## Play hostile peers against the shipped configurations, and report their cost (ATTACK_ONLY=names)
 	@cd test && $(BINARIES) CALLBRAID_ATTACK=full CALLBRAID_ATTACK_ONLY='$(ATTACK_ONLY)' $(TEST) -count=1 -v -run TestAttack -timeout 0 ./attack
 
 .PHONY: clean
-clean: ## Remove what make built and what the collector wrote
+clean: ## Remove the files that make built and the collector wrote
 	rm -rf bin build build-gateway dist callbraid-data screenshots
 
-# The distribution, and the one for several collectors. Their main packages are generated
-# anew when the manifest or the module changed, which takes long; compiling them is the Go
-# build cache's matter.
+# The distribution, and the one for several collectors. A change of the manifest or the module
+# generates their main packages again, which takes long. The Go build cache speeds up compiling.
 build/.generated: builder-config.yaml
 build-gateway/.generated: builder-config-gateway.yaml
 build/.generated build-gateway/.generated: %/.generated: go.mod go.sum $(TOOLS)/builder

@@ -418,7 +418,7 @@ func TestReceiversInPagesLimitRequests(t *testing.T) {
 	assert.GreaterOrEqual(t, otlp, 2, "docs/scale.md and docs/ocb.md show receivers")
 }
 
-func TestShippedConfigurationsPairWhatTheyExport(t *testing.T) {
+func TestShippedConfigurationsPairBatchesBeforeTheyExportThem(t *testing.T) {
 	for name, path := range shippedConfigs(t) {
 		t.Run(name, func(t *testing.T) {
 			config, _ := readConfig(t, path)

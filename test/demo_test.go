@@ -56,7 +56,7 @@ func demo(t *testing.T, capture, chromium string) (said string, picture []byte, 
 	return string(output), picture, err
 }
 
-func TestTheDemoLeavesAPictureOfAMavenBuild(t *testing.T) {
+func TestTheDemoWritesAPictureOfAMavenBuild(t *testing.T) {
 	t.Parallel()
 	browser.Path(t)
 	said, picture, err := demo(t, "maven", "")

@@ -479,7 +479,7 @@ func TestAPortInUseIsAClearError(t *testing.T) {
 }
 
 // Connections that are opened and dropped leave no goroutines or files, with any first bytes.
-func TestDroppedConnectionsLeaveNothingBehind(t *testing.T) {
+func TestDroppedConnectionsAreFreed(t *testing.T) {
 	t.Parallel()
 	endpoint := testkit.Address(t)
 	c := kit.Start(t, collector(endpoint, "", ""))

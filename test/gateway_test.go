@@ -289,7 +289,7 @@ func (tt *tiers) checkNothingLost(agents int) {
 
 // Spans that a killed pairing collector has finished, and the backend hasn't accepted, remain if
 // its queue is on disk, as in docs/scale.md.
-func TestAKilledPairingCollectorKeepsItsFinishedSpans(t *testing.T) {
+func TestFinishedSpansOfAKilledPairingCollectorAreDelivered(t *testing.T) {
 	t.Parallel()
 	const agents = 3
 	jaeger, pairing := testkit.Address(t), testkit.Address(t)

@@ -261,7 +261,7 @@ receivers:
 
 // The collector does not touch a port file of LTTng's session daemon. When that ends, agents find the collector's
 // port.
-func TestTheSessionDaemonKeepsItsPortFileUntilItEnds(t *testing.T) {
+func TestTheCollectorReplacesNoPortFileOfARunningSessionDaemon(t *testing.T) {
 	daemons, endpoint := lttng.Start(t), testkit.Address(t)
 	theirs, err := os.ReadFile(daemons.PortFile())
 	require.NoError(t, err)

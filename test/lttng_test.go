@@ -222,7 +222,7 @@ func TestFunctionsOfACProgramHaveTheirNames(t *testing.T) {
 	assert.Equal(t, want, got)
 }
 
-func TestFaultsOfARelayDaemonLoseNothing(t *testing.T) {
+func TestFaultsOfARelayDaemonDropNoEvents(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []string{"hangup:20", "stall:20", "announce:20"} {
 		t.Run(fault, func(t *testing.T) {

@@ -392,7 +392,7 @@ func TestASlowCollectorLosesOnlyMessagesThatLibzmqDrops(t *testing.T) {
 	t.Parallel()
 	// More than the buffers of the system have room for, and less than the queue of a real server.
 	const messages, eventsOfMessage = 250, 4000
-	for name, keeps := range map[string]int{"the server keeps it": 0, "the server keeps little": 5} {
+	for name, keeps := range map[string]int{"the server queues all messages": 0, "the server queues 5 messages": 5} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server, played := newRbkitServer(t), openRbkit(t, "released-30s")

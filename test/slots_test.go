@@ -133,7 +133,7 @@ func get(client *http.Client, address string) error {
 	return err
 }
 
-func TestAFloodOfIdleConnectionsKeepsNoAgentOut(t *testing.T) {
+func TestAFloodOfIdleConnectionsDoesNotBlockAgents(t *testing.T) {
 	c := startAttacked(t)
 	for name, o := range map[string]flood.Options{
 		"from one address":   {},

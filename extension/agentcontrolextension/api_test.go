@@ -157,7 +157,7 @@ func TestUnknownFieldsOfAnAgentAreOmitted(t *testing.T) {
 	assert.Equal(t, "the agent has no commands", p.Detail)
 }
 
-func TestAnAgentDoesWhatItIsOrdered(t *testing.T) {
+func TestAnAgentExecutesACommandWithItsArguments(t *testing.T) {
 	b := newBed(t)
 	f := newFake("one")
 	b.extension.Register(f)
@@ -497,7 +497,7 @@ func TestNoAgentIsShownAfterAShutdownThoughItWaited(t *testing.T) {
 	assert.Zero(t, b.counter("otelcol_extension_agent_control_agents", "bytefrog"))
 }
 
-func TestAThousandAgentsAreListedWhileTheyComeAndGo(t *testing.T) {
+func TestAThousandAgentsAreListedWhileSomeRegisterAndEnd(t *testing.T) {
 	b := newBed(t)
 	var work sync.WaitGroup
 	for i := range 1000 {

@@ -145,7 +145,7 @@ func TestOtherSpellingsOfAMessageAreRead(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftOfTheEventBefore(t *testing.T) {
+func TestAnEventHasNoFieldsOfTheEventBefore(t *testing.T) {
 	numbered := "85 00 05 01 " + atHex + " 0a 07 0b 08 02 91 86 03 05 04 a1 41 05 91 06 06 a1 66 07 03 08 28"
 	for _, without := range []string{
 		event(5, "91 81 03 09"),
@@ -259,7 +259,7 @@ func TestAMistakeIsAnErrorAndEventsBeforeItAreRead(t *testing.T) {
 	}
 }
 
-func TestEveryEventBeforeABreakIsKept(t *testing.T) {
+func TestTheReaderReturnsEveryEventBeforeACut(t *testing.T) {
 	whole := message(t, event(0, "82 03 05 04 a1 41"), event(5, "92 81 03 05 82 03 06 05 91 05"), event(6, "81 a1 61 05"), event(9, "91 81 0c a1 6d"))
 	all, err := told(Released, whole)
 	require.NoError(t, err)
@@ -316,7 +316,7 @@ func TestNoMoreIsAnnouncedThanCanBeThere(t *testing.T) {
 	require.ErrorContains(t, r.Err(), "expected an event: a map, got the end of the message")
 }
 
-func TestHostileMessagesCostNothing(t *testing.T) {
+func TestHostileMessagesNeedLittleMemory(t *testing.T) {
 	nested := strings.Repeat("91", 5_000_000)
 	for _, tt := range []struct {
 		name, event string

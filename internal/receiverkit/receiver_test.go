@@ -166,7 +166,7 @@ func TestTheTimeOfPeersEndsBeforeThatOfTheShutdown(t *testing.T) {
 	require.ErrorIs(t, b.shutdown(), errClose)
 }
 
-func TestAFailedStartLeavesNothingBehind(t *testing.T) {
+func TestAFailedStartEndsServingAndFreesEverything(t *testing.T) {
 	b := newBed(t, time.Millisecond)
 	b.failing = errors.New("no port is free")
 	require.Equal(t, b.failing, b.start())

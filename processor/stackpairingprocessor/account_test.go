@@ -183,7 +183,7 @@ func TestTheMemoryBudgetGetsItsMemoryWhileSpansAreHeld(t *testing.T) {
 }
 
 // Running hand-overs count. Another one is refused meanwhile, and can be tried again.
-func TestAHandOverIsRefusedWhileTheMemoryBudgetAsks(t *testing.T) {
+func TestAHandOverIsRefusedWhileTheMemoryBudgetIsExceeded(t *testing.T) {
 	b := newBed(t)
 	all := b.budgetFor(1)
 	other(t, all, "bytefrog")

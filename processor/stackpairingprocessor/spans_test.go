@@ -328,7 +328,7 @@ func TestResourceAndScopeAreThoseOfTheBatch(t *testing.T) {
 }
 
 // The same batches give the same spans, byte for byte, in every collector.
-func TestTheSameBatchesGiveTheSameSpans(t *testing.T) {
+func TestTheSameBatchesBecomeTheSameSpans(t *testing.T) {
 	var all []string
 	for range 2 {
 		b := newBed(t)

@@ -336,7 +336,7 @@ func TestShutdownDeliversWhenTheNextComponentAcceptsAgain(t *testing.T) {
 
 // A next component that blocks until its context ends does not prolong a shutdown, with any number
 // of open calls.
-func TestShutdownKeepsItsTimeOutWhileTheNextComponentBlocks(t *testing.T) {
+func TestShutdownEndsAtItsTimeoutWhileTheNextComponentBlocks(t *testing.T) {
 	b := newBed(t, func(c *Config) { c.ShutdownTimeout = 50 * time.Millisecond })
 	const open = 2*maxSpansPerCall + 1
 	b.handOver(batch{stream: 1, events: many(open, "enter f")})

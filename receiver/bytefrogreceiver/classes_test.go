@@ -45,7 +45,7 @@ func TestARunThatTracesNoClassWarnsInTimeAndAtItsEnd(t *testing.T) {
 }
 
 // The end of a short run says it at the latest, when main is finished.
-func TestBatchesSayHowManyClassesFailed(t *testing.T) {
+func TestBatchesHaveTheNumberOfFailedClasses(t *testing.T) {
 	b := newBed(t, quickly, withDataConnections(1))
 	a := connect(b, 1)
 	a.join().write(append(namesOne(), calls(0, 1)...))

@@ -135,7 +135,7 @@ func TestHeartbeatsAreSeenWhileThePipelineRefuses(t *testing.T) {
 	b.awaitRuns(0)
 }
 
-func TestBadControlDataGivesTheRunUp(t *testing.T) {
+func TestInvalidControlDataEndsTheRun(t *testing.T) {
 	cases := map[string]struct {
 		bytes         []byte
 		offset        int
@@ -198,7 +198,7 @@ func TestAnAgentThatReportsAnErrorIsLet(t *testing.T) {
 	}
 }
 
-func TestReportsOfAnAgentTakeLittleOfTheLog(t *testing.T) {
+func TestALongErrorOfAnAgentIsCutInTheLog(t *testing.T) {
 	b := newBed(t, quickly)
 	a := connect(b, 1)
 	a.join()
@@ -211,7 +211,7 @@ func TestReportsOfAnAgentTakeLittleOfTheLog(t *testing.T) {
 	assert.Less(t, len(said), 300)
 }
 
-func TestADataBreakAheadOfAllEventsIsAnnouncedAtOnce(t *testing.T) {
+func TestADataBreakAheadOfAllEventsIsSentImmediately(t *testing.T) {
 	b := newBed(t, quickly)
 	a := connect(b, 1)
 	a.control.send(bytefrog.DataBreak{Sequence: 500})
@@ -242,7 +242,7 @@ func TestABreakThatIsRefusedIsAnnouncedLater(t *testing.T) {
 	b.awaitRuns(0)
 }
 
-func TestARunThatIsAliveSaysSo(t *testing.T) {
+func TestAnIdleRunSendsEmptyBatches(t *testing.T) {
 	b := newBed(t, quickly, func(_ *bed, c *Config) { c.KeepaliveInterval = 100 * time.Millisecond })
 	a := connect(b, 1)
 	p := a.join()

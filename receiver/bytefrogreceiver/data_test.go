@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-func TestBadDataCostsTheRunButNothingThatCame(t *testing.T) {
+func TestInvalidDataEndsTheRunButDropsNoEarlierEvents(t *testing.T) {
 	good := append(namesOne(), calls(0, 50)...)
 	cases := map[string]struct {
 		bytes         []byte
@@ -130,7 +130,7 @@ func TestAnAgentThatIsKilledInTheMiddleOfAMessage(t *testing.T) {
 	assert.Equal(t, callevent.End(200, callevent.CauseDisconnected), s.end(t))
 }
 
-func TestAnAgentThatLosesADataConnectionIsGivenUp(t *testing.T) {
+func TestALostDataConnectionEndsTheRun(t *testing.T) {
 	b := newBed(t, quickly)
 	a := connect(b, 1)
 	p := a.join()

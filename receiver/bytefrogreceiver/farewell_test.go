@@ -27,7 +27,7 @@ func (b *bed) shutdownInBackground() <-chan error {
 	return done
 }
 
-func TestAShutdownReadsAllThenSaysErrorThenWaitsForTheAgent(t *testing.T) {
+func TestAShutdownReadsAllThenSendsErrorThenWaitsForTheAgent(t *testing.T) {
 	b := newBed(t, patiently)
 	a := connect(b, 1)
 	p := a.join()
@@ -63,7 +63,7 @@ func TestAnAgentThatDoesNotCloseIsClosedDataFirst(t *testing.T) {
 	assert.EqualValues(t, 2, b.Counter("lingering_cut"))
 }
 
-func TestAnAgentThatClosesNothingAtAllIsClosed(t *testing.T) {
+func TestTheReceiverClosesConnectionsThatTheAgentDoesNotClose(t *testing.T) {
 	b := newBed(t, patiently, func(b *bed, c *Config) {
 		b.timing.parting, b.timing.control, c.ShutdownTimeout = time.Millisecond, time.Millisecond, time.Second
 	})
@@ -130,7 +130,7 @@ func TestSentDataIsReadThoughTheShutdownsTimeIsOver(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-func TestARunThatIsGivenUpEndsThoughItsAgentDoesNotClose(t *testing.T) {
+func TestADisconnectedRunEndsThoughItsAgentDoesNotClose(t *testing.T) {
 	b := newBed(t, quickly)
 	a := connect(b, 1)
 	p := a.join()
@@ -269,7 +269,7 @@ func TestAShutdownUnderFullLoadEnds(t *testing.T) {
 }
 
 // What one agent can take of a shutdown, one after the other, has room in its time.
-func TestAShutdownsTimeIsMoreThanAnAgentCanTake(t *testing.T) {
+func TestTheShutdownTimeCoversAllWaitsForAnAgent(t *testing.T) {
 	d := defaultTiming()
 	assert.Less(t, d.Farewell+d.Discard+d.parting+d.control, farewellTime)
 	assert.Less(t, d.hello+d.ready+d.parting+d.control, farewellTime)
@@ -313,7 +313,7 @@ func TestAPortInUseIsAClearError(t *testing.T) {
 	second.Shutdown()
 }
 
-func TestAnAgentThatIsLeftBeforeItIsStartedGetsTheReason(t *testing.T) {
+func TestAnAgentDisconnectedBeforeItsStartReceivesTheReason(t *testing.T) {
 	b := newBed(t, quickly)
 	conn, server := net.Pipe()
 	p := &peer{t: t, conn: conn, version: 1}
@@ -351,7 +351,7 @@ func TestAnAgentThatHasClosedItsConnectionIsNotTurnedAway(t *testing.T) {
 	assert.Empty(t, b.streams(), "a run that never began has no end")
 }
 
-func TestAnAgentThatIsLeftWhileItIsStartedIsStartedFirst(t *testing.T) {
+func TestAnAgentDisconnectedDuringItsStartIsStartedFirst(t *testing.T) {
 	b := newBed(t, quickly)
 	conn, server := net.Pipe()
 	p := &peer{t: t, conn: conn, version: 1}
@@ -373,7 +373,7 @@ func TestAnAgentThatIsLeftWhileItIsStartedIsStartedFirst(t *testing.T) {
 	assert.Equal(t, callevent.CauseShutdown, b.only().end(t).Cause, "a run that began has an end")
 }
 
-func TestAReloadTakesTheSamePortAgain(t *testing.T) {
+func TestAReloadListensOnTheSamePortAgain(t *testing.T) {
 	b := newBed(t, quickly)
 	address := b.address()
 	a := connect(b, 1)
@@ -387,7 +387,7 @@ func TestAReloadTakesTheSamePortAgain(t *testing.T) {
 	next.awaitRuns(0)
 }
 
-func TestARunBeyondItsMemoryIsGivenUp(t *testing.T) {
+func TestARunBeyondItsMemoryEnds(t *testing.T) {
 	b := newBed(t, quickly, withDataConnections(1), func(_ *bed, c *Config) { c.Limits.MaxRunMemory = minRunMemory })
 	a := connect(b, 1)
 	p := a.join()

@@ -204,7 +204,7 @@ func TestAProgramEndsThoughThePipelineAcceptsNothing(t *testing.T) {
 	assert.EqualValues(t, b.Counter("events"), b.events())
 }
 
-func TestASuspendThatIsNotAnsweredLeavesAnInterval(t *testing.T) {
+func TestAnUnansweredSuspendBecomesAnInterval(t *testing.T) {
 	b := newBed(t, quickly, quickRetries, suspendsOnOverload, withDataConnections(1))
 	b.Traces.RefuseWith(receivertestbed.ErrRefused)
 	a := connect(b, 1)

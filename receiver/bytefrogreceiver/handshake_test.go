@@ -115,7 +115,7 @@ func TestMoreDataConnectionsThanConfiguredAreRefused(t *testing.T) {
 	b.awaitRuns(0)
 }
 
-func TestEventsMayComeTogetherWithDataHello(t *testing.T) {
+func TestEventsMayArriveTogetherWithDataHello(t *testing.T) {
 	b := newBed(t, quickly, withDataConnections(1))
 	a := connect(b, 1)
 	p := dial(t, b.address())
@@ -247,7 +247,7 @@ func TestLimitsOfConnectionsAndRunsAreNamed(t *testing.T) {
 	})
 }
 
-func TestARunThatProvedNothingGivesWayToANewAgent(t *testing.T) {
+func TestANewAgentReplacesAnUnprovenRun(t *testing.T) {
 	b := newBed(t, quickly, func(b *bed, c *Config) { c.Limits.MaxRuns, b.timing.unproven = 3, 0 })
 	busy := connect(b, 1)
 	busy.join()
@@ -273,7 +273,7 @@ func TestARunThatProvedNothingGivesWayToANewAgent(t *testing.T) {
 	b.awaitRuns(0)
 }
 
-func TestThousandsOfConnectionsThatAreDroppedLeaveNothing(t *testing.T) {
+func TestThousandsOfDroppedConnectionsAreFreed(t *testing.T) {
 	b := newBed(t, quickly)
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)
 	const connections = 2000
@@ -307,7 +307,7 @@ func openFiles(t *testing.T) int {
 	return len(entries)
 }
 
-func TestRunsOfAgentsThatDieAtOnceAreGivenBack(t *testing.T) {
+func TestRunsOfAgentsThatDisconnectImmediatelyAreFreed(t *testing.T) {
 	b := newBed(t, quickly)
 	for range 100 {
 		p := dial(t, b.address())
@@ -319,7 +319,7 @@ func TestRunsOfAgentsThatDieAtOnceAreGivenBack(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatSaysHelloDuringTheShutdownIsTurnedAway(t *testing.T) {
+func TestAHelloDuringTheShutdownIsRefused(t *testing.T) {
 	// Nothing here takes that long.
 	b := newBed(t, quickly, func(b *bed, _ *Config) {
 		b.timing.hello, b.timing.parting = receivertestbed.Patience/2, receivertestbed.Patience

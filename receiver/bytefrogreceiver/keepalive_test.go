@@ -45,7 +45,7 @@ func TestAnEndpointThatOthersCanReachIsWarnedOf(t *testing.T) {
 	}
 }
 
-func TestBreaksThatComeInABurstAreAnnouncedTogether(t *testing.T) {
+func TestABurstOfBreaksIsSentInFewBatches(t *testing.T) {
 	breaks := uint64(100_000)
 	if testing.Short() {
 		breaks /= 10

@@ -103,7 +103,7 @@ func TestAnAgentIsReadWhileRefusedAgentsDoNotClose(t *testing.T) {
 	b.awaitRuns(0)
 }
 
-func TestADataConnectionOfAnAgentThatLingersComesToNoOtherRun(t *testing.T) {
+func TestALateDataConnectionOfAnEndedRunJoinsNoOtherRun(t *testing.T) {
 	b := newBed(t, quickly)
 	// It was stopped before it opened its data connections.
 	stopped := connect(b, 1)

@@ -181,7 +181,7 @@ func TestLogRecordsThatAreRefusedForGoodAreDroppedAndCounted(t *testing.T) {
 	assert.Len(t, b.Log.FilterMessageSnippet("The pipeline refuses log records with a permanent error").All(), 1)
 }
 
-func TestLogRecordsThatAreSwitchedOffAreNotHandedOn(t *testing.T) {
+func TestDisabledLogRecordsAreNotSent(t *testing.T) {
 	b := newBed(t, quickly, withDataConnections(1), func(_ *bed, c *Config) {
 		c.Events.BytefrogMarker.Enabled, c.Events.BytefrogAgentMode.Enabled = false, false
 	})

@@ -44,7 +44,7 @@ func (b *bed) points(name string) map[string]int64 {
 	return telemetrytest.Points(b.T, b.Telemetry, "otelcol_"+name)
 }
 
-func TestTheRunThatHoldsMostIsLeftAndAnHonestOneGoesOn(t *testing.T) {
+func TestTheLargestRunEndsAtTheMemoryBoundAndAnHonestOneContinues(t *testing.T) {
 	process := budget.New(8 << 20)
 	b := newBed(t, quickly, withDataConnections(1), withProcessMemory(process))
 	honest, hostile := connect(b, 1), connect(b, 1)
@@ -163,7 +163,7 @@ func TestTheEndOfARunHasATimeLimit(t *testing.T) {
 	}
 }
 
-func TestAShutdownEndsInTimeWhileManyRunsAreLeftAndThePipelineDoesNotReturn(t *testing.T) {
+func TestAShutdownEndsInTimeWhileManyRunsEndAndThePipelineHangs(t *testing.T) {
 	b := newBed(t, quickly, withDataConnections(1), func(_ *bed, c *Config) {
 		c.ShutdownTimeout = 100 * time.Millisecond
 		c.EndTimeout = never

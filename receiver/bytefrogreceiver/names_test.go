@@ -34,7 +34,7 @@ func (b *bed) awaitReceived(n uint64) {
 	b.Await(fmt.Sprintf("%d events", n), func() bool { return b.receiver.env.registry.lookup(1).State().Events == n })
 }
 
-func TestEventsWaitForNamesThatComeOnOtherConnections(t *testing.T) {
+func TestEventsWaitForNamesThatArriveOnOtherConnections(t *testing.T) {
 	b := newBed(t, quickly)
 	a := connect(b, 1)
 	p, other := a.join(), a.join()
@@ -59,7 +59,7 @@ func TestEventsWaitForNamesThatComeOnOtherConnections(t *testing.T) {
 	assert.Zero(t, b.Counter("names_unknown"))
 }
 
-func TestEventsWhoseNamesDoNotComeGoByTheirNumbers(t *testing.T) {
+func TestEventsWithoutNamesHaveTheirIDsAsNamesAfterNameWait(t *testing.T) {
 	b := newBed(t, quickly, func(_ *bed, c *Config) { c.NameWait = 30 * time.Millisecond })
 	a := connect(b, 1)
 	p := a.join()
@@ -74,7 +74,7 @@ func TestEventsWhoseNamesDoNotComeGoByTheirNumbers(t *testing.T) {
 	assert.EqualValues(t, 2, b.Counter("names_unknown"))
 }
 
-func TestNamesThatComeAfterTheEndOfAConnectionStillName(t *testing.T) {
+func TestNamesThatArriveAfterTheEndOfAConnectionApply(t *testing.T) {
 	b := newBed(t, quickly)
 	a := connect(b, 1)
 	p, other := a.join(), a.join()

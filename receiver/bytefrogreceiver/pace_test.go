@@ -118,7 +118,7 @@ func TestAConnectionThatIsAheadWaitsForTheOthers(t *testing.T) {
 	assert.Len(t, b.only().events, events)
 }
 
-func TestAConnectionThatIsAheadIsReadOnWhenNothingComesOnTheOthers(t *testing.T) {
+func TestAConnectionAheadIsReadWhileTheOthersAreSilent(t *testing.T) {
 	b := newBed(t, quickly, func(_ *bed, c *Config) { c.Limits.MaxConnectionLead = 10 })
 	a := connect(b, 1)
 	p := a.join()

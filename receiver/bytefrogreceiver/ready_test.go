@@ -51,7 +51,7 @@ func TestAnAgentGetsNoCommandBeforeItsFirstDataConnection(t *testing.T) {
 	}
 }
 
-func TestAShutdownHearsTheDataConnectionThatIsOnItsWay(t *testing.T) {
+func TestAShutdownAcceptsADataConnectionThatIsOnItsWay(t *testing.T) {
 	b := newBed(t, patiently)
 	a := connect(b, 1)
 	p := dial(t, b.address())

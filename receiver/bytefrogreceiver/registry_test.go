@@ -76,7 +76,7 @@ func TestTheIDOfAnAgentThatLingersIsReusedLast(t *testing.T) {
 	assert.Equal(t, first, openRun(t, r))
 }
 
-func TestTheIDOfAnAgentThatIsGoneIsReusedAfterThoseThatAreFreeForLonger(t *testing.T) {
+func TestRunIDsAreReusedInTheOrderInWhichTheyBecameFree(t *testing.T) {
 	r := &registry{max: maxRunID}
 	var runs []uint8
 	for range maxRunID {
@@ -101,7 +101,7 @@ func TestAfterTheShutdownNoRunIsOpened(t *testing.T) {
 	assert.ErrorIs(t, err, errClosed)
 }
 
-func TestTheRunThatHasProvedLeastGivesWay(t *testing.T) {
+func TestTheOldestUnprovenRunIsReplaced(t *testing.T) {
 	run := func(host string, seconds int64) session.State {
 		return session.State{Host: host, Opened: time.Unix(1000+seconds, 0)}
 	}

@@ -136,7 +136,7 @@ func (s *steering) leave() {
 	s.Await("no steered agent", func() bool { return len(s.steered()) == 0 })
 }
 
-func TestAnAgentIsSuspendedAndGoesOn(t *testing.T) {
+func TestAnAgentIsSuspendedAndContinues(t *testing.T) {
 	s := steer(t)
 	s.data.write(calls(0, 5))
 	suspending := s.order("suspend")
@@ -177,7 +177,7 @@ func TestUnsuspendWaitsForTheAnswerToSuspend(t *testing.T) {
 	require.NoError(t, o.err)
 }
 
-func TestAnAgentThatNeverAnswersSuspendGoesOnAfterAWhile(t *testing.T) {
+func TestUnsuspendResumesAnAgentThatNeverAnsweredSuspend(t *testing.T) {
 	s := steer(t, func(b *bed, _ *Config) { b.timing.Answer = time.Millisecond })
 	s.data.write(calls(0, 5))
 	s.Await("events", func() bool { return s.Counter("events") == 10 })
@@ -197,7 +197,7 @@ func TestAnAgentThatNeverAnswersSuspendGoesOnAfterAWhile(t *testing.T) {
 
 // A heartbeat from before the command does not show the agent's state. Events show it even while
 // heartbeats have the old mode.
-func TestOnlyANewSignSaysThatTracingGoesOn(t *testing.T) {
+func TestOnlyANewSignShowsThatTracingContinues(t *testing.T) {
 	s := steer(t)
 	suspending := s.order("suspend")
 	s.expectTold(bytefrog.TypeSuspend)
@@ -214,7 +214,7 @@ func TestOnlyANewSignSaysThatTracingGoesOn(t *testing.T) {
 	s.expectDone(going, "tracing goes on")
 }
 
-func TestOnlyANewHeartbeatSaysThatTheProgramGoesOn(t *testing.T) {
+func TestOnlyANewHeartbeatShowsThatTheProgramContinues(t *testing.T) {
 	s := steer(t)
 	s.beat(bytefrog.ModePaused) // by a collector before this one
 	s.Await("the heartbeat", func() bool { return s.theirs.Snapshot().State == "paused" })
@@ -225,7 +225,7 @@ func TestOnlyANewHeartbeatSaysThatTheProgramGoesOn(t *testing.T) {
 	s.expectDone(going, "the program goes on")
 }
 
-func TestTwoOrdersAtOnceAreOneSuspend(t *testing.T) {
+func TestTwoOrdersAtTheSameTimeAreOneSuspend(t *testing.T) {
 	s := steer(t)
 	one, two := s.order("suspend"), s.order("suspend")
 	s.expectTold(bytefrog.TypeSuspend)
@@ -240,7 +240,7 @@ func TestTwoOrdersAtOnceAreOneSuspend(t *testing.T) {
 	s.expectDone(going, "tracing goes on")
 }
 
-func TestTheProgramIsPausedAndGoesOn(t *testing.T) {
+func TestTheProgramIsPausedAndContinues(t *testing.T) {
 	s := steer(t)
 	s.pause()
 	assert.Equal(t, "paused", s.theirs.Snapshot().State)
@@ -357,7 +357,7 @@ func TestPauseIsRefusedWhileTracingIsSuspended(t *testing.T) {
 	s.pause()
 }
 
-func TestAPausedProgramGoesOnBeforeItsAgentIsSuspended(t *testing.T) {
+func TestAPausedProgramContinuesBeforeItsAgentIsSuspended(t *testing.T) {
 	s := steer(t)
 	s.pause()
 	suspending := s.order("suspend")
@@ -388,7 +388,7 @@ func TestAProgramGetsOneUnpause(t *testing.T) {
 	s.expectDone(suspending, "tracing is suspended")
 }
 
-func TestAPausedAgentIsSuspendedForOverloadWhenItsProgramGoesOn(t *testing.T) {
+func TestAPausedAgentIsSuspendedForOverloadWhenItsProgramContinues(t *testing.T) {
 	s := steer(t, quickRetries, suspendsOnOverload)
 	s.pause()
 	s.Traces.RefuseWith(receivertestbed.ErrRefused)
@@ -531,7 +531,7 @@ func TestAnAgentThatDiesInTheMiddleIsLost(t *testing.T) {
 	expectReason(t, s.order("unpause"), agentcontrol.Lost)
 }
 
-func TestAReceiverThatShutsDownEndsOrdersAndLetsThePausedProgramGoOn(t *testing.T) {
+func TestAShutdownEndsOrdersAndUnpausesThePausedProgram(t *testing.T) {
 	s := steer(t)
 	s.pause()
 	going := s.order("unsuspend")
@@ -702,7 +702,7 @@ func TestAShutdownSuspendsAnAgentThatIsNotPreparedAfterItsFirstSign(t *testing.T
 	<-ended
 }
 
-func TestAnAgentThatIsToBeginSuspendedIsLeftSuspended(t *testing.T) {
+func TestAnAgentSuspendedAtStartStaysSuspendedAfterTheShutdown(t *testing.T) {
 	b := newBed(t, patiently, steerable, suspendedAtStart)
 	a := connectSuspended(b)
 	a.join()

@@ -64,7 +64,7 @@ func dialTLS(t *testing.T, address string, config *tls.Config) *peer {
 	return &peer{t: t, conn: conn, version: 1}
 }
 
-func TestAgentsCanSpeakTLSAndHaveToShowWhoTheyAre(t *testing.T) {
+func TestAgentsCanUseTLSAndNeedAClientCertificate(t *testing.T) {
 	certificate, key, pool, pair := writeCertificate(t, t.TempDir())
 	b := newBed(t, quickly, withDataConnections(1), func(_ *bed, c *Config) {
 		c.TLS = configoptional.Some(configtls.ServerConfig{

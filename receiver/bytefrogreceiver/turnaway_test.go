@@ -18,7 +18,7 @@ import (
 )
 
 // An agent refused in front of start would take its program with it.
-func TestAnAgentThatIsTurnedAwayLeavesItsProgramRunning(t *testing.T) {
+func TestTheProgramOfARefusedAgentContinues(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit func(c *LimitsConfig)
 		text  string
@@ -61,7 +61,7 @@ func (c *lateConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-func TestAnAgentWhoseHelloComesDuringTheShutdownLeavesItsProgramRunning(t *testing.T) {
+func TestTheProgramOfAnAgentContinuesAfterAHelloDuringTheShutdown(t *testing.T) {
 	b := newBed(t, func(b *bed, _ *Config) {
 		timing := defaultTiming()
 		timing.hello = receivertestbed.Patience / 2

@@ -68,7 +68,7 @@ func TestOnlyChangesOfClassesAreReported(t *testing.T) {
 	}, last)
 }
 
-func TestOnlyACompleteListShowsThatMethodsAreGone(t *testing.T) {
+func TestOnlyACompleteListShowsThatMethodsDisappeared(t *testing.T) {
 	b := newBed(t, func(c *Config) {
 		c.Methods = []MethodsConfig{{TargetConfig: TargetConfig{Class: "demo.*", Method: "*"}, Limit: 2}}
 		c.Limits.MaxInventory = 3

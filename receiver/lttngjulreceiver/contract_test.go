@@ -17,7 +17,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver/internal/metadata"
 )
 
-func TestAgentsKeepTheContract(t *testing.T) {
+func TestAgentsFulfilTheContract(t *testing.T) {
 	agentcontroltest.Contract{
 		Type: metadata.Type,
 		Examples: []agentcontroltest.Example{

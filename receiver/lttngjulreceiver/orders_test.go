@@ -125,7 +125,7 @@ func TestAShutdownReleasesAWaitingApplication(t *testing.T) {
 	<-stopped
 }
 
-func TestARefusedListLeavesTheLoggersAsTheyWere(t *testing.T) {
+func TestARefusedListDoesNotChangeTheLoggers(t *testing.T) {
 	b := newSlowBed(t)
 	played, a := b.registered(lttngagent.JUL, "a")
 	b.awaitRecords(eventAppeared, 1)

@@ -44,7 +44,7 @@ func TestTheReceiverAcceptsAgainAfterAnError(t *testing.T) {
 	b.awaitNothingHeld()
 }
 
-func TestAConnectionDuringTheShutdownLeavesNoMemoryAccount(t *testing.T) {
+func TestAConnectionDuringTheShutdownOpensNoMemoryAccount(t *testing.T) {
 	b := newBed(t, nil)
 	b.receiver.registrar.registry.close(time.Now())
 	ours, theirs := net.Pipe()

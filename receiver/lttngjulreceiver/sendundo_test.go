@@ -108,7 +108,7 @@ func (b *bed) expectUndo(domain lttngagent.Domain, times int, loggers ...lttngag
 }
 
 // Only Java's agents forget their commands when they close.
-func TestAPythonAgentKeepsItsCommandsWhenItCloses(t *testing.T) {
+func TestAPythonAgentHasItsCommandsAfterItClosedItsConnection(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the process of an agent is known only on Linux")
 	}

@@ -280,7 +280,7 @@ func TestAStreamWithoutItsLastPacketIsLogged(t *testing.T) {
 	}
 }
 
-func TestAnExitOfTheFastVariantLeavesTheLastEnteredFunction(t *testing.T) {
+func TestAnExitOfTheFastVariantEndsTheLastEnteredFunction(t *testing.T) {
 	s := synthetic.New("fast", "vpid", "vtid")
 	s.Class(mapping.EventCygFastEntry, "addr")
 	s.Class(mapping.EventCygFastExit)

@@ -17,7 +17,7 @@ import (
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 )
 
-func TestServersKeepTheContract(t *testing.T) {
+func TestServersFulfilTheContract(t *testing.T) {
 	// The contract sends a handshake for each command, and so does the receiver.
 	contract := agentcontroltest.Contract{Type: metadata.Type, Start: playObedient, Examples: []agentcontroltest.Example{
 		{Command: string(rbkit.TriggerGC)}, {Command: string(rbkit.ObjectSpaceSnapshot)},

@@ -210,7 +210,7 @@ func TestShutdownWithoutStartAndTwice(t *testing.T) {
 	b.Shutdown()
 }
 
-func TestSignalsThatNoPipelineTakesAreNotMade(t *testing.T) {
+func TestSignalsWithoutAPipelineAreNotMade(t *testing.T) {
 	c := openCapture(t, "released-30s")
 	server := play(t, rbkitserver.Options{Hello: rbkitserver.Hello(c)})
 	b := newBed(t, following(server), func(b *bed, c *Config) {

@@ -30,7 +30,7 @@ func TestTheDebianPackagesRunInACleanSystem(t *testing.T) {
 	t.Run("an upgrade closes files that an older package left open, and no others", func(t *testing.T) { checkClosing(t, s, collectorPackage) })
 	t.Run("the unit lets port files be written", func(t *testing.T) { checkPortFiles(t, s) })
 	t.Run("man pages have the date of all files", func(t *testing.T) { checkManPages(t, s) })
-	t.Run("dpkg keeps a configuration that was changed", func(t *testing.T) { checkUpgrade(t, s, collectorPackage) })
+	t.Run("dpkg does not replace a changed configuration", func(t *testing.T) { checkUpgrade(t, s, collectorPackage) })
 	t.Run("systemd receives the commands of an installation and an upgrade", func(t *testing.T) { checkChanges(t, s) })
 	t.Run("systemd receives the commands of a removal", func(t *testing.T) { checkRemoval(t, s) })
 	t.Run("the guard goes on when it is upgraded", func(t *testing.T) { checkGuardContinues(t, s) })

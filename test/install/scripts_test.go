@@ -36,7 +36,7 @@ type change struct {
 var changes = []change{
 	{name: "dpkg installs it", pre: []string{"install"}, post: []string{"configure", ""}, orders: installed},
 	{name: "rpm installs it", pre: []string{"1"}, post: []string{"1"}, orders: installed},
-	{name: "dpkg installs a removed package whose configuration was kept", pre: []string{"install", "0.1"}, post: []string{"configure", "0.1"}, orders: installed},
+	{name: "dpkg installs a package that was removed without its configuration", pre: []string{"install", "0.1"}, post: []string{"configure", "0.1"}, orders: installed},
 	{name: "dpkg installs it where its unit is masked", pre: []string{"install"}, post: []string{"configure", ""}, service: []string{"broken"}, orders: installed, says: "was not started"},
 	{name: "dpkg upgrades one that runs", pre: []string{"upgrade", "0.1"}, post: []string{"configure", "0.1"}, service: []string{"active"}, orders: restarted},
 	{name: "rpm upgrades one that runs", pre: []string{"2"}, post: []string{"2"}, service: []string{"active"}, orders: restarted},

@@ -165,7 +165,7 @@ func contractOf(fault string) Contract {
 	}
 }
 
-func TestAModelKeepsTheContract(t *testing.T) { contractOf("").Run(t) }
+func TestAModelFulfilsTheContract(t *testing.T) { contractOf("").Run(t) }
 
 // recorder is a test that records failures, instead of failing the test that runs it.
 type recorder struct {

@@ -207,7 +207,7 @@ func TestAReaderThatIsWokenStillLooksForTheRestOfAMessage(t *testing.T) {
 	})
 }
 
-func TestAReaderHasCaughtUpWhenItAsksForMore(t *testing.T) {
+func TestAReaderHasCaughtUpOnlyWhileItWaitsForMoreBytes(t *testing.T) {
 	r, peer := pair(t, Settings{Buffer: 64})
 	waits := make(chan bool, 3)
 	r.OnWait(func() { waits <- r.CaughtUp() })
@@ -221,7 +221,7 @@ func TestAReaderHasCaughtUpWhenItAsksForMore(t *testing.T) {
 	}
 }
 
-func TestABufferGrowsAndKeepsItsBytes(t *testing.T) {
+func TestAResizedBufferStillHasItsUnreadBytes(t *testing.T) {
 	r, peer := pair(t, Settings{Buffer: 4, MaxMessage: 10})
 	go func() { _, _ = peer.Write([]byte("0123456789abcdef")) }()
 	for len(r.Bytes()) < 10 {

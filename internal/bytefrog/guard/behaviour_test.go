@@ -449,7 +449,7 @@ func TestOnlyACollectorThatStayedMakesPausesShort(t *testing.T) {
 }
 
 // An agent without a data connection would hang at the error message of --give-up.
-func TestAnAgentThatHasNoBuffersIsNotGivenUp(t *testing.T) {
+func TestTheGuardWaitsForAnAgentWithoutDataConnectionsAfterGiveUp(t *testing.T) {
 	g := &environment{timing: timing{tick: time.Millisecond}, options: Options{GiveUp: 1}}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -552,7 +552,7 @@ func TestQueuesUseAPartOfMemory(t *testing.T) {
 }
 
 // A program that was stopped for longer than --give-up can still reach its collector.
-func TestAnAgentThatWasStoppedIsNotGivenUp(t *testing.T) {
+func TestAnAgentThatWasStoppedForLongerThanGiveUpIsTracedAgain(t *testing.T) {
 	first, second := watch(t, starting(t, 1)), watch(t, starting(t, 1))
 	b := newBed(t, []string{first.address}, func(g *Guard) { g.options.GiveUp, g.timing.steady = time.Millisecond, time.Microsecond })
 	a := b.byHand(t)

@@ -19,7 +19,7 @@ import (
 )
 
 // Each cut of a collector loses the data on its way. The trace continues as a new run that begins with a break.
-func TestAfterACutTheTraceGoesOnAsANewRunWithABreak(t *testing.T) {
+func TestAfterACutTheTraceContinuesAsANewRunWithABreak(t *testing.T) {
 	cuts := 5
 	if testing.Short() {
 		cuts = 2

@@ -144,7 +144,7 @@ func TestTheNextCollectorOfTheListIsTried(t *testing.T) {
 	assert.EqualValues(t, 3, b.guard.counts.Runs.Load())
 }
 
-func TestAfterGiveUpTheProgramRunsOnUntraced(t *testing.T) {
+func TestAfterGiveUpTheProgramContinuesUntraced(t *testing.T) {
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.GiveUp, g.timing.steady = 50*time.Millisecond, time.Microsecond })
 	_, results := b.start(t.Context(), &counting{})
@@ -168,7 +168,7 @@ func TestAnAgentBeyondMaxAgentsRunsUntraced(t *testing.T) {
 }
 
 // Two collectors assign run 1, and the guard separates their agents.
-func TestTwoAgentsOfOneRunIDAreKeptApart(t *testing.T) {
+func TestTheGuardSeparatesTwoAgentsWithTheSameRunID(t *testing.T) {
 	first := newCollector(t, testkit.Address(t))
 	second := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{first.address})

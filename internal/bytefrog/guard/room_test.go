@@ -26,15 +26,15 @@ func TestTheRoomForWaitingData(t *testing.T) {
 		may, not int64
 	}{
 		{"the queue", func() {}, 100, 101},
-		{"the collector takes some", func() { r.shrink(800, 100) }, 100, 101},
+		{"the collector reads some", func() { r.shrink(800, 100) }, 100, 101},
 		{"the program has waited", func() { r.grow(150) }, 1150, 1151},
 		{"and again", func() { r.grow(1151) }, 2151, 2152},
-		{"the collector takes some of that", func() { r.shrink(800, 1900) }, 1751, 1752},
-		{"it takes more than comes", func() { r.shrink(1400, 50) }, 1050, 1051},
-		{"it takes nearly all", func() { r.shrink(950*recession, 50) }, 100, 101},
-		{"it takes more than there is", func() { r.shrink(1<<40, 1) }, 100, 101},
+		{"the collector reads some of that", func() { r.shrink(800, 1900) }, 1751, 1752},
+		{"it reads more than arrives", func() { r.shrink(1400, 50) }, 1050, 1051},
+		{"it reads nearly all", func() { r.shrink(950*recession, 50) }, 100, 101},
+		{"it reads more than waits", func() { r.shrink(1<<40, 1) }, 100, 101},
 		{"the program has waited again", func() { r.grow(150) }, 1150, 1151},
-		{"it has taken all", func() { r.shrink(150, 0) }, 100, 101},
+		{"it has read all", func() { r.shrink(150, 0) }, 100, 101},
 	} {
 		step.do()
 		assert.True(t, r.isLeft(step.may), step.what)

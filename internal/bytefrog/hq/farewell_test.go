@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 )
 
-func TestAnAgentIsSuspendedForGoodUntilItAnswersEndsOrIsGone(t *testing.T) {
+func TestAFinalSuspendWaitsUntilTheAgentAnswersEndsOrDisconnects(t *testing.T) {
 	gone := make(chan struct{})
 	close(gone)
 	for name, c := range map[string]struct {
@@ -22,10 +22,10 @@ func TestAnAgentIsSuspendedForGoodUntilItAnswersEndsOrIsGone(t *testing.T) {
 		patience time.Duration
 		state    State
 	}{
-		"it answers":              {func(a *Agent) { a.DataBreak(3) }, nil, never, Suspended},
-		"it ends its tracing":     {func(a *Agent) { a.Heartbeat(bytefrog.ModeShuttingDown) }, nil, never, Ended},
-		"its connection is gone":  {func(*Agent) {}, gone, never, Suspending},
-		"it has no more patience": {func(*Agent) {}, nil, time.Nanosecond, Suspending},
+		"it answers":               {func(a *Agent) { a.DataBreak(3) }, nil, never, Suspended},
+		"it ends its tracing":      {func(a *Agent) { a.Heartbeat(bytefrog.ModeShuttingDown) }, nil, never, Ended},
+		"its connection has ended": {func(*Agent) {}, gone, never, Suspending},
+		"it has no more patience":  {func(*Agent) {}, nil, time.Nanosecond, Suspending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, r := newTestAgent(t, Settings{Answer: never})

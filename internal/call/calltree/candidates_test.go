@@ -157,7 +157,7 @@ func TestAReplacedServiceIsCountedAmongTheOthers(t *testing.T) {
 }
 
 // A service of which a window is being collected keeps its place.
-func TestAServiceThatIsWatchedKeepsItsPlace(t *testing.T) {
+func TestAServiceWithAnOpenWindowIsNotReplaced(t *testing.T) {
 	set := settings()
 	set.MaxServices = 1
 	clock := newClock(&set)
@@ -181,7 +181,7 @@ func TestAServiceThatIsWatchedKeepsItsPlace(t *testing.T) {
 }
 
 // A flood of names evicts no candidates that have shown more than each of them.
-func TestCandidatesThatHaveShownMoreAreKept(t *testing.T) {
+func TestWeakerNamesReplaceNoStrongerCandidates(t *testing.T) {
 	var c candidates
 	names := func() (all []string) {
 		for _, one := range c.best(1) {

@@ -220,7 +220,7 @@ func TestTheMemoryOfNamesOfWaitingPathsIsBounded(t *testing.T) {
 }
 
 // Services hold the names of their instances. The store cannot free them, and stops trying.
-func TestNamesOfInstancesAreLeft(t *testing.T) {
+func TestTheStoreDoesNotFreeNamesOfInstances(t *testing.T) {
 	set := settings()
 	set.MaxServices, set.MaxNamesBytes = 1000, 3<<10
 	s := NewStore(set)

@@ -278,7 +278,7 @@ func TestASnapshotReportsItsLosses(t *testing.T) {
 	check(t, s)
 }
 
-func TestSpansAreKeptAsTheyArrived(t *testing.T) {
+func TestStoredSpansEqualTheReceivedSpans(t *testing.T) {
 	set := settings()
 	set.MaxKeptSpans = 4
 	s := NewStore(set)
@@ -341,7 +341,7 @@ func TestAResetRestartsAWindow(t *testing.T) {
 	assert.Equal(t, c.now, window.from)
 }
 
-func TestKeptSpansHaveTheirInstance(t *testing.T) {
+func TestStoredSpansHaveTheirInstance(t *testing.T) {
 	set := settings()
 	set.MaxKeptSpans = 3
 	s := NewStore(set)

@@ -155,7 +155,7 @@ func TestBarriersAheadAreBounded(t *testing.T) {
 }
 
 // A barrier before paired events needs no room.
-func TestALateBarrierGivesNothingUpForRoom(t *testing.T) {
+func TestABarrierBeforePairedEventsNeedsNoRoom(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
 	batch("0 +a\n1 +b")(r)
@@ -282,7 +282,7 @@ func TestAttributesAreBounded(t *testing.T) {
 }
 
 // A map never shrinks, so the stream replaces the map after a million waiting attributes.
-func TestTheMapOfWaitingAttributesIsNotKeptWhenItWasLarge(t *testing.T) {
+func TestTheStreamReplacesAMapThatHadManyWaitingAttributes(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
 	empty := r.stream.Bytes()

@@ -27,7 +27,7 @@ func TestLess(t *testing.T) {
 			counts: `left out 2`,
 		},
 		{
-			name:     "a call as long as min_duration is kept",
+			name:     "a call as long as min_duration has a span",
 			settings: shorter(10),
 			do:       []act{batch("0 +a\n1 -a\n2@20 +b\n3@29 -b")},
 			want:     `a#0 0..10`, counts: `left out 1`,
@@ -51,7 +51,7 @@ func TestLess(t *testing.T) {
 				breaks gap 1`,
 		},
 		{
-			name:     "a truncated call is never short, and keeps its callers",
+			name:     "a truncated call is never short, and its callers have spans",
 			settings: shorter(1000),
 			do: []act{batch(`
 				0 +a
@@ -66,7 +66,7 @@ func TestLess(t *testing.T) {
 			counts: `truncated mismatch 1`,
 		},
 		{
-			name:     "a dropped truncated call keeps no caller",
+			name:     "a dropped truncated call adds no span for its caller",
 			settings: func(s *Settings) { s.MinDuration = 1000; s.DropTruncated = true },
 			do: []act{batch(`
 				0 +a
@@ -76,7 +76,7 @@ func TestLess(t *testing.T) {
 				truncated mismatch 1`,
 		},
 		{
-			name:     "a call below a dropped truncated call keeps the callers of that call",
+			name:     "a call below a dropped truncated call adds spans for the callers of that call",
 			settings: func(s *Settings) { s.MinDuration = 15; s.DropTruncated = true },
 			do: []act{batch(`
 				0@0 +a

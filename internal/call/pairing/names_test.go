@@ -12,7 +12,7 @@ import (
 )
 
 // The strings of a batch share one memory. A stream may keep strings for hours, so its copies have their own memory.
-func TestTheStringsOfAStreamDoNotKeepTheBatchInMemory(t *testing.T) {
+func TestTheStringsOfAStreamAreCopiesOfThoseInTheBatch(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
 	f := &callevent.Function{Qualified: "qualified", Display: "display", Text: "text", File: "file"}

@@ -92,7 +92,7 @@ func TestALaneHasTheNameOfTheTimeOfEntry(t *testing.T) {
 	}
 }
 
-func TestARenameForgottenInItsOwnBatchLeavesOpenFramesAlone(t *testing.T) {
+func TestARenameEvictedInItsOwnBatchChangesNoOpenFrame(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
 	at := func(number int) callevent.Rename {
@@ -148,7 +148,7 @@ func checkRequests(t *testing.T, r *rig, want int) (unnamed int) {
 	return unnamed
 }
 
-func TestAllRenamesAreKeptWhileEventsWaitAndThePastOnesForgottenLater(t *testing.T) {
+func TestTheStreamEvictsPastRenamesOnlyWhenNoEventWaits(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
 	const waiting, all, step = 3000, 3 * maxRenames, 4 * pastMargin / maxRenames
@@ -272,7 +272,7 @@ func TestNamesThatAreInUseAreNotForgotten(t *testing.T) {
 	}
 }
 
-func TestASkippedNumberKeepsNoName(t *testing.T) {
+func TestASkippedNumberHoldsNoName(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
 	batch("0 +f\n1 -f\n9 .")(r)
@@ -341,7 +341,7 @@ func TestRenamesAreBounded(t *testing.T) {
 }
 
 // The strings of a batch share one memory, which the stream must not keep.
-func TestTheNameOfARenameDoesNotKeepTheBatchInMemory(t *testing.T) {
+func TestTheNameOfARenameIsACopyOfThatInTheBatch(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
 	renamed("0 1:somebody", "0 +a")(r)

@@ -187,7 +187,7 @@ func TestStacks(t *testing.T) {
 }
 
 // A lane has the name that it had when the call was entered.
-func TestALaneKeepsTheNameItHadAtEntry(t *testing.T) {
+func TestALaneOfACallHasItsNameAtEntry(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
 	renamed := func(names ...string) act {

@@ -189,7 +189,7 @@ func TestTraces(t *testing.T) {
 				a#2 in #1 20..30 trace 2 continues 1`,
 		},
 		{
-			name:     "a frame without its caller keeps its trace, without a link",
+			name:     "a frame without its caller stays in its trace, without a link",
 			settings: atMost(1),
 			do: []act{batch(`
 				0 +main

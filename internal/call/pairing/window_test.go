@@ -61,7 +61,7 @@ func TestAWindowReturnsAllEventsInOrder(t *testing.T) {
 }
 
 // A small batch can have events that are far apart. They use no memory for the numbers between them.
-func TestEventsFarApartTakeLittleMemory(t *testing.T) {
+func TestEventsFarApartUseLittleMemory(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
 	batchOf(func(d *delivery) { d.events[1].sequence = 1 << 20 }, "1 +f\n2 -f")(r)
@@ -78,7 +78,7 @@ func TestEventsFarApartTakeLittleMemory(t *testing.T) {
 
 // A window that fills and empties between two calls of rests keeps its places. It frees them if no event has waited
 // since the last call.
-func TestAWindowInUseKeepsItsPlaces(t *testing.T) {
+func TestAWindowFreesItsPlacesOnlyWhenUnused(t *testing.T) {
 	var w window
 	use := func(from, to uint64) {
 		for n := from; n < to; n++ {

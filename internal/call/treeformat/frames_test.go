@@ -62,7 +62,7 @@ func TestTheNodeLeftOutIsNeitherHiddenNorShown(t *testing.T) {
 	}
 }
 
-func TestShowFramesAsksForEachFunctionOnceAndEndsWithAnError(t *testing.T) {
+func TestShowFramesMatchesEachFunctionOnceAndReturnsTheError(t *testing.T) {
 	s, ask, asked := asking()
 	for _, frames := range []Frames{{Hide: ask}, {Show: ask}, {From: ask}} {
 		clear(asked)

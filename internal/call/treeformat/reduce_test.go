@@ -116,7 +116,7 @@ func sums(nodes []calltree.Node) (sum calltree.Node) {
 	return sum
 }
 
-func TestReducedTreesKeepTheirSums(t *testing.T) {
+func TestReducedTreesHaveTheSameSums(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 300 {
 		nodes := random(r, r.IntN(80))
@@ -189,7 +189,7 @@ func asking() (s calltree.Snapshot, ask Matcher, asked map[string]int) {
 	}, asked
 }
 
-func TestFocusAsksForEachFunctionOnceAndEndsWithAnError(t *testing.T) {
+func TestFocusMatchesEachFunctionOnceAndReturnsTheError(t *testing.T) {
 	s, ask, asked := asking()
 	for _, matchers := range [][2]Matcher{{ask, nil}, {nil, ask}} {
 		clear(asked)

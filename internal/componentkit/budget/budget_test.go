@@ -45,7 +45,7 @@ func quietBudget(limit int64) *Budget {
 	return b
 }
 
-func TestAtTheBoundTheLargestOfTheLargestGroupLeaves(t *testing.T) {
+func TestAtTheBoundTheLargestAccountOfTheLargestGroupHasToLeave(t *testing.T) {
 	b := quietBudget(100 * testMiB)
 	runs, trees := b.Group("bytefrog"), b.Group("flame_graph")
 	honest, hostile, tree := leaver(runs, "honest"), leaver(runs, "hostile"), shrinker(trees, "tree")

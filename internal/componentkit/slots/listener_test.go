@@ -127,7 +127,7 @@ func (s *served) await(open, waiting int) {
 
 const request = "GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
-func TestAConnectionWithARequestKeepsItsSlot(t *testing.T) {
+func TestAConnectionWithARequestIsNotClosedForAnother(t *testing.T) {
 	s := serve(t, 4) // two for one address
 	asking := s.dial(request)
 	s.await(1, 0)

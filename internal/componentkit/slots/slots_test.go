@@ -121,7 +121,7 @@ func TestTheVictimIs(t *testing.T) {
 }
 
 // A connection with an unread hello is not silent.
-func TestASilentConnectionWhoseFirstBytesHaveArrivedIsNotClosed(t *testing.T) {
+func TestASilentConnectionWithUnreadFirstBytesIsNotClosed(t *testing.T) {
 	b := newBed(Options{Max: 3})
 	honest := from("10.0.0.1")
 	first := b.admit(t, honest)
@@ -178,7 +178,7 @@ func TestAnAddressWithMoreThanAnEighthOfTheSlotsLosesYoungConnections(t *testing
 	}
 }
 
-func TestAHalfHelloWhoseRestHasArrivedIsNotClosed(t *testing.T) {
+func TestAHalfHelloWithAnUnreadRestIsNotClosed(t *testing.T) {
 	b := newBed(Options{Max: 2})
 	honest, other := from("10.0.0.1"), from("10.0.0.1")
 	b.admit(t, honest).Sent()
@@ -190,7 +190,7 @@ func TestAHalfHelloWhoseRestHasArrivedIsNotClosed(t *testing.T) {
 	assert.True(t, other.closed)
 }
 
-func TestFewYoungConnectionsKeepTheirSlots(t *testing.T) {
+func TestFewYoungConnectionsAreNotClosedForAnother(t *testing.T) {
 	b := newBed(Options{Max: 2, Setting: "limits.max_connections", Beyond: 1})
 	first, _ := b.Admit(from("10.0.0.1"))
 	_, _ = b.Admit(from("10.0.0.1"))

@@ -35,7 +35,7 @@ func pair(t *testing.T) (conn net.Conn, client *net.TCPConn) {
 	return conn, dialed.(*net.TCPConn)
 }
 
-func TestAConnectionIsDrainedOnlyWhenItsReaderAsksForMore(t *testing.T) {
+func TestAConnectionIsDrainedOnlyWhileItsReaderWaitsForMoreBytes(t *testing.T) {
 	conn, client := pair(t)
 	assert.False(t, Drained(conn), "the reader has not started")
 	read := make(chan int)

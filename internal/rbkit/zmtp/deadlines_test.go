@@ -127,7 +127,7 @@ func (i idle) Read(b []byte) (int, error) {
 	return i.script.Read(b)
 }
 
-func TestAConnectionThatGivesNothingForEverIsLeft(t *testing.T) {
+func TestReceiveEndsOnAConnectionThatReadsNoBytesRepeatedly(t *testing.T) {
 	_, err := received(t, idle{newScript(pub, 0)}, zmtp.Options{})
 	require.ErrorIs(t, err, io.ErrNoProgress)
 }

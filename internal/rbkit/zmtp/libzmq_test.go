@@ -109,7 +109,7 @@ func TestLibzmqAnswersUs(t *testing.T) {
 	}
 }
 
-func TestLibzmqAsksUs(t *testing.T) {
+func TestAReplierAnswersRequestsOfLibzmq(t *testing.T) {
 	r := zmtp.NewReplier(zmtp.ServerOptions{}, func(request zmtp.Message) [][]byte { return append(request, []byte("!")) })
 	address, _ := served(t, "127.0.0.1:0", r.Serve)
 	q := zmqtest.Connect(t, "REQ", address)
@@ -121,7 +121,7 @@ func TestLibzmqAsksUs(t *testing.T) {
 
 func TestPlainWithLibzmq(t *testing.T) {
 	right := zmtp.Plain{Username: "name", Password: "secret"}
-	t.Run("it asks us", func(t *testing.T) {
+	t.Run("libzmq checks our password", func(t *testing.T) {
 		p := zmqtest.Bind(t, "XPUB", "127.0.0.1:0", "user=name", "password=secret")
 		s := fromLibzmq(t, p, zmtp.Options{Security: right})
 		p.Send([]byte("a"))
@@ -137,7 +137,7 @@ func TestPlainWithLibzmq(t *testing.T) {
 			require.ErrorContains(t, err, `greeting: byte 12: expected the mechanism NULL, got "PLAIN"`)
 		}
 	})
-	t.Run("we ask it", func(t *testing.T) {
+	t.Run("our server checks the password of libzmq", func(t *testing.T) {
 		var ends reports
 		p := zmtp.NewPublisher(zmtp.PublisherOptions{ServerOptions: zmtp.ServerOptions{Options: zmtp.Options{Security: right}, Report: ends.add}})
 		address, _ := served(t, "127.0.0.1:0", p.Serve)
@@ -163,12 +163,12 @@ func TestTheErrorNamesSwappedPortsOfLibzmq(t *testing.T) {
 func TestHeartbeatsWithLibzmq(t *testing.T) {
 	// A peer that is not answered within an interval disconnects, on a busy machine too.
 	const interval = 300 * time.Millisecond
-	t.Run("it asks, and we answer", func(t *testing.T) {
+	t.Run("libzmq sends PING, and our subscriber answers", func(t *testing.T) {
 		p := zmqtest.Bind(t, "XPUB", "127.0.0.1:0", fmt.Sprintf("heartbeat=%d", interval.Milliseconds()))
 		s := fromLibzmq(t, p, zmtp.Options{Heartbeat: never})
 		stayed(t, p, s, 4*interval)
 	})
-	t.Run("we ask, and it answers", func(t *testing.T) {
+	t.Run("our subscriber sends PING, and libzmq answers", func(t *testing.T) {
 		p := zmqtest.Bind(t, "XPUB", "127.0.0.1:0")
 		s := fromLibzmq(t, p, zmtp.Options{Heartbeat: interval})
 		stayed(t, p, s, 4*interval)

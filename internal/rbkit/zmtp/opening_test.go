@@ -80,7 +80,7 @@ var wrongPeers = []struct {
 	{"TLS", zmtp.Options{}, "\x15\x03\x01\x00\x02\x02\x46", `greeting: byte 0: expected a ZMTP 3 greeting, got TLS: "\x15\x03`},
 	{"another protocol", zmtp.Options{}, "SSH-2.0-OpenSSH", `greeting: byte 0: expected a ZMTP 3 greeting, got "S`},
 	{"ZMTP 1, anonymous", zmtp.Options{}, "\x01\x00", `greeting: byte 0: expected a ZMTP 3 greeting, got a frame of ZMTP 1.0, or something else: "\x01\x00"`},
-	{"ZMTP 1 as later libraries say it", zmtp.Options{}, "\xff" + zeros(7) + "\x01\x7f\x00", "greeting: byte 10: expected a ZMTP 3 greeting, got one of ZMTP 1.0"},
+	{"ZMTP 1 as later libraries send it", zmtp.Options{}, "\xff" + zeros(7) + "\x01\x7f\x00", "greeting: byte 10: expected a ZMTP 3 greeting, got one of ZMTP 1.0"},
 	{"ZMTP 2", zmtp.Options{}, "\xff" + zeros(7) + "\x01\x7f\x01\x01\x00\x00", "greeting: byte 10: expected a ZMTP 3 greeting, got one of ZMTP 2.0"},
 	{"a signature that is none", zmtp.Options{}, "\xff" + zeros(8) + "\x7e", "greeting: byte 9: expected 0x7f, the end of the signature, got 0x7e"},
 	{"half a greeting", zmtp.Options{}, null31[:40], "greeting: byte 40: expected a ZMTP 3 greeting, got: the connection was closed"},

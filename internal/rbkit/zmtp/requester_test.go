@@ -15,7 +15,7 @@ import (
 // rep is a replier of 3.1 up to the traffic.
 var rep = null31 + ready("REP")
 
-func TestRequestsTakeTurnsWithReplies(t *testing.T) {
+func TestEachRequestReturnsItsReply(t *testing.T) {
 	conn := newDialog(null31, ready("REP"), "", "\x01\x00\x00\x02ok", pingNoLimit+"\x01\x00\x01\x01a\x00\x00")
 	r, err := zmtp.Request(t.Context(), conn, zmtp.Options{})
 	require.NoError(t, err)

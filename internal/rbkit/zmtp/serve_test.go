@@ -293,7 +293,7 @@ func TestServeReturnsAnErrorWhenItsListenerIsClosed(t *testing.T) {
 	require.ErrorIs(t, <-done, net.ErrClosed)
 }
 
-func TestAFollowingGoesOnAfterRestarts(t *testing.T) {
+func TestAFollowingContinuesAfterRestarts(t *testing.T) {
 	p := zmtp.NewPublisher(zmtp.PublisherOptions{})
 	address, stop := served(t, "127.0.0.1:0", p.Serve)
 	const restarts = 3

@@ -114,7 +114,7 @@ func TestABrokenConnectionNamesItsFirstError(t *testing.T) {
 	require.ErrorAs(t, err, &broken)
 }
 
-func TestAfterAnErrorOfItsOwnASubscriberGoesOn(t *testing.T) {
+func TestAfterAnErrorOfItsOwnASubscriberContinues(t *testing.T) {
 	s, err := zmtp.Subscribe(t.Context(), newScript(pub+"\x00\x01a\x00\x01b", 0), zmtp.Options{})
 	require.NoError(t, err)
 	require.Equal(t, "a", string(next(t, s)))

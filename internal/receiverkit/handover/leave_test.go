@@ -33,7 +33,7 @@ func TestCallsThatReturnInTimeAreMadeInTheGoroutineThatRunsTheLoop(t *testing.T)
 	assert.Equal(t, 10, calls)
 }
 
-func TestALoopGoesOnAtTheDeadlineOfACallThatDoesNotReturn(t *testing.T) {
+func TestALoopContinuesAtTheDeadlineOfACallThatDoesNotReturn(t *testing.T) {
 	const calls, most = 3, time.Second
 	for name, pause := range map[string]time.Duration{
 		"the watch of the call before goes on":   0,

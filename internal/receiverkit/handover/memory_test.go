@@ -77,7 +77,7 @@ func TestAQueueWaitsOnlyForMemoryThatItHoldsItself(t *testing.T) {
 	}
 }
 
-func TestAfterGiveUpEventsAreTriedOnceAndTheEndUntilItIsAccepted(t *testing.T) {
+func TestAfterGiveUpEventsAreSentOnceAndTheEndUntilAccepted(t *testing.T) {
 	for name, hold := range map[string]bool{"waiting": false, "held": true} {
 		t.Run(name, func(t *testing.T) {
 			b, next := newBed(t), &pipeline{refuse: errRefused}

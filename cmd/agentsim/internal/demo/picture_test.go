@@ -119,7 +119,7 @@ exit 1`,
 }
 
 // The collector is a script, whose pages the test serves, and the browser fails.
-func TestAFailedPictureKeepsTheSummary(t *testing.T) {
+func TestTheSummaryIsPrintedWhenThePictureFails(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the browser is a script of a shell")
 	}

@@ -96,7 +96,7 @@ func TestThePageOfAllServicesListsEach(t *testing.T) {
 	}
 }
 
-func TestThePageOfNoServicesSaysSo(t *testing.T) {
+func TestThePageWithoutServicesReportsThatNoneHaveArrived(t *testing.T) {
 	assert.Contains(t, page(t, serve(&played{}), "/"), "have arrived yet")
 }
 

@@ -74,7 +74,7 @@ func TestAFlameGraphLooksAtPathsThatAreTooSmallForTheWholePicture(t *testing.T) 
 	assert.Contains(t, focused, "Focus: needle")
 }
 
-func TestPagesWhoseFramesAreAllHiddenShowNothing(t *testing.T) {
+func TestPagesWithAllFramesHiddenShowNothing(t *testing.T) {
 	h := serve(playing("shop", "Cart.add"))
 	for _, query := range []string{"h=.", "s=nothing", "sf=nothing", "f=nothing"} {
 		for _, name := range []string{"flamegraph", "top"} {
@@ -121,7 +121,7 @@ func TestPagesOfATreeWithoutValues(t *testing.T) {
 	}
 }
 
-func TestTopIsOfAListWhereTheQueryLeavesStacksAsTheyAre(t *testing.T) {
+func TestTopUsesTheFunctionListUnlessTheQueryChangesStacks(t *testing.T) {
 	for query, want := range map[string]bool{
 		"": true, "si=calls&sort=cum": true, "n=50": true, "f=main&i=idle": true, "h=main&s=m&sf=main": true, "prunefrom=main": false, "g=lines": false, "nf=0": false,
 	} {

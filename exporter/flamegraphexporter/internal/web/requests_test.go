@@ -162,7 +162,7 @@ func TestFormsAreBounded(t *testing.T) {
 	assert.Equal(t, http.StatusBadRequest, post(h, "/reset", url.Values{"service": {strings.Repeat("a", maxForm+1)}}, nil).Code)
 }
 
-func TestAWindowIsCollectedAndKept(t *testing.T) {
+func TestACollectedWindowHasAPageThatCannotBeReset(t *testing.T) {
 	h := serve(playing("shop", "f"))
 	w := post(h, "/windows", url.Values{"service": {"shop"}, "seconds": {"30"}}, nil)
 	require.Equal(t, http.StatusSeeOther, w.Code, w.Body)

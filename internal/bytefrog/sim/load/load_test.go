@@ -259,7 +259,7 @@ func TestTheSameSeedMakesTheSameCalls(t *testing.T) {
 	assert.False(t, reflect.DeepEqual(first.Truth().Calls, third.Truth().Calls), "a run by another seed")
 }
 
-func TestAProgramKeepsItsRateAndDuration(t *testing.T) {
+func TestALoadRunHasTheConfiguredRateAndDuration(t *testing.T) {
 	begin := time.Now()
 	p, hq, got := run(t, load.Options{Rate: 20000, Duration: 500 * time.Millisecond, Record: true}, 1, func(*hqtest.HQ) {})
 	check(t, p, hq, got)

@@ -159,7 +159,7 @@ func namings(t *testing.T, data [][]byte) map[string][]uint32 {
 
 // With all buffer sizes and numbers of connections, the messages around the name of a thread show where it becomes
 // valid. Only the first name on a connection may have additional messages before it.
-func TestNamesOfThreadsKeepTheirPosition(t *testing.T) {
+func TestNamesOfThreadsHaveTheSamePositionInAReplay(t *testing.T) {
 	for _, test := range []struct {
 		connections int32
 		buffer      int

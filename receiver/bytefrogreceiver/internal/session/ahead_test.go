@@ -92,7 +92,7 @@ func TestMissingNumbersAreNotForgivenWhileAnotherConnectionIsHeldUp(t *testing.T
 }
 
 // The name of an event can be on its own connection, which is not read while it waits.
-func TestNamesAreNotGivenUpWhileTheirConnectionWaits(t *testing.T) {
+func TestEventsWaitForNamesWhileAnotherConnectionWaits(t *testing.T) {
 	p := newPair(t)
 	done := make(chan error)
 	go func() { done <- p.ahead.pack(numbersFrom(1000), p.run.env.Receiver.Now()) }()

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestACutTextDoesNotKeepTheRestInMemory(t *testing.T) {
+func TestACutTextIsACopyWithoutTheRest(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	short := Short(long)
 	assert.Len(t, short, MaxShort)

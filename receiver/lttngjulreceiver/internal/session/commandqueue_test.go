@@ -13,7 +13,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttngagent"
 )
 
-func TestCommandsOfCallersThatAreGoneAreRemoved(t *testing.T) {
+func TestCommandsOfCancelledCallersAreRemoved(t *testing.T) {
 	gone, giveUp := context.WithCancel(t.Context())
 	var q commandQueue
 	for range 100 {

@@ -16,7 +16,7 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 )
 
-func TestProcessesAreCalledAsTheySay(t *testing.T) {
+func TestAProcessMatchesTheNameThatItReports(t *testing.T) {
 	for _, c := range []struct {
 		arguments []string
 		name      string
@@ -56,7 +56,7 @@ func TestTheProcessOfThisMachineIsFound(t *testing.T) {
 	assert.Nil(t, FindLocal(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &other))
 }
 
-func TestRepliesTellLivesApart(t *testing.T) {
+func TestRepliesDistinguishLivesOfAServer(t *testing.T) {
 	hello := func(change func(*rbkit.HandshakeReply)) Identity {
 		h := reply
 		change(&h)

@@ -14,7 +14,8 @@ import (
 // tickInterval is the interval between two runs of the timers of all streams.
 const tickInterval = 100 * time.Millisecond
 
-// clock is the monotonic time by which events and streams wait. It stands still
+// clock is the monotonic time by which events and streams wait. The times of events are on the clock
+// of package pairing. This one stands still
 //
 //   - while the processor refuses, or a call to the next component takes long: the missing
 //     events may be in a refused hand-over, or wait behind the call;
@@ -39,10 +40,10 @@ type clock struct {
 	beat    time.Duration
 	// arrivals are the times of the hand-overs under way, as the clock showed them.
 	arrivals underWay
-	// stopped is the sum of all times in which the clock stood still. standing: it stands
+	// stopped is the sum of all times in which the clock stood still. still: it stands
 	// still now, since since.
 	stopped, since time.Duration
-	standing       bool
+	still          bool
 }
 
 // underWay are begin times, earliest first.
@@ -69,7 +70,7 @@ func (c *clock) now() time.Duration {
 func (c *clock) shows() time.Duration {
 	now := c.elapsed()
 	c.settle(now)
-	if c.standing {
+	if c.still {
 		now = c.since
 	}
 	return now - c.stopped
@@ -152,12 +153,12 @@ func (c *clock) settle(now time.Duration) {
 		since, still = min(since, c.beat+c.beatPatience), true
 	}
 	switch {
-	case still && !c.standing:
+	case still && !c.still:
 		c.since = since
-	case !still && c.standing:
+	case !still && c.still:
 		c.stopped += now - c.since
 	}
-	c.standing = still
+	c.still = still
 }
 
 // gapClock is the time by which the missing numbers of one call stream wait. It goes with the

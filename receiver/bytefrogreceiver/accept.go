@@ -96,7 +96,7 @@ func (r *bytefrogReceiver) admit(socket net.Conn) {
 // refuses it.
 func (r *bytefrogReceiver) begin(conn *connection, refusal *limitError) {
 	until := r.handshakes.begin(conn, time.Now().Add(r.env.config.Limits.HandshakeTimeout))
-	r.env.run.Go(func() {
+	r.env.receiver.Go(func() {
 		defer r.env.connections.hold()()
 		r.serve(conn, until, refusal)
 	})
@@ -109,7 +109,7 @@ func (r *bytefrogReceiver) sleep(d time.Duration) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-r.env.run.Serving.Done():
+	case <-r.env.receiver.Serving.Done():
 		return false
 	}
 }
@@ -150,8 +150,8 @@ func (h *handshakes) len() int {
 	return len(h.open)
 }
 
-// hurry makes a time the latest deadline of all connections, also of new ones.
-func (h *handshakes) hurry(latest time.Time) {
+// shortenDeadlines makes a time the latest deadline of all connections, also of new ones.
+func (h *handshakes) shortenDeadlines(latest time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.latest = latest

@@ -21,7 +21,8 @@ type environment struct {
 	hooks
 
 	// The fields below exist from Start on.
-	run         *receiverkit.Run
+	// receiver is the receiver from its start to its shutdown. A run is an agent's.
+	receiver    *receiverkit.Run
 	sessions    *session.Environment
 	logs        *logSink
 	metrics     *metricsLoop

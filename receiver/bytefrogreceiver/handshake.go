@@ -55,7 +55,8 @@ func (r *bytefrogReceiver) serve(conn *connection, until time.Time, refusal *lim
 }
 
 // readFirst reads the first message, and calls sent when a part of it has arrived. The error
-// is a *connreader.BadData, or the connection's.
+// is a *connreader.BadData, or the connection's. Overdue is not needed: both it and until allow
+// handshake_timeout, until begins earlier, and Read reports its end as an error.
 func (r *bytefrogReceiver) readFirst(in *connreader.Reader, until time.Time, sent func()) (bytefrog.Message, error) {
 	for {
 		m, n, err := bytefrog.DecodeFirst(in.Bytes(), r.env.config.Limits.MaxMessageSize)
@@ -87,7 +88,7 @@ func (r *bytefrogReceiver) readFirst(in *connreader.Reader, until time.Time, sen
 // closed without data, as health checks do, is no error.
 func (r *bytefrogReceiver) refuseBadFirst(in *connreader.Reader, err error) {
 	var bad *connreader.BadData
-	if !errors.As(err, &bad) || r.env.run.IsStopping() {
+	if !errors.As(err, &bad) || r.env.receiver.IsStopping() {
 		_ = in.Conn().Close()
 		return
 	}

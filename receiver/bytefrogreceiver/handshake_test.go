@@ -330,7 +330,7 @@ func TestAHelloDuringTheShutdownIsRefused(t *testing.T) {
 	}
 	b.Await("connections", func() bool { return b.openConnections() == 20 })
 	done := b.shutdownInBackground()
-	b.Await("the shutdown", b.receiver.handshakes.isHurried)
+	b.Await("the shutdown", b.receiver.handshakes.areShortened)
 	for _, p := range waiting {
 		p.send(bytefrog.Hello{Version: 1})
 	}

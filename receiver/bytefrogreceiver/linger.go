@@ -17,7 +17,9 @@ import (
 // lingering are the agents that were sent an error message and have not closed their connections
 // yet. A debugger can stop an agent for any time. If its connections are closed before it has read the
 // message, its program can hang forever. So the connections are read, and the data is dropped, until
-// the agent closes them. The rest of their runs is over.
+// the agent closes them. The rest of their runs is over. This type has the connections; the registry
+// counts the same agents by run ID. Options.Linger in sessions.go enters an agent in both, and
+// lingerer.gone removes it from the registry.
 //
 // The receiver closes a connection earlier in these cases:
 //   - limits.max_connections needs room: the oldest connections are closed.
@@ -25,7 +27,7 @@ import (
 //   - More data has arrived than any agent has.
 //   - The time of the shutdown is over.
 type lingering struct {
-	run       *receiverkit.Run
+	receiver  *receiverkit.Run
 	telemetry *telemetry.Telemetry
 	timing    *timing
 	// connections counts the memory of those that linger.
@@ -40,7 +42,7 @@ type lingering struct {
 }
 
 func newLingering(run *receiverkit.Run, own *telemetry.Telemetry, t *timing, connections *connectionMemory) *lingering {
-	return &lingering{run: run, telemetry: own, timing: t, connections: connections, most: maxDiscarded}
+	return &lingering{receiver: run, telemetry: own, timing: t, connections: connections, most: maxDiscarded}
 }
 
 const (
@@ -94,9 +96,9 @@ func (l *lingering) begin(a lingerer) {
 	l.mu.Unlock()
 	l.telemetry.Lingering(int64(len(a.connections)))
 	for _, d := range a.connections {
-		l.run.Go(func() { l.discard(d) })
+		l.receiver.Go(func() { l.discard(d) })
 	}
-	l.run.Go(func() { l.awaitParting(&a) })
+	l.receiver.Go(func() { l.awaitParting(&a) })
 }
 
 // discard reads a connection until it ends.
@@ -172,7 +174,7 @@ func (l *lingering) awaitParting(a *lingerer) {
 	}
 	last := len(a.connections) - 1
 	hq.Parting{
-		Stopping: l.run.Serving.Done(), Over: l.run.Delivering.Done(), Answered: a.answered, Control: l.timing.control,
+		Stopping: l.receiver.Serving.Done(), Over: l.receiver.Delivering.Done(), Answered: a.answered, Control: l.timing.control,
 		Grace: func() time.Duration { return time.Until(a.since.Add(l.timing.parting)) },
 	}.Await(&parting{lingering: l, data: a.connections[:last], control: a.connections[last:]})
 }

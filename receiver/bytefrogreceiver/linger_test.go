@@ -135,7 +135,7 @@ func TestAnAgentThatLingersHasUntilTheShutdownsTimeIsOver(t *testing.T) {
 	a := linger(b, 1)[0]
 	done := b.shutdownInBackground()
 	a.data[0].expectEnd()
-	assert.Error(t, b.receiver.env.run.Delivering.Err(), "the shutdown's time is over")
+	assert.Error(t, b.receiver.env.receiver.Delivering.Err(), "the shutdown's time is over")
 	a.expectDataToBeClosedFirst(b)
 	require.NoError(t, <-done)
 }

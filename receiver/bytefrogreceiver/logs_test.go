@@ -94,7 +94,7 @@ func sinkOf(t *testing.T, b *bed, next func(context.Context, plog.Logs) error, s
 	config := *b.receiver.env.config
 	config.Limits.MaxQueuedLogs, config.Limits.MaxQueuedLogBytes = size, bytes
 	config.Retry = receiverkit.RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond}
-	return deskEnvironment(t, b.Settings, &config, sharedreceiver.Signals{Logs: sink}).logs
+	return environmentWithoutListener(t, b.Settings, &config, sharedreceiver.Signals{Logs: sink}).logs
 }
 
 // logsGate is a pipeline for logs that refuses until it is opened.
@@ -196,8 +196,8 @@ func TestDisabledLogRecordsAreNotSent(t *testing.T) {
 	assert.Equal(t, map[string]int{eventAgentStarted: 1, eventAgentLeft: 1}, b.logEvents())
 }
 
-// deskEnvironment returns the environment of a receiver that does not listen.
-func deskEnvironment(t testing.TB, settings receiver.Settings, config *Config, next sharedreceiver.Signals) *environment {
+// environmentWithoutListener returns the environment of a receiver that does not listen.
+func environmentWithoutListener(t testing.TB, settings receiver.Settings, config *Config, next sharedreceiver.Signals) *environment {
 	t.Helper()
 	r, err := newReceiver(settings, config)
 	require.NoError(t, err)

@@ -73,8 +73,8 @@ func (r *bytefrogReceiver) Start(ctx context.Context, run *receiverkit.Run) erro
 
 // open opens the outputs, and what runs share.
 func (e *environment) open(run *receiverkit.Run) {
-	e.run = run
-	e.sessions = &session.Environment{Run: run, Telemetry: e.telemetry, Settings: e.config.sessionSettings(), Timing: &e.timing.Timing}
+	e.receiver = run
+	e.sessions = &session.Environment{Receiver: run, Telemetry: e.telemetry, Settings: e.config.sessionSettings(), Timing: &e.timing.Timing}
 	e.connections = newConnectionMemory(run.Memory)
 	e.lingering = newLingering(run, e.telemetry, &e.timing, e.connections)
 	e.logs = newLogSink(run, e.config, e.telemetry)
@@ -112,7 +112,7 @@ func (r *bytefrogReceiver) warnIfOpen(address net.Addr) {
 // Stop closes the listener, and begins to disconnect all agents.
 func (r *bytefrogReceiver) Stop() {
 	_ = r.listener.Close()
-	r.handshakes.hurry(time.Now().Add(r.env.timing.hello))
+	r.handshakes.shortenDeadlines(time.Now().Add(r.env.timing.hello))
 	for _, run := range r.env.registry.shut() {
 		run.Leave(session.ShuttingDown())
 	}

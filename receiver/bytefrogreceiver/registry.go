@@ -25,7 +25,8 @@ type registry struct {
 	mu sync.Mutex
 	// sessions has nil for a free ID.
 	sessions [maxRunID + 1]*session.Session
-	// lingering counts the agents that linger, by the IDs of their runs.
+	// lingering counts the agents that linger, by the IDs of their runs. Type lingering has their
+	// connections; Options.Linger in sessions.go connects the two.
 	lingering [maxRunID + 1]int
 	// returned is the value of returns when an ID became free last, or when an agent that had it
 	// stopped lingering; 0: never.

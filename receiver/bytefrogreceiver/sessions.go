@@ -33,7 +33,7 @@ func (r *bytefrogReceiver) openSession(version uint8, control *connreader.Reader
 		case <-least.Over():
 		case <-patience:
 			return nil, err
-		case <-r.env.run.Serving.Done():
+		case <-r.env.receiver.Serving.Done():
 			return nil, errClosed
 		}
 	}
@@ -50,8 +50,8 @@ func (e *environment) newSession(id, version uint8, control *connreader.Reader) 
 	var created *session.Session
 	created = session.New(e.sessions, session.Options{
 		ID: id, Stream: stream, Resource: resource, Version: version, Control: control,
-		Memory: newRunMemory(e.run.Memory, e.config.Limits.MaxRunMemory), Records: logs,
-		Started: func() func() { return e.run.Agents.Register(newSteered(created, e.ID, logs)) },
+		Memory: newRunMemory(e.receiver.Memory, e.config.Limits.MaxRunMemory), Records: logs,
+		Started: func() func() { return e.receiver.Agents.Register(newSteered(created, e.ID, logs)) },
 		Linger: func(data []net.Conn, control net.Conn, answered bool) {
 			e.registry.linger(id)
 			e.lingering.begin(lingerer{data: data, control: control, answered: answered, gone: func() { e.registry.gone(id) }})

@@ -43,8 +43,8 @@ func TestTheProgramOfARefusedAgentContinues(t *testing.T) {
 	}
 }
 
-// isHurried reports whether the shutdown has begun for new connections.
-func (h *handshakes) isHurried() bool {
+// areShortened reports whether the shutdown has begun for new connections.
+func (h *handshakes) areShortened() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return !h.latest.IsZero()
@@ -78,7 +78,7 @@ func TestTheProgramOfAnAgentContinuesAfterAHelloDuringTheShutdown(t *testing.T) 
 	})
 	b.Await("the connection", func() bool { return b.openConnections() == 1 })
 	done := b.shutdownInBackground()
-	b.Await("the shutdown", b.receiver.handshakes.isHurried)
+	b.Await("the shutdown", b.receiver.handshakes.areShortened)
 	close(may)
 	require.NoError(t, <-done)
 	r := <-results

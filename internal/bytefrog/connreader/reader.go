@@ -33,7 +33,13 @@ type Settings struct {
 }
 
 // Reader reads one connection. It belongs to one goroutine, except TakeAway, Taken, EndBy, Wake, Conn
-// and CaughtUp.
+// and CaughtUp. Next reads one message. A caller without Next repeats these steps in this order:
+//
+//  1. Read waits for bytes.
+//  2. The caller decodes Bytes, and calls Consume for each message.
+//  3. Overdue reports whether the message that is still incomplete takes too long.
+//
+// Overdue is last because Read returns no error for such a message: its rest may have just arrived.
 type Reader struct {
 	conn net.Conn
 	// reading is held during a read. taken is closed when this reader must not read any more.

@@ -94,7 +94,7 @@ func (s *session) sendBreak(at uint64) {
 func (s *session) obey(m bytefrog.Message) *loss {
 	switch m := m.(type) {
 	case bytefrog.ErrorMessage:
-		return &loss{lostTold, errors.New("error from the collector: " + m.Text)}
+		return &loss{lostByError, errors.New("error from the collector: " + m.Text)}
 	case bytefrog.Command:
 		s.command(m.Of)
 		return nil

@@ -139,11 +139,11 @@ func (f *farewell) silence() time.Duration {
 //  5. The guard reads the agent's connections until the agent closes them.
 func (f *farewell) leave(givenUp bool) {
 	s := f.session
-	why := "bytefrog-guard is ending"
+	reason := "bytefrog-guard is ending"
 	if givenUp {
-		why = "bytefrog-guard could reach no collector for too long (--give-up)"
+		reason = "bytefrog-guard could reach no collector for too long (--give-up)"
 	}
-	s.logger.Info("Disconnecting from the agent: its program runs on untraced", zap.String("why", why))
+	s.logger.Info("Disconnecting from the agent: its program runs on untraced", zap.String("reason", reason))
 	if !givenUp && s.data.refuseUnlessAttached() {
 		f.part(false)
 		if l := s.current(); l != nil {
@@ -167,7 +167,7 @@ func (f *farewell) leave(givenUp bool) {
 		}()
 		defer func() { <-finished }()
 	}
-	if err := s.send(bytefrog.ErrorMessage{Text: why}); err != nil {
+	if err := s.send(bytefrog.ErrorMessage{Text: reason}); err != nil {
 		s.logger.Debug("Could not send the reason to the agent", zap.Error(err))
 	}
 	f.part(answered)

@@ -32,8 +32,8 @@ func TestManyRefusalsAreFewLogLines(t *testing.T) {
 		require.NoError(t, err)
 		_ = conn.Close()
 	}
-	said := lines.FilterMessage("Data connection refused").Len()
-	assert.GreaterOrEqual(t, said, mostLines)
-	assert.Less(t, said, refused/2)
+	logged := lines.FilterMessage("Data connection refused").Len()
+	assert.GreaterOrEqual(t, logged, mostLines)
+	assert.Less(t, logged, refused/2)
 	assert.EqualValues(t, refused, b.guard.counts.Refused.Load())
 }

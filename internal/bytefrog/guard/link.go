@@ -63,12 +63,12 @@ func (l loss) Error() string { return l.err.Error() }
 type lossCause string
 
 const (
-	lostConnection lossCause = "connection"   // closed, reset, or it could not be opened
-	lostSilence    lossCause = "silence"      // it read nothing for too long
-	lostMemory     lossCause = "memory"       // more data waits than --memory allows
-	lostTotal      lossCause = "total_memory" // all agents together hold too much, and this one holds most
-	lostTold       lossCause = "told"         // it sent an error message: it shuts down, or has given the run up
-	lostBadData    lossCause = "bad_data"     // it sent bad data
+	lostConnection lossCause = "connection"    // closed, reset, or it could not be opened
+	lostSilence    lossCause = "silence"       // it read nothing for too long
+	lostMemory     lossCause = "memory"        // more data waits than --memory allows
+	lostTotal      lossCause = "total_memory"  // all agents together hold too much, and this one holds most
+	lostByError    lossCause = "error_message" // it sent an error message: it shuts down, or has given the run up
+	lostBadData    lossCause = "bad_data"      // it sent bad data
 )
 
 // connectionLoss returns the loss of a link whose connection ended with an error.
@@ -177,8 +177,8 @@ func (l *link) awaitRefusal() error {
 		if err != nil {
 			return &refusal{"it sent a configuration that traces nothing, and no reason"}
 		}
-		if said, ok := m.(bytefrog.ErrorMessage); ok {
-			return &refusal{said.Text}
+		if message, ok := m.(bytefrog.ErrorMessage); ok {
+			return &refusal{message.Text}
 		}
 	}
 }
@@ -302,10 +302,10 @@ func (l *link) awaitReply(in *connreader.Reader) error {
 // watch waits for an end of a data connection that the guard did not cause.
 func (l *link) watch(in *connreader.Reader) {
 	m, _, err := in.Next(fromCollector(l.version), time.Time{})
-	switch said, isError := m.(bytefrog.ErrorMessage); {
+	switch message, isError := m.(bytefrog.ErrorMessage); {
 	case errors.Is(err, net.ErrClosed):
 	case isError:
-		l.lose(loss{lostTold, errors.New("error from the collector: " + said.Text)})
+		l.lose(loss{lostByError, errors.New("error from the collector: " + message.Text)})
 	case err != nil:
 		l.lose(connectionLoss(err))
 	default:

@@ -265,7 +265,7 @@ func (s *session) stall(l *link) {
 	s.env.counts.Stalls.Add(1)
 	s.agent.Suspend(hq.Overload)
 	s.env.warn(s.env.lines.stalled, s.logger, "The collector reads too slowly: the agent is suspended until the collector has read all waiting data",
-		zap.String("collector", l.address), zap.Duration("took_nothing_for", time.Since(l.lastProgress())), zap.Int64("waiting_bytes", l.waiting.Load()),
+		zap.String("collector", l.address), zap.Duration("read_nothing_for", time.Since(l.lastProgress())), zap.Int64("waiting_bytes", l.waiting.Load()),
 		zap.Int64("most_waiting_bytes", l.flood), zap.Duration("max_wait", s.env.options.MaxWait), zap.Duration("max_wait_per_second", s.env.options.MaxWaitPerSecond))
 	s.wake()
 }
@@ -275,9 +275,9 @@ func (s *session) giveUpBadData(connection string, err error) {
 	s.agent.Release()
 	s.env.counts.BadData.Add(1)
 	s.env.warn(s.env.lines.badData, s.logger, "The agent sent bad data", zap.String("connection", connection), zap.Error(err))
-	said := bytefrog.ErrorMessage{Text: "bytefrog-guard: bad data on a " + connection + " connection: " + err.Error()}
-	s.sendToCollector(said.AppendTo(nil))
-	_ = s.send(said) // an agent that is gone needs no reason
+	message := bytefrog.ErrorMessage{Text: "bytefrog-guard: bad data on a " + connection + " connection: " + err.Error()}
+	s.sendToCollector(message.AppendTo(nil))
+	_ = s.send(message) // an agent that is gone needs no reason
 	s.in.EndBy(time.Now().Add(s.env.timing.linger))
 }
 

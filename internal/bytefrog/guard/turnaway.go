@@ -13,10 +13,10 @@ import (
 )
 
 // turnAway refuses an agent that was not started.
-func (s *session) turnAway(why string) {
+func (s *session) turnAway(reason string) {
 	s.env.counts.TurnedAway.Add(1)
-	s.env.warn(s.env.lines.turnedAway, s.logger, "An agent is refused: its program runs on untraced", zap.String("why", why))
-	if err := hq.TurnAway(unstarted{s}, s.version, "bytefrog-guard: "+why, s.env.timing.ready); err != nil {
+	s.env.warn(s.env.lines.turnedAway, s.logger, "An agent is refused: its program runs on untraced", zap.String("reason", reason))
+	if err := hq.TurnAway(unstarted{s}, s.version, "bytefrog-guard: "+reason, s.env.timing.ready); err != nil {
 		s.logger.Debug("Could not send the reason to a refused agent", zap.Error(err))
 		return
 	}

@@ -113,17 +113,23 @@ type Connections interface {
 }
 
 // Parting is step 5: the wait for an agent to close its connections. An agent can be stopped for
-// as long as its debugger wants, so its connections stay open until the headquarters ends.
+// as long as its debugger wants, so its connections stay open until the headquarters ends. From then on
+// the fields make one of two policies:
+//
+//	user      fields          the headquarters closes the connections
+//	receiver  Over, no Cut    after Grace, when Over is closed
+//	guard     Cut, no Over    after Grace if the agent has answered suspend, otherwise when Cut is closed
+//
+// Cut, if it is set, ends the wait in both policies.
 type Parting struct {
 	// Stopping is closed when the headquarters begins to end. From then on the agent has at least
 	// the time that Grace returns.
 	Stopping <-chan struct{}
 	Grace    func() time.Duration
-	// Over: the agent also has until this is closed. On a busy machine the time of Grace is too
-	// short for some agents, and a program whose connections are closed too early hangs.
+	// Over, unless nil: after the time of Grace, the agent has until Over is closed. On a busy machine the
+	// time of Grace is too short for some agents, and a program whose connections are closed too early hangs.
 	Over <-chan struct{}
-	// Answered: the agent has answered suspend. If Over is nil, it has only the time of Grace, and
-	// any other agent has until Cut is closed.
+	// Answered: the agent has answered suspend. It makes a difference only if Over is nil.
 	Answered bool
 	// Cut, when it is closed, ends the wait in any case. Nil: it never is.
 	Cut <-chan struct{}

@@ -86,8 +86,8 @@ func TestARefusedPeerThatStillSendsReadsTheReason(t *testing.T) {
 	require.NoError(t, peer.(*net.TCPConn).CloseWrite())
 	Refuse(conn, "no room")
 	require.NoError(t, conn.Close())
-	said, err := io.ReadAll(peer)
+	received, err := io.ReadAll(peer)
 	require.NoError(t, err)
-	assert.Equal(t, bytefrog.ErrorMessage{Text: "no room"}.AppendTo(nil), said)
+	assert.Equal(t, bytefrog.ErrorMessage{Text: "no room"}.AppendTo(nil), received)
 	assert.ErrorContains(t, Write(conn, bytefrog.DataHelloReply{}), "closed")
 }

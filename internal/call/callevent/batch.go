@@ -227,7 +227,7 @@ func (b *Batch) unpackRenames(data []byte, offset int, text *stringSection) erro
 			return layoutError(offset+34, "0 or 1", "%d", reused)
 		}
 		r := Rename{
-			Lane: le.Uint64(data), Time: int64(t), First: first == 1, Order: le.Uint32(data[28:]),
+			Lane: le.Uint64(data), Time: int64(t), First: first == 1, Rank: le.Uint32(data[28:]),
 			Reused: reused == 1, Name: text.next(le.Uint32(data[24:])),
 		}
 		switch {

@@ -27,7 +27,7 @@ func sample(t testing.TB) (data []byte, s sections) {
 		c.sequence, c.time = uint64(10+i), int64(i)
 		require.True(t, addCall(p, &c))
 	}
-	require.True(t, p.Rename(Rename{Lane: 8, Time: 3, First: true, Order: 70000, Name: "né"}))
+	require.True(t, p.Rename(Rename{Lane: 8, Time: 3, First: true, Rank: 70000, Name: "né"}))
 	require.True(t, p.Rename(Rename{Lane: 0, Reused: true, After: 12, Time: 4, Name: "main"}))
 	packed, err := p.Close([]Barrier{Point(10, CauseSuspended), End(14, CauseEnded)}, 14, 99)
 	require.NoError(t, err)

@@ -56,7 +56,7 @@
 //
 // A rename is a lane's ID (u64), which need not be in the table of lanes, a
 // sequence number (u64), the time from which the name holds (Unix nanoseconds,
-// signed), the length of the name (u32), its order (u32), and 0 or 1 (u8) each for
+// signed), the length of the name (u32), its rank (u32), and 0 or 1 (u8) each for
 // the lane's first name, provisional, and another thread that has the lane now, and
 // a byte that is ignored by readers and written as zero. The sequence number is that
 // of Rename.After if another thread has the lane. Otherwise it is written as

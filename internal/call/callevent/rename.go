@@ -17,9 +17,9 @@ type Rename struct {
 	// First: the receiver knows no earlier name of the lane. The name then also holds for earlier events, unless a rename with
 	// an earlier Time arrives.
 	First bool
-	// Order is the rename's place among those of its stream, in the order in which the receiver read them. Of two renames with
-	// the same Time the one with the higher Order is the later.
-	Order uint32
+	// Rank is the rename's place among those of its stream, in the order in which the receiver read them. Of two renames with
+	// the same Time the one with the higher Rank is the later.
+	Rank uint32
 	// Reused: another thread has the lane's ID now, and the former thread may still run. The first event of the new thread has
 	// a sequence number of at least After - ReuseMargin, and mostly a time of at least Time - ReuseMarginTime.
 	Reused bool
@@ -62,7 +62,7 @@ func (p *Packer) rename(r Rename, maxBytes int) bool {
 	t.fixed = le.AppendUint64(t.fixed, after)
 	t.fixed = le.AppendUint64(t.fixed, uint64(p.stream.nanoseconds(r.Time)))
 	t.fixed = le.AppendUint32(t.fixed, uint32(len(s)))
-	t.fixed = le.AppendUint32(t.fixed, r.Order)
+	t.fixed = le.AppendUint32(t.fixed, r.Rank)
 	t.fixed = append(t.fixed, bit(r.First), 0, bit(r.Reused), 0)
 	t.strings = append(t.strings, s...)
 	p.narrow()

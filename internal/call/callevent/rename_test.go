@@ -38,7 +38,7 @@ func TestRenamesSurviveWithAndWithoutEvents(t *testing.T) {
 		rename := func() {
 			r := Rename{
 				Lane: random.Uint64(), Time: random.Int64N(1 << 40), First: random.IntN(2) == 0,
-				Order: random.Uint32(), Reused: random.IntN(2) == 0, Name: strings.Repeat("é", random.IntN(20)),
+				Rank: random.Uint32(), Reused: random.IntN(2) == 0, Name: strings.Repeat("é", random.IntN(20)),
 			}
 			if r.Reused {
 				r.After = random.Uint64N(MaxSequence + 1)
@@ -82,7 +82,7 @@ func TestARenameOfAnEarlierWriterHoldsFromItsTime(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p, err := NewPacker(testStream, MinBatchBytes)
 			require.NoError(t, err)
-			require.True(t, p.Rename(Rename{Lane: 7, Time: test.ticks, Order: 3, Name: "n"}))
+			require.True(t, p.Rename(Rename{Lane: 7, Time: test.ticks, Rank: 3, Name: "n"}))
 			packed, err := p.Close(nil, 0, testStream.Epoch)
 			require.NoError(t, err)
 			row := packed.Data[headerSize:]
@@ -91,7 +91,7 @@ func TestARenameOfAnEarlierWriterHoldsFromItsTime(t *testing.T) {
 			var b Batch
 			require.NoError(t, b.Unpack(packed.Data))
 			want := test.want
-			want.Lane, want.Order, want.Name, want.Time = 7, 3, "n", testStream.Epoch+want.Time*testStream.Resolution
+			want.Lane, want.Rank, want.Name, want.Time = 7, 3, "n", testStream.Epoch+want.Time*testStream.Resolution
 			assert.Equal(t, []Rename{want}, b.Renames)
 		})
 	}

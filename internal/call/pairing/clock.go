@@ -8,7 +8,8 @@ import "math"
 // beforeAll is earlier than every event.
 const beforeAll = math.MinInt64 / 2
 
-// clock gives the events of a stream times that strictly increase: rule 7.
+// clock gives the events of a stream times that strictly increase: rule 7. The time by which missing
+// numbers wait is another one: callers pass it as now.
 type clock struct {
 	// now is the time of the last event, in Unix nanoseconds, or beforeAll.
 	now int64

@@ -133,7 +133,7 @@ func (s *script) rename() callevent.Rename {
 	what := s.byte()
 	r := callevent.Rename{
 		Lane: uint64(what % 5), Name: string('p' + rune(what>>6)), First: what&32 != 0,
-		Time: testEpoch + s.time + int64(s.byte()) - 64, Order: uint32(s.byte() % 4),
+		Time: testEpoch + s.time + int64(s.byte()) - 64, Rank: uint32(s.byte() % 4),
 	}
 	if what>>3&3 == 2 {
 		r.Time += testJump * 100

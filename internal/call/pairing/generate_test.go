@@ -429,7 +429,7 @@ func (w *world) rename() {
 		if known && old == e.lane.Name {
 			continue
 		}
-		added := callevent.Rename{Lane: e.lane.ID, Name: e.lane.Name, Time: max(e.time, 0), Order: uint32(len(w.renames))}
+		added := callevent.Rename{Lane: e.lane.ID, Name: e.lane.Name, Time: max(e.time, 0), Rank: uint32(len(w.renames))}
 		switch r.IntN(8) {
 		case 0:
 			added.Time += 1000 * testJump

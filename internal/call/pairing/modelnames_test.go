@@ -22,7 +22,7 @@ func nameAt(all []callevent.Rename, lane uint64, time int64) (last *callevent.Re
 		} else if a.First != b.First {
 			byFirst = 1
 		}
-		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Order, b.Order), byFirst, strings.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Rank, b.Rank), byFirst, strings.Compare(a.Name, b.Name))
 	})
 	for i, r := range of {
 		if i == 0 && r.First || r.Time <= time {

@@ -112,7 +112,7 @@ func (r *renames) accept(from *callevent.Rename, earliest int64, c *Counters) {
 		r.names.chargeLanes(historyBytes)
 	}
 	added := rename{
-		time: from.Time, rank: from.Order, first: from.First, isNew: true,
+		time: from.Time, rank: from.Rank, first: from.First, isNew: true,
 		name: r.names.laneName(callevent.Lane{ID: from.Lane, Name: from.Name}),
 	}
 	i, found := slices.BinarySearchFunc(h.renames, added, r.compare)

@@ -32,7 +32,7 @@ func parseRename(line string) callevent.Rename {
 		if field == "first" {
 			r.First = true
 		} else {
-			r.Order = uint32(parseNumber(strings.TrimPrefix(field, "#")))
+			r.Rank = uint32(parseNumber(strings.TrimPrefix(field, "#")))
 		}
 	}
 	lane, name, _ := strings.Cut(fields[len(fields)-1], ":")
@@ -105,7 +105,7 @@ func TestARenameEvictedInItsOwnBatchChangesNoOpenFrame(t *testing.T) {
 	r.take(full)
 	// The first is the last that fits. For the second the stream forgets the earliest names, and the first is among them.
 	first, second := at(100), at(50)
-	first.Order, second.Order = 1, 2
+	first.Rank, second.Rank = 1, 2
 	r.take(delivery{received: testEpoch, renames: []callevent.Rename{first, second}})
 	r.end(callevent.CauseShutdown)
 	checkNoFault(t, r)
@@ -123,7 +123,7 @@ func requests(from, to uint64, step int64) (d delivery) {
 			e.time = begins + int64(n)
 			d.events = append(d.events, e)
 		}
-		d.renames = append(d.renames, callevent.Rename{Lane: 1, Time: begins, First: i == 0, Name: fmt.Sprint("request-", i), Order: uint32(i)})
+		d.renames = append(d.renames, callevent.Rename{Lane: 1, Time: begins, First: i == 0, Name: fmt.Sprint("request-", i), Rank: uint32(i)})
 		d.received = begins
 	}
 	return d
@@ -200,7 +200,7 @@ func TestRenamesThatArriveBackwardsAreBoundedAndCounted(t *testing.T) {
 	for range 4 {
 		d := delivery{received: testEpoch}
 		for range callevent.MaxRenames {
-			d.renames = append(d.renames, callevent.Rename{Lane: 1, Time: testEpoch + 1_000_000 - int64(count), Order: uint32(count), Name: fmt.Sprint("n", count%10)})
+			d.renames = append(d.renames, callevent.Rename{Lane: 1, Time: testEpoch + 1_000_000 - int64(count), Rank: uint32(count), Name: fmt.Sprint("n", count%10)})
 			count++
 		}
 		r.take(d)

@@ -22,11 +22,18 @@ import (
 // When all calls have ended, the truncated ones too, no thread is inside a call, and the
 // lane is no longer shared. A break hides whether that is so: a shared lane then stays
 // shared, and so does one that had open calls at a break before the reuse.
+//
+// Three fields have the place of the other thread's first event. That event can be earlier than its rename says, so
+// two of them have a margin:
+//
+//	field  of the rename  margin before    use
+//	from   After          ReuseMargin      begins: an event of this number or a later one may be the first
+//	at     Time           ReuseMarginTime  begins: an event of this time or a later one may be the first
+//	time   Time           none             pending ends at an event of this time or a later one
 type reuse struct {
-	// rank is the Order of the latest rename that announces the reuse.
+	// rank is the Rank of the latest rename that announces the reuse.
 	rank uint32
-	// pending: the lane is not past the rename. The first event of the other thread can
-	// have the number from, or the time at. The rename has the time time.
+	// pending: the lane is not past the rename.
 	pending  bool
 	from     uint64
 	at, time int64
@@ -56,9 +63,9 @@ const (
 )
 
 // isNew reports whether a rename announces another reuse, or may have an earlier place of the pending one: the first
-// writers sent a rename of one order twice, at first without its number.
+// writers sent a rename of one rank twice, at first without its number.
 func (r *reuse) isNew(from *callevent.Rename) bool {
-	return from.Order > r.rank || from.Order == r.rank && r.pending
+	return from.Rank > r.rank || from.Rank == r.rank && r.pending
 }
 
 // accept notes a rename that announces the reuse.
@@ -71,7 +78,7 @@ func (r *reuse) accept(from *callevent.Rename) {
 		// The lane is not past an earlier reuse. The earlier place is the safe one.
 		after, at = min(after, r.from), min(at, r.at)
 	}
-	r.rank, r.pending, r.from, r.at, r.time = from.Order, true, after, at, from.Time
+	r.rank, r.pending, r.from, r.at, r.time = from.Rank, true, after, at, from.Time
 }
 
 // begins reports whether the event may be the other thread's first.

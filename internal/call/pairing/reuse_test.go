@@ -66,7 +66,7 @@ func (p *sharers) begin(off int) {
 	if thread > 0 {
 		n := uint64(max(p.begun+1, len(p.events)+off))
 		r := callevent.Rename{
-			Lane: 1, After: n, Time: testEpoch + int64(len(p.events)+2)*1_000_000, Order: uint32(thread), Reused: true, Name: fmt.Sprint("reused ", thread),
+			Lane: 1, After: n, Time: testEpoch + int64(len(p.events)+2)*1_000_000, Rank: uint32(thread), Reused: true, Name: fmt.Sprint("reused ", thread),
 		}
 		switch p.random.IntN(3) {
 		case 0:
@@ -108,7 +108,7 @@ func (p *sharers) play(threads, steps, off int) {
 func TestAReuseBeginsAtTheNumberOfItsSecondRename(t *testing.T) {
 	settings := wide()
 	r := newRig(&settings, 1)
-	reused := callevent.Rename{Lane: 1, Name: "reused", Order: 1, Reused: true, After: callevent.MaxSequence, Time: testEpoch + 10*callevent.ReuseMarginTime}
+	reused := callevent.Rename{Lane: 1, Name: "reused", Rank: 1, Reused: true, After: callevent.MaxSequence, Time: testEpoch + 10*callevent.ReuseMarginTime}
 	numbered := reused
 	numbered.After = 1
 	r.take(delivery{received: testEpoch, events: []happened{parseEvent("0 +a")}, renames: []callevent.Rename{reused}})

@@ -15,7 +15,7 @@ import (
 func Sorted(renames []callevent.Rename) []callevent.Rename {
 	sorted := slices.Clone(renames)
 	slices.SortFunc(sorted, func(a, b callevent.Rename) int {
-		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Order, b.Order))
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Rank, b.Rank))
 	})
 	return slices.Compact(sorted)
 }

@@ -15,15 +15,15 @@ import (
 )
 
 func TestAHeartbeatAllocatesNothing(t *testing.T) {
-	run := deskRun(t, consumertest.NewNop())
+	run := startedRun(t, consumertest.NewNop())
 	assert.Zero(t, testing.AllocsPerRun(100, func() { run.agent.Heartbeat(bytefrog.ModeTracing) }))
 }
 
-// The end of a run resumes a paused program. An order that waits for that must not take it for success.
+// The end of a run resumes a paused program. A command that waits for that must not take it for success.
 func TestAnOrderThatWaitsEndsWithTheRun(t *testing.T) {
-	run := deskRun(t, consumertest.NewNop())
+	run := startedRun(t, consumertest.NewNop())
 	run.life.leave(ShuttingDown())
-	err := (&orders{run: run}).await(t.Context(), notConfirmed+"resumed the program", func() bool { return true })
+	err := (&commands{run: run}).await(t.Context(), notConfirmed+"resumed the program", func() bool { return true })
 	require.Error(t, err)
 	assert.Equal(t, agentcontrol.Lost, agentcontrol.ReasonOf(err))
 }

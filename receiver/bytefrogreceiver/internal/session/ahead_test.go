@@ -32,8 +32,8 @@ type pair struct {
 }
 
 func newPair(t *testing.T) *pair {
-	p := &pair{t: t, run: deskRun(t, discard(func(ptrace.Traces) {}))}
-	p.run.env.Run.Now = func() time.Time { return time.Unix(1000, p.looks.Add(1)) }
+	p := &pair{t: t, run: startedRun(t, discard(func(ptrace.Traces) {}))}
+	p.run.env.Receiver.Now = func() time.Time { return time.Unix(1000, p.looks.Add(1)) }
 	p.run.pace = pace.NewGroup(p.run.stream, 10, 4<<20)
 	for _, d := range []**dataConnection{&p.behind, &p.ahead} {
 		_, conn := net.Pipe()
@@ -48,7 +48,7 @@ func newPair(t *testing.T) *pair {
 // readBehind makes the connection that is behind wait for bytes, which do not arrive.
 func (p *pair) readBehind() {
 	var reading sync.WaitGroup
-	reading.Go(func() { _, _ = p.behind.in.Read(p.run.env.Run.Now(), time.Time{}) })
+	reading.Go(func() { _, _ = p.behind.in.Read(p.run.env.Receiver.Now(), time.Time{}) })
 	p.t.Cleanup(func() {
 		p.behind.in.TakeAway()
 		reading.Wait()
@@ -69,7 +69,7 @@ func TestAConnectionThatIsAheadWaitsThoughItsRunEnds(t *testing.T) {
 	p := newPair(t)
 	p.run.life.leave(endedByAgent())
 	done := make(chan error)
-	go func() { done <- p.ahead.pack(numbersFrom(1000), p.run.env.Run.Now()) }()
+	go func() { done <- p.ahead.pack(numbersFrom(1000), p.run.env.Receiver.Now()) }()
 	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
 	require.Empty(t, done, "the agent has sent more than was read")
 	p.ahead.in.TakeAway()
@@ -80,9 +80,9 @@ func TestAConnectionThatIsAheadWaitsThoughItsRunEnds(t *testing.T) {
 // forgiven, even after a long time.
 func TestMissingNumbersAreNotForgivenWhileAnotherConnectionIsHeldUp(t *testing.T) {
 	p := newPair(t)
-	p.run.env.Run.Now = func() time.Time { return time.Unix(60*p.looks.Add(1), 0) }
+	p.run.env.Receiver.Now = func() time.Time { return time.Unix(60*p.looks.Add(1), 0) }
 	done := make(chan error)
-	go func() { done <- p.ahead.pack(numbersFrom(1000), p.run.env.Run.Now()) }()
+	go func() { done <- p.ahead.pack(numbersFrom(1000), p.run.env.Receiver.Now()) }()
 	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
 	looks := p.looks.Load()
 	require.Eventually(t, func() bool { p.run.pace.Changed(); return p.looks.Load() > looks+20 }, receivertestbed.Patience, time.Millisecond)
@@ -95,15 +95,15 @@ func TestMissingNumbersAreNotForgivenWhileAnotherConnectionIsHeldUp(t *testing.T
 func TestEventsWaitForNamesWhileAnotherConnectionWaits(t *testing.T) {
 	p := newPair(t)
 	done := make(chan error)
-	go func() { done <- p.ahead.pack(numbersFrom(1000), p.run.env.Run.Now()) }()
+	go func() { done <- p.ahead.pack(numbersFrom(1000), p.run.env.Receiver.Now()) }()
 	require.Eventually(t, p.ahead.member.Waits, receivertestbed.Patience, time.Millisecond)
 	p.behind.in.OnWait(func() {}) // the connection ahead does not notice, and waits on
 	p.readBehind()
 	other := &dataConnection{run: p.run, member: p.ahead.member, in: p.ahead.in}
-	assert.False(t, other.awaitNames(p.run.env.Run.Now()).Over)
+	assert.False(t, other.awaitNames(p.run.env.Receiver.Now()).Over)
 	p.ahead.in.TakeAway()
 	require.NoError(t, <-done)
-	assert.True(t, other.awaitNames(p.run.env.Run.Now()).Over)
+	assert.True(t, other.awaitNames(p.run.env.Receiver.Now()).Over)
 }
 
 // If events are packed in pieces, the error has the position in all of them.
@@ -116,7 +116,7 @@ func TestABadEventBehindAGapIsWhereItIs(t *testing.T) {
 		events[i].Type = bytefrog.TypeMethodEntry
 	}
 	var bad *connreader.BadData
-	require.ErrorAs(t, p.ahead.pack(events, p.run.env.Run.Now()), &bad)
+	require.ErrorAs(t, p.ahead.pack(events, p.run.env.Receiver.Now()), &bad)
 	assert.EqualValues(t, 150*bytefrog.MethodEntrySize+stream.SequenceOffset, bad.Offset)
 	assert.Equal(t, 150, p.ahead.fresh)
 }
@@ -124,8 +124,8 @@ func TestABadEventBehindAGapIsWhereItIs(t *testing.T) {
 func TestAConnectionIsWhereItsLastNumberIs(t *testing.T) {
 	p := newPair(t)
 	p.readBehind()
-	require.NoError(t, p.ahead.marker(bytefrog.Marker{Sequence: 7, Key: "k"}, p.run.env.Run.Now()))
+	require.NoError(t, p.ahead.marker(bytefrog.Marker{Sequence: 7, Key: "k"}, p.run.env.Receiver.Now()))
 	assert.EqualValues(t, 7, p.ahead.member.Position())
-	require.NoError(t, p.ahead.pack(numbersFrom(8), p.run.env.Run.Now()))
+	require.NoError(t, p.ahead.pack(numbersFrom(8), p.run.env.Receiver.Now()))
 	assert.EqualValues(t, 107, p.ahead.member.Position())
 }

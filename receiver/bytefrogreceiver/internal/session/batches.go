@@ -60,8 +60,8 @@ func newBatches(ctx context.Context, env *Environment, logger *zap.Logger, resou
 		}
 	}
 	return &batches{
-		Batches:  receiverkit.NewBatches(ctx, env.Run, logger, env.Settings.Batches, settings),
-		resource: resource, heldUp: heldUp, now: func() time.Time { return env.Run.Now() },
+		Batches:  receiverkit.NewBatches(ctx, env.Receiver, logger, env.Settings.Batches, settings),
+		resource: resource, heldUp: heldUp, now: func() time.Time { return env.Receiver.Now() },
 	}
 }
 

@@ -30,8 +30,8 @@ import (
 // runMemory is limits.max_run_memory of these tests.
 const runMemory = 64 << 20
 
-// deskEnvironment returns an environment with the receiver's defaults.
-func deskEnvironment(t testing.TB, next consumer.Traces) *Environment {
+// defaultEnvironment returns an environment with the receiver's defaults.
+func defaultEnvironment(t testing.TB, next consumer.Traces) *Environment {
 	t.Helper()
 	common, batches := receiverkit.DefaultConfig(), receiverkit.DefaultBatchesConfig()
 	kit, err := receiverkit.New(receivertest.NewNopSettings(metadata.Type), &common, receiverkit.Names{Format: "bytefrog", Scope: metadata.ScopeName})
@@ -39,7 +39,7 @@ func deskEnvironment(t testing.TB, next consumer.Traces) *Environment {
 	own, err := telemetry.New(kit.Telemetry)
 	require.NoError(t, err)
 	return &Environment{
-		Run: kit.NewRun(context.Background(), componenttest.NewNopHost(), sharedreceiver.Signals{Traces: next}), Telemetry: own, Timing: &Timing{},
+		Receiver: kit.NewRun(context.Background(), componenttest.NewNopHost(), sharedreceiver.Signals{Traces: next}), Telemetry: own, Timing: &Timing{},
 		Settings: Settings{
 			Agent: bytefrog.AgentConfiguration{BufferMemoryBudget: 4 << 20, DataConnections: 2}, TextKey: "text",
 			Silence: time.Hour, MaxBlock: 5 * time.Second, Batches: &batches, NameWait: time.Second,
@@ -48,42 +48,42 @@ func deskEnvironment(t testing.TB, next consumer.Traces) *Environment {
 	}
 }
 
-// desk returns a run without a network. Nothing of it has begun.
-func desk(env *Environment, memory int, control net.Conn, records Records) *run {
+// unconnectedRun returns a run without a network. Nothing of it has begun.
+func unconnectedRun(env *Environment, memory int, control net.Conn, records Records) *run {
 	return newRun(env, Options{
 		ID: 1, Stream: callevent.StreamID{1}, Resource: pcommon.NewResource(), Version: 1, Control: newReader(control),
-		Memory: runmemory.New(env.Run.Memory, memory, nil), Records: records,
+		Memory: runmemory.New(env.Receiver.Memory, memory, nil), Records: records,
 	})
 }
 
-// deskRun returns a run whose agent was started, without data connections. Its control connection
+// startedRun returns a run whose agent was started, without data connections. Its control connection
 // has ended.
-func deskRun(t testing.TB, next consumer.Traces) *run {
+func startedRun(t testing.TB, next consumer.Traces) *run {
 	t.Helper()
-	return startedDesk(t, deskEnvironment(t, next), runMemory)
+	return startedRunIn(t, defaultEnvironment(t, next), runMemory)
 }
 
-func startedDesk(t testing.TB, env *Environment, memory int) *run {
+func startedRunIn(t testing.TB, env *Environment, memory int) *run {
 	t.Helper()
 	client, server := net.Pipe()
 	t.Cleanup(func() { _, _ = client.Close(), server.Close() })
-	r := desk(env, memory, server, &noted{})
+	r := unconnectedRun(env, memory, server, &recordedTexts{})
 	close(r.life.started)
 	close(r.control.ended)
 	r.stream.StartClock(time.Now())
 	return r
 }
 
-// noted has what an agent reports, as texts.
-type noted struct{ lines []string }
+// recordedTexts has what an agent reports, as texts.
+type recordedTexts struct{ lines []string }
 
-func (n *noted) add(line string)                           { n.lines = append(n.lines, line) }
-func (n *noted) Started(uint8, net.Addr)                   {}
-func (n *noted) Mode(_, after bytefrog.Mode)               { n.add("mode " + after.String()) }
-func (n *noted) Class(m bytefrog.ClassReport)              { n.add(m.Result.String() + " " + m.Class) }
-func (n *noted) Error(m bytefrog.ErrorMessage)             { n.add("error " + m.Text) }
-func (n *noted) Marker(bytefrog.Marker, uint64, time.Time) {}
-func (n *noted) Ended(Ending)                              {}
+func (n *recordedTexts) add(line string)                           { n.lines = append(n.lines, line) }
+func (n *recordedTexts) Started(uint8, net.Addr)                   {}
+func (n *recordedTexts) Mode(_, after bytefrog.Mode)               { n.add("mode " + after.String()) }
+func (n *recordedTexts) Class(m bytefrog.ClassReport)              { n.add(m.Result.String() + " " + m.Class) }
+func (n *recordedTexts) Error(m bytefrog.ErrorMessage)             { n.add("error " + m.Text) }
+func (n *recordedTexts) Marker(bytefrog.Marker, uint64, time.Time) {}
+func (n *recordedTexts) Ended(Ending)                              {}
 
 // newDataConnection returns a connection that can be read, and has not joined its run.
 func newDataConnection(r *run, conn net.Conn) (*dataConnection, error) {

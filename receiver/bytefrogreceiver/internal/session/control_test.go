@@ -13,7 +13,7 @@ import (
 )
 
 func TestABatchWaitsForEarlierMessagesOfTheControlConnection(t *testing.T) {
-	busy := deskRun(t, discard(func(ptrace.Traces) {}))
+	busy := startedRun(t, discard(func(ptrace.Traces) {}))
 	busy.control.ended = make(chan struct{})
 	waited := make(chan time.Duration)
 	await := func() {

@@ -31,7 +31,7 @@ func (c *controlReader) read() {
 	defer close(r.control.ended)
 	in := r.control.in
 	silence := r.env.Settings.Silence
-	pulse := pulse{silence: silence, heard: r.env.Run.Now()}
+	pulse := pulse{silence: silence, heard: r.env.Receiver.Now()}
 	for {
 		err := c.decode()
 		if err == nil {
@@ -41,7 +41,7 @@ func (c *controlReader) read() {
 			r.badData(telemetry.ConnectionControl, err)
 			return
 		}
-		now := r.env.Run.Now()
+		now := r.env.Receiver.Now()
 		until, lost := pulse.check(r.control.heartbeats.Load(), now)
 		if lost && !(r.control.lastMode() == bytefrog.ModeShuttingDown && c.isSending(now, silence)) {
 			r.life.leave(Unresponsive(silence))
@@ -122,7 +122,7 @@ func (c *controlReader) handle(m bytefrog.Message) error {
 
 func (c *controlReader) heartbeat(m bytefrog.Heartbeat) {
 	r := c.run
-	before := r.control.heartbeat(m, r.env.Run.Now().Sub(r.life.opened))
+	before := r.control.heartbeat(m, r.env.Receiver.Now().Sub(r.life.opened))
 	r.agent.Heartbeat(m.Mode)
 	if before != m.Mode {
 		r.logger.Debug("The agent changed its mode", zap.Stringer("from", before), zap.Stringer("to", m.Mode))

@@ -126,7 +126,7 @@ func (d *dataConnection) awaitLastNames() {
 	defer timer.Stop()
 	for {
 		changed := d.run.pace.NextChange()
-		now := d.run.env.Run.Now()
+		now := d.run.env.Receiver.Now()
 		d.batch.Attend(now)
 		if d.batch.Waiting() == 0 || d.run.data.complete() {
 			return
@@ -148,7 +148,7 @@ func (d *dataConnection) awaitLastNames() {
 
 // finishNow sends the last batch, even if names are missing.
 func (d *dataConnection) finishNow() {
-	d.batch.Settle(d.run.env.Run.Now())
+	d.batch.Settle(d.run.env.Receiver.Now())
 	d.countDropped()
 	d.batch.Flush()
 }
@@ -180,7 +180,7 @@ var errStop = errors.New("the agent has reported an error")
 // read reads the connection to its end, or to unreadable data. All earlier data is in the batch
 // then.
 func (d *dataConnection) read() {
-	now := d.run.env.Run.Now()
+	now := d.run.env.Receiver.Now()
 	// Some data may have arrived together with data hello.
 	if !d.process(0, now) {
 		return
@@ -188,7 +188,7 @@ func (d *dataConnection) read() {
 	for {
 		n, err := d.in.Read(now, d.wake(now))
 		d.member.Arrived(n)
-		now = d.run.env.Run.Now()
+		now = d.run.env.Receiver.Now()
 		if n > 0 && !d.process(n, now) {
 			return
 		}
@@ -207,7 +207,7 @@ func (d *dataConnection) read() {
 			d.batch.Attend(now)
 		}
 		// Attend may take long.
-		now = d.run.env.Run.Now()
+		now = d.run.env.Receiver.Now()
 	}
 }
 
@@ -311,9 +311,9 @@ func (d *dataConnection) pack(events []bytefrog.Event, now time.Time) error {
 		piece := events[added:]
 		do := d.count
 		if d.batch != nil {
-			began := d.run.env.Run.Now()
+			began := d.run.env.Receiver.Now()
 			piece = d.member.Await(piece, &d.waiting)
-			d.run.heldUp.ended(began, d.run.env.Run.Now())
+			d.run.heldUp.ended(began, d.run.env.Receiver.Now())
 			do = d.batch.Pack
 		}
 		d.run.breaks.settleBefore(piece)
@@ -338,7 +338,7 @@ func (d *dataConnection) pack(events []bytefrog.Event, now time.Time) error {
 // that ends no wait.
 func (d *dataConnection) whileAhead() pace.Waiting {
 	return pace.Waiting{
-		Now: func() time.Time { return d.run.env.Run.Now() }, Attend: d.attendUnread,
+		Now: func() time.Time { return d.run.env.Receiver.Now() }, Attend: d.attendUnread,
 		Stop: d.in.Taken(), Full: d.run.Memory.Full(), Cancelled: d.run.ctx.Done(),
 	}
 }

@@ -15,7 +15,7 @@
 //   - live does everything that no message of the agent causes: keepAlive reports that the run is alive,
 //     rateWatch warns of a high call rate, and farewell ends the run.
 //
-// Operators' commands (orders.go) run in the goroutines of the extension agent_control.
+// Operators' commands (commands.go) run in the goroutines of the extension agent_control.
 //
 // # State
 //

@@ -19,7 +19,8 @@ import (
 
 // Environment is what all sessions share.
 type Environment struct {
-	Run       *receiverkit.Run
+	// Receiver is the receiver from its start to its shutdown. A run is an agent's.
+	Receiver  *receiverkit.Run
 	Telemetry *telemetry.Telemetry
 	Settings  Settings
 	Timing    *Timing

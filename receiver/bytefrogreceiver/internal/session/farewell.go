@@ -84,7 +84,7 @@ func (f *farewell) isReady() bool {
 		select {
 		case <-r.data.joined:
 		case <-r.control.ended:
-		case <-r.env.Run.Delivering.Done():
+		case <-r.env.Receiver.Delivering.Done():
 		}
 	}
 	if r.data.refuseUnlessJoined() {
@@ -264,8 +264,8 @@ func (f *farewell) logEnding() {
 	r.logger.Log(r.life.ending.level(), "The run ends: "+r.life.ending.Text,
 		zap.Stringer("cause", r.life.ending.Cause), zap.Error(r.life.ending.Err),
 		zap.Uint64("events", s.Events), zap.Uint64("bytes", s.Bytes), zap.Uint64("breaks", s.SumOfBreaks()),
-		zap.Duration("duration", r.env.Run.Now().Sub(r.life.opened).Round(time.Millisecond)))
-	r.classes.failed.log(r.logger, r.env.Run.Now(), true)
+		zap.Duration("duration", r.env.Receiver.Now().Sub(r.life.opened).Round(time.Millisecond)))
+	r.classes.failed.log(r.logger, r.env.Receiver.Now(), true)
 	if r.life.ending.Cause == callevent.CauseEnded {
 		r.warnIfUntraced()
 	}

@@ -73,9 +73,9 @@ func FuzzDataConnection(f *testing.F) {
 			return nil
 		})
 		require.NoError(t, err)
-		env := deskEnvironment(t, check)
+		env := defaultEnvironment(t, check)
 		env.Settings.NameWait = 3 * time.Millisecond
-		run := startedDesk(t, env, minRunMemory)
+		run := startedRunIn(t, env, minRunMemory)
 		_, conn := net.Pipe()
 		d, err := newDataConnection(run, &piece{Conn: conn})
 		require.NoError(t, err)
@@ -106,8 +106,8 @@ func FuzzControlConnection(f *testing.F) {
 		b = b[:min(len(b), 1<<16)]
 		agent, collector := net.Pipe()
 		t.Cleanup(func() { _ = collector.Close() })
-		records := &noted{}
-		run := desk(deskEnvironment(t, consumertest.NewNop()), runMemory, collector, records)
+		records := &recordedTexts{}
+		run := unconnectedRun(defaultEnvironment(t, consumertest.NewNop()), runMemory, collector, records)
 		close(run.life.started)
 		go (&controlReader{run: run}).read()
 		written := make(chan struct{})

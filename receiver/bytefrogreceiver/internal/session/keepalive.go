@@ -35,7 +35,7 @@ type announcement struct {
 
 // isDue reports whether a batch is due even without new breaks.
 func (k *keepAlive) isDue() bool {
-	return k.refused || k.run.env.Run.Now().Sub(k.accepted) >= k.run.env.Settings.Batches.KeepaliveInterval
+	return k.refused || k.run.env.Receiver.Now().Sub(k.accepted) >= k.run.env.Settings.Batches.KeepaliveInterval
 }
 
 // announce sends a batch with the breaks that no batch has announced, if there are any or a batch is
@@ -68,7 +68,7 @@ func (k *keepAlive) announce() {
 func (k *keepAlive) announced(a announcement) {
 	k.announcing, k.refused = nil, !a.accepted
 	if a.accepted {
-		k.accepted = k.run.env.Run.Now()
+		k.accepted = k.run.env.Receiver.Now()
 		k.run.stream.BarriersAnnounced(a.barriers)
 	}
 	if k.missed {

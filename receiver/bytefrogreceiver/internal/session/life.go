@@ -45,7 +45,7 @@ func live(r *run) {
 		case a := <-k.announcing:
 			k.announced(a)
 		case <-ticker.C:
-			now := r.env.Run.Now()
+			now := r.env.Receiver.Now()
 			if k.isDue() {
 				k.announce()
 			}

@@ -212,7 +212,7 @@ func (r recording) pair(b *testing.B, settings map[string]any, spans func(ptrace
 // arrived.
 func (r recording) play(b *testing.B, next consumer.Traces) {
 	b.Helper()
-	run := deskRun(b, next)
+	run := startedRun(b, next)
 	connections := make([]*dataConnection, len(r.data[0]))
 	index := map[string]int{}
 	for i := range connections {

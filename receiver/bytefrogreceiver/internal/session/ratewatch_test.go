@@ -15,7 +15,7 @@ import (
 )
 
 func TestARunThatTracesTooMuchIsWarnedOfOnceAMinute(t *testing.T) {
-	run := deskRun(t, consumertest.NewNop())
+	run := startedRun(t, consumertest.NewNop())
 	core, said := observer.New(zapcore.WarnLevel)
 	run.logger = zap.New(core)
 	now := run.life.opened

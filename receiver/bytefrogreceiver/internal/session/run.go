@@ -49,14 +49,14 @@ const runBytes = 24 << 10
 func newRun(env *Environment, options Options) *run {
 	r := &run{
 		env: env, Options: options,
-		logger:  env.Run.Logger.With(zap.Uint8("run", options.ID), zap.String("peer", options.Control.Conn().RemoteAddr().String())),
-		life:    newLifetime(env.Run.Now()),
+		logger:  env.Receiver.Logger.With(zap.Uint8("run", options.ID), zap.String("peer", options.Control.Conn().RemoteAddr().String())),
+		life:    newLifetime(env.Receiver.Now()),
 		control: newControl(options.Control),
 		heldUp:  holdUp{nameWait: env.Settings.NameWait},
 		data:    newDataConnections(int(env.Settings.Agent.DataConnections)),
 		news:    make(chan struct{}, 1),
 	}
-	r.ctx, r.giveUp = context.WithCancelCause(env.Run.Delivering)
+	r.ctx, r.giveUp = context.WithCancelCause(env.Receiver.Delivering)
 	r.Memory.Resize(0, runBytes)
 	r.stream = r.newStream()
 	r.breaks = &breaks{stream: r.stream, telemetry: env.Telemetry, added: r.wake}
@@ -73,7 +73,7 @@ func (r *run) newStream() *stream.Stream {
 	settings, counters := &r.env.Settings, r.env.Telemetry
 	var reuse sync.Once
 	return stream.New(stream.Settings{
-		ID: r.Stream, TextKey: settings.TextKey, Memory: r.Memory, Now: r.env.Run.Now,
+		ID: r.Stream, TextKey: settings.TextKey, Memory: r.Memory, Now: r.env.Receiver.Now,
 		MaxBatchBytes: settings.Batches.Batch.MaxBytes, MaxBatchDelay: settings.Batches.Batch.MaxDelay, NameWait: settings.NameWait,
 		Counts: stream.Counts{
 			NamesLate: counters.NamesLate, NamesUnknown: counters.NamesUnknown, NameRemapped: counters.NameRemapped,
@@ -128,7 +128,7 @@ type traffic struct {
 func (r *run) countData(events, bytes int) {
 	r.traffic.bytes.Add(uint64(bytes))
 	r.env.Telemetry.Received(int64(events), int64(bytes))
-	r.traffic.last.Store(int64(r.env.Run.Now().Sub(r.life.opened)))
+	r.traffic.last.Store(int64(r.env.Receiver.Now().Sub(r.life.opened)))
 	r.data.changed.Notify()
 }
 

@@ -37,7 +37,7 @@ func New(env *Environment, options Options) *Session {
 // Serve returns the ending, and the caller refuses the agent; nil: the agent has disconnected.
 func (s *Session) Serve() (notStarted error) {
 	r := s.run
-	r.env.Run.Go(s.live)
+	r.env.Receiver.Go(s.live)
 	gone := s.start()
 	if r.life.isStarted() {
 		disconnected := r.Started()
@@ -91,7 +91,7 @@ func (s *Session) sendStart() error {
 	if err := r.control.send(configuration); err != nil {
 		return err
 	}
-	r.stream.StartClock(r.env.Run.Now())
+	r.stream.StartClock(r.env.Receiver.Now())
 	return r.control.send(bytefrog.Command{Of: bytefrog.TypeStart})
 }
 
@@ -162,5 +162,5 @@ func (s *Session) Memory() *runmemory.Memory { return s.run.Memory }
 
 // Do carries out a command of an operator, and returns its result as a text.
 func (s *Session) Do(ctx context.Context, command string) (message string, err error) {
-	return (&orders{run: s.run}).do(ctx, command)
+	return (&commands{run: s.run}).do(ctx, command)
 }

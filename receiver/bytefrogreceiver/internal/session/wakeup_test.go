@@ -76,9 +76,9 @@ func TestAWaitForNamesIsEndedByAWakeUp(t *testing.T) {
 			which := map[bool]string{false: ", while the connection is read", true: ", after its end"}[ended]
 			t.Run(name+which, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					env := deskEnvironment(t, discard(func(ptrace.Traces) {}))
+					env := defaultEnvironment(t, discard(func(ptrace.Traces) {}))
 					env.Settings.NameWait = c.nameWait
-					r := startedDesk(t, env, runMemory)
+					r := startedRunIn(t, env, runMemory)
 					silent, other := watch(t, r), watch(t, r)
 					go silent.readToEnd()
 					silent.receive(t, nameless)

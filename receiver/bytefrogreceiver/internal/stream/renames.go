@@ -34,12 +34,12 @@ const (
 	maxOwnRenames = 32
 )
 
-// add adds a rename that a connection has read, and sets its order.
+// add adds a rename that a connection has read, and sets its rank.
 func (p *pendingRenames) add(r callevent.Rename, of *Packer, bytes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.count++
-	r.Order = p.count
+	r.Rank = p.count
 	p.pending = append(p.pending, pendingRename{rename: r, of: of, bytes: bytes})
 }
 

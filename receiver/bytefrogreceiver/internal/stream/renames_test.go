@@ -90,7 +90,7 @@ func TestARenameIsInTheNextBatchOfItsConnection(t *testing.T) {
 	assert.Equal(t, [][]uint64{{5, 8}, {9}}, p.sequences)
 	a, b := p.renames[0][0], p.renames[0][1]
 	assert.True(t, a.First && b.First, "b overtook no name, but it is the earlier one")
-	assert.Less(t, a.Order, b.Order)
+	assert.Less(t, a.Rank, b.Rank)
 }
 
 func TestARenameWithoutEventsIsSentAfterTheDelayOfABatch(t *testing.T) {

@@ -7,7 +7,7 @@
 //	file             content
 //	session.go       the session: registration, commands, lists, restoring
 //	conversation.go  the connection: one command at a time, deadlines
-//	orders.go        the queue of commands
+//	commandqueue.go  the queue of commands
 //	result.go        results of commands
 //	ending.go        why a session ended
 //	undo.go          undo commands of closed connections

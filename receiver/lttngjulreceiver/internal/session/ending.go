@@ -47,7 +47,7 @@ func (e *abandonedError) Error() string {
 
 func (e *abandonedError) Unwrap() error { return e.err }
 
-// endingOf returns the ending for an error of carryOutOrders.
+// endingOf returns the ending for an error of carryOutAll.
 func endingOf(err error) Ending {
 	var abandoned *abandonedError
 	if err == nil || errors.As(err, &abandoned) {

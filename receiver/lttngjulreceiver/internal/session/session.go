@@ -77,7 +77,7 @@ type Session struct {
 	// pid is the process ID inside the process's own namespace; 0: the protocol does not send it.
 	pid        uint32
 	registered time.Time
-	orders     orders
+	commands   commandQueue
 	// loggers is the number of loggers, and answeredAt the time of the last answer in Unix nanoseconds.
 	loggers, answeredAt atomic.Int64
 
@@ -153,9 +153,9 @@ func (s *Session) identify(sent func()) error {
 
 // Queue queues commands for the agent. It returns false if the receiver is disconnecting from it.
 func (s *Session) Queue(commands ...lttngagent.Command) bool {
-	queued := make([]order, len(commands))
+	queued := make([]queuedCommand, len(commands))
 	for i, command := range commands {
-		queued[i] = order{command: command}
+		queued[i] = queuedCommand{command: command}
 	}
 	return s.queue(queued...)
 }
@@ -164,7 +164,7 @@ func (s *Session) Queue(commands ...lttngagent.Command) bool {
 // agent, or the context's.
 func (s *Session) Do(ctx context.Context, command lttngagent.Command) (Answer, error) {
 	answered := make(chan Answer, 1)
-	if !s.queue(order{command: command, caller: ctx, answered: answered}) {
+	if !s.queue(queuedCommand{command: command, caller: ctx, answered: answered}) {
 		return Answer{}, ErrNotSent
 	}
 	select {
@@ -175,15 +175,15 @@ func (s *Session) Do(ctx context.Context, command lttngagent.Command) (Answer, e
 	}
 }
 
-func (s *Session) queue(more ...order) bool {
-	queued := s.orders.queue(more...)
+func (s *Session) queue(more ...queuedCommand) bool {
+	queued := s.commands.queue(more...)
 	s.conversation.wake()
 	return queued
 }
 
 // RestoreUntil makes Serve restore the agent until the time latest, and return.
 func (s *Session) RestoreUntil(latest time.Time) {
-	s.orders.close()
+	s.commands.close()
 	s.conversation.finishBy(latest)
 	s.conversation.wake()
 }
@@ -197,15 +197,15 @@ func (s *Session) Serve(o Observer) {
 	if s.Agent().Dialect == lttngagent.RFC {
 		o.Released() // no application waits for it
 	}
-	e := s.endingFor(s.carryOutOrders())
-	s.orders.close()
+	e := s.endingFor(s.carryOutAll())
+	s.commands.close()
 	o.Ended(e)
 	if e.Cause != Shutdown && !e.forgetsCommands(s.Agent().Domain) {
 		s.undoLater(e)
 	}
 }
 
-// endingFor returns the ending for an error of carryOutOrders. If memory was short, it first frees the agent's memory.
+// endingFor returns the ending for an error of carryOutAll. If memory was short, it first frees the agent's memory.
 func (s *Session) endingFor(err error) Ending {
 	e := endingOf(err)
 	if why := s.conversation.charge.closeReason(); why != nil && e.Cause != Shutdown {
@@ -227,18 +227,18 @@ func (s *Session) undoLater(e Ending) {
 	s.group.undo.add(s.life(), s.undo)
 }
 
-// carryOutOrders sends the queued commands, lists loggers in between, and waits. It returns nil once it has restored the
+// carryOutAll sends the queued commands, lists loggers in between, and waits. It returns nil once it has restored the
 // agent.
-func (s *Session) carryOutOrders() error {
+func (s *Session) carryOutAll() error {
 	for {
-		next, over := s.orders.next()
+		next, over := s.commands.next()
 		err := s.conversation.charge.closeReason()
 		switch {
 		case err != nil:
 		case over:
 			return s.restore()
 		case next.command != nil:
-			err = s.carryOutOrder(next)
+			err = s.carryOutQueued(next)
 		case s.pace.isDue(time.Now()):
 			_, err = s.list()
 		default:
@@ -250,16 +250,16 @@ func (s *Session) carryOutOrders() error {
 	}
 }
 
-// carryOutOrder carries out an order and answers it.
-func (s *Session) carryOutOrder(o order) error {
-	answer, err := s.carryOut(o.command)
+// carryOutQueued carries out a queued command and answers it.
+func (s *Session) carryOutQueued(c queuedCommand) error {
+	answer, err := s.carryOut(c.command)
 	if err != nil && answer.Err == nil {
 		answer.Result, answer.Err = NoAnswer, err
 	}
-	if _, isList := o.command.(lttngagent.List); isList && answer.Result == Success && o.answered != nil {
+	if _, isList := c.command.(lttngagent.List); isList && answer.Result == Success && c.answered != nil {
 		answer.Loggers = slices.Clone(s.inventory.names) // the next list replaces the names
 	}
-	o.answer(answer)
+	c.answer(answer)
 	return err
 }
 

@@ -25,90 +25,90 @@ const (
 	Stop = "stop"
 )
 
-// orders carries out commands of operators. It is for many goroutines.
-type orders struct{ run *run }
+// commands carries out commands of operators. It is for many goroutines.
+type commands struct{ run *run }
 
 // do carries out a command, and returns its result as a text.
-func (o *orders) do(ctx context.Context, command string) (message string, err error) {
-	if err := o.awaitReady(ctx); err != nil {
+func (c *commands) do(ctx context.Context, command string) (message string, err error) {
+	if err := c.awaitReady(ctx); err != nil {
 		return "", err
 	}
 	switch command {
 	case Suspend:
-		return o.suspend(ctx)
+		return c.suspend(ctx)
 	case Unsuspend:
-		return o.unsuspend(ctx)
+		return c.unsuspend(ctx)
 	case Pause:
-		return o.pause(ctx)
+		return c.pause(ctx)
 	case Unpause:
-		return o.unpause(ctx)
+		return c.unpause(ctx)
 	default:
-		return o.stop(ctx)
+		return c.stop(ctx)
 	}
 }
 
 // awaitReady waits until the agent is prepared for commands. Between start and its first data
 // connection it makes its buffers, and a command that it reads then hangs its program.
-func (o *orders) awaitReady(ctx context.Context) error {
+func (c *commands) awaitReady(ctx context.Context) error {
 	select {
-	case <-o.run.agent.Prepared():
-	case <-o.run.life.leaving:
-		return o.errLeft()
+	case <-c.run.agent.Prepared():
+	case <-c.run.life.leaving:
+		return c.errLeft()
 	case <-ctx.Done():
 	}
 	// More than one of these channels may be ready.
 	switch {
 	case ctx.Err() == nil:
 		return nil
-	case o.run.agent.IsPrepared():
+	case c.run.agent.IsPrepared():
 		return agentcontrol.Errorf(agentcontrol.NoAnswer, "request cancelled before the command was sent: %w", context.Cause(ctx))
 	default:
 		return agentcontrol.Errorf(agentcontrol.NotNow, "the agent obeys commands only after its first class report or event; the command was not sent: %w", context.Cause(ctx))
 	}
 }
 
-func (o *orders) errLeft() error {
-	<-o.run.life.leaving
-	return agentcontrol.Errorf(agentcontrol.Lost, "the agent is gone, or the receiver is disconnecting from it: %w", o.run.life.ending)
+func (c *commands) errLeft() error {
+	<-c.run.life.leaving
+	return agentcontrol.Errorf(agentcontrol.Lost, "the agent is gone, or the receiver is disconnecting from it: %w", c.run.life.ending)
 }
 
 // notConfirmed begins the error of a command that was sent, and whose effect is not known.
 const notConfirmed = "command sent, but the agent has not confirmed that it "
 
 // await waits until the agent has confirmed a command. Without an answer in time, the error begins with unanswered.
-func (o *orders) await(ctx context.Context, unanswered string, isSo func() bool) error {
+func (c *commands) await(ctx context.Context, unanswered string, isSo func() bool) error {
 	for {
-		next := o.run.agent.Next()
+		next := c.run.agent.Next()
 		if isSo() {
-			if o.run.life.isLeaving() { // the farewell may have caused it
-				return o.errLeft()
+			if c.run.life.isLeaving() { // the farewell may have caused it
+				return c.errLeft()
 			}
 			return nil
 		}
 		select {
 		case <-next:
-		case <-o.run.life.leaving:
-			return o.errLeft()
+		case <-c.run.life.leaving:
+			return c.errLeft()
 		case <-ctx.Done():
 			return agentcontrol.Errorf(agentcontrol.NoAnswer, "%s: %w", unanswered, context.Cause(ctx))
 		}
 	}
 }
 
-// command applies an order to the state of the agent, as one step. The order returns the commands to send,
-// or the error of a refused order.
-func (o *orders) command(order func(m *hq.Machine) ([]hq.Command, error)) error {
+// apply applies a command to the state of the agent, as one step. The function returns the messages to send,
+// or the error of a refused command.
+func (c *commands) apply(command func(m *hq.Machine) ([]hq.Command, error)) error {
 	var refused error
-	err := o.run.agent.Do(func(m *hq.Machine) (commands []hq.Command, _ error) {
+	err := c.run.agent.Do(func(m *hq.Machine) (messages []hq.Command, _ error) {
 		switch {
-		case o.run.life.isLeaving():
+		case c.run.life.isLeaving():
 			refused = agentcontrol.Errorf(agentcontrol.Lost, "the receiver is disconnecting from the agent")
 		case m.Status().State == hq.Ended:
 			refused = agentcontrol.Errorf(agentcontrol.NotNow, "the agent is ending its run, and would treat the command as an error")
 		default:
-			commands, refused = order(m)
+			messages, refused = command(m)
 		}
-		return commands, refused
+		return messages, refused
 	})
 	if err != nil && refused == nil {
 		return agentcontrol.Errorf(agentcontrol.Lost, "could not send the command to the agent: %w", err)
@@ -118,9 +118,9 @@ func (o *orders) command(order func(m *hq.Machine) ([]hq.Command, error)) error 
 
 // suspend is confirmed by a data break. A paused program resumes first, and is not paused again: only
 // the agent of a running program can answer.
-func (o *orders) suspend(ctx context.Context) (string, error) {
+func (c *commands) suspend(ctx context.Context) (string, error) {
 	message := "tracing is suspended"
-	err := o.command(func(m *hq.Machine) ([]hq.Command, error) {
+	err := c.apply(func(m *hq.Machine) ([]hq.Command, error) {
 		switch before := m.Status(); {
 		case before.Reasons&hq.Operator != 0:
 			message = "tracing was suspended already"
@@ -132,8 +132,8 @@ func (o *orders) suspend(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	err = o.await(ctx, notConfirmed+"suspended tracing", func() bool {
-		switch now := o.run.agent.Status(); {
+	err = c.await(ctx, notConfirmed+"suspended tracing", func() bool {
+		switch now := c.run.agent.Status(); {
 		case now.Broken:
 			return true
 		case now.Reasons&hq.Operator != 0:
@@ -147,9 +147,9 @@ func (o *orders) suspend(ctx context.Context) (string, error) {
 
 // unsuspend is confirmed by the agent's heartbeats, or by events. It is sent when the agent has answered
 // suspend, and the pipeline has accepted all held batches.
-func (o *orders) unsuspend(ctx context.Context) (string, error) {
+func (c *commands) unsuspend(ctx context.Context) (string, error) {
 	suspended := false
-	err := o.command(func(m *hq.Machine) ([]hq.Command, error) {
+	err := c.apply(func(m *hq.Machine) ([]hq.Command, error) {
 		suspended = m.Status().State.IsSuspended()
 		return m.Resume(hq.Operator), nil
 	})
@@ -159,10 +159,10 @@ func (o *orders) unsuspend(ctx context.Context) (string, error) {
 	if !suspended {
 		return "tracing was not suspended", nil
 	}
-	o.run.agent.resumeAfterOverload(o.run.batches.isHolding)
+	c.run.agent.resumeAfterOverload(c.run.batches.isHolding)
 	var now hq.Status
-	if err := o.await(ctx, "unsuspend waits until the agent answers the earlier suspend", func() bool {
-		now = o.run.agent.Status()
+	if err := c.await(ctx, "unsuspend waits until the agent answers the earlier suspend", func() bool {
+		now = c.run.agent.Status()
 		return now.Reasons&(hq.Operator|hq.Overload) != 0 || !now.State.IsSuspended()
 	}); err != nil {
 		return "", err
@@ -173,19 +173,19 @@ func (o *orders) unsuspend(ctx context.Context) (string, error) {
 	case now.Reasons&hq.Overload != 0:
 		return "tracing goes on when the pipeline has accepted all held batches", nil
 	}
-	return o.awaitTracing(ctx)
+	return c.awaitTracing(ctx)
 }
 
 // awaitTracing waits until an agent that was sent unsuspend traces again: its heartbeat has another mode,
 // or follows new events.
-func (o *orders) awaitTracing(ctx context.Context) (string, error) {
-	heartbeats, events := o.run.agent.heartbeats.Load(), o.run.agent.events.Load()
+func (c *commands) awaitTracing(ctx context.Context) (string, error) {
+	heartbeats, events := c.run.agent.heartbeats.Load(), c.run.agent.events.Load()
 	message := "tracing goes on"
-	err := o.await(ctx, notConfirmed+"traces again", func() bool {
-		if o.run.control.heartbeats.Load() > heartbeats && (o.run.control.lastMode() != bytefrog.ModeSuspended || o.run.stream.Received() > events) {
+	err := c.await(ctx, notConfirmed+"traces again", func() bool {
+		if c.run.control.heartbeats.Load() > heartbeats && (c.run.control.lastMode() != bytefrog.ModeSuspended || c.run.stream.Received() > events) {
 			return true
 		}
-		if o.run.agent.Status().Reasons == 0 {
+		if c.run.agent.Status().Reasons == 0 {
 			return false
 		}
 		message = "tracing was suspended again meanwhile"
@@ -195,9 +195,9 @@ func (o *orders) awaitTracing(ctx context.Context) (string, error) {
 }
 
 // pause is confirmed by the agent's heartbeats. It is refused if tracing is suspended, or will be.
-func (o *orders) pause(ctx context.Context) (string, error) {
+func (c *commands) pause(ctx context.Context) (string, error) {
 	message := "the program is paused"
-	err := o.command(func(m *hq.Machine) ([]hq.Command, error) {
+	err := c.apply(func(m *hq.Machine) ([]hq.Command, error) {
 		switch now := m.Status(); {
 		case now.State == hq.Paused:
 			message = "the program was paused already"
@@ -212,11 +212,11 @@ func (o *orders) pause(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	err = o.await(ctx, notConfirmed+"paused the program", func() bool {
-		if o.run.control.lastMode() == bytefrog.ModePaused {
+	err = c.await(ctx, notConfirmed+"paused the program", func() bool {
+		if c.run.control.lastMode() == bytefrog.ModePaused {
 			return true
 		}
-		if o.run.agent.IsPauseWanted() {
+		if c.run.agent.IsPauseWanted() {
 			return false
 		}
 		message = "another command resumed the program meanwhile"
@@ -228,15 +228,15 @@ func (o *orders) pause(ctx context.Context) (string, error) {
 // unpause is sent to an agent that was sent pause, or whose heartbeat has the mode paused. Any other
 // agent treats it as an error, and ends its tracing. If an overload waits for the end of the pause, the
 // agent is suspended then.
-func (o *orders) unpause(ctx context.Context) (string, error) {
+func (c *commands) unpause(ctx context.Context) (string, error) {
 	var heartbeats uint64
 	running := false
-	err := o.command(func(m *hq.Machine) ([]hq.Command, error) {
+	err := c.apply(func(m *hq.Machine) ([]hq.Command, error) {
 		running = m.Status().State != hq.Paused
 		if running {
 			return nil, nil
 		}
-		heartbeats = o.run.control.heartbeats.Load()
+		heartbeats = c.run.control.heartbeats.Load()
 		return m.Pause(false), nil
 	})
 	if err != nil {
@@ -246,11 +246,11 @@ func (o *orders) unpause(ctx context.Context) (string, error) {
 		return "the program was not paused", nil
 	}
 	message := "the program goes on"
-	err = o.await(ctx, notConfirmed+"resumed the program", func() bool {
-		if o.run.control.heartbeats.Load() > heartbeats && o.run.control.lastMode() != bytefrog.ModePaused {
+	err = c.await(ctx, notConfirmed+"resumed the program", func() bool {
+		if c.run.control.heartbeats.Load() > heartbeats && c.run.control.lastMode() != bytefrog.ModePaused {
 			return true
 		}
-		if !o.run.agent.IsPauseWanted() {
+		if !c.run.agent.IsPauseWanted() {
 			return false
 		}
 		message = "another command paused the program meanwhile"
@@ -260,13 +260,13 @@ func (o *orders) unpause(ctx context.Context) (string, error) {
 }
 
 // stop is confirmed by the end of the run. A paused program resumes first: it could not send its buffers.
-func (o *orders) stop(ctx context.Context) (string, error) {
-	if err := o.command(func(m *hq.Machine) ([]hq.Command, error) { return m.Stop(), nil }); err != nil {
+func (c *commands) stop(ctx context.Context) (string, error) {
+	if err := c.apply(func(m *hq.Machine) ([]hq.Command, error) { return m.Stop(), nil }); err != nil {
 		return "", err
 	}
-	err := o.await(ctx, notConfirmed+"ends its run", func() bool { return o.run.control.lastMode() == bytefrog.ModeShuttingDown })
+	err := c.await(ctx, notConfirmed+"ends its run", func() bool { return c.run.control.lastMode() == bytefrog.ModeShuttingDown })
 	if agentcontrol.ReasonOf(err) == agentcontrol.Lost && err != nil {
-		err = nil // it has gone, as ordered
+		err = nil // it has gone, as commanded
 	}
 	return "tracing is over", err
 }

@@ -46,7 +46,7 @@ func TestLTTngAgentFlagsAreChecked(t *testing.T) {
 		{[]string{"--fault", "die:x"}, `--fault: expected a number of replies behind die:, got "x"`},
 		{[]string{"--fault", "die:-1"}, `--fault: expected a number of replies behind die:, got "-1"`},
 		{[]string{"--fault-times", "-1"}, "--fault-times: expected at least 0, got -1"},
-		{[]string{"--domain", "python", "--port-file", "/nowhere/agent.port"}, "an agent in Python looks for its daemon once"},
+		{[]string{"--domain", "python", "--port-file", "/nowhere/agent.port"}, "an agent in Python reads the address of its daemon only once"},
 	} {
 		_, err := lttngAgents(t.Context(), append(c.args, "--duration", "1ms")...)
 		require.ErrorContains(t, err, c.err, "%q", c.args)

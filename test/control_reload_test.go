@@ -53,7 +53,7 @@ service:
 	}
 	await(t, server.begun)
 	testkit.Eventually(t, "a request waits for the program", func() (bool, string) {
-		waiting := c.GoroutinesOf(t, "steered).pause")
+		waiting := c.GoroutinesOf(t, "session.(*commands).pause")
 		return waiting == 1, fmt.Sprint(waiting)
 	})
 	c.Reload(t)

@@ -6,7 +6,6 @@ package test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -113,26 +112,12 @@ func look(t testing.TB, address string) {
 	for range readers {
 		reading.Go(func() {
 			for range startingAgents / readers {
-				assert.NoError(t, getAgain(client, address))
+				assert.NoError(t, get(client, address))
 			}
 		})
 	}
 	reading.Wait()
 	t.Logf("%d pages took %v", startingAgents, time.Since(begin).Round(time.Millisecond))
-}
-
-// maxTries bounds the requests for one page.
-const maxTries = 3
-
-// getAgain gets a page. A new connection can lose its slot before its request is sent, because the flood has the same
-// address and the guard has few slots. Its client then tries again, as Prometheus does.
-func getAgain(client *http.Client, address string) (err error) {
-	for range maxTries {
-		if err = get(client, address); !errors.Is(err, syscall.ECONNRESET) {
-			return err
-		}
-	}
-	return err
 }
 
 func get(client *http.Client, address string) error {

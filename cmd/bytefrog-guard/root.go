@@ -86,7 +86,7 @@ func (s *settings) register(c *cobra.Command) {
 	flags.IntVar(&o.MaxNewConnections, "max-new-connections", o.MaxNewConnections, "connections that belong to no agent yet or are being refused; beyond that a silent one is closed for a new one")
 	flags.DurationVar(&s.shutdownTimeout, "shutdown-timeout", 15*time.Second, "longest time of an orderly end")
 	flags.StringVar(&s.metrics, "metrics", "", "address, host:port, that serves metrics for Prometheus at /metrics (default: none)")
-	flags.IntVar(&s.metricsConnections, "metrics-max-connections", 256, "connections for metrics, of which one address has at most half")
+	flags.IntVar(&s.metricsConnections, "metrics-max-connections", 2048, "connections for metrics, of which one address has at most half")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "log the commands to agents and collectors")
 	flags.BoolVar(&s.useTLS, "tls", false, "connect to collectors with TLS")
 	flags.StringVar(&s.tls.CAFile, "tls-ca", "", "file with the certificates (PEM) that the collector's is checked against (default: the system's)")

@@ -139,7 +139,7 @@ type Work struct {
 	tasks   *Tasks
 	process *process.Process
 	events  Events
-	// who is the identity of the process.
+	// who identifies the process.
 	who Identity
 
 	// jobs and their runs change only under the lock.

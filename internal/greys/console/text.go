@@ -131,8 +131,11 @@ func digitOf(r rune) (digit byte, ok bool) {
 	return 0, false
 }
 
-// integer reads a whole number of at most 18 digits, of any script.
+// integer reads a whole number of at most 18 digits, of any script. Nearly all are ASCII.
 func integer(text []byte) (n int64, ok bool) {
+	if n, ok = asciiInteger(text); ok {
+		return n, true
+	}
 	var ascii [maxNumber]byte
 	return asciiInteger(number(text, &ascii))
 }

@@ -126,16 +126,8 @@ func (p *pairer) tick(ctx context.Context) {
 	}
 }
 
-// ConsumeTraces accepts a hand-over, or refuses all of it:
-//
-//	(a) It delivers held spans. If they are refused again, it refuses the call.
-//	(b) It reserves room for all batches, or refuses the call.
-//	(c) It passes on spans that are not batches. If they are refused, it refuses the call.
-//	(d) It accepts all batches. It drops one that it cannot unpack.
-//	(e) It delivers the finished spans. It holds those that are refused.
-//
-// Before all this it refuses a hand-over with an attribute that is nested too deep, with a
-// permanent error. Copying and holding it would recurse over it.
+// ConsumeTraces accepts a hand-over, or refuses all of it. It refuses one with an attribute that
+// is nested too deep, with a permanent error: copying and holding it would recurse over it.
 //
 // The mark in ctx shows the receiver that its batches reach stack_pairing, accepted or not.
 func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
@@ -149,6 +141,20 @@ func (p *pairer) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 		return p.refuseNested(ctx, err)
 	}
 	defer p.clock.handoverDone(p.clock.handoverBegun())
+	return p.acceptAll(ctx, td)
+}
+
+// acceptAll accepts a hand-over, or refuses all of it:
+//
+//	(a) It delivers held spans. If they are refused again, it refuses the call.
+//	(b) It reserves room for all batches, or refuses the call.
+//	(c) It passes on spans that are not batches. If they are refused, it refuses the call.
+//	(d) It accepts all batches. It drops one that it cannot unpack.
+//	(e) It delivers the finished spans. It holds those that are refused.
+//
+// It is not part of ConsumeTraces because the compiler inlines deferred calls only in functions
+// with few of them and few returns. The others cost much of a small hand-over.
+func (p *pairer) acceptAll(ctx context.Context, td ptrace.Traces) error {
 	batches, others := split(td)
 	if err := p.delivery.offerHeld(ctx); err != nil {
 		p.telemetry.ProcessorStackPairingRefusedCalls.Add(ctx, 1)

@@ -47,27 +47,18 @@ func newTelemetry(builder *metadata.TelemetryBuilder) *telemetry {
 
 // record adds the counters of a stream.
 func (t *telemetry) record(c *pairing.Counters) {
+	addTo(t.ProcessorStackPairingEvents, c.Events)
+	addTo(t.ProcessorStackPairingSpans, c.Finished)
+	addTo(t.ProcessorStackPairingLeftOut, c.LeftOut)
+	addTo(t.ProcessorStackPairingOrphans, c.Orphans)
+	addTo(t.ProcessorStackPairingLateEvents, c.Late)
+	addTo(t.ProcessorStackPairingDuplicateEvents, c.Duplicates)
+	addTo(t.ProcessorStackPairingEventsInBreaks, c.InBreak)
+	addTo(t.ProcessorStackPairingMissingNumbers, c.Missing)
+	addTo(t.ProcessorStackPairingDroppedExceptions, c.DroppedThrows)
+	addTo(t.ProcessorStackPairingDroppedAttributes, c.DroppedAttributes)
+	addTo(t.ProcessorStackPairingDroppedRenames, c.DroppedRenames)
 	ctx := context.Background()
-	for _, counter := range []struct {
-		of    metric.Int64Counter
-		value uint64
-	}{
-		{t.ProcessorStackPairingEvents, c.Events},
-		{t.ProcessorStackPairingSpans, c.Finished},
-		{t.ProcessorStackPairingLeftOut, c.LeftOut},
-		{t.ProcessorStackPairingOrphans, c.Orphans},
-		{t.ProcessorStackPairingLateEvents, c.Late},
-		{t.ProcessorStackPairingDuplicateEvents, c.Duplicates},
-		{t.ProcessorStackPairingEventsInBreaks, c.InBreak},
-		{t.ProcessorStackPairingMissingNumbers, c.Missing},
-		{t.ProcessorStackPairingDroppedExceptions, c.DroppedThrows},
-		{t.ProcessorStackPairingDroppedAttributes, c.DroppedAttributes},
-		{t.ProcessorStackPairingDroppedRenames, c.DroppedRenames},
-	} {
-		if counter.value > 0 {
-			counter.of.Add(ctx, int64(counter.value))
-		}
-	}
 	for cause := range t.causes {
 		if n := c.Truncated[cause]; n > 0 {
 			t.ProcessorStackPairingTruncatedFrames.Add(ctx, int64(n), t.causes[cause])
@@ -75,6 +66,13 @@ func (t *telemetry) record(c *pairing.Counters) {
 		if n := c.Breaks[cause]; n > 0 {
 			t.ProcessorStackPairingBreaks.Add(ctx, int64(n), t.causes[cause])
 		}
+	}
+}
+
+// addTo adds n to the counter. Most counters of a step are 0, and those cost no call.
+func addTo(counter metric.Int64Counter, n uint64) {
+	if n > 0 {
+		counter.Add(context.Background(), int64(n))
 	}
 }
 

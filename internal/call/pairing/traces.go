@@ -40,7 +40,17 @@ func (t *traces) release(id uint32) {
 	if id == noTrace {
 		return
 	}
-	if t.all[id].references--; t.all[id].references == 0 {
+	of := &t.all[id]
+	if of.references--; of.references == 0 {
+		t.free = append(t.free, id)
+	}
+}
+
+// leaveOut is release for a frame that does not count in its trace.
+func (t *traces) leaveOut(id uint32) {
+	of := &t.all[id]
+	of.frames--
+	if of.references--; of.references == 0 {
 		t.free = append(t.free, id)
 	}
 }

@@ -166,6 +166,7 @@ func TestJaegerAndPrometheusHaveTheDataOfEveryTracer(t *testing.T) {
 	t.Parallel()
 	for _, version := range jaeger.Versions() {
 		t.Run(string(version), func(t *testing.T) {
+			t.Parallel()
 			b := startBackends(t, version, "2s")
 			numbers := &numbers{prometheus.Start(t, b.metrics), b.collector}
 			lives := b.play(t, numbers)

@@ -81,6 +81,7 @@ func (s *steered) do(t testing.TB, command string) string {
 
 // agentctl sends a program all commands of a Bytefrog agent, and their results are in the logs.
 func TestABytefrogAgentExecutesItsFiveCommands(t *testing.T) {
+	t.Parallel()
 	s := steerBytefrog(t, "", "agent: {heartbeat_interval: 100ms}")
 	s.do(t, "suspend")
 	assert.Equal(t, "suspended", s.state(t))
@@ -111,6 +112,7 @@ func TestABytefrogAgentExecutesItsFiveCommands(t *testing.T) {
 
 // Several people send opposite commands to one agent at the same time. Each gets an answer, and the last command wins.
 func TestTwoCommandsAtTheSameTimeToOneAgent(t *testing.T) {
+	t.Parallel()
 	const times = 10
 	s := steerBytefrog(t, "", "agent: {heartbeat_interval: 50ms}")
 	var people sync.WaitGroup

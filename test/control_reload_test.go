@@ -24,6 +24,7 @@ import (
 // The collector is reloaded while clients wait for agents. The clients get answers, and agents are
 // shown again, each once, and accept commands.
 func TestAReloadAnswersWaitingClientsAndListsAgentsAgain(t *testing.T) {
+	t.Parallel()
 	bytefrog, jul := testkit.Address(t), testkit.Address(t)
 	server := holdRbkit(t, protocol.TriggerGC)
 	c, client := startControlled(t, "allow_disruptive: true, command_timeout: 25s", fmt.Sprintf(`

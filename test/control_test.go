@@ -150,6 +150,7 @@ func checkTruth(t testing.TB, truth load.Truth, e *exported) {
 
 // With start: suspended nothing is traced until a client commands it.
 func TestAnAgentThatStartsSuspendedTracesAfterUnsuspend(t *testing.T) {
+	t.Parallel()
 	endpoint := testkit.Address(t)
 	c, client := startControlled(t, "", controlledPipeline(endpoint, "start: suspended", "", "file: "+kit.FileExporter("spans.bin")))
 	program, err := load.New(load.Options{Record: true, Rate: 50_000})
@@ -325,6 +326,7 @@ func TestAThousandAgentsAreListedAndExecuteCommands(t *testing.T) {
 // In a browser a user sees the agents, suspends one and continues it. A page of another site
 // cannot.
 func TestAnAgentGetsCommandsFromABrowser(t *testing.T) {
+	t.Parallel()
 	b := browser.Start(t)
 	endpoint := testkit.Address(t)
 	const evil = `<img src=x onerror=document.title=1>`
@@ -377,6 +379,7 @@ func TestAnAgentGetsCommandsFromABrowser(t *testing.T) {
 
 // Real agents of LTTng, in Java and in Python.
 func TestRealLTTngAgentsExecuteCommands(t *testing.T) {
+	t.Parallel()
 	lttng.RequireAgents(t)
 	for _, domain := range []string{"jul", "python"} {
 		t.Run(domain, func(t *testing.T) {
@@ -424,8 +427,10 @@ func TestAnRbkitServerWithLibzmqExecutesCommands(t *testing.T) {
 // agentctl sends a Greys server commands to count calls and to report some, and the server is
 // restored.
 func TestAGreysServerExecutesCommands(t *testing.T) {
+	t.Parallel()
 	for _, protocol := range greysProtocols {
 		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
 			server := newGreysServer(t)
 			played := server.play(t, "--protocol", protocol, "--codes", "--rate", "100", "--end-delay", "20ms")
 			c, client := startControlled(t, "", fmt.Sprintf(`

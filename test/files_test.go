@@ -57,6 +57,7 @@ func eachTracesLine(t testing.TB, directory string, f func(ptrace.Traces)) (line
 }
 
 func TestFilesHaveWholeLinesAfterKills(t *testing.T) {
+	t.Parallel()
 	const kills = 10
 	directory := t.TempDir()
 	path := filepath.Join(directory, "spans.json")
@@ -100,6 +101,7 @@ func TestFilesHaveWholeLinesAfterKills(t *testing.T) {
 }
 
 func TestFilesHaveEachSpanOnceAfterAFullDisk(t *testing.T) {
+	t.Parallel()
 	directory := t.TempDir()
 	if output, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", directory).CombinedOutput(); err != nil {
 		t.Skipf("only root can mount a small disk: %s", output)

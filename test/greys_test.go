@@ -336,8 +336,10 @@ var greysOnly = map[string]string{
 }
 
 func TestPrometheusHasTheNumbersOfGreysServers(t *testing.T) {
+	t.Parallel()
 	for _, protocol := range greysProtocols {
 		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
 			server := newGreysServer(t)
 			c := kit.Start(t, server.client("protocol: "+protocol+`
     monitors: [{class: "com.example.*", method: "*", cycle: 1s}]`))

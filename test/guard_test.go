@@ -26,6 +26,7 @@ import (
 	"github.com/callbraid/callbraid/internal/bytefrog"
 	"github.com/callbraid/callbraid/internal/bytefrog/guard"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
+	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/testkit"
 	"github.com/callbraid/callbraid/internal/testkit/reference"
 	"github.com/callbraid/callbraid/test/kit"
@@ -38,6 +39,8 @@ func startGuard(t testing.TB, collector string, change ...func(o *guard.Options)
 	t.Helper()
 	o := guard.DefaultOptions()
 	o.Collectors = []string{collector}
+	// The test does not wait for the guard's long pauses: a killed collector starts again within 100 ms.
+	o.Retry = backoff.Config{InitialInterval: 10 * time.Millisecond, MaxInterval: 100 * time.Millisecond}
 	for _, c := range change {
 		c(&o)
 	}

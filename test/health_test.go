@@ -20,6 +20,7 @@ import (
 // Each receiver that is a client reports in the health check, and by a gauge, whether it reaches
 // its servers.
 func TestTheHealthOfServersIsTheHealthOfTheCollector(t *testing.T) {
+	t.Parallel()
 	s, health, absent := newGreysServer(t), testkit.Address(t), testkit.Address(t)
 	c := kit.StartGated(t, "extension.healthcheck.useComponentStatus", fmt.Sprintf(`
 extensions:

@@ -66,8 +66,8 @@ receivers:
   lttng_jul/second: {endpoint: %q, port_files: [%q]}
   rbkit: {servers: [%s], %s}
   rbkit/second: {servers: [%s, %s], %s}
-  greys: {servers: [%s], %s}
-  greys/second: {servers: [%s, %s], %s}
+  greys: {servers: [%s], protocol: console, %s}
+  greys/second: {servers: [%s, %s], protocol: console, %s}
 processors:
   stack_pairing:
   stack_pairing/second:
@@ -114,6 +114,7 @@ func (d doubled) play(t *testing.T) {
 }
 
 func TestTwoOfEachComponentHaveTheirOwnSeries(t *testing.T) {
+	t.Parallel()
 	const events, spans, called = 9_628, 4_793, 218 // of shop, and those of LTTng that are calls
 	for _, test := range []struct {
 		name, telemetry string
@@ -134,6 +135,7 @@ func TestTwoOfEachComponentHaveTheirOwnSeries(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			d := newDoubled(t)
 			c := test.start(t, d.configuration(t)+"  telemetry: {metrics: {"+test.telemetry+"}}\n")
 			d.play(t)

@@ -222,6 +222,7 @@ func TestAProgramsFirstHandlerDoesNotWaitForItsTimeout(t *testing.T) {
 // The session daemon has the port file of the user, the collector that of the system. A program in Java or Python has
 // an agent's client for each.
 func TestRecordsThatTheCollectorEnablesArriveByLTTngLive(t *testing.T) {
+	t.Parallel()
 	lttng.RequireAgents(t)
 	daemons := lttng.Start(t)
 	session := daemons.Create(t, lttng.Session{Name: "any", AnyAgentRecords: true})
@@ -262,6 +263,7 @@ receivers:
 // The collector does not touch a port file of LTTng's session daemon. When that ends, agents find the collector's
 // port.
 func TestTheCollectorReplacesNoPortFileOfARunningSessionDaemon(t *testing.T) {
+	t.Parallel()
 	daemons, endpoint := lttng.Start(t), testkit.Address(t)
 	theirs, err := os.ReadFile(daemons.PortFile())
 	require.NoError(t, err)

@@ -104,6 +104,7 @@ func runC(t *testing.T, daemons *lttng.Daemons, path string, args ...string) *lt
 }
 
 func TestAllCallsArriveWithBuffersForEachUser(t *testing.T) {
+	t.Parallel()
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -161,6 +162,7 @@ func TestAllCallsArriveWithBuffersForEachUser(t *testing.T) {
 }
 
 func TestTheFastVariantOfTheTracerHasTheSameSpans(t *testing.T) {
+	t.Parallel()
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -203,6 +205,7 @@ func TestTheFastVariantOfTheTracerHasTheSameSpans(t *testing.T) {
 
 // Relay daemons up to 2.13 do not send all data to viewers when a process ends, even to fast ones.
 func TestAllEventsOfTheRelayDaemonArriveWithBuffersForEachProcess(t *testing.T) {
+	t.Parallel()
 	const threads = 3
 	daemons := lttng.Start(t)
 	tap := newTap(t, daemons.Relay.Live)
@@ -331,6 +334,7 @@ func requireNothingWrongOverloaded(t *testing.T, start func(*lttng.Daemons, test
 }
 
 func TestARestartedRelayDaemonIsReadAgain(t *testing.T) {
+	t.Parallel()
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -375,6 +379,7 @@ func TestARestartedRelayDaemonIsReadAgain(t *testing.T) {
 }
 
 func TestASessionThatIsCreatedAgainIsANewSession(t *testing.T) {
+	t.Parallel()
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -394,6 +399,7 @@ func TestASessionThatIsCreatedAgainIsANewSession(t *testing.T) {
 }
 
 func TestTwoSessionsAtTheSameTimeAreReadCompletely(t *testing.T) {
+	t.Parallel()
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -420,6 +426,7 @@ func TestTwoSessionsAtTheSameTimeAreReadCompletely(t *testing.T) {
 }
 
 func TestAProgramThatStartsDuringASessionIsReadImmediately(t *testing.T) {
+	t.Parallel()
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
 	path := daemons.BuildC(t, callsInC)
@@ -443,6 +450,7 @@ func TestAProgramThatStartsDuringASessionIsReadImmediately(t *testing.T) {
 }
 
 func TestAnLTTngClearIsLoggedAndMakesNoSpanWrong(t *testing.T) {
+	t.Parallel()
 	const threads = 3
 	daemons := lttng.Start(t)
 	c := kit.Start(t, reader(daemons.Relay.Live))
@@ -549,11 +557,13 @@ func TestOverwrittenPacketsMakeNoSpanWrong(t *testing.T) {
 }
 
 func TestASessionThatIsStoppedAndStartedMakesNoSpanWrong(t *testing.T) {
+	t.Parallel()
 	requireNothingWrongAcrossStops(t, "")
 }
 
 // Empty buffers mark a stop of tracing. Those of the channel for Java are always empty.
 func TestASessionWithoutStateThatIsStoppedAndStartedMakesNoSpanWrong(t *testing.T) {
+	t.Parallel()
 	requireNothingWrongAcrossStops(t, "lttng_ust_cyg_profile:*,lttng_ust_statedump:b*")
 }
 

@@ -31,6 +31,7 @@ var levelsOfJava = map[string]plog.SeverityNumber{
 func timeOfDay(t pcommon.Timestamp) string { return t.AsTime().Format("15:04:05.000000000") }
 
 func TestRecordsWithLevelsAndCallsOfAJavaProgramArrive(t *testing.T) {
+	t.Parallel()
 	endpoint := testkit.Address(t)
 	relayDaemon(t, endpoint, lttngCapture("jul1"))
 	c := kit.Start(t, viewer(endpoint, ""))

@@ -76,6 +76,7 @@ func TestAnAgentThatShutsDownNeedsNoHeartbeatsWhileThePipelineRefuses(t *testing
 }
 
 func TestAnAgentThatShutsDownNeedsNoHeartbeatsWhileItSends(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, quickly, impatiently, func(_ *bed, c *Config) {
 		c.Agent.DataConnections = 1
 		// A busy machine may hold the test up for long.

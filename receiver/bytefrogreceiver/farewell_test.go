@@ -229,8 +229,10 @@ func TestTheEndOfARunIsLoggedWithItsSums(t *testing.T) {
 }
 
 func TestAShutdownUnderFullLoadEnds(t *testing.T) {
+	t.Parallel()
 	for name, refusal := range map[string]error{"accepting": nil, "refusing": receivertestbed.ErrRefused} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBed(t, func(_ *bed, c *Config) { c.ShutdownTimeout = 500 * time.Millisecond })
 			b.Traces.RefuseWith(refusal)
 			var agents []*agent
@@ -380,6 +382,7 @@ func TestAReloadListensOnTheSamePortAgain(t *testing.T) {
 	a.join()
 	done := b.shutdownInBackground()
 	a.answerSuspend(0)
+	a.finish()
 	require.NoError(t, <-done)
 	next := newBed(t, quickly, func(_ *bed, c *Config) { c.Endpoint = address })
 	b2 := connect(next, 1)

@@ -77,6 +77,7 @@ func TestSumsBeginWithTheRunAndAreCumulative(t *testing.T) {
 	opened := b.receiver.env.registry.lookup(1).State().Opened
 	done := b.shutdownInBackground()
 	a.answerSuspend(0)
+	a.finish()
 	require.NoError(t, <-done)
 	all := b.Metrics.AllMetrics()
 	require.Len(t, all, 1, "the shutdown sends metrics of ended runs")

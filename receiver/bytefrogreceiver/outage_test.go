@@ -80,11 +80,15 @@ func (l *limiter) isRefusing() bool {
 // Two connections send calls in turn. After an outage that is longer than reorder.max_wait, the
 // processor receives all events of both, and gives up none.
 func TestAnOutageThatIsLongerThanMaxWaitLosesNothing(t *testing.T) {
+	t.Parallel()
 	for name, inFront := range map[string]bool{
 		"a component behind stack_pairing refuses":      false,
 		"a component in front of stack_pairing refuses": true,
 	} {
-		t.Run(name, func(t *testing.T) { loseNothingInAnOutage(t, inFront) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			loseNothingInAnOutage(t, inFront)
+		})
 	}
 }
 

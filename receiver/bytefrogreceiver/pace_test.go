@@ -39,6 +39,7 @@ func TestNamesAreWaitedForWhileTheirConnectionIsHeldUp(t *testing.T) {
 }
 
 func TestNamesAreWaitedForAfterTheirAgentWasHeldUp(t *testing.T) {
+	t.Parallel()
 	const wait, refused = 2 * time.Second, 2100 * time.Millisecond
 	b := newBed(t, quickly, quickRetries, func(_ *bed, c *Config) { c.NameWait = wait })
 	a := connect(b, 1)

@@ -83,6 +83,7 @@ func playRestless(ctx context.Context, b *bed, change ...func(o *bytefrogagent.O
 // No end of a run may hang the traced program: the agent here is as strict as the
 // real one.
 func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
+	t.Parallel()
 	soon := func(_ *bed, c *Config) { c.ShutdownTimeout = 500 * time.Millisecond }
 	// full waits until the agent and the sockets hold all they can.
 	full := func(b *bed) {
@@ -143,6 +144,7 @@ func TestNoEndOfARunHangsTheTracedProgram(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBed(t, append([]option{quickRetries, quickHeart}, c.options...)...)
 			ctx, cancel := context.WithTimeout(context.Background(), 3*receivertestbed.Patience)
 			defer cancel()

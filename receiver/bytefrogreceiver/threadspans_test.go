@@ -136,7 +136,8 @@ func TestCallsOfAThreadThatReusesAnIDAreNotNestedIntoThoseOfAnother(t *testing.T
 	pairing, err := factory.CreateTraces(context.Background(), processortest.NewNopSettings(factory.Type()), config, sink)
 	require.NoError(t, err)
 	require.NoError(t, pairing.Start(context.Background(), componenttest.NewNopHost()))
-	b := unstartedBed(t, quickly, withDataConnections(2))
+	// This agent sends no heartbeats, and a busy machine needs much time.
+	b := unstartedBed(t, quickly, withDataConnections(2), func(_ *bed, c *Config) { c.MissedHeartbeats = 1000 })
 	b.Next.Traces = pairing
 	b.Start()
 	a := connect(b, 1)

@@ -105,6 +105,7 @@ func inWords(attributes pcommon.Map) string {
 
 // The collector delivers the same for every message of an agent with and without a guard, for each kind of end.
 func TestEveryMessageOfAnAgentIsForwarded(t *testing.T) {
+	t.Parallel()
 	for _, version := range []uint8{1, 2} {
 		for name, end := range map[string]func(a *byHand, data *endings){
 			"it shuts down": func(a *byHand, data *endings) {
@@ -123,6 +124,7 @@ func TestEveryMessageOfAnAgentIsForwarded(t *testing.T) {
 			},
 		} {
 			t.Run(fmt.Sprintf("%s, version %d", name, version), func(t *testing.T) {
+				t.Parallel()
 				change := func(c *bytefrogreceiver.Config) { c.Agent.DataConnections, c.NameWait = 2, 100*time.Millisecond }
 				direct, behind := newCollector(t, testkit.Address(t), change), newCollector(t, testkit.Address(t), change)
 				b := newBed(t, []string{behind.address})

@@ -36,6 +36,7 @@ func TestACollectorThatClosesDoesNotHideTheNext(t *testing.T) {
 }
 
 func TestACollectorThatClosesSoonCountsAsAbsent(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, []string{fake(t, starting(t, 2))}, func(g *Guard) { g.options.GiveUp = 300 * time.Millisecond })
 	_, results := b.start(t.Context(), &counting{slow: true})
 	result := ended(t, results)
@@ -46,6 +47,7 @@ func TestACollectorThatClosesSoonCountsAsAbsent(t *testing.T) {
 // A collector that accepts connections and does not answer is given up after ConnectTimeout.
 // StartTimeout leaves time for many tries: on a busy machine the good collector is slow, too.
 func TestCollectorsWithoutAnAnswerDoNotHideTheNext(t *testing.T) {
+	t.Parallel()
 	silent := []string{play(t, nil).address, play(t, nil).address}
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, append(silent, c.address), func(g *Guard) { g.options.ConnectTimeout, g.options.StartTimeout = 500*time.Millisecond, patience })

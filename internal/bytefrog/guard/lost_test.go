@@ -88,6 +88,7 @@ func TestACollectorThatIsRestartedLosesNothing(t *testing.T) {
 }
 
 func TestTheProgramRunsOnWhenTheGuardEnds(t *testing.T) {
+	t.Parallel()
 	for name, before := range map[string]func(b *bed, c *collector){
 		"while all is well":           func(*bed, *collector) {},
 		"while there is no collector": func(b *bed, c *collector) { c.stop() },
@@ -97,6 +98,7 @@ func TestTheProgramRunsOnWhenTheGuardEnds(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := newCollector(t, testkit.Address(t))
 			b := newBed(t, []string{c.address}, narrow)
 			_, results := b.start(t.Context(), &counting{})

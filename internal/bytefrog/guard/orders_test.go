@@ -21,8 +21,10 @@ import (
 
 // Commands before start are for the collector's own run.
 func TestCommandsBeforeStartAreObeyed(t *testing.T) {
+	t.Parallel()
 	for _, order := range []bytefrog.MessageType{bytefrog.TypeSuspend, bytefrog.TypePause} {
 		t.Run(order.String(), func(t *testing.T) {
+			t.Parallel()
 			c := play(t, starting(t, 1, order))
 			b := newBed(t, []string{c.address})
 			a := b.byHand(t)
@@ -46,8 +48,10 @@ func TestAPauseBeforeStartWaitsForTheEndOfASuspension(t *testing.T) {
 
 // The commands of a collector that is lost before start do not count.
 func TestACommandBeforeStartEndsWithItsCollector(t *testing.T) {
+	t.Parallel()
 	for name, order := range map[string]bytefrog.MessageType{"suspend": bytefrog.TypeSuspend, "pause": bytefrog.TypePause, "stop": bytefrog.TypeStop} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			first := newCollector(t, testkit.Address(t))
 			b := newBed(t, []string{first.address})
 			p := &counting{slow: true}
@@ -70,6 +74,7 @@ func TestACommandBeforeStartEndsWithItsCollector(t *testing.T) {
 
 // Answers to a collector that sends endless commands and reads nothing are bounded.
 func TestEndlessCommandsLoseTheLink(t *testing.T) {
+	t.Parallel()
 	c := play(t, starting(t, 1))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.Memory = 256 * kib })
 	a := b.byHand(t)
@@ -111,6 +116,7 @@ func TestAProgramThatIsPausedRunsOnWhenTheGuardEnds(t *testing.T) {
 
 // A guard that could not forward all data still disconnects from its agents in order.
 func TestACollectorThatReadsNothingDoesNotCountAsACutOffAgent(t *testing.T) {
+	t.Parallel()
 	for name, answers := range map[string]bool{"an agent that answers": true, "one that doesn't": false} {
 		t.Run(name, func(t *testing.T) {
 			c := play(t, starting(t, 1))
@@ -142,6 +148,7 @@ func TestACollectorThatReadsNothingDoesNotCountAsACutOffAgent(t *testing.T) {
 // The guard that ends refuses later data connections of an agent without one. Such an agent obeys no command, so the
 // guard could not end its tracing otherwise.
 func TestAnAgentThatMakesItsBuffersWhenTheGuardEndsRunsUntraced(t *testing.T) {
+	t.Parallel()
 	for name, until := range map[string]func(b *bed){
 		"it tries when the guard begins to end": func(*bed) {},
 		"when nothing listens any more": func(b *bed) {
@@ -155,6 +162,7 @@ func TestAnAgentThatMakesItsBuffersWhenTheGuardEndsRunsUntraced(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := newCollector(t, testkit.Address(t))
 			b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.farewell, g.timing.quiet = time.Millisecond, time.Millisecond })
 			preparing := make(chan struct{})

@@ -30,6 +30,7 @@ func soon(g *Guard) {
 }
 
 func TestAnAgentWithoutACollectorRunsUntraced(t *testing.T) {
+	t.Parallel()
 	for name, collectors := range map[string]func(t *testing.T) []string{
 		"there is none": func(t *testing.T) []string { return []string{testkit.Address(t), testkit.Address(t)} },
 		"it has as many as it may": func(t *testing.T) []string {
@@ -52,6 +53,7 @@ func TestAnAgentWithoutACollectorRunsUntraced(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBed(t, collectors(t), soon)
 			_, results := b.start(t.Context(), &counting{})
 			result := ended(t, results)
@@ -92,6 +94,7 @@ func fake(t *testing.T, answer []byte) string {
 
 // If a collector misbehaves after start, the program runs on, and is suspended until another collector accepts it.
 func TestACollectorThatMisbehavesIsLost(t *testing.T) {
+	t.Parallel()
 	start := bytefrog.Command{Of: bytefrog.TypeStart}.AppendTo(configuring(t, 2))
 	for name, answer := range map[string][]byte{
 		"it closes after start":       start,
@@ -101,6 +104,7 @@ func TestACollectorThatMisbehavesIsLost(t *testing.T) {
 		"it says configuration again": append(append([]byte(nil), start...), configuring(t, 2)...),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			address := testkit.Address(t)
 			bad := fake(t, answer)
 			b := newBed(t, []string{bad, address})
@@ -190,6 +194,7 @@ func TestTheGuardSeparatesTwoAgentsWithTheSameRunID(t *testing.T) {
 
 // A hostile peer loses only its own connection.
 func TestHostileAgentsHarmNoOtherAgent(t *testing.T) {
+	t.Parallel()
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.options.HandshakeTimeout = time.Second })
 	p := &counting{slow: true}
@@ -242,6 +247,7 @@ func TestHostileAgentsHarmNoOtherAgent(t *testing.T) {
 
 // Bad bytes on a data connection end the run on both sides. A peer that stays is disconnected.
 func TestGarbageOnADataConnectionEndsTheRun(t *testing.T) {
+	t.Parallel()
 	c := newCollector(t, testkit.Address(t), func(c *bytefrogreceiver.Config) { c.NameWait = 100 * time.Millisecond })
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.linger = time.Second })
 	a := b.byHand(t)
@@ -261,6 +267,7 @@ func TestGarbageOnADataConnectionEndsTheRun(t *testing.T) {
 
 // An agent that never finishes a message would keep its place forever.
 func TestHalfAMessageOnTheControlConnectionEndsTheRun(t *testing.T) {
+	t.Parallel()
 	c := newCollector(t, testkit.Address(t))
 	b := newBed(t, []string{c.address}, func(g *Guard) { g.timing.rest, g.timing.orphan = time.Millisecond, 10*time.Millisecond })
 	a := b.byHand(t)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/callsum"
 )
 
 // Stream pairs the call events of one call stream. Its parts own its state: names has
@@ -56,6 +57,7 @@ func (s *Stream) Accept(b *callevent.Batch, now time.Duration, out *Output) {
 func (s *Stream) finish() {
 	if s.order.ended {
 		s.order.freeEnded()
+		s.stacks.endSums()
 		s.names, s.stacks = names{}, stacks{settings: s.settings, names: &s.names}
 	}
 	s.stacks.out = nil
@@ -154,6 +156,16 @@ func (s *Stream) forgetNames() {
 	s.stacks.out.Counters.Breaks[callevent.CauseLimit]++
 	s.stacks.forget()
 	s.names = newNames()
+}
+
+// TakeSums returns the growth of the sums since the last increment. If there are no sums, or no
+// call ended since then, the increment is empty. What a stream had not returned when it ended or
+// forgot its names is in an Output.
+func (s *Stream) TakeSums() callsum.Increment {
+	if s.stacks.sums == nil {
+		return callsum.Increment{}
+	}
+	return s.stacks.takeSums()
 }
 
 // Waiting is the number of events that wait for earlier ones.

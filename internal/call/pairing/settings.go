@@ -31,4 +31,6 @@ type Settings struct {
 	MaxDepth int
 	// DropTruncated leaves truncated frames out.
 	DropTruncated bool
+	// Keep selects traces; nil: all calls are written to outputs as soon as they end.
+	Keep *Keep
 }

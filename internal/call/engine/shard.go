@@ -124,7 +124,7 @@ func (sh *shard) accept(b *callevent.Batch, c carrier, from client.Info, now tim
 	defer sh.mu.Unlock()
 	s := sh.streams[b.Stream]
 	if s == nil {
-		s = &stream{Stream: pairing.NewStream(sh.settings), since: now}
+		s = &stream{Stream: pairing.NewStream(sh.settings, nil), since: now}
 		sh.streams[b.Stream] = s
 		sh.accounts.countStream(1)
 	}

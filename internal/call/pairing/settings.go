@@ -38,4 +38,6 @@ type Settings struct {
 	DropTruncated bool
 	// Sums are the settings of sums of calls; nil: a stream has no sums.
 	Sums *callsum.Settings
+	// Keep selects traces; nil: all calls are written to outputs as soon as they end.
+	Keep *Keep
 }

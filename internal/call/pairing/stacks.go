@@ -497,6 +497,8 @@ func (s *stacks) conclude(l *lane, f, parent *frame, own *belongings, o *outcome
 	switch {
 	case !emitted:
 		s.traces.all[f.trace].frames--
+	case s.settings.SumsOnly:
+		s.out.Counters.Finished++
 	case s.undecided != nil:
 		s.hold(f, parent, own, o)
 	default:

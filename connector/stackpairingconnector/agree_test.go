@@ -229,7 +229,8 @@ func newExpected(t *testing.T, all []ptrace.Traces) *expected {
 		outcomes: map[outcome][]int64{}, pathOf: map[pcommon.SpanID]int{}, paths: map[pathKey]int{}, inside: map[pcommon.SpanID]int64{},
 	}
 	each(all, func(resource string, span ptrace.Span) {
-		require.NotContains(t, e.spans, span.SpanID())
+		_, twice := e.spans[span.SpanID()]
+		require.False(t, twice, "a span ID twice")
 		e.spans[span.SpanID()], e.resources[span.SpanID()] = span, resource
 		e.traces[span.TraceID()] = append(e.traces[span.TraceID()], span)
 		key := outcome{resource: resource, function: text(span, "code.function.name")}

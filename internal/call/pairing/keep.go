@@ -36,6 +36,9 @@ type Keep struct {
 	// DecideAfter is the time after which a trace is decided early, from its first waiting
 	// call on; 0: never.
 	DecideAfter time.Duration
+	// Now is the monotonic time by which calls of all streams wait. The times of Accept and Expire
+	// are those of one stream, and stand still while it is silent; nil: those.
+	Now func() time.Duration
 	// MaxBytes bounds the memory of waiting calls of all streams; 0: no bound. Inside a step
 	// the calls can have an eighth more. Beyond that a stream decides its own oldest traces
 	// early. After a step the owner of the streams brings the memory below MaxBytes: see
@@ -60,6 +63,9 @@ func (k *Keep) Excess() int64 {
 	}
 	return max(0, k.bytes.Load()-k.MaxBytes)
 }
+
+// Waiting is the memory of waiting calls of all streams.
+func (k *Keep) Waiting() int64 { return k.bytes.Load() }
 
 // charge counts memory of waiting calls. It reports whether their stream has to decide some.
 func (k *Keep) charge(bytes int64) (atBound bool) {

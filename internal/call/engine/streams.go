@@ -51,7 +51,7 @@ type streams struct {
 	lightening sync.Mutex
 	// deciding is held while the undecided calls are brought below their bound.
 	deciding sync.Mutex
-	memory     memory
+	memory   memory
 
 	// spare and batches are memory to use again.
 	spare, batches      sync.Pool

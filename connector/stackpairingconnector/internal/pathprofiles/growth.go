@@ -4,6 +4,8 @@
 package pathprofiles
 
 import (
+	"slices"
+
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/origin"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/callsum"
@@ -150,7 +152,12 @@ func NewGrowth(settings Settings) *Growth {
 //     its callees.
 //  3. The sample of the node grows.
 func (g *Growth) Add(from *origin.Origin, i *callsum.Increment) {
-	g.findNeeded(i)
+	needed, grown := g.findNeeded(i)
+	if len(g.nodes) == 1 && len(g.sampleAt) == 0 {
+		// Often one stream has most of the paths.
+		g.nodes, g.nodeAt = slices.Grow(g.nodes, needed), make(map[node]uint32, needed)
+		g.sampleAt = make(map[sampleKey]int, grown)
+	}
 	g.places = append(g.places[:0], make([]place, len(i.Paths))...)
 	functions := make([]uint32, len(i.Functions))
 	var to *samples
@@ -179,23 +186,28 @@ func (g *Growth) Add(from *origin.Origin, i *callsum.Increment) {
 		if values := &i.Values[n]; *values != (callsum.PathValues{}) {
 			if to == nil {
 				to = g.samplesOf(from)
+				to.all = slices.Grow(to.all, max(0, min(grown, g.settings.MaxPaths-len(g.sampleAt))))
 			}
 			g.sample(to, p, path.Kind == callsum.PathTruncated).add(values)
 		}
 	}
 }
 
-// findNeeded sets isNeeded for paths that grew, and for all above them.
-func (g *Growth) findNeeded(i *callsum.Increment) {
+// findNeeded sets isNeeded for paths that grew, and for all above them. It returns how many are
+// needed, and how many of them grew.
+func (g *Growth) findNeeded(i *callsum.Increment) (needed, grown int) {
 	g.isNeeded = append(g.isNeeded[:0], make([]bool, len(i.Paths))...)
 	for n := len(i.Paths) - 1; n >= 0; n-- {
 		if i.Values[n] != (callsum.PathValues{}) {
 			g.isNeeded[n] = true
+			grown++
 		}
 		if g.isNeeded[n] {
 			g.isNeeded[i.Paths[n].Parent] = true
+			needed++
 		}
 	}
+	return needed, grown
 }
 
 // callee returns the place of a function that is called in another place.

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +25,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/callsum"
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
 	"github.com/callbraid/callbraid/internal/testkit/heapsize"
 	"github.com/callbraid/callbraid/internal/testkit/profiletest"
 )
@@ -312,15 +312,21 @@ func TestCallsBelowTheDeepestFrameAreSummedThere(t *testing.T) {
 	g.Add(originOf("deep"), &tree.Increment)
 	all := messagesOf(t, g)
 	profiletest.CheckValid(t, all[0])
-	sums := sumsOf(t, all)
-	assert.Len(t, sums, maxFrames)
-	assert.Equal(t, callsum.PathValues{Calls: depth, Self: 10 * depth}, totals(sums)["deep"])
-	for key, v := range sums {
-		if strings.Contains(key, deeperCalls) {
-			assert.Equal(t, maxFrames-1, strings.Count(key, "<"))
-			assert.EqualValues(t, depth-maxFrames+1, v.Calls)
-		}
+	d := all[0].Dictionary()
+	leafOf := map[int]string{}
+	calls, callsAt := int64(0), map[int]int64{}
+	for _, sample := range all[0].ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0).Samples().All() {
+		stack := d.StackTable().At(int(sample.StackIndex())).LocationIndices()
+		function := d.FunctionTable().At(int(d.LocationTable().At(int(stack.At(0))).Lines().At(0).FunctionIndex()))
+		leafOf[stack.Len()] = d.StringTable().At(int(function.NameStrindex()))
+		callsAt[stack.Len()] += sample.Values().At(0)
+		calls += sample.Values().At(0)
 	}
+	assert.Len(t, leafOf, maxFrames)
+	assert.EqualValues(t, depth, calls)
+	assert.Equal(t, deeperCalls, leafOf[maxFrames])
+	assert.EqualValues(t, depth-maxFrames+1, callsAt[maxFrames])
+	assert.Equal(t, "f", leafOf[maxFrames-1])
 }
 
 func TestOnlyPathsThatGrewAreInAMessage(t *testing.T) {
@@ -466,35 +472,32 @@ func TestBytesAreAboutTheMemory(t *testing.T) {
 	runtime.KeepAlive(tree)
 }
 
+// The cost of an interval: adding 100,000 paths that grew, and making all messages.
 func BenchmarkInterval(b *testing.B) {
 	for _, depth := range []int{30, 300} {
 		b.Run(fmt.Sprint("depth ", depth), func(b *testing.B) {
 			tree, from := deepTree(100_000, depth, 20_000), originOf("a")
-			b.ReportAllocs()
-			total, parts := 0, 0
-			for b.Loop() {
+			interval := func(each func(pprofile.Profiles)) {
 				g := growthOf(noBound, 4<<20)
 				g.Add(from, &tree.Increment)
-				total, parts = 0, 0
 				for profiles := range g.Messages(begin, end) {
-					b.StopTimer()
-					total += new(pprofile.ProtoMarshaler).ProfilesSize(profiles)
-					b.StartTimer()
-					parts++
+					each(profiles)
 				}
 			}
-			b.ReportMetric(float64(total), "bytes/interval")
-			b.ReportMetric(float64(parts), "messages/interval")
+			total, messages := 0, 0
+			interval(func(p pprofile.Profiles) {
+				total += new(pprofile.ProtoMarshaler).ProfilesSize(p)
+				messages++
+			})
+			cputime.Page(b, func() { interval(func(pprofile.Profiles) {}) })
+			b.ReportMetric(float64(total)/1e6, "MB/interval")
+			b.ReportMetric(float64(messages), "messages/interval")
 		})
 	}
 }
 
+// The part of an interval during which the growth of other streams waits.
 func BenchmarkAdd(b *testing.B) {
 	tree, from := deepTree(100_000, 30, 20_000), originOf("a")
-	b.ReportAllocs()
-	for b.Loop() {
-		g := growthOf(noBound, 4<<20)
-		g.Add(from, &tree.Increment)
-		assert.Len(b, slices.Clone(g.origins), 1)
-	}
+	cputime.Page(b, func() { growthOf(noBound, 4<<20).Add(from, &tree.Increment) })
 }

@@ -444,7 +444,8 @@ func TestAPointHasTheLatestExemplarOfItsFunction(t *testing.T) {
 	x.Set(s, "g", exemplar(6, 1))
 	assert.Equal(t, 3, len(x.latest), "exemplars have the bound of functions")
 	assert.Positive(t, x.Bytes())
-	got := pointsOf(t, m.Interval(start+second, x))
+	first := m.Interval(start+second, x)
+	got := pointsOf(t, first)
 	key := func(function, errorType string) string {
 		return pointOf("a", "code.function.duration", function, errorType)
 	}
@@ -458,8 +459,9 @@ func TestAPointHasTheLatestExemplarOfItsFunction(t *testing.T) {
 	got = pointsOf(t, m.Interval(start+2*second, x))
 	assert.Equal(t, "7/7 0.25 at 11;", got[key(overflow, "")].exemplars)
 	assert.Empty(t, got[key("f", "")].exemplars, "each interval has its own exemplars")
-	assert.Empty(t, got[pointOf("b", "code.function.duration", "f", "")].exemplars, "points without a value have no exemplar")
-	assert.NotPanics(t, func() { m.Interval(start+3*second, x) })
+	assert.Empty(t, got[pointOf("b", "code.function.duration", overflow, "")].exemplars, "points without a value have no exemplar")
+	assert.Empty(t, pointsOf(t, first)[pointOf("b", "code.function.duration", overflow, "")].exemplars, "earlier points do not change")
+	assert.NotPanics(t, func() { m.Interval(start+3*second, x) }, "the stream of an exemplar is forgotten")
 }
 
 func TestGolden(t *testing.T) {
@@ -530,6 +532,7 @@ func BenchmarkInterval(b *testing.B) {
 	const functions = 100_000
 	m, i := New(Settings{MaxFunctions: functions}), manyFunctions(functions)
 	s, now, points := m.Open(originOf("a"), start), start, 0
+	s.Add(i)
 	cputime.Page(b, func() {
 		now += second
 		s.Add(i)

@@ -215,9 +215,6 @@ func (g *Growth) callee(p place, function uint32) place {
 	if caller := g.nodes[p.node].function; caller == functionFurther || caller == functionDeeper {
 		return p
 	}
-	if function == functionFurther {
-		return place{node: g.furtherNode()}
-	}
 	p.depth++
 	if p.depth == maxFrames {
 		function = functionDeeper

@@ -293,6 +293,31 @@ func TestPathsWithoutRoomAreSummedInOneFrame(t *testing.T) {
 	}
 }
 
+func TestThreadsWithoutRoomAreSummedInOneFrame(t *testing.T) {
+	tree := newTree("f", "g")
+	for i := range uint32(10) {
+		tree.Lanes = append(tree.Lanes, callevent.Lane{ID: uint64(i)})
+		f := tree.call(tree.path(0, i, callsum.PathLane, callsum.PathValues{}), 0, 1, 0, 1)
+		tree.call(f, 1, 1, 0, 1)
+	}
+	g := growthOf(6, noBound)
+	g.Add(originOf("a"), &tree.Increment)
+	assert.Len(t, g.lanes, 7)
+	got := sumsOf(t, messagesOf(t, g))
+	assert.Len(t, got, 7)
+	assert.EqualValues(t, 14, got[line("a", furtherPaths+"@:0", "")].Calls)
+}
+
+func TestAFrameOfFurtherPathsHasNoCallees(t *testing.T) {
+	tree := newTree("f")
+	rest := tree.path(0, 0, callsum.PathRest, callsum.PathValues{Calls: 1, Self: 1})
+	tree.call(rest, 0, 2, 1, 3)
+	g := growthOf(noBound, noBound)
+	g.Add(originOf("a"), &tree.Increment)
+	want := map[string]callsum.PathValues{line("a", furtherPaths+"@:0", ""): {Calls: 3, Errors: 1, Self: 4}}
+	assert.Equal(t, want, sumsOf(t, messagesOf(t, g)))
+}
+
 // values is the sum of all.
 func values(of map[string]callsum.PathValues) callsum.PathValues {
 	sum := map[string]callsum.PathValues{}
@@ -336,6 +361,7 @@ func TestOnlyPathsThatGrewAreInAMessage(t *testing.T) {
 	tree.call(main, 2, 2, 0, 30)
 	g := growthOf(noBound, noBound)
 	g.Add(originOf("a"), &tree.Increment)
+	assert.Len(t, g.nodes, 3, "the top, main and busy")
 	all := messagesOf(t, g)
 	require.Len(t, all, 1)
 	assert.Equal(t, 3, all[0].Dictionary().FunctionTable().Len(), "none, main and busy")
@@ -451,6 +477,18 @@ func TestMessagesAreNearlyFull(t *testing.T) {
 		require.NoError(t, err)
 		assert.Greater(t, len(data), most*3/4)
 	}
+}
+
+func TestAFunctionCountsOnceInTheSizeOfARecursion(t *testing.T) {
+	tree, parent := newTree(strings.Repeat("x", 2000)), uint32(0)
+	for range 100 {
+		parent = tree.call(parent, 0, 0, 0, 0)
+	}
+	tree.call(parent, 0, 1, 0, 1)
+	tree.call(0, 0, 1, 0, 1)
+	g := growthOf(noBound, 100_000)
+	g.Add(originOf("a"), &tree.Increment)
+	assert.Len(t, messagesOf(t, g), 1)
 }
 
 func TestBytesAreAboutTheMemory(t *testing.T) {

@@ -52,50 +52,66 @@ type Instruments struct {
 	WaitingEvents     metric.Int64UpDownCounter
 }
 
+// SelectionInstruments are the own metrics of a component that selects traces.
+type SelectionInstruments struct {
+	// Traces and Calls have the criterion as attribute.
+	Traces, Calls metric.Int64Counter
+	// LimitedCalls were dropped because of the limit of spans per second.
+	LimitedCalls metric.Int64Counter
+	// EarlyDecisions have the bound as attribute.
+	EarlyDecisions metric.Int64Counter
+}
+
 // telemetry has the metrics of an engine, with the attributes of their points.
 type telemetry struct {
 	Instruments
 	causes  [callevent.CauseCount]metric.AddOption
 	reasons map[dropReason]metric.AddOption
 	bounds  map[bound]metric.AddOption
+	// selection is nil without a selection of traces.
+	selection      *SelectionInstruments
+	criteria       [pairing.CriterionCount]metric.AddOption
+	byTime, atRoom metric.AddOption
 }
 
-func newTelemetry(instruments Instruments) *telemetry {
-	t := &telemetry{Instruments: instruments, reasons: map[dropReason]metric.AddOption{}, bounds: map[bound]metric.AddOption{}}
+func newTelemetry(set *Settings) *telemetry {
+	t := &telemetry{Instruments: set.Instruments, selection: set.Selection, reasons: map[dropReason]metric.AddOption{}, bounds: map[bound]metric.AddOption{}}
 	for cause := range t.causes {
-		t.causes[cause] = metric.WithAttributeSet(attribute.NewSet(attribute.String("cause", callevent.Cause(cause).String())))
+		t.causes[cause] = withAttribute("cause", callevent.Cause(cause).String())
 	}
 	for _, reason := range []dropReason{refusedForGood, atShutdown, memoryBudget} {
-		t.reasons[reason] = metric.WithAttributeSet(attribute.NewSet(attribute.String("reason", string(reason))))
+		t.reasons[reason] = withAttribute("reason", string(reason))
 	}
+	for criterion := range t.criteria {
+		t.criteria[criterion] = withAttribute("criterion", pairing.Criterion(criterion).String())
+	}
+	t.byTime, t.atRoom = withAttribute("bound", "decide_after"), withAttribute("bound", "max_undecided_mib")
 	for _, by := range []bound{boundMaxMiB, boundBudget, boundMaxStreams} {
-		t.bounds[by] = metric.WithAttributeSet(attribute.NewSet(attribute.String("bound", string(by))))
+		t.bounds[by] = withAttribute("bound", string(by))
 	}
 	return t
 }
 
+func withAttribute(key, value string) metric.AddOption {
+	return metric.WithAttributeSet(attribute.NewSet(attribute.String(key, value)))
+}
+
 // record adds the counters of a stream.
 func (t *telemetry) record(c *pairing.Counters) {
+	addTo(t.Events, c.Events)
+	addTo(t.Spans, c.Finished)
+	addTo(t.LeftOut, c.LeftOut)
+	addTo(t.Orphans, c.Orphans)
+	addTo(t.LateEvents, c.Late)
+	addTo(t.DuplicateEvents, c.Duplicates)
+	addTo(t.EventsInBreaks, c.InBreak)
+	addTo(t.MissingNumbers, c.Missing)
+	addTo(t.DroppedExceptions, c.DroppedThrows)
+	addTo(t.DroppedAttributes, c.DroppedAttributes)
+	addTo(t.DroppedRenames, c.DroppedRenames)
 	ctx := context.Background()
-	for _, counter := range []struct {
-		of    metric.Int64Counter
-		value uint64
-	}{
-		{t.Events, c.Events},
-		{t.Spans, c.Finished},
-		{t.LeftOut, c.LeftOut},
-		{t.Orphans, c.Orphans},
-		{t.LateEvents, c.Late},
-		{t.DuplicateEvents, c.Duplicates},
-		{t.EventsInBreaks, c.InBreak},
-		{t.MissingNumbers, c.Missing},
-		{t.DroppedExceptions, c.DroppedThrows},
-		{t.DroppedAttributes, c.DroppedAttributes},
-		{t.DroppedRenames, c.DroppedRenames},
-	} {
-		if counter.value > 0 {
-			counter.of.Add(ctx, int64(counter.value))
-		}
+	if t.selection != nil {
+		t.recordSelection(&c.Keep)
 	}
 	for cause := range t.causes {
 		if n := c.Truncated[cause]; n > 0 {
@@ -105,6 +121,24 @@ func (t *telemetry) record(c *pairing.Counters) {
 			t.Breaks.Add(ctx, int64(n), t.causes[cause])
 		}
 	}
+}
+
+// addTo adds n to the counter. Most counters of a step are 0, and those cost no call.
+func addTo(counter metric.Int64Counter, n uint64, options ...metric.AddOption) {
+	if n > 0 {
+		counter.Add(context.Background(), int64(n), options...)
+	}
+}
+
+// recordSelection adds the decisions about traces.
+func (t *telemetry) recordSelection(c *pairing.KeepCounters) {
+	for criterion := range t.criteria {
+		addTo(t.selection.Traces, c.Traces[criterion], t.criteria[criterion])
+		addTo(t.selection.Calls, c.Calls[criterion], t.criteria[criterion])
+	}
+	addTo(t.selection.LimitedCalls, c.LimitedCalls)
+	addTo(t.selection.EarlyDecisions, c.EarlyByTime, t.byTime)
+	addTo(t.selection.EarlyDecisions, c.EarlyByBound, t.atRoom)
 }
 
 // size is the contents of a stream.

@@ -302,8 +302,8 @@ func TestThreadsWithoutRoomAreSummedInOneFrame(t *testing.T) {
 	}
 	g := growthOf(6, noBound)
 	g.Add(originOf("a"), &tree.Increment)
-	assert.Len(t, g.lanes, 7)
 	got := sumsOf(t, messagesOf(t, g))
+	assert.Len(t, g.lanes, 7)
 	assert.Len(t, got, 7)
 	assert.EqualValues(t, 14, got[line("a", furtherPaths+"@:0", "")].Calls)
 }
@@ -361,11 +361,27 @@ func TestOnlyPathsThatGrewAreInAMessage(t *testing.T) {
 	tree.call(main, 2, 2, 0, 30)
 	g := growthOf(noBound, noBound)
 	g.Add(originOf("a"), &tree.Increment)
-	assert.Len(t, g.nodes, 3, "the top, main and busy")
 	all := messagesOf(t, g)
+	assert.Len(t, g.nodes, 3, "the top, main and busy")
 	require.Len(t, all, 1)
 	assert.Equal(t, 3, all[0].Dictionary().FunctionTable().Len(), "none, main and busy")
 	assert.Equal(t, map[string]callsum.PathValues{line("a", "busy@busy.java:7 < main@main.java:7", ""): {Calls: 2, Self: 30}}, sumsOf(t, all))
+}
+
+// A program that defines functions all the time makes its stream forget names, and each time its sums
+// are added.
+func TestIncrementsDoNotPileUp(t *testing.T) {
+	g, most := growthOf(100, noBound), 0
+	for range 1000 {
+		tree := newTree("f")
+		for range 60 {
+			tree.call(0, 0, 1, 0, 1)
+		}
+		g.Add(originOf("a"), &tree.Increment)
+		most = max(most, g.Bytes())
+	}
+	assert.Less(t, most, 40_000)
+	assert.EqualValues(t, 60_000, sumsOf(t, messagesOf(t, g))[line("a", "f@f.java:7", "")].Calls)
 }
 
 func TestAGrowthWithoutCallsHasNoMessage(t *testing.T) {
@@ -506,6 +522,7 @@ func TestBytesAreAboutTheMemory(t *testing.T) {
 	heapsize.AssertCounted(t, size, func() {
 		g = growthOf(noBound, noBound)
 		g.Add(originOf("a"), &tree.Increment)
+		g.merge()
 	}, 0.3)
 	runtime.KeepAlive(tree)
 }
@@ -532,10 +549,4 @@ func BenchmarkInterval(b *testing.B) {
 			b.ReportMetric(float64(messages), "messages/interval")
 		})
 	}
-}
-
-// The part of an interval during which the growth of other streams waits.
-func BenchmarkAdd(b *testing.B) {
-	tree, from := deepTree(100_000, 30, 20_000), originOf("a")
-	cputime.Page(b, func() { growthOf(noBound, 4<<20).Add(from, &tree.Increment) })
 }

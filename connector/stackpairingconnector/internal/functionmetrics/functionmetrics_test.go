@@ -356,6 +356,20 @@ func TestOriginsWithoutRoomShareOne(t *testing.T) {
 	assert.Zero(t, m.Bytes())
 }
 
+// A program that defines functions all the time makes its stream forget names, and each time its sums
+// are added.
+func TestIncrementsDoNotPileUp(t *testing.T) {
+	m, most := New(Settings{MaxFunctions: 20}), 0
+	s := m.Open(originOf("a"), start)
+	for range 1000 {
+		s.Add(incrementOf(ended{function: "f", durations: []int64{10, 20}}))
+		most = max(most, m.Bytes())
+	}
+	assert.Less(t, most, 25_000)
+	got := pointsOf(t, m.Interval(start+second, NewExemplars(m.settings)))
+	assert.EqualValues(t, 2000, got[pointOf("a", "code.function.calls", "f", "")].count)
+}
+
 func TestSeriesStartWithTheirResource(t *testing.T) {
 	m, none := New(Settings{MaxFunctions: 1}), NewExemplars(Settings{})
 	key := func(service, function string) string {
@@ -523,6 +537,7 @@ func TestBytesAreAboutTheMemory(t *testing.T) {
 	heapsize.AssertCounted(t, size, func() {
 		m = New(Settings{MaxFunctions: noBound})
 		m.Open(originOf("a"), start).Add(i)
+		m.merge()
 	}, 0.3)
 	runtime.KeepAlive(i)
 }

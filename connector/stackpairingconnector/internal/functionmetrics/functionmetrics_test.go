@@ -548,6 +548,7 @@ func BenchmarkInterval(b *testing.B) {
 	m, i := New(Settings{MaxFunctions: functions}), manyFunctions(functions)
 	s, now, points := m.Open(originOf("a"), start), start, 0
 	s.Add(i)
+	m.Interval(now, NewExemplars(m.settings))
 	cputime.Page(b, func() {
 		now += second
 		s.Add(i)

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"unsafe"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
 const (
@@ -118,6 +120,16 @@ func (l *lane) belongings(f *frame, throws, attributes int) belongings {
 		throws:     l.throws[throws-int(f.throws) : throws],
 		attributes: l.attributes[attributes-int(f.attributes) : attributes],
 	}
+}
+
+// outcome is the way in which a frame ends.
+type outcome struct {
+	end        int64
+	truncated  callevent.Cause
+	unwound    bool
+	exception  uint32
+	line       uint32
+	attributes []attribute
 }
 
 // parentOf is the frame below number depth, or nil. On a shared lane no frame has a parent.

@@ -57,6 +57,8 @@ type Call struct {
 	DroppedThrows uint32
 	// Throws and Attributes are ranges of the Output's slices.
 	Throws, Attributes Range
+	// Kept is the criterion by which Settings.Keep has selected the call's trace.
+	Kept Criterion
 }
 
 // Range is a part of a slice.
@@ -102,7 +104,6 @@ func (o *Output) append() *Call {
 	if len(o.Calls) == o.MaxCalls && o.Full != nil {
 		o.Full()
 	}
-	o.Counters.Finished++
 	o.Calls = append(o.Calls, Call{})
 	return &o.Calls[len(o.Calls)-1]
 }
@@ -122,7 +123,7 @@ func (o *Output) appendAttributes(ofFrame, ofEnd []attribute) Range {
 	o.Counters.DroppedAttributes += uint64(len(ofEnd) - last)
 	for _, attributes := range [...][]attribute{ofFrame, ofEnd[:last]} {
 		for _, a := range attributes {
-			o.Attributes = append(o.Attributes, Attribute{Key: a.key.value.Str(), Value: a.value.value})
+			o.Attributes = append(o.Attributes, a.public())
 		}
 	}
 	return Range{int32(from), int32(len(o.Attributes))}
@@ -148,8 +149,8 @@ func (o *Output) Reset() {
 type Counters struct {
 	// Events were read from batches. The other counters say what became of them.
 	Events uint64
-	// Finished is the number of calls in outputs. LeftOut were left out by MinDuration or
-	// MaxDepth.
+	// Finished is the number of calls that ended for the output. They are in it, unless
+	// Settings.Keep selects traces. LeftOut were left out by MinDuration or MaxDepth.
 	Finished, LeftOut uint64
 	// Orphans are exits and throws of functions that are not on the stack.
 	Orphans uint64
@@ -170,6 +171,8 @@ type Counters struct {
 	BelowResolution bool
 	// Truncated counts frames, and Breaks counts breaks, each by cause.
 	Truncated, Breaks [callevent.CauseCount]uint64
+	// Keep has the decisions of Settings.Keep.
+	Keep KeepCounters
 }
 
 // Returned reports whether some call ended with an event of its own.

@@ -38,4 +38,8 @@ type Settings struct {
 	DropTruncated bool
 	// Sums are the settings of sums of calls; nil: a stream has no sums.
 	Sums *callsum.Settings
+	// SumsOnly: finished calls are counted, and not written to outputs.
+	SumsOnly bool
+	// Keep selects traces; nil: all calls are written to outputs as soon as they end.
+	Keep *Keep
 }

@@ -5,6 +5,7 @@ package pairing
 
 import (
 	"slices"
+	"time"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/callsum"
@@ -25,6 +26,8 @@ type stacks struct {
 	traces traces
 	// sums is nil if calls are not summed.
 	sums *callsum.Sums
+	// undecided has the finished calls of Settings.Keep; nil: they are written to out.
+	undecided *undecided
 
 	lanes []lane
 	// laneIDs maps an ID to the index in lanes.
@@ -126,7 +129,7 @@ func (s *stacks) forgetLanes() {
 		if len(l.frames) > 0 || l.isShared() && busy <= len(s.lanes)/2 {
 			kept = append(kept, l)
 		} else {
-			s.traces.release(l.continuation)
+			s.releaseTrace(l.continuation)
 			s.free(&l)
 		}
 	}
@@ -201,7 +204,7 @@ func (s *stacks) chooseTrace(l *lane, f *frame, depth int) {
 		s.traces.refer(f.trace)
 	default:
 		if l.continuation == noTrace || s.traces.isFull(l.continuation, limit) {
-			s.traces.release(l.continuation)
+			s.releaseTrace(l.continuation)
 			l.continuation = s.traces.begin(f.sequence)
 		}
 		f.trace, f.link = l.continuation, LinkContinuation
@@ -449,16 +452,6 @@ func (s *stacks) truncateLowest(l *lane, frames int, cause callevent.Cause) {
 	s.freeIfEmpty(l)
 }
 
-// outcome is the way in which a frame ends.
-type outcome struct {
-	end        int64
-	truncated  callevent.Cause
-	unwound    bool
-	exception  uint32
-	line       uint32
-	attributes []attribute
-}
-
 // close closes the top frame.
 func (s *stacks) close(l *lane, o *outcome) {
 	depth := len(l.frames) - 1
@@ -501,15 +494,20 @@ func (s *stacks) conclude(l *lane, f, parent *frame, own *belongings, o *outcome
 		return
 	}
 	emitted := o.truncated == 0 || !s.settings.DropTruncated
-	if emitted {
-		s.emit(l, f, parent, own, o)
-	} else {
+	switch {
+	case !emitted:
 		s.traces.all[f.trace].frames--
+	case s.settings.SumsOnly:
+		s.out.Counters.Finished++
+	case s.undecided != nil:
+		s.hold(f, parent, own, o)
+	default:
+		s.emit(l, f, parent, own, o)
 	}
 	if parent != nil {
 		parent.kept = parent.kept || f.kept || emitted
 	}
-	s.traces.release(f.trace)
+	s.releaseTrace(f.trace)
 }
 
 // sum adds the call to the sums.
@@ -577,7 +575,7 @@ func (s *stacks) leaveOut(f, parent *frame, o *outcome) bool {
 	s.out.Counters.LeftOut++
 	if !tooDeep {
 		s.traces.all[f.trace].frames--
-		s.traces.release(f.trace)
+		s.releaseTrace(f.trace)
 	}
 	if parent == nil {
 		return true
@@ -594,6 +592,7 @@ func (s *stacks) leaveOut(f, parent *frame, o *outcome) bool {
 // emit writes the call to the output.
 func (s *stacks) emit(l *lane, f, parent *frame, own *belongings, o *outcome) {
 	out := s.out
+	out.Counters.Finished++
 	call := out.append()
 	call.Function = s.names.functions[f.function].name
 	call.Lane, call.LaneName = l.id, s.names.laneNames[f.name].name
@@ -614,6 +613,71 @@ func (s *stacks) emit(l *lane, f, parent *frame, own *belongings, o *outcome) {
 	if len(own.attributes)+len(o.attributes) > 0 {
 		call.Attributes = out.appendAttributes(own.attributes, o.attributes)
 	}
+}
+
+// hold keeps the call until its trace is decided.
+func (s *stacks) hold(f, parent *frame, own *belongings, o *outcome) {
+	for s.undecided.atBound && s.decideOldest() {
+		s.out.Counters.Keep.EarlyByBound++
+	}
+	linkTrace := uint64(0)
+	if parent != nil && f.link != LinkNone {
+		linkTrace = s.traces.all[parent.trace].root
+	}
+	s.out.Counters.Finished++
+	s.undecided.hold(f, parent, linkTrace, own, o, &s.out.Counters)
+}
+
+// releaseTrace releases a reference to a trace. A trace without references has ended, so it is
+// decided.
+func (s *stacks) releaseTrace(id uint32) {
+	if s.traces.release(id) && s.undecided != nil {
+		s.undecided.decide(id, s.traces.all[id].root, 0, true, s.out)
+	}
+}
+
+// decideOldest decides the trace whose first call waits longest, with its calls so far. It
+// reports false if no call waits.
+func (s *stacks) decideOldest() bool {
+	u := s.undecided
+	if u == nil || u.oldest == noTrace {
+		return false
+	}
+	u.decide(u.oldest, s.traces.all[u.oldest].root, s.soFar(u.oldest), false, s.out)
+	return true
+}
+
+// decideAll decides all traces early, to free what their calls need. It reports false if no
+// call waits.
+func (s *stacks) decideAll() (decided bool) {
+	for s.decideOldest() {
+		s.out.Counters.Keep.EarlyByBound++
+		decided = true
+	}
+	return decided
+}
+
+// decideOverdue decides the traces that wait for too long.
+func (s *stacks) decideOverdue(now time.Duration) {
+	for s.undecided.isOverdue(now) {
+		s.decideOldest()
+		s.out.Counters.Keep.EarlyByTime++
+	}
+}
+
+// soFar is the time of the longest open call that has no caller in the trace. All frames of a
+// trace are on one lane, so it is the lowest of them.
+func (s *stacks) soFar(trace uint32) int64 {
+	index, ok := s.laneIDs[s.undecided.laneOf(trace)]
+	if !ok {
+		return 0
+	}
+	for _, f := range s.lanes[index].frames {
+		if f.trace == trace {
+			return s.clock.now - f.start
+		}
+	}
+	return 0
 }
 
 // rename applies the renames of a batch to lanes and to their open frames.
@@ -663,6 +727,7 @@ func (s *stacks) earliest() int64 { return s.clock.earliest(pastMargin) }
 // moveNames moves the names of renames and of open frames in a sweep.
 func (s *stacks) moveNames(sweep *laneSweep) {
 	s.renames.moveNames(sweep)
+	s.undecided.moveNames(sweep)
 	for i := range s.lanes {
 		l := &s.lanes[i]
 		l.follow(l.history)
@@ -676,16 +741,24 @@ func (s *stacks) moveNames(sweep *laneSweep) {
 func (s *stacks) forget() {
 	s.endSums()
 	s.sums = newSums(s.settings)
-	for i := range s.lanes {
-		s.traces.release(s.lanes[i].continuation)
-	}
+	s.releaseContinuations()
+	s.undecided.forgetNames()
 	s.lanes, s.laneIDs, s.bytes = nil, map[uint64]int32{}, 0
 	s.renames.histories, s.reuses = map[uint64]*history{}, map[uint64]*reuse{}
 }
 
-// memory is about the bytes of lanes and sums, and of all attributes of the stream.
+// releaseContinuations releases the traces that lanes would continue. No frame is open, so all
+// traces are decided.
+func (s *stacks) releaseContinuations() {
+	for i := range s.lanes {
+		s.releaseTrace(s.lanes[i].continuation)
+	}
+}
+
+// memory is about the bytes of lanes, of sums, of finished calls that wait, and of all attributes
+// of the stream.
 func (s *stacks) memory() int {
-	memory := s.bytes + cap(s.lanes)*laneBytes + int(s.attributes)
+	memory := s.bytes + cap(s.lanes)*laneBytes + int(s.attributes) + s.undecided.bytes()
 	if s.sums != nil {
 		memory += s.sums.Bytes()
 	}

@@ -310,6 +310,27 @@ func TestCallsAfterALateBreakAreAtTheTop(t *testing.T) {
 	}
 }
 
+func TestCallsOfASharedLaneAreAtTheTopAfterALateBreakToo(t *testing.T) {
+	reused := callevent.Rename{Lane: 1, Name: "two", Time: testEpoch + 5, Rank: 1, Reused: true, After: 1}
+	r, got := sumsOf(t,
+		batch("0 +f"),
+		batchOf(func(d *delivery) { d.renames = []callevent.Rename{reused} }, "1 +g\n2 +h\n3 +k"),
+		batch("", callevent.Point(2, callevent.CauseSuspended)),
+		batch("4 -k\n5 ^h Failure"),
+	)
+	const want = "" +
+		"/f truncated: {Calls:1 Errors:0 Self:10}\n" +
+		"/g truncated: {Calls:1 Errors:0 Self:1}\n" +
+		"/h: {Calls:1 Errors:1 Self:30}\n" +
+		"/k: {Calls:1 Errors:0 Self:10}\n"
+	if d := difference(want, got); d != "" {
+		t.Error(d)
+	}
+	if last := r.spans[len(r.spans)-1]; last.ErrorType != "Failure" {
+		t.Errorf("the exception is %q", last.ErrorType)
+	}
+}
+
 func TestALaneHasItsLatestName(t *testing.T) {
 	settings := wide()
 	settings.Sums = &callsum.Settings{Paths: true, ByThread: true, MaxPaths: 1000}

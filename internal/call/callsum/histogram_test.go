@@ -122,6 +122,9 @@ func TestAHistogramHasAllValuesAtTheLargestScale(t *testing.T) {
 			ns := someDuration(random, spread)
 			want.add(ns)
 			grown += h.add(ns)
+			if n == 0 && len(h.Counts) != bucketStep {
+				t.Fatalf("seed %d: %d buckets for one value", seed, len(h.Counts))
+			}
 			if d := want.difference(&h); d != "" {
 				t.Fatalf("seed %d, value %d: %s", seed, n, d)
 			}

@@ -93,12 +93,20 @@ func TestAStreamMakesPathsAgainWhenAnotherOneEnds(t *testing.T) {
 	for function := range uint32(3) {
 		first.Callee(0, function)
 	}
-	lane := second.Lane(0, 7, "lane")
-	if path := second.Callee(lane, 1); path != lane {
-		t.Errorf("without room the path is %d, expected the rest, %d", path, lane)
+	rest := second.Lane(0, 7, "lane")
+	for _, caller := range []uint32{0, rest} {
+		if path := second.Callee(caller, 1); path != rest {
+			t.Errorf("without room the path is %d, expected the rest, %d", path, rest)
+		}
 	}
 	first.Release()
-	lane = second.Lane(lane, 7, "lane")
+	if path := second.Callee(rest, 2); path != rest {
+		t.Errorf("the callee of the rest has path %d, expected the rest, %d", path, rest)
+	}
+	if second.Callee(0, 1) == rest {
+		t.Error("the path is the rest although there is room")
+	}
+	lane := second.Lane(rest, 7, "lane")
 	second.CountReturned(1, second.Callee(lane, 1), 1, 0)
 	paths := take(second, 2).Paths
 	if got := paths[len(paths)-1]; got != (Path{Parent: lane, Label: 1}) || paths[lane].Kind != PathLane {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/callsum"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
 	"github.com/callbraid/callbraid/internal/testkit/reference"
 )
 
@@ -159,7 +160,8 @@ func BenchmarkPair(b *testing.B) {
 
 // BenchmarkPairSums accepts a captured Maven build in order, without sums, and with sums of each kind.
 func BenchmarkPairSums(b *testing.B) {
-	order := batches(b, maven(b))
+	events := maven(b)
+	order := batches(b, events)
 	for _, bench := range []struct {
 		name string
 		sums *callsum.Settings
@@ -171,8 +173,16 @@ func BenchmarkPairSums(b *testing.B) {
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			settings := wide()
-			settings.Sums, settings.MinDuration = bench.sums, int64(time.Hour)
-			benchmarkPair(b, order, settings)
+			settings.Sums, settings.SumsOnly = bench.sums, true
+			var out Output
+			cputime.Events(b, len(events), func() {
+				s := NewStream(&settings, nil)
+				for _, batch := range order {
+					s.Accept(batch, 0, &out)
+				}
+				s.End(callevent.CauseEnded, &out)
+				out.Reset()
+			})
 		})
 	}
 }

@@ -161,6 +161,22 @@ func TestMergedHistogramsAreAsIfAllValuesWereInOne(t *testing.T) {
 	}
 }
 
+func TestAClearedHistogramUsesItsMemoryAgain(t *testing.T) {
+	var h Histogram
+	again := func() {
+		for _, spread := range []int64{1, 1 << 10} {
+			clear(h.Counts)
+			for power := range 10 {
+				h.add(spread << power)
+			}
+		}
+	}
+	again()
+	if n := testing.AllocsPerRun(10, again); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func BenchmarkAdd(b *testing.B) {
 	random, h := rand.New(rand.NewPCG(1, 1)), Histogram{}
 	durations := make([]int64, 4096)

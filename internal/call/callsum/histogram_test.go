@@ -147,7 +147,7 @@ func TestMergedHistogramsAreAsIfAllValuesWereInOne(t *testing.T) {
 				h.add(ns)
 			}
 			if random.IntN(2) == 0 {
-				h = h.trimmed()
+				h = h.Trimmed()
 			}
 			before := slices.Clone(h.Counts)
 			merged.Merge(&h)

@@ -183,3 +183,19 @@ func TestBytesGrowWithPathsFunctionsAndLanes(t *testing.T) {
 		}
 	})
 }
+
+// BenchmarkTake takes the increment of 100,000 paths and 1,000 functions.
+func BenchmarkTake(b *testing.B) {
+	const paths, functions = 100_000, 1_000
+	s := New(&Settings{Paths: true, MaxPaths: paths})
+	random := rand.New(rand.NewPCG(1, 1))
+	for n := range uint32(paths) {
+		function := n % functions
+		s.CountReturned(function, s.Callee(n/2, function), someDuration(random, 5), 0)
+	}
+	take(s, functions)
+	for b.Loop() {
+		s.CountReturned(0, s.Callee(0, 0), 1_000, 0)
+		take(s, functions)
+	}
+}

@@ -216,7 +216,7 @@ func TestNoCallIsLostBetweenStreamsAndIntervals(t *testing.T) {
 		p := generate(random, byte(n+1), fmt.Sprint("service ", n%2), 2_000)
 		for i, e := range p.events {
 			if e.function != nil { // the names of some batches exceed their bound
-				e.function = &callevent.Function{Qualified: e.function.Qualified + strings.Repeat("x", 3_000+i/500), Display: "x"}
+				e.function = &callevent.Function{Qualified: e.function.Qualified + strings.Repeat("x", 3_000+i/25), Display: "x"}
 			}
 			p.events[i] = e
 		}

@@ -134,6 +134,26 @@ func TestTheOutputsAgreeWithTheProcessorsSpans(t *testing.T) {
 	}
 }
 
+func TestWithoutKeepTheConnectorMakesTheProcessorsSpans(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 9))
+	cfg := patient()
+	cfg.MaxSpansPerTrace, cfg.MinDuration, cfg.Truncated = 40, 20*time.Millisecond, "drop"
+	all := generate(random, 1, "shop", 5_000).withBreaks(random, 4).handOvers(t, delivery{packers: 2, batch: 100, displaced: 5}, random)
+	var sink consumertest.TracesSink
+	f := stackpairingprocessor.NewFactory()
+	p, err := f.CreateTraces(t.Context(), processortest.NewNopSettings(f.Type()), cfg.engine(), &sink)
+	require.NoError(t, err)
+	c := connect(t, cfg)
+	for _, td := range all {
+		require.NoError(t, p.ConsumeTraces(t.Context(), td))
+		c.consume(t, td)
+	}
+	require.NoError(t, p.Shutdown(t.Context()))
+	c.shutdown(t)
+	require.Positive(t, sink.SpanCount())
+	assert.Equal(t, sink.AllTraces(), c.traces.AllTraces())
+}
+
 // mixed are the hand-overs of all streams. Those of a stream stay in their order, and all streams
 // begin before one ends.
 func mixed(streams [][]ptrace.Traces, random *rand.Rand) (all []ptrace.Traces) {

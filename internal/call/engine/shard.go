@@ -115,6 +115,7 @@ func (s *stream) passSums(f *finished) {
 	for _, inc := range f.Output.Sums {
 		f.sums = append(f.sums, increment{s.origin, inc})
 	}
+	clear(f.Output.Sums)
 	f.Output.Sums = f.Output.Sums[:0]
 	if s.Ended() {
 		s.endSums(f)
@@ -129,9 +130,19 @@ func (s *stream) leaveOrigin(f *finished) {
 	}
 	s.endSums(f)
 	f.origin, f.client = s.origin, s.client
-	for s.DecideOldest(&f.Output) {
-	}
+	s.decideAll(f)
 	f.Full()
+}
+
+// decideAll decides all traces with their calls so far, and frees their memory.
+func (s *stream) decideAll(f *finished) {
+	decided := false
+	for s.DecideOldest(&f.Output) {
+		decided = true
+	}
+	if decided {
+		s.Spare()
+	}
 }
 
 // endSums ends the sums of the stream's origin, if it has some.
@@ -426,7 +437,7 @@ func (sh *shard) decideUntil(id callevent.StreamID, last time.Duration, enough f
 }
 
 // lighten frees memory of the stream, if it is there, and returns the bytes that it held. The
-// stream gives up gaps, oldest first, until memory is free. If nothing waits, it forgets its
+// stream decides its traces early, which loses no call. If that frees nothing, it gives up gaps, oldest first, until memory is free. If nothing waits, it forgets its
 // names and open frames. If that frees nothing, it ends.
 func (sh *shard) lighten(id callevent.StreamID, f *finished) (held int64) {
 	sh.mu.Lock()
@@ -438,6 +449,10 @@ func (sh *shard) lighten(id callevent.StreamID, f *finished) (held int64) {
 	held = s.size.bytes
 	f.origin, f.client = s.origin, s.client
 	before := s.Bytes()
+	if s.decideAll(f); s.Bytes() < before {
+		sh.accounts.settle(s, f)
+		return held
+	}
 	gaps := 0
 	for s.Bytes() >= before && s.GiveUpOldest(&f.Output) {
 		gaps++

@@ -6,6 +6,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ func TestBeyondMaxUndecidedTheOldestTracesOfAllStreamsAreDecided(t *testing.T) {
 			keep := b.selects(&pairing.Keep{Threshold: 0})
 			for i := range 16 {
 				b.handOver(endless(i*int(step), 0, 1))
-				b.pass(time.Duration(i) * time.Second)
+				b.pass(time.Duration(i+1) * time.Second)
 			}
 			keep.MaxBytes = keep.Waiting()
 			assert.Empty(t, b.next.accepted())
@@ -106,6 +107,25 @@ func TestATraceOfASilentStreamIsDecidedInTime(t *testing.T) {
 	b.pass(time.Second)
 	b.tick()
 	assert.Equal(t, []string{"1/f 1"}, b.next.accepted())
+	b.finish()
+}
+
+// At the bound of all streams, undecided calls go before gaps, names and open calls.
+func TestAtMaxMiBAStreamDecidesItsTracesFirst(t *testing.T) {
+	b := newBed(t, func(c *Config) { c.Reorder.MaxMiB = 1 })
+	b.selects(&pairing.Keep{Threshold: 0})
+	next := uint64(0)
+	for range 16 {
+		all := endless(1, next, 2_000)
+		b.handOver(all)
+		next += uint64(len(all.events))
+	}
+	lines := b.next.accepted()
+	assert.Greater(t, len(lines), 8_000)
+	assert.Less(t, len(lines), 32_000)
+	assert.NotContains(t, strings.Join(lines, "\n"), "truncated")
+	assert.Zero(t, b.sum("breaks"))
+	assert.EqualValues(t, 1, b.sum("open_frames"))
 	b.finish()
 }
 

@@ -45,7 +45,8 @@ func (s sums) of(truncated bool, thread int64, frames ...string) *sumOfPath {
 	return s[key]
 }
 
-// profiles are the sums as a message of stack_pairing.
+// profiles are the sums as a message of stack_pairing, in random order. Without random numbers they
+// are sorted by their frames, and the profiles have no ID.
 func (s sums) profiles(random *rand.Rand, service string) pprofile.Profiles {
 	pd := pprofile.NewProfiles()
 	d := pd.Dictionary()
@@ -82,12 +83,16 @@ func (s sums) profiles(random *rand.Rand, service string) pprofile.Profiles {
 		all[of].SampleType().SetTypeStrindex(text(kind.Type))
 		all[of].SampleType().SetUnitStrindex(text(kind.Unit))
 		all[of].AttributeIndices().Append(callPaths)
-		all[of].SetProfileID(profileID(random))
+		if random != nil {
+			all[of].SetProfileID(profileID(random))
+		}
 		all[of].SetDurationNano(uint64(10 * time.Second))
 	}
 	stacks := map[string]int32{}
 	keys := slices.Sorted(maps.Keys(s))
-	random.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	if random != nil {
+		random.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	}
 	for _, key := range keys {
 		path := s[key]
 		name := strings.Join(path.frames, ";")
@@ -306,6 +311,36 @@ func TestACallerThatStillRunsIsAboveItsCallees(t *testing.T) {
 	assert.Equal(t, []calltree.Kind{calltree.Calls}, g.store.Services()[0].Kinds)
 }
 
+// A resource with many paths is folded in several pieces.
+func TestManyCallPathsMakeTheWholeTree(t *testing.T) {
+	const functions = 20
+	s := sums{}
+	for i := range functions * functions * functions {
+		name := func(n int) string { return fmt.Sprint("f", n%functions) }
+		s.of(false, 0, "main", name(i), name(i/functions), name(i/functions/functions)).values = [pathValues]int64{1, 1, 2}
+	}
+	g := newBed(t)
+	require.NoError(t, g.consumeProfiles(t.Context(), s.profiles(rand.New(rand.NewPCG(1, 1)), "s")))
+	require.Greater(t, len(s), 3*calltree.PathsAtOnce)
+	snapshot, _ := g.store.Snapshot("s", calltree.Calls)
+	require.Len(t, snapshot.Nodes, 1+functions+functions*functions+len(s))
+	for i, depth := 0, make([]int, len(snapshot.Nodes)); i < len(snapshot.Nodes); i++ {
+		n := snapshot.Nodes[i]
+		if n.Parent >= 0 {
+			depth[i] = depth[n.Parent] + 1
+		}
+		want := calltree.Node{
+			Parent: n.Parent, Function: n.Function, File: n.Function + ".go", Line: 7,
+			Total: []int64{2 * int64(len(s)), 2 * functions * functions, 2 * functions, 2}[depth[i]],
+		}
+		if depth[i] == 3 {
+			want.Calls, want.Errors, want.Self = 1, 1, 2
+		}
+		require.Equal(t, want, n)
+	}
+	assert.EqualValues(t, len(s), g.store.Services()[0].Errors)
+}
+
 func TestFurtherPathsAreFoldedOnes(t *testing.T) {
 	s := sums{}
 	s.of(false, 0, "main").values = [pathValues]int64{1, 0, 10}
@@ -330,20 +365,21 @@ func TestAProfileOfCallPathsThatArrivesAgainIsIgnored(t *testing.T) {
 	for range 3 {
 		require.NoError(t, g.consumeProfiles(t.Context(), first))
 	}
-	for range 2 * maxRecentProfiles { // many others
-		g.recent.isFirst(profileID(random), pathCalls)
+	others := func(number int) {
+		for range number {
+			g.recent.isFirst(profileID(random), pathCalls)
+		}
 	}
+	others(maxRecentProfiles)
+	require.NoError(t, g.consumeProfiles(t.Context(), first))
+	others(2 * maxRecentProfiles)
 	require.NoError(t, g.consumeProfiles(t.Context(), s.profiles(random, "s")))
-	withoutID := s.profiles(random, "s")
-	for _, profile := range withoutID.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
-		profile.SetProfileID(pprofile.NewProfileIDEmpty())
-	}
 	for range 2 {
-		require.NoError(t, g.consumeProfiles(t.Context(), withoutID))
+		require.NoError(t, g.consumeProfiles(t.Context(), s.profiles(nil, "s")))
 	}
 	snapshot, _ := g.store.Snapshot("s", calltree.Calls)
 	assert.Equal(t, []calltree.Node{{Parent: -1, Function: "main", File: "main.go", Line: 7, Calls: 8, Errors: 4, Total: 40, Self: 40}}, snapshot.Nodes)
-	assert.EqualValues(t, 6, g.sum(t, "duplicate_profiles"))
+	assert.EqualValues(t, 9, g.sum(t, "duplicate_profiles"))
 	assert.LessOrEqual(t, len(g.recent.newer)+len(g.recent.older), 2*maxRecentProfiles)
 }
 

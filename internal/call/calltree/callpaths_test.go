@@ -24,7 +24,10 @@ func grown(paths ...string) *CallPaths {
 }
 
 // walked is the path of functions, of which the last can be truncated, or stand for several.
-func walked(p *CallPaths, path string) (at uint32) {
+func walked(p *CallPaths, path string) uint32 { return walkedFrames(p, map[string]uint32{}, path) }
+
+// walkedFrames is walked with frames that were added before.
+func walkedFrames(p *CallPaths, frames map[string]uint32, path string) (at uint32) {
 	for _, name := range strings.Split(path, "/") {
 		switch name {
 		case Folded.String():
@@ -37,7 +40,10 @@ func walked(p *CallPaths, path string) (at uint32) {
 			if truncated {
 				mark = Truncated
 			}
-			at = p.Below(at, p.AddFrame(Frame{Function: name}), mark)
+			if _, ok := frames[name]; !ok {
+				frames[name] = p.AddFrame(Frame{Function: name})
+			}
+			at = p.Below(at, frames[name], mark)
 		}
 	}
 	return at
@@ -72,7 +78,7 @@ func TestTheTreeIsThatOfAllCallPathsThatArrived(t *testing.T) {
 		s, all, since := NewStore(settings()), pathModel{}, pathModel{}
 		var watched *tree
 		var w *window
-		p := NewCallPaths()
+		p, frames := NewCallPaths(), map[string]uint32{}
 		for range 1 + random.IntN(20) {
 			p.Clear()
 			for range random.IntN(20) {
@@ -82,7 +88,7 @@ func TestTheTreeIsThatOfAllCallPathsThatArrived(t *testing.T) {
 				}
 				path += []string{"", "", " truncated", "/" + Folded.String(), "/" + Deep.String()}[random.IntN(5)]
 				v := values{calls: random.Uint64N(9), errors: random.Uint64N(2), self: random.Int64N(100)}
-				p.Add(walked(p, path), v.calls, v.errors, v.self, false)
+				p.Add(walkedFrames(p, frames, path), v.calls, v.errors, v.self, false)
 				all.add(path, v)
 				since.add(path, v)
 			}
@@ -186,10 +192,12 @@ func TestTheRateOfCallPathsIsEven(t *testing.T) {
 	assert.Zero(t, s.Services()[0].Rate)
 
 	var r rate
-	r.add(99, 50)
+	r.add(91, 25)
+	r.add(99, 25)
 	r.spread(100, 6000, 1000*time.Hour) // at most a minute
 	assert.InDelta(t, 5, r.of(100), 0.01)
 	assert.InDelta(t, 15, r.of(101), 0.01)
+	assert.InDelta(t, 22.5, r.of(102), 0.01)
 	for second := range uint32(50) {
 		require.InDelta(t, 100, r.of(110+second+1), 0.01)
 	}

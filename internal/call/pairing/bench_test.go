@@ -126,7 +126,7 @@ func benchmarkPair(b *testing.B, order []*callevent.Batch, settings Settings) {
 	events, spans, allocs := 0, uint64(0), uint64(0)
 	var before, after runtime.MemStats
 	for b.Loop() {
-		s := NewStream(&settings)
+		s := NewStream(&settings, testRandom)
 		for i, batch := range order {
 			// After a fifth of its events a stream has its usual state.
 			if i == len(order)/5 {

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"unsafe"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 // noTime is later than the time of every event.
 const noTime = math.MaxInt64
 
-// frame is an open call. It has 80 bytes and no pointers, because a stack is written at
+// frame is an open call. It has 96 bytes and no pointers, because a stack is written at
 // every event.
 type frame struct {
 	sequence uint64
@@ -31,6 +33,9 @@ type frame struct {
 	inner          int64
 	leftOut        LeftOut
 	function, name uint32
+	// path is the call path, and callees the time of the callees that ended, if there are sums.
+	path    uint32
+	callees int64
 	// trace is noTrace for a frame that is too deep for a trace.
 	trace uint32
 	// throws and attributes are the numbers of the lane's that belong to the frame.
@@ -52,6 +57,8 @@ type lane struct {
 	attributes []attribute
 	// continuation is the trace for frames whose parents are in full traces, or noTrace.
 	continuation uint32
+	// path is that of the lane in the sums, or 0.
+	path uint32
 	// Frames that are entered at the time from or later, on the source's clock, have the name. Before it the
 	// history knows the name, or the event if there is no history. from is then noTime.
 	from    int64
@@ -68,6 +75,12 @@ type lane struct {
 
 // isShared reports whether calls of several threads are on the lane.
 func (l *lane) isShared() bool { return l.reuse != nil && l.reuse.shared }
+
+// isTop reports whether the top frame is the function's.
+func (l *lane) isTop(function uint32) bool {
+	n := len(l.frames)
+	return n > 0 && l.frames[n-1].function == function
+}
 
 // follow links the lane to its history, which may be nil.
 func (l *lane) follow(h *history) {
@@ -113,6 +126,16 @@ func (l *lane) belongings(f *frame, throws, attributes int) belongings {
 		throws:     l.throws[throws-int(f.throws) : throws],
 		attributes: l.attributes[attributes-int(f.attributes) : attributes],
 	}
+}
+
+// outcome is the way in which a frame ends.
+type outcome struct {
+	end        int64
+	truncated  callevent.Cause
+	unwound    bool
+	exception  uint32
+	line       uint32
+	attributes []attribute
 }
 
 // parentOf is the frame below number depth, or nil. On a shared lane no frame has a parent.

@@ -19,8 +19,10 @@ import (
 const (
 	// attributeCallPaths marks a profile whose samples are call paths with all of their calls.
 	attributeCallPaths = "callbraid.call_paths"
-	// furtherPaths is the frame for paths without room in the connector.
+	// furtherPaths is the frame for paths without room in the connector, and deeperCalls that for
+	// calls too deep for it.
 	furtherPaths = "(further paths)"
+	deeperCalls  = "(deeper calls)"
 )
 
 // pathValue is the meaning of the values of a profile of call paths.
@@ -100,7 +102,8 @@ type pathPlace struct{ resource, sum uint32 }
 // last is 0 if they were not read.
 type pathLocation struct {
 	first, last uint32
-	isRest      bool
+	// rest is Folded or Deep if the frame stands for several paths.
+	rest calltree.Mark
 }
 
 // pathStep is the path of a location.
@@ -246,8 +249,8 @@ func (p *callPaths) below(at pathStep, location int32, m calltree.Mark) pathStep
 			mark = m
 		}
 		switch {
-		case frames.isRest:
-			at.path = p.piece.RestBelow(at.path, calltree.Folded)
+		case frames.rest != calltree.Plain:
+			at.path = p.piece.RestBelow(at.path, frames.rest)
 		case at.depth == calltree.MaxDepth-1:
 			at.path = p.piece.RestBelow(at.path, calltree.Deep)
 		case at.depth >= leastFrames && p.left <= 0:
@@ -271,7 +274,13 @@ func (p *callPaths) framesOf(index int32) *pathLocation {
 		return known
 	}
 	frames := p.readLocation(index)
-	known.isRest = len(frames) == 1 && frames[0].Function == furtherPaths
+	switch {
+	case len(frames) > 1:
+	case frames[0].Function == furtherPaths:
+		known.rest = calltree.Folded
+	case frames[0].Function == deeperCalls:
+		known.rest = calltree.Deep
+	}
 	for i, frame := range slices.Backward(frames) {
 		number := p.piece.AddFrame(frame)
 		if i == len(frames)-1 {

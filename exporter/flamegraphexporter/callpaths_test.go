@@ -341,17 +341,19 @@ func TestManyCallPathsMakeTheWholeTree(t *testing.T) {
 	assert.EqualValues(t, len(s), g.store.Services()[0].Errors)
 }
 
-func TestFurtherPathsAreFoldedOnes(t *testing.T) {
+func TestFramesThatStandForSeveralPathsAreMarked(t *testing.T) {
 	s := sums{}
 	s.of(false, 0, "main").values = [pathValues]int64{1, 0, 10}
 	s.of(false, 0, furtherPaths).values = [pathValues]int64{5, 1, 50}
+	s.of(false, 0, "main", deeperCalls).values = [pathValues]int64{2, 1, 3}
 	s.of(true, 0, furtherPaths, "below").values = [pathValues]int64{1, 0, 2}
 	g := newBed(t)
 	require.NoError(t, g.consumeProfiles(t.Context(), s.profiles(rand.New(rand.NewPCG(1, 1)), "s")))
 	snapshot, _ := g.store.Snapshot("s", calltree.Calls)
 	assert.Equal(t, []calltree.Node{
 		{Parent: -1, Function: "(folded: small paths)", Mark: calltree.Folded, Calls: 6, Errors: 1, Total: 52, Self: 52},
-		{Parent: -1, Function: "main", File: "main.go", Line: 7, Calls: 1, Total: 10, Self: 10},
+		{Parent: -1, Function: "main", File: "main.go", Line: 7, Calls: 1, Total: 13, Self: 10},
+		{Parent: 1, Function: "(deeper calls)", Mark: calltree.Deep, Calls: 2, Errors: 1, Total: 3, Self: 3},
 	}, snapshot.Nodes)
 	assert.Zero(t, g.store.Counters().CutSamples)
 }

@@ -7,7 +7,7 @@ import "time"
 
 // PathsAtOnce is the number of paths after which a sender folds [CallPaths], and begins again. So
 // the store's lock is held for a few milliseconds.
-const PathsAtOnce = 1024
+const PathsAtOnce = 512
 
 // CallPaths are call paths with the growth of their values, for [Store.FoldPaths]. Their caller
 // builds them without the lock of a store.

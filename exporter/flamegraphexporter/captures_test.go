@@ -329,17 +329,23 @@ func batches(spans []ptrace.Span, size func() int) iter.Seq[ptrace.Traces] {
 	}
 }
 
+// capturedProgram is a program with a capture, and the number of its calls.
+type capturedProgram struct {
+	name  string
+	calls int
+}
+
+func capturedPrograms() []capturedProgram {
+	if testing.Short() {
+		return []capturedProgram{{"shop", 4_793}}
+	}
+	return []capturedProgram{{"shop", 4_793}, {"maven", mavenCalls}}
+}
+
 // The call trees of real programs equal those of their captures, which a slow and obvious reference
 // computes from the bytes, for any cutting of traces and any order of spans.
 func TestTreesOfCapturesAreThoseOfTheReference(t *testing.T) {
-	programs := []struct {
-		name  string
-		calls int
-	}{{"shop", 4_793}, {"maven", mavenCalls}}
-	if testing.Short() {
-		programs = programs[:1]
-	}
-	for _, program := range programs {
+	for _, program := range capturedPrograms() {
 		want := referenceTree(t, program.name, true)
 		for _, maxSpansPerTrace := range []int{20_000, 100} {
 			traces := capturedTraces(t, program.name, maxSpansPerTrace, program.calls)
@@ -366,14 +372,7 @@ func TestTreesOfCapturesAreThoseOfTheReference(t *testing.T) {
 // The profiles of the connector make the same trees. But callees of truncated calls are below the plain
 // path there, so marks are not compared.
 func TestTreesOfCapturesFromCallPathsAreThoseOfTheReference(t *testing.T) {
-	programs := []struct {
-		name  string
-		calls int
-	}{{"shop", 4_793}, {"maven", mavenCalls}}
-	if testing.Short() {
-		programs = programs[:1]
-	}
-	for _, program := range programs {
+	for _, program := range capturedPrograms() {
 		want := referenceTree(t, program.name, false)
 		for _, byThread := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, by thread: %v", program.name, byThread), func(t *testing.T) {

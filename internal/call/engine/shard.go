@@ -121,6 +121,19 @@ func (s *stream) passSums(f *finished) {
 	}
 }
 
+// leaveOrigin ends what the stream has of its origin, before it gets another one. Finished calls
+// that wait would get the other one, so their traces are decided first.
+func (s *stream) leaveOrigin(f *finished) {
+	if s.origin == nil {
+		return
+	}
+	s.endSums(f)
+	f.origin, f.client = s.origin, s.client
+	for s.DecideOldest(&f.Output) {
+	}
+	f.Full()
+}
+
 // endSums ends the sums of the stream's origin, if it has some.
 func (s *stream) endSums(f *finished) {
 	if s.origin == nil || s.origin.sums.to == nil || s.origin.sums.ended {
@@ -176,7 +189,7 @@ func (sh *shard) accept(b *callevent.Batch, c carrier, from client.Info, now tim
 		sh.accounts.countStream(1)
 	}
 	if s.origin == nil || !s.origin.is(c, b) {
-		s.endSums(f)
+		s.leaveOrigin(f)
 		s.origin = sh.newOrigin(c, b)
 	}
 	s.client, s.turn = from, sh.accounts.turn.Add(1)

@@ -32,7 +32,7 @@ CONFIG ?= config/standalone.yaml
 # with -short. Packages with tests that -short makes smaller are also tested in full, without the race detector.
 RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/... ./extension/... ./internal/bytefrog/sim/... ./internal/bytefrog/guard/... ./internal/bytefrog/hq/... \
 	./internal/lttng/lttnglive/... ./internal/lttng/lttngagent/... ./internal/lttng/symbols/... ./internal/lttng/process/... ./internal/lttng/sim/... ./internal/rbkit/sim/... ./internal/rbkit/zmtp/... \
-	./internal/greys/... ./internal/call/calltree/... ./internal/receiverkit/... ./internal/componentkit/...
+	./internal/greys/... ./internal/call/calltree/... ./internal/call/engine/... ./internal/receiverkit/... ./internal/componentkit/...
 
 # Packages below them without goroutines: generated code.
 NO_RACE_PACKAGES ?= /internal/(metadata|metadatatest)$$

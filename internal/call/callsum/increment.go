@@ -44,7 +44,7 @@ type FunctionSum struct {
 type Path struct {
 	// Parent is an index of Increment.Paths. That of the top is 0.
 	Parent uint32
-	// Label is an index of Functions, or of Lanes if the kind says so.
+	// Label is an index of Functions, or of Lanes if the kind is PathLane.
 	Label uint32
 	Kind  PathKind
 }

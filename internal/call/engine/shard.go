@@ -1,0 +1,338 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"go.opentelemetry.io/collector/client"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/pairing"
+)
+
+// shardCount is larger than the number of cores of most machines, so that two streams seldom
+// wait for each other.
+const shardCount = 64
+
+// shard owns a part of the call streams. It locks once for each batch, not for each event.
+// Spans are delivered without the lock, except when one step finishes very many.
+type shard struct {
+	settings *pairing.Settings
+	accounts *accounts
+	shown    SpanAttributesConfig
+
+	mu      sync.Mutex
+	streams map[callevent.StreamID]*stream
+	// standing are the IDs of the streams by standing, the longest silent one first.
+	standing [standings]list.List
+}
+
+// standing is the evidence that a stream is honest. Streams with less of it end first, see
+// boundStreams. It only rises, until the stream ends.
+type standing int
+
+const (
+	// hasEnded: the stream has ended.
+	hasEnded standing = iota
+	// isNew: no call has returned, and all of its batches came together.
+	isNew
+	// hasReturned: calls have returned.
+	hasReturned
+	// isProven: batches arrived at two times. A million forged streams need a million places
+	// for that, not one after the other.
+	isProven
+	standings
+)
+
+// provenAfter is the time after its first batch at which another one proves a stream. A
+// hand-over in several batches takes less.
+const provenAfter = 100 * time.Millisecond
+
+// stream is a call stream with the engine's own state of it.
+type stream struct {
+	*pairing.Stream
+	origin *origin
+	// client is the sender of its last batch, and since is when the first batch arrived.
+	client client.Info
+	since  time.Duration
+	// gapClock knows when the last batch arrived.
+	gapClock
+	// turn is the number of its last batch among those of all streams. Unlike the clock, it
+	// never stands still.
+	turn     uint64
+	standing standing
+	// place is its place in the shard's list of its standing; nil: none yet.
+	place *list.Element
+	// size is its contents, as counted in the accounts.
+	size size
+}
+
+// streamMemory is the memory of an ended stream without contents, with its places in the maps
+// and lists of its shard.
+const streamMemory = int(unsafe.Sizeof(stream{})+unsafe.Sizeof(pairing.Stream{})) + 500
+
+// finished are the finished calls of one stream, on their way to the next component.
+type finished struct {
+	origin *origin
+	client client.Info
+	// unheld: the spans are dropped if the next component already refuses others.
+	unheld bool
+	pairing.Output
+}
+
+// accounts have the sums of all streams, and their telemetry.
+type accounts struct {
+	telemetry               *telemetry
+	streams, bytes, waiting atomic.Int64
+	turn                    atomic.Uint64
+}
+
+func sizeOf(s *stream) size {
+	return size{int64(streamMemory + s.Bytes() + s.origin.bytes), int64(s.Waiting()), int64(s.OpenFrames())}
+}
+
+// settle updates the account of the stream, and adds the counters of f.
+func (a *accounts) settle(s *stream, f *finished) {
+	a.measure(s)
+	a.telemetry.record(&f.Counters)
+}
+
+// measure updates the account of the stream.
+func (a *accounts) measure(s *stream) {
+	after := sizeOf(s)
+	a.bytes.Add(after.bytes - s.size.bytes)
+	a.waiting.Add(after.waiting - s.size.waiting)
+	a.telemetry.change(s.size, after)
+	s.size = after
+}
+
+func (a *accounts) countStream(change int64) {
+	a.streams.Add(change)
+	a.telemetry.Streams.Add(context.Background(), change)
+}
+
+// accept passes the batch to its stream, which writes finished calls to f.
+func (sh *shard) accept(b *callevent.Batch, c carrier, from client.Info, now time.Duration, f *finished) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	s := sh.streams[b.Stream]
+	if s == nil {
+		s = &stream{Stream: pairing.NewStream(sh.settings, nil), since: now}
+		sh.streams[b.Stream] = s
+		sh.accounts.countStream(1)
+	}
+	if s.origin == nil || !s.origin.is(c, b) {
+		s.origin = newOrigin(c, b, sh.shown)
+	}
+	s.client, s.turn = from, sh.accounts.turn.Add(1)
+	s.noteBatch(b, now, sh.settings.MaxWait)
+	f.origin, f.client = s.origin, s.client
+	s.Accept(b, s.atLastBatch, &f.Output)
+	sh.updateStanding(b.Stream, s, &f.Counters)
+	sh.standing[s.standing].MoveToBack(s.place)
+	sh.accounts.settle(s, f)
+}
+
+// updateStanding moves the stream to the list of its standing. counted are the counters of
+// its last step.
+func (sh *shard) updateStanding(id callevent.StreamID, s *stream, counted *pairing.Counters) {
+	now := max(s.standing, isNew)
+	switch {
+	case s.Ended():
+		now = hasEnded
+	case s.lastBatch-s.since >= provenAfter:
+		now = isProven
+	case now == isNew && counted.Returned():
+		now = hasReturned
+	}
+	if s.place == nil || now != s.standing {
+		sh.unlist(s)
+		s.standing, s.place = now, sh.standing[now].PushBack(id)
+	}
+}
+
+// unlist removes the stream from its list.
+func (sh *shard) unlist(s *stream) {
+	if s.place != nil {
+		sh.standing[s.standing].Remove(s.place)
+		s.place = nil
+	}
+}
+
+// expire gives up overdue numbers, and ends streams that were silent for the idle timeout. It
+// returns the results, each with an output from fresh.
+func (sh *shard) expire(now, idle time.Duration, fresh func() *finished) (all []*finished) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for id, s := range sh.streams {
+		silent, gapTime := now-s.lastBatch > idle, s.at(now, sh.settings.MaxWait)
+		if !silent && !s.Due(gapTime) {
+			continue
+		}
+		f := fresh()
+		f.origin, f.client = s.origin, s.client
+		s.Expire(gapTime, &f.Output)
+		if silent {
+			s.End(callevent.CauseIdle, &f.Output)
+		}
+		sh.updateStanding(id, s, &f.Counters)
+		sh.accounts.settle(s, f)
+		if silent {
+			sh.remove(id)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// end ends all streams.
+func (sh *shard) end(cause callevent.Cause, fresh func() *finished) (all []*finished) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for id := range sh.streams {
+		all = append(all, sh.endOne(id, cause, fresh()))
+	}
+	return all
+}
+
+// longestSilent has, for each standing, the longest silent stream and the number of streams.
+type longestSilent [standings]struct {
+	in    *shard
+	id    callevent.StreamID
+	turn  uint64
+	count int
+}
+
+// addLongestSilent adds the shard's streams. The stream except does not count as silent.
+func (sh *shard) addLongestSilent(all *longestSilent, except callevent.StreamID) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for i := range all {
+		of := &all[i]
+		of.count += sh.standing[i].Len()
+		e := sh.standing[i].Front()
+		if e != nil && e.Value.(callevent.StreamID) == except {
+			e = e.Next()
+		}
+		if e == nil {
+			continue
+		}
+		id := e.Value.(callevent.StreamID)
+		if turn := sh.streams[id].turn; of.in == nil || turn < of.turn {
+			of.in, of.id, of.turn = sh, id, turn
+		}
+	}
+}
+
+func (sh *shard) endIfThere(id callevent.StreamID, cause callevent.Cause, f *finished) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.streams[id] != nil {
+		sh.endOne(id, cause, f)
+	}
+}
+
+func (sh *shard) endOne(id callevent.StreamID, cause callevent.Cause, f *finished) *finished {
+	s := sh.streams[id]
+	f.origin, f.client = s.origin, s.client
+	s.End(cause, &f.Output)
+	sh.accounts.settle(s, f)
+	sh.remove(id)
+	return f
+}
+
+// remove removes a stream that has ended.
+func (sh *shard) remove(id callevent.StreamID) {
+	s := sh.streams[id]
+	sh.unlist(s)
+	sh.accounts.bytes.Add(-s.size.bytes)
+	sh.accounts.telemetry.change(s.size, size{})
+	sh.accounts.countStream(-1)
+	delete(sh.streams, id)
+}
+
+// spare frees unused memory of all streams.
+func (sh *shard) spare() {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for _, s := range sh.streams {
+		s.Spare()
+		sh.accounts.measure(s)
+	}
+}
+
+// largest returns the stream with the most memory, and its bytes.
+func (sh *shard) largest() (id callevent.StreamID, most int64) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for i, s := range sh.streams {
+		if s.size.bytes > most {
+			id, most = i, s.size.bytes
+		}
+	}
+	return id, most
+}
+
+// lighten frees memory of the stream, if it is there, and returns the bytes that it held. The
+// stream gives up gaps, oldest first, until memory is free. If nothing waits, it forgets its
+// names and open frames. If that frees nothing, it ends.
+func (sh *shard) lighten(id callevent.StreamID, f *finished) (held int64) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	s := sh.streams[id]
+	if s == nil {
+		return 0
+	}
+	held = s.size.bytes
+	f.origin, f.client = s.origin, s.client
+	before := s.Bytes()
+	gaps := 0
+	for s.Bytes() >= before && s.GiveUpOldest(&f.Output) {
+		gaps++
+	}
+	if gaps == 0 {
+		s.Forget(&f.Output)
+		if s.Bytes() >= before {
+			sh.endOne(id, callevent.CauseLimit, f)
+			return held
+		}
+	}
+	sh.updateStanding(id, s, &f.Counters)
+	sh.accounts.settle(s, f)
+	return held
+}
+
+// maxSpansPerCall bounds the spans of one call to the next component.
+const maxSpansPerCall = 2048
+
+// maxBytesPerCall bounds the bytes of one call, approximately. gRPC and Kafka refuse more
+// than a few MiB, and names can be long.
+const maxBytesPerCall = 2 << 20
+
+// fitting is the number of spans for one call to the next component, at least one.
+func (f *finished) fitting(spans []pairing.Call) int {
+	const spanBytes, throwBytes, attributeBytes = 256, 64, 16
+	size := 0
+	for i := range spans {
+		s := &spans[i]
+		size += spanBytes + len(s.Function.Qualified) + len(s.Function.Display) + len(s.Function.Text) +
+			len(s.Function.File) + len(s.LaneName) + len(s.ErrorType)
+		for _, t := range f.Throws[s.Throws.From:s.Throws.To] {
+			size += throwBytes + len(t.Type)
+		}
+		for _, a := range f.Attributes[s.Attributes.From:s.Attributes.To] {
+			size += attributeBytes + len(a.Key) + len(a.Value.Str())
+		}
+		if size > maxBytesPerCall && i > 0 {
+			return i
+		}
+	}
+	return len(spans)
+}

@@ -1,0 +1,128 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/pairing"
+)
+
+// bound is the reason why a stream had to free memory. Its text is the metric's attribute.
+type bound string
+
+const (
+	boundMaxMiB     bound = "max_mib"
+	boundBudget     bound = "memory_budget"
+	boundMaxStreams bound = "max_streams"
+)
+
+// Instruments are the own metrics of a component of stack_pairing. Its metadata.yaml describes
+// them.
+type Instruments struct {
+	Batches           metric.Int64Counter
+	Breaks            metric.Int64Counter
+	CorruptBatches    metric.Int64Counter
+	Delay             metric.Float64Histogram
+	DroppedAttributes metric.Int64Counter
+	DroppedExceptions metric.Int64Counter
+	DroppedRenames    metric.Int64Counter
+	DroppedSpans      metric.Int64Counter
+	DuplicateEvents   metric.Int64Counter
+	Events            metric.Int64Counter
+	EventsInBreaks    metric.Int64Counter
+	HeldSpans         metric.Int64UpDownCounter
+	LateEvents        metric.Int64Counter
+	LeftOut           metric.Int64Counter
+	Memory            metric.Int64UpDownCounter
+	MissingNumbers    metric.Int64Counter
+	NestedCalls       metric.Int64Counter
+	OpenFrames        metric.Int64UpDownCounter
+	Orphans           metric.Int64Counter
+	RefusedCalls      metric.Int64Counter
+	ShedStreams       metric.Int64Counter
+	Spans             metric.Int64Counter
+	Streams           metric.Int64UpDownCounter
+	TruncatedFrames   metric.Int64Counter
+	WaitingEvents     metric.Int64UpDownCounter
+}
+
+// telemetry has the metrics of an engine, with the attributes of their points.
+type telemetry struct {
+	Instruments
+	causes  [callevent.CauseCount]metric.AddOption
+	reasons map[dropReason]metric.AddOption
+	bounds  map[bound]metric.AddOption
+}
+
+func newTelemetry(instruments Instruments) *telemetry {
+	t := &telemetry{Instruments: instruments, reasons: map[dropReason]metric.AddOption{}, bounds: map[bound]metric.AddOption{}}
+	for cause := range t.causes {
+		t.causes[cause] = metric.WithAttributeSet(attribute.NewSet(attribute.String("cause", callevent.Cause(cause).String())))
+	}
+	for _, reason := range []dropReason{refusedForGood, atShutdown, memoryBudget} {
+		t.reasons[reason] = metric.WithAttributeSet(attribute.NewSet(attribute.String("reason", string(reason))))
+	}
+	for _, by := range []bound{boundMaxMiB, boundBudget, boundMaxStreams} {
+		t.bounds[by] = metric.WithAttributeSet(attribute.NewSet(attribute.String("bound", string(by))))
+	}
+	return t
+}
+
+// record adds the counters of a stream.
+func (t *telemetry) record(c *pairing.Counters) {
+	ctx := context.Background()
+	for _, counter := range []struct {
+		of    metric.Int64Counter
+		value uint64
+	}{
+		{t.Events, c.Events},
+		{t.Spans, c.Finished},
+		{t.LeftOut, c.LeftOut},
+		{t.Orphans, c.Orphans},
+		{t.LateEvents, c.Late},
+		{t.DuplicateEvents, c.Duplicates},
+		{t.EventsInBreaks, c.InBreak},
+		{t.MissingNumbers, c.Missing},
+		{t.DroppedExceptions, c.DroppedThrows},
+		{t.DroppedAttributes, c.DroppedAttributes},
+		{t.DroppedRenames, c.DroppedRenames},
+	} {
+		if counter.value > 0 {
+			counter.of.Add(ctx, int64(counter.value))
+		}
+	}
+	for cause := range t.causes {
+		if n := c.Truncated[cause]; n > 0 {
+			t.TruncatedFrames.Add(ctx, int64(n), t.causes[cause])
+		}
+		if n := c.Breaks[cause]; n > 0 {
+			t.Breaks.Add(ctx, int64(n), t.causes[cause])
+		}
+	}
+}
+
+// size is the contents of a stream.
+type size struct{ bytes, waiting, frames int64 }
+
+// change adds the difference between two sizes of a stream.
+func (t *telemetry) change(before, after size) {
+	ctx := context.Background()
+	for _, counter := range []struct {
+		of     metric.Int64UpDownCounter
+		change int64
+	}{
+		{t.Memory, after.bytes - before.bytes},
+		{t.WaitingEvents, after.waiting - before.waiting},
+		{t.OpenFrames, after.frames - before.frames},
+	} {
+		if counter.change != 0 {
+			counter.of.Add(ctx, counter.change)
+		}
+	}
+}

@@ -29,6 +29,7 @@ type Config = engine.Config
 
 // The parts of Config.
 type (
+	PairingConfig        = engine.PairingConfig
 	ReorderConfig        = engine.ReorderConfig
 	SpanAttributesConfig = engine.SpanAttributesConfig
 	LimitsConfig         = engine.LimitsConfig

@@ -9,4 +9,11 @@
 // knows no pdata, no spans, no goroutines and no clock. The owner of a stream makes one call
 // at a time. What [Sums.Take] returns belongs to its caller, and can be read in another
 // goroutine while the stream goes on.
+//
+// Each file uses only files below it:
+//
+//  1. sums.go has the interface, and the sums of functions.
+//  2. paths.go has the call paths.
+//  3. table.go finds numbers by keys, and histogram.go counts durations.
+//  4. increment.go has the result, and settings.go the bound that all streams share.
 package callsum

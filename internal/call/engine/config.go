@@ -12,8 +12,17 @@ import (
 	"github.com/callbraid/callbraid/internal/call/pairing"
 )
 
-// Config is the configuration of pairing, which all components of stack_pairing have.
+// Config is the configuration of an engine.
 type Config struct {
+	PairingConfig `mapstructure:",squash"`
+	// Limits bounds the resources of one stream, and of all.
+	Limits LimitsConfig `mapstructure:"limits"`
+	// ShutdownTimeout is the time in which a shutdown offers finished spans to the next component.
+	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
+}
+
+// PairingConfig is the configuration of pairing, without its limits.
+type PairingConfig struct {
 	// Reorder bounds the wait for missing events.
 	Reorder ReorderConfig `mapstructure:"reorder"`
 	// Truncated is the treatment of calls whose end was not seen: "emit" makes marked spans of
@@ -36,10 +45,6 @@ type Config struct {
 	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
 	// SpanAttributes are attributes of spans that few users read.
 	SpanAttributes SpanAttributesConfig `mapstructure:"span_attributes"`
-	// Limits bounds the resources of one stream, and of all.
-	Limits LimitsConfig `mapstructure:"limits"`
-	// ShutdownTimeout is the time in which a shutdown offers finished spans to the next component.
-	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
 }
 
 // ReorderConfig bounds the wait for missing events.
@@ -100,12 +105,14 @@ const (
 // DefaultConfig returns the defaults of all settings.
 func DefaultConfig() *Config {
 	return &Config{
-		Reorder:          ReorderConfig{MaxEvents: 1_000_000, MaxMiB: 512, MaxWait: 5 * time.Second},
-		Truncated:        truncatedEmit,
-		TraceRoots:       []string{},
-		MaxSpansPerTrace: 20_000,
-		MaxClockJump:     time.Minute,
-		IdleTimeout:      time.Minute,
+		PairingConfig: PairingConfig{
+			Reorder:          ReorderConfig{MaxEvents: 1_000_000, MaxMiB: 512, MaxWait: 5 * time.Second},
+			Truncated:        truncatedEmit,
+			TraceRoots:       []string{},
+			MaxSpansPerTrace: 20_000,
+			MaxClockJump:     time.Minute,
+			IdleTimeout:      time.Minute,
+		},
 		Limits: LimitsConfig{
 			MaxStreams: 10_000, MaxLanes: 10_000, MaxFrames: 16_384,
 			MaxNamesMiB: 64, MaxExceptionsPerSpan: 128, MaxAttributeDepth: 32, MaxHeldMiB: 64,

@@ -23,12 +23,14 @@ func TestDefaults(t *testing.T) {
 	require.NoError(t, componenttest.CheckConfigStruct(cfg))
 	require.NoError(t, cfg.Validate())
 	assert.Equal(t, &Config{
-		Reorder:          ReorderConfig{MaxEvents: 1_000_000, MaxMiB: 512, MaxWait: 5 * time.Second},
-		Truncated:        "emit",
-		TraceRoots:       []string{},
-		MaxSpansPerTrace: 20_000,
-		MaxClockJump:     time.Minute,
-		IdleTimeout:      time.Minute,
+		PairingConfig: PairingConfig{
+			Reorder:          ReorderConfig{MaxEvents: 1_000_000, MaxMiB: 512, MaxWait: 5 * time.Second},
+			Truncated:        "emit",
+			TraceRoots:       []string{},
+			MaxSpansPerTrace: 20_000,
+			MaxClockJump:     time.Minute,
+			IdleTimeout:      time.Minute,
+		},
 		Limits: LimitsConfig{
 			MaxStreams: 10_000, MaxLanes: 10_000, MaxFrames: 16_384, MaxNamesMiB: 64,
 			MaxExceptionsPerSpan: 128, MaxAttributeDepth: 32, MaxHeldMiB: 64,
@@ -42,15 +44,17 @@ func TestConfigurationsAreRead(t *testing.T) {
 		"":            DefaultConfig(),
 		"spelled_out": DefaultConfig(),
 		"all": {
-			Reorder:      ReorderConfig{MaxEvents: 2_000_000, MaxMiB: 1_024, MaxWait: time.Minute},
-			Truncated:    "drop",
-			TraceRoots:   []string{`com\.example\.Handler\.handle`, `.*\.Job\.run`},
-			MinDuration:  2 * time.Millisecond,
-			MaxDepth:     40,
-			MaxClockJump: 10 * time.Second,
-			IdleTimeout:  10 * time.Minute,
+			PairingConfig: PairingConfig{
+				Reorder:      ReorderConfig{MaxEvents: 2_000_000, MaxMiB: 1_024, MaxWait: time.Minute},
+				Truncated:    "drop",
+				TraceRoots:   []string{`com\.example\.Handler\.handle`, `.*\.Job\.run`},
+				MinDuration:  2 * time.Millisecond,
+				MaxDepth:     40,
+				MaxClockJump: 10 * time.Second,
+				IdleTimeout:  10 * time.Minute,
 
-			SpanAttributes: SpanAttributesConfig{Sequence: true, FunctionText: true},
+				SpanAttributes: SpanAttributesConfig{Sequence: true, FunctionText: true},
+			},
 			Limits: LimitsConfig{
 				MaxStreams: 11, MaxLanes: 12, MaxFrames: 13, MaxNamesMiB: 14, MaxExceptionsPerSpan: 15, MaxAttributeDepth: 17, MaxHeldMiB: 16,
 			},
@@ -129,9 +133,12 @@ func TestAnImpossibleValueIsAnError(t *testing.T) {
 
 func TestLimitsOfValuesAreAccepted(t *testing.T) {
 	cfg := &Config{
-		Reorder:   ReorderConfig{MaxEvents: 1, MaxMiB: 1, MaxWait: 1},
-		Truncated: "drop", MaxClockJump: 1, IdleTimeout: 2, ShutdownTimeout: 1,
-		Limits: LimitsConfig{MaxStreams: 1, MaxLanes: 1, MaxFrames: 1, MaxNamesMiB: 1, MaxAttributeDepth: 1, MaxHeldMiB: 1},
+		PairingConfig: PairingConfig{
+			Reorder:   ReorderConfig{MaxEvents: 1, MaxMiB: 1, MaxWait: 1},
+			Truncated: "drop", MaxClockJump: 1, IdleTimeout: 2,
+		},
+		ShutdownTimeout: 1,
+		Limits:          LimitsConfig{MaxStreams: 1, MaxLanes: 1, MaxFrames: 1, MaxNamesMiB: 1, MaxAttributeDepth: 1, MaxHeldMiB: 1},
 	}
 	require.NoError(t, cfg.Validate())
 }

@@ -73,6 +73,10 @@ func TestTheReadmeHasEachSettingWithItsDefault(t *testing.T) {
 func settings(prefix string, config reflect.Value) (all []string) {
 	for i := range config.NumField() {
 		name := prefix + config.Type().Field(i).Tag.Get("mapstructure")
+		if config.Type().Field(i).Anonymous {
+			all = append(all, settings(prefix, config.Field(i))...)
+			continue
+		}
 		switch value := config.Field(i).Interface().(type) {
 		case time.Duration:
 			text := value.String()

@@ -24,7 +24,7 @@ const (
 // noTime is later than the time of every event.
 const noTime = math.MaxInt64
 
-// frame is an open call. It has 80 bytes and no pointers, because a stack is written at
+// frame is an open call. It has 96 bytes and no pointers, because a stack is written at
 // every event.
 type frame struct {
 	sequence uint64
@@ -33,6 +33,9 @@ type frame struct {
 	inner          int64
 	leftOut        LeftOut
 	function, name uint32
+	// path is the call path, and callees the time of the callees that ended, if there are sums.
+	path    uint32
+	callees int64
 	// trace is noTrace for a frame that is too deep for a trace.
 	trace uint32
 	// throws and attributes are the numbers of the lane's that belong to the frame.
@@ -54,6 +57,8 @@ type lane struct {
 	attributes []attribute
 	// continuation is the trace for frames whose parents are in full traces, or noTrace.
 	continuation uint32
+	// path is that of the lane in the sums, or 0.
+	path uint32
 	// Frames that are entered at the time from or later, on the source's clock, have the name. Before it the
 	// history knows the name, or the event if there is no history. from is then noTime.
 	from    int64
@@ -122,7 +127,7 @@ type outcome struct {
 	end        int64
 	truncated  callevent.Cause
 	unwound    bool
-	errorType  string
+	exception  uint32
 	line       uint32
 	attributes []attribute
 }

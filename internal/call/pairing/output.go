@@ -3,7 +3,10 @@
 
 package pairing
 
-import "github.com/callbraid/callbraid/internal/call/callevent"
+import (
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/callsum"
+)
 
 // Link is the reason why a call and its parent are in two traces.
 type Link uint8
@@ -79,13 +82,15 @@ func (a *attribute) public() Attribute {
 	return Attribute{Key: a.key.value.Str(), Value: a.value.value}
 }
 
-// Output collects finished calls and counters. It knows no spans: its reader decides what
+// Output collects finished calls, sums and counters. It knows no spans: its reader decides what
 // a call becomes. Reset keeps its memory for the next use.
 type Output struct {
 	Calls      []Call
 	Throws     []Throw
 	Attributes []Attribute
 	Counters   Counters
+	// Sums are the last increments of streams that ended or forgot their names.
+	Sums []callsum.Increment
 
 	// Full is called when there are MaxCalls calls. It reads them and calls ClearCalls. A
 	// gap that closes can finish a million calls in one step.
@@ -140,6 +145,8 @@ func (o *Output) ClearCalls() {
 // Reset empties the output.
 func (o *Output) Reset() {
 	o.ClearCalls()
+	clear(o.Sums)
+	o.Sums = o.Sums[:0]
 	o.Counters = Counters{}
 }
 

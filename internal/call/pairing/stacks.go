@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/callsum"
 )
 
 // stacks pair the ordered events of a stream. They have one stack for each lane, and emit
@@ -25,6 +26,8 @@ type stacks struct {
 	traces traces
 	// undecided has the finished calls of Settings.Keep; nil: they are written to out.
 	undecided *undecided
+	// sums is nil if calls are not summed.
+	sums *callsum.Sums
 
 	lanes []lane
 	// laneIDs maps an ID to the index in lanes.
@@ -42,8 +45,16 @@ func newStacks(settings *Settings, n *names) stacks {
 		settings: settings, names: n,
 		renames: renames{names: n, histories: map[uint64]*history{}}, reuses: map[uint64]*reuse{},
 		clock:   clock{now: beforeAll},
+		sums:    newSums(settings),
 		laneIDs: map[uint64]int32{},
 	}
+}
+
+func newSums(settings *Settings) *callsum.Sums {
+	if settings.Sums == nil {
+		return nil
+	}
+	return callsum.New(settings.Sums)
 }
 
 // pair applies the event to the stack of its lane:
@@ -162,6 +173,9 @@ func (s *stacks) enter(l *lane, e *event, sequence uint64, attributes []attribut
 		depth, f.name = 0, s.names.laneName(callevent.Lane{ID: l.id})
 	}
 	s.chooseTrace(l, f, depth)
+	if s.sums != nil {
+		f.path = s.sums.Callee(s.callerPath(l, depth), f.function)
+	}
 	s.names.functions[e.function].open++
 	s.open++
 	if l.counts != nil {
@@ -197,6 +211,15 @@ func (s *stacks) chooseTrace(l *lane, f *frame, depth int) {
 		s.traces.refer(f.trace)
 	}
 	s.traces.all[f.trace].frames++
+}
+
+// callerPath returns the call path of the caller of the lane's frame number depth.
+func (s *stacks) callerPath(l *lane, depth int) uint32 {
+	if depth > 0 {
+		return l.frames[depth-1].path
+	}
+	l.path = s.sums.Lane(l.path, l.id, s.names.laneNames[l.frames[depth].name].name)
+	return l.path
 }
 
 // find makes the nearest frame of the function the top of the stack: rule 3. It truncates
@@ -299,7 +322,7 @@ func (s *stacks) unwind(l *lane, e *event, attributes []attribute) {
 	if !thrown {
 		s.attachThrow(l, f, e)
 	}
-	s.close(l, &outcome{end: s.clock.now, unwound: true, errorType: exception, attributes: attributes})
+	s.close(l, &outcome{end: s.clock.now, unwound: true, exception: e.exception, attributes: attributes})
 }
 
 // pairReused pairs the event of a lane that another thread has got, or will get. It
@@ -344,7 +367,7 @@ func (s *stacks) pairShared(l *lane, e *event, sequence uint64, attributes []att
 		}
 		o := outcome{end: s.clock.now, line: e.line, attributes: attributes}
 		if e.kind == callevent.KindUnwind {
-			o = outcome{end: s.clock.now, unwound: true, errorType: s.names.exceptions[e.exception], attributes: attributes}
+			o = outcome{end: s.clock.now, unwound: true, exception: e.exception, attributes: attributes}
 		}
 		if !s.closeShared(l, e.function, &o) {
 			s.out.Counters.DroppedAttributes += uint64(len(attributes))
@@ -423,6 +446,9 @@ func (s *stacks) truncateLowest(l *lane, frames int, cause callevent.Cause) {
 		s.conclude(l, f, l.parentOf(i), &own, &outcome{end: max(f.inner, f.start+1), truncated: cause})
 	}
 	l.removeLowest(frames, restThrows, restAttributes)
+	if s.sums != nil && frames > 0 {
+		s.findPaths(l)
+	}
 	s.freeIfEmpty(l)
 }
 
@@ -461,6 +487,9 @@ func (s *stacks) conclude(l *lane, f, parent *frame, own *belongings, o *outcome
 	if o.truncated != 0 {
 		s.out.Counters.Truncated[o.truncated]++
 	}
+	if s.sums != nil {
+		s.sum(f, parent, o)
+	}
 	if s.leaveOut(f, parent, o) {
 		return
 	}
@@ -477,6 +506,60 @@ func (s *stacks) conclude(l *lane, f, parent *frame, own *belongings, o *outcome
 		parent.kept = parent.kept || f.kept || emitted
 	}
 	s.releaseTrace(f.trace)
+}
+
+// sum adds the call to the sums.
+func (s *stacks) sum(f, parent *frame, o *outcome) {
+	duration := o.end - f.start
+	if parent != nil {
+		parent.callees += duration
+	}
+	switch {
+	case o.unwound:
+		s.sums.CountUnwound(f.function, o.exception, f.path, duration, f.callees)
+	case o.truncated == 0:
+		s.sums.CountReturned(f.function, f.path, duration, f.callees)
+	case !s.settings.DropTruncated:
+		s.sums.CountTruncated(f.function, f.path, duration, f.callees)
+	}
+}
+
+// findPaths finds the call paths of a lane's frames again, after its lowest frames have left.
+func (s *stacks) findPaths(l *lane) {
+	for i := range l.frames {
+		depth := i
+		if l.isShared() {
+			depth = 0
+		}
+		f := &l.frames[i]
+		f.path = s.sums.Callee(s.callerPath(l, depth), f.function)
+	}
+}
+
+// takeSums returns the growth of the sums since the last increment.
+func (s *stacks) takeSums() callsum.Increment {
+	for _, f := range s.names.functions[s.sums.Functions():] {
+		s.sums.AddFunction(f.name)
+	}
+	for i := range s.lanes {
+		// The thread may have another name since its lowest frame.
+		if l := &s.lanes[i]; len(l.frames) > 0 {
+			l.path = s.sums.Lane(l.path, l.id, s.names.laneNames[l.frames[len(l.frames)-1].name].name)
+		}
+	}
+	return s.sums.Take(s.names.exceptions)
+}
+
+// endSums writes the last increment to the output.
+func (s *stacks) endSums() {
+	if s.sums == nil {
+		return
+	}
+	if last := s.takeSums(); len(last.ByFunction) > 0 {
+		s.out.Sums = append(s.out.Sums, last)
+	}
+	s.sums.Release()
+	s.sums = nil
 }
 
 // leaveOut leaves the call out if rule 10 demands it, and reports whether it did. The
@@ -514,7 +597,7 @@ func (s *stacks) emit(l *lane, f, parent *frame, own *belongings, o *outcome) {
 	call.Start, call.End = f.start, o.end
 	call.Sequence, call.Parent = f.sequence, NoParent
 	call.Trace = s.traces.all[f.trace].root
-	call.Truncated, call.Unwound, call.ErrorType, call.Line = o.truncated, o.unwound, o.errorType, o.line
+	call.Truncated, call.Unwound, call.ErrorType, call.Line = o.truncated, o.unwound, s.names.exceptions[o.exception], o.line
 	call.LeftOut, call.DroppedThrows = f.leftOut, f.droppedThrows
 	if parent != nil {
 		call.Parent = parent.sequence
@@ -652,8 +735,10 @@ func (s *stacks) moveNames(sweep *laneSweep) {
 	}
 }
 
-// forget forgets all lanes with their names. None has open frames.
+// forget forgets all lanes with their names, and begins new sums. No lane has open frames.
 func (s *stacks) forget() {
+	s.endSums()
+	s.sums = newSums(s.settings)
 	s.releaseContinuations()
 	s.undecided.forgetNames()
 	s.lanes, s.laneIDs, s.bytes = nil, map[uint64]int32{}, 0
@@ -668,10 +753,14 @@ func (s *stacks) releaseContinuations() {
 	}
 }
 
-// memory is about the bytes of lanes, of finished calls that wait, and of all attributes of the
-// stream.
+// memory is about the bytes of lanes, sums and finished calls that wait, and of all attributes
+// of the stream.
 func (s *stacks) memory() int {
-	return s.bytes + cap(s.lanes)*laneBytes + int(s.attributes) + s.undecided.bytes()
+	memory := s.bytes + cap(s.lanes)*laneBytes + int(s.attributes) + s.undecided.bytes()
+	if s.sums != nil {
+		memory += s.sums.Bytes()
+	}
+	return memory
 }
 
 // freeIfEmpty frees the memory of an empty stack that was deep.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/callsum"
 )
 
 // Stream pairs the call events of one call stream. Its parts own its state: names has
@@ -60,6 +61,7 @@ func (s *Stream) finish() {
 	if s.order.ended {
 		s.stacks.releaseContinuations()
 		s.order.freeEnded()
+		s.stacks.endSums()
 		s.names, s.stacks = names{}, stacks{settings: s.settings, names: &s.names}
 	}
 	s.stacks.out = nil
@@ -192,6 +194,16 @@ func (s *Stream) forgetNames() {
 	s.stacks.out.Counters.Breaks[callevent.CauseLimit]++
 	s.stacks.forget()
 	s.names = newNames()
+}
+
+// TakeSums returns the growth of the sums since the last increment. If there are no sums, or no
+// call ended since then, the increment is empty. What a stream had not returned when it ended or
+// forgot its names is in an Output.
+func (s *Stream) TakeSums() callsum.Increment {
+	if s.stacks.sums == nil {
+		return callsum.Increment{}
+	}
+	return s.stacks.takeSums()
 }
 
 // Waiting is the number of events that wait for earlier ones.

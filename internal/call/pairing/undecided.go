@@ -112,10 +112,7 @@ func (u *undecided) hold(f, parent *frame, linkTrace uint64, own *belongings, o 
 	*r = record{}
 	r.sequence, r.parent, r.start, r.end = f.sequence, NoParent, f.start, o.end
 	r.function, r.name, r.line = f.function, f.name, o.line
-	r.truncated, r.unwound = o.truncated, o.unwound
-	if o.unwound {
-		r.exception = u.names.exceptionIDs[o.errorType]
-	}
+	r.truncated, r.unwound, r.exception = o.truncated, o.unwound, o.exception
 	if parent != nil {
 		r.parent, r.link = parent.sequence, f.link
 	}

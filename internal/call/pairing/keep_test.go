@@ -6,6 +6,7 @@ package pairing
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -266,37 +267,41 @@ func TestWaitingCallsStayBelowTheirBound(t *testing.T) {
 	}
 }
 
-// A lane that is renamed with every request in one endless trace has no more names than the bound allows. No other name,
-// and no open call, is lost because of that.
+// A lane that is renamed with every request in one endless trace has no more names than the bound allows. No name of a
+// lane, and no open call, is lost because of that. functions is the memory of other names.
 func TestWaitingCallsDoNotExhaustTheNames(t *testing.T) {
-	settings := wide()
-	settings.MaxNameBytes = 64 << 10
-	settings.Keep = &Keep{}
-	r := newRig(&settings, 1)
-	batch("0 +main")(r)
-	const requests = 5000
-	for i := range uint64(requests) {
-		d := delivery{received: testEpoch}
-		for j, kind := range []callevent.Kind{callevent.KindEnter, callevent.KindExit} {
-			sequence := 1 + 2*i + uint64(j)
-			d.events = append(d.events, happened{
-				sequence: sequence, time: testEpoch + int64(sequence)*1000, kind: kind, function: functionNamed("f"),
-				lane: callevent.Lane{ID: 1, Name: fmt.Sprint("request ", i)},
-			})
+	for _, functions := range []int{0, 40 << 10} {
+		settings := wide()
+		settings.MaxNameBytes = 64 << 10
+		settings.Keep = &Keep{}
+		r := newRig(&settings, 1)
+		batch("0 +main\n1 +" + strings.Repeat("f", functions/3) + "\n2 -")(r)
+		const requests, first = 5000, 3
+		for i := range uint64(requests) {
+			name, sequence := fmt.Sprint("request ", i), first+2*i
+			d := delivery{received: testEpoch + int64(time.Hour)}
+			for j, kind := range []callevent.Kind{callevent.KindEnter, callevent.KindExit} {
+				d.events = append(d.events, happened{
+					sequence: sequence + uint64(j), time: testEpoch + int64(sequence+uint64(j))*testJump/4, kind: kind, function: functionNamed("f"),
+					lane: callevent.Lane{ID: 1, Name: "unknown"},
+				})
+			}
+			d.renames = []callevent.Rename{{Lane: 1, Name: name, Time: d.events[0].time, Rank: uint32(i)}}
+			r.take(d)
+			if bytes := r.stream.names.bytes; bytes > settings.MaxNameBytes+1024 {
+				t.Fatalf("names take %d bytes", bytes)
+			}
 		}
-		r.take(d)
-		if bytes := r.stream.names.bytes; bytes > settings.MaxNameBytes+1024 {
-			t.Fatalf("names take %d bytes", bytes)
+		r.end(callevent.CauseShutdown)
+		checkNoFault(t, r)
+		c := r.counters
+		if len(r.spans) != requests+2 || c.Breaks[callevent.CauseLimit] != 0 || c.DroppedRenames != 0 || c.Keep.EarlyByBound == 0 {
+			t.Fatalf("%d bytes of functions: %d calls, counters %s", functions, len(r.spans), countersText(r.counters))
 		}
-	}
-	r.end(callevent.CauseShutdown)
-	checkNoFault(t, r)
-	if len(r.spans) != requests+1 || r.counters.Breaks[callevent.CauseLimit] != 0 {
-		t.Fatalf("%d calls, counters %s", len(r.spans), countersText(r.counters))
-	}
-	for i, f := range r.spans[:requests] {
-		if want := fmt.Sprint("request ", i); f.LaneName != want {
-			t.Fatalf("call %d has the lane name %q, expected %q", i, f.LaneName, want)
+		for i, f := range r.spans[1 : requests+1] {
+			if want := fmt.Sprint("request ", i); f.LaneName != want {
+				t.Fatalf("call %d has the lane name %q, expected %q", i, f.LaneName, want)
+			}
 		}
 	}
 }

@@ -212,7 +212,7 @@ func (p *runPacker) flush(packer *callevent.Packer) {
 type comparison struct {
 	t    *testing.T
 	want *reference.Result
-	id   identity
+	id   Identity
 	// seen are the numbers of arrived spans. wrong counts unexpected spans, of which the first five
 	// are printed.
 	seen   map[int64]bool
@@ -255,12 +255,12 @@ func (c *comparison) complete() {
 // render returns the line that renderSpan must return for the span.
 func (c *comparison) render(s *reference.Span) string {
 	line := fmt.Sprintf("%d %s %s %d %s %d..%d in %v as %v", s.Sequence, reference.Display(s.Function), reference.Qualified(s.Function),
-		s.Thread, s.ThreadName, testEpoch+s.Start, testEpoch+s.End, c.id.traceID(uint64(s.Trace)), c.id.spanID(uint64(s.Sequence)))
+		s.Thread, s.ThreadName, testEpoch+s.Start, testEpoch+s.End, c.id.TraceID(uint64(s.Trace)), c.id.SpanID(uint64(s.Sequence)))
 	switch {
 	case s.Linked:
-		line += fmt.Sprintf(" linked to %v in %v", c.id.spanID(uint64(s.Parent)), c.id.traceID(uint64(c.want.Spans[s.Parent].Trace)))
+		line += fmt.Sprintf(" linked to %v in %v", c.id.SpanID(uint64(s.Parent)), c.id.TraceID(uint64(c.want.Spans[s.Parent].Trace)))
 	case s.Parent >= 0:
-		line += fmt.Sprintf(" below %v", c.id.spanID(uint64(s.Parent)))
+		line += fmt.Sprintf(" below %v", c.id.SpanID(uint64(s.Parent)))
 	}
 	if s.Unwound {
 		line += " Error " + s.ErrorType

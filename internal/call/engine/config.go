@@ -175,25 +175,34 @@ func compileRoots(expressions []string) (func(qualified string) bool, error) {
 	if len(expressions) == 0 {
 		return nil, nil
 	}
-	roots := make([]*regexp.Regexp, len(expressions))
+	roots := make([]func(string) bool, len(expressions))
 	for i, expression := range expressions {
 		root, err := regexp.Compile(expression)
 		if err != nil {
 			return nil, fmt.Errorf("trace_roots[%d] is no RE2 expression: write it as https://github.com/google/re2/wiki/Syntax says: %w", i, err)
 		}
-		// The longest match is the whole name, if that matches. Anchors ^ and $ could change the
-		// meaning of an expression with an unbalanced parenthesis or quote.
-		root.Longest()
-		roots[i] = root
+		roots[i] = WholeName(root)
 	}
 	return func(qualified string) bool {
 		for _, root := range roots {
-			if at := root.FindStringIndex(qualified); at != nil && at[0] == 0 && at[1] == len(qualified) {
+			if root(qualified) {
 				return true
 			}
 		}
 		return false
 	}, nil
+}
+
+// WholeName returns a function that reports whether an expression matches a whole name. It changes
+// the expression.
+func WholeName(expression *regexp.Regexp) func(name string) bool {
+	// The longest match is the whole name, if that matches. Anchors ^ and $ could change the
+	// meaning of an expression with an unbalanced parenthesis or quote.
+	expression.Longest()
+	return func(name string) bool {
+		at := expression.FindStringIndex(name)
+		return at != nil && at[0] == 0 && at[1] == len(name)
+	}
 }
 
 // pairing returns the settings of package pairing.

@@ -16,6 +16,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/callsum"
+	"github.com/callbraid/callbraid/internal/call/pairing"
 	"github.com/callbraid/callbraid/internal/call/pairingmark"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/nesting"
@@ -54,6 +56,15 @@ type Settings struct {
 	Instruments Instruments
 	// Next accepts the spans of finished calls, and spans that are no batches.
 	Next consumer.Traces
+	// SumsOnly: finished calls become no spans.
+	SumsOnly bool
+	// Keep selects the traces that become spans; nil: all do.
+	Keep *pairing.Keep
+	// Sums receives the sums of calls, as SumSettings say. Both are nil if calls are not summed.
+	Sums        Sums
+	SumSettings *callsum.Settings
+	// Selection are the own metrics of Keep. It is nil without Keep.
+	Selection *SelectionInstruments
 }
 
 // New returns an engine that has not started. An error names the setting of cfg that is wrong.
@@ -65,7 +76,7 @@ func New(set Settings, cfg *Config) (*Engine, error) {
 	clock := newClock(callPatience)
 	life, endLife := context.WithCancel(context.Background())
 	e := &Engine{id: set.ID, endLife: endLife, next: nextComponent{set.Next, clock, life}}
-	e.init(cfg, set.Logger, set.Instruments, roots, clock, e.next, life)
+	e.init(&set, cfg, roots, clock, e.next, life)
 	return e, nil
 }
 

@@ -28,8 +28,8 @@ func TestIDsAreTheSameInEveryVersion(t *testing.T) {
 		{1, "08d77bd88d86aa41", "4b8c7cb593cc11e09db1bc4db4cee8a0"},
 		{callevent.MaxSequence, "b1512d27218489a8", "19c605ba9abe2483ab3d352854b6f850"},
 	} {
-		assert.Equal(t, test.span, id.spanID(test.sequence).String())
-		assert.Equal(t, test.trace, id.traceID(test.sequence).String())
+		assert.Equal(t, test.span, id.SpanID(test.sequence).String())
+		assert.Equal(t, test.trace, id.TraceID(test.sequence).String())
 	}
 }
 
@@ -59,11 +59,11 @@ func TestIDsAreNeverZero(t *testing.T) {
 	id := newIdentity(streamID(1))
 	n := unhash(id.span, 0)
 	require.Zero(t, id.span.hash(n), "this number's hash is zero")
-	assert.Equal(t, "0000000000000001", id.spanID(n).String())
+	assert.Equal(t, "0000000000000001", id.SpanID(n).String())
 
 	n = unhash(id.traceLow, 0)
 	require.Zero(t, id.traceLow.hash(n))
-	trace := id.traceID(n)
+	trace := id.TraceID(n)
 	assert.EqualValues(t, 1, binary.BigEndian.Uint64(trace[8:]))
 }
 
@@ -82,8 +82,8 @@ func TestStreamsNeverShareIDs(t *testing.T) {
 		binary.BigEndian.PutUint32(of[:], uint32(stream+1))
 		id := newIdentity(of)
 		for sequence := range uint64(sequences) {
-			spans[id.spanID(sequence)] = struct{}{}
-			trace := id.traceID(sequence)
+			spans[id.SpanID(sequence)] = struct{}{}
+			trace := id.TraceID(sequence)
 			low[binary.BigEndian.Uint64(trace[8:])] = struct{}{}
 		}
 	}
@@ -103,7 +103,7 @@ func TestTheLowest56BitsOfTraceIDsAreUniform(t *testing.T) {
 		var values [7][256]int
 		var below [10]int
 		for i := range uint64(traces) {
-			trace := id.traceID(i * step)
+			trace := id.TraceID(i * step)
 			random := binary.BigEndian.Uint64(trace[8:]) << 8 >> 8
 			for bit := range ones {
 				ones[bit] += int(random >> bit & 1)

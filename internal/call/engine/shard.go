@@ -6,6 +6,8 @@ package engine
 import (
 	"container/list"
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/client"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/callsum"
 	"github.com/callbraid/callbraid/internal/call/pairing"
 )
 
@@ -27,6 +30,9 @@ type shard struct {
 	settings *pairing.Settings
 	accounts *accounts
 	shown    SpanAttributesConfig
+	// sums is nil if calls are not summed. ofRatio is the tracestate of traces that a ratio keeps.
+	sums    Sums
+	ofRatio string
 
 	mu      sync.Mutex
 	streams map[callevent.StreamID]*stream
@@ -84,7 +90,47 @@ type finished struct {
 	client client.Info
 	// unheld: the spans are dropped if the next component already refuses others.
 	unheld bool
+	// sums are increments of one stream, in their order. ended are the origins whose sums end after
+	// them.
+	sums  []increment
+	ended []*origin
 	pairing.Output
+}
+
+// deliverSums passes on the sums of a step.
+func (f *finished) deliverSums() {
+	for i := range f.sums {
+		f.sums[i].of.sums.add(&f.sums[i].Increment)
+	}
+	for _, o := range f.ended {
+		o.sums.end()
+	}
+	clear(f.sums)
+	clear(f.ended)
+	f.sums, f.ended = f.sums[:0], f.ended[:0]
+}
+
+// passSums moves the increments of a step to f. If the stream has ended, so have its sums.
+func (s *stream) passSums(f *finished) {
+	for _, inc := range f.Output.Sums {
+		f.sums = append(f.sums, increment{s.origin, inc})
+	}
+	f.Output.Sums = f.Output.Sums[:0]
+	if s.Ended() {
+		s.endSums(f)
+	}
+}
+
+// endSums ends the sums of the stream's origin, if it has some.
+func (s *stream) endSums(f *finished) {
+	if s.origin == nil || s.origin.sums.to == nil || s.origin.sums.ended {
+		return
+	}
+	s.origin.sums.ended = true
+	if inc := s.TakeSums(); len(inc.ByFunction) > 0 {
+		f.sums = append(f.sums, increment{s.origin, inc})
+	}
+	f.ended = append(f.ended, s.origin)
 }
 
 // accounts have the sums of all streams, and their telemetry.
@@ -98,8 +144,9 @@ func sizeOf(s *stream) size {
 	return size{int64(streamMemory + s.Bytes() + s.origin.bytes), int64(s.Waiting()), int64(s.OpenFrames())}
 }
 
-// settle updates the account of the stream, and adds the counters of f.
+// settle updates the account of the stream, and adds the counters and the sums of f.
 func (a *accounts) settle(s *stream, f *finished) {
+	s.passSums(f)
 	a.measure(s)
 	a.telemetry.record(&f.Counters)
 }
@@ -124,12 +171,13 @@ func (sh *shard) accept(b *callevent.Batch, c carrier, from client.Info, now tim
 	defer sh.mu.Unlock()
 	s := sh.streams[b.Stream]
 	if s == nil {
-		s = &stream{Stream: pairing.NewStream(sh.settings, nil), since: now}
+		s = &stream{Stream: sh.newStream(b.Stream), since: now}
 		sh.streams[b.Stream] = s
 		sh.accounts.countStream(1)
 	}
 	if s.origin == nil || !s.origin.is(c, b) {
-		s.origin = newOrigin(c, b, sh.shown)
+		s.endSums(f)
+		s.origin = sh.newOrigin(c, b)
 	}
 	s.client, s.turn = from, sh.accounts.turn.Add(1)
 	s.noteBatch(b, now, sh.settings.MaxWait)
@@ -138,6 +186,25 @@ func (sh *shard) accept(b *callevent.Batch, c carrier, from client.Info, now tim
 	sh.updateStanding(b.Stream, s, &f.Counters)
 	sh.standing[s.standing].MoveToBack(s.place)
 	sh.accounts.settle(s, f)
+}
+
+// newOrigin copies the resource and scope of a batch, and begins their sums.
+func (sh *shard) newOrigin(c carrier, b *callevent.Batch) *origin {
+	o := newOrigin(c, b, sh.shown)
+	o.ofRatio = sh.ofRatio
+	if sh.sums != nil {
+		o.sums.to = sh.sums.Begin(o.Source)
+	}
+	return o
+}
+
+// newStream returns a stream without events. Only the selection of traces needs its identity.
+func (sh *shard) newStream(id callevent.StreamID) *pairing.Stream {
+	if sh.settings.Keep == nil {
+		return pairing.NewStream(sh.settings, nil)
+	}
+	identity := newIdentity(id)
+	return pairing.NewStream(sh.settings, identity.random)
 }
 
 // updateStanding moves the stream to the list of its standing. counted are the counters of
@@ -258,6 +325,40 @@ func (sh *shard) remove(id callevent.StreamID) {
 	delete(sh.streams, id)
 }
 
+// takeSums passes the growth of the sums of the shard's streams on.
+func (sh *shard) takeSums() {
+	for _, id := range sh.ids() {
+		if o, inc := sh.takeSumsOf(id); o != nil {
+			o.sums.to.Add(&inc)
+			o.sums.mu.Unlock()
+		}
+	}
+}
+
+func (sh *shard) ids() []callevent.StreamID {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return slices.Collect(maps.Keys(sh.streams))
+}
+
+// takeSumsOf takes the growth of a stream, if there is some. It locks the sums of the origin, so
+// that those of a later step are added after it.
+func (sh *shard) takeSumsOf(id callevent.StreamID) (*origin, callsum.Increment) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	s := sh.streams[id]
+	if s == nil {
+		return nil, callsum.Increment{}
+	}
+	inc := s.TakeSums()
+	if len(inc.ByFunction) == 0 {
+		return nil, inc
+	}
+	sh.accounts.measure(s)
+	s.origin.sums.mu.Lock()
+	return s.origin, inc
+}
+
 // spare frees unused memory of all streams.
 func (sh *shard) spare() {
 	sh.mu.Lock()
@@ -278,6 +379,34 @@ func (sh *shard) largest() (id callevent.StreamID, most int64) {
 		}
 	}
 	return id, most
+}
+
+// oldestUndecided returns the stream with the oldest trace that is not decided, and the time since
+// which the trace waits. It reports false if there is none.
+func (sh *shard) oldestUndecided() (id callevent.StreamID, since time.Duration, waits bool) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for i, s := range sh.streams {
+		if at, found := s.OldestUndecided(); found && (!waits || at < since) {
+			id, since, waits = i, at, true
+		}
+	}
+	return id, since, waits
+}
+
+// decideOldest decides the oldest traces of the stream, if it is there, while excess demands it.
+func (sh *shard) decideOldest(id callevent.StreamID, excess func() int64, f *finished) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	s := sh.streams[id]
+	if s == nil {
+		return
+	}
+	f.origin, f.client = s.origin, s.client
+	for excess() > 0 && s.DecideOldest(&f.Output) {
+	}
+	s.Spare()
+	sh.accounts.settle(s, f)
 }
 
 // lighten frees memory of the stream, if it is there, and returns the bytes that it held. The

@@ -4,6 +4,9 @@
 package engine
 
 import (
+	"fmt"
+	"strings"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -33,19 +36,20 @@ const (
 // origin is the common part of a stream's spans. It does not change. If the resource or the
 // scope changes, the stream gets a new one.
 type origin struct {
-	identity identity
+	identity Identity
 	// shown are the optional attributes of spans. textKey is the key of the function's text in the
 	// batches, also if it is not shown.
-	shown             SpanAttributesConfig
-	textKey           string
-	resource          pcommon.Resource
-	resourceSchemaURL string
-	scope             pcommon.InstrumentationScope
-	scopeSchemaURL    string
+	shown   SpanAttributesConfig
+	textKey string
+	Source
 	// attributes are those of the resource and of the scope, for comparison.
 	attributes [2]attributeList
 	// bytes is about its memory.
 	bytes int
+	// ofRatio is the tracestate of traces that were kept by a ratio.
+	ofRatio string
+	// sums are the sums of the calls of this origin.
+	sums originSums
 }
 
 // carrier is the span of a batch, with its resource and scope.
@@ -58,17 +62,19 @@ type carrier struct {
 // newOrigin copies the resource and scope of a batch.
 func newOrigin(c carrier, b *callevent.Batch, shown SpanAttributesConfig) *origin {
 	o := &origin{
-		shown:             shown,
-		identity:          newIdentity(b.Stream),
-		textKey:           b.TextKey,
-		resource:          pcommon.NewResource(),
-		resourceSchemaURL: c.resource.SchemaUrl(),
-		scope:             pcommon.NewInstrumentationScope(),
-		scopeSchemaURL:    c.scope.SchemaUrl(),
+		shown:    shown,
+		identity: newIdentity(b.Stream),
+		textKey:  b.TextKey,
+		Source: Source{
+			Resource:          pcommon.NewResource(),
+			ResourceSchemaURL: c.resource.SchemaUrl(),
+			Scope:             pcommon.NewInstrumentationScope(),
+			ScopeSchemaURL:    c.scope.SchemaUrl(),
+		},
 	}
-	c.resource.Resource().CopyTo(o.resource)
-	c.scope.Scope().CopyTo(o.scope)
-	o.attributes = [2]attributeList{listOf(o.resource.Attributes()), listOf(o.scope.Attributes())}
+	c.resource.Resource().CopyTo(o.Resource)
+	c.scope.Scope().CopyTo(o.Scope)
+	o.attributes = [2]attributeList{listOf(o.Resource.Attributes()), listOf(o.Scope.Attributes())}
 	o.bytes = memoryOf(o.traces(nil, nil)) + (len(o.attributes[0])+len(o.attributes[1]))*keyValueBytes
 	return o
 }
@@ -78,10 +84,10 @@ func newOrigin(c carrier, b *callevent.Batch, shown SpanAttributesConfig) *origi
 func (o *origin) is(c carrier, b *callevent.Batch) bool {
 	scope := c.scope.Scope()
 	return o.textKey == b.TextKey &&
-		o.resourceSchemaURL == c.resource.SchemaUrl() &&
+		o.ResourceSchemaURL == c.resource.SchemaUrl() &&
 		o.attributes[0].are(c.resource.Resource().Attributes()) &&
-		o.scopeSchemaURL == c.scope.SchemaUrl() &&
-		o.scope.Name() == scope.Name() && o.scope.Version() == scope.Version() &&
+		o.ScopeSchemaURL == c.scope.SchemaUrl() &&
+		o.Scope.Name() == scope.Name() && o.Scope.Version() == scope.Version() &&
 		o.attributes[1].are(scope.Attributes())
 }
 
@@ -89,17 +95,17 @@ func (o *origin) is(c carrier, b *callevent.Batch) bool {
 func (o *origin) traces(spans []pairing.Call, out *pairing.Output) ptrace.Traces {
 	traces := ptrace.NewTraces()
 	rs := traces.ResourceSpans().AppendEmpty()
-	o.resource.CopyTo(rs.Resource())
-	rs.SetSchemaUrl(o.resourceSchemaURL)
+	o.Resource.CopyTo(rs.Resource())
+	rs.SetSchemaUrl(o.ResourceSchemaURL)
 	ss := rs.ScopeSpans().AppendEmpty()
-	o.scope.CopyTo(ss.Scope())
-	ss.SetSchemaUrl(o.scopeSchemaURL)
+	o.Scope.CopyTo(ss.Scope())
+	ss.SetSchemaUrl(o.ScopeSchemaURL)
 	ss.Spans().EnsureCapacity(len(spans))
 	// Spans of one trace mostly come together.
 	trace, id := pairing.NoParent, pcommon.TraceID{}
 	for i := range spans {
 		if s := &spans[i]; s.Trace != trace {
-			trace, id = s.Trace, o.identity.traceID(s.Trace)
+			trace, id = s.Trace, o.identity.TraceID(s.Trace)
 		}
 		span := ss.Spans().AppendEmpty()
 		span.SetTraceID(id)
@@ -131,9 +137,12 @@ func (o *origin) showsText(s *pairing.Call) bool {
 func (o *origin) span(s *pairing.Call, out *pairing.Output, span ptrace.Span) {
 	span.SetName(s.Function.Display)
 	span.SetKind(ptrace.SpanKindInternal)
-	span.SetSpanID(o.identity.spanID(s.Sequence))
+	span.SetSpanID(o.identity.SpanID(s.Sequence))
 	span.SetStartTimestamp(pcommon.Timestamp(s.Start))
 	span.SetEndTimestamp(pcommon.Timestamp(s.End))
+	if s.Kept != pairing.CriterionNone {
+		span.TraceState().FromRaw(o.sampled(s.Kept))
+	}
 
 	attributes := span.Attributes()
 	own := out.Attributes[s.Attributes.From:s.Attributes.To]
@@ -157,7 +166,7 @@ func (o *origin) span(s *pairing.Call, out *pairing.Output, span ptrace.Span) {
 	case s.Link != pairing.LinkNone:
 		o.link(s, span)
 	case s.Parent != pairing.NoParent:
-		span.SetParentSpanID(o.identity.spanID(s.Parent))
+		span.SetParentSpanID(o.identity.SpanID(s.Parent))
 	}
 	if s.Unwound {
 		span.Status().SetCode(ptrace.StatusCodeError)
@@ -177,6 +186,26 @@ func (o *origin) span(s *pairing.Call, out *pairing.Output, span ptrace.Span) {
 	putThrows(span, s, out)
 }
 
+// sampled is the tracestate of a trace that was kept by a criterion. A kept trace stands for as many as
+// its threshold says (OpenTelemetry, TraceState: Probability Sampling). One that another criterion than
+// the ratio kept stands for itself.
+func (o *origin) sampled(by pairing.Criterion) string {
+	if by == pairing.CriterionRatio {
+		return o.ofRatio
+	}
+	return alwaysSampled
+}
+
+const alwaysSampled = "ot=th:0"
+
+// sampledAbove is the tracestate of traces that were kept because of their random numbers.
+func sampledAbove(threshold uint64) string {
+	if threshold == 0 {
+		return alwaysSampled
+	}
+	return "ot=th:" + strings.TrimRight(fmt.Sprintf("%014x", threshold), "0")
+}
+
 // putPlace adds the place of the function: its definition, or else the line that it returned from,
 // which is inside it.
 func putPlace(attributes pcommon.Map, s *pairing.Call) {
@@ -193,8 +222,8 @@ func putPlace(attributes pcommon.Map, s *pairing.Call) {
 // link adds a link to the calling span, which is in another trace.
 func (o *origin) link(s *pairing.Call, span ptrace.Span) {
 	link := span.Links().AppendEmpty()
-	link.SetTraceID(o.identity.traceID(s.LinkTrace))
-	link.SetSpanID(o.identity.spanID(s.Parent))
+	link.SetTraceID(o.identity.TraceID(s.LinkTrace))
+	link.SetSpanID(o.identity.SpanID(s.Parent))
 	kind := "continuation"
 	if s.Link == pairing.LinkTraceRoot {
 		kind = "trace_root"

@@ -20,7 +20,7 @@ import (
 )
 
 func testOrigin() *origin {
-	return &origin{shown: allAttributes, textKey: "tracer.signature", resource: pcommon.NewResource(), scope: pcommon.NewInstrumentationScope()}
+	return &origin{shown: allAttributes, textKey: "tracer.signature", Source: Source{Resource: pcommon.NewResource(), Scope: pcommon.NewInstrumentationScope()}}
 }
 
 var shopPay = &callevent.Function{Qualified: "demo.Shop$Order.pay", Display: "Shop$Order.pay", Text: "demo/Shop$Order.pay;0;()V"}
@@ -222,10 +222,10 @@ func TestEachPropertyOfACallIsInTheSpan(t *testing.T) {
 }
 
 // describe returns all contents of a span. Numbers below 10 replace the IDs that are made of them.
-func describe(id *identity, span ptrace.Span) []string {
+func describe(id *Identity, span ptrace.Span) []string {
 	spans, traces := map[pcommon.SpanID]string{{}: "none"}, map[pcommon.TraceID]string{{}: "none"}
 	for n := range uint64(10) {
-		spans[id.spanID(n)], traces[id.traceID(n)] = fmt.Sprintf("@%d", n), fmt.Sprintf("@%d", n)
+		spans[id.SpanID(n)], traces[id.TraceID(n)] = fmt.Sprintf("@%d", n), fmt.Sprintf("@%d", n)
 	}
 	lines := []string{
 		"name " + span.Name(), "kind " + span.Kind().String(),

@@ -37,6 +37,8 @@ type streams struct {
 
 	clock    *clock
 	settings pairing.Settings
+	// sums is nil if calls are not summed.
+	sums     Sums
 	accounts accounts
 	shards   [shardCount]shard
 	delivery delivery
@@ -57,19 +59,29 @@ type streams struct {
 // burstInterval is the interval between two log lines of the same cause.
 const burstInterval = 10 * time.Second
 
-// init sets up streams that deliver to the next component. life ends at the shutdown
-// timeout.
-func (s *streams) init(cfg *Config, logger *zap.Logger, instruments Instruments, roots func(string) bool, clock *clock, next consumer.Traces, life context.Context) {
-	s.cfg, s.logger, s.clock, s.telemetry = cfg, logger, clock, newTelemetry(instruments)
-	s.burst = logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
+// BurstLogger returns a logger that logs the first of many like messages.
+func BurstLogger(logger *zap.Logger) *zap.Logger {
+	return logger.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core {
 		return zapcore.NewSamplerWithOptions(core, burstInterval, 1, 0)
 	}))
-	s.settings = cfg.pairing(roots)
+}
+
+// init sets up streams that deliver to the next component. life ends at the shutdown
+// timeout.
+func (s *streams) init(set *Settings, cfg *Config, roots func(string) bool, clock *clock, next consumer.Traces, life context.Context) {
+	logger := set.Logger
+	s.cfg, s.logger, s.clock, s.telemetry = cfg, logger, clock, newTelemetry(set)
+	s.burst = BurstLogger(logger)
+	s.settings, s.sums = cfg.pairing(roots), set.Sums
+	s.settings.Sums, s.settings.SumsOnly, s.settings.Keep = set.SumSettings, set.SumsOnly, set.Keep
 	s.maxBytes = int64(cfg.Reorder.MaxMiB) << 20
 	s.accounts.telemetry = s.telemetry
 	for i := range s.shards {
 		s.shards[i].settings, s.shards[i].accounts = &s.settings, &s.accounts
-		s.shards[i].shown = cfg.SpanAttributes
+		s.shards[i].shown, s.shards[i].sums = cfg.SpanAttributes, set.Sums
+		if set.Keep != nil {
+			s.shards[i].ofRatio = sampledAbove(set.Keep.Threshold)
+		}
 		s.shards[i].streams = map[callevent.StreamID]*stream{}
 	}
 	s.delivery = delivery{
@@ -127,6 +139,7 @@ func (s *streams) accept(ctx context.Context, c carrier) {
 	s.shardOf(batch.Stream).accept(batch, c, client.FromContext(ctx), s.clock.now(), f)
 	s.deliverAndReuse(ctx, f)
 	s.boundStreams(ctx, batch.Stream)
+	s.boundUndecided(ctx)
 }
 
 // deliverAndReuse delivers the finished calls of one stream for the client that sent it, logs
@@ -140,6 +153,7 @@ func (s *streams) deliverAndReuse(ctx context.Context, f *finished) {
 			zap.Uint64("missing", f.Counters.Missing), zap.Uint64("late", f.Counters.Late))
 	}
 	s.deliver(ctx, f)
+	f.deliverSums()
 	s.reuse(f)
 }
 
@@ -162,6 +176,9 @@ func (s *streams) deliver(ctx context.Context, f *finished) {
 		s.dropped(len(f.Calls), memoryBudget, s.delivery.whyHeld())
 		f.ClearCalls()
 		return
+	}
+	if f.origin.sums.to != nil {
+		f.origin.sums.kept(f.Calls, &f.origin.identity)
 	}
 	ctx = client.NewContext(ctx, f.client)
 	for spans := f.Calls; len(spans) > 0; {
@@ -345,6 +362,42 @@ func (s *streams) boundStreams(ctx context.Context, newest callevent.StreamID) {
 	}
 }
 
+// boundUndecided decides the oldest traces early while too many calls wait.
+func (s *streams) boundUndecided(ctx context.Context) {
+	keep := s.settings.Keep
+	if keep == nil {
+		return
+	}
+	for keep.Excess() > 0 {
+		in, id := s.oldestUndecided()
+		if in == nil {
+			return
+		}
+		f := s.fresh(ctx)
+		in.decideOldest(id, keep.Excess, f)
+		s.deliverAndReuse(ctx, f)
+	}
+}
+
+// oldestUndecided finds the stream with the oldest trace that is not decided.
+func (s *streams) oldestUndecided() (in *shard, id callevent.StreamID) {
+	var oldest time.Duration
+	for i := range s.shards {
+		if found, since, waits := s.shards[i].oldestUndecided(); waits && (in == nil || since < oldest) {
+			in, id, oldest = &s.shards[i], found, since
+		}
+	}
+	return in, id
+}
+
+// TakeSums passes the growth of all sums on to Settings.Sums. Each stream waits while its values
+// are copied.
+func (s *streams) TakeSums() {
+	for i := range s.shards {
+		s.shards[i].takeSums()
+	}
+}
+
 // giveWay frees memory at each demand of the budget, until ctx is done. The timers do not do
 // that, because they may wait for the next component.
 func (s *streams) giveWay(ctx context.Context) {
@@ -367,9 +420,13 @@ func (s *streams) endAll(ctx context.Context, cause callevent.Cause) {
 	}
 }
 
-// held is the memory of all streams, held spans and calls under way, in bytes.
+// held is the memory of all streams, held spans, calls under way and sums, in bytes.
 func (s *streams) held() int64 {
-	return s.accounts.bytes.Load() + s.delivery.heldBytes.Load() + s.reserved.Load()
+	held := s.accounts.bytes.Load() + s.delivery.heldBytes.Load() + s.reserved.Load()
+	if s.sums != nil {
+		held += s.sums.Bytes()
+	}
+	return held
 }
 
 // excess reports the memory to the budget, and returns the bytes to free.

@@ -52,26 +52,48 @@ type Instruments struct {
 	WaitingEvents     metric.Int64UpDownCounter
 }
 
+// SelectionInstruments are the own metrics of a component that selects traces.
+type SelectionInstruments struct {
+	// Traces and Calls have the criterion as attribute.
+	Traces, Calls metric.Int64Counter
+	// LimitedCalls were dropped because of the limit of spans per second.
+	LimitedCalls metric.Int64Counter
+	// EarlyDecisions have the bound as attribute.
+	EarlyDecisions metric.Int64Counter
+}
+
 // telemetry has the metrics of an engine, with the attributes of their points.
 type telemetry struct {
 	Instruments
 	causes  [callevent.CauseCount]metric.AddOption
 	reasons map[dropReason]metric.AddOption
 	bounds  map[bound]metric.AddOption
+	// selection is nil without a selection of traces.
+	selection      *SelectionInstruments
+	criteria       [pairing.CriterionCount]metric.AddOption
+	byTime, atRoom metric.AddOption
 }
 
-func newTelemetry(instruments Instruments) *telemetry {
-	t := &telemetry{Instruments: instruments, reasons: map[dropReason]metric.AddOption{}, bounds: map[bound]metric.AddOption{}}
+func newTelemetry(set *Settings) *telemetry {
+	t := &telemetry{Instruments: set.Instruments, selection: set.Selection, reasons: map[dropReason]metric.AddOption{}, bounds: map[bound]metric.AddOption{}}
 	for cause := range t.causes {
-		t.causes[cause] = metric.WithAttributeSet(attribute.NewSet(attribute.String("cause", callevent.Cause(cause).String())))
+		t.causes[cause] = withAttribute("cause", callevent.Cause(cause).String())
 	}
 	for _, reason := range []dropReason{refusedForGood, atShutdown, memoryBudget} {
-		t.reasons[reason] = metric.WithAttributeSet(attribute.NewSet(attribute.String("reason", string(reason))))
+		t.reasons[reason] = withAttribute("reason", string(reason))
 	}
+	for criterion := range t.criteria {
+		t.criteria[criterion] = withAttribute("criterion", pairing.Criterion(criterion).String())
+	}
+	t.byTime, t.atRoom = withAttribute("bound", "decide_after"), withAttribute("bound", "max_undecided_mib")
 	for _, by := range []bound{boundMaxMiB, boundBudget, boundMaxStreams} {
-		t.bounds[by] = metric.WithAttributeSet(attribute.NewSet(attribute.String("bound", string(by))))
+		t.bounds[by] = withAttribute("bound", string(by))
 	}
 	return t
+}
+
+func withAttribute(key, value string) metric.AddOption {
+	return metric.WithAttributeSet(attribute.NewSet(attribute.String(key, value)))
 }
 
 // record adds the counters of a stream.
@@ -97,6 +119,9 @@ func (t *telemetry) record(c *pairing.Counters) {
 			counter.of.Add(ctx, int64(counter.value))
 		}
 	}
+	if t.selection != nil {
+		t.recordSelection(ctx, &c.Keep)
+	}
 	for cause := range t.causes {
 		if n := c.Truncated[cause]; n > 0 {
 			t.TruncatedFrames.Add(ctx, int64(n), t.causes[cause])
@@ -105,6 +130,22 @@ func (t *telemetry) record(c *pairing.Counters) {
 			t.Breaks.Add(ctx, int64(n), t.causes[cause])
 		}
 	}
+}
+
+// recordSelection adds the decisions about traces.
+func (t *telemetry) recordSelection(ctx context.Context, c *pairing.KeepCounters) {
+	add := func(to metric.Int64Counter, n uint64, option ...metric.AddOption) {
+		if n > 0 {
+			to.Add(ctx, int64(n), option...)
+		}
+	}
+	for criterion := range t.criteria {
+		add(t.selection.Traces, c.Traces[criterion], t.criteria[criterion])
+		add(t.selection.Calls, c.Calls[criterion], t.criteria[criterion])
+	}
+	add(t.selection.LimitedCalls, c.LimitedCalls)
+	add(t.selection.EarlyDecisions, c.EarlyByTime, t.byTime)
+	add(t.selection.EarlyDecisions, c.EarlyByBound, t.atRoom)
 }
 
 // size is the contents of a stream.

@@ -36,8 +36,10 @@ type Settings struct {
 	// DropTruncated leaves truncated frames out. Sums leave them out too, but their time is
 	// never their caller's own.
 	DropTruncated bool
-	// Keep selects traces; nil: all calls are written to outputs as soon as they end.
-	Keep *Keep
 	// Sums are the settings of sums of calls; nil: a stream has no sums.
 	Sums *callsum.Settings
+	// SumsOnly: finished calls are counted, and not written to outputs.
+	SumsOnly bool
+	// Keep selects traces; nil: all calls are written to outputs as soon as they end.
+	Keep *Keep
 }

@@ -24,10 +24,10 @@ type stacks struct {
 	reuses map[uint64]*reuse
 	clock  clock
 	traces traces
-	// undecided has the finished calls of Settings.Keep; nil: they are written to out.
-	undecided *undecided
 	// sums is nil if calls are not summed.
 	sums *callsum.Sums
+	// undecided has the finished calls of Settings.Keep; nil: they are written to out.
+	undecided *undecided
 
 	lanes []lane
 	// laneIDs maps an ID to the index in lanes.
@@ -497,6 +497,8 @@ func (s *stacks) conclude(l *lane, f, parent *frame, own *belongings, o *outcome
 	switch {
 	case !emitted:
 		s.traces.all[f.trace].frames--
+	case s.settings.SumsOnly:
+		s.out.Counters.Finished++
 	case s.undecided != nil:
 		s.hold(f, parent, own, o)
 	default:
@@ -753,7 +755,7 @@ func (s *stacks) releaseContinuations() {
 	}
 }
 
-// memory is about the bytes of lanes, sums and finished calls that wait, and of all attributes
+// memory is about the bytes of lanes, of sums, of finished calls that wait, and of all attributes
 // of the stream.
 func (s *stacks) memory() int {
 	memory := s.bytes + cap(s.lanes)*laneBytes + int(s.attributes) + s.undecided.bytes()

@@ -24,6 +24,7 @@ func TestKeep(t *testing.T) {
 		return keep(k)
 	}
 	failed := keep(&Keep{Errors: true, Threshold: NoThreshold})
+	ownClock := &testClock{}
 	runStories(t, []story{
 		{
 			name:     "a trace is kept whole if its root took slower_than",
@@ -102,6 +103,18 @@ func TestKeep(t *testing.T) {
 			counts: `kept none: 2 traces, 3 calls
 				kept error: 1 traces, 1 calls
 				early by time 2, by bound 0`,
+		},
+		{
+			name:     "traces wait by the clock of Keep, if it has one",
+			settings: keep(&Keep{DecideAfter: time.Second, Now: ownClock.read}),
+			do: []act{
+				batch("0 +a\n1 +b\n2 -b"), after(testWait),
+				func(*rig) { ownClock.now += time.Second }, after(0),
+			},
+			want: `b#1 in #0 10..20 kept: ratio`,
+			counts: `kept ratio: 1 traces, 1 calls
+				early by time 1, by bound 0`,
+			open: 1,
 		},
 		{
 			name:     "once an open root is slow, all further pieces are kept",
@@ -314,7 +327,7 @@ func TestMemoryOfCallsGoesDownAfterTheirTrace(t *testing.T) {
 		"expiry":   func(r *rig) { r.expire(); r.expire() },
 		"sparing":  func(r *rig) { r.stream.Spare() },
 		"the end":  end(callevent.CauseShutdown),
-		"deciding": func(r *rig) { decideOldest(r); r.stream.Spare() },
+		"deciding": func(r *rig) { r.stream.DecideAll(&r.out); r.collect() },
 	} {
 		r := newRig(&settings, 1)
 		empty := r.stream.Bytes()

@@ -316,11 +316,15 @@ func (u *undecided) dequeue(id uint32) {
 	}
 }
 
-// setNow sets the monotonic time.
+// setNow sets the monotonic time. now is the time by which the stream's gaps wait.
 func (u *undecided) setNow(now time.Duration) {
-	if u != nil {
-		u.now = now
+	if u == nil {
+		return
 	}
+	if u.keep.Now != nil {
+		now = u.keep.Now()
+	}
+	u.now = now
 }
 
 // oldestSince returns the time since which the oldest waiting call waits.
@@ -334,7 +338,11 @@ func (u *undecided) oldestSince() (since time.Duration, waits bool) {
 // isOverdue reports whether the oldest trace waits for at least Keep.DecideAfter.
 func (u *undecided) isOverdue(now time.Duration) bool {
 	since, waits := u.oldestSince()
-	return waits && u.keep.DecideAfter > 0 && now-since >= u.keep.DecideAfter
+	if !waits || u.keep.DecideAfter == 0 {
+		return false
+	}
+	u.setNow(now)
+	return u.now-since >= u.keep.DecideAfter
 }
 
 // laneOf is the ID of the lane of a trace with waiting calls.

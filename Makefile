@@ -30,7 +30,7 @@ BENCH_AGAINST ?=
 CONFIG ?= config/standalone.yaml
 # Packages with several goroutines: their tests run under the race detector, which makes them many times slower, and so
 # with -short. Packages with tests that -short makes smaller are also tested in full, without the race detector.
-RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/... ./extension/... ./internal/bytefrog/sim/... ./internal/bytefrog/guard/... ./internal/bytefrog/hq/... \
+RACE_PACKAGES ?= ./receiver/... ./processor/... ./connector/... ./exporter/... ./extension/... ./internal/bytefrog/sim/... ./internal/bytefrog/guard/... ./internal/bytefrog/hq/... \
 	./internal/lttng/lttnglive/... ./internal/lttng/lttngagent/... ./internal/lttng/symbols/... ./internal/lttng/process/... ./internal/lttng/sim/... ./internal/rbkit/sim/... ./internal/rbkit/zmtp/... \
 	./internal/greys/... ./internal/call/calltree/... ./internal/call/engine/... ./internal/receiverkit/... ./internal/componentkit/...
 

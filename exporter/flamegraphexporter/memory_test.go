@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
@@ -128,4 +130,27 @@ func TestReplacedServicesAreAMetric(t *testing.T) {
 	}
 	assert.EqualValues(t, 1, b.sum(t, "yielded_services"))
 	assert.EqualValues(t, 2, b.sum(t, "other_services"))
+}
+
+// A peer can invent services. The memory of each is bounded, and the decoded request is free.
+func TestASpanOfAnotherServiceTakesUpTo300Bytes(t *testing.T) {
+	const services, ofRequest, most = 50_000, 500, 300
+	b := newBed(t, onAnyPort)
+	before := heap()
+	for sent := 0; sent < services; sent += ofRequest {
+		td := ptrace.NewTraces()
+		for i := sent; i < sent+ofRequest; i++ {
+			rs := td.ResourceSpans().AppendEmpty()
+			rs.Resource().Attributes().PutStr("service.name", fmt.Sprint("service ", i))
+			span := rs.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+			span.SetTraceID(pcommon.TraceID{15: 1, 8: byte(i >> 16), 9: byte(i >> 8), 10: byte(i)})
+			span.SetSpanID(pcommon.SpanID(numbered(i + 1)))
+			span.SetName("function")
+		}
+		require.NoError(t, b.consumeTraces(t.Context(), td))
+	}
+	grown := int64(heap()) - int64(before)
+	t.Logf("%d bytes for each service", grown/services)
+	assert.Less(t, grown/services, int64(most))
+	assert.EqualValues(t, services, b.store.Counters().Spans)
 }

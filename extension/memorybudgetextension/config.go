@@ -21,8 +21,8 @@ type Config struct {
 	// LimitPercentage is the same as a share of the memory that the process may use, in
 	// percent: of GOMEMLIMIT, its cgroup's limit, or the machine's memory.
 	LimitPercentage int `mapstructure:"limit_percentage"`
-	// SetGoMemoryLimit lets Go's garbage collector work harder near the limit of memory_limiter,
-	// unless GOMEMLIMIT is set.
+	// SetGoMemoryLimit lets Go collect garbage earlier if there is much live memory, by the limit of
+	// memory_limiter, unless GOMEMLIMIT is set.
 	SetGoMemoryLimit bool `mapstructure:"set_go_memory_limit"`
 	// Requests bounds the OTLP requests of receivers that have the extension as middleware.
 	Requests RequestsConfig `mapstructure:"requests"`

@@ -6,9 +6,7 @@ package memorybudgetextension
 import (
 	"context"
 	"errors"
-	"math"
 	"net/http"
-	"runtime/debug"
 	"sync"
 
 	"go.opentelemetry.io/collector/component"
@@ -33,10 +31,7 @@ type memoryBudget struct {
 	budget    *budget.Budget
 	// available is the memory that the process may use, in bytes.
 	available int64
-	// setGoLimit sets the memory limit of Go's runtime, in bytes, and returns the previous one; -1
-	// changes nothing. goLimit is the previous one for the shutdown, 0 if none was set.
-	setGoLimit func(bytes int64) int64
-	goLimit    int64
+	goLimit   *goLimit
 
 	// requests judge those of the servers that have the extension as middleware. It is made by
 	// the first of them.
@@ -52,7 +47,7 @@ var (
 )
 
 func newMemoryBudget(settings extension.Settings, config *Config) (*memoryBudget, error) {
-	x := &memoryBudget{config: config, logger: settings.Logger, available: budget.Available(), setGoLimit: debug.SetMemoryLimit}
+	x := &memoryBudget{config: config, logger: settings.Logger, available: budget.Available(), goLimit: newGoLimit()}
 	x.budget = budget.New(x.own())
 	telemetry, err := metadata.NewTelemetryBuilder(ownmetrics.Of(component.KindExtension, settings.ID, settings.TelemetrySettings))
 	if err != nil {
@@ -103,21 +98,14 @@ func (x *memoryBudget) NotifyConfigSnapshot(_ context.Context, snapshot extensio
 				zap.Int64("limit_mib", limit/mib), zap.String("memory_limiter", by), zap.Int64("its_limit_mib", allowed/mib),
 				zap.Int64("suggested_limit_mib", share/mib))
 		}
-		x.limitGo(allowed / 100 * goPercentage)
+		if x.config.SetGoMemoryLimit {
+			x.goLimit.begin(allowed)
+		}
 	}
 	x.budget.SetLimit(limit)
 	x.logger.Info("Limiting the memory that peers of all components may use together",
 		zap.Int64("limit_mib", limit/mib), zap.String("from", why))
 	return nil
-}
-
-// limitGo sets a limit of Go's runtime, unless there is one, so that its garbage collector works
-// harder near it. Without a limit, garbage grows to the size of all live memory before it is
-// collected, and a memory_limiter refuses all data because of it.
-func (x *memoryBudget) limitGo(bytes int64) {
-	if x.config.SetGoMemoryLimit && x.setGoLimit(-1) == math.MaxInt64 {
-		x.goLimit = x.setGoLimit(bytes)
-	}
 }
 
 // own is the limit by the extension's own settings, in bytes.
@@ -132,10 +120,7 @@ func (x *memoryBudget) own() int64 {
 func (x *memoryBudget) Shutdown(context.Context) error {
 	x.budget.Stop()
 	x.telemetry.Shutdown()
-	if x.goLimit != 0 {
-		x.setGoLimit(x.goLimit)
-		x.goLimit = 0
-	}
+	x.goLimit.end()
 	return nil
 }
 

@@ -5,7 +5,6 @@ package memorybudgetextension
 
 import (
 	"context"
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -118,45 +117,6 @@ func limited(settings any) map[string]any {
 	return map[string]any{
 		"processors": map[string]any{"memory_limiter": settings},
 		"service":    map[string]any{"pipelines": map[string]any{"traces": map[string]any{"processors": []any{"memory_limiter"}}}},
-	}
-}
-
-// goRuntime is Go's memory limit in a test.
-type goRuntime struct{ limit int64 }
-
-func (r *goRuntime) set(bytes int64) int64 {
-	before := r.limit
-	if bytes >= 0 {
-		r.limit = bytes
-	}
-	return before
-}
-
-func TestGoHasALimitBelowTheMemoryLimiterUnlessOneIsSet(t *testing.T) {
-	limiter := limited(map[string]any{"limit_mib": 1000})
-	for name, c := range map[string]struct {
-		set       bool
-		collector map[string]any
-		before    int64
-		want      int64
-	}{
-		"90% of the memory_limiter":          {true, limiter, math.MaxInt64, 900 * mib},
-		"not where it is switched off":       {false, limiter, math.MaxInt64, math.MaxInt64},
-		"not without a memory_limiter":       {true, nil, math.MaxInt64, math.MaxInt64},
-		"not where GOMEMLIMIT has set a one": {true, limiter, 5000 * mib, 5000 * mib},
-	} {
-		t.Run(name, func(t *testing.T) {
-			x, err := newMemoryBudget(extensiontest.NewNopSettings(metadata.Type), &Config{LimitPercentage: 25, SetGoMemoryLimit: c.set})
-			require.NoError(t, err)
-			runtime := &goRuntime{limit: c.before}
-			x.setGoLimit = runtime.set
-			conf := confmap.NewFromStringMap(c.collector)
-			require.NoError(t, x.NotifyConfigSnapshot(t.Context(), extensioncapabilities.NewConfigSnapshot(conf, conf)))
-			assert.Equal(t, c.want, runtime.limit)
-			require.NoError(t, x.Shutdown(t.Context()))
-			require.NoError(t, x.Shutdown(t.Context()))
-			assert.Equal(t, c.before, runtime.limit)
-		})
 	}
 }
 

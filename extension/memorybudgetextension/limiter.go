@@ -15,9 +15,6 @@ const (
 	// default. The other memory is for the garbage of a moment, for queues of exporters, and
 	// for the collector itself: the limiter counts all of it.
 	limiterPercentage = 40
-	// goPercentage is the part of a memory_limiter's limit that is the limit of Go's runtime. Below
-	// it the garbage collector runs as usual.
-	goPercentage = 90
 	// tightPercentage is the share from which on a configured limit is worth a
 	// warning.
 	tightPercentage = 70

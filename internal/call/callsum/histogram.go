@@ -114,8 +114,8 @@ func (h *Histogram) filled() (low, high int32, ok bool) {
 	return h.Offset + int32(first), h.Offset + int32(last), first <= last
 }
 
-// trimmed returns the histogram without empty buckets at its ends. Both share the counts.
-func (h *Histogram) trimmed() Histogram {
+// Trimmed returns the histogram without empty buckets at its ends. Both share the counts.
+func (h *Histogram) Trimmed() Histogram {
 	low, high, ok := h.filled()
 	if !ok {
 		return Histogram{}

@@ -181,7 +181,7 @@ func (f *functionSum) moveTo(taken []FunctionSum, sum FunctionSum) []FunctionSum
 	if f.calls == 0 {
 		return taken
 	}
-	sum.Calls, sum.Sum, sum.Histogram = f.calls, f.sum, f.histogram.trimmed()
+	sum.Calls, sum.Sum, sum.Histogram = f.calls, f.sum, f.histogram.Trimmed()
 	f.calls, f.sum = 0, 0
 	return append(taken, sum)
 }

@@ -139,16 +139,8 @@ func (e *Engine) tick(ctx context.Context) {
 	}
 }
 
-// ConsumeTraces accepts a hand-over, or refuses all of it:
-//
-//	(a) It delivers held spans. If they are refused again, it refuses the call.
-//	(b) It reserves room for all batches, or refuses the call.
-//	(c) It passes on spans that are not batches. If they are refused, it refuses the call.
-//	(d) It accepts all batches. It drops one that it cannot unpack.
-//	(e) It delivers the finished spans. It holds those that are refused.
-//
-// Before all this it refuses a hand-over with an attribute that is nested too deep, with a
-// permanent error. Copying and holding it would recurse over it.
+// ConsumeTraces accepts a hand-over, or refuses all of it. It refuses one with an attribute that
+// is nested too deep, with a permanent error: copying and holding it would recurse over it.
 //
 // The mark in ctx shows the receiver that its batches reach stack_pairing, accepted or not.
 func (e *Engine) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
@@ -162,6 +154,20 @@ func (e *Engine) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 		return e.refuseNested(ctx, err)
 	}
 	defer e.clock.handoverDone(e.clock.handoverBegun())
+	return e.acceptAll(ctx, td)
+}
+
+// acceptAll accepts a hand-over, or refuses all of it:
+//
+//	(a) It delivers held spans. If they are refused again, it refuses the call.
+//	(b) It reserves room for all batches, or refuses the call.
+//	(c) It passes on spans that are not batches. If they are refused, it refuses the call.
+//	(d) It accepts all batches. It drops one that it cannot unpack.
+//	(e) It delivers the finished spans. It holds those that are refused.
+//
+// It is not part of ConsumeTraces because the compiler inlines deferred calls only in functions
+// with few of them and few returns. The others cost much of a small hand-over.
+func (e *Engine) acceptAll(ctx context.Context, td ptrace.Traces) error {
 	batches, others := split(td)
 	if err := e.delivery.offerHeld(ctx); err != nil {
 		e.telemetry.RefusedCalls.Add(ctx, 1)

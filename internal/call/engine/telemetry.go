@@ -98,29 +98,20 @@ func withAttribute(key, value string) metric.AddOption {
 
 // record adds the counters of a stream.
 func (t *telemetry) record(c *pairing.Counters) {
+	addTo(t.Events, c.Events)
+	addTo(t.Spans, c.Finished)
+	addTo(t.LeftOut, c.LeftOut)
+	addTo(t.Orphans, c.Orphans)
+	addTo(t.LateEvents, c.Late)
+	addTo(t.DuplicateEvents, c.Duplicates)
+	addTo(t.EventsInBreaks, c.InBreak)
+	addTo(t.MissingNumbers, c.Missing)
+	addTo(t.DroppedExceptions, c.DroppedThrows)
+	addTo(t.DroppedAttributes, c.DroppedAttributes)
+	addTo(t.DroppedRenames, c.DroppedRenames)
 	ctx := context.Background()
-	for _, counter := range []struct {
-		of    metric.Int64Counter
-		value uint64
-	}{
-		{t.Events, c.Events},
-		{t.Spans, c.Finished},
-		{t.LeftOut, c.LeftOut},
-		{t.Orphans, c.Orphans},
-		{t.LateEvents, c.Late},
-		{t.DuplicateEvents, c.Duplicates},
-		{t.EventsInBreaks, c.InBreak},
-		{t.MissingNumbers, c.Missing},
-		{t.DroppedExceptions, c.DroppedThrows},
-		{t.DroppedAttributes, c.DroppedAttributes},
-		{t.DroppedRenames, c.DroppedRenames},
-	} {
-		if counter.value > 0 {
-			counter.of.Add(ctx, int64(counter.value))
-		}
-	}
 	if t.selection != nil {
-		t.recordSelection(ctx, &c.Keep)
+		t.recordSelection(&c.Keep)
 	}
 	for cause := range t.causes {
 		if n := c.Truncated[cause]; n > 0 {
@@ -132,20 +123,22 @@ func (t *telemetry) record(c *pairing.Counters) {
 	}
 }
 
+// addTo adds n to the counter. Most counters of a step are 0, and those cost no call.
+func addTo(counter metric.Int64Counter, n uint64, options ...metric.AddOption) {
+	if n > 0 {
+		counter.Add(context.Background(), int64(n), options...)
+	}
+}
+
 // recordSelection adds the decisions about traces.
-func (t *telemetry) recordSelection(ctx context.Context, c *pairing.KeepCounters) {
-	add := func(to metric.Int64Counter, n uint64, option ...metric.AddOption) {
-		if n > 0 {
-			to.Add(ctx, int64(n), option...)
-		}
-	}
+func (t *telemetry) recordSelection(c *pairing.KeepCounters) {
 	for criterion := range t.criteria {
-		add(t.selection.Traces, c.Traces[criterion], t.criteria[criterion])
-		add(t.selection.Calls, c.Calls[criterion], t.criteria[criterion])
+		addTo(t.selection.Traces, c.Traces[criterion], t.criteria[criterion])
+		addTo(t.selection.Calls, c.Calls[criterion], t.criteria[criterion])
 	}
-	add(t.selection.LimitedCalls, c.LimitedCalls)
-	add(t.selection.EarlyDecisions, c.EarlyByTime, t.byTime)
-	add(t.selection.EarlyDecisions, c.EarlyByBound, t.atRoom)
+	addTo(t.selection.LimitedCalls, c.LimitedCalls)
+	addTo(t.selection.EarlyDecisions, c.EarlyByTime, t.byTime)
+	addTo(t.selection.EarlyDecisions, c.EarlyByBound, t.atRoom)
 }
 
 // size is the contents of a stream.

@@ -76,6 +76,12 @@ type lane struct {
 // isShared reports whether calls of several threads are on the lane.
 func (l *lane) isShared() bool { return l.reuse != nil && l.reuse.shared }
 
+// isTop reports whether the top frame is the function's.
+func (l *lane) isTop(function uint32) bool {
+	n := len(l.frames)
+	return n > 0 && l.frames[n-1].function == function
+}
+
 // follow links the lane to its history, which may be nil.
 func (l *lane) follow(h *history) {
 	if h == nil {

@@ -72,7 +72,11 @@ func (s *stacks) pair(e *event, sequence uint64, attributes []attribute) {
 		s.endAll(callevent.CauseClock)
 		s.clock.reset(e)
 	}
-	l := s.lane(e.laneName)
+	name := &s.names.laneNames[e.laneName]
+	if name.index == noLane {
+		s.setLane(name)
+	}
+	l := &s.lanes[name.index]
 	if l.reuse != nil && s.pairReused(l, e, sequence, attributes) {
 		return
 	}
@@ -90,12 +94,8 @@ func (s *stacks) pair(e *event, sequence uint64, attributes []attribute) {
 	}
 }
 
-// lane returns the lane of a name. A new lane may end calls of others, to make room.
-func (s *stacks) lane(name uint32) *lane {
-	n := &s.names.laneNames[name]
-	if n.index != noLane {
-		return &s.lanes[n.index]
-	}
+// setLane sets the lane of a name. A new lane may end calls of others, to make room.
+func (s *stacks) setLane(n *laneName) {
 	index, ok := s.laneIDs[n.id]
 	if !ok {
 		if len(s.lanes) >= s.settings.MaxLanes {
@@ -108,7 +108,6 @@ func (s *stacks) lane(name uint32) *lane {
 		s.laneIDs[n.id] = index
 	}
 	n.index = index
-	return &s.lanes[index]
 }
 
 // forgetLanes makes room for another lane. It forgets the lanes without open frames. If
@@ -225,10 +224,10 @@ func (s *stacks) callerPath(l *lane, depth int) uint32 {
 // find makes the nearest frame of the function the top of the stack: rule 3. It truncates
 // the frames above it, and reports false for an orphan.
 func (s *stacks) find(l *lane, function uint32) bool {
-	top := len(l.frames) - 1
-	if top >= 0 && l.frames[top].function == function {
+	if l.isTop(function) {
 		return true
 	}
+	top := len(l.frames) - 1
 	if s.names.functions[function].open > 0 && (l.counts == nil || l.counts[function] > 0) {
 		for i := top - 1; i >= 0; i-- {
 			if l.frames[i].function == function {
@@ -290,7 +289,8 @@ func (s *stacks) attachThrow(l *lane, f *frame, e *event) {
 
 // exit closes the frame of the function, which returned.
 func (s *stacks) exit(l *lane, e *event, attributes []attribute) {
-	if !s.find(l, e.function) {
+	// The compiler inlines isTop, not find.
+	if !l.isTop(e.function) && !s.find(l, e.function) {
 		s.orphan(attributes)
 		return
 	}
@@ -574,8 +574,9 @@ func (s *stacks) leaveOut(f, parent *frame, o *outcome) bool {
 	}
 	s.out.Counters.LeftOut++
 	if !tooDeep {
-		s.traces.all[f.trace].frames--
-		s.releaseTrace(f.trace)
+		if s.traces.leaveOut(f.trace) {
+			s.decideEnded(f.trace)
+		}
 	}
 	if parent == nil {
 		return true
@@ -628,10 +629,16 @@ func (s *stacks) hold(f, parent *frame, own *belongings, o *outcome) {
 	s.undecided.hold(f, parent, linkTrace, own, o, &s.out.Counters)
 }
 
-// releaseTrace releases a reference to a trace. A trace without references has ended, so it is
-// decided.
+// releaseTrace releases a reference to a trace. A trace without references has ended.
 func (s *stacks) releaseTrace(id uint32) {
-	if s.traces.release(id) && s.undecided != nil {
+	if s.traces.release(id) {
+		s.decideEnded(id)
+	}
+}
+
+// decideEnded decides a trace that has ended.
+func (s *stacks) decideEnded(id uint32) {
+	if s.undecided != nil {
 		s.undecided.decide(id, s.traces.all[id].root, 0, true, s.out)
 	}
 }

@@ -42,11 +42,18 @@ func (t *traces) release(id uint32) (ended bool) {
 	if id == noTrace {
 		return false
 	}
-	t.all[id].references--
-	if ended = t.all[id].references == 0; ended {
+	of := &t.all[id]
+	if of.references--; of.references == 0 {
 		t.free = append(t.free, id)
+		return true
 	}
-	return ended
+	return false
+}
+
+// leaveOut is release for a frame that does not count in its trace.
+func (t *traces) leaveOut(id uint32) (ended bool) {
+	t.all[id].frames--
+	return t.release(id)
 }
 
 // isFull reports whether the trace has as many frames as the limit allows; 0: no limit.

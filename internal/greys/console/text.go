@@ -131,8 +131,11 @@ func digitOf(r rune) (digit byte, ok bool) {
 	return 0, false
 }
 
-// integer reads a whole number of at most 18 digits, of any script.
+// integer reads a whole number of at most 18 digits, of any script. Nearly all are ASCII.
 func integer(text []byte) (n int64, ok bool) {
+	if n, ok = asciiInteger(text); ok {
+		return n, true
+	}
 	var ascii [maxNumber]byte
 	return asciiInteger(number(text, &ascii))
 }
@@ -167,8 +170,14 @@ const maxMilliseconds = math.MaxInt64 / int64(time.Millisecond)
 // milliseconds reads a time in milliseconds: "08.19", or in the server's locale "08,19" or "٠٨٫١٩". A negative time,
 // after the server's clock was set back, counts as 0.
 func milliseconds(text []byte) (d time.Duration, ok bool) {
+	if d, ok = asciiMilliseconds(text); ok {
+		return d, true
+	}
 	var ascii [maxNumber]byte
-	text = number(text, &ascii)
+	return asciiMilliseconds(number(text, &ascii))
+}
+
+func asciiMilliseconds(text []byte) (d time.Duration, ok bool) {
 	whole, fraction := text, []byte(nil)
 	if point := bytes.IndexAny(text, ".,"); point >= 0 {
 		whole, fraction = text[:point], text[point+1:]
@@ -206,6 +215,9 @@ type clock struct {
 const firstYear, lastYear, buddhistYears = 1970, 2261, 543
 
 func (c *clock) parse(text []byte) (t time.Time, ok bool) {
+	if bytes.Equal(text, c.last[:]) {
+		return c.time, true
+	}
 	var ascii [maxNumber]byte
 	text = number(text, &ascii)
 	if len(text) != len(timeLayout) {

@@ -160,6 +160,9 @@ func nodeDepth(text []byte) (depth int, rest []byte) {
 // hasNotEnded reports whether [end,durationms] belongs to a call that has not ended: its end is 0, which is 1970,
 // relative to the begin of the tree.
 func hasNotEnded(text []byte) bool {
+	if '0' <= text[1] && text[1] <= '9' {
+		return false // not negative
+	}
 	endText, _, _ := bytes.Cut(text[1:], []byte(","))
 	endMs, _ := integer(endText)
 	return endMs < -maxMilliseconds/1e6

@@ -150,14 +150,11 @@ func (b *Packer) Pack(events []bytefrog.Event, now time.Time) (bad int, err erro
 		out.Lane, out.Function, out.Exception = lane, method, exception
 		out.Kind = kinds[(e.Type-firstEvent)%eventTypes]
 		if methodKnown && laneKnown && exceptionKnown && b.packer.Add(&out) {
-			first, last = min(first, sequence), max(last, sequence)
+			first, last = min(first, out.Sequence), max(last, out.Sequence)
 			continue
 		}
 		b.first, b.last = first, last
-		b.admit(numbered{
-			sequence: sequence, ticks: ticks, method: e.Method, exception: e.Exception,
-			line: uint16(line), thread: e.Thread, kind: out.Kind,
-		}, now)
+		b.admit(e, &out, now)
 		first, last = b.first, b.last
 	}
 	b.first, b.last = first, last
@@ -238,8 +235,12 @@ func (b *Packer) refresh() {
 }
 
 // admit packs an event that the caches do not know, or lets it wait for its names. If the memory is full, there are
-// no names, and admit drops the event.
-func (b *Packer) admit(e numbered, now time.Time) {
+// no names, and admit drops the event. out has the event without its names.
+func (b *Packer) admit(from *bytefrog.Event, out *callevent.Event, now time.Time) {
+	e := numbered{
+		sequence: out.Sequence, ticks: out.Time, method: from.Method, exception: from.Exception,
+		line: uint16(out.Line), thread: from.Thread, kind: out.Kind,
+	}
 	if b.packNamed(&e, false) || b.pending.add(e, now) {
 		return
 	}

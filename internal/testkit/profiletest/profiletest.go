@@ -24,8 +24,8 @@ func CheckValid(t testing.TB, profiles pprofile.Profiles) {
 	require.Empty(t, brokenRules(profiles))
 }
 
-// rules are the rules of profiles (opentelemetry-proto, profiles) for the parts that the receiver
-// uses.
+// rules are the rules of profiles (opentelemetry-proto, profiles) for the parts that components
+// here use.
 type rules struct {
 	d      pprofile.ProfilesDictionary
 	broken []string

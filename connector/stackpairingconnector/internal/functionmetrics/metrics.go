@@ -1,0 +1,162 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package functionmetrics
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/origin"
+	"github.com/callbraid/callbraid/internal/call/callsum"
+)
+
+// Metrics has the cumulative series of all origins.
+type Metrics struct {
+	shared
+	// origins are in the order of their first streams, and byKey are the same.
+	origins []*series
+	byKey   map[origin.Key]*series
+	// unnamed is the origin of streams whose own one has no room. Its key is that of no other.
+	unnamed *origin.Origin
+}
+
+// New returns metrics without series.
+func New(settings Settings) *Metrics {
+	return &Metrics{
+		shared: shared{settings: settings}, byKey: map[origin.Key]*series{},
+		unnamed: origin.Unnamed(),
+	}
+}
+
+// Stream is a call stream that adds to the series of its origin.
+type Stream struct {
+	metrics *Metrics
+	series  *series
+}
+
+// Open begins a stream at a time.
+func (m *Metrics) Open(from *origin.Origin, start pcommon.Timestamp) *Stream {
+	s := m.seriesOf(from)
+	if s.streams == 0 && s.isEmpty() || !s.isSent && start < s.start {
+		s.start = start
+	}
+	s.streams++
+	s.isFinal = false
+	return &Stream{metrics: m, series: s}
+}
+
+// seriesOf returns the series of an origin, which may be new.
+func (m *Metrics) seriesOf(from *origin.Origin) *series {
+	if s := m.byKey[from.Key]; s != nil {
+		return s
+	}
+	if len(m.origins) >= m.settings.MaxFunctions && from != m.unnamed {
+		return m.seriesOf(m.unnamed)
+	}
+	s := &series{origin: from, functionAt: map[string]int{}, outcomeAt: map[outcomeKey]int{}, rest: none}
+	s.isRest = from == m.unnamed
+	m.origins = append(m.origins, s)
+	m.byKey[from.Key] = s
+	m.bytes += bytesOfSeries + from.Bytes
+	return s
+}
+
+// Bytes returns about the memory of all series.
+func (m *Metrics) Bytes() int { return m.bytes }
+
+// Add adds the growth of a stream.
+func (s *Stream) Add(i *callsum.Increment) {
+	for n := range i.ByFunction {
+		sum := &i.ByFunction[n]
+		key := outcomeKey{function: i.Functions[sum.Function].Qualified}
+		if sum.Failed {
+			key = failedKey(key.function, i.Exceptions[sum.Exception])
+		}
+		s.series.add(&s.metrics.shared, key, sum)
+	}
+}
+
+// End ends the stream. Its last growth was added before.
+func (s *Stream) End() { s.series.streams-- }
+
+// Interval returns the points of all series at a time, and attaches the exemplars. An origin without
+// streams is in it twice: with its last values, and next time with points without a value, which end
+// its series.
+func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.Metrics {
+	metrics := pmetric.NewMetrics()
+	for _, s := range m.origins {
+		if !s.isEmpty() {
+			s.start = min(s.start, now)
+			s.isSent = true
+			s.appendTo(metrics, now)
+		}
+	}
+	for key, exemplar := range exemplars.latest {
+		key.stream.series.attach(key.outcomeKey, exemplar)
+	}
+	m.origins = slices.DeleteFunc(m.origins, m.forgets)
+	m.last = now
+	return metrics
+}
+
+// forgets reports whether the series of an origin ended. If so it frees their room.
+func (m *Metrics) forgets(s *series) bool {
+	s.durations = pmetric.ExponentialHistogramDataPointSlice{}
+	if ends := s.streams == 0 && (s.isFinal || s.isEmpty()); !ends {
+		s.isFinal = s.streams == 0
+		return false
+	}
+	delete(m.byKey, s.origin.Key)
+	m.functions -= s.counted
+	m.bytes -= bytesOfSeries + s.origin.Bytes + s.bytes
+	return true
+}
+
+// Exemplars has the latest call of each function, and of each error type of it, since the last
+// interval. One goroutine at a time uses it. It may be another one than the owner of the metrics.
+//
+// At an interval the owner replaces the exemplars first, and takes the sums of all streams
+// afterwards. Then the sums contain each exemplar.
+type Exemplars struct {
+	latest map[exemplarKey]Exemplar
+	most   int
+}
+
+type exemplarKey struct {
+	stream *Stream
+	outcomeKey
+}
+
+// NewExemplars returns no exemplars. They will be at most as many as the settings allow functions.
+func NewExemplars(settings Settings) *Exemplars {
+	return &Exemplars{latest: map[exemplarKey]Exemplar{}, most: settings.MaxFunctions}
+}
+
+// Set sets the exemplar of a function whose call returned. A later call replaces it.
+func (e *Exemplars) Set(s *Stream, function string, exemplar Exemplar) {
+	e.set(exemplarKey{s, outcomeKey{function: function}}, exemplar)
+}
+
+// SetError sets the exemplar of a function whose call an exception left. An empty error type is an
+// unknown one.
+func (e *Exemplars) SetError(s *Stream, function, errorType string, exemplar Exemplar) {
+	e.set(exemplarKey{s, failedKey(function, errorType)}, exemplar)
+}
+
+func (e *Exemplars) set(key exemplarKey, exemplar Exemplar) {
+	known, ok := e.latest[key]
+	if ok && known.Time > exemplar.Time || !ok && len(e.latest) >= e.most {
+		return
+	}
+	e.latest[key] = exemplar
+}
+
+// bytesOfExemplar is about the memory of an exemplar, with its key and its place in the map. The
+// texts of the key belong to the stream.
+const bytesOfExemplar = 160
+
+// Bytes returns about the memory of the exemplars.
+func (e *Exemplars) Bytes() int { return bytesOfExemplar * len(e.latest) }

@@ -1,0 +1,192 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingconnector
+
+import (
+	"crypto/rand"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/functionmetrics"
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/origin"
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/pathprofiles"
+	"github.com/callbraid/callbraid/internal/call/callsum"
+	"github.com/callbraid/callbraid/internal/call/engine"
+	"github.com/callbraid/callbraid/internal/call/pairing"
+)
+
+// sums has the sums of all streams. The engine adds to them, and the outputs read them.
+type sums struct {
+	now func() time.Time
+
+	// mu guards the sums. It is held while a message is made of them.
+	mu sync.Mutex
+	// metrics is nil without a metrics pipeline, and growth without a profiles pipeline.
+	metrics         *functionmetrics.Metrics
+	metricSettings  functionmetrics.Settings
+	growth          *pathprofiles.Growth
+	profileSettings pathprofiles.Settings
+	// bytes is the memory of all of them, to be read without a lock.
+	bytes atomic.Int64
+
+	// exemplarsMu guards exemplars, so that no stream waits for a message.
+	exemplarsMu sync.Mutex
+	exemplars   *functionmetrics.Exemplars
+}
+
+// maxMessageBytes bounds a message of profiles. gRPC refuses more than 4 MiB by default.
+const maxMessageBytes = 2 << 20
+
+func newSums(cfg *Config, metrics, profiles bool) *sums {
+	s := &sums{now: time.Now}
+	if metrics {
+		s.metricSettings = functionmetrics.Settings{MaxFunctions: cfg.Metrics.MaxFunctions}
+		s.metrics = functionmetrics.New(s.metricSettings)
+		s.exemplars = functionmetrics.NewExemplars(s.metricSettings)
+	}
+	if profiles {
+		s.profileSettings = pathprofiles.Settings{MaxPaths: cfg.Profiles.MaxPaths, MaxMessageBytes: maxMessageBytes, NewID: newID}
+		s.growth = pathprofiles.NewGrowth(s.profileSettings)
+	}
+	return s
+}
+
+func newID() (id [16]byte) {
+	_, _ = rand.Read(id[:]) // it never fails
+	return id
+}
+
+// Begin begins the sums of a stream.
+func (s *sums) Begin(source engine.Source) engine.SourceSums {
+	return &streamSums{sums: s, source: source, start: pcommon.NewTimestampFromTime(s.now())}
+}
+
+// Bytes is about the memory of all sums.
+func (s *sums) Bytes() int64 { return s.bytes.Load() }
+
+// measure updates the memory. The caller holds mu.
+func (s *sums) measure() {
+	bytes := 0
+	if s.metrics != nil {
+		bytes += s.metrics.Bytes()
+	}
+	if s.growth != nil {
+		bytes += s.growth.Bytes()
+	}
+	s.bytes.Store(int64(bytes))
+}
+
+// streamSums are the sums of a stream with one source. The engine makes one call at a time.
+type streamSums struct {
+	sums   *sums
+	source engine.Source
+	start  pcommon.Timestamp
+	// origin is nil before the first increment. series is also nil without metrics.
+	origin *origin.Origin
+	series *functionmetrics.Stream
+}
+
+// open opens the series. The engine begins the sums of a stream while others wait, so that
+// happens later.
+func (s *streamSums) open() {
+	if s.origin != nil {
+		return
+	}
+	from := &s.source
+	s.origin = origin.New(from.Resource, from.ResourceSchemaURL, from.Scope, from.ScopeSchemaURL)
+	if s.sums.metrics != nil {
+		s.series = s.sums.metrics.Open(s.origin, s.start)
+	}
+}
+
+// Add adds an increment.
+func (s *streamSums) Add(inc *callsum.Increment) {
+	all := s.sums
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	s.open()
+	if s.series != nil {
+		s.series.Add(inc)
+	}
+	if all.growth != nil {
+		all.growth.Add(s.origin, inc)
+	}
+	all.measure()
+}
+
+// mostExemplars is the number of calls of a hand-over that can become exemplars: the last ones.
+const mostExemplars = 256
+
+// Kept makes exemplars of calls that become spans.
+func (s *streamSums) Kept(calls []pairing.Call, id *engine.Identity) {
+	all := s.sums
+	if all.metrics == nil {
+		return
+	}
+	all.openSeries(s)
+	all.exemplarsMu.Lock()
+	defer all.exemplarsMu.Unlock()
+	for i := max(0, len(calls)-mostExemplars); i < len(calls); i++ {
+		c := &calls[i]
+		exemplar := functionmetrics.Exemplar{
+			TraceID: id.TraceID(c.Trace), SpanID: id.SpanID(c.Sequence),
+			Duration: time.Duration(c.End - c.Start), Time: pcommon.Timestamp(c.End),
+		}
+		if c.Unwound {
+			all.exemplars.SetError(s.series, c.Function.Qualified, c.ErrorType, exemplar)
+		} else {
+			all.exemplars.Set(s.series, c.Function.Qualified, exemplar)
+		}
+	}
+}
+
+// openSeries opens the series of a stream that has none yet.
+func (s *sums) openSeries(of *streamSums) {
+	if of.origin == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		of.open()
+	}
+}
+
+// End ends the sums of the stream.
+func (s *streamSums) End() {
+	if s.series == nil {
+		return
+	}
+	s.sums.mu.Lock()
+	defer s.sums.mu.Unlock()
+	s.series.End()
+}
+
+// swapExemplars begins new exemplars, and returns those of the interval that ends.
+func (s *sums) swapExemplars() *functionmetrics.Exemplars {
+	s.exemplarsMu.Lock()
+	defer s.exemplarsMu.Unlock()
+	last := s.exemplars
+	s.exemplars = functionmetrics.NewExemplars(s.metricSettings)
+	return last
+}
+
+// takeMetrics returns the points of all series at a time.
+func (s *sums) takeMetrics(now time.Time, exemplars *functionmetrics.Exemplars) pmetric.Metrics {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.measure()
+	return s.metrics.Interval(pcommon.NewTimestampFromTime(now), exemplars)
+}
+
+// takeGrowth returns the growth of call paths since the last call, and begins a new one.
+func (s *sums) takeGrowth() *pathprofiles.Growth {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.growth
+	s.growth = pathprofiles.NewGrowth(s.profileSettings)
+	s.measure()
+	return last
+}

@@ -423,8 +423,9 @@ func (sh *shard) decideOldest(id callevent.StreamID, excess func() int64, f *fin
 }
 
 // lighten frees memory of the stream, if it is there, and returns the bytes that it held. The
-// stream gives up gaps, oldest first, until memory is free. If nothing waits, it forgets its
-// names and open frames. If that frees nothing, it ends.
+// stream decides its traces early. If no call waits, it gives up gaps, oldest first, until memory
+// is free. If no event waits either, it forgets its names and open frames. If that frees nothing,
+// it ends.
 func (sh *shard) lighten(id callevent.StreamID, f *finished) (held int64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -435,11 +436,11 @@ func (sh *shard) lighten(id callevent.StreamID, f *finished) (held int64) {
 	held = s.size.bytes
 	f.origin, f.client = s.origin, s.client
 	before := s.Bytes()
-	gaps := 0
+	freed := s.DecideAll(&f.Output)
 	for s.Bytes() >= before && s.GiveUpOldest(&f.Output) {
-		gaps++
+		freed = true
 	}
-	if gaps == 0 {
+	if !freed {
 		s.Forget(&f.Output)
 		if s.Bytes() >= before {
 			sh.endOne(id, callevent.CauseLimit, f)

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ import (
 	"go.opentelemetry.io/collector/processor/processortest"
 
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
+	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/testkit/profiletest"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
@@ -172,10 +174,15 @@ func agree(t *testing.T, cfg *Config, all []ptrace.Traces, random *rand.Rand, pa
 	require.NoError(t, err)
 	require.NoError(t, p.Start(t.Context(), componenttest.NewNopHost()))
 	first, second := connect(t, cfg), connect(t, cfg)
+	// Left-out calls count too.
+	less := *cfg
+	less.MinDuration, less.MaxDepth = 50*time.Millisecond, 6
+	third := connect(t, &less)
 	for _, td := range all {
 		require.NoError(t, p.ConsumeTraces(t.Context(), td))
 		first.consume(t, td)
 		second.consume(t, td)
+		third.consume(t, td)
 		if random.IntN(10) == 0 {
 			first.pairer.send(t.Context(), time.Minute)
 		}
@@ -183,14 +190,101 @@ func agree(t *testing.T, cfg *Config, all []ptrace.Traces, random *rand.Rand, pa
 	require.NoError(t, p.Shutdown(t.Context()))
 	first.shutdown(t)
 	second.shutdown(t)
+	third.shutdown(t)
 
 	want := newExpected(t, sink.AllTraces())
-	want.compareMetrics(t, first.metrics.AllMetrics())
-	want.compareMetrics(t, second.metrics.AllMetrics())
+	want.compareMetrics(t, first.metrics.AllMetrics(), true)
+	want.compareMetrics(t, second.metrics.AllMetrics(), true)
 	want.compareProfiles(t, first.profiles.AllProfiles(), pathsKnown, cfg.Profiles.ByThread)
+	want.compareMetrics(t, third.metrics.AllMetrics(), false)
+	want.compareProfiles(t, third.profiles.AllProfiles(), pathsKnown, cfg.Profiles.ByThread)
+	assert.Less(t, third.traces.SpanCount(), first.traces.SpanCount())
 	kept := want.compareKept(t, cfg, first.traces.AllTraces())
 	assert.Equal(t, kept, want.compareKept(t, cfg, second.traces.AllTraces()))
 	t.Logf("%d spans in %d traces, %d functions and error types, %d paths; kept %d spans", len(want.spans), len(want.traces), len(want.outcomes), len(want.paths), kept)
+}
+
+// Streams of many goroutines, with intervals meanwhile. Names are forgotten, and so are paths.
+func TestNoCallIsLostBetweenStreamsAndIntervals(t *testing.T) {
+	cfg := keeping(patient(), KeepConfig{Ratio: 0.5})
+	cfg.Limits.MaxNamesMiB, cfg.Metrics.MaxFunctions, cfg.Profiles.MaxPaths = 1, 10, 200
+	cfg.Limits.MaxUndecidedMiB = 1
+	c := connect(t, cfg)
+	streams := make([][]ptrace.Traces, 6)
+	for n := range streams {
+		random := rand.New(rand.NewPCG(uint64(n), 2))
+		p := generate(random, byte(n+1), fmt.Sprint("service ", n%2), 2_000)
+		for i, e := range p.events {
+			if e.function != nil { // the names of some batches exceed their bound
+				e.function = &callevent.Function{Qualified: e.function.Qualified + strings.Repeat("x", 3_000+i/25), Display: "x"}
+			}
+			p.events[i] = e
+		}
+		if n < 4 {
+			p.withBreaks(random, 2)
+		}
+		streams[n] = p.handOvers(t, delivery{packers: 2, batch: 50, displaced: 2}, random)
+	}
+	var sending sync.WaitGroup
+	for _, all := range streams {
+		sending.Go(func() {
+			for _, td := range all {
+				for _, i := range c.inputs {
+					assert.NoError(t, i.ConsumeTraces(t.Context(), td))
+				}
+			}
+		})
+	}
+	intervals, stop := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(intervals)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				c.pairer.send(context.Background(), time.Minute)
+			}
+		}
+	}()
+	sending.Wait()
+	close(stop)
+	<-intervals
+	c.shutdown(t)
+
+	var sink consumertest.TracesSink
+	f := stackpairingprocessor.NewFactory()
+	p, err := f.CreateTraces(t.Context(), processortest.NewNopSettings(f.Type()), cfg.engine(), &sink)
+	require.NoError(t, err)
+	require.NoError(t, p.Start(t.Context(), componenttest.NewNopHost()))
+	for _, all := range streams {
+		for _, td := range all {
+			require.NoError(t, p.ConsumeTraces(t.Context(), td))
+		}
+	}
+	require.NoError(t, p.Shutdown(t.Context()))
+	forgotten := 0
+	each(sink.AllTraces(), func(_ string, span ptrace.Span) {
+		if text(span, "callbraid.truncated") == "limit" {
+			forgotten++
+		}
+	})
+	require.Positive(t, forgotten)
+	assert.EqualValues(t, sink.SpanCount(), samples(c.profiles.AllProfiles()))
+	// A series that ended begins again, so the metrics of one start time count once.
+	counted, last := int64(0), map[string]int64{}
+	for _, md := range c.metrics.AllMetrics() {
+		for _, rm := range md.ResourceMetrics().All() {
+			for _, p := range rm.ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().All() {
+				key := fmt.Sprint(resourceText(rm.Resource()), p.Attributes().AsRaw(), p.StartTimestamp())
+				if !p.Flags().NoRecordedValue() {
+					counted += p.IntValue() - last[key]
+					last[key] = p.IntValue()
+				}
+			}
+		}
+	}
+	assert.EqualValues(t, sink.SpanCount(), counted)
 }
 
 // outcome is a function of a program, with an error type for calls that an exception left.
@@ -229,7 +323,8 @@ func newExpected(t *testing.T, all []ptrace.Traces) *expected {
 		outcomes: map[outcome][]int64{}, pathOf: map[pcommon.SpanID]int{}, paths: map[pathKey]int{}, inside: map[pcommon.SpanID]int64{},
 	}
 	each(all, func(resource string, span ptrace.Span) {
-		require.NotContains(t, e.spans, span.SpanID())
+		_, twice := e.spans[span.SpanID()]
+		require.False(t, twice, "a span ID twice")
 		e.spans[span.SpanID()], e.resources[span.SpanID()] = span, resource
 		e.traces[span.TraceID()] = append(e.traces[span.TraceID()], span)
 		key := outcome{resource: resource, function: text(span, "code.function.name")}
@@ -296,8 +391,9 @@ func (e *expected) pathOfSpan(id pcommon.SpanID) int {
 	return at
 }
 
-// compareMetrics compares the last values of all series.
-func (e *expected) compareMetrics(t *testing.T, all []pmetric.Metrics) {
+// compareMetrics compares the last values of all series. sameTraces: no call was left out, which would
+// be in no trace.
+func (e *expected) compareMetrics(t *testing.T, all []pmetric.Metrics, sameTraces bool) {
 	t.Helper()
 	calls, errors := map[outcome]int64{}, map[outcome]int64{}
 	durations := map[outcome]pmetric.ExponentialHistogramDataPoint{}
@@ -335,7 +431,7 @@ func (e *expected) compareMetrics(t *testing.T, all []pmetric.Metrics) {
 						for _, x := range p.Exemplars().All() {
 							span, ok := e.spans[x.SpanID()]
 							if assert.True(t, ok, "an exemplar has a span") {
-								assert.Equal(t, span.TraceID(), x.TraceID())
+								assert.True(t, !sameTraces || span.TraceID() == x.TraceID())
 								assert.InDelta(t, float64(took(span))/1e9, x.DoubleValue(), 1e-9)
 								assert.Equal(t, keyOf(resource, p.Attributes()).function, text(span, "code.function.name"))
 							}

@@ -394,32 +394,35 @@ func (sh *shard) largest() (id callevent.StreamID, most int64) {
 	return id, most
 }
 
-// oldestUndecided returns the stream with the oldest trace that is not decided, and the time since
-// which the trace waits. It reports false if there is none.
-func (sh *shard) oldestUndecided() (id callevent.StreamID, since time.Duration, waits bool) {
+// appendUndecided appends the streams with traces that are not decided.
+func (sh *shard) appendUndecided(all undecidedStreams) undecidedStreams {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	for i, s := range sh.streams {
-		if at, found := s.OldestUndecided(); found && (!waits || at < since) {
-			id, since, waits = i, at, true
+	for id, s := range sh.streams {
+		if since, waits := s.OldestUndecided(); waits {
+			all = append(all, undecidedStream{sh, id, since})
 		}
 	}
-	return id, since, waits
+	return all
 }
 
-// decideOldest decides the oldest traces of the stream, if it is there, while excess demands it.
-func (sh *shard) decideOldest(id callevent.StreamID, excess func() int64, f *finished) {
+// decideUntil decides the traces of the stream that wait since a time or longer, the oldest first, until
+// that is enough. It returns the time since which the oldest of the others waits. It reports false if
+// none does.
+func (sh *shard) decideUntil(id callevent.StreamID, last time.Duration, enough func() bool, f *finished) (since time.Duration, waits bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	s := sh.streams[id]
 	if s == nil {
-		return
+		return 0, false
 	}
 	f.origin, f.client = s.origin, s.client
-	for excess() > 0 && s.DecideOldest(&f.Output) {
+	for since, waits = s.OldestUndecided(); waits && since <= last && !enough(); since, waits = s.OldestUndecided() {
+		s.DecideOldest(&f.Output)
 	}
 	s.Spare()
 	sh.accounts.settle(s, f)
+	return since, waits
 }
 
 // lighten frees memory of the stream, if it is there, and returns the bytes that it held. The

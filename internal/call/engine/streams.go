@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"container/heap"
 	"context"
 	"encoding/binary"
 	"math"
@@ -48,7 +49,9 @@ type streams struct {
 	reserved atomic.Int64
 	// lightening is held while streams are brought below maxBytes.
 	lightening sync.Mutex
-	memory     memory
+	// deciding is held while the undecided calls are brought below their bound.
+	deciding sync.Mutex
+	memory   memory
 
 	// spare and batches are memory to use again.
 	spare, batches      sync.Pool
@@ -369,32 +372,70 @@ func (s *streams) boundStreams(ctx context.Context, newest callevent.StreamID) {
 	}
 }
 
-// boundUndecided decides the oldest traces early while too many calls wait.
+// decidedShare is the part of the bound of undecided calls, one of so many, that boundUndecided frees.
+// It looks at all streams once for that, and not for each hand-over.
+const decidedShare = 8
+
+// boundUndecided decides the oldest traces early if too many calls wait. Other callers wait meanwhile,
+// because memory has to be freed before more is accepted.
 func (s *streams) boundUndecided(ctx context.Context) {
 	keep := s.settings.Keep
-	if keep == nil {
+	if keep == nil || keep.Excess() == 0 {
 		return
 	}
-	for keep.Excess() > 0 {
-		in, id := s.oldestUndecided()
-		if in == nil {
-			return
-		}
+	s.deciding.Lock()
+	defer s.deciding.Unlock()
+	if keep.Excess() == 0 {
+		return
+	}
+	enough := func() bool { return keep.HeldBytes() <= keep.MaxBytes-keep.MaxBytes/decidedShare }
+	var all undecidedStreams
+	for i := range s.shards {
+		all = s.shards[i].appendUndecided(all)
+	}
+	heap.Init(&all)
+	for len(all) > 0 && !enough() {
+		oldest := &all[0]
 		f := s.fresh(ctx)
-		in.decideOldest(id, keep.Excess, f)
+		var waits bool
+		oldest.since, waits = oldest.in.decideUntil(oldest.id, all.second(), enough, f)
+		if waits {
+			heap.Fix(&all, 0)
+		} else {
+			heap.Pop(&all)
+		}
 		s.deliverAndReuse(ctx, f)
 	}
 }
 
-// oldestUndecided finds the stream with the oldest trace that is not decided.
-func (s *streams) oldestUndecided() (in *shard, id callevent.StreamID) {
-	var oldest time.Duration
-	for i := range s.shards {
-		if found, since, waits := s.shards[i].oldestUndecided(); waits && (in == nil || since < oldest) {
-			in, id, oldest = &s.shards[i], found, since
-		}
+// undecidedStreams are streams with traces that are not decided, as a heap by the time since which their
+// oldest ones wait.
+type undecidedStreams []undecidedStream
+
+type undecidedStream struct {
+	in    *shard
+	id    callevent.StreamID
+	since time.Duration
+}
+
+func (u undecidedStreams) Len() int           { return len(u) }
+func (u undecidedStreams) Less(i, j int) bool { return u[i].since < u[j].since }
+func (u undecidedStreams) Swap(i, j int)      { u[i], u[j] = u[j], u[i] }
+func (u *undecidedStreams) Push(x any)        { *u = append(*u, x.(undecidedStream)) }
+func (u *undecidedStreams) Pop() any {
+	last := len(*u) - 1
+	x := (*u)[last]
+	*u = (*u)[:last]
+	return x
+}
+
+// second is the time since which the second oldest waits.
+func (u undecidedStreams) second() time.Duration {
+	since := time.Duration(math.MaxInt64)
+	for i := 1; i < min(len(u), 3); i++ {
+		since = min(since, u[i].since)
 	}
-	return in, id
+	return since
 }
 
 // TakeSums passes the growth of all sums on to Settings.Sums. Each stream waits while its values

@@ -36,7 +36,8 @@ type Keep struct {
 	// DecideAfter is the time after which a trace is decided early, from its first waiting
 	// call on; 0: never.
 	DecideAfter time.Duration
-	// Now is the monotonic time by which traces wait; nil: that of Accept and Expire.
+	// Now is the monotonic time by which calls of all streams wait. The times of Accept and Expire
+	// are those of one stream, and stand still while it is silent; nil: those.
 	Now func() time.Duration
 	// MaxBytes bounds the memory of waiting calls of all streams; 0: no bound. Inside a step
 	// the calls can have an eighth more. Beyond that a stream decides its own oldest traces

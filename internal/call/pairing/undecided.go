@@ -316,15 +316,19 @@ func (u *undecided) dequeue(id uint32) {
 	}
 }
 
-// setNow sets the monotonic time. now is the time by which the stream's gaps wait.
+// setNow sets the monotonic time. now is that of the stream.
 func (u *undecided) setNow(now time.Duration) {
-	if u == nil {
-		return
+	if u != nil {
+		u.now = u.time(now)
 	}
+}
+
+// time is the monotonic time by which calls wait. now is that of the stream.
+func (u *undecided) time(now time.Duration) time.Duration {
 	if u.keep.Now != nil {
-		now = u.keep.Now()
+		return u.keep.Now()
 	}
-	u.now = now
+	return now
 }
 
 // oldestSince returns the time since which the oldest waiting call waits.
@@ -338,11 +342,7 @@ func (u *undecided) oldestSince() (since time.Duration, waits bool) {
 // isOverdue reports whether the oldest trace waits for at least Keep.DecideAfter.
 func (u *undecided) isOverdue(now time.Duration) bool {
 	since, waits := u.oldestSince()
-	if !waits || u.keep.DecideAfter == 0 {
-		return false
-	}
-	u.setNow(now)
-	return u.now-since >= u.keep.DecideAfter
+	return waits && u.keep.DecideAfter > 0 && u.time(now)-since >= u.keep.DecideAfter
 }
 
 // laneOf is the ID of the lane of a trace with waiting calls.

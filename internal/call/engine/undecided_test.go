@@ -39,7 +39,7 @@ func TestBeyondMaxUndecidedTheOldestTracesOfAllStreamsAreDecided(t *testing.T) {
 			keep := b.selects(&pairing.Keep{Threshold: 0})
 			for i := range 16 {
 				b.handOver(endless(i*int(step), 0, 1))
-				b.pass(time.Duration(i) * time.Second)
+				b.pass(time.Duration(i+1) * time.Second)
 			}
 			keep.MaxBytes = keep.HeldBytes()
 			assert.Empty(t, b.next.accepted())

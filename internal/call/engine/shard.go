@@ -130,19 +130,8 @@ func (s *stream) leaveOrigin(f *finished) {
 	}
 	s.endSums(f)
 	f.origin, f.client = s.origin, s.client
-	s.decideAll(f)
+	s.DecideAll(&f.Output)
 	f.Full()
-}
-
-// decideAll decides all traces with their calls so far, and frees their memory.
-func (s *stream) decideAll(f *finished) {
-	decided := false
-	for s.DecideOldest(&f.Output) {
-		decided = true
-	}
-	if decided {
-		s.Spare()
-	}
 }
 
 // endSums ends the sums of the stream's origin, if it has some.
@@ -437,8 +426,9 @@ func (sh *shard) decideUntil(id callevent.StreamID, last time.Duration, enough f
 }
 
 // lighten frees memory of the stream, if it is there, and returns the bytes that it held. The
-// stream decides its traces early, which loses no call. If that frees nothing, it gives up gaps, oldest first, until memory is free. If nothing waits, it forgets its
-// names and open frames. If that frees nothing, it ends.
+// stream decides its traces early. If no call waits, it gives up gaps, oldest first, until memory
+// is free. If no event waits either, it forgets its names and open frames. If that frees nothing,
+// it ends.
 func (sh *shard) lighten(id callevent.StreamID, f *finished) (held int64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -449,15 +439,11 @@ func (sh *shard) lighten(id callevent.StreamID, f *finished) (held int64) {
 	held = s.size.bytes
 	f.origin, f.client = s.origin, s.client
 	before := s.Bytes()
-	if s.decideAll(f); s.Bytes() < before {
-		sh.accounts.settle(s, f)
-		return held
-	}
-	gaps := 0
+	freed := s.DecideAll(&f.Output)
 	for s.Bytes() >= before && s.GiveUpOldest(&f.Output) {
-		gaps++
+		freed = true
 	}
-	if gaps == 0 {
+	if !freed {
 		s.Forget(&f.Output)
 		if s.Bytes() >= before {
 			sh.endOne(id, callevent.CauseLimit, f)

@@ -77,6 +77,9 @@ func (s *streams) init(set *Settings, cfg *Config, roots func(string) bool, cloc
 	s.burst = BurstLogger(logger)
 	s.settings, s.sums = cfg.pairing(roots), set.Sums
 	s.settings.Sums, s.settings.SumsOnly, s.settings.Keep = set.SumSettings, set.SumsOnly, set.Keep
+	if set.Keep != nil {
+		set.Keep.Now = clock.now
+	}
 	s.maxBytes = int64(cfg.Reorder.MaxMiB) << 20
 	s.accounts.telemetry = s.telemetry
 	for i := range s.shards {
@@ -84,7 +87,6 @@ func (s *streams) init(set *Settings, cfg *Config, roots func(string) bool, cloc
 		s.shards[i].shown, s.shards[i].sums = cfg.SpanAttributes, set.Sums
 		if set.Keep != nil {
 			s.shards[i].ofRatio = sampledAbove(set.Keep.Threshold)
-			set.Keep.Now = clock.now
 		}
 		s.shards[i].streams = map[callevent.StreamID]*stream{}
 	}
@@ -286,6 +288,10 @@ func (s *streams) lighten(ctx context.Context, most int64) {
 func (s *streams) over(most int64) (bytes int64, by bound) {
 	streams := s.accounts.bytes.Load()
 	bytes, by = streams-most, boundMaxMiB
+	if keep := s.settings.Keep; keep != nil {
+		// Calls that wait for a decision have their own bound.
+		bytes -= keep.HeldBytes()
+	}
 	if excess := s.excess(); excess > 0 {
 		allowed := s.held() - excess
 		if owed := min(excess, streams-allowed/2); owed > bytes {
@@ -382,7 +388,7 @@ func (s *streams) boundUndecided(ctx context.Context) {
 	if keep.Excess() == 0 {
 		return
 	}
-	enough := func() bool { return keep.Waiting() <= keep.MaxBytes-keep.MaxBytes/decidedShare }
+	enough := func() bool { return keep.HeldBytes() <= keep.MaxBytes-keep.MaxBytes/decidedShare }
 	var all undecidedStreams
 	for i := range s.shards {
 		all = s.shards[i].appendUndecided(all)

@@ -6,7 +6,6 @@ package engine
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -42,7 +41,7 @@ func TestBeyondMaxUndecidedTheOldestTracesOfAllStreamsAreDecided(t *testing.T) {
 				b.handOver(endless(i*int(step), 0, 1))
 				b.pass(time.Duration(i+1) * time.Second)
 			}
-			keep.MaxBytes = keep.Waiting()
+			keep.MaxBytes = keep.HeldBytes()
 			assert.Empty(t, b.next.accepted())
 			// The first and the second stream have the oldest traces. Deciding both is enough.
 			b.handOver(endless(0, 3, 40))
@@ -74,7 +73,7 @@ func TestBeyondMaxUndecidedTheTracesOfAStreamWaitForOlderOnes(t *testing.T) {
 	for lane := range 6 {
 		b.handOver(onLane(1, uint64(3+3*lane), lane+2))
 	}
-	keep.MaxBytes = keep.Waiting()
+	keep.MaxBytes = keep.HeldBytes()
 	b.handOver(onLane(3, 0, 1))
 	assert.Equal(t, []string{"1/f 1", "2/f 1"}, b.next.accepted())
 	b.finish()
@@ -88,7 +87,7 @@ func TestAStreamThatWasAtTheBoundWaitsAgain(t *testing.T) {
 		b.handOver(onLane(i, 0, 1))
 		b.pass(time.Second)
 	}
-	keep.MaxBytes = keep.Waiting()
+	keep.MaxBytes = keep.HeldBytes()
 	b.handOver(batch{id: endless(9, 0, 0).id, service: "9", events: slices.Concat(onLane(9, 0, 1).events, onLane(9, 3, 2).events)})
 	assert.Equal(t, []string{"0/f 1", "1/f 1", "2/f 1"}, b.next.accepted())
 	b.handOver(batch{id: endless(9, 0, 0).id, service: "9", first: 6, events: []string{"enter f", "exit f"}})
@@ -110,25 +109,6 @@ func TestATraceOfASilentStreamIsDecidedInTime(t *testing.T) {
 	b.finish()
 }
 
-// At the bound of all streams, undecided calls go before gaps, names and open calls.
-func TestAtMaxMiBAStreamDecidesItsTracesFirst(t *testing.T) {
-	b := newBed(t, func(c *Config) { c.Reorder.MaxMiB = 1 })
-	b.selects(&pairing.Keep{Threshold: 0})
-	next := uint64(0)
-	for range 16 {
-		all := endless(1, next, 2_000)
-		b.handOver(all)
-		next += uint64(len(all.events))
-	}
-	lines := b.next.accepted()
-	assert.Greater(t, len(lines), 8_000)
-	assert.Less(t, len(lines), 32_000)
-	assert.NotContains(t, strings.Join(lines, "\n"), "truncated")
-	assert.Zero(t, b.sum("breaks"))
-	assert.EqualValues(t, 1, b.sum("open_frames"))
-	b.finish()
-}
-
 // A hand-over of one of many streams with endless roots must not look at all streams.
 func BenchmarkUndecidedCallsOfManyStreams(b *testing.B) {
 	for _, streams := range []int{100, 10_000} {
@@ -141,7 +121,7 @@ func BenchmarkUndecidedCallsOfManyStreams(b *testing.B) {
 			for i := range streams {
 				require.NoError(b, bed.ConsumeTraces(b.Context(), handOver(i, 0)))
 			}
-			keep.MaxBytes = keep.Waiting() / 2
+			keep.MaxBytes = keep.HeldBytes() / 2
 			next, numbers := 0, make([]uint64, streams)
 			b.ResetTimer()
 			for range b.N {

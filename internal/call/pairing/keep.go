@@ -56,6 +56,9 @@ const NoThreshold = 1 << 56
 // of so many.
 const stepShare = 8
 
+// HeldBytes is the memory of waiting calls.
+func (k *Keep) HeldBytes() int64 { return k.bytes.Load() }
+
 // Excess is the memory of waiting calls beyond MaxBytes, or 0.
 func (k *Keep) Excess() int64 {
 	if k.MaxBytes == 0 {
@@ -63,9 +66,6 @@ func (k *Keep) Excess() int64 {
 	}
 	return max(0, k.bytes.Load()-k.MaxBytes)
 }
-
-// Waiting is the memory of waiting calls of all streams.
-func (k *Keep) Waiting() int64 { return k.bytes.Load() }
 
 // charge counts memory of waiting calls. It reports whether their stream has to decide some.
 func (k *Keep) charge(bytes int64) (atBound bool) {

@@ -376,22 +376,23 @@ func (u *undecided) rests() bool {
 	return u != nil && u.records.idle|u.details.idle|u.throws.idle|u.attributes.idle != 0
 }
 
-// shrink frees the memory of the chunks that no trace has needed since the last shrink.
+// shrink frees a part of the chunks that no trace has needed since the last shrink.
 func (u *undecided) shrink() {
 	if u != nil {
-		u.records.trim(u.records.idle)
-		u.details.trim(u.details.idle)
-		u.throws.trim(u.throws.idle)
-		u.attributes.trim(u.attributes.idle)
+		u.records.trim()
+		u.details.trim()
+		u.throws.trim()
+		u.attributes.trim()
 	}
 }
 
-// spare frees all memory that no trace needs.
+// spare frees all chunks that no trace needs.
 func (u *undecided) spare() {
 	if u != nil {
-		u.records.idle, u.details.idle = len(u.records.free), len(u.details.free)
-		u.throws.idle, u.attributes.idle = len(u.throws.free), len(u.attributes.free)
-		u.shrink()
+		u.records.trimAll()
+		u.details.trimAll()
+		u.throws.trimAll()
+		u.attributes.trimAll()
 	}
 }
 

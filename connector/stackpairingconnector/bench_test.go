@@ -1,6 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build unix
+
 package stackpairingconnector
 
 import (
@@ -9,9 +11,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/connector"
+	"go.opentelemetry.io/collector/connector/connectortest"
+	"go.opentelemetry.io/collector/connector/xconnector"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/consumer/xconsumer"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor/processortest"
 
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
 
 // BenchmarkInterval is the time of an interval in which 100,000 call paths grew, with metrics and
@@ -56,4 +71,62 @@ func BenchmarkInterval(b *testing.B) {
 	}
 	b.ReportMetric(float64(longest.Microseconds())/1000, "ms-longest-take")
 	c.shut()
+}
+
+// BenchmarkConsumeTraces pairs a captured Maven build of 887,366 events on one thread: by the
+// processor, with all spans to a component that does nothing, and by the connector.
+func BenchmarkConsumeTraces(b *testing.B) {
+	program := capture(b, "maven")
+	all := program.handOvers(b, delivery{packers: 1, batch: 10_000}, rand.New(rand.NewPCG(1, 1)))
+	nop := consumertest.NewNop()
+	onePercent := KeepConfig{Ratio: 0.01, DecideAfter: time.Minute}
+	for _, bench := range []struct {
+		name string
+		pair func(*testing.B) consumer.Traces
+	}{
+		{"processor", func(b *testing.B) consumer.Traces {
+			f := stackpairingprocessor.NewFactory()
+			p, err := f.CreateTraces(b.Context(), processortest.NewNopSettings(f.Type()), f.CreateDefaultConfig(), nop)
+			require.NoError(b, err)
+			return p
+		}},
+		{"metrics", func(b *testing.B) consumer.Traces { return connected(b, patient(), nil, nop, nil) }},
+		{"metrics_profiles", func(b *testing.B) consumer.Traces { return connected(b, patient(), nil, nop, nop) }},
+		{"metrics_profiles_1_percent", func(b *testing.B) consumer.Traces {
+			return connected(b, keeping(patient(), onePercent), nop, nop, nop)
+		}},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			cputime.Events(b, len(program.events), func() {
+				c := bench.pair(b)
+				for _, td := range all {
+					require.NoError(b, c.ConsumeTraces(b.Context(), td))
+				}
+				require.NoError(b, c.(component.Component).Shutdown(b.Context()))
+			})
+		})
+	}
+}
+
+// connected returns a started connector. An output without a consumer has no pipeline.
+func connected(b *testing.B, cfg *Config, traces consumer.Traces, metrics consumer.Metrics, profiles xconsumer.Profiles) (first consumer.Traces) {
+	f, set := NewFactory().(xconnector.Factory), connectortest.NewNopSettings(metadata.Type)
+	var all []connector.Traces
+	add := func(c connector.Traces, err error) {
+		require.NoError(b, err)
+		all = append(all, c)
+	}
+	if traces != nil {
+		add(f.CreateTracesToTraces(b.Context(), set, cfg, traces))
+	}
+	if metrics != nil {
+		add(f.CreateTracesToMetrics(b.Context(), set, cfg, metrics))
+	}
+	if profiles != nil {
+		add(f.CreateTracesToProfiles(b.Context(), set, cfg, profiles))
+	}
+	for _, c := range all {
+		require.NoError(b, c.Start(b.Context(), componenttest.NewNopHost()))
+	}
+	return all[0]
 }

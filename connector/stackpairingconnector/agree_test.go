@@ -58,9 +58,13 @@ func TestTheOutputsAgreeWithTheProcessorsSpans(t *testing.T) {
 		"with late breaks":  {packers: 1, batch: 50, lateBarriers: true},
 		"of a moved stream": {packers: 1, batch: 50, moved: true},
 	}
+	seeds := uint64(4)
+	if testing.Short() {
+		seeds = 1
+	}
 	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(4) {
+			for seed := range seeds {
 				random := rand.New(rand.NewPCG(seed, 1))
 				cfg := keeping(patient(), KeepConfig{
 					SlowerThan: 60 * time.Second, Errors: seed%2 == 0, Ratio: 0.2,

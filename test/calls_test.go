@@ -37,7 +37,7 @@ func TestAllCallsAreCountedAndSlowTracesAreKept(t *testing.T) {
 	configuration := shipped(t, name, map[string]string{
 		"endpoint: localhost:8765": endpoint + "\n    service_name: shop", "endpoint: localhost:13133": "${env:HEALTH}",
 		"endpoint: localhost:4040": pages, "endpoint: localhost:8889": numbers,
-		"interval: 5s": "200ms" + allAttributes, "slower_than: 1s": fmt.Sprint(keptFrom, "ns"),
+		"interval: 5s": "200ms\n    idle_timeout: 6s" + allAttributes, "slower_than: 1s": fmt.Sprint(keptFrom, "ns"),
 		"path: ${env:CALLBRAID_DATA:-./callbraid-data}/calls/spans.json": "${env:DIR}/spans.json",
 		"path: ${env:CALLBRAID_DATA:-./callbraid-data}/calls/logs.json":  "${env:DIR}/logs.json",
 	})
@@ -55,6 +55,12 @@ func TestAllCallsAreCountedAndSlowTracesAreKept(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "profile.pb.gz")
 		require.NoError(t, os.WriteFile(path, []byte(fetch(t, "http://"+pages+"/services/shop/profile.pb.gz")), 0o600))
 		assertSame(t, pathsOf(t, "shop").stacks(), stacksOfProfile(t, path))
+	})
+	t.Run("the metrics end with the program", func(t *testing.T) {
+		testkit.Eventually(t, "no function is there", func() (bool, string) {
+			text := fetch(t, "http://"+numbers+"/metrics")
+			return !strings.Contains(text, "code_function_"), text
+		})
 	})
 	c.Stop(t)
 	t.Run("kept traces", func(t *testing.T) { checkKept(t, want, c.Dir) })

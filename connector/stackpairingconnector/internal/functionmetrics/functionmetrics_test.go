@@ -137,6 +137,8 @@ type point struct {
 // overflow is the function in the name of points without room.
 const overflow = "(overflow)"
 
+const lonely = "the exporter prometheus reads only the first point without a value of a metric"
+
 // pointsOf reads metrics, and checks their definitions.
 func pointsOf(t testing.TB, metrics pmetric.Metrics) map[string]point {
 	t.Helper()
@@ -168,6 +170,7 @@ func pointsOf(t testing.TB, metrics pmetric.Metrics) map[string]point {
 				require.True(t, m.Sum().IsMonotonic())
 				require.Equal(t, pmetric.AggregationTemporalityCumulative, m.Sum().AggregationTemporality())
 				for _, p := range m.Sum().DataPoints().All() {
+					require.True(t, !p.Flags().NoRecordedValue() || m.Sum().DataPoints().Len() == 1, lonely)
 					add(p.Attributes(), point{
 						start: p.StartTimestamp(), time: p.Timestamp(), stale: p.Flags().NoRecordedValue(), count: uint64(p.IntValue()),
 					})
@@ -175,6 +178,7 @@ func pointsOf(t testing.TB, metrics pmetric.Metrics) map[string]point {
 			case pmetric.MetricTypeExponentialHistogram:
 				require.Equal(t, pmetric.AggregationTemporalityCumulative, m.ExponentialHistogram().AggregationTemporality())
 				for _, p := range m.ExponentialHistogram().DataPoints().All() {
+					require.True(t, !p.Flags().NoRecordedValue() || m.ExponentialHistogram().DataPoints().Len() == 1, lonely)
 					exemplars := ""
 					for _, e := range p.Exemplars().All() {
 						exemplars += fmt.Sprintf("%d/%d %v at %d;", e.TraceID()[15], e.SpanID()[7], e.DoubleValue(), e.Timestamp()/second)

@@ -230,8 +230,41 @@ func (s *series) appendTo(metrics pmetric.Metrics, now pcommon.Timestamp) {
 			o.setValues(p)
 		}
 	}
-	if !s.isFinal {
+	if s.isFinal {
+		separatePoints(scope.Metrics())
+	} else {
 		s.durations = durations
+	}
+}
+
+// separatePoints moves points without a value into metrics of their own. The exporter prometheus ends the
+// series of the first such point of a metric, and ignores all further ones.
+func separatePoints(metrics pmetric.MetricSlice) {
+	for i := range metrics.Len() {
+		m, first := metrics.At(i), true
+		isFurther := func() bool {
+			further := !first
+			first = false
+			return further
+		}
+		d := definition{m.Name(), m.Unit(), m.Description()}
+		if m.Type() == pmetric.MetricTypeSum {
+			m.Sum().DataPoints().RemoveIf(func(p pmetric.NumberDataPoint) bool {
+				further := isFurther()
+				if further {
+					p.MoveTo(d.appendSum(metrics, 1).AppendEmpty())
+				}
+				return further
+			})
+			continue
+		}
+		m.ExponentialHistogram().DataPoints().RemoveIf(func(p pmetric.ExponentialHistogramDataPoint) bool {
+			further := isFurther()
+			if further {
+				p.MoveTo(d.appendHistogram(metrics, 1).AppendEmpty())
+			}
+			return further
+		})
 	}
 }
 

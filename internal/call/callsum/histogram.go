@@ -77,14 +77,19 @@ func bucketAt(ns int64) int32 {
 // grown by.
 func (h *Histogram) add(ns int64) (grown int) {
 	bucket := bucketAt(ns)
-	if i := uint(bucket>>(maxScale-h.Scale)) - uint(h.Offset); i < uint(len(h.Counts)) {
+	if i := h.place(bucket); i < uint(len(h.Counts)) {
 		h.Counts[i]++
 		return 0
 	}
 	before := cap(h.Counts)
 	h.makeRoom(maxScale, bucket, bucket)
-	h.Counts[bucket>>(maxScale-h.Scale)-h.Offset]++
+	h.Counts[h.place(bucket)]++
 	return (cap(h.Counts) - before) * countBytes
+}
+
+// place is the index in Counts of a bucket of maxScale. It is too large if there is no such place.
+func (h *Histogram) place(bucket int32) uint {
+	return uint(bucket>>(uint32(maxScale-h.Scale)&31)) - uint(h.Offset)
 }
 
 const countBytes = 8

@@ -6,7 +6,7 @@ package callsum
 import "github.com/callbraid/callbraid/internal/call/callevent"
 
 // Increment is the growth of a stream's sums since the increment before it. Each call that
-// ended is in exactly one increment.
+// ended is in exactly one increment. If none ended, all fields are empty.
 type Increment struct {
 	// Functions, Exceptions and Lanes have the names of the numbers below. Function names are
 	// those of their latest batch. Nothing here changes after Take.

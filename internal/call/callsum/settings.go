@@ -19,6 +19,9 @@ type Settings struct {
 	made atomic.Int64
 }
 
+// Made is the number of call paths of all streams that MaxPaths bounds.
+func (s *Settings) Made() int64 { return s.made.Load() }
+
 // reserve makes room for another path. It reports false if there is none.
 func (s *Settings) reserve() bool {
 	if s.made.Load() >= s.MaxPaths {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/callsum"
 )
 
 const (
@@ -161,6 +162,7 @@ type rig struct {
 	batch      callevent.Batch
 	out        Output
 	spans      []finished
+	sums       []callsum.Increment
 	counters   Counters
 	now        time.Duration
 	// fault is the first fault.
@@ -271,12 +273,17 @@ func (r *rig) giveUpOldest() bool {
 	return did
 }
 
+func (r *rig) forget() { r.stream.Forget(&r.out); r.collect() }
+
+func (r *rig) takeSums() { r.sums = append(r.sums, r.stream.TakeSums()) }
+
 func (r *rig) end(cause callevent.Cause) { r.stream.End(cause, &r.out); r.collect() }
 
 // collect moves the output into the rig, and checks the state of the stream.
 func (r *rig) collect() {
 	r.full()
 	r.counters.add(r.out.Counters)
+	r.sums = append(r.sums, r.out.Sums...)
 	r.out.Reset()
 	if wrong := r.stream.wrong(); wrong != "" {
 		r.blame("state: %s", wrong)

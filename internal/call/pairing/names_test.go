@@ -76,6 +76,14 @@ func TestTheStringsOfAStreamAreCopiesOfThoseInTheBatch(t *testing.T) {
 	}
 }
 
+func TestAnExceptionWithoutATextIsNone(t *testing.T) {
+	n := newNames()
+	n.setBatch(&callevent.Batch{Exceptions: []string{"Failure", ""}}, nil)
+	if none, failure := n.batchExceptions[2], n.batchExceptions[1]; none != 0 || n.exceptions[failure] != "Failure" {
+		t.Errorf("numbers %v of %q", n.batchExceptions, n.exceptions)
+	}
+}
+
 func TestLanesThatAreForgottenWithTheirNamesReleaseTheirContinuationTraces(t *testing.T) {
 	settings := wide()
 	settings.MaxSpansPerTrace = 1

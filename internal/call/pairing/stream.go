@@ -197,8 +197,8 @@ func (s *Stream) forgetNames() {
 }
 
 // TakeSums returns the growth of the sums since the last increment. If there are no sums, or no
-// call ended since then, the increment is empty. What a stream had not returned when it ended or
-// forgot its names is in an Output.
+// call ended since then, the increment is empty. When a stream ends or forgets its names, it
+// writes the last increment to its Output.
 func (s *Stream) TakeSums() callsum.Increment {
 	if s.stacks.sums == nil {
 		return callsum.Increment{}

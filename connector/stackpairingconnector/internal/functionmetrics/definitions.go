@@ -26,8 +26,8 @@ const (
 	otherError = "_OTHER"
 )
 
-// appendTo appends a metric without points.
-func (d definition) appendTo(metrics pmetric.MetricSlice) pmetric.Metric {
+// appendMetric appends a metric without points.
+func (d definition) appendMetric(metrics pmetric.MetricSlice) pmetric.Metric {
 	m := metrics.AppendEmpty()
 	m.SetName(d.name)
 	m.SetUnit(d.unit)
@@ -37,7 +37,7 @@ func (d definition) appendTo(metrics pmetric.MetricSlice) pmetric.Metric {
 
 // appendSum appends a cumulative sum with room for so many points.
 func (d definition) appendSum(metrics pmetric.MetricSlice, points int) pmetric.NumberDataPointSlice {
-	sum := d.appendTo(metrics).SetEmptySum()
+	sum := d.appendMetric(metrics).SetEmptySum()
 	sum.SetIsMonotonic(true)
 	sum.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 	sum.DataPoints().EnsureCapacity(points)
@@ -46,7 +46,7 @@ func (d definition) appendSum(metrics pmetric.MetricSlice, points int) pmetric.N
 
 // appendHistogram appends a cumulative exponential histogram with room for so many points.
 func (d definition) appendHistogram(metrics pmetric.MetricSlice, points int) pmetric.ExponentialHistogramDataPointSlice {
-	histogram := d.appendTo(metrics).SetEmptyExponentialHistogram()
+	histogram := d.appendMetric(metrics).SetEmptyExponentialHistogram()
 	histogram.SetAggregationTemporality(pmetric.AggregationTemporalityCumulative)
 	histogram.DataPoints().EnsureCapacity(points)
 	return histogram.DataPoints()

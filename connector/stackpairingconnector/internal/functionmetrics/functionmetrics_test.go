@@ -27,6 +27,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/callsum"
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
 	"github.com/callbraid/callbraid/internal/testkit/heapsize"
 )
 
@@ -359,6 +360,20 @@ func TestOriginsWithoutRoomShareOne(t *testing.T) {
 	assert.Zero(t, m.Bytes())
 }
 
+// A program that defines functions all the time makes its stream forget names, and each time its sums
+// are added.
+func TestIncrementsDoNotPileUp(t *testing.T) {
+	m, most := New(Settings{MaxFunctions: 20}), 0
+	s := m.Open(originOf("a"), start)
+	for range 1000 {
+		s.Add(incrementOf(ended{function: "f", durations: []int64{10, 20}}))
+		most = max(most, m.Bytes())
+	}
+	assert.Less(t, most, 25_000)
+	got := pointsOf(t, m.Interval(start+second, NewExemplars(m.settings)))
+	assert.EqualValues(t, 2000, got[pointOf("a", "code.function.calls", "f", "")].count)
+}
+
 func TestSeriesStartWithTheirResource(t *testing.T) {
 	m, none := New(Settings{MaxFunctions: 1}), NewExemplars(Settings{})
 	key := func(service, function string) string {
@@ -447,7 +462,8 @@ func TestAPointHasTheLatestExemplarOfItsFunction(t *testing.T) {
 	x.Set(s, "g", exemplar(6, 1))
 	assert.Equal(t, 3, len(x.latest), "exemplars have the bound of functions")
 	assert.Positive(t, x.Bytes())
-	got := pointsOf(t, m.Interval(start+second, x))
+	first := m.Interval(start+second, x)
+	got := pointsOf(t, first)
 	key := func(function, errorType string) string {
 		return pointOf("a", "code.function.duration", function, errorType)
 	}
@@ -461,8 +477,9 @@ func TestAPointHasTheLatestExemplarOfItsFunction(t *testing.T) {
 	got = pointsOf(t, m.Interval(start+2*second, x))
 	assert.Equal(t, "7/7 0.25 at 11;", got[key(overflow, "")].exemplars)
 	assert.Empty(t, got[key("f", "")].exemplars, "each interval has its own exemplars")
-	assert.Empty(t, got[pointOf("b", "code.function.duration", "f", "")].exemplars, "points without a value have no exemplar")
-	assert.NotPanics(t, func() { m.Interval(start+3*second, x) })
+	assert.Empty(t, got[pointOf("b", "code.function.duration", overflow, "")].exemplars, "points without a value have no exemplar")
+	assert.Empty(t, pointsOf(t, first)[pointOf("b", "code.function.duration", overflow, "")].exemplars, "earlier points do not change")
+	assert.NotPanics(t, func() { m.Interval(start+3*second, x) }, "the stream of an exemplar is forgotten")
 }
 
 func TestGolden(t *testing.T) {
@@ -524,20 +541,22 @@ func TestBytesAreAboutTheMemory(t *testing.T) {
 	heapsize.AssertCounted(t, size, func() {
 		m = New(Settings{MaxFunctions: noBound})
 		m.Open(originOf("a"), start).Add(i)
+		m.merge()
 	}, 0.3)
 	runtime.KeepAlive(i)
 }
 
+// The cost of an interval: adding the growth of 100,000 functions, and making their points.
 func BenchmarkInterval(b *testing.B) {
 	const functions = 100_000
 	m, i := New(Settings{MaxFunctions: functions}), manyFunctions(functions)
-	s := m.Open(originOf("a"), start)
+	s, now, points := m.Open(originOf("a"), start), start, 0
 	s.Add(i)
-	b.ReportAllocs()
-	points := 0
-	for now := start; b.Loop(); now += second {
+	m.Interval(now, NewExemplars(m.settings))
+	cputime.Page(b, func() {
+		now += second
 		s.Add(i)
 		points = m.Interval(now, NewExemplars(m.settings)).DataPointCount()
-	}
+	})
 	b.ReportMetric(float64(points), "points/interval")
 }

@@ -19,8 +19,17 @@ type Metrics struct {
 	// origins are in the order of their first streams, and byKey are the same.
 	origins []*series
 	byKey   map[origin.Key]*series
+	// added is the growth that is not in the series yet, and addedBytes is about its memory.
+	added      []growth
+	addedBytes int
 	// unnamed is the origin of streams whose own one has no room. Its key is that of no other.
 	unnamed *origin.Origin
+}
+
+// growth is the growth of a stream.
+type growth struct {
+	stream *Stream
+	*callsum.Increment
 }
 
 // New returns metrics without series.
@@ -40,7 +49,7 @@ type Stream struct {
 // Open begins a stream at a time.
 func (m *Metrics) Open(from *origin.Origin, start pcommon.Timestamp) *Stream {
 	s := m.seriesOf(from)
-	if s.streams == 0 && s.isEmpty() || !s.isSent && start < s.start {
+	if !s.isSent && (s.start == 0 || start < s.start) {
 		s.start = start
 	}
 	s.streams++
@@ -65,18 +74,49 @@ func (m *Metrics) seriesOf(from *origin.Origin) *series {
 }
 
 // Bytes returns about the memory of all series.
-func (m *Metrics) Bytes() int { return m.bytes }
+func (m *Metrics) Bytes() int { return m.bytes + m.addedBytes }
 
-// Add adds the growth of a stream.
+// The approximate memory of growth: of an increment, of an entry beside its buckets, and of a name
+// beside its texts. Streams share the names, and may have forgotten them.
+const (
+	bytesOfAdded = 200
+	bytesOfSum   = 80
+	bytesOfName  = 110
+)
+
+// addedBytesOfFunction bounds the memory of growth that is not in the series yet, for each function
+// of MaxFunctions.
+const addedBytesOfFunction = 1024
+
+// Add adds the growth of the stream, whose sums belong to the metrics from now on. Streams may wait
+// for it. So it goes through the series only if increments pile up.
 func (s *Stream) Add(i *callsum.Increment) {
+	m := s.metrics
+	m.added = append(m.added, growth{s, &callsum.Increment{
+		Functions: i.Functions, Exceptions: i.Exceptions, ByFunction: i.ByFunction,
+	}})
+	m.addedBytes += bytesOfAdded
 	for n := range i.ByFunction {
-		sum := &i.ByFunction[n]
-		key := outcomeKey{function: i.Functions[sum.Function].Qualified}
-		if sum.Failed {
-			key = failedKey(key.function, i.Exceptions[sum.Exception])
-		}
-		s.series.add(&s.metrics.shared, key, sum)
+		m.addedBytes += bytesOfSum + bytesOfBucket*cap(i.ByFunction[n].Histogram.Counts)
 	}
+	for _, f := range i.Functions {
+		m.addedBytes += bytesOfName + len(f.Qualified) + len(f.Display) + len(f.Text) + len(f.File)
+	}
+	for _, e := range i.Exceptions {
+		m.addedBytes += bytesOfName + len(e)
+	}
+	if m.addedBytes > addedBytesOfFunction*m.settings.MaxFunctions {
+		m.merge()
+	}
+}
+
+// merge adds all growth to the series.
+func (m *Metrics) merge() {
+	for _, g := range m.added {
+		g.stream.series.merge(&m.shared, g.Increment)
+	}
+	clear(m.added)
+	m.added, m.addedBytes = m.added[:0], 0
 }
 
 // End ends the stream. Its last growth was added before.
@@ -86,6 +126,7 @@ func (s *Stream) End() { s.series.streams-- }
 // streams is in it twice: with its last values, and next time with points without a value, which end
 // its series.
 func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.Metrics {
+	m.merge()
 	metrics := pmetric.NewMetrics()
 	for _, s := range m.origins {
 		if !s.isEmpty() {

@@ -111,6 +111,18 @@ const (
 
 func (s *series) isEmpty() bool { return len(s.outcomes) == 0 }
 
+// merge adds the growth of a stream.
+func (s *series) merge(m *shared, i *callsum.Increment) {
+	for n := range i.ByFunction {
+		sum := &i.ByFunction[n]
+		key := outcomeKey{function: i.Functions[sum.Function].Qualified}
+		if sum.Failed {
+			key = failedKey(key.function, i.Exceptions[sum.Exception])
+		}
+		s.add(m, key, sum)
+	}
+}
+
 // add adds the calls of an outcome. A function, or an error type of it, that has no room counts in
 // the rest. So for each metric, each call counts in one series.
 func (s *series) add(m *shared, key outcomeKey, sum *callsum.FunctionSum) {

@@ -4,6 +4,8 @@
 package pathprofiles
 
 import (
+	"slices"
+
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/origin"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/callsum"
@@ -65,6 +67,9 @@ type Settings struct {
 // Growth is the growth of call paths in one interval.
 type Growth struct {
 	settings Settings
+	// added are increments whose paths have no nodes yet, and addedBytes is about their memory.
+	added      []increment
+	addedBytes int
 	// texts are all texts, and textAt their indexes. The first text is empty.
 	texts  []string
 	textAt map[string]uint32
@@ -89,6 +94,12 @@ type Growth struct {
 	// isNeeded and places are memory to use again, with an entry for each path of an increment.
 	isNeeded []bool
 	places   []place
+}
+
+// increment is the growth of the paths of a stream.
+type increment struct {
+	origin *origin.Origin
+	*callsum.Increment
 }
 
 // function is a function with the indexes of its texts.
@@ -143,14 +154,49 @@ func NewGrowth(settings Settings) *Growth {
 	return g
 }
 
-// Add adds the growth of a stream:
+// Add adds the growth of a stream, whose paths and values belong to the growth from now on. Streams
+// may wait for it. So it goes through the paths only if increments pile up.
+func (g *Growth) Add(from *origin.Origin, i *callsum.Increment) {
+	if len(i.Paths) == 0 {
+		return
+	}
+	g.added = append(g.added, increment{from, &callsum.Increment{
+		Functions: i.Functions, Lanes: i.Lanes, Paths: i.Paths, Values: i.Values,
+	}})
+	g.addedBytes += bytesOfAdded + bytesOfPath*len(i.Paths)
+	for _, f := range i.Functions {
+		g.addedBytes += bytesOfName + len(f.Qualified) + len(f.Display) + len(f.Text) + len(f.File)
+	}
+	for _, l := range i.Lanes {
+		g.addedBytes += bytesOfName + len(l.Name)
+	}
+	if g.addedBytes > addedBytesOfPath*g.settings.MaxPaths {
+		g.merge()
+	}
+}
+
+// merge adds all increments to the nodes.
+func (g *Growth) merge() {
+	for _, i := range g.added {
+		g.mergeOne(i.origin, i.Increment)
+	}
+	clear(g.added)
+	g.added, g.addedBytes = g.added[:0], 0
+}
+
+// mergeOne adds an increment to the nodes:
 //
 //  1. It finds the paths that grew, and those above them.
 //  2. Each of them gets its node. The node of its caller is known, because a caller stands before
 //     its callees.
 //  3. The sample of the node grows.
-func (g *Growth) Add(from *origin.Origin, i *callsum.Increment) {
-	g.findNeeded(i)
+func (g *Growth) mergeOne(from *origin.Origin, i *callsum.Increment) {
+	needed, grown := g.findNeeded(i)
+	if len(g.nodes) == 1 && len(g.sampleAt) == 0 {
+		// Often one stream has most of the paths.
+		g.nodes, g.nodeAt = slices.Grow(g.nodes, needed), make(map[node]uint32, needed)
+		g.sampleAt = make(map[sampleKey]int, grown)
+	}
 	g.places = append(g.places[:0], make([]place, len(i.Paths))...)
 	functions := make([]uint32, len(i.Functions))
 	var to *samples
@@ -179,32 +225,34 @@ func (g *Growth) Add(from *origin.Origin, i *callsum.Increment) {
 		if values := &i.Values[n]; *values != (callsum.PathValues{}) {
 			if to == nil {
 				to = g.samplesOf(from)
+				to.all = slices.Grow(to.all, max(0, min(grown, g.settings.MaxPaths-len(g.sampleAt))))
 			}
 			g.sample(to, p, path.Kind == callsum.PathTruncated).add(values)
 		}
 	}
 }
 
-// findNeeded sets isNeeded for paths that grew, and for all above them.
-func (g *Growth) findNeeded(i *callsum.Increment) {
+// findNeeded sets isNeeded for paths that grew, and for all above them. It returns how many are
+// needed, and how many of them grew.
+func (g *Growth) findNeeded(i *callsum.Increment) (needed, grown int) {
 	g.isNeeded = append(g.isNeeded[:0], make([]bool, len(i.Paths))...)
 	for n := len(i.Paths) - 1; n >= 0; n-- {
 		if i.Values[n] != (callsum.PathValues{}) {
 			g.isNeeded[n] = true
+			grown++
 		}
 		if g.isNeeded[n] {
 			g.isNeeded[i.Paths[n].Parent] = true
+			needed++
 		}
 	}
+	return needed, grown
 }
 
 // callee returns the place of a function that is called in another place.
 func (g *Growth) callee(p place, function uint32) place {
 	if caller := g.nodes[p.node].function; caller == functionFurther || caller == functionDeeper {
 		return p
-	}
-	if function == functionFurther {
-		return place{node: g.furtherNode()}
 	}
 	p.depth++
 	if p.depth == maxFrames {
@@ -337,10 +385,20 @@ const (
 	bytesOfSample   = 95
 	bytesOfOrigin   = 160
 	bytesOfPlace    = 13
+	// bytesOfAdded is for an increment, bytesOfPath for each path of it, and bytesOfName for each
+	// function and lane. Streams share the names, and may have forgotten them.
+	bytesOfAdded = 200
+	bytesOfPath  = 36
+	bytesOfName  = 110
 )
+
+// addedBytesOfPath bounds the memory of increments whose paths have no nodes yet, for each path of
+// MaxPaths.
+const addedBytesOfPath = 256
 
 // Bytes returns about the memory of the growth. The texts of increments, which it shares, count too.
 func (g *Growth) Bytes() int {
 	return bytesOfGrowth + g.bytes + bytesOfText*len(g.texts) + bytesOfFunction*len(g.functions) + bytesOfLane*len(g.lanes) +
-		bytesOfNode*len(g.nodes) + bytesOfSample*len(g.sampleAt) + bytesOfOrigin*len(g.origins) + bytesOfPlace*cap(g.places)
+		bytesOfNode*len(g.nodes) + bytesOfSample*len(g.sampleAt) + bytesOfOrigin*len(g.origins) + bytesOfPlace*cap(g.places) +
+		g.addedBytes
 }

@@ -28,6 +28,7 @@ var kinds = [...]struct{ name, unit uint32 }{
 //  3. A message has only what its samples refer to.
 func (g *Growth) Messages(from, to pcommon.Timestamp) iter.Seq[pprofile.Profiles] {
 	return func(yield func(pprofile.Profiles) bool) {
+		g.merge()
 		w := &writer{growth: g, from: from, to: to}
 		w.begin()
 		for _, of := range g.origins {

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +25,7 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/callsum"
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
 	"github.com/callbraid/callbraid/internal/testkit/heapsize"
 	"github.com/callbraid/callbraid/internal/testkit/profiletest"
 )
@@ -293,6 +293,31 @@ func TestPathsWithoutRoomAreSummedInOneFrame(t *testing.T) {
 	}
 }
 
+func TestThreadsWithoutRoomAreSummedInOneFrame(t *testing.T) {
+	tree := newTree("f", "g")
+	for i := range uint32(10) {
+		tree.Lanes = append(tree.Lanes, callevent.Lane{ID: uint64(i)})
+		f := tree.call(tree.path(0, i, callsum.PathLane, callsum.PathValues{}), 0, 1, 0, 1)
+		tree.call(f, 1, 1, 0, 1)
+	}
+	g := growthOf(6, noBound)
+	g.Add(originOf("a"), &tree.Increment)
+	got := sumsOf(t, messagesOf(t, g))
+	assert.Len(t, g.lanes, 7)
+	assert.Len(t, got, 7)
+	assert.EqualValues(t, 14, got[line("a", furtherPaths+"@:0", "")].Calls)
+}
+
+func TestAFrameOfFurtherPathsHasNoCallees(t *testing.T) {
+	tree := newTree("f")
+	rest := tree.path(0, 0, callsum.PathRest, callsum.PathValues{Calls: 1, Self: 1})
+	tree.call(rest, 0, 2, 1, 3)
+	g := growthOf(noBound, noBound)
+	g.Add(originOf("a"), &tree.Increment)
+	want := map[string]callsum.PathValues{line("a", furtherPaths+"@:0", ""): {Calls: 3, Errors: 1, Self: 4}}
+	assert.Equal(t, want, sumsOf(t, messagesOf(t, g)))
+}
+
 // values is the sum of all.
 func values(of map[string]callsum.PathValues) callsum.PathValues {
 	sum := map[string]callsum.PathValues{}
@@ -312,15 +337,21 @@ func TestCallsBelowTheDeepestFrameAreSummedThere(t *testing.T) {
 	g.Add(originOf("deep"), &tree.Increment)
 	all := messagesOf(t, g)
 	profiletest.CheckValid(t, all[0])
-	sums := sumsOf(t, all)
-	assert.Len(t, sums, maxFrames)
-	assert.Equal(t, callsum.PathValues{Calls: depth, Self: 10 * depth}, totals(sums)["deep"])
-	for key, v := range sums {
-		if strings.Contains(key, deeperCalls) {
-			assert.Equal(t, maxFrames-1, strings.Count(key, "<"))
-			assert.EqualValues(t, depth-maxFrames+1, v.Calls)
-		}
+	d := all[0].Dictionary()
+	leafOf := map[int]string{}
+	calls, callsAt := int64(0), map[int]int64{}
+	for _, sample := range all[0].ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0).Samples().All() {
+		stack := d.StackTable().At(int(sample.StackIndex())).LocationIndices()
+		function := d.FunctionTable().At(int(d.LocationTable().At(int(stack.At(0))).Lines().At(0).FunctionIndex()))
+		leafOf[stack.Len()] = d.StringTable().At(int(function.NameStrindex()))
+		callsAt[stack.Len()] += sample.Values().At(0)
+		calls += sample.Values().At(0)
 	}
+	assert.Len(t, leafOf, maxFrames)
+	assert.EqualValues(t, depth, calls)
+	assert.Equal(t, deeperCalls, leafOf[maxFrames])
+	assert.EqualValues(t, depth-maxFrames+1, callsAt[maxFrames])
+	assert.Equal(t, "f", leafOf[maxFrames-1])
 }
 
 func TestOnlyPathsThatGrewAreInAMessage(t *testing.T) {
@@ -331,9 +362,26 @@ func TestOnlyPathsThatGrewAreInAMessage(t *testing.T) {
 	g := growthOf(noBound, noBound)
 	g.Add(originOf("a"), &tree.Increment)
 	all := messagesOf(t, g)
+	assert.Len(t, g.nodes, 3, "the top, main and busy")
 	require.Len(t, all, 1)
 	assert.Equal(t, 3, all[0].Dictionary().FunctionTable().Len(), "none, main and busy")
 	assert.Equal(t, map[string]callsum.PathValues{line("a", "busy@busy.java:7 < main@main.java:7", ""): {Calls: 2, Self: 30}}, sumsOf(t, all))
+}
+
+// A program that defines functions all the time makes its stream forget names, and each time its sums
+// are added.
+func TestIncrementsDoNotPileUp(t *testing.T) {
+	g, most := growthOf(100, noBound), 0
+	for range 1000 {
+		tree := newTree("f")
+		for range 60 {
+			tree.call(0, 0, 1, 0, 1)
+		}
+		g.Add(originOf("a"), &tree.Increment)
+		most = max(most, g.Bytes())
+	}
+	assert.Less(t, most, 40_000)
+	assert.EqualValues(t, 60_000, sumsOf(t, messagesOf(t, g))[line("a", "f@f.java:7", "")].Calls)
 }
 
 func TestAGrowthWithoutCallsHasNoMessage(t *testing.T) {
@@ -447,6 +495,18 @@ func TestMessagesAreNearlyFull(t *testing.T) {
 	}
 }
 
+func TestAFunctionCountsOnceInTheSizeOfARecursion(t *testing.T) {
+	tree, parent := newTree(strings.Repeat("x", 2000)), uint32(0)
+	for range 100 {
+		parent = tree.call(parent, 0, 0, 0, 0)
+	}
+	tree.call(parent, 0, 1, 0, 1)
+	tree.call(0, 0, 1, 0, 1)
+	g := growthOf(noBound, 100_000)
+	g.Add(originOf("a"), &tree.Increment)
+	assert.Len(t, messagesOf(t, g), 1)
+}
+
 func TestBytesAreAboutTheMemory(t *testing.T) {
 	tree := deepTree(50_000, 30, 50_000)
 	for i := range tree.Functions {
@@ -462,39 +522,31 @@ func TestBytesAreAboutTheMemory(t *testing.T) {
 	heapsize.AssertCounted(t, size, func() {
 		g = growthOf(noBound, noBound)
 		g.Add(originOf("a"), &tree.Increment)
+		g.merge()
 	}, 0.3)
 	runtime.KeepAlive(tree)
 }
 
+// The cost of an interval: adding 100,000 paths that grew, and making all messages.
 func BenchmarkInterval(b *testing.B) {
 	for _, depth := range []int{30, 300} {
 		b.Run(fmt.Sprint("depth ", depth), func(b *testing.B) {
 			tree, from := deepTree(100_000, depth, 20_000), originOf("a")
-			b.ReportAllocs()
-			total, parts := 0, 0
-			for b.Loop() {
+			interval := func(each func(pprofile.Profiles)) {
 				g := growthOf(noBound, 4<<20)
 				g.Add(from, &tree.Increment)
-				total, parts = 0, 0
 				for profiles := range g.Messages(begin, end) {
-					b.StopTimer()
-					total += new(pprofile.ProtoMarshaler).ProfilesSize(profiles)
-					b.StartTimer()
-					parts++
+					each(profiles)
 				}
 			}
-			b.ReportMetric(float64(total), "bytes/interval")
-			b.ReportMetric(float64(parts), "messages/interval")
+			total, messages := 0, 0
+			interval(func(p pprofile.Profiles) {
+				total += new(pprofile.ProtoMarshaler).ProfilesSize(p)
+				messages++
+			})
+			cputime.Page(b, func() { interval(func(pprofile.Profiles) {}) })
+			b.ReportMetric(float64(total)/1e6, "MB/interval")
+			b.ReportMetric(float64(messages), "messages/interval")
 		})
-	}
-}
-
-func BenchmarkAdd(b *testing.B) {
-	tree, from := deepTree(100_000, 30, 20_000), originOf("a")
-	b.ReportAllocs()
-	for b.Loop() {
-		g := growthOf(noBound, 4<<20)
-		g.Add(from, &tree.Increment)
-		assert.Len(b, slices.Clone(g.origins), 1)
 	}
 }

@@ -37,7 +37,7 @@ func TestAllCallsAreCountedAndSlowTracesAreKept(t *testing.T) {
 	configuration := shipped(t, name, map[string]string{
 		"endpoint: localhost:8765": endpoint + "\n    service_name: shop", "endpoint: localhost:13133": "${env:HEALTH}",
 		"endpoint: localhost:4040": pages, "endpoint: localhost:8889": numbers,
-		"interval: 5s": "200ms\n    idle_timeout: 6s" + allAttributes, "slower_than: 1s": fmt.Sprint(keptFrom, "ns"),
+		"interval: 5s": "200ms\n    metrics: {expiration: 5s}" + allAttributes, "slower_than: 1s": fmt.Sprint(keptFrom, "ns"),
 		"path: ${env:CALLBRAID_DATA:-./callbraid-data}/calls/spans.json": "${env:DIR}/spans.json",
 		"path: ${env:CALLBRAID_DATA:-./callbraid-data}/calls/logs.json":  "${env:DIR}/logs.json",
 	})

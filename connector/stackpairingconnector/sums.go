@@ -45,7 +45,7 @@ const maxMessageBytes = 2 << 20
 func newSums(cfg *Config, metrics, profiles bool) *sums {
 	s := &sums{now: time.Now}
 	if metrics {
-		s.metricSettings = functionmetrics.Settings{MaxFunctions: cfg.Metrics.MaxFunctions}
+		s.metricSettings = functionmetrics.Settings{MaxFunctions: cfg.Metrics.MaxFunctions, Expiration: cfg.Metrics.Expiration}
 		s.metrics = functionmetrics.New(s.metricSettings)
 		s.exemplars = functionmetrics.NewExemplars(s.metricSettings)
 	}

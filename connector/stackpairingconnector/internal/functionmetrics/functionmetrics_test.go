@@ -374,6 +374,31 @@ func TestIncrementsDoNotPileUp(t *testing.T) {
 	assert.EqualValues(t, 2000, got[pointOf("a", "code.function.calls", "f", "")].count)
 }
 
+func TestSeriesOfAnEndedProgramExpire(t *testing.T) {
+	f := incrementOf(ended{function: "f", durations: []int64{10}})
+	for name, test := range map[string]struct {
+		settings Settings
+		values   int // intervals with values after the end
+	}{
+		"at the end of the time":              {Settings{MaxFunctions: 100, Expiration: 30 * time.Second}, 4},
+		"if others need the room":             {Settings{MaxFunctions: 1, Expiration: 30 * time.Second}, 1},
+		"in the next interval without a time": {Settings{MaxFunctions: 100}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, none := New(test.settings), NewExemplars(test.settings)
+			s := m.Open(originOf("a"), start)
+			s.Add(f)
+			s.End()
+			var got []bool
+			for i := pcommon.Timestamp(1); m.Bytes() > 0; i++ {
+				p := pointsOf(t, m.Interval(start+10*i*second, none))[pointOf("a", "code.function.duration", "f", "")]
+				got = append(got, p.stale)
+			}
+			assert.Equal(t, append(make([]bool, test.values), true), got)
+		})
+	}
+}
+
 func TestSeriesStartWithTheirResource(t *testing.T) {
 	m, none := New(Settings{MaxFunctions: 1}), NewExemplars(Settings{})
 	key := func(service, function string) string {

@@ -20,6 +20,9 @@ type Settings struct {
 	// counts as one more. It also bounds the origins. All others are summed in series with the
 	// attribute otel.metric.overflow.
 	MaxFunctions int
+	// Expiration is the time for which the last points of an origin without streams are sent again, unless
+	// others need its room.
+	Expiration time.Duration
 }
 
 // shared is what all series share.
@@ -45,7 +48,9 @@ type Exemplar struct {
 type series struct {
 	origin *origin.Origin
 	start  pcommon.Timestamp
-	// isSent: points with the start time were made. isFinal: the points with the last values were.
+	// ended is the first interval without streams; 0: there are streams.
+	ended pcommon.Timestamp
+	// isSent: points with the start time were made. isFinal: the next points end the series.
 	isSent, isFinal bool
 	// isRest: all calls are in the rest.
 	isRest bool

@@ -100,8 +100,17 @@ func (s *streamSums) open() {
 	from := &s.source
 	s.origin = origin.New(from.Resource, from.ResourceSchemaURL, from.Scope, from.ScopeSchemaURL)
 	if s.sums.metrics != nil {
-		s.series = s.sums.metrics.Open(s.origin, s.start)
+		s.series = s.sums.metrics.Open(metricsOrigin(from), s.start)
 	}
+}
+
+// metricsOrigin returns the origin of metrics, without attributes of the scope. They report on the agent,
+// and change while the program runs. Each change would begin new series in Prometheus.
+func metricsOrigin(from *engine.Source) *origin.Origin {
+	scope := pcommon.NewInstrumentationScope()
+	scope.SetName(from.Scope.Name())
+	scope.SetVersion(from.Scope.Version())
+	return origin.New(from.Resource, from.ResourceSchemaURL, scope, from.ScopeSchemaURL)
 }
 
 // Add adds an increment.

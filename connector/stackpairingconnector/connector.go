@@ -45,6 +45,9 @@ type pairer struct {
 	engine *engine.Engine
 
 	mu sync.Mutex
+	// passing is the input that passes hand-overs on: that to traces, if there is one. The Collector
+	// gives it data that the components behind it may change.
+	passing *input
 	// inputs is the number of inputs, and started the number of those that have started.
 	inputs, started int
 	// stop ends the goroutine, and done is closed when it has ended. Both are nil until all
@@ -99,7 +102,7 @@ func (p *pairer) startEngine(ctx context.Context, host component.Host) error {
 	metrics, profiles := p.metrics.next != nil, p.profiles.next != nil
 	set := engine.Settings{ID: p.set.ID, Logger: p.set.Logger, Instruments: instruments(p.telemetry), Next: p.traces}
 	if metrics || profiles {
-		p.sums = newSums(p.cfg, metrics, profiles)
+		p.sums = newSums(p.cfg, metrics, profiles, p.telemetry.ConnectorStackPairingMemory)
 		set.Sums = p.sums
 		set.SumSettings = &callsum.Settings{Paths: profiles, ByThread: p.cfg.Profiles.ByThread, MaxPaths: int64(p.cfg.Profiles.MaxPaths)}
 	}
@@ -130,10 +133,20 @@ func (p *pairer) shutdown(ctx context.Context) (err error) {
 		if p.engine == nil {
 			return
 		}
-		err = p.engine.Shutdown(ctx)
+		err = p.shutdownEngine(ctx)
 		p.sendLast(ctx)
 	})
 	return err
+}
+
+// shutdownEngine leaves half of the time for the sums.
+func (p *pairer) shutdownEngine(ctx context.Context) error {
+	if p.sums != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.cfg.ShutdownTimeout/2)
+		defer cancel()
+	}
+	return p.engine.Shutdown(ctx)
 }
 
 // ignored accepts spans that are no batches, where no pipeline takes spans.
@@ -196,33 +209,56 @@ func (p *pairer) sendByInterval(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			p.send(ctx)
+			p.send(ctx, max(p.cfg.Interval/2, time.Second))
 		}
 	}
 }
 
 // send sends what the sums have now. The exemplars are older than the sums, so each is a call
-// that the sums contain.
-func (p *pairer) send(ctx context.Context) {
+// that the sums contain. Neither output takes longer than the patience.
+func (p *pairer) send(ctx context.Context, patience time.Duration) {
 	exemplars := p.sums.swapExemplars()
 	p.engine.TakeSums()
 	now := time.Now()
 	if p.metrics.next != nil {
-		p.metrics.send(ctx, p.sums.takeMetrics(now, exemplars))
+		within(ctx, patience, func(ctx context.Context) { p.metrics.send(ctx, p.sums.takeMetrics(now, exemplars)) })
 	}
 	if p.profiles.next != nil {
 		for message := range p.sums.takeGrowth().Messages(pcommon.NewTimestampFromTime(p.sent), pcommon.NewTimestampFromTime(now)) {
 			p.profiles.enqueue(message)
 		}
-		p.profiles.send(ctx)
+		within(ctx, patience, p.profiles.send)
 	}
 	p.sent = now
+	p.sums.setHeld(p.metrics.bytes + p.profiles.bytes)
 }
 
-// sendLast sends what is left after all streams ended.
+// within calls do with a timeout.
+func within(ctx context.Context, timeout time.Duration, do func(context.Context)) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	do(ctx)
+}
+
+// offerInterval is the interval at which a shutdown offers what was refused.
+const offerInterval = 100 * time.Millisecond
+
+// sendLast sends what is left after all streams ended, and offers it again until ctx is done.
 func (p *pairer) sendLast(ctx context.Context) {
-	if p.sums != nil {
-		p.send(ctx)
-		p.profiles.dropAll()
+	if p.sums == nil {
+		return
 	}
+	patience := p.cfg.ShutdownTimeout / 4
+	p.send(ctx, patience)
+	for ctx.Err() == nil && (p.metrics.bytes > 0 || p.profiles.bytes > 0) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(offerInterval):
+			within(ctx, patience, p.metrics.sendHeld)
+			within(ctx, patience, p.profiles.send)
+		}
+	}
+	p.metrics.dropHeld()
+	p.profiles.dropAll()
+	p.sums.release()
 }

@@ -22,13 +22,13 @@ func NewFactory() connector.Factory {
 		metadata.Type,
 		createDefaultConfig,
 		xconnector.WithTracesToTraces(func(_ context.Context, set connector.Settings, cfg component.Config, next consumer.Traces) (connector.Traces, error) {
-			return all.input(set, cfg.(*Config), func(p *pairer) { p.traces = next })
+			return all.input(set, cfg.(*Config), true, func(p *pairer) { p.traces = next })
 		}, metadata.TracesToTracesStability),
 		xconnector.WithTracesToMetrics(func(_ context.Context, set connector.Settings, cfg component.Config, next consumer.Metrics) (connector.Traces, error) {
-			return all.input(set, cfg.(*Config), func(p *pairer) { p.metrics.next = next })
+			return all.input(set, cfg.(*Config), false, func(p *pairer) { p.metrics.next = next })
 		}, metadata.TracesToMetricsStability),
 		xconnector.WithTracesToProfiles(func(_ context.Context, set connector.Settings, cfg component.Config, next xconsumer.Profiles) (connector.Traces, error) {
-			return all.input(set, cfg.(*Config), func(p *pairer) { p.profiles.next = next })
+			return all.input(set, cfg.(*Config), false, func(p *pairer) { p.profiles.next = next })
 		}, metadata.TracesToProfilesStability),
 	)
 }

@@ -21,8 +21,11 @@ type metricsOutput struct {
 	// dropped receives each loss.
 	dropped func(points int, reason dropReason, err error)
 
-	held    pmetric.Metrics
-	holding bool
+	held pmetric.Metrics
+	// bytes is the size of the held message as protobuf; 0: there is none. why is the error that
+	// refused it.
+	bytes int
+	why   error
 }
 
 // dropReason is why data was dropped. Its text is the metric's attribute.
@@ -35,29 +38,47 @@ const (
 	atShutdown     dropReason = "shutdown"
 )
 
-// send sends a message, after the one that is held.
+// send sends a message, after the one that is held. If that is refused again, it is dropped.
 func (o *metricsOutput) send(ctx context.Context, md pmetric.Metrics) {
-	if o.holding {
-		o.holding = false
-		if err := o.next.ConsumeMetrics(ctx, o.held); err != nil {
-			o.dropped(o.held.DataPointCount(), refusedTwice, err)
-		}
-	}
-	points := md.DataPointCount()
-	if points == 0 {
+	o.sendHeld(ctx)
+	if md.DataPointCount() == 0 {
 		return
 	}
-	held := md
-	if o.next.Capabilities().MutatesData {
-		held = pmetric.NewMetrics()
-		md.CopyTo(held)
+	if o.bytes > 0 {
+		o.dropped(o.held.DataPointCount(), refusedTwice, o.why)
 	}
-	switch err := o.next.ConsumeMetrics(ctx, md); {
-	case err == nil:
-	case consumererror.IsPermanent(err):
-		o.dropped(points, refusedForGood, err)
-	default:
-		o.held, o.holding = held, true
+	o.held, o.bytes = md, metricsSizer.MetricsSize(md)
+	o.sendHeld(ctx)
+}
+
+var metricsSizer pmetric.ProtoMarshaler
+
+// sendHeld sends the held message, if there is one. It stays if it is refused.
+func (o *metricsOutput) sendHeld(ctx context.Context) {
+	if o.bytes == 0 {
+		return
+	}
+	md := o.held
+	if o.next.Capabilities().MutatesData {
+		md = pmetric.NewMetrics()
+		o.held.CopyTo(md)
+	}
+	err := o.next.ConsumeMetrics(ctx, md)
+	if err != nil && !consumererror.IsPermanent(err) {
+		o.why = err
+		return
+	}
+	if err != nil {
+		o.dropped(o.held.DataPointCount(), refusedForGood, err)
+	}
+	o.held, o.bytes, o.why = pmetric.Metrics{}, 0, nil
+}
+
+// dropHeld drops the held message at a shutdown.
+func (o *metricsOutput) dropHeld() {
+	if o.bytes > 0 {
+		o.dropped(o.held.DataPointCount(), atShutdown, o.why)
+		o.held, o.bytes = pmetric.Metrics{}, 0
 	}
 }
 

@@ -19,8 +19,9 @@ type shared struct {
 	made map[*Config]*pairer
 }
 
-// input returns another input of the pairer of a configuration. connect sets its output.
-func (s *shared) input(set connector.Settings, cfg *Config, connect func(*pairer)) (*input, error) {
+// input returns another input of the pairer of a configuration. connect sets its output. isTraces:
+// that is traces.
+func (s *shared) input(set connector.Settings, cfg *Config, isTraces bool, connect func(*pairer)) (*input, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, ok := s.made[cfg]
@@ -33,7 +34,11 @@ func (s *shared) input(set connector.Settings, cfg *Config, connect func(*pairer
 	}
 	connect(p)
 	p.inputs++
-	return &input{pairer: p, first: p.inputs == 1}, nil
+	i := &input{pairer: p}
+	if p.passing == nil || isTraces {
+		p.passing = i
+	}
+	return i, nil
 }
 
 func (s *shared) forget(cfg *Config) {
@@ -43,11 +48,8 @@ func (s *shared) forget(cfg *Config) {
 }
 
 // input is a connector as the Collector knows it: from traces to one signal. Each input receives
-// every hand-over, and only the first one passes it on.
-type input struct {
-	pairer *pairer
-	first  bool
-}
+// every hand-over, and only pairer.passing passes it on.
+type input struct{ pairer *pairer }
 
 var _ connector.Traces = (*input)(nil)
 
@@ -65,7 +67,7 @@ func (i *input) Shutdown(ctx context.Context) error { return i.pairer.shutdown(c
 
 // ConsumeTraces accepts a hand-over, or refuses all of it.
 func (i *input) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
-	if !i.first {
+	if i != i.pairer.passing {
 		return nil
 	}
 	return i.pairer.engine.ConsumeTraces(ctx, td)

@@ -4,6 +4,7 @@
 package stackpairingconnector
 
 import (
+	"context"
 	"crypto/rand"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/functionmetrics"
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/origin"
@@ -31,19 +33,26 @@ type sums struct {
 	metricSettings  functionmetrics.Settings
 	growth          *pathprofiles.Growth
 	profileSettings pathprofiles.Settings
-	// bytes is the memory of all of them, to be read without a lock.
-	bytes atomic.Int64
+	// summed is their memory.
+	summed int
 
-	// exemplarsMu guards exemplars, so that no stream waits for a message.
-	exemplarsMu sync.Mutex
-	exemplars   *functionmetrics.Exemplars
+	// exemplarsMu guards exemplars and their memory, so that no stream waits for a message.
+	exemplarsMu   sync.Mutex
+	exemplars     *functionmetrics.Exemplars
+	exemplarBytes int
+
+	// held is the memory of messages that wait. Only the sender uses it.
+	held int
+	// bytes is the memory of all, to be read without a lock. memory is the same as a metric.
+	bytes  atomic.Int64
+	memory metric.Int64UpDownCounter
 }
 
 // maxMessageBytes bounds a message of profiles. gRPC refuses more than 4 MiB by default.
 const maxMessageBytes = 2 << 20
 
-func newSums(cfg *Config, metrics, profiles bool) *sums {
-	s := &sums{now: time.Now}
+func newSums(cfg *Config, metrics, profiles bool, memory metric.Int64UpDownCounter) *sums {
+	s := &sums{now: time.Now, memory: memory}
 	if metrics {
 		s.metricSettings = functionmetrics.Settings{MaxFunctions: cfg.Metrics.MaxFunctions, Expiration: cfg.Metrics.Expiration}
 		s.metrics = functionmetrics.New(s.metricSettings)
@@ -63,10 +72,14 @@ func newID() (id [16]byte) {
 
 // Begin begins the sums of a stream.
 func (s *sums) Begin(source engine.Source) engine.SourceSums {
-	return &streamSums{sums: s, source: source, start: pcommon.NewTimestampFromTime(s.now())}
+	of := &streamSums{sums: s, source: source, start: pcommon.NewTimestampFromTime(s.now())}
+	if s.metrics != nil {
+		of.series = s.metrics.NewStream()
+	}
+	return of
 }
 
-// Bytes is about the memory of all sums.
+// Bytes is about the memory of all sums, and of messages that wait.
 func (s *sums) Bytes() int64 { return s.bytes.Load() }
 
 // measure updates the memory. The caller holds mu.
@@ -78,29 +91,53 @@ func (s *sums) measure() {
 	if s.growth != nil {
 		bytes += s.growth.Bytes()
 	}
-	s.bytes.Store(int64(bytes))
+	s.setBytes(&s.summed, bytes)
 }
 
-// streamSums are the sums of a stream with one source. The engine makes one call at a time.
+// setBytes sets the memory of a part.
+func (s *sums) setBytes(of *int, bytes int) {
+	if change := int64(bytes - *of); change != 0 {
+		*of = bytes
+		s.bytes.Add(change)
+		s.memory.Add(context.Background(), change)
+	}
+}
+
+// setHeld sets the memory of messages that wait.
+func (s *sums) setHeld(bytes int) { s.setBytes(&s.held, bytes) }
+
+// release takes all memory off the account, after the last message.
+func (s *sums) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setBytes(&s.summed, 0)
+	s.setHeld(0)
+	s.exemplarsMu.Lock()
+	defer s.exemplarsMu.Unlock()
+	s.setBytes(&s.exemplarBytes, 0)
+}
+
+// streamSums are the sums of a stream with one source. The engine makes one call of Add and End at
+// a time.
 type streamSums struct {
 	sums   *sums
 	source engine.Source
 	start  pcommon.Timestamp
-	// origin is nil before the first increment. series is also nil without metrics.
+	// origin is nil before the first increment. series does not change. It is nil without metrics.
 	origin *origin.Origin
 	series *functionmetrics.Stream
 }
 
 // open opens the series. The engine begins the sums of a stream while others wait, so that
-// happens later.
+// happens at the first increment.
 func (s *streamSums) open() {
 	if s.origin != nil {
 		return
 	}
 	from := &s.source
 	s.origin = origin.New(from.Resource, from.ResourceSchemaURL, from.Scope, from.ScopeSchemaURL)
-	if s.sums.metrics != nil {
-		s.series = s.sums.metrics.Open(metricsOrigin(from), s.start)
+	if s.series != nil {
+		s.series.Open(metricsOrigin(from), s.start)
 	}
 }
 
@@ -131,13 +168,13 @@ func (s *streamSums) Add(inc *callsum.Increment) {
 // mostExemplars is the number of calls of a hand-over that can become exemplars: the last ones.
 const mostExemplars = 256
 
-// Kept makes exemplars of calls that become spans.
+// Kept makes exemplars of calls that become spans. The lock of a shard may be held meanwhile, so it
+// never takes the one that is held while a message is made.
 func (s *streamSums) Kept(calls []pairing.Call, id *engine.Identity) {
 	all := s.sums
 	if all.metrics == nil {
 		return
 	}
-	all.openSeries(s)
 	all.exemplarsMu.Lock()
 	defer all.exemplarsMu.Unlock()
 	for i := max(0, len(calls)-mostExemplars); i < len(calls); i++ {
@@ -152,20 +189,12 @@ func (s *streamSums) Kept(calls []pairing.Call, id *engine.Identity) {
 			all.exemplars.Set(s.series, c.Function.Qualified, exemplar)
 		}
 	}
-}
-
-// openSeries opens the series of a stream that has none yet.
-func (s *sums) openSeries(of *streamSums) {
-	if of.origin == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		of.open()
-	}
+	all.setBytes(&all.exemplarBytes, all.exemplars.Bytes())
 }
 
 // End ends the sums of the stream.
 func (s *streamSums) End() {
-	if s.series == nil {
+	if s.series == nil || s.origin == nil {
 		return
 	}
 	s.sums.mu.Lock()
@@ -177,7 +206,11 @@ func (s *streamSums) End() {
 func (s *sums) swapExemplars() *functionmetrics.Exemplars {
 	s.exemplarsMu.Lock()
 	defer s.exemplarsMu.Unlock()
+	if s.exemplars == nil {
+		return nil
+	}
 	last := s.exemplars
+	s.setBytes(&s.exemplarBytes, 0)
 	s.exemplars = functionmetrics.NewExemplars(s.metricSettings)
 	return last
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/callsum"
@@ -17,7 +18,7 @@ import (
 )
 
 func TestAttributesOfTheScopeBeginNoNewSeries(t *testing.T) {
-	s := newSums(createDefaultConfig().(*Config), true, false)
+	s := newSums(createDefaultConfig().(*Config), true, false, noop.Int64UpDownCounter{})
 	for missing := range int64(2) {
 		scope := pcommon.NewInstrumentationScope()
 		scope.SetName("receiver")

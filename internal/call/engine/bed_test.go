@@ -30,6 +30,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/pairing"
 )
 
 // bed is a processor for tests. The test lets time pass, sets the answers of the next component,
@@ -83,6 +84,12 @@ func newBed(t testing.TB, changes ...func(*Config)) *bed {
 
 func newBedWith(t testing.TB, n *next, changes ...func(*Config)) *bed {
 	t.Helper()
+	return newBedKeeping(t, nil, n, changes...)
+}
+
+// newBedKeeping selects traces.
+func newBedKeeping(t testing.TB, keep *pairing.Keep, n *next, changes ...func(*Config)) *bed {
+	t.Helper()
 	b := &bed{t: t, next: n, telemetry: componenttest.NewTelemetry()}
 	t.Cleanup(func() { require.NoError(t, b.telemetry.Shutdown(context.Background())) })
 	cfg := DefaultConfig()
@@ -92,7 +99,7 @@ func newBedWith(t testing.TB, n *next, changes ...func(*Config)) *bed {
 		change(cfg)
 	}
 	require.NoError(t, cfg.Validate())
-	set := Settings{ID: component.MustNewID(testID), Instruments: newInstruments(b.telemetry.NewTelemetrySettings().MeterProvider), Next: n}
+	set := Settings{ID: component.MustNewID(testID), Instruments: newInstruments(b.telemetry.NewTelemetrySettings().MeterProvider), Next: n, Keep: keep}
 	var core zapcore.Core
 	core, b.logs = observer.New(zapcore.InfoLevel)
 	set.Logger = zap.New(core)

@@ -121,6 +121,19 @@ func (s *stream) passSums(f *finished) {
 	}
 }
 
+// leaveOrigin ends what the stream has of its origin, before it gets another one. Finished calls
+// that wait would get the other one, so their traces are decided first.
+func (s *stream) leaveOrigin(f *finished) {
+	if s.origin == nil {
+		return
+	}
+	s.endSums(f)
+	f.origin, f.client = s.origin, s.client
+	for s.DecideOldest(&f.Output) {
+	}
+	f.Full()
+}
+
 // endSums ends the sums of the stream's origin, if it has some.
 func (s *stream) endSums(f *finished) {
 	if s.origin == nil || s.origin.sums.to == nil || s.origin.sums.ended {
@@ -176,7 +189,7 @@ func (sh *shard) accept(b *callevent.Batch, c carrier, from client.Info, now tim
 		sh.accounts.countStream(1)
 	}
 	if s.origin == nil || !s.origin.is(c, b) {
-		s.endSums(f)
+		s.leaveOrigin(f)
 		s.origin = sh.newOrigin(c, b)
 	}
 	s.client, s.turn = from, sh.accounts.turn.Add(1)
@@ -381,37 +394,41 @@ func (sh *shard) largest() (id callevent.StreamID, most int64) {
 	return id, most
 }
 
-// oldestUndecided returns the stream with the oldest trace that is not decided, and the time since
-// which the trace waits. It reports false if there is none.
-func (sh *shard) oldestUndecided() (id callevent.StreamID, since time.Duration, waits bool) {
+// appendUndecided appends the streams with traces that are not decided.
+func (sh *shard) appendUndecided(all undecidedStreams) undecidedStreams {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	for i, s := range sh.streams {
-		if at, found := s.OldestUndecided(); found && (!waits || at < since) {
-			id, since, waits = i, at, true
+	for id, s := range sh.streams {
+		if since, waits := s.OldestUndecided(); waits {
+			all = append(all, undecidedStream{sh, id, since})
 		}
 	}
-	return id, since, waits
+	return all
 }
 
-// decideOldest decides the oldest traces of the stream, if it is there, while excess demands it.
-func (sh *shard) decideOldest(id callevent.StreamID, excess func() int64, f *finished) {
+// decideUntil decides the traces of the stream that wait since a time or longer, the oldest first, until
+// that is enough. It returns the time since which the oldest of the others waits. It reports false if
+// none does.
+func (sh *shard) decideUntil(id callevent.StreamID, last time.Duration, enough func() bool, f *finished) (since time.Duration, waits bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	s := sh.streams[id]
 	if s == nil {
-		return
+		return 0, false
 	}
 	f.origin, f.client = s.origin, s.client
-	for excess() > 0 && s.DecideOldest(&f.Output) {
+	for since, waits = s.OldestUndecided(); waits && since <= last && !enough(); since, waits = s.OldestUndecided() {
+		s.DecideOldest(&f.Output)
 	}
 	s.Spare()
 	sh.accounts.settle(s, f)
+	return since, waits
 }
 
 // lighten frees memory of the stream, if it is there, and returns the bytes that it held. The
-// stream gives up gaps, oldest first, until memory is free. If nothing waits, it forgets its
-// names and open frames. If that frees nothing, it ends.
+// stream decides its traces early. If no call waits, it gives up gaps, oldest first, until memory
+// is free. If no event waits either, it forgets its names and open frames. If that frees nothing,
+// it ends.
 func (sh *shard) lighten(id callevent.StreamID, f *finished) (held int64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -422,11 +439,11 @@ func (sh *shard) lighten(id callevent.StreamID, f *finished) (held int64) {
 	held = s.size.bytes
 	f.origin, f.client = s.origin, s.client
 	before := s.Bytes()
-	gaps := 0
+	freed := s.DecideAll(&f.Output)
 	for s.Bytes() >= before && s.GiveUpOldest(&f.Output) {
-		gaps++
+		freed = true
 	}
-	if gaps == 0 {
+	if !freed {
 		s.Forget(&f.Output)
 		if s.Bytes() >= before {
 			sh.endOne(id, callevent.CauseLimit, f)

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"container/heap"
 	"context"
 	"encoding/binary"
 	"math"
@@ -48,7 +49,9 @@ type streams struct {
 	reserved atomic.Int64
 	// lightening is held while streams are brought below maxBytes.
 	lightening sync.Mutex
-	memory     memory
+	// deciding is held while the undecided calls are brought below their bound.
+	deciding sync.Mutex
+	memory   memory
 
 	// spare and batches are memory to use again.
 	spare, batches      sync.Pool
@@ -74,6 +77,9 @@ func (s *streams) init(set *Settings, cfg *Config, roots func(string) bool, cloc
 	s.burst = BurstLogger(logger)
 	s.settings, s.sums = cfg.pairing(roots), set.Sums
 	s.settings.Sums, s.settings.SumsOnly, s.settings.Keep = set.SumSettings, set.SumsOnly, set.Keep
+	if set.Keep != nil {
+		set.Keep.Now = clock.now
+	}
 	s.maxBytes = int64(cfg.Reorder.MaxMiB) << 20
 	s.accounts.telemetry = s.telemetry
 	for i := range s.shards {
@@ -178,7 +184,7 @@ func (s *streams) deliver(ctx context.Context, f *finished) {
 		return
 	}
 	if f.origin.sums.to != nil {
-		f.origin.sums.kept(f.Calls, &f.origin.identity)
+		f.origin.sums.to.Kept(f.Calls, &f.origin.identity)
 	}
 	ctx = client.NewContext(ctx, f.client)
 	for spans := f.Calls; len(spans) > 0; {
@@ -282,6 +288,10 @@ func (s *streams) lighten(ctx context.Context, most int64) {
 func (s *streams) over(most int64) (bytes int64, by bound) {
 	streams := s.accounts.bytes.Load()
 	bytes, by = streams-most, boundMaxMiB
+	if keep := s.settings.Keep; keep != nil {
+		// Calls that wait for a decision have their own bound.
+		bytes -= keep.HeldBytes()
+	}
 	if excess := s.excess(); excess > 0 {
 		allowed := s.held() - excess
 		if owed := min(excess, streams-allowed/2); owed > bytes {
@@ -362,32 +372,70 @@ func (s *streams) boundStreams(ctx context.Context, newest callevent.StreamID) {
 	}
 }
 
-// boundUndecided decides the oldest traces early while too many calls wait.
+// decidedShare is the part of the bound of undecided calls, one of so many, that boundUndecided frees.
+// It looks at all streams once for that, and not for each hand-over.
+const decidedShare = 8
+
+// boundUndecided decides the oldest traces early if too many calls wait. Other callers wait meanwhile,
+// because memory has to be freed before more is accepted.
 func (s *streams) boundUndecided(ctx context.Context) {
 	keep := s.settings.Keep
-	if keep == nil {
+	if keep == nil || keep.Excess() == 0 {
 		return
 	}
-	for keep.Excess() > 0 {
-		in, id := s.oldestUndecided()
-		if in == nil {
-			return
-		}
+	s.deciding.Lock()
+	defer s.deciding.Unlock()
+	if keep.Excess() == 0 {
+		return
+	}
+	enough := func() bool { return keep.HeldBytes() <= keep.MaxBytes-keep.MaxBytes/decidedShare }
+	var all undecidedStreams
+	for i := range s.shards {
+		all = s.shards[i].appendUndecided(all)
+	}
+	heap.Init(&all)
+	for len(all) > 0 && !enough() {
+		oldest := &all[0]
 		f := s.fresh(ctx)
-		in.decideOldest(id, keep.Excess, f)
+		var waits bool
+		oldest.since, waits = oldest.in.decideUntil(oldest.id, all.second(), enough, f)
+		if waits {
+			heap.Fix(&all, 0)
+		} else {
+			heap.Pop(&all)
+		}
 		s.deliverAndReuse(ctx, f)
 	}
 }
 
-// oldestUndecided finds the stream with the oldest trace that is not decided.
-func (s *streams) oldestUndecided() (in *shard, id callevent.StreamID) {
-	var oldest time.Duration
-	for i := range s.shards {
-		if found, since, waits := s.shards[i].oldestUndecided(); waits && (in == nil || since < oldest) {
-			in, id, oldest = &s.shards[i], found, since
-		}
+// undecidedStreams are streams with traces that are not decided, as a heap by the time since which their
+// oldest ones wait.
+type undecidedStreams []undecidedStream
+
+type undecidedStream struct {
+	in    *shard
+	id    callevent.StreamID
+	since time.Duration
+}
+
+func (u undecidedStreams) Len() int           { return len(u) }
+func (u undecidedStreams) Less(i, j int) bool { return u[i].since < u[j].since }
+func (u undecidedStreams) Swap(i, j int)      { u[i], u[j] = u[j], u[i] }
+func (u *undecidedStreams) Push(x any)        { *u = append(*u, x.(undecidedStream)) }
+func (u *undecidedStreams) Pop() any {
+	last := len(*u) - 1
+	x := (*u)[last]
+	*u = (*u)[:last]
+	return x
+}
+
+// second is the time since which the second oldest waits.
+func (u undecidedStreams) second() time.Duration {
+	since := time.Duration(math.MaxInt64)
+	for i := 1; i < min(len(u), 3); i++ {
+		since = min(since, u[i].since)
 	}
-	return in, id
+	return since
 }
 
 // TakeSums passes the growth of all sums on to Settings.Sums. Each stream waits while its values

@@ -21,11 +21,12 @@ type Sums interface {
 }
 
 // SourceSums receives the sums of the calls of one stream with one source. The engine makes one
-// call of its methods at a time.
+// call of Add and End at a time.
 type SourceSums interface {
 	// Add adds an increment, which belongs to the receiver from now on.
 	Add(*callsum.Increment)
-	// Kept receives calls that become spans. They belong to the engine.
+	// Kept receives calls that become spans. They belong to the engine, which can call it at any
+	// time, also while other streams wait for this one. So it must not wait for a message.
 	Kept([]pairing.Call, *Identity)
 	// End ends the sums. No other call follows.
 	End()
@@ -41,7 +42,7 @@ type Source struct {
 
 // originSums are the sums of an origin. The zero value sums nothing.
 type originSums struct {
-	// mu is held for each call of to. The shard's lock may be held meanwhile, and is never taken
+	// mu is held for each call of Add and End. The shard's lock may be held meanwhile, and is never taken
 	// while mu is held.
 	mu sync.Mutex
 	to SourceSums
@@ -69,11 +70,4 @@ func (s *originSums) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.to.End()
-}
-
-// kept passes on calls that become spans.
-func (s *originSums) kept(calls []pairing.Call, id *Identity) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.to.Kept(calls, id)
 }

@@ -27,10 +27,6 @@ const (
 // waits.
 type attribute struct{ key, value *sharedValue }
 
-func (a *attribute) public() Attribute {
-	return Attribute{Key: a.key.value.Str(), Value: a.value.value}
-}
-
 // sharedValue is a value of a batch, copied: the strings of a batch share memory, and an
 // open frame may keep one of them for hours. A thousand attributes can share one value,
 // which counts once.

@@ -65,7 +65,7 @@ func program() []happened {
 }
 
 // batches packs and unpacks the events in batches.
-func batches(b *testing.B, events []happened) (unpacked []*callevent.Batch) {
+func batches(b testing.TB, events []happened) (unpacked []*callevent.Batch) {
 	for len(events) > 0 {
 		n := min(len(events), benchBatch)
 		packed, err := pack(delivery{events: events[:n], received: testEpoch + int64(time.Hour)}, 1_000_000)
@@ -221,5 +221,12 @@ func BenchmarkPairReordered(b *testing.B) {
 func BenchmarkPairLeavingOut(b *testing.B) {
 	settings := wide()
 	settings.MinDuration = int64(time.Hour)
+	benchmarkPair(b, batches(b, program()), settings)
+}
+
+// BenchmarkPairSelecting keeps 1% of the traces, and those with errors.
+func BenchmarkPairSelecting(b *testing.B) {
+	settings := wide()
+	settings.Keep = &Keep{SlowerThan: int64(time.Hour), Threshold: NoThreshold / 100 * 99, MaxBytes: 64 << 20}
 	benchmarkPair(b, batches(b, program()), settings)
 }

@@ -81,12 +81,21 @@ func (a *arena[T]) release(l *list) {
 	*l = list{}
 }
 
-// trim frees the memory of the given number of free chunks.
-func (a *arena[T]) trim(chunks int) {
-	for range chunks {
-		n := len(a.free) - 1
-		c := a.free[n]
-		a.free = a.free[:n]
+// trimShare is the part of idle chunks that a trim frees: one of so many. A program can have a large
+// trace every few seconds.
+const trimShare = 64
+
+// trim frees a part of the chunks that no list has needed since the last trim.
+func (a *arena[T]) trim() { a.trimChunks((a.idle + trimShare - 1) / trimShare) }
+
+// trimAll frees all free chunks.
+func (a *arena[T]) trimAll() { a.trimChunks(len(a.free)) }
+
+func (a *arena[T]) trimChunks(n int) {
+	for range n {
+		last := len(a.free) - 1
+		c := a.free[last]
+		a.free = a.free[:last]
 		a.chunks[c] = nil
 		a.missing = append(a.missing, c)
 	}

@@ -277,6 +277,11 @@ func (s *Stream) wrongUndecided() string {
 			return fault
 		}
 	}
+	for _, c := range u.attributes.free {
+		if u.attributes.chunks[c].items != [chunkLength]attribute{} {
+			return "a free chunk has attributes"
+		}
+	}
 	values := sizeOfValues([][]attribute{u.allAttributes()})
 	held := int64(u.records.heldBytes() + u.details.heldBytes() + u.throws.heldBytes() + u.attributes.heldBytes() + values)
 	if chunks != inArenas || values != u.valueBytes || held != u.charged {

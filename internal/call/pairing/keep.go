@@ -36,6 +36,9 @@ type Keep struct {
 	// DecideAfter is the time after which a trace is decided early, from its first waiting
 	// call on; 0: never.
 	DecideAfter time.Duration
+	// Now is the monotonic time by which calls of all streams wait. The times of Accept and Expire
+	// are those of one stream, and stand still while it is silent; nil: those.
+	Now func() time.Duration
 	// MaxBytes bounds the memory of waiting calls of all streams; 0: no bound. Inside a step
 	// the calls can have an eighth more. Beyond that a stream decides its own oldest traces
 	// early. After a step the owner of the streams brings the memory below MaxBytes: see
@@ -52,6 +55,9 @@ const NoThreshold = 1 << 56
 // stepShare is the part of MaxBytes that waiting calls can have beyond it inside a step: one
 // of so many.
 const stepShare = 8
+
+// HeldBytes is the memory of waiting calls.
+func (k *Keep) HeldBytes() int64 { return k.bytes.Load() }
 
 // Excess is the memory of waiting calls beyond MaxBytes, or 0.
 func (k *Keep) Excess() int64 {

@@ -24,7 +24,7 @@ const (
 // noTime is later than the time of every event.
 const noTime = math.MaxInt64
 
-// frame is an open call. It has 96 bytes and no pointers, because a stack is written at
+// frame is an open call. It has 88 bytes and no pointers, because a stack is written at
 // every event.
 type frame struct {
 	sequence uint64
@@ -33,16 +33,17 @@ type frame struct {
 	inner          int64
 	leftOut        LeftOut
 	function, name uint32
-	// path is the call path, and callees the time of the callees that ended, if there are sums.
-	path    uint32
+	// callees is the time of the callees that ended, and path the call path, if there are sums.
 	callees int64
+	path    uint32
 	// trace is noTrace for a frame that is too deep for a trace.
 	trace uint32
 	// throws and attributes are the numbers of the lane's that belong to the frame.
-	throws, droppedThrows, attributes uint32
+	throws, droppedThrows uint32
 	// dropped is the last dropped exception, if droppedThrows is not 0.
-	dropped uint32
-	link    Link
+	dropped    uint32
+	attributes uint8
+	link       Link
 	// kept: a call below the frame was not left out, so neither is the frame.
 	kept bool
 }

@@ -77,6 +77,11 @@ type Attribute struct {
 	Value callevent.Value
 }
 
+// public returns the attribute as it is in outputs.
+func (a *attribute) public() Attribute {
+	return Attribute{Key: a.key.value.Str(), Value: a.value.value}
+}
+
 // Output collects finished calls, sums and counters. It knows no spans: its reader decides what
 // a call becomes. Reset keeps its memory for the next use.
 type Output struct {

@@ -269,7 +269,7 @@ func tracesText(traces map[uint64][]string) string {
 // The kept calls of any events, in any delivery, are those of the processor, and the rule over the calls of a trace
 // decides whether they are kept.
 func TestKeptTracesAreThoseOfTheRuleWithAllTheirCalls(t *testing.T) {
-	forPlans(t, 3000, allFeatures, func(p plan) string { return generate(p).playSelecting() })
+	forPlans(t, 1000, allFeatures, func(p plan) string { return generate(p).playSelecting() })
 }
 
 // Two collectors that receive the same calls in another order, and decide at other times, keep the same traces by ratio.

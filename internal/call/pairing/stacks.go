@@ -173,7 +173,7 @@ func (s *stacks) enter(l *lane, e *event, sequence uint64, attributes []attribut
 	}
 	s.chooseTrace(l, f, depth)
 	if s.sums != nil {
-		f.path = s.sums.Callee(s.callerPath(l, depth), f.function)
+		s.findPath(l, f, depth)
 	}
 	s.names.functions[e.function].open++
 	s.open++
@@ -212,13 +212,15 @@ func (s *stacks) chooseTrace(l *lane, f *frame, depth int) {
 	s.traces.all[f.trace].frames++
 }
 
-// callerPath returns the call path of the caller of the lane's frame number depth.
-func (s *stacks) callerPath(l *lane, depth int) uint32 {
+// findPath finds the call path of the lane's frame f, number depth. A frame of a shared lane has
+// number 0.
+func (s *stacks) findPath(l *lane, f *frame, depth int) {
 	if depth > 0 {
-		return l.frames[depth-1].path
+		f.path = s.sums.Callee(l.frames[depth-1].path, f.function)
+		return
 	}
-	l.path = s.sums.Lane(l.path, l.id, s.names.laneNames[l.frames[depth].name].name)
-	return l.path
+	l.path = s.sums.Lane(l.path, l.id, s.names.laneNames[f.name].name)
+	f.path = s.sums.Callee(l.path, f.function)
 }
 
 // find makes the nearest frame of the function the top of the stack: rule 3. It truncates
@@ -255,7 +257,7 @@ func (s *stacks) attach(l *lane, f *frame, attributes []attribute) {
 	s.bytes -= l.bytes()
 	l.attributes = append(l.attributes, attributes...)
 	s.bytes += l.bytes()
-	f.attributes += uint32(len(attributes))
+	f.attributes += uint8(len(attributes))
 	s.attributes.charge(attributes)
 }
 
@@ -457,11 +459,11 @@ func (s *stacks) close(l *lane, o *outcome) {
 	depth := len(l.frames) - 1
 	f := &l.frames[depth]
 	var own belongings
-	if f.throws|f.attributes != 0 {
+	if f.throws|uint32(f.attributes) != 0 {
 		own = l.belongings(f, len(l.throws), len(l.attributes))
 	}
 	s.conclude(l, f, l.parentOf(depth), &own, o)
-	if f.throws|f.attributes != 0 {
+	if f.throws|uint32(f.attributes) != 0 {
 		l.removeTop(&own)
 	}
 	l.frames = l.frames[:depth]
@@ -533,8 +535,7 @@ func (s *stacks) findPaths(l *lane) {
 		if l.isShared() {
 			depth = 0
 		}
-		f := &l.frames[i]
-		f.path = s.sums.Callee(s.callerPath(l, depth), f.function)
+		s.findPath(l, &l.frames[i], depth)
 	}
 }
 
@@ -618,6 +619,8 @@ func (s *stacks) emit(l *lane, f, parent *frame, own *belongings, o *outcome) {
 
 // hold keeps the call until its trace is decided.
 func (s *stacks) hold(f, parent *frame, own *belongings, o *outcome) {
+	// Other streams may have freed memory since this one was at the bound.
+	s.undecided.atBound = s.undecided.atBound && s.undecided.keep.charge(0)
 	for s.undecided.atBound && s.decideOldest() {
 		s.out.Counters.Keep.EarlyByBound++
 	}

@@ -103,7 +103,7 @@ func (s *Stream) GiveUpOldest(out *Output) bool {
 	return true
 }
 
-// OldestUndecided returns the time of Accept or Expire since which the stream's oldest trace
+// OldestUndecided returns the time, as Keep.Now showed it, since which the stream's oldest trace
 // waits to be decided. It reports false if none waits.
 func (s *Stream) OldestUndecided() (since time.Duration, waits bool) {
 	return s.stacks.undecided.oldestSince()
@@ -118,6 +118,16 @@ func (s *Stream) DecideOldest(out *Output) bool {
 	if decided {
 		out.Counters.Keep.EarlyByBound++
 	}
+	return decided
+}
+
+// DecideAll decides all traces with their calls so far, and frees the memory of the calls. It
+// reports false if none waits.
+func (s *Stream) DecideAll(out *Output) bool {
+	s.stacks.out = out
+	defer s.finish()
+	decided := s.stacks.decideAll()
+	s.stacks.undecided.spare()
 	return decided
 }
 

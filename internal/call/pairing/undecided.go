@@ -316,11 +316,19 @@ func (u *undecided) dequeue(id uint32) {
 	}
 }
 
-// setNow sets the monotonic time.
+// setNow sets the monotonic time. now is that of the stream.
 func (u *undecided) setNow(now time.Duration) {
 	if u != nil {
-		u.now = now
+		u.now = u.time(now)
 	}
+}
+
+// time is the monotonic time by which calls wait. now is that of the stream.
+func (u *undecided) time(now time.Duration) time.Duration {
+	if u.keep.Now != nil {
+		return u.keep.Now()
+	}
+	return now
 }
 
 // oldestSince returns the time since which the oldest waiting call waits.
@@ -334,7 +342,7 @@ func (u *undecided) oldestSince() (since time.Duration, waits bool) {
 // isOverdue reports whether the oldest trace waits for at least Keep.DecideAfter.
 func (u *undecided) isOverdue(now time.Duration) bool {
 	since, waits := u.oldestSince()
-	return waits && u.keep.DecideAfter > 0 && now-since >= u.keep.DecideAfter
+	return waits && u.keep.DecideAfter > 0 && u.time(now)-since >= u.keep.DecideAfter
 }
 
 // laneOf is the ID of the lane of a trace with waiting calls.
@@ -368,22 +376,23 @@ func (u *undecided) rests() bool {
 	return u != nil && u.records.idle|u.details.idle|u.throws.idle|u.attributes.idle != 0
 }
 
-// shrink frees the memory of the chunks that no trace has needed since the last shrink.
+// shrink frees a part of the chunks that no trace has needed since the last shrink.
 func (u *undecided) shrink() {
 	if u != nil {
-		u.records.trim(u.records.idle)
-		u.details.trim(u.details.idle)
-		u.throws.trim(u.throws.idle)
-		u.attributes.trim(u.attributes.idle)
+		u.records.trim()
+		u.details.trim()
+		u.throws.trim()
+		u.attributes.trim()
 	}
 }
 
-// spare frees all memory that no trace needs.
+// spare frees all chunks that no trace needs.
 func (u *undecided) spare() {
 	if u != nil {
-		u.records.idle, u.details.idle = len(u.records.free), len(u.details.free)
-		u.throws.idle, u.attributes.idle = len(u.throws.free), len(u.attributes.free)
-		u.shrink()
+		u.records.trimAll()
+		u.details.trimAll()
+		u.throws.trimAll()
+		u.attributes.trimAll()
 	}
 }
 

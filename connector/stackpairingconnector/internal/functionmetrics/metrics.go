@@ -40,21 +40,31 @@ func New(settings Settings) *Metrics {
 	}
 }
 
-// Stream is a call stream that adds to the series of its origin.
+// Stream is a call stream that adds to the series of its origin. series is nil before Open.
 type Stream struct {
 	metrics *Metrics
 	series  *series
 }
 
+// NewStream returns a stream that adds to no series before Open. It reads nothing that changes.
+func (m *Metrics) NewStream() *Stream { return &Stream{metrics: m} }
+
 // Open begins a stream at a time.
 func (m *Metrics) Open(from *origin.Origin, start pcommon.Timestamp) *Stream {
-	s := m.seriesOf(from)
+	s := m.NewStream()
+	s.Open(from, start)
+	return s
+}
+
+// Open begins the stream at a time.
+func (of *Stream) Open(from *origin.Origin, start pcommon.Timestamp) {
+	s := of.metrics.seriesOf(from)
 	if !s.isSent && (s.start == 0 || start < s.start) {
 		s.start = start
 	}
 	s.streams++
 	s.ended, s.isFinal = 0, false
-	return &Stream{metrics: m, series: s}
+	of.series = s
 }
 
 // seriesOf returns the series of an origin, which may be new.
@@ -136,7 +146,9 @@ func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.
 		}
 	}
 	for key, exemplar := range exemplars.latest {
-		key.stream.series.attach(key.outcomeKey, exemplar)
+		if s := key.stream.series; s != nil {
+			s.attach(key.outcomeKey, exemplar)
+		}
 	}
 	m.origins = slices.DeleteFunc(m.origins, func(s *series) bool { return m.forgets(s, now) })
 	m.last = now

@@ -66,6 +66,9 @@ type writer struct {
 	// and lanes in the message; 0: they are not in it. A function has one location, with the same index.
 	textAt, functionAt, stackAt []int32
 	laneAt                      []laneAttributes
+	// idAt and nameAt are the attributes of lanes by their values. Lanes can share an ID or a name.
+	idAt   map[int64]int32
+	nameAt map[string]int32
 	// truncated and callPaths are indexes of attributes; 0: they are not in the message.
 	truncated, callPaths int32
 
@@ -94,6 +97,7 @@ func (w *writer) begin() {
 		stackAt: cleared(w.stackAt, len(g.nodes)), laneAt: cleared(w.laneAt, len(g.lanes)),
 		frames: w.frames, locations: w.locations, attributes: w.attributes,
 		countedAt: cleared(w.countedAt, len(g.functions)),
+		idAt:      map[int64]int32{}, nameAt: map[string]int32{},
 	}
 	w.tables = w.message.Dictionary()
 	profiletables.Begin(w.tables)
@@ -256,12 +260,22 @@ func (w *writer) sampleAttributes(s *sample) []int32 {
 func (w *writer) lane(of uint32) laneAttributes {
 	at, l := &w.laneAt[of], &w.growth.lanes[of]
 	if at.id == 0 && l.isThread {
-		at.id = w.attribute(textThreadID)
-		w.tables.AttributeTable().At(int(at.id)).Value().SetInt(l.id)
+		known, ok := w.idAt[l.id]
+		if !ok {
+			known = w.attribute(textThreadID)
+			w.tables.AttributeTable().At(int(known)).Value().SetInt(l.id)
+			w.idAt[l.id] = known
+		}
+		at.id = known
 	}
 	if at.name == 0 && l.name != "" {
-		at.name = w.attribute(textThreadName)
-		w.tables.AttributeTable().At(int(at.name)).Value().SetStr(l.name)
+		known, ok := w.nameAt[l.name]
+		if !ok {
+			known = w.attribute(textThreadName)
+			w.tables.AttributeTable().At(int(known)).Value().SetStr(l.name)
+			w.nameAt[l.name] = known
+		}
+		at.name = known
 	}
 	return *at
 }

@@ -20,8 +20,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/config/configoptional"
-	"go.opentelemetry.io/collector/connector/connectortest"
-	"go.opentelemetry.io/collector/connector/xconnector"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
@@ -29,53 +27,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 
-	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/testkit/profiletest"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
-
-// connected is a connector with all outputs. The test sends its intervals.
-type connected struct {
-	inputs   []*input
-	pairer   *pairer
-	traces   consumertest.TracesSink
-	metrics  consumertest.MetricsSink
-	profiles consumertest.ProfilesSink
-}
-
-func connect(t testing.TB, cfg *Config) *connected {
-	t.Helper()
-	c := &connected{}
-	f, set := NewFactory().(xconnector.Factory), connectortest.NewNopSettings(metadata.Type)
-	m, err := f.CreateTracesToMetrics(t.Context(), set, cfg, &c.metrics)
-	require.NoError(t, err)
-	tr, err := f.CreateTracesToTraces(t.Context(), set, cfg, &c.traces)
-	require.NoError(t, err)
-	p, err := f.CreateTracesToProfiles(t.Context(), set, cfg, &c.profiles)
-	require.NoError(t, err)
-	c.inputs = []*input{m.(*input), tr.(*input), p.(*input)}
-	c.pairer = c.inputs[0].pairer
-	for _, i := range c.inputs {
-		require.NoError(t, i.Start(t.Context(), componenttest.NewNopHost()))
-	}
-	return c
-}
-
-// consume hands over traces as a fan-out of the Collector does.
-func (c *connected) consume(t testing.TB, td ptrace.Traces) {
-	t.Helper()
-	for _, i := range c.inputs {
-		require.NoError(t, i.ConsumeTraces(t.Context(), td))
-	}
-}
-
-func (c *connected) shutdown(t testing.TB) {
-	t.Helper()
-	for _, i := range c.inputs {
-		require.NoError(t, i.Shutdown(context.Background()))
-	}
-}
 
 // patient is the configuration of a connector for which no time passes. Series end in the interval after
 // their last points.
@@ -136,6 +91,26 @@ func TestTheOutputsAgreeWithTheProcessorsSpans(t *testing.T) {
 	}
 }
 
+func TestWithoutKeepTheConnectorMakesTheProcessorsSpans(t *testing.T) {
+	random := rand.New(rand.NewPCG(9, 9))
+	cfg := patient()
+	cfg.MaxSpansPerTrace, cfg.MinDuration, cfg.Truncated = 40, 20*time.Millisecond, "drop"
+	all := generate(random, 1, "shop", 5_000).withBreaks(random, 4).handOvers(t, delivery{packers: 2, batch: 100, displaced: 5}, random)
+	var sink consumertest.TracesSink
+	f := stackpairingprocessor.NewFactory()
+	p, err := f.CreateTraces(t.Context(), processortest.NewNopSettings(f.Type()), cfg.engine(), &sink)
+	require.NoError(t, err)
+	c := newBench(t, cfg, allOutputs())
+	for _, td := range all {
+		require.NoError(t, p.ConsumeTraces(t.Context(), td))
+		c.handOver(td)
+	}
+	require.NoError(t, p.Shutdown(t.Context()))
+	c.shut()
+	require.Positive(t, sink.SpanCount())
+	assert.Equal(t, sink.AllTraces(), c.to.traces.traces)
+}
+
 // mixed are the hand-overs of all streams. Those of a stream stay in their order, and all streams
 // begin before one ends.
 func mixed(streams [][]ptrace.Traces, random *rand.Rand) (all []ptrace.Traces) {
@@ -175,34 +150,34 @@ func agree(t *testing.T, cfg *Config, all []ptrace.Traces, random *rand.Rand, pa
 	p, err := f.CreateTraces(t.Context(), processortest.NewNopSettings(f.Type()), cfg.engine(), &sink)
 	require.NoError(t, err)
 	require.NoError(t, p.Start(t.Context(), componenttest.NewNopHost()))
-	first, second := connect(t, cfg), connect(t, cfg)
+	first, second := newBench(t, cfg, allOutputs()), newBench(t, cfg, allOutputs())
 	// Left-out calls count too.
 	less := *cfg
 	less.MinDuration, less.MaxDepth = 50*time.Millisecond, 6
-	third := connect(t, &less)
+	third := newBench(t, &less, allOutputs())
 	for _, td := range all {
 		require.NoError(t, p.ConsumeTraces(t.Context(), td))
-		first.consume(t, td)
-		second.consume(t, td)
-		third.consume(t, td)
+		first.handOver(td)
+		second.handOver(td)
+		third.handOver(td)
 		if random.IntN(10) == 0 {
 			first.pairer.send(t.Context(), time.Minute)
 		}
 	}
 	require.NoError(t, p.Shutdown(t.Context()))
-	first.shutdown(t)
-	second.shutdown(t)
-	third.shutdown(t)
+	first.shut()
+	second.shut()
+	third.shut()
 
 	want := newExpected(t, sink.AllTraces())
-	want.compareMetrics(t, first.metrics.AllMetrics(), true)
-	want.compareMetrics(t, second.metrics.AllMetrics(), true)
-	want.compareProfiles(t, first.profiles.AllProfiles(), pathsKnown, cfg.Profiles.ByThread)
-	want.compareMetrics(t, third.metrics.AllMetrics(), false)
-	want.compareProfiles(t, third.profiles.AllProfiles(), pathsKnown, cfg.Profiles.ByThread)
-	assert.Less(t, third.traces.SpanCount(), first.traces.SpanCount())
-	kept := want.compareKept(t, cfg, first.traces.AllTraces())
-	assert.Equal(t, kept, want.compareKept(t, cfg, second.traces.AllTraces()))
+	want.compareMetrics(t, first.to.metrics.metrics, true)
+	want.compareMetrics(t, second.to.metrics.metrics, true)
+	want.compareProfiles(t, first.to.profiles.profiles, pathsKnown, cfg.Profiles.ByThread)
+	want.compareMetrics(t, third.to.metrics.metrics, false)
+	want.compareProfiles(t, third.to.profiles.profiles, pathsKnown, cfg.Profiles.ByThread)
+	assert.Less(t, third.to.traces.spans, first.to.traces.spans)
+	kept := want.compareKept(t, cfg, first.to.traces.traces)
+	assert.Equal(t, kept, want.compareKept(t, cfg, second.to.traces.traces))
 	t.Logf("%d spans in %d traces, %d functions and error types, %d paths; kept %d spans", len(want.spans), len(want.traces), len(want.outcomes), len(want.paths), kept)
 }
 
@@ -211,7 +186,7 @@ func TestNoCallIsLostBetweenStreamsAndIntervals(t *testing.T) {
 	cfg := keeping(patient(), KeepConfig{Ratio: 0.5})
 	cfg.Limits.MaxNamesMiB, cfg.Metrics.MaxFunctions, cfg.Profiles.MaxPaths = 1, 10, 200
 	cfg.Limits.MaxUndecidedMiB = 1
-	c := connect(t, cfg)
+	c := newBench(t, cfg, allOutputs())
 	streams := make([][]ptrace.Traces, 6)
 	for n := range streams {
 		random := rand.New(rand.NewPCG(uint64(n), 2))
@@ -252,7 +227,7 @@ func TestNoCallIsLostBetweenStreamsAndIntervals(t *testing.T) {
 	sending.Wait()
 	close(stop)
 	<-intervals
-	c.shutdown(t)
+	c.shut()
 
 	var sink consumertest.TracesSink
 	f := stackpairingprocessor.NewFactory()
@@ -272,10 +247,10 @@ func TestNoCallIsLostBetweenStreamsAndIntervals(t *testing.T) {
 		}
 	})
 	require.Positive(t, forgotten)
-	assert.EqualValues(t, sink.SpanCount(), samples(c.profiles.AllProfiles()))
+	assert.EqualValues(t, sink.SpanCount(), samples(c.to.profiles.profiles))
 	// A series that ended begins again, so the metrics of one start time count once.
 	counted, last := int64(0), map[string]int64{}
-	for _, md := range c.metrics.AllMetrics() {
+	for _, md := range c.to.metrics.metrics {
 		for _, rm := range md.ResourceMetrics().All() {
 			for _, p := range rm.ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().All() {
 				key := fmt.Sprint(resourceText(rm.Resource()), p.Attributes().AsRaw(), p.StartTimestamp())

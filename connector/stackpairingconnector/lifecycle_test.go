@@ -42,6 +42,7 @@ type output struct {
 	answer   func(context.Context) error
 	metrics  []pmetric.Metrics
 	profiles []pprofile.Profiles
+	traces   []ptrace.Traces
 	spans    int
 }
 
@@ -77,18 +78,15 @@ func (o *output) ConsumeProfiles(ctx context.Context, pd pprofile.Profiles) erro
 }
 
 func (o *output) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
-	return o.accepts(ctx, func() { o.spans += td.SpanCount() })
+	return o.accepts(ctx, func() { o.traces, o.spans = append(o.traces, td), o.spans+td.SpanCount() })
 }
 
-// calls are the values of code.function.calls in a message, by function. A point without a value is -1.
-func calls(md pmetric.Metrics) map[string]int64 {
-	all := map[string]int64{}
-	for _, rm := range md.ResourceMetrics().All() {
-		for _, m := range rm.ScopeMetrics().At(0).Metrics().All() {
-			if m.Name() != "code.function.calls" {
-				continue
-			}
-			for _, p := range m.Sum().DataPoints().All() {
+// calls are the values of code.function.calls of each message, by function. A point without a value is -1.
+func (o *output) calls() (messages []map[string]int64) {
+	for _, md := range o.metrics {
+		all := map[string]int64{}
+		for _, rm := range md.ResourceMetrics().All() {
+			for _, p := range rm.ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().All() {
 				name, _ := p.Attributes().Get("code.function.name")
 				all[name.AsString()] += p.IntValue()
 				if p.Flags().NoRecordedValue() {
@@ -96,8 +94,9 @@ func calls(md pmetric.Metrics) map[string]int64 {
 				}
 			}
 		}
+		messages = append(messages, all)
 	}
-	return all
+	return messages
 }
 
 func samples(all []pprofile.Profiles) (n int64) {
@@ -118,9 +117,12 @@ func samples(all []pprofile.Profiles) (n int64) {
 // outputs are the components behind a bench. A nil one has no pipeline.
 type outputs struct{ traces, metrics, profiles *output }
 
+func allOutputs() outputs { return outputs{newOutput(), newOutput(), newOutput()} }
+
 // bench is a connector as the Collector's graph builds it.
 type bench struct {
 	t         testing.TB
+	to        outputs
 	inputs    []consumer.Traces
 	pairer    *pairer
 	telemetry *componenttest.Telemetry
@@ -129,7 +131,7 @@ type bench struct {
 
 func newBench(t testing.TB, cfg *Config, to outputs) *bench {
 	t.Helper()
-	b := &bench{t: t, telemetry: componenttest.NewTelemetry()}
+	b := &bench{t: t, to: to, telemetry: componenttest.NewTelemetry()}
 	t.Cleanup(func() { require.NoError(t, b.telemetry.Shutdown(context.Background())) })
 	require.NoError(t, cfg.Validate())
 	f, set := NewFactory().(xconnector.Factory), connectortest.NewNopSettings(metadata.Type)
@@ -215,21 +217,21 @@ func whole(t testing.TB, stream byte, service, function string, first uint64, ca
 }
 
 func TestAHandOverToThreePipelinesCountsOnce(t *testing.T) {
-	to := outputs{newOutput(), newOutput(), newOutput()}
+	to := allOutputs()
 	b := newBench(t, patient(), to)
 	b.handOver(whole(t, 1, "shop", "f", 0, 10, false))
 	b.send()
 	assert.EqualValues(t, 20, b.sum("events"))
 	assert.Equal(t, 10, to.traces.spans)
 	assert.EqualValues(t, 10, samples(to.profiles.profiles))
-	assert.Equal(t, map[string]int64{"f": 10}, calls(to.metrics.metrics[0]))
+	assert.Equal(t, []map[string]int64{{"f": 10}}, to.metrics.calls())
 	b.shut()
 }
 
 // The Collector marks data as read-only that it gives to several components. Only the input to traces
 // receives data that the components behind it may change.
 func TestSpansThatAreNoBatchesPassByTheInputToTraces(t *testing.T) {
-	to := outputs{newOutput(), newOutput(), newOutput()}
+	to := allOutputs()
 	b := newBench(t, patient(), to)
 	td := ptrace.NewTraces()
 	td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName("web")
@@ -260,11 +262,7 @@ func TestSeriesEndWithTheLastStreamOfTheirResource(t *testing.T) {
 	for range 4 {
 		b.send()
 	}
-	var got []map[string]int64
-	for _, md := range metrics.metrics {
-		got = append(got, calls(md))
-	}
-	assert.Equal(t, []map[string]int64{{"f": 2}, {"f": 2}, {"f": 3}, {"f": -1}}, got)
+	assert.Equal(t, []map[string]int64{{"f": 2}, {"f": 2}, {"f": 3}, {"f": -1}}, metrics.calls())
 	b.shut()
 }
 
@@ -276,11 +274,7 @@ func TestAStreamWithANewResourceEndsTheSeriesOfTheFormerOne(t *testing.T) {
 	b.send()
 	b.send()
 	b.send()
-	var got []map[string]int64
-	for _, md := range metrics.metrics {
-		got = append(got, calls(md))
-	}
-	assert.Equal(t, []map[string]int64{{"f": 1, "g": 1}, {"f": -1, "g": 1}, {"g": 1}}, got)
+	assert.Equal(t, []map[string]int64{{"f": 1, "g": 1}, {"f": -1, "g": 1}, {"g": 1}}, metrics.calls())
 	b.shut()
 }
 
@@ -311,9 +305,7 @@ func TestRefusedMetricsAreSentAgain(t *testing.T) {
 	assert.Positive(t, b.pairer.sums.held)
 	metrics.answerWith(nil)
 	b.send()
-	require.Len(t, metrics.metrics, 2)
-	assert.Equal(t, map[string]int64{"f": 1}, calls(metrics.metrics[0]))
-	assert.Equal(t, map[string]int64{"f": -1}, calls(metrics.metrics[1]))
+	assert.Equal(t, []map[string]int64{{"f": 1}, {"f": -1}}, metrics.calls())
 	assert.Zero(t, b.sum("dropped_points"))
 	assert.Zero(t, b.pairer.sums.held)
 
@@ -361,7 +353,7 @@ func TestAShutdownEndsInTimeWhateverTheOutputsDo(t *testing.T) {
 		"they refuse": func(context.Context) error { return errFull },
 	} {
 		t.Run(name, func(t *testing.T) {
-			to := outputs{newOutput(), newOutput(), newOutput()}
+			to := allOutputs()
 			cfg := patient()
 			cfg.ShutdownTimeout = time.Second
 			b := newBench(t, cfg, to)
@@ -412,8 +404,7 @@ func TestAReloadBeginsAgain(t *testing.T) {
 		b := newBench(t, patient(), outputs{metrics: metrics})
 		b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
 		b.shut()
-		require.Len(t, metrics.metrics, 1)
-		assert.Equal(t, map[string]int64{"f": 1}, calls(metrics.metrics[0]))
+		assert.Equal(t, []map[string]int64{{"f": 1}}, metrics.calls())
 		require.Error(t, b.inputs[0].ConsumeTraces(t.Context(), whole(t, 1, "shop", "f", 2, 1, false)))
 	}
 }
@@ -455,7 +446,7 @@ func TestKeptCallsDoNotWaitForAMessage(t *testing.T) {
 
 // Everything that only the connector counts. Package engine tests the same counters as the processor's.
 func TestTheOwnMetricsOfTheOutputs(t *testing.T) {
-	to := outputs{newOutput(), newOutput(), newOutput()}
+	to := allOutputs()
 	cfg := keeping(patient(), KeepConfig{SlowerThan: 5 * time.Millisecond, Functions: []FunctionConfig{{Name: "named"}}, MaxSpansPerSecond: 2})
 	b := newBench(t, cfg, to)
 	b.handOver(whole(t, 1, "shop", "f", 0, 3, false))

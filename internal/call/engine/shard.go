@@ -115,6 +115,7 @@ func (s *stream) passSums(f *finished) {
 	for _, inc := range f.Output.Sums {
 		f.sums = append(f.sums, increment{s.origin, inc})
 	}
+	clear(f.Output.Sums)
 	f.Output.Sums = f.Output.Sums[:0]
 	if s.Ended() {
 		s.endSums(f)
@@ -129,8 +130,7 @@ func (s *stream) leaveOrigin(f *finished) {
 	}
 	s.endSums(f)
 	f.origin, f.client = s.origin, s.client
-	for s.DecideOldest(&f.Output) {
-	}
+	s.DecideAll(&f.Output)
 	f.Full()
 }
 

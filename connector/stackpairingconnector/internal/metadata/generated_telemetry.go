@@ -218,7 +218,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ConnectorStackPairingMemory, err = builder.meter.Int64UpDownCounter(
 		"otelcol_connector_stack_pairing_memory",
-		metric.WithDescription("Approximate memory of waiting events, open calls, names, resources, sums and waiting messages. [Alpha]"),
+		metric.WithDescription("Approximate memory of waiting events, open calls, undecided calls, sums, names, resources and messages that wait. [Alpha]"),
 		metric.WithUnit("By"),
 	)
 	errs = errors.Join(errs, err)

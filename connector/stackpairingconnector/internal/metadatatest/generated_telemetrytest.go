@@ -359,7 +359,7 @@ func AssertEqualConnectorStackPairingLimitedCalls(t *testing.T, tt *componenttes
 func AssertEqualConnectorStackPairingMemory(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_connector_stack_pairing_memory",
-		Description: "Approximate memory of waiting events, open calls, names, resources, sums and waiting messages. [Alpha]",
+		Description: "Approximate memory of waiting events, open calls, undecided calls, sums, names, resources and messages that wait. [Alpha]",
 		Unit:        "By",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

@@ -32,10 +32,12 @@ import (
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
 
-// patient is the configuration of a connector for which no time passes.
+// patient is the configuration of a connector for which no time passes. Series end in the interval after
+// their last points.
 func patient() *Config {
 	cfg := createDefaultConfig().(*Config)
 	cfg.Interval = 24 * time.Hour
+	cfg.Metrics.Expiration = 0
 	cfg.Reorder.MaxWait, cfg.IdleTimeout = time.Hour, 2*time.Hour
 	return cfg
 }

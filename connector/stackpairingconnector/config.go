@@ -64,6 +64,8 @@ type MetricsConfig struct {
 	// MaxFunctions is the number of functions of all programs together. Further ones are counted
 	// under otel.metric.overflow of their program.
 	MaxFunctions int `mapstructure:"max_functions"`
+	// Expiration is the time for which the last points of an ended program are sent again. 0: once.
+	Expiration time.Duration `mapstructure:"expiration"`
 }
 
 // ProfilesConfig configures the sums by call path.
@@ -96,7 +98,7 @@ func createDefaultConfig() component.Config {
 	return &Config{
 		PairingConfig:   pairing.PairingConfig,
 		Keep:            configoptional.Default(KeepConfig{Functions: []FunctionConfig{}, DecideAfter: time.Minute}),
-		Metrics:         MetricsConfig{MaxFunctions: 20_000},
+		Metrics:         MetricsConfig{MaxFunctions: 20_000, Expiration: 5 * time.Minute},
 		Profiles:        ProfilesConfig{MaxPaths: 500_000},
 		Interval:        10 * time.Second,
 		Limits:          LimitsConfig{LimitsConfig: pairing.Limits, MaxUndecidedMiB: 64},
@@ -111,6 +113,7 @@ func (c *Config) Validate() error {
 	errs := []error{
 		c.engine().Validate(),
 		setting.Between("metrics.max_functions", c.Metrics.MaxFunctions, 1, 10_000_000),
+		setting.Within("metrics.expiration", c.Metrics.Expiration, 0, 1000*time.Hour),
 		setting.Between("profiles.max_paths", c.Profiles.MaxPaths, 1, 100_000_000),
 		setting.Within("interval", c.Interval, 100*time.Millisecond, 24*time.Hour),
 		setting.Between("limits.max_undecided_mib", c.Limits.MaxUndecidedMiB, 1, maxUndecidedMiB),

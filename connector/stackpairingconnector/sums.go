@@ -54,7 +54,7 @@ const maxMessageBytes = 2 << 20
 func newSums(cfg *Config, metrics, profiles bool, memory metric.Int64UpDownCounter) *sums {
 	s := &sums{now: time.Now, memory: memory}
 	if metrics {
-		s.metricSettings = functionmetrics.Settings{MaxFunctions: cfg.Metrics.MaxFunctions}
+		s.metricSettings = functionmetrics.Settings{MaxFunctions: cfg.Metrics.MaxFunctions, Expiration: cfg.Metrics.Expiration}
 		s.metrics = functionmetrics.New(s.metricSettings)
 		s.exemplars = functionmetrics.NewExemplars(s.metricSettings)
 	}
@@ -137,8 +137,17 @@ func (s *streamSums) open() {
 	from := &s.source
 	s.origin = origin.New(from.Resource, from.ResourceSchemaURL, from.Scope, from.ScopeSchemaURL)
 	if s.series != nil {
-		s.series.Open(s.origin, s.start)
+		s.series.Open(metricsOrigin(from), s.start)
 	}
+}
+
+// metricsOrigin returns the origin of metrics, without attributes of the scope. They report on the agent,
+// and change while the program runs. Each change would begin new series in Prometheus.
+func metricsOrigin(from *engine.Source) *origin.Origin {
+	scope := pcommon.NewInstrumentationScope()
+	scope.SetName(from.Scope.Name())
+	scope.SetVersion(from.Scope.Version())
+	return origin.New(from.Resource, from.ResourceSchemaURL, scope, from.ScopeSchemaURL)
 }
 
 // Add adds an increment.

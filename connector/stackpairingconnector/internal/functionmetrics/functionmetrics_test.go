@@ -138,6 +138,8 @@ type point struct {
 // overflow is the function in the name of points without room.
 const overflow = "(overflow)"
 
+const lonely = "the exporter prometheus reads only the first point without a value of a metric"
+
 // pointsOf reads metrics, and checks their definitions.
 func pointsOf(t testing.TB, metrics pmetric.Metrics) map[string]point {
 	t.Helper()
@@ -169,6 +171,7 @@ func pointsOf(t testing.TB, metrics pmetric.Metrics) map[string]point {
 				require.True(t, m.Sum().IsMonotonic())
 				require.Equal(t, pmetric.AggregationTemporalityCumulative, m.Sum().AggregationTemporality())
 				for _, p := range m.Sum().DataPoints().All() {
+					require.True(t, !p.Flags().NoRecordedValue() || m.Sum().DataPoints().Len() == 1, lonely)
 					add(p.Attributes(), point{
 						start: p.StartTimestamp(), time: p.Timestamp(), stale: p.Flags().NoRecordedValue(), count: uint64(p.IntValue()),
 					})
@@ -176,6 +179,7 @@ func pointsOf(t testing.TB, metrics pmetric.Metrics) map[string]point {
 			case pmetric.MetricTypeExponentialHistogram:
 				require.Equal(t, pmetric.AggregationTemporalityCumulative, m.ExponentialHistogram().AggregationTemporality())
 				for _, p := range m.ExponentialHistogram().DataPoints().All() {
+					require.True(t, !p.Flags().NoRecordedValue() || m.ExponentialHistogram().DataPoints().Len() == 1, lonely)
 					exemplars := ""
 					for _, e := range p.Exemplars().All() {
 						exemplars += fmt.Sprintf("%d/%d %v at %d;", e.TraceID()[15], e.SpanID()[7], e.DoubleValue(), e.Timestamp()/second)
@@ -368,6 +372,31 @@ func TestIncrementsDoNotPileUp(t *testing.T) {
 	assert.Less(t, most, 25_000)
 	got := pointsOf(t, m.Interval(start+second, NewExemplars(m.settings)))
 	assert.EqualValues(t, 2000, got[pointOf("a", "code.function.calls", "f", "")].count)
+}
+
+func TestSeriesOfAnEndedProgramExpire(t *testing.T) {
+	f := incrementOf(ended{function: "f", durations: []int64{10}})
+	for name, test := range map[string]struct {
+		settings Settings
+		values   int // intervals with values after the end
+	}{
+		"at the end of the time":              {Settings{MaxFunctions: 100, Expiration: 30 * time.Second}, 4},
+		"if others need the room":             {Settings{MaxFunctions: 1, Expiration: 30 * time.Second}, 1},
+		"in the next interval without a time": {Settings{MaxFunctions: 100}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, none := New(test.settings), NewExemplars(test.settings)
+			s := m.Open(originOf("a"), start)
+			s.Add(f)
+			s.End()
+			var got []bool
+			for i := pcommon.Timestamp(1); m.Bytes() > 0; i++ {
+				p := pointsOf(t, m.Interval(start+10*i*second, none))[pointOf("a", "code.function.duration", "f", "")]
+				got = append(got, p.stale)
+			}
+			assert.Equal(t, append(make([]bool, test.values), true), got)
+		})
+	}
 }
 
 func TestSeriesStartWithTheirResource(t *testing.T) {

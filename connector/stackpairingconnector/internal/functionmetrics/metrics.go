@@ -63,7 +63,7 @@ func (of *Stream) Open(from *origin.Origin, start pcommon.Timestamp) {
 		s.start = start
 	}
 	s.streams++
-	s.isFinal = false
+	s.ended, s.isFinal = 0, false
 	of.series = s
 }
 
@@ -133,8 +133,8 @@ func (m *Metrics) merge() {
 func (s *Stream) End() { s.series.streams-- }
 
 // Interval returns the points of all series at a time, and attaches the exemplars. An origin without
-// streams is in it twice: with its last values, and next time with points without a value, which end
-// its series.
+// streams keeps its last values until they expire. Then it has points without a value once, which end its
+// series.
 func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.Metrics {
 	m.merge()
 	metrics := pmetric.NewMetrics()
@@ -150,16 +150,27 @@ func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.
 			s.attach(key.outcomeKey, exemplar)
 		}
 	}
-	m.origins = slices.DeleteFunc(m.origins, m.forgets)
+	m.origins = slices.DeleteFunc(m.origins, func(s *series) bool { return m.forgets(s, now) })
 	m.last = now
 	return metrics
 }
 
+// isFull reports whether other programs need the room of ended ones.
+func (m *Metrics) isFull() bool {
+	return max(m.functions, len(m.origins)) >= m.settings.MaxFunctions
+}
+
 // forgets reports whether the series of an origin ended. If so it frees their room.
-func (m *Metrics) forgets(s *series) bool {
+func (m *Metrics) forgets(s *series, now pcommon.Timestamp) bool {
 	s.durations = pmetric.ExponentialHistogramDataPointSlice{}
-	if ends := s.streams == 0 && (s.isFinal || s.isEmpty()); !ends {
-		s.isFinal = s.streams == 0
+	if s.streams > 0 {
+		return false
+	}
+	if !s.isFinal && !s.isEmpty() {
+		if s.ended == 0 {
+			s.ended = now
+		}
+		s.isFinal = now >= s.ended+pcommon.Timestamp(m.settings.Expiration) || m.isFull()
 		return false
 	}
 	delete(m.byKey, s.origin.Key)

@@ -20,6 +20,9 @@ type Settings struct {
 	// counts as one more. It also bounds the origins. All others are summed in series with the
 	// attribute otel.metric.overflow.
 	MaxFunctions int
+	// Expiration is the time for which the last points of an origin without streams are sent again, unless
+	// others need its room.
+	Expiration time.Duration
 }
 
 // shared is what all series share.
@@ -45,7 +48,9 @@ type Exemplar struct {
 type series struct {
 	origin *origin.Origin
 	start  pcommon.Timestamp
-	// isSent: points with the start time were made. isFinal: the points with the last values were.
+	// ended is the first interval without streams; 0: there are streams.
+	ended pcommon.Timestamp
+	// isSent: points with the start time were made. isFinal: the next points end the series.
 	isSent, isFinal bool
 	// isRest: all calls are in the rest.
 	isRest bool
@@ -242,8 +247,41 @@ func (s *series) appendTo(metrics pmetric.Metrics, now pcommon.Timestamp) {
 			o.setValues(p)
 		}
 	}
-	if !s.isFinal {
+	if s.isFinal {
+		separatePoints(scope.Metrics())
+	} else {
 		s.durations = durations
+	}
+}
+
+// separatePoints moves points without a value into metrics of their own. The exporter prometheus ends the
+// series of the first such point of a metric, and ignores all further ones.
+func separatePoints(metrics pmetric.MetricSlice) {
+	for i := range metrics.Len() {
+		m, first := metrics.At(i), true
+		isFurther := func() bool {
+			further := !first
+			first = false
+			return further
+		}
+		d := definition{m.Name(), m.Unit(), m.Description()}
+		if m.Type() == pmetric.MetricTypeSum {
+			m.Sum().DataPoints().RemoveIf(func(p pmetric.NumberDataPoint) bool {
+				further := isFurther()
+				if further {
+					p.MoveTo(d.appendSum(metrics, 1).AppendEmpty())
+				}
+				return further
+			})
+			continue
+		}
+		m.ExponentialHistogram().DataPoints().RemoveIf(func(p pmetric.ExponentialHistogramDataPoint) bool {
+			further := isFurther()
+			if further {
+				p.MoveTo(d.appendHistogram(metrics, 1).AppendEmpty())
+			}
+			return further
+		})
 	}
 }
 

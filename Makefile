@@ -30,9 +30,9 @@ BENCH_AGAINST ?=
 CONFIG ?= config/standalone.yaml
 # Packages with several goroutines: their tests run under the race detector, which makes them many times slower, and so
 # with -short. Packages with tests that -short makes smaller are also tested in full, without the race detector.
-RACE_PACKAGES ?= ./receiver/... ./processor/... ./exporter/... ./extension/... ./internal/bytefrog/sim/... ./internal/bytefrog/guard/... ./internal/bytefrog/hq/... \
+RACE_PACKAGES ?= ./receiver/... ./processor/... ./connector/... ./exporter/... ./extension/... ./internal/bytefrog/sim/... ./internal/bytefrog/guard/... ./internal/bytefrog/hq/... \
 	./internal/lttng/lttnglive/... ./internal/lttng/lttngagent/... ./internal/lttng/symbols/... ./internal/lttng/process/... ./internal/lttng/sim/... ./internal/rbkit/sim/... ./internal/rbkit/zmtp/... \
-	./internal/greys/... ./internal/call/calltree/... ./internal/receiverkit/... ./internal/componentkit/...
+	./internal/greys/... ./internal/call/calltree/... ./internal/call/engine/... ./internal/receiverkit/... ./internal/componentkit/...
 
 # Packages below them without goroutines: generated code.
 NO_RACE_PACKAGES ?= /internal/(metadata|metadatatest)$$
@@ -84,7 +84,7 @@ MODULES := . cmd test internal/tools
 RUNS_386 := $(filter linux/amd64 linux/386,$(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH))
 
 # What binaries are made of: Go files and what those embed.
-SOURCES := $(shell find cmd exporter extension internal processor receiver \
+SOURCES := $(shell find cmd connector exporter extension internal processor receiver \
 	\( -path internal/tools -o -path test/backends -o -name testdata \) -prune -o \
 	-type f ! -name '*_test.go' ! -name '*.md' -print 2>/dev/null)
 

@@ -55,8 +55,9 @@ type pipelineConfig struct {
 	Receivers, Processors, Exporters []string
 }
 
-// spanReceivers are the receivers whose spans are no batches of call events.
-var spanReceivers = []string{"greys", "rbkit"}
+// spanReceivers are the receivers whose spans are no batches of call events. The connector has paired
+// its spans.
+var spanReceivers = []string{"greys", "rbkit", pairing}
 
 // carriesBatches reports whether a receiver of the pipeline can send batches.
 func (p pipelineConfig) carriesBatches() bool {
@@ -131,6 +132,8 @@ var deliveredTwice = map[string]string{
 	// A queue would lose spans at kill -9. The comment above the pipeline describes the effect of a
 	// full disk on the counts.
 	"standalone.yaml traces": "otlp_json_file/spans",
+	// The other consumer recognises spans that it has.
+	"calls.yaml traces/kept": "otlp_json_file/spans",
 }
 
 // componentType returns the type of a component's ID, "otlp_json_file" for "otlp_json_file/spans".
@@ -207,7 +210,7 @@ func violations(name string, config collectorConfig, document *yaml.Node) []stri
 	var broken []string
 	for pipeline, p := range config.Service.Pipelines {
 		where := name + " " + pipeline
-		broken = append(broken, orderViolations(where, isTraces(pipeline), p)...)
+		broken = append(broken, orderViolations(where, isTraces(pipeline), p, config)...)
 		if isTraces(pipeline) {
 			broken = append(broken, queueViolations(where, p, config)...)
 		}
@@ -271,13 +274,15 @@ func storageViolations(where, id string, config collectorConfig) []string {
 	return nil
 }
 
-// orderViolations checks which components a pipeline has, and their order.
-func orderViolations(where string, traces bool, p pipelineConfig) []string {
+// orderViolations checks which components a pipeline has, and their order. A pipeline that only receives
+// from connectors needs no memory limiter: one in front of the connector refuses early enough.
+func orderViolations(where string, traces bool, p pipelineConfig, config collectorConfig) []string {
 	var broken []string
 	if indexOfType(p.Processors, "batch") >= 0 {
 		broken = append(broken, where+": the batch processor reports success before delivery; batch in the exporter's sending_queue")
 	}
-	if len(p.Processors) == 0 || componentType(p.Processors[0]) != "memory_limiter" {
+	isReceiver := func(id string) bool { _, connector := config.Connectors[id]; return !connector }
+	if slices.ContainsFunc(p.Receivers, isReceiver) && (len(p.Processors) == 0 || componentType(p.Processors[0]) != "memory_limiter") {
 		broken = append(broken, where+": memory_limiter has to be first")
 	}
 	if !traces {
@@ -427,8 +432,8 @@ func TestShippedConfigurationsPairBatchesBeforeTheyExportThem(t *testing.T) {
 					continue
 				}
 				for _, id := range p.Exporters {
-					assert.Contains(t, []string{"otlp_grpc", routing}, componentType(id),
-						"%s has no %s: unpaired batches may only go to other collectors", pipeline, pairing)
+					assert.Contains(t, []string{"otlp_grpc", routing, pairing}, componentType(id),
+						"%s has no %s: unpaired batches may only go to other collectors, or to the connector", pipeline, pairing)
 				}
 			}
 		})
@@ -455,10 +460,12 @@ exporters:
 service:
   pipelines:
     traces: {receivers: [bytefrog], processors: [memory_limiter, stack_pairing, tail_sampling], exporters: [otlp_grpc, span_metrics]}
+    metrics: {receivers: [span_metrics], exporters: [otlp_grpc]}
 `
 	for _, test := range []struct{ name, old, new, want string }{
 		{"a batch processor", "stack_pairing,", "stack_pairing, batch/x,", "the batch processor reports success before delivery"},
 		{"no memory limiter", "memory_limiter, ", "", "memory_limiter has to be first"},
+		{"a receiver beside a connector without a memory limiter", "receivers: [span_metrics]", "receivers: [span_metrics, bytefrog]", "memory_limiter has to be first"},
 		{"sampling before pairing", "stack_pairing, tail_sampling", "tail_sampling, stack_pairing", "tail_sampling samples batches"},
 		{"sampling without pairing", "stack_pairing, ", "", "tail_sampling samples batches"},
 		{"a second consumer without a queue", "[otlp_grpc, span_metrics]", "[otlp_grpc, file]", "file has none"},

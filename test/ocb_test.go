@@ -55,7 +55,7 @@ func TestACustomCollectorIsBuiltAndRunsByThePage(t *testing.T) {
 	var config collectorConfig
 	require.NoError(t, yaml.Unmarshal([]byte(configuration), &config))
 	for pipeline, p := range config.Service.Pipelines {
-		assert.Empty(t, orderViolations(pipeline, isTraces(pipeline), p))
+		assert.Empty(t, orderViolations(pipeline, isTraces(pipeline), p, config))
 	}
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)

@@ -9,12 +9,14 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
@@ -72,6 +74,42 @@ func renew(spans []ptrace.Span, round byte) {
 func renewed(id pcommon.TraceID, round byte) pcommon.TraceID {
 	id[0] = round
 	return id
+}
+
+// BenchmarkFoldCallPaths folds the message of an interval with 100,000 call paths of up to 30
+// frames, with threads: paths that are new, or known; and paths in the order of their callers, or in
+// none.
+func BenchmarkFoldCallPaths(b *testing.B) {
+	const paths, functions = 100_000, 2000
+	random := rand.New(rand.NewPCG(1, 1))
+	s, stack := sums{}, []string{"main"}
+	for len(s) < paths {
+		stack = stack[:max(1, len(stack)-random.IntN(5))]
+		for range 1 + random.IntN(3) {
+			stack = append(stack[:min(len(stack), 29)], fmt.Sprintf("org.apache.maven.lifecycle.internal.Class%d.method", random.IntN(functions)))
+			s.of(false, 1+random.Int64N(8), stack...).values = [pathValues]int64{3, random.Int64N(2), 1 + random.Int64N(1000)}
+		}
+	}
+	for _, order := range []struct {
+		name string
+		pd   pprofile.Profiles
+	}{{"by_caller", s.profiles(nil, "s")}, {"in_no_order", s.profiles(random, "s")}} {
+		for _, profile := range order.pd.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().All() {
+			profile.SetProfileID(pprofile.NewProfileIDEmpty())
+		}
+		g := newBed(b)
+		require.NoError(b, g.consumeProfiles(context.Background(), order.pd))
+		b.Run(order.name+"_known", func(b *testing.B) {
+			cputime.Events(b, len(s), func() { require.NoError(b, g.consumeProfiles(context.Background(), order.pd)) })
+		})
+		b.Run(order.name+"_new", func(b *testing.B) {
+			cputime.Events(b, len(s), func() {
+				g.store.ResetAll()
+				require.NoError(b, g.consumeProfiles(context.Background(), order.pd))
+			})
+		})
+		b.ReportMetric(float64(g.store.Usage().Nodes), "nodes")
+	}
 }
 
 // BenchmarkFoldMemory folds a captured Maven build many times, 50 million spans of the same paths.

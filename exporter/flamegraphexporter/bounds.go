@@ -13,8 +13,8 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 )
 
-// bounds log, once for each burst, that a bound was reached. Otherwise an operator would take a
-// part of the calls for all of them.
+// bounds log, once for each burst, that a bound was reached, or that calls count twice. Otherwise an
+// operator would take wrong numbers for right ones.
 type bounds struct {
 	mu    sync.Mutex
 	known [len(bounded)]uint64
@@ -40,6 +40,8 @@ var bounded = [...]struct {
 		func(c *calltree.Counters) uint64 { return c.SilentServices }},
 	{"Samples are dropped: their service has profiles of too many kinds",
 		func(c *calltree.Counters) uint64 { return c.DroppedSamples }},
+	{"A service sends spans and profiles of call paths, and both count, so its calls count twice: set count_spans to false",
+		func(c *calltree.Counters) uint64 { return c.MixedServices }},
 	{"Windows are refused, because max_windows are being collected: raise it",
 		func(c *calltree.Counters) uint64 { return c.RefusedWindows }},
 	{"The exporter no longer waits for some callers, and shows their calls without them: raise max_pending or max_nodes",

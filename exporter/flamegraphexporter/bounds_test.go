@@ -27,6 +27,7 @@ func TestEachBoundIsLoggedOnceForABurst(t *testing.T) {
 		func(c *calltree.Counters) *uint64 { return &c.Shed.Calls },
 		func(c *calltree.Counters) *uint64 { return &c.SilentServices },
 		func(c *calltree.Counters) *uint64 { return &c.DroppedSamples },
+		func(c *calltree.Counters) *uint64 { return &c.MixedServices },
 		func(c *calltree.Counters) *uint64 { return &c.RefusedWindows },
 		func(c *calltree.Counters) *uint64 { return &c.ParentsNotSeen.Limit },
 	} {

@@ -20,11 +20,15 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/connector/connectortest"
+	"go.opentelemetry.io/collector/connector/xconnector"
 	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/xconsumer"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 
+	"github.com/callbraid/callbraid/connector/stackpairingconnector"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/bytefrogagent"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/capture"
 	"github.com/callbraid/callbraid/internal/bytefrog/sim/replay"
@@ -100,24 +104,14 @@ func capturedTraces(t testing.TB, name string, maxSpansPerTrace, spans int) []pt
 	t.Helper()
 	ctx, host, end := context.Background(), componenttest.NewNopHost(), &sink{}
 	telemetry := componenttest.NewTelemetry()
-	pairing, receiving := stackpairingprocessor.NewFactory(), bytefrogreceiver.NewFactory()
+	pairing := stackpairingprocessor.NewFactory()
 	toProcessor := processortest.NewNopSettings(pairing.Type())
 	toProcessor.TelemetrySettings = telemetry.NewTelemetrySettings()
 	processor, err := pairing.CreateTraces(ctx, toProcessor,
 		configured(t, pairing, patientProcessor, "max_spans_per_trace", maxSpansPerTrace), end)
 	require.NoError(t, err)
-	endpoint := testkit.Address(t)
-	toReceiver := receivertest.NewNopSettings(receiving.Type())
-	toReceiver.TelemetrySettings = telemetry.NewTelemetrySettings()
-	receiver, err := receiving.CreateTraces(ctx, toReceiver,
-		configured(t, receiving, patientReceiver, "endpoint", endpoint), processor)
-	require.NoError(t, err)
 	require.NoError(t, processor.Start(ctx, host))
-	require.NoError(t, receiver.Start(ctx, host))
-
-	play(t, name, endpoint)
-	end.await(t, spans)
-	require.NoError(t, receiver.Shutdown(ctx))
+	playInto(t, name, telemetry, processor, func() { end.await(t, spans) })
 	for _, counter := range lost {
 		require.Zero(t, telemetrytest.Sum(t, telemetry, "otelcol_"+counter), counter)
 	}
@@ -125,6 +119,48 @@ func capturedTraces(t testing.TB, name string, maxSpansPerTrace, spans int) []pt
 	require.NoError(t, telemetry.Shutdown(ctx))
 	require.Equal(t, spans, end.spans)
 	return end.calls
+}
+
+// playInto plays a capture by its agent into the receiver, which sends batches to a component. Then it
+// waits.
+func playInto(t testing.TB, name string, telemetry *componenttest.Telemetry, pairing consumer.Traces, wait func()) {
+	t.Helper()
+	ctx, receiving, endpoint := context.Background(), bytefrogreceiver.NewFactory(), testkit.Address(t)
+	toReceiver := receivertest.NewNopSettings(receiving.Type())
+	toReceiver.TelemetrySettings = telemetry.NewTelemetrySettings()
+	receiver, err := receiving.CreateTraces(ctx, toReceiver,
+		configured(t, receiving, patientReceiver, "endpoint", endpoint), pairing)
+	require.NoError(t, err)
+	require.NoError(t, receiver.Start(ctx, componenttest.NewNopHost()))
+	play(t, name, endpoint)
+	wait()
+	require.NoError(t, receiver.Shutdown(ctx))
+}
+
+// foldCapturedPaths plays a capture into the connector, and folds its profiles of call paths.
+func foldCapturedPaths(t testing.TB, name string, calls int, byThread bool) *bed {
+	t.Helper()
+	g, telemetry, ctx := newBed(t), componenttest.NewTelemetry(), context.Background()
+	pairing := stackpairingconnector.NewFactory().(xconnector.Factory)
+	set := connectortest.NewNopSettings(pairing.Type())
+	set.TelemetrySettings = telemetry.NewTelemetrySettings()
+	next, err := xconsumer.NewProfiles(g.consumeProfiles)
+	require.NoError(t, err)
+	settings := maps.Clone(patientProcessor)
+	settings["interval"] = 100 * time.Millisecond
+	connector, err := pairing.CreateTracesToProfiles(ctx, set,
+		configured(t, pairing, settings, "profiles", map[string]any{"by_thread": byThread}), next)
+	require.NoError(t, err)
+	require.NoError(t, connector.Start(ctx, componenttest.NewNopHost()))
+	playInto(t, name, telemetry, connector, func() {
+		testkit.EventuallyWithin(t, busyPatience, fmt.Sprintf("%d calls", calls), func() (bool, string) {
+			folded := g.store.Counters().Calls
+			return folded >= uint64(calls), fmt.Sprint(folded)
+		})
+	})
+	require.NoError(t, connector.Shutdown(ctx))
+	require.NoError(t, telemetry.Shutdown(ctx))
+	return g
 }
 
 // configured is the configuration of a component: its defaults, settings, and one more.
@@ -170,8 +206,9 @@ func below(caller uint64, name string) uint64 {
 	}{caller, name})
 }
 
-// referenceTree is the call tree of a capture, computed from its bytes alone.
-func referenceTree(t testing.TB, name string) map[uint64]callPath {
+// referenceTree is the call tree of a capture, computed from its bytes alone. If it is marked,
+// truncated calls have paths of their own.
+func referenceTree(t testing.TB, name string, marked bool) map[uint64]callPath {
 	t.Helper()
 	run, err := reference.Open(capturePath(name))
 	require.NoError(t, err)
@@ -186,12 +223,12 @@ func referenceTree(t testing.TB, name string) map[uint64]callPath {
 		if s.Parent >= 0 {
 			caller = place(spans[s.Parent])
 		}
-		return below(caller, referenceName(s))
+		return below(caller, referenceName(s, marked))
 	}
 	tree := map[uint64]callPath{}
 	for _, s := range spans {
 		p := tree[place(s)]
-		p.name = referenceName(s)
+		p.name = referenceName(s, marked)
 		p.calls++
 		if s.Unwound {
 			p.errors++
@@ -203,29 +240,32 @@ func referenceTree(t testing.TB, name string) map[uint64]callPath {
 	return tree
 }
 
-func referenceName(s *reference.Span) string {
-	if s.Truncated != "" {
+func referenceName(s *reference.Span, marked bool) string {
+	if marked && s.Truncated != "" {
 		return reference.Qualified(s.Function) + " truncated"
 	}
 	return reference.Qualified(s.Function)
 }
 
-// snapshotTree is the tree of a snapshot.
-func snapshotTree(t testing.TB, snapshot calltree.Snapshot) map[uint64]callPath {
+// snapshotTree is the tree of a snapshot, with or without marks.
+func snapshotTree(t testing.TB, snapshot calltree.Snapshot, marked bool) map[uint64]callPath {
 	t.Helper()
 	tree, places := map[uint64]callPath{}, make([]uint64, len(snapshot.Nodes))
 	for i, n := range snapshot.Nodes {
 		caller, name := uint64(0), n.Function
-		if n.Mark == calltree.Truncated {
+		if marked && n.Mark == calltree.Truncated {
 			name += " truncated"
 		}
 		if n.Parent >= 0 {
 			caller = places[n.Parent]
 		}
 		places[i] = below(caller, name)
-		tree[places[i]] = callPath{name, n.Calls, n.Errors, n.Total, n.Self}
+		p := tree[places[i]]
+		tree[places[i]] = callPath{name, p.calls + n.Calls, p.errors + n.Errors, p.total + n.Total, p.self + n.Self}
 	}
-	require.Len(t, tree, len(snapshot.Nodes), "a path has one node")
+	if marked {
+		require.Len(t, tree, len(snapshot.Nodes), "a path has one node")
+	}
 	return tree
 }
 
@@ -289,18 +329,24 @@ func batches(spans []ptrace.Span, size func() int) iter.Seq[ptrace.Traces] {
 	}
 }
 
+// capturedProgram is a program with a capture, and the number of its calls.
+type capturedProgram struct {
+	name  string
+	calls int
+}
+
+func capturedPrograms() []capturedProgram {
+	if testing.Short() {
+		return []capturedProgram{{"shop", 4_793}}
+	}
+	return []capturedProgram{{"shop", 4_793}, {"maven", mavenCalls}}
+}
+
 // The call trees of real programs equal those of their captures, which a slow and obvious reference
 // computes from the bytes, for any cutting of traces and any order of spans.
 func TestTreesOfCapturesAreThoseOfTheReference(t *testing.T) {
-	programs := []struct {
-		name  string
-		calls int
-	}{{"shop", 4_793}, {"maven", mavenCalls}}
-	if testing.Short() {
-		programs = programs[:1]
-	}
-	for _, program := range programs {
-		want := referenceTree(t, program.name)
+	for _, program := range capturedPrograms() {
+		want := referenceTree(t, program.name, true)
 		for _, maxSpansPerTrace := range []int{20_000, 100} {
 			traces := capturedTraces(t, program.name, maxSpansPerTrace, program.calls)
 			for _, order := range orders {
@@ -311,7 +357,7 @@ func TestTreesOfCapturesAreThoseOfTheReference(t *testing.T) {
 					}
 					snapshot, ok := g.store.Snapshot(capturedService, calltree.Calls)
 					require.True(t, ok)
-					compare(t, want, snapshotTree(t, snapshot))
+					compare(t, want, snapshotTree(t, snapshot, true))
 					counters := g.store.Counters()
 					assert.EqualValues(t, program.calls, counters.Spans)
 					assert.Zero(t, counters.Duplicates+counters.Forgotten+counters.FoldedPaths)
@@ -319,6 +365,27 @@ func TestTreesOfCapturesAreThoseOfTheReference(t *testing.T) {
 					assert.Zero(t, g.store.Usage().Waiting)
 				})
 			}
+		}
+	}
+}
+
+// The profiles of the connector make the same trees. But callees of truncated calls are below the plain
+// path there, so marks are not compared.
+func TestTreesOfCapturesFromCallPathsAreThoseOfTheReference(t *testing.T) {
+	for _, program := range capturedPrograms() {
+		want := referenceTree(t, program.name, false)
+		for _, byThread := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, by thread: %v", program.name, byThread), func(t *testing.T) {
+				g := foldCapturedPaths(t, program.name, program.calls, byThread)
+				snapshot, ok := g.store.Snapshot(capturedService, calltree.Calls)
+				require.True(t, ok)
+				compare(t, want, snapshotTree(t, snapshot, false))
+				service, counters := g.store.Services()[0], g.store.Counters()
+				assert.EqualValues(t, program.calls, counters.Calls)
+				assert.EqualValues(t, program.calls, service.Calls)
+				assert.Zero(t, counters.CutSamples+counters.FoldedPaths+counters.Samples)
+				assert.Equal(t, byThread, service.Threads > 0)
+			})
 		}
 	}
 }

@@ -33,6 +33,9 @@ type Config struct {
 	// FollowLinks places a span without parent below the span of its link, if the link marks a trace
 	// that was cut there.
 	FollowLinks bool `mapstructure:"follow_links"`
+	// CountSpans counts spans in the call trees. Otherwise they are only kept for traces, because
+	// profiles of call paths have their calls.
+	CountSpans bool `mapstructure:"count_spans"`
 	// PendingTimeout is the time for which spans wait for their parent, and parents are remembered
 	// for spans that arrive later.
 	PendingTimeout time.Duration `mapstructure:"pending_timeout"`
@@ -84,6 +87,7 @@ func createDefaultConfig() component.Config {
 		ServerConfig:       server,
 		MaxConnections:     1000,
 		FollowLinks:        true,
+		CountSpans:         true,
 		PendingTimeout:     time.Hour,
 		MaxPending:         500_000,
 		MaxNodes:           1_000_000,
@@ -143,6 +147,7 @@ func (c *Config) settings() calltree.Settings {
 		MaxPending:     c.MaxPending,
 		MaxNameBytes:   c.MaxNameBytes,
 		MaxNamesBytes:  c.MaxNamesMiB * mib,
+		KeepOnly:       !c.CountSpans,
 		MaxKeptSpans:   c.Traces.MaxSpans,
 		MaxWindows:     c.MaxWindows,
 	}

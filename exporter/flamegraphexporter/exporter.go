@@ -28,6 +28,7 @@ type flameGraph struct {
 	spans sync.Pool
 	// duplicates counts ignored spans: an attribute marks them as a second span of the same call.
 	duplicates atomic.Uint64
+	recent     recentProfiles
 	// forget removes it from the shared ones.
 	forget func()
 

@@ -83,6 +83,13 @@ func FuzzConsume(f *testing.F) {
 	profiles, err := new(pprofile.ProtoMarshaler).MarshalProfiles(w.Profiles)
 	require.NoError(f, err)
 	f.Add(profiles)
+	s := sums{}
+	s.of(false, 3, "main", "work").values = [pathValues]int64{2, 1, 10}
+	s.of(true, 3, "main", "work").values = [pathValues]int64{1, 0, 5}
+	s.of(false, 0, furtherPaths).values = [pathValues]int64{1, 0, 5}
+	profiles, err = new(pprofile.ProtoMarshaler).MarshalProfiles(s.profiles(nil, "s"))
+	require.NoError(f, err)
+	f.Add(profiles)
 	td := ptrace.NewTraces()
 	rs := td.ResourceSpans().AppendEmpty()
 	rs.Resource().Attributes().PutStr(attributeService, "s")

@@ -44,6 +44,7 @@ const (
 // consumeProfiles folds all samples. It never fails.
 func (g *flameGraph) consumeProfiles(_ context.Context, pd pprofile.Profiles) error {
 	r := newProfileReader(pd, g.config.MaxNameBytes)
+	r.recent = &g.recent
 	r.read(g.store, pd)
 	r.fold(g.store)
 	g.logBounds()
@@ -71,6 +72,9 @@ type profileReader struct {
 	found []sampled
 	// stack is memory to use again.
 	stack []calltree.Frame
+	// paths read call paths, and recent are the IDs of their profiles; nil: none.
+	paths  *callPaths
+	recent *recentProfiles
 	// left is the number of further frames that may be read.
 	left int
 }
@@ -131,7 +135,8 @@ type sum struct {
 }
 
 // read adds up the samples of all profiles. They are folded later, so that each stack is
-// walked once in a message however many samples, threads and profiles name it.
+// walked once in a message however many samples, threads and profiles name it. Call paths are
+// folded after each resource.
 func (r *profileReader) read(store *calltree.Store, pd pprofile.Profiles) {
 	for _, rp := range pd.ResourceProfiles().All() {
 		from := originOf(rp.Resource())
@@ -141,11 +146,19 @@ func (r *profileReader) read(store *calltree.Store, pd pprofile.Profiles) {
 				r.readProfile(store, from, profile)
 			}
 		}
+		if r.paths != nil {
+			r.paths.fold(store, from)
+		}
 	}
 }
 
 func (r *profileReader) readProfile(store *calltree.Store, from calltree.Origin, profile pprofile.Profile) {
-	at := sampled{source: r.number(source{service: from.Service, kind: r.kind(profile.SampleType())})}
+	kind := r.kind(profile.SampleType())
+	if of, ok := r.pathValueOf(profile, kind); ok {
+		r.readPaths(store, from, profile, of)
+		return
+	}
+	at := sampled{source: r.number(source{service: from.Service, kind: kind})}
 	for _, sample := range profile.Samples().All() {
 		said := r.attributes(sample.AttributeIndices())
 		if said.hasThread {
@@ -161,6 +174,17 @@ func (r *profileReader) readProfile(store *calltree.Store, from calltree.Origin,
 		r.sums[at].add(sample)
 	}
 	r.reportThreads(store, from)
+}
+
+// readPaths adds up the call paths of a profile, unless it arrived before.
+func (r *profileReader) readPaths(store *calltree.Store, from calltree.Origin, profile pprofile.Profile, of pathValue) {
+	if r.recent != nil && !r.recent.isFirst(profile.ProfileID(), of) {
+		return
+	}
+	if r.paths == nil {
+		r.paths = newCallPaths(r)
+	}
+	r.paths.add(store, from, profile, of)
 }
 
 // reportThreads reports threads to the store.
@@ -328,6 +352,8 @@ type attributes struct {
 	hasThread bool
 	// class is the index of the attribute that has one, or noAttribute.
 	class int32
+	// truncated: the ends of the calls were not seen.
+	truncated bool
 }
 
 func (r *profileReader) attributes(indexes pcommon.Int32Slice) attributes {
@@ -342,6 +368,8 @@ func (r *profileReader) attributes(indexes pcommon.Int32Slice) attributes {
 			said.thread.ID, said.hasThread = a.Value().Int(), a.Value().Type() == pcommon.ValueTypeInt
 		case attributeThreadName:
 			said.thread.Name = a.Value().Str()
+		case attributeTruncated:
+			said.truncated = a.Value().Type() != pcommon.ValueTypeBool || a.Value().Bool()
 		case attributeClass:
 			if a.Value().Type() == pcommon.ValueTypeStr {
 				said.class = index

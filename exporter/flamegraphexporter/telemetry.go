@@ -41,6 +41,9 @@ func (g *flameGraph) observe() error {
 	return errors.Join(
 		t.RegisterExporterFlameGraphSpansCallback(counted(func(c *calltree.Counters) uint64 { return c.Spans })),
 		t.RegisterExporterFlameGraphDuplicateSpansCallback(counted(func(c *calltree.Counters) uint64 { return c.Duplicates + g.duplicates.Load() })),
+		t.RegisterExporterFlameGraphUncountedSpansCallback(counted(func(c *calltree.Counters) uint64 { return c.UncountedSpans })),
+		t.RegisterExporterFlameGraphPathCallsCallback(counted(func(c *calltree.Counters) uint64 { return c.Calls })),
+		t.RegisterExporterFlameGraphDuplicateProfilesCallback(counted(func(*calltree.Counters) uint64 { return g.recent.ignored() })),
 		t.RegisterExporterFlameGraphSamplesCallback(counted(func(c *calltree.Counters) uint64 { return c.Samples })),
 		t.RegisterExporterFlameGraphDroppedSamplesCallback(counted(func(c *calltree.Counters) uint64 { return c.DroppedSamples })),
 		t.RegisterExporterFlameGraphCutSamplesCallback(counted(func(c *calltree.Counters) uint64 { return c.CutSamples })),

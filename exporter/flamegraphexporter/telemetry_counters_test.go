@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
@@ -59,6 +60,12 @@ func eventful(t *testing.T) *bed {
 		b.store.FoldSamples(calltree.Origin{Service: "four"}, calltree.Kind{Type: fmt.Sprint(i)}, calltree.Sample{Frames: []calltree.Frame{{Function: "f"}}, Count: 10, Value: 1})
 	}
 	b.store.FoldSamples(calltree.Origin{Service: "four"}, calltree.Kind{Type: "1"}, calltree.Sample{IsCut: true, Count: 17, Value: 1})
+	paths := calltree.NewCallPaths()
+	paths.Add(paths.RestBelow(0, calltree.Folded), 29, 0, 1, false)
+	b.store.FoldPaths(calltree.Origin{Service: "four"}, paths, time.Second)
+	for range 9 + 1 {
+		b.recent.isFirst(pprofile.ProfileID{1}, pathCalls)
+	}
 	refuseWindows(t, b.store, 11)
 	b.server.handler.Store(dropWindows(t, b.store, 6))
 	return b
@@ -114,7 +121,7 @@ func TestEachMetricIsOfItsOwnCounter(t *testing.T) {
 		"spans": c.Spans, "duplicate_spans": c.Duplicates, "samples": c.Samples, "dropped_samples": c.DroppedSamples, "cut_samples": 17,
 		"other_services": c.OtherServices, "silent_services": c.SilentServices, "forgotten_spans": c.Forgotten,
 		"folded_paths": c.FoldedPaths, "dropped_kept_spans": c.DroppedKept, "dropped_traces": c.DroppedTraces,
-		"refused_windows": 11, "dropped_windows": 6,
+		"path_calls": 29, "duplicate_profiles": 9, "refused_windows": 11, "dropped_windows": 6,
 	} {
 		assert.Positive(t, want, name)
 		assert.Empty(t, names[want], "%s could be %s: both are %d", names[want], name, want)

@@ -4,6 +4,6 @@
 // Package testkit has the common parts of the unit tests of several packages: free addresses, and waiting
 // for a condition. Its packages below are test data in code: a slow and obvious pairing
 // (reference), names of threads (lanenames), captures of LTTng (lttngdata), hostile requests (nested, handovers), and
-// measurements (cputime, telemetrytest). No program imports them, except the readers of captures, which the simulators
-// use.
+// measurements (cputime, telemetrytest), and the rules of profiles (profiletest). No program imports them, except the
+// readers of captures, which the simulators use.
 package testkit

@@ -10,10 +10,10 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/internal/testkit/profiletest"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
-	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
 // Any message of a server, among correct messages, leaves everything within its bounds, and

@@ -26,9 +26,9 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/internal/testkit/profiletest"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
-	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
 // update writes the golden files again: go test -run Golden -update. testdata/golden/README.md

@@ -18,10 +18,10 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
 	"github.com/callbraid/callbraid/internal/receiverkit/receivertestbed"
+	"github.com/callbraid/callbraid/internal/testkit/profiletest"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile"
-	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/records"
 )
 

@@ -14,10 +14,10 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/schema"
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
+	"github.com/callbraid/callbraid/internal/testkit/profiletest"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
-	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/records"
 )
 

@@ -12,10 +12,10 @@ import (
 
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/internal/testkit/profiletest"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/process"
-	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
 // Folded classes don't mix with a class of the name other.

@@ -16,8 +16,8 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/rbkitserver"
 	"github.com/callbraid/callbraid/internal/rbkit/zmtp"
+	"github.com/callbraid/callbraid/internal/testkit/profiletest"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
-	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
 func TestBadMessagesAreCountedByKind(t *testing.T) {

@@ -64,7 +64,7 @@ const (
 	callevent    = "./internal/call/callevent"
 	guard        = "./internal/bytefrog/guard"
 	receiver     = "./receiver/bytefrogreceiver/internal/session"
-	pairing      = "./processor/stackpairingprocessor"
+	pairing      = "./internal/call/engine"
 	distribution = "./test"
 	lttng        = "./receiver/lttnglivereceiver/internal/session"
 	rbkit        = "./internal/rbkit"

@@ -31,7 +31,7 @@ var suites = []suite{
 	{pkg: "./receiver/bytefrogreceiver/internal/session", pattern: "^Benchmark(BytesToBatches|SumBytes|BytesToSpans|BuildSpans|BytesToNothing)$", time: "0.5s"},
 	{pkg: "./test", pattern: "^BenchmarkReplay$", time: "1x", rounds: 3}, // it repeats by itself
 	{pkg: "./test", pattern: "^BenchmarkReplayWithLazyCollection$", time: "1x", rounds: 1},
-	{pkg: "./processor/stackpairingprocessor", pattern: "^Benchmark(ConsumeTraces|CopySpans|SmallHandOver|CopySmallHandOver|OtherSpans|DecodeOtherSpans)$", time: "0.5s"},
+	{pkg: "./internal/call/engine", pattern: "^Benchmark(ConsumeTraces|CopySpans|SmallHandOver|CopySmallHandOver|OtherSpans|DecodeOtherSpans)$", time: "0.5s"},
 	{pkg: "./internal/bytefrog/guard", pattern: "^Benchmark(Pass|Walk|Latency)$", time: "0.5s"},
 	{pkg: "./test", pattern: "^BenchmarkBehindAGuard$", time: "1x", rounds: 2},
 	{pkg: "./test", pattern: "^Benchmark(OneCollector|Tiers|SmallBatches|ShortStreams)$", time: "1x", rounds: 1},
@@ -66,6 +66,7 @@ var formerly = map[string]string{
 	zmtp:      "./internal/zmtp",
 	lttng:     "./receiver/lttnglivereceiver",
 	receiver:  "./receiver/bytefrogreceiver",
+	pairing:   "./processor/stackpairingprocessor",
 }
 
 // folder is the folder of a package in a checkout. It need not exist.

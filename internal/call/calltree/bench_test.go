@@ -5,6 +5,7 @@ package calltree
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -32,6 +33,50 @@ func BenchmarkSnapshot(b *testing.B) {
 			t.copy()
 		}
 	})
+}
+
+// BenchmarkFoldPaths folds 100,000 call paths, which are new in the first round and known later, in
+// pieces. It reports the longest time for a piece, which is that under the lock.
+func BenchmarkFoldPaths(b *testing.B) {
+	const pieces = 100_000 / PathsAtOnce
+	random := rand.New(rand.NewPCG(1, 1))
+	all := make([]*CallPaths, pieces)
+	for i := range all {
+		p := NewCallPaths()
+		frames := make([]uint32, 1000)
+		for f := range frames {
+			frames[f] = p.AddFrame(Frame{Function: fmt.Sprintf("org.apache.maven.lifecycle.internal.Class%d.method", f), File: "Class.java", Line: 1})
+		}
+		at := []uint32{0}
+		for p.Len() < PathsAtOnce {
+			path := p.Below(at[random.IntN(len(at))], frames[random.IntN(len(frames))], Plain)
+			p.Add(path, 1, 0, 1, false)
+			at = append(at, path)
+		}
+		all[i] = p
+	}
+	for _, windows := range []int{0, 10} {
+		b.Run(fmt.Sprint("windows_", windows), func(b *testing.B) {
+			longest := time.Duration(0)
+			for b.Loop() {
+				set := settings()
+				set.MaxWindows = windows
+				s := NewStore(set)
+				s.FoldPaths(Origin{Service: "s"}, NewCallPaths(), time.Second)
+				for range windows {
+					_, _, _ = s.openWindow("s", Calls)
+				}
+				for range 2 {
+					for _, p := range all {
+						begin := time.Now()
+						s.FoldPaths(Origin{Service: "s"}, p, time.Second)
+						longest = max(longest, time.Since(begin))
+					}
+				}
+			}
+			b.ReportMetric(float64(longest)/float64(time.Millisecond), "longest-ms")
+		})
+	}
 }
 
 // BenchmarkShrink folds spans that all have a path of their own into a store that is full.

@@ -132,8 +132,8 @@ func checkTree(t testing.TB, s *Store, tree *tree, refs map[uint32]uint32) {
 			placed++
 			require.Equal(t, uint32(i), tree.find(n.parent, n.label))
 			functions[n.label.function()]++
-			if n.label.mark() == Folded {
-				require.Zero(t, n.first, "nothing is below a folded node")
+			if n.label == labelFolded || n.label == labelDeep {
+				require.Zero(t, n.first, "nothing is below a node that stands for several")
 			}
 		case stateWaiting:
 			require.Zero(t, n.values)

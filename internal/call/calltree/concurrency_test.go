@@ -27,6 +27,7 @@ func TestSeveralGoroutinesUseAStore(t *testing.T) {
 					Trace: traceID(1), ID: spanID(i), ParentTrace: traceID(1), Parent: spanID(i / 2), Function: fmt.Sprint("f", i%7),
 					Start: 1, End: 5, HasThread: true, Thread: int64(f),
 				}})
+				s.FoldPaths(Origin{Service: "p"}, grown("main/f"), time.Second)
 				s.FoldSamples(Origin{Service: "r"}, Kind{Type: "cpu"}, Sample{Frames: []Frame{{Function: "f"}}, Count: 1, Value: 1})
 			}
 		})
@@ -63,4 +64,5 @@ func TestSeveralGoroutinesUseAStore(t *testing.T) {
 	}
 	assert.EqualValues(t, spans, calls)
 	assert.Equal(t, folders, s.Services()[len(s.Services())-1].Threads)
+	assert.EqualValues(t, spans, s.Counters().Calls)
 }

@@ -7,6 +7,12 @@ package calltree
 type Counters struct {
 	// Spans were folded. Duplicates had arrived before and were ignored.
 	Spans, Duplicates uint64
+	// UncountedSpans were only kept, because of Settings.KeepOnly.
+	UncountedSpans uint64
+	// Calls are those of call paths.
+	Calls uint64
+	// MixedServices sent spans that count and call paths. Each counts once until its next reset.
+	MixedServices uint64
 	// OtherServices are spans and samples of more services than are allowed.
 	OtherServices uint64
 	// SilentServices were evicted with their trees, because they were silent for PendingTimeout
@@ -26,7 +32,7 @@ type Counters struct {
 	// Samples of profiles were folded. DroppedSamples were of more kinds than are allowed.
 	Samples, DroppedSamples uint64
 	// CutSamples were folded below [MissingParent], because their stacks have no frames or were
-	// cut.
+	// cut. Those of call paths are in nodes [Folded].
 	CutSamples uint64
 	// RefusedWindows were refused because too many were open.
 	RefusedWindows uint64

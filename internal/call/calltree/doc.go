@@ -1,8 +1,8 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package calltree folds spans, and stacks of profiles, into call trees. A tree has a node
-// for each path of calls, with the number of calls, errors and the time. The package knows no
+// Package calltree folds spans, call paths, and stacks of profiles, into call trees. A tree has a
+// node for each path of calls, with the number of calls, errors and the time. The package knows no
 // collector and no format for trees.
 //
 // # The way of a span
@@ -17,6 +17,9 @@
 //     which callees wait. spantable.go finds them by ID and by age.
 //   - keptspans.go has the latest spans as they arrived, for traces (traces.go).
 //   - forest.go has the trees of all services by number, and tree.go a tree.
+//
+// callpaths.go folds the sums of call paths, which their sender counted. They need none of the
+// steps for single spans, because the sender knows each caller.
 //
 // A reader copies the tree, and makes a [Snapshot] of the copy (snapshot.go, nodes.go). A
 // window has values of its own at the nodes of the tree (window.go).

@@ -21,6 +21,8 @@ type functions struct {
 	// bytes is the memory of the functions, and used has that of all trees.
 	bytes int
 	used  *usage
+	// removals changes when a number gets another meaning, or none.
+	removals uint64
 }
 
 type function struct {
@@ -103,6 +105,7 @@ func (f *functions) unref(n uint32) {
 	if fn.refs--; n == 0 || fn.refs > 0 {
 		return
 	}
+	f.removals++
 	f.charge(-bytesOfFunction - len(fn.name) - len(fn.file))
 	f.byName.remove(fn.hash, n, f)
 	*fn = function{}
@@ -111,6 +114,7 @@ func (f *functions) unref(n uint32) {
 
 // compact keeps only functions with references. It returns their new numbers.
 func (f *functions) compact() (numbers []uint32) {
+	f.removals++
 	numbers = make([]uint32, len(f.all))
 	used := make([]function, 1, withSpareRoom(len(f.all)-len(f.free)))
 	used[0] = f.all[0]

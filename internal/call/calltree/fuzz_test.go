@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzStore makes spans of bytes, five each, with few IDs, so that they call each other in circles
+// FuzzStore makes spans and call paths of bytes, five each, with few IDs, so that they call each other in circles
 // and arrive again, in a small store. For any input it ends, no call is lost, and check passes.
 func FuzzStore(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 1, 0, 3, 4})
@@ -44,6 +44,8 @@ func FuzzStore(f *testing.F) {
 				s.FoldSamples(Origin{Service: service}, Kind{Type: fmt.Sprint(data[1] & 1)}, Sample{
 					Frames: []Frame{{Function: fmt.Sprint(data[2] & 7)}, {Function: fmt.Sprint(data[3] & 7)}}, Count: 1, Value: int64(int8(data[4])),
 				})
+			case 5:
+				s.FoldPaths(Origin{Service: service}, grown(fmt.Sprint(data[1]&7, "/", data[2]&7, "/", data[3]&7)), time.Duration(data[4])*time.Second)
 			default:
 				s.Fold(Origin{Service: service}, []Span{fuzzedSpan(data)})
 			}

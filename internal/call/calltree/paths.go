@@ -54,10 +54,10 @@ func part(t *tree, n uint32, all float64) float64 {
 	return math.Abs(float64(t.nodes[n].total)) / all
 }
 
-// canFold reports whether a node is a path of a function.
+// canFold reports whether a node is a path of a function, or stands for deeper ones.
 func canFold(t *tree, n uint32) bool {
 	at := &t.nodes[n]
-	return n != top && at.state == statePlaced && at.label.function() != 0
+	return n != top && at.state == statePlaced && (at.label.function() != 0 || at.label == labelDeep)
 }
 
 // foldUpTo folds the nodes, in pre-order, that are at most as large as the limit and have only

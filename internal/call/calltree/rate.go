@@ -3,23 +3,63 @@
 
 package calltree
 
-// rateSeconds is the number of seconds for a rate.
-const rateSeconds = 10
+import (
+	"time"
+	"unsafe"
+)
 
-// rate counts items in each of the last seconds, and in the current one.
+const (
+	// rateSeconds is the number of seconds for a rate.
+	rateSeconds = 10
+	// maxSpread is the largest number of seconds over which items are spread.
+	maxSpread = 60
+)
+
+// rate counts items in each of the last seconds, and in the current one. Spread items also count
+// in seconds to come. Each second has its place in the ring by its number.
 type rate struct {
-	counts  [rateSeconds + 1]uint64
-	seconds [rateSeconds + 1]uint32
+	ring []secondCount
+}
+
+type secondCount struct {
+	count  uint64
+	second uint32
 }
 
 // add adds the items of a second.
 func (r *rate) add(second uint32, n uint64) {
-	i := second % (rateSeconds + 1)
-	if r.seconds[i] != second {
-		r.seconds[i], r.counts[i] = second, 0
+	if r.ring == nil {
+		r.ring = make([]secondCount, rateSeconds+1)
 	}
-	r.counts[i] += n
+	at := &r.ring[second%uint32(len(r.ring))]
+	if at.second != second {
+		*at = secondCount{second: second}
+	}
+	at.count = plusCount(at.count, n)
 }
+
+// spread adds the items of an interval before a second, over an interval as long after it. So the
+// rate is even if a sender reports once in an interval.
+func (r *rate) spread(second uint32, n uint64, interval time.Duration) {
+	seconds := uint32(max(1, (min(interval, maxSpread*time.Second)+time.Second-1)/time.Second))
+	if seconds > 1 && len(r.ring) <= rateSeconds+1 {
+		old := r.ring
+		r.ring = make([]secondCount, rateSeconds+maxSpread+1)
+		for _, c := range old {
+			if c.count > 0 {
+				r.add(c.second, c.count)
+			}
+		}
+	}
+	// Later seconds get the remainder.
+	for i := range seconds {
+		share := n / uint64(seconds-i)
+		r.add(second+i, share)
+		n -= share
+	}
+}
+
+func (r *rate) bytes() int64 { return int64(cap(r.ring)) * int64(unsafe.Sizeof(secondCount{})) }
 
 // of is the mean number of items in the seconds before this one.
 func (r *rate) of(second uint32) float64 {
@@ -27,11 +67,11 @@ func (r *rate) of(second uint32) float64 {
 	if length == 0 {
 		return 0
 	}
-	sum := uint64(0)
-	for i, s := range r.seconds {
-		if s < second && s+length >= second {
-			sum += r.counts[i]
+	sum := 0.0
+	for _, c := range r.ring {
+		if c.second < second && c.second+length >= second {
+			sum += float64(c.count)
 		}
 	}
-	return float64(sum) / float64(length)
+	return sum / float64(length)
 }

@@ -34,6 +34,11 @@ const (
 // makeForOne makes room for one more span or sample.
 func (r *room) makeForOne() {
 	r.seen.makeRoomForOne(r.settings.MaxPending)
+	r.shrinkFull()
+}
+
+// shrinkFull makes room for nodes and names if there is none left.
+func (r *room) shrinkFull() {
 	if r.forest.used.nodes >= r.settings.MaxNodes {
 		r.shrinkNodes()
 		r.compact(isSparseTree)

@@ -26,6 +26,8 @@ type Service struct {
 	Rate float64
 	// LastSeen is the time of the last call or sample.
 	LastSeen time.Time
+	// CountedTwice: spans that count and call paths arrived since From.
+	CountedTwice bool
 	// Kinds are those with trees: Calls first, then in the order of their texts.
 	Kinds []Kind
 }
@@ -39,8 +41,10 @@ type service struct {
 	// instance is that of the last spans: a number of the functions of calls.
 	instance uint32
 	missing  Missing
-	// called: calls arrived, not only samples.
-	called        bool
+	// called: calls arrived, not only samples. hasSpans and hasPaths: spans that count, and call
+	// paths, arrived since the last reset. mixed: both did, and were counted.
+	called, hasSpans, hasPaths, mixed bool
+
 	count, errors uint64
 	from, last    time.Time
 	rate          rate
@@ -64,20 +68,17 @@ func (sv *service) setInstance(instance string) {
 	f.ref(sv.instance)
 }
 
-// countArrival counts calls or samples that arrive.
-func (sv *service) countArrival(now time.Time, second uint32, calls int) {
+// countArrival counts spans or samples that arrive.
+func (sv *service) countArrival(now time.Time, second uint32, items uint64) {
 	sv.last = now
-	sv.shown.add(second, max(1, uint64(calls)))
-	sv.rate.add(second, uint64(calls))
+	sv.shown.add(second, max(1, items))
 }
 
-// countCall counts a folded call.
-func (sv *service) countCall(failed bool) {
+// countCalls counts folded calls.
+func (sv *service) countCalls(calls, errors uint64) {
 	sv.called = true
-	sv.count++
-	if failed {
-		sv.errors++
-	}
+	sv.count = plusCount(sv.count, calls)
+	sv.errors = plusCount(sv.errors, errors)
 }
 
 // trees are all trees of the service.
@@ -99,7 +100,7 @@ func (sv *service) describe(second uint32) Service {
 	return Service{
 		Name: sv.name, Threads: sv.threads.count(), ThreadsMore: sv.threads.more,
 		Calls: sv.count, Errors: sv.errors, From: sv.from,
-		Rate: sv.rate.of(second), LastSeen: sv.last, Kinds: sv.kinds(),
+		Rate: sv.rate.of(second), LastSeen: sv.last, CountedTwice: sv.mixed, Kinds: sv.kinds(),
 	}
 }
 
@@ -117,4 +118,6 @@ func (sv *service) kinds() []Kind {
 const emptyServiceBytes = 500
 
 // bytes is the memory of the service beside its trees.
-func (sv *service) bytes() int64 { return emptyServiceBytes + int64(len(sv.name)) + sv.threads.bytes() }
+func (sv *service) bytes() int64 {
+	return emptyServiceBytes + int64(len(sv.name)) + sv.threads.bytes() + sv.rate.bytes()
+}

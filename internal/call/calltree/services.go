@@ -120,6 +120,7 @@ func (s *services) forgetSilent(now uint32) bool {
 // nothing needs.
 func (s *services) reset(sv *service) {
 	sv.from, sv.count, sv.errors = s.now(), 0, 0
+	sv.hasSpans, sv.hasPaths, sv.mixed = false, false, false
 	s.forest.epoch++
 	s.kept.dropOf(sv.calls.number)
 	sv.setInstance("")

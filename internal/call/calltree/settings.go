@@ -23,6 +23,8 @@ type Settings struct {
 	// MaxNameBytes bounds a name, and MaxNamesBytes all names. The second has to be at least
 	// [LeastNames] times the first, and [NamesOfService] for each service.
 	MaxNameBytes, MaxNamesBytes int
+	// KeepOnly: spans are kept for [Store.Trace], and do not count.
+	KeepOnly bool
 	// MaxKeptSpans bounds the spans that are kept as they arrived, for [Store.Trace]; 0: none.
 	MaxKeptSpans int
 	// MaxWindows bounds the open windows.

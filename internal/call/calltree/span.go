@@ -49,6 +49,14 @@ func (s *Span) caller() spanKey { return newSpanKey(&s.ParentTrace, &s.Parent) }
 // hasCaller reports whether the caller can be in the span's own tree.
 func (s *Span) hasCaller() bool { return s.Parent != (SpanID{}) && !s.Remote }
 
+// errorsOf is the number of errors of a span.
+func errorsOf(s *Span) uint64 {
+	if s.Error {
+		return 1
+	}
+	return 0
+}
+
 // mark is Truncated or Plain.
 func (s *Span) mark() Mark {
 	if s.Truncated {

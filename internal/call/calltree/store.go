@@ -63,7 +63,12 @@ func (s *Store) Fold(from Origin, spans []Span) {
 	now := s.second()
 	s.expire(now)
 	sv := s.services.named(from.Service, uint64(len(spans)), now)
-	sv.countArrival(s.now(), now, len(spans))
+	sv.countArrival(s.now(), now, uint64(len(spans)))
+	if !s.settings.KeepOnly {
+		sv.rate.add(now, uint64(len(spans)))
+		sv.hasSpans = true
+		s.noteMixed(sv)
+	}
 	sv.setInstance(from.Instance)
 	for len(spans) > 0 {
 		n := min(len(spans), len(s.hashes))
@@ -71,6 +76,15 @@ func (s *Store) Fold(from Origin, spans []Span) {
 		spans = spans[n:]
 	}
 	s.settle(sv)
+}
+
+// noteMixed counts a service once if its calls count as spans and in call paths. The other services
+// share one tree, and each of them may have only one of these.
+func (s *Store) noteMixed(sv *service) {
+	if sv.hasSpans && sv.hasPaths && !sv.mixed && sv.name != OtherServices {
+		sv.mixed = true
+		s.counters.MixedServices++
+	}
 }
 
 // foldSome folds spans for whose hashes there is room. If callees come first it begins with
@@ -107,6 +121,8 @@ func (s *Store) foldSome(sv *service, spans []Span, now uint32) {
 //     those took longer.
 //  5. Reduce the caller's own time by the time of the call.
 //  6. Remember the span for callees that arrive later.
+//
+// If spans are only kept, it skips steps 2 to 5, and remembers the span to find duplicates.
 func (s *Store) fold(sv *service, span *Span, hash, now uint32) {
 	t := sv.calls
 	own, first := s.seen.arrive(t, span, hash, now)
@@ -118,19 +134,26 @@ func (s *Store) fold(sv *service, span *Span, hash, now uint32) {
 	t.functions.ref(function)
 	t.functions.place(function, span.File, span.Line, s.settings.MaxNameBytes)
 	s.kept.keep(sv, span, function, now)
+	if s.settings.KeepOnly {
+		s.seen.remember(t, span, own, top, 0, hash, now)
+		t.functions.unref(function)
+		s.counters.UncountedSpans++
+		return
+	}
 
 	caller, parent := s.seen.place(t, span, own, now)
 	took := span.duration()
 	waiting, callees := s.seen.waiting(own)
 	n := t.nodeOfCall(waiting, parent, function, span.mark())
-	t.countCall(n, took, callees, span.Error)
+	errors := errorsOf(span)
+	t.countCall(n, took, callees, errors)
 	if caller != 0 {
 		s.seen.reduceCaller(t, caller, parent, took, now)
 	}
 	s.seen.remember(t, span, own, n, took, hash, now)
 	t.functions.unref(function)
 	s.counters.Spans++
-	sv.countCall(span.Error)
+	sv.countCalls(1, errors)
 }
 
 // FoldSamples folds samples of one service and kind, which is not [Calls]. It copies the

@@ -51,7 +51,8 @@ type node struct {
 	label  label
 	// first is its first child; next and prev are its siblings. 0: none.
 	first, next, prev uint32
-	// refs is the number of spans and merged nodes that refer to it.
+	// refs is the number of spans and merged nodes that refer to it. Spans that are only kept
+	// refer to the top.
 	refs  uint32
 	state state
 	values
@@ -73,6 +74,7 @@ func (l label) mark() Mark                   { return Mark(l & markMask) }
 var (
 	labelMissing = newLabel(0, MissingParent)
 	labelFolded  = newLabel(0, Folded)
+	labelDeep    = newLabel(0, Deep)
 )
 
 // labelAtTop is the label of a waiting node whose children are at the top until its call
@@ -423,7 +425,7 @@ func (t *tree) clear(now time.Time, epoch uint32) {
 
 // isIdle reports whether nothing of the tree is needed.
 func (t *tree) isIdle() bool {
-	return t.live == 0 && t.functions.byName.used == 0 && len(t.windows) == 0
+	return t.live == 0 && t.nodes[top].refs == 0 && t.functions.byName.used == 0 && len(t.windows) == 0
 }
 
 // nodeOfCall is the node of a call below its caller's: step 3 of folding. Callees that wait
@@ -441,13 +443,10 @@ func (t *tree) nodeOfCall(waiting, parent, function uint32, m Mark) uint32 {
 
 // countCall counts a call at its node: step 4 of folding. callees is the time of callees that
 // arrived before, which counts below 0.
-func (t *tree) countCall(n uint32, took, callees int64, failed bool) {
-	v := values{calls: 1, total: took, self: took}
+func (t *tree) countCall(n uint32, took, callees int64, errors uint64) {
+	v := values{calls: 1, errors: errors, total: took, self: took}
 	if callees != 0 {
 		v.self = max(0, plus(took, callees))
-	}
-	if failed {
-		v.errors = 1
 	}
 	if t.nodes[n].label.mark() == Folded {
 		v.total = 0 // it is in that of the path that was folded

@@ -12,10 +12,19 @@ type values struct {
 }
 
 func (v *values) add(o *values) {
-	v.calls += o.calls
-	v.errors += o.errors
+	v.calls = plusCount(v.calls, o.calls)
+	v.errors = plusCount(v.errors, o.errors)
 	v.total = plus(v.total, o.total)
 	v.self = plus(v.self, o.self)
+}
+
+// plusCount adds two counts. A sum beyond their range is the largest number.
+func plusCount(a, b uint64) uint64 {
+	sum := a + b
+	if sum < a {
+		return math.MaxUint64
+	}
+	return sum
 }
 
 // plus adds two numbers. A sum beyond their range is the largest or smallest number.

@@ -23,7 +23,8 @@ const (
 	sharedBytes = int(unsafe.Sizeof(sharedValue{})) + 16
 )
 
-// attribute is an attribute of a waiting event or of an open frame.
+// attribute is an attribute of a waiting event, of an open frame, or of a finished call that
+// waits.
 type attribute struct{ key, value *sharedValue }
 
 // sharedValue is a value of a batch, copied: the strings of a batch share memory, and an
@@ -31,8 +32,9 @@ type attribute struct{ key, value *sharedValue }
 // which counts once.
 type sharedValue struct {
 	value callevent.Value
-	// users is the number of keys and values of kept attributes that refer to it.
-	users int
+	// users is the number of keys and values of kept attributes that refer to it. records is
+	// the part of them in finished calls that wait.
+	users, records int
 }
 
 // batchValues are the values of the current batch.
@@ -64,7 +66,7 @@ func (v batchValues) ofFirstEvent(all []callevent.Attribute) (own []attribute, r
 }
 
 // attributeMemory counts the bytes that the kept attributes of a stream take: those of
-// waiting events and of open frames.
+// waiting events, of open frames, and of finished calls that wait.
 type attributeMemory int
 
 // charge counts attributes that are kept from now on.
@@ -94,6 +96,25 @@ func (v *sharedValue) use() (bytes int) {
 func (v *sharedValue) drop() (bytes int) {
 	v.users--
 	if v.users > 0 {
+		return 0
+	}
+	return sharedBytes + len(v.value.Str())
+}
+
+// record adds a finished call that waits. It returns the bytes that such calls hold because
+// of it. The call is a user too.
+func (v *sharedValue) record() (bytes int) {
+	v.records++
+	if v.records > 1 {
+		return 0
+	}
+	return sharedBytes + len(v.value.Str())
+}
+
+// forget removes a finished call. It returns the bytes that such calls do not hold any more.
+func (v *sharedValue) forget() (bytes int) {
+	v.records--
+	if v.records > 0 {
 		return 0
 	}
 	return sharedBytes + len(v.value.Str())

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/callsum"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
+	"github.com/callbraid/callbraid/internal/testkit/reference"
 )
 
 const (
@@ -62,7 +65,7 @@ func program() []happened {
 }
 
 // batches packs and unpacks the events in batches.
-func batches(b *testing.B, events []happened) (unpacked []*callevent.Batch) {
+func batches(b testing.TB, events []happened) (unpacked []*callevent.Batch) {
 	for len(events) > 0 {
 		n := min(len(events), benchBatch)
 		packed, err := pack(delivery{events: events[:n], received: testEpoch + int64(time.Hour)}, 1_000_000)
@@ -126,7 +129,7 @@ func benchmarkPair(b *testing.B, order []*callevent.Batch, settings Settings) {
 	events, spans, allocs := 0, uint64(0), uint64(0)
 	var before, after runtime.MemStats
 	for b.Loop() {
-		s := NewStream(&settings)
+		s := NewStream(&settings, testRandom)
 		for i, batch := range order {
 			// After a fifth of its events a stream has its usual state.
 			if i == len(order)/5 {
@@ -155,6 +158,60 @@ func BenchmarkPair(b *testing.B) {
 	benchmarkPair(b, batches(b, program()), wide())
 }
 
+// BenchmarkPairSums accepts a captured Maven build in order, without sums, and with sums of each kind.
+func BenchmarkPairSums(b *testing.B) {
+	events := maven(b)
+	order := batches(b, events)
+	for _, bench := range []struct {
+		name string
+		sums *callsum.Settings
+	}{
+		{"none", nil},
+		{"functions", &callsum.Settings{}},
+		{"paths", &callsum.Settings{Paths: true, MaxPaths: 100_000}},
+		{"rest", &callsum.Settings{Paths: true, MaxPaths: 100}},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			settings := wide()
+			settings.Sums, settings.SumsOnly = bench.sums, true
+			var out Output
+			cputime.Events(b, len(events), func() {
+				s := NewStream(&settings, nil)
+				for _, batch := range order {
+					s.Accept(batch, 0, &out)
+				}
+				s.End(callevent.CauseEnded, &out)
+				out.Reset()
+			})
+		})
+	}
+}
+
+// maven has the events of a captured Maven build.
+func maven(b *testing.B) (events []happened) {
+	run, err := reference.Open("../../../testdata/bytefrog/maven.zip")
+	if err != nil {
+		b.Fatal(err)
+	}
+	const enter, exit, throw, unwind = 20, 21, 22, 23
+	kinds := map[byte]callevent.Kind{
+		enter: callevent.KindEnter, exit: callevent.KindExit, throw: callevent.KindThrow, unwind: callevent.KindUnwind,
+	}
+	functions := map[string]*callevent.Function{}
+	for _, e := range run.Events {
+		h := happened{sequence: uint64(e.Sequence), time: testEpoch + int64(e.Time)*1_000_000, kind: callevent.KindSkip}
+		if kind := kinds[e.Type]; kind != 0 {
+			if functions[e.Method] == nil {
+				functions[e.Method] = &callevent.Function{Qualified: reference.Qualified(e.Method), Display: reference.Display(e.Method), Text: e.Method}
+			}
+			h.kind, h.function, h.exception, h.line = kind, functions[e.Method], e.Exception, uint32(e.Line)
+			h.lane = callevent.Lane{ID: uint64(e.Thread), Name: fmt.Sprintf("thread-%d", e.Thread)}
+		}
+		events = append(events, h)
+	}
+	return events
+}
+
 // BenchmarkPairReordered accepts batches of three connections: some 100,000 events wait.
 func BenchmarkPairReordered(b *testing.B) {
 	benchmarkPair(b, connections(b, program()), wide())
@@ -164,5 +221,12 @@ func BenchmarkPairReordered(b *testing.B) {
 func BenchmarkPairLeavingOut(b *testing.B) {
 	settings := wide()
 	settings.MinDuration = int64(time.Hour)
+	benchmarkPair(b, batches(b, program()), settings)
+}
+
+// BenchmarkPairSelecting keeps 1% of the traces, and those with errors.
+func BenchmarkPairSelecting(b *testing.B) {
+	settings := wide()
+	settings.Keep = &Keep{SlowerThan: int64(time.Hour), Threshold: NoThreshold / 100 * 99, MaxBytes: 64 << 20}
 	benchmarkPair(b, batches(b, program()), settings)
 }

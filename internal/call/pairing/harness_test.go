@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/callsum"
 )
 
 const (
@@ -49,6 +50,7 @@ type finished struct {
 	DroppedThrows uint32
 	Throws        []Throw
 	Attributes    []Attribute
+	Kept          Criterion
 }
 
 func (f finished) String() string {
@@ -135,6 +137,17 @@ func countersText(c Counters) string {
 			fmt.Fprintf(&b, "breaks %s %d\n", cause, n)
 		}
 	}
+	for by := range CriterionCount {
+		if n := c.Keep.Traces[by]; n != 0 {
+			fmt.Fprintf(&b, "kept %s: %d traces, %d calls\n", by, n, c.Keep.Calls[by])
+		}
+	}
+	if k := c.Keep; k.LimitedTraces != 0 {
+		fmt.Fprintf(&b, "limited %d traces, %d calls\n", k.LimitedTraces, k.LimitedCalls)
+	}
+	if k := c.Keep; k.EarlyByTime+k.EarlyByBound != 0 {
+		fmt.Fprintf(&b, "early by time %d, by bound %d\n", k.EarlyByTime, k.EarlyByBound)
+	}
 	if c.BelowResolution {
 		fmt.Fprintln(&b, "below resolution")
 	}
@@ -149,14 +162,21 @@ type rig struct {
 	batch      callevent.Batch
 	out        Output
 	spans      []finished
+	sums       []callsum.Increment
 	counters   Counters
 	now        time.Duration
 	// fault is the first fault.
 	fault string
 }
 
+// testRandom is the random number of a trace: uniform below 2^56.
+func testRandom(root uint64) uint64 {
+	root = (root + 1) * 0x9e3779b97f4a7c15
+	return (root ^ root>>29) * 0xbf58476d1ce4e5b9 >> 8
+}
+
 func newRig(settings *Settings, resolution int64) *rig {
-	return &rig{stream: NewStream(settings), resolution: resolution}
+	return &rig{stream: NewStream(settings, testRandom), resolution: resolution}
 }
 
 var testStreamID = callevent.StreamID{1, 2, 3}
@@ -253,12 +273,17 @@ func (r *rig) giveUpOldest() bool {
 	return did
 }
 
+func (r *rig) forget() { r.stream.Forget(&r.out); r.collect() }
+
+func (r *rig) takeSums() { r.sums = append(r.sums, r.stream.TakeSums()) }
+
 func (r *rig) end(cause callevent.Cause) { r.stream.End(cause, &r.out); r.collect() }
 
 // collect moves the output into the rig, and checks the state of the stream.
 func (r *rig) collect() {
 	r.full()
 	r.counters.add(r.out.Counters)
+	r.sums = append(r.sums, r.out.Sums...)
 	r.out.Reset()
 	if wrong := r.stream.wrong(); wrong != "" {
 		r.blame("state: %s", wrong)
@@ -271,7 +296,7 @@ func (r *rig) full() {
 		f := finished{
 			Function: *s.Function, Lane: s.Lane, LaneName: s.LaneName, Start: s.Start, End: s.End, Sequence: s.Sequence,
 			Parent: s.Parent, Trace: s.Trace, Link: s.Link, LinkTrace: s.LinkTrace, Truncated: s.Truncated, Unwound: s.Unwound,
-			ErrorType: s.ErrorType, Line: s.Line, LeftOut: s.LeftOut, DroppedThrows: s.DroppedThrows,
+			ErrorType: s.ErrorType, Line: s.Line, LeftOut: s.LeftOut, DroppedThrows: s.DroppedThrows, Kept: s.Kept,
 		}
 		f.Throws = append(f.Throws, r.out.Throws[s.Throws.From:s.Throws.To]...)
 		f.Attributes = append(f.Attributes, r.out.Attributes[s.Attributes.From:s.Attributes.To]...)
@@ -303,6 +328,14 @@ func (c *Counters) add(o Counters) {
 		c.Truncated[cause] += o.Truncated[cause]
 		c.Breaks[cause] += o.Breaks[cause]
 	}
+	for by := range CriterionCount {
+		c.Keep.Traces[by] += o.Keep.Traces[by]
+		c.Keep.Calls[by] += o.Keep.Calls[by]
+	}
+	c.Keep.LimitedTraces += o.Keep.LimitedTraces
+	c.Keep.LimitedCalls += o.Keep.LimitedCalls
+	c.Keep.EarlyByTime += o.Keep.EarlyByTime
+	c.Keep.EarlyByBound += o.Keep.EarlyByBound
 }
 
 // difference has the lines that are only in want, with a minus, and those that are only in got, with a plus.

@@ -15,7 +15,7 @@ import (
 // wrong computes the counts of the stream again, and checks its state between two calls. It returns the first fault;
 // empty: none.
 func (s *Stream) wrong() string {
-	for _, check := range []func() string{s.wrongOrder, s.wrongStacks, s.wrongTraces, s.wrongNames} {
+	for _, check := range []func() string{s.wrongOrder, s.wrongStacks, s.wrongTraces, s.wrongNames, s.wrongUndecided} {
 		if wrong := check(); wrong != "" {
 			return wrong
 		}
@@ -120,6 +120,7 @@ func (s *Stream) wrongStacks() string {
 	if len(s.stacks.laneIDs) != len(s.stacks.lanes) || len(s.stacks.lanes) > s.settings.MaxLanes {
 		return fmt.Sprintf("%d lanes with %d IDs", len(s.stacks.lanes), len(s.stacks.laneIDs))
 	}
+	kept = append(kept, s.stacks.undecided.allAttributes())
 	ownBytes += sizeOfValues(kept)
 	if stackBytes != s.stacks.bytes || ownBytes != int(s.stacks.attributes) {
 		return fmt.Sprintf("stacks take %d bytes and attributes %d, counted %d and %d", stackBytes, ownBytes, s.stacks.bytes, s.stacks.attributes)
@@ -207,6 +208,99 @@ func (n *names) wrongBytes(s *stacks) string {
 	if lanes != n.bytesOfLanes || bytes != n.bytes || n.sweptBytes > n.bytesOfLanes || len(n.laneNameIDs) != len(n.laneNames) {
 		return fmt.Sprintf("names take %d bytes, and those of %d lanes %d; counted %d and %d, swept %d of %d",
 			bytes, len(n.laneNames), lanes, n.bytes, n.bytesOfLanes, n.sweptBytes, len(n.laneNameIDs))
+	}
+	return ""
+}
+
+// allAttributes are the attributes of all waiting calls.
+func (u *undecided) allAttributes() (all []attribute) {
+	if u == nil {
+		return nil
+	}
+	for i := range u.traces {
+		attributes := u.attributes.read(&u.traces[i].attributes)
+		for range u.traces[i].attributes.count {
+			all = append(all, *attributes.next())
+		}
+	}
+	return all
+}
+
+func (s *Stream) wrongUndecided() string {
+	u := s.stacks.undecided
+	if u == nil {
+		return ""
+	}
+	waiting, chunks := 0, 0
+	for i := range u.traces {
+		t := &u.traces[i]
+		for _, l := range []list{t.records, t.details, t.throws, t.attributes} {
+			chunks += (l.count + chunkLength - 1) / chunkLength
+		}
+		references := 0
+		if i < len(s.stacks.traces.all) {
+			references = s.stacks.traces.all[i].references
+		}
+		if references == 0 && (t.records != list{} || t.details != list{} || t.throws != list{} || t.attributes != list{} || t.slow || t.failed || t.named) {
+			return fmt.Sprintf("a trace that has ended is undecided: %+v", t)
+		}
+		if t.records.count > 0 {
+			waiting++
+		}
+		records, detailed, throws, attributes := u.records.read(&t.records), u.details.read(&t.details), 0, 0
+		for range t.records.count {
+			if r := records.next(); r.detailed {
+				d := detailed.next()
+				throws, attributes = throws+int(d.throws), attributes+int(d.attributes)
+			}
+		}
+		if throws != t.throws.count || attributes != t.attributes.count {
+			return fmt.Sprintf("%d throws and %d attributes of %+v", throws, attributes, t)
+		}
+	}
+	queued, older := 0, noTrace
+	for id := u.oldest; id != noTrace; id = u.traces[id].newer {
+		t := &u.traces[id]
+		if t.older != older || t.records.count == 0 || older != noTrace && u.traces[older].since > t.since {
+			return fmt.Sprintf("trace %d in the queue after %d: %+v", id, older, t)
+		}
+		queued, older = queued+1, id
+	}
+	if queued != waiting || u.newest != older {
+		return fmt.Sprintf("%d traces wait, %d in the queue up to %d, expected %d", waiting, queued, u.newest, older)
+	}
+	inArenas := 0
+	for _, fault := range []string{
+		wrongArena(&u.records, &inArenas), wrongArena(&u.details, &inArenas), wrongArena(&u.throws, &inArenas), wrongArena(&u.attributes, &inArenas),
+	} {
+		if fault != "" {
+			return fault
+		}
+	}
+	for _, c := range u.attributes.free {
+		if u.attributes.chunks[c].items != [chunkLength]attribute{} {
+			return "a free chunk has attributes"
+		}
+	}
+	values := sizeOfValues([][]attribute{u.allAttributes()})
+	held := int64(u.records.heldBytes() + u.details.heldBytes() + u.throws.heldBytes() + u.attributes.heldBytes() + values)
+	if chunks != inArenas || values != u.valueBytes || held != u.charged {
+		return fmt.Sprintf("%d chunks, counted %d; values of %d bytes, counted %d; %d bytes, counted %d", chunks, inArenas, values, u.valueBytes, held, u.charged)
+	}
+	return ""
+}
+
+// wrongArena checks the places of an arena, and adds the chunks that lists have.
+func wrongArena[T any](a *arena[T], used *int) string {
+	made := 0
+	for _, c := range a.chunks {
+		if c != nil {
+			made++
+		}
+	}
+	*used += made - len(a.free)
+	if made != len(a.chunks)-len(a.missing) || a.idle > len(a.free) {
+		return fmt.Sprintf("%d chunks of %d places, %d free, %d idle, %d missing", made, len(a.chunks), len(a.free), a.idle, len(a.missing))
 	}
 	return ""
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"unsafe"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 // noTime is later than the time of every event.
 const noTime = math.MaxInt64
 
-// frame is an open call. It has 80 bytes and no pointers, because a stack is written at
+// frame is an open call. It has 88 bytes and no pointers, because a stack is written at
 // every event.
 type frame struct {
 	sequence uint64
@@ -31,13 +33,17 @@ type frame struct {
 	inner          int64
 	leftOut        LeftOut
 	function, name uint32
+	// callees is the time of the callees that ended, and path the call path, if there are sums.
+	callees int64
+	path    uint32
 	// trace is noTrace for a frame that is too deep for a trace.
 	trace uint32
 	// throws and attributes are the numbers of the lane's that belong to the frame.
-	throws, droppedThrows, attributes uint32
+	throws, droppedThrows uint32
 	// dropped is the last dropped exception, if droppedThrows is not 0.
-	dropped uint32
-	link    Link
+	dropped    uint32
+	attributes uint8
+	link       Link
 	// kept: a call below the frame was not left out, so neither is the frame.
 	kept bool
 }
@@ -52,6 +58,8 @@ type lane struct {
 	attributes []attribute
 	// continuation is the trace for frames whose parents are in full traces, or noTrace.
 	continuation uint32
+	// path is that of the lane in the sums, or 0.
+	path uint32
 	// Frames that are entered at the time from or later, on the source's clock, have the name. Before it the
 	// history knows the name, or the event if there is no history. from is then noTime.
 	from    int64
@@ -119,6 +127,16 @@ func (l *lane) belongings(f *frame, throws, attributes int) belongings {
 		throws:     l.throws[throws-int(f.throws) : throws],
 		attributes: l.attributes[attributes-int(f.attributes) : attributes],
 	}
+}
+
+// outcome is the way in which a frame ends.
+type outcome struct {
+	end        int64
+	truncated  callevent.Cause
+	unwound    bool
+	exception  uint32
+	line       uint32
+	attributes []attribute
 }
 
 // parentOf is the frame below number depth, or nil. On a shared lane no frame has a parent.

@@ -57,11 +57,11 @@ const functionOverhead = 320
 
 func newNames() names {
 	return names{
-		functionIDs:  map[callevent.Function]uint32{},
-		laneNameIDs:  map[callevent.Lane]uint32{},
-		exceptionIDs: map[string]uint32{},
+		functionIDs: map[callevent.Function]uint32{},
+		laneNameIDs: map[callevent.Lane]uint32{},
 		// Exception 0 is none.
-		exceptions: []string{""},
+		exceptions:   []string{""},
+		exceptionIDs: map[string]uint32{"": 0},
 	}
 }
 

@@ -64,13 +64,23 @@ func TestTheStringsOfAStreamAreCopiesOfThoseInTheBatch(t *testing.T) {
 	for l := range s.names.laneNameIDs {
 		keep("lane's key", l.Name, "lane")
 	}
-	for e := range s.names.exceptionIDs {
-		keep("exception's key", e, "exception")
+	for e, id := range s.names.exceptionIDs {
+		if id != 0 {
+			keep("exception's key", e, "exception")
+		}
 	}
 	for what, text := range kept {
 		if at := uintptr(unsafe.Pointer(unsafe.StringData(text))); at >= from && at < to {
 			t.Errorf("the %s is in the memory of the batch", what)
 		}
+	}
+}
+
+func TestAnExceptionWithoutATextIsNone(t *testing.T) {
+	n := newNames()
+	n.setBatch(&callevent.Batch{Exceptions: []string{"Failure", ""}}, nil)
+	if none, failure := n.batchExceptions[2], n.batchExceptions[1]; none != 0 || n.exceptions[failure] != "Failure" {
+		t.Errorf("numbers %v of %q", n.batchExceptions, n.exceptions)
 	}
 }
 

@@ -3,7 +3,10 @@
 
 package pairing
 
-import "github.com/callbraid/callbraid/internal/call/callevent"
+import (
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/callsum"
+)
 
 // Link is the reason why a call and its parent are in two traces.
 type Link uint8
@@ -54,6 +57,8 @@ type Call struct {
 	DroppedThrows uint32
 	// Throws and Attributes are ranges of the Output's slices.
 	Throws, Attributes Range
+	// Kept is the criterion by which Settings.Keep has selected the call's trace.
+	Kept Criterion
 }
 
 // Range is a part of a slice.
@@ -72,13 +77,20 @@ type Attribute struct {
 	Value callevent.Value
 }
 
-// Output collects finished calls and counters. It knows no spans: its reader decides what
+// public returns the attribute as it is in outputs.
+func (a *attribute) public() Attribute {
+	return Attribute{Key: a.key.value.Str(), Value: a.value.value}
+}
+
+// Output collects finished calls, sums and counters. It knows no spans: its reader decides what
 // a call becomes. Reset keeps its memory for the next use.
 type Output struct {
 	Calls      []Call
 	Throws     []Throw
 	Attributes []Attribute
 	Counters   Counters
+	// Sums are the last increments of streams that ended or forgot their names.
+	Sums []callsum.Increment
 
 	// Full is called when there are MaxCalls calls. It reads them and calls ClearCalls. A
 	// gap that closes can finish a million calls in one step.
@@ -97,7 +109,6 @@ func (o *Output) append() *Call {
 	if len(o.Calls) == o.MaxCalls && o.Full != nil {
 		o.Full()
 	}
-	o.Counters.Finished++
 	o.Calls = append(o.Calls, Call{})
 	return &o.Calls[len(o.Calls)-1]
 }
@@ -117,7 +128,7 @@ func (o *Output) appendAttributes(ofFrame, ofEnd []attribute) Range {
 	o.Counters.DroppedAttributes += uint64(len(ofEnd) - last)
 	for _, attributes := range [...][]attribute{ofFrame, ofEnd[:last]} {
 		for _, a := range attributes {
-			o.Attributes = append(o.Attributes, Attribute{Key: a.key.value.Str(), Value: a.value.value})
+			o.Attributes = append(o.Attributes, a.public())
 		}
 	}
 	return Range{int32(from), int32(len(o.Attributes))}
@@ -134,6 +145,8 @@ func (o *Output) ClearCalls() {
 // Reset empties the output.
 func (o *Output) Reset() {
 	o.ClearCalls()
+	clear(o.Sums)
+	o.Sums = o.Sums[:0]
 	o.Counters = Counters{}
 }
 
@@ -141,8 +154,8 @@ func (o *Output) Reset() {
 type Counters struct {
 	// Events were read from batches. The other counters say what became of them.
 	Events uint64
-	// Finished is the number of calls in outputs. LeftOut were left out by MinDuration or
-	// MaxDepth.
+	// Finished is the number of calls that ended for the output. They are in it, unless
+	// Settings.Keep selects traces. LeftOut were left out by MinDuration or MaxDepth.
 	Finished, LeftOut uint64
 	// Orphans are exits and throws of functions that are not on the stack.
 	Orphans uint64
@@ -163,6 +176,8 @@ type Counters struct {
 	BelowResolution bool
 	// Truncated counts frames, and Breaks counts breaks, each by cause.
 	Truncated, Breaks [callevent.CauseCount]uint64
+	// Keep has the decisions of Settings.Keep.
+	Keep KeepCounters
 }
 
 // Returned reports whether some call ended with an event of its own.

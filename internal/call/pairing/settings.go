@@ -3,7 +3,11 @@
 
 package pairing
 
-import "time"
+import (
+	"time"
+
+	"github.com/callbraid/callbraid/internal/call/callsum"
+)
 
 // Settings are the bounds and choices of pairing. All streams share them.
 type Settings struct {
@@ -29,6 +33,13 @@ type Settings struct {
 	MinDuration int64
 	// MaxDepth bounds the depth of frames; deeper ones are left out; 0: no bound.
 	MaxDepth int
-	// DropTruncated leaves truncated frames out.
+	// DropTruncated leaves truncated frames out. Sums leave them out too, but their time is
+	// never their caller's own.
 	DropTruncated bool
+	// Sums are the settings of sums of calls; nil: a stream has no sums.
+	Sums *callsum.Settings
+	// SumsOnly: finished calls are counted, and not written to outputs.
+	SumsOnly bool
+	// Keep selects traces; nil: all calls are written to outputs as soon as they end.
+	Keep *Keep
 }

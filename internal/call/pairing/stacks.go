@@ -5,8 +5,10 @@ package pairing
 
 import (
 	"slices"
+	"time"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/callsum"
 )
 
 // stacks pair the ordered events of a stream. They have one stack for each lane, and emit
@@ -22,6 +24,10 @@ type stacks struct {
 	reuses map[uint64]*reuse
 	clock  clock
 	traces traces
+	// sums is nil if calls are not summed.
+	sums *callsum.Sums
+	// undecided has the finished calls of Settings.Keep; nil: they are written to out.
+	undecided *undecided
 
 	lanes []lane
 	// laneIDs maps an ID to the index in lanes.
@@ -39,8 +45,16 @@ func newStacks(settings *Settings, n *names) stacks {
 		settings: settings, names: n,
 		renames: renames{names: n, histories: map[uint64]*history{}}, reuses: map[uint64]*reuse{},
 		clock:   clock{now: beforeAll},
+		sums:    newSums(settings),
 		laneIDs: map[uint64]int32{},
 	}
+}
+
+func newSums(settings *Settings) *callsum.Sums {
+	if settings.Sums == nil {
+		return nil
+	}
+	return callsum.New(settings.Sums)
 }
 
 // pair applies the event to the stack of its lane:
@@ -114,7 +128,7 @@ func (s *stacks) forgetLanes() {
 		if len(l.frames) > 0 || l.isShared() && busy <= len(s.lanes)/2 {
 			kept = append(kept, l)
 		} else {
-			s.traces.release(l.continuation)
+			s.releaseTrace(l.continuation)
 			s.free(&l)
 		}
 	}
@@ -158,6 +172,9 @@ func (s *stacks) enter(l *lane, e *event, sequence uint64, attributes []attribut
 		depth, f.name = 0, s.names.laneName(callevent.Lane{ID: l.id})
 	}
 	s.chooseTrace(l, f, depth)
+	if s.sums != nil {
+		s.findPath(l, f, depth)
+	}
 	s.names.functions[e.function].open++
 	s.open++
 	if l.counts != nil {
@@ -186,13 +203,24 @@ func (s *stacks) chooseTrace(l *lane, f *frame, depth int) {
 		s.traces.refer(f.trace)
 	default:
 		if l.continuation == noTrace || s.traces.isFull(l.continuation, limit) {
-			s.traces.release(l.continuation)
+			s.releaseTrace(l.continuation)
 			l.continuation = s.traces.begin(f.sequence)
 		}
 		f.trace, f.link = l.continuation, LinkContinuation
 		s.traces.refer(f.trace)
 	}
 	s.traces.all[f.trace].frames++
+}
+
+// findPath finds the call path of the lane's frame f, number depth. A frame of a shared lane has
+// number 0.
+func (s *stacks) findPath(l *lane, f *frame, depth int) {
+	if depth > 0 {
+		f.path = s.sums.Callee(l.frames[depth-1].path, f.function)
+		return
+	}
+	l.path = s.sums.Lane(l.path, l.id, s.names.laneNames[f.name].name)
+	f.path = s.sums.Callee(l.path, f.function)
 }
 
 // find makes the nearest frame of the function the top of the stack: rule 3. It truncates
@@ -229,7 +257,7 @@ func (s *stacks) attach(l *lane, f *frame, attributes []attribute) {
 	s.bytes -= l.bytes()
 	l.attributes = append(l.attributes, attributes...)
 	s.bytes += l.bytes()
-	f.attributes += uint32(len(attributes))
+	f.attributes += uint8(len(attributes))
 	s.attributes.charge(attributes)
 }
 
@@ -296,7 +324,7 @@ func (s *stacks) unwind(l *lane, e *event, attributes []attribute) {
 	if !thrown {
 		s.attachThrow(l, f, e)
 	}
-	s.close(l, &outcome{end: s.clock.now, unwound: true, errorType: exception, attributes: attributes})
+	s.close(l, &outcome{end: s.clock.now, unwound: true, exception: e.exception, attributes: attributes})
 }
 
 // pairReused pairs the event of a lane that another thread has got, or will get. It
@@ -341,7 +369,7 @@ func (s *stacks) pairShared(l *lane, e *event, sequence uint64, attributes []att
 		}
 		o := outcome{end: s.clock.now, line: e.line, attributes: attributes}
 		if e.kind == callevent.KindUnwind {
-			o = outcome{end: s.clock.now, unwound: true, errorType: s.names.exceptions[e.exception], attributes: attributes}
+			o = outcome{end: s.clock.now, unwound: true, exception: e.exception, attributes: attributes}
 		}
 		if !s.closeShared(l, e.function, &o) {
 			s.out.Counters.DroppedAttributes += uint64(len(attributes))
@@ -420,17 +448,10 @@ func (s *stacks) truncateLowest(l *lane, frames int, cause callevent.Cause) {
 		s.conclude(l, f, l.parentOf(i), &own, &outcome{end: max(f.inner, f.start+1), truncated: cause})
 	}
 	l.removeLowest(frames, restThrows, restAttributes)
+	if s.sums != nil && frames > 0 {
+		s.findPaths(l)
+	}
 	s.freeIfEmpty(l)
-}
-
-// outcome is the way in which a frame ends.
-type outcome struct {
-	end        int64
-	truncated  callevent.Cause
-	unwound    bool
-	errorType  string
-	line       uint32
-	attributes []attribute
 }
 
 // close closes the top frame.
@@ -438,11 +459,11 @@ func (s *stacks) close(l *lane, o *outcome) {
 	depth := len(l.frames) - 1
 	f := &l.frames[depth]
 	var own belongings
-	if f.throws|f.attributes != 0 {
+	if f.throws|uint32(f.attributes) != 0 {
 		own = l.belongings(f, len(l.throws), len(l.attributes))
 	}
 	s.conclude(l, f, l.parentOf(depth), &own, o)
-	if f.throws|f.attributes != 0 {
+	if f.throws|uint32(f.attributes) != 0 {
 		l.removeTop(&own)
 	}
 	l.frames = l.frames[:depth]
@@ -468,19 +489,80 @@ func (s *stacks) conclude(l *lane, f, parent *frame, own *belongings, o *outcome
 	if o.truncated != 0 {
 		s.out.Counters.Truncated[o.truncated]++
 	}
+	if s.sums != nil {
+		s.sum(f, parent, o)
+	}
 	if s.leaveOut(f, parent, o) {
 		return
 	}
 	emitted := o.truncated == 0 || !s.settings.DropTruncated
-	if emitted {
-		s.emit(l, f, parent, own, o)
-	} else {
+	switch {
+	case !emitted:
 		s.traces.all[f.trace].frames--
+	case s.settings.SumsOnly:
+		s.out.Counters.Finished++
+	case s.undecided != nil:
+		s.hold(f, parent, own, o)
+	default:
+		s.emit(l, f, parent, own, o)
 	}
 	if parent != nil {
 		parent.kept = parent.kept || f.kept || emitted
 	}
-	s.traces.release(f.trace)
+	s.releaseTrace(f.trace)
+}
+
+// sum adds the call to the sums.
+func (s *stacks) sum(f, parent *frame, o *outcome) {
+	duration := o.end - f.start
+	if parent != nil {
+		parent.callees += duration
+	}
+	switch {
+	case o.unwound:
+		s.sums.CountUnwound(f.function, o.exception, f.path, duration, f.callees)
+	case o.truncated == 0:
+		s.sums.CountReturned(f.function, f.path, duration, f.callees)
+	case !s.settings.DropTruncated:
+		s.sums.CountTruncated(f.function, f.path, duration, f.callees)
+	}
+}
+
+// findPaths finds the call paths of a lane's frames again, after its lowest frames have left.
+func (s *stacks) findPaths(l *lane) {
+	for i := range l.frames {
+		depth := i
+		if l.isShared() {
+			depth = 0
+		}
+		s.findPath(l, &l.frames[i], depth)
+	}
+}
+
+// takeSums returns the growth of the sums since the last increment.
+func (s *stacks) takeSums() callsum.Increment {
+	for _, f := range s.names.functions[s.sums.Functions():] {
+		s.sums.AddFunction(f.name)
+	}
+	for i := range s.lanes {
+		// The thread may have another name since its lowest frame.
+		if l := &s.lanes[i]; len(l.frames) > 0 {
+			l.path = s.sums.Lane(l.path, l.id, s.names.laneNames[l.frames[len(l.frames)-1].name].name)
+		}
+	}
+	return s.sums.Take(s.names.exceptions)
+}
+
+// endSums writes the last increment to the output.
+func (s *stacks) endSums() {
+	if s.sums == nil {
+		return
+	}
+	if last := s.takeSums(); len(last.ByFunction) > 0 {
+		s.out.Sums = append(s.out.Sums, last)
+	}
+	s.sums.Release()
+	s.sums = nil
 }
 
 // leaveOut leaves the call out if rule 10 demands it, and reports whether it did. The
@@ -493,7 +575,9 @@ func (s *stacks) leaveOut(f, parent *frame, o *outcome) bool {
 	}
 	s.out.Counters.LeftOut++
 	if !tooDeep {
-		s.traces.leaveOut(f.trace)
+		if s.traces.leaveOut(f.trace) {
+			s.decideEnded(f.trace)
+		}
 	}
 	if parent == nil {
 		return true
@@ -510,13 +594,14 @@ func (s *stacks) leaveOut(f, parent *frame, o *outcome) bool {
 // emit writes the call to the output.
 func (s *stacks) emit(l *lane, f, parent *frame, own *belongings, o *outcome) {
 	out := s.out
+	out.Counters.Finished++
 	call := out.append()
 	call.Function = s.names.functions[f.function].name
 	call.Lane, call.LaneName = l.id, s.names.laneNames[f.name].name
 	call.Start, call.End = f.start, o.end
 	call.Sequence, call.Parent = f.sequence, NoParent
 	call.Trace = s.traces.all[f.trace].root
-	call.Truncated, call.Unwound, call.ErrorType, call.Line = o.truncated, o.unwound, o.errorType, o.line
+	call.Truncated, call.Unwound, call.ErrorType, call.Line = o.truncated, o.unwound, s.names.exceptions[o.exception], o.line
 	call.LeftOut, call.DroppedThrows = f.leftOut, f.droppedThrows
 	if parent != nil {
 		call.Parent = parent.sequence
@@ -530,6 +615,79 @@ func (s *stacks) emit(l *lane, f, parent *frame, own *belongings, o *outcome) {
 	if len(own.attributes)+len(o.attributes) > 0 {
 		call.Attributes = out.appendAttributes(own.attributes, o.attributes)
 	}
+}
+
+// hold keeps the call until its trace is decided.
+func (s *stacks) hold(f, parent *frame, own *belongings, o *outcome) {
+	// Other streams may have freed memory since this one was at the bound.
+	s.undecided.atBound = s.undecided.atBound && s.undecided.keep.charge(0)
+	for s.undecided.atBound && s.decideOldest() {
+		s.out.Counters.Keep.EarlyByBound++
+	}
+	linkTrace := uint64(0)
+	if parent != nil && f.link != LinkNone {
+		linkTrace = s.traces.all[parent.trace].root
+	}
+	s.out.Counters.Finished++
+	s.undecided.hold(f, parent, linkTrace, own, o, &s.out.Counters)
+}
+
+// releaseTrace releases a reference to a trace. A trace without references has ended.
+func (s *stacks) releaseTrace(id uint32) {
+	if s.traces.release(id) {
+		s.decideEnded(id)
+	}
+}
+
+// decideEnded decides a trace that has ended.
+func (s *stacks) decideEnded(id uint32) {
+	if s.undecided != nil {
+		s.undecided.decide(id, s.traces.all[id].root, 0, true, s.out)
+	}
+}
+
+// decideOldest decides the trace whose first call waits longest, with its calls so far. It
+// reports false if no call waits.
+func (s *stacks) decideOldest() bool {
+	u := s.undecided
+	if u == nil || u.oldest == noTrace {
+		return false
+	}
+	u.decide(u.oldest, s.traces.all[u.oldest].root, s.soFar(u.oldest), false, s.out)
+	return true
+}
+
+// decideAll decides all traces early, to free what their calls need. It reports false if no
+// call waits.
+func (s *stacks) decideAll() (decided bool) {
+	for s.decideOldest() {
+		s.out.Counters.Keep.EarlyByBound++
+		decided = true
+	}
+	return decided
+}
+
+// decideOverdue decides the traces that wait for too long.
+func (s *stacks) decideOverdue(now time.Duration) {
+	for s.undecided.isOverdue(now) {
+		s.decideOldest()
+		s.out.Counters.Keep.EarlyByTime++
+	}
+}
+
+// soFar is the time of the longest open call that has no caller in the trace. All frames of a
+// trace are on one lane, so it is the lowest of them.
+func (s *stacks) soFar(trace uint32) int64 {
+	index, ok := s.laneIDs[s.undecided.laneOf(trace)]
+	if !ok {
+		return 0
+	}
+	for _, f := range s.lanes[index].frames {
+		if f.trace == trace {
+			return s.clock.now - f.start
+		}
+	}
+	return 0
 }
 
 // rename applies the renames of a batch to lanes and to their open frames.
@@ -579,6 +737,7 @@ func (s *stacks) earliest() int64 { return s.clock.earliest(pastMargin) }
 // moveNames moves the names of renames and of open frames in a sweep.
 func (s *stacks) moveNames(sweep *laneSweep) {
 	s.renames.moveNames(sweep)
+	s.undecided.moveNames(sweep)
 	for i := range s.lanes {
 		l := &s.lanes[i]
 		l.follow(l.history)
@@ -588,17 +747,33 @@ func (s *stacks) moveNames(sweep *laneSweep) {
 	}
 }
 
-// forget forgets all lanes with their names. None has open frames.
+// forget forgets all lanes with their names, and begins new sums. No lane has open frames.
 func (s *stacks) forget() {
-	for i := range s.lanes {
-		s.traces.release(s.lanes[i].continuation)
-	}
+	s.endSums()
+	s.sums = newSums(s.settings)
+	s.releaseContinuations()
+	s.undecided.forgetNames()
 	s.lanes, s.laneIDs, s.bytes = nil, map[uint64]int32{}, 0
 	s.renames.histories, s.reuses = map[uint64]*history{}, map[uint64]*reuse{}
 }
 
-// memory is about the bytes of lanes, and of all attributes of the stream.
-func (s *stacks) memory() int { return s.bytes + cap(s.lanes)*laneBytes + int(s.attributes) }
+// releaseContinuations releases the traces that lanes would continue. No frame is open, so all
+// traces are decided.
+func (s *stacks) releaseContinuations() {
+	for i := range s.lanes {
+		s.releaseTrace(s.lanes[i].continuation)
+	}
+}
+
+// memory is about the bytes of lanes, of sums, of finished calls that wait, and of all attributes
+// of the stream.
+func (s *stacks) memory() int {
+	memory := s.bytes + cap(s.lanes)*laneBytes + int(s.attributes) + s.undecided.bytes()
+	if s.sums != nil {
+		memory += s.sums.Bytes()
+	}
+	return memory
+}
 
 // freeIfEmpty frees the memory of an empty stack that was deep.
 func (s *stacks) freeIfEmpty(l *lane) {

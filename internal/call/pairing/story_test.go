@@ -148,6 +148,9 @@ func (s finishedShort) String() string {
 	for _, a := range s.Attributes {
 		fmt.Fprintf(&b, " %s=%s", a.Key, valueText(a.Value))
 	}
+	if s.Kept != CriterionNone {
+		fmt.Fprintf(&b, " kept: %s", s.Kept)
+	}
 	return b.String()
 }
 

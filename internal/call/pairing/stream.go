@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/callsum"
 )
 
 // Stream pairs the call events of one call stream. Its parts own its state: names has
@@ -19,10 +20,12 @@ type Stream struct {
 	order    order
 }
 
-// NewStream returns a stream without any events.
-func NewStream(settings *Settings) *Stream {
+// NewStream returns a stream without any events. random returns the lowest 56 bits of the ID of
+// a trace, from the sequence number of its root. It is for Settings.Keep, and nil without that.
+func NewStream(settings *Settings, random func(root uint64) uint64) *Stream {
 	s := &Stream{settings: settings, names: newNames()}
 	s.stacks = newStacks(settings, &s.names)
+	s.stacks.undecided = newUndecided(settings.Keep, random, &s.names, &s.stacks.attributes)
 	s.order = newOrder(settings, &s.names, &s.stacks)
 	return s
 }
@@ -39,6 +42,7 @@ func NewStream(settings *Settings) *Stream {
 func (s *Stream) Accept(b *callevent.Batch, now time.Duration, out *Output) {
 	s.stacks.out = out
 	defer s.finish()
+	s.stacks.undecided.setNow(now)
 	out.Counters.Events += uint64(b.Len())
 	if s.settings.MinDuration > 0 && s.settings.MinDuration < b.Resolution {
 		out.Counters.BelowResolution = true
@@ -55,26 +59,36 @@ func (s *Stream) Accept(b *callevent.Batch, now time.Duration, out *Output) {
 // belongs to its caller. An ended stream frees its memory.
 func (s *Stream) finish() {
 	if s.order.ended {
+		s.stacks.releaseContinuations()
 		s.order.freeEnded()
+		s.stacks.endSums()
 		s.names, s.stacks = names{}, stacks{settings: s.settings, names: &s.names}
 	}
 	s.stacks.out = nil
 }
 
-// Due reports whether Expire has work: a number is missing for too long, or memory is free.
+// Due reports whether Expire has work: a number is missing or a trace waits for too long, or
+// memory is free.
 func (s *Stream) Due(now time.Duration) bool {
 	o := &s.order
 	o.window.tighten()
-	return !o.ended && o.next < o.overdue(now) || o.window.rests()
+	u := s.stacks.undecided
+	return !o.ended && o.next < o.overdue(now) || o.window.rests() || u.isOverdue(now) || u.rests()
 }
 
-// Expire gives up the numbers that are missing for longer than MaxWait. now is the
-// monotonic time of Accept, which stands still while waiting is not the stream's fault.
+// Expire gives up the numbers that are missing for longer than MaxWait, and decides the traces
+// that wait for longer than Keep.DecideAfter. now is the monotonic time of Accept, which stands
+// still while waiting is not the stream's fault.
 func (s *Stream) Expire(now time.Duration, out *Output) {
 	s.stacks.out = out
 	defer s.finish()
+	s.stacks.undecided.setNow(now)
 	s.order.expire(now)
+	if !s.order.ended {
+		s.stacks.decideOverdue(now)
+	}
 	s.order.window.shrink()
+	s.stacks.undecided.shrink()
 }
 
 // GiveUpOldest gives up the oldest gap, to free memory. It reports false if nothing waits.
@@ -89,12 +103,41 @@ func (s *Stream) GiveUpOldest(out *Output) bool {
 	return true
 }
 
+// OldestUndecided returns the time, as Keep.Now showed it, since which the stream's oldest trace
+// waits to be decided. It reports false if none waits.
+func (s *Stream) OldestUndecided() (since time.Duration, waits bool) {
+	return s.stacks.undecided.oldestSince()
+}
+
+// DecideOldest decides the oldest trace with its calls so far, to free memory. It reports false
+// if none waits.
+func (s *Stream) DecideOldest(out *Output) bool {
+	s.stacks.out = out
+	defer s.finish()
+	decided := s.stacks.decideOldest()
+	if decided {
+		out.Counters.Keep.EarlyByBound++
+	}
+	return decided
+}
+
+// DecideAll decides all traces with their calls so far, and frees the memory of the calls. It
+// reports false if none waits.
+func (s *Stream) DecideAll(out *Output) bool {
+	s.stacks.out = out
+	defer s.finish()
+	decided := s.stacks.decideAll()
+	s.stacks.undecided.spare()
+	return decided
+}
+
 // Forget forgets all stacks and names, to free memory.
 func (s *Stream) Forget(out *Output) {
 	s.stacks.out = out
 	defer s.finish()
 	s.forgetNames()
 	s.order.window.shrink()
+	s.stacks.undecided.spare()
 }
 
 // End ends the stream for a cause that is not in its batches. It gives up all gaps, and
@@ -113,17 +156,24 @@ const sweepShare = 8
 // boundNames keeps the memory of names below its bound:
 //
 //  1. It forgets the names of lanes that nothing refers to.
-//  2. If the others take half of the bound, it forgets all renames except the last of each
-//     lane.
-//  3. If functions, exceptions or lanes are too many, it forgets all names.
+//  2. If the others take half of the bound, it decides all traces early, because waiting calls
+//     refer to names.
+//  3. If that is not enough, it forgets all renames except the last of each lane.
+//  4. If functions, exceptions or lanes are too many, it forgets all names.
 func (s *Stream) boundNames() {
 	n, limit := &s.names, s.settings.MaxNameBytes
 	if n.bytesOfLanes-n.sweptBytes > limit/sweepShare {
 		s.sweepLaneNames()
+		if n.bytesOfLanes > limit/2 && s.stacks.decideAll() {
+			s.sweepLaneNames()
+		}
 		if n.bytesOfLanes > limit/2 {
 			s.stacks.renames.forgetAllButLast(&s.stacks.out.Counters)
 			s.sweepLaneNames()
 		}
+	}
+	if n.bytes > limit && s.stacks.decideAll() {
+		s.sweepLaneNames()
 	}
 	if n.bytes > limit {
 		s.forgetNames()
@@ -156,6 +206,16 @@ func (s *Stream) forgetNames() {
 	s.names = newNames()
 }
 
+// TakeSums returns the growth of the sums since the last increment. If there are no sums, or no
+// call ended since then, the increment is empty. When a stream ends or forgets its names, it
+// writes the last increment to its Output.
+func (s *Stream) TakeSums() callsum.Increment {
+	if s.stacks.sums == nil {
+		return callsum.Increment{}
+	}
+	return s.stacks.takeSums()
+}
+
 // Waiting is the number of events that wait for earlier ones.
 func (s *Stream) Waiting() int { return s.order.window.count }
 
@@ -165,10 +225,11 @@ func (s *Stream) OpenFrames() int { return s.stacks.open }
 // Ended reports whether the stream has ended.
 func (s *Stream) Ended() bool { return s.order.ended }
 
-// Spare frees memory that is not in use: places of events that waited, and former names of
-// lanes. It loses nothing.
+// Spare frees memory that is not in use: places of events and of calls that waited, and former
+// names of lanes. It loses nothing.
 func (s *Stream) Spare() {
 	s.order.window.shrink()
+	s.stacks.undecided.spare()
 	if s.names.bytesOfLanes > s.names.sweptBytes {
 		s.sweepLaneNames()
 	}

@@ -36,23 +36,24 @@ func (t *traces) begin(root uint64) uint32 {
 
 func (t *traces) refer(id uint32) { t.all[id].references++ }
 
-func (t *traces) release(id uint32) {
+// release removes a reference, and reports whether it was the last. The trace's root is known
+// until the next one begins.
+func (t *traces) release(id uint32) (ended bool) {
 	if id == noTrace {
-		return
+		return false
 	}
 	of := &t.all[id]
 	if of.references--; of.references == 0 {
 		t.free = append(t.free, id)
+		return true
 	}
+	return false
 }
 
 // leaveOut is release for a frame that does not count in its trace.
-func (t *traces) leaveOut(id uint32) {
-	of := &t.all[id]
-	of.frames--
-	if of.references--; of.references == 0 {
-		t.free = append(t.free, id)
-	}
+func (t *traces) leaveOut(id uint32) (ended bool) {
+	t.all[id].frames--
+	return t.release(id)
 }
 
 // isFull reports whether the trace has as many frames as the limit allows; 0: no limit.

@@ -47,7 +47,11 @@ func Notes(s calltree.Snapshot) []string {
 			"Their late callees are in %s. Their own time includes that of these callees.",
 			figures.Count(lost.GivenUp), figures.Count(lost.Forgotten), calltree.MissingParent))
 	}
-	noteMark(folded, calltree.Folded, fmt.Sprintf("%s paths were folded, because there was no room for all paths, or for their names", figures.Count(s.Lost.FoldedPaths)))
+	why := "their sender had no room for all paths"
+	if s.Lost.FoldedPaths > 0 {
+		why = fmt.Sprintf("%s paths were folded, because there was no room for all paths, or for their names", figures.Count(s.Lost.FoldedPaths))
+	}
+	noteMark(folded, calltree.Folded, why)
 	noteMark(deep, calltree.Deep, fmt.Sprintf("%d levels are shown", calltree.MaxDepth))
 	return notes
 }

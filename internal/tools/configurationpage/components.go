@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 
+	"github.com/callbraid/callbraid/connector/stackpairingconnector"
 	"github.com/callbraid/callbraid/exporter/flamegraphexporter"
 	"github.com/callbraid/callbraid/exporter/otlpjsonfileexporter"
 	"github.com/callbraid/callbraid/extension/agentcontrolextension"
@@ -39,6 +40,7 @@ var components = []described{
 	{"receiver/rbkitreceiver", rbkitreceiver.NewFactory()},
 	{"receiver/greysreceiver", greysreceiver.NewFactory()},
 	{"processor/stackpairingprocessor", stackpairingprocessor.NewFactory()},
+	{"connector/stackpairingconnector", stackpairingconnector.NewFactory()},
 	{"exporter/flamegraphexporter", flamegraphexporter.NewFactory()},
 	{"exporter/otlpjsonfileexporter", otlpjsonfileexporter.NewFactory()},
 	{"extension/agentcontrolextension", agentcontrolextension.NewFactory()},

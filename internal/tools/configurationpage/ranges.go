@@ -58,6 +58,10 @@ var wrongValues = []func(reflect.Value) bool{
 }
 
 func setNumber(v reflect.Value, n int64) bool {
+	if v.Kind() == reflect.Float64 {
+		v.SetFloat(float64(n))
+		return true
+	}
 	if v.Kind() != reflect.Int && v.Type() != reflect.TypeFor[time.Duration]() {
 		return false
 	}

@@ -17,9 +17,10 @@ const head = `<!-- Made by make generate: change the metadata.yaml, the table in
 
 # Configuration
 
-This page lists all settings and all metrics of all components, except the two histograms of ` + "`rbkit`" + `, which are on
-[its page](../receiver/rbkitreceiver/README.md). The components' own pages explain how settings work together. The folder
-[config](../config) has complete configurations.
+This page lists all settings and all metrics of all components, except the two histograms of
+[` + "`rbkit`" + `](../receiver/rbkitreceiver/README.md) and the metrics that the connector
+[` + "`stack_pairing`" + `](../connector/stackpairingconnector/README.md#metrics) sends, which are on their pages. The components' own
+pages explain how settings work together. The folder [config](../config) has complete configurations.
 
 - A name with dots is a nested setting: ` + "`batch.max_bytes`" + ` is ` + "`max_bytes`" + ` below ` + "`batch`" + `. ` + "`[]`" + ` marks a list.
 - A duration is written as ` + "`200ms`" + `, ` + "`5s`" + `, ` + "`1m30s`" + ` or ` + "`2h`" + `. Sizes are in bytes unless the name ends in ` + "`_mib`" + `. The range is
@@ -27,7 +28,7 @@ This page lists all settings and all metrics of all components, except the two h
 - For settings of the Collector itself, such as those of TLS and of HTTP servers, see the linked pages.
 - The collector serves metrics of a component itself on <http://localhost:8888/metrics>, unless
   ` + "`service::telemetry::metrics`" + ` sets another address. Each has the component's ID as the label ` + "`receiver`" + `, ` + "`processor`" + `,
-  ` + "`exporter`" + ` or ` + "`extension`" + `: ` + "`sum without (receiver)`" + ` adds instances up. With the feature gate
+  ` + "`connector`" + `, ` + "`exporter`" + ` or ` + "`extension`" + `: ` + "`sum without (receiver)`" + ` adds instances up. With the feature gate
   ` + "`telemetry.newPipelineTelemetry`" + `, set ` + "`without_scope_info: false`" + ` of the Prometheus reader: the Collector's own metrics
   need it.
 - The metrics that a component sends to a pipeline go to the pipeline's exporters. In Prometheus their dots are ` + "`_`" + `. Their

@@ -53,7 +53,12 @@ func fields(prefix string, of reflect.Value, foreign bool) (all []setting) {
 func below(s setting) []setting {
 	value := s.value
 	switch {
-	case s.name == "metrics", s.name == "events", value.Kind() == reflect.Struct && isWrapped(value.Type()):
+	case isGenerated(value.Type()):
+		return []setting{s}
+	case value.Kind() == reflect.Struct && isWrapped(value.Type()):
+		if inner := optional(value); inner.IsValid() && ours(inner.Type()) {
+			return append([]setting{s}, fields(s.name+".", inner, s.foreign)...)
+		}
 		return []setting{s}
 	case value.Kind() == reflect.Struct:
 		return fields(s.name+".", value, s.foreign || !ours(value.Type()))
@@ -68,6 +73,18 @@ func below(s setting) []setting {
 }
 
 func ours(t reflect.Type) bool { return strings.HasPrefix(t.PkgPath(), project) }
+
+// isGenerated reports whether mdatagen has made a type: the settings of metrics and events.
+func isGenerated(t reflect.Type) bool { return strings.HasSuffix(t.PkgPath(), "/internal/metadata") }
+
+// optional returns the settings in a configoptional.Optional, which it has from then on. Of other values
+// it returns none.
+func optional(value reflect.Value) (inner reflect.Value) {
+	if get := value.Addr().MethodByName("GetOrInsertDefault"); get.IsValid() {
+		return get.Call(nil)[0].Elem()
+	}
+	return inner
+}
 
 // isWrapped reports whether the settings in a struct are not visible from outside, such as those of
 // configoptional.
@@ -86,10 +103,12 @@ func (s setting) kind() string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return "duration"
-	case s.name == "metrics", s.name == "events", t.Kind() == reflect.Struct, t.Kind() == reflect.Map:
+	case t.Kind() == reflect.Struct, t.Kind() == reflect.Map:
 		return "map"
 	case t.Kind() == reflect.Pointer, t.Kind() == reflect.String:
 		return "string"
+	case t.Kind() == reflect.Float64:
+		return "number"
 	case t.Kind() == reflect.Interface:
 		return "string or int"
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
@@ -114,7 +133,7 @@ func (s setting) scalar() (text string, ok bool) {
 	switch value := s.value.Interface().(type) {
 	case time.Duration:
 		return value.String(), true
-	case bool, int:
+	case bool, int, float64:
 		return fmt.Sprint(value), true
 	}
 	if s.value.Kind() == reflect.String {

@@ -34,6 +34,7 @@ type TelemetryBuilder struct {
 	ExporterFlameGraphDroppedSamples    metric.Int64ObservableCounter
 	ExporterFlameGraphDroppedTraces     metric.Int64ObservableCounter
 	ExporterFlameGraphDroppedWindows    metric.Int64ObservableCounter
+	ExporterFlameGraphDuplicateProfiles metric.Int64ObservableCounter
 	ExporterFlameGraphDuplicateSpans    metric.Int64ObservableCounter
 	ExporterFlameGraphFoldedPaths       metric.Int64ObservableCounter
 	ExporterFlameGraphForgottenSpans    metric.Int64ObservableCounter
@@ -43,6 +44,7 @@ type TelemetryBuilder struct {
 	ExporterFlameGraphNodes             metric.Int64ObservableUpDownCounter
 	ExporterFlameGraphOtherServices     metric.Int64ObservableCounter
 	ExporterFlameGraphParentsNotSeen    metric.Int64ObservableCounter
+	ExporterFlameGraphPathCalls         metric.Int64ObservableCounter
 	ExporterFlameGraphPendingSpans      metric.Int64ObservableUpDownCounter
 	ExporterFlameGraphRefusedPages      metric.Int64ObservableCounter
 	ExporterFlameGraphRefusedWindows    metric.Int64ObservableCounter
@@ -52,6 +54,7 @@ type TelemetryBuilder struct {
 	ExporterFlameGraphShed              metric.Int64ObservableCounter
 	ExporterFlameGraphSilentServices    metric.Int64ObservableCounter
 	ExporterFlameGraphSpans             metric.Int64ObservableCounter
+	ExporterFlameGraphUncountedSpans    metric.Int64ObservableCounter
 	ExporterFlameGraphYieldedServices   metric.Int64ObservableCounter
 }
 
@@ -132,6 +135,21 @@ func (builder *TelemetryBuilder) RegisterExporterFlameGraphDroppedWindowsCallbac
 		cb(ctx, &observerInt64{inst: builder.ExporterFlameGraphDroppedWindows, obs: o})
 		return nil
 	}, builder.ExporterFlameGraphDroppedWindows)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
+// RegisterExporterFlameGraphDuplicateProfilesCallback sets callback for observable ExporterFlameGraphDuplicateProfiles metric.
+func (builder *TelemetryBuilder) RegisterExporterFlameGraphDuplicateProfilesCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ExporterFlameGraphDuplicateProfiles, obs: o})
+		return nil
+	}, builder.ExporterFlameGraphDuplicateProfiles)
 	if err != nil {
 		return err
 	}
@@ -276,6 +294,21 @@ func (builder *TelemetryBuilder) RegisterExporterFlameGraphParentsNotSeenCallbac
 	return nil
 }
 
+// RegisterExporterFlameGraphPathCallsCallback sets callback for observable ExporterFlameGraphPathCalls metric.
+func (builder *TelemetryBuilder) RegisterExporterFlameGraphPathCallsCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ExporterFlameGraphPathCalls, obs: o})
+		return nil
+	}, builder.ExporterFlameGraphPathCalls)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
 // RegisterExporterFlameGraphPendingSpansCallback sets callback for observable ExporterFlameGraphPendingSpans metric.
 func (builder *TelemetryBuilder) RegisterExporterFlameGraphPendingSpansCallback(cb metric.Int64Callback) error {
 	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
@@ -411,6 +444,21 @@ func (builder *TelemetryBuilder) RegisterExporterFlameGraphSpansCallback(cb metr
 	return nil
 }
 
+// RegisterExporterFlameGraphUncountedSpansCallback sets callback for observable ExporterFlameGraphUncountedSpans metric.
+func (builder *TelemetryBuilder) RegisterExporterFlameGraphUncountedSpansCallback(cb metric.Int64Callback) error {
+	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		cb(ctx, &observerInt64{inst: builder.ExporterFlameGraphUncountedSpans, obs: o})
+		return nil
+	}, builder.ExporterFlameGraphUncountedSpans)
+	if err != nil {
+		return err
+	}
+	builder.mu.Lock()
+	defer builder.mu.Unlock()
+	builder.registrations = append(builder.registrations, reg)
+	return nil
+}
+
 // RegisterExporterFlameGraphYieldedServicesCallback sets callback for observable ExporterFlameGraphYieldedServices metric.
 func (builder *TelemetryBuilder) RegisterExporterFlameGraphYieldedServicesCallback(cb metric.Int64Callback) error {
 	reg, err := builder.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
@@ -462,7 +510,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphCutSamples, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_cut_samples",
-		metric.WithDescription("Samples of profiles whose outermost frames are not known. Their stacks had no frames, were deeper than the shown levels, or exceeded the limit for the size of their message. [Alpha]"),
+		metric.WithDescription("Samples of profiles that are shown without some of their frames. Their stacks had no frames, were deeper than the shown levels, or exceeded the limit for the size of their message. [Alpha]"),
 		metric.WithUnit("{sample}"),
 	)
 	errs = errors.Join(errs, err)
@@ -488,6 +536,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_exporter_flame_graph_dropped_windows",
 		metric.WithDescription("Windows of pages that were dropped because of max_kept_windows or max_kept_window_nodes. [Alpha]"),
 		metric.WithUnit("{window}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterFlameGraphDuplicateProfiles, err = builder.meter.Int64ObservableCounter(
+		"otelcol_exporter_flame_graph_duplicate_profiles",
+		metric.WithDescription("Profiles of call paths that arrived again and were not folded again. [Alpha]"),
+		metric.WithUnit("{profile}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphDuplicateSpans, err = builder.meter.Int64ObservableCounter(
@@ -544,6 +598,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)
+	builder.ExporterFlameGraphPathCalls, err = builder.meter.Int64ObservableCounter(
+		"otelcol_exporter_flame_graph_path_calls",
+		metric.WithDescription("Calls in profiles of call paths that were folded. [Alpha]"),
+		metric.WithUnit("{call}"),
+	)
+	errs = errors.Join(errs, err)
 	builder.ExporterFlameGraphPendingSpans, err = builder.meter.Int64ObservableUpDownCounter(
 		"otelcol_exporter_flame_graph_pending_spans",
 		metric.WithDescription("Parent spans that have not arrived yet. [Alpha]"),
@@ -595,6 +655,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ExporterFlameGraphSpans, err = builder.meter.Int64ObservableCounter(
 		"otelcol_exporter_flame_graph_spans",
 		metric.WithDescription("Spans that were folded. [Alpha]"),
+		metric.WithUnit("{span}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ExporterFlameGraphUncountedSpans, err = builder.meter.Int64ObservableCounter(
+		"otelcol_exporter_flame_graph_uncounted_spans",
+		metric.WithDescription("Spans that were only kept for traces and are in no call tree, because count_spans is false. [Alpha]"),
 		metric.WithUnit("{span}"),
 	)
 	errs = errors.Join(errs, err)

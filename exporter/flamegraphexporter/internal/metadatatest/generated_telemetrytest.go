@@ -40,7 +40,7 @@ func AssertEqualExporterFlameGraphConnectionsClosed(t *testing.T, tt *componentt
 func AssertEqualExporterFlameGraphCutSamples(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_cut_samples",
-		Description: "Samples of profiles whose outermost frames are not known. Their stacks had no frames, were deeper than the shown levels, or exceeded the limit for the size of their message. [Alpha]",
+		Description: "Samples of profiles that are shown without some of their frames. Their stacks had no frames, were deeper than the shown levels, or exceeded the limit for the size of their message. [Alpha]",
 		Unit:        "{sample}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,
@@ -113,6 +113,22 @@ func AssertEqualExporterFlameGraphDroppedWindows(t *testing.T, tt *componenttest
 		},
 	}
 	got, err := tt.GetMetric("otelcol_exporter_flame_graph_dropped_windows")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualExporterFlameGraphDuplicateProfiles(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_exporter_flame_graph_duplicate_profiles",
+		Description: "Profiles of call paths that arrived again and were not folded again. [Alpha]",
+		Unit:        "{profile}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_exporter_flame_graph_duplicate_profiles")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
@@ -261,6 +277,22 @@ func AssertEqualExporterFlameGraphParentsNotSeen(t *testing.T, tt *componenttest
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }
 
+func AssertEqualExporterFlameGraphPathCalls(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_exporter_flame_graph_path_calls",
+		Description: "Calls in profiles of call paths that were folded. [Alpha]",
+		Unit:        "{call}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_exporter_flame_graph_path_calls")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
 func AssertEqualExporterFlameGraphPendingSpans(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_exporter_flame_graph_pending_spans",
@@ -401,6 +433,22 @@ func AssertEqualExporterFlameGraphSpans(t *testing.T, tt *componenttest.Telemetr
 		},
 	}
 	got, err := tt.GetMetric("otelcol_exporter_flame_graph_spans")
+	require.NoError(t, err)
+	metricdatatest.AssertEqual(t, want, got, opts...)
+}
+
+func AssertEqualExporterFlameGraphUncountedSpans(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
+	want := metricdata.Metrics{
+		Name:        "otelcol_exporter_flame_graph_uncounted_spans",
+		Description: "Spans that were only kept for traces and are in no call tree, because count_spans is false. [Alpha]",
+		Unit:        "{span}",
+		Data: metricdata.Sum[int64]{
+			Temporality: metricdata.CumulativeTemporality,
+			IsMonotonic: true,
+			DataPoints:  dps,
+		},
+	}
+	got, err := tt.GetMetric("otelcol_exporter_flame_graph_uncounted_spans")
 	require.NoError(t, err)
 	metricdatatest.AssertEqual(t, want, got, opts...)
 }

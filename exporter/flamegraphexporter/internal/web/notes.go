@@ -26,6 +26,7 @@ func notes(c calltree.Counters) []string {
 	noteCount(c.FoldedPaths, "Paths that were folded: %s, because of max_nodes or max_names_mib; "+
 		"their calls are in (folded: small paths).")
 	noteCount(c.OtherServices, "Calls and samples of services beyond max_services: %s; they are in (other services).")
+	noteCount(c.MixedServices, "Services whose spans and profiles of call paths both count: %s; their calls count twice: set count_spans to false.")
 	noteCount(c.YieldedServices, "Services that were replaced by more active ones: %s; their calls are in (other services); see max_services.")
 	noteCount(c.Shed.Paths, "Folded paths because of the memory budget: %s; see limit_mib of the extension memory_budget.")
 	noteCount(c.SilentServices, "Silent services that were replaced by others, with all of their counts: %s; see max_services.")

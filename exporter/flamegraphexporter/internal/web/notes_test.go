@@ -19,12 +19,12 @@ func TestThePageOfAllServicesHasNotes(t *testing.T) {
 		Spans: 1_000_000, Forgotten: 900_000, DroppedKept: 800_000, DroppedTraces: 7, // as it has to be
 		ParentsNotSeen: calltree.ParentsNotSeen{Limit: 1001, Timeout: 1002, Cycle: 1003},
 		FoldedPaths:    1004, OtherServices: 1005, SilentServices: 1006, DroppedSamples: 1007,
-		YieldedServices: 1008, Shed: calltree.Shed{Paths: 1009},
+		YieldedServices: 1008, Shed: calltree.Shed{Paths: 1009}, MixedServices: 1010,
 	}
 	text := textOf(t, page(t, serve(p), "/"))
 	for _, want := range []string{
 		"given up: 1,001,", "within pending_timeout: 1,002;", "as their caller: 1,003;", "folded: 1,004,",
-		"beyond max_services: 1,005;", "all of their counts: 1,006;", "dropped: 1,007,", "more active ones: 1,008;", "because of the memory budget: 1,009;",
+		"beyond max_services: 1,005;", "all of their counts: 1,006;", "dropped: 1,007,", "more active ones: 1,008;", "because of the memory budget: 1,009;", "both count: 1,010;",
 	} {
 		assert.Contains(t, text, want)
 	}
@@ -47,6 +47,16 @@ func TestPagesHaveTheNotesOfTheirTree(t *testing.T) {
 	}
 	call(1, 0, "main")
 	call(2, 1, "work")
+	const twice = "calls count twice: set count_spans to false"
+	assert.NotContains(t, page(t, h, "/services/shop/"), twice)
+	paths := calltree.NewCallPaths()
+	paths.Add(paths.RestBelow(0, calltree.Folded), 1, 0, 1, false)
+	store.FoldPaths(calltree.Origin{Service: "shop"}, paths, time.Second)
+	assert.Contains(t, page(t, h, "/services/shop/"), twice)
+	assert.Contains(t, page(t, h, "/services/shop/"), "(folded: small paths): 1; their sender had no room for all paths")
+	store.Reset("shop")
+	call(3, 1, "work")
+	assert.NotContains(t, page(t, h, "/services/shop/"), twice)
 	for _, target := range []string{"/", "/services/shop/", "/services/shop/ui/flamegraph", "/services/shop/ui/top"} {
 		assert.NotContains(t, page(t, h, target), "(parent not seen)", target)
 	}

@@ -114,6 +114,9 @@ func (h *Handler) addService(view *treeView) {
 	for _, service := range h.trees.Services() {
 		if service.Name == view.Service.Name {
 			view.Service = service
+			if service.CountedTwice && view.Kind == calltree.Calls {
+				view.Notes = append(view.Notes, "Spans and profiles of call paths both count here, and calls count twice: set count_spans to false.")
+			}
 		}
 	}
 	for _, w := range h.windows.of(view.Service.Name) {

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 
+	"github.com/callbraid/callbraid/internal/componentkit/profiletables"
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/names"
@@ -91,13 +92,7 @@ const (
 )
 
 func newDictionary(tables pprofile.ProfilesDictionary) *dictionary {
-	tables.MappingTable().AppendEmpty()
-	tables.LocationTable().AppendEmpty()
-	tables.FunctionTable().AppendEmpty()
-	tables.LinkTable().AppendEmpty()
-	tables.StringTable().Append("")
-	tables.AttributeTable().AppendEmpty()
-	tables.StackTable().AppendEmpty()
+	profiletables.Begin(tables)
 	return &dictionary{
 		tables: tables, strings: map[string]int32{"": 0}, functions: map[functionKey]int32{},
 		locations: map[locationKey]int32{}, stacks: map[string]int32{"": 0}, attributes: map[attributeKey]int32{},

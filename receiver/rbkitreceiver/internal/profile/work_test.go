@@ -23,10 +23,10 @@ import (
 	"github.com/callbraid/callbraid/internal/rbkit"
 	"github.com/callbraid/callbraid/internal/rbkit/sim/capture"
 	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/internal/testkit/profiletest"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/interruption"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/metadata"
 	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/origin"
-	"github.com/callbraid/callbraid/receiver/rbkitreceiver/internal/profile/profiletest"
 )
 
 // mostWorkPerByte bounds the work of a dictionary for each byte of a message, and mostWork the

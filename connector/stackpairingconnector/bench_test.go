@@ -1,0 +1,132 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package stackpairingconnector
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/connector"
+	"go.opentelemetry.io/collector/connector/connectortest"
+	"go.opentelemetry.io/collector/connector/xconnector"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/consumer/xconsumer"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor/processortest"
+
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/testkit/cputime"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
+)
+
+// BenchmarkInterval is the time of an interval in which 100,000 call paths grew, with metrics and
+// profiles. It includes nothing of the pairing.
+func BenchmarkInterval(b *testing.B) {
+	const callers, callees = 320, 312
+	cfg := patient()
+	c := newBench(b, cfg, outputs{metrics: newOutput(), profiles: newOutput()})
+	functions := make([]*callevent.Function, callers)
+	for i := range functions {
+		name := fmt.Sprintf("org.example.project.module%d.Class%d.method%d", i%10, i%100, i)
+		functions[i] = &callevent.Function{Qualified: name, Display: name}
+	}
+	first := uint64(0)
+	program := func() (all []ptrace.Traces) {
+		p := &program{id: callevent.StreamID{8: 1, 15: 1}, service: "shop"}
+		add := func(kind callevent.Kind, f int) {
+			p.events = append(p.events, event{kind: kind, sequence: first, time: int64(first), function: functions[f]})
+			first++
+		}
+		for caller := range callers {
+			add(callevent.KindEnter, caller)
+			for callee := range callees {
+				add(callevent.KindEnter, callee)
+				add(callevent.KindExit, callee)
+			}
+			add(callevent.KindExit, caller)
+		}
+		return p.handOvers(b, delivery{packers: 1, batch: 20_000}, rand.New(rand.NewPCG(1, 1)))
+	}
+	var longest time.Duration
+	for range b.N {
+		b.StopTimer()
+		for _, td := range program() {
+			c.handOver(td)
+		}
+		b.StartTimer()
+		began := time.Now()
+		c.pairer.engine.TakeSums()
+		longest = max(longest, time.Since(began))
+		c.send()
+	}
+	b.ReportMetric(float64(longest.Microseconds())/1000, "ms-longest-take")
+	c.shut()
+}
+
+// BenchmarkConsumeTraces pairs a captured Maven build of 887,366 events on one thread: by the
+// processor, with all spans to a component that does nothing, and by the connector.
+func BenchmarkConsumeTraces(b *testing.B) {
+	program := capture(b, "maven")
+	all := program.handOvers(b, delivery{packers: 1, batch: 10_000}, rand.New(rand.NewPCG(1, 1)))
+	nop := consumertest.NewNop()
+	onePercent := KeepConfig{Ratio: 0.01, DecideAfter: time.Minute}
+	for _, bench := range []struct {
+		name string
+		pair func(*testing.B) consumer.Traces
+	}{
+		{"processor", func(b *testing.B) consumer.Traces {
+			f := stackpairingprocessor.NewFactory()
+			p, err := f.CreateTraces(b.Context(), processortest.NewNopSettings(f.Type()), f.CreateDefaultConfig(), nop)
+			require.NoError(b, err)
+			return p
+		}},
+		{"metrics", func(b *testing.B) consumer.Traces { return connected(b, patient(), nil, nop, nil) }},
+		{"metrics_profiles", func(b *testing.B) consumer.Traces { return connected(b, patient(), nil, nop, nop) }},
+		{"metrics_profiles_1_percent", func(b *testing.B) consumer.Traces {
+			return connected(b, keeping(patient(), onePercent), nop, nop, nop)
+		}},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			cputime.Events(b, len(program.events), func() {
+				c := bench.pair(b)
+				for _, td := range all {
+					require.NoError(b, c.ConsumeTraces(b.Context(), td))
+				}
+				require.NoError(b, c.(component.Component).Shutdown(b.Context()))
+			})
+		})
+	}
+}
+
+// connected returns a started connector. An output without a consumer has no pipeline.
+func connected(b *testing.B, cfg *Config, traces consumer.Traces, metrics consumer.Metrics, profiles xconsumer.Profiles) (first consumer.Traces) {
+	f, set := NewFactory().(xconnector.Factory), connectortest.NewNopSettings(metadata.Type)
+	var all []connector.Traces
+	add := func(c connector.Traces, err error) {
+		require.NoError(b, err)
+		all = append(all, c)
+	}
+	if traces != nil {
+		add(f.CreateTracesToTraces(b.Context(), set, cfg, traces))
+	}
+	if metrics != nil {
+		add(f.CreateTracesToMetrics(b.Context(), set, cfg, metrics))
+	}
+	if profiles != nil {
+		add(f.CreateTracesToProfiles(b.Context(), set, cfg, profiles))
+	}
+	for _, c := range all {
+		require.NoError(b, c.Start(b.Context(), componenttest.NewNopHost()))
+	}
+	return all[0]
+}

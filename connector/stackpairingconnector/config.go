@@ -1,0 +1,162 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingconnector
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/confmap"
+
+	"github.com/callbraid/callbraid/internal/call/engine"
+	"github.com/callbraid/callbraid/internal/componentkit/setting"
+)
+
+// Config is the configuration of the connector.
+type Config struct {
+	engine.PairingConfig `mapstructure:",squash"`
+	// Keep selects traces. Without it all traces are kept.
+	Keep configoptional.Optional[KeepConfig] `mapstructure:"keep"`
+	// Metrics configures the sums by function.
+	Metrics MetricsConfig `mapstructure:"metrics"`
+	// Profiles configures the sums by call path.
+	Profiles ProfilesConfig `mapstructure:"profiles"`
+	// Interval is the time between two messages of metrics, and of profiles.
+	Interval time.Duration `mapstructure:"interval"`
+	// Limits bounds the resources of one stream, and of all.
+	Limits LimitsConfig `mapstructure:"limits"`
+	// ShutdownTimeout is the time in which a shutdown delivers what is left.
+	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
+}
+
+// KeepConfig selects traces: a trace is kept if one criterion applies.
+type KeepConfig struct {
+	// SlowerThan keeps traces whose root took at least this time; 0: none.
+	SlowerThan time.Duration `mapstructure:"slower_than"`
+	// Errors keeps traces with a call that an exception left.
+	Errors bool `mapstructure:"errors"`
+	// Functions keeps traces with a call of one of these functions.
+	Functions []FunctionConfig `mapstructure:"functions"`
+	// Ratio is the part of all traces that is kept, from 0 to 1, by trace ID.
+	Ratio float64 `mapstructure:"ratio"`
+	// MaxSpansPerSecond is the mean number of kept spans in a second; 0: no limit.
+	MaxSpansPerSecond int `mapstructure:"max_spans_per_second"`
+	// DecideAfter is the time after which a trace that has not ended is decided in pieces.
+	DecideAfter time.Duration `mapstructure:"decide_after"`
+}
+
+// FunctionConfig selects functions.
+type FunctionConfig struct {
+	// Name is an RE2 expression that matches a whole code.function.name.
+	Name string `mapstructure:"name"`
+	// SlowerThan is the least time of a call; 0: any.
+	SlowerThan time.Duration `mapstructure:"slower_than"`
+}
+
+// MetricsConfig configures the sums by function.
+type MetricsConfig struct {
+	// MaxFunctions is the number of functions of all programs together. Further ones are counted
+	// under otel.metric.overflow of their program.
+	MaxFunctions int `mapstructure:"max_functions"`
+	// Expiration is the time for which the last points of an ended program are sent again. 0: once.
+	Expiration time.Duration `mapstructure:"expiration"`
+}
+
+// ProfilesConfig configures the sums by call path.
+type ProfilesConfig struct {
+	// ByThread: each thread has call paths of its own.
+	ByThread bool `mapstructure:"by_thread"`
+	// MaxPaths is the number of call paths of all streams together. Calls of further ones are
+	// counted under one path.
+	MaxPaths int `mapstructure:"max_paths"`
+}
+
+// LimitsConfig bounds the resources of one stream, and of all.
+type LimitsConfig struct {
+	engine.LimitsConfig `mapstructure:",squash"`
+	// MaxUndecidedMiB is the memory for finished calls of traces that are not decided yet. Beyond it
+	// the oldest trace is decided with its calls so far.
+	MaxUndecidedMiB int `mapstructure:"max_undecided_mib"`
+}
+
+const (
+	// maxSpansPerSecond is the finest step of a limiter: a nanosecond for a span.
+	maxSpansPerSecond = 1_000_000_000
+	maxUndecidedMiB   = 1 << 20
+	// random is the number of values that the random part of a trace ID has.
+	random = 1 << 56
+)
+
+func createDefaultConfig() component.Config {
+	pairing := engine.DefaultConfig()
+	return &Config{
+		PairingConfig:   pairing.PairingConfig,
+		Keep:            configoptional.Default(KeepConfig{Functions: []FunctionConfig{}, DecideAfter: time.Minute}),
+		Metrics:         MetricsConfig{MaxFunctions: 20_000, Expiration: 5 * time.Minute},
+		Profiles:        ProfilesConfig{MaxPaths: 500_000},
+		Interval:        10 * time.Second,
+		Limits:          LimitsConfig{LimitsConfig: pairing.Limits, MaxUndecidedMiB: 64},
+		ShutdownTimeout: pairing.ShutdownTimeout,
+	}
+}
+
+var _ confmap.Validator = (*Config)(nil)
+
+// Validate reports all settings with impossible values.
+func (c *Config) Validate() error {
+	errs := []error{
+		c.engine().Validate(),
+		setting.Between("metrics.max_functions", c.Metrics.MaxFunctions, 1, 10_000_000),
+		setting.Within("metrics.expiration", c.Metrics.Expiration, 0, 1000*time.Hour),
+		setting.Between("profiles.max_paths", c.Profiles.MaxPaths, 1, 100_000_000),
+		setting.Within("interval", c.Interval, 100*time.Millisecond, 24*time.Hour),
+		setting.Between("limits.max_undecided_mib", c.Limits.MaxUndecidedMiB, 1, maxUndecidedMiB),
+	}
+	if keep := c.Keep.Get(); keep != nil {
+		errs = append(errs, keep.validate())
+	}
+	return errors.Join(errs...)
+}
+
+func (k *KeepConfig) validate() error {
+	var errs []error
+	if k.SlowerThan < 0 {
+		errs = append(errs, fmt.Errorf("keep.slower_than is %v: set it to 0s or more", k.SlowerThan))
+	}
+	if !(k.Ratio >= 0 && k.Ratio <= 1) {
+		errs = append(errs, fmt.Errorf("keep.ratio is %v: set it to 0 to 1", k.Ratio))
+	}
+	if k.SlowerThan == 0 && !k.Errors && len(k.Functions) == 0 && k.Ratio == 0 {
+		errs = append(errs, errors.New("keep has no criterion, so no trace would be kept: set keep.slower_than, keep.errors, keep.functions or keep.ratio, or remove the connector from the receivers of traces pipelines"))
+	}
+	for i, f := range k.Functions {
+		if f.SlowerThan < 0 {
+			errs = append(errs, fmt.Errorf("keep.functions[%d].slower_than is %v: set it to 0s or more", i, f.SlowerThan))
+		}
+		if _, err := regexp.Compile(f.Name); err != nil {
+			errs = append(errs, fmt.Errorf("keep.functions[%d].name is no RE2 expression: write it as https://github.com/google/re2/wiki/Syntax says: %w", i, err))
+		}
+		if f.Name == "" {
+			errs = append(errs, fmt.Errorf("keep.functions[%d].name is empty: set it to an RE2 expression that matches a whole code.function.name", i))
+		}
+	}
+	return errors.Join(append(errs,
+		setting.Between("keep.max_spans_per_second", k.MaxSpansPerSecond, 0, maxSpansPerSecond),
+		setting.Within("keep.decide_after", k.DecideAfter, time.Second, 24*time.Hour),
+	)...)
+}
+
+// threshold is the least random part of the ID of a kept trace, as OpenTelemetry's probability
+// sampling defines it.
+func (k *KeepConfig) threshold() uint64 { return uint64(math.Round((1 - k.Ratio) * random)) }
+
+// engine is the configuration of the engine.
+func (c *Config) engine() *engine.Config {
+	return &engine.Config{PairingConfig: c.PairingConfig, Limits: c.Limits.LimitsConfig, ShutdownTimeout: c.ShutdownTimeout}
+}

@@ -1,0 +1,264 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingconnector
+
+import (
+	"context"
+	"regexp"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/connector"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
+	"github.com/callbraid/callbraid/internal/call/callsum"
+	"github.com/callbraid/callbraid/internal/call/engine"
+	"github.com/callbraid/callbraid/internal/call/pairing"
+	"github.com/callbraid/callbraid/internal/componentkit/ownmetrics"
+)
+
+// pairer is the connector of a configuration, with all of its outputs. Its goroutine sends
+// metrics and profiles by interval.
+type pairer struct {
+	cfg       *Config
+	set       connector.Settings
+	telemetry *metadata.TelemetryBuilder
+	// forget removes it from the shared ones.
+	forget func()
+
+	// The outputs. traces is nil without a pipeline of them.
+	traces   consumer.Traces
+	metrics  metricsOutput
+	profiles profilesOutput
+
+	// sums is nil without pipelines of metrics and of profiles. sent is when they were sent last.
+	sums   *sums
+	sent   time.Time
+	engine *engine.Engine
+
+	mu sync.Mutex
+	// passing is the input that passes hand-overs on: that to traces, if there is one. The Collector
+	// gives it data that the components behind it may change.
+	passing *input
+	// inputs is the number of inputs, and started the number of those that have started.
+	inputs, started int
+	// stop ends the goroutine, and done is closed when it has ended. Both are nil until all
+	// inputs have started.
+	stop     context.CancelFunc
+	done     chan struct{}
+	stopping sync.Once
+}
+
+func newPairer(set connector.Settings, cfg *Config, forget func()) (*pairer, error) {
+	telemetry, err := metadata.NewTelemetryBuilder(ownmetrics.Of(component.KindConnector, set.ID, set.TelemetrySettings))
+	if err != nil {
+		return nil, err
+	}
+	p := &pairer{cfg: cfg, set: set, telemetry: telemetry, forget: forget, sent: time.Now()}
+	p.metrics.dropped = p.dropped(telemetry.ConnectorStackPairingDroppedPoints, "Dropped points of metrics", "points")
+	p.profiles.dropped = p.dropped(telemetry.ConnectorStackPairingDroppedSamples, "Dropped samples of profiles", "samples")
+	p.profiles.maxBytes = cfg.Limits.MaxHeldMiB << 20
+	return p, nil
+}
+
+// dropped returns a function that counts and logs dropped data.
+func (p *pairer) dropped(counter metric.Int64Counter, message, unit string) func(int, dropReason, error) {
+	logger := engine.BurstLogger(p.set.Logger)
+	return func(n int, reason dropReason, err error) {
+		counter.Add(context.Background(), int64(n), metric.WithAttributeSet(attribute.NewSet(attribute.String("reason", string(reason)))))
+		logger.Error(message, zap.Int(unit, n), zap.String("reason", string(reason)), zap.Error(err))
+	}
+}
+
+// start starts the engine with the first input. The Collector starts the components behind an
+// output before the input of that output, so the goroutine begins with the last input.
+func (p *pairer) start(ctx context.Context, host component.Host) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.started++
+	if p.started == 1 {
+		if err := p.startEngine(ctx, host); err != nil {
+			return err
+		}
+	}
+	if p.started == p.inputs {
+		var life context.Context
+		life, p.stop = context.WithCancel(context.Background())
+		p.done = make(chan struct{})
+		go p.sendByInterval(life)
+	}
+	return nil
+}
+
+func (p *pairer) startEngine(ctx context.Context, host component.Host) error {
+	metrics, profiles := p.metrics.next != nil, p.profiles.next != nil
+	set := engine.Settings{ID: p.set.ID, Logger: p.set.Logger, Instruments: instruments(p.telemetry), Next: p.traces}
+	if metrics || profiles {
+		p.sums = newSums(p.cfg, metrics, profiles, p.telemetry.ConnectorStackPairingMemory)
+		set.Sums = p.sums
+		set.SumSettings = &callsum.Settings{Paths: profiles, ByThread: p.cfg.Profiles.ByThread, MaxPaths: int64(p.cfg.Profiles.MaxPaths)}
+	}
+	if p.traces == nil {
+		set.Next = &ignored{p.telemetry}
+		set.SumsOnly = true
+	} else if p.cfg.Keep.HasValue() {
+		set.Keep, set.Selection = p.cfg.keep(), selectionInstruments(p.telemetry)
+	}
+	var err error
+	if p.engine, err = engine.New(set, p.cfg.engine()); err != nil {
+		return err
+	}
+	return p.engine.Start(ctx, host)
+}
+
+// shutdown ends all streams, and delivers what is left until the shutdown timeout.
+func (p *pairer) shutdown(ctx context.Context) (err error) {
+	p.stopping.Do(func() {
+		p.forget()
+		defer p.telemetry.Shutdown()
+		ctx, cancel := context.WithTimeout(ctx, p.cfg.ShutdownTimeout)
+		defer cancel()
+		if p.stop != nil {
+			p.stop()
+			<-p.done
+		}
+		if p.engine == nil {
+			return
+		}
+		err = p.shutdownEngine(ctx)
+		p.sendLast(ctx)
+	})
+	return err
+}
+
+// shutdownEngine leaves half of the time for the sums.
+func (p *pairer) shutdownEngine(ctx context.Context) error {
+	if p.sums != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.cfg.ShutdownTimeout/2)
+		defer cancel()
+	}
+	return p.engine.Shutdown(ctx)
+}
+
+// ignored accepts spans that are no batches, where no pipeline takes spans.
+type ignored struct{ telemetry *metadata.TelemetryBuilder }
+
+func (*ignored) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
+
+func (i *ignored) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	i.telemetry.ConnectorStackPairingIgnoredSpans.Add(ctx, int64(td.SpanCount()))
+	return nil
+}
+
+// keep returns the criteria of pairing.
+func (c *Config) keep() *pairing.Keep {
+	k := c.Keep.Get()
+	keep := &pairing.Keep{
+		SlowerThan: k.SlowerThan.Nanoseconds(), Errors: k.Errors, Threshold: k.threshold(),
+		DecideAfter: k.DecideAfter, MaxBytes: int64(c.Limits.MaxUndecidedMiB) << 20,
+	}
+	if k.MaxSpansPerSecond > 0 {
+		start := time.Now()
+		keep.Limiter = pairing.NewLimiter(int64(k.MaxSpansPerSecond), func() time.Duration { return time.Since(start) })
+	}
+	if len(k.Functions) > 0 {
+		keep.Function = k.function()
+	}
+	return keep
+}
+
+// function reports whether a function is selected, and the least time of its calls.
+func (k *KeepConfig) function() func(string) (int64, bool) {
+	type selected struct {
+		matches func(string) bool
+		least   int64
+	}
+	all := make([]selected, len(k.Functions))
+	for i, f := range k.Functions {
+		all[i] = selected{engine.WholeName(regexp.MustCompile(f.Name)), f.SlowerThan.Nanoseconds()}
+	}
+	return func(qualified string) (least int64, found bool) {
+		for _, s := range all {
+			if s.matches(qualified) && (!found || s.least < least) {
+				least, found = s.least, true
+			}
+		}
+		return least, found
+	}
+}
+
+// sendByInterval sends the outputs until ctx is done.
+func (p *pairer) sendByInterval(ctx context.Context) {
+	defer close(p.done)
+	if p.sums == nil {
+		return
+	}
+	ticker := time.NewTicker(p.cfg.Interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			p.send(ctx, max(p.cfg.Interval/2, time.Second))
+		}
+	}
+}
+
+// send sends what the sums have now. The exemplars are older than the sums, so each is a call
+// that the sums contain. Neither output takes longer than the patience.
+func (p *pairer) send(ctx context.Context, patience time.Duration) {
+	exemplars := p.sums.swapExemplars()
+	p.engine.TakeSums()
+	now := time.Now()
+	if p.metrics.next != nil {
+		within(ctx, patience, func(ctx context.Context) { p.metrics.send(ctx, p.sums.takeMetrics(now, exemplars)) })
+	}
+	if p.profiles.next != nil {
+		for message := range p.sums.takeGrowth().Messages(pcommon.NewTimestampFromTime(p.sent), pcommon.NewTimestampFromTime(now)) {
+			p.profiles.enqueue(message)
+		}
+		within(ctx, patience, p.profiles.send)
+	}
+	p.sent = now
+	p.sums.setHeld(p.metrics.bytes + p.profiles.bytes)
+}
+
+// within calls do with a timeout.
+func within(ctx context.Context, timeout time.Duration, do func(context.Context)) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	do(ctx)
+}
+
+// offerInterval is the interval at which a shutdown offers what was refused.
+const offerInterval = 100 * time.Millisecond
+
+// sendLast sends what is left after all streams ended, and offers it again until ctx is done.
+func (p *pairer) sendLast(ctx context.Context) {
+	if p.sums == nil {
+		return
+	}
+	patience := p.cfg.ShutdownTimeout / 4
+	p.send(ctx, patience)
+	for ctx.Err() == nil && (p.metrics.bytes > 0 || p.profiles.bytes > 0) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(offerInterval):
+			within(ctx, patience, p.metrics.sendHeld)
+			within(ctx, patience, p.profiles.send)
+		}
+	}
+	p.metrics.dropHeld()
+	p.profiles.dropAll()
+	p.sums.release()
+}

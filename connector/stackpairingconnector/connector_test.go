@@ -1,0 +1,49 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingconnector
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/connector/connectortest"
+	"go.opentelemetry.io/collector/connector/xconnector"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
+)
+
+func TestEachOutputStartsAndStopsAlone(t *testing.T) {
+	set := connectortest.NewNopSettings(metadata.Type)
+	for name, start := range map[string]func(xconnector.Factory, *Config) (*input, error){
+		"traces": func(f xconnector.Factory, cfg *Config) (*input, error) {
+			c, err := f.CreateTracesToTraces(t.Context(), set, cfg, consumertest.NewNop())
+			return c.(*input), err
+		},
+		"metrics": func(f xconnector.Factory, cfg *Config) (*input, error) {
+			c, err := f.CreateTracesToMetrics(t.Context(), set, cfg, consumertest.NewNop())
+			return c.(*input), err
+		},
+		"profiles": func(f xconnector.Factory, cfg *Config) (*input, error) {
+			c, err := f.CreateTracesToProfiles(t.Context(), set, cfg, consumertest.NewNop())
+			return c.(*input), err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := NewFactory().(xconnector.Factory)
+			cfg := f.CreateDefaultConfig().(*Config)
+			for range 2 {
+				c, err := start(f, cfg)
+				require.NoError(t, err)
+				require.NoError(t, c.Start(t.Context(), componenttest.NewNopHost()))
+				require.NoError(t, c.Shutdown(t.Context()))
+				require.NoError(t, c.Shutdown(t.Context()))
+			}
+			c, err := start(f, cfg)
+			require.NoError(t, err)
+			require.NoError(t, c.Shutdown(t.Context()))
+		})
+	}
+}

@@ -1,0 +1,226 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package functionmetrics
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/origin"
+	"github.com/callbraid/callbraid/internal/call/callsum"
+)
+
+// Metrics has the cumulative series of all origins.
+type Metrics struct {
+	shared
+	// origins are in the order of their first streams, and byKey are the same.
+	origins []*series
+	byKey   map[origin.Key]*series
+	// added is the growth that is not in the series yet, and addedBytes is about its memory.
+	added      []growth
+	addedBytes int
+	// unnamed is the origin of streams whose own one has no room. Its key is that of no other.
+	unnamed *origin.Origin
+}
+
+// growth is the growth of a stream.
+type growth struct {
+	stream *Stream
+	*callsum.Increment
+}
+
+// New returns metrics without series.
+func New(settings Settings) *Metrics {
+	return &Metrics{
+		shared: shared{settings: settings}, byKey: map[origin.Key]*series{},
+		unnamed: origin.Unnamed(),
+	}
+}
+
+// Stream is a call stream that adds to the series of its origin. series is nil before Open.
+type Stream struct {
+	metrics *Metrics
+	series  *series
+}
+
+// NewStream returns a stream that adds to no series before Open. It reads nothing that changes.
+func (m *Metrics) NewStream() *Stream { return &Stream{metrics: m} }
+
+// Open begins a stream at a time.
+func (m *Metrics) Open(from *origin.Origin, start pcommon.Timestamp) *Stream {
+	s := m.NewStream()
+	s.Open(from, start)
+	return s
+}
+
+// Open begins the stream at a time.
+func (of *Stream) Open(from *origin.Origin, start pcommon.Timestamp) {
+	s := of.metrics.seriesOf(from)
+	if !s.isSent && (s.start == 0 || start < s.start) {
+		s.start = start
+	}
+	s.streams++
+	s.ended, s.isFinal = 0, false
+	of.series = s
+}
+
+// seriesOf returns the series of an origin, which may be new.
+func (m *Metrics) seriesOf(from *origin.Origin) *series {
+	if s := m.byKey[from.Key]; s != nil {
+		return s
+	}
+	if len(m.origins) >= m.settings.MaxFunctions && from != m.unnamed {
+		return m.seriesOf(m.unnamed)
+	}
+	s := &series{origin: from, functionAt: map[string]int{}, outcomeAt: map[outcomeKey]int{}, rest: none}
+	s.isRest = from == m.unnamed
+	m.origins = append(m.origins, s)
+	m.byKey[from.Key] = s
+	m.bytes += bytesOfSeries + from.Bytes
+	return s
+}
+
+// Bytes returns about the memory of all series.
+func (m *Metrics) Bytes() int { return m.bytes + m.addedBytes }
+
+// The approximate memory of growth: of an increment, of an entry beside its buckets, and of a name
+// beside its texts. Streams share the names, and may have forgotten them.
+const (
+	bytesOfAdded = 200
+	bytesOfSum   = 80
+	bytesOfName  = 110
+)
+
+// addedBytesOfFunction bounds the memory of growth that is not in the series yet, for each function
+// of MaxFunctions.
+const addedBytesOfFunction = 1024
+
+// Add adds the growth of the stream, whose sums belong to the metrics from now on. Streams may wait
+// for it. So it goes through the series only if increments pile up.
+func (s *Stream) Add(i *callsum.Increment) {
+	m := s.metrics
+	m.added = append(m.added, growth{s, &callsum.Increment{
+		Functions: i.Functions, Exceptions: i.Exceptions, ByFunction: i.ByFunction,
+	}})
+	m.addedBytes += bytesOfAdded
+	for n := range i.ByFunction {
+		m.addedBytes += bytesOfSum + bytesOfBucket*cap(i.ByFunction[n].Histogram.Counts)
+	}
+	for _, f := range i.Functions {
+		m.addedBytes += bytesOfName + len(f.Qualified) + len(f.Display) + len(f.Text) + len(f.File)
+	}
+	for _, e := range i.Exceptions {
+		m.addedBytes += bytesOfName + len(e)
+	}
+	if m.addedBytes > addedBytesOfFunction*m.settings.MaxFunctions {
+		m.merge()
+	}
+}
+
+// merge adds all growth to the series.
+func (m *Metrics) merge() {
+	for _, g := range m.added {
+		g.stream.series.merge(&m.shared, g.Increment)
+	}
+	clear(m.added)
+	m.added, m.addedBytes = m.added[:0], 0
+}
+
+// End ends the stream. Its last growth was added before.
+func (s *Stream) End() { s.series.streams-- }
+
+// Interval returns the points of all series at a time, and attaches the exemplars. An origin without
+// streams keeps its last values until they expire. Then it has points without a value once, which end its
+// series.
+func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.Metrics {
+	m.merge()
+	metrics := pmetric.NewMetrics()
+	for _, s := range m.origins {
+		if !s.isEmpty() {
+			s.start = min(s.start, now)
+			s.isSent = true
+			s.appendTo(metrics, now)
+		}
+	}
+	for key, exemplar := range exemplars.latest {
+		if s := key.stream.series; s != nil {
+			s.attach(key.outcomeKey, exemplar)
+		}
+	}
+	m.origins = slices.DeleteFunc(m.origins, func(s *series) bool { return m.forgets(s, now) })
+	m.last = now
+	return metrics
+}
+
+// isFull reports whether other programs need the room of ended ones.
+func (m *Metrics) isFull() bool {
+	return max(m.functions, len(m.origins)) >= m.settings.MaxFunctions
+}
+
+// forgets reports whether the series of an origin ended. If so it frees their room.
+func (m *Metrics) forgets(s *series, now pcommon.Timestamp) bool {
+	s.durations = pmetric.ExponentialHistogramDataPointSlice{}
+	if s.streams > 0 {
+		return false
+	}
+	if !s.isFinal && !s.isEmpty() {
+		if s.ended == 0 {
+			s.ended = now
+		}
+		s.isFinal = now >= s.ended+pcommon.Timestamp(m.settings.Expiration) || m.isFull()
+		return false
+	}
+	delete(m.byKey, s.origin.Key)
+	m.functions -= s.counted
+	m.bytes -= bytesOfSeries + s.origin.Bytes + s.bytes
+	return true
+}
+
+// Exemplars has the latest call of each function, and of each error type of it, since the last
+// interval. One goroutine at a time uses it. It may be another one than the owner of the metrics.
+//
+// At an interval the owner replaces the exemplars first, and takes the sums of all streams
+// afterwards. Then the sums contain each exemplar.
+type Exemplars struct {
+	latest map[exemplarKey]Exemplar
+	most   int
+}
+
+type exemplarKey struct {
+	stream *Stream
+	outcomeKey
+}
+
+// NewExemplars returns no exemplars. They will be at most as many as the settings allow functions.
+func NewExemplars(settings Settings) *Exemplars {
+	return &Exemplars{latest: map[exemplarKey]Exemplar{}, most: settings.MaxFunctions}
+}
+
+// Set sets the exemplar of a function whose call returned. A later call replaces it.
+func (e *Exemplars) Set(s *Stream, function string, exemplar Exemplar) {
+	e.set(exemplarKey{s, outcomeKey{function: function}}, exemplar)
+}
+
+// SetError sets the exemplar of a function whose call an exception left. An empty error type is an
+// unknown one.
+func (e *Exemplars) SetError(s *Stream, function, errorType string, exemplar Exemplar) {
+	e.set(exemplarKey{s, failedKey(function, errorType)}, exemplar)
+}
+
+func (e *Exemplars) set(key exemplarKey, exemplar Exemplar) {
+	known, ok := e.latest[key]
+	if ok && known.Time > exemplar.Time || !ok && len(e.latest) >= e.most {
+		return
+	}
+	e.latest[key] = exemplar
+}
+
+// bytesOfExemplar is about the memory of an exemplar, with its key and its place in the map. The
+// texts of the key belong to the stream.
+const bytesOfExemplar = 160
+
+// Bytes returns about the memory of the exemplars.
+func (e *Exemplars) Bytes() int { return bytesOfExemplar * len(e.latest) }

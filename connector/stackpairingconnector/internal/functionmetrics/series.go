@@ -1,0 +1,366 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package functionmetrics
+
+import (
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/origin"
+	"github.com/callbraid/callbraid/internal/call/callsum"
+)
+
+// Settings are the settings of metrics.
+type Settings struct {
+	// MaxFunctions bounds the functions of all origins together. Each error type of a function
+	// counts as one more. It also bounds the origins. All others are summed in series with the
+	// attribute otel.metric.overflow.
+	MaxFunctions int
+	// Expiration is the time for which the last points of an origin without streams are sent again, unless
+	// others need its room.
+	Expiration time.Duration
+}
+
+// shared is what all series share.
+type shared struct {
+	settings Settings
+	// functions counts what MaxFunctions bounds.
+	functions int
+	// last is the time of the last interval.
+	last  pcommon.Timestamp
+	bytes int
+}
+
+// Exemplar is a call with a span.
+type Exemplar struct {
+	TraceID  pcommon.TraceID
+	SpanID   pcommon.SpanID
+	Duration time.Duration
+	// Time is the end of the call.
+	Time pcommon.Timestamp
+}
+
+// series are the series of one origin.
+type series struct {
+	origin *origin.Origin
+	start  pcommon.Timestamp
+	// ended is the first interval without streams; 0: there are streams.
+	ended pcommon.Timestamp
+	// isSent: points with the start time were made. isFinal: the next points end the series.
+	isSent, isFinal bool
+	// isRest: all calls are in the rest.
+	isRest bool
+	// streams counts the open streams.
+	streams int
+	// functions and outcomes are in the order of their first calls.
+	functions  []function
+	outcomes   []outcome
+	functionAt map[string]int
+	outcomeAt  map[outcomeKey]int
+	// rest is the index of the outcome that has no room of its own, or none.
+	rest int
+	// counted is the part of shared.functions, and bytes of shared.bytes beside the origin.
+	counted, bytes int
+	// durations are the points of the current interval, one for each outcome, if they have values.
+	durations pmetric.ExponentialHistogramDataPointSlice
+}
+
+// none is no index.
+const none = -1
+
+// function has the calls of a function.
+type function struct {
+	name   string
+	isRest bool
+	// since is the start time, if it is later than that of the series.
+	since pcommon.Timestamp
+	calls uint64
+}
+
+// outcome has the calls of a function that ended in one way.
+type outcome struct {
+	outcomeKey
+	function int
+	since    pcommon.Timestamp
+	calls    uint64
+	// errors are those of the calls that an exception left.
+	errors uint64
+	// seconds and nanoseconds are the sum of the durations. Recursive functions of many threads
+	// exceed 2^63 ns in some months.
+	seconds, nanoseconds int64
+	histogram            callsum.Histogram
+}
+
+// outcomeKey identifies an outcome. errorType is empty if the calls returned.
+type outcomeKey struct{ function, errorType string }
+
+// failedKey is the key of calls that an exception left.
+func failedKey(function, errorType string) outcomeKey {
+	if errorType == "" {
+		errorType = otherError
+	}
+	return outcomeKey{function, errorType}
+}
+
+// Approximate memory beside texts and buckets, with the places in slices and maps.
+const (
+	bytesOfSeries   = 400
+	bytesOfFunction = 110
+	bytesOfOutcome  = 270
+	bytesOfBucket   = 8
+)
+
+func (s *series) isEmpty() bool { return len(s.outcomes) == 0 }
+
+// merge adds the growth of a stream.
+func (s *series) merge(m *shared, i *callsum.Increment) {
+	for n := range i.ByFunction {
+		sum := &i.ByFunction[n]
+		key := outcomeKey{function: i.Functions[sum.Function].Qualified}
+		if sum.Failed {
+			key = failedKey(key.function, i.Exceptions[sum.Exception])
+		}
+		s.add(m, key, sum)
+	}
+}
+
+// add adds the calls of an outcome. A function, or an error type of it, that has no room counts in
+// the rest. So for each metric, each call counts in one series.
+func (s *series) add(m *shared, key outcomeKey, sum *callsum.FunctionSum) {
+	at, known := s.outcomeAt[key]
+	in := 0
+	if known {
+		in = s.outcomes[at].function
+	} else {
+		in = s.function(m, key.function)
+		at = s.outcome(m, key, in)
+	}
+	s.functions[in].calls += sum.Calls
+	o := &s.outcomes[at]
+	o.calls += sum.Calls
+	if sum.Failed {
+		o.errors += sum.Calls
+	}
+	o.nanoseconds += sum.Sum % int64(time.Second)
+	o.seconds += sum.Sum/int64(time.Second) + o.nanoseconds/int64(time.Second)
+	o.nanoseconds %= int64(time.Second)
+	before := cap(o.histogram.Counts)
+	o.histogram.Merge(&sum.Histogram)
+	s.grow(m, bytesOfBucket*(cap(o.histogram.Counts)-before))
+}
+
+// function returns the index of a function, or that of the rest.
+func (s *series) function(m *shared, name string) int {
+	if at, ok := s.functionAt[name]; ok {
+		return at
+	}
+	if !s.hasRoom(m) {
+		return s.outcomes[s.restOf(m)].function
+	}
+	m.functions++
+	s.counted++
+	name = strings.Clone(name)
+	s.functionAt[name] = len(s.functions)
+	s.functions = append(s.functions, function{name: name, since: s.since(m)})
+	s.grow(m, bytesOfFunction+len(name))
+	return len(s.functions) - 1
+}
+
+// outcome returns the index of an outcome of a function, or that of the rest.
+func (s *series) outcome(m *shared, key outcomeKey, in int) int {
+	if s.functions[in].isRest || key.errorType != "" && !s.hasRoom(m) {
+		return s.restOf(m)
+	}
+	if key.errorType != "" {
+		m.functions++
+		s.counted++
+	}
+	key = outcomeKey{s.functions[in].name, strings.Clone(key.errorType)}
+	s.outcomeAt[key] = len(s.outcomes)
+	s.outcomes = append(s.outcomes, outcome{outcomeKey: key, function: in, since: s.since(m)})
+	s.grow(m, bytesOfOutcome+len(key.errorType))
+	return len(s.outcomes) - 1
+}
+
+// restOf returns the index of the outcome for all that has no room.
+func (s *series) restOf(m *shared) int {
+	if s.rest == none {
+		s.rest = len(s.outcomes)
+		s.outcomes = append(s.outcomes, outcome{function: len(s.functions)})
+		s.functions = append(s.functions, function{isRest: true})
+		s.grow(m, bytesOfFunction+bytesOfOutcome)
+	}
+	return s.rest
+}
+
+func (s *series) hasRoom(m *shared) bool {
+	return !s.isRest && m.functions < m.settings.MaxFunctions
+}
+
+// since returns the start time of a new series; 0: that of all. Calls from before the last interval
+// may be in the rest.
+func (s *series) since(m *shared) pcommon.Timestamp {
+	if s.rest == none {
+		return 0
+	}
+	return m.last
+}
+
+func (s *series) grow(m *shared, bytes int) {
+	s.bytes += bytes
+	m.bytes += bytes
+}
+
+// appendTo appends the points of all series. After the final ones, they have no value.
+func (s *series) appendTo(metrics pmetric.Metrics, now pcommon.Timestamp) {
+	of := metrics.ResourceMetrics().AppendEmpty()
+	s.origin.Resource.CopyTo(of.Resource())
+	// A schema URL of the scope would be a label in Prometheus.
+	of.SetSchemaUrl(s.origin.ResourceSchemaURL)
+	scope := of.ScopeMetrics().AppendEmpty()
+	s.origin.Scope.CopyTo(scope.Scope())
+	flags := pmetric.DefaultDataPointFlags.WithNoRecordedValue(s.isFinal)
+
+	points := calls.appendSum(scope.Metrics(), len(s.functions))
+	for i := range s.functions {
+		f := &s.functions[i]
+		if f.calls == 0 {
+			continue
+		}
+		p := s.appendNumber(points, f.calls, f.since, now, flags)
+		putFunction(p.Attributes(), f, "")
+	}
+	s.appendErrors(scope.Metrics(), now, flags)
+	durations := duration.appendHistogram(scope.Metrics(), len(s.outcomes))
+	for i := range s.outcomes {
+		o := &s.outcomes[i]
+		p := durations.AppendEmpty()
+		p.SetStartTimestamp(max(s.start, o.since))
+		p.SetTimestamp(now)
+		p.SetFlags(flags)
+		putFunction(p.Attributes(), &s.functions[o.function], o.errorType)
+		if !s.isFinal {
+			o.setValues(p)
+		}
+	}
+	if s.isFinal {
+		separatePoints(scope.Metrics())
+	} else {
+		s.durations = durations
+	}
+}
+
+// separatePoints moves points without a value into metrics of their own. The exporter prometheus ends the
+// series of the first such point of a metric, and ignores all further ones.
+func separatePoints(metrics pmetric.MetricSlice) {
+	for i := range metrics.Len() {
+		m, first := metrics.At(i), true
+		isFurther := func() bool {
+			further := !first
+			first = false
+			return further
+		}
+		d := definition{m.Name(), m.Unit(), m.Description()}
+		if m.Type() == pmetric.MetricTypeSum {
+			m.Sum().DataPoints().RemoveIf(func(p pmetric.NumberDataPoint) bool {
+				further := isFurther()
+				if further {
+					p.MoveTo(d.appendSum(metrics, 1).AppendEmpty())
+				}
+				return further
+			})
+			continue
+		}
+		m.ExponentialHistogram().DataPoints().RemoveIf(func(p pmetric.ExponentialHistogramDataPoint) bool {
+			further := isFurther()
+			if further {
+				p.MoveTo(d.appendHistogram(metrics, 1).AppendEmpty())
+			}
+			return further
+		})
+	}
+}
+
+// appendErrors appends the metric of errors, if there are any.
+func (s *series) appendErrors(metrics pmetric.MetricSlice, now pcommon.Timestamp, flags pmetric.DataPointFlags) {
+	failed := 0
+	for i := range s.outcomes {
+		if s.outcomes[i].errors > 0 {
+			failed++
+		}
+	}
+	if failed == 0 {
+		return
+	}
+	points := failures.appendSum(metrics, failed)
+	for i := range s.outcomes {
+		if o := &s.outcomes[i]; o.errors > 0 {
+			p := s.appendNumber(points, o.errors, o.since, now, flags)
+			putFunction(p.Attributes(), &s.functions[o.function], o.errorType)
+		}
+	}
+}
+
+func (s *series) appendNumber(points pmetric.NumberDataPointSlice, value uint64, since, now pcommon.Timestamp, flags pmetric.DataPointFlags) pmetric.NumberDataPoint {
+	p := points.AppendEmpty()
+	p.SetStartTimestamp(max(s.start, since))
+	p.SetTimestamp(now)
+	p.SetFlags(flags)
+	if !s.isFinal {
+		p.SetIntValue(int64(value))
+	}
+	return p
+}
+
+func putFunction(to pcommon.Map, f *function, errorType string) {
+	if f.isRest {
+		to.PutBool(attributeOverflow, true)
+		return
+	}
+	n := 1
+	if errorType != "" {
+		n++
+	}
+	to.EnsureCapacity(n)
+	to.PutStr(attributeFunction, f.name)
+	if errorType != "" {
+		to.PutStr(attributeErrorType, errorType)
+	}
+}
+
+// setValues sets the values of a histogram. Its durations are above 0.
+func (o *outcome) setValues(p pmetric.ExponentialHistogramDataPoint) {
+	p.SetCount(o.calls)
+	p.SetSum(float64(o.seconds) + time.Duration(o.nanoseconds).Seconds())
+	h := o.histogram.Trimmed()
+	p.SetScale(h.Scale)
+	p.Positive().SetOffset(h.Offset)
+	p.Positive().BucketCounts().FromRaw(h.Counts)
+}
+
+// attach attaches an exemplar to the point of its outcome, or to that of the rest. A point has at
+// most one: the latest.
+func (s *series) attach(key outcomeKey, exemplar Exemplar) {
+	at, ok := s.outcomeAt[key]
+	if !ok {
+		at = s.rest
+	}
+	if at == none || s.durations == (pmetric.ExponentialHistogramDataPointSlice{}) {
+		return
+	}
+	of := s.durations.At(at).Exemplars()
+	if of.Len() == 0 {
+		of.AppendEmpty()
+	} else if of.At(0).Timestamp() >= exemplar.Time {
+		return
+	}
+	e := of.At(0)
+	e.SetTraceID(exemplar.TraceID)
+	e.SetSpanID(exemplar.SpanID)
+	e.SetTimestamp(exemplar.Time)
+	e.SetDoubleValue(exemplar.Duration.Seconds())
+}

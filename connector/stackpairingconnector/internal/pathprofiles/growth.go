@@ -1,0 +1,404 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pathprofiles
+
+import (
+	"slices"
+
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/origin"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/callsum"
+)
+
+const (
+	// maxFrames bounds the frames of a stack, as flame_graph does (calltree.MaxDepth). Profiles of
+	// an unbounded recursion would have sizes in proportion to the square of its depth.
+	maxFrames = 998
+
+	// furtherPaths is the name of the frame that stands for paths without room, and deeperCalls that
+	// of the frame for all calls below maxFrames.
+	furtherPaths = "(further paths)"
+	deeperCalls  = "(deeper calls)"
+	// noFunction is the name of functions without a name. It is the one that flame_graph shows.
+	noFunction = "(unknown)"
+)
+
+// The first functions stand for no function, and for calls whose own paths are unknown. Such a
+// frame has no callees.
+const (
+	functionNone uint32 = iota
+	functionFurther
+	functionDeeper
+	firstFunction
+)
+
+// fixedTexts are texts of every growth, by the constants below.
+var fixedTexts = [...]string{
+	textNone: "", textCalls: "calls", textCount: "count", textErrors: "errors", textWall: "wall", textNanoseconds: "nanoseconds",
+	textCallPaths: "callbraid.call_paths", textTruncated: "callbraid.truncated", textThreadID: "thread.id", textThreadName: "thread.name",
+}
+
+const (
+	textNone uint32 = iota
+	textCalls
+	textCount
+	textErrors
+	textWall
+	textNanoseconds
+	textCallPaths
+	textTruncated
+	textThreadID
+	textThreadName
+)
+
+// Settings are the settings of profiles.
+type Settings struct {
+	// MaxPaths bounds the paths of all origins in an interval, and the samples, each by itself. The
+	// rest is summed in a frame "(further paths)" of its origin. It also bounds the origins. Those
+	// without room share one without attributes.
+	MaxPaths int
+	// MaxMessageBytes bounds a message as protobuf, unless a single stack needs more.
+	MaxMessageBytes int
+	// NewID returns a random ID of a profile.
+	NewID func() [16]byte
+}
+
+// Growth is the growth of call paths in one interval.
+type Growth struct {
+	settings Settings
+	// added are increments whose paths have no nodes yet, and addedBytes is about their memory.
+	added      []increment
+	addedBytes int
+	// texts are all texts, and textAt their indexes. The first text is empty.
+	texts  []string
+	textAt map[string]uint32
+	// functions are all functions, and functionAt the indexes of those from firstFunction on.
+	functions  []function
+	functionAt map[callevent.Function]uint32
+	lanes      []lane
+	laneAt     map[lane]uint32
+	// nodes are the paths of all origins. A caller stands before its callees. The first node is the
+	// top, which is no call. nodeAt has their indexes.
+	nodes  []node
+	nodeAt map[node]uint32
+	// further is the index of the node for paths without room; 0: there is none.
+	further uint32
+	// origins are in the order of their first growth.
+	origins  []*samples
+	byKey    map[origin.Key]*samples
+	sampleAt map[sampleKey]int
+	unnamed  *origin.Origin
+	// bytes is about the memory beside the slices and maps.
+	bytes int
+	// isNeeded and places are memory to use again, with an entry for each path of an increment.
+	isNeeded []bool
+	places   []place
+}
+
+// increment is the growth of the paths of a stream.
+type increment struct {
+	origin *origin.Origin
+	*callsum.Increment
+}
+
+// function is a function with the indexes of its texts.
+type function struct{ name, file, line uint32 }
+
+// lane is a thread. The first one has neither a number nor a name.
+type lane struct {
+	id       int64
+	isThread bool
+	name     string
+}
+
+// node is a function below the node of its caller.
+type node struct{ parent, function uint32 }
+
+// samples are the samples of one origin.
+type samples struct {
+	origin *origin.Origin
+	index  uint32
+	all    []sample
+}
+
+// sample has the growth of a node.
+type sample struct {
+	node, lane  uint32
+	isTruncated bool
+	values      callsum.PathValues
+}
+
+type sampleKey struct {
+	origin, node, lane uint32
+	isTruncated        bool
+}
+
+// place is where a path of an increment is: its node and its lane, and the depth of the node.
+type place struct{ node, lane, depth uint32 }
+
+// NewGrowth returns a growth without paths.
+func NewGrowth(settings Settings) *Growth {
+	g := &Growth{
+		settings: settings, textAt: map[string]uint32{}, functionAt: map[callevent.Function]uint32{},
+		lanes: make([]lane, 1), laneAt: map[lane]uint32{{}: 0}, nodes: make([]node, 1), nodeAt: map[node]uint32{},
+		byKey: map[origin.Key]*samples{}, sampleAt: map[sampleKey]int{},
+		unnamed: origin.Unnamed(),
+	}
+	for _, text := range fixedTexts {
+		g.text(text)
+	}
+	g.functions = make([]function, firstFunction)
+	g.functions[functionFurther].name = g.text(furtherPaths)
+	g.functions[functionDeeper].name = g.text(deeperCalls)
+	return g
+}
+
+// Add adds the growth of a stream, whose paths and values belong to the growth from now on. Streams
+// may wait for it. So it goes through the paths only if increments pile up.
+func (g *Growth) Add(from *origin.Origin, i *callsum.Increment) {
+	if len(i.Paths) == 0 {
+		return
+	}
+	g.added = append(g.added, increment{from, &callsum.Increment{
+		Functions: i.Functions, Lanes: i.Lanes, Paths: i.Paths, Values: i.Values,
+	}})
+	g.addedBytes += bytesOfAdded + bytesOfPath*len(i.Paths)
+	for _, f := range i.Functions {
+		g.addedBytes += bytesOfName + len(f.Qualified) + len(f.Display) + len(f.Text) + len(f.File)
+	}
+	for _, l := range i.Lanes {
+		g.addedBytes += bytesOfName + len(l.Name)
+	}
+	if g.addedBytes > addedBytesOfPath*g.settings.MaxPaths {
+		g.merge()
+	}
+}
+
+// merge adds all increments to the nodes.
+func (g *Growth) merge() {
+	for _, i := range g.added {
+		g.mergeOne(i.origin, i.Increment)
+	}
+	clear(g.added)
+	g.added, g.addedBytes = g.added[:0], 0
+}
+
+// mergeOne adds an increment to the nodes:
+//
+//  1. It finds the paths that grew, and those above them.
+//  2. Each of them gets its node. The node of its caller is known, because a caller stands before
+//     its callees.
+//  3. The sample of the node grows.
+func (g *Growth) mergeOne(from *origin.Origin, i *callsum.Increment) {
+	needed, grown := g.findNeeded(i)
+	if len(g.nodes) == 1 && len(g.sampleAt) == 0 {
+		// Often one stream has most of the paths.
+		g.nodes, g.nodeAt = slices.Grow(g.nodes, needed), make(map[node]uint32, needed)
+		g.sampleAt = make(map[sampleKey]int, grown)
+	}
+	g.places = append(g.places[:0], make([]place, len(i.Paths))...)
+	functions := make([]uint32, len(i.Functions))
+	var to *samples
+	for n := range i.Paths {
+		if !g.isNeeded[n] {
+			continue
+		}
+		path := &i.Paths[n]
+		p := g.places[path.Parent]
+		switch path.Kind {
+		case callsum.PathTop:
+			continue
+		case callsum.PathLane:
+			if p.lane = g.lane(i.Lanes[path.Label]); p.lane == laneFurther {
+				p = place{node: g.furtherNode()}
+			}
+		case callsum.PathRest:
+			p = place{node: g.furtherNode()}
+		case callsum.PathFunction, callsum.PathTruncated:
+			if functions[path.Label] == functionNone {
+				functions[path.Label] = g.function(i.Functions[path.Label])
+			}
+			p = g.callee(p, functions[path.Label])
+		}
+		g.places[n] = p
+		if values := &i.Values[n]; *values != (callsum.PathValues{}) {
+			if to == nil {
+				to = g.samplesOf(from)
+				to.all = slices.Grow(to.all, max(0, min(grown, g.settings.MaxPaths-len(g.sampleAt))))
+			}
+			g.sample(to, p, path.Kind == callsum.PathTruncated).add(values)
+		}
+	}
+}
+
+// findNeeded sets isNeeded for paths that grew, and for all above them. It returns how many are
+// needed, and how many of them grew.
+func (g *Growth) findNeeded(i *callsum.Increment) (needed, grown int) {
+	g.isNeeded = append(g.isNeeded[:0], make([]bool, len(i.Paths))...)
+	for n := len(i.Paths) - 1; n >= 0; n-- {
+		if i.Values[n] != (callsum.PathValues{}) {
+			g.isNeeded[n] = true
+			grown++
+		}
+		if g.isNeeded[n] {
+			g.isNeeded[i.Paths[n].Parent] = true
+			needed++
+		}
+	}
+	return needed, grown
+}
+
+// callee returns the place of a function that is called in another place.
+func (g *Growth) callee(p place, function uint32) place {
+	if caller := g.nodes[p.node].function; caller == functionFurther || caller == functionDeeper {
+		return p
+	}
+	p.depth++
+	if p.depth == maxFrames {
+		function = functionDeeper
+	}
+	key := node{parent: p.node, function: function}
+	if at, ok := g.nodeAt[key]; ok {
+		p.node = at
+		return p
+	}
+	if len(g.nodes) > g.settings.MaxPaths {
+		return place{node: g.furtherNode()}
+	}
+	p.node = g.newNode(key)
+	return p
+}
+
+func (g *Growth) newNode(key node) uint32 {
+	at := uint32(len(g.nodes))
+	g.nodes = append(g.nodes, key)
+	g.nodeAt[key] = at
+	return at
+}
+
+// furtherNode returns the node for paths without room.
+func (g *Growth) furtherNode() uint32 {
+	if g.further == 0 {
+		g.further = g.newNode(node{function: functionFurther})
+	}
+	return g.further
+}
+
+// function returns the index of a function, or functionFurther if it has no room.
+func (g *Growth) function(f *callevent.Function) uint32 {
+	key := callevent.Function{Qualified: f.Qualified, File: f.File, Line: f.Line}
+	if at, ok := g.functionAt[key]; ok {
+		return at
+	}
+	if len(g.functions) >= int(firstFunction)+g.settings.MaxPaths {
+		return functionFurther
+	}
+	name := f.Qualified
+	if name == "" {
+		name = noFunction
+	}
+	at := uint32(len(g.functions))
+	g.functions = append(g.functions, function{name: g.text(name), file: g.text(f.File), line: f.Line})
+	g.functionAt[key] = at
+	return at
+}
+
+// text returns the index of a text.
+func (g *Growth) text(s string) uint32 {
+	if at, ok := g.textAt[s]; ok {
+		return at
+	}
+	at := uint32(len(g.texts))
+	g.texts = append(g.texts, s)
+	g.textAt[s] = at
+	g.bytes += len(s)
+	return at
+}
+
+// laneFurther is no index of a lane.
+const laneFurther uint32 = 1<<32 - 1
+
+// lane returns the index of a lane, or laneFurther if it has no room.
+func (g *Growth) lane(of callevent.Lane) uint32 {
+	l := lane{name: of.Name}
+	if id, is := callevent.ThreadID(of.ID); is {
+		l.id, l.isThread = id, true
+	}
+	if at, ok := g.laneAt[l]; ok {
+		return at
+	}
+	if len(g.lanes) > g.settings.MaxPaths {
+		return laneFurther
+	}
+	at := uint32(len(g.lanes))
+	g.lanes = append(g.lanes, l)
+	g.laneAt[l] = at
+	g.bytes += len(l.name)
+	return at
+}
+
+// samplesOf returns the samples of an origin.
+func (g *Growth) samplesOf(from *origin.Origin) *samples {
+	if s := g.byKey[from.Key]; s != nil {
+		return s
+	}
+	if len(g.origins) >= g.settings.MaxPaths && from != g.unnamed {
+		return g.samplesOf(g.unnamed)
+	}
+	s := &samples{origin: from, index: uint32(len(g.origins))}
+	g.origins = append(g.origins, s)
+	g.byKey[from.Key] = s
+	g.bytes += from.Bytes
+	return s
+}
+
+// sample returns the sample of a place, or that of paths without room.
+func (g *Growth) sample(of *samples, p place, isTruncated bool) *sample {
+	key := sampleKey{origin: of.index, node: p.node, lane: p.lane, isTruncated: isTruncated}
+	at, ok := g.sampleAt[key]
+	if !ok && len(g.sampleAt) >= g.settings.MaxPaths {
+		key = sampleKey{origin: of.index, node: g.furtherNode()}
+		at, ok = g.sampleAt[key]
+	}
+	if !ok {
+		at = len(of.all)
+		of.all = append(of.all, sample{node: key.node, lane: key.lane, isTruncated: key.isTruncated})
+		g.sampleAt[key] = at
+	}
+	return &of.all[at]
+}
+
+func (s *sample) add(v *callsum.PathValues) {
+	s.values.Calls += v.Calls
+	s.values.Errors += v.Errors
+	s.values.Self += v.Self
+}
+
+// Approximate memory of entries beside their texts, with their places in slices and maps.
+const (
+	bytesOfGrowth   = 4000
+	bytesOfText     = 70
+	bytesOfFunction = 130
+	bytesOfLane     = 120
+	bytesOfNode     = 34
+	bytesOfSample   = 95
+	bytesOfOrigin   = 160
+	bytesOfPlace    = 13
+	// bytesOfAdded is for an increment, bytesOfPath for each path of it, and bytesOfName for each
+	// function and lane. Streams share the names, and may have forgotten them.
+	bytesOfAdded = 200
+	bytesOfPath  = 36
+	bytesOfName  = 110
+)
+
+// addedBytesOfPath bounds the memory of increments whose paths have no nodes yet, for each path of
+// MaxPaths.
+const addedBytesOfPath = 256
+
+// Bytes returns about the memory of the growth. The texts of increments, which it shares, count too.
+func (g *Growth) Bytes() int {
+	return bytesOfGrowth + g.bytes + bytesOfText*len(g.texts) + bytesOfFunction*len(g.functions) + bytesOfLane*len(g.lanes) +
+		bytesOfNode*len(g.nodes) + bytesOfSample*len(g.sampleAt) + bytesOfOrigin*len(g.origins) + bytesOfPlace*cap(g.places) +
+		g.addedBytes
+}

@@ -1,0 +1,499 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingconnector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/connector/connectortest"
+	"go.opentelemetry.io/collector/connector/xconnector"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pprofile"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
+	"github.com/callbraid/callbraid/internal/call/callevent"
+)
+
+var (
+	errFull    = errors.New("the queue is full")
+	errUnknown = consumererror.NewPermanent(errors.New("unknown data"))
+)
+
+// output is a component behind the connector, for all signals. answer decides; nil: it accepts.
+type output struct {
+	consumertest.Consumer
+	mu       sync.Mutex
+	answer   func(context.Context) error
+	metrics  []pmetric.Metrics
+	profiles []pprofile.Profiles
+	traces   []ptrace.Traces
+	spans    int
+}
+
+func newOutput() *output { return &output{Consumer: consumertest.NewNop()} }
+
+func (o *output) answerWith(answer func(context.Context) error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.answer = answer
+}
+
+func (o *output) accepts(ctx context.Context, accept func()) error {
+	o.mu.Lock()
+	answer := o.answer
+	o.mu.Unlock()
+	if answer != nil {
+		if err := answer(ctx); err != nil {
+			return err
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	accept()
+	return nil
+}
+
+func (o *output) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
+	return o.accepts(ctx, func() { o.metrics = append(o.metrics, md) })
+}
+
+func (o *output) ConsumeProfiles(ctx context.Context, pd pprofile.Profiles) error {
+	return o.accepts(ctx, func() { o.profiles = append(o.profiles, pd) })
+}
+
+func (o *output) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	return o.accepts(ctx, func() { o.traces, o.spans = append(o.traces, td), o.spans+td.SpanCount() })
+}
+
+// calls are the values of code.function.calls of each message, by function. A point without a value is -1.
+func (o *output) calls() (messages []map[string]int64) {
+	for _, md := range o.metrics {
+		all := map[string]int64{}
+		for _, rm := range md.ResourceMetrics().All() {
+			for _, p := range rm.ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().All() {
+				name, _ := p.Attributes().Get("code.function.name")
+				all[name.AsString()] += p.IntValue()
+				if p.Flags().NoRecordedValue() {
+					all[name.AsString()] = -1
+				}
+			}
+		}
+		messages = append(messages, all)
+	}
+	return messages
+}
+
+func samples(all []pprofile.Profiles) (n int64) {
+	for _, pd := range all {
+		for _, rp := range pd.ResourceProfiles().All() {
+			for _, p := range rp.ScopeProfiles().At(0).Profiles().All() {
+				if pd.Dictionary().StringTable().At(int(p.SampleType().TypeStrindex())) == "calls" {
+					for _, s := range p.Samples().All() {
+						n += s.Values().At(0)
+					}
+				}
+			}
+		}
+	}
+	return n
+}
+
+// outputs are the components behind a bench. A nil one has no pipeline.
+type outputs struct{ traces, metrics, profiles *output }
+
+func allOutputs() outputs { return outputs{newOutput(), newOutput(), newOutput()} }
+
+// bench is a connector as the Collector's graph builds it.
+type bench struct {
+	t         testing.TB
+	to        outputs
+	inputs    []consumer.Traces
+	pairer    *pairer
+	telemetry *componenttest.Telemetry
+	shut      func()
+}
+
+func newBench(t testing.TB, cfg *Config, to outputs) *bench {
+	t.Helper()
+	b := &bench{t: t, to: to, telemetry: componenttest.NewTelemetry()}
+	t.Cleanup(func() { require.NoError(t, b.telemetry.Shutdown(context.Background())) })
+	require.NoError(t, cfg.Validate())
+	f, set := NewFactory().(xconnector.Factory), connectortest.NewNopSettings(metadata.Type)
+	set.TelemetrySettings = b.telemetry.NewTelemetrySettings()
+	var all []*input
+	if to.profiles != nil {
+		i, err := f.CreateTracesToProfiles(t.Context(), set, cfg, to.profiles)
+		require.NoError(t, err)
+		all = append(all, i.(*input))
+	}
+	if to.metrics != nil {
+		i, err := f.CreateTracesToMetrics(t.Context(), set, cfg, to.metrics)
+		require.NoError(t, err)
+		all = append(all, i.(*input))
+	}
+	if to.traces != nil {
+		i, err := f.CreateTracesToTraces(t.Context(), set, cfg, to.traces)
+		require.NoError(t, err)
+		all = append(all, i.(*input))
+	}
+	for _, i := range all {
+		require.NoError(t, i.Start(t.Context(), componenttest.NewNopHost()))
+		b.inputs = append(b.inputs, i)
+	}
+	b.pairer = all[0].pairer
+	b.shut = func() {
+		for _, i := range all {
+			require.NoError(t, i.Shutdown(context.Background()))
+		}
+	}
+	return b
+}
+
+func (b *bench) handOver(td ptrace.Traces) {
+	b.t.Helper()
+	for _, i := range b.inputs {
+		require.NoError(b.t, i.ConsumeTraces(b.t.Context(), td))
+	}
+}
+
+func (b *bench) send() { b.pairer.send(b.t.Context(), time.Minute) }
+
+// sum is the value of an own metric that is a sum, which must have the component's ID; of all points, or
+// of those with the value of an attribute.
+func (b *bench) sum(name string, attribute ...string) (sum int64) {
+	b.t.Helper()
+	m, err := b.telemetry.GetMetric("otelcol_connector_stack_pairing_" + name)
+	if err != nil {
+		return 0
+	}
+	for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
+		id, ok := p.Attributes.Value("connector")
+		require.True(b.t, ok)
+		require.Contains(b.t, id.AsString(), "stack_pairing")
+		matches := len(attribute) == 0
+		for _, a := range p.Attributes.ToSlice() {
+			matches = matches || a.Value.AsString() == attribute[0]
+		}
+		if matches {
+			sum += p.Value
+		}
+	}
+	return sum
+}
+
+// whole is a hand-over of a stream with calls of a function. It ends if ends.
+func whole(t testing.TB, stream byte, service, function string, first uint64, calls int, ends bool) ptrace.Traces {
+	t.Helper()
+	f := &callevent.Function{Qualified: function, Display: function}
+	p := &program{id: callevent.StreamID{0: stream, 8: stream, 15: 1}, service: service}
+	for n := range uint64(calls) {
+		at := first + 2*n
+		p.events = append(p.events,
+			event{kind: callevent.KindEnter, sequence: at, time: int64(at), function: f},
+			event{kind: callevent.KindExit, sequence: at + 1, time: int64(at + 1), function: f})
+	}
+	if ends {
+		p.barriers = []callevent.Barrier{callevent.End(first+uint64(2*calls), callevent.CauseEnded)}
+	}
+	all := p.handOvers(t, delivery{packers: 1, batch: 1 << 20}, rand.New(rand.NewPCG(1, 1)))
+	require.Len(t, all, 1)
+	return all[0]
+}
+
+func TestAHandOverToThreePipelinesCountsOnce(t *testing.T) {
+	to := allOutputs()
+	b := newBench(t, patient(), to)
+	b.handOver(whole(t, 1, "shop", "f", 0, 10, false))
+	b.send()
+	assert.EqualValues(t, 20, b.sum("events"))
+	assert.Equal(t, 10, to.traces.spans)
+	assert.EqualValues(t, 10, samples(to.profiles.profiles))
+	assert.Equal(t, []map[string]int64{{"f": 10}}, to.metrics.calls())
+	b.shut()
+}
+
+// The Collector marks data as read-only that it gives to several components. Only the input to traces
+// receives data that the components behind it may change.
+func TestSpansThatAreNoBatchesPassByTheInputToTraces(t *testing.T) {
+	to := allOutputs()
+	b := newBench(t, patient(), to)
+	td := ptrace.NewTraces()
+	td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty().SetName("web")
+	for _, i := range b.inputs[:2] {
+		require.NoError(t, i.ConsumeTraces(t.Context(), td))
+		assert.Zero(t, to.traces.spans)
+	}
+	require.NoError(t, b.inputs[2].ConsumeTraces(t.Context(), td))
+	assert.Equal(t, 1, to.traces.spans)
+	b.shut()
+
+	b = newBench(t, patient(), outputs{metrics: newOutput(), profiles: newOutput()})
+	b.handOver(td)
+	assert.EqualValues(t, 1, b.sum("ignored_spans"))
+	b.shut()
+}
+
+// A stream's series end with its last values, and then with points without values. Streams of one
+// resource share the series.
+func TestSeriesEndWithTheLastStreamOfTheirResource(t *testing.T) {
+	metrics := newOutput()
+	b := newBench(t, patient(), outputs{metrics: metrics})
+	b.handOver(whole(t, 1, "shop", "f", 0, 1, true))
+	b.handOver(whole(t, 2, "shop", "f", 0, 1, false))
+	b.send()
+	b.send()
+	b.handOver(whole(t, 2, "shop", "f", 2, 1, true))
+	for range 4 {
+		b.send()
+	}
+	assert.Equal(t, []map[string]int64{{"f": 2}, {"f": 2}, {"f": 3}, {"f": -1}}, metrics.calls())
+	b.shut()
+}
+
+func TestAStreamWithANewResourceEndsTheSeriesOfTheFormerOne(t *testing.T) {
+	metrics := newOutput()
+	b := newBench(t, patient(), outputs{metrics: metrics})
+	b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
+	b.handOver(whole(t, 1, "store", "g", 2, 1, false))
+	b.send()
+	b.send()
+	b.send()
+	assert.Equal(t, []map[string]int64{{"f": 1, "g": 1}, {"f": -1, "g": 1}, {"g": 1}}, metrics.calls())
+	b.shut()
+}
+
+// A call that waited for its trace keeps the resource that it had when it ended.
+func TestAStreamWithANewResourceDecidesItsTraces(t *testing.T) {
+	traces := newOutput()
+	b := newBench(t, keeping(patient(), KeepConfig{Ratio: 1}), outputs{traces: traces})
+	open := whole(t, 1, "shop", "f", 1, 1, false)
+	b.handOver(open)
+	first := &program{id: callevent.StreamID{0: 1, 8: 1, 15: 1}, service: "shop", events: []event{
+		{kind: callevent.KindEnter, function: &callevent.Function{Qualified: "main", Display: "main"}},
+	}}
+	b.handOver(first.handOvers(t, delivery{packers: 1, batch: 1}, rand.New(rand.NewPCG(1, 1)))[0])
+	assert.Zero(t, traces.spans)
+	b.handOver(whole(t, 1, "store", "g", 3, 1, false))
+	assert.Equal(t, 1, traces.spans)
+	b.shut()
+	assert.Equal(t, 3, traces.spans)
+}
+
+// One refusal does not lose the last points of a stream.
+func TestRefusedMetricsAreSentAgain(t *testing.T) {
+	metrics := newOutput()
+	b := newBench(t, patient(), outputs{metrics: metrics})
+	b.handOver(whole(t, 1, "shop", "f", 0, 1, true))
+	metrics.answerWith(func(context.Context) error { return errFull })
+	b.send()
+	assert.Positive(t, b.pairer.sums.held)
+	metrics.answerWith(nil)
+	b.send()
+	assert.Equal(t, []map[string]int64{{"f": 1}, {"f": -1}}, metrics.calls())
+	assert.Zero(t, b.sum("dropped_points"))
+	assert.Zero(t, b.pairer.sums.held)
+
+	b.handOver(whole(t, 2, "shop", "f", 0, 1, false))
+	metrics.answerWith(func(context.Context) error { return errFull })
+	b.send()
+	b.send()
+	assert.EqualValues(t, 2, b.sum("dropped_points", "refused_twice"))
+	metrics.answerWith(func(context.Context) error { return errUnknown })
+	b.send()
+	assert.EqualValues(t, 4, b.sum("dropped_points", "refused_for_good"))
+	b.shut()
+}
+
+// Refused profiles wait. Without room the oldest are dropped.
+func TestRefusedProfilesWaitWithinTheirBound(t *testing.T) {
+	profiles := newOutput()
+	cfg := patient()
+	cfg.Limits.MaxHeldMiB = 1
+	b := newBench(t, cfg, outputs{profiles: profiles})
+	profiles.answerWith(func(context.Context) error { return errFull })
+	const sent = 400
+	for n := range uint64(sent) {
+		b.handOver(whole(t, 1, "shop", fmt.Sprint(n, strings.Repeat("f", 4_000)), 2*n, 1, false))
+		b.send()
+		if n == 10 {
+			assert.Greater(t, b.sum("memory"), int64(40_000), "held messages count")
+			assert.Zero(t, b.sum("dropped_samples"))
+		}
+		require.LessOrEqual(t, b.pairer.profiles.bytes, 1<<20)
+	}
+	dropped := b.sum("dropped_samples", "no_room") / 2 // calls and wall
+	assert.Positive(t, dropped)
+	profiles.answerWith(nil)
+	b.send()
+	assert.Equal(t, sent-dropped, samples(profiles.profiles))
+	b.shut()
+	assert.Zero(t, b.sum("memory"))
+}
+
+// What an output refuses is offered until the shutdown timeout, and then counted.
+func TestAShutdownEndsInTimeWhateverTheOutputsDo(t *testing.T) {
+	for name, answer := range map[string]func(context.Context) error{
+		"they block":  func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+		"they refuse": func(context.Context) error { return errFull },
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := allOutputs()
+			cfg := patient()
+			cfg.ShutdownTimeout = time.Second
+			b := newBench(t, cfg, to)
+			for _, o := range []*output{to.metrics, to.profiles} {
+				o.answerWith(answer)
+			}
+			b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
+			to.traces.answerWith(func(context.Context) error { return errFull })
+			b.handOver(whole(t, 1, "shop", "f", 2, 1, false))
+			to.traces.answerWith(answer)
+			began := time.Now()
+			b.shut()
+			assert.Less(t, time.Since(began), 5*time.Second)
+			assert.EqualValues(t, 2, b.sum("dropped_points", "shutdown"))
+			assert.EqualValues(t, 2, b.sum("dropped_samples", "shutdown"))
+			assert.EqualValues(t, 1, b.sum("dropped_spans", "shutdown"))
+			assert.Zero(t, b.sum("memory"))
+		})
+	}
+}
+
+// One output that blocks takes no time of the others, also at shutdown.
+func TestAnOutputThatBlocksLeavesTimeForTheOthers(t *testing.T) {
+	blocks := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	for _, which := range []string{"traces", "metrics", "profiles"} {
+		t.Run(which, func(t *testing.T) {
+			all := map[string]*output{"traces": newOutput(), "metrics": newOutput(), "profiles": newOutput()}
+			cfg := patient()
+			cfg.ShutdownTimeout = 2 * time.Second
+			b := newBench(t, cfg, outputs{all["traces"], all["metrics"], all["profiles"]})
+			if which == "traces" {
+				all["traces"].answerWith(func(context.Context) error { return errFull })
+			}
+			b.handOver(whole(t, 1, "shop", "f", 0, 3, false))
+			all[which].answerWith(blocks)
+			b.shut()
+			assert.Equal(t, which == "traces", all["traces"].spans == 0)
+			assert.Equal(t, which == "metrics", len(all["metrics"].metrics) == 0)
+			assert.Equal(t, which == "profiles", len(all["profiles"].profiles) == 0)
+		})
+	}
+}
+
+// A reload makes another instance with the same ID and another configuration.
+func TestAReloadBeginsAgain(t *testing.T) {
+	for range 2 {
+		metrics := newOutput()
+		b := newBench(t, patient(), outputs{metrics: metrics})
+		b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
+		b.shut()
+		assert.Equal(t, []map[string]int64{{"f": 1}}, metrics.calls())
+		require.Error(t, b.inputs[0].ConsumeTraces(t.Context(), whole(t, 1, "shop", "f", 2, 1, false)))
+	}
+}
+
+func TestTheIntervalSendsByItself(t *testing.T) {
+	cfg := patient()
+	cfg.Interval = 100 * time.Millisecond
+	to := outputs{metrics: newOutput(), profiles: newOutput()}
+	b := newBench(t, cfg, to)
+	for n := range uint64(50) {
+		b.handOver(whole(t, 1, "shop", "f", 2*n, 1, false))
+	}
+	require.Eventually(t, func() bool {
+		to.metrics.mu.Lock()
+		defer to.metrics.mu.Unlock()
+		return len(to.metrics.metrics) > 0
+	}, time.Minute, 10*time.Millisecond)
+	b.shut()
+	assert.EqualValues(t, 50, samples(to.profiles.profiles))
+}
+
+// Streams never wait while a message is made: their exemplars need no lock of the sums.
+func TestKeptCallsDoNotWaitForAMessage(t *testing.T) {
+	to := outputs{traces: newOutput(), metrics: newOutput()}
+	b := newBench(t, patient(), to)
+	b.pairer.sums.mu.Lock()
+	b.handOver(whole(t, 1, "shop", "f", 0, 5_000, false))
+	b.pairer.sums.mu.Unlock()
+	assert.Equal(t, 5_000, to.traces.spans)
+	b.send()
+	points := to.metrics.metrics[0].ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics()
+	for _, m := range points.All() {
+		if m.Name() == "code.function.duration" {
+			assert.Equal(t, 1, m.ExponentialHistogram().DataPoints().At(0).Exemplars().Len())
+		}
+	}
+	b.shut()
+}
+
+// Everything that only the connector counts. Package engine tests the same counters as the processor's.
+func TestTheOwnMetricsOfTheOutputs(t *testing.T) {
+	to := allOutputs()
+	cfg := keeping(patient(), KeepConfig{SlowerThan: 5 * time.Millisecond, Functions: []FunctionConfig{{Name: "named"}}, MaxSpansPerSecond: 2})
+	b := newBench(t, cfg, to)
+	b.handOver(whole(t, 1, "shop", "f", 0, 3, false))
+	assert.EqualValues(t, 3, b.sum("decided_traces", "none"))
+	assert.EqualValues(t, 3, b.sum("decided_calls", "none"))
+	b.handOver(whole(t, 1, "shop", "named", 6, 100, false))
+	kept := b.sum("decided_calls", "function")
+	assert.Positive(t, kept)
+	assert.EqualValues(t, 100, kept+b.sum("limited_calls"))
+	assert.EqualValues(t, kept, to.traces.spans)
+	assert.EqualValues(t, 2, b.sum("batches"))
+	assert.EqualValues(t, 103, b.sum("spans"))
+	assert.EqualValues(t, 1, b.sum("streams"))
+
+	ofStreams := b.sum("memory")
+	b.send()
+	assert.Greater(t, b.sum("memory"), ofStreams, "the sums count")
+	assert.EqualValues(t, b.pairer.sums.summed+b.pairer.sums.exemplarBytes+b.pairer.sums.held, b.pairer.sums.Bytes())
+	b.shut()
+	assert.Zero(t, b.sum("memory"))
+	assert.Zero(t, b.sum("streams"))
+}
+
+// Undecided calls beyond limits.max_undecided_mib are decided early.
+func TestEndlessRootsAreDecidedInPieces(t *testing.T) {
+	to := outputs{traces: newOutput()}
+	cfg := keeping(patient(), KeepConfig{Ratio: 1})
+	cfg.Limits.MaxUndecidedMiB, cfg.MaxSpansPerTrace = 1, 0
+	b := newBench(t, cfg, to)
+	const streams, calls = 40, 2_000
+	for round := range uint64(2) {
+		for n := range byte(streams) {
+			p := &program{id: callevent.StreamID{0: n, 8: n, 15: 1}, service: "shop"}
+			f := &callevent.Function{Qualified: "f", Display: "f"}
+			at := round * 10_000
+			p.events = append(p.events, event{kind: callevent.KindEnter, sequence: at, time: int64(at), function: f})
+			for range calls {
+				p.events = append(p.events,
+					event{kind: callevent.KindEnter, sequence: at + 1, time: int64(at + 1), function: f},
+					event{kind: callevent.KindExit, sequence: at + 2, time: int64(at + 2), function: f})
+				at += 2
+			}
+			b.handOver(p.handOvers(t, delivery{packers: 1, batch: 1 << 20}, rand.New(rand.NewPCG(1, 1)))[0])
+		}
+	}
+	assert.Positive(t, b.sum("early_decisions", "max_undecided_mib"))
+	assert.Greater(t, to.traces.spans, streams*calls/2)
+	b.shut()
+	assert.EqualValues(t, b.sum("spans"), to.traces.spans)
+}

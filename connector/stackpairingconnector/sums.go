@@ -1,0 +1,234 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stackpairingconnector
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/functionmetrics"
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/origin"
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/pathprofiles"
+	"github.com/callbraid/callbraid/internal/call/callsum"
+	"github.com/callbraid/callbraid/internal/call/engine"
+	"github.com/callbraid/callbraid/internal/call/pairing"
+)
+
+// sums has the sums of all streams. The engine adds to them, and the outputs read them.
+type sums struct {
+	now func() time.Time
+
+	// mu guards the sums. It is held while a message is made of them.
+	mu sync.Mutex
+	// metrics is nil without a metrics pipeline, and growth without a profiles pipeline.
+	metrics         *functionmetrics.Metrics
+	metricSettings  functionmetrics.Settings
+	growth          *pathprofiles.Growth
+	profileSettings pathprofiles.Settings
+	// summed is their memory.
+	summed int
+
+	// exemplarsMu guards exemplars and their memory, so that no stream waits for a message.
+	exemplarsMu   sync.Mutex
+	exemplars     *functionmetrics.Exemplars
+	exemplarBytes int
+
+	// held is the memory of messages that wait. Only the sender uses it.
+	held int
+	// bytes is the memory of all, to be read without a lock. memory is the same as a metric.
+	bytes  atomic.Int64
+	memory metric.Int64UpDownCounter
+}
+
+// maxMessageBytes bounds a message of profiles. gRPC refuses more than 4 MiB by default.
+const maxMessageBytes = 2 << 20
+
+func newSums(cfg *Config, metrics, profiles bool, memory metric.Int64UpDownCounter) *sums {
+	s := &sums{now: time.Now, memory: memory}
+	if metrics {
+		s.metricSettings = functionmetrics.Settings{MaxFunctions: cfg.Metrics.MaxFunctions, Expiration: cfg.Metrics.Expiration}
+		s.metrics = functionmetrics.New(s.metricSettings)
+		s.exemplars = functionmetrics.NewExemplars(s.metricSettings)
+	}
+	if profiles {
+		s.profileSettings = pathprofiles.Settings{MaxPaths: cfg.Profiles.MaxPaths, MaxMessageBytes: maxMessageBytes, NewID: newID}
+		s.growth = pathprofiles.NewGrowth(s.profileSettings)
+	}
+	return s
+}
+
+func newID() (id [16]byte) {
+	_, _ = rand.Read(id[:]) // it never fails
+	return id
+}
+
+// Begin begins the sums of a stream.
+func (s *sums) Begin(source engine.Source) engine.SourceSums {
+	of := &streamSums{sums: s, source: source, start: pcommon.NewTimestampFromTime(s.now())}
+	if s.metrics != nil {
+		of.series = s.metrics.NewStream()
+	}
+	return of
+}
+
+// Bytes is about the memory of all sums, and of messages that wait.
+func (s *sums) Bytes() int64 { return s.bytes.Load() }
+
+// measure updates the memory. The caller holds mu.
+func (s *sums) measure() {
+	bytes := 0
+	if s.metrics != nil {
+		bytes += s.metrics.Bytes()
+	}
+	if s.growth != nil {
+		bytes += s.growth.Bytes()
+	}
+	s.setBytes(&s.summed, bytes)
+}
+
+// setBytes sets the memory of a part.
+func (s *sums) setBytes(of *int, bytes int) {
+	if change := int64(bytes - *of); change != 0 {
+		*of = bytes
+		s.bytes.Add(change)
+		s.memory.Add(context.Background(), change)
+	}
+}
+
+// setHeld sets the memory of messages that wait.
+func (s *sums) setHeld(bytes int) { s.setBytes(&s.held, bytes) }
+
+// release takes all memory off the account, after the last message.
+func (s *sums) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setBytes(&s.summed, 0)
+	s.setHeld(0)
+	s.exemplarsMu.Lock()
+	defer s.exemplarsMu.Unlock()
+	s.setBytes(&s.exemplarBytes, 0)
+}
+
+// streamSums are the sums of a stream with one source. The engine makes one call of Add and End at
+// a time.
+type streamSums struct {
+	sums   *sums
+	source engine.Source
+	start  pcommon.Timestamp
+	// origin is nil before the first increment. series does not change. It is nil without metrics.
+	origin *origin.Origin
+	series *functionmetrics.Stream
+}
+
+// open opens the series. The engine begins the sums of a stream while others wait, so that
+// happens at the first increment.
+func (s *streamSums) open() {
+	if s.origin != nil {
+		return
+	}
+	from := &s.source
+	s.origin = origin.New(from.Resource, from.ResourceSchemaURL, from.Scope, from.ScopeSchemaURL)
+	if s.series != nil {
+		s.series.Open(metricsOrigin(from), s.start)
+	}
+}
+
+// metricsOrigin returns the origin of metrics, without attributes of the scope. They report on the agent,
+// and change while the program runs. Each change would begin new series in Prometheus.
+func metricsOrigin(from *engine.Source) *origin.Origin {
+	scope := pcommon.NewInstrumentationScope()
+	scope.SetName(from.Scope.Name())
+	scope.SetVersion(from.Scope.Version())
+	return origin.New(from.Resource, from.ResourceSchemaURL, scope, from.ScopeSchemaURL)
+}
+
+// Add adds an increment.
+func (s *streamSums) Add(inc *callsum.Increment) {
+	all := s.sums
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	s.open()
+	if s.series != nil {
+		s.series.Add(inc)
+	}
+	if all.growth != nil {
+		all.growth.Add(s.origin, inc)
+	}
+	all.measure()
+}
+
+// mostExemplars is the number of calls of a hand-over that can become exemplars: the last ones.
+const mostExemplars = 256
+
+// Kept makes exemplars of calls that become spans. The lock of a shard may be held meanwhile, so it
+// never takes the one that is held while a message is made.
+func (s *streamSums) Kept(calls []pairing.Call, id *engine.Identity) {
+	all := s.sums
+	if all.metrics == nil {
+		return
+	}
+	all.exemplarsMu.Lock()
+	defer all.exemplarsMu.Unlock()
+	for i := max(0, len(calls)-mostExemplars); i < len(calls); i++ {
+		c := &calls[i]
+		exemplar := functionmetrics.Exemplar{
+			TraceID: id.TraceID(c.Trace), SpanID: id.SpanID(c.Sequence),
+			Duration: time.Duration(c.End - c.Start), Time: pcommon.Timestamp(c.End),
+		}
+		if c.Unwound {
+			all.exemplars.SetError(s.series, c.Function.Qualified, c.ErrorType, exemplar)
+		} else {
+			all.exemplars.Set(s.series, c.Function.Qualified, exemplar)
+		}
+	}
+	all.setBytes(&all.exemplarBytes, all.exemplars.Bytes())
+}
+
+// End ends the sums of the stream.
+func (s *streamSums) End() {
+	if s.series == nil || s.origin == nil {
+		return
+	}
+	s.sums.mu.Lock()
+	defer s.sums.mu.Unlock()
+	s.series.End()
+}
+
+// swapExemplars begins new exemplars, and returns those of the interval that ends.
+func (s *sums) swapExemplars() *functionmetrics.Exemplars {
+	s.exemplarsMu.Lock()
+	defer s.exemplarsMu.Unlock()
+	if s.exemplars == nil {
+		return nil
+	}
+	last := s.exemplars
+	s.setBytes(&s.exemplarBytes, 0)
+	s.exemplars = functionmetrics.NewExemplars(s.metricSettings)
+	return last
+}
+
+// takeMetrics returns the points of all series at a time.
+func (s *sums) takeMetrics(now time.Time, exemplars *functionmetrics.Exemplars) pmetric.Metrics {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.measure()
+	return s.metrics.Interval(pcommon.NewTimestampFromTime(now), exemplars)
+}
+
+// takeGrowth returns the growth of call paths since the last call, and begins a new one.
+func (s *sums) takeGrowth() *pathprofiles.Growth {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.growth
+	s.growth = pathprofiles.NewGrowth(s.profileSettings)
+	s.measure()
+	return last
+}

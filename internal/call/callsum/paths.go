@@ -1,0 +1,170 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package callsum
+
+import (
+	"unsafe"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+)
+
+// paths are the call paths of a stream, by number, with their values.
+type paths struct {
+	settings *Settings
+	// all only grows, because increments share it.
+	all []Path
+	// states are the other fields of the paths.
+	states []pathState
+	// children finds paths by parent, label and kind.
+	children table
+	// rest is the PathRest, or 0.
+	rest uint32
+
+	// lanes have the latest names. byLane finds a lane's path by its ID.
+	lanes  []callevent.Lane
+	byLane table
+	// nameBytes is the memory of the lanes' names.
+	nameBytes int
+}
+
+// pathState has the values of a path, and the callee that it called last.
+type pathState struct {
+	PathValues
+	callee, calleeFunction uint32
+}
+
+const (
+	// top is the path of the top.
+	top = 0
+	// noFunction is no function's number.
+	noFunction = ^uint32(0)
+
+	pathBytes  = int(unsafe.Sizeof(Path{}))
+	stateBytes = int(unsafe.Sizeof(pathState{}))
+	laneBytes  = int(unsafe.Sizeof(callevent.Lane{}))
+)
+
+func newPaths(settings *Settings) paths {
+	p := paths{settings: settings}
+	p.append(Path{Kind: PathTop})
+	return p
+}
+
+func (p *paths) append(path Path) uint32 {
+	p.all = append(p.all, path)
+	p.states = append(p.states, pathState{calleeFunction: noFunction})
+	return uint32(len(p.all) - 1)
+}
+
+// callee returns the path of a function below its caller's path.
+func (p *paths) callee(caller, function uint32) uint32 {
+	if state := &p.states[caller]; state.calleeFunction == function {
+		return state.callee
+	}
+	return p.otherCallee(caller, function)
+}
+
+// otherCallee is callee for a function that the caller did not call last.
+func (p *paths) otherCallee(caller, function uint32) uint32 {
+	path := p.child(Path{Parent: caller, Label: function})
+	if path != p.rest {
+		state := &p.states[caller]
+		state.callee, state.calleeFunction = path, function
+	}
+	return path
+}
+
+// truncated returns the path for truncated calls of a function's path.
+func (p *paths) truncated(path uint32) uint32 {
+	if path == p.rest {
+		return path
+	}
+	beside := p.all[path]
+	beside.Kind = PathTruncated
+	return p.child(beside)
+}
+
+// child returns the number of a path, which it may make.
+func (p *paths) child(path Path) uint32 {
+	if path.Parent == p.rest && p.rest != 0 {
+		return p.rest
+	}
+	key := uint64(path.Kind)<<62 | uint64(path.Parent)<<32 | uint64(path.Label)
+	number := p.children.find(key)
+	if number != 0 {
+		return number
+	}
+	if !p.settings.reserve() {
+		return p.theRest()
+	}
+	number = p.append(path)
+	p.children.put(key, number)
+	return number
+}
+
+// theRest returns the PathRest.
+func (p *paths) theRest() uint32 {
+	if p.rest == 0 {
+		p.rest = p.append(Path{Parent: top, Kind: PathRest})
+	}
+	return p.rest
+}
+
+// lane returns the path of a lane, which has the name now. known is its path as far as the
+// caller knows, or the top.
+func (p *paths) lane(known uint32, id uint64, name string) uint32 {
+	if known == top || known == p.rest {
+		if known = p.byLane.find(id); known == 0 {
+			known = p.newLane(id)
+		}
+	}
+	if path := &p.all[known]; path.Kind == PathLane {
+		l := &p.lanes[path.Label]
+		p.nameBytes += len(name) - len(l.Name)
+		l.Name = name
+	}
+	return known
+}
+
+func (p *paths) newLane(id uint64) uint32 {
+	path := p.child(Path{Parent: top, Label: uint32(len(p.lanes)), Kind: PathLane})
+	if path != p.rest {
+		p.lanes = append(p.lanes, callevent.Lane{ID: id})
+		p.byLane.put(id, path)
+	}
+	return path
+}
+
+// count counts a call at its path. callees is the time of its callees.
+func (p *paths) count(path uint32, errors uint64, duration, callees int64) {
+	state := &p.states[path]
+	state.Calls++
+	state.Errors += errors
+	state.Self += max(0, duration-callees)
+}
+
+// take returns all paths and their values since the last call of take.
+func (p *paths) take() ([]Path, []PathValues) {
+	values := make([]PathValues, len(p.states))
+	for i := range p.states {
+		values[i] = p.states[i].PathValues
+		p.states[i].PathValues = PathValues{}
+	}
+	return p.all[:len(p.all):len(p.all)], values
+}
+
+// release returns the room of the paths to the other streams.
+func (p *paths) release() {
+	made := len(p.all) - 1
+	if p.rest != 0 {
+		made--
+	}
+	p.settings.made.Add(-int64(made))
+}
+
+// bytes is the memory of the paths.
+func (p *paths) bytes() int {
+	return cap(p.all)*pathBytes + cap(p.states)*stateBytes + p.children.bytes() +
+		cap(p.lanes)*laneBytes + p.byLane.bytes() + p.nameBytes
+}

@@ -1,0 +1,35 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package callsum
+
+import "sync/atomic"
+
+// Settings are the choices of sums. All streams share them, also from several goroutines.
+type Settings struct {
+	// Paths: calls are summed by call path too.
+	Paths bool
+	// ByThread: the calls of each lane have paths of their own.
+	ByThread bool
+	// MaxPaths bounds the call paths of all streams together. A stream that needs another one
+	// sums the calls at PathRest.
+	MaxPaths int64
+
+	// made is the number of paths of all streams, without their tops and rests.
+	made atomic.Int64
+}
+
+// Made is the number of call paths of all streams that MaxPaths bounds.
+func (s *Settings) Made() int64 { return s.made.Load() }
+
+// reserve makes room for another path. It reports false if there is none.
+func (s *Settings) reserve() bool {
+	if s.made.Load() >= s.MaxPaths {
+		return false
+	}
+	if s.made.Add(1) > s.MaxPaths {
+		s.made.Add(-1)
+		return false
+	}
+	return true
+}

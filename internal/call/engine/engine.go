@@ -1,0 +1,208 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/callsum"
+	"github.com/callbraid/callbraid/internal/call/pairing"
+	"github.com/callbraid/callbraid/internal/call/pairingmark"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/nesting"
+)
+
+// Engine is a component of stack_pairing: the life cycle of its streams, its timers, and the answer to each
+// hand-over. Its only goroutines run the timers and free memory.
+type Engine struct {
+	streams
+	id   component.ID
+	next consumer.Traces
+
+	// stop ends the timers, and ticked is closed when they have ended. Both are
+	// nil until Start.
+	stop     context.CancelFunc
+	ticked   chan struct{}
+	shutdown sync.Once
+
+	// calls is held for reading by each hand-over. closed is set under calls: no further
+	// hand-over is accepted.
+	calls  sync.RWMutex
+	closed bool
+	// endLife ends every call to the next component, and all waiting.
+	endLife context.CancelFunc
+}
+
+// callPatience is the time of a call to the next component after which the clock stands still.
+// It is enough for a call that only queues. A gap that closes makes many calls, and missing
+// events may wait behind all of them.
+const callPatience = 10 * time.Millisecond
+
+// Settings are what a component of stack_pairing gives to its engine.
+type Settings struct {
+	ID          component.ID
+	Logger      *zap.Logger
+	Instruments Instruments
+	// Next accepts the spans of finished calls, and spans that are no batches.
+	Next consumer.Traces
+	// SumsOnly: finished calls become no spans.
+	SumsOnly bool
+	// Keep selects the traces that become spans; nil: all do.
+	Keep *pairing.Keep
+	// Sums receives the sums of calls, as SumSettings say. Both are nil if calls are not summed.
+	Sums        Sums
+	SumSettings *callsum.Settings
+	// Selection are the own metrics of Keep. It is nil without Keep.
+	Selection *SelectionInstruments
+}
+
+// New returns an engine that has not started. An error names the setting of cfg that is wrong.
+func New(set Settings, cfg *Config) (*Engine, error) {
+	roots, err := compileRoots(cfg.TraceRoots)
+	if err != nil {
+		return nil, err
+	}
+	clock := newClock(callPatience)
+	life, endLife := context.WithCancel(context.Background())
+	e := &Engine{id: set.ID, endLife: endLife, next: nextComponent{set.Next, clock, life}}
+	e.init(&set, cfg, roots, clock, e.next, life)
+	return e, nil
+}
+
+// Capabilities: an engine never changes a hand-over.
+func (e *Engine) Capabilities() consumer.Capabilities { return consumer.Capabilities{} }
+
+// Start starts the timers, and opens the account of the memory budget.
+func (e *Engine) Start(_ context.Context, host component.Host) error {
+	var ctx context.Context
+	ctx, e.stop = context.WithCancel(context.Background())
+	e.ticked = make(chan struct{})
+	e.memory.open(budget.Of(host), e.id.String())
+	go e.tick(ctx)
+	go e.giveWay(ctx)
+	return nil
+}
+
+// Shutdown refuses further hand-overs, waits for those under way, and ends all streams. It
+// offers all held and finished spans until the shutdown timeout. The rest is dropped and
+// counted.
+func (e *Engine) Shutdown(ctx context.Context) error {
+	e.shutdown.Do(func() {
+		ctx, cancel := context.WithTimeout(ctx, e.cfg.ShutdownTimeout)
+		defer cancel()
+		defer context.AfterFunc(ctx, e.endLife)()
+		if e.stop != nil {
+			e.stop()
+			<-e.ticked
+			<-e.memory.done
+		}
+		e.calls.Lock()
+		e.closed = true
+		e.calls.Unlock()
+
+		// Held spans go first, while there is time.
+		e.offerUntil(ctx)
+		e.endAll(ctx, callevent.CauseShutdown)
+		e.offerUntil(ctx)
+		e.delivery.dropHeld(atShutdown)
+		e.memory.close()
+	})
+	return nil
+}
+
+// tick runs the timers until ctx is done.
+func (e *Engine) tick(ctx context.Context) {
+	defer close(e.ticked)
+	ticker := time.NewTicker(tickInterval)
+	defer ticker.Stop()
+	defer e.clock.tick(false)
+	e.clock.tick(true)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			e.clock.tick(true)
+			e.expire(ctx)
+		}
+	}
+}
+
+// ConsumeTraces accepts a hand-over, or refuses all of it. It refuses one with an attribute that
+// is nested too deep, with a permanent error: copying and holding it would recurse over it.
+//
+// The mark in ctx shows the receiver that its batches reach stack_pairing, accepted or not.
+func (e *Engine) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
+	pairingmark.Set(ctx)
+	e.calls.RLock()
+	defer e.calls.RUnlock()
+	if e.closed {
+		return errShutdown
+	}
+	if err := nesting.Traces(td, e.cfg.Limits.MaxAttributeDepth); err != nil {
+		return e.refuseNested(ctx, err)
+	}
+	defer e.clock.handoverDone(e.clock.handoverBegun())
+	return e.acceptAll(ctx, td)
+}
+
+// acceptAll accepts a hand-over, or refuses all of it:
+//
+//	(a) It delivers held spans. If they are refused again, it refuses the call.
+//	(b) It reserves room for all batches, or refuses the call.
+//	(c) It passes on spans that are not batches. If they are refused, it refuses the call.
+//	(d) It accepts all batches. It drops one that it cannot unpack.
+//	(e) It delivers the finished spans. It holds those that are refused.
+//
+// It is not part of ConsumeTraces because the compiler inlines deferred calls only in functions
+// with few of them and few returns. The others cost much of a small hand-over.
+func (e *Engine) acceptAll(ctx context.Context, td ptrace.Traces) error {
+	batches, others := split(td)
+	if err := e.delivery.offerHeld(ctx); err != nil {
+		e.telemetry.RefusedCalls.Add(ctx, 1)
+		// Not wrapped: the error may name a part of the held spans, and the caller would read
+		// that as a part of td.
+		return fmt.Errorf("finished spans are held because the next component refuses them: %v", err)
+	}
+	if len(batches) == 0 {
+		return e.next.ConsumeTraces(ctx, td)
+	}
+	room, ok := e.reserve(batches)
+	if !ok {
+		e.telemetry.RefusedCalls.Add(ctx, 1)
+		return errNoRoom
+	}
+	defer e.reserved.Add(-room)
+	if others > 0 {
+		if err := e.next.ConsumeTraces(ctx, without(td, callevent.Carries)); err != nil {
+			return withBatches(err, td)
+		}
+	}
+	for _, c := range batches {
+		e.accept(ctx, c)
+		// One batch of a call may be what another waits for.
+		e.lighten(ctx, e.maxBytes+room)
+	}
+	e.lighten(ctx, e.maxBytes)
+	return nil
+}
+
+// refuseNested counts and logs a hand-over that is nested too deep, and returns its error. It
+// is permanent, because sending the same again does not help.
+func (e *Engine) refuseNested(ctx context.Context, err error) error {
+	e.telemetry.NestedCalls.Add(ctx, 1)
+	e.burst.Warn("Refused a hand-over with an attribute that is nested too deep. If the sender is honest, raise limits.max_attribute_depth",
+		peer(ctx), zap.Error(err))
+	return consumererror.NewPermanent(fmt.Errorf("%w: flatten the attribute, or raise limits.max_attribute_depth of stack_pairing", err))
+}

@@ -1,0 +1,62 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/call/pairing"
+)
+
+// Calls that wait for a decision do not count for reorder.max_mib. At their own bound the oldest
+// traces of all streams are decided early.
+func TestWaitingCallsHaveABoundOfTheirOwn(t *testing.T) {
+	keep := &pairing.Keep{Threshold: pairing.NoThreshold, MaxBytes: 3 << 20}
+	b := newBedKeeping(t, keep, &next{}, small)
+	b.handOver(batch{stream: 1, events: []string{"enter main"}}, batch{stream: 2, events: []string{"enter main"}})
+	most := int64(0)
+	for n := range uint64(40) {
+		b.handOver(batch{stream: byte(1 + n%2), first: 1 + 4_000*(n/2), events: many(2_000, "enter f", "exit f")})
+		most = max(most, keep.HeldBytes())
+		require.LessOrEqual(t, keep.HeldBytes(), keep.MaxBytes)
+	}
+	assert.Greater(t, most, int64(2<<20), "beyond reorder.max_mib")
+	assert.Zero(t, b.sum("shed_streams", "max_mib"))
+	assert.EqualValues(t, 2, b.sum("open_frames"))
+	b.finish()
+	assert.Zero(t, keep.HeldBytes())
+}
+
+// At the bound of the process a stream loses the rest of a trace rather than its open calls.
+func TestAtTheMemoryBudgetTracesAreDecidedBeforeOpenCallsAreForgotten(t *testing.T) {
+	keep := &pairing.Keep{Threshold: pairing.NoThreshold, MaxBytes: 64 << 20}
+	b := newBedKeeping(t, keep, &next{}, func(c *Config) { c.MaxSpansPerTrace = 0 })
+	all := b.budgetFor(8)
+	b.handOver(batch{stream: 1, events: []string{"enter main"}})
+	for n := range uint64(20) {
+		b.handOver(batch{stream: 1, first: 1 + 20_000*n, events: many(10_000, "enter f", "exit f")})
+		require.LessOrEqual(t, all.Used(), all.Limit()+all.Limit()/8)
+	}
+	assert.Positive(t, b.sum("shed_streams", "memory_budget"))
+	assert.Zero(t, b.sum("breaks", "limit"))
+	assert.EqualValues(t, 1, b.sum("open_frames"))
+	b.finish()
+}
+
+// Traces are decided in time though the program is quiet, while the clock of gaps stands still.
+func TestATraceOfAQuietProgramIsDecidedInTime(t *testing.T) {
+	b := newBedKeeping(t, &pairing.Keep{DecideAfter: 20 * time.Second}, &next{})
+	b.handOver(batch{stream: 1, events: []string{"enter main", "enter f", "exit f"}})
+	b.pass(20*time.Second - 1)
+	b.tick()
+	require.Empty(t, b.next.accepted())
+	b.pass(1)
+	b.tick()
+	assert.Equal(t, []string{"s1/f 1"}, b.next.accepted())
+	b.finish()
+}

@@ -1,0 +1,137 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairing
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Keep selects traces. The finished calls of a trace wait until it ends. Then they are
+// written to the output if a criterion applies to them, and forgotten otherwise. All streams
+// share it, so it must not be copied.
+//
+// A trace ends when it can have no further calls: no frame of it is open, and its lane does
+// not continue it. A trace that waits for too long, or for which there is no memory, is
+// decided early. Its calls so far are then one piece. Its later calls are the next piece,
+// which is decided on its own.
+type Keep struct {
+	// SlowerThan is in nanoseconds. A trace is kept if a call without a caller in the trace
+	// took so long. An open one counts with its time so far. All later pieces of such a
+	// trace are kept too. 0: the criterion is off.
+	SlowerThan int64
+	// Errors keeps pieces with a call that an exception left, also if the call is left out.
+	Errors bool
+	// Function reports whether pieces with a call of the function with this qualified name
+	// are kept, if the call took at least slowerThan nanoseconds. It is called once for each
+	// function of a stream; nil: no function is wanted.
+	Function func(qualified string) (slowerThan int64, wanted bool)
+	// Threshold keeps traces by the random number R of their IDs, below 2^56: those with R >=
+	// Threshold. All pieces of a trace have the same R. NoThreshold keeps none, and 0 all.
+	Threshold uint64
+	// Limiter bounds the kept calls of all streams; nil: no bound.
+	Limiter *Limiter
+	// DecideAfter is the time after which a trace is decided early, from its first waiting
+	// call on; 0: never.
+	DecideAfter time.Duration
+	// Now is the monotonic time by which calls of all streams wait. The times of Accept and Expire
+	// are those of one stream, and stand still while it is silent; nil: those.
+	Now func() time.Duration
+	// MaxBytes bounds the memory of waiting calls of all streams; 0: no bound. Inside a step
+	// the calls can have an eighth more. Beyond that a stream decides its own oldest traces
+	// early. After a step the owner of the streams brings the memory below MaxBytes: see
+	// Excess and Stream.DecideOldest.
+	MaxBytes int64
+
+	// bytes is the memory of waiting calls of all streams.
+	bytes atomic.Int64
+}
+
+// NoThreshold is the Threshold above the random numbers of all traces.
+const NoThreshold = 1 << 56
+
+// stepShare is the part of MaxBytes that waiting calls can have beyond it inside a step: one
+// of so many.
+const stepShare = 8
+
+// HeldBytes is the memory of waiting calls.
+func (k *Keep) HeldBytes() int64 { return k.bytes.Load() }
+
+// Excess is the memory of waiting calls beyond MaxBytes, or 0.
+func (k *Keep) Excess() int64 {
+	if k.MaxBytes == 0 {
+		return 0
+	}
+	return max(0, k.bytes.Load()-k.MaxBytes)
+}
+
+// charge counts memory of waiting calls. It reports whether their stream has to decide some.
+func (k *Keep) charge(bytes int64) (atBound bool) {
+	held := k.bytes.Add(bytes)
+	return k.MaxBytes > 0 && held > k.MaxBytes+k.MaxBytes/stepShare
+}
+
+// Criterion is the reason why a trace was kept. If several apply, it is the first of them.
+type Criterion uint8
+
+const (
+	// CriterionNone: no criterion applied, or traces are not selected.
+	CriterionNone Criterion = iota
+	// CriterionSlow: a call without a caller in the trace took at least Keep.SlowerThan.
+	CriterionSlow
+	// CriterionError: an exception left a call.
+	CriterionError
+	// CriterionFunction: a wanted function was called.
+	CriterionFunction
+	// CriterionRatio: only the random number of the trace ID.
+	CriterionRatio
+	// CriterionCount is the number of criteria.
+	CriterionCount
+)
+
+func (c Criterion) String() string {
+	return [CriterionCount]string{"none", "slow", "error", "function", "ratio"}[c]
+}
+
+// KeepCounters count decisions. A trace counts once for each piece that has calls.
+type KeepCounters struct {
+	// Traces and Calls were kept, by criterion. Those of CriterionNone were forgotten.
+	Traces, Calls [CriterionCount]uint64
+	// LimitedTraces and LimitedCalls were forgotten because of the limiter.
+	LimitedTraces, LimitedCalls uint64
+	// EarlyByTime and EarlyByBound are early decisions: after DecideAfter, and at MaxBytes.
+	EarlyByTime, EarlyByBound uint64
+}
+
+// Limiter bounds the calls that are kept in a second. Several goroutines can use it.
+//
+// A trace passes whole or not at all. One that passes uses up the time that its calls need at
+// the limit. Up to a second of unused time is saved for later traces. So the mean rate is
+// never above the limit, and a trace with more calls than a second has room for can pass.
+type Limiter struct {
+	perCall time.Duration
+	now     func() time.Duration
+
+	mu sync.Mutex
+	// used is the time up to which calls have used it up.
+	used time.Duration
+}
+
+// NewLimiter returns a limiter of calls in a second, at most 1e9. now is the monotonic time.
+func NewLimiter(perSecond int64, now func() time.Duration) *Limiter {
+	return &Limiter{perCall: time.Second / time.Duration(perSecond), now: now, used: now() - time.Second}
+}
+
+// allows reports whether a trace with so many calls passes.
+func (l *Limiter) allows(calls int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	if l.used > now {
+		return false
+	}
+	l.used = max(l.used, now-time.Second) + time.Duration(calls)*l.perCall
+	return true
+}

@@ -1,0 +1,414 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairing
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+)
+
+// decideOldest decides the oldest trace.
+func decideOldest(r *rig) { r.stream.DecideOldest(&r.out); r.collect() }
+
+func TestKeep(t *testing.T) {
+	keep := func(k *Keep) func(*Settings) { return func(s *Settings) { s.Keep = k } }
+	slow := func(k *Keep) func(*Settings) {
+		k.SlowerThan, k.Threshold = 50, NoThreshold
+		return keep(k)
+	}
+	failed := keep(&Keep{Errors: true, Threshold: NoThreshold})
+	ownClock := &testClock{}
+	runStories(t, []story{
+		{
+			name:     "a trace is kept whole if its root took slower_than",
+			settings: slow(&Keep{}),
+			do:       []act{batch("0 +a\n1 +b\n2 -b\n3@50 -a\n4@60 +a\n5@70 +b\n6@80 -b\n7@109 -a")},
+			want: `
+				a#0 0..50 kept: slow
+				b#1 in #0 10..20 kept: slow`,
+			counts: `kept none: 1 traces, 2 calls
+				kept slow: 1 traces, 2 calls`,
+		},
+		{
+			name:     "a call keeps its trace if an exception leaves it, and not if the exception is caught",
+			settings: failed,
+			do:       []act{batch("0 +a\n1 +b\n2 ^b Boom\n3 -a\n4 +a\n5 !a Boom\n6 -a")},
+			want: `
+				a#0 0..30 kept: error
+				b#1 in #0 10..20 unwound "Boom" throws "Boom" at 20 kept: error`,
+			counts: `kept none: 1 traces, 1 calls
+				kept error: 1 traces, 2 calls`,
+		},
+		{
+			name:     "a left-out call keeps its trace if an exception leaves it",
+			settings: func(s *Settings) { failed(s); s.MinDuration = 15 },
+			do:       []act{batch("0 +a\n1 +b\n2 ^b Boom\n3 -a")},
+			want:     `a#0 0..30 left out 1 calls, 1 errors, 10 ns kept: error`,
+			counts: `left out 1
+				kept error: 1 traces, 1 calls`,
+		},
+		{
+			name: "a wanted function keeps its trace if its call took long enough",
+			settings: keep(&Keep{Threshold: NoThreshold, Function: func(qualified string) (int64, bool) {
+				return 20, qualified == "b"
+			}}),
+			do: []act{batch("0 +a\n1 +b\n2 -b\n3 -a\n4 +a\n5 +b\n6 .\n7 -b\n8 -a")},
+			want: `
+				a#4 40..80 kept: function
+				b#5 in #4 50..70 kept: function`,
+			counts: `kept none: 1 traces, 2 calls
+				kept function: 1 traces, 2 calls`,
+		},
+		{
+			name:     "of all criteria that apply the first counts",
+			settings: keep(&Keep{SlowerThan: 50, Errors: true, Function: func(string) (int64, bool) { return 0, true }}),
+			do:       []act{batch("0 +a\n1@60 ^a Boom\n2@70 +a\n3@80 ^a Boom\n4@90 +a\n5@100 -a")},
+			want: `
+				a#0 0..60 unwound "Boom" throws "Boom" at 60 kept: slow
+				a#2 70..80 unwound "Boom" throws "Boom" at 80 kept: error
+				a#4 90..100 kept: function`,
+			counts: `kept slow: 1 traces, 1 calls
+				kept error: 1 traces, 1 calls
+				kept function: 1 traces, 1 calls`,
+		},
+		{
+			name:     "a threshold of 0 keeps all traces by ratio",
+			settings: keep(&Keep{}),
+			do:       []act{batch("0 +a\n1 -a")},
+			want:     `a#0 0..10 kept: ratio`,
+			counts:   `kept ratio: 1 traces, 1 calls`,
+		},
+		{
+			name:     "a trace waits until its root ends",
+			settings: keep(&Keep{}),
+			do:       []act{batch("0 +a\n1 +b\n2 -b"), after(testWait)},
+			open:     1,
+		},
+		{
+			name:     "after a time a trace is decided in pieces, and each piece on its own",
+			settings: keep(&Keep{Errors: true, Threshold: NoThreshold, DecideAfter: time.Second}),
+			do: []act{
+				batch("0 +a\n1 +b\n2 -b"), after(time.Second - 1), after(1),
+				batch("3 +c\n4 ^c Boom"), after(time.Second),
+				batch("5 +b\n6 -b\n7 -a"),
+			},
+			want: `c#3 in #0 30..40 unwound "Boom" throws "Boom" at 40 kept: error`,
+			counts: `kept none: 2 traces, 3 calls
+				kept error: 1 traces, 1 calls
+				early by time 2, by bound 0`,
+		},
+		{
+			name:     "traces wait by the clock of Keep, if it has one",
+			settings: keep(&Keep{DecideAfter: time.Second, Now: ownClock.read}),
+			do: []act{
+				batch("0 +a\n1 +b\n2 -b"), after(testWait),
+				func(*rig) { ownClock.now += time.Second }, after(0),
+			},
+			want: `b#1 in #0 10..20 kept: ratio`,
+			counts: `kept ratio: 1 traces, 1 calls
+				early by time 1, by bound 0`,
+			open: 1,
+		},
+		{
+			name:     "once an open root is slow, all further pieces are kept",
+			settings: slow(&Keep{}),
+			do:       []act{batch("0 +a\n1 +b\n2 -b"), decideOldest, batch("3 +b\n4 .\n5 -b"), decideOldest, batch("6 +b\n7 -b\n8@80 -a\n9 +a\n10 -a")},
+			want: `
+				a#0 0..80 kept: slow
+				b#3 in #0 30..50 kept: slow
+				b#6 in #0 60..70 kept: slow`,
+			counts: `kept none: 2 traces, 2 calls
+				kept slow: 2 traces, 3 calls
+				early by time 0, by bound 2`,
+		},
+		{
+			name:     "the oldest trace is that whose first call ended first",
+			settings: keep(&Keep{}),
+			do:       []act{batch("0 1:+a\n1 2:+a\n2 2:+b\n3 2:-b\n4 1:+b\n5 1:-b\n6 2:+c\n7 2:-c"), decideOldest},
+			want: `
+				b#2 in #1 20..30 lane 2 kept: ratio
+				c#6 in #1 60..70 lane 2 kept: ratio`,
+			counts: `kept ratio: 1 traces, 2 calls
+				early by time 0, by bound 1`,
+			open: 2,
+		},
+		{
+			name:     "a trace root is decided before the trace that it leaves",
+			settings: func(s *Settings) { slow(&Keep{})(s); s.TraceRoot = func(f string) bool { return f == "r" } },
+			do:       []act{batch("0 +a\n1 +r\n2 -r\n3@30 +r\n4@85 -r\n5 .\n6@90 -a")},
+			want: `
+				a#0 0..90 trace 0 kept: slow
+				r#3 in #0 30..85 trace 3 root from 0 kept: slow`,
+			counts: `kept none: 1 traces, 1 calls
+				kept slow: 2 traces, 2 calls`,
+		},
+		{
+			name:     "at the end of the stream all traces are decided",
+			settings: func(s *Settings) { keep(&Keep{})(s); s.MaxSpansPerTrace = 1 },
+			do:       []act{batch("0 +a\n1 +b\n2 -b\n3 -a"), end(callevent.CauseEnded)},
+			want: `
+				a#0 0..30 trace 0 kept: ratio
+				b#1 in #0 10..20 trace 1 continues 0 kept: ratio`,
+			counts: `kept ratio: 2 traces, 2 calls`,
+		},
+	})
+}
+
+// testClock is a clock that a test sets.
+type testClock struct{ now time.Duration }
+
+func (c *testClock) read() time.Duration { return c.now }
+
+func TestTheLimiterBoundsTheMeanRateOfKeptCalls(t *testing.T) {
+	clock := &testClock{now: time.Hour}
+	l := NewLimiter(10, clock.read)
+	passed := func(calls int) (traces int) {
+		for l.allows(calls) {
+			traces++
+		}
+		return traces
+	}
+	if n := passed(2); n != 6 {
+		t.Errorf("after a long rest %d traces of 2 calls passed, expected 6: the second's 10 calls, and the trace that exceeds them", n)
+	}
+	clock.now += 400 * time.Millisecond
+	if n := passed(1); n != 3 {
+		t.Errorf("after 0.4 s %d calls passed, expected 3", n)
+	}
+	clock.now += time.Hour
+	if n := passed(1000); n != 1 {
+		t.Errorf("%d traces of 1,000 calls passed, expected 1", n)
+	}
+	clock.now += 98 * time.Second
+	if n := passed(1); n != 0 {
+		t.Errorf("%d calls passed while a large trace uses up 99 s", n)
+	}
+	clock.now += time.Second
+	if n := passed(1); n != 1 {
+		t.Errorf("%d calls passed after that, expected 1", n)
+	}
+}
+
+func TestLimitedTracesAreForgottenAndCounted(t *testing.T) {
+	clock := &testClock{now: time.Hour}
+	limited := func(s *Settings) { s.Keep = &Keep{Limiter: NewLimiter(1, clock.read)} }
+	runStories(t, []story{{
+		name: "of three traces the first two pass", settings: limited,
+		do:     []act{batch("0 +a\n1 -a\n2 +a\n3 -a\n4 +a\n5 +b\n6 -b\n7 -a")},
+		want:   "a#0 0..10 kept: ratio\na#2 20..30 kept: ratio",
+		counts: "kept ratio: 2 traces, 2 calls\nlimited 1 traces, 2 calls",
+	}})
+}
+
+// endlessRoots are batches of a program that never leaves the bottom function of any lane. Each call of another function
+// throws, and has an attribute with a text of its own.
+func endlessRoots(lanes, batches int, text string) (all []delivery) {
+	sequence := uint64(0)
+	happen := func(d *delivery, lane int, kind callevent.Kind, name string, attributes ...Attribute) {
+		d.events = append(d.events, happened{
+			sequence: sequence, time: testEpoch + int64(sequence)*1000, kind: kind, function: functionNamed(name), exception: "Boom",
+			lane: callevent.Lane{ID: uint64(lane), Name: fmt.Sprint("lane ", lane)}, attributes: attributes,
+		})
+		d.events[len(d.events)-1] = plain(d.events[len(d.events)-1])
+		sequence++
+	}
+	for i := range batches {
+		d := delivery{received: testEpoch + int64(time.Hour)}
+		for lane := range lanes {
+			if i == 0 {
+				happen(&d, lane, callevent.KindEnter, "main")
+			}
+			for range 1000 / lanes {
+				happen(&d, lane, callevent.KindEnter, "f", Attribute{"text", callevent.StringValue(fmt.Sprint(sequence, text))})
+				happen(&d, lane, callevent.KindThrow, "f")
+				happen(&d, lane, callevent.KindExit, "f")
+			}
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// A trace that never ends uses bounded memory: the stream decides it in pieces.
+func TestWaitingCallsStayBelowTheirBound(t *testing.T) {
+	const bound = 256 << 10
+	for _, c := range []struct {
+		lanes int
+		text  string
+	}{{1, ""}, {100, ""}, {4, string(make([]byte, 2000))}} {
+		settings := wide()
+		settings.Keep = &Keep{MaxBytes: bound}
+		r := newRig(&settings, 1)
+		calls, most := 0, 0
+		for i, d := range endlessRoots(c.lanes, 20, c.text) {
+			calls += 1000
+			r.take(d)
+			checkNoFault(t, r)
+			// One call and one chunk of each kind can exceed the bound.
+			held := settings.Keep.bytes.Load()
+			if chunks := int64(10 << 10); held > bound+bound/stepShare+chunks+int64(len(c.text)) {
+				t.Fatalf("%d lanes, batch %d: calls take %d bytes", c.lanes, i, held)
+			}
+			most = max(most, r.stream.Bytes())
+			for settings.Keep.Excess() > 0 && r.stream.DecideOldest(&r.out) {
+				r.collect()
+			}
+			if held := settings.Keep.bytes.Load(); held > bound {
+				t.Fatalf("%d lanes, batch %d: calls take %d bytes after the step", c.lanes, i, held)
+			}
+		}
+		if most > 2*bound+64<<10+c.lanes*4096 {
+			t.Errorf("%d lanes: the stream takes %d bytes", c.lanes, most)
+		}
+		if _, waits := r.stream.OldestUndecided(); !waits {
+			t.Errorf("%d lanes: no trace waits", c.lanes)
+		}
+		r.end(callevent.CauseShutdown)
+		if n := uint64(calls + c.lanes); uint64(len(r.spans)) != n || r.counters.Keep.Calls[CriterionRatio] != n {
+			t.Errorf("%d lanes: %d of %d calls kept, counted %d", c.lanes, len(r.spans), n, r.counters.Keep.Calls[CriterionRatio])
+		}
+		if r.counters.Keep.EarlyByBound == 0 || settings.Keep.bytes.Load() != 0 {
+			t.Errorf("%d lanes: %d early decisions, %d bytes after the end", c.lanes, r.counters.Keep.EarlyByBound, settings.Keep.bytes.Load())
+		}
+	}
+}
+
+// A lane that is renamed with every request in one endless trace has no more names than the bound allows. No name of a
+// lane, and no open call, is lost because of that. functions is the memory of other names.
+func TestWaitingCallsDoNotExhaustTheNames(t *testing.T) {
+	for _, functions := range []int{0, 40 << 10} {
+		settings := wide()
+		settings.MaxNameBytes = 64 << 10
+		settings.Keep = &Keep{}
+		r := newRig(&settings, 1)
+		batch("0 +main\n1 +" + strings.Repeat("f", functions/3) + "\n2 -")(r)
+		const requests, first = 5000, 3
+		for i := range uint64(requests) {
+			name, sequence := fmt.Sprint("request ", i), first+2*i
+			d := delivery{received: testEpoch + int64(time.Hour)}
+			for j, kind := range []callevent.Kind{callevent.KindEnter, callevent.KindExit} {
+				d.events = append(d.events, happened{
+					sequence: sequence + uint64(j), time: testEpoch + int64(sequence+uint64(j))*testJump/4, kind: kind, function: functionNamed("f"),
+					lane: callevent.Lane{ID: 1, Name: "unknown"},
+				})
+			}
+			d.renames = []callevent.Rename{{Lane: 1, Name: name, Time: d.events[0].time, Rank: uint32(i)}}
+			r.take(d)
+			if bytes := r.stream.names.bytes; bytes > settings.MaxNameBytes+1024 {
+				t.Fatalf("names take %d bytes", bytes)
+			}
+		}
+		r.end(callevent.CauseShutdown)
+		checkNoFault(t, r)
+		c := r.counters
+		if len(r.spans) != requests+2 || c.Breaks[callevent.CauseLimit] != 0 || c.DroppedRenames != 0 || c.Keep.EarlyByBound == 0 {
+			t.Fatalf("%d bytes of functions: %d calls, counters %s", functions, len(r.spans), countersText(r.counters))
+		}
+		for i, f := range r.spans[1 : requests+1] {
+			if want := fmt.Sprint("request ", i); f.LaneName != want {
+				t.Fatalf("call %d has the lane name %q, expected %q", i, f.LaneName, want)
+			}
+		}
+	}
+}
+
+// expireAll runs the timers until they are not due.
+func expireAll(r *rig) {
+	r.expire()
+	for r.stream.Due(r.now) {
+		r.expire()
+	}
+}
+
+// After a large trace the stream returns the memory of its calls.
+func TestMemoryOfCallsGoesDownAfterTheirTrace(t *testing.T) {
+	settings := wide()
+	settings.Keep = &Keep{}
+	for what, release := range map[string]act{
+		"expiry":   expireAll,
+		"sparing":  func(r *rig) { r.stream.Spare() },
+		"the end":  end(callevent.CauseShutdown),
+		"deciding": func(r *rig) { r.stream.DecideAll(&r.out); r.collect() },
+	} {
+		r := newRig(&settings, 1)
+		empty := r.stream.Bytes()
+		for _, d := range endlessRoots(1, 10, "") {
+			r.take(d)
+		}
+		if got := r.stream.Bytes() - empty; got < 10_000*48 {
+			t.Errorf("%d bytes while calls wait", got)
+		}
+		if what != "the end" && what != "deciding" {
+			batch("30001@99999999 0:-main")(r)
+		}
+		if what == "expiry" {
+			held := r.stream.Bytes()
+			r.expire()
+			r.expire()
+			if got := r.stream.Bytes(); got < held*9/10 || got == held {
+				t.Errorf("%d bytes of %d after two expiries: the next large trace needs most of them", got, held)
+			}
+		}
+		release(r)
+		checkNoFault(t, r)
+		if got := r.stream.Bytes() - empty; got > keptStack+8192 {
+			t.Errorf("after %s: %d bytes", what, got)
+		}
+	}
+}
+
+// Waiting calls use the memory of earlier ones.
+func TestSelectingAllocatesNothingForEachCall(t *testing.T) {
+	events := program()[:200_000]
+	order := batches(t, events)
+	for _, threshold := range []uint64{0, NoThreshold} {
+		settings := wide()
+		settings.Keep = &Keep{Threshold: threshold, MaxBytes: 4 << 20, SlowerThan: int64(time.Hour), Errors: true}
+		s := NewStream(&settings, testRandom)
+		var out Output
+		out.MaxCalls, out.Full = 2048, out.ClearCalls
+		var before, after runtime.MemStats
+		for i, b := range order {
+			if i == len(order)/2 {
+				runtime.ReadMemStats(&before)
+			}
+			s.Accept(b, 0, &out)
+			out.ClearCalls()
+		}
+		runtime.ReadMemStats(&after)
+		if n := after.Mallocs - before.Mallocs; n > 500 {
+			t.Errorf("threshold %d: %d allocations for %d events", threshold, n, len(events)/2)
+		}
+		if k := out.Counters.Keep; out.Counters.Finished < 90_000 || k.Calls[CriterionNone]+k.Calls[CriterionRatio]+k.Calls[CriterionError] < 40_000 {
+			t.Errorf("%d calls, %+v", out.Counters.Finished, k)
+		}
+	}
+}
+
+// Streams of several goroutines share one account and one limiter.
+func TestStreamsShareTheAccount(t *testing.T) {
+	settings := wide()
+	settings.Keep = &Keep{MaxBytes: 64 << 10, Limiter: NewLimiter(1_000_000_000, func() time.Duration { return 0 })}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			r := newRig(&settings, 1)
+			for _, d := range endlessRoots(3, 10, "") {
+				r.take(d)
+			}
+			r.end(callevent.CauseShutdown)
+			checkNoFault(t, r)
+		})
+	}
+	all.Wait()
+	if held := settings.Keep.bytes.Load(); held != 0 {
+		t.Errorf("%d bytes after the end of all streams", held)
+	}
+}

@@ -1,0 +1,309 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairing
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+)
+
+// selection is the slow and obvious rule of Keep. It decides over the calls of a stream without Keep, which runs beside
+// the one with it.
+type selection struct {
+	keep    *Keep
+	all     *rig
+	seen    int
+	waiting map[uint64]*piece
+	// slow are traces that stay slow.
+	slow map[uint64]bool
+	// kept are the calls of each trace, with their criterion.
+	kept     map[uint64][]string
+	counters KeepCounters
+}
+
+// piece has the calls of a trace since its last decision.
+type piece struct {
+	calls []finished
+	// first is the place of the first call among all calls of the stream.
+	first int
+	since time.Duration
+}
+
+// step accepts the new calls of the stream, and decides the traces that have ended.
+func (x *selection) step() {
+	for ; x.seen < len(x.all.spans); x.seen++ {
+		f := x.all.spans[x.seen]
+		p := x.waiting[f.Trace]
+		if p == nil {
+			p = &piece{first: x.seen, since: x.all.now}
+			x.waiting[f.Trace] = p
+		}
+		p.calls = append(p.calls, f)
+	}
+	grows := map[uint64]bool{}
+	for _, t := range x.all.stream.stacks.traces.all {
+		if t.references > 0 {
+			grows[t.root] = true
+		}
+	}
+	for root := range x.waiting {
+		if !grows[root] {
+			x.decide(root)
+		}
+	}
+}
+
+// oldest is the trace whose first call waits longest.
+func (x *selection) oldest() (root uint64, ok bool) {
+	if len(x.waiting) == 0 {
+		return 0, false
+	}
+	return slices.MinFunc(slices.Collect(maps.Keys(x.waiting)), func(a, b uint64) int {
+		return cmp.Compare(x.waiting[a].first, x.waiting[b].first)
+	}), true
+}
+
+func (x *selection) decideOldest() bool {
+	root, ok := x.oldest()
+	if ok {
+		x.decide(root)
+		x.counters.EarlyByBound++
+	}
+	return ok
+}
+
+func (x *selection) decideOverdue() {
+	for root, ok := x.oldest(); ok && x.keep.DecideAfter > 0 && x.all.now-x.waiting[root].since >= x.keep.DecideAfter; root, ok = x.oldest() {
+		x.decide(root)
+		x.counters.EarlyByTime++
+	}
+}
+
+func (x *selection) decide(root uint64) {
+	calls := x.waiting[root].calls
+	delete(x.waiting, root)
+	by := x.criterion(root, calls)
+	x.counters.Traces[by]++
+	x.counters.Calls[by] += uint64(len(calls))
+	if by == CriterionNone {
+		return
+	}
+	for _, f := range calls {
+		x.kept[root] = append(x.kept[root], fmt.Sprint(f, " kept: ", by))
+	}
+}
+
+func (x *selection) criterion(root uint64, calls []finished) Criterion {
+	k := x.keep
+	longest := x.longestOpen(root)
+	failed, named := false, false
+	for _, f := range calls {
+		if f.Parent == NoParent || f.Link != LinkNone {
+			longest = max(longest, f.End-f.Start)
+		}
+		failed = failed || f.Unwound || f.LeftOut.Errors > 0
+		if k.Function != nil {
+			least, wanted := k.Function(f.Function.Qualified)
+			named = named || wanted && f.End-f.Start >= least
+		}
+	}
+	if k.SlowerThan > 0 && longest >= k.SlowerThan {
+		x.slow[root] = true
+	}
+	switch {
+	case x.slow[root]:
+		return CriterionSlow
+	case k.Errors && failed:
+		return CriterionError
+	case named:
+		return CriterionFunction
+	case testRandom(root) >= k.Threshold:
+		return CriterionRatio
+	}
+	return CriterionNone
+}
+
+// longestOpen is the time so far of the longest open call of a trace.
+func (x *selection) longestOpen(root uint64) (longest int64) {
+	s := &x.all.stream.stacks
+	for _, l := range s.lanes {
+		for _, f := range l.frames {
+			if f.trace != noTrace && s.traces.all[f.trace].root == root {
+				longest = max(longest, s.clock.now-f.start)
+			}
+		}
+	}
+	return longest
+}
+
+// keep are the criteria of a plan.
+func (p plan) keep() *Keep {
+	r := p.dice(40)
+	k := &Keep{
+		SlowerThan:  []int64{0, 4_000_000, 30_000_000, 100_000_000}[r.IntN(4)],
+		Errors:      r.IntN(4) == 0,
+		Threshold:   []uint64{NoThreshold, NoThreshold, 0, 1 << 55, 7 << 53}[r.IntN(5)],
+		DecideAfter: time.Duration(r.IntN(3)) * 20 * time.Second,
+	}
+	if r.IntN(2) == 0 {
+		least := []int64{0, 2_000_000, 30_000_000}[r.IntN(3)]
+		k.Function = func(qualified string) (int64, bool) { return least, strings.HasSuffix(qualified, ".c") }
+	}
+	return k
+}
+
+// playSelecting delivers the world to a stream with Keep, to one without, and to the rule. It returns the first difference;
+// empty: none.
+func (w *world) playSelecting() string {
+	r := w.plan.dice(41)
+	switch r.IntN(3) {
+	case 0:
+		w.reuseLanes(r)
+	case 1:
+		w.settings.MaxLanes = 1 + r.IntN(4)
+	}
+	settings := w.settings
+	settings.Keep = w.plan.keep()
+	all, selecting := newRig(&w.settings, w.resolution), newRig(&settings, w.resolution)
+	rule := &selection{keep: settings.Keep, all: all, waiting: map[uint64]*piece{}, slow: map[uint64]bool{}, kept: map[uint64][]string{}}
+	both := func(do func(*rig)) {
+		do(all)
+		do(selecting)
+		rule.step()
+	}
+	fault := func() string {
+		all.fault = cmp.Or(all.fault, selecting.fault)
+		if all.fault != "" {
+			return all.fault
+		}
+		kept := map[uint64][]string{}
+		for _, f := range selecting.spans {
+			kept[f.Trace] = append(kept[f.Trace], fmt.Sprint(f, " kept: ", f.Kept))
+		}
+		want, got := tracesText(rule.kept), tracesText(kept)
+		if d := difference(want, got); d != "" {
+			return "kept calls (- expected, + got):\n" + d
+		}
+		counters := all.counters
+		counters.Keep = rule.counters
+		if d := difference(countersText(counters), countersText(selecting.counters)); d != "" {
+			return "counters (- expected, + got):\n" + d
+		}
+		return ""
+	}
+	for _, d := range w.deliveries {
+		both(func(r *rig) { r.take(d) })
+		if r.IntN(4) == 0 {
+			step := time.Duration(r.IntN(3)) * 15 * time.Second
+			both(func(r *rig) { r.now += step; r.expire() })
+			rule.decideOverdue()
+		}
+		if r.IntN(6) == 0 {
+			if did := selecting.stream.DecideOldest(&selecting.out); did != rule.decideOldest() {
+				return fmt.Sprintf("decided the oldest trace: %t", did)
+			}
+			selecting.collect()
+		}
+		if r.IntN(20) == 0 {
+			both(func(r *rig) { r.giveUpOldest() })
+		}
+		if r.IntN(8) == 0 {
+			both(func(r *rig) { r.stream.Spare() })
+		}
+		if r.IntN(40) == 0 {
+			both(func(r *rig) { r.stream.Forget(&r.out); r.collect() })
+		}
+		if fault := fault(); fault != "" {
+			return fault
+		}
+	}
+	both(func(r *rig) { r.end(callevent.CauseShutdown) })
+	if fault := fault(); fault != "" {
+		return fault
+	}
+	if len(rule.waiting) > 0 || settings.Keep.bytes.Load() != 0 {
+		return fmt.Sprintf("%d traces wait after the end, in %d bytes", len(rule.waiting), settings.Keep.bytes.Load())
+	}
+	return ""
+}
+
+// reuseLanes lets some renames announce another thread.
+func (w *world) reuseLanes(r *rand.Rand) {
+	at := map[uint32]uint64{}
+	for i := range w.renames {
+		if r.IntN(3) == 0 {
+			at[w.renames[i].Rank] = w.events[r.IntN(len(w.events))].sequence
+		}
+	}
+	for i := range w.deliveries {
+		renames := slices.Clone(w.deliveries[i].renames)
+		for j := range renames {
+			if after, reused := at[renames[j].Rank]; reused {
+				renames[j].Reused, renames[j].After, renames[j].First = true, after, false
+			}
+		}
+		w.deliveries[i].renames = renames
+	}
+}
+
+// tracesText has the calls of each trace, in their order.
+func tracesText(traces map[uint64][]string) string {
+	var b strings.Builder
+	for _, root := range slices.Sorted(maps.Keys(traces)) {
+		for i, call := range traces[root] {
+			fmt.Fprintf(&b, "trace %d, call %d: %s\n", root, i, call)
+		}
+	}
+	return b.String()
+}
+
+// The kept calls of any events, in any delivery, are those of the processor, and the rule over the calls of a trace
+// decides whether they are kept.
+func TestKeptTracesAreThoseOfTheRuleWithAllTheirCalls(t *testing.T) {
+	forPlans(t, 1000, allFeatures, func(p plan) string { return generate(p).playSelecting() })
+}
+
+// Two collectors that receive the same calls in another order, and decide at other times, keep the same traces by ratio.
+func TestTwoCollectorsKeepTheSameTracesByRatio(t *testing.T) {
+	complete := allFeatures &^ (withLoss | withExpiry | withSmallWindow | withGiveUpOldest | withLateBarriers | withRenames)
+	forPlans(t, 300, complete, func(p plan) string {
+		w := generate(p)
+		if w.breaksBeyondEnd() {
+			return ""
+		}
+		collect := func(keep *Keep, decide *rand.Rand) string {
+			settings := w.settings
+			settings.Keep = keep
+			r := newRig(&settings, w.resolution)
+			for _, d := range w.deliveries {
+				r.take(d)
+				for decide != nil && decide.IntN(2) == 0 && r.stream.DecideOldest(&r.out) {
+					r.collect()
+				}
+			}
+			r.end(callevent.CauseShutdown)
+			if r.fault != "" {
+				return r.fault
+			}
+			return lines(slices.DeleteFunc(r.spans, func(f finished) bool { return testRandom(f.Trace) < 1<<55 }))
+		}
+		want := collect(nil, nil)
+		r := p.dice(42)
+		for range 2 {
+			if d := difference(want, collect(&Keep{Threshold: 1 << 55}, r)); d != "" {
+				return "spans (- expected, + got):\n" + d
+			}
+			r.Shuffle(len(w.deliveries), func(i, j int) { w.deliveries[i], w.deliveries[j] = w.deliveries[j], w.deliveries[i] })
+		}
+		return ""
+	})
+}

@@ -1,0 +1,412 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/callsum"
+)
+
+// ending is a function, and the way in which its calls ended.
+type ending struct {
+	function  callevent.Function
+	failed    bool
+	exception string
+}
+
+// functionTotal is the sum of the calls of an ending.
+type functionTotal struct {
+	calls     uint64
+	sum       int64
+	histogram callsum.Histogram
+}
+
+// totals are sums with names instead of numbers. A path is the names of its callers and its own.
+type totals struct {
+	functions map[ending]functionTotal
+	paths     map[string]callsum.PathValues
+	all       callsum.PathValues
+}
+
+func newTotals() *totals {
+	return &totals{functions: map[ending]functionTotal{}, paths: map[string]callsum.PathValues{}}
+}
+
+func (s *totals) addFunction(e ending, calls uint64, sum int64, h *callsum.Histogram) {
+	total := s.functions[e]
+	total.calls, total.sum = total.calls+calls, total.sum+sum
+	total.histogram.Merge(h)
+	s.functions[e] = total
+}
+
+func (s *totals) addPath(path string, added callsum.PathValues) {
+	if added == (callsum.PathValues{}) {
+		return
+	}
+	total := s.paths[path]
+	for _, t := range []*callsum.PathValues{&total, &s.all} {
+		t.Calls, t.Errors, t.Self = t.Calls+added.Calls, t.Errors+added.Errors, t.Self+added.Self
+	}
+	s.paths[path] = total
+}
+
+// String has a line for each total.
+func (s *totals) String() string {
+	var lines []string
+	for e, total := range s.functions {
+		lines = append(lines, fmt.Sprintf("%s %s failed %t %q: %d calls, %d ns, scale %d,%s\n", e.function.Qualified, e.function.Text,
+			e.failed, e.exception, total.calls, total.sum, total.histogram.Scale, bucketsText(&total.histogram)))
+	}
+	for path, values := range s.paths {
+		lines = append(lines, fmt.Sprintf("%s: %+v\n", path, values))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+func bucketsText(h *callsum.Histogram) string {
+	var b strings.Builder
+	for i, n := range h.Counts {
+		if n > 0 {
+			fmt.Fprintf(&b, " %d in %d", n, int(h.Offset)+i)
+		}
+	}
+	return b.String()
+}
+
+// addIncrement adds the growth of a stream. It returns the first fault; empty: none.
+func (s *totals) addIncrement(from *callsum.Increment) string {
+	for _, f := range from.ByFunction {
+		e := ending{function: *from.Functions[f.Function], failed: f.Failed, exception: from.Exceptions[f.Exception]}
+		s.addFunction(e, f.Calls, f.Sum, &f.Histogram)
+	}
+	paths, there := pathNames(from), map[string]bool{}
+	if len(from.Paths) != len(from.Values) {
+		return fmt.Sprintf("%d paths and %d values", len(from.Paths), len(from.Values))
+	}
+	for i, name := range paths {
+		if there[name] || int(from.Paths[i].Parent) > i {
+			return fmt.Sprintf("path %s is there twice, or before its parent", name)
+		}
+		there[name] = true
+		s.addPath(name, from.Values[i])
+	}
+	return ""
+}
+
+// pathNames has the names of an increment's paths.
+func pathNames(from *callsum.Increment) []string {
+	names := make([]string, len(from.Paths))
+	for i, p := range from.Paths {
+		names[i] = names[p.Parent]
+		switch p.Kind {
+		case callsum.PathLane:
+			names[i] += fmt.Sprintf("/lane %d", from.Lanes[p.Label].ID)
+		case callsum.PathRest:
+			names[i] += "/(rest)"
+		case callsum.PathFunction:
+			names[i] += functionStep(from.Functions[p.Label])
+		case callsum.PathTruncated:
+			names[i] += functionStep(from.Functions[p.Label]) + " truncated"
+		}
+	}
+	return names
+}
+
+func functionStep(f *callevent.Function) string { return "/" + f.Qualified + f.Text }
+
+// addCalls adds finished calls, of which none is left out.
+func (s *totals) addCalls(settings *Settings, calls []finished) {
+	byNumber, callees := map[uint64]*finished{}, map[uint64]int64{}
+	for i := range calls {
+		c := &calls[i]
+		byNumber[c.Sequence] = c
+		callees[c.Parent] += c.End - c.Start
+	}
+	var path func(c *finished) string
+	path = func(c *finished) string {
+		switch {
+		case c.Parent != NoParent:
+			return path(byNumber[c.Parent]) + functionStep(&c.Function)
+		case settings.Sums.ByThread:
+			return fmt.Sprintf("/lane %d", c.Lane) + functionStep(&c.Function)
+		}
+		return functionStep(&c.Function)
+	}
+	for i := range calls {
+		c := &calls[i]
+		if c.Truncated != 0 && settings.DropTruncated {
+			continue
+		}
+		duration := c.End - c.Start
+		s.addFunction(ending{function: c.Function, failed: c.Unwound, exception: c.ErrorType}, 1, duration, histogramOf(duration))
+		values, name := callsum.PathValues{Calls: 1, Self: duration - callees[c.Sequence]}, path(c)
+		if c.Unwound {
+			values.Errors = 1
+		}
+		if c.Truncated != 0 {
+			name += " truncated"
+		}
+		if settings.Sums.Paths {
+			s.addPath(name, values)
+		}
+	}
+}
+
+// histogramOf is the histogram of one duration. Tests of package callsum show that it is right.
+func histogramOf(duration int64) *callsum.Histogram {
+	s := callsum.New(&callsum.Settings{})
+	s.CountReturned(0, 0, duration, 0)
+	return &s.Take(nil).ByFunction[0].Histogram
+}
+
+// wrongPaths compares the paths of open frames with their functions; empty: no fault.
+func (r *rig) wrongPaths(i *callsum.Increment) string {
+	for _, l := range r.stream.stacks.lanes {
+		for depth, f := range l.frames {
+			if len(i.Paths) == 0 || i.Paths[f.path].Kind == callsum.PathRest {
+				continue
+			}
+			want := callsum.Path{Label: f.function}
+			switch {
+			case depth > 0 && !l.isShared():
+				want.Parent = l.frames[depth-1].path
+			case r.stream.settings.Sums.ByThread:
+				want.Parent = l.path
+			}
+			if got := i.Paths[f.path]; got != want {
+				return fmt.Sprintf("lane %d, frame %d has path %d %+v, expected %+v", l.id, depth, f.path, got, want)
+			}
+		}
+	}
+	return ""
+}
+
+// The sums do not depend on calls that are left out, on traces, on the moments of their increments, or on the order of
+// batches. So they are those of another stream that leaves out nothing.
+func TestSumsAreThoseOfAllCalls(t *testing.T) {
+	forPlans(t, 2000, allFeatures, func(p plan) string {
+		w, r := generate(p), p.dice(30)
+		if p.has(withLimits) {
+			w.settings.MaxNameBytes = 1 << (10 + r.IntN(10))
+		}
+		if r.IntN(2) == 0 {
+			w.settings.MaxLanes = 1 + r.IntN(4)
+		} else {
+			w.reuse()
+		}
+		whole := w.settings
+		whole.MinDuration, whole.MaxDepth, whole.DropTruncated = 0, 0, false
+		// Here and there a path has no room.
+		maxPaths := []int64{0, 3, 1 << 20, 1 << 20, 1 << 20, 1 << 20}[r.IntN(6)]
+		w.settings.Sums = &callsum.Settings{Paths: r.IntN(8) > 0, ByThread: r.IntN(2) == 0, MaxPaths: maxPaths}
+		summed, plain := newRig(&w.settings, w.resolution), newRig(&whole, w.resolution)
+		both := []*rig{summed, plain}
+		for _, d := range w.deliveries {
+			wait, action := time.Duration(r.IntN(3))*25*time.Second, r.IntN(20)
+			for _, rig := range both {
+				rig.take(d)
+				if p.has(withExpiry) {
+					rig.now += wait
+					rig.expire()
+				}
+				switch {
+				case action == 0 && p.has(withLimits):
+					rig.forget()
+				case action == 1 && p.has(withGiveUpOldest):
+					rig.giveUpOldest()
+				}
+			}
+			if r.IntN(3) == 0 {
+				summed.takeSums()
+				if wrong := summed.wrongPaths(&summed.sums[len(summed.sums)-1]); wrong != "" {
+					return wrong
+				}
+			}
+		}
+		for _, rig := range both {
+			rig.end(callevent.CauseShutdown)
+			if rig.fault != "" {
+				return rig.fault
+			}
+		}
+		got, want := newTotals(), newTotals()
+		for i := range summed.sums {
+			if wrong := got.addIncrement(&summed.sums[i]); wrong != "" {
+				return wrong
+			}
+		}
+		want.addCalls(&w.settings, plain.spans)
+		if p.has(withLateBarriers) || maxPaths < 1<<20 {
+			// A call whose caller's path changed later stays where it was counted.
+			if got.all != want.all {
+				return fmt.Sprintf("all paths have %+v, expected %+v", got.all, want.all)
+			}
+			got.paths, want.paths = nil, nil
+		}
+		if d := difference(want.String(), got.String()); d != "" {
+			return "sums (- expected, + got):\n" + d
+		}
+		if n := w.settings.Sums.Made(); n != 0 || summed.stream.TakeSums().ByFunction != nil {
+			return fmt.Sprintf("%d paths after the end", n)
+		}
+		return ""
+	})
+}
+
+// reuse makes some renames those of threads that reuse a lane.
+func (w *world) reuse() {
+	if !w.plan.has(withRenames) {
+		return
+	}
+	for i := range w.deliveries {
+		for j := range w.deliveries[i].renames {
+			if added := &w.deliveries[i].renames[j]; added.Rank%3 == 0 {
+				added.Reused, added.After = true, w.events[int(added.Rank)*7%len(w.events)].sequence
+			}
+		}
+	}
+}
+
+// sumsOf plays actions on a stream with sums by path and lane. It returns the names of the paths with calls.
+func sumsOf(t *testing.T, do ...act) (r *rig, paths string) {
+	t.Helper()
+	settings := wide()
+	settings.Sums = &callsum.Settings{Paths: true, MaxPaths: 1000}
+	r = newRig(&settings, 1)
+	for _, act := range do {
+		act(r)
+	}
+	r.takeSums()
+	checkNoFault(t, r)
+	got := newTotals()
+	for i := range r.sums {
+		got.addIncrement(&r.sums[i])
+	}
+	got.functions = nil
+	return r, got.String()
+}
+
+func TestCallsAfterALateBreakAreAtTheTop(t *testing.T) {
+	_, got := sumsOf(t,
+		batch("0 +f\n1 +g\n2 +h\n3 -h\n4 +h\n5 -h"),
+		batch("", callevent.Point(1, callevent.CauseSuspended)),
+		batch("6 +h\n7 -h\n8 -g"),
+	)
+	const want = "" +
+		"/f truncated: {Calls:1 Errors:0 Self:1}\n" +
+		"/f/g/h: {Calls:2 Errors:0 Self:20}\n" +
+		"/g/h: {Calls:1 Errors:0 Self:10}\n" +
+		"/g: {Calls:1 Errors:0 Self:40}\n"
+	if d := difference(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestCallsOfASharedLaneAreAtTheTopAfterALateBreakToo(t *testing.T) {
+	reused := callevent.Rename{Lane: 1, Name: "two", Time: testEpoch + 5, Rank: 1, Reused: true, After: 1}
+	r, got := sumsOf(t,
+		batch("0 +f"),
+		batchOf(func(d *delivery) { d.renames = []callevent.Rename{reused} }, "1 +g\n2 +h\n3 +k"),
+		batch("", callevent.Point(2, callevent.CauseSuspended)),
+		batch("4 -k\n5 ^h Failure"),
+	)
+	const want = "" +
+		"/f truncated: {Calls:1 Errors:0 Self:10}\n" +
+		"/g truncated: {Calls:1 Errors:0 Self:1}\n" +
+		"/h: {Calls:1 Errors:1 Self:30}\n" +
+		"/k: {Calls:1 Errors:0 Self:10}\n"
+	if d := difference(want, got); d != "" {
+		t.Error(d)
+	}
+	if last := r.spans[len(r.spans)-1]; last.ErrorType != "Failure" {
+		t.Errorf("the exception is %q", last.ErrorType)
+	}
+}
+
+func TestALaneHasItsLatestName(t *testing.T) {
+	settings := wide()
+	settings.Sums = &callsum.Settings{Paths: true, ByThread: true, MaxPaths: 1000}
+	r := newRig(&settings, 1)
+	name := func() string {
+		r.takeSums()
+		checkNoFault(t, r)
+		lanes := r.sums[len(r.sums)-1].Lanes
+		if len(lanes) != 1 || lanes[0].ID != 7 {
+			t.Fatalf("lanes %+v", lanes)
+		}
+		return lanes[0].Name
+	}
+	batch("0 7:+f\n1 7:+g\n2 7:-g")(r)
+	if got := name(); got != "lane 7" {
+		t.Errorf("the name is %q", got)
+	}
+	renamed := callevent.Rename{Lane: 7, Name: "renamed", First: true, Time: testEpoch}
+	batchOf(func(d *delivery) { d.renames = []callevent.Rename{renamed} }, "3 7:+g\n4 7:-g")(r)
+	if got := name(); got != "renamed" {
+		t.Errorf("the name of the lane with open calls is %q", got)
+	}
+	if first := r.sums[0].Lanes[0].Name; first != "lane 7" {
+		t.Errorf("the name in the first increment is now %q", first)
+	}
+	again := callevent.Rename{Lane: 7, Name: "renamed again", Time: testEpoch + 55, Rank: 1}
+	batchOf(func(d *delivery) { d.renames = []callevent.Rename{again} }, "5 7:-f\n6 7:+g\n7 7:-g")(r)
+	if got := name(); got != "renamed again" {
+		t.Errorf("the name of the lane with a new call is %q", got)
+	}
+}
+
+// The reader of an increment is another goroutine than that of the stream.
+func TestAnIncrementIsReadWhileTheStreamGoesOn(t *testing.T) {
+	w := generate(plan{seed: 9, events: 4_000, with: withExceptions | withRenames})
+	w.settings.Sums = &callsum.Settings{Paths: true, ByThread: true, MaxPaths: 1 << 20}
+	r := newRig(&w.settings, w.resolution)
+	increments, calls := make(chan callsum.Increment, len(w.deliveries)+1), make(chan uint64)
+	go func() {
+		got := newTotals()
+		for increment := range increments {
+			got.addIncrement(&increment)
+			bucketsText(&increment.ByFunction[0].Histogram)
+		}
+		calls <- got.all.Calls
+	}()
+	for _, d := range w.deliveries {
+		r.take(d)
+		if increment := r.stream.TakeSums(); len(increment.ByFunction) > 0 {
+			increments <- increment
+		}
+	}
+	r.end(callevent.CauseEnded)
+	for _, increment := range r.sums {
+		increments <- increment
+	}
+	close(increments)
+	if got := <-calls; got != uint64(len(r.spans)) || got == 0 {
+		t.Errorf("increments have %d calls of %d", got, len(r.spans))
+	}
+	checkNoFault(t, r)
+}
+
+func TestTheMemoryOfAStreamIncludesItsSums(t *testing.T) {
+	settings := wide()
+	bytes := func(sums *callsum.Settings) int {
+		settings.Sums = sums
+		r := newRig(&settings, 1)
+		for n := range uint64(500) {
+			batch(fmt.Sprintf("%d +f%d", n, n))(r)
+		}
+		checkNoFault(t, r)
+		return r.stream.Bytes()
+	}
+	none, paths := bytes(nil), bytes(&callsum.Settings{Paths: true, MaxPaths: 1000})
+	if more := paths - none; more < 500*44 || more > 500*500 {
+		t.Errorf("%d bytes without sums, %d with 500 paths", none, paths)
+	}
+}

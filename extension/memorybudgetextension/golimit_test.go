@@ -92,7 +92,7 @@ func TestTheLimitOfGoIsLiveMemoryAndHalfAsMuchGarbage(t *testing.T) {
 	}
 	l.end()
 	assert.False(t, l.follow(), "after the end")
-	assert.EqualValues(t, math.MaxInt64, r.limit)
+	assert.EqualValues(t, int64(math.MaxInt64), r.limit)
 }
 
 func TestTheLimitOfGoFollowsEachCollection(t *testing.T) {

@@ -128,12 +128,14 @@ func (p *pairer) shutdown(ctx context.Context) (err error) {
 		defer cancel()
 		if p.stop != nil {
 			p.stop()
-			<-p.done
 		}
 		if p.engine == nil {
 			return
 		}
 		err = p.shutdownEngine(ctx)
+		if p.done != nil {
+			<-p.done
+		}
 		p.sendLast(ctx)
 	})
 	return err

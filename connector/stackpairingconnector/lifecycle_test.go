@@ -397,6 +397,43 @@ func TestAnOutputThatBlocksLeavesTimeForTheOthers(t *testing.T) {
 	}
 }
 
+// A step that finishes many calls delivers under the lock of its shard.
+func TestBlockedTracesDelayNeitherTheOtherStreamsNorTheShutdown(t *testing.T) {
+	to := outputs{traces: newOutput(), metrics: newOutput()}
+	cfg := patient()
+	cfg.Interval, cfg.ShutdownTimeout = 100*time.Millisecond, 2*time.Second
+	b := newBench(t, cfg, to)
+	blocked := make(chan struct{}, 10)
+	to.traces.answerWith(func(ctx context.Context) error {
+		blocked <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	var group sync.WaitGroup
+	for i, calls := range []int{5_000, 1} {
+		td := whole(t, byte(i+1), "shop", fmt.Sprint("f", i+1), 0, calls, false)
+		group.Go(func() {
+			for _, i := range b.inputs {
+				_ = i.ConsumeTraces(context.Background(), td)
+			}
+		})
+		<-blocked
+	}
+	require.Eventually(t, func() bool {
+		to.metrics.mu.Lock()
+		defer to.metrics.mu.Unlock()
+		all := to.metrics.calls()
+		return len(all) > 0 && all[len(all)-1]["f2"] == 1
+	}, 10*time.Second, 10*time.Millisecond)
+	began := time.Now()
+	b.shut()
+	assert.Less(t, time.Since(began), 5*time.Second)
+	group.Wait()
+	assert.EqualValues(t, 5_001, b.sum("dropped_spans", "shutdown"))
+	all := to.metrics.calls()
+	assert.EqualValues(t, 5_000, all[len(all)-1]["f1"])
+}
+
 // A reload makes another instance with the same ID and another configuration.
 func TestAReloadBeginsAgain(t *testing.T) {
 	for range 2 {

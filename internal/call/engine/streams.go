@@ -439,7 +439,7 @@ func (u undecidedStreams) second() time.Duration {
 }
 
 // TakeSums passes the growth of all sums on to Settings.Sums. Each stream waits while its values
-// are copied.
+// are copied. It waits for no delivery: streams that wait for one keep their growth.
 func (s *streams) TakeSums() {
 	for i := range s.shards {
 		s.shards[i].takeSums()

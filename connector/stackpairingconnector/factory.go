@@ -25,10 +25,10 @@ func NewFactory() connector.Factory {
 			return all.input(set, cfg.(*Config), true, func(p *pairer) { p.traces = next })
 		}, metadata.TracesToTracesStability),
 		xconnector.WithTracesToMetrics(func(_ context.Context, set connector.Settings, cfg component.Config, next consumer.Metrics) (connector.Traces, error) {
-			return all.input(set, cfg.(*Config), false, func(p *pairer) { p.metrics.next = next })
+			return all.input(set, cfg.(*Config), false, func(p *pairer) { p.metrics.signal = toMetrics(next) })
 		}, metadata.TracesToMetricsStability),
 		xconnector.WithTracesToProfiles(func(_ context.Context, set connector.Settings, cfg component.Config, next xconsumer.Profiles) (connector.Traces, error) {
-			return all.input(set, cfg.(*Config), false, func(p *pairer) { p.profiles.next = next })
+			return all.input(set, cfg.(*Config), false, func(p *pairer) { p.profiles.signal = toProfiles(next) })
 		}, metadata.TracesToProfilesStability),
 	)
 }

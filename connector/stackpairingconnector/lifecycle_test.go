@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/collector/connector/xconnector"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/consumer/consumererror/xconsumererror"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pprofile"
@@ -38,12 +39,15 @@ var (
 // output is a component behind the connector, for all signals. answer decides; nil: it accepts.
 type output struct {
 	consumertest.Consumer
-	mu       sync.Mutex
-	answer   func(context.Context) error
-	metrics  []pmetric.Metrics
-	profiles []pprofile.Profiles
-	traces   []ptrace.Traces
-	spans    int
+	mu     sync.Mutex
+	answer func(context.Context) error
+	// answerMetrics and answerProfiles decide by the message; nil: answer decides.
+	answerMetrics  func(pmetric.Metrics) error
+	answerProfiles func(pprofile.Profiles) error
+	metrics        []pmetric.Metrics
+	profiles       []pprofile.Profiles
+	traces         []ptrace.Traces
+	spans          int
 }
 
 func newOutput() *output { return &output{Consumer: consumertest.NewNop()} }
@@ -70,10 +74,16 @@ func (o *output) accepts(ctx context.Context, accept func()) error {
 }
 
 func (o *output) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
+	if o.answerMetrics != nil {
+		return o.answerMetrics(md)
+	}
 	return o.accepts(ctx, func() { o.metrics = append(o.metrics, md) })
 }
 
 func (o *output) ConsumeProfiles(ctx context.Context, pd pprofile.Profiles) error {
+	if o.answerProfiles != nil {
+		return o.answerProfiles(pd)
+	}
 	return o.accepts(ctx, func() { o.profiles = append(o.profiles, pd) })
 }
 
@@ -344,6 +354,102 @@ func TestRefusedProfilesWaitWithinTheirBound(t *testing.T) {
 	assert.Equal(t, sent-dropped, samples(profiles.profiles))
 	b.shut()
 	assert.Zero(t, b.sum("memory"))
+}
+
+// A message goes on when it is made. So profiles of any size pass a component that accepts them.
+func TestProfilesBeyondMaxHeldMiBPassWhileTheyAreAccepted(t *testing.T) {
+	profiles := newOutput()
+	cfg := patient()
+	cfg.Limits.MaxHeldMiB = 1
+	b := newBench(t, cfg, outputs{profiles: profiles})
+	const functions = 1_200
+	for n := range uint64(functions) {
+		b.handOver(whole(t, 1, "shop", fmt.Sprint(n, strings.Repeat("f", 8_000)), 2*n, 1, false))
+	}
+	b.send()
+	assert.Greater(t, len(profiles.profiles), 3)
+	assert.EqualValues(t, functions, samples(profiles.profiles))
+	assert.Zero(t, b.sum("dropped_samples"))
+	assert.Zero(t, b.pairer.sums.held)
+	b.shut()
+}
+
+// changing is a component that changes what it accepts, as an exporter that merges messages does.
+type changing struct{ *output }
+
+func (c changing) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
+	err := c.output.ConsumeMetrics(ctx, md)
+	md.MoveTo(pmetric.NewMetrics())
+	return err
+}
+
+func (c changing) ConsumeProfiles(ctx context.Context, pd pprofile.Profiles) error {
+	err := c.output.ConsumeProfiles(ctx, pd)
+	pd.MoveTo(pprofile.NewProfiles())
+	return err
+}
+
+func TestAnAcceptedMessageIsNotReadAgain(t *testing.T) {
+	b := newBench(t, patient(), outputs{metrics: newOutput(), profiles: newOutput()})
+	b.pairer.metrics.signal = toMetrics(changing{b.to.metrics})
+	b.pairer.profiles.signal = toProfiles(changing{b.to.profiles})
+	b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
+	b.send()
+	assert.Zero(t, b.pairer.sums.held)
+	for _, o := range []*output{b.to.metrics, b.to.profiles} {
+		o.answerWith(func(context.Context) error { return errUnknown })
+	}
+	b.handOver(whole(t, 1, "shop", "f", 2, 1, false))
+	b.send()
+	assert.EqualValues(t, 2, b.sum("dropped_points", "refused_for_good"))
+	assert.EqualValues(t, 2, b.sum("dropped_samples", "refused_for_good"))
+	assert.Zero(t, b.pairer.sums.held)
+	b.shut()
+}
+
+// Only the part that an error names is offered again, or lost.
+func TestOnlyTheRefusedPartOfAMessageIsSentAgain(t *testing.T) {
+	for name, wrap := range map[string]func(error) error{
+		"offered again": func(err error) error { return err },
+		"lost":          consumererror.NewPermanent,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, patient(), outputs{metrics: newOutput(), profiles: newOutput()})
+			b.handOver(whole(t, 1, "shop", "f", 0, 1, true))
+			b.handOver(whole(t, 2, "bank", "g", 0, 1, true))
+			b.to.metrics.answerMetrics = func(md pmetric.Metrics) error {
+				part := pmetric.NewMetrics()
+				md.ResourceMetrics().At(1).CopyTo(part.ResourceMetrics().AppendEmpty())
+				return wrap(consumererror.NewMetrics(errFull, part))
+			}
+			b.to.profiles.answerProfiles = func(pd pprofile.Profiles) error {
+				part := pprofile.NewProfiles()
+				pd.CopyTo(part)
+				isFirst := true
+				part.ResourceProfiles().RemoveIf(func(pprofile.ResourceProfiles) bool {
+					removed := isFirst
+					isFirst = false
+					return removed
+				})
+				return wrap(xconsumererror.NewProfiles(errFull, part))
+			}
+			b.send()
+			b.to.metrics.answerMetrics, b.to.profiles.answerProfiles = nil, nil
+			if name == "lost" {
+				assert.EqualValues(t, 2, b.sum("dropped_points", "refused_for_good"))
+				assert.EqualValues(t, 2, b.sum("dropped_samples", "refused_for_good"))
+				assert.Empty(t, b.pairer.metrics.queue)
+				assert.Empty(t, b.pairer.profiles.queue)
+			} else {
+				b.pairer.metrics.sendWaiting(t.Context())
+				b.pairer.profiles.sendWaiting(t.Context())
+				assert.Equal(t, []map[string]int64{{"g": 1}}, b.to.metrics.calls())
+				assert.EqualValues(t, 1, samples(b.to.profiles.profiles))
+			}
+			assert.Zero(t, b.pairer.sums.held)
+			b.shut()
+		})
+	}
 }
 
 // What an output refuses is offered until the shutdown timeout, and then counted.

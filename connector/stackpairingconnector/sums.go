@@ -103,15 +103,14 @@ func (s *sums) setBytes(of *int, bytes int) {
 	}
 }
 
-// setHeld sets the memory of messages that wait.
-func (s *sums) setHeld(bytes int) { s.setBytes(&s.held, bytes) }
+// hold changes the memory of messages that wait.
+func (s *sums) hold(change int) { s.setBytes(&s.held, s.held+change) }
 
 // release takes all memory off the account, after the last message.
 func (s *sums) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.setBytes(&s.summed, 0)
-	s.setHeld(0)
 	s.exemplarsMu.Lock()
 	defer s.exemplarsMu.Unlock()
 	s.setBytes(&s.exemplarBytes, 0)

@@ -122,21 +122,27 @@ type streamSums struct {
 	sums   *sums
 	source engine.Source
 	start  pcommon.Timestamp
+	// ended: End was called. The increment of a step that took longer can follow.
+	ended bool
 	// origin is nil before the first increment. series does not change. It is nil without metrics.
 	origin *origin.Origin
 	series *functionmetrics.Stream
 }
 
 // open opens the series. The engine begins the sums of a stream while others wait, so that
-// happens at the first increment.
+// happens at the first increment. After the end each increment opens them again. They may be
+// forgotten by then, and new series must not begin before their end.
 func (s *streamSums) open() {
-	if s.origin != nil {
+	from, start := &s.source, s.start
+	if s.origin == nil {
+		s.origin = origin.New(from.Resource, from.ResourceSchemaURL, from.Scope, from.ScopeSchemaURL)
+	} else if s.ended {
+		start = pcommon.NewTimestampFromTime(s.sums.now())
+	} else {
 		return
 	}
-	from := &s.source
-	s.origin = origin.New(from.Resource, from.ResourceSchemaURL, from.Scope, from.ScopeSchemaURL)
 	if s.series != nil {
-		s.series.Open(metricsOrigin(from), s.start)
+		s.series.Open(metricsOrigin(from), start)
 	}
 }
 
@@ -157,6 +163,9 @@ func (s *streamSums) Add(inc *callsum.Increment) {
 	s.open()
 	if s.series != nil {
 		s.series.Add(inc)
+		if s.ended {
+			s.series.End()
+		}
 	}
 	if all.growth != nil {
 		all.growth.Add(s.origin, inc)
@@ -193,6 +202,7 @@ func (s *streamSums) Kept(calls []pairing.Call, id *engine.Identity) {
 
 // End ends the sums of the stream.
 func (s *streamSums) End() {
+	s.ended = true
 	if s.series == nil || s.origin == nil {
 		return
 	}

@@ -5,7 +5,6 @@ package stackpairingconnector
 
 import (
 	"context"
-	"iter"
 	"math"
 	"regexp"
 	"sync"
@@ -22,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/functionmetrics"
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
 	"github.com/callbraid/callbraid/internal/call/callsum"
 	"github.com/callbraid/callbraid/internal/call/engine"
@@ -230,21 +230,13 @@ func (p *pairer) send(ctx context.Context, patience time.Duration) {
 	now := time.Now()
 	if p.metrics.isConnected() {
 		md := p.sums.takeMetrics(now, exemplars)
-		within(ctx, patience, func(ctx context.Context) { p.metrics.sendLatest(ctx, messagesOf(md)) })
+		within(ctx, patience, func(ctx context.Context) { p.metrics.sendLatest(ctx, functionmetrics.Messages(md, maxMessageBytes)) })
 	}
 	if p.profiles.isConnected() {
 		messages := p.sums.takeGrowth().Messages(pcommon.NewTimestampFromTime(p.sent), pcommon.NewTimestampFromTime(now))
 		within(ctx, patience, func(ctx context.Context) { p.profiles.sendAll(ctx, messages) })
 	}
 	p.sent = now
-}
-
-func messagesOf(md pmetric.Metrics) iter.Seq[pmetric.Metrics] {
-	return func(yield func(pmetric.Metrics) bool) {
-		if md.DataPointCount() > 0 {
-			yield(md)
-		}
-	}
 }
 
 // within calls do with a timeout.

@@ -374,6 +374,29 @@ func TestProfilesBeyondMaxHeldMiBPassWhileTheyAreAccepted(t *testing.T) {
 	b.shut()
 }
 
+// Messages fit into what gRPC accepts by default. A refusal does not lose any of them.
+func TestMetricsOfManyFunctionsAreSeveralMessages(t *testing.T) {
+	metrics := newOutput()
+	b := newBench(t, patient(), outputs{metrics: metrics})
+	const functions = 6_000
+	for n := range uint64(functions) {
+		b.handOver(whole(t, 1, "shop", fmt.Sprint(n, strings.Repeat("f", 500)), 2*n, 1, false))
+	}
+	metrics.answerWith(func(context.Context) error { return errFull })
+	b.send()
+	metrics.answerWith(nil)
+	b.pairer.metrics.sendWaiting(t.Context())
+	assert.Greater(t, len(metrics.metrics), 2)
+	points := 0
+	for _, md := range metrics.metrics {
+		assert.LessOrEqual(t, new(pmetric.ProtoMarshaler).MetricsSize(md), maxMessageBytes)
+		points += md.DataPointCount()
+	}
+	assert.Equal(t, 2*functions, points)
+	assert.Zero(t, b.sum("dropped_points"))
+	b.shut()
+}
+
 // changing is a component that changes what it accepts, as an exporter that merges messages does.
 type changing struct{ *output }
 

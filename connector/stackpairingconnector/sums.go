@@ -48,7 +48,7 @@ type sums struct {
 	memory metric.Int64UpDownCounter
 }
 
-// maxMessageBytes bounds a message of profiles. gRPC refuses more than 4 MiB by default.
+// maxMessageBytes bounds a message of metrics or of profiles. gRPC refuses more than 4 MiB by default.
 const maxMessageBytes = 2 << 20
 
 func newSums(cfg *Config, metrics, profiles bool, memory metric.Int64UpDownCounter) *sums {

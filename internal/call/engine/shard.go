@@ -30,9 +30,9 @@ type shard struct {
 	settings *pairing.Settings
 	accounts *accounts
 	shown    SpanAttributesConfig
-	// sums is nil if calls are not summed. ofRatio is the tracestate of traces that a ratio keeps.
-	sums    Sums
-	ofRatio string
+	// sums is nil if calls are not summed.
+	sums   Sums
+	states tracestates
 
 	mu      sync.Mutex
 	streams map[callevent.StreamID]*stream
@@ -204,7 +204,7 @@ func (sh *shard) accept(b *callevent.Batch, c carrier, from client.Info, now tim
 // newOrigin copies the resource and scope of a batch, and begins their sums.
 func (sh *shard) newOrigin(c carrier, b *callevent.Batch) *origin {
 	o := newOrigin(c, b, sh.shown)
-	o.ofRatio = sh.ofRatio
+	o.states = sh.states
 	if sh.sums != nil {
 		o.sums.to = sh.sums.Begin(o.Source)
 	}

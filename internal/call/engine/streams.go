@@ -85,9 +85,7 @@ func (s *streams) init(set *Settings, cfg *Config, roots func(string) bool, cloc
 	for i := range s.shards {
 		s.shards[i].settings, s.shards[i].accounts = &s.settings, &s.accounts
 		s.shards[i].shown, s.shards[i].sums = cfg.SpanAttributes, set.Sums
-		if set.Keep != nil {
-			s.shards[i].ofRatio = sampledAbove(set.Keep.Threshold)
-		}
+		s.shards[i].states = tracestatesOf(set.Keep)
 		s.shards[i].streams = map[callevent.StreamID]*stream{}
 	}
 	s.delivery = delivery{

@@ -6,6 +6,7 @@ package stackpairingconnector
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/connector/connectortest"
@@ -45,5 +46,16 @@ func TestEachOutputStartsAndStopsAlone(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, c.Shutdown(t.Context()))
 		})
+	}
+}
+
+func TestARatioThatKeepsNoTraceIsRefused(t *testing.T) {
+	for _, ratio := range []float64{1e-300, 1e-18, leastRatio / 2} {
+		require.ErrorContains(t, keeping(patient(), KeepConfig{Ratio: ratio}).Validate(), "keeps no trace")
+	}
+	for _, ratio := range []float64{leastRatio, 1e-15, 1} {
+		cfg := keeping(patient(), KeepConfig{Ratio: ratio})
+		require.NoError(t, cfg.Validate())
+		assert.Less(t, cfg.Keep.Get().threshold(), uint64(random))
 	}
 }

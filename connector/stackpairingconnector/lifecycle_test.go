@@ -29,6 +29,7 @@ import (
 
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/testkit/heapsize"
 )
 
 var (
@@ -473,6 +474,41 @@ func TestOnlyTheRefusedPartOfAMessageIsSentAgain(t *testing.T) {
 			b.shut()
 		})
 	}
+}
+
+// A message needs several times the memory of its protobuf. It counts while it is sent, too.
+func TestAMessageThatWaitsCountsWithItsMemory(t *testing.T) {
+	b := newBench(t, patient(), outputs{metrics: newOutput(), profiles: newOutput()})
+	defer b.shut()
+	for n := range uint64(2_000) {
+		b.handOver(whole(t, 1, "shop", fmt.Sprint("com.example.shop.checkout.Checkout", n, ".run"), 2*n, 1, false))
+	}
+	b.to.metrics.answerWith(func(context.Context) error {
+		assert.Positive(t, b.pairer.sums.held)
+		return nil
+	})
+	b.send()
+	assert.Zero(t, b.pairer.sums.held)
+	refuse := func(context.Context) error { return errFull }
+	b.to.metrics.answerWith(refuse)
+	b.to.profiles.answerWith(refuse)
+
+	metrics, err := new(pmetric.ProtoMarshaler).MarshalMetrics(b.to.metrics.metrics[0])
+	require.NoError(t, err)
+	profiles, err := new(pprofile.ProtoMarshaler).MarshalProfiles(b.to.profiles.profiles[0])
+	require.NoError(t, err)
+	heapsize.AssertCounted(t, func() int { return b.pairer.metrics.bytes + b.pairer.profiles.bytes }, func() {
+		for range 10 {
+			md, err := new(pmetric.ProtoUnmarshaler).UnmarshalMetrics(metrics)
+			require.NoError(t, err)
+			b.pairer.metrics.send(t.Context(), md)
+			pd, err := new(pprofile.ProtoUnmarshaler).UnmarshalProfiles(profiles)
+			require.NoError(t, err)
+			b.pairer.profiles.send(t.Context(), pd)
+		}
+	}, 0.3)
+	b.to.metrics.answerWith(nil)
+	b.to.profiles.answerWith(nil)
 }
 
 // What an output refuses is offered until the shutdown timeout, and then counted.

@@ -106,7 +106,7 @@ func (s *sender[M]) isConnected() bool { return s.consume != nil }
 
 // memoryOfByte is about the memory of a message for each byte of it as protobuf: 5 for profiles with
 // names of 40 bytes, and 2 to 4 for metrics.
-const memoryOfByte = 5
+const memoryOfByte = 4
 
 func (s *sender[M]) measured(message M) waiting[M] {
 	return waiting[M]{message, s.contents(message), memoryOfByte * s.size(message)}

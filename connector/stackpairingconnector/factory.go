@@ -5,6 +5,7 @@ package stackpairingconnector
 
 import (
 	"context"
+	"weak"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/connector"
@@ -17,7 +18,7 @@ import (
 
 // NewFactory returns the factory of the stack_pairing connector.
 func NewFactory() connector.Factory {
-	all := shared{made: map[*Config]*pairer{}}
+	all := shared{made: map[weak.Pointer[Config]]weak.Pointer[pairer]{}}
 	return xconnector.NewFactory(
 		metadata.Type,
 		createDefaultConfig,

@@ -143,6 +143,7 @@ func (p *pairer) shutdown(ctx context.Context) (err error) {
 			<-p.done
 		}
 		p.sendLast(ctx)
+		p.engine.CloseAccount()
 	})
 	return err
 }

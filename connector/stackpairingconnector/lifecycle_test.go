@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/connector/connectortest"
 	"go.opentelemetry.io/collector/connector/xconnector"
@@ -29,6 +30,8 @@ import (
 
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
 	"github.com/callbraid/callbraid/internal/testkit/heapsize"
 )
 
@@ -142,6 +145,11 @@ type bench struct {
 
 func newBench(t testing.TB, cfg *Config, to outputs) *bench {
 	t.Helper()
+	return newBenchIn(t, componenttest.NewNopHost(), cfg, to)
+}
+
+func newBenchIn(t testing.TB, host component.Host, cfg *Config, to outputs) *bench {
+	t.Helper()
 	b := &bench{t: t, to: to, telemetry: componenttest.NewTelemetry()}
 	t.Cleanup(func() { require.NoError(t, b.telemetry.Shutdown(context.Background())) })
 	require.NoError(t, cfg.Validate())
@@ -164,7 +172,7 @@ func newBench(t testing.TB, cfg *Config, to outputs) *bench {
 		all = append(all, i.(*input))
 	}
 	for _, i := range all {
-		require.NoError(t, i.Start(t.Context(), componenttest.NewNopHost()))
+		require.NoError(t, i.Start(t.Context(), host))
 		b.inputs = append(b.inputs, i)
 	}
 	b.pairer = all[0].pairer
@@ -597,6 +605,24 @@ func TestBlockedTracesDelayNeitherTheOtherStreamsNorTheShutdown(t *testing.T) {
 	assert.EqualValues(t, 5_001, b.sum("dropped_spans", "shutdown"))
 	all := to.metrics.calls()
 	assert.EqualValues(t, 5_000, all[len(all)-1]["f1"])
+}
+
+func TestTheMemoryBudgetCountsSumsUntilTheyAreSent(t *testing.T) {
+	all := budget.New(100 << 20)
+	t.Cleanup(all.Stop)
+	to := outputs{metrics: newOutput(), profiles: newOutput()}
+	b := newBenchIn(t, budgettest.Host(componenttest.NewNopHost(), all), patient(), to)
+	for _, o := range []*output{to.metrics, to.profiles} {
+		o.answerWith(func(context.Context) error {
+			assert.Positive(t, all.Used())
+			return nil
+		})
+	}
+	b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
+	b.shut()
+	assert.Len(t, to.metrics.metrics, 1)
+	assert.Len(t, to.profiles.profiles, 1)
+	assert.Zero(t, all.Used())
 }
 
 // A reload makes another instance with the same ID and another configuration.

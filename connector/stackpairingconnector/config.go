@@ -91,6 +91,8 @@ const (
 	maxUndecidedMiB   = 1 << 20
 	// random is the number of values that the random part of a trace ID has.
 	random = 1 << 56
+	// leastRatio is the least ratio with a threshold below all values: 1 - leastRatio is not 1 yet.
+	leastRatio = 1.0 / (1 << 53)
 )
 
 func createDefaultConfig() component.Config {
@@ -131,6 +133,9 @@ func (k *KeepConfig) validate() error {
 	}
 	if !(k.Ratio >= 0 && k.Ratio <= 1) {
 		errs = append(errs, fmt.Errorf("keep.ratio is %v: set it to 0 to 1", k.Ratio))
+	}
+	if k.Ratio > 0 && k.Ratio < leastRatio {
+		errs = append(errs, fmt.Errorf("keep.ratio is %v, which keeps no trace: set it to %v or more, or to 0", k.Ratio, leastRatio))
 	}
 	if k.SlowerThan == 0 && !k.Errors && len(k.Functions) == 0 && k.Ratio == 0 {
 		errs = append(errs, errors.New("keep has no criterion, so no trace would be kept: set keep.slower_than, keep.errors, keep.functions or keep.ratio, or remove the connector from the receivers of traces pipelines"))

@@ -5,6 +5,7 @@ package stackpairingconnector
 
 import (
 	"context"
+	"math"
 	"regexp"
 	"sync"
 	"time"
@@ -13,11 +14,14 @@ import (
 	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/functionmetrics"
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
 	"github.com/callbraid/callbraid/internal/call/callsum"
 	"github.com/callbraid/callbraid/internal/call/engine"
@@ -36,8 +40,8 @@ type pairer struct {
 
 	// The outputs. traces is nil without a pipeline of them.
 	traces   consumer.Traces
-	metrics  metricsOutput
-	profiles profilesOutput
+	metrics  sender[pmetric.Metrics]
+	profiles sender[pprofile.Profiles]
 
 	// sums is nil without pipelines of metrics and of profiles. sent is when they were sent last.
 	sums   *sums
@@ -65,7 +69,8 @@ func newPairer(set connector.Settings, cfg *Config, forget func()) (*pairer, err
 	p := &pairer{cfg: cfg, set: set, telemetry: telemetry, forget: forget, sent: time.Now()}
 	p.metrics.dropped = p.dropped(telemetry.ConnectorStackPairingDroppedPoints, "Dropped points of metrics", "points")
 	p.profiles.dropped = p.dropped(telemetry.ConnectorStackPairingDroppedSamples, "Dropped samples of profiles", "samples")
-	p.profiles.maxBytes = cfg.Limits.MaxHeldMiB << 20
+	// Only the messages of one interval of metrics wait.
+	p.metrics.maxBytes, p.profiles.maxBytes = math.MaxInt, cfg.Limits.MaxHeldMiB<<20
 	return p, nil
 }
 
@@ -99,10 +104,11 @@ func (p *pairer) start(ctx context.Context, host component.Host) error {
 }
 
 func (p *pairer) startEngine(ctx context.Context, host component.Host) error {
-	metrics, profiles := p.metrics.next != nil, p.profiles.next != nil
+	metrics, profiles := p.metrics.isConnected(), p.profiles.isConnected()
 	set := engine.Settings{ID: p.set.ID, Logger: p.set.Logger, Instruments: instruments(p.telemetry), Next: p.traces}
 	if metrics || profiles {
 		p.sums = newSums(p.cfg, metrics, profiles, p.telemetry.ConnectorStackPairingMemory)
+		p.metrics.holding, p.profiles.holding = p.sums.hold, p.sums.hold
 		set.Sums = p.sums
 		set.SumSettings = &callsum.Settings{Paths: profiles, ByThread: p.cfg.Profiles.ByThread, MaxPaths: int64(p.cfg.Profiles.MaxPaths)}
 	}
@@ -128,13 +134,16 @@ func (p *pairer) shutdown(ctx context.Context) (err error) {
 		defer cancel()
 		if p.stop != nil {
 			p.stop()
-			<-p.done
 		}
 		if p.engine == nil {
 			return
 		}
 		err = p.shutdownEngine(ctx)
+		if p.done != nil {
+			<-p.done
+		}
 		p.sendLast(ctx)
+		p.engine.CloseAccount()
 	})
 	return err
 }
@@ -220,17 +229,15 @@ func (p *pairer) send(ctx context.Context, patience time.Duration) {
 	exemplars := p.sums.swapExemplars()
 	p.engine.TakeSums()
 	now := time.Now()
-	if p.metrics.next != nil {
-		within(ctx, patience, func(ctx context.Context) { p.metrics.send(ctx, p.sums.takeMetrics(now, exemplars)) })
+	if p.metrics.isConnected() {
+		md := p.sums.takeMetrics(now, exemplars)
+		within(ctx, patience, func(ctx context.Context) { p.metrics.sendLatest(ctx, functionmetrics.Messages(md, maxMessageBytes)) })
 	}
-	if p.profiles.next != nil {
-		for message := range p.sums.takeGrowth().Messages(pcommon.NewTimestampFromTime(p.sent), pcommon.NewTimestampFromTime(now)) {
-			p.profiles.enqueue(message)
-		}
-		within(ctx, patience, p.profiles.send)
+	if p.profiles.isConnected() {
+		messages := p.sums.takeGrowth().Messages(pcommon.NewTimestampFromTime(p.sent), pcommon.NewTimestampFromTime(now))
+		within(ctx, patience, func(ctx context.Context) { p.profiles.sendAll(ctx, messages) })
 	}
 	p.sent = now
-	p.sums.setHeld(p.metrics.bytes + p.profiles.bytes)
 }
 
 // within calls do with a timeout.
@@ -250,15 +257,15 @@ func (p *pairer) sendLast(ctx context.Context) {
 	}
 	patience := p.cfg.ShutdownTimeout / 4
 	p.send(ctx, patience)
-	for ctx.Err() == nil && (p.metrics.bytes > 0 || p.profiles.bytes > 0) {
+	for ctx.Err() == nil && len(p.metrics.queue)+len(p.profiles.queue) > 0 {
 		select {
 		case <-ctx.Done():
 		case <-time.After(offerInterval):
-			within(ctx, patience, p.metrics.sendHeld)
-			within(ctx, patience, p.profiles.send)
+			within(ctx, patience, p.metrics.sendWaiting)
+			within(ctx, patience, p.profiles.sendWaiting)
 		}
 	}
-	p.metrics.dropHeld()
-	p.profiles.dropAll()
+	p.metrics.dropAll(atShutdown)
+	p.profiles.dropAll(atShutdown)
 	p.sums.release()
 }

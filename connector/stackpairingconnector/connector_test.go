@@ -4,8 +4,12 @@
 package stackpairingconnector
 
 import (
+	"runtime"
 	"testing"
+	"time"
+	"weak"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/connector/connectortest"
@@ -46,4 +50,41 @@ func TestEachOutputStartsAndStopsAlone(t *testing.T) {
 			require.NoError(t, c.Shutdown(t.Context()))
 		})
 	}
+}
+
+func TestARatioThatKeepsNoTraceIsRefused(t *testing.T) {
+	for _, ratio := range []float64{1e-300, 1e-18, leastRatio / 2} {
+		require.ErrorContains(t, keeping(patient(), KeepConfig{Ratio: ratio}).Validate(), "keeps no trace")
+	}
+	for _, ratio := range []float64{leastRatio, 1e-15, 1} {
+		cfg := keeping(patient(), KeepConfig{Ratio: ratio})
+		require.NoError(t, cfg.Validate())
+		assert.Less(t, cfg.Keep.Get().threshold(), uint64(random))
+	}
+}
+
+// The Collector shuts down only what it could build.
+func TestAConnectorThatIsNeverShutDownIsForgotten(t *testing.T) {
+	all := shared{made: map[weak.Pointer[Config]]weak.Pointer[pairer]{}}
+	made := func() int {
+		all.mu.Lock()
+		defer all.mu.Unlock()
+		return len(all.made)
+	}
+	set := connectortest.NewNopSettings(metadata.Type)
+	cfg := createDefaultConfig().(*Config)
+	_, err := all.input(set, createDefaultConfig().(*Config), true, func(*pairer) {})
+	require.NoError(t, err)
+	first, err := all.input(set, cfg, true, func(*pairer) {})
+	require.NoError(t, err)
+	require.Equal(t, 2, made())
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		return made() == 1
+	}, time.Minute, time.Millisecond)
+	second, err := all.input(set, cfg, false, func(*pairer) {})
+	require.NoError(t, err)
+	assert.Same(t, first.pairer, second.pairer)
+	require.NoError(t, first.Shutdown(t.Context()))
+	assert.Zero(t, made())
 }

@@ -5,6 +5,7 @@ package stackpairingconnector
 
 import (
 	"context"
+	"weak"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/connector"
@@ -17,7 +18,7 @@ import (
 
 // NewFactory returns the factory of the stack_pairing connector.
 func NewFactory() connector.Factory {
-	all := shared{made: map[*Config]*pairer{}}
+	all := shared{made: map[weak.Pointer[Config]]weak.Pointer[pairer]{}}
 	return xconnector.NewFactory(
 		metadata.Type,
 		createDefaultConfig,
@@ -25,10 +26,10 @@ func NewFactory() connector.Factory {
 			return all.input(set, cfg.(*Config), true, func(p *pairer) { p.traces = next })
 		}, metadata.TracesToTracesStability),
 		xconnector.WithTracesToMetrics(func(_ context.Context, set connector.Settings, cfg component.Config, next consumer.Metrics) (connector.Traces, error) {
-			return all.input(set, cfg.(*Config), false, func(p *pairer) { p.metrics.next = next })
+			return all.input(set, cfg.(*Config), false, func(p *pairer) { p.metrics.signal = toMetrics(next) })
 		}, metadata.TracesToMetricsStability),
 		xconnector.WithTracesToProfiles(func(_ context.Context, set connector.Settings, cfg component.Config, next xconsumer.Profiles) (connector.Traces, error) {
-			return all.input(set, cfg.(*Config), false, func(p *pairer) { p.profiles.next = next })
+			return all.input(set, cfg.(*Config), false, func(p *pairer) { p.profiles.signal = toProfiles(next) })
 		}, metadata.TracesToProfilesStability),
 	)
 }

@@ -15,11 +15,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/connector/connectortest"
 	"go.opentelemetry.io/collector/connector/xconnector"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/consumer/consumererror/xconsumererror"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pprofile"
@@ -28,6 +30,9 @@ import (
 
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/componentkit/budget"
+	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
+	"github.com/callbraid/callbraid/internal/testkit/heapsize"
 )
 
 var (
@@ -38,12 +43,15 @@ var (
 // output is a component behind the connector, for all signals. answer decides; nil: it accepts.
 type output struct {
 	consumertest.Consumer
-	mu       sync.Mutex
-	answer   func(context.Context) error
-	metrics  []pmetric.Metrics
-	profiles []pprofile.Profiles
-	traces   []ptrace.Traces
-	spans    int
+	mu     sync.Mutex
+	answer func(context.Context) error
+	// answerMetrics and answerProfiles decide by the message; nil: answer decides.
+	answerMetrics  func(pmetric.Metrics) error
+	answerProfiles func(pprofile.Profiles) error
+	metrics        []pmetric.Metrics
+	profiles       []pprofile.Profiles
+	traces         []ptrace.Traces
+	spans          int
 }
 
 func newOutput() *output { return &output{Consumer: consumertest.NewNop()} }
@@ -70,10 +78,16 @@ func (o *output) accepts(ctx context.Context, accept func()) error {
 }
 
 func (o *output) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
+	if o.answerMetrics != nil {
+		return o.answerMetrics(md)
+	}
 	return o.accepts(ctx, func() { o.metrics = append(o.metrics, md) })
 }
 
 func (o *output) ConsumeProfiles(ctx context.Context, pd pprofile.Profiles) error {
+	if o.answerProfiles != nil {
+		return o.answerProfiles(pd)
+	}
 	return o.accepts(ctx, func() { o.profiles = append(o.profiles, pd) })
 }
 
@@ -131,6 +145,11 @@ type bench struct {
 
 func newBench(t testing.TB, cfg *Config, to outputs) *bench {
 	t.Helper()
+	return newBenchIn(t, componenttest.NewNopHost(), cfg, to)
+}
+
+func newBenchIn(t testing.TB, host component.Host, cfg *Config, to outputs) *bench {
+	t.Helper()
 	b := &bench{t: t, to: to, telemetry: componenttest.NewTelemetry()}
 	t.Cleanup(func() { require.NoError(t, b.telemetry.Shutdown(context.Background())) })
 	require.NoError(t, cfg.Validate())
@@ -153,7 +172,7 @@ func newBench(t testing.TB, cfg *Config, to outputs) *bench {
 		all = append(all, i.(*input))
 	}
 	for _, i := range all {
-		require.NoError(t, i.Start(t.Context(), componenttest.NewNopHost()))
+		require.NoError(t, i.Start(t.Context(), host))
 		b.inputs = append(b.inputs, i)
 	}
 	b.pairer = all[0].pairer
@@ -346,6 +365,160 @@ func TestRefusedProfilesWaitWithinTheirBound(t *testing.T) {
 	assert.Zero(t, b.sum("memory"))
 }
 
+// A message goes on when it is made. So profiles of any size pass a component that accepts them.
+func TestProfilesBeyondMaxHeldMiBPassWhileTheyAreAccepted(t *testing.T) {
+	profiles := newOutput()
+	cfg := patient()
+	cfg.Limits.MaxHeldMiB = 1
+	b := newBench(t, cfg, outputs{profiles: profiles})
+	const functions = 1_200
+	for n := range uint64(functions) {
+		b.handOver(whole(t, 1, "shop", fmt.Sprint(n, strings.Repeat("f", 8_000)), 2*n, 1, false))
+	}
+	b.send()
+	assert.Greater(t, len(profiles.profiles), 3)
+	assert.EqualValues(t, functions, samples(profiles.profiles))
+	assert.Zero(t, b.sum("dropped_samples"))
+	assert.Zero(t, b.pairer.sums.held)
+	b.shut()
+}
+
+// Messages fit into what gRPC accepts by default. A refusal does not lose any of them.
+func TestMetricsOfManyFunctionsAreSeveralMessages(t *testing.T) {
+	metrics := newOutput()
+	b := newBench(t, patient(), outputs{metrics: metrics})
+	const functions = 6_000
+	for n := range uint64(functions) {
+		b.handOver(whole(t, 1, "shop", fmt.Sprint(n, strings.Repeat("f", 500)), 2*n, 1, false))
+	}
+	metrics.answerWith(func(context.Context) error { return errFull })
+	b.send()
+	metrics.answerWith(nil)
+	b.pairer.metrics.sendWaiting(t.Context())
+	assert.Greater(t, len(metrics.metrics), 2)
+	points := 0
+	for _, md := range metrics.metrics {
+		assert.LessOrEqual(t, new(pmetric.ProtoMarshaler).MetricsSize(md), maxMessageBytes)
+		points += md.DataPointCount()
+	}
+	assert.Equal(t, 2*functions, points)
+	assert.Zero(t, b.sum("dropped_points"))
+	b.shut()
+}
+
+// changing is a component that changes what it accepts, as an exporter that merges messages does.
+type changing struct{ *output }
+
+func (c changing) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
+	err := c.output.ConsumeMetrics(ctx, md)
+	md.MoveTo(pmetric.NewMetrics())
+	return err
+}
+
+func (c changing) ConsumeProfiles(ctx context.Context, pd pprofile.Profiles) error {
+	err := c.output.ConsumeProfiles(ctx, pd)
+	pd.MoveTo(pprofile.NewProfiles())
+	return err
+}
+
+func TestAnAcceptedMessageIsNotReadAgain(t *testing.T) {
+	b := newBench(t, patient(), outputs{metrics: newOutput(), profiles: newOutput()})
+	b.pairer.metrics.signal = toMetrics(changing{b.to.metrics})
+	b.pairer.profiles.signal = toProfiles(changing{b.to.profiles})
+	b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
+	b.send()
+	assert.Zero(t, b.pairer.sums.held)
+	for _, o := range []*output{b.to.metrics, b.to.profiles} {
+		o.answerWith(func(context.Context) error { return errUnknown })
+	}
+	b.handOver(whole(t, 1, "shop", "f", 2, 1, false))
+	b.send()
+	assert.EqualValues(t, 2, b.sum("dropped_points", "refused_for_good"))
+	assert.EqualValues(t, 2, b.sum("dropped_samples", "refused_for_good"))
+	assert.Zero(t, b.pairer.sums.held)
+	b.shut()
+}
+
+// Only the part that an error names is offered again, or lost.
+func TestOnlyTheRefusedPartOfAMessageIsSentAgain(t *testing.T) {
+	for name, wrap := range map[string]func(error) error{
+		"offered again": func(err error) error { return err },
+		"lost":          consumererror.NewPermanent,
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, patient(), outputs{metrics: newOutput(), profiles: newOutput()})
+			b.handOver(whole(t, 1, "shop", "f", 0, 1, true))
+			b.handOver(whole(t, 2, "bank", "g", 0, 1, true))
+			b.to.metrics.answerMetrics = func(md pmetric.Metrics) error {
+				part := pmetric.NewMetrics()
+				md.ResourceMetrics().At(1).CopyTo(part.ResourceMetrics().AppendEmpty())
+				return wrap(consumererror.NewMetrics(errFull, part))
+			}
+			b.to.profiles.answerProfiles = func(pd pprofile.Profiles) error {
+				part := pprofile.NewProfiles()
+				pd.CopyTo(part)
+				isFirst := true
+				part.ResourceProfiles().RemoveIf(func(pprofile.ResourceProfiles) bool {
+					removed := isFirst
+					isFirst = false
+					return removed
+				})
+				return wrap(xconsumererror.NewProfiles(errFull, part))
+			}
+			b.send()
+			b.to.metrics.answerMetrics, b.to.profiles.answerProfiles = nil, nil
+			if name == "lost" {
+				assert.EqualValues(t, 2, b.sum("dropped_points", "refused_for_good"))
+				assert.EqualValues(t, 2, b.sum("dropped_samples", "refused_for_good"))
+				assert.Empty(t, b.pairer.metrics.queue)
+				assert.Empty(t, b.pairer.profiles.queue)
+			} else {
+				b.pairer.metrics.sendWaiting(t.Context())
+				b.pairer.profiles.sendWaiting(t.Context())
+				assert.Equal(t, []map[string]int64{{"g": 1}}, b.to.metrics.calls())
+				assert.EqualValues(t, 1, samples(b.to.profiles.profiles))
+			}
+			assert.Zero(t, b.pairer.sums.held)
+			b.shut()
+		})
+	}
+}
+
+// A message needs several times the memory of its protobuf. It counts while it is sent, too.
+func TestAMessageThatWaitsCountsWithItsMemory(t *testing.T) {
+	b := newBench(t, patient(), outputs{metrics: newOutput(), profiles: newOutput()})
+	defer b.shut()
+	for n := range uint64(2_000) {
+		b.handOver(whole(t, 1, "shop", fmt.Sprint("com.example.shop.checkout.Checkout", n, ".run"), 2*n, 1, false))
+	}
+	b.to.metrics.answerWith(func(context.Context) error {
+		assert.Positive(t, b.pairer.sums.held)
+		return nil
+	})
+	b.send()
+	assert.Zero(t, b.pairer.sums.held)
+	refuse := func(context.Context) error { return errFull }
+	b.to.metrics.answerWith(refuse)
+	b.to.profiles.answerWith(refuse)
+
+	metrics, err := new(pmetric.ProtoMarshaler).MarshalMetrics(b.to.metrics.metrics[0])
+	require.NoError(t, err)
+	profiles, err := new(pprofile.ProtoMarshaler).MarshalProfiles(b.to.profiles.profiles[0])
+	require.NoError(t, err)
+	heapsize.AssertCounted(t, func() int { return b.pairer.metrics.bytes + b.pairer.profiles.bytes }, func() {
+		for range 10 {
+			md, err := new(pmetric.ProtoUnmarshaler).UnmarshalMetrics(metrics)
+			require.NoError(t, err)
+			b.pairer.metrics.send(t.Context(), md)
+			pd, err := new(pprofile.ProtoUnmarshaler).UnmarshalProfiles(profiles)
+			require.NoError(t, err)
+			b.pairer.profiles.send(t.Context(), pd)
+		}
+	}, 0.3)
+	b.to.metrics.answerWith(nil)
+	b.to.profiles.answerWith(nil)
+}
+
 // What an output refuses is offered until the shutdown timeout, and then counted.
 func TestAShutdownEndsInTimeWhateverTheOutputsDo(t *testing.T) {
 	for name, answer := range map[string]func(context.Context) error{
@@ -395,6 +568,61 @@ func TestAnOutputThatBlocksLeavesTimeForTheOthers(t *testing.T) {
 			assert.Equal(t, which == "profiles", len(all["profiles"].profiles) == 0)
 		})
 	}
+}
+
+// A step that finishes many calls delivers under the lock of its shard.
+func TestBlockedTracesDelayNeitherTheOtherStreamsNorTheShutdown(t *testing.T) {
+	to := outputs{traces: newOutput(), metrics: newOutput()}
+	cfg := patient()
+	cfg.Interval, cfg.ShutdownTimeout = 100*time.Millisecond, 2*time.Second
+	b := newBench(t, cfg, to)
+	blocked := make(chan struct{}, 10)
+	to.traces.answerWith(func(ctx context.Context) error {
+		blocked <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	var group sync.WaitGroup
+	for i, calls := range []int{5_000, 1} {
+		td := whole(t, byte(i+1), "shop", fmt.Sprint("f", i+1), 0, calls, false)
+		group.Go(func() {
+			for _, i := range b.inputs {
+				_ = i.ConsumeTraces(context.Background(), td)
+			}
+		})
+		<-blocked
+	}
+	require.Eventually(t, func() bool {
+		to.metrics.mu.Lock()
+		defer to.metrics.mu.Unlock()
+		all := to.metrics.calls()
+		return len(all) > 0 && all[len(all)-1]["f2"] == 1
+	}, 10*time.Second, 10*time.Millisecond)
+	began := time.Now()
+	b.shut()
+	assert.Less(t, time.Since(began), 5*time.Second)
+	group.Wait()
+	assert.EqualValues(t, 5_001, b.sum("dropped_spans", "shutdown"))
+	all := to.metrics.calls()
+	assert.EqualValues(t, 5_000, all[len(all)-1]["f1"])
+}
+
+func TestTheMemoryBudgetCountsSumsUntilTheyAreSent(t *testing.T) {
+	all := budget.New(100 << 20)
+	t.Cleanup(all.Stop)
+	to := outputs{metrics: newOutput(), profiles: newOutput()}
+	b := newBenchIn(t, budgettest.Host(componenttest.NewNopHost(), all), patient(), to)
+	for _, o := range []*output{to.metrics, to.profiles} {
+		o.answerWith(func(context.Context) error {
+			assert.Positive(t, all.Used())
+			return nil
+		})
+	}
+	b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
+	b.shut()
+	assert.Len(t, to.metrics.metrics, 1)
+	assert.Len(t, to.profiles.profiles, 1)
+	assert.Zero(t, all.Used())
 }
 
 // A reload makes another instance with the same ID and another configuration.

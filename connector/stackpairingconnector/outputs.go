@@ -5,27 +5,91 @@ package stackpairingconnector
 
 import (
 	"context"
+	"errors"
+	"iter"
 
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
+	"go.opentelemetry.io/collector/consumer/consumererror/xconsumererror"
 	"go.opentelemetry.io/collector/consumer/xconsumer"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 )
 
-// metricsOutput sends metrics. It holds one refused message. The points are cumulative, so a later
-// message has what an earlier one had, except the last points of a stream that ended.
-type metricsOutput struct {
-	// next is nil without a pipeline of metrics.
-	next consumer.Metrics
-	// dropped receives each loss.
-	dropped func(points int, reason dropReason, err error)
+// sender sends the messages of a signal. Refused ones wait, oldest first.
+type sender[M any] struct {
+	signal[M]
+	// maxBytes bounds the memory of messages that wait.
+	maxBytes int
+	// dropped receives each loss, and holding each change of the memory of messages that wait.
+	dropped func(contents int, reason dropReason, err error)
+	holding func(bytes int)
 
-	held pmetric.Metrics
-	// bytes is the size of the held message as protobuf; 0: there is none. why is the error that
-	// refused it.
+	queue []waiting[M]
 	bytes int
-	why   error
+	// why is the last error that refused a message.
+	why error
+}
+
+// waiting is a message that waits. The next component may change a message that it accepted, so nothing
+// reads the message afterwards.
+type waiting[M any] struct {
+	message M
+	// contents are the points or the samples.
+	contents, bytes int
+}
+
+// signal is what differs between metrics and profiles. consume is nil without a pipeline of the signal.
+type signal[M any] struct {
+	consume      func(context.Context, M) error
+	capabilities func() consumer.Capabilities
+	size         func(M) int
+	contents     func(M) int
+	copyOf       func(M) M
+	// refusedPart is the refused part of a message, if the error names one.
+	refusedPart func(error) (M, bool)
+}
+
+// toMetrics is the signal of a pipeline of metrics.
+func toMetrics(next consumer.Metrics) signal[pmetric.Metrics] {
+	return signal[pmetric.Metrics]{
+		consume: next.ConsumeMetrics, capabilities: next.Capabilities,
+		size:     new(pmetric.ProtoMarshaler).MetricsSize,
+		contents: pmetric.Metrics.DataPointCount,
+		copyOf: func(md pmetric.Metrics) pmetric.Metrics {
+			copied := pmetric.NewMetrics()
+			md.CopyTo(copied)
+			return copied
+		},
+		refusedPart: func(err error) (pmetric.Metrics, bool) {
+			var partial consumererror.Metrics
+			if !errors.As(err, &partial) {
+				return pmetric.Metrics{}, false
+			}
+			return partial.Data(), true
+		},
+	}
+}
+
+// toProfiles is the signal of a pipeline of profiles.
+func toProfiles(next xconsumer.Profiles) signal[pprofile.Profiles] {
+	return signal[pprofile.Profiles]{
+		consume: next.ConsumeProfiles, capabilities: next.Capabilities,
+		size:     new(pprofile.ProtoMarshaler).ProfilesSize,
+		contents: pprofile.Profiles.SampleCount,
+		copyOf: func(pd pprofile.Profiles) pprofile.Profiles {
+			copied := pprofile.NewProfiles()
+			pd.CopyTo(copied)
+			return copied
+		},
+		refusedPart: func(err error) (pprofile.Profiles, bool) {
+			var partial xconsumererror.Profiles
+			if !errors.As(err, &partial) {
+				return pprofile.Profiles{}, false
+			}
+			return partial.Data(), true
+		},
+	}
 }
 
 // dropReason is why data was dropped. Its text is the metric's attribute.
@@ -38,111 +102,98 @@ const (
 	atShutdown     dropReason = "shutdown"
 )
 
-// send sends a message, after the one that is held. If that is refused again, it is dropped.
-func (o *metricsOutput) send(ctx context.Context, md pmetric.Metrics) {
-	o.sendHeld(ctx)
-	if md.DataPointCount() == 0 {
-		return
-	}
-	if o.bytes > 0 {
-		o.dropped(o.held.DataPointCount(), refusedTwice, o.why)
-	}
-	o.held, o.bytes = md, metricsSizer.MetricsSize(md)
-	o.sendHeld(ctx)
+func (s *sender[M]) isConnected() bool { return s.consume != nil }
+
+// memoryOfByte is about the memory of a message for each byte of it as protobuf: 5 for profiles with
+// names of 40 bytes, and 2 to 4 for metrics.
+const memoryOfByte = 4
+
+func (s *sender[M]) measured(message M) waiting[M] {
+	return waiting[M]{message, s.contents(message), memoryOfByte * s.size(message)}
 }
 
-var metricsSizer pmetric.ProtoMarshaler
-
-// sendHeld sends the held message, if there is one. It stays if it is refused.
-func (o *metricsOutput) sendHeld(ctx context.Context) {
-	if o.bytes == 0 {
-		return
-	}
-	md := o.held
-	if o.next.Capabilities().MutatesData {
-		md = pmetric.NewMetrics()
-		o.held.CopyTo(md)
-	}
-	err := o.next.ConsumeMetrics(ctx, md)
-	if err != nil && !consumererror.IsPermanent(err) {
-		o.why = err
-		return
-	}
-	if err != nil {
-		o.dropped(o.held.DataPointCount(), refusedForGood, err)
-	}
-	o.held, o.bytes, o.why = pmetric.Metrics{}, 0, nil
-}
-
-// dropHeld drops the held message at a shutdown.
-func (o *metricsOutput) dropHeld() {
-	if o.bytes > 0 {
-		o.dropped(o.held.DataPointCount(), atShutdown, o.why)
-		o.held, o.bytes = pmetric.Metrics{}, 0
+// sendAll sends the messages that wait, and then those of an interval, each when it is made.
+func (s *sender[M]) sendAll(ctx context.Context, interval iter.Seq[M]) {
+	s.sendWaiting(ctx)
+	for message := range interval {
+		s.send(ctx, message)
 	}
 }
 
-// profilesOutput sends profiles. Each has what was added in an interval, so refused messages wait
-// for the next interval, oldest first.
-type profilesOutput struct {
-	// next is nil without a pipeline of profiles.
-	next xconsumer.Profiles
-	// maxBytes bounds the messages that wait, as protobuf.
-	maxBytes int
-	// dropped receives each loss.
-	dropped func(samples int, reason dropReason, err error)
-
-	queue []pprofile.Profiles
-	bytes int
-	// why is the last error that refused a message.
-	why error
-}
-
-var sizer pprofile.ProtoMarshaler
-
-// enqueue puts a message behind those that wait. It drops the oldest ones if there is no room.
-func (o *profilesOutput) enqueue(pd pprofile.Profiles) {
-	o.queue = append(o.queue, pd)
-	o.bytes += sizer.ProfilesSize(pd)
-	for o.bytes > o.maxBytes && len(o.queue) > 1 {
-		o.dropFirst(noRoom, o.why)
-	}
-}
-
-// send sends all messages that wait, until one is refused.
-func (o *profilesOutput) send(ctx context.Context) {
-	for len(o.queue) > 0 {
-		pd := o.queue[0]
-		if o.next.Capabilities().MutatesData {
-			pd = pprofile.NewProfiles()
-			o.queue[0].CopyTo(pd)
+// sendLatest sends the messages of an interval, after those that wait. If an earlier one is refused
+// again, it is dropped: a later one has newer values.
+func (s *sender[M]) sendLatest(ctx context.Context, interval iter.Seq[M]) {
+	s.sendWaiting(ctx)
+	first := true
+	for message := range interval {
+		if first {
+			s.dropAll(refusedTwice)
+			first = false
 		}
-		switch err := o.next.ConsumeProfiles(ctx, pd); {
-		case err == nil:
-			o.removeFirst()
-		case consumererror.IsPermanent(err):
-			o.dropFirst(refusedForGood, err)
-		default:
-			o.why = err
+		s.send(ctx, message)
+	}
+}
+
+// send sends a message, unless others wait. Then it waits behind them. Without room the oldest ones
+// are dropped.
+func (s *sender[M]) send(ctx context.Context, message M) {
+	w := s.measured(message)
+	s.queue = append(s.queue, w)
+	s.hold(w.bytes)
+	if len(s.queue) == 1 {
+		s.sendWaiting(ctx)
+	}
+	for s.bytes > s.maxBytes && len(s.queue) > 1 {
+		s.dropFirst(noRoom, s.why)
+	}
+}
+
+// sendWaiting sends all messages that wait, until one is refused.
+func (s *sender[M]) sendWaiting(ctx context.Context) {
+	for len(s.queue) > 0 {
+		message := s.queue[0].message
+		if s.capabilities().MutatesData {
+			message = s.copyOf(message)
+		}
+		err := s.consume(ctx, message)
+		if err == nil {
+			s.removeFirst()
+			continue
+		}
+		if part, named := s.refusedPart(err); named {
+			s.replaceFirst(s.measured(part))
+		}
+		if !consumererror.IsPermanent(err) {
+			s.why = err
 			return
 		}
+		s.dropFirst(refusedForGood, err)
 	}
 }
 
 // dropAll drops all messages that wait.
-func (o *profilesOutput) dropAll() {
-	for len(o.queue) > 0 {
-		o.dropFirst(atShutdown, o.why)
+func (s *sender[M]) dropAll(reason dropReason) {
+	for len(s.queue) > 0 {
+		s.dropFirst(reason, s.why)
 	}
 }
 
-func (o *profilesOutput) dropFirst(reason dropReason, err error) {
-	o.dropped(o.queue[0].SampleCount(), reason, err)
-	o.removeFirst()
+func (s *sender[M]) dropFirst(reason dropReason, err error) {
+	s.dropped(s.queue[0].contents, reason, err)
+	s.removeFirst()
 }
 
-func (o *profilesOutput) removeFirst() {
-	o.bytes -= sizer.ProfilesSize(o.queue[0])
-	o.queue[0] = pprofile.Profiles{}
-	o.queue = o.queue[1:]
+func (s *sender[M]) replaceFirst(by waiting[M]) {
+	s.hold(by.bytes - s.queue[0].bytes)
+	s.queue[0] = by
+}
+
+func (s *sender[M]) removeFirst() {
+	s.replaceFirst(waiting[M]{})
+	s.queue = s.queue[1:]
+}
+
+func (s *sender[M]) hold(bytes int) {
+	s.bytes += bytes
+	s.holding(bytes)
 }

@@ -5,7 +5,9 @@ package stackpairingconnector
 
 import (
 	"context"
+	"runtime"
 	"sync"
+	"weak"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/connector"
@@ -13,10 +15,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// shared has the pairers of a factory that are not shut down: one for each configuration.
+// shared has the pairers of a factory that are not shut down: one for each configuration. If the
+// Collector cannot build its pipelines, it never shuts their connectors down. So the pointers are weak.
 type shared struct {
 	mu   sync.Mutex
-	made map[*Config]*pairer
+	made map[weak.Pointer[Config]]weak.Pointer[pairer]
 }
 
 // input returns another input of the pairer of a configuration. connect sets its output. isTraces:
@@ -24,13 +27,15 @@ type shared struct {
 func (s *shared) input(set connector.Settings, cfg *Config, isTraces bool, connect func(*pairer)) (*input, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p, ok := s.made[cfg]
-	if !ok {
+	key := weak.Make(cfg)
+	p := s.made[key].Value()
+	if p == nil {
 		var err error
-		if p, err = newPairer(set, cfg, func() { s.forget(cfg) }); err != nil {
+		if p, err = newPairer(set, cfg, func() { s.forget(key) }); err != nil {
 			return nil, err
 		}
-		s.made[cfg] = p
+		s.made[key] = weak.Make(p)
+		runtime.AddCleanup(p, s.forgetUnused, key)
 	}
 	connect(p)
 	p.inputs++
@@ -41,10 +46,19 @@ func (s *shared) input(set connector.Settings, cfg *Config, isTraces bool, conne
 	return i, nil
 }
 
-func (s *shared) forget(cfg *Config) {
+func (s *shared) forget(key weak.Pointer[Config]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.made, cfg)
+	delete(s.made, key)
+}
+
+// forgetUnused forgets the pairer of a configuration, unless there is another one by now.
+func (s *shared) forgetUnused(key weak.Pointer[Config]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.made[key].Value() == nil {
+		delete(s.made, key)
+	}
 }
 
 // input is a connector as the Collector knows it: from traces to one signal. Each input receives

@@ -48,7 +48,7 @@ type sums struct {
 	memory metric.Int64UpDownCounter
 }
 
-// maxMessageBytes bounds a message of profiles. gRPC refuses more than 4 MiB by default.
+// maxMessageBytes bounds a message of metrics or of profiles. gRPC refuses more than 4 MiB by default.
 const maxMessageBytes = 2 << 20
 
 func newSums(cfg *Config, metrics, profiles bool, memory metric.Int64UpDownCounter) *sums {
@@ -103,15 +103,14 @@ func (s *sums) setBytes(of *int, bytes int) {
 	}
 }
 
-// setHeld sets the memory of messages that wait.
-func (s *sums) setHeld(bytes int) { s.setBytes(&s.held, bytes) }
+// hold changes the memory of messages that wait.
+func (s *sums) hold(change int) { s.setBytes(&s.held, s.held+change) }
 
 // release takes all memory off the account, after the last message.
 func (s *sums) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.setBytes(&s.summed, 0)
-	s.setHeld(0)
 	s.exemplarsMu.Lock()
 	defer s.exemplarsMu.Unlock()
 	s.setBytes(&s.exemplarBytes, 0)
@@ -123,21 +122,27 @@ type streamSums struct {
 	sums   *sums
 	source engine.Source
 	start  pcommon.Timestamp
+	// ended: End was called. The increment of a step that took longer can follow.
+	ended bool
 	// origin is nil before the first increment. series does not change. It is nil without metrics.
 	origin *origin.Origin
 	series *functionmetrics.Stream
 }
 
 // open opens the series. The engine begins the sums of a stream while others wait, so that
-// happens at the first increment.
+// happens at the first increment. After the end each increment opens them again. They may be
+// forgotten by then, and new series must not begin before their end.
 func (s *streamSums) open() {
-	if s.origin != nil {
+	from, start := &s.source, s.start
+	if s.origin == nil {
+		s.origin = origin.New(from.Resource, from.ResourceSchemaURL, from.Scope, from.ScopeSchemaURL)
+	} else if s.ended {
+		start = pcommon.NewTimestampFromTime(s.sums.now())
+	} else {
 		return
 	}
-	from := &s.source
-	s.origin = origin.New(from.Resource, from.ResourceSchemaURL, from.Scope, from.ScopeSchemaURL)
 	if s.series != nil {
-		s.series.Open(metricsOrigin(from), s.start)
+		s.series.Open(metricsOrigin(from), start)
 	}
 }
 
@@ -158,6 +163,9 @@ func (s *streamSums) Add(inc *callsum.Increment) {
 	s.open()
 	if s.series != nil {
 		s.series.Add(inc)
+		if s.ended {
+			s.series.End()
+		}
 	}
 	if all.growth != nil {
 		all.growth.Add(s.origin, inc)
@@ -194,6 +202,7 @@ func (s *streamSums) Kept(calls []pairing.Call, id *engine.Identity) {
 
 // End ends the sums of the stream.
 func (s *streamSums) End() {
+	s.ended = true
 	if s.series == nil || s.origin == nil {
 		return
 	}

@@ -37,3 +37,34 @@ func TestAttributesOfTheScopeBeginNoNewSeries(t *testing.T) {
 	assert.Zero(t, scope.Scope().Attributes().Len())
 	assert.EqualValues(t, 2, scope.Metrics().At(0).Sum().DataPoints().At(0).IntValue())
 }
+
+// Two steps of a stream deliver at the same time. The one that ends the stream may be the faster.
+func TestAnIncrementThatFollowsTheEndOfItsStreamEndsItsSeriesToo(t *testing.T) {
+	inc := func() *callsum.Increment {
+		return &callsum.Increment{
+			Functions: []*callevent.Function{{Qualified: "f"}}, Exceptions: []string{""},
+			ByFunction: []callsum.FunctionSum{{Calls: 1, Sum: 1, Histogram: callsum.Histogram{Counts: []uint64{1}}}},
+		}
+	}
+	for name, before := range map[string]func(*sums, engine.SourceSums){
+		"its only one": func(*sums, engine.SourceSums) {},
+		"another one":  func(_ *sums, stream engine.SourceSums) { stream.Add(inc()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSums(patient(), true, false, noop.Int64UpDownCounter{})
+			stream := s.Begin(engine.Source{Resource: pcommon.NewResource(), Scope: pcommon.NewInstrumentationScope()})
+			before(s, stream)
+			stream.End()
+			s.takeMetrics(time.Now(), s.swapExemplars())
+			s.takeMetrics(time.Now(), s.swapExemplars())
+			stream.Add(inc())
+			md := s.takeMetrics(time.Now(), s.swapExemplars())
+			require.Positive(t, md.DataPointCount())
+			ends := s.takeMetrics(time.Now(), s.swapExemplars())
+			require.Equal(t, md.DataPointCount(), ends.DataPointCount())
+			point := ends.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().At(0)
+			assert.True(t, point.Flags().NoRecordedValue())
+			assert.Zero(t, s.takeMetrics(time.Now(), s.swapExemplars()).DataPointCount())
+		})
+	}
+}

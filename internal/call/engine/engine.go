@@ -96,7 +96,7 @@ func (e *Engine) Start(_ context.Context, host component.Host) error {
 
 // Shutdown refuses further hand-overs, waits for those under way, and ends all streams. It
 // offers all held and finished spans until the shutdown timeout. The rest is dropped and
-// counted.
+// counted. With sums, the account of the memory budget stays open until CloseAccount.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.shutdown.Do(func() {
 		ctx, cancel := context.WithTimeout(ctx, e.cfg.ShutdownTimeout)
@@ -116,10 +116,17 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		e.endAll(ctx, callevent.CauseShutdown)
 		e.offerUntil(ctx)
 		e.delivery.dropHeld(atShutdown)
-		e.memory.close()
+		if e.sums == nil {
+			e.CloseAccount()
+		} else {
+			e.excess()
+		}
 	})
 	return nil
 }
+
+// CloseAccount closes the account of the memory budget, after the last sums.
+func (e *Engine) CloseAccount() { e.memory.close() }
 
 // tick runs the timers until ctx is done.
 func (e *Engine) tick(ctx context.Context) {

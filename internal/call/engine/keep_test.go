@@ -4,11 +4,13 @@
 package engine
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/call/pairing"
 )
@@ -59,4 +61,24 @@ func TestATraceOfAQuietProgramIsDecidedInTime(t *testing.T) {
 	b.tick()
 	assert.Equal(t, []string{"s1/f 1"}, b.next.accepted())
 	b.finish()
+}
+
+// Behind a limiter it is unknown for how many traces a kept one stands.
+func TestOnlySpansWithoutALimiterHaveAThreshold(t *testing.T) {
+	for want, limiter := range map[string]*pairing.Limiter{
+		"ot=th:0": nil,
+		"":        pairing.NewLimiter(1000, func() time.Duration { return time.Hour }),
+	} {
+		for _, keep := range []*pairing.Keep{{Threshold: 0, Limiter: limiter}, {SlowerThan: 1, Threshold: pairing.NoThreshold, Limiter: limiter}} {
+			n := &next{}
+			b := newBedKeeping(t, keep, n)
+			n.answerWith(func(_ context.Context, td ptrace.Traces) error {
+				assert.Equal(t, want, td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).TraceState().AsRaw())
+				return nil
+			})
+			b.handOver(call(1, "f", 0))
+			b.finish()
+			assert.Len(t, n.accepted(), 1)
+		}
+	}
 }

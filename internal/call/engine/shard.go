@@ -30,9 +30,9 @@ type shard struct {
 	settings *pairing.Settings
 	accounts *accounts
 	shown    SpanAttributesConfig
-	// sums is nil if calls are not summed. ofRatio is the tracestate of traces that a ratio keeps.
-	sums    Sums
-	ofRatio string
+	// sums is nil if calls are not summed.
+	sums   Sums
+	states tracestates
 
 	mu      sync.Mutex
 	streams map[callevent.StreamID]*stream
@@ -204,7 +204,7 @@ func (sh *shard) accept(b *callevent.Batch, c carrier, from client.Info, now tim
 // newOrigin copies the resource and scope of a batch, and begins their sums.
 func (sh *shard) newOrigin(c carrier, b *callevent.Batch) *origin {
 	o := newOrigin(c, b, sh.shown)
-	o.ofRatio = sh.ofRatio
+	o.states = sh.states
 	if sh.sums != nil {
 		o.sums.to = sh.sums.Begin(o.Source)
 	}
@@ -338,9 +338,18 @@ func (sh *shard) remove(id callevent.StreamID) {
 	delete(sh.streams, id)
 }
 
-// takeSums passes the growth of the sums of the shard's streams on.
+// takeSums passes the growth of the sums of the shard's streams on. If a step delivers spans under the
+// lock, the sums stay where they are until the next time.
 func (sh *shard) takeSums() {
-	for _, id := range sh.ids() {
+	if !sh.lockSoon() {
+		return
+	}
+	ids := slices.Collect(maps.Keys(sh.streams))
+	sh.mu.Unlock()
+	for _, id := range ids {
+		if !sh.lockSoon() {
+			return
+		}
 		if o, inc := sh.takeSumsOf(id); o != nil {
 			o.sums.to.Add(&inc)
 			o.sums.mu.Unlock()
@@ -348,16 +357,27 @@ func (sh *shard) takeSums() {
 	}
 }
 
-func (sh *shard) ids() []callevent.StreamID {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return slices.Collect(maps.Keys(sh.streams))
+// A step has the lock for some milliseconds, unless it delivers spans.
+const (
+	lockTries    = 20
+	lockInterval = time.Millisecond
+)
+
+// lockSoon locks the shard, unless another step has the lock for long. It reports whether it did.
+func (sh *shard) lockSoon() bool {
+	for range lockTries {
+		if sh.mu.TryLock() {
+			return true
+		}
+		time.Sleep(lockInterval)
+	}
+	return false
 }
 
 // takeSumsOf takes the growth of a stream, if there is some. It locks the sums of the origin, so
-// that those of a later step are added after it.
+// that those of a later step are added after it. The caller has locked the shard, which
+// takeSumsOf unlocks.
 func (sh *shard) takeSumsOf(id callevent.StreamID) (*origin, callsum.Increment) {
-	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	s := sh.streams[id]
 	if s == nil {

@@ -45,9 +45,8 @@ type origin struct {
 	// attributes are those of the resource and of the scope, for comparison.
 	attributes [2]attributeList
 	// bytes is about its memory.
-	bytes int
-	// ofRatio is the tracestate of traces that were kept by a ratio.
-	ofRatio string
+	bytes  int
+	states tracestates
 	// sums are the sums of the calls of this origin.
 	sums originSums
 }
@@ -141,7 +140,7 @@ func (o *origin) span(s *pairing.Call, out *pairing.Output, span ptrace.Span) {
 	span.SetStartTimestamp(pcommon.Timestamp(s.Start))
 	span.SetEndTimestamp(pcommon.Timestamp(s.End))
 	if s.Kept != pairing.CriterionNone {
-		span.TraceState().FromRaw(o.sampled(s.Kept))
+		span.TraceState().FromRaw(o.states.of(s.Kept))
 	}
 
 	attributes := span.Attributes()
@@ -186,14 +185,23 @@ func (o *origin) span(s *pairing.Call, out *pairing.Output, span ptrace.Span) {
 	putThrows(span, s, out)
 }
 
-// sampled is the tracestate of a trace that was kept by a criterion. A kept trace stands for as many as
-// its threshold says (OpenTelemetry, TraceState: Probability Sampling). One that another criterion than
-// the ratio kept stands for itself.
-func (o *origin) sampled(by pairing.Criterion) string {
-	if by == pairing.CriterionRatio {
-		return o.ofRatio
+// tracestates are those of kept traces. A kept trace stands for as many as its threshold says
+// (OpenTelemetry, TraceState: Probability Sampling). One that another criterion than the ratio kept stands
+// for itself. Behind a limiter the probability is unknown, so there is no threshold.
+type tracestates struct{ ofRatio, ofOthers string }
+
+func tracestatesOf(keep *pairing.Keep) tracestates {
+	if keep == nil || keep.Limiter != nil {
+		return tracestates{}
 	}
-	return alwaysSampled
+	return tracestates{ofRatio: sampledAbove(keep.Threshold), ofOthers: alwaysSampled}
+}
+
+func (t *tracestates) of(by pairing.Criterion) string {
+	if by == pairing.CriterionRatio {
+		return t.ofRatio
+	}
+	return t.ofOthers
 }
 
 const alwaysSampled = "ot=th:0"

@@ -85,9 +85,7 @@ func (s *streams) init(set *Settings, cfg *Config, roots func(string) bool, cloc
 	for i := range s.shards {
 		s.shards[i].settings, s.shards[i].accounts = &s.settings, &s.accounts
 		s.shards[i].shown, s.shards[i].sums = cfg.SpanAttributes, set.Sums
-		if set.Keep != nil {
-			s.shards[i].ofRatio = sampledAbove(set.Keep.Threshold)
-		}
+		s.shards[i].states = tracestatesOf(set.Keep)
 		s.shards[i].streams = map[callevent.StreamID]*stream{}
 	}
 	s.delivery = delivery{
@@ -439,7 +437,7 @@ func (u undecidedStreams) second() time.Duration {
 }
 
 // TakeSums passes the growth of all sums on to Settings.Sums. Each stream waits while its values
-// are copied.
+// are copied. It waits for no delivery: streams that wait for one keep their growth.
 func (s *streams) TakeSums() {
 	for i := range s.shards {
 		s.shards[i].takeSums()

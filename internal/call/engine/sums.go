@@ -28,7 +28,8 @@ type SourceSums interface {
 	// Kept receives calls that become spans. They belong to the engine, which can call it at any
 	// time, also while other streams wait for this one. So it must not wait for a message.
 	Kept([]pairing.Call, *Identity)
-	// End ends the sums. No other call follows.
+	// End ends the sums. Only Add can follow, with the increment of an earlier step: two steps of a
+	// stream deliver at the same time, and the later one may be the faster.
 	End()
 }
 

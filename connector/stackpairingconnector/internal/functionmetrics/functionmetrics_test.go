@@ -374,6 +374,53 @@ func TestIncrementsDoNotPileUp(t *testing.T) {
 	assert.EqualValues(t, 2000, got[pointOf("a", "code.function.calls", "f", "")].count)
 }
 
+func TestNamesThatIncrementsShareCountOnce(t *testing.T) {
+	m := New(Settings{MaxFunctions: noBound})
+	s, i := m.Open(originOf("a"), start), incrementOf(ended{function: strings.Repeat("f", 1000), durations: []int64{10}})
+	added := func() int {
+		before := m.Bytes()
+		s.Add(i)
+		return m.Bytes() - before
+	}
+	first, second := added(), added()
+	assert.Less(t, second, first-1000)
+	i = incrementOf(ended{function: strings.Repeat("g", 1000), durations: []int64{10}})
+	assert.Greater(t, added(), 1000, "the stream forgot its names")
+	m.merge()
+	assert.Zero(t, m.addedBytes)
+	before := m.Bytes()
+	assert.Equal(t, first, added(), "nothing has the names any more")
+	assert.Greater(t, m.Bytes(), before)
+}
+
+func TestFunctionsHaveABoundInBytes(t *testing.T) {
+	settings := Settings{MaxFunctions: noBound, MaxBytes: 1 << 20}
+	m := New(settings)
+	s := m.Open(originOf("a"), start)
+	const functions = 5000
+	for n := range functions {
+		s.Add(incrementOf(ended{
+			function: fmt.Sprint(strings.Repeat("f", n%1000), n), failed: n%2 == 0, errorType: fmt.Sprint("e", n), durations: []int64{1, 1 << 40},
+		}))
+		require.LessOrEqual(t, m.Bytes(), settings.MaxBytes+10_000)
+	}
+	points := pointsOf(t, m.Interval(start+second, NewExemplars(settings)))
+	require.LessOrEqual(t, m.Bytes(), settings.maxSeriesBytes())
+	calls := uint64(0)
+	for key, p := range points {
+		if strings.HasPrefix(key, "a code.function.calls") {
+			calls += p.count
+		}
+	}
+	assert.EqualValues(t, 2*functions, calls, "each call counts")
+	assert.Positive(t, points[pointOf("a", "code.function.errors", overflow, "")].count)
+	s.End()
+	m.Interval(start+2*second, NewExemplars(settings))
+	m.Interval(start+3*second, NewExemplars(settings))
+	assert.Zero(t, m.bytes)
+	assert.Zero(t, m.reserved)
+}
+
 func TestSeriesOfAnEndedProgramExpire(t *testing.T) {
 	f := incrementOf(ended{function: "f", durations: []int64{10}})
 	for name, test := range map[string]struct {

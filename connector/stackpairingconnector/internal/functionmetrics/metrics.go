@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/origin"
+	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/callsum"
 )
 
@@ -24,12 +25,20 @@ type Metrics struct {
 	addedBytes int
 	// unnamed is the origin of streams whose own one has no room. Its key is that of no other.
 	unnamed *origin.Origin
+	// isHurried: the next interval ends series without streams.
+	isHurried bool
 }
 
 // growth is the growth of a stream.
 type growth struct {
 	stream *Stream
 	*callsum.Increment
+}
+
+// names are names of an increment. Later increments of a stream share them until the stream forgets them.
+type names struct {
+	functions  []*callevent.Function
+	exceptions []string
 }
 
 // New returns metrics without series.
@@ -44,6 +53,8 @@ func New(settings Settings) *Metrics {
 type Stream struct {
 	metrics *Metrics
 	series  *series
+	// counted are the names that addedBytes contains.
+	counted names
 }
 
 // NewStream returns a stream that adds to no series before Open. It reads nothing that changes.
@@ -72,7 +83,8 @@ func (m *Metrics) seriesOf(from *origin.Origin) *series {
 	if s := m.byKey[from.Key]; s != nil {
 		return s
 	}
-	if len(m.origins) >= m.settings.MaxFunctions && from != m.unnamed {
+	full := len(m.origins) >= m.settings.MaxFunctions || !m.hasRoom(bytesOfSeries+bytesOfRest+from.Bytes)
+	if full && from != m.unnamed {
 		return m.seriesOf(m.unnamed)
 	}
 	s := &series{origin: from, functionAt: map[string]int{}, outcomeAt: map[outcomeKey]int{}, rest: none}
@@ -80,6 +92,7 @@ func (m *Metrics) seriesOf(from *origin.Origin) *series {
 	m.origins = append(m.origins, s)
 	m.byKey[from.Key] = s
 	m.bytes += bytesOfSeries + from.Bytes
+	s.reserve(&m.shared, bytesOfRest)
 	return s
 }
 
@@ -109,21 +122,43 @@ func (s *Stream) Add(i *callsum.Increment) {
 	for n := range i.ByFunction {
 		m.addedBytes += bytesOfSum + bytesOfBucket*cap(i.ByFunction[n].Histogram.Counts)
 	}
-	for _, f := range i.Functions {
-		m.addedBytes += bytesOfName + len(f.Qualified) + len(f.Display) + len(f.Text) + len(f.File)
-	}
-	for _, e := range i.Exceptions {
-		m.addedBytes += bytesOfName + len(e)
-	}
-	if m.addedBytes > addedBytesOfFunction*m.settings.MaxFunctions {
+	m.addedBytes += s.newNames(i)
+	if m.addedBytes > m.settings.maxAddedBytes() {
 		m.merge()
 	}
+}
+
+// newNames returns about the memory of the names that the stream's increments before do not have.
+func (s *Stream) newNames(i *callsum.Increment) (bytes int) {
+	known := s.counted
+	s.counted = names{i.Functions, i.Exceptions}
+	for n, f := range i.Functions {
+		if n >= len(known.functions) || known.functions[n] != f {
+			bytes += bytesOfName + len(f.Qualified) + len(f.Display) + len(f.Text) + len(f.File)
+		}
+	}
+	for n, e := range i.Exceptions {
+		if n >= len(known.exceptions) || known.exceptions[n] != e {
+			bytes += bytesOfName + len(e)
+		}
+	}
+	return bytes
+}
+
+// maxAddedBytes bounds the memory of growth that is not in the series yet.
+func (s *Settings) maxAddedBytes() int {
+	most := addedBytesOfFunction * s.MaxFunctions
+	if s.MaxBytes > 0 {
+		most = min(most, s.MaxBytes/4)
+	}
+	return most
 }
 
 // merge adds all growth to the series.
 func (m *Metrics) merge() {
 	for _, g := range m.added {
 		g.stream.series.merge(&m.shared, g.Increment)
+		g.stream.counted = names{}
 	}
 	clear(m.added)
 	m.added, m.addedBytes = m.added[:0], 0
@@ -137,6 +172,11 @@ func (s *Stream) End() { s.series.streams-- }
 // series.
 func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.Metrics {
 	m.merge()
+	if m.isHurried {
+		for _, s := range m.origins {
+			s.isFinal = s.isFinal || s.streams == 0 && s.ended > 0
+		}
+	}
 	metrics := pmetric.NewMetrics()
 	for _, s := range m.origins {
 		if !s.isEmpty() {
@@ -151,13 +191,17 @@ func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.
 		}
 	}
 	m.origins = slices.DeleteFunc(m.origins, func(s *series) bool { return m.forgets(s, now) })
-	m.last = now
+	m.last, m.isHurried, m.isRefused = now, false, false
 	return metrics
 }
 
+// Hurry makes the next interval end all series without streams whose last values were sent. Those without
+// streams whose last values it sends end in the interval after it.
+func (m *Metrics) Hurry() { m.isHurried = true }
+
 // isFull reports whether other programs need the room of ended ones.
 func (m *Metrics) isFull() bool {
-	return max(m.functions, len(m.origins)) >= m.settings.MaxFunctions
+	return max(m.functions, len(m.origins)) >= m.settings.MaxFunctions || m.isRefused
 }
 
 // forgets reports whether the series of an origin ended. If so it frees their room.
@@ -170,12 +214,13 @@ func (m *Metrics) forgets(s *series, now pcommon.Timestamp) bool {
 		if s.ended == 0 {
 			s.ended = now
 		}
-		s.isFinal = now >= s.ended+pcommon.Timestamp(m.settings.Expiration) || m.isFull()
+		s.isFinal = now >= s.ended+pcommon.Timestamp(m.settings.Expiration) || m.isFull() || m.isHurried
 		return false
 	}
 	delete(m.byKey, s.origin.Key)
 	m.functions -= s.counted
 	m.bytes -= bytesOfSeries + s.origin.Bytes + s.bytes
+	m.reserved -= s.reserved
 	return true
 }
 

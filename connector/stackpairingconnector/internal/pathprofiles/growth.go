@@ -4,6 +4,7 @@
 package pathprofiles
 
 import (
+	"math"
 	"slices"
 
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/origin"
@@ -58,6 +59,9 @@ type Settings struct {
 	// rest is summed in a frame "(further paths)" of its origin. It also bounds the origins. Those
 	// without room share one without attributes.
 	MaxPaths int
+	// MaxBytes bounds the memory of a growth; 0: there is no bound. Paths, samples, threads and origins
+	// without room count as those beyond MaxPaths.
+	MaxBytes int
 	// MaxMessageBytes bounds a message as protobuf, unless a single stack needs more.
 	MaxMessageBytes int
 	// NewID returns a random ID of a profile.
@@ -70,6 +74,8 @@ type Growth struct {
 	// added are increments whose paths have no nodes yet, and addedBytes is about their memory.
 	added      []increment
 	addedBytes int
+	// counted has the last increment of each origin in added. addedBytes contains its names.
+	counted map[*origin.Origin]*callsum.Increment
 	// texts are all texts, and textAt their indexes. The first text is empty.
 	texts  []string
 	textAt map[string]uint32
@@ -143,7 +149,7 @@ func NewGrowth(settings Settings) *Growth {
 		settings: settings, textAt: map[string]uint32{}, functionAt: map[callevent.Function]uint32{},
 		lanes: make([]lane, 1), laneAt: map[lane]uint32{{}: 0}, nodes: make([]node, 1), nodeAt: map[node]uint32{},
 		byKey: map[origin.Key]*samples{}, sampleAt: map[sampleKey]int{},
-		unnamed: origin.Unnamed(),
+		unnamed: origin.Unnamed(), counted: map[*origin.Origin]*callsum.Increment{},
 	}
 	for _, text := range fixedTexts {
 		g.text(text)
@@ -160,19 +166,42 @@ func (g *Growth) Add(from *origin.Origin, i *callsum.Increment) {
 	if len(i.Paths) == 0 {
 		return
 	}
-	g.added = append(g.added, increment{from, &callsum.Increment{
-		Functions: i.Functions, Lanes: i.Lanes, Paths: i.Paths, Values: i.Values,
-	}})
-	g.addedBytes += bytesOfAdded + bytesOfPath*len(i.Paths)
-	for _, f := range i.Functions {
-		g.addedBytes += bytesOfName + len(f.Qualified) + len(f.Display) + len(f.Text) + len(f.File)
-	}
-	for _, l := range i.Lanes {
-		g.addedBytes += bytesOfName + len(l.Name)
-	}
-	if g.addedBytes > addedBytesOfPath*g.settings.MaxPaths {
+	i = &callsum.Increment{Functions: i.Functions, Lanes: i.Lanes, Paths: i.Paths, Values: i.Values}
+	g.added = append(g.added, increment{from, i})
+	g.addedBytes += bytesOfAdded + bytesOfPath*len(i.Paths) + g.newNames(from, i)
+	if g.addedBytes > g.settings.maxAddedBytes() {
 		g.merge()
 	}
+}
+
+// newNames returns about the memory of the origin and of the names that its increments before do not have.
+// Increments of a stream share names until the stream forgets them.
+func (g *Growth) newNames(from *origin.Origin, i *callsum.Increment) (bytes int) {
+	known := g.counted[from]
+	g.counted[from] = i
+	if known == nil {
+		known, bytes = &callsum.Increment{}, from.Bytes
+	}
+	for n, f := range i.Functions {
+		if n >= len(known.Functions) || known.Functions[n] != f {
+			bytes += bytesOfName + len(f.Qualified) + len(f.Display) + len(f.Text) + len(f.File)
+		}
+	}
+	for n, l := range i.Lanes {
+		if n >= len(known.Lanes) || known.Lanes[n] != l {
+			bytes += bytesOfName + len(l.Name)
+		}
+	}
+	return bytes
+}
+
+// maxAddedBytes bounds the memory of increments whose paths have no nodes yet.
+func (s *Settings) maxAddedBytes() int {
+	most := addedBytesOfPath * s.MaxPaths
+	if s.MaxBytes > 0 {
+		most = min(most, s.MaxBytes/4)
+	}
+	return most
 }
 
 // merge adds all increments to the nodes.
@@ -181,6 +210,7 @@ func (g *Growth) merge() {
 		g.mergeOne(i.origin, i.Increment)
 	}
 	clear(g.added)
+	clear(g.counted)
 	g.added, g.addedBytes = g.added[:0], 0
 }
 
@@ -192,6 +222,8 @@ func (g *Growth) merge() {
 //  3. The sample of the node grows.
 func (g *Growth) mergeOne(from *origin.Origin, i *callsum.Increment) {
 	needed, grown := g.findNeeded(i)
+	room := max(0, g.room())
+	needed, grown = min(needed, room/bytesOfNode), min(grown, room/bytesOfSample)
 	if len(g.nodes) == 1 && len(g.sampleAt) == 0 {
 		// Often one stream has most of the paths.
 		g.nodes, g.nodeAt = slices.Grow(g.nodes, needed), make(map[node]uint32, needed)
@@ -263,7 +295,7 @@ func (g *Growth) callee(p place, function uint32) place {
 		p.node = at
 		return p
 	}
-	if len(g.nodes) > g.settings.MaxPaths {
+	if len(g.nodes) > g.settings.MaxPaths || g.room() < bytesOfNode {
 		return place{node: g.furtherNode()}
 	}
 	p.node = g.newNode(key)
@@ -291,7 +323,8 @@ func (g *Growth) function(f *callevent.Function) uint32 {
 	if at, ok := g.functionAt[key]; ok {
 		return at
 	}
-	if len(g.functions) >= int(firstFunction)+g.settings.MaxPaths {
+	bytes := bytesOfFunction + 2*bytesOfText + len(f.Qualified) + len(f.File)
+	if len(g.functions) >= int(firstFunction)+g.settings.MaxPaths || g.room() < bytes {
 		return functionFurther
 	}
 	name := f.Qualified
@@ -328,7 +361,7 @@ func (g *Growth) lane(of callevent.Lane) uint32 {
 	if at, ok := g.laneAt[l]; ok {
 		return at
 	}
-	if len(g.lanes) > g.settings.MaxPaths {
+	if len(g.lanes) > g.settings.MaxPaths || g.room() < bytesOfLane+len(l.name) {
 		return laneFurther
 	}
 	at := uint32(len(g.lanes))
@@ -343,7 +376,8 @@ func (g *Growth) samplesOf(from *origin.Origin) *samples {
 	if s := g.byKey[from.Key]; s != nil {
 		return s
 	}
-	if len(g.origins) >= g.settings.MaxPaths && from != g.unnamed {
+	full := len(g.origins) >= g.settings.MaxPaths || g.room() < bytesOfOrigin+from.Bytes
+	if full && from != g.unnamed {
 		return g.samplesOf(g.unnamed)
 	}
 	s := &samples{origin: from, index: uint32(len(g.origins))}
@@ -357,7 +391,7 @@ func (g *Growth) samplesOf(from *origin.Origin) *samples {
 func (g *Growth) sample(of *samples, p place, isTruncated bool) *sample {
 	key := sampleKey{origin: of.index, node: p.node, lane: p.lane, isTruncated: isTruncated}
 	at, ok := g.sampleAt[key]
-	if !ok && len(g.sampleAt) >= g.settings.MaxPaths {
+	if !ok && (len(g.sampleAt) >= g.settings.MaxPaths || g.room() < bytesOfSample) {
 		key = sampleKey{origin: of.index, node: g.furtherNode()}
 		at, ok = g.sampleAt[key]
 	}
@@ -383,8 +417,9 @@ const (
 	bytesOfLane     = 120
 	bytesOfNode     = 34
 	bytesOfSample   = 95
-	bytesOfOrigin   = 160
-	bytesOfPlace    = 13
+	// bytesOfOrigin is with the sample of paths without room.
+	bytesOfOrigin = 160 + bytesOfSample
+	bytesOfPlace  = 13
 	// bytesOfAdded is for an increment, bytesOfPath for each path of it, and bytesOfName for each
 	// function and lane. Streams share the names, and may have forgotten them.
 	bytesOfAdded = 200
@@ -397,8 +432,19 @@ const (
 const addedBytesOfPath = 256
 
 // Bytes returns about the memory of the growth. The texts of increments, which it shares, count too.
-func (g *Growth) Bytes() int {
+func (g *Growth) Bytes() int { return g.merged() + g.addedBytes }
+
+// room is the memory that nodes and samples may still need. A quarter of MaxBytes is for increments that
+// are not merged yet.
+func (g *Growth) room() int {
+	if g.settings.MaxBytes == 0 {
+		return math.MaxInt
+	}
+	return g.settings.MaxBytes - g.settings.MaxBytes/4 - g.merged()
+}
+
+// merged is about the memory of all that has nodes.
+func (g *Growth) merged() int {
 	return bytesOfGrowth + g.bytes + bytesOfText*len(g.texts) + bytesOfFunction*len(g.functions) + bytesOfLane*len(g.lanes) +
-		bytesOfNode*len(g.nodes) + bytesOfSample*len(g.sampleAt) + bytesOfOrigin*len(g.origins) + bytesOfPlace*cap(g.places) +
-		g.addedBytes
+		bytesOfNode*len(g.nodes) + bytesOfSample*len(g.sampleAt) + bytesOfOrigin*len(g.origins) + bytesOfPlace*cap(g.places)
 }

@@ -384,6 +384,47 @@ func TestIncrementsDoNotPileUp(t *testing.T) {
 	assert.EqualValues(t, 60_000, sumsOf(t, messagesOf(t, g))[line("a", "f@f.java:7", "")].Calls)
 }
 
+func TestNamesThatIncrementsShareCountOnce(t *testing.T) {
+	g, from, tree := growthOf(noBound, noBound), originOf("a"), newTree(strings.Repeat("f", 1000))
+	tree.Lanes = []callevent.Lane{{ID: 1, Name: strings.Repeat("t", 1000)}}
+	tree.call(0, 0, 1, 0, 1)
+	added := func() int {
+		before := g.addedBytes
+		g.Add(from, &tree.Increment)
+		return g.addedBytes - before
+	}
+	first := added()
+	assert.GreaterOrEqual(t, first, 2000+from.Bytes)
+	assert.Less(t, added(), 1000)
+	tree.Functions = newTree(strings.Repeat("g", 1000)).Functions
+	assert.Greater(t, added(), 1000, "the stream forgot its names")
+	g.merge()
+	assert.Equal(t, first, added(), "nothing has the names any more")
+}
+
+func TestPathsHaveABoundInBytes(t *testing.T) {
+	for seed := range uint64(30) {
+		random := rand.New(rand.NewPCG(seed, 4))
+		g, want := growthOf(noBound, noBound), map[string]callsum.PathValues{}
+		g.settings.MaxBytes = 40_000
+		for n := range 400 {
+			tree := newTree(fmt.Sprint(n, strings.Repeat("f", random.IntN(100))), "g")
+			tree.Lanes = append(tree.Lanes, callevent.Lane{ID: uint64(random.IntN(50)), Name: "t"})
+			lane := tree.path(0, 0, callsum.PathLane, callsum.PathValues{})
+			tree.call(tree.call(lane, 0, 1, 0, 5), 1, 2, 1, 7)
+			service := fmt.Sprint("service", random.IntN(40))
+			tree.model(service, want)
+			g.Add(originOf(service), &tree.Increment)
+			require.LessOrEqual(t, g.Bytes(), g.settings.MaxBytes+5_000, "seed %d", seed)
+		}
+		got := sumsOf(t, messagesOf(t, g))
+		require.Equal(t, values(totals(want)), values(totals(got)), "seed %d: each call counts", seed)
+		// The sample of paths without room counts twice.
+		require.LessOrEqual(t, g.merged(), g.settings.MaxBytes-g.settings.MaxBytes/4+1000+bytesOfSample*len(g.origins), "seed %d", seed)
+		require.Less(t, len(got), len(want))
+	}
+}
+
 func TestAGrowthWithoutCallsHasNoMessage(t *testing.T) {
 	g := growthOf(noBound, noBound)
 	g.Add(originOf("a"), &newTree("f").Increment)

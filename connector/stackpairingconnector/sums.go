@@ -48,22 +48,32 @@ type sums struct {
 	memory metric.Int64UpDownCounter
 	// isHurried: the memory budget demanded memory since the last message of metrics.
 	isHurried atomic.Bool
+	// folded counts calls without room by bound. It is called while mu is held.
+	folded func(bound string, calls uint64)
 }
 
 // maxMessageBytes bounds a message of profiles. gRPC refuses more than 4 MiB by default.
 const maxMessageBytes = 2 << 20
 
 func newSums(cfg *Config, metrics, profiles bool, memory metric.Int64UpDownCounter) *sums {
-	s := &sums{now: time.Now, memory: memory}
+	s := &sums{now: time.Now, memory: memory, folded: func(string, uint64) {}}
 	// Each output has a half.
 	maxBytes := cfg.Limits.MaxSumsMiB << 20 / 2
 	if metrics {
 		s.metricSettings = functionmetrics.Settings{MaxFunctions: cfg.Metrics.MaxFunctions, MaxBytes: maxBytes, Expiration: cfg.Metrics.Expiration}
+		s.metricSettings.Folded = func(functions, bytes uint64) {
+			s.folded(foldedByFunctions, functions)
+			s.folded(foldedByBytes, bytes)
+		}
 		s.metrics = functionmetrics.New(s.metricSettings)
 		s.exemplars = functionmetrics.NewExemplars(s.metricSettings)
 	}
 	if profiles {
 		s.profileSettings = pathprofiles.Settings{MaxPaths: cfg.Profiles.MaxPaths, MaxBytes: maxBytes, MaxMessageBytes: maxMessageBytes, NewID: newID}
+		s.profileSettings.Folded = func(paths, bytes uint64) {
+			s.folded(foldedByPaths, paths)
+			s.folded(foldedByBytes, bytes)
+		}
 		s.growth = pathprofiles.NewGrowth(s.profileSettings)
 	}
 	return s

@@ -35,9 +35,9 @@ import (
 var update = flag.Bool("update", false, "write the golden file again")
 
 const (
-	noBound = 1 << 30
-	second  = pcommon.Timestamp(time.Second)
-	start   = 1_700_000_000 * second
+	unbounded = 1 << 30
+	second    = pcommon.Timestamp(time.Second)
+	start     = 1_700_000_000 * second
 )
 
 // originOf returns the origin of a service. The order of its attributes is random.
@@ -253,7 +253,7 @@ func TestMetricsHaveTheSumsOfASlowModel(t *testing.T) {
 			*Stream
 			service string
 		}
-		m, want, now := New(Settings{MaxFunctions: noBound}), model{}, start
+		m, want, now := New(Settings{MaxFunctions: unbounded}), model{}, start
 		open, final := []life{}, map[string]bool{}
 		for range 40 {
 			switch n := random.IntN(10); {
@@ -306,7 +306,11 @@ func TestFunctionsWithoutRoomAreSummedTogether(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		most := 3 + random.IntN(10)
-		m, want := New(Settings{MaxFunctions: most}), map[string]int{}
+		folded := 0
+		m, want := New(Settings{MaxFunctions: most, Folded: func(functions, bytes uint64) {
+			require.Zero(t, bytes)
+			folded += int(functions)
+		}}), map[string]int{}
 		var streams []*Stream
 		for i := range 3 {
 			streams = append(streams, m.Open(originOf(fmt.Sprint("service", i)), start))
@@ -320,10 +324,13 @@ func TestFunctionsWithoutRoomAreSummedTogether(t *testing.T) {
 				want[fmt.Sprintf("service%d code.function.errors", i)] += len(e.durations)
 			}
 		}
-		got, named := map[string]int{}, 0
+		got, named, unnamed := map[string]int{}, 0, 0
 		for key, p := range pointsOf(t, m.Interval(start+second, NewExemplars(m.settings))) {
 			metric, attributes, _ := strings.Cut(key, ` "`)
 			got[metric] += int(p.count)
+			if strings.Contains(key, "code.function.duration") && strings.Contains(attributes, overflow) {
+				unnamed += int(p.count)
+			}
 			if !strings.Contains(attributes, overflow) && !strings.Contains(metric, "duration") {
 				named++
 			}
@@ -336,13 +343,15 @@ func TestFunctionsWithoutRoomAreSummedTogether(t *testing.T) {
 			}
 		}
 		require.Equal(t, want, got, "seed %d", seed)
+		require.Equal(t, unnamed, folded, "seed %d", seed)
 		require.LessOrEqual(t, named, most, "functions, and error types of functions")
 		require.LessOrEqual(t, m.functions, most)
 	}
 }
 
 func TestOriginsWithoutRoomShareOne(t *testing.T) {
-	m := New(Settings{MaxFunctions: 2})
+	folded := uint64(0)
+	m := New(Settings{MaxFunctions: 2, Folded: func(functions, _ uint64) { folded += functions }})
 	var streams []*Stream
 	for i := range 5 {
 		s := m.Open(originOf(fmt.Sprint("service", i)), start)
@@ -352,6 +361,7 @@ func TestOriginsWithoutRoomShareOne(t *testing.T) {
 	got := pointsOf(t, m.Interval(start+second, NewExemplars(m.settings)))
 	assert.Len(t, got, 6)
 	assert.EqualValues(t, 3, got[pointOf("", "code.function.calls", overflow, "")].count)
+	assert.EqualValues(t, 3, folded)
 	for _, s := range streams {
 		s.End()
 	}
@@ -375,7 +385,7 @@ func TestIncrementsDoNotPileUp(t *testing.T) {
 }
 
 func TestNamesThatIncrementsShareCountOnce(t *testing.T) {
-	m := New(Settings{MaxFunctions: noBound})
+	m := New(Settings{MaxFunctions: unbounded})
 	s, i := m.Open(originOf("a"), start), incrementOf(ended{function: strings.Repeat("f", 1000), durations: []int64{10}})
 	added := func() int {
 		before := m.Bytes()
@@ -394,7 +404,11 @@ func TestNamesThatIncrementsShareCountOnce(t *testing.T) {
 }
 
 func TestFunctionsHaveABoundInBytes(t *testing.T) {
-	settings := Settings{MaxFunctions: noBound, MaxBytes: 1 << 20}
+	folded := uint64(0)
+	settings := Settings{MaxFunctions: unbounded, MaxBytes: 1 << 20, Folded: func(functions, bytes uint64) {
+		assert.Zero(t, functions)
+		folded += bytes
+	}}
 	m := New(settings)
 	s := m.Open(originOf("a"), start)
 	const functions = 5000
@@ -414,6 +428,7 @@ func TestFunctionsHaveABoundInBytes(t *testing.T) {
 	}
 	assert.EqualValues(t, 2*functions, calls, "each call counts")
 	assert.Positive(t, points[pointOf("a", "code.function.errors", overflow, "")].count)
+	assert.Equal(t, points[pointOf("a", "code.function.duration", overflow, "")].count, folded)
 	s.End()
 	m.Interval(start+2*second, NewExemplars(settings))
 	m.Interval(start+3*second, NewExemplars(settings))
@@ -611,7 +626,7 @@ func TestBytesAreAboutTheMemory(t *testing.T) {
 		return m.Bytes()
 	}
 	heapsize.AssertCounted(t, size, func() {
-		m = New(Settings{MaxFunctions: noBound})
+		m = New(Settings{MaxFunctions: unbounded})
 		m.Open(originOf("a"), start).Add(i)
 		m.merge()
 	}, 0.3)

@@ -53,6 +53,8 @@ func New(settings Settings) *Metrics {
 type Stream struct {
 	metrics *Metrics
 	series  *series
+	// unnamed is the bound that left no room for the origin of the stream.
+	unnamed bound
 	// counted are the names that addedBytes contains.
 	counted names
 }
@@ -69,23 +71,24 @@ func (m *Metrics) Open(from *origin.Origin, start pcommon.Timestamp) *Stream {
 
 // Open begins the stream at a time.
 func (of *Stream) Open(from *origin.Origin, start pcommon.Timestamp) {
-	s := of.metrics.seriesOf(from)
+	s, unnamed := of.metrics.seriesOf(from)
 	if !s.isSent && (s.start == 0 || start < s.start) {
 		s.start = start
 	}
 	s.streams++
 	s.ended, s.isFinal = 0, false
-	of.series = s
+	of.series, of.unnamed = s, unnamed
 }
 
-// seriesOf returns the series of an origin, which may be new.
-func (m *Metrics) seriesOf(from *origin.Origin) *series {
+// seriesOf returns the series of an origin, which may be new, or those of the unnamed origin and the bound
+// that left no room.
+func (m *Metrics) seriesOf(from *origin.Origin) (*series, bound) {
 	if s := m.byKey[from.Key]; s != nil {
-		return s
+		return s, noBound
 	}
-	full := len(m.origins) >= m.settings.MaxFunctions || !m.hasRoom(bytesOfSeries+bytesOfRest+from.Bytes)
-	if full && from != m.unnamed {
-		return m.seriesOf(m.unnamed)
+	if full := m.full(len(m.origins), bytesOfSeries+bytesOfRest+from.Bytes); full != noBound && from != m.unnamed {
+		s, _ := m.seriesOf(m.unnamed)
+		return s, full
 	}
 	s := &series{origin: from, functionAt: map[string]int{}, outcomeAt: map[outcomeKey]int{}, rest: none}
 	s.isRest = from == m.unnamed
@@ -93,7 +96,7 @@ func (m *Metrics) seriesOf(from *origin.Origin) *series {
 	m.byKey[from.Key] = s
 	m.bytes += bytesOfSeries + from.Bytes
 	s.reserve(&m.shared, bytesOfRest)
-	return s
+	return s, noBound
 }
 
 // Bytes returns about the memory of all series.
@@ -157,11 +160,15 @@ func (s *Settings) maxAddedBytes() int {
 // merge adds all growth to the series.
 func (m *Metrics) merge() {
 	for _, g := range m.added {
-		g.stream.series.merge(&m.shared, g.Increment)
+		g.stream.series.merge(&m.shared, g.Increment, g.stream.unnamed)
 		g.stream.counted = names{}
 	}
 	clear(m.added)
 	m.added, m.addedBytes = m.added[:0], 0
+	if folded := m.folded; m.settings.Folded != nil && folded != ([bounds]uint64{}) {
+		m.settings.Folded(folded[maxFunctions], folded[maxBytes])
+		m.folded = [bounds]uint64{}
+	}
 }
 
 // End ends the stream. Its last growth was added before.

@@ -27,7 +27,20 @@ type Settings struct {
 	// Expiration is the time for which the last points of an origin without streams are sent again, unless
 	// others need its room.
 	Expiration time.Duration
+	// Folded receives the numbers of calls that were summed without their function, error type or origin,
+	// because of MaxFunctions and because of MaxBytes. It may be nil.
+	Folded func(functions, bytes uint64)
 }
+
+// bound is a bound of the settings.
+type bound int
+
+const (
+	noBound bound = iota
+	maxFunctions
+	maxBytes
+	bounds
+)
 
 // shared is what all series share.
 type shared struct {
@@ -41,6 +54,8 @@ type shared struct {
 	reserved int
 	// isRefused: something had no room in bytes since the last interval.
 	isRefused bool
+	// folded are the calls without room since the last merge, by bound.
+	folded [bounds]uint64
 }
 
 // maxSeriesBytes bounds the memory of series. A quarter of MaxBytes is for growth that is not in them yet.
@@ -51,12 +66,17 @@ func (s *Settings) maxSeriesBytes() int {
 	return s.MaxBytes - s.MaxBytes/4
 }
 
-func (m *shared) hasRoom(bytes int) bool {
-	if bytes <= m.settings.maxSeriesBytes()-m.bytes-m.reserved {
-		return true
+// full returns the bound that so many functions or origins, or so many more bytes, reach.
+func (m *shared) full(number, bytes int) bound {
+	switch {
+	case number >= m.settings.MaxFunctions:
+		return maxFunctions
+	case bytes > m.settings.maxSeriesBytes()-m.bytes-m.reserved:
+		m.isRefused = true
+		return maxBytes
+	default:
+		return noBound
 	}
-	m.isRefused = true
-	return false
 }
 
 // Exemplar is a call with a span.
@@ -87,6 +107,8 @@ type series struct {
 	outcomeAt  map[outcomeKey]int
 	// rest is the index of the outcome that has no room of its own, or none.
 	rest int
+	// full is the bound that was reached when the rest was used last.
+	full bound
 	// counted is the part of shared.functions, bytes that of shared.bytes beside the origin, and reserved that of
 	// shared.reserved.
 	counted, bytes, reserved int
@@ -145,8 +167,11 @@ const (
 
 func (s *series) isEmpty() bool { return len(s.outcomes) == 0 }
 
-// merge adds the growth of a stream.
-func (s *series) merge(m *shared, i *callsum.Increment) {
+// merge adds the growth of a stream. unnamed is the bound that the origin of the stream reached.
+func (s *series) merge(m *shared, i *callsum.Increment, unnamed bound) {
+	if s.isRest {
+		s.full = unnamed
+	}
 	for n := range i.ByFunction {
 		sum := &i.ByFunction[n]
 		key := outcomeKey{function: i.Functions[sum.Function].Qualified}
@@ -167,6 +192,9 @@ func (s *series) add(m *shared, key outcomeKey, sum *callsum.FunctionSum) {
 	} else {
 		in = s.function(m, key.function)
 		at = s.outcome(m, key, in)
+	}
+	if at == s.rest {
+		m.folded[s.full] += sum.Calls
 	}
 	s.functions[in].calls += sum.Calls
 	o := &s.outcomes[at]
@@ -232,7 +260,10 @@ func (s *series) restOf(m *shared) int {
 }
 
 func (s *series) hasRoom(m *shared, bytes int) bool {
-	return !s.isRest && m.functions < m.settings.MaxFunctions && m.hasRoom(bytes)
+	if !s.isRest {
+		s.full = m.full(m.functions, bytes)
+	}
+	return s.full == noBound
 }
 
 // since returns the start time of a new series; 0: that of all. Calls from before the last interval

@@ -569,6 +569,21 @@ func TestAPointHasTheLatestExemplarOfItsFunction(t *testing.T) {
 	assert.NotPanics(t, func() { m.Interval(start+3*second, x) }, "the stream of an exemplar is forgotten")
 }
 
+func TestExemplarsHaveABoundInBytes(t *testing.T) {
+	settings := Settings{MaxFunctions: unbounded, MaxBytes: 80_000}
+	m, x := New(settings), NewExemplars(settings)
+	s := m.Open(originOf("a"), start)
+	for n := range 100 {
+		name := fmt.Sprint(strings.Repeat("f", 1000), n)
+		x.Set(s, name, Exemplar{Time: start})
+		x.SetError(s, "f", name, Exemplar{Time: start})
+		x.Set(s, name, Exemplar{Time: start + second})
+		require.GreaterOrEqual(t, x.Bytes(), 1000*len(x.latest), "the texts count once")
+		require.LessOrEqual(t, x.Bytes(), 10_000)
+	}
+	assert.Len(t, x.latest, 8)
+}
+
 func TestGolden(t *testing.T) {
 	m := New(Settings{MaxFunctions: 3})
 	x := NewExemplars(m.settings)

@@ -4,6 +4,7 @@
 package functionmetrics
 
 import (
+	"math"
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -238,7 +239,9 @@ func (m *Metrics) forgets(s *series, now pcommon.Timestamp) bool {
 // afterwards. Then the sums contain each exemplar.
 type Exemplars struct {
 	latest map[exemplarKey]Exemplar
-	most   int
+	// bytes is about their memory.
+	bytes          int
+	most, maxBytes int
 }
 
 type exemplarKey struct {
@@ -248,7 +251,11 @@ type exemplarKey struct {
 
 // NewExemplars returns no exemplars. They will be at most as many as the settings allow functions.
 func NewExemplars(settings Settings) *Exemplars {
-	return &Exemplars{latest: map[exemplarKey]Exemplar{}, most: settings.MaxFunctions}
+	e := &Exemplars{latest: map[exemplarKey]Exemplar{}, most: settings.MaxFunctions, maxBytes: math.MaxInt}
+	if settings.MaxBytes > 0 {
+		e.maxBytes = settings.MaxBytes / 8
+	}
+	return e
 }
 
 // Set sets the exemplar of a function whose call returned. A later call replaces it.
@@ -264,15 +271,22 @@ func (e *Exemplars) SetError(s *Stream, function, errorType string, exemplar Exe
 
 func (e *Exemplars) set(key exemplarKey, exemplar Exemplar) {
 	known, ok := e.latest[key]
-	if ok && known.Time > exemplar.Time || !ok && len(e.latest) >= e.most {
+	if ok && known.Time > exemplar.Time {
 		return
+	}
+	if !ok {
+		bytes := bytesOfExemplar + len(key.function) + len(key.errorType)
+		if len(e.latest) >= e.most || bytes > e.maxBytes-e.bytes {
+			return
+		}
+		e.bytes += bytes
 	}
 	e.latest[key] = exemplar
 }
 
-// bytesOfExemplar is about the memory of an exemplar, with its key and its place in the map. The
-// texts of the key belong to the stream.
+// bytesOfExemplar is about the memory of an exemplar beside the texts of its key, with its place in the map. The
+// stream shares the texts, and may have forgotten them.
 const bytesOfExemplar = 160
 
 // Bytes returns about the memory of the exemplars.
-func (e *Exemplars) Bytes() int { return bytesOfExemplar * len(e.latest) }
+func (e *Exemplars) Bytes() int { return e.bytes }

@@ -21,8 +21,8 @@ type Settings struct {
 	// counts as one more. It also bounds the origins. All others are summed in series with the
 	// attribute otel.metric.overflow.
 	MaxFunctions int
-	// MaxBytes bounds the memory of the series together with the growth that is not in them yet; 0: there is no
-	// bound. Functions, error types and origins without room count as those beyond MaxFunctions.
+	// MaxBytes bounds the memory of the series together with the growth that is not in them yet and the
+	// exemplars; 0: there is no bound. Functions, error types and origins without room count as those beyond MaxFunctions.
 	MaxBytes int
 	// Expiration is the time for which the last points of an origin without streams are sent again, unless
 	// others need its room.
@@ -58,12 +58,13 @@ type shared struct {
 	folded [bounds]uint64
 }
 
-// maxSeriesBytes bounds the memory of series. A quarter of MaxBytes is for growth that is not in them yet.
+// maxSeriesBytes bounds the memory of series. A quarter of MaxBytes is for growth that is not in them yet, and
+// an eighth for exemplars.
 func (s *Settings) maxSeriesBytes() int {
 	if s.MaxBytes == 0 {
 		return math.MaxInt
 	}
-	return s.MaxBytes - s.MaxBytes/4
+	return s.MaxBytes - s.MaxBytes/4 - s.MaxBytes/8
 }
 
 // full returns the bound that so many functions or origins, or so many more bytes, reach.

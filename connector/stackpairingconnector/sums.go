@@ -6,6 +6,7 @@ package stackpairingconnector
 import (
 	"context"
 	"crypto/rand"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,7 +59,7 @@ const maxMessageBytes = 2 << 20
 func newSums(cfg *Config, metrics, profiles bool, memory metric.Int64UpDownCounter) *sums {
 	s := &sums{now: time.Now, memory: memory, folded: func(string, uint64) {}}
 	// Each output has a half.
-	maxBytes := cfg.Limits.MaxSumsMiB << 20 / 2
+	maxBytes := int(min(int64(cfg.Limits.MaxSumsMiB)<<19, math.MaxInt))
 	if metrics {
 		s.metricSettings = functionmetrics.Settings{MaxFunctions: cfg.Metrics.MaxFunctions, MaxBytes: maxBytes, Expiration: cfg.Metrics.Expiration}
 		s.metricSettings.Folded = func(functions, bytes uint64) {

@@ -64,8 +64,11 @@
 // 100 ms again and again. MaxWait is as long by default, or each of these moments would bring the
 // suspension nearer.
 //
-// When a quarter of Memory waits, the agent gets suspend. From then on it sends only the data in
-// its own buffers and the system's, which fits into the rest. When the collector has read all
+// When a quarter of Memory waits, the agent gets suspend. A busy machine can delay the answer, and
+// the program is traced meanwhile. So the same bounds hold until the agent has answered: without
+// them a fast program would fill Memory in some milliseconds, and the link would be lost. After its
+// answer the agent sends only the data in its own buffers and the system's, which fits into the
+// rest and is read without waiting. When the collector has read all
 // waiting data, the agent resumes immediately. Only the calls in between are lost, and the agent's
 // own data break reports that. A slow collector needs long for the waiting data, so suspensions
 // are never closer than it can bear. A collector that reads nothing while no data waits is not

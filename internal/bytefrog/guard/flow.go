@@ -25,6 +25,9 @@ type flow struct {
 	queue, rise, flood int64
 	// held: the agent is suspended until the collector has read all waiting data.
 	held atomic.Bool
+	// quiet: the agent has answered suspend, or traces no more. An agent that is held and not quiet still traces as fast
+	// as it is read.
+	quiet *atomic.Bool
 	// progress is when the collector last read data, as time since made.
 	made     time.Time
 	progress atomic.Int64
@@ -32,6 +35,9 @@ type flow struct {
 
 // isDrained reports whether all connections are open and no data waits.
 func (f *flow) isDrained() bool { return f.waiting.Load() == 0 && f.unopened.Load() == 0 }
+
+// isRest reports whether the agent sends only the rest of its data, which is read without waiting.
+func (f *flow) isRest() bool { return f.held.Load() && f.quiet.Load() }
 
 // wakeIfDrained wakes the keeper when waiting or unopened has become zero.
 func (f *flow) wakeIfDrained() {

@@ -180,6 +180,9 @@ func (k *keeper) watch(l *link) {
 		s := k.session
 		now := time.Now()
 		k.resumeIfDrained(l)
+		if l.isRest() {
+			l.wakeAll()
+		}
 		if s.free(l, s.setHeld(l)); l.isLost() {
 			break
 		}

@@ -356,6 +356,13 @@ func (l *link) outlets() []*outlet {
 	return all
 }
 
+// riseAll makes room for more data on all connections.
+func (l *link) riseAll() {
+	for _, o := range l.outlets() {
+		o.rise()
+	}
+}
+
 // wakeAll wakes all goroutines that wait for room.
 func (l *link) wakeAll() {
 	for _, o := range l.outlets() {

@@ -35,7 +35,7 @@ type Options struct {
 	// read, and so on, until a quarter of Memory waits.
 	MaxWait, MaxWaitPerSecond time.Duration
 	// Memory is how many bytes of an agent may wait for a collector that reads nothing. At a quarter of it the agent
-	// gets suspend. The rest must have room for the data in its buffers.
+	// gets suspend. The rest must have room for the data in its buffers, and for the data until its answer.
 	Memory int
 	// TotalMemory bounds the waiting data and the names of all agents together. At the limit the agent that holds most
 	// loses its collector or its names. 0: a quarter of the memory that the process may use, and at most a GiB.

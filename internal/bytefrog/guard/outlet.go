@@ -132,7 +132,7 @@ func (o *outlet) awaitRoom(patience time.Duration, allowed *allowance) bool {
 }
 
 func (o *outlet) hasRoom() bool {
-	return o.room.isLeft(o.waiting) || o.over || o.flow.held.Load()
+	return o.room.isLeft(o.waiting) || o.over || o.flow.isRest()
 }
 
 // rise makes room for more data of the agent, even if the collector reads nothing.

@@ -16,6 +16,8 @@ import (
 //	the collector reads n bytes                less by n/recession, down to queue,
 //	                                           and at most rise more than the waiting bytes
 //	no data waits any more                     queue
+//	the agent gets suspend                     the waiting bytes, and rise more
+//	the agent answers suspend                  all
 //
 // Beyond the queue the room shrinks slower than the collector reads. So the agent is read at half of that speed, and
 // does not stop until the collector has caught up. A collector that has caught up has the whole room again. Otherwise

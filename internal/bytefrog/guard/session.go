@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -38,7 +39,9 @@ type session struct {
 	names   *names
 	numbering
 	untraced untraced
-	data     dataConnections
+	// quiet: the agent has answered suspend, or traces no more.
+	quiet atomic.Bool
+	data  dataConnections
 
 	// account has the data that waits for the collector, and the names, in the memory of all
 	// agents; nil until the guard has accepted the agent.
@@ -114,9 +117,10 @@ func (s *session) sendCommand(c hq.Command) error {
 	return err
 }
 
-// tracingChanged counts untraced time, and wakes the keeper.
+// tracingChanged counts untraced time, notes whether the agent is quiet, and wakes the keeper.
 func (s *session) tracingChanged(status hq.Status) {
 	s.untraced.set(status.Reasons&(hq.Overload|hq.Absence) != 0 && status.State != hq.Ended)
+	s.quiet.Store(status.State == hq.Suspended || status.State == hq.Ended)
 	s.wake()
 }
 
@@ -254,14 +258,14 @@ func (s *session) free(l *link, excess int64) {
 }
 
 // stall suspends the agent of a collector that reads nothing, or too slowly. Data that still arrives
-// waits here.
+// waits here. Until the agent has answered, it is read within the same bounds as before, because it still traces.
 func (s *session) stall(l *link) {
 	s.passing.RLock()
 	defer s.passing.RUnlock()
 	if s.link != l || l.isLost() || !l.held.CompareAndSwap(false, true) {
 		return
 	}
-	l.wakeAll()
+	l.riseAll()
 	s.env.counts.Stalls.Add(1)
 	s.agent.Suspend(hq.Overload)
 	s.env.warn(s.env.lines.stalled, s.logger, "The collector reads too slowly: the agent is suspended until the collector has read all waiting data",
@@ -291,7 +295,7 @@ func (s *session) newLink(ctx context.Context, index int) *link {
 		dial: func(ctx context.Context) (net.Conn, error) { return g.dial(ctx, address) },
 		flow: flow{
 			chunks: &g.chunks, queue: int64(g.options.Queue), flood: int64(g.options.Memory / 4),
-			wakeUp: s.wake, made: time.Now(),
+			quiet: &s.quiet, wakeUp: s.wake, made: time.Now(),
 		},
 		lost: make(chan struct{}),
 	}

@@ -5,6 +5,8 @@ package guard
 
 import (
 	"bytes"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -120,6 +122,45 @@ func TestHeartbeatsDoNotHideAStoppedCollector(t *testing.T) {
 	a.Stop()
 	result := ended(t, results)
 	require.Equal(t, bytefrogagent.Untraced, result.Outcome, result.Reason)
+}
+
+// An agent on a busy machine answers suspend late, and its program is traced meanwhile. The guard does not read it
+// faster than before, so its data does not fill the memory.
+func TestAnAgentThatObeysLateKeepsItsCollector(t *testing.T) {
+	const memory = 16 * mib
+	c := play(t, starting(t, 1))
+	b := newBed(t, []string{c.address}, narrow, func(g *Guard) { g.options.Memory, g.options.Silence = memory, time.Hour })
+	a := b.byHand(t)
+	data := a.data()
+	b.network.stickData()
+	sent := bytes.Repeat(everything(0, 1), 100)
+	var writes atomic.Int64
+	var obeys atomic.Bool
+	var tracing sync.WaitGroup
+	tracing.Go(func() {
+		for !obeys.Load() {
+			if _, err := data.Write(sent); err != nil {
+				return
+			}
+			writes.Add(1)
+		}
+	})
+	require.Equal(t, bytefrog.TypeSuspend, a.hear().Type())
+	before, same := int64(0), 0
+	b.await("the program to wait", func() bool {
+		if n := writes.Load(); n != before {
+			before, same = n, 0
+		}
+		same++
+		return same > 10 || b.guard.counts.Losses.Load() > 0
+	})
+	obeys.Store(true)
+	a.say(bytefrog.DataBreak{})
+	tracing.Wait()
+	b.await("the rest", func() bool {
+		return b.guard.counts.Losses.Load() > 0 || b.guard.State().Waiting == int(writes.Load())*len(sent)
+	})
+	assert.Zero(t, b.guard.counts.Losses.Load())
 }
 
 func TestTooMuchWaitingDataLosesTheLink(t *testing.T) {

@@ -83,12 +83,17 @@ type LimitsConfig struct {
 	// MaxUndecidedMiB is the memory for finished calls of traces that are not decided yet. Beyond it
 	// the oldest trace is decided with its calls so far.
 	MaxUndecidedMiB int `mapstructure:"max_undecided_mib"`
+	// MaxSumsMiB is the memory of sums: a half for metrics, and a half for profiles. Functions, paths and
+	// resources without room are counted together.
+	MaxSumsMiB int `mapstructure:"max_sums_mib"`
 }
 
 const (
 	// maxSpansPerSecond is the finest step of a limiter: a nanosecond for a span.
 	maxSpansPerSecond = 1_000_000_000
 	maxUndecidedMiB   = 1 << 20
+	// minSumsMiB has room for the functions and paths of a small program.
+	minSumsMiB, maxSumsMiB = 16, 1 << 20
 	// random is the number of values that the random part of a trace ID has.
 	random = 1 << 56
 	// leastRatio is the least ratio with a threshold below all values: 1 - leastRatio is not 1 yet.
@@ -103,7 +108,7 @@ func createDefaultConfig() component.Config {
 		Metrics:         MetricsConfig{MaxFunctions: 20_000, Expiration: 5 * time.Minute},
 		Profiles:        ProfilesConfig{MaxPaths: 500_000},
 		Interval:        10 * time.Second,
-		Limits:          LimitsConfig{LimitsConfig: pairing.Limits, MaxUndecidedMiB: 64},
+		Limits:          LimitsConfig{LimitsConfig: pairing.Limits, MaxUndecidedMiB: 64, MaxSumsMiB: 256},
 		ShutdownTimeout: pairing.ShutdownTimeout,
 	}
 }
@@ -119,6 +124,7 @@ func (c *Config) Validate() error {
 		setting.Between("profiles.max_paths", c.Profiles.MaxPaths, 1, 100_000_000),
 		setting.Within("interval", c.Interval, 100*time.Millisecond, 24*time.Hour),
 		setting.Between("limits.max_undecided_mib", c.Limits.MaxUndecidedMiB, 1, maxUndecidedMiB),
+		setting.Between("limits.max_sums_mib", c.Limits.MaxSumsMiB, minSumsMiB, maxSumsMiB),
 	}
 	if keep := c.Keep.Get(); keep != nil {
 		errs = append(errs, keep.validate())

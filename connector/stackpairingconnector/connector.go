@@ -109,6 +109,7 @@ func (p *pairer) startEngine(ctx context.Context, host component.Host) error {
 	if metrics || profiles {
 		p.sums = newSums(p.cfg, metrics, profiles, p.telemetry.ConnectorStackPairingMemory)
 		p.metrics.holding, p.profiles.holding = p.sums.hold, p.sums.hold
+		p.sums.folded = folded(p.telemetry.ConnectorStackPairingFoldedCalls, p.set.Logger)
 		set.Sums = p.sums
 		set.SumSettings = &callsum.Settings{Paths: profiles, ByThread: p.cfg.Profiles.ByThread, MaxPaths: int64(p.cfg.Profiles.MaxPaths)}
 	}

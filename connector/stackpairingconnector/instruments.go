@@ -4,6 +4,12 @@
 package stackpairingconnector
 
 import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.uber.org/zap"
+
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
 	"github.com/callbraid/callbraid/internal/call/engine"
 )
@@ -46,5 +52,29 @@ func instruments(b *metadata.TelemetryBuilder) engine.Instruments {
 		Streams:           b.ConnectorStackPairingStreams,
 		TruncatedFrames:   b.ConnectorStackPairingTruncatedFrames,
 		WaitingEvents:     b.ConnectorStackPairingWaitingEvents,
+	}
+}
+
+// The bounds of folded calls: those without room.
+const (
+	foldedByFunctions = "max_functions"
+	foldedByPaths     = "max_paths"
+	foldedByBytes     = "max_sums_mib"
+)
+
+// folded returns a function that counts and logs calls without room.
+func folded(counter metric.Int64Counter, logger *zap.Logger) func(bound string, calls uint64) {
+	logger = engine.BurstLogger(logger)
+	messages := map[string]string{
+		foldedByFunctions: "Metrics have no room for all functions: raise metrics.max_functions, or trace fewer functions",
+		foldedByPaths:     "Profiles have no room for all call paths: raise profiles.max_paths, or trace fewer functions",
+		foldedByBytes:     "Sums of calls have no more memory: raise limits.max_sums_mib, or trace fewer functions",
+	}
+	return func(bound string, calls uint64) {
+		if calls == 0 {
+			return
+		}
+		counter.Add(context.Background(), int64(calls), metric.WithAttributeSet(attribute.NewSet(attribute.String("bound", bound))))
+		logger.Warn(messages[bound], zap.Uint64("calls", calls))
 	}
 }

@@ -27,6 +27,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
 	"github.com/callbraid/callbraid/internal/call/callevent"
@@ -696,6 +698,27 @@ func TestTheOwnMetricsOfTheOutputs(t *testing.T) {
 	b.shut()
 	assert.Zero(t, b.sum("memory"))
 	assert.Zero(t, b.sum("streams"))
+}
+
+func TestCallsWithoutRoomAreCountedAndLogged(t *testing.T) {
+	cfg := patient()
+	cfg.Metrics.MaxFunctions, cfg.Profiles.MaxPaths = 1, 1
+	core, logs := observer.New(zap.WarnLevel)
+	b := newBench(t, cfg, allOutputs())
+	b.pairer.sums.folded = folded(b.pairer.telemetry.ConnectorStackPairingFoldedCalls, zap.New(core))
+	b.handOver(whole(t, 1, "shop", "f", 0, 3, false))
+	b.handOver(whole(t, 1, "shop", "g", 6, 4, false))
+	b.send()
+	assert.EqualValues(t, 4, b.sum("folded_calls", "max_functions"))
+	assert.EqualValues(t, 4, b.sum("folded_calls", "max_paths"))
+	b.handOver(whole(t, 1, "shop", "g", 14, 5, true))
+	b.send()
+	assert.EqualValues(t, 9, b.sum("folded_calls", "max_functions"))
+	assert.EqualValues(t, 9, b.sum("folded_calls", "max_paths"))
+	assert.Zero(t, b.sum("folded_calls", "max_sums_mib"))
+	assert.Equal(t, 1, logs.FilterMessageSnippet("raise metrics.max_functions").Len(), "one line in a burst")
+	assert.Equal(t, 1, logs.FilterMessageSnippet("raise profiles.max_paths").Len())
+	b.shut()
 }
 
 // Undecided calls beyond limits.max_undecided_mib are decided early.

@@ -6,6 +6,7 @@ package stackpairingconnector
 import (
 	"context"
 	"crypto/rand"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,20 +47,34 @@ type sums struct {
 	// bytes is the memory of all, to be read without a lock. memory is the same as a metric.
 	bytes  atomic.Int64
 	memory metric.Int64UpDownCounter
+	// isHurried: the memory budget demanded memory since the last message of metrics.
+	isHurried atomic.Bool
+	// folded counts calls without room by bound. It is called while mu is held.
+	folded func(bound string, calls uint64)
 }
 
 // maxMessageBytes bounds a message of metrics or of profiles. gRPC refuses more than 4 MiB by default.
 const maxMessageBytes = 2 << 20
 
 func newSums(cfg *Config, metrics, profiles bool, memory metric.Int64UpDownCounter) *sums {
-	s := &sums{now: time.Now, memory: memory}
+	s := &sums{now: time.Now, memory: memory, folded: func(string, uint64) {}}
+	// Each output has a half.
+	maxBytes := int(min(int64(cfg.Limits.MaxSumsMiB)<<19, math.MaxInt))
 	if metrics {
-		s.metricSettings = functionmetrics.Settings{MaxFunctions: cfg.Metrics.MaxFunctions, Expiration: cfg.Metrics.Expiration}
+		s.metricSettings = functionmetrics.Settings{MaxFunctions: cfg.Metrics.MaxFunctions, MaxBytes: maxBytes, Expiration: cfg.Metrics.Expiration}
+		s.metricSettings.Folded = func(functions, bytes uint64) {
+			s.folded(foldedByFunctions, functions)
+			s.folded(foldedByBytes, bytes)
+		}
 		s.metrics = functionmetrics.New(s.metricSettings)
 		s.exemplars = functionmetrics.NewExemplars(s.metricSettings)
 	}
 	if profiles {
-		s.profileSettings = pathprofiles.Settings{MaxPaths: cfg.Profiles.MaxPaths, MaxMessageBytes: maxMessageBytes, NewID: newID}
+		s.profileSettings = pathprofiles.Settings{MaxPaths: cfg.Profiles.MaxPaths, MaxBytes: maxBytes, MaxMessageBytes: maxMessageBytes, NewID: newID}
+		s.profileSettings.Folded = func(paths, bytes uint64) {
+			s.folded(foldedByPaths, paths)
+			s.folded(foldedByBytes, bytes)
+		}
 		s.growth = pathprofiles.NewGrowth(s.profileSettings)
 	}
 	return s
@@ -81,6 +96,9 @@ func (s *sums) Begin(source engine.Source) engine.SourceSums {
 
 // Bytes is about the memory of all sums, and of messages that wait.
 func (s *sums) Bytes() int64 { return s.bytes.Load() }
+
+// GiveWay makes the next message of metrics end all series without streams. It takes no lock.
+func (s *sums) GiveWay() { s.isHurried.Store(true) }
 
 // measure updates the memory. The caller holds mu.
 func (s *sums) measure() {
@@ -229,6 +247,9 @@ func (s *sums) takeMetrics(now time.Time, exemplars *functionmetrics.Exemplars) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.measure()
+	if s.isHurried.Swap(false) {
+		s.metrics.Hurry()
+	}
 	return s.metrics.Interval(pcommon.NewTimestampFromTime(now), exemplars)
 }
 

@@ -4,6 +4,8 @@
 package stackpairingconnector
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,4 +69,81 @@ func TestAnIncrementThatFollowsTheEndOfItsStreamEndsItsSeriesToo(t *testing.T) {
 			assert.Zero(t, s.takeMetrics(time.Now(), s.swapExemplars()).DataPointCount())
 		})
 	}
+}
+
+// ofResource begins a stream whose resource has so many bytes, which are those of no other number.
+func ofResource(s *sums, number, bytes int) engine.SourceSums {
+	r := pcommon.NewResource()
+	r.Attributes().PutStr("service.name", strconv.Itoa(number))
+	r.Attributes().PutStr("large", strings.Repeat(string(rune('a'+number%26)), bytes))
+	return s.Begin(engine.Source{Resource: r, Scope: pcommon.NewInstrumentationScope()})
+}
+
+// oneCall returns an increment of one call of a function.
+func oneCall() *callsum.Increment {
+	return &callsum.Increment{
+		Functions: []*callevent.Function{{Qualified: "f"}}, Exceptions: []string{""},
+		ByFunction: []callsum.FunctionSum{{Calls: 1, Sum: 1, Histogram: callsum.Histogram{Counts: []uint64{1}}}},
+		Paths:      []callsum.Path{{Kind: callsum.PathTop}, {}}, Values: []callsum.PathValues{{}, {Calls: 1, Self: 1}},
+	}
+}
+
+func TestSumsOfManyLargeResourcesStayBelowTheirBound(t *testing.T) {
+	streams, resource := 2000, 1<<18
+	if testing.Short() {
+		streams = 200
+	}
+	cfg := createDefaultConfig().(*Config)
+	cfg.Limits.MaxSumsMiB = minSumsMiB
+	s := newSums(cfg, true, true, noop.Int64UpDownCounter{})
+	most := int64(0)
+	for i := range streams {
+		stream := ofResource(s, i, resource)
+		stream.Add(oneCall())
+		stream.End()
+		most = max(most, s.Bytes())
+	}
+	assert.LessOrEqual(t, most, int64(minSumsMiB<<20+2*resource))
+	assert.Greater(t, most, int64(minSumsMiB<<20/2), "the bound was reached")
+
+	md := s.takeMetrics(time.Now(), s.swapExemplars())
+	calls := int64(0)
+	for _, rm := range md.ResourceMetrics().All() {
+		calls += rm.ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().At(0).IntValue()
+	}
+	assert.EqualValues(t, streams, calls, "each call counts")
+	samples := int64(0)
+	for pd := range s.takeGrowth().Messages(0, 1) {
+		for _, rp := range pd.ResourceProfiles().All() {
+			for _, sample := range rp.ScopeProfiles().At(0).Profiles().At(0).Samples().All() {
+				samples += sample.Values().At(0)
+			}
+		}
+	}
+	assert.EqualValues(t, streams, samples, "each call counts")
+	s.takeMetrics(time.Now(), s.swapExemplars())
+	assert.Less(t, s.Bytes(), int64(1<<20), "series without streams end if others need the room")
+}
+
+func TestSeriesWithoutStreamsEndIfTheMemoryBudgetDemandsMemory(t *testing.T) {
+	s := newSums(createDefaultConfig().(*Config), true, false, noop.Int64UpDownCounter{})
+	points := func() (n int) { return s.takeMetrics(time.Now(), s.swapExemplars()).DataPointCount() }
+	open, ended := ofResource(s, 0, 1), ofResource(s, 1, 1)
+	open.Add(oneCall())
+	ended.Add(oneCall())
+	ended.End()
+	require.Equal(t, 4, points())
+	require.Equal(t, 4, points(), "the last points are sent again")
+	s.GiveWay()
+	assert.Equal(t, 4, points(), "the points that end the series")
+	assert.Equal(t, 2, points())
+
+	late := ofResource(s, 2, 1)
+	late.Add(oneCall())
+	late.End()
+	s.GiveWay()
+	assert.Equal(t, 4, points(), "the last values")
+	assert.Equal(t, 4, points(), "the points that end the series")
+	assert.Equal(t, 2, points())
+	assert.Equal(t, 2, points(), "open streams keep their series")
 }

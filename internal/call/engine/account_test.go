@@ -5,6 +5,7 @@ package engine
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -143,9 +144,20 @@ func TestAtTheMemoryBudgetTheLargestStreamMakesRoom(t *testing.T) {
 	assert.EqualValues(t, 3<<20, all.Used(), "the shutdown returns all memory")
 }
 
+// demandedSums counts demands.
+type demandedSums struct {
+	Sums
+	demands atomic.Int64
+}
+
+func (*demandedSums) Bytes() int64 { return 0 }
+func (s *demandedSums) GiveWay()   { s.demands.Add(1) }
+
 // The budget can demand memory while no hand-over arrives.
 func TestTheMemoryBudgetGetsItsMemoryWhileNoHandOverArrives(t *testing.T) {
 	b := newBed(t)
+	sums := &demandedSums{}
+	b.sums = sums
 	all := b.budgetFor(8)
 	b.handOver(batch{stream: 1, first: 1, events: []string{"enter f"}})
 	for n := range uint64(8) {
@@ -157,6 +169,7 @@ func TestTheMemoryBudgetGetsItsMemoryWhileNoHandOverArrives(t *testing.T) {
 	require.Eventually(t, func() bool { return all.Used() <= all.Limit() && b.sum("shed_streams", "memory_budget") > 0 }, 10*time.Second, time.Millisecond)
 	assert.EqualValues(t, 1, b.sum("shed_streams", "memory_budget"))
 	assert.EqualValues(t, 1, b.sum("waiting_events"), "of the small one")
+	assert.Positive(t, sums.demands.Load(), "the sums give way too")
 	b.finish()
 }
 

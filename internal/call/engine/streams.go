@@ -453,6 +453,9 @@ func (s *streams) giveWay(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-s.memory.asked:
+			if s.sums != nil {
+				s.sums.GiveWay()
+			}
 			s.lighten(ctx, math.MaxInt64)
 		}
 	}

@@ -18,6 +18,8 @@ type Sums interface {
 	Begin(Source) SourceSums
 	// Bytes is about the memory of all sums, which counts as the engine's.
 	Bytes() int64
+	// GiveWay lets go of what no stream needs, because the memory budget demands memory. It does not wait.
+	GiveWay()
 }
 
 // SourceSums receives the sums of the calls of one stream with one source. The engine makes one

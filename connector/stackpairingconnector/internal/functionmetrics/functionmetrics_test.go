@@ -35,9 +35,9 @@ import (
 var update = flag.Bool("update", false, "write the golden file again")
 
 const (
-	noBound = 1 << 30
-	second  = pcommon.Timestamp(time.Second)
-	start   = 1_700_000_000 * second
+	unbounded = 1 << 30
+	second    = pcommon.Timestamp(time.Second)
+	start     = 1_700_000_000 * second
 )
 
 // originOf returns the origin of a service. The order of its attributes is random.
@@ -253,7 +253,7 @@ func TestMetricsHaveTheSumsOfASlowModel(t *testing.T) {
 			*Stream
 			service string
 		}
-		m, want, now := New(Settings{MaxFunctions: noBound}), model{}, start
+		m, want, now := New(Settings{MaxFunctions: unbounded}), model{}, start
 		open, final := []life{}, map[string]bool{}
 		for range 40 {
 			switch n := random.IntN(10); {
@@ -306,7 +306,11 @@ func TestFunctionsWithoutRoomAreSummedTogether(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		most := 3 + random.IntN(10)
-		m, want := New(Settings{MaxFunctions: most}), map[string]int{}
+		folded := 0
+		m, want := New(Settings{MaxFunctions: most, Folded: func(functions, bytes uint64) {
+			require.Zero(t, bytes)
+			folded += int(functions)
+		}}), map[string]int{}
 		var streams []*Stream
 		for i := range 3 {
 			streams = append(streams, m.Open(originOf(fmt.Sprint("service", i)), start))
@@ -320,10 +324,13 @@ func TestFunctionsWithoutRoomAreSummedTogether(t *testing.T) {
 				want[fmt.Sprintf("service%d code.function.errors", i)] += len(e.durations)
 			}
 		}
-		got, named := map[string]int{}, 0
+		got, named, unnamed := map[string]int{}, 0, 0
 		for key, p := range pointsOf(t, m.Interval(start+second, NewExemplars(m.settings))) {
 			metric, attributes, _ := strings.Cut(key, ` "`)
 			got[metric] += int(p.count)
+			if strings.Contains(key, "code.function.duration") && strings.Contains(attributes, overflow) {
+				unnamed += int(p.count)
+			}
 			if !strings.Contains(attributes, overflow) && !strings.Contains(metric, "duration") {
 				named++
 			}
@@ -336,13 +343,15 @@ func TestFunctionsWithoutRoomAreSummedTogether(t *testing.T) {
 			}
 		}
 		require.Equal(t, want, got, "seed %d", seed)
+		require.Equal(t, unnamed, folded, "seed %d", seed)
 		require.LessOrEqual(t, named, most, "functions, and error types of functions")
 		require.LessOrEqual(t, m.functions, most)
 	}
 }
 
 func TestOriginsWithoutRoomShareOne(t *testing.T) {
-	m := New(Settings{MaxFunctions: 2})
+	folded := uint64(0)
+	m := New(Settings{MaxFunctions: 2, Folded: func(functions, _ uint64) { folded += functions }})
 	var streams []*Stream
 	for i := range 5 {
 		s := m.Open(originOf(fmt.Sprint("service", i)), start)
@@ -352,6 +361,7 @@ func TestOriginsWithoutRoomShareOne(t *testing.T) {
 	got := pointsOf(t, m.Interval(start+second, NewExemplars(m.settings)))
 	assert.Len(t, got, 6)
 	assert.EqualValues(t, 3, got[pointOf("", "code.function.calls", overflow, "")].count)
+	assert.EqualValues(t, 3, folded)
 	for _, s := range streams {
 		s.End()
 	}
@@ -372,6 +382,58 @@ func TestIncrementsDoNotPileUp(t *testing.T) {
 	assert.Less(t, most, 25_000)
 	got := pointsOf(t, m.Interval(start+second, NewExemplars(m.settings)))
 	assert.EqualValues(t, 2000, got[pointOf("a", "code.function.calls", "f", "")].count)
+}
+
+func TestNamesThatIncrementsShareCountOnce(t *testing.T) {
+	m := New(Settings{MaxFunctions: unbounded})
+	s, i := m.Open(originOf("a"), start), incrementOf(ended{function: strings.Repeat("f", 1000), durations: []int64{10}})
+	added := func() int {
+		before := m.Bytes()
+		s.Add(i)
+		return m.Bytes() - before
+	}
+	first, second := added(), added()
+	assert.Less(t, second, first-1000)
+	i = incrementOf(ended{function: strings.Repeat("g", 1000), durations: []int64{10}})
+	assert.Greater(t, added(), 1000, "the stream forgot its names")
+	m.merge()
+	assert.Zero(t, m.addedBytes)
+	before := m.Bytes()
+	assert.Equal(t, first, added(), "nothing has the names any more")
+	assert.Greater(t, m.Bytes(), before)
+}
+
+func TestFunctionsHaveABoundInBytes(t *testing.T) {
+	folded := uint64(0)
+	settings := Settings{MaxFunctions: unbounded, MaxBytes: 1 << 20, Folded: func(functions, bytes uint64) {
+		assert.Zero(t, functions)
+		folded += bytes
+	}}
+	m := New(settings)
+	s := m.Open(originOf("a"), start)
+	const functions = 5000
+	for n := range functions {
+		s.Add(incrementOf(ended{
+			function: fmt.Sprint(strings.Repeat("f", n%1000), n), failed: n%2 == 0, errorType: fmt.Sprint("e", n), durations: []int64{1, 1 << 40},
+		}))
+		require.LessOrEqual(t, m.Bytes(), settings.MaxBytes+10_000)
+	}
+	points := pointsOf(t, m.Interval(start+second, NewExemplars(settings)))
+	require.LessOrEqual(t, m.Bytes(), settings.maxSeriesBytes())
+	calls := uint64(0)
+	for key, p := range points {
+		if strings.HasPrefix(key, "a code.function.calls") {
+			calls += p.count
+		}
+	}
+	assert.EqualValues(t, 2*functions, calls, "each call counts")
+	assert.Positive(t, points[pointOf("a", "code.function.errors", overflow, "")].count)
+	assert.Equal(t, points[pointOf("a", "code.function.duration", overflow, "")].count, folded)
+	s.End()
+	m.Interval(start+2*second, NewExemplars(settings))
+	m.Interval(start+3*second, NewExemplars(settings))
+	assert.Zero(t, m.bytes)
+	assert.Zero(t, m.reserved)
 }
 
 func TestSeriesOfAnEndedProgramExpire(t *testing.T) {
@@ -507,6 +569,21 @@ func TestAPointHasTheLatestExemplarOfItsFunction(t *testing.T) {
 	assert.NotPanics(t, func() { m.Interval(start+3*second, x) }, "the stream of an exemplar is forgotten")
 }
 
+func TestExemplarsHaveABoundInBytes(t *testing.T) {
+	settings := Settings{MaxFunctions: unbounded, MaxBytes: 80_000}
+	m, x := New(settings), NewExemplars(settings)
+	s := m.Open(originOf("a"), start)
+	for n := range 100 {
+		name := fmt.Sprint(strings.Repeat("f", 1000), n)
+		x.Set(s, name, Exemplar{Time: start})
+		x.SetError(s, "f", name, Exemplar{Time: start})
+		x.Set(s, name, Exemplar{Time: start + second})
+		require.GreaterOrEqual(t, x.Bytes(), 1000*len(x.latest), "the texts count once")
+		require.LessOrEqual(t, x.Bytes(), 10_000)
+	}
+	assert.Len(t, x.latest, 8)
+}
+
 func TestGolden(t *testing.T) {
 	m := New(Settings{MaxFunctions: 3})
 	x := NewExemplars(m.settings)
@@ -564,7 +641,7 @@ func TestBytesAreAboutTheMemory(t *testing.T) {
 		return m.Bytes()
 	}
 	heapsize.AssertCounted(t, size, func() {
-		m = New(Settings{MaxFunctions: noBound})
+		m = New(Settings{MaxFunctions: unbounded})
 		m.Open(originOf("a"), start).Add(i)
 		m.merge()
 	}, 0.3)

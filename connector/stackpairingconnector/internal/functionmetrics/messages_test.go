@@ -53,7 +53,7 @@ func contentsOf(t *testing.T, messages ...pmetric.Metrics) (all []string) {
 }
 
 func TestMessagesHaveAllPointsWithTheirExemplarsWithinTheirBound(t *testing.T) {
-	m := New(Settings{MaxFunctions: noBound})
+	m := New(Settings{MaxFunctions: unbounded})
 	exemplars := NewExemplars(m.settings)
 	for service := range 20 {
 		s := m.Open(originOf(fmt.Sprint("service ", service)), start)
@@ -90,7 +90,7 @@ func TestMessagesHaveAllPointsWithTheirExemplarsWithinTheirBound(t *testing.T) {
 
 // A resource that is larger than a message is not repeated for each point.
 func TestALargeResourceMakesLargerMessages(t *testing.T) {
-	m := New(Settings{MaxFunctions: noBound})
+	m := New(Settings{MaxFunctions: unbounded})
 	s := m.Open(originOf(strings.Repeat("large", 10_000)), start)
 	for n := range 1_000 {
 		s.Add(incrementOf(ended{fmt.Sprint("f", n), false, "", []int64{1}}))

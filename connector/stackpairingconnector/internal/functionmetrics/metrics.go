@@ -4,12 +4,14 @@
 package functionmetrics
 
 import (
+	"math"
 	"slices"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/origin"
+	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/call/callsum"
 )
 
@@ -24,12 +26,20 @@ type Metrics struct {
 	addedBytes int
 	// unnamed is the origin of streams whose own one has no room. Its key is that of no other.
 	unnamed *origin.Origin
+	// isHurried: the next interval ends series without streams.
+	isHurried bool
 }
 
 // growth is the growth of a stream.
 type growth struct {
 	stream *Stream
 	*callsum.Increment
+}
+
+// names are names of an increment. Later increments of a stream share them until the stream forgets them.
+type names struct {
+	functions  []*callevent.Function
+	exceptions []string
 }
 
 // New returns metrics without series.
@@ -44,6 +54,10 @@ func New(settings Settings) *Metrics {
 type Stream struct {
 	metrics *Metrics
 	series  *series
+	// unnamed is the bound that left no room for the origin of the stream.
+	unnamed bound
+	// counted are the names that addedBytes contains.
+	counted names
 }
 
 // NewStream returns a stream that adds to no series before Open. It reads nothing that changes.
@@ -58,29 +72,32 @@ func (m *Metrics) Open(from *origin.Origin, start pcommon.Timestamp) *Stream {
 
 // Open begins the stream at a time.
 func (of *Stream) Open(from *origin.Origin, start pcommon.Timestamp) {
-	s := of.metrics.seriesOf(from)
+	s, unnamed := of.metrics.seriesOf(from)
 	if !s.isSent && (s.start == 0 || start < s.start) {
 		s.start = start
 	}
 	s.streams++
 	s.ended, s.isFinal = 0, false
-	of.series = s
+	of.series, of.unnamed = s, unnamed
 }
 
-// seriesOf returns the series of an origin, which may be new.
-func (m *Metrics) seriesOf(from *origin.Origin) *series {
+// seriesOf returns the series of an origin, which may be new, or those of the unnamed origin and the bound
+// that left no room.
+func (m *Metrics) seriesOf(from *origin.Origin) (*series, bound) {
 	if s := m.byKey[from.Key]; s != nil {
-		return s
+		return s, noBound
 	}
-	if len(m.origins) >= m.settings.MaxFunctions && from != m.unnamed {
-		return m.seriesOf(m.unnamed)
+	if full := m.full(len(m.origins), bytesOfSeries+bytesOfRest+from.Bytes); full != noBound && from != m.unnamed {
+		s, _ := m.seriesOf(m.unnamed)
+		return s, full
 	}
 	s := &series{origin: from, functionAt: map[string]int{}, outcomeAt: map[outcomeKey]int{}, rest: none}
 	s.isRest = from == m.unnamed
 	m.origins = append(m.origins, s)
 	m.byKey[from.Key] = s
 	m.bytes += bytesOfSeries + from.Bytes
-	return s
+	s.reserve(&m.shared, bytesOfRest)
+	return s, noBound
 }
 
 // Bytes returns about the memory of all series.
@@ -109,24 +126,50 @@ func (s *Stream) Add(i *callsum.Increment) {
 	for n := range i.ByFunction {
 		m.addedBytes += bytesOfSum + bytesOfBucket*cap(i.ByFunction[n].Histogram.Counts)
 	}
-	for _, f := range i.Functions {
-		m.addedBytes += bytesOfName + len(f.Qualified) + len(f.Display) + len(f.Text) + len(f.File)
-	}
-	for _, e := range i.Exceptions {
-		m.addedBytes += bytesOfName + len(e)
-	}
-	if m.addedBytes > addedBytesOfFunction*m.settings.MaxFunctions {
+	m.addedBytes += s.newNames(i)
+	if m.addedBytes > m.settings.maxAddedBytes() {
 		m.merge()
 	}
+}
+
+// newNames returns about the memory of the names that the stream's increments before do not have.
+func (s *Stream) newNames(i *callsum.Increment) (bytes int) {
+	known := s.counted
+	s.counted = names{i.Functions, i.Exceptions}
+	for n, f := range i.Functions {
+		if n >= len(known.functions) || known.functions[n] != f {
+			bytes += bytesOfName + len(f.Qualified) + len(f.Display) + len(f.Text) + len(f.File)
+		}
+	}
+	for n, e := range i.Exceptions {
+		if n >= len(known.exceptions) || known.exceptions[n] != e {
+			bytes += bytesOfName + len(e)
+		}
+	}
+	return bytes
+}
+
+// maxAddedBytes bounds the memory of growth that is not in the series yet.
+func (s *Settings) maxAddedBytes() int {
+	most := addedBytesOfFunction * s.MaxFunctions
+	if s.MaxBytes > 0 {
+		most = min(most, s.MaxBytes/4)
+	}
+	return most
 }
 
 // merge adds all growth to the series.
 func (m *Metrics) merge() {
 	for _, g := range m.added {
-		g.stream.series.merge(&m.shared, g.Increment)
+		g.stream.series.merge(&m.shared, g.Increment, g.stream.unnamed)
+		g.stream.counted = names{}
 	}
 	clear(m.added)
 	m.added, m.addedBytes = m.added[:0], 0
+	if folded := m.folded; m.settings.Folded != nil && folded != ([bounds]uint64{}) {
+		m.settings.Folded(folded[maxFunctions], folded[maxBytes])
+		m.folded = [bounds]uint64{}
+	}
 }
 
 // End ends the stream. Its last growth was added before.
@@ -137,6 +180,11 @@ func (s *Stream) End() { s.series.streams-- }
 // series.
 func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.Metrics {
 	m.merge()
+	if m.isHurried {
+		for _, s := range m.origins {
+			s.isFinal = s.isFinal || s.streams == 0 && s.ended > 0
+		}
+	}
 	metrics := pmetric.NewMetrics()
 	for _, s := range m.origins {
 		if !s.isEmpty() {
@@ -151,13 +199,17 @@ func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.
 		}
 	}
 	m.origins = slices.DeleteFunc(m.origins, func(s *series) bool { return m.forgets(s, now) })
-	m.last = now
+	m.last, m.isHurried, m.isRefused = now, false, false
 	return metrics
 }
 
+// Hurry makes the next interval end all series without streams whose last values were sent. Those without
+// streams whose last values it sends end in the interval after it.
+func (m *Metrics) Hurry() { m.isHurried = true }
+
 // isFull reports whether other programs need the room of ended ones.
 func (m *Metrics) isFull() bool {
-	return max(m.functions, len(m.origins)) >= m.settings.MaxFunctions
+	return max(m.functions, len(m.origins)) >= m.settings.MaxFunctions || m.isRefused
 }
 
 // forgets reports whether the series of an origin ended. If so it frees their room.
@@ -170,12 +222,13 @@ func (m *Metrics) forgets(s *series, now pcommon.Timestamp) bool {
 		if s.ended == 0 {
 			s.ended = now
 		}
-		s.isFinal = now >= s.ended+pcommon.Timestamp(m.settings.Expiration) || m.isFull()
+		s.isFinal = now >= s.ended+pcommon.Timestamp(m.settings.Expiration) || m.isFull() || m.isHurried
 		return false
 	}
 	delete(m.byKey, s.origin.Key)
 	m.functions -= s.counted
 	m.bytes -= bytesOfSeries + s.origin.Bytes + s.bytes
+	m.reserved -= s.reserved
 	return true
 }
 
@@ -186,7 +239,9 @@ func (m *Metrics) forgets(s *series, now pcommon.Timestamp) bool {
 // afterwards. Then the sums contain each exemplar.
 type Exemplars struct {
 	latest map[exemplarKey]Exemplar
-	most   int
+	// bytes is about their memory.
+	bytes          int
+	most, maxBytes int
 }
 
 type exemplarKey struct {
@@ -196,7 +251,11 @@ type exemplarKey struct {
 
 // NewExemplars returns no exemplars. They will be at most as many as the settings allow functions.
 func NewExemplars(settings Settings) *Exemplars {
-	return &Exemplars{latest: map[exemplarKey]Exemplar{}, most: settings.MaxFunctions}
+	e := &Exemplars{latest: map[exemplarKey]Exemplar{}, most: settings.MaxFunctions, maxBytes: math.MaxInt}
+	if settings.MaxBytes > 0 {
+		e.maxBytes = settings.MaxBytes / 8
+	}
+	return e
 }
 
 // Set sets the exemplar of a function whose call returned. A later call replaces it.
@@ -212,15 +271,22 @@ func (e *Exemplars) SetError(s *Stream, function, errorType string, exemplar Exe
 
 func (e *Exemplars) set(key exemplarKey, exemplar Exemplar) {
 	known, ok := e.latest[key]
-	if ok && known.Time > exemplar.Time || !ok && len(e.latest) >= e.most {
+	if ok && known.Time > exemplar.Time {
 		return
+	}
+	if !ok {
+		bytes := bytesOfExemplar + len(key.function) + len(key.errorType)
+		if len(e.latest) >= e.most || bytes > e.maxBytes-e.bytes {
+			return
+		}
+		e.bytes += bytes
 	}
 	e.latest[key] = exemplar
 }
 
-// bytesOfExemplar is about the memory of an exemplar, with its key and its place in the map. The
-// texts of the key belong to the stream.
+// bytesOfExemplar is about the memory of an exemplar beside the texts of its key, with its place in the map. The
+// stream shares the texts, and may have forgotten them.
 const bytesOfExemplar = 160
 
 // Bytes returns about the memory of the exemplars.
-func (e *Exemplars) Bytes() int { return bytesOfExemplar * len(e.latest) }
+func (e *Exemplars) Bytes() int { return e.bytes }

@@ -4,6 +4,7 @@
 package functionmetrics
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -20,10 +21,26 @@ type Settings struct {
 	// counts as one more. It also bounds the origins. All others are summed in series with the
 	// attribute otel.metric.overflow.
 	MaxFunctions int
+	// MaxBytes bounds the memory of the series together with the growth that is not in them yet and the
+	// exemplars; 0: there is no bound. Functions, error types and origins without room count as those beyond MaxFunctions.
+	MaxBytes int
 	// Expiration is the time for which the last points of an origin without streams are sent again, unless
 	// others need its room.
 	Expiration time.Duration
+	// Folded receives the numbers of calls that were summed without their function, error type or origin,
+	// because of MaxFunctions and because of MaxBytes. It may be nil.
+	Folded func(functions, bytes uint64)
 }
+
+// bound is a bound of the settings.
+type bound int
+
+const (
+	noBound bound = iota
+	maxFunctions
+	maxBytes
+	bounds
+)
 
 // shared is what all series share.
 type shared struct {
@@ -33,6 +50,34 @@ type shared struct {
 	// last is the time of the last interval.
 	last  pcommon.Timestamp
 	bytes int
+	// reserved is the memory that series can need without room of their own: their rests and histograms.
+	reserved int
+	// isRefused: something had no room in bytes since the last interval.
+	isRefused bool
+	// folded are the calls without room since the last merge, by bound.
+	folded [bounds]uint64
+}
+
+// maxSeriesBytes bounds the memory of series. A quarter of MaxBytes is for growth that is not in them yet, and
+// an eighth for exemplars.
+func (s *Settings) maxSeriesBytes() int {
+	if s.MaxBytes == 0 {
+		return math.MaxInt
+	}
+	return s.MaxBytes - s.MaxBytes/4 - s.MaxBytes/8
+}
+
+// full returns the bound that so many functions or origins, or so many more bytes, reach.
+func (m *shared) full(number, bytes int) bound {
+	switch {
+	case number >= m.settings.MaxFunctions:
+		return maxFunctions
+	case bytes > m.settings.maxSeriesBytes()-m.bytes-m.reserved:
+		m.isRefused = true
+		return maxBytes
+	default:
+		return noBound
+	}
 }
 
 // Exemplar is a call with a span.
@@ -63,8 +108,11 @@ type series struct {
 	outcomeAt  map[outcomeKey]int
 	// rest is the index of the outcome that has no room of its own, or none.
 	rest int
-	// counted is the part of shared.functions, and bytes of shared.bytes beside the origin.
-	counted, bytes int
+	// full is the bound that was reached when the rest was used last.
+	full bound
+	// counted is the part of shared.functions, bytes that of shared.bytes beside the origin, and reserved that of
+	// shared.reserved.
+	counted, bytes, reserved int
 	// durations are the points of the current interval, one for each outcome, if they have values.
 	durations pmetric.ExponentialHistogramDataPointSlice
 }
@@ -112,12 +160,19 @@ const (
 	bytesOfFunction = 110
 	bytesOfOutcome  = 270
 	bytesOfBucket   = 8
+	// mostBytesOfHistogram are those of 160 buckets, with the places that a slice has more.
+	mostBytesOfHistogram = 256 * bytesOfBucket
+	// bytesOfRest is the memory of the rest.
+	bytesOfRest = bytesOfFunction + bytesOfOutcome + mostBytesOfHistogram
 )
 
 func (s *series) isEmpty() bool { return len(s.outcomes) == 0 }
 
-// merge adds the growth of a stream.
-func (s *series) merge(m *shared, i *callsum.Increment) {
+// merge adds the growth of a stream. unnamed is the bound that the origin of the stream reached.
+func (s *series) merge(m *shared, i *callsum.Increment, unnamed bound) {
+	if s.isRest {
+		s.full = unnamed
+	}
 	for n := range i.ByFunction {
 		sum := &i.ByFunction[n]
 		key := outcomeKey{function: i.Functions[sum.Function].Qualified}
@@ -139,6 +194,9 @@ func (s *series) add(m *shared, key outcomeKey, sum *callsum.FunctionSum) {
 		in = s.function(m, key.function)
 		at = s.outcome(m, key, in)
 	}
+	if at == s.rest {
+		m.folded[s.full] += sum.Calls
+	}
 	s.functions[in].calls += sum.Calls
 	o := &s.outcomes[at]
 	o.calls += sum.Calls
@@ -150,7 +208,9 @@ func (s *series) add(m *shared, key outcomeKey, sum *callsum.FunctionSum) {
 	o.nanoseconds %= int64(time.Second)
 	before := cap(o.histogram.Counts)
 	o.histogram.Merge(&sum.Histogram)
-	s.grow(m, bytesOfBucket*(cap(o.histogram.Counts)-before))
+	buckets := bytesOfBucket * (cap(o.histogram.Counts) - before)
+	s.grow(m, buckets)
+	s.reserve(m, -buckets)
 }
 
 // function returns the index of a function, or that of the rest.
@@ -158,7 +218,8 @@ func (s *series) function(m *shared, name string) int {
 	if at, ok := s.functionAt[name]; ok {
 		return at
 	}
-	if !s.hasRoom(m) {
+	// A function needs the room of an outcome too.
+	if !s.hasRoom(m, bytesOfFunction+bytesOfOutcome+mostBytesOfHistogram+len(name)) {
 		return s.outcomes[s.restOf(m)].function
 	}
 	m.functions++
@@ -172,7 +233,7 @@ func (s *series) function(m *shared, name string) int {
 
 // outcome returns the index of an outcome of a function, or that of the rest.
 func (s *series) outcome(m *shared, key outcomeKey, in int) int {
-	if s.functions[in].isRest || key.errorType != "" && !s.hasRoom(m) {
+	if s.functions[in].isRest || key.errorType != "" && !s.hasRoom(m, bytesOfOutcome+mostBytesOfHistogram+len(key.errorType)) {
 		return s.restOf(m)
 	}
 	if key.errorType != "" {
@@ -183,6 +244,7 @@ func (s *series) outcome(m *shared, key outcomeKey, in int) int {
 	s.outcomeAt[key] = len(s.outcomes)
 	s.outcomes = append(s.outcomes, outcome{outcomeKey: key, function: in, since: s.since(m)})
 	s.grow(m, bytesOfOutcome+len(key.errorType))
+	s.reserve(m, mostBytesOfHistogram)
 	return len(s.outcomes) - 1
 }
 
@@ -193,12 +255,16 @@ func (s *series) restOf(m *shared) int {
 		s.outcomes = append(s.outcomes, outcome{function: len(s.functions)})
 		s.functions = append(s.functions, function{isRest: true})
 		s.grow(m, bytesOfFunction+bytesOfOutcome)
+		s.reserve(m, -bytesOfFunction-bytesOfOutcome)
 	}
 	return s.rest
 }
 
-func (s *series) hasRoom(m *shared) bool {
-	return !s.isRest && m.functions < m.settings.MaxFunctions
+func (s *series) hasRoom(m *shared, bytes int) bool {
+	if !s.isRest {
+		s.full = m.full(m.functions, bytes)
+	}
+	return s.full == noBound
 }
 
 // since returns the start time of a new series; 0: that of all. Calls from before the last interval
@@ -213,6 +279,11 @@ func (s *series) since(m *shared) pcommon.Timestamp {
 func (s *series) grow(m *shared, bytes int) {
 	s.bytes += bytes
 	m.bytes += bytes
+}
+
+func (s *series) reserve(m *shared, bytes int) {
+	s.reserved += bytes
+	m.reserved += bytes
 }
 
 // appendTo appends the points of all series. After the final ones, they have no value.

@@ -42,6 +42,7 @@ type TelemetryBuilder struct {
 	ConnectorStackPairingEarlyDecisions    metric.Int64Counter
 	ConnectorStackPairingEvents            metric.Int64Counter
 	ConnectorStackPairingEventsInBreaks    metric.Int64Counter
+	ConnectorStackPairingFoldedCalls       metric.Int64Counter
 	ConnectorStackPairingHeldSpans         metric.Int64UpDownCounter
 	ConnectorStackPairingIgnoredSpans      metric.Int64Counter
 	ConnectorStackPairingLateEvents        metric.Int64Counter
@@ -184,6 +185,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_connector_stack_pairing_events_in_breaks",
 		metric.WithDescription("Events inside breaks, which are not paired. [Alpha]"),
 		metric.WithUnit("{event}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ConnectorStackPairingFoldedCalls, err = builder.meter.Int64Counter(
+		"otelcol_connector_stack_pairing_folded_calls",
+		metric.WithDescription("Calls that metrics or profiles summed without their function, path or resource, by the limit. A call can count once for metrics and once for profiles. [Alpha]"),
+		metric.WithUnit("{call}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ConnectorStackPairingHeldSpans, err = builder.meter.Int64UpDownCounter(

@@ -35,6 +35,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ConnectorStackPairingEarlyDecisions.Add(context.Background(), 1)
 	tb.ConnectorStackPairingEvents.Add(context.Background(), 1)
 	tb.ConnectorStackPairingEventsInBreaks.Add(context.Background(), 1)
+	tb.ConnectorStackPairingFoldedCalls.Add(context.Background(), 1)
 	tb.ConnectorStackPairingHeldSpans.Add(context.Background(), 1)
 	tb.ConnectorStackPairingIgnoredSpans.Add(context.Background(), 1)
 	tb.ConnectorStackPairingLateEvents.Add(context.Background(), 1)
@@ -97,6 +98,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualConnectorStackPairingEventsInBreaks(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualConnectorStackPairingFoldedCalls(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualConnectorStackPairingHeldSpans(t, testTel,

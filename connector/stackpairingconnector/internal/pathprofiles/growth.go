@@ -4,6 +4,7 @@
 package pathprofiles
 
 import (
+	"math"
 	"slices"
 
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/origin"
@@ -58,11 +59,27 @@ type Settings struct {
 	// rest is summed in a frame "(further paths)" of its origin. It also bounds the origins. Those
 	// without room share one without attributes.
 	MaxPaths int
+	// MaxBytes bounds the memory of a growth; 0: there is no bound. Paths, samples, threads and origins
+	// without room count as those beyond MaxPaths.
+	MaxBytes int
 	// MaxMessageBytes bounds a message as protobuf, unless a single stack needs more.
 	MaxMessageBytes int
+	// Folded receives the numbers of calls that were summed without their path, thread or origin, because of
+	// MaxPaths, also by package callsum, and because of MaxBytes. It may be nil.
+	Folded func(paths, bytes uint64)
 	// NewID returns a random ID of a profile.
 	NewID func() [16]byte
 }
+
+// bound is a bound of the settings.
+type bound uint32
+
+const (
+	noBound bound = iota
+	maxPaths
+	maxBytes
+	bounds
+)
 
 // Growth is the growth of call paths in one interval.
 type Growth struct {
@@ -70,6 +87,8 @@ type Growth struct {
 	// added are increments whose paths have no nodes yet, and addedBytes is about their memory.
 	added      []increment
 	addedBytes int
+	// counted has the last increment of each origin in added. addedBytes contains its names.
+	counted map[*origin.Origin]*callsum.Increment
 	// texts are all texts, and textAt their indexes. The first text is empty.
 	texts  []string
 	textAt map[string]uint32
@@ -89,6 +108,8 @@ type Growth struct {
 	byKey    map[origin.Key]*samples
 	sampleAt map[sampleKey]int
 	unnamed  *origin.Origin
+	// folded are the calls without room since the last merge, by bound.
+	folded [bounds]uint64
 	// bytes is about the memory beside the slices and maps.
 	bytes int
 	// isNeeded and places are memory to use again, with an entry for each path of an increment.
@@ -134,8 +155,12 @@ type sampleKey struct {
 	isTruncated        bool
 }
 
-// place is where a path of an increment is: its node and its lane, and the depth of the node.
-type place struct{ node, lane, depth uint32 }
+// place is where a path of an increment is: its node and its lane, the depth of the node, and the bound that
+// left no room for the path.
+type place struct {
+	node, lane, depth uint32
+	full              bound
+}
 
 // NewGrowth returns a growth without paths.
 func NewGrowth(settings Settings) *Growth {
@@ -143,7 +168,7 @@ func NewGrowth(settings Settings) *Growth {
 		settings: settings, textAt: map[string]uint32{}, functionAt: map[callevent.Function]uint32{},
 		lanes: make([]lane, 1), laneAt: map[lane]uint32{{}: 0}, nodes: make([]node, 1), nodeAt: map[node]uint32{},
 		byKey: map[origin.Key]*samples{}, sampleAt: map[sampleKey]int{},
-		unnamed: origin.Unnamed(),
+		unnamed: origin.Unnamed(), counted: map[*origin.Origin]*callsum.Increment{},
 	}
 	for _, text := range fixedTexts {
 		g.text(text)
@@ -160,19 +185,42 @@ func (g *Growth) Add(from *origin.Origin, i *callsum.Increment) {
 	if len(i.Paths) == 0 {
 		return
 	}
-	g.added = append(g.added, increment{from, &callsum.Increment{
-		Functions: i.Functions, Lanes: i.Lanes, Paths: i.Paths, Values: i.Values,
-	}})
-	g.addedBytes += bytesOfAdded + bytesOfPath*len(i.Paths)
-	for _, f := range i.Functions {
-		g.addedBytes += bytesOfName + len(f.Qualified) + len(f.Display) + len(f.Text) + len(f.File)
-	}
-	for _, l := range i.Lanes {
-		g.addedBytes += bytesOfName + len(l.Name)
-	}
-	if g.addedBytes > addedBytesOfPath*g.settings.MaxPaths {
+	i = &callsum.Increment{Functions: i.Functions, Lanes: i.Lanes, Paths: i.Paths, Values: i.Values}
+	g.added = append(g.added, increment{from, i})
+	g.addedBytes += bytesOfAdded + bytesOfPath*len(i.Paths) + g.newNames(from, i)
+	if g.addedBytes > g.settings.maxAddedBytes() {
 		g.merge()
 	}
+}
+
+// newNames returns about the memory of the origin and of the names that its increments before do not have.
+// Increments of a stream share names until the stream forgets them.
+func (g *Growth) newNames(from *origin.Origin, i *callsum.Increment) (bytes int) {
+	known := g.counted[from]
+	g.counted[from] = i
+	if known == nil {
+		known, bytes = &callsum.Increment{}, from.Bytes
+	}
+	for n, f := range i.Functions {
+		if n >= len(known.Functions) || known.Functions[n] != f {
+			bytes += bytesOfName + len(f.Qualified) + len(f.Display) + len(f.Text) + len(f.File)
+		}
+	}
+	for n, l := range i.Lanes {
+		if n >= len(known.Lanes) || known.Lanes[n] != l {
+			bytes += bytesOfName + len(l.Name)
+		}
+	}
+	return bytes
+}
+
+// maxAddedBytes bounds the memory of increments whose paths have no nodes yet.
+func (s *Settings) maxAddedBytes() int {
+	most := addedBytesOfPath * s.MaxPaths
+	if s.MaxBytes > 0 {
+		most = min(most, s.MaxBytes/4)
+	}
+	return most
 }
 
 // merge adds all increments to the nodes.
@@ -181,7 +229,24 @@ func (g *Growth) merge() {
 		g.mergeOne(i.origin, i.Increment)
 	}
 	clear(g.added)
+	clear(g.counted)
 	g.added, g.addedBytes = g.added[:0], 0
+	if g.settings.Folded != nil && g.folded != ([bounds]uint64{}) {
+		g.settings.Folded(g.folded[maxPaths], g.folded[maxBytes])
+		g.folded = [bounds]uint64{}
+	}
+}
+
+// full returns the bound that so many paths, samples, functions, lanes or origins, or so many more bytes, reach.
+func (g *Growth) full(number, bytes int) bound {
+	switch {
+	case number >= g.settings.MaxPaths:
+		return maxPaths
+	case bytes > g.room():
+		return maxBytes
+	default:
+		return noBound
+	}
 }
 
 // mergeOne adds an increment to the nodes:
@@ -192,6 +257,8 @@ func (g *Growth) merge() {
 //  3. The sample of the node grows.
 func (g *Growth) mergeOne(from *origin.Origin, i *callsum.Increment) {
 	needed, grown := g.findNeeded(i)
+	room := max(0, g.room())
+	needed, grown = min(needed, room/bytesOfNode), min(grown, room/bytesOfSample)
 	if len(g.nodes) == 1 && len(g.sampleAt) == 0 {
 		// Often one stream has most of the paths.
 		g.nodes, g.nodeAt = slices.Grow(g.nodes, needed), make(map[node]uint32, needed)
@@ -199,6 +266,8 @@ func (g *Growth) mergeOne(from *origin.Origin, i *callsum.Increment) {
 	}
 	g.places = append(g.places[:0], make([]place, len(i.Paths))...)
 	functions := make([]uint32, len(i.Functions))
+	var fullOf bound
+	full := make([]bound, len(i.Functions))
 	var to *samples
 	for n := range i.Paths {
 		if !g.isNeeded[n] {
@@ -210,24 +279,28 @@ func (g *Growth) mergeOne(from *origin.Origin, i *callsum.Increment) {
 		case callsum.PathTop:
 			continue
 		case callsum.PathLane:
-			if p.lane = g.lane(i.Lanes[path.Label]); p.lane == laneFurther {
-				p = place{node: g.furtherNode()}
+			if p.lane, p.full = g.lane(i.Lanes[path.Label]); p.lane == laneFurther {
+				p = place{node: g.furtherNode(), full: p.full}
 			}
 		case callsum.PathRest:
-			p = place{node: g.furtherNode()}
+			p = place{node: g.furtherNode(), full: maxPaths}
 		case callsum.PathFunction, callsum.PathTruncated:
 			if functions[path.Label] == functionNone {
-				functions[path.Label] = g.function(i.Functions[path.Label])
+				functions[path.Label], full[path.Label] = g.function(i.Functions[path.Label])
 			}
-			p = g.callee(p, functions[path.Label])
+			p = g.callee(p, functions[path.Label], full[path.Label])
 		}
 		g.places[n] = p
 		if values := &i.Values[n]; *values != (callsum.PathValues{}) {
 			if to == nil {
-				to = g.samplesOf(from)
+				to, fullOf = g.samplesOf(from)
 				to.all = slices.Grow(to.all, max(0, min(grown, g.settings.MaxPaths-len(g.sampleAt))))
 			}
-			g.sample(to, p, path.Kind == callsum.PathTruncated).add(values)
+			s, full := g.sample(to, p, path.Kind == callsum.PathTruncated)
+			s.add(values)
+			if full = max(full, fullOf); full != noBound {
+				g.folded[full] += values.Calls
+			}
 		}
 	}
 }
@@ -249,11 +322,13 @@ func (g *Growth) findNeeded(i *callsum.Increment) (needed, grown int) {
 	return needed, grown
 }
 
-// callee returns the place of a function that is called in another place.
-func (g *Growth) callee(p place, function uint32) place {
+// callee returns the place of a function that is called in another place. full is the bound that left no room
+// for the function.
+func (g *Growth) callee(p place, function uint32, full bound) place {
 	if caller := g.nodes[p.node].function; caller == functionFurther || caller == functionDeeper {
 		return p
 	}
+	p.full = full
 	p.depth++
 	if p.depth == maxFrames {
 		function = functionDeeper
@@ -263,8 +338,8 @@ func (g *Growth) callee(p place, function uint32) place {
 		p.node = at
 		return p
 	}
-	if len(g.nodes) > g.settings.MaxPaths {
-		return place{node: g.furtherNode()}
+	if full := g.full(len(g.nodes)-1, bytesOfNode); full != noBound {
+		return place{node: g.furtherNode(), full: full}
 	}
 	p.node = g.newNode(key)
 	return p
@@ -285,14 +360,15 @@ func (g *Growth) furtherNode() uint32 {
 	return g.further
 }
 
-// function returns the index of a function, or functionFurther if it has no room.
-func (g *Growth) function(f *callevent.Function) uint32 {
+// function returns the index of a function, or functionFurther and the bound that left no room.
+func (g *Growth) function(f *callevent.Function) (uint32, bound) {
 	key := callevent.Function{Qualified: f.Qualified, File: f.File, Line: f.Line}
 	if at, ok := g.functionAt[key]; ok {
-		return at
+		return at, noBound
 	}
-	if len(g.functions) >= int(firstFunction)+g.settings.MaxPaths {
-		return functionFurther
+	bytes := bytesOfFunction + 2*bytesOfText + len(f.Qualified) + len(f.File)
+	if full := g.full(len(g.functions)-int(firstFunction), bytes); full != noBound {
+		return functionFurther, full
 	}
 	name := f.Qualified
 	if name == "" {
@@ -301,7 +377,7 @@ func (g *Growth) function(f *callevent.Function) uint32 {
 	at := uint32(len(g.functions))
 	g.functions = append(g.functions, function{name: g.text(name), file: g.text(f.File), line: f.Line})
 	g.functionAt[key] = at
-	return at
+	return at, noBound
 }
 
 // text returns the index of a text.
@@ -319,54 +395,58 @@ func (g *Growth) text(s string) uint32 {
 // laneFurther is no index of a lane.
 const laneFurther uint32 = 1<<32 - 1
 
-// lane returns the index of a lane, or laneFurther if it has no room.
-func (g *Growth) lane(of callevent.Lane) uint32 {
+// lane returns the index of a lane, or laneFurther and the bound that left no room.
+func (g *Growth) lane(of callevent.Lane) (uint32, bound) {
 	l := lane{name: of.Name}
 	if id, is := callevent.ThreadID(of.ID); is {
 		l.id, l.isThread = id, true
 	}
 	if at, ok := g.laneAt[l]; ok {
-		return at
+		return at, noBound
 	}
-	if len(g.lanes) > g.settings.MaxPaths {
-		return laneFurther
+	if full := g.full(len(g.lanes)-1, bytesOfLane+len(l.name)); full != noBound {
+		return laneFurther, full
 	}
 	at := uint32(len(g.lanes))
 	g.lanes = append(g.lanes, l)
 	g.laneAt[l] = at
 	g.bytes += len(l.name)
-	return at
+	return at, noBound
 }
 
-// samplesOf returns the samples of an origin.
-func (g *Growth) samplesOf(from *origin.Origin) *samples {
+// samplesOf returns the samples of an origin, or those of the unnamed origin and the bound that left no room.
+func (g *Growth) samplesOf(from *origin.Origin) (*samples, bound) {
 	if s := g.byKey[from.Key]; s != nil {
-		return s
+		return s, noBound
 	}
-	if len(g.origins) >= g.settings.MaxPaths && from != g.unnamed {
-		return g.samplesOf(g.unnamed)
+	if full := g.full(len(g.origins), bytesOfOrigin+from.Bytes); full != noBound && from != g.unnamed {
+		s, _ := g.samplesOf(g.unnamed)
+		return s, full
 	}
 	s := &samples{origin: from, index: uint32(len(g.origins))}
 	g.origins = append(g.origins, s)
 	g.byKey[from.Key] = s
 	g.bytes += from.Bytes
-	return s
+	return s, noBound
 }
 
-// sample returns the sample of a place, or that of paths without room.
-func (g *Growth) sample(of *samples, p place, isTruncated bool) *sample {
+// sample returns the sample of a place, or that of paths without room, and the bound that left no room.
+func (g *Growth) sample(of *samples, p place, isTruncated bool) (*sample, bound) {
 	key := sampleKey{origin: of.index, node: p.node, lane: p.lane, isTruncated: isTruncated}
 	at, ok := g.sampleAt[key]
-	if !ok && len(g.sampleAt) >= g.settings.MaxPaths {
-		key = sampleKey{origin: of.index, node: g.furtherNode()}
-		at, ok = g.sampleAt[key]
+	if !ok {
+		if full := g.full(len(g.sampleAt), bytesOfSample); full != noBound {
+			p.full = full
+			key = sampleKey{origin: of.index, node: g.furtherNode()}
+			at, ok = g.sampleAt[key]
+		}
 	}
 	if !ok {
 		at = len(of.all)
 		of.all = append(of.all, sample{node: key.node, lane: key.lane, isTruncated: key.isTruncated})
 		g.sampleAt[key] = at
 	}
-	return &of.all[at]
+	return &of.all[at], p.full
 }
 
 func (s *sample) add(v *callsum.PathValues) {
@@ -383,8 +463,9 @@ const (
 	bytesOfLane     = 120
 	bytesOfNode     = 34
 	bytesOfSample   = 95
-	bytesOfOrigin   = 160
-	bytesOfPlace    = 13
+	// bytesOfOrigin is with the sample of paths without room.
+	bytesOfOrigin = 160 + bytesOfSample
+	bytesOfPlace  = 17
 	// bytesOfAdded is for an increment, bytesOfPath for each path of it, and bytesOfName for each
 	// function and lane. Streams share the names, and may have forgotten them.
 	bytesOfAdded = 200
@@ -397,8 +478,19 @@ const (
 const addedBytesOfPath = 256
 
 // Bytes returns about the memory of the growth. The texts of increments, which it shares, count too.
-func (g *Growth) Bytes() int {
+func (g *Growth) Bytes() int { return g.merged() + g.addedBytes }
+
+// room is the memory that nodes and samples may still need. A quarter of MaxBytes is for increments that
+// are not merged yet.
+func (g *Growth) room() int {
+	if g.settings.MaxBytes == 0 {
+		return math.MaxInt
+	}
+	return g.settings.MaxBytes - g.settings.MaxBytes/4 - g.merged()
+}
+
+// merged is about the memory of all that has nodes.
+func (g *Growth) merged() int {
 	return bytesOfGrowth + g.bytes + bytesOfText*len(g.texts) + bytesOfFunction*len(g.functions) + bytesOfLane*len(g.lanes) +
-		bytesOfNode*len(g.nodes) + bytesOfSample*len(g.sampleAt) + bytesOfOrigin*len(g.origins) + bytesOfPlace*cap(g.places) +
-		g.addedBytes
+		bytesOfNode*len(g.nodes) + bytesOfSample*len(g.sampleAt) + bytesOfOrigin*len(g.origins) + bytesOfPlace*cap(g.places)
 }

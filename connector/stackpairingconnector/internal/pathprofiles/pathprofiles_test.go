@@ -37,7 +37,7 @@ const (
 	begin pcommon.Timestamp = 1_700_000_000_000_000_000
 	end   pcommon.Timestamp = begin + 60_000_000_000
 
-	noBound = 1 << 30
+	unbounded = 1 << 30
 )
 
 // growthOf returns an empty growth whose profiles have the IDs 1, 2 and so on.
@@ -247,7 +247,7 @@ func randomTree(random *rand.Rand) *tree {
 func TestProfilesHaveTheSumsOfASlowModel(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		g, want := growthOf(noBound, 1000+random.IntN(8000)), map[string]callsum.PathValues{}
+		g, want := growthOf(unbounded, 1000+random.IntN(8000)), map[string]callsum.PathValues{}
 		for range 1 + random.IntN(6) {
 			service := fmt.Sprint("service", random.IntN(3))
 			tree := randomTree(random)
@@ -267,7 +267,12 @@ func TestPathsWithoutRoomAreSummedInOneFrame(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		maxPaths := 1 + random.IntN(40)
-		g, want := growthOf(maxPaths, noBound), map[string]callsum.PathValues{}
+		g, want := growthOf(maxPaths, unbounded), map[string]callsum.PathValues{}
+		folded := uint64(0)
+		g.settings.Folded = func(paths, bytes uint64) {
+			require.Zero(t, bytes)
+			folded += paths
+		}
 		for range 1 + random.IntN(6) {
 			service := fmt.Sprint("service", random.IntN(3))
 			tree := randomTree(random)
@@ -281,6 +286,7 @@ func TestPathsWithoutRoomAreSummedInOneFrame(t *testing.T) {
 		} else {
 			require.Equal(t, totals(want), totals(got), "seed %d", seed)
 		}
+		require.Equal(t, without(got), folded, "seed %d", seed)
 		require.LessOrEqual(t, len(g.nodes), 2+maxPaths)
 		require.LessOrEqual(t, len(g.sampleAt), maxPaths+len(g.origins))
 		require.LessOrEqual(t, len(g.origins), maxPaths+1)
@@ -293,6 +299,16 @@ func TestPathsWithoutRoomAreSummedInOneFrame(t *testing.T) {
 	}
 }
 
+// without returns the calls of paths and of services without room.
+func without(got map[string]callsum.PathValues) (calls uint64) {
+	for key, v := range got {
+		if strings.HasPrefix(key, ":") || strings.Contains(key, furtherPaths) {
+			calls += v.Calls
+		}
+	}
+	return calls
+}
+
 func TestThreadsWithoutRoomAreSummedInOneFrame(t *testing.T) {
 	tree := newTree("f", "g")
 	for i := range uint32(10) {
@@ -300,7 +316,7 @@ func TestThreadsWithoutRoomAreSummedInOneFrame(t *testing.T) {
 		f := tree.call(tree.path(0, i, callsum.PathLane, callsum.PathValues{}), 0, 1, 0, 1)
 		tree.call(f, 1, 1, 0, 1)
 	}
-	g := growthOf(6, noBound)
+	g := growthOf(6, unbounded)
 	g.Add(originOf("a"), &tree.Increment)
 	got := sumsOf(t, messagesOf(t, g))
 	assert.Len(t, g.lanes, 7)
@@ -312,7 +328,7 @@ func TestAFrameOfFurtherPathsHasNoCallees(t *testing.T) {
 	tree := newTree("f")
 	rest := tree.path(0, 0, callsum.PathRest, callsum.PathValues{Calls: 1, Self: 1})
 	tree.call(rest, 0, 2, 1, 3)
-	g := growthOf(noBound, noBound)
+	g := growthOf(unbounded, unbounded)
 	g.Add(originOf("a"), &tree.Increment)
 	want := map[string]callsum.PathValues{line("a", furtherPaths+"@:0", ""): {Calls: 3, Errors: 1, Self: 4}}
 	assert.Equal(t, want, sumsOf(t, messagesOf(t, g)))
@@ -333,7 +349,7 @@ func TestCallsBelowTheDeepestFrameAreSummedThere(t *testing.T) {
 	for i := range uint32(depth) {
 		parent = tree.call(parent, i%2, 1, 0, 10)
 	}
-	g := growthOf(noBound, noBound)
+	g := growthOf(unbounded, unbounded)
 	g.Add(originOf("deep"), &tree.Increment)
 	all := messagesOf(t, g)
 	profiletest.CheckValid(t, all[0])
@@ -359,7 +375,7 @@ func TestOnlyPathsThatGrewAreInAMessage(t *testing.T) {
 	main := tree.call(0, 0, 0, 0, 0)
 	tree.call(tree.call(main, 1, 0, 0, 0), 3, 0, 0, 0)
 	tree.call(main, 2, 2, 0, 30)
-	g := growthOf(noBound, noBound)
+	g := growthOf(unbounded, unbounded)
 	g.Add(originOf("a"), &tree.Increment)
 	all := messagesOf(t, g)
 	assert.Len(t, g.nodes, 3, "the top, main and busy")
@@ -371,7 +387,7 @@ func TestOnlyPathsThatGrewAreInAMessage(t *testing.T) {
 // A program that defines functions all the time makes its stream forget names, and each time its sums
 // are added.
 func TestIncrementsDoNotPileUp(t *testing.T) {
-	g, most := growthOf(100, noBound), 0
+	g, most := growthOf(100, unbounded), 0
 	for range 1000 {
 		tree := newTree("f")
 		for range 60 {
@@ -384,8 +400,54 @@ func TestIncrementsDoNotPileUp(t *testing.T) {
 	assert.EqualValues(t, 60_000, sumsOf(t, messagesOf(t, g))[line("a", "f@f.java:7", "")].Calls)
 }
 
+func TestNamesThatIncrementsShareCountOnce(t *testing.T) {
+	g, from, tree := growthOf(unbounded, unbounded), originOf("a"), newTree(strings.Repeat("f", 1000))
+	tree.Lanes = []callevent.Lane{{ID: 1, Name: strings.Repeat("t", 1000)}}
+	tree.call(0, 0, 1, 0, 1)
+	added := func() int {
+		before := g.addedBytes
+		g.Add(from, &tree.Increment)
+		return g.addedBytes - before
+	}
+	first := added()
+	assert.GreaterOrEqual(t, first, 3300+from.Bytes, "the origin counts too")
+	assert.Less(t, added(), 1000)
+	tree.Functions = newTree(strings.Repeat("g", 1000)).Functions
+	assert.Greater(t, added(), 1000, "the stream forgot its names")
+	g.merge()
+	assert.Equal(t, first, added(), "nothing has the names any more")
+}
+
+func TestPathsHaveABoundInBytes(t *testing.T) {
+	for seed := range uint64(30) {
+		random := rand.New(rand.NewPCG(seed, 4))
+		g, want := growthOf(unbounded, unbounded), map[string]callsum.PathValues{}
+		folded := uint64(0)
+		g.settings.MaxBytes, g.settings.Folded = 40_000, func(paths, bytes uint64) {
+			require.Zero(t, paths)
+			folded += bytes
+		}
+		for n := range 400 {
+			tree := newTree(fmt.Sprint(n, strings.Repeat("f", random.IntN(100))), "g")
+			tree.Lanes = append(tree.Lanes, callevent.Lane{ID: uint64(random.IntN(50)), Name: "t"})
+			lane := tree.path(0, 0, callsum.PathLane, callsum.PathValues{})
+			tree.call(tree.call(lane, 0, 1, 0, 5), 1, 2, 1, 7)
+			service := fmt.Sprint("service", random.IntN(40))
+			tree.model(service, want)
+			g.Add(originOf(service), &tree.Increment)
+			require.LessOrEqual(t, g.Bytes(), g.settings.MaxBytes+5_000, "seed %d", seed)
+		}
+		got := sumsOf(t, messagesOf(t, g))
+		require.Equal(t, values(totals(want)), values(totals(got)), "seed %d: each call counts", seed)
+		// The sample of paths without room counts twice.
+		require.LessOrEqual(t, g.merged(), g.settings.MaxBytes-g.settings.MaxBytes/4+1000+bytesOfSample*len(g.origins), "seed %d", seed)
+		require.Less(t, len(got), len(want))
+		require.Equal(t, without(got), folded, "seed %d", seed)
+	}
+}
+
 func TestAGrowthWithoutCallsHasNoMessage(t *testing.T) {
-	g := growthOf(noBound, noBound)
+	g := growthOf(unbounded, unbounded)
 	g.Add(originOf("a"), &newTree("f").Increment)
 	g.Add(originOf("a"), &callsum.Increment{})
 	assert.Empty(t, messagesOf(t, g))
@@ -397,7 +459,7 @@ func TestAStackWithMoreBytesThanAMessageIsAMessageByItself(t *testing.T) {
 	long := tree.call(0, 0, 1, 1, 1)
 	tree.call(long, 1, 1, 0, 1)
 	tree.call(0, 1, 1, 0, 1)
-	g := growthOf(noBound, 3000)
+	g := growthOf(unbounded, 3000)
 	g.Add(originOf("a"), &tree.Increment)
 	all, want := messagesOf(t, g), map[string]callsum.PathValues{}
 	tree.model("a", want)
@@ -413,7 +475,7 @@ func TestGolden(t *testing.T) {
 	total := tree.call(main, 1, 3, 0, 4000)
 	tree.call(total, 2, 9, 2, 900)
 	tree.path(main, 1, callsum.PathTruncated, callsum.PathValues{Calls: 1, Self: 50})
-	g := growthOf(noBound, noBound)
+	g := growthOf(unbounded, unbounded)
 	r := pcommon.NewResource()
 	r.Attributes().PutStr("service.name", "shop")
 	g.Add(origin.New(r, schema.URL, pcommon.NewInstrumentationScope(), schema.URL), &tree.Increment)
@@ -448,7 +510,7 @@ func FuzzNames(f *testing.F) {
 		named := tree.call(lane, 1, 1, 1, 1)
 		tree.path(tree.call(named, 0, 1, 0, 0), 1, callsum.PathTruncated, callsum.PathValues{Calls: 1})
 		tree.path(0, 0, callsum.PathRest, callsum.PathValues{Calls: 1})
-		g, want := growthOf(noBound, noBound), map[string]callsum.PathValues{}
+		g, want := growthOf(unbounded, unbounded), map[string]callsum.PathValues{}
 		g.Add(originOf("a"), &tree.Increment)
 		tree.model("a", want)
 		all := messagesOf(t, g)
@@ -484,7 +546,7 @@ func deepTree(paths, depth, functions int) *tree {
 
 func TestMessagesAreNearlyFull(t *testing.T) {
 	const most = 1 << 20
-	g := growthOf(noBound, most)
+	g := growthOf(unbounded, most)
 	g.Add(originOf("a"), &deepTree(30_000, 30, 10_000).Increment)
 	all := messagesOf(t, g)
 	require.Greater(t, len(all), 2)
@@ -502,7 +564,7 @@ func TestAFunctionCountsOnceInTheSizeOfARecursion(t *testing.T) {
 	}
 	tree.call(parent, 0, 1, 0, 1)
 	tree.call(0, 0, 1, 0, 1)
-	g := growthOf(noBound, 100_000)
+	g := growthOf(unbounded, 100_000)
 	g.Add(originOf("a"), &tree.Increment)
 	assert.Len(t, messagesOf(t, g), 1)
 }
@@ -520,7 +582,7 @@ func TestBytesAreAboutTheMemory(t *testing.T) {
 		return g.Bytes()
 	}
 	heapsize.AssertCounted(t, size, func() {
-		g = growthOf(noBound, noBound)
+		g = growthOf(unbounded, unbounded)
 		g.Add(originOf("a"), &tree.Increment)
 		g.merge()
 	}, 0.3)
@@ -533,7 +595,7 @@ func BenchmarkInterval(b *testing.B) {
 		b.Run(fmt.Sprint("depth ", depth), func(b *testing.B) {
 			tree, from := deepTree(100_000, depth, 20_000), originOf("a")
 			interval := func(each func(pprofile.Profiles)) {
-				g := growthOf(noBound, 4<<20)
+				g := growthOf(unbounded, 4<<20)
 				g.Add(from, &tree.Increment)
 				for profiles := range g.Messages(begin, end) {
 					each(profiles)

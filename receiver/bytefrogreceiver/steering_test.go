@@ -299,7 +299,7 @@ func TestACommandThatAnotherOneCancelsReportsThat(t *testing.T) {
 		s.expectTold(bytefrog.TypeUnsuspend)
 		suspending = s.order("suspend")
 		s.expectTold(bytefrog.TypeSuspend)
-		s.expectDone(going, "tracing was suspended again meanwhile")
+		s.expectDone(going, "another command suspended tracing meanwhile")
 		s.agent.control.send(bytefrog.DataBreak{Sequence: 0})
 		s.expectDone(suspending, "tracing is suspended")
 	})

@@ -169,12 +169,16 @@ func (c *commands) unsuspend(ctx context.Context) (string, error) {
 	}
 	switch {
 	case now.Reasons&hq.Operator != 0:
-		return "another command suspended tracing meanwhile", nil
+		return suspendedByAnother, nil
 	case now.Reasons&hq.Overload != 0:
 		return "tracing goes on when the pipeline has accepted all held batches", nil
 	}
 	return c.awaitTracing(ctx)
 }
+
+// suspendedByAnother is the result of an unsuspend that a later command cancels, before or after the
+// agent gets it.
+const suspendedByAnother = "another command suspended tracing meanwhile"
 
 // awaitTracing waits until an agent that was sent unsuspend traces again: its heartbeat has another mode,
 // or follows new events.
@@ -185,10 +189,14 @@ func (c *commands) awaitTracing(ctx context.Context) (string, error) {
 		if c.run.control.heartbeats.Load() > heartbeats && (c.run.control.lastMode() != bytefrog.ModeSuspended || c.run.stream.Received() > events) {
 			return true
 		}
-		if c.run.agent.Status().Reasons == 0 {
+		switch reasons := c.run.agent.Status().Reasons; {
+		case reasons == 0:
 			return false
+		case reasons&hq.Operator != 0:
+			message = suspendedByAnother
+		default:
+			message = "tracing was suspended again meanwhile"
 		}
-		message = "tracing was suspended again meanwhile"
 		return true
 	})
 	return message, err

@@ -31,7 +31,7 @@ type Config struct {
 	Interval time.Duration `mapstructure:"interval"`
 	// Limits bounds the resources of one stream, and of all.
 	Limits LimitsConfig `mapstructure:"limits"`
-	// ShutdownTimeout is the time in which a shutdown delivers what is left.
+	// ShutdownTimeout is the time in which a shutdown delivers spans, metrics and profiles.
 	ShutdownTimeout time.Duration `mapstructure:"shutdown_timeout"`
 }
 

@@ -126,7 +126,7 @@ func (p *pairer) startEngine(ctx context.Context, host component.Host) error {
 	return p.engine.Start(ctx, host)
 }
 
-// shutdown ends all streams, and delivers what is left until the shutdown timeout.
+// shutdown ends all streams. It delivers their spans and sums until the shutdown timeout.
 func (p *pairer) shutdown(ctx context.Context) (err error) {
 	p.stopping.Do(func() {
 		p.forget()
@@ -251,7 +251,7 @@ func within(ctx context.Context, timeout time.Duration, do func(context.Context)
 // offerInterval is the interval at which a shutdown offers what was refused.
 const offerInterval = 100 * time.Millisecond
 
-// sendLast sends what is left after all streams ended, and offers it again until ctx is done.
+// sendLast sends the last sums, after all streams ended. It offers refused messages again until ctx is done.
 func (p *pairer) sendLast(ctx context.Context) {
 	if p.sums == nil {
 		return

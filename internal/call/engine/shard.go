@@ -8,7 +8,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -34,7 +33,7 @@ type shard struct {
 	sums   Sums
 	states tracestates
 
-	mu      sync.Mutex
+	mu      timedMutex
 	streams map[callevent.StreamID]*stream
 	// standing are the IDs of the streams by standing, the longest silent one first.
 	standing [standings]list.List
@@ -341,13 +340,13 @@ func (sh *shard) remove(id callevent.StreamID) {
 // takeSums passes the growth of the sums of the shard's streams on. If a step delivers spans under the
 // lock, the sums stay where they are until the next time.
 func (sh *shard) takeSums() {
-	if !sh.lockSoon() {
+	if !sh.mu.lockWithin(lockPatience) {
 		return
 	}
 	ids := slices.Collect(maps.Keys(sh.streams))
 	sh.mu.Unlock()
 	for _, id := range ids {
-		if !sh.lockSoon() {
+		if !sh.mu.lockWithin(lockPatience) {
 			return
 		}
 		if o, inc := sh.takeSumsOf(id); o != nil {
@@ -357,22 +356,8 @@ func (sh *shard) takeSums() {
 	}
 }
 
-// A step has the lock for some milliseconds, unless it delivers spans.
-const (
-	lockTries    = 20
-	lockInterval = time.Millisecond
-)
-
-// lockSoon locks the shard, unless another step has the lock for long. It reports whether it did.
-func (sh *shard) lockSoon() bool {
-	for range lockTries {
-		if sh.mu.TryLock() {
-			return true
-		}
-		time.Sleep(lockInterval)
-	}
-	return false
-}
+// lockPatience is longer than a step has the lock, unless the step delivers spans.
+const lockPatience = 20 * time.Millisecond
 
 // takeSumsOf takes the growth of a stream, if there is some. It locks the sums of the origin, so
 // that those of a later step are added after it. The caller has locked the shard, which

@@ -86,6 +86,7 @@ func (s *streams) init(set *Settings, cfg *Config, roots func(string) bool, cloc
 		s.shards[i].settings, s.shards[i].accounts = &s.settings, &s.accounts
 		s.shards[i].shown, s.shards[i].sums = cfg.SpanAttributes, set.Sums
 		s.shards[i].states = tracestatesOf(set.Keep)
+		s.shards[i].mu = newTimedMutex()
 		s.shards[i].streams = map[callevent.StreamID]*stream{}
 	}
 	s.delivery = delivery{

@@ -72,7 +72,7 @@ func (d *decoder) readLine(text []byte, offset int64) error {
 	return withOffset(offset, d.decodeLine(text, offset))
 }
 
-// maxSaid is the maximum length of the first line in an error.
+// maxFirstLine is the maximum length of the first line in an error.
 const maxFirstLine = 80
 
 // transferError is the error for a failed transfer while something was expected.

@@ -141,18 +141,22 @@ func integer(text []byte) (n int64, ok bool) {
 }
 
 func asciiInteger(text []byte) (n int64, ok bool) {
-	digits := bytes.TrimPrefix(text, []byte("-"))
+	digits, negative := text, len(text) > 0 && text[0] == '-'
+	if negative {
+		digits = text[1:]
+	}
 	const most = 18
 	if len(digits) == 0 || len(digits) > most {
 		return 0, false
 	}
 	for _, c := range digits {
-		if c < '0' || c > '9' {
+		digit := c - '0'
+		if digit > 9 {
 			return 0, false
 		}
-		n = n*10 + int64(c-'0')
+		n = n*10 + int64(digit)
 	}
-	if len(digits) < len(text) {
+	if negative {
 		n = -n
 	}
 	return n, true

@@ -619,6 +619,10 @@ func (s *stacks) emit(l *lane, f, parent *frame, own *belongings, o *outcome) {
 
 // hold keeps the call until its trace is decided.
 func (s *stacks) hold(f, parent *frame, own *belongings, o *outcome) {
+	if s.undecided.forgets(f.trace, s.traces.all[f.trace].root, &s.out.Counters.Keep) {
+		s.out.Counters.Finished++
+		return
+	}
 	// Other streams may have freed memory since this one was at the bound.
 	s.undecided.atBound = s.undecided.atBound && s.undecided.keep.charge(0)
 	for s.undecided.atBound && s.decideOldest() {

@@ -66,7 +66,7 @@ const (
 	receiver     = "./receiver/bytefrogreceiver/internal/session"
 	pairing      = "./internal/call/engine"
 	distribution = "./test"
-	lttng        = "./receiver/lttnglivereceiver/internal/session"
+	lttng        = "./internal/lttng/session"
 	rbkit        = "./internal/rbkit"
 	rbkitToPdata = "./receiver/rbkitreceiver"
 	greysBinary  = "./internal/greys/gp"

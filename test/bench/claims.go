@@ -67,7 +67,7 @@ const (
 	pairing      = "./internal/call/engine"
 	counting     = "./connector/stackpairingconnector"
 	distribution = "./test"
-	lttng        = "./receiver/lttnglivereceiver/internal/session"
+	lttng        = "./internal/lttng/session"
 	rbkit        = "./internal/rbkit"
 	rbkitToPdata = "./receiver/rbkitreceiver"
 	greysBinary  = "./internal/greys/gp"

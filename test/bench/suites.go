@@ -39,7 +39,7 @@ var suites = []suite{
 	{pkg: "./test", pattern: "^Benchmark(OneCollector|Tiers|SmallBatches|ShortStreams)$", time: "1x", rounds: 1},
 	{pkg: "./test", pattern: "^BenchmarkListAgents$", time: "1x", rounds: 3},
 	{pkg: "./test", pattern: "^BenchmarkLargeRbkitMessage$", time: "1x", rounds: 3},
-	{pkg: "./receiver/lttnglivereceiver/internal/session", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},
+	{pkg: "./internal/lttng/session", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},
 	{pkg: "./internal/rbkit", pattern: "^Benchmark(Decode|Skip)$", time: "0.3s"},
 	{pkg: "./receiver/rbkitreceiver", pattern: "^Benchmark(MessagesToPdata|ReadMessages)$", time: "0.5s"},
 	{pkg: "./internal/greys/gp", pattern: "^BenchmarkDecodeGP$", time: "0.2s"},
@@ -66,7 +66,7 @@ var formerly = map[string]string{
 	callevent: "./internal/callevent",
 	guard:     "./internal/bytefrogguard",
 	zmtp:      "./internal/zmtp",
-	lttng:     "./receiver/lttnglivereceiver",
+	lttng:     "./receiver/lttnglivereceiver/internal/session",
 	receiver:  "./receiver/bytefrogreceiver",
 	pairing:   "./processor/stackpairingprocessor",
 }

@@ -179,22 +179,6 @@ func shipped(t testing.TB, name string, settings map[string]string) string {
 // their entry, and overloaded methods have their text.
 const allAttributes = "\n    span_attributes: {sequence: true, function_text: true}"
 
-// featureGate is how a command that starts a collector switches one on.
-var featureGate = regexp.MustCompile(`(?m)^# .*--feature-gates ([^ ]+) `)
-
-// gatesOf are the feature gates that the head of a configuration requires.
-func gatesOf(t *testing.T, path string) (gates []string) {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	head, _, found := strings.Cut(string(text), "\n\n")
-	require.True(t, found, "expected a comment at the head")
-	for _, found := range featureGate.FindAllStringSubmatch(head, -1) {
-		gates = append(gates, found[1])
-	}
-	return gates
-}
-
 func readConfig(t *testing.T, path string) (config collectorConfig, document yaml.Node) {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -575,11 +559,7 @@ func TestTheDistributionAcceptsTheShippedConfigurations(t *testing.T) {
 			if config, _ := readConfig(t, path); config.routes() {
 				collector = kit.Gateway(t)
 			}
-			arguments := []string{"validate", "--config", path}
-			for _, gate := range gatesOf(t, path) {
-				arguments = append(arguments, "--feature-gates", gate)
-			}
-			output, err := exec.CommandContext(t.Context(), collector, arguments...).CombinedOutput()
+			output, err := exec.CommandContext(t.Context(), collector, "validate", "--config", path).CombinedOutput()
 			require.NoError(t, err, "%s", output)
 			assert.NotContains(t, string(output), "deprecated")
 		})

@@ -126,15 +126,9 @@ var neverRefuses = []string{"span_metrics", "nop", "flame_graph"}
 // files are the exporters that write to files.
 var files = []string{"otlp_json_file", "file"}
 
-// deliveredTwice are the hand-overs that a retry may deliver twice to one of their consumers, with
-// documented consequences.
-var deliveredTwice = map[string]string{
-	// A queue would lose spans at kill -9. The comment above the pipeline describes the effect of a
-	// full disk on the counts.
-	"standalone.yaml traces": "otlp_json_file/spans",
-	// The other consumer recognises spans that it has.
-	"calls.yaml traces/kept": "otlp_json_file/spans",
-}
+// deliveredTwice are the hand-overs that a retry may deliver twice to one of their consumers. The
+// other consumer recognises spans that it has.
+var deliveredTwice = map[string]string{"standalone.yaml traces/kept": "otlp_json_file/spans"}
 
 // componentType returns the type of a component's ID, "otlp_json_file" for "otlp_json_file/spans".
 func componentType(id string) string {
@@ -258,14 +252,18 @@ func storageViolations(where, id string, config collectorConfig) []string {
 	return nil
 }
 
-// orderViolations checks which components a pipeline has, and their order. A pipeline that only receives
-// from connectors needs no memory limiter: one in front of the connector refuses early enough.
+// orderViolations checks which components a pipeline has, and their order. A memory limiter has to be
+// in front of a connector: behind it, it refuses data that the connector must then hold or drop.
 func orderViolations(where string, traces bool, p pipelineConfig, config collectorConfig) []string {
 	var broken []string
 	if indexOfType(p.Processors, "batch") >= 0 {
 		broken = append(broken, where+": the batch processor reports success before delivery; batch in the exporter's sending_queue")
 	}
-	isReceiver := func(id string) bool { _, connector := config.Connectors[id]; return !connector }
+	isConnector := func(id string) bool { _, is := config.Connectors[id]; return is }
+	isReceiver := func(id string) bool { return !isConnector(id) }
+	if slices.ContainsFunc(p.Receivers, isConnector) && indexOfType(p.Processors, "memory_limiter") >= 0 {
+		broken = append(broken, where+": memory_limiter refuses data of a connector; it belongs in front of the connector")
+	}
 	if slices.ContainsFunc(p.Receivers, isReceiver) && (len(p.Processors) == 0 || componentType(p.Processors[0]) != "memory_limiter") {
 		broken = append(broken, where+": memory_limiter has to be first")
 	}
@@ -450,6 +448,7 @@ service:
 		{"a batch processor", "stack_pairing,", "stack_pairing, batch/x,", "the batch processor reports success before delivery"},
 		{"no memory limiter", "memory_limiter, ", "", "memory_limiter has to be first"},
 		{"a receiver beside a connector without a memory limiter", "receivers: [span_metrics]", "receivers: [span_metrics, bytefrog]", "memory_limiter has to be first"},
+		{"a memory limiter behind a connector", "receivers: [span_metrics]", "receivers: [span_metrics], processors: [memory_limiter]", "memory_limiter refuses data of a connector"},
 		{"sampling before pairing", "stack_pairing, tail_sampling", "tail_sampling, stack_pairing", "tail_sampling samples batches"},
 		{"sampling without pairing", "stack_pairing, ", "", "tail_sampling samples batches"},
 		{"a second consumer without a queue", "[otlp_grpc, span_metrics]", "[otlp_grpc, file]", "file has none"},

@@ -224,7 +224,7 @@ func conclude(s *summary, o Options, saved bool) error {
 	if !o.Keep {
 		pages += " while the collector runs (DEMO_KEEP=true lets it run)"
 	}
-	fmt.Fprintf(o.Out, "\nWhere to look:\n\n  flame graph  %s\n  spans    %s (kept traces, OTLP JSON%s)\n  metrics  %s\n  logs     %s\n  the collector's own log  %s\n",
+	fmt.Fprintf(o.Out, "\nWhere to look:\n\n  flame graph  %s\n  spans        %s (traces that the configuration keeps, OTLP JSON%s)\n  metrics      %s\n  logs         %s\n  its own log  %s\n",
 		pages, name, size, metrics, filepath.Join(o.Data, logsName), o.logFile())
 	if s.calls != o.Calls {
 		return fmt.Errorf("expected %s calls, got %s: see %s", figures.Count(o.Calls), figures.Count(s.calls), o.logFile())

@@ -153,7 +153,7 @@ type accounts struct {
 }
 
 func sizeOf(s *stream) size {
-	return size{int64(streamMemory + s.Bytes() + s.origin.bytes), int64(s.Waiting()), int64(s.OpenFrames())}
+	return size{int64(streamMemory + s.Bytes() + s.origin.bytes), s.UndecidedBytes(), int64(s.Waiting()), int64(s.OpenFrames())}
 }
 
 // settle updates the account of the stream, and adds the counters and the sums of f.
@@ -387,13 +387,13 @@ func (sh *shard) spare() {
 	}
 }
 
-// largest returns the stream with the most memory, and its bytes.
-func (sh *shard) largest() (id callevent.StreamID, most int64) {
+// largest returns the stream with the most memory under a bound, and its bytes.
+func (sh *shard) largest(by bound) (id callevent.StreamID, most int64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for i, s := range sh.streams {
-		if s.size.bytes > most {
-			id, most = i, s.size.bytes
+		if bytes := s.size.under(by); bytes > most {
+			id, most = i, bytes
 		}
 	}
 	return id, most
@@ -430,27 +430,33 @@ func (sh *shard) decideUntil(id callevent.StreamID, last time.Duration, enough f
 	return since, waits
 }
 
-// lighten frees memory of the stream, if it is there, and returns the bytes that it held. The
-// stream decides its traces early. If no call waits, it gives up gaps, oldest first, until memory
-// is free. If no event waits either, it forgets its names and open frames. If that frees nothing,
-// it ends.
-func (sh *shard) lighten(id callevent.StreamID, f *finished) (held int64) {
+// lighten frees memory of the stream under a bound, if the stream is there, and returns the bytes that it held:
+//
+//  1. For the memory budget it decides the traces of the stream early.
+//  2. If that frees nothing, the stream gives up its gaps, oldest first, until memory is free.
+//  3. If no event waits either, it forgets its names and open frames.
+//  4. If that frees nothing, the stream ends.
+func (sh *shard) lighten(id callevent.StreamID, by bound, f *finished) (held int64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	s := sh.streams[id]
 	if s == nil {
 		return 0
 	}
-	held = s.size.bytes
+	held = s.size.under(by)
 	f.origin, f.client = s.origin, s.client
-	before := s.Bytes()
-	freed := s.DecideAll(&f.Output)
-	for s.Bytes() >= before && s.GiveUpOldest(&f.Output) {
+	now := func() int64 {
+		size := sizeOf(s)
+		return size.under(by)
+	}
+	before := now()
+	freed := by == boundBudget && s.DecideAll(&f.Output)
+	for now() >= before && s.GiveUpOldest(&f.Output) {
 		freed = true
 	}
 	if !freed {
 		s.Forget(&f.Output)
-		if s.Bytes() >= before {
+		if now() >= before {
 			sh.endOne(id, callevent.CauseLimit, f)
 			return held
 		}

@@ -248,7 +248,8 @@ func (s *streams) offerUntil(ctx context.Context) {
 // the memory budget of the process:
 //
 //  1. It frees memory that is not in use.
-//  2. The stream with the most memory gives up its oldest gaps.
+//  2. The stream with the most memory gives up its oldest gaps. Undecided calls count only for
+//     the memory budget. Then the stream decides its traces first.
 //  3. If nothing waits in it, it forgets its names and open frames instead. Other streams do
 //     not pay for it, even if events wait in them.
 //
@@ -271,7 +272,7 @@ func (s *streams) lighten(ctx context.Context, most int64) {
 			return
 		}
 		before, waited := s.accounts.bytes.Load(), s.accounts.waiting.Load()
-		sh, id := s.largest()
+		sh, id := s.largest(by)
 		if sh == nil {
 			return
 		}
@@ -310,7 +311,7 @@ func (s *streams) makeRoom(ctx context.Context, in *shard, id callevent.StreamID
 		defer cancel()
 		f.Full, f.unheld = func() { s.deliver(ctx, f) }, true
 	}
-	held := in.lighten(id, f)
+	held := in.lighten(id, by, f)
 	s.telemetry.ShedStreams.Add(ctx, 1, s.telemetry.bounds[by])
 	if line := s.burst.Check(zap.WarnLevel, "Call streams hold too much memory: the largest one gave up its oldest gap, or its names and open calls"); line != nil {
 		line.Write(zap.String("bound", string(by)), zap.Stringer("stream", id), zap.Int64("stream_bytes", held), zap.Int64("excess_bytes", over),
@@ -325,11 +326,11 @@ var remedies = map[bound]string{
 	boundBudget: "raise limit_mib of the extension memory_budget, or trace less",
 }
 
-// largest finds the stream with the most memory.
-func (s *streams) largest() (in *shard, id callevent.StreamID) {
+// largest finds the stream with the most memory under a bound.
+func (s *streams) largest(by bound) (in *shard, id callevent.StreamID) {
 	var most int64
 	for i := range s.shards {
-		if found, n := s.shards[i].largest(); n > most {
+		if found, n := s.shards[i].largest(by); n > most {
 			in, id, most = &s.shards[i], found, n
 		}
 	}

@@ -316,6 +316,33 @@ func TestAStreamWithANewResourceDecidesItsTraces(t *testing.T) {
 	assert.Equal(t, 3, traces.spans)
 }
 
+// A receiver reports on its agent in attributes of the scope, also while a trace goes on.
+func TestAStreamWithANewAttributeOfItsScopeDecidesNothing(t *testing.T) {
+	to := allOutputs()
+	b := newBench(t, keeping(patient(), KeepConfig{Ratio: 1}), to)
+	report := func(missing int64, td ptrace.Traces) {
+		td.ResourceSpans().At(0).ScopeSpans().At(0).Scope().Attributes().PutInt("callbraid.missing.classes", missing)
+		b.handOver(td)
+	}
+	main := &program{id: callevent.StreamID{0: 1, 8: 1, 15: 1}, service: "shop", events: []event{
+		{kind: callevent.KindEnter, function: &callevent.Function{Qualified: "main", Display: "main"}},
+	}}
+	report(0, main.handOvers(t, delivery{packers: 1, batch: 1}, rand.New(rand.NewPCG(1, 1)))[0])
+	report(0, whole(t, 1, "shop", "f", 1, 1, false))
+	report(1, whole(t, 1, "shop", "f", 3, 1, false))
+	assert.Zero(t, to.traces.spans)
+	b.send()
+	assert.Equal(t, []map[string]int64{{"f": 2}}, to.metrics.calls())
+	assert.EqualValues(t, 2, samples(to.profiles.profiles))
+	report(1, whole(t, 1, "shop", "f", 5, 1, true))
+	require.Len(t, to.traces.traces, 1)
+	assert.Equal(t, 4, to.traces.spans)
+	missing, _ := to.traces.traces[0].ResourceSpans().At(0).ScopeSpans().At(0).Scope().Attributes().Get("callbraid.missing.classes")
+	assert.EqualValues(t, 1, missing.Int(), "the last report")
+	assert.Zero(t, b.sum("early_decisions"))
+	b.shut()
+}
+
 // One refusal does not lose the last points of a stream.
 func TestRefusedMetricsAreSentAgain(t *testing.T) {
 	metrics := newOutput()

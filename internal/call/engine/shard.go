@@ -99,7 +99,7 @@ type finished struct {
 // deliverSums passes on the sums of a step.
 func (f *finished) deliverSums() {
 	for i := range f.sums {
-		f.sums[i].of.sums.add(&f.sums[i].Increment)
+		f.sums[i].deliver()
 	}
 	for _, o := range f.ended {
 		o.sums.end()
@@ -139,10 +139,15 @@ func (s *stream) endSums(f *finished) {
 		return
 	}
 	s.origin.sums.ended = true
+	s.takeSums(f)
+	f.ended = append(f.ended, s.origin)
+}
+
+// takeSums moves the growth of the sums to f.
+func (s *stream) takeSums(f *finished) {
 	if inc := s.TakeSums(); len(inc.ByFunction) > 0 {
 		f.sums = append(f.sums, increment{s.origin, inc})
 	}
-	f.ended = append(f.ended, s.origin)
 }
 
 // accounts have the sums of all streams, and their telemetry.
@@ -188,8 +193,7 @@ func (sh *shard) accept(b *callevent.Batch, c carrier, from client.Info, now tim
 		sh.accounts.countStream(1)
 	}
 	if s.origin == nil || !s.origin.is(c, b) {
-		s.leaveOrigin(f)
-		s.origin = sh.newOrigin(c, b)
+		sh.changeOrigin(s, c, b, f)
 	}
 	s.client, s.turn = from, sh.accounts.turn.Add(1)
 	s.noteBatch(b, now, sh.settings.MaxWait)
@@ -200,14 +204,23 @@ func (sh *shard) accept(b *callevent.Batch, c carrier, from client.Info, now tim
 	sh.accounts.settle(s, f)
 }
 
-// newOrigin copies the resource and scope of a batch, and begins their sums.
-func (sh *shard) newOrigin(c carrier, b *callevent.Batch) *origin {
-	o := newOrigin(c, b, sh.shown)
-	o.states = sh.states
-	if sh.sums != nil {
-		o.sums.to = sh.sums.Begin(o.Source)
+// changeOrigin gives the stream the resource and scope of a batch. If only attributes of the scope have changed,
+// the sums and the traces of the stream go on: a trace that is kept later has the new attributes.
+func (sh *shard) changeOrigin(s *stream, c carrier, b *callevent.Batch, f *finished) {
+	next := newOrigin(c, b, sh.shown)
+	next.states = sh.states
+	switch {
+	case s.origin != nil && s.origin.isExceptForScope(c, b):
+		s.takeSums(f)
+		next.sums = s.origin.sums
+	default:
+		s.leaveOrigin(f)
+		next.sums = &originSums{}
+		if sh.sums != nil {
+			next.sums.to = sh.sums.Begin()
+		}
 	}
-	return o
+	s.origin = next
 }
 
 // newStream returns a stream without events. Only the selection of traces needs its identity.
@@ -350,7 +363,7 @@ func (sh *shard) takeSums() {
 			return
 		}
 		if o, inc := sh.takeSumsOf(id); o != nil {
-			o.sums.to.Add(&inc)
+			o.sums.to.Add(&inc, &o.Source)
 			o.sums.mu.Unlock()
 		}
 	}

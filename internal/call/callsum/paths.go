@@ -95,7 +95,7 @@ func (p *paths) child(path Path) uint32 {
 	if number != 0 {
 		return number
 	}
-	if !p.settings.reserve() {
+	if !p.settings.reserve(p.made()) {
 		return p.theRest()
 	}
 	number = p.append(path)
@@ -155,12 +155,15 @@ func (p *paths) take() ([]Path, []PathValues) {
 }
 
 // release returns the room of the paths to the other streams.
-func (p *paths) release() {
-	made := len(p.all) - 1
+func (p *paths) release() { p.settings.made.Add(-p.made()) }
+
+// made is the number of paths without the top and the rest.
+func (p *paths) made() int64 {
+	made := int64(len(p.all) - 1)
 	if p.rest != 0 {
 		made--
 	}
-	p.settings.made.Add(-int64(made))
+	return made
 }
 
 // bytes is the memory of the paths.

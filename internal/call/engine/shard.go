@@ -209,11 +209,10 @@ func (sh *shard) accept(b *callevent.Batch, c carrier, from client.Info, now tim
 func (sh *shard) changeOrigin(s *stream, c carrier, b *callevent.Batch, f *finished) {
 	next := newOrigin(c, b, sh.shown)
 	next.states = sh.states
-	switch {
-	case s.origin != nil && s.origin.isExceptForScope(c, b):
+	if s.origin != nil && s.origin.isExceptForScope(c, b) {
 		s.takeSums(f)
 		next.sums = s.origin.sums
-	default:
+	} else {
 		s.leaveOrigin(f)
 		next.sums = &originSums{}
 		if sh.sums != nil {

@@ -87,7 +87,7 @@ func (m *Metrics) seriesOf(from *origin.Origin) (*series, bound) {
 	if s := m.byKey[from.Key]; s != nil {
 		return s, noBound
 	}
-	if full := m.full(len(m.origins), bytesOfSeries+bytesOfRest+from.Bytes); full != noBound && from != m.unnamed {
+	if full := m.full(len(m.origins), 0, bytesOfSeries+bytesOfRest+from.Bytes, 0); full != noBound && from != m.unnamed {
 		s, _ := m.seriesOf(m.unnamed)
 		return s, full
 	}
@@ -207,11 +207,6 @@ func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.
 // streams whose last values it sends end in the interval after it.
 func (m *Metrics) Hurry() { m.isHurried = true }
 
-// isFull reports whether other programs need the room of ended ones.
-func (m *Metrics) isFull() bool {
-	return max(m.functions, len(m.origins)) >= m.settings.MaxFunctions || m.isRefused
-}
-
 // forgets reports whether the series of an origin ended. If so it frees their room.
 func (m *Metrics) forgets(s *series, now pcommon.Timestamp) bool {
 	s.durations = pmetric.ExponentialHistogramDataPointSlice{}
@@ -222,7 +217,7 @@ func (m *Metrics) forgets(s *series, now pcommon.Timestamp) bool {
 		if s.ended == 0 {
 			s.ended = now
 		}
-		s.isFinal = now >= s.ended+pcommon.Timestamp(m.settings.Expiration) || m.isFull() || m.isHurried
+		s.isFinal = now >= s.ended+pcommon.Timestamp(m.settings.Expiration) || m.isRefused || m.isHurried
 		return false
 	}
 	delete(m.byKey, s.origin.Key)

@@ -599,6 +599,28 @@ func TestAnOutputThatBlocksLeavesTimeForTheOthers(t *testing.T) {
 	}
 }
 
+// A backend of traces that is away for some time costs no numbers.
+func TestMetricsAndProfilesGoOnWhileTracesAreRefused(t *testing.T) {
+	to := allOutputs()
+	b := newBench(t, patient(), to)
+	to.traces.answerWith(func(context.Context) error { return errFull })
+	for n := range uint64(10) {
+		b.handOver(whole(t, 1, "shop", "f", 2*n, 1, false))
+		b.send()
+	}
+	assert.EqualValues(t, 10, to.metrics.calls()[9]["f"])
+	assert.EqualValues(t, 10, samples(to.profiles.profiles))
+	assert.EqualValues(t, 10, b.sum("held_spans"))
+	assert.Zero(t, b.sum("refused_calls"))
+	to.traces.answerWith(nil)
+	require.Eventually(t, func() bool {
+		to.traces.mu.Lock()
+		defer to.traces.mu.Unlock()
+		return to.traces.spans == 10
+	}, time.Minute, 10*time.Millisecond, "the timers deliver held spans")
+	b.shut()
+}
+
 // A step that finishes many calls delivers under the lock of its shard.
 func TestBlockedTracesDelayNeitherTheOtherStreamsNorTheShutdown(t *testing.T) {
 	to := outputs{traces: newOutput(), metrics: newOutput()}
@@ -619,7 +641,9 @@ func TestBlockedTracesDelayNeitherTheOtherStreamsNorTheShutdown(t *testing.T) {
 				_ = i.ConsumeTraces(context.Background(), td)
 			}
 		})
-		<-blocked
+		if i == 0 {
+			<-blocked
+		}
 	}
 	require.Eventually(t, func() bool {
 		to.metrics.mu.Lock()

@@ -37,6 +37,8 @@ type delivery struct {
 	holding func(change int)
 	// isFull reports whether the memory budget demands memory. Then no more spans are held.
 	isFull func() bool
+	// goesOn: hand-overs are accepted while there is room for held spans, because their calls count in sums.
+	goesOn bool
 	// life ends at the shutdown timeout. Nothing waits after that.
 	life context.Context
 
@@ -60,12 +62,21 @@ type held struct {
 	spans, bytes int
 }
 
+// slowCall is the time of a call to the next component after which further spans are held, if hand-overs go on.
+const slowCall = time.Second
+
+var errSlow = errors.New("an earlier call to the next component has not returned")
+
 // deliver delivers the spans that build returns, or holds or drops them. Held spans go first.
 // It calls build again if the next component may have changed refused spans.
 func (d *delivery) deliver(ctx context.Context, build func() ptrace.Traces) {
 	traces := build()
 	if d.spans.Load() > 0 {
 		d.hold(ctx, traces, d.whyHeld())
+		return
+	}
+	if d.goesOn && d.clock.hasCallSince(slowCall) {
+		d.hold(ctx, traces, errSlow)
 		return
 	}
 	spans := traces.SpanCount()
@@ -125,8 +136,13 @@ func (d *delivery) enqueue(h held, why error, must bool) bool {
 	d.bytes += h.bytes
 	d.heldBytes.Store(int64(d.bytes))
 	d.count(h.spans)
-	d.clock.refuse(true)
+	d.clock.refuse(!d.goesOn || d.bytes >= d.maxBytes)
 	return true
+}
+
+// canGoOn reports whether hand-overs are accepted while spans are held.
+func (d *delivery) canGoOn() bool {
+	return d.goesOn && d.heldBytes.Load() < int64(d.maxBytes) && !d.isFull()
 }
 
 // whyHeld is the reason why spans are held.
@@ -219,6 +235,9 @@ func (d *delivery) replaceFirst(part ptrace.Traces) {
 	d.bytes += bytes - first.bytes
 	d.heldBytes.Store(int64(d.bytes))
 	d.count(spans - first.spans)
+	if d.goesOn {
+		d.clock.refuse(d.bytes >= d.maxBytes)
+	}
 	if spans > 0 {
 		first.traces, first.spans, first.bytes = part, spans, bytes
 		return

@@ -91,7 +91,7 @@ func (s *streams) init(set *Settings, cfg *Config, roots func(string) bool, cloc
 	}
 	s.delivery = delivery{
 		next: next, clock: clock, maxBytes: cfg.Limits.MaxHeldMiB << 20,
-		life: life, offering: make(chan struct{}, 1),
+		life: life, offering: make(chan struct{}, 1), goesOn: set.Sums != nil,
 		dropped: s.dropped,
 		isFull:  func() bool { return s.excess() > 0 },
 		holding: func(change int) { s.telemetry.HeldSpans.Add(context.Background(), int64(change)) },
@@ -220,9 +220,9 @@ func (s *streams) shardIndex(id callevent.StreamID) uint64 {
 func (s *streams) shardOf(id callevent.StreamID) *shard { return &s.shards[s.shardIndex(id)] }
 
 // expire gives up overdue events. Events of a hand-over under way are not overdue, and while
-// the next component refuses the clock stands still.
+// hand-overs are refused the clock stands still.
 func (s *streams) expire(ctx context.Context) {
-	if s.delivery.offerHeld(ctx) != nil {
+	if s.delivery.offerHeld(ctx) != nil && !s.delivery.canGoOn() {
 		return
 	}
 	now := s.clock.settledUntil()

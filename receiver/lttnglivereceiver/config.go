@@ -13,9 +13,9 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
 	"github.com/callbraid/callbraid/internal/lttng/process"
+	"github.com/callbraid/callbraid/internal/lttng/session"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
-	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
 )
 
 // Config is the configuration of the receiver.

@@ -13,8 +13,8 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/session"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
-	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
 )
 
 // watcher lists the sessions of the relay daemon, on a connection of its own, and reads those that

@@ -15,8 +15,8 @@ import (
 
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/session"
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
-	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
 )
 
 // shop returns a session of that name, with two events in its own trace. It is closed after it was read.

@@ -26,8 +26,10 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor/processortest"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
@@ -35,6 +37,7 @@ import (
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
 	"github.com/callbraid/callbraid/internal/testkit/heapsize"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
 
 var (
@@ -142,6 +145,7 @@ type bench struct {
 	inputs    []consumer.Traces
 	pairer    *pairer
 	telemetry *componenttest.Telemetry
+	logs      *observer.ObservedLogs
 	shut      func()
 }
 
@@ -157,6 +161,9 @@ func newBenchIn(t testing.TB, host component.Host, cfg *Config, to outputs) *ben
 	require.NoError(t, cfg.Validate())
 	f, set := NewFactory().(xconnector.Factory), connectortest.NewNopSettings(metadata.Type)
 	set.TelemetrySettings = b.telemetry.NewTelemetrySettings()
+	var core zapcore.Core
+	core, b.logs = observer.New(zap.WarnLevel)
+	set.Logger = zap.New(core)
 	var all []*input
 	if to.profiles != nil {
 		i, err := f.CreateTracesToProfiles(t.Context(), set, cfg, to.profiles)
@@ -246,6 +253,25 @@ func TestAHandOverToThreePipelinesCountsOnce(t *testing.T) {
 	assert.Equal(t, 10, to.traces.spans)
 	assert.EqualValues(t, 10, samples(to.profiles.profiles))
 	assert.Equal(t, []map[string]int64{{"f": 10}}, to.metrics.calls())
+	b.shut()
+}
+
+// The processor leaves the connector spans, and nothing to count.
+func TestAProcessorInFrontOfTheConnectorIsLoggedOnce(t *testing.T) {
+	const line = "Remove it from the pipeline"
+	to := allOutputs()
+	b := newBench(t, patient(), to)
+	b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
+	assert.Zero(t, b.logs.FilterMessageSnippet(line).Len())
+	f := stackpairingprocessor.NewFactory()
+	processor, err := f.CreateTraces(t.Context(), processortest.NewNopSettings(f.Type()), f.CreateDefaultConfig(), b.inputs[2])
+	require.NoError(t, err)
+	for n := range uint64(3) {
+		require.NoError(t, processor.ConsumeTraces(t.Context(), whole(t, 2, "shop", "f", 2*n, 1, false)))
+	}
+	assert.Equal(t, 4, to.traces.spans)
+	assert.Equal(t, 1, b.logs.FilterMessageSnippet(line).Len())
+	require.NoError(t, processor.Shutdown(t.Context()))
 	b.shut()
 }
 
@@ -754,9 +780,7 @@ func TestTheOwnMetricsOfTheOutputs(t *testing.T) {
 func TestCallsWithoutRoomAreCountedAndLogged(t *testing.T) {
 	cfg := patient()
 	cfg.Metrics.MaxFunctions, cfg.Profiles.MaxPaths = 1, 1
-	core, logs := observer.New(zap.WarnLevel)
 	b := newBench(t, cfg, allOutputs())
-	b.pairer.sums.folded = folded(b.pairer.telemetry.ConnectorStackPairingFoldedCalls, zap.New(core))
 	b.handOver(whole(t, 1, "shop", "f", 0, 3, false))
 	b.handOver(whole(t, 1, "shop", "g", 6, 4, false))
 	b.send()
@@ -767,8 +791,8 @@ func TestCallsWithoutRoomAreCountedAndLogged(t *testing.T) {
 	assert.EqualValues(t, 9, b.sum("folded_calls", "max_functions"))
 	assert.EqualValues(t, 9, b.sum("folded_calls", "max_paths"))
 	assert.Zero(t, b.sum("folded_calls", "max_sums_mib"))
-	assert.Equal(t, 1, logs.FilterMessageSnippet("raise metrics.max_functions").Len(), "one line in a burst")
-	assert.Equal(t, 1, logs.FilterMessageSnippet("raise profiles.max_paths").Len())
+	assert.Equal(t, 1, b.logs.FilterMessageSnippet("raise metrics.max_functions").Len(), "one line in a burst")
+	assert.Equal(t, 1, b.logs.FilterMessageSnippet("raise profiles.max_paths").Len())
 	b.shut()
 }
 

@@ -14,6 +14,8 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/call/pairingmark"
 )
 
 // dropReason is the reason why spans were dropped. Its text is the metric's attribute.
@@ -80,7 +82,7 @@ func (d *delivery) deliver(ctx context.Context, build func() ptrace.Traces) {
 		return
 	}
 	spans := traces.SpanCount()
-	err := d.next.ConsumeTraces(ctx, traces)
+	err := d.next.ConsumeTraces(pairingmark.Paired(ctx), traces)
 	if err == nil {
 		return
 	}
@@ -171,7 +173,7 @@ func (d *delivery) offerHeld(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		err := d.next.ConsumeTraces(client.NewContext(ctx, first.client), d.offer(first.traces))
+		err := d.next.ConsumeTraces(pairingmark.Paired(client.NewContext(ctx, first.client)), d.offer(first.traces))
 		if err = d.answer(first, err); err != nil {
 			return err
 		}

@@ -131,7 +131,8 @@ func (p *pairer) startEngine(ctx context.Context, host component.Host) error {
 	return p.engine.Start(ctx, host)
 }
 
-// shutdown ends all streams. It delivers their spans and sums until the shutdown timeout.
+// shutdown ends all streams. It delivers their spans and sums until the shutdown timeout. The engine comes
+// first: the sender may be in a component that does not return.
 func (p *pairer) shutdown(ctx context.Context) (err error) {
 	p.stopping.Do(func() {
 		p.forget()

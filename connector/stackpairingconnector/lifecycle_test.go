@@ -23,6 +23,7 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/consumer/consumererror/xconsumererror"
 	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -686,6 +687,76 @@ func TestBlockedTracesDelayNeitherTheOtherStreamsNorTheShutdown(t *testing.T) {
 	assert.EqualValues(t, 5_000, all[len(all)-1]["f1"])
 }
 
+// A message is made while the sums are locked, and sent after that.
+func TestTheEndOfAStreamDoesNotWaitForADelivery(t *testing.T) {
+	for _, which := range []string{"metrics", "profiles"} {
+		t.Run(which, func(t *testing.T) {
+			to := allOutputs()
+			b := newBench(t, patient(), to)
+			b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
+			blocked, goOn, sent := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			var once sync.Once
+			map[string]*output{"metrics": to.metrics, "profiles": to.profiles}[which].answerWith(func(context.Context) error {
+				once.Do(func() { close(blocked) })
+				<-goOn
+				return nil
+			})
+			go func() {
+				defer close(sent)
+				b.send()
+			}()
+			<-blocked
+			ended := make(chan struct{})
+			last := whole(t, 1, "shop", "f", 2, 1, true)
+			go func() {
+				defer close(ended)
+				b.handOver(last)
+			}()
+			select {
+			case <-ended:
+			case <-time.After(time.Minute):
+				t.Error("the end of a stream waits for a delivery")
+			}
+			close(goOn)
+			<-sent
+			<-ended
+			b.shut()
+			assert.EqualValues(t, 2, samples(to.profiles.profiles))
+		})
+	}
+}
+
+// The sender may be inside a component that does not return. The spans of open calls are delivered first.
+func TestAShutdownDeliversSpansBeforeItWaitsForTheSender(t *testing.T) {
+	to := outputs{traces: newOutput(), metrics: newOutput()}
+	cfg := patient()
+	cfg.Interval = 100 * time.Millisecond
+	b := newBench(t, cfg, to)
+	b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
+	blocked, delivered := make(chan struct{}), make(chan struct{})
+	var once, twice sync.Once
+	to.metrics.answerWith(func(context.Context) error {
+		once.Do(func() { close(blocked) })
+		select {
+		case <-delivered:
+		case <-time.After(time.Minute):
+			t.Error("the shutdown waits for the sender first")
+		}
+		return nil
+	})
+	<-blocked
+	main := &program{id: callevent.StreamID{0: 2, 8: 2, 15: 1}, service: "shop", events: []event{
+		{kind: callevent.KindEnter, function: &callevent.Function{Qualified: "main", Display: "main"}},
+	}}
+	b.handOver(main.handOvers(t, delivery{packers: 1, batch: 1}, rand.New(rand.NewPCG(1, 1)))[0])
+	to.traces.answerWith(func(context.Context) error {
+		twice.Do(func() { close(delivered) })
+		return nil
+	})
+	b.shut()
+	assert.Equal(t, 2, to.traces.spans)
+}
+
 func TestTheMemoryBudgetCountsSumsUntilTheyAreSent(t *testing.T) {
 	all := budget.New(100 << 20)
 	t.Cleanup(all.Stop)
@@ -704,15 +775,37 @@ func TestTheMemoryBudgetCountsSumsUntilTheyAreSent(t *testing.T) {
 	assert.Zero(t, all.Used())
 }
 
-// A reload makes another instance with the same ID and another configuration.
-func TestAReloadBeginsAgain(t *testing.T) {
-	for range 2 {
-		metrics := newOutput()
-		b := newBench(t, patient(), outputs{metrics: metrics})
-		b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
+// A reload makes another instance with the same ID and another configuration. Nothing that the former one
+// accepted is lost, and the new one counts from 0, from a later time on.
+func TestAReloadLosesNoCall(t *testing.T) {
+	var lastStart pcommon.Timestamp
+	for _, interval := range []time.Duration{time.Hour, 2 * time.Hour} {
+		to := allOutputs()
+		cfg := keeping(patient(), KeepConfig{Functions: []FunctionConfig{{Name: "main"}}})
+		cfg.Interval = interval
+		b := newBench(t, cfg, to)
+		main := &program{id: callevent.StreamID{0: 1, 8: 1, 15: 1}, service: "shop", events: []event{
+			{kind: callevent.KindEnter, function: &callevent.Function{Qualified: "main", Display: "main"}},
+		}}
+		b.handOver(main.handOvers(t, delivery{packers: 1, batch: 1}, rand.New(rand.NewPCG(1, 1)))[0])
+		b.handOver(whole(t, 1, "shop", "f", 1, 3, false))
+		b.send()
+		b.handOver(whole(t, 1, "shop", "f", 7, 2, false))
+		assert.Zero(t, to.traces.spans, "undecided")
 		b.shut()
-		assert.Equal(t, []map[string]int64{{"f": 1}}, metrics.calls())
-		require.Error(t, b.inputs[0].ConsumeTraces(t.Context(), whole(t, 1, "shop", "f", 2, 1, false)))
+		require.Error(t, b.inputs[2].ConsumeTraces(t.Context(), whole(t, 1, "shop", "f", 11, 1, false)))
+
+		assert.Equal(t, 6, to.traces.spans, "main keeps its trace")
+		assert.Equal(t, []map[string]int64{{"f": 3}, {"f": 5, "main": 1}}, to.metrics.calls())
+		assert.EqualValues(t, 3, samples(to.profiles.profiles[:1]))
+		assert.EqualValues(t, 3, samples(to.profiles.profiles[1:]), "the growth since then")
+		for _, md := range to.metrics.metrics {
+			point := md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().At(0)
+			assert.Greater(t, point.StartTimestamp(), lastStart)
+			assert.Greater(t, point.Timestamp(), point.StartTimestamp())
+		}
+		last := to.metrics.metrics[1].ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().At(0)
+		lastStart = last.Timestamp()
 	}
 }
 

@@ -648,6 +648,27 @@ func TestMetricsAndProfilesGoOnWhileTracesAreRefused(t *testing.T) {
 	b.shut()
 }
 
+func TestTheLastSumsOfAStreamDoNotWaitForItsSpans(t *testing.T) {
+	to := allOutputs()
+	b := newBench(t, patient(), to)
+	blocked, goOn := make(chan struct{}), make(chan struct{})
+	to.traces.answerWith(func(context.Context) error {
+		close(blocked)
+		<-goOn
+		return nil
+	})
+	var group sync.WaitGroup
+	last := whole(t, 1, "shop", "f", 0, 3, true)
+	group.Go(func() { assert.NoError(t, b.inputs[2].ConsumeTraces(context.Background(), last)) })
+	<-blocked
+	b.send()
+	assert.Equal(t, []map[string]int64{{"f": 3}}, to.metrics.calls())
+	assert.EqualValues(t, 3, samples(to.profiles.profiles))
+	close(goOn)
+	group.Wait()
+	b.shut()
+}
+
 // A step that finishes many calls delivers under the lock of its shard.
 func TestBlockedTracesDelayNeitherTheOtherStreamsNorTheShutdown(t *testing.T) {
 	to := outputs{traces: newOutput(), metrics: newOutput()}

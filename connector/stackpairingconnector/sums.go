@@ -164,13 +164,14 @@ func (s *streamSums) open(from *engine.Source) {
 	}
 }
 
-// metricsOrigin returns the origin of metrics, without attributes of the scope. They report on the agent,
-// and change while the program runs. Each change would begin new series in Prometheus.
+// metricsOrigin returns the origin of metrics, without attributes and schema of the scope. The attributes report
+// on the agent, and change while the program runs. Each change would begin new series in Prometheus. The schema
+// is not sent, so two of them must not make two series of one name.
 func metricsOrigin(from *engine.Source) *origin.Origin {
 	scope := pcommon.NewInstrumentationScope()
 	scope.SetName(from.Scope.Name())
 	scope.SetVersion(from.Scope.Version())
-	return origin.New(from.Resource, from.ResourceSchemaURL, scope, from.ScopeSchemaURL)
+	return origin.New(from.Resource, from.ResourceSchemaURL, scope, "")
 }
 
 // Add adds an increment.

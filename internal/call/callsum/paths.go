@@ -141,7 +141,7 @@ func (p *paths) count(path uint32, errors uint64, duration, callees int64) {
 	state := &p.states[path]
 	state.Calls++
 	state.Errors += errors
-	state.Self += max(0, duration-callees)
+	state.Self = added(state.Self, max(0, duration-callees))
 }
 
 // take returns all paths and their values since the last call of take.

@@ -4,6 +4,7 @@
 package callsum
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -121,6 +122,19 @@ func TestAStreamMakesPathsAgainWhenAnotherOneEnds(t *testing.T) {
 	paths := take(second, 2).Paths
 	if got := paths[len(paths)-1]; got != (Path{Parent: lane, Label: 1}) || paths[lane].Kind != PathLane {
 		t.Errorf("paths %+v", paths)
+	}
+}
+
+// 40,000 threads that run for three months and end together have more time than 2^63 ns.
+func TestSumsOfTimesAreNeverNegative(t *testing.T) {
+	s := New(&Settings{Paths: true, MaxPaths: 1})
+	path := s.Callee(0, 0)
+	for range 40_000 {
+		s.CountReturned(0, path, 90*24*3600*1e9, 0)
+	}
+	i := take(s, 1)
+	if f, p := i.ByFunction[0], i.Values[path]; f.Sum != math.MaxInt64 || p.Self != math.MaxInt64 || f.Calls != 40_000 {
+		t.Errorf("%d calls, %d ns, %d ns without callees", f.Calls, f.Sum, p.Self)
 	}
 }
 

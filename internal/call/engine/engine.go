@@ -177,13 +177,11 @@ func (e *Engine) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 // with few of them and few returns. The others cost much of a small hand-over.
 func (e *Engine) acceptAll(ctx context.Context, td ptrace.Traces) error {
 	batches, others := split(td)
-	if !e.delivery.canGoOn() {
-		if err := e.delivery.offerHeld(ctx); err != nil {
-			e.telemetry.RefusedCalls.Add(ctx, 1)
-			// Not wrapped: the error may name a part of the held spans, and the caller would read
-			// that as a part of td.
-			return fmt.Errorf("finished spans are held because the next component refuses them: %v", err)
-		}
+	if err := e.delivery.ready(ctx); err != nil {
+		e.telemetry.RefusedCalls.Add(ctx, 1)
+		// Not wrapped: the error may name a part of the held spans, and the caller would read
+		// that as a part of td.
+		return fmt.Errorf("finished spans are held because the next component refuses them: %v", err)
 	}
 	if len(batches) == 0 {
 		return e.next.ConsumeTraces(ctx, td)

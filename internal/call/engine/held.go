@@ -142,6 +142,15 @@ func (d *delivery) enqueue(h held, why error, must bool) bool {
 	return true
 }
 
+// ready returns nil if a hand-over can be accepted. Otherwise it has offered the held spans, and returns the
+// error that refused them.
+func (d *delivery) ready(ctx context.Context) error {
+	if d.spans.Load() == 0 || d.canGoOn() {
+		return nil
+	}
+	return d.offerHeld(ctx)
+}
+
 // canGoOn reports whether hand-overs are accepted while spans are held.
 func (d *delivery) canGoOn() bool {
 	return d.goesOn && d.heldBytes.Load() < int64(d.maxBytes) && !d.isFull()

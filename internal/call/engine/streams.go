@@ -148,7 +148,7 @@ func (s *streams) accept(ctx context.Context, c carrier) {
 }
 
 // deliverAndReuse delivers the finished calls of one stream for the client that sent it, logs
-// its losses, and reuses f.
+// its losses, and reuses f. The sums go first, because the next component can block.
 func (s *streams) deliverAndReuse(ctx context.Context, f *finished) {
 	if f.Counters.BelowResolution {
 		s.warnBelowResolution()
@@ -157,8 +157,8 @@ func (s *streams) deliverAndReuse(ctx context.Context, f *finished) {
 		s.burst.Warn("Call events did not arrive in time, so calls around them are truncated. If this repeats, raise reorder.max_wait and reorder.max_events, or find where batches are delayed or lost",
 			zap.Uint64("missing", f.Counters.Missing), zap.Uint64("late", f.Counters.Late))
 	}
-	s.deliver(ctx, f)
 	f.deliverSums()
+	s.deliver(ctx, f)
 	s.reuse(f)
 }
 

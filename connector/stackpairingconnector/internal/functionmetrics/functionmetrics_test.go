@@ -489,6 +489,24 @@ func TestSeriesOfAnEndedProgramExpire(t *testing.T) {
 	}
 }
 
+// A stream opens its series with its first call. That can be after the end of series with the same origin.
+func TestNewSeriesStartAfterTheEndOfTheFormerOnes(t *testing.T) {
+	m, none := New(Settings{MaxFunctions: 100}), NewExemplars(Settings{})
+	f := incrementOf(ended{function: "f", durations: []int64{10}})
+	quiet := m.NewStream()
+	s := m.Open(originOf("a"), start)
+	s.Add(f)
+	s.End()
+	m.Interval(start+10*second, none)
+	key := pointOf("a", "code.function.calls", "f", "")
+	require.True(t, pointsOf(t, m.Interval(start+20*second, none))[key].stale)
+	quiet.Open(originOf("a"), start+5*second)
+	quiet.Add(f)
+	got := pointsOf(t, m.Interval(start+30*second, none))[key]
+	assert.Equal(t, start+20*second, got.start)
+	assert.EqualValues(t, 1, got.count)
+}
+
 func TestSeriesStartWithTheirResource(t *testing.T) {
 	m, none := New(Settings{MaxFunctions: 1}), NewExemplars(Settings{})
 	key := func(service, function string) string {

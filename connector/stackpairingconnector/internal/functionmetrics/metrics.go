@@ -28,6 +28,8 @@ type Metrics struct {
 	unnamed *origin.Origin
 	// isHurried: the next interval ends series without streams.
 	isHurried bool
+	// forgotten is the last interval that ended series.
+	forgotten pcommon.Timestamp
 }
 
 // growth is the growth of a stream.
@@ -73,6 +75,9 @@ func (m *Metrics) Open(from *origin.Origin, start pcommon.Timestamp) *Stream {
 // Open begins the stream at a time.
 func (of *Stream) Open(from *origin.Origin, start pcommon.Timestamp) {
 	s, unnamed := of.metrics.seriesOf(from)
+	// A stream without calls until now may have begun before the end of series with the same origin. Its first
+	// calls ended after that, because an interval has all calls so far.
+	start = max(start, of.metrics.forgotten)
 	if !s.isSent && (s.start == 0 || start < s.start) {
 		s.start = start
 	}
@@ -219,6 +224,9 @@ func (m *Metrics) forgets(s *series, now pcommon.Timestamp) bool {
 		}
 		s.isFinal = now >= s.ended+pcommon.Timestamp(m.settings.Expiration) || m.isRefused || m.isHurried
 		return false
+	}
+	if s.isFinal {
+		m.forgotten = now
 	}
 	delete(m.byKey, s.origin.Key)
 	m.functions -= s.counted

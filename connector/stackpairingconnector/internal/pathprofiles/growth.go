@@ -452,7 +452,9 @@ func (g *Growth) sample(of *samples, p place, isTruncated bool) (*sample, bound)
 func (s *sample) add(v *callsum.PathValues) {
 	s.values.Calls += v.Calls
 	s.values.Errors += v.Errors
-	s.values.Self += v.Self
+	if s.values.Self += v.Self; s.values.Self < 0 {
+		s.values.Self = math.MaxInt64 // many threads ended after some months
+	}
 }
 
 // Approximate memory of entries beside their texts, with their places in slices and maps.

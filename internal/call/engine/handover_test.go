@@ -134,7 +134,7 @@ func TestHandOversGoOnWhileAnotherOneIsBlocked(t *testing.T) {
 	b.handOver(call(2, "g", 0))
 	assert.Empty(t, b.next.accepted())
 	b.tick()
-	assert.Equal(t, []string{"s2/g 0"}, b.next.accepted(), "the timers offer what is held")
+	assert.Equal(t, []string{"s2/g 0"}, b.next.accepted(), "the timers offer held spans")
 	close(goOn)
 	<-done
 	assert.Equal(t, []string{"s1/f 0"}, b.next.accepted())

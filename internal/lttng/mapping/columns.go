@@ -75,7 +75,7 @@ func (c *column) write(attributes pcommon.Map, v *ctf.Values, known *Texts, size
 			size.leaveOut(before)
 			return
 		}
-		attributes.PutStr(c.key, known.text(b))
+		attributes.PutStr(c.key, known.text(b, Text{}))
 		return
 	case formOptional:
 		if isEmpty(v, c.field) {

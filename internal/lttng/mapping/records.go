@@ -99,6 +99,7 @@ func (r *RecordPlan) useLogFields(class *ctf.EventClass, f logFields, used map[*
 		t := Text{}
 		if name != "" {
 			t = textAt(class, metadata.EventFields, name)
+			t.modified = f.runtime == runtimeJava
 			used[t.field] = true
 		}
 		return t
@@ -192,7 +193,7 @@ func (r *RecordPlan) Write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, k
 	l.SetSeverityNumber(s.number)
 	l.SetSeverityText(s.text)
 	if r.message.exists() {
-		l.Body().SetStr(size.text(validText(v, r.message.field)))
+		l.Body().SetStr(size.text(validText(v, r.message)))
 	} else {
 		l.Body().SetStr(r.name)
 	}
@@ -224,7 +225,7 @@ func (r *RecordPlan) writeThread(attributes pcommon.Map, v *ctf.Values, known *T
 	}
 	for _, name := range r.threadName {
 		if b := name.Bytes(v); len(b) > 0 {
-			attributes.PutStr(attributeThreadName, known.text(size.name(b)))
+			attributes.PutStr(attributeThreadName, known.text(size.name(b), name))
 			return
 		}
 	}
@@ -233,10 +234,10 @@ func (r *RecordPlan) writeThread(attributes pcommon.Map, v *ctf.Values, known *T
 // writePlace writes the place in the code.
 func (r *RecordPlan) writePlace(attributes pcommon.Map, v *ctf.Values, known *Texts, size *RecordSize) {
 	if function := r.function.Bytes(v); len(function) > 0 {
-		attributes.PutStr(attributeFunction, known.method(size.name(r.class.Bytes(v)), size.name(function)))
+		attributes.PutStr(attributeFunction, known.method(size.name(r.class.Bytes(v)), size.name(function), r.function))
 	}
 	if file := r.file.Bytes(v); len(file) > 0 {
-		attributes.PutStr(attributeFile, known.text(size.name(file)))
+		attributes.PutStr(attributeFile, known.text(size.name(file), r.file))
 	}
 	if r.line != nil && v.Present(r.line) {
 		writeLine(attributes, v, r.line)

@@ -10,6 +10,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/callstream"
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
 	"github.com/callbraid/callbraid/internal/lttng/symbols"
+	"github.com/callbraid/callbraid/internal/mutf8"
 )
 
 const (
@@ -93,7 +94,7 @@ func (t *nameTable) method(class, method []byte) *callstream.Function {
 	if simple > 0 && simple == len(class) {
 		simple++
 	}
-	return t.newFunction(t.scratch, t.scratch[simple:])
+	return t.newFunction(t.scratch, mutf8.DecodeBytes(t.scratch), mutf8.DecodeBytes(t.scratch[simple:]))
 }
 
 // named returns the function of a name.
@@ -102,25 +103,26 @@ func (t *nameTable) named(name []byte) *callstream.Function {
 	if f := t.functions[string(name)]; f != nil {
 		return f
 	}
-	return t.newFunction(name, name)
+	return t.newFunction(name, name, name)
 }
 
 // usedPrefix returns the part of a name that callevent.Name reads.
 func usedPrefix(name []byte) []byte { return mapping.Prefix(name, callevent.MaxNameBytes+1) }
 
-func (t *nameTable) newFunction(qualified, display []byte) *callstream.Function {
+// newFunction returns a function that events call key.
+func (t *nameTable) newFunction(key, qualified, display []byte) *callstream.Function {
 	f := &callstream.Function{Function: callevent.Function{Qualified: callevent.Name(qualified), Display: callevent.Name(display)}}
 	f.Text = f.Qualified
-	key, bytes := f.Qualified, nameBytes+len(f.Qualified)+len(f.Display)
-	if key != string(qualified) {
-		key = string(qualified)
-		bytes += len(key)
+	own, bytes := f.Qualified, nameBytes+len(f.Qualified)+len(f.Display)
+	if own != string(key) {
+		own = string(key)
+		bytes += len(own)
 	}
 	if len(t.functions) >= maxFunctions {
 		t.forgetAll()
 	}
 	t.hold(bytes)
-	t.functions[key] = f
+	t.functions[own] = f
 	return f
 }
 

@@ -182,6 +182,8 @@ func TestTheNamesOfAMethod(t *testing.T) {
 		{"shop.", "add", "shop..add", "add"},
 		{"shop.C\xff", "\xfe", "shop.C\uFFFD.\uFFFD", "C\uFFFD.\uFFFD"},
 		{"", "", "", ""},
+		// Java's modified UTF-8 has two surrogates for a character above U+FFFF, and two bytes for NUL.
+		{"shop.\xED\xA0\xBD\xED\xB8\x80", "a\xC0\x80b", "shop.\U0001F600.a\x00b", "\U0001F600.a\x00b"},
 	} {
 		f := p.names.method([]byte(test.class), []byte(test.method))
 		assert.Equal(t, test.qualified, f.Qualified)

@@ -15,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/mutf8"
 )
 
 // Trace contains the processes of a CTF trace, and makes log records and call events from its events. The group's
@@ -343,7 +344,7 @@ func (t *Trace) annotation(kind callevent.Kind, values []byte) callstream.Annota
 	if kind == callevent.KindExit {
 		key = AttributeReturnValue
 	}
-	return callstream.Annotation{Key: key, Value: callevent.StringValue(callevent.Name(values))}
+	return callstream.Annotation{Key: key, Value: callevent.StringValue(callevent.Name(mutf8.DecodeBytes(values)))}
 }
 
 // packByRule packs an event of a call rule. An exit without a function's name leaves the function entered last.

@@ -159,7 +159,7 @@ func createDefaultConfig() *Config {
 			MaxStreams:              4096,
 			MaxPacketBytes:          64 * mib,
 			MaxMetadataBytes:        ctf.MaxMetadataBytes,
-			MaxSessionMetadataBytes: 128 * mib,
+			MaxSessionMetadataBytes: 192 * mib,
 			MaxWaitingBytes:         64 * mib,
 			MaxNamesBytes:           128 * mib,
 			MaxObjectsBytes:         64 * mib,

@@ -158,7 +158,7 @@ func (r *RecordPlan) appendColumns(class *ctf.EventClass, used map[*ctf.Field]bo
 		}
 		described := descriptions(root)
 		for _, f := range root.Members {
-			if used[f] || f.Name == "" || described[f.Name] {
+			if used[f] || f.Name == "" || described[f] {
 				continue
 			}
 			key := f.Name
@@ -256,25 +256,14 @@ func writeLine(attributes pcommon.Map, v *ctf.Values, f *ctf.Field) {
 	}
 }
 
-// descriptions returns the names of fields that only contain the length of another field, or select an option of one.
-// The value of the other field contains the same information.
-func descriptions(root *ctf.Field) map[string]bool {
-	names := map[string]bool{}
+// descriptions returns the fields that only contain the length of a member of root, or select an option of one. The
+// value of that member contains the same information.
+func descriptions(root *ctf.Field) map[*ctf.Field]bool {
+	fields := map[*ctf.Field]bool{}
 	for _, m := range root.Members {
-		var ref *metadata.Ref
-		switch t := m.Type.(type) {
-		case *metadata.Array:
-			ref = t.LengthRef
-		case *metadata.Bytes:
-			ref = t.LengthRef
-		case *metadata.Variant:
-			ref = &t.Selector
-		case *metadata.Optional:
-			ref = &t.Selector
-		}
-		if ref != nil && len(ref.Path) > 0 {
-			names[strings.TrimPrefix(ref.Path[len(ref.Path)-1], "_")] = true
+		if source := m.Source(); source != nil {
+			fields[source] = true
 		}
 	}
-	return names
+	return fields
 }

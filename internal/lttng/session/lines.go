@@ -51,7 +51,7 @@ func (l *lines) warnOnce(what, message string, fields ...zap.Field) {
 const buffersForUsers = "No data is lost with buffers for each user: lttng enable-channel --userspace --buffers-uid"
 
 func (l *lines) warnPerProcess() {
-	l.warnOnce("per process", "The session has buffers for each process: relay daemons up to 2.13 discard data that was not read when a process ends. "+buffersForUsers)
+	l.warnOnce("per process", "The session has buffers for each process: if a process ends before its data is read, the relay daemon can drop the data. "+buffersForUsers)
 }
 
 func (l *lines) warnStreamCut(of string) {

@@ -29,51 +29,64 @@ type nameTable struct {
 	forgetAll func()
 
 	functions map[string]*callstream.Function
-	lanes     map[uint64]*callstream.Lane
-	lastLane  *callstream.Lane
+	lanes     map[uint64]*lane
+	lastLane  *lane
 	// byAddress are the functions at addresses, and addressBytes their approximate size.
 	byAddress    map[uint64]*callstream.Function
 	addressBytes int
 	lastFunction *callstream.Function
 	lastAddress  uint64
+	// sites are the functions around call sites. It is nil before the first of them.
+	sites *siteTable
 	// bytes is the approximate size of all names.
 	bytes int
 	// scratch is a buffer to write names in.
 	scratch []byte
 }
 
+// lane is a lane of batches with the open calls of its thread. Lanes of one thread with different names share these.
+type lane struct {
+	callstream.Lane
+	own openCalls
+	// open are the lane's own or those of an earlier lane of the thread.
+	open *openCalls
+}
+
 // open prepares the table for the first call event.
 func (t *nameTable) open() {
-	t.functions, t.lanes = map[string]*callstream.Function{}, map[uint64]*callstream.Lane{}
+	t.functions, t.lanes = map[string]*callstream.Function{}, map[uint64]*lane{}
 }
 
 // lane returns the lane of an ID, with its current name. Without a name, the last name stays. inUse is set if waiting
 // calls may refer to the lane by its last name.
-func (t *nameTable) lane(id uint64, name []byte, inUse bool) *callstream.Lane {
+func (t *nameTable) lane(id uint64, name []byte, inUse bool) *lane {
 	l := t.lastLane
 	if l == nil || l.ID != id {
 		l = t.lanes[id]
 	}
 	if l == nil {
-		l = t.newLane(id, callevent.Name(name))
+		l = t.newLane(id, callevent.Name(name), nil)
 	} else if len(name) > 0 && string(name) != l.Name {
 		if valid := callevent.Name(name); valid != l.Name {
 			if !inUse {
 				t.hold(-nameBytes - len(l.Name))
 			}
-			l = t.newLane(id, valid)
+			l = t.newLane(id, valid, l.open)
 		}
 	}
 	t.lastLane = l
 	return l
 }
 
-func (t *nameTable) newLane(id uint64, name string) *callstream.Lane {
+func (t *nameTable) newLane(id uint64, name string, open *openCalls) *lane {
 	if len(t.lanes) >= maxLanes {
 		t.forgetAll()
 	}
 	t.hold(nameBytes + len(name))
-	l := &callstream.Lane{Lane: callevent.Lane{ID: id, Name: name}}
+	l := &lane{Lane: callstream.Lane{Lane: callevent.Lane{ID: id, Name: name}}, open: open}
+	if open == nil {
+		l.open = &l.own
+	}
 	t.lanes[id] = l
 	return l
 }
@@ -151,6 +164,7 @@ func (t *nameTable) at(address uint64, objects *symbols.Objects) *callstream.Fun
 
 func (t *nameTable) lookUp(address uint64, objects *symbols.Objects) *callstream.Function {
 	named := objects.Name(address)
+	t.forgetSites()
 	if !named.Named {
 		t.shared.Telemetry.NameUnknown()
 	}
@@ -160,10 +174,38 @@ func (t *nameTable) lookUp(address uint64, objects *symbols.Objects) *callstream
 // forgetAddresses forgets the functions at addresses: another object may lie there.
 func (t *nameTable) forgetAddresses() {
 	clear(t.byAddress)
+// siteTable has the start of the function around a call site, or 0 if it is not known, for the last site of each hash
+// value.
+type siteTable [256]struct{ site, start uint64 }
+
+const siteTableBytes = 256 * 16
+
+// around returns the address of the function that contains a call site, or 0 if it is not known.
+func (t *nameTable) around(site uint64, objects *symbols.Objects) uint64 {
+	if t.sites == nil {
+		t.hold(siteTableBytes)
+		t.sites = &siteTable{}
+	}
+	known := &t.sites[site*0x9E3779B97F4A7C15>>56]
+	if known.site != site {
+		// A return address can lie behind its function, if the callee never returns.
+		known.site, known.start = site, objects.Start(site-1)
+	}
+	return known.start
+}
+
+// forgetSites forgets the functions around call sites: another object may lie there, or its functions are known now.
+func (t *nameTable) forgetSites() {
+	if t.sites != nil {
+		*t.sites = siteTable{}
+	}
+}
+
 	t.lastFunction = nil
 	t.hold(-t.addressBytes)
 	t.addressBytes = 0
 }
+	t.forgetSites()
 
 // hold counts bytes of names.
 func (t *nameTable) hold(bytes int) {
@@ -178,7 +220,7 @@ func (t *nameTable) len() int { return len(t.functions) + len(t.lanes) + len(t.b
 func (t *nameTable) clear() {
 	clear(t.functions)
 	clear(t.lanes)
-	t.lastLane = nil
+	t.lastLane, t.sites = nil, nil
 	t.forgetAddresses()
 	t.hold(-t.bytes)
 }

@@ -137,7 +137,7 @@ func TestWaitingCallsArePackedWhenNamesAreForgotten(t *testing.T) {
 	f, processes := naming(t, 2, func(c *Limits) { c.NamesBytes = mib })
 	p, other := processes[0], processes[1]
 	require.NoError(t, p.open())
-	p.packAddress(callevent.KindEnter, 1, 16, p.lane(7, []byte("a thread")), true)
+	p.packAddress(callevent.KindEnter, 1, 16, 0, p.lane(7, []byte("a thread")), true)
 	require.Equal(t, 1, f.shared.waiting)
 	require.Zero(t, p.calls.Packed())
 	long := strings.Repeat("x", callevent.MaxNameBytes/2)

@@ -292,7 +292,7 @@ func (t *Trace) readCall(p *mapping.Plan, e *ctf.Event, nanos int64, process *Pr
 	}
 	switch c.Source {
 	case mapping.CallAddress:
-		process.packAddress(kind, nanos, c.Address(v), l, t.hasStateDumps)
+		process.packAddress(kind, nanos, c.Address(v), c.Site(v), l, t.hasStateDumps)
 	case mapping.CallTop:
 		process.pack(kind, nanos, nil, l, nil)
 	case mapping.CallRecord:
@@ -310,7 +310,7 @@ func (t *Trace) readCall(p *mapping.Plan, e *ctf.Event, nanos int64, process *Pr
 
 // lane returns the owner of the call stack of an event: its thread, or the key of a rule. It returns nil if the event
 // contains neither.
-func (t *Trace) lane(p *mapping.Plan, v *ctf.Values, process *Process) *callstream.Lane {
+func (t *Trace) lane(p *mapping.Plan, v *ctf.Values, process *Process) *lane {
 	c := &p.Call
 	if c.PairsByKey() {
 		key, ok := c.AppendKey(t.scratch[:0], v)
@@ -348,7 +348,7 @@ func (t *Trace) annotation(kind callevent.Kind, values []byte) callstream.Annota
 }
 
 // packByRule packs an event of a call rule. An exit without a function's name leaves the function entered last.
-func (t *Trace) packByRule(c *mapping.CallPlan, v *ctf.Values, nanos int64, process *Process, l *callstream.Lane) {
+func (t *Trace) packByRule(c *mapping.CallPlan, v *ctf.Values, nanos int64, process *Process, l *lane) {
 	name, ok := c.AppendFunction(t.scratch[:0], v)
 	if !ok {
 		process.pack(callevent.KindExitTop, nanos, nil, l, nil)

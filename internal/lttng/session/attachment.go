@@ -558,7 +558,9 @@ func (a *attachment) hangUp(s *stream) {
 	s.in.End()
 	if a.recording.perProcess && s.isCut() {
 		a.env.Telemetry.StreamCut()
-		a.recording.lines.warnStreamCut(s.key)
+		a.recording.counts.packetsLost.Add(1)
+		a.env.Telemetry.PacketsLost(1)
+		a.recording.lines.warnStreamCut(s.key, s.trace.process())
 	}
 }
 

@@ -53,15 +53,16 @@ type RecordPlan struct {
 	// beyond is the number of values without a column. bytes is the size of a record without its
 	// values, and most its maximum size with them.
 	beyond, bytes, most int
+	// hexadecimal is Records.Hexadecimal.
+	hexadecimal bool
 	// cpu is the number of the CPU, in the packet's context.
 	cpu Number
 	// attributes is the maximum number of attributes of a record.
 	attributes int
 }
 
-// newRecordPlan returns the plan for log records of at most most bytes.
-func newRecordPlan(class *ctf.EventClass, contexts *Contexts, most int) *RecordPlan {
-	r := &RecordPlan{bytes: recordBytes, most: most, thread: contexts.TID, threadName: [2]Text{contexts.ThreadName}}
+func newRecordPlan(class *ctf.EventClass, contexts *Contexts, records Records) *RecordPlan {
+	r := &RecordPlan{bytes: recordBytes, most: records.MaxBytes, hexadecimal: records.Hexadecimal, thread: contexts.TID, threadName: [2]Text{contexts.ThreadName}}
 	if class.Meta.HasLogLevel {
 		r.severity = tracepointSeverity(class.Meta.LogLevel)
 	}
@@ -70,7 +71,7 @@ func newRecordPlan(class *ctf.EventClass, contexts *Contexts, most int) *RecordP
 		r.useLogFields(class, fields, used)
 	}
 	r.setName(class.Name)
-	r.appendColumns(class, used)
+	r.appendColumns(class, used, records.EnumerationNumbers)
 	r.cpu = numberAt(class, metadata.PacketContext, attributeCPU)
 	r.hasThread = r.thread.exists() || r.threadName[0].exists() || r.threadName[1].exists()
 	r.hasPlace = r.function.exists() || r.file.exists() || r.line != nil
@@ -148,8 +149,8 @@ func (r *RecordPlan) setName(name string) {
 }
 
 // appendColumns adds attributes for the unused fields and contexts. A context with the name of a field has the prefix
-// "context.".
-func (r *RecordPlan) appendColumns(class *ctf.EventClass, used map[*ctf.Field]bool) {
+// "context.". If numbers is set, an enumeration has a second attribute with its number, whose name ends with "_number".
+func (r *RecordPlan) appendColumns(class *ctf.EventClass, used map[*ctf.Field]bool, numbers bool) {
 	taken := map[string]bool{}
 	for _, scope := range [...]metadata.Scope{metadata.EventFields, metadata.EventContext, metadata.EventCommonContext} {
 		root := class.Scope(scope)
@@ -166,14 +167,25 @@ func (r *RecordPlan) appendColumns(class *ctf.EventClass, used map[*ctf.Field]bo
 				key = "context." + key
 			}
 			taken[key] = true
-			if len(key) > MaxNameBytes || len(r.columns) >= maxAttributes || r.bytes+len(key) > r.most {
-				r.beyond++
-				continue
+			r.appendColumn(newColumn(key, f, r.hexadecimal))
+			if t, ok := f.Type.(*metadata.Integer); ok && t.Enum && numbers && root.Lookup(f.Name+numberSuffix) == nil {
+				r.appendColumn(column{key + numberSuffix, f, formOfNumber(f, t)})
 			}
-			r.columns = append(r.columns, newColumn(key, f))
-			r.bytes += len(key)
 		}
 	}
+}
+
+// numberSuffix ends the name of the attribute with the number of an enumeration.
+const numberSuffix = "_number"
+
+// appendColumn adds an attribute if the record has room for its name.
+func (r *RecordPlan) appendColumn(c column) {
+	if len(c.key) > MaxNameBytes || len(r.columns) >= maxAttributes || r.bytes+len(c.key) > r.most {
+		r.beyond++
+		return
+	}
+	r.columns = append(r.columns, c)
+	r.bytes += len(c.key)
 }
 
 // Write writes the log record of an event in a packet, without its times, and returns its size.

@@ -26,6 +26,8 @@ const (
 type LogSettings struct {
 	// MaxRecordBytes is the maximum size of a log record in memory.
 	MaxRecordBytes int
+	// EnumerationNumbers and Hexadecimal are those of mapping.Records.
+	EnumerationNumbers, Hexadecimal bool
 	// MaxDelay is the time from the first log record until delivery.
 	MaxDelay time.Duration
 	// ScopeName and ScopeVersion are the scope of records without a logger.

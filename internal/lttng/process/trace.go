@@ -90,11 +90,12 @@ func (t *Trace) IsOfOneProcess() bool { return t.hasPID }
 func (t *Trace) plan(class *ctf.EventClass) *mapping.Plan {
 	p := t.plans[class.Index]
 	if p == nil {
-		recordBytes := 0
+		var records mapping.Records
 		if t.shared.logs != nil {
-			recordBytes = t.shared.logs.settings.MaxRecordBytes
+			s := &t.shared.logs.settings
+			records = mapping.Records{MaxBytes: s.MaxRecordBytes, EnumerationNumbers: s.EnumerationNumbers, Hexadecimal: s.Hexadecimal}
 		}
-		p = mapping.NewPlan(class, t.shared.Rules, recordBytes)
+		p = mapping.NewPlan(class, t.shared.Rules, records)
 		t.plans[class.Index] = p
 		t.planBytes += p.Size()
 	}

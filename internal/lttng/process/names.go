@@ -168,12 +168,12 @@ func (t *nameTable) lookUp(address uint64, objects *symbols.Objects) *callstream
 	if !named.Named {
 		t.shared.Telemetry.NameUnknown()
 	}
+	if named.Object == "" && objects.Len() > 0 {
+		t.shared.logNoObject(named.Qualified)
+	}
 	return &callstream.Function{Function: callevent.Function{Qualified: named.Qualified, Display: named.Display, Text: named.Text}}
 }
 
-// forgetAddresses forgets the functions at addresses: another object may lie there.
-func (t *nameTable) forgetAddresses() {
-	clear(t.byAddress)
 // siteTable has the start of the function around a call site, or 0 if it is not known, for the last site of each hash
 // value.
 type siteTable [256]struct{ site, start uint64 }
@@ -201,11 +201,14 @@ func (t *nameTable) forgetSites() {
 	}
 }
 
+// forgetAddresses forgets the functions at addresses: another object may lie there.
+func (t *nameTable) forgetAddresses() {
+	clear(t.byAddress)
 	t.lastFunction = nil
+	t.forgetSites()
 	t.hold(-t.addressBytes)
 	t.addressBytes = 0
 }
-	t.forgetSites()
 
 // hold counts bytes of names.
 func (t *nameTable) hold(bytes int) {

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/callstream"
@@ -208,4 +210,23 @@ func TestTheCountedSizeOfNamesIsTheirSizeInMemory(t *testing.T) {
 			runtime.KeepAlive(processes)
 		})
 	}
+}
+
+func TestAnAddressOutsideOfAllKnownObjectsIsLoggedOnce(t *testing.T) {
+	core, logged := observer.New(zapcore.InfoLevel)
+	g, processes := naming(t, 2, func(*Limits) {})
+	g.shared.logger = zap.New(core)
+	p := processes[0]
+	p.function(0x77777000)
+	assert.Zero(t, logged.Len(), "the objects of the process are not known")
+	for _, p := range processes {
+		require.NoError(t, p.load(symbols.Mapping{Base: 0x5000, Size: 0x1000, Path: "/usr/bin/shop"}))
+		p.function(0x5010)
+		assert.Zero(t, logged.FilterField(zap.String("address", "shop+0x10")).Len())
+		p.function(0x77777000)
+		p.function(0x77777777)
+	}
+	lines := logged.FilterMessageSnippet("LD_PRELOAD=liblttng-ust-dl.so").All()
+	require.Len(t, lines, 1)
+	assert.Equal(t, "0x77777000", lines[0].ContextMap()["address"])
 }

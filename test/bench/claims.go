@@ -139,7 +139,7 @@ var claims = []claim{
 	atMost(3.5, "the distribution, over loopback, nop exporter", building, at(distribution, "Replay"), buildSpans),
 	figure("  the same with GOGC=200 in its environment", "M events per CPU-second", at(distribution, "ReplayWithLazyCollection").in(eventsPerCPU)),
 	atMost(1.5, "  peak memory after 10 times the events", "after a tenth of them", at(distribution, "Replay").in("peak-MiB-at-10x"), at(distribution, "Replay").in(peak)),
-	claim{
+	{
 		what: "  the same with the connector, profiles and one of a hundred traces", against: "the processor, times the events per CPU-second", bound: 3, atLeast: true,
 		of: at(distribution, "Replay"), over: at(distribution, "ReplayCounted"),
 	},

@@ -150,8 +150,8 @@ func countersText(c Counters) string {
 	if k := c.Keep; k.LimitedTraces != 0 {
 		fmt.Fprintf(&b, "limited %d traces, %d calls\n", k.LimitedTraces, k.LimitedCalls)
 	}
-	if k := c.Keep; k.Repeated != 0 {
-		fmt.Fprintf(&b, "repeated %d calls\n", k.Repeated)
+	if k := c.Keep; k.RepeatedCalls != 0 {
+		fmt.Fprintf(&b, "repeated %d calls\n", k.RepeatedCalls)
 	}
 	if k := c.Keep; k.EarlyByTime+k.EarlyByBound != 0 {
 		fmt.Fprintf(&b, "early by time %d, by bound %d\n", k.EarlyByTime, k.EarlyByBound)
@@ -343,7 +343,7 @@ func (c *Counters) add(o Counters) {
 		c.Keep.Traces[by] += o.Keep.Traces[by]
 		c.Keep.Calls[by] += o.Keep.Calls[by]
 	}
-	c.Keep.Repeated += o.Keep.Repeated
+	c.Keep.RepeatedCalls += o.Keep.RepeatedCalls
 	c.Keep.LimitedTraces += o.Keep.LimitedTraces
 	c.Keep.LimitedCalls += o.Keep.LimitedCalls
 	c.Keep.EarlyByTime += o.Keep.EarlyByTime

@@ -120,7 +120,7 @@ func (s *Stream) wrongStacks() string {
 	if len(s.stacks.laneIDs) != len(s.stacks.lanes) || len(s.stacks.lanes) > s.settings.MaxLanes {
 		return fmt.Sprintf("%d lanes with %d IDs", len(s.stacks.lanes), len(s.stacks.laneIDs))
 	}
-	kept = append(kept, s.stacks.undecided.allAttributes())
+	kept = append(kept, s.stacks.traces.undecided.allAttributes())
 	ownBytes += sizeOfValues(kept)
 	if stackBytes != s.stacks.bytes || ownBytes != int(s.stacks.attributes) {
 		return fmt.Sprintf("stacks take %d bytes and attributes %d, counted %d and %d", stackBytes, ownBytes, s.stacks.bytes, s.stacks.attributes)
@@ -227,7 +227,7 @@ func (u *undecided) allAttributes() (all []attribute) {
 }
 
 func (s *Stream) wrongUndecided() string {
-	u := s.stacks.undecided
+	u := s.stacks.traces.undecided
 	if u == nil {
 		return ""
 	}

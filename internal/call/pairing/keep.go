@@ -103,8 +103,8 @@ func (c Criterion) String() string {
 type KeepCounters struct {
 	// Traces and Calls were kept, by criterion. Those of CriterionNone were forgotten.
 	Traces, Calls [CriterionCount]uint64
-	// Repeated is the number of kept calls that are in the Call of an earlier one.
-	Repeated uint64
+	// RepeatedCalls is the number of kept calls that are in the Call of an earlier one.
+	RepeatedCalls uint64
 	// LimitedTraces and LimitedCalls were forgotten because of the limiter.
 	LimitedTraces, LimitedCalls uint64
 	// EarlyByTime and EarlyByBound are early decisions: after DecideAfter, and at MaxBytes.

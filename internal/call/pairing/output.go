@@ -152,8 +152,8 @@ func (o *Output) appendAttributes(ofFrame, ofEnd []attribute) Range {
 }
 
 // appendRepeated appends the group of the last call, and returns its place and 1 more.
-func (o *Output) appendRepeated(group Repeated) int32 {
-	o.Repeated = append(o.Repeated, group)
+func (o *Output) appendRepeated(r Repeated) int32 {
+	o.Repeated = append(o.Repeated, r)
 	return int32(len(o.Repeated))
 }
 

@@ -239,7 +239,7 @@ func TestRepeatedCallsTakeTheMemoryOfOne(t *testing.T) {
 	if n := after.Mallocs - before.Mallocs; n > 10 || len(packed) < 3 {
 		t.Errorf("%d allocations for %d batches", n, len(packed))
 	}
-	u := r.stream.stacks.undecided
+	u := r.stream.stacks.traces.undecided
 	if n := u.records.heldBytes() + u.repeats.heldBytes(); n != u.records.chunkBytes()+u.repeats.chunkBytes() {
 		t.Errorf("%d bytes", n)
 	}
@@ -248,7 +248,7 @@ func TestRepeatedCallsTakeTheMemoryOfOne(t *testing.T) {
 	}
 	r.end(callevent.CauseShutdown)
 	checkNoFault(t, r)
-	if len(r.spans) != 3 || r.spans[0].Repeated.Calls != calls/2 || r.counters.Keep.Repeated != calls-2 {
+	if len(r.spans) != 3 || r.spans[0].Repeated.Calls != calls/2 || r.counters.Keep.RepeatedCalls != calls-2 {
 		t.Errorf("%d spans, counters %s", len(r.spans), countersText(r.counters))
 	}
 	if held := settings.Keep.HeldBytes(); held != 0 {

@@ -119,7 +119,7 @@ func (x *selection) decide(root uint64) {
 		return
 	}
 	folded := x.fold(calls)
-	x.counters.Repeated += uint64(len(calls) - len(folded))
+	x.counters.RepeatedCalls += uint64(len(calls) - len(folded))
 	for _, f := range folded {
 		x.kept[root] = append(x.kept[root], fmt.Sprint(f, " kept: ", by))
 	}

@@ -303,7 +303,7 @@ func (u *undecided) decide(id uint32, root uint64, soFar int64, ended bool, out 
 			c.Traces[by]++
 			c.Calls[by] += calls
 			if by != CriterionNone {
-				c.Repeated += uint64(t.folded)
+				c.RepeatedCalls += uint64(t.folded)
 				u.emit(t, root, by, out)
 			}
 		}

@@ -169,15 +169,37 @@ func TestRepeatedCalls(t *testing.T) {
 			counts:   "kept ratio: 1 traces, 35 calls",
 		},
 		{
-			name:     "folding does not change the traces that are cut",
+			name:     "a trace is full and continues as without folding",
 			settings: oneOf,
-			do:       []act{batch(loop(0, 4, "b")), end(callevent.CauseEnded)},
+			do:       []act{batch(loop(0, 6, "b")), end(callevent.CauseEnded)},
 			want: `
-				loop#0 0..90 trace 0 kept: ratio
+				loop#0 0..130 trace 0 kept: ratio
 				b#1 in #0 10..40 trace 0 2 calls of 10 to 10 ns, 20 ns kept: ratio
-				b#5 in #0 50..60 trace 5 continues 0 kept: ratio
-				b#7 in #0 70..80 trace 5 continues 0 kept: ratio`,
-			counts: "kept ratio: 2 traces, 5 calls\nrepeated 1 calls",
+				b#5 in #0 50..100 trace 5 continues 0 3 calls of 10 to 10 ns, 30 ns kept: ratio
+				b#11 in #0 110..120 trace 11 continues 0 kept: ratio`,
+			counts: "kept ratio: 3 traces, 7 calls\nrepeated 3 calls",
+		},
+		{
+			name: "calls that begin traces of their own stay calls",
+			settings: func(s *Settings) {
+				fold(&Keep{SlowerThan: 50, Threshold: NoThreshold})(s)
+				s.TraceRoot = func(f string) bool { return f == "r" }
+			},
+			do: []act{batch("0 +a\n1 +r\n2@70 -r\n3@80 +r\n4@90 -r\n5@93 -a\n6@94 +a\n7@95 -a")},
+			want: `
+				a#0 0..93 trace 0 kept: slow
+				r#1 in #0 10..70 trace 1 root from 0 kept: slow`,
+			counts: "kept none: 2 traces, 2 calls\nkept slow: 2 traces, 2 calls",
+		},
+		{
+			name:     "a slow call keeps its continuation trace also after shorter ones",
+			settings: func(s *Settings) { fold(&Keep{SlowerThan: 50, Threshold: NoThreshold})(s); s.MaxSpansPerTrace = 2 },
+			do:       []act{batch("0 +a\n1 +b\n2 -b\n3@21 +b\n4@22 -b\n5@23 +b\n6@90 -b\n7@91 -a"), end(callevent.CauseEnded)},
+			want: `
+				a#0 0..91 trace 0 kept: slow
+				b#1 in #0 10..20 trace 0 kept: slow
+				b#3 in #0 21..90 trace 3 continues 0 2 calls of 1 to 67 ns, 68 ns kept: slow`,
+			counts: "kept slow: 2 traces, 4 calls\nrepeated 1 calls",
 		},
 		{
 			name: "a short call of a wanted function keeps its trace, and a left-out error too",

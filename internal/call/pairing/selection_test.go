@@ -171,7 +171,7 @@ func (x *selection) fold(calls []finished) (folded []finished) {
 
 // canFold reports whether a call can be one of repeated calls.
 func (x *selection) canFold(f *finished) bool {
-	return f.End-f.Start < x.keep.FoldShorterThan && f.Parent != NoParent && f.Link == LinkNone && f.Truncated == 0 && !f.Unwound &&
+	return f.End-f.Start < x.keep.FoldShorterThan && f.Parent != NoParent && f.Truncated == 0 && !f.Unwound &&
 		len(f.Throws) == 0 && f.DroppedThrows == 0 && len(f.Attributes) == 0 && !x.callers[f.Sequence]
 }
 

@@ -198,11 +198,11 @@ func (u *undecided) hold(f, parent *frame, linkTrace uint64, own *belongings, o 
 	u.settle()
 }
 
-// canFold reports whether a short call can be one of a group of repeated calls. Its caller is in its
-// trace, its end was seen, and it has no kept callee, no exceptions and no attributes. A call that an
-// exception left has that exception.
+// canFold reports whether a short call can be one of a group of repeated calls. It has a caller, its end
+// was seen, and it has no kept callee, no exceptions and no attributes. A call that an exception left has
+// that exception.
 func canFold(f, parent *frame, own *belongings, o *outcome) bool {
-	return parent != nil && f.link == LinkNone && !f.kept && o.truncated == 0 && len(own.throws)+int(f.droppedThrows)+len(own.attributes)+len(o.attributes) == 0
+	return parent != nil && !f.kept && o.truncated == 0 && len(own.throws)+int(f.droppedThrows)+len(own.attributes)+len(o.attributes) == 0
 }
 
 // fold adds the call to the record of an earlier one of the caller's groups: that of the same
@@ -226,6 +226,8 @@ func (u *undecided) fold(t *waitingTrace, groups *callerGroups, f *frame, o *out
 		u.repeats.at(r.repeats-1).include(took, &f.leftOut)
 		r.end = o.end
 		t.folded++
+		// The caller can be in another trace.
+		t.slow = t.slow || r.link != LinkNone && u.isSlow(took)
 		u.judgeCall(t, f.function, took, f.leftOut.Errors > 0)
 		return true
 	}

@@ -67,7 +67,7 @@ type waitingTrace struct {
 	fate                fate
 }
 
-// fate is what is known of a trace whose ID decides alone.
+// fate is the decision about a trace whose ID decides alone, if it is known.
 type fate uint8
 
 const (
@@ -194,8 +194,11 @@ func (u *undecided) hold(f, parent *frame, linkTrace uint64, own *belongings, o 
 			*u.throws.append(&t.throws) = recordedThrow{thrown.Time, u.names.exceptionIDs[thrown.Type], thrown.Line}
 		}
 	}
-	u.judge(t, r, f.leftOut.Errors > 0)
-	u.settle()
+	u.judge(t, f.function, o.end-f.start, parent == nil || f.link != LinkNone, o.unwound || f.leftOut.Errors > 0)
+	// Other records take no memory.
+	if r.detailed || groups != nil || t.records.count%chunkLength == 1 {
+		u.settle()
+	}
 }
 
 // canFold reports whether a short call can be one of a group of repeated calls. It has a caller, its end
@@ -226,9 +229,7 @@ func (u *undecided) fold(t *waitingTrace, groups *callerGroups, f *frame, o *out
 		u.repeats.at(r.repeats-1).include(took, &f.leftOut)
 		r.end = o.end
 		t.folded++
-		// The caller can be in another trace.
-		t.slow = t.slow || r.link != LinkNone && u.isSlow(took)
-		u.judgeCall(t, f.function, took, f.leftOut.Errors > 0)
+		u.judge(t, f.function, took, f.link != LinkNone, f.leftOut.Errors > 0)
 		return true
 	}
 	return false
@@ -249,16 +250,9 @@ func (u *undecided) holdAttributes(t *waitingTrace, ofFrame, ofEnd []attribute, 
 	return len(ofFrame) + last
 }
 
-// judge notes the criteria that apply to the call of a new record.
-func (u *undecided) judge(t *waitingTrace, r *record, failed bool) {
-	took := r.end - r.start
-	isRoot := r.parent == NoParent || r.link != LinkNone
+// judge notes the criteria that apply to a call. isRoot: it has no caller in the trace.
+func (u *undecided) judge(t *waitingTrace, function uint32, took int64, isRoot, failed bool) {
 	t.slow = t.slow || isRoot && u.isSlow(took)
-	u.judgeCall(t, r.function, took, r.unwound || failed)
-}
-
-// judgeCall notes the criteria that apply to any call.
-func (u *undecided) judgeCall(t *waitingTrace, function uint32, took int64, failed bool) {
 	t.failed = t.failed || u.keep.Errors && failed
 	if u.keep.Function != nil {
 		if int(function) >= len(u.wanted) {

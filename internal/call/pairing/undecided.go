@@ -453,6 +453,14 @@ func (u *undecided) oldestSince() (since time.Duration, waits bool) {
 	return u.traces[u.oldest].since, true
 }
 
+// heldBytes is the stream's part of Keep.HeldBytes.
+func (u *undecided) heldBytes() int64 {
+	if u == nil {
+		return 0
+	}
+	return u.charged
+}
+
 // isOverdue reports whether the oldest trace waits for at least Keep.DecideAfter.
 func (u *undecided) isOverdue(now time.Duration) bool {
 	since, waits := u.oldestSince()

@@ -865,6 +865,37 @@ func TestKeptCallsDoNotWaitForAMessage(t *testing.T) {
 	b.shut()
 }
 
+// Without keep all traces are kept, and repeated calls share a span. A trace has room for 20,000 calls.
+func TestRepeatedCallsShareASpan(t *testing.T) {
+	to := allOutputs()
+	cfg := patient()
+	cfg.FoldRepeated.ShorterThan = time.Second
+	require.NoError(t, cfg.Validate())
+	b := newBench(t, cfg, to)
+	p := &program{id: callevent.StreamID{15: 1}, service: "shop"}
+	happen := func(kind callevent.Kind, function string) {
+		at := uint64(len(p.events))
+		f := &callevent.Function{Qualified: function, Display: function}
+		p.events = append(p.events, event{kind: kind, sequence: at, time: int64(at), function: f})
+	}
+	happen(callevent.KindEnter, "main")
+	for range 40_000 {
+		happen(callevent.KindEnter, "f")
+		happen(callevent.KindExit, "f")
+	}
+	happen(callevent.KindExit, "main")
+	for _, td := range p.handOvers(t, delivery{packers: 1, batch: 1 << 14}, rand.New(rand.NewPCG(1, 1))) {
+		b.handOver(td)
+	}
+	b.shut()
+	// One in the trace, and one in each of two continuations.
+	assert.Equal(t, 4, to.traces.spans)
+	assert.EqualValues(t, 40_000-3, b.sum("repeated_calls"))
+	assert.EqualValues(t, 40_001, b.sum("decided_calls", "ratio"))
+	cfg.FoldRepeated.ShorterThan = -1
+	require.ErrorContains(t, cfg.Validate(), "fold_repeated.shorter_than")
+}
+
 // Everything that only the connector counts. Package engine tests the same counters as the processor's.
 func TestTheOwnMetricsOfTheOutputs(t *testing.T) {
 	to := allOutputs()

@@ -197,18 +197,22 @@ const mostExemplars = 256
 
 // Kept makes exemplars of calls that become spans. The lock of a shard may be held meanwhile, so it
 // never takes the one that is held while a message is made.
-func (s *streamSums) Kept(calls []pairing.Call, id *engine.Identity) {
+func (s *streamSums) Kept(out *pairing.Output, id *engine.Identity) {
 	all := s.sums
 	if all.metrics == nil {
 		return
 	}
 	all.exemplarsMu.Lock()
 	defer all.exemplarsMu.Unlock()
-	for i := max(0, len(calls)-mostExemplars); i < len(calls); i++ {
-		c := &calls[i]
+	for i := max(0, len(out.Calls)-mostExemplars); i < len(out.Calls); i++ {
+		c := &out.Calls[i]
 		exemplar := functionmetrics.Exemplar{
 			TraceID: id.TraceID(c.Trace), SpanID: id.SpanID(c.Sequence),
 			Duration: time.Duration(c.End - c.Start), Time: pcommon.Timestamp(c.End),
+		}
+		if of := out.RepeatedOf(c); of != nil {
+			// The span is longer than each of its calls.
+			exemplar.Duration = time.Duration(of.Greatest)
 		}
 		if c.Unwound {
 			all.exemplars.SetError(s.series, c.Function.Qualified, c.ErrorType, exemplar)

@@ -183,7 +183,7 @@ func (s *streams) deliver(ctx context.Context, f *finished) {
 		return
 	}
 	if f.origin.sums.to != nil {
-		f.origin.sums.to.Kept(f.Calls, &f.origin.identity)
+		f.origin.sums.to.Kept(&f.Output, &f.origin.identity)
 	}
 	ctx = client.NewContext(ctx, f.client)
 	for spans := f.Calls; len(spans) > 0; {

@@ -50,6 +50,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.ResourceAttributes = map[string]any{"deployment.environment.name": "test"}
 	want.SymbolPaths = []string{"/srv/roots/web"}
 	want.NameWait = 2 * time.Second
+	want.LogValues = LogValuesConfig{EnumerationNumbers: true, Hexadecimal: true}
 	want.CallRules = []CallRule{
 		{Entry: "shop:begin", Exit: "shop:end", NameField: "what", KeyField: "id"},
 		{Entry: "db:query_begin", Exit: "db:query_end", Name: "query"},

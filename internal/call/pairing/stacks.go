@@ -83,6 +83,9 @@ func (s *stacks) pair(e *event, sequence uint64, attributes []attribute) {
 	switch e.kind {
 	case callevent.KindEnter:
 		s.enter(l, e, sequence, attributes)
+	case callevent.KindEnterFrom:
+		s.find(l, e.exception, callevent.CauseLongjmp)
+		s.enter(l, e, sequence, attributes)
 	case callevent.KindExit:
 		s.exit(l, e, attributes)
 	case callevent.KindExitTop:
@@ -224,8 +227,8 @@ func (s *stacks) findPath(l *lane, f *frame, depth int) {
 }
 
 // find makes the nearest frame of the function the top of the stack: rule 3. It truncates
-// the frames above it, and reports false for an orphan.
-func (s *stacks) find(l *lane, function uint32) bool {
+// the frames above it for the cause, and reports false for an orphan.
+func (s *stacks) find(l *lane, function uint32, cause callevent.Cause) bool {
 	if l.isTop(function) {
 		return true
 	}
@@ -233,7 +236,7 @@ func (s *stacks) find(l *lane, function uint32) bool {
 	if s.names.functions[function].open > 0 && (l.counts == nil || l.counts[function] > 0) {
 		for i := top - 1; i >= 0; i-- {
 			if l.frames[i].function == function {
-				s.truncate(l, i+1, callevent.CauseMismatch, s.clock.now)
+				s.truncate(l, i+1, cause, s.clock.now)
 				return true
 			}
 		}
@@ -264,7 +267,7 @@ func (s *stacks) attach(l *lane, f *frame, attributes []attribute) {
 // throw adds an exception to the frame of the function. The program has left all frames
 // above it.
 func (s *stacks) throw(l *lane, e *event, attributes []attribute) {
-	if !s.find(l, e.function) {
+	if !s.find(l, e.function, callevent.CauseMismatch) {
 		s.orphan(attributes)
 		return
 	}
@@ -292,7 +295,7 @@ func (s *stacks) attachThrow(l *lane, f *frame, e *event) {
 // exit closes the frame of the function, which returned.
 func (s *stacks) exit(l *lane, e *event, attributes []attribute) {
 	// The compiler inlines isTop, not find.
-	if !l.isTop(e.function) && !s.find(l, e.function) {
+	if !l.isTop(e.function) && !s.find(l, e.function, callevent.CauseMismatch) {
 		s.orphan(attributes)
 		return
 	}
@@ -310,7 +313,7 @@ func (s *stacks) exitTop(l *lane, e *event, attributes []attribute) {
 
 // unwind closes the frame of the function, which an exception left.
 func (s *stacks) unwind(l *lane, e *event, attributes []attribute) {
-	if !s.find(l, e.function) {
+	if !s.find(l, e.function, callevent.CauseMismatch) {
 		s.orphan(attributes)
 		return
 	}
@@ -354,7 +357,7 @@ func (s *stacks) pairShared(l *lane, e *event, sequence uint64, attributes []att
 	r := l.reuse
 	r.noteBreaks(s.breaks)
 	switch e.kind {
-	case callevent.KindEnter:
+	case callevent.KindEnter, callevent.KindEnterFrom:
 		sure := r.enter(e.function)
 		s.enter(l, e, sequence, nil)
 		s.out.Counters.DroppedAttributes += uint64(len(attributes))

@@ -36,6 +36,7 @@ type act func(r *rig)
 //
 //	+f enters f         -f exits f       - exits the top
 //	!f E throws E in f  ^f E unwinds f   . is a skip
+//	+f g enters f from g
 func batch(events string, barriers ...callevent.Barrier) act {
 	return batchOf(func(d *delivery) { d.barriers = barriers }, events)
 }
@@ -76,7 +77,11 @@ func parseEvent(line string) (h happened) {
 	if what == "-" {
 		h.kind = callevent.KindExitTop
 	}
-	if len(fields) > 2 {
+	switch {
+	case len(fields) <= 2:
+	case h.kind == callevent.KindEnter:
+		h.kind, h.caller = callevent.KindEnterFrom, functionNamed(fields[2])
+	default:
 		h.exception = fields[2]
 	}
 	return h

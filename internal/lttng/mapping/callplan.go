@@ -98,9 +98,9 @@ type CallPlan struct {
 	Class, Method Text
 	Thread        Number
 
-	address *ctf.Field
-	message Text
-	level   Number
+	address, site *ctf.Field
+	message       Text
+	level         Number
 	// part is for CallByRule, with the fields that have the function's name and the key; nil: the
 	// class lacks them.
 	part      rulePart
@@ -141,7 +141,11 @@ func newAddressPlan(class *ctf.EventClass, kind callevent.Kind) CallPlan {
 	if !address.exists() || address.guarded {
 		return CallPlan{}
 	}
-	return CallPlan{Source: CallAddress, Kind: kind, address: address.field}
+	p := CallPlan{Source: CallAddress, Kind: kind, address: address.field}
+	if site := numberAt(class, metadata.EventFields, "call_site"); site.exists() && !site.guarded {
+		p.site = site.field
+	}
+	return p
 }
 
 func newJULPlan(class *ctf.EventClass) CallPlan {
@@ -161,6 +165,14 @@ func newJULPlan(class *ctf.EventClass) CallPlan {
 
 // Address returns the address of the function of a CallAddress event.
 func (p *CallPlan) Address(v *ctf.Values) uint64 { return v.Uint(p.address) }
+
+// Site returns the return address of the function around the call of a CallAddress event, or 0 if it is not recorded.
+func (p *CallPlan) Site(v *ctf.Values) uint64 {
+	if p.site == nil {
+		return 0
+	}
+	return v.Uint(p.site)
+}
 
 // PairsByKey reports whether a rule pairs the events by the value of a field.
 func (p *CallPlan) PairsByKey() bool { return p.Source == CallByRule && p.part.rule.KeyField != "" }

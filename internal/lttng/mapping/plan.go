@@ -21,9 +21,18 @@ type Plan struct {
 	Record *RecordPlan
 }
 
-// NewPlan returns the plan for the events of a class. Their log records have at most recordBytes bytes. With 0, the
-// reader makes no log records.
-func NewPlan(class *ctf.EventClass, rules Rules, recordBytes int) *Plan {
+// Records determines the log records of all classes.
+type Records struct {
+	// MaxBytes is the maximum size of a record. With 0, the reader makes no log records.
+	MaxBytes int
+	// EnumerationNumbers adds an attribute with the number of each enumeration, beside that with its label.
+	EnumerationNumbers bool
+	// Hexadecimal writes integers whose preferred base is 16 as text, such as 0x7f00.
+	Hexadecimal bool
+}
+
+// NewPlan returns the plan for the events of a class.
+func NewPlan(class *ctf.EventClass, rules Rules, records Records) *Plan {
 	p := &Plan{
 		Name:     class.Name,
 		Contexts: newContexts(class),
@@ -31,8 +40,8 @@ func NewPlan(class *ctf.EventClass, rules Rules, recordBytes int) *Plan {
 		State:    newStateEvent(class),
 		Call:     newCallPlan(class, rules),
 	}
-	if recordBytes > 0 {
-		p.Record = newRecordPlan(class, &p.Contexts, recordBytes)
+	if records.MaxBytes > 0 {
+		p.Record = newRecordPlan(class, &p.Contexts, records)
 	}
 	return p
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/mutf8"
 )
 
 // Trace contains the processes of a CTF trace, and makes log records and call events from its events. The group's
@@ -89,11 +90,12 @@ func (t *Trace) IsOfOneProcess() bool { return t.hasPID }
 func (t *Trace) plan(class *ctf.EventClass) *mapping.Plan {
 	p := t.plans[class.Index]
 	if p == nil {
-		recordBytes := 0
+		var records mapping.Records
 		if t.shared.logs != nil {
-			recordBytes = t.shared.logs.settings.MaxRecordBytes
+			s := &t.shared.logs.settings
+			records = mapping.Records{MaxBytes: s.MaxRecordBytes, EnumerationNumbers: s.EnumerationNumbers, Hexadecimal: s.Hexadecimal}
 		}
-		p = mapping.NewPlan(class, t.shared.Rules, recordBytes)
+		p = mapping.NewPlan(class, t.shared.Rules, records)
 		t.plans[class.Index] = p
 		t.planBytes += p.Size()
 	}
@@ -291,7 +293,7 @@ func (t *Trace) readCall(p *mapping.Plan, e *ctf.Event, nanos int64, process *Pr
 	}
 	switch c.Source {
 	case mapping.CallAddress:
-		process.packAddress(kind, nanos, c.Address(v), l, t.hasStateDumps)
+		process.packAddress(kind, nanos, c.Address(v), c.Site(v), l, t.hasStateDumps)
 	case mapping.CallTop:
 		process.pack(kind, nanos, nil, l, nil)
 	case mapping.CallRecord:
@@ -309,7 +311,7 @@ func (t *Trace) readCall(p *mapping.Plan, e *ctf.Event, nanos int64, process *Pr
 
 // lane returns the owner of the call stack of an event: its thread, or the key of a rule. It returns nil if the event
 // contains neither.
-func (t *Trace) lane(p *mapping.Plan, v *ctf.Values, process *Process) *callstream.Lane {
+func (t *Trace) lane(p *mapping.Plan, v *ctf.Values, process *Process) *lane {
 	c := &p.Call
 	if c.PairsByKey() {
 		key, ok := c.AppendKey(t.scratch[:0], v)
@@ -343,11 +345,11 @@ func (t *Trace) annotation(kind callevent.Kind, values []byte) callstream.Annota
 	if kind == callevent.KindExit {
 		key = AttributeReturnValue
 	}
-	return callstream.Annotation{Key: key, Value: callevent.StringValue(callevent.Name(values))}
+	return callstream.Annotation{Key: key, Value: callevent.StringValue(callevent.Name(mutf8.DecodeBytes(values)))}
 }
 
 // packByRule packs an event of a call rule. An exit without a function's name leaves the function entered last.
-func (t *Trace) packByRule(c *mapping.CallPlan, v *ctf.Values, nanos int64, process *Process, l *callstream.Lane) {
+func (t *Trace) packByRule(c *mapping.CallPlan, v *ctf.Values, nanos int64, process *Process, l *lane) {
 	name, ok := c.AppendFunction(t.scratch[:0], v)
 	if !ok {
 		process.pack(callevent.KindExitTop, nanos, nil, l, nil)

@@ -47,7 +47,7 @@ func (e *event) set(from *callevent.Event, received, maxClockJump int64, n *name
 	if from.Kind != callevent.KindExitTop {
 		e.function = n.batchFunctions[from.Function]
 	}
-	if from.Kind >= callevent.KindThrow {
+	if from.Kind >= callevent.KindThrow && from.Kind != callevent.KindEnterOutermost {
 		e.exception = n.batchExceptions[from.Exception]
 	}
 }

@@ -148,7 +148,9 @@ func (w *world) happen() {
 		action, count := r.IntN(100), 1
 		switch top := len(stacks[i]) - 1; {
 		case p.has(withAnomalies) && odd.IntN(12) == 0:
-			e.kind = []callevent.Kind{callevent.KindExit, callevent.KindThrow, callevent.KindUnwind}[odd.IntN(3)]
+			e.kind = []callevent.Kind{
+				callevent.KindExit, callevent.KindThrow, callevent.KindUnwind, callevent.KindFail, callevent.KindEnterOutermost,
+			}[odd.IntN(5)]
 			stacks[i] = stackAfter(stacks[i], e)
 		case p.has(withSkips) && odd.IntN(10) == 0:
 			e.kind = callevent.KindSkip
@@ -188,7 +190,7 @@ func plain(e happened) happened {
 	switch e.kind {
 	case callevent.KindSkip:
 		e = happened{sequence: e.sequence, time: e.time, kind: e.kind}
-	case callevent.KindEnter, callevent.KindExit, callevent.KindExitTop:
+	case callevent.KindEnter, callevent.KindEnterOutermost, callevent.KindExit, callevent.KindExitTop:
 		e.exception = ""
 	}
 	return e
@@ -197,6 +199,9 @@ func plain(e happened) happened {
 // stackAfter is a tracer's own stack after an event of a function that may not
 // be on top.
 func stackAfter(stack []*callevent.Function, e happened) []*callevent.Function {
+	if e.kind == callevent.KindEnterOutermost {
+		return append(stack[:0], e.function)
+	}
 	for i := len(stack) - 1; i >= 0; i-- {
 		if stack[i] == e.function {
 			if e.kind == callevent.KindThrow {

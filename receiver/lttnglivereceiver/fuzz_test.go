@@ -111,7 +111,7 @@ func readHostile(t *testing.T, s hostileSeed, edits []byte, timeout time.Duratio
 		c.RequestTimeout = timeout
 		c.Reconnect = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond}
 		c.Limits.MaxPacketBytes, c.Limits.MaxMetadataBytes = 1<<20, 1<<17
-		c.CallRules = []CallRule{{Entry: "shop:begin", Exit: "shop:end", NameField: "a", KeyField: "b"}}
+		c.CallRules = []CallRule{{Entry: event("shop:begin"), Exit: event("shop:end"), NameField: "a", KeyFields: []string{"b"}}}
 	})
 	const rounds = 10
 	b.await("the end of the session, or of tries to read it", func() bool {

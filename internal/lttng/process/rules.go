@@ -125,6 +125,10 @@ func (t *Trace) ruleLane(r *mapping.RulePart, p *mapping.Plan, e *ctf.Event, pac
 		cpu, _ := r.CPU(packet)
 		return process.lane(r.CPULane(cpu, key), nil)
 	case mapping.LaneKey:
+		if t.kernel != nil {
+			// The name of a lane is that of a thread.
+			return process.lane(r.KeyLane(key), nil)
+		}
 		return process.lane(r.KeyLane(key), key)
 	}
 	if r.HasKey() {

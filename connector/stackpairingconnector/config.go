@@ -61,8 +61,8 @@ type FunctionConfig struct {
 
 // MetricsConfig configures the sums by function.
 type MetricsConfig struct {
-	// MaxFunctions is the number of functions of all programs together. Further ones are counted
-	// under otel.metric.overflow of their program.
+	// MaxFunctions is the number of functions of all programs together. A program has at most half of
+	// those that all others leave. Further ones are counted under otel.metric.overflow of their program.
 	MaxFunctions int `mapstructure:"max_functions"`
 	// Expiration is the time for which the last points of an ended program are sent again. 0: once.
 	Expiration time.Duration `mapstructure:"expiration"`
@@ -72,8 +72,8 @@ type MetricsConfig struct {
 type ProfilesConfig struct {
 	// ByThread: each thread has call paths of its own.
 	ByThread bool `mapstructure:"by_thread"`
-	// MaxPaths is the number of call paths of all streams together. Calls of further ones are
-	// counted under one path.
+	// MaxPaths is the number of call paths of all streams together. A stream has at most half of those
+	// that all others leave. Calls of further ones are counted under one path.
 	MaxPaths int `mapstructure:"max_paths"`
 }
 

@@ -37,6 +37,8 @@ type pairer struct {
 	telemetry *metadata.TelemetryBuilder
 	// forget removes it from the shared ones.
 	forget func()
+	// warnPaired warns once of a stack_pairing in front of the connector.
+	warnPaired func()
 
 	// The outputs. traces is nil without a pipeline of them.
 	traces   consumer.Traces
@@ -67,6 +69,9 @@ func newPairer(set connector.Settings, cfg *Config, forget func()) (*pairer, err
 		return nil, err
 	}
 	p := &pairer{cfg: cfg, set: set, telemetry: telemetry, forget: forget, sent: time.Now()}
+	p.warnPaired = sync.OnceFunc(func() {
+		set.Logger.Warn("Another stack_pairing in front of this connector has made spans of calls, so this connector counts none of them. Remove it from the pipeline")
+	})
 	p.metrics.dropped = p.dropped(telemetry.ConnectorStackPairingDroppedPoints, "Dropped points of metrics", "points")
 	p.profiles.dropped = p.dropped(telemetry.ConnectorStackPairingDroppedSamples, "Dropped samples of profiles", "samples")
 	// Only the messages of one interval of metrics wait.
@@ -126,7 +131,8 @@ func (p *pairer) startEngine(ctx context.Context, host component.Host) error {
 	return p.engine.Start(ctx, host)
 }
 
-// shutdown ends all streams. It delivers their spans and sums until the shutdown timeout.
+// shutdown ends all streams. It delivers their spans and sums until the shutdown timeout. The engine comes
+// first: the sender may be in a component that does not return.
 func (p *pairer) shutdown(ctx context.Context) (err error) {
 	p.stopping.Do(func() {
 		p.forget()

@@ -86,8 +86,8 @@ func newID() (id [16]byte) {
 }
 
 // Begin begins the sums of a stream.
-func (s *sums) Begin(source engine.Source) engine.SourceSums {
-	of := &streamSums{sums: s, source: source, start: pcommon.NewTimestampFromTime(s.now())}
+func (s *sums) Begin() engine.SourceSums {
+	of := &streamSums{sums: s, start: pcommon.NewTimestampFromTime(s.now())}
 	if s.metrics != nil {
 		of.series = s.metrics.NewStream()
 	}
@@ -134,51 +134,52 @@ func (s *sums) release() {
 	s.setBytes(&s.exemplarBytes, 0)
 }
 
-// streamSums are the sums of a stream with one source. The engine makes one call of Add and End at
+// streamSums are the sums of a stream with one resource. The engine makes one call of Add and End at
 // a time.
 type streamSums struct {
-	sums   *sums
-	source engine.Source
-	start  pcommon.Timestamp
+	sums  *sums
+	start pcommon.Timestamp
 	// ended: End was called. The increment of a step that took longer can follow.
 	ended bool
-	// origin is nil before the first increment. series does not change. It is nil without metrics.
+	// source is that of the last increment, and origin the same for profiles. Both are nil before the first one.
+	source *engine.Source
 	origin *origin.Origin
+	// series does not change. It is nil without metrics.
 	series *functionmetrics.Stream
 }
 
-// open opens the series. The engine begins the sums of a stream while others wait, so that
-// happens at the first increment. After the end each increment opens them again. They may be
-// forgotten by then, and new series must not begin before their end.
-func (s *streamSums) open() {
-	from, start := &s.source, s.start
-	if s.origin == nil {
-		s.origin = origin.New(from.Resource, from.ResourceSchemaURL, from.Scope, from.ScopeSchemaURL)
-	} else if s.ended {
+// open opens the series for an increment of a source. The engine begins the sums of a stream while
+// others wait, so that happens at the first increment. After the end each increment opens them
+// again. They may be forgotten by then, and new series must not begin before their end.
+func (s *streamSums) open(from *engine.Source) {
+	start, isOpen := s.start, s.source != nil && !s.ended
+	if s.source != nil {
 		start = pcommon.NewTimestampFromTime(s.sums.now())
-	} else {
-		return
 	}
-	if s.series != nil {
+	if s.source != from {
+		s.source, s.origin = from, origin.New(from.Resource, from.ResourceSchemaURL, from.Scope, from.ScopeSchemaURL)
+	}
+	if s.series != nil && !isOpen {
 		s.series.Open(metricsOrigin(from), start)
 	}
 }
 
-// metricsOrigin returns the origin of metrics, without attributes of the scope. They report on the agent,
-// and change while the program runs. Each change would begin new series in Prometheus.
+// metricsOrigin returns the origin of metrics, without attributes and schema of the scope. The attributes report
+// on the agent, and change while the program runs. Each change would begin new series in Prometheus. The schema
+// is not sent, so two of them must not make two series of one name.
 func metricsOrigin(from *engine.Source) *origin.Origin {
 	scope := pcommon.NewInstrumentationScope()
 	scope.SetName(from.Scope.Name())
 	scope.SetVersion(from.Scope.Version())
-	return origin.New(from.Resource, from.ResourceSchemaURL, scope, from.ScopeSchemaURL)
+	return origin.New(from.Resource, from.ResourceSchemaURL, scope, "")
 }
 
 // Add adds an increment.
-func (s *streamSums) Add(inc *callsum.Increment) {
+func (s *streamSums) Add(inc *callsum.Increment, from *engine.Source) {
 	all := s.sums
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	s.open()
+	s.open(from)
 	if s.series != nil {
 		s.series.Add(inc)
 		if s.ended {

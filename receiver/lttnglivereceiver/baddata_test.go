@@ -18,8 +18,8 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/process"
+	"github.com/callbraid/callbraid/internal/lttng/session"
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
-	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
 // dropped is the log line for a session that cannot be read.
@@ -84,7 +84,7 @@ func TestAnUnreadablePacketAffectsNoOtherPacketAndNoOtherSession(t *testing.T) {
 			said := b.awaitSaid(dropped)
 			assert.Equal(t, zapcore.ErrorLevel, said.Level)
 			assert.Equal(t, "vm/cyg1", said.ContextMap()["session"])
-			assert.Equal(t, telemetry.BadPacket, said.ContextMap()["what"])
+			assert.Equal(t, session.BadPacket, said.ContextMap()["what"])
 			assert.Contains(t, said.ContextMap()["error"], c.error)
 			b.await("the rest", func() bool { return b.said.FilterMessage("The session was closed").Len() == 2 })
 			b.shutdown()
@@ -115,7 +115,7 @@ func TestUnreadableMetadataIsReadAgainLater(t *testing.T) {
 	r := newRelay(t, recordings, lttnglive.RelayOptions{Restart: true})
 	b := newBed(t, reading(r.address()))
 	said := b.awaitSaid(dropped)
-	assert.Equal(t, telemetry.BadMetadata, said.ContextMap()["what"])
+	assert.Equal(t, session.BadMetadata, said.ContextMap()["what"])
 	assert.Regexp(t, `line \d+, column \d+`, said.ContextMap()["error"])
 	b.await("tries", func() bool { return b.metric("receiver_lttng_live_bad_data") >= 3 })
 	b.awaitRecords(282)
@@ -159,7 +159,7 @@ func TestMetadataOfASessionIsBoundedOverAllItsTraces(t *testing.T) {
 	require.Greater(t, 90*one, 64*kib, "the metadata of all traces")
 	said := b.awaitSaid(dropped)
 	assert.Equal(t, "vm/crowd", said.ContextMap()["session"])
-	assert.Equal(t, telemetry.BadMetadata, said.ContextMap()["what"])
+	assert.Equal(t, session.BadMetadata, said.ContextMap()["what"])
 	assert.Contains(t, said.ContextMap()["error"], "expected at most 65536 bytes of metadata of all 90 traces of the session, with the classes made of it (limits.max_session_metadata_bytes), got more")
 	b.await("tries", func() bool { return b.metric("receiver_lttng_live_bad_data") >= 3 })
 	b.awaitRecords(282)
@@ -250,7 +250,7 @@ func TestAStreamAnnouncedTwiceOnOneConnectionViolatesTheProtocol(t *testing.T) {
 				clock.move(at)
 			}
 			said := b.awaitSaid(dropped)
-			assert.Equal(t, telemetry.BadProtocol, said.ContextMap()["what"])
+			assert.Equal(t, session.BadProtocol, said.ContextMap()["what"])
 			assert.Contains(t, said.ContextMap()["error"], "stream ust/uid/0/64-bit/channel0_0: expected one stream of that path and channel, got the IDs 100 and 101")
 		})
 	}

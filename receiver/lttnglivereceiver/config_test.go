@@ -51,6 +51,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.ResourceAttributes = map[string]any{"deployment.environment.name": "test"}
 	want.SymbolPaths = []string{"/srv/roots/web"}
 	want.NameWait = 2 * time.Second
+	want.LogValues = LogValuesConfig{EnumerationNumbers: true, Hexadecimal: true}
 	want.CallRules = []CallRule{
 		{Entry: event("shop:begin"), Exit: event("shop:end"), NameField: "what", KeyFields: []string{"id"}},
 		{Entry: event("db:query_begin"), Exit: event("db:query_end"), Name: "query"},

@@ -8,10 +8,10 @@
 // the state of sessions as metrics.
 //
 // The root contains the configuration, the life cycle and the deliveries (traces.go, logs.go, metrics.go).
-// watcher.go lists sessions, and reads each that matches with package internal/session. An event passes
+// watcher.go lists sessions, and reads each that matches with package internal/lttng/session. An event passes
 // these packages:
 //
-//	internal/session            one session over all its connections; packets go to their trace
+//	internal/lttng/session      one session over all its connections; packets go to their trace
 //	internal/lttng/lttnglive    the protocol of the relay daemon
 //	internal/lttng/ctf, merge   metadata and packets; events of a trace in order of time
 //	internal/lttng/process      the process of each event: resource, objects, names

@@ -13,8 +13,8 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/session"
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
-	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
 )
 
 // A session may have other traces on every connection.

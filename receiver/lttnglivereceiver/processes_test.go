@@ -275,6 +275,7 @@ func TestAStreamWithoutItsLastPacketIsLogged(t *testing.T) {
 			}
 			b := served(t, []*synthetic.Session{s})
 			assert.EqualValues(t, c.cut, b.metric("receiver_lttng_live_streams_cut"))
+			assert.EqualValues(t, c.cut, b.metric("receiver_lttng_live_packets_lost"))
 			assert.EqualValues(t, c.cut, b.said.FilterMessageSnippet("before the relay daemon sent its last packet").Len())
 		})
 	}

@@ -15,11 +15,11 @@ import (
 
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/lttng/position"
+	"github.com/callbraid/callbraid/internal/lttng/session"
 	"github.com/callbraid/callbraid/internal/lttng/symbols"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
-	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 

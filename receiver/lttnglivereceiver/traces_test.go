@@ -17,9 +17,8 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/session"
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
-	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/session"
-	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
 // ticking returns a clock that advances with each call.
@@ -100,7 +99,7 @@ func TestStreamsWithoutMetadataCountAsStreamsOfTheSession(t *testing.T) {
 	r := newRelay(t, []*lttnglive.Recording{recording}, lttnglive.RelayOptions{Clock: ticking()})
 	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Limits.MaxStreams, c.Poll.MaxInterval = 50, c.Poll.MinInterval })
 	said := b.awaitSaid(dropped)
-	assert.Equal(t, telemetry.BadProtocol, said.ContextMap()["what"])
+	assert.Equal(t, session.BadProtocol, said.ContextMap()["what"])
 	assert.Contains(t, said.ContextMap()["error"], "expected at most 50 streams of the session (limits.max_streams), got 51")
 }
 
@@ -244,7 +243,7 @@ func TestMetadataOfBothTracesWithOneUUIDIsRead(t *testing.T) {
 			clock.move(time.Second)
 			if c.bad {
 				said := b.awaitSaid(dropped)
-				assert.Equal(t, telemetry.BadMetadata, said.ContextMap()["what"])
+				assert.Equal(t, session.BadMetadata, said.ContextMap()["what"])
 				assert.Contains(t, said.ContextMap()["error"], "as in another trace with the UUID")
 				return
 			}

@@ -29,15 +29,17 @@ var suites = []suite{
 	{pkg: "./internal/bytefrog", pattern: "^Benchmark(Decode|Sum)Events$", time: "0.3s"},
 	{pkg: "./internal/call/callevent", pattern: "^Benchmark(PackUnpack|FixedWidth)$", time: "0.3s"},
 	{pkg: "./receiver/bytefrogreceiver/internal/session", pattern: "^Benchmark(BytesToBatches|SumBytes|BytesToSpans|BuildSpans|BytesToNothing)$", time: "0.5s"},
-	{pkg: "./test", pattern: "^BenchmarkReplay$", time: "1x", rounds: 3}, // it repeats by itself
+	{pkg: "./test", pattern: "^BenchmarkReplay(Counted)?$", time: "1x", rounds: 3}, // they repeat by themselves
 	{pkg: "./test", pattern: "^BenchmarkReplayWithLazyCollection$", time: "1x", rounds: 1},
 	{pkg: "./internal/call/engine", pattern: "^Benchmark(ConsumeTraces|CopySpans|SmallHandOver|CopySmallHandOver|OtherSpans|DecodeOtherSpans)$", time: "0.5s"},
+	{pkg: "./connector/stackpairingconnector", pattern: "^BenchmarkConsumeTraces$", time: "3x"},
+	{pkg: "./connector/stackpairingconnector", pattern: "^BenchmarkInterval$", time: "3x", rounds: 3},
 	{pkg: "./internal/bytefrog/guard", pattern: "^Benchmark(Pass|Walk|Latency)$", time: "0.5s"},
 	{pkg: "./test", pattern: "^BenchmarkBehindAGuard$", time: "1x", rounds: 2},
 	{pkg: "./test", pattern: "^Benchmark(OneCollector|Tiers|SmallBatches|ShortStreams)$", time: "1x", rounds: 1},
 	{pkg: "./test", pattern: "^BenchmarkListAgents$", time: "1x", rounds: 3},
 	{pkg: "./test", pattern: "^BenchmarkLargeRbkitMessage$", time: "1x", rounds: 3},
-	{pkg: "./receiver/lttnglivereceiver/internal/session", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},
+	{pkg: "./internal/lttng/session", pattern: "^BenchmarkReadLTTng$", time: "1x", cores: 1, rounds: 3},
 	{pkg: "./internal/rbkit", pattern: "^Benchmark(Decode|Skip)$", time: "0.3s"},
 	{pkg: "./receiver/rbkitreceiver", pattern: "^Benchmark(MessagesToPdata|ReadMessages)$", time: "0.5s"},
 	{pkg: "./internal/greys/gp", pattern: "^BenchmarkDecodeGP$", time: "0.2s"},
@@ -64,7 +66,7 @@ var formerly = map[string]string{
 	callevent: "./internal/callevent",
 	guard:     "./internal/bytefrogguard",
 	zmtp:      "./internal/zmtp",
-	lttng:     "./receiver/lttnglivereceiver",
+	lttng:     "./receiver/lttnglivereceiver/internal/session",
 	receiver:  "./receiver/bytefrogreceiver",
 	pairing:   "./processor/stackpairingprocessor",
 }

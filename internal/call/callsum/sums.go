@@ -4,6 +4,7 @@
 package callsum
 
 import (
+	"math"
 	"slices"
 	"unsafe"
 
@@ -94,8 +95,16 @@ func (s *Sums) CountUnwound(function, exception, path uint32, duration, callees 
 func (s *Sums) count(sum *functionSum, duration int64) {
 	s.calls++
 	sum.calls++
-	sum.sum += duration
+	sum.sum = added(sum.sum, duration)
 	s.histogramBytes += sum.histogram.add(duration)
+}
+
+// added is the sum of two times, or the longest one. A thousand threads that end after some months exceed it.
+func added(a, b int64) int64 {
+	if sum := a + b; sum >= 0 {
+		return sum
+	}
+	return math.MaxInt64
 }
 
 func (s *Sums) countPath(path uint32, errors uint64, duration, callees int64) {

@@ -166,7 +166,8 @@ func (e *Engine) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 
 // acceptAll accepts a hand-over, or refuses all of it:
 //
-//	(a) It delivers held spans. If they are refused again, it refuses the call.
+//	(a) It delivers held spans. If they are refused again, it refuses the call. With sums it does
+//	    that only if there is no room for more held spans. Otherwise the timers deliver them.
 //	(b) It reserves room for all batches, or refuses the call.
 //	(c) It passes on spans that are not batches. If they are refused, it refuses the call.
 //	(d) It accepts all batches. It drops one that it cannot unpack.
@@ -176,7 +177,7 @@ func (e *Engine) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 // with few of them and few returns. The others cost much of a small hand-over.
 func (e *Engine) acceptAll(ctx context.Context, td ptrace.Traces) error {
 	batches, others := split(td)
-	if err := e.delivery.offerHeld(ctx); err != nil {
+	if err := e.delivery.ready(ctx); err != nil {
 		e.telemetry.RefusedCalls.Add(ctx, 1)
 		// Not wrapped: the error may name a part of the held spans, and the caller would read
 		// that as a part of td.

@@ -91,6 +91,58 @@ func large(stream byte) batch {
 
 func small(c *Config) { c.Reorder.MaxMiB = 1 }
 
+// With sums the next component may refuse spans: all calls still count while held spans have room.
+func TestHandOversGoOnWhileHeldSpansHaveRoom(t *testing.T) {
+	b := newBed(t)
+	b.delivery.goesOn = true
+	b.next.answerWith(refuses)
+	b.handOver(call(1, "f", 0))
+	b.handOver(call(1, "f", 3))
+	b.passAlive(5 * time.Second)
+	b.tick()
+	assert.EqualValues(t, 1, b.sum("missing_numbers"), "the clock goes on")
+	assert.EqualValues(t, 2, b.sum("held_spans"))
+
+	b.delivery.maxBytes = b.delivery.bytes
+	require.ErrorContains(t, b.refuse(call(2, "g", 0)), errFull.Error())
+	b.next.answerWith(nil)
+	b.tick()
+	assert.Equal(t, []string{"s1/f 0", "s1/f 3"}, b.next.accepted())
+	b.handOver(call(2, "g", 0))
+	assert.Equal(t, []string{"s2/g 0"}, b.next.accepted())
+	assert.EqualValues(t, 1, b.sum("refused_calls"))
+	b.finish()
+}
+
+func TestHandOversGoOnWhileAnotherOneIsBlocked(t *testing.T) {
+	b := newBed(t)
+	b.delivery.goesOn = true
+	blocked, goOn, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	b.next.answerWith(func(context.Context, ptrace.Traces) error {
+		b.next.answerWith(nil)
+		close(blocked)
+		<-goOn
+		return nil
+	})
+	first := traces(t, call(1, "f", 0))
+	go func() {
+		defer close(done)
+		assert.NoError(t, b.ConsumeTraces(context.Background(), first))
+	}()
+	<-blocked
+	b.pass(slowCall + 1)
+	b.handOver(call(2, "g", 0))
+	assert.Empty(t, b.next.accepted())
+	b.tick()
+	assert.Equal(t, []string{"s2/g 0"}, b.next.accepted(), "the timers offer held spans")
+	close(goOn)
+	<-done
+	assert.Equal(t, []string{"s1/f 0"}, b.next.accepted())
+	b.handOver(call(2, "g", 2))
+	assert.Equal(t, []string{"s2/g 2"}, b.next.accepted())
+	b.finish()
+}
+
 // (b) A call reserves room for all its batches, or is refused.
 func TestACallWithoutRoomIsRefused(t *testing.T) {
 	b := newBed(t, small)

@@ -141,8 +141,16 @@ func (t *telemetry) recordSelection(c *pairing.KeepCounters) {
 	addTo(t.selection.EarlyDecisions, c.EarlyByBound, t.atRoom)
 }
 
-// size is the contents of a stream.
-type size struct{ bytes, waiting, frames int64 }
+// size is the contents of a stream. undecided is the part of bytes that Keep.MaxBytes bounds.
+type size struct{ bytes, undecided, waiting, frames int64 }
+
+// under is the part of bytes that a bound counts. Only the memory budget counts undecided calls.
+func (s *size) under(by bound) int64 {
+	if by == boundMaxMiB {
+		return s.bytes - s.undecided
+	}
+	return s.bytes
+}
 
 // change adds the difference between two sizes of a stream.
 func (t *telemetry) change(before, after size) {

@@ -149,8 +149,12 @@ func (w *world) happen() {
 		switch top := len(stacks[i]) - 1; {
 		case p.has(withAnomalies) && odd.IntN(12) == 0:
 			e.kind = []callevent.Kind{
-				callevent.KindExit, callevent.KindThrow, callevent.KindUnwind, callevent.KindFail, callevent.KindEnterOutermost,
-			}[odd.IntN(5)]
+				callevent.KindExit, callevent.KindThrow, callevent.KindUnwind, callevent.KindEnterFrom, callevent.KindFail,
+				callevent.KindEnterOutermost,
+			}[odd.IntN(6)]
+			if e.kind == callevent.KindEnterFrom {
+				e.caller = testFunctions[odd.IntN(len(testFunctions))]
+			}
 			stacks[i] = stackAfter(stacks[i], e)
 		case p.has(withSkips) && odd.IntN(10) == 0:
 			e.kind = callevent.KindSkip
@@ -190,7 +194,7 @@ func plain(e happened) happened {
 	switch e.kind {
 	case callevent.KindSkip:
 		e = happened{sequence: e.sequence, time: e.time, kind: e.kind}
-	case callevent.KindEnter, callevent.KindEnterOutermost, callevent.KindExit, callevent.KindExitTop:
+	case callevent.KindEnter, callevent.KindEnterOutermost, callevent.KindExit, callevent.KindExitTop, callevent.KindEnterFrom:
 		e.exception = ""
 	}
 	return e
@@ -201,6 +205,14 @@ func plain(e happened) happened {
 func stackAfter(stack []*callevent.Function, e happened) []*callevent.Function {
 	if e.kind == callevent.KindEnterOutermost {
 		return append(stack[:0], e.function)
+	}
+	if e.kind == callevent.KindEnterFrom {
+		if i := slices.Index(stack, e.caller); i >= 0 {
+			for stack[len(stack)-1] != e.caller {
+				stack = stack[:len(stack)-1]
+			}
+		}
+		return append(stack, e.function)
 	}
 	for i := len(stack) - 1; i >= 0; i-- {
 		if stack[i] == e.function {

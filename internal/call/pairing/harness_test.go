@@ -233,6 +233,9 @@ func addTo(p *callevent.Packer, h *happened, resolution int64) bool {
 		if h.exception != "" {
 			e.Exception = note(p.Exception(h.exception))
 		}
+		if h.caller != nil {
+			e.Exception = note(p.Function(h.caller))
+		}
 	}
 	if !ok || !p.Add(&e) {
 		return false

@@ -95,7 +95,8 @@ func (c Criterion) String() string {
 	return [CriterionCount]string{"none", "slow", "error", "function", "ratio"}[c]
 }
 
-// KeepCounters count decisions. A trace counts once for each piece that has calls.
+// KeepCounters count decisions. A trace counts once for each piece that has calls. It counts once in
+// all, when its first call ends, if only Threshold could keep it and does not.
 type KeepCounters struct {
 	// Traces and Calls were kept, by criterion. Those of CriterionNone were forgotten.
 	Traces, Calls [CriterionCount]uint64

@@ -23,8 +23,8 @@ type selection struct {
 	all     *rig
 	seen    int
 	waiting map[uint64]*piece
-	// slow are traces that stay slow.
-	slow map[uint64]bool
+	// slow are traces that stay slow. forgotten are traces whose ID alone decided.
+	slow, forgotten map[uint64]bool
 	// kept are the calls of each trace, with their criterion.
 	kept     map[uint64][]string
 	counters KeepCounters
@@ -42,6 +42,10 @@ type piece struct {
 func (x *selection) step() {
 	for ; x.seen < len(x.all.spans); x.seen++ {
 		f := x.all.spans[x.seen]
+		if x.forgets(f.Trace) {
+			x.counters.Calls[CriterionNone]++
+			continue
+		}
 		p := x.waiting[f.Trace]
 		if p == nil {
 			p = &piece{first: x.seen, since: x.all.now}
@@ -60,6 +64,19 @@ func (x *selection) step() {
 			x.decide(root)
 		}
 	}
+}
+
+// forgets reports whether no call can keep the trace, and its ID does not.
+func (x *selection) forgets(root uint64) bool {
+	k := x.keep
+	if k.SlowerThan > 0 || k.Errors || k.Function != nil || testRandom(root) >= k.Threshold {
+		return false
+	}
+	if !x.forgotten[root] {
+		x.forgotten[root] = true
+		x.counters.Traces[CriterionNone]++
+	}
+	return true
 }
 
 // oldest is the trace whose first call waits longest.
@@ -174,7 +191,7 @@ func (w *world) playSelecting() string {
 	settings := w.settings
 	settings.Keep = w.plan.keep()
 	all, selecting := newRig(&w.settings, w.resolution), newRig(&settings, w.resolution)
-	rule := &selection{keep: settings.Keep, all: all, waiting: map[uint64]*piece{}, slow: map[uint64]bool{}, kept: map[uint64][]string{}}
+	rule := &selection{keep: settings.Keep, all: all, waiting: map[uint64]*piece{}, slow: map[uint64]bool{}, forgotten: map[uint64]bool{}, kept: map[uint64][]string{}}
 	both := func(do func(*rig)) {
 		do(all)
 		do(selecting)

@@ -83,6 +83,9 @@ func (s *stacks) pair(e *event, sequence uint64, attributes []attribute) {
 	switch e.kind {
 	case callevent.KindEnter:
 		s.enter(l, e, sequence, attributes)
+	case callevent.KindEnterFrom:
+		s.find(l, e.exception, callevent.CauseLongjmp)
+		s.enter(l, e, sequence, attributes)
 	case callevent.KindExit:
 		s.exit(l, e, attributes)
 	case callevent.KindExitTop:
@@ -229,8 +232,8 @@ func (s *stacks) findPath(l *lane, f *frame, depth int) {
 }
 
 // find makes the nearest frame of the function the top of the stack: rule 3. It truncates
-// the frames above it, and reports false for an orphan.
-func (s *stacks) find(l *lane, function uint32) bool {
+// the frames above it for the cause, and reports false for an orphan.
+func (s *stacks) find(l *lane, function uint32, cause callevent.Cause) bool {
 	if l.isTop(function) {
 		return true
 	}
@@ -238,7 +241,7 @@ func (s *stacks) find(l *lane, function uint32) bool {
 	if s.names.functions[function].open > 0 && (l.counts == nil || l.counts[function] > 0) {
 		for i := top - 1; i >= 0; i-- {
 			if l.frames[i].function == function {
-				s.truncate(l, i+1, callevent.CauseMismatch, s.clock.now)
+				s.truncate(l, i+1, cause, s.clock.now)
 				return true
 			}
 		}
@@ -269,7 +272,7 @@ func (s *stacks) attach(l *lane, f *frame, attributes []attribute) {
 // throw adds an exception to the frame of the function. The program has left all frames
 // above it.
 func (s *stacks) throw(l *lane, e *event, attributes []attribute) {
-	if !s.find(l, e.function) {
+	if !s.find(l, e.function, callevent.CauseMismatch) {
 		s.orphan(attributes)
 		return
 	}
@@ -297,7 +300,7 @@ func (s *stacks) attachThrow(l *lane, f *frame, e *event) {
 // exit closes the frame of the function, which returned.
 func (s *stacks) exit(l *lane, e *event, attributes []attribute) {
 	// The compiler inlines isTop, not find.
-	if !l.isTop(e.function) && !s.find(l, e.function) {
+	if !l.isTop(e.function) && !s.find(l, e.function, callevent.CauseMismatch) {
 		s.orphan(attributes)
 		return
 	}
@@ -315,7 +318,7 @@ func (s *stacks) exitTop(l *lane, e *event, attributes []attribute) {
 
 // unwind closes the frame of the function, which an exception left.
 func (s *stacks) unwind(l *lane, e *event, attributes []attribute) {
-	if !s.find(l, e.function) {
+	if !s.find(l, e.function, callevent.CauseMismatch) {
 		s.orphan(attributes)
 		return
 	}
@@ -334,7 +337,7 @@ func (s *stacks) unwind(l *lane, e *event, attributes []attribute) {
 
 // fail closes the frame of the function, which returned an error.
 func (s *stacks) fail(l *lane, e *event, attributes []attribute) {
-	if !s.find(l, e.function) {
+	if !s.find(l, e.function, callevent.CauseMismatch) {
 		s.orphan(attributes)
 		return
 	}
@@ -368,7 +371,7 @@ func (s *stacks) pairShared(l *lane, e *event, sequence uint64, attributes []att
 	r := l.reuse
 	r.noteBreaks(s.breaks)
 	switch e.kind {
-	case callevent.KindEnter, callevent.KindEnterOutermost:
+	case callevent.KindEnter, callevent.KindEnterFrom, callevent.KindEnterOutermost:
 		sure := r.enter(e.function)
 		s.enter(l, e, sequence, nil)
 		s.out.Counters.DroppedAttributes += uint64(len(attributes))
@@ -633,6 +636,10 @@ func (s *stacks) emit(l *lane, f, parent *frame, own *belongings, o *outcome) {
 
 // hold keeps the call until its trace is decided.
 func (s *stacks) hold(f, parent *frame, own *belongings, o *outcome) {
+	if s.undecided.forgets(f.trace, s.traces.all[f.trace].root, &s.out.Counters.Keep) {
+		s.out.Counters.Finished++
+		return
+	}
 	// Other streams may have freed memory since this one was at the bound.
 	s.undecided.atBound = s.undecided.atBound && s.undecided.keep.charge(0)
 	for s.undecided.atBound && s.decideOldest() {

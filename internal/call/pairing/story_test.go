@@ -36,7 +36,9 @@ type act func(r *rig)
 //
 //	+f enters f         -f exits f       - exits the top
 //	!f E throws E in f  ^f E unwinds f   . is a skip
-//	*f enters f, with no other call open ~f E fails with E in f
+//	+f g enters f from g
+//	*f enters f, with no other call open
+//	~f E fails with E in f
 func batch(events string, barriers ...callevent.Barrier) act {
 	return batchOf(func(d *delivery) { d.barriers = barriers }, events)
 }
@@ -78,7 +80,11 @@ func parseEvent(line string) (h happened) {
 	if what == "-" {
 		h.kind = callevent.KindExitTop
 	}
-	if len(fields) > 2 {
+	switch {
+	case len(fields) <= 2:
+	case h.kind == callevent.KindEnter:
+		h.kind, h.caller = callevent.KindEnterFrom, functionNamed(fields[2])
+	default:
 		h.exception = fields[2]
 	}
 	return h

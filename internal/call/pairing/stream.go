@@ -109,6 +109,9 @@ func (s *Stream) OldestUndecided() (since time.Duration, waits bool) {
 	return s.stacks.undecided.oldestSince()
 }
 
+// UndecidedBytes is the stream's part of Keep.HeldBytes. Bytes contains it.
+func (s *Stream) UndecidedBytes() int64 { return s.stacks.undecided.heldBytes() }
+
 // DecideOldest decides the oldest trace with its calls so far, to free memory. It reports false
 // if none waits.
 func (s *Stream) DecideOldest(out *Output) bool {

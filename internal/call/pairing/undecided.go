@@ -42,6 +42,9 @@ type undecided struct {
 
 	// wanted is the least duration of a call that keeps its trace, by function.
 	wanted []int64
+	// onlyRatio: no criterion depends on calls, so the ID of a trace decides when its first
+	// call ends.
+	onlyRatio bool
 }
 
 // waitingTrace is a trace with finished calls that wait.
@@ -54,7 +57,20 @@ type waitingTrace struct {
 	// slow: Keep.SlowerThan applies. It stays so until the trace ends. failed and named: the
 	// other criteria apply to the waiting calls.
 	slow, failed, named bool
+	fate                fate
 }
+
+// fate is what is known of a trace whose ID decides alone.
+type fate uint8
+
+const (
+	// fateOpen: no call has ended yet, or the ID does not decide alone.
+	fateOpen fate = iota
+	// fateKept and fateForgotten: the trace will be kept or forgotten. Calls of a forgotten one do
+	// not wait.
+	fateKept
+	fateForgotten
+)
 
 // record is a finished call without pointers, because the garbage collector should not look
 // at a million of them.
@@ -95,15 +111,42 @@ func newUndecided(keep *Keep, random func(root uint64) uint64, n *names, attribu
 	}
 	return &undecided{
 		keep: keep, random: random, names: n, attributeMemory: attributes, oldest: noTrace, newest: noTrace,
+		onlyRatio: keep.SlowerThan == 0 && !keep.Errors && keep.Function == nil,
 	}
+}
+
+// forgets reports whether the finished call of a trace with this root needs no record, because
+// only the ID of the trace could keep it, and does not. It counts such a call.
+func (u *undecided) forgets(id uint32, root uint64, c *KeepCounters) bool {
+	if !u.onlyRatio {
+		return false
+	}
+	t := u.waiting(id)
+	if t.fate == fateOpen {
+		t.fate = fateKept
+		if !u.isDrawn(root) {
+			t.fate = fateForgotten
+			c.Traces[CriterionNone]++
+		}
+	}
+	if t.fate == fateKept {
+		return false
+	}
+	c.Calls[CriterionNone]++
+	return true
+}
+
+// waiting returns the waiting calls of a trace.
+func (u *undecided) waiting(id uint32) *waitingTrace {
+	for int(id) >= len(u.traces) {
+		u.traces = append(u.traces, waitingTrace{})
+	}
+	return &u.traces[id]
 }
 
 // hold keeps a finished call until its trace is decided. linkTrace is the parent's trace.
 func (u *undecided) hold(f, parent *frame, linkTrace uint64, own *belongings, o *outcome, c *Counters) {
-	for int(f.trace) >= len(u.traces) {
-		u.traces = append(u.traces, waitingTrace{})
-	}
-	t := &u.traces[f.trace]
+	t := u.waiting(f.trace)
 	if t.records.count == 0 {
 		u.enqueue(f.trace)
 	}
@@ -207,7 +250,7 @@ func (u *undecided) decide(id uint32, root uint64, soFar int64, ended bool, out 
 	}
 	t.failed, t.named = false, false
 	if ended {
-		t.slow = false
+		t.slow, t.fate = false, fateOpen
 	}
 }
 
@@ -220,10 +263,15 @@ func (u *undecided) criterion(t *waitingTrace, root uint64) Criterion {
 		return CriterionError
 	case t.named:
 		return CriterionFunction
-	case u.keep.Threshold < NoThreshold && u.random(root) >= u.keep.Threshold:
+	case u.isDrawn(root):
 		return CriterionRatio
 	}
 	return CriterionNone
+}
+
+// isDrawn reports whether Keep.Threshold keeps the trace with this root.
+func (u *undecided) isDrawn(root uint64) bool {
+	return u.keep.Threshold < NoThreshold && u.random(root) >= u.keep.Threshold
 }
 
 // emit writes the waiting calls of the trace to the output.
@@ -337,6 +385,14 @@ func (u *undecided) oldestSince() (since time.Duration, waits bool) {
 		return 0, false
 	}
 	return u.traces[u.oldest].since, true
+}
+
+// heldBytes is the stream's part of Keep.HeldBytes.
+func (u *undecided) heldBytes() int64 {
+	if u == nil {
+		return 0
+	}
+	return u.charged
 }
 
 // isOverdue reports whether the oldest trace waits for at least Keep.DecideAfter.

@@ -35,9 +35,9 @@ type CallPlan struct {
 	Class, Method Text
 	Thread        Number
 
-	address *ctf.Field
-	message Text
-	level   Number
+	address, site *ctf.Field
+	message       Text
+	level         Number
 }
 
 // Names of the events of LTTng-UST's libraries that record function calls.
@@ -68,7 +68,11 @@ func newAddressPlan(class *ctf.EventClass, kind callevent.Kind) CallPlan {
 	if !address.exists() || address.guarded {
 		return CallPlan{}
 	}
-	return CallPlan{Source: CallAddress, Kind: kind, address: address.field}
+	p := CallPlan{Source: CallAddress, Kind: kind, address: address.field}
+	if site := numberAt(class, metadata.EventFields, "call_site"); site.exists() && !site.guarded {
+		p.site = site.field
+	}
+	return p
 }
 
 func newJULPlan(class *ctf.EventClass) CallPlan {
@@ -88,6 +92,14 @@ func newJULPlan(class *ctf.EventClass) CallPlan {
 
 // Address returns the address of the function of a CallAddress event.
 func (p *CallPlan) Address(v *ctf.Values) uint64 { return v.Uint(p.address) }
+
+// Site returns the return address of the function around the call of a CallAddress event, or 0 if it is not recorded.
+func (p *CallPlan) Site(v *ctf.Values) uint64 {
+	if p.site == nil {
+		return 0
+	}
+	return v.Uint(p.site)
+}
 
 // The messages of java.util.logging.Logger's methods entering(), exiting() and throwing(), at the
 // level FINER.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
+	"github.com/callbraid/callbraid/internal/mutf8"
 )
 
 // Number is an integer field of an event class. The zero value is a field that no event has.
@@ -21,6 +22,8 @@ type Number struct {
 type Text struct {
 	field   *ctf.Field
 	guarded bool
+	// modified is set for text in Java's modified UTF-8.
+	modified bool
 }
 
 // numberAt returns the integer field at a path in a scope.
@@ -70,6 +73,14 @@ func (t Text) Bytes(v *ctf.Values) []byte {
 		return nil
 	}
 	return v.Text(t.field)
+}
+
+// Decode returns the text of bytes of the field as valid UTF-8.
+func (t Text) Decode(b []byte) string {
+	if t.modified {
+		return mutf8.Decode(b)
+	}
+	return ValidString(b)
 }
 
 // scalar is an integer or text field of an event, or of the context of its packet. The zero value is a field that no

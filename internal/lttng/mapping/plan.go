@@ -30,9 +30,18 @@ type Plan struct {
 	Record *RecordPlan
 }
 
-// NewPlan returns the plan for the events of a class. isKernel is set for a trace of the kernel. The events' log
-// records have at most recordBytes bytes. With 0, the reader makes no log records.
-func NewPlan(class *ctf.EventClass, rules Rules, isKernel bool, recordBytes int) *Plan {
+// Records determines the log records of all classes.
+type Records struct {
+	// MaxBytes is the maximum size of a record. With 0, the reader makes no log records.
+	MaxBytes int
+	// EnumerationNumbers adds an attribute with the number of each enumeration, beside that with its label.
+	EnumerationNumbers bool
+	// Hexadecimal writes integers whose preferred base is 16 as text, such as 0x7f00.
+	Hexadecimal bool
+}
+
+// NewPlan returns the plan for the events of a class. isKernel is set for a trace of the kernel.
+func NewPlan(class *ctf.EventClass, rules Rules, isKernel bool, records Records) *Plan {
 	p := &Plan{
 		Name:     class.Name,
 		Contexts: newContexts(class, isKernel),
@@ -47,8 +56,8 @@ func NewPlan(class *ctf.EventClass, rules Rules, isKernel bool, recordBytes int)
 	if len(p.Rules) == 0 {
 		p.Call = newCallPlan(class)
 	}
-	if recordBytes > 0 {
-		p.Record = newRecordPlan(class, &p.Contexts, recordBytes)
+	if records.MaxBytes > 0 {
+		p.Record = newRecordPlan(class, &p.Contexts, records)
 	}
 	return p
 }

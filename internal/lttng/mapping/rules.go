@@ -233,7 +233,7 @@ func (p *RulePart) compileAttributes(class *ctf.EventClass, names []string) {
 		if class.Fields != nil && class.Fields.Kind == ctf.Struct {
 			described := descriptions(class.Fields)
 			for _, f := range class.Fields.Members {
-				if !described[f.Name] {
+				if !described[f] {
 					names = append(names, f.Name)
 				}
 			}
@@ -391,7 +391,7 @@ func (p *RulePart) AppendAttributes(dst []callevent.KeyValue, e *ctf.Event, pack
 			if f.Encoding().Unit() > 1 {
 				text = v.AppendText(nil, f)
 			}
-			value = callevent.StringValue(known.text(Prefix(text, maxRuleText)))
+			value = callevent.StringValue(known.text(Prefix(text, maxRuleText), Text{}))
 		case f.Label(v) != "":
 			value = callevent.StringValue(strings.TrimPrefix(f.Label(v), "_"))
 		case f.Kind == ctf.Uint && v.Uint(f) > math.MaxInt64:

@@ -56,7 +56,7 @@ func FuzzRules(f *testing.F) {
 			e, packet := &r.Event, &r.Packet
 			require.True(t, rules.Has(e.Class.Name))
 			exitsEnded := false
-			parts := NewPlan(e.Class, rules, true, 1<<10).Rules
+			parts := NewPlan(e.Class, rules, true, Records{MaxBytes: 1 << 10}).Rules
 			require.NotEmpty(t, parts)
 			for i := range parts {
 				p := &parts[i]

@@ -143,7 +143,7 @@ func (g *Group) FlushLogs() { g.shared.logs.Flush() }
 // The approximate sizes in memory, in bytes, of a process without its parts, and of a waiting call.
 const (
 	processBytes = 2 << 10
-	waitingBytes = 48
+	waitingBytes = 56
 )
 
 // HeldByEvents returns the approximate size of data from events in the group: names, objects, log records and waiting

@@ -26,6 +26,8 @@ const (
 type LogSettings struct {
 	// MaxRecordBytes is the maximum size of a log record in memory.
 	MaxRecordBytes int
+	// EnumerationNumbers and Hexadecimal are those of mapping.Records.
+	EnumerationNumbers, Hexadecimal bool
 	// MaxDelay is the time from the first log record until delivery.
 	MaxDelay time.Duration
 	// ScopeName and ScopeVersion are the scope of records without a logger.
@@ -91,7 +93,7 @@ func (b *Logs) append(p *mapping.Plan, e *ctf.Event, packet *ctf.Packet, nanos i
 		logger = logger[:mapping.MaxNameBytes]
 		b.leftOut++
 	}
-	r := b.scope(b.last, logger).AppendEmpty()
+	r := b.scope(b.last, p.Record, logger).AppendEmpty()
 	r.SetTimestamp(pcommon.Timestamp(max(nanos, 0)))
 	r.SetObservedTimestamp(b.observed)
 	size := p.Record.Write(r, e, packet, b.texts)
@@ -117,8 +119,8 @@ func (b *Logs) originLogs(of *Origin) *originLogs {
 	return logs
 }
 
-// scope returns the records of a logger; nil: the records without a logger.
-func (b *Logs) scope(logs *originLogs, logger []byte) plog.LogRecordSlice {
+// scope returns the records of a logger, which the plan's events name; nil: the records without a logger.
+func (b *Logs) scope(logs *originLogs, plan *mapping.RecordPlan, logger []byte) plog.LogRecordSlice {
 	if len(logger) == 0 {
 		if !logs.hasOwn {
 			scope := logs.resource.ScopeLogs().AppendEmpty()
@@ -134,7 +136,7 @@ func (b *Logs) scope(logs *originLogs, logger []byte) plog.LogRecordSlice {
 	}
 	scope := logs.resource.ScopeLogs().AppendEmpty()
 	scope.SetSchemaUrl(schema.URL)
-	scope.Scope().SetName(mapping.ValidString(logger))
+	scope.Scope().SetName(plan.Logger.Decode(logger))
 	b.bytes += len(logger)
 	logs.loggers[string(logger)] = scope.LogRecords()
 	return scope.LogRecords()

@@ -109,7 +109,7 @@ func (t *Trace) readRule(r *mapping.RulePart, p *mapping.Plan, e *ctf.Event, pac
 }
 
 // ruleLane returns the owner of the call stack of an event of a rule. It returns nil if the event does not have it.
-func (t *Trace) ruleLane(r *mapping.RulePart, p *mapping.Plan, e *ctf.Event, packet *ctf.Packet, process *Process, thread *kernelThread) *callstream.Lane {
+func (t *Trace) ruleLane(r *mapping.RulePart, p *mapping.Plan, e *ctf.Event, packet *ctf.Packet, process *Process, thread *kernelThread) *lane {
 	if r.Lane == mapping.LaneThread && t.kernel != nil {
 		return process.lane(thread.lane, []byte(thread.name))
 	}
@@ -139,7 +139,7 @@ func (t *Trace) ruleLane(r *mapping.RulePart, p *mapping.Plan, e *ctf.Event, pac
 }
 
 // packRule packs an event of a rule. An exit without a function's name leaves the function that was entered last.
-func (t *Trace) packRule(r *mapping.RulePart, e *ctf.Event, packet *ctf.Packet, nanos int64, process *Process, l *callstream.Lane) {
+func (t *Trace) packRule(r *mapping.RulePart, e *ctf.Event, packet *ctf.Packet, nanos int64, process *Process, l *lane) {
 	kind := r.Kind
 	var details *callstream.Details
 	if r.HasDetails() {

@@ -82,6 +82,13 @@ func (s *shared) logNoStateDump() {
 	}
 }
 
+func (s *shared) logNoObject(address string) {
+	if s.isFirst("no object") {
+		s.logger.Info("An address lies in none of the known objects of its process. If the program loads plug-ins with dlopen, start it with LD_PRELOAD=liblttng-ust-dl.so",
+			zap.String("address", address))
+	}
+}
+
 const recordContexts = "Record it with lttng add-context --userspace --type=vpid --type=vtid --type=procname"
 
 func (s *shared) warnNoProcess(event string) {

@@ -15,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/mutf8"
 )
 
 // Trace contains the processes of a CTF trace, and makes log records and call events from its events. The group's
@@ -112,11 +113,12 @@ func (t *Trace) IsOfOneProcess() bool { return t.hasPID }
 func (t *Trace) plan(class *ctf.EventClass) *mapping.Plan {
 	p := t.plans[class.Index]
 	if p == nil {
-		recordBytes := 0
+		var records mapping.Records
 		if t.shared.logs != nil {
-			recordBytes = t.shared.logs.settings.MaxRecordBytes
+			s := &t.shared.logs.settings
+			records = mapping.Records{MaxBytes: s.MaxRecordBytes, EnumerationNumbers: s.EnumerationNumbers, Hexadecimal: s.Hexadecimal}
 		}
-		p = mapping.NewPlan(class, t.shared.Rules, t.kernel != nil, recordBytes)
+		p = mapping.NewPlan(class, t.shared.Rules, t.kernel != nil, records)
 		t.plans[class.Index] = p
 		t.planBytes += p.Size()
 	}
@@ -322,7 +324,7 @@ func (t *Trace) readCall(p *mapping.Plan, e *ctf.Event, nanos int64, process *Pr
 	}
 	switch c.Source {
 	case mapping.CallAddress:
-		process.packAddress(kind, nanos, c.Address(v), l, t.hasStateDumps)
+		process.packAddress(kind, nanos, c.Address(v), c.Site(v), l, t.hasStateDumps)
 	case mapping.CallTop:
 		process.pack(kind, nanos, nil, l, nil)
 	case mapping.CallRecord:
@@ -357,7 +359,7 @@ func (t *Trace) isReady(process *Process, event string) bool {
 }
 
 // lane returns the owner of the call stack of an event: its thread. It returns nil if the event has none.
-func (t *Trace) lane(p *mapping.Plan, v *ctf.Values, process *Process) *callstream.Lane {
+func (t *Trace) lane(p *mapping.Plan, v *ctf.Values, process *Process) *lane {
 	if id, ok := p.Call.Thread.Value(v); ok {
 		return process.lane(uint64(id)|callevent.LaneManaged, p.ThreadName.Bytes(v))
 	}
@@ -380,7 +382,7 @@ func (t *Trace) detailsOf(kind callevent.Kind, values []byte) *callstream.Detail
 	if kind == callevent.KindExit {
 		key = AttributeReturnValue
 	}
-	t.details.Attributes = append(t.details.Attributes[:0], callevent.KeyValue{Key: key, Value: callevent.StringValue(callevent.Name(values))})
+	t.details.Attributes = append(t.details.Attributes[:0], callevent.KeyValue{Key: key, Value: callevent.StringValue(callevent.Name(mutf8.DecodeBytes(values)))})
 	return &t.details
 }
 

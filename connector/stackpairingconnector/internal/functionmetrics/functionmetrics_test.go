@@ -349,6 +349,33 @@ func TestFunctionsWithoutRoomAreSummedTogether(t *testing.T) {
 	}
 }
 
+// A program has at most half of what all others leave, so there is always room for another one.
+func TestAProgramLeavesRoomForOthers(t *testing.T) {
+	for name, settings := range map[string]Settings{
+		"functions": {MaxFunctions: 64},
+		"bytes":     {MaxFunctions: unbounded, MaxBytes: 1 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := New(settings)
+			for i, s := range []*Stream{m.Open(originOf("large"), start), m.Open(originOf("large"), start), m.Open(originOf("small"), start)} {
+				for n := range []int{1000, 1000, 5}[i] {
+					s.Add(incrementOf(ended{function: fmt.Sprint("f", n), failed: n%2 == 0, durations: []int64{10}}))
+				}
+				m.merge()
+			}
+			large, small := m.origins[0], m.origins[1]
+			assert.NotEqual(t, none, large.rest)
+			assert.Equal(t, none, small.rest)
+			assert.Len(t, small.functions, 5)
+			if name == "functions" {
+				assert.Equal(t, settings.MaxFunctions/2, large.counted)
+			} else {
+				assert.Greater(t, large.bytes+large.reserved, settings.maxSeriesBytes()/2-10_000)
+			}
+		})
+	}
+}
+
 func TestOriginsWithoutRoomShareOne(t *testing.T) {
 	folded := uint64(0)
 	m := New(Settings{MaxFunctions: 2, Folded: func(functions, _ uint64) { folded += functions }})
@@ -450,6 +477,7 @@ func TestSeriesOfAnEndedProgramExpire(t *testing.T) {
 			m, none := New(test.settings), NewExemplars(test.settings)
 			s := m.Open(originOf("a"), start)
 			s.Add(f)
+			s.Add(incrementOf(ended{function: "g", durations: []int64{10}}))
 			s.End()
 			var got []bool
 			for i := pcommon.Timestamp(1); m.Bytes() > 0; i++ {
@@ -459,6 +487,24 @@ func TestSeriesOfAnEndedProgramExpire(t *testing.T) {
 			assert.Equal(t, append(make([]bool, test.values), true), got)
 		})
 	}
+}
+
+// A stream opens its series with its first call. That can be after the end of series with the same origin.
+func TestNewSeriesStartAfterTheEndOfTheFormerOnes(t *testing.T) {
+	m, none := New(Settings{MaxFunctions: 100}), NewExemplars(Settings{})
+	f := incrementOf(ended{function: "f", durations: []int64{10}})
+	quiet := m.NewStream()
+	s := m.Open(originOf("a"), start)
+	s.Add(f)
+	s.End()
+	m.Interval(start+10*second, none)
+	key := pointOf("a", "code.function.calls", "f", "")
+	require.True(t, pointsOf(t, m.Interval(start+20*second, none))[key].stale)
+	quiet.Open(originOf("a"), start+5*second)
+	quiet.Add(f)
+	got := pointsOf(t, m.Interval(start+30*second, none))[key]
+	assert.Equal(t, start+20*second, got.start)
+	assert.EqualValues(t, 1, got.count)
 }
 
 func TestSeriesStartWithTheirResource(t *testing.T) {
@@ -497,7 +543,7 @@ func TestSeriesStartWithTheirResource(t *testing.T) {
 }
 
 func TestAFunctionThatGetsRoomLaterStartsAtTheLastInterval(t *testing.T) {
-	m, none := New(Settings{MaxFunctions: 2}), NewExemplars(Settings{})
+	m, none := New(Settings{MaxFunctions: 3}), NewExemplars(Settings{})
 	one, two := m.Open(originOf("a"), start), m.Open(originOf("b"), start)
 	g := incrementOf(ended{function: "g", durations: []int64{10}})
 	one.Add(incrementOf(ended{function: "f", durations: []int64{10}}))
@@ -585,7 +631,7 @@ func TestExemplarsHaveABoundInBytes(t *testing.T) {
 }
 
 func TestGolden(t *testing.T) {
-	m := New(Settings{MaxFunctions: 3})
+	m := New(Settings{MaxFunctions: 5})
 	x := NewExemplars(m.settings)
 	r := pcommon.NewResource()
 	r.Attributes().PutStr("service.name", "shop")

@@ -18,11 +18,12 @@ import (
 // Settings are the settings of metrics.
 type Settings struct {
 	// MaxFunctions bounds the functions of all origins together. Each error type of a function
-	// counts as one more. It also bounds the origins. All others are summed in series with the
-	// attribute otel.metric.overflow.
+	// counts as one more. An origin has at most half of those that all others leave. MaxFunctions
+	// also bounds the origins. All others are summed in series with the attribute otel.metric.overflow.
 	MaxFunctions int
 	// MaxBytes bounds the memory of the series together with the growth that is not in them yet and the
-	// exemplars; 0: there is no bound. Functions, error types and origins without room count as those beyond MaxFunctions.
+	// exemplars; 0: there is no bound. An origin has at most half of the memory that all others leave.
+	// Functions, error types and origins without room count as those beyond MaxFunctions.
 	MaxBytes int
 	// Expiration is the time for which the last points of an origin without streams are sent again, unless
 	// others need its room.
@@ -52,7 +53,7 @@ type shared struct {
 	bytes int
 	// reserved is the memory that series can need without room of their own: their rests and histograms.
 	reserved int
-	// isRefused: something had no room in bytes since the last interval.
+	// isRefused: something had no room since the last interval.
 	isRefused bool
 	// folded are the calls without room since the last merge, by bound.
 	folded [bounds]uint64
@@ -67,17 +68,18 @@ func (s *Settings) maxSeriesBytes() int {
 	return s.MaxBytes - s.MaxBytes/4 - s.MaxBytes/8
 }
 
-// full returns the bound that so many functions or origins, or so many more bytes, reach.
-func (m *shared) full(number, bytes int) bound {
+// full returns the bound that another function or origin reaches, if there are so many, and its origin has
+// some of them. Its memory is bytes, and its origin has ownBytes.
+func (m *shared) full(number, own, bytes, ownBytes int) bound {
+	full := noBound
 	switch {
-	case number >= m.settings.MaxFunctions:
-		return maxFunctions
-	case bytes > m.settings.maxSeriesBytes()-m.bytes-m.reserved:
-		m.isRefused = true
-		return maxBytes
-	default:
-		return noBound
+	case own >= m.settings.MaxFunctions-number:
+		full = maxFunctions
+	case ownBytes+bytes > m.settings.maxSeriesBytes()-m.bytes-m.reserved:
+		full = maxBytes
 	}
+	m.isRefused = m.isRefused || full != noBound
+	return full
 }
 
 // Exemplar is a call with a span.
@@ -262,7 +264,7 @@ func (s *series) restOf(m *shared) int {
 
 func (s *series) hasRoom(m *shared, bytes int) bool {
 	if !s.isRest {
-		s.full = m.full(m.functions, bytes)
+		s.full = m.full(m.functions, s.counted, bytes, s.bytes+s.reserved)
 	}
 	return s.full == noBound
 }

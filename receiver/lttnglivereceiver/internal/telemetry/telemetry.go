@@ -39,13 +39,6 @@ func New(settings component.TelemetrySettings, health *serverhealth.Health) (*Te
 	return t, nil
 }
 
-// Kinds of bad data.
-const (
-	BadProtocol = "protocol"
-	BadMetadata = "metadata"
-	BadPacket   = "packet"
-)
-
 var background = context.Background()
 
 // Shutdown ends the metrics.

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/receiver/receivertest"
 	"go.uber.org/zap"
 
+	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/lttng/callstream"
@@ -24,20 +25,44 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/symbols"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
-	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
-	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
 const kib, mib = 1 << 10, 1 << 20
+
+const scopeName = "github.com/callbraid/callbraid/receiver/lttnglivereceiver"
+
+// uncounted is a Telemetry that counts nothing.
+type uncounted struct{}
+
+func (uncounted) CallStreams(int64)               {}
+func (uncounted) CallEventsPacked(int64)          {}
+func (uncounted) CallEventsDropped(int64, string) {}
+func (uncounted) BatchDropped(int, string)        {}
+func (uncounted) CallValuesCut(int64)             {}
+func (uncounted) Break(callevent.Cause)           {}
+func (uncounted) NamesForgotten(int64)            {}
+func (uncounted) NameUnknown()                    {}
+func (uncounted) ObjectRefused()                  {}
+func (uncounted) Sessions(int64)                  {}
+func (uncounted) SessionDetached(string)          {}
+func (uncounted) ConnectionFailed()               {}
+func (uncounted) BadData(string)                  {}
+func (uncounted) Streams(int64)                   {}
+func (uncounted) StreamCut()                      {}
+func (uncounted) Received(int64, int64)           {}
+func (uncounted) PacketsLost(int64)               {}
+func (uncounted) Cleared()                        {}
+func (uncounted) EventsRead(int64)                {}
+func (uncounted) EventsLate(int64)                {}
+func (uncounted) EventsDiscarded(int64)           {}
+func (uncounted) LogValuesLeftOut(int64)          {}
 
 // newEnvironment returns an environment with the receiver's default settings. Batches are delivered to traces, unless
 // that is nil. No pipeline accepts log records.
 func newEnvironment(t testing.TB, traces consumer.Traces) *Environment {
 	t.Helper()
 	health := serverhealth.New()
-	counters, err := telemetry.New(componenttest.NewNopTelemetrySettings(), health)
-	require.NoError(t, err)
-	t.Cleanup(counters.Shutdown)
+	counters := uncounted{}
 	env := &Environment{
 		Settings: Settings{
 			Endpoint: "localhost:5344", MaxDelay: 5 * time.Second,
@@ -59,13 +84,14 @@ func newEnvironment(t testing.TB, traces consumer.Traces) *Environment {
 	if traces == nil {
 		traces = consumertest.NewNop()
 	} else {
-		env.Process.Files, err = symbols.NewFiles(symbols.DefaultSettings())
+		files, err := symbols.NewFiles(symbols.DefaultSettings())
 		require.NoError(t, err)
+		env.Process.Files = files
 	}
 	env.NewBatches = func(context.Context, *zap.Logger) process.Batches {
 		return handover.NewBatches(handover.BatchesSettings{
-			Settings: settings, Next: traces, ScopeName: metadata.ScopeName, TryLate: true,
-			Accepted: counters.BatchAccepted, Dropped: counters.BatchDropped, Retried: counters.HandoverRetried,
+			Settings: settings, Next: traces, ScopeName: scopeName, TryLate: true,
+			Accepted: func() {}, Dropped: counters.BatchDropped, Retried: func() {},
 		})
 	}
 	return env
@@ -73,7 +99,7 @@ func newEnvironment(t testing.TB, traces consumer.Traces) *Environment {
 
 func handoverSettings(t testing.TB, env *Environment) handover.Settings {
 	t.Helper()
-	observer, err := handover.NewObserver(receivertest.NewNopSettings(metadata.Type), "tcp")
+	observer, err := handover.NewObserver(receivertest.NewNopSettings(component.MustNewType("lttng_live")), "tcp")
 	require.NoError(t, err)
 	return handover.Settings{
 		Context: env.Context, Observer: observer, Format: "lttng", Logger: env.Logger,

@@ -17,7 +17,6 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/process"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
-	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
 // recording is the result of reading a session, and outlives its connections: its traces, their processes, and their
@@ -153,7 +152,7 @@ func (r *recording) read() (err error) {
 	r.withoutClock(func() {
 		for _, t := range r.traces {
 			if err = t.read(r.clock(), r.check); err != nil {
-				err = &badData{what: telemetry.BadPacket, err: fmt.Errorf("trace %s: %w", t.key, err)}
+				err = &badData{what: BadPacket, err: fmt.Errorf("trace %s: %w", t.key, err)}
 				break
 			}
 		}

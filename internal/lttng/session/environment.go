@@ -20,7 +20,6 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/position"
 	"github.com/callbraid/callbraid/internal/lttng/process"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
-	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
 // Settings are the settings of all sessions of a receiver.
@@ -53,12 +52,46 @@ type Limits struct {
 	WaitingBytes int
 }
 
+// Telemetry counts, for the operator of the collector. No method is called for each event.
+type Telemetry interface {
+	process.Telemetry
+	// Sessions counts sessions that were attached and not detached. SessionDetached counts one that was detached
+	// because of a reason.
+	Sessions(change int64)
+	SessionDetached(reason string)
+	// ConnectionFailed counts a failed connection.
+	ConnectionFailed()
+	// BadData counts data of a kind that cannot be read.
+	BadData(what string)
+	// Streams counts streams that began and did not end, StreamCut one without its last packet.
+	Streams(change int64)
+	StreamCut()
+	// Received counts packets and bytes, PacketsLost packets that did not arrive.
+	Received(packets, bytes int64)
+	PacketsLost(packets int64)
+	// Cleared counts recordings that were cleared.
+	Cleared()
+	// EventsLate counts events that are older than an event before them, EventsDiscarded those that the tracer
+	// discarded.
+	EventsRead(events int64)
+	EventsLate(events int64)
+	EventsDiscarded(events int64)
+	LogValuesLeftOut(n int64)
+}
+
+// Kinds of bad data.
+const (
+	BadProtocol = "protocol"
+	BadMetadata = "metadata"
+	BadPacket   = "packet"
+)
+
 // Environment is shared by all sessions of a receiver.
 type Environment struct {
 	Settings  Settings
 	Process   *process.Settings
 	Logger    *zap.Logger
-	Telemetry *telemetry.Telemetry
+	Telemetry Telemetry
 	// Health is the status of the component.
 	Health    *serverhealth.Health
 	Positions *position.Store

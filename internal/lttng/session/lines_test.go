@@ -14,7 +14,6 @@ import (
 
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
-	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
 func TestFrequentEventsOfARelayDaemonAreLoggedRarely(t *testing.T) {
@@ -29,7 +28,7 @@ func TestFrequentEventsOfARelayDaemonAreLoggedRarely(t *testing.T) {
 		"A packet is skipped":                                                             func() { s.lines.warnLeftOut("s", 0, 0) },
 		"A stream sends nothing: other streams no longer wait for it":                     func() { s.lines.warnOvertaken("s", time.Second) },
 		"The session was cleared, or its files were overwritten: unread packets are lost": func() { s.lines.logCleared("t", "s", 1) },
-		"The session is dropped for now: its data cannot be read":                         func() { s.logFailure(&badData{telemetry.BadPacket, errClosed}, 0) },
+		"The session is dropped for now: its data cannot be read":                         func() { s.logFailure(&badData{BadPacket, errClosed}, 0) },
 	} {
 		for range 9 {
 			say()

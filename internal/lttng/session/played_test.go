@@ -18,7 +18,6 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/process"
 	"github.com/callbraid/callbraid/internal/lttng/sim/lttngrelay"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
-	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
 
 // played is a directory with one trace, read without a relay daemon and connections. Its packets and indexes are made
@@ -128,7 +127,7 @@ func (p *played) readSession(t testing.TB, traces consumer.Traces, logs consumer
 	if logs != nil {
 		queue := newLogQueue(handoverSettings(t, env), logs)
 		defer queue.Close()
-		env.Logs = &process.LogSettings{MaxRecordBytes: mib, MaxDelay: 200 * time.Millisecond, ScopeName: metadata.ScopeName, Now: env.Now}
+		env.Logs = &process.LogSettings{MaxRecordBytes: mib, MaxDelay: 200 * time.Millisecond, ScopeName: scopeName, Now: env.Now}
 		env.DeliverLogs = func(logs plog.Logs, records, bytes int) { queue.Enqueue(logParcel{logs, records, bytes}) }
 	}
 	r := newSession(env, p.session).recording

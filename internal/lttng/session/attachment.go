@@ -16,10 +16,8 @@ import (
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
-	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
-	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/telemetry"
 )
 
 // attachment is a session attached on one connection. It receives metadata and packets, and passes them to the traces
@@ -66,7 +64,7 @@ var (
 func protocolError(err error) error {
 	var protocol *lttnglive.ProtocolError
 	if errors.As(err, &protocol) {
-		return &badData{what: telemetry.BadProtocol, err: err}
+		return &badData{what: BadProtocol, err: err}
 	}
 	return err
 }
@@ -126,7 +124,7 @@ func (a *attachment) end(err error) error {
 		return a.recording.memory.reason()
 	}
 	var bad *badData
-	if errors.As(err, &bad) && bad.what != telemetry.BadProtocol {
+	if errors.As(err, &bad) && bad.what != BadProtocol {
 		for _, t := range a.recording.traces {
 			t.drop(callevent.CauseBadData)
 		}
@@ -175,7 +173,7 @@ func (a *attachment) readEvents() error {
 // announce adds streams that the relay daemon announced.
 func (a *attachment) announce(streams []lttnglive.Stream) error {
 	if n, most := len(streams)+len(a.streams)+a.waiting+len(a.order), a.env.Settings.Limits.Streams; n > most {
-		return &badData{what: telemetry.BadProtocol, err: fmt.Errorf("expected at most %d streams of the session (limits.max_streams), got %d", most, n)}
+		return &badData{what: BadProtocol, err: fmt.Errorf("expected at most %d streams of the session (limits.max_streams), got %d", most, n)}
 	}
 	for _, s := range streams {
 		src := a.sources[s.TraceID]
@@ -221,7 +219,7 @@ func (a *attachment) readUnknownMetadata() error {
 func (a *attachment) openStream(src *source, announced lttnglive.Stream) error {
 	s := src.trace.streams[streamKey(announced)]
 	if s != nil && s.present && !s.hungUp {
-		return &badData{what: telemetry.BadProtocol, err: fmt.Errorf("stream %s: expected one stream of that path and channel, got the IDs %d and %d", s.key, s.id, announced.ID)}
+		return &badData{what: BadProtocol, err: fmt.Errorf("stream %s: expected one stream of that path and channel, got the IDs %d and %d", s.key, s.id, announced.ID)}
 	}
 	isAsked := s != nil && slices.Contains(a.streams, s) // it hung up in this round
 	s = src.trace.openStream(announced)
@@ -245,7 +243,7 @@ func (a *attachment) readMetadata(src *source) error {
 		}
 		r.counts.bytes.Add(int64(len(reply.Data)))
 		r.env.Telemetry.Received(0, int64(len(reply.Data)))
-		if err := r.memory.charge(src.cost(len(reply.Data))); err != nil {
+		if err := r.memory.charge(src.cost(reply.Data)); err != nil {
 			return err
 		}
 		if err = a.checkMetadata(src, len(reply.Data)); err == nil {
@@ -262,12 +260,12 @@ func (a *attachment) readMetadata(src *source) error {
 }
 
 func badMetadata(src *source, err error) error {
-	return &badData{what: telemetry.BadMetadata, err: fmt.Errorf("trace %s: %w", src.path, err)}
+	return &badData{what: BadMetadata, err: fmt.Errorf("trace %s: %w", src.path, err)}
 }
 
 // identify finds the trace of a source, and checks the size of its metadata in memory.
 func (a *attachment) identify(src *source) error {
-	if err := a.recording.memory.charge(ctf.BytesOfReading * (len(src.data) - src.readTo)); err != nil {
+	if err := a.recording.memory.charge(src.costOfReading()); err != nil {
 		return err
 	}
 	if src.trace == nil && len(src.data) > 0 {
@@ -455,7 +453,7 @@ func (a *attachment) fetch(s *stream) (bool, error) {
 	}
 	r, length := a.recording, i.ContentLength()
 	if most := a.env.Settings.Limits.PacketBytes; length > uint64(most) {
-		return false, &badData{what: telemetry.BadPacket, err: fmt.Errorf("stream %s: expected a packet of at most %d bytes (limits.max_packet_bytes), got one of %d", s.key, most, length)}
+		return false, &badData{what: BadPacket, err: fmt.Errorf("stream %s: expected a packet of at most %d bytes (limits.max_packet_bytes), got one of %d", s.key, most, length)}
 	}
 	if fits, passed, err := a.makeRoom(s, length); !fits || err != nil {
 		if a.refused == nil {
@@ -560,7 +558,9 @@ func (a *attachment) hangUp(s *stream) {
 	s.in.End()
 	if a.recording.perProcess && s.isCut() {
 		a.env.Telemetry.StreamCut()
-		a.recording.lines.warnStreamCut(s.key)
+		a.recording.counts.packetsLost.Add(1)
+		a.env.Telemetry.PacketsLost(1)
+		a.recording.lines.warnStreamCut(s.key, s.trace.process())
 	}
 }
 

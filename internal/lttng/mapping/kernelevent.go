@@ -8,7 +8,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
-// KernelKind is the part that an event of the kernel has in what is known of its threads.
+// KernelKind is the change that an event of the kernel shows in its threads.
 type KernelKind uint8
 
 const (
@@ -27,7 +27,7 @@ const (
 	KernelFree
 )
 
-// KernelEvent is the part of events of a class in what is known of the kernel's threads.
+// KernelEvent is the change that events of a class show in the kernel's threads.
 type KernelEvent struct {
 	Kind KernelKind
 	// TID is the thread: before a switch, new after a fork, and in the other events the one that they are about.

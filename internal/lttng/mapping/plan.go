@@ -23,7 +23,7 @@ type Plan struct {
 	// Rules are the ends of calls that call rules make of the events, in this order: exits, the last rule first, and
 	// then entries, the first rule first.
 	Rules []RulePart
-	// Kernel is the event's part in what is known of the kernel's threads. CPU is the CPU that recorded the event.
+	// Kernel is the change that the event shows in the kernel's threads. CPU is the CPU that recorded the event.
 	Kernel KernelEvent
 	CPU    Number
 	// Record determines how the events become log records. It is nil if the reader makes none.

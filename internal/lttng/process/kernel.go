@@ -11,8 +11,8 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
 )
 
-// kernel is what is known of the threads of a kernel trace: which of them runs on each CPU, and the process and name of
-// each. It learns this from switches of CPUs, forks, exits and state dumps, and from contexts of events. Everything that
+// kernel has the known threads of a kernel trace: which of them runs on each CPU, and the process and name of
+// each. It learns them from switches of CPUs, forks, exits and state dumps, and from contexts of events. Everything that
 // it has not learned is not known: it invents no thread and no process. A nil kernel knows nothing.
 //
 // Calls on a thread's lane are in the call stream of the thread's process. The process becomes known, or changes when
@@ -25,7 +25,7 @@ type kernel struct {
 	threads, idle map[int64]*kernelThread
 	// running is the thread on each CPU, or nil.
 	running []*kernelThread
-	// epoch counts losses of events. What a thread did before a loss is not known after it.
+	// epoch counts losses of events. The states of threads before a loss are not known after it.
 	epoch uint32
 	// hasSwitches is set if the trace may have switches of CPUs.
 	hasSwitches bool

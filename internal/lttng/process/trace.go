@@ -39,7 +39,7 @@ type Trace struct {
 
 	processes map[Key]*Process
 	last      *Process
-	// kernel is what is known of the kernel's threads. It is nil if the trace is not of the kernel.
+	// kernel has the threads of a kernel trace. It is nil for other traces.
 	kernel *kernel
 	// rules are what the event classes mean for each call rule.
 	rules []ruleUse
@@ -73,7 +73,7 @@ func (t *Trace) Begin(c *ctf.Trace) {
 	t.ReadMetadata(c)
 }
 
-// forgetMetadata forgets everything that was made from the metadata, and what is known of the kernel's threads.
+// forgetMetadata forgets everything that was made from the metadata, and the kernel's threads.
 func (t *Trace) forgetMetadata() {
 	t.plans, t.planBytes, t.losses = nil, 0, 0
 	t.rules, t.kernel = nil, nil

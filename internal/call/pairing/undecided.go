@@ -60,7 +60,7 @@ type waitingTrace struct {
 	fate                fate
 }
 
-// fate is what is known of a trace whose ID decides alone.
+// fate is the knowledge about a trace whose ID decides alone.
 type fate uint8
 
 const (

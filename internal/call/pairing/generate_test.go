@@ -159,7 +159,10 @@ func (w *world) happen() {
 		action, count := r.IntN(100), 1
 		switch top := len(stacks[i]) - 1; {
 		case p.has(withAnomalies) && odd.IntN(12) == 0:
-			e.kind = []callevent.Kind{callevent.KindExit, callevent.KindThrow, callevent.KindUnwind, callevent.KindEnterFrom}[odd.IntN(4)]
+			e.kind = []callevent.Kind{
+				callevent.KindExit, callevent.KindThrow, callevent.KindUnwind, callevent.KindEnterFrom, callevent.KindFail,
+				callevent.KindEnterOutermost,
+			}[odd.IntN(6)]
 			if e.kind == callevent.KindEnterFrom {
 				e.caller = testFunctions[odd.IntN(len(testFunctions))]
 			}
@@ -219,7 +222,7 @@ func plain(e happened) happened {
 	switch e.kind {
 	case callevent.KindSkip:
 		e = happened{sequence: e.sequence, time: e.time, kind: e.kind}
-	case callevent.KindEnter, callevent.KindExit, callevent.KindExitTop, callevent.KindEnterFrom:
+	case callevent.KindEnter, callevent.KindEnterOutermost, callevent.KindExit, callevent.KindExitTop, callevent.KindEnterFrom:
 		e.exception = ""
 	}
 	return e
@@ -228,6 +231,9 @@ func plain(e happened) happened {
 // stackAfter is a tracer's own stack after an event of a function that may not
 // be on top.
 func stackAfter(stack []*callevent.Function, e happened) []*callevent.Function {
+	if e.kind == callevent.KindEnterOutermost {
+		return append(stack[:0], e.function)
+	}
 	if e.kind == callevent.KindEnterFrom {
 		if i := slices.Index(stack, e.caller); i >= 0 {
 			for stack[len(stack)-1] != e.caller {

@@ -84,6 +84,11 @@ func (s *stacks) pair(e *event, sequence uint64, attributes []attribute) {
 		s.throw(l, e, attributes)
 	case callevent.KindUnwind:
 		s.unwind(l, e, attributes)
+	case callevent.KindEnterOutermost:
+		s.truncate(l, 0, callevent.CauseMismatch, s.clock.now)
+		s.enter(l, e, sequence, attributes)
+	case callevent.KindFail:
+		s.fail(l, e, attributes)
 	}
 }
 
@@ -282,6 +287,15 @@ func (s *stacks) unwind(l *lane, e *event, attributes []attribute) {
 	s.close(l, &outcome{end: s.clock.now, unwound: true, exception: e.exception, attributes: attributes})
 }
 
+// fail closes the frame of the function, which returned an error.
+func (s *stacks) fail(l *lane, e *event, attributes []attribute) {
+	if !s.find(l, e.function, callevent.CauseMismatch) {
+		s.orphan(attributes)
+		return
+	}
+	s.close(l, &outcome{end: s.clock.now, unwound: true, exception: e.exception, line: e.line, attributes: attributes})
+}
+
 // pairReused pairs the event of a lane that another thread has got, or will get. It
 // reports false if the lane is not shared.
 func (s *stacks) pairReused(l *lane, e *event, sequence uint64, attributes []attribute) bool {
@@ -309,7 +323,7 @@ func (s *stacks) pairShared(l *lane, e *event, sequence uint64, attributes []att
 	r := l.reuse
 	r.noteBreaks(s.breaks)
 	switch e.kind {
-	case callevent.KindEnter, callevent.KindEnterFrom:
+	case callevent.KindEnter, callevent.KindEnterFrom, callevent.KindEnterOutermost:
 		sure := r.enter(e.function)
 		s.enter(l, e, sequence, nil)
 		s.out.Counters.DroppedAttributes += uint64(len(attributes))
@@ -317,13 +331,13 @@ func (s *stacks) pairShared(l *lane, e *event, sequence uint64, attributes []att
 			for s.closeShared(l, e.function, &outcome{end: s.clock.now, truncated: callevent.CauseThreadReused}) {
 			}
 		}
-	case callevent.KindExit, callevent.KindUnwind:
+	case callevent.KindExit, callevent.KindUnwind, callevent.KindFail:
 		if !r.exit(e.function) {
 			s.orphan(attributes)
 			return
 		}
 		o := outcome{end: s.clock.now, line: e.line, attributes: attributes}
-		if e.kind == callevent.KindUnwind {
+		if e.kind != callevent.KindExit {
 			o = outcome{end: s.clock.now, unwound: true, exception: e.exception, attributes: attributes}
 		}
 		if !s.closeShared(l, e.function, &o) {

@@ -37,6 +37,8 @@ type act func(r *rig)
 //	+f enters f         -f exits f       - exits the top
 //	!f E throws E in f  ^f E unwinds f   . is a skip
 //	+f g enters f from g
+//	*f enters f, with no other call open
+//	~f E fails with E in f
 func batch(events string, barriers ...callevent.Barrier) act {
 	return batchOf(func(d *delivery) { d.barriers = barriers }, events)
 }
@@ -71,6 +73,7 @@ func parseEvent(line string) (h happened) {
 	}
 	kinds := map[byte]callevent.Kind{
 		'+': callevent.KindEnter, '-': callevent.KindExit, '!': callevent.KindThrow, '^': callevent.KindUnwind, '.': callevent.KindSkip,
+		'*': callevent.KindEnterOutermost, '~': callevent.KindFail,
 	}
 	h.kind = kinds[what[0]]
 	h.function = functionNamed(what[1:])

@@ -276,6 +276,9 @@ func (b *Batch) checkEvents() error {
 		KindUnwind:    {lane, function, exception},
 		KindSkip:      {anything, anything, anything},
 		KindEnterFrom: {lane, function, function},
+
+		KindEnterOutermost: {lane, function, anything},
+		KindFail:           {lane, function, exception},
 	}
 	// The smallest and the largest offset from the base that result in a sequence number.
 	least := -int64(min(b.baseSequence, 1<<31))

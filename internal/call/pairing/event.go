@@ -49,7 +49,7 @@ func (e *event) set(from *callevent.Event, received, maxClockJump int64, n *name
 		e.function = n.batchFunctions[from.Function]
 	}
 	switch {
-	case from.Kind < callevent.KindThrow:
+	case from.Kind < callevent.KindThrow, from.Kind == callevent.KindEnterOutermost:
 	case from.Kind == callevent.KindEnterFrom:
 		e.exception = n.batchFunctions[from.Exception]
 	default:

@@ -83,6 +83,9 @@ func (m *calls) event(e happened) {
 	switch e.kind {
 	case callevent.KindEnter:
 		m.enter(e, t)
+	case callevent.KindEnterOutermost:
+		m.truncate(e.lane.ID, 0, callevent.CauseMismatch, t)
+		m.enter(e, t)
 	case callevent.KindEnterFrom:
 		for i := len(stack) - 1; i >= 0; i-- {
 			if *stack[i].entry.function == *e.caller {
@@ -121,6 +124,9 @@ func (m *calls) event(e happened) {
 			}
 			top.unwound, top.errorType = true, e.exception
 			e.line = 0
+			m.close(e, t)
+		case callevent.KindFail:
+			top.unwound, top.errorType = true, e.exception
 			m.close(e, t)
 		default:
 			m.close(e, t)

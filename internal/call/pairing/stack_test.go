@@ -77,6 +77,35 @@ func TestStacks(t *testing.T) {
 			counts: `orphans 1`,
 		},
 		{
+			name: "calls that are open when an outermost function is entered are truncated",
+			do: []act{batch(`
+				0 *f
+				1 +g
+				2 *f
+				3 -g
+				4 -f`)},
+			want: `
+				f#0 0..20 truncated mismatch
+				g#1 in #0 10..20 truncated mismatch
+				f#2 20..40`,
+			counts: `
+				orphans 1
+				truncated mismatch 2`,
+		},
+		{
+			name: "a function that fails has an error and no exception",
+			do: []act{batch(`
+				0 +f
+				1 +g
+				2 ~g ENOENT
+				3 ~h ENOENT
+				4 -f`)},
+			want: `
+				f#0 0..40
+				g#1 in #0 10..20 unwound "ENOENT"`,
+			counts: `orphans 1`,
+		},
+		{
 			name: "an exception is on the frame it was thrown in, and unwinding adds none of the same type",
 			do: []act{batch(`
 				0 +f

@@ -28,10 +28,12 @@ type Lane struct {
 	generation uint32
 }
 
-// Annotation is an attribute of the span of a call.
-type Annotation struct {
-	Key   string
-	Value callevent.Value
+// Details are the optional parts of a call event.
+type Details struct {
+	// Attributes are attributes of the span of the call.
+	Attributes []callevent.KeyValue
+	// Failure is the error that the function returned, for callevent.KindFail.
+	Failure string
 }
 
 // Output delivers the batches of a stream.
@@ -116,8 +118,8 @@ func (s *Stream) Held() int {
 	return s.packer.Held()
 }
 
-// Pack packs a call event with its number. Function and annotation may be nil.
-func (s *Stream) Pack(kind callevent.Kind, number uint64, nanos int64, f *Function, l *Lane, with *Annotation) {
+// Pack packs a call event with its number. Function and details may be nil.
+func (s *Stream) Pack(kind callevent.Kind, number uint64, nanos int64, f *Function, l *Lane, with *Details) {
 	for !s.tryPack(kind, number, nanos, f, l, with) {
 		s.makeRoom()
 	}
@@ -150,7 +152,7 @@ func (s *Stream) packed(number uint64) {
 	}
 }
 
-func (s *Stream) tryPack(kind callevent.Kind, number uint64, nanos int64, f *Function, l *Lane, with *Annotation) bool {
+func (s *Stream) tryPack(kind callevent.Kind, number uint64, nanos int64, f *Function, l *Lane, with *Details) bool {
 	generation := s.packer.Generation()
 	if l.generation != generation && !s.enterLane(l) || f != nil && f.generation != generation && !s.enterFunction(f) {
 		return false
@@ -159,10 +161,17 @@ func (s *Stream) tryPack(kind callevent.Kind, number uint64, nanos int64, f *Fun
 	if f != nil {
 		e.Function = f.index
 	}
-	if with != nil {
-		return s.packer.AddWith(&e, with.Key, with.Value)
+	if with == nil {
+		return s.packer.Add(&e)
 	}
-	return s.packer.Add(&e)
+	if kind == callevent.KindFail {
+		exception, ok := s.packer.Exception(with.Failure)
+		if !ok {
+			return false
+		}
+		e.Exception = exception
+	}
+	return s.packer.AddWith(&e, with.Attributes)
 }
 
 // tryPackFrom is tryPack for the entry of f whose caller is known.

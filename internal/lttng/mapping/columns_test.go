@@ -76,7 +76,7 @@ func TestNumbersHaveTheFormsOfTheSettings(t *testing.T) {
 	write := func(records Records) map[string]any {
 		records.MaxBytes = 1 << 20
 		record := plog.NewLogRecord()
-		NewPlan(r.Event.Class, nil, records).Record.Write(record, &r.Event, &r.Packet, NewTexts())
+		NewPlan(r.Event.Class, nil, false, records).Record.Write(record, &r.Event, &r.Packet, NewTexts())
 		return record.Attributes().AsRaw()
 	}
 	want := map[string]any{"state": "RED", "taken": "LOW", "taken_number": int64(7), "addr": "18446744073709551600", "code": int64(-2), "n": int64(16)}

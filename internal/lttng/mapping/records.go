@@ -243,6 +243,18 @@ func (r *RecordPlan) writeThread(attributes pcommon.Map, v *ctf.Values, known *T
 	}
 }
 
+// WriteThread writes a thread that the fields of the event do not name, and returns the size of the attributes.
+func (r *RecordPlan) WriteThread(l plog.LogRecord, id int64, name string) (bytes int) {
+	if r.hasThread {
+		return 0
+	}
+	l.Attributes().PutInt(attributeThreadID, id)
+	if name != "" {
+		l.Attributes().PutStr(attributeThreadName, name)
+	}
+	return 2*valueBytes + len(name)
+}
+
 // writePlace writes the place in the code.
 func (r *RecordPlan) writePlace(attributes pcommon.Map, v *ctf.Values, known *Texts, size *RecordSize) {
 	if function := r.function.Bytes(v); len(function) > 0 {

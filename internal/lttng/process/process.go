@@ -25,6 +25,11 @@ type Process struct {
 	// begun is the Unix time of the first event in nanoseconds. It distinguishes processes with the
 	// same key. seen is the time of the last event.
 	begun, seen int64
+	// removed is set when the process is no longer that of its key. replaced is set if the process of its key executes
+	// another program.
+	removed, replaced bool
+	// threads is the number of threads of a kernel trace whose calls are in the call stream.
+	threads int
 
 	calls   *callstream.Stream
 	names   nameTable
@@ -88,7 +93,7 @@ func newProcess(s *shared, trace string, key Key, begun int64, next uint64) *Pro
 	p := &Process{
 		Origin: Origin{
 			Settings: s.Settings, ID: StreamID(trace, s.host, key, begun),
-			Host: s.host, Session: s.session, PID: key.pid, HasPID: true,
+			Host: s.host, Session: s.session, PID: key.pid, HasPID: key != machineKey,
 		},
 		shared: s, key: key, begun: begun,
 		objects: objectList{shared: s},
@@ -133,8 +138,8 @@ func (p *Process) function(address uint64) *callstream.Function {
 	return p.names.at(address, p.objects.loaded)
 }
 
-// pack packs a call event with the next number. Function and annotation may be nil.
-func (p *Process) pack(kind callevent.Kind, nanos int64, f *callstream.Function, l *lane, with *callstream.Annotation) {
+// pack packs a call event with the next number. Function and details may be nil.
+func (p *Process) pack(kind callevent.Kind, nanos int64, f *callstream.Function, l *lane, with *callstream.Details) {
 	p.calls.Pack(kind, p.calls.AssignNumber(), nanos, f, &l.Lane, with)
 }
 

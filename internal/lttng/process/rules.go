@@ -38,7 +38,8 @@ func (t *Trace) checkRules(c *ctf.Trace, known int) {
 	}
 	slices.SortFunc(fresh, func(a, b *ctf.EventClass) int { return cmp.Compare(a.Index, b.Index) })
 	for _, class := range fresh {
-		parts := t.plan(class).Rules
+		// The plan is made with the first event: hostile metadata may declare many events.
+		parts := t.shared.Rules.Parts(class)
 		for i := range parts {
 			r := &parts[i]
 			use := &t.rules[r.Rule].entries
@@ -50,7 +51,7 @@ func (t *Trace) checkRules(c *ctf.Trace, known int) {
 				continue
 			}
 			use.lacking++
-			t.shared.logRuleLacksField(r.Lack)
+			t.shared.logRuleLacksField(r.Lack, r.IsExit())
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (t *Trace) readRule(r *mapping.RulePart, p *mapping.Plan, e *ctf.Event, pac
 		t.noKey++
 		return
 	}
-	if !r.Selects(t.scratch, e, packet) {
+	if r.UnlessRunning && t.kernel == nil || !r.Selects(t.scratch, e, packet) {
 		return
 	}
 	if t.kernel != nil && r.Lane == mapping.LaneThread && !r.HasKey() && thread == nil {

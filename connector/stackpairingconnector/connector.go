@@ -121,8 +121,8 @@ func (p *pairer) startEngine(ctx context.Context, host component.Host) error {
 	if p.traces == nil {
 		set.Next = &ignored{p.telemetry}
 		set.SumsOnly = true
-	} else if p.cfg.Keep.HasValue() {
-		set.Keep, set.Selection = p.cfg.keep(), selectionInstruments(p.telemetry)
+	} else if keep := p.cfg.keptTraces(); keep != nil {
+		set.Keep, set.Selection = p.cfg.keep(keep), selectionInstruments(p.telemetry)
 	}
 	var err error
 	if p.engine, err = engine.New(set, p.cfg.engine()); err != nil {
@@ -176,11 +176,11 @@ func (i *ignored) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 }
 
 // keep returns the criteria of pairing.
-func (c *Config) keep() *pairing.Keep {
-	k := c.Keep.Get()
+func (c *Config) keep(k *KeepConfig) *pairing.Keep {
 	keep := &pairing.Keep{
 		SlowerThan: k.SlowerThan.Nanoseconds(), Errors: k.Errors, Threshold: k.threshold(),
-		DecideAfter: k.DecideAfter, MaxBytes: int64(c.Limits.MaxUndecidedMiB) << 20,
+		FoldShorterThan: c.FoldRepeated.ShorterThan.Nanoseconds(),
+		DecideAfter:     k.DecideAfter, MaxBytes: int64(c.Limits.MaxUndecidedMiB) << 20,
 	}
 	if k.MaxSpansPerSecond > 0 {
 		start := time.Now()

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/processor/processortest"
+	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -35,6 +37,7 @@ import (
 
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/engine"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
 	"github.com/callbraid/callbraid/internal/testkit/heapsize"
@@ -847,6 +850,50 @@ func TestTheIntervalSendsByItself(t *testing.T) {
 	assert.EqualValues(t, 50, samples(to.profiles.profiles))
 }
 
+// Streams never wait while a message is made: their last sums wait for it instead.
+func TestTheEndOfAStreamDoesNotWaitForAMessage(t *testing.T) {
+	to := outputs{metrics: newOutput(), profiles: newOutput()}
+	b := newBench(t, patient(), to)
+	b.pairer.sums.mu.Lock()
+	for stream := range byte(20) {
+		b.handOver(whole(t, stream, "shop", "f", 0, 1, true))
+	}
+	b.pairer.sums.unlock()
+	b.send()
+	assert.Equal(t, []map[string]int64{{"f": 20}}, to.metrics.calls())
+	assert.EqualValues(t, 20, samples(to.profiles.profiles))
+	b.send()
+	assert.Equal(t, map[string]int64{"f": -1}, to.metrics.calls()[1], "all streams ended")
+	b.shut()
+}
+
+// Beyond a number they wait with their streams, so that they need little memory.
+func TestManyStreamsThatEndWaitForAMessage(t *testing.T) {
+	s := newSums(patient(), true, true, noop.Int64UpDownCounter{})
+	from := &engine.Source{Resource: pcommon.NewResource(), Scope: pcommon.NewInstrumentationScope()}
+	s.mu.Lock()
+	for range mostArrivals {
+		s.Begin().Add(oneCall(), from)
+	}
+	var group sync.WaitGroup
+	var waited atomic.Bool
+	group.Go(func() {
+		s.Begin().Add(oneCall(), from)
+		waited.Store(true)
+	})
+	require.Eventually(t, func() bool {
+		s.arrivalsMu.Lock()
+		defer s.arrivalsMu.Unlock()
+		return len(s.arrivals) > mostArrivals
+	}, time.Minute, time.Millisecond)
+	assert.False(t, waited.Load())
+	s.unlock()
+	group.Wait()
+	assert.False(t, s.hasArrivals())
+	assert.EqualValues(t, mostArrivals+1, s.takeMetrics(time.Now(), s.swapExemplars()).
+		ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().At(0).IntValue())
+}
+
 // Streams never wait while a message is made: their exemplars need no lock of the sums.
 func TestKeptCallsDoNotWaitForAMessage(t *testing.T) {
 	to := outputs{traces: newOutput(), metrics: newOutput()}
@@ -863,6 +910,37 @@ func TestKeptCallsDoNotWaitForAMessage(t *testing.T) {
 		}
 	}
 	b.shut()
+}
+
+// Without keep all traces are kept, and repeated calls share a span. A trace has room for 20,000 calls.
+func TestRepeatedCallsShareASpan(t *testing.T) {
+	to := allOutputs()
+	cfg := patient()
+	cfg.FoldRepeated.ShorterThan = time.Second
+	require.NoError(t, cfg.Validate())
+	b := newBench(t, cfg, to)
+	p := &program{id: callevent.StreamID{15: 1}, service: "shop"}
+	happen := func(kind callevent.Kind, function string) {
+		at := uint64(len(p.events))
+		f := &callevent.Function{Qualified: function, Display: function}
+		p.events = append(p.events, event{kind: kind, sequence: at, time: int64(at), function: f})
+	}
+	happen(callevent.KindEnter, "main")
+	for range 40_000 {
+		happen(callevent.KindEnter, "f")
+		happen(callevent.KindExit, "f")
+	}
+	happen(callevent.KindExit, "main")
+	for _, td := range p.handOvers(t, delivery{packers: 1, batch: 1 << 14}, rand.New(rand.NewPCG(1, 1))) {
+		b.handOver(td)
+	}
+	b.shut()
+	// One in the trace, and one in each of two continuations.
+	assert.Equal(t, 4, to.traces.spans)
+	assert.EqualValues(t, 40_000-3, b.sum("repeated_calls"))
+	assert.EqualValues(t, 40_001, b.sum("decided_calls", "ratio"))
+	cfg.FoldRepeated.ShorterThan = -1
+	require.ErrorContains(t, cfg.Validate(), "fold_repeated.shorter_than")
 }
 
 // Everything that only the connector counts. Package engine tests the same counters as the processor's.

@@ -4,7 +4,6 @@
 package callsum
 
 import (
-	"math"
 	"slices"
 	"unsafe"
 
@@ -97,14 +96,6 @@ func (s *Sums) count(sum *functionSum, duration int64) {
 	sum.calls++
 	sum.sum = added(sum.sum, duration)
 	s.histogramBytes += sum.histogram.add(duration)
-}
-
-// added is the sum of two times, or the longest one. A thousand threads that end after some months exceed it.
-func added(a, b int64) int64 {
-	if sum := a + b; sum >= 0 {
-		return sum
-	}
-	return math.MaxInt64
 }
 
 func (s *Sums) countPath(path uint32, errors uint64, duration, callees int64) {

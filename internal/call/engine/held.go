@@ -30,7 +30,8 @@ const (
 // delivery delivers finished spans to the next component. It holds spans that were refused with
 // an error that is not permanent, in order and bounded in bytes.
 type delivery struct {
-	next consumer.Traces
+	// next accepts the spans of a step, and again those that it has refused.
+	next, again consumer.Traces
 	// maxBytes bounds the held spans.
 	maxBytes int
 	clock    *clock
@@ -39,7 +40,8 @@ type delivery struct {
 	holding func(change int)
 	// isFull reports whether the memory budget demands memory. Then no more spans are held.
 	isFull func() bool
-	// goesOn: hand-overs are accepted while there is room for held spans, because their calls count in sums.
+	// goesOn: hand-overs are accepted while there is room for held spans, because their calls count in sums. A
+	// goroutine offers the spans then.
 	goesOn bool
 	// life ends at the shutdown timeout. Nothing waits after that.
 	life context.Context
@@ -142,6 +144,14 @@ func (d *delivery) enqueue(h held, why error, must bool) bool {
 	return true
 }
 
+// refuses reports whether hand-overs are refused. It offers the held spans first, unless a goroutine does.
+func (d *delivery) refuses(ctx context.Context) bool {
+	if d.goesOn {
+		return d.spans.Load() > 0 && !d.canGoOn()
+	}
+	return d.offerHeld(ctx) != nil
+}
+
 // ready returns nil if a hand-over can be accepted. Otherwise it has offered the held spans, and returns the
 // error that refused them.
 func (d *delivery) ready(ctx context.Context) error {
@@ -182,7 +192,7 @@ func (d *delivery) offerHeld(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		err := d.next.ConsumeTraces(pairingmark.Paired(client.NewContext(ctx, first.client)), d.offer(first.traces))
+		err := d.again.ConsumeTraces(pairingmark.Paired(client.NewContext(ctx, first.client)), d.offer(first.traces))
 		if err = d.answer(first, err); err != nil {
 			return err
 		}

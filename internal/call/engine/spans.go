@@ -29,6 +29,10 @@ const (
 	attributeLeftOutCalls  = "callbraid.left_out.calls"
 	attributeLeftOutTime   = "callbraid.left_out.time"
 	attributeLeftOutErrors = "callbraid.left_out.errors"
+	attributeRepeatedCalls = "callbraid.repeated.calls"
+	attributeRepeatedLeast = "callbraid.repeated.least"
+	attributeRepeatedMost  = "callbraid.repeated.greatest"
+	attributeRepeatedTotal = "callbraid.repeated.total"
 
 	eventException = "exception"
 )
@@ -185,6 +189,12 @@ func (o *origin) span(s *pairing.Call, out *pairing.Output, span ptrace.Span) {
 		attributes.PutInt(attributeLeftOutCalls, int64(s.LeftOut.Calls))
 		attributes.PutInt(attributeLeftOutTime, s.LeftOut.Time)
 		attributes.PutInt(attributeLeftOutErrors, int64(s.LeftOut.Errors))
+	}
+	if r := out.RepeatedOf(s); r != nil {
+		attributes.PutInt(attributeRepeatedCalls, int64(r.Calls))
+		attributes.PutInt(attributeRepeatedLeast, r.Least)
+		attributes.PutInt(attributeRepeatedMost, r.Greatest)
+		attributes.PutInt(attributeRepeatedTotal, r.Total)
 	}
 	putOwn(span, own)
 	putThrows(span, s, out)

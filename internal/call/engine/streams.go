@@ -89,8 +89,12 @@ func (s *streams) init(set *Settings, cfg *Config, roots func(string) bool, cloc
 		s.shards[i].mu = newTimedMutex()
 		s.shards[i].streams = map[callevent.StreamID]*stream{}
 	}
+	again := next
+	if set.Sums != nil {
+		again = nextComponent{Traces: set.Next, life: life}
+	}
 	s.delivery = delivery{
-		next: next, clock: clock, maxBytes: cfg.Limits.MaxHeldMiB << 20,
+		next: next, again: again, clock: clock, maxBytes: cfg.Limits.MaxHeldMiB << 20,
 		life: life, offering: make(chan struct{}, 1), goesOn: set.Sums != nil,
 		dropped: s.dropped,
 		isFull:  func() bool { return s.excess() > 0 },
@@ -183,7 +187,7 @@ func (s *streams) deliver(ctx context.Context, f *finished) {
 		return
 	}
 	if f.origin.sums.to != nil {
-		f.origin.sums.to.Kept(f.Calls, &f.origin.identity)
+		f.origin.sums.to.Kept(&f.Output, &f.origin.identity)
 	}
 	ctx = client.NewContext(ctx, f.client)
 	for spans := f.Calls; len(spans) > 0; {
@@ -222,7 +226,7 @@ func (s *streams) shardOf(id callevent.StreamID) *shard { return &s.shards[s.sha
 // expire gives up overdue events. Events of a hand-over under way are not overdue, and while
 // hand-overs are refused the clock stands still.
 func (s *streams) expire(ctx context.Context) {
-	if s.delivery.offerHeld(ctx) != nil && !s.delivery.canGoOn() {
+	if s.delivery.refuses(ctx) {
 		return
 	}
 	now := s.clock.settledUntil()

@@ -29,9 +29,9 @@ type SourceSums interface {
 	// not change, and has the same address as long as it is the same. Sources of different increments
 	// differ only in the attributes of their scopes.
 	Add(*callsum.Increment, *Source)
-	// Kept receives calls that become spans. They belong to the engine, which can call it at any
+	// Kept receives an output with calls that become spans. It belongs to the engine, which can call it at any
 	// time, also while other streams wait for this one. So it must not wait for a message.
-	Kept([]pairing.Call, *Identity)
+	Kept(*pairing.Output, *Identity)
 	// End ends the sums. Only Add can follow, with the increment of an earlier step: two steps of a
 	// stream deliver at the same time, and the later one may be the faster.
 	End()

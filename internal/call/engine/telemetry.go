@@ -56,6 +56,8 @@ type Instruments struct {
 type SelectionInstruments struct {
 	// Traces and Calls have the criterion as attribute.
 	Traces, Calls metric.Int64Counter
+	// RepeatedCalls are kept calls that are in the span of an earlier one.
+	RepeatedCalls metric.Int64Counter
 	// LimitedCalls were dropped because of the limit of spans per second.
 	LimitedCalls metric.Int64Counter
 	// EarlyDecisions have the bound as attribute.
@@ -136,6 +138,7 @@ func (t *telemetry) recordSelection(c *pairing.KeepCounters) {
 		addTo(t.selection.Traces, c.Traces[criterion], t.criteria[criterion])
 		addTo(t.selection.Calls, c.Calls[criterion], t.criteria[criterion])
 	}
+	addTo(t.selection.RepeatedCalls, c.RepeatedCalls)
 	addTo(t.selection.LimitedCalls, c.LimitedCalls)
 	addTo(t.selection.EarlyDecisions, c.EarlyByTime, t.byTime)
 	addTo(t.selection.EarlyDecisions, c.EarlyByBound, t.atRoom)

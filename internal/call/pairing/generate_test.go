@@ -38,6 +38,7 @@ const (
 	withLimits
 	withEnd
 	withRenames
+	withRepeats
 
 	allFeatures features = 1<<iota - 1
 )
@@ -45,6 +46,7 @@ const (
 var featureNames = []string{
 	"exceptions", "anomalies", "skips", "attributes", "breaks", "intervals", "late barriers", "clock jumps", "base",
 	"connections", "shuffle", "duplicates", "loss", "expiry", "small window", "give up oldest", "traces", "less", "limits", "end", "renames",
+	"repeats",
 }
 
 func (f features) String() string {
@@ -134,9 +136,18 @@ func (w *world) happen() {
 	}
 	stacks := make([][]*callevent.Function, len(lanes))
 	clock, jumps := newSourceClock(p, w.resolution), p.dice(3)
-	odd, attributes := p.dice(4), p.dice(5)
+	odd, attributes, repeats := p.dice(4), p.dice(5), p.dice(50)
 	sequence := w.base()
 	for len(w.events) < p.events {
+		if i := repeats.IntN(len(lanes)); p.has(withRepeats) && len(stacks[i]) > 0 && repeats.IntN(6) == 0 {
+			calls := repeatedCalls(repeats, lanes[i])
+			for _, e := range calls[:min(len(calls), p.events-len(w.events))] {
+				e.sequence, e.time = sequence, clock.tick(jumps)
+				w.events = append(w.events, plain(e))
+				sequence++
+			}
+			continue
+		}
 		i := r.IntN(len(lanes))
 		if r.IntN(40) == 0 {
 			lanes[i].Name += "+"
@@ -187,6 +198,23 @@ func (w *world) happen() {
 			sequence++
 		}
 	}
+}
+
+// repeatedCalls are calls of a loop with a few functions, and here and there with many.
+func repeatedCalls(r *rand.Rand, lane callevent.Lane) (all []happened) {
+	functions := []int{1, 2, 3, 21}[r.IntN(4)]
+	first := r.IntN(21)
+	for i := range 1 + r.IntN(2*functions+6) {
+		n := first + i%functions
+		if r.IntN(10) == 0 {
+			n = r.IntN(21)
+		}
+		e := happened{kind: callevent.KindEnter, lane: lane, function: testFunctions[n%len(testFunctions)]}
+		all = append(all, e)
+		e.kind, e.line = callevent.KindExit, uint32(n/len(testFunctions)%3)
+		all = append(all, e)
+	}
+	return all
 }
 
 // plain leaves only those fields that the event's kind has.

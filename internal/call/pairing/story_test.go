@@ -156,6 +156,9 @@ func (s finishedShort) String() string {
 	for _, a := range s.Attributes {
 		fmt.Fprintf(&b, " %s=%s", a.Key, valueText(a.Value))
 	}
+	if r := s.Repeated; r != (Repeated{}) {
+		fmt.Fprintf(&b, " %d calls of %d to %d ns, %d ns", r.Calls, r.Least, r.Greatest, r.Total)
+	}
 	if s.Kept != CriterionNone {
 		fmt.Fprintf(&b, " kept: %s", s.Kept)
 	}

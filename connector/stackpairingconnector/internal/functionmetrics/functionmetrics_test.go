@@ -144,6 +144,13 @@ const lonely = "the exporter prometheus reads only the first point without a val
 func pointsOf(t testing.TB, metrics pmetric.Metrics) map[string]point {
 	t.Helper()
 	all := map[string]point{}
+	exemplarsOf := func(all pmetric.ExemplarSlice) (exemplars string) {
+		for _, e := range all.All() {
+			value := e.DoubleValue() + float64(e.IntValue())
+			exemplars += fmt.Sprintf("%d/%d %v at %d;", e.TraceID()[15], e.SpanID()[7], value, e.Timestamp()/second)
+		}
+		return exemplars
+	}
 	for _, rm := range metrics.ResourceMetrics().All() {
 		service := ""
 		if v, ok := rm.Resource().Attributes().Get("service.name"); ok {
@@ -174,19 +181,16 @@ func pointsOf(t testing.TB, metrics pmetric.Metrics) map[string]point {
 					require.True(t, !p.Flags().NoRecordedValue() || m.Sum().DataPoints().Len() == 1, lonely)
 					add(p.Attributes(), point{
 						start: p.StartTimestamp(), time: p.Timestamp(), stale: p.Flags().NoRecordedValue(), count: uint64(p.IntValue()),
+						exemplars: exemplarsOf(p.Exemplars()),
 					})
 				}
 			case pmetric.MetricTypeExponentialHistogram:
 				require.Equal(t, pmetric.AggregationTemporalityCumulative, m.ExponentialHistogram().AggregationTemporality())
 				for _, p := range m.ExponentialHistogram().DataPoints().All() {
 					require.True(t, !p.Flags().NoRecordedValue() || m.ExponentialHistogram().DataPoints().Len() == 1, lonely)
-					exemplars := ""
-					for _, e := range p.Exemplars().All() {
-						exemplars += fmt.Sprintf("%d/%d %v at %d;", e.TraceID()[15], e.SpanID()[7], e.DoubleValue(), e.Timestamp()/second)
-					}
 					add(p.Attributes(), point{
 						start: p.StartTimestamp(), time: p.Timestamp(), stale: p.Flags().NoRecordedValue(), count: p.Count(), sum: p.Sum(),
-						scale: p.Scale(), offset: p.Positive().Offset(), counts: p.Positive().BucketCounts().AsRaw(), exemplars: exemplars,
+						scale: p.Scale(), offset: p.Positive().Offset(), counts: p.Positive().BucketCounts().AsRaw(), exemplars: exemplarsOf(p.Exemplars()),
 					})
 				}
 			default:
@@ -603,12 +607,15 @@ func TestAPointHasTheLatestExemplarOfItsFunction(t *testing.T) {
 	assert.Equal(t, "2/2 0.25 at 9;", got[key("f", "")].exemplars)
 	assert.Equal(t, "4/4 0.25 at 3;", got[key("f", "_OTHER")].exemplars)
 	assert.Empty(t, got[key("g", "")].exemplars)
+	assert.Equal(t, "2/2 1 at 9;", got[pointOf("a", "code.function.calls", "f", "")].exemplars)
+	assert.Empty(t, got[pointOf("a", "code.function.calls", "g", "")].exemplars)
 
 	x = NewExemplars(m.settings)
 	x.Set(s, "h", exemplar(7, 11))
 	x.Set(gone, "f", exemplar(8, 11))
 	got = pointsOf(t, m.Interval(start+2*second, x))
 	assert.Equal(t, "7/7 0.25 at 11;", got[key(overflow, "")].exemplars)
+	assert.Equal(t, "7/7 1 at 11;", got[pointOf("a", "code.function.calls", overflow, "")].exemplars)
 	assert.Empty(t, got[key("f", "")].exemplars, "each interval has its own exemplars")
 	assert.Empty(t, got[pointOf("b", "code.function.duration", overflow, "")].exemplars, "points without a value have no exemplar")
 	assert.Empty(t, pointsOf(t, first)[pointOf("b", "code.function.duration", overflow, "")].exemplars, "earlier points do not change")

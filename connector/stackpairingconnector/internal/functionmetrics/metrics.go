@@ -214,7 +214,7 @@ func (m *Metrics) Hurry() { m.isHurried = true }
 
 // forgets reports whether the series of an origin ended. If so it frees their room.
 func (m *Metrics) forgets(s *series, now pcommon.Timestamp) bool {
-	s.durations = pmetric.ExponentialHistogramDataPointSlice{}
+	s.durations, s.counts = pmetric.ExponentialHistogramDataPointSlice{}, pmetric.NumberDataPointSlice{}
 	if s.streams > 0 {
 		return false
 	}

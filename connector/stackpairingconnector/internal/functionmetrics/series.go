@@ -115,8 +115,10 @@ type series struct {
 	// counted is the part of shared.functions, bytes that of shared.bytes beside the origin, and reserved that of
 	// shared.reserved.
 	counted, bytes, reserved int
-	// durations are the points of the current interval, one for each outcome, if they have values.
+	// durations are the points of the current interval, one for each outcome, if they have values. counts
+	// are those of functions with calls.
 	durations pmetric.ExponentialHistogramDataPointSlice
+	counts    pmetric.NumberDataPointSlice
 }
 
 // none is no index.
@@ -129,6 +131,8 @@ type function struct {
 	// since is the start time, if it is later than that of the series.
 	since pcommon.Timestamp
 	calls uint64
+	// point is the index of its point in the counts of the current interval.
+	point int
 }
 
 // outcome has the calls of a function that ended in one way.
@@ -304,6 +308,7 @@ func (s *series) appendTo(metrics pmetric.Metrics, now pcommon.Timestamp) {
 		if f.calls == 0 {
 			continue
 		}
+		f.point = points.Len()
 		p := s.appendNumber(points, f.calls, f.since, now, flags)
 		putFunction(p.Attributes(), f, "")
 	}
@@ -323,7 +328,7 @@ func (s *series) appendTo(metrics pmetric.Metrics, now pcommon.Timestamp) {
 	if s.isFinal {
 		separatePoints(scope.Metrics())
 	} else {
-		s.durations = durations
+		s.durations, s.counts = durations, points
 	}
 }
 
@@ -415,8 +420,9 @@ func (o *outcome) setValues(p pmetric.ExponentialHistogramDataPoint) {
 	p.Positive().BucketCounts().FromRaw(h.Counts)
 }
 
-// attach attaches an exemplar to the point of its outcome, or to that of the rest. A point has at
-// most one: the latest.
+// attach attaches an exemplar to the points of its outcome and of its function, or to those of the rest.
+// A point has at most one: the latest. The number of calls has it too, because the text formats of Prometheus
+// have exemplars of counters, and none of native histograms.
 func (s *series) attach(key outcomeKey, exemplar Exemplar) {
 	at, ok := s.outcomeAt[key]
 	if !ok {
@@ -425,15 +431,24 @@ func (s *series) attach(key outcomeKey, exemplar Exemplar) {
 	if at == none || s.durations == (pmetric.ExponentialHistogramDataPointSlice{}) {
 		return
 	}
-	of := s.durations.At(at).Exemplars()
-	if of.Len() == 0 {
-		of.AppendEmpty()
-	} else if of.At(0).Timestamp() >= exemplar.Time {
-		return
+	if e, isLatest := exemplar.latestOf(s.durations.At(at).Exemplars()); isLatest {
+		e.SetDoubleValue(exemplar.Duration.Seconds())
 	}
-	e := of.At(0)
-	e.SetTraceID(exemplar.TraceID)
-	e.SetSpanID(exemplar.SpanID)
-	e.SetTimestamp(exemplar.Time)
-	e.SetDoubleValue(exemplar.Duration.Seconds())
+	if e, isLatest := exemplar.latestOf(s.counts.At(s.functions[s.outcomes[at].function].point).Exemplars()); isLatest {
+		e.SetIntValue(1)
+	}
+}
+
+// latestOf makes the exemplar that of a point, without its value, unless the point has a later one.
+func (x *Exemplar) latestOf(point pmetric.ExemplarSlice) (e pmetric.Exemplar, isLatest bool) {
+	if point.Len() == 0 {
+		point.AppendEmpty()
+	} else if point.At(0).Timestamp() >= x.Time {
+		return e, false
+	}
+	e = point.At(0)
+	e.SetTraceID(x.TraceID)
+	e.SetSpanID(x.SpanID)
+	e.SetTimestamp(x.Time)
+	return e, true
 }

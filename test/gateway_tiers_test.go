@@ -28,7 +28,8 @@ type tiers struct {
 	// are changed settings of the first and the second tier.
 	bytefrog                      []string
 	receiveSettings, pairSettings map[string]string
-	// receiveOverlay and pairOverlay are overlays of the configurations; empty: none.
+	// receiveOverlay and pairOverlay are overlays of the configurations; empty: none. That of the second tier
+	// may have profiles.
 	receiveOverlay, pairOverlay string
 	// resolver is the resolver of the first tier for the second, as in the configuration.
 	resolver string
@@ -38,7 +39,7 @@ type tiers struct {
 	// agents, metrics: where agents connect to each of the first tier, and where it shows metrics.
 	agents, metrics []string
 	pairing         []*kit.Collector
-	// paired are the addresses where the second tier shows span_metrics.
+	// paired are the addresses where the second tier shows metrics.
 	paired []string
 
 	// backend replaces Jaeger. Each collector of the second tier has an address and a file of its
@@ -86,7 +87,7 @@ func (tt *tiers) pair(address, data string) *kit.Collector {
 		"endpoint: localhost:4317": tt.jaegers[len(tt.pairing)] + slowBackend,
 	}
 	maps.Copy(settings, tt.pairSettings)
-	c := kit.Start(tt.t, tt.laidOver(shipped(tt.t, "gateway-pair.yaml", settings), tt.pairOverlay), "CALLBRAID_DATA="+data)
+	c := kit.StartGated(tt.t, profilesGate, tt.laidOver(shipped(tt.t, "gateway-pair.yaml", settings), tt.pairOverlay), "CALLBRAID_DATA="+data)
 	tt.pairing, tt.paired = append(tt.pairing, c), append(tt.paired, metrics)
 	return c
 }
@@ -232,15 +233,21 @@ func (tt *tiers) awaitPairing(n int) {
 	}
 }
 
-// duplicateEvents are counted separately from the accepted events.
-const duplicateEvents = "otelcol_processor_stack_pairing_duplicate_events"
+// Metrics of the connector in the second tier. duplicateEvents are counted separately from the accepted events.
+const (
+	pairedEvents    = connectorMetrics + "events"
+	duplicateEvents = connectorMetrics + "duplicate_events"
+	pairedOpen      = connectorMetrics + "open_frames"
+	pairedTruncated = connectorMetrics + "truncated_frames"
+	pairedBreaks    = connectorMetrics + "breaks"
+)
 
 // awaitAccepted waits until collectors of the second tier have accepted so many events, together with
 // those that others had accepted.
 func (tt *tiers) awaitAccepted(events int, pairing []*kit.Collector, others float64) {
 	tt.t.Helper()
 	testkit.Eventually(tt.t, fmt.Sprintf("%d events are accepted", events), func() (bool, string) {
-		taken, twice := sum(tt.t, pairing, eventsTaken)+others, sum(tt.t, pairing, duplicateEvents)
+		taken, twice := sum(tt.t, pairing, pairedEvents)+others, sum(tt.t, pairing, duplicateEvents)
 		return taken-twice == float64(events), fmt.Sprint(taken, twice)
 	})
 }

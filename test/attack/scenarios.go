@@ -54,7 +54,7 @@ func (f form) seconds(full, short int) time.Duration {
 const (
 	withBytefrog = `
 receivers: {bytefrog: {endpoint: "localhost:8765"}}
-service: {pipelines: {traces: {receivers: [otlp, bytefrog]}}}
+service: {pipelines: {traces/calls: {receivers: [otlp, bytefrog]}}}
 `
 	withOTLP = `
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:4320"}}}}

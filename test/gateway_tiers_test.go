@@ -28,8 +28,7 @@ type tiers struct {
 	// are changed settings of the first and the second tier.
 	bytefrog                      []string
 	receiveSettings, pairSettings map[string]string
-	// receiveOverlay and pairOverlay are overlays of the configurations; empty: none. That of the second tier
-	// may have profiles.
+	// receiveOverlay and pairOverlay are overlays of the configurations; empty: none.
 	receiveOverlay, pairOverlay string
 	// resolver is the resolver of the first tier for the second, as in the configuration.
 	resolver string
@@ -87,7 +86,7 @@ func (tt *tiers) pair(address, data string) *kit.Collector {
 		"endpoint: localhost:4317": tt.jaegers[len(tt.pairing)] + slowBackend,
 	}
 	maps.Copy(settings, tt.pairSettings)
-	c := kit.StartGated(tt.t, profilesGate, tt.laidOver(shipped(tt.t, "gateway-pair.yaml", settings), tt.pairOverlay), "CALLBRAID_DATA="+data)
+	c := kit.Start(tt.t, tt.laidOver(shipped(tt.t, "gateway-pair.yaml", settings), tt.pairOverlay), "CALLBRAID_DATA="+data)
 	tt.pairing, tt.paired = append(tt.pairing, c), append(tt.paired, metrics)
 	return c
 }

@@ -41,7 +41,7 @@ func BenchmarkReplayWithLazyCollection(b *testing.B) { benchmarkReplay(b, paired
 // spans of one of a hundred traces.
 func BenchmarkReplayCounted(b *testing.B) {
 	benchmarkReplay(b, func(b *testing.B, endpoint string) *kit.Collector {
-		return kit.StartGated(b, "service.profilesSupport", withOrdinaryTelemetry(fmt.Sprintf(counted, endpoint)))
+		return kit.Start(b, withOrdinaryTelemetry(fmt.Sprintf(counted, endpoint)))
 	})
 }
 

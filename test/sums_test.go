@@ -73,7 +73,7 @@ func (b *sumBackend) start(receiver, settings, pages string) *kit.Collector {
 		exporters += fmt.Sprintf("\n  flame_graph: {endpoint: %q}", pages)
 		profiles += ", flame_graph"
 	}
-	return kit.StartGated(b.t, profilesGate, fmt.Sprintf(`
+	return kit.Start(b.t, fmt.Sprintf(`
 receivers:
   %s
 connectors:
@@ -88,9 +88,6 @@ service:
     profiles: {receivers: [stack_pairing], exporters: [%s]}
 `, receiver, settings, exporters, exporterName(receiver), profiles))
 }
-
-// profilesGate is the feature gate without which a configuration with profiles does not start.
-const profilesGate = "service.profilesSupport"
 
 // Metrics of the connector, as the collector shows them.
 const (

@@ -41,6 +41,8 @@ type Config struct {
 	// NameWait is the maximum time that addresses wait for the list of the process's objects. It is always less than
 	// the processor's reorder.max_wait.
 	NameWait time.Duration `mapstructure:"name_wait"`
+	// LogValues determines the form of values in log records.
+	LogValues LogValuesConfig `mapstructure:"log_values"`
 	// CallRules make calls of other pairs of events.
 	CallRules []CallRule `mapstructure:"call_rules"`
 
@@ -74,6 +76,14 @@ const (
 
 // CallRule makes calls of a pair of events.
 type CallRule = mapping.CallRule
+
+// LogValuesConfig determines the form of values in log records.
+type LogValuesConfig struct {
+	// EnumerationNumbers adds an attribute with the number of each enumeration, beside that with its label.
+	EnumerationNumbers bool `mapstructure:"enumeration_numbers"`
+	// Hexadecimal writes integers whose preferred base is 16 as text.
+	Hexadecimal bool `mapstructure:"hexadecimal"`
+}
 
 // PollConfig contains the intervals of requests to the relay daemon.
 type PollConfig struct {
@@ -159,7 +169,7 @@ func createDefaultConfig() *Config {
 			MaxStreams:              4096,
 			MaxPacketBytes:          64 * mib,
 			MaxMetadataBytes:        ctf.MaxMetadataBytes,
-			MaxSessionMetadataBytes: 128 * mib,
+			MaxSessionMetadataBytes: 192 * mib,
 			MaxWaitingBytes:         64 * mib,
 			MaxNamesBytes:           128 * mib,
 			MaxObjectsBytes:         64 * mib,

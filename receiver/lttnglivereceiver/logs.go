@@ -40,7 +40,8 @@ func openLogs(run *receiverkit.Run, config *Config, counters *telemetry.Telemetr
 // logSettings returns the settings of sessions for log records.
 func logSettings(run *receiverkit.Run, config *Config) *process.LogSettings {
 	return &process.LogSettings{
-		MaxRecordBytes: config.Limits.MaxLogRecordBytes, MaxDelay: config.Batch.MaxDelay,
+		MaxRecordBytes: config.Limits.MaxLogRecordBytes, EnumerationNumbers: config.LogValues.EnumerationNumbers, Hexadecimal: config.LogValues.Hexadecimal,
+		MaxDelay:  config.Batch.MaxDelay,
 		ScopeName: metadata.ScopeName, ScopeVersion: run.Settings.BuildInfo.Version, Now: run.Now,
 	}
 }

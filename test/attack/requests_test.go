@@ -55,5 +55,5 @@ func TestAShippedConfigurationIsMovedToOtherPorts(t *testing.T) {
 	assert.Positive(t, otlp["grpc"].Max, "settings beside stay")
 	assert.Equal(t, p.at(otlpHTTPPort), otlp["http"].Endpoint)
 	assert.Equal(t, p.at(bytefrogPort), configuration.Receivers["bytefrog"].Endpoint)
-	assert.Equal(t, []string{"otlp", "bytefrog"}, configuration.Service.Pipelines["traces/calls"].Receivers)
+	assert.Equal(t, []string{"otlp", "bytefrog"}, configuration.Service.Pipelines["traces"].Receivers)
 }

@@ -98,8 +98,7 @@ func (m *run) begin() {
 	if backend := p.of[jaegerPort]; backend != "" {
 		m.received = serveBackend(t, backend).sums
 	}
-	// A configuration with profiles needs the feature gate, and others ignore it.
-	m.collector = kit.StartGated(t, "service.profilesSupport", configuration, "CALLBRAID_DATA="+data)
+	m.collector = kit.Start(t, configuration, "CALLBRAID_DATA="+data)
 	p.of[healthPort] = m.collector.Health()
 	m.memory = watch(m.collector)
 	m.steady, m.starting, m.later = &honest{endpoint: p.at(bytefrogPort)}, &honest{endpoint: p.at(bytefrogPort)}, &honest{endpoint: p.at(bytefrogPort)}

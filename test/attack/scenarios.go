@@ -54,10 +54,12 @@ func (f form) seconds(full, short int) time.Duration {
 const (
 	withBytefrog = `
 receivers: {bytefrog: {endpoint: "localhost:8765"}}
-service: {pipelines: {traces/calls: {receivers: [otlp, bytefrog]}}}
+service: {pipelines: {traces: {receivers: [otlp, bytefrog]}}}
 `
+	// Spans of other programs count in the trees.
 	withOTLP = `
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:4320"}}}}
+exporters: {flame_graph: {count_spans: true}}
 service: {pipelines: {traces: {receivers: [otlp, bytefrog]}}}
 `
 	// The limit is the one that docs/ocb.md recommends.
@@ -70,10 +72,9 @@ receivers: {bytefrog: {start: tracing}}
 exporters: {otlp_json_file/spans: {path: "${env:CALLBRAID_DATA}/spans.json", create_directory: true}}
 service: {pipelines: {traces: {exporters: [flame_graph, otlp_json_file/spans]}}}
 `
-	// The connector counts all calls, and keeps the traces of honest programs. The test counts the spans of the file.
+	// The connector counts all calls, and keeps the traces of honest programs.
 	withHonestTraces = `
-connectors: {stack_pairing: {keep: {slower_than: 0s, ratio: 0, functions: [{name: '(load\.|unknown\.method#).*'}]}}}
-exporters: {otlp_json_file/spans: {path: "${env:CALLBRAID_DATA}/spans.json", create_directory: true}}
+connectors: {stack_pairing: {keep: {ratio: 0, max_spans_per_second: 0, functions: [{name: '(load\.|unknown\.method#).*'}]}}}
 `
 	limitOf1GiB = `
 processors: {memory_limiter: {limit_mib: 1024, spike_limit_mib: 256}}
@@ -160,7 +161,7 @@ func scenarios() []scenario {
 			pages:  map[int]string{prometheusPort: "/metrics"},
 		},
 		{
-			name: "calls", configuration: "calls.yaml", settings: []string{withHonestTraces}, starting: few,
+			name: "calls", configuration: "standalone.yaml", settings: []string{withHonestTraces}, starting: few,
 			attackers: func(p places, f form) []Attacker {
 				// The short form has no agent with long names.
 				return []Attacker{&Calls{Endpoint: p.at(bytefrogPort), Agents: f.of(16, 3), Events: f.of(10_000_000, 20_000)}}

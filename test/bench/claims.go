@@ -139,12 +139,12 @@ var claims = []claim{
 	atMost(3.5, "the distribution, over loopback, nop exporter", building, at(distribution, "Replay"), buildSpans),
 	figure("  the same with GOGC=200 in its environment", "M events per CPU-second", at(distribution, "ReplayWithLazyCollection").in(eventsPerCPU)),
 	atMost(1.5, "  peak memory after 10 times the events", "after a tenth of them", at(distribution, "Replay").in("peak-MiB-at-10x"), at(distribution, "Replay").in(peak)),
-	claim{
+	{
 		what: "  the same with the connector, profiles and one of a hundred traces", against: "the processor, times the events per CPU-second", bound: 3, atLeast: true,
 		of: at(distribution, "Replay"), over: at(distribution, "ReplayCounted"),
 	},
 	atMost(1.5, "  its peak memory after 10 times the events", "after a tenth of them", at(distribution, "ReplayCounted").in("peak-MiB-at-10x"), at(distribution, "ReplayCounted").in(peak)),
-	figure("one collector for Jaeger and Prometheus, as it is shipped", "ns of CPU time an event", at(distribution, "OneCollector")),
+	figure("one collector for Jaeger and Prometheus, which keeps all traces", "ns of CPU time an event", at(distribution, "OneCollector")),
 	figure("  two tiers: the collector that pairs", "ns of CPU time an event", at(distribution, "Tiers/1_pairing").in("pair-cpu-ns/event")),
 	atMost(0.17, "  the one that receives", "the one that pairs", at(distribution, "Tiers/1_pairing").in("receive-cpu-ns/event"), at(distribution, "Tiers/1_pairing").in("pair-cpu-ns/event")),
 	atMost(1.4, "  two that pair", "one", at(distribution, "Tiers/2_pairing").in("pair-cpu-ns/event"), at(distribution, "Tiers/1_pairing").in("pair-cpu-ns/event")),

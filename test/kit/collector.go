@@ -110,9 +110,9 @@ func StartGateway(t testing.TB, hosts *Hosts, configuration string, environment 
 }
 
 // StartGated starts a collector as Start does, with a feature gate that is on.
-func StartGated(t testing.TB, gate, configuration string, environment ...string) *Collector {
+func StartGated(t testing.TB, gate, configuration string) *Collector {
 	t.Helper()
-	return launch(t, Binary(t), configuration, environment, []string{"--feature-gates", gate}).awaitReady(t)
+	return launch(t, Binary(t), configuration, nil, []string{"--feature-gates", gate}).awaitReady(t)
 }
 
 // awaitReady waits until a started collector is ready, and returns it.

@@ -19,7 +19,7 @@ import (
 )
 
 // The outputs of the connector stack_pairing across reloads, shutdowns and refusals of the backend. All calls are
-// in the sums, or counters have the number of what is missing.
+// in the sums, or counters have the number of missing ones.
 
 // summedAgents configures a receiver of simulated agents. While the connector refuses, agents wait.
 func summedAgents(endpoint string) string {

@@ -25,7 +25,7 @@ import (
 // The sums of the connector stack_pairing, as a backend receives them by OTLP.
 
 // sumBackend is a backend of all outputs of the connector: spans, metrics and profiles. It answers each
-// signal as the test demands, and adds up what it accepts.
+// signal as the test demands, and adds up the accepted data.
 type sumBackend struct {
 	backend
 

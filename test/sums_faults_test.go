@@ -107,12 +107,27 @@ func TestSumsAreCompleteAfterARefusal(t *testing.T) {
 			result := await(t, results)
 			require.Equal(t, bytefrogagent.Completed, result.Outcome, result.Reason)
 			b.awaitCalls(len(want.Spans))
+			// A shutdown cancels a delivery of held spans and repeats it.
+			testkit.Eventually(t, "all spans arrive", func() (bool, string) {
+				spans := b.spanCount()
+				return spans == len(want.Spans), fmt.Sprint(spans)
+			})
 			assert.Zero(t, c.Metric(t, droppedSpans))
 			assert.Zero(t, c.Metric(t, droppedSamples))
 			stopAfter(t, c, 1)
 			b.checkAll(t, func(*exported) *reference.Result { return want }, 1)
 		})
 	}
+}
+
+// spanCount returns the number of accepted spans.
+func (b *sumBackend) spanCount() (n int) {
+	b.backend.mu.Lock()
+	defer b.backend.mu.Unlock()
+	for _, e := range b.streams {
+		n += len(e.spans)
+	}
+	return n
 }
 
 // refusals returns the number of refused messages of all signals.

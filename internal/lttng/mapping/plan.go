@@ -47,7 +47,7 @@ func NewPlan(class *ctf.EventClass, rules Rules, isKernel bool, records Records)
 		Contexts: newContexts(class, isKernel),
 		Runtime:  loggers[class.Name].runtime,
 		State:    newStateEvent(class),
-		Rules:    rules.parts(class),
+		Rules:    rules.Parts(class),
 		CPU:      numberAt(class, metadata.PacketContext, attributeCPU),
 	}
 	if isKernel {

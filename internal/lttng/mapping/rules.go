@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
@@ -67,8 +68,8 @@ func (e *RuleEvent) match(name string) (text string, ok bool) {
 	return strings.CutSuffix(rest, after)
 }
 
-// parts returns the ends of calls that events of a class are, in the order of Plan.Rules.
-func (rules Rules) parts(class *ctf.EventClass) (parts []RulePart) {
+// Parts returns the ends of calls that events of a class are, in the order of Plan.Rules.
+func (rules Rules) Parts(class *ctf.EventClass) (parts []RulePart) {
 	for i := len(rules) - 1; i >= 0; i-- {
 		if text, ok := rules[i].Exit.match(class.Name); ok {
 			parts = append(parts, rules[i].part(class, &rules[i].Exit, callevent.KindExit, text))
@@ -395,7 +396,7 @@ func (p *RulePart) AppendAttributes(dst []callevent.KeyValue, e *ctf.Event, pack
 		case f.Label(v) != "":
 			value = callevent.StringValue(strings.TrimPrefix(f.Label(v), "_"))
 		case f.Kind == ctf.Uint && v.Uint(f) > math.MaxInt64:
-			value = callevent.StringValue(fmt.Sprint(v.Uint(f)))
+			value = callevent.StringValue(strconv.FormatUint(v.Uint(f), 10))
 		}
 		dst = append(dst, callevent.KeyValue{Key: a.key, Value: value})
 	}

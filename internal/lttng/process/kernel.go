@@ -68,9 +68,9 @@ const (
 	// maxCPUs bounds the numbers of CPUs.
 	maxCPUs = 1 << 14
 	// threadBytes is the approximate size of a thread in memory.
-	threadBytes = 200
-	// maxCommBytes is the length at which Linux cuts names of threads.
-	maxCommBytes = 15
+	threadBytes = 200 + maxThreadNameBytes
+	// maxCommBytes is the length at which Linux cuts names of threads. maxThreadNameBytes is enough for those in traces.
+	maxCommBytes, maxThreadNameBytes = 15, 64
 	// ruleBits is the number of rules that kernelThread.open tells apart.
 	ruleBits = 64
 )
@@ -339,6 +339,7 @@ func (t *kernelThread) in(k *kernel) *kernelThread {
 
 // setName sets the name, unless it is empty.
 func (t *kernelThread) setName(name []byte) {
+	name = mapping.Prefix(name, maxThreadNameBytes)
 	if len(name) > 0 && string(name) != t.name {
 		t.name = callevent.Name(name)
 	}

@@ -38,7 +38,8 @@ func (t *Trace) checkRules(c *ctf.Trace, known int) {
 	}
 	slices.SortFunc(fresh, func(a, b *ctf.EventClass) int { return cmp.Compare(a.Index, b.Index) })
 	for _, class := range fresh {
-		parts := t.plan(class).Rules
+		// The plan is made with the first event: hostile metadata may declare many events.
+		parts := t.shared.Rules.Parts(class)
 		for i := range parts {
 			r := &parts[i]
 			use := &t.rules[r.Rule].entries
@@ -50,7 +51,7 @@ func (t *Trace) checkRules(c *ctf.Trace, known int) {
 				continue
 			}
 			use.lacking++
-			t.shared.logRuleLacksField(r.Lack)
+			t.shared.logRuleLacksField(r.Lack, r.IsExit())
 		}
 	}
 }
@@ -63,7 +64,7 @@ func (t *Trace) readRule(r *mapping.RulePart, p *mapping.Plan, e *ctf.Event, pac
 		t.noKey++
 		return
 	}
-	if !r.Selects(t.scratch, e, packet) {
+	if r.UnlessRunning && t.kernel == nil || !r.Selects(t.scratch, e, packet) {
 		return
 	}
 	if t.kernel != nil && r.Lane == mapping.LaneThread && !r.HasKey() && thread == nil {

@@ -112,8 +112,9 @@ func (s *shared) warnNoSwitches(event string) {
 	}
 }
 
-func (s *shared) logRuleLacksField(lack *mapping.LackError) {
-	if s.isFirst("no field " + strconv.Itoa(lack.Rule) + lack.Event) {
+// logRuleLacksField logs one event of the entries, and one of the exits of a rule: an asterisk may stand for many.
+func (s *shared) logRuleLacksField(lack *mapping.LackError, isExit bool) {
+	if s.isFirst("no field " + strconv.Itoa(lack.Rule) + strconv.FormatBool(isExit)) {
 		s.logger.Error("Events of a call rule lack a field that the rule needs, so they are counted and not paired: correct "+lack.Setting,
 			zap.Int("rule", lack.Rule), zap.String("event", lack.Event), zap.String("setting", lack.Setting),
 			zap.String("field", lack.Field), zap.Strings("fields", lack.Fields))

@@ -76,6 +76,7 @@ func (t *Trace) Begin(c *ctf.Trace) {
 // forgetMetadata forgets everything that was made from the metadata, and the kernel's threads.
 func (t *Trace) forgetMetadata() {
 	t.plans, t.planBytes, t.losses = nil, 0, 0
+	t.kernel.lose(true)
 	t.rules, t.kernel = nil, nil
 }
 

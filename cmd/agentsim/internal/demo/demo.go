@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -173,19 +172,6 @@ func saveMetrics(ctx context.Context, o Options) bool {
 		case <-time.After(pollInterval):
 		}
 	}
-}
-
-func fetch(ctx context.Context, url string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close() // read only
-	return io.ReadAll(response.Body)
 }
 
 // keepRunning prints the result and waits for the end of ctx.

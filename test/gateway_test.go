@@ -65,7 +65,12 @@ service: {pipelines: {profiles: {receivers: [stack_pairing], exporters: [otlp_ht
 // checkSummed compares the sums of the metrics by function of some agents with those of one.
 func checkSummed(t *testing.T, p *prometheus.Server, of map[string]float64, agents int) {
 	t.Helper()
-	for _, metric := range []string{"calls_total", "errors_total", "duration_seconds_count", "duration_seconds_sum"} {
+	const program = `{job="shop"}`
+	for metric, expression := range map[string]string{
+		"calls_total": "code_function_calls_total" + program, "errors_total": "code_function_errors_total" + program,
+		"duration_seconds_count": "histogram_count(code_function_duration_seconds" + program + ")",
+		"duration_seconds_sum":   "histogram_sum(code_function_duration_seconds" + program + ")",
+	} {
 		want := map[string]float64{}
 		for key, value := range of {
 			if name, rest, _ := strings.Cut(key, " "); name == metric {
@@ -73,7 +78,7 @@ func checkSummed(t *testing.T, p *prometheus.Server, of map[string]float64, agen
 				want[function] += float64(agents) * value
 			}
 		}
-		got := p.ByLabel(t, "sum by (code_function_name) (code_function_"+metric+`{job="shop"})`, "code_function_name")
+		got := p.ByLabel(t, "sum by (code_function_name) ("+expression+")", "code_function_name")
 		assert.Len(t, got, len(want), metric)
 		for function, value := range want {
 			assert.InDelta(t, value, got[function], 1e-9*max(1, value), "%s of %s", metric, function)

@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/confmap"
+	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/connector/connectortest"
 	"go.opentelemetry.io/collector/connector/xconnector"
 	"go.opentelemetry.io/collector/consumer"
@@ -140,27 +141,54 @@ func playInto(t testing.TB, name string, telemetry *componenttest.Telemetry, pai
 // foldCapturedPaths plays a capture into the connector, and folds its profiles of call paths.
 func foldCapturedPaths(t testing.TB, name string, calls int, byThread bool) *bed {
 	t.Helper()
-	g, telemetry, ctx := newBed(t), componenttest.NewTelemetry(), context.Background()
-	pairing := stackpairingconnector.NewFactory().(xconnector.Factory)
-	set := connectortest.NewNopSettings(pairing.Type())
-	set.TelemetrySettings = telemetry.NewTelemetrySettings()
+	g := newBed(t)
 	next, err := xconsumer.NewProfiles(g.consumeProfiles)
 	require.NoError(t, err)
 	settings := maps.Clone(patientProcessor)
 	settings["interval"] = 100 * time.Millisecond
-	connector, err := pairing.CreateTracesToProfiles(ctx, set,
-		configured(t, pairing, settings, "profiles", map[string]any{"by_thread": byThread}), next)
-	require.NoError(t, err)
-	require.NoError(t, connector.Start(ctx, componenttest.NewNopHost()))
-	playInto(t, name, telemetry, connector, func() {
-		testkit.EventuallyWithin(t, busyPatience, fmt.Sprintf("%d calls", calls), func() (bool, string) {
-			folded := g.store.Counters().Calls
-			return folded >= uint64(calls), fmt.Sprint(folded)
-		})
+	pairing := stackpairingconnector.NewFactory().(xconnector.Factory)
+	cfg := configured(t, pairing, settings, "profiles", map[string]any{"by_thread": byThread})
+	playThrough(t, name, func(set connector.Settings) (connector.Traces, error) {
+		return pairing.CreateTracesToProfiles(context.Background(), set, cfg, next)
+	}, func() (bool, string) {
+		folded := g.store.Counters().Calls
+		return folded >= uint64(calls), fmt.Sprint(folded)
 	})
-	require.NoError(t, connector.Shutdown(ctx))
-	require.NoError(t, telemetry.Shutdown(ctx))
 	return g
+}
+
+// foldCapturedRepetitions plays a capture into the connector, and folds its spans, of which each can be many calls.
+func foldCapturedRepetitions(t testing.TB, name string, calls int) *bed {
+	t.Helper()
+	g := newBed(t)
+	next, err := consumer.NewTraces(g.consumeTraces)
+	require.NoError(t, err)
+	pairing := stackpairingconnector.NewFactory()
+	cfg := configured(t, pairing, patientProcessor, "fold_repeated", map[string]any{"shorter_than": time.Hour})
+	playThrough(t, name, func(set connector.Settings) (connector.Traces, error) {
+		return pairing.CreateTracesToTraces(context.Background(), set, cfg, next)
+	}, func() (bool, string) {
+		folded := uint64(0)
+		for _, service := range g.store.Services() {
+			folded += service.Calls
+		}
+		return folded >= uint64(calls), fmt.Sprint(folded)
+	})
+	return g
+}
+
+// playThrough plays a capture into the connector, until all calls are folded.
+func playThrough(t testing.TB, name string, create func(connector.Settings) (connector.Traces, error), areFolded func() (bool, string)) {
+	t.Helper()
+	telemetry, ctx := componenttest.NewTelemetry(), context.Background()
+	set := connectortest.NewNopSettings(stackpairingconnector.NewFactory().Type())
+	set.TelemetrySettings = telemetry.NewTelemetrySettings()
+	pairing, err := create(set)
+	require.NoError(t, err)
+	require.NoError(t, pairing.Start(ctx, componenttest.NewNopHost()))
+	playInto(t, name, telemetry, pairing, func() { testkit.EventuallyWithin(t, busyPatience, "all calls", areFolded) })
+	require.NoError(t, pairing.Shutdown(ctx))
+	require.NoError(t, telemetry.Shutdown(ctx))
 }
 
 // configured is the configuration of a component: its defaults, settings, and one more.
@@ -387,6 +415,23 @@ func TestTreesOfCapturesFromCallPathsAreThoseOfTheReference(t *testing.T) {
 				assert.Equal(t, byThread, service.Threads > 0)
 			})
 		}
+	}
+}
+
+// Spans of repeated calls make the same trees.
+func TestTreesOfRepeatedCallsAreThoseOfTheReference(t *testing.T) {
+	for _, program := range capturedPrograms() {
+		t.Run(program.name, func(t *testing.T) {
+			g := foldCapturedRepetitions(t, program.name, program.calls)
+			snapshot, ok := g.store.Snapshot(capturedService, calltree.Calls)
+			require.True(t, ok)
+			compare(t, referenceTree(t, program.name, true), snapshotTree(t, snapshot, true))
+			counters := g.store.Counters()
+			assert.EqualValues(t, program.calls, g.store.Services()[0].Calls)
+			assert.Less(t, counters.Spans, uint64(program.calls))
+			assert.Zero(t, counters.Duplicates+counters.Forgotten+counters.FoldedPaths)
+			t.Logf("%d spans of %d calls", counters.Spans, program.calls)
+		})
 	}
 }
 

@@ -102,7 +102,7 @@ func (noSums) Begin() SourceSums               { return noSums{} }
 func (noSums) Bytes() int64                    { return 0 }
 func (noSums) GiveWay()                        {}
 func (noSums) Add(*callsum.Increment, *Source) {}
-func (noSums) Kept(*pairing.Output, *Identity)  {}
+func (noSums) Kept(*pairing.Output, *Identity) {}
 func (noSums) End()                            {}
 
 // newBedWithSums has a processor with sums.

@@ -15,6 +15,8 @@ import (
 // Function is a function in the tables of batches. It belongs to one Stream.
 type Function struct {
 	callevent.Function
+	// Size is the number of bytes of its code, or 0 if that is not known. Streams do not use it.
+	Size       uint64
 	index      uint16
 	generation uint32
 }

@@ -36,6 +36,8 @@ type nameTable struct {
 	addressBytes int
 	lastFunction *callstream.Function
 	lastAddress  uint64
+	// hasSizes is set if the code of a function has a known size. Without one, call sites show nothing.
+	hasSizes bool
 	// sites are the functions around call sites. It is nil before the first of them.
 	sites *siteTable
 	// bytes is the approximate size of all names.
@@ -165,13 +167,14 @@ func (t *nameTable) at(address uint64, objects *symbols.Objects) *callstream.Fun
 func (t *nameTable) lookUp(address uint64, objects *symbols.Objects) *callstream.Function {
 	named := objects.Name(address)
 	t.forgetSites()
+	t.hasSizes = t.hasSizes || named.Size > 0
 	if !named.Named {
 		t.shared.Telemetry.NameUnknown()
 	}
 	if named.Object == "" && objects.Len() > 0 {
 		t.shared.logNoObject(named.Qualified)
 	}
-	return &callstream.Function{Function: callevent.Function{Qualified: named.Qualified, Display: named.Display, Text: named.Text}}
+	return &callstream.Function{Function: callevent.Function{Qualified: named.Qualified, Display: named.Display, Text: named.Text}, Size: named.Size}
 }
 
 // siteTable has the start of the function around a call site, or 0 if it is not known, for the last site of each hash

@@ -3,8 +3,6 @@
 
 package process
 
-import "slices"
-
 // openCalls are the open calls of a thread, as far as their entries have call sites. They show that control has
 // returned to a function by longjmp: the function makes a call, but calls above it have not ended.
 //
@@ -24,13 +22,16 @@ type openCalls struct {
 	calls []openCall
 }
 
-// openCall is an open call: the address of its function, its call site, and the function of its activation.
-type openCall struct{ function, site, activation uint64 }
+// openCall is an open call: the address of its function, its call site, and the function of its activation with the
+// size of its code, or 0 if that is not known.
+type openCall struct{ function, site, activation, size uint64 }
 
 // maxOpenCalls is the maximum number of known open calls of a thread. Beyond it the lower half is forgotten.
+// fewOpenCalls is the number for which there is room at first.
 const (
 	maxOpenCalls  = 1 << 12
-	openCallBytes = 24
+	fewOpenCalls  = 8
+	openCallBytes = 32
 )
 
 // caller returns the number of the open call that makes a call of a function from a site, if calls above it have
@@ -58,20 +59,41 @@ func (o *openCalls) lowest(i int) int {
 	return i
 }
 
-// enter adds a call.
-func (o *openCalls) enter(function, site uint64) {
-	activation := function
-	if n := len(o.calls); n > 0 && o.calls[n-1].site == site {
-		activation = o.calls[n-1].activation
+// isExpected reports whether a call from a site is certainly made by the call that was entered last, or may be inlined
+// in it.
+func (o *openCalls) isExpected(site uint64) bool {
+	n := len(o.calls)
+	if n == 0 {
+		return true
 	}
-	if len(o.calls) == maxOpenCalls {
-		o.calls = o.calls[:copy(o.calls, o.calls[maxOpenCalls/2:])]
+	top := &o.calls[n-1]
+	// A return address can lie behind its function, if the callee never returns.
+	return top.site == site || site-1-top.activation < top.size
+}
+
+// enter adds a call of a function with so many bytes of code. There is room, see grow.
+func (o *openCalls) enter(function, site, size uint64) {
+	n := len(o.calls)
+	o.calls = o.calls[:n+1]
+	c := &o.calls[n]
+	c.function, c.site, c.activation, c.size = function, site, function, size
+	if n > 0 {
+		if below := &o.calls[n-1]; below.site == site {
+			c.activation, c.size = below.activation, below.size
+		}
 	}
-	o.calls = append(o.calls, openCall{function, site, activation})
 }
 
 // exit removes the nearest call of a function, and the calls above it.
 func (o *openCalls) exit(function uint64) {
+	if n := len(o.calls) - 1; n >= 0 && o.calls[n].function == function {
+		o.calls = o.calls[:n]
+		return
+	}
+	o.exitLower(function)
+}
+
+func (o *openCalls) exitLower(function uint64) {
 	for i := len(o.calls) - 1; i >= 0; i-- {
 		if o.calls[i].function == function {
 			o.calls = o.calls[:i]
@@ -80,11 +102,18 @@ func (o *openCalls) exit(function uint64) {
 	}
 }
 
-// grow makes room for another call, and returns the growth in bytes.
+// isFull reports whether there is no room for another call.
+func (o *openCalls) isFull() bool { return len(o.calls) == cap(o.calls) }
+
+// grow makes room for more calls, and returns the growth in bytes.
 func (o *openCalls) grow() int {
 	before := cap(o.calls)
-	if len(o.calls) == before && before < maxOpenCalls {
-		o.calls = slices.Grow(o.calls, 1)
+	if before >= maxOpenCalls {
+		o.calls = o.calls[:copy(o.calls, o.calls[before/2:])]
+		return 0
 	}
-	return openCallBytes * (cap(o.calls) - before)
+	calls := make([]openCall, before, min(max(fewOpenCalls, 2*before), maxOpenCalls))
+	copy(calls, o.calls)
+	o.calls = calls
+	return openCallBytes * (cap(calls) - before)
 }

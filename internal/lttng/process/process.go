@@ -179,32 +179,36 @@ func (p *Process) packWaiting() {
 // packNamed packs a call event with the function at its address.
 func (p *Process) packNamed(c *waitingCall) {
 	f := p.function(c.address)
-	if c.site != 0 {
-		if caller := p.follow(c); caller != nil {
-			p.calls.PackFrom(c.sequence, c.nanos, f, caller, &c.lane.Lane)
-			return
+	if c.site != 0 && p.names.hasSizes {
+		open := c.lane.open
+		switch {
+		case c.kind != callevent.KindEnter:
+			open.exit(c.address)
+		case open.isFull() || !open.isExpected(c.site):
+			if caller := p.follow(c, f); caller != nil {
+				p.calls.PackFrom(c.sequence, c.nanos, f, caller, &c.lane.Lane)
+				return
+			}
+		default:
+			open.enter(c.address, c.site, f.Size)
 		}
 	}
 	p.calls.Pack(c.kind, c.sequence, c.nanos, f, &c.lane.Lane, nil)
 }
 
-// follow applies a call event to the open calls of its thread. If the event shows that calls above its caller have
-// ended without an exit, it returns the caller's function, otherwise nil.
-func (p *Process) follow(c *waitingCall) (caller *callstream.Function) {
+// follow adds the call of f to the open calls of its thread. If the call site shows that calls above its caller have
+// ended without an exit, follow returns the caller's function, otherwise nil.
+func (p *Process) follow(c *waitingCall, f *callstream.Function) (caller *callstream.Function) {
 	open := c.lane.open
-	if c.kind != callevent.KindEnter {
-		open.exit(c.address)
-		return nil
-	}
-	if n := len(open.calls); n > 0 && open.calls[n-1].site != c.site {
+	if !open.isExpected(c.site) {
 		if i := open.caller(c.address, c.site, p.names.around(c.site, p.objects.loaded)); i >= 0 {
 			caller = p.endAbove(open, i)
 		}
 	}
-	if bytes := open.grow(); bytes > 0 {
-		p.names.hold(bytes)
+	if open.isFull() {
+		p.names.hold(open.grow())
 	}
-	open.enter(c.address, c.site)
+	open.enter(c.address, c.site, f.Size)
 	return caller
 }
 

@@ -81,7 +81,7 @@ func TestLongNamesAreTruncated(t *testing.T) {
 		"of Rust that double each time": "_RIC1a" + strings.Repeat("TB2_B2_", 500) + "E",
 	} {
 		t.Run(text, func(t *testing.T) {
-			f := namedFunction(symbol, "/x", 0)
+			f := namedFunction(symbol, "/x", 0, 0)
 			for _, s := range []string{f.Qualified, f.Display, f.Text} {
 				assert.LessOrEqual(t, len(s), MaxNameBytes)
 				assert.True(t, utf8.ValidString(s))

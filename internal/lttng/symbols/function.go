@@ -25,6 +25,8 @@ type Function struct {
 	Object string
 	// Offset is the address minus the object's base, or the address itself without object.
 	Offset uint64
+	// Size is the number of bytes from the address to the end of the function, or 0 if that is not known.
+	Size uint64
 	// Named reports whether the name is that of a function in the object's file.
 	Named bool
 }
@@ -33,7 +35,7 @@ type Function struct {
 const MaxNameBytes = 16 << 10
 
 // namedFunction returns the function of a symbol.
-func namedFunction(symbol, object string, offset uint64) *Function {
+func namedFunction(symbol, object string, offset, size uint64) *Function {
 	n := demangled(symbol)
 	return &Function{
 		Qualified: n.qualified,
@@ -41,6 +43,7 @@ func namedFunction(symbol, object string, offset uint64) *Function {
 		Text:      printable(symbol),
 		Object:    object,
 		Offset:    offset,
+		Size:      size,
 		Named:     true,
 	}
 }

@@ -19,8 +19,9 @@ func (o *Objects) Name(addr uint64) *Function {
 		return bareAddress(addr)
 	}
 	if t := o.table(b); t != nil {
-		if name := t.function(t.fileAddress(b.base, addr)); name != nil {
-			return namedFunction(string(name), b.identity.path, addr-b.base)
+		inFile := t.fileAddress(b.base, addr)
+		if s := t.around(inFile); s != nil {
+			return namedFunction(string(nameAt(t.names, s.name)), b.identity.path, addr-b.base, s.start+uint64(s.size)-inFile)
 		}
 	}
 	return unnamedFunction(b.identity.path, addr-b.base)

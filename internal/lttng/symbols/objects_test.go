@@ -150,7 +150,7 @@ func TestABuildIDThatFollows(t *testing.T) {
 	assert.Equal(t, "shop+0x100", o.Name(0x1100).Qualified)
 	require.NoError(t, o.SetBuildID(0x1000, []byte(shopBuildID)))
 	f := o.Name(0x1100)
-	assert.Equal(t, &Function{Qualified: "pay", Display: "pay", Text: "pay", Object: "/shop", Offset: 0x100, Named: true}, f)
+	assert.Equal(t, &Function{Qualified: "pay", Display: "pay", Text: "pay", Object: "/shop", Offset: 0x100, Size: 0x10, Named: true}, f)
 
 	require.NoError(t, o.Map(told), "told again, it is the same")
 	assert.Equal(t, f, o.Name(0x1100))
@@ -274,4 +274,16 @@ func TestLookingUpAllocatesNothing(t *testing.T) {
 			o.Lookup(addr)
 		}
 	}))
+}
+
+func TestTheStartOfAFunctionIsKnownAfterTheFirstNameInItsObject(t *testing.T) {
+	bed := newFilesBed(t)
+	shopImage("pay").write(t, bed.dir, "shop")
+	o := NewObjects(bed.Files, DefaultMaxObjects)
+	require.NoError(t, o.Map(Mapping{Base: 0x1000, Size: 0x1000, Path: "/shop", BuildID: []byte(shopBuildID)}))
+	assert.Zero(t, o.Start(0x1108), "no file was read")
+	assert.Equal(t, uint64(0x8), o.Name(0x1108).Size)
+	assert.Equal(t, uint64(0x1100), o.Start(0x1108))
+	assert.Zero(t, o.Start(0x1110), "behind the function")
+	assert.Zero(t, o.Start(0x5000), "in no object")
 }

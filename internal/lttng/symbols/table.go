@@ -142,15 +142,6 @@ func nameAt(names []byte, at uint32) []byte {
 // earlier one that contains it. Functions overlap only in assembler.
 const maxNesting = 16
 
-// function returns the name of the function that contains an address of the file, or nil. The name is part of the
-// table.
-func (t *table) function(addr uint64) []byte {
-	if s := t.around(addr); s != nil {
-		return nameAt(t.names, s.name)
-	}
-	return nil
-}
-
 // around returns the function that contains an address of the file, or nil.
 func (t *table) around(addr uint64) *symbol {
 	if t.thumb {

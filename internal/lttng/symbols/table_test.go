@@ -158,3 +158,11 @@ func TestNamesThatOverlapAreBounded(t *testing.T) {
 	assert.Equal(t, []byte("x"), table.function(29_999))
 	assert.Equal(t, tableBytes(30_000, len(table.names)), table.bytes())
 }
+
+// function returns the name of the function that contains an address of the file, or nil.
+func (t *table) function(addr uint64) []byte {
+	if s := t.around(addr); s != nil {
+		return nameAt(t.names, s.name)
+	}
+	return nil
+}

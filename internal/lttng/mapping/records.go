@@ -243,16 +243,23 @@ func (r *RecordPlan) writeThread(attributes pcommon.Map, v *ctf.Values, known *T
 	}
 }
 
-// WriteThread writes a thread that the fields of the event do not name, and returns the size of the attributes.
-func (r *RecordPlan) WriteThread(l plog.LogRecord, id int64, name string) (bytes int) {
-	if r.hasThread {
+// Thread is the thread of an event, as other events show it.
+type Thread struct {
+	ID   int64
+	Name string
+}
+
+// WriteThread writes a thread that the fields of the event do not name, and returns the size of the attributes. The
+// thread is nil if it is not known.
+func (r *RecordPlan) WriteThread(l plog.LogRecord, t *Thread) (bytes int) {
+	if r.hasThread || t == nil {
 		return 0
 	}
-	l.Attributes().PutInt(attributeThreadID, id)
-	if name != "" {
-		l.Attributes().PutStr(attributeThreadName, name)
+	l.Attributes().PutInt(attributeThreadID, t.ID)
+	if t.Name != "" {
+		l.Attributes().PutStr(attributeThreadName, t.Name)
 	}
-	return 2*valueBytes + len(name)
+	return 2*valueBytes + len(t.Name)
 }
 
 // writePlace writes the place in the code.

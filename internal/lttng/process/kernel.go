@@ -14,12 +14,9 @@ import (
 // kernel has the known threads of a kernel trace: which of them runs on each CPU, and the process and name of
 // each. It learns them from switches of CPUs, forks, exits and state dumps, and from contexts of events. Everything that
 // it has not learned is not known: it invents no thread and no process. A nil kernel knows nothing.
-//
-// Calls on a thread's lane are in the call stream of the thread's process. The process becomes known, or changes when
-// it executes another program, while calls are open. The next calls of the thread then move to the other stream, after
-// the open ones have ended.
 type kernel struct {
-	trace *Trace
+	// gone is called for a thread that has exited. executes is called for one whose process executes another program.
+	gone, executes func(*kernelThread)
 	// threads are all threads except the idle ones, by their number. idle are the idle threads, by CPU: all of them
 	// have the number 0.
 	threads, idle map[int64]*kernelThread
@@ -33,13 +30,12 @@ type kernel struct {
 
 // kernelThread is a thread of the kernel.
 type kernelThread struct {
-	tid int64
+	mapping.Thread
 	// pid is the process, if hasPID.
 	pid    int64
 	hasPID bool
 	// exits is set if the thread has exited. It still runs until a switch shows that it is dead.
 	exits bool
-	name  string
 	// lane is the ID of the thread's lane.
 	lane uint64
 
@@ -75,13 +71,13 @@ const (
 	ruleBits = 64
 )
 
-func newKernel(t *Trace) *kernel {
-	return &kernel{trace: t, threads: map[int64]*kernelThread{}, idle: map[int64]*kernelThread{}}
+func newKernel(gone, executes func(*kernelThread)) *kernel {
+	return &kernel{gone: gone, executes: executes, threads: map[int64]*kernelThread{}, idle: map[int64]*kernelThread{}}
 }
 
-// read returns the thread of an event, or nil if it is not known, and the process to which the event belongs. It learns
-// what the event shows of threads before it happens.
-func (k *kernel) read(p *mapping.Plan, e *ctf.Event, packet *ctf.Packet, nanos int64) (*kernelThread, *Process) {
+// read returns the thread of an event, or nil if it is not known. It learns the names and processes that the event
+// shows.
+func (k *kernel) read(p *mapping.Plan, e *ctf.Event, packet *ctf.Packet) *kernelThread {
 	v := &e.Values
 	k.learn(&p.Kernel, v, packet, p.CPU)
 	cpu, hasCPU := p.CPU.Value(&packet.Values)
@@ -98,7 +94,7 @@ func (k *kernel) read(p *mapping.Plan, e *ctf.Event, packet *ctf.Packet, nanos i
 	} else if hasCPU && cpu >= 0 && cpu < int64(len(k.running)) {
 		thread = k.running[cpu]
 	}
-	return thread, k.processOf(thread, nanos)
+	return thread
 }
 
 // learn learns the process and the name of a thread from an event.
@@ -147,10 +143,7 @@ func (k *kernel) follow(e *mapping.KernelEvent, v *ctf.Values, packet *ctf.Packe
 	case mapping.KernelExec:
 		thread := k.threadOf(tid, packet, cpu)
 		thread.setName(mapping.Prefix([]byte(path.Base(string(e.Name.Bytes(v)))), maxCommBytes))
-		thread.settled = false
-		if p := k.trace.processes[Key{pid: thread.pid}]; p != nil && thread.hasPID {
-			p.replaced = true
-		}
+		k.executes(thread)
 	case mapping.KernelExit:
 		k.threadOf(tid, packet, cpu).exits = true
 	case mapping.KernelFree:
@@ -171,7 +164,7 @@ func (k *kernel) threadOf(tid int64, packet *ctf.Packet, cpu mapping.Number) *ke
 		if len(k.threads) >= maxThreads {
 			k.forget()
 		}
-		thread = &kernelThread{tid: tid, lane: uint64(tid)}
+		thread = &kernelThread{Thread: mapping.Thread{ID: tid}, lane: uint64(tid)}
 		k.threads[tid] = thread
 	}
 	return thread
@@ -209,60 +202,9 @@ func (k *kernel) isWaiting(thread *kernelThread) bool { return thread.in(k).stat
 
 // setProcess sets the process of a thread.
 func (k *kernel) setProcess(thread *kernelThread, pid int64) {
-	if thread.tid != 0 && (!thread.hasPID || thread.pid != pid) {
+	if thread.ID != 0 && (!thread.hasPID || thread.pid != pid) {
 		thread.pid, thread.hasPID, thread.settled = pid, true, false
 	}
-}
-
-// processOf returns the process to which events of a thread belong: its own, or the kernel itself if that is not known.
-// If calls of the thread are open, it is the process that has them.
-func (k *kernel) processOf(thread *kernelThread, nanos int64) *Process {
-	if thread == nil {
-		return k.machine(nanos)
-	}
-	if p := thread.owner; p != nil && !p.removed && (thread.settled || thread.in(k).open != 0) {
-		p.seen = nanos
-		return p
-	}
-	p := k.machine(nanos)
-	if thread.hasPID {
-		p = k.process(thread, nanos)
-	}
-	thread.leave()
-	thread.owner, thread.settled, thread.open = p, true, 0
-	p.threads++
-	return p
-}
-
-// process returns the process of a thread.
-func (k *kernel) process(thread *kernelThread, nanos int64) *Process {
-	t, key := k.trace, Key{pid: thread.pid}
-	p := t.processes[key]
-	if p != nil && p.replaced {
-		p.end(callevent.CauseEnded)
-		t.remove(p)
-		p = nil
-	}
-	if p == nil {
-		// The first thread of a process has the process's number and name.
-		program := thread.name
-		if first := k.threads[thread.pid]; first != nil && first.name != "" {
-			program = first.name
-		}
-		p = t.addProcess(key, program, nanos)
-	}
-	p.seen = nanos
-	return p
-}
-
-// machine returns the kernel itself: a process without a number.
-func (k *kernel) machine(nanos int64) *Process {
-	p := k.trace.processes[machineKey]
-	if p == nil {
-		p = k.trace.addProcess(machineKey, machineProgram, nanos)
-	}
-	p.seen = nanos
-	return p
 }
 
 // noteCall notes that a call of a rule began or ended on the lane of a thread.
@@ -279,23 +221,18 @@ func (k *kernel) noteCall(thread *kernelThread, r *mapping.RulePart) {
 	}
 }
 
-// remove removes a thread that has exited. With the last thread of a process, the process ends.
+// remove removes a thread that has exited.
 func (k *kernel) remove(thread *kernelThread) {
-	if k.threads[thread.tid] != thread {
+	if k.threads[thread.ID] != thread {
 		return
 	}
-	delete(k.threads, thread.tid)
+	delete(k.threads, thread.ID)
 	for i := range k.running {
 		if k.running[i] == thread {
 			k.running[i] = nil
 		}
 	}
-	p := thread.owner
-	thread.leave()
-	if p != nil && !p.removed && p.key != machineKey && p.threads == 0 {
-		p.end(callevent.CauseEnded)
-		k.trace.remove(p)
-	}
+	k.gone(thread)
 }
 
 // lose notes a loss of events. Which threads run is not known until the next switches. After a long time numbers of
@@ -340,9 +277,17 @@ func (t *kernelThread) in(k *kernel) *kernelThread {
 // setName sets the name, unless it is empty.
 func (t *kernelThread) setName(name []byte) {
 	name = mapping.Prefix(name, maxThreadNameBytes)
-	if len(name) > 0 && string(name) != t.name {
-		t.name = callevent.Name(name)
+	if len(name) > 0 && string(name) != t.Name {
+		t.Name = callevent.Name(name)
 	}
+}
+
+// known returns the thread for its log records; nil if it is not known.
+func (t *kernelThread) known() *mapping.Thread {
+	if t == nil {
+		return nil
+	}
+	return &t.Thread
 }
 
 // leave removes the thread from its owner.

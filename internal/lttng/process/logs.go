@@ -79,8 +79,8 @@ func (b *Logs) Bytes() int {
 }
 
 // append makes a log record from an event in a packet. nanos is the event's Unix time. thread is the thread of the event
-// in a kernel trace, or nil.
-func (b *Logs) append(p *mapping.Plan, e *ctf.Event, packet *ctf.Packet, nanos int64, of *Origin, thread *kernelThread) {
+// if its fields do not show it, or nil.
+func (b *Logs) append(p *mapping.Plan, e *ctf.Event, packet *ctf.Packet, nanos int64, of *Origin, thread *mapping.Thread) {
 	if b.records == 0 {
 		b.opened = b.settings.Now()
 		b.observed = pcommon.NewTimestampFromTime(b.opened)
@@ -98,9 +98,7 @@ func (b *Logs) append(p *mapping.Plan, e *ctf.Event, packet *ctf.Packet, nanos i
 	r.SetObservedTimestamp(b.observed)
 	size := p.Record.Write(r, e, packet, b.texts)
 	b.bytes += size.Bytes
-	if thread != nil {
-		b.bytes += p.Record.WriteThread(r, thread.tid, thread.name)
-	}
+	b.bytes += p.Record.WriteThread(r, thread)
 	b.leftOut += size.LeftOut
 	b.records++
 	if b.records >= maxLogBatch || b.bytes >= MaxLogBatchBytes {

@@ -87,7 +87,7 @@ func (t *Trace) ReadMetadata(c *ctf.Trace) {
 		t.pid, t.program = pid, c.Env("procname")
 	}
 	if t.kernel == nil && c.Env("domain") == "kernel" {
-		t.kernel = newKernel(t)
+		t.kernel = newKernel(t.endThread, t.execute)
 	}
 	known := len(t.plans)
 	if known == c.EventClasses() {
@@ -133,7 +133,8 @@ func (t *Trace) ReadEvent(e *ctf.Event, packet *ctf.Packet, nanos int64) {
 	var process *Process
 	var thread *kernelThread
 	if t.kernel != nil {
-		thread, process = t.kernel.read(p, e, packet, nanos)
+		thread = t.kernel.read(p, e, packet)
+		process = t.ownerOf(thread, nanos)
 	} else {
 		process = t.processOf(p, e, nanos)
 	}
@@ -145,7 +146,7 @@ func (t *Trace) ReadEvent(e *ctf.Event, packet *ctf.Packet, nanos int64) {
 		if process != nil {
 			of = &process.Origin
 		}
-		t.shared.logs.append(p, e, packet, nanos, of, thread)
+		t.shared.logs.append(p, e, packet, nanos, of, thread.known())
 	}
 	if t.shared.Traces {
 		if p.Call.Source != mapping.CallNone {
@@ -178,6 +179,78 @@ func (t *Trace) processOf(p *mapping.Plan, e *ctf.Event, nanos int64) *Process {
 		return t.beginDump(process, p, e, nanos)
 	}
 	return process
+}
+
+// ownerOf returns the process to which events of a thread of the kernel belong: its own, or the kernel itself if that
+// is not known.
+//
+// Calls on the thread's lane are in the call stream of the owner. The process becomes known, or changes when it executes
+// another program, while calls are open. Then the owner stays until the open calls have ended.
+func (t *Trace) ownerOf(thread *kernelThread, nanos int64) *Process {
+	if thread == nil {
+		return t.machine(nanos)
+	}
+	if p := thread.owner; p != nil && !p.removed && (thread.settled || thread.in(t.kernel).open != 0) {
+		p.seen = nanos
+		return p
+	}
+	p := t.machine(nanos)
+	if thread.hasPID {
+		p = t.processOfThread(thread, nanos)
+	}
+	thread.leave()
+	thread.owner, thread.settled, thread.open = p, true, 0
+	p.threads++
+	return p
+}
+
+// machine returns the kernel itself: a process without a number.
+func (t *Trace) machine(nanos int64) *Process {
+	p := t.processes[machineKey]
+	if p == nil {
+		p = t.addProcess(machineKey, machineProgram, nanos)
+	}
+	p.seen = nanos
+	return p
+}
+
+// processOfThread returns the process of a thread of the kernel.
+func (t *Trace) processOfThread(thread *kernelThread, nanos int64) *Process {
+	key := Key{pid: thread.pid}
+	p := t.processes[key]
+	if p != nil && p.replaced {
+		p.end(callevent.CauseEnded)
+		t.remove(p)
+		p = nil
+	}
+	if p == nil {
+		// The first thread of a process has the process's number and name.
+		program := thread.Name
+		if first := t.kernel.threads[thread.pid]; first != nil && first.Name != "" {
+			program = first.Name
+		}
+		p = t.addProcess(key, program, nanos)
+	}
+	p.seen = nanos
+	return p
+}
+
+// execute notes that the process of a thread executes another program.
+func (t *Trace) execute(thread *kernelThread) {
+	thread.settled = false
+	if p := t.processes[Key{pid: thread.pid}]; p != nil && thread.hasPID {
+		p.replaced = true
+	}
+}
+
+// endThread ends the process of a thread that has exited, if it was the last one.
+func (t *Trace) endThread(thread *kernelThread) {
+	p := thread.owner
+	thread.leave()
+	if p != nil && !p.removed && p.key != machineKey && p.threads == 0 {
+		p.end(callevent.CauseEnded)
+		t.remove(p)
+	}
 }
 
 // keyOf returns the key of an event's process, if the event contains it.

@@ -72,6 +72,9 @@ type MetricsConfig struct {
 	// MaxFunctions is the number of functions of all programs together. A program has at most half of
 	// those that all others leave. Further ones are counted under otel.metric.overflow of their program.
 	MaxFunctions int `mapstructure:"max_functions"`
+	// MaxNameBytes is the length of the longest name of a function or an error type. Those with longer names
+	// are counted as those beyond MaxFunctions, because back ends write a name for each of its numbers.
+	MaxNameBytes int `mapstructure:"max_name_bytes"`
 	// Expiration is the time for which the last points of an ended program are sent again. 0: once.
 	Expiration time.Duration `mapstructure:"expiration"`
 }
@@ -113,7 +116,7 @@ func createDefaultConfig() component.Config {
 	return &Config{
 		PairingConfig:   pairing.PairingConfig,
 		Keep:            configoptional.Default(defaultKeep()),
-		Metrics:         MetricsConfig{MaxFunctions: 20_000, Expiration: 5 * time.Minute},
+		Metrics:         MetricsConfig{MaxFunctions: 20_000, MaxNameBytes: 1024, Expiration: 5 * time.Minute},
 		Profiles:        ProfilesConfig{MaxPaths: 500_000},
 		Interval:        10 * time.Second,
 		Limits:          LimitsConfig{LimitsConfig: pairing.Limits, MaxUndecidedMiB: 64, MaxSumsMiB: 256},
@@ -144,6 +147,7 @@ func (c *Config) Validate() error {
 		c.engine().Validate(),
 		setting.Within("fold_repeated.shorter_than", c.FoldRepeated.ShorterThan, 0, 24*time.Hour),
 		setting.Between("metrics.max_functions", c.Metrics.MaxFunctions, 1, 10_000_000),
+		setting.Between("metrics.max_name_bytes", c.Metrics.MaxNameBytes, 1, 64<<10),
 		setting.Within("metrics.expiration", c.Metrics.Expiration, 0, 1000*time.Hour),
 		setting.Between("profiles.max_paths", c.Profiles.MaxPaths, 1, 100_000_000),
 		setting.Within("interval", c.Interval, 100*time.Millisecond, 24*time.Hour),

@@ -59,6 +59,7 @@ func instruments(b *metadata.TelemetryBuilder) engine.Instruments {
 // The bounds of folded calls: those without room.
 const (
 	foldedByFunctions = "max_functions"
+	foldedByNames     = "max_name_bytes"
 	foldedByPaths     = "max_paths"
 	foldedByBytes     = "max_sums_mib"
 )
@@ -68,6 +69,7 @@ func folded(counter metric.Int64Counter, logger *zap.Logger) func(bound string, 
 	logger = engine.BurstLogger(logger)
 	messages := map[string]string{
 		foldedByFunctions: "Metrics have no room for all functions: raise metrics.max_functions, or trace fewer functions",
+		foldedByNames:     "A function or an error type has a longer name than metrics.max_name_bytes: metrics have no series for it",
 		foldedByPaths:     "Profiles have no room for all call paths: raise profiles.max_paths, or trace fewer functions",
 		foldedByBytes:     "Sums of calls have no more memory: raise limits.max_sums_mib, or trace fewer functions",
 	}

@@ -65,9 +65,10 @@ func newSums(cfg *Config, metrics, profiles bool, memory metric.Int64UpDownCount
 	// Each output has a half.
 	maxBytes := int(min(int64(cfg.Limits.MaxSumsMiB)<<19, math.MaxInt))
 	if metrics {
-		s.metricSettings = functionmetrics.Settings{MaxFunctions: cfg.Metrics.MaxFunctions, MaxBytes: maxBytes, Expiration: cfg.Metrics.Expiration}
-		s.metricSettings.Folded = func(functions, bytes uint64) {
+		s.metricSettings = functionmetrics.Settings{MaxFunctions: cfg.Metrics.MaxFunctions, MaxNameBytes: cfg.Metrics.MaxNameBytes, MaxBytes: maxBytes, Expiration: cfg.Metrics.Expiration}
+		s.metricSettings.Folded = func(functions, names, bytes uint64) {
 			s.folded(foldedByFunctions, functions)
+			s.folded(foldedByNames, names)
 			s.folded(foldedByBytes, bytes)
 		}
 		s.metrics = functionmetrics.New(s.metricSettings)

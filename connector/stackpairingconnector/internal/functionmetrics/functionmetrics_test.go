@@ -311,8 +311,8 @@ func TestFunctionsWithoutRoomAreSummedTogether(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		most := 3 + random.IntN(10)
 		folded := 0
-		m, want := New(Settings{MaxFunctions: most, Folded: func(functions, bytes uint64) {
-			require.Zero(t, bytes)
+		m, want := New(Settings{MaxFunctions: most, Folded: func(functions, names, bytes uint64) {
+			require.Zero(t, names+bytes)
 			folded += int(functions)
 		}}), map[string]int{}
 		var streams []*Stream
@@ -382,7 +382,7 @@ func TestAProgramLeavesRoomForOthers(t *testing.T) {
 
 func TestOriginsWithoutRoomShareOne(t *testing.T) {
 	folded := uint64(0)
-	m := New(Settings{MaxFunctions: 2, Folded: func(functions, _ uint64) { folded += functions }})
+	m := New(Settings{MaxFunctions: 2, Folded: func(functions, _, _ uint64) { folded += functions }})
 	var streams []*Stream
 	for i := range 5 {
 		s := m.Open(originOf(fmt.Sprint("service", i)), start)
@@ -436,8 +436,8 @@ func TestNamesThatIncrementsShareCountOnce(t *testing.T) {
 
 func TestFunctionsHaveABoundInBytes(t *testing.T) {
 	folded := uint64(0)
-	settings := Settings{MaxFunctions: unbounded, MaxBytes: 1 << 20, Folded: func(functions, bytes uint64) {
-		assert.Zero(t, functions)
+	settings := Settings{MaxFunctions: unbounded, MaxBytes: 1 << 20, Folded: func(functions, names, bytes uint64) {
+		assert.Zero(t, functions+names)
 		folded += bytes
 	}}
 	m := New(settings)
@@ -465,6 +465,26 @@ func TestFunctionsHaveABoundInBytes(t *testing.T) {
 	m.Interval(start+3*second, NewExemplars(settings))
 	assert.Zero(t, m.bytes)
 	assert.Zero(t, m.reserved)
+}
+
+func TestLongNamesHaveNoSeries(t *testing.T) {
+	folded := uint64(0)
+	m := New(Settings{MaxFunctions: unbounded, MaxNameBytes: 4, Folded: func(functions, names, bytes uint64) {
+		assert.Zero(t, functions+bytes)
+		folded += names
+	}})
+	s := m.Open(originOf("a"), start)
+	s.Add(incrementOf(
+		ended{function: "four", durations: []int64{10}},
+		ended{function: "fives", durations: []int64{10, 20}},
+		ended{function: "four", failed: true, errorType: "long error", durations: []int64{10}},
+	))
+	points := pointsOf(t, m.Interval(start+second, NewExemplars(m.settings)))
+	assert.EqualValues(t, 2, points[pointOf("a", "code.function.calls", "four", "")].count)
+	assert.EqualValues(t, 2, points[pointOf("a", "code.function.calls", overflow, "")].count)
+	assert.EqualValues(t, 1, points[pointOf("a", "code.function.duration", "four", "")].count)
+	assert.EqualValues(t, 3, points[pointOf("a", "code.function.duration", overflow, "")].count)
+	assert.EqualValues(t, 3, folded)
 }
 
 func TestSeriesOfAnEndedProgramExpire(t *testing.T) {

@@ -172,7 +172,7 @@ func (m *Metrics) merge() {
 	clear(m.added)
 	m.added, m.addedBytes = m.added[:0], 0
 	if folded := m.folded; m.settings.Folded != nil && folded != ([bounds]uint64{}) {
-		m.settings.Folded(folded[maxFunctions], folded[maxBytes])
+		m.settings.Folded(folded[maxFunctions], folded[maxNameBytes], folded[maxBytes])
 		m.folded = [bounds]uint64{}
 	}
 }

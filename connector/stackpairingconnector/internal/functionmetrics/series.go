@@ -21,6 +21,9 @@ type Settings struct {
 	// counts as one more. An origin has at most half of those that all others leave. MaxFunctions
 	// also bounds the origins. All others are summed in series with the attribute otel.metric.overflow.
 	MaxFunctions int
+	// MaxNameBytes bounds the names of functions and error types; 0: there is no bound. A back end can write a
+	// name many times. Those with longer names count as those beyond MaxFunctions.
+	MaxNameBytes int
 	// MaxBytes bounds the memory of the series together with the growth that is not in them yet and the
 	// exemplars; 0: there is no bound. An origin has at most half of the memory that all others leave.
 	// Functions, error types and origins without room count as those beyond MaxFunctions.
@@ -29,8 +32,8 @@ type Settings struct {
 	// others need its room.
 	Expiration time.Duration
 	// Folded receives the numbers of calls that were summed without their function, error type or origin,
-	// because of MaxFunctions and because of MaxBytes. It may be nil.
-	Folded func(functions, bytes uint64)
+	// because of MaxFunctions, of MaxNameBytes and of MaxBytes. It may be nil.
+	Folded func(functions, names, bytes uint64)
 }
 
 // bound is a bound of the settings.
@@ -39,6 +42,7 @@ type bound int
 const (
 	noBound bound = iota
 	maxFunctions
+	maxNameBytes
 	maxBytes
 	bounds
 )
@@ -69,7 +73,7 @@ func (s *Settings) maxSeriesBytes() int {
 }
 
 // full returns the bound that another function or origin reaches, if there are so many, and its origin has
-// some of them. Its memory is bytes, and its origin has ownBytes.
+// own of them. Its memory is bytes, and its origin has ownBytes.
 func (m *shared) full(number, own, bytes, ownBytes int) bound {
 	full := noBound
 	switch {
@@ -225,7 +229,7 @@ func (s *series) function(m *shared, name string) int {
 		return at
 	}
 	// A function needs the room of an outcome too.
-	if !s.hasRoom(m, bytesOfFunction+bytesOfOutcome+mostBytesOfHistogram+len(name)) {
+	if !s.hasRoom(m, name, bytesOfFunction+bytesOfOutcome+mostBytesOfHistogram) {
 		return s.outcomes[s.restOf(m)].function
 	}
 	m.functions++
@@ -239,7 +243,7 @@ func (s *series) function(m *shared, name string) int {
 
 // outcome returns the index of an outcome of a function, or that of the rest.
 func (s *series) outcome(m *shared, key outcomeKey, in int) int {
-	if s.functions[in].isRest || key.errorType != "" && !s.hasRoom(m, bytesOfOutcome+mostBytesOfHistogram+len(key.errorType)) {
+	if s.functions[in].isRest || key.errorType != "" && !s.hasRoom(m, key.errorType, bytesOfOutcome+mostBytesOfHistogram) {
 		return s.restOf(m)
 	}
 	if key.errorType != "" {
@@ -266,9 +270,15 @@ func (s *series) restOf(m *shared) int {
 	return s.rest
 }
 
-func (s *series) hasRoom(m *shared, bytes int) bool {
-	if !s.isRest {
-		s.full = m.full(m.functions, s.counted, bytes, s.bytes+s.reserved)
+// hasRoom reports whether there is room for a function or an error type with a name, and for so many bytes beside the
+// name. If there is none, s.full has the reason.
+func (s *series) hasRoom(m *shared, name string, bytes int) bool {
+	switch longest := m.settings.MaxNameBytes; {
+	case s.isRest:
+	case longest > 0 && len(name) > longest:
+		s.full = maxNameBytes
+	default:
+		s.full = m.full(m.functions, s.counted, bytes+len(name), s.bytes+s.reserved)
 	}
 	return s.full == noBound
 }

@@ -44,7 +44,14 @@ func pathsOf(t testing.TB, name string) callPaths {
 	if known, ok := pathsOfCaptures.Load(name); ok {
 		return known.(callPaths)
 	}
-	spans := reference.Spans(openCapture(t, name), defaultRules).Spans
+	paths := pathsOfSpans(reference.Spans(openCapture(t, name), defaultRules).Spans, false)
+	pathsOfCaptures.Store(name, paths)
+	return paths
+}
+
+// pathsOfSpans are the paths of calls. areBeside: a truncated call counts beside the path on which its
+// callees are, as in sums of calls that count when they end. Otherwise its callees are below it.
+func pathsOfSpans(spans map[int64]*reference.Span, areBeside bool) (paths callPaths) {
 	called := map[int64]int64{} // the time of a call's callees
 	for _, s := range spans {
 		called[s.Parent] += s.End - s.Start
@@ -54,34 +61,42 @@ func pathsOf(t testing.TB, name string) callPaths {
 		name   string
 	}
 	var (
-		paths   callPaths
 		numbers = map[key]int{}
 		placed  = map[int64]int{-1: -1} // calls, by where they are
 		place   func(sequence int64) int
 	)
-	place = func(sequence int64) int {
-		if number, ok := placed[sequence]; ok {
-			return number
-		}
-		s := spans[sequence]
-		at := key{place(s.Parent), shownName(s)}
+	numberOf := func(at key) int {
 		number, ok := numbers[at]
 		if !ok {
 			number = len(paths)
 			numbers[at] = number
 			paths = append(paths, callPath{caller: at.caller, name: at.name})
 		}
-		placed[sequence] = number
 		return number
+	}
+	place = func(sequence int64) int {
+		if number, ok := placed[sequence]; ok {
+			return number
+		}
+		s := spans[sequence]
+		name := shownName(s)
+		if areBeside {
+			name = reference.Qualified(s.Function)
+		}
+		placed[sequence] = numberOf(key{place(s.Parent), name})
+		return placed[sequence]
 	}
 	for _, s := range spans {
 		own := values{1, 0, max(0, s.End-s.Start-called[s.Sequence])}
 		if s.Unwound {
 			own[1] = 1
 		}
-		paths[place(s.Sequence)].values.add(own)
+		number := place(s.Sequence)
+		if areBeside && s.Truncated != "" {
+			number = numberOf(key{paths[number].caller, shownName(s)})
+		}
+		paths[number].values.add(own)
 	}
-	pathsOfCaptures.Store(name, paths)
 	return paths
 }
 
@@ -119,7 +134,8 @@ func (paths callPaths) byFunction() (flat, cum map[string]*values) {
 	return flat, cum
 }
 
-// stacks are the values by the names on the path, between semicolons, as in folded stacks.
+// stacks are the values by the names on the path, between semicolons, as in folded stacks. Paths
+// without values are left out.
 func (paths callPaths) stacks() map[string]values {
 	stacks, texts := map[string]values{}, make([]string, len(paths))
 	for i, p := range paths {
@@ -127,7 +143,9 @@ func (paths callPaths) stacks() map[string]values {
 		if p.caller >= 0 {
 			texts[i] = texts[p.caller] + ";" + texts[i]
 		}
-		stacks[texts[i]] = p.values
+		if p.values != (values{}) {
+			stacks[texts[i]] = p.values
+		}
 	}
 	return stacks
 }

@@ -88,18 +88,7 @@ var functionPoint = regexp.MustCompile(`(?m)^code_function_(\w+)\{code_function_
 
 // checkFunctionMetrics compares all points of functions with the calls of the reference.
 func checkFunctionMetrics(t *testing.T, want *reference.Result, address string) {
-	const calls, errors, count, sum = "calls_total", "errors_total", "duration_seconds_count", "duration_seconds_sum"
-	wanted := map[string]float64{}
-	for _, s := range want.Spans {
-		function, failure := reference.Qualified(s.Function), ""
-		wanted[calls+" "+function+" "]++
-		if s.Unwound {
-			failure = s.ErrorType
-			wanted[errors+" "+function+" "+failure]++
-		}
-		wanted[count+" "+function+" "+failure]++
-		wanted[sum+" "+function+" "+failure] += float64(s.End-s.Start) / 1e9
-	}
+	wanted := functionSumsOf(want)
 	got := map[string]float64{}
 	testkit.Eventually(t, "all points are there", func() (bool, string) {
 		clear(got)
@@ -108,15 +97,12 @@ func checkFunctionMetrics(t *testing.T, want *reference.Result, address string) 
 				value, err := strconv.ParseFloat(point[5], 64)
 				require.NoError(t, err)
 				assert.Contains(t, point[4], `job="shop"`)
-				got[metric+" "+point[2]+" "+point[3]] = value
+				got[functionSum(metric, point[2], point[3])] = value
 			}
 		}
 		return len(got) >= len(wanted), fmt.Sprintf("%d of %d", len(got), len(wanted))
 	})
-	for key, value := range wanted {
-		assert.InDelta(t, value, got[key], 1e-9, key)
-	}
-	assert.Len(t, got, len(wanted))
+	assertFunctionSums(t, wanted, got)
 }
 
 // checkKept compares the traces in a directory with the slow ones of the reference. Others may be there

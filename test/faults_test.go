@@ -39,11 +39,12 @@ type backend struct {
 	answer  func() int
 	streams streams
 	asked   int
+	refused int
 }
 
 func newBackend(t testing.TB, answer func() int) *backend {
 	b := &backend{t: t, answer: answer, streams: streams{}}
-	b.endpoint, _ = kit.ServeOTLP(t, b.accept)
+	b.endpoint, _ = kit.ServeOTLP(t, kit.Accept{Traces: b.accept})
 	return b
 }
 
@@ -53,10 +54,12 @@ func (b *backend) accept(traces ptrace.Traces) int {
 	b.asked++
 	b.mu.Unlock()
 	status := answer()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if status == http.StatusOK {
-		b.mu.Lock()
-		defer b.mu.Unlock()
 		b.streams.add(b.t, traces)
+	} else {
+		b.refused++
 	}
 	return status
 }

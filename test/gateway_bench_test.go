@@ -15,7 +15,7 @@ import (
 )
 
 // The cost of a deployment with the shipped configurations, including OTLP to the backend and
-// span_metrics: the processor time of the collectors, without that of the backend and the agents.
+// metrics by function: the processor time of the collectors, without that of the backend and the agents.
 // The number of events per second depends on the number of cores.
 
 const (
@@ -86,7 +86,7 @@ func BenchmarkOneCollector(b *testing.B) {
 
 const (
 	cpuPerEvent  = "cpu-ns/event"
-	batchesTaken = "otelcol_processor_stack_pairing_batches"
+	batchesTaken = connectorMetrics + "batches"
 )
 
 // BenchmarkTiers measures one collector that receives, and so many that pair.

@@ -56,7 +56,7 @@ type pairTier struct {
 			}
 		} `yaml:"otlp"`
 	}
-	Processors struct {
+	Connectors struct {
 		StackPairing struct {
 			Reorder struct {
 				MaxWait time.Duration `yaml:"max_wait"`
@@ -80,7 +80,7 @@ func TestTheSecondTierWaitsLongerThanTheFirstRetries(t *testing.T) {
 	var pair pairTier
 	readTier(t, "../config/gateway-receive.yaml", &receive)
 	readTier(t, "../config/gateway-pair.yaml", &pair)
-	balancing, pairing := receive.Exporters.LoadBalancing, pair.Processors.StackPairing
+	balancing, pairing := receive.Exporters.LoadBalancing, pair.Connectors.StackPairing
 	assert.Equal(t, balancing.Timeout, balancing.Protocol.OTLP.Timeout, "the shorter one counts")
 	assert.GreaterOrEqual(t, balancing.Timeout, 30*time.Second, "a second tier that is slow isn't sent everything again")
 	retry := balancing.RetryOnFailure

@@ -54,9 +54,9 @@ func TestTheLossOfAKilledPairingCollectorInMidRunIsBounded(t *testing.T) {
 	tt.awaitInMemory(agents, progress(run, stages[kill].before), agents*shopCalls/40)
 	const victim = 1
 	c := tt.pairing[victim]
-	handedOn, taken := c.Metric(t, sentSpans), c.Metric(t, eventsTaken)
+	handedOn, taken := c.Metric(t, sentSpans), c.Metric(t, pairedEvents)
 	close(stages[kill].open)
-	c.AwaitMetric(t, taken+1, eventsTaken)
+	c.AwaitMetric(t, taken+1, pairedEvents)
 	c.Kill()
 	others := slices.Delete(slices.Clone(tt.pairing), victim, victim+1)
 	tt.hosts.Set(t, ips[0], ips[2])
@@ -84,9 +84,9 @@ func TestTheLossOfAKilledPairingCollectorInMidRunIsBounded(t *testing.T) {
 	}
 	f.complete(t)
 	tt.awaitDrained(others)
-	late := sum(t, others, "otelcol_processor_stack_pairing_late_events")
+	late := sum(t, others, connectorMetrics+"late_events")
 	for _, loss := range []string{"dropped_spans", "corrupt_batches"} {
-		assert.Zero(t, sum(t, others, "otelcol_processor_stack_pairing_"+loss), loss)
+		assert.Zero(t, sum(t, others, connectorMetrics+loss), loss)
 	}
 	tt.pairing = others
 	tt.stop()

@@ -9,6 +9,8 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,14 +27,19 @@ import (
 const shopCalls, shopEvents = 4_793, 9_628
 
 // Two collectors receive, three pair. Each stream becomes the same spans as in one collector, at
-// one of the three. Prometheus has the series of each agent, though all are of one service, and the
-// sum of the three is all calls.
+// one of the three. Prometheus has the series of each agent, though all are of one service. The sums
+// of the three by function, and by path in profiles, are those of one collector.
 func TestTiersMakeTheSpansThatOneCollectorMakes(t *testing.T) {
 	t.Parallel()
 	const agents = 20
 	tt := newTiers(t, 3)
 	tt.bytefrog = []string{"service_name: shop", "collection_interval: 500ms"}
-	tt.pairSettings["metrics_flush_interval: 15s"] = "500ms"
+	tt.pairSettings["interval: 15s"] = "500ms"
+	b := newSumBackend(t)
+	tt.pairOverlay = fmt.Sprintf(`
+exporters: {otlp_http: {endpoint: %q, compression: none}}
+service: {pipelines: {profiles: {receivers: [stack_pairing], exporters: [otlp_http]}}}
+`, b.endpoint)
 	tt.pairAt(testkit.Address(t), testkit.Address(t), testkit.Address(t))
 	for range 2 {
 		tt.receive(t.TempDir())
@@ -45,10 +52,50 @@ func TestTiersMakeTheSpansThatOneCollectorMakes(t *testing.T) {
 	close(half.open)
 	f.complete(t)
 	tt.awaitAccepted(agents*shopEvents, tt.pairing, 0)
-	p.Await(t, `sum(traces_span_metrics_calls_total{job="shop"})`, agents*shopCalls)
+	p.Await(t, `sum(code_function_calls_total{job="shop"})`, agents*shopCalls)
+	p.Await(t, `count(count by (collector) (code_function_calls_total{job="shop"}))`, 3)
+	want := reference.Spans(openCapture(t, "shop"), defaultRules)
+	checkSummed(t, p, functionSumsOf(want), agents)
 	tt.stop()
 
 	tt.checkEach(agents)
+	b.checkEach(t, want, agents)
+}
+
+// checkSummed compares the sums of the metrics by function of some agents with those of one.
+func checkSummed(t *testing.T, p *prometheus.Server, of map[string]float64, agents int) {
+	t.Helper()
+	const program = `{job="shop"}`
+	for metric, expression := range map[string]string{
+		"calls_total": "code_function_calls_total" + program, "errors_total": "code_function_errors_total" + program,
+		"duration_seconds_count": "histogram_count(code_function_duration_seconds" + program + ")",
+		"duration_seconds_sum":   "histogram_sum(code_function_duration_seconds" + program + ")",
+	} {
+		want := map[string]float64{}
+		for key, value := range of {
+			if name, rest, _ := strings.Cut(key, " "); name == metric {
+				function, _, _ := strings.Cut(rest, " ")
+				want[function] += float64(agents) * value
+			}
+		}
+		got := p.ByLabel(t, "sum by (code_function_name) ("+expression+")", "code_function_name")
+		assert.Len(t, got, len(want), metric)
+		for function, value := range want {
+			assert.InDelta(t, value, got[function], 1e-9*max(1, value), "%s of %s", metric, function)
+		}
+	}
+}
+
+// checkEach checks that the profiles of each agent have the calls of the reference.
+func (b *sumBackend) checkEach(t *testing.T, want *reference.Result, agents int) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	assert.Len(t, b.paths, agents)
+	stacks := pathsOfSpans(want.Spans, true).stacks()
+	for _, paths := range b.paths {
+		assertSame(t, stacks, paths)
+	}
 }
 
 // checkEach checks that each agent's stream became the spans of the reference, at one
@@ -79,7 +126,7 @@ func TestStreamsMoveWithTheSecondTier(t *testing.T) {
 	tt.hosts = kit.NewHosts(t, "pairing.test", ips[:3]...)
 	tt.resolver = dns("pairing.test", port)
 	tt.bytefrog = []string{"keepalive_interval: 500ms"}
-	tt.pairSettings["max_wait: 60s"], tt.pairSettings["idle_timeout: 10m"] = "3s", "15s"
+	tt.pairSettings["max_wait: 60s"], tt.pairSettings["idle_timeout: 10m"], tt.pairSettings["interval: 15s"] = "3s", "15s", "500ms"
 	for _, ip := range ips[:3] {
 		tt.pair(net.JoinHostPort(ip, port), "")
 	}
@@ -108,26 +155,58 @@ func TestStreamsMoveWithTheSecondTier(t *testing.T) {
 	tt.awaitAccepted(agents*shopEvents, others, lost.events)
 	for _, c := range others {
 		testkit.Eventually(t, "streams that moved away are idle", func() (bool, string) {
-			open := c.Metric(t, openFrames)
+			open := c.Metric(t, pairedOpen)
 			return open == 0, fmt.Sprint(open)
 		})
 	}
-	joined := sum(t, others, stackBreaks, `cause="joined"`)
-	truncated := sum(t, others, truncatedFrames)
-	assert.Equal(t, truncated, sum(t, others, truncatedFrames, `cause="idle"`), "nothing else truncates")
+	joined := sum(t, others, pairedBreaks, `cause="joined"`)
+	truncated := sum(t, others, pairedTruncated)
+	assert.Equal(t, truncated, sum(t, others, pairedTruncated, `cause="idle"`), "nothing else truncates")
 	for _, loss := range []string{"late_events", "missing_numbers", "dropped_spans", "corrupt_batches", "duplicate_events"} {
-		assert.Zero(t, sum(t, others, "otelcol_processor_stack_pairing_"+loss), loss)
+		assert.Zero(t, sum(t, others, connectorMetrics+loss), loss)
 	}
+	counted := tt.awaitCounted(victim)
 	tt.pairing = others
 	tt.stop()
 
-	moves := findMoves(t, tt.handedOn(4), victim)
+	all := tt.handedOn(4)
+	moves := findMoves(t, all, victim)
 	t.Logf("%+v, %v calls were open in the one that was killed", moves, lost.open)
+	for collector, calls := range counted {
+		spans := 0
+		for _, e := range all[collector] {
+			spans += len(e.spans)
+		}
+		assert.EqualValues(t, spans, calls, "calls in the metrics of a collector, some of streams that moved")
+	}
 	assert.Positive(t, moves.moved)
 	assert.Positive(t, moves.stayed)
 	assert.EqualValues(t, joined, moves.joined, "a stream that moves begins with a break there")
 	assert.EqualValues(t, truncated, moves.truncated)
 	assert.EqualValues(t, lost.open, moves.missing, "the calls that were open in the killed collector are lost")
+}
+
+// awaitCounted waits until the metrics by function of each collector of the second tier, except a killed one,
+// have all calls that it paired, and returns their numbers.
+func (tt *tiers) awaitCounted(victim int) map[int]float64 {
+	tt.t.Helper()
+	counted := map[int]float64{}
+	for i, c := range tt.pairing {
+		if i == victim {
+			continue
+		}
+		testkit.Eventually(tt.t, "all calls are counted", func() (bool, string) {
+			counted[i] = 0
+			for _, point := range functionPoint.FindAllStringSubmatch(fetch(tt.t, "http://"+tt.paired[i]+"/metrics"), -1) {
+				if value, err := strconv.ParseFloat(point[5], 64); err == nil && point[1] == "calls_total" {
+					counted[i] += value
+				}
+			}
+			paired := c.Metric(tt.t, connectorMetrics+"spans")
+			return counted[i] == paired, fmt.Sprint(counted[i], paired)
+		})
+	}
+	return counted
 }
 
 // lost are the numbers of a collector when it was killed.
@@ -139,7 +218,7 @@ func (tt *tiers) kill(victim int) (_ int, others []*kit.Collector, _ lost) {
 	tt.t.Helper()
 	c := tt.pairing[victim]
 	awaitHandedOn(tt.t, c)
-	had := lost{c.Metric(tt.t, eventsTaken), c.Metric(tt.t, openFrames)}
+	had := lost{c.Metric(tt.t, pairedEvents), c.Metric(tt.t, pairedOpen)}
 	c.Kill()
 	return victim, slices.Delete(slices.Clone(tt.pairing), victim, victim+1), had
 }
@@ -148,7 +227,7 @@ func (tt *tiers) kill(victim int) (_ int, others []*kit.Collector, _ lost) {
 func awaitHandedOn(t testing.TB, c *kit.Collector) {
 	t.Helper()
 	testkit.Eventually(t, "finished spans are delivered", func() (bool, string) {
-		queued, waiting := c.Metric(t, "otelcol_exporter_queue_size"), c.Metric(t, "otelcol_processor_stack_pairing_waiting_events")
+		queued, waiting := c.Metric(t, "otelcol_exporter_queue_size"), c.Metric(t, connectorMetrics+"waiting_events")
 		return queued == 0 && waiting == 0, fmt.Sprint(queued, waiting)
 	})
 }
@@ -281,7 +360,7 @@ func (tt *tiers) checkNothingLost(agents int) {
 	tt.t.Helper()
 	tt.awaitAccepted(agents*shopEvents, tt.pairing, 0)
 	for _, loss := range []string{"breaks", "late_events", "missing_numbers", "truncated_frames"} {
-		assert.Zero(tt.t, sum(tt.t, tt.pairing, "otelcol_processor_stack_pairing_"+loss), loss)
+		assert.Zero(tt.t, sum(tt.t, tt.pairing, connectorMetrics+loss), loss)
 	}
 	tt.stop()
 	tt.checkEach(agents)
@@ -305,7 +384,7 @@ func TestFinishedSpansOfAKilledPairingCollectorAreDelivered(t *testing.T) {
 	startFleet(t, agents, tt.agents, openCapture(t, "shop")).complete(t)
 	tt.awaitAccepted(agents*shopEvents, tt.pairing, 0)
 	testkit.Eventually(t, "no open call", func() (bool, string) {
-		open := killed.Metric(t, openFrames)
+		open := killed.Metric(t, pairedOpen)
 		return open == 0, fmt.Sprint(open)
 	})
 	killed.Kill()

@@ -38,7 +38,7 @@ type tiers struct {
 	// agents, metrics: where agents connect to each of the first tier, and where it shows metrics.
 	agents, metrics []string
 	pairing         []*kit.Collector
-	// paired are the addresses where the second tier shows span_metrics.
+	// paired are the addresses where the second tier shows metrics.
 	paired []string
 
 	// backend replaces Jaeger. Each collector of the second tier has an address and a file of its
@@ -232,15 +232,21 @@ func (tt *tiers) awaitPairing(n int) {
 	}
 }
 
-// duplicateEvents are counted separately from the accepted events.
-const duplicateEvents = "otelcol_processor_stack_pairing_duplicate_events"
+// Metrics of the connector in the second tier. duplicateEvents are counted separately from the accepted events.
+const (
+	pairedEvents    = connectorMetrics + "events"
+	duplicateEvents = connectorMetrics + "duplicate_events"
+	pairedOpen      = connectorMetrics + "open_frames"
+	pairedTruncated = connectorMetrics + "truncated_frames"
+	pairedBreaks    = connectorMetrics + "breaks"
+)
 
 // awaitAccepted waits until collectors of the second tier have accepted so many events, together with
 // those that others had accepted.
 func (tt *tiers) awaitAccepted(events int, pairing []*kit.Collector, others float64) {
 	tt.t.Helper()
 	testkit.Eventually(tt.t, fmt.Sprintf("%d events are accepted", events), func() (bool, string) {
-		taken, twice := sum(tt.t, pairing, eventsTaken)+others, sum(tt.t, pairing, duplicateEvents)
+		taken, twice := sum(tt.t, pairing, pairedEvents)+others, sum(tt.t, pairing, duplicateEvents)
 		return taken-twice == float64(events), fmt.Sprint(taken, twice)
 	})
 }

@@ -156,7 +156,7 @@ type tides struct {
 
 func newTides(t testing.TB, p *tidal) *tides {
 	s := &tides{t: t, program: p, runs: map[string]map[int]int{}, callers: map[pcommon.SpanID]string{}}
-	s.endpoint, _ = kit.ServeOTLP(t, s.accept)
+	s.endpoint, _ = kit.ServeOTLP(t, kit.Accept{Traces: s.accept})
 	return s
 }
 

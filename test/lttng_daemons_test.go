@@ -29,9 +29,9 @@ const (
 	callsInC    = "testdata/lttng/calls.c"
 	callsInJava = "testdata/lttng/Calls.java"
 
-	// callsOfTree is the number of calls of a tree in C with depth 4: 31 of tree, 45 of leaf, and 15 each of left and
+	// callsOfTree is the number of calls of a tree in C with depth 4: 31 of tree, 46 of leaf, and 15 each of left and
 	// right.
-	callsOfTree = 106
+	callsOfTree = 107
 )
 
 // reader configures a collector that reads from the relay daemon at an address, and finds the files of the traced

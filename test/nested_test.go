@@ -56,11 +56,11 @@ func startPair(t *testing.T) otlpCollector {
 		"endpoint: localhost:4320": address, "endpoint: localhost:8890": testkit.Address(t),
 		"endpoint: localhost:4317": testkit.Address(t), // no program listens there
 	}))
-	return otlpCollector{Collector: c, grpc: address, spans: spansFinished}
+	return otlpCollector{Collector: c, grpc: address, spans: connectorMetrics + "spans"}
 }
 
 func startStandalone(t *testing.T) otlpCollector {
-	c := otlpCollector{grpc: testkit.Address(t), http: testkit.Address(t), spans: "otelcol_connector_stack_pairing_spans"}
+	c := otlpCollector{grpc: testkit.Address(t), http: testkit.Address(t), spans: connectorMetrics + "spans"}
 	configuration := shipped(t, "standalone.yaml", map[string]string{
 		"endpoint: localhost:13133": "${env:HEALTH}", "endpoint: localhost:8765": testkit.Address(t),
 		"endpoint: localhost:8889": testkit.Address(t), "endpoint: localhost:4040": testkit.Address(t),

@@ -71,10 +71,10 @@ func TestACustomCollectorIsBuiltAndRunsByThePage(t *testing.T) {
 			t.Parallel()
 			program := buildDistribution(t, added(t, customManifest, lines...))
 			var spans atomic.Int64
-			backend, _ := kit.ServeOTLP(t, func(td ptrace.Traces) int {
+			backend, _ := kit.ServeOTLP(t, kit.Accept{Traces: func(td ptrace.Traces) int {
 				spans.Add(int64(td.SpanCount()))
 				return http.StatusOK
-			})
+			}})
 			endpoint := testkit.Address(t)
 			c := kit.StartProgram(t, program, added(t, fmt.Sprintf(customConfiguration, testkit.Address(t), backend),
 				strings.Replace(configuration, "localhost:8765", endpoint, 1), profilesPipeline))

@@ -37,7 +37,7 @@ func flameGraphsOfRbkit(t *testing.T, server rbkitServer) (c *kit.Collector, sit
 }
 
 // fetch returns the body at an address.
-func fetch(t *testing.T, address string) string {
+func fetch(t testing.TB, address string) string {
 	t.Helper()
 	response, err := http.Get(address)
 	require.NoError(t, err)

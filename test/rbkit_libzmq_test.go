@@ -441,14 +441,14 @@ func TestAPipelineThatRefusesDoesNotDelayALibzmqServer(t *testing.T) {
 	t.Parallel()
 	var accepts atomic.Bool
 	var spans, refused atomic.Int64
-	endpoint, _ := kit.ServeOTLP(t, func(traces ptrace.Traces) int {
+	endpoint, _ := kit.ServeOTLP(t, kit.Accept{Traces: func(traces ptrace.Traces) int {
 		if !accepts.Load() {
 			refused.Add(1)
 			return refuse()
 		}
 		spans.Add(int64(traces.SpanCount()))
 		return accept()
-	})
+	}})
 	server, played := newRbkitServer(t), openRbkit(t, "released-30s")
 	c := kit.Start(t, rbkitClient{servers: []rbkitServer{server}, exporters: toBackend(endpoint), spans: "otlp_http"}.config())
 	s := server.start(t, played)

@@ -130,12 +130,12 @@ func TestRbkitProfilesArriveByOTLP(t *testing.T) {
 			t.Parallel()
 			var mu sync.Mutex
 			got, want := profiled{}, profiled{}
-			endpoint, stop := kit.ServeOTLPProfiles(t, func(p pprofile.Profiles) int {
+			endpoint, stop := kit.ServeOTLP(t, kit.Accept{Profiles: func(p pprofile.Profiles) int {
 				mu.Lock()
 				defer mu.Unlock()
 				got.read(p)
 				return http.StatusOK
-			})
+			}})
 			server, played := newRbkitServer(t), openRbkit(t, name)
 			c := kit.Start(t, rbkitClient{
 				servers: []rbkitServer{server}, exporters: toBackend(endpoint),

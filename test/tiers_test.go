@@ -168,7 +168,7 @@ func TestTwoTiersMakeTheSameSpans(t *testing.T) {
 	pairing := testkit.Address(t)
 	second := kit.Start(t, pairingTier(pairing))
 	forward := &forwarder{to: pairing}
-	endpoint, stop := kit.ServeOTLP(t, forward.accept)
+	endpoint, stop := kit.ServeOTLP(t, kit.Accept{Traces: forward.accept})
 	agents := testkit.Address(t)
 	first := kit.Start(t, fmt.Sprintf(`
 receivers: {bytefrog: {endpoint: %q}}

@@ -49,6 +49,8 @@ var bounds = map[string]bound{
 	// min there.
 	"batches": {peak: fullBudget, leftover: fullBudget},
 	"servers": {peak: fullBudget},
+	// The same with memory_limiter's 2048 MiB.
+	"calls": {peak: 2002},
 	// These two listeners are the Collector's own and bound no connections. 10,000 of them cost 30 KiB
 	// each. Go's runtime collects that garbage up to two minutes later.
 	"idle connections of prometheus":   {leftover: 400},

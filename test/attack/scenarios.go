@@ -72,6 +72,10 @@ receivers: {bytefrog: {start: tracing}}
 exporters: {otlp_json_file/spans: {path: "${env:CALLBRAID_DATA}/spans.json", create_directory: true}}
 service: {pipelines: {traces: {exporters: [flame_graph, otlp_json_file/spans]}}}
 `
+	// The connector counts all calls, and keeps the traces of honest programs.
+	withHonestTraces = `
+connectors: {stack_pairing: {keep: {ratio: 0, max_spans_per_second: 0, functions: [{name: '(load\.|unknown\.method#).*'}]}}}
+`
 	limitOf1GiB = `
 processors: {memory_limiter: {limit_mib: 1024, spike_limit_mib: 256}}
 `
@@ -155,6 +159,15 @@ func scenarios() []scenario {
 			},
 			length: func(f form) time.Duration { return f.seconds(60, 4) },
 			pages:  map[int]string{prometheusPort: "/metrics"},
+		},
+		{
+			name: "calls", configuration: "standalone.yaml", settings: []string{withHonestTraces}, starting: few,
+			attackers: func(p places, f form) []Attacker {
+				// The short form has no agent with long names.
+				return []Attacker{&Calls{Endpoint: p.at(bytefrogPort), Agents: f.of(16, 3), Events: f.of(10_000_000, 20_000)}}
+			},
+			length: func(f form) time.Duration { return f.seconds(90, 10) },
+			pages:  map[int]string{flamesPort: "/", prometheusPort: "/metrics"},
 		},
 		{
 			name: "slow readers and writers", configuration: "standalone.yaml", starting: few, attackers: func(p places, f form) []Attacker {

@@ -81,10 +81,10 @@ func TestFilesAreReadWhole(t *testing.T) {
 
 func TestABackendAnswersAsConfigured(t *testing.T) {
 	answer, taken := http.StatusOK, []string(nil)
-	endpoint, stop := ServeOTLP(t, func(traces ptrace.Traces) int {
+	endpoint, stop := ServeOTLP(t, Accept{Traces: func(traces ptrace.Traces) int {
 		taken = append(taken, nameOf(traces))
 		return answer
-	})
+	}})
 	address := endpoint[len("http://"):]
 	require.NoError(t, SendOTLP(address, oneSpan("a")))
 	answer = http.StatusServiceUnavailable

@@ -12,61 +12,64 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pprofile"
+	"go.opentelemetry.io/collector/pdata/pprofile/pprofileotlp"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/testkit"
 )
 
-// ServeOTLP is a backend that accepts traces over OTLP/HTTP with protobuf. The result of accept is
-// the status of the answer: http.StatusOK, or a refusal. A client tries again after 429, 502, 503
-// and 504, and drops the data after others. ServeOTLP returns the endpoint for an otlp_http
-// exporter. After stop, or the end of the test, accept is not called any more.
-func ServeOTLP(t testing.TB, accept func(ptrace.Traces) int) (endpoint string, stop func()) {
-	t.Helper()
-	return serveOTLP(t, "/v1/traces", func(body []byte) (int, error) {
-		traces, err := new(ptrace.ProtoUnmarshaler).UnmarshalTraces(body)
-		if err != nil {
-			return 0, err
-		}
-		return accept(traces), nil
-	})
+// Accept are the functions of a backend that accept data, by signal; nil: the backend does not
+// have the signal. The result is the status of the answer: http.StatusOK, or a refusal. A client
+// tries again after 429, 502, 503 and 504, and drops the data after others.
+type Accept struct {
+	Traces   func(ptrace.Traces) int
+	Metrics  func(pmetric.Metrics) int
+	Profiles func(pprofile.Profiles) int
 }
 
-// ServeOTLPProfiles is ServeOTLP for profiles.
-func ServeOTLPProfiles(t testing.TB, accept func(pprofile.Profiles) int) (endpoint string, stop func()) {
-	t.Helper()
-	return serveOTLP(t, "/v1development/profiles", func(body []byte) (int, error) {
-		profiles, err := new(pprofile.ProtoUnmarshaler).UnmarshalProfiles(body)
-		if err != nil {
-			return 0, err
-		}
-		return accept(profiles), nil
-	})
-}
-
-// serveOTLP serves requests of one signal. Requests of all signals have the same layout; the answer
-// has no content.
-func serveOTLP(t testing.TB, path string, accept func(body []byte) (status int, err error)) (endpoint string, stop func()) {
+// ServeOTLP is a backend that accepts OTLP/HTTP with protobuf. It returns the endpoint for an
+// otlp_http exporter. After stop, or the end of the test, no function is called any more.
+func ServeOTLP(t testing.TB, accept Accept) (endpoint string, stop func()) {
 	t.Helper()
 	mux := http.NewServeMux()
+	serveSignal(mux, "/v1/traces", new(ptrace.ProtoUnmarshaler).UnmarshalTraces, accept.Traces)
+	serveSignal(mux, "/v1/metrics", new(pmetric.ProtoUnmarshaler).UnmarshalMetrics, accept.Metrics)
+	serveSignal(mux, "/v1development/profiles", unmarshalProfiles, accept.Profiles)
+	return Serve(t, mux)
+}
+
+// unmarshalProfiles reads a request. pprofile.ProtoUnmarshaler would remove the names of the attributes of
+// resources from it.
+func unmarshalProfiles(body []byte) (pprofile.Profiles, error) {
+	request := pprofileotlp.NewExportRequest()
+	err := request.UnmarshalProto(body)
+	return request.Profiles(), err
+}
+
+// serveSignal serves requests of one signal. Requests of all signals have the same layout; the
+// answer has no content.
+func serveSignal[M any](mux *http.ServeMux, path string, unmarshal func([]byte) (M, error), accept func(M) int) {
+	if accept == nil {
+		return
+	}
 	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return // the client disconnected
 		}
-		status, err := accept(body)
+		message, err := unmarshal(body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		if status != http.StatusOK {
+		if status := accept(message); status != http.StatusOK {
 			http.Error(w, "the test refuses", status)
 			return
 		}
 		w.Header().Set("Content-Type", "application/x-protobuf")
 	})
-	return Serve(t, mux)
 }
 
 // Serve has a handler answer on loopback until the end of the test, or until stop is called.

@@ -26,13 +26,18 @@ const requirePeers = "CALLBRAID_REQUIRE_PEERS"
 
 // configuration scrapes so often that tests don't wait long, and so seldom that a busy machine is
 // fast enough: data of a failed scrape is missing until the next. The labels job and instance are
-// those of the exporter, which has them from service.name and service.instance.id.
+// those of the exporter, which has them from service.name and service.instance.id. With several
+// targets each has a label of its own, because a call stream can move between them.
 const configuration = `
 global: {scrape_interval: 1s, scrape_timeout: 1s}
 scrape_configs:
   - job_name: collectors
     honor_labels: true
     static_configs: [{targets: %s}]
+`
+
+// manyTargets gives each target a label of its own, as in docs/scale.md.
+const manyTargets = `    relabel_configs: [{source_labels: [__address__], target_label: collector}]
 `
 
 // Server is a Prometheus with storage of its own.
@@ -53,7 +58,11 @@ func Start(t testing.TB, targets ...string) *Server {
 	}
 	directory := t.TempDir()
 	file := filepath.Join(directory, "prometheus.yml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, configuration, list), 0o600); err != nil {
+	text := fmt.Sprintf(configuration, list)
+	if len(targets) > 1 {
+		text += manyTargets
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := &Server{address: testkit.Address(t)}

@@ -4,7 +4,8 @@
 // calls TRUTH THREADS ROUNDS DEPTH EFFORT: a program to trace, built with
 // -finstrument-functions. It says "ready" when it is in main. For each line on its
 // standard input it starts THREADS threads, which call a tree of functions DEPTH deep
-// ROUNDS times, and says "done". At the end of the input it returns from main.
+// ROUNDS times, and says "done". With 0 THREADS main calls the trees itself. At the end
+// of the input it returns from main.
 //
 // It keeps a record of its own of all calls, and writes it to the file TRUTH when it
 // ends: a line for each entry and each exit, in the order of their thread, with
@@ -145,13 +146,15 @@ int main(int argc, char **argv)
 	rounds = atoi(argv[3]);
 	depth = atoi(argv[4]);
 	effort = atoi(argv[5]);
-	pthread_t *ids = must(calloc(threads, sizeof *ids));
+	pthread_t *ids = must(calloc(threads + 1, sizeof *ids));
 	puts("ready");
 	fflush(stdout);
 	for (char line[80]; fgets(line, sizeof line, stdin);) {
 		for (int i = 0; i < threads; i++)
 			if (pthread_create(&ids[i], NULL, work, NULL))
 				abort();
+		if (!threads)
+			work(NULL);
 		for (int i = 0; i < threads; i++)
 			if (pthread_join(ids[i], NULL))
 				abort();

@@ -36,8 +36,8 @@ type kernelThread struct {
 	hasPID bool
 	// exits is set if the thread has exited. It still runs until a switch shows that it is dead.
 	exits bool
-	// lane is the ID of the thread's lane.
-	lane uint64
+	// laneID is the ID of the thread's lane.
+	laneID uint64
 
 	// epoch is that in which state and open were learned.
 	epoch uint32
@@ -164,7 +164,7 @@ func (k *kernel) threadOf(tid int64, packet *ctf.Packet, cpu mapping.Number) *ke
 		if len(k.threads) >= maxThreads {
 			k.forget()
 		}
-		thread = &kernelThread{Thread: mapping.Thread{ID: tid}, lane: uint64(tid)}
+		thread = &kernelThread{Thread: mapping.Thread{ID: tid}, laneID: uint64(tid)}
 		k.threads[tid] = thread
 	}
 	return thread
@@ -177,7 +177,7 @@ func (k *kernel) idleOf(cpu int64) *kernelThread {
 		if len(k.idle) >= maxCPUs {
 			clear(k.idle)
 		}
-		thread = &kernelThread{lane: mapping.IdleLane(cpu)}
+		thread = &kernelThread{laneID: mapping.IdleLane(cpu)}
 		k.idle[cpu] = thread
 	}
 	return thread

@@ -102,9 +102,6 @@ type Key struct {
 // belong to no process.
 var machineKey = Key{pid: -1}
 
-// machineProgram is the name of the kernel as a program.
-const machineProgram = "kernel"
-
 // StreamID returns the ID of a process's call stream. begun is the time of its first event. The ID is the same for
 // each reading of a recording.
 func StreamID(trace, host string, key Key, begun int64) (id callevent.StreamID) {

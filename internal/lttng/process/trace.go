@@ -65,6 +65,8 @@ const (
 	sameStart = int64(time.Second)
 	// threadSuffix is LTTng-UST's suffix of the program's name for its own threads.
 	threadSuffix = "-ust"
+	// machineProgram is the name of the kernel as a program.
+	machineProgram = "kernel"
 )
 
 // Begin begins to read the trace, from the beginning or after Break.

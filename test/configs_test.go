@@ -134,6 +134,7 @@ var deliveredTwice = map[string]string{
 	"standalone.yaml traces": "otlp_json_file/spans",
 	// The other consumer recognises spans that it has.
 	"calls.yaml traces/kept": "otlp_json_file/spans",
+	"ctf-file.yaml traces":   "otlp_json_file/spans",
 }
 
 // componentType returns the type of a component's ID, "otlp_json_file" for "otlp_json_file/spans".

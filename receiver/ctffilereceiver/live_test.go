@@ -69,6 +69,8 @@ func (o *output) texts() (records, spans []string) {
 			}
 		}
 	}
+	// Batches begin and end at other events, and have their records by resource.
+	slices.Sort(records)
 	slices.Sort(spans)
 	return records, spans
 }

@@ -6,6 +6,7 @@ package ctffilereceiver
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -142,4 +143,42 @@ func TestATraceThatGrowsAfterItsEndIsReadOn(t *testing.T) {
 		appendTo(t, filepath.Join(dir, fmt.Sprintf("channel0_%d", i)), packetBytes(s, i, 1))
 	}
 	b.awaitNumbers(upTo(20))
+}
+
+func TestTheCollectorIsStoppedAfterAllRecordsAreDelivered(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, sold("shop", 4, 5))
+	b := unstartedBed(t, dir, func(_ *bed, c *Config) { c.AtEnd = AtEndStopCollector })
+	delivered := make(chan int, 1)
+	b.receiver.reader.stopCollector = func() error {
+		delivered <- len(b.numbers())
+		return nil
+	}
+	b.Start()
+	assert.Equal(t, 20, <-delivered)
+}
+
+func TestMetricsShowTheProgressAndTheStateOfATrace(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, sold("shop", 4, 5))
+	b := newBed(t, dir, watching(time.Millisecond, time.Hour), func(_ *bed, c *Config) { c.CollectionInterval = 100 * time.Millisecond })
+	b.awaitNumbers(upTo(20))
+	values := func() map[string]int64 {
+		all := b.Metrics.AllMetrics()
+		if len(all) == 0 {
+			return nil
+		}
+		values := map[string]int64{}
+		for _, m := range all[len(all)-1].ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+			values[m.Name()] = m.Sum().DataPoints().At(0).IntValue()
+		}
+		return values
+	}
+	want := map[string]int64{
+		"lttng.events": 20, "lttng.events.discarded": 0, "lttng.packets": 4, "lttng.packets.lost": 0, "lttng.process.count": 1, "lttng.stream.count": 2,
+	}
+	b.Await("a collection", func() bool { return maps.Equal(want, values()) })
+	found, read := b.receiver.reader.progress()
+	assert.Positive(t, found)
+	assert.Equal(t, found, read)
 }

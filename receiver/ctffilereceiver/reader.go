@@ -4,14 +4,13 @@
 package ctffilereceiver
 
 import (
-	"errors"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
-	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
@@ -30,7 +29,8 @@ type reader struct {
 	settings  recorded.Settings
 	env       *session.Environment
 	telemetry *telemetry.Telemetry
-	host      component.Host
+	// stopCollector shuts the collector down.
+	stopCollector func() error
 	// start starts a goroutine that the shutdown waits for. found is called after each search.
 	start func(func())
 	found func()
@@ -73,7 +73,7 @@ func newReader(config *Config) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{config: config, finder: finder, ended: make(chan struct{}, 1), dirs: map[string]*readTrace{}}
+	r := &reader{config: config, finder: finder, ended: make(chan struct{}, 1), dirs: map[string]*readTrace{}, stopCollector: terminate}
 	r.settings = recorded.Settings{
 		Once: config.Mode == ModeOnce, MaxDelay: config.MaxDelay, EndAfter: config.EndAfter,
 		MaxPacketBytes: config.Limits.MaxPacketBytes, MaxMetadataBytes: config.Limits.MaxMetadataBytes, MaxStreams: config.Limits.MaxStreams,
@@ -84,7 +84,7 @@ func newReader(config *Config) (*reader, error) {
 
 // open sets what is known at the start.
 func (r *reader) open(env *session.Environment, counters *telemetry.Telemetry, run *receiverkit.Run, found func()) {
-	r.env, r.telemetry, r.host, r.start, r.found = env, counters, run.Collector, run.Go, found
+	r.env, r.telemetry, r.start, r.found = env, counters, run.Go, found
 }
 
 // run searches and reads until the shutdown begins, or until all is read.
@@ -292,9 +292,6 @@ func (r *reader) states() (states []session.State) {
 	return states
 }
 
-// errAllRead ends the collector.
-var errAllRead = errors.New("ctf_file has read all traces, and at_end is " + string(AtEndStopCollector) + ": the collector shuts down as configured")
-
 // finish reports that all is read, and shuts the collector down if it is configured to.
 func (r *reader) finish() {
 	r.logSummary()
@@ -304,8 +301,20 @@ func (r *reader) finish() {
 	if r.env.CloseLogs != nil {
 		r.env.CloseLogs() // a shutdown would wait for them only for shutdown_timeout
 	}
-	// The collector accepts the status only while it runs. So the shutdown must not wait for this goroutine.
-	go componentstatus.ReportStatus(r.host, componentstatus.NewFatalErrorEvent(errAllRead))
+	r.env.Logger.Info("The collector shuts down, because all traces are read", zap.String("at_end", string(AtEndStopCollector)))
+	if err := r.stopCollector(); err != nil {
+		r.env.Logger.Error("The collector cannot be shut down after the last trace: stop it", zap.Error(err))
+	}
+}
+
+// terminate sends this process the signal with which systems stop a collector. The status of a fatal error would end
+// it too. But the log would have an error, and a second such status blocks the shutdown of the collector.
+func terminate() error {
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		return err
+	}
+	return self.Signal(syscall.SIGTERM)
 }
 
 // logDamage logs and counts a packet that cannot be read.

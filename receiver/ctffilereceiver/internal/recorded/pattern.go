@@ -43,8 +43,9 @@ func ParsePattern(text string) (Pattern, error) {
 	return p, nil
 }
 
+// split returns the parts of an absolute path.
 func split(absolute string) []string {
-	return strings.Split(strings.Trim(filepath.ToSlash(absolute), "/"), "/")
+	return strings.FieldsFunc(filepath.ToSlash(absolute), func(r rune) bool { return r == '/' })
 }
 
 func isWild(part string) bool { return strings.ContainsAny(part, `*?[\`) }

@@ -84,7 +84,7 @@ MODULES := . cmd test internal/tools
 RUNS_386 := $(filter linux/amd64 linux/386,$(shell $(GO) env GOHOSTOS)/$(shell $(GO) env GOHOSTARCH))
 
 # What binaries are made of: Go files and what those embed.
-SOURCES := $(shell find cmd connector exporter extension internal processor receiver \
+SOURCES := $(shell find cmd connector converter exporter extension internal processor receiver \
 	\( -path internal/tools -o -path test/backends -o -name testdata \) -prune -o \
 	-type f ! -name '*_test.go' ! -name '*.md' -print 2>/dev/null)
 

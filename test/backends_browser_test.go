@@ -18,7 +18,7 @@ func (n *numbers) checkPages(t *testing.T) {
 	b := browser.Start(t)
 	// A page asks once, when it is opened. This expression has a result even if a scrape failed just
 	// then.
-	const expression = "topk(10, sum by (code_function_name) (last_over_time(traces_span_metrics_calls_total[1h])))"
+	const expression = "topk(10, sum by (code_function_name) (last_over_time(code_function_calls_total[1h])))"
 	show := func(tab string) {
 		query := url.Values{"g0.expr": {expression}, "g0.tab": {tab}, "g0.range_input": {"5m"}}
 		b.Do(t, chromedp.Navigate(n.URL()+"/graph?"+query.Encode()))

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -211,19 +210,27 @@ type described struct {
 }
 
 // undeclared are the metrics that no metadata declares, by their names without the endings of
-// series: the histograms of rbkit, and the metrics of span_metrics.
+// series: the histograms of rbkit, and the metrics of the connector.
 var undeclared = map[string]described{
-	"ruby_gc_mark_phase_duration_seconds":  {"histogram", "Time from the start of a garbage collection to the end of its mark phase. No pause: the program may run between steps of marking.", labelsOfAll},
-	"ruby_gc_cycle_duration_seconds":       {"histogram", "Time from the start of a garbage collection to the end of its sweep phase. No pause: the program runs most of it.", labelsOfAll},
-	"traces_span_metrics_calls":            {"counter", "Calls of a method.", labelsOfCalls},
-	"traces_span_metrics_duration_seconds": {"histogram", "Duration of the calls of a method.", labelsOfCalls},
+	"ruby_gc_mark_phase_duration_seconds": {"histogram", "Time from the start of a garbage collection to the end of its mark phase. No pause: the program may run between steps of marking.", labelsOfAll},
+	"ruby_gc_cycle_duration_seconds":      {"histogram", "Time from the start of a garbage collection to the end of its sweep phase. No pause: the program runs most of it.", labelsOfAll},
+	"code_function_calls_total":           {"counter", "Calls of a function that ended.", labelsOfCalls},
+	"code_function_errors_total":          {"counter", "Calls of a function that an exception left.", labelsOfOutcomes},
+	"code_function_duration_seconds":      {native, "Duration of the calls of a function, with the time of its callees.", labelsOfOutcomes},
 }
 
-// labelsOfCalls are the labels of span_metrics.
-var labelsOfCalls = []string{"code_function_name", "instance", "job", "otel_scope_name", "service_name", "span_kind", "span_name", "status_code"}
+// labelsOfCalls are the labels of the connector's number of calls. Errors, and durations of calls that an
+// exception left, also have its type.
+var (
+	labelsOfCalls    = []string{"code_function_name", "instance", "job", "otel_scope_name", "otel_scope_version"}
+	labelsOfOutcomes = []string{"code_function_name", "error_type", "instance", "job", "otel_scope_name", "otel_scope_version"}
+)
 
-// endings are the endings of the series of a metric, by its type.
-var endings = map[string][]string{"gauge": {""}, "counter": {"_total"}, "histogram": {"_bucket", "_count", "_sum"}}
+// native is the kind of a native histogram, which Prometheus calls histogram too.
+const native = "native histogram"
+
+// endings are the endings of the series of a metric, by its kind.
+var endings = map[string][]string{"gauge": {""}, "counter": {""}, "histogram": {"_bucket", "_count", "_sum"}, native: {""}}
 
 // othersShown are metrics of the exporter, of resources, and of Prometheus itself.
 var othersShown = regexp.MustCompile(`^(target_info|up|scrape_.*)$`)
@@ -238,12 +245,11 @@ func (n *numbers) checkDeclared(t *testing.T) {
 			assert.Contains(t, notPlayed, name, "it has no series %s", shown)
 			continue
 		}
-		// OpenMetrics describes the name without its ending.
-		want[strings.TrimSuffix(shown, "_total")] = described{d.kind(), d.Description, d.labels()}
+		want[shown] = described{d.kind(), d.Description, d.labels()}
 	}
 	known := n.Metadata(t)
 	for name, d := range want {
-		assert.Equal(t, prometheus.Metadata{Type: d.kind, Help: d.help}, known[name], name)
+		assert.Equal(t, prometheus.Metadata{Type: strings.TrimPrefix(d.kind, "native "), Help: d.help}, known[name], name)
 		for _, ending := range endings[d.kind] {
 			of := d.labels
 			if ending == "_bucket" {
@@ -258,14 +264,14 @@ func (n *numbers) checkDeclared(t *testing.T) {
 	}
 }
 
-// Bounds of span_metrics in config/jaeger-prometheus.yaml, in seconds.
-var callBounds = []string{"0.001", "0.002", "0.005", "0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10", "60"}
+// callBounds are bounds of buckets that every native histogram has, in seconds.
+var callBounds = []float64{1. / 1024, 1. / 128, 1. / 16, 0.25, 1, 4, 16, 64}
 
 // methodCalls are the calls of a method.
 type methodCalls struct {
 	calls, errors float64
 	seconds       float64
-	atMost        map[string]float64 // calls by callBounds
+	atMost        map[float64]float64 // calls by callBounds
 }
 
 // callsOfMethods are those of a run, as the reference has them.
@@ -276,7 +282,7 @@ func callsOfMethods(t *testing.T, run *reference.Result) map[string]*methodCalls
 		name := reference.Qualified(s.Function)
 		m := methods[name]
 		if m == nil {
-			m = &methodCalls{atMost: map[string]float64{}}
+			m = &methodCalls{atMost: map[float64]float64{}}
 			methods[name] = m
 		}
 		m.calls++
@@ -286,9 +292,7 @@ func callsOfMethods(t *testing.T, run *reference.Result) map[string]*methodCalls
 		seconds := float64(s.End-s.Start) / 1e9
 		m.seconds += seconds
 		for _, bound := range callBounds {
-			most, err := strconv.ParseFloat(bound, 64)
-			require.NoError(t, err)
-			if seconds <= most {
+			if seconds <= bound {
 				m.atMost[bound]++
 			}
 		}
@@ -312,30 +316,31 @@ func (n *numbers) checkCalls(t *testing.T) {
 		})
 	}
 	// While the run was played that is slower, its methods had rates.
-	n.Await(t, "count(rate(traces_span_metrics_calls_total[1h]) > 0) > bool 0", 1)
+	n.Await(t, "count(rate(code_function_calls_total[1h]) > 0) > bool 0", 1)
 }
 
 // checkCallsOf compares those of one run, which has so many calls in all.
 func (n *numbers) checkCallsOf(t *testing.T, instance string, want map[string]*methodCalls, all int) {
 	run := fmt.Sprintf("instance=%q", instance)
-	n.Await(t, fmt.Sprintf("sum(traces_span_metrics_calls_total{%s})", run), float64(all))
-	sum := func(metric, labels string) string {
-		return fmt.Sprintf("sum by (code_function_name) (traces_span_metrics_%s{%s%s})", metric, run, labels)
+	n.Await(t, fmt.Sprintf("sum(code_function_calls_total{%s})", run), float64(all))
+	byMethod := func(expression string) map[string]float64 {
+		expression = strings.NewReplacer("CALLS", "code_function_calls_total{"+run+"}", "ERRORS", "code_function_errors_total{"+run+"}",
+			"DURATION", "code_function_duration_seconds{"+run+"}").Replace(expression)
+		return n.ByLabel(t, "sum by (code_function_name) ("+expression+")", "code_function_name")
 	}
-	byMethod := func(expression string) map[string]float64 { return n.ByLabel(t, expression, "code_function_name") }
-	calls, seconds := byMethod(sum("calls_total", "")), byMethod(sum("duration_seconds_sum", ""))
-	failed := byMethod(sum("calls_total", `,status_code="STATUS_CODE_ERROR"`) + " or 0 * " + sum("calls_total", ""))
+	calls, failed := byMethod("CALLS"), byMethod("ERRORS or 0 * CALLS")
+	timed, seconds := byMethod("histogram_count(DURATION)"), byMethod("histogram_sum(DURATION)")
 	require.Len(t, calls, len(want))
 	for name, m := range want {
 		assert.Equal(t, m.calls, calls[name], "calls of %s", name)
 		assert.Equal(t, m.errors, failed[name], "failed calls of %s", name)
+		assert.Equal(t, m.calls, timed[name], "durations of %s", name)
 		assert.InDelta(t, m.seconds, seconds[name], 1e-6, "seconds of %s", name)
 	}
 	for _, bound := range callBounds {
-		// OpenMetrics writes 1 as 1.0.
-		within := byMethod(sum("duration_seconds_bucket", fmt.Sprintf(",le=~%q", regexp.QuoteMeta(bound)+`(\.0)?`)))
+		within := byMethod(fmt.Sprintf("round(histogram_fraction(-1, %v, DURATION) * histogram_count(DURATION))", bound))
 		for name, m := range want {
-			assert.Equal(t, m.atMost[bound], within[name], "calls of %s of at most %s s", name, bound)
+			assert.Equal(t, m.atMost[bound], within[name], "calls of %s of at most %v s", name, bound)
 		}
 	}
 }
@@ -350,16 +355,15 @@ func (n *numbers) checkExemplars(t *testing.T, spans *jaegerSpans) {
 	}
 	var wrong differences
 	methods := map[string]bool{}
-	for _, e := range n.Exemplars(t, callsAndDurations) {
+	for _, e := range n.Exemplars(t, "code_function_calls_total") {
 		s, is := byIDs[e.Labels["trace_id"]+e.Labels["span_id"]]
 		if !is {
 			wrong.add("%v leads to no span", e)
 			continue
 		}
 		function, _ := s.Attributes().Get("code.function.name")
-		seconds := float64(s.EndTimestamp()-s.StartTimestamp()) / 1e9
-		if s.Name() != e.Series["span_name"] || function.Str() != e.Series["code_function_name"] || seconds != e.Value {
-			wrong.add("%v leads to %s of %v s", e, s.Name(), seconds)
+		if function.Str() != e.Series["code_function_name"] || e.Value != 1 {
+			wrong.add("%v leads to %s", e, function.Str())
 		}
 		methods[function.Str()] = true
 	}
@@ -367,6 +371,3 @@ func (n *numbers) checkExemplars(t *testing.T, spans *jaegerSpans) {
 	// Exemplars between two scrapes are not kept.
 	assert.NotEmpty(t, methods)
 }
-
-// callsAndDurations are the metrics of span_metrics that have exemplars.
-const callsAndDurations = `{__name__=~"traces_span_metrics_(calls_total|duration_seconds_bucket)"}`

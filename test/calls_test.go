@@ -23,47 +23,64 @@ import (
 	"github.com/callbraid/callbraid/test/kit"
 )
 
-// config/calls.yaml as it is shipped, except for addresses, and for times that the capture has.
+// config/standalone.yaml as it is shipped, and with the selection of traces that its comment has for
+// larger programs. Only addresses are changed, and times that the capture has.
 
 // keptFrom is the least time of the first call of a kept trace, in nanoseconds.
 const keptFrom = 60_000_000
 
-// All calls of a capture are in the metrics and in the flame graph, and only slow traces, and some by
-// their IDs, are in the file.
-func TestAllCallsAreCountedAndSlowTracesAreKept(t *testing.T) {
+// All calls of a capture are in the metrics and in the flame graph. All its traces are in the file, or
+// slow ones, and some by their IDs.
+func TestAllCallsAreCountedWhateverTracesAreKept(t *testing.T) {
 	t.Parallel()
-	const name = "calls.yaml"
-	endpoint, pages, numbers := testkit.Address(t), testkit.Address(t), testkit.Address(t)
-	configuration := shipped(t, name, map[string]string{
-		"endpoint: localhost:8765": endpoint + "\n    service_name: shop", "endpoint: localhost:13133": "${env:HEALTH}",
-		"endpoint: localhost:4040": pages, "endpoint: localhost:8889": numbers,
-		"interval: 5s": "200ms\n    metrics: {expiration: 5s}" + allAttributes, "slower_than: 1s": fmt.Sprint(keptFrom, "ns"),
-		"path: ${env:CALLBRAID_DATA:-./callbraid-data}/calls/spans.json": "${env:DIR}/spans.json",
-		"path: ${env:CALLBRAID_DATA:-./callbraid-data}/calls/logs.json":  "${env:DIR}/logs.json",
-	})
-	gates := gatesOf(t, shippedConfigs(t)[name])
-	require.Len(t, gates, 1)
-	assert.Contains(t, kit.StartFails(t, configuration), gates[0])
+	for name, test := range map[string]struct {
+		keep  map[string]string
+		check func(t *testing.T, want *reference.Result, directory string)
+	}{
+		"all traces of a small program": {check: checkAll},
+		"slow traces, and one of a hundred others": {
+			map[string]string{"ratio: 1": fmt.Sprintf("0.01\n      slower_than: %dns", keptFrom), "max_spans_per_second: 20000": "0"}, checkKept,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			endpoint, pages, numbers := testkit.Address(t), testkit.Address(t), testkit.Address(t)
+			settings := map[string]string{
+				"endpoint: localhost:8765": endpoint + "\n    service_name: shop", "endpoint: localhost:13133": "${env:HEALTH}",
+				"endpoint: localhost:4040": pages, "endpoint: localhost:8889": numbers,
+				"interval: 5s": "200ms" + allAttributes, "      expiration: 1h": "5s",
+				"path: ${env:CALLBRAID_DATA:-./callbraid-data}/spans.json": "${env:DIR}/spans.json",
+				"path: ${env:CALLBRAID_DATA:-./callbraid-data}/logs.json":  "${env:DIR}/logs.json",
+			}
+			maps.Copy(settings, test.keep)
+			c := kit.Start(t, shipped(t, "standalone.yaml", settings))
+			agent{endpoint: endpoint, capture: "shop"}.complete(t)
+			want := reference.Spans(openCapture(t, "shop"), defaultRules)
+			c.AwaitMetric(t, float64(len(want.Spans)), "otelcol_exporter_flame_graph_path_calls")
 
-	c := kit.StartGated(t, gates[0], configuration)
-	agent{endpoint: endpoint, capture: "shop"}.complete(t)
-	want := reference.Spans(openCapture(t, "shop"), defaultRules)
-	c.AwaitMetric(t, float64(len(want.Spans)), "otelcol_exporter_flame_graph_path_calls")
-
-	t.Run("metrics", func(t *testing.T) { checkFunctionMetrics(t, want, "http://"+numbers+"/metrics") })
-	t.Run("flame graph", func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "profile.pb.gz")
-		require.NoError(t, os.WriteFile(path, []byte(fetch(t, "http://"+pages+"/services/shop/profile.pb.gz")), 0o600))
-		assertSame(t, pathsOf(t, "shop").stacks(), stacksOfProfile(t, path))
-	})
-	t.Run("the metrics end with the program", func(t *testing.T) {
-		testkit.Eventually(t, "no function is there", func() (bool, string) {
-			text := fetch(t, "http://"+numbers+"/metrics")
-			return !strings.Contains(text, "code_function_"), text
+			t.Run("metrics", func(t *testing.T) { checkFunctionMetrics(t, want, "http://"+numbers+"/metrics") })
+			t.Run("flame graph", func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "profile.pb.gz")
+				require.NoError(t, os.WriteFile(path, []byte(fetch(t, "http://"+pages+"/services/shop/profile.pb.gz")), 0o600))
+				assertSame(t, pathsOf(t, "shop").stacks(), stacksOfProfile(t, path))
+			})
+			t.Run("the metrics end with the program", func(t *testing.T) {
+				testkit.Eventually(t, "no function is there", func() (bool, string) {
+					text := fetch(t, "http://"+numbers+"/metrics")
+					return !strings.Contains(text, "code_function_"), text
+				})
+			})
+			c.Stop(t)
+			t.Run("kept traces", func(t *testing.T) { test.check(t, want, c.Dir) })
 		})
-	})
-	c.Stop(t)
-	t.Run("kept traces", func(t *testing.T) { checkKept(t, want, c.Dir) })
+	}
+}
+
+// checkAll compares the traces in a directory with all of the reference.
+func checkAll(t *testing.T, want *reference.Result, directory string) {
+	kept := streams{}
+	eachTracesLine(t, directory, func(traces ptrace.Traces) { kept.add(t, traces) })
+	checkEqual(t, want, kept.only(t))
 }
 
 // functionPoint is a line of a metric by function, in Prometheus' format.

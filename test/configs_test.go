@@ -126,15 +126,11 @@ var neverRefuses = []string{"span_metrics", "nop", "flame_graph"}
 // files are the exporters that write to files.
 var files = []string{"otlp_json_file", "file"}
 
-// deliveredTwice are the hand-overs that a retry may deliver twice to one of their consumers, with
-// documented consequences.
+// deliveredTwice are the hand-overs that a retry may deliver twice to one of their consumers. The
+// other consumer recognises spans that it has.
 var deliveredTwice = map[string]string{
-	// A queue would lose spans at kill -9. The comment above the pipeline describes the effect of a
-	// full disk on the counts.
-	"standalone.yaml traces": "otlp_json_file/spans",
-	// The other consumer recognises spans that it has.
-	"calls.yaml traces/kept": "otlp_json_file/spans",
-	"ctf-file.yaml traces":   "otlp_json_file/spans",
+	"standalone.yaml traces/kept": "otlp_json_file/spans",
+	"ctf-file.yaml traces":        "otlp_json_file/spans",
 }
 
 // componentType returns the type of a component's ID, "otlp_json_file" for "otlp_json_file/spans".
@@ -179,22 +175,6 @@ func shipped(t testing.TB, name string, settings map[string]string) string {
 // allAttributes are for the setting stack_pairing of a configuration: spans have the number of
 // their entry, and overloaded methods have their text.
 const allAttributes = "\n    span_attributes: {sequence: true, function_text: true}"
-
-// featureGate is how a command that starts a collector switches one on.
-var featureGate = regexp.MustCompile(`(?m)^# .*--feature-gates ([^ ]+) `)
-
-// gatesOf are the feature gates that the head of a configuration requires.
-func gatesOf(t *testing.T, path string) (gates []string) {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	head, _, found := strings.Cut(string(text), "\n\n")
-	require.True(t, found, "expected a comment at the head")
-	for _, found := range featureGate.FindAllStringSubmatch(head, -1) {
-		gates = append(gates, found[1])
-	}
-	return gates
-}
 
 func readConfig(t *testing.T, path string) (config collectorConfig, document yaml.Node) {
 	t.Helper()
@@ -275,14 +255,18 @@ func storageViolations(where, id string, config collectorConfig) []string {
 	return nil
 }
 
-// orderViolations checks which components a pipeline has, and their order. A pipeline that only receives
-// from connectors needs no memory limiter: one in front of the connector refuses early enough.
+// orderViolations checks which components a pipeline has, and their order. A memory limiter has to be
+// in front of a connector: behind it, it refuses data that the connector must then hold or drop.
 func orderViolations(where string, traces bool, p pipelineConfig, config collectorConfig) []string {
 	var broken []string
 	if indexOfType(p.Processors, "batch") >= 0 {
 		broken = append(broken, where+": the batch processor reports success before delivery; batch in the exporter's sending_queue")
 	}
-	isReceiver := func(id string) bool { _, connector := config.Connectors[id]; return !connector }
+	isConnector := func(id string) bool { _, is := config.Connectors[id]; return is }
+	isReceiver := func(id string) bool { return !isConnector(id) }
+	if slices.ContainsFunc(p.Receivers, isConnector) && indexOfType(p.Processors, "memory_limiter") >= 0 {
+		broken = append(broken, where+": memory_limiter refuses data of a connector; it belongs in front of the connector")
+	}
 	if slices.ContainsFunc(p.Receivers, isReceiver) && (len(p.Processors) == 0 || componentType(p.Processors[0]) != "memory_limiter") {
 		broken = append(broken, where+": memory_limiter has to be first")
 	}
@@ -467,6 +451,7 @@ service:
 		{"a batch processor", "stack_pairing,", "stack_pairing, batch/x,", "the batch processor reports success before delivery"},
 		{"no memory limiter", "memory_limiter, ", "", "memory_limiter has to be first"},
 		{"a receiver beside a connector without a memory limiter", "receivers: [span_metrics]", "receivers: [span_metrics, bytefrog]", "memory_limiter has to be first"},
+		{"a memory limiter behind a connector", "receivers: [span_metrics]", "receivers: [span_metrics], processors: [memory_limiter]", "memory_limiter refuses data of a connector"},
 		{"sampling before pairing", "stack_pairing, tail_sampling", "tail_sampling, stack_pairing", "tail_sampling samples batches"},
 		{"sampling without pairing", "stack_pairing, ", "", "tail_sampling samples batches"},
 		{"a second consumer without a queue", "[otlp_grpc, span_metrics]", "[otlp_grpc, file]", "file has none"},
@@ -576,11 +561,7 @@ func TestTheDistributionAcceptsTheShippedConfigurations(t *testing.T) {
 			if config, _ := readConfig(t, path); config.routes() {
 				collector = kit.Gateway(t)
 			}
-			arguments := []string{"validate", "--config", path}
-			for _, gate := range gatesOf(t, path) {
-				arguments = append(arguments, "--feature-gates", gate)
-			}
-			output, err := exec.CommandContext(t.Context(), collector, arguments...).CombinedOutput()
+			output, err := exec.CommandContext(t.Context(), collector, "validate", "--config", path).CombinedOutput()
 			require.NoError(t, err, "%s", output)
 			assert.NotContains(t, string(output), "deprecated")
 		})

@@ -62,9 +62,10 @@ func TestTheDemoWritesAPictureOfAMavenBuild(t *testing.T) {
 	said, picture, err := demo(t, "maven", "")
 	require.NoError(t, err, "%s", said)
 	browser.Save(t, "demo", picture)
-	for _, want := range []string{"A picture of the flame graph is in", "spans  442,770", "org.codehaus.plexus.classworlds.realm.ClassRealm.findClassInternal", "Where to look"} {
+	for _, want := range []string{"A picture of the flame graph is in", "calls  442,770", "org.codehaus.plexus.classworlds.realm.ClassRealm.findClassInternal", "Where to look"} {
 		assert.Contains(t, said, want)
 	}
+	assert.NotContains(t, said, "parent not seen")
 	decoded, err := png.Decode(bytes.NewReader(picture))
 	require.NoError(t, err)
 	assert.Equal(t, browser.Width, decoded.Bounds().Dx())
@@ -94,5 +95,5 @@ func TestADemoWhoseBrowserFailsPrintsItsResult(t *testing.T) {
 	said, picture, err := demo(t, "shop", "echo no display; exit 1")
 	assert.Error(t, err, "the picture was asked for")
 	assert.Empty(t, picture)
-	assert.Regexp(t, `(?s)spans  4,793.*Where to look:.*no picture of the flame graph: .*chromium failed: exit status 1\n    no display\n`, said)
+	assert.Regexp(t, `(?s)calls  4,793.*Where to look:.*no picture of the flame graph: .*chromium failed: exit status 1\n    no display\n`, said)
 }

@@ -27,7 +27,6 @@ const (
 	maxNestedPeak = 600e6
 	maxNestedCost = 300e6
 
-	spansMetric   = "otelcol_processor_stack_pairing_spans"
 	refusedMetric = "otelcol_extension_memory_budget_refused_requests"
 
 	// attackers send at the same time, for attackTime.
@@ -46,6 +45,8 @@ service: {pipelines: {traces: {receivers: [otlp]}, metrics: {receivers: [otlp]},
 type otlpCollector struct {
 	*kit.Collector
 	grpc, http string
+	// spans is its metric of calls that ended.
+	spans string
 }
 
 func startPair(t *testing.T) otlpCollector {
@@ -55,11 +56,11 @@ func startPair(t *testing.T) otlpCollector {
 		"endpoint: localhost:4320": address, "endpoint: localhost:8890": testkit.Address(t),
 		"endpoint: localhost:4317": testkit.Address(t), // no program listens there
 	}))
-	return otlpCollector{Collector: c, grpc: address}
+	return otlpCollector{Collector: c, grpc: address, spans: spansFinished}
 }
 
 func startStandalone(t *testing.T) otlpCollector {
-	c := otlpCollector{grpc: testkit.Address(t), http: testkit.Address(t)}
+	c := otlpCollector{grpc: testkit.Address(t), http: testkit.Address(t), spans: "otelcol_connector_stack_pairing_spans"}
 	configuration := shipped(t, "standalone.yaml", map[string]string{
 		"endpoint: localhost:13133": "${env:HEALTH}", "endpoint: localhost:8765": testkit.Address(t),
 		"endpoint: localhost:8889": testkit.Address(t), "endpoint: localhost:4040": testkit.Address(t),
@@ -91,9 +92,9 @@ func (c otlpCollector) send(t *testing.T, way nested.Way, signal nested.Signal, 
 // checkHonest checks that a call is still made a span.
 func (c otlpCollector) checkHonest(t *testing.T, stream byte) {
 	t.Helper()
-	before := c.Metric(t, spansMetric)
+	before := c.Metric(t, c.spans)
 	require.NoError(t, c.send(t, nested.GRPC, nested.Traces, oneCall(t, stream, callevent.Version)))
-	c.AwaitMetric(t, before+1, spansMetric)
+	c.AwaitMetric(t, before+1, c.spans)
 }
 
 // oneCall is a request with a batch of one call. Of a version that doesn't exist it can't be

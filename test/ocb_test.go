@@ -46,7 +46,10 @@ exporters: {otlp_http: {endpoint: %q, compression: none}}
 service: {pipelines: {traces: {receivers: [otlp], exporters: [otlp_http]}}}
 `
 
-// With the steps of docs/ocb.md a custom collector makes spans of a program's calls.
+// profilesPipeline is one that only a collector with the project's converter, or with a flag, accepts.
+const profilesPipeline = "service: {pipelines: {profiles: {receivers: [otlp], exporters: [otlp_http]}}}"
+
+// With the steps of docs/ocb.md a custom collector makes spans of a program's calls, and accepts profiles.
 func TestACustomCollectorIsBuiltAndRunsByThePage(t *testing.T) {
 	t.Parallel()
 	blocks := yamlBlocks(t, "../docs/ocb.md")
@@ -74,7 +77,7 @@ func TestACustomCollectorIsBuiltAndRunsByThePage(t *testing.T) {
 			})
 			endpoint := testkit.Address(t)
 			c := kit.StartProgram(t, program, added(t, fmt.Sprintf(customConfiguration, testkit.Address(t), backend),
-				strings.Replace(configuration, "localhost:8765", endpoint, 1)))
+				strings.Replace(configuration, "localhost:8765", endpoint, 1), profilesPipeline))
 			agentsim(t, "replay", "--endpoint", endpoint, "--speed", "20x", capturePath("shop"))
 			want := int64(len(reference.Spans(openCapture(t, "shop"), defaultRules).Spans))
 			testkit.Eventually(t, "the spans of all calls", func() (bool, string) {

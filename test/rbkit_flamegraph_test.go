@@ -24,20 +24,16 @@ import (
 
 // config/rbkit-profiles.yaml as it is shipped, and servers that agentsim plays.
 
-// flameGraphsOfRbkit starts the shipped configuration for a server, with the feature gate that its
-// head names, and returns the address of the pages.
+// flameGraphsOfRbkit starts the shipped configuration for a server, and returns the address of the
+// pages.
 func flameGraphsOfRbkit(t *testing.T, server rbkitServer) (c *kit.Collector, site string) {
 	t.Helper()
-	const name = "rbkit-profiles.yaml"
 	pages := testkit.Address(t)
-	configuration := shipped(t, name, map[string]string{
+	return kit.Start(t, shipped(t, "rbkit-profiles.yaml", map[string]string{
 		"endpoint: localhost:13133": "${env:HEALTH}", "endpoint: localhost:4040": pages, "endpoint: localhost:8889": server.metrics,
 		"publish: localhost:5555": server.publish, "request: localhost:5556": server.request,
 		"path: ${env:CALLBRAID_DATA:-./callbraid-data}/rbkit/logs.json": "${env:DIR}/logs.json",
-	})
-	gates := gatesOf(t, shippedConfigs(t)[name])
-	require.Len(t, gates, 1)
-	return kit.StartGated(t, gates[0], configuration), "http://" + pages
+	})), "http://" + pages
 }
 
 // fetch returns the body at an address.

@@ -137,7 +137,7 @@ func TestRbkitProfilesArriveByOTLP(t *testing.T) {
 				return http.StatusOK
 			})
 			server, played := newRbkitServer(t), openRbkit(t, name)
-			c := kit.StartGated(t, "service.profilesSupport", rbkitClient{
+			c := kit.Start(t, rbkitClient{
 				servers: []rbkitServer{server}, exporters: toBackend(endpoint),
 				pipelines: "profiles: {receivers: [rbkit], exporters: [otlp_http]}",
 			}.config())

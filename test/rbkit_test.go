@@ -183,13 +183,11 @@ func TestRbkitServersOfBothDialectsAreReceived(t *testing.T) {
 	}
 }
 
-func TestRbkitProfilesNeedTheFeatureGate(t *testing.T) {
+func TestRbkitProfilesNeedNoFlag(t *testing.T) {
 	t.Parallel()
 	const pipeline = "profiles: {receivers: [rbkit], exporters: [file/profiles]}"
 	server := newRbkitServer(t)
-	assert.Contains(t, kit.StartFails(t, server.client("", pipeline)), "service.profilesSupport")
-
-	c := kit.StartGated(t, "service.profilesSupport", server.client("", pipeline))
+	c := kit.Start(t, server.client("", pipeline))
 	server.play(t, "replay", rbkitCapture("documented-30s"))
 	c.AwaitMetric(t, 24, rbkitMessages)
 	c.Stop(t)

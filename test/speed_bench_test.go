@@ -4,6 +4,7 @@
 package test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,15 +32,41 @@ func withOrdinaryTelemetry(configuration string) string {
 // full speed over loopback into the distribution with the nop exporter. It
 // reports the processor time of the collector alone, and its peak memory after
 // so many builds and after ten times as many.
-func BenchmarkReplay(b *testing.B) { benchmarkReplay(b) }
+func BenchmarkReplay(b *testing.B) { benchmarkReplay(b, pairedBy()) }
 
 // BenchmarkReplayWithLazyCollection is the same where garbage waits twice as long.
-func BenchmarkReplayWithLazyCollection(b *testing.B) { benchmarkReplay(b, "GOGC=200") }
+func BenchmarkReplayWithLazyCollection(b *testing.B) { benchmarkReplay(b, pairedBy("GOGC=200")) }
 
-func benchmarkReplay(b *testing.B, environment ...string) {
+// BenchmarkReplayCounted is the same with the connector: it makes metrics and profiles of all calls, and the
+// spans of one of a hundred traces.
+func BenchmarkReplayCounted(b *testing.B) {
+	benchmarkReplay(b, func(b *testing.B, endpoint string) *kit.Collector {
+		return kit.Start(b, withOrdinaryTelemetry(fmt.Sprintf(counted, endpoint)))
+	})
+}
+
+const counted = `
+receivers: {bytefrog: {endpoint: %q, max_block: 0s}}
+connectors: {stack_pairing: {interval: 1s, keep: {ratio: 0.01}}}
+exporters: {nop: {}}
+service: {pipelines: {
+  traces/calls: {receivers: [bytefrog], exporters: [stack_pairing]},
+  traces/kept: {receivers: [stack_pairing], exporters: [nop]},
+  metrics: {receivers: [stack_pairing], exporters: [nop]},
+  profiles: {receivers: [stack_pairing], exporters: [nop]}}}
+`
+
+// pairedBy starts a collector with the processor, which sends all spans.
+func pairedBy(environment ...string) func(*testing.B, string) *kit.Collector {
+	return func(b *testing.B, endpoint string) *kit.Collector {
+		return kit.Start(b, withOrdinaryTelemetry(pipeline(endpoint, "", "", "nop: {}")), environment...)
+	}
+}
+
+func benchmarkReplay(b *testing.B, start func(*testing.B, string) *kit.Collector) {
 	for b.Loop() {
 		endpoint := testkit.Address(b)
-		c := kit.Start(b, withOrdinaryTelemetry(pipeline(endpoint, "", "", "nop: {}")), environment...)
+		c := start(b, endpoint)
 		ended := 0.0
 		play := func(builds int) {
 			agent{endpoint: endpoint, capture: "maven", replay: replay.Options{Repeat: builds}}.complete(b)

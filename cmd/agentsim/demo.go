@@ -28,9 +28,9 @@ func demoCommand() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "demo",
-		Short: "Start a collector, replay a capture into it, and summarise the exported spans",
+		Short: "Start a collector, replay a capture into it, and summarise the counted calls",
 		Long: `Starts the collector as a child process, plays a capture of a real agent into it
-through the real protocol, waits until all spans are exported to a file, and prints
+through the real protocol, waits until all calls are in the flame graph, and prints
 a summary of them, and the address of the flame graph.
 
 On a terminal the collector runs until it is interrupted, so that its pages can be
@@ -40,8 +40,8 @@ changes this.
 With DEMO_SCREENSHOT=file.png in the environment a picture of the flame graph is left
 in that file, if Chromium is there.
 
-The configuration has to export spans to the file spans.json in the directory that
-the environment variable CALLBRAID_DATA names, as config/standalone.yaml does.`,
+The configuration has to show all calls as flame graphs, and to write its output into the
+directory that the environment variable CALLBRAID_DATA names, as config/standalone.yaml does.`,
 		Example: `  agentsim demo
   agentsim demo --keep=false
   DEMO_SCREENSHOT=maven.png agentsim demo
@@ -53,7 +53,7 @@ the environment variable CALLBRAID_DATA names, as config/standalone.yaml does.`,
 				return err
 			}
 			o.Out, o.Status = c.OutOrStdout(), os.Stderr
-			o.Spans = program.Calls()
+			o.Calls = program.Calls()
 			o.Agent = func() error {
 				_, err := player{
 					out:    c.OutOrStdout(),

@@ -159,11 +159,15 @@ func agree(t *testing.T, cfg *Config, all []ptrace.Traces, random *rand.Rand, pa
 	less := *cfg
 	less.MinDuration, less.MaxDepth = 50*time.Millisecond, 6
 	third := newBench(t, &less, allOutputs())
+	folding := *cfg
+	folding.Keep, folding.FoldRepeated.ShorterThan = configoptional.None[KeepConfig](), 20*time.Second
+	fourth := newBench(t, &folding, allOutputs())
 	for _, td := range all {
 		require.NoError(t, p.ConsumeTraces(t.Context(), td))
 		first.handOver(td)
 		second.handOver(td)
 		third.handOver(td)
+		fourth.handOver(td)
 		if random.IntN(10) == 0 {
 			first.pairer.send(t.Context(), time.Minute)
 		}
@@ -172,6 +176,7 @@ func agree(t *testing.T, cfg *Config, all []ptrace.Traces, random *rand.Rand, pa
 	first.shut()
 	second.shut()
 	third.shut()
+	fourth.shut()
 
 	want := newExpected(t, sink.AllTraces())
 	want.compareMetrics(t, first.to.metrics.metrics, true)
@@ -182,6 +187,9 @@ func agree(t *testing.T, cfg *Config, all []ptrace.Traces, random *rand.Rand, pa
 	assert.Less(t, third.to.traces.spans, first.to.traces.spans)
 	kept := want.compareKept(t, cfg, first.to.traces.traces)
 	assert.Equal(t, kept, want.compareKept(t, cfg, second.to.traces.traces))
+	want.compareFolded(t, fourth.to.traces.traces)
+	want.compareMetrics(t, fourth.to.metrics.metrics, true)
+	want.compareProfiles(t, fourth.to.profiles.profiles, pathsKnown, cfg.Profiles.ByThread)
 	t.Logf("%d spans in %d traces, %d functions and error types, %d paths; kept %d spans", len(want.spans), len(want.traces), len(want.outcomes), len(want.paths), kept)
 }
 
@@ -296,6 +304,8 @@ type expected struct {
 	pathOf    map[pcommon.SpanID]int
 	paths     map[pathKey]int
 	inside    map[pcommon.SpanID]int64
+	// longest are the times of the longest calls of spans with repeated calls.
+	longest map[pcommon.SpanID]int64
 }
 
 func newExpected(t *testing.T, all []ptrace.Traces) *expected {
@@ -413,7 +423,11 @@ func (e *expected) compareMetrics(t *testing.T, all []pmetric.Metrics, sameTrace
 							span, ok := e.spans[x.SpanID()]
 							if assert.True(t, ok, "an exemplar has a span") {
 								assert.True(t, !sameTraces || span.TraceID() == x.TraceID())
-								assert.InDelta(t, float64(took(span))/1e9, x.DoubleValue(), 1e-9)
+								longest, repeated := e.longest[x.SpanID()]
+								if !repeated {
+									longest = took(span)
+								}
+								assert.InDelta(t, float64(longest)/1e9, x.DoubleValue(), 1e-9)
 								assert.Equal(t, keyOf(resource, p.Attributes()).function, text(span, "code.function.name"))
 							}
 						}
@@ -610,6 +624,52 @@ func (e *expected) compareKept(t *testing.T, cfg *Config, all []ptrace.Traces) i
 		assert.Len(t, seen, len(want), "kept spans")
 	}
 	return len(seen)
+}
+
+// calleeKey is a function below a caller.
+type calleeKey struct {
+	caller   pcommon.SpanID
+	function string
+	failed   bool
+}
+
+// compareFolded compares spans with repeated calls. All calls are in them, with their times. Each span begins as
+// the processor's span of its ID, and a span of one call is that.
+func (e *expected) compareFolded(t *testing.T, all []ptrace.Traces) {
+	t.Helper()
+	e.longest = map[pcommon.SpanID]int64{}
+	got, want := map[calleeKey]sampleValues{}, map[calleeKey]sampleValues{}
+	add := func(to map[calleeKey]sampleValues, span ptrace.Span, calls, time int64) {
+		key := calleeKey{callerOf(span), text(span, "code.function.name"), span.Status().Code() == ptrace.StatusCodeError}
+		to[key] = sampleValues{calls: to[key].calls + calls, self: to[key].self + time}
+	}
+	for _, span := range e.spans {
+		add(want, span, 1, took(span))
+	}
+	each(all, func(resource string, span ptrace.Span) {
+		first := e.spans[span.SpanID()]
+		calls, repeated := span.Attributes().Get("callbraid.repeated.calls")
+		if !repeated {
+			assert.Equal(t, contents(t, first), contents(t, span))
+			add(got, span, 1, took(span))
+			return
+		}
+		number := func(name string) int64 {
+			v, _ := span.Attributes().Get("callbraid.repeated." + name)
+			return v.Int()
+		}
+		least, total := number("least"), number("total")
+		e.longest[span.SpanID()] = number("greatest")
+		assert.GreaterOrEqual(t, calls.Int(), int64(2))
+		assert.True(t, 0 < least && least <= took(first) && took(first) <= number("greatest") && number("greatest") < total && total <= took(span))
+		add(got, span, calls.Int(), total)
+		assert.Equal(t, resource, e.resources[span.SpanID()])
+		span.SetEndTimestamp(first.EndTimestamp())
+		span.Attributes().RemoveIf(func(key string, _ pcommon.Value) bool { return strings.HasPrefix(key, "callbraid.repeated.") })
+		assert.Equal(t, contents(t, first), contents(t, span))
+	})
+	assert.Equal(t, want, got)
+	assert.NotEmpty(t, e.longest)
 }
 
 // contents are all fields of a span except its tracestate.

@@ -69,6 +69,7 @@ func BenchmarkInterval(b *testing.B) {
 		longest = max(longest, time.Since(began))
 		c.send()
 	}
+	b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/interval")
 	b.ReportMetric(float64(longest.Microseconds())/1000, "ms-longest-take")
 	c.shut()
 }

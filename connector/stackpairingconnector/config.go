@@ -23,6 +23,8 @@ type Config struct {
 	engine.PairingConfig `mapstructure:",squash"`
 	// Keep selects traces. Without it all traces are kept.
 	Keep configoptional.Optional[KeepConfig] `mapstructure:"keep"`
+	// FoldRepeated makes one span of repeated short calls.
+	FoldRepeated FoldConfig `mapstructure:"fold_repeated"`
 	// Metrics configures the sums by function.
 	Metrics MetricsConfig `mapstructure:"metrics"`
 	// Profiles configures the sums by call path.
@@ -59,10 +61,16 @@ type FunctionConfig struct {
 	SlowerThan time.Duration `mapstructure:"slower_than"`
 }
 
+// FoldConfig makes one span of repeated calls of one function by one caller.
+type FoldConfig struct {
+	// ShorterThan is the time that such a call is below; 0: every call has a span.
+	ShorterThan time.Duration `mapstructure:"shorter_than"`
+}
+
 // MetricsConfig configures the sums by function.
 type MetricsConfig struct {
-	// MaxFunctions is the number of functions of all programs together. Further ones are counted
-	// under otel.metric.overflow of their program.
+	// MaxFunctions is the number of functions of all programs together. A program has at most half of
+	// those that all others leave. Further ones are counted under otel.metric.overflow of their program.
 	MaxFunctions int `mapstructure:"max_functions"`
 	// Expiration is the time for which the last points of an ended program are sent again. 0: once.
 	Expiration time.Duration `mapstructure:"expiration"`
@@ -72,8 +80,8 @@ type MetricsConfig struct {
 type ProfilesConfig struct {
 	// ByThread: each thread has call paths of its own.
 	ByThread bool `mapstructure:"by_thread"`
-	// MaxPaths is the number of call paths of all streams together. Calls of further ones are
-	// counted under one path.
+	// MaxPaths is the number of call paths of all streams together. A stream has at most half of those
+	// that all others leave. Calls of further ones are counted under one path.
 	MaxPaths int `mapstructure:"max_paths"`
 }
 
@@ -104,7 +112,7 @@ func createDefaultConfig() component.Config {
 	pairing := engine.DefaultConfig()
 	return &Config{
 		PairingConfig:   pairing.PairingConfig,
-		Keep:            configoptional.Default(KeepConfig{Functions: []FunctionConfig{}, DecideAfter: time.Minute}),
+		Keep:            configoptional.Default(defaultKeep()),
 		Metrics:         MetricsConfig{MaxFunctions: 20_000, Expiration: 5 * time.Minute},
 		Profiles:        ProfilesConfig{MaxPaths: 500_000},
 		Interval:        10 * time.Second,
@@ -113,12 +121,28 @@ func createDefaultConfig() component.Config {
 	}
 }
 
+func defaultKeep() KeepConfig {
+	return KeepConfig{Functions: []FunctionConfig{}, DecideAfter: time.Minute}
+}
+
+// keptTraces is the selection of traces, or nil if all spans are sent when their calls end. Repeated calls
+// need one, because their span waits for the last one.
+func (c *Config) keptTraces() *KeepConfig {
+	if keep := c.Keep.Get(); keep != nil || c.FoldRepeated.ShorterThan == 0 {
+		return keep
+	}
+	keep := defaultKeep()
+	keep.Ratio = 1
+	return &keep
+}
+
 var _ confmap.Validator = (*Config)(nil)
 
 // Validate reports all settings with impossible values.
 func (c *Config) Validate() error {
 	errs := []error{
 		c.engine().Validate(),
+		setting.Within("fold_repeated.shorter_than", c.FoldRepeated.ShorterThan, 0, 24*time.Hour),
 		setting.Between("metrics.max_functions", c.Metrics.MaxFunctions, 1, 10_000_000),
 		setting.Within("metrics.expiration", c.Metrics.Expiration, 0, 1000*time.Hour),
 		setting.Between("profiles.max_paths", c.Profiles.MaxPaths, 1, 100_000_000),

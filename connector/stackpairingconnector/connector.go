@@ -37,6 +37,8 @@ type pairer struct {
 	telemetry *metadata.TelemetryBuilder
 	// forget removes it from the shared ones.
 	forget func()
+	// warnPaired warns once of a stack_pairing in front of the connector.
+	warnPaired func()
 
 	// The outputs. traces is nil without a pipeline of them.
 	traces   consumer.Traces
@@ -67,6 +69,9 @@ func newPairer(set connector.Settings, cfg *Config, forget func()) (*pairer, err
 		return nil, err
 	}
 	p := &pairer{cfg: cfg, set: set, telemetry: telemetry, forget: forget, sent: time.Now()}
+	p.warnPaired = sync.OnceFunc(func() {
+		set.Logger.Warn("Another stack_pairing in front of this connector has made spans of calls, so this connector counts none of them. Remove it from the pipeline")
+	})
 	p.metrics.dropped = p.dropped(telemetry.ConnectorStackPairingDroppedPoints, "Dropped points of metrics", "points")
 	p.profiles.dropped = p.dropped(telemetry.ConnectorStackPairingDroppedSamples, "Dropped samples of profiles", "samples")
 	// Only the messages of one interval of metrics wait.
@@ -116,8 +121,8 @@ func (p *pairer) startEngine(ctx context.Context, host component.Host) error {
 	if p.traces == nil {
 		set.Next = &ignored{p.telemetry}
 		set.SumsOnly = true
-	} else if p.cfg.Keep.HasValue() {
-		set.Keep, set.Selection = p.cfg.keep(), selectionInstruments(p.telemetry)
+	} else if keep := p.cfg.keptTraces(); keep != nil {
+		set.Keep, set.Selection = p.cfg.keep(keep), selectionInstruments(p.telemetry)
 	}
 	var err error
 	if p.engine, err = engine.New(set, p.cfg.engine()); err != nil {
@@ -126,7 +131,8 @@ func (p *pairer) startEngine(ctx context.Context, host component.Host) error {
 	return p.engine.Start(ctx, host)
 }
 
-// shutdown ends all streams. It delivers their spans and sums until the shutdown timeout.
+// shutdown ends all streams. It delivers their spans and sums until the shutdown timeout. The engine comes
+// first: the sender may be in a component that does not return.
 func (p *pairer) shutdown(ctx context.Context) (err error) {
 	p.stopping.Do(func() {
 		p.forget()
@@ -170,11 +176,11 @@ func (i *ignored) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 }
 
 // keep returns the criteria of pairing.
-func (c *Config) keep() *pairing.Keep {
-	k := c.Keep.Get()
+func (c *Config) keep(k *KeepConfig) *pairing.Keep {
 	keep := &pairing.Keep{
 		SlowerThan: k.SlowerThan.Nanoseconds(), Errors: k.Errors, Threshold: k.threshold(),
-		DecideAfter: k.DecideAfter, MaxBytes: int64(c.Limits.MaxUndecidedMiB) << 20,
+		FoldShorterThan: c.FoldRepeated.ShorterThan.Nanoseconds(),
+		DecideAfter:     k.DecideAfter, MaxBytes: int64(c.Limits.MaxUndecidedMiB) << 20,
 	}
 	if k.MaxSpansPerSecond > 0 {
 		start := time.Now()

@@ -20,6 +20,7 @@ func selectionInstruments(b *metadata.TelemetryBuilder) *engine.SelectionInstrum
 		Traces:         b.ConnectorStackPairingDecidedTraces,
 		Calls:          b.ConnectorStackPairingDecidedCalls,
 		LimitedCalls:   b.ConnectorStackPairingLimitedCalls,
+		RepeatedCalls:  b.ConnectorStackPairingRepeatedCalls,
 		EarlyDecisions: b.ConnectorStackPairingEarlyDecisions,
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,18 +24,24 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/consumer/consumererror/xconsumererror"
 	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor/processortest"
+	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/connector/stackpairingconnector/internal/metadata"
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/engine"
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/componentkit/budget/budgettest"
 	"github.com/callbraid/callbraid/internal/testkit/heapsize"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 )
 
 var (
@@ -142,6 +149,7 @@ type bench struct {
 	inputs    []consumer.Traces
 	pairer    *pairer
 	telemetry *componenttest.Telemetry
+	logs      *observer.ObservedLogs
 	shut      func()
 }
 
@@ -157,6 +165,9 @@ func newBenchIn(t testing.TB, host component.Host, cfg *Config, to outputs) *ben
 	require.NoError(t, cfg.Validate())
 	f, set := NewFactory().(xconnector.Factory), connectortest.NewNopSettings(metadata.Type)
 	set.TelemetrySettings = b.telemetry.NewTelemetrySettings()
+	var core zapcore.Core
+	core, b.logs = observer.New(zap.WarnLevel)
+	set.Logger = zap.New(core)
 	var all []*input
 	if to.profiles != nil {
 		i, err := f.CreateTracesToProfiles(t.Context(), set, cfg, to.profiles)
@@ -249,6 +260,25 @@ func TestAHandOverToThreePipelinesCountsOnce(t *testing.T) {
 	b.shut()
 }
 
+// The processor leaves the connector spans, and nothing to count.
+func TestAProcessorInFrontOfTheConnectorIsLoggedOnce(t *testing.T) {
+	const line = "Remove it from the pipeline"
+	to := allOutputs()
+	b := newBench(t, patient(), to)
+	b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
+	assert.Zero(t, b.logs.FilterMessageSnippet(line).Len())
+	f := stackpairingprocessor.NewFactory()
+	processor, err := f.CreateTraces(t.Context(), processortest.NewNopSettings(f.Type()), f.CreateDefaultConfig(), b.inputs[2])
+	require.NoError(t, err)
+	for n := range uint64(3) {
+		require.NoError(t, processor.ConsumeTraces(t.Context(), whole(t, 2, "shop", "f", 2*n, 1, false)))
+	}
+	assert.Equal(t, 4, to.traces.spans)
+	assert.Equal(t, 1, b.logs.FilterMessageSnippet(line).Len())
+	require.NoError(t, processor.Shutdown(t.Context()))
+	b.shut()
+}
+
 // The Collector marks data as read-only that it gives to several components. Only the input to traces
 // receives data that the components behind it may change.
 func TestSpansThatAreNoBatchesPassByTheInputToTraces(t *testing.T) {
@@ -314,6 +344,33 @@ func TestAStreamWithANewResourceDecidesItsTraces(t *testing.T) {
 	assert.Equal(t, 1, traces.spans)
 	b.shut()
 	assert.Equal(t, 3, traces.spans)
+}
+
+// A receiver reports on its agent in attributes of the scope, also while a trace goes on.
+func TestAStreamWithANewAttributeOfItsScopeDecidesNothing(t *testing.T) {
+	to := allOutputs()
+	b := newBench(t, keeping(patient(), KeepConfig{Ratio: 1}), to)
+	report := func(missing int64, td ptrace.Traces) {
+		td.ResourceSpans().At(0).ScopeSpans().At(0).Scope().Attributes().PutInt("callbraid.missing.classes", missing)
+		b.handOver(td)
+	}
+	main := &program{id: callevent.StreamID{0: 1, 8: 1, 15: 1}, service: "shop", events: []event{
+		{kind: callevent.KindEnter, function: &callevent.Function{Qualified: "main", Display: "main"}},
+	}}
+	report(0, main.handOvers(t, delivery{packers: 1, batch: 1}, rand.New(rand.NewPCG(1, 1)))[0])
+	report(0, whole(t, 1, "shop", "f", 1, 1, false))
+	report(1, whole(t, 1, "shop", "f", 3, 1, false))
+	assert.Zero(t, to.traces.spans)
+	b.send()
+	assert.Equal(t, []map[string]int64{{"f": 2}}, to.metrics.calls())
+	assert.EqualValues(t, 2, samples(to.profiles.profiles))
+	report(1, whole(t, 1, "shop", "f", 5, 1, true))
+	require.Len(t, to.traces.traces, 1)
+	assert.Equal(t, 4, to.traces.spans)
+	missing, _ := to.traces.traces[0].ResourceSpans().At(0).ScopeSpans().At(0).Scope().Attributes().Get("callbraid.missing.classes")
+	assert.EqualValues(t, 1, missing.Int(), "the last report")
+	assert.Zero(t, b.sum("early_decisions"))
+	b.shut()
 }
 
 // One refusal does not lose the last points of a stream.
@@ -572,6 +629,49 @@ func TestAnOutputThatBlocksLeavesTimeForTheOthers(t *testing.T) {
 	}
 }
 
+// A backend of traces that is away for some time costs no numbers.
+func TestMetricsAndProfilesGoOnWhileTracesAreRefused(t *testing.T) {
+	to := allOutputs()
+	b := newBench(t, patient(), to)
+	to.traces.answerWith(func(context.Context) error { return errFull })
+	for n := range uint64(10) {
+		b.handOver(whole(t, 1, "shop", "f", 2*n, 1, false))
+		b.send()
+	}
+	assert.EqualValues(t, 10, to.metrics.calls()[9]["f"])
+	assert.EqualValues(t, 10, samples(to.profiles.profiles))
+	assert.EqualValues(t, 10, b.sum("held_spans"))
+	assert.Zero(t, b.sum("refused_calls"))
+	to.traces.answerWith(nil)
+	require.Eventually(t, func() bool {
+		to.traces.mu.Lock()
+		defer to.traces.mu.Unlock()
+		return to.traces.spans == 10
+	}, time.Minute, 10*time.Millisecond, "the timers deliver held spans")
+	b.shut()
+}
+
+func TestTheLastSumsOfAStreamDoNotWaitForItsSpans(t *testing.T) {
+	to := allOutputs()
+	b := newBench(t, patient(), to)
+	blocked, goOn := make(chan struct{}), make(chan struct{})
+	to.traces.answerWith(func(context.Context) error {
+		close(blocked)
+		<-goOn
+		return nil
+	})
+	var group sync.WaitGroup
+	last := whole(t, 1, "shop", "f", 0, 3, true)
+	group.Go(func() { assert.NoError(t, b.inputs[2].ConsumeTraces(context.Background(), last)) })
+	<-blocked
+	b.send()
+	assert.Equal(t, []map[string]int64{{"f": 3}}, to.metrics.calls())
+	assert.EqualValues(t, 3, samples(to.profiles.profiles))
+	close(goOn)
+	group.Wait()
+	b.shut()
+}
+
 // A step that finishes many calls delivers under the lock of its shard.
 func TestBlockedTracesDelayNeitherTheOtherStreamsNorTheShutdown(t *testing.T) {
 	to := outputs{traces: newOutput(), metrics: newOutput()}
@@ -592,7 +692,9 @@ func TestBlockedTracesDelayNeitherTheOtherStreamsNorTheShutdown(t *testing.T) {
 				_ = i.ConsumeTraces(context.Background(), td)
 			}
 		})
-		<-blocked
+		if i == 0 {
+			<-blocked
+		}
 	}
 	require.Eventually(t, func() bool {
 		to.metrics.mu.Lock()
@@ -607,6 +709,76 @@ func TestBlockedTracesDelayNeitherTheOtherStreamsNorTheShutdown(t *testing.T) {
 	assert.EqualValues(t, 5_001, b.sum("dropped_spans", "shutdown"))
 	all := to.metrics.calls()
 	assert.EqualValues(t, 5_000, all[len(all)-1]["f1"])
+}
+
+// A message is made while the sums are locked, and sent after that.
+func TestTheEndOfAStreamDoesNotWaitForADelivery(t *testing.T) {
+	for _, which := range []string{"metrics", "profiles"} {
+		t.Run(which, func(t *testing.T) {
+			to := allOutputs()
+			b := newBench(t, patient(), to)
+			b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
+			blocked, goOn, sent := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			var once sync.Once
+			map[string]*output{"metrics": to.metrics, "profiles": to.profiles}[which].answerWith(func(context.Context) error {
+				once.Do(func() { close(blocked) })
+				<-goOn
+				return nil
+			})
+			go func() {
+				defer close(sent)
+				b.send()
+			}()
+			<-blocked
+			ended := make(chan struct{})
+			last := whole(t, 1, "shop", "f", 2, 1, true)
+			go func() {
+				defer close(ended)
+				b.handOver(last)
+			}()
+			select {
+			case <-ended:
+			case <-time.After(time.Minute):
+				t.Error("the end of a stream waits for a delivery")
+			}
+			close(goOn)
+			<-sent
+			<-ended
+			b.shut()
+			assert.EqualValues(t, 2, samples(to.profiles.profiles))
+		})
+	}
+}
+
+// The sender may be inside a component that does not return. The spans of open calls are delivered first.
+func TestAShutdownDeliversSpansBeforeItWaitsForTheSender(t *testing.T) {
+	to := outputs{traces: newOutput(), metrics: newOutput()}
+	cfg := patient()
+	cfg.Interval = 100 * time.Millisecond
+	b := newBench(t, cfg, to)
+	b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
+	blocked, delivered := make(chan struct{}), make(chan struct{})
+	var once, twice sync.Once
+	to.metrics.answerWith(func(context.Context) error {
+		once.Do(func() { close(blocked) })
+		select {
+		case <-delivered:
+		case <-time.After(time.Minute):
+			t.Error("the shutdown waits for the sender first")
+		}
+		return nil
+	})
+	<-blocked
+	main := &program{id: callevent.StreamID{0: 2, 8: 2, 15: 1}, service: "shop", events: []event{
+		{kind: callevent.KindEnter, function: &callevent.Function{Qualified: "main", Display: "main"}},
+	}}
+	b.handOver(main.handOvers(t, delivery{packers: 1, batch: 1}, rand.New(rand.NewPCG(1, 1)))[0])
+	to.traces.answerWith(func(context.Context) error {
+		twice.Do(func() { close(delivered) })
+		return nil
+	})
+	b.shut()
+	assert.Equal(t, 2, to.traces.spans)
 }
 
 func TestTheMemoryBudgetCountsSumsUntilTheyAreSent(t *testing.T) {
@@ -627,15 +799,37 @@ func TestTheMemoryBudgetCountsSumsUntilTheyAreSent(t *testing.T) {
 	assert.Zero(t, all.Used())
 }
 
-// A reload makes another instance with the same ID and another configuration.
-func TestAReloadBeginsAgain(t *testing.T) {
-	for range 2 {
-		metrics := newOutput()
-		b := newBench(t, patient(), outputs{metrics: metrics})
-		b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
+// A reload makes another instance with the same ID and another configuration. Nothing that the former one
+// accepted is lost, and the new one counts from 0, from a later time on.
+func TestAReloadLosesNoCall(t *testing.T) {
+	var lastStart pcommon.Timestamp
+	for _, interval := range []time.Duration{time.Hour, 2 * time.Hour} {
+		to := allOutputs()
+		cfg := keeping(patient(), KeepConfig{Functions: []FunctionConfig{{Name: "main"}}})
+		cfg.Interval = interval
+		b := newBench(t, cfg, to)
+		main := &program{id: callevent.StreamID{0: 1, 8: 1, 15: 1}, service: "shop", events: []event{
+			{kind: callevent.KindEnter, function: &callevent.Function{Qualified: "main", Display: "main"}},
+		}}
+		b.handOver(main.handOvers(t, delivery{packers: 1, batch: 1}, rand.New(rand.NewPCG(1, 1)))[0])
+		b.handOver(whole(t, 1, "shop", "f", 1, 3, false))
+		b.send()
+		b.handOver(whole(t, 1, "shop", "f", 7, 2, false))
+		assert.Zero(t, to.traces.spans, "undecided")
 		b.shut()
-		assert.Equal(t, []map[string]int64{{"f": 1}}, metrics.calls())
-		require.Error(t, b.inputs[0].ConsumeTraces(t.Context(), whole(t, 1, "shop", "f", 2, 1, false)))
+		require.Error(t, b.inputs[2].ConsumeTraces(t.Context(), whole(t, 1, "shop", "f", 11, 1, false)))
+
+		assert.Equal(t, 6, to.traces.spans, "main keeps its trace")
+		assert.Equal(t, []map[string]int64{{"f": 3}, {"f": 5, "main": 1}}, to.metrics.calls())
+		assert.EqualValues(t, 3, samples(to.profiles.profiles[:1]))
+		assert.EqualValues(t, 3, samples(to.profiles.profiles[1:]), "the growth since then")
+		for _, md := range to.metrics.metrics {
+			point := md.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().At(0)
+			assert.Greater(t, point.StartTimestamp(), lastStart)
+			assert.Greater(t, point.Timestamp(), point.StartTimestamp())
+		}
+		last := to.metrics.metrics[1].ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().At(0)
+		lastStart = last.Timestamp()
 	}
 }
 
@@ -656,6 +850,50 @@ func TestTheIntervalSendsByItself(t *testing.T) {
 	assert.EqualValues(t, 50, samples(to.profiles.profiles))
 }
 
+// Streams never wait while a message is made: their last sums wait for it instead.
+func TestTheEndOfAStreamDoesNotWaitForAMessage(t *testing.T) {
+	to := outputs{metrics: newOutput(), profiles: newOutput()}
+	b := newBench(t, patient(), to)
+	b.pairer.sums.mu.Lock()
+	for stream := range byte(20) {
+		b.handOver(whole(t, stream, "shop", "f", 0, 1, true))
+	}
+	b.pairer.sums.unlock()
+	b.send()
+	assert.Equal(t, []map[string]int64{{"f": 20}}, to.metrics.calls())
+	assert.EqualValues(t, 20, samples(to.profiles.profiles))
+	b.send()
+	assert.Equal(t, map[string]int64{"f": -1}, to.metrics.calls()[1], "all streams ended")
+	b.shut()
+}
+
+// Beyond a number they wait with their streams, so that they need little memory.
+func TestManyStreamsThatEndWaitForAMessage(t *testing.T) {
+	s := newSums(patient(), true, true, noop.Int64UpDownCounter{})
+	from := &engine.Source{Resource: pcommon.NewResource(), Scope: pcommon.NewInstrumentationScope()}
+	s.mu.Lock()
+	for range mostArrivals {
+		s.Begin().Add(oneCall(), from)
+	}
+	var group sync.WaitGroup
+	var waited atomic.Bool
+	group.Go(func() {
+		s.Begin().Add(oneCall(), from)
+		waited.Store(true)
+	})
+	require.Eventually(t, func() bool {
+		s.arrivalsMu.Lock()
+		defer s.arrivalsMu.Unlock()
+		return len(s.arrivals) > mostArrivals
+	}, time.Minute, time.Millisecond)
+	assert.False(t, waited.Load())
+	s.unlock()
+	group.Wait()
+	assert.False(t, s.hasArrivals())
+	assert.EqualValues(t, mostArrivals+1, s.takeMetrics(time.Now(), s.swapExemplars()).
+		ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().At(0).Sum().DataPoints().At(0).IntValue())
+}
+
 // Streams never wait while a message is made: their exemplars need no lock of the sums.
 func TestKeptCallsDoNotWaitForAMessage(t *testing.T) {
 	to := outputs{traces: newOutput(), metrics: newOutput()}
@@ -672,6 +910,37 @@ func TestKeptCallsDoNotWaitForAMessage(t *testing.T) {
 		}
 	}
 	b.shut()
+}
+
+// Without keep all traces are kept, and repeated calls share a span. A trace has room for 20,000 calls.
+func TestRepeatedCallsShareASpan(t *testing.T) {
+	to := allOutputs()
+	cfg := patient()
+	cfg.FoldRepeated.ShorterThan = time.Second
+	require.NoError(t, cfg.Validate())
+	b := newBench(t, cfg, to)
+	p := &program{id: callevent.StreamID{15: 1}, service: "shop"}
+	happen := func(kind callevent.Kind, function string) {
+		at := uint64(len(p.events))
+		f := &callevent.Function{Qualified: function, Display: function}
+		p.events = append(p.events, event{kind: kind, sequence: at, time: int64(at), function: f})
+	}
+	happen(callevent.KindEnter, "main")
+	for range 40_000 {
+		happen(callevent.KindEnter, "f")
+		happen(callevent.KindExit, "f")
+	}
+	happen(callevent.KindExit, "main")
+	for _, td := range p.handOvers(t, delivery{packers: 1, batch: 1 << 14}, rand.New(rand.NewPCG(1, 1))) {
+		b.handOver(td)
+	}
+	b.shut()
+	// One in the trace, and one in each of two continuations.
+	assert.Equal(t, 4, to.traces.spans)
+	assert.EqualValues(t, 40_000-3, b.sum("repeated_calls"))
+	assert.EqualValues(t, 40_001, b.sum("decided_calls", "ratio"))
+	cfg.FoldRepeated.ShorterThan = -1
+	require.ErrorContains(t, cfg.Validate(), "fold_repeated.shorter_than")
 }
 
 // Everything that only the connector counts. Package engine tests the same counters as the processor's.
@@ -703,9 +972,7 @@ func TestTheOwnMetricsOfTheOutputs(t *testing.T) {
 func TestCallsWithoutRoomAreCountedAndLogged(t *testing.T) {
 	cfg := patient()
 	cfg.Metrics.MaxFunctions, cfg.Profiles.MaxPaths = 1, 1
-	core, logs := observer.New(zap.WarnLevel)
 	b := newBench(t, cfg, allOutputs())
-	b.pairer.sums.folded = folded(b.pairer.telemetry.ConnectorStackPairingFoldedCalls, zap.New(core))
 	b.handOver(whole(t, 1, "shop", "f", 0, 3, false))
 	b.handOver(whole(t, 1, "shop", "g", 6, 4, false))
 	b.send()
@@ -716,8 +983,8 @@ func TestCallsWithoutRoomAreCountedAndLogged(t *testing.T) {
 	assert.EqualValues(t, 9, b.sum("folded_calls", "max_functions"))
 	assert.EqualValues(t, 9, b.sum("folded_calls", "max_paths"))
 	assert.Zero(t, b.sum("folded_calls", "max_sums_mib"))
-	assert.Equal(t, 1, logs.FilterMessageSnippet("raise metrics.max_functions").Len(), "one line in a burst")
-	assert.Equal(t, 1, logs.FilterMessageSnippet("raise profiles.max_paths").Len())
+	assert.Equal(t, 1, b.logs.FilterMessageSnippet("raise metrics.max_functions").Len(), "one line in a burst")
+	assert.Equal(t, 1, b.logs.FilterMessageSnippet("raise profiles.max_paths").Len())
 	b.shut()
 }
 

@@ -41,7 +41,7 @@ func firsts(t *testing.T, heading string) (cells []string) {
 
 func TestTheReadmesConfigurationsAreValid(t *testing.T) {
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(readme(t), -1)
-	require.Len(t, blocks, 3, "one for each output")
+	require.Len(t, blocks, 4, "one for each output, and one for repeated calls")
 	for _, block := range blocks {
 		retrieved, err := confmap.NewRetrievedFromYAML([]byte(block[1]))
 		require.NoError(t, err)

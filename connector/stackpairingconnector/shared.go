@@ -13,6 +13,8 @@ import (
 	"go.opentelemetry.io/collector/connector"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/call/pairingmark"
 )
 
 // shared has the pairers of a factory that are not shut down: one for each configuration. If the
@@ -83,6 +85,9 @@ func (i *input) Shutdown(ctx context.Context) error { return i.pairer.shutdown(c
 func (i *input) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 	if i != i.pairer.passing {
 		return nil
+	}
+	if pairingmark.IsPaired(ctx) {
+		i.pairer.warnPaired()
 	}
 	return i.pairer.engine.ConsumeTraces(ctx, td)
 }

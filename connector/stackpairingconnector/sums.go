@@ -27,7 +27,7 @@ import (
 type sums struct {
 	now func() time.Time
 
-	// mu guards the sums. It is held while a message is made of them.
+	// mu guards the sums. It is held while a message is made of them, so no stream waits for it: see arrive.
 	mu sync.Mutex
 	// metrics is nil without a metrics pipeline, and growth without a profiles pipeline.
 	metrics         *functionmetrics.Metrics
@@ -36,6 +36,10 @@ type sums struct {
 	profileSettings pathprofiles.Settings
 	// summed is their memory.
 	summed int
+
+	// arrivalsMu guards arrivals. It is locked after mu.
+	arrivalsMu sync.Mutex
+	arrivals   []arrival
 
 	// exemplarsMu guards exemplars and their memory, so that no stream waits for a message.
 	exemplarsMu   sync.Mutex
@@ -86,8 +90,8 @@ func newID() (id [16]byte) {
 }
 
 // Begin begins the sums of a stream.
-func (s *sums) Begin(source engine.Source) engine.SourceSums {
-	of := &streamSums{sums: s, source: source, start: pcommon.NewTimestampFromTime(s.now())}
+func (s *sums) Begin() engine.SourceSums {
+	of := &streamSums{sums: s, start: pcommon.NewTimestampFromTime(s.now())}
 	if s.metrics != nil {
 		of.series = s.metrics.NewStream()
 	}
@@ -124,9 +128,69 @@ func (s *sums) setBytes(of *int, bytes int) {
 // hold changes the memory of messages that wait.
 func (s *sums) hold(change int) { s.setBytes(&s.held, s.held+change) }
 
+// arrival is an increment of a stream, or its end.
+type arrival struct {
+	of     *streamSums
+	isEnd  bool
+	source *engine.Source
+	callsum.Increment
+}
+
+// mostArrivals is the number of arrivals that wait while a message is made. Further ones wait with their streams.
+const mostArrivals = 64
+
+// arrive adds an arrival to the sums, now or when a message is made. The code that has locked mu adds it then.
+func (s *sums) arrive(a arrival) {
+	s.arrivalsMu.Lock()
+	s.arrivals = append(s.arrivals, a)
+	isFull := len(s.arrivals) > mostArrivals
+	s.arrivalsMu.Unlock()
+	if isFull {
+		s.mu.Lock()
+	} else if !s.mu.TryLock() {
+		return
+	}
+	s.unlock()
+}
+
+// lock locks mu, and adds all arrivals to the sums.
+func (s *sums) lock() {
+	s.mu.Lock()
+	s.addArrivals()
+}
+
+// unlock unlocks mu. No arrival stays behind: one that finds mu locked is in arrivals before the last look at them.
+func (s *sums) unlock() {
+	for {
+		s.addArrivals()
+		s.mu.Unlock()
+		if !s.hasArrivals() || !s.mu.TryLock() {
+			return
+		}
+	}
+}
+
+func (s *sums) hasArrivals() bool {
+	s.arrivalsMu.Lock()
+	defer s.arrivalsMu.Unlock()
+	return len(s.arrivals) > 0
+}
+
+// addArrivals adds all arrivals to the sums. The caller holds mu.
+func (s *sums) addArrivals() {
+	s.arrivalsMu.Lock()
+	arrivals := s.arrivals
+	s.arrivals = nil
+	s.arrivalsMu.Unlock()
+	for i := range arrivals {
+		arrivals[i].of.add(&arrivals[i])
+	}
+	s.measure()
+}
+
 // release takes all memory off the account, after the last message.
 func (s *sums) release() {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	s.setBytes(&s.summed, 0)
 	s.exemplarsMu.Lock()
@@ -134,61 +198,73 @@ func (s *sums) release() {
 	s.setBytes(&s.exemplarBytes, 0)
 }
 
-// streamSums are the sums of a stream with one source. The engine makes one call of Add and End at
+// streamSums are the sums of a stream with one resource. The engine makes one call of Add and End at
 // a time.
 type streamSums struct {
-	sums   *sums
-	source engine.Source
-	start  pcommon.Timestamp
+	sums  *sums
+	start pcommon.Timestamp
 	// ended: End was called. The increment of a step that took longer can follow.
 	ended bool
-	// origin is nil before the first increment. series does not change. It is nil without metrics.
+	// source is that of the last increment, and origin the same for profiles. Both are nil before the first one.
+	source *engine.Source
 	origin *origin.Origin
+	// series does not change. It is nil without metrics.
 	series *functionmetrics.Stream
 }
 
-// open opens the series. The engine begins the sums of a stream while others wait, so that
-// happens at the first increment. After the end each increment opens them again. They may be
-// forgotten by then, and new series must not begin before their end.
-func (s *streamSums) open() {
-	from, start := &s.source, s.start
-	if s.origin == nil {
-		s.origin = origin.New(from.Resource, from.ResourceSchemaURL, from.Scope, from.ScopeSchemaURL)
-	} else if s.ended {
+// open opens the series for an increment of a source. The engine begins the sums of a stream while
+// others wait, so that happens at the first increment. After the end each increment opens them
+// again. They may be forgotten by then, and new series must not begin before their end.
+func (s *streamSums) open(from *engine.Source) {
+	start, isOpen := s.start, s.source != nil && !s.ended
+	if s.source != nil {
 		start = pcommon.NewTimestampFromTime(s.sums.now())
-	} else {
-		return
 	}
-	if s.series != nil {
+	if s.source != from {
+		s.source, s.origin = from, origin.New(from.Resource, from.ResourceSchemaURL, from.Scope, from.ScopeSchemaURL)
+	}
+	if s.series != nil && !isOpen {
 		s.series.Open(metricsOrigin(from), start)
 	}
 }
 
-// metricsOrigin returns the origin of metrics, without attributes of the scope. They report on the agent,
-// and change while the program runs. Each change would begin new series in Prometheus.
+// metricsOrigin returns the origin of metrics, without attributes and schema of the scope. The attributes report
+// on the agent, and change while the program runs. Each change would begin new series in Prometheus. The schema
+// is not sent, so two of them must not make two series of one name.
 func metricsOrigin(from *engine.Source) *origin.Origin {
 	scope := pcommon.NewInstrumentationScope()
 	scope.SetName(from.Scope.Name())
 	scope.SetVersion(from.Scope.Version())
-	return origin.New(from.Resource, from.ResourceSchemaURL, scope, from.ScopeSchemaURL)
+	return origin.New(from.Resource, from.ResourceSchemaURL, scope, "")
 }
 
 // Add adds an increment.
-func (s *streamSums) Add(inc *callsum.Increment) {
-	all := s.sums
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	s.open()
+func (s *streamSums) Add(inc *callsum.Increment, from *engine.Source) {
+	s.sums.arrive(arrival{of: s, source: from, Increment: *inc})
+}
+
+// End ends the sums of the stream.
+func (s *streamSums) End() { s.sums.arrive(arrival{of: s, isEnd: true}) }
+
+// add adds an arrival to the sums. The caller holds their mu.
+func (s *streamSums) add(a *arrival) {
+	if a.isEnd {
+		s.ended = true
+		if s.series != nil && s.source != nil {
+			s.series.End()
+		}
+		return
+	}
+	s.open(a.source)
 	if s.series != nil {
-		s.series.Add(inc)
+		s.series.Add(&a.Increment)
 		if s.ended {
 			s.series.End()
 		}
 	}
-	if all.growth != nil {
-		all.growth.Add(s.origin, inc)
+	if s.sums.growth != nil {
+		s.sums.growth.Add(s.origin, &a.Increment)
 	}
-	all.measure()
 }
 
 // mostExemplars is the number of calls of a hand-over that can become exemplars: the last ones.
@@ -196,18 +272,22 @@ const mostExemplars = 256
 
 // Kept makes exemplars of calls that become spans. The lock of a shard may be held meanwhile, so it
 // never takes the one that is held while a message is made.
-func (s *streamSums) Kept(calls []pairing.Call, id *engine.Identity) {
+func (s *streamSums) Kept(out *pairing.Output, id *engine.Identity) {
 	all := s.sums
 	if all.metrics == nil {
 		return
 	}
 	all.exemplarsMu.Lock()
 	defer all.exemplarsMu.Unlock()
-	for i := max(0, len(calls)-mostExemplars); i < len(calls); i++ {
-		c := &calls[i]
+	for i := max(0, len(out.Calls)-mostExemplars); i < len(out.Calls); i++ {
+		c := &out.Calls[i]
 		exemplar := functionmetrics.Exemplar{
 			TraceID: id.TraceID(c.Trace), SpanID: id.SpanID(c.Sequence),
 			Duration: time.Duration(c.End - c.Start), Time: pcommon.Timestamp(c.End),
+		}
+		if of := out.RepeatedOf(c); of != nil {
+			// The span is longer than each of its calls.
+			exemplar.Duration = time.Duration(of.Greatest)
 		}
 		if c.Unwound {
 			all.exemplars.SetError(s.series, c.Function.Qualified, c.ErrorType, exemplar)
@@ -216,17 +296,6 @@ func (s *streamSums) Kept(calls []pairing.Call, id *engine.Identity) {
 		}
 	}
 	all.setBytes(&all.exemplarBytes, all.exemplars.Bytes())
-}
-
-// End ends the sums of the stream.
-func (s *streamSums) End() {
-	s.ended = true
-	if s.series == nil || s.origin == nil {
-		return
-	}
-	s.sums.mu.Lock()
-	defer s.sums.mu.Unlock()
-	s.series.End()
 }
 
 // swapExemplars begins new exemplars, and returns those of the interval that ends.
@@ -244,9 +313,8 @@ func (s *sums) swapExemplars() *functionmetrics.Exemplars {
 
 // takeMetrics returns the points of all series at a time.
 func (s *sums) takeMetrics(now time.Time, exemplars *functionmetrics.Exemplars) pmetric.Metrics {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	defer s.measure()
+	s.lock()
+	defer s.unlock()
 	if s.isHurried.Swap(false) {
 		s.metrics.Hurry()
 	}
@@ -255,10 +323,9 @@ func (s *sums) takeMetrics(now time.Time, exemplars *functionmetrics.Exemplars) 
 
 // takeGrowth returns the growth of call paths since the last call, and begins a new one.
 func (s *sums) takeGrowth() *pathprofiles.Growth {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
 	last := s.growth
 	s.growth = pathprofiles.NewGrowth(s.profileSettings)
-	s.measure()
 	return last
 }

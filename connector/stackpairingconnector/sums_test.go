@@ -20,16 +20,15 @@ import (
 )
 
 func TestAttributesOfTheScopeBeginNoNewSeries(t *testing.T) {
-	s := newSums(createDefaultConfig().(*Config), true, false, noop.Int64UpDownCounter{})
-	for missing := range int64(2) {
-		scope := pcommon.NewInstrumentationScope()
-		scope.SetName("receiver")
-		scope.Attributes().PutInt("callbraid.missing.classes", missing)
-		stream := s.Begin(engine.Source{Resource: pcommon.NewResource(), Scope: scope})
-		stream.Add(&callsum.Increment{
-			Functions: []*callevent.Function{{Qualified: "f"}}, Exceptions: []string{""},
-			ByFunction: []callsum.FunctionSum{{Calls: 1, Sum: 1, Histogram: callsum.Histogram{Counts: []uint64{1}}}},
-		})
+	s := newSums(createDefaultConfig().(*Config), true, true, noop.Int64UpDownCounter{})
+	for _, schemaURL := range []string{"old", "new"} {
+		stream := s.Begin()
+		for missing := range int64(2) {
+			scope := pcommon.NewInstrumentationScope()
+			scope.SetName("receiver")
+			scope.Attributes().PutInt("callbraid.missing.classes", missing)
+			stream.Add(oneCall(), &engine.Source{Resource: pcommon.NewResource(), Scope: scope, ScopeSchemaURL: schemaURL})
+		}
 		stream.End()
 	}
 	md := s.takeMetrics(time.Now(), s.swapExemplars())
@@ -37,29 +36,31 @@ func TestAttributesOfTheScopeBeginNoNewSeries(t *testing.T) {
 	scope := md.ResourceMetrics().At(0).ScopeMetrics().At(0)
 	assert.Equal(t, "receiver", scope.Scope().Name())
 	assert.Zero(t, scope.Scope().Attributes().Len())
-	assert.EqualValues(t, 2, scope.Metrics().At(0).Sum().DataPoints().At(0).IntValue())
+	assert.EqualValues(t, 4, scope.Metrics().At(0).Sum().DataPoints().At(0).IntValue())
+	for pd := range s.takeGrowth().Messages(0, 1) {
+		require.Equal(t, 4, pd.ResourceProfiles().Len(), "profiles have the attributes and the schema of the scope")
+		for i, rp := range pd.ResourceProfiles().All() {
+			value, _ := rp.ScopeProfiles().At(0).Scope().Attributes().Get("callbraid.missing.classes")
+			assert.EqualValues(t, i%2, value.Int())
+		}
+	}
 }
 
 // Two steps of a stream deliver at the same time. The one that ends the stream may be the faster.
 func TestAnIncrementThatFollowsTheEndOfItsStreamEndsItsSeriesToo(t *testing.T) {
-	inc := func() *callsum.Increment {
-		return &callsum.Increment{
-			Functions: []*callevent.Function{{Qualified: "f"}}, Exceptions: []string{""},
-			ByFunction: []callsum.FunctionSum{{Calls: 1, Sum: 1, Histogram: callsum.Histogram{Counts: []uint64{1}}}},
-		}
-	}
+	from := &engine.Source{Resource: pcommon.NewResource(), Scope: pcommon.NewInstrumentationScope()}
 	for name, before := range map[string]func(*sums, engine.SourceSums){
 		"its only one": func(*sums, engine.SourceSums) {},
-		"another one":  func(_ *sums, stream engine.SourceSums) { stream.Add(inc()) },
+		"another one":  func(_ *sums, stream engine.SourceSums) { stream.Add(oneCall(), from) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSums(patient(), true, false, noop.Int64UpDownCounter{})
-			stream := s.Begin(engine.Source{Resource: pcommon.NewResource(), Scope: pcommon.NewInstrumentationScope()})
+			stream := s.Begin()
 			before(s, stream)
 			stream.End()
 			s.takeMetrics(time.Now(), s.swapExemplars())
 			s.takeMetrics(time.Now(), s.swapExemplars())
-			stream.Add(inc())
+			stream.Add(oneCall(), from)
 			md := s.takeMetrics(time.Now(), s.swapExemplars())
 			require.Positive(t, md.DataPointCount())
 			ends := s.takeMetrics(time.Now(), s.swapExemplars())
@@ -71,12 +72,12 @@ func TestAnIncrementThatFollowsTheEndOfItsStreamEndsItsSeriesToo(t *testing.T) {
 	}
 }
 
-// ofResource begins a stream whose resource has so many bytes, which are those of no other number.
-func ofResource(s *sums, number, bytes int) engine.SourceSums {
+// ofResource returns a source whose resource has so many bytes, which are those of no other number.
+func ofResource(number, bytes int) *engine.Source {
 	r := pcommon.NewResource()
 	r.Attributes().PutStr("service.name", strconv.Itoa(number))
 	r.Attributes().PutStr("large", strings.Repeat(string(rune('a'+number%26)), bytes))
-	return s.Begin(engine.Source{Resource: r, Scope: pcommon.NewInstrumentationScope()})
+	return &engine.Source{Resource: r, Scope: pcommon.NewInstrumentationScope()}
 }
 
 // oneCall returns an increment of one call of a function.
@@ -98,8 +99,8 @@ func TestSumsOfManyLargeResourcesStayBelowTheirBound(t *testing.T) {
 	s := newSums(cfg, true, true, noop.Int64UpDownCounter{})
 	most := int64(0)
 	for i := range streams {
-		stream := ofResource(s, i, resource)
-		stream.Add(oneCall())
+		stream := s.Begin()
+		stream.Add(oneCall(), ofResource(i, resource))
 		stream.End()
 		most = max(most, s.Bytes())
 	}
@@ -128,9 +129,9 @@ func TestSumsOfManyLargeResourcesStayBelowTheirBound(t *testing.T) {
 func TestSeriesWithoutStreamsEndIfTheMemoryBudgetDemandsMemory(t *testing.T) {
 	s := newSums(createDefaultConfig().(*Config), true, false, noop.Int64UpDownCounter{})
 	points := func() (n int) { return s.takeMetrics(time.Now(), s.swapExemplars()).DataPointCount() }
-	open, ended := ofResource(s, 0, 1), ofResource(s, 1, 1)
-	open.Add(oneCall())
-	ended.Add(oneCall())
+	open, ended := s.Begin(), s.Begin()
+	open.Add(oneCall(), ofResource(0, 1))
+	ended.Add(oneCall(), ofResource(1, 1))
 	ended.End()
 	require.Equal(t, 4, points())
 	require.Equal(t, 4, points(), "the last points are sent again")
@@ -138,8 +139,8 @@ func TestSeriesWithoutStreamsEndIfTheMemoryBudgetDemandsMemory(t *testing.T) {
 	assert.Equal(t, 4, points(), "the points that end the series")
 	assert.Equal(t, 2, points())
 
-	late := ofResource(s, 2, 1)
-	late.Add(oneCall())
+	late := s.Begin()
+	late.Add(oneCall(), ofResource(2, 1))
 	late.End()
 	s.GiveWay()
 	assert.Equal(t, 4, points(), "the last values")

@@ -22,7 +22,7 @@ import (
 func FuzzTraces(f *testing.F) {
 	keys := []string{
 		attributeService, attributeInstance, attributeFunction, attributeFile, attributeLine,
-		attributeThreadID, attributeThreadName, attributeTruncated, attributeLink,
+		attributeThreadID, attributeThreadName, attributeTruncated, attributeLink, attributeRepeatedCalls, attributeRepeatedTotal,
 	}
 	const resource, span, link = handovers.StepResource, handovers.StepSpan, handovers.StepLink
 	f.Add([]byte{resource, span, 0x01, span, 0x12, span, 0x21, link, 3, resource, span, 4})

@@ -23,6 +23,9 @@ const (
 	attributeThreadName = "thread.name"
 	attributeTruncated  = "callbraid.truncated"
 	attributeLink       = "callbraid.link"
+	// Repeated calls in one span.
+	attributeRepeatedCalls = "callbraid.repeated.calls"
+	attributeRepeatedTotal = "callbraid.repeated.total"
 	// attributeDuplicate marks a second span of the same call.
 	attributeDuplicate = "callbraid.duplicate"
 
@@ -138,6 +141,10 @@ func (g *flameGraph) read(span ptrace.Span, to *calltree.Span) (counts bool) {
 			to.ThreadName = v.Str()
 		case attributeTruncated:
 			to.Truncated = true
+		case attributeRepeatedCalls:
+			to.Calls = uint64(max(0, v.Int()))
+		case attributeRepeatedTotal:
+			to.CallsTime = v.Int()
 		case attributeDuplicate:
 			counts = !v.Bool()
 		}

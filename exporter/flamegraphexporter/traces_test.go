@@ -46,6 +46,14 @@ func TestAttributesOfASpanAreRead(t *testing.T) {
 		}, func(s *calltree.Span) { s.HasThread, s.ThreadName = true, "main" }},
 		{"a thread that is no number", func(s ptrace.Span) { s.Attributes().PutStr(attributeThreadID, "1") }, func(*calltree.Span) {}},
 		{"that its end was not seen", func(s ptrace.Span) { s.Attributes().PutStr(attributeTruncated, "ended") }, func(s *calltree.Span) { s.Truncated = true }},
+		{"repeated calls", func(s ptrace.Span) {
+			s.Attributes().PutInt(attributeRepeatedCalls, 3)
+			s.Attributes().PutInt(attributeRepeatedTotal, 4)
+		}, func(s *calltree.Span) { s.Calls, s.CallsTime = 3, 4 }},
+		{"a number of repeated calls that is none", func(s ptrace.Span) {
+			s.Attributes().PutInt(attributeRepeatedCalls, -3)
+			s.Attributes().PutStr(attributeRepeatedTotal, "4")
+		}, func(*calltree.Span) {}},
 		{"a call from another service, by its kind", func(s ptrace.Span) { s.SetKind(ptrace.SpanKindServer) }, func(s *calltree.Span) { s.Remote = true }},
 		{"a message from another service, by its kind", func(s ptrace.Span) { s.SetKind(ptrace.SpanKindConsumer) }, func(s *calltree.Span) { s.Remote = true }},
 		{"a call to another service", func(s ptrace.Span) { s.SetKind(ptrace.SpanKindClient) }, func(*calltree.Span) {}},

@@ -31,28 +31,34 @@ const (
 // A fixed limit is not enough: far below it there is too much garbage, and near it Go collects
 // without pause. So the limit changes after a collection, with the live memory:
 //
-//  1. It is live memory and half as much garbage.
+//  1. It is live memory, half as much garbage, and the memory that has no objects: stacks, unused
+//     memory between objects, and tables of the runtime.
 //  2. It is at least usual. Below that Go collects garbage as usual.
 //  3. It is at most most. If the user set GOGC it is always most.
 type goLimit struct {
 	usual, most int64
 	// set sets the limit of the runtime, in bytes, and returns the previous one; -1 changes nothing.
 	set func(bytes int64) int64
-	// live returns the live memory at the end of the last collection, in bytes.
-	live func() int64
+	// read returns the memory of objects after the last collection.
+	read func() objectMemory
 
 	mu sync.Mutex
 	// previous is the limit for the end, and current the one that was set last; 0: none is set.
 	previous, current int64
+	// others is the memory without objects, as far as the goals of collections have shown it.
+	others int64
 }
 
-func newGoLimit() *goLimit { return &goLimit{set: debug.SetMemoryLimit, live: liveMemory} }
+// objectMemory is the memory of objects, in bytes: what the last collection left, and the goal at which the next
+// one ends.
+type objectMemory struct{ live, goal int64 }
 
-// liveMemory returns the memory of all objects that the last collection left, in bytes.
-func liveMemory() int64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(sample)
-	return int64(sample[0].Value.Uint64())
+func newGoLimit() *goLimit { return &goLimit{set: debug.SetMemoryLimit, read: readObjectMemory} }
+
+func readObjectMemory() objectMemory {
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/goal:bytes"}}
+	metrics.Read(samples)
+	return objectMemory{live: int64(samples[0].Value.Uint64()), goal: int64(samples[1].Value.Uint64())}
 }
 
 // begin sets a limit below that of a memory_limiter, in bytes, unless there is one already.
@@ -91,13 +97,25 @@ func (l *goLimit) follow() bool {
 	if l.current == 0 {
 		return false
 	}
-	live := l.live()
-	next := min(l.most, max(l.usual, live+live/garbagePart))
+	m := l.read()
+	l.estimateOthers(m)
+	next := min(l.most, max(l.usual, m.live+m.live/garbagePart+l.others))
 	if step := next - l.current; max(step, -step) > l.current/stepPart {
 		l.current = next
 		l.set(next)
 	}
 	return true
+}
+
+// estimateOthers updates the memory without objects. Go's runtime subtracts it from the limit to find its goal. But
+// the goal is at most twice the live memory, by GOGC. Then the limit shows only how much it can be at most.
+// Figures of unused memory would not do: after a collection they contain the places of its garbage.
+func (l *goLimit) estimateOthers(m objectMemory) {
+	most := max(0, l.current-m.goal)
+	if m.goal < 2*m.live {
+		l.others = most
+	}
+	l.others = min(l.others, most)
 }
 
 // collection is an object without references. So Go's runtime calls end after each collection.

@@ -18,10 +18,16 @@ import (
 	"github.com/callbraid/callbraid/extension/memorybudgetextension/internal/metadata"
 )
 
-// goRuntime is the memory of Go's runtime in a test: its limit, the live memory, and the number of changes of the limit.
+// goRuntime is the memory of Go's runtime in a test: its limit, the live memory, the memory without objects, and the
+// number of changes of the limit.
 type goRuntime struct {
-	limit, live int64
-	changes     int
+	limit, live, others int64
+	changes             int
+}
+
+// read computes the goal as Go's runtime does.
+func (r *goRuntime) read() objectMemory {
+	return objectMemory{live: r.live, goal: min(2*r.live, max(r.live, r.limit-r.others))}
 }
 
 func (r *goRuntime) set(bytes int64) int64 {
@@ -55,7 +61,7 @@ func TestGoHasALimitBelowTheMemoryLimiterUnlessOneIsSet(t *testing.T) {
 			x, err := newMemoryBudget(extensiontest.NewNopSettings(metadata.Type), &Config{LimitPercentage: 25, SetGoMemoryLimit: c.set})
 			require.NoError(t, err)
 			r := &goRuntime{limit: c.before}
-			x.goLimit.set, x.goLimit.live = r.set, func() int64 { return 0 }
+			x.goLimit.set, x.goLimit.read = r.set, r.read
 			conf := confmap.NewFromStringMap(c.collector)
 			require.NoError(t, x.NotifyConfigSnapshot(t.Context(), extensioncapabilities.NewConfigSnapshot(conf, conf)))
 			assert.Equal(t, c.want, r.limit)
@@ -68,7 +74,7 @@ func TestGoHasALimitBelowTheMemoryLimiterUnlessOneIsSet(t *testing.T) {
 
 func TestTheLimitOfGoIsLiveMemoryAndHalfAsMuchGarbage(t *testing.T) {
 	r := &goRuntime{limit: math.MaxInt64}
-	l := &goLimit{set: r.set, live: func() int64 { return r.live }}
+	l := &goLimit{set: r.set, read: r.read}
 	l.begin(2000 * mib)
 	for _, c := range []struct {
 		name             string
@@ -95,15 +101,40 @@ func TestTheLimitOfGoIsLiveMemoryAndHalfAsMuchGarbage(t *testing.T) {
 	assert.EqualValues(t, int64(math.MaxInt64), r.limit)
 }
 
+// Stacks and unused memory between objects leave less for garbage, if the limit does not count them.
+func TestTheLimitOfGoLeavesMemoryWithoutObjects(t *testing.T) {
+	r := &goRuntime{limit: math.MaxInt64}
+	l := &goLimit{set: r.set, read: r.read}
+	l.begin(2000 * mib)
+	for _, c := range []struct {
+		name                 string
+		live, others, limits int64 // MiB
+	}{
+		{"many stacks", 600, 200, 1100},
+		{"fewer stacks, which leave more room for garbage", 600, 50, 950},
+		{"little live memory", 100, 50, 700},
+		{"more stacks than the limit", 400, 800, 1400},
+		{"stacks while the limit was high", 700, 10, 1060},
+	} {
+		r.live, r.others = c.live*mib, c.others*mib
+		for range 10 {
+			l.follow()
+		}
+		assert.InEpsilon(t, c.limits*mib, r.limit, 1.0/stepPart, c.name)
+		garbage := r.read().goal - r.live
+		assert.GreaterOrEqual(t, garbage, r.live/3, c.name)
+	}
+}
+
 func TestTheLimitOfGoFollowsEachCollection(t *testing.T) {
 	collected := make(chan struct{}, 1)
 	r := &goRuntime{limit: math.MaxInt64}
-	l := &goLimit{set: r.set, live: func() int64 {
+	l := &goLimit{set: r.set, read: func() objectMemory {
 		select {
 		case collected <- struct{}{}:
 		default:
 		}
-		return liveMemory()
+		return readObjectMemory()
 	}}
 	l.begin(2000 * mib)
 	defer l.end()
@@ -118,5 +149,7 @@ func TestTheLimitOfGoFollowsEachCollection(t *testing.T) {
 			}
 		}, time.Minute, time.Millisecond, "the limit does not follow a collection")
 	}
-	assert.Positive(t, liveMemory())
+	m := readObjectMemory()
+	assert.Positive(t, m.live)
+	assert.Greater(t, m.goal, m.live)
 }

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/callbraid/callbraid/internal/bytefrog/javaser"
-	"github.com/callbraid/callbraid/internal/bytefrog/mutf8"
+	"github.com/callbraid/callbraid/internal/mutf8"
 )
 
 // The protocol versions whose agents report calls.

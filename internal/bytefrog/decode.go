@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/callbraid/callbraid/internal/bytefrog/mutf8"
+	"github.com/callbraid/callbraid/internal/mutf8"
 )
 
 // Allowed messages of each decoder, for its errors.

@@ -6,7 +6,7 @@ package bytefrog
 import (
 	"encoding/binary"
 
-	"github.com/callbraid/callbraid/internal/bytefrog/mutf8"
+	"github.com/callbraid/callbraid/internal/mutf8"
 )
 
 // Message is any message that is not a call event. The types of this file implement it as values.

@@ -77,7 +77,7 @@ func (r *fileReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
 	}
 	env.NewBatches = batches(run, r.config, r.telemetry)
 	// Files do not go away, so reading waits for a slow pipeline.
-	env.OpenLogs(run, &r.config.Limits.LimitsConfig, &r.config.BatchesConfig, metadata.ScopeName, handover.OverflowWait, r.telemetry.LogRecordsDropped)
+	env.OpenLogs(run, &r.config.MappingConfig, &r.config.Limits.LimitsConfig, &r.config.BatchesConfig, metadata.ScopeName, handover.OverflowWait, r.telemetry.LogRecordsDropped)
 	r.metrics = openMetrics(run, r.config, r.telemetry, r.reader.states)
 	r.reader.open(env, r.telemetry, run, r.shrink)
 	run.Go(r.reader.run)

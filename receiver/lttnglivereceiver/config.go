@@ -62,6 +62,9 @@ const (
 // CallRule makes calls of a pair of events.
 type CallRule = mapping.CallRule
 
+// LogValuesConfig determines the form of values in log records.
+type LogValuesConfig = session.LogValuesConfig
+
 // PollConfig contains the intervals of requests to the relay daemon.
 type PollConfig struct {
 	// ListInterval is the interval of lists of sessions.
@@ -104,7 +107,7 @@ func createDefaultConfig() *Config {
 		BatchesConfig: receiverkit.DefaultBatchesConfig(),
 		Limits: LimitsConfig{
 			MaxSessions:             64,
-			MaxSessionMetadataBytes: 128 << 20,
+			MaxSessionMetadataBytes: 192 << 20,
 			LimitsConfig:            session.DefaultLimits(),
 		},
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
+	"github.com/callbraid/callbraid/internal/lttng/mapping"
 	"github.com/callbraid/callbraid/internal/lttng/session"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 )
@@ -51,9 +52,23 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.ResourceAttributes = map[string]any{"deployment.environment.name": "test"}
 	want.SymbolPaths = []string{"/srv/roots/web"}
 	want.NameWait = 2 * time.Second
+	want.LogValues = LogValuesConfig{EnumerationNumbers: true, Hexadecimal: true}
 	want.CallRules = []CallRule{
-		{Entry: "shop:begin", Exit: "shop:end", NameField: "what", KeyField: "id"},
-		{Entry: "db:query_begin", Exit: "db:query_end", Name: "query"},
+		{Entry: event("shop:begin"), Exit: event("shop:end"), NameField: "what", KeyFields: []string{"id"}},
+		{Entry: event("db:query_begin"), Exit: event("db:query_end"), Name: "query"},
+		{
+			Entry: mapping.RuleEvent{Event: "sched_switch", KeyFields: []string{"next_tid"}, Except: map[string]any{"next_tid": 0}},
+			Exit:  mapping.RuleEvent{Event: "sched_switch", KeyFields: []string{"prev_tid"}},
+			Name:  "on CPU {next_comm}", Lane: mapping.LaneCPU,
+		},
+		{
+			Entry: event("syscall_entry_*"), Exit: event("syscall_exit_*"), Outermost: true, Attributes: []string{"*"}, ErrorField: "ret",
+		},
+		{
+			Entry: mapping.RuleEvent{Event: "block_rq_issue", KeyFields: []string{"dev", "sector"}, Only: map[string]any{"rwbs": "R"}},
+			Exit:  mapping.RuleEvent{Event: "block_rq_complete", KeyFields: []string{"dev", "sector"}},
+			Name:  "block", Lane: mapping.LaneKey,
+		},
 	}
 	want.Poll = PollConfig{ListInterval: 5 * time.Second, MinInterval: time.Millisecond, MaxInterval: 20 * time.Millisecond}
 	want.RequestTimeout = 4 * time.Second
@@ -98,13 +113,13 @@ func TestErrorsNameTheSettingAndItsRemedy(t *testing.T) {
 		"max delay":           {func(c *Config) { c.MaxDelay = 0 }, "max_delay is 0s: set it to 1ms to 1h0m0s"},
 		"symbol paths":        {func(c *Config) { c.SymbolPaths = []string{"lib"} }, `symbol_paths[0] is "lib": set it to an absolute path`},
 		"name wait":           {func(c *Config) { c.NameWait = 5 * time.Second }, "name_wait is 5s: set it to 1ms to 4s"},
-		"rule without exit":   {rule(CallRule{Entry: "a:b", Name: "n"}), "call_rules[0]: set entry and exit"},
-		"rule of one event":   {rule(CallRule{Entry: "a:b", Exit: "a:b", Name: "n"}), `call_rules[0]: entry and exit are both "a:b"`},
-		"rule without name":   {rule(CallRule{Entry: "a:b", Exit: "a:c"}), "call_rules[0]: set either name, or name_field to a field of a:b"},
-		"rule with two names": {rule(CallRule{Entry: "a:b", Exit: "a:c", Name: "n", NameField: "f"}), "call_rules[0]: set either name, or name_field"},
-		"event in two rules": {func(c *Config) {
-			c.CallRules = []CallRule{{Entry: "a:b", Exit: "a:c", Name: "n"}, {Entry: "a:c", Exit: "a:d", Name: "m"}}
-		}, "call_rules[1]: event a:c is also in call_rules[0]"},
+		"rule without exit":   {rule(CallRule{Entry: event("a:b"), Name: "n"}), "call_rules[0]: set entry and exit"},
+		"rule of one event":   {rule(CallRule{Entry: event("a:b"), Exit: event("a:b"), Name: "n"}), `call_rules[0]: entry and exit are both "a:b"`},
+		"rule without name":   {rule(CallRule{Entry: event("a:b"), Exit: event("a:c")}), "call_rules[0]: set either name, or name_field to a field of a:b"},
+		"rule with two names": {rule(CallRule{Entry: event("a:b"), Exit: event("a:c"), Name: "n", NameField: "f"}), "call_rules[0]: set either name, or name_field"},
+		"keys in both places": {rule(CallRule{
+			Entry: mapping.RuleEvent{Event: "a:b", KeyFields: []string{"k"}}, Exit: event("a:c"), Name: "n", KeyFields: []string{"k"},
+		}), "call_rules[0]: set either key_field, or entry.key_field and exit.key_field"},
 		"list interval":     {func(c *Config) { c.Poll.ListInterval = 0 }, "poll.list_interval is 0s: set it to 10ms to"},
 		"poll interval":     {func(c *Config) { c.Poll.MinInterval = 0 }, "poll.min_interval is 0s: set it to 100µs to"},
 		"longest interval":  {func(c *Config) { c.Poll.MaxInterval = time.Millisecond }, "poll.max_interval is 1ms: set it to 2ms to"},

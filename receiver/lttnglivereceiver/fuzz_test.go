@@ -74,6 +74,12 @@ func hostileSeeds(t testing.TB) (seeds []hostileSeed) {
 			seeds = append(seeds, hostileSeed{s.Metadata(), s.PacketBytes(0, p), p.Begin, p.End})
 		}
 	}
+	kernel := newKernelSession("kernel", 1)
+	for _, h := range simulate(1, 300).events {
+		kernel.Streams[0].Event(uint64(h.at*tick), h.class, h.values()...)
+	}
+	packet := &kernel.Streams[0].Packets[0]
+	seeds = append(seeds, hostileSeed{kernel.Metadata(), kernel.PacketBytes(0, packet), packet.Begin, packet.End})
 	for _, r := range captured(t, "jul1", "julctx", "cygok", "tp1") {
 		var metadata []byte
 		for _, s := range r.Streams {
@@ -111,7 +117,7 @@ func readHostile(t *testing.T, s hostileSeed, edits []byte, timeout time.Duratio
 		c.RequestTimeout = timeout
 		c.Reconnect = RetryConfig{InitialInterval: time.Millisecond, MaxInterval: 2 * time.Millisecond}
 		c.Limits.MaxPacketBytes, c.Limits.MaxMetadataBytes = 1<<20, 1<<17
-		c.CallRules = []CallRule{{Entry: "shop:begin", Exit: "shop:end", NameField: "a", KeyField: "b"}}
+		c.CallRules = append(shippedRules(t), CallRule{Entry: event("shop:begin"), Exit: event("shop:end"), NameField: "a", KeyFields: []string{"b"}})
 	})
 	const rounds = 10
 	b.await("the end of the session, or of tries to read it", func() bool {

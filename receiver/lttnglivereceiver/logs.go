@@ -20,5 +20,5 @@ func openLogs(env *session.Environment, run *receiverkit.Run, config *Config, co
 	if run.Next.Traces == nil {
 		overflow = handover.OverflowWait
 	}
-	env.OpenLogs(run, &config.Limits.LimitsConfig, &config.BatchesConfig, metadata.ScopeName, overflow, counters.LogRecordsDropped)
+	env.OpenLogs(run, &config.MappingConfig, &config.Limits.LimitsConfig, &config.BatchesConfig, metadata.ScopeName, overflow, counters.LogRecordsDropped)
 }

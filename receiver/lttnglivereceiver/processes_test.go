@@ -275,6 +275,7 @@ func TestAStreamWithoutItsLastPacketIsLogged(t *testing.T) {
 			}
 			b := served(t, []*synthetic.Session{s})
 			assert.EqualValues(t, c.cut, b.metric("receiver_lttng_live_streams_cut"))
+			assert.EqualValues(t, c.cut, b.metric("receiver_lttng_live_packets_lost"))
 			assert.EqualValues(t, c.cut, b.said.FilterMessageSnippet("before the relay daemon sent its last packet").Len())
 		})
 	}
@@ -314,9 +315,9 @@ func TestRulesMakeCallsOfOtherEvents(t *testing.T) {
 		Event(8, "shop:end", 7, 8, 2)
 	rules := func(_ *bed, c *Config) {
 		c.CallRules = []CallRule{
-			{Entry: "shop:begin", Exit: "shop:end", NameField: "text", KeyField: "id"},
-			{Entry: "db:begin", Exit: "db:end", NameField: "sql"},
-			{Entry: "gc:begin", Exit: "gc:end", Name: "collect garbage"},
+			{Entry: event("shop:begin"), Exit: event("shop:end"), NameField: "text", KeyFields: []string{"id"}},
+			{Entry: event("db:begin"), Exit: event("db:end"), NameField: "sql"},
+			{Entry: event("gc:begin"), Exit: event("gc:end"), Name: "collect garbage"},
 		}
 	}
 	b := served(t, []*synthetic.Session{s}, rules)
@@ -335,7 +336,7 @@ func TestARuleWithoutItsKeyFieldIsLogged(t *testing.T) {
 	s.Class("shop:end")
 	s.Stream().Packet(1).Event(1, "shop:begin", 7, 7).Event(2, "shop:end", 7, 7)
 	b := served(t, []*synthetic.Session{s}, func(_ *bed, c *Config) {
-		c.CallRules = []CallRule{{Entry: "shop:begin", Exit: "shop:end", Name: "n", KeyField: "id"}}
+		c.CallRules = []CallRule{{Entry: event("shop:begin"), Exit: event("shop:end"), Name: "n", KeyFields: []string{"id"}}}
 	})
 	assert.EqualValues(t, 2, b.metric("receiver_lttng_live_call_events_dropped"))
 	assert.Equal(t, 2, b.said.FilterMessageSnippet("correct key_field").Len())

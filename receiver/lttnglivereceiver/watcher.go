@@ -5,6 +5,7 @@ package lttnglivereceiver
 
 import (
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -34,6 +35,9 @@ type watcher struct {
 	// cannot be read.
 	failing          logline.Burst
 	notLive, tooMany logline.Seldom
+	// settled are the patterns that matched a session, or of which a log line says that they match none.
+	settled   []bool
+	unmatched logline.Seldom
 	// warned are sessions that cannot be read. Each is logged once, until a list lacks it.
 	warned map[sessionKey]bool
 
@@ -76,6 +80,7 @@ func (s *watchedSession) isReplaceable() bool { return s.IsDone() && (!s.WasClos
 func newWatcher(env *session.Environment, config *Config, listed func(), startGoroutine func(func())) *watcher {
 	return &watcher{
 		env: env, config: config, health: env.Health.Server(config.Endpoint), patterns: compilePatterns(config.Sessions), listed: listed, startGoroutine: startGoroutine,
+		settled: make([]bool, len(config.Sessions)), unmatched: logline.Seldom{Most: mostPatternLines},
 		backoff: backoff.New(config.Reconnect), warned: map[sessionKey]bool{}, sessions: map[sessionKey]*watchedSession{},
 	}
 }
@@ -149,6 +154,7 @@ func (w *watcher) logFailure(err error) {
 func (w *watcher) readListed(listed []lttnglive.Session) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.logUnmatched(listed)
 	keys := make(map[sessionKey]bool, len(listed))
 	reading := len(w.living())
 	for _, s := range listed {
@@ -163,6 +169,31 @@ func (w *watcher) readListed(listed []lttnglive.Session) {
 		}
 	}
 	w.forgetUnlisted(keys)
+}
+
+// mostPatternLines is the maximum number of lines about patterns in a pause.
+const mostPatternLines = 20
+
+// logUnmatched logs patterns that match none of the listed sessions, once for each pattern.
+func (w *watcher) logUnmatched(listed []lttnglive.Session) {
+	const mostNames = 10
+	if len(listed) == 0 {
+		return
+	}
+	var names []string
+	for _, s := range listed[:min(len(listed), mostNames)] {
+		names = append(names, session.Name(s))
+	}
+	for i := range w.patterns {
+		if w.settled[i] {
+			continue
+		}
+		w.settled[i] = true
+		if !slices.ContainsFunc(listed, func(s lttnglive.Session) bool { return w.patterns[i : i+1].match(session.Name(s)) }) {
+			w.env.LogSeldom(&w.unmatched, w.env.Logger, zap.InfoLevel, "No session matches a pattern of the setting sessions yet: patterns are for host/name",
+				zap.String("pattern", w.config.Sessions[i]), zap.Int("listed", len(listed)), zap.Strings("names", names))
+		}
+	}
 }
 
 // isReadable reports whether a session can be read in addition to reading others. If not, it logs the reason, once

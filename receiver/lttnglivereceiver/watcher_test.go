@@ -162,3 +162,19 @@ func TestAtMostMaxSessionsAreReadTogether(t *testing.T) {
 		clock.move(clock.read() + time.Hour)
 	}
 }
+
+func TestAPatternThatMatchesNoSessionIsLoggedOnce(t *testing.T) {
+	r := newRelay(t, []*lttnglive.Recording{shop("first")}, lttnglive.RelayOptions{})
+	b := newBed(t, reading(r.address()), func(_ *bed, c *Config) { c.Sessions = []string{"shop", "*/shop", "vm/none"} })
+	b.awaitRecords(2)
+	b.awaitLists()
+	b.shutdown()
+	const line = "No session matches a pattern of the setting sessions yet: patterns are for host/name"
+	var said []any
+	for _, l := range b.said.FilterMessage(line).All() {
+		said = append(said, l.ContextMap()["pattern"])
+		assert.Equal(t, []any{"vm/shop"}, l.ContextMap()["names"])
+	}
+	assert.Equal(t, []any{"shop", "vm/none"}, said)
+	assert.Equal(t, 2, b.saidAloud(line))
+}

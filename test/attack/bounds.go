@@ -56,7 +56,7 @@ var bounds = map[string]bound{
 	// The prometheus exporter makes a page of 4 MiB for each reader and bounds neither readers nor
 	// pages. Only memory_limiter with 2048 MiB does.
 	"slow readers and writers": {peak: 2048},
-	// The prometheus exporter keeps the series of each service for an hour: about 5 KiB each.
+	// Measured when the prometheus exporter kept the series of each service for an hour: about 5 KiB each.
 	"100,000 services": {peak: 900, leftover: 800},
 }
 

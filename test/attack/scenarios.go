@@ -56,8 +56,10 @@ const (
 receivers: {bytefrog: {endpoint: "localhost:8765"}}
 service: {pipelines: {traces: {receivers: [otlp, bytefrog]}}}
 `
+	// Spans of other programs count in the trees.
 	withOTLP = `
 receivers: {otlp: {protocols: {grpc: {endpoint: "localhost:4320"}}}}
+exporters: {flame_graph: {count_spans: true}}
 service: {pipelines: {traces: {receivers: [otlp, bytefrog]}}}
 `
 	// The limit is the one that docs/ocb.md recommends.

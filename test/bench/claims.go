@@ -65,6 +65,7 @@ const (
 	guard        = "./internal/bytefrog/guard"
 	receiver     = "./receiver/bytefrogreceiver/internal/session"
 	pairing      = "./internal/call/engine"
+	counting     = "./connector/stackpairingconnector"
 	distribution = "./test"
 	lttng        = "./internal/lttng/session"
 	rbkit        = "./internal/rbkit"
@@ -110,6 +111,7 @@ const (
 	building  = "only building those spans with pdata"
 	copying   = "copying them with pdata"
 	validJSON = "json.Valid of the same"
+	allSpans  = "the processor, with the spans of all calls"
 	skipping  = "msgp.Skip of the same"
 	dummy     = "babeltrace2 -o dummy, times as fast"
 	text      = "babeltrace2 writing text, times as fast"
@@ -130,10 +132,19 @@ var claims = []claim{
 	atMost(0.3, "  min_duration leaving out all", copying, at(pairing, "ConsumeTraces/left_out"), at(pairing, "CopySpans")),
 	atMost(2.8, "a batch with one call", copying, at(pairing, "SmallHandOver"), at(pairing, "CopySmallHandOver")),
 	atMost(1.25, "spans that are no batches, decoding included", "only decoding them", at(pairing, "OtherSpans"), at(pairing, "DecodeOtherSpans")),
+	atMost(0.27, "the connector stack_pairing: metrics of all calls", allSpans, at(counting, "ConsumeTraces/metrics"), at(counting, "ConsumeTraces/processor")),
+	atMost(0.32, "  profiles of all calls too, and spans of one of a hundred traces", allSpans, at(counting, "ConsumeTraces/metrics_profiles_1_percent"), at(counting, "ConsumeTraces/processor")),
+	figure("  an interval of 100,000 call paths", "ms", at(counting, "Interval").in("ms/interval")),
+	figure("  longest wait of pairing in it", "ms", at(counting, "Interval").in("ms-longest-take")),
 	atMost(3.5, "the distribution, over loopback, nop exporter", building, at(distribution, "Replay"), buildSpans),
 	figure("  the same with GOGC=200 in its environment", "M events per CPU-second", at(distribution, "ReplayWithLazyCollection").in(eventsPerCPU)),
 	atMost(1.5, "  peak memory after 10 times the events", "after a tenth of them", at(distribution, "Replay").in("peak-MiB-at-10x"), at(distribution, "Replay").in(peak)),
-	figure("one collector for Jaeger and Prometheus, as it is shipped", "ns of CPU time an event", at(distribution, "OneCollector")),
+	{
+		what: "  the same with the connector, profiles and one of a hundred traces", against: "the processor, times the events per CPU-second", bound: 3, atLeast: true,
+		of: at(distribution, "Replay"), over: at(distribution, "ReplayCounted"),
+	},
+	atMost(1.5, "  its peak memory after 10 times the events", "after a tenth of them", at(distribution, "ReplayCounted").in("peak-MiB-at-10x"), at(distribution, "ReplayCounted").in(peak)),
+	figure("one collector for Jaeger and Prometheus, which keeps all traces", "ns of CPU time an event", at(distribution, "OneCollector")),
 	figure("  two tiers: the collector that pairs", "ns of CPU time an event", at(distribution, "Tiers/1_pairing").in("pair-cpu-ns/event")),
 	atMost(0.17, "  the one that receives", "the one that pairs", at(distribution, "Tiers/1_pairing").in("receive-cpu-ns/event"), at(distribution, "Tiers/1_pairing").in("pair-cpu-ns/event")),
 	atMost(1.4, "  two that pair", "one", at(distribution, "Tiers/2_pairing").in("pair-cpu-ns/event"), at(distribution, "Tiers/1_pairing").in("pair-cpu-ns/event")),

@@ -29,9 +29,11 @@ var suites = []suite{
 	{pkg: "./internal/bytefrog", pattern: "^Benchmark(Decode|Sum)Events$", time: "0.3s"},
 	{pkg: "./internal/call/callevent", pattern: "^Benchmark(PackUnpack|FixedWidth)$", time: "0.3s"},
 	{pkg: "./receiver/bytefrogreceiver/internal/session", pattern: "^Benchmark(BytesToBatches|SumBytes|BytesToSpans|BuildSpans|BytesToNothing)$", time: "0.5s"},
-	{pkg: "./test", pattern: "^BenchmarkReplay$", time: "1x", rounds: 3}, // it repeats by itself
+	{pkg: "./test", pattern: "^BenchmarkReplay(Counted)?$", time: "1x", rounds: 3}, // they repeat by themselves
 	{pkg: "./test", pattern: "^BenchmarkReplayWithLazyCollection$", time: "1x", rounds: 1},
 	{pkg: "./internal/call/engine", pattern: "^Benchmark(ConsumeTraces|CopySpans|SmallHandOver|CopySmallHandOver|OtherSpans|DecodeOtherSpans)$", time: "0.5s"},
+	{pkg: "./connector/stackpairingconnector", pattern: "^BenchmarkConsumeTraces$", time: "3x"},
+	{pkg: "./connector/stackpairingconnector", pattern: "^BenchmarkInterval$", time: "3x", rounds: 3},
 	{pkg: "./internal/bytefrog/guard", pattern: "^Benchmark(Pass|Walk|Latency)$", time: "0.5s"},
 	{pkg: "./test", pattern: "^BenchmarkBehindAGuard$", time: "1x", rounds: 2},
 	{pkg: "./test", pattern: "^Benchmark(OneCollector|Tiers|SmallBatches|ShortStreams)$", time: "1x", rounds: 1},

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/callbraid/callbraid/internal/bytefrog/mutf8"
+	"github.com/callbraid/callbraid/internal/mutf8"
 )
 
 // Marshal writes o as a complete stream: a header and one object. It fails if the type and the value of a field do not

@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/callbraid/callbraid/internal/bytefrog/mutf8"
+	"github.com/callbraid/callbraid/internal/mutf8"
 )
 
 // reader reads b from offset at. handles has the elements that the stream may refer to, by number: a classDesc, a

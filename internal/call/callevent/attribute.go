@@ -13,13 +13,28 @@ type Attribute struct {
 	Key, Value uint32
 }
 
-// AddWith is Add for an event with an optional attribute: it adds both, or neither.
-func (p *Packer) AddWith(e *Event, key string, value Value) bool {
-	k, v, ok := p.attribute(key, value, eventSize)
-	if !ok || !p.Add(e) {
+// KeyValue is an optional attribute of an event that a Packer adds.
+type KeyValue struct {
+	Key   string
+	Value Value
+}
+
+// AddWith is Add for an event with at most MaxEventAttributes optional attributes: it adds all, or
+// nothing. An empty batch has room for them if their texts have at most MaxNameBytes together.
+func (p *Packer) AddWith(e *Event, attributes []KeyValue) bool {
+	var indexes [MaxEventAttributes]struct{ k, v uint16 }
+	for i, a := range attributes {
+		ok := false
+		if indexes[i].k, indexes[i].v, ok = p.attribute(a.Key, a.Value, eventSize+i*attributeSize); !ok {
+			return false
+		}
+	}
+	if !p.Add(e) {
 		return false
 	}
-	p.addAttribute(k, v)
+	for i := range attributes {
+		p.addAttribute(indexes[i].k, indexes[i].v)
+	}
 	return true
 }
 

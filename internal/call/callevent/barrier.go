@@ -41,6 +41,9 @@ const (
 	CauseIdle
 	// CauseThreadReused: another thread has the lane's ID now.
 	CauseThreadReused
+	// CauseLongjmp: a function deeper in the stack called another one, so control has returned to it
+	// without an exit.
+	CauseLongjmp
 
 	// CauseCount is one more than the highest cause, for tables by cause.
 	CauseCount
@@ -50,7 +53,7 @@ const (
 
 var causeNames = [CauseCount]string{
 	"none", "suspended", "discarded", "dropped", "bad_data", "ended", "disconnected", "unresponsive",
-	"shutdown", "limit", "gap", "joined", "clock", "mismatch", "idle", "thread_reused",
+	"shutdown", "limit", "gap", "joined", "clock", "mismatch", "idle", "thread_reused", "longjmp",
 }
 
 func (c Cause) String() string {

@@ -269,12 +269,16 @@ func (b *Batch) checkEvents() error {
 	const anything = 1<<16 - 1
 	lane, function, exception := len(b.Lanes)-1, len(b.Functions)-1, len(b.Exceptions)
 	byKind := [kindEnd]bounds{
-		KindEnter:   {lane, function, anything},
-		KindExit:    {lane, function, anything},
-		KindExitTop: {lane, anything, anything},
-		KindThrow:   {lane, function, exception},
-		KindUnwind:  {lane, function, exception},
-		KindSkip:    {anything, anything, anything},
+		KindEnter:     {lane, function, anything},
+		KindExit:      {lane, function, anything},
+		KindExitTop:   {lane, anything, anything},
+		KindThrow:     {lane, function, exception},
+		KindUnwind:    {lane, function, exception},
+		KindSkip:      {anything, anything, anything},
+		KindEnterFrom: {lane, function, function},
+
+		KindEnterOutermost: {lane, function, anything},
+		KindFail:           {lane, function, exception},
 	}
 	// The smallest and the largest offset from the base that result in a sequence number.
 	least := -int64(min(b.baseSequence, 1<<31))

@@ -85,7 +85,7 @@ func TestTheErrorOfACorruptBatchHasItsPosition(t *testing.T) {
 		}, "expected strings of the lengths in the tables"},
 
 		{"event of no kind", put8(event(0), 0), "byte 96: expected a kind of event, got 0"},
-		{"event of a later kind", put8(event(2), byte(kindEnd)), "byte 136: expected a kind of event, got 7"},
+		{"event of a later kind", put8(event(2), byte(kindEnd)), "byte 136: expected a kind of event, got 10"},
 		{"lane", put16(event(0)+2, 2), "byte 98: expected a lane of 2, got 2"},
 		{"lane of exit top", put16(event(2)+2, 65535), "byte 138: expected a lane of 2, got 65535"},
 		{"function", put16(event(1)+4, 2), "byte 120: expected a function of 2, got 2"},

@@ -38,7 +38,8 @@
 //	            strings
 //
 // An event is kind (u8), a byte that readers ignore and writers set to zero,
-// lane (u16), function (u16), exception (u16; 0: none, otherwise index + 1),
+// lane (u16), function (u16), exception (u16; 0: none, otherwise index + 1; an enter from a
+// caller has the caller's index in the table of functions),
 // line (u32; 0: none), sequence (i32, from the base), time (i32, in units of
 // the resolution, from the base time).
 //

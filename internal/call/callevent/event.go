@@ -34,11 +34,20 @@ const (
 	// KindSkip: the tracer used the sequence number for something other than a call. The other
 	// fields of the event have no meaning.
 	KindSkip
+	// KindEnterFrom: a function was entered, and the caller was already on the stack. The calls above
+	// the caller's nearest one have ended without an exit, for example by longjmp. Exception is the
+	// caller's index in the table of functions.
+	KindEnterFrom
+	// KindEnterOutermost: a function was entered, and no other call of the lane can be open. Calls
+	// that are open end there, truncated: their ends were not traced.
+	KindEnterOutermost
+	// KindFail: a function returned an error, which is the event's exception.
+	KindFail
 
 	kindEnd
 )
 
-var kindNames = [kindEnd]string{"none", "enter", "exit", "exit top", "throw", "unwind", "skip"}
+var kindNames = [kindEnd]string{"none", "enter", "exit", "exit top", "throw", "unwind", "skip", "enter from", "enter outermost", "fail"}
 
 func (k Kind) String() string {
 	if k < kindEnd {
@@ -61,7 +70,7 @@ type Event struct {
 	// Lane and Function are indexes into the batch's tables.
 	Lane, Function uint16
 	// Exception is 0 if there is none or it is not known. Otherwise it is an index into the batch's
-	// table, plus one. Only throw and unwind have one.
+	// table, plus one. Only throw, unwind and fail have one. An enter from a caller has the caller here.
 	Exception uint16
 	Kind      Kind
 }

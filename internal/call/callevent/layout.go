@@ -15,6 +15,8 @@ const (
 	MinBatchBytes = 160 << 10
 	// MaxNameBytes bounds every name in a batch; Packer cuts longer ones.
 	MaxNameBytes = 16 << 10
+	// MaxEventAttributes is the largest number of attributes that a Packer adds with an event.
+	MaxEventAttributes = 16
 	// MaxBarriers is the largest number of barriers in a batch.
 	MaxBarriers = 1024
 	// MaxRenames is the largest number of renames in a batch.

@@ -648,11 +648,11 @@ func TestAnEventIsAddedWithItsAttributeOrNotAtAll(t *testing.T) {
 	p, err := NewPacker(testStream, MinBatchBytes)
 	require.NoError(t, err)
 	long := strings.Repeat("v", 5000)
-	assert.False(t, p.AddWith(&Event{Kind: KindSkip}, "k", Value{}), "a value without a type")
+	assert.False(t, p.AddWith(&Event{Kind: KindSkip}, []KeyValue{{"k", Value{}}}), "a value without a type")
 	for bytes := range 2 * (eventSize + attributeSize) {
 		p.Reset()
 		n := 0
-		for p.AddWith(&Event{Kind: KindSkip, Sequence: uint64(n)}, "k", StringValue(fmt.Sprint(n, long[:4000+bytes]))) {
+		for p.AddWith(&Event{Kind: KindSkip, Sequence: uint64(n)}, []KeyValue{{"k", StringValue(fmt.Sprint(n, long[:4000+bytes]))}}) {
 			n++
 		}
 		// A batch that is full for an event with an attribute may have room for one without.
@@ -671,6 +671,33 @@ func TestAnEventIsAddedWithItsAttributeOrNotAtAll(t *testing.T) {
 	}
 }
 
+func TestAnEventIsAddedWithAllAttributesOrNone(t *testing.T) {
+	p, err := NewPacker(testStream, MinBatchBytes)
+	require.NoError(t, err)
+	attributes := make([]KeyValue, MaxEventAttributes)
+	for bytes := range 2 * (eventSize + MaxEventAttributes*attributeSize) {
+		p.Reset()
+		n := 0
+		for {
+			for i := range attributes {
+				attributes[i] = KeyValue{fmt.Sprint("k", i), StringValue(fmt.Sprint(n, i, strings.Repeat("v", 300+bytes/10)))}
+			}
+			attributes[0].Value = StringValue(strings.Repeat("w", bytes))
+			if !p.AddWith(&Event{Kind: KindSkip, Sequence: uint64(n)}, attributes) {
+				break
+			}
+			n++
+		}
+		packed, err := p.Close(nil, uint64(n)+1, 0)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(packed.Data), MinBatchBytes)
+		var b Batch
+		require.NoError(t, b.Unpack(packed.Data))
+		require.Equal(t, n, b.Len())
+		require.Len(t, b.Attributes, n*MaxEventAttributes)
+	}
+}
+
 func TestAPackerHoldsNoMoreOfALongTextThanABatch(t *testing.T) {
 	p, err := NewPacker(testStream, MaxBatchBytes)
 	require.NoError(t, err)
@@ -683,7 +710,7 @@ func TestAPackerHoldsNoMoreOfALongTextThanABatch(t *testing.T) {
 		require.True(t, ok)
 		_, ok = p.Exception(text)
 		require.True(t, ok)
-		require.True(t, p.AddWith(&Event{Kind: KindExitTop, Lane: lane}, "k", StringValue(text)))
+		require.True(t, p.AddWith(&Event{Kind: KindExitTop, Lane: lane}, []KeyValue{{"k", StringValue(text)}}))
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)

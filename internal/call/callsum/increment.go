@@ -3,7 +3,11 @@
 
 package callsum
 
-import "github.com/callbraid/callbraid/internal/call/callevent"
+import (
+	"math"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+)
 
 // Increment is the growth of a stream's sums since the increment before it. Each call that
 // ended is in exactly one increment. If none ended, all fields are empty.
@@ -71,4 +75,12 @@ type PathValues struct {
 	Calls, Errors uint64
 	// Self is the time in nanoseconds without the time of callees that ended. It is never below 0.
 	Self int64
+}
+
+// added is the sum of two times, or the longest one. A thousand threads that end after some months exceed it.
+func added(a, b int64) int64 {
+	if sum := a + b; sum >= 0 {
+		return sum
+	}
+	return math.MaxInt64
 }

@@ -95,7 +95,7 @@ func (p *paths) child(path Path) uint32 {
 	if number != 0 {
 		return number
 	}
-	if !p.settings.reserve() {
+	if !p.settings.reserve(p.made()) {
 		return p.theRest()
 	}
 	number = p.append(path)
@@ -141,7 +141,7 @@ func (p *paths) count(path uint32, errors uint64, duration, callees int64) {
 	state := &p.states[path]
 	state.Calls++
 	state.Errors += errors
-	state.Self += max(0, duration-callees)
+	state.Self = added(state.Self, max(0, duration-callees))
 }
 
 // take returns all paths and their values since the last call of take.
@@ -155,12 +155,15 @@ func (p *paths) take() ([]Path, []PathValues) {
 }
 
 // release returns the room of the paths to the other streams.
-func (p *paths) release() {
-	made := len(p.all) - 1
+func (p *paths) release() { p.settings.made.Add(-p.made()) }
+
+// made is the number of paths without the top and the rest.
+func (p *paths) made() int64 {
+	made := int64(len(p.all) - 1)
 	if p.rest != 0 {
 		made--
 	}
-	p.settings.made.Add(-int64(made))
+	return made
 }
 
 // bytes is the memory of the paths.

@@ -11,8 +11,8 @@ type Settings struct {
 	Paths bool
 	// ByThread: the calls of each lane have paths of their own.
 	ByThread bool
-	// MaxPaths bounds the call paths of all streams together. A stream that needs another one
-	// sums the calls at PathRest.
+	// MaxPaths bounds the call paths of all streams together. A stream has at most half of those
+	// that all others leave. If it needs another one, it sums the calls at PathRest.
 	MaxPaths int64
 
 	// made is the number of paths of all streams, without their tops and rests.
@@ -22,9 +22,10 @@ type Settings struct {
 // Made is the number of call paths of all streams that MaxPaths bounds.
 func (s *Settings) Made() int64 { return s.made.Load() }
 
-// reserve makes room for another path. It reports false if there is none.
-func (s *Settings) reserve() bool {
-	if s.made.Load() >= s.MaxPaths {
+// reserve makes room for another path of a stream that has so many. It reports false if the stream
+// has as many as are free, or if none is free.
+func (s *Settings) reserve(has int64) bool {
+	if has >= s.MaxPaths-s.made.Load() {
 		return false
 	}
 	if s.made.Add(1) > s.MaxPaths {

@@ -94,7 +94,7 @@ func (s *Sums) CountUnwound(function, exception, path uint32, duration, callees 
 func (s *Sums) count(sum *functionSum, duration int64) {
 	s.calls++
 	sum.calls++
-	sum.sum += duration
+	sum.sum = added(sum.sum, duration)
 	s.histogramBytes += sum.histogram.add(duration)
 }
 

@@ -4,6 +4,7 @@
 package callsum
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -48,8 +49,11 @@ func take(s *Sums, functions int) Increment {
 func TestPathsBeyondTheBoundOfAllStreamsAreSummedAtTheRest(t *testing.T) {
 	for _, byThread := range []bool{false, true} {
 		settings := &Settings{Paths: true, ByThread: byThread, MaxPaths: 50}
-		random, streams, made := rand.New(rand.NewPCG(1, 1)), []*Sums{New(settings), New(settings)}, 0
-		for _, s := range streams {
+		random, streams := rand.New(rand.NewPCG(1, 1)), []*Sums{New(settings), New(settings)}
+		// Each stream has half of what the others leave.
+		half := []int{25, 13}
+		for n, s := range streams {
+			made := 0
 			own := walk(s, random, 10, 2_000)
 			increment, calls, errors, rest := take(s, 10), uint64(0), uint64(0), 0
 			for i, p := range increment.Paths {
@@ -74,9 +78,12 @@ func TestPathsBeyondTheBoundOfAllStreamsAreSummedAtTheRest(t *testing.T) {
 			if calls != 2_000 || own != 0 || errors != failed || rest != 1 {
 				t.Errorf("%d calls, %d ns are missing, %d errors and %d failed calls, %d rests", calls, own, errors, failed, rest)
 			}
+			if made != half[n] {
+				t.Errorf("stream %d has %d paths, expected %d", n, made, half[n])
+			}
 		}
-		if made != 50 || settings.Made() != 50 {
-			t.Errorf("%d paths, counted %d", made, settings.Made())
+		if n := settings.Made(); n != 38 {
+			t.Errorf("counted %d paths, expected 38", n)
 		}
 		for _, s := range streams {
 			s.Release()
@@ -88,10 +95,12 @@ func TestPathsBeyondTheBoundOfAllStreamsAreSummedAtTheRest(t *testing.T) {
 }
 
 func TestAStreamMakesPathsAgainWhenAnotherOneEnds(t *testing.T) {
-	settings := &Settings{Paths: true, ByThread: true, MaxPaths: 3}
-	first, second := New(settings), New(settings)
-	for function := range uint32(3) {
-		first.Callee(0, function)
+	settings := &Settings{Paths: true, ByThread: true, MaxPaths: 5}
+	others, second := []*Sums{New(settings), New(settings), New(settings)}, New(settings)
+	for _, s := range others {
+		for function := range uint32(5) {
+			s.Callee(0, function)
+		}
 	}
 	rest := second.Lane(0, 7, "lane")
 	for _, caller := range []uint32{0, rest} {
@@ -99,7 +108,9 @@ func TestAStreamMakesPathsAgainWhenAnotherOneEnds(t *testing.T) {
 			t.Errorf("without room the path is %d, expected the rest, %d", path, rest)
 		}
 	}
-	first.Release()
+	for _, s := range others {
+		s.Release()
+	}
 	if path := second.Callee(rest, 2); path != rest {
 		t.Errorf("the callee of the rest has path %d, expected the rest, %d", path, rest)
 	}
@@ -111,6 +122,19 @@ func TestAStreamMakesPathsAgainWhenAnotherOneEnds(t *testing.T) {
 	paths := take(second, 2).Paths
 	if got := paths[len(paths)-1]; got != (Path{Parent: lane, Label: 1}) || paths[lane].Kind != PathLane {
 		t.Errorf("paths %+v", paths)
+	}
+}
+
+// 40,000 threads that run for three months and end together have more time than 2^63 ns.
+func TestSumsOfTimesAreNeverNegative(t *testing.T) {
+	s := New(&Settings{Paths: true, MaxPaths: 1})
+	path := s.Callee(0, 0)
+	for range 40_000 {
+		s.CountReturned(0, path, 90*24*3600*1e9, 0)
+	}
+	i := take(s, 1)
+	if f, p := i.ByFunction[0], i.Values[path]; f.Sum != math.MaxInt64 || p.Self != math.MaxInt64 || f.Calls != 40_000 {
+		t.Errorf("%d calls, %d ns, %d ns without callees", f.Calls, f.Sum, p.Self)
 	}
 }
 

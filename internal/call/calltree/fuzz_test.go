@@ -71,6 +71,7 @@ func fuzzedSpan(data []byte) Span {
 		Function: fmt.Sprint(data[3] & 15), File: fmt.Sprint(data[3] >> 4), Start: 1, End: 1 + uint64(data[4]),
 	}
 	span.Remote, span.Truncated, span.Error = data[1]&64 != 0, data[2]&64 != 0, data[2]&32 != 0
+	span.Calls, span.CallsTime = uint64(data[4]>>6), int64(data[4]&31)
 	span.HasThread, span.Thread = data[1]&32 != 0, int64(data[3])
 	return span
 }

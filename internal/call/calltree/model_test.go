@@ -73,12 +73,21 @@ func (m *model) path(i int) string {
 	return name
 }
 
+// took is the time of the span's call, or of its repeated calls.
+func (m *model) took(i int) int64 {
+	span := m.spans[i]
+	if span.CallsTime > 0 {
+		return min(span.CallsTime, span.duration())
+	}
+	return span.duration()
+}
+
 // own is the time of the span's call without its callees.
 func (m *model) own(i int) int64 {
-	own := m.spans[i].duration()
+	own := m.took(i)
 	for j := range m.spans {
 		if caller, _ := m.caller(j); caller == i {
-			own -= m.spans[j].duration()
+			own -= m.took(j)
 		}
 	}
 	return max(0, own)
@@ -100,7 +109,7 @@ func (m *model) tree(service string, from int) map[string]values {
 		if i < from || m.spans[i].service != service {
 			continue
 		}
-		v := values{calls: 1, total: m.spans[i].duration(), self: own}
+		v := values{calls: max(1, m.spans[i].Calls), total: m.took(i), self: own}
 		if m.spans[i].Error {
 			v.errors = 1
 		}

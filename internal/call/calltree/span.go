@@ -10,7 +10,7 @@ type Origin struct {
 	Instance string
 }
 
-// Span is a call that ended.
+// Span is a call that ended, or repeated calls of one caller.
 type Span struct {
 	Trace TraceID
 	// ID is zero if it is not known. Then the callees are not known either.
@@ -30,17 +30,33 @@ type Span struct {
 	Start, End uint64
 	Error      bool
 	Truncated  bool
+	// Calls is the number of repeated calls; 0: one call. CallsTime is the sum of their times, because
+	// other calls can be between them; 0: from Start to End.
+	Calls     uint64
+	CallsTime int64
 
 	HasThread  bool
 	Thread     int64
 	ThreadName string
 }
 
+// duration is the time from the start to the end.
 func (s *Span) duration() int64 {
 	if s.Start == 0 || s.End < s.Start {
 		return 0
 	}
 	return clamp(s.End - s.Start)
+}
+
+// count is the number of calls.
+func (s *Span) count() uint64 { return max(1, s.Calls) }
+
+// time is the time of the calls.
+func (s *Span) time() int64 {
+	if took := s.duration(); s.CallsTime <= 0 || s.CallsTime > took {
+		return took
+	}
+	return s.CallsTime
 }
 
 func (s *Span) key() spanKey    { return newSpanKey(&s.Trace, &s.ID) }

@@ -117,7 +117,7 @@ func (s *Store) foldSome(sv *service, spans []Span, now uint32) {
 //  2. Find its caller and the caller's node: the top if it has no caller, and a waiting node
 //     if the caller has not arrived.
 //  3. Find or make the node of the span below it. Callees that wait for the span are hung there.
-//  4. Count the call at the node. Its own time is its time without its callees', or 0 if
+//  4. Count the call at the node, or the repeated calls. Its own time is its time without its callees', or 0 if
 //     those took longer.
 //  5. Reduce the caller's own time by the time of the call.
 //  6. Remember the span for callees that arrive later.
@@ -142,18 +142,18 @@ func (s *Store) fold(sv *service, span *Span, hash, now uint32) {
 	}
 
 	caller, parent := s.seen.place(t, span, own, now)
-	took := span.duration()
+	took, calls := span.time(), span.count()
 	waiting, callees := s.seen.waiting(own)
 	n := t.nodeOfCall(waiting, parent, function, span.mark())
 	errors := errorsOf(span)
-	t.countCall(n, took, callees, errors)
+	t.countCalls(n, calls, took, callees, errors)
 	if caller != 0 {
 		s.seen.reduceCaller(t, caller, parent, took, now)
 	}
 	s.seen.remember(t, span, own, n, took, hash, now)
 	t.functions.unref(function)
 	s.counters.Spans++
-	sv.countCalls(1, errors)
+	sv.countCalls(calls, errors)
 }
 
 // FoldSamples folds samples of one service and kind, which is not [Calls]. It copies the

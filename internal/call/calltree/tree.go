@@ -441,10 +441,10 @@ func (t *tree) nodeOfCall(waiting, parent, function uint32, m Mark) uint32 {
 	}
 }
 
-// countCall counts a call at its node: step 4 of folding. callees is the time of callees that
-// arrived before, which counts below 0.
-func (t *tree) countCall(n uint32, took, callees int64, errors uint64) {
-	v := values{calls: 1, errors: errors, total: took, self: took}
+// countCalls counts the calls of a span at their node: step 4 of folding. callees is the time of callees
+// that arrived before, which counts below 0.
+func (t *tree) countCalls(n uint32, calls uint64, took, callees int64, errors uint64) {
+	v := values{calls: calls, errors: errors, total: took, self: took}
 	if callees != 0 {
 		v.self = max(0, plus(took, callees))
 	}

@@ -90,6 +90,12 @@ func newBedWith(t testing.TB, n *next, changes ...func(*Config)) *bed {
 // newBedKeeping selects traces.
 func newBedKeeping(t testing.TB, keep *pairing.Keep, n *next, changes ...func(*Config)) *bed {
 	t.Helper()
+	return newBedOf(t, Settings{Keep: keep}, n, changes...)
+}
+
+// newBedOf has further settings.
+func newBedOf(t testing.TB, set Settings, n *next, changes ...func(*Config)) *bed {
+	t.Helper()
 	b := &bed{t: t, next: n, telemetry: componenttest.NewTelemetry()}
 	t.Cleanup(func() { require.NoError(t, b.telemetry.Shutdown(context.Background())) })
 	cfg := DefaultConfig()
@@ -99,7 +105,7 @@ func newBedKeeping(t testing.TB, keep *pairing.Keep, n *next, changes ...func(*C
 		change(cfg)
 	}
 	require.NoError(t, cfg.Validate())
-	set := Settings{ID: component.MustNewID(testID), Instruments: newInstruments(b.telemetry.NewTelemetrySettings().MeterProvider), Next: n, Keep: keep}
+	set.ID, set.Instruments, set.Next = component.MustNewID(testID), newInstruments(b.telemetry.NewTelemetrySettings().MeterProvider), n
 	var core zapcore.Core
 	core, b.logs = observer.New(zapcore.InfoLevel)
 	set.Logger = zap.New(core)

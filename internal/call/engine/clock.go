@@ -141,6 +141,13 @@ func (c *clock) end(began time.Duration) {
 	c.settle(now)
 }
 
+// hasCallSince reports whether a call to the next component has been under way for longer than a time.
+func (c *clock) hasCallSince(d time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.calls) > 0 && c.elapsed()-c.calls[0] > d
+}
+
 // settle stops or restarts the clock at the time now, if there is a reason. A slow call or a
 // late timer is noticed afterwards, so settle stops the clock in the past. The clock has not
 // shown a later time meanwhile.

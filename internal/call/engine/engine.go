@@ -24,16 +24,17 @@ import (
 )
 
 // Engine is a component of stack_pairing: the life cycle of its streams, its timers, and the answer to each
-// hand-over. Its only goroutines run the timers and free memory.
+// hand-over. Its only goroutines run the timers, free memory, and offer held spans if it has sums.
 type Engine struct {
 	streams
 	id   component.ID
 	next consumer.Traces
 
-	// stop ends the timers, and ticked is closed when they have ended. Both are
-	// nil until Start.
+	// stop ends the goroutines. ticked is closed when the timers have ended, and offered when no
+	// goroutine offers held spans any more. All are nil until Start.
 	stop     context.CancelFunc
 	ticked   chan struct{}
+	offered  chan struct{}
 	shutdown sync.Once
 
 	// calls is held for reading by each hand-over. closed is set under calls: no further
@@ -87,9 +88,10 @@ func (e *Engine) Capabilities() consumer.Capabilities { return consumer.Capabili
 func (e *Engine) Start(_ context.Context, host component.Host) error {
 	var ctx context.Context
 	ctx, e.stop = context.WithCancel(context.Background())
-	e.ticked = make(chan struct{})
+	e.ticked, e.offered = make(chan struct{}), make(chan struct{})
 	e.memory.open(budget.Of(host), e.id.String())
 	go e.tick(ctx)
+	go e.offer(ctx)
 	go e.giveWay(ctx)
 	return nil
 }
@@ -105,6 +107,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		if e.stop != nil {
 			e.stop()
 			<-e.ticked
+			<-e.offered
 			<-e.memory.done
 		}
 		e.calls.Lock()
@@ -146,6 +149,25 @@ func (e *Engine) tick(ctx context.Context) {
 	}
 }
 
+// offer offers held spans until ctx is done, if hand-overs go on meanwhile. The timers do not do that, because the
+// next component may block.
+func (e *Engine) offer(ctx context.Context) {
+	defer close(e.offered)
+	if !e.delivery.goesOn {
+		return
+	}
+	ticker := time.NewTicker(tickInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			_ = e.delivery.offerHeld(ctx)
+		}
+	}
+}
+
 // ConsumeTraces accepts a hand-over, or refuses all of it. It refuses one with an attribute that
 // is nested too deep, with a permanent error: copying and holding it would recurse over it.
 //
@@ -166,7 +188,8 @@ func (e *Engine) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 
 // acceptAll accepts a hand-over, or refuses all of it:
 //
-//	(a) It delivers held spans. If they are refused again, it refuses the call.
+//	(a) It delivers held spans. If they are refused again, it refuses the call. With sums it does
+//	    that only if there is no room for more held spans. Otherwise a goroutine delivers them.
 //	(b) It reserves room for all batches, or refuses the call.
 //	(c) It passes on spans that are not batches. If they are refused, it refuses the call.
 //	(d) It accepts all batches. It drops one that it cannot unpack.
@@ -176,7 +199,7 @@ func (e *Engine) ConsumeTraces(ctx context.Context, td ptrace.Traces) error {
 // with few of them and few returns. The others cost much of a small hand-over.
 func (e *Engine) acceptAll(ctx context.Context, td ptrace.Traces) error {
 	batches, others := split(td)
-	if err := e.delivery.offerHeld(ctx); err != nil {
+	if err := e.delivery.ready(ctx); err != nil {
 		e.telemetry.RefusedCalls.Add(ctx, 1)
 		// Not wrapped: the error may name a part of the held spans, and the caller would read
 		// that as a part of td.

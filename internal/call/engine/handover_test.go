@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,10 +16,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/client"
+	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/call/callsum"
+	"github.com/callbraid/callbraid/internal/call/pairing"
 )
 
 // (a) Held spans go first. If they are refused again, the call is refused and accepts nothing.
@@ -90,6 +94,83 @@ func large(stream byte) batch {
 }
 
 func small(c *Config) { c.Reorder.MaxMiB = 1 }
+
+// noSums forgets all sums.
+type noSums struct{}
+
+func (noSums) Begin() SourceSums               { return noSums{} }
+func (noSums) Bytes() int64                    { return 0 }
+func (noSums) GiveWay()                        {}
+func (noSums) Add(*callsum.Increment, *Source) {}
+func (noSums) Kept(*pairing.Output, *Identity)  {}
+func (noSums) End()                            {}
+
+// newBedWithSums has a processor with sums.
+func newBedWithSums(t *testing.T) *bed {
+	t.Helper()
+	return newBedOf(t, Settings{Sums: noSums{}, SumSettings: &callsum.Settings{}}, &next{})
+}
+
+// With sums the next component may refuse spans, or block: all calls still count while held spans have room.
+func TestHandOversGoOnWhileHeldSpansHaveRoom(t *testing.T) {
+	b := newBedWithSums(t)
+	b.next.answerWith(refuses)
+	b.handOver(call(1, "f", 0))
+	b.handOver(call(1, "f", 3))
+	blocked, goOn, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	b.next.answerWith(func(context.Context, ptrace.Traces) error {
+		close(blocked)
+		<-goOn
+		return errFull
+	})
+	go func() {
+		defer close(done)
+		assert.Equal(t, errFull, b.delivery.offerHeld(context.Background()))
+	}()
+	<-blocked
+	b.passAlive(5 * time.Second)
+	b.tick()
+	assert.EqualValues(t, 1, b.sum("missing_numbers"), "the clock and the timers go on")
+	assert.EqualValues(t, 2, b.sum("held_spans"))
+	b.next.answerWith(refuses)
+	close(goOn)
+	<-done
+
+	b.delivery.maxBytes = b.delivery.bytes
+	require.ErrorContains(t, b.refuse(call(2, "g", 0)), errFull.Error())
+	b.next.answerWith(nil)
+	b.handOver(call(2, "g", 0))
+	assert.Equal(t, []string{"s1/f 0", "s1/f 3", "s2/g 0"}, b.next.accepted())
+	assert.EqualValues(t, 1, b.sum("refused_calls"))
+	b.finish()
+}
+
+func TestHandOversGoOnWhileAnotherOneIsBlocked(t *testing.T) {
+	b := newBedWithSums(t)
+	require.NoError(t, b.Start(context.Background(), componenttest.NewNopHost()))
+	blocked, goOn, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	b.next.answerWith(func(context.Context, ptrace.Traces) error {
+		b.next.answerWith(nil)
+		close(blocked)
+		<-goOn
+		return nil
+	})
+	first := traces(t, call(1, "f", 0))
+	go func() {
+		defer close(done)
+		assert.NoError(t, b.ConsumeTraces(context.Background(), first))
+	}()
+	<-blocked
+	b.pass(slowCall + 1)
+	b.handOver(call(2, "g", 0))
+	require.Eventually(t, func() bool { return slices.Equal([]string{"s2/g 0"}, b.next.accepted()) }, time.Minute, time.Millisecond,
+		"a goroutine offers held spans")
+	close(goOn)
+	<-done
+	b.handOver(call(2, "g", 2))
+	assert.Equal(t, []string{"s1/f 0", "s2/g 2"}, b.next.accepted())
+	b.finish()
+}
 
 // (b) A call reserves room for all its batches, or is refused.
 func TestACallWithoutRoomIsRefused(t *testing.T) {

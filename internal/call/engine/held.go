@@ -14,6 +14,8 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"github.com/callbraid/callbraid/internal/call/pairingmark"
 )
 
 // dropReason is the reason why spans were dropped. Its text is the metric's attribute.
@@ -28,7 +30,8 @@ const (
 // delivery delivers finished spans to the next component. It holds spans that were refused with
 // an error that is not permanent, in order and bounded in bytes.
 type delivery struct {
-	next consumer.Traces
+	// next accepts the spans of a step, and again those that it has refused.
+	next, again consumer.Traces
 	// maxBytes bounds the held spans.
 	maxBytes int
 	clock    *clock
@@ -37,6 +40,9 @@ type delivery struct {
 	holding func(change int)
 	// isFull reports whether the memory budget demands memory. Then no more spans are held.
 	isFull func() bool
+	// goesOn: hand-overs are accepted while there is room for held spans, because their calls count in sums. A
+	// goroutine offers the spans then.
+	goesOn bool
 	// life ends at the shutdown timeout. Nothing waits after that.
 	life context.Context
 
@@ -60,6 +66,11 @@ type held struct {
 	spans, bytes int
 }
 
+// slowCall is the time of a call to the next component after which further spans are held, if hand-overs go on.
+const slowCall = time.Second
+
+var errSlow = errors.New("an earlier call to the next component has not returned")
+
 // deliver delivers the spans that build returns, or holds or drops them. Held spans go first.
 // It calls build again if the next component may have changed refused spans.
 func (d *delivery) deliver(ctx context.Context, build func() ptrace.Traces) {
@@ -68,8 +79,12 @@ func (d *delivery) deliver(ctx context.Context, build func() ptrace.Traces) {
 		d.hold(ctx, traces, d.whyHeld())
 		return
 	}
+	if d.goesOn && d.clock.hasCallSince(slowCall) {
+		d.hold(ctx, traces, errSlow)
+		return
+	}
 	spans := traces.SpanCount()
-	err := d.next.ConsumeTraces(ctx, traces)
+	err := d.next.ConsumeTraces(pairingmark.Paired(ctx), traces)
 	if err == nil {
 		return
 	}
@@ -125,8 +140,30 @@ func (d *delivery) enqueue(h held, why error, must bool) bool {
 	d.bytes += h.bytes
 	d.heldBytes.Store(int64(d.bytes))
 	d.count(h.spans)
-	d.clock.refuse(true)
+	d.clock.refuse(!d.goesOn || d.bytes >= d.maxBytes)
 	return true
+}
+
+// refuses reports whether hand-overs are refused. It offers the held spans first, unless a goroutine does.
+func (d *delivery) refuses(ctx context.Context) bool {
+	if d.goesOn {
+		return d.spans.Load() > 0 && !d.canGoOn()
+	}
+	return d.offerHeld(ctx) != nil
+}
+
+// ready returns nil if a hand-over can be accepted. Otherwise it has offered the held spans, and returns the
+// error that refused them.
+func (d *delivery) ready(ctx context.Context) error {
+	if d.spans.Load() == 0 || d.canGoOn() {
+		return nil
+	}
+	return d.offerHeld(ctx)
+}
+
+// canGoOn reports whether hand-overs are accepted while spans are held.
+func (d *delivery) canGoOn() bool {
+	return d.goesOn && d.heldBytes.Load() < int64(d.maxBytes) && !d.isFull()
 }
 
 // whyHeld is the reason why spans are held.
@@ -155,7 +192,7 @@ func (d *delivery) offerHeld(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		err := d.next.ConsumeTraces(client.NewContext(ctx, first.client), d.offer(first.traces))
+		err := d.again.ConsumeTraces(pairingmark.Paired(client.NewContext(ctx, first.client)), d.offer(first.traces))
 		if err = d.answer(first, err); err != nil {
 			return err
 		}
@@ -219,6 +256,9 @@ func (d *delivery) replaceFirst(part ptrace.Traces) {
 	d.bytes += bytes - first.bytes
 	d.heldBytes.Store(int64(d.bytes))
 	d.count(spans - first.spans)
+	if d.goesOn {
+		d.clock.refuse(d.bytes >= d.maxBytes)
+	}
 	if spans > 0 {
 		first.traces, first.spans, first.bytes = part, spans, bytes
 		return

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 // Calls that wait for a decision do not count for reorder.max_mib. At their own bound the oldest
 // traces of all streams are decided early.
 func TestWaitingCallsHaveABoundOfTheirOwn(t *testing.T) {
-	keep := &pairing.Keep{Threshold: pairing.NoThreshold, MaxBytes: 3 << 20}
+	keep := &pairing.Keep{SlowerThan: math.MaxInt64, Threshold: pairing.NoThreshold, MaxBytes: 3 << 20}
 	b := newBedKeeping(t, keep, &next{}, small)
 	b.handOver(batch{stream: 1, events: []string{"enter main"}}, batch{stream: 2, events: []string{"enter main"}})
 	most := int64(0)
@@ -34,9 +35,35 @@ func TestWaitingCallsHaveABoundOfTheirOwn(t *testing.T) {
 	assert.Zero(t, keep.HeldBytes())
 }
 
+// At reorder.max_mib the stream with the gap pays, and not the one with more undecided calls. Neither decides
+// a trace early, because that would free nothing for this bound.
+func TestAtMaxMiBNoTraceIsDecidedEarly(t *testing.T) {
+	keep := &pairing.Keep{
+		Function:  func(qualified string) (int64, bool) { return 0, qualified == "demo.main" },
+		Threshold: pairing.NoThreshold, MaxBytes: 64 << 20,
+	}
+	b := newBedKeeping(t, keep, &next{}, small, func(c *Config) { c.MaxSpansPerTrace = 0 })
+	b.handOver(batch{stream: 1, events: []string{"enter main"}}, batch{stream: 2, events: []string{"enter main", "enter f", "exit f"}})
+	for n := range uint64(20) {
+		b.handOver(batch{stream: 1, first: 1 + 4_000*n, events: many(2_000, "enter f", "exit f")})
+	}
+	require.Greater(t, keep.HeldBytes(), int64(2<<20))
+	require.Zero(t, b.sum("shed_streams"))
+	for n := range uint64(30) {
+		b.handOver(batch{stream: 2, first: 4 + 2_000*n, events: many(1_000, "enter f", "exit f")})
+	}
+	assert.Positive(t, b.sum("shed_streams", "max_mib"))
+	assert.Zero(t, b.sum("breaks", "limit"))
+	assert.EqualValues(t, 1, b.sum("missing_numbers"))
+	assert.EqualValues(t, 1, b.sum("open_frames"), "a gap ends the open calls of its stream")
+	assert.Equal(t, []string{"s2/f 1", "s2/main 0 truncated:gap"}, b.next.accepted(), "one trace with main, which keeps it")
+	assert.Greater(t, keep.HeldBytes(), int64(2<<20))
+	b.finish()
+}
+
 // At the bound of the process a stream loses the rest of a trace rather than its open calls.
 func TestAtTheMemoryBudgetTracesAreDecidedBeforeOpenCallsAreForgotten(t *testing.T) {
-	keep := &pairing.Keep{Threshold: pairing.NoThreshold, MaxBytes: 64 << 20}
+	keep := &pairing.Keep{SlowerThan: math.MaxInt64, Threshold: pairing.NoThreshold, MaxBytes: 64 << 20}
 	b := newBedKeeping(t, keep, &next{}, func(c *Config) { c.MaxSpansPerTrace = 0 })
 	all := b.budgetFor(8)
 	b.handOver(batch{stream: 1, events: []string{"enter main"}})

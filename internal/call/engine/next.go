@@ -14,6 +14,7 @@ import (
 // no call outlives the engine.
 type nextComponent struct {
 	consumer.Traces
+	// clock is nil if no hand-over waits for the calls.
 	clock *clock
 	// life ends when the time of the shutdown is over.
 	life context.Context
@@ -23,6 +24,8 @@ func (n nextComponent) ConsumeTraces(ctx context.Context, td ptrace.Traces) erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(n.life, cancel)()
-	defer n.clock.end(n.clock.begin())
+	if n.clock != nil {
+		defer n.clock.end(n.clock.begin())
+	}
 	return n.Traces.ConsumeTraces(ctx, td)
 }

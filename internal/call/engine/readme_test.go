@@ -23,13 +23,17 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 )
 
-// documented is the folder of the component that documents the engine.
-const documented = "../../../processor/stackpairingprocessor/"
+// documented is the folder of the component that documents the engine, and ofConnector that of the one that
+// documents repeated calls.
+const (
+	documented  = "../../../processor/stackpairingprocessor/"
+	ofConnector = "../../../connector/stackpairingconnector/"
+)
 
-// table returns the rows of the table in README.md with this first heading.
-func table(t *testing.T, heading string) (rows [][]string) {
+// table returns the rows of the table in a folder's README.md with this first heading.
+func table(t *testing.T, folder, heading string) (rows [][]string) {
 	t.Helper()
-	readme, err := os.ReadFile(documented + "README.md")
+	readme, err := os.ReadFile(folder + "README.md")
 	require.NoError(t, err)
 	found := false
 	for line := range strings.Lines(string(readme)) {
@@ -51,9 +55,14 @@ func table(t *testing.T, heading string) (rows [][]string) {
 }
 
 // firsts returns the first cells of a table, without their quotes.
-func firsts(t *testing.T, heading string) (names []string) {
+func firsts(t *testing.T, heading string) []string {
 	t.Helper()
-	for _, row := range table(t, heading) {
+	return firstsOf(t, documented, heading)
+}
+
+func firstsOf(t *testing.T, folder, heading string) (names []string) {
+	t.Helper()
+	for _, row := range table(t, folder, heading) {
 		names = append(names, strings.Trim(row[0], "`"))
 	}
 	return names
@@ -61,7 +70,7 @@ func firsts(t *testing.T, heading string) (names []string) {
 
 func TestTheReadmeHasEachSettingWithItsDefault(t *testing.T) {
 	var rows []string
-	for _, row := range table(t, "Setting") {
+	for _, row := range table(t, documented, "Setting") {
 		require.Len(t, row, 3)
 		assert.NotEmpty(t, row[2], row[0])
 		rows = append(rows, strings.Trim(row[0], "`")+" = "+row[1])
@@ -112,7 +121,7 @@ func TestTheReadmeHasEachAttribute(t *testing.T) {
 		}
 	}
 	require.Greater(t, len(declared), 10)
-	assert.ElementsMatch(t, declared, firsts(t, "Attribute"))
+	assert.ElementsMatch(t, declared, append(firsts(t, "Attribute"), firstsOf(t, ofConnector, "Attribute")...))
 }
 
 func TestTheReadmeHasEachCause(t *testing.T) {

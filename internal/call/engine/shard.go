@@ -99,7 +99,7 @@ type finished struct {
 // deliverSums passes on the sums of a step.
 func (f *finished) deliverSums() {
 	for i := range f.sums {
-		f.sums[i].of.sums.add(&f.sums[i].Increment)
+		f.sums[i].deliver()
 	}
 	for _, o := range f.ended {
 		o.sums.end()
@@ -139,10 +139,15 @@ func (s *stream) endSums(f *finished) {
 		return
 	}
 	s.origin.sums.ended = true
+	s.takeSums(f)
+	f.ended = append(f.ended, s.origin)
+}
+
+// takeSums moves the growth of the sums to f.
+func (s *stream) takeSums(f *finished) {
 	if inc := s.TakeSums(); len(inc.ByFunction) > 0 {
 		f.sums = append(f.sums, increment{s.origin, inc})
 	}
-	f.ended = append(f.ended, s.origin)
 }
 
 // accounts have the sums of all streams, and their telemetry.
@@ -153,7 +158,7 @@ type accounts struct {
 }
 
 func sizeOf(s *stream) size {
-	return size{int64(streamMemory + s.Bytes() + s.origin.bytes), int64(s.Waiting()), int64(s.OpenFrames())}
+	return size{int64(streamMemory + s.Bytes() + s.origin.bytes), s.UndecidedBytes(), int64(s.Waiting()), int64(s.OpenFrames())}
 }
 
 // settle updates the account of the stream, and adds the counters and the sums of f.
@@ -188,8 +193,7 @@ func (sh *shard) accept(b *callevent.Batch, c carrier, from client.Info, now tim
 		sh.accounts.countStream(1)
 	}
 	if s.origin == nil || !s.origin.is(c, b) {
-		s.leaveOrigin(f)
-		s.origin = sh.newOrigin(c, b)
+		sh.changeOrigin(s, c, b, f)
 	}
 	s.client, s.turn = from, sh.accounts.turn.Add(1)
 	s.noteBatch(b, now, sh.settings.MaxWait)
@@ -200,14 +204,22 @@ func (sh *shard) accept(b *callevent.Batch, c carrier, from client.Info, now tim
 	sh.accounts.settle(s, f)
 }
 
-// newOrigin copies the resource and scope of a batch, and begins their sums.
-func (sh *shard) newOrigin(c carrier, b *callevent.Batch) *origin {
-	o := newOrigin(c, b, sh.shown)
-	o.states = sh.states
-	if sh.sums != nil {
-		o.sums.to = sh.sums.Begin(o.Source)
+// changeOrigin gives the stream the resource and scope of a batch. If only attributes of the scope have changed,
+// the sums and the traces of the stream go on: a trace that is kept later has the new attributes.
+func (sh *shard) changeOrigin(s *stream, c carrier, b *callevent.Batch, f *finished) {
+	next := newOrigin(c, b, sh.shown)
+	next.states = sh.states
+	if s.origin != nil && s.origin.isExceptForScope(c, b) {
+		s.takeSums(f)
+		next.sums = s.origin.sums
+	} else {
+		s.leaveOrigin(f)
+		next.sums = &originSums{}
+		if sh.sums != nil {
+			next.sums.to = sh.sums.Begin()
+		}
 	}
-	return o
+	s.origin = next
 }
 
 // newStream returns a stream without events. Only the selection of traces needs its identity.
@@ -350,7 +362,7 @@ func (sh *shard) takeSums() {
 			return
 		}
 		if o, inc := sh.takeSumsOf(id); o != nil {
-			o.sums.to.Add(&inc)
+			o.sums.to.Add(&inc, &o.Source)
 			o.sums.mu.Unlock()
 		}
 	}
@@ -387,13 +399,13 @@ func (sh *shard) spare() {
 	}
 }
 
-// largest returns the stream with the most memory, and its bytes.
-func (sh *shard) largest() (id callevent.StreamID, most int64) {
+// largest returns the stream with the most memory under a bound, and its bytes.
+func (sh *shard) largest(by bound) (id callevent.StreamID, most int64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for i, s := range sh.streams {
-		if s.size.bytes > most {
-			id, most = i, s.size.bytes
+		if bytes := s.size.under(by); bytes > most {
+			id, most = i, bytes
 		}
 	}
 	return id, most
@@ -430,27 +442,33 @@ func (sh *shard) decideUntil(id callevent.StreamID, last time.Duration, enough f
 	return since, waits
 }
 
-// lighten frees memory of the stream, if it is there, and returns the bytes that it held. The
-// stream decides its traces early. If no call waits, it gives up gaps, oldest first, until memory
-// is free. If no event waits either, it forgets its names and open frames. If that frees nothing,
-// it ends.
-func (sh *shard) lighten(id callevent.StreamID, f *finished) (held int64) {
+// lighten frees memory of the stream under a bound, if the stream is there, and returns the bytes that it held:
+//
+//  1. For the memory budget it decides the traces of the stream early.
+//  2. If that frees nothing, the stream gives up its gaps, oldest first, until memory is free.
+//  3. If no event waits either, it forgets its names and open frames.
+//  4. If that frees nothing, the stream ends.
+func (sh *shard) lighten(id callevent.StreamID, by bound, f *finished) (held int64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	s := sh.streams[id]
 	if s == nil {
 		return 0
 	}
-	held = s.size.bytes
+	held = s.size.under(by)
 	f.origin, f.client = s.origin, s.client
-	before := s.Bytes()
-	freed := s.DecideAll(&f.Output)
-	for s.Bytes() >= before && s.GiveUpOldest(&f.Output) {
+	now := func() int64 {
+		size := sizeOf(s)
+		return size.under(by)
+	}
+	before := now()
+	freed := by == boundBudget && s.DecideAll(&f.Output)
+	for now() >= before && s.GiveUpOldest(&f.Output) {
 		freed = true
 	}
 	if !freed {
 		s.Forget(&f.Output)
-		if s.Bytes() >= before {
+		if now() >= before {
 			sh.endOne(id, callevent.CauseLimit, f)
 			return held
 		}

@@ -29,6 +29,10 @@ const (
 	attributeLeftOutCalls  = "callbraid.left_out.calls"
 	attributeLeftOutTime   = "callbraid.left_out.time"
 	attributeLeftOutErrors = "callbraid.left_out.errors"
+	attributeRepeatedCalls = "callbraid.repeated.calls"
+	attributeRepeatedLeast = "callbraid.repeated.least"
+	attributeRepeatedMost  = "callbraid.repeated.greatest"
+	attributeRepeatedTotal = "callbraid.repeated.total"
 
 	eventException = "exception"
 )
@@ -47,8 +51,8 @@ type origin struct {
 	// bytes is about its memory.
 	bytes  int
 	states tracestates
-	// sums are the sums of the calls of this origin.
-	sums originSums
+	// sums are the sums of the calls of this origin, and of others that differ only in attributes of the scope.
+	sums *originSums
 }
 
 // carrier is the span of a batch, with its resource and scope.
@@ -81,13 +85,18 @@ func newOrigin(c carrier, b *callevent.Batch, shown SpanAttributesConfig) *origi
 // is reports whether newOrigin would return the same. It may report false for attributes in
 // another order. The stream then gets another origin, which does no harm.
 func (o *origin) is(c carrier, b *callevent.Batch) bool {
+	return o.isExceptForScope(c, b) && o.attributes[1].are(c.scope.Scope().Attributes())
+}
+
+// isExceptForScope reports whether newOrigin would return the same, or one with other attributes of the
+// scope. Receivers report on their agent in these, and such a report changes while the program runs.
+func (o *origin) isExceptForScope(c carrier, b *callevent.Batch) bool {
 	scope := c.scope.Scope()
 	return o.textKey == b.TextKey &&
 		o.ResourceSchemaURL == c.resource.SchemaUrl() &&
 		o.attributes[0].are(c.resource.Resource().Attributes()) &&
 		o.ScopeSchemaURL == c.scope.SchemaUrl() &&
-		o.Scope.Name() == scope.Name() && o.Scope.Version() == scope.Version() &&
-		o.attributes[1].are(scope.Attributes())
+		o.Scope.Name() == scope.Name() && o.Scope.Version() == scope.Version()
 }
 
 // traces makes pdata of finished calls.
@@ -180,6 +189,12 @@ func (o *origin) span(s *pairing.Call, out *pairing.Output, span ptrace.Span) {
 		attributes.PutInt(attributeLeftOutCalls, int64(s.LeftOut.Calls))
 		attributes.PutInt(attributeLeftOutTime, s.LeftOut.Time)
 		attributes.PutInt(attributeLeftOutErrors, int64(s.LeftOut.Errors))
+	}
+	if r := out.RepeatedOf(s); r != nil {
+		attributes.PutInt(attributeRepeatedCalls, int64(r.Calls))
+		attributes.PutInt(attributeRepeatedLeast, r.Least)
+		attributes.PutInt(attributeRepeatedMost, r.Greatest)
+		attributes.PutInt(attributeRepeatedTotal, r.Total)
 	}
 	putOwn(span, own)
 	putThrows(span, s, out)

@@ -147,6 +147,13 @@ func TestEachPropertyOfACallIsInTheSpan(t *testing.T) {
 			with: []string{"callbraid.left_out.calls = 3", "callbraid.left_out.time = 250", "callbraid.left_out.errors = 1"},
 		},
 		{
+			name:   "repeated calls",
+			change: func(s *pairing.Call, _ *origin) { s.Repeated = 2 },
+			with: []string{
+				"callbraid.repeated.calls = 3", "callbraid.repeated.least = 10", "callbraid.repeated.greatest = 50", "callbraid.repeated.total = 80",
+			},
+		},
+		{
 			name: "a root that continues a full trace",
 			change: func(s *pairing.Call, _ *origin) {
 				s.Trace, s.Link, s.LinkTrace = 5, pairing.LinkContinuation, 1
@@ -202,6 +209,7 @@ func TestEachPropertyOfACallIsInTheSpan(t *testing.T) {
 			}
 			// Throws of other calls are before and behind.
 			out := &pairing.Output{
+				Repeated:   []pairing.Repeated{{Calls: 2}, {Calls: 3, Least: 10, Greatest: 50, Total: 80}},
 				Throws:     append(append([]pairing.Throw{{Type: "other"}}, test.throws...), pairing.Throw{Type: "other"}),
 				Attributes: append(append([]pairing.Attribute{{Key: "other", Value: callevent.IntValue(0)}}, test.attributes...), pairing.Attribute{Key: "other", Value: callevent.IntValue(0)}),
 			}

@@ -89,9 +89,13 @@ func (s *streams) init(set *Settings, cfg *Config, roots func(string) bool, cloc
 		s.shards[i].mu = newTimedMutex()
 		s.shards[i].streams = map[callevent.StreamID]*stream{}
 	}
+	again := next
+	if set.Sums != nil {
+		again = nextComponent{Traces: set.Next, life: life}
+	}
 	s.delivery = delivery{
-		next: next, clock: clock, maxBytes: cfg.Limits.MaxHeldMiB << 20,
-		life: life, offering: make(chan struct{}, 1),
+		next: next, again: again, clock: clock, maxBytes: cfg.Limits.MaxHeldMiB << 20,
+		life: life, offering: make(chan struct{}, 1), goesOn: set.Sums != nil,
 		dropped: s.dropped,
 		isFull:  func() bool { return s.excess() > 0 },
 		holding: func(change int) { s.telemetry.HeldSpans.Add(context.Background(), int64(change)) },
@@ -148,7 +152,7 @@ func (s *streams) accept(ctx context.Context, c carrier) {
 }
 
 // deliverAndReuse delivers the finished calls of one stream for the client that sent it, logs
-// its losses, and reuses f.
+// its losses, and reuses f. The sums go first, because the next component can block.
 func (s *streams) deliverAndReuse(ctx context.Context, f *finished) {
 	if f.Counters.BelowResolution {
 		s.warnBelowResolution()
@@ -157,8 +161,8 @@ func (s *streams) deliverAndReuse(ctx context.Context, f *finished) {
 		s.burst.Warn("Call events did not arrive in time, so calls around them are truncated. If this repeats, raise reorder.max_wait and reorder.max_events, or find where batches are delayed or lost",
 			zap.Uint64("missing", f.Counters.Missing), zap.Uint64("late", f.Counters.Late))
 	}
-	s.deliver(ctx, f)
 	f.deliverSums()
+	s.deliver(ctx, f)
 	s.reuse(f)
 }
 
@@ -183,7 +187,7 @@ func (s *streams) deliver(ctx context.Context, f *finished) {
 		return
 	}
 	if f.origin.sums.to != nil {
-		f.origin.sums.to.Kept(f.Calls, &f.origin.identity)
+		f.origin.sums.to.Kept(&f.Output, &f.origin.identity)
 	}
 	ctx = client.NewContext(ctx, f.client)
 	for spans := f.Calls; len(spans) > 0; {
@@ -220,9 +224,9 @@ func (s *streams) shardIndex(id callevent.StreamID) uint64 {
 func (s *streams) shardOf(id callevent.StreamID) *shard { return &s.shards[s.shardIndex(id)] }
 
 // expire gives up overdue events. Events of a hand-over under way are not overdue, and while
-// the next component refuses the clock stands still.
+// hand-overs are refused the clock stands still.
 func (s *streams) expire(ctx context.Context) {
-	if s.delivery.offerHeld(ctx) != nil {
+	if s.delivery.refuses(ctx) {
 		return
 	}
 	now := s.clock.settledUntil()
@@ -248,7 +252,8 @@ func (s *streams) offerUntil(ctx context.Context) {
 // the memory budget of the process:
 //
 //  1. It frees memory that is not in use.
-//  2. The stream with the most memory gives up its oldest gaps.
+//  2. The stream with the most memory gives up its oldest gaps. Undecided calls count only for
+//     the memory budget. Then the stream decides its traces first.
 //  3. If nothing waits in it, it forgets its names and open frames instead. Other streams do
 //     not pay for it, even if events wait in them.
 //
@@ -271,7 +276,7 @@ func (s *streams) lighten(ctx context.Context, most int64) {
 			return
 		}
 		before, waited := s.accounts.bytes.Load(), s.accounts.waiting.Load()
-		sh, id := s.largest()
+		sh, id := s.largest(by)
 		if sh == nil {
 			return
 		}
@@ -310,7 +315,7 @@ func (s *streams) makeRoom(ctx context.Context, in *shard, id callevent.StreamID
 		defer cancel()
 		f.Full, f.unheld = func() { s.deliver(ctx, f) }, true
 	}
-	held := in.lighten(id, f)
+	held := in.lighten(id, by, f)
 	s.telemetry.ShedStreams.Add(ctx, 1, s.telemetry.bounds[by])
 	if line := s.burst.Check(zap.WarnLevel, "Call streams hold too much memory: the largest one gave up its oldest gap, or its names and open calls"); line != nil {
 		line.Write(zap.String("bound", string(by)), zap.Stringer("stream", id), zap.Int64("stream_bytes", held), zap.Int64("excess_bytes", over),
@@ -325,11 +330,11 @@ var remedies = map[bound]string{
 	boundBudget: "raise limit_mib of the extension memory_budget, or trace less",
 }
 
-// largest finds the stream with the most memory.
-func (s *streams) largest() (in *shard, id callevent.StreamID) {
+// largest finds the stream with the most memory under a bound.
+func (s *streams) largest(by bound) (in *shard, id callevent.StreamID) {
 	var most int64
 	for i := range s.shards {
-		if found, n := s.shards[i].largest(); n > most {
+		if found, n := s.shards[i].largest(by); n > most {
 			in, id, most = &s.shards[i], found, n
 		}
 	}

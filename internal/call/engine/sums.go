@@ -14,22 +14,24 @@ import (
 
 // Sums receives the sums of calls. Several goroutines call it.
 type Sums interface {
-	// Begin begins the sums of calls with this source. The sums must not change the source.
-	Begin(Source) SourceSums
+	// Begin begins the sums of calls of one stream with one resource.
+	Begin() SourceSums
 	// Bytes is about the memory of all sums, which counts as the engine's.
 	Bytes() int64
 	// GiveWay lets go of what no stream needs, because the memory budget demands memory. It does not wait.
 	GiveWay()
 }
 
-// SourceSums receives the sums of the calls of one stream with one source. The engine makes one
+// SourceSums receives the sums of the calls of one stream with one resource. The engine makes one
 // call of Add and End at a time.
 type SourceSums interface {
-	// Add adds an increment, which belongs to the receiver from now on.
-	Add(*callsum.Increment)
-	// Kept receives calls that become spans. They belong to the engine, which can call it at any
+	// Add adds an increment of a source. The increment belongs to the receiver from now on. The source does
+	// not change, and has the same address as long as it is the same. Sources of different increments
+	// differ only in the attributes of their scopes.
+	Add(*callsum.Increment, *Source)
+	// Kept receives an output with calls that become spans. It belongs to the engine, which can call it at any
 	// time, also while other streams wait for this one. So it must not wait for a message.
-	Kept([]pairing.Call, *Identity)
+	Kept(*pairing.Output, *Identity)
 	// End ends the sums. Only Add can follow, with the increment of an earlier step: two steps of a
 	// stream deliver at the same time, and the later one may be the faster.
 	End()
@@ -43,7 +45,7 @@ type Source struct {
 	ScopeSchemaURL    string
 }
 
-// originSums are the sums of an origin. The zero value sums nothing.
+// originSums are the sums of origins that differ only in attributes of their scopes. The zero value sums nothing.
 type originSums struct {
 	// mu is held for each call of Add and End. The shard's lock may be held meanwhile, and is never taken
 	// while mu is held.
@@ -59,14 +61,15 @@ type increment struct {
 	callsum.Increment
 }
 
-// add adds an increment that is not empty.
-func (s *originSums) add(inc *callsum.Increment) {
-	if len(inc.ByFunction) == 0 {
+// deliver adds an increment that is not empty to the sums of its origin.
+func (i *increment) deliver() {
+	if len(i.ByFunction) == 0 {
 		return
 	}
+	s := i.of.sums
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.to.Add(inc)
+	s.to.Add(&i.Increment, &i.of.Source)
 }
 
 func (s *originSums) end() {

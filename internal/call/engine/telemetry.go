@@ -56,6 +56,8 @@ type Instruments struct {
 type SelectionInstruments struct {
 	// Traces and Calls have the criterion as attribute.
 	Traces, Calls metric.Int64Counter
+	// RepeatedCalls are kept calls that are in the span of an earlier one.
+	RepeatedCalls metric.Int64Counter
 	// LimitedCalls were dropped because of the limit of spans per second.
 	LimitedCalls metric.Int64Counter
 	// EarlyDecisions have the bound as attribute.
@@ -136,13 +138,22 @@ func (t *telemetry) recordSelection(c *pairing.KeepCounters) {
 		addTo(t.selection.Traces, c.Traces[criterion], t.criteria[criterion])
 		addTo(t.selection.Calls, c.Calls[criterion], t.criteria[criterion])
 	}
+	addTo(t.selection.RepeatedCalls, c.RepeatedCalls)
 	addTo(t.selection.LimitedCalls, c.LimitedCalls)
 	addTo(t.selection.EarlyDecisions, c.EarlyByTime, t.byTime)
 	addTo(t.selection.EarlyDecisions, c.EarlyByBound, t.atRoom)
 }
 
-// size is the contents of a stream.
-type size struct{ bytes, waiting, frames int64 }
+// size is the contents of a stream. undecided is the part of bytes that Keep.MaxBytes bounds.
+type size struct{ bytes, undecided, waiting, frames int64 }
+
+// under is the part of bytes that a bound counts. Only the memory budget counts undecided calls.
+func (s *size) under(by bound) int64 {
+	if by == boundMaxMiB {
+		return s.bytes - s.undecided
+	}
+	return s.bytes
+}
 
 // change adds the difference between two sizes of a stream.
 func (t *telemetry) change(before, after size) {

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -114,7 +115,7 @@ func BenchmarkUndecidedCallsOfManyStreams(b *testing.B) {
 	for _, streams := range []int{100, 10_000} {
 		b.Run(fmt.Sprint(streams, " streams"), func(b *testing.B) {
 			bed := newBed(b, func(c *Config) { c.Limits.MaxStreams = 20_000 })
-			keep := bed.selects(&pairing.Keep{Threshold: pairing.NoThreshold})
+			keep := bed.selects(&pairing.Keep{SlowerThan: math.MaxInt64, Threshold: pairing.NoThreshold})
 			handOver := func(i int, first uint64) ptrace.Traces {
 				return traces(b, endless(i, first, 10))
 			}

@@ -230,3 +230,15 @@ func BenchmarkPairSelecting(b *testing.B) {
 	settings.Keep = &Keep{SlowerThan: int64(time.Hour), Threshold: NoThreshold / 100 * 99, MaxBytes: 64 << 20}
 	benchmarkPair(b, batches(b, program()), settings)
 }
+
+// BenchmarkPairFolding folds repeated calls of a captured Maven build. The calls are then forgotten.
+func BenchmarkPairFolding(b *testing.B) {
+	order := batches(b, maven(b))
+	for _, shorter := range []time.Duration{0, 10 * time.Millisecond} {
+		b.Run(shorter.String(), func(b *testing.B) {
+			settings := wide()
+			settings.Keep = &Keep{SlowerThan: int64(time.Hour), Threshold: NoThreshold, FoldShorterThan: int64(shorter)}
+			benchmarkPair(b, order, settings)
+		})
+	}
+}

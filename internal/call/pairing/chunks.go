@@ -53,6 +53,17 @@ func (a *arena[T]) append(l *list) *T {
 	return &a.chunks[l.last].items[i]
 }
 
+// lastPlace is the place of the last item of a list, which is not empty. It is valid until the list is
+// released.
+func (a *arena[T]) lastPlace(l *list) uint32 {
+	return l.last*chunkLength + uint32(l.count-1)%chunkLength
+}
+
+// at returns the item at a place.
+func (a *arena[T]) at(place uint32) *T {
+	return &a.chunks[place/chunkLength].items[place%chunkLength]
+}
+
 // freeChunk returns a chunk for a list.
 func (a *arena[T]) freeChunk() uint32 {
 	if n := len(a.free); n > 0 {

@@ -18,9 +18,9 @@
 //     ranges.go remembers given-up numbers, and barriers.go the barriers ahead.
 //  3. stacks.go pairs each event on the stack of its lane (lane.go), at its time (clock.go),
 //     in its trace (traces.go). reuse.go has the rules for a lane that two threads share.
-//     Package callsum sums the calls, if the settings ask for it.
+//     sums.go counts the calls, if the settings ask for it.
 //  4. If traces are selected (keep.go), a call that ends waits in memory (chunks.go) until its
-//     trace is decided (undecided.go).
+//     trace is decided (undecided.go). Repeated short calls share a record (repeated.go).
 //  5. A call is written to an Output (output.go), with its attributes (attributes.go). A reader
 //     makes spans, metrics or profiles of it.
 package pairing

@@ -9,7 +9,8 @@ import "github.com/callbraid/callbraid/internal/call/callevent"
 // gives its sequence number. It has 32 bytes and no pointers, because a window holds a
 // million events.
 type event struct {
-	time                                int64
+	time int64
+	// exception is the caller's function in an event of KindEnterFrom.
 	function, laneName, exception, line uint32
 	// receivedLow and receivedHigh are the receive time of the event's batch, in Unix
 	// nanoseconds without the low receivedShift bits. Each event has its own, because the
@@ -47,7 +48,11 @@ func (e *event) set(from *callevent.Event, received, maxClockJump int64, n *name
 	if from.Kind != callevent.KindExitTop {
 		e.function = n.batchFunctions[from.Function]
 	}
-	if from.Kind >= callevent.KindThrow {
+	switch {
+	case from.Kind < callevent.KindThrow, from.Kind == callevent.KindEnterOutermost:
+	case from.Kind == callevent.KindEnterFrom:
+		e.exception = n.batchFunctions[from.Exception]
+	default:
 		e.exception = n.batchExceptions[from.Exception]
 	}
 }

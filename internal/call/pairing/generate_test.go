@@ -38,6 +38,7 @@ const (
 	withLimits
 	withEnd
 	withRenames
+	withRepeats
 
 	allFeatures features = 1<<iota - 1
 )
@@ -45,6 +46,7 @@ const (
 var featureNames = []string{
 	"exceptions", "anomalies", "skips", "attributes", "breaks", "intervals", "late barriers", "clock jumps", "base",
 	"connections", "shuffle", "duplicates", "loss", "expiry", "small window", "give up oldest", "traces", "less", "limits", "end", "renames",
+	"repeats",
 }
 
 func (f features) String() string {
@@ -134,9 +136,18 @@ func (w *world) happen() {
 	}
 	stacks := make([][]*callevent.Function, len(lanes))
 	clock, jumps := newSourceClock(p, w.resolution), p.dice(3)
-	odd, attributes := p.dice(4), p.dice(5)
+	odd, attributes, repeats := p.dice(4), p.dice(5), p.dice(50)
 	sequence := w.base()
 	for len(w.events) < p.events {
+		if i := repeats.IntN(len(lanes)); p.has(withRepeats) && len(stacks[i]) > 0 && repeats.IntN(6) == 0 {
+			calls := repeatedCalls(repeats, lanes[i])
+			for _, e := range calls[:min(len(calls), p.events-len(w.events))] {
+				e.sequence, e.time = sequence, clock.tick(jumps)
+				w.events = append(w.events, plain(e))
+				sequence++
+			}
+			continue
+		}
 		i := r.IntN(len(lanes))
 		if r.IntN(40) == 0 {
 			lanes[i].Name += "+"
@@ -148,7 +159,13 @@ func (w *world) happen() {
 		action, count := r.IntN(100), 1
 		switch top := len(stacks[i]) - 1; {
 		case p.has(withAnomalies) && odd.IntN(12) == 0:
-			e.kind = []callevent.Kind{callevent.KindExit, callevent.KindThrow, callevent.KindUnwind}[odd.IntN(3)]
+			e.kind = []callevent.Kind{
+				callevent.KindExit, callevent.KindThrow, callevent.KindUnwind, callevent.KindEnterFrom, callevent.KindFail,
+				callevent.KindEnterOutermost,
+			}[odd.IntN(6)]
+			if e.kind == callevent.KindEnterFrom {
+				e.caller = testFunctions[odd.IntN(len(testFunctions))]
+			}
 			stacks[i] = stackAfter(stacks[i], e)
 		case p.has(withSkips) && odd.IntN(10) == 0:
 			e.kind = callevent.KindSkip
@@ -183,12 +200,29 @@ func (w *world) happen() {
 	}
 }
 
+// repeatedCalls are calls of a loop with a few functions, and here and there with many.
+func repeatedCalls(r *rand.Rand, lane callevent.Lane) (all []happened) {
+	functions := []int{1, 2, 3, 21}[r.IntN(4)]
+	first := r.IntN(21)
+	for i := range 1 + r.IntN(2*functions+6) {
+		n := first + i%functions
+		if r.IntN(10) == 0 {
+			n = r.IntN(21)
+		}
+		e := happened{kind: callevent.KindEnter, lane: lane, function: testFunctions[n%len(testFunctions)]}
+		all = append(all, e)
+		e.kind, e.line = callevent.KindExit, uint32(n/len(testFunctions)%3)
+		all = append(all, e)
+	}
+	return all
+}
+
 // plain leaves only those fields that the event's kind has.
 func plain(e happened) happened {
 	switch e.kind {
 	case callevent.KindSkip:
 		e = happened{sequence: e.sequence, time: e.time, kind: e.kind}
-	case callevent.KindEnter, callevent.KindExit, callevent.KindExitTop:
+	case callevent.KindEnter, callevent.KindEnterOutermost, callevent.KindExit, callevent.KindExitTop, callevent.KindEnterFrom:
 		e.exception = ""
 	}
 	return e
@@ -197,6 +231,17 @@ func plain(e happened) happened {
 // stackAfter is a tracer's own stack after an event of a function that may not
 // be on top.
 func stackAfter(stack []*callevent.Function, e happened) []*callevent.Function {
+	if e.kind == callevent.KindEnterOutermost {
+		return append(stack[:0], e.function)
+	}
+	if e.kind == callevent.KindEnterFrom {
+		if i := slices.Index(stack, e.caller); i >= 0 {
+			for stack[len(stack)-1] != e.caller {
+				stack = stack[:len(stack)-1]
+			}
+		}
+		return append(stack, e.function)
+	}
 	for i := len(stack) - 1; i >= 0; i-- {
 		if stack[i] == e.function {
 			if e.kind == callevent.KindThrow {

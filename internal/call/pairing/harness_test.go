@@ -51,6 +51,8 @@ type finished struct {
 	Throws        []Throw
 	Attributes    []Attribute
 	Kept          Criterion
+	// Repeated is the zero value for one call.
+	Repeated Repeated
 }
 
 func (f finished) String() string {
@@ -84,6 +86,9 @@ func (f finished) String() string {
 	}
 	for _, a := range f.Attributes {
 		fmt.Fprintf(&b, " %s=%s", a.Key, valueText(a.Value))
+	}
+	if f.Repeated != (Repeated{}) {
+		fmt.Fprintf(&b, " repeated %+v", f.Repeated)
 	}
 	return b.String()
 }
@@ -144,6 +149,9 @@ func countersText(c Counters) string {
 	}
 	if k := c.Keep; k.LimitedTraces != 0 {
 		fmt.Fprintf(&b, "limited %d traces, %d calls\n", k.LimitedTraces, k.LimitedCalls)
+	}
+	if k := c.Keep; k.RepeatedCalls != 0 {
+		fmt.Fprintf(&b, "repeated %d calls\n", k.RepeatedCalls)
 	}
 	if k := c.Keep; k.EarlyByTime+k.EarlyByBound != 0 {
 		fmt.Fprintf(&b, "early by time %d, by bound %d\n", k.EarlyByTime, k.EarlyByBound)
@@ -233,6 +241,9 @@ func addTo(p *callevent.Packer, h *happened, resolution int64) bool {
 		if h.exception != "" {
 			e.Exception = note(p.Exception(h.exception))
 		}
+		if h.caller != nil {
+			e.Exception = note(p.Function(h.caller))
+		}
 	}
 	if !ok || !p.Add(&e) {
 		return false
@@ -300,6 +311,9 @@ func (r *rig) full() {
 		}
 		f.Throws = append(f.Throws, r.out.Throws[s.Throws.From:s.Throws.To]...)
 		f.Attributes = append(f.Attributes, r.out.Attributes[s.Attributes.From:s.Attributes.To]...)
+		if of := r.out.RepeatedOf(&s); of != nil {
+			f.Repeated = *of
+		}
 		r.spans = append(r.spans, f)
 	}
 	r.out.ClearCalls()
@@ -332,6 +346,7 @@ func (c *Counters) add(o Counters) {
 		c.Keep.Traces[by] += o.Keep.Traces[by]
 		c.Keep.Calls[by] += o.Keep.Calls[by]
 	}
+	c.Keep.RepeatedCalls += o.Keep.RepeatedCalls
 	c.Keep.LimitedTraces += o.Keep.LimitedTraces
 	c.Keep.LimitedCalls += o.Keep.LimitedCalls
 	c.Keep.EarlyByTime += o.Keep.EarlyByTime

@@ -120,7 +120,7 @@ func (s *Stream) wrongStacks() string {
 	if len(s.stacks.laneIDs) != len(s.stacks.lanes) || len(s.stacks.lanes) > s.settings.MaxLanes {
 		return fmt.Sprintf("%d lanes with %d IDs", len(s.stacks.lanes), len(s.stacks.laneIDs))
 	}
-	kept = append(kept, s.stacks.undecided.allAttributes())
+	kept = append(kept, s.stacks.traces.undecided.allAttributes())
 	ownBytes += sizeOfValues(kept)
 	if stackBytes != s.stacks.bytes || ownBytes != int(s.stacks.attributes) {
 		return fmt.Sprintf("stacks take %d bytes and attributes %d, counted %d and %d", stackBytes, ownBytes, s.stacks.bytes, s.stacks.attributes)
@@ -227,35 +227,55 @@ func (u *undecided) allAttributes() (all []attribute) {
 }
 
 func (s *Stream) wrongUndecided() string {
-	u := s.stacks.undecided
+	u := s.stacks.traces.undecided
 	if u == nil {
 		return ""
 	}
-	waiting, chunks := 0, 0
+	waiting, chunks, callers := 0, 0, 0
 	for i := range u.traces {
 		t := &u.traces[i]
-		for _, l := range []list{t.records, t.details, t.throws, t.attributes} {
+		for _, l := range []list{t.records, t.details, t.throws, t.attributes, t.repeats} {
 			chunks += (l.count + chunkLength - 1) / chunkLength
 		}
 		references := 0
 		if i < len(s.stacks.traces.all) {
 			references = s.stacks.traces.all[i].references
 		}
-		if references == 0 && (t.records != list{} || t.details != list{} || t.throws != list{} || t.attributes != list{} || t.slow || t.failed || t.named) {
+		if references == 0 && (t.records != list{} || t.details != list{} || t.throws != list{} || t.attributes != list{} || t.repeats != list{} ||
+			t.groups != noGroups || t.folded != 0 || t.slow || t.failed || t.named) {
 			return fmt.Sprintf("a trace that has ended is undecided: %+v", t)
 		}
 		if t.records.count > 0 {
 			waiting++
 		}
 		records, detailed, throws, attributes := u.records.read(&t.records), u.details.read(&t.details), 0, 0
+		folded, groups := 0, 0
 		for range t.records.count {
-			if r := records.next(); r.detailed {
+			r := records.next()
+			if r.repeats != 0 {
+				of := u.repeats.at(r.repeats - 1)
+				folded, groups = folded+int(of.calls)-1, groups+1
+				if of.calls < 2 || of.least > of.greatest || of.total > r.end-r.start {
+					return fmt.Sprintf("a group %+v of %+v", of, r)
+				}
+			}
+			if r.detailed {
 				d := detailed.next()
 				throws, attributes = throws+int(d.throws), attributes+int(d.attributes)
 			}
 		}
 		if throws != t.throws.count || attributes != t.attributes.count {
 			return fmt.Sprintf("%d throws and %d attributes of %+v", throws, attributes, t)
+		}
+		if folded != t.folded || groups != t.repeats.count {
+			return fmt.Sprintf("%d calls in %d groups of %+v", folded, groups, t)
+		}
+		for at, above := t.groups, NoParent; at != noGroups; at = u.groups.all[at].below {
+			g := &u.groups.all[at]
+			if g.caller >= above || g.count == 0 || t.records.count == 0 {
+				return fmt.Sprintf("groups %+v below %d of %+v", g, above, t)
+			}
+			above, callers = g.caller, callers+1
 		}
 	}
 	queued, older := 0, noTrace
@@ -272,6 +292,7 @@ func (s *Stream) wrongUndecided() string {
 	inArenas := 0
 	for _, fault := range []string{
 		wrongArena(&u.records, &inArenas), wrongArena(&u.details, &inArenas), wrongArena(&u.throws, &inArenas), wrongArena(&u.attributes, &inArenas),
+		wrongArena(&u.repeats, &inArenas),
 	} {
 		if fault != "" {
 			return fault
@@ -283,7 +304,15 @@ func (s *Stream) wrongUndecided() string {
 		}
 	}
 	values := sizeOfValues([][]attribute{u.allAttributes()})
-	held := int64(u.records.heldBytes() + u.details.heldBytes() + u.throws.heldBytes() + u.attributes.heldBytes() + values)
+	free := 0
+	for at := u.groups.free; at != noGroups; at = u.groups.all[at].below {
+		free++
+	}
+	if u.groups.used != callers || free+callers != len(u.groups.all) {
+		return fmt.Sprintf("%d callers with groups, counted %d, %d free of %d", callers, u.groups.used, free, len(u.groups.all))
+	}
+	held := int64(u.records.heldBytes() + u.details.heldBytes() + u.throws.heldBytes() + u.attributes.heldBytes() +
+		u.repeats.heldBytes() + callers*callerGroupsBytes + values)
 	if chunks != inArenas || values != u.valueBytes || held != u.charged {
 		return fmt.Sprintf("%d chunks, counted %d; values of %d bytes, counted %d; %d bytes, counted %d", chunks, inArenas, values, u.valueBytes, held, u.charged)
 	}

@@ -33,6 +33,9 @@ type Keep struct {
 	Threshold uint64
 	// Limiter bounds the kept calls of all streams; nil: no bound.
 	Limiter *Limiter
+	// FoldShorterThan is in nanoseconds. Calls of one function that are shorter, and follow each other
+	// below one caller, become one Call in the output: see Repeated. 0: none.
+	FoldShorterThan int64
 	// DecideAfter is the time after which a trace is decided early, from its first waiting
 	// call on; 0: never.
 	DecideAfter time.Duration
@@ -95,17 +98,21 @@ func (c Criterion) String() string {
 	return [CriterionCount]string{"none", "slow", "error", "function", "ratio"}[c]
 }
 
-// KeepCounters count decisions. A trace counts once for each piece that has calls.
+// KeepCounters count decisions. A trace counts once for each piece that has calls. It counts once in
+// all, when its first call ends, if only Threshold could keep it and does not.
 type KeepCounters struct {
 	// Traces and Calls were kept, by criterion. Those of CriterionNone were forgotten.
 	Traces, Calls [CriterionCount]uint64
+	// RepeatedCalls is the number of kept calls that are in the Call of an earlier one.
+	RepeatedCalls uint64
 	// LimitedTraces and LimitedCalls were forgotten because of the limiter.
 	LimitedTraces, LimitedCalls uint64
 	// EarlyByTime and EarlyByBound are early decisions: after DecideAfter, and at MaxBytes.
 	EarlyByTime, EarlyByBound uint64
 }
 
-// Limiter bounds the calls that are kept in a second. Several goroutines can use it.
+// Limiter bounds the calls that are kept in a second. Repeated calls in one Call count as one. Several
+// goroutines can use it.
 //
 // A trace passes whole or not at all. One that passes uses up the time that its calls need at
 // the limit. Up to a second of unused time is saved for later traces. So the mean rate is

@@ -24,6 +24,9 @@ const (
 // noTime is later than the time of every event.
 const noTime = math.MaxInt64
 
+// noTrace stands for no trace.
+const noTrace = ^uint32(0)
+
 // frame is an open call. It has 88 bytes and no pointers, because a stack is written at
 // every event.
 type frame struct {

@@ -18,9 +18,11 @@ type happened struct {
 	kind           callevent.Kind
 	lane           callevent.Lane
 	function       *callevent.Function
-	exception      string
-	line           uint32
-	attributes     []Attribute
+	// caller is that of KindEnterFrom.
+	caller     *callevent.Function
+	exception  string
+	line       uint32
+	attributes []Attribute
 }
 
 // call is a call in the model. The model forgets no call, and computes each answer again from all calls.
@@ -81,6 +83,17 @@ func (m *calls) event(e happened) {
 	switch e.kind {
 	case callevent.KindEnter:
 		m.enter(e, t)
+	case callevent.KindEnterOutermost:
+		m.truncate(e.lane.ID, 0, callevent.CauseMismatch, t)
+		m.enter(e, t)
+	case callevent.KindEnterFrom:
+		for i := len(stack) - 1; i >= 0; i-- {
+			if *stack[i].entry.function == *e.caller {
+				m.truncate(e.lane.ID, i+1, callevent.CauseLongjmp, t)
+				break
+			}
+		}
+		m.enter(e, t)
 	case callevent.KindExitTop:
 		if len(stack) == 0 {
 			m.orphan(e)
@@ -111,6 +124,9 @@ func (m *calls) event(e happened) {
 			}
 			top.unwound, top.errorType = true, e.exception
 			e.line = 0
+			m.close(e, t)
+		case callevent.KindFail:
+			top.unwound, top.errorType = true, e.exception
 			m.close(e, t)
 		default:
 			m.close(e, t)

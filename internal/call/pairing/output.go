@@ -30,7 +30,20 @@ type LeftOut struct {
 	Time int64
 }
 
-// Call is one finished call.
+// include adds those of another frame.
+func (l *LeftOut) include(o *LeftOut) {
+	l.Calls, l.Errors, l.Time = l.Calls+o.Calls, l.Errors+o.Errors, l.Time+o.Time
+}
+
+// Repeated is a group of repeated calls: short calls of one function by one caller, which returned at
+// one line. Other calls can be between them.
+type Repeated struct {
+	Calls uint64
+	// Least, Greatest and Total are times of the calls in nanoseconds.
+	Least, Greatest, Total int64
+}
+
+// Call is one finished call, or a group of repeated calls.
 type Call struct {
 	Function *callevent.Function
 	Lane     uint64
@@ -59,6 +72,9 @@ type Call struct {
 	Throws, Attributes Range
 	// Kept is the criterion by which Settings.Keep has selected the call's trace.
 	Kept Criterion
+	// Repeated is the place in Output.Repeated and 1 more; 0: one call. Of a group, all but End and
+	// LeftOut are those of its first call. End is that of the last one, and LeftOut the sum of all.
+	Repeated int32
 }
 
 // Range is a part of a slice.
@@ -88,6 +104,7 @@ type Output struct {
 	Calls      []Call
 	Throws     []Throw
 	Attributes []Attribute
+	Repeated   []Repeated
 	Counters   Counters
 	// Sums are the last increments of streams that ended or forgot their names.
 	Sums []callsum.Increment
@@ -134,12 +151,26 @@ func (o *Output) appendAttributes(ofFrame, ofEnd []attribute) Range {
 	return Range{int32(from), int32(len(o.Attributes))}
 }
 
+// appendRepeated appends the group of the last call, and returns its place and 1 more.
+func (o *Output) appendRepeated(r Repeated) int32 {
+	o.Repeated = append(o.Repeated, r)
+	return int32(len(o.Repeated))
+}
+
+// RepeatedOf returns the group of a call, or nil for one call.
+func (o *Output) RepeatedOf(c *Call) *Repeated {
+	if c.Repeated == 0 {
+		return nil
+	}
+	return &o.Repeated[c.Repeated-1]
+}
+
 // ClearCalls removes the calls, and leaves the counters.
 func (o *Output) ClearCalls() {
 	clear(o.Calls)
 	clear(o.Throws)
 	clear(o.Attributes)
-	o.Calls, o.Throws, o.Attributes = o.Calls[:0], o.Throws[:0], o.Attributes[:0]
+	o.Calls, o.Throws, o.Attributes, o.Repeated = o.Calls[:0], o.Throws[:0], o.Attributes[:0], o.Repeated[:0]
 }
 
 // Reset empties the output.

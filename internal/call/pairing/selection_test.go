@@ -23,8 +23,11 @@ type selection struct {
 	all     *rig
 	seen    int
 	waiting map[uint64]*piece
-	// slow are traces that stay slow.
-	slow map[uint64]bool
+	// slow are traces that stay slow. forgotten are traces whose ID alone decided.
+	slow, forgotten map[uint64]bool
+	// callers are the calls with callees. ended are the calls of each lane so far.
+	callers map[uint64]bool
+	ended   map[uint64][]uint64
 	// kept are the calls of each trace, with their criterion.
 	kept     map[uint64][]string
 	counters KeepCounters
@@ -42,6 +45,11 @@ type piece struct {
 func (x *selection) step() {
 	for ; x.seen < len(x.all.spans); x.seen++ {
 		f := x.all.spans[x.seen]
+		x.seeCallers(&f)
+		if x.forgets(f.Trace) {
+			x.counters.Calls[CriterionNone]++
+			continue
+		}
 		p := x.waiting[f.Trace]
 		if p == nil {
 			p = &piece{first: x.seen, since: x.all.now}
@@ -60,6 +68,19 @@ func (x *selection) step() {
 			x.decide(root)
 		}
 	}
+}
+
+// forgets reports whether no call can keep the trace, and its ID does not.
+func (x *selection) forgets(root uint64) bool {
+	k := x.keep
+	if k.SlowerThan > 0 || k.Errors || k.Function != nil || testRandom(root) >= k.Threshold {
+		return false
+	}
+	if !x.forgotten[root] {
+		x.forgotten[root] = true
+		x.counters.Traces[CriterionNone]++
+	}
+	return true
 }
 
 // oldest is the trace whose first call waits longest.
@@ -97,9 +118,70 @@ func (x *selection) decide(root uint64) {
 	if by == CriterionNone {
 		return
 	}
-	for _, f := range calls {
+	folded := x.fold(calls)
+	x.counters.RepeatedCalls += uint64(len(calls) - len(folded))
+	for _, f := range folded {
 		x.kept[root] = append(x.kept[root], fmt.Sprint(f, " kept: ", by))
 	}
+}
+
+// likeCalls is what repeated calls have in common.
+type likeCalls struct {
+	parent   uint64
+	function callevent.Function
+	lane     string
+	line     uint32
+}
+
+// fold folds the repeated calls of a piece.
+func (x *selection) fold(calls []finished) (folded []finished) {
+	latest := map[uint64][]likeCalls{}
+	groups := map[likeCalls]int{}
+	for _, f := range calls {
+		took := f.End - f.Start
+		if !x.canFold(&f) {
+			folded = append(folded, f)
+			continue
+		}
+		key := likeCalls{f.Parent, f.Function, f.LaneName, f.Line}
+		remembered := latest[f.Parent]
+		if i := slices.Index(remembered, key); i >= 0 {
+			of := &folded[groups[key]]
+			if of.Repeated.Calls == 0 {
+				first := of.End - of.Start
+				of.Repeated = Repeated{1, first, first, first}
+			}
+			of.Repeated = Repeated{
+				of.Repeated.Calls + 1, min(of.Repeated.Least, took), max(of.Repeated.Greatest, took), of.Repeated.Total + took,
+			}
+			of.End = f.End
+			of.LeftOut.Calls += f.LeftOut.Calls
+			of.LeftOut.Errors += f.LeftOut.Errors
+			of.LeftOut.Time += f.LeftOut.Time
+			remembered = slices.Delete(remembered, i, i+1)
+		} else {
+			folded = append(folded, f)
+			groups[key] = len(folded) - 1
+		}
+		remembered = append(remembered, key)
+		latest[f.Parent] = remembered[max(0, len(remembered)-maxGroups):]
+	}
+	return folded
+}
+
+// canFold reports whether a call can be one of repeated calls.
+func (x *selection) canFold(f *finished) bool {
+	return f.End-f.Start < x.keep.FoldShorterThan && f.Parent != NoParent && f.Truncated == 0 && !f.Unwound &&
+		len(f.Throws) == 0 && f.DroppedThrows == 0 && len(f.Attributes) == 0 && !x.callers[f.Sequence]
+}
+
+// seeCallers notes the calls that have callees. A call in the same lane that entered later and ended earlier is one.
+func (x *selection) seeCallers(f *finished) {
+	ended := x.ended[f.Lane]
+	if len(ended) > 0 && slices.Max(ended) > f.Sequence {
+		x.callers[f.Sequence] = true
+	}
+	x.ended[f.Lane] = append(ended, f.Sequence)
 }
 
 func (x *selection) criterion(root uint64, calls []finished) Criterion {
@@ -153,6 +235,8 @@ func (p plan) keep() *Keep {
 		Errors:      r.IntN(4) == 0,
 		Threshold:   []uint64{NoThreshold, NoThreshold, 0, 1 << 55, 7 << 53}[r.IntN(5)],
 		DecideAfter: time.Duration(r.IntN(3)) * 20 * time.Second,
+		// Most calls last some steps of the clock.
+		FoldShorterThan: []int64{0, 1_000_001, 30_000_001, testJump * 100}[p.dice(43).IntN(4)],
 	}
 	if r.IntN(2) == 0 {
 		least := []int64{0, 2_000_000, 30_000_000}[r.IntN(3)]
@@ -174,7 +258,8 @@ func (w *world) playSelecting() string {
 	settings := w.settings
 	settings.Keep = w.plan.keep()
 	all, selecting := newRig(&w.settings, w.resolution), newRig(&settings, w.resolution)
-	rule := &selection{keep: settings.Keep, all: all, waiting: map[uint64]*piece{}, slow: map[uint64]bool{}, kept: map[uint64][]string{}}
+	rule := &selection{keep: settings.Keep, all: all, waiting: map[uint64]*piece{}, slow: map[uint64]bool{}, forgotten: map[uint64]bool{},
+		callers: map[uint64]bool{}, ended: map[uint64][]uint64{}, kept: map[uint64][]string{}}
 	both := func(do func(*rig)) {
 		do(all)
 		do(selecting)
@@ -270,6 +355,16 @@ func tracesText(traces map[uint64][]string) string {
 // decides whether they are kept.
 func TestKeptTracesAreThoseOfTheRuleWithAllTheirCalls(t *testing.T) {
 	forPlans(t, 1000, allFeatures, func(p plan) string { return generate(p).playSelecting() })
+}
+
+// Short calls in loops of many kinds are folded as the rule folds them.
+func TestRepeatedCallsAreThoseOfTheRule(t *testing.T) {
+	const features = withExceptions | withAttributes | withBreaks | withLateBarriers | withLoss | withTraces | withLess | withEnd | withRenames
+	forPlans(t, 300, features, func(p plan) string {
+		p.events *= 5
+		p.with |= withRepeats
+		return generate(p).playSelecting()
+	})
 }
 
 // Two collectors that receive the same calls in another order, and decide at other times, keep the same traces by ratio.

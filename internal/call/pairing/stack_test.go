@@ -37,6 +37,33 @@ func TestStacks(t *testing.T) {
 				f#1 in #0 10..20`,
 		},
 		{
+			name: "a call of a function deeper in the stack ends the frames above its nearest one",
+			do: []act{batch(`
+				0 +f
+				1 +g
+				2 +f
+				3 +h
+				4 +k
+				5 +m f
+				6 -m
+				7 -f
+				8 +n g
+				9 +n x
+				10 -g`)},
+			want: `
+				g#1 in #0 10..100
+				f#2 in #1 20..70
+				h#3 in #2 30..50 truncated longjmp
+				k#4 in #3 40..50 truncated longjmp
+				m#5 in #2 50..60
+				n#8 in #1 80..100 truncated mismatch
+				n#9 in #8 90..100 truncated mismatch`,
+			counts: `
+				truncated mismatch 2
+				truncated longjmp 2`,
+			open: 1,
+		},
+		{
 			name: "an exit of the top closes the top frame of any function",
 			do: []act{batch(`
 				0 +f
@@ -47,6 +74,35 @@ func TestStacks(t *testing.T) {
 			want: `
 				f#0 0..30
 				g#1 in #0 10..20`,
+			counts: `orphans 1`,
+		},
+		{
+			name: "calls that are open when an outermost function is entered are truncated",
+			do: []act{batch(`
+				0 *f
+				1 +g
+				2 *f
+				3 -g
+				4 -f`)},
+			want: `
+				f#0 0..20 truncated mismatch
+				g#1 in #0 10..20 truncated mismatch
+				f#2 20..40`,
+			counts: `
+				orphans 1
+				truncated mismatch 2`,
+		},
+		{
+			name: "a function that fails has an error and no exception",
+			do: []act{batch(`
+				0 +f
+				1 +g
+				2 ~g ENOENT
+				3 ~h ENOENT
+				4 -f`)},
+			want: `
+				f#0 0..40
+				g#1 in #0 10..20 unwound "ENOENT"`,
 			counts: `orphans 1`,
 		},
 		{

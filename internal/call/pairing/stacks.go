@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
-	"github.com/callbraid/callbraid/internal/call/callsum"
 )
 
 // stacks pair the ordered events of a stream. They have one stack for each lane, and emit
@@ -23,11 +22,8 @@ type stacks struct {
 	// reuses are the lanes that other threads have got, by ID.
 	reuses map[uint64]*reuse
 	clock  clock
-	traces traces
-	// sums is nil if calls are not summed.
-	sums *callsum.Sums
-	// undecided has the finished calls of Settings.Keep; nil: they are written to out.
-	undecided *undecided
+	traces openTraces
+	sums   sums
 
 	lanes []lane
 	// laneIDs maps an ID to the index in lanes.
@@ -45,16 +41,10 @@ func newStacks(settings *Settings, n *names) stacks {
 		settings: settings, names: n,
 		renames: renames{names: n, histories: map[uint64]*history{}}, reuses: map[uint64]*reuse{},
 		clock:   clock{now: beforeAll},
-		sums:    newSums(settings),
+		sums:    newSums(settings, n),
+		traces:  openTraces{settings: settings, names: n},
 		laneIDs: map[uint64]int32{},
 	}
-}
-
-func newSums(settings *Settings) *callsum.Sums {
-	if settings.Sums == nil {
-		return nil
-	}
-	return callsum.New(settings.Sums)
 }
 
 // pair applies the event to the stack of its lane:
@@ -83,6 +73,9 @@ func (s *stacks) pair(e *event, sequence uint64, attributes []attribute) {
 	switch e.kind {
 	case callevent.KindEnter:
 		s.enter(l, e, sequence, attributes)
+	case callevent.KindEnterFrom:
+		s.find(l, e.exception, callevent.CauseLongjmp)
+		s.enter(l, e, sequence, attributes)
 	case callevent.KindExit:
 		s.exit(l, e, attributes)
 	case callevent.KindExitTop:
@@ -91,6 +84,11 @@ func (s *stacks) pair(e *event, sequence uint64, attributes []attribute) {
 		s.throw(l, e, attributes)
 	case callevent.KindUnwind:
 		s.unwind(l, e, attributes)
+	case callevent.KindEnterOutermost:
+		s.truncate(l, 0, callevent.CauseMismatch, s.clock.now)
+		s.enter(l, e, sequence, attributes)
+	case callevent.KindFail:
+		s.fail(l, e, attributes)
 	}
 }
 
@@ -128,7 +126,7 @@ func (s *stacks) forgetLanes() {
 		if len(l.frames) > 0 || l.isShared() && busy <= len(s.lanes)/2 {
 			kept = append(kept, l)
 		} else {
-			s.releaseTrace(l.continuation)
+			s.traces.release(l.continuation, s.out)
 			s.free(&l)
 		}
 	}
@@ -171,9 +169,9 @@ func (s *stacks) enter(l *lane, e *event, sequence uint64, attributes []attribut
 	if l.isShared() {
 		depth, f.name = 0, s.names.laneName(callevent.Lane{ID: l.id})
 	}
-	s.chooseTrace(l, f, depth)
-	if s.sums != nil {
-		s.findPath(l, f, depth)
+	s.traces.choose(l, f, depth, s.out)
+	if s.sums.of != nil {
+		s.sums.findPath(l, f, depth)
 	}
 	s.names.functions[e.function].open++
 	s.open++
@@ -185,47 +183,9 @@ func (s *stacks) enter(l *lane, e *event, sequence uint64, attributes []attribut
 	}
 }
 
-// chooseTrace puts the top frame of the lane into a trace: rule 9.
-func (s *stacks) chooseTrace(l *lane, f *frame, depth int) {
-	tooDeep := s.settings.MaxDepth > 0 && depth >= s.settings.MaxDepth
-	if tooDeep || depth > 0 && l.frames[depth-1].trace == noTrace {
-		f.trace = noTrace
-		return
-	}
-	limit := s.settings.MaxSpansPerTrace
-	switch {
-	case depth == 0:
-		f.trace = s.traces.begin(f.sequence)
-	case s.names.functions[f.function].root:
-		f.trace, f.link = s.traces.begin(f.sequence), LinkTraceRoot
-	case !s.traces.isFull(l.frames[depth-1].trace, limit):
-		f.trace = l.frames[depth-1].trace
-		s.traces.refer(f.trace)
-	default:
-		if l.continuation == noTrace || s.traces.isFull(l.continuation, limit) {
-			s.releaseTrace(l.continuation)
-			l.continuation = s.traces.begin(f.sequence)
-		}
-		f.trace, f.link = l.continuation, LinkContinuation
-		s.traces.refer(f.trace)
-	}
-	s.traces.all[f.trace].frames++
-}
-
-// findPath finds the call path of the lane's frame f, number depth. A frame of a shared lane has
-// number 0.
-func (s *stacks) findPath(l *lane, f *frame, depth int) {
-	if depth > 0 {
-		f.path = s.sums.Callee(l.frames[depth-1].path, f.function)
-		return
-	}
-	l.path = s.sums.Lane(l.path, l.id, s.names.laneNames[f.name].name)
-	f.path = s.sums.Callee(l.path, f.function)
-}
-
 // find makes the nearest frame of the function the top of the stack: rule 3. It truncates
-// the frames above it, and reports false for an orphan.
-func (s *stacks) find(l *lane, function uint32) bool {
+// the frames above it for the cause, and reports false for an orphan.
+func (s *stacks) find(l *lane, function uint32, cause callevent.Cause) bool {
 	if l.isTop(function) {
 		return true
 	}
@@ -233,7 +193,7 @@ func (s *stacks) find(l *lane, function uint32) bool {
 	if s.names.functions[function].open > 0 && (l.counts == nil || l.counts[function] > 0) {
 		for i := top - 1; i >= 0; i-- {
 			if l.frames[i].function == function {
-				s.truncate(l, i+1, callevent.CauseMismatch, s.clock.now)
+				s.truncate(l, i+1, cause, s.clock.now)
 				return true
 			}
 		}
@@ -264,7 +224,7 @@ func (s *stacks) attach(l *lane, f *frame, attributes []attribute) {
 // throw adds an exception to the frame of the function. The program has left all frames
 // above it.
 func (s *stacks) throw(l *lane, e *event, attributes []attribute) {
-	if !s.find(l, e.function) {
+	if !s.find(l, e.function, callevent.CauseMismatch) {
 		s.orphan(attributes)
 		return
 	}
@@ -292,7 +252,7 @@ func (s *stacks) attachThrow(l *lane, f *frame, e *event) {
 // exit closes the frame of the function, which returned.
 func (s *stacks) exit(l *lane, e *event, attributes []attribute) {
 	// The compiler inlines isTop, not find.
-	if !l.isTop(e.function) && !s.find(l, e.function) {
+	if !l.isTop(e.function) && !s.find(l, e.function, callevent.CauseMismatch) {
 		s.orphan(attributes)
 		return
 	}
@@ -310,7 +270,7 @@ func (s *stacks) exitTop(l *lane, e *event, attributes []attribute) {
 
 // unwind closes the frame of the function, which an exception left.
 func (s *stacks) unwind(l *lane, e *event, attributes []attribute) {
-	if !s.find(l, e.function) {
+	if !s.find(l, e.function, callevent.CauseMismatch) {
 		s.orphan(attributes)
 		return
 	}
@@ -325,6 +285,15 @@ func (s *stacks) unwind(l *lane, e *event, attributes []attribute) {
 		s.attachThrow(l, f, e)
 	}
 	s.close(l, &outcome{end: s.clock.now, unwound: true, exception: e.exception, attributes: attributes})
+}
+
+// fail closes the frame of the function, which returned an error.
+func (s *stacks) fail(l *lane, e *event, attributes []attribute) {
+	if !s.find(l, e.function, callevent.CauseMismatch) {
+		s.orphan(attributes)
+		return
+	}
+	s.close(l, &outcome{end: s.clock.now, unwound: true, exception: e.exception, line: e.line, attributes: attributes})
 }
 
 // pairReused pairs the event of a lane that another thread has got, or will get. It
@@ -354,7 +323,7 @@ func (s *stacks) pairShared(l *lane, e *event, sequence uint64, attributes []att
 	r := l.reuse
 	r.noteBreaks(s.breaks)
 	switch e.kind {
-	case callevent.KindEnter:
+	case callevent.KindEnter, callevent.KindEnterFrom, callevent.KindEnterOutermost:
 		sure := r.enter(e.function)
 		s.enter(l, e, sequence, nil)
 		s.out.Counters.DroppedAttributes += uint64(len(attributes))
@@ -362,13 +331,13 @@ func (s *stacks) pairShared(l *lane, e *event, sequence uint64, attributes []att
 			for s.closeShared(l, e.function, &outcome{end: s.clock.now, truncated: callevent.CauseThreadReused}) {
 			}
 		}
-	case callevent.KindExit, callevent.KindUnwind:
+	case callevent.KindExit, callevent.KindUnwind, callevent.KindFail:
 		if !r.exit(e.function) {
 			s.orphan(attributes)
 			return
 		}
 		o := outcome{end: s.clock.now, line: e.line, attributes: attributes}
-		if e.kind == callevent.KindUnwind {
+		if e.kind != callevent.KindExit {
 			o = outcome{end: s.clock.now, unwound: true, exception: e.exception, attributes: attributes}
 		}
 		if !s.closeShared(l, e.function, &o) {
@@ -448,8 +417,8 @@ func (s *stacks) truncateLowest(l *lane, frames int, cause callevent.Cause) {
 		s.conclude(l, f, l.parentOf(i), &own, &outcome{end: max(f.inner, f.start+1), truncated: cause})
 	}
 	l.removeLowest(frames, restThrows, restAttributes)
-	if s.sums != nil && frames > 0 {
-		s.findPaths(l)
+	if frames > 0 {
+		s.sums.findPaths(l)
 	}
 	s.freeIfEmpty(l)
 }
@@ -489,8 +458,8 @@ func (s *stacks) conclude(l *lane, f, parent *frame, own *belongings, o *outcome
 	if o.truncated != 0 {
 		s.out.Counters.Truncated[o.truncated]++
 	}
-	if s.sums != nil {
-		s.sum(f, parent, o)
+	if s.sums.of != nil {
+		s.sums.count(f, parent, o)
 	}
 	if s.leaveOut(f, parent, o) {
 		return
@@ -498,10 +467,10 @@ func (s *stacks) conclude(l *lane, f, parent *frame, own *belongings, o *outcome
 	emitted := o.truncated == 0 || !s.settings.DropTruncated
 	switch {
 	case !emitted:
-		s.traces.all[f.trace].frames--
+		s.traces.leaveOut(f.trace)
 	case s.settings.SumsOnly:
 		s.out.Counters.Finished++
-	case s.undecided != nil:
+	case s.traces.undecided != nil:
 		s.hold(f, parent, own, o)
 	default:
 		s.emit(l, f, parent, own, o)
@@ -509,60 +478,7 @@ func (s *stacks) conclude(l *lane, f, parent *frame, own *belongings, o *outcome
 	if parent != nil {
 		parent.kept = parent.kept || f.kept || emitted
 	}
-	s.releaseTrace(f.trace)
-}
-
-// sum adds the call to the sums.
-func (s *stacks) sum(f, parent *frame, o *outcome) {
-	duration := o.end - f.start
-	if parent != nil {
-		parent.callees += duration
-	}
-	switch {
-	case o.unwound:
-		s.sums.CountUnwound(f.function, o.exception, f.path, duration, f.callees)
-	case o.truncated == 0:
-		s.sums.CountReturned(f.function, f.path, duration, f.callees)
-	case !s.settings.DropTruncated:
-		s.sums.CountTruncated(f.function, f.path, duration, f.callees)
-	}
-}
-
-// findPaths finds the call paths of a lane's frames again, after its lowest frames have left.
-func (s *stacks) findPaths(l *lane) {
-	for i := range l.frames {
-		depth := i
-		if l.isShared() {
-			depth = 0
-		}
-		s.findPath(l, &l.frames[i], depth)
-	}
-}
-
-// takeSums returns the growth of the sums since the last increment.
-func (s *stacks) takeSums() callsum.Increment {
-	for _, f := range s.names.functions[s.sums.Functions():] {
-		s.sums.AddFunction(f.name)
-	}
-	for i := range s.lanes {
-		// The thread may have another name since its lowest frame.
-		if l := &s.lanes[i]; len(l.frames) > 0 {
-			l.path = s.sums.Lane(l.path, l.id, s.names.laneNames[l.frames[len(l.frames)-1].name].name)
-		}
-	}
-	return s.sums.Take(s.names.exceptions)
-}
-
-// endSums writes the last increment to the output.
-func (s *stacks) endSums() {
-	if s.sums == nil {
-		return
-	}
-	if last := s.takeSums(); len(last.ByFunction) > 0 {
-		s.out.Sums = append(s.out.Sums, last)
-	}
-	s.sums.Release()
-	s.sums = nil
+	s.traces.release(f.trace, s.out)
 }
 
 // leaveOut leaves the call out if rule 10 demands it, and reports whether it did. The
@@ -575,9 +491,8 @@ func (s *stacks) leaveOut(f, parent *frame, o *outcome) bool {
 	}
 	s.out.Counters.LeftOut++
 	if !tooDeep {
-		if s.traces.leaveOut(f.trace) {
-			s.decideEnded(f.trace)
-		}
+		s.traces.leaveOut(f.trace)
+		s.traces.release(f.trace, s.out)
 	}
 	if parent == nil {
 		return true
@@ -600,13 +515,13 @@ func (s *stacks) emit(l *lane, f, parent *frame, own *belongings, o *outcome) {
 	call.Lane, call.LaneName = l.id, s.names.laneNames[f.name].name
 	call.Start, call.End = f.start, o.end
 	call.Sequence, call.Parent = f.sequence, NoParent
-	call.Trace = s.traces.all[f.trace].root
+	call.Trace = s.traces.rootOf(f)
 	call.Truncated, call.Unwound, call.ErrorType, call.Line = o.truncated, o.unwound, s.names.exceptions[o.exception], o.line
 	call.LeftOut, call.DroppedThrows = f.leftOut, f.droppedThrows
 	if parent != nil {
 		call.Parent = parent.sequence
 		if f.link != LinkNone {
-			call.Link, call.LinkTrace = f.link, s.traces.all[parent.trace].root
+			call.Link, call.LinkTrace = f.link, s.traces.rootOf(parent)
 		}
 	}
 	if len(own.throws) > 0 {
@@ -619,37 +534,28 @@ func (s *stacks) emit(l *lane, f, parent *frame, own *belongings, o *outcome) {
 
 // hold keeps the call until its trace is decided.
 func (s *stacks) hold(f, parent *frame, own *belongings, o *outcome) {
+	u := s.traces.undecided
+	if u.forgets(f.trace, s.traces.rootOf(f), &s.out.Counters.Keep) {
+		s.out.Counters.Finished++
+		return
+	}
 	// Other streams may have freed memory since this one was at the bound.
-	s.undecided.atBound = s.undecided.atBound && s.undecided.keep.charge(0)
-	for s.undecided.atBound && s.decideOldest() {
+	u.atBound = u.atBound && u.keep.charge(0)
+	for u.atBound && s.decideOldest() {
 		s.out.Counters.Keep.EarlyByBound++
 	}
 	linkTrace := uint64(0)
 	if parent != nil && f.link != LinkNone {
-		linkTrace = s.traces.all[parent.trace].root
+		linkTrace = s.traces.rootOf(parent)
 	}
 	s.out.Counters.Finished++
-	s.undecided.hold(f, parent, linkTrace, own, o, &s.out.Counters)
-}
-
-// releaseTrace releases a reference to a trace. A trace without references has ended.
-func (s *stacks) releaseTrace(id uint32) {
-	if s.traces.release(id) {
-		s.decideEnded(id)
-	}
-}
-
-// decideEnded decides a trace that has ended.
-func (s *stacks) decideEnded(id uint32) {
-	if s.undecided != nil {
-		s.undecided.decide(id, s.traces.all[id].root, 0, true, s.out)
-	}
+	u.hold(f, parent, linkTrace, own, o, &s.out.Counters)
 }
 
 // decideOldest decides the trace whose first call waits longest, with its calls so far. It
 // reports false if no call waits.
 func (s *stacks) decideOldest() bool {
-	u := s.undecided
+	u := s.traces.undecided
 	if u == nil || u.oldest == noTrace {
 		return false
 	}
@@ -669,7 +575,7 @@ func (s *stacks) decideAll() (decided bool) {
 
 // decideOverdue decides the traces that wait for too long.
 func (s *stacks) decideOverdue(now time.Duration) {
-	for s.undecided.isOverdue(now) {
+	for s.traces.undecided.isOverdue(now) {
 		s.decideOldest()
 		s.out.Counters.Keep.EarlyByTime++
 	}
@@ -678,7 +584,7 @@ func (s *stacks) decideOverdue(now time.Duration) {
 // soFar is the time of the longest open call that has no caller in the trace. All frames of a
 // trace are on one lane, so it is the lowest of them.
 func (s *stacks) soFar(trace uint32) int64 {
-	index, ok := s.laneIDs[s.undecided.laneOf(trace)]
+	index, ok := s.laneIDs[s.traces.undecided.laneOf(trace)]
 	if !ok {
 		return 0
 	}
@@ -737,7 +643,7 @@ func (s *stacks) earliest() int64 { return s.clock.earliest(pastMargin) }
 // moveNames moves the names of renames and of open frames in a sweep.
 func (s *stacks) moveNames(sweep *laneSweep) {
 	s.renames.moveNames(sweep)
-	s.undecided.moveNames(sweep)
+	s.traces.undecided.moveNames(sweep)
 	for i := range s.lanes {
 		l := &s.lanes[i]
 		l.follow(l.history)
@@ -749,10 +655,10 @@ func (s *stacks) moveNames(sweep *laneSweep) {
 
 // forget forgets all lanes with their names, and begins new sums. No lane has open frames.
 func (s *stacks) forget() {
-	s.endSums()
-	s.sums = newSums(s.settings)
+	s.sums.end(s.lanes, s.out)
+	s.sums.begin()
 	s.releaseContinuations()
-	s.undecided.forgetNames()
+	s.traces.undecided.forgetNames()
 	s.lanes, s.laneIDs, s.bytes = nil, map[uint64]int32{}, 0
 	s.renames.histories, s.reuses = map[uint64]*history{}, map[uint64]*reuse{}
 }
@@ -761,18 +667,14 @@ func (s *stacks) forget() {
 // traces are decided.
 func (s *stacks) releaseContinuations() {
 	for i := range s.lanes {
-		s.releaseTrace(s.lanes[i].continuation)
+		s.traces.release(s.lanes[i].continuation, s.out)
 	}
 }
 
 // memory is about the bytes of lanes, of sums, of finished calls that wait, and of all attributes
 // of the stream.
 func (s *stacks) memory() int {
-	memory := s.bytes + cap(s.lanes)*laneBytes + int(s.attributes) + s.undecided.bytes()
-	if s.sums != nil {
-		memory += s.sums.Bytes()
-	}
-	return memory
+	return s.bytes + cap(s.lanes)*laneBytes + int(s.attributes) + s.traces.undecided.bytes() + s.sums.bytes()
 }
 
 // freeIfEmpty frees the memory of an empty stack that was deep.

@@ -36,6 +36,9 @@ type act func(r *rig)
 //
 //	+f enters f         -f exits f       - exits the top
 //	!f E throws E in f  ^f E unwinds f   . is a skip
+//	+f g enters f from g
+//	*f enters f, with no other call open
+//	~f E fails with E in f
 func batch(events string, barriers ...callevent.Barrier) act {
 	return batchOf(func(d *delivery) { d.barriers = barriers }, events)
 }
@@ -70,13 +73,18 @@ func parseEvent(line string) (h happened) {
 	}
 	kinds := map[byte]callevent.Kind{
 		'+': callevent.KindEnter, '-': callevent.KindExit, '!': callevent.KindThrow, '^': callevent.KindUnwind, '.': callevent.KindSkip,
+		'*': callevent.KindEnterOutermost, '~': callevent.KindFail,
 	}
 	h.kind = kinds[what[0]]
 	h.function = functionNamed(what[1:])
 	if what == "-" {
 		h.kind = callevent.KindExitTop
 	}
-	if len(fields) > 2 {
+	switch {
+	case len(fields) <= 2:
+	case h.kind == callevent.KindEnter:
+		h.kind, h.caller = callevent.KindEnterFrom, functionNamed(fields[2])
+	default:
 		h.exception = fields[2]
 	}
 	return h
@@ -147,6 +155,9 @@ func (s finishedShort) String() string {
 	}
 	for _, a := range s.Attributes {
 		fmt.Fprintf(&b, " %s=%s", a.Key, valueText(a.Value))
+	}
+	if r := s.Repeated; r != (Repeated{}) {
+		fmt.Fprintf(&b, " %d calls of %d to %d ns, %d ns", r.Calls, r.Least, r.Greatest, r.Total)
 	}
 	if s.Kept != CriterionNone {
 		fmt.Fprintf(&b, " kept: %s", s.Kept)

@@ -25,7 +25,7 @@ type Stream struct {
 func NewStream(settings *Settings, random func(root uint64) uint64) *Stream {
 	s := &Stream{settings: settings, names: newNames()}
 	s.stacks = newStacks(settings, &s.names)
-	s.stacks.undecided = newUndecided(settings.Keep, random, &s.names, &s.stacks.attributes)
+	s.stacks.traces.undecided = newUndecided(settings.Keep, random, &s.names, &s.stacks.attributes)
 	s.order = newOrder(settings, &s.names, &s.stacks)
 	return s
 }
@@ -42,7 +42,7 @@ func NewStream(settings *Settings, random func(root uint64) uint64) *Stream {
 func (s *Stream) Accept(b *callevent.Batch, now time.Duration, out *Output) {
 	s.stacks.out = out
 	defer s.finish()
-	s.stacks.undecided.setNow(now)
+	s.stacks.traces.undecided.setNow(now)
 	out.Counters.Events += uint64(b.Len())
 	if s.settings.MinDuration > 0 && s.settings.MinDuration < b.Resolution {
 		out.Counters.BelowResolution = true
@@ -61,7 +61,7 @@ func (s *Stream) finish() {
 	if s.order.ended {
 		s.stacks.releaseContinuations()
 		s.order.freeEnded()
-		s.stacks.endSums()
+		s.stacks.sums.end(s.stacks.lanes, s.stacks.out)
 		s.names, s.stacks = names{}, stacks{settings: s.settings, names: &s.names}
 	}
 	s.stacks.out = nil
@@ -72,7 +72,7 @@ func (s *Stream) finish() {
 func (s *Stream) Due(now time.Duration) bool {
 	o := &s.order
 	o.window.tighten()
-	u := s.stacks.undecided
+	u := s.stacks.traces.undecided
 	return !o.ended && o.next < o.overdue(now) || o.window.rests() || u.isOverdue(now) || u.rests()
 }
 
@@ -82,13 +82,13 @@ func (s *Stream) Due(now time.Duration) bool {
 func (s *Stream) Expire(now time.Duration, out *Output) {
 	s.stacks.out = out
 	defer s.finish()
-	s.stacks.undecided.setNow(now)
+	s.stacks.traces.undecided.setNow(now)
 	s.order.expire(now)
 	if !s.order.ended {
 		s.stacks.decideOverdue(now)
 	}
 	s.order.window.shrink()
-	s.stacks.undecided.shrink()
+	s.stacks.traces.undecided.shrink()
 }
 
 // GiveUpOldest gives up the oldest gap, to free memory. It reports false if nothing waits.
@@ -106,8 +106,11 @@ func (s *Stream) GiveUpOldest(out *Output) bool {
 // OldestUndecided returns the time, as Keep.Now showed it, since which the stream's oldest trace
 // waits to be decided. It reports false if none waits.
 func (s *Stream) OldestUndecided() (since time.Duration, waits bool) {
-	return s.stacks.undecided.oldestSince()
+	return s.stacks.traces.undecided.oldestSince()
 }
+
+// UndecidedBytes is the stream's part of Keep.HeldBytes. Bytes contains it.
+func (s *Stream) UndecidedBytes() int64 { return s.stacks.traces.undecided.heldBytes() }
 
 // DecideOldest decides the oldest trace with its calls so far, to free memory. It reports false
 // if none waits.
@@ -127,7 +130,7 @@ func (s *Stream) DecideAll(out *Output) bool {
 	s.stacks.out = out
 	defer s.finish()
 	decided := s.stacks.decideAll()
-	s.stacks.undecided.spare()
+	s.stacks.traces.undecided.spare()
 	return decided
 }
 
@@ -137,7 +140,7 @@ func (s *Stream) Forget(out *Output) {
 	defer s.finish()
 	s.forgetNames()
 	s.order.window.shrink()
-	s.stacks.undecided.spare()
+	s.stacks.traces.undecided.spare()
 }
 
 // End ends the stream for a cause that is not in its batches. It gives up all gaps, and
@@ -210,10 +213,7 @@ func (s *Stream) forgetNames() {
 // call ended since then, the increment is empty. When a stream ends or forgets its names, it
 // writes the last increment to its Output.
 func (s *Stream) TakeSums() callsum.Increment {
-	if s.stacks.sums == nil {
-		return callsum.Increment{}
-	}
-	return s.stacks.takeSums()
+	return s.stacks.sums.take(s.stacks.lanes)
 }
 
 // Waiting is the number of events that wait for earlier ones.
@@ -229,7 +229,7 @@ func (s *Stream) Ended() bool { return s.order.ended }
 // names of lanes. It loses nothing.
 func (s *Stream) Spare() {
 	s.order.window.shrink()
-	s.stacks.undecided.spare()
+	s.stacks.traces.undecided.spare()
 	if s.names.bytesOfLanes > s.names.sweptBytes {
 		s.sweepLaneNames()
 	}

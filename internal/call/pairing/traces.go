@@ -3,14 +3,20 @@
 
 package pairing
 
-// traces are the traces of open frames, and the continuations of lanes.
-type traces struct {
-	all  []trace
+// openTraces are the traces of open frames, and the continuations of lanes. Rule 9 puts frames into
+// them. A trace that ends is decided.
+type openTraces struct {
+	settings *Settings
+	names    *names
+	// undecided has the finished calls of Settings.Keep; nil: they are written to the output.
+	undecided *undecided
+
+	all  []openTrace
 	free []uint32
 }
 
-// trace is a trace that has references.
-type trace struct {
+// openTrace is a trace that has references.
+type openTrace struct {
 	// root is the sequence number of its first entry.
 	root uint64
 	// frames counts its frames, open and finished, without those left out.
@@ -19,42 +25,69 @@ type trace struct {
 	references int
 }
 
-// noTrace stands for no trace.
-const noTrace = ^uint32(0)
+// choose puts the top frame of the lane, number depth, into a trace: rule 9. A frame of a shared lane
+// has number 0.
+func (t *openTraces) choose(l *lane, f *frame, depth int, out *Output) {
+	tooDeep := t.settings.MaxDepth > 0 && depth >= t.settings.MaxDepth
+	if tooDeep || depth > 0 && l.frames[depth-1].trace == noTrace {
+		f.trace = noTrace
+		return
+	}
+	limit := t.settings.MaxSpansPerTrace
+	switch {
+	case depth == 0:
+		f.trace = t.begin(f.sequence)
+	case t.names.functions[f.function].root:
+		f.trace, f.link = t.begin(f.sequence), LinkTraceRoot
+	case !t.isFull(l.frames[depth-1].trace, limit):
+		f.trace = l.frames[depth-1].trace
+		t.refer(f.trace)
+	default:
+		if l.continuation == noTrace || t.isFull(l.continuation, limit) {
+			t.release(l.continuation, out)
+			l.continuation = t.begin(f.sequence)
+		}
+		f.trace, f.link = l.continuation, LinkContinuation
+		t.refer(f.trace)
+	}
+	t.all[f.trace].frames++
+}
 
 // begin returns a new trace without frames and with one reference.
-func (t *traces) begin(root uint64) uint32 {
+func (t *openTraces) begin(root uint64) uint32 {
 	if n := len(t.free); n > 0 {
 		id := t.free[n-1]
 		t.free = t.free[:n-1]
-		t.all[id] = trace{root: root, references: 1}
+		t.all[id] = openTrace{root: root, references: 1}
 		return id
 	}
-	t.all = append(t.all, trace{root: root, references: 1})
+	t.all = append(t.all, openTrace{root: root, references: 1})
 	return uint32(len(t.all) - 1)
 }
 
-func (t *traces) refer(id uint32) { t.all[id].references++ }
-
-// release removes a reference, and reports whether it was the last. The trace's root is known
-// until the next one begins.
-func (t *traces) release(id uint32) (ended bool) {
-	if id == noTrace {
-		return false
-	}
-	of := &t.all[id]
-	if of.references--; of.references == 0 {
-		t.free = append(t.free, id)
-		return true
-	}
-	return false
-}
-
-// leaveOut is release for a frame that does not count in its trace.
-func (t *traces) leaveOut(id uint32) (ended bool) {
-	t.all[id].frames--
-	return t.release(id)
-}
+func (t *openTraces) refer(id uint32) { t.all[id].references++ }
 
 // isFull reports whether the trace has as many frames as the limit allows; 0: no limit.
-func (t *traces) isFull(id uint32, limit int) bool { return limit > 0 && t.all[id].frames >= limit }
+func (t *openTraces) isFull(id uint32, limit int) bool { return limit > 0 && t.all[id].frames >= limit }
+
+// leaveOut makes a frame not count in its trace.
+func (t *openTraces) leaveOut(id uint32) { t.all[id].frames-- }
+
+// release removes a reference, unless the trace is noTrace. A trace without references has ended, and is
+// decided.
+func (t *openTraces) release(id uint32, out *Output) {
+	if id == noTrace {
+		return
+	}
+	of := &t.all[id]
+	if of.references--; of.references > 0 {
+		return
+	}
+	t.free = append(t.free, id)
+	if t.undecided != nil {
+		t.undecided.decide(id, of.root, 0, true, out)
+	}
+}
+
+// rootOf is the root of the trace of a frame.
+func (t *openTraces) rootOf(f *frame) uint64 { return t.all[f.trace].root }

@@ -32,6 +32,9 @@ type undecided struct {
 	details    arena[details]
 	throws     arena[recordedThrow]
 	attributes arena[attribute]
+	repeats    arena[repeats]
+	// groups finds the records of repeated calls.
+	groups openGroups
 	// attributeMemory is that of the stream. valueBytes is the part of waiting calls.
 	attributeMemory *attributeMemory
 	valueBytes      int
@@ -42,30 +45,52 @@ type undecided struct {
 
 	// wanted is the least duration of a call that keeps its trace, by function.
 	wanted []int64
+	// onlyRatio: no criterion depends on calls, so the ID of a trace decides when its first
+	// call ends.
+	onlyRatio bool
 }
 
 // waitingTrace is a trace with finished calls that wait.
 type waitingTrace struct {
 	// records are the calls in the order in which they ended. The other lists have the parts
 	// that few calls have, in the order of their calls.
-	records, details, throws, attributes list
-	older, newer                         uint32
-	since                                time.Duration
+	records, details, throws, attributes, repeats list
+	// groups is the top of the trace's stack in undecided.groups, if records has calls.
+	groups       uint32
+	older, newer uint32
+	// folded is the number of calls in records of earlier ones.
+	folded int
+	since  time.Duration
 	// slow: Keep.SlowerThan applies. It stays so until the trace ends. failed and named: the
 	// other criteria apply to the waiting calls.
 	slow, failed, named bool
+	fate                fate
 }
 
-// record is a finished call without pointers, because the garbage collector should not look
-// at a million of them.
+// fate is the decision about a trace whose ID decides alone, if it is known.
+type fate uint8
+
+const (
+	// fateOpen: no call has ended yet, or the ID does not decide alone.
+	fateOpen fate = iota
+	// fateKept and fateForgotten: the trace will be kept or forgotten. Calls of a forgotten one do
+	// not wait.
+	fateKept
+	fateForgotten
+)
+
+// record is a finished call, or a group of repeated calls. It has no pointers, because the garbage
+// collector should not look at a million of them.
 type record struct {
 	sequence, parent uint64
 	start, end       int64
 	function, name   uint32
 	exception, line  uint32
-	truncated        callevent.Cause
-	link             Link
-	unwound          bool
+	// repeats is the place in undecided.repeats and 1 more; 0: one call.
+	repeats   uint32
+	truncated callevent.Cause
+	link      Link
+	unwound   bool
 	// detailed: the call has details.
 	detailed bool
 }
@@ -95,19 +120,57 @@ func newUndecided(keep *Keep, random func(root uint64) uint64, n *names, attribu
 	}
 	return &undecided{
 		keep: keep, random: random, names: n, attributeMemory: attributes, oldest: noTrace, newest: noTrace,
+		groups: newOpenGroups(), onlyRatio: keep.SlowerThan == 0 && !keep.Errors && keep.Function == nil,
 	}
+}
+
+// forgets reports whether the finished call of a trace with this root needs no record, because
+// only the ID of the trace could keep it, and does not. It counts such a call.
+func (u *undecided) forgets(id uint32, root uint64, c *KeepCounters) bool {
+	if !u.onlyRatio {
+		return false
+	}
+	t := u.waiting(id)
+	if t.fate == fateOpen {
+		t.fate = fateKept
+		if !u.isDrawn(root) {
+			t.fate = fateForgotten
+			c.Traces[CriterionNone]++
+		}
+	}
+	if t.fate == fateKept {
+		return false
+	}
+	c.Calls[CriterionNone]++
+	return true
+}
+
+// waiting returns the waiting calls of a trace.
+func (u *undecided) waiting(id uint32) *waitingTrace {
+	for int(id) >= len(u.traces) {
+		u.traces = append(u.traces, waitingTrace{groups: noGroups})
+	}
+	return &u.traces[id]
 }
 
 // hold keeps a finished call until its trace is decided. linkTrace is the parent's trace.
 func (u *undecided) hold(f, parent *frame, linkTrace uint64, own *belongings, o *outcome, c *Counters) {
-	for int(f.trace) >= len(u.traces) {
-		u.traces = append(u.traces, waitingTrace{})
-	}
-	t := &u.traces[f.trace]
+	t := u.waiting(f.trace)
 	if t.records.count == 0 {
 		u.enqueue(f.trace)
 	}
+	var groups *callerGroups
+	if o.end-f.start < u.keep.FoldShorterThan && canFold(f, parent, own, o) {
+		groups = u.groups.of(&t.groups, parent.sequence)
+		if u.fold(t, groups, f, o) {
+			u.settle()
+			return
+		}
+	}
 	r := u.records.append(&t.records)
+	if groups != nil {
+		groups.remember(f.function, u.records.lastPlace(&t.records))
+	}
 	// Field by field: a literal would be built elsewhere and copied.
 	*r = record{}
 	r.sequence, r.parent, r.start, r.end = f.sequence, NoParent, f.start, o.end
@@ -131,8 +194,45 @@ func (u *undecided) hold(f, parent *frame, linkTrace uint64, own *belongings, o 
 			*u.throws.append(&t.throws) = recordedThrow{thrown.Time, u.names.exceptionIDs[thrown.Type], thrown.Line}
 		}
 	}
-	u.judge(t, r, f.leftOut.Errors > 0)
-	u.settle()
+	u.judge(t, f.function, o.end-f.start, parent == nil || f.link != LinkNone, o.unwound || f.leftOut.Errors > 0)
+	// Other records take no memory.
+	if r.detailed || groups != nil || t.records.count%chunkLength == 1 {
+		u.settle()
+	}
+}
+
+// canFold reports whether a short call can be one of a group of repeated calls. It has a caller, its end
+// was seen, and it has no kept callee, no exceptions and no attributes. A call that an exception left has
+// that exception.
+func canFold(f, parent *frame, own *belongings, o *outcome) bool {
+	return parent != nil && !f.kept && o.truncated == 0 && len(own.throws)+int(f.droppedThrows)+len(own.attributes)+len(o.attributes) == 0
+}
+
+// fold adds the call to the record of an earlier one of the caller's groups: that of the same
+// function, lane name and line. It reports false if there is none.
+func (u *undecided) fold(t *waitingTrace, groups *callerGroups, f *frame, o *outcome) bool {
+	for i := int(groups.count) - 1; i >= 0; i-- {
+		if groups.latest[i].function != f.function {
+			continue
+		}
+		r := u.records.at(groups.latest[i].record)
+		if r.name != f.name || r.line != o.line {
+			continue
+		}
+		groups.moveToEnd(i)
+		if r.repeats == 0 {
+			took := r.end - r.start
+			*u.repeats.append(&t.repeats) = repeats{calls: 1, least: took, greatest: took, total: took}
+			r.repeats = u.repeats.lastPlace(&t.repeats) + 1
+		}
+		took := o.end - f.start
+		u.repeats.at(r.repeats-1).include(took, &f.leftOut)
+		r.end = o.end
+		t.folded++
+		u.judge(t, f.function, took, f.link != LinkNone, f.leftOut.Errors > 0)
+		return true
+	}
+	return false
 }
 
 // holdAttributes keeps the attributes of a call: those of its frame, and those of the event
@@ -150,17 +250,15 @@ func (u *undecided) holdAttributes(t *waitingTrace, ofFrame, ofEnd []attribute, 
 	return len(ofFrame) + last
 }
 
-// judge notes the criteria that apply to a call.
-func (u *undecided) judge(t *waitingTrace, r *record, failed bool) {
-	k, took := u.keep, r.end-r.start
-	isRoot := r.parent == NoParent || r.link != LinkNone
+// judge notes the criteria that apply to a call. isRoot: it has no caller in the trace.
+func (u *undecided) judge(t *waitingTrace, function uint32, took int64, isRoot, failed bool) {
 	t.slow = t.slow || isRoot && u.isSlow(took)
-	t.failed = t.failed || k.Errors && (r.unwound || failed)
-	if k.Function != nil {
-		if int(r.function) >= len(u.wanted) {
+	t.failed = t.failed || u.keep.Errors && failed
+	if u.keep.Function != nil {
+		if int(function) >= len(u.wanted) {
 			u.learnFunctions()
 		}
-		t.named = t.named || took >= u.wanted[r.function]
+		t.named = t.named || took >= u.wanted[function]
 	}
 }
 
@@ -189,17 +287,19 @@ func (u *undecided) decide(id uint32, root uint64, soFar int64, ended bool, out 
 	}
 	t := &u.traces[id]
 	t.slow = t.slow || u.isSlow(soFar)
-	if calls := t.records.count; calls > 0 {
+	if spans := t.records.count; spans > 0 {
 		u.dequeue(id)
+		calls := uint64(spans + t.folded)
 		by := u.criterion(t, root)
 		c := &out.Counters.Keep
-		if limiter := u.keep.Limiter; by != CriterionNone && limiter != nil && !limiter.allows(calls) {
+		if limiter := u.keep.Limiter; by != CriterionNone && limiter != nil && !limiter.allows(spans) {
 			c.LimitedTraces++
-			c.LimitedCalls += uint64(calls)
+			c.LimitedCalls += calls
 		} else {
 			c.Traces[by]++
-			c.Calls[by] += uint64(calls)
+			c.Calls[by] += calls
 			if by != CriterionNone {
+				c.RepeatedCalls += uint64(t.folded)
 				u.emit(t, root, by, out)
 			}
 		}
@@ -207,7 +307,7 @@ func (u *undecided) decide(id uint32, root uint64, soFar int64, ended bool, out 
 	}
 	t.failed, t.named = false, false
 	if ended {
-		t.slow = false
+		t.slow, t.fate = false, fateOpen
 	}
 }
 
@@ -220,10 +320,15 @@ func (u *undecided) criterion(t *waitingTrace, root uint64) Criterion {
 		return CriterionError
 	case t.named:
 		return CriterionFunction
-	case u.keep.Threshold < NoThreshold && u.random(root) >= u.keep.Threshold:
+	case u.isDrawn(root):
 		return CriterionRatio
 	}
 	return CriterionNone
+}
+
+// isDrawn reports whether Keep.Threshold keeps the trace with this root.
+func (u *undecided) isDrawn(root uint64) bool {
+	return u.keep.Threshold < NoThreshold && u.random(root) >= u.keep.Threshold
 }
 
 // emit writes the waiting calls of the trace to the output.
@@ -238,11 +343,16 @@ func (u *undecided) emit(t *waitingTrace, root uint64, by Criterion, out *Output
 		call.Start, call.End = r.start, r.end
 		call.Sequence, call.Parent, call.Trace, call.Kept = r.sequence, r.parent, root, by
 		call.Truncated, call.Unwound, call.ErrorType, call.Line = r.truncated, r.unwound, u.names.exceptions[r.exception], r.line
+		if r.repeats != 0 {
+			of := u.repeats.at(r.repeats - 1)
+			call.LeftOut, call.Repeated = of.leftOut, out.appendRepeated(Repeated{of.calls, of.least, of.greatest, of.total})
+		}
 		if !r.detailed {
 			continue
 		}
 		d := allDetails.next()
-		call.LeftOut, call.DroppedThrows = d.leftOut, d.droppedThrows
+		call.LeftOut.include(&d.leftOut)
+		call.DroppedThrows = d.droppedThrows
 		if r.link != LinkNone {
 			call.Link, call.LinkTrace = r.link, d.linkTrace
 		}
@@ -277,12 +387,16 @@ func (u *undecided) forgetCalls(t *waitingTrace) {
 	u.details.release(&t.details)
 	u.throws.release(&t.throws)
 	u.attributes.release(&t.attributes)
+	u.repeats.release(&t.repeats)
+	u.groups.forget(&t.groups)
+	t.folded = 0
 	u.settle()
 }
 
 // settle updates the account of keep.
 func (u *undecided) settle() {
-	held := int64(u.records.heldBytes() + u.details.heldBytes() + u.throws.heldBytes() + u.attributes.heldBytes() + u.valueBytes)
+	held := int64(u.records.heldBytes() + u.details.heldBytes() + u.throws.heldBytes() + u.attributes.heldBytes() +
+		u.repeats.heldBytes() + u.groups.heldBytes() + u.valueBytes)
 	if held != u.charged {
 		u.atBound = u.keep.charge(held - u.charged)
 		u.charged = held
@@ -339,6 +453,14 @@ func (u *undecided) oldestSince() (since time.Duration, waits bool) {
 	return u.traces[u.oldest].since, true
 }
 
+// heldBytes is the stream's part of Keep.HeldBytes.
+func (u *undecided) heldBytes() int64 {
+	if u == nil {
+		return 0
+	}
+	return u.charged
+}
+
 // isOverdue reports whether the oldest trace waits for at least Keep.DecideAfter.
 func (u *undecided) isOverdue(now time.Duration) bool {
 	since, waits := u.oldestSince()
@@ -373,7 +495,7 @@ func (u *undecided) forgetNames() {
 
 // rests reports whether chunks were free for the whole time since the last shrink.
 func (u *undecided) rests() bool {
-	return u != nil && u.records.idle|u.details.idle|u.throws.idle|u.attributes.idle != 0
+	return u != nil && (u.records.idle|u.details.idle|u.throws.idle|u.attributes.idle|u.repeats.idle != 0 || u.groups.rests())
 }
 
 // shrink frees a part of the chunks that no trace has needed since the last shrink.
@@ -383,6 +505,8 @@ func (u *undecided) shrink() {
 		u.details.trim()
 		u.throws.trim()
 		u.attributes.trim()
+		u.repeats.trim()
+		u.groups.trim()
 	}
 }
 
@@ -393,6 +517,8 @@ func (u *undecided) spare() {
 		u.details.trimAll()
 		u.throws.trimAll()
 		u.attributes.trimAll()
+		u.repeats.trimAll()
+		u.groups.trim()
 	}
 }
 
@@ -401,6 +527,6 @@ func (u *undecided) bytes() int {
 	if u == nil {
 		return 0
 	}
-	return u.records.bytes() + u.details.bytes() + u.throws.bytes() + u.attributes.bytes() +
+	return u.records.bytes() + u.details.bytes() + u.throws.bytes() + u.attributes.bytes() + u.repeats.bytes() + u.groups.bytes() +
 		cap(u.traces)*waitingTraceBytes + cap(u.wanted)*int(unsafe.Sizeof(int64(0)))
 }

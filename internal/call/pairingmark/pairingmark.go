@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package pairingmark lets a receiver of call events find out whether stack_pairing follows
-// it. The receiver puts a Mark into the context of its hand-overs, and stack_pairing sets it.
+// it. The receiver puts a Mark into the context of its hand-overs, and stack_pairing sets it. In the same way a
+// stack_pairing finds out that another one in front of it has paired the calls.
 //
 // A component between them that queues data and returns immediately, such as the batch processor or an exporter's
 // queue, sends the data without that context. The mark then stays unset.
@@ -31,3 +32,11 @@ func Set(ctx context.Context) {
 
 // IsSet reports whether Set was called with a context that carries the mark.
 func (m *Mark) IsSet() bool { return m.set.Load() }
+
+type pairedKey struct{}
+
+// Paired returns a context for spans that stack_pairing has made of calls.
+func Paired(ctx context.Context) context.Context { return context.WithValue(ctx, pairedKey{}, true) }
+
+// IsPaired reports whether the context is for spans that stack_pairing has made of calls.
+func IsPaired(ctx context.Context) bool { return ctx.Value(pairedKey{}) != nil }

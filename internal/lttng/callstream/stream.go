@@ -26,10 +26,12 @@ type Lane struct {
 	generation uint32
 }
 
-// Annotation is an attribute of the span of a call.
-type Annotation struct {
-	Key   string
-	Value callevent.Value
+// Details are the optional parts of a call event.
+type Details struct {
+	// Attributes are attributes of the span of the call.
+	Attributes []callevent.KeyValue
+	// Failure is the error that the function returned, for callevent.KindFail.
+	Failure string
 }
 
 // Output delivers the batches of a stream.
@@ -114,45 +116,88 @@ func (s *Stream) Held() int {
 	return s.packer.Held()
 }
 
-// Pack packs a call event with its number. Function and annotation may be nil.
-func (s *Stream) Pack(kind callevent.Kind, number uint64, nanos int64, f *Function, l *Lane, with *Annotation) {
+// Pack packs a call event with its number. Function and details may be nil.
+func (s *Stream) Pack(kind callevent.Kind, number uint64, nanos int64, f *Function, l *Lane, with *Details) {
 	for !s.tryPack(kind, number, nanos, f, l, with) {
-		// The batch is full, or its times lie too far apart. Every event fits into an empty batch.
-		s.Flush()
-		if s.packer.Len() == 0 {
-			s.packer.Reset()
-		}
+		s.makeRoom()
 	}
+	s.packed(number)
+}
+
+// PackFrom packs the entry of f with its number. The caller was entered before. Calls above it have ended without an
+// exit.
+func (s *Stream) PackFrom(number uint64, nanos int64, f, caller *Function, l *Lane) {
+	for !s.tryPackFrom(number, nanos, f, caller, l) {
+		s.makeRoom()
+	}
+	s.packed(number)
+}
+
+// makeRoom begins another batch: the batch is full, or its times lie too far apart. Every event fits into an empty
+// batch.
+func (s *Stream) makeRoom() {
+	s.Flush()
+	if s.packer.Len() == 0 {
+		s.packer.Reset()
+	}
+}
+
+// packed notes that the batch got the event with a number.
+func (s *Stream) packed(number uint64) {
 	s.first = min(s.first, number)
 	if s.opened.IsZero() {
 		s.opened = s.settings.Now()
 	}
 }
 
-func (s *Stream) tryPack(kind callevent.Kind, number uint64, nanos int64, f *Function, l *Lane, with *Annotation) bool {
+func (s *Stream) tryPack(kind callevent.Kind, number uint64, nanos int64, f *Function, l *Lane, with *Details) bool {
 	generation := s.packer.Generation()
-	if l.generation != generation {
-		index, ok := s.packer.Lane(l.Lane)
-		if !ok {
-			return false
-		}
-		l.index, l.generation = index, generation
+	if l.generation != generation && !s.enterLane(l) || f != nil && f.generation != generation && !s.enterFunction(f) {
+		return false
 	}
 	e := callevent.Event{Sequence: number, Time: nanos, Lane: l.index, Kind: kind}
 	if f != nil {
-		if f.generation != generation {
-			index, ok := s.packer.Function(&f.Function)
-			if !ok {
-				return false
-			}
-			f.index, f.generation = index, generation
-		}
 		e.Function = f.index
 	}
-	if with != nil {
-		return s.packer.AddWith(&e, with.Key, with.Value)
+	if with == nil {
+		return s.packer.Add(&e)
 	}
-	return s.packer.Add(&e)
+	if kind == callevent.KindFail {
+		exception, ok := s.packer.Exception(with.Failure)
+		if !ok {
+			return false
+		}
+		e.Exception = exception
+	}
+	return s.packer.AddWith(&e, with.Attributes)
+}
+
+// tryPackFrom is tryPack for the entry of f whose caller is known.
+func (s *Stream) tryPackFrom(number uint64, nanos int64, f, caller *Function, l *Lane) bool {
+	if !s.enterLane(l) || !s.enterFunction(f) || !s.enterFunction(caller) {
+		return false
+	}
+	return s.packer.Add(&callevent.Event{
+		Sequence: number, Time: nanos, Lane: l.index, Kind: callevent.KindEnterFrom, Function: f.index, Exception: caller.index,
+	})
+}
+
+// enterLane enters a lane into the table of the batch. It returns false if the batch is full.
+func (s *Stream) enterLane(l *Lane) bool {
+	index, ok := s.packer.Lane(l.Lane)
+	if ok {
+		l.index, l.generation = index, s.packer.Generation()
+	}
+	return ok
+}
+
+// enterFunction enters a function into the table of the batch. It returns false if the batch is full.
+func (s *Stream) enterFunction(f *Function) bool {
+	index, ok := s.packer.Function(&f.Function)
+	if ok {
+		f.index, f.generation = index, s.packer.Generation()
+	}
+	return ok
 }
 
 // BreakHere breaks the stream before the next call event.

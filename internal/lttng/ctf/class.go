@@ -5,6 +5,8 @@ package ctf
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"strings"
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
@@ -91,6 +93,9 @@ func (s *StreamClass) Event(id uint64) *EventClass {
 	}
 	return s.sparse[id]
 }
+
+// Events returns all event classes, in any order.
+func (s *StreamClass) Events() iter.Seq[*EventClass] { return maps.Values(s.sparse) }
 
 // maxSparseFactor limits the dense table: its length may be at most this many times the number of classes.
 const maxSparseFactor = 4

@@ -6,12 +6,14 @@ package ctf_test
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
+	"github.com/callbraid/callbraid/internal/testkit"
 )
 
 // ctf2Case is a trace of CTF 2 with one event.
@@ -230,4 +232,61 @@ func TestCTF2MetadataMayArriveInAnyPieces(t *testing.T) {
 		require.NoError(t, trace.Append([]byte(text)), "the same again")
 		require.Equal(t, 1, trace.EventClasses())
 	}
+}
+
+// eventTypes returns the metadata of event types with 22 integers each, indented as LTTng 2.15 indents it.
+func eventTypes(n int) string {
+	var fields strings.Builder
+	for i := range 22 {
+		fmt.Fprintf(&fields, `
+      {
+        "field-class": {
+          "alignment": 8,
+          "byte-order": "little-endian",
+          "length": 32,
+          "preferred-display-base": 10,
+          "type": "fixed-length-signed-integer"
+        },
+        "name": "field_number_%d"
+      },`, i)
+	}
+	members := strings.TrimSuffix(fields.String(), ",")
+	var text strings.Builder
+	text.WriteString("\x1e" + `{"type": "preamble", "version": 2}` + "\x1e" + `{"type": "trace-class"}` + "\x1e" + `{"type": "data-stream-class", "id": 0}`)
+	for i := range n {
+		fmt.Fprintf(&text, "\x1e"+`{
+  "attributes": {
+    "lttng.org,2009": {
+      "log-level": "debug:line"
+    }
+  },
+  "data-stream-class-id": 0,
+  "id": %d,
+  "name": "provider:event_type_%d",
+  "payload-field-class": {
+    "member-classes": [%s
+    ],
+    "type": "structure"
+  },
+  "type": "event-record-class"
+}`, i, i, members)
+	}
+	return text.String()
+}
+
+// CTF 2 is longer than CTF 1.8 for the same events, and needs less memory for each byte.
+func TestTheSizeOfATraceInCTF2BoundsItsMemory(t *testing.T) {
+	text := []byte(eventTypes(2000))
+	before := testkit.HeapBytes()
+	trace := ctf.NewTrace()
+	require.NoError(t, trace.Append(text))
+	took := testkit.HeapBytes() - before
+	t.Logf("%d bytes of metadata took %d; size %d, cost of reading %d", len(text), took, trace.Size(), trace.CostOfReading(text))
+	require.Equal(t, 2000, trace.EventClasses())
+	require.Less(t, took, int64(trace.Size()))
+	require.Greater(t, 2*took, int64(trace.Size()))
+	runtime.KeepAlive(trace)
+	// 8,000 types of this size fit into the defaults of a receiver, 80 MiB for the metadata and 192 MiB with all classes.
+	require.Less(t, 4*len(text), ctf.MaxMetadataBytes)
+	require.Less(t, 4*trace.Size(), 192<<20)
 }

@@ -148,6 +148,9 @@ func (f *Field) Path() string {
 	return b.String()
 }
 
+// Source returns the field that holds the length of f or selects an option of it, or nil.
+func (f *Field) Source() *Field { return f.source }
+
 // Encoding returns the encoding of a field of kind Text.
 func (f *Field) Encoding() metadata.Encoding {
 	switch t := f.Type.(type) {

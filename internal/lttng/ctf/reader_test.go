@@ -334,7 +334,7 @@ func TestTheSizeOfATraceIncludesItsDeclarations(t *testing.T) {
 	took := testkit.HeapBytes() - before
 	require.Less(t, took, int64(trace.Size())*5/4)
 	require.Greater(t, 2*took, int64(trace.Size()))
-	require.Less(t, took, int64(ctf.BytesOfReading*text.Len()), "the memory charged before reading")
+	require.Less(t, took, int64(trace.CostOfReading([]byte(text.String()))), "the memory charged before reading")
 	runtime.KeepAlive(trace)
 }
 

@@ -4,6 +4,7 @@
 package ctf_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"strings"
@@ -202,7 +203,7 @@ func TestMetadataPacketsThatAreWrong(t *testing.T) {
 	trace := newTrace(t, string(good))
 	require.NoError(t, trace.Append(good[:100]))
 	require.Equal(t, 100, trace.Incomplete())
-	require.Error(t, newTrace(t, " \n").Append(make([]byte, ctf.MaxMetadataBytes)), "too long")
+	require.ErrorContains(t, newTrace(t, " \n").Append(bytes.Repeat([]byte(" "), 16<<20)), "metadata of at most 16777216 bytes")
 }
 
 func TestPacketsBeforeTheirMetadata(t *testing.T) {

@@ -60,15 +60,42 @@ func NewTrace() *Trace {
 // returns, its declarations are known. After an error, which contains the position, the trace accepts no more
 // metadata. Packets of classes that are known already can still be read.
 func (t *Trace) Append(b []byte) error {
-	if t.err == nil {
-		t.err = t.append(b)
+	for t.err == nil {
+		n := min(len(b), appendedBytes)
+		t.err = t.append(b[:n])
+		if b = b[n:]; len(b) == 0 {
+			break
+		}
 	}
 	return t.err
 }
 
+// CostOfReading returns the approximate memory of Append while it reads these bytes.
+func (t *Trace) CostOfReading(b []byte) int {
+	if t.isJSON() || t.parser == nil && bytes.HasPrefix(b, []byte{ctf2.RecordSeparator}) {
+		return bytesOfReadingJSON * len(b)
+	}
+	return bytesOfReading * len(b)
+}
+
+// maxLength returns the maximum length of the metadata in its language.
+func (t *Trace) maxLength() int {
+	if t.isJSON() {
+		return MaxMetadataBytes
+	}
+	return maxMetadataBytes18
+}
+
+// isJSON reports whether the metadata is CTF 2, as far as it is known.
+func (t *Trace) isJSON() bool {
+	_, is := t.parser.(*ctf2.Parser)
+	return is
+}
+
 func (t *Trace) append(b []byte) error {
-	if t.length += len(b); t.length > MaxMetadataBytes {
-		return fmt.Errorf("expected metadata of at most %d bytes, got more", MaxMetadataBytes)
+	t.length += len(b)
+	if most := t.maxLength(); t.length > most {
+		return fmt.Errorf("expected metadata of at most %d bytes, got more", most)
 	}
 	text, err := t.unwrap.append(b)
 	if err != nil {
@@ -76,10 +103,10 @@ func (t *Trace) append(b []byte) error {
 	}
 	if t.parser == nil {
 		t.text = append(t.text, text...)
-		if text = t.text; !t.choose() {
+		if !t.choose(text) {
 			return nil
 		}
-		t.text = nil
+		text, t.text = t.text, nil
 	}
 	if err := t.parser.Append(text); err != nil {
 		return err
@@ -87,9 +114,9 @@ func (t *Trace) append(b []byte) error {
 	return t.classify()
 }
 
-// choose detects the language from the first byte that is not blank.
-func (t *Trace) choose() bool {
-	switch rest := bytes.TrimLeft(t.text, " \t\r\n"); {
+// choose detects the language from the first byte that is not blank. All text before is blank.
+func (t *Trace) choose(text []byte) bool {
+	switch rest := bytes.TrimLeft(text, " \t\r\n"); {
 	case len(rest) == 0:
 		return false
 	case rest[0] == ctf2.RecordSeparator:
@@ -118,7 +145,13 @@ func (t *Trace) StreamClasses() []*StreamClass { return t.classes }
 
 // Size returns the approximate memory of the trace in bytes: declarations in proportion to the metadata, and the
 // classes made of these. A few bytes can declare many fields.
-func (t *Trace) Size() int { return t.length*declaredBytes + t.worked*workBytes }
+func (t *Trace) Size() int {
+	declared := t.length * declaredBytes
+	if t.isJSON() {
+		declared = t.length * declaredBytesJSON / 2
+	}
+	return declared + t.worked*workBytes
+}
 
 // EventClasses returns the number of known event classes. Their indexes are lower.
 func (t *Trace) EventClasses() int { return t.events }

@@ -75,7 +75,9 @@ func Connect(ctx context.Context, conn net.Conn, options ViewerOptions) (*Viewer
 	}
 	var reply ConnectReply
 	err := v.command(ctx, request, func(from replySource) (err error) {
-		reply, err = readConnectReply(from)
+		if reply, err = readConnectReply(from); err != nil {
+			err = wrongPeer(v.peer, v.transfer.buf, err)
+		}
 		return err
 	})
 	if err != nil {

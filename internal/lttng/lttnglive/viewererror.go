@@ -21,6 +21,7 @@ var (
 // CommandError is the error of every command of a viewer. Err is
 //
 //   - a *StatusError: the relay daemon refused the command. The connection stays usable.
+//   - a *WrongPeerError: the peer of a new connection does not serve viewers.
 //   - a *ProtocolError: the reply violates the protocol or the limits.
 //   - a *TransferError: the request or the reply was not transferred completely.
 //   - a *BrokenError: an earlier command made the connection unusable.

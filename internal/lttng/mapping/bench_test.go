@@ -42,7 +42,7 @@ func BenchmarkLogRecords(b *testing.B) {
 			e := &reader.Event
 			p := plans[e.Class.Index]
 			if p == nil {
-				p = NewPlan(e.Class, nil, 1<<20)
+				p = NewPlan(e.Class, nil, false, Records{MaxBytes: 1 << 20})
 				plans[e.Class.Index] = p
 			}
 			p.Record.Write(records.AppendEmpty(), e, &reader.Packet, known)

@@ -4,6 +4,9 @@
 package mapping
 
 import (
+	"bytes"
+	"strconv"
+
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
@@ -31,13 +34,18 @@ const (
 	formUnsigned
 	// formText is text in UTF-8 or in an encoding of one byte for each character.
 	formText
+	// formSequence is such text of a length that another field holds. It can contain NUL.
+	formSequence
+	// formHexadecimal is a number in the base 16, as text.
+	formHexadecimal
 )
 
-func newColumn(key string, f *ctf.Field) column {
-	return column{key: key, field: f, form: formOf(f)}
+// newColumn returns the column of a field. hexadecimal is Records.Hexadecimal.
+func newColumn(key string, f *ctf.Field, hexadecimal bool) column {
+	return column{key: key, field: f, form: formOf(f, hexadecimal)}
 }
 
-func formOf(f *ctf.Field) columnForm {
+func formOf(f *ctf.Field, hexadecimal bool) columnForm {
 	switch f.Kind {
 	case ctf.Variant, ctf.Optional, ctf.Struct:
 		return formOptional
@@ -45,17 +53,52 @@ func formOf(f *ctf.Field) columnForm {
 		switch t, ok := f.Type.(*metadata.Integer); {
 		case !ok || t.Enum || t.Boolean:
 			return formAny
-		case f.Kind == ctf.Int || !t.Variable && t.Size < 64:
-			return formNumber
+		case hexadecimal && t.Base == 16:
+			return formHexadecimal
 		default:
-			return formUnsigned
+			return formOfNumber(f, t)
 		}
 	case ctf.Text:
-		if f.Encoding().Unit() == 1 {
+		switch {
+		case f.Encoding().Unit() != 1:
+		case isSequence(f):
+			return formSequence
+		default:
 			return formText
 		}
 	}
 	return formAny
+}
+
+// formOfNumber returns the form of an integer as a number.
+func formOfNumber(f *ctf.Field, t *metadata.Integer) columnForm {
+	if f.Kind == ctf.Int || !t.Variable && t.Size < 64 {
+		return formNumber
+	}
+	return formUnsigned
+}
+
+// isSequence reports whether another field holds the length of a text.
+func isSequence(f *ctf.Field) bool {
+	switch t := f.Type.(type) {
+	case *metadata.Array:
+		return t.LengthRef != nil
+	case *metadata.Bytes:
+		return t.LengthRef != nil
+	}
+	return false
+}
+
+// sequenceText returns the text of a sequence. It can contain NUL, and ends before the last ones.
+func sequenceText(v *ctf.Values, f *ctf.Field) []byte { return bytes.TrimRight(v.Bytes(f), "\x00") }
+
+// appendHexadecimal appends a number in the base 16, with as many digits as its type has bits for if it is negative.
+func appendHexadecimal(dst []byte, v *ctf.Values, f *ctf.Field) []byte {
+	n := v.Uint(f)
+	if t := f.Type.(*metadata.Integer); !t.Variable && t.Size < 64 {
+		n &= 1<<t.Size - 1
+	}
+	return strconv.AppendUint(append(dst, "0x"...), n, 16)
 }
 
 // write writes the attribute, unless the field is empty. It omits a value that is too large for the record.
@@ -70,12 +113,14 @@ func (c *column) write(attributes pcommon.Map, v *ctf.Values, known *Texts, size
 			return
 		}
 	case formText:
-		b, before := v.Text(c.field), size.Bytes
-		if !size.reserve(len(b)) {
-			size.leaveOut(before)
-			return
-		}
-		attributes.PutStr(c.key, known.text(b))
+		c.writeText(attributes, v.Text(c.field), known, size)
+		return
+	case formSequence:
+		c.writeText(attributes, sequenceText(v, c.field), known, size)
+		return
+	case formHexadecimal:
+		var digits [18]byte
+		c.writeText(attributes, appendHexadecimal(digits[:0], v, c.field), known, size)
 		return
 	case formOptional:
 		if isEmpty(v, c.field) {
@@ -87,4 +132,14 @@ func (c *column) write(attributes pcommon.Map, v *ctf.Values, known *Texts, size
 		attributes.Remove(c.key)
 		size.leaveOut(before)
 	}
+}
+
+// writeText writes a text, unless it is too large for the record.
+func (c *column) writeText(attributes pcommon.Map, b []byte, known *Texts, size *RecordSize) {
+	before := size.Bytes
+	if !size.reserve(len(b)) {
+		size.leaveOut(before)
+		return
+	}
+	attributes.PutStr(c.key, known.text(b, Text{}))
 }

@@ -53,17 +53,38 @@ func TestAFieldBecomesAnAttributeByItsType(t *testing.T) {
 		"invalid UTF-8":                      {"string f;", []byte("h\xC3\x00"), formText, "h\uFFFD"},
 		"an array":                           {"integer { size = 16; align = 8; signed = true; } f[2];", []byte{1, 0, 0xFF, 0xFF}, formAny, []any{int64(1), int64(-1)}},
 		"a structure":                        {"struct { integer { size = 8; align = 8; } a; string b; } f;", []byte("\x07x\x00"), formOptional, map[string]any{"a": int64(7), "b": "x"}},
+		"a sequence with NUL":                {"integer { size = 8; } n; integer { size = 8; align = 8; encoding = UTF8; } f[n];", []byte("\x05a\x00b\x00\x00"), formSequence, "a\x00b"},
+		"an array with NUL":                  {"integer { size = 8; align = 8; encoding = UTF8; } f[5];", []byte("a\x00b\x00\x00"), formText, "a"},
 		"an empty structure":                 {"struct { } f; integer { size = 8; align = 8; } g;", []byte{1}, formOptional, nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			r := eventOf(t, c.fields, c.content...)
-			column := newColumn("f", r.Event.Class.Fields.Members[0])
+			column := newColumn("f", r.Event.Class.Fields.Lookup("f"), false)
 			assert.Equal(t, c.form, column.form)
 			attributes := plog.NewLogRecord().Attributes()
 			column.write(attributes, &r.Event.Values, NewTexts(), &RecordSize{most: 1 << 20})
 			assert.Equal(t, c.want, attributes.AsRaw()["f"])
 		})
 	}
+}
+
+func TestNumbersHaveTheFormsOfTheSettings(t *testing.T) {
+	const fields = "enum : integer { size = 8; align = 8; } { RED = 3 } state; enum : integer { size = 8; align = 8; signed = true; } { LOW = -1 } taken; " +
+		"integer { size = 8; align = 8; } taken_number; integer { size = 64; align = 8; base = 16; } addr; " +
+		"integer { size = 16; align = 8; signed = true; base = x; } code; integer { size = 8; align = 8; base = 10; } n;"
+	r := eventOf(t, fields, append(append([]byte{3, 0xFF, 7}, 0xF0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF), 0xFE, 0xFF, 16)...)
+	write := func(records Records) map[string]any {
+		records.MaxBytes = 1 << 20
+		record := plog.NewLogRecord()
+		NewPlan(r.Event.Class, nil, false, records).Record.Write(record, &r.Event, &r.Packet, NewTexts())
+		return record.Attributes().AsRaw()
+	}
+	want := map[string]any{"state": "RED", "taken": "LOW", "taken_number": int64(7), "addr": "18446744073709551600", "code": int64(-2), "n": int64(16)}
+	assert.Equal(t, want, write(Records{}))
+	want["state_number"] = int64(3)
+	assert.Equal(t, want, write(Records{EnumerationNumbers: true}))
+	want["addr"], want["code"] = "0xfffffffffffffff0", "0xfffe"
+	assert.Equal(t, want, write(Records{EnumerationNumbers: true, Hexadecimal: true}))
 }
 
 // A record allocates only the memory that its library needs to store it: as much as a copy of it.

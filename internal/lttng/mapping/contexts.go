@@ -15,13 +15,17 @@ type Contexts struct {
 	ThreadName Text
 }
 
-func newContexts(class *ctf.EventClass) Contexts {
-	return Contexts{
-		PID:        contextNumber(class, "vpid", "pid"),
-		TID:        contextNumber(class, "vtid", "tid"),
-		Namespace:  contextNumber(class, "pid_ns"),
-		ThreadName: contextText(class, "procname"),
+// newContexts returns the contexts of a class. Fields of kernel events have the numbers of the first namespace, so
+// the contexts with these numbers come first there.
+func newContexts(class *ctf.EventClass, isKernel bool) Contexts {
+	c := Contexts{ThreadName: contextText(class, "procname")}
+	if isKernel {
+		c.PID, c.TID = contextNumber(class, "pid", "vpid"), contextNumber(class, "tid", "vtid")
+		return c
 	}
+	c.PID, c.TID = contextNumber(class, "vpid", "pid"), contextNumber(class, "vtid", "tid")
+	c.Namespace = contextNumber(class, "pid_ns")
+	return c
 }
 
 // contextScopes are the scopes in which tracers record contexts.

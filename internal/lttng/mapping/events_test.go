@@ -50,7 +50,7 @@ func forEachEvent(t testing.TB, recording *lttnglive.Recording, do func(*Plan, *
 		for reader.Next() {
 			class := reader.Event.Class
 			if plans[class] == nil {
-				plans[class] = NewPlan(class, nil, 1<<20)
+				plans[class] = NewPlan(class, nil, false, Records{MaxBytes: 1 << 20})
 			}
 			do(plans[class], &reader.Event, &reader.Packet)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
+	"github.com/callbraid/callbraid/internal/mutf8"
 )
 
 // Number is an integer field of an event class. The zero value is a field that no event has.
@@ -21,6 +22,8 @@ type Number struct {
 type Text struct {
 	field   *ctf.Field
 	guarded bool
+	// modified is set for text in Java's modified UTF-8.
+	modified bool
 }
 
 // numberAt returns the integer field at a path in a scope.
@@ -72,18 +75,54 @@ func (t Text) Bytes(v *ctf.Values) []byte {
 	return v.Text(t.field)
 }
 
-// scalarAt returns the integer or text field at a path, in the payload or else in a context, or nil.
-func scalarAt(class *ctf.EventClass, path string) *ctf.Field {
-	if path == "" {
-		return nil
+// Decode returns the text of bytes of the field as valid UTF-8.
+func (t Text) Decode(b []byte) string {
+	if t.modified {
+		return mutf8.Decode(b)
 	}
-	for _, scope := range [...]metadata.Scope{metadata.EventFields, metadata.EventContext, metadata.EventCommonContext} {
+	return ValidString(b)
+}
+
+// scalar is an integer or text field of an event, or of the context of its packet. The zero value is a field that no
+// event has.
+type scalar struct {
+	field    *ctf.Field
+	inPacket bool
+}
+
+// scalarAt returns the field at a path: in the payload, or else in a context of the event or of the packet.
+func scalarAt(class *ctf.EventClass, path string) scalar {
+	if path == "" {
+		return scalar{}
+	}
+	for _, scope := range [...]metadata.Scope{metadata.EventFields, metadata.EventContext, metadata.EventCommonContext, metadata.PacketContext} {
 		f := class.Field(scope, path)
 		if f != nil && (f.Kind == ctf.Int || f.Kind == ctf.Uint || f.Kind == ctf.Text) {
-			return f
+			return scalar{f, scope == metadata.PacketContext}
 		}
 	}
-	return nil
+	return scalar{}
+}
+
+// values returns the values that include the field, or nil if the event has none.
+func (s scalar) values(e *ctf.Event, packet *ctf.Packet) *ctf.Values {
+	v := &e.Values
+	if s.inPacket {
+		v = &packet.Values
+	}
+	if s.field == nil || !v.Present(s.field) {
+		return nil
+	}
+	return v
+}
+
+// appendTo appends the value as text. It returns false if the event has none.
+func (s scalar) appendTo(dst []byte, e *ctf.Event, packet *ctf.Packet) ([]byte, bool) {
+	v := s.values(e, packet)
+	if v == nil {
+		return dst, false
+	}
+	return appendScalar(dst, v, s.field), true
 }
 
 // appendScalar appends an integer or a text as text.

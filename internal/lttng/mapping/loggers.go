@@ -16,13 +16,17 @@ type logFields struct {
 	thread, threadName          string
 }
 
+// runtimeJava is the runtime of Java programs. Their loggers' texts are in Java's modified UTF-8, because LTTng's agents
+// read them with JNI.
+const runtimeJava = "java"
+
 // EventJUL is the name of a log record of java.util.logging.
 const EventJUL = "lttng_jul:event"
 
 // loggers are the events of the logging libraries.
 var loggers = map[string]logFields{
 	EventJUL: {
-		runtime: "java", severityOf: julSeverity, message: "msg", logger: "logger_name", level: "int_loglevel",
+		runtime: runtimeJava, severityOf: julSeverity, message: "msg", logger: "logger_name", level: "int_loglevel",
 		class: "class_name", function: "method_name", thread: "int_threadid",
 	},
 	"lttng_log4j:event":  log4jFields(log4jSeverity),
@@ -35,7 +39,7 @@ var loggers = map[string]logFields{
 
 func log4jFields(severityOf func(level int64) severity) logFields {
 	return logFields{
-		runtime: "java", severityOf: severityOf, message: "msg", logger: "logger_name", level: "int_loglevel",
+		runtime: runtimeJava, severityOf: severityOf, message: "msg", logger: "logger_name", level: "int_loglevel",
 		class: "class_name", function: "method_name", file: "filename", line: "line_number", threadName: "thread_name",
 	}
 }

@@ -53,15 +53,16 @@ type RecordPlan struct {
 	// beyond is the number of values without a column. bytes is the size of a record without its
 	// values, and most its maximum size with them.
 	beyond, bytes, most int
+	// hexadecimal is Records.Hexadecimal.
+	hexadecimal bool
 	// cpu is the number of the CPU, in the packet's context.
 	cpu Number
 	// attributes is the maximum number of attributes of a record.
 	attributes int
 }
 
-// newRecordPlan returns the plan for log records of at most most bytes.
-func newRecordPlan(class *ctf.EventClass, contexts *Contexts, most int) *RecordPlan {
-	r := &RecordPlan{bytes: recordBytes, most: most, thread: contexts.TID, threadName: [2]Text{contexts.ThreadName}}
+func newRecordPlan(class *ctf.EventClass, contexts *Contexts, records Records) *RecordPlan {
+	r := &RecordPlan{bytes: recordBytes, most: records.MaxBytes, hexadecimal: records.Hexadecimal, thread: contexts.TID, threadName: [2]Text{contexts.ThreadName}}
 	if class.Meta.HasLogLevel {
 		r.severity = tracepointSeverity(class.Meta.LogLevel)
 	}
@@ -70,7 +71,7 @@ func newRecordPlan(class *ctf.EventClass, contexts *Contexts, most int) *RecordP
 		r.useLogFields(class, fields, used)
 	}
 	r.setName(class.Name)
-	r.appendColumns(class, used)
+	r.appendColumns(class, used, records.EnumerationNumbers)
 	r.cpu = numberAt(class, metadata.PacketContext, attributeCPU)
 	r.hasThread = r.thread.exists() || r.threadName[0].exists() || r.threadName[1].exists()
 	r.hasPlace = r.function.exists() || r.file.exists() || r.line != nil
@@ -99,6 +100,7 @@ func (r *RecordPlan) useLogFields(class *ctf.EventClass, f logFields, used map[*
 		t := Text{}
 		if name != "" {
 			t = textAt(class, metadata.EventFields, name)
+			t.modified = f.runtime == runtimeJava
 			used[t.field] = true
 		}
 		return t
@@ -147,8 +149,8 @@ func (r *RecordPlan) setName(name string) {
 }
 
 // appendColumns adds attributes for the unused fields and contexts. A context with the name of a field has the prefix
-// "context.".
-func (r *RecordPlan) appendColumns(class *ctf.EventClass, used map[*ctf.Field]bool) {
+// "context.". If numbers is set, an enumeration has a second attribute with its number, whose name ends with "_number".
+func (r *RecordPlan) appendColumns(class *ctf.EventClass, used map[*ctf.Field]bool, numbers bool) {
 	taken := map[string]bool{}
 	for _, scope := range [...]metadata.Scope{metadata.EventFields, metadata.EventContext, metadata.EventCommonContext} {
 		root := class.Scope(scope)
@@ -157,7 +159,7 @@ func (r *RecordPlan) appendColumns(class *ctf.EventClass, used map[*ctf.Field]bo
 		}
 		described := descriptions(root)
 		for _, f := range root.Members {
-			if used[f] || f.Name == "" || described[f.Name] {
+			if used[f] || f.Name == "" || described[f] {
 				continue
 			}
 			key := f.Name
@@ -165,14 +167,25 @@ func (r *RecordPlan) appendColumns(class *ctf.EventClass, used map[*ctf.Field]bo
 				key = "context." + key
 			}
 			taken[key] = true
-			if len(key) > MaxNameBytes || len(r.columns) >= maxAttributes || r.bytes+len(key) > r.most {
-				r.beyond++
-				continue
+			r.appendColumn(newColumn(key, f, r.hexadecimal))
+			if t, ok := f.Type.(*metadata.Integer); ok && t.Enum && numbers && root.Lookup(f.Name+numberSuffix) == nil {
+				r.appendColumn(column{key + numberSuffix, f, formOfNumber(f, t)})
 			}
-			r.columns = append(r.columns, newColumn(key, f))
-			r.bytes += len(key)
 		}
 	}
+}
+
+// numberSuffix ends the name of the attribute with the number of an enumeration.
+const numberSuffix = "_number"
+
+// appendColumn adds an attribute if the record has room for its name.
+func (r *RecordPlan) appendColumn(c column) {
+	if len(c.key) > MaxNameBytes || len(r.columns) >= maxAttributes || r.bytes+len(c.key) > r.most {
+		r.beyond++
+		return
+	}
+	r.columns = append(r.columns, c)
+	r.bytes += len(c.key)
 }
 
 // Write writes the log record of an event in a packet, without its times, and returns its size.
@@ -192,7 +205,7 @@ func (r *RecordPlan) Write(l plog.LogRecord, e *ctf.Event, packet *ctf.Packet, k
 	l.SetSeverityNumber(s.number)
 	l.SetSeverityText(s.text)
 	if r.message.exists() {
-		l.Body().SetStr(size.text(validText(v, r.message.field)))
+		l.Body().SetStr(size.text(validText(v, r.message)))
 	} else {
 		l.Body().SetStr(r.name)
 	}
@@ -224,19 +237,31 @@ func (r *RecordPlan) writeThread(attributes pcommon.Map, v *ctf.Values, known *T
 	}
 	for _, name := range r.threadName {
 		if b := name.Bytes(v); len(b) > 0 {
-			attributes.PutStr(attributeThreadName, known.text(size.name(b)))
+			attributes.PutStr(attributeThreadName, known.text(size.name(b), name))
 			return
 		}
 	}
 }
 
+// WriteThread writes a thread that the fields of the event do not name, and returns the size of the attributes.
+func (r *RecordPlan) WriteThread(l plog.LogRecord, id int64, name string) (bytes int) {
+	if r.hasThread {
+		return 0
+	}
+	l.Attributes().PutInt(attributeThreadID, id)
+	if name != "" {
+		l.Attributes().PutStr(attributeThreadName, name)
+	}
+	return 2*valueBytes + len(name)
+}
+
 // writePlace writes the place in the code.
 func (r *RecordPlan) writePlace(attributes pcommon.Map, v *ctf.Values, known *Texts, size *RecordSize) {
 	if function := r.function.Bytes(v); len(function) > 0 {
-		attributes.PutStr(attributeFunction, known.method(size.name(r.class.Bytes(v)), size.name(function)))
+		attributes.PutStr(attributeFunction, known.method(size.name(r.class.Bytes(v)), size.name(function), r.function))
 	}
 	if file := r.file.Bytes(v); len(file) > 0 {
-		attributes.PutStr(attributeFile, known.text(size.name(file)))
+		attributes.PutStr(attributeFile, known.text(size.name(file), r.file))
 	}
 	if r.line != nil && v.Present(r.line) {
 		writeLine(attributes, v, r.line)
@@ -255,25 +280,14 @@ func writeLine(attributes pcommon.Map, v *ctf.Values, f *ctf.Field) {
 	}
 }
 
-// descriptions returns the names of fields that only contain the length of another field, or select an option of one.
-// The value of the other field contains the same information.
-func descriptions(root *ctf.Field) map[string]bool {
-	names := map[string]bool{}
+// descriptions returns the fields that only contain the length of a member of root, or select an option of one. The
+// value of that member contains the same information.
+func descriptions(root *ctf.Field) map[*ctf.Field]bool {
+	fields := map[*ctf.Field]bool{}
 	for _, m := range root.Members {
-		var ref *metadata.Ref
-		switch t := m.Type.(type) {
-		case *metadata.Array:
-			ref = t.LengthRef
-		case *metadata.Bytes:
-			ref = t.LengthRef
-		case *metadata.Variant:
-			ref = &t.Selector
-		case *metadata.Optional:
-			ref = &t.Selector
-		}
-		if ref != nil && len(ref.Path) > 0 {
-			names[strings.TrimPrefix(ref.Path[len(ref.Path)-1], "_")] = true
+		if source := m.Source(); source != nil {
+			fields[source] = true
 		}
 	}
-	return names
+	return fields
 }

@@ -58,7 +58,7 @@ func requireBoundedRecords(t *testing.T, most int) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			r := eventOf(t, c.fields+" integer { size = 8; } last;", append(c.content, 7)...)
-			record := NewPlan(r.Event.Class, nil, most).Record
+			record := NewPlan(r.Event.Class, nil, false, Records{MaxBytes: most}).Record
 			made := plog.NewLogRecord()
 			size := record.Write(made, &r.Event, &ctf.Packet{}, NewTexts())
 			assert.Equal(t, c.leftOut, size.LeftOut)
@@ -79,11 +79,11 @@ func requireBoundedRecords(t *testing.T, most int) {
 func TestARecordMayFillItsBound(t *testing.T) {
 	for _, most := range []int{16 << 10, 1 << 20} {
 		for _, more := range []int{0, 1} {
-			plain := NewPlan(eventOf(t, "string f;", 0).Event.Class, nil, most).Record
+			plain := NewPlan(eventOf(t, "string f;", 0).Event.Class, nil, false, Records{MaxBytes: most}).Record
 			text := strings.Repeat("x", most-plain.bytes+more)
 			r := eventOf(t, "string f;", append([]byte(text), 0)...)
 			made := plog.NewLogRecord()
-			size := NewPlan(r.Event.Class, nil, most).Record.Write(made, &r.Event, &ctf.Packet{}, NewTexts())
+			size := NewPlan(r.Event.Class, nil, false, Records{MaxBytes: most}).Record.Write(made, &r.Event, &ctf.Packet{}, NewTexts())
 			assert.Equal(t, more, size.LeftOut)
 			assert.Equal(t, 1-more, made.Attributes().Len())
 		}
@@ -100,7 +100,7 @@ func TestNamesOfAttributesCountForTheBound(t *testing.T) {
 	for _, most := range []int{16 << 10, 1 << 20} {
 		r := eventOf(t, fields.String(), make([]byte, names)...)
 		made := plog.NewLogRecord()
-		size := NewPlan(r.Event.Class, nil, most).Record.Write(made, &r.Event, &ctf.Packet{}, NewTexts())
+		size := NewPlan(r.Event.Class, nil, false, Records{MaxBytes: most}).Record.Write(made, &r.Event, &ctf.Packet{}, NewTexts())
 		bytes := 0
 		for key := range made.Attributes().All() {
 			bytes += len(key)

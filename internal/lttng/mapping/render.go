@@ -29,7 +29,7 @@ func render(dst pcommon.Value, v *ctf.Values, f *ctf.Field, size *RecordSize) bo
 		if !size.reserve(len(v.Text(f))) {
 			return false
 		}
-		dst.SetStr(validText(v, f))
+		dst.SetStr(validText(v, Text{field: f}))
 	case ctf.Bytes:
 		b := v.Bytes(f)
 		if !size.reserve(len(b)) {
@@ -98,12 +98,12 @@ func renderArray(dst pcommon.Slice, v *ctf.Values, f *ctf.Field, size *RecordSiz
 }
 
 // validText returns the text of a field as a string of valid UTF-8.
-func validText(v *ctf.Values, f *ctf.Field) string {
-	switch f.Encoding() {
+func validText(v *ctf.Values, of Text) string {
+	switch of.field.Encoding() {
 	case metadata.UTF16BE, metadata.UTF16LE, metadata.UTF32BE, metadata.UTF32LE:
-		return string(v.AppendText(nil, f))
+		return string(v.AppendText(nil, of.field))
 	}
-	return ValidString(v.Text(f))
+	return of.Decode(v.Text(of.field))
 }
 
 // ValidString returns b as a string, with U+FFFD in place of each invalid part.

@@ -26,23 +26,23 @@ const (
 // NewTexts returns an empty table.
 func NewTexts() *Texts { return &Texts{seed: maphash.MakeSeed()} }
 
-// text returns b as a string of valid UTF-8.
-func (t *Texts) text(b []byte) string {
+// text returns bytes of a field as a string of valid UTF-8.
+func (t *Texts) text(b []byte, of Text) string {
 	if len(b) > longestKnown {
-		return ValidString(b)
+		return of.Decode(b)
 	}
 	known := &t.known[maphash.Bytes(t.seed, b)%knownTexts]
 	if *known != string(b) {
-		*known = ValidString(b)
+		*known = of.Decode(b)
 	}
 	return *known
 }
 
 // method returns the name of a method of a class, or of a function if there is no class.
-func (t *Texts) method(class, name []byte) string {
+func (t *Texts) method(class, name []byte, of Text) string {
 	if len(class) == 0 {
-		return t.text(name)
+		return t.text(name, of)
 	}
 	t.scratch = append(append(append(t.scratch[:0], class...), '.'), name...)
-	return t.text(t.scratch)
+	return t.text(t.scratch, of)
 }

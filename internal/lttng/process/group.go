@@ -143,7 +143,7 @@ func (g *Group) FlushLogs() { g.shared.logs.Flush() }
 // The approximate sizes in memory, in bytes, of a process without its parts, and of a waiting call.
 const (
 	processBytes = 2 << 10
-	waitingBytes = 48
+	waitingBytes = 56
 )
 
 // HeldByEvents returns the approximate size of data from events in the group: names, objects, log records and waiting
@@ -155,7 +155,7 @@ func (g *Group) HeldByEvents() int {
 // Held returns the approximate size of the rest: plans and batches.
 func (g *Group) Held() (bytes int) {
 	for t := range g.traces {
-		bytes += t.planBytes + 8*cap(t.plans)
+		bytes += t.planBytes + 8*cap(t.plans) + t.kernel.held()
 	}
 	for p := range g.processes() {
 		bytes += processBytes + p.calls.Held()
@@ -174,9 +174,8 @@ func (g *Group) Abandon() {
 			p.freeMemory()
 			g.abandoned = append(g.abandoned, p)
 		}
-		g.shared.processes.Add(-int64(len(t.processes)))
-		clear(t.processes)
-		t.last, t.resumed = nil, nil
+		t.forgetProcesses()
+		t.resumed = nil
 	}
 }
 

@@ -26,6 +26,8 @@ const (
 type LogSettings struct {
 	// MaxRecordBytes is the maximum size of a log record in memory.
 	MaxRecordBytes int
+	// EnumerationNumbers and Hexadecimal are those of mapping.Records.
+	EnumerationNumbers, Hexadecimal bool
 	// MaxDelay is the time from the first log record until delivery.
 	MaxDelay time.Duration
 	// ScopeName and ScopeVersion are the scope of records without a logger.
@@ -76,8 +78,9 @@ func (b *Logs) Bytes() int {
 	return b.bytes
 }
 
-// append makes a log record from an event in a packet. nanos is the event's Unix time.
-func (b *Logs) append(p *mapping.Plan, e *ctf.Event, packet *ctf.Packet, nanos int64, of *Origin) {
+// append makes a log record from an event in a packet. nanos is the event's Unix time. thread is the thread of the event
+// in a kernel trace, or nil.
+func (b *Logs) append(p *mapping.Plan, e *ctf.Event, packet *ctf.Packet, nanos int64, of *Origin, thread *kernelThread) {
 	if b.records == 0 {
 		b.opened = b.settings.Now()
 		b.observed = pcommon.NewTimestampFromTime(b.opened)
@@ -90,11 +93,14 @@ func (b *Logs) append(p *mapping.Plan, e *ctf.Event, packet *ctf.Packet, nanos i
 		logger = logger[:mapping.MaxNameBytes]
 		b.leftOut++
 	}
-	r := b.scope(b.last, logger).AppendEmpty()
+	r := b.scope(b.last, p.Record, logger).AppendEmpty()
 	r.SetTimestamp(pcommon.Timestamp(max(nanos, 0)))
 	r.SetObservedTimestamp(b.observed)
 	size := p.Record.Write(r, e, packet, b.texts)
 	b.bytes += size.Bytes
+	if thread != nil {
+		b.bytes += p.Record.WriteThread(r, thread.tid, thread.name)
+	}
 	b.leftOut += size.LeftOut
 	b.records++
 	if b.records >= maxLogBatch || b.bytes >= MaxLogBatchBytes {
@@ -113,8 +119,8 @@ func (b *Logs) originLogs(of *Origin) *originLogs {
 	return logs
 }
 
-// scope returns the records of a logger; nil: the records without a logger.
-func (b *Logs) scope(logs *originLogs, logger []byte) plog.LogRecordSlice {
+// scope returns the records of a logger, which the plan's events name; nil: the records without a logger.
+func (b *Logs) scope(logs *originLogs, plan *mapping.RecordPlan, logger []byte) plog.LogRecordSlice {
 	if len(logger) == 0 {
 		if !logs.hasOwn {
 			scope := logs.resource.ScopeLogs().AppendEmpty()
@@ -130,7 +136,7 @@ func (b *Logs) scope(logs *originLogs, logger []byte) plog.LogRecordSlice {
 	}
 	scope := logs.resource.ScopeLogs().AppendEmpty()
 	scope.SetSchemaUrl(schema.URL)
-	scope.Scope().SetName(mapping.ValidString(logger))
+	scope.Scope().SetName(plan.Logger.Decode(logger))
 	b.bytes += len(logger)
 	logs.loggers[string(logger)] = scope.LogRecords()
 	return scope.LogRecords()

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/callstream"
@@ -137,7 +139,7 @@ func TestWaitingCallsArePackedWhenNamesAreForgotten(t *testing.T) {
 	f, processes := naming(t, 2, func(c *Limits) { c.NamesBytes = mib })
 	p, other := processes[0], processes[1]
 	require.NoError(t, p.open())
-	p.packAddress(callevent.KindEnter, 1, 16, p.lane(7, []byte("a thread")), true)
+	p.packAddress(callevent.KindEnter, 1, 16, 0, p.lane(7, []byte("a thread")), true)
 	require.Equal(t, 1, f.shared.waiting)
 	require.Zero(t, p.calls.Packed())
 	long := strings.Repeat("x", callevent.MaxNameBytes/2)
@@ -182,6 +184,8 @@ func TestTheNamesOfAMethod(t *testing.T) {
 		{"shop.", "add", "shop..add", "add"},
 		{"shop.C\xff", "\xfe", "shop.C\uFFFD.\uFFFD", "C\uFFFD.\uFFFD"},
 		{"", "", "", ""},
+		// Java's modified UTF-8 has two surrogates for a character above U+FFFF, and two bytes for NUL.
+		{"shop.\xED\xA0\xBD\xED\xB8\x80", "a\xC0\x80b", "shop.\U0001F600.a\x00b", "\U0001F600.a\x00b"},
 	} {
 		f := p.names.method([]byte(test.class), []byte(test.method))
 		assert.Equal(t, test.qualified, f.Qualified)
@@ -206,4 +210,23 @@ func TestTheCountedSizeOfNamesIsTheirSizeInMemory(t *testing.T) {
 			runtime.KeepAlive(processes)
 		})
 	}
+}
+
+func TestAnAddressOutsideOfAllKnownObjectsIsLoggedOnce(t *testing.T) {
+	core, logged := observer.New(zapcore.InfoLevel)
+	g, processes := naming(t, 2, func(*Limits) {})
+	g.shared.logger = zap.New(core)
+	p := processes[0]
+	p.function(0x77777000)
+	assert.Zero(t, logged.Len(), "the objects of the process are not known")
+	for _, p := range processes {
+		require.NoError(t, p.load(symbols.Mapping{Base: 0x5000, Size: 0x1000, Path: "/usr/bin/shop"}))
+		p.function(0x5010)
+		assert.Zero(t, logged.FilterField(zap.String("address", "shop+0x10")).Len())
+		p.function(0x77777000)
+		p.function(0x77777777)
+	}
+	lines := logged.FilterMessageSnippet("LD_PRELOAD=liblttng-ust-dl.so").All()
+	require.Len(t, lines, 1)
+	assert.Equal(t, "0x77777000", lines[0].ContextMap()["address"])
 }

@@ -21,6 +21,7 @@ const (
 	AttributeHostName          = "host.name"
 	AttributeProcessID         = "process.pid"
 	AttributeSession           = "lttng.session.name"
+	AttributeExecutable        = "process.executable.name"
 )
 
 // unknownService is the service.name of a process without one, in the semantic conventions. A colon
@@ -38,6 +39,8 @@ type Origin struct {
 	HasPID bool
 	// program is the name of the process, as far as it is known when the first data is delivered.
 	program string
+	// hasExecutable is set if the resource has the name of the process in an attribute of its own.
+	hasExecutable bool
 
 	resource pcommon.Resource
 	made     bool
@@ -65,6 +68,9 @@ func (o *Origin) Resource() pcommon.Resource {
 	putIfAbsent(attributes, AttributeServiceInstanceID, UUIDText(o.ID))
 	putIfAbsent(attributes, AttributeHostName, o.Host)
 	putIfAbsent(attributes, AttributeSession, o.Session)
+	if o.hasExecutable {
+		putIfAbsent(attributes, AttributeExecutable, o.program)
+	}
 	if _, set := attributes.Get(AttributeProcessID); !set && o.HasPID {
 		attributes.PutInt(AttributeProcessID, o.PID)
 	}
@@ -91,6 +97,13 @@ type Key struct {
 	namespace int64
 	pid       int64
 }
+
+// machineKey is the key of the kernel itself: of events in a kernel trace whose process is not known, and of calls that
+// belong to no process.
+var machineKey = Key{pid: -1}
+
+// machineProgram is the name of the kernel as a program.
+const machineProgram = "kernel"
 
 // StreamID returns the ID of a process's call stream. begun is the time of its first event. The ID is the same for
 // each reading of a recording.

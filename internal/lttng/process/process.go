@@ -25,6 +25,11 @@ type Process struct {
 	// begun is the Unix time of the first event in nanoseconds. It distinguishes processes with the
 	// same key. seen is the time of the last event.
 	begun, seen int64
+	// removed is set when the process is no longer that of its key. replaced is set if the process of its key executes
+	// another program.
+	removed, replaced bool
+	// threads is the number of threads of a kernel trace whose calls are in the call stream.
+	threads int
 
 	calls   *callstream.Stream
 	names   nameTable
@@ -56,8 +61,10 @@ type waitingCall struct {
 	sequence uint64
 	nanos    int64
 	address  uint64
-	lane     *callstream.Lane
-	kind     callevent.Kind
+	// site is the call site, or 0 if it is not recorded.
+	site uint64
+	lane *lane
+	kind callevent.Kind
 }
 
 // Attributes of the spans of call records of java.util.logging.
@@ -86,7 +93,7 @@ func newProcess(s *shared, trace string, key Key, begun int64, next uint64) *Pro
 	p := &Process{
 		Origin: Origin{
 			Settings: s.Settings, ID: StreamID(trace, s.host, key, begun),
-			Host: s.host, Session: s.session, PID: key.pid, HasPID: true,
+			Host: s.host, Session: s.session, PID: key.pid, HasPID: key != machineKey,
 		},
 		shared: s, key: key, begun: begun,
 		objects: objectList{shared: s},
@@ -122,7 +129,7 @@ func (p *Process) open() error {
 }
 
 // lane returns the lane of an ID. Calls that wait may refer to it by its last name.
-func (p *Process) lane(id uint64, name []byte) *callstream.Lane {
+func (p *Process) lane(id uint64, name []byte) *lane {
 	return p.names.lane(id, name, len(p.waiting) > 0)
 }
 
@@ -131,23 +138,23 @@ func (p *Process) function(address uint64) *callstream.Function {
 	return p.names.at(address, p.objects.loaded)
 }
 
-// pack packs a call event with the next number. Function and annotation may be nil.
-func (p *Process) pack(kind callevent.Kind, nanos int64, f *callstream.Function, l *callstream.Lane, with *callstream.Annotation) {
-	p.calls.Pack(kind, p.calls.AssignNumber(), nanos, f, l, with)
+// pack packs a call event with the next number. Function and details may be nil.
+func (p *Process) pack(kind callevent.Kind, nanos int64, f *callstream.Function, l *lane, with *callstream.Details) {
+	p.calls.Pack(kind, p.calls.AssignNumber(), nanos, f, &l.Lane, with)
 }
 
-// packAddress packs a call event with an address as function. If mayWait, the event waits for an incomplete list of
-// objects.
-func (p *Process) packAddress(kind callevent.Kind, nanos int64, address uint64, l *callstream.Lane, mayWait bool) {
-	sequence := p.calls.AssignNumber()
+// packAddress packs a call event with an address as function and with its call site. If mayWait, the event waits for
+// an incomplete list of objects.
+func (p *Process) packAddress(kind callevent.Kind, nanos int64, address, site uint64, l *lane, mayWait bool) {
+	c := waitingCall{sequence: p.calls.AssignNumber(), nanos: nanos, address: address, site: site, lane: l, kind: kind}
 	if p.dump.listed || p.dump.givenUp || !mayWait {
-		p.calls.Pack(kind, sequence, nanos, p.function(address), l, nil)
+		p.packNamed(&c)
 		return
 	}
 	if len(p.waiting) == 0 {
 		p.waitingSince = p.shared.Now()
 	}
-	p.waiting = append(p.waiting, waitingCall{sequence: sequence, nanos: nanos, address: address, lane: l, kind: kind})
+	p.waiting = append(p.waiting, c)
 	p.shared.waiting++
 	if nanos-p.waiting[0].nanos >= int64(p.shared.NameWait) {
 		p.packWaiting()
@@ -165,9 +172,53 @@ func (p *Process) packWaiting() {
 	}
 	p.dump.givenUp = true
 	for i := range waiting {
-		w := &waiting[i]
-		p.calls.Pack(w.kind, w.sequence, w.nanos, p.function(w.address), w.lane, nil)
+		p.packNamed(&waiting[i])
 	}
+}
+
+// packNamed packs a call event with the function at its address.
+func (p *Process) packNamed(c *waitingCall) {
+	f := p.function(c.address)
+	if c.site != 0 {
+		if caller := p.follow(c); caller != nil {
+			p.calls.PackFrom(c.sequence, c.nanos, f, caller, &c.lane.Lane)
+			return
+		}
+	}
+	p.calls.Pack(c.kind, c.sequence, c.nanos, f, &c.lane.Lane, nil)
+}
+
+// follow applies a call event to the open calls of its thread. If the event shows that calls above its caller have
+// ended without an exit, it returns the caller's function, otherwise nil.
+func (p *Process) follow(c *waitingCall) (caller *callstream.Function) {
+	open := c.lane.open
+	if c.kind != callevent.KindEnter {
+		open.exit(c.address)
+		return nil
+	}
+	if n := len(open.calls); n > 0 && open.calls[n-1].site != c.site {
+		if i := open.caller(c.address, c.site, p.names.around(c.site, p.objects.loaded)); i >= 0 {
+			caller = p.endAbove(open, i)
+		}
+	}
+	if bytes := open.grow(); bytes > 0 {
+		p.names.hold(bytes)
+	}
+	open.enter(c.address, c.site)
+	return caller
+}
+
+// endAbove removes the open calls above call i, and returns its function. It does nothing and returns nil if a call
+// above has the same name, because pairing finds calls by name.
+func (p *Process) endAbove(open *openCalls, i int) *callstream.Function {
+	caller := p.function(open.calls[i].function)
+	for _, above := range open.calls[i+1:] {
+		if p.function(above.function).Function == caller.Function {
+			return nil
+		}
+	}
+	open.calls = open.calls[:i+1]
+	return caller
 }
 
 // removeWaiting returns the calls that wait, and removes them.

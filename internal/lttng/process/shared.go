@@ -4,11 +4,13 @@
 package process
 
 import (
+	"strconv"
 	"sync/atomic"
 
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/componentkit/logline"
+	"github.com/callbraid/callbraid/internal/lttng/mapping"
 )
 
 // shared is common to the processes of a group: their settings, their warnings, and their memory together. A group's
@@ -80,6 +82,13 @@ func (s *shared) logNoStateDump() {
 	}
 }
 
+func (s *shared) logNoObject(address string) {
+	if s.isFirst("no object") {
+		s.logger.Info("An address lies in none of the known objects of its process. If the program loads plug-ins with dlopen, start it with LD_PRELOAD=liblttng-ust-dl.so",
+			zap.String("address", address))
+	}
+}
+
 const recordContexts = "Record it with lttng add-context --userspace --type=vpid --type=vtid --type=procname"
 
 func (s *shared) warnNoProcess(event string) {
@@ -94,10 +103,27 @@ func (s *shared) warnNoThread(event string) {
 	}
 }
 
-func (s *shared) warnNoKey(event, field string) {
+const recordSwitches = "Record them with lttng enable-event --kernel sched_switch, or the contexts with lttng add-context --kernel --type=pid --type=tid --type=procname"
+
+func (s *shared) warnNoSwitches(event string) {
+	if s.isFirst("no switches") {
+		s.logger.Warn("Events of a call rule lack their thread, so they are counted and not paired: the trace of the kernel has neither events sched_switch nor contexts. "+recordSwitches,
+			zap.String("event", event))
+	}
+}
+
+func (s *shared) logRuleLacksField(lack *mapping.LackError) {
+	if s.isFirst("no field " + strconv.Itoa(lack.Rule) + lack.Event) {
+		s.logger.Error("Events of a call rule lack a field that the rule needs, so they are counted and not paired: correct "+lack.Setting,
+			zap.Int("rule", lack.Rule), zap.String("event", lack.Event), zap.String("setting", lack.Setting),
+			zap.String("field", lack.Field), zap.Strings("fields", lack.Fields))
+	}
+}
+
+// warnNoKey logs that a variant or optional field of a key has no value in an event.
+func (s *shared) warnNoKey(event string) {
 	if s.isFirst("no key " + event) {
-		s.logger.Warn("Events of a call rule lack the field by which it pairs them, so they are counted and not paired: correct key_field",
-			zap.String("event", event), zap.String("key_field", field))
+		s.logger.Warn("Some events of a call rule have no value in a field of key_field, so they are counted and not paired", zap.String("event", event))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/mutf8"
 )
 
 // Trace contains the processes of a CTF trace, and makes log records and call events from its events. The group's
@@ -38,6 +39,10 @@ type Trace struct {
 
 	processes map[Key]*Process
 	last      *Process
+	// kernel has the threads of a kernel trace. It is nil for other traces.
+	kernel *kernel
+	// rules are what the event classes mean for each call rule.
+	rules []ruleUse
 	// unknown is the origin of events without a process.
 	unknown *Origin
 
@@ -49,6 +54,9 @@ type Trace struct {
 	noProcess, noThread, noKey, cutValues int64
 	// scratch is a buffer for keys and names.
 	scratch []byte
+	// details and texts are for the attributes of call events.
+	details callstream.Details
+	texts   *mapping.Texts
 }
 
 const (
@@ -61,8 +69,14 @@ const (
 
 // Begin begins to read the trace, from the beginning or after Break.
 func (t *Trace) Begin(c *ctf.Trace) {
-	t.plans, t.planBytes, t.losses = nil, 0, 0
+	t.forgetMetadata()
 	t.ReadMetadata(c)
+}
+
+// forgetMetadata forgets everything that was made from the metadata, and the kernel's threads.
+func (t *Trace) forgetMetadata() {
+	t.plans, t.planBytes, t.losses = nil, 0, 0
+	t.rules, t.kernel = nil, nil
 }
 
 // ReadMetadata reads metadata that is new since the last call.
@@ -71,7 +85,11 @@ func (t *Trace) ReadMetadata(c *ctf.Trace) {
 	if t.hasPID = err == nil; t.hasPID {
 		t.pid, t.program = pid, c.Env("procname")
 	}
-	if len(t.plans) == c.EventClasses() {
+	if t.kernel == nil && c.Env("domain") == "kernel" {
+		t.kernel = newKernel(t)
+	}
+	known := len(t.plans)
+	if known == c.EventClasses() {
 		return
 	}
 	t.plans = append(t.plans, make([]*mapping.Plan, c.EventClasses()-len(t.plans))...)
@@ -79,6 +97,12 @@ func (t *Trace) ReadMetadata(c *ctf.Trace) {
 		if strings.HasPrefix(s.Name, mapping.StateDumpPrefix) {
 			t.hasStateDumps = true
 		}
+		if t.kernel != nil && s.Name == mapping.EventSwitch {
+			t.kernel.hasSwitches = true
+		}
+	}
+	if t.shared.Traces && len(t.shared.Rules) > 0 {
+		t.checkRules(c, known)
 	}
 }
 
@@ -93,11 +117,12 @@ func (t *Trace) plan(class *ctf.EventClass) *mapping.Plan {
 	}
 	p := t.plans[class.Index]
 	if p == nil {
-		recordBytes := 0
+		var records mapping.Records
 		if t.shared.logs != nil {
-			recordBytes = t.shared.logs.settings.MaxRecordBytes
+			s := &t.shared.logs.settings
+			records = mapping.Records{MaxBytes: s.MaxRecordBytes, EnumerationNumbers: s.EnumerationNumbers, Hexadecimal: s.Hexadecimal}
 		}
-		p = mapping.NewPlan(class, t.shared.Rules, recordBytes)
+		p = mapping.NewPlan(class, t.shared.Rules, t.kernel != nil, records)
 		t.plans[class.Index] = p
 		t.planBytes += p.Size()
 	}
@@ -108,7 +133,13 @@ func (t *Trace) plan(class *ctf.EventClass) *mapping.Plan {
 // its Unix time.
 func (t *Trace) ReadEvent(e *ctf.Event, packet *ctf.Packet, nanos int64) {
 	p := t.plan(e.Class)
-	process := t.processOf(p, e, nanos)
+	var process *Process
+	var thread *kernelThread
+	if t.kernel != nil {
+		thread, process = t.kernel.read(p, e, packet, nanos)
+	} else {
+		process = t.processOf(p, e, nanos)
+	}
 	if process != nil && p.State.Kind != mapping.StateNone && !process.applyState(&p.State, &e.Values) {
 		process = t.replace(process)
 	}
@@ -117,10 +148,18 @@ func (t *Trace) ReadEvent(e *ctf.Event, packet *ctf.Packet, nanos int64) {
 		if process != nil {
 			of = &process.Origin
 		}
-		t.shared.logs.append(p, e, packet, nanos, of)
+		t.shared.logs.append(p, e, packet, nanos, of, thread)
 	}
-	if p.Call.Source != mapping.CallNone && t.shared.Traces {
-		t.readCall(p, e, nanos, process)
+	if t.shared.Traces {
+		if p.Call.Source != mapping.CallNone {
+			t.readCall(p, e, nanos, process)
+		}
+		for i := range p.Rules {
+			t.readRule(&p.Rules[i], p, e, packet, nanos, process, thread)
+		}
+	}
+	if p.Kernel.Kind != mapping.KernelNone {
+		t.kernel.follow(&p.Kernel, &e.Values, packet, p.CPU)
 	}
 }
 
@@ -133,7 +172,7 @@ func (t *Trace) processOf(p *mapping.Plan, e *ctf.Event, nanos int64) *Process {
 	process := t.last
 	if process == nil || process.key != key {
 		if process = t.processes[key]; process == nil {
-			process = t.addProcess(key, p, e, nanos)
+			process = t.addProcess(key, programOf(p, e), nanos)
 		}
 		t.last = process
 	}
@@ -156,21 +195,26 @@ func (t *Trace) keyOf(p *mapping.Plan, e *ctf.Event) (key Key, ok bool) {
 	return key, true
 }
 
-// addProcess returns a new process. e is its first event.
-func (t *Trace) addProcess(key Key, p *mapping.Plan, e *ctf.Event, nanos int64) *Process {
+// programOf returns the name of the program of a process whose first event is e. The thread's name is the program's,
+// unless the program names its threads, as Java and Python do.
+func programOf(p *mapping.Plan, e *ctf.Event) string {
+	if p.Runtime != "" {
+		return p.Runtime
+	}
+	return strings.TrimSuffix(callevent.Name(p.ThreadName.Bytes(&e.Values)), threadSuffix)
+}
+
+// addProcess returns a new process. If the trace does not name its program, the name is program.
+func (t *Trace) addProcess(key Key, program string, nanos int64) *Process {
 	if t.shared.processes.Load() >= int64(t.shared.Limits.Processes) {
 		t.shared.processesFull()
 	}
 	process := t.resume(key)
 	if process == nil {
 		process = newProcess(t.shared, t.key, key, nanos, 0)
-		process.program = cmp.Or(t.program, p.Runtime)
-		if process.program == "" {
-			// The thread's name is the program's, unless the program names its threads, as Java and
-			// Python do.
-			process.program = strings.TrimSuffix(callevent.Name(p.ThreadName.Bytes(&e.Values)), threadSuffix)
-		}
+		process.program = cmp.Or(t.program, program)
 	}
+	process.hasExecutable = t.kernel != nil && process.HasPID
 	if t.losses > 0 {
 		process.calls.BeginBreak(t.lossCause)
 	}
@@ -213,7 +257,7 @@ func (t *Trace) beginDump(old *Process, p *mapping.Plan, e *ctf.Event, nanos int
 	}
 	old.end(callevent.CauseEnded)
 	t.remove(old)
-	process := t.addProcess(old.key, p, e, nanos)
+	process := t.addProcess(old.key, programOf(p, e), nanos)
 	process.dump.begun, process.dump.begunAt, process.seen = true, nanos, nanos
 	t.last = process
 	return process
@@ -221,6 +265,7 @@ func (t *Trace) beginDump(old *Process, p *mapping.Plan, e *ctf.Event, nanos int
 
 // remove removes a process that has ended.
 func (t *Trace) remove(p *Process) {
+	p.removed = true
 	p.objects.clear()
 	delete(t.processes, p.key)
 	t.shared.processes.Add(-1)
@@ -274,20 +319,8 @@ func (t *Trace) readCall(p *mapping.Plan, e *ctf.Event, nanos int64, process *Pr
 			return
 		}
 	}
-	if process == nil {
-		t.noProcess++
-		t.shared.warnNoProcess(p.Name)
+	if !t.isReady(process, p.Name) {
 		return
-	}
-	if !process.calls.IsOpen() {
-		if err := process.open(); err != nil {
-			t.noProcess++
-			t.shared.logCannotPack(err)
-			return
-		}
-		if !t.hasStateDumps {
-			t.shared.logNoStateDump()
-		}
 	}
 	l := t.lane(p, v, process)
 	if l == nil {
@@ -295,7 +328,7 @@ func (t *Trace) readCall(p *mapping.Plan, e *ctf.Event, nanos int64, process *Pr
 	}
 	switch c.Source {
 	case mapping.CallAddress:
-		process.packAddress(kind, nanos, c.Address(v), l, t.hasStateDumps)
+		process.packAddress(kind, nanos, c.Address(v), c.Site(v), l, t.hasStateDumps)
 	case mapping.CallTop:
 		process.pack(kind, nanos, nil, l, nil)
 	case mapping.CallRecord:
@@ -304,28 +337,34 @@ func (t *Trace) readCall(p *mapping.Plan, e *ctf.Event, nanos int64, process *Pr
 			process.pack(kind, nanos, f, l, nil)
 			return
 		}
-		with := t.annotation(kind, values)
-		process.pack(kind, nanos, f, l, &with)
-	case mapping.CallByRule:
-		t.packByRule(c, v, nanos, process, l)
+		process.pack(kind, nanos, f, l, t.detailsOf(kind, values))
 	}
 }
 
-// lane returns the owner of the call stack of an event: its thread, or the key of a rule. It returns nil if the event
-// contains neither.
-func (t *Trace) lane(p *mapping.Plan, v *ctf.Values, process *Process) *callstream.Lane {
-	c := &p.Call
-	if c.PairsByKey() {
-		key, ok := c.AppendKey(t.scratch[:0], v)
-		if !ok {
-			t.noKey++
-			t.shared.warnNoKey(p.Name, c.KeyField())
-			return nil
-		}
-		t.reuse(key)
-		return process.lane(c.KeyLane(key), key)
+// isReady reports whether a process can pack a call event. Otherwise it counts the event.
+func (t *Trace) isReady(process *Process, event string) bool {
+	if process == nil {
+		t.noProcess++
+		t.shared.warnNoProcess(event)
+		return false
 	}
-	if id, ok := c.Thread.Value(v); ok {
+	if process.calls.IsOpen() {
+		return true
+	}
+	if err := process.open(); err != nil {
+		t.noProcess++
+		t.shared.logCannotPack(err)
+		return false
+	}
+	if !t.hasStateDumps && t.kernel == nil {
+		t.shared.logNoStateDump()
+	}
+	return true
+}
+
+// lane returns the owner of the call stack of an event: its thread. It returns nil if the event has none.
+func (t *Trace) lane(p *mapping.Plan, v *ctf.Values, process *Process) *lane {
+	if id, ok := p.Call.Thread.Value(v); ok {
 		return process.lane(uint64(id)|callevent.LaneManaged, p.ThreadName.Bytes(v))
 	}
 	id, ok := p.TID.Value(v)
@@ -337,9 +376,9 @@ func (t *Trace) lane(p *mapping.Plan, v *ctf.Values, process *Process) *callstre
 	return process.lane(uint64(id), p.ThreadName.Bytes(v))
 }
 
-// annotation returns the arguments or the return value of a call of a log record, cut to the maximum
+// detailsOf returns the arguments or the return value of a call of a log record, cut to the maximum
 // of a batch.
-func (t *Trace) annotation(kind callevent.Kind, values []byte) callstream.Annotation {
+func (t *Trace) detailsOf(kind callevent.Kind, values []byte) *callstream.Details {
 	if len(values) > callevent.MaxNameBytes {
 		t.cutValues++
 	}
@@ -347,18 +386,8 @@ func (t *Trace) annotation(kind callevent.Kind, values []byte) callstream.Annota
 	if kind == callevent.KindExit {
 		key = AttributeReturnValue
 	}
-	return callstream.Annotation{Key: key, Value: callevent.StringValue(callevent.Name(values))}
-}
-
-// packByRule packs an event of a call rule. An exit without a function's name leaves the function entered last.
-func (t *Trace) packByRule(c *mapping.CallPlan, v *ctf.Values, nanos int64, process *Process, l *callstream.Lane) {
-	name, ok := c.AppendFunction(t.scratch[:0], v)
-	if !ok {
-		process.pack(callevent.KindExitTop, nanos, nil, l, nil)
-		return
-	}
-	t.reuse(name)
-	process.pack(c.Kind, nanos, process.names.named(name), l, nil)
+	t.details.Attributes = append(t.details.Attributes[:0], callevent.KeyValue{Key: key, Value: callevent.StringValue(callevent.Name(mutf8.DecodeBytes(values)))})
+	return &t.details
 }
 
 // reuse keeps the buffer of a text for the next one, unless it is large.
@@ -379,6 +408,7 @@ func (t *Trace) BeginLoss(lost merge.Cause) {
 	for _, p := range t.processes {
 		p.calls.BeginBreak(t.lossCause)
 	}
+	t.kernel.lose(lost == merge.Stopped || lost == merge.Interrupted)
 	t.shared.Telemetry.Break(t.lossCause)
 }
 
@@ -391,6 +421,7 @@ func (t *Trace) EndLoss() {
 		p.calls.EndBreak()
 		p.calls.FlushBreaks()
 	}
+	t.kernel.lose(false)
 }
 
 // breakCause returns the cause of the break for missing events.
@@ -417,7 +448,7 @@ func (t *Trace) Break(cause callevent.Cause) {
 		p.calls.Flush()
 	}
 	t.shared.Telemetry.Break(cause)
-	t.plans, t.planBytes, t.losses = nil, 0, 0
+	t.forgetMetadata()
 }
 
 // End ends the call streams of all processes. After a shutdown a later collector can resume the
@@ -431,6 +462,14 @@ func (t *Trace) End(cause callevent.Cause) {
 	}
 	for _, p := range t.processes {
 		p.objects.clear()
+	}
+	t.forgetProcesses()
+}
+
+// forgetProcesses removes all processes, which have ended.
+func (t *Trace) forgetProcesses() {
+	for _, p := range t.processes {
+		p.removed = true
 	}
 	t.shared.processes.Add(-int64(len(t.processes)))
 	clear(t.processes)

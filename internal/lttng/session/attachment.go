@@ -16,7 +16,6 @@ import (
 
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/componentkit/backoff"
-	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
 	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 )
@@ -245,7 +244,7 @@ func (a *attachment) readMetadata(src *source) error {
 		}
 		r.counts.bytes.Add(int64(len(reply.Data)))
 		r.env.Telemetry.Received(0, int64(len(reply.Data)))
-		if err := r.memory.charge(src.cost(len(reply.Data))); err != nil {
+		if err := r.memory.charge(src.cost(reply.Data)); err != nil {
 			return err
 		}
 		if err = a.checkMetadata(src, len(reply.Data)); err == nil {
@@ -267,7 +266,7 @@ func badMetadata(src *source, err error) error {
 
 // identify finds the trace of a source, and checks the size of its metadata in memory.
 func (a *attachment) identify(src *source) error {
-	if err := a.recording.memory.charge(ctf.BytesOfReading * (len(src.data) - src.readTo)); err != nil {
+	if err := a.recording.memory.charge(src.costOfReading()); err != nil {
 		return err
 	}
 	if src.trace == nil && len(src.data) > 0 {
@@ -566,7 +565,9 @@ func (a *attachment) hangUp(s *stream) {
 	s.in.End()
 	if a.recording.perProcess && s.isCut() {
 		a.env.Telemetry.StreamCut()
-		a.recording.lines.warnStreamCut(s.key)
+		a.recording.counts.packetsLost.Add(1)
+		a.env.Telemetry.PacketsLost(1)
+		a.recording.lines.warnStreamCut(s.key, s.trace.process())
 	}
 }
 

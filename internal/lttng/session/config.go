@@ -34,8 +34,18 @@ type MappingConfig struct {
 	// NameWait is the maximum time that addresses wait for the list of the process's objects. It is always less than
 	// the processor's reorder.max_wait.
 	NameWait time.Duration `mapstructure:"name_wait"`
+	// LogValues determines the form of values in log records.
+	LogValues LogValuesConfig `mapstructure:"log_values"`
 	// CallRules make calls of other pairs of events.
 	CallRules []mapping.CallRule `mapstructure:"call_rules"`
+}
+
+// LogValuesConfig determines the form of values in log records.
+type LogValuesConfig struct {
+	// EnumerationNumbers adds an attribute with the number of each enumeration, beside that with its label.
+	EnumerationNumbers bool `mapstructure:"enumeration_numbers"`
+	// Hexadecimal writes integers whose preferred base is 16 as text.
+	Hexadecimal bool `mapstructure:"hexadecimal"`
 }
 
 // LimitsConfig bounds the memory that the data of one session can make the receiver use.
@@ -185,7 +195,7 @@ type logParcel struct {
 
 // OpenLogs opens the queue of the log records of all sessions, and sets their settings and delivery. It returns false
 // if no pipeline accepts log records.
-func (e *Environment) OpenLogs(run *receiverkit.Run, l *LimitsConfig, b *receiverkit.BatchesConfig, scope string, overflow handover.Overflow, dropped func(n int, reason string)) bool {
+func (e *Environment) OpenLogs(run *receiverkit.Run, m *MappingConfig, l *LimitsConfig, b *receiverkit.BatchesConfig, scope string, overflow handover.Overflow, dropped func(n int, reason string)) bool {
 	queue := receiverkit.NewLogs(run, l.LogLimits, handover.QueueSettings[logParcel, plog.Logs]{
 		Overflow: overflow, MaxAtOnce: 1,
 		Size:    func(p *logParcel) (records, bytes int) { return p.records, p.bytes },
@@ -198,7 +208,8 @@ func (e *Environment) OpenLogs(run *receiverkit.Run, l *LimitsConfig, b *receive
 	e.CloseLogs = queue.Close
 	e.DeliverLogs = func(logs plog.Logs, records, bytes int) { queue.Enqueue(logParcel{logs, records, bytes}) }
 	e.Logs = &process.LogSettings{
-		MaxRecordBytes: l.MaxLogRecordBytes, MaxDelay: b.Batch.MaxDelay,
+		MaxRecordBytes: l.MaxLogRecordBytes, EnumerationNumbers: m.LogValues.EnumerationNumbers, Hexadecimal: m.LogValues.Hexadecimal,
+		MaxDelay:  b.Batch.MaxDelay,
 		ScopeName: scope, ScopeVersion: run.Settings.BuildInfo.Version, Now: run.Now,
 	}
 	return true

@@ -19,6 +19,7 @@ type lines struct {
 
 	badData, leftOut, unreadable logline.Seldom
 	cleared, overtaken, noRoom   logline.Seldom
+	cut                          logline.Seldom
 	// disconnected and refused end when the session is attached.
 	disconnected, refused logline.Burst
 	// warned has the warnings that are logged once.
@@ -51,12 +52,12 @@ func (l *lines) warnOnce(what, message string, fields ...zap.Field) {
 const buffersForUsers = "No data is lost with buffers for each user: lttng enable-channel --userspace --buffers-uid"
 
 func (l *lines) warnPerProcess() {
-	l.warnOnce("per process", "The session has buffers for each process: relay daemons up to 2.13 discard data that was not read when a process ends. "+buffersForUsers)
+	l.warnOnce("per process", "The session has buffers for each process: if a process ends before its data is read, the relay daemon can drop the data. "+buffersForUsers)
 }
 
-func (l *lines) warnStreamCut(of string) {
-	l.warnOnce("cut", "A stream ended before the relay daemon sent its last packet: the last events of a process are missing. "+buffersForUsers,
-		zap.String("stream", of))
+func (l *lines) warnStreamCut(of, process string) {
+	l.warnSeldom(&l.cut, "A stream ended before the relay daemon sent its last packet: the last events of a process are missing. "+buffersForUsers,
+		zap.String("stream", of), zap.String("process", process))
 }
 
 func (l *lines) logCleared(traceKey, of string, packets uint64) {

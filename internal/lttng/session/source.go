@@ -36,14 +36,22 @@ func newSource(announced lttnglive.Stream) *source {
 	return &source{id: announced.TraceID, path: announced.Path, digest: sha256.New()}
 }
 
-// cost returns the memory that is necessary to append more bytes of metadata. Metadata of a known trace is read
-// immediately. The session is charged before, because many sessions may read at the same time, and reading cannot be
-// stopped.
-func (src *source) cost(more int) int {
+// cost returns the memory that is necessary to append metadata. Metadata of a known trace is read immediately. The
+// session is charged before, because many sessions may read at the same time, and reading cannot be stopped.
+func (src *source) cost(data []byte) int {
 	if src.trace == nil {
-		return 2 * more
+		return 2 * len(data)
 	}
-	return ctf.BytesOfReading * more
+	return src.trace.ctf.CostOfReading(data)
+}
+
+// costOfReading returns the memory that is necessary to read the metadata that was not read yet.
+func (src *source) costOfReading() int {
+	read := src.read
+	if read == nil {
+		read = ctf.NewTrace()
+	}
+	return read.CostOfReading(src.data[min(src.readTo, len(src.data)):])
 }
 
 // append appends metadata. If another source of the trace had the same part before, both must be equal;

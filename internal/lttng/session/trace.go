@@ -205,6 +205,9 @@ func (s *stream) appendPacket(data []byte, i *lttnglive.Index) {
 // the next packet.
 func (s *stream) isCut() bool { return !s.any || s.full }
 
+// process returns the name and the ID of the process of a trace with buffers for each process.
+func (t *trace) process() string { return t.ctf.Env("procname") + " " + t.ctf.Env("vpid") }
+
 // isRewound reports whether the current packet lies before the packet that was written before it: the
 // file was emptied or is overwritten.
 func (s *stream) isRewound() bool { return len(s.waiting) > 0 && s.waiting[0].rewound }

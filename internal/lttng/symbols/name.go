@@ -26,6 +26,29 @@ func (o *Objects) Name(addr uint64) *Function {
 	return unnamedFunction(b.identity.path, addr-b.base)
 }
 
+// Start returns the address of the function that contains an address, or 0 if it is not known. It is not known before
+// the first Name in its object, because Start reads no file.
+func (o *Objects) Start(addr uint64) uint64 {
+	b := o.find(addr)
+	if b == nil || b.source != fromTable {
+		return 0
+	}
+	t := o.files.cached(b.key)
+	if t == nil {
+		return 0
+	}
+	inFile := t.fileAddress(b.base, addr)
+	s := t.around(inFile)
+	if s == nil {
+		return 0
+	}
+	start := s.start + (addr - inFile)
+	if t.thumb {
+		start |= 1 // as in pointers to functions
+	}
+	return start
+}
+
 // table returns the table of an object's functions, or nil.
 func (o *Objects) table(b *object) *table {
 	if o.files == nil || b.buildIDFollows || b.source == fromNowhere || !path.IsAbs(b.identity.path) {

@@ -145,16 +145,24 @@ const maxNesting = 16
 // function returns the name of the function that contains an address of the file, or nil. The name is part of the
 // table.
 func (t *table) function(addr uint64) []byte {
+	if s := t.around(addr); s != nil {
+		return nameAt(t.names, s.name)
+	}
+	return nil
+}
+
+// around returns the function that contains an address of the file, or nil.
+func (t *table) around(addr uint64) *symbol {
 	if t.thumb {
 		addr &^= 1
 	}
 	i, exact := slices.BinarySearchFunc(t.symbols, addr, func(s symbol, addr uint64) int { return cmp.Compare(s.start, addr) })
 	if exact {
-		return nameAt(t.names, t.symbols[i].name)
+		return &t.symbols[i]
 	}
 	for n := i - 1; n >= 0 && n >= i-maxNesting; n-- {
-		if s := t.symbols[n]; addr-s.start < uint64(s.size) {
-			return nameAt(t.names, s.name)
+		if s := &t.symbols[n]; addr-s.start < uint64(s.size) {
+			return s
 		}
 	}
 	return nil

@@ -30,11 +30,13 @@ type Program struct {
 	said    chan string
 }
 
-// BuildC compiles a C program so that its functions are traced, and returns its path.
-func (h *Home) BuildC(t testing.TB, source string) string {
+// BuildC compiles a C program so that its functions are traced, and returns its path. The compiler also gets options.
+// The path ends with them.
+func (h *Home) BuildC(t testing.TB, source string, options ...string) string {
 	t.Helper()
-	path := filepath.Join(h.Dir, strings.TrimSuffix(filepath.Base(source), ".c"))
-	run(t, exec.Command("gcc", "-O0", "-g", "-Wall", "-Werror", "-pthread", "-finstrument-functions", "-o", path, source))
+	path := filepath.Join(h.Dir, strings.TrimSuffix(filepath.Base(source), ".c")+strings.Join(options, ""))
+	arguments := append([]string{"-O0", "-g", "-Wall", "-Werror", "-pthread", "-finstrument-functions"}, options...)
+	run(t, exec.Command("gcc", append(arguments, "-o", path, source)...))
 	return path
 }
 

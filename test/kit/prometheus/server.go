@@ -58,7 +58,7 @@ func Start(t testing.TB, targets ...string) *Server {
 	}
 	s := &Server{address: testkit.Address(t)}
 	arguments := append(pages(binary), "--config.file", file, "--storage.tsdb.path", filepath.Join(directory, "tsdb"),
-		"--web.listen-address", s.address, "--enable-feature", "exemplar-storage", "--log.level", "warn")
+		"--web.listen-address", s.address, "--enable-feature", "exemplar-storage,native-histograms", "--log.level", "warn")
 	kit.RunPeer(t, "Prometheus", exec.Command(binary, arguments...), s.URL()+"/-/ready")
 	return s
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package demo shows the collector at work: it starts one, lets an agent run against it,
-// reads the spans that were exported and sums them up.
+// reads the profile of all calls that the collector has counted, and sums it up.
 package demo
 
 import (
@@ -11,14 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
-
-	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/cmd/agentsim/internal/progress"
 	"github.com/callbraid/callbraid/internal/componentkit/figures"
@@ -27,7 +24,7 @@ import (
 // dataVariable is the variable of the configuration for the directory of its output.
 const dataVariable = "CALLBRAID_DATA"
 
-// functionLabel is Prometheus' name of the attribute that only spans' metrics have.
+// functionLabel is Prometheus' name of the attribute that only metrics of calls have.
 const functionLabel = "code_function_name"
 
 // Names in the data directory.
@@ -50,8 +47,8 @@ type Options struct {
 
 	// Agent runs the agent to its end.
 	Agent func() error
-	// Spans is the number of spans that is to be exported.
-	Spans uint64
+	// Calls is the number of calls that the collector is to count.
+	Calls uint64
 	// Keep keeps the collector running until ctx ends, so that a user can look at its pages.
 	Keep bool
 	// Screenshot is the file of the picture of the flame graph; empty: no picture.
@@ -63,14 +60,14 @@ type Options struct {
 
 func (o Options) logFile() string { return filepath.Join(o.Data, logName) }
 
-// Bounds of the time that the demo waits for exported data.
+// Bounds of the time that the demo waits for data. The collector sends both every few seconds.
 const (
-	// exportPatience is the time without new spans after which the demo continues with the existing
-	// ones.
-	exportPatience = 15 * time.Second
-	// metricsPatience is the time in which the Prometheus exporter must show the spans' metrics.
-	// They are flushed every few seconds.
+	// countPatience is the time without new calls after which the demo continues with those so far.
+	countPatience = 15 * time.Second
+	// metricsPatience is the time in which the Prometheus exporter must show the metrics of calls.
 	metricsPatience = 15 * time.Second
+	// countInterval is the time between two looks at the profile of all calls.
+	countInterval = 500 * time.Millisecond
 )
 
 // Run runs the whole demonstration. The end of ctx shortens it. Run always ends the collector.
@@ -94,12 +91,6 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := checkFree(o.Endpoint, health.Host, pages.Host); err != nil {
 		return err
 	}
-	spans, err := newFollower(filepath.Join(o.Data, spansName))
-	if err != nil {
-		return err
-	}
-	defer spans.close()
-
 	fmt.Fprintf(o.Status, "starting %s with %s\n", o.Collector, o.Config)
 	c, err := startCollector(ctx, o)
 	if err != nil {
@@ -113,8 +104,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := o.Agent(); err != nil {
 		return err
 	}
-	s := newSummary()
-	if err := await(ctx, c, s, spans, o); err != nil {
+	s, err := await(ctx, c, o)
+	if err != nil {
 		return err
 	}
 	saved := saveMetrics(ctx, o)
@@ -129,12 +120,9 @@ func Run(ctx context.Context, o Options) (err error) {
 			return errors.Join(err, noPicture)
 		}
 	}
-	err = c.stop()
+	err = c.stop() // it writes its last spans
 	c = nil
 	if err != nil {
-		return errors.Join(err, noPicture)
-	}
-	if err := s.read(spans, func() {}); err != nil { // spans that it exported at its end
 		return errors.Join(err, noPicture)
 	}
 	if o.Keep {
@@ -143,52 +131,32 @@ func Run(ctx context.Context, o Options) (err error) {
 	return errors.Join(conclude(s, o, saved), noPicture)
 }
 
-// await reads spans until all have arrived, or no more arrive.
-func await(ctx context.Context, c *collector, s *summary, spans *follower, o Options) error {
-	bar := progress.New(o.Status, "exported", "spans", o.Spans)
+// await reads the profile of all calls until the collector has counted all, or counts no more.
+func await(ctx context.Context, c *collector, o Options) (*summary, error) {
+	bar := progress.New(o.Status, "counted", "calls", o.Calls)
 	var seen atomic.Uint64
 	bar.Start(seen.Load)
 	defer bar.Stop()
-	count := func() { seen.Store(s.spans) }
-	still := time.Now()
-	for s.spans < o.Spans && time.Since(still) < exportPatience {
-		before := s.spans
-		if err := s.read(spans, count); err != nil {
-			return err
-		}
-		if s.spans > before {
-			still = time.Now()
+	s, still := &summary{}, time.Now()
+	for s.calls < o.Calls && time.Since(still) < countPatience {
+		// There is no profile before the first interval.
+		if now, err := fetchSummary(ctx, o.Pages); err == nil && now.calls > s.calls {
+			s, still = now, time.Now()
+			seen.Store(s.calls)
 			continue
 		}
 		select {
 		case <-c.ended:
-			return c.failure("the collector ended by itself")
+			return nil, c.failure("the collector ended by itself")
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pollInterval):
+			return nil, ctx.Err()
+		case <-time.After(countInterval):
 		}
 	}
-	return nil
+	return s, nil
 }
 
-// read adds the spans that are in the file by now.
-func (s *summary) read(spans *follower, each func()) error {
-	var unmarshaler ptrace.JSONUnmarshaler
-	for {
-		line, err := spans.next()
-		if err != nil || line == nil {
-			return err
-		}
-		traces, err := unmarshaler.UnmarshalTraces(line)
-		if err != nil {
-			return fmt.Errorf("%s: expected a line of OTLP JSON: %w", spans.name, err)
-		}
-		s.add(traces)
-		each()
-	}
-}
-
-// saveMetrics saves the page of the Prometheus exporter when it has the spans' metrics. It reports
+// saveMetrics saves the page of the Prometheus exporter when it has the metrics of calls. It reports
 // whether they arrived.
 func saveMetrics(ctx context.Context, o Options) bool {
 	ctx, cancel := context.WithTimeout(ctx, metricsPatience)
@@ -204,19 +172,6 @@ func saveMetrics(ctx context.Context, o Options) bool {
 		case <-time.After(pollInterval):
 		}
 	}
-}
-
-func fetch(ctx context.Context, url string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close() // read only
-	return io.ReadAll(response.Body)
 }
 
 // keepRunning prints the result and waits for the end of ctx.
@@ -255,10 +210,10 @@ func conclude(s *summary, o Options, saved bool) error {
 	if !o.Keep {
 		pages += " while the collector runs (DEMO_KEEP=true lets it run)"
 	}
-	fmt.Fprintf(o.Out, "\nWhere to look:\n\n  flame graph  %s\n  spans    %s (OTLP JSON%s)\n  metrics  %s\n  logs     %s\n  the collector's own log  %s\n",
+	fmt.Fprintf(o.Out, "\nWhere to look:\n\n  flame graph  %s\n  spans        %s (traces that the configuration keeps, OTLP JSON%s)\n  metrics      %s\n  logs         %s\n  its own log  %s\n",
 		pages, name, size, metrics, filepath.Join(o.Data, logsName), o.logFile())
-	if s.spans != o.Spans {
-		return fmt.Errorf("expected %s spans, got %s: see %s", figures.Count(o.Spans), figures.Count(s.spans), o.logFile())
+	if s.calls != o.Calls {
+		return fmt.Errorf("expected %s calls, got %s: see %s", figures.Count(o.Calls), figures.Count(s.calls), o.logFile())
 	}
 	return nil
 }

@@ -6,12 +6,9 @@ package demo
 import (
 	"context"
 	"fmt"
-	"html"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"time"
 )
 
@@ -20,9 +17,6 @@ const pictureTimeout = 2 * time.Minute
 
 // browsers are the names of Chromium's programs.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome"}
-
-// flameGraphLink matches links to flame graphs on the page of all services.
-var flameGraphLink = regexp.MustCompile(`href="(services/[^"]+/ui/flamegraph)"`)
 
 // takePicture takes a picture of the flame graph. Without a browser it prints how to install one.
 func takePicture(ctx context.Context, o Options) error {
@@ -55,27 +49,6 @@ func photographFirst(ctx context.Context, browser string, o Options) error {
 		return err
 	}
 	return photograph(ctx, browser, address, file)
-}
-
-// flameGraphAddress is that of the first service.
-func flameGraphAddress(ctx context.Context, pages string) (string, error) {
-	page, err := fetch(ctx, pages)
-	if err != nil {
-		return "", err
-	}
-	link := flameGraphLink.FindSubmatch(page)
-	if link == nil {
-		return "", fmt.Errorf("%s: expected a link to a flame graph, found none", pages)
-	}
-	base, err := url.Parse(pages)
-	if err != nil {
-		return "", err
-	}
-	address, err := base.Parse("/" + html.UnescapeString(string(link[1])))
-	if err != nil {
-		return "", err
-	}
-	return address.String(), nil
 }
 
 // photograph lets the browser write a picture of the page into the file.

@@ -6,9 +6,6 @@ package demo
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -25,12 +22,11 @@ func (s *summary) print(w io.Writer) error {
 		count uint64
 		note  string
 	}{
-		{"spans", s.spans, ""},
-		{"traces", uint64(len(s.traces)), ""},
+		{"calls", s.calls, ""},
 		{"methods", uint64(len(s.methods)), ""},
-		{"threads", uint64(len(s.threads)), ""},
+		{"paths", uint64(s.paths), "from main, or the first method of a thread, to a method"},
 		{"errors", s.errors, "left by an exception"},
-		{"truncated", s.truncatedFrames(), s.causes()},
+		{"truncated", s.truncated, "open when the program ended"},
 	} {
 		fmt.Fprintf(table, "%s\t%s\t", row.name, figures.Count(row.count))
 		if row.note != "" {
@@ -49,23 +45,6 @@ func (s *summary) print(w io.Writer) error {
 			figures.Count(m.calls), figures.Count(m.errors), m.name)
 	}
 	return table.Flush()
-}
-
-func (s *summary) truncatedFrames() uint64 {
-	var n uint64
-	for _, count := range s.truncated {
-		n += count
-	}
-	return n
-}
-
-// causes lists the causes of truncation with their counts.
-func (s *summary) causes() string {
-	var parts []string
-	for _, cause := range slices.Sorted(maps.Keys(s.truncated)) {
-		parts = append(parts, fmt.Sprintf("%s: %s", cause, figures.Count(s.truncated[cause])))
-	}
-	return strings.Join(parts, ", ")
 }
 
 // duration writes a time in the tracer's unit, milliseconds.

@@ -5,36 +5,24 @@ package demo
 
 import (
 	"cmp"
+	"context"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/ptrace"
+	"github.com/google/pprof/profile"
 )
 
-// Attributes of the spans.
-const (
-	attributeFunction  = "code.function.name"
-	attributeThread    = "thread.id"
-	attributeTruncated = "callbraid.truncated"
-	attributeInstance  = "service.instance.id"
-)
+// truncatedMark is the end of the names of calls whose end was not seen.
+const truncatedMark = " (truncated)"
 
-// summary adds up arriving spans. Its memory depends on the number of methods, threads, traces and
-// open calls, not on that of spans.
+// summary has the sums of all calls.
 type summary struct {
-	spans, errors uint64
-	methods       map[string]*method // by name: overloaded ones are one method
-	threads       map[thread]struct{}
-	traces        map[pcommon.TraceID]struct{}
-	truncated     map[string]uint64
-	// children is the time in the children of spans that have not arrived.
-	children map[pcommon.SpanID]time.Duration
-}
-
-type thread struct {
-	instance string
-	id       int64
+	calls, errors, truncated uint64
+	paths                    int
+	methods                  map[string]*method // by name: overloaded ones are one method
 }
 
 // method has the sums of all calls of a method.
@@ -42,66 +30,66 @@ type method struct {
 	name   string
 	calls  uint64
 	errors uint64
-	// total is the time between entries and exits; calls of a method by itself count
-	// twice.
+	// total is the time in the method and in methods that it called.
 	total time.Duration
 	// self is total without the time in methods that it called.
 	self time.Duration
 }
 
-func newSummary() *summary {
-	return &summary{
-		methods:   map[string]*method{},
-		threads:   map[thread]struct{}{},
-		traces:    map[pcommon.TraceID]struct{}{},
-		truncated: map[string]uint64{},
-		children:  map[pcommon.SpanID]time.Duration{},
+// fetchSummary adds up the profile of the first service's call tree.
+func fetchSummary(ctx context.Context, pages string) (*summary, error) {
+	address, err := flameGraphAddress(ctx, pages)
+	if err != nil {
+		return nil, err
 	}
+	address = strings.TrimSuffix(address, "ui/flamegraph") + "profile.pb.gz"
+	data, err := fetch(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	of, err := profile.ParseData(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", address, err)
+	}
+	return newSummary(of)
 }
 
-func (s *summary) add(traces ptrace.Traces) {
-	for _, resource := range traces.ResourceSpans().All() {
-		instance := text(resource.Resource().Attributes(), attributeInstance)
-		for _, scope := range resource.ScopeSpans().All() {
-			for _, span := range scope.Spans().All() {
-				s.addSpan(instance, span)
-			}
+// newSummary adds up a profile of a call tree. The first location of a sample is the called method.
+func newSummary(of *profile.Profile) (*summary, error) {
+	var at [3]int
+	for i, name := range []string{"calls", "errors", "time"} {
+		at[i] = slices.IndexFunc(of.SampleType, func(t *profile.ValueType) bool { return t.Type == name })
+		if at[i] < 0 {
+			return nil, fmt.Errorf("expected a profile with values of the type %s, got none", name)
 		}
 	}
-}
-
-func (s *summary) addSpan(instance string, span ptrace.Span) {
-	s.spans++
-	s.traces[span.TraceID()] = struct{}{}
-	name := text(span.Attributes(), attributeFunction)
-	m := s.method(name)
-	m.calls++
-	if span.Status().Code() == ptrace.StatusCodeError {
-		s.errors++
-		m.errors++
+	s := &summary{methods: map[string]*method{}}
+	for _, path := range of.Sample {
+		calls, errors, self := uint64(path.Value[at[0]]), uint64(path.Value[at[1]]), time.Duration(path.Value[at[2]])
+		if calls > 0 {
+			s.paths++
+		}
+		callers := map[*method]bool{}
+		for i, location := range path.Location {
+			name, isTruncated := strings.CutSuffix(location.Line[0].Function.Name, truncatedMark)
+			m := s.method(name)
+			if i == 0 {
+				m.calls += calls
+				m.errors += errors
+				m.self += self
+				if isTruncated {
+					s.truncated += calls
+				}
+			}
+			if !callers[m] { // a method that calls itself is there several times
+				callers[m] = true
+				m.total += self
+			}
+		}
+		s.calls += calls
+		s.errors += errors
 	}
-	if id, ok := span.Attributes().Get(attributeThread); ok {
-		s.threads[thread{instance: instance, id: id.Int()}] = struct{}{}
-	}
-	if cause := text(span.Attributes(), attributeTruncated); cause != "" {
-		s.truncated[cause]++
-	}
-	took := span.EndTimestamp().AsTime().Sub(span.StartTimestamp().AsTime())
-	m.total += took
-	m.self += took - s.children[span.SpanID()]
-	delete(s.children, span.SpanID())
-	if parent := caller(span); !parent.IsEmpty() {
-		s.children[parent] += took
-	}
-}
-
-// caller is the span of the calling method: the parent, or the span of the link to another trace.
-// Spans arrive when calls end, so the caller's arrives later.
-func caller(span ptrace.Span) pcommon.SpanID {
-	if span.ParentSpanID().IsEmpty() && span.Links().Len() > 0 {
-		return span.Links().At(0).SpanID()
-	}
-	return span.ParentSpanID()
+	return s, nil
 }
 
 func (s *summary) method(name string) *method {
@@ -115,20 +103,8 @@ func (s *summary) method(name string) *method {
 
 // top returns the n methods with most self time.
 func (s *summary) top(n int) []*method {
-	all := make([]*method, 0, len(s.methods))
-	for _, m := range s.methods {
-		all = append(all, m)
-	}
-	slices.SortFunc(all, func(a, b *method) int {
+	all := slices.SortedFunc(maps.Values(s.methods), func(a, b *method) int {
 		return cmp.Or(cmp.Compare(b.self, a.self), cmp.Compare(b.total, a.total), cmp.Compare(a.name, b.name))
 	})
 	return all[:min(n, len(all))]
-}
-
-// text returns a string attribute, or "".
-func text(attributes pcommon.Map, key string) string {
-	if v, ok := attributes.Get(key); ok && v.Type() == pcommon.ValueTypeStr {
-		return v.Str()
-	}
-	return ""
 }

@@ -144,6 +144,13 @@ const lonely = "the exporter prometheus reads only the first point without a val
 func pointsOf(t testing.TB, metrics pmetric.Metrics) map[string]point {
 	t.Helper()
 	all := map[string]point{}
+	exemplarsOf := func(all pmetric.ExemplarSlice) (exemplars string) {
+		for _, e := range all.All() {
+			value := e.DoubleValue() + float64(e.IntValue())
+			exemplars += fmt.Sprintf("%d/%d %v at %d;", e.TraceID()[15], e.SpanID()[7], value, e.Timestamp()/second)
+		}
+		return exemplars
+	}
 	for _, rm := range metrics.ResourceMetrics().All() {
 		service := ""
 		if v, ok := rm.Resource().Attributes().Get("service.name"); ok {
@@ -174,19 +181,16 @@ func pointsOf(t testing.TB, metrics pmetric.Metrics) map[string]point {
 					require.True(t, !p.Flags().NoRecordedValue() || m.Sum().DataPoints().Len() == 1, lonely)
 					add(p.Attributes(), point{
 						start: p.StartTimestamp(), time: p.Timestamp(), stale: p.Flags().NoRecordedValue(), count: uint64(p.IntValue()),
+						exemplars: exemplarsOf(p.Exemplars()),
 					})
 				}
 			case pmetric.MetricTypeExponentialHistogram:
 				require.Equal(t, pmetric.AggregationTemporalityCumulative, m.ExponentialHistogram().AggregationTemporality())
 				for _, p := range m.ExponentialHistogram().DataPoints().All() {
 					require.True(t, !p.Flags().NoRecordedValue() || m.ExponentialHistogram().DataPoints().Len() == 1, lonely)
-					exemplars := ""
-					for _, e := range p.Exemplars().All() {
-						exemplars += fmt.Sprintf("%d/%d %v at %d;", e.TraceID()[15], e.SpanID()[7], e.DoubleValue(), e.Timestamp()/second)
-					}
 					add(p.Attributes(), point{
 						start: p.StartTimestamp(), time: p.Timestamp(), stale: p.Flags().NoRecordedValue(), count: p.Count(), sum: p.Sum(),
-						scale: p.Scale(), offset: p.Positive().Offset(), counts: p.Positive().BucketCounts().AsRaw(), exemplars: exemplars,
+						scale: p.Scale(), offset: p.Positive().Offset(), counts: p.Positive().BucketCounts().AsRaw(), exemplars: exemplarsOf(p.Exemplars()),
 					})
 				}
 			default:
@@ -349,6 +353,33 @@ func TestFunctionsWithoutRoomAreSummedTogether(t *testing.T) {
 	}
 }
 
+// A program has at most half of what all others leave, so there is always room for another one.
+func TestAProgramLeavesRoomForOthers(t *testing.T) {
+	for name, settings := range map[string]Settings{
+		"functions": {MaxFunctions: 64},
+		"bytes":     {MaxFunctions: unbounded, MaxBytes: 1 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := New(settings)
+			for i, s := range []*Stream{m.Open(originOf("large"), start), m.Open(originOf("large"), start), m.Open(originOf("small"), start)} {
+				for n := range []int{1000, 1000, 5}[i] {
+					s.Add(incrementOf(ended{function: fmt.Sprint("f", n), failed: n%2 == 0, durations: []int64{10}}))
+				}
+				m.merge()
+			}
+			large, small := m.origins[0], m.origins[1]
+			assert.NotEqual(t, none, large.rest)
+			assert.Equal(t, none, small.rest)
+			assert.Len(t, small.functions, 5)
+			if name == "functions" {
+				assert.Equal(t, settings.MaxFunctions/2, large.counted)
+			} else {
+				assert.Greater(t, large.bytes+large.reserved, settings.maxSeriesBytes()/2-10_000)
+			}
+		})
+	}
+}
+
 func TestOriginsWithoutRoomShareOne(t *testing.T) {
 	folded := uint64(0)
 	m := New(Settings{MaxFunctions: 2, Folded: func(functions, _ uint64) { folded += functions }})
@@ -450,6 +481,7 @@ func TestSeriesOfAnEndedProgramExpire(t *testing.T) {
 			m, none := New(test.settings), NewExemplars(test.settings)
 			s := m.Open(originOf("a"), start)
 			s.Add(f)
+			s.Add(incrementOf(ended{function: "g", durations: []int64{10}}))
 			s.End()
 			var got []bool
 			for i := pcommon.Timestamp(1); m.Bytes() > 0; i++ {
@@ -459,6 +491,24 @@ func TestSeriesOfAnEndedProgramExpire(t *testing.T) {
 			assert.Equal(t, append(make([]bool, test.values), true), got)
 		})
 	}
+}
+
+// A stream opens its series with its first call. That can be after the end of series with the same origin.
+func TestNewSeriesStartAfterTheEndOfTheFormerOnes(t *testing.T) {
+	m, none := New(Settings{MaxFunctions: 100}), NewExemplars(Settings{})
+	f := incrementOf(ended{function: "f", durations: []int64{10}})
+	quiet := m.NewStream()
+	s := m.Open(originOf("a"), start)
+	s.Add(f)
+	s.End()
+	m.Interval(start+10*second, none)
+	key := pointOf("a", "code.function.calls", "f", "")
+	require.True(t, pointsOf(t, m.Interval(start+20*second, none))[key].stale)
+	quiet.Open(originOf("a"), start+5*second)
+	quiet.Add(f)
+	got := pointsOf(t, m.Interval(start+30*second, none))[key]
+	assert.Equal(t, start+20*second, got.start)
+	assert.EqualValues(t, 1, got.count)
 }
 
 func TestSeriesStartWithTheirResource(t *testing.T) {
@@ -497,7 +547,7 @@ func TestSeriesStartWithTheirResource(t *testing.T) {
 }
 
 func TestAFunctionThatGetsRoomLaterStartsAtTheLastInterval(t *testing.T) {
-	m, none := New(Settings{MaxFunctions: 2}), NewExemplars(Settings{})
+	m, none := New(Settings{MaxFunctions: 3}), NewExemplars(Settings{})
 	one, two := m.Open(originOf("a"), start), m.Open(originOf("b"), start)
 	g := incrementOf(ended{function: "g", durations: []int64{10}})
 	one.Add(incrementOf(ended{function: "f", durations: []int64{10}}))
@@ -557,12 +607,15 @@ func TestAPointHasTheLatestExemplarOfItsFunction(t *testing.T) {
 	assert.Equal(t, "2/2 0.25 at 9;", got[key("f", "")].exemplars)
 	assert.Equal(t, "4/4 0.25 at 3;", got[key("f", "_OTHER")].exemplars)
 	assert.Empty(t, got[key("g", "")].exemplars)
+	assert.Equal(t, "2/2 1 at 9;", got[pointOf("a", "code.function.calls", "f", "")].exemplars)
+	assert.Empty(t, got[pointOf("a", "code.function.calls", "g", "")].exemplars)
 
 	x = NewExemplars(m.settings)
 	x.Set(s, "h", exemplar(7, 11))
 	x.Set(gone, "f", exemplar(8, 11))
 	got = pointsOf(t, m.Interval(start+2*second, x))
 	assert.Equal(t, "7/7 0.25 at 11;", got[key(overflow, "")].exemplars)
+	assert.Equal(t, "7/7 1 at 11;", got[pointOf("a", "code.function.calls", overflow, "")].exemplars)
 	assert.Empty(t, got[key("f", "")].exemplars, "each interval has its own exemplars")
 	assert.Empty(t, got[pointOf("b", "code.function.duration", overflow, "")].exemplars, "points without a value have no exemplar")
 	assert.Empty(t, pointsOf(t, first)[pointOf("b", "code.function.duration", overflow, "")].exemplars, "earlier points do not change")
@@ -585,7 +638,7 @@ func TestExemplarsHaveABoundInBytes(t *testing.T) {
 }
 
 func TestGolden(t *testing.T) {
-	m := New(Settings{MaxFunctions: 3})
+	m := New(Settings{MaxFunctions: 5})
 	x := NewExemplars(m.settings)
 	r := pcommon.NewResource()
 	r.Attributes().PutStr("service.name", "shop")

@@ -28,6 +28,8 @@ type Metrics struct {
 	unnamed *origin.Origin
 	// isHurried: the next interval ends series without streams.
 	isHurried bool
+	// forgotten is the last interval that ended series.
+	forgotten pcommon.Timestamp
 }
 
 // growth is the growth of a stream.
@@ -73,6 +75,9 @@ func (m *Metrics) Open(from *origin.Origin, start pcommon.Timestamp) *Stream {
 // Open begins the stream at a time.
 func (of *Stream) Open(from *origin.Origin, start pcommon.Timestamp) {
 	s, unnamed := of.metrics.seriesOf(from)
+	// A stream without calls until now may have begun before the end of series with the same origin. Its first
+	// calls ended after that, because an interval has all calls so far.
+	start = max(start, of.metrics.forgotten)
 	if !s.isSent && (s.start == 0 || start < s.start) {
 		s.start = start
 	}
@@ -87,7 +92,7 @@ func (m *Metrics) seriesOf(from *origin.Origin) (*series, bound) {
 	if s := m.byKey[from.Key]; s != nil {
 		return s, noBound
 	}
-	if full := m.full(len(m.origins), bytesOfSeries+bytesOfRest+from.Bytes); full != noBound && from != m.unnamed {
+	if full := m.full(len(m.origins), 0, bytesOfSeries+bytesOfRest+from.Bytes, 0); full != noBound && from != m.unnamed {
 		s, _ := m.seriesOf(m.unnamed)
 		return s, full
 	}
@@ -207,14 +212,9 @@ func (m *Metrics) Interval(now pcommon.Timestamp, exemplars *Exemplars) pmetric.
 // streams whose last values it sends end in the interval after it.
 func (m *Metrics) Hurry() { m.isHurried = true }
 
-// isFull reports whether other programs need the room of ended ones.
-func (m *Metrics) isFull() bool {
-	return max(m.functions, len(m.origins)) >= m.settings.MaxFunctions || m.isRefused
-}
-
 // forgets reports whether the series of an origin ended. If so it frees their room.
 func (m *Metrics) forgets(s *series, now pcommon.Timestamp) bool {
-	s.durations = pmetric.ExponentialHistogramDataPointSlice{}
+	s.durations, s.counts = pmetric.ExponentialHistogramDataPointSlice{}, pmetric.NumberDataPointSlice{}
 	if s.streams > 0 {
 		return false
 	}
@@ -222,8 +222,11 @@ func (m *Metrics) forgets(s *series, now pcommon.Timestamp) bool {
 		if s.ended == 0 {
 			s.ended = now
 		}
-		s.isFinal = now >= s.ended+pcommon.Timestamp(m.settings.Expiration) || m.isFull() || m.isHurried
+		s.isFinal = now >= s.ended+pcommon.Timestamp(m.settings.Expiration) || m.isRefused || m.isHurried
 		return false
+	}
+	if s.isFinal {
+		m.forgotten = now
 	}
 	delete(m.byKey, s.origin.Key)
 	m.functions -= s.counted

@@ -18,11 +18,12 @@ import (
 // Settings are the settings of metrics.
 type Settings struct {
 	// MaxFunctions bounds the functions of all origins together. Each error type of a function
-	// counts as one more. It also bounds the origins. All others are summed in series with the
-	// attribute otel.metric.overflow.
+	// counts as one more. An origin has at most half of those that all others leave. MaxFunctions
+	// also bounds the origins. All others are summed in series with the attribute otel.metric.overflow.
 	MaxFunctions int
 	// MaxBytes bounds the memory of the series together with the growth that is not in them yet and the
-	// exemplars; 0: there is no bound. Functions, error types and origins without room count as those beyond MaxFunctions.
+	// exemplars; 0: there is no bound. An origin has at most half of the memory that all others leave.
+	// Functions, error types and origins without room count as those beyond MaxFunctions.
 	MaxBytes int
 	// Expiration is the time for which the last points of an origin without streams are sent again, unless
 	// others need its room.
@@ -52,7 +53,7 @@ type shared struct {
 	bytes int
 	// reserved is the memory that series can need without room of their own: their rests and histograms.
 	reserved int
-	// isRefused: something had no room in bytes since the last interval.
+	// isRefused: something had no room since the last interval.
 	isRefused bool
 	// folded are the calls without room since the last merge, by bound.
 	folded [bounds]uint64
@@ -67,17 +68,18 @@ func (s *Settings) maxSeriesBytes() int {
 	return s.MaxBytes - s.MaxBytes/4 - s.MaxBytes/8
 }
 
-// full returns the bound that so many functions or origins, or so many more bytes, reach.
-func (m *shared) full(number, bytes int) bound {
+// full returns the bound that another function or origin reaches, if there are so many, and its origin has
+// some of them. Its memory is bytes, and its origin has ownBytes.
+func (m *shared) full(number, own, bytes, ownBytes int) bound {
+	full := noBound
 	switch {
-	case number >= m.settings.MaxFunctions:
-		return maxFunctions
-	case bytes > m.settings.maxSeriesBytes()-m.bytes-m.reserved:
-		m.isRefused = true
-		return maxBytes
-	default:
-		return noBound
+	case own >= m.settings.MaxFunctions-number:
+		full = maxFunctions
+	case ownBytes+bytes > m.settings.maxSeriesBytes()-m.bytes-m.reserved:
+		full = maxBytes
 	}
+	m.isRefused = m.isRefused || full != noBound
+	return full
 }
 
 // Exemplar is a call with a span.
@@ -113,8 +115,10 @@ type series struct {
 	// counted is the part of shared.functions, bytes that of shared.bytes beside the origin, and reserved that of
 	// shared.reserved.
 	counted, bytes, reserved int
-	// durations are the points of the current interval, one for each outcome, if they have values.
+	// durations are the points of the current interval, one for each outcome, if they have values. counts
+	// are those of functions with calls.
 	durations pmetric.ExponentialHistogramDataPointSlice
+	counts    pmetric.NumberDataPointSlice
 }
 
 // none is no index.
@@ -127,6 +131,8 @@ type function struct {
 	// since is the start time, if it is later than that of the series.
 	since pcommon.Timestamp
 	calls uint64
+	// point is the index of its point in the counts of the current interval.
+	point int
 }
 
 // outcome has the calls of a function that ended in one way.
@@ -262,7 +268,7 @@ func (s *series) restOf(m *shared) int {
 
 func (s *series) hasRoom(m *shared, bytes int) bool {
 	if !s.isRest {
-		s.full = m.full(m.functions, bytes)
+		s.full = m.full(m.functions, s.counted, bytes, s.bytes+s.reserved)
 	}
 	return s.full == noBound
 }
@@ -302,6 +308,7 @@ func (s *series) appendTo(metrics pmetric.Metrics, now pcommon.Timestamp) {
 		if f.calls == 0 {
 			continue
 		}
+		f.point = points.Len()
 		p := s.appendNumber(points, f.calls, f.since, now, flags)
 		putFunction(p.Attributes(), f, "")
 	}
@@ -321,7 +328,7 @@ func (s *series) appendTo(metrics pmetric.Metrics, now pcommon.Timestamp) {
 	if s.isFinal {
 		separatePoints(scope.Metrics())
 	} else {
-		s.durations = durations
+		s.durations, s.counts = durations, points
 	}
 }
 
@@ -413,8 +420,9 @@ func (o *outcome) setValues(p pmetric.ExponentialHistogramDataPoint) {
 	p.Positive().BucketCounts().FromRaw(h.Counts)
 }
 
-// attach attaches an exemplar to the point of its outcome, or to that of the rest. A point has at
-// most one: the latest.
+// attach attaches an exemplar to the points of its outcome and of its function, or to those of the rest.
+// A point has at most one: the latest. The number of calls has it too, because the text formats of Prometheus
+// have exemplars of counters, and none of native histograms.
 func (s *series) attach(key outcomeKey, exemplar Exemplar) {
 	at, ok := s.outcomeAt[key]
 	if !ok {
@@ -423,15 +431,24 @@ func (s *series) attach(key outcomeKey, exemplar Exemplar) {
 	if at == none || s.durations == (pmetric.ExponentialHistogramDataPointSlice{}) {
 		return
 	}
-	of := s.durations.At(at).Exemplars()
-	if of.Len() == 0 {
-		of.AppendEmpty()
-	} else if of.At(0).Timestamp() >= exemplar.Time {
-		return
+	if e, isLatest := exemplar.latestOf(s.durations.At(at).Exemplars()); isLatest {
+		e.SetDoubleValue(exemplar.Duration.Seconds())
 	}
-	e := of.At(0)
-	e.SetTraceID(exemplar.TraceID)
-	e.SetSpanID(exemplar.SpanID)
-	e.SetTimestamp(exemplar.Time)
-	e.SetDoubleValue(exemplar.Duration.Seconds())
+	if e, isLatest := exemplar.latestOf(s.counts.At(s.functions[s.outcomes[at].function].point).Exemplars()); isLatest {
+		e.SetIntValue(1)
+	}
+}
+
+// latestOf makes the exemplar that of a point, without its value, unless the point has a later one.
+func (x *Exemplar) latestOf(point pmetric.ExemplarSlice) (e pmetric.Exemplar, isLatest bool) {
+	if point.Len() == 0 {
+		point.AppendEmpty()
+	} else if point.At(0).Timestamp() >= x.Time {
+		return e, false
+	}
+	e = point.At(0)
+	e.SetTraceID(x.TraceID)
+	e.SetSpanID(x.SpanID)
+	e.SetTimestamp(x.Time)
+	return e, true
 }

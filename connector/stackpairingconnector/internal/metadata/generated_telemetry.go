@@ -54,6 +54,7 @@ type TelemetryBuilder struct {
 	ConnectorStackPairingOpenFrames        metric.Int64UpDownCounter
 	ConnectorStackPairingOrphans           metric.Int64Counter
 	ConnectorStackPairingRefusedCalls      metric.Int64Counter
+	ConnectorStackPairingRepeatedCalls     metric.Int64Counter
 	ConnectorStackPairingShedStreams       metric.Int64Counter
 	ConnectorStackPairingSpans             metric.Int64Counter
 	ConnectorStackPairingStreams           metric.Int64UpDownCounter
@@ -256,6 +257,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	builder.ConnectorStackPairingRefusedCalls, err = builder.meter.Int64Counter(
 		"otelcol_connector_stack_pairing_refused_calls",
 		metric.WithDescription("Hand-overs that the connector refused, and that the caller can send again. [Alpha]"),
+		metric.WithUnit("{call}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ConnectorStackPairingRepeatedCalls, err = builder.meter.Int64Counter(
+		"otelcol_connector_stack_pairing_repeated_calls",
+		metric.WithDescription("Calls of kept traces without a span of their own, because fold_repeated has added them to the span of an earlier call. [Alpha]"),
 		metric.WithUnit("{call}"),
 	)
 	errs = errors.Join(errs, err)

@@ -47,6 +47,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ConnectorStackPairingOpenFrames.Add(context.Background(), 1)
 	tb.ConnectorStackPairingOrphans.Add(context.Background(), 1)
 	tb.ConnectorStackPairingRefusedCalls.Add(context.Background(), 1)
+	tb.ConnectorStackPairingRepeatedCalls.Add(context.Background(), 1)
 	tb.ConnectorStackPairingShedStreams.Add(context.Background(), 1)
 	tb.ConnectorStackPairingSpans.Add(context.Background(), 1)
 	tb.ConnectorStackPairingStreams.Add(context.Background(), 1)
@@ -134,6 +135,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualConnectorStackPairingRefusedCalls(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualConnectorStackPairingRepeatedCalls(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualConnectorStackPairingShedStreams(t, testTel,

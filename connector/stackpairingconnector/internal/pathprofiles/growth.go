@@ -55,12 +55,13 @@ const (
 
 // Settings are the settings of profiles.
 type Settings struct {
-	// MaxPaths bounds the paths of all origins in an interval, and the samples, each by itself. The
-	// rest is summed in a frame "(further paths)" of its origin. It also bounds the origins. Those
-	// without room share one without attributes.
+	// MaxPaths bounds the paths of all origins in an interval, and the samples, each by itself. An origin
+	// makes at most half of those that all others leave. The rest is summed in a frame "(further
+	// paths)" of its origin. It also bounds the origins. Those without room share one without attributes.
 	MaxPaths int
-	// MaxBytes bounds the memory of a growth; 0: there is no bound. Paths, samples, threads and origins
-	// without room count as those beyond MaxPaths.
+	// MaxBytes bounds the memory of a growth; 0: there is no bound. An origin has at most half of the
+	// memory that all others leave. Paths, samples, threads and origins without room count as those
+	// beyond MaxPaths.
 	MaxBytes int
 	// MaxMessageBytes bounds a message as protobuf, unless a single stack needs more.
 	MaxMessageBytes int
@@ -141,6 +142,9 @@ type samples struct {
 	origin *origin.Origin
 	index  uint32
 	all    []sample
+	// nodes and functions count those that the origin was the first to need. bytes is their memory, with that of
+	// samples and lanes.
+	nodes, functions, bytes int
 }
 
 // sample has the growth of a node.
@@ -237,12 +241,13 @@ func (g *Growth) merge() {
 	}
 }
 
-// full returns the bound that so many paths, samples, functions, lanes or origins, or so many more bytes, reach.
-func (g *Growth) full(number, bytes int) bound {
+// full returns the bound that another path, sample, function, lane or origin reaches, if there are so many, and its
+// origin has made some of them. Its memory is bytes, and that of its origin is ownBytes.
+func (g *Growth) full(number, own, bytes, ownBytes int) bound {
 	switch {
-	case number >= g.settings.MaxPaths:
+	case own >= g.settings.MaxPaths-number:
 		return maxPaths
-	case bytes > g.room():
+	case ownBytes+bytes > g.room():
 		return maxBytes
 	default:
 		return noBound
@@ -266,9 +271,9 @@ func (g *Growth) mergeOne(from *origin.Origin, i *callsum.Increment) {
 	}
 	g.places = append(g.places[:0], make([]place, len(i.Paths))...)
 	functions := make([]uint32, len(i.Functions))
-	var fullOf bound
 	full := make([]bound, len(i.Functions))
-	var to *samples
+	to, fullOf := g.samplesOf(from)
+	to.all = slices.Grow(to.all, max(0, min(grown, g.settings.MaxPaths-len(g.sampleAt))))
 	for n := range i.Paths {
 		if !g.isNeeded[n] {
 			continue
@@ -279,23 +284,19 @@ func (g *Growth) mergeOne(from *origin.Origin, i *callsum.Increment) {
 		case callsum.PathTop:
 			continue
 		case callsum.PathLane:
-			if p.lane, p.full = g.lane(i.Lanes[path.Label]); p.lane == laneFurther {
+			if p.lane, p.full = g.lane(to, i.Lanes[path.Label]); p.lane == laneFurther {
 				p = place{node: g.furtherNode(), full: p.full}
 			}
 		case callsum.PathRest:
 			p = place{node: g.furtherNode(), full: maxPaths}
 		case callsum.PathFunction, callsum.PathTruncated:
 			if functions[path.Label] == functionNone {
-				functions[path.Label], full[path.Label] = g.function(i.Functions[path.Label])
+				functions[path.Label], full[path.Label] = g.function(to, i.Functions[path.Label])
 			}
-			p = g.callee(p, functions[path.Label], full[path.Label])
+			p = g.callee(to, p, functions[path.Label], full[path.Label])
 		}
 		g.places[n] = p
 		if values := &i.Values[n]; *values != (callsum.PathValues{}) {
-			if to == nil {
-				to, fullOf = g.samplesOf(from)
-				to.all = slices.Grow(to.all, max(0, min(grown, g.settings.MaxPaths-len(g.sampleAt))))
-			}
 			s, full := g.sample(to, p, path.Kind == callsum.PathTruncated)
 			s.add(values)
 			if full = max(full, fullOf); full != noBound {
@@ -324,7 +325,7 @@ func (g *Growth) findNeeded(i *callsum.Increment) (needed, grown int) {
 
 // callee returns the place of a function that is called in another place. full is the bound that left no room
 // for the function.
-func (g *Growth) callee(p place, function uint32, full bound) place {
+func (g *Growth) callee(of *samples, p place, function uint32, full bound) place {
 	if caller := g.nodes[p.node].function; caller == functionFurther || caller == functionDeeper {
 		return p
 	}
@@ -338,10 +339,12 @@ func (g *Growth) callee(p place, function uint32, full bound) place {
 		p.node = at
 		return p
 	}
-	if full := g.full(len(g.nodes)-1, bytesOfNode); full != noBound {
+	if full := g.full(len(g.nodes)-1, of.nodes, bytesOfNode, of.bytes); full != noBound {
 		return place{node: g.furtherNode(), full: full}
 	}
 	p.node = g.newNode(key)
+	of.nodes++
+	of.bytes += bytesOfNode
 	return p
 }
 
@@ -361,13 +364,13 @@ func (g *Growth) furtherNode() uint32 {
 }
 
 // function returns the index of a function, or functionFurther and the bound that left no room.
-func (g *Growth) function(f *callevent.Function) (uint32, bound) {
+func (g *Growth) function(of *samples, f *callevent.Function) (uint32, bound) {
 	key := callevent.Function{Qualified: f.Qualified, File: f.File, Line: f.Line}
 	if at, ok := g.functionAt[key]; ok {
 		return at, noBound
 	}
 	bytes := bytesOfFunction + 2*bytesOfText + len(f.Qualified) + len(f.File)
-	if full := g.full(len(g.functions)-int(firstFunction), bytes); full != noBound {
+	if full := g.full(len(g.functions)-int(firstFunction), of.functions, bytes, of.bytes); full != noBound {
 		return functionFurther, full
 	}
 	name := f.Qualified
@@ -377,6 +380,8 @@ func (g *Growth) function(f *callevent.Function) (uint32, bound) {
 	at := uint32(len(g.functions))
 	g.functions = append(g.functions, function{name: g.text(name), file: g.text(f.File), line: f.Line})
 	g.functionAt[key] = at
+	of.functions++
+	of.bytes += bytes
 	return at, noBound
 }
 
@@ -396,21 +401,22 @@ func (g *Growth) text(s string) uint32 {
 const laneFurther uint32 = 1<<32 - 1
 
 // lane returns the index of a lane, or laneFurther and the bound that left no room.
-func (g *Growth) lane(of callevent.Lane) (uint32, bound) {
-	l := lane{name: of.Name}
-	if id, is := callevent.ThreadID(of.ID); is {
+func (g *Growth) lane(of *samples, from callevent.Lane) (uint32, bound) {
+	l := lane{name: from.Name}
+	if id, is := callevent.ThreadID(from.ID); is {
 		l.id, l.isThread = id, true
 	}
 	if at, ok := g.laneAt[l]; ok {
 		return at, noBound
 	}
-	if full := g.full(len(g.lanes)-1, bytesOfLane+len(l.name)); full != noBound {
+	if full := g.full(len(g.lanes)-1, 0, bytesOfLane+len(l.name), of.bytes); full != noBound {
 		return laneFurther, full
 	}
 	at := uint32(len(g.lanes))
 	g.lanes = append(g.lanes, l)
 	g.laneAt[l] = at
 	g.bytes += len(l.name)
+	of.bytes += bytesOfLane + len(l.name)
 	return at, noBound
 }
 
@@ -419,7 +425,7 @@ func (g *Growth) samplesOf(from *origin.Origin) (*samples, bound) {
 	if s := g.byKey[from.Key]; s != nil {
 		return s, noBound
 	}
-	if full := g.full(len(g.origins), bytesOfOrigin+from.Bytes); full != noBound && from != g.unnamed {
+	if full := g.full(len(g.origins), 0, bytesOfOrigin+from.Bytes, 0); full != noBound && from != g.unnamed {
 		s, _ := g.samplesOf(g.unnamed)
 		return s, full
 	}
@@ -435,7 +441,7 @@ func (g *Growth) sample(of *samples, p place, isTruncated bool) (*sample, bound)
 	key := sampleKey{origin: of.index, node: p.node, lane: p.lane, isTruncated: isTruncated}
 	at, ok := g.sampleAt[key]
 	if !ok {
-		if full := g.full(len(g.sampleAt), bytesOfSample); full != noBound {
+		if full := g.full(len(g.sampleAt), len(of.all), bytesOfSample, of.bytes); full != noBound {
 			p.full = full
 			key = sampleKey{origin: of.index, node: g.furtherNode()}
 			at, ok = g.sampleAt[key]
@@ -445,6 +451,7 @@ func (g *Growth) sample(of *samples, p place, isTruncated bool) (*sample, bound)
 		at = len(of.all)
 		of.all = append(of.all, sample{node: key.node, lane: key.lane, isTruncated: key.isTruncated})
 		g.sampleAt[key] = at
+		of.bytes += bytesOfSample
 	}
 	return &of.all[at], p.full
 }
@@ -452,7 +459,9 @@ func (g *Growth) sample(of *samples, p place, isTruncated bool) (*sample, bound)
 func (s *sample) add(v *callsum.PathValues) {
 	s.values.Calls += v.Calls
 	s.values.Errors += v.Errors
-	s.values.Self += v.Self
+	if s.values.Self += v.Self; s.values.Self < 0 {
+		s.values.Self = math.MaxInt64 // many threads ended after some months
+	}
 }
 
 // Approximate memory of entries beside their texts, with their places in slices and maps.

@@ -309,19 +309,54 @@ func without(got map[string]callsum.PathValues) (calls uint64) {
 	return calls
 }
 
+// A program has at most half of what all others leave, so there is always room for another one.
+func TestAProgramLeavesRoomForOthers(t *testing.T) {
+	for name, settings := range map[string]Settings{
+		"paths": {MaxPaths: 64, MaxMessageBytes: unbounded},
+		"bytes": {MaxPaths: unbounded, MaxBytes: 64 << 10, MaxMessageBytes: unbounded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			settings.NewID = growthOf(1, 1).settings.NewID
+			g := NewGrowth(settings)
+			for service, functions := range []int{1000, 1000, 3} {
+				for n := range functions {
+					tree := newTree(fmt.Sprint("f", service, n))
+					tree.call(0, 0, 1, 0, 1)
+					g.Add(originOf(fmt.Sprint("service", service/2)), &tree.Increment)
+				}
+				g.merge()
+			}
+			got := sumsOf(t, messagesOf(t, g))
+			assert.EqualValues(t, 2000, callsOf(got, "service0"))
+			assert.Positive(t, got[line("service0", furtherPaths+"@:0", "")].Calls)
+			assert.EqualValues(t, 3, callsOf(got, "service1"))
+			assert.Zero(t, got[line("service1", furtherPaths+"@:0", "")].Calls)
+		})
+	}
+}
+
+func callsOf(all map[string]callsum.PathValues, service string) (calls uint64) {
+	for key, v := range all {
+		if strings.HasPrefix(key, service) {
+			calls += v.Calls
+		}
+	}
+	return calls
+}
+
 func TestThreadsWithoutRoomAreSummedInOneFrame(t *testing.T) {
 	tree := newTree("f", "g")
-	for i := range uint32(10) {
+	for i := range uint32(20) {
 		tree.Lanes = append(tree.Lanes, callevent.Lane{ID: uint64(i)})
 		f := tree.call(tree.path(0, i, callsum.PathLane, callsum.PathValues{}), 0, 1, 0, 1)
 		tree.call(f, 1, 1, 0, 1)
 	}
-	g := growthOf(6, unbounded)
+	g := growthOf(12, unbounded)
 	g.Add(originOf("a"), &tree.Increment)
 	got := sumsOf(t, messagesOf(t, g))
-	assert.Len(t, g.lanes, 7)
+	assert.Len(t, g.lanes, 13)
 	assert.Len(t, got, 7)
-	assert.EqualValues(t, 14, got[line("a", furtherPaths+"@:0", "")].Calls)
+	assert.EqualValues(t, 34, got[line("a", furtherPaths+"@:0", "")].Calls)
 }
 
 func TestAFrameOfFurtherPathsHasNoCallees(t *testing.T) {

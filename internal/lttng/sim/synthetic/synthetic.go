@@ -23,7 +23,9 @@ type Session struct {
 	Environment string
 	// Anonymous is set if the trace has no UUID.
 	Anonymous bool
-	Streams   []*Stream
+	// Kernel is set if the trace is of the kernel. Its packets have the number of their CPU.
+	Kernel  bool
+	Streams []*Stream
 
 	uuid [16]byte
 	// contexts are the contexts of all events. Names that end with $ are texts, others are numbers.
@@ -40,7 +42,9 @@ type eventClass struct {
 // Stream is a stream of packets.
 type Stream struct {
 	// Path is the path of its trace.
-	Path    string
+	Path string
+	// CPU is the CPU of its packets, if the trace is of the kernel.
+	CPU     uint64
 	Packets []Packet
 
 	of *Session
@@ -94,6 +98,10 @@ func declare(names []string) string {
 func (s *Session) Metadata() []byte {
 	var b strings.Builder
 	id, field := fmt.Sprintf("uuid = %q; ", process.UUIDText(s.uuid)), "uuid"
+	environment, cpu := s.Environment, ""
+	if s.Kernel {
+		environment, cpu = environment+` domain = "kernel";`, "u64 cpu_id; "
+	}
 	if s.Anonymous {
 		id, field = "", "room"
 	}
@@ -106,10 +114,10 @@ trace { major = 1; minor = 8; %sbyte_order = le;
 env { hostname = "%s"; %s };
 clock { name = "monotonic"; freq = 1000000000; offset = 1700000000000000000; };
 stream { id = 0;
-  packet.context := struct { stamp timestamp_begin; stamp timestamp_end; u64 content_size; u64 packet_size; u64 packet_seq_num; u64 events_discarded; };
+  packet.context := struct { stamp timestamp_begin; stamp timestamp_end; u64 content_size; u64 packet_size; u64 packet_seq_num; u64 events_discarded; %s};
   event.header := struct { u64 id; stamp timestamp; };
   event.context := struct { %s}; };
-`, id, field, s.Host, s.Environment, declare(s.contexts))
+`, id, field, s.Host, environment, cpu, declare(s.contexts))
 	for i, c := range s.classes {
 		fmt.Fprintf(&b, "event { name = \"%s\"; id = %d; stream_id = 0; loglevel = 13; fields := struct { %s}; };\n", c.name, i, declare(c.fields))
 	}
@@ -159,9 +167,13 @@ func (s *Session) PacketBytes(stream int, p *Packet) []byte {
 	b = append(b, s.uuid[:]...)
 	b = le.AppendUint64(b, 0)
 	b = le.AppendUint64(b, uint64(stream))
-	const contextBytes = 6 * 8
-	bits := uint64(len(b)+contextBytes+len(p.Content)) * 8
-	for _, n := range [...]uint64{p.Begin, p.End, bits, bits + p.Room, p.Sequence, p.Discarded} {
+	context := []uint64{p.Begin, p.End, 0, 0, p.Sequence, p.Discarded}
+	if s.Kernel {
+		context = append(context, s.Streams[stream].CPU)
+	}
+	bits := uint64(len(b)+8*len(context)+len(p.Content)) * 8
+	context[2], context[3] = bits, bits+p.Room
+	for _, n := range context {
 		b = le.AppendUint64(b, n)
 	}
 	return append(b, p.Content...)

@@ -391,7 +391,7 @@ type metricLttngPacketsLost struct {
 // init fills lttng.packets.lost metric with initial data.
 func (m *metricLttngPacketsLost) init() {
 	m.data.SetName("lttng.packets.lost")
-	m.data.SetDescription("Packets of the session that were written and could not be read, by their sequence numbers.")
+	m.data.SetDescription("Packets of the session that were written and could not be read, by their sequence numbers. With buffers for each process also one for each stream that lacks its last packet.")
 	m.data.SetUnit("{packet}")
 	m.data.SetEmptySum()
 	m.data.Sum().SetIsMonotonic(true)

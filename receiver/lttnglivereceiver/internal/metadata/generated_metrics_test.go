@@ -229,7 +229,7 @@ func TestMetricsBuilder(t *testing.T) {
 					validatedMetrics["lttng.packets.lost"] = true
 					assert.Equal(t, pmetric.MetricTypeSum, mi.Type())
 					assert.Equal(t, 1, mi.Sum().DataPoints().Len())
-					assert.Equal(t, "Packets of the session that were written and could not be read, by their sequence numbers.", mi.Description())
+					assert.Equal(t, "Packets of the session that were written and could not be read, by their sequence numbers. With buffers for each process also one for each stream that lacks its last packet.", mi.Description())
 					assert.Equal(t, "{packet}", mi.Unit())
 					assert.True(t, mi.Sum().IsMonotonic())
 					assert.Equal(t, pmetric.AggregationTemporalityCumulative, mi.Sum().AggregationTemporality())

@@ -240,7 +240,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLivePacketsLost, err = builder.meter.Int64Counter(
 		"otelcol_receiver_lttng_live_packets_lost",
-		metric.WithDescription("Packets that were written and could not be read, by their sequence numbers. [Alpha]"),
+		metric.WithDescription("Packets that were written and could not be read, by their sequence numbers. With buffers for each process also one for each stream that lacks its last packet. [Alpha]"),
 		metric.WithUnit("{packet}"),
 	)
 	errs = errors.Join(errs, err)

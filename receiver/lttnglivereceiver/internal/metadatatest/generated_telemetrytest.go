@@ -360,7 +360,7 @@ func AssertEqualReceiverLttngLivePackets(t *testing.T, tt *componenttest.Telemet
 func AssertEqualReceiverLttngLivePacketsLost(t *testing.T, tt *componenttest.Telemetry, dps []metricdata.DataPoint[int64], opts ...metricdatatest.Option) {
 	want := metricdata.Metrics{
 		Name:        "otelcol_receiver_lttng_live_packets_lost",
-		Description: "Packets that were written and could not be read, by their sequence numbers. [Alpha]",
+		Description: "Packets that were written and could not be read, by their sequence numbers. With buffers for each process also one for each stream that lacks its last packet. [Alpha]",
 		Unit:        "{packet}",
 		Data: metricdata.Sum[int64]{
 			Temporality: metricdata.CumulativeTemporality,

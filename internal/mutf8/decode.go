@@ -57,6 +57,14 @@ func Decode(b []byte) string {
 	return string(out)
 }
 
+// DecodeBytes is Decode without a copy of text that is valid UTF-8.
+func DecodeBytes(b []byte) []byte {
+	if utf8.Valid(b) {
+		return b
+	}
+	return []byte(Decode(b))
+}
+
 // isPlainASCII reports whether all bytes are U+0001 to U+007F.
 func isPlainASCII(b []byte) bool {
 	for _, c := range b {

@@ -1,0 +1,110 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package pairing
+
+import "github.com/callbraid/callbraid/internal/call/callsum"
+
+// sums are the sums of a stream's calls. They know the call paths of open frames.
+type sums struct {
+	settings *Settings
+	names    *names
+	// of is nil if calls are not summed.
+	of *callsum.Sums
+}
+
+func newSums(settings *Settings, n *names) sums {
+	s := sums{settings: settings, names: n}
+	s.begin()
+	return s
+}
+
+// begin begins new sums after end.
+func (s *sums) begin() {
+	if s.settings.Sums != nil {
+		s.of = callsum.New(s.settings.Sums)
+	}
+}
+
+// findPath finds the call path of the lane's frame f, number depth. A frame of a shared lane has
+// number 0.
+func (s *sums) findPath(l *lane, f *frame, depth int) {
+	if depth > 0 {
+		f.path = s.of.Callee(l.frames[depth-1].path, f.function)
+		return
+	}
+	s.findLane(l, f)
+	f.path = s.of.Callee(l.path, f.function)
+}
+
+// findLane finds the path of the lane, which has the name of its frame f.
+func (s *sums) findLane(l *lane, f *frame) {
+	l.path = s.of.Lane(l.path, l.id, s.names.laneNames[f.name].name)
+}
+
+// findPaths finds the call paths of a lane's frames again, after its lowest frames have left.
+func (s *sums) findPaths(l *lane) {
+	if s.of == nil {
+		return
+	}
+	for i := range l.frames {
+		depth := i
+		if l.isShared() {
+			depth = 0
+		}
+		s.findPath(l, &l.frames[i], depth)
+	}
+}
+
+// count adds a call that ends.
+func (s *sums) count(f, parent *frame, o *outcome) {
+	duration := o.end - f.start
+	if parent != nil {
+		parent.callees += duration
+	}
+	switch {
+	case o.unwound:
+		s.of.CountUnwound(f.function, o.exception, f.path, duration, f.callees)
+	case o.truncated == 0:
+		s.of.CountReturned(f.function, f.path, duration, f.callees)
+	case !s.settings.DropTruncated:
+		s.of.CountTruncated(f.function, f.path, duration, f.callees)
+	}
+}
+
+// take returns the growth of the sums since the last increment. The increment is empty without sums.
+func (s *sums) take(lanes []lane) callsum.Increment {
+	if s.of == nil {
+		return callsum.Increment{}
+	}
+	for _, f := range s.names.functions[s.of.Functions():] {
+		s.of.AddFunction(f.name)
+	}
+	for i := range lanes {
+		// The thread may have another name since its lowest frame.
+		if l := &lanes[i]; len(l.frames) > 0 {
+			s.findLane(l, &l.frames[len(l.frames)-1])
+		}
+	}
+	return s.of.Take(s.names.exceptions)
+}
+
+// end writes the last increment to the output.
+func (s *sums) end(lanes []lane, out *Output) {
+	if s.of == nil {
+		return
+	}
+	if last := s.take(lanes); len(last.ByFunction) > 0 {
+		out.Sums = append(out.Sums, last)
+	}
+	s.of.Release()
+	s.of = nil
+}
+
+// bytes is about the memory of the sums.
+func (s *sums) bytes() int {
+	if s.of == nil {
+		return 0
+	}
+	return s.of.Bytes()
+}

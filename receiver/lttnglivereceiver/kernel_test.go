@@ -1,0 +1,722 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lttnglivereceiver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/confmap/confmaptest"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/collector/processor/processortest"
+
+	"github.com/callbraid/callbraid/internal/call/callevent"
+	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/process"
+	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
+	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
+)
+
+func event(name string) mapping.RuleEvent { return mapping.RuleEvent{Event: name} }
+
+// shippedRules are the call rules of config/lttng-kernel.yaml.
+func shippedRules(t testing.TB) []CallRule {
+	t.Helper()
+	conf, err := confmaptest.LoadConf(filepath.Join("..", "..", "config", "lttng-kernel.yaml"))
+	require.NoError(t, err)
+	rules, err := conf.Sub("receivers::lttng_live")
+	require.NoError(t, err)
+	config := createDefaultConfig()
+	require.NoError(t, rules.Unmarshal(config))
+	require.NotEmpty(t, config.CallRules)
+	return config.CallRules
+}
+
+// kernelClasses are the events of a kernel trace, with their fields.
+var kernelClasses = map[string][]string{
+	"sched_switch":                  {"prev_comm$", "prev_tid", "prev_state", "next_comm$", "next_tid"},
+	"sched_waking":                  {"comm$", "tid"},
+	"sched_process_fork":            {"parent_tid", "child_comm$", "child_tid", "child_pid"},
+	"sched_process_exec":            {"filename$", "tid"},
+	"sched_process_exit":            {"comm$", "tid"},
+	"lttng_statedump_process_state": {"tid", "pid", "name$"},
+	"irq_handler_entry":             {"irq", "name$"},
+	"irq_handler_exit":              {"irq", "ret"},
+	"irq_softirq_entry":             {"vec"},
+	"irq_softirq_exit":              {"vec"},
+	"block_rq_issue":                {"dev", "sector", "rwbs$"},
+	"block_rq_complete":             {"dev", "sector"},
+	"syscall_entry_read":            {"fd", "count"},
+	"syscall_exit_read":             {"ret"},
+	"syscall_entry_openat":          {"filename$"},
+	"syscall_exit_openat":           {"ret"},
+	"syscall_entry_futex":           {"op"},
+	"syscall_exit_futex":            {"ret"},
+	"syscall_entry_clone":           {"flags"},
+	"syscall_exit_clone":            {"ret"},
+	"syscall_entry_exit_group":      {"status"},
+	"syscall_entry_rt_sigreturn":    {},
+}
+
+// newKernelSession returns a session with a trace of the kernel, and a stream for each CPU.
+func newKernelSession(name string, cpus int) *synthetic.Session {
+	s := synthetic.New(name)
+	s.Kernel = true
+	names := make([]string, 0, len(kernelClasses))
+	for class := range kernelClasses {
+		names = append(names, class)
+	}
+	slices.Sort(names)
+	for _, class := range names {
+		s.Class(class, kernelClasses[class]...)
+	}
+	for cpu := range cpus {
+		stream := s.Stream().Packet(1)
+		stream.Path, stream.CPU = "kernel", uint64(cpu)
+	}
+	return s
+}
+
+// spanSeen is a span with what tests compare. The end of a truncated span is compared if another call ended it.
+type spanSeen struct {
+	name       string
+	start, end int64
+	truncated  bool
+	pid, tid   string
+	failure    string
+}
+
+func (s spanSeen) compare(o spanSeen) int {
+	return cmp.Or(cmp.Compare(s.start, o.start), cmp.Compare(s.name, o.name), cmp.Compare(s.tid, o.tid))
+}
+
+// tick is the time between two events of a generated trace. Pairing moves events of one time by a nanosecond each.
+const tick = 1000
+
+// seen pairs the batches of the pipeline, and returns the spans with their resources.
+func (p *pipeline) seen(t testing.TB) (seen []spanSeen) {
+	t.Helper()
+	for _, of := range p.paired(t) {
+		start := of.span.StartTimestamp().AsTime().UnixNano() - 1_700_000_000*second
+		end := of.span.EndTimestamp().AsTime().UnixNano() - 1_700_000_000*second
+		s := spanSeen{name: of.span.Name(), start: start / tick, end: end / tick}
+		s.pid = textOf(of.resource.Resource().Attributes(), process.AttributeProcessID)
+		s.tid, s.failure = textOf(of.span.Attributes(), "thread.id"), textOf(of.span.Attributes(), "error.type")
+		cause := textOf(of.span.Attributes(), "callbraid.truncated")
+		if s.truncated = cause != ""; s.truncated && cause != callevent.CauseMismatch.String() {
+			s.end = 0
+		}
+		if strings.HasPrefix(s.name, "block ") {
+			assert.Empty(t, textOf(of.span.Attributes(), "thread.name"), "a key is no thread")
+		}
+		assert.Equal(t, s.failure != "", of.span.Status().Code() == ptrace.StatusCodeError)
+		assert.Zero(t, of.span.Events().Len(), "an error that a call returned is no exception")
+		seen = append(seen, s)
+	}
+	slices.SortFunc(seen, spanSeen.compare)
+	return seen
+}
+
+type pairedSpan struct {
+	resource ptrace.ResourceSpans
+	span     ptrace.Span
+}
+
+func (p *pipeline) paired(t testing.TB) (spans []pairedSpan) {
+	t.Helper()
+	factory, sink := stackpairingprocessor.NewFactory(), new(consumertest.TracesSink)
+	processor, err := factory.CreateTraces(context.Background(), processortest.NewNopSettings(factory.Type()), factory.CreateDefaultConfig(), sink)
+	require.NoError(t, err)
+	require.NoError(t, processor.Start(context.Background(), componenttest.NewNopHost()))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, traces := range p.batches {
+		mine := ptrace.NewTraces()
+		traces.CopyTo(mine)
+		require.NoError(t, processor.ConsumeTraces(context.Background(), mine))
+	}
+	require.NoError(t, processor.Shutdown(context.Background()))
+	for _, traces := range sink.AllTraces() {
+		for _, resource := range traces.ResourceSpans().All() {
+			for _, scope := range resource.ScopeSpans().All() {
+				for _, span := range scope.Spans().All() {
+					spans = append(spans, pairedSpan{resource, span})
+				}
+			}
+		}
+	}
+	return spans
+}
+
+// happening is an event of a kernel. at is its time in ticks.
+type happening struct {
+	at     int64
+	cpu    int
+	class  string
+	fields map[string]any
+}
+
+func (h happening) number(field string) int  { return h.fields[field].(int) }
+func (h happening) text(field string) string { return h.fields[field].(string) }
+
+// values returns the values of the fields, in the order of kernelClasses.
+func (h happening) values() (values []any) {
+	for _, field := range kernelClasses[h.class] {
+		values = append(values, h.fields[strings.TrimSuffix(field, "$")])
+	}
+	return values
+}
+
+// simulated is a machine that makes events: CPUs that run threads, system calls, interrupts, requests to disks.
+type simulated struct {
+	r       *rand.Rand
+	now     int64
+	cpus    []simulatedCPU
+	threads []*simulatedThread
+	next    int
+	disk    map[[2]int]bool
+	events  []happening
+}
+
+type simulatedCPU struct {
+	runs       *simulatedThread
+	interrupts []int
+	softirq    bool
+}
+
+type simulatedThread struct {
+	tid, pid int
+	comm     string
+	syscall  string
+	// begins is set for a child of clone that has not run yet.
+	begins, exits, ready, dead bool
+}
+
+func (s *simulated) emit(cpu int, class string, values ...any) {
+	h := happening{s.now, cpu, class, map[string]any{}}
+	for i, field := range kernelClasses[class] {
+		h.fields[strings.TrimSuffix(field, "$")] = values[i]
+	}
+	s.events = append(s.events, h)
+}
+
+func (s *simulated) thread(pid int) *simulatedThread {
+	s.next++
+	t := &simulatedThread{tid: 100 + s.next, pid: pid, comm: fmt.Sprint("comm", s.next%5), ready: true}
+	if pid == 0 {
+		t.pid = t.tid
+	}
+	s.threads = append(s.threads, t)
+	return t
+}
+
+func simulate(seed uint64, steps int) *simulated {
+	s := &simulated{r: rand.New(rand.NewPCG(seed, 1)), disk: map[[2]int]bool{}}
+	s.cpus = make([]simulatedCPU, 1+s.r.IntN(4))
+	for range 2 + s.r.IntN(6) {
+		pid := 0
+		if len(s.threads) > 0 && s.r.IntN(2) == 0 {
+			pid = s.threads[s.r.IntN(len(s.threads))].pid
+		}
+		s.thread(pid)
+	}
+	for range steps {
+		s.now++
+		s.step(s.r.IntN(len(s.cpus)))
+	}
+	return s
+}
+
+// step makes the next event of a CPU.
+func (s *simulated) step(n int) {
+	c := &s.cpus[n]
+	what := s.r.IntN(100)
+	switch depth := len(c.interrupts); {
+	case depth > 0 && (what < 60 || depth == 3):
+		s.emit(n, "irq_handler_exit", c.interrupts[depth-1], 1)
+		c.interrupts = c.interrupts[:depth-1]
+	case what < 8:
+		c.interrupts = append(c.interrupts, 10+depth)
+		s.emit(n, "irq_handler_entry", 10+depth, "eth0")
+	case what < 16 && s.r.IntN(2) == 0:
+		s.wake(n)
+	case what < 16:
+		s.request(n)
+	case depth > 0:
+	case what < 22 && !c.softirq:
+		c.softirq = true
+		s.emit(n, "irq_softirq_entry", 3)
+	case c.softirq:
+		c.softirq = false
+		s.emit(n, "irq_softirq_exit", 3)
+	case what < 26:
+		t := s.threads[s.r.IntN(len(s.threads))]
+		if !t.dead {
+			s.emit(n, "lttng_statedump_process_state", t.tid, t.pid, t.comm)
+		}
+	case c.runs == nil:
+		s.switchFrom(n, 0)
+	default:
+		s.run(n, c.runs)
+	}
+}
+
+// wake wakes a thread. A thread that runs may be woken too, without effect.
+func (s *simulated) wake(n int) {
+	t := s.threads[s.r.IntN(len(s.threads))]
+	if t.dead || t.ready {
+		return
+	}
+	s.emit(n, "sched_waking", t.comm, t.tid)
+	if !slices.ContainsFunc(s.cpus, func(c simulatedCPU) bool { return c.runs == t }) {
+		t.ready = true
+	}
+}
+
+// request begins or ends a request to a disk.
+func (s *simulated) request(n int) {
+	key := [2]int{s.r.IntN(2), s.r.IntN(3)}
+	if s.disk[key] && s.r.IntN(9) > 0 {
+		s.emit(n, "block_rq_complete", key[0], key[1])
+	} else {
+		s.emit(n, "block_rq_issue", key[0], key[1], "R")
+	}
+	s.disk[key] = !s.disk[key]
+}
+
+// run makes an event of the thread on a CPU.
+func (s *simulated) run(n int, t *simulatedThread) {
+	what := s.r.IntN(100)
+	switch {
+	case t.begins:
+		t.begins = false
+		s.emit(n, "syscall_exit_clone", 0)
+	case t.exits && what < 30:
+		s.switchFrom(n, 0)
+	case t.exits:
+		s.switchFrom(n, 64)
+		t.dead = true
+	case t.syscall == "exit_group":
+		t.exits = true
+		s.emit(n, "sched_process_exit", t.comm, t.tid)
+	case what < 15:
+		s.switchFrom(n, 0)
+	case t.syscall == "":
+		t.syscall = []string{"read", "read", "openat", "futex", "clone", "rt_sigreturn", "exit_group"}[s.r.IntN(6+s.r.IntN(2))]
+		switch t.syscall {
+		case "read":
+			s.emit(n, "syscall_entry_read", 3, 4096)
+		case "openat":
+			s.emit(n, "syscall_entry_openat", "/etc/hosts")
+		case "rt_sigreturn": // it does not return
+			s.emit(n, "syscall_entry_rt_sigreturn")
+			t.syscall = ""
+		default:
+			s.emit(n, "syscall_entry_"+t.syscall, 1)
+		}
+	case what < 35:
+		s.switchFrom(n, 1)
+	case t.syscall == "clone":
+		pid := t.pid
+		if s.r.IntN(2) == 0 {
+			pid = 0
+		}
+		child := s.thread(pid)
+		child.begins = true
+		s.emit(n, "sched_process_fork", t.tid, child.comm, child.tid, child.pid)
+		s.now++
+		fallthrough
+	default:
+		s.emit(n, "syscall_exit_"+t.syscall, []int{5, 0, -2, -11}[s.r.IntN(4)])
+		t.syscall = ""
+	}
+}
+
+// switchFrom switches the CPU to a thread that is ready, or to none.
+func (s *simulated) switchFrom(n, state int) {
+	c := &s.cpus[n]
+	from, to := c.runs, (*simulatedThread)(nil)
+	for _, i := range s.r.Perm(len(s.threads)) {
+		if t := s.threads[i]; t.ready && !t.dead {
+			to = t
+			break
+		}
+	}
+	if from == nil && to == nil {
+		return
+	}
+	name := func(t *simulatedThread) (string, int) {
+		if t == nil {
+			return fmt.Sprint("swapper/", n), 0
+		}
+		return t.comm, t.tid
+	}
+	fromName, fromTID := name(from)
+	toName, toTID := name(to)
+	s.emit(n, "sched_switch", fromName, fromTID, state, toName, toTID)
+	if from != nil {
+		from.ready = state == 0
+	}
+	if to != nil {
+		to.ready = false
+	}
+	c.runs = to
+}
+
+// expected computes the spans of the events, slowly and in an obvious way: for each thread, CPU and request there is one
+// variable for each kind of span. It knows only what the events show.
+type expected struct {
+	spans   []spanSeen
+	runs    map[int]int
+	waits   map[int]bool
+	exits   map[int]bool
+	pids    map[int]string
+	owner   map[int]string
+	open    map[string]map[int]*spanSeen
+	onCPU   map[int]*spanSeen
+	onTID   map[int]int
+	irqs    map[int][]*spanSeen
+	request map[string]*spanSeen
+}
+
+func expectedSpans(events []happening) []spanSeen {
+	x := &expected{
+		runs: map[int]int{}, waits: map[int]bool{}, exits: map[int]bool{}, pids: map[int]string{}, owner: map[int]string{}, onCPU: map[int]*spanSeen{},
+		onTID: map[int]int{}, irqs: map[int][]*spanSeen{}, request: map[string]*spanSeen{},
+		open: map[string]map[int]*spanSeen{"syscall": {}, "off CPU": {}, "waiting for a CPU": {}, "preempted": {}},
+	}
+	for _, h := range events {
+		x.step(h)
+	}
+	for _, of := range x.open {
+		for _, s := range of {
+			x.truncate(s)
+		}
+	}
+	for _, s := range x.onCPU {
+		x.truncate(s)
+	}
+	for _, all := range x.irqs {
+		for _, s := range all {
+			x.truncate(s)
+		}
+	}
+	for _, s := range x.request {
+		x.truncate(s)
+	}
+	slices.SortFunc(x.spans, spanSeen.compare)
+	return x.spans
+}
+
+func (x *expected) truncate(s *spanSeen) { x.truncateAt(s, 0) }
+
+func (x *expected) truncateAt(s *spanSeen, end int64) {
+	if s != nil {
+		s.truncated, s.end = true, end
+		x.spans = append(x.spans, *s)
+	}
+}
+
+func (x *expected) finish(s *spanSeen, h happening) {
+	if s != nil {
+		s.end = h.at
+		x.spans = append(x.spans, *s)
+	}
+}
+
+// begin begins a span of a thread. Its process is the one that was known when the thread had no open span.
+func (x *expected) begin(kind, name string, tid int, h happening) {
+	idle := true
+	for _, of := range x.open {
+		idle = idle && of[tid] == nil
+	}
+	if idle {
+		x.owner[tid] = x.pids[tid]
+	}
+	x.open[kind][tid] = &spanSeen{name: name, start: h.at, tid: fmt.Sprint(tid), pid: x.owner[tid]}
+}
+
+func (x *expected) endOf(kind string, tid int, h happening) {
+	x.finish(x.open[kind][tid], h)
+	delete(x.open[kind], tid)
+}
+
+func (x *expected) step(h happening) {
+	tid := x.runs[h.cpu]
+	if name, ok := strings.CutPrefix(h.class, "syscall_entry_"); ok && tid != 0 {
+		x.truncateAt(x.open["syscall"][tid], h.at)
+		x.begin("syscall", name, tid, h)
+		return
+	}
+	if name, ok := strings.CutPrefix(h.class, "syscall_exit_"); ok && tid != 0 {
+		if s := x.open["syscall"][tid]; s != nil && s.name == name {
+			s.failure = map[int]string{-2: "ENOENT", -11: "EAGAIN"}[h.number("ret")]
+			if e, ok := h.fields["errno"].(string); ok {
+				s.failure = e
+			}
+			x.endOf("syscall", tid, h)
+		}
+		return
+	}
+	switch h.class {
+	case "lttng_statedump_process_state":
+		x.pids[h.number("tid")] = fmt.Sprint(h.number("pid"))
+	case "sched_process_fork":
+		x.pids[h.number("child_tid")] = fmt.Sprint(h.number("child_pid"))
+		x.waits[h.number("child_tid")] = true
+	case "sched_process_exit":
+		x.exits[h.number("tid")] = true
+	case "sched_waking":
+		if woken := h.number("tid"); x.waits[woken] {
+			x.begin("waiting for a CPU", "waiting for a CPU", woken, h)
+		}
+	case "sched_switch":
+		x.switches(h)
+	case "irq_handler_entry":
+		x.irqs[h.cpu] = append(x.irqs[h.cpu], &spanSeen{name: fmt.Sprint("irq ", h.number("irq")), start: h.at})
+	case "irq_softirq_entry":
+		x.irqs[h.cpu] = append(x.irqs[h.cpu], &spanSeen{name: fmt.Sprint("softirq ", h.number("vec")), start: h.at})
+	case "irq_handler_exit":
+		x.interruptEnds(fmt.Sprint("irq ", h.number("irq")), h)
+	case "irq_softirq_exit":
+		x.interruptEnds(fmt.Sprint("softirq ", h.number("vec")), h)
+	case "block_rq_issue":
+		key := fmt.Sprint(h.number("dev"), h.number("sector"))
+		x.truncateAt(x.request[key], h.at)
+		x.request[key] = &spanSeen{name: fmt.Sprint("block ", h.number("dev")), start: h.at}
+	case "block_rq_complete":
+		key := fmt.Sprint(h.number("dev"), h.number("sector"))
+		x.finish(x.request[key], h)
+		delete(x.request, key)
+	}
+}
+
+func (x *expected) switches(h happening) {
+	from, to := h.number("prev_tid"), h.number("next_tid")
+	if to != 0 {
+		for _, kind := range []string{"preempted", "waiting for a CPU", "off CPU"} {
+			x.endOf(kind, to, h)
+		}
+	}
+	if from != 0 && x.onCPU[h.cpu] != nil && x.onTID[h.cpu] == from {
+		x.finish(x.onCPU[h.cpu], h)
+		delete(x.onCPU, h.cpu)
+	}
+	if isDead := h.number("prev_state")&0xf0 != 0; from != 0 && !(x.exits[from] && isDead) {
+		x.begin("off CPU", "off CPU", from, h)
+		if h.number("prev_state") == 0 {
+			x.begin("preempted", "preempted", from, h)
+		}
+	}
+	if to != 0 {
+		x.onCPU[h.cpu], x.onTID[h.cpu] = &spanSeen{name: "on CPU " + h.text("next_comm"), start: h.at}, to
+	}
+	x.runs[h.cpu], x.waits[from], x.waits[to] = to, true, false
+}
+
+func (x *expected) interruptEnds(name string, h happening) {
+	all := x.irqs[h.cpu]
+	if n := len(all); n > 0 && all[n-1].name == name {
+		x.finish(all[n-1], h)
+		x.irqs[h.cpu] = all[:n-1]
+	}
+}
+
+// Every span of generated kernel traces without contexts is one of the reference's, and the other way round. The traces
+// begin in the middle of what happens.
+func TestKernelSpansAreThoseOfTheReference(t *testing.T) {
+	rules := shippedRules(t)
+	var total, whole int
+	for seed := range uint64(30) {
+		machine := simulate(seed, 1500)
+		events := machine.events[machine.r.IntN(100):]
+		s := newKernelSession(fmt.Sprint("kernel ", seed), len(machine.cpus))
+		for _, h := range events {
+			s.Streams[h.cpu].Event(uint64(h.at*tick), h.class, h.values()...)
+		}
+		b := served(t, []*synthetic.Session{s}, func(_ *bed, c *Config) { c.CallRules = rules })
+		want, got := expectedSpans(events), b.pipeline.seen(t)
+		for i := range min(len(want), len(got)) {
+			require.Equal(t, want[i], got[i], "seed %d, span %d", seed, i)
+		}
+		require.Len(t, got, len(want), "seed %d", seed)
+		total += len(want)
+		for _, span := range want {
+			if !span.truncated && span.pid != "" && span.failure != "" {
+				whole++
+			}
+		}
+	}
+	t.Log(total, "spans,", whole, "failed system calls of known processes")
+	assert.Greater(t, total, 5000)
+	assert.Greater(t, whole, 100)
+}
+
+// kernelBed serves a session to a receiver with the shipped rules.
+func kernelBed(t *testing.T, s *synthetic.Session, rules ...CallRule) *bed {
+	t.Helper()
+	if len(rules) == 0 {
+		rules = shippedRules(t)
+	}
+	return served(t, []*synthetic.Session{s}, func(_ *bed, c *Config) { c.CallRules = rules })
+}
+
+// at is the time of a tick in a session.
+func at(ticks int) uint64 { return uint64(ticks * tick) }
+
+// spansNamed returns the spans of a name.
+func spansNamed(all []spanSeen, name string) (spans []spanSeen) {
+	for _, s := range all {
+		if s.name == name {
+			spans = append(spans, s)
+		}
+	}
+	return spans
+}
+
+func TestARuleWithAFieldThatAnEventLacksMakesNoCalls(t *testing.T) {
+	s := newKernelSession("lacking", 1)
+	s.Streams[0].
+		Event(at(1), "sched_waking", "a", 7).
+		Event(at(2), "sched_switch", "b", 8, 1, "a", 7).
+		Event(at(3), "sched_waking", "b", 8).
+		Event(at(4), "sched_switch", "a", 7, 1, "b", 8)
+	b := kernelBed(t, s, CallRule{Entry: event("sched_waking"), Exit: event("sched_switch"), Name: "wait", KeyFields: []string{"tid"}})
+	assert.Empty(t, b.pipeline.seen(t))
+	assert.EqualValues(t, 4, b.metric("receiver_lttng_live_call_events_dropped"))
+	lines := b.said.FilterMessageSnippet("lack a field that the rule needs").All()
+	require.Len(t, lines, 1)
+	fields := lines[0].ContextMap()
+	assert.EqualValues(t, 0, fields["rule"])
+	assert.Equal(t, "sched_switch", fields["event"])
+	assert.Equal(t, "tid", fields["field"])
+	assert.Contains(t, fields["fields"], "next_tid")
+	assert.Contains(t, fields["fields"], "cpu_id")
+}
+
+func TestAnInterruptIsEndedOnItsCPUOnly(t *testing.T) {
+	s := newKernelSession("interrupts", 2)
+	s.Streams[0].Event(at(1), "irq_softirq_entry", 3).Event(at(3), "irq_softirq_exit", 3)
+	s.Streams[1].Event(at(2), "irq_softirq_entry", 3).Event(at(4), "irq_softirq_exit", 3).Event(at(9), "irq_softirq_exit", 3)
+	want := []spanSeen{{name: "softirq 3", start: 1, end: 3}, {name: "softirq 3", start: 2, end: 4}}
+	assert.Equal(t, want, kernelBed(t, s).pipeline.seen(t))
+	byKey := CallRule{Entry: event("irq_softirq_entry"), Exit: event("irq_softirq_exit"), NameField: "vec", KeyFields: []string{"cpu_id"}}
+	for i := range want {
+		want[i].name = "3"
+	}
+	assert.Equal(t, want, kernelBed(t, s, byKey).pipeline.seen(t))
+}
+
+func TestTheIdleThreadsOfCPUsAreDifferentThreads(t *testing.T) {
+	s := newKernelSession("idle", 2)
+	rule := CallRule{
+		Entry: mapping.RuleEvent{Event: "sched_switch", KeyFields: []string{"next_tid"}}, Name: "runs", Lane: mapping.LaneThread,
+		Exit: mapping.RuleEvent{Event: "sched_switch", KeyFields: []string{"prev_tid"}},
+	}
+	s.Streams[0].Event(at(1), "sched_switch", "a", 7, 1, "swapper/0", 0).Event(at(3), "sched_switch", "swapper/0", 0, 0, "a", 7)
+	s.Streams[1].Event(at(2), "sched_switch", "b", 8, 1, "swapper/1", 0).Event(at(4), "sched_switch", "swapper/1", 0, 0, "b", 8)
+	assert.Equal(t, []spanSeen{
+		{name: "runs", start: 1, end: 3}, {name: "runs", start: 2, end: 4},
+		{name: "runs", start: 3, truncated: true, tid: "7"}, {name: "runs", start: 4, truncated: true, tid: "8"},
+	}, kernelBed(t, s, rule).pipeline.seen(t))
+}
+
+func TestAProcessThatExecutesAProgramIsAnotherOne(t *testing.T) {
+	s := newKernelSession("exec", 1)
+	s.Class("syscall_entry_execve", "filename$")
+	s.Class("syscall_exit_execve", "ret")
+	s.Streams[0].
+		Event(at(1), "sched_process_fork", 7, "bash", 9, 9).
+		Event(at(2), "sched_switch", "bash", 7, 1, "bash", 9).
+		Event(at(3), "syscall_entry_execve", "/usr/bin/ls").
+		Event(at(4), "sched_process_exec", "/usr/bin/ls", 9).
+		Event(at(5), "syscall_exit_execve", 0).
+		Event(at(6), "syscall_entry_read", 3, 4).
+		Event(at(7), "syscall_exit_read", -2)
+	b := kernelBed(t, s, shippedRules(t)[0])
+	services := map[string]string{}
+	for _, of := range b.pipeline.paired(t) {
+		resource := of.resource.Resource().Attributes()
+		assert.Empty(t, textOf(of.span.Attributes(), "callbraid.truncated"), of.span.Name())
+		services[of.span.Name()] = textOf(resource, process.AttributeServiceName) + " " + textOf(resource, process.AttributeExecutable)
+		if of.span.Name() == "read" {
+			assert.Equal(t, "ls", textOf(of.span.Attributes(), "thread.name"))
+			assert.Equal(t, "3", textOf(of.span.Attributes(), "lttng.fd"))
+			assert.Equal(t, "-2", textOf(of.span.Attributes(), "lttng.ret"))
+		}
+		if of.span.Name() == "execve" {
+			assert.Equal(t, "/usr/bin/ls", textOf(of.span.Attributes(), "lttng.filename"))
+		}
+	}
+	assert.Equal(t, map[string]string{"execve": "unknown_service:bash bash", "read": "unknown_service:ls ls"}, services)
+}
+
+func TestTheThreadOfACPUIsNotKnownAfterALoss(t *testing.T) {
+	s := newKernelSession("loss", 1)
+	s.Streams[0].
+		Event(at(1), "lttng_statedump_process_state", 7, 7, "a").
+		Event(at(2), "sched_switch", "b", 8, 1, "a", 7).
+		Event(at(3), "syscall_entry_read", 3, 4).
+		Packet(at(5))
+	s.Streams[0].Packets[1].Discarded = 9
+	s.Streams[0].
+		Event(at(6), "syscall_exit_read", 1).
+		Packet(at(7)).
+		Event(at(8), "syscall_entry_openat", "f").
+		Event(at(9), "syscall_exit_openat", 4).
+		Event(at(10), "sched_switch", "b", 8, 1, "a", 7).
+		Event(at(11), "syscall_entry_openat", "f").
+		Event(at(12), "syscall_exit_openat", 4)
+	seen := kernelBed(t, s).pipeline.seen(t)
+	assert.Equal(t, []spanSeen{{name: "openat", start: 11, end: 12, pid: "7", tid: "7"}}, spansNamed(seen, "openat"))
+	assert.Equal(t, []spanSeen{{name: "read", start: 3, truncated: true, pid: "7", tid: "7"}}, spansNamed(seen, "read"))
+}
+
+func TestContextsShowTheThreadAndTheProcess(t *testing.T) {
+	s := synthetic.New("contexts", "vpid", "vtid", "pid", "tid", "procname$")
+	s.Kernel = true
+	s.Class("syscall_entry_read", "fd")
+	s.Class("syscall_exit_read", "ret")
+	s.Class("syscall_entry_write", "fd")
+	s.Class("syscall_exit_write", "ret")
+	s.Stream().Packet(1).
+		Event(at(1), "syscall_entry_read", 1, 1, 70, 71, "web", 3).
+		Event(at(3), "syscall_exit_read", 1, 1, 70, 71, "web", 0)
+	s.Stream().Packet(1).
+		Event(at(2), "syscall_entry_write", 1, 1, 80, 81, "db", 3).
+		Event(at(4), "syscall_exit_write", 1, 1, 80, 81, "db", 0)
+	s.Streams[1].CPU = 1
+	assert.Equal(t, []spanSeen{
+		{name: "read", start: 1, end: 3, pid: "70", tid: "71"}, {name: "write", start: 2, end: 4, pid: "80", tid: "81"},
+	}, kernelBed(t, s).pipeline.seen(t))
+}
+
+func TestLogRecordsOfTheKernelHaveTheirThread(t *testing.T) {
+	s := newKernelSession("records", 1)
+	s.Streams[0].
+		Event(at(1), "block_rq_issue", 1, 2, "R").
+		Event(at(2), "lttng_statedump_process_state", 7, 6, "worker").
+		Event(at(3), "sched_switch", "b", 8, 1, "worker", 7).
+		Event(at(4), "block_rq_issue", 1, 3, "R")
+	b := kernelBed(t, s)
+	threads := map[string]string{}
+	for _, r := range b.records() {
+		if r.EventName() == "block_rq_issue" {
+			resource := r.resource.Attributes()
+			threads[textOf(r.Attributes(), "sector")] = fmt.Sprint(textOf(r.Attributes(), "thread.id"), " ", textOf(r.Attributes(), "thread.name"), " ",
+				textOf(resource, process.AttributeProcessID), " ", textOf(resource, process.AttributeServiceName))
+		}
+	}
+	assert.Equal(t, map[string]string{"2": "   unknown_service:kernel", "3": "7 worker 6 unknown_service:worker"}, threads)
+}

@@ -82,7 +82,7 @@ func newReader(config *Config) (*reader, error) {
 	return r, nil
 }
 
-// open sets what is known at the start.
+// open sets the parts of a started receiver.
 func (r *reader) open(env *session.Environment, counters *telemetry.Telemetry, run *receiverkit.Run, found func()) {
 	r.env, r.telemetry, r.start, r.found = env, counters, run.Go, found
 }

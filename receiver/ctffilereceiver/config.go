@@ -27,7 +27,7 @@ type Config struct {
 	Exclude []string `mapstructure:"exclude"`
 	// Mode says whether files still grow.
 	Mode Mode `mapstructure:"mode"`
-	// AtEnd says what follows after the last trace, in the mode once.
+	// AtEnd is the action after the last trace, in the mode once.
 	AtEnd AtEnd `mapstructure:"at_end"`
 	// PollInterval is the interval of searches, and the longest pause between looks at files that may grow.
 	PollInterval time.Duration `mapstructure:"poll_interval"`
@@ -63,7 +63,7 @@ const (
 	ModeWatch Mode = "watch"
 )
 
-// AtEnd says what follows after the last trace.
+// AtEnd is the action after the last trace.
 type AtEnd string
 
 const (

@@ -8,8 +8,7 @@
 //	find.go        finds the directories of traces
 //	identity.go    the trace that a directory belongs to, by its metadata
 //	trace.go       one trace: its directories and its progress; the finder and the session share it
-//	connection.go  the metadata and the streams of a trace, for one session
-//	stream.go      the packets of one stream, from one file or from several
+//	connection.go  the metadata and the streams of a trace, for one session; the packets of a stream, from its files
 //	file.go        opens regular files only
 //
 // A stream of LTTng is known by the class and the instance in its packets. So the files of rotated chunks, of snapshots

@@ -40,8 +40,8 @@ type Trace struct {
 	// read, or nil.
 	dirs         []string
 	sizes, ended map[string]int64
-	// conn is the current connection. Its goroutine uses it.
-	conn *Connection
+	// place returns an error with the file of a packet of the current connection. Its goroutine uses it.
+	place func(stream string, offset uint64, err error) error
 }
 
 // NewTrace returns the trace of a directory.
@@ -143,5 +143,5 @@ func (t *Trace) setEnded(files map[string]int64) {
 
 // Damaged reports a packet of a stream that the session cannot read. The session's goroutine calls it.
 func (t *Trace) Damaged(stream string, offset uint64, err error) {
-	t.settings.Damaged(t.conn.damage(stream, offset, err))
+	t.settings.Damaged(t.place(stream, offset, err))
 }

@@ -128,7 +128,10 @@ var files = []string{"otlp_json_file", "file"}
 
 // deliveredTwice are the hand-overs that a retry may deliver twice to one of their consumers. The
 // other consumer recognises spans that it has.
-var deliveredTwice = map[string]string{"standalone.yaml traces/kept": "otlp_json_file/spans"}
+var deliveredTwice = map[string]string{
+	"standalone.yaml traces/kept": "otlp_json_file/spans",
+	"ctf-file.yaml traces":        "otlp_json_file/spans",
+}
 
 // componentType returns the type of a component's ID, "otlp_json_file" for "otlp_json_file/spans".
 func componentType(id string) string {

@@ -38,6 +38,8 @@ import (
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
 )
 
+const kib, mib = 1 << 10, 1 << 20
+
 // patience is the time limit for expected events.
 const patience = time.Minute
 

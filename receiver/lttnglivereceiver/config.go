@@ -9,10 +9,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/confignet"
 
-	"github.com/callbraid/callbraid/internal/lttng/callstream"
-	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
-	"github.com/callbraid/callbraid/internal/lttng/process"
 	"github.com/callbraid/callbraid/internal/lttng/session"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
@@ -31,20 +28,8 @@ type Config struct {
 	// MaxDelay is the maximum time that other streams of a trace wait for a stream that sends nothing.
 	MaxDelay time.Duration `mapstructure:"max_delay"`
 
-	// ServiceName is the resource attribute service.name. Empty: unknown_service: and the name of the
-	// process, if it is known.
-	ServiceName string `mapstructure:"service_name"`
-
-	// SymbolPaths are directories that have object files under the paths that the tracer recorded.
-	// Empty: no file is read, and functions are named by object and offset.
-	SymbolPaths []string `mapstructure:"symbol_paths"`
-	// NameWait is the maximum time that addresses wait for the list of the process's objects. It is always less than
-	// the processor's reorder.max_wait.
-	NameWait time.Duration `mapstructure:"name_wait"`
-	// LogValues determines the form of values in log records.
-	LogValues LogValuesConfig `mapstructure:"log_values"`
-	// CallRules make calls of other pairs of events.
-	CallRules []CallRule `mapstructure:"call_rules"`
+	// MappingConfig gives events a meaning.
+	session.MappingConfig `mapstructure:",squash"`
 
 	// Poll contains the intervals of requests to the relay daemon.
 	Poll PollConfig `mapstructure:"poll"`
@@ -78,12 +63,7 @@ const (
 type CallRule = mapping.CallRule
 
 // LogValuesConfig determines the form of values in log records.
-type LogValuesConfig struct {
-	// EnumerationNumbers adds an attribute with the number of each enumeration, beside that with its label.
-	EnumerationNumbers bool `mapstructure:"enumeration_numbers"`
-	// Hexadecimal writes integers whose preferred base is 16 as text.
-	Hexadecimal bool `mapstructure:"hexadecimal"`
-}
+type LogValuesConfig = session.LogValuesConfig
 
 // PollConfig contains the intervals of requests to the relay daemon.
 type PollConfig struct {
@@ -100,55 +80,17 @@ type PollConfig struct {
 type LimitsConfig struct {
 	// MaxSessions is the maximum number of attached sessions.
 	MaxSessions int `mapstructure:"max_sessions"`
-	// MaxStreams is the maximum number of streams of a session.
-	MaxStreams int `mapstructure:"max_streams"`
-	// MaxPacketBytes and MaxMetadataBytes bound a packet, and the metadata of a trace.
-	MaxPacketBytes   int `mapstructure:"max_packet_bytes"`
-	MaxMetadataBytes int `mapstructure:"max_metadata_bytes"`
 	// MaxSessionMetadataBytes bounds the metadata of all traces of a session, with its representation in
 	// memory. A session with buffers for each process has a trace for each process.
 	MaxSessionMetadataBytes int `mapstructure:"max_session_metadata_bytes"`
-	// MaxWaitingBytes bounds the packets of a session that wait for packets of other streams; one packet
-	// may exceed it. Half of it is for packets for which other streams wait. If these have no room, the
-	// others continue without them.
-	MaxWaitingBytes int `mapstructure:"max_waiting_bytes"`
-	// MaxNamesBytes bounds the names of functions and threads of all processes of a session. Beyond it
-	// all are forgotten and read again.
-	MaxNamesBytes int `mapstructure:"max_names_bytes"`
-	// MaxObjectsBytes bounds the lists of objects that the processes of a session have loaded. Objects
-	// without room are refused.
-	MaxObjectsBytes int `mapstructure:"max_objects_bytes"`
-	// MaxProcesses is the maximum number of processes of a session. Beyond it the call stream of the process with the
-	// oldest last event ends.
-	MaxProcesses int `mapstructure:"max_processes"`
-	// MaxWaitingEvents is the maximum number of call events of a session that wait for lists of objects.
-	// Beyond it those of the process with the most stop waiting.
-	MaxWaitingEvents int `mapstructure:"max_waiting_events"`
-	// MaxLogRecordBytes is the approximate maximum size of a log record. Values that do not fit are omitted or
-	// truncated.
-	MaxLogRecordBytes int `mapstructure:"max_log_record_bytes"`
-	// LogLimits bound the log records that wait for the pipeline.
-	receiverkit.LogLimits `mapstructure:",squash"`
+	// LimitsConfig bounds the data of each session.
+	session.LimitsConfig `mapstructure:",squash"`
 }
 
 // RetryConfig is the back-off between tries.
 type RetryConfig = receiverkit.RetryConfig
 
-const (
-	defaultEndpoint = "localhost:5344"
-
-	kib, mib = 1 << 10, 1 << 20
-
-	// minPacketBytes has room for the smallest buffers that tracers use.
-	minPacketBytes = 64 * kib
-	// minNamesBytes has room for the longest names, and minObjectsBytes for the objects of a small
-	// process.
-	minNamesBytes   = mib
-	minObjectsBytes = 64 * kib
-	// minLogRecordBytes has room for the record of an ordinary program.
-	minLogRecordBytes = 16 * kib
-	maxLogRecordBytes = 64 * mib
-)
+const defaultEndpoint = "localhost:5344"
 
 func createDefaultConfig() *Config {
 	return &Config{
@@ -157,8 +99,7 @@ func createDefaultConfig() *Config {
 		Sessions:       []string{"*"},
 		Seek:           SeekBeginning,
 		MaxDelay:       5 * time.Second,
-		SymbolPaths:    []string{"/"},
-		NameWait:       time.Second,
+		MappingConfig:  session.DefaultMappingConfig(),
 		Poll:           PollConfig{ListInterval: time.Second, MinInterval: 2 * time.Millisecond, MaxInterval: 50 * time.Millisecond},
 		RequestTimeout: 10 * time.Second,
 		Reconnect:      receiverkit.DefaultReconnect(),
@@ -166,17 +107,8 @@ func createDefaultConfig() *Config {
 		BatchesConfig: receiverkit.DefaultBatchesConfig(),
 		Limits: LimitsConfig{
 			MaxSessions:             64,
-			MaxStreams:              4096,
-			MaxPacketBytes:          64 * mib,
-			MaxMetadataBytes:        ctf.MaxMetadataBytes,
-			MaxSessionMetadataBytes: 192 * mib,
-			MaxWaitingBytes:         64 * mib,
-			MaxNamesBytes:           128 * mib,
-			MaxObjectsBytes:         64 * mib,
-			MaxProcesses:            1024,
-			MaxWaitingEvents:        100_000,
-			MaxLogRecordBytes:       mib,
-			LogLimits:               receiverkit.LogLimits{MaxQueuedLogs: 100_000, MaxQueuedLogBytes: 64 * mib},
+			MaxSessionMetadataBytes: 192 << 20,
+			LimitsConfig:            session.DefaultLimits(),
 		},
 		MetricsBuilderConfig: metadata.NewDefaultMetricsBuilderConfig(),
 	}
@@ -191,21 +123,6 @@ func (c *Config) sessionSettings() session.Settings {
 		Limits: session.Limits{
 			Streams: c.Limits.MaxStreams, PacketBytes: c.Limits.MaxPacketBytes, MetadataBytes: c.Limits.MaxMetadataBytes,
 			SessionMetadataBytes: c.Limits.MaxSessionMetadataBytes, WaitingBytes: c.Limits.MaxWaitingBytes,
-		},
-	}
-}
-
-// processSettings returns the settings of processes. now returns the time.
-func (c *Config) processSettings(now func() time.Time) *process.Settings {
-	return &process.Settings{
-		ServiceName: c.ServiceName, ResourceAttributes: c.ResourceAttributes, NameWait: c.NameWait, Rules: mapping.NewRules(c.CallRules),
-		Calls: callstream.Settings{
-			TextKey: process.AttributeText, MaxBytes: c.Batch.MaxBytes, MaxDelay: c.Batch.MaxDelay, KeepaliveInterval: c.KeepaliveInterval, Now: now,
-		},
-		Resumes: c.Storage != nil, Now: now,
-		Limits: process.Limits{
-			Processes: c.Limits.MaxProcesses, NamesBytes: c.Limits.MaxNamesBytes, ObjectsBytes: c.Limits.MaxObjectsBytes,
-			WaitingEvents: c.Limits.MaxWaitingEvents,
 		},
 	}
 }

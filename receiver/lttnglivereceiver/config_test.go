@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/session"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
@@ -78,9 +79,12 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.Batch = receiverkit.BatchConfig{MaxBytes: 512 * kib, MaxDelay: time.Second}
 	want.KeepaliveInterval = 20 * time.Second
 	want.Limits = LimitsConfig{
-		MaxSessions: 5, MaxStreams: 100, MaxPacketBytes: mib, MaxMetadataBytes: 2 * mib, MaxSessionMetadataBytes: 4 * mib,
-		MaxWaitingBytes: 16 * mib, MaxNamesBytes: 8 * mib, MaxObjectsBytes: 3 * mib,
-		MaxProcesses: 50, MaxWaitingEvents: 1000, MaxLogRecordBytes: 512 * kib, LogLimits: receiverkit.LogLimits{MaxQueuedLogs: 500, MaxQueuedLogBytes: 2 * mib},
+		MaxSessions: 5, MaxSessionMetadataBytes: 4 * mib,
+		LimitsConfig: session.LimitsConfig{
+			MaxStreams: 100, MaxPacketBytes: mib, MaxMetadataBytes: 2 * mib,
+			MaxWaitingBytes: 16 * mib, MaxNamesBytes: 8 * mib, MaxObjectsBytes: 3 * mib,
+			MaxProcesses: 50, MaxWaitingEvents: 1000, MaxLogRecordBytes: 512 * kib, LogLimits: receiverkit.LogLimits{MaxQueuedLogs: 500, MaxQueuedLogBytes: 2 * mib},
+		},
 	}
 	want.Retry = RetryConfig{InitialInterval: 10 * time.Millisecond, MaxInterval: 2 * time.Second}
 	want.ShutdownTimeout = 7 * time.Second
@@ -130,13 +134,13 @@ func TestErrorsNameTheSettingAndItsRemedy(t *testing.T) {
 		"metadata":          {func(c *Config) { c.Limits.MaxMetadataBytes = 1<<31 - 1 }, "limits.max_metadata_bytes is 2147483647"},
 		"session metadata":  {func(c *Config) { c.Limits.MaxSessionMetadataBytes = 1 }, "limits.max_session_metadata_bytes is 1"},
 		"waiting bytes":     {func(c *Config) { c.Limits.MaxWaitingBytes = 1 }, "limits.max_waiting_bytes is 1"},
-		"names":             {func(c *Config) { c.Limits.MaxNamesBytes = minNamesBytes - 1 }, "limits.max_names_bytes is 1048575: set it to 1048576 to"},
-		"objects":           {func(c *Config) { c.Limits.MaxObjectsBytes = minObjectsBytes - 1 }, "limits.max_objects_bytes is 65535: set it to 65536 to"},
+		"names":             {func(c *Config) { c.Limits.MaxNamesBytes = session.MinNamesBytes - 1 }, "limits.max_names_bytes is 1048575: set it to 1048576 to"},
+		"objects":           {func(c *Config) { c.Limits.MaxObjectsBytes = session.MinObjectsBytes - 1 }, "limits.max_objects_bytes is 65535: set it to 65536 to"},
 		"processes":         {func(c *Config) { c.Limits.MaxProcesses = 0 }, "limits.max_processes is 0"},
 		"waiting events":    {func(c *Config) { c.Limits.MaxWaitingEvents = 0 }, "limits.max_waiting_events is 0"},
 		"queued logs":       {func(c *Config) { c.Limits.MaxQueuedLogs = 0 }, "limits.max_queued_logs is 0"},
-		"small records":     {func(c *Config) { c.Limits.MaxLogRecordBytes = minLogRecordBytes - 1 }, "limits.max_log_record_bytes is 16383: set it to 16384 to 67108864"},
-		"large records":     {func(c *Config) { c.Limits.MaxLogRecordBytes = maxLogRecordBytes + 1 }, "limits.max_log_record_bytes is 67108865"},
+		"small records":     {func(c *Config) { c.Limits.MaxLogRecordBytes = session.MinLogRecordBytes - 1 }, "limits.max_log_record_bytes is 16383: set it to 16384 to 67108864"},
+		"large records":     {func(c *Config) { c.Limits.MaxLogRecordBytes = session.MaxLogRecordBytes + 1 }, "limits.max_log_record_bytes is 67108865"},
 		"queued log bytes":  {func(c *Config) { c.Limits.MaxQueuedLogBytes = 0 }, "limits.max_queued_log_bytes is 0"},
 		"room for a record": {func(c *Config) { c.Limits.MaxLogRecordBytes, c.Limits.MaxQueuedLogBytes = 4*mib, 4*mib-1 }, "limits.max_queued_log_bytes is 4194303: set it to 4194304 to"},
 		"retry":             {func(c *Config) { c.Retry.MaxInterval = 5 * time.Second }, "retry.max_interval is 5s: set it to 50ms to 3s"},

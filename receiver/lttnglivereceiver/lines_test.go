@@ -11,13 +11,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/callbraid/callbraid/internal/lttng/session"
 	"github.com/callbraid/callbraid/internal/lttng/symbols"
 )
 
 func TestAnObjectWithoutFileNamesTheSettingAndTheRemedy(t *testing.T) {
 	b := unstartedBed(t)
-	b.receiver.logNoNames("/opt/shop", fmt.Errorf("%w below /", symbols.ErrNoFile))
-	b.receiver.logNoNames("/opt/other", errors.New("another error"))
+	session.LogNoNames(b.receiver.kit.Logger, "/opt/shop", fmt.Errorf("%w below /", symbols.ErrNoFile))
+	session.LogNoNames(b.receiver.kit.Logger, "/opt/other", errors.New("another error"))
 	said := b.said.FilterMessageSnippet("Functions of an object have no names").All()
 	require.Len(t, said, 2)
 	assert.Contains(t, said[0].Message, "no directory of symbol_paths has its file. Add the directory")

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/session"
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 	"github.com/callbraid/callbraid/internal/lttng/symbols"
 )
@@ -40,7 +41,7 @@ func TestNamesWithoutRoomDropNoWaitingCall(t *testing.T) {
 		at++
 		stream.Event(at, "lttng_ust_statedump:end", pid, 1, "p")
 	}
-	b := served(t, []*synthetic.Session{s}, func(_ *bed, c *Config) { c.Limits.MaxNamesBytes = minNamesBytes })
+	b := served(t, []*synthetic.Session{s}, func(_ *bed, c *Config) { c.Limits.MaxNamesBytes = session.MinNamesBytes })
 	got := 0
 	for _, stream := range b.pipeline.streams(t) {
 		got += len(stream.inOrder(t))

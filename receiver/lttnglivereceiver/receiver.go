@@ -5,18 +5,14 @@ package lttnglivereceiver
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/receiver"
 	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/componentkit/budget"
 	"github.com/callbraid/callbraid/internal/lttng/position"
 	"github.com/callbraid/callbraid/internal/lttng/session"
-	"github.com/callbraid/callbraid/internal/lttng/symbols"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 	"github.com/callbraid/callbraid/internal/receiverkit/handover"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver/internal/metadata"
@@ -34,7 +30,6 @@ type liveReceiver struct {
 	// The fields below are set by Start. accounts are the memory accounts of shared data.
 	accounts []*budget.Account
 	watcher  *watcher
-	logs     *handover.Logs[logParcel]
 	metrics  *handover.Metrics[session.State]
 }
 
@@ -50,10 +45,11 @@ func newReceiver(settings receiver.Settings, config *Config) (*receiverkit.Recei
 	r := &liveReceiver{kit: kit, config: config, telemetry: counters}
 	now := func() time.Time { return kit.Now() }
 	r.env = &session.Environment{
-		Settings: config.sessionSettings(), Process: config.processSettings(now), Logger: kit.Logger, Telemetry: counters,
+		Settings: config.sessionSettings(),
+		Process:  session.ProcessSettings(&config.MappingConfig, &config.Limits.LimitsConfig, &config.Config, &config.BatchesConfig, config.Storage != nil, now),
+		Logger:   kit.Logger, Telemetry: counters,
 		Health: kit.Health, Now: now, Dial: config.TCPAddrConfig.Dial,
-		DeliverLogs: func(logs plog.Logs, records, bytes int) { r.logs.Enqueue(logParcel{logs, records, bytes}) },
-		Ended:       func(s session.State) { r.metrics.Ended(s) },
+		Ended: func(s session.State) { r.metrics.Ended(s) },
 	}
 	r.env.Process.Telemetry = counters
 	r.env.Prepare()
@@ -68,9 +64,11 @@ func (r *liveReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
 	env.Memory = run.Memory
 	env.Stopping, env.Reading, env.Context = run.Serving.Done(), run.Leaving, run.Delivering
 	if run.Next.Traces != nil {
-		if err := r.openFiles(); err != nil {
+		files, err := r.config.OpenFiles(env.Logger, r.openAccount().Set)
+		if err != nil {
 			return err
 		}
+		env.Process.Traces, env.Process.Files = true, files
 	}
 	env.Positions = position.NewStore(env.Logger, r.openAccount())
 	if id := r.config.Storage; id != nil {
@@ -79,37 +77,12 @@ func (r *liveReceiver) Start(ctx context.Context, run *receiverkit.Run) error {
 		}
 	}
 	env.NewBatches = batches(run, r.config, r.telemetry)
-	if r.logs = openLogs(run, r.config, r.telemetry); r.logs != nil {
-		env.Logs = logSettings(run, r.config)
-	}
+	openLogs(env, run, r.config, r.telemetry)
 	r.watcher = newWatcher(env, r.config, r.shrink, run.Go)
 	r.metrics = openMetrics(run, r.config, r.telemetry, r.watcher.states)
 	env.Logger.Info("Looking for LTTng sessions", zap.String("endpoint", r.config.Endpoint), zap.Strings("sessions", r.config.Sessions))
 	run.Go(r.watcher.run)
 	return nil
-}
-
-// openFiles opens the symbol tables of object files.
-func (r *liveReceiver) openFiles() error {
-	settings := symbols.DefaultSettings()
-	settings.Paths = r.config.SymbolPaths
-	settings.Report = r.logNoNames
-	settings.Hold = r.openAccount().Set
-	files, err := symbols.NewFiles(settings)
-	if err != nil {
-		return fmt.Errorf("symbol_paths: %w", err)
-	}
-	r.env.Process.Traces, r.env.Process.Files = true, files
-	return nil
-}
-
-// logNoNames logs why functions of an object are named by their offsets.
-func (r *liveReceiver) logNoNames(object string, err error) {
-	message := "Functions of an object have no names"
-	if errors.Is(err, symbols.ErrNoFile) {
-		message += ": no directory of symbol_paths has its file. Add the directory that has it under that path: / where the program runs, or a copy of that machine's root"
-	}
-	r.kit.Logger.Info(message, zap.String("object", object), zap.Error(err))
 }
 
 // openAccount opens a memory account of something that sessions share. Its size is set when it grows and

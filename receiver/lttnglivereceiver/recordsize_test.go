@@ -11,11 +11,12 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/session"
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 )
 
 func TestMessagesAndNamesThatAreTooLongAreTruncated(t *testing.T) {
-	for _, most := range []int{minLogRecordBytes, mib} {
+	for _, most := range []int{session.MinLogRecordBytes, mib} {
 		t.Run(strconv.Itoa(most), func(t *testing.T) { requireCut(t, most) })
 	}
 }

@@ -7,15 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"time"
 	"unicode/utf8"
 
 	"go.opentelemetry.io/collector/confmap"
 
 	"github.com/callbraid/callbraid/internal/componentkit/setting"
-	"github.com/callbraid/callbraid/internal/lttng/ctf"
-	"github.com/callbraid/callbraid/internal/lttng/mapping"
+	"github.com/callbraid/callbraid/internal/lttng/session"
 	"github.com/callbraid/callbraid/internal/receiverkit"
 )
 
@@ -29,9 +27,7 @@ func (c *Config) Validate() error {
 		c.validateSessions(),
 		c.BatchesConfig.ValidateWith(&c.Config, ""),
 		setting.Within("max_delay", c.MaxDelay, time.Millisecond, time.Hour),
-		c.validateSymbolPaths(),
-		setting.Within("name_wait", c.NameWait, time.Millisecond, receiverkit.MaxBatchNameWait),
-		mapping.ValidateCallRules(c.CallRules),
+		c.ValidateMapping(),
 		c.Poll.validate(),
 		setting.Timeout("request_timeout", c.RequestTimeout),
 		receiverkit.ValidateReconnect(c.Reconnect),
@@ -56,15 +52,6 @@ func (c *Config) validateSessions() error {
 	}
 }
 
-func (c *Config) validateSymbolPaths() error {
-	for i, path := range c.SymbolPaths {
-		if !filepath.IsAbs(path) {
-			return fmt.Errorf("symbol_paths[%d] is %q: set it to an absolute path of a directory", i, path)
-		}
-	}
-	return nil
-}
-
 func (c *PollConfig) validate() error {
 	if err := errors.Join(
 		setting.Within("poll.list_interval", c.ListInterval, 10*time.Millisecond, time.Hour),
@@ -78,18 +65,7 @@ func (c *PollConfig) validate() error {
 func (c *LimitsConfig) validate() error {
 	return errors.Join(
 		setting.Between("limits.max_sessions", c.MaxSessions, 1, 10_000),
-		setting.Between("limits.max_streams", c.MaxStreams, 2, 65_536),
-		setting.Between("limits.max_packet_bytes", c.MaxPacketBytes, minPacketBytes, ctf.MaxPacketBytes),
-		setting.Between("limits.max_metadata_bytes", c.MaxMetadataBytes, minPacketBytes, ctf.MaxMetadataBytes),
-		setting.Between("limits.max_session_metadata_bytes", c.MaxSessionMetadataBytes, minPacketBytes, math.MaxInt),
-		setting.Between("limits.max_waiting_bytes", c.MaxWaitingBytes, mib, math.MaxInt),
-		setting.Between("limits.max_names_bytes", c.MaxNamesBytes, minNamesBytes, math.MaxInt),
-		setting.Between("limits.max_objects_bytes", c.MaxObjectsBytes, minObjectsBytes, math.MaxInt),
-		setting.Between("limits.max_processes", c.MaxProcesses, 1, 1_000_000),
-		setting.Between("limits.max_waiting_events", c.MaxWaitingEvents, 1, 100_000_000),
-		setting.Between("limits.max_queued_logs", c.MaxQueuedLogs, 1, 10_000_000),
-		setting.Between("limits.max_log_record_bytes", c.MaxLogRecordBytes, minLogRecordBytes, maxLogRecordBytes),
-		// Any record has to have room.
-		setting.Between("limits.max_queued_log_bytes", c.MaxQueuedLogBytes, max(mib, c.MaxLogRecordBytes), math.MaxInt),
+		setting.Between("limits.max_session_metadata_bytes", c.MaxSessionMetadataBytes, session.MinPacketBytes, math.MaxInt),
+		c.ValidateLimits(),
 	)
 }

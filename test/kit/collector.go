@@ -142,15 +142,31 @@ var client = &http.Client{Timeout: testkit.Patience, Transport: &http.Transport{
 func StartFails(t testing.TB, configuration string) string {
 	t.Helper()
 	c := launch(t, Binary(t), configuration, nil, nil)
+	if c.awaitEnd(t) == nil {
+		t.Fatal("expected the collector to fail at its start, got exit code 0")
+	}
+	return c.log.String()
+}
+
+// Run starts a collector that ends by itself with exit code 0, and returns it after its end.
+func Run(t testing.TB, configuration string, environment ...string) *Collector {
+	t.Helper()
+	c := launch(t, Binary(t), configuration, environment, nil)
+	if err := c.awaitEnd(t); err != nil {
+		t.Fatalf("expected the collector to end with exit code 0, got: %v", err)
+	}
+	return c
+}
+
+// awaitEnd waits until the collector ends by itself, and returns its result.
+func (c *Collector) awaitEnd(t testing.TB) error {
+	t.Helper()
 	select {
 	case <-c.exited:
 	case <-time.After(testkit.Patience):
 		t.Fatalf("expected the collector to end by itself within %v", testkit.Patience)
 	}
-	if c.exit == nil {
-		t.Fatal("expected the collector to fail at its start, got exit code 0")
-	}
-	return c.log.String()
+	return c.exit
 }
 
 func launch(t testing.TB, binary, configuration string, environment, arguments []string) *Collector {

@@ -61,6 +61,12 @@ func (u *unwrapper) append(b []byte) ([]byte, error) {
 	return u.packets()
 }
 
+// MetadataText returns the text of metadata, which is in packets or plain. It omits an incomplete packet at the end.
+func MetadataText(b []byte) ([]byte, error) {
+	var u unwrapper
+	return u.append(b)
+}
+
 // packets returns the text of the complete packets.
 func (u *unwrapper) packets() ([]byte, error) {
 	var text []byte

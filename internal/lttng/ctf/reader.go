@@ -192,21 +192,31 @@ func checkSizes(p *Packet, given uint64) error {
 // packet. It returns 0 if the packet has no size, and io.ErrUnexpectedEOF if it needs more bytes. Size ends the
 // packet that Begin opened.
 func (r *Reader) Size(begin []byte) (int, error) {
+	_, size, err := r.Head(begin)
+	return size, err
+}
+
+// Head is Size, and also returns the header and the context of the packet. Their Content is 0 if the packet has no
+// size.
+func (r *Reader) Head(begin []byte) (p Packet, size int, err error) {
 	r.m.pos, r.m.end = 0, 0
-	p, err := r.open(begin)
+	p, err = r.open(begin)
 	if err != nil {
-		return 0, err
+		return p, 0, err
 	}
-	if !p.Has(metadata.RoleContentSize) && !p.Has(metadata.RolePacketSize) {
-		return 0, nil
-	}
-	if !p.Has(metadata.RolePacketSize) {
+	content, whole := p.Has(metadata.RoleContentSize), p.Has(metadata.RolePacketSize)
+	switch {
+	case !content && !whole:
+		return p, 0, nil
+	case !content:
+		p.Content = p.Size
+	case !whole:
 		p.Size = (p.Content + 7) &^ 7
 	}
 	if p.Size%8 != 0 || p.Size == 0 || p.Size > MaxPacketBytes*8 {
-		return 0, fmt.Errorf("expected a packet of 1 to %d whole bytes, got %d bits", MaxPacketBytes, p.Size)
+		return p, 0, fmt.Errorf("expected a packet of 1 to %d whole bytes, got %d bits", MaxPacketBytes, p.Size)
 	}
-	return int(p.Size / 8), nil
+	return p, int(p.Size / 8), nil
 }
 
 // Next reads the packet's next event into Event. It returns false at the end of the packet, and if the packet does

@@ -114,6 +114,10 @@ func (t *Trace) IsOfOneProcess() bool { return t.hasPID }
 
 // plan returns the plan of an event class.
 func (t *Trace) plan(class *ctf.EventClass) *mapping.Plan {
+	if class.Index >= len(t.plans) {
+		// The first packet of a trace without stream classes adds its event classes.
+		t.plans = append(t.plans, make([]*mapping.Plan, class.Index+1-len(t.plans))...)
+	}
 	p := t.plans[class.Index]
 	if p == nil {
 		var records mapping.Records

@@ -25,7 +25,7 @@ import (
 type attachment struct {
 	env       *Environment
 	recording *recording
-	relay     *lttnglive.Attachment
+	conn      Connection
 	ctx       context.Context
 	// backoff is reset when something arrives.
 	backoff *backoff.Backoff
@@ -69,9 +69,9 @@ func protocolError(err error) error {
 	return err
 }
 
-func newAttachment(ctx context.Context, r *recording, relay *lttnglive.Attachment, b *backoff.Backoff) *attachment {
+func newAttachment(ctx context.Context, r *recording, conn Connection, b *backoff.Backoff) *attachment {
 	return &attachment{
-		env: r.env, recording: r, relay: relay, ctx: ctx, backoff: b, sources: map[uint64]*source{}, sourceOf: map[*stream]*source{},
+		env: r.env, recording: r, conn: conn, ctx: ctx, backoff: b, sources: map[uint64]*source{}, sourceOf: map[*stream]*source{},
 	}
 }
 
@@ -143,7 +143,7 @@ func (a *attachment) detach(err error) {
 	if errors.Is(err, errStopping) || a.recording.memory.isAsked() {
 		ctx, cancel := context.WithTimeout(a.ctx, detachTime)
 		defer cancel()
-		if err := a.relay.Detach(ctx); err != nil {
+		if err := a.conn.Detach(ctx); err != nil {
 			a.recording.lines.logger.Debug("The session cannot be detached: closing the connection detaches it", zap.Error(err))
 		}
 	}
@@ -223,6 +223,7 @@ func (a *attachment) openStream(src *source, announced lttnglive.Stream) error {
 	}
 	isAsked := s != nil && slices.Contains(a.streams, s) // it hung up in this round
 	s = src.trace.openStream(announced)
+	a.conn.Resume(s.id, s.in.Position())
 	a.sourceOf[s] = src
 	if !isAsked {
 		a.streams = append(a.streams, s)
@@ -234,7 +235,7 @@ func (a *attachment) openStream(src *source, announced lttnglive.Stream) error {
 func (a *attachment) readMetadata(src *source) error {
 	r := a.recording
 	for {
-		reply, err := a.relay.Metadata(a.ctx, src.metadata, nil)
+		reply, err := a.conn.Metadata(a.ctx, src.metadata, nil)
 		if err != nil {
 			return protocolError(err)
 		}
@@ -308,6 +309,7 @@ func (a *attachment) findTrace(src *source) error {
 		return badMetadata(src, err)
 	}
 	src.isOf(t)
+	a.conn.Identified(t.ctf)
 	for _, s := range src.waiting {
 		if err := a.openStream(src, s); err != nil {
 			return err
@@ -405,7 +407,12 @@ func (a *attachment) wants(s *stream) bool {
 // ask requests the next index of a stream, and reports whether there was new data.
 func (a *attachment) ask(s *stream) (flags lttnglive.Flags, news bool, err error) {
 	if !s.hasPending {
-		if s.pending, err = a.relay.NextIndex(a.ctx, s.id); err != nil {
+		if s.pending, err = a.conn.NextIndex(a.ctx, s.id); err != nil {
+			if errors.As(err, new(*LossError)) {
+				s.in.MarkLoss(merge.Damaged)
+				a.unread = true
+				return 0, true, nil
+			}
 			return 0, false, a.endUnreadable(s, err)
 		}
 	}
@@ -466,7 +473,7 @@ func (a *attachment) fetch(s *stream) (bool, error) {
 	if err := r.memory.charge(cap(data)); err != nil {
 		return false, err
 	}
-	reply, err := a.relay.Packet(a.ctx, s.id, i.Offset, length, data)
+	reply, err := a.conn.Packet(a.ctx, s.id, i.Offset, length, data)
 	if err != nil || reply.Status != lttnglive.PacketOK {
 		r.buffers.release(data)
 	}
@@ -567,7 +574,7 @@ func (a *attachment) hangUp(s *stream) {
 // askNewStreams requests streams that were not announced yet, and reports whether there are some.
 func (a *attachment) askNewStreams() (bool, error) {
 	ended := a.endedTraces()
-	reply, err := a.relay.NewStreams(a.ctx)
+	reply, err := a.conn.NewStreams(a.ctx)
 	if err != nil {
 		var status *lttnglive.StatusError
 		if errors.As(err, &status) {

@@ -6,8 +6,9 @@ package session
 // buffers are the buffers of a session's packets. It counts packets that wait for reading, and keeps the buffers of
 // finished packets for reuse.
 type buffers struct {
-	// most bounds the bytes of both together; 0: only buffers for reuse are bounded.
-	most int
+	// most bounds the bytes of both together; 0: only buffers for reuse are bounded. ahead is the size of waiting
+	// packets from which only streams are read that others wait for.
+	most, ahead int
 	// held is the size of the packets that wait to be read, in all traces.
 	held int
 	free [][]byte
@@ -21,14 +22,22 @@ const (
 	maxFreeBytes   = 64 << 20
 )
 
+func newBuffers(limits *Limits) buffers {
+	b := buffers{most: limits.WaitingBytes, ahead: limits.WaitingBytes / 2}
+	if limits.AheadBytes > 0 {
+		b.ahead = min(b.ahead, limits.AheadBytes)
+	}
+	return b
+}
+
 // fits reports whether a packet of that size fits in addition to the waiting ones.
 func (b *buffers) fits(size uint64) bool {
 	return b.held <= b.most && size <= uint64(b.most-b.held)
 }
 
-// isFull reports whether there is no room to read ahead: half of the room is for streams that others
+// isFull reports whether there is no room to read ahead: the rest of the room is for streams that others
 // wait for.
-func (b *buffers) isFull() bool { return b.held >= b.most/2 }
+func (b *buffers) isFull() bool { return b.held >= b.ahead }
 
 // release keeps a buffer for reuse, if there is room.
 func (b *buffers) release(data []byte) {

@@ -50,6 +50,8 @@ type Limits struct {
 	SessionMetadataBytes int
 	// WaitingBytes bounds the packets that wait for packets of other streams.
 	WaitingBytes int
+	// AheadBytes is the part of WaitingBytes for packets that no stream waits for, at most half of it; 0: half.
+	AheadBytes int
 }
 
 // Telemetry counts, for the operator of the collector. No method is called for each event.
@@ -97,9 +99,11 @@ type Environment struct {
 	Positions *position.Store
 	// Memory has the memory accounts of sessions.
 	Memory *budget.Group
-	// Logs configures log records. It is nil if no pipeline accepts them. DeliverLogs delivers them.
+	// Logs configures log records. It is nil if no pipeline accepts them. DeliverLogs delivers them, and CloseLogs waits
+	// until all are delivered.
 	Logs        *process.LogSettings
 	DeliverLogs func(logs plog.Logs, records, bytes int)
+	CloseLogs   func()
 	// NewBatches returns the delivery of a session's batches. Batches that are not delivered when ctx
 	// ends are dropped.
 	NewBatches func(ctx context.Context, logger *zap.Logger) process.Batches

@@ -128,7 +128,7 @@ func (p *played) readSession(t testing.TB, traces consumer.Traces, logs consumer
 		queue := newLogQueue(handoverSettings(t, env), logs)
 		defer queue.Close()
 		env.Logs = &process.LogSettings{MaxRecordBytes: mib, MaxDelay: 200 * time.Millisecond, ScopeName: scopeName, Now: env.Now}
-		env.DeliverLogs = func(logs plog.Logs, records, bytes int) { queue.Enqueue(logParcel{logs, records, bytes}) }
+		env.DeliverLogs = func(logs plog.Logs, records, bytes int) { queue.Enqueue(queuedLogs{logs, records, bytes}) }
 	}
 	r := newSession(env, p.session).recording
 	c := ctf.NewTrace()
@@ -155,17 +155,17 @@ func (p *played) readSession(t testing.TB, traces consumer.Traces, logs consumer
 	r.finish(callevent.CauseEnded)
 }
 
-type logParcel struct {
+type queuedLogs struct {
 	logs           plog.Logs
 	records, bytes int
 }
 
 // newLogQueue returns the delivery of log records of the receiver.
-func newLogQueue(settings handover.Settings, next consumer.Logs) *handover.Logs[logParcel] {
-	return handover.NewLogs(next, handover.QueueSettings[logParcel, plog.Logs]{
+func newLogQueue(settings handover.Settings, next consumer.Logs) *handover.Logs[queuedLogs] {
+	return handover.NewLogs(next, handover.QueueSettings[queuedLogs, plog.Logs]{
 		Settings: settings, MaxItems: 100_000, MaxBytes: 64 * mib, Overflow: handover.OverflowWait, MaxAtOnce: 1,
-		Size:    func(p *logParcel) (records, bytes int) { return p.records, p.bytes },
-		Make:    func(parcels []logParcel) plog.Logs { return parcels[0].logs },
+		Size:    func(p *queuedLogs) (records, bytes int) { return p.records, p.bytes },
+		Make:    func(parcels []queuedLogs) plog.Logs { return parcels[0].logs },
 		Dropped: func(int, string) {},
 	})
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/callbraid/callbraid/internal/call/callevent"
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
 	"github.com/callbraid/callbraid/internal/lttng/ctf/merge"
-	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
 	"github.com/callbraid/callbraid/internal/lttng/process"
 	"github.com/callbraid/callbraid/internal/receiverkit/serverhealth"
 )
@@ -22,10 +21,11 @@ import (
 // recording is the result of reading a session, and outlives its connections: its traces, their processes, and their
 // positions. The session's goroutine uses it.
 type recording struct {
-	env    *Environment
-	lines  *lines
-	memory memory
-	counts counts
+	env     *Environment
+	subject Subject
+	lines   *lines
+	memory  memory
+	counts  counts
 	// health is the session's part of the component's status.
 	health *serverhealth.Part
 
@@ -58,6 +58,9 @@ type badData struct {
 	err  error
 }
 
+// BadData returns the error of unreadable data of a kind, for a Connection.
+func BadData(what string, err error) error { return &badData{what, err} }
+
 func (e *badData) Error() string { return e.what + ": " + e.err.Error() }
 func (e *badData) Unwrap() error { return e.err }
 
@@ -68,15 +71,15 @@ const saveInterval = 5 * time.Second
 // sessionBytes is the approximate size in memory of an empty session: connection, goroutine, texts.
 const sessionBytes = 256 << 10
 
-func newRecording(env *Environment, s lttnglive.Session, l *lines) *recording {
+func newRecording(env *Environment, s Subject, l *lines) *recording {
 	now := env.Now()
 	r := &recording{
-		env: env, lines: l, health: env.Health.Part("session " + Name(s)), id: s.ID, host: s.Host, session: s.Name,
-		traces: map[string]*trace{}, buffers: buffers{most: env.Settings.Limits.WaitingBytes},
+		env: env, subject: s, lines: l, health: env.Health.Part(s.Kind + " " + s.Name), id: s.ID, host: s.Host, session: s.Session.Name,
+		traces: map[string]*trace{}, buffers: newBuffers(&env.Settings.Limits),
 		ended: newEndedStreams(env.Settings.Limits.Streams), saved: now, began: now, stopped: now,
 	}
 	r.memory = memory{env: env, counted: func() int { return r.buffers.held + r.buffers.bytes + r.group.HeldByEvents() }}
-	r.group = process.NewGroup(env.Process, process.Source{Host: s.Host, Session: s.Name}, l.logger, r.newLogs(), r.memory.grow)
+	r.group = process.NewGroup(env.Process, process.Source{Host: r.host, Session: r.session}, l.logger, r.newLogs(), r.memory.grow)
 	return r
 }
 
@@ -102,6 +105,9 @@ func (r *recording) openMemory() {
 // key returns the key of a trace of the session. The relay daemon has the trace at path, which may be equal in other
 // sessions.
 func (r *recording) key(t *ctf.Trace, path string) string {
+	if r.subject.Key != "" {
+		return r.subject.Key
+	}
 	if m := t.Metadata(); m.HasUUID {
 		return process.UUIDText(m.UUID)
 	}
@@ -112,7 +118,7 @@ func (r *recording) key(t *ctf.Trace, path string) string {
 func (r *recording) newTrace(key string) *trace {
 	at := r.env.Positions.Get(r.env.Context, key)
 	t := &trace{
-		env: r.env, lines: r.lines, memory: &r.memory, counts: &r.counts, buffers: &r.buffers, ended: r.ended, key: key,
+		env: r.env, lines: r.lines, memory: &r.memory, counts: &r.counts, buffers: &r.buffers, ended: r.ended, key: key, damaged: r.subject.Damaged,
 		processes: r.group.NewTrace(key, at.Processes), ending: callevent.CauseEnded, bad: map[string][]packetTimes{},
 	}
 	t.position.Streams = maps.Clone(at.Streams)

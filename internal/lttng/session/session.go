@@ -1,8 +1,10 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package session reads one session of a relay daemon, over any number of connections.
+// Package session reads one session of a relay daemon, or one recorded trace, over any number of connections. Another
+// package has the connections to files.
 //
+//	connection.go  what a session needs of the place that has its data; relay.go is a relay daemon
 //	session.go     the life of a session: connect, attach, read, pause, repeat
 //	attachment.go  one connection: streams, metadata and packets arrive; source.go is one trace on it
 //	recording.go   data that outlives connections: traces, processes, positions
@@ -22,7 +24,6 @@
 package session
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -48,19 +49,17 @@ type Session struct {
 	attached, interrupted bool
 
 	// done is closed at the end. closed is set if the session was closed, so it has no more events while the relay
-	// daemon still lists it.
+	// daemon still lists it. failed is the error that ended it.
 	done   chan struct{}
 	closed bool
+	failed error
 }
 
-// Name returns the name of a session for settings and log lines: host/name.
-func Name(s lttnglive.Session) string { return s.Host + "/" + s.Name }
-
-// New returns a session that the relay daemon listed.
-func New(env *Environment, s lttnglive.Session) *Session {
-	l := newLines(env.Logger.With(zap.String("session", Name(s))), env.Now)
+// NewOf returns a session of a subject.
+func NewOf(env *Environment, of Subject) *Session {
+	l := newLines(env.Logger.With(zap.String(of.Kind, of.Name)), env.Now)
 	return &Session{
-		env: env, lines: l, recording: newRecording(env, s, l), opened: env.Now(),
+		env: env, lines: l, recording: newRecording(env, of, l), opened: env.Now(),
 		backoff: backoff.New(env.Settings.Reconnect), detached: backoff.New(detachedRetry(env.Settings.Reconnect)),
 		done: make(chan struct{}),
 	}
@@ -81,6 +80,9 @@ func (s *Session) IsDone() bool {
 
 // WasClosed reports whether the session was closed in LTTng. Call it after Done.
 func (s *Session) WasClosed() bool { return s.closed }
+
+// Err returns the error that ended the session, after Done.
+func (s *Session) Err() error { return s.failed }
 
 // Traces returns the number of CTF traces that are read, after Done.
 func (s *Session) Traces() int { return len(s.recording.traces) }
@@ -118,17 +120,22 @@ func (s *Session) Run() {
 			return
 		case errors.Is(err, errClosed):
 			s.closed = true
-			s.env.LogSeldom(&s.env.seldom.closed, s.lines.logger, zap.InfoLevel, "The session was closed")
+			s.env.LogSeldom(&s.env.seldom.closed, s.lines.logger, zap.InfoLevel, r.subject.Words.Closed)
 			s.finish(callevent.CauseEnded)
 			return
 		case errors.Is(err, errGone):
-			s.env.LogSeldom(&s.env.seldom.gone, s.lines.logger, zap.InfoLevel, "The session is gone from the relay daemon")
+			s.env.LogSeldom(&s.env.seldom.gone, s.lines.logger, zap.InfoLevel, r.subject.Words.Gone)
 			s.finish(callevent.CauseDisconnected)
 			return
 		}
 		if !r.memory.isAsked() {
 			pause := s.backoff.Pause()
 			s.logFailure(err, pause)
+			if r.subject.Once {
+				s.failed = err
+				s.finish(callevent.CauseBadData)
+				return
+			}
 			r.save()
 			if r.memory.pause(pause) {
 				continue
@@ -158,6 +165,7 @@ func (s *Session) finish(cause callevent.Cause) {
 func (s *Session) logFailure(err error, pause time.Duration) {
 	var bad *badData
 	var refused *lttnglive.StatusError
+	words := s.recording.subject.Words
 	now := s.env.Now()
 	switch {
 	case errors.As(err, &bad):
@@ -165,55 +173,40 @@ func (s *Session) logFailure(err error, pause time.Duration) {
 		s.recording.health.Failed(err)
 		if since, due := s.lines.badData.Count(now); due {
 			s.interrupted = true
-			s.lines.logger.Error("The session is dropped for now: its data cannot be read",
+			s.lines.logger.Error(words.Unreadable,
 				zap.String("what", bad.what), zap.Error(bad.err), zap.Duration("again_in", pause), zap.Int("times_since_last_line", since))
 		}
 	case errors.As(err, &refused):
 		s.recording.health.Failed(err)
 		if since, due := s.lines.refused.Count(now); due {
 			s.interrupted = true
-			s.lines.logger.Warn("The session cannot be attached: the receiver tries again", zap.Error(err), zap.Int("times_since_last_line", since))
+			s.lines.logger.Warn(words.Refused, zap.Error(err), zap.Int("times_since_last_line", since))
 		}
 	default:
 		s.env.Telemetry.ConnectionFailed()
 		if since, due := s.lines.disconnected.Count(now); due {
 			s.interrupted = true
-			s.lines.logger.Warn("The connection to the relay daemon failed: the receiver connects again", zap.Error(err), zap.Int("times_since_last_line", since))
+			s.lines.logger.Warn(words.Disconnected, zap.Error(err), zap.Int("times_since_last_line", since))
 		}
 	}
 }
 
-// attach connects to the relay daemon, attaches the session and reads it until it cannot be read any
-// longer. The error is the reason for the end.
+// attach connects, attaches the session and reads it until it cannot be read any longer. The error is the reason for
+// the end.
 func (s *Session) attach() error {
 	r := s.recording
 	ctx := r.memory.reading
-	conn, viewer, err := s.env.Connect(ctx, r.memory.charge)
+	conn, streams, err := r.subject.Attach(ctx, r.memory.charge, r.hasRead())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	if err := s.checkListed(ctx, viewer); err != nil {
-		return protocolError(err)
-	}
-	seek := lttnglive.SeekBeginning
-	if s.env.Settings.FromNow && !r.hasRead() {
-		seek = lttnglive.SeekLast
-	}
-	relay, streams, err := viewer.Attach(ctx, r.id, seek)
-	if err != nil {
-		var status *lttnglive.StatusError
-		if errors.As(err, &status) && status.Status == lttnglive.AttachUnknown {
-			return errGone
-		}
-		return protocolError(err)
-	}
-	s.logAttached(viewer)
+	s.logAttached(conn)
 	s.env.Telemetry.Sessions(1)
 	defer s.env.Telemetry.Sessions(-1)
 	r.held += s.env.Now().Sub(r.stopped)
 	defer func() { r.stopped = s.env.Now() }()
-	a := newAttachment(ctx, r, relay, s.backoff)
+	a := newAttachment(ctx, r, conn, s.backoff)
 	r.attachedAt = s.env.Now()
 	err = a.read(streams)
 	if r.memory.isAsked() {
@@ -224,34 +217,18 @@ func (s *Session) attach() error {
 }
 
 // logAttached logs that the session is attached.
-func (s *Session) logAttached(viewer *lttnglive.Viewer) {
+func (s *Session) logAttached(conn Connection) {
 	s.lines.endBursts()
-	version := zap.Stringer("relay_version", viewer.RelayVersion())
-	switch again := "The session is attached again"; {
+	words := s.recording.subject.Words
+	switch {
 	case !s.attached:
-		s.env.LogSeldom(&s.env.seldom.attached, s.lines.logger, zap.InfoLevel, "The session is attached", version)
+		s.env.LogSeldom(&s.env.seldom.attached, s.lines.logger, zap.InfoLevel, words.Attached, conn.Fields()...)
 	case s.interrupted:
-		s.lines.logger.Info(again, version)
+		s.lines.logger.Info(words.Again, conn.Fields()...)
 	default:
-		s.lines.logger.Debug(again, version)
+		s.lines.logger.Debug(words.Again, conn.Fields()...)
 	}
 	s.attached, s.interrupted = true, false
-}
-
-// checkListed returns errGone if the relay daemon does not list the session. Its ID is valid as long as
-// the relay daemon runs.
-func (s *Session) checkListed(ctx context.Context, viewer *lttnglive.Viewer) error {
-	sessions, err := viewer.Sessions(ctx)
-	if err != nil {
-		return err
-	}
-	r := s.recording
-	for _, listed := range sessions {
-		if listed.ID == r.id && listed.Host == r.host && listed.Name == r.session {
-			return nil
-		}
-	}
-	return errGone
 }
 
 // freeMemory frees the memory of the session, because the budget needs it.
@@ -262,7 +239,7 @@ func (s *Session) freeMemory(why error) {
 	r.memory.close()
 	s.env.Telemetry.SessionDetached(process.DroppedMemory)
 	if since, due := s.env.seldom.detached.Count(s.env.Now()); due {
-		s.lines.logger.Warn("The session is detached for now: it holds more of the memory budget than it may. Open calls are not paired",
+		s.lines.logger.Warn(r.subject.Words.Detached,
 			zap.Error(why), zap.Int("times_since_last_line", since))
 	}
 	// Log records wait until the pipeline has room: at most one batch.

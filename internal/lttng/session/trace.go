@@ -27,6 +27,8 @@ type trace struct {
 	counts  *counts
 	buffers *buffers
 	ended   *endedStreams
+	// damaged is that of the subject.
+	damaged func(stream string, offset uint64, err error)
 	// key is the trace's UUID; without a UUID, session and path.
 	key string
 	// position is how far the trace was read when it was first announced, or was dropped: for streams
@@ -119,9 +121,13 @@ func streamKey(s lttnglive.Stream) string { return s.Path + "/" + s.Channel }
 
 // begin begins to read the trace. c was made from its metadata.
 func (t *trace) begin(c *ctf.Trace, metadata []byte) {
-	t.ctf, t.merger = c, merge.New(c, merge.Options{
+	options := merge.Options{
 		MaxDelay: t.env.Settings.MaxDelay, MaxWaiting: t.env.Settings.Limits.WaitingBytes, Stops: true, Resumes: t.processes.Resumes,
-	})
+	}
+	if t.damaged != nil {
+		options.Damaged = func(s *merge.Stream, at *merge.Index, err error) { t.damaged(s.Name, at.Offset, err) }
+	}
+	t.ctf, t.merger = c, merge.New(c, options)
 	t.streams, t.numbered, t.free = map[string]*stream{}, nil, nil
 	t.reached.class, t.reached.end = 0, 0
 	t.digest = sha256.New()
@@ -190,7 +196,7 @@ func (s *stream) appendPacket(data []byte, i *lttnglive.Index) {
 	s.full = i.PacketSize >= i.ContentSize && i.PacketSize-i.ContentSize < fullBits
 	s.in.Packet(data, &merge.Index{
 		StreamClass: i.StreamClass, Begin: i.TimestampBegin, End: i.TimestampEnd,
-		Discarded: i.EventsDiscarded, Content: i.ContentSize,
+		Discarded: i.EventsDiscarded, Content: i.ContentSize, Offset: i.Offset, Placed: s.trace.damaged != nil,
 	})
 }
 

@@ -81,7 +81,7 @@ func TestAStreamThatHungUpMayBeAnnouncedAgainOnTheSameConnection(t *testing.T) {
 	s := synthetic.New("again", "vpid", "vtid")
 	s.Class("shop:sold", "number")
 	r, trace := beginRecording(t, s, func(*Environment) {})
-	a := newAttachment(t.Context(), r, nil, nil)
+	a := newAttachment(t.Context(), r, &relayConnection{}, nil)
 	src, announced := &source{trace: trace}, lttnglive.Stream{ID: 1, Path: "ust", Channel: "c"}
 	require.NoError(t, a.openStream(src, announced))
 	a.hangUp(a.streams[0])

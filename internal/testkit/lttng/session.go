@@ -31,6 +31,9 @@ type Session struct {
 	// Events are the recorded events of user space, separated by commas. The default is all of LTTng's own events.
 	Events string
 
+	// Output is the directory into which the session daemon writes. Empty: it sends the data to the relay daemon.
+	Output string
+
 	daemons *Daemons
 }
 
@@ -44,8 +47,12 @@ func (d *Daemons) Create(t testing.TB, s Session) *Session {
 	if s.Live == 0 {
 		s.Live = 100 * time.Millisecond
 	}
-	d.lttng(t, "create", s.Name, "--live="+strconv.FormatInt(s.Live.Microseconds(), 10),
-		"--ctrl-url=tcp://"+d.Relay.control, "--data-url=tcp://"+d.Relay.data)
+	if s.Output != "" {
+		d.lttng(t, "create", s.Name, "--output="+s.Output)
+	} else {
+		d.lttng(t, "create", s.Name, "--live="+strconv.FormatInt(s.Live.Microseconds(), 10),
+			"--ctrl-url=tcp://"+d.Relay.control, "--data-url=tcp://"+d.Relay.data)
+	}
 	if s.Buffer == 0 {
 		s.Buffer = 2 << 20
 	}
@@ -87,6 +94,12 @@ func (s *Session) Start(t testing.TB) {
 func (s *Session) Stop(t testing.TB) {
 	t.Helper()
 	s.daemons.lttng(t, "stop", s.Name)
+}
+
+// Rotate ends the current chunk of a session with an Output, and begins the next one.
+func (s *Session) Rotate(t testing.TB) {
+	t.Helper()
+	s.daemons.lttng(t, "rotate", s.Name)
 }
 
 // Clear removes the recorded data, also from the relay daemon.

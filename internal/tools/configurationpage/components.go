@@ -17,6 +17,7 @@ import (
 	"github.com/callbraid/callbraid/extension/memorybudgetextension"
 	"github.com/callbraid/callbraid/processor/stackpairingprocessor"
 	"github.com/callbraid/callbraid/receiver/bytefrogreceiver"
+	"github.com/callbraid/callbraid/receiver/ctffilereceiver"
 	"github.com/callbraid/callbraid/receiver/greysreceiver"
 	"github.com/callbraid/callbraid/receiver/lttngjulreceiver"
 	"github.com/callbraid/callbraid/receiver/lttnglivereceiver"
@@ -36,6 +37,7 @@ type described struct {
 var components = []described{
 	{"receiver/bytefrogreceiver", bytefrogreceiver.NewFactory()},
 	{"receiver/lttnglivereceiver", lttnglivereceiver.NewFactory()},
+	{"receiver/ctffilereceiver", ctffilereceiver.NewFactory()},
 	{"receiver/lttngjulreceiver", lttngjulreceiver.NewFactory()},
 	{"receiver/rbkitreceiver", rbkitreceiver.NewFactory()},
 	{"receiver/greysreceiver", greysreceiver.NewFactory()},

@@ -51,7 +51,11 @@ func (s *Stream) findHead() {
 			}
 			return
 		case s.reader.Err() != nil:
-			s.merger.fail(s, s.reader.Err())
+			s.fail(s.index, s.reader.Err())
+			if s.merger.err == nil {
+				s.finish()
+				s.markDamage()
+			}
 		default:
 			s.finish()
 		}
@@ -141,7 +145,7 @@ func (s *Stream) closeOpen(at int64) {
 
 // begin opens the next packet, unless it was read before.
 func (s *Stream) begin(in input) {
-	skip, read, err := s.alreadyRead(in.packet)
+	skip, read, err := s.alreadyRead(in.packet, in.index)
 	if err == nil && !read {
 		err = s.reader.Begin(in.packet)
 	}
@@ -150,14 +154,18 @@ func (s *Stream) begin(in input) {
 	}
 	switch {
 	case err != nil:
-		s.merger.fail(s, err)
+		s.fail(in.index, err)
+		if s.merger.err == nil {
+			s.returnPacket(in.packet)
+			s.markDamage()
+		}
 		return
 	case read:
 		s.returnPacket(in.packet)
 		return
 	}
 	p := &s.reader.Packet
-	s.packet, s.read, s.known, s.clock = in.packet, 0, true, p.Class.Clock
+	s.packet, s.index, s.read, s.known, s.clock = in.packet, in.index, 0, true, p.Class.Clock
 	before, begin := s.promise, s.promise
 	if s.timed(metadata.RoleClock) {
 		begin = s.time(p.Begin)
@@ -187,10 +195,27 @@ func (s *Stream) finish() {
 		s.marks[i].after = 0
 	}
 	s.stopped = s.stopsTracing()
-	s.finished = finishedPacket{any: true, numbered: p.Has(metadata.RoleSequence), sequence: p.Sequence, discarded: s.reader.Past().Discarded, end: p.End}
+	sequence, numbered := sequenceOf(p, s.index)
+	s.finished = finishedPacket{any: true, numbered: numbered, sequence: sequence, discarded: s.reader.Past().Discarded, end: p.End}
 	s.reader.Finish()
 	s.returnPacket(s.packet)
-	s.packet, s.read = nil, 0
+	s.packet, s.index, s.read = nil, nil, 0
+}
+
+// fail ends the trace because of an unreadable packet, unless the caller skips such packets.
+func (s *Stream) fail(at *Index, err error) {
+	if damaged := s.merger.options.Damaged; damaged != nil && at != nil {
+		damaged(s, at, err)
+		return
+	}
+	s.merger.fail(s, err)
+}
+
+// markDamage opens a loss after an unreadable packet.
+func (s *Stream) markDamage() {
+	if s.open == nil {
+		s.openLoss(Damaged)
+	}
 }
 
 // returnPacket makes Next return the packet to the caller.

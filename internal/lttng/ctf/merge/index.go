@@ -16,6 +16,18 @@ type Index struct {
 	Begin, End  uint64
 	Discarded   uint64
 	Content     uint64 // bits
+	// Offset is the place of the packet in its stream. If Placed is set, it increases from packet to packet, and is the
+	// same in each reading: it serves as the sequence number of a packet that has none.
+	Offset uint64
+	Placed bool
+}
+
+// sequenceOf returns the sequence number of a packet, or the place in its index; false: it has neither.
+func sequenceOf(p *ctf.Packet, index *Index) (uint64, bool) {
+	if p.Has(metadata.RoleSequence) || index == nil || !index.Placed {
+		return p.Sequence, p.Has(metadata.RoleSequence)
+	}
+	return index.Offset, true
 }
 
 // check returns an error if a packet contradicts its index.

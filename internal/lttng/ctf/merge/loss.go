@@ -27,9 +27,11 @@ const (
 	// NoRoom: the caller had no memory for the stream's packets, so others stopped waiting for it. Count as with
 	// Overtaken.
 	NoRoom
+	// Damaged: a packet, or its rest, cannot be read.
+	Damaged
 )
 
-var causeNames = [...]string{"discarded events", "lost packets", "overtaken", "disordered", "cleared", "interrupted", "stopped", "no room"}
+var causeNames = [...]string{"discarded events", "lost packets", "overtaken", "disordered", "cleared", "interrupted", "stopped", "no room", "damaged"}
 
 func (c Cause) String() string {
 	if int(c) < len(causeNames) {

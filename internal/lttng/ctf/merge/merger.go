@@ -25,6 +25,9 @@ type Options struct {
 	// Resumes reports whether an event means that tracing of its process resumes. A loss of cause Stopped ends with
 	// it. nil means that there are no such events. It must not retain the event.
 	Resumes func(*ctf.Event) bool
+	// Damaged is called with a packet that cannot be read, and with its index. The Merger skips the rest of the packet,
+	// with a loss of cause Damaged. nil means that such a packet ends the trace with an error.
+	Damaged func(*Stream, *Index, error)
 }
 
 const defaultMaxWaiting = 64 << 20

@@ -5,14 +5,13 @@ package merge
 
 import (
 	"github.com/callbraid/callbraid/internal/lttng/ctf"
-	"github.com/callbraid/callbraid/internal/lttng/ctf/metadata"
 )
 
 // Position is the position in a stream after the returned events.
 type Position struct {
-	// Known is set if the stream's packets have sequence numbers. Otherwise the other fields are invalid.
+	// Known is set if the stream's packets have sequence numbers, or places. Otherwise the other fields are invalid.
 	Known bool
-	// Next is the sequence number of the current or next packet.
+	// Next is the sequence number of the current or next packet, or the lower bound of its place.
 	Next uint64
 	// Events is the number of returned events of that packet.
 	Events uint64
@@ -32,8 +31,8 @@ type finishedPacket struct {
 // Position returns the position after the returned events of the stream.
 func (s *Stream) Position() Position {
 	at := Position{Known: s.finished.numbered, After: s.finished.numbered, Next: s.finished.sequence + 1, Discarded: s.finished.discarded, End: s.finished.end}
-	if s.packet != nil && s.reader.Packet.Has(metadata.RoleSequence) {
-		at.Known, at.Next, at.Events = true, s.reader.Packet.Sequence, s.read
+	if sequence, numbered := s.currentSequence(); numbered {
+		at.Known, at.Next, at.Events = true, sequence, s.read
 		if s.head == headEvent && !(s.merger.used && s.merger.last == s) && s.read > 0 {
 			at.Events-- // Next has not returned it yet
 		}
@@ -43,6 +42,14 @@ func (s *Stream) Position() Position {
 		at.Known, at.Next, at.Events = true, s.resume.Next, s.resume.Events
 	}
 	return at
+}
+
+// currentSequence returns the sequence number or the place of the open packet.
+func (s *Stream) currentSequence() (uint64, bool) {
+	if s.packet == nil {
+		return 0, false
+	}
+	return sequenceOf(&s.reader.Packet, s.index)
 }
 
 // Resume continues the stream at a position of another Merger: it skips packets and events before it. Call it before
@@ -75,7 +82,7 @@ func (s *Stream) Replay() {
 
 // alreadyRead reports whether a packet was read before. If only a part of it was, skip is the number of events in
 // that part.
-func (s *Stream) alreadyRead(packet []byte) (skip uint64, read bool, err error) {
+func (s *Stream) alreadyRead(packet []byte, index *Index) (skip uint64, read bool, err error) {
 	if s.resume == nil {
 		return 0, false, nil
 	}
@@ -87,8 +94,9 @@ func (s *Stream) alreadyRead(packet []byte) (skip uint64, read bool, err error) 
 	}
 	p := &s.peek.Packet
 	s.peek.Finish()
+	sequence, numbered := sequenceOf(p, index)
 	switch {
-	case !p.Has(metadata.RoleSequence):
+	case !numbered:
 		if p.End <= s.finished.end {
 			return 0, true, nil
 		}
@@ -96,9 +104,9 @@ func (s *Stream) alreadyRead(packet []byte) (skip uint64, read bool, err error) 
 			s.openLoss(Interrupted)
 		}
 	case !s.resume.Known:
-	case p.Sequence < s.resume.Next:
+	case sequence < s.resume.Next:
 		return 0, true, nil
-	case p.Sequence == s.resume.Next:
+	case sequence == s.resume.Next:
 		skip = s.resume.Events
 	}
 	s.resume = nil

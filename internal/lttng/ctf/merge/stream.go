@@ -36,6 +36,7 @@ type Stream struct {
 	// reader has opened packet, unless that is nil, and read this number of its events.
 	reader *ctf.Reader
 	packet []byte
+	index  *Index // of packet
 	read   uint64
 	clock  *ctf.Clock // of the stream's class
 	known  bool       // the class

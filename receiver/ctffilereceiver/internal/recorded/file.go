@@ -1,0 +1,82 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recorded
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// openRegular opens a regular file. It checks the kind of the file before, because opening other files has effects, and
+// again afterwards, because the file may have been replaced. O_NONBLOCK prevents that a FIFO, created in between, waits
+// for a writer.
+func openRegular(name string) (*os.File, os.FileInfo, error) {
+	info, err := os.Lstat(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%s: expected a regular file, got %v", name, info.Mode().Type())
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	opened, err := f.Stat()
+	if err == nil && !opened.Mode().IsRegular() {
+		err = fmt.Errorf("%s: expected a regular file, got %v", name, opened.Mode().Type())
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, opened, nil
+}
+
+// file is a file of packets.
+type file struct {
+	path string
+	// size is the size when it was seen last, and modified the time of the last change when it was found.
+	size     int64
+	modified time.Time
+	// opened is nil before the first read.
+	opened *os.File
+	// key is that of its stream, and sequence the sequence number of the first packet.
+	key      string
+	sequence uint64
+	// unreadable is set if the place of the next packet is not known.
+	unreadable bool
+}
+
+func (f *file) open() error {
+	if f.opened != nil {
+		return nil
+	}
+	opened, info, err := openRegular(f.path)
+	if err != nil {
+		return err
+	}
+	f.opened, f.size = opened, info.Size()
+	return nil
+}
+
+// grow reads the size of the file, and reports whether it is larger than before.
+func (f *file) grow() (bool, error) {
+	info, err := f.opened.Stat()
+	if err != nil {
+		return false, err
+	}
+	grown := info.Size() > f.size
+	f.size = info.Size()
+	return grown, nil
+}
+
+func (f *file) close() {
+	if f.opened != nil {
+		f.opened.Close() // read only: nothing can be lost
+		f.opened = nil
+	}
+}

@@ -1,0 +1,184 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ctffilereceiver
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/callbraid/callbraid/internal/lttng/sim/usttrace"
+)
+
+func TestAllEventsOfARecordingArriveInOrderOfTime(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "ust", "uid", "0", "64-bit"), sold("shop", 9, 5))
+	b := readAll(t, dir)
+	require.Equal(t, upTo(45), b.numbers())
+	r := b.Records("shop:sold")[0]
+	assert.Equal(t, "vm", r.Resource.Attributes().AsRaw()["host.name"])
+	assert.Equal(t, "shop", r.Resource.Attributes().AsRaw()["lttng.session.name"])
+	assert.EqualValues(t, 45, b.Counter("events"))
+	assert.EqualValues(t, 9, b.Counter("packets"))
+	assert.EqualValues(t, 1, b.Counter("traces_read"))
+	line := b.AwaitLine("All traces are read").ContextMap()
+	assert.EqualValues(t, 45, line["events"])
+	assert.EqualValues(t, 0, line["damaged_packets"])
+}
+
+func TestAllEventsAndCallsOfAProgramArrive(t *testing.T) {
+	dir := t.TempDir()
+	written, err := usttrace.Write(dir, usttrace.Options{Events: 50_000, Contexts: true})
+	require.NoError(t, err)
+	b := readAll(t, dir)
+	assert.Len(t, b.Records(""), written.Events)
+	assert.EqualValues(t, 2*written.Calls, b.Counter("call_events"))
+	assert.Empty(t, b.twice())
+}
+
+func TestSeveralTracesAreReadWhateverTheirDepth(t *testing.T) {
+	dir := t.TempDir()
+	const traces = 7
+	for i := range traces {
+		write(t, filepath.Join(dir, fmt.Sprint(i), "deep"), sold(fmt.Sprint("trace ", i), 2, 3))
+	}
+	b := readAll(t, dir, func(_ *bed, c *Config) { c.Exclude = []string{filepath.Join(dir, "[56]")} })
+	assert.Len(t, b.numbers(), (traces-2)*6)
+	assert.EqualValues(t, traces-2, b.Counter("traces_read"))
+}
+
+func TestACollectorContinuesInTheMiddleOfAPacket(t *testing.T) {
+	for name, number := range map[string]string{
+		"with sequence numbers": "packet_seq_num", "without sequence numbers": "something_else",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			const events = 60_000
+			s := alternating("shop", events)
+			write(t, dir, s)
+			writeFile(t, filepath.Join(dir, "metadata"), bytes.ReplaceAll(s.Metadata(), []byte("packet_seq_num"), []byte(number)))
+			kept := &memory{values: map[string][]byte{}}
+			var all []int
+			inside := 0
+			for len(all) < events {
+				b := unstartedBed(t, dir, storing(kept))
+				b.receiver.env.Settings.Limits.AheadBytes = 1
+				b.Start()
+				b.Await("some events", func() bool { return len(b.Logs.AllLogs()) > 0 })
+				b.Shutdown()
+				require.NotEmpty(t, b.numbers())
+				all = append(all, b.numbers()...)
+				if n := len(all); n/2%eventsOfPacket[0] != 0 || n/2%eventsOfPacket[1] != 0 {
+					inside++
+				}
+			}
+			require.True(t, slices.Equal(upTo(events), all), "each event arrives once")
+			require.Positive(t, inside, "collectors that stopped inside a packet")
+			assert.Empty(t, readAll(t, dir, storing(kept)).numbers(), "all was read")
+		})
+	}
+}
+
+func TestAWatchedTraceIsReadAsFarAsWholePacketsGo(t *testing.T) {
+	dir := t.TempDir()
+	s := sold("shop", 6, 5)
+	write(t, dir, sold("shop", 0, 5))
+	files := []string{filepath.Join(dir, "channel0_0"), filepath.Join(dir, "channel0_1")}
+	b := newBed(t, dir, watching(50*time.Millisecond, time.Hour))
+	for i := range 6 {
+		packet := packetBytes(s, i%2, i/2)
+		appendTo(t, files[i%2], packet[:20])
+		appendTo(t, files[i%2], packet[20:len(packet)-9])
+		appendTo(t, files[i%2], packet[len(packet)-9:])
+		b.awaitNumbers(upTo(5 * (i + 1)))
+	}
+	b.Shutdown()
+	assert.Zero(t, b.Counter("packets_damaged"))
+}
+
+func TestChunksOfARotationAreOneTrace(t *testing.T) {
+	dir := t.TempDir()
+	s := sold("shop", 8, 5)
+	b := newBed(t, filepath.Join(dir, "**"), watching(20*time.Millisecond, time.Hour))
+	for chunk := range 4 {
+		at := filepath.Join(dir, "archives", fmt.Sprintf("chunk-%d", chunk), "ust")
+		hidden := filepath.Join(t.TempDir(), "ust")
+		require.NoError(t, os.MkdirAll(hidden, 0o700))
+		writeFile(t, filepath.Join(hidden, "metadata"), s.Metadata())
+		for i := range 2 {
+			// Each chunk repeats the last packet of the one before, as snapshots do.
+			var data []byte
+			for j := max(0, chunk-1); j <= chunk; j++ {
+				data = append(data, packetBytes(s, i, j)...)
+			}
+			writeFile(t, filepath.Join(hidden, fmt.Sprintf("channel0_%d", i)), data)
+		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(at), 0o700))
+		require.NoError(t, os.Rename(hidden, at))
+		b.awaitNumbers(upTo(10 * (chunk + 1)))
+	}
+	b.Shutdown()
+	assert.EqualValues(t, 8, b.Counter("packets"))
+	assert.Zero(t, b.Counter("packets_lost"))
+	assert.EqualValues(t, 1, b.Lines("Reading a trace"))
+}
+
+func TestATraceThatGrowsAfterItsEndIsReadOn(t *testing.T) {
+	dir := t.TempDir()
+	s := sold("shop", 4, 5)
+	write(t, dir, sold("shop", 2, 5))
+	b := newBed(t, dir, watching(time.Millisecond, 2*time.Millisecond))
+	b.AwaitLine("A trace was read to its end")
+	b.awaitNumbers(upTo(10))
+	for i := range 2 {
+		appendTo(t, filepath.Join(dir, fmt.Sprintf("channel0_%d", i)), packetBytes(s, i, 1))
+	}
+	b.awaitNumbers(upTo(20))
+}
+
+func TestTheCollectorIsStoppedAfterAllRecordsAreDelivered(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, sold("shop", 4, 5))
+	b := unstartedBed(t, dir, func(_ *bed, c *Config) { c.AtEnd = AtEndStopCollector })
+	delivered := make(chan int, 1)
+	b.receiver.reader.stopCollector = func() error {
+		delivered <- len(b.numbers())
+		return nil
+	}
+	b.Start()
+	assert.Equal(t, 20, <-delivered)
+}
+
+func TestMetricsShowTheProgressAndTheStateOfATrace(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, sold("shop", 4, 5))
+	b := newBed(t, dir, watching(time.Millisecond, time.Hour), func(_ *bed, c *Config) { c.CollectionInterval = 100 * time.Millisecond })
+	b.awaitNumbers(upTo(20))
+	values := func() map[string]int64 {
+		all := b.Metrics.AllMetrics()
+		if len(all) == 0 {
+			return nil
+		}
+		values := map[string]int64{}
+		for _, m := range all[len(all)-1].ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().All() {
+			values[m.Name()] = m.Sum().DataPoints().At(0).IntValue()
+		}
+		return values
+	}
+	want := map[string]int64{
+		"lttng.events": 20, "lttng.events.discarded": 0, "lttng.packets": 4, "lttng.packets.lost": 0, "lttng.process.count": 1, "lttng.stream.count": 2,
+	}
+	b.Await("a collection", func() bool { return maps.Equal(want, values()) })
+	found, read := b.receiver.reader.progress()
+	assert.Positive(t, found)
+	assert.Equal(t, found, read)
+}

@@ -1,0 +1,333 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ctffilereceiver
+
+import (
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/callbraid/callbraid/internal/componentkit/logline"
+	"github.com/callbraid/callbraid/internal/lttng/lttnglive"
+	"github.com/callbraid/callbraid/internal/lttng/session"
+	"github.com/callbraid/callbraid/internal/receiverkit"
+	"github.com/callbraid/callbraid/receiver/ctffilereceiver/internal/recorded"
+	"github.com/callbraid/callbraid/receiver/ctffilereceiver/internal/telemetry"
+)
+
+// reader finds traces, and reads each with a session. Its own goroutine, run, does this. Others ask for states and
+// progress.
+type reader struct {
+	config    *Config
+	finder    *recorded.Finder
+	settings  recorded.Settings
+	env       *session.Environment
+	telemetry *telemetry.Telemetry
+	// stopCollector shuts the collector down.
+	stopCollector func() error
+	// start starts a goroutine that the shutdown waits for. found is called after each search.
+	start func(func())
+	found func()
+	// ended receives a value after the end of a session.
+	ended chan struct{}
+	lines readerLines
+
+	mu sync.Mutex
+	// traces are those that were found, in this order. dirs maps directories to them; nil: unreadable.
+	traces []*readTrace
+	dirs   map[string]*readTrace
+	sum    summary
+}
+
+// readerLines are the log lines that files can cause very often.
+type readerLines struct{ search, identity, damaged logline.Seldom }
+
+// readTrace is a trace with its session.
+type readTrace struct {
+	*recorded.Trace
+	// session is nil while the trace is not read. closed is set after the session has ended.
+	session *session.Session
+	closed  bool
+}
+
+// fileWords are the log lines about traces.
+var fileWords = session.Words{
+	Attached:     "Reading a trace",
+	Again:        "Reading a trace again",
+	Closed:       "A trace was read to its end",
+	Gone:         "A trace is gone",
+	Unreadable:   "A trace cannot be read",
+	Refused:      "A trace cannot be opened",
+	Disconnected: "The files of a trace cannot be read",
+	Detached:     "A trace is closed for now: it holds more of the memory budget than it may. Open calls are not paired",
+}
+
+func newReader(config *Config) (*reader, error) {
+	finder, err := config.finder()
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{config: config, finder: finder, ended: make(chan struct{}, 1), dirs: map[string]*readTrace{}, stopCollector: terminate}
+	r.settings = recorded.Settings{
+		Once: config.Mode == ModeOnce, MaxDelay: config.MaxDelay, EndAfter: config.EndAfter,
+		MaxPacketBytes: config.Limits.MaxPacketBytes, MaxMetadataBytes: config.Limits.MaxMetadataBytes, MaxStreams: config.Limits.MaxStreams,
+		Now: func() time.Time { return r.env.Now() }, Damaged: r.logDamage,
+	}
+	return r, nil
+}
+
+// open sets the parts of a started receiver.
+func (r *reader) open(env *session.Environment, counters *telemetry.Telemetry, run *receiverkit.Run, found func()) {
+	r.env, r.telemetry, r.start, r.found = env, counters, run.Go, found
+}
+
+// run searches and reads until the shutdown begins, or until all is read.
+func (r *reader) run() {
+	r.env.Logger.Info("Looking for CTF traces", zap.Strings("include", r.config.Include), zap.String("mode", string(r.config.Mode)))
+	r.sum.began = r.env.Now()
+	report := time.NewTicker(progressInterval)
+	defer report.Stop()
+	r.search()
+	for !r.env.IsStopping() {
+		reading := r.readWaiting()
+		if !reading && r.config.Mode == ModeOnce {
+			r.finish()
+			return
+		}
+		var poll <-chan time.Time
+		var timer *time.Timer
+		if r.config.Mode == ModeWatch {
+			timer = time.NewTimer(r.config.PollInterval)
+			poll = timer.C
+		}
+		select {
+		case <-r.env.Stopping:
+		case <-r.ended:
+		case <-report.C:
+			r.logProgress(reading)
+		case <-poll:
+			r.search()
+			r.found()
+		}
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+}
+
+// search finds directories of traces, and measures those that are known.
+func (r *reader) search() {
+	dirs, err := r.finder.Find()
+	if err != nil {
+		r.logSeldom(&r.lines.search, "The search for traces is not complete", zap.Error(err))
+	}
+	for _, dir := range dirs {
+		t, known := r.traceOf(dir)
+		if !known {
+			t = r.identify(dir)
+		}
+		if t == nil {
+			continue
+		}
+		if err := t.Measure(dir); err != nil {
+			r.logSeldom(&r.lines.search, "The search for traces is not complete", zap.Error(err))
+		}
+	}
+	r.forget(dirs)
+}
+
+func (r *reader) traceOf(dir string) (t *readTrace, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t, known = r.dirs[dir]
+	return t, known
+}
+
+// identify returns the trace of a new directory; nil: its metadata cannot be read, or not yet.
+func (r *reader) identify(dir string) *readTrace {
+	identity, err := recorded.Identify(dir, r.config.Limits.MaxMetadataBytes)
+	if err != nil {
+		// While files grow, the metadata may not be written yet.
+		if r.config.Mode == ModeOnce {
+			r.failed(dir, err)
+		} else {
+			r.logSeldom(&r.lines.identity, "A directory has no readable metadata yet", zap.String("trace", dir), zap.Error(err))
+		}
+		return nil
+	}
+	r.mu.Lock()
+	i := slices.IndexFunc(r.traces, func(t *readTrace) bool { return t.Key == identity.Key })
+	r.mu.Unlock()
+	if i >= 0 {
+		same, err := r.traces[i].Join(dir)
+		if err != nil {
+			r.failed(dir, err)
+			return nil
+		}
+		if same {
+			r.know(dir, r.traces[i], false)
+			return r.traces[i]
+		}
+		// Another recording with the same UUID.
+		identity = identity.Below(dir)
+	}
+	t := &readTrace{Trace: recorded.NewTrace(&r.settings, identity, dir)}
+	r.know(dir, t, true)
+	return t
+}
+
+// know adds a directory, and the trace if it is new.
+func (r *reader) know(dir string, t *readTrace, isNew bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dirs[dir] = t
+	if isNew {
+		r.traces = append(r.traces, t)
+	}
+}
+
+// failed counts and logs a directory that cannot be read.
+func (r *reader) failed(dir string, err error) {
+	r.telemetry.TraceFailed()
+	r.env.Telemetry.BadData(session.BadMetadata)
+	r.logSeldom(&r.lines.identity, fileWords.Unreadable, zap.String("trace", dir), zap.Error(err))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dirs[dir] = nil
+	r.sum.failed++
+}
+
+// forget forgets directories that no longer exist, and traces without directories.
+func (r *reader) forget(existing []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	used := map[*readTrace]bool{}
+	for dir, t := range r.dirs {
+		if _, exists := slices.BinarySearch(existing, dir); exists || t != nil && t.session != nil && !t.closed {
+			used[t] = true
+		} else {
+			delete(r.dirs, dir)
+		}
+	}
+	r.traces = slices.DeleteFunc(r.traces, func(t *readTrace) bool { return !used[t] })
+}
+
+// readWaiting begins to read traces that are not read, within the limit, and reports whether any is read.
+func (r *reader) readWaiting() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	most := r.config.Limits.MaxOpenTraces
+	if r.config.Mode == ModeOnce {
+		most = min(most, runtime.GOMAXPROCS(0)) // more at the same time need memory, and no less time
+	}
+	reading := 0
+	for _, t := range r.traces {
+		if t.session != nil && !t.closed {
+			reading++
+		}
+	}
+	for _, t := range r.traces {
+		if reading >= most {
+			break
+		}
+		if t.session == nil || t.closed && r.config.Mode == ModeWatch && t.HasMore() {
+			r.read(t)
+			reading++
+		}
+	}
+	return reading > 0
+}
+
+// read begins to read a trace. The caller holds mu.
+func (r *reader) read(t *readTrace) {
+	t.closed = false
+	t.session = session.NewOf(r.env, session.Subject{
+		Session: lttnglive.Session{ID: t.ID, Host: t.Host, Name: t.Identity.Session},
+		Kind:    "trace", Name: t.Dir(), Key: t.Key, Words: &fileWords, Attach: t.Attach, Once: r.settings.Once, Damaged: t.Damaged,
+	})
+	s := t.session
+	r.start(func() {
+		s.Run()
+		r.closed(t, s)
+	})
+}
+
+// closed notes the end of a session.
+func (r *reader) closed(t *readTrace, s *session.Session) {
+	state := s.State()
+	r.mu.Lock()
+	t.closed = true
+	r.sum.events += state.Events
+	r.sum.packets += state.Packets
+	switch {
+	case s.WasClosed():
+		r.sum.read++
+		r.telemetry.TraceRead()
+	case s.Err() != nil:
+		r.sum.failed++
+		r.telemetry.TraceFailed()
+	}
+	r.mu.Unlock()
+	select {
+	case r.ended <- struct{}{}:
+	default: // run looks at all traces
+	}
+}
+
+// states returns the states of traces that are read.
+func (r *reader) states() (states []session.State) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range r.traces {
+		if t.session != nil && !t.closed {
+			states = append(states, t.session.State())
+		}
+	}
+	return states
+}
+
+// finish reports that all is read, and shuts the collector down if it is configured to.
+func (r *reader) finish() {
+	r.logSummary()
+	if r.config.AtEnd != AtEndStopCollector {
+		return
+	}
+	if r.env.CloseLogs != nil {
+		r.env.CloseLogs() // a shutdown would wait for them only for shutdown_timeout
+	}
+	r.env.Logger.Info("The collector shuts down, because all traces are read", zap.String("at_end", string(AtEndStopCollector)))
+	if err := r.stopCollector(); err != nil {
+		r.env.Logger.Error("The collector cannot be shut down after the last trace: stop it", zap.Error(err))
+	}
+}
+
+// terminate sends this process the signal with which systems stop a collector. The status of a fatal error would end
+// it too. But the log would have an error, and a second such status blocks the shutdown of the collector.
+func terminate() error {
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		return err
+	}
+	return self.Signal(syscall.SIGTERM)
+}
+
+// logDamage logs and counts a packet that cannot be read.
+func (r *reader) logDamage(err error) {
+	r.telemetry.PacketDamaged()
+	r.mu.Lock()
+	r.sum.damaged++
+	r.mu.Unlock()
+	r.logSeldom(&r.lines.damaged, "A packet is damaged and skipped", zap.Error(err))
+}
+
+func (r *reader) logSeldom(line *logline.Seldom, message string, fields ...zap.Field) {
+	if since, due := line.Count(r.env.Now()); due {
+		r.env.Logger.Error(message, append(fields, zap.Int("times_since_last_line", since))...)
+	}
+}

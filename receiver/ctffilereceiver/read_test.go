@@ -10,12 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 	"github.com/callbraid/callbraid/internal/lttng/sim/usttrace"
 )
 
@@ -181,4 +183,45 @@ func TestMetricsShowTheProgressAndTheStateOfATrace(t *testing.T) {
 	found, read := b.receiver.reader.progress()
 	assert.Positive(t, found)
 	assert.Equal(t, found, read)
+}
+
+// ctf2Metadata returns the metadata of sold in CTF 2.
+func ctf2Metadata(s *synthetic.Session) []byte {
+	number := func(name, roles string) string {
+		return fmt.Sprintf(`{"name": %q, "field-class": {"type": "fixed-length-unsigned-integer", "length": 64, "byte-order": "little-endian", "alignment": 8, "roles": [%s]}}`, name, roles)
+	}
+	structure := func(members ...string) string {
+		return `{"type": "structure", "member-classes": [` + strings.Join(members, ", ") + `]}`
+	}
+	uuid := s.PacketBytes(0, &synthetic.Packet{})[4:20]
+	return []byte("\x1e" + strings.Join([]string{
+		`{"type": "preamble", "version": 2, "uuid": ` + strings.ReplaceAll(fmt.Sprint(uuid), " ", ", ") + `}`,
+		`{"type": "clock-class", "id": "c", "frequency": 1000000000, "origin": "unix-epoch", "offset-from-origin": {"seconds": 1700000000, "cycles": 0}}`,
+		`{"type": "trace-class", "environment": {"hostname": "vm", "trace_name": "shop"}, "packet-header-field-class": ` + structure(
+			`{"name": "magic", "field-class": {"type": "fixed-length-unsigned-integer", "length": 32, "byte-order": "little-endian", "alignment": 8, "roles": ["packet-magic-number"]}}`,
+			`{"name": "uuid", "field-class": {"type": "static-length-blob", "length": 16, "roles": ["metadata-stream-uuid"]}}`,
+			number("stream", `"data-stream-class-id"`), number("instance", `"data-stream-id"`)) + `}`,
+		`{"type": "data-stream-class", "id": 0, "default-clock-class-id": "c", "packet-context-field-class": ` + structure(
+			number("begin", `"default-clock-timestamp"`), number("end", `"packet-end-default-clock-timestamp"`), number("content", `"packet-content-length"`),
+			number("size", `"packet-total-length"`), number("number", `"packet-sequence-number"`), number("discarded", `"discarded-event-record-counter-snapshot"`)) +
+			`, "event-record-header-field-class": ` + structure(number("id", `"event-record-class-id"`), number("time", `"default-clock-timestamp"`)) +
+			`, "event-record-common-context-field-class": ` + structure(number("vpid", ""), number("vtid", "")) + `}`,
+		`{"type": "event-record-class", "id": 0, "data-stream-class-id": 0, "name": "shop:sold", "payload-field-class": ` + structure(number("number", "")) + `}`,
+	}, "\n\x1e") + "\n")
+}
+
+func TestATraceOfCTF2IsReadLikeOneOfCTF1(t *testing.T) {
+	s := sold("shop", 9, 5)
+	texts := func(metadata []byte) (texts []string) {
+		dir := t.TempDir()
+		write(t, dir, s)
+		writeFile(t, filepath.Join(dir, "metadata"), metadata)
+		b := readAll(t, dir)
+		require.Equal(t, upTo(45), b.numbers())
+		for _, r := range b.Records("shop:sold") {
+			texts = append(texts, text(r.Resource.Attributes().AsRaw(), r.Timestamp(), r.Attributes().AsRaw()))
+		}
+		return texts
+	}
+	assert.Equal(t, texts(s.Metadata()), texts(ctf2Metadata(s)))
 }

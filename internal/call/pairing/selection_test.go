@@ -359,7 +359,7 @@ func TestKeptTracesAreThoseOfTheRuleWithAllTheirCalls(t *testing.T) {
 
 // Short calls in loops of many kinds are folded as the rule folds them.
 func TestRepeatedCallsAreThoseOfTheRule(t *testing.T) {
-	const features = withExceptions | withAttributes | withBreaks | withLateBarriers | withLoss | withTraces | withLess | withEnd | withRenames
+	const features = withExceptions | withAnomalies | withAttributes | withBreaks | withLateBarriers | withLoss | withTraces | withLess | withEnd | withRenames
 	forPlans(t, 300, features, func(p plan) string {
 		p.events *= 5
 		p.with |= withRepeats

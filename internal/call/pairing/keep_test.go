@@ -129,6 +129,34 @@ func TestKeep(t *testing.T) {
 				early by time 0, by bound 2`,
 		},
 		{
+			name:     "a slow call whose end was not seen keeps its trace, also if it is dropped",
+			settings: func(s *Settings) { slow(&Keep{})(s); s.DropTruncated = true },
+			do:       []act{batch("0 +a\n1 +b\n2@30 -b\n3@500 +c\n4@501 -c"), end(callevent.CauseEnded)},
+			want: `
+				b#1 in #0 10..30 kept: slow
+				c#3 in #0 500..501 kept: slow`,
+			counts: `truncated ended 1
+				kept slow: 1 traces, 2 calls`,
+		},
+		{
+			name: "errors below a dropped call, and a dropped call of a wanted function, keep their traces",
+			settings: func(s *Settings) {
+				keep(&Keep{Errors: true, Threshold: NoThreshold, Function: wants("w")})(s)
+				s.DropTruncated, s.MinDuration = true, 5
+			},
+			do: []act{
+				batch("0 1:+a\n1 1:+b\n2 1:-b\n3@30 1:+e\n4@31 1:^e E"),
+				batch("5 2:+w\n6 2:+b\n7@120 2:-b"), end(callevent.CauseEnded),
+			},
+			want: `
+				b#1 in #0 10..20 kept: error
+				b#6 in #5 60..120 lane 2 kept: function`,
+			counts: `left out 1
+				truncated ended 2
+				kept error: 1 traces, 1 calls
+				kept function: 1 traces, 1 calls`,
+		},
+		{
 			name:     "the oldest trace is that whose first call ended first",
 			settings: keep(&Keep{}),
 			do:       []act{batch("0 1:+a\n1 2:+a\n2 2:+b\n3 2:-b\n4 1:+b\n5 1:-b\n6 2:+c\n7 2:-c"), decideOldest},

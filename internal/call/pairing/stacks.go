@@ -34,6 +34,8 @@ type stacks struct {
 	open, bytes int
 	// attributes is the memory of attributes of open frames and of waiting events.
 	attributes attributeMemory
+	// dropped receives the calls that Settings.DropTruncated leaves out; nil except in tests.
+	dropped func(f, parent *frame, took int64)
 }
 
 func newStacks(settings *Settings, n *names) stacks {
@@ -467,7 +469,7 @@ func (s *stacks) conclude(l *lane, f, parent *frame, own *belongings, o *outcome
 	emitted := o.truncated == 0 || !s.settings.DropTruncated
 	switch {
 	case !emitted:
-		s.traces.leaveOut(f.trace)
+		s.drop(f, parent, o.end-f.start)
 	case s.settings.SumsOnly:
 		s.out.Counters.Finished++
 	case s.traces.undecided != nil:
@@ -479,6 +481,17 @@ func (s *stacks) conclude(l *lane, f, parent *frame, own *belongings, o *outcome
 		parent.kept = parent.kept || f.kept || emitted
 	}
 	s.traces.release(f.trace, s.out)
+}
+
+// drop leaves a truncated call out. The criteria of its trace apply to it.
+func (s *stacks) drop(f, parent *frame, took int64) {
+	s.traces.leaveOut(f.trace)
+	if u := s.traces.undecided; u != nil {
+		u.judge(u.waiting(f.trace), f.function, took, parent == nil || f.link != LinkNone, f.leftOut.Errors > 0)
+	}
+	if s.dropped != nil {
+		s.dropped(f, parent, took)
+	}
 }
 
 // leaveOut leaves the call out if rule 10 demands it, and reports whether it did. The

@@ -98,6 +98,28 @@ func (c Criterion) String() string {
 	return [CriterionCount]string{"none", "slow", "error", "function", "ratio"}[c]
 }
 
+// Early is the reason why a trace was decided before its end.
+type Early uint8
+
+const (
+	// EarlyByTime: after Keep.DecideAfter.
+	EarlyByTime Early = iota
+	// EarlyByBound: at Keep.MaxBytes.
+	EarlyByBound
+	// EarlyByNames: at Settings.MaxNameBytes, because waiting calls refer to names.
+	EarlyByNames
+	// EarlyByBudget: the owner of the stream freed memory for all of the process.
+	EarlyByBudget
+	// EarlyByResource: the resource of the stream has changed.
+	EarlyByResource
+	// EarlyCount is the number of reasons.
+	EarlyCount
+)
+
+func (e Early) String() string {
+	return [EarlyCount]string{"decide_after", "max_undecided_mib", "max_names_mib", "memory_budget", "resource_changed"}[e]
+}
+
 // KeepCounters count decisions. A trace counts once for each piece that has calls. It counts once in
 // all, when its first call ends, if only Threshold could keep it and does not.
 type KeepCounters struct {
@@ -107,8 +129,8 @@ type KeepCounters struct {
 	RepeatedCalls uint64
 	// LimitedTraces and LimitedCalls were forgotten because of the limiter.
 	LimitedTraces, LimitedCalls uint64
-	// EarlyByTime and EarlyByBound are early decisions: after DecideAfter, and at MaxBytes.
-	EarlyByTime, EarlyByBound uint64
+	// Early are the early decisions, by reason.
+	Early [EarlyCount]uint64
 }
 
 // Limiter bounds the calls that are kept in a second. Repeated calls in one Call count as one. Several

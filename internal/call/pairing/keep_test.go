@@ -102,7 +102,7 @@ func TestKeep(t *testing.T) {
 			want: `c#3 in #0 30..40 unwound "Boom" throws "Boom" at 40 kept: error`,
 			counts: `kept none: 2 traces, 3 calls
 				kept error: 1 traces, 1 calls
-				early by time 2, by bound 0`,
+				early at decide_after: 2`,
 		},
 		{
 			name:     "traces wait by the clock of Keep, if it has one",
@@ -113,7 +113,7 @@ func TestKeep(t *testing.T) {
 			},
 			want: `b#1 in #0 10..20 kept: ratio`,
 			counts: `kept ratio: 1 traces, 1 calls
-				early by time 1, by bound 0`,
+				early at decide_after: 1`,
 			open: 1,
 		},
 		{
@@ -126,7 +126,7 @@ func TestKeep(t *testing.T) {
 				b#6 in #0 60..70 kept: slow`,
 			counts: `kept none: 2 traces, 2 calls
 				kept slow: 2 traces, 3 calls
-				early by time 0, by bound 2`,
+				early at max_undecided_mib: 2`,
 		},
 		{
 			name:     "a slow call whose end was not seen keeps its trace, also if it is dropped",
@@ -164,7 +164,7 @@ func TestKeep(t *testing.T) {
 				b#2 in #1 20..30 lane 2 kept: ratio
 				c#6 in #1 60..70 lane 2 kept: ratio`,
 			counts: `kept ratio: 1 traces, 2 calls
-				early by time 0, by bound 1`,
+				early at max_undecided_mib: 1`,
 			open: 2,
 		},
 		{
@@ -302,8 +302,8 @@ func TestWaitingCallsStayBelowTheirBound(t *testing.T) {
 		if n := uint64(calls + c.lanes); uint64(len(r.spans)) != n || r.counters.Keep.Calls[CriterionRatio] != n {
 			t.Errorf("%d lanes: %d of %d calls kept, counted %d", c.lanes, len(r.spans), n, r.counters.Keep.Calls[CriterionRatio])
 		}
-		if r.counters.Keep.EarlyByBound == 0 || settings.Keep.bytes.Load() != 0 {
-			t.Errorf("%d lanes: %d early decisions, %d bytes after the end", c.lanes, r.counters.Keep.EarlyByBound, settings.Keep.bytes.Load())
+		if r.counters.Keep.Early[EarlyByBound] == 0 || settings.Keep.bytes.Load() != 0 {
+			t.Errorf("%d lanes: %d early decisions, %d bytes after the end", c.lanes, r.counters.Keep.Early[EarlyByBound], settings.Keep.bytes.Load())
 		}
 	}
 }
@@ -336,7 +336,7 @@ func TestWaitingCallsDoNotExhaustTheNames(t *testing.T) {
 		r.end(callevent.CauseShutdown)
 		checkNoFault(t, r)
 		c := r.counters
-		if len(r.spans) != requests+2 || c.Breaks[callevent.CauseLimit] != 0 || c.DroppedRenames != 0 || c.Keep.EarlyByBound == 0 {
+		if len(r.spans) != requests+2 || c.Breaks[callevent.CauseLimit] != 0 || c.DroppedRenames != 0 || c.Keep.Early[EarlyByNames] == 0 {
 			t.Fatalf("%d bytes of functions: %d calls, counters %s", functions, len(r.spans), countersText(r.counters))
 		}
 		for i, f := range r.spans[1 : requests+1] {
@@ -363,7 +363,7 @@ func TestMemoryOfCallsGoesDownAfterTheirTrace(t *testing.T) {
 		"expiry":   expireAll,
 		"sparing":  func(r *rig) { r.stream.Spare() },
 		"the end":  end(callevent.CauseShutdown),
-		"deciding": func(r *rig) { r.stream.DecideAll(&r.out); r.collect() },
+		"deciding": func(r *rig) { r.stream.DecideAll(EarlyByBudget, &r.out); r.collect() },
 	} {
 		r := newRig(&settings, 1)
 		empty := r.stream.Bytes()

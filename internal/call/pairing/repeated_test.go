@@ -173,7 +173,7 @@ func TestRepeatedCalls(t *testing.T) {
 				a#0 0..90 kept: ratio
 				b#1 in #0 10..40 2 calls of 10 to 10 ns, 20 ns kept: ratio
 				b#5 in #0 50..80 2 calls of 10 to 10 ns, 20 ns kept: ratio`,
-			counts: "kept ratio: 2 traces, 5 calls\nrepeated 2 calls\nearly by time 0, by bound 1",
+			counts: "kept ratio: 2 traces, 5 calls\nrepeated 2 calls\nearly at max_undecided_mib: 1",
 		},
 		{
 			name:     "a caller's loop over 16 functions is folded",
@@ -322,7 +322,7 @@ func TestGroupsOfDeepStacksCountInTheBound(t *testing.T) {
 		most = max(most, settings.Keep.HeldBytes())
 	}
 	r.collect()
-	if most > bound+bound/stepShare+10<<10 || r.counters.Keep.EarlyByBound == 0 {
+	if most > bound+bound/stepShare+10<<10 || r.counters.Keep.Early[EarlyByBound] == 0 {
 		t.Errorf("%d bytes are held, counters %s", most, countersText(r.counters))
 	}
 	r.end(callevent.CauseShutdown)

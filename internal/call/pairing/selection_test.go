@@ -99,7 +99,7 @@ func (x *selection) decideOldest() bool {
 	root, ok := x.oldest()
 	if ok {
 		x.decide(root)
-		x.counters.EarlyByBound++
+		x.counters.Early[EarlyByBound]++
 	}
 	return ok
 }
@@ -107,7 +107,7 @@ func (x *selection) decideOldest() bool {
 func (x *selection) decideOverdue() {
 	for root, ok := x.oldest(); ok && x.keep.DecideAfter > 0 && x.all.now-x.waiting[root].since >= x.keep.DecideAfter; root, ok = x.oldest() {
 		x.decide(root)
-		x.counters.EarlyByTime++
+		x.counters.Early[EarlyByTime]++
 	}
 }
 

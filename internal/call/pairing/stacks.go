@@ -554,8 +554,7 @@ func (s *stacks) hold(f, parent *frame, own *belongings, o *outcome) {
 	}
 	// Other streams may have freed memory since this one was at the bound.
 	u.atBound = u.atBound && u.keep.charge(0)
-	for u.atBound && s.decideOldest() {
-		s.out.Counters.Keep.EarlyByBound++
+	for u.atBound && s.decideOldest(EarlyByBound) {
 	}
 	linkTrace := uint64(0)
 	if parent != nil && f.link != LinkNone {
@@ -567,20 +566,20 @@ func (s *stacks) hold(f, parent *frame, own *belongings, o *outcome) {
 
 // decideOldest decides the trace whose first call waits longest, with its calls so far. It
 // reports false if no call waits.
-func (s *stacks) decideOldest() bool {
+func (s *stacks) decideOldest(by Early) bool {
 	u := s.traces.undecided
 	if u == nil || u.oldest == noTrace {
 		return false
 	}
 	u.decide(u.oldest, s.traces.all[u.oldest].root, s.soFar(u.oldest), false, s.out)
+	s.out.Counters.Keep.Early[by]++
 	return true
 }
 
 // decideAll decides all traces early, to free what their calls need. It reports false if no
 // call waits.
-func (s *stacks) decideAll() (decided bool) {
-	for s.decideOldest() {
-		s.out.Counters.Keep.EarlyByBound++
+func (s *stacks) decideAll(by Early) (decided bool) {
+	for s.decideOldest(by) {
 		decided = true
 	}
 	return decided
@@ -589,8 +588,7 @@ func (s *stacks) decideAll() (decided bool) {
 // decideOverdue decides the traces that wait for too long.
 func (s *stacks) decideOverdue(now time.Duration) {
 	for s.traces.undecided.isOverdue(now) {
-		s.decideOldest()
-		s.out.Counters.Keep.EarlyByTime++
+		s.decideOldest(EarlyByTime)
 	}
 }
 

@@ -140,17 +140,19 @@ type KeepCounters struct {
 // the limit. Up to a second of unused time is saved for later traces. So the mean rate is
 // never above the limit, and a trace with more calls than a second has room for can pass.
 type Limiter struct {
-	perCall time.Duration
-	now     func() time.Duration
+	perSecond int64
+	now       func() time.Duration
 
 	mu sync.Mutex
-	// used is the time up to which calls have used it up.
+	// used is the time up to which calls have used it up. rest is the part of a nanosecond beyond it, in
+	// perSecond-ths.
 	used time.Duration
+	rest int64
 }
 
 // NewLimiter returns a limiter of calls in a second, at most 1e9. now is the monotonic time.
 func NewLimiter(perSecond int64, now func() time.Duration) *Limiter {
-	return &Limiter{perCall: time.Second / time.Duration(perSecond), now: now, used: now() - time.Second}
+	return &Limiter{perSecond: perSecond, now: now, used: now() - time.Second}
 }
 
 // allows reports whether a trace with so many calls passes.
@@ -161,6 +163,8 @@ func (l *Limiter) allows(calls int) bool {
 	if l.used > now {
 		return false
 	}
-	l.used = max(l.used, now-time.Second) + time.Duration(calls)*l.perCall
+	l.rest += int64(calls) * int64(time.Second)
+	l.used = max(l.used, now-time.Second) + time.Duration(l.rest/l.perSecond)
+	l.rest %= l.perSecond
 	return true
 }

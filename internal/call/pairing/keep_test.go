@@ -224,6 +224,24 @@ func TestTheLimiterBoundsTheMeanRateOfKeptCalls(t *testing.T) {
 	}
 }
 
+func TestALimitIsExactAlsoIfACallTakesAPartOfANanosecond(t *testing.T) {
+	for perSecond, step := range map[int64]time.Duration{700_000_000: 10 * time.Microsecond, 300_000: 10 * time.Millisecond} {
+		clock := &testClock{now: time.Hour}
+		l := NewLimiter(perSecond, clock.read)
+		l.allows(int(perSecond)) // The saved second.
+		passed := int64(0)
+		for range 100 {
+			clock.now += step
+			for l.allows(1) {
+				passed++
+			}
+		}
+		if want := perSecond * int64(100*step) / int64(time.Second); passed < want || passed > want+1 {
+			t.Errorf("%d a second: %d calls passed, expected %d", perSecond, passed, want)
+		}
+	}
+}
+
 func TestLimitedTracesAreForgottenAndCounted(t *testing.T) {
 	clock := &testClock{now: time.Hour}
 	limited := func(s *Settings) { s.Keep = &Keep{Limiter: NewLimiter(1, clock.read)} }

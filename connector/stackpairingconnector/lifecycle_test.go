@@ -342,6 +342,8 @@ func TestAStreamWithANewResourceDecidesItsTraces(t *testing.T) {
 	assert.Zero(t, traces.spans)
 	b.handOver(whole(t, 1, "store", "g", 3, 1, false))
 	assert.Equal(t, 1, traces.spans)
+	assert.EqualValues(t, 1, b.sum("early_decisions", "resource_changed"))
+	assert.EqualValues(t, 1, b.sum("early_decisions"))
 	b.shut()
 	assert.Equal(t, 3, traces.spans)
 }
@@ -987,6 +989,23 @@ func TestCallsWithoutRoomAreCountedAndLogged(t *testing.T) {
 	assert.EqualValues(t, 6, b.sum("folded_calls", "max_name_bytes"))
 	assert.Equal(t, 1, b.logs.FilterMessageSnippet("raise metrics.max_functions").Len(), "one line in a burst")
 	assert.Equal(t, 1, b.logs.FilterMessageSnippet("raise profiles.max_paths").Len())
+	b.shut()
+}
+
+func TestEarlyDecisionsForTheMemoryBudgetNameIt(t *testing.T) {
+	cfg := keeping(patient(), KeepConfig{Ratio: 1})
+	cfg.MaxSpansPerTrace = 0
+	to := outputs{traces: newOutput()}
+	b := newBenchIn(t, budgettest.Host(componenttest.NewNopHost(), budget.New(8<<20)), cfg, to)
+	main := &program{id: callevent.StreamID{0: 1, 8: 1, 15: 1}, service: "shop", events: []event{
+		{kind: callevent.KindEnter, function: &callevent.Function{Qualified: "main", Display: "main"}},
+	}}
+	b.handOver(main.handOvers(t, delivery{packers: 1, batch: 1}, rand.New(rand.NewPCG(1, 1)))[0])
+	for n := range uint64(20) {
+		b.handOver(whole(t, 1, "shop", "f", 1+20_000*n, 10_000, false))
+	}
+	assert.Positive(t, b.sum("early_decisions", "memory_budget"))
+	assert.Equal(t, b.sum("early_decisions"), b.sum("early_decisions", "memory_budget"))
 	b.shut()
 }
 

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
@@ -25,6 +27,9 @@ type sender[M any] struct {
 	dropped func(contents int, reason dropReason, err error)
 	holding func(bytes int)
 
+	// isStopped: maxBytes drops nothing, because the remaining messages are the last ones.
+	isStopped atomic.Bool
+
 	queue []waiting[M]
 	bytes int
 	// why is the last error that refused a message.
@@ -37,6 +42,13 @@ type waiting[M any] struct {
 	message M
 	// contents are the points or the samples.
 	contents, bytes int
+}
+
+// interval has the messages of an interval. It is empty without a pipeline of the signal.
+type interval[M any] struct {
+	messages iter.Seq[M]
+	// contents are the points or the samples of all messages.
+	contents int
 }
 
 // signal is what differs between metrics and profiles. consume is nil without a pipeline of the signal.
@@ -114,6 +126,9 @@ func (s *sender[M]) measured(message M) waiting[M] {
 
 // sendAll sends the messages that wait, and then those of an interval, each when it is made.
 func (s *sender[M]) sendAll(ctx context.Context, interval iter.Seq[M]) {
+	if !s.isConnected() {
+		return
+	}
 	s.sendWaiting(ctx)
 	for message := range interval {
 		s.send(ctx, message)
@@ -123,6 +138,9 @@ func (s *sender[M]) sendAll(ctx context.Context, interval iter.Seq[M]) {
 // sendLatest sends the messages of an interval, after those that wait. If an earlier one is refused
 // again, it is dropped: a later one has newer values.
 func (s *sender[M]) sendLatest(ctx context.Context, interval iter.Seq[M]) {
+	if !s.isConnected() {
+		return
+	}
 	s.sendWaiting(ctx)
 	first := true
 	for message := range interval {
@@ -134,8 +152,52 @@ func (s *sender[M]) sendLatest(ctx context.Context, interval iter.Seq[M]) {
 	}
 }
 
+// offerInterval is the interval at which a shutdown offers what was refused.
+const offerInterval = 100 * time.Millisecond
+
+// sendLatestLast is sendLast for messages with newer values than those that wait.
+func (s *sender[M]) sendLatestLast(ctx context.Context, last interval[M]) {
+	if last.contents > 0 {
+		s.sendWaiting(ctx)
+		s.dropAll(refusedTwice)
+	}
+	s.sendLast(ctx, last)
+}
+
+// sendLast sends the messages that wait, and then those of the last interval. It makes a message after the one before
+// was accepted, and offers refused ones again until ctx is done. Then it drops the rest, without making its messages.
+func (s *sender[M]) sendLast(ctx context.Context, last interval[M]) {
+	s.sendWaiting(ctx)
+	s.offerWaiting(ctx)
+	if last.contents > 0 && ctx.Err() == nil {
+		for message := range last.messages {
+			last.contents -= s.contents(message)
+			s.send(ctx, message)
+			s.offerWaiting(ctx)
+			if ctx.Err() != nil {
+				break
+			}
+		}
+	}
+	s.dropAll(atShutdown)
+	if last.contents > 0 {
+		s.dropped(last.contents, atShutdown, s.why)
+	}
+}
+
+// offerWaiting offers refused messages again until all are accepted or ctx is done.
+func (s *sender[M]) offerWaiting(ctx context.Context) {
+	for len(s.queue) > 0 && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(offerInterval):
+			s.sendWaiting(ctx)
+		}
+	}
+}
+
 // send sends a message, unless others wait. Then it waits behind them. Without room the oldest ones
-// are dropped.
+// are dropped, except after the stop.
 func (s *sender[M]) send(ctx context.Context, message M) {
 	w := s.measured(message)
 	s.queue = append(s.queue, w)
@@ -143,7 +205,7 @@ func (s *sender[M]) send(ctx context.Context, message M) {
 	if len(s.queue) == 1 {
 		s.sendWaiting(ctx)
 	}
-	for s.bytes > s.maxBytes && len(s.queue) > 1 {
+	for s.bytes > s.maxBytes && len(s.queue) > 1 && !s.isStopped.Load() {
 		s.dropFirst(noRoom, s.why)
 	}
 }

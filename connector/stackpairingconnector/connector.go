@@ -245,8 +245,8 @@ func (p *pairer) sendByInterval(ctx context.Context) {
 // send sends what the sums have now. Neither output takes longer than the patience.
 func (p *pairer) send(ctx context.Context, patience time.Duration) {
 	metrics, profiles := p.take()
-	within(ctx, patience, func(ctx context.Context) { p.metrics.sendLatest(ctx, metrics.messages) })
-	within(ctx, patience, func(ctx context.Context) { p.profiles.sendAll(ctx, profiles.messages) })
+	within(ctx, patience, func(ctx context.Context) { p.metrics.sendLatest(ctx, metrics) })
+	within(ctx, patience, func(ctx context.Context) { p.profiles.sendAll(ctx, profiles) })
 }
 
 // take returns what the sums have now. The exemplars are older than the sums, so each is a call that the sums contain.
@@ -256,12 +256,16 @@ func (p *pairer) take() (metrics interval[pmetric.Metrics], profiles interval[pp
 	now := time.Now()
 	if p.metrics.isConnected() {
 		md := p.sums.takeMetrics(now, exemplars)
-		metrics = interval[pmetric.Metrics]{functionmetrics.Messages(md, maxMessageBytes), md.DataPointCount()}
+		all := p.metrics.measured(md)
+		p.sums.hold(all.bytes)
+		metrics = interval[pmetric.Metrics]{functionmetrics.Messages(md, maxMessageBytes), all.contents, all.bytes}
 	}
 	if p.profiles.isConnected() {
 		growth := p.sums.takeGrowth()
+		held := growth.Bytes()
 		messages := growth.Messages(pcommon.NewTimestampFromTime(p.sent), pcommon.NewTimestampFromTime(now))
-		profiles = interval[pprofile.Profiles]{messages, growth.SampleCount()}
+		profiles = interval[pprofile.Profiles]{messages, growth.SampleCount(), growth.Bytes()}
+		p.sums.hold(profiles.bytes - held) // the count of samples merged the growth
 	}
 	p.sent = now
 	return metrics, profiles

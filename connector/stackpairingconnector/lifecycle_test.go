@@ -896,6 +896,40 @@ func TestTheMemoryBudgetCountsSumsUntilTheyAreSent(t *testing.T) {
 	assert.Zero(t, all.Used())
 }
 
+// Messages are made of the growth of paths, and of the points of an interval.
+func TestTheMemoryOfAnIntervalCountsWhileItsMessagesAreSent(t *testing.T) {
+	to := outputs{metrics: newOutput(), profiles: newOutput()}
+	b := newBench(t, patient(), to)
+	for n := range uint64(6_000) {
+		b.handOver(whole(t, 1, "shop", fmt.Sprint(n, strings.Repeat("f", 500)), 2*n, 1, false))
+	}
+	b.pairer.engine.TakeSums()
+	growth := b.pairer.sums.growth
+	growth.SampleCount()
+	var whileMetrics []int64
+	to.metrics.answerWith(func(context.Context) error {
+		whileMetrics = append(whileMetrics, b.pairer.sums.held.Load())
+		return nil
+	})
+	to.profiles.answerWith(func(context.Context) error {
+		assert.EqualValues(t, growth.Bytes()+b.pairer.profiles.bytes, b.pairer.sums.held.Load())
+		return nil
+	})
+	b.send()
+	assert.Greater(t, len(to.profiles.profiles), 1)
+	require.Greater(t, len(whileMetrics), 2)
+	bytes := 0
+	for _, md := range to.metrics.metrics {
+		bytes += b.pairer.metrics.measured(md).bytes
+	}
+	for _, held := range whileMetrics {
+		assert.Greater(t, held, int64(growth.Bytes()+bytes))
+	}
+	assert.Zero(t, b.pairer.sums.held.Load())
+	b.shut()
+	assert.Zero(t, b.sum("memory"))
+}
+
 // A reload makes another instance with the same ID and another configuration. Nothing that the former one
 // accepted is lost, and the new one counts from 0, from a later time on.
 func TestAReloadLosesNoCall(t *testing.T) {

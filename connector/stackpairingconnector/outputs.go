@@ -23,7 +23,7 @@ type sender[M any] struct {
 	signal[M]
 	// maxBytes bounds the memory of messages that wait.
 	maxBytes int
-	// dropped receives each loss, and holding each change of the memory of messages that wait.
+	// dropped receives each loss, and holding each change of the memory that is held.
 	dropped func(contents int, reason dropReason, err error)
 	holding func(bytes int)
 
@@ -47,8 +47,9 @@ type waiting[M any] struct {
 // interval has the messages of an interval. It is empty without a pipeline of the signal.
 type interval[M any] struct {
 	messages iter.Seq[M]
-	// contents are the points or the samples of all messages.
-	contents int
+	// contents are the points or the samples of all messages. bytes is the memory of their data, which is held until
+	// the last message is sent.
+	contents, bytes int
 }
 
 // signal is what differs between metrics and profiles. consume is nil without a pipeline of the signal.
@@ -125,25 +126,27 @@ func (s *sender[M]) measured(message M) waiting[M] {
 }
 
 // sendAll sends the messages that wait, and then those of an interval, each when it is made.
-func (s *sender[M]) sendAll(ctx context.Context, interval iter.Seq[M]) {
+func (s *sender[M]) sendAll(ctx context.Context, of interval[M]) {
 	if !s.isConnected() {
 		return
 	}
+	defer s.holding(-of.bytes)
 	s.sendWaiting(ctx)
-	for message := range interval {
+	for message := range of.messages {
 		s.send(ctx, message)
 	}
 }
 
 // sendLatest sends the messages of an interval, after those that wait. If an earlier one is refused
 // again, it is dropped: a later one has newer values.
-func (s *sender[M]) sendLatest(ctx context.Context, interval iter.Seq[M]) {
+func (s *sender[M]) sendLatest(ctx context.Context, of interval[M]) {
 	if !s.isConnected() {
 		return
 	}
+	defer s.holding(-of.bytes)
 	s.sendWaiting(ctx)
 	first := true
-	for message := range interval {
+	for message := range of.messages {
 		if first {
 			s.dropAll(refusedTwice)
 			first = false
@@ -167,6 +170,7 @@ func (s *sender[M]) sendLatestLast(ctx context.Context, last interval[M]) {
 // sendLast sends the messages that wait, and then those of the last interval. It makes a message after the one before
 // was accepted, and offers refused ones again until ctx is done. Then it drops the rest, without making its messages.
 func (s *sender[M]) sendLast(ctx context.Context, last interval[M]) {
+	defer s.holding(-last.bytes)
 	s.sendWaiting(ctx)
 	s.offerWaiting(ctx)
 	if last.contents > 0 && ctx.Err() == nil {

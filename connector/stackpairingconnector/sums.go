@@ -46,7 +46,7 @@ type sums struct {
 	exemplars     *functionmetrics.Exemplars
 	exemplarBytes int
 
-	// held is the memory of messages that wait.
+	// held is the memory of messages that wait, and of intervals until their last message is sent.
 	held atomic.Int64
 	// bytes is the memory of all, to be read without a lock. memory is the same as a metric.
 	bytes  atomic.Int64
@@ -125,7 +125,7 @@ func (s *sums) setBytes(of *int, bytes int) {
 	}
 }
 
-// hold changes the memory of messages that wait.
+// hold changes the memory that is held.
 func (s *sums) hold(change int) {
 	s.held.Add(int64(change))
 	s.count(change)
@@ -330,11 +330,13 @@ func (s *sums) takeMetrics(now time.Time, exemplars *functionmetrics.Exemplars) 
 	return s.metrics.Interval(pcommon.NewTimestampFromTime(now), exemplars)
 }
 
-// takeGrowth returns the growth of call paths since the last call, and begins a new one.
+// takeGrowth returns the growth of call paths since the last call, and begins a new one. The memory of the former is
+// held from now on.
 func (s *sums) takeGrowth() *pathprofiles.Growth {
 	s.lock()
 	defer s.unlock()
 	last := s.growth
+	s.hold(last.Bytes())
 	s.growth = pathprofiles.NewGrowth(s.profileSettings)
 	return last
 }

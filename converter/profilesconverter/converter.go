@@ -29,13 +29,17 @@ func NewFactory() confmap.ConverterFactory {
 
 type converter struct{ gates *featuregate.Registry }
 
-// Convert switches the gate on if the configuration needs it. The Collector validates pipelines
-// after all converters, and then reports a section that is no map.
+// Convert switches the gate on if the configuration needs it, also if --feature-gates switches it off: without the
+// gate, the Collector does not start with such a configuration. The Collector validates pipelines after all
+// converters, and then reports a section that is no map.
 func (c *converter) Convert(_ context.Context, configuration *confmap.Conf) error {
 	pipelines, _ := configuration.Get("service::pipelines").(map[string]any)
 	for id := range pipelines {
-		if signal, _, _ := strings.Cut(id, "/"); signal != "profiles" {
+		if signal, _, _ := strings.Cut(id, "/"); strings.TrimSpace(signal) != "profiles" {
 			continue
+		}
+		if !c.hasGate() {
+			return nil
 		}
 		if err := c.gates.Set(gate, true); err != nil {
 			return fmt.Errorf("pipeline %s needs the feature gate %s: %w", id, gate, err)
@@ -43,4 +47,10 @@ func (c *converter) Convert(_ context.Context, configuration *confmap.Conf) erro
 		return nil
 	}
 	return nil
+}
+
+// hasGate reports whether the Collector has the gate. It removes gates that are not needed any more.
+func (c *converter) hasGate() (has bool) {
+	c.gates.VisitAll(func(g *featuregate.Gate) { has = has || g.ID() == gate })
+	return has
 }

@@ -19,6 +19,7 @@ func TestTheGateIsOnlyOnForAConfigurationWithProfiles(t *testing.T) {
 	}{
 		"a pipeline of profiles":            {map[string]any{"profiles": nil}, true},
 		"a pipeline with a name":            {map[string]any{"traces": nil, "profiles/calls": nil}, true},
+		"a pipeline with a blank":           {map[string]any{"profiles /calls": nil}, true},
 		"other signals":                     {map[string]any{"traces": nil, "metrics": nil}, false},
 		"another signal of that name":       {map[string]any{"traces/profiles": nil}, false},
 		"pipelines that are no map":         {3, false},
@@ -36,8 +37,17 @@ func TestTheGateIsOnlyOnForAConfigurationWithProfiles(t *testing.T) {
 	}
 }
 
-func TestACollectorWithoutTheGateIsAnError(t *testing.T) {
+// A Collector that needs no gate any more has none. One that is too old reports the pipeline itself.
+func TestACollectorWithoutTheGateKeepsItsConfiguration(t *testing.T) {
 	configuration := confmap.NewFromStringMap(map[string]any{"service": map[string]any{"pipelines": map[string]any{"profiles": nil}}})
-	assert.ErrorContains(t, (&converter{featuregate.NewRegistry()}).Convert(t.Context(), configuration),
-		"pipeline profiles needs the feature gate service.profilesSupport")
+	assert.NoError(t, (&converter{featuregate.NewRegistry()}).Convert(t.Context(), configuration))
+}
+
+func TestTheGateIsOnAlsoIfAFlagSwitchedItOff(t *testing.T) {
+	gates := featuregate.NewRegistry()
+	of := gates.MustRegister(gate, featuregate.StageAlpha)
+	require.NoError(t, gates.Set(gate, false))
+	configuration := confmap.NewFromStringMap(map[string]any{"service": map[string]any{"pipelines": map[string]any{"profiles": nil}}})
+	require.NoError(t, (&converter{gates}).Convert(t.Context(), configuration))
+	assert.True(t, of.IsEnabled())
 }

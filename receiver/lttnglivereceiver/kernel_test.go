@@ -605,6 +605,17 @@ func TestARuleWithAFieldThatAnEventLacksMakesNoCalls(t *testing.T) {
 	assert.Contains(t, fields["fields"], "cpu_id")
 }
 
+func TestACommaInTheValueOfAKeySeparatesNoValues(t *testing.T) {
+	for _, lane := range []mapping.Lane{mapping.LaneKey, mapping.LaneCPU} {
+		s := newKernelSession("commas", 1)
+		s.Class("begin", "x$", "y$")
+		s.Class("end", "x$", "y$")
+		s.Streams[0].Event(at(1), "begin", "a,b", "c").Event(at(2), "end", "a", "b,c").Event(at(3), "end", "a,b", "c")
+		rule := CallRule{Entry: event("begin"), Exit: event("end"), Name: "call", KeyFields: []string{"x", "y"}, Lane: lane}
+		assert.Equal(t, []spanSeen{{name: "call", start: 1, end: 3}}, kernelBed(t, s, rule).pipeline.seen(t), lane)
+	}
+}
+
 func TestAnInterruptIsEndedOnItsCPUOnly(t *testing.T) {
 	s := newKernelSession("interrupts", 2)
 	s.Streams[0].Event(at(1), "irq_softirq_entry", 3).Event(at(3), "irq_softirq_exit", 3)

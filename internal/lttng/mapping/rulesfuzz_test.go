@@ -67,7 +67,7 @@ func FuzzRules(f *testing.F) {
 					continue
 				}
 				p.Selects(nil, e, packet)
-				key, ok := p.AppendKey(nil, e, packet)
+				key, ok := p.Key(nil, e, packet)
 				require.True(t, ok, "no field of this event is optional")
 				if p.HasKey() && p.Lane == LaneThread {
 					_, ok = p.Thread(e, packet)

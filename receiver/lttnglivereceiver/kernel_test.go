@@ -303,7 +303,7 @@ func (s *simulated) run(n int, t *simulatedThread) {
 		t.begins = false
 		s.emit(n, "syscall_exit_clone", 0)
 	case t.exits && what < 30:
-		s.switchFrom(n, 0)
+		s.switchFrom(n, s.preempted())
 	case t.exits:
 		s.switchFrom(n, 64)
 		t.dead = true
@@ -311,7 +311,7 @@ func (s *simulated) run(n int, t *simulatedThread) {
 		t.exits = true
 		s.emit(n, "sched_process_exit", t.comm, t.tid)
 	case what < 15:
-		s.switchFrom(n, 0)
+		s.switchFrom(n, s.preempted())
 	case t.syscall == "":
 		t.syscall = []string{"read", "read", "openat", "futex", "clone", "rt_sigreturn", "exit_group"}[s.r.IntN(6+s.r.IntN(2))]
 		switch t.syscall {
@@ -343,6 +343,9 @@ func (s *simulated) run(n int, t *simulatedThread) {
 	}
 }
 
+// preempted returns the state of a thread that has to leave its CPU, without or with a preemption in the kernel.
+func (s *simulated) preempted() int { return []int{0, 256}[s.r.IntN(2)] }
+
 // switchFrom switches the CPU to a thread that is ready, or to none.
 func (s *simulated) switchFrom(n, state int) {
 	c := &s.cpus[n]
@@ -366,7 +369,7 @@ func (s *simulated) switchFrom(n, state int) {
 	toName, toTID := name(to)
 	s.emit(n, "sched_switch", fromName, fromTID, state, toName, toTID)
 	if from != nil {
-		from.ready = state == 0
+		from.ready = state == 0 || state == 256
 	}
 	if to != nil {
 		to.ready = false
@@ -515,7 +518,7 @@ func (x *expected) switches(h happening) {
 	}
 	if isDead := h.number("prev_state")&0xf0 != 0; from != 0 && !(x.exits[from] && isDead) {
 		x.begin("off CPU", "off CPU", from, h)
-		if h.number("prev_state") == 0 {
+		if state := h.number("prev_state"); state == 0 || state == 256 {
 			x.begin("preempted", "preempted", from, h)
 		}
 	}

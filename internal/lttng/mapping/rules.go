@@ -118,11 +118,11 @@ type compiledPart struct {
 	field scalar
 }
 
-// condition is a value that a field must have, or must not have.
+// condition are values of which a field must have one, or must have none.
 type condition struct {
-	field scalar
-	value string
-	must  bool
+	field  scalar
+	values []string
+	must   bool
 }
 
 // ruleAttribute is a field that becomes an attribute of a span.
@@ -218,7 +218,8 @@ func (p *RulePart) compileConditions(class *ctf.EventClass, lack func(setting, f
 		must    bool
 	}{{"only", p.event.Only, true}, {"except", p.event.Except, false}} {
 		for path, value := range of.values {
-			c := condition{field: scalarAt(class, path), value: fmt.Sprint(value), must: of.must}
+			c := condition{field: scalarAt(class, path), must: of.must}
+			c.values, _ = valuesOf(value)
 			if c.field.field == nil {
 				lack(of.setting, path)
 			}
@@ -271,7 +272,11 @@ func (p *RulePart) Selects(scratch []byte, e *ctf.Event, packet *ctf.Packet) boo
 	for i := range p.conditions {
 		c := &p.conditions[i]
 		text, ok := c.field.appendTo(scratch[:0], e, packet)
-		if (ok && string(text) == c.value) != c.must {
+		has := false
+		for _, value := range c.values {
+			has = has || ok && string(text) == value
+		}
+		if has != c.must {
 			return false
 		}
 	}

@@ -676,6 +676,43 @@ func TestAProcessThatExecutesAProgramIsAnotherOne(t *testing.T) {
 	assert.Equal(t, map[string]string{"execve": "unknown_service:bash bash", "read": "unknown_service:ls ls"}, services)
 }
 
+func TestAThreadThatExecutesAProgramBecomesTheFirstOfItsProcess(t *testing.T) {
+	for _, firstIsGone := range []bool{false, true} {
+		s := newKernelSession("exec of a thread", 2)
+		s.Class("syscall_entry_execve", "filename$")
+		s.Class("syscall_exit_execve", "ret")
+		s.Streams[0].
+			Event(at(1), "lttng_statedump_process_state", 9, 9, "bash").
+			Event(at(2), "lttng_statedump_process_state", 10, 9, "bash").
+			Event(at(3), "sched_switch", "init", 1, 1, "bash", 10).
+			Event(at(4), "syscall_entry_execve", "/usr/bin/ls")
+		s.Streams[1].
+			Event(at(5), "sched_switch", "init", 1, 1, "bash", 9).
+			Event(at(6), "sched_process_exit", "bash", 9)
+		if firstIsGone {
+			s.Streams[1].Event(at(7), "sched_switch", "bash", 9, 32, "swapper/1", 0)
+		}
+		s.Streams[0].
+			Event(at(8), "sched_process_exec", "/usr/bin/ls", 9).
+			Event(at(9), "syscall_exit_execve", 0).
+			Event(at(10), "syscall_entry_read", 3, 4).
+			Event(at(11), "syscall_exit_read", 1).
+			Event(at(12), "sched_switch", "ls", 9, 1, "other", 10).
+			Event(at(13), "syscall_entry_openat", "f").
+			Event(at(14), "syscall_exit_openat", 1)
+		b := kernelBed(t, s)
+		seen := b.pipeline.seen(t)
+		assert.Equal(t, []spanSeen{{name: "execve", start: 4, truncated: true, pid: "9", tid: "10"}}, spansNamed(seen, "execve"))
+		assert.Equal(t, []spanSeen{{name: "read", start: 10, end: 11, pid: "9", tid: "9"}}, spansNamed(seen, "read"))
+		assert.Equal(t, []spanSeen{{name: "openat", start: 13, end: 14, tid: "10"}}, spansNamed(seen, "openat"), "another thread has the number")
+		for _, of := range b.pipeline.paired(t) {
+			if of.span.Name() == "read" {
+				assert.Equal(t, "unknown_service:ls", textOf(of.resource.Resource().Attributes(), process.AttributeServiceName))
+			}
+		}
+	}
+}
+
 func TestTheThreadOfACPUIsNotKnownAfterALoss(t *testing.T) {
 	s := newKernelSession("loss", 1)
 	s.Streams[0].

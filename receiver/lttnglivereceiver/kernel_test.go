@@ -305,7 +305,7 @@ func (s *simulated) run(n int, t *simulatedThread) {
 	case t.exits && what < 30:
 		s.switchFrom(n, s.preempted())
 	case t.exits:
-		s.switchFrom(n, 64)
+		s.switchFrom(n, []int{32, 64}[s.r.IntN(2)])
 		t.dead = true
 	case t.syscall == "exit_group":
 		t.exits = true
@@ -711,6 +711,25 @@ func TestAThreadThatExecutesAProgramBecomesTheFirstOfItsProcess(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestANumberThatIsUsedAgainJoinsNoThreads(t *testing.T) {
+	s := newKernelSession("number", 1)
+	s.Streams[0].
+		Event(at(1), "lttng_statedump_process_state", 7, 7, "web").
+		Event(at(2), "sched_switch", "init", 1, 1, "web", 7).
+		Event(at(3), "syscall_entry_exit_group", 0).
+		Event(at(4), "sched_switch", "web", 7, 32, "swapper/0", 0).
+		Event(at(5), "sched_switch", "swapper/0", 0, 0, "cron", 7).
+		Event(at(6), "syscall_entry_openat", "f").
+		Event(at(7), "syscall_exit_openat", 1).
+		Event(at(8), "sched_switch", "cron", 7, 64, "swapper/0", 0).
+		Event(at(9), "sched_switch", "swapper/0", 0, 0, "cron", 7)
+	seen := kernelBed(t, s).pipeline.seen(t)
+	assert.Equal(t, []spanSeen{
+		{name: "off CPU", start: 2, truncated: true, tid: "1"}, {name: "off CPU", start: 8, end: 9, tid: "7"},
+	}, spansNamed(seen, "off CPU"), "a thread with state 64 may be parked")
+	assert.Equal(t, []spanSeen{{name: "openat", start: 6, end: 7, tid: "7"}}, spansNamed(seen, "openat"))
 }
 
 func TestTheThreadOfACPUIsNotKnownAfterALoss(t *testing.T) {

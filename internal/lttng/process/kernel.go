@@ -137,7 +137,7 @@ func (k *kernel) follow(e *mapping.KernelEvent, v *ctf.Values, packet *ctf.Packe
 				k.run(n, k.threadOf(next, packet, cpu))
 			}
 		}
-		if previous.exits && e.IsDead(v) {
+		if e.IsDead(v, previous.exits) {
 			k.remove(previous)
 		}
 	case mapping.KernelExec:
@@ -296,6 +296,15 @@ func (t *kernelThread) in(k *kernel) *kernelThread {
 		t.epoch, t.state, t.open = k.epoch, stateUnknown, 0
 	}
 	return t
+}
+
+// leavesLast reports whether a thread leaves its last CPU with an event.
+func (t *kernelThread) leavesLast(e *mapping.KernelEvent, v *ctf.Values) bool {
+	if e.Kind != mapping.KernelSwitch {
+		return false
+	}
+	tid, _ := e.TID.Value(v)
+	return tid == t.ID && e.IsDead(v, t.exits)
 }
 
 // setName sets the name, unless it is empty.

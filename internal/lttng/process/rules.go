@@ -85,7 +85,7 @@ func (t *Trace) readRule(r *mapping.RulePart, p *mapping.Plan, e *ctf.Event, pac
 		if r.UnlessRunning && !t.kernel.isWaiting(of) {
 			return
 		}
-		if of.exits && !r.IsExit() && p.Kernel.Kind == mapping.KernelSwitch && p.Kernel.IsDead(&e.Values) {
+		if !r.IsExit() && of.leavesLast(&p.Kernel, &e.Values) {
 			// A thread that has left its last CPU does not wait for another.
 			return
 		}

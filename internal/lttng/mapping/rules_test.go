@@ -31,6 +31,8 @@ func TestAWrongRuleIsAnErrorWithItsRemedy(t *testing.T) {
 		"exit.unless_running is set":                                           {Entry: named("a"), Exit: RuleEvent{Event: "c", UnlessRunning: true}, Name: "n"},
 		"entry.unless_running is set: name one key field":                      {Entry: RuleEvent{Event: "a", UnlessRunning: true}, Exit: named("c"), Name: "n"},
 		"only and except of a: set field f to a text or a whole number":        {Entry: RuleEvent{Event: "a", Only: map[string]any{"f": 1.5}}, Exit: named("c"), Name: "n"},
+		"set field f to a text or a whole number, or to a list of them":        {Entry: RuleEvent{Event: "a", Except: map[string]any{"f": []any{}}}, Exit: named("c"), Name: "n"},
+		"only and except of b: set field f to a text or a whole number":        {Entry: RuleEvent{Event: "b", Only: map[string]any{"f": []any{1, 1.5}}}, Exit: named("c"), Name: "n"},
 		"attributes has an empty name: set it to names of fields, or to * for": {Entry: named("a"), Exit: named("c"), Name: "n", Attributes: []string{""}},
 	} {
 		err := ValidateCallRules([]CallRule{{Entry: named("x"), Exit: named("y"), Name: "fine"}, rule})

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -153,11 +154,27 @@ func TestTheCollectorIsStoppedAfterAllRecordsAreDelivered(t *testing.T) {
 	b := unstartedBed(t, dir, func(_ *bed, c *Config) { c.AtEnd = AtEndStopCollector })
 	delivered := make(chan int, 1)
 	b.receiver.reader.stopCollector = func() error {
-		delivered <- len(b.numbers())
+		select {
+		case delivered <- len(b.numbers()):
+		default: // a signal that is sent again
+		}
 		return nil
 	}
 	b.Start()
 	assert.Equal(t, 20, <-delivered)
+}
+
+func TestASignalBeforeTheCollectorListensIsSentAgain(t *testing.T) {
+	b := unstartedBed(t, t.TempDir(), func(_ *bed, c *Config) { c.AtEnd = AtEndStopCollector })
+	var sent atomic.Int32
+	b.receiver.reader.stopCollector = func() error {
+		sent.Add(1)
+		return terminate() // this process does not listen
+	}
+	b.Start()
+	b.Await("three signals", func() bool { return sent.Load() >= 3 })
+	b.Shutdown()
+	assert.Zero(t, b.Lines("The collector cannot be shut down after the last trace: stop it"))
 }
 
 func TestMetricsShowTheProgressAndTheStateOfATrace(t *testing.T) {

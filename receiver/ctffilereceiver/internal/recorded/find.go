@@ -113,7 +113,7 @@ func packetFiles(dir string, most int) (files []file, err error) {
 		if len(files) == most {
 			return nil, fmt.Errorf("%s: expected at most %d files of packets (limits.max_streams), got more", dir, most)
 		}
-		files = append(files, file{path: filepath.Join(dir, e.Name()), size: info.Size(), modified: info.ModTime()})
+		files = append(files, file{path: filepath.Join(dir, e.Name()), size: info.Size(), info: info})
 	}
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.path, b.path) })
 	return files, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
+	"github.com/callbraid/callbraid/receiver/ctffilereceiver/internal/recorded"
 )
 
 // Offsets in a packet of package synthetic.
@@ -130,6 +131,17 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	assert.Equal(t, upTo(10), b.numbers())
 	assert.EqualValues(t, 1, b.Counter("traces_read"))
 	assert.Zero(t, b.Counter("packets_damaged"))
+}
+
+func TestADirectoryThatALinkReplacedIsNotRead(t *testing.T) {
+	outside, dir := t.TempDir(), filepath.Join(t.TempDir(), "traces")
+	write(t, filepath.Join(outside, "trace"), oneStream(2))
+	require.NoError(t, os.Symlink(outside, dir))
+	trace := filepath.Join(dir, "trace")
+	_, err := recorded.Identify(trace, 1<<20)
+	require.ErrorContains(t, err, "metadata: expected a path without links, got one to "+outside)
+	err = recorded.NewTrace(&recorded.Settings{MaxStreams: 10}, recorded.Identity{}, trace).Measure(trace)
+	require.ErrorContains(t, err, "trace: expected a path without links, got one to "+outside)
 }
 
 func TestASparseFileNeedsNoMemory(t *testing.T) {

@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
 // openRegular opens a regular file. It checks the kind of the file before, because opening other files has effects, and
 // again afterwards, because the file may have been replaced. O_NONBLOCK prevents that a FIFO, created in between, waits
-// for a writer.
+// for a writer. It refuses a path with links.
 func openRegular(name string) (*os.File, os.FileInfo, error) {
 	info, err := os.Lstat(name)
 	if err != nil {
@@ -26,14 +27,27 @@ func openRegular(name string) (*os.File, os.FileInfo, error) {
 		return nil, nil, err
 	}
 	opened, err := f.Stat()
-	if err == nil && !opened.Mode().IsRegular() {
-		err = fmt.Errorf("%s: expected a regular file, got %v", name, opened.Mode().Type())
+	if err == nil && !os.SameFile(info, opened) {
+		err = fmt.Errorf("%s: expected the file that was found, got another one", name)
+	}
+	if err == nil {
+		err = checkLinks(name)
 	}
 	if err != nil {
 		f.Close()
 		return nil, nil, err
 	}
 	return f, opened, nil
+}
+
+// checkLinks returns an error if a path has a link: the finder found a path without one, but a directory may have been
+// replaced. The error is os.ErrNotExist, because what was found does not exist any more.
+func checkLinks(name string) error {
+	resolved, err := filepath.EvalSymlinks(name)
+	if err == nil && resolved != name {
+		err = fmt.Errorf("%s: expected a path without links, got one to %s: %w", name, resolved, os.ErrNotExist)
+	}
+	return err
 }
 
 // file is a file of packets.

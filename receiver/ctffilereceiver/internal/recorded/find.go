@@ -98,6 +98,9 @@ func packetFiles(dir string, most int) (files []file, err error) {
 		return nil, err
 	}
 	defer d.Close() // read only: nothing can be lost
+	if err := checkLinks(dir); err != nil {
+		return nil, err
+	}
 	entries, err := d.ReadDir(maxEntries)
 	if err != nil && len(entries) > 0 {
 		return nil, err

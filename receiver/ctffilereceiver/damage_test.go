@@ -170,6 +170,15 @@ func TestUnreadableMetadataEndsOnlyItsTrace(t *testing.T) {
 	assert.EqualValues(t, 1, b.Counter("traces_read"))
 	assert.EqualValues(t, 5, b.Counter("traces_failed"))
 	b.AwaitLine("A trace cannot be read")
+	assert.EqualValues(t, 1, b.Lines(notAll))
+}
+
+func TestALimitOfTracesIsInTheLastLine(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a"), sold("a", 1, 5))
+	write(t, filepath.Join(dir, "b"), sold("b", 1, 5))
+	b := readAll(t, dir, func(_ *bed, c *Config) { c.Limits.MaxTraces = 1 })
+	assert.Equal(t, false, b.AwaitLine(notAll).ContextMap()["search_complete"])
 }
 
 func TestRecordingsWithOneUUIDAndOtherMetadataAreTwoTraces(t *testing.T) {

@@ -127,7 +127,7 @@ func (r *reader) run() {
 func (r *reader) search() {
 	dirs, err := r.finder.Find()
 	if err != nil {
-		r.logSeldom(&r.lines.search, "The search for traces is not complete", zap.Error(err))
+		r.logUnfound(err)
 	}
 	for _, dir := range dirs {
 		t, known := r.traceOf(dir)
@@ -138,10 +138,18 @@ func (r *reader) search() {
 			continue
 		}
 		if err := t.Measure(dir); err != nil {
-			r.logSeldom(&r.lines.search, "The search for traces is not complete", zap.Error(err))
+			r.logUnfound(err)
 		}
 	}
 	r.forget(dirs)
+}
+
+// logUnfound logs and notes that traces or files can be missing.
+func (r *reader) logUnfound(err error) {
+	r.logSeldom(&r.lines.search, "The search for traces is not complete", zap.Error(err))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sum.unfound = true
 }
 
 func (r *reader) traceOf(dir string) (t *readTrace, known bool) {

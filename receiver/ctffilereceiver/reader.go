@@ -4,7 +4,9 @@
 package ctffilereceiver
 
 import (
+	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
 	"slices"
 	"sync"
@@ -29,7 +31,7 @@ type reader struct {
 	settings  recorded.Settings
 	env       *session.Environment
 	telemetry *telemetry.Telemetry
-	// stopCollector shuts the collector down.
+	// stopCollector sends the signal that shuts the collector down.
 	stopCollector func() error
 	// start starts a goroutine that the shutdown waits for. found is called after each search.
 	start func(func())
@@ -125,7 +127,7 @@ func (r *reader) run() {
 func (r *reader) search() {
 	dirs, err := r.finder.Find()
 	if err != nil {
-		r.logSeldom(&r.lines.search, "The search for traces is not complete", zap.Error(err))
+		r.logUnfound(err)
 	}
 	for _, dir := range dirs {
 		t, known := r.traceOf(dir)
@@ -136,10 +138,18 @@ func (r *reader) search() {
 			continue
 		}
 		if err := t.Measure(dir); err != nil {
-			r.logSeldom(&r.lines.search, "The search for traces is not complete", zap.Error(err))
+			r.logUnfound(err)
 		}
 	}
 	r.forget(dirs)
+}
+
+// logUnfound logs and notes that traces or files can be missing.
+func (r *reader) logUnfound(err error) {
+	r.logSeldom(&r.lines.search, "The search for traces is not complete", zap.Error(err))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sum.unfound = true
 }
 
 func (r *reader) traceOf(dir string) (t *readTrace, known bool) {
@@ -302,9 +312,39 @@ func (r *reader) finish() {
 		r.env.CloseLogs() // a shutdown would wait for them only for shutdown_timeout
 	}
 	r.env.Logger.Info("The collector shuts down, because all traces are read", zap.String("at_end", string(AtEndStopCollector)))
-	if err := r.stopCollector(); err != nil {
+	if err := r.stop(); err != nil {
 		r.env.Logger.Error("The collector cannot be shut down after the last trace: stop it", zap.Error(err))
 	}
+}
+
+const (
+	// signalInterval is the pause before the signal is sent again, and maxSignals bounds the signals.
+	signalInterval = 100 * time.Millisecond
+	maxSignals     = 600
+)
+
+// errNoShutdown: the collector does not react to the signal.
+var errNoShutdown = fmt.Errorf("expected a shutdown after %d signals, got none", maxSignals)
+
+// stop shuts the collector down. The collector listens to signals only after the start of all components. An earlier
+// signal has no effect, because stop listens, too. So stop sends it again until the shutdown begins.
+func (r *reader) stop() error {
+	ignored := make(chan os.Signal, 1)
+	signal.Notify(ignored, syscall.SIGTERM)
+	defer signal.Stop(ignored)
+	again := time.NewTicker(signalInterval)
+	defer again.Stop()
+	for range maxSignals {
+		if err := r.stopCollector(); err != nil {
+			return err
+		}
+		select {
+		case <-r.env.Stopping:
+			return nil
+		case <-again.C:
+		}
+	}
+	return errNoShutdown
 }
 
 // terminate sends this process the signal with which systems stop a collector. The status of a fatal error would end

@@ -188,15 +188,15 @@ type namePart struct{ text, field string }
 // parseName returns the parts of a name. matches is set if the rule's events have a *.
 func parseName(name string, matches bool) ([]namePart, error) {
 	var parts []namePart
-	for name != "" {
-		text, rest, isField := strings.Cut(name, "{")
+	for rest := name; rest != ""; {
+		text, after, isField := strings.Cut(rest, "{")
 		if text != "" {
 			parts = append(parts, namePart{text: text})
 		}
 		if !isField {
 			break
 		}
-		field, after, closed := strings.Cut(rest, "}")
+		field, after, closed := strings.Cut(after, "}")
 		if !closed || field == "" {
 			return nil, fmt.Errorf("name is %q: write a field of the event between { and }", name)
 		}
@@ -204,7 +204,7 @@ func parseName(name string, matches bool) ([]namePart, error) {
 			return nil, fmt.Errorf("name is %q and entry has no *: name a field of the event between { and }", name)
 		}
 		parts = append(parts, namePart{field: field})
-		name = after
+		rest = after
 	}
 	return parts, nil
 }

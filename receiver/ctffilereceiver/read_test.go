@@ -5,6 +5,7 @@ package ctffilereceiver
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -189,6 +190,34 @@ func TestTheCollectorIsStoppedAfterAllRecordsAreDelivered(t *testing.T) {
 	}
 	b.Start()
 	assert.Equal(t, 20, <-delivered)
+}
+
+func TestTheLastOfSeveralReceiversStopsTheCollector(t *testing.T) {
+	var slow *bed
+	var sent, early atomic.Int32
+	unstarted := func(dir string) *bed {
+		b := unstartedBed(t, dir, func(_ *bed, c *Config) { c.AtEnd = AtEndStopCollector })
+		b.receiver.reader.stopCollector = func() error {
+			if len(slow.numbers()) < 20 {
+				early.Add(1)
+			}
+			sent.Add(1)
+			return nil
+		}
+		return b
+	}
+	dir := t.TempDir()
+	write(t, dir, sold("shop", 4, 5))
+	slow = unstarted(dir)
+	slow.Logs.RefuseWith(errors.New("the pipeline is full"))
+	slow.Start()
+	fast := unstarted(t.TempDir())
+	fast.Start()
+	fast.AwaitLine("There is no CTF trace to read: no directory that matches include has a file named metadata")
+	slow.Await("refused records", func() bool { return slow.Logs.Calls().Returned > 3 })
+	slow.Logs.RefuseWith(nil)
+	slow.Await("a signal", func() bool { return sent.Load() > 0 })
+	assert.Zero(t, early.Load())
 }
 
 func TestASignalBeforeTheCollectorListensIsSentAgain(t *testing.T) {

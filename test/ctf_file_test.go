@@ -152,3 +152,12 @@ func TestARotatedRecordingIsWatched(t *testing.T) {
 	// A rotation empties all buffers, as lttng stop does. So calls that are open then may be truncated.
 	requireNothingWrong(t, readStreams(t, c, "spans.bin"), p, "rotated", lttng.ClockOffsets(t, output))
 }
+
+// The collector can have read all before it listens to signals.
+func TestACollectorWithoutTracesEndsInOrder(t *testing.T) {
+	t.Parallel()
+	for range 30 {
+		c := kit.Run(t, fileReader(t.TempDir(), "at_end: stop_collector"))
+		require.Contains(t, c.Log(), "Shutdown complete")
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
+	"github.com/callbraid/callbraid/receiver/ctffilereceiver/internal/recorded"
 )
 
 // Offsets in a packet of package synthetic.
@@ -132,6 +133,17 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	assert.Zero(t, b.Counter("packets_damaged"))
 }
 
+func TestADirectoryThatALinkReplacedIsNotRead(t *testing.T) {
+	outside, dir := t.TempDir(), filepath.Join(t.TempDir(), "traces")
+	write(t, filepath.Join(outside, "trace"), oneStream(2))
+	require.NoError(t, os.Symlink(outside, dir))
+	trace := filepath.Join(dir, "trace")
+	_, err := recorded.Identify(trace, 1<<20)
+	require.ErrorContains(t, err, "metadata: expected a path without links, got one to "+outside)
+	err = recorded.NewTrace(&recorded.Settings{MaxStreams: 10}, recorded.Identity{}, trace).Measure(trace)
+	require.ErrorContains(t, err, "trace: expected a path without links, got one to "+outside)
+}
+
 func TestASparseFileNeedsNoMemory(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, oneStream(2))
@@ -158,6 +170,15 @@ func TestUnreadableMetadataEndsOnlyItsTrace(t *testing.T) {
 	assert.EqualValues(t, 1, b.Counter("traces_read"))
 	assert.EqualValues(t, 5, b.Counter("traces_failed"))
 	b.AwaitLine("A trace cannot be read")
+	assert.EqualValues(t, 1, b.Lines(notAll))
+}
+
+func TestALimitOfTracesIsInTheLastLine(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a"), sold("a", 1, 5))
+	write(t, filepath.Join(dir, "b"), sold("b", 1, 5))
+	b := readAll(t, dir, func(_ *bed, c *Config) { c.Limits.MaxTraces = 1 })
+	assert.Equal(t, false, b.AwaitLine(notAll).ContextMap()["search_complete"])
 }
 
 func TestRecordingsWithOneUUIDAndOtherMetadataAreTwoTraces(t *testing.T) {

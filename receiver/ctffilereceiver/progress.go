@@ -17,6 +17,8 @@ type summary struct {
 	began                 time.Time
 	read, failed, damaged int
 	events, packets       int64
+	// unfound is set if the search ended early, or could not read a directory.
+	unfound bool
 }
 
 // progress returns the bytes of packets in files, and those that were read.
@@ -65,6 +67,10 @@ func (r *reader) logSummary() {
 		r.env.Logger.Warn("There is no CTF trace to read: no directory that matches include has a file named metadata", zap.Strings("include", r.config.Include))
 		return
 	}
-	r.env.Logger.Info("All traces are read", zap.Int("traces", sum.read), zap.Int("failed", sum.failed), zap.Int("damaged_packets", sum.damaged),
+	log, line := r.env.Logger.Info, "All traces are read"
+	if sum.failed > 0 || sum.unfound {
+		log, line = r.env.Logger.Warn, "The end is reached, but not all traces were read: earlier lines have the reasons"
+	}
+	log(line, zap.Int("traces", sum.read), zap.Int("failed", sum.failed), zap.Bool("search_complete", !sum.unfound), zap.Int("damaged_packets", sum.damaged),
 		zap.Int64("packets", sum.packets), zap.Int64("events", sum.events), zap.Duration("time", r.env.Now().Sub(sum.began)))
 }

@@ -5,12 +5,14 @@ package ctffilereceiver
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,17 +149,88 @@ func TestATraceThatGrowsAfterItsEndIsReadOn(t *testing.T) {
 	b.awaitNumbers(upTo(20))
 }
 
+func TestAFileThatReplacesAnotherIsReadOn(t *testing.T) {
+	for name, replace := range map[string]func(t testing.TB, name string, data []byte){
+		"a new file with the old name": func(t testing.TB, name string, data []byte) {
+			writeFile(t, name+".new", data)
+			require.NoError(t, os.Rename(name+".new", name))
+		},
+		"the same file, cut before": writeFile,
+	} {
+		for when, option := range map[string]func(*bed, *Config){
+			"while the trace is read": watching(time.Millisecond, time.Hour), "after its end": watching(time.Millisecond, 2*time.Millisecond),
+		} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				dir := t.TempDir()
+				s := sold("shop", 6, 5)
+				write(t, dir, sold("shop", 4, 5))
+				b := newBed(t, dir, option)
+				b.awaitNumbers(upTo(20))
+				for i := range 2 {
+					// The new file is smaller.
+					replace(t, filepath.Join(dir, fmt.Sprintf("channel0_%d", i)), packetBytes(s, i, 2))
+				}
+				b.awaitNumbers(upTo(30))
+			})
+		}
+	}
+}
+
 func TestTheCollectorIsStoppedAfterAllRecordsAreDelivered(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, sold("shop", 4, 5))
 	b := unstartedBed(t, dir, func(_ *bed, c *Config) { c.AtEnd = AtEndStopCollector })
 	delivered := make(chan int, 1)
 	b.receiver.reader.stopCollector = func() error {
-		delivered <- len(b.numbers())
+		select {
+		case delivered <- len(b.numbers()):
+		default: // a signal that is sent again
+		}
 		return nil
 	}
 	b.Start()
 	assert.Equal(t, 20, <-delivered)
+}
+
+func TestTheLastOfSeveralReceiversStopsTheCollector(t *testing.T) {
+	var slow *bed
+	var sent, early atomic.Int32
+	unstarted := func(dir string) *bed {
+		b := unstartedBed(t, dir, func(_ *bed, c *Config) { c.AtEnd = AtEndStopCollector })
+		b.receiver.reader.stopCollector = func() error {
+			if len(slow.numbers()) < 20 {
+				early.Add(1)
+			}
+			sent.Add(1)
+			return nil
+		}
+		return b
+	}
+	dir := t.TempDir()
+	write(t, dir, sold("shop", 4, 5))
+	slow = unstarted(dir)
+	slow.Logs.RefuseWith(errors.New("the pipeline is full"))
+	slow.Start()
+	fast := unstarted(t.TempDir())
+	fast.Start()
+	fast.AwaitLine("There is no CTF trace to read: no directory that matches include has a file named metadata")
+	slow.Await("refused records", func() bool { return slow.Logs.Calls().Returned > 3 })
+	slow.Logs.RefuseWith(nil)
+	slow.Await("a signal", func() bool { return sent.Load() > 0 })
+	assert.Zero(t, early.Load())
+}
+
+func TestASignalBeforeTheCollectorListensIsSentAgain(t *testing.T) {
+	b := unstartedBed(t, t.TempDir(), func(_ *bed, c *Config) { c.AtEnd = AtEndStopCollector })
+	var sent atomic.Int32
+	b.receiver.reader.stopCollector = func() error {
+		sent.Add(1)
+		return terminate() // this process does not listen
+	}
+	b.Start()
+	b.Await("three signals", func() bool { return sent.Load() >= 3 })
+	b.Shutdown()
+	assert.Zero(t, b.Lines("The collector cannot be shut down after the last trace: stop it"))
 }
 
 func TestMetricsShowTheProgressAndTheStateOfATrace(t *testing.T) {

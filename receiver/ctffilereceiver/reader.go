@@ -4,10 +4,13 @@
 package ctffilereceiver
 
 import (
+	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,8 +32,10 @@ type reader struct {
 	settings  recorded.Settings
 	env       *session.Environment
 	telemetry *telemetry.Telemetry
-	// stopCollector shuts the collector down.
+	// stopCollector sends the signal that shuts the collector down.
 	stopCollector func() error
+	// countRead subtracts the receiver from unread.
+	countRead func()
 	// start starts a goroutine that the shutdown waits for. found is called after each search.
 	start func(func())
 	found func()
@@ -73,7 +78,7 @@ func newReader(config *Config) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{config: config, finder: finder, ended: make(chan struct{}, 1), dirs: map[string]*readTrace{}, stopCollector: terminate}
+	r := &reader{config: config, finder: finder, ended: make(chan struct{}, 1), dirs: map[string]*readTrace{}, stopCollector: terminate, countRead: func() {}}
 	r.settings = recorded.Settings{
 		Once: config.Mode == ModeOnce, MaxDelay: config.MaxDelay, EndAfter: config.EndAfter,
 		MaxPacketBytes: config.Limits.MaxPacketBytes, MaxMetadataBytes: config.Limits.MaxMetadataBytes, MaxStreams: config.Limits.MaxStreams,
@@ -85,10 +90,19 @@ func newReader(config *Config) (*reader, error) {
 // open sets the parts of a started receiver.
 func (r *reader) open(env *session.Environment, counters *telemetry.Telemetry, run *receiverkit.Run, found func()) {
 	r.env, r.telemetry, r.start, r.found = env, counters, run.Go, found
+	if r.config.AtEnd == AtEndStopCollector {
+		unread.Add(1)
+		r.countRead = sync.OnceFunc(func() { unread.Add(-1) })
+	}
 }
+
+// unread is the number of receivers with at_end: stop_collector that still read. It is global, because they all end the
+// same process: the last one does.
+var unread atomic.Int32
 
 // run searches and reads until the shutdown begins, or until all is read.
 func (r *reader) run() {
+	defer r.countRead()
 	r.env.Logger.Info("Looking for CTF traces", zap.Strings("include", r.config.Include), zap.String("mode", string(r.config.Mode)))
 	r.sum.began = r.env.Now()
 	report := time.NewTicker(progressInterval)
@@ -125,7 +139,7 @@ func (r *reader) run() {
 func (r *reader) search() {
 	dirs, err := r.finder.Find()
 	if err != nil {
-		r.logSeldom(&r.lines.search, "The search for traces is not complete", zap.Error(err))
+		r.logUnfound(err)
 	}
 	for _, dir := range dirs {
 		t, known := r.traceOf(dir)
@@ -136,10 +150,18 @@ func (r *reader) search() {
 			continue
 		}
 		if err := t.Measure(dir); err != nil {
-			r.logSeldom(&r.lines.search, "The search for traces is not complete", zap.Error(err))
+			r.logUnfound(err)
 		}
 	}
 	r.forget(dirs)
+}
+
+// logUnfound logs and notes that traces or files can be missing.
+func (r *reader) logUnfound(err error) {
+	r.logSeldom(&r.lines.search, "The search for traces is not complete", zap.Error(err))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sum.unfound = true
 }
 
 func (r *reader) traceOf(dir string) (t *readTrace, known bool) {
@@ -301,10 +323,45 @@ func (r *reader) finish() {
 	if r.env.CloseLogs != nil {
 		r.env.CloseLogs() // a shutdown would wait for them only for shutdown_timeout
 	}
-	r.env.Logger.Info("The collector shuts down, because all traces are read", zap.String("at_end", string(AtEndStopCollector)))
-	if err := r.stopCollector(); err != nil {
+	r.countRead()
+	if err := r.stop(); err != nil {
 		r.env.Logger.Error("The collector cannot be shut down after the last trace: stop it", zap.Error(err))
 	}
+}
+
+const (
+	// signalInterval is the pause before the signal is sent again, and maxSignals bounds the signals.
+	signalInterval = 100 * time.Millisecond
+	maxSignals     = 600
+)
+
+// errNoShutdown: the collector does not react to the signal.
+var errNoShutdown = fmt.Errorf("expected a shutdown after %d signals, got none", maxSignals)
+
+// stop shuts the collector down, when no other receiver prevents it. The collector listens to signals only after the start of all components. An earlier
+// signal has no effect, because stop listens, too. So stop sends it again until the shutdown begins.
+func (r *reader) stop() error {
+	ignored := make(chan os.Signal, 1)
+	signal.Notify(ignored, syscall.SIGTERM)
+	defer signal.Stop(ignored)
+	again := time.NewTicker(signalInterval)
+	defer again.Stop()
+	for sent := 0; sent < maxSignals; {
+		if unread.Load() == 0 {
+			if sent++; sent == 1 {
+				r.env.Logger.Info("The collector shuts down, because all traces are read", zap.String("at_end", string(AtEndStopCollector)))
+			}
+			if err := r.stopCollector(); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-r.env.Stopping:
+			return nil
+		case <-again.C:
+		}
+	}
+	return errNoShutdown
 }
 
 // terminate sends this process the signal with which systems stop a collector. The status of a fatal error would end

@@ -43,8 +43,8 @@ type Connection struct {
 	// buffer holds the begin of a packet.
 	buffer []byte
 
-	// files are all files that were found, and their sizes. unbound are those whose stream is not known yet.
-	files   map[string]int64
+	// files are all files that were found, by path. unbound are those whose stream is not known yet.
+	files   map[string]*file
 	unbound []*file
 	streams map[uint64]*stream
 	byKey   map[string]*stream
@@ -62,7 +62,7 @@ const traceID, metadataID = 1, 1
 func (t *Trace) Attach(_ context.Context, room func(bytes int) error, _ bool) (session.Connection, []lttnglive.Stream, error) {
 	c := &Connection{
 		trace: t, settings: t.settings, room: room, digest: sha256.New(), metadata: map[string]int64{},
-		files: map[string]int64{}, streams: map[uint64]*stream{}, byKey: map[string]*stream{},
+		files: map[string]*file{}, streams: map[uint64]*stream{}, byKey: map[string]*stream{},
 	}
 	t.read.Store(0)
 	t.place = c.damage
@@ -187,9 +187,10 @@ func (c *Connection) NewStreams(context.Context) (lttnglive.NewStreamsReply, err
 	return lttnglive.NewStreamsReply{Status: lttnglive.NewStreamsHangUp}, nil
 }
 
-// findFiles finds new files.
+// findFiles finds new files, and those that have replaced others. After the end it finds none: they are for the next
+// session.
 func (c *Connection) findFiles() error {
-	if c.settings.Once && c.announced {
+	if c.settings.Once && c.announced || c.ended {
 		return nil
 	}
 	for _, dir := range c.trace.directories() {
@@ -203,21 +204,33 @@ func (c *Connection) findFiles() error {
 		}
 		for i := range files {
 			f := &files[i]
-			if known, ok := c.files[f.path]; ok {
-				if f.size > known {
+			known := c.files[f.path]
+			if known != nil && !known.isReplaced(f) {
+				if f.size > known.size {
 					c.noteGrowth(c.settings.Now())
-					c.files[f.path] = f.size
 				}
+				known.size, known.info = f.size, f.info
 				continue
 			}
-			if c.files[f.path] = f.size; len(c.files) > maxEntries {
+			if known != nil {
+				c.giveUp(known, f)
+			}
+			if c.files[f.path] = f; len(c.files) > maxEntries {
 				return session.BadData(session.BadProtocol, fmt.Errorf("expected at most %d files of a trace, got more", maxEntries))
 			}
-			c.noteGrowth(f.modified)
+			c.noteGrowth(f.info.ModTime())
 			c.unbound = append(c.unbound, f)
 		}
 	}
 	return nil
+}
+
+// giveUp ends the reading of a file that was replaced. If it is open, and its content was not cut, the rest is read.
+func (c *Connection) giveUp(f, by *file) {
+	if f.opened == nil || os.SameFile(f.info, by.info) {
+		f.unreadable = true
+	}
+	c.unbound = slices.DeleteFunc(c.unbound, func(u *file) bool { return u == f })
 }
 
 // forget forgets the files of a directory that was removed, or that a rotation has moved. Open files are still read.
@@ -533,7 +546,6 @@ func (s *stream) isAtEnd(f *file) (bool, error) {
 		return false, err
 	}
 	if grown {
-		s.conn.files[f.path] = f.size
 		s.conn.noteGrowth(s.conn.settings.Now())
 	}
 	return s.offset >= f.size || f.unreadable, nil
@@ -598,7 +610,6 @@ func (s *stream) waitForMore(f *file, err error) (lttnglive.Index, error) {
 	if grown, failed := f.grow(); failed != nil {
 		return s.lose(failed)
 	} else if grown {
-		s.conn.files[f.path] = f.size
 		s.conn.noteGrowth(s.conn.settings.Now())
 		return lttnglive.Index{Status: lttnglive.IndexRetry}, nil
 	}

@@ -5,14 +5,15 @@ package recorded
 
 import (
 	"fmt"
+	"hash/fnv"
 	"os"
+	"path/filepath"
 	"syscall"
-	"time"
 )
 
 // openRegular opens a regular file. It checks the kind of the file before, because opening other files has effects, and
 // again afterwards, because the file may have been replaced. O_NONBLOCK prevents that a FIFO, created in between, waits
-// for a writer.
+// for a writer. It refuses a path with links.
 func openRegular(name string) (*os.File, os.FileInfo, error) {
 	info, err := os.Lstat(name)
 	if err != nil {
@@ -26,8 +27,11 @@ func openRegular(name string) (*os.File, os.FileInfo, error) {
 		return nil, nil, err
 	}
 	opened, err := f.Stat()
-	if err == nil && !opened.Mode().IsRegular() {
-		err = fmt.Errorf("%s: expected a regular file, got %v", name, opened.Mode().Type())
+	if err == nil && !os.SameFile(info, opened) {
+		err = fmt.Errorf("%s: expected the file that was found, got another one", name)
+	}
+	if err == nil {
+		err = checkLinks(name)
 	}
 	if err != nil {
 		f.Close()
@@ -36,12 +40,22 @@ func openRegular(name string) (*os.File, os.FileInfo, error) {
 	return f, opened, nil
 }
 
+// checkLinks returns an error if a path has a link: the finder found a path without one, but a directory may have been
+// replaced. The error is os.ErrNotExist, because the found path does not exist any more.
+func checkLinks(name string) error {
+	resolved, err := filepath.EvalSymlinks(name)
+	if err == nil && resolved != name {
+		err = fmt.Errorf("%s: expected a path without links, got one to %s: %w", name, resolved, os.ErrNotExist)
+	}
+	return err
+}
+
 // file is a file of packets.
 type file struct {
 	path string
-	// size is the size when it was seen last, and modified the time of the last change when it was found.
-	size     int64
-	modified time.Time
+	// size is the size when it was seen last, and info its state then.
+	size int64
+	info os.FileInfo
 	// opened is nil before the first read.
 	opened *os.File
 	// key is that of its stream, and sequence the sequence number of the first packet.
@@ -59,7 +73,7 @@ func (f *file) open() error {
 	if err != nil {
 		return err
 	}
-	f.opened, f.size = opened, info.Size()
+	f.opened, f.size, f.info = opened, info.Size(), info
 	return nil
 }
 
@@ -69,9 +83,21 @@ func (f *file) grow() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	grown := info.Size() > f.size
-	f.size = info.Size()
-	return grown, nil
+	if info.Size() <= f.size {
+		return false, nil
+	}
+	f.size, f.info = info.Size(), info
+	return true, nil
+}
+
+// isReplaced reports whether another file is at the path now, or the content was cut.
+func (f *file) isReplaced(by *file) bool { return by.size < f.size || !os.SameFile(f.info, by.info) }
+
+// state returns a number made from the path, the size and the time of the last change.
+func (f *file) state() uint64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, f.path, " ", f.size, " ", f.info.ModTime().UnixNano()) // a hash accepts all
+	return h.Sum64()
 }
 
 func (f *file) close() {

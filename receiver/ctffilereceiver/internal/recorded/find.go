@@ -98,6 +98,9 @@ func packetFiles(dir string, most int) (files []file, err error) {
 		return nil, err
 	}
 	defer d.Close() // read only: nothing can be lost
+	if err := checkLinks(dir); err != nil {
+		return nil, err
+	}
 	entries, err := d.ReadDir(maxEntries)
 	if err != nil && len(entries) > 0 {
 		return nil, err
@@ -113,7 +116,7 @@ func packetFiles(dir string, most int) (files []file, err error) {
 		if len(files) == most {
 			return nil, fmt.Errorf("%s: expected at most %d files of packets (limits.max_streams), got more", dir, most)
 		}
-		files = append(files, file{path: filepath.Join(dir, e.Name()), size: info.Size(), modified: info.ModTime()})
+		files = append(files, file{path: filepath.Join(dir, e.Name()), size: info.Size(), info: info})
 	}
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.path, b.path) })
 	return files, nil

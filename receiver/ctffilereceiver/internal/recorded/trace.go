@@ -4,7 +4,6 @@
 package recorded
 
 import (
-	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -36,17 +35,19 @@ type Trace struct {
 	read atomic.Int64
 
 	mu sync.Mutex
-	// sizes are the bytes of packets in its directories at the last search. ended are those that the last session has
-	// read, or nil.
-	dirs         []string
-	sizes, ended map[string]int64
+	// dirs are its directories, and sizes the bytes of packets in them at the last search.
+	dirs  []string
+	sizes map[string]int64
+	// states are the sums of the states of files by directory, at the last search. ended are those that the last session
+	// has read, or nil.
+	states, ended map[string]uint64
 	// place returns an error with the file of a packet of the current connection. Its goroutine uses it.
 	place func(stream string, offset uint64, err error) error
 }
 
 // NewTrace returns the trace of a directory.
 func NewTrace(settings *Settings, identity Identity, dir string) *Trace {
-	return &Trace{Identity: identity, settings: settings, dirs: []string{dir}, sizes: map[string]int64{}}
+	return &Trace{Identity: identity, settings: settings, dirs: []string{dir}, sizes: map[string]int64{}, states: map[string]uint64{}}
 }
 
 // Dir returns its first directory, which names the trace.
@@ -81,6 +82,7 @@ func (t *Trace) forget(dir string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.sizes, dir)
+	delete(t.states, dir)
 	if len(t.dirs) > 1 {
 		t.dirs = slices.DeleteFunc(t.dirs, func(d string) bool { return d == dir })
 	}
@@ -92,13 +94,14 @@ func (t *Trace) Measure(dir string) error {
 	if err != nil {
 		return err
 	}
-	size := int64(0)
+	size, state := int64(0), uint64(0)
 	for i := range files {
 		size += files[i].size
+		state += files[i].state()
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sizes[dir] = size
+	t.sizes[dir], t.states[dir] = size, state
 	return nil
 }
 
@@ -115,26 +118,25 @@ func (t *Trace) Size() (size int64) {
 // Read returns the bytes of packets that were read.
 func (t *Trace) Read() int64 { return min(t.read.Load(), t.Size()) }
 
-// HasMore reports whether a directory is larger than what the last session has read, or new.
+// HasMore reports whether files of a directory have changed since the last session has read them, or are new.
 func (t *Trace) HasMore() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for dir, size := range t.sizes {
-		if ended, ok := t.ended[dir]; !ok || size > ended {
+	for dir, state := range t.states {
+		if ended, ok := t.ended[dir]; !ok || state != ended {
 			return true
 		}
 	}
 	return false
 }
 
-// setEnded notes the bytes that a session has read, by file.
-func (t *Trace) setEnded(files map[string]int64) {
+// setEnded notes the files that a session has read.
+func (t *Trace) setEnded(files map[string]*file) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ended = maps.Clone(t.sizes)
-	clear(t.ended)
-	for name, size := range files {
-		t.ended[filepath.Dir(name)] += size
+	t.ended = map[string]uint64{}
+	for name, f := range files {
+		t.ended[filepath.Dir(name)] += f.state()
 	}
 	for _, dir := range t.dirs {
 		t.ended[dir] += 0 // a directory without packets

@@ -144,6 +144,18 @@ func TestADirectoryThatALinkReplacedIsNotRead(t *testing.T) {
 	require.ErrorContains(t, err, "trace: expected a path without links, got one to "+outside)
 }
 
+func TestARepeatedPacketWithAWrongSizeIsDamaged(t *testing.T) {
+	dir := t.TempDir()
+	s := oneStream(3)
+	write(t, filepath.Join(dir, "a"), oneStream(2))
+	write(t, filepath.Join(dir, "b"), s)
+	repeated := packetBytes(s, 0, 1)
+	binary.LittleEndian.PutUint64(repeated[sizeAt:], 8<<20)
+	writeFile(t, filepath.Join(dir, "b", "channel0_0"), append(repeated, packetBytes(s, 0, 2)...))
+	b := readAll(t, dir)
+	assert.EqualValues(t, 1, b.Counter("packets_damaged"))
+}
+
 func TestASparseFileNeedsNoMemory(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, oneStream(2))

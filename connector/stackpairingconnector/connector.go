@@ -56,11 +56,11 @@ type pairer struct {
 	passing *input
 	// inputs is the number of inputs, and started the number of those that have started.
 	inputs, started int
-	// stop ends the goroutine, and done is closed when it has ended. Both are nil until all
-	// inputs have started.
-	stop     context.CancelFunc
-	done     chan struct{}
-	stopping sync.Once
+	// stopped makes the goroutine end after the messages that it sends, and cancel cancels these. done is closed
+	// when it has ended. All are nil until all inputs have started.
+	stopped, done chan struct{}
+	cancel        context.CancelFunc
+	stopping      sync.Once
 }
 
 func newPairer(set connector.Settings, cfg *Config, forget func()) (*pairer, error) {
@@ -101,8 +101,8 @@ func (p *pairer) start(ctx context.Context, host component.Host) error {
 	}
 	if p.started == p.inputs {
 		var life context.Context
-		life, p.stop = context.WithCancel(context.Background())
-		p.done = make(chan struct{})
+		life, p.cancel = context.WithCancel(context.Background())
+		p.stopped, p.done = make(chan struct{}), make(chan struct{})
 		go p.sendByInterval(life)
 	}
 	return nil
@@ -139,8 +139,8 @@ func (p *pairer) shutdown(ctx context.Context) (err error) {
 		defer p.telemetry.Shutdown()
 		ctx, cancel := context.WithTimeout(ctx, p.cfg.ShutdownTimeout)
 		defer cancel()
-		if p.stop != nil {
-			p.stop()
+		if p.done != nil {
+			defer p.stop(ctx)()
 		}
 		if p.engine == nil {
 			return
@@ -153,6 +153,18 @@ func (p *pairer) shutdown(ctx context.Context) (err error) {
 		p.engine.CloseAccount()
 	})
 	return err
+}
+
+// stop makes the goroutine end. A canceled message may have arrived, and would be sent again. So the messages that
+// the goroutine sends have three quarters of the time, and the last ones at least a quarter. The returned function
+// cancels the former.
+func (p *pairer) stop(ctx context.Context) context.CancelFunc {
+	p.metrics.isStopped.Store(true)
+	p.profiles.isStopped.Store(true)
+	close(p.stopped)
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.ShutdownTimeout/4*3)
+	context.AfterFunc(ctx, p.cancel)
+	return cancel
 }
 
 // shutdownEngine leaves half of the time for the sums.
@@ -212,7 +224,7 @@ func (k *KeepConfig) function() func(string) (int64, bool) {
 	}
 }
 
-// sendByInterval sends the outputs until ctx is done.
+// sendByInterval sends the outputs until the stop.
 func (p *pairer) sendByInterval(ctx context.Context) {
 	defer close(p.done)
 	if p.sums == nil {
@@ -222,7 +234,7 @@ func (p *pairer) sendByInterval(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		select {
-		case <-ctx.Done():
+		case <-p.stopped:
 			return
 		case <-ticker.C:
 			p.send(ctx, max(p.cfg.Interval/2, time.Second))
@@ -230,21 +242,33 @@ func (p *pairer) sendByInterval(ctx context.Context) {
 	}
 }
 
-// send sends what the sums have now. The exemplars are older than the sums, so each is a call
-// that the sums contain. Neither output takes longer than the patience.
+// send sends what the sums have now. Neither output takes longer than the patience.
 func (p *pairer) send(ctx context.Context, patience time.Duration) {
+	metrics, profiles := p.take()
+	within(ctx, patience, func(ctx context.Context) { p.metrics.sendLatest(ctx, metrics) })
+	within(ctx, patience, func(ctx context.Context) { p.profiles.sendAll(ctx, profiles) })
+}
+
+// take returns what the sums have now. The exemplars are older than the sums, so each is a call that the sums contain.
+func (p *pairer) take() (metrics interval[pmetric.Metrics], profiles interval[pprofile.Profiles]) {
 	exemplars := p.sums.swapExemplars()
 	p.engine.TakeSums()
 	now := time.Now()
 	if p.metrics.isConnected() {
 		md := p.sums.takeMetrics(now, exemplars)
-		within(ctx, patience, func(ctx context.Context) { p.metrics.sendLatest(ctx, functionmetrics.Messages(md, maxMessageBytes)) })
+		all := p.metrics.measured(md)
+		p.sums.hold(all.bytes)
+		metrics = interval[pmetric.Metrics]{functionmetrics.Messages(md, maxMessageBytes), all.contents, all.bytes}
 	}
 	if p.profiles.isConnected() {
-		messages := p.sums.takeGrowth().Messages(pcommon.NewTimestampFromTime(p.sent), pcommon.NewTimestampFromTime(now))
-		within(ctx, patience, func(ctx context.Context) { p.profiles.sendAll(ctx, messages) })
+		growth := p.sums.takeGrowth()
+		held := growth.Bytes()
+		messages := growth.Messages(pcommon.NewTimestampFromTime(p.sent), pcommon.NewTimestampFromTime(now))
+		profiles = interval[pprofile.Profiles]{messages, growth.SampleCount(), growth.Bytes()}
+		p.sums.hold(profiles.bytes - held) // the count of samples merged the growth
 	}
 	p.sent = now
+	return metrics, profiles
 }
 
 // within calls do with a timeout.
@@ -254,25 +278,16 @@ func within(ctx context.Context, timeout time.Duration, do func(context.Context)
 	do(ctx)
 }
 
-// offerInterval is the interval at which a shutdown offers what was refused.
-const offerInterval = 100 * time.Millisecond
-
-// sendLast sends the last sums, after all streams ended. It offers refused messages again until ctx is done.
+// sendLast sends the last sums, after all streams ended. Each output has the time until ctx is done, also if
+// the other one blocks.
 func (p *pairer) sendLast(ctx context.Context) {
 	if p.sums == nil {
 		return
 	}
-	patience := p.cfg.ShutdownTimeout / 4
-	p.send(ctx, patience)
-	for ctx.Err() == nil && len(p.metrics.queue)+len(p.profiles.queue) > 0 {
-		select {
-		case <-ctx.Done():
-		case <-time.After(offerInterval):
-			within(ctx, patience, p.metrics.sendWaiting)
-			within(ctx, patience, p.profiles.sendWaiting)
-		}
-	}
-	p.metrics.dropAll(atShutdown)
-	p.profiles.dropAll(atShutdown)
+	metrics, profiles := p.take()
+	var both sync.WaitGroup
+	both.Go(func() { p.metrics.sendLatestLast(ctx, metrics) })
+	both.Go(func() { p.profiles.sendLast(ctx, profiles) })
+	both.Wait()
 	p.sums.release()
 }

@@ -145,7 +145,7 @@ func add(packer *callevent.Packer, e *event) bool {
 			return false
 		}
 	}
-	if e.kind == callevent.KindThrow || e.kind == callevent.KindUnwind {
+	if e.kind == callevent.KindThrow || e.kind == callevent.KindUnwind || e.kind == callevent.KindFail {
 		if packed.Exception, ok = packer.Exception(e.exception); !ok {
 			return false
 		}
@@ -183,6 +183,9 @@ func generate(random *rand.Rand, number byte, service string, events int) *progr
 			e.kind, e.function = callevent.KindThrow, stack[top]
 		case kind < 58:
 			e.kind, e.function = callevent.KindUnwind, stack[top]
+			stack = stack[:top]
+		case kind < 60:
+			e.kind, e.function, e.line = callevent.KindFail, stack[top], 7
 			stack = stack[:top]
 		case kind < 62:
 			e.kind = callevent.KindExitTop

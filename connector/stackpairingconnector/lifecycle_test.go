@@ -342,6 +342,8 @@ func TestAStreamWithANewResourceDecidesItsTraces(t *testing.T) {
 	assert.Zero(t, traces.spans)
 	b.handOver(whole(t, 1, "store", "g", 3, 1, false))
 	assert.Equal(t, 1, traces.spans)
+	assert.EqualValues(t, 1, b.sum("early_decisions", "resource_changed"))
+	assert.EqualValues(t, 1, b.sum("early_decisions"))
 	b.shut()
 	assert.Equal(t, 3, traces.spans)
 }
@@ -380,12 +382,12 @@ func TestRefusedMetricsAreSentAgain(t *testing.T) {
 	b.handOver(whole(t, 1, "shop", "f", 0, 1, true))
 	metrics.answerWith(func(context.Context) error { return errFull })
 	b.send()
-	assert.Positive(t, b.pairer.sums.held)
+	assert.Positive(t, b.pairer.sums.held.Load())
 	metrics.answerWith(nil)
 	b.send()
 	assert.Equal(t, []map[string]int64{{"f": 1}, {"f": -1}}, metrics.calls())
 	assert.Zero(t, b.sum("dropped_points"))
-	assert.Zero(t, b.pairer.sums.held)
+	assert.Zero(t, b.pairer.sums.held.Load())
 
 	b.handOver(whole(t, 2, "shop", "f", 0, 1, false))
 	metrics.answerWith(func(context.Context) error { return errFull })
@@ -438,7 +440,7 @@ func TestProfilesBeyondMaxHeldMiBPassWhileTheyAreAccepted(t *testing.T) {
 	assert.Greater(t, len(profiles.profiles), 3)
 	assert.EqualValues(t, functions, samples(profiles.profiles))
 	assert.Zero(t, b.sum("dropped_samples"))
-	assert.Zero(t, b.pairer.sums.held)
+	assert.Zero(t, b.pairer.sums.held.Load())
 	b.shut()
 }
 
@@ -486,7 +488,7 @@ func TestAnAcceptedMessageIsNotReadAgain(t *testing.T) {
 	b.pairer.profiles.signal = toProfiles(changing{b.to.profiles})
 	b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
 	b.send()
-	assert.Zero(t, b.pairer.sums.held)
+	assert.Zero(t, b.pairer.sums.held.Load())
 	for _, o := range []*output{b.to.metrics, b.to.profiles} {
 		o.answerWith(func(context.Context) error { return errUnknown })
 	}
@@ -494,7 +496,7 @@ func TestAnAcceptedMessageIsNotReadAgain(t *testing.T) {
 	b.send()
 	assert.EqualValues(t, 2, b.sum("dropped_points", "refused_for_good"))
 	assert.EqualValues(t, 2, b.sum("dropped_samples", "refused_for_good"))
-	assert.Zero(t, b.pairer.sums.held)
+	assert.Zero(t, b.pairer.sums.held.Load())
 	b.shut()
 }
 
@@ -537,7 +539,7 @@ func TestOnlyTheRefusedPartOfAMessageIsSentAgain(t *testing.T) {
 				assert.Equal(t, []map[string]int64{{"g": 1}}, b.to.metrics.calls())
 				assert.EqualValues(t, 1, samples(b.to.profiles.profiles))
 			}
-			assert.Zero(t, b.pairer.sums.held)
+			assert.Zero(t, b.pairer.sums.held.Load())
 			b.shut()
 		})
 	}
@@ -551,11 +553,11 @@ func TestAMessageThatWaitsCountsWithItsMemory(t *testing.T) {
 		b.handOver(whole(t, 1, "shop", fmt.Sprint("com.example.shop.checkout.Checkout", n, ".run"), 2*n, 1, false))
 	}
 	b.to.metrics.answerWith(func(context.Context) error {
-		assert.Positive(t, b.pairer.sums.held)
+		assert.Positive(t, b.pairer.sums.held.Load())
 		return nil
 	})
 	b.send()
-	assert.Zero(t, b.pairer.sums.held)
+	assert.Zero(t, b.pairer.sums.held.Load())
 	refuse := func(context.Context) error { return errFull }
 	b.to.metrics.answerWith(refuse)
 	b.to.profiles.answerWith(refuse)
@@ -759,14 +761,14 @@ func TestAShutdownDeliversSpansBeforeItWaitsForTheSender(t *testing.T) {
 	b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
 	blocked, delivered := make(chan struct{}), make(chan struct{})
 	var once, twice sync.Once
-	to.metrics.answerWith(func(context.Context) error {
+	to.metrics.answerWith(func(ctx context.Context) error {
 		once.Do(func() { close(blocked) })
 		select {
 		case <-delivered:
-		case <-time.After(time.Minute):
-			t.Error("the shutdown waits for the sender first")
+		case <-ctx.Done():
+			t.Error("the shutdown waits for the sender first, or cancels its message")
 		}
-		return nil
+		return ctx.Err()
 	})
 	<-blocked
 	main := &program{id: callevent.StreamID{0: 2, 8: 2, 15: 1}, service: "shop", events: []event{
@@ -779,6 +781,103 @@ func TestAShutdownDeliversSpansBeforeItWaitsForTheSender(t *testing.T) {
 	})
 	b.shut()
 	assert.Equal(t, 2, to.traces.spans)
+	assert.Equal(t, []map[string]int64{{"f": 1}, {"f": 1, "main": 1}}, to.metrics.calls(), "each message once")
+}
+
+// The calls of the last messages were accepted. Only the shutdown timeout bounds them.
+func TestAShutdownDropsNoProfilesOfABackEndThatAcceptsThemInTime(t *testing.T) {
+	for name, interval := range map[string]time.Duration{"the last message": 24 * time.Hour, "a message of the interval": 100 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			to := outputs{traces: newOutput(), profiles: newOutput()}
+			cfg := patient()
+			cfg.Limits.MaxHeldMiB, cfg.Interval = 1, interval
+			b := newBench(t, cfg, to)
+			stopped, refused := make(chan struct{}), make(chan struct{})
+			var once sync.Once
+			to.profiles.answerWith(func(context.Context) (err error) {
+				once.Do(func() {
+					close(refused)
+					<-stopped
+					err = errFull
+				})
+				return err
+			})
+			p := &program{id: callevent.StreamID{0: 2, 8: 2, 15: 1}, service: "shop"}
+			const functions = 600
+			for n := range functions {
+				f := &callevent.Function{Qualified: fmt.Sprint(n, strings.Repeat("f", 8_000)), Display: "f"}
+				for i, kind := range []callevent.Kind{callevent.KindEnter, callevent.KindExit} {
+					at := uint64(2*n + i)
+					p.events = append(p.events, event{kind: kind, sequence: at, time: int64(at), function: f})
+				}
+			}
+			open := &callevent.Function{Qualified: "main", Display: "main"}
+			p.events = append(p.events, event{kind: callevent.KindEnter, sequence: 2 * functions, time: 2 * functions, function: open})
+			for _, td := range p.handOvers(t, delivery{packers: 1, batch: 1 << 20}, rand.New(rand.NewPCG(1, 1))) {
+				b.handOver(td)
+			}
+			if interval < time.Hour {
+				<-refused
+			}
+			to.traces.answerWith(func(context.Context) error { close(stopped); return nil })
+			b.shut()
+			assert.Greater(t, len(to.profiles.profiles), 2)
+			assert.EqualValues(t, functions+1, samples(to.profiles.profiles))
+			assert.Zero(t, b.sum("dropped_samples"))
+			assert.Zero(t, b.sum("memory"))
+		})
+	}
+}
+
+func TestTheLastMessagesHaveAllOfTheShutdownTimeout(t *testing.T) {
+	to := outputs{metrics: newOutput(), profiles: newOutput()}
+	cfg := patient()
+	cfg.ShutdownTimeout = time.Hour
+	b := newBench(t, cfg, to)
+	b.handOver(whole(t, 1, "shop", "f", 0, 1, false))
+	for _, o := range []*output{to.metrics, to.profiles} {
+		o.answerWith(func(ctx context.Context) error {
+			deadline, _ := ctx.Deadline()
+			assert.Greater(t, time.Until(deadline), 50*time.Minute)
+			return nil
+		})
+	}
+	b.shut()
+	assert.Len(t, to.metrics.metrics, 1)
+	assert.Len(t, to.profiles.profiles, 1)
+}
+
+// A shutdown counts the samples that it drops, without messages of them.
+func TestAShutdownCountsAllThatABlockingOutputMisses(t *testing.T) {
+	for name, interval := range map[string]time.Duration{"the last message": 24 * time.Hour, "a message of the interval": 100 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			to := outputs{metrics: newOutput(), profiles: newOutput()}
+			cfg := patient()
+			cfg.ShutdownTimeout, cfg.Interval = time.Second, interval
+			b := newBench(t, cfg, to)
+			const functions = 600
+			blocked := make(chan struct{}, 1_000)
+			for _, o := range []*output{to.metrics, to.profiles} {
+				o.answerWith(func(ctx context.Context) error {
+					blocked <- struct{}{}
+					<-ctx.Done()
+					return ctx.Err()
+				})
+			}
+			for n := range uint64(functions) {
+				b.handOver(whole(t, 1, "shop", fmt.Sprint(n, strings.Repeat("f", 8_000)), 2*n, 1, false))
+			}
+			if interval < time.Hour {
+				<-blocked
+			}
+			began := time.Now()
+			b.shut()
+			assert.Less(t, time.Since(began), 3*time.Second)
+			assert.EqualValues(t, 2*functions, b.sum("dropped_samples", "shutdown"))
+			assert.EqualValues(t, 2*functions, b.sum("dropped_samples"))
+			assert.Zero(t, b.sum("memory"))
+		})
+	}
 }
 
 func TestTheMemoryBudgetCountsSumsUntilTheyAreSent(t *testing.T) {
@@ -797,6 +896,40 @@ func TestTheMemoryBudgetCountsSumsUntilTheyAreSent(t *testing.T) {
 	assert.Len(t, to.metrics.metrics, 1)
 	assert.Len(t, to.profiles.profiles, 1)
 	assert.Zero(t, all.Used())
+}
+
+// Messages are made of the growth of paths, and of the points of an interval.
+func TestTheMemoryOfAnIntervalCountsWhileItsMessagesAreSent(t *testing.T) {
+	to := outputs{metrics: newOutput(), profiles: newOutput()}
+	b := newBench(t, patient(), to)
+	for n := range uint64(6_000) {
+		b.handOver(whole(t, 1, "shop", fmt.Sprint(n, strings.Repeat("f", 500)), 2*n, 1, false))
+	}
+	b.pairer.engine.TakeSums()
+	growth := b.pairer.sums.growth
+	growth.SampleCount()
+	var whileMetrics []int64
+	to.metrics.answerWith(func(context.Context) error {
+		whileMetrics = append(whileMetrics, b.pairer.sums.held.Load())
+		return nil
+	})
+	to.profiles.answerWith(func(context.Context) error {
+		assert.EqualValues(t, growth.Bytes()+b.pairer.profiles.bytes, b.pairer.sums.held.Load())
+		return nil
+	})
+	b.send()
+	assert.Greater(t, len(to.profiles.profiles), 1)
+	require.Greater(t, len(whileMetrics), 2)
+	bytes := 0
+	for _, md := range to.metrics.metrics {
+		bytes += b.pairer.metrics.measured(md).bytes
+	}
+	for _, held := range whileMetrics {
+		assert.Greater(t, held, int64(growth.Bytes()+bytes))
+	}
+	assert.Zero(t, b.pairer.sums.held.Load())
+	b.shut()
+	assert.Zero(t, b.sum("memory"))
 }
 
 // A reload makes another instance with the same ID and another configuration. Nothing that the former one
@@ -963,7 +1096,7 @@ func TestTheOwnMetricsOfTheOutputs(t *testing.T) {
 	ofStreams := b.sum("memory")
 	b.send()
 	assert.Greater(t, b.sum("memory"), ofStreams, "the sums count")
-	assert.EqualValues(t, b.pairer.sums.summed+b.pairer.sums.exemplarBytes+b.pairer.sums.held, b.pairer.sums.Bytes())
+	assert.EqualValues(t, b.pairer.sums.summed+b.pairer.sums.exemplarBytes+int(b.pairer.sums.held.Load()), b.pairer.sums.Bytes())
 	b.shut()
 	assert.Zero(t, b.sum("memory"))
 	assert.Zero(t, b.sum("streams"))
@@ -987,6 +1120,23 @@ func TestCallsWithoutRoomAreCountedAndLogged(t *testing.T) {
 	assert.EqualValues(t, 6, b.sum("folded_calls", "max_name_bytes"))
 	assert.Equal(t, 1, b.logs.FilterMessageSnippet("raise metrics.max_functions").Len(), "one line in a burst")
 	assert.Equal(t, 1, b.logs.FilterMessageSnippet("raise profiles.max_paths").Len())
+	b.shut()
+}
+
+func TestEarlyDecisionsForTheMemoryBudgetNameIt(t *testing.T) {
+	cfg := keeping(patient(), KeepConfig{Ratio: 1})
+	cfg.MaxSpansPerTrace = 0
+	to := outputs{traces: newOutput()}
+	b := newBenchIn(t, budgettest.Host(componenttest.NewNopHost(), budget.New(8<<20)), cfg, to)
+	main := &program{id: callevent.StreamID{0: 1, 8: 1, 15: 1}, service: "shop", events: []event{
+		{kind: callevent.KindEnter, function: &callevent.Function{Qualified: "main", Display: "main"}},
+	}}
+	b.handOver(main.handOvers(t, delivery{packers: 1, batch: 1}, rand.New(rand.NewPCG(1, 1)))[0])
+	for n := range uint64(20) {
+		b.handOver(whole(t, 1, "shop", "f", 1+20_000*n, 10_000, false))
+	}
+	assert.Positive(t, b.sum("early_decisions", "memory_budget"))
+	assert.Equal(t, b.sum("early_decisions"), b.sum("early_decisions", "memory_budget"))
 	b.shut()
 }
 

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
@@ -21,9 +23,12 @@ type sender[M any] struct {
 	signal[M]
 	// maxBytes bounds the memory of messages that wait.
 	maxBytes int
-	// dropped receives each loss, and holding each change of the memory of messages that wait.
+	// dropped receives each loss, and holding each change of the memory that is held.
 	dropped func(contents int, reason dropReason, err error)
 	holding func(bytes int)
+
+	// isStopped: maxBytes drops nothing, because the remaining messages are the last ones.
+	isStopped atomic.Bool
 
 	queue []waiting[M]
 	bytes int
@@ -36,6 +41,14 @@ type sender[M any] struct {
 type waiting[M any] struct {
 	message M
 	// contents are the points or the samples.
+	contents, bytes int
+}
+
+// interval has the messages of an interval. It is empty without a pipeline of the signal.
+type interval[M any] struct {
+	messages iter.Seq[M]
+	// contents are the points or the samples of all messages. bytes is the memory of their data, which is held until
+	// the last message is sent.
 	contents, bytes int
 }
 
@@ -113,19 +126,27 @@ func (s *sender[M]) measured(message M) waiting[M] {
 }
 
 // sendAll sends the messages that wait, and then those of an interval, each when it is made.
-func (s *sender[M]) sendAll(ctx context.Context, interval iter.Seq[M]) {
+func (s *sender[M]) sendAll(ctx context.Context, of interval[M]) {
+	if !s.isConnected() {
+		return
+	}
+	defer s.holding(-of.bytes)
 	s.sendWaiting(ctx)
-	for message := range interval {
+	for message := range of.messages {
 		s.send(ctx, message)
 	}
 }
 
 // sendLatest sends the messages of an interval, after those that wait. If an earlier one is refused
 // again, it is dropped: a later one has newer values.
-func (s *sender[M]) sendLatest(ctx context.Context, interval iter.Seq[M]) {
+func (s *sender[M]) sendLatest(ctx context.Context, of interval[M]) {
+	if !s.isConnected() {
+		return
+	}
+	defer s.holding(-of.bytes)
 	s.sendWaiting(ctx)
 	first := true
-	for message := range interval {
+	for message := range of.messages {
 		if first {
 			s.dropAll(refusedTwice)
 			first = false
@@ -134,8 +155,53 @@ func (s *sender[M]) sendLatest(ctx context.Context, interval iter.Seq[M]) {
 	}
 }
 
+// offerInterval is the interval at which a shutdown offers what was refused.
+const offerInterval = 100 * time.Millisecond
+
+// sendLatestLast is sendLast for messages with newer values than those that wait.
+func (s *sender[M]) sendLatestLast(ctx context.Context, last interval[M]) {
+	if last.contents > 0 {
+		s.sendWaiting(ctx)
+		s.dropAll(refusedTwice)
+	}
+	s.sendLast(ctx, last)
+}
+
+// sendLast sends the messages that wait, and then those of the last interval. It makes a message after the one before
+// was accepted, and offers refused ones again until ctx is done. Then it drops the rest, without making its messages.
+func (s *sender[M]) sendLast(ctx context.Context, last interval[M]) {
+	defer s.holding(-last.bytes)
+	s.sendWaiting(ctx)
+	s.offerWaiting(ctx)
+	if last.contents > 0 && ctx.Err() == nil {
+		for message := range last.messages {
+			last.contents -= s.contents(message)
+			s.send(ctx, message)
+			s.offerWaiting(ctx)
+			if ctx.Err() != nil {
+				break
+			}
+		}
+	}
+	s.dropAll(atShutdown)
+	if last.contents > 0 {
+		s.dropped(last.contents, atShutdown, s.why)
+	}
+}
+
+// offerWaiting offers refused messages again until all are accepted or ctx is done.
+func (s *sender[M]) offerWaiting(ctx context.Context) {
+	for len(s.queue) > 0 && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(offerInterval):
+			s.sendWaiting(ctx)
+		}
+	}
+}
+
 // send sends a message, unless others wait. Then it waits behind them. Without room the oldest ones
-// are dropped.
+// are dropped, except after the stop.
 func (s *sender[M]) send(ctx context.Context, message M) {
 	w := s.measured(message)
 	s.queue = append(s.queue, w)
@@ -143,7 +209,7 @@ func (s *sender[M]) send(ctx context.Context, message M) {
 	if len(s.queue) == 1 {
 		s.sendWaiting(ctx)
 	}
-	for s.bytes > s.maxBytes && len(s.queue) > 1 {
+	for s.bytes > s.maxBytes && len(s.queue) > 1 && !s.isStopped.Load() {
 		s.dropFirst(noRoom, s.why)
 	}
 }

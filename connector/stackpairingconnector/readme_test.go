@@ -70,6 +70,8 @@ func TestTheReadmeHasEachMetricReasonBoundAndCriterion(t *testing.T) {
 	assert.ElementsMatch(t, metrics, firsts(t, "Metric"))
 	assert.Equal(t, declared.Attributes["reason"].Enum, firsts(t, "`reason`"))
 	bounds := slices.Concat(declared.Attributes["bound"].Enum, declared.Attributes["decision"].Enum, declared.Attributes["fold"].Enum)
+	slices.Sort(bounds)
+	bounds = slices.Compact(bounds) // Some stand for two metrics.
 	assert.ElementsMatch(t, bounds, firsts(t, "`bound`"))
 	assert.Equal(t, declared.Attributes["criterion"].Enum[1:], firsts(t, "criterion"))
 }

@@ -46,8 +46,8 @@ type sums struct {
 	exemplars     *functionmetrics.Exemplars
 	exemplarBytes int
 
-	// held is the memory of messages that wait. Only the sender uses it.
-	held int
+	// held is the memory of messages that wait, and of intervals until their last message is sent.
+	held atomic.Int64
 	// bytes is the memory of all, to be read without a lock. memory is the same as a metric.
 	bytes  atomic.Int64
 	memory metric.Int64UpDownCounter
@@ -119,15 +119,23 @@ func (s *sums) measure() {
 
 // setBytes sets the memory of a part.
 func (s *sums) setBytes(of *int, bytes int) {
-	if change := int64(bytes - *of); change != 0 {
+	if change := bytes - *of; change != 0 {
 		*of = bytes
-		s.bytes.Add(change)
-		s.memory.Add(context.Background(), change)
+		s.count(change)
 	}
 }
 
-// hold changes the memory of messages that wait.
-func (s *sums) hold(change int) { s.setBytes(&s.held, s.held+change) }
+// hold changes the memory that is held.
+func (s *sums) hold(change int) {
+	s.held.Add(int64(change))
+	s.count(change)
+}
+
+// count changes the memory of all.
+func (s *sums) count(change int) {
+	s.bytes.Add(int64(change))
+	s.memory.Add(context.Background(), int64(change))
+}
 
 // arrival is an increment of a stream, or its end.
 type arrival struct {
@@ -322,11 +330,13 @@ func (s *sums) takeMetrics(now time.Time, exemplars *functionmetrics.Exemplars) 
 	return s.metrics.Interval(pcommon.NewTimestampFromTime(now), exemplars)
 }
 
-// takeGrowth returns the growth of call paths since the last call, and begins a new one.
+// takeGrowth returns the growth of call paths since the last call, and begins a new one. The memory of the former is
+// held from now on.
 func (s *sums) takeGrowth() *pathprofiles.Growth {
 	s.lock()
 	defer s.unlock()
 	last := s.growth
+	s.hold(last.Bytes())
 	s.growth = pathprofiles.NewGrowth(s.profileSettings)
 	return last
 }

@@ -303,15 +303,15 @@ func (s *simulated) run(n int, t *simulatedThread) {
 		t.begins = false
 		s.emit(n, "syscall_exit_clone", 0)
 	case t.exits && what < 30:
-		s.switchFrom(n, 0)
+		s.switchFrom(n, s.preempted())
 	case t.exits:
-		s.switchFrom(n, 64)
+		s.switchFrom(n, []int{32, 64}[s.r.IntN(2)])
 		t.dead = true
 	case t.syscall == "exit_group":
 		t.exits = true
 		s.emit(n, "sched_process_exit", t.comm, t.tid)
 	case what < 15:
-		s.switchFrom(n, 0)
+		s.switchFrom(n, s.preempted())
 	case t.syscall == "":
 		t.syscall = []string{"read", "read", "openat", "futex", "clone", "rt_sigreturn", "exit_group"}[s.r.IntN(6+s.r.IntN(2))]
 		switch t.syscall {
@@ -343,6 +343,9 @@ func (s *simulated) run(n int, t *simulatedThread) {
 	}
 }
 
+// preempted returns the state of a thread that has to leave its CPU, without or with a preemption in the kernel.
+func (s *simulated) preempted() int { return []int{0, 256}[s.r.IntN(2)] }
+
 // switchFrom switches the CPU to a thread that is ready, or to none.
 func (s *simulated) switchFrom(n, state int) {
 	c := &s.cpus[n]
@@ -366,7 +369,7 @@ func (s *simulated) switchFrom(n, state int) {
 	toName, toTID := name(to)
 	s.emit(n, "sched_switch", fromName, fromTID, state, toName, toTID)
 	if from != nil {
-		from.ready = state == 0
+		from.ready = state == 0 || state == 256
 	}
 	if to != nil {
 		to.ready = false
@@ -515,7 +518,7 @@ func (x *expected) switches(h happening) {
 	}
 	if isDead := h.number("prev_state")&0xf0 != 0; from != 0 && !(x.exits[from] && isDead) {
 		x.begin("off CPU", "off CPU", from, h)
-		if h.number("prev_state") == 0 {
+		if state := h.number("prev_state"); state == 0 || state == 256 {
 			x.begin("preempted", "preempted", from, h)
 		}
 	}
@@ -605,6 +608,17 @@ func TestARuleWithAFieldThatAnEventLacksMakesNoCalls(t *testing.T) {
 	assert.Contains(t, fields["fields"], "cpu_id")
 }
 
+func TestACommaInTheValueOfAKeySeparatesNoValues(t *testing.T) {
+	for _, lane := range []mapping.Lane{mapping.LaneKey, mapping.LaneCPU} {
+		s := newKernelSession("commas", 1)
+		s.Class("begin", "x$", "y$")
+		s.Class("end", "x$", "y$")
+		s.Streams[0].Event(at(1), "begin", "a,b", "c").Event(at(2), "end", "a", "b,c").Event(at(3), "end", "a,b", "c")
+		rule := CallRule{Entry: event("begin"), Exit: event("end"), Name: "call", KeyFields: []string{"x", "y"}, Lane: lane}
+		assert.Equal(t, []spanSeen{{name: "call", start: 1, end: 3}}, kernelBed(t, s, rule).pipeline.seen(t), lane)
+	}
+}
+
 func TestAnInterruptIsEndedOnItsCPUOnly(t *testing.T) {
 	s := newKernelSession("interrupts", 2)
 	s.Streams[0].Event(at(1), "irq_softirq_entry", 3).Event(at(3), "irq_softirq_exit", 3)
@@ -660,6 +674,62 @@ func TestAProcessThatExecutesAProgramIsAnotherOne(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[string]string{"execve": "unknown_service:bash bash", "read": "unknown_service:ls ls"}, services)
+}
+
+func TestAThreadThatExecutesAProgramBecomesTheFirstOfItsProcess(t *testing.T) {
+	for _, firstIsGone := range []bool{false, true} {
+		s := newKernelSession("exec of a thread", 2)
+		s.Class("syscall_entry_execve", "filename$")
+		s.Class("syscall_exit_execve", "ret")
+		s.Streams[0].
+			Event(at(1), "lttng_statedump_process_state", 9, 9, "bash").
+			Event(at(2), "lttng_statedump_process_state", 10, 9, "bash").
+			Event(at(3), "sched_switch", "init", 1, 1, "bash", 10).
+			Event(at(4), "syscall_entry_execve", "/usr/bin/ls")
+		s.Streams[1].
+			Event(at(5), "sched_switch", "init", 1, 1, "bash", 9).
+			Event(at(6), "sched_process_exit", "bash", 9)
+		if firstIsGone {
+			s.Streams[1].Event(at(7), "sched_switch", "bash", 9, 32, "swapper/1", 0)
+		}
+		s.Streams[0].
+			Event(at(8), "sched_process_exec", "/usr/bin/ls", 9).
+			Event(at(9), "syscall_exit_execve", 0).
+			Event(at(10), "syscall_entry_read", 3, 4).
+			Event(at(11), "syscall_exit_read", 1).
+			Event(at(12), "sched_switch", "ls", 9, 1, "other", 10).
+			Event(at(13), "syscall_entry_openat", "f").
+			Event(at(14), "syscall_exit_openat", 1)
+		b := kernelBed(t, s)
+		seen := b.pipeline.seen(t)
+		assert.Equal(t, []spanSeen{{name: "execve", start: 4, truncated: true, pid: "9", tid: "10"}}, spansNamed(seen, "execve"))
+		assert.Equal(t, []spanSeen{{name: "read", start: 10, end: 11, pid: "9", tid: "9"}}, spansNamed(seen, "read"))
+		assert.Equal(t, []spanSeen{{name: "openat", start: 13, end: 14, tid: "10"}}, spansNamed(seen, "openat"), "another thread has the number")
+		for _, of := range b.pipeline.paired(t) {
+			if of.span.Name() == "read" {
+				assert.Equal(t, "unknown_service:ls", textOf(of.resource.Resource().Attributes(), process.AttributeServiceName))
+			}
+		}
+	}
+}
+
+func TestANumberThatIsUsedAgainJoinsNoThreads(t *testing.T) {
+	s := newKernelSession("number", 1)
+	s.Streams[0].
+		Event(at(1), "lttng_statedump_process_state", 7, 7, "web").
+		Event(at(2), "sched_switch", "init", 1, 1, "web", 7).
+		Event(at(3), "syscall_entry_exit_group", 0).
+		Event(at(4), "sched_switch", "web", 7, 32, "swapper/0", 0).
+		Event(at(5), "sched_switch", "swapper/0", 0, 0, "cron", 7).
+		Event(at(6), "syscall_entry_openat", "f").
+		Event(at(7), "syscall_exit_openat", 1).
+		Event(at(8), "sched_switch", "cron", 7, 64, "swapper/0", 0).
+		Event(at(9), "sched_switch", "swapper/0", 0, 0, "cron", 7)
+	seen := kernelBed(t, s).pipeline.seen(t)
+	assert.Equal(t, []spanSeen{
+		{name: "off CPU", start: 2, truncated: true, tid: "1"}, {name: "off CPU", start: 8, end: 9, tid: "7"},
+	}, spansNamed(seen, "off CPU"), "a thread with state 64 may be parked")
+	assert.Equal(t, []spanSeen{{name: "openat", start: 6, end: 7, tid: "7"}}, spansNamed(seen, "openat"))
 }
 
 func TestTheThreadOfACPUIsNotKnownAfterALoss(t *testing.T) {

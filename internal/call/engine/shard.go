@@ -129,7 +129,7 @@ func (s *stream) leaveOrigin(f *finished) {
 	}
 	s.endSums(f)
 	f.origin, f.client = s.origin, s.client
-	s.DecideAll(&f.Output)
+	s.DecideAll(pairing.EarlyByResource, &f.Output)
 	f.Full()
 }
 
@@ -462,7 +462,7 @@ func (sh *shard) lighten(id callevent.StreamID, by bound, f *finished) (held int
 		return size.under(by)
 	}
 	before := now()
-	freed := by == boundBudget && s.DecideAll(&f.Output)
+	freed := by == boundBudget && s.DecideAll(pairing.EarlyByBudget, &f.Output)
 	for now() >= before && s.GiveUpOldest(&f.Output) {
 		freed = true
 	}

@@ -71,9 +71,9 @@ type telemetry struct {
 	reasons map[dropReason]metric.AddOption
 	bounds  map[bound]metric.AddOption
 	// selection is nil without a selection of traces.
-	selection      *SelectionInstruments
-	criteria       [pairing.CriterionCount]metric.AddOption
-	byTime, atRoom metric.AddOption
+	selection *SelectionInstruments
+	criteria  [pairing.CriterionCount]metric.AddOption
+	early     [pairing.EarlyCount]metric.AddOption
 }
 
 func newTelemetry(set *Settings) *telemetry {
@@ -87,7 +87,9 @@ func newTelemetry(set *Settings) *telemetry {
 	for criterion := range t.criteria {
 		t.criteria[criterion] = withAttribute("criterion", pairing.Criterion(criterion).String())
 	}
-	t.byTime, t.atRoom = withAttribute("bound", "decide_after"), withAttribute("bound", "max_undecided_mib")
+	for by := range t.early {
+		t.early[by] = withAttribute("bound", pairing.Early(by).String())
+	}
 	for _, by := range []bound{boundMaxMiB, boundBudget, boundMaxStreams} {
 		t.bounds[by] = withAttribute("bound", string(by))
 	}
@@ -140,8 +142,9 @@ func (t *telemetry) recordSelection(c *pairing.KeepCounters) {
 	}
 	addTo(t.selection.RepeatedCalls, c.RepeatedCalls)
 	addTo(t.selection.LimitedCalls, c.LimitedCalls)
-	addTo(t.selection.EarlyDecisions, c.EarlyByTime, t.byTime)
-	addTo(t.selection.EarlyDecisions, c.EarlyByBound, t.atRoom)
+	for by := range t.early {
+		addTo(t.selection.EarlyDecisions, c.Early[by], t.early[by])
+	}
 }
 
 // size is the contents of a stream. undecided is the part of bytes that Keep.MaxBytes bounds.

@@ -140,7 +140,7 @@ func (w *world) happen() {
 	sequence := w.base()
 	for len(w.events) < p.events {
 		if i := repeats.IntN(len(lanes)); p.has(withRepeats) && len(stacks[i]) > 0 && repeats.IntN(6) == 0 {
-			calls := repeatedCalls(repeats, lanes[i])
+			calls := repeatedCalls(repeats, lanes[i], stacks[i][len(stacks[i])-1])
 			for _, e := range calls[:min(len(calls), p.events-len(w.events))] {
 				e.sequence, e.time = sequence, clock.tick(jumps)
 				w.events = append(w.events, plain(e))
@@ -200,8 +200,8 @@ func (w *world) happen() {
 	}
 }
 
-// repeatedCalls are calls of a loop with a few functions, and here and there with many.
-func repeatedCalls(r *rand.Rand, lane callevent.Lane) (all []happened) {
+// repeatedCalls are calls of a loop in caller with a few functions, and here and there with many. Some return an error.
+func repeatedCalls(r *rand.Rand, lane callevent.Lane, caller *callevent.Function) (all []happened) {
 	functions := []int{1, 2, 3, 21}[r.IntN(4)]
 	first := r.IntN(21)
 	for i := range 1 + r.IntN(2*functions+6) {
@@ -210,8 +210,14 @@ func repeatedCalls(r *rand.Rand, lane callevent.Lane) (all []happened) {
 			n = r.IntN(21)
 		}
 		e := happened{kind: callevent.KindEnter, lane: lane, function: testFunctions[n%len(testFunctions)]}
+		if r.IntN(4) == 0 {
+			e.kind, e.caller = callevent.KindEnterFrom, caller
+		}
 		all = append(all, e)
-		e.kind, e.line = callevent.KindExit, uint32(n/len(testFunctions)%3)
+		e.kind, e.caller, e.line = callevent.KindExit, nil, uint32(n/len(testFunctions)%3)
+		if r.IntN(6) == 0 {
+			e.kind, e.exception = callevent.KindFail, testExceptions[r.IntN(len(testExceptions))]
+		}
 		all = append(all, e)
 	}
 	return all

@@ -153,8 +153,10 @@ func countersText(c Counters) string {
 	if k := c.Keep; k.RepeatedCalls != 0 {
 		fmt.Fprintf(&b, "repeated %d calls\n", k.RepeatedCalls)
 	}
-	if k := c.Keep; k.EarlyByTime+k.EarlyByBound != 0 {
-		fmt.Fprintf(&b, "early by time %d, by bound %d\n", k.EarlyByTime, k.EarlyByBound)
+	for by, n := range c.Keep.Early {
+		if n != 0 {
+			fmt.Fprintf(&b, "early at %s: %d\n", Early(by), n)
+		}
 	}
 	if c.BelowResolution {
 		fmt.Fprintln(&b, "below resolution")
@@ -349,8 +351,9 @@ func (c *Counters) add(o Counters) {
 	c.Keep.RepeatedCalls += o.Keep.RepeatedCalls
 	c.Keep.LimitedTraces += o.Keep.LimitedTraces
 	c.Keep.LimitedCalls += o.Keep.LimitedCalls
-	c.Keep.EarlyByTime += o.Keep.EarlyByTime
-	c.Keep.EarlyByBound += o.Keep.EarlyByBound
+	for by := range EarlyCount {
+		c.Keep.Early[by] += o.Keep.Early[by]
+	}
 }
 
 // difference has the lines that are only in want, with a minus, and those that are only in got, with a plus.

@@ -98,6 +98,28 @@ func (c Criterion) String() string {
 	return [CriterionCount]string{"none", "slow", "error", "function", "ratio"}[c]
 }
 
+// Early is the reason why a trace was decided before its end.
+type Early uint8
+
+const (
+	// EarlyByTime: after Keep.DecideAfter.
+	EarlyByTime Early = iota
+	// EarlyByBound: at Keep.MaxBytes.
+	EarlyByBound
+	// EarlyByNames: at Settings.MaxNameBytes, because waiting calls refer to names.
+	EarlyByNames
+	// EarlyByBudget: the owner of the stream freed memory for all of the process.
+	EarlyByBudget
+	// EarlyByResource: the resource of the stream has changed.
+	EarlyByResource
+	// EarlyCount is the number of reasons.
+	EarlyCount
+)
+
+func (e Early) String() string {
+	return [EarlyCount]string{"decide_after", "max_undecided_mib", "max_names_mib", "memory_budget", "resource_changed"}[e]
+}
+
 // KeepCounters count decisions. A trace counts once for each piece that has calls. It counts once in
 // all, when its first call ends, if only Threshold could keep it and does not.
 type KeepCounters struct {
@@ -107,8 +129,8 @@ type KeepCounters struct {
 	RepeatedCalls uint64
 	// LimitedTraces and LimitedCalls were forgotten because of the limiter.
 	LimitedTraces, LimitedCalls uint64
-	// EarlyByTime and EarlyByBound are early decisions: after DecideAfter, and at MaxBytes.
-	EarlyByTime, EarlyByBound uint64
+	// Early are the early decisions, by reason.
+	Early [EarlyCount]uint64
 }
 
 // Limiter bounds the calls that are kept in a second. Repeated calls in one Call count as one. Several
@@ -118,17 +140,19 @@ type KeepCounters struct {
 // the limit. Up to a second of unused time is saved for later traces. So the mean rate is
 // never above the limit, and a trace with more calls than a second has room for can pass.
 type Limiter struct {
-	perCall time.Duration
-	now     func() time.Duration
+	perSecond int64
+	now       func() time.Duration
 
 	mu sync.Mutex
-	// used is the time up to which calls have used it up.
+	// used is the time up to which calls have used it up. rest is the part of a nanosecond beyond it, in
+	// perSecond-ths.
 	used time.Duration
+	rest int64
 }
 
 // NewLimiter returns a limiter of calls in a second, at most 1e9. now is the monotonic time.
 func NewLimiter(perSecond int64, now func() time.Duration) *Limiter {
-	return &Limiter{perCall: time.Second / time.Duration(perSecond), now: now, used: now() - time.Second}
+	return &Limiter{perSecond: perSecond, now: now, used: now() - time.Second}
 }
 
 // allows reports whether a trace with so many calls passes.
@@ -139,6 +163,8 @@ func (l *Limiter) allows(calls int) bool {
 	if l.used > now {
 		return false
 	}
-	l.used = max(l.used, now-time.Second) + time.Duration(calls)*l.perCall
+	l.rest += int64(calls) * int64(time.Second)
+	l.used = max(l.used, now-time.Second) + time.Duration(l.rest/l.perSecond)
+	l.rest %= l.perSecond
 	return true
 }

@@ -102,7 +102,7 @@ func TestKeep(t *testing.T) {
 			want: `c#3 in #0 30..40 unwound "Boom" throws "Boom" at 40 kept: error`,
 			counts: `kept none: 2 traces, 3 calls
 				kept error: 1 traces, 1 calls
-				early by time 2, by bound 0`,
+				early at decide_after: 2`,
 		},
 		{
 			name:     "traces wait by the clock of Keep, if it has one",
@@ -113,7 +113,7 @@ func TestKeep(t *testing.T) {
 			},
 			want: `b#1 in #0 10..20 kept: ratio`,
 			counts: `kept ratio: 1 traces, 1 calls
-				early by time 1, by bound 0`,
+				early at decide_after: 1`,
 			open: 1,
 		},
 		{
@@ -126,7 +126,35 @@ func TestKeep(t *testing.T) {
 				b#6 in #0 60..70 kept: slow`,
 			counts: `kept none: 2 traces, 2 calls
 				kept slow: 2 traces, 3 calls
-				early by time 0, by bound 2`,
+				early at max_undecided_mib: 2`,
+		},
+		{
+			name:     "a slow call whose end was not seen keeps its trace, also if it is dropped",
+			settings: func(s *Settings) { slow(&Keep{})(s); s.DropTruncated = true },
+			do:       []act{batch("0 +a\n1 +b\n2@30 -b\n3@500 +c\n4@501 -c"), end(callevent.CauseEnded)},
+			want: `
+				b#1 in #0 10..30 kept: slow
+				c#3 in #0 500..501 kept: slow`,
+			counts: `truncated ended 1
+				kept slow: 1 traces, 2 calls`,
+		},
+		{
+			name: "errors below a dropped call, and a dropped call of a wanted function, keep their traces",
+			settings: func(s *Settings) {
+				keep(&Keep{Errors: true, Threshold: NoThreshold, Function: wants("w")})(s)
+				s.DropTruncated, s.MinDuration = true, 5
+			},
+			do: []act{
+				batch("0 1:+a\n1 1:+b\n2 1:-b\n3@30 1:+e\n4@31 1:^e E"),
+				batch("5 2:+w\n6 2:+b\n7@120 2:-b"), end(callevent.CauseEnded),
+			},
+			want: `
+				b#1 in #0 10..20 kept: error
+				b#6 in #5 60..120 lane 2 kept: function`,
+			counts: `left out 1
+				truncated ended 2
+				kept error: 1 traces, 1 calls
+				kept function: 1 traces, 1 calls`,
 		},
 		{
 			name:     "the oldest trace is that whose first call ended first",
@@ -136,7 +164,7 @@ func TestKeep(t *testing.T) {
 				b#2 in #1 20..30 lane 2 kept: ratio
 				c#6 in #1 60..70 lane 2 kept: ratio`,
 			counts: `kept ratio: 1 traces, 2 calls
-				early by time 0, by bound 1`,
+				early at max_undecided_mib: 1`,
 			open: 2,
 		},
 		{
@@ -193,6 +221,24 @@ func TestTheLimiterBoundsTheMeanRateOfKeptCalls(t *testing.T) {
 	clock.now += time.Second
 	if n := passed(1); n != 1 {
 		t.Errorf("%d calls passed after that, expected 1", n)
+	}
+}
+
+func TestALimitIsExactAlsoIfACallTakesAPartOfANanosecond(t *testing.T) {
+	for perSecond, step := range map[int64]time.Duration{700_000_000: 10 * time.Microsecond, 300_000: 10 * time.Millisecond} {
+		clock := &testClock{now: time.Hour}
+		l := NewLimiter(perSecond, clock.read)
+		l.allows(int(perSecond)) // The saved second.
+		passed := int64(0)
+		for range 100 {
+			clock.now += step
+			for l.allows(1) {
+				passed++
+			}
+		}
+		if want := perSecond * int64(100*step) / int64(time.Second); passed < want || passed > want+1 {
+			t.Errorf("%d a second: %d calls passed, expected %d", perSecond, passed, want)
+		}
 	}
 }
 
@@ -274,8 +320,8 @@ func TestWaitingCallsStayBelowTheirBound(t *testing.T) {
 		if n := uint64(calls + c.lanes); uint64(len(r.spans)) != n || r.counters.Keep.Calls[CriterionRatio] != n {
 			t.Errorf("%d lanes: %d of %d calls kept, counted %d", c.lanes, len(r.spans), n, r.counters.Keep.Calls[CriterionRatio])
 		}
-		if r.counters.Keep.EarlyByBound == 0 || settings.Keep.bytes.Load() != 0 {
-			t.Errorf("%d lanes: %d early decisions, %d bytes after the end", c.lanes, r.counters.Keep.EarlyByBound, settings.Keep.bytes.Load())
+		if r.counters.Keep.Early[EarlyByBound] == 0 || settings.Keep.bytes.Load() != 0 {
+			t.Errorf("%d lanes: %d early decisions, %d bytes after the end", c.lanes, r.counters.Keep.Early[EarlyByBound], settings.Keep.bytes.Load())
 		}
 	}
 }
@@ -308,7 +354,7 @@ func TestWaitingCallsDoNotExhaustTheNames(t *testing.T) {
 		r.end(callevent.CauseShutdown)
 		checkNoFault(t, r)
 		c := r.counters
-		if len(r.spans) != requests+2 || c.Breaks[callevent.CauseLimit] != 0 || c.DroppedRenames != 0 || c.Keep.EarlyByBound == 0 {
+		if len(r.spans) != requests+2 || c.Breaks[callevent.CauseLimit] != 0 || c.DroppedRenames != 0 || c.Keep.Early[EarlyByNames] == 0 {
 			t.Fatalf("%d bytes of functions: %d calls, counters %s", functions, len(r.spans), countersText(r.counters))
 		}
 		for i, f := range r.spans[1 : requests+1] {
@@ -335,7 +381,7 @@ func TestMemoryOfCallsGoesDownAfterTheirTrace(t *testing.T) {
 		"expiry":   expireAll,
 		"sparing":  func(r *rig) { r.stream.Spare() },
 		"the end":  end(callevent.CauseShutdown),
-		"deciding": func(r *rig) { r.stream.DecideAll(&r.out); r.collect() },
+		"deciding": func(r *rig) { r.stream.DecideAll(EarlyByBudget, &r.out); r.collect() },
 	} {
 		r := newRig(&settings, 1)
 		empty := r.stream.Bytes()

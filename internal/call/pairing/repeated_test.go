@@ -111,6 +111,27 @@ func TestRepeatedCalls(t *testing.T) {
 			counts: "kept ratio: 1 traces, 7 calls\nrepeated 1 calls",
 		},
 		{
+			name:     "calls that returned an error stay calls",
+			settings: fold(&Keep{}),
+			do:       []act{batch("0 +a\n1 +b\n2 ~b E\n3 +b\n4 -b\n5 +b\n6 ~b E\n7 +b\n8 -b\n9 -a")},
+			want: `
+				a#0 0..90 kept: ratio
+				b#1 in #0 10..20 unwound "E" kept: ratio
+				b#3 in #0 30..80 2 calls of 10 to 10 ns, 20 ns kept: ratio
+				b#5 in #0 50..60 unwound "E" kept: ratio`,
+			counts: "kept ratio: 1 traces, 5 calls\nrepeated 1 calls",
+		},
+		{
+			name:     "a call that returned an error keeps its trace, also among repeated ones",
+			settings: fold(&Keep{Errors: true, Threshold: NoThreshold}),
+			do:       []act{batch("0 +a\n1 +b\n2 -b\n3 +b\n4 ~b E\n5 +b\n6 -b\n7 -a")},
+			want: `
+				a#0 0..70 kept: error
+				b#1 in #0 10..60 2 calls of 10 to 10 ns, 20 ns kept: error
+				b#3 in #0 30..40 unwound "E" kept: error`,
+			counts: "kept error: 1 traces, 4 calls\nrepeated 1 calls",
+		},
+		{
 			name:     "calls with an exception that is not shown stay calls",
 			settings: func(s *Settings) { fold(&Keep{})(s); s.MaxThrows = 0 },
 			do:       []act{batch("0 +a\n1 +b\n2 -b\n3 +b\n4 !b E\n5 -b\n6 +b\n7 ^b E\n8 -a")},
@@ -152,7 +173,7 @@ func TestRepeatedCalls(t *testing.T) {
 				a#0 0..90 kept: ratio
 				b#1 in #0 10..40 2 calls of 10 to 10 ns, 20 ns kept: ratio
 				b#5 in #0 50..80 2 calls of 10 to 10 ns, 20 ns kept: ratio`,
-			counts: "kept ratio: 2 traces, 5 calls\nrepeated 2 calls\nearly by time 0, by bound 1",
+			counts: "kept ratio: 2 traces, 5 calls\nrepeated 2 calls\nearly at max_undecided_mib: 1",
 		},
 		{
 			name:     "a caller's loop over 16 functions is folded",
@@ -301,7 +322,7 @@ func TestGroupsOfDeepStacksCountInTheBound(t *testing.T) {
 		most = max(most, settings.Keep.HeldBytes())
 	}
 	r.collect()
-	if most > bound+bound/stepShare+10<<10 || r.counters.Keep.EarlyByBound == 0 {
+	if most > bound+bound/stepShare+10<<10 || r.counters.Keep.Early[EarlyByBound] == 0 {
 		t.Errorf("%d bytes are held, counters %s", most, countersText(r.counters))
 	}
 	r.end(callevent.CauseShutdown)

@@ -25,6 +25,8 @@ type selection struct {
 	waiting map[uint64]*piece
 	// slow are traces that stay slow. forgotten are traces whose ID alone decided.
 	slow, forgotten map[uint64]bool
+	// failed and named are traces with dropped calls since their last decision to which these criteria apply.
+	failed, named map[uint64]bool
 	// callers are the calls with callees. ended are the calls of each lane so far.
 	callers map[uint64]bool
 	ended   map[uint64][]uint64
@@ -97,7 +99,7 @@ func (x *selection) decideOldest() bool {
 	root, ok := x.oldest()
 	if ok {
 		x.decide(root)
-		x.counters.EarlyByBound++
+		x.counters.Early[EarlyByBound]++
 	}
 	return ok
 }
@@ -105,7 +107,7 @@ func (x *selection) decideOldest() bool {
 func (x *selection) decideOverdue() {
 	for root, ok := x.oldest(); ok && x.keep.DecideAfter > 0 && x.all.now-x.waiting[root].since >= x.keep.DecideAfter; root, ok = x.oldest() {
 		x.decide(root)
-		x.counters.EarlyByTime++
+		x.counters.Early[EarlyByTime]++
 	}
 }
 
@@ -184,10 +186,30 @@ func (x *selection) seeCallers(f *finished) {
 	x.ended[f.Lane] = append(ended, f.Sequence)
 }
 
+// drop notes the criteria that apply to a call that is dropped because its end was not seen.
+func (x *selection) drop(f, parent *frame, took int64) {
+	s := &x.all.stream.stacks
+	root := s.traces.all[f.trace].root
+	isFirst := parent == nil || parent.trace != f.trace
+	if x.keep.SlowerThan > 0 && isFirst && took >= x.keep.SlowerThan {
+		x.slow[root] = true
+	}
+	if f.leftOut.Errors > 0 {
+		x.failed[root] = true
+	}
+	if x.keep.Function != nil {
+		if least, wanted := x.keep.Function(s.names.functions[f.function].name.Qualified); wanted && took >= least {
+			x.named[root] = true
+		}
+	}
+}
+
 func (x *selection) criterion(root uint64, calls []finished) Criterion {
 	k := x.keep
 	longest := x.longestOpen(root)
-	failed, named := false, false
+	failed, named := x.failed[root], x.named[root]
+	delete(x.failed, root)
+	delete(x.named, root)
 	for _, f := range calls {
 		if f.Parent == NoParent || f.Link != LinkNone {
 			longest = max(longest, f.End-f.Start)
@@ -259,7 +281,9 @@ func (w *world) playSelecting() string {
 	settings.Keep = w.plan.keep()
 	all, selecting := newRig(&w.settings, w.resolution), newRig(&settings, w.resolution)
 	rule := &selection{keep: settings.Keep, all: all, waiting: map[uint64]*piece{}, slow: map[uint64]bool{}, forgotten: map[uint64]bool{},
+		failed: map[uint64]bool{}, named: map[uint64]bool{},
 		callers: map[uint64]bool{}, ended: map[uint64][]uint64{}, kept: map[uint64][]string{}}
+	all.stream.stacks.dropped = rule.drop
 	both := func(do func(*rig)) {
 		do(all)
 		do(selecting)
@@ -359,7 +383,7 @@ func TestKeptTracesAreThoseOfTheRuleWithAllTheirCalls(t *testing.T) {
 
 // Short calls in loops of many kinds are folded as the rule folds them.
 func TestRepeatedCallsAreThoseOfTheRule(t *testing.T) {
-	const features = withExceptions | withAttributes | withBreaks | withLateBarriers | withLoss | withTraces | withLess | withEnd | withRenames
+	const features = withExceptions | withAnomalies | withAttributes | withBreaks | withLateBarriers | withLoss | withTraces | withLess | withEnd | withRenames
 	forPlans(t, 300, features, func(p plan) string {
 		p.events *= 5
 		p.with |= withRepeats

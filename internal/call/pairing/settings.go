@@ -34,7 +34,7 @@ type Settings struct {
 	// MaxDepth bounds the depth of frames; deeper ones are left out; 0: no bound.
 	MaxDepth int
 	// DropTruncated leaves truncated frames out. Sums leave them out too, but their time is
-	// never their caller's own.
+	// never their caller's own. The criteria of Keep apply to them.
 	DropTruncated bool
 	// Sums are the settings of sums of calls; nil: a stream has no sums.
 	Sums *callsum.Settings

@@ -34,6 +34,8 @@ type stacks struct {
 	open, bytes int
 	// attributes is the memory of attributes of open frames and of waiting events.
 	attributes attributeMemory
+	// dropped receives the calls that Settings.DropTruncated leaves out; nil except in tests.
+	dropped func(f, parent *frame, took int64)
 }
 
 func newStacks(settings *Settings, n *names) stacks {
@@ -467,7 +469,7 @@ func (s *stacks) conclude(l *lane, f, parent *frame, own *belongings, o *outcome
 	emitted := o.truncated == 0 || !s.settings.DropTruncated
 	switch {
 	case !emitted:
-		s.traces.leaveOut(f.trace)
+		s.drop(f, parent, o.end-f.start)
 	case s.settings.SumsOnly:
 		s.out.Counters.Finished++
 	case s.traces.undecided != nil:
@@ -479,6 +481,17 @@ func (s *stacks) conclude(l *lane, f, parent *frame, own *belongings, o *outcome
 		parent.kept = parent.kept || f.kept || emitted
 	}
 	s.traces.release(f.trace, s.out)
+}
+
+// drop leaves a truncated call out. The criteria of its trace apply to it.
+func (s *stacks) drop(f, parent *frame, took int64) {
+	s.traces.leaveOut(f.trace)
+	if u := s.traces.undecided; u != nil {
+		u.judge(u.waiting(f.trace), f.function, took, parent == nil || f.link != LinkNone, f.leftOut.Errors > 0)
+	}
+	if s.dropped != nil {
+		s.dropped(f, parent, took)
+	}
 }
 
 // leaveOut leaves the call out if rule 10 demands it, and reports whether it did. The
@@ -541,8 +554,7 @@ func (s *stacks) hold(f, parent *frame, own *belongings, o *outcome) {
 	}
 	// Other streams may have freed memory since this one was at the bound.
 	u.atBound = u.atBound && u.keep.charge(0)
-	for u.atBound && s.decideOldest() {
-		s.out.Counters.Keep.EarlyByBound++
+	for u.atBound && s.decideOldest(EarlyByBound) {
 	}
 	linkTrace := uint64(0)
 	if parent != nil && f.link != LinkNone {
@@ -554,20 +566,20 @@ func (s *stacks) hold(f, parent *frame, own *belongings, o *outcome) {
 
 // decideOldest decides the trace whose first call waits longest, with its calls so far. It
 // reports false if no call waits.
-func (s *stacks) decideOldest() bool {
+func (s *stacks) decideOldest(by Early) bool {
 	u := s.traces.undecided
 	if u == nil || u.oldest == noTrace {
 		return false
 	}
 	u.decide(u.oldest, s.traces.all[u.oldest].root, s.soFar(u.oldest), false, s.out)
+	s.out.Counters.Keep.Early[by]++
 	return true
 }
 
 // decideAll decides all traces early, to free what their calls need. It reports false if no
 // call waits.
-func (s *stacks) decideAll() (decided bool) {
-	for s.decideOldest() {
-		s.out.Counters.Keep.EarlyByBound++
+func (s *stacks) decideAll(by Early) (decided bool) {
+	for s.decideOldest(by) {
 		decided = true
 	}
 	return decided
@@ -576,8 +588,7 @@ func (s *stacks) decideAll() (decided bool) {
 // decideOverdue decides the traces that wait for too long.
 func (s *stacks) decideOverdue(now time.Duration) {
 	for s.traces.undecided.isOverdue(now) {
-		s.decideOldest()
-		s.out.Counters.Keep.EarlyByTime++
+		s.decideOldest(EarlyByTime)
 	}
 }
 

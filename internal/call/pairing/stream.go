@@ -112,24 +112,20 @@ func (s *Stream) OldestUndecided() (since time.Duration, waits bool) {
 // UndecidedBytes is the stream's part of Keep.HeldBytes. Bytes contains it.
 func (s *Stream) UndecidedBytes() int64 { return s.stacks.traces.undecided.heldBytes() }
 
-// DecideOldest decides the oldest trace with its calls so far, to free memory. It reports false
+// DecideOldest decides the oldest trace with its calls so far, to free memory of Keep. It reports false
 // if none waits.
 func (s *Stream) DecideOldest(out *Output) bool {
 	s.stacks.out = out
 	defer s.finish()
-	decided := s.stacks.decideOldest()
-	if decided {
-		out.Counters.Keep.EarlyByBound++
-	}
-	return decided
+	return s.stacks.decideOldest(EarlyByBound)
 }
 
 // DecideAll decides all traces with their calls so far, and frees the memory of the calls. It
 // reports false if none waits.
-func (s *Stream) DecideAll(out *Output) bool {
+func (s *Stream) DecideAll(by Early, out *Output) bool {
 	s.stacks.out = out
 	defer s.finish()
-	decided := s.stacks.decideAll()
+	decided := s.stacks.decideAll(by)
 	s.stacks.traces.undecided.spare()
 	return decided
 }
@@ -167,7 +163,7 @@ func (s *Stream) boundNames() {
 	n, limit := &s.names, s.settings.MaxNameBytes
 	if n.bytesOfLanes-n.sweptBytes > limit/sweepShare {
 		s.sweepLaneNames()
-		if n.bytesOfLanes > limit/2 && s.stacks.decideAll() {
+		if n.bytesOfLanes > limit/2 && s.stacks.decideAll(EarlyByNames) {
 			s.sweepLaneNames()
 		}
 		if n.bytesOfLanes > limit/2 {
@@ -175,7 +171,7 @@ func (s *Stream) boundNames() {
 			s.sweepLaneNames()
 		}
 	}
-	if n.bytes > limit && s.stacks.decideAll() {
+	if n.bytes > limit && s.stacks.decideAll(EarlyByNames) {
 		s.sweepLaneNames()
 	}
 	if n.bytes > limit {

@@ -202,10 +202,11 @@ func (u *undecided) hold(f, parent *frame, linkTrace uint64, own *belongings, o 
 }
 
 // canFold reports whether a short call can be one of a group of repeated calls. It has a caller, its end
-// was seen, and it has no kept callee, no exceptions and no attributes. A call that an exception left has
-// that exception.
+// was seen, and it has no kept callee, no exceptions and no attributes. It did not fail: a call that returned
+// an error has no exception.
 func canFold(f, parent *frame, own *belongings, o *outcome) bool {
-	return parent != nil && !f.kept && o.truncated == 0 && len(own.throws)+int(f.droppedThrows)+len(own.attributes)+len(o.attributes) == 0
+	return parent != nil && !f.kept && o.truncated == 0 && !o.unwound &&
+		len(own.throws)+int(f.droppedThrows)+len(own.attributes)+len(o.attributes) == 0
 }
 
 // fold adds the call to the record of an earlier one of the caller's groups: that of the same

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -284,7 +285,9 @@ func TestTheSizeOfATraceInCTF2BoundsItsMemory(t *testing.T) {
 	t.Logf("%d bytes of metadata took %d; size %d, cost of reading %d", len(text), took, trace.Size(), trace.CostOfReading(text))
 	require.Equal(t, 2000, trace.EventClasses())
 	require.Less(t, took, int64(trace.Size()))
-	require.Greater(t, 2*took, int64(trace.Size()))
+	if strconv.IntSize == 64 { // with 32 bits, objects are half as large, and the size is for 64
+		require.Greater(t, 2*took, int64(trace.Size()))
+	}
 	runtime.KeepAlive(trace)
 	// 8,000 types of this size fit into the defaults of a receiver, 80 MiB for the metadata and 192 MiB with all classes.
 	require.Less(t, 4*len(text), ctf.MaxMetadataBytes)

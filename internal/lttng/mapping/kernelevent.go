@@ -77,14 +77,18 @@ func newKernelEvent(class *ctf.EventClass) KernelEvent {
 	return e
 }
 
-// deadStates are the states of a thread that does not run again, in any version of Linux. Other threads may have the
-// same states.
-const deadStates = 16 | 32 | 64 | 128
+// Threads in these states do not run again. Every thread in one of exitStates is such a thread, in any version of Linux.
+// Threads that have not exited may be in the other deadStates.
+const (
+	exitStates = 16 | 32
+	deadStates = exitStates | 64 | 128
+)
 
-// IsDead reports whether the thread before a switch, which has exited, does not run again.
-func (e *KernelEvent) IsDead(v *ctf.Values) bool {
+// IsDead reports whether the thread before a switch does not run again. exits is set if the trace shows that it has
+// exited.
+func (e *KernelEvent) IsDead(v *ctf.Values, exits bool) bool {
 	state, _ := e.state.Value(v)
-	return state&deadStates != 0
+	return state&exitStates != 0 || exits && state&deadStates != 0
 }
 
 // EventSwitch is the name of the event that shows which thread runs on a CPU.

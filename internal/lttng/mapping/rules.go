@@ -118,11 +118,11 @@ type compiledPart struct {
 	field scalar
 }
 
-// condition is a value that a field must have, or must not have.
+// condition are values of which a field must have one, or must have none.
 type condition struct {
-	field scalar
-	value string
-	must  bool
+	field  scalar
+	values []string
+	must   bool
 }
 
 // ruleAttribute is a field that becomes an attribute of a span.
@@ -218,7 +218,8 @@ func (p *RulePart) compileConditions(class *ctf.EventClass, lack func(setting, f
 		must    bool
 	}{{"only", p.event.Only, true}, {"except", p.event.Except, false}} {
 		for path, value := range of.values {
-			c := condition{field: scalarAt(class, path), value: fmt.Sprint(value), must: of.must}
+			c := condition{field: scalarAt(class, path), must: of.must}
+			c.values, _ = valuesOf(value)
 			if c.field.field == nil {
 				lack(of.setting, path)
 			}
@@ -271,7 +272,11 @@ func (p *RulePart) Selects(scratch []byte, e *ctf.Event, packet *ctf.Packet) boo
 	for i := range p.conditions {
 		c := &p.conditions[i]
 		text, ok := c.field.appendTo(scratch[:0], e, packet)
-		if (ok && string(text) == c.value) != c.must {
+		has := false
+		for _, value := range c.values {
+			has = has || ok && string(text) == value
+		}
+		if has != c.must {
 			return false
 		}
 	}
@@ -287,18 +292,26 @@ func (p *RulePart) HasDetails() bool { return len(p.attributes) > 0 || p.failure
 // HasKey reports whether the events have a key.
 func (p *RulePart) HasKey() bool { return len(p.keys) > 0 }
 
-// AppendKey appends the values of the key, separated by commas. It returns false if the event lacks one.
-func (p *RulePart) AppendKey(dst []byte, e *ctf.Event, packet *ctf.Packet) ([]byte, bool) {
-	for i, key := range p.keys {
+// Key has the values of the fields of a key, separated by commas.
+type Key struct {
+	Text []byte
+	// commas is a hash of the places of the separators, because values may have commas, too. It is 0 without a separator.
+	commas laneHash
+}
+
+// Key returns the key of the event, with its text in scratch. It returns false if the event lacks a value.
+func (p *RulePart) Key(scratch []byte, e *ctf.Event, packet *ctf.Packet) (key Key, ok bool) {
+	key.Text, ok = scratch[:0], true
+	for i, field := range p.keys {
 		if i > 0 {
-			dst = append(dst, ',')
+			key.Text = append(key.Text, ',')
+			key.commas = key.commas.number(uint64(len(key.Text)), 4)
 		}
-		var ok bool
-		if dst, ok = key.appendTo(dst, e, packet); !ok {
-			return dst, false
+		if key.Text, ok = field.appendTo(key.Text, e, packet); !ok {
+			return key, false
 		}
 	}
-	return dst, true
+	return key, true
 }
 
 // Thread returns the number of the thread that is the key. It returns false if the event has none.
@@ -314,15 +327,15 @@ func (p *RulePart) Thread(e *ctf.Event, packet *ctf.Packet) (int64, bool) {
 func (p *RulePart) CPU(packet *ctf.Packet) (int64, bool) { return p.cpu.Value(&packet.Values) }
 
 // KeyLane returns the ID of the lane of a key of the rule.
-func (p *RulePart) KeyLane(key []byte) uint64 {
-	return newLaneHash().number(uint64(p.Rule), 2).text(key).lane()
+func (p *RulePart) KeyLane(key Key) uint64 {
+	return newLaneHash().number(uint64(p.Rule), 2).key(key).lane()
 }
 
 // CPULane returns the ID of the lane of a CPU. Calls of rules without a key share it.
-func (p *RulePart) CPULane(cpu int64, key []byte) uint64 {
+func (p *RulePart) CPULane(cpu int64, key Key) uint64 {
 	h := newLaneHash().text(laneOfCPU).number(uint64(cpu), 8)
 	if len(p.keys) > 0 {
-		h = h.number(uint64(p.Rule), 2).text(key)
+		h = h.number(uint64(p.Rule), 2).key(key)
 	}
 	return h.lane()
 }
@@ -350,6 +363,14 @@ func (h laneHash) number(n uint64, bytes int) laneHash {
 func (h laneHash) text(text []byte) laneHash {
 	for _, b := range text {
 		h = h.byte(b)
+	}
+	return h
+}
+
+func (h laneHash) key(key Key) laneHash {
+	h = h.text(key.Text)
+	if key.commas != 0 {
+		h = h.number(uint64(key.commas), 8)
 	}
 	return h
 }

@@ -14,12 +14,12 @@ func named(event string, keys ...string) RuleEvent { return RuleEvent{Event: eve
 
 func TestAWrongRuleIsAnErrorWithItsRemedy(t *testing.T) {
 	for want, rule := range map[string]CallRule{
-		"set entry and exit to full names of events":     {Entry: named("a"), Name: "n"},
-		"entry and exit can have one * each":             {Entry: named("a*b*"), Exit: named("c")},
-		"exit has a * and entry has none":                {Entry: named("a"), Exit: named("c*"), Name: "n"},
-		"set either name, or name_field to a field of a": {Entry: named("a"), Exit: named("c")},
-		"write a field of the event between { and }":     {Entry: named("a"), Exit: named("c"), Name: "x {y"},
-		"entry has no *": {Entry: named("a"), Exit: named("c"), Name: "x {*}"},
+		"set entry and exit to full names of events":                           {Entry: named("a"), Name: "n"},
+		"entry and exit can have one * each":                                   {Entry: named("a*b*"), Exit: named("c")},
+		"exit has a * and entry has none":                                      {Entry: named("a"), Exit: named("c*"), Name: "n"},
+		"set either name, or name_field to a field of a":                       {Entry: named("a"), Exit: named("c")},
+		`name is "{x} {y": write a field of the event between { and }`:         {Entry: named("a"), Exit: named("c"), Name: "{x} {y"},
+		`name is "{x} {*}" and entry has no *`:                                 {Entry: named("a"), Exit: named("c"), Name: "{x} {*}"},
 		"the key of entry has 1 fields, that of exit 2":                        {Entry: named("a", "k"), Exit: named("c", "k", "l"), Name: "n"},
 		"the key of entry has 0 fields, that of exit 1":                        {Entry: named("a"), Exit: named("c", "k"), Name: "n"},
 		"key_field has an empty name":                                          {Entry: named("a", ""), Exit: named("c", "k"), Name: "n"},
@@ -31,6 +31,8 @@ func TestAWrongRuleIsAnErrorWithItsRemedy(t *testing.T) {
 		"exit.unless_running is set":                                           {Entry: named("a"), Exit: RuleEvent{Event: "c", UnlessRunning: true}, Name: "n"},
 		"entry.unless_running is set: name one key field":                      {Entry: RuleEvent{Event: "a", UnlessRunning: true}, Exit: named("c"), Name: "n"},
 		"only and except of a: set field f to a text or a whole number":        {Entry: RuleEvent{Event: "a", Only: map[string]any{"f": 1.5}}, Exit: named("c"), Name: "n"},
+		"set field f to a text or a whole number, or to a list of them":        {Entry: RuleEvent{Event: "a", Except: map[string]any{"f": []any{}}}, Exit: named("c"), Name: "n"},
+		"only and except of b: set field f to a text or a whole number":        {Entry: RuleEvent{Event: "b", Only: map[string]any{"f": []any{1, 1.5}}}, Exit: named("c"), Name: "n"},
 		"attributes has an empty name: set it to names of fields, or to * for": {Entry: named("a"), Exit: named("c"), Name: "n", Attributes: []string{""}},
 	} {
 		err := ValidateCallRules([]CallRule{{Entry: named("x"), Exit: named("y"), Name: "fine"}, rule})

@@ -38,7 +38,7 @@ type RuleEvent struct {
 	Event string `mapstructure:"event"`
 	// KeyFields are like those of the rule, for this event.
 	KeyFields []string `mapstructure:"key_field"`
-	// Only and Except select events by values of fields.
+	// Only and Except select events by values of fields. A field has one value, or a list of them.
 	Only   map[string]any `mapstructure:"only"`
 	Except map[string]any `mapstructure:"except"`
 	// UnlessRunning leaves out the events whose key is a thread that runs on a CPU. It also leaves them out if the
@@ -104,10 +104,8 @@ func (r *CallRule) validate() error {
 	for _, event := range []*RuleEvent{&r.Entry, &r.Exit} {
 		for _, values := range []map[string]any{event.Only, event.Except} {
 			for field, value := range values {
-				switch value.(type) {
-				case string, int, int64, uint64:
-				default:
-					return fmt.Errorf("only and except of %s: set field %s to a text or a whole number", event.Event, field)
+				if _, ok := valuesOf(value); !ok {
+					return fmt.Errorf("only and except of %s: set field %s to a text or a whole number, or to a list of them", event.Event, field)
 				}
 			}
 		}
@@ -116,6 +114,24 @@ func (r *CallRule) validate() error {
 		return errors.New("attributes has an empty name: set it to names of fields, or to * for all")
 	}
 	return nil
+}
+
+// valuesOf returns the values of a field of only or except as texts. It returns false if there is none, or if one is
+// neither a text nor a whole number.
+func valuesOf(setting any) (values []string, ok bool) {
+	list, ok := setting.([]any)
+	if !ok {
+		list = []any{setting}
+	}
+	for _, value := range list {
+		switch value.(type) {
+		case string, int, int64, uint64:
+			values = append(values, fmt.Sprint(value))
+		default:
+			return nil, false
+		}
+	}
+	return values, len(values) > 0
 }
 
 // validateKeys returns the first error in the lane and the fields of keys.
@@ -172,15 +188,15 @@ type namePart struct{ text, field string }
 // parseName returns the parts of a name. matches is set if the rule's events have a *.
 func parseName(name string, matches bool) ([]namePart, error) {
 	var parts []namePart
-	for name != "" {
-		text, rest, isField := strings.Cut(name, "{")
+	for rest := name; rest != ""; {
+		text, after, isField := strings.Cut(rest, "{")
 		if text != "" {
 			parts = append(parts, namePart{text: text})
 		}
 		if !isField {
 			break
 		}
-		field, after, closed := strings.Cut(rest, "}")
+		field, after, closed := strings.Cut(after, "}")
 		if !closed || field == "" {
 			return nil, fmt.Errorf("name is %q: write a field of the event between { and }", name)
 		}
@@ -188,7 +204,7 @@ func parseName(name string, matches bool) ([]namePart, error) {
 			return nil, fmt.Errorf("name is %q and entry has no *: name a field of the event between { and }", name)
 		}
 		parts = append(parts, namePart{field: field})
-		name = after
+		rest = after
 	}
 	return parts, nil
 }

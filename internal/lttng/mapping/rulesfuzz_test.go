@@ -38,7 +38,7 @@ func FuzzRules(f *testing.F) {
 			return strings.Split(s, ",")
 		}
 		settings := []CallRule{{
-			Entry: RuleEvent{Event: entry, KeyFields: split(entryKeys), Only: map[string]any{"state": 1}}, Exit: RuleEvent{Event: exit, KeyFields: split(exitKeys)},
+			Entry: RuleEvent{Event: entry, KeyFields: split(entryKeys), Only: map[string]any{"state": []any{0, 1}}}, Exit: RuleEvent{Event: exit, KeyFields: split(exitKeys)},
 			Name: name, NameField: nameField, Lane: Lane(lane), Outermost: outermost, Attributes: split(attributes), ErrorField: errorField,
 		}, {Entry: RuleEvent{Event: "syscall_entry_*"}, Exit: RuleEvent{Event: "syscall_exit_*"}}}
 		if ValidateCallRules(settings) != nil {
@@ -67,7 +67,7 @@ func FuzzRules(f *testing.F) {
 					continue
 				}
 				p.Selects(nil, e, packet)
-				key, ok := p.AppendKey(nil, e, packet)
+				key, ok := p.Key(nil, e, packet)
 				require.True(t, ok, "no field of this event is optional")
 				if p.HasKey() && p.Lane == LaneThread {
 					_, ok = p.Thread(e, packet)

@@ -137,13 +137,18 @@ func (k *kernel) follow(e *mapping.KernelEvent, v *ctf.Values, packet *ctf.Packe
 				k.run(n, k.threadOf(next, packet, cpu))
 			}
 		}
-		if previous.exits && e.IsDead(v) {
+		if e.IsDead(v, previous.exits) {
 			k.remove(previous)
 		}
 	case mapping.KernelExec:
 		thread := k.threadOf(tid, packet, cpu)
 		thread.setName(mapping.Prefix([]byte(path.Base(string(e.Name.Bytes(v)))), maxCommBytes))
+		thread.exits = false
+		caller := k.takeOver(thread, packet, cpu)
 		k.executes(thread)
+		if caller != nil {
+			k.remove(caller)
+		}
 	case mapping.KernelExit:
 		k.threadOf(tid, packet, cpu).exits = true
 	case mapping.KernelFree:
@@ -199,6 +204,25 @@ func (k *kernel) run(cpu int64, thread *kernelThread) {
 
 // isWaiting reports whether a thread is known to run on no CPU.
 func (k *kernel) isWaiting(thread *kernelThread) bool { return thread.in(k).state == stateWaiting }
+
+// takeOver sets the thread that runs on a CPU to the first thread of a process that executes another program. It returns
+// the thread that ran there if that is another one: it has called execve, and now has the number of the first thread,
+// which has exited.
+func (k *kernel) takeOver(first *kernelThread, packet *ctf.Packet, cpu mapping.Number) *kernelThread {
+	n, ok := cpu.Value(&packet.Values)
+	if !ok || n < 0 || n >= int64(len(k.running)) {
+		return nil
+	}
+	caller := k.running[n]
+	if caller == nil || caller == first || caller.ID == 0 {
+		return nil
+	}
+	if caller.hasPID {
+		k.setProcess(first, caller.pid)
+	}
+	k.run(n, first)
+	return caller
+}
 
 // setProcess sets the process of a thread.
 func (k *kernel) setProcess(thread *kernelThread, pid int64) {
@@ -272,6 +296,15 @@ func (t *kernelThread) in(k *kernel) *kernelThread {
 		t.epoch, t.state, t.open = k.epoch, stateUnknown, 0
 	}
 	return t
+}
+
+// leavesLast reports whether a thread leaves its last CPU with an event.
+func (t *kernelThread) leavesLast(e *mapping.KernelEvent, v *ctf.Values) bool {
+	if e.Kind != mapping.KernelSwitch {
+		return false
+	}
+	tid, _ := e.TID.Value(v)
+	return tid == t.ID && e.IsDead(v, t.exits)
 }
 
 // setName sets the name, unless it is empty.

@@ -13,11 +13,13 @@ package process
 //
 //   - A call has its site in the function of a lower activation. The activations above it have ended, and so have the
 //     functions inlined in it, because no compiler inlines a function with setjmp.
-//   - A call of another function has the call site of a lower activation. Either it is inlined in that activation, or
-//     the caller of that activation called again. Certainly the activations above it have ended.
+//   - A call of another function has the call site of a lower activation, and the call below that activation is of the
+//     function that contains the site. Either the new call is inlined in that activation, or the caller of that
+//     activation called again. Certainly the activations above it have ended.
 //
 // A call site in code without open calls shows nothing: its function has no instrumentation, for example a library
-// that calls back, or the system's code that calls a signal handler.
+// that calls back, or the system's code that calls a signal handler. The library can call back from the same site
+// while an earlier callback is open.
 type openCalls struct {
 	calls []openCall
 }
@@ -44,8 +46,12 @@ func (o *openCalls) caller(function, site, at uint64) int {
 	for i := len(o.calls) - 2; i >= 0; i-- {
 		switch c := &o.calls[i]; {
 		case c.site == top.site:
-		case c.activation == at, c.site == site && c.activation != function:
+		case c.activation == at:
 			return o.lowest(i)
+		case c.site == site && c.activation != function:
+			if low := o.lowest(i); low > 0 && o.calls[low-1].activation == at {
+				return low
+			}
 		}
 	}
 	return -1

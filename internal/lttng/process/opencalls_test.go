@@ -13,11 +13,13 @@ import (
 // Machine functions for tests: the code of function f reaches from f to f+99.
 const (
 	fMain, fOuter, fInlined, fOther, fLeaf = 100, 200, 300, 400, 500
-	// fLibrary is a function without instrumentation.
+	// fWalk is a function with a symbol, but without instrumentation.
+	fWalk = 800
+	// fLibrary is a function without instrumentation and symbol.
 	fLibrary = 900
 )
 
-// known returns the function around a call site, or 0 for the library: no function of it was ever named.
+// known returns the function around a call site, or 0 for the library.
 func known(site uint64) uint64 {
 	if site >= fLibrary {
 		return 0
@@ -92,6 +94,14 @@ func TestACallFromALowerActivationEndsTheCallsAboveIt(t *testing.T) {
 		"a library calls back": {
 			[]entry{in(fMain, 910), in(fOuter, 920), in(fLeaf, 210), out(fLeaf), out(fOuter), in(fOuter, 920), in(fOther, 920)},
 			[]int{-1, -1, -1, -1, -1},
+		},
+		"a function without instrumentation calls back, and is called again by its callback": {
+			[]entry{in(fMain, 910), in(fOuter, fWalk+10), in(fLeaf, 210), in(fOther, fWalk+10)},
+			[]int{-1, -1, -1, -1},
+		},
+		"the first known call is a callback": {
+			[]entry{in(fOuter, fWalk+10), in(fLeaf, 210), in(fOther, fWalk+10)},
+			[]int{-1, -1, -1},
 		},
 		"a signal handler": {
 			[]entry{in(fMain, 910), in(fOuter, 110), in(fOther, 930), in(fLeaf, 410), out(fLeaf), out(fOther), in(fLeaf, 210)},

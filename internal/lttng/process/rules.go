@@ -85,7 +85,7 @@ func (t *Trace) readRule(r *mapping.RulePart, p *mapping.Plan, e *ctf.Event, pac
 		if r.UnlessRunning && !t.kernel.isWaiting(of) {
 			return
 		}
-		if of.exits && !r.IsExit() && p.Kernel.Kind == mapping.KernelSwitch && p.Kernel.IsDead(&e.Values) {
+		if !r.IsExit() && of.leavesLast(&p.Kernel, &e.Values) {
 			// A thread that has left its last CPU does not wait for another.
 			return
 		}
@@ -114,13 +114,13 @@ func (t *Trace) ruleLane(r *mapping.RulePart, p *mapping.Plan, e *ctf.Event, pac
 	if r.Lane == mapping.LaneThread && t.kernel != nil {
 		return process.lane(thread.laneID, []byte(thread.Name))
 	}
-	key, ok := r.AppendKey(t.scratch[:0], e, packet)
+	key, ok := r.Key(t.scratch, e, packet)
 	if !ok {
 		t.noKey++
 		t.shared.warnNoKey(p.Name)
 		return nil
 	}
-	t.reuse(key)
+	t.reuse(key.Text)
 	switch r.Lane {
 	case mapping.LaneCPU:
 		cpu, _ := r.CPU(packet)
@@ -130,7 +130,7 @@ func (t *Trace) ruleLane(r *mapping.RulePart, p *mapping.Plan, e *ctf.Event, pac
 			// The name of a lane is that of a thread.
 			return process.lane(r.KeyLane(key), nil)
 		}
-		return process.lane(r.KeyLane(key), key)
+		return process.lane(r.KeyLane(key), key.Text)
 	}
 	if r.HasKey() {
 		tid, _ := r.Thread(e, packet)

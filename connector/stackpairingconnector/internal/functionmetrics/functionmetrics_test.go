@@ -642,6 +642,21 @@ func TestAPointHasTheLatestExemplarOfItsFunction(t *testing.T) {
 	assert.NotPanics(t, func() { m.Interval(start+3*second, x) }, "the stream of an exemplar is forgotten")
 }
 
+// The duration of such a call is in the rest. Its function counts the call.
+func TestAnExemplarWithoutRoomForItsErrorTypeIsAtItsFunction(t *testing.T) {
+	m := New(Settings{MaxFunctions: 100, MaxNameBytes: 10})
+	s, x := m.Open(originOf("a"), start), NewExemplars(m.settings)
+	s.Add(incrementOf(
+		ended{function: "f", durations: []int64{10}},
+		ended{function: "g", failed: true, errorType: "a.long.error.type", durations: []int64{10}},
+	))
+	x.SetError(s, "g", "a.long.error.type", Exemplar{SpanID: pcommon.SpanID{7: 1}, Time: 8 * second, Duration: 250 * time.Millisecond})
+	got := pointsOf(t, m.Interval(start+second, x))
+	assert.Equal(t, "0/1 1 at 8;", got[pointOf("a", "code.function.calls", "g", "")].exemplars)
+	assert.Equal(t, "0/1 0.25 at 8;", got[pointOf("a", "code.function.duration", overflow, "")].exemplars)
+	assert.Empty(t, got[pointOf("a", "code.function.calls", "f", "")].exemplars)
+}
+
 func TestExemplarsHaveABoundInBytes(t *testing.T) {
 	settings := Settings{MaxFunctions: unbounded, MaxBytes: 80_000}
 	m, x := New(settings), NewExemplars(settings)

@@ -28,7 +28,7 @@ type Metrics struct {
 	unnamed *origin.Origin
 	// isHurried: the next interval ends series without streams.
 	isHurried bool
-	// forgotten is the last interval that ended series.
+	// forgotten is the last interval that ended series, of any origin: those of an ended one are no longer known.
 	forgotten pcommon.Timestamp
 }
 

@@ -444,7 +444,15 @@ func (s *series) attach(key outcomeKey, exemplar Exemplar) {
 	if e, isLatest := exemplar.latestOf(s.durations.At(at).Exemplars()); isLatest {
 		e.SetDoubleValue(exemplar.Duration.Seconds())
 	}
-	if e, isLatest := exemplar.latestOf(s.counts.At(s.functions[s.outcomes[at].function].point).Exemplars()); isLatest {
+	// A function counts its calls with an error type that has no room.
+	in, ok := s.functionAt[key.function]
+	if !ok {
+		in = s.outcomes[at].function
+	}
+	if s.functions[in].calls == 0 {
+		return
+	}
+	if e, isLatest := exemplar.latestOf(s.counts.At(s.functions[in].point).Exemplars()); isLatest {
 		e.SetIntValue(1)
 	}
 }

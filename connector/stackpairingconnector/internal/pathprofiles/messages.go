@@ -52,6 +52,21 @@ func (g *Growth) Messages(from, to pcommon.Timestamp) iter.Seq[pprofile.Profiles
 	}
 }
 
+// SampleCount returns the number of samples of all messages.
+func (g *Growth) SampleCount() (n int) {
+	g.merge()
+	for _, of := range g.origins {
+		for i := range of.all {
+			for _, value := range of.all[i].profiled() {
+				if value > 0 {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
 // writer writes one message after the other.
 type writer struct {
 	growth   *Growth

@@ -41,7 +41,7 @@ func openRegular(name string) (*os.File, os.FileInfo, error) {
 }
 
 // checkLinks returns an error if a path has a link: the finder found a path without one, but a directory may have been
-// replaced. The error is os.ErrNotExist, because what was found does not exist any more.
+// replaced. The error is os.ErrNotExist, because the found path does not exist any more.
 func checkLinks(name string) error {
 	resolved, err := filepath.EvalSymlinks(name)
 	if err == nil && resolved != name {

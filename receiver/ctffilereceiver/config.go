@@ -142,7 +142,7 @@ func (c *Config) finder() (*recorded.Finder, error) {
 		for i, text := range of.texts {
 			p, err := recorded.ParsePattern(text)
 			if err != nil {
-				all = append(all, fmt.Errorf(`%s[%d] is %q: %w: set it to a directory, or to a pattern such as "/traces/**"`, of.field, i, text, err))
+				all = append(all, fmt.Errorf(`%s[%d] %q: %w: set it to a directory, or to a pattern such as "/traces/**"`, of.field, i, text, err))
 			}
 			*of.patterns = append(*of.patterns, p)
 		}

@@ -18,8 +18,9 @@ import (
 func TestErrorsOfSettingsNameFieldAndRemedy(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		`include is empty: set it to directories of traces, or to patterns such as "/traces/**"`: func(c *Config) { c.Include = nil },
-		`include[0] is "": it is empty: set it to`:                                               func(c *Config) { c.Include = []string{""} },
-		`exclude[1] is "/a/[": "[": syntax error in pattern: set it`:                             func(c *Config) { c.Exclude = []string{"/a", "/a/["} },
+		`include[0] "": expected a path, got none: set it to`:                                    func(c *Config) { c.Include = []string{""} },
+		`include[0] "~/x": expected a path without ~, which`:                                     func(c *Config) { c.Include = []string{"~/x"} },
+		`exclude[1] "/a/[": "[": syntax error in pattern: set it`:                                func(c *Config) { c.Exclude = []string{"/a", "/a/["} },
 		`mode is "tail": set it to once`:                                                         func(c *Config) { c.Mode = "tail" },
 		`at_end is "exit": set it to keep_running or stop_collector`:                             func(c *Config) { c.AtEnd = "exit" },
 		"at_end is stop_collector: set mode to once":                                             func(c *Config) { c.Mode, c.AtEnd = ModeWatch, AtEndStopCollector },

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 
 	"github.com/callbraid/callbraid/internal/lttng/sim/synthetic"
 	"github.com/callbraid/callbraid/receiver/ctffilereceiver/internal/recorded"
@@ -144,6 +145,18 @@ func TestADirectoryThatALinkReplacedIsNotRead(t *testing.T) {
 	require.ErrorContains(t, err, "trace: expected a path without links, got one to "+outside)
 }
 
+func TestARepeatedPacketWithAWrongSizeIsDamaged(t *testing.T) {
+	dir := t.TempDir()
+	s := oneStream(3)
+	write(t, filepath.Join(dir, "a"), oneStream(2))
+	write(t, filepath.Join(dir, "b"), s)
+	repeated := packetBytes(s, 0, 1)
+	binary.LittleEndian.PutUint64(repeated[sizeAt:], 8<<20)
+	writeFile(t, filepath.Join(dir, "b", "channel0_0"), append(repeated, packetBytes(s, 0, 2)...))
+	b := readAll(t, dir)
+	assert.EqualValues(t, 1, b.Counter("packets_damaged"))
+}
+
 func TestASparseFileNeedsNoMemory(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, oneStream(2))
@@ -196,6 +209,20 @@ func TestRecordingsWithOneUUIDAndOtherMetadataAreTwoTraces(t *testing.T) {
 func TestWithoutATraceTheLogHasTheReason(t *testing.T) {
 	b := newBed(t, t.TempDir())
 	b.AwaitLine("There is no CTF trace to read: no directory that matches include has a file named metadata")
+}
+
+func TestAWatchedDirectoryWithoutATraceIsAWarning(t *testing.T) {
+	b := newBed(t, t.TempDir(), watching(time.Millisecond, time.Hour))
+	b.AwaitLine("There is no CTF trace to read: no directory that matches include has a file named metadata")
+}
+
+func TestEmptyMetadataOfAWatchedTraceIsNoError(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "metadata"), nil)
+	b := newBed(t, dir, watching(time.Millisecond, time.Hour))
+	line := b.AwaitLine("A directory has no readable metadata yet. LTTng writes metadata at lttng stop or rotate")
+	assert.Equal(t, zap.InfoLevel, line.Level)
+	assert.Zero(t, b.Lines("There is no CTF trace to read: no directory that matches include has a file named metadata"))
 }
 
 // FuzzTrace reads a directory with any metadata and any file of packets, to its end.

@@ -64,7 +64,7 @@ func (r *reader) logSummary() {
 	sum := r.sum
 	r.mu.Unlock()
 	if sum.read+sum.failed == 0 {
-		r.env.Logger.Warn("There is no CTF trace to read: no directory that matches include has a file named metadata", zap.Strings("include", r.config.Include))
+		r.logNoTrace()
 		return
 	}
 	log, line := r.env.Logger.Info, "All traces are read"
@@ -73,4 +73,8 @@ func (r *reader) logSummary() {
 	}
 	log(line, zap.Int("traces", sum.read), zap.Int("failed", sum.failed), zap.Bool("search_complete", !sum.unfound), zap.Int("damaged_packets", sum.damaged),
 		zap.Int64("packets", sum.packets), zap.Int64("events", sum.events), zap.Duration("time", r.env.Now().Sub(sum.began)))
+}
+
+func (r *reader) logNoTrace() {
+	r.env.Logger.Warn("There is no CTF trace to read: no directory that matches include has a file named metadata", zap.Strings("include", r.config.Include))
 }

@@ -107,7 +107,9 @@ func (r *reader) run() {
 	r.sum.began = r.env.Now()
 	report := time.NewTicker(progressInterval)
 	defer report.Stop()
-	r.search()
+	if found := r.search(); found == 0 && r.config.Mode == ModeWatch {
+		r.logNoTrace()
+	}
 	for !r.env.IsStopping() {
 		reading := r.readWaiting()
 		if !reading && r.config.Mode == ModeOnce {
@@ -135,8 +137,8 @@ func (r *reader) run() {
 	}
 }
 
-// search finds directories of traces, and measures those that are known.
-func (r *reader) search() {
+// search finds directories of traces, and measures those that are known. It returns the number of directories.
+func (r *reader) search() int {
 	dirs, err := r.finder.Find()
 	if err != nil {
 		r.logUnfound(err)
@@ -154,6 +156,7 @@ func (r *reader) search() {
 		}
 	}
 	r.forget(dirs)
+	return len(dirs)
 }
 
 // logUnfound logs and notes that traces or files can be missing.
@@ -178,8 +181,9 @@ func (r *reader) identify(dir string) *readTrace {
 		// While files grow, the metadata may not be written yet.
 		if r.config.Mode == ModeOnce {
 			r.failed(dir, err)
-		} else {
-			r.logSeldom(&r.lines.identity, "A directory has no readable metadata yet", zap.String("trace", dir), zap.Error(err))
+		} else if since, due := r.lines.identity.Count(r.env.Now()); due {
+			r.env.Logger.Info("A directory has no readable metadata yet. LTTng writes metadata at lttng stop or rotate",
+				zap.String("trace", dir), zap.String("reason", err.Error()), zap.Int("times_since_last_line", since))
 		}
 		return nil
 	}

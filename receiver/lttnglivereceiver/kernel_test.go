@@ -713,6 +713,22 @@ func TestAThreadThatExecutesAProgramBecomesTheFirstOfItsProcess(t *testing.T) {
 	}
 }
 
+func TestAFieldForSpansThatNoEventHasIsLoggedOnce(t *testing.T) {
+	s := newKernelSession("misspelled", 1)
+	rule := CallRule{
+		Entry: event("irq_handler_entry"), Exit: event("irq_handler_exit"), Name: "irq", Lane: mapping.LaneCPU,
+		Attributes: []string{"name", "ret", "cpu_id", "nmae"}, ErrorField: "rte",
+	}
+	s.Streams[0].Event(at(1), "irq_handler_entry", 3, "a").Event(at(2), "irq_handler_exit", 3, 1)
+	b := kernelBed(t, s, rule)
+	require.Len(t, b.pipeline.seen(t), 1)
+	var fields []any
+	for _, line := range b.said.FilterMessageSnippet("has a field that the rule names").All() {
+		fields = append(fields, line.ContextMap()["field"])
+	}
+	assert.Equal(t, []any{"nmae", "rte"}, fields)
+}
+
 func TestANumberThatIsUsedAgainJoinsNoThreads(t *testing.T) {
 	s := newKernelSession("number", 1)
 	s.Streams[0].

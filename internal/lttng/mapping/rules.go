@@ -267,6 +267,32 @@ func fieldsOf(class *ctf.EventClass) (names []string) {
 	return names
 }
 
+// Detail is a field that a rule names in a setting, and that it does not need to pair events.
+type Detail struct{ Setting, Field string }
+
+// Details returns the fields in attributes and error_field of a rule.
+func (rules Rules) Details(rule int) (details []Detail) {
+	for _, name := range rules[rule].Attributes {
+		if name != anyText {
+			details = append(details, Detail{"attributes", name})
+		}
+	}
+	if name := rules[rule].ErrorField; name != "" {
+		details = append(details, Detail{settingErrorField, name})
+	}
+	return details
+}
+
+// HasDetail reports whether events of the class have a field of Details.
+func (p *RulePart) HasDetail(class *ctf.EventClass, d Detail) bool {
+	if d.Setting == settingErrorField {
+		return p.failure != nil
+	}
+	return scalarAt(class, d.Field).field != nil
+}
+
+const settingErrorField = "error_field"
+
 // Selects reports whether the event has the values of only and except. It uses scratch.
 func (p *RulePart) Selects(scratch []byte, e *ctf.Event, packet *ctf.Packet) bool {
 	for i := range p.conditions {

@@ -14,7 +14,11 @@ import (
 )
 
 // ruleUse counts the event classes of a call rule: those with all fields that the rule needs, and those that lack one.
-type ruleUse struct{ entries, exits classCount }
+// missing are the fields of attributes and error_field that no known class has.
+type ruleUse struct {
+	entries, exits classCount
+	missing        []mapping.Detail
+}
 
 type classCount struct{ complete, lacking int }
 
@@ -26,6 +30,9 @@ func (c classCount) isLacking() bool { return c.complete == 0 && c.lacking > 0 }
 func (t *Trace) checkRules(c *ctf.Trace, known int) {
 	if t.rules == nil {
 		t.rules = make([]ruleUse, len(t.shared.Rules))
+		for i := range t.rules {
+			t.rules[i].missing = t.shared.Rules.Details(i)
+		}
 		t.scratch = make([]byte, 0, callevent.MaxNameBytes/16)
 	}
 	var fresh []*ctf.EventClass
@@ -42,6 +49,8 @@ func (t *Trace) checkRules(c *ctf.Trace, known int) {
 		parts := t.shared.Rules.Parts(class)
 		for i := range parts {
 			r := &parts[i]
+			of := &t.rules[r.Rule]
+			of.missing = slices.DeleteFunc(of.missing, func(d mapping.Detail) bool { return r.HasDetail(class, d) })
 			use := &t.rules[r.Rule].entries
 			if r.IsExit() {
 				use = &t.rules[r.Rule].exits
@@ -52,6 +61,13 @@ func (t *Trace) checkRules(c *ctf.Trace, known int) {
 			}
 			use.lacking++
 			t.shared.logRuleLacksField(r.Lack, r.IsExit())
+		}
+	}
+	for i := range t.rules {
+		if use := &t.rules[i]; use.entries != (classCount{}) && use.exits != (classCount{}) {
+			for _, d := range use.missing {
+				t.shared.warnNoDetail(i, d)
+			}
 		}
 	}
 }

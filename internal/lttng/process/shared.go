@@ -121,6 +121,14 @@ func (s *shared) logRuleLacksField(lack *mapping.LackError, isExit bool) {
 	}
 }
 
+// warnNoDetail logs that no event of a rule has a field of attributes or error_field.
+func (s *shared) warnNoDetail(rule int, d mapping.Detail) {
+	if s.isFirst("no detail " + strconv.Itoa(rule) + d.Setting + " " + d.Field) {
+		s.logger.Warn("No event of a call rule has a field that the rule names, so spans lack it: correct "+d.Setting,
+			zap.Int("rule", rule), zap.String("setting", d.Setting), zap.String("field", d.Field))
+	}
+}
+
 // warnNoKey logs that a variant or optional field of a key has no value in an event.
 func (s *shared) warnNoKey(event string) {
 	if s.isFirst("no key " + event) {

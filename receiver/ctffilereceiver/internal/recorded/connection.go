@@ -466,8 +466,8 @@ func (s *stream) resume(at merge.Position) {
 //
 //  1. At the end of a file go on with the next one. At the end of the last one the stream waits, or has ended.
 //  2. Read header and context of the packet. If they are damaged, seek the next packet.
-//  3. Leave out a packet that was read before.
-//  4. A packet that is not whole yet waits. If its file does not grow, it is damaged.
+//  3. A packet that is not whole yet waits. If its file does not grow, it is damaged.
+//  4. Leave out a packet that was read before.
 func (s *stream) next(ctx context.Context) (lttnglive.Index, error) {
 	for ctx.Err() == nil {
 		if len(s.files) == 0 {
@@ -496,11 +496,11 @@ func (s *stream) next(ctx context.Context) (lttnglive.Index, error) {
 			return s.waitForMore(f, err)
 		case err != nil:
 			return s.seek(f, err)
+		case int64(size) > f.size-s.offset:
+			return s.waitForMore(f, fmt.Errorf("expected a packet of %d bytes, got %d: %w", size, f.size-s.offset, io.ErrUnexpectedEOF))
 		case s.wasRead(&p):
 			s.advance(int64(size))
 			continue
-		case int64(size) > f.size-s.offset:
-			return s.waitForMore(f, fmt.Errorf("expected a packet of %d bytes, got %d: %w", size, f.size-s.offset, io.ErrUnexpectedEOF))
 		case p.Content > uint64(size)*8:
 			return s.skip(int64(size), fmt.Errorf("expected a content of at most the packet's %d bits, got %d", size*8, p.Content))
 		case p.Content/8 > uint64(s.conn.settings.MaxPacketBytes):

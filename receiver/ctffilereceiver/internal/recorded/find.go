@@ -6,6 +6,7 @@ package recorded
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -102,7 +103,7 @@ func packetFiles(dir string, most int) (files []file, err error) {
 		return nil, err
 	}
 	entries, err := d.ReadDir(maxEntries)
-	if err != nil && len(entries) > 0 {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	for _, e := range entries {

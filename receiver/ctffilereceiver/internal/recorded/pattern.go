@@ -4,6 +4,7 @@
 package recorded
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -25,7 +26,10 @@ const anyParts = "**"
 // ParsePattern returns a pattern of absolute paths. A relative one begins in the working directory.
 func ParsePattern(text string) (Pattern, error) {
 	if text == "" {
-		return Pattern{}, fmt.Errorf("it is empty")
+		return Pattern{}, errors.New("expected a path, got none")
+	}
+	if text == "~" || strings.HasPrefix(text, "~/") {
+		return Pattern{}, errors.New("expected a path without ~, which is not expanded here (${env:HOME} is)")
 	}
 	absolute, err := filepath.Abs(text)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestATimedMutexIsWaitedForUntilItIsFreeOrTheTimeIsOver(t *testing.T) {
@@ -32,7 +33,7 @@ func TestATimedMutexIsWaitedForUntilItIsFreeOrTheTimeIsOver(t *testing.T) {
 					time.AfterFunc(c.held, m.Unlock)
 				}
 				begin := time.Now()
-				assert.Equal(t, c.locks, m.lockWithin(patience))
+				require.Equal(t, c.locks, m.lockWithin(patience))
 				assert.Equal(t, c.waited, time.Since(begin))
 				if c.locks {
 					m.Unlock()

@@ -43,7 +43,7 @@ func (c *Client) Stats() Stats {
 
 // Run sends a command on a new connection and calls each for every answer, in order. An answer is valid until each
 // returns. Run returns nil after the command ended by itself. It returns ctx's error if ctx ended while the command
-// ran: the command is then aborted. Any other error is an *[Error], also if ctx ended before the command was sent. The
+// ran: the command is then aborted, and answers that the server has written before are still delivered. Any other error is an *[Error], also if ctx ended before the command was sent. The
 // instrumentation of a command stays in the classes until a [greys.ResetCommand], however the command ended.
 //
 // Nothing is read while each runs. The server then retries to send in a busy loop, inside the traced program.
@@ -62,7 +62,7 @@ func (c *Client) Run(ctx context.Context, command greys.Command, each func(greys
 			return err
 		case errors.Is(err, ErrLost):
 			c.lost.Add(1)
-			if talk.replies == 0 && try < maxTries {
+			if talk.replies() == 0 && try < maxTries {
 				config.SettleTime *= 2
 				continue
 			}
@@ -90,13 +90,13 @@ func (c *Client) try(ctx context.Context, config Config, line []byte, command gr
 	forget := talk.interruptedBy(ctx)
 	err = talk.run(line, command, each)
 	forget()
-	c.repeated.Add(uint64(talk.repeated))
 	if errors.Is(err, errInterrupted) {
 		if talk.running && !talk.abort() {
 			c.unanswered.Add(1)
 		}
 		err = ctx.Err()
 	}
+	c.repeated.Add(uint64(talk.repeated()))
 	return talk, err
 }
 

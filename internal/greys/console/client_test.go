@@ -204,6 +204,35 @@ func TestACancelledCommandIsAborted(t *testing.T) {
 	}
 }
 
+func TestAnswersOfAnAbortedCommandAreDelivered(t *testing.T) {
+	// One of the replies is the notice of the matched classes.
+	for name, then := range map[string]struct {
+		answers string
+		replies int
+	}{
+		"whole answers":                         {aTree + aTree, 4},
+		"the rest of an answer":                 {aTree[40:], 2},
+		"an answer after unreadable bytes":      {"\x00\n" + aTree, 2},
+		"an answer and the beginning of a next": {aTree + aTree[:40], 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := aTree
+			if name == "the rest of an answer" {
+				before = aTree[:40]
+			}
+			o := ask(t, Config{}, traceAll(t, 0), time.Second, func(p *fakeServer) {
+				_ = p.answerLoud() && p.line() && p.send(matches+before)
+				assert.Equal(t, byte(EndOfReply), p.byte())
+				p.send(then.answers + end)
+				p.waitForClose()
+			})
+			assert.Equal(t, context.DeadlineExceeded, o.err)
+			assert.Len(t, o.replies, then.replies)
+			assert.Zero(t, o.stats)
+		})
+	}
+}
+
 func TestACommandOfASilentSessionIsAborted(t *testing.T) {
 	o := ask(t, Config{QuietTime: time.Second}, traceAll(t, 0), time.Minute, func(p *fakeServer) {
 		_ = p.line() && p.send("Command \"session\" not found.\n\x04")

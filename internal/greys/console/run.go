@@ -17,14 +17,30 @@ import (
 //	            the server reports how much their patterns match only then
 //	running     the command was sent, and its answers arrive
 //	over        the command ended by itself or failed; the connection ends with it
-//	aborted     the context ended while the command ran: 0x04 was sent, and bytes are discarded
-//	            until the end, for a limited time
+//	aborted     the context ended while the command ran: 0x04 was sent, and the answers that the
+//	            server had begun still arrive until the end, for a limited time
 type conversation struct {
 	*connection
 	// running means that at least a part of the command was sent.
 	running bool
-	// replies is the number of delivered answers; repeated is the number of ignored repetitions.
-	replies, repeated int
+	// decoder reads the answers of the current command; nil means that there was none so far.
+	decoder *decoder
+}
+
+// replies returns the number of delivered answers to the command.
+func (c *conversation) replies() int {
+	if !c.running {
+		return 0
+	}
+	return c.decoder.replies
+}
+
+// repeated returns the number of ignored repetitions of answers.
+func (c *conversation) repeated() int {
+	if !c.running {
+		return 0
+	}
+	return c.decoder.repeated
 }
 
 // run runs a command. It returns errInterrupted if the context has ended.
@@ -36,7 +52,6 @@ func (c *conversation) run(line []byte, command greys.Command, each func(greys.R
 	}
 	c.running = true
 	d, err := c.ask(line, command, each)
-	c.replies, c.repeated = d.replies, d.repeated
 	if err == nil && isLost(command, d, len(c.prompt) > 0) {
 		return ErrLost
 	}
@@ -84,6 +99,7 @@ func isLost(command greys.Command, d *decoder, loud bool) bool {
 func (c *conversation) ask(line []byte, command greys.Command, each func(greys.Reply)) (*decoder, error) {
 	d := &decoder{output: output{each: each, clock: clock{zone: c.config.Zone}}, limit: int64(c.config.MaxReplyBytes), memory: greys.ReservationOf(c.Conn)}
 	d.block = newBlock(command, &d.output)
+	c.decoder = d
 	if err := c.send(append(line, '\n'), c.config.WriteTimeout); err != nil {
 		return d, err
 	}
@@ -141,14 +157,18 @@ func (c *conversation) finish(d *decoder, rest []byte) error {
 	return d.finish(c.received)
 }
 
-// abort asks the server to end the command and waits for the end. It reports whether the end arrived.
+// abort asks the server to end the command and waits for the end. It reports whether the end arrived. The server may
+// have written answers before it read the request: they are delivered. After an unreadable answer, bytes are discarded.
 func (c *conversation) abort() bool {
 	over := time.Now().Add(c.config.AbortTimeout)
-	if c.send([]byte{EndOfReply}, c.config.AbortTimeout) != nil {
-		return false
-	}
+	// If the server has closed the connection, this fails. Answers that have arrived can still be read.
+	_ = c.send([]byte{EndOfReply}, c.config.AbortTimeout)
+	readable := true
 	for {
-		c.begin = max(c.begin, c.end-promptBytes)
+		readable = readable && c.lines(c.decoder.readLine) == nil
+		if !readable {
+			c.begin, c.searched = max(c.begin, c.end-promptBytes), 0
+		}
 		is, _ := c.ending(true)
 		wait := time.Until(over)
 		if is == maybeEnded {

@@ -415,15 +415,15 @@ func (r *run) receive(reply greys.Reply, checked bool) {
 	w := r.work
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if r.ctx.Err() != nil {
-		return // the run has been ended
+	if r.ctx.Err() != nil && r.job.isList() {
+		return // a list that was ended is not complete
 	}
 	w.process.Received()
 	if reportsCall(reply) {
 		r.lastCall = w.Now()
 	}
 	r.handle(reply, checked)
-	if r.isStarting() && r.hasBegun(reply) {
+	if r.isStarting() && r.hasBegun(reply) && r.ctx.Err() == nil {
 		r.reportBegun()
 	}
 }

@@ -121,6 +121,8 @@ func TestARecordingOfLTTngHasTheCallsOfItsLiveSession(t *testing.T) {
 	requireRecorded(t, daemons, recorded)
 	requireAll(t, readStreams(t, recorded, "spans.bin"), p, "both")
 	assert.Len(t, readSpans(t, recorded), len(readSpans(t, live)))
+	requireLines(t, readSpans(t, live), callsInC)
+	requireLines(t, readSpans(t, recorded), callsInC)
 	assert.Equal(t, callStreams(t, live), callStreams(t, recorded))
 }
 

@@ -182,6 +182,7 @@ func TestProfilesOfLTTngAreRootedWhileMainRuns(t *testing.T) {
 		require.True(t, strings.HasPrefix(stack, "main;work"), stack)
 		require.NotContains(t, stack, notSeen)
 	}
+	requireLinesOfPage(t, pages, "calls", callsInC)
 
 	p.End(t)
 	session.Destroy(t)

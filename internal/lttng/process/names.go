@@ -152,7 +152,7 @@ func (t *nameTable) at(address uint64, objects *symbols.Objects) *callstream.Fun
 		if len(t.byAddress) >= maxFunctions {
 			t.forgetAddresses()
 		}
-		bytes := nameBytes + len(f.Qualified) + len(f.Display) + len(f.Text)
+		bytes := nameBytes + len(f.Qualified) + len(f.Display) + len(f.Text) + len(f.File)
 		t.hold(bytes)
 		if t.byAddress == nil {
 			t.byAddress = map[uint64]*callstream.Function{}
@@ -171,10 +171,18 @@ func (t *nameTable) lookUp(address uint64, objects *symbols.Objects) *callstream
 	if !named.Named {
 		t.shared.Telemetry.NameUnknown()
 	}
+	if named.NoLine != "" {
+		t.shared.Telemetry.LineUnknown(named.NoLine)
+	}
 	if named.Object == "" && objects.Len() > 0 {
 		t.shared.logNoObject(named.Qualified)
 	}
-	return &callstream.Function{Function: callevent.Function{Qualified: named.Qualified, Display: named.Display, Text: named.Text}, Size: named.Size}
+	return &callstream.Function{
+		Function: callevent.Function{
+			Qualified: named.Qualified, Display: named.Display, Text: named.Text, File: named.File, Line: named.Line,
+		},
+		Size: named.Size,
+	}
 }
 
 // siteTable has the start of the function around a call site, or 0 if it is not known, for the last site of each hash

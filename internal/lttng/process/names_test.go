@@ -36,6 +36,7 @@ func (nop) CallValuesCut(int64)             {}
 func (nop) Break(callevent.Cause)           {}
 func (nop) NamesForgotten(int64)            {}
 func (nop) NameUnknown()                    {}
+func (nop) LineUnknown(string)              {}
 func (nop) ObjectRefused()                  {}
 
 // naming returns a group with processes that only have names.

@@ -62,6 +62,8 @@ type Telemetry interface {
 	NamesForgotten(n int64)
 	// NameUnknown counts a function without a name.
 	NameUnknown()
+	// LineUnknown counts a function with a name and without a source line. The reason is one of package symbols.
+	LineUnknown(reason string)
 	ObjectRefused()
 }
 

@@ -42,6 +42,7 @@ func (uncounted) CallValuesCut(int64)             {}
 func (uncounted) Break(callevent.Cause)           {}
 func (uncounted) NamesForgotten(int64)            {}
 func (uncounted) NameUnknown()                    {}
+func (uncounted) LineUnknown(string)              {}
 func (uncounted) ObjectRefused()                  {}
 func (uncounted) Sessions(int64)                  {}
 func (uncounted) SessionDetached(string)          {}

@@ -31,6 +31,9 @@ type MappingConfig struct {
 	// SymbolPaths are directories that have object files under the paths that the tracer recorded.
 	// Empty: no file is read, and functions are named by object and offset.
 	SymbolPaths []string `mapstructure:"symbol_paths"`
+	// SourceLines is set if functions get the source file and line at which they begin, from debug information below
+	// SymbolPaths.
+	SourceLines bool `mapstructure:"source_lines"`
 	// NameWait is the maximum time that addresses wait for the list of the process's objects. It is always less than
 	// the processor's reorder.max_wait.
 	NameWait time.Duration `mapstructure:"name_wait"`
@@ -94,7 +97,7 @@ const (
 
 // DefaultMappingConfig returns the defaults.
 func DefaultMappingConfig() MappingConfig {
-	return MappingConfig{SymbolPaths: []string{"/"}, NameWait: time.Second}
+	return MappingConfig{SymbolPaths: []string{"/"}, SourceLines: true, NameWait: time.Second}
 }
 
 // DefaultLimits returns the defaults.
@@ -168,8 +171,10 @@ func ProcessSettings(m *MappingConfig, l *LimitsConfig, common *receiverkit.Conf
 func (c *MappingConfig) OpenFiles(logger *zap.Logger, hold func(bytes int64) (excess int64)) (*symbols.Files, error) {
 	settings := symbols.DefaultSettings()
 	settings.Paths = c.SymbolPaths
+	settings.SourceLines = c.SourceLines
 	settings.Hold = hold
 	settings.Report = func(object string, err error) { LogNoNames(logger, object, err) }
+	settings.ReportLines = func(object string, err error) { logNoLines(logger, object, err) }
 	files, err := symbols.NewFiles(settings)
 	if err != nil {
 		return nil, fmt.Errorf("symbol_paths: %w", err)
@@ -182,6 +187,15 @@ func LogNoNames(logger *zap.Logger, object string, err error) {
 	message := "Functions of an object have no names"
 	if errors.Is(err, symbols.ErrNoFile) {
 		message += ": no directory of symbol_paths has its file. Add the directory that has it under that path: / where the program runs, or a copy of that machine's root"
+	}
+	logger.Info(message, zap.String("object", object), zap.Error(err))
+}
+
+// logNoLines logs why functions of an object have names and no source lines.
+func logNoLines(logger *zap.Logger, object string, err error) {
+	message := "Functions of an object have no source lines"
+	if errors.Is(err, symbols.ErrNoDebugInfo) {
+		message += ": compile it with -g, or add the directory with its debug information to symbol_paths"
 	}
 	logger.Info(message, zap.String("object", object), zap.Error(err))
 }

@@ -1,11 +1,11 @@
 // Copyright The Callbraid Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package symbols converts addresses of traced processes to names of functions.
+// Package symbols converts addresses of traced processes to names and source lines of functions.
 //
 // A tracer reports the loaded objects (executables and shared libraries) of a process, and their addresses. [Objects]
 // holds those of one process. [Files] finds and reads the objects' files, which contain the names, once for all
-// processes. The package knows ELF files and C++ and Rust names. It knows no tracer and no line numbers.
+// processes. The package knows ELF files and C++ and Rust names. It knows no tracer. Package dwarfline knows line tables.
 //
 // # From an address to a name
 //
@@ -15,7 +15,8 @@
 //  3. Convert the address to an address in the file. The difference is that between the first loadable
 //     segment's address in the process and its address in the file. In executables with fixed addresses
 //     (ET_EXEC) both are equal.
-//  4. Look up the function that contains the address, and demangle its name.
+//  4. Look up the function that contains the address, and demangle its name. Its source line is that of its first
+//     instruction, whichever of its addresses is looked up.
 //
 // Without a file, or without a function in it, the name is object+0xoffset, the offset from the object's base.
 // Without an object it is 0xaddress.
@@ -40,8 +41,8 @@
 //
 // Programs are often stripped. So the package also searches for files with debug information: .build-id/xx/yyyy.debug
 // below each directory and its usr/lib/debug, and the reported debug link. They require a build ID. The first file
-// with a full table (.symtab) is used. If there is none, the exported functions (.dynsym) of the object itself are
-// used.
+// with a full table (.symtab) and line tables is used, or else the first one with a full table. If there is none, the
+// exported functions (.dynsym) of the object itself are used.
 //
 // # Names
 //

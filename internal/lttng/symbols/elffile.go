@@ -19,6 +19,7 @@ const maxHeaderBytes = 4 << 20
 //  1. Read the headers, and compare the build ID or the size in memory with the tracer's report.
 //  2. Read the functions of .symtab, or those of .dynsym if there are none.
 //  3. Sort them, choose one for each address, and copy their names.
+//  4. Read the source lines at which they begin. Without these, the table still has the names.
 //
 // The file may contain anything. The bytes read are bounded, and a panic of debug/elf is returned as an error.
 func readTable(r io.ReaderAt, size int64, id identity, settings Settings) (t *table, err error) {
@@ -54,6 +55,10 @@ func readTable(r io.ReaderAt, size int64, id identity, settings Settings) (t *ta
 		}
 		if len(t.symbols) > 0 {
 			t.full = typ == elf.SHT_SYMTAB
+			if settings.SourceLines {
+				header.left = math.MaxInt64 // package dwarfline has its own bound
+				t.readLines(&s)
+			}
 			return t, nil
 		}
 	}

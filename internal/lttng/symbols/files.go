@@ -5,6 +5,7 @@ package symbols
 
 import (
 	"container/list"
+	"errors"
 	"sync"
 	"time"
 )
@@ -116,6 +117,9 @@ func (f *Files) table(id identity) (tableKey, *table) {
 		return tableKey{}, nil
 	}
 	f.addTable(found)
+	if lines := &found.table.lines; lines.err != nil && f.settings.ReportLines != nil {
+		f.settings.ReportLines(id.path, errors.Join(lines.err, err))
+	}
 	return found.key, found.table
 }
 

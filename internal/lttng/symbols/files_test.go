@@ -247,7 +247,7 @@ func TestAProcessHasTheSameNamesAfterATableIsEvicted(t *testing.T) {
 		}, "victim+0x110"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bed := newFilesBed(t, func(s *Settings) { s.MaxTableBytes = 200 })
+			bed := newFilesBed(t, func(s *Settings) { s.MaxTableBytes = 2 * tableBytes(1, len("shop0")+1) })
 			m := shopImage("first")
 			m.buildID = c.buildID
 			m.symbols = append(m.symbols, imageSymbol{name: "second", start: 0x1110, size: 0x10})

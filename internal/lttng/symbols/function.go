@@ -27,6 +27,11 @@ type Function struct {
 	Offset uint64
 	// Size is the number of bytes from the address to the end of the function, or 0 if that is not known.
 	Size uint64
+	// File and Line are the source file and line at which the function begins, "" and 0 if they are not known.
+	File string
+	Line uint32
+	// NoLine is the reason why a function with a name has no line, "" if it has one or Settings.SourceLines is not set.
+	NoLine string
 	// Named reports whether the name is that of a function in the object's file.
 	Named bool
 }

@@ -20,8 +20,11 @@ func (o *Objects) Name(addr uint64) *Function {
 	}
 	if t := o.table(b); t != nil {
 		inFile := t.fileAddress(b.base, addr)
-		if s := t.around(inFile); s != nil {
-			return namedFunction(string(nameAt(t.names, s.name)), b.identity.path, addr-b.base, s.start+uint64(s.size)-inFile)
+		if i := t.around(inFile); i >= 0 {
+			s := t.symbols[i]
+			f := namedFunction(string(nameAt(t.names, s.name)), b.identity.path, addr-b.base, s.start+uint64(s.size)-inFile)
+			f.File, f.Line, f.NoLine = t.lines.at(i)
+			return f
 		}
 	}
 	return unnamedFunction(b.identity.path, addr-b.base)
@@ -39,11 +42,11 @@ func (o *Objects) Start(addr uint64) uint64 {
 		return 0
 	}
 	inFile := t.fileAddress(b.base, addr)
-	s := t.around(inFile)
-	if s == nil {
+	i := t.around(inFile)
+	if i < 0 {
 		return 0
 	}
-	start := s.start + (addr - inFile)
+	start := t.symbols[i].start + (addr - inFile)
 	if t.thumb {
 		start |= 1 // as in pointers to functions
 	}

@@ -150,7 +150,7 @@ func TestABuildIDThatFollows(t *testing.T) {
 	assert.Equal(t, "shop+0x100", o.Name(0x1100).Qualified)
 	require.NoError(t, o.SetBuildID(0x1000, []byte(shopBuildID)))
 	f := o.Name(0x1100)
-	assert.Equal(t, &Function{Qualified: "pay", Display: "pay", Text: "pay", Object: "/shop", Offset: 0x100, Size: 0x10, Named: true}, f)
+	assert.Equal(t, &Function{Qualified: "pay", Display: "pay", Text: "pay", Object: "/shop", Offset: 0x100, Size: 0x10, Named: true, NoLine: NoDebugInfo}, f)
 
 	require.NoError(t, o.Map(told), "told again, it is the same")
 	assert.Equal(t, f, o.Name(0x1100))

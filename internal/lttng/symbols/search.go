@@ -20,16 +20,16 @@ var ErrNoFile = errors.New("no file found")
 
 // search looks for an object's file below each path and reads its table.
 //
-//  1. Try the reported path below each directory. Use the first file with functions in .symtab.
+//  1. Try the reported path below each directory. Use the first file with functions in .symtab and their source lines.
 //  2. Otherwise, if the build ID is known, try the places of files with debug information.
-//  3. Otherwise use the exported functions of the first file of step 1.
+//  3. Otherwise use the first file with functions in .symtab, or else the exported functions of the first file.
 //
-// Without a table, the error has the reason for each file that exists.
+// The error has the reason for each file that exists and was refused. There may be a table beside it.
 func (f *Files) search(id identity) (cachedTable, error) {
 	if err := id.checkPath(); err != nil {
 		return cachedTable{}, err
 	}
-	var partial cachedTable
+	var best cachedTable
 	var errs []error
 	for _, names := range [][]string{{id.path}, id.debugNames()} {
 		for _, dir := range f.settings.Paths {
@@ -39,18 +39,18 @@ func (f *Files) search(id identity) (cachedTable, error) {
 				case errors.Is(err, fs.ErrNotExist):
 				case err != nil:
 					errs = append(errs, fmt.Errorf("%s: %w", filepath.Join(dir, name), err))
-				case found.table.full:
+				case found.table.isComplete(f.settings):
 					return found, nil
-				case partial.table == nil:
-					partial = found
+				case best.table == nil || found.table.full && !best.table.full:
+					best = found
 				}
 			}
 		}
 	}
-	if partial.table == nil && len(errs) == 0 {
+	if best.table == nil && len(errs) == 0 {
 		errs = append(errs, fmt.Errorf("%w below %s", ErrNoFile, strings.Join(f.settings.Paths, ", ")))
 	}
-	return partial, errors.Join(errs...)
+	return best, errors.Join(errs...)
 }
 
 // checkPath returns an error if files with the object's path must not be opened. The path is absolute and clean.

@@ -27,12 +27,19 @@ type Settings struct {
 	// Hold is called with the memory of all tables after it has changed. It returns the number of excess bytes: the
 	// least recently used tables are evicted for them. nil means that MaxTableBytes is the only bound.
 	Hold func(bytes int64) (excess int64)
+	// SourceLines is set if the source lines of functions are read from debug information.
+	SourceLines bool
+	// MaxLineBytes bounds the bytes of line tables and their texts that are read from a file, after decompression.
+	MaxLineBytes int64
 	// RetryAfter is the time after which a missing file is searched again.
 	RetryAfter time.Duration
 	// Report is called with the reason if the functions of an object have no names: no file exists, or each file was
 	// refused. It runs in the goroutine of the lookup, once for each search, so at most once in RetryAfter for a
 	// file. It must not look up names. It may be nil.
 	Report func(object string, err error)
+	// ReportLines is called with the reason if functions of an object have names and no source lines: once when the
+	// names are read. It may be nil.
+	ReportLines func(object string, err error)
 }
 
 // DefaultSettings returns settings for files of this machine.
@@ -42,6 +49,8 @@ func DefaultSettings() Settings {
 		MaxFileBytes:  4 << 30,
 		MaxSymbols:    4 << 20,
 		MaxTableBytes: 256 << 20,
+		SourceLines:   true,
+		MaxLineBytes:  256 << 20,
 		RetryAfter:    time.Minute,
 	}
 }
@@ -63,6 +72,9 @@ func (s Settings) Validate() error {
 	// Tables use 32 bits for offsets of names.
 	if s.MaxTableBytes < 1 || s.MaxTableBytes >= 1<<32 {
 		errs = append(errs, fmt.Errorf("memory for tables of functions is %d bytes, expected 1 to %d", s.MaxTableBytes, int64(1<<32-1)))
+	}
+	if s.MaxLineBytes < 1 {
+		errs = append(errs, fmt.Errorf("largest line tables of an object file have %d bytes, expected at least 1", s.MaxLineBytes))
 	}
 	if s.RetryAfter < 0 {
 		errs = append(errs, fmt.Errorf("time until a missing file is searched again is %v, expected at least 0", s.RetryAfter))

@@ -21,6 +21,7 @@ type table struct {
 	symbols []symbol
 	// names are the symbols' names, each with a zero byte after it.
 	names []byte
+	lines sourceLines
 }
 
 // symbol is a function in a file.
@@ -40,7 +41,7 @@ type candidate struct {
 }
 
 // bytes returns the memory of the table.
-func (t *table) bytes() int64 { return tableBytes(len(t.symbols), len(t.names)) }
+func (t *table) bytes() int64 { return tableBytes(len(t.symbols), len(t.names)) + t.lines.bytes }
 
 // tableBytes returns the memory of a table with this number of symbols and bytes of names.
 func tableBytes(symbols, names int) int64 {
@@ -142,21 +143,21 @@ func nameAt(names []byte, at uint32) []byte {
 // earlier one that contains it. Functions overlap only in assembler.
 const maxNesting = 16
 
-// around returns the function that contains an address of the file, or nil.
-func (t *table) around(addr uint64) *symbol {
+// around returns the index of the function that contains an address of the file, or -1.
+func (t *table) around(addr uint64) int {
 	if t.thumb {
 		addr &^= 1
 	}
 	i, exact := slices.BinarySearchFunc(t.symbols, addr, func(s symbol, addr uint64) int { return cmp.Compare(s.start, addr) })
 	if exact {
-		return &t.symbols[i]
+		return i
 	}
 	for n := i - 1; n >= 0 && n >= i-maxNesting; n-- {
-		if s := &t.symbols[n]; addr-s.start < uint64(s.size) {
-			return s
+		if s := t.symbols[n]; addr-s.start < uint64(s.size) {
+			return n
 		}
 	}
-	return nil
+	return -1
 }
 
 // pageSize is the smallest page size of all systems.

@@ -161,7 +161,8 @@ func TestNamesThatOverlapAreBounded(t *testing.T) {
 
 // function returns the name of the function that contains an address of the file, or nil.
 func (t *table) function(addr uint64) []byte {
-	if s := t.around(addr); s != nil {
+	if i := t.around(addr); i >= 0 {
+		s := t.symbols[i]
 		return nameAt(t.names, s.name)
 	}
 	return nil

@@ -42,6 +42,7 @@ type TelemetryBuilder struct {
 	ReceiverCtfFileEventsDiscarded     metric.Int64Counter
 	ReceiverCtfFileEventsLate          metric.Int64Counter
 	ReceiverCtfFileHandoverRetries     metric.Int64Counter
+	ReceiverCtfFileLinesUnknown        metric.Int64Counter
 	ReceiverCtfFileLogRecordsDropped   metric.Int64Counter
 	ReceiverCtfFileLogValuesLeftOut    metric.Int64Counter
 	ReceiverCtfFileMetricPointsDropped metric.Int64Counter
@@ -211,6 +212,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_ctf_file_handover_retries",
 		metric.WithDescription("How often a batch was sent again because the pipeline had refused it. [Alpha]"),
 		metric.WithUnit("{retry}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverCtfFileLinesUnknown, err = builder.meter.Int64Counter(
+		"otelcol_receiver_ctf_file_lines_unknown",
+		metric.WithDescription("Functions with a name and without a source line, by reason (no_debug_info: no file of the object has line tables; unreadable: they are damaged or too large; no_line: they have no line for the function). [Alpha]"),
+		metric.WithUnit("{function}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverCtfFileLogRecordsDropped, err = builder.meter.Int64Counter(

@@ -40,6 +40,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverCtfFileEventsDiscarded.Add(context.Background(), 1)
 	tb.ReceiverCtfFileEventsLate.Add(context.Background(), 1)
 	tb.ReceiverCtfFileHandoverRetries.Add(context.Background(), 1)
+	tb.ReceiverCtfFileLinesUnknown.Add(context.Background(), 1)
 	tb.ReceiverCtfFileLogRecordsDropped.Add(context.Background(), 1)
 	tb.ReceiverCtfFileLogValuesLeftOut.Add(context.Background(), 1)
 	tb.ReceiverCtfFileMetricPointsDropped.Add(context.Background(), 1)
@@ -96,6 +97,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverCtfFileHandoverRetries(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverCtfFileLinesUnknown(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverCtfFileLogRecordsDropped(t, testTel,

@@ -144,6 +144,11 @@ func (t *Telemetry) ObjectRefused() { t.builder.ReceiverCtfFileObjectsRefused.Ad
 // NameUnknown counts a function without a name.
 func (t *Telemetry) NameUnknown() { t.builder.ReceiverCtfFileNamesUnknown.Add(background, 1) }
 
+// LineUnknown counts a function with a name and without a source line.
+func (t *Telemetry) LineUnknown(reason string) {
+	t.builder.ReceiverCtfFileLinesUnknown.Add(background, 1, receiverkit.With("reason", reason))
+}
+
 // BatchAccepted counts a batch that the pipeline accepted.
 func (t *Telemetry) BatchAccepted() { t.builder.ReceiverCtfFileBatches.Add(background, 1) }
 

@@ -42,6 +42,7 @@ type TelemetryBuilder struct {
 	ReceiverLttngLiveEventsDiscarded     metric.Int64Counter
 	ReceiverLttngLiveEventsLate          metric.Int64Counter
 	ReceiverLttngLiveHandoverRetries     metric.Int64Counter
+	ReceiverLttngLiveLinesUnknown        metric.Int64Counter
 	ReceiverLttngLiveLogRecordsDropped   metric.Int64Counter
 	ReceiverLttngLiveLogValuesLeftOut    metric.Int64Counter
 	ReceiverLttngLiveMetricPointsDropped metric.Int64Counter
@@ -194,6 +195,12 @@ func NewTelemetryBuilder(settings component.TelemetrySettings, options ...Teleme
 		"otelcol_receiver_lttng_live_handover_retries",
 		metric.WithDescription("How often a batch was sent again because the pipeline had refused it. [Alpha]"),
 		metric.WithUnit("{retry}"),
+	)
+	errs = errors.Join(errs, err)
+	builder.ReceiverLttngLiveLinesUnknown, err = builder.meter.Int64Counter(
+		"otelcol_receiver_lttng_live_lines_unknown",
+		metric.WithDescription("Functions with a name and without a source line, by reason (no_debug_info: no file of the object has line tables; unreadable: they are damaged or too large; no_line: they have no line for the function). [Alpha]"),
+		metric.WithUnit("{function}"),
 	)
 	errs = errors.Join(errs, err)
 	builder.ReceiverLttngLiveLogRecordsDropped, err = builder.meter.Int64Counter(

@@ -38,6 +38,7 @@ func TestSetupTelemetry(t *testing.T) {
 	tb.ReceiverLttngLiveEventsDiscarded.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveEventsLate.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveHandoverRetries.Add(context.Background(), 1)
+	tb.ReceiverLttngLiveLinesUnknown.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveLogRecordsDropped.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveLogValuesLeftOut.Add(context.Background(), 1)
 	tb.ReceiverLttngLiveMetricPointsDropped.Add(context.Background(), 1)
@@ -91,6 +92,9 @@ func TestSetupTelemetry(t *testing.T) {
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverLttngLiveHandoverRetries(t, testTel,
+		[]metricdata.DataPoint[int64]{{Value: 1}},
+		metricdatatest.IgnoreTimestamp())
+	AssertEqualReceiverLttngLiveLinesUnknown(t, testTel,
 		[]metricdata.DataPoint[int64]{{Value: 1}},
 		metricdatatest.IgnoreTimestamp())
 	AssertEqualReceiverLttngLiveLogRecordsDropped(t, testTel,

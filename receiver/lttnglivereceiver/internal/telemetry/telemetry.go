@@ -127,6 +127,11 @@ func (t *Telemetry) ObjectRefused() { t.builder.ReceiverLttngLiveObjectsRefused.
 // NameUnknown counts a function without a name.
 func (t *Telemetry) NameUnknown() { t.builder.ReceiverLttngLiveNamesUnknown.Add(background, 1) }
 
+// LineUnknown counts a function with a name and without a source line.
+func (t *Telemetry) LineUnknown(reason string) {
+	t.builder.ReceiverLttngLiveLinesUnknown.Add(background, 1, receiverkit.With("reason", reason))
+}
+
 // BatchAccepted counts a batch that the pipeline accepted.
 func (t *Telemetry) BatchAccepted() { t.builder.ReceiverLttngLiveBatches.Add(background, 1) }
 

@@ -1,0 +1,310 @@
+// Copyright The Callbraid Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dwarfline
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path"
+)
+
+// Opcodes of line programs (DWARF 5, tables 7.25 and 7.26).
+const (
+	lnsExtended       = 0
+	lnsCopy           = 1
+	lnsAdvancePC      = 2
+	lnsAdvanceLine    = 3
+	lnsSetFile        = 4
+	lnsSetColumn      = 5
+	lnsNegateStmt     = 6
+	lnsSetBasicBlock  = 7
+	lnsConstAddPC     = 8
+	lnsFixedAdvancePC = 9
+
+	lneEndSequence = 1
+	lneSetAddress  = 2
+	lneDefineFile  = 3
+)
+
+// Parts of an entry of a directory or file of DWARF 5 (table 7.27).
+const (
+	lnctPath           = 1
+	lnctDirectoryIndex = 2
+)
+
+// program is one program of .debug_line, a unit's line table.
+type program struct {
+	cursor
+	// begin is the program's offset in .debug_line.
+	begin   uint64
+	version uint16
+
+	minInstruction uint64
+	lineBase       int8
+	lineRange      uint8
+	// opcodeLengths are the numbers of arguments of the standard opcodes, without the first byte for opcode 0.
+	opcodeLengths []byte
+
+	directories []text
+	files       []sourceFile
+}
+
+// text is a text inside the program, or in a section of strings. The zero value is unknown.
+type text struct {
+	form   uint64
+	inline []byte
+	offset uint64
+}
+
+// sourceFile is a file of a program.
+type sourceFile struct {
+	name      text
+	directory uint64
+	// path is the number of its path, or 0 if it was not needed before.
+	path uint32
+}
+
+// readHeader reads the header. The cursor is behind the unit's length, and is at the first opcode afterwards.
+func (p *program) readHeader() error {
+	p.version = p.u16()
+	if p.version < 2 || p.version > 5 {
+		return fmt.Errorf("expected a line table of version 2 to 5, got %d", p.version)
+	}
+	if p.version >= 5 {
+		p.u8() // size of addresses
+		p.u8() // size of segments
+	}
+	length := p.offset()
+	if length > uint64(len(p.data)-p.at) {
+		return fmt.Errorf("expected a header of at most %d bytes, got %d", len(p.data)-p.at, length)
+	}
+	opcodes := p.at + int(length)
+	p.minInstruction = uint64(p.u8())
+	if p.version >= 4 {
+		if most := p.u8(); most != 1 {
+			return fmt.Errorf("expected 1 operation in each instruction, got %d", most)
+		}
+	}
+	p.u8() // default_is_stmt
+	p.lineBase, p.lineRange = int8(p.u8()), p.u8()
+	opcodeBase := p.u8()
+	if p.failed || p.lineRange == 0 || opcodeBase == 0 {
+		return fmt.Errorf("expected a line range and an opcode base of at least 1, got %d and %d", p.lineRange, opcodeBase)
+	}
+	p.opcodeLengths = p.bytes(uint64(opcodeBase) - 1)
+	if p.version >= 5 {
+		p.readEntries(func(t text, _ uint64) { p.directories = append(p.directories, t) })
+		p.readEntries(func(t text, directory uint64) { p.files = append(p.files, sourceFile{name: t, directory: directory}) })
+	} else {
+		p.readLists()
+	}
+	if p.failed || p.at > opcodes {
+		return errors.New("expected lists of directories and files that end inside the header")
+	}
+	p.at = opcodes
+	return nil
+}
+
+// readLists reads the directories and files of DWARF 2 to 4. The first directory is that of the compilation.
+func (p *program) readLists() {
+	p.directories = append(p.directories, text{})
+	for {
+		name := p.cursor.text()
+		if len(name) == 0 {
+			break
+		}
+		p.directories = append(p.directories, text{form: formString, inline: name})
+	}
+	p.files = append(p.files, sourceFile{}) // they are numbered from 1
+	for p.readFile() {
+	}
+}
+
+// readFile reads a file of DWARF 2 to 4. It returns false at the end of the list.
+func (p *program) readFile() bool {
+	name := p.cursor.text()
+	if len(name) == 0 {
+		return false
+	}
+	p.files = append(p.files, sourceFile{name: text{form: formString, inline: name}, directory: p.uleb()})
+	p.uleb() // time
+	p.uleb() // size
+	return !p.failed
+}
+
+// readEntries reads the directories or the files of DWARF 5.
+func (p *program) readEntries(add func(path text, directory uint64)) {
+	type part struct{ content, form uint64 }
+	parts := make([]part, p.u8())
+	for i := range parts {
+		parts[i] = part{p.uleb(), p.uleb()}
+	}
+	count := p.uleb()
+	// Each part of an entry has a byte at least.
+	if p.failed || count > uint64(len(p.data)-p.at) || len(parts) == 0 && count > 0 {
+		p.failed = true
+		return
+	}
+	for range count {
+		var path text
+		var directory uint64
+		for _, part := range parts {
+			switch {
+			case part.content == lnctPath && part.form == formString:
+				path = text{form: formString, inline: p.cursor.text()}
+			case part.content == lnctPath && (part.form == formStrp || part.form == formLineStrp):
+				path = text{form: part.form, offset: p.offset()}
+			case part.content == lnctDirectoryIndex && part.form == formData1:
+				directory = uint64(p.u8())
+			case part.content == lnctDirectoryIndex && part.form == formData2:
+				directory = uint64(p.u16())
+			case part.content == lnctDirectoryIndex && part.form == formUdata:
+				directory = p.uleb()
+			case part.form == formFlagPresent || part.form == formImplicitConst || part.form == formAddr:
+				p.failed = true // a value without bytes, or one whose size the program does not state
+			default:
+				p.skip(part.form, 0)
+			}
+		}
+		if p.failed {
+			return
+		}
+		add(path, directory)
+	}
+}
+
+// run runs the program, and finds the rows of functions' first addresses.
+func (p *program) run(r *reader) error {
+	highest := uint64(math.MaxUint64)
+	if r.sections.AddressSize == 4 {
+		highest = math.MaxUint32
+	}
+	opcodeBase := uint8(len(p.opcodeLengths) + 1)
+	constAdd := uint64((255-opcodeBase)/p.lineRange) * p.minInstruction
+	address, file, line, next := uint64(0), uint64(1), int64(1), newSequence
+	for p.at < len(p.data) {
+		op := p.u8()
+		isRow := false
+		switch {
+		case op >= opcodeBase:
+			op -= opcodeBase
+			address += uint64(op/p.lineRange) * p.minInstruction
+			line += int64(p.lineBase) + int64(op%p.lineRange)
+			isRow = true
+		case op == lnsExtended:
+			length := p.uleb()
+			if length == 0 || length > uint64(len(p.data)-p.at) {
+				return fmt.Errorf("expected an extended opcode of 1 to %d bytes, got %d", len(p.data)-p.at, length)
+			}
+			end := p.at + int(length)
+			switch p.u8() {
+			case lneEndSequence:
+				address, file, line, next = 0, 1, 1, newSequence
+			case lneSetAddress:
+				switch length - 1 {
+				case 4:
+					address = uint64(p.u32())
+				case 8:
+					address = p.u64()
+				default:
+					return fmt.Errorf("expected an address of 4 or 8 bytes, got %d", length-1)
+				}
+			case lneDefineFile:
+				if p.version < 5 {
+					p.readFile()
+				}
+			}
+			p.at = end
+		case op == lnsCopy:
+			isRow = true
+		case op == lnsAdvancePC:
+			address += p.uleb() * p.minInstruction
+		case op == lnsAdvanceLine:
+			line += p.sleb()
+		case op == lnsSetFile:
+			file = p.uleb()
+		case op == lnsSetColumn:
+			p.uleb()
+		case op == lnsNegateStmt, op == lnsSetBasicBlock:
+		case op == lnsConstAddPC:
+			address += constAdd
+		case op == lnsFixedAdvancePC:
+			address += uint64(p.u16())
+		default:
+			for range p.opcodeLengths[op-1] {
+				p.uleb()
+			}
+		}
+		if p.failed {
+			return errors.New("expected arguments of an opcode, got the end of the line table")
+		}
+		if !isRow || next == removedCode {
+			continue
+		}
+		if next == newSequence {
+			if address == 0 || address >= highest-1 {
+				next = removedCode
+				continue
+			}
+			next = 0
+		}
+		// Nearly all rows end here.
+		if next == len(r.starts) || address < r.starts[next] && (next == 0 || address > r.starts[next-1]) {
+			continue
+		}
+		var isStart bool
+		if next, isStart = r.search(address); isStart && r.places[next].Line == 0 && 0 < line && line <= math.MaxInt32 {
+			if number, err := p.pathOf(file, r); err != nil {
+				return err
+			} else if number > 0 {
+				r.places[next] = Place{File: number, Line: uint32(line)}
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	// newSequence: the next row is the first of a sequence.
+	newSequence = -1
+	// removedCode: the sequence has an address that the linker writes for code that it removed.
+	removedCode = -2
+)
+
+// pathOf returns the number of a file's path, or 0 if it is unknown.
+func (p *program) pathOf(file uint64, r *reader) (uint32, error) {
+	if file >= uint64(len(p.files)) {
+		return 0, nil
+	}
+	f := &p.files[file]
+	if f.path > 0 {
+		return f.path, nil
+	}
+	name, err := r.textOf(f.name)
+	if err != nil || name == "" {
+		return 0, err
+	}
+	// 1. The directory of the file. 2. That of the compilation, number 0.
+	for _, directory := range []uint64{f.directory, 0} {
+		if path.IsAbs(name) || directory >= uint64(len(p.directories)) {
+			continue
+		}
+		var parent string
+		if directory == 0 && p.version < 5 {
+			parent, err = r.compilationDirectory(p.begin)
+		} else {
+			parent, err = r.textOf(p.directories[directory])
+		}
+		if err != nil {
+			return 0, err
+		}
+		name = path.Join(parent, name)
+		if f.directory == 0 {
+			break
+		}
+	}
+	f.path = r.pathNumber(path.Clean(name))
+	return f.path, nil
+}

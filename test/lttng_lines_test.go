@@ -20,17 +20,20 @@ import (
 // definition matches the begin of a function's definition in a source file in C.
 var definition = regexp.MustCompile(`^\w[^(;]*\b(\w+)\([^;]*$`)
 
-// definitions returns the file and line of each function of a program in C.
+// definitions returns the file of a program in C, and the line of the opening brace of each function: the first line
+// of its code.
 func definitions(t *testing.T, source string) map[string]string {
 	t.Helper()
 	content, err := os.ReadFile(source)
 	require.NoError(t, err)
 	path, err := filepath.Abs(source)
 	require.NoError(t, err)
-	places := map[string]string{}
+	places, function := map[string]string{}, ""
 	for i, line := range bytes.Split(content, []byte("\n")) {
 		if found := definition.FindSubmatch(line); found != nil {
-			places[string(found[1])] = fmt.Sprintf("%s:%d", path, i+1)
+			function = string(found[1])
+		} else if string(line) == "{" {
+			places[function] = fmt.Sprintf("%s:%d", path, i+1)
 		}
 	}
 	return places

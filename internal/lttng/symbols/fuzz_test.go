@@ -33,7 +33,11 @@ func FuzzReadTable(f *testing.F) {
 			f.Add(patched(section, field, uint64(elf.SHF_COMPRESSED)), shop.buildID, uint64(0x1100))
 		}
 	}
+	for _, c := range lineSections() {
+		f.Add(shopImage("pay").withSections(c.section), shopBuildID, uint64(0x1100))
+	}
 	settings := DefaultSettings()
+	settings.MaxLineBytes = 1 << 20
 	settings.MaxTableBytes = 1 << 20
 	settings.MaxSymbols = 1 << 16
 	f.Fuzz(func(t *testing.T, data []byte, buildID string, addr uint64) {
@@ -52,6 +56,10 @@ func FuzzReadTable(f *testing.F) {
 				require.Less(t, table.symbols[i-1].start, s.start)
 			}
 			require.NotNil(t, table.function(s.start))
+		}
+		for i := range table.symbols {
+			file, line, reason := table.lines.at(i)
+			require.Equal(t, line > 0, file != "" && reason == "")
 		}
 		table.function(addr)
 		table.function(table.fileAddress(addr, addr+100))

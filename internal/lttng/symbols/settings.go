@@ -50,7 +50,7 @@ func DefaultSettings() Settings {
 		MaxSymbols:    4 << 20,
 		MaxTableBytes: 256 << 20,
 		SourceLines:   true,
-		MaxLineBytes:  256 << 20,
+		MaxLineBytes:  128 << 20,
 		RetryAfter:    time.Minute,
 	}
 }

@@ -101,11 +101,14 @@ func readDirectories(s *Sections, str, lineStr *texts, b *budget) (directories, 
 		}
 		if directory != nil {
 			if last != string(directory) {
+				if err := b.spend(keptCost * int64(len(directory))); err != nil {
+					return found, err
+				}
 				last = string(directory)
 			}
 			found[program] = last
 		}
-		if err := errors.Join(b.spend(int64(c.at)), u.skipTo(next)); err != nil {
+		if err := errors.Join(b.spend(int64(c.at)), u.skipTo(next, b)); err != nil {
 			return found, err
 		}
 	}

@@ -14,9 +14,19 @@ import (
 
 // Limits bound the reading of one file.
 type Limits struct {
-	// MaxBytes bounds the bytes of line tables and their texts, after decompression.
+	// MaxBytes bounds the bytes of line tables and their texts, after decompression. Texts that are kept, and work
+	// that no byte shows, count as more.
 	MaxBytes int64
 }
+
+const (
+	// maxProgramBytes is the maximum size of one program, and of another section that is in memory completely.
+	maxProgramBytes = 64 << 20
+	// searchCost is the number of bytes that the search for an address counts as, and keptCost that for a byte of a
+	// path that is kept.
+	searchCost = 16
+	keptCost   = 4
+)
 
 // Places are the places of functions.
 type Places struct {
@@ -65,18 +75,21 @@ func (r *reader) readPrograms() error {
 	var firstErr error
 	for u.at < r.sections.Line.Size {
 		begin := u.at
-		header, _ := u.reader.Peek(int(min(maxLengthBytes, r.sections.Line.Size-u.at)))
+		header, err := u.reader.Peek(int(min(maxLengthBytes, r.sections.Line.Size-u.at)))
 		c := cursor{data: header, order: r.sections.Order}
 		length := c.unitLength()
 		left := r.sections.Line.Size - u.at - int64(c.at)
+		if c.failed && err != nil {
+			return errors.Join(firstErr, fmt.Errorf("line table at byte %d: %w", begin, err))
+		}
 		if c.failed || length > uint64(left) {
 			return errors.Join(firstErr, fmt.Errorf("line table at byte %d: expected at most %d bytes, got %d", begin, max(left, 0), length))
 		}
 		content.Reset()
-		if err := r.budget.spend(int64(length)); err != nil {
-			return errors.Join(firstErr, err)
+		if length > maxProgramBytes {
+			return errors.Join(firstErr, fmt.Errorf("%w: line table at byte %d: expected at most %d bytes, got %d", ErrLimit, begin, maxProgramBytes, length))
 		}
-		if err := u.skipTo(u.at + int64(c.at)); err != nil {
+		if err := errors.Join(r.budget.spend(int64(length)+1), u.skipTo(u.at+int64(c.at), &r.budget)); err != nil {
 			return errors.Join(firstErr, err)
 		}
 		if _, err := io.CopyN(&content, u.reader, int64(length)); err != nil {
@@ -84,8 +97,7 @@ func (r *reader) readPrograms() error {
 		}
 		u.at += int64(length)
 		p := program{cursor: cursor{data: content.Bytes(), order: c.order, is64: c.is64}, begin: uint64(begin)}
-		err := p.readHeader()
-		if err == nil {
+		if err = p.readHeader(); err == nil {
 			err = p.run(r)
 		}
 		if errors.Is(err, ErrLimit) {
@@ -127,14 +139,19 @@ func (r *reader) compilationDirectory(program uint64) (string, error) {
 	return r.directories[program], nil
 }
 
-// pathNumber returns the number of a path, at least 1.
-func (r *reader) pathNumber(path string) uint32 {
-	path = strings.ToValidUTF8(path, "?")
+// pathNumber returns the number of a path, at least 1, or 0 if the path is too long.
+func (r *reader) pathNumber(path string) (uint32, error) {
+	if path = strings.ToValidUTF8(path, "?"); len(path) > maxTextBytes {
+		return 0, nil
+	}
 	number := r.pathNumbers[path]
 	if number == 0 {
+		if err := r.budget.spend(keptCost * int64(len(path))); err != nil {
+			return 0, err
+		}
 		r.paths = append(r.paths, path)
 		number = uint32(len(r.paths))
 		r.pathNumbers[path] = number
 	}
-	return number
+	return number, nil
 }

@@ -51,6 +51,10 @@ type program struct {
 	files       []sourceFile
 }
 
+// maxFiles is the maximum number of files of a program, and of directories. Programs of whole libraries that were
+// optimised at link time have some ten thousand.
+const maxFiles = 1 << 18
+
 // text is a text inside the program, or in a section of strings. The zero value is unknown.
 type text struct {
 	form   uint64
@@ -110,7 +114,7 @@ func (p *program) readHeader() error {
 // readLists reads the directories and files of DWARF 2 to 4. The first directory is that of the compilation.
 func (p *program) readLists() {
 	p.directories = append(p.directories, text{})
-	for {
+	for len(p.directories) <= maxFiles {
 		name := p.cursor.text()
 		if len(name) == 0 {
 			break
@@ -128,6 +132,10 @@ func (p *program) readFile() bool {
 	if len(name) == 0 {
 		return false
 	}
+	if len(p.files) > maxFiles {
+		p.failed = true
+		return false
+	}
 	p.files = append(p.files, sourceFile{name: text{form: formString, inline: name}, directory: p.uleb()})
 	p.uleb() // time
 	p.uleb() // size
@@ -142,8 +150,7 @@ func (p *program) readEntries(add func(path text, directory uint64)) {
 		parts[i] = part{p.uleb(), p.uleb()}
 	}
 	count := p.uleb()
-	// Each part of an entry has a byte at least.
-	if p.failed || count > uint64(len(p.data)-p.at) || len(parts) == 0 && count > 0 {
+	if p.failed || count > maxFiles || len(parts) == 0 && count > 0 {
 		p.failed = true
 		return
 	}
@@ -254,6 +261,9 @@ func (p *program) run(r *reader) error {
 		if next == len(r.starts) || address < r.starts[next] && (next == 0 || address > r.starts[next-1]) {
 			continue
 		}
+		if err := r.budget.spend(searchCost); err != nil {
+			return err
+		}
 		var isStart bool
 		if next, isStart = r.search(address); isStart && r.places[next].Line == 0 && 0 < line && line <= math.MaxInt32 {
 			if number, err := p.pathOf(file, r); err != nil {
@@ -305,6 +315,6 @@ func (p *program) pathOf(file uint64, r *reader) (uint32, error) {
 			break
 		}
 	}
-	f.path = r.pathNumber(path.Clean(name))
-	return f.path, nil
+	f.path, err = r.pathNumber(path.Clean(name))
+	return f.path, err
 }

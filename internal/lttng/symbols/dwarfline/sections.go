@@ -49,6 +49,9 @@ func (b *budget) spend(n int64) error {
 
 // whole reads a whole section.
 func (s Section) whole(b *budget) ([]byte, error) {
+	if s.Size > maxProgramBytes {
+		return nil, fmt.Errorf("%w: expected a section of at most %d bytes, got %d", ErrLimit, maxProgramBytes, s.Size)
+	}
 	if err := b.spend(s.Size); err != nil {
 		return nil, err
 	}
@@ -70,13 +73,21 @@ func newUnits(s Section, buffer int) *units {
 	return &units{section: s, reader: bufio.NewReaderSize(s.Open(), buffer)}
 }
 
+// skippedPart is the part of skipped bytes that counts, if they must be decompressed.
+const skippedPart = 8
+
 // skipTo continues at a later offset.
-func (u *units) skipTo(offset int64) error {
+func (u *units) skipTo(offset int64, b *budget) error {
 	n := offset - u.at
 	u.at = offset
 	if u.section.At != nil && n > int64(u.reader.Buffered()) {
 		u.reader.Reset(io.NewSectionReader(u.section.At, offset, u.section.Size-offset))
 		return nil
+	}
+	if u.section.At == nil {
+		if err := b.spend(n / skippedPart); err != nil {
+			return err
+		}
 	}
 	for n > 0 {
 		skipped, err := u.reader.Discard(int(min(n, 1<<30)))
@@ -93,6 +104,8 @@ const (
 	maxTextBytes = 4096
 	// shortTextBytes is the length of nearly all of them.
 	shortTextBytes = 512
+	// textCost is the number of bytes that reading a text counts as, beside its length.
+	textCost = 64
 )
 
 // texts reads texts of a section of strings (.debug_str, .debug_line_str).
@@ -126,7 +139,7 @@ func (t *texts) text(offset uint64, b *budget) ([]byte, error) {
 			return nil, err
 		}
 		if end := bytes.IndexByte(t.buffer[:n], 0); end >= 0 {
-			return t.buffer[:end], b.spend(int64(end))
+			return t.buffer[:end], b.spend(int64(end) + textCost)
 		}
 	}
 	return nil, b.spend(maxTextBytes)

@@ -39,6 +39,7 @@ type StateEvent struct {
 	hasBuildID Number
 	buildID    *ctf.Field
 	debugLink  Text
+	debugCRC   Number
 	name       Text
 }
 
@@ -81,6 +82,7 @@ func newStateEvent(class *ctf.EventClass) StateEvent {
 		path:       textAt(class, metadata.EventFields, "path"),
 		hasBuildID: numberAt(class, metadata.EventFields, "has_build_id"),
 		debugLink:  textAt(class, metadata.EventFields, "filename"),
+		debugCRC:   numberAt(class, metadata.EventFields, "crc"),
 		name:       textAt(class, metadata.EventFields, "procname"),
 	}
 	if f := class.Field(metadata.EventFields, "build_id"); f != nil && f.Kind == ctf.Bytes {
@@ -123,9 +125,10 @@ func (e *StateEvent) Base(v *ctf.Values) uint64 {
 // BuildID returns the build ID of a StateBuildID event. The bytes are valid until the next event.
 func (e *StateEvent) BuildID(v *ctf.Values) []byte { return v.Bytes(e.buildID) }
 
-// DebugLink returns the name of the file with debug information in a StateDebugLink event.
-func (e *StateEvent) DebugLink(v *ctf.Values) string {
-	return ValidString(Prefix(e.debugLink.Bytes(v), symbols.MaxNameBytes))
+// DebugLink returns the name of the file with debug information in a StateDebugLink event, and its checksum.
+func (e *StateEvent) DebugLink(v *ctf.Values) (name string, crc uint32) {
+	sum, _ := e.debugCRC.Value(v)
+	return ValidString(Prefix(e.debugLink.Bytes(v), symbols.MaxNameBytes)), uint32(sum)
 }
 
 // Object returns the object of a StateLoad event.

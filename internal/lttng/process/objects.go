@@ -128,15 +128,15 @@ func (l *objectList) setBuildID(base uint64, id []byte) error {
 	return nil
 }
 
-// setDebugLink sets the name of the file with debug information of the object at base.
-func (l *objectList) setDebugLink(base uint64, link string) error {
+// setDebugLink sets the name and the checksum of the file with debug information of the object at base.
+func (l *objectList) setDebugLink(base uint64, link string, crc uint32) error {
 	if err := l.checkRoom(2 * len(link)); err != nil {
 		return err
 	}
-	if err := l.loaded.SetDebugLink(base, link); err != nil {
+	if err := l.loaded.SetDebugLink(base, link, crc); err != nil {
 		return err
 	}
-	l.amend(base, func(m *symbols.Mapping) { m.DebugLink = link })
+	l.amend(base, func(m *symbols.Mapping) { m.DebugLink, m.DebugCRC = link, crc })
 	return nil
 }
 

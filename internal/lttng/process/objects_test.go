@@ -98,8 +98,8 @@ func TestAnObjectWithoutRoomUnloadsTheObjectsAtItsAddresses(t *testing.T) {
 	}
 	assert.Equal(t, "0x1010", p.function(0x1010).Qualified)
 	assert.Equal(t, "other+0x10", p.function(1<<40+0x10).Qualified)
-	require.ErrorAs(t, p.objects.setDebugLink(1<<40, string(make([]byte, 16*kib))), new(*noRoomError))
-	require.NoError(t, p.objects.setDebugLink(1<<40, "other.debug"))
+	require.ErrorAs(t, p.objects.setDebugLink(1<<40, string(make([]byte, 16*kib)), 0), new(*noRoomError))
+	require.NoError(t, p.objects.setDebugLink(1<<40, "other.debug", 0))
 	require.NoError(t, p.setBuildID(1<<40, []byte("id")))
 	requireCounted(t, g, processes)
 }

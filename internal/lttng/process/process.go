@@ -253,7 +253,8 @@ func (p *Process) applyState(e *mapping.StateEvent, v *ctf.Values) (same bool) {
 	case mapping.StateBuildID:
 		err = p.setBuildID(e.Base(v), e.BuildID(v))
 	case mapping.StateDebugLink:
-		err = p.objects.setDebugLink(e.Base(v), e.DebugLink(v))
+		name, crc := e.DebugLink(v)
+		err = p.objects.setDebugLink(e.Base(v), name, crc)
 	case mapping.StateUnload:
 		p.unload(e.Base(v))
 	}

@@ -85,7 +85,7 @@ func TestEveryAddressOfARealSessionHasItsName(t *testing.T) {
 		case "debug_link":
 			_, err := fmt.Sscanf(rest, "%v %s", &addr, &text)
 			require.NoError(t, err, line)
-			require.NoError(t, objects.SetDebugLink(addr, text))
+			require.NoError(t, objects.SetDebugLink(addr, text, 0))
 		case "func_entry", "func_exit":
 			n := 0
 			_, err := fmt.Sscanf(rest, "%v %v %d", &addr, &caller, &n)

@@ -50,18 +50,20 @@ type identity struct {
 	path      string // absolute, clean
 	buildID   string // empty: the object has none
 	debugLink string // the name of a file with debug information; empty: none
+	debugCRC  uint32 // the checksum of that file; 0: not known
 	// memorySize is the size of the object in memory.
 	memorySize uint64
 }
 
 // tableKey identifies a table. Tables of .symtab have only the build ID. Tables of .dynsym also have the path,
 // because the same object may exist elsewhere with its .symtab. Tables of objects without a build ID have path, size
-// and time of modification.
+// and time of modification, and the checksum if it was compared.
 type tableKey struct {
 	buildID  string
 	path     string
 	size     int64
 	modified int64 // Unix nanoseconds
+	crc      uint32
 }
 
 // same reports whether tables of both keys belong to the same object.

@@ -10,6 +10,7 @@ import (
 	"debug/dwarf"
 	"debug/elf"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path"
 	"path/filepath"
@@ -225,7 +226,7 @@ func TestLinesFromFilesWithDebugInformation(t *testing.T) {
 			}
 			bed := newLinesBed(t, dir, "opt/shop")
 			if c.link != "" {
-				require.NoError(t, bed.objects.SetDebugLink(bed.objects.loaded[0].base, c.link))
+				require.NoError(t, bed.objects.SetDebugLink(bed.objects.loaded[0].base, c.link, 0))
 			}
 			assert.Equal(t, c.want, bed.place(main))
 			if c.want == found {
@@ -238,6 +239,33 @@ func TestLinesFromFilesWithDebugInformation(t *testing.T) {
 				assert.Contains(t, bed.noLines[0], "expected build ID "+buildID+", got 0102030405060708")
 			}
 			assert.Equal(t, "main", bed.objects.Name(bed.base+main).Qualified, "names do not need debug information")
+		})
+	}
+	for name, c := range map[string]struct {
+		isOther bool // the checksum is that of another file
+		want    string
+	}{
+		"by link and checksum without a build ID":           {want: found},
+		"by link without a build ID, with another checksum": {isOther: true, want: NoDebugInfo},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			run(t, dir, "g++", "-g", "-o", "shop", program(t, "lines.cc"), "-Wl,--build-id=none")
+			main := functionsOf(t, filepath.Join(dir, "shop"))["main"]
+			run(t, dir, "objcopy", "--only-keep-debug", "shop", "shop.dbg")
+			run(t, dir, "strip", "-g", "shop")
+			content, err := os.ReadFile(filepath.Join(dir, "shop.dbg"))
+			require.NoError(t, err)
+			if c.isOther {
+				content = append(content, 0)
+			}
+			bed := newLinesBed(t, dir, "shop")
+			require.NoError(t, bed.objects.SetDebugLink(bed.objects.loaded[0].base, "shop.dbg", crc32.ChecksumIEEE(content)))
+			assert.Equal(t, c.want, bed.place(main))
+			if c.isOther {
+				require.Len(t, bed.noLines, 1)
+				assert.Contains(t, bed.noLines[0], "shop.dbg: expected checksum ")
+			}
 		})
 	}
 	t.Run("not read if the setting is off", func(t *testing.T) {

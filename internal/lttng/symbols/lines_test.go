@@ -90,7 +90,7 @@ func chdr(typ elf.CompressionType, size uint64) []byte {
 
 func zdebug(size uint64) []byte { return binary.BigEndian.AppendUint64([]byte("ZLIB"), size) }
 
-// lineSections are the forms of a section with line tables, and what is found in them.
+// lineSections are the forms of a section with line tables, and the places in them.
 func lineSections() map[string]struct {
 	section debugSection
 	want    string // reason, or "" for a line

@@ -32,6 +32,8 @@ type Mapping struct {
 	BuildIDFollows bool
 	// DebugLink is the file name of a file with debug information, without directory, or "".
 	DebugLink string
+	// DebugCRC is the checksum of that file, or 0. A file is used only with it or with the build ID.
+	DebugCRC uint32 `json:",omitempty"`
 }
 
 // ErrTooManyObjects is the error of Objects.Map if a process has the maximum number of objects.
@@ -99,6 +101,7 @@ func (o *Objects) Map(m Mapping) error {
 			path:       cleanPath(m.Path),
 			buildID:    string(m.BuildID),
 			debugLink:  printable(m.DebugLink),
+			debugCRC:   m.DebugCRC,
 			memorySize: m.Size,
 		},
 		buildIDFollows: m.BuildIDFollows && len(m.BuildID) == 0,
@@ -194,15 +197,15 @@ func (o *Objects) SetBuildID(base uint64, id []byte) error {
 	return nil
 }
 
-// SetDebugLink sets the name of the file with debug information of the object at base. It has no effect after the
+// SetDebugLink sets the name and the checksum of the file with debug information of the object at base. It has no effect after the
 // first lookup in the object. It fails if there is no such object.
-func (o *Objects) SetDebugLink(base uint64, name string) error {
+func (o *Objects) SetDebugLink(base uint64, name string, crc uint32) error {
 	b, _ := o.at(base)
 	if b == nil {
 		return fmt.Errorf("debug link %.100q: expected an object at 0x%x, got none", name, base)
 	}
 	if b.source == notAsked {
-		b.identity.debugLink = printable(name)
+		b.identity.debugLink, b.identity.debugCRC = printable(name), crc
 	}
 	return nil
 }

@@ -169,10 +169,10 @@ func TestADebugLinkThatFollows(t *testing.T) {
 	shopImage("pay").write(t, bed.dir, "opt/.debug/pay.debug")
 	o := NewObjects(bed.Files, DefaultMaxObjects)
 	require.NoError(t, o.Map(Mapping{Base: 0x1000, Size: 0x1000, Path: "/opt/shop", BuildID: []byte(shopBuildID)}))
-	require.NoError(t, o.SetDebugLink(0x1000, "pay.debug"))
+	require.NoError(t, o.SetDebugLink(0x1000, "pay.debug", 0))
 	assert.Equal(t, "pay", o.Name(0x1100).Qualified)
-	require.NoError(t, o.SetDebugLink(0x1000, "later"))
-	require.EqualError(t, o.SetDebugLink(0x2000, "x"), `debug link "x": expected an object at 0x2000, got none`)
+	require.NoError(t, o.SetDebugLink(0x1000, "later", 0))
+	require.EqualError(t, o.SetDebugLink(0x2000, "x", 0), `debug link "x": expected an object at 0x2000, got none`)
 }
 
 func TestAnObjectThatIsReportedAgain(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -64,20 +66,32 @@ func (id identity) checkPath() error {
 }
 
 // debugNames returns the places for a file with the object's debug information: by build ID, as GDB documents it
-// under "Debugging Information in Separate Files", and by debug link.
+// under "Debugging Information in Separate Files", and by debug link. Without a build ID, only a file with a checksum
+// can be the right one.
 func (id identity) debugNames() []string {
 	if len(id.buildID) < 2 {
+		if id.buildID == "" && id.debugCRC != 0 {
+			return id.linkedNames()
+		}
 		return nil
 	}
-	const global = "/usr/lib/debug"
 	digits := hex.EncodeToString([]byte(id.buildID))
 	byID := "/.build-id/" + digits[:2] + "/" + digits[2:] + ".debug"
-	names := []string{global + byID, byID}
-	if link := id.debugLink; link != "" && path.Base(link) == link && link != "." && link != ".." {
-		dir := path.Dir(id.path)
-		names = append(names, path.Join(dir, link), path.Join(dir, ".debug", link), path.Join(global, dir, link))
-	}
+	names := append([]string{global + byID, byID}, id.linkedNames()...)
 	return append(names, global+id.path+".debug")
+}
+
+// global is the directory for files with debug information of all programs.
+const global = "/usr/lib/debug"
+
+// linkedNames returns the places for the file of the object's debug link.
+func (id identity) linkedNames() []string {
+	link := id.debugLink
+	if link == "" || path.Base(link) != link || link == "." || link == ".." {
+		return nil
+	}
+	dir := path.Dir(id.path)
+	return []string{path.Join(dir, link), path.Join(dir, ".debug", link), path.Join(global, dir, link)}
 }
 
 // open reads the table of a file below a directory. The error wraps fs.ErrNotExist if there is no such file.
@@ -87,6 +101,11 @@ func (f *Files) open(dir, name string, id identity) (cachedTable, error) {
 		return cachedTable{}, bareError(err)
 	}
 	defer root.Close() // read only: nothing can be lost
+	// Without a build ID, another file than the object's own has to have the checksum of the debug link.
+	crc := uint32(0)
+	if id.buildID == "" && name != id.path {
+		crc = id.debugCRC
+	}
 	name = filepath.FromSlash(strings.TrimPrefix(name, "/"))
 	file, info, err := f.openRegular(root, name)
 	if err != nil {
@@ -96,9 +115,12 @@ func (f *Files) open(dir, name string, id identity) (cachedTable, error) {
 
 	key := tableKey{buildID: id.buildID}
 	if id.buildID == "" {
-		key = tableKey{path: filepath.Join(dir, name), size: info.Size(), modified: info.ModTime().UnixNano()}
+		key = tableKey{path: filepath.Join(dir, name), size: info.Size(), modified: info.ModTime().UnixNano(), crc: crc}
 		if t := f.cached(key); t != nil && t.memorySize == id.memorySize {
 			return cachedTable{key: key, table: t}, nil
+		}
+		if err := checkCRC(file, info.Size(), crc); err != nil {
+			return cachedTable{}, err
 		}
 	}
 	t, err := readTable(file, info.Size(), id, f.settings)
@@ -109,6 +131,27 @@ func (f *Files) open(dir, name string, id identity) (cachedTable, error) {
 		key.path = id.path
 	}
 	return cachedTable{key: key, table: t}, nil
+}
+
+// maxCRCBytes is the maximum size of a file whose checksum is compared.
+const maxCRCBytes = 512 << 20
+
+// checkCRC returns an error if a file does not have a checksum, unless that is 0.
+func checkCRC(file io.ReaderAt, size int64, want uint32) error {
+	if want == 0 {
+		return nil
+	}
+	if size > maxCRCBytes {
+		return fmt.Errorf("expected a file of at most %d bytes to compare its checksum, got %d", maxCRCBytes, size)
+	}
+	sum := crc32.NewIEEE()
+	if _, err := io.Copy(sum, io.NewSectionReader(file, 0, size)); err != nil {
+		return err
+	}
+	if got := sum.Sum32(); got != want {
+		return fmt.Errorf("expected checksum %08x of the debug link, got %08x", want, got)
+	}
+	return nil
 }
 
 // openRegular opens a regular file. It checks the kind of the file before, because opening other files has effects,

@@ -56,8 +56,14 @@ func compare(other string, rounds int, within float64, only *regexp.Regexp) erro
 	}
 	began := time.Now()
 	paths := slices.DeleteFunc(slices.Clone(hotPaths), func(s suite) bool {
+		if !only.MatchString(s.pkg + " " + s.pattern) {
+			return true
+		}
 		_, err := os.Stat(folder(other, s.pkg))
-		return err != nil || !only.MatchString(s.pkg+" "+s.pattern)
+		if err != nil {
+			progress(began, "omits %s %s, because %s does not have the package", s.pkg, s.pattern, other)
+		}
+		return err != nil
 	})
 	for round := range rounds {
 		order := round + 1

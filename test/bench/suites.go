@@ -66,7 +66,7 @@ var formerly = map[string]string{
 	callevent: "./internal/callevent",
 	guard:     "./internal/bytefrogguard",
 	zmtp:      "./internal/zmtp",
-	lttng:     "./receiver/lttnglivereceiver/internal/session",
+	lttng:     "./receiver/lttnglivereceiver",
 	receiver:  "./receiver/bytefrogreceiver",
 	pairing:   "./processor/stackpairingprocessor",
 }

@@ -201,6 +201,7 @@ func TestFunctionsOfACProgramHaveTheirNames(t *testing.T) {
 	relayDaemon(t, endpoint, lttngCapture("cygok"))
 	c := kit.Start(t, strings.Replace(viewer(endpoint, ""), "${env:DIR}/root", root, 1))
 	c.AwaitMetric(t, 218, lttngCalls)
+	withoutLine := c.Metric(t, "otelcol_receiver_lttng_live_lines_unknown")
 	c.Stop(t)
 
 	// The number of entries of each function, by its address.
@@ -220,6 +221,8 @@ func TestFunctionsOfACProgramHaveTheirNames(t *testing.T) {
 		assert.Equal(t, span.Name(), v.Str())
 	}
 	assert.Equal(t, want, got)
+	assert.EqualValues(t, len(want), withoutLine, "the file has no debug information")
+	assert.Equal(t, 1, strings.Count(c.Log(), "Functions of an object have no source lines: compile it with -g"))
 }
 
 func TestFaultsOfARelayDaemonDropNoEvents(t *testing.T) {

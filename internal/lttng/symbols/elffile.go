@@ -57,7 +57,7 @@ func readTable(r io.ReaderAt, size int64, id identity, settings Settings) (t *ta
 			t.full = typ == elf.SHT_SYMTAB
 			if settings.SourceLines {
 				header.left = math.MaxInt64 // package dwarfline has its own bound
-				t.readLines(&s)
+				t.lines = s.readLines(t)
 			}
 			return t, nil
 		}

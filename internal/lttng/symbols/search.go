@@ -41,7 +41,7 @@ func (f *Files) search(id identity) (cachedTable, error) {
 				case errors.Is(err, fs.ErrNotExist):
 				case err != nil:
 					errs = append(errs, fmt.Errorf("%s: %w", filepath.Join(dir, name), err))
-				case found.table.isComplete(f.settings):
+				case f.isComplete(found.table):
 					return found, nil
 				case best.table == nil || found.table.full && !best.table.full:
 					best = found
@@ -53,6 +53,11 @@ func (f *Files) search(id identity) (cachedTable, error) {
 		errs = append(errs, fmt.Errorf("%w below %s", ErrNoFile, strings.Join(f.settings.Paths, ", ")))
 	}
 	return best, errors.Join(errs...)
+}
+
+// isComplete reports whether a table has all that files of an object can have.
+func (f *Files) isComplete(t *table) bool {
+	return t.full && (!f.settings.SourceLines || !errors.Is(t.lines.err, ErrNoDebugInfo))
 }
 
 // checkPath returns an error if files with the object's path must not be opened. The path is absolute and clean.

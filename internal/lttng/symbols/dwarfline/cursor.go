@@ -8,6 +8,52 @@ import (
 	"encoding/binary"
 )
 
+// Forms of values of DWARF 2 to 5 (DWARF 5, table 7.6) that the first entry of a unit can have.
+const (
+	formAddr          = 0x01
+	formBlock2        = 0x03
+	formBlock4        = 0x04
+	formData2         = 0x05
+	formData4         = 0x06
+	formData8         = 0x07
+	formString        = 0x08
+	formBlock         = 0x09
+	formBlock1        = 0x0a
+	formData1         = 0x0b
+	formFlag          = 0x0c
+	formSdata         = 0x0d
+	formStrp          = 0x0e
+	formUdata         = 0x0f
+	formRef1          = 0x11
+	formRef2          = 0x12
+	formRef4          = 0x13
+	formRef8          = 0x14
+	formRefUdata      = 0x15
+	formSecOffset     = 0x17
+	formExprloc       = 0x18
+	formFlagPresent   = 0x19
+	formStrx          = 0x1a
+	formAddrx         = 0x1b
+	formRefSup4       = 0x1c
+	formStrpSup       = 0x1d
+	formData16        = 0x1e
+	formLineStrp      = 0x1f
+	formRefSig8       = 0x20
+	formImplicitConst = 0x21
+	formLoclistx      = 0x22
+	formRnglistx      = 0x23
+	formRefSup8       = 0x24
+	formStrx1         = 0x25
+	formStrx2         = 0x26
+	formStrx3         = 0x27
+	formStrx4         = 0x28
+	formAddrx1        = 0x29
+	formAddrx2        = 0x2a
+	formAddrx3        = 0x2b
+	formAddrx4        = 0x2c
+	formGNUStrpAlt    = 0x1f21
+)
+
 // cursor reads values of DWARF from bytes. After the first value that the bytes do not hold completely, failed is set and
 // every value is 0.
 type cursor struct {
@@ -122,4 +168,41 @@ func (c *cursor) text() []byte {
 	b := c.data[c.at : c.at+n]
 	c.at += n + 1
 	return b
+}
+
+// skip skips a value. Of an unknown form, it fails.
+func (c *cursor) skip(form uint64, addressSize int) {
+	switch form {
+	case formFlagPresent, formImplicitConst:
+	case formData1, formFlag, formRef1, formStrx1, formAddrx1:
+		c.bytes(1)
+	case formData2, formRef2, formStrx2, formAddrx2:
+		c.bytes(2)
+	case formStrx3, formAddrx3:
+		c.bytes(3)
+	case formData4, formRef4, formRefSup4, formStrx4, formAddrx4:
+		c.bytes(4)
+	case formData8, formRef8, formRefSig8, formRefSup8:
+		c.bytes(8)
+	case formData16:
+		c.bytes(16)
+	case formAddr:
+		c.bytes(uint64(addressSize))
+	case formStrp, formSecOffset, formStrpSup, formLineStrp, formGNUStrpAlt:
+		c.offset()
+	case formSdata, formUdata, formRefUdata, formStrx, formAddrx, formLoclistx, formRnglistx:
+		c.uleb()
+	case formString:
+		c.text()
+	case formBlock1:
+		c.bytes(uint64(c.u8()))
+	case formBlock2:
+		c.bytes(uint64(c.u16()))
+	case formBlock4:
+		c.bytes(uint64(c.u32()))
+	case formBlock, formExprloc:
+		c.bytes(c.uleb())
+	default:
+		c.failed = true
+	}
 }

@@ -5,53 +5,10 @@ package dwarfline
 
 import "errors"
 
-// Attributes and forms of DWARF 2 to 5 (DWARF 5, tables 7.5 and 7.6) that the first entry of a unit can have.
+// Attributes of a unit (DWARF 5, table 7.5).
 const (
 	atStmtList = 0x10
 	atCompDir  = 0x1b
-
-	formAddr          = 0x01
-	formBlock2        = 0x03
-	formBlock4        = 0x04
-	formData2         = 0x05
-	formData4         = 0x06
-	formData8         = 0x07
-	formString        = 0x08
-	formBlock         = 0x09
-	formBlock1        = 0x0a
-	formData1         = 0x0b
-	formFlag          = 0x0c
-	formSdata         = 0x0d
-	formStrp          = 0x0e
-	formUdata         = 0x0f
-	formRef1          = 0x11
-	formRef2          = 0x12
-	formRef4          = 0x13
-	formRef8          = 0x14
-	formRefUdata      = 0x15
-	formSecOffset     = 0x17
-	formExprloc       = 0x18
-	formFlagPresent   = 0x19
-	formStrx          = 0x1a
-	formAddrx         = 0x1b
-	formRefSup4       = 0x1c
-	formStrpSup       = 0x1d
-	formData16        = 0x1e
-	formLineStrp      = 0x1f
-	formRefSig8       = 0x20
-	formImplicitConst = 0x21
-	formLoclistx      = 0x22
-	formRnglistx      = 0x23
-	formRefSup8       = 0x24
-	formStrx1         = 0x25
-	formStrx2         = 0x26
-	formStrx3         = 0x27
-	formStrx4         = 0x28
-	formAddrx1        = 0x29
-	formAddrx2        = 0x2a
-	formAddrx3        = 0x2b
-	formAddrx4        = 0x2c
-	formGNUStrpAlt    = 0x1f21
 )
 
 // Types of units of DWARF 5 (table 7.2).
@@ -74,45 +31,45 @@ type directories map[uint64]string
 
 // readDirectories reads the first entry of each unit of .debug_info. Unknown units have no directory.
 func readDirectories(s *Sections, str, lineStr *texts, b *budget) (directories, error) {
-	found := directories{}
+	all := directories{}
 	if !s.Info.Exists() || !s.Abbrev.Exists() {
-		return found, nil
+		return all, nil
 	}
 	abbreviations, err := s.Abbrev.whole(b)
 	if err != nil {
-		return found, err
+		return all, err
 	}
 	u := newUnits(s.Info, unitBytes)
 	last := ""
 	for n := 0; u.at < s.Info.Size; n++ {
 		if n == maxUnits {
-			return found, ErrLimit
+			return all, ErrLimit
 		}
 		data, _ := u.reader.Peek(int(min(unitBytes, s.Info.Size-u.at)))
 		c := cursor{data: data, order: s.Order}
 		length := c.unitLength()
 		if c.failed || length > uint64(s.Info.Size) {
-			return found, errors.New("a unit of .debug_info ends outside the section")
+			return all, errors.New("a unit of .debug_info ends outside the section")
 		}
 		next := u.at + int64(c.at) + int64(length)
 		program, directory, err := s.firstEntry(&c, abbreviations, str, lineStr, b)
 		if err != nil {
-			return found, err
+			return all, err
 		}
 		if directory != nil {
 			if last != string(directory) {
 				if err := b.spend(keptCost * int64(len(directory))); err != nil {
-					return found, err
+					return all, err
 				}
 				last = string(directory)
 			}
-			found[program] = last
+			all[program] = last
 		}
 		if err := errors.Join(b.spend(int64(c.at)), u.skipTo(next, b)); err != nil {
-			return found, err
+			return all, err
 		}
 	}
-	return found, nil
+	return all, nil
 }
 
 // firstEntry returns the offset of a unit's line program and its compilation directory, which is nil if it is unknown.
@@ -206,42 +163,5 @@ func abbreviation(tables []byte, table, code uint64) cursor {
 				break
 			}
 		}
-	}
-}
-
-// skip skips a value. Of an unknown form, it fails.
-func (c *cursor) skip(form uint64, addressSize int) {
-	switch form {
-	case formFlagPresent, formImplicitConst:
-	case formData1, formFlag, formRef1, formStrx1, formAddrx1:
-		c.bytes(1)
-	case formData2, formRef2, formStrx2, formAddrx2:
-		c.bytes(2)
-	case formStrx3, formAddrx3:
-		c.bytes(3)
-	case formData4, formRef4, formRefSup4, formStrx4, formAddrx4:
-		c.bytes(4)
-	case formData8, formRef8, formRefSig8, formRefSup8:
-		c.bytes(8)
-	case formData16:
-		c.bytes(16)
-	case formAddr:
-		c.bytes(uint64(addressSize))
-	case formStrp, formSecOffset, formStrpSup, formLineStrp, formGNUStrpAlt:
-		c.offset()
-	case formSdata, formUdata, formRefUdata, formStrx, formAddrx, formLoclistx, formRnglistx:
-		c.uleb()
-	case formString:
-		c.text()
-	case formBlock1:
-		c.bytes(uint64(c.u8()))
-	case formBlock2:
-		c.bytes(uint64(c.u16()))
-	case formBlock4:
-		c.bytes(uint64(c.u32()))
-	case formBlock, formExprloc:
-		c.bytes(c.uleb())
-	default:
-		c.failed = true
 	}
 }

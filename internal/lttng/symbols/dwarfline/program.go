@@ -47,7 +47,7 @@ type program struct {
 	// opcodeLengths are the numbers of arguments of the standard opcodes, without the first byte for opcode 0.
 	opcodeLengths []byte
 
-	directories []text
+	directories []textRef
 	files       []sourceFile
 }
 
@@ -55,16 +55,9 @@ type program struct {
 // optimised at link time have some ten thousand.
 const maxFiles = 1 << 18
 
-// text is a text inside the program, or in a section of strings. The zero value is unknown.
-type text struct {
-	form   uint64
-	inline []byte
-	offset uint64
-}
-
 // sourceFile is a file of a program.
 type sourceFile struct {
-	name      text
+	name      textRef
 	directory uint64
 	// path is the number of its path, or 0 if it was not needed before.
 	path uint32
@@ -99,8 +92,10 @@ func (p *program) readHeader() error {
 	}
 	p.opcodeLengths = p.bytes(uint64(opcodeBase) - 1)
 	if p.version >= 5 {
-		p.readEntries(func(t text, _ uint64) { p.directories = append(p.directories, t) })
-		p.readEntries(func(t text, directory uint64) { p.files = append(p.files, sourceFile{name: t, directory: directory}) })
+		p.readEntries(func(t textRef, _ uint64) { p.directories = append(p.directories, t) })
+		p.readEntries(func(t textRef, directory uint64) {
+			p.files = append(p.files, sourceFile{name: t, directory: directory})
+		})
 	} else {
 		p.readLists()
 	}
@@ -113,13 +108,13 @@ func (p *program) readHeader() error {
 
 // readLists reads the directories and files of DWARF 2 to 4. The first directory is that of the compilation.
 func (p *program) readLists() {
-	p.directories = append(p.directories, text{})
+	p.directories = append(p.directories, textRef{})
 	for len(p.directories) <= maxFiles {
 		name := p.cursor.text()
 		if len(name) == 0 {
 			break
 		}
-		p.directories = append(p.directories, text{form: formString, inline: name})
+		p.directories = append(p.directories, textRef{form: formString, inline: name})
 	}
 	p.files = append(p.files, sourceFile{}) // they are numbered from 1
 	for p.readFile() {
@@ -136,14 +131,14 @@ func (p *program) readFile() bool {
 		p.failed = true
 		return false
 	}
-	p.files = append(p.files, sourceFile{name: text{form: formString, inline: name}, directory: p.uleb()})
+	p.files = append(p.files, sourceFile{name: textRef{form: formString, inline: name}, directory: p.uleb()})
 	p.uleb() // time
 	p.uleb() // size
 	return !p.failed
 }
 
 // readEntries reads the directories or the files of DWARF 5.
-func (p *program) readEntries(add func(path text, directory uint64)) {
+func (p *program) readEntries(add func(path textRef, directory uint64)) {
 	type part struct{ content, form uint64 }
 	parts := make([]part, p.u8())
 	for i := range parts {
@@ -155,14 +150,14 @@ func (p *program) readEntries(add func(path text, directory uint64)) {
 		return
 	}
 	for range count {
-		var path text
+		var path textRef
 		var directory uint64
 		for _, part := range parts {
 			switch {
 			case part.content == lnctPath && part.form == formString:
-				path = text{form: formString, inline: p.cursor.text()}
+				path = textRef{form: formString, inline: p.cursor.text()}
 			case part.content == lnctPath && (part.form == formStrp || part.form == formLineStrp):
-				path = text{form: part.form, offset: p.offset()}
+				path = textRef{form: part.form, offset: p.offset()}
 			case part.content == lnctDirectoryIndex && part.form == formData1:
 				directory = uint64(p.u8())
 			case part.content == lnctDirectoryIndex && part.form == formData2:
@@ -183,9 +178,9 @@ func (p *program) readEntries(add func(path text, directory uint64)) {
 }
 
 // run runs the program, and finds the rows of functions' first addresses.
-func (p *program) run(r *reader) error {
+func (p *program) run(result *found) error {
 	highest := uint64(math.MaxUint64)
-	if r.sections.AddressSize == 4 {
+	if result.sections.AddressSize == 4 {
 		highest = math.MaxUint32
 	}
 	opcodeBase := uint8(len(p.opcodeLengths) + 1)
@@ -258,18 +253,18 @@ func (p *program) run(r *reader) error {
 			next = 0
 		}
 		// Nearly all rows end here.
-		if next == len(r.starts) || address < r.starts[next] && (next == 0 || address > r.starts[next-1]) {
+		if next == len(result.starts) || address < result.starts[next] && (next == 0 || address > result.starts[next-1]) {
 			continue
 		}
-		if err := r.budget.spend(searchCost); err != nil {
+		if err := result.budget.spend(searchCost); err != nil {
 			return err
 		}
 		var isStart bool
-		if next, isStart = r.search(address); isStart && r.places[next].Line == 0 && 0 < line && line <= math.MaxInt32 {
-			if number, err := p.pathOf(file, r); err != nil {
+		if next, isStart = result.search(address); isStart && result.places[next].Line == 0 && 0 < line && line <= math.MaxInt32 {
+			if number, err := p.pathOf(file, result); err != nil {
 				return err
 			} else if number > 0 {
-				r.places[next] = Place{File: number, Line: uint32(line)}
+				result.places[next] = Place{File: number, Line: uint32(line)}
 			}
 		}
 	}
@@ -284,7 +279,7 @@ const (
 )
 
 // pathOf returns the number of a file's path, or 0 if it is unknown.
-func (p *program) pathOf(file uint64, r *reader) (uint32, error) {
+func (p *program) pathOf(file uint64, result *found) (uint32, error) {
 	if file >= uint64(len(p.files)) {
 		return 0, nil
 	}
@@ -292,7 +287,7 @@ func (p *program) pathOf(file uint64, r *reader) (uint32, error) {
 	if f.path > 0 {
 		return f.path, nil
 	}
-	name, err := r.textOf(f.name)
+	name, err := result.textOf(f.name)
 	if err != nil || name == "" {
 		return 0, err
 	}
@@ -303,9 +298,9 @@ func (p *program) pathOf(file uint64, r *reader) (uint32, error) {
 		}
 		var parent string
 		if directory == 0 && p.version < 5 {
-			parent, err = r.compilationDirectory(p.begin)
+			parent, err = result.compilationDirectory(p.begin)
 		} else {
-			parent, err = r.textOf(p.directories[directory])
+			parent, err = result.textOf(p.directories[directory])
 		}
 		if err != nil {
 			return 0, err
@@ -315,6 +310,6 @@ func (p *program) pathOf(file uint64, r *reader) (uint32, error) {
 			break
 		}
 	}
-	f.path, err = r.pathNumber(path.Clean(name))
+	f.path, err = result.pathNumber(path.Clean(name))
 	return f.path, err
 }

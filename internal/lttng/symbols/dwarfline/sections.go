@@ -47,6 +47,15 @@ func (b *budget) spend(n int64) error {
 	return nil
 }
 
+const (
+	// maxProgramBytes is the maximum size of one program, and of another section that is in memory completely.
+	maxProgramBytes = 64 << 20
+	// searchCost is the number of bytes that the search for an address counts as, and keptCost that for a byte of a
+	// path that is kept.
+	searchCost = 16
+	keptCost   = 4
+)
+
 // whole reads a whole section.
 func (s Section) whole(b *budget) ([]byte, error) {
 	if s.Size > maxProgramBytes {

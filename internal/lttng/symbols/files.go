@@ -118,8 +118,8 @@ func (f *Files) table(id identity) (tableKey, *table) {
 		f.report(id, err)
 		return tableKey{}, nil
 	}
-	f.addTable(found)
-	if lines := &found.table.lines; lines.err != nil && f.settings.ReportLines != nil {
+	isNew := f.addTable(found)
+	if lines := &found.table.lines; isNew && lines.err != nil && f.settings.ReportLines != nil {
 		f.settings.ReportLines(id.path, errors.Join(lines.err, err))
 	}
 	return found.key, found.table
@@ -165,12 +165,13 @@ func (f *Files) cached(key tableKey) *table {
 	return e.Value.(*cachedTable).table
 }
 
-// addTable adds a table, and evicts the least recently used ones until there is room.
-func (f *Files) addTable(found cachedTable) {
+// addTable adds a table, and evicts the least recently used ones until there is room. It returns false if the table was
+// there already.
+func (f *Files) addTable(found cachedTable) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, ok := f.tables[found.key]; ok {
-		return // an object without a build ID and with an unchanged file
+		return false // an object without a build ID and with an unchanged file
 	}
 	f.stats.Read++
 	f.tables[found.key] = f.recent.PushFront(&found)
@@ -179,6 +180,7 @@ func (f *Files) addTable(found cachedTable) {
 		f.evict()
 	}
 	f.evictExcess()
+	return true
 }
 
 // Fit evicts tables as Settings.Hold requires.

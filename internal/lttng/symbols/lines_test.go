@@ -122,6 +122,24 @@ func lineSections() map[string]struct {
 	}
 }
 
+// Several processes load one file. The log has one line for it.
+func TestMissingLinesAreReportedOnceForAFile(t *testing.T) {
+	for _, buildID := range []string{shopBuildID, ""} {
+		var reported []error
+		bed := newFilesBed(t, func(s *Settings) {
+			s.ReportLines = func(_ string, err error) { reported = append(reported, err) }
+		})
+		m := shopImage("pay")
+		m.buildID = buildID
+		m.write(t, bed.dir, "shop")
+		for range 3 {
+			assert.Equal(t, "pay", bed.name(t, Mapping{Path: "/shop", BuildID: []byte(buildID)}))
+		}
+		require.Len(t, reported, 1)
+		require.ErrorIs(t, reported[0], ErrNoDebugInfo)
+	}
+}
+
 // Names do not depend on debug information.
 func TestAnObjectHasItsNamesWithAnyDebugInformation(t *testing.T) {
 	for name, c := range lineSections() {

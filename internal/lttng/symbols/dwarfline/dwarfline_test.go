@@ -209,6 +209,10 @@ func TestOnlyTheFirstRowAtAnAddressIsThePlaceOfAFunction(t *testing.T) {
 			w.u8(lnsAdvanceLine, 0x7f, lnsCopy) // line 0
 			w.u8(lnsAdvanceLine, 5, lnsCopy)
 		}, []string{"/src/a.c:1", "", "/src/a.c:5"}},
+		"only a row without a line": {func(w *writer) {
+			w.row(0x1000, 1, 1)
+			w.u8(lnsAdvanceLine, 0x7f, lnsAdvancePC, 0x10, lnsCopy) // line 0
+		}, []string{"/src/a.c:1", "", ""}},
 		"no row at the first address": {func(w *writer) {
 			w.row(0x0fff, 1, 10)
 			w.row(0x1001, 1, 11)
@@ -334,10 +338,16 @@ func TestAnUnreadableProgramIsReportedAndLeftOut(t *testing.T) {
 		table lineTable
 		want  string
 	}{
-		"of another version":            {lineTable{version: 6}, "line table at byte 0: expected a line table of version 2 to 5, got 6"},
-		"without a line range":          {lineTable{header: func(f *[4]uint8) { f[2] = 0 }}, "expected a line range and an opcode base of at least 1, got 0 and 13"},
-		"without an opcode base":        {lineTable{header: func(f *[4]uint8) { f[3] = 0 }}, "expected a line range and an opcode base of at least 1, got 14 and 0"},
-		"with a claimed number":         {lineTable{lists: func(w *writer) { w.u8(1); w.uleb(lnctPath, formString, 1<<40) }}, "expected lists of directories and files"},
+		"of another version":     {lineTable{version: 6}, "line table at byte 0: expected a line table of version 2 to 5, got 6"},
+		"without a line range":   {lineTable{header: func(f *[4]uint8) { f[2] = 0 }}, "expected a line range and an opcode base of at least 1, got 0 and 13"},
+		"without an opcode base": {lineTable{header: func(f *[4]uint8) { f[3] = 0 }}, "expected a line range and an opcode base of at least 1, got 14 and 0"},
+		"with a claimed number":  {lineTable{lists: func(w *writer) { w.u8(1); w.uleb(lnctPath, formString, 1<<40) }}, "expected lists of directories and files"},
+		"with many files": {lineTable{lists: func(w *writer) {
+			w.u8(1)
+			w.uleb(lnctPath, formString, maxFiles+1)
+			w.b = append(w.b, make([]byte, maxFiles+1)...)
+			w.u8(0, 0)
+		}}, "expected lists of directories and files"},
 		"with entries without parts":    {lineTable{lists: func(w *writer) { w.u8(0); w.uleb(1 << 10) }}, "expected lists of directories and files"},
 		"with parts without bytes":      {lineTable{lists: func(w *writer) { w.u8(1); w.uleb(lnctPath, formFlagPresent, 1<<17) }}, "expected lists of directories and files"},
 		"with an unknown form":          {lineTable{lists: func(w *writer) { w.u8(1); w.uleb(lnctPath, 0x99, 1) }}, "expected lists of directories and files"},
@@ -409,11 +419,11 @@ func TestLimitsHoldForAllWork(t *testing.T) {
 		}.bytes())}, many},
 		"programs": {Sections{Line: section(bytes.Repeat(lineTable{}.bytes(), 1<<14))}, many[:1]},
 		"skipped bytes of a compressed section": {func() Sections {
-			info := Section{Open: func() io.Reader { return endless{} }, Size: 1 << 40}
+			info := Section{Open: func() io.Reader { return endless(1) }, Size: 1 << 30}
 			return Sections{Line: section(lineTable{version: 4}.bytes()), Info: info, Abbrev: section([]byte{0})}
 		}(), many[:1]},
 		"a large compressed section": {func() Sections {
-			str := Section{Open: func() io.Reader { return endless{} }, Size: 1 << 40}
+			str := Section{Open: func() io.Reader { return endless(1) }, Size: 1 << 40}
 			return Sections{Line: section(lineTable{lists: func(w *writer) {
 				w.u8(1)
 				w.uleb(lnctPath, formStrp, 1)
@@ -432,11 +442,29 @@ func TestLimitsHoldForAllWork(t *testing.T) {
 	}
 }
 
-// endless is a section of units of 16 MiB.
-type endless struct{}
+// endless is a section of units of that many times 16 MiB.
+type endless byte
 
-func (endless) Read(p []byte) (int, error) {
+func (e endless) Read(p []byte) (int, error) {
 	clear(p)
-	copy(p, []byte{0, 0, 0, 1})
+	copy(p, []byte{0, 0, 0, byte(e)})
 	return len(p), nil
+}
+
+// With any limit, no program and no compressed section is in memory if it is larger than maxProgramBytes.
+func TestNothingLargeIsInMemory(t *testing.T) {
+	large := func(units endless) Section {
+		return Section{Open: func() io.Reader { return units }, Size: 1 << 30}
+	}
+	relative := section(lineTable{version: 4}.bytes())
+	for name, s := range map[string]Sections{
+		"a program":     {Line: large(16)},
+		"abbreviations": {Line: relative, Info: section([]byte{0}), Abbrev: large(0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.Order = binary.LittleEndian
+			_, err := Read(s, []uint64{0x1000}, Limits{MaxBytes: 1 << 40})
+			require.ErrorIs(t, err, ErrLimit)
+		})
+	}
 }

@@ -51,6 +51,7 @@ func TestAllSettingsAreRead(t *testing.T) {
 	want.ServiceName = "shop"
 	want.ResourceAttributes = map[string]any{"deployment.environment.name": "test"}
 	want.SymbolPaths = []string{"/srv/roots/web"}
+	want.SourceLines = false
 	want.NameWait = 2 * time.Second
 	want.LogValues = LogValuesConfig{EnumerationNumbers: true, Hexadecimal: true}
 	want.CallRules = []CallRule{

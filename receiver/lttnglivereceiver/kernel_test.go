@@ -63,8 +63,8 @@ var kernelClasses = map[string][]string{
 	"net_if_receive_skb_exit":       {"ret"},
 	"net_dev_queue":                 {"skbaddr", "name$"},
 	"net_dev_xmit":                  {"skbaddr", "rc", "name$"},
-	"block_rq_issue":                {"dev", "sector", "rwbs$"},
-	"block_rq_complete":             {"dev", "sector"},
+	"block_rq_issue":                {"dev", "sector", "nr_sector", "rwbs$"},
+	"block_rq_complete":             {"dev", "sector", "nr_sector"},
 	"syscall_entry_read":            {"fd", "count"},
 	"syscall_exit_read":             {"ret"},
 	"syscall_entry_openat":          {"filename$"},
@@ -340,10 +340,14 @@ func (s *simulated) packet(n int) {
 // request begins or ends a request to a disk.
 func (s *simulated) request(n int) {
 	key := [2]int{s.r.IntN(2), s.r.IntN(3)}
+	if s.r.IntN(5) == 0 { // a flush
+		s.emit(n, []string{"block_rq_issue", "block_rq_complete"}[s.r.IntN(2)], key[0], key[1], 0, "F")
+		return
+	}
 	if s.disk[key] && s.r.IntN(9) > 0 {
-		s.emit(n, "block_rq_complete", key[0], key[1])
+		s.emit(n, "block_rq_complete", key[0], key[1], 8)
 	} else {
-		s.emit(n, "block_rq_issue", key[0], key[1], "R")
+		s.emit(n, "block_rq_issue", key[0], key[1], 8, "R")
 	}
 	s.disk[key] = !s.disk[key]
 }
@@ -560,9 +564,13 @@ func (x *expected) step(h happening) {
 	case "irq_softirq_exit":
 		x.interruptEnds(fmt.Sprint("softirq ", h.number("vec")), h)
 	case "block_rq_issue":
-		x.requestBegins(fmt.Sprint("block ", h.number("dev")), h.number("sector"), h)
+		if h.number("nr_sector") > 0 {
+			x.requestBegins(fmt.Sprint("block ", h.number("dev")), h.number("sector"), h)
+		}
 	case "block_rq_complete":
-		x.requestEnds(fmt.Sprint("block ", h.number("dev")), h.number("sector"), h)
+		if h.number("nr_sector") > 0 {
+			x.requestEnds(fmt.Sprint("block ", h.number("dev")), h.number("sector"), h)
+		}
 	case "net_dev_queue":
 		x.requestBegins("send "+h.text("name"), h.number("skbaddr"), h)
 	case "net_dev_xmit":
@@ -874,10 +882,10 @@ func TestContextsShowTheThreadAndTheProcess(t *testing.T) {
 func TestLogRecordsOfTheKernelHaveTheirThread(t *testing.T) {
 	s := newKernelSession("records", 1)
 	s.Streams[0].
-		Event(at(1), "block_rq_issue", 1, 2, "R").
+		Event(at(1), "block_rq_issue", 1, 2, 8, "R").
 		Event(at(2), "lttng_statedump_process_state", 7, 6, "worker").
 		Event(at(3), "sched_switch", "b", 8, 1, "worker", 7).
-		Event(at(4), "block_rq_issue", 1, 3, "R")
+		Event(at(4), "block_rq_issue", 1, 3, 8, "R")
 	b := kernelBed(t, s)
 	threads := map[string]string{}
 	for _, r := range b.records() {

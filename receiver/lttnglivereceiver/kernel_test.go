@@ -69,6 +69,8 @@ var kernelClasses = map[string][]string{
 	"syscall_exit_read":             {"ret"},
 	"syscall_entry_openat":          {"filename$"},
 	"syscall_exit_openat":           {"ret"},
+	"compat_syscall_entry_mmap2":    {"length"},
+	"compat_syscall_exit_mmap2":     {"ret"},
 	"syscall_entry_futex":           {"op"},
 	"syscall_exit_futex":            {"ret"},
 	"syscall_entry_clone":           {"flags"},
@@ -352,6 +354,9 @@ func (s *simulated) request(n int) {
 	s.disk[key] = !s.disk[key]
 }
 
+// compatCall is a call of a 32-bit program.
+const compatCall = "compat mmap2"
+
 // run makes an event of the thread on a CPU.
 func (s *simulated) run(n int, t *simulatedThread) {
 	what := s.r.IntN(100)
@@ -370,7 +375,7 @@ func (s *simulated) run(n int, t *simulatedThread) {
 	case what < 15:
 		s.switchFrom(n, s.preempted())
 	case t.syscall == "":
-		t.syscall = []string{"read", "read", "openat", "futex", "clone", "rt_sigreturn", "exit_group"}[s.r.IntN(6+s.r.IntN(2))]
+		t.syscall = []string{"read", "read", "openat", compatCall, "futex", "clone", "rt_sigreturn", "exit_group"}[s.r.IntN(7+s.r.IntN(2))]
 		switch t.syscall {
 		case "read":
 			s.emit(n, "syscall_entry_read", 3, 4096)
@@ -379,11 +384,16 @@ func (s *simulated) run(n int, t *simulatedThread) {
 		case "rt_sigreturn": // it does not return
 			s.emit(n, "syscall_entry_rt_sigreturn")
 			t.syscall = ""
+		case compatCall:
+			s.emit(n, "compat_syscall_entry_mmap2", 4096)
 		default:
 			s.emit(n, "syscall_entry_"+t.syscall, 1)
 		}
 	case what < 35:
 		s.switchFrom(n, 1)
+	case t.syscall == compatCall:
+		s.emit(n, "compat_syscall_exit_mmap2", 0)
+		t.syscall = ""
 	case t.syscall == "clone":
 		pid := t.pid
 		if s.r.IntN(2) == 0 {
@@ -512,19 +522,24 @@ func (x *expected) endOf(kind string, tid int, h happening) {
 	delete(x.open[kind], tid)
 }
 
+// systemCall returns the name of the call that an event begins or ends. The event's name begins with a text.
+func systemCall(event, begins string) (name string, ok bool) {
+	if name, ok = strings.CutPrefix(event, "compat_"+begins); ok {
+		return "compat " + name, true
+	}
+	return strings.CutPrefix(event, begins)
+}
+
 func (x *expected) step(h happening) {
 	tid := x.runs[h.cpu]
-	if name, ok := strings.CutPrefix(h.class, "syscall_entry_"); ok && tid != 0 {
+	if name, ok := systemCall(h.class, "syscall_entry_"); ok && tid != 0 {
 		x.truncateAt(x.open["syscall"][tid], h.at)
 		x.begin("syscall", name, tid, h)
 		return
 	}
-	if name, ok := strings.CutPrefix(h.class, "syscall_exit_"); ok && tid != 0 {
+	if name, ok := systemCall(h.class, "syscall_exit_"); ok && tid != 0 {
 		if s := x.open["syscall"][tid]; s != nil && s.name == name {
 			s.failure = map[int]string{-2: "ENOENT", -11: "EAGAIN"}[h.number("ret")]
-			if e, ok := h.fields["errno"].(string); ok {
-				s.failure = e
-			}
 			x.endOf("syscall", tid, h)
 		}
 		return

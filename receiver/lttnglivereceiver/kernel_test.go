@@ -522,6 +522,11 @@ func (x *expected) endOf(kind string, tid int, h happening) {
 	delete(x.open[kind], tid)
 }
 
+// interruptNames are the names of spans between two events, which end with _entry and _exit.
+var interruptNames = map[string]string{
+	"timer_hrtimer_expire": "hrtimer", "net_napi_gro_receive": "receive napi_gro_receive", "net_if_receive_skb": "receive if_receive_skb",
+}
+
 // systemCall returns the name of the call that an event begins or ends. The event's name begins with a text.
 func systemCall(event, begins string) (name string, ok bool) {
 	if name, ok = strings.CutPrefix(event, "compat_"+begins); ok {
@@ -544,6 +549,12 @@ func (x *expected) step(h happening) {
 		}
 		return
 	}
+	if name := interruptNames[strings.TrimSuffix(h.class, "_entry")]; name != "" {
+		x.interruptBegins(name, h)
+	}
+	if name := interruptNames[strings.TrimSuffix(h.class, "_exit")]; name != "" {
+		x.interruptEnds(name, h)
+	}
 	switch h.class {
 	case "lttng_statedump_process_state":
 		x.pids[h.number("tid")] = fmt.Sprint(h.number("pid"))
@@ -562,18 +573,6 @@ func (x *expected) step(h happening) {
 		x.interruptBegins(fmt.Sprint("irq ", h.number("irq")), h)
 	case "irq_softirq_entry":
 		x.interruptBegins(fmt.Sprint("softirq ", h.number("vec")), h)
-	case "timer_hrtimer_expire_entry":
-		x.interruptBegins("hrtimer", h)
-	case "timer_hrtimer_expire_exit":
-		x.interruptEnds("hrtimer", h)
-	case "net_napi_gro_receive_entry":
-		x.interruptBegins("receive napi_gro_receive", h)
-	case "net_napi_gro_receive_exit":
-		x.interruptEnds("receive napi_gro_receive", h)
-	case "net_if_receive_skb_entry":
-		x.interruptBegins("receive if_receive_skb", h)
-	case "net_if_receive_skb_exit":
-		x.interruptEnds("receive if_receive_skb", h)
 	case "irq_handler_exit":
 		x.interruptEnds(fmt.Sprint("irq ", h.number("irq")), h)
 	case "irq_softirq_exit":

@@ -56,9 +56,9 @@ type readerLines struct{ search, identity, damaged logline.Seldom }
 // readTrace is a trace with its session.
 type readTrace struct {
 	*recorded.Trace
-	// session is nil while the trace is not read. closed is set after the session has ended.
+	// session is nil while the trace is not read. wasRead is set after a session has ended.
 	session *session.Session
-	closed  bool
+	wasRead bool
 }
 
 // fileWords are the log lines about traces.
@@ -107,12 +107,18 @@ func (r *reader) run() {
 	r.sum.began = r.env.Now()
 	report := time.NewTicker(progressInterval)
 	defer report.Stop()
+	heap := newBallast(r.env.Memory)
+	defer heap.drop()
+	if r.config.Mode == ModeWatch {
+		heap.drop() // it would be for the whole life of the collector
+	}
 	if found := r.search(); found == 0 && r.config.Mode == ModeWatch {
 		r.logNoTrace()
 	}
 	for !r.env.IsStopping() {
 		reading := r.readWaiting()
 		if !reading && r.config.Mode == ModeOnce {
+			heap.drop()
 			r.finish()
 			return
 		}
@@ -125,6 +131,8 @@ func (r *reader) run() {
 		select {
 		case <-r.env.Stopping:
 		case <-r.ended:
+		case <-heap.asked:
+			heap.drop()
 		case <-report.C:
 			r.logProgress(reading)
 		case <-poll:
@@ -235,7 +243,7 @@ func (r *reader) forget(existing []string) {
 	defer r.mu.Unlock()
 	used := map[*readTrace]bool{}
 	for dir, t := range r.dirs {
-		if _, exists := slices.BinarySearch(existing, dir); exists || t != nil && t.session != nil && !t.closed {
+		if _, exists := slices.BinarySearch(existing, dir); exists || t != nil && t.session != nil {
 			used[t] = true
 		} else {
 			delete(r.dirs, dir)
@@ -254,7 +262,7 @@ func (r *reader) readWaiting() bool {
 	}
 	reading := 0
 	for _, t := range r.traces {
-		if t.session != nil && !t.closed {
+		if t.session != nil {
 			reading++
 		}
 	}
@@ -262,7 +270,7 @@ func (r *reader) readWaiting() bool {
 		if reading >= most {
 			break
 		}
-		if t.session == nil || t.closed && r.config.Mode == ModeWatch && t.HasMore() {
+		if t.session == nil && (!t.wasRead || r.config.Mode == ModeWatch && t.HasMore()) {
 			r.read(t)
 			reading++
 		}
@@ -272,7 +280,6 @@ func (r *reader) readWaiting() bool {
 
 // read begins to read a trace. The caller holds mu.
 func (r *reader) read(t *readTrace) {
-	t.closed = false
 	t.session = session.NewOf(r.env, session.Subject{
 		Session: lttnglive.Session{ID: t.ID, Host: t.Host, Name: t.Identity.Session},
 		Kind:    "trace", Name: t.Dir(), Key: t.Key, Words: &fileWords, Attach: t.Attach, Once: r.settings.Once, Damaged: t.Damaged,
@@ -287,8 +294,9 @@ func (r *reader) read(t *readTrace) {
 // closed notes the end of a session.
 func (r *reader) closed(t *readTrace, s *session.Session) {
 	state := s.State()
+	t.Release()
 	r.mu.Lock()
-	t.closed = true
+	t.session, t.wasRead = nil, true // a session holds memory after its end
 	r.sum.events += state.Events
 	r.sum.packets += state.Packets
 	switch {
@@ -311,7 +319,7 @@ func (r *reader) states() (states []session.State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range r.traces {
-		if t.session != nil && !t.closed {
+		if t.session != nil {
 			states = append(states, t.session.State())
 		}
 	}
@@ -345,9 +353,9 @@ var errNoShutdown = fmt.Errorf("expected a shutdown after %d signals, got none",
 // stop shuts the collector down, when no other receiver prevents it. The collector listens to signals only after the start of all components. An earlier
 // signal has no effect, because stop listens, too. So stop sends it again until the shutdown begins.
 func (r *reader) stop() error {
-	ignored := make(chan os.Signal, 1)
-	signal.Notify(ignored, syscall.SIGTERM)
-	defer signal.Stop(ignored)
+	arrived := make(chan os.Signal, 1)
+	signal.Notify(arrived, syscall.SIGTERM)
+	defer signal.Stop(arrived)
 	again := time.NewTicker(signalInterval)
 	defer again.Stop()
 	for sent := 0; sent < maxSignals; {
@@ -357,6 +365,10 @@ func (r *reader) stop() error {
 			}
 			if err := r.stopCollector(); err != nil {
 				return err
+			}
+			select {
+			case <-arrived: // after signal.Stop it could kill the process
+			case <-again.C:
 			}
 		}
 		select {

@@ -41,7 +41,8 @@ type Trace struct {
 	// states are the sums of the states of files by directory, at the last search. ended are those that the last session
 	// has read, or nil.
 	states, ended map[string]uint64
-	// place returns an error with the file of a packet of the current connection. Its goroutine uses it.
+	// place returns an error with the file of a packet of the current connection. Its goroutine uses it. It is nil while
+	// there is no session.
 	place func(stream string, offset uint64, err error) error
 }
 
@@ -142,6 +143,10 @@ func (t *Trace) setEnded(files map[string]*file) {
 		t.ended[dir] += 0 // a directory without packets
 	}
 }
+
+// Release releases the last connection, which holds the memory of its session. The session's goroutine calls it at its
+// end.
+func (t *Trace) Release() { t.place = nil }
 
 // Damaged reports a packet of a stream that the session cannot read. The session's goroutine calls it.
 func (t *Trace) Damaged(stream string, offset uint64, err error) {

@@ -166,6 +166,9 @@ func (s *Stream) begin(in input) {
 	}
 	p := &s.reader.Packet
 	s.packet, s.index, s.read, s.known, s.clock = in.packet, in.index, 0, true, p.Class.Clock
+	if p.Has(metadata.RoleStreamInstance) {
+		s.rank = s.rank.of(p.Class.ID, p.Instance)
+	}
 	before, begin := s.promise, s.promise
 	if s.timed(metadata.RoleClock) {
 		begin = s.time(p.Begin)

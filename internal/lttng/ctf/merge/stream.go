@@ -18,7 +18,7 @@ type Stream struct {
 	Name string
 
 	merger *Merger
-	number int
+	rank   rank
 
 	queue queue
 	// ended is set after End, over after Next has returned StreamEnd.

@@ -24,6 +24,8 @@ import (
 
 // Trace is how far a trace was read.
 type Trace struct {
+	// Recording identifies the recording, if its key does not.
+	Recording string `json:"recording,omitempty"`
 	// Streams are the positions of its streams, by path and channel.
 	Streams map[string]merge.Position `json:"streams"`
 	// Processes have call events, and their end was not read.

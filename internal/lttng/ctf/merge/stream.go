@@ -56,6 +56,7 @@ type Stream struct {
 	// peek reads packets before reader does.
 	peek     *ctf.Reader
 	largest  uint64 // event in a packet with losses, in bits
+	first    FirstPacket
 	finished finishedPacket
 	resume   *Position
 }

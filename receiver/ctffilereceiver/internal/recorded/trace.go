@@ -4,6 +4,8 @@
 package recorded
 
 import (
+	"bytes"
+	"context"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -31,6 +33,8 @@ type Trace struct {
 	Identity
 	settings *Settings
 
+	// known is metadata of the trace. The goroutine that finds directories uses it.
+	known knownMetadata
 	// read is the number of bytes of packets that the session has read or skipped.
 	read atomic.Int64
 
@@ -60,22 +64,40 @@ func (t *Trace) directories() []string {
 	return slices.Clone(t.dirs)
 }
 
-// Join adds a directory, if it belongs to the trace. Its identity has the same key.
-func (t *Trace) Join(dir string) (bool, error) {
-	for _, other := range t.directories() {
-		same, err := sameTrace(other, dir, t.settings.MaxMetadataBytes)
-		if err != nil {
-			continue // removed, or a rotation has moved it
-		}
-		if !same {
-			return false, nil
-		}
-		break
+// Join adds a directory, if it belongs to the trace: its metadata continues that of the other directories, or theirs
+// continues its own. Files with other metadata, such as after lttng regenerate metadata, are another trace. The identity
+// of the directory has the same position.
+func (t *Trace) Join(ctx context.Context, dir string) (bool, error) {
+	text, err := readMetadata(ctx, dir, t.settings.MaxMetadataBytes)
+	if err != nil {
+		return false, err
+	}
+	if !t.known.begins(text) && !t.isLonger(ctx, text) {
+		return false, nil
+	}
+	if len(text) >= t.known.length {
+		t.known = newKnownMetadata(text)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dirs = append(t.dirs, dir)
 	return true, nil
+}
+
+// isLonger reports whether the metadata in the first directory that can be read begins with a text, or continues it. If
+// none can be read, it is true: rotations move directories.
+func (t *Trace) isLonger(ctx context.Context, text []byte) bool {
+	for _, dir := range t.directories() {
+		other, err := readMetadata(ctx, dir, t.settings.MaxMetadataBytes)
+		if err != nil {
+			continue
+		}
+		if len(other) >= t.known.length {
+			t.known = newKnownMetadata(other)
+		}
+		return bytes.HasPrefix(other, text) || bytes.HasPrefix(text, other)
+	}
+	return ctx.Err() == nil
 }
 
 // forget removes a directory that does not exist any more, unless it is the only one.

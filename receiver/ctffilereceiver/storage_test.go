@@ -137,7 +137,7 @@ func TestACollectorContinuesATraceOfTheKernel(t *testing.T) {
 							cut++
 							continue
 						}
-						whole[number(t, s, "lttng.fd")] = spanText(map[string]any{}, withoutIDs(s))
+						whole[number(t, s, "lttng.fd")] = spanText(resource.Resource().Attributes().AsRaw(), withoutIDs(s))
 					}
 				}
 			}

@@ -125,7 +125,7 @@ func (r *recording) newTrace(key string) *trace {
 	}
 	t := &trace{
 		env: r.env, lines: r.lines, memory: &r.memory, counts: &r.counts, buffers: &r.buffers, ended: r.ended, key: key, damaged: r.subject.Damaged,
-		processes: r.group.NewTrace(key, at.Processes), ending: callevent.CauseEnded, bad: map[string][]packetTimes{},
+		processes: r.group.NewTrace(key, at.Processes, at.Threads), ending: callevent.CauseEnded, bad: map[string][]packetTimes{},
 	}
 	t.position.Streams = maps.Clone(at.Streams)
 	if t.position.Streams == nil {

@@ -373,7 +373,7 @@ func (t *trace) positionOf(key string) merge.Position {
 
 // currentPosition returns how far the trace of a recording was read.
 func (t *trace) currentPosition(recording string) *position.Trace {
-	p := &position.Trace{Recording: recording, Streams: maps.Clone(t.position.Streams), Processes: t.processes.Records()}
+	p := &position.Trace{Recording: recording, Streams: maps.Clone(t.position.Streams), Processes: t.processes.Records(), Threads: t.processes.Threads()}
 	for key, s := range t.streams {
 		if at := s.in.Position(); at.Known {
 			p.Streams[key] = at

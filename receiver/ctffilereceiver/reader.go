@@ -110,10 +110,8 @@ func (r *reader) run() {
 	r.sum.began = r.env.Now()
 	report := time.NewTicker(progressInterval)
 	defer report.Stop()
-	heap := newBallast(r.env.Memory)
-	defer heap.drop()
-	if r.config.Mode == ModeWatch {
-		heap.drop() // it would be for the whole life of the collector
+	if r.config.Mode == ModeOnce {
+		defer runtime.KeepAlive(newBallast(r.env.Memory))
 	}
 	if found := r.search(); found == 0 && r.config.Mode == ModeWatch {
 		r.logNoTrace()
@@ -121,7 +119,6 @@ func (r *reader) run() {
 	for !r.env.IsStopping() {
 		reading := r.readWaiting()
 		if !reading && r.config.Mode == ModeOnce {
-			heap.drop()
 			r.finish()
 			return
 		}
@@ -134,8 +131,6 @@ func (r *reader) run() {
 		select {
 		case <-r.env.Stopping:
 		case <-r.ended:
-		case <-heap.asked:
-			heap.drop()
 		case <-report.C:
 			r.logProgress(reading)
 		case <-poll:

@@ -72,7 +72,11 @@ func (t *Trace) Join(ctx context.Context, dir string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if !t.known.begins(text) && !t.isLonger(ctx, text) {
+	if len(text) < t.known.length || t.known.length == 0 {
+		if !t.isLonger(ctx, text) {
+			return false, nil
+		}
+	} else if !t.known.begins(text) {
 		return false, nil
 	}
 	if len(text) >= t.known.length {

@@ -62,8 +62,10 @@ SCREENSHOTS := $(CURDIR)/screenshots
 BINARIES := CALLBRAID_COLLECTOR=$(COLLECTOR) CALLBRAID_AGENTSIM=$(AGENTSIM) CALLBRAID_AGENTCTL=$(AGENTCTL) CALLBRAID_GUARD=$(GUARD) \
 	CALLBRAID_GATEWAY=$(GATEWAY) CALLBRAID_BACKENDS=$(BACKENDS) CALLBRAID_BUILDER=$(TOOLS)/builder
 
-# Everything is pure Go: tests and checks use the same compiled code as the distribution.
+# Everything is pure Go, and compiled without paths of this machine: tests, tools and checks use the same compiled code as
+# the distribution. With another flag for one of them, a fresh machine would compile each package once more.
 export CGO_ENABLED := 0
+export GOFLAGS := $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath
 
 # `make lint` vets, with all that go vet knows.
 TEST := $(GO) test -vet=off

@@ -29,7 +29,7 @@ BENCH_AGAINST ?=
 # Configuration of `make run`.
 CONFIG ?= config/standalone.yaml
 # Packages with several goroutines: their tests run under the race detector, which makes them many times slower, and so
-# with -short. Packages with tests that -short makes smaller are also tested in full, without the race detector.
+# with -short. Tests that -short makes smaller also run in full, without the race detector.
 RACE_PACKAGES ?= ./receiver/... ./processor/... ./connector/... ./exporter/... ./extension/... ./internal/bytefrog/sim/... ./internal/bytefrog/guard/... ./internal/bytefrog/hq/... \
 	./internal/lttng/lttnglive/... ./internal/lttng/lttngagent/... ./internal/lttng/symbols/... ./internal/lttng/process/... ./internal/lttng/sim/... ./internal/rbkit/sim/... ./internal/rbkit/zmtp/... \
 	./internal/greys/... ./internal/call/calltree/... ./internal/call/engine/... ./internal/receiverkit/... ./internal/componentkit/...
@@ -93,9 +93,12 @@ SOURCES := $(shell find cmd connector converter exporter extension internal proc
 # Files of the project, new ones included, by pattern.
 files = git ls-files --cached --others --exclude-standard --deduplicate -- $(1)
 
-# Packages that are tested with the race detector, and those of which -short leaves something out.
+# Packages that are tested with the race detector.
 race = $(GO) list $(RACE_PACKAGES) | grep -vE '$(NO_RACE_PACKAGES)'
-shortened = $(call files,'*_test.go' ':!test' ':!cmd') | xargs grep -l 'testing[.]Short()' | xargs dirname | sort -u | sed 's|^|./|'
+
+# Tests that -short makes smaller, as "folder name", or all tests if another function calls testing.Short.
+shortened = $(call files,'*_test.go' ':!test' ':!cmd') | xargs awk '/^func / { name = $$2; sub(/\(.*/, "", name) } \
+	/testing[.]Short\(\)/ { folder = FILENAME; sub("/[^/]*$$", "", folder); print "./" folder, name ~ /^Test/ ? name : ".*" }' | sort -u
 
 # A recipe that prints its step, and how long the step took, is $(call step,...); ...; $(took)
 step = set -e; echo "== $(1)"; began=$$(date +%s)
@@ -128,8 +131,10 @@ test: unit-test e2e-test ## Run all tests: units first, then the built distribut
 
 .PHONY: unit-test
 unit-test: ## Run only the tests of the packages, those with several goroutines under the race detector
-	@$(call step,unit tests); race="$$($(race))"; \
-	$(TEST) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $$($(shortened)) $$($(GO) list ./... | grep -vxF "$$race"); \
+	@$(call step,unit tests); race="$$($(race))"; shortened="$$($(shortened))"; \
+	$(if $(HAVE_CC),$(TEST) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m -run "^($$(echo "$$shortened" | cut -d ' ' -f 2 | paste -s -d '|' -))$$" \
+		$$(echo "$$shortened" | cut -d ' ' -f 1 | uniq);) \
+	$(TEST) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $$($(GO) list ./... | grep -vxF "$$race"); \
 	cd internal/tools && $(TEST) ./...; $(took)
 	@$(call step,unit tests of concurrent packages $(if $(HAVE_CC),with,WITHOUT) the race detector$(if $(HAVE_CC),,: install gcc to have it)); \
 	$(RACE) -p $(AT_ONCE) -parallel $(AT_ONCE) -timeout 10m $$($(race)); \

@@ -98,33 +98,32 @@ func (x *selection) oldest() (root uint64, ok bool) {
 func (x *selection) decideOldest() bool {
 	root, ok := x.oldest()
 	if ok {
-		x.decide(root)
-		x.counters.Early[EarlyByBound]++
+		x.counters.Early[EarlyByBound][x.decide(root)]++
 	}
 	return ok
 }
 
 func (x *selection) decideOverdue() {
 	for root, ok := x.oldest(); ok && x.keep.DecideAfter > 0 && x.all.now-x.waiting[root].since >= x.keep.DecideAfter; root, ok = x.oldest() {
-		x.decide(root)
-		x.counters.Early[EarlyByTime]++
+		x.counters.Early[EarlyByTime][x.decide(root)]++
 	}
 }
 
-func (x *selection) decide(root uint64) {
+func (x *selection) decide(root uint64) Criterion {
 	calls := x.waiting[root].calls
 	delete(x.waiting, root)
 	by := x.criterion(root, calls)
 	x.counters.Traces[by]++
 	x.counters.Calls[by] += uint64(len(calls))
 	if by == CriterionNone {
-		return
+		return by
 	}
 	folded := x.fold(calls)
 	x.counters.RepeatedCalls += uint64(len(calls) - len(folded))
 	for _, f := range folded {
 		x.kept[root] = append(x.kept[root], fmt.Sprint(f, " kept: ", by))
 	}
+	return by
 }
 
 // likeCalls is what repeated calls have in common.

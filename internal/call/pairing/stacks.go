@@ -571,8 +571,8 @@ func (s *stacks) decideOldest(by Early) bool {
 	if u == nil || u.oldest == noTrace {
 		return false
 	}
-	u.decide(u.oldest, s.traces.all[u.oldest].root, s.soFar(u.oldest), false, s.out)
-	s.out.Counters.Keep.Early[by]++
+	criterion := u.decide(u.oldest, s.traces.all[u.oldest].root, s.soFar(u.oldest), false, s.out)
+	s.out.Counters.Keep.Early[by][criterion]++
 	return true
 }
 

@@ -97,7 +97,9 @@ func newTelemetry(set *Settings) *telemetry {
 	return t
 }
 
-func withAttribute(key, value string) metric.AddOption { return withAttributes(attribute.String(key, value)) }
+func withAttribute(key, value string) metric.AddOption {
+	return withAttributes(attribute.String(key, value))
+}
 
 func withAttributes(all ...attribute.KeyValue) metric.AddOption {
 	return metric.WithAttributeSet(attribute.NewSet(all...))

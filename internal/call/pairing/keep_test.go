@@ -224,7 +224,7 @@ func TestTheLimiterBoundsTheMeanRateOfKeptCalls(t *testing.T) {
 	}
 }
 
-// Traces of one criterion use up the time at a rate above the limit. A trace of another one still passes, whatever its size.
+// Traces of one criterion use up the time at a rate above the limit. A trace of another one still passes, also a large one.
 func TestTheLimiterHasAReserveForEachCriterionExceptTheRatio(t *testing.T) {
 	for flood := CriterionSlow; flood < CriterionCount; flood++ {
 		for by := CriterionSlow; by < CriterionCount; by++ {

@@ -34,8 +34,6 @@ type stacks struct {
 	open, bytes int
 	// attributes is the memory of attributes of open frames and of waiting events.
 	attributes attributeMemory
-	// dropped receives the calls that Settings.DropTruncated leaves out; nil except in tests.
-	dropped func(f, parent *frame, took int64)
 }
 
 func newStacks(settings *Settings, n *names) stacks {
@@ -488,9 +486,6 @@ func (s *stacks) drop(f, parent *frame, took int64) {
 	s.traces.leaveOut(f.trace)
 	if u := s.traces.undecided; u != nil {
 		u.judge(u.waiting(f.trace), f.function, took, parent == nil || f.link != LinkNone, f.leftOut.Errors > 0)
-	}
-	if s.dropped != nil {
-		s.dropped(f, parent, took)
 	}
 }
 

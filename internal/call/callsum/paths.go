@@ -161,29 +161,33 @@ const sortedShare = 32
 
 // take returns all paths, and the growth since the last call of take.
 func (p *paths) take() ([]Path, []PathGrowth) {
+	p.isRecent = append(p.isRecent, make([]bool, len(p.all)-len(p.isRecent))...)
+	taken := make([]PathGrowth, 0, len(p.grown))
 	if len(p.grown) <= len(p.all)/sortedShare {
 		slices.Sort(p.grown)
+		for _, path := range p.grown {
+			taken = append(taken, p.takeOne(path))
+		}
 	} else {
-		p.grown = p.grown[:0]
 		for path := range p.states {
 			if p.states[path].Calls > 0 {
-				p.grown = append(p.grown, uint32(path))
+				taken = append(taken, p.takeOne(uint32(path)))
 			}
-		}
-	}
-	p.isRecent = append(p.isRecent, make([]bool, len(p.all)-len(p.isRecent))...)
-	taken := make([]PathGrowth, len(p.grown))
-	for i, path := range p.grown {
-		state := &p.states[path]
-		taken[i] = PathGrowth{path, state.PathValues}
-		state.PathValues = PathValues{}
-		if !p.isRecent[path] {
-			p.isRecent[path] = true
-			p.recent++
 		}
 	}
 	p.grown = p.grown[:0]
 	return p.all[:len(p.all):len(p.all)], taken
+}
+
+// takeOne returns the growth of a path.
+func (p *paths) takeOne(path uint32) PathGrowth {
+	taken := PathGrowth{path, p.states[path].PathValues}
+	p.states[path].PathValues = PathValues{}
+	if !p.isRecent[path] {
+		p.isRecent[path] = true
+		p.recent++
+	}
+	return taken
 }
 
 // idleShare is the part of all paths, one of so many, that may be idle before all are forgotten.

@@ -307,9 +307,9 @@ func (g *Growth) placeOf(of *samples, i *callsum.Increment, path uint32) place {
 	for at := path; g.places[at].merge != g.merges; at = i.Paths[at].Parent {
 		g.unknown = append(g.unknown, at)
 	}
-	for _, at := range slices.Backward(g.unknown) {
+	for n := len(g.unknown) - 1; n >= 0; n-- {
+		at := g.unknown[n]
 		g.places[at] = g.below(of, i, g.places[i.Paths[at].Parent], &i.Paths[at])
-		g.places[at].merge = g.merges
 	}
 	return g.places[path]
 }
@@ -332,6 +332,7 @@ func (g *Growth) below(of *samples, i *callsum.Increment, p place, path *callsum
 		p = g.callee(of, p, l.function, l.full)
 	case callsum.PathTop:
 	}
+	p.merge = g.merges
 	return p
 }
 

@@ -84,8 +84,8 @@ func (s *stacks) pair(e *event, sequence uint64, attributes []attribute) {
 	}
 }
 
-// pairRare pairs an event of a rare kind. The compiler makes a jump table of one switch with all eight
-// kinds, and the CPU mispredicts its jumps, at several percent of the time of all pairing.
+// pairRare pairs an event of a rare kind. From eight cases on, the compiler makes a jump table of a
+// switch. The CPU mispredicts its jumps: with one switch for all kinds, pairing was 5% slower.
 func (s *stacks) pairRare(l *lane, e *event, sequence uint64, attributes []attribute) {
 	switch e.kind {
 	case callevent.KindEnterFrom:

@@ -59,6 +59,7 @@ func TestTheOutputsAgreeWithTheProcessorsSpans(t *testing.T) {
 		"with losses":       {packers: 2, batch: 60, displaced: 4, lost: 12},
 		"with late breaks":  {packers: 1, batch: 50, lateBarriers: true},
 		"of a moved stream": {packers: 1, batch: 50, moved: true},
+		"of two collectors": {packers: 2, batch: 60, displaced: 4, lost: 12, divided: true},
 	}
 	seeds := uint64(4)
 	if testing.Short() {
@@ -88,8 +89,13 @@ func TestTheOutputsAgreeWithTheProcessorsSpans(t *testing.T) {
 					}
 					streams = append(streams, p.handOvers(t, way, random))
 				}
-				all := mixed(streams, random)
-				agree(t, cfg, all, random, !way.lateBarriers)
+				collectors := [][][]ptrace.Traces{streams}
+				if way.divided {
+					collectors = divided(streams, random)
+				}
+				for _, streams := range collectors {
+					agree(t, cfg, mixed(streams, random), random, !way.lateBarriers)
+				}
 			}
 		})
 	}
@@ -113,6 +119,17 @@ func TestWithoutKeepTheConnectorMakesTheProcessorsSpans(t *testing.T) {
 	c.shut()
 	require.Positive(t, sink.SpanCount())
 	assert.Equal(t, sink.AllTraces(), c.to.traces.traces)
+}
+
+// divided are the hand-overs for two collectors. Each stream moves from one collector to the other.
+func divided(streams [][]ptrace.Traces, random *rand.Rand) [][][]ptrace.Traces {
+	both := make([][][]ptrace.Traces, 2)
+	for _, s := range streams {
+		at := len(s)/4 + random.IntN(len(s)/2)
+		first := random.IntN(2)
+		both[first], both[1-first] = append(both[first], s[:at:at]), append(both[1-first], s[at:])
+	}
+	return both
 }
 
 // mixed are the hand-overs of all streams. Those of a stream stay in their order, and all streams

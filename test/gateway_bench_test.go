@@ -47,9 +47,9 @@ func (c *cost) soFar(b *testing.B) (used time.Duration) {
 // per is the time for each of n, in nanoseconds.
 func (c *cost) per(b *testing.B, n int) float64 { return float64(c.soFar(b)) / float64(n) }
 
-// playBuilds plays the beginning of a build in each stream, and waits until the backend has
+// playBuilds plays the beginning of a build in each stream, and waits until a metric of a collector has
 // all calls, which it had some of before.
-func playBuilds(b *testing.B, backend *kit.Collector, before int, endpoints []string) (calls int) {
+func playBuilds(b *testing.B, of *kit.Collector, metric string, before int, endpoints []string) (calls int) {
 	run := openCapture(b, "maven").Before(benchEvents)
 	startFleet(b, benchStreams, endpoints, run).complete(b)
 	for _, e := range run.Events {
@@ -57,28 +57,37 @@ func playBuilds(b *testing.B, backend *kit.Collector, before int, endpoints []st
 			calls += benchStreams
 		}
 	}
-	backend.AwaitMetric(b, float64(before+calls), "otelcol_receiver_accepted_spans")
+	of.AwaitMetric(b, float64(before+calls), metric)
 	return before + calls
 }
 
 // toNowhere is an exporter of a backend that drops everything.
 func toNowhere(i int) string { return fmt.Sprintf("nop/%d:", i) }
 
-// BenchmarkOneCollector measures config/jaeger-prometheus.yaml with all traces. The captures are played
-// faster than their programs ran.
+// BenchmarkOneCollector measures config/jaeger-prometheus.yaml: with all traces, and with its limit of spans. The captures
+// are played faster than their programs ran, so the limit leaves out most traces.
 func BenchmarkOneCollector(b *testing.B) {
+	b.Run("all_traces", func(b *testing.B) { benchmarkOneCollector(b, "0") })
+	b.Run("as_shipped", func(b *testing.B) { benchmarkOneCollector(b, "20000") })
+}
+
+func benchmarkOneCollector(b *testing.B, maxSpansPerSecond string) {
 	for b.Loop() {
 		tt := newTiersTo(b, 0, toNowhere)
 		agents := testkit.Address(b)
 		settings := unusedReceivers(b)
 		maps.Copy(settings, map[string]string{
 			"endpoint: localhost:13135": "${env:HEALTH}", "port: 8887": "${env:METRICS_PORT}", "endpoint: localhost:8765": agents,
-			"endpoint: localhost:4317": tt.jaegers[0], "endpoint: localhost:8889": testkit.Address(b), "max_spans_per_second: 20000": "0",
+			"endpoint: localhost:4317": tt.jaegers[0], "endpoint: localhost:8889": testkit.Address(b), "max_spans_per_second: 20000": maxSpansPerSecond,
 		})
 		c := kit.Start(b, shipped(b, "jaeger-prometheus.yaml", settings), "CALLBRAID_DATA="+b.TempDir())
-		calls := playBuilds(b, tt.backend, 0, []string{agents})
+		of, metric := tt.backend, acceptedSpans
+		if maxSpansPerSecond != "0" {
+			of, metric = c, connectorMetrics+"spans"
+		}
+		calls := playBuilds(b, of, metric, 0, []string{agents})
 		cost := beginCost(b, c)
-		playBuilds(b, tt.backend, calls, []string{agents})
+		playBuilds(b, of, metric, calls, []string{agents})
 		b.ReportMetric(cost.per(b, benchStreams*benchEvents), cpuPerEvent)
 		b.ReportMetric(float64(c.PeakMemory(b))/(1<<20), "peak-MiB")
 	}
@@ -87,6 +96,8 @@ func BenchmarkOneCollector(b *testing.B) {
 const (
 	cpuPerEvent  = "cpu-ns/event"
 	batchesTaken = connectorMetrics + "batches"
+	// acceptedSpans is the metric of a backend that has received spans.
+	acceptedSpans = "otelcol_receiver_accepted_spans"
 )
 
 // BenchmarkTiers measures one collector that receives, and so many that pair.
@@ -96,10 +107,10 @@ func BenchmarkTiers(b *testing.B) {
 			for b.Loop() {
 				// On a busy machine agents are slow, and batches are closed before they are full.
 				tt := benchTiers(b, n+1, "batch: {max_delay: 2s}")
-				calls := playBuilds(b, tt.backend, 0, tt.agents)
+				calls := playBuilds(b, tt.backend, acceptedSpans, 0, tt.agents)
 				batches := sum(b, tt.pairing, batchesTaken)
 				receive, pair := beginCost(b, tt.receiving...), beginCost(b, tt.pairing...)
-				playBuilds(b, tt.backend, calls, tt.agents)
+				playBuilds(b, tt.backend, acceptedSpans, calls, tt.agents)
 				b.ReportMetric(benchStreams*benchEvents/(sum(b, tt.pairing, batchesTaken)-batches), "events/batch")
 				b.ReportMetric(receive.per(b, benchStreams*benchEvents), "receive-"+cpuPerEvent)
 				b.ReportMetric(pair.per(b, benchStreams*benchEvents), "pair-"+cpuPerEvent)

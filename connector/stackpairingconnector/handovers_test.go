@@ -52,8 +52,9 @@ type delivery struct {
 	displaced, lost, repeated int
 	// lateBarriers: only the last batches have the barriers.
 	lateBarriers bool
-	// moved: the program has another resource from the middle on.
-	moved bool
+	// moved: the program has another resource from the middle on. divided: one collector receives the first hand-overs,
+	// and another the rest.
+	moved, divided bool
 }
 
 // handOvers packs the program. Renames arrive with batches of later events.

@@ -7,7 +7,8 @@
 // The benchmarks are Go benchmarks beside the measured code, and so are their yardsticks: work that
 // is slower on a slower machine too, such as making the same spans with the pdata library. A claim
 // is a ratio of the two. Each round measures one after the other, and the median of the rounds
-// counts. Absolute figures are printed and not claimed.
+// counts. Absolute figures are printed and not claimed, except a few processor times: of these the least
+// of the rounds counts.
 //
 // With -against it compares the hot paths of two checkouts, by turns.
 package main

@@ -53,7 +53,7 @@ var suites = []suite{
 }
 
 // measures reports whether a claim needs the suite.
-func (s suite) measures(c claim) bool { return s.has(c.of) || s.has(c.over) }
+func (s suite) measures(c claim) bool { return s.has(c.of) || s.has(c.over) || s.has(c.base) }
 
 // has reports whether the suite measures this.
 func (s suite) has(m measured) bool {

@@ -51,25 +51,41 @@ func (r results) read(pkg, output string) error {
 	return nil
 }
 
-// values are the figures of all rounds, or the ratios to figures of the same round. A benchmark with
+// values are the figures of all rounds, sorted, or the ratios to figures of the same round. A benchmark with
 // fewer rounds than its yardstick was measured in the first rounds.
 func (c claim) values(r results) ([]float64, error) {
 	values := slices.Clone(r[c.of])
 	if len(values) == 0 {
 		return nil, fmt.Errorf("%s of %s reported no %s", c.of.benchmark, c.of.pkg, c.of.metric)
 	}
+	for _, m := range []measured{c.over, c.base} {
+		if m != (measured{}) && len(r[m]) == 0 {
+			return nil, fmt.Errorf("%s of %s reported no %s", m.benchmark, m.pkg, m.metric)
+		}
+	}
 	if c.over != (measured{}) {
 		bases := r[c.over]
-		if len(bases) == 0 {
-			return nil, fmt.Errorf("%s of %s reported no %s", c.over.benchmark, c.over.pkg, c.over.metric)
-		}
 		values = values[:min(len(values), len(bases))]
 		for i := range values {
 			values[i] /= bases[i]
 		}
 	}
+	if c.base != (measured{}) {
+		least := slices.Min(r[c.base])
+		for i := range values {
+			values[i] -= least
+		}
+	}
 	slices.Sort(values)
 	return values, nil
+}
+
+// value is the one of sorted values that counts.
+func (c claim) value(values []float64) float64 {
+	if c.isTime {
+		return values[0]
+	}
+	return median(values)
 }
 
 // median is that of sorted values.
@@ -114,7 +130,7 @@ func rowsOf(claims []claim, r results, isMissing func(program string) bool) (row
 			if err != nil {
 				return nil, 0, err
 			}
-			value := median(values)
+			value := c.value(values)
 			is, least, most = fmt.Sprintf("%.3g", value), fmt.Sprintf("%.3g", values[0]), fmt.Sprintf("%.3g", values[len(values)-1])
 			switch {
 			case c.bound == 0:

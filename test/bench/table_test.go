@@ -45,6 +45,8 @@ func TestTheTableShowsReachedClaims(t *testing.T) {
 		atMost(0.2, "less time", "theirs", ours, theirs),
 		claim{what: "speed", against: "theirs", bound: 5, atLeast: true, of: theirs, over: ours, peer: "other", remedy: "get it"},
 		figure("the machine", "ns", theirs),
+		within(9, "time of its own", "ns", ours),
+		adds(30, "added time", "ns", theirs, ours),
 	)
 	assert.Equal(t, []string{
 		"memory each at most 0.1 0.5 0.5 0.5 MISSED, see docs/performance.md",
@@ -52,8 +54,10 @@ func TestTheTableShowsReachedClaims(t *testing.T) {
 		"less time theirs at most 0.2 0.25 0.25 0.25 10 cpu-ns/event MISSED, see docs/performance.md",
 		"speed theirs at least 5 4 4 4 10 cpu-ns/event MISSED, see docs/performance.md",
 		"the machine ns - 40 40 40 not claimed",
+		"time of its own ns at most 9 10 10 10 MISSED, see docs/performance.md",
+		"added time ns at most 30 30 30 30 reached",
 	}, lines)
-	assert.Equal(t, 3, missed)
+	assert.Equal(t, 4, missed)
 }
 
 func TestTheMedianOfRatiosOfEachRoundCounts(t *testing.T) {
@@ -63,6 +67,15 @@ func TestTheMedianOfRatiosOfEachRoundCounts(t *testing.T) {
 	assert.Equal(t, []float64{1, 3, 9}, values, "the fourth round of theirs has no other side")
 	assert.InDelta(t, 3, median(values), 0)
 	assert.InDelta(t, 2, median(values[:2]), 0)
+}
+
+func TestTheLeastTimeOfAllRoundsCounts(t *testing.T) {
+	r := results{ours: {30, 20, 25}, theirs: {12, 15, 11}}
+	c := adds(10, "time", "ns", ours, theirs)
+	values, err := c.values(r)
+	require.NoError(t, err)
+	assert.Equal(t, []float64{9, 14, 19}, values)
+	assert.InDelta(t, 9, c.value(values), 0)
 }
 
 func TestTheTableNamesAMissingPeer(t *testing.T) {
@@ -81,11 +94,13 @@ func TestAClaimNeedsItsBenchmark(t *testing.T) {
 func TestAClaimNeedsItsYardstick(t *testing.T) {
 	_, _, err := rowsOf([]claim{atMost(1, "time", "nothing", ours, at("./p", "None"))}, results{ours: {1}}, func(string) bool { return false })
 	require.EqualError(t, err, "BenchmarkNone of ./p reported no cpu-ns/event")
+	_, _, err = rowsOf([]claim{adds(1, "time", "ns", ours, at("./p", "None"))}, results{ours: {1}}, func(string) bool { return false })
+	require.EqualError(t, err, "BenchmarkNone of ./p reported no cpu-ns/event")
 }
 
 func TestEveryClaimAndItsYardstickAreMeasuredByOneSuite(t *testing.T) {
 	for _, c := range claims {
-		for _, m := range []measured{c.of, c.over} {
+		for _, m := range []measured{c.of, c.over, c.base} {
 			measuring := 0
 			for _, s := range suites {
 				if s.has(m) {
@@ -99,11 +114,16 @@ func TestEveryClaimAndItsYardstickAreMeasuredByOneSuite(t *testing.T) {
 	}
 }
 
-// Absolute figures depend on the machine, so only those of memory and allocations are claimed.
-func TestTimesAreClaimedOnlyAsRatios(t *testing.T) {
+// Absolute figures depend on the machine, so only those of memory and allocations are claimed. A few processor times
+// are claimed too.
+func TestTimesAreClaimedAsRatiosOrAsProcessorTime(t *testing.T) {
 	for _, c := range claims {
 		if c.bound > 0 && c.over == (measured{}) {
-			assert.Contains(t, []string{allocationsPerEvent, "mallocs/event", peak, "B/path", "times-at-50M"}, c.of.metric, c.what)
+			metrics := []string{allocationsPerEvent, "mallocs/event", peak, "B/path", "times-at-50M"}
+			if c.isTime {
+				metrics = []string{cpuPerEvent, perInterval, blocked}
+			}
+			assert.Contains(t, metrics, c.of.metric, c.what)
 		}
 	}
 }

@@ -36,13 +36,13 @@ func ServeOTLP(t testing.TB, accept Accept) (endpoint string, stop func()) {
 	mux := http.NewServeMux()
 	serveSignal(mux, "/v1/traces", new(ptrace.ProtoUnmarshaler).UnmarshalTraces, accept.Traces)
 	serveSignal(mux, "/v1/metrics", new(pmetric.ProtoUnmarshaler).UnmarshalMetrics, accept.Metrics)
-	serveSignal(mux, "/v1development/profiles", unmarshalProfiles, accept.Profiles)
+	serveSignal(mux, "/v1development/profiles", UnmarshalProfiles, accept.Profiles)
 	return Serve(t, mux)
 }
 
-// unmarshalProfiles reads a request. pprofile.ProtoUnmarshaler would remove the names of the attributes of
+// UnmarshalProfiles reads a request. pprofile.ProtoUnmarshaler would remove the names of the attributes of
 // resources from it.
-func unmarshalProfiles(body []byte) (pprofile.Profiles, error) {
+func UnmarshalProfiles(body []byte) (pprofile.Profiles, error) {
 	request := pprofileotlp.NewExportRequest()
 	err := request.UnmarshalProto(body)
 	return request.Profiles(), err

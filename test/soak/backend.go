@@ -16,9 +16,11 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
+	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"github.com/callbraid/callbraid/internal/testkit"
+	"github.com/callbraid/callbraid/test/kit"
 )
 
 // backend accepts the data that the collectors send over OTLP/HTTP, and counts it. It can refuse,
@@ -34,6 +36,7 @@ type backend struct {
 	services map[string]*delivered
 	records  map[string]int64 // log records by the name of their event
 	sums     sums
+	calls    int64 // in profiles
 }
 
 // serve runs the backend until the end of the test, and returns its endpoint.
@@ -59,6 +62,13 @@ func serve(t testing.TB) (b *backend, endpoint string) {
 		metrics, err := new(pmetric.ProtoUnmarshaler).UnmarshalMetrics(body)
 		if err == nil {
 			b.sums.learn(metrics)
+		}
+		return err
+	}))
+	mux.HandleFunc("/v1development/profiles", b.answer(func(body []byte) error {
+		profiles, err := kit.UnmarshalProfiles(body)
+		if err == nil {
+			b.countProfiles(profiles)
 		}
 		return err
 	}))
@@ -215,6 +225,22 @@ func (b *backend) countLogs(logs plog.Logs) {
 	}
 }
 
+func (b *backend) countProfiles(profiles pprofile.Profiles) {
+	texts := profiles.Dictionary().StringTable()
+	for _, rp := range profiles.ResourceProfiles().All() {
+		for _, sp := range rp.ScopeProfiles().All() {
+			for _, p := range sp.Profiles().All() {
+				if texts.At(int(p.SampleType().TypeStrindex())) != "calls" {
+					continue
+				}
+				for _, s := range p.Samples().All() {
+					b.calls += s.Values().At(0)
+				}
+			}
+		}
+	}
+}
+
 // of returns the delivered calls of a service.
 func (b *backend) of(service string) delivered {
 	b.mu.Lock()
@@ -232,9 +258,16 @@ func (b *backend) recordsOf(event string) int64 {
 	return b.records[event]
 }
 
-// sum returns the sum of a cumulative metric, of all series and all lives of their senders.
-func (b *backend) sum(metric string) int64 {
+// sum returns the sum of a cumulative metric, of all series and all lives of their senders, or of those of a service.
+func (b *backend) sum(metric string, service ...string) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.sums.of(metric)
+	return b.sums.of(metric, service...)
+}
+
+// callsInProfiles returns the number of calls in all profiles.
+func (b *backend) callsInProfiles() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.calls
 }

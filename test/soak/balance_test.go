@@ -55,10 +55,12 @@ func TestEventsOfASpanAreItsEntryItsEndAndItsExceptions(t *testing.T) {
 
 func TestSumsAddUpAllLives(t *testing.T) {
 	all := sums{}
+	service := "a"
 	report := func(process string, began pcommon.Timestamp, method string, n int64) {
 		metrics := pmetric.NewMetrics()
 		resource := metrics.ResourceMetrics().AppendEmpty()
 		resource.Resource().Attributes().PutStr("process", process)
+		resource.Resource().Attributes().PutStr("service.name", service)
 		m := resource.ScopeMetrics().AppendEmpty().Metrics().AppendEmpty()
 		m.SetName(greysCalls)
 		p := m.SetEmptySum().DataPoints().AppendEmpty()
@@ -72,8 +74,10 @@ func TestSumsAddUpAllLives(t *testing.T) {
 	report("1", 1, "a", 6) // arrived late
 	report("1", 1, "b", 10)
 	report("1", 2, "a", 100)
+	service = "a_killed"
 	report("2", 1, "a", 1000)
 	assert.EqualValues(t, 1117, all.of(greysCalls))
+	assert.EqualValues(t, 117, all.of(greysCalls, "a"))
 }
 
 func TestAGrowingNumberIsFound(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 
 // places are the addresses of the collector's listeners, and of the servers that it reads.
 type places struct {
-	living, killed, agents, relay, publish, request, greys, flames, prometheus string
-	hostile                                                                    hostilePlaces
+	living, killed, summed, summedKilled, agents, relay, publish, request, greys, flames, prometheus string
+	hostile                                                                                          hostilePlaces
 }
 
 // hostilePlaces are the addresses for attackers alone.
@@ -21,7 +21,7 @@ type hostilePlaces struct{ bytefrog, relay, publish, greys, otlpGRPC, otlpHTTP s
 
 func newPlaces(t testing.TB) (p places) {
 	for _, place := range []*string{
-		&p.living, &p.killed, &p.agents, &p.relay, &p.publish, &p.request, &p.greys, &p.flames, &p.prometheus,
+		&p.living, &p.killed, &p.summed, &p.summedKilled, &p.agents, &p.relay, &p.publish, &p.request, &p.greys, &p.flames, &p.prometheus,
 		&p.hostile.bytefrog, &p.hostile.relay, &p.hostile.publish, &p.hostile.greys, &p.hostile.otlpGRPC, &p.hostile.otlpHTTP,
 	} {
 		*place = testkit.Address(t)
@@ -29,7 +29,7 @@ func newPlaces(t testing.TB) (p places) {
 	return p
 }
 
-// configuration has all receivers, the processors of the shipped configurations, one exporter with
+// configuration has all receivers, the processors and the connector of the shipped configurations, one exporter with
 // a queue on disk, and two that serve pages. The components for attackers are in the same process,
 // and their names end in /hostile.
 func configuration(p places, queue, backend string) string {
@@ -40,6 +40,8 @@ extensions:
 receivers:
   bytefrog/living: {endpoint: %q, service_name: living, max_block: 0s}
   bytefrog/killed: {endpoint: %q, service_name: killed, max_block: 0s}
+  bytefrog/summed: {endpoint: %q, service_name: summed, max_block: 0s}
+  bytefrog/summed_killed: {endpoint: %q, service_name: summed_killed, max_block: 0s}
   lttng_live: {endpoint: %q, poll: {list_interval: 100ms}, reconnect: {initial_interval: 10ms, max_interval: 1s}, service_name: lttng}
   rbkit: {servers: [{publish: %q, request: %q, service_name: rbkit}], reconnect: {initial_interval: 10ms, max_interval: 1s}, collection_interval: 1s}
   lttng_jul: {endpoint: %q, port_files: ["${env:DIR}/agent.port"]}
@@ -53,6 +55,8 @@ processors:
   memory_limiter: {check_interval: 1s, limit_mib: 1024, spike_limit_mib: 256}
   stack_pairing: {span_attributes: {sequence: true}, reorder: {max_wait: 10s}}
   stack_pairing/hostile:
+connectors:
+  stack_pairing: {span_attributes: {sequence: true}, reorder: {max_wait: 10s}, interval: 10s, metrics: {expiration: 1m}, keep: {ratio: 0.3, max_spans_per_second: 200}}
 exporters:
   nop:
   otlp_http:
@@ -68,11 +72,15 @@ service:
     traces: {receivers: [bytefrog/living, bytefrog/killed, lttng_live, greys, rbkit], processors: [memory_limiter, stack_pairing], exporters: [otlp_http, flame_graph]}
     logs: {receivers: [bytefrog/living, bytefrog/killed, lttng_live, lttng_jul, greys, rbkit], exporters: [otlp_http]}
     metrics: {receivers: [bytefrog/living, bytefrog/killed, greys, rbkit], exporters: [otlp_http, prometheus]}
+    traces/summed: {receivers: [bytefrog/summed, bytefrog/summed_killed], processors: [memory_limiter], exporters: [stack_pairing]}
+    traces/kept: {receivers: [stack_pairing], exporters: [otlp_http]}
+    metrics/summed: {receivers: [stack_pairing], exporters: [otlp_http, prometheus]}
+    profiles: {receivers: [stack_pairing], exporters: [otlp_http, flame_graph]}
     traces/hostile: {receivers: [bytefrog/hostile, lttng_live/hostile, rbkit/hostile, greys/hostile, otlp/hostile], processors: [memory_limiter, stack_pairing/hostile], exporters: [otlp_http, flame_graph]}
     logs/hostile: {receivers: [bytefrog/hostile, lttng_live/hostile, rbkit/hostile, greys/hostile], processors: [memory_limiter], exporters: [nop]}
     metrics/hostile: {receivers: [bytefrog/hostile, lttng_live/hostile, greys/hostile], processors: [memory_limiter], exporters: [prometheus]}
     metrics/rbkit: {receivers: [rbkit/hostile], exporters: [otlp_http, prometheus]}
-`, queue, p.living, p.killed, p.relay, p.publish, p.request, p.agents, p.greys,
+`, queue, p.living, p.killed, p.summed, p.summedKilled, p.relay, p.publish, p.request, p.agents, p.greys,
 		p.hostile.bytefrog, p.hostile.relay, p.hostile.publish, p.hostile.greys, p.hostile.otlpGRPC, p.hostile.otlpHTTP,
 		backend, p.flames, p.prometheus)
 }

@@ -21,7 +21,7 @@ type disk struct {
 
 // diskSize is several times the size of the queues, so only fill makes the disk full. See
 // docs/reliability.md.
-const diskSize = "128m"
+const diskSize = "192m"
 
 // newDisk mounts a file system in memory, if root runs the test. Otherwise the queue is in the
 // test's temporary folder, and the disk is never full.

@@ -42,6 +42,8 @@ type programs struct {
 	killedAfter time.Duration
 	// steps is the number of changes to the clock of each.
 	steps int
+	// functions is the number of different functions of each; 0: the simulator's default.
+	functions int
 }
 
 // play runs one program after the other until ctx ends.
@@ -50,7 +52,7 @@ func (s *sent) play(ctx context.Context, t testing.TB, p programs, seed uint64) 
 	for ctx.Err() == nil {
 		program, err := load.New(load.Options{
 			Threads: 1 + random.IntN(8), Rate: p.rate, Events: uint64(p.rate) * (5 + random.Uint64N(10)),
-			Exceptions: 0.02, Loss: 0.001, Suspends: 2, ClockSteps: p.steps, Seed: random.Uint64(), Record: p.killedAfter == 0,
+			Exceptions: 0.02, Loss: 0.001, Suspends: 2, ClockSteps: p.steps, Functions: p.functions, Seed: random.Uint64(), Record: p.killedAfter == 0,
 		})
 		if err != nil {
 			t.Error(err)

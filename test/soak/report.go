@@ -15,15 +15,24 @@ import (
 
 // Metrics that several functions use.
 const (
-	bytefrogEvents = "otelcol_receiver_bytefrog_events"
-	pairingEvents  = "otelcol_processor_stack_pairing_events"
-	pairingSpans   = "otelcol_processor_stack_pairing_spans"
-	rbkitEvents    = "rbkit.events"
-	greysCalls     = "java.method.calls"
+	bytefrogEvents  = "otelcol_receiver_bytefrog_events"
+	bytefrogDropped = "otelcol_receiver_bytefrog_events_dropped"
+	pairingEvents   = "otelcol_processor_stack_pairing_events"
+	pairingSpans    = "otelcol_processor_stack_pairing_spans"
+	rbkitEvents     = "rbkit.events"
+	greysCalls      = "java.method.calls"
+	functionCalls   = "code.function.calls"
+	// connector begins the own metrics of the connector.
+	connector = "otelcol_connector_stack_pairing_"
 )
 
 // paired are the services of the collector with calls that the processor pairs.
 var paired = []string{"living", "killed", "lttng"}
+
+// summed are the services with calls that the connector pairs, and ofSummed the label of their receivers.
+var summed = []string{"summed", "summed_killed"}
+
+const ofSummed = `receiver="bytefrog/summed`
 
 // forged is the service of the attackers' forged batches. Batches without a service have the empty
 // one.
@@ -32,11 +41,12 @@ const forged = "forged"
 // callsOfSession is the number of calls in the session of LTTng's relay daemon.
 const callsOfSession = 109
 
-// announced returns the events of calls that a collector counted and that are in no span.
+// announced returns the events of calls that a collector counted and that are in no span. Those for the connector are
+// not among them.
 func announced(look kit.Look) counts {
 	of := func(name string) int64 { return int64(look.Sum("otelcol_" + name)) }
 	return counts{
-		{"dropped by receivers", of("receiver_bytefrog_events_dropped") + of("receiver_lttng_live_call_events_dropped")},
+		{"dropped by receivers", int64(look.Sum(bytefrogDropped)-look.Sum(bytefrogDropped, ofSummed)) + of("receiver_lttng_live_call_events_dropped")},
 		{"late", of("processor_stack_pairing_late_events")},
 		{"in breaks", of("processor_stack_pairing_events_in_breaks")},
 		{"orphans", of("processor_stack_pairing_orphans")},
@@ -53,11 +63,12 @@ func (s *soak) balances() []balance {
 	living, killed, lttng, mortal := s.backend.of("living"), s.backend.of("killed"), s.backend.of("lttng"), s.backend.of("mortal")
 	lost := announced(look)
 	droppedSpans := of("processor_stack_pairing_dropped_spans")
-	written, received := s.living.events.Load()+s.killed.events.Load(), int64(look.Sum(bytefrogEvents))
-	taken := received + of("receiver_lttng_live_call_events")
+	written, received := s.living.events.Load()+s.killed.events.Load()+s.summed.events.Load()+s.summedKilled.events.Load(), int64(look.Sum(bytefrogEvents))
+	toConnector := int64(look.Sum(bytefrogEvents, ofSummed))
+	taken := received - toConnector + of("receiver_lttng_live_call_events")
 	mortalSent, passed, dropped := s.mortal.sent.events.Load(), int64(s.mortal.guard.Counts().Passed.Load()), int64(s.mortal.guard.Counts().Dropped.Load())
 	hostileMessages, hostileDropped := s.published()
-	return []balance{
+	return append(s.balancesOfConnector(look, toConnector), []balance{
 		{
 			what: "calls of Bytefrog's programs that end by themselves", sent: s.living.calls.Load(), delivered: living.spans,
 			atMost: counts{{"begun by events that are lost (below)", lost.sum() - lost.of("orphans")}, {"spans dropped", droppedSpans}},
@@ -65,7 +76,7 @@ func (s *soak) balances() []balance {
 		{
 			what: "events of Bytefrog's programs", sent: written, delivered: received,
 			// A program that is killed may not have counted its last written buffers.
-			more: s.killed.lives.Load() * dataConnections * (8 << 10) / eventSize,
+			more: (s.killed.lives.Load() + s.summedKilled.lives.Load()) * dataConnections * (8 << 10) / eventSize,
 		},
 		{
 			what: "events of calls that receivers had", sent: taken, delivered: living.events + killed.events + lttng.events,
@@ -108,6 +119,32 @@ func (s *soak) balances() []balance {
 				{"in spans held", s.mortal.toll.held}, {"arrived after the last query", s.mortal.toll.unwatched},
 			},
 		},
+	}...)
+}
+
+// balancesOfConnector returns the balances of the connector, which received so many events.
+func (s *soak) balancesOfConnector(look kit.Look, received int64) []balance {
+	of := func(name string, labels ...string) int64 { return int64(look.Sum(connector+name, labels...)) }
+	calls, dropped := of("spans"), int64(look.Sum(bytefrogDropped, ofSummed))
+	kept := int64(0)
+	for _, service := range summed {
+		kept += s.backend.of(service).spans
+	}
+	return []balance{
+		{
+			what: "connector: calls of programs that end by themselves, in metrics", sent: s.summed.calls.Load(), delivered: s.backend.sum(functionCalls, "summed"),
+			atMost: counts{{"begun by events that are lost", dropped + of("late_events") + of("events_in_breaks")}},
+		},
+		{what: "… events that its receivers had", sent: received, delivered: of("events"), lost: counts{{"dropped by receivers", dropped}}},
+		{what: "… calls of all its programs, in metrics", sent: calls, delivered: s.backend.sum(functionCalls)},
+		{what: "… the same in profiles", sent: calls, delivered: s.backend.callsInProfiles()},
+		{
+			what: "… the same in spans of kept traces", sent: calls, delivered: kept,
+			lost: counts{
+				{"in traces that keep did not select", of("decided_calls", `criterion="none"`)},
+				{"in traces beyond max_spans_per_second", of("limited_calls")}, {"dropped", of("dropped_spans")},
+			},
+		},
 	}
 }
 
@@ -138,14 +175,19 @@ func (s *soak) report(length time.Duration, load float64) {
 	fmt.Println(b.String())
 
 	assert.Empty(t, grown(s.samples), "numbers of the collector that grow without an end")
-	assert.Zero(t, s.living.hung.Load()+s.mortal.sent.hung.Load(), "programs that hang")
+	assert.Zero(t, s.hung(), "programs that hang")
 	assert.Zero(t, s.duplicates(), "delivered twice")
+}
+
+// hung returns the number of programs that hang.
+func (s *soak) hung() int64 {
+	return s.living.hung.Load() + s.summed.hung.Load() + s.mortal.sent.hung.Load()
 }
 
 // duplicates returns the number of spans that were delivered more than once. A killed collector may
 // have been sending some, and sends them again.
 func (s *soak) duplicates() (n int64) {
-	for _, service := range paired {
+	for _, service := range append(summed, paired...) {
 		n += s.backend.of(service).duplicates
 	}
 	return n
@@ -155,12 +197,14 @@ func (s *soak) duplicates() (n int64) {
 func (s *soak) happened() counts {
 	living, look := s.backend.of("living"), s.collector.Look(s.t)
 	return counts{
-		{"programs traced by Bytefrog that ended by themselves", s.living.lives.Load()},
-		{"their calls that are marked as truncated", sum(living.truncated)},
+		{"programs traced by Bytefrog that ended by themselves", s.living.lives.Load() + s.summed.lives.Load()},
+		{"their calls in spans of the processor that are marked as truncated", sum(living.truncated)},
 		{"of these because a clock was set by an hour", living.truncated["clock"]},
-		{"programs that were killed", s.killed.lives.Load()},
-		{"programs that hang", s.living.hung.Load() + s.mortal.sent.hung.Load()},
+		{"programs that were killed", s.killed.lives.Load() + s.summedKilled.lives.Load()},
+		{"programs that hang", s.hung()},
 		{"sequence numbers given up because no event arrived in time, including those of forged batches", int64(look.Sum("otelcol_processor_stack_pairing_missing_numbers"))},
+		{"points of the connector's metrics that an exporter refused twice", int64(look.Sum(connector + "dropped_points"))},
+		{"calls that the connector summed without their function or path", int64(look.Sum(connector + "folded_calls"))},
 		{"kills of a collector, with its programs behind a guard", s.mortal.kills},
 		{"spans that arrived twice then, because they were just being sent", s.backend.of("mortal").duplicates},
 		{"spans that arrived twice otherwise", s.duplicates()},

@@ -24,13 +24,15 @@ type soak struct {
 	backend        *backend
 	disk           *disk
 	living, killed sent
-	played         played
-	mortal         *mortal
-	readers        readers
-	noises         int64
-	attackers      []attack.Attacker
-	faults         faults
-	samples        []sample
+	// summed and summedKilled are the programs whose calls the connector counts.
+	summed, summedKilled sent
+	played               played
+	mortal               *mortal
+	readers              readers
+	noises               int64
+	attackers            []attack.Attacker
+	faults               faults
+	samples              []sample
 }
 
 // begin starts all load and all faults. They end with ctx.
@@ -41,6 +43,12 @@ func (s *soak) begin(ctx context.Context, p places, load float64, length time.Du
 	}
 	killed := programs{endpoint: p.killed, rate: baseRate * load, steps: 3, killedAfter: 5 * time.Second}
 	s.all.Go(func() { s.killed.play(ctx, s.t, killed, 100) })
+	summed, summedKilled := living, killed
+	summed.endpoint, summedKilled.endpoint = p.summed, p.summedKilled
+	// Metrics have room for all functions. Without room a program's last values are not sent again after a refusal.
+	summed.functions, summedKilled.functions = 50, 50
+	s.all.Go(func() { s.summed.play(ctx, s.t, summed, 300) })
+	s.all.Go(func() { s.summedKilled.play(ctx, s.t, summedKilled, 400) })
 	s.all.Go(func() { s.mortal.live(ctx) })
 	s.all.Go(func() { s.played.rbkit(ctx, s.t, p.publish, p.request) })
 	s.all.Go(func() { s.played.greys(ctx, s.t, p.greys) })
@@ -49,7 +57,7 @@ func (s *soak) begin(ctx context.Context, p places, load float64, length time.Du
 		s.played.relay(ctx, s.t, p.relay, filepath.Join("..", "..", "testdata", "lttng", "live", "cygok.zip"))
 	})
 	s.all.Go(func() {
-		s.noises = noise(ctx, []string{p.living, p.killed, p.agents, p.flames, p.prometheus}, 7)
+		s.noises = noise(ctx, []string{p.living, p.killed, p.summed, p.summedKilled, p.agents, p.flames, p.prometheus}, 7)
 	})
 	for _, path := range []string{"/services/living/profile.folded", "/services/living/ui/flamegraph"} {
 		s.all.Go(func() { s.readers.read(ctx, p.flames, path) })
@@ -69,8 +77,8 @@ func (s *soak) settle() {
 	const patience = 10 * time.Minute
 	testkit.EventuallyWithin(s.t, patience, "no server is connected, no call stream is open and no data is queued", func() (bool, string) {
 		look := s.collector.Look(s.t)
-		streams, queued := look.Sum("otelcol_processor_stack_pairing_streams"), look.Sum("otelcol_exporter_queue_size")
-		held, servers := look.Sum("otelcol_processor_stack_pairing_held_spans"), look.Sum("otelcol_receiver_rbkit_servers")+look.Sum("otelcol_receiver_greys_servers")
+		streams, queued := look.Sum("otelcol_processor_stack_pairing_streams")+look.Sum(connector+"streams"), look.Sum("otelcol_exporter_queue_size")
+		held, servers := look.Sum("otelcol_processor_stack_pairing_held_spans")+look.Sum(connector+"held_spans"), look.Sum("otelcol_receiver_rbkit_servers")+look.Sum("otelcol_receiver_greys_servers")
 		return streams+queued+held+servers == 0, fmt.Sprintf("%v streams, %v bytes queued, %v spans held, %v servers", streams, queued, held, servers)
 	})
 	s.mortal.settle(patience)
@@ -84,10 +92,16 @@ func (s *soak) awaitDelivery() {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		look := s.collector.Look(s.t)
 		if s.total() >= int64(look.Sum(pairingSpans)) && s.backend.sum(rbkitEvents) >= int64(look.Sum("otelcol_receiver_rbkit_events")) &&
-			s.backend.sum(greysCalls) >= s.played.calls.Load() {
+			s.backend.sum(greysCalls) >= s.played.calls.Load() && s.sumsArrived(look) {
 			return
 		}
 	}
+}
+
+// sumsArrived reports whether the back end has all calls that the connector paired.
+func (s *soak) sumsArrived(look kit.Look) bool {
+	calls := int64(look.Sum(connector + "spans"))
+	return s.backend.sum(functionCalls) >= calls && s.backend.callsInProfiles() >= calls
 }
 
 // total returns the number of spans that were paired and delivered.

@@ -27,7 +27,7 @@ func (s sums) learn(metrics pmetric.Metrics) {
 		resource := text(rm.Resource().Attributes())
 		for _, sm := range rm.ScopeMetrics().All() {
 			for _, m := range sm.Metrics().All() {
-				if m.Name() != greysCalls && m.Name() != rbkitEvents || m.Type() != pmetric.MetricTypeSum {
+				if m.Name() != greysCalls && m.Name() != rbkitEvents && m.Name() != functionCalls || m.Type() != pmetric.MetricTypeSum {
 					continue
 				}
 				s.learnPoints(m.Name(), resource, m.Sum().DataPoints())
@@ -46,10 +46,12 @@ func (s sums) learnPoints(metric, resource string, points pmetric.NumberDataPoin
 	}
 }
 
-// of returns the sum of all series of a metric.
-func (s sums) of(metric string) (sum int64) {
-	for _, n := range s[metric] {
-		sum += n
+// of returns the sum of all series of a metric, or of those of a service.
+func (s sums) of(metric string, service ...string) (sum int64) {
+	for key, n := range s[metric] {
+		if len(service) == 0 || strings.Contains(key.of, "service.name="+service[0]+"\n") {
+			sum += n
+		}
 	}
 	return sum
 }

@@ -16,52 +16,66 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
+	"github.com/callbraid/callbraid/internal/call/callsum"
+	"github.com/callbraid/callbraid/internal/call/pairing"
 	"github.com/callbraid/callbraid/internal/testkit/cputime"
 	"github.com/callbraid/callbraid/internal/testkit/reference"
 )
 
 // BenchmarkConsumeTraces pairs a captured Maven build of 887,366 events on one thread, with a next
-// component that does nothing: in order; with batches of three connections out of order; and with
-// all calls left out, which must cost far less.
+// component that does nothing: in order; with batches of three connections out of order; with all calls
+// left out, which must cost far less; and with these folded into sums by function and by call path.
 func BenchmarkConsumeTraces(b *testing.B) {
 	run, err := reference.Open("../../../testdata/bytefrog/maven.zip")
 	require.NoError(b, err)
 	inOrder := packing{packers: 1, deal: 1_000, bytes: 256 << 10, perCall: 1}
 	outOfOrder := packing{packers: 3, deal: 500, bytes: 256 << 10, displaced: 6, perCall: 1}
 	leaveOut := func(c *Config) { c.MinDuration = 24 * time.Hour }
+	folding := func(set *Settings) {
+		set.Sums, set.SumSettings = unreadSums{}, &callsum.Settings{Paths: true, MaxPaths: 1_000_000}
+	}
 	for _, bench := range []struct {
 		name   string
 		way    packing
 		change func(*Config)
+		sums   func(*Settings)
 	}{
-		{"in_order", inOrder, func(*Config) {}},
-		{"out_of_order", outOfOrder, func(*Config) {}},
-		{"left_out", inOrder, leaveOut},
+		{"in_order", inOrder, func(*Config) {}, func(*Settings) {}},
+		{"out_of_order", outOfOrder, func(*Config) {}, func(*Settings) {}},
+		{"left_out", inOrder, leaveOut, func(*Settings) {}},
+		{"left_out_and_folded", inOrder, leaveOut, folding},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			calls := bench.way.pack(b, run)
-			cputime.Events(b, len(run.Events), func() { consumeAll(b, calls, bench.change) })
+			cputime.Events(b, len(run.Events), func() { consumeTo(b, calls, bench.change, consumertest.NewNop(), bench.sums) })
 		})
 	}
 }
+
+// unreadSums receive the sums of calls, and do nothing with them.
+type unreadSums struct{}
+
+func (unreadSums) Begin() SourceSums               { return unreadSums{} }
+func (unreadSums) Bytes() int64                    { return 0 }
+func (unreadSums) GiveWay()                        {}
+func (unreadSums) Add(*callsum.Increment, *Source) {}
+func (unreadSums) Kept(*pairing.Output, *Identity) {}
+func (unreadSums) End()                            {}
 
 // BenchmarkCopySpans copies the spans of the same build.
 func BenchmarkCopySpans(b *testing.B) {
 	run, err := reference.Open("../../../testdata/bytefrog/maven.zip")
 	require.NoError(b, err)
 	sink := new(consumertest.TracesSink)
-	consumeTo(b, packing{packers: 1, deal: 1_000, bytes: 256 << 10, perCall: 1}.pack(b, run), func(*Config) {}, sink)
+	consumeTo(b, packing{packers: 1, deal: 1_000, bytes: 256 << 10, perCall: 1}.pack(b, run), func(*Config) {}, sink, func(*Settings) {})
 	cputime.CopyTraces(b, len(run.Events), sink.AllTraces()...)
 }
 
-func consumeAll(b *testing.B, calls []ptrace.Traces, change func(*Config)) {
-	consumeTo(b, calls, change, consumertest.NewNop())
-}
-
-func consumeTo(b *testing.B, calls []ptrace.Traces, change func(*Config), next consumer.Traces) {
-	cfg := DefaultConfig()
+func consumeTo(b *testing.B, calls []ptrace.Traces, change func(*Config), next consumer.Traces, sums func(*Settings)) {
+	cfg, set := DefaultConfig(), quietSettings(next)
 	change(cfg)
-	p, err := New(quietSettings(next), cfg)
+	sums(&set)
+	p, err := New(set, cfg)
 	require.NoError(b, err)
 	for _, td := range calls {
 		require.NoError(b, p.ConsumeTraces(context.Background(), td))

@@ -36,10 +36,17 @@ func Page(b *testing.B, do func()) {
 // measure runs do until the benchmark has measured enough, and returns the processor time.
 func measure(b *testing.B, do func()) time.Duration {
 	b.ReportAllocs()
+	return Of(func() {
+		for b.Loop() {
+			do()
+		}
+	})
+}
+
+// Of returns the processor time of do.
+func Of(do func()) time.Duration {
 	begin := process()
-	for b.Loop() {
-		do()
-	}
+	do()
 	return process() - begin
 }
 

@@ -32,13 +32,13 @@ CONFIG ?= config/standalone.yaml
 # with -short. Packages with tests that -short makes smaller are also tested in full, without the race detector.
 RACE_PACKAGES ?= ./receiver/... ./processor/... ./connector/... ./exporter/... ./extension/... ./internal/bytefrog/sim/... ./internal/bytefrog/guard/... ./internal/bytefrog/hq/... \
 	./internal/lttng/lttnglive/... ./internal/lttng/lttngagent/... ./internal/lttng/symbols/... ./internal/lttng/process/... ./internal/lttng/sim/... ./internal/rbkit/sim/... ./internal/rbkit/zmtp/... \
-	./internal/greys/... ./internal/call/calltree/... ./internal/call/engine/... ./internal/receiverkit/... ./internal/componentkit/...
+	./internal/greys/... ./internal/arthas/... ./internal/call/calltree/... ./internal/call/engine/... ./internal/receiverkit/... ./internal/componentkit/...
 
 # Packages below them without goroutines: generated code.
 NO_RACE_PACKAGES ?= /internal/(metadata|metadatatest)$$
 
 # Decoders of data from other programs: also tested where int has 32 bits, because a size of 32 bits may not fit.
-NARROW_PACKAGES ?= ./internal/bytefrog ./internal/lttng/ctf ./internal/lttng/lttnglive ./internal/lttng/lttngagent ./internal/rbkit ./internal/rbkit/zmtp ./internal/greys/console ./internal/greys/gp
+NARROW_PACKAGES ?= ./internal/bytefrog ./internal/lttng/ctf ./internal/lttng/lttnglive ./internal/lttng/lttngagent ./internal/rbkit ./internal/rbkit/zmtp ./internal/greys/console ./internal/greys/gp ./internal/arthas
 
 # Where the programs are built; `make package` has a folder for each platform.
 BIN ?= $(CURDIR)/bin

@@ -145,9 +145,15 @@ func (c *Client) Exec(ctx context.Context, command Command, limit time.Duration)
 	return e, err
 }
 
-// Identify returns the version of the server, if this package can work with it.
+// Identify returns the version of the server, if this package can work with it. Otherwise the error names what answers.
+// It is the first request to a server: a telnet port reads the lines of a request as commands, and knows none of them.
 func (c *Client) Identify(ctx context.Context) (string, error) {
 	e, err := c.Exec(ctx, VersionCommand{}, c.settings.Timeout)
+	if errors.Is(err, ErrNotHTTP) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		if other := c.recognize(ctx); other != nil {
+			return "", c.failed("exec", fmt.Errorf("%w: %w", other, err))
+		}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -191,7 +197,7 @@ type answer struct {
 	items                 []item
 }
 
-// call sends a request, and returns the answer if the server did what was asked. The server may wait for a time.
+// call sends a request, and returns the answer if the server carried out the request. The server may wait for a time.
 func (c *Client) call(ctx context.Context, req request, wait time.Duration, names *greys.Names) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+c.settings.Timeout)
 	defer cancel()
@@ -290,7 +296,7 @@ func checkStatus(response *http.Response) error {
 	return nil
 }
 
-// explain adds to an error of the HTTP client what it means. It leaves out the URL, which may have a password.
+// explain adds the meaning to an error of the HTTP client. It leaves out the URL, which may have a password.
 func explain(err error) error {
 	var ofURL *url.Error
 	if errors.As(err, &ofURL) {
@@ -302,38 +308,10 @@ func explain(err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
-	if begin, is := malformed(err); is {
-		return fmt.Errorf("%w: %w", otherProtocol(begin), err)
+	if strings.Contains(err.Error(), "malformed HTTP ") {
+		return fmt.Errorf("%w: %w", ErrNotHTTP, err)
 	}
 	return err
-}
-
-// malformed returns the first line of an answer that is not HTTP. Package http has it in the text of its error only.
-func malformed(err error) (string, bool) {
-	for _, what := range []string{"malformed HTTP response ", "malformed HTTP version ", "malformed HTTP status code "} {
-		if _, quoted, found := strings.Cut(err.Error(), what); found {
-			prefix, _ := strconv.QuotedPrefix(quoted)
-			line, _ := strconv.Unquote(prefix)
-			return line, true
-		}
-	}
-	return "", false
-}
-
-// otherProtocol recognizes a server by the begin of its answer.
-func otherProtocol(begin string) error {
-	const (
-		telnetIAC = 0xff
-		greysEnd  = 0x04
-	)
-	switch {
-	case strings.HasPrefix(begin, string([]byte{telnetIAC})):
-		return ErrTelnet
-	case strings.IndexByte(begin, greysEnd) >= 0, strings.Contains(begin, "command not found") || strings.HasPrefix(begin, "ga?>"):
-		return ErrGreys
-	default:
-		return ErrNotHTTP
-	}
 }
 
 // decode reads an answer.

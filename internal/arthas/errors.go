@@ -58,7 +58,7 @@ func (e *RequestError) Error() string { return fmt.Sprintf("%s: %s: %v", e.Peer,
 // Unwrap returns the reason.
 func (e *RequestError) Unwrap() error { return e.Err }
 
-// RefusedError is an answer of a server that did not do what was asked. It wraps one of the reasons above if the server
+// RefusedError is an answer of a server that did not carry out a request. It wraps one of the reasons above if the server
 // names one.
 type RefusedError struct {
 	// State is the server's word: FAILED, REFUSED or another one.

@@ -21,7 +21,7 @@ const (
 	// maxNesting is the maximum depth of objects and arrays. A call of a trace has two levels.
 	maxNesting = 1024
 	// maxValues is the maximum number of values.
-	maxValues = 4 << 20
+	maxValues = 1 << 20
 	// maxFields is the maximum number of fields of an object that is not skipped. Its square limits the comparisons.
 	maxFields = 64
 	// maxTextBytes is the maximum length of a text. A longer one is cut, and counted.

@@ -217,7 +217,7 @@ type (
 		States map[string]int64
 	}
 
-	// ThreadState is a thread with what it does. Threads of the JVM itself have a name and CPU only.
+	// ThreadState is a thread with its activity. Threads of the JVM itself have a name and CPU only.
 	ThreadState struct {
 		// ID is -1 for threads of the JVM itself.
 		ID                 int64

@@ -223,7 +223,7 @@ func (s *Session) cannotStart() error {
 	}
 }
 
-// notCarriedOut reports whether an error means that the server did not do what was asked.
+// notCarriedOut reports whether an error means that the server did not carry out the request.
 func notCarriedOut(err error) bool {
 	var refused *RefusedError
 	return errors.As(err, &refused) || errors.Is(err, ErrNotListening) || errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrNotArthas)
@@ -524,7 +524,7 @@ func (s *Session) countFull(full bool, results int) {
 
 // withoutReplayed returns the results that follow those that were pulled before. The server repeats its last results
 // between two states of input. So the session collects them until the second one, which may be in a later page. The
-// longest end of the known results that begins the repeated ones shows what is new. If there is none, results are lost.
+// longest end of the known results that begins the repeated ones shows which are new. If there is none, results are lost.
 func (s *Session) withoutReplayed(items []item) []item {
 	for i, it := range items {
 		state, is := it.result.(*inputStatus)

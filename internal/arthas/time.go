@@ -81,7 +81,7 @@ type Cost struct {
 	Known bool
 }
 
-// CostBound is what is known of the durations of calls. A call has no begin for the server if it began before its class
+// CostBound has the known limits of the durations of calls. A call has no begin for the server if it began before its class
 // was instrumented. Its duration is then the time since the host booted, and is no value.
 type CostBound struct {
 	// Elapsed is the time since the command was sent. The call began after that.
@@ -98,8 +98,8 @@ const clockError = 1.0 / 1024
 func (b CostBound) Of(cost Cost) Cost { return b.Sum(cost, 1) }
 
 // Sum returns the sum of the durations of a number of calls. It is not known if the calls together took longer than is
-// possible, or as long as the JVM runs. The latter may be a true sum of very many concurrent calls; it cannot be told
-// from one with a call that has no begin.
+// possible, or as long as the JVM runs. The latter may be a true sum of very many concurrent calls, which looks the
+// same.
 func (b CostBound) Sum(cost Cost, calls int64) Cost {
 	most := float64(b.Elapsed) * (1 + clockError) * float64(calls)
 	if b.Uptime > 0 {

@@ -230,7 +230,10 @@ func (srv *Server) pull(s *session, r request) result {
 	for _, c := range s.consumers {
 		if c.id == r.ConsumerID {
 			var page []result
+			srv.pulls++
+			srv.most = max(srv.most, srv.pulls)
 			srv.unlocked(func() { page = srv.poll(c) })
+			srv.pulls--
 			return result{"state": "SUCCEEDED", "sessionId": s.id, "consumerId": c.id, "body": result{"results": page}}
 		}
 	}

@@ -91,7 +91,8 @@ type Server struct {
 	faults     map[string][]Fault
 	stopped    bool
 	requests   map[string]int
-	open, most int
+	// pulls is the number of open pulls, and most its maximum.
+	pulls, most int
 }
 
 // New returns a server.
@@ -239,8 +240,8 @@ func (srv *Server) Queued(id string) (n int) {
 	return n
 }
 
-// Requests returns how many requests each action had, and the most that were open at once.
-func (srv *Server) Requests() (actions map[string]int, mostOpen int) {
+// Requests returns how many requests each action had, and the most pulls that were open at the same time.
+func (srv *Server) Requests() (actions map[string]int, mostPulls int) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	return maps.Clone(srv.requests), srv.most
@@ -272,8 +273,6 @@ func (srv *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		abort(w)
 		return
 	}
-	srv.countOpen(1)
-	defer srv.countOpen(-1)
 	w.Header().Set("Connection", "close")
 	if len(body) > maxBody {
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
@@ -300,13 +299,6 @@ func (srv *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		srv.write(w, action, answer)
 	}
-}
-
-func (srv *Server) countOpen(n int) {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	srv.open += n
-	srv.most = max(srv.most, srv.open)
 }
 
 func (srv *Server) isStopped() bool {

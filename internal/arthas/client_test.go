@@ -125,11 +125,8 @@ func TestAddressesOfServers(t *testing.T) {
 }
 
 func TestVersionsThatHaveNoAPI(t *testing.T) {
-	for version, supported := range map[string]bool{"3.3.9": false, "3.4.0": true, "3.7.2": true, "4.3.4": true, "10.0": true, "unknown": false, "": false} {
+	for version, supported := range map[string]bool{"3.3.9": false, "3.4.0": true, "3.7.2": true, "4.3.4": true, "10.0": true, "unknown": false} {
 		b := newBed(t, func(s *arthasserver.Settings, _ *arthas.Settings) { s.Version = version })
-		if version == "" {
-			continue
-		}
 		_, err := b.client.Identify(context.Background())
 		if supported {
 			assert.NoError(t, err)
@@ -158,7 +155,6 @@ func TestAPasswordIsAskedForOnce(t *testing.T) {
 	send.user = ""
 	_, err = client.Identify(context.Background())
 	require.NoError(t, err, "the client sends the cookie of the server")
-	send.user = "no\x00colon"
 	b.server.Restart()
 	send.user, send.password = "scott", "wrong"
 	_, err = client.Identify(context.Background())
@@ -228,11 +224,6 @@ func TestFaultsOfAServerAreBounded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBed(t, func(s *arthasserver.Settings, c *arthas.Settings) { c.MaxAnswer = 64 << 10 })
 			s := b.open()
-			client := b.client
-			if tt.fault == arthasserver.FaultSlow {
-				client = b.newClient(arthas.Settings{Timeout: 300 * time.Millisecond})
-				s, _ = client.Open(context.Background())
-			}
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			j := b.start(s, arthas.WatchCommand{Target: target(t, "demo.Shop", "buy"), Limit: 1})

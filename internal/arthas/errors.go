@@ -28,7 +28,7 @@ var (
 	// ErrTelnet means that Arthas' telnet port answers.
 	ErrTelnet = errors.New("a telnet server answers, such as Arthas at port 3658: use the HTTP port of Arthas, which is 8563 by default")
 	// ErrGreys means that a Greys server answers.
-	ErrGreys = errors.New("Greys answers, and not Arthas: use the receiver greys")
+	ErrGreys = errors.New("a Greys server answers, and not Arthas: use the receiver greys")
 	// ErrNotHTTP means that something answers that is not HTTP.
 	ErrNotHTTP = errors.New("the answer is not HTTP: use the HTTP port of Arthas, which is 8563 by default")
 	// ErrNotArthas means that an HTTP server answers that is not Arthas.

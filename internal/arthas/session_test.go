@@ -86,12 +86,6 @@ func (b *bed) untilEnd(j *arthas.Job) (results []arthas.Result, end arthas.End) 
 	return nil, arthas.End{}
 }
 
-// untilQueued waits until the queues of a session have a number of results.
-func (b *bed) untilQueued(s *arthas.Session, n int) {
-	b.Helper()
-	testkit.Eventually(b, "results in the queue", func() (bool, string) { return b.server.Queued(s.ID()) >= n, "" })
-}
-
 func target(t testing.TB, class, method string) arthas.Target {
 	t.Helper()
 	c, err := arthas.NewPattern(class)

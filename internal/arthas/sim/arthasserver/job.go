@@ -101,7 +101,7 @@ func (j *job) run(srv *Server) {
 		return
 	case "dashboard":
 		j.limit = option(l, "-n", 1<<30)
-		go j.tick(srv, time.Duration(option(l, "-i", 5000))*srv.settings.Second/1000, func() { j.data(srv, srv.dashboard()) })
+		j.begin(srv, time.Duration(option(l, "-i", 5000))*srv.settings.Second/1000, func() { j.data(srv, srv.dashboard()) })
 		return
 	case "sc", "sm":
 		j.search(srv)
@@ -145,7 +145,7 @@ func (j *job) instrument(srv *Server) {
 	}
 	j.send(srv, result{"type": "enhancer", "effect": effect, "success": true})
 	if l.Command == "monitor" {
-		go j.tick(srv, time.Duration(option(l, "-c", 60))*srv.settings.Second, func() { j.cycle(srv) })
+		j.begin(srv, time.Duration(option(l, "-c", 60))*srv.settings.Second, func() { j.cycle(srv) })
 	}
 }
 
@@ -156,10 +156,15 @@ func option(l Line, name string, otherwise int) int {
 	return otherwise
 }
 
+// begin starts to call a function in each interval, unless the server is closed.
+func (j *job) begin(srv *Server, every time.Duration, f func()) {
+	if !srv.closed {
+		srv.tickers.Go(func() { j.tick(srv, every, f) })
+	}
+}
+
 // tick calls a function with the server's lock, in each interval until the job ends.
 func (j *job) tick(srv *Server, every time.Duration, f func()) {
-	srv.tickers.Add(1)
-	defer srv.tickers.Done()
 	ticker := time.NewTicker(max(every, time.Millisecond))
 	defer ticker.Stop()
 	for {

@@ -90,6 +90,7 @@ type Server struct {
 	answers    map[string]func() result
 	faults     map[string][]Fault
 	stopped    bool
+	closed     bool
 	requests   map[string]int
 	// pulls is the number of open pulls, and most its maximum.
 	pulls, most int
@@ -134,6 +135,7 @@ func (srv *Server) forget() {
 func (srv *Server) Close() {
 	srv.mu.Lock()
 	srv.endSessions()
+	srv.closed = true
 	close(srv.done)
 	srv.mu.Unlock()
 	srv.tickers.Wait()

@@ -151,7 +151,7 @@ func (c *Client) Identify(ctx context.Context) (string, error) {
 	e, err := c.Exec(ctx, VersionCommand{}, c.settings.Timeout)
 	if errors.Is(err, ErrNotHTTP) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		if other := c.recognize(ctx); other != nil {
-			return "", c.failed("exec", fmt.Errorf("%w: %w", other, err))
+			return "", c.failed("exec", fmt.Errorf("%w: %w", other, errors.Unwrap(err)))
 		}
 	}
 	if err != nil {
@@ -168,13 +168,13 @@ func (c *Client) Identify(ctx context.Context) (string, error) {
 	return "", c.failed("exec", fmt.Errorf("%w: it has no version", ErrNotArthas))
 }
 
-// supported reports whether a version is at least 3.4.
+// supported reports whether a version is at least 3.4, or no version number: an own build calls itself "unknown".
 func supported(version string) bool {
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	x, errX := strconv.Atoi(major)
 	y, errY := strconv.Atoi(minor)
-	return errX == nil && errY == nil && (x > 3 || x == 3 && y >= 4)
+	return errX != nil || errY != nil || x > 3 || x == 3 && y >= 4
 }
 
 // request is the body of a request.

@@ -125,7 +125,7 @@ func TestAddressesOfServers(t *testing.T) {
 }
 
 func TestVersionsThatHaveNoAPI(t *testing.T) {
-	for version, supported := range map[string]bool{"3.3.9": false, "3.4.0": true, "3.7.2": true, "4.3.4": true, "10.0": true, "unknown": false} {
+	for version, supported := range map[string]bool{"3.3.9": false, "3.4.0": true, "3.7.2": true, "4.3.4": true, "10.0": true, "2.9.1": false, "unknown": true} {
 		b := newBed(t, func(s *arthasserver.Settings, _ *arthas.Settings) { s.Version = version })
 		_, err := b.client.Identify(context.Background())
 		if supported {

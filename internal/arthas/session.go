@@ -88,8 +88,8 @@ type Server struct {
 // Loss counts what got lost in a session. The server drops results without a word, and numbers none of them, so most
 // losses have no exact number.
 type Loss struct {
-	// Results counts results that certainly got lost: the job ended by its limit, and fewer arrived. It includes those of
-	// broken pages.
+	// Results counts results that got lost: a job ended by its limit, and fewer arrived. It includes those of broken pages.
+	// A job looks the same if another client of the session interrupted it. Then the number is too high.
 	Results int64
 	// Overflows counts jobs whose first results certainly got lost: the queue was full.
 	Overflows int64

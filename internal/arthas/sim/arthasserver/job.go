@@ -297,6 +297,7 @@ func (j *job) recorded(srv *Server) bool {
 		j.end(srv, 1, fmt.Sprintf("Time fragment[%s] does not exist.", index))
 	case isDelete:
 		srv.records = append(srv.records[:found], srv.records[found+1:]...)
+		j.send(srv, result{"type": "message", "message": fmt.Sprintf("Time fragment[%s] successfully deleted.", index)})
 		j.send(srv, result{"type": "row_affect", "rowCount": 1})
 	case isOne:
 		j.send(srv, result{"type": "tt", "expand": 1, "timeFragment": srv.records[found]})

@@ -78,10 +78,11 @@ func methodNode(calls []Call, callSite bool) result {
 	return node
 }
 
-const noMaximum = -1 << 63
+// noMaximum is the maximum of a pool without one.
+const noMaximum int64 = -1 << 63
 
 func memoryInfo() result {
-	pool := func(kind, name string, used, total, most int) result {
+	pool := func(kind, name string, used, total int, most int64) result {
 		return result{"type": kind, "name": name, "used": used, "total": total, "max": most}
 	}
 	return result{

@@ -19,12 +19,15 @@ var (
 		"turn in main": 1, "after in turn": 1, "outer in turn": 1, "compare in turn": 1, "on_signal in turn": 1,
 		"leaf in after": 1, "leaf in outer": 1, "leaf in compare": 1, "leaf in on_signal": 1,
 		"inlined in outer": 1, "inlined_twice in inlined": 2, "leaf in inlined_twice": 2,
+		"visit_a in turn": 1, "helper in visit_a": 1, "visit_b in helper": 1,
+		"leaf in visit_a": 1, "leaf in helper": 1, "leaf in visit_b": 1,
 	}
 	returning = map[string]int{"risky in turn": 1, "leaf in risky": 1, "deep in risky": 1, "deep in deep": 3, "leaf in deep": 4}
 	jumping   = map[string]int{"risky in turn, longjmp": 1, "deep in risky, longjmp": 1, "deep in deep, longjmp": 3}
 )
 
-// Optimised programs have inlined functions, whose events have the call sites of other functions.
+// Optimised programs have inlined functions, whose events have the call sites of other functions. A function without
+// instrumentation that calls back is no longjmp, also if it is entered again below itself.
 func TestCallsAfterALongjmpHaveTheirCallers(t *testing.T) {
 	t.Parallel()
 	const turns = 20

@@ -55,12 +55,22 @@ var kernelClasses = map[string][]string{
 	"irq_handler_exit":              {"irq", "ret"},
 	"irq_softirq_entry":             {"vec"},
 	"irq_softirq_exit":              {"vec"},
-	"block_rq_issue":                {"dev", "sector", "rwbs$"},
-	"block_rq_complete":             {"dev", "sector"},
+	"timer_hrtimer_expire_entry":    {"hrtimer", "function"},
+	"timer_hrtimer_expire_exit":     {"hrtimer"},
+	"net_napi_gro_receive_entry":    {"skbaddr"},
+	"net_napi_gro_receive_exit":     {"ret"},
+	"net_if_receive_skb_entry":      {"skbaddr"},
+	"net_if_receive_skb_exit":       {"ret"},
+	"net_dev_queue":                 {"skbaddr", "name$"},
+	"net_dev_xmit":                  {"skbaddr", "rc", "name$"},
+	"block_rq_issue":                {"dev", "sector", "nr_sector", "rwbs$"},
+	"block_rq_complete":             {"dev", "sector", "nr_sector"},
 	"syscall_entry_read":            {"fd", "count"},
 	"syscall_exit_read":             {"ret"},
 	"syscall_entry_openat":          {"filename$"},
 	"syscall_exit_openat":           {"ret"},
+	"compat_syscall_entry_mmap2":    {"length"},
+	"compat_syscall_exit_mmap2":     {"ret"},
 	"syscall_entry_futex":           {"op"},
 	"syscall_exit_futex":            {"ret"},
 	"syscall_entry_clone":           {"flags"},
@@ -95,6 +105,8 @@ type spanSeen struct {
 	truncated  bool
 	pid, tid   string
 	failure    string
+	// runs is the thread of a span of the time on a CPU.
+	runs string
 }
 
 func (s spanSeen) compare(o spanSeen) int {
@@ -113,11 +125,12 @@ func (p *pipeline) seen(t testing.TB) (seen []spanSeen) {
 		s := spanSeen{name: of.span.Name(), start: start / tick, end: end / tick}
 		s.pid = textOf(of.resource.Resource().Attributes(), process.AttributeProcessID)
 		s.tid, s.failure = textOf(of.span.Attributes(), "thread.id"), textOf(of.span.Attributes(), "error.type")
+		s.runs = textOf(of.span.Attributes(), "lttng.next_tid")
 		cause := textOf(of.span.Attributes(), "callbraid.truncated")
 		if s.truncated = cause != ""; s.truncated && cause != callevent.CauseMismatch.String() {
 			s.end = 0
 		}
-		if strings.HasPrefix(s.name, "block ") {
+		if strings.HasPrefix(s.name, "block ") || strings.HasPrefix(s.name, "send ") {
 			assert.Empty(t, textOf(of.span.Attributes(), "thread.name"), "a key is no thread")
 		}
 		assert.Equal(t, s.failure != "", of.span.Status().Code() == ptrace.StatusCodeError)
@@ -186,13 +199,20 @@ type simulated struct {
 	threads []*simulatedThread
 	next    int
 	disk    map[[2]int]bool
+	network map[[2]int]bool
 	events  []happening
 }
 
 type simulatedCPU struct {
 	runs       *simulatedThread
-	interrupts []int
+	interrupts []interruptExit
 	softirq    bool
+}
+
+// interruptExit is the event that ends an interrupt, a timer or the receipt of a packet.
+type interruptExit struct {
+	class string
+	value int
 }
 
 type simulatedThread struct {
@@ -222,7 +242,7 @@ func (s *simulated) thread(pid int) *simulatedThread {
 }
 
 func simulate(seed uint64, steps int) *simulated {
-	s := &simulated{r: rand.New(rand.NewPCG(seed, 1)), disk: map[[2]int]bool{}}
+	s := &simulated{r: rand.New(rand.NewPCG(seed, 1)), disk: map[[2]int]bool{}, network: map[[2]int]bool{}}
 	s.cpus = make([]simulatedCPU, 1+s.r.IntN(4))
 	for range 2 + s.r.IntN(6) {
 		pid := 0
@@ -244,13 +264,18 @@ func (s *simulated) step(n int) {
 	what := s.r.IntN(100)
 	switch depth := len(c.interrupts); {
 	case depth > 0 && (what < 60 || depth == 3):
-		s.emit(n, "irq_handler_exit", c.interrupts[depth-1], 1)
-		c.interrupts = c.interrupts[:depth-1]
+		exit := c.interrupts[depth-1]
+		if c.interrupts = c.interrupts[:depth-1]; exit.class == "irq_handler_exit" {
+			s.emit(n, exit.class, exit.value, 1)
+		} else {
+			s.emit(n, exit.class, exit.value)
+		}
 	case what < 8:
-		c.interrupts = append(c.interrupts, 10+depth)
-		s.emit(n, "irq_handler_entry", 10+depth, "eth0")
+		c.interrupts = append(c.interrupts, s.interrupt(n, 10+depth))
 	case what < 16 && s.r.IntN(2) == 0:
 		s.wake(n)
+	case what < 16 && s.r.IntN(2) == 0:
+		s.packet(n)
 	case what < 16:
 		s.request(n)
 	case depth > 0:
@@ -284,16 +309,53 @@ func (s *simulated) wake(n int) {
 	}
 }
 
+// interrupt makes the first event of an interrupt, a timer, or the receipt of a packet. It returns the last one.
+func (s *simulated) interrupt(n, number int) interruptExit {
+	switch s.r.IntN(4) {
+	case 0:
+		s.emit(n, "timer_hrtimer_expire_entry", number, 7)
+		return interruptExit{"timer_hrtimer_expire_exit", number}
+	case 1:
+		s.emit(n, "net_napi_gro_receive_entry", number)
+		return interruptExit{"net_napi_gro_receive_exit", 0}
+	case 2:
+		s.emit(n, "net_if_receive_skb_entry", number)
+		return interruptExit{"net_if_receive_skb_exit", 0}
+	default:
+		s.emit(n, "irq_handler_entry", number, "eth0")
+		return interruptExit{"irq_handler_exit", number}
+	}
+}
+
+// packet begins or ends the sending of a packet.
+func (s *simulated) packet(n int) {
+	key := [2]int{s.r.IntN(2), s.r.IntN(3)}
+	name := fmt.Sprint("eth", key[0])
+	if s.network[key] && s.r.IntN(9) > 0 {
+		s.emit(n, "net_dev_xmit", key[1], 0, name)
+	} else {
+		s.emit(n, "net_dev_queue", key[1], name)
+	}
+	s.network[key] = !s.network[key]
+}
+
 // request begins or ends a request to a disk.
 func (s *simulated) request(n int) {
 	key := [2]int{s.r.IntN(2), s.r.IntN(3)}
+	if s.r.IntN(5) == 0 { // a flush
+		s.emit(n, []string{"block_rq_issue", "block_rq_complete"}[s.r.IntN(2)], key[0], key[1], 0, "F")
+		return
+	}
 	if s.disk[key] && s.r.IntN(9) > 0 {
-		s.emit(n, "block_rq_complete", key[0], key[1])
+		s.emit(n, "block_rq_complete", key[0], key[1], 8)
 	} else {
-		s.emit(n, "block_rq_issue", key[0], key[1], "R")
+		s.emit(n, "block_rq_issue", key[0], key[1], 8, "R")
 	}
 	s.disk[key] = !s.disk[key]
 }
+
+// compatCall is a call of a 32-bit program.
+const compatCall = "compat mmap2"
 
 // run makes an event of the thread on a CPU.
 func (s *simulated) run(n int, t *simulatedThread) {
@@ -313,7 +375,7 @@ func (s *simulated) run(n int, t *simulatedThread) {
 	case what < 15:
 		s.switchFrom(n, s.preempted())
 	case t.syscall == "":
-		t.syscall = []string{"read", "read", "openat", "futex", "clone", "rt_sigreturn", "exit_group"}[s.r.IntN(6+s.r.IntN(2))]
+		t.syscall = []string{"read", "read", "openat", compatCall, "futex", "clone", "rt_sigreturn", "exit_group"}[s.r.IntN(7+s.r.IntN(2))]
 		switch t.syscall {
 		case "read":
 			s.emit(n, "syscall_entry_read", 3, 4096)
@@ -322,11 +384,16 @@ func (s *simulated) run(n int, t *simulatedThread) {
 		case "rt_sigreturn": // it does not return
 			s.emit(n, "syscall_entry_rt_sigreturn")
 			t.syscall = ""
+		case compatCall:
+			s.emit(n, "compat_syscall_entry_mmap2", 4096)
 		default:
 			s.emit(n, "syscall_entry_"+t.syscall, 1)
 		}
 	case what < 35:
 		s.switchFrom(n, 1)
+	case t.syscall == compatCall:
+		s.emit(n, "compat_syscall_exit_mmap2", 0)
+		t.syscall = ""
 	case t.syscall == "clone":
 		pid := t.pid
 		if s.r.IntN(2) == 0 {
@@ -455,22 +522,38 @@ func (x *expected) endOf(kind string, tid int, h happening) {
 	delete(x.open[kind], tid)
 }
 
+// interruptNames are the names of spans between two events, which end with _entry and _exit.
+var interruptNames = map[string]string{
+	"timer_hrtimer_expire": "hrtimer", "net_napi_gro_receive": "receive napi_gro_receive", "net_if_receive_skb": "receive if_receive_skb",
+}
+
+// systemCall returns the name of the call that an event begins or ends. The event's name begins with a text.
+func systemCall(event, begins string) (name string, ok bool) {
+	if name, ok = strings.CutPrefix(event, "compat_"+begins); ok {
+		return "compat " + name, true
+	}
+	return strings.CutPrefix(event, begins)
+}
+
 func (x *expected) step(h happening) {
 	tid := x.runs[h.cpu]
-	if name, ok := strings.CutPrefix(h.class, "syscall_entry_"); ok && tid != 0 {
+	if name, ok := systemCall(h.class, "syscall_entry_"); ok && tid != 0 {
 		x.truncateAt(x.open["syscall"][tid], h.at)
 		x.begin("syscall", name, tid, h)
 		return
 	}
-	if name, ok := strings.CutPrefix(h.class, "syscall_exit_"); ok && tid != 0 {
+	if name, ok := systemCall(h.class, "syscall_exit_"); ok && tid != 0 {
 		if s := x.open["syscall"][tid]; s != nil && s.name == name {
 			s.failure = map[int]string{-2: "ENOENT", -11: "EAGAIN"}[h.number("ret")]
-			if e, ok := h.fields["errno"].(string); ok {
-				s.failure = e
-			}
 			x.endOf("syscall", tid, h)
 		}
 		return
+	}
+	if name := interruptNames[strings.TrimSuffix(h.class, "_entry")]; name != "" {
+		x.interruptBegins(name, h)
+	}
+	if name := interruptNames[strings.TrimSuffix(h.class, "_exit")]; name != "" {
+		x.interruptEnds(name, h)
 	}
 	switch h.class {
 	case "lttng_statedump_process_state":
@@ -487,22 +570,38 @@ func (x *expected) step(h happening) {
 	case "sched_switch":
 		x.switches(h)
 	case "irq_handler_entry":
-		x.irqs[h.cpu] = append(x.irqs[h.cpu], &spanSeen{name: fmt.Sprint("irq ", h.number("irq")), start: h.at})
+		x.interruptBegins(fmt.Sprint("irq ", h.number("irq")), h)
 	case "irq_softirq_entry":
-		x.irqs[h.cpu] = append(x.irqs[h.cpu], &spanSeen{name: fmt.Sprint("softirq ", h.number("vec")), start: h.at})
+		x.interruptBegins(fmt.Sprint("softirq ", h.number("vec")), h)
 	case "irq_handler_exit":
 		x.interruptEnds(fmt.Sprint("irq ", h.number("irq")), h)
 	case "irq_softirq_exit":
 		x.interruptEnds(fmt.Sprint("softirq ", h.number("vec")), h)
 	case "block_rq_issue":
-		key := fmt.Sprint(h.number("dev"), h.number("sector"))
-		x.truncateAt(x.request[key], h.at)
-		x.request[key] = &spanSeen{name: fmt.Sprint("block ", h.number("dev")), start: h.at}
+		if h.number("nr_sector") > 0 {
+			x.requestBegins(fmt.Sprint("block ", h.number("dev")), h.number("sector"), h)
+		}
 	case "block_rq_complete":
-		key := fmt.Sprint(h.number("dev"), h.number("sector"))
-		x.finish(x.request[key], h)
-		delete(x.request, key)
+		if h.number("nr_sector") > 0 {
+			x.requestEnds(fmt.Sprint("block ", h.number("dev")), h.number("sector"), h)
+		}
+	case "net_dev_queue":
+		x.requestBegins("send "+h.text("name"), h.number("skbaddr"), h)
+	case "net_dev_xmit":
+		x.requestEnds("send "+h.text("name"), h.number("skbaddr"), h)
 	}
+}
+
+func (x *expected) requestBegins(name string, number int, h happening) {
+	key := fmt.Sprint(name, " ", number)
+	x.truncateAt(x.request[key], h.at)
+	x.request[key] = &spanSeen{name: name, start: h.at}
+}
+
+func (x *expected) requestEnds(name string, number int, h happening) {
+	key := fmt.Sprint(name, " ", number)
+	x.finish(x.request[key], h)
+	delete(x.request, key)
 }
 
 func (x *expected) switches(h happening) {
@@ -516,16 +615,22 @@ func (x *expected) switches(h happening) {
 		x.finish(x.onCPU[h.cpu], h)
 		delete(x.onCPU, h.cpu)
 	}
-	if isDead := h.number("prev_state")&0xf0 != 0; from != 0 && !(x.exits[from] && isDead) {
+	// The bits 16 and 32 are of dead threads. 64 and 128 are of dead or of parked threads.
+	state := h.number("prev_state")
+	if isDead := state&0x30 != 0 || x.exits[from] && state&0xc0 != 0; from != 0 && !isDead {
 		x.begin("off CPU", "off CPU", from, h)
-		if state := h.number("prev_state"); state == 0 || state == 256 {
+		if state == 0 || state == 256 {
 			x.begin("preempted", "preempted", from, h)
 		}
 	}
 	if to != 0 {
-		x.onCPU[h.cpu], x.onTID[h.cpu] = &spanSeen{name: "on CPU " + h.text("next_comm"), start: h.at}, to
+		x.onCPU[h.cpu], x.onTID[h.cpu] = &spanSeen{name: "on CPU " + h.text("next_comm"), start: h.at, runs: fmt.Sprint(to)}, to
 	}
 	x.runs[h.cpu], x.waits[from], x.waits[to] = to, true, false
+}
+
+func (x *expected) interruptBegins(name string, h happening) {
+	x.irqs[h.cpu] = append(x.irqs[h.cpu], &spanSeen{name: name, start: h.at})
 }
 
 func (x *expected) interruptEnds(name string, h happening) {
@@ -791,10 +896,10 @@ func TestContextsShowTheThreadAndTheProcess(t *testing.T) {
 func TestLogRecordsOfTheKernelHaveTheirThread(t *testing.T) {
 	s := newKernelSession("records", 1)
 	s.Streams[0].
-		Event(at(1), "block_rq_issue", 1, 2, "R").
+		Event(at(1), "block_rq_issue", 1, 2, 8, "R").
 		Event(at(2), "lttng_statedump_process_state", 7, 6, "worker").
 		Event(at(3), "sched_switch", "b", 8, 1, "worker", 7).
-		Event(at(4), "block_rq_issue", 1, 3, "R")
+		Event(at(4), "block_rq_issue", 1, 3, 8, "R")
 	b := kernelBed(t, s)
 	threads := map[string]string{}
 	for _, r := range b.records() {

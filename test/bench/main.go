@@ -61,7 +61,7 @@ func check(rounds int, only *regexp.Regexp, page string) error {
 		return !only.MatchString(c.what + " " + c.of.benchmark)
 	})
 	measuring := slices.DeleteFunc(slices.Clone(suites), func(s suite) bool { return !slices.ContainsFunc(claims, s.measures) })
-	programs, results, began := newPrograms(".", dir), results{}, time.Now()
+	programs, results, began := newPrograms(".", dir, 0), results{}, time.Now()
 	for _, s := range measuring {
 		if err := programs.compile(began, s.pkg); err != nil {
 			return err

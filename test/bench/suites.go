@@ -66,7 +66,7 @@ var formerly = map[string]string{
 	callevent: "./internal/callevent",
 	guard:     "./internal/bytefrogguard",
 	zmtp:      "./internal/zmtp",
-	lttng:     "./receiver/lttnglivereceiver/internal/session",
+	lttng:     "./receiver/lttnglivereceiver",
 	receiver:  "./receiver/bytefrogreceiver",
 	pairing:   "./processor/stackpairingprocessor",
 }
@@ -83,12 +83,14 @@ func folder(checkout, pkg string) string {
 // programs are the compiled tests of a checkout, by package.
 type programs struct {
 	checkout, dir string
-	of            map[string]string
+	// order is the number of a random order of the functions; 0: the usual order.
+	order int
+	of    map[string]string
 }
 
 // newPrograms compiles tests of a checkout into a directory, when they are needed.
-func newPrograms(checkout, dir string) *programs {
-	return &programs{checkout: checkout, dir: dir, of: map[string]string{}}
+func newPrograms(checkout, dir string, order int) *programs {
+	return &programs{checkout: checkout, dir: dir, order: order, of: map[string]string{}}
 }
 
 // compile compiles the tests of a package, once.
@@ -98,7 +100,7 @@ func (p *programs) compile(began time.Time, pkg string) error {
 	}
 	progress(began, "compiles the benchmarks of %s in %s", pkg, p.checkout)
 	program := filepath.Join(p.dir, strings.NewReplacer("/", "-", ".", "").Replace(pkg)+".test")
-	command := exec.Command("go", "test", "-c", "-o", program, ".")
+	command := exec.Command("go", "test", "-c", "-ldflags", fmt.Sprintf("-randlayout=%d", p.order), "-o", program, ".")
 	command.Dir = folder(p.checkout, pkg)
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("compile tests of %s in %s: %w\n%s", pkg, p.checkout, err, output)

@@ -75,13 +75,22 @@ func (s *stacks) pair(e *event, sequence uint64, attributes []attribute) {
 	switch e.kind {
 	case callevent.KindEnter:
 		s.enter(l, e, sequence, attributes)
-	case callevent.KindEnterFrom:
-		s.find(l, e.exception, callevent.CauseLongjmp)
-		s.enter(l, e, sequence, attributes)
 	case callevent.KindExit:
 		s.exit(l, e, attributes)
 	case callevent.KindExitTop:
 		s.exitTop(l, e, attributes)
+	default:
+		s.pairRare(l, e, sequence, attributes)
+	}
+}
+
+// pairRare pairs an event of a rare kind. From eight cases on, the compiler makes a jump table of a
+// switch. The CPU mispredicts its jumps: with one switch for all kinds, pairing was 5% slower.
+func (s *stacks) pairRare(l *lane, e *event, sequence uint64, attributes []attribute) {
+	switch e.kind {
+	case callevent.KindEnterFrom:
+		s.find(l, e.exception, callevent.CauseLongjmp)
+		s.enter(l, e, sequence, attributes)
 	case callevent.KindThrow:
 		s.throw(l, e, attributes)
 	case callevent.KindUnwind:

@@ -198,7 +198,10 @@ func (r *rule) part(class *ctf.EventClass, event *RuleEvent, kind callevent.Kind
 		p.name = append(p.name, compiled)
 	}
 	p.compileConditions(class, lack)
-	p.compileAttributes(class, r.Attributes)
+	if kind != callevent.KindExit || !r.isOneEvent() {
+		// Otherwise the fields have values of the call that the same event enters.
+		p.compileAttributes(class, r.Attributes)
+	}
 	if kind == callevent.KindExit && r.ErrorField != "" {
 		if f := scalarAt(class, r.ErrorField); f.field != nil && !f.inPacket && f.field.Kind != ctf.Text {
 			p.failure = f.field

@@ -26,7 +26,8 @@ type CallRule struct {
 	// Outermost is set if no other call of the lane can be open when a function is entered. Open calls end there,
 	// truncated: the trace lacks their exits.
 	Outermost bool `mapstructure:"outermost"`
-	// Attributes are fields that become attributes of the spans. * stands for all fields.
+	// Attributes are fields that become attributes of the spans. * stands for all fields. If one event leaves a function
+	// and enters another, its fields belong to the one that it enters.
 	Attributes []string `mapstructure:"attributes"`
 	// ErrorField is a field of the exit. A negative number in it is an error number of Linux.
 	ErrorField string `mapstructure:"error_field"`

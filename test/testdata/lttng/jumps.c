@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Calls turn() a number of times. Each turn() calls these functions: risky(), after(), outer(), compare() by way of the
-   library, and on_signal() as a handler. With the second argument 1, risky() does not return: the function below it
-   jumps back to turn(). */
+   library, on_signal() as a handler, and visit_a() by way of walk(). With the second argument 1, risky() does not
+   return: the function below it jumps back to turn(). */
 
 #include <setjmp.h>
 #include <signal.h>
@@ -38,6 +38,16 @@ FUNCTION int compare(const void *a, const void *b) { leaf(3); return *(const int
 
 FUNCTION void on_signal(int number) { leaf(number); }
 
+/* walk() is not instrumented, like a function of a library. helper() calls it again below itself, so visit_b() is entered
+   from the place from which visit_a() was entered, and nothing has jumped. */
+__attribute__((noinline, no_instrument_function)) static void walk(void (*visit)(void)) { visit(); sum++; }
+
+FUNCTION void visit_b(void) { leaf(4); }
+
+FUNCTION void helper(void) { walk(visit_b); leaf(5); }
+
+FUNCTION void visit_a(void) { helper(); leaf(6); }
+
 FUNCTION void turn(int jump) {
 	int pair[] = {2, 1};
 	if (setjmp(back) == 0)
@@ -46,6 +56,7 @@ FUNCTION void turn(int jump) {
 	outer(1);
 	qsort(pair, 2, sizeof pair[0], compare);
 	raise(SIGUSR1);
+	walk(visit_a);
 }
 
 int main(int argc, char **argv) {

@@ -150,7 +150,7 @@ func (c *Client) Exec(ctx context.Context, command Command, limit time.Duration)
 func (c *Client) Identify(ctx context.Context) (string, error) {
 	e, err := c.Exec(ctx, VersionCommand{}, c.settings.Timeout)
 	if errors.Is(err, ErrNotHTTP) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		if other := c.recognize(ctx); other != nil {
+		if other := recognize(ctx, c.url); other != nil {
 			return "", c.failed("exec", fmt.Errorf("%w: %w", other, errors.Unwrap(err)))
 		}
 	}

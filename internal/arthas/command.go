@@ -208,6 +208,22 @@ const (
 	ProfileLock   ProfilerEvent = "lock"
 )
 
+// target writes the arguments of a command on methods. Every argument except the last may be missing: an expression is
+// then not written.
+func (l *line) target(t Target, expressions ...Expression) *line {
+	if t.Class == (Pattern{}) || t.Method == (Pattern{}) {
+		return l.fail(errors.New("the command has no pattern of classes or none of methods"))
+	}
+	l.flag("-E", t.Regexp).number("-m", int64(t.MaxClasses)).pattern("--exclude-class-pattern", t.Exclude)
+	l.word("--").argument(t.Class.String()).argument(t.Method.String())
+	for _, expression := range expressions {
+		if expression != (Expression{}) {
+			l.argument(expression.text)
+		}
+	}
+	return l
+}
+
 func (VersionCommand) line() *line { return newLine("version") }
 
 func (SessionCommand) line() *line { return newLine("session") }

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// recognize connects to a server that does not speak HTTP, and returns the kind of the server as an error, or nil. It connects directly, as the
-// HTTP client reports only a word of such an answer.
-func (c *Client) recognize(ctx context.Context) error {
-	u, err := url.Parse(c.url)
+// recognize connects to a server that does not speak HTTP, and returns the kind of the server as an error, or nil. It
+// connects directly, as the HTTP client reports only a word of such an answer.
+func recognize(ctx context.Context, server string) error {
+	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "http" {
 		return nil
 	}

@@ -79,6 +79,11 @@ func TestUnknownResultsAndFieldsAreCounted(t *testing.T) {
 	assert.Equal(t, &Version{Text: "5"}, a.items[1].result)
 }
 
+func TestKeysWithEscapesAreDistinct(t *testing.T) {
+	a, _ := readAnswer(t, `{"\u0061":1,"\u0062":2,"\u0073tate":"A"}`)
+	assert.Equal(t, "A", a.state)
+}
+
 func TestLongTextsAreCut(t *testing.T) {
 	long := strings.Repeat("é", maxTextBytes)
 	a, r := readAnswer(t, `{"state":"FAILED","message":"`+long+`"}`)

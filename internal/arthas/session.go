@@ -588,6 +588,10 @@ func (j *Job) acceptItem(page *Page, it item) {
 			page.Results = append(page.Results, result)
 		}
 	default:
+		if bad, is := result.(*Malformed); is && bad.Type == "status" {
+			// The job ended, and how is not known.
+			j.status = &status{code: -1, message: bad.Err.Error()}
+		}
 		if countsForLimit(result) {
 			j.received++
 		}
@@ -602,7 +606,7 @@ func countsForLimit(result Result) bool {
 	case *Monitor, *Trace, *CallStack, *Watch, *Records:
 		return true
 	case *Malformed:
-		return m.Type != "enhancer"
+		return slices.Contains([]string{"monitor", "trace", "stack", "watch", "tt"}, m.Type)
 	default:
 		return false
 	}

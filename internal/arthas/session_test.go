@@ -200,7 +200,7 @@ func TestFullPagesInARowAreCounted(t *testing.T) {
 	b := newBed(t, func(s *arthasserver.Settings, _ *arthas.Settings) { s.Patience = time.Hour })
 	s := b.open()
 	j := b.start(s, arthas.TraceCommand{Target: target(t, "demo.Shop", "buy"), Limit: arthas.MaxLimit})
-	for range 6 {
+	for range 5 {
 		for range 20 {
 			b.server.Call(buy(time.Nanosecond))
 		}
